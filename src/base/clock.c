@@ -1,0 +1,28 @@
+/* Time. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+uint64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000 + 1;
+}
+
+int64_t clock_wall(void)
+{
+	return (int64_t)time(NULL);
+}
+
+void clock_print(int64_t wall, char out[static 24])
+{
+	time_t t = (time_t)wall;
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		snprintf(out, 24, "-");
+}

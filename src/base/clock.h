@@ -1,0 +1,10 @@
+/* Time. Deadlines are on the monotonic clock, lifetimes on the wall clock. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdint.h>
+
+uint64_t clock_ms(void);     /* monotonic, milliseconds; never 0 */
+int64_t clock_wall(void);    /* seconds since 1970 */
+
+/* "2026-05-04T10:20:30Z" for seconds since 1970. */
+void clock_print(int64_t wall, char out[static 24]);

@@ -1,0 +1,22 @@
+/* What went wrong, in words for a person. Functions return a negative errno;
+ * those a person waits for also fill a `struct err`. No memory to free. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+struct err {
+	int code;
+	char text[480];
+};
+
+/* Returns `code`, so that `return err_set(e, -EINVAL, "line %u: ...", n);` reads well.
+ * `e` may be NULL. */
+int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts `what: ` in front of a text set lower down, and returns e->code (or -EIO for NULL). */
+int err_wrap(struct err *e, const char *what);
+
+/* "No such file or directory" for -ENOENT (the sign does not matter). Any thread. */
+const char *err_text(int code);
+
+/* "ENOENT" for -ENOENT; "E?" for a number that has no name. */
+const char *err_name(int code);

@@ -1,0 +1,95 @@
+/* The mount table. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/mounts.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The kernel writes blanks and backslashes as \ooo. */
+static void unescape(const char *from, char *to, size_t room)
+{
+	size_t n = 0;
+
+	while (*from && n + 1 < room) {
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] && from[3]) {
+			to[n++] = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 4;
+		} else {
+			to[n++] = *from++;
+		}
+	}
+	to[n] = '\0';
+}
+
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue" */
+static bool row_parse(char *line, struct mount_row *m)
+{
+	char *save = NULL, *words[5], *dash, *type, *source, *options;
+
+	dash = strstr(line, " - ");
+	if (!dash)
+		return false;
+	*dash = '\0';
+	words[0] = strtok_r(line, " ", &save);
+	for (unsigned i = 1; i < ARRAY_SIZE(words); i++)
+		words[i] = words[i - 1] ? strtok_r(NULL, " ", &save) : NULL;
+	type = strtok_r(dash + 3, " ", &save);
+	source = type ? strtok_r(NULL, " ", &save) : NULL;
+	options = source ? strtok_r(NULL, " \n", &save) : NULL;
+	if (!words[4] || !source)
+		return false;
+	m->id = (int)strtol(words[0], NULL, 10);
+	unescape(words[4], m->point, sizeof(m->point));
+	unescape(type, m->type, sizeof(m->type));
+	unescape(source, m->source, sizeof(m->source));
+	unescape(options ? options : "", m->options, sizeof(m->options));
+	return true;
+}
+
+int mounts_each(int (*each)(void *ctx, const struct mount_row *m), void *ctx)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	_cleanup_free_ struct mount_row *m = malloc(sizeof(*m));
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+	int r = 0;
+
+	if (!f)
+		return -errno;
+	while (m && r == 0 && getline(&line, &room, f) >= 0)
+		if (row_parse(line, m))
+			r = each(ctx, m);
+	fclose(f);
+	return m ? r : -ENOMEM;
+}
+
+struct want {
+	int id;
+	char *type;
+};
+
+static int same_id(void *ctx, const struct mount_row *m)
+{
+	struct want *w = ctx;
+
+	if (m->id != w->id)
+		return 0;
+	snprintf(w->type, 64, "%s", m->type);
+	return 1;
+}
+
+int mounts_type_of(int fd, char type[static 64])
+{
+	struct statx sx;
+	struct want w = {.type = type};
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &sx) < 0)
+		return -errno;
+	if (!(sx.stx_mask & STATX_MNT_ID))
+		return -ENOENT;
+	w.id = (int)sx.stx_mnt_id;
+	return mounts_each(same_id, &w) == 1 ? 0 : -ENOENT;
+}

@@ -1,0 +1,20 @@
+/* The mount table of this process (/proc/self/mountinfo). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdbool.h>
+
+struct mount_row {
+	int id;			/* as statx(2) STATX_MNT_ID tells it */
+	char point[4096];	/* unescaped */
+	char type[64];		/* "fuse.symfs" */
+	char source[1024];
+	char options[1024];	/* of the file system: "user_id=0,..." */
+};
+
+/* Calls `each` for every mount, in the table's order; stops when it returns non-zero, and
+ * returns that. -errno when the table cannot be read. Touches no file system but /proc. */
+int mounts_each(int (*each)(void *ctx, const struct mount_row *m), void *ctx);
+
+/* The type of the file system that holds the open file (O_PATH will do): "ext4", "fuse.symfs".
+ * 0, -ENOENT. Asks the kernel for the mount's id only, never the file system itself. */
+int mounts_type_of(int fd, char type[static 64]);

@@ -1,0 +1,146 @@
+/* Paths and small files. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/buf.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool path_name_ok(const char *name, size_t n)
+{
+	if (n == 0 || n > NAME_MAX)
+		return false;
+	if (name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.')))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f || name[i] == '/')
+			return false;
+	return true;
+}
+
+const char *path_base(const char *path)
+{
+	const char *base = path;
+
+	for (const char *p = path; *p; p++)
+		if (*p == '/' || *p == '\\')
+			base = p + 1;
+	return base;
+}
+
+int path_mkdirs(const char *path, mode_t mode)
+{
+	_cleanup_free_ char *part = strdup(path);
+
+	if (!part)
+		return -ENOMEM;
+	for (char *p = part + 1;; p++) {
+		char c = *p;
+
+		if (c != '/' && c != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(part, mode) < 0 && errno != EEXIST)
+			return -errno;
+		*p = c;
+		if (c == '\0')
+			return 0;
+	}
+}
+
+char *path_absolute(const char *path)
+{
+	struct buf b = BUF_UP_TO(64 << 10);
+	char cwd[PATH_MAX];
+
+	if (path[0] != '/') {
+		if (!getcwd(cwd, sizeof(cwd)))
+			return NULL;
+		buf_adds(&b, strcmp(cwd, "/") == 0 ? "" : cwd);
+	}
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && memcmp(path, "..", 2) == 0) {
+			while (b.n && b.p[--b.n] != '/')
+				;
+			if (b.p)
+				b.p[b.n] = '\0';
+		} else if (n && !(n == 1 && path[0] == '.')) {
+			buf_adds(&b, "/");
+			buf_add(&b, path, n);
+		}
+		path += n;
+		path += strspn(path, "/");
+	}
+	if (b.n == 0)
+		buf_adds(&b, "/");
+	return buf_take(&b, NULL);
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, p, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -errno;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode_t mode)
+{
+	char temp[NAME_MAX + 1];
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	snprintf(temp, sizeof(temp), ".%.200s.%d.%lx", name, (int)getpid(), (long)pthread_self());
+	fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, p, n);
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r == 0 && renameat(dirfd, temp, dirfd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		unlinkat(dirfd, temp, 0);
+	else if (fsync(dirfd) < 0)
+		r = -errno;
+	return r;
+}
+
+int path_read(int dirfd, const char *name, size_t most, char **out, size_t *n)
+{
+	_cleanup_close_ int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+	_cleanup_buf_ struct buf b = BUF_UP_TO(most);
+	char chunk[4096];
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t got = read(fd, chunk, sizeof(chunk));
+		int r;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		r = buf_add(&b, chunk, (size_t)got);
+		if (r < 0)
+			return r;
+	}
+	*out = buf_take(&b, n);
+	return *out ? 0 : -ENOMEM;
+}

@@ -1,0 +1,22 @@
+/* Bytes that belong to someone else. Parsers of things in memory read through span_at(). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct span {
+	const uint8_t *p;
+	size_t n;
+};
+
+/* The `len` bytes at `off`, or NULL when the span does not hold them all. */
+static inline const void *span_at(struct span s, size_t off, size_t len)
+{
+	return off <= s.n && len <= s.n - off ? s.p + off : NULL;
+}
+
+static inline struct span span_text(const char *s)
+{
+	return (struct span){(const uint8_t *)s, strlen(s)};
+}

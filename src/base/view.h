@@ -1,0 +1,36 @@
+/* Bytes of a file that may not all be here: a whole file, a stream that still grows, a file
+ * with holes. Readers of foreign formats (obj/) take every byte through view_read(), so a
+ * hole never reads as zeros and nothing is read out of bounds. Not shared between threads. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VIEW_UNKNOWN UINT64_MAX
+
+struct view {
+	int fd;			/* read with pread; -1: `mem` */
+	const uint8_t *mem;
+	uint64_t base;		/* where this view begins in the file (a slice of a fat file) */
+	uint64_t size;		/* bytes of the whole; VIEW_UNKNOWN while nobody knows */
+	uint64_t have;		/* bytes from the front that are here; all of them when == size */
+	uint64_t want_off, want_len;	/* after -EAGAIN: what was missing */
+};
+
+/* A file that is all here. The descriptor stays the caller's. */
+struct view view_of_fd(int fd, uint64_t size);
+struct view view_of_mem(const void *p, size_t n);
+
+/* A stream of which the first `have` bytes are in `fd`; `size` may be VIEW_UNKNOWN. */
+struct view view_of_stream(int fd, uint64_t have, uint64_t size);
+
+/* 0: `n` bytes at `off` are in `p`. -EAGAIN: not here yet, see want_off and want_len.
+ * -ENODATA: they lie past the end. -EIO and others: the disk. `p` is unspecified unless 0. */
+int view_read(struct view *v, uint64_t off, void *p, size_t n);
+
+/* Part of a view, with its own offsets from 0. -ENODATA when it reaches past the end. */
+int view_slice(const struct view *v, uint64_t off, uint64_t size, struct view *out);
+
+/* Whether `n` bytes at `off` lie inside the whole: true while the size is unknown. */
+bool view_holds(const struct view *v, uint64_t off, uint64_t n);

@@ -1,0 +1,105 @@
+/* A pool of worker threads. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/workers.h"
+#include "base/util.h"
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct job {
+	struct job *next;
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
+struct workers {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	/* under lock */
+	struct job *first, **last;
+	bool stopping;
+	/* constant after workers_new() */
+	unsigned n;
+	pthread_t threads[];
+};
+
+static struct job *next_job(struct workers *w)
+{
+	LOCK_SCOPE(&w->lock);
+	struct job *j;
+
+	while (!w->first && !w->stopping)
+		pthread_cond_wait(&w->more, &w->lock);
+	j = w->first;
+	if (j) {
+		w->first = j->next;
+		if (!w->first)
+			w->last = &w->first;
+	}
+	return j;
+}
+
+static void *worker_main(void *arg)
+{
+	struct workers *w = arg;
+	struct job *j;
+
+	while ((j = next_job(w))) {
+		j->fn(j->ctx);
+		free(j);
+	}
+	return NULL;
+}
+
+int workers_new(struct workers **out, unsigned threads)
+{
+	struct workers *w = calloc(1, sizeof(*w) + threads * sizeof(pthread_t));
+	sigset_t all, old;
+
+	if (!w)
+		return -ENOMEM;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->more, NULL);
+	w->last = &w->first;
+	/* Signals belong to the main thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (w->n < threads && pthread_create(&w->threads[w->n], NULL, worker_main, w) == 0)
+		w->n++;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (w->n == 0) {
+		workers_free(w);
+		return -EAGAIN;
+	}
+	*out = w;
+	return 0;
+}
+
+int workers_post(struct workers *w, void (*fn)(void *ctx), void *ctx)
+{
+	struct job *j = malloc(sizeof(*j));
+
+	if (!j)
+		return -ENOMEM;
+	*j = (struct job){.fn = fn, .ctx = ctx};
+	LOCK_SCOPE(&w->lock);
+	*w->last = j;
+	w->last = &j->next;
+	pthread_cond_signal(&w->more);
+	return 0;
+}
+
+void workers_free(struct workers *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stopping = true;
+	pthread_cond_broadcast(&w->more);
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 0; i < w->n; i++)
+		pthread_join(w->threads[i], NULL);
+	pthread_cond_destroy(&w->more);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

@@ -1,0 +1,175 @@
+/* Keys: which artifact is meant. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "id/key.h"
+#include "base/hash.h"
+#include "base/util.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum id_from { BY_CODE, BY_DEBUG };
+enum name_from { NAME_CODE_FILE, NAME_DEBUG_FILE, NAME_PATH };
+
+/* What each type goes by. */
+static const struct key_rule {
+	enum object_type object;
+	enum id_from id;
+	enum name_from name;
+	bool name_counts;
+} rules[FILETYPES] = {
+	[FILETYPE_ELF_CODE] = {OBJECT_ELF, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_ELF_DEBUG] = {OBJECT_ELF, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_MACH_CODE] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_MACH_DEBUG] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_PE] = {OBJECT_PE, BY_CODE, NAME_CODE_FILE, true},
+	[FILETYPE_PDB] = {OBJECT_PE, BY_DEBUG, NAME_DEBUG_FILE, false},
+	[FILETYPE_PORTABLEPDB] = {OBJECT_PE_DOTNET, BY_DEBUG, NAME_DEBUG_FILE, false},
+	[FILETYPE_WASM_CODE] = {OBJECT_WASM, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_WASM_DEBUG] = {OBJECT_WASM, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_BREAKPAD] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
+	[FILETYPE_SOURCEBUNDLE] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
+	[FILETYPE_UUIDMAP] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_BCSYMBOLMAP] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_IL2CPP] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
+	[FILETYPE_SOURCE] = {OBJECT_ELF, BY_CODE, NAME_PATH, true},
+	[FILETYPE_SECTION] = {OBJECT_ELF, BY_CODE, NAME_PATH, true},
+	[FILETYPE_PERFMAP] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
+	[FILETYPE_GSYM] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
+};
+
+int key_of(struct key *out, const struct artifact *a)
+{
+	const struct key_rule *rule = &rules[a->type];
+	const struct module *m = &a->m;
+	const char *name = rule->name == NAME_PATH	? m->path
+			   : rule->name == NAME_CODE_FILE ? m->code_file
+							  : m->debug_file;
+	char room[DEBUG_ID_TEXT];
+	const char *id = rule->id == BY_CODE ? m->code_id : debug_id_breakpad(&m->debug_id, room);
+
+	memset(out, 0, sizeof(*out));
+	if (a->type == FILETYPE_NONE || !id[0] || (rule->name_counts && !name[0]))
+		return -ENOENT;
+	out->type = a->type;
+	snprintf(out->id, sizeof(out->id), "%s", id);
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	return 0;
+}
+
+void key_artifact(const struct key *k, struct artifact *out)
+{
+	const struct key_rule *rule = &rules[k->type];
+	struct module *m = &out->m;
+
+	memset(out, 0, sizeof(*out));
+	out->type = k->type;
+	m->object = rule->object;
+	if (rule->id == BY_CODE)
+		snprintf(m->code_id, sizeof(m->code_id), "%.*s", CODE_ID_MAX, k->id);
+	else
+		debug_id_parse(&m->debug_id, k->id, strlen(k->id));
+	if (rule->name == NAME_PATH)
+		snprintf(m->path, sizeof(m->path), "%s", k->name);
+	else if (rule->name == NAME_CODE_FILE)
+		snprintf(m->code_file, sizeof(m->code_file), "%.255s", k->name);
+	else
+		snprintf(m->debug_file, sizeof(m->debug_file), "%.255s", k->name);
+}
+
+static bool is_build_id(enum filetype t)
+{
+	return rules[t].object == OBJECT_ELF;
+}
+
+const char *key_canon(const struct key *k, char room[static KEY_TEXT])
+{
+	bool counts = rules[k->type].name_counts;
+	/* Sections and source paths are names on a case-sensitive system. */
+	bool fold = counts && rules[k->type].name != NAME_PATH;
+	size_t n = (size_t)snprintf(room, KEY_TEXT, "%s %s", filetype_name(k->type), k->id);
+	size_t digits = strlen(k->id), start = n - digits;
+
+	if (is_build_id(k->type) && digits >= 16 && digits < 40) {
+		memset(room + n, '0', 40 - digits);
+		n += 40 - digits;
+		room[n] = '\0';
+	}
+	for (size_t i = start; i < n; i++)
+		room[i] = (char)tolower((unsigned char)room[i]);
+	if (!counts)
+		return room;
+	room[n++] = ' ';
+	for (const char *p = k->name; *p; p++)
+		room[n++] = fold ? (char)tolower((unsigned char)*p) : *p;
+	room[n] = '\0';
+	return room;
+}
+
+const char *key_text(const struct key *k, char room[static KEY_TEXT])
+{
+	snprintf(room, KEY_TEXT, "%s %s%s%s", filetype_name(k->type), k->id, k->name[0] ? " " : "",
+		k->name);
+	return room;
+}
+
+int key_parse(struct key *out, const char *text)
+{
+	const char *id = strchr(text, ' '), *name = id ? strchr(id + 1, ' ') : NULL;
+	char type[32];
+	size_t n;
+
+	memset(out, 0, sizeof(*out));
+	if (!id || (size_t)(id - text) >= sizeof(type))
+		return -EINVAL;
+	memcpy(type, text, (size_t)(id - text));
+	type[id - text] = '\0';
+	out->type = filetype_find(type);
+	id++;
+	n = name ? (size_t)(name - id) : strlen(id);
+	if (out->type == FILETYPE_NONE || n == 0 || n >= sizeof(out->id))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (hex_value(id[i]) < 0)
+			return -EINVAL;
+	memcpy(out->id, id, n);
+	if (name && strlen(name + 1) >= sizeof(out->name))
+		return -EINVAL;
+	if (name)
+		snprintf(out->name, sizeof(out->name), "%s", name + 1);
+	if (rules[out->type].name_counts && !out->name[0])
+		return -EINVAL;
+	return 0;
+}
+
+bool key_equal(const struct key *a, const struct key *b)
+{
+	char ra[KEY_TEXT], rb[KEY_TEXT];
+
+	return strcmp(key_canon(a, ra), key_canon(b, rb)) == 0;
+}
+
+uint64_t key_number(const struct key *k)
+{
+	char room[KEY_TEXT];
+	const char *text = key_canon(k, room);
+	uint8_t raw[32];
+	uint64_t n = 0;
+
+	sha256_of(text, strlen(text), raw);
+	for (unsigned i = 0; i < 8; i++)
+		n = n << 8 | raw[i];
+	n &= INT64_MAX;
+	return n > 1 ? n : 2;
+}
+
+bool build_id_equal(const char *a, const char *b)
+{
+	struct key ka = {.type = FILETYPE_ELF_CODE}, kb = {.type = FILETYPE_ELF_CODE};
+
+	if (strlen(a) >= sizeof(ka.id) || strlen(b) >= sizeof(kb.id))
+		return false;
+	snprintf(ka.id, sizeof(ka.id), "%s", a);
+	snprintf(kb.id, sizeof(kb.id), "%s", b);
+	return key_equal(&ka, &kb);
+}

@@ -1,0 +1,43 @@
+/* The name of one artifact of one build: "elf_debug dfb85de4… ", "pdb 3249D99D…1 crash.pdb".
+ * Keys are compared by key_canon(): an identifier says which build a file is of; a name belongs
+ * to the identity only where identifiers are known to collide (PE: link time and size), or where
+ * it is the identity (source paths, sections). Elsewhere the name is a hint, kept as first given.
+ * Plain values: compare them, hash them, copy them. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "id/module.h"
+
+#include <stdbool.h>
+
+#define KEY_ID_MAX (CODE_ID_MAX + 1)
+#define KEY_TEXT (32 + KEY_ID_MAX + MODULE_PATH_MAX)
+
+struct key {
+	enum filetype type;
+	char id[KEY_ID_MAX];	    /* code id in lower-case hex, or a debug id in Breakpad's form */
+	char name[MODULE_PATH_MAX]; /* file name; path of a source; name of a section; "" */
+};
+
+/* The key of what `a` names. 0, -ENOENT when it lacks the identifier that its type goes by. */
+int key_of(struct key *out, const struct artifact *a);
+
+/* What is known of an artifact by its key alone. */
+void key_artifact(const struct key *k, struct artifact *out);
+
+/* The text that two spellings of one key share: "TYPE ID" or "TYPE ID NAME", the name folded
+ * (ASCII), ELF build ids of 8 to 19 bytes filled up with zeros to 20 (dotnet's tools do). */
+const char *key_canon(const struct key *k, char room[static KEY_TEXT]);
+
+/* "TYPE ID NAME" as given: for people, for the `.key` files of the store; key_parse() takes
+ * it back. */
+const char *key_text(const struct key *k, char room[static KEY_TEXT]);
+int key_parse(struct key *out, const char *text); /* 0, -EINVAL */
+
+bool key_equal(const struct key *a, const struct key *b);
+
+/* 63 bits of the SHA-256 of the canonical text, never 0 or 1: inode numbers, lock offsets. */
+uint64_t key_number(const struct key *k);
+
+/* Whether two ELF build ids (hex, any case) are one: equal, or equal when filled up with zero
+ * bytes to 20. */
+bool build_id_equal(const char *a, const char *b);

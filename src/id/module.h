@@ -1,0 +1,29 @@
+/* What a request, or a file, may say of a module: any of these may be missing. A path of one
+ * layout can mean several (file type, module) pairs, so `layout_parse` answers with a list of
+ * them; `key_of` says which one artifact a pair names. Plain values. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "id/debugid.h"
+#include "id/filetype.h"
+
+#define CODE_ID_MAX 128	 /* hex digits: build ids are 20 bytes, 64 at the very most */
+#define MODULE_NAME_MAX 256
+#define MODULE_PATH_MAX 1024
+
+struct module {
+	enum object_type object;
+	struct debug_id debug_id;
+	char code_id[CODE_ID_MAX + 1];	   /* lower-case hex; "" when not known */
+	char code_file[MODULE_NAME_MAX];   /* base names, as first given */
+	char debug_file[MODULE_NAME_MAX];
+	char path[MODULE_PATH_MAX];	   /* of a source file, or a section's name */
+};
+
+struct artifact {
+	enum filetype type;
+	struct module m;
+};
+
+/* Takes hex digits of any case (and drops what is not one, as other tools do). 0, -EINVAL when
+ * nothing is left or there is too much. */
+int module_set_code_id(struct module *m, const char *text, size_t n);

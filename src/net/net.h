@@ -1,0 +1,68 @@
+/* Transfers over HTTP. One thread, the net thread, owns the curl multi, the timers and a queue
+ * of posted calls. Everything marked (net) is called on that thread only, and every callback
+ * runs there, so what lives there needs no lock. Callbacks must not wait. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "net/request.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct net;
+struct transfer;
+
+struct net_opts {
+	unsigned connections;	 /* at once, of all hosts; 0: 64 */
+	unsigned host_connections; /* per host; 0: 8 */
+	const char *user_agent;	 /* "symfs/0.1.0" */
+};
+
+int net_start(struct net **out, const struct net_opts *o, struct err *e);
+
+/* Ends the thread. Calls that were posted before run first; transfers that are left are dropped
+ * without a callback; timers do not fire. Not on the net thread. */
+void net_stop(struct net *n);
+
+bool net_here(const struct net *n); /* is this the net thread? */
+
+/* Runs fn(ctx) on the net thread, in the order of posting; from any thread, also from the net
+ * thread itself (then later, never nested). 0, -ENOMEM. */
+int net_post(struct net *n, void (*fn)(void *ctx), void *ctx);
+
+/* The same, and waits until it ran. On the net thread it runs at once. */
+int net_call(struct net *n, void (*fn)(void *ctx), void *ctx);
+
+/* A timer lies in its owner's struct, zeroed before its first use. (net) */
+struct net_timer {
+	struct net_timer *prev, *next;
+	uint64_t due; /* clock_ms(); 0: not set */
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
+void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx);
+void net_timer_stop(struct net *n, struct net_timer *t); /* also when it is not set */
+
+/* What a transfer tells. Order: head once (not when nobody answered), body any number, done
+ * once. Redirects are followed inside; `head` is told of the last answer only. */
+struct net_sink {
+	/* Status and headers are here. 0 goes on; negative ends the transfer: done() gets it. */
+	int (*head)(void *ctx, const struct net_reply *r);
+	/* n bytes of the (decoded) body, which begin at `off` of it. 0; -EAGAIN: keep them, I
+	 * call transfer_resume() later and get the same again; other negative: ends. */
+	int (*body)(void *ctx, uint64_t off, const void *p, size_t n);
+	/* The end: r->error is 0 when the whole body came. The transfer is freed after this. */
+	void (*done)(void *ctx, const struct net_reply *r);
+};
+
+/* Starts a GET. (net) No callback runs before it returns. -EINVAL: the URL is none of http(s). */
+int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
+	struct transfer **out);
+
+void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resume() */
+void transfer_resume(struct transfer *t); /* (net) */
+void transfer_cancel(struct transfer *t); /* (net) freed; none of its callbacks runs any more.
+					     Not from inside its own callbacks. */
+uint64_t transfer_received(const struct transfer *t); /* (net) bytes of body told so far */

@@ -1,0 +1,50 @@
+/* One request and one reply, as plain values. Known to source/, which plans the one and judges
+ * the other, and does no transfer. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NET_HOST_MAX 280
+
+struct net_req {
+	char *url;		/* percent-encoded; owned */
+	char **headers;		/* "Name: value", NULL at the end; owned; sent to the origin of
+				   `url` only, never to where a redirect leads elsewhere */
+	unsigned connect_ms;	/* 0: 5000 */
+	unsigned stall_ms;	/* no byte for so long is -ETIMEDOUT; 0: 30000 */
+	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
+	bool insecure;		/* do not verify TLS */
+};
+
+struct net_reply {
+	int status;		/* of HTTP; 0 when nobody answered, then `error` says why */
+	int error;		/* 0, or a negative errno: see net_errors below */
+	char text[200];		/* the error in words, without credentials; "" */
+	int64_t size;		/* of the decoded body; -1 when not told. X-DEBUGINFOD-SIZE counts
+				   when there is no Content-Length */
+	bool ranges;		/* Accept-Ranges: bytes */
+	int64_t retry_after;	/* seconds from now; -1 when not told */
+	char type[80];		/* Content-Type, "" */
+	char etag[128], modified[64];
+	char url[2048];		/* after redirects, without user:password */
+};
+
+/* net_errors: -ENOENT never (a status says that).
+ * -EHOSTUNREACH	the name does not resolve, no route
+ * -ECONNREFUSED	nobody listens
+ * -ETIMEDOUT		no connection in connect_ms, or no byte for stall_ms
+ * -ECONNRESET		the connection broke, also before any answer
+ * -EPROTO		what came was not HTTP; TLS failed
+ * -EKEYREJECTED	the certificate was not accepted
+ * -EPIPE		the body ended before its Content-Length
+ * -EFBIG		more than `most`
+ * -ELOOP		too many redirects
+ * -EPROTONOSUPPORT	a redirect to something that is not http(s)
+ * -ECANCELED		by a sink that returned it (any negative of a sink comes back as is) */
+
+void net_req_release(struct net_req *r);
+
+/* "https://host:port" of a URL, lower case, default ports left out: the origin that headers and
+ * breakers belong to. 0, -EINVAL. */
+int net_origin(const char *url, char out[static NET_HOST_MAX]);

@@ -1,0 +1,58 @@
+/* What a file says it is. One file per format reads through views (base/view.h), bounded, never
+ * crashing on a broken file; formats.c holds the table. Any thread; nothing is kept. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "base/view.h"
+#include "id/key.h"
+
+enum obj_kind { OBJ_NONE, OBJ_EXECUTABLE, OBJ_LIBRARY, OBJ_DEBUG, OBJ_OBJECT, OBJ_SOURCES, OBJ_OTHER };
+
+enum obj_features {
+	OBJ_HAS_SYMTAB = 1,  /* a symbol table, the dynamic one counts */
+	OBJ_HAS_DEBUG = 2,   /* DWARF or what the format has */
+	OBJ_HAS_UNWIND = 4,
+	OBJ_HAS_SOURCES = 8,
+	OBJ_HAS_CODE = 16    /* the machine code itself, not only its section headers */
+};
+
+struct obj_slice {
+	const char *format; /* "elf": static */
+	const char *arch;   /* "x86_64", "arm64", "unknown": static */
+	enum obj_kind kind;
+	unsigned features;
+	bool big_endian;
+	struct module module; /* object type, ids; the names that the file itself tells */
+	enum filetype types[4]; /* what it may be served as, best first */
+	unsigned n_types;
+	uint64_t off, size; /* where in the file */
+};
+
+struct obj_format {
+	const char *name;
+	const char *magic;
+	size_t magic_len;
+	/* Slice `index` of the file. As obj_identify(). */
+	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
+};
+
+/* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
+ * -EBADMSG: one does, and the file is broken or cut short: `e` says how. -ENOENT: past the
+ * last slice. -EAGAIN: the view lacks bytes, v->want_off and want_len say which; ask again. */
+int obj_identify(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
+
+/* Whether the first bytes of a file can begin a `t`; n bytes, at least OBJ_HEAD unless the file
+ * is shorter. Sources and sections can be anything. */
+#define OBJ_HEAD 64
+bool obj_may_be(enum filetype t, const void *head, size_t n);
+
+/* Is the file what the key asked for? 1: yes (MATCH). 0: its identity cannot tell, by
+ * specification (sources, sections). -EBADMSG: no (another build, HTML, broken, cut short): `e`
+ * says what it is instead. -EAGAIN: the view lacks bytes. Others: the disk. With 1, `out` is
+ * the slice that matched. */
+int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e);
+
+const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */
+
+/* "symtab,debug,unwind" or "none"; the words of `symfs id`. */
+const char *obj_features_text(unsigned features, char out[static 64]);

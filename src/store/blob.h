@@ -1,0 +1,43 @@
+/* The bytes of one artifact, whole and verified, open for reading. They never change while a
+ * blob is held: a sealed file of the store, or a file of a directory source in place. Refcounted;
+ * any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/hash.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct blob;
+
+/* What is told of an artifact beside its bytes. */
+struct blob_facts {
+	char source[64];	/* name of the source it came from */
+	char url[2048];		/* or path; without credentials */
+	bool verified;		/* its own identity is the one that was asked for */
+	int64_t fetched;	/* wall clock */
+};
+
+struct blob *blob_ref(struct blob *b);
+void blob_unref(struct blob *b); /* NULL is fine */
+static inline void cleanup_blob(struct blob **b)
+{
+	blob_unref(*b);
+}
+#define _cleanup_blob_ __attribute__((cleanup(cleanup_blob)))
+
+/* A file served where it lies. Takes the descriptor, also on error. 0, -errno. */
+int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_facts *facts);
+
+int blob_fd(const struct blob *b);	     /* stays the blob's */
+uint64_t blob_size(const struct blob *b);
+const char *blob_path(const struct blob *b); /* absolute, where it lay when it was opened */
+const char *blob_sha256(const struct blob *b); /* "" for a file in place */
+const struct blob_facts *blob_facts(const struct blob *b);
+
+/* Two blobs with one number hold the same bytes: from the digest, or (dev, ino, mtime, size). */
+uint64_t blob_number(const struct blob *b);
+
+/* Bytes at off: less than n only at the end. -EIO; -ESTALE when a file in place was changed. */
+ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n);

@@ -1,0 +1,105 @@
+/* What is on disk: an SQLite index of keys, and one file for each artifact.
+ *
+ *	DIR/index.sqlite	the index (WAL); may be deleted at any time: it is rebuilt
+ *	DIR/blobs/ab/REST	one whole artifact, named by the SHA-256 of its bytes
+ *	DIR/blobs/ab/REST.key	what it is: a line for each key (key, source, url, verified,
+ *				size, time), synced before the rename that publishes the blob;
+ *				read only to rebuild the index
+ *	DIR/partial/		drafts; each is locked by the process that writes it
+ *	DIR/flights		locks of downloads under way (flights.h)
+ *
+ * Several processes of one user share a store; anything else in DIR is left alone. All calls
+ * may come from any thread; those marked (waits) touch the disk and belong on a worker. What is
+ * not marked reads the index (WAL: no reader waits for a writer) and is fast.
+ * kill -9 or power loss at any moment loses at most the drafts. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "id/key.h"
+#include "store/blob.h"
+
+struct store;
+struct draft;
+
+struct store_opts {
+	const char *dir;
+	uint64_t quota;	   /* bytes of blobs; 0: none. Least recently used go first */
+	uint64_t min_free; /* bytes that stay free on the file system */
+};
+
+/* Makes the directory when it is missing (0700). A damaged index is set aside as
+ * index.sqlite.damaged and rebuilt from the blobs, with a line in the log. -EROFS and the like as
+ * they come; -EREMOTE: on NFS or SMB, where locks cannot be trusted; -EPERM: another user's. */
+int store_open(struct store **out, const struct store_opts *o, struct err *e); /* (waits) */
+void store_close(struct store *s);
+const char *store_dir(const struct store *s);
+const char *store_id(const struct store *s); /* 16 hex digits, made with the store */
+
+/* 0: *out is open (its use is noted, at most once an hour). -ENOENT. A blob whose file is gone
+ * or has another size is forgotten: -ENOENT. */
+int store_find(struct store *s, const struct key *k, struct blob **out);
+/* Would store_find() find it? Opens nothing. `size` may be NULL. */
+bool store_has(struct store *s, const struct key *k, uint64_t *size);
+
+/* A draft is a private file to be filled; write it from one thread at a time. */
+int draft_new(struct draft **out, struct store *s, struct err *e); /* -ENOSPC: also min_free */
+int draft_write(struct draft *d, uint64_t off, const void *p, size_t n);
+int draft_fd(const struct draft *d);
+uint64_t draft_size(const struct draft *d); /* the end of what was written so far */
+void draft_discard(struct draft *d); /* NULL is fine */
+
+/* Publishes a whole artifact under a key, at once or not at all, and takes the draft, also on
+ * error. What was stored under the key before stays readable for those who hold it. Misses of
+ * the key are forgotten. (waits: digest, fsync, commit) */
+int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
+	struct blob **out, struct err *e);
+
+/* One more key for the bytes of a blob of the store (what was learned from it). (waits) */
+int store_link(struct store *s, const struct key *k, const struct blob *b);
+
+/* Misses: "this source does not have it", for so long. Only a true "not there" is remembered. */
+int store_miss_add(struct store *s, const struct key *k, const char *source, int64_t seconds,
+	const char *reason); /* (waits) */
+/* The wall-clock second until which the miss holds; 0: none is remembered. */
+int64_t store_miss_until(struct store *s, const struct key *k, const char *source);
+int store_misses_clear(struct store *s, const struct key *k); /* NULL: all. (waits); how many, -errno */
+
+/* Keeps an artifact from eviction for so long. (waits) */
+int store_keep(struct store *s, const struct key *k, int64_t seconds);
+
+struct store_row {
+	int64_t id; /* grows; a row's number never comes back */
+	struct key key;
+	char sha256[SHA256_TEXT];
+	uint64_t size;
+	int64_t used; /* wall clock */
+	struct blob_facts facts;
+};
+
+/* The stored keys with id > after, at most n, in the order of id. How many, or -errno. */
+int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);
+
+struct store_miss_row {
+	struct key key;
+	char source[64];
+	int64_t since, until;
+};
+/* Remembered misses that still hold; `after` is a rowid cursor, moved on. */
+int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *rows, unsigned n);
+
+struct store_totals {
+	uint64_t artifacts, keys, bytes, misses, drafts;
+};
+int store_count(struct store *s, struct store_totals *out);
+
+/* Forgets a key, and its blob when no other key has it. 0, -ENOENT. (waits) */
+int store_remove(struct store *s, const struct key *k);
+
+/* Compares index, `.key` files and bytes; calls `damaged` for each artifact that is not what
+ * it should be (what: "digest differs", "file is gone", "size differs", ...; path as stored).
+ * Changes nothing. The number of damaged ones, or -errno. (waits) */
+int store_verify(struct store *s, void (*damaged)(void *ctx, const struct key *k, const char *path,
+	const char *what), void *ctx);
+
+/* Evicts down to the quota and the free-space floor; never what is kept. (waits) */
+int store_trim(struct store *s);

@@ -1,0 +1,138 @@
+/* id/: debug ids, code ids, keys. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "id/key.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "unit.h"
+
+#include <string.h>
+
+START_TEST(debug_id_forms)
+{
+	static const struct {
+		const char *in, *text, *breakpad;
+	} rows[] = {
+		{"3249d99d-0c40-4931-8610-f4e4fb0b6936-1", "3249d99d-0c40-4931-8610-f4e4fb0b6936-1",
+			"3249D99D0C4049318610F4E4FB0B69361"},
+		{"3249D99D0C4049318610F4E4FB0B6936a", "3249d99d-0c40-4931-8610-f4e4fb0b6936-a",
+			"3249D99D0C4049318610F4E4FB0B6936a"},
+		{"3249d99d0c4049318610f4e4fb0b69360", "3249d99d-0c40-4931-8610-f4e4fb0b6936",
+			"3249D99D0C4049318610F4E4FB0B69360"},
+		{"418E89C31", "418E89C3-1", "418E89C31"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct debug_id d;
+		char room[DEBUG_ID_TEXT];
+
+		ck_assert_int_eq(debug_id_parse(&d, rows[i].in, strlen(rows[i].in)), 0);
+		ck_assert_str_eq(debug_id_text(&d, room), rows[i].text);
+		ck_assert_str_eq(debug_id_breakpad(&d, room), rows[i].breakpad);
+	}
+}
+END_TEST
+
+START_TEST(debug_id_refuses)
+{
+	static const char *const rows[] = {"", "3249", "3249d99d0c4049318610f4e4fb0b693",
+		"3249d99d0c4049318610f4e4fb0bzz361", "3249d99d0c4049318610f4e4fb0b6936x"};
+	struct debug_id d;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		ck_assert_int_eq(debug_id_parse(&d, rows[i], strlen(rows[i])), -EINVAL);
+}
+END_TEST
+
+START_TEST(debug_id_of_build_id)
+{
+	uint8_t id[20];
+	struct debug_id d;
+	char room[DEBUG_ID_TEXT];
+
+	ck_assert_int_eq(hex_read("f1c3bcc0279865fe3058404b2831d9e64135386c", 40, id), 0);
+	debug_id_from_build_id(&d, id, 20, false);
+	ck_assert_str_eq(debug_id_text(&d, room), "c0bcc3f1-9827-fe65-3058-404b2831d9e6");
+	debug_id_from_build_id(&d, id, 20, true);
+	ck_assert_str_eq(debug_id_text(&d, room), "f1c3bcc0-2798-65fe-3058-404b2831d9e6");
+	hex_read("1122334455667788", 16, id);
+	debug_id_from_build_id(&d, id, 8, false);
+	ck_assert_str_eq(debug_id_text(&d, room), "44332211-6655-8877-0000-000000000000");
+}
+END_TEST
+
+static struct key key_from(const char *text)
+{
+	struct key k;
+
+	ck_assert_int_eq(key_parse(&k, text), 0);
+	return k;
+}
+
+START_TEST(key_round_trip)
+{
+	static const char *const rows[] = {
+		"elf_debug dfb85de42daffd09640c8fe377d572de3e168920",
+		"elf_code dfb85de42daffd09640c8fe377d572de3e168920 libm-2.23.so",
+		"pe 5ab380779000 crash one.exe",
+		"pdb 3249D99D0C4049318610F4E4FB0B69361 crash.pdb",
+		"source dfb85de42daffd09640c8fe377d572de3e168920 /a b/c.c",
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct key k = key_from(rows[i]), again;
+		struct artifact a;
+		char room[KEY_TEXT];
+
+		ck_assert_str_eq(key_text(&k, room), rows[i]);
+		key_artifact(&k, &a);
+		ck_assert_int_eq(key_of(&again, &a), 0);
+		ck_assert_str_eq(key_text(&again, room), rows[i]);
+		ck_assert(key_equal(&k, &again));
+	}
+}
+END_TEST
+
+START_TEST(key_identity)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {
+		{"elf_code aabbccdd x", "elf_code AABBCCDD y", true},
+		{"elf_code aabbccdd", "elf_debug aabbccdd", false},
+		{"elf_code aabbccdd", "elf_code aabbccdd00", false}, /* too short to be filled up */
+		{"elf_code 11223344556677889900aabbccddeeff",
+			"elf_code 11223344556677889900aabbccddeeff00000000", true},
+		{"pe 5ab380779000 a.exe", "pe 5ab380779000 A.EXE", true},
+		{"pe 5ab380779000 a.exe", "pe 5ab380779000 b.exe", false},
+		{"pdb 3249D99D0C4049318610F4E4FB0B69361 a.pdb",
+			"pdb 3249D99D0C4049318610F4E4FB0B69361 b.pdb", true},
+		{"source aabb /a/B.c", "source aabb /a/b.c", false},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct key a = key_from(rows[i].a), b = key_from(rows[i].b);
+
+		ck_assert_msg(key_equal(&a, &b) == rows[i].same, "%s / %s", rows[i].a, rows[i].b);
+		ck_assert((key_number(&a) == key_number(&b)) == rows[i].same);
+		ck_assert(key_number(&a) > 1);
+	}
+}
+END_TEST
+
+START_TEST(key_refuses)
+{
+	static const char *const rows[] = {"", "elf_debug", "nothing aabb", "elf_debug xyz", "elf_debug ",
+		"source aabb", "none aabb"};
+	struct key k;
+	char longest[400] = "elf_debug ";
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		ck_assert_int_eq(key_parse(&k, rows[i]), -EINVAL);
+	memset(longest + 10, 'a', 300);
+	ck_assert_int_eq(key_parse(&k, longest), -EINVAL);
+}
+END_TEST
+
+UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
+	key_refuses)

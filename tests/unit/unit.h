@@ -1,0 +1,31 @@
+/* One TAP program of libcheck: UNIT_MAIN("folder", test_a, test_b) runs START_TESTs in order. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <check.h>
+#include <stdlib.h>
+
+static inline int unit_run(const char *name, const TTest *const *tests)
+{
+	Suite *s = suite_create(name);
+	TCase *c = tcase_create(name);
+	SRunner *r;
+	int failed;
+
+	tcase_set_timeout(c, 120);
+	for (; *tests; tests++)
+		tcase_add_test(c, *tests);
+	suite_add_tcase(s, c);
+	r = srunner_create(s);
+	srunner_set_tap(r, "-");
+	srunner_run_all(r, CK_SILENT);
+	failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#define UNIT_MAIN(name, ...)                                                                       \
+	int main(void)                                                                             \
+	{                                                                                          \
+		const TTest *const tests[] = {__VA_ARGS__, NULL};                                  \
+		return unit_run(name, tests);                                                      \
+	}

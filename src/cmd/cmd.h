@@ -1,0 +1,21 @@
+/* A subcommand: one file that ends in one const struct cmd, one row in main.c. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+/* What a command ends with. */
+enum {
+	EXIT_DONE = 0,
+	EXIT_NO = 1,		 /* not there, no path, not identified, differs */
+	EXIT_USAGE = 2,		 /* usage or configuration */
+	EXIT_UNASKED = 3,	 /* could not be asked */
+	EXIT_LOCAL = 4,		 /* local trouble: I/O, full disk, damage */
+	EXIT_INTERRUPTED = 130
+};
+
+struct cmd {
+	const char *name, *args, *help;
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit status */
+};
+
+extern const struct cmd cmd_mount, cmd_umount, cmd_get, cmd_id, cmd_why, cmd_status, cmd_sources,
+	cmd_cache;

@@ -1,0 +1,118 @@
+/* Get it once. Whoever asks for an artifact first starts a flight, whoever asks after joins it;
+ * nothing is shown to anybody before it was judged. Any thread may ask; nobody waits in a call.
+ *
+ * A request: fetch_try() answers from the store, from remembered misses or from facts at once,
+ * or says -EAGAIN; then fetch_open() with the same words gives a ticket and calls `ready`, once. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "id/key.h"
+#include "store/store.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fetch;
+struct ticket;
+struct sources;
+
+enum fetch_need {
+	FETCH_EXISTS, /* is it there? (LOOKUP): the type's magic was seen; the lookup deadline holds */
+	FETCH_WHOLE   /* all bytes, verified (OPEN, `symfs get`) */
+};
+
+#define FETCH_SIZE_UNKNOWN UINT64_MAX
+
+/* An answer. `r` is 0, or
+ *	-ENOENT		not there; `miss_ms` says for how long that may be believed
+ *	-ETIMEDOUT	the deadline passed; -EHOSTUNREACH: no source could be asked; -EACCES: refused
+ *	-EINTR		the ticket was cancelled
+ *	-ENOSPC, -EIO, -ENOMEM	here */
+struct fetched {
+	int r;
+	struct key key;	    /* of the candidate that was found */
+	struct blob *blob;  /* borrowed: blob_ref() to keep. Never NULL for FETCH_WHOLE and r == 0 */
+	uint64_t size;	    /* or FETCH_SIZE_UNKNOWN */
+	unsigned miss_ms;   /* with -ENOENT */
+	const char *why;    /* words for a log, never NULL; valid during ready() */
+};
+
+/* Runs once for each fetch_open() that returned 0: on the net thread or on a worker, with no
+ * lock held. It must not wait. */
+typedef void fetch_ready(void *ctx, const struct fetched *f);
+
+struct fetch_opts {
+	unsigned lookup_deadline_ms; /* 10000 */
+	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP: 10000 */
+	unsigned grace_ms;	     /* how long an earlier source may hold back a later one that has it */
+	uint64_t max_file_size;
+	int64_t keep_seconds;	     /* `get` keeps a file for so long */
+};
+
+/* Takes the sources. The store stays the caller's and must outlive the fetch. */
+int fetch_new(struct fetch **out, struct store *st, struct sources *so, const struct fetch_opts *o,
+	struct err *e);
+
+/* Cancels every ticket, waits until every `ready` ran, ends its threads. */
+void fetch_free(struct fetch *f);
+
+/* Replaces the sources (SIGHUP); flights under way go on with the old ones. Takes `so`. */
+void fetch_set_sources(struct fetch *f, struct sources *so);
+
+/* One to LAYOUT_CANDIDATES artifacts, best first: the first that exists is the answer.
+ * 0: `out` is the answer (also when out->r < 0), and out->blob is the caller's to unref.
+ * -EAGAIN: it takes longer. */
+int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
+	struct fetched *out);
+
+/* `*out` is written before `ready` can run, and is the caller's until ticket_unref(). 0, -ENOMEM. */
+int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
+	fetch_ready *ready, void *ctx, struct ticket **out);
+
+/* I stopped waiting: makes ready(-EINTR) run soon, unless it ran; never waits. Any thread. The
+ * last to leave a flight ends it. */
+void ticket_cancel(struct ticket *t);
+void ticket_unref(struct ticket *t);
+
+/* ---- what it is doing, for people -------------------------------------------------------- */
+
+/* Every artifact that is known: the store's keys, and files of directory sources. `each` gets
+ * keys in no order; a key may come twice. It stops when `each` returns non-zero. (waits for disk) */
+int fetch_known(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size),
+	void *ctx);
+
+/* A line for each download under way: key, source, bytes, percent, rate, who waits. */
+void fetch_activity(struct fetch *f, struct buf *out);
+void fetch_sources_text(struct fetch *f, struct buf *out); /* as `symfs sources` prints them */
+void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, CSV */
+
+struct fetch_attempt {
+	char source[64];
+	char url[2048];		/* or path; without credentials */
+	char spelling[64];	/* layout and casing */
+	char verdict[32];	/* "not asked", "found", "missing", "mismatch", "failed", "skipped" */
+	int status;		/* HTTP; 0 */
+	int64_t remembered_until; /* of a miss; 0 */
+	char error[200];
+};
+
+/* What would be asked for an artifact, in order, and what is remembered of each; with `ask`, also
+ * what each answers now (waits; not on the net thread, not in a FUSE worker). How many, <= most. */
+int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_attempt *rows,
+	unsigned most);
+
+struct store *fetch_store(struct fetch *f);
+
+/* Counters, for `.symfs/stats` and /metrics; the table names them. */
+struct fetch_stats {
+	atomic_uint_fast64_t lookups, opens, hits, misses, remembered, flights, joined, requests,
+		bytes, published, mismatches, failures, timeouts, cancelled;
+};
+struct fetch_stat_row {
+	const char *name, *help;
+	size_t offset; /* into struct fetch_stats */
+};
+extern const struct fetch_stat_row fetch_stat_rows[]; /* ends with a NULL name */
+struct fetch_stats *fetch_stats(struct fetch *f);

@@ -1,0 +1,32 @@
+/* The mount as one tree: what a path under the mount point is. Nobody is asked: a directory
+ * exists when its path can be the beginning of a key, a file may exist when some layout can
+ * mean it. Pure functions, any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "layout/layout.h"
+
+enum tree_what {
+	TREE_NONE,	/* no layout can mean it: ENOENT, and nobody is asked */
+	TREE_DIR,
+	TREE_LEAF,	/* one of `files` */
+	TREE_EITHER,	/* LEAF or DIR: under debuginfod's source/ only a look upstream, or who asks, can tell */
+	TREE_LINK,	/* `text` is the target */
+	TREE_TEXT,	/* a file whose content is `text` */
+	TREE_STATE	/* under .symfs: `rest` is the path there ("" for the directory itself) */
+};
+
+struct tree_hit {
+	enum tree_what what;
+	const struct layout *layout; /* whose folder it is in; NULL at the root */
+	const char *rest;	     /* points into the path that was given */
+	const char *text;	     /* static */
+	unsigned n;
+	struct artifact files[LAYOUT_CANDIDATES];
+};
+
+/* `path` has no leading slash; "" is the root. */
+void tree_parse(const char *path, struct tree_hit *out);
+
+/* The fixed entries of the root and of the layouts' folders (`path` "" or "symstore2"), for
+ * readdir: the nth, NULL past the last. `what` may be NULL. */
+const char *tree_entry(const char *path, unsigned nth, enum tree_what *what);

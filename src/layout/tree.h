@@ -20,6 +20,7 @@ struct tree_hit {
 	const struct layout *layout; /* whose folder it is in; NULL at the root */
 	const char *rest;	     /* points into the path that was given */
 	const char *text;	     /* static */
+	bool file_like;		     /* TREE_EITHER: its last name looks like that of a source file */
 	unsigned n;
 	struct artifact files[LAYOUT_CANDIDATES];
 };

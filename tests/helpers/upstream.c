@@ -1,0 +1,1390 @@
+/* A symbol server for tests: HTTP/1.1 on 127.0.0.1, files with ranges from a directory, faults on
+ * demand. A thread per connection; `upstream --help` tells the options and the control paths.
+ * It uses nothing of symfs, so that it cannot share symfs's mistakes. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <limits.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEAD_MAX (64 << 10)  /* of a request */
+#define PATH_ROOM 4096
+#define CONNS_MAX 2000
+#define GZIP_MOST (256 << 20) /* files that --gzip packs in memory */
+#define CHUNK (64 << 10)
+
+static const char help[] =
+	"upstream [options]: a symbol server for tests, on 127.0.0.1 only\n"
+	"  --port N      listen there; 0 (default): any free port\n"
+	"  --root DIR    serve the files below (default .)\n"
+	"  --log FILE    append a line for each request: METHOD PATH STATUS BYTES RANGE\n"
+	"  --ready FILE  write the URL there when it listens\n"
+	"  --delay MS    wait so long before each answer\n"
+	"  --rate N      at most N bytes per second for each body\n"
+	"  --no-range    know no ranges\n"
+	"  --no-head     answer 405 to HEAD\n"
+	"  --no-validators  send neither ETag nor Last-Modified\n"
+	"  --gzip        compress for clients that accept it\n"
+	"  --no-accept   listen, and let every connect hang\n"
+	"  --stdin       end when standard input closes\n"
+	"Prints `listening on http://127.0.0.1:PORT`; ends on SIGTERM and SIGINT.\n"
+	"\n"
+	"/_control/count[?path=GLOB]  requests get head other ranges bytes inflight connections\n"
+	"/_control/reset              sets these numbers to 0\n"
+	"/_control/fault?path=GLOB&kind=K[&arg=A][&times=N]  the first rule that matches counts;\n"
+	"                             after N times (0, default: never) it is gone\n"
+	"/_control/clear              drops all rules\n"
+	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
+	"  endless (BYTES/S)  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
+	"  trickle (BYTES/S)  redirect ([CODE ]URL, `loop`, or URL* and the path follows)\n"
+	"  wrong-length (DELTA)  garbage  bad-range  no-range  gzip-bomb (MIB)  echo-headers\n";
+
+struct options {
+	unsigned port, delay_ms;
+	uint64_t rate;
+	const char *root, *log, *ready;
+	bool no_range, no_head, no_validators, gzip, no_accept, watch_stdin;
+};
+
+struct rule {
+	struct rule *next;
+	char path[PATH_ROOM], arg[PATH_ROOM];
+	const struct fault *fault;
+	unsigned left; /* 0: for ever */
+};
+
+struct counts {
+	uint64_t requests, get, head, other, ranges, bytes, inflight, inflight_max;
+};
+
+struct path_counts {
+	struct path_counts *next;
+	struct counts n;
+	char path[];
+};
+
+struct upstream {
+	struct options o;
+	int root, log, listener;
+	unsigned port;
+
+	pthread_mutex_t lock;
+	pthread_cond_t idle;
+	/* under lock */
+	struct counts all;
+	struct path_counts *paths;
+	struct rule *rules;
+	struct conn *conns;
+	unsigned n_conns;
+	uint64_t connections;
+	bool stopping;
+};
+
+struct request {
+	char method[16], raw[PATH_ROOM], path[PATH_ROOM]; /* raw: as sent; path: decoded, no query */
+	char query[PATH_ROOM];
+	char range[128], if_range[128];
+	bool accepts_gzip;
+	uint64_t body;
+	/* what became of it */
+	struct path_counts *counts;
+	int status;
+	uint64_t sent;
+	char sent_range[64];
+	bool open; /* begun and not yet counted as ended */
+};
+
+struct conn {
+	struct upstream *up;
+	struct conn *prev, *next;
+	int fd;
+	bool keep;
+	size_t have, head; /* bytes in buf; bytes of the request's head in it */
+	struct request rq;
+	char buf[HEAD_MAX + 1];
+};
+
+/* How an answer ends once `limit` bytes of the body are out. */
+enum ending { END_WELL, END_CLOSE, END_SILENT, END_RESET };
+
+struct reply {
+	int status;
+	const char *type;
+	int fd;		 /* the body's file; -1: mem */
+	const char *mem; /* may be NULL when len is 0 */
+	uint64_t start, len, total;
+	uint64_t limit;
+	enum ending ending;
+	bool no_length;
+	int64_t length_delta;
+	uint64_t rate;
+	char extra[PATH_ROOM + 512]; /* more header lines, each with its CRLF */
+};
+
+#define REPLY(code) ((struct reply){.status = (code), .fd = -1, .limit = UINT64_MAX})
+
+/* ---- numbers and texts -------------------------------------------------------------------- */
+
+static const char *reason(int status)
+{
+	switch (status) {
+	case 200: return "OK";
+	case 206: return "Partial Content";
+	case 301: return "Moved Permanently";
+	case 302: return "Found";
+	case 403: return "Forbidden";
+	case 404: return "Not Found";
+	case 405: return "Method Not Allowed";
+	case 410: return "Gone";
+	case 416: return "Range Not Satisfiable";
+	case 429: return "Too Many Requests";
+	case 500: return "Internal Server Error";
+	case 503: return "Service Unavailable";
+	default: return "Status";
+	}
+}
+
+static void copy(char *out, size_t room, const char *in)
+{
+	snprintf(out, room, "%.*s", (int)room - 1, in);
+}
+
+static uint64_t number(const char *s, uint64_t otherwise)
+{
+	return isdigit((unsigned char)s[0]) ? strtoull(s, NULL, 10) : otherwise;
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0'
+	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+}
+
+/* %XX to bytes. False: a bad escape, or a NUL. */
+static bool decode(const char *in, size_t n, char *out, size_t room)
+{
+	size_t o = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		char c = in[i];
+
+		if (c == '%') {
+			if (i + 2 >= n || hex(in[i + 1]) < 0 || hex(in[i + 2]) < 0)
+				return false;
+			c = (char)(hex(in[i + 1]) << 4 | hex(in[i + 2]));
+			i += 2;
+		}
+		if (!c || o + 1 >= room)
+			return false;
+		out[o++] = c;
+	}
+	out[o] = '\0';
+	return true;
+}
+
+static bool path_is_inside(const char *path)
+{
+	for (const char *p = path; *p; p += strcspn(p, "/")) {
+		p += strspn(p, "/");
+		if (p[0] == '.' && p[1] == '.' && (!p[2] || p[2] == '/'))
+			return false;
+	}
+	return true;
+}
+
+/* The value of `name=` in a query, decoded; "" when it is not there. */
+static void query_value(const char *query, const char *name, char *out, size_t room)
+{
+	size_t n = strlen(name);
+
+	out[0] = '\0';
+	while (*query) {
+		size_t part = strcspn(query, "&");
+
+		if (part > n && strncmp(query, name, n) == 0 && query[n] == '=') {
+			if (!decode(query + n + 1, part - n - 1, out, room))
+				out[0] = '\0';
+			return;
+		}
+		query += part;
+		query += *query == '&';
+	}
+}
+
+static void http_date(time_t t, char out[static 40])
+{
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || !strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm))
+		out[0] = '\0';
+}
+
+/* ---- counting and the log ----------------------------------------------------------------- */
+
+static struct path_counts *path_counts(struct upstream *u, const char *path)
+{
+	struct path_counts *p;
+	size_t n = strlen(path) + 1;
+
+	for (p = u->paths; p; p = p->next)
+		if (strcmp(p->path, path) == 0)
+			return p;
+	p = calloc(1, sizeof(*p) + n);
+	if (!p)
+		abort();
+	memcpy(p->path, path, n);
+	p->next = u->paths;
+	u->paths = p;
+	return p;
+}
+
+static void count_one(struct counts *n, const struct request *rq)
+{
+	n->requests++;
+	if (strcmp(rq->method, "GET") == 0)
+		n->get++;
+	else if (strcmp(rq->method, "HEAD") == 0)
+		n->head++;
+	else
+		n->other++;
+	n->ranges += rq->range[0] != '\0';
+	n->inflight++;
+	if (n->inflight > n->inflight_max)
+		n->inflight_max = n->inflight;
+}
+
+static void request_begin(struct conn *c)
+{
+	struct upstream *u = c->up;
+
+	pthread_mutex_lock(&u->lock);
+	c->rq.counts = path_counts(u, c->rq.path);
+	count_one(&c->rq.counts->n, &c->rq);
+	count_one(&u->all, &c->rq);
+	c->rq.open = true;
+	pthread_mutex_unlock(&u->lock);
+}
+
+/* Bytes count before they leave: who has received them sees them counted. */
+static void request_bytes(struct conn *c, uint64_t n)
+{
+	pthread_mutex_lock(&c->up->lock);
+	c->rq.sent += n;
+	if (c->rq.open) {
+		c->rq.counts->n.bytes += n;
+		c->up->all.bytes += n;
+	}
+	pthread_mutex_unlock(&c->up->lock);
+}
+
+/* Called before the last bytes leave, for the same reason; later calls do nothing. */
+static void request_end(struct conn *c)
+{
+	struct request *rq = &c->rq;
+	struct upstream *u = c->up;
+
+	pthread_mutex_lock(&u->lock);
+	if (rq->open) {
+		rq->open = false;
+		rq->counts->n.inflight--;
+		u->all.inflight--;
+		if (u->log >= 0)
+			dprintf(u->log, "%s %s %d %llu %s\n", rq->method, rq->raw, rq->status,
+				(unsigned long long)rq->sent, rq->sent_range[0] ? rq->sent_range : "-");
+	}
+	pthread_mutex_unlock(&u->lock);
+}
+
+/* ---- the wire ----------------------------------------------------------------------------- */
+
+/* Waits `ms` (-1: for ever). False: the client left, or we end. */
+static bool conn_wait(struct conn *c, int ms)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+	int r;
+
+	do
+		r = poll(&p, 1, ms);
+	while (r < 0 && errno == EINTR);
+	return r == 0;
+}
+
+static bool conn_send(struct conn *c, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t r = send(c->fd, at, n, MSG_NOSIGNAL);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return false;
+		at += r;
+		n -= (size_t)r;
+	}
+	return true;
+}
+
+/* The end of a connection that the client sees as ECONNRESET, after what was sent before. */
+static void conn_reset(struct conn *c)
+{
+	struct linger now = {.l_onoff = 1, .l_linger = 0};
+	int queued = 1;
+
+	for (unsigned i = 0; i < 1000 && queued > 0; i++)
+		if (ioctl(c->fd, SIOCOUTQ, &queued) < 0 || (queued > 0 && !conn_wait(c, 2)))
+			break;
+	setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	c->keep = false;
+}
+
+/* Bytes for one step of a body that goes at `rate`, and the pause after it. */
+static size_t pace(uint64_t rate, int *ms)
+{
+	*ms = 0;
+	if (!rate)
+		return CHUNK;
+	*ms = rate >= 20 ? 50 : (int)(1000 / rate);
+	return rate >= 20 ? (size_t)(rate / 20) : 1;
+}
+
+static ssize_t body_at(const struct reply *r, uint64_t off, char *room, size_t n)
+{
+	if (r->fd >= 0)
+		return pread(r->fd, room, n, (off_t)(r->start + off));
+	memcpy(room, r->mem + r->start + off, n);
+	return (ssize_t)n;
+}
+
+static bool send_body(struct conn *c, const struct reply *r)
+{
+	uint64_t end = r->len < r->limit ? r->len : r->limit;
+	char room[CHUNK];
+	int ms;
+	size_t step = pace(r->rate, &ms);
+
+	for (uint64_t off = 0; off < end;) {
+		size_t want = step < sizeof(room) ? step : sizeof(room);
+		ssize_t n = body_at(r, off, room, want < end - off ? want : (size_t)(end - off));
+
+		if (n <= 0)
+			return false;
+		request_bytes(c, (uint64_t)n);
+		off += (uint64_t)n;
+		if (off == end && r->ending != END_SILENT)
+			request_end(c);
+		if (!conn_send(c, room, (size_t)n) || (off < end && ms && !conn_wait(c, ms)))
+			return false;
+	}
+	return true;
+}
+
+static size_t print_head(struct conn *c, const struct reply *r, char *out, size_t room)
+{
+	char length[64] = "";
+	int n;
+
+	if (!r->no_length)
+		snprintf(length, sizeof(length), "Content-Length: %lld\r\n",
+			(long long)r->len + (long long)r->length_delta);
+	n = snprintf(out, room, "HTTP/1.1 %d %s\r\n%s%s%s%s%sConnection: %s\r\n\r\n", r->status,
+		reason(r->status), r->type ? "Content-Type: " : "", r->type ? r->type : "",
+		r->type ? "\r\n" : "", length, r->extra, c->keep ? "keep-alive" : "close");
+	return n > 0 && (size_t)n < room ? (size_t)n : 0;
+}
+
+static void reply_send(struct conn *c, const struct reply *r)
+{
+	bool head_only = strcmp(c->rq.method, "HEAD") == 0;
+	char head[PATH_ROOM + 2048];
+	size_t n;
+
+	if (r->ending != END_WELL || r->no_length || r->length_delta)
+		c->keep = false;
+	c->rq.status = r->status;
+	n = print_head(c, r, head, sizeof(head));
+	if ((head_only || r->len == 0 || r->limit == 0) && r->ending != END_SILENT)
+		request_end(c);
+	if (!conn_send(c, head, n) || (!head_only && !send_body(c, r)))
+		c->keep = false;
+	else if (r->ending == END_SILENT)
+		conn_wait(c, -1);
+	else if (r->ending == END_RESET)
+		conn_reset(c);
+}
+
+static void reply_text(struct conn *c, int status, const char *type, const char *text)
+{
+	struct reply r = REPLY(status);
+
+	r.type = type;
+	r.mem = text;
+	r.len = r.total = strlen(text);
+	reply_send(c, &r);
+}
+
+static void reply_add(struct reply *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void reply_add(struct reply *r, const char *fmt, ...)
+{
+	size_t n = strlen(r->extra);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->extra + n, sizeof(r->extra) - n, fmt, ap);
+	va_end(ap);
+}
+
+/* ---- gzip without a library --------------------------------------------------------------- */
+
+static uint32_t crc_add(uint32_t crc, const uint8_t *p, size_t n)
+{
+	/* Four bits at a time: small, and quick enough for tests. */
+	static const uint32_t t[16] = {0, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+		0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0,
+		0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+
+	crc = ~crc;
+	for (size_t i = 0; i < n; i++) {
+		crc = t[(crc ^ p[i]) & 15] ^ crc >> 4;
+		crc = t[(crc ^ (uint32_t)(p[i] >> 4)) & 15] ^ crc >> 4;
+	}
+	return ~crc;
+}
+
+static const char gzip_head[10] = "\x1f\x8b\x08\0\0\0\0\0\0\x03";
+
+static void put_le32(uint8_t *p, uint32_t v)
+{
+	for (unsigned i = 0; i < 4; i++)
+		p[i] = (uint8_t)(v >> (8 * i));
+}
+
+/* A gzip file of stored blocks: not smaller, but what a client must decode. */
+static char *gzip_stored(int fd, uint64_t size, uint64_t *out_n)
+{
+	size_t blocks = size / 65535 + 1, o = sizeof(gzip_head);
+	uint8_t *p = size <= GZIP_MOST ? malloc(size + 5 * blocks + 18) : NULL;
+	uint32_t crc = 0;
+
+	if (!p)
+		return NULL;
+	memcpy(p, gzip_head, sizeof(gzip_head));
+	for (size_t b = 0; b < blocks; b++) {
+		uint16_t n = b + 1 < blocks ? 65535 : (uint16_t)(size % 65535);
+
+		p[o] = b + 1 == blocks;
+		p[o + 1] = (uint8_t)n;
+		p[o + 2] = (uint8_t)(n >> 8);
+		p[o + 3] = (uint8_t)~n;
+		p[o + 4] = (uint8_t)(~n >> 8);
+		o += 5;
+		if (n && pread(fd, p + o, n, (off_t)b * 65535) != n) {
+			free(p);
+			return NULL;
+		}
+		crc = crc_add(crc, p + o, n);
+		o += n;
+	}
+	put_le32(p + o, crc);
+	put_le32(p + o + 4, (uint32_t)size);
+	*out_n = o + 8;
+	return (char *)p;
+}
+
+struct bits {
+	uint8_t *p;
+	size_t n; /* in bits */
+};
+
+/* Huffman codes go out with their highest bit first. */
+static void bits_code(struct bits *b, unsigned code, unsigned len)
+{
+	while (len--) {
+		b->p[b->n / 8] |= (uint8_t)((code >> len & 1) << (b->n % 8));
+		b->n++;
+	}
+}
+
+/* Zeros, packed 159 to 1: one literal, then matches of 258 bytes at distance 1. */
+static char *gzip_zeros(uint64_t size, uint64_t *out_n)
+{
+	static const uint8_t zeros[4096];
+	uint64_t matches = size / 258;
+	struct bits b = {calloc(1, matches * 13 / 8 + 64), 8 * sizeof(gzip_head)};
+	uint32_t crc = 0;
+	uint64_t real = matches * 258 + 1;
+	size_t o;
+
+	if (!b.p)
+		return NULL;
+	memcpy(b.p, gzip_head, sizeof(gzip_head));
+	bits_code(&b, 6, 3); /* last block; fixed codes */
+	bits_code(&b, 0x30, 8);
+	for (uint64_t i = 0; i < matches; i++)
+		bits_code(&b, 0xc5 << 5, 13);
+	bits_code(&b, 0, 7);
+	for (uint64_t left = real; left; left -= left < sizeof(zeros) ? left : sizeof(zeros))
+		crc = crc_add(crc, zeros, left < sizeof(zeros) ? left : sizeof(zeros));
+	o = (b.n + 7) / 8;
+	put_le32(b.p + o, crc);
+	put_le32(b.p + o + 4, (uint32_t)real);
+	*out_n = o + 8;
+	return (char *)b.p;
+}
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+/* "bytes=a-b", "bytes=a-", "bytes=-n". 1: take it; 0: send all; -1: 416. */
+static int range_read(const char *text, uint64_t size, uint64_t *start, uint64_t *len)
+{
+	const char *p = strncmp(text, "bytes=", 6) == 0 ? text + 6 : "", *dash = strchr(p, '-');
+	uint64_t a, b;
+
+	if (!dash || strchr(p, ','))
+		return 0;
+	if (dash == p) {
+		a = number(dash + 1, 0);
+		if (a == 0 || size == 0)
+			return -1;
+		*len = a < size ? a : size;
+		*start = size - *len;
+		return 1;
+	}
+	a = number(p, UINT64_MAX);
+	b = number(dash + 1, UINT64_MAX);
+	if (a >= size || b < a)
+		return -1;
+	*start = a;
+	*len = (b < size - 1 ? b : size - 1) - a + 1;
+	return 1;
+}
+
+static void add_validators(struct conn *c, struct reply *r, const struct stat *st, bool *range_ok)
+{
+	char etag[64], date[40];
+	const char *want = c->rq.if_range;
+
+	snprintf(etag, sizeof(etag), "\"%llx-%llx-%lx\"", (unsigned long long)st->st_mtime,
+		(unsigned long long)st->st_size, st->st_mtim.tv_nsec);
+	http_date(st->st_mtime, date);
+	if (c->up->o.no_validators) {
+		*range_ok = *range_ok && !want[0];
+		return;
+	}
+	reply_add(r, "ETag: %s\r\nLast-Modified: %s\r\n", etag, date);
+	if (want[0] && strcmp(want, etag) != 0 && strcmp(want, date) != 0)
+		*range_ok = false;
+}
+
+static void plan_range(struct conn *c, struct reply *r)
+{
+	uint64_t start = 0, len = 0;
+	int got = range_read(c->rq.range, r->total, &start, &len);
+
+	if (got == 0)
+		return;
+	if (got < 0) {
+		r->status = 416;
+		r->len = 0;
+		reply_add(r, "Content-Range: bytes */%llu\r\n", (unsigned long long)r->total);
+		return;
+	}
+	r->status = 206;
+	r->start = start;
+	r->len = len;
+}
+
+/* Another range than the one that was asked for, told truthfully. */
+static void shift_range(struct reply *r)
+{
+	if (r->start > 0) {
+		r->start = 0;
+	} else {
+		r->start = r->total > 1;
+		if (r->len > r->total - r->start)
+			r->len = r->total - r->start;
+	}
+}
+
+struct file_opts {
+	bool no_range, bad_range;
+	void (*change)(struct reply *r, const char *arg);
+	const char *arg;
+};
+
+static void tell_range(struct conn *c, struct reply *r)
+{
+	snprintf(c->rq.sent_range, sizeof(c->rq.sent_range), "%llu-%llu",
+		(unsigned long long)r->start, (unsigned long long)(r->start + r->len - 1));
+	reply_add(r, "Content-Range: bytes %s/%llu\r\n", c->rq.sent_range,
+		(unsigned long long)r->total);
+}
+
+static void serve_file(struct conn *c, const char *path, const struct file_opts *o)
+{
+	struct upstream *u = c->up;
+	struct reply r = REPLY(200);
+	bool range_ok = !u->o.no_range && !o->no_range;
+	char *packed = NULL;
+	struct stat st;
+
+	path += strspn(path, "/");
+	r.fd = path_is_inside(path) ? openat(u->root, path, O_RDONLY | O_CLOEXEC) : -1;
+	if (r.fd < 0 || fstat(r.fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		if (r.fd >= 0)
+			close(r.fd);
+		reply_text(c, 404, "text/plain", "not found\n");
+		return;
+	}
+	r.type = "application/octet-stream";
+	r.len = r.total = (uint64_t)st.st_size;
+	r.rate = u->o.rate;
+	if (range_ok)
+		reply_add(&r, "Accept-Ranges: bytes\r\n");
+	add_validators(c, &r, &st, &range_ok);
+	if (range_ok && c->rq.range[0])
+		plan_range(c, &r);
+	if (r.status == 206 && o->bad_range)
+		shift_range(&r);
+	if (r.status == 206)
+		tell_range(c, &r);
+	if (r.status == 200 && u->o.gzip && c->rq.accepts_gzip)
+		packed = gzip_stored(r.fd, r.len, &r.len);
+	if (packed) {
+		close(r.fd);
+		r.fd = -1;
+		r.mem = packed;
+		reply_add(&r, "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n");
+	}
+	if (o->change)
+		o->change(&r, o->arg);
+	reply_send(c, &r);
+	if (r.fd >= 0)
+		close(r.fd);
+	free(packed);
+}
+
+/* ---- faults ------------------------------------------------------------------------------- */
+
+struct fault {
+	const char *kind;
+	void (*serve)(struct conn *c, const char *arg);
+	void (*change)(struct reply *r, const char *arg); /* serves the file, with this change */
+	bool bad_range, no_range;
+};
+
+static void fault_status(struct conn *c, const char *arg)
+{
+	struct reply r = REPLY((int)number(arg, 500) % 1000);
+	const char *after = strchr(arg, ',');
+
+	r.type = "text/plain";
+	r.mem = "no\n";
+	r.len = r.total = 3;
+	if (after)
+		reply_add(&r, "Retry-After: %s\r\n", after + 1);
+	reply_send(c, &r);
+}
+
+static void fault_html(struct conn *c, const char *arg)
+{
+	(void)arg;
+	reply_text(c, 200, "text/html; charset=utf-8",
+		"<!DOCTYPE html>\n<html><head><title>Sign in</title></head>\n<body><form "
+		"method=\"post\"><input name=\"user\"><input name=\"password\" type=\"password\">"
+		"</form></body></html>\n");
+}
+
+static void fault_file(struct conn *c, const char *arg)
+{
+	serve_file(c, arg, &(struct file_opts){0});
+}
+
+static void fault_silent(struct conn *c, const char *arg)
+{
+	(void)arg;
+	conn_wait(c, -1);
+	c->keep = false;
+}
+
+static void fault_slow(struct conn *c, const char *arg)
+{
+	if (conn_wait(c, (int)(number(arg, 1000) % INT_MAX)))
+		serve_file(c, c->rq.path, &(struct file_opts){0});
+	else
+		c->keep = false;
+}
+
+static void fault_redirect(struct conn *c, const char *arg)
+{
+	struct reply r = REPLY(302);
+	size_t n;
+
+	if (isdigit((unsigned char)arg[0]) && strlen(arg) > 4 && arg[3] == ' ') {
+		r.status = (int)number(arg, 302);
+		arg += 4;
+	}
+	n = strlen(arg);
+	if (strcmp(arg, "loop") == 0)
+		reply_add(&r, "Location: %s\r\n", c->rq.raw);
+	else if (n && arg[n - 1] == '*')
+		reply_add(&r, "Location: %.*s%s\r\n", (int)n - 1, arg, c->rq.raw);
+	else
+		reply_add(&r, "Location: %s\r\n", arg);
+	r.mem = "elsewhere\n";
+	r.len = r.total = 10;
+	reply_send(c, &r);
+}
+
+static void fault_garbage(struct conn *c, const char *arg)
+{
+	static const char noise[] = "\x01\x02 this is not HTTP\n\x7f\xff\xfe and goes on\r\n\r\n";
+
+	(void)arg;
+	request_end(c);
+	conn_send(c, noise, sizeof(noise) - 1);
+	c->keep = false;
+}
+
+static void fault_endless(struct conn *c, const char *arg)
+{
+	static const char magic[] = "\x7f" "ELF\x02\x01\x01";
+	struct reply r = REPLY(200);
+	char head[1024], room[CHUNK] = {0};
+	int ms;
+	size_t n, step = pace(number(arg, 4 << 20), &ms);
+
+	c->keep = false;
+	r.no_length = true;
+	r.type = "application/octet-stream";
+	c->rq.status = 200;
+	n = print_head(c, &r, head, sizeof(head));
+	if (!conn_send(c, head, n))
+		return;
+	memcpy(room, magic, sizeof(magic));
+	/* At least one step out of 50 ms in any case: not even arg=0 may fill a disk at once. */
+	for (n = step < CHUNK ? step : CHUNK; conn_send(c, room, n); memset(room, 0, 8)) {
+		request_bytes(c, n);
+		if (!conn_wait(c, ms ? (int)((uint64_t)ms * n / step) : 1))
+			return;
+	}
+}
+
+static void fault_bomb(struct conn *c, const char *arg)
+{
+	struct reply r = REPLY(200);
+	char *p = gzip_zeros(number(arg, 64) % 4096 << 20, &r.len);
+
+	if (!p) {
+		c->keep = false;
+		return;
+	}
+	r.total = r.len;
+	r.mem = p;
+	r.type = "application/octet-stream";
+	reply_add(&r, "Content-Encoding: gzip\r\n");
+	reply_send(c, &r);
+	free(p);
+}
+
+static void fault_echo(struct conn *c, const char *arg)
+{
+	struct reply r = REPLY(200);
+
+	(void)arg;
+	r.type = "text/plain";
+	r.mem = c->buf;
+	r.len = r.total = c->head;
+	reply_send(c, &r);
+}
+
+static void change_cut(struct reply *r, const char *arg)
+{
+	r->limit = number(arg, r->len / 2);
+	r->ending = END_CLOSE;
+}
+
+static void change_cut_nolen(struct reply *r, const char *arg)
+{
+	change_cut(r, arg);
+	r->no_length = true;
+}
+
+static void change_silent_after(struct reply *r, const char *arg)
+{
+	r->limit = number(arg, r->len / 2);
+	r->ending = END_SILENT;
+}
+
+static void change_reset(struct reply *r, const char *arg)
+{
+	r->limit = number(arg, 0);
+	r->ending = END_RESET;
+}
+
+static void change_trickle(struct reply *r, const char *arg)
+{
+	r->rate = number(arg, 100);
+}
+
+static void change_length(struct reply *r, const char *arg)
+{
+	r->length_delta = arg[0] ? strtoll(arg, NULL, 10) : 100;
+	if (r->length_delta < -(int64_t)r->len)
+		r->length_delta = -(int64_t)r->len;
+}
+
+/* RST before any answer, when no byte of the body is asked for. */
+static void fault_reset(struct conn *c, const char *arg)
+{
+	if (number(arg, 0) > 0) {
+		serve_file(c, c->rq.path, &(struct file_opts){.change = change_reset, .arg = arg});
+		return;
+	}
+	request_end(c);
+	conn_reset(c);
+}
+
+static const struct fault faults[] = {
+	{"status", fault_status},
+	{"html", fault_html},
+	{"file", fault_file},
+	{"cut", .change = change_cut},
+	{"cut-nolen", .change = change_cut_nolen},
+	{"endless", fault_endless},
+	{"silent", fault_silent},
+	{"silent-after", .change = change_silent_after},
+	{"reset", fault_reset},
+	{"slow", fault_slow},
+	{"trickle", .change = change_trickle},
+	{"redirect", fault_redirect},
+	{"wrong-length", .change = change_length},
+	{"garbage", fault_garbage},
+	{"bad-range", .bad_range = true},
+	{"no-range", .no_range = true},
+	{"gzip-bomb", fault_bomb},
+	{"echo-headers", fault_echo},
+};
+
+/* The first rule for the path; `arg` is its own copy. NULL: none. */
+static const struct fault *fault_for(struct upstream *u, const char *path, char arg[static PATH_ROOM])
+{
+	const struct fault *found = NULL;
+	struct rule **at, *rule;
+
+	pthread_mutex_lock(&u->lock);
+	for (at = &u->rules; *at && fnmatch((*at)->path, path, 0) != 0;)
+		at = &(*at)->next;
+	rule = *at;
+	if (rule) {
+		found = rule->fault;
+		copy(arg, PATH_ROOM, rule->arg);
+		if (rule->left && --rule->left == 0) {
+			*at = rule->next;
+			free(rule);
+		}
+	}
+	pthread_mutex_unlock(&u->lock);
+	return found;
+}
+
+/* ---- control ------------------------------------------------------------------------------ */
+
+static void counts_add(struct counts *to, const struct counts *n)
+{
+	to->requests += n->requests;
+	to->get += n->get;
+	to->head += n->head;
+	to->other += n->other;
+	to->ranges += n->ranges;
+	to->bytes += n->bytes;
+	to->inflight += n->inflight;
+	to->inflight_max += n->inflight_max;
+}
+
+static void control_count(struct conn *c)
+{
+	struct upstream *u = c->up;
+	struct counts n = {0};
+	char path[PATH_ROOM], text[512];
+	uint64_t connections;
+
+	query_value(c->rq.query, "path", path, sizeof(path));
+	pthread_mutex_lock(&u->lock);
+	if (!path[0])
+		n = u->all;
+	for (struct path_counts *p = path[0] ? u->paths : NULL; p; p = p->next)
+		if (strcmp(path, p->path) == 0 || fnmatch(path, p->path, 0) == 0)
+			counts_add(&n, &p->n);
+	connections = u->connections;
+	pthread_mutex_unlock(&u->lock);
+#define N(x) (unsigned long long)(x)
+	snprintf(text, sizeof(text), "requests %llu\nget %llu\nhead %llu\nother %llu\nranges %llu\n"
+		"bytes %llu\ninflight %llu\ninflight_max %llu\nconnections %llu\n", N(n.requests),
+		N(n.get), N(n.head), N(n.other), N(n.ranges), N(n.bytes), N(n.inflight),
+		N(n.inflight_max), N(connections));
+#undef N
+	reply_text(c, 200, "text/plain", text);
+}
+
+static void counts_reset(struct counts *n)
+{
+	*n = (struct counts){.inflight = n->inflight, .inflight_max = n->inflight};
+}
+
+static void control_reset(struct conn *c)
+{
+	struct upstream *u = c->up;
+
+	pthread_mutex_lock(&u->lock);
+	counts_reset(&u->all);
+	for (struct path_counts *p = u->paths; p; p = p->next)
+		counts_reset(&p->n);
+	u->connections = 0;
+	pthread_mutex_unlock(&u->lock);
+	reply_text(c, 200, "text/plain", "ok\n");
+}
+
+static void control_fault(struct conn *c)
+{
+	struct rule *rule = calloc(1, sizeof(*rule)), **at = &c->up->rules;
+	char kind[64], times[32];
+
+	if (!rule)
+		abort();
+	query_value(c->rq.query, "path", rule->path, sizeof(rule->path));
+	query_value(c->rq.query, "arg", rule->arg, sizeof(rule->arg));
+	query_value(c->rq.query, "kind", kind, sizeof(kind));
+	query_value(c->rq.query, "times", times, sizeof(times));
+	rule->left = (unsigned)number(times, 0);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (strcmp(faults[i].kind, kind) == 0)
+			rule->fault = &faults[i];
+	if (!rule->fault || !rule->path[0]) {
+		free(rule);
+		reply_text(c, 400, "text/plain", "fault?path=GLOB&kind=K: no such kind, or no path\n");
+		return;
+	}
+	pthread_mutex_lock(&c->up->lock);
+	while (*at)
+		at = &(*at)->next;
+	*at = rule;
+	pthread_mutex_unlock(&c->up->lock);
+	reply_text(c, 200, "text/plain", "ok\n");
+}
+
+static void rules_drop(struct upstream *u)
+{
+	struct rule *next;
+
+	for (struct rule *r = u->rules; r; r = next) {
+		next = r->next;
+		free(r);
+	}
+	u->rules = NULL;
+}
+
+static void control_clear(struct conn *c)
+{
+	pthread_mutex_lock(&c->up->lock);
+	rules_drop(c->up);
+	pthread_mutex_unlock(&c->up->lock);
+	reply_text(c, 200, "text/plain", "ok\n");
+}
+
+static void control(struct conn *c, const char *what)
+{
+	static const struct {
+		const char *name;
+		void (*call)(struct conn *c);
+	} calls[] = {{"count", control_count}, {"reset", control_reset}, {"fault", control_fault},
+		{"clear", control_clear}};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (strcmp(calls[i].name, what) == 0) {
+			calls[i].call(c);
+			return;
+		}
+	reply_text(c, 404, "text/plain", help);
+}
+
+/* ---- requests ----------------------------------------------------------------------------- */
+
+static void header_line(struct conn *c, const char *line)
+{
+	struct request *rq = &c->rq;
+	const char *value = strchr(line, ':');
+	size_t n = value ? (size_t)(value - line) : 0;
+
+	if (!value)
+		return;
+	value += 1 + strspn(value + 1, " \t");
+#define IS(name) (n == strlen(name) && strncasecmp(line, name, n) == 0)
+	if (IS("Range"))
+		copy(rq->range, sizeof(rq->range), value);
+	else if (IS("If-Range"))
+		copy(rq->if_range, sizeof(rq->if_range), value);
+	else if (IS("Accept-Encoding"))
+		rq->accepts_gzip = strstr(value, "gzip") != NULL;
+	else if (IS("Content-Length"))
+		rq->body = number(value, 0);
+	else if (IS("Connection") && strcasecmp(value, "close") == 0)
+		c->keep = false;
+#undef IS
+}
+
+/* The head that lies in buf, to c->rq. False: it is none. */
+static bool request_read(struct conn *c)
+{
+	struct request *rq = &c->rq;
+	char line[8192], *question;
+	const char *p = c->buf, *end = c->buf + c->head;
+
+	memset(rq, 0, sizeof(*rq));
+	c->keep = true;
+	if (sscanf(p, "%15[A-Z] %4095[^ \r\n] HTTP/1.", rq->method, rq->raw) != 2)
+		return false;
+	copy(line, sizeof(line), rq->raw);
+	question = strchr(line, '?');
+	if (question) {
+		*question++ = '\0';
+		copy(rq->query, sizeof(rq->query), question);
+	}
+	if (line[0] != '/' || !decode(line, strlen(line), rq->path, sizeof(rq->path)))
+		return false;
+	for (p = strchr(p, '\n'); p && p + 2 < end; p = strchr(p + 1, '\n')) {
+		size_t n = strcspn(p + 1, "\r\n");
+
+		if (n < sizeof(line)) {
+			memcpy(line, p + 1, n);
+			line[n] = '\0';
+			header_line(c, line);
+		}
+	}
+	return true;
+}
+
+static void serve_request(struct conn *c)
+{
+	struct request *rq = &c->rq;
+	const struct fault *f;
+	char arg[PATH_ROOM] = "";
+
+	if (strncmp(rq->path, "/_control/", 10) == 0) {
+		control(c, rq->path + 10);
+		return;
+	}
+	request_begin(c);
+	if (c->up->o.delay_ms && !conn_wait(c, (int)c->up->o.delay_ms)) {
+		c->keep = false;
+		return;
+	}
+	f = fault_for(c->up, rq->path, arg);
+	if (f && f->serve)
+		f->serve(c, arg);
+	else if (strcmp(rq->method, "GET") != 0 && strcmp(rq->method, "HEAD") != 0)
+		reply_text(c, 405, "text/plain", "GET and HEAD only\n");
+	else if (rq->method[0] == 'H' && c->up->o.no_head)
+		reply_text(c, 405, "text/plain", "no HEAD\n");
+	else
+		serve_file(c, rq->path, &(struct file_opts){.change = f ? f->change : NULL, .arg = arg,
+			.bad_range = f && f->bad_range, .no_range = f && f->no_range});
+}
+
+/* More bytes into buf. False: the end. */
+static bool conn_more(struct conn *c)
+{
+	ssize_t n;
+
+	if (c->have == HEAD_MAX)
+		return false;
+	do
+		n = recv(c->fd, c->buf + c->have, HEAD_MAX - c->have, 0);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return false;
+	c->have += (size_t)n;
+	c->buf[c->have] = '\0';
+	return true;
+}
+
+static void conn_drop(struct conn *c, size_t n)
+{
+	memmove(c->buf, c->buf + n, c->have - n + 1);
+	c->have -= n;
+}
+
+/* Throws the request and its body away: nothing here wants a body. */
+static bool conn_next(struct conn *c)
+{
+	uint64_t body = c->rq.body;
+
+	conn_drop(c, c->head);
+	while (body) {
+		size_t n = body < c->have ? (size_t)body : c->have;
+
+		conn_drop(c, n);
+		body -= n;
+		if (body && !conn_more(c))
+			return false;
+	}
+	return true;
+}
+
+static void conn_serve(struct conn *c)
+{
+	char *end;
+
+	do {
+		while (!(end = strstr(c->buf, "\r\n\r\n")))
+			if (!conn_more(c))
+				return;
+		c->head = (size_t)(end - c->buf) + 4;
+		if (!request_read(c)) {
+			c->keep = false;
+			reply_text(c, 400, "text/plain", "not a request\n");
+			return;
+		}
+		serve_request(c);
+		request_end(c);
+	} while (c->keep && conn_next(c));
+}
+
+static void *conn_main(void *arg)
+{
+	struct conn *c = arg;
+	struct upstream *u = c->up;
+
+	conn_serve(c);
+	pthread_mutex_lock(&u->lock);
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		u->conns = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	close(c->fd);
+	free(c);
+	if (--u->n_conns == 0)
+		pthread_cond_signal(&u->idle);
+	pthread_mutex_unlock(&u->lock);
+	return NULL;
+}
+
+/* ---- the program -------------------------------------------------------------------------- */
+
+static int conn_thread(struct conn *c)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	int r;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 512 << 10);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	r = pthread_create(&thread, &attr, conn_main, c);
+	pthread_attr_destroy(&attr);
+	return r;
+}
+
+static void conn_accept(struct upstream *u)
+{
+	int fd = accept4(u->listener, NULL, NULL, SOCK_CLOEXEC), one = 1;
+	struct conn *c;
+
+	if (fd < 0)
+		return;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	pthread_mutex_lock(&u->lock);
+	c = u->n_conns < CONNS_MAX ? calloc(1, sizeof(*c)) : NULL;
+	if (c) {
+		c->up = u;
+		c->fd = fd;
+		c->next = u->conns;
+		if (conn_thread(c) == 0) {
+			if (c->next)
+				c->next->prev = c;
+			u->conns = c;
+			u->n_conns++;
+			u->connections++;
+			c = NULL;
+			fd = -1;
+		}
+	}
+	pthread_mutex_unlock(&u->lock);
+	free(c);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int listen_on(struct upstream *u)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)u->o.port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(a);
+	int one = 1;
+
+	u->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(u->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (u->listener < 0 || bind(u->listener, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+		listen(u->listener, u->o.no_accept ? 0 : 512) < 0 ||
+		getsockname(u->listener, (struct sockaddr *)&a, &n) < 0)
+		return -errno;
+	u->port = ntohs(a.sin_port);
+	/* Fills the backlog, so that nobody else gets in; the sockets live as long as we do. */
+	for (unsigned i = 0; u->o.no_accept && i < 4; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+		if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 && errno != EINPROGRESS)
+			return -errno;
+	}
+	return 0;
+}
+
+static int tell_ready(const struct upstream *u)
+{
+	char beside[PATH_MAX];
+	FILE *f;
+
+	printf("listening on http://127.0.0.1:%u\n", u->port);
+	fflush(stdout);
+	if (!u->o.ready)
+		return 0;
+	snprintf(beside, sizeof(beside), "%s.new", u->o.ready);
+	f = fopen(beside, "we");
+	if (!f)
+		return -errno;
+	fprintf(f, "http://127.0.0.1:%u\n", u->port);
+	fclose(f);
+	return rename(beside, u->o.ready) < 0 ? -errno : 0;
+}
+
+static void serve(struct upstream *u, int signals)
+{
+	struct pollfd p[] = {{signals, POLLIN, 0}, {u->o.no_accept ? -1 : u->listener, POLLIN, 0},
+		{u->o.watch_stdin ? STDIN_FILENO : -1, POLLIN, 0}};
+	char room[256];
+
+	for (;;) {
+		if (poll(p, 3, -1) < 0)
+			continue;
+		if (p[0].revents)
+			return;
+		if (p[2].revents && read(STDIN_FILENO, room, sizeof(room)) <= 0)
+			return;
+		if (p[1].revents)
+			conn_accept(u);
+	}
+}
+
+static void finish(struct upstream *u)
+{
+	struct path_counts *next;
+
+	pthread_mutex_lock(&u->lock);
+	for (struct conn *c = u->conns; c; c = c->next)
+		shutdown(c->fd, SHUT_RDWR);
+	while (u->n_conns)
+		pthread_cond_wait(&u->idle, &u->lock);
+	rules_drop(u);
+	for (struct path_counts *p = u->paths; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	pthread_mutex_unlock(&u->lock);
+}
+
+/* False: told why on stderr, or the help on stdout. */
+static bool options_read(struct options *o, int argc, char **argv)
+{
+	static const struct option list[] = {{"port", 1, NULL, 'p'}, {"root", 1, NULL, 'r'},
+		{"log", 1, NULL, 'l'}, {"ready", 1, NULL, 'f'}, {"delay", 1, NULL, 'd'},
+		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'},
+		{"no-validators", 0, NULL, 'V'}, {"gzip", 0, NULL, 'z'}, {"no-accept", 0, NULL, 'A'},
+		{"stdin", 0, NULL, 'i'}, {"help", 0, NULL, 'h'}, {0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
+		switch (c) {
+		case 'p': o->port = (unsigned)number(optarg, 0); break;
+		case 'r': o->root = optarg; break;
+		case 'l': o->log = optarg; break;
+		case 'f': o->ready = optarg; break;
+		case 'd': o->delay_ms = (unsigned)number(optarg, 0); break;
+		case 'b': o->rate = number(optarg, 0); break;
+		case 'R': o->no_range = true; break;
+		case 'H': o->no_head = true; break;
+		case 'V': o->no_validators = true; break;
+		case 'z': o->gzip = true; break;
+		case 'A': o->no_accept = true; break;
+		case 'i': o->watch_stdin = true; break;
+		default: fputs(help, c == 'h' ? stdout : stderr); return false;
+		}
+	return true;
+}
+
+static int files_open(struct upstream *u)
+{
+	u->root = open(u->o.root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (u->root < 0) {
+		fprintf(stderr, "upstream: %s: %s\n", u->o.root, strerror(errno));
+		return -1;
+	}
+	if (u->o.log)
+		u->log = open(u->o.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (u->o.log && u->log < 0) {
+		fprintf(stderr, "upstream: %s: %s\n", u->o.log, strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct upstream u = {.o.root = ".", .root = -1, .log = -1, .listener = -1,
+		.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
+	sigset_t set;
+	int r;
+
+	if (!options_read(&u.o, argc, argv))
+		return 2;
+	if (files_open(&u) < 0)
+		return 1;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r = listen_on(&u);
+	if (r == 0)
+		r = tell_ready(&u);
+	if (r < 0) {
+		fprintf(stderr, "upstream: %s\n", strerror(-r));
+		return 1;
+	}
+	serve(&u, signalfd(-1, &set, SFD_CLOEXEC));
+	finish(&u);
+	return 0;
+}

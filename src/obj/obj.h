@@ -32,9 +32,16 @@ struct obj_format {
 	const char *name;
 	const char *magic;
 	size_t magic_len;
+	enum filetype serves[4]; /* what its files may be asked for as */
 	/* Slice `index` of the file. As obj_identify(). */
 	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
+	/* May be NULL. 0: the ids in `out` are those of the file, whatever its missing bytes are,
+	 * so that another build is refused after its first block. Else nothing is sure yet. */
+	int (*early)(struct view *v, struct module *out);
 };
+
+/* One for each file of this folder; formats.c has the table. */
+extern const struct obj_format obj_elf;
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
  * -EBADMSG: one does, and the file is broken or cut short: `e` says how. -ENOENT: past the

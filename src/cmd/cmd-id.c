@@ -1,0 +1,307 @@
+/* symfs id: what files say they are. One object for each slice of each file, so that a fat file
+ * shows all that it answers for. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/cmd.h"
+#include "base/buf.h"
+#include "base/util.h"
+#include "obj/obj.h"
+
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/banned.h"
+
+/* As many slices as are shown of one file. */
+#define SLICES_MOST 256
+
+struct run {
+	struct json_object *list; /* NULL: text */
+	int status;
+};
+
+/* ---- text that is safe to show -------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character at p, 0 when it is none (overlong, cut, a surrogate). */
+static unsigned utf8_length(const unsigned char *p)
+{
+	unsigned n = p[0] < 0x80   ? 1
+		     : p[0] < 0xc2 ? 0
+		     : p[0] < 0xe0 ? 2
+		     : p[0] < 0xf0 ? 3
+		     : p[0] < 0xf5 ? 4
+				   : 0;
+
+	for (unsigned i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+		(p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* Bytes that are no text become \xNN, and for a terminal control characters too: a file name
+ * must not move the cursor. JSON escapes those by itself. */
+static const char *shown(const char *text, bool terminal, struct buf *room)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	buf_clear(room);
+	while (*p) {
+		unsigned n = utf8_length(p);
+		bool control = *p < ' ' || *p == 0x7f || (*p == 0xc2 && n == 2 && p[1] < 0xa0);
+
+		if (n && !(control && terminal)) {
+			if (buf_add(room, p, n) < 0)
+				break;
+			p += n;
+		} else if (buf_addf(room, "\\x%02x", *p++) < 0) {
+			break;
+		}
+	}
+	return buf_text(room);
+}
+
+static const char *name_of(const struct module *m)
+{
+	return m->debug_file[0] ? m->debug_file : m->code_file;
+}
+
+static int slice_key(const struct obj_slice *s, unsigned i, char room[static KEY_TEXT])
+{
+	struct artifact a = {.type = s->types[i], .m = s->module};
+	struct key k;
+	int r = key_of(&k, &a);
+
+	if (r == 0)
+		key_text(&k, room);
+	return r;
+}
+
+/* ---- JSON ----------------------------------------------------------------------------- */
+
+static void add_text(struct json_object *o, const char *name, const char *text)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
+
+	json_object_object_add(o, name,
+		text && text[0] ? json_object_new_string(shown(text, false, &room)) : NULL);
+}
+
+static struct json_object *features_json(unsigned features)
+{
+	struct json_object *list = json_object_new_array();
+	char room[64], *rest = room, *word;
+
+	if (!features || strcmp(obj_features_text(features, room), "none") == 0)
+		return list;
+	while ((word = strsep(&rest, ",")))
+		json_object_array_add(list, json_object_new_string(word));
+	return list;
+}
+
+static struct json_object *keys_json(const struct obj_slice *s)
+{
+	struct json_object *list = json_object_new_array();
+	_cleanup_buf_ struct buf clean = BUF_UP_TO(1 << 20);
+	char room[KEY_TEXT];
+
+	for (unsigned i = 0; i < s->n_types; i++)
+		if (slice_key(s, i, room) == 0)
+			json_object_array_add(list,
+				json_object_new_string(shown(room, false, &clean)));
+	return list;
+}
+
+/* Every word is always there; `s` is NULL when the file told nothing. */
+static void add_json(struct run *run, const char *path, unsigned index, const struct obj_slice *s,
+	const char *error)
+{
+	struct json_object *o = json_object_new_object();
+	bool id = s && !debug_id_is_nil(&s->module.debug_id);
+	char text[DEBUG_ID_TEXT], breakpad[DEBUG_ID_TEXT];
+
+	add_text(o, "path", path);
+	json_object_object_add(o, "index", json_object_new_int((int)index));
+	add_text(o, "format", s ? s->format : NULL);
+	add_text(o, "kind", s ? obj_kind_name(s->kind) : NULL);
+	add_text(o, "arch", s ? s->arch : NULL);
+	add_text(o, "code_id", s ? s->module.code_id : NULL);
+	add_text(o, "debug_id", id ? debug_id_text(&s->module.debug_id, text) : NULL);
+	add_text(o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
+	add_text(o, "name", s ? name_of(&s->module) : NULL);
+	json_object_object_add(o, "features", features_json(s ? s->features : 0));
+	json_object_object_add(o, "keys", s ? keys_json(s) : json_object_new_array());
+	add_text(o, "error", error);
+	json_object_array_add(run->list, o);
+}
+
+/* ---- text ----------------------------------------------------------------------------- */
+
+static void print_line(const char *what, const char *text)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
+
+	if (text && text[0])
+		printf("    %-12s%s\n", what, shown(text, true, &room));
+}
+
+static void print_slice(const char *path, unsigned index, const struct obj_slice *s)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
+	char text[DEBUG_ID_TEXT], features[64], key[KEY_TEXT];
+
+	printf("%s", shown(path, true, &room));
+	if (index)
+		printf(" (slice %u)", index);
+	printf(": %s %s, %s\n", s->format, obj_kind_name(s->kind), s->arch);
+	print_line("code id", s->module.code_id);
+	if (!debug_id_is_nil(&s->module.debug_id)) {
+		print_line("debug id", debug_id_text(&s->module.debug_id, text));
+		print_line("breakpad id", debug_id_breakpad(&s->module.debug_id, text));
+	}
+	print_line("name", name_of(&s->module));
+	print_line("features", obj_features_text(s->features, features));
+	for (unsigned i = 0; i < s->n_types; i++)
+		if (slice_key(s, i, key) == 0)
+			print_line("serves", key);
+}
+
+/* ---- files ---------------------------------------------------------------------------- */
+
+static void tell(struct run *run, const char *path, unsigned index, const struct obj_slice *s)
+{
+	if (run->list)
+		add_json(run, path, index, s, NULL);
+	else
+		print_slice(path, index, s);
+}
+
+static void fail(struct run *run, const char *path, unsigned index, int status, const char *why)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
+
+	/* A file that could not be read is worse than one that is nothing. */
+	run->status = MAX(run->status, status);
+	if (run->list)
+		add_json(run, path, index, NULL, why);
+	else
+		fprintf(stderr, "symfs id: %s: %s\n", shown(path, true, &name),
+			shown(why, true, &text));
+}
+
+/* A pipe is not waited for: it is no file that has an identity. */
+static int open_file(const char *path, int *fd, uint64_t *size, struct err *e)
+{
+	_cleanup_close_ int f = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (f < 0 || fstat(f, &st) < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EINVAL, "%s",
+			S_ISDIR(st.st_mode) ? err_text(EISDIR) : "is not a regular file");
+	*size = (uint64_t)st.st_size;
+	*fd = take_fd(&f);
+	return 0;
+}
+
+static void id_file(struct run *run, const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct obj_slice s;
+	struct err e = {0};
+	uint64_t size;
+	struct view v;
+	int r;
+
+	if (open_file(path, &fd, &size, &e) < 0) {
+		fail(run, path, 0, EXIT_LOCAL, e.text);
+		return;
+	}
+	v = view_of_fd(fd, size);
+	for (unsigned i = 0; i < SLICES_MOST; i++) {
+		r = obj_identify(&v, i, &s, &e);
+		if (r == -ENOENT)
+			return;
+		if (r < 0) {
+			fail(run, path, i,
+				r == -ENOMSG || r == -EBADMSG ? EXIT_NO : EXIT_LOCAL,
+				e.text[0] ? e.text : err_text(r));
+			return;
+		}
+		tell(run, path, i, &s);
+	}
+}
+
+static void usage(FILE *f)
+{
+	fprintf(f, "Usage: symfs %s %s\n%s\n", cmd_id.name, cmd_id.args, cmd_id.help);
+}
+
+/* Options may stand anywhere up to `--`; files stay in argv[0..]. Their number, or an exit
+ * status as -1 - status. */
+static int read_options(int argc, char **argv, bool *json)
+{
+	bool options = true;
+	int files = 0;
+
+	for (int i = 1; i < argc; i++) {
+		const char *a = argv[i];
+
+		if (!options || a[0] != '-' || !a[1]) {
+			argv[files++] = argv[i];
+		} else if (strcmp(a, "--") == 0) {
+			options = false;
+		} else if (strcmp(a, "--json") == 0) {
+			*json = true;
+		} else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
+			usage(stdout);
+			return -1 - EXIT_DONE;
+		} else {
+			_cleanup_buf_ struct buf room = BUF_UP_TO(4 << 10);
+
+			fprintf(stderr, "symfs id: no such option: %s\n", shown(a, true, &room));
+			usage(stderr);
+			return -1 - EXIT_USAGE;
+		}
+	}
+	if (files)
+		return files;
+	fprintf(stderr, "symfs id: which file?\n");
+	usage(stderr);
+	return -1 - EXIT_USAGE;
+}
+
+static int run_id(int argc, char **argv)
+{
+	struct run run = {0};
+	bool json = false;
+	int files = read_options(argc, argv, &json);
+
+	if (files < 0)
+		return -files - 1;
+	if (json)
+		run.list = json_object_new_array();
+	for (int i = 0; i < files; i++)
+		id_file(&run, argv[i]);
+	if (json)
+		printf("%s\n", json_object_to_json_string_ext(run.list,
+			JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(run.list);
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		fprintf(stderr, "symfs id: %s\n", err_text(errno));
+		return EXIT_LOCAL;
+	}
+	return run.status;
+}
+
+const struct cmd cmd_id = {
+	.name = "id",
+	.args = "[--json] FILE...",
+	.help = "Shows what files say they are: format, kind, identifiers, and the keys that they\n"
+		"can be served under. Ends with 1 when a file is not identified.",
+	.run = run_id,
+};

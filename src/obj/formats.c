@@ -1,0 +1,410 @@
+/* The table of formats, and what is asked of a file whatever its format is. A format is one
+ * file, one extern in obj.h, and one row here. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "obj/obj.h"
+#include "base/util.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include "base/banned.h"
+
+static const struct obj_format *const formats[] = {
+	&obj_elf,
+};
+
+/* A broken file must not keep its reader here for ever: fat files have a handful. */
+#define SLICES_MOST 256
+
+/* Identifiers of these are in their keys alone, so no file can be held against one. */
+static bool is_anonymous(enum filetype t)
+{
+	switch (t) {
+	case FILETYPE_SOURCE:
+	case FILETYPE_SECTION:
+	case FILETYPE_UUIDMAP:
+	case FILETYPE_BCSYMBOLMAP:
+	case FILETYPE_IL2CPP:
+	case FILETYPE_PERFMAP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* An HTML page is a fine source file. */
+static bool is_anything(enum filetype t)
+{
+	return t == FILETYPE_SOURCE || t == FILETYPE_SECTION;
+}
+
+static bool serves(const struct obj_format *f, enum filetype t)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(f->serves); i++)
+		if (t != FILETYPE_NONE && f->serves[i] == t)
+			return true;
+	return false;
+}
+
+/* ---- what a file is instead ----------------------------------------------------------- */
+
+struct head {
+	uint8_t p[OBJ_HEAD];
+	size_t n;
+	bool whole; /* the file has no more */
+};
+
+static int read_head(struct view *v, struct head *h)
+{
+	h->n = (size_t)MIN(MIN(v->size, v->have), sizeof(h->p));
+	h->whole = v->size == h->n;
+	return view_read(v, 0, h->p, h->n);
+}
+
+static bool begins_with(const uint8_t *p, size_t n, const char *word)
+{
+	return n >= strlen(word) && strncasecmp((const char *)p, word, strlen(word)) == 0;
+}
+
+static bool is_page(const uint8_t *p, size_t n)
+{
+	return begins_with(p, n, "<!doctype html") || begins_with(p, n, "<html") ||
+		begins_with(p, n, "<head") || begins_with(p, n, "<body");
+}
+
+static bool is_text(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] < ' ' && !isspace(p[i]))
+			return false;
+	return true;
+}
+
+/* Containers and formats that a person can be told the name of. */
+static const char *magic_word(const uint8_t *p, size_t n)
+{
+	static const struct {
+		const char *magic;
+		size_t n;
+		const char *word;
+	} rows[] = {
+		{"\x1f\x8b", 2, "is gzip data"},
+		{"\x28\xb5\x2f\xfd", 4, "is zstd data"},
+		{"\xfd" "7zXZ", 5, "is xz data"},
+		{"BZh", 3, "is bzip2 data"},
+		{"PK\3\4", 4, "is a zip archive"},
+		{"MSCF", 4, "is a cabinet archive"},
+		{"!<arch>\n", 8, "is an ar archive"},
+		{"MZ", 2, "is a PE file"},
+		{"Microsoft C/C++ MSF 7.00", 24, "is a PDB file"},
+		{"BSJB", 4, "is a portable PDB file"},
+		{"MODULE ", 7, "is a Breakpad symbol file"},
+		{"SYSB", 4, "is a source bundle"},
+		{"\0asm", 4, "is a WebAssembly module"},
+		{"\xcf\xfa\xed\xfe", 4, "is a Mach-O file"},
+		{"\xce\xfa\xed\xfe", 4, "is a Mach-O file"},
+		{"\xfe\xed\xfa\xcf", 4, "is a Mach-O file"},
+		{"\xfe\xed\xfa\xce", 4, "is a Mach-O file"},
+		{"\xca\xfe\xba\xbe", 4, "is a fat Mach-O file or a Java class"},
+		{"GSYM", 4, "is a GSYM file"},
+		{"MYSG", 4, "is a GSYM file"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (n >= rows[i].n && memcmp(p, rows[i].magic, rows[i].n) == 0)
+			return rows[i].word;
+	return NULL;
+}
+
+/* Pages that a server sends in place of a file are worth a name: "is an HTML page". */
+static const char *what_is(const uint8_t *p, size_t n)
+{
+	const char *word = magic_word(p, n);
+
+	if (!n)
+		return "is empty";
+	if (word)
+		return word;
+	if (n >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) {
+		p += 3;
+		n -= 3;
+	}
+	while (n && isspace(*p)) {
+		p++;
+		n--;
+	}
+	if (is_page(p, n))
+		return "is an HTML page";
+	if (begins_with(p, n, "<?xml"))
+		return "is an XML document";
+	if (is_text(p, n))
+		return "is text";
+	return "is of no known format";
+}
+
+/* ---- which format --------------------------------------------------------------------- */
+
+enum claim { CLAIM_NO, CLAIM_MAYBE, CLAIM_YES };
+
+/* MAYBE: the magic's last bytes are not here yet. */
+static enum claim claims(const struct obj_format *f, const struct head *h)
+{
+	if (memcmp(h->p, f->magic, MIN(h->n, f->magic_len)) != 0)
+		return CLAIM_NO;
+	if (h->n >= f->magic_len)
+		return CLAIM_YES;
+	return h->whole ? CLAIM_NO : CLAIM_MAYBE;
+}
+
+static int unclaimed(struct view *v, const struct head *h, struct err *e)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (claims(formats[i], h) != CLAIM_MAYBE)
+			continue;
+		v->want_off = 0;
+		v->want_len = formats[i]->magic_len;
+		return -EAGAIN;
+	}
+	/* One byte says that it is no such format; some more say what it is. */
+	if (!h->whole && h->n < sizeof(h->p)) {
+		v->want_off = 0;
+		v->want_len = MIN(v->size, sizeof(h->p));
+		return -EAGAIN;
+	}
+	return err_set(e, -ENOMSG, "%s", what_is(h->p, h->n));
+}
+
+int obj_identify(struct view *v, unsigned index, struct obj_slice *out, struct err *e)
+{
+	struct head h;
+	int r = read_head(v, &h);
+
+	if (r < 0)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (claims(formats[i], &h) != CLAIM_YES)
+			continue;
+		r = formats[i]->probe(v, index, out, e);
+		if (r != -ENOMSG) /* two formats can share a magic */
+			return r;
+	}
+	return unclaimed(v, &h, e);
+}
+
+bool obj_may_be(enum filetype t, const void *head, size_t n)
+{
+	struct head h = {.n = MIN(n, sizeof(h.p)), .whole = n < OBJ_HEAD};
+	bool known = false;
+	const char *what;
+
+	if (is_anything(t))
+		return true;
+	memcpy(h.p, head, h.n);
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (!serves(formats[i], t))
+			continue;
+		if (claims(formats[i], &h) == CLAIM_YES)
+			return true;
+		known = true;
+	}
+	if (known)
+		return false;
+	what = what_is(h.p, h.n);
+	return strcmp(what, "is an HTML page") != 0 && strcmp(what, "is empty") != 0;
+}
+
+/* ---- is it what was asked for? -------------------------------------------------------- */
+
+static bool id_is(const struct key *want, const struct key *have)
+{
+	if (want->type == FILETYPE_ELF_CODE || want->type == FILETYPE_ELF_DEBUG)
+		return build_id_equal(want->id, have->id);
+	return strcasecmp(want->id, have->id) == 0;
+}
+
+/* The key that a file of these ids has as a `t`. */
+static int key_as(enum filetype t, const struct module *m, struct key *out)
+{
+	struct artifact a = {.type = t, .m = *m};
+
+	/* Ids are compared, and not names; but some keys are none without a name. */
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
+	return key_of(out, &a);
+}
+
+static const char *id_word(enum filetype t)
+{
+	switch (t) {
+	case FILETYPE_ELF_CODE:
+	case FILETYPE_ELF_DEBUG: return "build id";
+	case FILETYPE_PE:
+	case FILETYPE_WASM_CODE:
+	case FILETYPE_WASM_DEBUG: return "code id";
+	case FILETYPE_MACH_CODE:
+	case FILETYPE_MACH_DEBUG: return "UUID";
+	default: return "debug id";
+	}
+}
+
+static int mismatch(const struct module *m, const struct key *k, struct err *e)
+{
+	struct key own;
+
+	if (key_as(k->type, m, &own) < 0)
+		return err_set(e, -EBADMSG, "has no %s, so it cannot be told to be %s",
+			id_word(k->type), k->id);
+	return err_set(e, -EBADMSG, "is %s %s, not %s", id_word(k->type), own.id, k->id);
+}
+
+/* The right build, of another use. */
+static int wrong_use(const struct obj_slice *s, const struct key *k, struct err *e)
+{
+	if (k->type == FILETYPE_ELF_DEBUG && s->features & OBJ_HAS_CODE)
+		return err_set(e, -EBADMSG,
+			"is the stripped %s of %s %s: it has no symbol table and no debug "
+			"information", obj_kind_name(s->kind), id_word(k->type), k->id);
+	if (k->type == FILETYPE_ELF_CODE && s->kind == OBJ_DEBUG)
+		return err_set(e, -EBADMSG, "is the debug file of %s %s: its code is not in it",
+			id_word(k->type), k->id);
+	return err_set(e, -EBADMSG, "is %s of %s %s, which is no %s", obj_kind_name(s->kind),
+		id_word(k->type), k->id, filetype_name(k->type));
+}
+
+static bool slice_serves(const struct obj_slice *s, enum filetype t)
+{
+	for (unsigned i = 0; i < s->n_types; i++)
+		if (s->types[i] == t)
+			return true;
+	return false;
+}
+
+/* A slice against the key: 1, 0 when another slice may fit, -EBADMSG. */
+static int judge(const struct obj_slice *s, const struct key *k, struct err *e)
+{
+	struct key own;
+
+	if (key_as(k->type, &s->module, &own) < 0 || !id_is(k, &own)) {
+		mismatch(&s->module, k, e);
+		return 0;
+	}
+	return slice_serves(s, k->type) ? 1 : wrong_use(s, k, e);
+}
+
+/* With a format that tells, another build is known by its first block. */
+static int refuse_early(struct view *v, const struct key *k, struct err *e)
+{
+	struct module m;
+	struct key own;
+	struct head h;
+	int r = read_head(v, &h);
+
+	if (r < 0)
+		return 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
+		const struct obj_format *f = formats[i];
+
+		if (claims(f, &h) != CLAIM_YES)
+			continue;
+		if (!serves(f, k->type))
+			return err_set(e, -EBADMSG, "is %s, not %s", f->name,
+				filetype_name(k->type));
+		if (f->early && f->early(v, &m) == 0 && key_as(k->type, &m, &own) == 0 &&
+			!id_is(k, &own))
+			return mismatch(&m, k, e);
+	}
+	return 0;
+}
+
+static bool is_readable_type(enum filetype t)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++)
+		if (serves(formats[i], t))
+			return true;
+	return false;
+}
+
+static int check_anonymous(struct view *v, enum filetype t, struct err *e)
+{
+	struct head h;
+	int r;
+
+	if (is_anything(t))
+		return 0;
+	r = read_head(v, &h);
+	if (r < 0)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	if (!h.whole && h.n < sizeof(h.p)) {
+		v->want_off = 0;
+		v->want_len = MIN(v->size, sizeof(h.p));
+		return -EAGAIN;
+	}
+	return obj_may_be(t, h.p, h.n) ? 0 : err_set(e, -EBADMSG, "%s", what_is(h.p, h.n));
+}
+
+int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e)
+{
+	struct obj_slice s;
+	unsigned i;
+	int r;
+
+	if (is_anonymous(k->type))
+		return check_anonymous(v, k->type, e);
+	r = refuse_early(v, k, e);
+	if (r < 0)
+		return r;
+	for (i = 0; i < SLICES_MOST; i++) {
+		r = obj_identify(v, i, &s, e);
+		if (r < 0)
+			break;
+		r = judge(&s, k, e);
+		if (r == 1)
+			*out = s;
+		if (r != 0)
+			return r;
+	}
+	/* Past the last slice, `e` says what the last one was. */
+	if (r == 0 || r == -ENOENT)
+		return i ? -EBADMSG : err_set(e, -EBADMSG, "is empty of slices");
+	if (r == -ENOMSG && !is_readable_type(k->type))
+		return err_set(e, -EBADMSG, "cannot be told to be %s: no reader of %s is here", k->id,
+			filetype_name(k->type));
+	if (r == -ENOMSG && e)
+		e->code = -EBADMSG;
+	return r == -ENOMSG ? -EBADMSG : r;
+}
+
+/* ---- words ---------------------------------------------------------------------------- */
+
+const char *obj_kind_name(enum obj_kind k)
+{
+	static const char *const names[] = {
+		[OBJ_NONE] = "none",	 [OBJ_EXECUTABLE] = "executable", [OBJ_LIBRARY] = "library",
+		[OBJ_DEBUG] = "debug",	 [OBJ_OBJECT] = "object",	  [OBJ_SOURCES] = "sources",
+		[OBJ_OTHER] = "other",
+	};
+
+	return (unsigned)k < ARRAY_SIZE(names) ? names[k] : "none";
+}
+
+const char *obj_features_text(unsigned features, char out[static 64])
+{
+	static const struct {
+		unsigned bit;
+		const char *word;
+	} rows[] = {
+		{OBJ_HAS_SYMTAB, "symtab"},
+		{OBJ_HAS_DEBUG, "debug"},
+		{OBJ_HAS_UNWIND, "unwind"},
+		{OBJ_HAS_SOURCES, "sources"},
+	};
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (features & rows[i].bit)
+			n += (size_t)snprintf(out + n, 64 - n, "%s%s", n ? "," : "", rows[i].word);
+	if (!n)
+		snprintf(out, 64, "none");
+	return out;
+}

@@ -1,0 +1,113 @@
+# Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+_symfs_commands="mount umount get id why status sources cache"
+_symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
+	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
+_symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
+_symfs_layouts="breakpad debuginfod gdb lldb native perf slashsymbols ssqp symstore symstore2 unified"
+_symfs_presets="amd archlinux chromium citrix debian electron elfutils fedora intel microsoft mozilla
+	nuget nvidia ubuntu unity"
+
+# Fills COMPREPLY with the words, or files, that begin with $cur.
+_symfs_words()
+{
+	COMPREPLY=($(compgen -W "$1" -- "$cur"))
+}
+
+_symfs_files() # -f or -d
+{
+	local IFS=$'\n'
+
+	compopt -o filenames 2>/dev/null
+	COMPREPLY=($(compgen "$1" -- "$cur"))
+}
+
+# A list with commas, of which the last word is being typed.
+_symfs_mount_options()
+{
+	local keys=(${_symfs_keys//--/}) typed=
+
+	[[ $cur != *,* ]] || typed=${cur%,*},
+	COMPREPLY=($(compgen -P "$typed" -W "allow_other ro uid= gid= exact_size source=
+		${keys[*]/%/=}" -- "${cur##*,}"))
+	[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null
+}
+
+# The value of the option in $1. 1: it takes none.
+_symfs_value()
+{
+	case $command:$1 in
+	mount:-o) _symfs_mount_options ;;
+	*:--config | get:-o) _symfs_files -f ;;
+	*:--cache | *:--cache-dir) _symfs_files -d ;;
+	*:--source)
+		if [[ $cur == */* || $cur == .* ]]; then
+			_symfs_files -d
+		else
+			_symfs_words "$_symfs_presets"
+		fi ;;
+	*)
+		[[ " ${_symfs_keys//[[:space:]]/ } " == *" $1 "* ]] || return 1
+		COMPREPLY=() ;;
+	esac
+	return 0
+}
+
+# LAYOUT/… as under a mount, or an absolute path inside one.
+_symfs_path()
+{
+	if [[ $cur == /* ]]; then
+		_symfs_files -f
+	elif [[ $cur != */* ]]; then
+		_symfs_words "$(for layout in $_symfs_layouts; do echo "$layout/"; done)"
+		compopt -o nospace 2>/dev/null
+	fi
+}
+
+_symfs_options()
+{
+	case $command in
+	mount) _symfs_words "-f -o $_symfs_common" ;;
+	umount) _symfs_words "-l --help" ;;
+	get) _symfs_words "-o $_symfs_common" ;;
+	id) _symfs_words "--json --help" ;;
+	why) _symfs_words "--ask --json $_symfs_common" ;;
+	status | sources) _symfs_words "--json $_symfs_common" ;;
+	cache) _symfs_words "--misses --json $_symfs_common" ;;
+	esac
+}
+
+_symfs_argument()
+{
+	case $command in
+	mount | umount | status) _symfs_files -d ;;
+	id) _symfs_files -f ;;
+	get | why) _symfs_path ;;
+	cache)
+		case " ${words[*]} " in
+		*" rm "*) _symfs_path ;;
+		*" ls "* | *" stats "* | *" verify "* | *" gc "*) ;;
+		*) _symfs_words "ls stats verify gc rm" ;;
+		esac ;;
+	esac
+}
+
+_symfs()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+	local words=("${COMP_WORDS[@]:2:COMP_CWORD-2}")
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		_symfs_words "$_symfs_commands --help --version"
+	elif _symfs_value "$previous"; then
+		:
+	elif [[ $cur == -* ]]; then
+		_symfs_options
+	else
+		_symfs_argument
+	fi
+}
+
+complete -F _symfs symfs

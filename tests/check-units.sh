@@ -1,0 +1,47 @@
+#!/bin/sh
+# systemd accepts both units, without a word; names nothing in them that would make a mount
+# namespace; and the check itself can fail.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
+command -v systemd-analyze >/dev/null || { echo "no systemd-analyze: apt-get install systemd"; exit 77; }
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+# verify insists on a program that exists: the built one, or before it is built, anything.
+program=${top_builddir:-$top}/symfs
+[ -x "$program" ] || program=/bin/true
+mkdir "$tmp/bin" "$tmp/run"
+ln -s "$program" "$tmp/bin/symfs"
+chmod 700 "$tmp/run"
+
+verify() # system|user FILE: 0 when systemd has nothing to say of it
+{
+	mode=; [ "$1" = user ] && mode=--user
+	mkdir -p "$tmp/$1"
+	sed "s|@bindir@|$tmp/bin|g" "$2" >"$tmp/$1/symfs.service"
+	said=$(XDG_RUNTIME_DIR=$tmp/run systemd-analyze $mode --man=no --recursive-errors=no \
+		verify "$tmp/$1/symfs.service" 2>&1) || { echo "$said"; return 1; }
+	case $said in *symfs*) echo "$said"; return 1 ;; esac
+}
+
+seen=0
+for mode in system user; do
+	verify $mode "$top/etc/systemd/$mode/symfs.service.in" || { echo "the $mode unit is refused"; exit 1; }
+	seen=$((seen + 1))
+done
+
+# `Key=` at the start of a line is a setting; the comments may name them.
+namespaces='Protect(System|Home|Proc|KernelTunables|KernelModules|KernelLogs|ControlGroups|Hostname)|ProcSubset|Private(Tmp|Devices|Mounts|IPC|Network|Users)|DynamicUser|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec)Paths|Bind(ReadOnly)?Paths|TemporaryFileSystem|Root(Directory|Image)|(Mount|Extension)(Images|Directories)|MountFlags|MountAPIVFS|LogNamespace'
+if grep -nE "^($namespaces)=" "$top"/etc/systemd/*/symfs.service.in; then
+	echo "these would hide the mount from everybody else"
+	exit 1
+fi
+privileges='NoNewPrivileges|RestrictAddressFamilies|SystemCall[A-Za-z]*|LockPersonality|MemoryDenyWriteExecute|Restrict[A-Za-z]*|CapabilityBoundingSet|Protect(Clock|Hostname)'
+if grep -nE "^($privileges)=" "$top/etc/systemd/user/symfs.service.in"; then
+	echo "these would take its setuid bit from fusermount3"
+	exit 1
+fi
+
+sed 's/^Type=notify/Typo=notify/' "$top/etc/systemd/system/symfs.service.in" >"$tmp/broken.in"
+verify system "$tmp/broken.in" >/dev/null && { echo "a unit with a typo passed"; exit 1; }
+echo "$seen units seen"

@@ -76,7 +76,7 @@ static bool is_page(const uint8_t *p, size_t n)
 static bool is_text(const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (p[i] < ' ' && !isspace(p[i]))
+		if (p[i] == 0x7f || (p[i] < ' ' && !isspace(p[i])))
 			return false;
 	return true;
 }

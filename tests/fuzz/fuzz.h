@@ -1,0 +1,7 @@
+/* What a fuzz target is: libFuzzer calls it with mutated bytes, replay.c with those of files. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);

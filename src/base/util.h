@@ -58,4 +58,5 @@ static inline pthread_mutex_t *lock_mutex(pthread_mutex_t *m)
 #define _cleanup_close_ _cleanup_(cleanup_close)
 
 /* Holds `m` until the end of the enclosing block. */
-#define LOCK_SCOPE(m) _cleanup_(cleanup_unlock) pthread_mutex_t *scope_lock_ = lock_mutex(m)
+#define LOCK_SCOPE(m)                                                                              \
+	_cleanup_(cleanup_unlock) __attribute__((unused)) pthread_mutex_t *scope_lock_ = lock_mutex(m)

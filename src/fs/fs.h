@@ -14,25 +14,51 @@ struct fs;
 
 struct fs_opts {
 	const char *mountpoint;	  /* absolute */
-	const char *options;	  /* further options of libfuse, "allow_other,..." or "" */
+	const char *options;	  /* further options of libfuse, "allow_other,..." or ""; `nonempty`
+				     mounts over a directory that holds something */
 	const char *source;	  /* what the mount table shows as device: "symfs" */
 	const char *config_text;  /* what .symfs/config shows; without secrets */
 	uid_t uid;
 	gid_t gid;
 	bool exact_size;	  /* getattr waits for the true size */
+	void (*up)(void *ctx);	  /* once, when the kernel and the loop have met; NULL. On a thread
+				     of the loop; it must not touch the mount */
+	void *up_ctx;
 };
 
 /* Mounts; the kernel may ask from now on, answers begin with fs_loop(). `f` stays the caller's.
- * -EBUSY, -ENOENT, -ENOTDIR, -EPERM: `e` names the mount point and what to do. */
+ * A dead symfs mount at the place is detached and replaced. -EBUSY: a symfs mount that lives;
+ * -ENOENT, -ENOTDIR, -ENOTEMPTY, -EPERM, -EINVAL (options), -EIO: `e` names the mount point and
+ * what to do. */
 int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct err *e);
 
-/* Serves until the mount is gone, fs_stop(), or a signal that ends it. 0, -errno. */
+/* Serves until the mount is gone or fs_stop(). 0, -errno. */
 int fs_loop(struct fs *fs);
 void fs_stop(struct fs *fs); /* makes fs_loop() return; async-signal-safe */
+
+/* What .symfs/config shows from now on. 0, -ENOMEM. */
+int fs_set_config_text(struct fs *fs, const char *text);
 
 /* Unmounts when it is still mounted. Every answer has been given: call it after fetch_free() has
  * ended the tickets, or while none is open. */
 void fs_free(struct fs *fs);
 
-/* Whether the loop still answers: a getattr of the root within `ms`, for the watchdog. */
+/* Whether the loop still answers, for the watchdog: false when each of its threads has been in
+ * one and the same request for ten seconds. Touches nothing and never waits: a process that asks
+ * its own mount cannot even be killed while the answer is missing. */
 bool fs_alive(struct fs *fs);
+
+/* ---- mount points, also of other processes ----------------------------------------------- */
+
+/* As the mount table spells it: links of the way resolved, the place itself untouched (a dead
+ * mount answers nothing). `*out` is yours to free(). -ENOENT, -ENOTDIR. */
+int fs_point(const char *path, char **out);
+
+enum fs_point_state { FS_POINT_OTHER, FS_POINT_ALIVE, FS_POINT_DEAD };
+
+/* What stands at a place that fs_point() spelled: a symfs mount that answers, one whose daemon
+ * is gone, or anything else. Waits as long as that mount takes to answer. */
+enum fs_point_state fs_point_state(const char *point);
+
+/* Unmounts: as root by itself, else through fusermount3. -EBUSY, -EINVAL: nothing is mounted. */
+int fs_detach(const char *point, bool lazy, struct err *e);

@@ -1,0 +1,223 @@
+/* Open files. OPEN is where a fetch is waited for: afterwards everything is here, and a read
+ * cannot fail for want of an upstream (debuggers map files: an error would be a SIGBUS). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fs/private.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+struct file *file_new(struct fs *fs)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	LOCK_SCOPE(&fs->files_lock);
+	file->next = fs->files;
+	if (file->next)
+		file->next->at = &file->next;
+	file->at = &fs->files;
+	fs->files = file;
+	return file;
+}
+
+void file_free(struct fs *fs, struct file *file)
+{
+	if (!file)
+		return;
+	pthread_mutex_lock(&fs->files_lock);
+	*file->at = file->next;
+	if (file->next)
+		file->next->at = file->at;
+	pthread_mutex_unlock(&fs->files_lock);
+	blob_unref(file->blob);
+	listing_free(file->listing);
+	free(file->text);
+	free(file);
+}
+
+static struct file *file_of(const struct fuse_file_info *fi)
+{
+	return (struct file *)(uintptr_t)fi->fh;
+}
+
+/* ---- OPEN -------------------------------------------------------------------------------- */
+
+/* The last line of an OPEN. */
+static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_info *fi)
+{
+	if (r == FS_WAITS)
+		return;
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else if (fuse_reply_open(req, fi) < 0)
+		file_free(fs, file_of(fi)); /* who asked is gone: there will be no RELEASE */
+}
+
+/* LOOKUP said yes, and there is nothing. ESTALE makes the kernel look the name up again, which
+ * drops its entry; that LOOKUP knows of the miss by now. Should it not, then the second OPEN
+ * says so itself. */
+static int open_missed(struct fs *fs, struct node *n)
+{
+	return node_missed(fs->nodes, n) ? -ESTALE : -ENOENT;
+}
+
+static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
+	struct fuse_file_info *fi)
+{
+	struct node_bytes b;
+	struct file *file;
+	int r;
+
+	if (f->r == -ENOENT)
+		return open_missed(fs, n);
+	if (f->r < 0 || !f->blob)
+		return f->r < 0 ? f->r : -EIO;
+	b = fs_bytes_of(f);
+	/* Other bytes than those that the page cache may hold get another inode: -ESTALE makes the
+	 * kernel look the name up again, and old handles go on with the old ones. */
+	r = node_settle(fs->nodes, n, &b);
+	if (r < 0)
+		return r;
+	file = file_new(fs);
+	if (!file)
+		return -ENOMEM;
+	file->blob = blob_ref(f->blob);
+	fi->fh = (uintptr_t)file;
+	fi->keep_cache = 1; /* so there are never others in the page cache */
+	fi->noflush = 1;
+	return 0;
+}
+
+static void open_answer(struct waiting *w, const struct fetched *f)
+{
+	int r = open_leaf(w->fs, w->node, f, &w->fi);
+
+	open_reply(w->fs, w->req, r, &w->fi);
+}
+
+static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_file_info *fi)
+{
+	struct fetched f = {0};
+	struct artifact a;
+	int r;
+
+	node_artifact(n, &a);
+	r = fetch_try(fs->fetch, &a, 1, FETCH_WHOLE, &f);
+	if (r == -EAGAIN) {
+		r = wait_start(fs, req, &a, 1, FETCH_WHOLE, open_answer,
+			node_find(fs->nodes, node_ino(n)), fi);
+		return r < 0 ? r : FS_WAITS;
+	}
+	if (r < 0)
+		return r;
+	r = open_leaf(fs, n, &f, fi);
+	blob_unref(f.blob);
+	return r;
+}
+
+/* A copy of what is true now: pages of it must not be kept, and its size is not known before. */
+static int open_state(struct fs *fs, const struct node *n, struct fuse_file_info *fi)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(64 << 20);
+	const char *rest = node_path(n);
+	struct file *file;
+	int r;
+
+	rest += strcspn(rest, "/");
+	r = state_text(fs, *rest ? rest + 1 : rest, &text);
+	if (r < 0)
+		return r;
+	file = file_new(fs);
+	if (!file)
+		return -ENOMEM;
+	file->text = buf_take(&text, &file->text_n);
+	fi->fh = (uintptr_t)file;
+	fi->direct_io = 1;
+	fi->noflush = 1;
+	return 0;
+}
+
+static int open_text(struct fs *fs, const struct node *n, struct fuse_file_info *fi)
+{
+	struct file *file = file_new(fs);
+
+	if (!file)
+		return -ENOMEM;
+	file->text = strdup(node_text(n));
+	file->text_n = file->text ? strlen(file->text) : 0;
+	fi->fh = (uintptr_t)file;
+	fi->keep_cache = 1;
+	fi->noflush = 1;
+	return 0;
+}
+
+static int open_node(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_file_info *fi)
+{
+	if ((fi->flags & O_ACCMODE) != O_RDONLY)
+		return -EROFS;
+	switch (node_kind(n)) {
+	case NODE_LEAF:
+		return open_or_wait(fs, req, n, fi);
+	case NODE_STATE:
+		return open_state(fs, n, fi);
+	case NODE_TEXT:
+		return open_text(fs, n, fi);
+	case NODE_DIR:
+		return -EISDIR;
+	default:
+		return -EINVAL;
+	}
+}
+
+void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	FS_OP(fs, req);
+	struct node *n = node_find(fs->nodes, ino);
+	int r;
+
+	atomic_fetch_add(&fs->counters.opens, 1);
+	r = n ? open_node(fs, req, n, fi) : -ESTALE;
+	node_unref(fs->nodes, n);
+	open_reply(fs, req, r, fi);
+}
+
+/* ---- READ -------------------------------------------------------------------------------- */
+
+/* A copy, at the end shorter than `size`: who reads may have closed the file, and RELEASE freed
+ * it on another thread, before the reply returns. How much, or -errno. */
+static ssize_t read_file(const struct file *file, uint64_t off, char *p, size_t size)
+{
+	size_t n;
+
+	if (file->blob)
+		return blob_read(file->blob, off, p, size);
+	n = off < file->text_n ? MIN(size, file->text_n - off) : 0;
+	if (n)
+		memcpy(p, file->text + off, n);
+	return (ssize_t)n;
+}
+
+void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	FS_OP(fs, req);
+	_cleanup_free_ char *p = malloc(size);
+	ssize_t n = p ? read_file(file_of(fi), (uint64_t)off, p, size) : -ENOMEM;
+
+	atomic_fetch_add(&fs->counters.reads, 1);
+	if (n > 0)
+		atomic_fetch_add(&fs->counters.bytes, (uint64_t)n);
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
+	else
+		fuse_reply_buf(req, p, (size_t)n);
+}
+
+void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	FS_OP(fs, req);
+
+	file_free(fs, file_of(fi));
+	fuse_reply_err(req, 0);
+}

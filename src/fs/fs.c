@@ -1,0 +1,317 @@
+/* The life of a mount: options, session, the loop, the end. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fs/fs.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fs/private.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define STUCK_MS 10000
+#define OPTIONS_MAX 8192
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+/* A comma would end the value, for libfuse and for the kernel. */
+static int add_escaped(struct buf *b, const char *text)
+{
+	int r = 0;
+
+	for (; r == 0 && *text; text++)
+		r = *text == ',' || *text == '\\' ? buf_addf(b, "\\%c", *text) : buf_add(b, text, 1);
+	return r;
+}
+
+/* The caller's options but `nonempty`, which libfuse 3 does not know any more. */
+static int add_options(struct buf *b, const char *options, bool *nonempty)
+{
+	int r = 0;
+
+	while (r == 0 && *options) {
+		size_t n = strcspn(options, ",");
+
+		if (n == strlen("nonempty") && memcmp(options, "nonempty", n) == 0)
+			*nonempty = true;
+		else if (n)
+			r = buf_addf(b, ",%.*s", (int)n, options);
+		options += n;
+		options += *options == ',';
+	}
+	return r;
+}
+
+static int make_options(const struct fs_opts *o, struct buf *b, bool *nonempty)
+{
+	int r = buf_adds(b, "subtype=symfs,fsname=");
+
+	if (r == 0)
+		r = add_escaped(b, o->source && *o->source ? o->source : "symfs");
+	if (r == 0)
+		r = add_options(b, o->options ? o->options : "", nonempty);
+	/* Last, so that nothing before it has a say: there is nothing to write to. */
+	return r < 0 ? r : buf_adds(b, ",ro");
+}
+
+/* ---- mounting ---------------------------------------------------------------------------- */
+
+static void session_log(enum fuse_log_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	line[strcspn(line, "\n")] = '\0';
+	if (level <= FUSE_LOG_ERR)
+		log_error("%s", line);
+	else
+		log_debug(LOG_FS, "%s", line);
+}
+
+static int session_new(struct fs *fs, const char *options, struct err *e)
+{
+	char *argv[] = {(char *)"symfs", (char *)"-o", (char *)options, NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+
+	fuse_set_log_func(session_log);
+	fs->session = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), fs);
+	fuse_opt_free_args(&args);
+	if (!fs->session)
+		return err_set(e, -EINVAL, "libfuse does not take the options \"%s\"", options);
+	return 0;
+}
+
+/* libfuse says on its own log what failed; here stands what to do about it. */
+static int explain(const char *point, struct err *e)
+{
+	if (access("/dev/fuse", F_OK) < 0)
+		return err_set(e, -ENODEV, "%s: there is no /dev/fuse; load the kernel module "
+			"(modprobe fuse), or give it to the container", point);
+	if (access("/dev/fuse", R_OK | W_OK) < 0)
+		return err_set(e, -EPERM, "%s: /dev/fuse is not yours to open; it should have mode 0666",
+			point);
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, "%s: fusermount3 did not mount; is the package fuse3 installed, "
+			"is the directory yours, and do its words above say more?", point);
+	return err_set(e, -EPERM, "%s: the kernel refused to mount; in a container it takes "
+		"CAP_SYS_ADMIN and /dev/fuse", point);
+}
+
+static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
+{
+	fs->fetch = f;
+	fs->uid = o->uid;
+	fs->gid = o->gid;
+	fs->exact_size = o->exact_size;
+	fs->up = o->up;
+	fs->up_ctx = o->up_ctx;
+	fs->mounted = clock_wall();
+	fs->mount_id = -1;
+	atomic_store(&fs->finished_ms, clock_ms());
+	pthread_mutex_init(&fs->files_lock, NULL);
+	pthread_mutex_init(&fs->config_lock, NULL);
+	pthread_mutex_init(&fs->watch_lock, NULL);
+	fs->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	fs->nodes = nodes_new();
+	fs->config_text = strdup(o->config_text ? o->config_text : "");
+	if (fs->wake < 0)
+		return -errno;
+	return fs->nodes && fs->config_text ? 0 : -ENOMEM;
+}
+
+static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
+{
+	_cleanup_buf_ struct buf options = BUF_UP_TO(OPTIONS_MAX);
+	bool nonempty = false;
+	int r;
+
+	r = make_options(o, &options, &nonempty);
+	if (r < 0)
+		return err_set(e, r, "the mount options are too long");
+	r = fs_point(o->mountpoint, &fs->point);
+	if (r < 0)
+		return err_set(e, r, "%s: %s", o->mountpoint, err_text(r));
+	r = point_prepare(fs->point, nonempty, e);
+	if (r == 0)
+		r = session_new(fs, buf_text(&options), e);
+	if (r < 0)
+		return r;
+	if (fuse_session_mount(fs->session, fs->point) != 0)
+		return explain(fs->point, e);
+	fs->mount_id = point_mount_id(fs->point);
+	return 0;
+}
+
+static void cleanup_fs(struct fs **fs)
+{
+	fs_free(*fs);
+}
+
+int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct err *e)
+{
+	_cleanup_(cleanup_fs) struct fs *fs = calloc(1, sizeof(*fs));
+	int r;
+
+	if (!fs)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = init(fs, f, o);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	r = mount_session(fs, o, e);
+	if (r < 0)
+		return r;
+	*out = take(fs);
+	return 0;
+}
+
+int fs_set_config_text(struct fs *fs, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return -ENOMEM;
+	LOCK_SCOPE(&fs->config_lock);
+	free(fs->config_text);
+	fs->config_text = copy;
+	return 0;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+struct server {
+	struct fs *fs;
+	pthread_t thread;
+	struct fuse_buf buf; /* the thread's, until it was joined */
+	int r;
+};
+
+/* Reads a request and answers it, or hands it to fetch/. The only place where the thread may be
+ * cancelled is the read: then no request is in its hands. */
+static void *serve(void *arg)
+{
+	struct server *s = arg;
+	struct fuse_session *session = s->fs->session;
+	int r;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	while (!fuse_session_exited(session)) {
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+		r = fuse_session_receive_buf(session, &s->buf);
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+		if (r > 0) {
+			fuse_session_process_buf(session, &s->buf);
+		} else if (r != -EINTR && r != -EAGAIN) {
+			s->r = r; /* 0: the mount is gone */
+			break;
+		}
+	}
+	fuse_session_exit(session);
+	eventfd_write(s->fs->wake, 1);
+	return NULL;
+}
+
+/* How many run. Signals belong to the caller's threads. */
+static unsigned serve_start(struct fs *fs, struct server *servers)
+{
+	sigset_t all, old;
+	unsigned n = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (; n < FS_THREADS; n++) {
+		servers[n] = (struct server){.fs = fs};
+		if (pthread_create(&servers[n].thread, NULL, serve, &servers[n]) != 0)
+			break;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return n;
+}
+
+static int serve_end(struct server *servers, unsigned n)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		pthread_cancel(servers[i].thread);
+	for (unsigned i = 0; i < n; i++) {
+		pthread_join(servers[i].thread, NULL);
+		free(servers[i].buf.mem);
+		if (servers[i].r < 0)
+			r = servers[i].r;
+	}
+	return r;
+}
+
+int fs_loop(struct fs *fs)
+{
+	struct server servers[FS_THREADS];
+	unsigned n = serve_start(fs, servers);
+	struct pollfd p = {.fd = fs->wake, .events = POLLIN};
+	int wait_ms = -1;
+	eventfd_t none;
+
+	while (n && !atomic_load(&fs->stopping) && !fuse_session_exited(fs->session)) {
+		if (poll(&p, 1, wait_ms) > 0)
+			eventfd_read(fs->wake, &none);
+		wait_ms = wait_look(fs);
+	}
+	fuse_session_exit(fs->session);
+	return n ? serve_end(servers, n) : -EAGAIN;
+}
+
+void fs_stop(struct fs *fs)
+{
+	uint64_t one = 1;
+	ssize_t r;
+
+	atomic_store(&fs->stopping, true);
+	r = write(fs->wake, &one, sizeof(one));
+	(void)r; /* full: then it wakes anyway */
+}
+
+bool fs_alive(struct fs *fs)
+{
+	return atomic_load(&fs->busy) < FS_THREADS ||
+		clock_ms() - atomic_load(&fs->finished_ms) < STUCK_MS;
+}
+
+/* ---- the end ----------------------------------------------------------------------------- */
+
+/* Another mount may stand at the place by now, when ours was taken away lazily: that one is not
+ * ours to unmount. */
+static void unmount(struct fs *fs)
+{
+	struct err e;
+
+	if (!point_is_mounted(fs->mount_id))
+		return;
+	fuse_session_unmount(fs->session);
+	/* libfuse leaves a mount whose connection was cut alone. */
+	if (point_is_mounted(fs->mount_id) && point_mount_id(fs->point) == fs->mount_id &&
+		fs_detach(fs->point, true, &e) < 0)
+		log_error("%s", e.text);
+}
+
+void fs_free(struct fs *fs)
+{
+	if (!fs)
+		return;
+	if (fs->session) {
+		unmount(fs);
+		fuse_session_destroy(fs->session);
+	}
+	while (fs->files)
+		file_free(fs, fs->files);
+	nodes_free(fs->nodes);
+	if (fs->wake >= 0)
+		close(fs->wake);
+	pthread_mutex_destroy(&fs->watch_lock);
+	pthread_mutex_destroy(&fs->config_lock);
+	pthread_mutex_destroy(&fs->files_lock);
+	free(fs->config_text);
+	free(fs->point);
+	free(fs);
+}

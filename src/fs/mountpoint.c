@@ -1,0 +1,181 @@
+/* Places to mount at: what stands there, and how to get it away. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/mounts.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "fs/private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define FS_TYPE "fuse.symfs"
+
+/* ---- spelling ---------------------------------------------------------------------------- */
+
+int fs_point(const char *path, char **out)
+{
+	_cleanup_free_ char *whole = path_absolute(path), *way = NULL;
+	struct buf b = BUF_UP_TO(PATH_MAX);
+	struct stat st;
+	char *slash;
+
+	if (!whole)
+		return -ENOMEM;
+	/* A link to a directory is what it leads to; but a dead mount cannot be asked. */
+	if (lstat(whole, &st) == 0 && S_ISLNK(st.st_mode)) {
+		*out = realpath(whole, NULL);
+		return *out ? 0 : -errno;
+	}
+	slash = strrchr(whole, '/');
+	*slash = '\0';
+	way = realpath(*whole ? whole : "/", NULL);
+	if (!way)
+		return -errno;
+	if (buf_addf(&b, "%s/%s", strcmp(way, "/") == 0 ? "" : way, slash + 1) < 0) {
+		buf_release(&b);
+		return -ENAMETOOLONG;
+	}
+	*out = buf_take(&b, NULL);
+	return *out ? 0 : -ENOMEM;
+}
+
+/* ---- the mount table --------------------------------------------------------------------- */
+
+struct seek {
+	const char *point; /* or NULL */
+	int id;		   /* wanted, without a point; found, with one */
+	bool symfs;
+};
+
+/* The last row of a point is the uppermost mount. */
+static int seek_point(void *ctx, const struct mount_row *m)
+{
+	struct seek *s = ctx;
+
+	if (strcmp(m->point, s->point) == 0) {
+		s->id = m->id;
+		s->symfs = strcmp(m->type, FS_TYPE) == 0;
+	}
+	return 0;
+}
+
+static int seek_id(void *ctx, const struct mount_row *m)
+{
+	struct seek *s = ctx;
+
+	return m->id == s->id;
+}
+
+int point_mount_id(const char *point)
+{
+	struct seek s = {.point = point, .id = -1};
+
+	mounts_each(seek_point, &s);
+	return s.symfs ? s.id : -1;
+}
+
+bool point_is_mounted(int mount_id)
+{
+	struct seek s = {.id = mount_id};
+
+	return mount_id >= 0 && mounts_each(seek_id, &s) == 1;
+}
+
+enum fs_point_state fs_point_state(const char *point)
+{
+	struct statx sx;
+
+	if (point_mount_id(point) < 0)
+		return FS_POINT_OTHER;
+	/* Past the kernel's caches: they outlive the daemon. */
+	if (statx(AT_FDCWD, point, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &sx) < 0 &&
+		(errno == ENOTCONN || errno == ECONNABORTED))
+		return FS_POINT_DEAD;
+	return FS_POINT_ALIVE;
+}
+
+/* ---- unmounting -------------------------------------------------------------------------- */
+
+/* The errno of a failed fusermount3 is only in its words. */
+static int detach_as_user(const char *point, bool lazy, struct err *e)
+{
+	char *argv[] = {(char *)"fusermount3", (char *)"-u", lazy ? (char *)"-z" : (char *)"-q",
+		(char *)"--", (char *)point, NULL};
+	pid_t pid;
+	int r, status;
+
+	r = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+	if (r != 0)
+		return err_set(e, -r, "fusermount3: %s; install fuse3, or unmount as root", err_text(r));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_set(e, -errno, "fusermount3: %s", err_text(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	return err_set(e, -EBUSY, "%s is in use, or it is not yours to unmount", point);
+}
+
+int fs_detach(const char *point, bool lazy, struct err *e)
+{
+	if (geteuid() != 0)
+		return detach_as_user(point, lazy, e);
+	if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
+		return 0;
+	return err_set(e, -errno, "%s: %s", point,
+		errno == EBUSY ? "is in use" : errno == EINVAL ? "nothing is mounted there" : err_text(errno));
+}
+
+/* ---- before a mount ---------------------------------------------------------------------- */
+
+static bool is_empty(const char *point)
+{
+	DIR *d = opendir(point);
+	struct dirent *entry;
+	bool empty = true;
+
+	while (d && empty && (entry = readdir(d)))
+		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+static int check_directory(const char *point, bool nonempty, struct err *e)
+{
+	struct stat st;
+
+	if (stat(point, &st) < 0)
+		return err_set(e, -errno, "%s: %s%s", point, err_text(errno),
+			errno == ENOENT ? "; make it with mkdir -p" : "");
+	if (!S_ISDIR(st.st_mode))
+		return err_set(e, -ENOTDIR, "%s is not a directory", point);
+	if (!nonempty && !is_empty(point))
+		return err_set(e, -ENOTEMPTY, "%s is not empty, and a mount would hide what is in it; "
+			"-o nonempty mounts all the same", point);
+	return 0;
+}
+
+int point_prepare(const char *point, bool nonempty, struct err *e)
+{
+	enum fs_point_state state = fs_point_state(point);
+	int r;
+
+	if (state == FS_POINT_ALIVE)
+		return err_set(e, -EBUSY, "%s is a symfs mount already; unmount it first: symfs umount %s",
+			point, point);
+	if (state == FS_POINT_DEAD) {
+		log_warn("%s: the daemon of this mount is gone; replacing it", point);
+		r = fs_detach(point, true, e);
+		if (r < 0)
+			return r;
+	}
+	return check_directory(point, nonempty, e);
+}

@@ -1,0 +1,416 @@
+/* The node table. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fs/node.h"
+#include "base/hash.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* An artifact without its empty room: 100 bytes instead of 2 KiB, and the kernel may hold
+ * a million of them. */
+struct packed {
+	enum filetype type;
+	enum object_type object;
+	struct debug_id debug_id;
+	char text[]; /* code_id, code_file, debug_file, path: each ends with NUL */
+};
+
+struct node {
+	/* constant */
+	uint64_t ino;
+	uint64_t base; /* of a leaf: the number that the artifact has by its key alone */
+	enum node_kind kind;
+	const char *text;
+	struct packed *packed;
+	char *name; /* the path; of a leaf, the canonical key */
+	/* under the table's lock */
+	struct node *next;
+	uint64_t nlookup, refs;
+	struct node_bytes bytes;
+	uint64_t newer; /* at the base: the node that has the present bytes; 0: itself */
+	bool missed;
+};
+
+struct nodes {
+	pthread_mutex_t lock;
+	/* under lock */
+	struct node **buckets;
+	size_t n_buckets; /* a power of two */
+	uint64_t count;
+};
+
+static const char *const kind_names[NODE_KINDS] = {
+	[NODE_DIR] = "dir", [NODE_LEAF] = "leaf",   [NODE_LINK] = "link",
+	[NODE_TEXT] = "text", [NODE_STATE] = "state",
+};
+
+/* ---- numbers ----------------------------------------------------------------------------- */
+
+static uint64_t number_of(const void *p, size_t n)
+{
+	uint8_t raw[32];
+	uint64_t v = 0;
+
+	sha256_of(p, n, raw);
+	for (unsigned i = 0; i < 8; i++)
+		v = v << 8 | raw[i];
+	v &= INT64_MAX;
+	return v > NODE_ROOT ? v : NODE_ROOT + 1;
+}
+
+uint64_t node_number(enum node_kind kind, const char *path)
+{
+	char room[4096 + 16];
+	int n;
+
+	if (kind == NODE_DIR && !*path)
+		return NODE_ROOT;
+	n = snprintf(room, sizeof(room), "%s:%s", kind_names[kind], path);
+	return number_of(room, MIN((size_t)n, sizeof(room) - 1));
+}
+
+/* The number of one generation of an artifact. */
+static uint64_t number_mix(uint64_t base, uint64_t bytes)
+{
+	uint64_t both[2] = {base, bytes};
+
+	return number_of(both, sizeof(both));
+}
+
+/* ---- artifacts --------------------------------------------------------------------------- */
+
+static struct packed *pack(const struct artifact *a)
+{
+	const char *const parts[] = {a->m.code_id, a->m.code_file, a->m.debug_file, a->m.path};
+	struct packed *p;
+	size_t n = 0;
+	char *to;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(parts); i++)
+		n += strlen(parts[i]) + 1;
+	p = malloc(sizeof(*p) + n);
+	if (!p)
+		return NULL;
+	p->type = a->type;
+	p->object = a->m.object;
+	p->debug_id = a->m.debug_id;
+	to = p->text;
+	for (unsigned i = 0; i < ARRAY_SIZE(parts); i++)
+		to = stpcpy(to, parts[i]) + 1;
+	return p;
+}
+
+void node_artifact(const struct node *n, struct artifact *out)
+{
+	const struct packed *p = n->packed;
+	const char *from = p->text;
+
+	memset(out, 0, sizeof(*out));
+	out->type = p->type;
+	out->m.object = p->object;
+	out->m.debug_id = p->debug_id;
+	snprintf(out->m.code_id, sizeof(out->m.code_id), "%s", from);
+	from += strlen(from) + 1;
+	snprintf(out->m.code_file, sizeof(out->m.code_file), "%s", from);
+	from += strlen(from) + 1;
+	snprintf(out->m.debug_file, sizeof(out->m.debug_file), "%s", from);
+	from += strlen(from) + 1;
+	snprintf(out->m.path, sizeof(out->m.path), "%s", from);
+}
+
+/* ---- the table --------------------------------------------------------------------------- */
+
+static struct node **bucket(struct nodes *t, uint64_t ino)
+{
+	/* The numbers are digests already, but for the root's. */
+	return &t->buckets[ino & (t->n_buckets - 1)];
+}
+
+static struct node *seek(struct nodes *t, uint64_t ino)
+{
+	struct node *n = *bucket(t, ino);
+
+	while (n && n->ino != ino)
+		n = n->next;
+	return n;
+}
+
+static void grow(struct nodes *t)
+{
+	size_t old = t->n_buckets;
+	struct node **more = calloc(old * 2, sizeof(*more)), **from = t->buckets;
+
+	if (!more)
+		return; /* longer chains, that is all */
+	t->buckets = more;
+	t->n_buckets = old * 2;
+	for (size_t i = 0; i < old; i++) {
+		while (from[i]) {
+			struct node *n = from[i], **to = bucket(t, n->ino);
+
+			from[i] = n->next;
+			n->next = *to;
+			*to = n;
+		}
+	}
+	free(from);
+}
+
+static void destroy(struct node *n)
+{
+	free(n->packed);
+	free(n->name);
+	free(n);
+}
+
+static void drop_if_unused(struct nodes *t, struct node *n)
+{
+	struct node **at;
+
+	if (n->nlookup || n->refs)
+		return;
+	at = bucket(t, n->ino);
+	while (*at != n)
+		at = &(*at)->next;
+	*at = n->next;
+	t->count--;
+	destroy(n);
+}
+
+static bool same(const struct node *n, enum node_kind kind, const char *name)
+{
+	return n->kind == kind && strcmp(n->name, name) == 0;
+}
+
+/* The number under which a name stands or may stand: two names that share 63 bits of their
+ * digests do not share an inode. */
+static uint64_t free_number(struct nodes *t, uint64_t ino, enum node_kind kind, const char *name)
+{
+	struct node *n;
+
+	while ((n = seek(t, ino)) && !same(n, kind, name))
+		ino = number_mix(ino, 0);
+	return ino;
+}
+
+static struct node *insert(struct nodes *t, uint64_t ino, enum node_kind kind, const char *name)
+{
+	struct node *n = calloc(1, sizeof(*n)), **to;
+
+	if (!n)
+		return NULL;
+	n->ino = ino;
+	n->kind = kind;
+	n->name = strdup(name);
+	if (!n->name) {
+		free(n);
+		return NULL;
+	}
+	if (t->count >= t->n_buckets)
+		grow(t);
+	to = bucket(t, ino);
+	n->next = *to;
+	*to = n;
+	t->count++;
+	return n;
+}
+
+struct nodes *nodes_new(void)
+{
+	struct nodes *t = calloc(1, sizeof(*t));
+	struct node *root;
+
+	if (!t)
+		return NULL;
+	pthread_mutex_init(&t->lock, NULL);
+	t->n_buckets = 1024;
+	t->buckets = calloc(t->n_buckets, sizeof(*t->buckets));
+	root = t->buckets ? insert(t, NODE_ROOT, NODE_DIR, "") : NULL;
+	if (!root) {
+		nodes_free(t);
+		return NULL;
+	}
+	root->nlookup = 1;
+	root->refs = 1; /* the kernel never forgets it; a foreign FORGET must not either */
+	return t;
+}
+
+void nodes_free(struct nodes *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; t->buckets && i < t->n_buckets; i++) {
+		while (t->buckets[i]) {
+			struct node *n = t->buckets[i];
+
+			t->buckets[i] = n->next;
+			destroy(n);
+		}
+	}
+	free(t->buckets);
+	pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+uint64_t nodes_count(struct nodes *t)
+{
+	LOCK_SCOPE(&t->lock);
+
+	return t->count;
+}
+
+struct node *node_find(struct nodes *t, uint64_t ino)
+{
+	LOCK_SCOPE(&t->lock);
+	struct node *n = seek(t, ino);
+
+	if (n)
+		n->refs++;
+	return n;
+}
+
+void node_unref(struct nodes *t, struct node *n)
+{
+	if (!n)
+		return;
+	LOCK_SCOPE(&t->lock);
+	n->refs--;
+	drop_if_unused(t, n);
+}
+
+void node_forget(struct nodes *t, uint64_t ino, uint64_t count)
+{
+	LOCK_SCOPE(&t->lock);
+	struct node *n = seek(t, ino);
+
+	if (!n)
+		return;
+	n->nlookup -= MIN(count, n->nlookup);
+	drop_if_unused(t, n);
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
+	struct node **out)
+{
+	uint64_t ino = node_number(kind, path);
+	LOCK_SCOPE(&t->lock);
+	struct node *n;
+
+	ino = free_number(t, ino, kind, path);
+	n = seek(t, ino);
+	if (!n) {
+		n = insert(t, ino, kind, path);
+		if (!n)
+			return -ENOMEM;
+		n->text = text;
+	}
+	n->nlookup++;
+	n->refs++;
+	*out = n;
+	return 0;
+}
+
+/* Which generation of an artifact answers a LOOKUP now. */
+static uint64_t generation(struct nodes *t, uint64_t base, const struct node_bytes *b)
+{
+	struct node *first = seek(t, base);
+
+	if (!first)
+		return base;
+	if (b->exact)
+		first->newer = first->bytes.exact && first->bytes.number != b->number
+			? number_mix(base, b->number) : 0;
+	return first->newer ? first->newer : base;
+}
+
+static void learn(struct node *n, const struct node_bytes *b)
+{
+	/* What was told as exact stays: the kernel may have it, and pages with it. */
+	if (!n->bytes.exact)
+		n->bytes = *b;
+	else if (b->exact)
+		n->bytes.settled |= b->settled;
+	if (b->exact)
+		n->missed = false;
+}
+
+int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
+	const struct node_bytes *bytes, struct node **out)
+{
+	uint64_t number = key_number(k), base;
+	char room[KEY_TEXT];
+	const char *name = key_canon(k, room);
+	struct packed *packed = pack(a);
+	LOCK_SCOPE(&t->lock);
+	struct node *n;
+
+	base = free_number(t, number, NODE_LEAF, name);
+	number = free_number(t, generation(t, base, bytes), NODE_LEAF, name);
+	n = seek(t, number);
+	if (!n && packed) {
+		n = insert(t, number, NODE_LEAF, name);
+		if (n) {
+			n->base = base;
+			n->packed = take(packed);
+		}
+	}
+	free(packed);
+	if (!n)
+		return -ENOMEM;
+	learn(n, bytes);
+	n->nlookup++;
+	n->refs++;
+	*out = n;
+	return 0;
+}
+
+int node_settle(struct nodes *t, struct node *n, const struct node_bytes *bytes)
+{
+	LOCK_SCOPE(&t->lock);
+
+	if (!n->bytes.exact || n->bytes.number == bytes->number) {
+		learn(n, bytes);
+		return 0;
+	}
+	generation(t, n->base, bytes);
+	return -ESTALE;
+}
+
+bool node_missed(struct nodes *t, struct node *n)
+{
+	LOCK_SCOPE(&t->lock);
+	bool first = !n->missed;
+
+	n->missed = first;
+	return first;
+}
+
+void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out)
+{
+	LOCK_SCOPE(&t->lock);
+
+	*out = n->bytes;
+}
+
+uint64_t node_ino(const struct node *n)
+{
+	return n->ino;
+}
+
+enum node_kind node_kind(const struct node *n)
+{
+	return n->kind;
+}
+
+const char *node_path(const struct node *n)
+{
+	return n->kind == NODE_LEAF ? "" : n->name;
+}
+
+const char *node_text(const struct node *n)
+{
+	return n->text ? n->text : "";
+}

@@ -1,0 +1,73 @@
+/* What the kernel holds: inode numbers, and what stands behind each. A node lives while the
+ * kernel remembers it (nlookup) or somebody here uses it (a reference), so the table is as large
+ * as the kernel's own caches. Any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "id/key.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum node_kind {
+	NODE_DIR,   /* one for each path as spelled: the kernel keeps one dentry per directory */
+	NODE_LEAF,  /* one for each artifact, whatever its spelling or layout */
+	NODE_LINK,  /* node_text() is the target */
+	NODE_TEXT,  /* node_text() is the content */
+	NODE_STATE, /* a file under .symfs */
+	NODE_KINDS
+};
+
+#define NODE_ROOT 1
+
+struct node;
+struct nodes;
+
+/* The bytes behind a leaf, as far as they are known. */
+struct node_bytes {
+	bool exact;	  /* else `size` is a guess, and the rest says nothing */
+	bool settled;	  /* the store's own: they stay what they are under their number */
+	uint64_t number;  /* blob_number() */
+	uint64_t size;
+	int64_t time;
+};
+
+struct nodes *nodes_new(void); /* with the root in it; NULL: out of memory */
+void nodes_free(struct nodes *t);
+uint64_t nodes_count(struct nodes *t);
+
+/* A reference, or NULL. */
+struct node *node_find(struct nodes *t, uint64_t ino);
+void node_unref(struct nodes *t, struct node *n); /* NULL is fine */
+
+/* The node of a path that is no leaf. The kernel hears of it: nlookup is one more. `text` is
+ * static or NULL. 0, -ENOMEM. */
+int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
+	struct node **out);
+
+/* The node of an artifact, likewise; `a` is how it was asked for. When `bytes` are exact and not
+ * those that the kernel may have in its page cache for the artifact, it is another node. */
+int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
+	const struct node_bytes *bytes, struct node **out);
+
+void node_forget(struct nodes *t, uint64_t ino, uint64_t n);
+
+/* An OPEN found these exact bytes. 0: they are the node's from now on, and nothing else was ever
+ * in the kernel's page cache for it. -ESTALE: it has others; the next node_of_leaf() gives
+ * another node. */
+int node_settle(struct nodes *t, struct node *n, const struct node_bytes *bytes);
+
+/* An OPEN found nothing. Whether this is the first time since bytes were found. */
+bool node_missed(struct nodes *t, struct node *n);
+
+void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out);
+
+/* Constant for the life of a node. */
+uint64_t node_ino(const struct node *n);
+enum node_kind node_kind(const struct node *n);
+const char *node_path(const struct node *n); /* without a leading slash; "" for a leaf */
+const char *node_text(const struct node *n);
+void node_artifact(const struct node *n, struct artifact *out); /* of a leaf */
+
+/* The number that a path's node has, unless it collides: for readdir. */
+uint64_t node_number(enum node_kind kind, const char *path);

@@ -1,0 +1,495 @@
+/* What the kernel asks, but for open files and directories. An op computes, then replies once in
+ * its last line; what has to wait for fetch/ becomes a `struct waiting` (wait.c), and its answer
+ * replies. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "fs/private.h"
+#include "layout/tree.h"
+#include "store/store.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+struct fs *fs_op_begin(fuse_req_t req)
+{
+	struct fs *fs = fs_of(req);
+
+	atomic_fetch_add(&fs->busy, 1);
+	return fs;
+}
+
+void fs_op_end(struct fs **fs)
+{
+	atomic_store(&(*fs)->finished_ms, clock_ms());
+	atomic_fetch_sub(&(*fs)->busy, 1);
+}
+
+/* ---- attributes -------------------------------------------------------------------------- */
+
+static const struct kind_row {
+	mode_t mode;
+	nlink_t links;
+	double believe;
+} kinds[NODE_KINDS] = {
+	[NODE_DIR] = {S_IFDIR | 0555, 2, FS_FOREVER},
+	[NODE_LEAF] = {S_IFREG | 0444, 1, 0},
+	[NODE_LINK] = {S_IFLNK | 0777, 1, FS_FOREVER},
+	[NODE_TEXT] = {S_IFREG | 0444, 1, FS_FOREVER},
+	[NODE_STATE] = {S_IFREG | 0444, 1, FS_SOON},
+};
+
+/* A guess is told, but never believed: the kernel cuts a read at the size it believes. */
+static double leaf_attr(struct fs *fs, const struct node *n, struct stat *st)
+{
+	struct node_bytes b;
+
+	node_bytes(fs->nodes, n, &b);
+	st->st_size = (off_t)b.size;
+	if (!b.exact)
+		return 0;
+	st->st_blocks = (blkcnt_t)((b.size + 511) / 512);
+	st->st_mtim.tv_sec = st->st_ctim.tv_sec = st->st_atim.tv_sec = b.time;
+	return b.settled ? FS_FOREVER : FS_SOON;
+}
+
+double fs_attr(struct fs *fs, const struct node *n, struct stat *st)
+{
+	const struct kind_row *k = &kinds[node_kind(n)];
+
+	memset(st, 0, sizeof(*st));
+	st->st_ino = node_ino(n);
+	st->st_mode = k->mode;
+	st->st_nlink = k->links;
+	st->st_uid = fs->uid;
+	st->st_gid = fs->gid;
+	st->st_blksize = 4096;
+	st->st_mtim.tv_sec = st->st_ctim.tv_sec = st->st_atim.tv_sec = fs->mounted;
+	if (node_kind(n) == NODE_LEAF)
+		return leaf_attr(fs, n, st);
+	if (node_kind(n) == NODE_LINK || node_kind(n) == NODE_TEXT)
+		st->st_size = (off_t)strlen(node_text(n));
+	return k->believe;
+}
+
+struct node_bytes fs_bytes_of(const struct fetched *f)
+{
+	struct node_bytes b = {.size = f->size};
+
+	if (f->blob) {
+		b.exact = true;
+		b.settled = *blob_sha256(f->blob) != '\0';
+		b.number = blob_number(f->blob);
+		b.size = blob_size(f->blob);
+		b.time = blob_facts(f->blob)->fetched;
+	} else if (f->size == FETCH_SIZE_UNKNOWN || f->size == 0) {
+		b.size = FS_SIZE_UNKNOWN;
+	}
+	return b;
+}
+
+int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f)
+{
+	int r;
+
+	memset(f, 0, sizeof(*f));
+	r = fetch_try(fs->fetch, cands, n, FETCH_WHOLE, f);
+	return r < 0 ? r : f->r;
+}
+
+/* ---- LOOKUP ------------------------------------------------------------------------------ */
+
+/* What a LOOKUP is answered with. */
+struct entry {
+	struct fuse_entry_param param;
+	struct node *node; /* a reference; NULL: there is none, for so long */
+};
+
+static void entry_of_node(struct fs *fs, struct node *n, struct entry *out)
+{
+	struct fuse_entry_param *p = &out->param;
+
+	out->node = n;
+	p->ino = node_ino(n);
+	p->attr_timeout = fs_attr(fs, n, &p->attr);
+	p->entry_timeout = node_kind(n) == NODE_LEAF ? MAX(p->attr_timeout, FS_SOON) : FS_FOREVER;
+}
+
+static int entry_negative(struct fs *fs, double seconds, struct entry *out)
+{
+	atomic_fetch_add(&fs->counters.negative, 1);
+	out->param.entry_timeout = seconds;
+	return seconds > 0 ? 0 : -ENOENT;
+}
+
+/* The last line of a LOOKUP: of op_lookup(), or of lookup_answer() when it had to wait. */
+static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
+{
+	if (r == FS_WAITS)
+		return;
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else if (fuse_reply_entry(req, &e->param) < 0 && e->node)
+		node_forget(fs->nodes, e->param.ino, 1); /* the kernel did not hear of it */
+	node_unref(fs->nodes, e->node);
+}
+
+/* How the one that was found was asked for: its path says more than its key. */
+static void asked_for(const struct artifact *cands, unsigned n, const struct key *found,
+	struct artifact *out)
+{
+	struct key k;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (key_of(&k, &cands[i]) == 0 && key_equal(&k, found)) {
+			*out = cands[i];
+			return;
+		}
+	}
+	key_artifact(found, out);
+}
+
+static int leaf_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	struct node_bytes b;
+	struct artifact a;
+	struct node *node;
+	int r;
+
+	if (f->r == -ENOENT)
+		return entry_negative(fs, MIN(f->miss_ms, FS_MISS_MS) / 1000.0, out);
+	if (f->r < 0)
+		return f->r;
+	b = fs_bytes_of(f);
+	asked_for(cands, n, &f->key, &a);
+	r = node_of_leaf(fs->nodes, &f->key, &a, &b, &node);
+	if (r == 0)
+		entry_of_node(fs, node, out);
+	return r;
+}
+
+static void lookup_answer(struct waiting *w, const struct fetched *f)
+{
+	struct entry e = {0};
+	int r = leaf_entry(w->fs, w->cands, w->n, f, &e);
+
+	entry_reply(w->fs, w->req, r, &e);
+}
+
+static int lookup_leaf(struct fs *fs, fuse_req_t req, const struct tree_hit *hit,
+	struct entry *out)
+{
+	struct fetched f = {0};
+	int r;
+
+	r = fetch_try(fs->fetch, hit->files, hit->n, FETCH_EXISTS, &f);
+	if (r == -EAGAIN) {
+		r = wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS, lookup_answer, NULL, NULL);
+		return r < 0 ? r : FS_WAITS;
+	}
+	if (r < 0)
+		return r;
+	r = leaf_entry(fs, hit->files, hit->n, &f, out);
+	blob_unref(f.blob);
+	return r;
+}
+
+static int lookup_path(struct fs *fs, enum node_kind kind, const char *path, const char *text,
+	struct entry *out)
+{
+	struct node *n;
+	int r = node_of_path(fs->nodes, kind, path, text, &n);
+
+	if (r == 0)
+		entry_of_node(fs, n, out);
+	return r;
+}
+
+static int lookup(struct fs *fs, fuse_req_t req, const char *path, struct entry *out)
+{
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+	enum node_kind kind;
+
+	if (!hit)
+		return -ENOMEM;
+	tree_parse(path, hit);
+	switch (hit->what) {
+	case TREE_NONE:
+		return entry_negative(fs, FS_STRUCTURAL, out);
+	case TREE_DIR:
+		return lookup_path(fs, NODE_DIR, path, NULL, out);
+	case TREE_LINK:
+		return lookup_path(fs, NODE_LINK, path, hit->text, out);
+	case TREE_TEXT:
+		return lookup_path(fs, NODE_TEXT, path, hit->text, out);
+	case TREE_STATE:
+		if (state_kind(hit->rest, &kind) < 0)
+			return entry_negative(fs, FS_STRUCTURAL, out);
+		return lookup_path(fs, kind, path, NULL, out);
+	case TREE_EITHER:
+		if (!hit->file_like)
+			return lookup_path(fs, NODE_DIR, path, NULL, out);
+		return lookup_leaf(fs, req, hit, out);
+	case TREE_LEAF:
+		return lookup_leaf(fs, req, hit, out);
+	}
+	return -EIO;
+}
+
+/* The path of `name` in the directory. */
+static int child_path(struct fs *fs, fuse_ino_t parent, const char *name,
+	char path[static FS_PATH_MAX])
+{
+	struct node *dir = node_find(fs->nodes, parent);
+	int n = 0, r = 0;
+
+	if (!dir)
+		r = -ESTALE;
+	else if (node_kind(dir) != NODE_DIR)
+		r = -ENOTDIR;
+	else if (strlen(name) > NAME_MAX)
+		r = -ENAMETOOLONG;
+	else
+		n = snprintf(path, FS_PATH_MAX, "%s%s%s", node_path(dir), *node_path(dir) ? "/" : "",
+			name);
+	if (n >= FS_PATH_MAX)
+		r = -ENAMETOOLONG;
+	node_unref(fs->nodes, dir);
+	return r;
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	FS_OP(fs, req);
+	char path[FS_PATH_MAX];
+	struct entry e = {0};
+	int r;
+
+	atomic_fetch_add(&fs->counters.lookups, 1);
+	r = child_path(fs, parent, name, path);
+	if (r == 0)
+		r = lookup(fs, req, path, &e);
+	entry_reply(fs, req, r, &e);
+}
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+{
+	node_forget(fs_of(req)->nodes, ino, nlookup);
+	fuse_reply_none(req);
+}
+
+static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	for (size_t i = 0; i < count; i++)
+		node_forget(fs_of(req)->nodes, forgets[i].ino, forgets[i].nlookup);
+	fuse_reply_none(req);
+}
+
+/* ---- GETATTR and other small questions ---------------------------------------------------- */
+
+static void attr_reply(struct fs *fs, fuse_req_t req, int r, const struct node *n)
+{
+	struct stat st;
+	double believe;
+
+	if (r == FS_WAITS)
+		return;
+	if (r < 0) {
+		fuse_reply_err(req, -r);
+		return;
+	}
+	believe = fs_attr(fs, n, &st);
+	fuse_reply_attr(req, &st, believe);
+}
+
+static int attr_settle(struct fs *fs, struct node *n, const struct fetched *f)
+{
+	struct node_bytes b = fs_bytes_of(f);
+
+	if (f->r < 0)
+		return f->r;
+	return f->blob ? node_settle(fs->nodes, n, &b) : 0;
+}
+
+static void getattr_answer(struct waiting *w, const struct fetched *f)
+{
+	int r = attr_settle(w->fs, w->node, f);
+
+	attr_reply(w->fs, w->req, r, w->node);
+}
+
+/* A leaf of which only a guess is known: perhaps it has come since; with `exact_size` wait
+ * for it. */
+static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
+{
+	struct artifact a;
+	struct fetched f;
+	int r;
+
+	node_artifact(n, &a);
+	r = fs_stored(fs, &a, 1, &f);
+	if (r == 0) {
+		r = attr_settle(fs, n, &f);
+		blob_unref(f.blob);
+		return r;
+	}
+	if (!fs->exact_size || r == -ENOENT)
+		return 0;
+	if (r != -EAGAIN)
+		return r;
+	r = wait_start(fs, req, &a, 1, FETCH_WHOLE, getattr_answer, node_find(fs->nodes, node_ino(n)),
+		NULL);
+	return r < 0 ? r : FS_WAITS;
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	FS_OP(fs, req);
+	struct node *n = node_find(fs->nodes, ino);
+	struct node_bytes b = {.exact = true};
+	int r = n ? 0 : -ESTALE;
+
+	if (n && node_kind(n) == NODE_LEAF)
+		node_bytes(fs->nodes, n, &b);
+	if (!b.exact)
+		r = getattr_leaf(fs, req, n);
+	attr_reply(fs, req, r, n);
+	node_unref(fs->nodes, n);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	FS_OP(fs, req);
+	struct node *n = node_find(fs->nodes, ino);
+
+	if (n && node_kind(n) == NODE_LINK)
+		fuse_reply_readlink(req, node_text(n));
+	else
+		fuse_reply_err(req, n ? EINVAL : ESTALE);
+	node_unref(fs->nodes, n);
+}
+
+/* Of the store's own disk: never of an upstream, or `df` would hang with it. */
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	FS_OP(fs, req);
+	struct statvfs st = {0};
+
+	if (statvfs(store_dir(fetch_store(fs->fetch)), &st) < 0)
+		st.f_bsize = st.f_frsize = 4096;
+	st.f_namemax = NAME_MAX;
+	fuse_reply_statfs(req, &st);
+}
+
+/* ---- what nobody can do here --------------------------------------------------------------- */
+
+/* The mount is read-only, so the kernel refuses these by itself, until somebody remounts. */
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
+	const char *newname, unsigned flags)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *st, int which,
+	struct fuse_file_info *fi)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *p, size_t n, off_t off,
+	struct fuse_file_info *fi)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	struct fuse_file_info *fi)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+	size_t n, int flags)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	fuse_reply_err(req, EROFS);
+}
+
+/* Each file is read through the page cache in requests of the kernel's choice: its own read-ahead
+ * is left as it is (more of it wrecks random reads), splice gains nothing. Sizes and times are
+ * ours to tell, and a change of them is no change of the bytes: without the kernel's own guess
+ * about that, an open file keeps its pages when its size becomes known. */
+static void op_init(void *ctx, struct fuse_conn_info *conn)
+{
+	struct fs *fs = ctx;
+
+	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+		FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
+		FUSE_CAP_SPLICE_MOVE | FUSE_CAP_EXPORT_SUPPORT);
+	conn->want |= conn->capable & (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
+	if (fs->up)
+		fs->up(fs->up_ctx);
+}
+
+/* No access: the kernel remembers that, and asks no more. No flush: likewise. */
+const struct fuse_lowlevel_ops fs_ops = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.forget_multi = op_forget_multi,
+	.getattr = op_getattr,
+	.readlink = op_readlink,
+	.open = op_open,
+	.read = op_read,
+	.release = op_release,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.releasedir = op_releasedir,
+	.statfs = op_statfs,
+	.getxattr = op_getxattr,
+	.listxattr = op_listxattr,
+	.setattr = op_setattr,
+	.mknod = op_mknod,
+	.mkdir = op_mkdir,
+	.unlink = op_unlink,
+	.rmdir = op_unlink,
+	.symlink = op_symlink,
+	.rename = op_rename,
+	.link = op_link,
+	.write = op_write,
+	.create = op_create,
+	.setxattr = op_setxattr,
+	.removexattr = op_removexattr,
+};

@@ -1,0 +1,175 @@
+/* What the files of this folder share. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#define FUSE_USE_VERSION 314
+#include "base/buf.h"
+#include "fetch/fetch.h"
+#include "fs/fs.h"
+#include "fs/node.h"
+#include "layout/layout.h"
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define FS_THREADS 16
+#define FS_PATH_MAX 4096
+
+/* For how long the kernel may believe. A whole artifact never changes under its inode number;
+ * no layout will ever mean what none means now. */
+#define FS_FOREVER 86400.0
+#define FS_STRUCTURAL 3600.0
+/* What is not whole yet, or lies in a foreign directory, may be gone when it is opened: short
+ * enough that nobody has to tell the kernel. */
+#define FS_SOON 1.0
+#define FS_MISS_MS 2000
+/* What stat(2) sees until somebody knows: clients look only whether it is 0. */
+#define FS_SIZE_UNKNOWN ((uint64_t)1 << 40)
+
+struct fs_counters {
+	atomic_uint_fast64_t lookups, negative, opens, reads, bytes, listings, interrupted;
+};
+
+struct fs;
+struct listing;
+
+/* An open file or directory: what `fh` points at. It is constant but for `listing`, so a read
+ * takes no lock. */
+struct file {
+	struct blob *blob;	 /* of a leaf */
+	char *text;		 /* of a state file: as it was at open */
+	size_t text_n;
+	struct listing *listing; /* of a directory */
+	/* under fs->files_lock */
+	struct file *next, **at;
+};
+
+struct waiting;
+
+struct fs {
+	/* constant once mounted */
+	struct fetch *fetch;
+	struct nodes *nodes;
+	struct fuse_session *session;
+	char *point;
+	int mount_id; /* -1: not mounted */
+	uid_t uid;
+	gid_t gid;
+	bool exact_size;
+	int64_t mounted; /* wall clock */
+	void (*up)(void *ctx);
+	void *up_ctx;
+	int wake; /* eventfd: the loop has something to look at */
+
+	/* any thread */
+	struct fs_counters counters;
+	atomic_bool stopping;
+	atomic_uint waiting;   /* requests that wait for fetch/ */
+	atomic_uint busy;      /* threads inside a request */
+	atomic_uint_fast64_t finished_ms; /* when a thread last left one */
+
+	pthread_mutex_t files_lock;
+	struct file *files;    /* under files_lock */
+	pthread_mutex_t config_lock;
+	char *config_text;     /* under config_lock */
+	pthread_mutex_t watch_lock;
+	struct waiting *watched; /* under watch_lock: interrupted, and may be meant to end */
+};
+
+static inline struct fs *fs_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+/* What a helper of an op returns when somebody else replies. */
+#define FS_WAITS 1
+
+/* ---- ops.c ------------------------------------------------------------------------------- */
+
+extern const struct fuse_lowlevel_ops fs_ops;
+
+/* A thread of the loop is inside a request until the end of the enclosing block. */
+#define FS_OP(fs, req) struct fs *fs _cleanup_(fs_op_end) = fs_op_begin(req)
+struct fs *fs_op_begin(fuse_req_t req);
+void fs_op_end(struct fs **fs);
+
+/* How stat(2) sees a node, and for how long the kernel may believe it. */
+double fs_attr(struct fs *fs, const struct node *n, struct stat *st);
+
+/* What an answer says of the bytes: exact when there is a blob. */
+struct node_bytes fs_bytes_of(const struct fetched *f);
+
+/* What is whole and here already: 0 and f->blob is the caller's, or -EAGAIN, -ENOENT. Starts no
+ * traffic. */
+int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
+
+/* ---- file.c ------------------------------------------------------------------------------ */
+
+void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+
+struct file *file_new(struct fs *fs); /* NULL: out of memory */
+void file_free(struct fs *fs, struct file *file);
+
+/* ---- dir.c ------------------------------------------------------------------------------- */
+
+void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
+void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void listing_free(struct listing *l);
+
+/* ---- state.c ----------------------------------------------------------------------------- */
+
+/* What `rest` is under .symfs. 0, -ENOENT. */
+int state_kind(const char *rest, enum node_kind *kind);
+const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
+int state_text(struct fs *fs, const char *rest, struct buf *out);
+
+/* ---- xattr.c ----------------------------------------------------------------------------- */
+
+void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
+void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
+
+/* ---- wait.c ------------------------------------------------------------------------------ */
+
+/* A request that waits for fetch/, as a value. */
+typedef void wait_answer(struct waiting *w, const struct fetched *f);
+
+struct waiting {
+	/* constant once started */
+	struct fs *fs;
+	fuse_req_t req;
+	pid_t pid;
+	wait_answer *answer; /* replies, once */
+	struct node *node;   /* a reference, or NULL */
+	struct fuse_file_info fi;
+	/* fetch_open() writes it before wait_start() returns */
+	struct ticket *ticket;
+	/* any thread */
+	atomic_uint refs;
+	/* under fs->watch_lock */
+	bool started, over;
+	bool on_list;
+	uint64_t look_at; /* clock_ms() */
+	struct waiting *next, **at;
+	/* constant */
+	unsigned n;
+	struct artifact cands[];
+};
+
+/* Takes `node` (may be NULL), also on error. 0: `answer` will reply. -ENOMEM: the caller does. */
+int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
+	enum fetch_need need, wait_answer *answer, struct node *node,
+	const struct fuse_file_info *fi);
+
+/* Looks at the interrupted ones. In how many milliseconds to come again; -1: none is left.
+ * Thread of fs_loop() only. */
+int wait_look(struct fs *fs);
+
+/* ---- mountpoint.c ------------------------------------------------------------------------ */
+
+/* Makes the place free for a mount, or says why not. */
+int point_prepare(const char *point, bool nonempty, struct err *e);
+int point_mount_id(const char *point); /* of the uppermost symfs mount there; -1 */
+bool point_is_mounted(int mount_id);

@@ -1,0 +1,237 @@
+/* .symfs: what symfs is doing, as plain text. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "base/clock.h"
+#include "base/util.h"
+#include "fs/private.h"
+#include "layout/tree.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WHY_ROWS 64
+
+/* ---- counters ---------------------------------------------------------------------------- */
+
+static const struct counter_row {
+	const char *name, *help;
+	size_t offset; /* into struct fs_counters */
+} counters[] = {
+	{"fs_lookups", "names looked up", offsetof(struct fs_counters, lookups)},
+	{"fs_negative", "names that are not there", offsetof(struct fs_counters, negative)},
+	{"fs_opens", "files opened", offsetof(struct fs_counters, opens)},
+	{"fs_reads", "reads that came from the kernel", offsetof(struct fs_counters, reads)},
+	{"fs_bytes", "bytes given to the kernel", offsetof(struct fs_counters, bytes)},
+	{"fs_listings", "directories listed", offsetof(struct fs_counters, listings)},
+	{"fs_interrupted", "waiting requests to whose process a signal came",
+		offsetof(struct fs_counters, interrupted)},
+};
+
+typedef int each_number(struct buf *out, const char *name, const char *help, const char *type,
+	uint64_t value);
+
+static uint64_t counter_at(void *base, size_t offset)
+{
+	return atomic_load((atomic_uint_fast64_t *)((char *)base + offset));
+}
+
+static int numbers(struct fs *fs, struct buf *out, each_number *each)
+{
+	int r = 0;
+
+	for (const struct fetch_stat_row *row = fetch_stat_rows; r == 0 && row->name; row++)
+		r = each(out, row->name, row->help, "counter",
+			counter_at(fetch_stats(fs->fetch), row->offset));
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++)
+		r = each(out, counters[i].name, counters[i].help, "counter",
+			counter_at(&fs->counters, counters[i].offset));
+	if (r == 0)
+		r = each(out, "fs_nodes", "inodes that the kernel holds", "gauge",
+			nodes_count(fs->nodes));
+	if (r == 0)
+		r = each(out, "fs_waiting", "requests that wait for a source", "gauge",
+			atomic_load(&fs->waiting));
+	return r;
+}
+
+static int stat_line(struct buf *out, const char *name, const char *help, const char *type,
+	uint64_t value)
+{
+	return buf_addf(out, "%s %" PRIu64 "\n", name, value);
+}
+
+static int metric_lines(struct buf *out, const char *name, const char *help, const char *type,
+	uint64_t value)
+{
+	return buf_addf(out, "# HELP symfs_%s %s\n# TYPE symfs_%s %s\nsymfs_%s %" PRIu64 "\n", name,
+		help, name, type, name, value);
+}
+
+/* ---- the files --------------------------------------------------------------------------- */
+
+static int text_version(struct fs *fs, struct buf *out)
+{
+	return buf_adds(out, "symfs " PACKAGE_VERSION "\n");
+}
+
+static int text_config(struct fs *fs, struct buf *out)
+{
+	LOCK_SCOPE(&fs->config_lock);
+
+	return buf_adds(out, fs->config_text);
+}
+
+static int text_sources(struct fs *fs, struct buf *out)
+{
+	fetch_sources_text(fs->fetch, out);
+	return 0;
+}
+
+static int text_stats(struct fs *fs, struct buf *out)
+{
+	int r = buf_addf(out, "pid %d\nmounted %" PRId64 "\n", (int)getpid(), fs->mounted);
+
+	return r < 0 ? r : numbers(fs, out, stat_line);
+}
+
+static int text_metrics(struct fs *fs, struct buf *out)
+{
+	return numbers(fs, out, metric_lines);
+}
+
+static int text_activity(struct fs *fs, struct buf *out)
+{
+	fetch_activity(fs->fetch, out);
+	return 0;
+}
+
+static int text_missing(struct fs *fs, struct buf *out)
+{
+	fetch_missing(fs->fetch, out);
+	return 0;
+}
+
+static const struct state_row {
+	const char *name;
+	int (*text)(struct fs *fs, struct buf *out); /* NULL: a directory */
+} rows[] = {
+	{"version", text_version},
+	{"config", text_config},
+	{"sources", text_sources},
+	{"stats", text_stats},
+	{"metrics", text_metrics},
+	{"activity", text_activity},
+	{"missing", text_missing},
+	{"why", NULL},
+};
+
+/* ---- why --------------------------------------------------------------------------------- */
+
+static int why_attempt(struct buf *out, unsigned nth, const struct fetch_attempt *a)
+{
+	char until[24];
+	int r = buf_addf(out, "%u. %s  %s  %s  %s", nth, a->source, a->spelling, a->url, a->verdict);
+
+	if (r == 0 && a->status)
+		r = buf_addf(out, " %d", a->status);
+	if (r == 0 && a->remembered_until) {
+		clock_print(a->remembered_until, until);
+		r = buf_addf(out, " until %s", until);
+	}
+	if (r == 0 && a->error[0])
+		r = buf_addf(out, " (%s)", a->error);
+	return r < 0 ? r : buf_adds(out, "\n");
+}
+
+static int why_artifact(struct fs *fs, const struct artifact *a, struct fetch_attempt *attempts,
+	struct buf *out)
+{
+	char room[KEY_TEXT];
+	struct fetched f;
+	struct key k;
+	int n, r;
+
+	if (key_of(&k, a) < 0)
+		return 0;
+	r = fs_stored(fs, a, 1, &f);
+	if (r == 0)
+		blob_unref(f.blob);
+	r = buf_addf(out, "key %s\nstored %s\n", key_text(&k, room), r == 0 ? "yes" : "no");
+	n = fetch_why(fs->fetch, a, false, attempts, WHY_ROWS);
+	for (int i = 0; r == 0 && i < n; i++)
+		r = why_attempt(out, (unsigned)i + 1, &attempts[i]);
+	return r < 0 ? r : MIN(n, 0);
+}
+
+static int why_text(struct fs *fs, const char *path, struct buf *out)
+{
+	_cleanup_free_ struct fetch_attempt *attempts = calloc(WHY_ROWS, sizeof(*attempts));
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+	int r;
+
+	if (!attempts || !hit)
+		return -ENOMEM;
+	tree_parse(path, hit);
+	r = buf_addf(out, "path %s\n", path);
+	for (unsigned i = 0; r == 0 && i < hit->n; i++)
+		r = why_artifact(fs, &hit->files[i], attempts, out);
+	return r;
+}
+
+/* Under why/ stands the whole mount once more, each file as the answer of `symfs why`. */
+static int why_kind(const char *path, enum node_kind *kind)
+{
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+
+	if (!hit)
+		return -ENOMEM;
+	tree_parse(path, hit);
+	if (hit->what == TREE_LEAF || (hit->what == TREE_EITHER && hit->file_like))
+		*kind = NODE_STATE;
+	else if (hit->what == TREE_DIR || hit->what == TREE_EITHER)
+		*kind = NODE_DIR;
+	else
+		return -ENOENT;
+	return 0;
+}
+
+/* ---- for the ops ------------------------------------------------------------------------- */
+
+static const struct state_row *row_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+int state_kind(const char *rest, enum node_kind *kind)
+{
+	const struct state_row *row = row_find(rest);
+
+	if (strncmp(rest, "why/", 4) == 0)
+		return why_kind(rest + 4, kind);
+	if (*rest && !row)
+		return -ENOENT;
+	*kind = row && row->text ? NODE_STATE : NODE_DIR;
+	return 0;
+}
+
+const char *state_entry(unsigned nth, enum node_kind *kind)
+{
+	if (nth >= ARRAY_SIZE(rows))
+		return NULL;
+	*kind = rows[nth].text ? NODE_STATE : NODE_DIR;
+	return rows[nth].name;
+}
+
+int state_text(struct fs *fs, const char *rest, struct buf *out)
+{
+	const struct state_row *row = row_find(rest);
+
+	if (strncmp(rest, "why/", 4) == 0)
+		return why_text(fs, rest + 4, out);
+	return row && row->text ? row->text(fs, out) : -ENOENT;
+}

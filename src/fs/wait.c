@@ -1,0 +1,204 @@
+/* Requests that wait. The kernel tells once that a signal came to the one who waits, whatever
+ * signal it was: a resized window must not mean "no symbols". So an interrupted request goes on
+ * a list, and the loop looks at what is pending for its process, at once and every 50 ms, until
+ * it is answered or the signal is one that means to end it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "fs/private.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define LOOK_EVERY_MS 50
+
+static void waiting_unref(struct waiting *w)
+{
+	if (atomic_fetch_sub(&w->refs, 1) != 1)
+		return;
+	node_unref(w->fs->nodes, w->node);
+	if (w->ticket)
+		ticket_unref(w->ticket);
+	free(w);
+}
+
+/* ---- the list ---------------------------------------------------------------------------- */
+
+/* Under watch_lock. */
+static void list_remove(struct waiting *w)
+{
+	*w->at = w->next;
+	if (w->next)
+		w->next->at = w->at;
+	w->on_list = false;
+}
+
+/* libfuse holds the request's lock here, and waits for this call when the request is answered:
+ * it only takes note. */
+static void interrupted(fuse_req_t req, void *ctx)
+{
+	struct waiting *w = ctx;
+	struct fs *fs = w->fs;
+	LOCK_SCOPE(&fs->watch_lock);
+
+	if (w->on_list || w->over)
+		return;
+	atomic_fetch_add(&w->refs, 1);
+	atomic_fetch_add(&fs->counters.interrupted, 1);
+	w->look_at = 0;
+	w->next = fs->watched;
+	if (w->next)
+		w->next->at = &w->next;
+	w->at = &fs->watched;
+	fs->watched = w;
+	w->on_list = true;
+	eventfd_write(fs->wake, 1);
+}
+
+static uint64_t signal_set(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 16) : 0;
+}
+
+/* Whether the thread that waits has been told to end. Without an answer of /proc (it is gone, or
+ * in another pid namespace) nobody could tell a Ctrl-C from a resized window: let it go. */
+static bool meant_to_end(pid_t pid)
+{
+	const uint64_t ends = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGQUIT - 1) |
+		1ull << (SIGHUP - 1) | 1ull << (SIGKILL - 1);
+	_cleanup_free_ char *status = NULL;
+	char name[32];
+	uint64_t pending;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	if (path_read(AT_FDCWD, name, 64 << 10, &status, NULL) < 0)
+		return true;
+	pending = signal_set(status, "\nSigPnd:") | signal_set(status, "\nShdPnd:");
+	pending &= ~signal_set(status, "\nSigBlk:") & ~signal_set(status, "\nSigIgn:");
+	return pending & ends;
+}
+
+/* The next one that is due, with a reference; `*wait_ms` is until the first that is not. */
+static struct waiting *next_due(struct fs *fs, int *wait_ms)
+{
+	LOCK_SCOPE(&fs->watch_lock);
+	uint64_t now = clock_ms();
+
+	*wait_ms = -1;
+	for (struct waiting *w = fs->watched; w; w = w->next) {
+		if (w->started && w->look_at <= now) {
+			w->look_at = now + LOOK_EVERY_MS;
+			atomic_fetch_add(&w->refs, 1);
+			return w;
+		}
+		*wait_ms = LOOK_EVERY_MS;
+	}
+	return NULL;
+}
+
+int wait_look(struct fs *fs)
+{
+	struct waiting *w;
+	int wait_ms;
+
+	while ((w = next_due(fs, &wait_ms))) {
+		if (meant_to_end(w->pid)) {
+			log_debug(LOG_FS, "pid %d does not wait any longer", (int)w->pid);
+			ticket_cancel(w->ticket);
+		}
+		waiting_unref(w);
+	}
+	return wait_ms;
+}
+
+/* ---- one request ------------------------------------------------------------------------- */
+
+/* From here on nobody but the caller touches the request. */
+static void withdraw(struct waiting *w)
+{
+	struct fs *fs = w->fs;
+	bool listed;
+
+	fuse_req_interrupt_func(w->req, NULL, NULL);
+	pthread_mutex_lock(&fs->watch_lock);
+	listed = w->on_list;
+	if (listed)
+		list_remove(w);
+	w->over = true;
+	pthread_mutex_unlock(&fs->watch_lock);
+	atomic_fetch_sub(&fs->waiting, 1);
+	if (listed)
+		waiting_unref(w);
+}
+
+static void wait_ready(void *ctx, const struct fetched *f)
+{
+	struct waiting *w = ctx;
+
+	withdraw(w);
+	w->answer(w, f);
+	waiting_unref(w);
+}
+
+static struct waiting *waiting_new(struct fs *fs, fuse_req_t req, const struct artifact *cands,
+	unsigned n)
+{
+	struct waiting *w = calloc(1, sizeof(*w) + n * sizeof(*cands));
+
+	if (!w)
+		return NULL;
+	w->fs = fs;
+	w->req = req;
+	w->pid = fuse_req_ctx(req)->pid;
+	w->n = n;
+	memcpy(w->cands, cands, n * sizeof(*cands));
+	/* One for wait_start(), one for wait_ready(): either may be the last. */
+	atomic_init(&w->refs, 2);
+	return w;
+}
+
+/* From now on there is a ticket to cancel. */
+static void started(struct waiting *w)
+{
+	LOCK_SCOPE(&w->fs->watch_lock);
+
+	w->started = true;
+	if (w->on_list)
+		eventfd_write(w->fs->wake, 1);
+}
+
+int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
+	enum fetch_need need, wait_answer *answer, struct node *node,
+	const struct fuse_file_info *fi)
+{
+	struct waiting *w = waiting_new(fs, req, cands, n);
+	int r;
+
+	if (!w) {
+		node_unref(fs->nodes, node);
+		return -ENOMEM;
+	}
+	w->answer = answer;
+	w->node = node;
+	if (fi)
+		w->fi = *fi;
+	atomic_fetch_add(&fs->waiting, 1);
+	/* Before fetch_open(): afterwards the request may be answered and gone. */
+	fuse_req_interrupt_func(req, interrupted, w);
+	r = fetch_open(fs->fetch, w->cands, n, need, wait_ready, w, &w->ticket);
+	if (r < 0) {
+		withdraw(w);
+		waiting_unref(w); /* wait_ready()'s */
+	} else {
+		started(w);
+	}
+	waiting_unref(w);
+	return r;
+}

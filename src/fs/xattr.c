@@ -1,0 +1,168 @@
+/* user.symfs.*: what is known of an artifact, told without fetching it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "base/view.h"
+#include "fs/private.h"
+#include "obj/obj.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VALUE_MAX 2048
+#define PREFIX "user.symfs."
+
+/* What the values are read from. */
+struct told {
+	struct artifact a;
+	struct blob *blob; /* NULL: it is not here */
+	char value[VALUE_MAX];
+};
+
+static const char *told_kind(struct told *t)
+{
+	return filetype_name(t->a.type);
+}
+
+static const char *told_code_id(struct told *t)
+{
+	return t->a.m.code_id;
+}
+
+static const char *told_debug_id(struct told *t)
+{
+	return debug_id_text(&t->a.m.debug_id, t->value);
+}
+
+static const char *told_source(struct told *t)
+{
+	return t->blob ? blob_facts(t->blob)->source : "";
+}
+
+static const char *told_url(struct told *t)
+{
+	return t->blob ? blob_facts(t->blob)->url : "";
+}
+
+static const char *told_sha256(struct told *t)
+{
+	return t->blob ? blob_sha256(t->blob) : "";
+}
+
+static const char *told_state(struct told *t)
+{
+	return t->blob ? "whole" : "remote";
+}
+
+static const char *told_verified(struct told *t)
+{
+	return !t->blob ? "" : blob_facts(t->blob)->verified ? "yes" : "no";
+}
+
+static const struct xattr_row {
+	const char *name;
+	const char *(*value)(struct told *t); /* "": it has none */
+} rows[] = {
+	{"kind", told_kind},
+	{"code-id", told_code_id},
+	{"debug-id", told_debug_id},
+	{"source", told_source},
+	{"url", told_url},
+	{"sha256", told_sha256},
+	{"state", told_state},
+	{"verified", told_verified},
+};
+
+/* A key has one identifier; a file that is here tells the other one. */
+static void learn_ids(struct told *t)
+{
+	struct view v = view_of_fd(blob_fd(t->blob), blob_size(t->blob));
+	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
+	struct module *m = &t->a.m;
+
+	if (!s || t->a.type == FILETYPE_SOURCE || t->a.type == FILETYPE_SECTION ||
+		obj_identify(&v, 0, s, NULL) < 0)
+		return;
+	if (!m->code_id[0])
+		snprintf(m->code_id, sizeof(m->code_id), "%s", s->module.code_id);
+	if (debug_id_is_nil(&m->debug_id))
+		m->debug_id = s->module.debug_id;
+}
+
+/* 0, -ENODATA: no leaf. `t` wants blob_unref(t->blob). */
+static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
+{
+	struct node *n = node_find(fs->nodes, ino);
+	struct fetched f;
+
+	memset(t, 0, sizeof(*t));
+	if (!n || node_kind(n) != NODE_LEAF) {
+		node_unref(fs->nodes, n);
+		return -ENODATA;
+	}
+	node_artifact(n, &t->a);
+	node_unref(fs->nodes, n);
+	if (fs_stored(fs, &t->a, 1, &f) == 0)
+		t->blob = f.blob;
+	if (t->blob && (!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
+		learn_ids(t);
+	return 0;
+}
+
+/* The two-step size protocol of getxattr(2) and listxattr(2). */
+static void sized_reply(fuse_req_t req, int r, const char *p, size_t n, size_t size)
+{
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else if (size == 0)
+		fuse_reply_xattr(req, n);
+	else if (n > size)
+		fuse_reply_err(req, ERANGE);
+	else
+		fuse_reply_buf(req, p, n);
+}
+
+static const struct xattr_row *row_find(const char *name)
+{
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].name, name + strlen(PREFIX)) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+	FS_OP(fs, req);
+	const struct xattr_row *row = row_find(name);
+	struct told t = {0};
+	const char *value = "";
+	int r = row ? told_of(fs, ino, &t) : -ENODATA;
+
+	if (r == 0)
+		value = row->value(&t);
+	if (r == 0 && !*value)
+		r = -ENODATA;
+	sized_reply(req, r, value, strlen(value), size);
+	blob_unref(t.blob);
+}
+
+void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
+{
+	FS_OP(fs, req);
+	_cleanup_buf_ struct buf names = BUF_UP_TO(4096);
+	struct told t;
+	int r = told_of(fs, ino, &t);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++) {
+		if (!*rows[i].value(&t))
+			continue;
+		r = buf_addf(&names, PREFIX "%s", rows[i].name);
+		if (r == 0)
+			r = buf_add(&names, "", 1);
+	}
+	if (r == -ENODATA)
+		r = 0; /* what is no leaf has an empty list */
+	sized_reply(req, r, names.p, names.n, size);
+	blob_unref(t.blob);
+}

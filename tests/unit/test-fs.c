@@ -1,0 +1,700 @@
+/* fs/: the node table, and a real mount over a fetch/ that does what the test says. The daemon
+ * is a child: a process that waits for its own mount could not be killed. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "fetch/fetch.h"
+#include "fs/fs.h"
+#include "fs/node.h"
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+
+/* ---- a fetch/ and a store/ that obey: the first two digits of a build id say what happens --- */
+
+#define WHOLE "aa" /* is in the store */
+#define LATER "bb" /* exists; OPEN is answered once the file `go` is there */
+#define GONE "cc"  /* a miss */
+#define NEVER "dd" /* nobody answers; `ready` runs when the ticket is cancelled */
+#define CHANGES "ee" /* the file `generation` says which bytes it has */
+#define LIES "ff"  /* LOOKUP finds it, OPEN does not */
+
+struct blob {
+	atomic_uint refs;
+	struct blob_facts facts;
+	uint64_t number, size;
+	int fd;
+	char text[64];
+};
+
+struct fetch {
+	const char *dir;
+	struct fetch_stats stats;
+	atomic_uint opens;
+};
+
+struct ticket {
+	atomic_uint refs;
+	atomic_bool cancelled;
+	struct fetch *f;
+	struct key key;
+	enum fetch_need need;
+	fetch_ready *ready;
+	void *ctx;
+};
+
+static bool is(const struct key *k, const char *what)
+{
+	return memcmp(k->id, what, 2) == 0;
+}
+
+static bool there(const struct fetch *f, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	return access(path, F_OK) == 0;
+}
+
+static struct blob *blob_made(const struct key *k, unsigned generation)
+{
+	struct blob *b = calloc(1, sizeof(*b));
+
+	atomic_init(&b->refs, 1);
+	b->number = 100 + generation;
+	b->size = (uint64_t)snprintf(b->text, sizeof(b->text), "%.8s generation %u\n", k->id, generation);
+	b->fd = memfd_create("blob", MFD_CLOEXEC);
+	ck_assert_int_eq(write(b->fd, b->text, b->size), (ssize_t)b->size);
+	b->facts.verified = true;
+	b->facts.fetched = 1000000000;
+	snprintf(b->facts.source, sizeof(b->facts.source), "fake");
+	return b;
+}
+
+struct blob *blob_ref(struct blob *b)
+{
+	atomic_fetch_add(&b->refs, 1);
+	return b;
+}
+
+void blob_unref(struct blob *b)
+{
+	if (b && atomic_fetch_sub(&b->refs, 1) == 1) {
+		close(b->fd);
+		free(b);
+	}
+}
+
+int blob_fd(const struct blob *b)
+{
+	return b->fd;
+}
+
+uint64_t blob_size(const struct blob *b)
+{
+	return b->size;
+}
+
+const char *blob_sha256(const struct blob *b)
+{
+	return "0123";
+}
+
+const struct blob_facts *blob_facts(const struct blob *b)
+{
+	return &b->facts;
+}
+
+uint64_t blob_number(const struct blob *b)
+{
+	return b->number;
+}
+
+ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
+{
+	n = off < b->size ? MIN(n, b->size - off) : 0;
+	memcpy(p, b->text + MIN(off, b->size), n);
+	return (ssize_t)n;
+}
+
+static void answer(struct fetch *f, const struct key *k, enum fetch_need need, struct fetched *out)
+{
+	*out = (struct fetched){.key = *k, .size = FETCH_SIZE_UNKNOWN, .why = ""};
+	if (is(k, GONE) || (is(k, LIES) && need == FETCH_WHOLE)) {
+		out->r = -ENOENT;
+		out->miss_ms = 60000;
+	} else if (is(k, WHOLE) || is(k, CHANGES) || (is(k, LATER) && need == FETCH_WHOLE)) {
+		out->blob = blob_made(k, is(k, CHANGES) && there(f, "generation"));
+		out->size = out->blob->size;
+	}
+}
+
+int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
+	struct fetched *out)
+{
+	struct key k;
+
+	ck_assert_int_eq(key_of(&k, &cands[0]), 0);
+	if (is(&k, NEVER) || (is(&k, LATER) && need == FETCH_WHOLE && !there(f, "go")))
+		return -EAGAIN;
+	answer(f, &k, need, out);
+	return 0;
+}
+
+static void *flight(void *arg)
+{
+	struct ticket *t = arg;
+	struct fetched out = {.r = -EINTR, .key = t->key, .why = "cancelled"};
+	struct timespec tick = {.tv_nsec = 2000000};
+
+	while (!atomic_load(&t->cancelled) && (is(&t->key, NEVER) || !there(t->f, "go")))
+		nanosleep(&tick, NULL);
+	if (!atomic_load(&t->cancelled))
+		answer(t->f, &t->key, t->need, &out);
+	t->ready(t->ctx, &out);
+	blob_unref(out.blob);
+	atomic_fetch_sub(&t->f->opens, 1);
+	ticket_unref(t);
+	return NULL;
+}
+
+int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
+	fetch_ready *ready, void *ctx, struct ticket **out)
+{
+	struct ticket *t = calloc(1, sizeof(*t));
+	pthread_t thread;
+
+	*t = (struct ticket){.f = f, .need = need, .ready = ready, .ctx = ctx};
+	key_of(&t->key, &cands[0]);
+	atomic_init(&t->refs, 2);
+	atomic_fetch_add(&f->opens, 1);
+	*out = t;
+	pthread_create(&thread, NULL, flight, t);
+	pthread_detach(thread);
+	return 0;
+}
+
+void ticket_cancel(struct ticket *t)
+{
+	atomic_store(&t->cancelled, true);
+}
+
+void ticket_unref(struct ticket *t)
+{
+	if (atomic_fetch_sub(&t->refs, 1) == 1)
+		free(t);
+}
+
+int fetch_known(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+{
+	struct key k = {.type = FILETYPE_ELF_DEBUG};
+
+	snprintf(k.id, sizeof(k.id), "aa11223344556677889900112233445566778899");
+	return each(ctx, &k, 1) || each(ctx, &k, 1);
+}
+
+void fetch_activity(struct fetch *f, struct buf *out)
+{
+	buf_addf(out, "%u\n", atomic_load(&f->opens));
+}
+
+void fetch_sources_text(struct fetch *f, struct buf *out)
+{
+}
+
+void fetch_missing(struct fetch *f, struct buf *out)
+{
+}
+
+int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_attempt *rows,
+	unsigned most)
+{
+	rows[0] = (struct fetch_attempt){.source = "fake", .verdict = "not asked"};
+	return 1;
+}
+
+struct store *fetch_store(struct fetch *f)
+{
+	return (struct store *)f;
+}
+
+const char *store_dir(const struct store *s)
+{
+	return "/";
+}
+
+const struct fetch_stat_row fetch_stat_rows[] = {
+	{"lookups", "asked", offsetof(struct fetch_stats, lookups)},
+	{NULL, NULL, 0},
+};
+
+struct fetch_stats *fetch_stats(struct fetch *f)
+{
+	return &f->stats;
+}
+
+/* ---- a mount in a child -------------------------------------------------------------------- */
+
+struct mounted {
+	char dir[256], point[300];
+	pid_t pid;
+};
+
+static void on_up(void *ctx)
+{
+	char c = 'u';
+
+	ck_assert_int_eq(write(*(int *)ctx, &c, 1), 1);
+}
+
+static void *stopper(void *arg)
+{
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigwait(&set, &sig);
+	fs_stop(arg);
+	return NULL;
+}
+
+static int daemon_main(const struct mounted *m, int up)
+{
+	struct fetch f = {.dir = m->dir};
+	struct fs_opts o = {.mountpoint = m->point, .options = "", .source = "a,b", .config_text = "c\n",
+		.up = on_up, .up_ctx = &up};
+	struct err e = {0};
+	sigset_t set;
+	pthread_t thread;
+	struct fs *fs;
+	int r;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	if (fs_mount(&fs, &f, &o, &e) < 0) {
+		fprintf(stderr, "%s\n", e.text);
+		return 3;
+	}
+	pthread_create(&thread, NULL, stopper, fs);
+	r = fs_loop(fs);
+	while (atomic_load(&f.opens))
+		sched_yield();
+	fs_free(fs);
+	return r ? 4 : 0;
+}
+
+static void mount_it(struct mounted *m)
+{
+	int up[2];
+	char c;
+
+	ck_assert_int_eq(pipe(up), 0);
+	m->pid = fork();
+	if (m->pid == 0) {
+		/* A test that fails leaves no mount behind; libcheck kills its process group. */
+		setsid();
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		close(up[0]);
+		_exit(daemon_main(m, up[1]));
+	}
+	close(up[1]);
+	ck_assert_int_eq(read(up[0], &c, 1), 1);
+	close(up[0]);
+}
+
+static int ended(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static struct mounted start(void)
+{
+	struct mounted m;
+
+	snprintf(m.dir, sizeof(m.dir), "/tmp/symfs-test-fs.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(m.dir));
+	snprintf(m.point, sizeof(m.point), "%s/mnt", m.dir);
+	ck_assert_int_eq(mkdir(m.point, 0755), 0);
+	mount_it(&m);
+	return m;
+}
+
+static void touch(const struct mounted *m, const char *name)
+{
+	char path[400];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+}
+
+static void stop(struct mounted *m)
+{
+	struct statfs st;
+	char path[400];
+
+	ck_assert_int_eq(kill(m->pid, SIGTERM), 0);
+	ck_assert_int_eq(ended(m->pid), 0);
+	ck_assert_int_eq(statfs(m->point, &st), 0);
+	ck_assert_int_ne(st.f_type, 0x65735546);
+	snprintf(path, sizeof(path), "%s/go", m->dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/generation", m->dir);
+	unlink(path);
+	ck_assert_int_eq(rmdir(m->point), 0);
+	ck_assert_int_eq(rmdir(m->dir), 0);
+}
+
+/* A path in the mount; the last one asked for stays valid. */
+static const char *in(const struct mounted *m, const char *rest, char room[static 512])
+{
+	snprintf(room, 512, "%s/%s", m->point, rest);
+	return room;
+}
+
+static const char *leaf(const struct mounted *m, const char *what, char room[static 512])
+{
+	snprintf(room, 512, "%s/gdb/.build-id/%s/11223344556677889900112233445566778899.debug", m->point,
+		what);
+	return room;
+}
+
+static ssize_t slurp(const char *path, char *out, size_t n)
+{
+	int fd = open(path, O_RDONLY);
+	ssize_t got, all = 0;
+
+	if (fd < 0)
+		return -errno;
+	while ((got = read(fd, out + all, n - 1 - (size_t)all)) > 0)
+		all += got;
+	close(fd);
+	out[all] = '\0';
+	return got < 0 ? -errno : all;
+}
+
+/* Waits until a line of .symfs/stats has a value of at least `least`. */
+static void until_stat(const struct mounted *m, const char *name, long least)
+{
+	char text[4096], room[512], *at;
+
+	for (;;) {
+		ck_assert_int_gt(slurp(in(m, ".symfs/stats", room), text, sizeof(text)), 0);
+		at = strstr(text, name);
+		ck_assert_ptr_nonnull(at);
+		if (strtol(at + strlen(name), NULL, 10) >= least)
+			return;
+		sched_yield();
+	}
+}
+
+/* ---- the tests ----------------------------------------------------------------------------- */
+
+START_TEST(nodes_are_counted)
+{
+	struct nodes *t = nodes_new();
+	struct node *a, *b;
+
+	ck_assert_int_eq(node_of_path(t, NODE_DIR, "gdb", NULL, &a), 0);
+	ck_assert_int_eq(node_of_path(t, NODE_DIR, "gdb", NULL, &b), 0);
+	ck_assert_ptr_eq(a, b);
+	ck_assert_uint_eq(node_ino(a), node_number(NODE_DIR, "gdb"));
+	node_unref(t, a);
+	node_unref(t, b);
+	ck_assert_uint_eq(nodes_count(t), 2);
+	node_forget(t, node_ino(a), 1);
+	ck_assert_uint_eq(nodes_count(t), 2);
+	node_forget(t, node_ino(a), 100);
+	ck_assert_uint_eq(nodes_count(t), 1);
+	node_forget(t, NODE_ROOT, 100);
+	ck_assert_uint_eq(nodes_count(t), 1);
+	for (unsigned i = 0; i < 5000; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%u", i);
+		ck_assert_int_eq(node_of_path(t, NODE_DIR, name, NULL, &a), 0);
+		node_unref(t, a);
+	}
+	a = node_find(t, node_number(NODE_DIR, "4999"));
+	ck_assert_str_eq(node_path(a), "4999");
+	nodes_free(t);
+}
+END_TEST
+
+START_TEST(generations_never_share_an_inode)
+{
+	struct nodes *t = nodes_new();
+	struct artifact a = {.type = FILETYPE_ELF_DEBUG, .m.code_id = "aabbccdd00112233"};
+	struct node_bytes unknown = {.size = 5}, one = {.exact = true, .number = 1, .size = 10},
+		two = {.exact = true, .number = 2, .size = 20}, seen;
+	struct node *n, *m, *again;
+	struct artifact back;
+	struct key k;
+
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "libx.so");
+	ck_assert_int_eq(key_of(&k, &a), 0);
+	ck_assert_int_eq(node_of_leaf(t, &k, &a, &unknown, &n), 0);
+	ck_assert_uint_eq(node_ino(n), key_number(&k));
+	node_artifact(n, &back);
+	ck_assert_str_eq(back.m.code_file, "libx.so");
+	ck_assert_str_eq(back.m.code_id, a.m.code_id);
+	ck_assert_int_eq(node_settle(t, n, &one), 0);
+	ck_assert_int_eq(node_settle(t, n, &one), 0);
+	ck_assert_int_eq(node_settle(t, n, &two), -ESTALE);
+	node_bytes(t, n, &seen);
+	ck_assert_uint_eq(seen.size, 10);
+	ck_assert_int_eq(node_of_leaf(t, &k, &a, &unknown, &m), 0);
+	ck_assert_uint_ne(node_ino(m), node_ino(n));
+	ck_assert_int_eq(node_settle(t, m, &two), 0);
+	/* And back: the first bytes have their first inode. */
+	ck_assert_int_eq(node_settle(t, m, &one), -ESTALE);
+	ck_assert_int_eq(node_of_leaf(t, &k, &a, &unknown, &again), 0);
+	ck_assert_ptr_eq(again, n);
+	node_unref(t, again);
+	node_unref(t, n);
+	node_unref(t, m);
+	nodes_free(t);
+}
+END_TEST
+
+START_TEST(leaves_and_their_attributes)
+{
+	struct mounted m = start();
+	char room[512], other[512], text[4096], value[64];
+	struct stat a, b;
+
+	ck_assert_int_eq(stat(leaf(&m, WHOLE, room), &a), 0);
+	ck_assert_uint_eq(a.st_size, strlen("aa112233 generation 0\n"));
+	ck_assert_uint_eq(a.st_mode, S_IFREG | 0444);
+	ck_assert_int_eq(a.st_mtime, 1000000000);
+	in(&m, "debuginfod/buildid/aa11223344556677889900112233445566778899/debuginfo", other);
+	ck_assert_int_eq(stat(other, &b), 0);
+	ck_assert_uint_eq(a.st_ino, b.st_ino);
+	ck_assert_int_gt(slurp(other, text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "aa112233 generation 0\n");
+	ck_assert_int_eq(getxattr(room, "user.symfs.source", value, sizeof(value)), 4);
+	ck_assert_int_eq(getxattr(room, "user.symfs.state", value, 2), -1);
+	ck_assert_int_eq(errno, ERANGE);
+	ck_assert_int_eq(getxattr(room, "user.symfs.url", value, sizeof(value)), -1);
+	ck_assert_int_eq(errno, ENODATA);
+	ck_assert_int_gt(listxattr(room, NULL, 0), 20);
+	ck_assert_int_eq(open(room, O_RDWR), -1);
+	ck_assert_int_eq(errno, EROFS);
+	ck_assert_int_eq(stat(leaf(&m, GONE, room), &a), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(stat(in(&m, "gdb/desktop.ini", room), &a), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(open(leaf(&m, LIES, room), O_RDONLY), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	stop(&m);
+}
+END_TEST
+
+START_TEST(texts_links_and_listings)
+{
+	struct mounted m = start();
+	char room[512], text[8192];
+	struct dirent *entry;
+	unsigned seen = 0;
+	struct stat st;
+	DIR *d;
+
+	ck_assert_int_eq(slurp(in(&m, "symstore2/index2.txt", room), text, sizeof(text)), 17);
+	ck_assert_int_eq(slurp(in(&m, ".symfs/config", room), text, sizeof(text)), 2);
+	ck_assert_int_gt(slurp(in(&m, ".symfs/metrics", room), text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "# TYPE symfs_fs_opens counter\n"));
+	snprintf(text, sizeof(text), "%s/.symfs/why/%s", m.point,
+		leaf(&m, GONE, room) + strlen(m.point) + 1);
+	ck_assert_int_gt(slurp(text, room, sizeof(room)), 0);
+	ck_assert_ptr_nonnull(strstr(room, "\n1. fake "));
+	ck_assert_int_eq(readlink(in(&m, ".build-id", room), text, sizeof(text)), 13);
+	d = opendir(in(&m, "gdb/.build-id/aa", room));
+	while ((entry = readdir(d)))
+		seen += strcmp(entry->d_name, "11223344556677889900112233445566778899.debug") == 0 &&
+			entry->d_type == DT_REG;
+	closedir(d);
+	ck_assert_uint_eq(seen, 1);
+	d = opendir(in(&m, ".symfs", room));
+	for (seen = 0; (entry = readdir(d)); seen++)
+		;
+	closedir(d);
+	ck_assert_uint_eq(seen, 8);
+	ck_assert_int_eq(mkdir(in(&m, "gdb/desktop.ini", room), 0700), -1);
+	ck_assert_int_eq(errno, EROFS);
+	memset(text, 'x', 300);
+	text[300] = '\0';
+	ck_assert_int_eq(stat(in(&m, text, room), &st), -1);
+	ck_assert_int_eq(errno, ENAMETOOLONG);
+	stop(&m);
+}
+END_TEST
+
+START_TEST(open_waits_and_sizes_become_exact)
+{
+	struct mounted m = start();
+	char room[512], text[64];
+	struct stat st;
+	pid_t pid;
+
+	ck_assert_int_eq(stat(leaf(&m, LATER, room), &st), 0);
+	ck_assert_uint_eq(st.st_size, (uint64_t)1 << 40);
+	ck_assert_uint_eq(st.st_blocks, 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(slurp(room, text, sizeof(text)) == 22 && stat(room, &st) == 0 && st.st_size == 22 ? 0 : 1);
+	until_stat(&m, "fs_waiting ", 1);
+	touch(&m, "go");
+	ck_assert_int_eq(ended(pid), 0);
+	stop(&m);
+}
+END_TEST
+
+START_TEST(new_bytes_are_a_new_inode)
+{
+	struct mounted m = start();
+	char room[512], text[64];
+	struct stat a, b;
+	int fd;
+
+	fd = open(leaf(&m, CHANGES, room), O_RDONLY);
+	ck_assert_int_eq(fstat(fd, &a), 0);
+	touch(&m, "generation");
+	ck_assert_int_eq(slurp(room, text, sizeof(text)), 22);
+	ck_assert_str_eq(text, "ee112233 generation 1\n");
+	ck_assert_int_eq(stat(room, &b), 0);
+	ck_assert_uint_ne(a.st_ino, b.st_ino);
+	ck_assert_int_eq(pread(fd, text, sizeof(text), 0), 22);
+	ck_assert_str_eq(text, "ee112233 generation 0\n");
+	close(fd);
+	stop(&m);
+}
+END_TEST
+
+static void ignore(int sig)
+{
+}
+
+/* A child that opens what nobody answers; SIGWINCH has a handler, as in every shell. */
+static pid_t waiter(const struct mounted *m)
+{
+	struct sigaction sa = {.sa_handler = ignore};
+	char room[512];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		sigaction(SIGWINCH, &sa, NULL);
+		sigaction(SIGTERM, &sa, NULL);
+		_exit(open(leaf(m, NEVER, room), O_RDONLY) < 0 ? errno : 0);
+	}
+	until_stat(m, "fs_waiting ", 1);
+	return pid;
+}
+
+START_TEST(interrupts)
+{
+	struct mounted m = start();
+	uint64_t since;
+	int status;
+	pid_t pid;
+
+	/* A caught TERM means: give up. */
+	pid = waiter(&m);
+	kill(pid, SIGTERM);
+	ck_assert_int_eq(ended(pid), EINTR);
+
+	/* A resized window does not; a KILL after it is seen although the kernel tells nothing more. */
+	pid = waiter(&m);
+	kill(pid, SIGWINCH);
+	until_stat(&m, "fs_interrupted ", 2);
+	since = clock_ms();
+	while (clock_ms() - since < 200)
+		ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+	since = clock_ms();
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(ended(pid), -SIGKILL);
+	ck_assert_uint_lt(clock_ms() - since, 2000);
+	stop(&m);
+}
+END_TEST
+
+START_TEST(dead_and_living_mounts)
+{
+	struct mounted m = start();
+	struct fs_opts o = {.mountpoint = m.point};
+	struct err e;
+	struct fs *fs;
+	char *point;
+
+	ck_assert_int_eq(fs_mount(&fs, NULL, &o, &e), -EBUSY);
+	o.mountpoint = m.dir;
+	ck_assert_int_eq(fs_mount(&fs, NULL, &o, &e), -ENOTEMPTY);
+	o.mountpoint = "/nonexistent";
+	ck_assert_int_eq(fs_mount(&fs, NULL, &o, &e), -ENOENT);
+	o.mountpoint = "/dev/null";
+	ck_assert_int_eq(fs_mount(&fs, NULL, &o, &e), -ENOTDIR);
+	kill(m.pid, SIGKILL);
+	ck_assert_int_eq(ended(m.pid), -SIGKILL);
+	ck_assert_int_eq(fs_point(m.point, &point), 0);
+	ck_assert_int_eq(fs_point_state(point), FS_POINT_DEAD);
+	mount_it(&m);
+	ck_assert_int_eq(fs_point_state(point), FS_POINT_ALIVE);
+	free(point);
+	stop(&m);
+}
+END_TEST
+
+START_TEST(a_lazy_unmount_ends_with_the_last_handle)
+{
+	struct mounted m = start();
+	char room[512], text[64];
+	struct err e;
+	int fd, status;
+
+	fd = open(leaf(&m, WHOLE, room), O_RDONLY);
+	ck_assert_int_eq(fs_detach(m.point, false, &e), -EBUSY);
+	ck_assert_int_eq(fs_detach(m.point, true, &e), 0);
+	ck_assert_int_eq(read(fd, text, sizeof(text)), 22);
+	ck_assert_int_eq(waitpid(m.pid, &status, WNOHANG), 0);
+	close(fd);
+	ck_assert_int_eq(ended(m.pid), 0);
+	rmdir(m.point);
+	rmdir(m.dir);
+}
+END_TEST
+
+static bool can_mount(void)
+{
+	int fd = open("/dev/fuse", O_RDWR);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 && geteuid() == 0;
+}
+
+int main(void)
+{
+	const TTest *const plain[] = {nodes_are_counted, generations_never_share_an_inode, NULL};
+	const TTest *const all[] = {nodes_are_counted, generations_never_share_an_inode,
+		leaves_and_their_attributes, texts_links_and_listings, open_waits_and_sizes_become_exact,
+		new_bytes_are_a_new_inode, interrupts, dead_and_living_mounts,
+		a_lazy_unmount_ends_with_the_last_handle, NULL};
+
+	return unit_run("fs", can_mount() ? all : plain);
+}

@@ -14,7 +14,7 @@
 /* A hostile file may claim four billion of each. Object files of -ffunction-sections have the
  * most sections, and core files the most segments, of what is real. */
 #define SEGMENTS_MOST (1u << 17)
-#define SECTIONS_MOST (1u << 19)
+#define SECTIONS_MOST (1u << 18)
 #define NOTES_MOST 4096u
 #define DYNAMIC_MOST 4096u
 
@@ -135,7 +135,7 @@ static int table_init(struct elf *elf, struct table *t, uint64_t most)
 	t->from = t->to = 0;
 	if (t->count > most)
 		return err_set(elf->e, -EBADMSG, "is broken: its %s has %u entries", t->what, t->count);
-	if (!view_holds(elf->v, t->off, bytes))
+	if (bytes && !view_holds(elf->v, t->off, bytes))
 		return err_set(elf->e, -EBADMSG, "is cut short: its %s ends behind the file's end",
 			t->what);
 	return 0;

@@ -54,6 +54,9 @@ bool fs_alive(struct fs *fs);
  * mount answers nothing). `*out` is yours to free(). -ENOENT, -ENOTDIR. */
 int fs_point(const char *path, char **out);
 
+/* Whether a symfs is mounted at the place; asks the mount table only. */
+bool fs_is_mounted(const char *point);
+
 enum fs_point_state { FS_POINT_OTHER, FS_POINT_ALIVE, FS_POINT_DEAD };
 
 /* What stands at a place that fs_point() spelled: a symfs mount that answers, one whose daemon

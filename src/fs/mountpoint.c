@@ -89,6 +89,11 @@ bool point_is_mounted(int mount_id)
 	return mount_id >= 0 && mounts_each(seek_id, &s) == 1;
 }
 
+bool fs_is_mounted(const char *point)
+{
+	return point_mount_id(point) >= 0;
+}
+
 enum fs_point_state fs_point_state(const char *point)
 {
 	struct statx sx;

@@ -16,6 +16,12 @@ struct packed {
 	char text[]; /* code_id, code_file, debug_file, path: each ends with NUL */
 };
 
+/* Two of blob_facts' texts, likewise without the room. */
+struct origin {
+	bool verified;
+	char text[]; /* source, url */
+};
+
 struct node {
 	/* constant */
 	uint64_t ino;
@@ -30,6 +36,7 @@ struct node {
 	struct node_bytes bytes;
 	uint64_t newer; /* at the base: the node that has the present bytes; 0: itself */
 	bool missed;
+	struct origin *origin; /* of bytes that the store does not know */
 };
 
 struct nodes {
@@ -160,6 +167,7 @@ static void grow(struct nodes *t)
 static void destroy(struct node *n)
 {
 	free(n->packed);
+	free(n->origin);
 	free(n->name);
 	free(n);
 }
@@ -326,6 +334,17 @@ static uint64_t generation(struct nodes *t, uint64_t base, const struct node_byt
 	return first->newer ? first->newer : base;
 }
 
+static struct origin *origin_of(const struct blob_facts *f)
+{
+	struct origin *o = malloc(sizeof(*o) + strlen(f->source) + strlen(f->url) + 2);
+
+	if (o) {
+		o->verified = f->verified;
+		stpcpy(stpcpy(o->text, f->source) + 1, f->url);
+	}
+	return o;
+}
+
 static void learn(struct node *n, const struct node_bytes *b)
 {
 	/* What was told as exact stays: the kernel may have it, and pages with it. */
@@ -333,6 +352,9 @@ static void learn(struct node *n, const struct node_bytes *b)
 		n->bytes = *b;
 	else if (b->exact)
 		n->bytes.settled |= b->settled;
+	n->bytes.facts = NULL;
+	if (b->exact && !b->settled && b->facts && !n->origin)
+		n->origin = origin_of(b->facts);
 	if (b->exact)
 		n->missed = false;
 }
@@ -393,6 +415,21 @@ void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out)
 	LOCK_SCOPE(&t->lock);
 
 	*out = n->bytes;
+}
+
+bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out)
+{
+	LOCK_SCOPE(&t->lock);
+	const struct origin *o = n->origin;
+
+	if (!o)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->verified = o->verified;
+	out->fetched = n->bytes.time;
+	snprintf(out->source, sizeof(out->source), "%s", o->text);
+	snprintf(out->url, sizeof(out->url), "%s", o->text + strlen(o->text) + 1);
+	return true;
 }
 
 uint64_t node_ino(const struct node *n)

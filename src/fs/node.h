@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/key.h"
+#include "store/blob.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,7 @@ struct node_bytes {
 	uint64_t number;  /* blob_number() */
 	uint64_t size;
 	int64_t time;
+	const struct blob_facts *facts; /* what is told of them; not kept, NULL when read back */
 };
 
 struct nodes *nodes_new(void); /* with the root in it; NULL: out of memory */
@@ -61,6 +63,9 @@ int node_settle(struct nodes *t, struct node *n, const struct node_bytes *bytes)
 bool node_missed(struct nodes *t, struct node *n);
 
 void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out);
+
+/* What was told of the bytes, when they are of a foreign directory: the store knows its own. */
+bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out);
 
 /* Constant for the life of a node. */
 uint64_t node_ino(const struct node *n);

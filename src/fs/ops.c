@@ -83,7 +83,8 @@ struct node_bytes fs_bytes_of(const struct fetched *f)
 		b.settled = *blob_sha256(f->blob) != '\0';
 		b.number = blob_number(f->blob);
 		b.size = blob_size(f->blob);
-		b.time = blob_facts(f->blob)->fetched;
+		b.facts = blob_facts(f->blob);
+		b.time = b.facts->fetched;
 	} else if (f->size == FETCH_SIZE_UNKNOWN || f->size == 0) {
 		b.size = FS_SIZE_UNKNOWN;
 	}

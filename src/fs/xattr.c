@@ -14,7 +14,9 @@
 /* What the values are read from. */
 struct told {
 	struct artifact a;
-	struct blob *blob; /* NULL: it is not here */
+	struct blob *blob; /* NULL: it is not in the store */
+	bool here;	   /* it is, or it was opened where it lies */
+	struct blob_facts facts;
 	char value[VALUE_MAX];
 };
 
@@ -35,12 +37,12 @@ static const char *told_debug_id(struct told *t)
 
 static const char *told_source(struct told *t)
 {
-	return t->blob ? blob_facts(t->blob)->source : "";
+	return t->facts.source;
 }
 
 static const char *told_url(struct told *t)
 {
-	return t->blob ? blob_facts(t->blob)->url : "";
+	return t->facts.url;
 }
 
 static const char *told_sha256(struct told *t)
@@ -50,12 +52,12 @@ static const char *told_sha256(struct told *t)
 
 static const char *told_state(struct told *t)
 {
-	return t->blob ? "whole" : "remote";
+	return t->here ? "whole" : "remote";
 }
 
 static const char *told_verified(struct told *t)
 {
-	return !t->blob ? "" : blob_facts(t->blob)->verified ? "yes" : "no";
+	return !t->here ? "" : t->facts.verified ? "yes" : "no";
 }
 
 static const struct xattr_row {
@@ -100,9 +102,13 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 		return -ENODATA;
 	}
 	node_artifact(n, &t->a);
+	t->here = node_facts(fs->nodes, n, &t->facts);
 	node_unref(fs->nodes, n);
-	if (fs_stored(fs, &t->a, 1, &f) == 0)
+	if (fs_stored(fs, &t->a, 1, &f) == 0) {
 		t->blob = f.blob;
+		t->facts = *blob_facts(f.blob);
+		t->here = true;
+	}
 	if (t->blob && (!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
 		learn_ids(t);
 	return 0;

@@ -45,8 +45,9 @@ struct net_timer {
 void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx);
 void net_timer_stop(struct net *n, struct net_timer *t); /* also when it is not set */
 
-/* What a transfer tells. Order: head once (not when nobody answered), body any number, done
- * once. Redirects are followed inside; `head` is told of the last answer only. */
+/* What a transfer tells. Order: head once (not when nobody answered, nor for an answer that
+ * announces more than `most`), body any number, done once. Redirects are followed inside; `head`
+ * is told of the last answer only. Only the body of a 2xx is told, that of others is skipped. */
 struct net_sink {
 	/* Status and headers are here. 0 goes on; negative ends the transfer: done() gets it. */
 	int (*head)(void *ctx, const struct net_reply *r);

@@ -10,7 +10,8 @@
 struct net_req {
 	char *url;		/* percent-encoded; owned */
 	char **headers;		/* "Name: value", NULL at the end; owned; sent to the origin of
-				   `url` only, never to where a redirect leads elsewhere */
+				   `url` only, never to where a redirect leads elsewhere; but
+				   Range and If-Range go there too */
 	unsigned connect_ms;	/* 0: 5000 */
 	unsigned stall_ms;	/* no byte for so long is -ETIMEDOUT; 0: 30000 */
 	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
@@ -24,6 +25,8 @@ struct net_reply {
 	int64_t size;		/* of the decoded body; -1 when not told. X-DEBUGINFOD-SIZE counts
 				   when there is no Content-Length */
 	bool ranges;		/* Accept-Ranges: bytes */
+	int64_t range_start, range_total; /* Content-Range; -1 when not told: what a 206 holds is
+				   not always what was asked for */
 	int64_t retry_after;	/* seconds from now; -1 when not told */
 	char type[80];		/* Content-Type, "" */
 	char etag[128], modified[64];
@@ -41,7 +44,8 @@ struct net_reply {
  * -EFBIG		more than `most`
  * -ELOOP		too many redirects
  * -EPROTONOSUPPORT	a redirect to something that is not http(s)
- * -ECANCELED		by a sink that returned it (any negative of a sink comes back as is) */
+ * -ECANCELED		by a sink that returned it (any negative of a sink comes back as is)
+ * -ENOMEM, -EMFILE, -EIO	this machine's trouble, not the server's */
 
 void net_req_release(struct net_req *r);
 

@@ -56,7 +56,7 @@ static const char help[] =
 	"                             after N times (0, default: never) it is gone\n"
 	"/_control/clear              drops all rules\n"
 	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
-	"  endless (BYTES/S)  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
+	"  endless (BYTES/S[,STATUS])  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
 	"  trickle (BYTES/S)  redirect ([CODE ]URL, `loop`, or URL* and the path follows)\n"
 	"  wrong-length (DELTA)  garbage  bad-range  no-range  gzip-bomb (MIB)  echo-headers\n";
 
@@ -702,7 +702,7 @@ static void fault_status(struct conn *c, const char *arg)
 
 	r.type = "text/plain";
 	r.mem = "no\n";
-	r.len = r.total = 3;
+	r.len = r.total = r.status == 204 || r.status == 304 ? 0 : 3;
 	if (after)
 		reply_add(&r, "Retry-After: %s\r\n", after + 1);
 	reply_send(c, &r);
@@ -776,10 +776,12 @@ static void fault_endless(struct conn *c, const char *arg)
 	int ms;
 	size_t n, step = pace(number(arg, 4 << 20), &ms);
 
+	if (strchr(arg, ','))
+		r.status = (int)number(strchr(arg, ',') + 1, 200) % 1000;
 	c->keep = false;
 	r.no_length = true;
 	r.type = "application/octet-stream";
-	c->rq.status = 200;
+	c->rq.status = r.status;
 	n = print_head(c, &r, head, sizeof(head));
 	if (!conn_send(c, head, n))
 		return;

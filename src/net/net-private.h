@@ -1,0 +1,63 @@
+/* What the files of net/ share; nobody else includes it. Everything here runs on the net thread,
+ * but for what stands "under lock". */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "net/net.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+
+struct call {
+	struct call *next;
+	void (*fn)(void *ctx);
+	void *ctx;
+	bool *ran; /* not NULL: the struct is the waiter's own, and so is this word */
+};
+
+struct net {
+	/* net thread only */
+	CURLM *multi;
+	struct net_timer timers; /* a ring, the next one due first */
+	struct transfer *transfers;
+
+	pthread_mutex_t lock;
+	pthread_cond_t called; /* some `ran` is true now */
+	/* under lock */
+	struct call *first, **last;
+	bool stopping;
+
+	/* constant after net_start() */
+	pthread_t thread;
+	char *user_agent;
+};
+
+/* transfer.c: what the loop in net.c calls */
+void transfer_ended(struct transfer *t, CURLcode result);
+void transfers_drop(struct net *n);
+
+/* request.c: a URL taken apart. `url` has no user:password and no fragment. */
+struct target {
+	char *url, *user, *password; /* the latter two may be NULL; owned */
+	char origin[NET_HOST_MAX];
+};
+
+/* `ref` as seen from `base` (NULL: ref is absolute). 0, -ENOMEM; -EINVAL: not http(s), or none. */
+int target_of(struct target *out, const char *base, const char *ref);
+void target_release(struct target *t);
+
+/* reply.c: the head of one answer, line by line */
+#define HEAD_LOCATION_MAX 8192
+
+struct head {
+	size_t bytes; /* of all lines so far */
+	int64_t length, debuginfod_size; /* -1: not told */
+	bool encoded, chunked;
+	char *location; /* owned */
+};
+
+void head_begin(struct head *h, struct net_reply *r);
+int head_line(struct head *h, struct net_reply *r, const char *line, size_t n); /* 0, -ENOMEM, -EPROTO */
+void head_finish(const struct head *h, struct net_reply *r);			/* tells r->size */
+void head_release(struct head *h);
+
+int error_of_curl(CURLcode code, long os_errno); /* a negative errno of net_errors */

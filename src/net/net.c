@@ -1,0 +1,272 @@
+/* The net thread: posted calls, timers, and libcurl's multi, in turns. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "net/net.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "net/net-private.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+
+/* ---- timers ------------------------------------------------------------------------------- */
+
+static void ring_init(struct net_timer *ring)
+{
+	ring->prev = ring->next = ring;
+}
+
+static void ring_insert(struct net_timer *before, struct net_timer *t)
+{
+	t->next = before;
+	t->prev = before->prev;
+	t->prev->next = t;
+	before->prev = t;
+}
+
+void net_timer_stop(struct net *n, struct net_timer *t)
+{
+	(void)n;
+	if (!t->due)
+		return;
+	t->prev->next = t->next;
+	t->next->prev = t->prev;
+	t->prev = t->next = NULL;
+	t->due = 0;
+}
+
+void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx)
+{
+	struct net_timer *at = &n->timers;
+
+	net_timer_stop(n, t);
+	t->due = clock_ms() + ms;
+	t->fn = fn;
+	t->ctx = ctx;
+	/* From the back: most timers wait about as long as those before them. */
+	while (at->prev != &n->timers && at->prev->due > t->due)
+		at = at->prev;
+	ring_insert(at, t);
+}
+
+/* Timers that are set while this runs wait for the next turn, even those of 0 ms. */
+static void timers_run(struct net *n)
+{
+	struct net_timer due, *t;
+	uint64_t now = clock_ms();
+
+	ring_init(&due);
+	while ((t = n->timers.next) != &n->timers && t->due <= now) {
+		t->prev->next = t->next;
+		t->next->prev = t->prev;
+		ring_insert(&due, t);
+	}
+	while ((t = due.next) != &due) {
+		net_timer_stop(n, t);
+		t->fn(t->ctx);
+	}
+}
+
+static int timers_wait(const struct net *n)
+{
+	const struct net_timer *t = n->timers.next;
+	uint64_t now = clock_ms();
+
+	if (t == &n->timers)
+		return 60 * 1000;
+	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
+}
+
+/* ---- calls -------------------------------------------------------------------------------- */
+
+static void call_add(struct net *n, struct call *c)
+{
+	LOCK_SCOPE(&n->lock);
+
+	*n->last = c;
+	n->last = &c->next;
+	curl_multi_wakeup(n->multi);
+}
+
+int net_post(struct net *n, void (*fn)(void *ctx), void *ctx)
+{
+	struct call *c = malloc(sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct call){.fn = fn, .ctx = ctx};
+	call_add(n, c);
+	return 0;
+}
+
+bool net_here(const struct net *n)
+{
+	return pthread_equal(n->thread, pthread_self());
+}
+
+int net_call(struct net *n, void (*fn)(void *ctx), void *ctx)
+{
+	bool ran = false;
+	struct call c = {.fn = fn, .ctx = ctx, .ran = &ran};
+
+	if (net_here(n)) {
+		fn(ctx);
+		return 0;
+	}
+	call_add(n, &c);
+	LOCK_SCOPE(&n->lock);
+	while (!ran)
+		pthread_cond_wait(&n->called, &n->lock);
+	return 0;
+}
+
+static void call_run(struct net *n, struct call *c)
+{
+	c->fn(c->ctx);
+	if (c->ran) {
+		LOCK_SCOPE(&n->lock);
+		*c->ran = true;
+		pthread_cond_broadcast(&n->called);
+	} else {
+		free(c);
+	}
+}
+
+/* Runs what was posted so far. False: there was nothing, and no more is to come. */
+static bool calls_run(struct net *n)
+{
+	struct call *c, *next;
+	bool stopping;
+
+	pthread_mutex_lock(&n->lock);
+	c = n->first;
+	stopping = n->stopping;
+	n->first = NULL;
+	n->last = &n->first;
+	pthread_mutex_unlock(&n->lock);
+	if (!c && stopping)
+		return false;
+	for (; c; c = next) {
+		next = c->next;
+		call_run(n, c);
+	}
+	return true;
+}
+
+/* ---- the thread --------------------------------------------------------------------------- */
+
+static void transfers_end(struct net *n)
+{
+	CURLMsg *m;
+	int left;
+
+	while ((m = curl_multi_info_read(n->multi, &left))) {
+		CURLcode result = m->data.result;
+		struct transfer *t = NULL;
+
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+		transfer_ended(t, result);
+	}
+}
+
+static void *net_main(void *arg)
+{
+	struct net *n = arg;
+	int running;
+
+	while (calls_run(n)) {
+		timers_run(n);
+		curl_multi_perform(n->multi, &running);
+		transfers_end(n);
+		curl_multi_poll(n->multi, NULL, 0, timers_wait(n), NULL);
+	}
+	transfers_drop(n);
+	return NULL;
+}
+
+static void curl_init(void)
+{
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static void net_free(struct net *n)
+{
+	if (!n)
+		return;
+	if (n->multi)
+		curl_multi_cleanup(n->multi);
+	pthread_cond_destroy(&n->called);
+	pthread_mutex_destroy(&n->lock);
+	free(n->user_agent);
+	free(n);
+}
+
+static void cleanup_net(struct net **n)
+{
+	net_free(*n);
+}
+
+static int multi_open(struct net *n, const struct net_opts *o)
+{
+	long all = o->connections ? (long)MIN(o->connections, INT_MAX) : 64;
+	long host = o->host_connections ? (long)MIN(o->host_connections, INT_MAX) : 8;
+
+	n->multi = curl_multi_init();
+	if (!n->multi)
+		return -ENOMEM;
+	curl_multi_setopt(n->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, all);
+	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, host);
+	curl_multi_setopt(n->multi, CURLMOPT_MAXCONNECTS, all);
+	return 0;
+}
+
+/* Signals belong to the main thread; also SIGPIPE, which TLS raises where MSG_NOSIGNAL cannot
+ * reach. Threads that libcurl makes from ours inherit this. */
+static int thread_open(struct net *n)
+{
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	r = pthread_create(&n->thread, NULL, net_main, n);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -r;
+}
+
+int net_start(struct net **out, const struct net_opts *o, struct err *e)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	_cleanup_(cleanup_net) struct net *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return err_set(e, -ENOMEM, "net: out of memory");
+	pthread_once(&once, curl_init);
+	pthread_mutex_init(&n->lock, NULL);
+	pthread_cond_init(&n->called, NULL);
+	n->last = &n->first;
+	ring_init(&n->timers);
+	n->user_agent = strdup(o->user_agent ? o->user_agent : "symfs");
+	if (!n->user_agent || multi_open(n, o) < 0)
+		return err_set(e, -ENOMEM, "net: out of memory");
+	r = thread_open(n);
+	if (r < 0)
+		return err_set(e, r, "net: cannot start a thread: %s", err_text(r));
+	*out = take(n);
+	return 0;
+}
+
+void net_stop(struct net *n)
+{
+	if (!n)
+		return;
+	pthread_mutex_lock(&n->lock);
+	n->stopping = true;
+	curl_multi_wakeup(n->multi);
+	pthread_mutex_unlock(&n->lock);
+	pthread_join(n->thread, NULL);
+	net_free(n);
+}

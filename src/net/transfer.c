@@ -1,0 +1,548 @@
+/* One transfer: a libcurl easy handle, its clock, its redirects. libcurl calls back while it
+ * holds its own state, so whatever is asked of it from a callback happens in settle(), which a
+ * timer of 0 ms runs between two turns. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "net/net-private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define HOPS_MOST 8
+#define SKIP_MOST (64 << 10) /* of a body that nobody wants; then the connection is closed */
+#define SKIP_MS 2000	     /* the same, in time */
+#define CONNECT_MS 5000
+#define STALL_MS 30000
+
+struct transfer {
+	struct net *net;
+	struct transfer *prev, *next;
+	CURL *easy;
+	bool added; /* to the multi */
+	struct net_sink sink;
+	void *ctx;
+
+	/* what was asked */
+	struct target first; /* of the request: its origin gets headers, user and password */
+	struct curl_slist *headers;
+	struct curl_slist *elsewhere; /* those that may go to other origins */
+	unsigned connect_ms, stall_ms;
+	uint64_t most;
+
+	/* this hop */
+	char *url;
+	unsigned hops;
+	struct head head;
+	bool head_over;
+	uint64_t skipped;
+
+	struct net_timer clock; /* until connected, then until stalled */
+	struct net_timer later; /* settle() */
+	uint64_t began, heard;	/* clock_ms(): of net_get(), of the last byte */
+	uint64_t received;
+	bool wanted;	/* the body goes to the sink */
+	bool paused;	/* no body(), says transfer_pause() or the sink */
+	bool held;	/* libcurl keeps bytes back and waits for curl_easy_pause() */
+	bool cancelled;
+
+	struct net_reply reply;
+	char words[CURL_ERROR_SIZE]; /* libcurl's */
+};
+
+static void transfer_free(struct transfer *t)
+{
+	struct net *n = t->net;
+
+	net_timer_stop(n, &t->clock);
+	net_timer_stop(n, &t->later);
+	if (t->added)
+		curl_multi_remove_handle(n->multi, t->easy);
+	curl_easy_cleanup(t->easy);
+	if (t->prev)
+		t->prev->next = t->next;
+	else if (n->transfers == t)
+		n->transfers = t->next;
+	if (t->next)
+		t->next->prev = t->prev;
+	curl_slist_free_all(t->headers);
+	curl_slist_free_all(t->elsewhere);
+	target_release(&t->first);
+	head_release(&t->head);
+	free(t->url);
+	free(t);
+}
+
+static void cleanup_transfer(struct transfer **t)
+{
+	if (*t)
+		transfer_free(*t);
+}
+
+void transfers_drop(struct net *n)
+{
+	while (n->transfers)
+		transfer_free(n->transfers);
+}
+
+static int fail(struct transfer *t, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static int fail(struct transfer *t, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	t->reply.error = error;
+	va_start(ap, fmt);
+	vsnprintf(t->reply.text, sizeof(t->reply.text), fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+/* A query may carry a signature: it stays out of the log. */
+static void transfer_log(const struct transfer *t, const char *how)
+{
+	log_debug(LOG_NET, "%d, %llu bytes, %llu ms, %s%.*s%s", t->reply.status,
+		(unsigned long long)t->received, (unsigned long long)(clock_ms() - t->began), how,
+		(int)strcspn(t->url, "?"), t->url, strchr(t->url, '?') ? "?..." : "");
+}
+
+/* The end: the sink hears of it, the transfer is gone. Never inside libcurl. */
+static void finish(struct transfer *t)
+{
+	struct net_sink sink = t->sink;
+	char how[sizeof(t->reply.text) + 8] = "";
+
+	/* Out of libcurl's hands first: done() may start and cancel others, and may take its time. */
+	if (t->added)
+		curl_multi_remove_handle(t->net->multi, t->easy);
+	t->added = false;
+	if (t->reply.error)
+		snprintf(how, sizeof(how), "%s: ", t->reply.text);
+	transfer_log(t, how);
+	sink.done(t->ctx, &t->reply);
+	transfer_free(t);
+}
+
+/* ---- the clock ---------------------------------------------------------------------------- */
+
+/* Nothing more of a body that is only skipped: the answer is complete without it. */
+static void skip_over(void *ctx)
+{
+	transfer_ended(ctx, CURLE_WRITE_ERROR);
+}
+
+static void stall_check(void *ctx)
+{
+	struct transfer *t = ctx;
+	uint64_t quiet = clock_ms() - t->heard;
+
+	/* Nobody can send to who takes nothing; transfer_resume() starts the clock again. */
+	if (t->paused && t->head_over)
+		return;
+	if (quiet < t->stall_ms) {
+		net_timer_set(t->net, &t->clock, t->stall_ms - (unsigned)quiet, stall_check, t);
+		return;
+	}
+	fail(t, -ETIMEDOUT, "no byte for %u ms", t->stall_ms);
+	finish(t);
+}
+
+static void stall_start(struct transfer *t)
+{
+	t->heard = clock_ms();
+	net_timer_set(t->net, &t->clock, t->stall_ms, stall_check, t);
+}
+
+static void connect_over(void *ctx)
+{
+	struct transfer *t = ctx;
+
+	fail(t, -ETIMEDOUT, "no connection in %u ms", t->connect_ms);
+	finish(t);
+}
+
+/* The time for connecting begins here and not in net_get(): a transfer that waits for one of the
+ * host's connections to become free has not begun to connect. Resolving comes before sockets. */
+static int on_resolve(void *state, void *reserved, void *ctx)
+{
+	struct transfer *t = ctx;
+
+	if (!t->clock.due || t->clock.fn != connect_over)
+		net_timer_set(t->net, &t->clock, t->connect_ms, connect_over, t);
+	return 0;
+}
+
+static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	on_resolve(NULL, NULL, ctx);
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
+{
+	stall_start(ctx);
+	return CURL_PREREQFUNC_OK;
+}
+
+/* ---- the answer --------------------------------------------------------------------------- */
+
+static bool is_redirect(const struct transfer *t)
+{
+	int s = t->reply.status;
+
+	return t->head.location && (s == 301 || s == 302 || s == 303 || s == 307 || s == 308);
+}
+
+static int told_too_big(struct transfer *t)
+{
+	if (!t->most || t->reply.size < 0 || (uint64_t)t->reply.size <= t->most)
+		return 0;
+	return fail(t, -EFBIG, "%lld bytes, more than %llu", (long long)t->reply.size,
+		(unsigned long long)t->most);
+}
+
+/* All header lines are here. */
+static int head_complete(struct transfer *t)
+{
+	long status = 0;
+	int r;
+
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 100 && status < 200)
+		return 0; /* another head follows */
+	t->head_over = true;
+	t->reply.status = (int)status;
+	head_finish(&t->head, &t->reply);
+	t->wanted = status >= 200 && status < 300;
+	if (!t->wanted)
+		net_timer_set(t->net, &t->clock, MIN(t->stall_ms, SKIP_MS), skip_over, t);
+	if (is_redirect(t))
+		return 0;
+	r = t->wanted ? told_too_big(t) : 0;
+	if (r < 0)
+		return r;
+	r = t->sink.head(t->ctx, &t->reply);
+	return r < 0 ? fail(t, r, "stopped: %s", err_text(r)) : 0;
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *ctx)
+{
+	struct transfer *t = ctx;
+	int r;
+
+	n *= size;
+	t->heard = clock_ms();
+	if (t->cancelled || t->reply.error)
+		return 0;
+	if (t->head_over)
+		return n; /* a trailer */
+	if (n <= 2 && (p[0] == '\r' || p[0] == '\n'))
+		return head_complete(t) < 0 ? 0 : n;
+	r = head_line(&t->head, &t->reply, p, n);
+	if (r < 0)
+		fail(t, r, r == -ENOMEM ? "out of memory" : "the header is too large");
+	return r < 0 ? 0 : n;
+}
+
+static size_t skip(struct transfer *t, size_t n)
+{
+	t->skipped += n;
+	return t->skipped > SKIP_MOST ? 0 : n;
+}
+
+static size_t hold(struct transfer *t)
+{
+	t->paused = t->held = true;
+	return CURL_WRITEFUNC_PAUSE;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+	struct transfer *t = ctx;
+	int r;
+
+	n *= size;
+	t->heard = clock_ms();
+	if (t->cancelled || t->reply.error)
+		return n ? 0 : 1;
+	if (!t->wanted)
+		return skip(t, n);
+	if (t->paused)
+		return hold(t);
+	if (t->most && (t->received > t->most || n > t->most - t->received)) {
+		fail(t, -EFBIG, "more than %llu bytes", (unsigned long long)t->most);
+		return 0;
+	}
+	r = n ? t->sink.body(t->ctx, t->received, p, n) : 0;
+	if (r == -EAGAIN)
+		return hold(t);
+	if (r < 0) {
+		fail(t, r, "stopped: %s", err_text(r));
+		return 0;
+	}
+	t->received += n;
+	return n;
+}
+
+/* ---- the hops ----------------------------------------------------------------------------- */
+
+static int hop_start(struct transfer *t, const char *origin)
+{
+	bool home = strcmp(origin, t->first.origin) == 0;
+	CURLMcode c;
+
+	head_begin(&t->head, &t->reply);
+	t->head.bytes = 0;
+	t->head_over = t->wanted = false;
+	t->skipped = 0;
+	t->reply.status = 0;
+	snprintf(t->reply.url, sizeof(t->reply.url), "%s", t->url);
+	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
+		curl_easy_setopt(t->easy, CURLOPT_USERNAME, home ? t->first.user : NULL) != CURLE_OK ||
+		curl_easy_setopt(t->easy, CURLOPT_PASSWORD, home ? t->first.password : NULL) != CURLE_OK)
+		return fail(t, -ENOMEM, "out of memory");
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, home ? t->headers : t->elsewhere);
+	c = curl_multi_add_handle(t->net->multi, t->easy);
+	if (c != CURLM_OK)
+		return fail(t, c == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s", curl_multi_strerror(c));
+	t->added = true;
+	return 0;
+}
+
+static int hop(struct transfer *t)
+{
+	_cleanup_(target_release) struct target next = {0};
+	int r;
+
+	if (++t->hops > HOPS_MOST)
+		return fail(t, -ELOOP, "more than %d redirects", HOPS_MOST);
+	r = target_of(&next, t->url, t->head.location);
+	if (r == -ENOMEM)
+		return fail(t, r, "out of memory");
+	if (r < 0)
+		return fail(t, -EPROTONOSUPPORT, "a redirect to something that is not http(s)");
+	/* A user and a password that a server sent are not ours to try: next's own stay unused. */
+	free(t->url);
+	t->url = take(next.url);
+	return hop_start(t, next.origin);
+}
+
+static void curl_failed(struct transfer *t, CURLcode result)
+{
+	long os_errno = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
+	fail(t, error_of_curl(result, os_errno), "%.190s",
+		t->words[0] ? t->words : curl_easy_strerror(result));
+}
+
+void transfer_ended(struct transfer *t, CURLcode result)
+{
+	curl_multi_remove_handle(t->net->multi, t->easy);
+	t->added = false;
+	net_timer_stop(t->net, &t->clock);
+	if (t->cancelled)
+		return; /* settle() is on its way */
+	if (!t->reply.error && t->head_over && is_redirect(t)) {
+		if (hop(t) == 0)
+			return;
+	} else if (!t->reply.error && result != CURLE_OK && !(t->head_over && !t->wanted)) {
+		/* The body of a 404 may break off: the status has said it all. */
+		curl_failed(t, result);
+	}
+	finish(t);
+}
+
+/* ---- settle ------------------------------------------------------------------------------- */
+
+/* libcurl 7.88 calls body() right here, 8.14 in the next turn. An error from here would not be
+ * told in a message in all versions. */
+static void let_go(struct transfer *t)
+{
+	CURLcode c;
+
+	t->held = false;
+	c = curl_easy_pause(t->easy, CURLPAUSE_CONT);
+	if (c != CURLE_OK)
+		transfer_ended(t, c);
+}
+
+static void settle(void *ctx)
+{
+	struct transfer *t = ctx;
+
+	if (t->cancelled) {
+		transfer_free(t);
+	} else if (!t->added) {
+		if (hop_start(t, t->first.origin) < 0)
+			finish(t);
+	} else if (t->held && !t->paused) {
+		let_go(t);
+	}
+}
+
+static void settle_later(struct transfer *t)
+{
+	net_timer_set(t->net, &t->later, 0, settle, t);
+}
+
+void transfer_pause(struct transfer *t)
+{
+	t->paused = true; /* on_body() tells libcurl, when it comes */
+}
+
+void transfer_resume(struct transfer *t)
+{
+	if (!t->paused)
+		return;
+	t->paused = false;
+	if (t->wanted)
+		stall_start(t);
+	if (t->held)
+		settle_later(t);
+}
+
+void transfer_cancel(struct transfer *t)
+{
+	t->cancelled = true;
+	net_timer_stop(t->net, &t->clock);
+	transfer_log(t, "cancelled: ");
+	settle_later(t);
+}
+
+uint64_t transfer_received(const struct transfer *t)
+{
+	return t->received;
+}
+
+/* ---- the beginning ------------------------------------------------------------------------ */
+
+static bool header_is(const char *line, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncasecmp(line, name, n) == 0 && line[n] == ':';
+}
+
+static int slist_add(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *l = curl_slist_append(*list, line);
+
+	if (!l)
+		return -ENOMEM;
+	*list = l;
+	return 0;
+}
+
+/* Range and If-Range say nothing about who asks; without them every server that redirects to
+ * another host (a store of objects, say) would send whole files. */
+static int headers_add(struct transfer *t, char *const *lines, bool *range)
+{
+	int r = 0;
+
+	for (; r == 0 && lines && *lines; lines++) {
+		bool plain = header_is(*lines, "Range") || header_is(*lines, "If-Range");
+
+		if ((*lines)[strcspn(*lines, "\r\n")])
+			return -EINVAL;
+		*range = *range || plain;
+		r = slist_add(&t->headers, *lines);
+		if (r == 0 && plain)
+			r = slist_add(&t->elsewhere, *lines);
+	}
+	return r;
+}
+
+static void easy_callbacks(struct transfer *t)
+{
+	CURL *e = t->easy;
+
+	curl_easy_setopt(e, CURLOPT_PRIVATE, t);
+	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
+	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
+	curl_easy_setopt(e, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
+	curl_easy_setopt(e, CURLOPT_RESOLVER_START_DATA, t);
+	curl_easy_setopt(e, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+	curl_easy_setopt(e, CURLOPT_OPENSOCKETDATA, t);
+	curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_connected);
+	curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
+	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->words);
+}
+
+static int easy_options(struct transfer *t, bool range, bool insecure)
+{
+	CURL *e = t->easy;
+
+	easy_callbacks(t);
+	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L << 10);
+	/* Ours is `clock`; libcurl's would count the wait for a free connection. */
+	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
+	/* Else the end of a transfer waits for getaddrinfo(), and with it this whole thread. */
+	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, insecure ? 0L : 1L);
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, insecure ? 0L : 2L);
+	/* A range of a compressed body is no range of the file. */
+	if (curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, range ? "identity" : "") != CURLE_OK ||
+		curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
+		curl_easy_setopt(e, CURLOPT_USERAGENT, t->net->user_agent) != CURLE_OK)
+		return -ENOMEM;
+	return 0;
+}
+
+static int transfer_fill(struct transfer *t, const struct net_req *req)
+{
+	bool range = false;
+	int r = target_of(&t->first, NULL, req->url);
+
+	if (r < 0)
+		return r;
+	r = headers_add(t, req->headers, &range);
+	if (r < 0)
+		return r;
+	t->url = strdup(t->first.url);
+	t->easy = curl_easy_init();
+	if (!t->url || !t->easy)
+		return -ENOMEM;
+	return easy_options(t, range, req->insecure);
+}
+
+int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
+	struct transfer **out)
+{
+	_cleanup_(cleanup_transfer) struct transfer *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct transfer){
+		.net = n,
+		.sink = *sink,
+		.ctx = ctx,
+		.connect_ms = req->connect_ms ? req->connect_ms : CONNECT_MS,
+		.stall_ms = req->stall_ms ? req->stall_ms : STALL_MS,
+		.most = req->most,
+		.began = clock_ms(),
+	};
+	head_begin(&t->head, &t->reply);
+	r = transfer_fill(t, req);
+	if (r < 0)
+		return r;
+	t->next = n->transfers;
+	if (t->next)
+		t->next->prev = t;
+	n->transfers = t;
+	settle_later(t);
+	*out = take(t);
+	return 0;
+}

@@ -64,7 +64,8 @@ int store_miss_add(struct store *s, const struct key *k, const char *source, int
 int64_t store_miss_until(struct store *s, const struct key *k, const char *source);
 int store_misses_clear(struct store *s, const struct key *k); /* NULL: all. (waits); how many, -errno */
 
-/* Keeps an artifact from eviction for so long. (waits) */
+/* Keeps an artifact from eviction for so long, at least; 0 seconds: lets it go again. 0, -ENOENT.
+ * (waits) */
 int store_keep(struct store *s, const struct key *k, int64_t seconds);
 
 struct store_row {
@@ -73,6 +74,7 @@ struct store_row {
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	int64_t used; /* wall clock */
+	int64_t keep_until; /* not evicted before */
 	struct blob_facts facts;
 };
 
@@ -96,7 +98,8 @@ int store_count(struct store *s, struct store_totals *out);
 int store_remove(struct store *s, const struct key *k);
 
 /* Compares index, `.key` files and bytes; calls `damaged` for each artifact that is not what
- * it should be (what: "digest differs", "file is gone", "size differs", ...; path as stored).
+ * it should be (what: "digest differs", "file is gone", "size differs", ...; path as stored;
+ * k is NULL for a file that nothing names).
  * Changes nothing. The number of damaged ones, or -errno. (waits) */
 int store_verify(struct store *s, void (*damaged)(void *ctx, const struct key *k, const char *path,
 	const char *what), void *ctx);

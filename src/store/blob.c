@@ -1,0 +1,199 @@
+/* The bytes of one artifact. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/blob.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "store/handle.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LOOK_EVERY_MS 1000 /* how often the facts of a file in place are compared again */
+
+struct blob {
+	atomic_uint refs;
+	int fd;
+	uint64_t size, number;
+	char *path;
+	char sha256[SHA256_TEXT]; /* "": a file in place, and then: */
+	dev_t dev;
+	ino_t ino;
+	struct timespec mtime;
+	atomic_uint_fast64_t looked;
+
+	struct blob_facts facts;
+};
+
+struct blob *blob_ref(struct blob *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	return b;
+}
+
+void blob_unref(struct blob *b)
+{
+	if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	close(b->fd);
+	free(b->path);
+	free(b);
+}
+
+static uint64_t number_from(const uint8_t raw[static 8])
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		n = n << 8 | raw[i];
+	n &= INT64_MAX;
+	return n > 1 ? n : 2;
+}
+
+/* Takes fd, also on error. */
+static int blob_new(struct blob **out, int fd, const char *path, const struct blob_facts *facts)
+{
+	struct blob *b = calloc(1, sizeof(*b));
+
+	if (b)
+		b->path = strdup(path);
+	if (!b || !b->path) {
+		close(fd);
+		free(b);
+		return -ENOMEM;
+	}
+	atomic_init(&b->refs, 1);
+	atomic_init(&b->looked, clock_ms());
+	b->fd = fd;
+	b->facts = *facts;
+	*out = b;
+	return 0;
+}
+
+int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_facts *facts)
+{
+	struct stat st;
+	struct blob *b;
+	uint8_t raw[32];
+	int r;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		r = S_ISREG(st.st_mode) ? -errno : -EINVAL;
+		close(fd);
+		return r;
+	}
+	r = blob_new(&b, fd, path, facts);
+	if (r < 0)
+		return r;
+	b->size = (uint64_t)st.st_size;
+	b->dev = st.st_dev;
+	b->ino = st.st_ino;
+	b->mtime = st.st_mtim;
+	{
+		uint64_t words[] = {st.st_dev, st.st_ino, (uint64_t)st.st_mtim.tv_sec,
+			(uint64_t)st.st_mtim.tv_nsec, b->size};
+
+		sha256_of(words, sizeof(words), raw);
+	}
+	b->number = number_from(raw);
+	*out = b;
+	return 0;
+}
+
+int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
+	const struct blob_facts *facts)
+{
+	uint8_t raw[8];
+	struct blob *b;
+	int r;
+
+	r = blob_new(&b, fd, path, facts);
+	if (r < 0)
+		return r;
+	b->size = size;
+	snprintf(b->sha256, sizeof(b->sha256), "%s", sha256);
+	hex_read(sha256, 16, raw);
+	b->number = number_from(raw);
+	*out = b;
+	return 0;
+}
+
+int blob_fd(const struct blob *b)
+{
+	return b->fd;
+}
+
+uint64_t blob_size(const struct blob *b)
+{
+	return b->size;
+}
+
+const char *blob_path(const struct blob *b)
+{
+	return b->path;
+}
+
+const char *blob_sha256(const struct blob *b)
+{
+	return b->sha256;
+}
+
+const struct blob_facts *blob_facts(const struct blob *b)
+{
+	return &b->facts;
+}
+
+uint64_t blob_number(const struct blob *b)
+{
+	return b->number;
+}
+
+static bool is_changed(const struct blob *b)
+{
+	struct stat st;
+
+	return fstat(b->fd, &st) < 0 || st.st_dev != b->dev || st.st_ino != b->ino ||
+	       (uint64_t)st.st_size != b->size || st.st_mtim.tv_sec != b->mtime.tv_sec ||
+	       st.st_mtim.tv_nsec != b->mtime.tv_nsec;
+}
+
+/* A file in place belongs to others: one look a second costs nothing, one for each read would. */
+static bool is_stale(struct blob *b)
+{
+	uint64_t now, looked;
+
+	if (b->sha256[0])
+		return false;
+	now = clock_ms();
+	looked = atomic_load_explicit(&b->looked, memory_order_relaxed);
+	if (now - looked < LOOK_EVERY_MS)
+		return false;
+	if (is_changed(b))
+		return true;
+	atomic_store_explicit(&b->looked, now, memory_order_relaxed);
+	return false;
+}
+
+ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
+{
+	size_t done = 0;
+
+	if (off >= b->size)
+		return 0;
+	n = (size_t)MIN((uint64_t)n, b->size - off);
+	n = MIN(n, (size_t)SSIZE_MAX);
+	if (is_stale(b))
+		return -ESTALE;
+	while (done < n) {
+		ssize_t got = pread(b->fd, (char *)p + done, n - done, (off_t)(off + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return !b->sha256[0] && is_changed(b) ? -ESTALE : -EIO;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}

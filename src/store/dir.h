@@ -1,0 +1,32 @@
+/* The places inside a store's directory: how its files are named, opened and taken away. Names
+ * that are not ours are never touched. For this folder. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "base/hash.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#define DIR_REL 96 /* "blobs/ab/" + 62 digits + ".key" */
+
+/* Opens the directory, and makes it (0700) with blobs/ and partial/ when it is missing. The errors
+ * of store_open(). */
+int dir_open(int *out, const char *path, struct err *e);
+bool dir_type_is_remote(unsigned long f_type); /* as statfs(2) names NFS and SMB */
+
+/* Where a blob or its `.key` lies: "blobs/ab/REST". `sha256` is 64 hex digits. */
+const char *dir_blob(const char *sha256, char room[static DIR_REL]);
+const char *dir_label(const char *sha256, char room[static DIR_REL]);
+bool dir_sha256_ok(const char *sha256); /* 64 lower-case hex digits? */
+
+int dir_fan_out(int dirfd, const char *sha256, int *out); /* opens blobs/ab, made when missing */
+int dir_blob_open(int dirfd, const char *sha256, int *fd, struct stat *st);
+int dir_blob_stat(int dirfd, const char *sha256, struct stat *st); /* -ENOENT: or no plain file */
+int dir_blob_remove(int dirfd, const char *sha256); /* the label first */
+
+enum dir_kind { DIR_BLOB, DIR_LABEL };
+
+/* Walks blobs/ and names every blob and every label once; what is left of an interrupted label
+ * is removed on the way. Stops when `each` returns non-zero, and returns that. */
+int dir_walk(int dirfd, int (*each)(void *ctx, enum dir_kind kind, const char *sha256), void *ctx);

@@ -1,0 +1,252 @@
+/* Drafts: files that are being filled. Each is locked as long as its writer lives, so what a dead
+ * process left behind can be told from what another one is writing. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "store/dir.h"
+#include "store/evict.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define NAME_HEAD "draft-"
+#define NAME_ROOM 32
+#define LOOK_EVERY (4 << 20)  /* bytes between two looks at the free space */
+#define ROOM_AHEAD (16 << 20) /* what eviction frees beyond the floor */
+
+struct draft {
+	struct store *s;
+	int fd;
+	char name[NAME_ROOM]; /* in partial/; "": it was placed */
+	uint64_t end;
+	uint64_t looked; /* bytes written since the last look */
+	bool evicted;	 /* once for each draft: a full disk is not fought for ever */
+};
+
+static bool name_is_ours(const char *name)
+{
+	size_t head = strlen(NAME_HEAD);
+
+	return strlen(name) == head + 16 && strncmp(name, NAME_HEAD, head) == 0 &&
+	       strspn(name + head, "0123456789abcdef") == 16;
+}
+
+static int lock_whole(int fd)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return fcntl(fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
+}
+
+static void rel_name(const struct draft *d, char out[static 64])
+{
+	snprintf(out, 64, "partial/%s", d->name);
+}
+
+/* 0, or -EAGAIN when somebody cleaned it away between the open and the lock. */
+static int make_file(struct draft *d)
+{
+	uint8_t raw[8];
+	char hex[17], rel[64];
+	struct stat st;
+
+	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
+		return -EIO;
+	hex_print(raw, sizeof(raw), hex);
+	snprintf(d->name, sizeof(d->name), NAME_HEAD "%s", hex);
+	rel_name(d, rel);
+	d->fd = openat(d->s->dirfd, rel, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (d->fd < 0 && errno == ENOENT && mkdirat(d->s->dirfd, "partial", 0700) == 0)
+		return -EAGAIN;
+	if (d->fd < 0)
+		return errno == EEXIST ? -EAGAIN : -errno;
+	if (lock_whole(d->fd) == 0 && fstat(d->fd, &st) == 0 && st.st_nlink == 1)
+		return 0;
+	close(take_fd(&d->fd));
+	return -EAGAIN;
+}
+
+int draft_new(struct draft **out, struct store *s, struct err *e)
+{
+	struct draft *d;
+	int r = -EAGAIN;
+
+	if (!evict_has_room(s, 1)) {
+		evict_make_room(s, ROOM_AHEAD);
+		if (!evict_has_room(s, 1))
+			return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
+	}
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return err_set(e, -ENOMEM, "out of memory");
+	d->s = s;
+	d->fd = -1;
+	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
+		r = make_file(d);
+	if (r < 0) {
+		free(d);
+		return err_set(e, r, "%s/partial: %s", s->dir, err_text(r));
+	}
+	*out = d;
+	return 0;
+}
+
+static int look_at_space(struct draft *d, size_t n)
+{
+	d->looked += n;
+	if (d->looked < LOOK_EVERY && n < LOOK_EVERY)
+		return 0;
+	d->looked = 0;
+	if (evict_has_room(d->s, n))
+		return 0;
+	if (d->evicted)
+		return -ENOSPC;
+	d->evicted = true;
+	evict_make_room(d->s, n + ROOM_AHEAD);
+	return evict_has_room(d->s, n) ? 0 : -ENOSPC;
+}
+
+int draft_write(struct draft *d, uint64_t off, const void *p, size_t n)
+{
+	size_t done = 0;
+	int r;
+
+	if (off > INT64_MAX || n > INT64_MAX - off)
+		return -EFBIG;
+	r = look_at_space(d, n);
+	if (r < 0)
+		return r;
+	while (done < n) {
+		ssize_t w = pwrite(d->fd, (const char *)p + done, n - done, (off_t)(off + done));
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0 && (errno == ENOSPC || errno == EDQUOT)) {
+			if (d->evicted)
+				return -ENOSPC;
+			d->evicted = true;
+			evict_make_room(d->s, n - done + ROOM_AHEAD);
+			continue;
+		}
+		if (w < 0)
+			return -errno;
+		done += (size_t)w;
+	}
+	d->end = MAX(d->end, off + n);
+	return 0;
+}
+
+int draft_fd(const struct draft *d)
+{
+	return d->fd;
+}
+
+uint64_t draft_size(const struct draft *d)
+{
+	return d->end;
+}
+
+void draft_discard(struct draft *d)
+{
+	char rel[64];
+
+	if (!d)
+		return;
+	if (d->name[0]) {
+		rel_name(d, rel);
+		unlinkat(d->s->dirfd, rel, 0);
+	}
+	close(d->fd);
+	free(d);
+}
+
+int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size)
+{
+	struct stat st;
+	int r;
+
+	if (fchmod(d->fd, 0400) < 0 || fsync(d->fd) < 0 || fstat(d->fd, &st) < 0)
+		return -errno;
+	r = sha256_of_fd(d->fd, (uint64_t)st.st_size, sha256);
+	if (r == 0)
+		*size = (uint64_t)st.st_size;
+	return r;
+}
+
+int draft_place(struct draft *d, const char *sha256)
+{
+	_cleanup_close_ int fan = -1;
+	char from[64], to[DIR_REL];
+	int r;
+
+	if (!d->name[0])
+		return 0;
+	r = dir_fan_out(d->s->dirfd, sha256, &fan);
+	if (r < 0)
+		return r;
+	rel_name(d, from);
+	if (renameat(d->s->dirfd, from, d->s->dirfd, dir_blob(sha256, to)) < 0)
+		return -errno;
+	d->name[0] = '\0';
+	return fsync(fan) < 0 ? -errno : 0;
+}
+
+static DIR *open_partial(struct store *s)
+{
+	int fd = openat(s->dirfd, "partial", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+/* Its writer locks a draft before it does anything else with it, so one that can be locked here
+ * has no writer, or one that will notice (make_file). */
+static bool remove_orphan(int partial, const char *name)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	_cleanup_close_ int fd = -1, sealed = -1;
+
+	fd = openat(partial, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0)
+		return lock_whole(fd) == 0 && unlinkat(partial, name, 0) == 0;
+	if (errno != EACCES)
+		return false;
+	/* Sealed, so it was locked long ago: asking is enough. */
+	sealed = openat(partial, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return sealed >= 0 && fcntl(sealed, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK &&
+	       unlinkat(partial, name, 0) == 0;
+}
+
+void drafts_clean(struct store *s)
+{
+	DIR *d = open_partial(s);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while (d && (entry = readdir(d)))
+		n += name_is_ours(entry->d_name) && remove_orphan(dirfd(d), entry->d_name);
+	if (n)
+		log_debug(LOG_STORE, "%s: removed %u drafts of dead processes", s->dir, n);
+	if (d)
+		closedir(d);
+}
+
+int drafts_count(struct store *s, uint64_t *out)
+{
+	DIR *d = open_partial(s);
+	struct dirent *entry;
+	uint64_t n = 0;
+
+	if (!d)
+		return -errno;
+	while ((entry = readdir(d)))
+		n += name_is_ours(entry->d_name);
+	closedir(d);
+	*out = n;
+	return 0;
+}

@@ -1,0 +1,159 @@
+/* Making room. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/evict.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/dir.h"
+#include "store/sweep.h"
+
+#include <sys/statvfs.h>
+
+#define BATCH 64
+
+struct batch {
+	struct index_object victims[BATCH];
+	unsigned n;
+	uint64_t bytes;
+};
+
+/* Chooses victims and takes them out of the index, in one transaction. */
+static int choose(struct turn *t, uint64_t want, int64_t except, struct batch *b)
+{
+	int64_t now = clock_wall();
+	int r;
+
+	b->n = 0;
+	b->bytes = 0;
+	r = index_begin(t->ix);
+	while (r == 0 && b->n < BATCH && b->bytes < want) {
+		struct index_object *o = &b->victims[b->n];
+
+		r = index_victim(t->ix, now, except, o);
+		if (r < 0)
+			break;
+		b->n++;
+		b->bytes += o->size;
+		r = index_intent_add(t->ix, o->sha256, true);
+		if (r == 0)
+			r = index_object_drop(t->ix, o->id);
+	}
+	if (r == -ENOENT)
+		r = 0;
+	if (r == 0)
+		return index_commit(t->ix);
+	index_rollback(t->ix);
+	return r;
+}
+
+int evict_bytes(struct turn *t, uint64_t want, int64_t except)
+{
+	_cleanup_free_ struct batch *b = calloc(1, sizeof(*b));
+	bool full = false;
+
+	if (!b)
+		return -ENOMEM;
+	for (uint64_t gone = 0; gone < want; gone += b->bytes) {
+		int r = choose(t, want - gone, except, b);
+
+		/* No room even for the log of the index: the files go first, then their rows. */
+		for (unsigned i = 0; r == -ENOSPC && i < b->n; i++)
+			dir_blob_remove(t->s->dirfd, b->victims[i].sha256);
+		if (r == -ENOSPC && b->n && !full) {
+			full = true;
+			b->bytes = 0;
+			continue;
+		}
+		if (r == 0 && b->n)
+			r = turn_settle(t);
+		if (r < 0 || b->n == 0)
+			return r;
+		log_debug(LOG_STORE, "evicted %u artifacts, %llu bytes", b->n,
+			(unsigned long long)b->bytes);
+	}
+	return 0;
+}
+
+int evict_to_quota(struct turn *t, int64_t except)
+{
+	uint64_t bytes;
+	int r;
+
+	if (t->s->quota == 0)
+		return 0;
+	r = index_bytes(t->ix, &bytes);
+	if (r < 0 || bytes <= t->s->quota)
+		return r;
+	return evict_bytes(t, bytes - t->s->quota, except);
+}
+
+/* Bytes that are missing for `need` more ones. */
+static uint64_t shortage(struct store *s, uint64_t need)
+{
+	struct statvfs fs;
+	uint64_t there, floor;
+
+	if (fstatvfs(s->dirfd, &fs) < 0)
+		return 0;
+	there = (uint64_t)fs.f_bavail * fs.f_frsize;
+	floor = s->min_free > UINT64_MAX - need ? UINT64_MAX : s->min_free + need;
+	return there < floor ? floor - there : 0;
+}
+
+bool evict_has_room(struct store *s, uint64_t need)
+{
+	return shortage(s, need) == 0;
+}
+
+static int free_floor(struct turn *t, uint64_t need)
+{
+	uint64_t before, after = shortage(t->s, need);
+	int r = 0;
+
+	/* Files that somebody holds open give nothing back: stop when that helps no more. */
+	do {
+		before = after;
+		r = before ? evict_bytes(t, before, 0) : 0;
+		after = shortage(t->s, need);
+	} while (r == 0 && after && after < before);
+	return r;
+}
+
+int evict_make_room(struct store *s, uint64_t need)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	while (turn_next(&t))
+		t.r = free_floor(&t, need);
+	if (t.r < 0)
+		log_debug(LOG_STORE, "nothing could be evicted: %s", err_text(t.r));
+	return evict_has_room(s, need) ? 0 : -ENOSPC;
+}
+
+static int trim_in(struct turn *t)
+{
+	int r;
+
+	r = index_begin(t->ix);
+	if (r == 0)
+		r = sweep(t->s, t->ix);
+	if (r == 0)
+		r = index_misses_expire(t->ix, clock_wall());
+	if (r == 0)
+		r = index_commit(t->ix);
+	if (r == 0 || r == -ENOSPC) {
+		index_rollback(t->ix);
+		r = evict_to_quota(t, 0);
+	}
+	return r == 0 ? free_floor(t, 0) : r;
+}
+
+int store_trim(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	drafts_clean(s);
+	while (turn_next(&t))
+		t.r = trim_in(&t);
+	return t.r;
+}

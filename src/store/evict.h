@@ -1,0 +1,14 @@
+/* Making room: the least recently used go first, what is kept stays. For this folder. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "store/turn.h"
+
+/* In a turn: drops whole blobs until they were `want` bytes, or none is left that may go.
+ * `except` is the number of an object that stays, 0: none. */
+int evict_bytes(struct turn *t, uint64_t want, int64_t except);
+int evict_to_quota(struct turn *t, int64_t except);
+
+/* Whether `need` bytes can be written and min_free stays free. */
+bool evict_has_room(struct store *s, uint64_t need);
+/* Evicts until they can. Takes a turn. 0, -ENOSPC. */
+int evict_make_room(struct store *s, uint64_t need);

@@ -1,0 +1,122 @@
+/* One download at a time, across processes: bytes of DIR/flights, locked. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/flights.h"
+#include "base/util.h"
+#include "store/handle.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum flight_byte { BYTE_LEAD, BYTE_FOUND, BYTE_WANT };
+
+static off_t place(uint64_t number, enum flight_byte b)
+{
+	return (off_t)(4 * (number & ((1ull << 58) - 1)) + b);
+}
+
+static int set(struct store *s, short type, off_t at, off_t len)
+{
+	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = len};
+
+	return fcntl(s->flights.fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
+}
+
+/* Whether another open file holds a lock there: our own never stands in our way. */
+static bool is_held(struct store *s, off_t at)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+
+	return fcntl(s->flights.fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+}
+
+int flights_init(struct store *s, struct err *e)
+{
+	struct flights *f = &s->flights;
+
+	f->fd = openat(s->dirfd, "flights", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		0600);
+	if (f->fd < 0)
+		return err_set(e, -errno, "%s/flights: %s", s->dir, err_text(errno));
+	pthread_mutex_init(&f->lock, NULL);
+	return 0;
+}
+
+void flights_release(struct store *s)
+{
+	struct flights *f = &s->flights;
+
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	free(f->wants);
+	pthread_mutex_destroy(&f->lock);
+}
+
+int flights_lead(struct store *s, uint64_t number)
+{
+	int r = set(s, F_WRLCK, place(number, BYTE_LEAD), 1);
+
+	return r == -EACCES ? -EAGAIN : r;
+}
+
+void flights_say_found(struct store *s, uint64_t number)
+{
+	set(s, F_WRLCK, place(number, BYTE_FOUND), 1);
+}
+
+bool flights_found(struct store *s, uint64_t number)
+{
+	return is_held(s, place(number, BYTE_FOUND));
+}
+
+static struct flight_want *want_at(struct flights *f, uint64_t number)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->wants[i].number == number)
+			return &f->wants[i];
+	return NULL;
+}
+
+static struct flight_want *want_add(struct flights *f, uint64_t number)
+{
+	if (f->n == f->room) {
+		unsigned room = f->room ? 2 * f->room : 8;
+		struct flight_want *more = reallocarray(f->wants, room, sizeof(*more));
+
+		if (!more)
+			return NULL;
+		f->wants = more;
+		f->room = room;
+	}
+	f->wants[f->n] = (struct flight_want){.number = number};
+	return &f->wants[f->n++];
+}
+
+void flights_want(struct store *s, uint64_t number, bool want)
+{
+	struct flights *f = &s->flights;
+	LOCK_SCOPE(&f->lock);
+	struct flight_want *w = want_at(f, number);
+
+	if (want) {
+		if (!w)
+			w = want_add(f, number);
+		/* Out of memory: the leader is not told, and the follower leads when it stops. */
+		if (w && w->count++ == 0)
+			set(s, F_RDLCK, place(number, BYTE_WANT), 1);
+	} else if (w && --w->count == 0) {
+		set(s, F_UNLCK, place(number, BYTE_WANT), 1);
+		*w = f->wants[--f->n];
+	}
+}
+
+bool flights_wanted(struct store *s, uint64_t number)
+{
+	return is_held(s, place(number, BYTE_WANT));
+}
+
+void flights_drop(struct store *s, uint64_t number)
+{
+	set(s, F_UNLCK, place(number, BYTE_LEAD), BYTE_WANT - BYTE_LEAD);
+}

@@ -1,0 +1,54 @@
+/* What a `struct store` is made of, for this folder only. Locks are taken in the order turn,
+ * index, notes; those of flights and drafts stand alone. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "store/flights.h"
+#include "store/index.h"
+#include "store/notes.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct flight_want {
+	uint64_t number;
+	unsigned count;
+};
+
+struct flights {
+	pthread_mutex_t lock;
+	int fd;
+	struct flight_want *wants; /* of this process: one lock stands for all of them */
+	unsigned n, room;
+};
+
+struct store {
+	/* fixed once open */
+	char *dir;
+	int dirfd; /* flock(2): one process has its turn */
+	char id[17];
+	uint64_t quota, min_free;
+
+	pthread_mutex_t turn_lock; /* one thread has its turn */
+
+	pthread_mutex_t index_lock;
+	struct index *index; /* under index_lock; replaced only within a turn */
+	atomic_uint_fast64_t looked;
+
+	struct notes notes;
+	struct flights flights;
+};
+
+int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
+	const struct blob_facts *facts); /* takes fd, also on error */
+
+int flights_init(struct store *s, struct err *e);
+void flights_release(struct store *s);
+
+/* Removes what dead processes left in partial/. */
+void drafts_clean(struct store *s);
+int drafts_count(struct store *s, uint64_t *out);
+/* Makes the bytes of a draft final: read-only, synced, and their digest is known. */
+int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size);
+/* Moves a sealed draft to its place among the blobs, over whatever lies there; once. */
+int draft_place(struct draft *d, const char *sha256);

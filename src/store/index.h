@@ -1,0 +1,87 @@
+/* The index: DIR/index.sqlite. It says which keys there are, which blob each has, what is known
+ * missing, and which files may disagree with it (intents). For this folder.
+ *
+ * One connection writes, and belongs to whoever has the turn (turn.h); readers take theirs from a
+ * pool, so none waits for a writer. Every call: 0 or what it says, -EUCLEAN: the index is damaged,
+ * -ENOSPC, -EBUSY, -EIO, -ENOMEM. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "store/store.h"
+
+struct index;
+
+struct index_object {
+	int64_t id;
+	char sha256[SHA256_TEXT];
+	uint64_t size;
+};
+
+struct index_hit {
+	struct index_object object;
+	int64_t used;
+	struct key key; /* as first given */
+	struct blob_facts facts;
+};
+
+/* -ENOENT: there is none yet. -EUCLEAN: what lies there is not an index of this version. */
+int index_open(struct index **out, const char *dir, struct err *e);
+/* Makes one (or fills an empty one), and leaves a transaction open: commit, or it never was. */
+int index_make(struct index **out, const char *dir, const char *id, struct err *e);
+struct index *index_ref(struct index *ix);
+void index_unref(struct index *ix); /* NULL is fine */
+static inline void cleanup_index(struct index **ix)
+{
+	index_unref(*ix);
+}
+#define _cleanup_index_ __attribute__((cleanup(cleanup_index)))
+
+/* ---- any thread -------------------------------------------------------------------------- */
+
+int index_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
+int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n);
+int index_miss_until(struct index *ix, const char *canon, const char *source, int64_t *out);
+int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct store_miss_row *rows,
+	unsigned n);
+int index_count(struct index *ix, int64_t now, struct store_totals *out);
+bool index_seems_moved(struct index *ix); /* its file is not at its place any more */
+
+/* ---- within a turn ----------------------------------------------------------------------- */
+
+bool index_moved(struct index *ix);
+int index_begin(struct index *ix);
+int index_commit(struct index *ix);   /* rolls back on error */
+void index_rollback(struct index *ix); /* harmless when none is open */
+
+int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
+int index_meta_set(struct index *ix, const char *name, const char *value);
+
+int index_object_find(struct index *ix, const char *sha256, struct index_object *out); /* -ENOENT */
+int index_object_next(struct index *ix, int64_t after, struct index_object *out);      /* -ENOENT */
+int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id);
+int index_object_drop(struct index *ix, int64_t id); /* its keys too */
+int index_object_used(struct index *ix, int64_t id, int64_t when);
+int index_object_keep(struct index *ix, int64_t id, int64_t until); /* never sooner; 0: not kept */
+/* The least recently used that may go, but for `except`. -ENOENT */
+int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out);
+int index_bytes(struct index *ix, uint64_t *out);
+
+int index_key_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
+int index_key_put(struct index *ix, const struct key *k, int64_t object,
+	const struct blob_facts *facts); /* a key that is there keeps its number */
+int index_key_drop(struct index *ix, const char *canon);
+/* The keys of one object in their order; stops when `each` returns non-zero, and returns that. */
+int index_keys_of(struct index *ix, int64_t object,
+	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx);
+
+/* Files that may disagree with the index until they are settled; `gone`: they are to go. */
+int index_intent_add(struct index *ix, const char *sha256, bool gone);
+int index_intent_next(struct index *ix, char sha256[static SHA256_TEXT], bool *gone); /* -ENOENT */
+int index_intent_done(struct index *ix, const char *sha256);
+
+int index_miss_put(struct index *ix, const struct key *k, const char *source, int64_t since,
+	int64_t until, const char *reason);
+int index_misses_expire(struct index *ix, int64_t now);
+int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; how many */
+
+/* Writes uses down without waiting for anybody: -EBUSY when another process writes. */
+int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when);

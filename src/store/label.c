@@ -1,0 +1,220 @@
+/* The `.key` file beside a blob. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/label.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "store/dir.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FIELDS 7
+#define LINE_MOST (16 << 10) /* the longest key and URL, half of them escaped */
+
+static int add_escaped(struct buf *b, const char *text)
+{
+	int r = 0;
+
+	for (const char *p = text; *p && r == 0; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c < 0x20 || c == 0x7f || c == '\\')
+			r = buf_addf(b, "\\x%02x", c);
+		else
+			r = buf_add(b, p, 1);
+	}
+	return r;
+}
+
+int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, uint64_t size)
+{
+	char room[KEY_TEXT];
+	int r;
+
+	r = buf_adds(b, "v1\t");
+	if (r == 0)
+		r = add_escaped(b, key_text(k, room));
+	if (r == 0)
+		r = buf_adds(b, "\t");
+	if (r == 0)
+		r = add_escaped(b, f->source);
+	if (r == 0)
+		r = buf_adds(b, "\t");
+	if (r == 0)
+		r = add_escaped(b, f->url);
+	if (r == 0)
+		r = buf_addf(b, "\t%d\t%llu\t%lld\n", f->verified, (unsigned long long)size,
+			(long long)f->fetched);
+	return r;
+}
+
+/* Takes \xHH back, in place. */
+static int unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p; p++) {
+		if (*p != '\\') {
+			*to++ = *p;
+			continue;
+		}
+		if (p[1] != 'x' || hex_value(p[2]) < 0 || hex_value(p[3]) < 0)
+			return -EINVAL;
+		*to = (char)(hex_value(p[2]) << 4 | hex_value(p[3]));
+		if (!*to++)
+			return -EINVAL;
+		p += 3;
+	}
+	*to = '\0';
+	return 0;
+}
+
+static int whole_number(const char *text, int64_t *out)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (end == text || *end || errno || text[0] == ' ')
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+static int fill(struct label_line *out, char *const field[FIELDS])
+{
+	int64_t size, when;
+
+	memset(out, 0, sizeof(*out));
+	if (strcmp(field[0], "v1") != 0 || key_parse(&out->key, field[1]) < 0)
+		return -EINVAL;
+	if (strlen(field[2]) >= sizeof(out->facts.source) ||
+		strlen(field[3]) >= sizeof(out->facts.url))
+		return -EINVAL;
+	if (strcmp(field[4], "0") != 0 && strcmp(field[4], "1") != 0)
+		return -EINVAL;
+	if (whole_number(field[5], &size) < 0 || size < 0 || whole_number(field[6], &when) < 0)
+		return -EINVAL;
+	snprintf(out->facts.source, sizeof(out->facts.source), "%s", field[2]);
+	snprintf(out->facts.url, sizeof(out->facts.url), "%s", field[3]);
+	out->facts.verified = field[4][0] == '1';
+	out->facts.fetched = when;
+	out->size = (uint64_t)size;
+	return 0;
+}
+
+int label_parse(struct label_line *out, const char *line, size_t n)
+{
+	_cleanup_free_ char *copy = NULL;
+	char *field[FIELDS], *p;
+
+	if (n > LINE_MOST || memchr(line, '\0', n))
+		return -EINVAL;
+	copy = strndup(line, n);
+	if (!copy)
+		return -ENOMEM;
+	p = copy;
+	for (unsigned i = 0; i < FIELDS; i++) {
+		char *tab = strchr(p, '\t');
+
+		if (!tab != (i == FIELDS - 1))
+			return -EINVAL;
+		field[i] = p;
+		if (!tab)
+			break;
+		*tab = '\0';
+		p = tab + 1;
+	}
+	for (unsigned i = 0; i < FIELDS; i++)
+		if (unescape(field[i]) < 0)
+			return -EINVAL;
+	return fill(out, field);
+}
+
+int label_each(const char *text, int (*each)(void *ctx, const struct label_line *l), void *ctx)
+{
+	struct label_line line;
+
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		int r = label_parse(&line, text, n);
+
+		if (r == -ENOMEM)
+			return r;
+		if (r == 0)
+			r = each(ctx, &line);
+		else
+			r = 0;
+		if (r != 0)
+			return r;
+		text += n + (text[n] == '\n');
+	}
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of `text`, cut in place and sorted. NULL: out of memory. */
+static char **lines_of(char *text, size_t *n)
+{
+	size_t room = 1;
+	char **out;
+
+	for (const char *p = text; *p; p++)
+		room += *p == '\n';
+	out = calloc(room, sizeof(*out));
+	*n = 0;
+	while (out && *text) {
+		size_t len = strcspn(text, "\n");
+		bool more = text[len] == '\n';
+
+		text[len] = '\0';
+		out[(*n)++] = text;
+		text += len + more;
+	}
+	if (out && *n > 1)
+		qsort(out, *n, sizeof(*out), by_text);
+	return out;
+}
+
+bool label_same(const char *a, const char *b)
+{
+	_cleanup_free_ char *ca = strdup(a), *cb = strdup(b);
+	_cleanup_free_ char **la = NULL, **lb = NULL;
+	size_t na, nb;
+
+	if (!ca || !cb)
+		return false;
+	la = lines_of(ca, &na);
+	lb = lines_of(cb, &nb);
+	if (!la || !lb || na != nb)
+		return false;
+	for (size_t i = 0; i < na; i++)
+		if (strcmp(la[i], lb[i]) != 0)
+			return false;
+	return true;
+}
+
+int label_read(int dirfd, const char *sha256, char **out)
+{
+	char rel[DIR_REL];
+
+	return path_read(dirfd, dir_label(sha256, rel), LABEL_MOST, out, NULL);
+}
+
+int label_write(int dirfd, const char *sha256, const struct buf *text)
+{
+	_cleanup_close_ int fan = -1;
+	char name[DIR_REL];
+	int r;
+
+	r = dir_fan_out(dirfd, sha256, &fan);
+	if (r < 0)
+		return r;
+	snprintf(name, sizeof(name), "%.62s.key", sha256 + 2);
+	return path_write_synced(fan, name, buf_text(text), text->n, 0600);
+}

@@ -1,0 +1,31 @@
+/* The `.key` file beside a blob: a line for each key that its bytes have. Written before the blob
+ * appears, read only when the index has to be rebuilt or checked. For this folder.
+ *
+ *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
+ *
+ * Control characters and backslashes stand as \xHH, so a name from outside cannot make a line. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "id/key.h"
+#include "store/blob.h"
+
+#define LABEL_MOST (8 << 20) /* bytes: thousands of keys */
+
+struct label_line {
+	struct key key;
+	struct blob_facts facts;
+	uint64_t size;
+};
+
+int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, uint64_t size);
+int label_parse(struct label_line *out, const char *line, size_t n); /* 0, -EINVAL */
+
+/* Calls `each` for the lines that can be read, and skips the others. Stops at non-zero. */
+int label_each(const char *text, int (*each)(void *ctx, const struct label_line *l), void *ctx);
+
+/* Whether two labels hold the same lines, in any order. */
+bool label_same(const char *a, const char *b);
+
+int label_read(int dirfd, const char *sha256, char **out); /* 0, -ENOENT, ... */
+int label_write(int dirfd, const char *sha256, const struct buf *text); /* and syncs it */

@@ -1,0 +1,173 @@
+/* Publishing: a draft becomes a blob that a key finds. The order is what makes it safe to be killed
+ * anywhere: intent, bytes and label on disk, rename, and last the commit. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/dir.h"
+#include "store/evict.h"
+#include "store/label.h"
+#include "store/settle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROOM_AHEAD (4 << 20)
+
+struct publishing {
+	struct store *s;
+	struct draft *d; /* NULL: the blob is there, it only gets one more key */
+	struct key k; /* by the name that it was first given */
+	const struct blob_facts *facts;
+	char canon[KEY_TEXT];
+	char sha256[SHA256_TEXT];
+	uint64_t size;
+	int64_t object;
+};
+
+/* Says which files are about to change: of this blob, and of the one that loses its key. */
+static int intend(struct index *ix, struct publishing *p)
+{
+	struct index_hit old;
+	int r;
+
+	r = index_begin(ix);
+	if (r == 0)
+		r = index_key_find(ix, p->canon, &old);
+	if (r == 0)
+		r = index_intent_add(ix, old.object.sha256, false);
+	if (r == 0)
+		p->k = old.key;
+	if (r == 0 || r == -ENOENT)
+		r = index_intent_add(ix, p->sha256, false);
+	return r == 0 ? index_commit(ix) : r;
+}
+
+struct relabelling {
+	struct publishing *p;
+	struct buf *text;
+	bool there;
+};
+
+static int other_line(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	struct relabelling *l = ctx;
+	char canon[KEY_TEXT];
+
+	if (strcmp(key_canon(k, canon), l->p->canon) != 0)
+		return label_add(l->text, k, facts, l->p->size);
+	l->there = true;
+	return label_add(l->text, k, l->p->facts, l->p->size);
+}
+
+static int write_label(struct index *ix, struct publishing *p)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(LABEL_MOST);
+	struct relabelling l = {.p = p, .text = &text};
+	struct index_object o;
+	int r;
+
+	r = index_object_find(ix, p->sha256, &o);
+	if (r == 0)
+		r = index_keys_of(ix, o.id, other_line, &l);
+	if (r == -ENOENT && p->d)
+		r = 0;
+	if (r == 0 && !l.there)
+		r = label_add(&text, &p->k, p->facts, p->size);
+	return r == 0 ? label_write(p->s->dirfd, p->sha256, &text) : r;
+}
+
+static int commit(struct index *ix, struct publishing *p)
+{
+	int r;
+
+	r = index_begin(ix);
+	if (r == 0)
+		r = index_object_put(ix, p->sha256, p->size, clock_wall(), &p->object);
+	if (r == 0)
+		r = index_key_put(ix, &p->k, p->object, p->facts);
+	if (r == 0)
+		r = index_misses_drop(ix, p->canon);
+	if (r >= 0)
+		r = index_intent_done(ix, p->sha256);
+	return r == 0 ? index_commit(ix) : r;
+}
+
+static int publish_in(struct turn *t, struct publishing *p)
+{
+	int r;
+
+	r = intend(t->ix, p);
+	if (r == 0)
+		r = write_label(t->ix, p);
+	if (r == 0 && p->d)
+		r = draft_place(p->d, p->sha256);
+	if (r == 0)
+		r = commit(t->ix, p);
+	if (r < 0) {
+		index_rollback(t->ix);
+		return r;
+	}
+	turn_settle(t); /* the blob that had the key before; what fails here, the next turn does */
+	return 0;
+}
+
+static int publish_turn(struct publishing *p, struct blob **out)
+{
+	_cleanup_turn_ struct turn t = {.s = p->s, .write = true};
+	char rel[DIR_REL], path[4300];
+	struct stat st;
+	int fd, r;
+
+	while (turn_next(&t))
+		t.r = publish_in(&t, p);
+	if (t.r < 0)
+		return t.r;
+	if (evict_to_quota(&t, p->object) < 0)
+		log_warn("%s: nothing could be evicted, the store is over its quota", p->s->dir);
+	if (!out)
+		return 0;
+	r = dir_blob_open(p->s->dirfd, p->sha256, &fd, &st);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/%s", p->s->dir, dir_blob(p->sha256, rel));
+	return blob_of_store(out, fd, path, p->sha256, p->size, p->facts);
+}
+
+static void cleanup_draft(struct draft **d)
+{
+	draft_discard(*d);
+}
+
+int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
+	struct blob **out, struct err *e)
+{
+	_cleanup_(cleanup_draft) struct draft *mine = d;
+	struct publishing p = {.s = s, .d = d, .k = *k, .facts = f};
+	char room[KEY_TEXT];
+	int r;
+
+	key_canon(k, p.canon);
+	r = draft_seal(d, p.sha256, &p.size);
+	if (r == 0)
+		r = publish_turn(&p, out);
+	if (r == -ENOSPC && evict_make_room(s, ROOM_AHEAD) == 0)
+		r = publish_turn(&p, out);
+	if (r < 0)
+		return err_set(e, r, "%s: cannot be stored in %s: %s", key_text(k, room), s->dir,
+			err_text(r));
+	log_debug(LOG_STORE, "%s: stored, %llu bytes, %s", key_text(k, room),
+		(unsigned long long)p.size, p.sha256);
+	return 0;
+}
+
+int store_link(struct store *s, const struct key *k, const struct blob *b)
+{
+	struct publishing p = {.s = s, .k = *k, .facts = blob_facts(b), .size = blob_size(b)};
+
+	if (!blob_sha256(b)[0])
+		return -EINVAL; /* in place: nothing of ours */
+	key_canon(k, p.canon);
+	snprintf(p.sha256, sizeof(p.sha256), "%s", blob_sha256(b));
+	return publish_turn(&p, NULL);
+}

@@ -1,0 +1,75 @@
+/* The index, made anew. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/rebuild.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/sweep.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+/* The log goes first: it must never lie beside an index that it does not belong to. */
+static int set_aside(struct store *s)
+{
+	static const char *const tails[] = {"-wal", "-shm", ""};
+	char from[64], to[64];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(tails); i++) {
+		snprintf(from, sizeof(from), "index.sqlite%s", tails[i]);
+		snprintf(to, sizeof(to), "index.sqlite.damaged%s", tails[i]);
+		unlinkat(s->dirfd, to, 0);
+		if (renameat(s->dirfd, from, s->dirfd, to) < 0 && errno != ENOENT)
+			return -errno;
+	}
+	return 0;
+}
+
+static int fill(struct store *s, struct index *ix, bool damaged)
+{
+	struct index_object o = {.id = 0};
+	unsigned long artifacts = 0;
+	int r;
+
+	r = sweep(s, ix);
+	while (r == 0 && (r = index_object_next(ix, o.id, &o)) == 0)
+		artifacts++;
+	if (r == -ENOENT)
+		r = index_commit(ix);
+	if (r < 0)
+		return r;
+	if (damaged)
+		log_warn("%s: the index was damaged, and is now index.sqlite.damaged; "
+			 "rebuilt the index: %lu artifacts", s->dir, artifacts);
+	else if (artifacts)
+		log_info("%s: rebuilt the index: %lu artifacts", s->dir, artifacts);
+	return 0;
+}
+
+int rebuild_open(struct store *s, bool damaged, struct index **out, struct err *e)
+{
+	_cleanup_index_ struct index *ix = NULL;
+	int r = -EUCLEAN;
+
+	if (!damaged) {
+		r = index_open(out, s->dir, e);
+		if (r != -ENOENT && r != -EUCLEAN)
+			return r;
+		damaged = r == -EUCLEAN;
+	}
+	if (damaged) {
+		r = set_aside(s);
+		if (r < 0)
+			return err_set(e, r, "%s: a damaged index cannot be set aside: %s", s->dir,
+				err_text(r));
+	}
+	r = index_make(&ix, s->dir, s->id, e);
+	if (r < 0)
+		return r;
+	r = fill(s, ix, damaged);
+	if (r < 0) {
+		index_rollback(ix);
+		return err_set(e, r, "%s: the index cannot be rebuilt: %s", s->dir, err_text(r));
+	}
+	*out = take(ix);
+	return 0;
+}

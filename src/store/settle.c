@@ -1,0 +1,155 @@
+/* Files and index, made to agree. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/settle.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/dir.h"
+#include "store/label.h"
+
+#include <fcntl.h>
+
+struct labelling {
+	struct buf *out;
+	uint64_t size;
+};
+
+static int add_line(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	struct labelling *l = ctx;
+
+	return label_add(l->out, k, facts, l->size);
+}
+
+int settle_label(struct index *ix, const struct index_object *o, struct buf *out)
+{
+	struct labelling l = {.out = out, .size = o->size};
+
+	return index_keys_of(ix, o->id, add_line, &l);
+}
+
+/* A blob that its label brings back to the index. */
+struct adopting {
+	struct index *ix;
+	const char *sha256;
+	uint64_t size;
+	int64_t object; /* 0 until the first good line */
+};
+
+static int adopt_line(void *ctx, const struct label_line *l)
+{
+	struct adopting *a = ctx;
+	struct index_hit other;
+	char canon[KEY_TEXT];
+	int r;
+
+	if (l->size != a->size)
+		return 0;
+	r = index_key_find(a->ix, key_canon(&l->key, canon), &other);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	/* Two blobs may claim a key when its publisher was killed: the newer one has it. */
+	if (r == 0 && other.facts.fetched >= l->facts.fetched)
+		return 0;
+	if (r == 0)
+		r = index_intent_add(a->ix, other.object.sha256, false);
+	else
+		r = 0;
+	if (r == 0)
+		r = index_object_put(a->ix, a->sha256, a->size, l->facts.fetched, &a->object);
+	return r == 0 ? index_key_put(a->ix, &l->key, a->object, &l->facts) : r;
+}
+
+static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t size)
+{
+	struct adopting a = {.ix = ix, .sha256 = sha256, .size = size};
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	r = label_read(s->dirfd, sha256, &text);
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return r; /* says nothing of the label */
+	if (r < 0)
+		return -ENOENT;
+	r = label_each(text, adopt_line, &a);
+	return r == 0 && !a.object ? -ENOENT : r;
+}
+
+/* What cannot be removed is only a waste: it must not stop every writer after this one. */
+static void remove_files(struct store *s, const char *sha256)
+{
+	int r = dir_blob_remove(s->dirfd, sha256);
+
+	if (r < 0)
+		log_warn("%s: a blob cannot be removed: %s", s->dir, err_text(r));
+}
+
+static int relabel(struct store *s, struct index *ix, const struct index_object *o)
+{
+	_cleanup_buf_ struct buf want = BUF_UP_TO(LABEL_MOST);
+	_cleanup_free_ char *have = NULL;
+	int r;
+
+	r = settle_label(ix, o, &want);
+	if (r < 0)
+		return r;
+	if (want.n == 0) { /* no key leads here any more */
+		r = index_object_drop(ix, o->id);
+		if (r == 0)
+			remove_files(s, o->sha256);
+		return r;
+	}
+	if (label_read(s->dirfd, o->sha256, &have) == 0 && label_same(have, buf_text(&want)))
+		return 0;
+	return label_write(s->dirfd, o->sha256, &want);
+}
+
+int settle(struct store *s, struct index *ix, const char *sha256, bool gone)
+{
+	struct index_object o;
+	struct stat st;
+	bool here;
+	int r;
+
+	if (!dir_sha256_ok(sha256))
+		return 0;
+	r = dir_blob_stat(s->dirfd, sha256, &st);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	here = r == 0;
+	r = index_object_find(ix, sha256, &o);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r == 0 && here && (uint64_t)st.st_size == o.size)
+		return relabel(s, ix, &o);
+	if (r == 0) {
+		log_debug(LOG_STORE, "%s: %s: forgotten", sha256,
+			here ? "size differs" : "file is gone");
+		r = index_object_drop(ix, o.id);
+		if (r < 0)
+			return r;
+		gone = true;
+	}
+	r = !gone && here ? adopt(s, ix, sha256, (uint64_t)st.st_size) : -ENOENT;
+	if (r == -ENOENT) {
+		remove_files(s, sha256);
+		return 0;
+	}
+	r = r == 0 ? index_object_find(ix, sha256, &o) : r;
+	return r == 0 ? relabel(s, ix, &o) : r;
+}
+
+int settle_all(struct store *s, struct index *ix)
+{
+	char sha256[SHA256_TEXT];
+	bool gone;
+	int r;
+
+	while ((r = index_intent_next(ix, sha256, &gone)) == 0) {
+		r = index_intent_done(ix, sha256);
+		if (r == 0)
+			r = settle(s, ix, sha256, gone);
+		if (r < 0)
+			return r;
+	}
+	return r == -ENOENT ? 0 : r;
+}

@@ -1,0 +1,16 @@
+/* Makes the files of one blob and what the index says of them agree again. In a turn, and in a
+ * transaction of its caller. For this folder. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "store/handle.h"
+
+/* Settles one: a row without its file goes; a file without a row comes back when its label tells
+ * what it is, else (or when it is to go) it goes; a label that differs is written again. */
+int settle(struct store *s, struct index *ix, const char *sha256, bool gone);
+
+/* Settles every intent. */
+int settle_all(struct store *s, struct index *ix);
+
+/* The label that an object should have. */
+int settle_label(struct index *ix, const struct index_object *o, struct buf *out);

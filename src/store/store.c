@@ -1,0 +1,326 @@
+/* The store: opening it, and what is asked of its index. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/store.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "store/dir.h"
+#include "store/sweep.h"
+#include "store/turn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define USE_EVERY 3600 /* seconds: noting each use would turn every read into a write */
+
+static int read_id(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	while (turn_next(&t))
+		t.r = index_meta(t.ix, "id", s->id, sizeof(s->id));
+	return t.r == -ENOENT ? -EIO : t.r;
+}
+
+static int open_parts(struct store *s, struct err *e)
+{
+	int r;
+
+	r = dir_open(&s->dirfd, s->dir, e);
+	if (r == 0)
+		r = flights_init(s, e);
+	if (r == 0)
+		r = turn_first(s, e);
+	if (r < 0)
+		return r;
+	drafts_clean(s);
+	r = read_id(s);
+	if (r == 0)
+		r = sweep_after_boot(s);
+	return r < 0 ? err_set(e, r, "%s: %s", s->dir, err_text(r)) : 0;
+}
+
+int store_open(struct store **out, const struct store_opts *o, struct err *e)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->dirfd = s->flights.fd = -1;
+	s->quota = o->quota;
+	s->min_free = o->min_free;
+	pthread_mutex_init(&s->turn_lock, NULL);
+	pthread_mutex_init(&s->index_lock, NULL);
+	notes_init(&s->notes);
+	s->dir = path_absolute(o->dir);
+	r = s->dir ? open_parts(s, e) : err_set(e, -ENOMEM, "out of memory");
+	if (r < 0) {
+		store_close(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+static void last_notes(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	while (turn_next(&t)) /* a turn begins with the notes */
+		t.r = 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->index && s->notes.n)
+		last_notes(s);
+	index_unref(s->index);
+	flights_release(s);
+	if (s->dirfd >= 0)
+		close(s->dirfd);
+	notes_release(&s->notes);
+	pthread_mutex_destroy(&s->index_lock);
+	pthread_mutex_destroy(&s->turn_lock);
+	free(s->dir);
+	free(s);
+}
+
+const char *store_dir(const struct store *s)
+{
+	return s->dir;
+}
+
+const char *store_id(const struct store *s)
+{
+	return s->id;
+}
+
+/* ---- finding ----------------------------------------------------------------------------- */
+
+static int hit_of(struct store *s, const struct key *k, struct index_hit *out)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	char canon[KEY_TEXT];
+
+	key_canon(k, canon);
+	while (turn_next(&t))
+		t.r = index_find(t.ix, canon, out);
+	if (t.r == 0 && !dir_sha256_ok(out->object.sha256))
+		return -ENOENT;
+	return t.r;
+}
+
+static void note(struct store *s, const struct index_hit *h, bool broken)
+{
+	if (broken || llabs(clock_wall() - h->used) >= USE_EVERY)
+		notes_add(&s->notes, h->object.id, h->object.sha256, broken);
+	turn_try_notes(s);
+}
+
+static int open_hit(struct store *s, const struct index_hit *h, struct blob **out)
+{
+	_cleanup_close_ int fd = -1;
+	char rel[DIR_REL], path[4300];
+	struct stat st;
+	int r;
+
+	r = dir_blob_open(s->dirfd, h->object.sha256, &fd, &st);
+	if (r == 0 && (uint64_t)st.st_size != h->object.size)
+		r = -ENOENT;
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/%s", s->dir, dir_blob(h->object.sha256, rel));
+	return blob_of_store(out, take_fd(&fd), path, h->object.sha256, h->object.size, &h->facts);
+}
+
+int store_find(struct store *s, const struct key *k, struct blob **out)
+{
+	struct index_hit hit, again;
+	int r;
+
+	r = hit_of(s, k, &hit);
+	if (r < 0)
+		return r;
+	r = open_hit(s, &hit, out);
+	/* The key may have got other bytes, and the old ones be gone, between the two steps. */
+	while (r == -ENOENT && hit_of(s, k, &again) == 0 && again.object.id != hit.object.id) {
+		hit = again;
+		r = open_hit(s, &hit, out);
+	}
+	if (r == 0 || r == -ENOENT)
+		note(s, &hit, r == -ENOENT);
+	return r;
+}
+
+bool store_has(struct store *s, const struct key *k, uint64_t *size)
+{
+	struct index_hit hit;
+	struct stat st;
+
+	if (hit_of(s, k, &hit) < 0 || dir_blob_stat(s->dirfd, hit.object.sha256, &st) < 0 ||
+		(uint64_t)st.st_size != hit.object.size)
+		return false;
+	if (size)
+		*size = hit.object.size;
+	return true;
+}
+
+int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	int count = 0;
+
+	while (turn_next(&t)) {
+		count = index_list(t.ix, after, rows, n);
+		t.r = MIN(count, 0);
+	}
+	return t.r < 0 ? t.r : count;
+}
+
+int store_count(struct store *s, struct store_totals *out)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	struct store_totals totals = {0};
+
+	while (turn_next(&t))
+		t.r = index_count(t.ix, clock_wall(), &totals);
+	if (t.r == 0)
+		t.r = drafts_count(s, &totals.drafts);
+	if (t.r == 0)
+		*out = totals;
+	return t.r;
+}
+
+/* ---- misses ------------------------------------------------------------------------------ */
+
+static int miss_put(struct index *ix, const struct key *k, const char *source, int64_t now,
+	int64_t until, const char *reason)
+{
+	int r;
+
+	r = index_begin(ix);
+	if (r == 0)
+		r = index_misses_expire(ix, now);
+	if (r == 0)
+		r = index_miss_put(ix, k, source, now, until, reason);
+	return r == 0 ? index_commit(ix) : r;
+}
+
+int store_miss_add(struct store *s, const struct key *k, const char *source, int64_t seconds,
+	const char *reason)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	int64_t now = clock_wall(), until;
+
+	if (seconds <= 0)
+		return 0;
+	until = seconds > INT64_MAX - now ? INT64_MAX : now + seconds;
+	while (turn_next(&t))
+		t.r = miss_put(t.ix, k, source, now, until, reason ? reason : "");
+	return t.r;
+}
+
+int64_t store_miss_until(struct store *s, const struct key *k, const char *source)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	char canon[KEY_TEXT];
+	int64_t until = 0;
+
+	key_canon(k, canon);
+	while (turn_next(&t))
+		t.r = index_miss_until(t.ix, canon, source, &until);
+	return t.r == 0 && until > clock_wall() ? until : 0;
+}
+
+int store_misses_clear(struct store *s, const struct key *k)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	char canon[KEY_TEXT];
+	int count = 0;
+
+	if (k)
+		key_canon(k, canon);
+	while (turn_next(&t)) {
+		count = index_misses_drop(t.ix, k ? canon : NULL);
+		t.r = MIN(count, 0);
+	}
+	return t.r < 0 ? t.r : count;
+}
+
+int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *rows, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	int64_t cursor = *after;
+	int count = 0;
+
+	while (turn_next(&t)) {
+		cursor = *after;
+		count = index_list_misses(t.ix, &cursor, clock_wall(), rows, n);
+		t.r = MIN(count, 0);
+	}
+	if (t.r < 0)
+		return t.r;
+	*after = cursor;
+	return count;
+}
+
+/* ---- keeping and removing ---------------------------------------------------------------- */
+
+static int keep_in(struct index *ix, const char *canon, int64_t until)
+{
+	struct index_hit hit;
+	int r;
+
+	r = index_key_find(ix, canon, &hit);
+	return r == 0 ? index_object_keep(ix, hit.object.id, until) : r;
+}
+
+int store_keep(struct store *s, const struct key *k, int64_t seconds)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	int64_t now = clock_wall(), until = 0;
+	char canon[KEY_TEXT];
+
+	if (seconds > 0)
+		until = seconds > INT64_MAX - now ? INT64_MAX : now + seconds;
+	key_canon(k, canon);
+	while (turn_next(&t))
+		t.r = keep_in(t.ix, canon, until);
+	return t.r;
+}
+
+static int remove_in(struct turn *t, const char *canon)
+{
+	struct index_hit hit;
+	int r;
+
+	r = index_begin(t->ix);
+	if (r == 0)
+		r = index_key_find(t->ix, canon, &hit);
+	if (r == 0)
+		r = index_intent_add(t->ix, hit.object.sha256, false);
+	if (r == 0)
+		r = index_key_drop(t->ix, canon);
+	if (r == 0)
+		r = index_commit(t->ix);
+	if (r < 0) {
+		index_rollback(t->ix);
+		return r;
+	}
+	return turn_settle(t);
+}
+
+int store_remove(struct store *s, const struct key *k)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	char canon[KEY_TEXT];
+
+	key_canon(k, canon);
+	while (turn_next(&t))
+		t.r = remove_in(&t, canon);
+	return t.r;
+}

@@ -1,0 +1,84 @@
+/* A look at every file of the store. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/sweep.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "store/dir.h"
+#include "store/settle.h"
+#include "store/turn.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+struct sweeping {
+	struct store *s;
+	struct index *ix;
+};
+
+static int sweep_file(void *ctx, enum dir_kind kind, const char *sha256)
+{
+	struct sweeping *w = ctx;
+	struct index_object o;
+	struct stat st;
+	int r;
+
+	if (kind == DIR_LABEL) {
+		r = dir_blob_stat(w->s->dirfd, sha256, &st);
+		return r == -ENOENT ? settle(w->s, w->ix, sha256, true) : 0;
+	}
+	r = index_object_find(w->ix, sha256, &o);
+	return r == -ENOENT ? settle(w->s, w->ix, sha256, false) : r;
+}
+
+int sweep(struct store *s, struct index *ix)
+{
+	struct sweeping w = {.s = s, .ix = ix};
+	struct index_object o = {.id = 0};
+	struct stat st;
+	int r;
+
+	while ((r = index_object_next(ix, o.id, &o)) == 0) {
+		bool sound = dir_blob_stat(s->dirfd, o.sha256, &st) == 0 &&
+			     (uint64_t)st.st_size == o.size;
+
+		if (!sound && !dir_sha256_ok(o.sha256))
+			r = index_object_drop(ix, o.id);
+		else if (!sound)
+			r = settle(s, ix, o.sha256, false);
+		if (r < 0)
+			return r;
+	}
+	if (r != -ENOENT)
+		return r;
+	r = dir_walk(s->dirfd, sweep_file, &w);
+	return r == 0 ? settle_all(s, ix) : r;
+}
+
+static int sweep_in(struct turn *t, const char *boot)
+{
+	int r;
+
+	r = index_begin(t->ix);
+	if (r == 0)
+		r = sweep(t->s, t->ix);
+	if (r == 0)
+		r = index_meta_set(t->ix, "boot", boot);
+	return r == 0 ? index_commit(t->ix) : r;
+}
+
+int sweep_after_boot(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_free_ char *boot = NULL;
+	char known[64];
+
+	if (path_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 60, &boot, NULL) < 0)
+		return 0;
+	boot[strcspn(boot, "\n")] = '\0';
+	while (turn_next(&t)) {
+		t.r = index_meta(t.ix, "boot", known, sizeof(known));
+		if (t.r == -ENOENT || (t.r == 0 && strcmp(known, boot) != 0))
+			t.r = sweep_in(&t, boot);
+	}
+	return t.r;
+}

@@ -1,0 +1,252 @@
+/* One at a time. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/turn.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/rebuild.h"
+#include "store/settle.h"
+
+#include <sys/file.h>
+#include <time.h>
+
+#define WAIT_MS 60000	   /* a turn is short, but for a rebuild */
+#define LOOK_EVERY_MS 1000 /* how often a reader asks whether the index is still at its place */
+
+static int flock_bounded(int fd)
+{
+	uint64_t end = clock_ms() + WAIT_MS;
+	struct timespec pause = {.tv_nsec = 500000};
+
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (clock_ms() > end)
+			return -EBUSY;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 16000000)
+			pause.tv_nsec *= 2;
+	}
+	return 0;
+}
+
+static int hold(struct store *s)
+{
+	int r;
+
+	pthread_mutex_lock(&s->turn_lock);
+	r = flock_bounded(s->dirfd);
+	if (r < 0)
+		pthread_mutex_unlock(&s->turn_lock);
+	return r;
+}
+
+static void let_go(struct store *s)
+{
+	flock(s->dirfd, LOCK_UN);
+	pthread_mutex_unlock(&s->turn_lock);
+}
+
+static struct index *current(struct store *s)
+{
+	LOCK_SCOPE(&s->index_lock);
+
+	return s->index ? index_ref(s->index) : NULL;
+}
+
+static void replace(struct store *s, struct index *ix)
+{
+	struct index *old;
+
+	{
+		LOCK_SCOPE(&s->index_lock);
+
+		old = s->index;
+		s->index = ix;
+	}
+	index_unref(old);
+}
+
+/* In a turn: an index at its place that is not `bad`. */
+static int renew(struct store *s, struct index *bad, struct err *e)
+{
+	_cleanup_index_ struct index *now = current(s);
+	struct index *fresh = NULL;
+	bool moved = now && index_moved(now);
+	int r;
+
+	if (now && now != bad && !moved)
+		return 0; /* another thread was here before */
+	/* Where it was moved, another process has set it aside already, or somebody deleted it. */
+	r = rebuild_open(s, now && !moved, &fresh, e);
+	if (r == 0)
+		replace(s, fresh);
+	return r;
+}
+
+static void write_notes(struct turn *t)
+{
+	_cleanup_free_ struct note *list = calloc(NOTES_MOST, sizeof(*list));
+	unsigned n = list ? notes_take(&t->s->notes, list) : 0;
+	int64_t now = clock_wall();
+	int r = 0;
+
+	if (n == 0)
+		return;
+	r = index_begin(t->ix);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = list[i].broken ? index_intent_add(t->ix, list[i].sha256, false)
+				   : index_object_used(t->ix, list[i].object, now);
+	if (r == 0)
+		r = settle_all(t->s, t->ix);
+	if (r == 0)
+		r = index_commit(t->ix);
+	else
+		index_rollback(t->ix);
+	if (r < 0)
+		log_debug(LOG_STORE, "notes were lost: %s", err_text(r));
+}
+
+int turn_settle(struct turn *t)
+{
+	char sha256[SHA256_TEXT];
+	bool gone;
+	int r;
+
+	r = index_intent_next(t->ix, sha256, &gone);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = index_begin(t->ix);
+	if (r < 0)
+		return r;
+	r = settle_all(t->s, t->ix);
+	if (r == 0)
+		return index_commit(t->ix);
+	index_rollback(t->ix);
+	return r;
+}
+
+static int first_write(struct turn *t)
+{
+	int r;
+
+	r = hold(t->s);
+	if (r < 0)
+		return r;
+	t->held = true;
+	r = renew(t->s, NULL, NULL);
+	if (r < 0)
+		return r;
+	t->ix = current(t->s);
+	r = turn_settle(t); /* what a process that was killed in its turn left half done */
+	if (r == 0)
+		write_notes(t);
+	/* A full disk must not keep anybody from making room. */
+	return r == -ENOSPC ? 0 : r;
+}
+
+static int first_read(struct turn *t)
+{
+	struct store *s = t->s;
+	uint64_t now = clock_ms();
+
+	t->ix = current(s);
+	if (!t->ix)
+		return -EUCLEAN;
+	if (now - atomic_load_explicit(&s->looked, memory_order_relaxed) < LOOK_EVERY_MS)
+		return 0;
+	atomic_store_explicit(&s->looked, now, memory_order_relaxed);
+	return index_seems_moved(t->ix) ? -EUCLEAN : 0;
+}
+
+static int second(struct turn *t)
+{
+	int r = 0;
+
+	if (!t->write)
+		r = hold(t->s);
+	else if (t->ix)
+		index_rollback(t->ix);
+	if (r < 0)
+		return r;
+	r = renew(t->s, t->ix, NULL);
+	if (!t->write)
+		let_go(t->s);
+	index_unref(take(t->ix));
+	if (r == 0)
+		t->ix = current(t->s);
+	return r;
+}
+
+bool turn_next(struct turn *t)
+{
+	if (t->tries == 0) {
+		t->tries = 1;
+		t->r = t->write ? first_write(t) : first_read(t);
+		if (t->r == 0)
+			return true;
+	}
+	if (t->r != -EUCLEAN)
+		return false;
+	if (t->tries++ > 1) {
+		t->r = -EIO; /* damaged again at once: the disk, not the index */
+		return false;
+	}
+	t->r = second(t);
+	return t->r == 0;
+}
+
+void turn_end(struct turn *t)
+{
+	if (t->held && t->ix)
+		index_rollback(t->ix);
+	index_unref(take(t->ix));
+	if (t->held)
+		let_go(t->s);
+	t->held = false;
+}
+
+int turn_first(struct store *s, struct err *e)
+{
+	struct index *ix;
+	int r;
+
+	/* Most often it is there and sound, and then nobody has to wait for anybody. */
+	r = index_open(&ix, s->dir, NULL);
+	if (r == 0) {
+		replace(s, ix);
+		return 0;
+	}
+	r = hold(s);
+	if (r < 0)
+		return err_set(e, r, "%s: another process holds it", s->dir);
+	r = renew(s, NULL, e);
+	let_go(s);
+	return r;
+}
+
+void turn_try_notes(struct store *s)
+{
+	_cleanup_index_ struct index *ix = NULL;
+	_cleanup_free_ struct note *list = NULL;
+	int64_t used[NOTES_MOST];
+	unsigned n, n_used = 0;
+
+	if (!notes_are_due(&s->notes) || pthread_mutex_trylock(&s->turn_lock) != 0)
+		return;
+	list = calloc(NOTES_MOST, sizeof(*list));
+	ix = current(s);
+	n = list && ix ? notes_take(&s->notes, list) : 0;
+	for (unsigned i = 0; i < n; i++)
+		if (!list[i].broken)
+			used[n_used++] = list[i].object;
+	if (n_used && index_try_used(ix, used, n_used, clock_wall()) < 0)
+		n_used = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (list[i].broken || n_used == 0)
+			notes_add(&s->notes, list[i].object, list[i].sha256, list[i].broken);
+	pthread_mutex_unlock(&s->turn_lock);
+}

@@ -1,0 +1,202 @@
+/* Is everything what it should be? Looks at each artifact in a turn of its own, and reads its bytes
+ * outside of it, so that nobody waits for a long check. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "store/dir.h"
+#include "store/label.h"
+#include "store/settle.h"
+#include "store/turn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef void verify_told(void *ctx, const struct key *k, const char *path, const char *what);
+
+struct verifying {
+	struct store *s;
+	verify_told *damaged;
+	void *ctx;
+	int count;
+
+	struct index_object o;
+	struct key key; /* the first of the object, for its name */
+	bool has_key;
+	int fd;		/* open when the bytes are to be read */
+};
+
+static void tell(struct verifying *v, const char *sha256, const char *what)
+{
+	char rel[DIR_REL], path[4300];
+
+	snprintf(path, sizeof(path), "%s/%s", v->s->dir,
+		dir_sha256_ok(sha256) ? dir_blob(sha256, rel) : "index.sqlite");
+	v->count++;
+	if (v->damaged)
+		v->damaged(v->ctx, v->has_key ? &v->key : NULL, path, what);
+}
+
+static int first_key(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	struct verifying *v = ctx;
+
+	v->key = *k;
+	v->has_key = true;
+	return 1;
+}
+
+static const char *label_trouble(struct verifying *v, struct index *ix, int *r)
+{
+	_cleanup_buf_ struct buf want = BUF_UP_TO(LABEL_MOST);
+	_cleanup_free_ char *have = NULL;
+	int got;
+
+	*r = settle_label(ix, &v->o, &want);
+	if (*r < 0)
+		return NULL;
+	got = label_read(v->s->dirfd, v->o.sha256, &have);
+	if (got == -ENOENT)
+		return "its .key file is gone";
+	if (got < 0)
+		return "its .key file cannot be read";
+	return label_same(have, buf_text(&want)) ? NULL : "its .key file differs from the index";
+}
+
+/* What can be seen without reading the bytes. */
+static int look(struct verifying *v, struct index *ix, const char **what)
+{
+	struct stat st;
+	int r;
+
+	*what = NULL;
+	v->has_key = false;
+	if (v->fd >= 0) /* of a first try */
+		close(take_fd(&v->fd));
+	r = index_keys_of(ix, v->o.id, first_key, v);
+	if (r < 0)
+		return r;
+	if (!dir_sha256_ok(v->o.sha256)) {
+		*what = "the index does not name a file";
+		return 0;
+	}
+	r = dir_blob_open(v->s->dirfd, v->o.sha256, &v->fd, &st);
+	if (r == -EMFILE || r == -ENFILE)
+		return r;
+	if (r < 0)
+		*what = r == -ENOENT ? "file is gone" : "file cannot be opened";
+	else if ((uint64_t)st.st_size != v->o.size)
+		*what = "size differs";
+	else if (!v->has_key)
+		*what = "no key names it";
+	else
+		*what = label_trouble(v, ix, &r);
+	return *what ? 0 : r;
+}
+
+/* The next object: 0; -ENOENT after the last. */
+static int look_at_next(struct verifying *v, const char **what)
+{
+	_cleanup_turn_ struct turn t = {.s = v->s, .write = true};
+
+	while (turn_next(&t)) {
+		t.r = index_object_next(t.ix, v->o.id, &v->o);
+		if (t.r == 0)
+			t.r = look(v, t.ix, what);
+	}
+	return t.r;
+}
+
+/* The bytes were found wrong: does the index still speak of this very file? */
+static bool is_still_there(struct verifying *v)
+{
+	_cleanup_turn_ struct turn t = {.s = v->s, .write = true};
+	struct index_object o;
+	struct stat now, then;
+
+	while (turn_next(&t))
+		t.r = index_object_find(t.ix, v->o.sha256, &o);
+	return t.r == 0 && dir_blob_stat(v->s->dirfd, o.sha256, &now) == 0 &&
+	       fstat(v->fd, &then) == 0 && now.st_ino == then.st_ino;
+}
+
+static int verify_objects(struct verifying *v)
+{
+	char sha256[SHA256_TEXT];
+	const char *what;
+	int r;
+
+	while ((r = look_at_next(v, &what)) == 0) {
+		if (!what) {
+			r = sha256_of_fd(v->fd, v->o.size, sha256);
+			if (r == -ENOMEM)
+				return r;
+			if (r < 0 && is_still_there(v))
+				what = "file cannot be read";
+			else if (r == 0 && strcmp(sha256, v->o.sha256) != 0 && is_still_there(v))
+				what = "digest differs";
+		}
+		if (what)
+			tell(v, v->o.sha256, what);
+		if (v->fd >= 0)
+			close(take_fd(&v->fd));
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+struct walking {
+	struct verifying *v;
+	struct index *ix;
+};
+
+static int any_line(void *ctx, const struct label_line *l)
+{
+	*(bool *)ctx = true;
+	return 1;
+}
+
+/* A blob without a row is taken in by the next sweep, when its label tells what it is. */
+static int look_at_file(void *ctx, enum dir_kind kind, const char *sha256)
+{
+	struct walking *w = ctx;
+	_cleanup_free_ char *text = NULL;
+	struct index_object o;
+	bool known = false;
+	int r;
+
+	if (kind == DIR_LABEL)
+		return 0;
+	r = index_object_find(w->ix, sha256, &o);
+	if (r != -ENOENT)
+		return r;
+	if (label_read(w->v->s->dirfd, sha256, &text) == 0)
+		label_each(text, any_line, &known);
+	if (!known)
+		tell(w->v, sha256, "neither index nor .key file know it");
+	return 0;
+}
+
+static int verify_files(struct verifying *v)
+{
+	_cleanup_turn_ struct turn t = {.s = v->s, .write = true};
+
+	v->has_key = false;
+	while (turn_next(&t)) {
+		struct walking w = {.v = v, .ix = t.ix};
+
+		t.r = dir_walk(v->s->dirfd, look_at_file, &w);
+	}
+	return t.r;
+}
+
+int store_verify(struct store *s, verify_told *damaged, void *ctx)
+{
+	struct verifying v = {.s = s, .damaged = damaged, .ctx = ctx, .fd = -1};
+	int r;
+
+	r = verify_objects(&v);
+	if (v.fd >= 0)
+		close(v.fd);
+	if (r == 0)
+		r = verify_files(&v);
+	return r < 0 ? r : v.count;
+}

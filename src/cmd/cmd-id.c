@@ -1,9 +1,11 @@
 /* symfs id: what files say they are. One object for each slice of each file, so that a fat file
  * shows all that it answers for. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "base/buf.h"
 #include "base/util.h"
+#include "cmd/json.h"
 #include "obj/obj.h"
 
 #include <fcntl.h>
@@ -20,49 +22,6 @@ struct run {
 	struct json_object *list; /* NULL: text */
 	int status;
 };
-
-/* ---- text that is safe to show -------------------------------------------------------- */
-
-/* Bytes of the UTF-8 character at p, 0 when it is none (overlong, cut, a surrogate). */
-static unsigned utf8_length(const unsigned char *p)
-{
-	unsigned n = p[0] < 0x80   ? 1
-		     : p[0] < 0xc2 ? 0
-		     : p[0] < 0xe0 ? 2
-		     : p[0] < 0xf0 ? 3
-		     : p[0] < 0xf5 ? 4
-				   : 0;
-
-	for (unsigned i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-		(p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-/* Bytes that are no text become \xNN, and for a terminal control characters too: a file name
- * must not move the cursor. JSON escapes those by itself. */
-static const char *shown(const char *text, bool terminal, struct buf *room)
-{
-	const unsigned char *p = (const unsigned char *)text;
-
-	buf_clear(room);
-	while (*p) {
-		unsigned n = utf8_length(p);
-		bool control = *p < ' ' || *p == 0x7f || (*p == 0xc2 && n == 2 && p[1] < 0xa0);
-
-		if (n && !(control && terminal)) {
-			if (buf_add(room, p, n) < 0)
-				break;
-			p += n;
-		} else if (buf_addf(room, "\\x%02x", *p++) < 0) {
-			break;
-		}
-	}
-	return buf_text(room);
-}
 
 static const char *name_of(const struct module *m)
 {
@@ -81,14 +40,6 @@ static int slice_key(const struct obj_slice *s, unsigned i, char room[static KEY
 }
 
 /* ---- JSON ----------------------------------------------------------------------------- */
-
-static void add_text(struct json_object *o, const char *name, const char *text)
-{
-	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
-
-	json_object_object_add(o, name,
-		text && text[0] ? json_object_new_string(shown(text, false, &room)) : NULL);
-}
 
 static struct json_object *features_json(unsigned features)
 {
@@ -111,7 +62,7 @@ static struct json_object *keys_json(const struct obj_slice *s)
 	for (unsigned i = 0; i < s->n_types; i++)
 		if (slice_key(s, i, room) == 0)
 			json_object_array_add(list,
-				json_object_new_string(shown(room, false, &clean)));
+				json_object_new_string(text_shown(room, false, &clean)));
 	return list;
 }
 
@@ -123,18 +74,18 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 	bool id = s && !debug_id_is_nil(&s->module.debug_id);
 	char text[DEBUG_ID_TEXT], breakpad[DEBUG_ID_TEXT];
 
-	add_text(o, "path", path);
+	json_add_text(o, "path", path);
 	json_object_object_add(o, "index", json_object_new_int((int)index));
-	add_text(o, "format", s ? s->format : NULL);
-	add_text(o, "kind", s ? obj_kind_name(s->kind) : NULL);
-	add_text(o, "arch", s ? s->arch : NULL);
-	add_text(o, "code_id", s ? s->module.code_id : NULL);
-	add_text(o, "debug_id", id ? debug_id_text(&s->module.debug_id, text) : NULL);
-	add_text(o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
-	add_text(o, "name", s ? name_of(&s->module) : NULL);
+	json_add_text(o, "format", s ? s->format : NULL);
+	json_add_text(o, "kind", s ? obj_kind_name(s->kind) : NULL);
+	json_add_text(o, "arch", s ? s->arch : NULL);
+	json_add_text(o, "code_id", s ? s->module.code_id : NULL);
+	json_add_text(o, "debug_id", id ? debug_id_text(&s->module.debug_id, text) : NULL);
+	json_add_text(o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
+	json_add_text(o, "name", s ? name_of(&s->module) : NULL);
 	json_object_object_add(o, "features", features_json(s ? s->features : 0));
 	json_object_object_add(o, "keys", s ? keys_json(s) : json_object_new_array());
-	add_text(o, "error", error);
+	json_add_text(o, "error", error);
 	json_object_array_add(run->list, o);
 }
 
@@ -145,7 +96,7 @@ static void print_line(const char *what, const char *text)
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
 
 	if (text && text[0])
-		printf("    %-12s%s\n", what, shown(text, true, &room));
+		printf("    %-12s%s\n", what, text_shown(text, true, &room));
 }
 
 static void print_slice(const char *path, unsigned index, const struct obj_slice *s)
@@ -153,7 +104,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
 	char text[DEBUG_ID_TEXT], features[64], key[KEY_TEXT];
 
-	printf("%s", shown(path, true, &room));
+	printf("%s", text_shown(path, true, &room));
 	if (index)
 		printf(" (slice %u)", index);
 	printf(": %s %s, %s\n", s->format, obj_kind_name(s->kind), s->arch);
@@ -188,8 +139,8 @@ static void fail(struct run *run, const char *path, unsigned index, int status, 
 	if (run->list)
 		add_json(run, path, index, NULL, why);
 	else
-		fprintf(stderr, "symfs id: %s: %s\n", shown(path, true, &name),
-			shown(why, true, &text));
+		fprintf(stderr, "symfs id: %s: %s\n", text_shown(path, true, &name),
+			text_shown(why, true, &text));
 }
 
 /* A pipe is not waited for: it is no file that has an identity. */
@@ -236,61 +187,24 @@ static void id_file(struct run *run, const char *path)
 	}
 }
 
-static void usage(FILE *f)
-{
-	fprintf(f, "Usage: symfs %s %s\n%s\n", cmd_id.name, cmd_id.args, cmd_id.help);
-}
-
-/* Options may stand anywhere up to `--`; files stay in argv[0..]. Their number, or an exit
- * status as -1 - status. */
-static int read_options(int argc, char **argv, bool *json)
-{
-	bool options = true;
-	int files = 0;
-
-	for (int i = 1; i < argc; i++) {
-		const char *a = argv[i];
-
-		if (!options || a[0] != '-' || !a[1]) {
-			argv[files++] = argv[i];
-		} else if (strcmp(a, "--") == 0) {
-			options = false;
-		} else if (strcmp(a, "--json") == 0) {
-			*json = true;
-		} else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
-			usage(stdout);
-			return -1 - EXIT_DONE;
-		} else {
-			_cleanup_buf_ struct buf room = BUF_UP_TO(4 << 10);
-
-			fprintf(stderr, "symfs id: no such option: %s\n", shown(a, true, &room));
-			usage(stderr);
-			return -1 - EXIT_USAGE;
-		}
-	}
-	if (files)
-		return files;
-	fprintf(stderr, "symfs id: which file?\n");
-	usage(stderr);
-	return -1 - EXIT_USAGE;
-}
-
 static int run_id(int argc, char **argv)
 {
+	struct app_args args;
 	struct run run = {0};
-	bool json = false;
-	int files = read_options(argc, argv, &json);
+	int status = app_options(&args, &cmd_id, NULL, &argc, argv);
 
-	if (files < 0)
-		return -files - 1;
-	if (json)
+	if (status >= 0)
+		return status;
+	if (argc < 2) {
+		fprintf(stderr, "symfs id: which file? try: symfs id --help\n");
+		return EXIT_USAGE;
+	}
+	if (args.json)
 		run.list = json_object_new_array();
-	for (int i = 0; i < files; i++)
+	for (int i = 1; i < argc; i++)
 		id_file(&run, argv[i]);
-	if (json)
-		printf("%s\n", json_object_to_json_string_ext(run.list,
-			JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(run.list);
+	if (args.json && json_print(run.list) != EXIT_DONE)
+		return EXIT_LOCAL;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "symfs id: %s\n", err_text(errno));
 		return EXIT_LOCAL;
@@ -302,6 +216,6 @@ const struct cmd cmd_id = {
 	.name = "id",
 	.args = "[--json] FILE...",
 	.help = "Shows what files say they are: format, kind, identifiers, and the keys that they\n"
-		"can be served under. Ends with 1 when a file is not identified.",
+		"can be served under. Ends with 1 when a file is not identified",
 	.run = run_id,
 };

@@ -74,6 +74,47 @@ struct conf_section *conf_add(struct conf *c, const char *kind, const char *name
 	return s;
 }
 
+struct conf_section *conf_add_first(struct conf *c, const char *kind, const char *name, const char *file)
+{
+	struct conf_section **old_last = c->last, *s = conf_add(c, kind, name, file);
+
+	if (!s || c->first == s)
+		return s;
+	*old_last = NULL; /* from the end to the front */
+	c->last = old_last;
+	s->next = c->first;
+	c->first = s;
+	return s;
+}
+
+const struct conf_section *conf_last(const struct conf *c)
+{
+	const struct conf_section *s = c->first;
+
+	while (s && s->next)
+		s = s->next;
+	return s;
+}
+
+void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind)
+{
+	struct conf_section **at = &c->first;
+	bool behind = last == NULL;
+
+	while (*at) {
+		struct conf_section *s = *at;
+
+		if (behind && strcmp(s->kind, kind) == 0) {
+			*at = s->next;
+			section_free(s);
+			continue;
+		}
+		behind |= s == last;
+		at = &s->next;
+	}
+	c->last = at;
+}
+
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line)
 {
 	struct conf_entry *e = calloc(1, sizeof(*e)), **at = &s->entries;

@@ -63,6 +63,12 @@ int conf_read_text(struct conf *c, const char *file, const char *text, size_t n,
 struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file);
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line);
 
+const struct conf_section *conf_last(const struct conf *c); /* NULL: there is none */
+/* Takes the sections of a kind behind `last` (NULL: all of that kind) out. */
+void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind);
+/* Puts an empty section in front of all others. NULL: no memory. */
+struct conf_section *conf_add_first(struct conf *c, const char *kind, const char *name, const char *file);
+
 /* The first section of a kind, or the next behind `after`; NULL past the last. */
 const struct conf_section *conf_next(const struct conf *c, const char *kind,
 	const struct conf_section *after);

@@ -47,8 +47,8 @@ struct fetch_opts {
 	unsigned lookup_deadline_ms; /* 10000 */
 	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP: 10000 */
 	unsigned grace_ms;	     /* how long an earlier source may hold back a later one that has it */
+	unsigned breaker_ms;	     /* how long a dead host is left alone: 60000 */
 	uint64_t max_file_size;
-	int64_t keep_seconds;	     /* `get` keeps a file for so long */
 };
 
 /* Takes the sources. The store stays the caller's and must outlive the fetch. */
@@ -85,7 +85,15 @@ int fetch_known(struct fetch *f, int (*each)(void *ctx, const struct key *k, uin
 
 /* A line for each download under way: key, source, bytes, percent, rate, who waits. */
 void fetch_activity(struct fetch *f, struct buf *out);
-void fetch_sources_text(struct fetch *f, struct buf *out); /* as `symfs sources` prints them */
+
+/* How far the download of a key is: bytes so far and in all (or FETCH_SIZE_UNKNOWN). False: none
+ * is under way. */
+bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64_t *size);
+
+/* A line for each source: number, name, kind, layout, where, health; tabs between. */
+void fetch_sources_text(struct fetch *f, struct buf *out);
+struct source;
+void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240]);
 void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, CSV */
 
 struct fetch_attempt {

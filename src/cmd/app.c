@@ -1,0 +1,259 @@
+/* The parts, put together. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/app.h"
+#include "base/log.h"
+#include "base/mounts.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "cmd/places.h"
+#include "fetch/fetch.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct conf_field settings_fields[] = {
+	{"cache-dir", CONF_TEXT, offsetof(struct settings, cache_dir), NULL, "the store"},
+	{"quota", CONF_SIZE, offsetof(struct settings, quota), "none", "bytes that the store may hold"},
+	{"min-free", CONF_SIZE, offsetof(struct settings, min_free), "512M", "bytes left free on its disk"},
+	{"lookup-deadline", CONF_MS, offsetof(struct settings, lookup_deadline_ms), "10s",
+		"the longest wait for \"is it there?\""},
+	{"connect-timeout", CONF_MS, offsetof(struct settings, connect_ms), "5s", "of a server"},
+	{"stall-timeout", CONF_MS, offsetof(struct settings, stall_ms), "30s", "without a byte"},
+	{"miss-lifetime", CONF_SECONDS, offsetof(struct settings, miss_seconds), "1h",
+		"how long \"not there\" is remembered"},
+	{"breaker-seconds", CONF_MS, offsetof(struct settings, breaker_ms), "60s",
+		"how long a dead server is left alone"},
+	{"max-file-size", CONF_SIZE, offsetof(struct settings, max_file_size), "16G", "larger files are refused"},
+	{"keep-seconds", CONF_SECONDS, offsetof(struct settings, keep_seconds), "1h",
+		"how long `get` keeps a file from eviction"},
+	{0},
+};
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+/* The first section read has the highest priority, so the last is filled in first. */
+static int fill_settings(struct app *app, struct err *e)
+{
+	const struct conf_section *all[16];
+	unsigned n = 0;
+	int r = conf_defaults(settings_fields, &app->settings);
+
+	for (const struct conf_section *s = NULL; (s = conf_next(app->conf, "symfs", s));)
+		if (n < ARRAY_SIZE(all))
+			all[n++] = s;
+	while (r == 0 && n)
+		r = conf_fill(all[--n], settings_fields, &app->settings, e);
+	for (unsigned i = 0; r == 0 && i < app->args.n_set; i++)
+		r = conf_value(app->args.set[i].field, app->args.set[i].value, &app->settings, "command line", e);
+	if (r == 0 && app->args.cache) {
+		free(app->settings.cache_dir);
+		app->settings.cache_dir = strdup(app->args.cache);
+	}
+	if (r == 0 && !app->settings.cache_dir)
+		app->settings.cache_dir = place_cache();
+	return r == 0 && !app->settings.cache_dir ? err_set(e, -ENOMEM, "out of memory") : r;
+}
+
+static int read_configuration(struct app *app, struct err *e)
+{
+	static const char *const kinds[] = {"symfs", "source", NULL};
+	const struct conf_section *last;
+	int r = conf_new(&app->conf);
+
+	if (r == 0 && app->args.config)
+		r = conf_read(app->conf, app->args.config, e);
+	last = conf_last(app->conf);
+	if (r == 0)
+		r = places_read(app->conf, e);
+	if (r == 0)
+		r = conf_only(app->conf, kinds, e);
+	/* Presets can be named even when nothing else of them counts. */
+	if (r == 0)
+		r = places_command_line(app->conf, app->args.sources, app->args.n_sources, e);
+	if (r == 0 && app->args.no_default_sources)
+		conf_drop_after(app->conf, last ? last : places_last(app->conf, app->args.n_sources), "source");
+	else if (r == 0)
+		r = places_environment(app->conf, e);
+	return r;
+}
+
+int app_configure(struct app *app, const struct app_args *a, struct err *e)
+{
+	int r;
+
+	memset(app, 0, sizeof(*app));
+	app->args = *a;
+	r = read_configuration(app, e);
+	return r == 0 ? fill_settings(app, e) : r;
+}
+
+int app_sources(struct app *app, struct sources **out, struct err *e)
+{
+	const struct settings *s = &app->settings;
+	struct source_opts defaults = {
+		.connect_ms = s->connect_ms,
+		.stall_ms = s->stall_ms,
+		.miss_seconds = s->miss_seconds,
+		.max_file_size = s->max_file_size,
+	};
+	int r = sources_new(out, app->conf, &defaults, e);
+
+	if (r == 0 && app->args.offline)
+		sources_keep_local(*out);
+	return r;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+int app_open_store(struct app *app, const struct app_args *a, struct err *e)
+{
+	struct store_opts o = {0};
+	int r = app_configure(app, a, e);
+
+	if (r < 0)
+		return r;
+	o.dir = app->settings.cache_dir;
+	o.quota = app->settings.quota;
+	o.min_free = app->settings.min_free;
+	return store_open(&app->store, &o, e);
+}
+
+int app_open(struct app *app, const struct app_args *a, struct err *e)
+{
+	struct sources *so;
+	struct fetch_opts o;
+	int r = app_open_store(app, a, e);
+
+	if (r == 0)
+		r = app_sources(app, &so, e);
+	if (r < 0)
+		return r;
+	o = (struct fetch_opts){
+		.lookup_deadline_ms = app->settings.lookup_deadline_ms,
+		.park_ms = 10000,
+		.grace_ms = 300,
+		.breaker_ms = app->settings.breaker_ms,
+		.max_file_size = app->settings.max_file_size,
+	};
+	return fetch_new(&app->fetch, app->store, so, &o, e);
+}
+
+void app_close(struct app *app)
+{
+	fetch_free(app->fetch);
+	store_close(app->store);
+	conf_release(settings_fields, &app->settings);
+	conf_free(app->conf);
+	memset(app, 0, sizeof(*app));
+}
+
+int app_reload(struct app *app, struct err *e)
+{
+	struct sources *so = NULL;
+	struct app fresh;
+	int r = app_configure(&fresh, &app->args, e);
+
+	if (r == 0)
+		r = app_sources(&fresh, &so, e);
+	if (r == 0)
+		fetch_set_sources(app->fetch, so);
+	if (r == 0) {
+		struct conf *old = app->conf;
+
+		app->conf = fresh.conf;
+		fresh.conf = old;
+	}
+	conf_release(settings_fields, &fresh.settings);
+	conf_free(fresh.conf);
+	return r;
+}
+
+/* ---- telling -------------------------------------------------------------------------------------- */
+
+int app_config_text(struct app *app, struct buf *out)
+{
+	const struct settings *s = &app->settings;
+	struct sources *so;
+	struct err e;
+	int r = app_sources(app, &so, &e);
+
+	buf_addf(out, "[symfs]\ncache-dir = %s\nquota = %" PRIu64 "\nmin-free = %" PRIu64 "\nlookup-deadline = %ums\n"
+		"connect-timeout = %ums\nstall-timeout = %ums\nmiss-lifetime = %" PRId64 "s\nbreaker-seconds = %ums\n"
+		"max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n", s->cache_dir, s->quota, s->min_free,
+		s->lookup_deadline_ms, s->connect_ms, s->stall_ms, s->miss_seconds, s->breaker_ms, s->max_file_size,
+		s->keep_seconds);
+	for (unsigned i = 0; r == 0 && i < so->n; i++) {
+		const struct source *one = so->list[i];
+
+		buf_addf(out, "\n[source \"%s\"]\n%s = %s\ntype = %s\nlayout = %s\n", one->name,
+			one->kind->local ? "path" : "url", one->shown, one->kind->name, one->layout->name);
+		for (char **h = one->o.headers; h && *h; h++)
+			buf_addf(out, "header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
+	}
+	if (r == 0)
+		sources_unref(so);
+	return r;
+}
+
+int app_exit(int error)
+{
+	switch (error) {
+	case 0:
+		return EXIT_DONE;
+	case -ENOENT:
+		return EXIT_NO;
+	case -EINVAL:
+		return EXIT_USAGE;
+	case -EINTR:
+		return EXIT_INTERRUPTED;
+	case -ETIMEDOUT:
+	case -EHOSTUNREACH:
+	case -EACCES:
+	case -EBADMSG:
+	case -EFBIG:
+	case -ELOOP:
+		return EXIT_UNASKED;
+	}
+	return EXIT_LOCAL;
+}
+
+/* ---- paths ------------------------------------------------------------------------------------------ */
+
+struct inside {
+	const char *path;
+	size_t longest;
+};
+
+static int is_inside(void *ctx, const struct mount_row *m)
+{
+	struct inside *in = ctx;
+	size_t n = strlen(m->point);
+
+	if (strncmp(m->type, "fuse.symfs", 10) == 0 && strncmp(in->path, m->point, n) == 0 &&
+		(in->path[n] == '/' || in->path[n] == '\0') && n > in->longest)
+		in->longest = n;
+	return 0;
+}
+
+int app_tree_path(const char *word, char **out)
+{
+	struct inside in = {0};
+	_cleanup_free_ char *path = NULL;
+
+	if (word[0] != '/') {
+		*out = strdup(word);
+		return *out ? 0 : -ENOMEM;
+	}
+	path = path_absolute(word);
+	if (!path)
+		return -ENOMEM;
+	in.path = path;
+	mounts_each(is_inside, &in);
+	if (!in.longest)
+		return -ENOENT;
+	*out = strdup(path[in.longest] ? path + in.longest + 1 : "");
+	return *out ? 0 : -ENOMEM;
+}

@@ -1,0 +1,86 @@
+/* The parts, put together: options and configuration -> store, sources, fetch. The one place
+ * that knows every constructor, and the only one that reads the environment. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "conf/conf.h"
+#include "source/sources.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cmd;
+struct fetch;
+struct store;
+
+#define APP_SOURCES_MOST 64
+
+/* [symfs] */
+struct settings {
+	char *cache_dir;
+	uint64_t quota, min_free, max_file_size;
+	unsigned lookup_deadline_ms, connect_ms, stall_ms, breaker_ms;
+	int64_t miss_seconds, keep_seconds;
+};
+extern const struct conf_field settings_fields[];
+
+/* An option of one command. Ends with a NULL name. */
+struct opt {
+	const char *name; /* "ask": --ask */
+	char letter;	  /* 'f': -f; 0: none */
+	const char *arg;  /* "FILE": it takes one; NULL: it takes none */
+	const char *help;
+	void *into;	  /* const char ** when it takes one, else bool * */
+};
+
+/* What a command line says, without the command's own options and words. */
+struct app_args {
+	const char *config, *cache;
+	bool offline, no_default_sources, json;
+	unsigned n_sources;
+	const char *sources[APP_SOURCES_MOST];
+	unsigned n_set;
+	struct {
+		const struct conf_field *field;
+		const char *value;
+	} set[32]; /* --KEY VALUE of [symfs] */
+};
+
+/* Takes all options out of argv, common ones and the command's own; words are left in order,
+ * argv[0] included. `--` ends options. Negative: go on. Else the command ends with this exit
+ * status: help was printed, or a mistake told. */
+int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
+
+/* One `KEY=VALUE` of [symfs], as `mount -o` has them. -ENOENT: no such key. -EINVAL. */
+int app_set(struct app_args *a, const char *key, const char *value, struct err *e);
+
+struct app {
+	struct app_args args;
+	struct settings settings;
+	struct conf *conf;
+	struct store *store;
+	struct fetch *fetch; /* NULL after app_open_store() */
+};
+
+/* -EINVAL: configuration. Others: the store. `e` is filled. */
+int app_open(struct app *app, const struct app_args *a, struct err *e);
+int app_open_store(struct app *app, const struct app_args *a, struct err *e);
+void app_close(struct app *app);
+
+/* Only settings and sources, nothing opened; for app_close() all the same. */
+int app_configure(struct app *app, const struct app_args *a, struct err *e);
+int app_sources(struct app *app, struct sources **out, struct err *e);
+
+/* Reads configuration again and replaces the sources; on a mistake everything stays. */
+int app_reload(struct app *app, struct err *e);
+
+/* The settings and sources in force, as symfs.conf would say them, without secrets. */
+int app_config_text(struct app *app, struct buf *out);
+
+/* The exit status for a negative errno: EXIT_UNASKED, EXIT_LOCAL, … */
+int app_exit(int error);
+
+/* Where a PATH of the command line leads: "LAYOUT/REST" or an absolute path inside a symfs
+ * mount -> the path under the mount, without leading slash; free() it. -ENOENT: neither. */
+int app_tree_path(const char *word, char **out);

@@ -1,0 +1,157 @@
+/* symfs why: the key that a path means, the plan, and what each source says. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "fetch/fetch.h"
+#include "layout/tree.h"
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROWS_MOST 256
+
+struct answer {
+	const char *path;
+	struct key key;
+	char stored[SHA256_TEXT]; /* "" */
+	char file[4096];
+	int n;
+	struct fetch_attempt rows[ROWS_MOST];
+};
+
+static struct json_object *row_json(const struct fetch_attempt *row)
+{
+	struct json_object *o = json_object_new_object();
+	char until[24] = "";
+
+	if (row->remembered_until)
+		clock_print(row->remembered_until, until);
+	json_add_text(o, "source", row->source);
+	json_add_text(o, "url", row->url);
+	json_add_text(o, "spelling", row->spelling);
+	json_add_text(o, "verdict", row->verdict);
+	json_object_object_add(o, "status", row->status ? json_object_new_int(row->status) : NULL);
+	json_add_text(o, "remembered_until", until);
+	json_add_text(o, "error", row->error);
+	return o;
+}
+
+static int print_json(const struct answer *a)
+{
+	struct json_object *o = json_object_new_object(), *plan = json_object_new_array();
+	char room[KEY_TEXT];
+
+	for (int i = 0; i < a->n; i++)
+		json_object_array_add(plan, row_json(&a->rows[i]));
+	json_add_text(o, "path", a->path);
+	json_add_text(o, "key", a->key.type ? key_text(&a->key, room) : NULL);
+	json_add_text(o, "stored", a->file);
+	json_object_object_add(o, "plan", plan);
+	return json_print(o);
+}
+
+static int print_text(const struct answer *a)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	char text[KEY_TEXT];
+
+	printf("path    %s\n", text_shown(a->path, true, &room));
+	printf("key     %s\n", a->key.type ? text_shown(key_text(&a->key, text), true, &room) : "none: no layout can mean this path");
+	printf("stored  %s\n", a->file[0] ? text_shown(a->file, true, &room) : "no");
+	for (int i = 0; i < a->n; i++) {
+		const struct fetch_attempt *row = &a->rows[i];
+
+		printf("%d. %s  [%s]  %s\n", i + 1, row->source, row->spelling, text_shown(row->url, true, &room));
+		printf("   %s", row->verdict);
+		if (row->status)
+			printf(", HTTP %d", row->status);
+		if (row->remembered_until) {
+			char until[24];
+
+			clock_print(row->remembered_until, until);
+			printf(", remembered until %s", until);
+		}
+		printf("%s%s\n", row->error[0] ? ": " : "", text_shown(row->error, true, &room));
+	}
+	if (a->key.type && a->n == 0)
+		printf("no source can name it\n");
+	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+}
+
+static void find_stored(struct app *app, struct answer *a)
+{
+	_cleanup_blob_ struct blob *b = NULL;
+
+	if (store_find(app->store, &a->key, &b) == 0)
+		snprintf(a->file, sizeof(a->file), "%s", blob_path(b));
+}
+
+/* Every candidate of an ambiguous path has its rows; the key is that of the best one. */
+static int explain(struct app *app, const struct tree_hit *hit, bool ask, struct answer *a)
+{
+	for (unsigned i = 0; i < hit->n && a->n < ROWS_MOST; i++) {
+		int n = fetch_why(app->fetch, &hit->files[i], ask, a->rows + a->n, (unsigned)(ROWS_MOST - a->n));
+
+		if (n < 0)
+			continue;
+		if (!a->key.type)
+			key_of(&a->key, &hit->files[i]);
+		a->n += n;
+	}
+	if (a->key.type)
+		find_stored(app, a);
+	return a->key.type ? 0 : -ENOENT;
+}
+
+static int why_path(struct app *app, const char *word, bool ask, bool json)
+{
+	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
+	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
+	_cleanup_free_ char *path = NULL;
+	int r = hit && a ? app_tree_path(word, &path) : -ENOMEM, status;
+
+	if (r < 0) {
+		fprintf(stderr, "symfs why: %s\n", r == -ENOENT ? "the path is not inside a symfs mount" : err_text(r));
+		return app_exit(r);
+	}
+	tree_parse(path, hit);
+	a->path = word;
+	r = explain(app, hit, ask, a);
+	status = json ? print_json(a) : print_text(a);
+	return status != EXIT_DONE ? status : r < 0 ? EXIT_NO : EXIT_DONE;
+}
+
+static int run_why(int argc, char **argv)
+{
+	bool ask = false;
+	const struct opt own[] = {{"ask", 0, NULL, "ask every source now, and say what it answers", &ask}, {0}};
+	struct app_args args;
+	struct app app;
+	struct err e = {0};
+	int status = app_options(&args, &cmd_why, own, &argc, argv);
+
+	if (status >= 0)
+		return status;
+	if (argc != 2) {
+		fprintf(stderr, "symfs why: one PATH, please; try: symfs why --help\n");
+		return EXIT_USAGE;
+	}
+	status = app_open(&app, &args, &e);
+	if (status < 0)
+		fprintf(stderr, "symfs why: %s\n", e.text);
+	status = status < 0 ? app_exit(status) : why_path(&app, argv[1], ask, args.json);
+	app_close(&app);
+	return status;
+}
+
+const struct cmd cmd_why = {
+	.name = "why",
+	.args = "[--ask] [--json] PATH",
+	.help = "Says which file a path means, where it would be asked for, and what is\n"
+		"remembered of each source. Asks nobody without --ask",
+	.run = run_why,
+};

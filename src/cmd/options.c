@@ -1,0 +1,207 @@
+/* Options of every command. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_option(const char *name, char letter, const char *arg, const char *help)
+{
+	char left[64];
+
+	snprintf(left, sizeof(left), "%s%c%s--%s%s%s", letter ? "-" : " ", letter ? letter : ' ',
+		letter ? ", " : "  ", name, arg ? " " : "", arg ? arg : "");
+	printf("  %-31s %s\n", left, help);
+}
+
+static void print_help(const struct cmd *c, const struct opt *own, const struct opt *common)
+{
+	printf("usage: symfs %s%s%s\n%s.\n\n", c->name, *c->args ? " " : "", c->args, c->help);
+	for (; own && own->name; own++)
+		print_option(own->name, own->letter, own->arg, own->help);
+	for (; common->name; common++)
+		print_option(common->name, common->letter, common->arg, common->help);
+	print_option("help", 'h', NULL, "this text");
+	printf("\nEach key of [symfs] in symfs.conf(5) is an option, too:\n");
+	for (const struct conf_field *f = settings_fields; f->name; f++)
+		print_option(f->name, 0, "VALUE", f->help);
+}
+
+static const struct opt *find_long(const struct opt *rows, const char *name, size_t n)
+{
+	for (; rows && rows->name; rows++)
+		if (strlen(rows->name) == n && memcmp(rows->name, name, n) == 0)
+			return rows;
+	return NULL;
+}
+
+static const struct opt *find_letter(const struct opt *rows, char letter)
+{
+	for (; rows && rows->name; rows++)
+		if (rows->letter == letter)
+			return rows;
+	return NULL;
+}
+
+static int mistake(const struct cmd *c, const char *fmt, const char *what)
+{
+	fprintf(stderr, "symfs %s: ", c->name);
+	fprintf(stderr, fmt, what);
+	fprintf(stderr, "; try: symfs %s --help\n", c->name);
+	return EXIT_USAGE;
+}
+
+int app_set(struct app_args *a, const char *key, const char *value, struct err *e)
+{
+	const struct conf_field *f;
+	struct settings scratch;
+	char name[40];
+	int r;
+
+	snprintf(name, sizeof(name), "%s", key);
+	for (char *p = name; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	f = conf_field_find(settings_fields, name);
+	if (!f)
+		return err_set(e, -ENOENT, "no such key: %.60s", key);
+	if (a->n_set == ARRAY_SIZE(a->set))
+		return err_set(e, -EINVAL, "too many options");
+	memset(&scratch, 0, sizeof(scratch));
+	r = conf_value(f, value, &scratch, "command line", e);
+	conf_release(settings_fields, &scratch);
+	if (r < 0)
+		return r;
+	a->set[a->n_set].field = f;
+	a->set[a->n_set++].value = value;
+	return 0;
+}
+
+struct parsing {
+	struct app_args *a;
+	const struct cmd *c;
+	const struct opt *own, *common;
+	int argc;
+	char **argv;
+	int at, words;
+};
+
+/* The argument of an option: behind `=`, or the next word. */
+static const char *argument(struct parsing *p, const char *inside)
+{
+	if (inside)
+		return inside;
+	return p->at + 1 < p->argc ? p->argv[++p->at] : NULL;
+}
+
+static int take_option(struct parsing *p, const struct opt *o, const char *inside)
+{
+	const char *value;
+
+	if (!o->arg) {
+		*(bool *)o->into = true;
+		return inside ? mistake(p->c, "--%s takes no value", o->name) : -1;
+	}
+	value = argument(p, inside);
+	if (!value)
+		return mistake(p->c, "--%s needs a value", o->name);
+	if (o->into != p->a->sources) {
+		*(const char **)o->into = value;
+		return -1;
+	}
+	if (p->a->n_sources == APP_SOURCES_MOST)
+		return mistake(p->c, "more than 64 of --%s", "source");
+	p->a->sources[p->a->n_sources++] = value;
+	return -1;
+}
+
+static int take_long(struct parsing *p, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	size_t n = equals ? (size_t)(equals - word) : strlen(word);
+	const struct opt *o = find_long(p->own, word, n);
+	char key[40];
+	struct err e;
+
+	if (!o)
+		o = find_long(p->common, word, n);
+	if (o)
+		return take_option(p, o, equals ? equals + 1 : NULL);
+	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), word);
+	if (conf_field_find(settings_fields, key)) {
+		const char *value = argument(p, equals ? equals + 1 : NULL);
+
+		if (!value)
+			return mistake(p->c, "--%s needs a value", key);
+		return app_set(p->a, key, value, &e) < 0 ? mistake(p->c, "%s", e.text) : -1;
+	}
+	return mistake(p->c, "no such option: --%s", word);
+}
+
+static int take_letters(struct parsing *p, const char *letters)
+{
+	for (; *letters; letters++) {
+		const struct opt *o = find_letter(p->own, *letters);
+		char word[2] = {*letters, '\0'};
+		int r;
+
+		if (!o)
+			return mistake(p->c, "no such option: -%s", word);
+		if (o->arg)
+			return take_option(p, o, letters[1] ? letters + 1 : NULL);
+		r = take_option(p, o, NULL);
+		if (r >= 0)
+			return r;
+	}
+	return -1;
+}
+
+static int take_words(struct parsing *p)
+{
+	bool only_words = false;
+
+	for (p->at = 1, p->words = 1; p->at < p->argc; p->at++) {
+		char *word = p->argv[p->at];
+		int r = -1;
+
+		if (only_words || word[0] != '-' || !word[1])
+			p->argv[p->words++] = word;
+		else if (strcmp(word, "--") == 0)
+			only_words = true;
+		else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+			r = EXIT_DONE;
+		else
+			r = word[1] == '-' ? take_long(p, word + 2) : take_letters(p, word + 1);
+		if (r == EXIT_DONE)
+			print_help(p->c, p->own, p->common);
+		if (r >= 0)
+			return r;
+	}
+	return -1;
+}
+
+int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv)
+{
+	const struct opt common[] = {
+		{"config", 0, "FILE", "read this configuration, too", &a->config},
+		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "a source; may stand more than once", a->sources},
+		{"cache", 0, "DIR", "the store", &a->cache},
+		{"offline", 0, NULL, "ask no server", &a->offline},
+		{"no-default-sources", 0, NULL, "only those of --source and --config", &a->no_default_sources},
+		{"json", 0, NULL, "print JSON", &a->json},
+		{0},
+	};
+	struct parsing p = {.a = a, .c = c, .own = own, .common = common, .argc = *argc, .argv = argv};
+	int r;
+
+	memset(a, 0, sizeof(*a));
+	r = take_words(&p);
+	if (r >= 0)
+		return r;
+	argv[p.words] = NULL;
+	*argc = p.words;
+	return -1;
+}

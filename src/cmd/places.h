@@ -1,0 +1,21 @@
+/* Where configuration comes from: files, presets, the command line's --source, the variables
+ * that users already have. Known to app.c alone. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "conf/conf.h"
+
+/* The user's file, the system's file, sources.d: those that exist, in this order. */
+int places_read(struct conf *c, struct err *e);
+
+/* Each --source word becomes a section in front of all others, in order. */
+int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e);
+
+/* The last of the `n` sections that places_command_line() put in front; NULL for none. */
+const struct conf_section *places_last(const struct conf *c, unsigned n);
+
+/* DEBUGINFOD_URLS, the .urls files of /etc/debuginfod, _NT_SYMBOL_PATH, _NT_ALT_SYMBOL_PATH: behind. */
+int places_environment(struct conf *c, struct err *e);
+
+/* The store's directory when nobody names one: $CACHE_DIRECTORY (systemd), $XDG_CACHE_HOME/symfs,
+ * ~/.cache/symfs, /var/cache/symfs. NULL: no memory. */
+char *place_cache(void);

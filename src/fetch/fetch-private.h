@@ -1,0 +1,183 @@
+/* The inside of fetch/: shared by its files, seen by nobody else.
+ *
+ * Everything about flights happens on the net thread, so flights need no lock: callers post
+ * their requests there, workers post their results there. What waits for a disk (SQLite, digests,
+ * identity, directory sources) runs on workers, on plain values that a job takes along. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/workers.h"
+#include "fetch/fetch.h"
+#include "net/net.h"
+#include "obj/obj.h"
+#include "source/breaker.h"
+#include "source/sources.h"
+#include "store/flights.h"
+
+#define PARK_BYTES (1u << 20)	/* a parked flight stops reading here */
+#define EARLY_BYTES (256u << 10) /* the identity is looked at once, here, before the end */
+#define POLL_MS 50		/* looks at other processes' flights */
+#define MISS_ANSWER_MS 2000	/* an answer from misses is believed no longer: `symfs add` */
+
+struct flight;
+
+/* A source sent the wrong file for a key: it is not asked for it again for a while, and nothing
+ * is written down, because that is no "does not exist". */
+#define MISMATCHES 64
+#define MISMATCH_MS 60000
+struct mismatch {
+	uint64_t number, until;
+	const struct source *source; /* compared, never followed */
+	char text[200];
+};
+
+struct fetch {
+	/* constant */
+	struct store *store;
+	struct net *net;
+	struct workers *workers;
+	struct breakers *breakers;
+	struct fetch_opts opts;
+	struct fetch_stats stats;
+
+	pthread_mutex_t lock;
+	struct sources *sources; /* under lock */
+
+	/* net thread only */
+	struct flight *flights; /* few: a list */
+	struct mismatch mismatches[MISMATCHES];
+	unsigned next_mismatch;
+	bool closing;
+};
+
+struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
+
+/* ---- tickets: one asker's place ----------------------------------------------------------- */
+
+struct ticket {
+	unsigned refs; /* atomic */
+	struct fetch *f;
+	enum fetch_need need;
+	fetch_ready *ready;
+	void *ctx;
+
+	/* net thread only */
+	struct flight *flight; /* where it waits now */
+	struct ticket *prev, *next;
+	bool done;
+	unsigned at;	  /* which candidate */
+	int worst;	  /* an error met so far; 0 */
+	char worst_why[200];
+	unsigned miss_ms; /* the least of the candidates' misses */
+
+	unsigned n;
+	struct artifact cands[];
+};
+
+/* The candidate that the ticket waits for has an answer: passes it on, or goes to the next
+ * candidate. (net) */
+void ticket_answer(struct ticket *t, const struct fetched *a);
+
+/* ---- flights: one key under way ----------------------------------------------------------- */
+
+enum attempt_state {
+	ATTEMPT_IDLE,	   /* not started, or given up for a better one: may be started again */
+	ATTEMPT_ASKING,	   /* a transfer runs */
+	ATTEMPT_PROMISING, /* its first bytes look right; it waits for the election */
+	ATTEMPT_WON,	   /* its body fills the draft */
+	ATTEMPT_MISSING,   /* every spelling was a miss */
+	ATTEMPT_FAILED	   /* refused, unreachable, wrong file */
+};
+
+/* One source in the race of one flight. */
+struct attempt {
+	struct flight *flight;
+	const struct source *source;
+	enum attempt_state state;
+	unsigned spelling;	  /* the nth of its plan */
+	struct source_ask ask;
+	struct transfer *transfer;
+	bool answered;		  /* the head came */
+	bool remembered;	  /* missing by memory: not asked */
+	int64_t remembered_until;
+	uint8_t head[OBJ_HEAD];
+	size_t head_n;		  /* bytes taken into `head` before the election */
+	bool whole;		  /* the body was so short that `head` holds all of it */
+	bool verdict_set;	  /* the head already said that no body is wanted */
+	int64_t size;		  /* -1: not told */
+	int error;		  /* of FAILED */
+	char text[200];
+};
+
+enum flight_state {
+	FLIGHT_CHECK,  /* a worker looks into the store, at misses and directories */
+	FLIGHT_FOLLOW, /* another process fetches it */
+	FLIGHT_ASK,    /* the race */
+	FLIGHT_BODY,   /* one source won, its bytes come */
+	FLIGHT_SEAL,   /* a worker checks and publishes */
+	FLIGHT_MISS,   /* a worker writes the misses down */
+	FLIGHT_DONE
+};
+
+struct flight {
+	struct flight *next;
+	struct fetch *f;
+	struct sources *sources;
+	struct artifact what;
+	struct key key;
+	char canon[KEY_TEXT];
+	uint64_t number;
+	enum flight_state state;
+
+	struct ticket *tickets;
+	unsigned jobs;	  /* on workers: the flight lives until they are back */
+	bool dead;	  /* nobody wants it any more */
+	bool leading;	  /* we hold the lock of `number` */
+	bool following;	  /* we said that we want it whole */
+	bool found;	  /* a source has it, by its first bytes */
+	bool overdue;	  /* the lookup deadline passed without an answer */
+	bool linger;	  /* goes on for the next asker although nobody waits */
+	bool grace_over, early_done, parked;
+
+	int local_error;  /* of a directory source; 0 */
+	int disk_error;	  /* of the draft; 0 */
+	char local_text[200];
+
+	struct net_timer deadline, grace, poll, park, look;
+	uint64_t began;
+	uint64_t size;	  /* or FETCH_SIZE_UNKNOWN */
+	struct draft *draft;
+	struct attempt *winner;
+	unsigned n, room;
+	struct attempt attempts[];
+};
+
+/* Joins the flight of a key, or starts one. (net) */
+void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k);
+void flight_leave(struct flight *fl, struct ticket *t);	     /* (net) the asker has gone */
+void flight_cancel(struct flight *fl);			     /* (net) ends it; its tickets must be gone */
+void flight_reap(struct flight *fl);			     /* (net) frees it when it is over and no job is out */
+void flight_finish(struct flight *fl, const struct fetched *a); /* (net) answers everybody, ends it */
+void flight_fail(struct flight *fl, int error, const char *why);
+void flight_found(struct flight *fl);  /* (net) a source has it: answers those who only ask that */
+void flight_park(struct flight *fl);   /* (net) when nobody wants the whole yet */
+void flight_unpark(struct flight *fl);
+
+/* race.c: the race. (net) */
+void race_start(struct flight *fl);  /* starts what may be asked */
+void race_look_soon(struct flight *fl); /* after any change: elects, or concludes */
+void race_stop(struct flight *fl);   /* cancels every transfer */
+void race_deadline(struct flight *fl); /* blames those who have not answered */
+void winner_fail(struct flight *fl, int error, const char *text); /* its file was no good */
+void winner_resume(struct flight *fl);
+
+/* work.c: what runs on workers, and what becomes of it. (net) */
+void work_check(struct flight *fl);
+void work_early(struct flight *fl);
+void work_seal(struct flight *fl);
+void work_misses(struct flight *fl);
+
+/* local.c: directory sources. (workers) 0: *out. -ENOENT. Others: it could not be looked at. */
+int local_find(const struct source *s, const struct artifact *a, const struct key *k,
+	struct blob **out, char why[static 200]);
+/* A directory's base, open (O_PATH); -ELOOP: it lies in a symfs mount. */
+int local_open_base(const struct source *s, int *fd);

@@ -1,0 +1,294 @@
+/* The face of fetch/: answers at once where it can, tickets where it cannot. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STAT(field, text) {#field, text, offsetof(struct fetch_stats, field)}
+const struct fetch_stat_row fetch_stat_rows[] = {
+	STAT(lookups, "questions whether an artifact exists"),
+	STAT(opens, "questions for the whole of an artifact"),
+	STAT(hits, "answered from the store at once"),
+	STAT(remembered, "answered from remembered misses at once"),
+	STAT(misses, "answered: no source has it"),
+	STAT(flights, "downloads and look-ups begun"),
+	STAT(joined, "askers who joined one under way"),
+	STAT(requests, "requests sent to sources"),
+	STAT(bytes, "bytes received from sources"),
+	STAT(published, "artifacts stored"),
+	STAT(mismatches, "wrong files that sources sent"),
+	STAT(failures, "flights that ended in an error"),
+	STAT(timeouts, "lookup deadlines that passed"),
+	STAT(cancelled, "flights whose last asker left"),
+	{0},
+};
+
+struct sources *fetch_sources(struct fetch *f)
+{
+	LOCK_SCOPE(&f->lock);
+
+	return sources_ref(f->sources);
+}
+
+void fetch_set_sources(struct fetch *f, struct sources *so)
+{
+	struct sources *old;
+
+	pthread_mutex_lock(&f->lock);
+	old = f->sources;
+	f->sources = so;
+	pthread_mutex_unlock(&f->lock);
+	sources_unref(old);
+}
+
+struct store *fetch_store(struct fetch *f)
+{
+	return f->store;
+}
+
+struct fetch_stats *fetch_stats(struct fetch *f)
+{
+	return &f->stats;
+}
+
+/* ---- begin and end ---------------------------------------------------------------------------- */
+
+static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e)
+{
+	struct net_opts no = {.user_agent = PACKAGE_NAME "/" PACKAGE_VERSION};
+	int r;
+
+	pthread_mutex_init(&f->lock, NULL);
+	f->opts = *o;
+	r = breakers_new(&f->breakers, o->breaker_ms);
+	if (r == 0)
+		r = workers_new(&f->workers, 4);
+	if (r < 0)
+		return err_set(e, r, "cannot start worker threads: %s", err_text(r));
+	return net_start(&f->net, &no, e);
+}
+
+int fetch_new(struct fetch **out, struct store *st, struct sources *so, const struct fetch_opts *o,
+	struct err *e)
+{
+	struct fetch *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f) {
+		sources_unref(so);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	f->store = st;
+	f->sources = so;
+	r = fetch_init(f, o, e);
+	if (r < 0) {
+		fetch_free(f);
+		return r;
+	}
+	*out = f;
+	return 0;
+}
+
+static void close_flights(void *ctx)
+{
+	struct fetch *f = ctx;
+
+	f->closing = true;
+	while (f->flights) {
+		struct fetched a = {.r = -EINTR, .key = f->flights->key, .why = "symfs is ending"};
+
+		flight_finish(f->flights, &a);
+	}
+}
+
+static void nothing(void *ctx)
+{
+}
+
+void fetch_free(struct fetch *f)
+{
+	if (!f)
+		return;
+	if (f->net)
+		net_call(f->net, close_flights, f);
+	workers_free(f->workers);	/* their jobs post back to the net thread */
+	if (f->net) {
+		net_call(f->net, nothing, NULL); /* which has then seen them all */
+		net_stop(f->net);
+	}
+	breakers_free(f->breakers);
+	sources_unref(f->sources);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+/* ---- at once ------------------------------------------------------------------------------------ */
+
+/* Is it known, from memory alone, that no source has it? Then for how many seconds still. */
+static bool known_missing(struct fetch *f, const struct sources *so, const struct artifact *a,
+	const struct key *k, int64_t *seconds)
+{
+	int64_t now = clock_wall();
+
+	for (unsigned i = 0; i < so->n; i++) {
+		struct source_ask ask = {0};
+		int r = source_plan(so->list[i], a, 0, &ask);
+		int64_t until;
+
+		source_ask_release(&ask);
+		if (r == -ENOENT)
+			continue;
+		if (so->list[i]->kind->local)
+			return false;
+		until = store_miss_until(f->store, k, so->list[i]->name);
+		if (until <= now)
+			return false;
+		*seconds = MIN(*seconds, until - now);
+	}
+	return true;
+}
+
+static bool try_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct blob *b;
+		struct key k;
+
+		if (key_of(&k, &cands[i]) < 0 || store_find(f->store, &k, &b) < 0)
+			continue;
+		*out = (struct fetched){.key = k, .blob = b, .size = blob_size(b), .why = ""};
+		atomic_fetch_add(&f->stats.hits, 1);
+		return true;
+	}
+	return false;
+}
+
+static bool try_missing(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
+{
+	struct sources *so = fetch_sources(f);
+	int64_t seconds = MISS_ANSWER_MS / 1000;
+	bool missing = true;
+
+	for (unsigned i = 0; missing && i < n; i++) {
+		struct key k;
+
+		if (key_of(&k, &cands[i]) == 0)
+			missing = known_missing(f, so, &cands[i], &k, &seconds);
+	}
+	sources_unref(so);
+	if (!missing)
+		return false;
+	*out = (struct fetched){.r = -ENOENT, .miss_ms = (unsigned)seconds * 1000, .why = "known to be missing"};
+	key_of(&out->key, &cands[0]);
+	atomic_fetch_add(&f->stats.remembered, 1);
+	return true;
+}
+
+int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
+	struct fetched *out)
+{
+	atomic_fetch_add(need == FETCH_EXISTS ? &f->stats.lookups : &f->stats.opens, 1);
+	return try_stored(f, cands, n, out) || try_missing(f, cands, n, out) ? 0 : -EAGAIN;
+}
+
+/* ---- tickets --------------------------------------------------------------------------------------- */
+
+void ticket_unref(struct ticket *t)
+{
+	if (t && __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		free(t);
+}
+
+static void ticket_deliver(struct ticket *t, const struct fetched *a)
+{
+	t->done = true;
+	if (a->r == -ENOENT)
+		atomic_fetch_add(&t->f->stats.misses, 1);
+	t->ready(t->ctx, a);
+	ticket_unref(t);
+}
+
+/* The next candidate that has a key; past the last, what became of all of them. */
+static void ticket_go_on(struct ticket *t)
+{
+	struct fetched a = {.r = t->worst ? t->worst : -ENOENT, .why = t->worst ? t->worst_why : "no source has it"};
+	struct key k;
+
+	while (t->at < t->n && key_of(&k, &t->cands[t->at]) < 0)
+		t->at++;
+	if (t->at < t->n && !t->f->closing) {
+		flight_join(t->f, t, &t->cands[t->at], &k);
+		return;
+	}
+	key_of(&a.key, &t->cands[0]);
+	a.miss_ms = t->worst ? 0 : t->miss_ms;
+	if (t->f->closing)
+		a.r = -EINTR;
+	ticket_deliver(t, &a);
+}
+
+void ticket_answer(struct ticket *t, const struct fetched *a)
+{
+	if (a->r == 0) {
+		ticket_deliver(t, a);
+		return;
+	}
+	if (a->r == -ENOENT) {
+		t->miss_ms = MIN(t->miss_ms, a->miss_ms);
+	} else if (!t->worst) {
+		t->worst = a->r;
+		snprintf(t->worst_why, sizeof(t->worst_why), "%.190s", a->why);
+	}
+	t->at++;
+	ticket_go_on(t);
+}
+
+static void ticket_begin(void *ctx)
+{
+	ticket_go_on(ctx);
+}
+
+int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
+	fetch_ready *ready, void *ctx, struct ticket **out)
+{
+	struct ticket *t = calloc(1, sizeof(*t) + n * sizeof(*cands));
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct ticket){.refs = 2, .f = f, .need = need, .ready = ready, .ctx = ctx, .n = n,
+		.miss_ms = MISS_ANSWER_MS};
+	memcpy(t->cands, cands, n * sizeof(*cands));
+	*out = t;
+	if (net_post(f->net, ticket_begin, t) < 0) {
+		free(t);
+		*out = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void cancel_now(void *ctx)
+{
+	struct ticket *t = ctx;
+	struct fetched a = {.r = -EINTR, .why = "interrupted"};
+
+	if (!t->done) {
+		if (t->flight)
+			flight_leave(t->flight, t);
+		key_of(&a.key, &t->cands[0]);
+		ticket_deliver(t, &a);
+	}
+	ticket_unref(t);
+}
+
+void ticket_cancel(struct ticket *t)
+{
+	__atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);
+	if (net_post(t->f->net, cancel_now, t) < 0)
+		ticket_unref(t); /* it ends at its deadline instead */
+}

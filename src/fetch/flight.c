@@ -1,0 +1,348 @@
+/* One key under way, and everyone who waits for it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tickets of a flight ------------------------------------------------------------------- */
+
+static void ticket_attach(struct flight *fl, struct ticket *t)
+{
+	t->flight = fl;
+	t->prev = NULL;
+	t->next = fl->tickets;
+	if (t->next)
+		t->next->prev = t;
+	fl->tickets = t;
+}
+
+static void ticket_detach(struct ticket *t)
+{
+	if (t->prev)
+		t->prev->next = t->next;
+	else
+		t->flight->tickets = t->next;
+	if (t->next)
+		t->next->prev = t->prev;
+	t->flight = NULL;
+	t->prev = t->next = NULL;
+}
+
+static bool wanted_whole(const struct flight *fl)
+{
+	for (const struct ticket *t = fl->tickets; t; t = t->next)
+		if (t->need == FETCH_WHOLE)
+			return true;
+	return false;
+}
+
+/* Answers those who wait for no more than this. */
+static void answer_tickets(struct flight *fl, const struct fetched *a, bool only_exists)
+{
+	struct ticket *t = fl->tickets;
+
+	while (t) {
+		struct ticket *next = t->next;
+
+		if (!only_exists || t->need == FETCH_EXISTS) {
+			ticket_detach(t);
+			ticket_answer(t, a);
+		}
+		t = next;
+	}
+}
+
+static struct fetched answer_exists(const struct flight *fl)
+{
+	return (struct fetched){.key = fl->key, .size = fl->size, .why = ""};
+}
+
+void flight_found(struct flight *fl)
+{
+	struct fetched a = answer_exists(fl);
+
+	fl->found = true;
+	net_timer_stop(fl->f->net, &fl->deadline);
+	answer_tickets(fl, &a, true);
+}
+
+/* ---- parked: LOOKUP was answered, OPEN may come -------------------------------------------- */
+
+static void park_over(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->parked && !fl->tickets)
+		flight_cancel(fl);
+}
+
+static void park_poll(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (!fl->parked)
+		return;
+	if (flights_wanted(fl->f->store, fl->number))
+		flight_unpark(fl);
+	else
+		net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
+}
+
+void flight_unpark(struct flight *fl)
+{
+	if (!fl->parked)
+		return;
+	fl->parked = false;
+	net_timer_stop(fl->f->net, &fl->park);
+	winner_resume(fl);
+}
+
+/* Nobody needs the whole yet: a flight that only answered LOOKUP waits for OPEN a while. */
+void flight_park(struct flight *fl)
+{
+	if (fl->parked || fl->linger || fl->state != FLIGHT_BODY || wanted_whole(fl))
+		return;
+	fl->parked = true;
+	net_timer_set(fl->f->net, &fl->park, fl->f->opts.park_ms, park_over, fl);
+	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
+}
+
+/* ---- following a flight of another process -------------------------------------------------- */
+
+static void follow(struct flight *fl);
+
+static void follow_poll(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	follow(fl);
+}
+
+static void follow(struct flight *fl)
+{
+	struct fetch *f = fl->f;
+	int r = flights_lead(f->store, fl->number);
+
+	if (r == 0) {
+		fl->leading = true;
+		if (fl->following)
+			flights_want(f->store, fl->number, false);
+		fl->following = false;
+		work_check(fl);
+		return;
+	}
+	if (r != -EAGAIN) {
+		flight_fail(fl, r, "the store's lock file");
+		return;
+	}
+	fl->state = FLIGHT_FOLLOW;
+	if (wanted_whole(fl) != fl->following) {
+		fl->following = !fl->following;
+		flights_want(f->store, fl->number, fl->following);
+	}
+	net_timer_set(f->net, &fl->poll, POLL_MS, follow_poll, fl);
+	if (!fl->found && flights_found(f->store, fl->number))
+		flight_found(fl);
+	if (!fl->tickets)
+		flight_cancel(fl);
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+/* Nobody is kept waiting longer than this for "does it exist". The flight goes on without
+ * askers: a server that is slow, not dead, will have it ready for the next one. */
+static void deadline_over(void *ctx)
+{
+	struct flight *fl = ctx;
+	struct fetched a = {.r = -ETIMEDOUT, .key = fl->key, .why = "no answer before the lookup deadline"};
+
+	if (fl->found)
+		return;
+	atomic_fetch_add(&fl->f->stats.timeouts, 1);
+	fl->overdue = fl->linger = true;
+	race_deadline(fl);
+	answer_tickets(fl, &a, false);
+	if (fl->state == FLIGHT_FOLLOW)
+		flight_cancel(fl);
+}
+
+static unsigned count_sources(const struct sources *so, const struct artifact *a)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < so->n; i++) {
+		struct source_ask ask = {0};
+
+		n += !so->list[i]->kind->local && source_plan(so->list[i], a, 0, &ask) == 0;
+		source_ask_release(&ask);
+	}
+	return n;
+}
+
+static void init_attempts(struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->sources->n && fl->n < fl->room; i++) {
+		const struct source *s = fl->sources->list[i];
+		struct source_ask ask = {0};
+
+		if (!s->kind->local && source_plan(s, &fl->what, 0, &ask) == 0)
+			fl->attempts[fl->n++] = (struct attempt){.flight = fl, .source = s, .size = -1};
+		source_ask_release(&ask);
+	}
+}
+
+static struct flight *flight_new(struct fetch *f, const struct artifact *a, const struct key *k)
+{
+	struct sources *so = fetch_sources(f);
+	unsigned n = count_sources(so, a);
+	struct flight *fl = calloc(1, sizeof(*fl) + n * sizeof(struct attempt));
+
+	if (!fl) {
+		sources_unref(so);
+		return NULL;
+	}
+	fl->f = f;
+	fl->sources = so;
+	fl->what = *a;
+	fl->key = *k;
+	key_canon(k, fl->canon);
+	fl->number = key_number(k);
+	fl->size = FETCH_SIZE_UNKNOWN;
+	fl->began = clock_ms();
+	fl->room = n;
+	init_attempts(fl);
+	fl->next = f->flights;
+	f->flights = fl;
+	atomic_fetch_add(&f->stats.flights, 1);
+	return fl;
+}
+
+static struct flight *flight_find(struct fetch *f, const struct key *k)
+{
+	char canon[KEY_TEXT];
+	struct flight *fl = f->flights;
+
+	key_canon(k, canon);
+	while (fl && strcmp(fl->canon, canon) != 0)
+		fl = fl->next;
+	return fl;
+}
+
+/* A ticket comes to a flight that is already on its way. */
+static void join_running(struct flight *fl, struct ticket *t)
+{
+	struct fetched a = answer_exists(fl);
+
+	atomic_fetch_add(&fl->f->stats.joined, 1);
+	log_debug(LOG_FETCH, "%s: joined", fl->canon);
+	if (fl->found && t->need == FETCH_EXISTS) {
+		ticket_answer(t, &a);
+		return;
+	}
+	if (fl->overdue && !fl->found) {
+		a = (struct fetched){.r = -ETIMEDOUT, .key = fl->key, .why = "still no answer"};
+		ticket_answer(t, &a);
+		return;
+	}
+	ticket_attach(fl, t);
+	if (t->need == FETCH_WHOLE)
+		flight_unpark(fl);
+}
+
+void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k)
+{
+	struct flight *fl = flight_find(f, k);
+	struct fetched none = {.r = -ENOMEM, .key = *k, .why = "out of memory"};
+
+	if (fl) {
+		join_running(fl, t);
+		return;
+	}
+	fl = flight_new(f, a, k);
+	if (!fl) {
+		ticket_answer(t, &none);
+		return;
+	}
+	log_debug(LOG_FETCH, "%s: flight, %u sources", fl->canon, fl->n);
+	ticket_attach(fl, t);
+	net_timer_set(f->net, &fl->deadline, f->opts.lookup_deadline_ms, deadline_over, fl);
+	follow(fl);
+}
+
+void flight_leave(struct flight *fl, struct ticket *t)
+{
+	ticket_detach(t);
+	if (fl->tickets || fl->linger)
+		return;
+	/* What is nearly done is finished: the bytes are here, only the disk is asked. */
+	if (fl->state == FLIGHT_SEAL || fl->state == FLIGHT_MISS || fl->parked)
+		return;
+	atomic_fetch_add(&fl->f->stats.cancelled, 1);
+	log_debug(LOG_FETCH, "%s: the last asker left", fl->canon);
+	flight_cancel(fl);
+}
+
+/* Out of the table, silent: from now on it only waits for its jobs. */
+static void flight_end(struct flight *fl)
+{
+	struct fetch *f = fl->f;
+	struct net_timer *timers[] = {&fl->deadline, &fl->grace, &fl->poll, &fl->park, &fl->look};
+	struct flight **at = &f->flights;
+
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		net_timer_stop(f->net, timers[i]);
+	race_stop(fl);
+	while (*at && *at != fl)
+		at = &(*at)->next;
+	if (*at)
+		*at = fl->next;
+	draft_discard(take(fl->draft));
+	if (fl->following)
+		flights_want(f->store, fl->number, false);
+	if (fl->leading)
+		flights_drop(f->store, fl->number);
+	fl->following = fl->leading = fl->parked = false;
+	fl->state = FLIGHT_DONE;
+	fl->dead = true;
+}
+
+void flight_reap(struct flight *fl)
+{
+	if (!fl->dead || fl->jobs || fl->tickets)
+		return;
+	for (unsigned i = 0; i < fl->n; i++)
+		source_ask_release(&fl->attempts[i].ask);
+	sources_unref(fl->sources);
+	free(fl);
+}
+
+void flight_cancel(struct flight *fl)
+{
+	if (!fl->dead)
+		flight_end(fl);
+	flight_reap(fl);
+}
+
+void flight_finish(struct flight *fl, const struct fetched *a)
+{
+	flight_end(fl);
+	/* A ticket that goes on to its next candidate finds no flight of this key any more. */
+	answer_tickets(fl, a, false);
+	flight_reap(fl);
+}
+
+void flight_fail(struct flight *fl, int error, const char *why)
+{
+	char text[200];
+	struct fetched a = {.r = error, .key = fl->key, .why = text};
+
+	snprintf(text, sizeof(text), "%.190s", why);
+	if (error != -ENOENT)
+		atomic_fetch_add(&fl->f->stats.failures, 1);
+	log_debug(LOG_FETCH, "%s: %s: %s", fl->canon, err_name(error), text);
+	flight_finish(fl, &a);
+}

@@ -1,0 +1,134 @@
+/* Directory sources: looked into with open(2), served in place. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mounts.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* People point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself. Asking ourselves would
+ * wait for ourselves, so what lies in a symfs mount is left out. Only directories were walked to
+ * get here, and those a symfs answers without asking anybody. */
+static int refuse_symfs(const struct source *s, int fd)
+{
+	char type[64];
+
+	if (mounts_type_of(fd, type) < 0 || strcmp(type, "fuse.symfs") != 0)
+		return 0;
+	log_debug(LOG_SOURCE, "%s: %s is inside a symfs mount: skipped", s->name, s->shown);
+	return -ELOOP;
+}
+
+int local_open_base(const struct source *s, int *fd)
+{
+	_cleanup_close_ int base = open(s->o.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (base < 0)
+		return -errno;
+	r = refuse_symfs(s, base);
+	if (r == 0)
+		*fd = take_fd(&base);
+	return r;
+}
+
+/* Opens a file below the base; its directory may be a link into a symfs, too. */
+static int open_below(const struct source *s, int base, const char *path, int *out)
+{
+	_cleanup_close_ int dir = -1, fd = -1;
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *parent = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+	struct stat st;
+	int r;
+
+	if (!parent)
+		return -ENOMEM;
+	dir = openat(base, parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	r = refuse_symfs(s, dir);
+	if (r < 0)
+		return r;
+	fd = openat(dir, slash ? slash + 1 : path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	*out = take_fd(&fd);
+	return 0;
+}
+
+static int check_file(const struct source *s, int fd, const struct key *k, bool *verified,
+	char why[static 200])
+{
+	struct obj_slice slice;
+	struct err e = {0};
+	struct stat st;
+	struct view v;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	v = view_of_fd(fd, (uint64_t)st.st_size);
+	r = obj_check(&v, k, &slice, &e);
+	if (r < 0) {
+		snprintf(why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
+		return -EBADMSG;
+	}
+	*verified = r == 1;
+	return 0;
+}
+
+static int try_path(const struct source *s, int base, const char *path, const struct key *k,
+	struct blob **out, char why[static 200])
+{
+	_cleanup_close_ int fd = -1;
+	_cleanup_buf_ struct buf full = BUF_UP_TO(8192);
+	struct blob_facts facts = {.fetched = clock_wall()};
+	int r = open_below(s, base, path, &fd);
+
+	if (r == 0)
+		r = check_file(s, fd, k, &facts.verified, why);
+	if (r < 0)
+		return r;
+	buf_addf(&full, "%s/%s", s->o.path, path);
+	snprintf(facts.source, sizeof(facts.source), "%s", s->name);
+	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
+	return blob_of_file(out, take_fd(&fd), buf_text(&full), &facts);
+}
+
+int local_find(const struct source *s, const struct artifact *a, const struct key *k,
+	struct blob **out, char why[static 200])
+{
+	_cleanup_close_ int base = -1;
+	int worst = -ENOENT, r = local_open_base(s, &base);
+
+	why[0] = '\0';
+	if (r < 0) {
+		/* A directory that is not there yet holds nothing. */
+		snprintf(why, 200, "%s", r == -ELOOP ? "inside a symfs mount" : err_text(r));
+		return r == -ENOTDIR ? -ENOENT : r;
+	}
+	for (unsigned nth = 0;; nth++) {
+		struct source_ask ask;
+
+		r = source_plan(s, a, nth, &ask);
+		if (r < 0)
+			return r == -ENOENT ? worst : r;
+		r = try_path(s, base, ask.where, k, out, why);
+		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
+			log_warn("%s: %s/%s: %s", s->name, s->shown, ask.where, why[0] ? why : err_text(r));
+		source_ask_release(&ask);
+		if (r == 0)
+			return 0;
+		if (r != -ENOENT && r != -ENOTDIR)
+			worst = r;
+	}
+}

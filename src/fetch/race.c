@@ -1,0 +1,416 @@
+/* The race of the sources for one key: all are asked at once, the first in order that has it
+ * wins, and what it sends is believed only when it was checked. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void attempt_start(struct attempt *at);
+
+/* ---- wrong files, remembered in memory ------------------------------------------------------ */
+
+static const struct mismatch *mismatch_find(const struct attempt *at)
+{
+	struct fetch *f = at->flight->f;
+	uint64_t now = clock_ms();
+
+	for (size_t i = 0; i < MISMATCHES; i++) {
+		const struct mismatch *m = &f->mismatches[i];
+
+		if (m->source == at->source && m->number == at->flight->number && m->until > now)
+			return m;
+	}
+	return NULL;
+}
+
+static void mismatch_add(const struct attempt *at, const char *text)
+{
+	struct fetch *f = at->flight->f;
+	struct mismatch *m = &f->mismatches[f->next_mismatch++ % MISMATCHES];
+
+	*m = (struct mismatch){at->flight->number, clock_ms() + MISMATCH_MS, at->source, ""};
+	snprintf(m->text, sizeof(m->text), "%.190s", text);
+	atomic_fetch_add(&f->stats.mismatches, 1);
+	log_warn("%s: source %s sent the wrong file: %s", at->flight->canon, at->source->name, text);
+}
+
+/* ---- one source ------------------------------------------------------------------------------ */
+
+static void attempt_fail(struct attempt *at, int error, const char *text)
+{
+	at->state = ATTEMPT_FAILED;
+	at->error = error;
+	snprintf(at->text, sizeof(at->text), "%.190s", text);
+	log_debug(LOG_FETCH, "%s: %s: %s", at->flight->canon, at->source->name, at->text);
+}
+
+static void blame_host(struct attempt *at, const struct judgement *j, const struct net_reply *r)
+{
+	uint64_t hold = r->retry_after > 0 ? (uint64_t)r->retry_after * 1000 : 0;
+
+	breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), j->blame, hold, j->text);
+}
+
+static int attempt_head(void *ctx, const struct net_reply *r)
+{
+	struct attempt *at = ctx;
+	struct judgement j;
+
+	at->answered = true;
+	source_judge(at->source, r, &j);
+	blame_host(at, &j, r);
+	at->size = r->size;
+	if (j.verdict == VERDICT_FOUND)
+		return 0;
+	at->verdict_set = true;
+	if (j.verdict == VERDICT_MISSING)
+		at->state = ATTEMPT_MISSING; /* of this spelling: attempt_done() tries the next */
+	else
+		attempt_fail(at, j.error, j.text);
+	return r->status >= 400 ? 0 : -ECANCELED;
+}
+
+/* The bytes of the winner go into the draft. */
+static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n)
+{
+	struct flight *fl = at->flight;
+	int r;
+
+	if (fl->parked && draft_size(fl->draft) >= PARK_BYTES)
+		return -EAGAIN;
+	r = draft_write(fl->draft, off, p, n);
+	if (r < 0) {
+		fl->disk_error = r;
+		return r;
+	}
+	atomic_fetch_add(&fl->f->stats.bytes, n);
+	if (!fl->early_done && draft_size(fl->draft) >= EARLY_BYTES)
+		work_early(fl);
+	return 0;
+}
+
+/* Before the election, as few bytes are taken as show what kind of file it is. */
+static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
+{
+	struct attempt *at = ctx;
+	uint8_t head[OBJ_HEAD];
+
+	if (at->state == ATTEMPT_WON)
+		return winner_body(at, off, p, n);
+	if (at->state == ATTEMPT_PROMISING)
+		return -EAGAIN;
+	if (at->head_n + n < OBJ_HEAD) {
+		memcpy(at->head + at->head_n, p, n);
+		at->head_n += n;
+		return 0;
+	}
+	memcpy(head, at->head, at->head_n);
+	memcpy(head + at->head_n, p, OBJ_HEAD - at->head_n);
+	if (!obj_may_be(at->flight->key.type, head, OBJ_HEAD))
+		return -EBADMSG;
+	at->state = ATTEMPT_PROMISING;
+	race_look_soon(at->flight);
+	return -EAGAIN;
+}
+
+/* Words for a body that cannot be what was asked for. */
+static void mismatch_head(struct attempt *at)
+{
+	struct view v = view_of_mem(at->head, at->head_n);
+	struct obj_slice slice;
+	struct err e = {0};
+
+	obj_check(&v, &at->flight->key, &slice, &e);
+	mismatch_add(at, e.text[0] ? e.text : "not a file of the kind that was asked for");
+	attempt_fail(at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
+}
+
+/* A body so short that the election has all of it. */
+static void short_body(struct attempt *at)
+{
+	if (at->state == ATTEMPT_PROMISING)
+		return;
+	if (!obj_may_be(at->flight->key.type, at->head, at->head_n)) {
+		mismatch_head(at);
+		return;
+	}
+	at->whole = true;
+	at->state = ATTEMPT_PROMISING;
+}
+
+static void winner_done(struct attempt *at, const struct net_reply *r)
+{
+	struct flight *fl = at->flight;
+	struct judgement j;
+
+	if (fl->disk_error) {
+		log_error("%s: the store: %s", fl->canon, err_text(fl->disk_error));
+		flight_fail(fl, fl->disk_error, "the store cannot be written");
+	} else if (r->error < 0) {
+		source_judge(at->source, r, &j);
+		blame_host(at, &j, r);
+		winner_fail(fl, j.error, j.text);
+	} else {
+		work_seal(fl);
+	}
+}
+
+static void attempt_done(void *ctx, const struct net_reply *r)
+{
+	struct attempt *at = ctx;
+	struct judgement j;
+
+	at->transfer = NULL;
+	if (at->state == ATTEMPT_WON) {
+		winner_done(at, r);
+		return;
+	}
+	if (at->verdict_set) {
+		if (at->state == ATTEMPT_MISSING) {
+			at->spelling++;
+			attempt_start(at);
+		}
+	} else if (r->error == -EBADMSG) {
+		mismatch_add(at, "its first bytes are of another kind of file");
+		attempt_fail(at, -EBADMSG, "its first bytes are of another kind of file");
+	} else if (r->error < 0) {
+		source_judge(at->source, r, &j);
+		blame_host(at, &j, r);
+		attempt_fail(at, j.error, j.text);
+	} else {
+		short_body(at);
+	}
+	race_look_soon(at->flight);
+}
+
+static const struct net_sink sink = {attempt_head, attempt_body, attempt_done};
+
+/* May this source be asked for this key now? Else it has failed, and says why. */
+static bool may_ask(struct attempt *at)
+{
+	const struct mismatch *m = mismatch_find(at);
+	char why[240];
+
+	if (m) {
+		attempt_fail(at, -EBADMSG, m->text);
+		return false;
+	}
+	if (breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
+		return true;
+	attempt_fail(at, -EHOSTUNREACH, why);
+	return false;
+}
+
+static int attempt_request(struct attempt *at)
+{
+	struct fetch *f = at->flight->f;
+	struct net_req req;
+	int r = source_request(at->source, &at->ask, &req);
+
+	if (r < 0)
+		return r;
+	if (!req.most)
+		req.most = f->opts.max_file_size;
+	r = net_get(f->net, &req, &sink, at, &at->transfer);
+	net_req_release(&req);
+	if (r == 0)
+		atomic_fetch_add(&f->stats.requests, 1);
+	return r;
+}
+
+/* Asks for the current spelling, or finds that there is none left. */
+static void attempt_start(struct attempt *at)
+{
+	int r;
+
+	at->answered = at->verdict_set = at->whole = false;
+	at->head_n = 0;
+	source_ask_release(&at->ask);
+	r = source_plan(at->source, &at->flight->what, at->spelling, &at->ask);
+	if (r == -ENOENT) {
+		at->state = ATTEMPT_MISSING;
+		return;
+	}
+	if (r == 0 && !may_ask(at))
+		return;
+	if (r == 0)
+		r = attempt_request(at);
+	if (r < 0)
+		attempt_fail(at, r, err_text(r));
+	else
+		at->state = ATTEMPT_ASKING;
+}
+
+/* ---- the election ------------------------------------------------------------------------------ */
+
+static void give_up(struct attempt *at)
+{
+	if (at->transfer)
+		transfer_cancel(take(at->transfer));
+	if (at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING)
+		at->state = ATTEMPT_IDLE;
+}
+
+void race_stop(struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		give_up(&fl->attempts[i]);
+}
+
+static void elect(struct flight *fl, struct attempt *at)
+{
+	struct err e = {0};
+	int r = draft_new(&fl->draft, fl->f->store, &e);
+
+	if (r == 0 && at->head_n)
+		r = draft_write(fl->draft, 0, at->head, at->head_n);
+	if (r < 0) {
+		log_error("%s: the store: %s", fl->canon, e.text[0] ? e.text : err_text(r));
+		flight_fail(fl, r, e.text[0] ? e.text : "the store cannot be written");
+		return;
+	}
+	at->state = ATTEMPT_WON;
+	for (unsigned i = 0; i < fl->n; i++)
+		if (&fl->attempts[i] != at)
+			give_up(&fl->attempts[i]);
+	fl->winner = at;
+	fl->state = FLIGHT_BODY;
+	fl->early_done = false;
+	fl->size = at->size >= 0 ? (uint64_t)at->size : FETCH_SIZE_UNKNOWN;
+	if (at->whole)
+		fl->size = at->head_n;
+	flights_say_found(fl->f->store, fl->number);
+	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes", fl->canon, at->source->name, (long long)at->size);
+	flight_found(fl);
+	if (at->whole) {
+		work_seal(fl);
+		return;
+	}
+	flight_park(fl);
+	transfer_resume(at->transfer);
+}
+
+void winner_resume(struct flight *fl)
+{
+	if (fl->winner && fl->winner->transfer)
+		transfer_resume(fl->winner->transfer);
+}
+
+/* The errno that tells best why nobody had it: a refusal a person can mend, a timeout says which
+ * wait it was, a wrong file is a server's fault. */
+static int rank(int error)
+{
+	static const int order[] = {-EACCES, -EBADMSG, -EFBIG, -ETIMEDOUT};
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		if (order[i] == error)
+			return (int)(ARRAY_SIZE(order) - i);
+	return 0;
+}
+
+static void conclude(struct flight *fl)
+{
+	const struct attempt *worst = NULL;
+	struct fetched a = {.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
+	bool fresh = false;
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_FAILED && (!worst || rank(at->error) > rank(worst->error)))
+			worst = at;
+		fresh |= at->state == ATTEMPT_MISSING && !at->remembered;
+	}
+	if (worst) {
+		char why[300];
+
+		snprintf(why, sizeof(why), "%s: %s", worst->source->name, worst->text);
+		flight_fail(fl, worst->error, why);
+	} else if (fl->local_error) {
+		flight_fail(fl, fl->local_error, fl->local_text);
+	} else if (fresh) {
+		work_misses(fl);
+	} else {
+		flight_finish(fl, &a);
+	}
+}
+
+static void grace_over(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	fl->grace_over = true;
+	race_look_soon(fl);
+}
+
+static void race_look(void *ctx)
+{
+	struct flight *fl = ctx;
+	bool asking = false;
+
+	if (fl->state != FLIGHT_ASK)
+		return;
+	for (unsigned i = 0; i < fl->n; i++) {
+		struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_PROMISING && (!asking || fl->grace_over)) {
+			elect(fl, at);
+			return;
+		}
+		/* An earlier source may still win, but a slow one does not hold up a fast one long. */
+		if (at->state == ATTEMPT_PROMISING && !fl->grace.due)
+			net_timer_set(fl->f->net, &fl->grace, fl->f->opts.grace_ms, grace_over, fl);
+		asking |= at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING;
+	}
+	if (!asking)
+		conclude(fl);
+}
+
+void race_look_soon(struct flight *fl)
+{
+	net_timer_set(fl->f->net, &fl->look, 0, race_look, fl);
+}
+
+void race_start(struct flight *fl)
+{
+	fl->state = FLIGHT_ASK;
+	fl->grace_over = false;
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == ATTEMPT_IDLE)
+			attempt_start(&fl->attempts[i]);
+	race_look_soon(fl);
+}
+
+void winner_fail(struct flight *fl, int error, const char *text)
+{
+	struct attempt *at = fl->winner;
+
+	give_up(at);
+	if (error == -EBADMSG)
+		mismatch_add(at, text);
+	else
+		log_warn("%s: source %s: %s", fl->canon, at->source->name, text);
+	attempt_fail(at, error, text);
+	draft_discard(take(fl->draft));
+	fl->winner = NULL;
+	fl->size = FETCH_SIZE_UNKNOWN;
+	flight_unpark(fl);
+	fl->found = false;
+	/* Those who were given up for this one are asked again. */
+	race_start(fl);
+}
+
+void race_deadline(struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++) {
+		struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_ASKING && !at->answered)
+			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_COSTLY, 0,
+				"no answer before the lookup deadline");
+	}
+}

@@ -1,0 +1,249 @@
+/* What fetch is doing, in words: downloads under way, sources and their health, misses, and why a
+ * file is not there. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- activity ---------------------------------------------------------------------------------- */
+
+struct activity {
+	struct fetch *f;
+	struct buf *out;
+	const struct key *only;
+	uint64_t have, size;
+};
+
+static const char *const state_words[] = {
+	[FLIGHT_CHECK] = "looking", [FLIGHT_FOLLOW] = "another symfs fetches it", [FLIGHT_ASK] = "asking",
+	[FLIGHT_BODY] = "receiving", [FLIGHT_SEAL] = "checking", [FLIGHT_MISS] = "missing",
+	[FLIGHT_DONE] = "done",
+};
+
+static void flight_line(const struct flight *fl, struct buf *out)
+{
+	uint64_t have = fl->draft ? draft_size(fl->draft) : 0, ms = clock_ms() - fl->began;
+	unsigned exists = 0, whole = 0;
+
+	for (const struct ticket *t = fl->tickets; t; t = t->next)
+		*(t->need == FETCH_WHOLE ? &whole : &exists) += 1;
+	buf_addf(out, "%s: %s", fl->canon, fl->parked ? "waiting for open" : state_words[fl->state]);
+	if (fl->winner)
+		buf_addf(out, " from %s", fl->winner->source->name);
+	if (fl->draft)
+		buf_addf(out, ", %" PRIu64 " bytes", have);
+	if (fl->draft && fl->size != FETCH_SIZE_UNKNOWN && fl->size)
+		buf_addf(out, " of %" PRIu64 " (%u %%)", fl->size, (unsigned)(have * 100 / fl->size));
+	if (fl->draft && ms)
+		buf_addf(out, ", %" PRIu64 " kB/s", have / ms);
+	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence\n", (unsigned)(ms / 1000),
+		(unsigned)(ms % 1000 / 100), whole, exists);
+}
+
+static void activity_now(void *ctx)
+{
+	struct activity *a = ctx;
+
+	for (const struct flight *fl = a->f->flights; fl; fl = fl->next)
+		flight_line(fl, a->out);
+}
+
+void fetch_activity(struct fetch *f, struct buf *out)
+{
+	struct activity a = {.f = f, .out = out};
+
+	net_call(f->net, activity_now, &a);
+}
+
+static void progress_now(void *ctx)
+{
+	struct activity *a = ctx;
+
+	for (const struct flight *fl = a->f->flights; fl; fl = fl->next)
+		if (key_equal(&fl->key, a->only) && fl->draft) {
+			a->have = draft_size(fl->draft);
+			a->size = fl->size;
+		}
+}
+
+bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64_t *size)
+{
+	struct activity a = {.f = f, .only = k, .size = FETCH_SIZE_UNKNOWN};
+
+	net_call(f->net, progress_now, &a);
+	*have = a.have;
+	*size = a.size;
+	return a.have > 0;
+}
+
+/* ---- sources and misses --------------------------------------------------------------------------- */
+
+void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240])
+{
+	int fd = -1, r;
+
+	if (!s->kind->local) {
+		breaker_text(f->breakers, s->origin, clock_ms(), out);
+		return;
+	}
+	r = local_open_base(s, &fd);
+	if (r == 0)
+		close(fd);
+	snprintf(out, 240, "%s", r == 0 ? "there" : r == -ELOOP ? "skipped: inside a symfs mount" : err_text(r));
+}
+
+void fetch_sources_text(struct fetch *f, struct buf *out)
+{
+	struct sources *so = fetch_sources(f);
+
+	for (unsigned i = 0; i < so->n; i++) {
+		const struct source *s = so->list[i];
+		char state[240];
+
+		fetch_source_state(f, s, state);
+		buf_addf(out, "%u\t%s\t%s\t%s\t%s\t%s\n", i + 1, s->name, s->kind->name, s->layout->name, s->shown,
+			state);
+	}
+	sources_unref(so);
+}
+
+/* A field of CSV: quoted, quotes doubled. */
+static void add_csv(struct buf *out, const char *text, const char *end)
+{
+	buf_adds(out, "\"");
+	for (; *text; text++)
+		buf_addf(out, "%s%c", *text == '"' ? "\"" : "", *text);
+	buf_addf(out, "\"%s", end);
+}
+
+void fetch_missing(struct fetch *f, struct buf *out)
+{
+	enum { PAGE = 64 };
+	_cleanup_free_ struct store_miss_row *rows = calloc(PAGE, sizeof(*rows));
+	int64_t after = 0;
+	int n;
+
+	buf_adds(out, "type,id,name,source,since,until\n");
+	while (rows && (n = store_list_misses(f->store, &after, rows, PAGE)) > 0)
+		for (int i = 0; i < n; i++) {
+			char since[24], until[24];
+
+			clock_print(rows[i].since, since);
+			clock_print(rows[i].until, until);
+			buf_addf(out, "%s,%s,", filetype_name(rows[i].key.type), rows[i].key.id);
+			add_csv(out, rows[i].key.name, ",");
+			add_csv(out, rows[i].source, ",");
+			buf_addf(out, "%s,%s\n", since, until);
+		}
+}
+
+/* ---- everything that is known ------------------------------------------------------------------------ */
+
+#define WALK_DEPTH 6
+#define WALK_MOST 200000
+
+struct walk {
+	int (*each)(void *ctx, const struct key *k, uint64_t size);
+	void *ctx;
+	const struct source *s;
+	unsigned seen;
+	struct layout_hit hit;
+	char path[4096];
+};
+
+static int walk_file(struct walk *w)
+{
+	layout_parse(w->s->layout, w->path, &w->hit);
+	for (unsigned i = 0; w->hit.what == LAYOUT_FILE && i < w->hit.n; i++) {
+		struct key k;
+		int r = key_of(&k, &w->hit.files[i]);
+
+		if (r == 0)
+			r = w->each(w->ctx, &k, FETCH_SIZE_UNKNOWN);
+		if (r > 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Takes the descriptor. */
+static int walk_dir(struct walk *w, int fd, size_t n, unsigned depth)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *e;
+	int r = 0;
+
+	if (!d) {
+		close(fd);
+		return 0;
+	}
+	while (r == 0 && w->seen++ < WALK_MOST && (e = readdir(d))) {
+		int len, sub;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		len = snprintf(w->path + n, sizeof(w->path) - n, "%s%s", n ? "/" : "", e->d_name);
+		if (len < 0 || n + (size_t)len >= sizeof(w->path))
+			continue;
+		sub = depth < WALK_DEPTH && e->d_type != DT_REG
+			? openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+			: -1;
+		r = sub >= 0 ? walk_dir(w, sub, n + (size_t)len, depth + 1) : walk_file(w);
+	}
+	closedir(d);
+	return r;
+}
+
+static int walk_source(struct walk *w)
+{
+	int base, fd, r = local_open_base(w->s, &base);
+
+	if (r < 0)
+		return 0;
+	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	close(base);
+	w->path[0] = '\0';
+	return fd >= 0 ? walk_dir(w, fd, 0, 0) : 0;
+}
+
+static int known_stored(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size),
+	void *ctx)
+{
+	enum { PAGE = 256 };
+	_cleanup_free_ struct store_row *rows = calloc(PAGE, sizeof(*rows));
+	int64_t after = 0;
+	int n, r = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	while (r == 0 && (n = store_list(f->store, after, rows, PAGE)) > 0)
+		for (int i = 0; i < n && r == 0; i++) {
+			r = each(ctx, &rows[i].key, rows[i].size);
+			after = rows[i].id;
+		}
+	return r;
+}
+
+int fetch_known(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+{
+	struct sources *so = fetch_sources(f);
+	_cleanup_free_ struct walk *w = calloc(1, sizeof(*w));
+	int r = w ? known_stored(f, each, ctx) : -ENOMEM;
+
+	for (unsigned i = 0; r == 0 && i < so->n; i++) {
+		if (!so->list[i]->kind->local)
+			continue;
+		w->each = each;
+		w->ctx = ctx;
+		w->s = so->list[i];
+		r = walk_source(w);
+	}
+	sources_unref(so);
+	return r;
+}

@@ -1,0 +1,161 @@
+/* Why a file is not there: the plan for an artifact, what is remembered of each step, and on
+ * request what each source says now. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One question, asked while the caller waits. It ends by itself: every transfer has bounds. */
+struct probe {
+	struct fetch *f;
+	struct net_req req;
+	struct transfer *transfer;
+	pthread_mutex_t lock;
+	pthread_cond_t over;
+	bool done;
+	int started;
+	struct net_reply reply; /* of the head, or of the end when none came */
+};
+
+static int probe_head(void *ctx, const struct net_reply *r)
+{
+	struct probe *p = ctx;
+
+	p->reply = *r;
+	return -ECANCELED; /* the body is not wanted */
+}
+
+static int probe_body(void *ctx, uint64_t off, const void *p, size_t n)
+{
+	return -ECANCELED;
+}
+
+static void probe_done(void *ctx, const struct net_reply *r)
+{
+	struct probe *p = ctx;
+
+	if (p->reply.status == 0)
+		p->reply = *r;
+	LOCK_SCOPE(&p->lock);
+	p->done = true;
+	pthread_cond_signal(&p->over);
+}
+
+static void probe_start(void *ctx)
+{
+	static const struct net_sink sink = {probe_head, probe_body, probe_done};
+	struct probe *p = ctx;
+
+	p->started = net_get(p->f->net, &p->req, &sink, p, &p->transfer);
+}
+
+static void probe_wait(struct probe *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	while (!p->done)
+		pthread_cond_wait(&p->over, &p->lock);
+}
+
+static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask,
+	struct fetch_attempt *row)
+{
+	static const char *const words[] = {
+		[VERDICT_FOUND] = "found", [VERDICT_MISSING] = "missing", [VERDICT_REFUSED] = "refused",
+		[VERDICT_LATER] = "failed", [VERDICT_LOOP] = "loop",
+	};
+	struct probe p = {.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+	struct judgement j;
+
+	if (source_request(s, ask, &p.req) < 0)
+		return;
+	if (!p.req.stall_ms)
+		p.req.stall_ms = f->opts.lookup_deadline_ms;
+	net_call(f->net, probe_start, &p);
+	if (p.started == 0)
+		probe_wait(&p);
+	else
+		p.reply.error = p.started;
+	net_req_release(&p.req);
+	source_judge(s, &p.reply, &j);
+	snprintf(row->verdict, sizeof(row->verdict), "%s", words[j.verdict]);
+	snprintf(row->error, sizeof(row->error), "%s", j.text);
+	row->status = p.reply.status;
+}
+
+static void ask_local(const struct source *s, const struct artifact *a, struct fetch_attempt *row)
+{
+	struct blob *b = NULL;
+	struct key k;
+	char why[200];
+	int r = key_of(&k, a);
+
+	if (r == 0)
+		r = local_find(s, a, &k, &b, why);
+	blob_unref(b);
+	snprintf(row->verdict, sizeof(row->verdict), "%s",
+		r == 0 ? "found" : r == -ENOENT ? "missing" : r == -ELOOP ? "skipped" : "failed");
+	if (r < 0 && r != -ENOENT)
+		snprintf(row->error, sizeof(row->error), "%s", why[0] ? why : err_text(r));
+}
+
+static void recall(struct fetch *f, const struct source *s, const struct key *k, struct fetch_attempt *row)
+{
+	char text[240];
+
+	row->remembered_until = s->kind->local ? 0 : store_miss_until(f->store, k, s->name);
+	fetch_source_state(f, s, text);
+	if (row->remembered_until > clock_wall()) {
+		snprintf(row->verdict, sizeof(row->verdict), "missing");
+	} else if (strncmp(text, "open", 4) == 0 || strncmp(text, "skipped", 7) == 0) {
+		snprintf(row->verdict, sizeof(row->verdict), "skipped");
+		snprintf(row->error, sizeof(row->error), "%.190s", text);
+	} else {
+		snprintf(row->verdict, sizeof(row->verdict), "not asked");
+	}
+}
+
+static void fill_row(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+	const struct source_ask *ask, bool asking, struct fetch_attempt *row)
+{
+	_cleanup_buf_ struct buf where = BUF_UP_TO(8192);
+
+	memset(row, 0, sizeof(*row));
+	snprintf(row->source, sizeof(row->source), "%s", s->name);
+	snprintf(row->spelling, sizeof(row->spelling), "%s", ask->spelling);
+	if (s->kind->local)
+		buf_addf(&where, "%s/%s", s->o.path, ask->where);
+	else
+		url_without_credentials(ask->where, &where);
+	snprintf(row->url, sizeof(row->url), "%s", buf_text(&where));
+	if (!asking)
+		recall(f, s, k, row);
+	else if (s->kind->local)
+		ask_local(s, a, row);
+	else
+		ask_http(f, s, ask, row);
+}
+
+int fetch_why(struct fetch *f, const struct artifact *a, bool ask_now, struct fetch_attempt *rows,
+	unsigned most)
+{
+	struct sources *so = fetch_sources(f);
+	struct key k;
+	unsigned n = 0;
+	int r = key_of(&k, a);
+
+	for (unsigned i = 0; r == 0 && i < so->n; i++)
+		for (unsigned nth = 0; n < most; nth++) {
+			struct source_ask ask;
+
+			if (source_plan(so->list[i], a, nth, &ask) < 0)
+				break;
+			fill_row(f, so->list[i], a, &k, &ask, ask_now, &rows[n++]);
+			source_ask_release(&ask);
+		}
+	sources_unref(so);
+	return r < 0 ? r : (int)n;
+}

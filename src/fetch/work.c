@@ -1,0 +1,289 @@
+/* What a flight gives to workers: each job takes plain values along, does the waiting, and comes
+ * back to the net thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct work {
+	struct flight *fl;
+	void (*run)(struct work *w);  /* on a worker */
+	void (*back)(struct work *w); /* on the net thread */
+	/* results and arguments; a flight's constant parts (what, key, sources) are read directly */
+	int r;
+	char text[400];
+	struct blob *blob;
+	struct draft *draft;
+	struct blob_facts facts;
+	int fd;
+	uint64_t have, size;
+	int64_t *until; /* of each attempt's source */
+};
+
+static void work_free(struct work *w)
+{
+	blob_unref(w->blob);
+	draft_discard(w->draft);
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w->until);
+	free(w);
+}
+
+static void work_back(void *ctx)
+{
+	struct work *w = ctx;
+
+	w->back(w);
+	w->fl->jobs--;
+	flight_reap(w->fl);
+	work_free(w);
+}
+
+static void work_run(void *ctx)
+{
+	struct work *w = ctx;
+
+	w->run(w);
+	/* The only way that this fails is that memory is gone for good. */
+	while (net_post(w->fl->f->net, work_back, w) < 0)
+		sched_yield();
+}
+
+static struct work *work_new(struct flight *fl, void (*run)(struct work *), void (*back)(struct work *))
+{
+	struct work *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->until = calloc(fl->n + 1, sizeof(*w->until));
+	if (!w || !w->until) {
+		free(w);
+		return NULL;
+	}
+	w->fl = fl;
+	w->run = run;
+	w->back = back;
+	w->fd = -1;
+	return w;
+}
+
+/* Takes the work; what came of it is told by back(). -ENOMEM: nothing will. */
+static int work_start(struct work *w)
+{
+	if (workers_post(w->fl->f->workers, work_run, w) < 0) {
+		work_free(w);
+		return -ENOMEM;
+	}
+	w->fl->jobs++;
+	return 0;
+}
+
+static void out_of_memory(struct flight *fl)
+{
+	flight_fail(fl, -ENOMEM, "out of memory");
+}
+
+/* ---- check: is it here already, is it known to be missing, does a directory have it? ------- */
+
+static void check_locals(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	for (unsigned i = 0; i < fl->sources->n && !w->blob; i++) {
+		const struct source *s = fl->sources->list[i];
+		char why[200];
+		int r;
+
+		if (!s->kind->local)
+			continue;
+		r = local_find(s, &fl->what, &fl->key, &w->blob, why);
+		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
+			w->r = r;
+			snprintf(w->text, sizeof(w->text), "%s: %.200s", s->name, why[0] ? why : err_text(r));
+		}
+	}
+}
+
+static void check_run(struct work *w)
+{
+	struct flight *fl = w->fl;
+	struct fetch *f = fl->f;
+
+	if (store_find(f->store, &fl->key, &w->blob) == 0)
+		return;
+	for (unsigned i = 0; i < fl->n; i++)
+		w->until[i] = store_miss_until(f->store, &fl->key, fl->attempts[i].source->name);
+	check_locals(w);
+}
+
+static void check_back(struct work *w)
+{
+	struct flight *fl = w->fl;
+	int64_t now = clock_wall();
+
+	if (fl->dead)
+		return;
+	if (w->blob) {
+		struct fetched a = {.key = fl->key, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
+
+		flight_finish(fl, &a);
+		return;
+	}
+	for (unsigned i = 0; i < fl->n; i++) {
+		struct attempt *at = &fl->attempts[i];
+
+		at->remembered = w->until[i] > now;
+		at->remembered_until = w->until[i];
+		at->state = at->remembered ? ATTEMPT_MISSING : ATTEMPT_IDLE;
+		at->spelling = 0;
+	}
+	fl->local_error = w->r;
+	snprintf(fl->local_text, sizeof(fl->local_text), "%.190s", w->text);
+	race_start(fl);
+}
+
+void work_check(struct flight *fl)
+{
+	struct work *w = work_new(fl, check_run, check_back);
+
+	fl->state = FLIGHT_CHECK;
+	if (!w || work_start(w) < 0)
+		out_of_memory(fl);
+}
+
+/* ---- early: a wrong file is thrown away before all of it came ------------------------------ */
+
+static void early_run(struct work *w)
+{
+	struct view v = view_of_stream(w->fd, w->have, w->size);
+	struct obj_slice slice;
+	struct err e = {0};
+
+	w->r = obj_check(&v, &w->fl->key, &slice, &e);
+	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
+}
+
+static void early_back(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	if (!fl->dead && w->r == -EBADMSG && fl->state == FLIGHT_BODY)
+		winner_fail(fl, -EBADMSG, w->text);
+}
+
+void work_early(struct flight *fl)
+{
+	struct work *w = work_new(fl, early_run, early_back);
+
+	fl->early_done = true;
+	if (!w)
+		return; /* the check at the end still stands */
+	w->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
+	w->have = draft_size(fl->draft);
+	w->size = fl->size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->size;
+	if (w->fd < 0) {
+		work_free(w);
+		return;
+	}
+	work_start(w);
+}
+
+/* ---- seal: is it what was asked for? then it is published ----------------------------------- */
+
+static void seal_run(struct work *w)
+{
+	struct flight *fl = w->fl;
+	struct view v = view_of_fd(draft_fd(w->draft), draft_size(w->draft));
+	struct obj_slice slice;
+	struct err e = {0};
+
+	w->r = obj_check(&v, &fl->key, &slice, &e);
+	if (w->r >= 0) {
+		w->facts.verified = w->r == 1;
+		w->r = store_publish(fl->f->store, take(w->draft), &fl->key, &w->facts, &w->blob, &e);
+		if (w->r == -EBADMSG)
+			w->r = -EIO; /* of the store, not of the file */
+	}
+	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
+}
+
+static void seal_back(struct work *w)
+{
+	struct flight *fl = w->fl;
+	struct fetched a = {.key = fl->key, .blob = w->blob, .why = ""};
+
+	if (w->r == 0 && w->blob) {
+		atomic_fetch_add(&fl->f->stats.published, 1);
+		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s", fl->canon,
+			(unsigned long long)blob_size(w->blob), w->facts.source);
+	}
+	if (fl->dead)
+		return;
+	if (w->r == -EBADMSG) {
+		winner_fail(fl, w->r, w->text);
+	} else if (w->r < 0) {
+		log_error("%s: %s", fl->canon, w->text);
+		flight_fail(fl, w->r, w->text);
+	} else {
+		a.size = blob_size(w->blob);
+		flight_finish(fl, &a);
+	}
+}
+
+void work_seal(struct flight *fl)
+{
+	struct work *w = work_new(fl, seal_run, seal_back);
+	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
+
+	fl->state = FLIGHT_SEAL;
+	if (!w) {
+		out_of_memory(fl);
+		return;
+	}
+	w->draft = take(fl->draft);
+	w->facts.fetched = clock_wall();
+	snprintf(w->facts.source, sizeof(w->facts.source), "%s", fl->winner->source->name);
+	url_without_credentials(fl->winner->ask.where, &url);
+	snprintf(w->facts.url, sizeof(w->facts.url), "%s", buf_text(&url));
+	if (work_start(w) < 0)
+		out_of_memory(fl);
+}
+
+/* ---- misses: every source that may have it said no ----------------------------------------- */
+
+static void misses_run(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		/* The race is over: nothing of an attempt changes while this runs. */
+		if (at->state == ATTEMPT_MISSING && !at->remembered)
+			store_miss_add(fl->f->store, &fl->key, at->source->name,
+				at->source->o.miss_seconds, "not there");
+	}
+}
+
+static void misses_back(struct work *w)
+{
+	struct flight *fl = w->fl;
+	struct fetched a = {.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
+
+	if (!fl->dead)
+		flight_finish(fl, &a);
+}
+
+void work_misses(struct flight *fl)
+{
+	struct work *w = work_new(fl, misses_run, misses_back);
+
+	fl->state = FLIGHT_MISS;
+	if (!w || work_start(w) < 0)
+		out_of_memory(fl);
+}

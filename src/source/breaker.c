@@ -1,0 +1,138 @@
+/* Which hosts are down. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "source/breaker.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SOFT_MANY 3	   /* odd answers in a row before a host counts as down */
+#define CHEAP_MS 1000	   /* a refusal costs nothing: ask again soon, then less and less */
+#define HOLD_MOST 3600000u /* whatever a server asks for */
+
+struct host {
+	struct host *next;
+	char origin[NET_HOST_MAX];
+	unsigned failures;    /* in a row */
+	uint64_t open_until;  /* 0: closed */
+	uint64_t trying;      /* since when one request tries while half open; 0: none */
+	char text[160];
+};
+
+struct breakers {
+	pthread_mutex_t lock;
+	unsigned open_ms;
+	struct host *hosts; /* under lock; one for each configured host: few */
+};
+
+int breakers_new(struct breakers **out, unsigned open_ms)
+{
+	struct breakers *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	pthread_mutex_init(&b->lock, NULL);
+	b->open_ms = open_ms;
+	*out = b;
+	return 0;
+}
+
+void breakers_free(struct breakers *b)
+{
+	if (!b)
+		return;
+	while (b->hosts) {
+		struct host *h = b->hosts;
+
+		b->hosts = h->next;
+		free(h);
+	}
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+}
+
+static struct host *host_find(struct breakers *b, const char *origin, bool make)
+{
+	struct host *h = b->hosts;
+
+	while (h && strcmp(h->origin, origin) != 0)
+		h = h->next;
+	if (h || !make)
+		return h;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return NULL;
+	snprintf(h->origin, sizeof(h->origin), "%s", origin);
+	h->next = b->hosts;
+	b->hosts = h;
+	return h;
+}
+
+static void host_text(const struct host *h, uint64_t now, char out[static 240])
+{
+	if (!h || !h->open_until)
+		snprintf(out, 240, "closed");
+	else if (h->open_until > now)
+		snprintf(out, 240, "open for %llu s more: %s",
+			(unsigned long long)((h->open_until - now + 999) / 1000), h->text);
+	else
+		snprintf(out, 240, "half open: %s", h->text);
+}
+
+bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[static 240])
+{
+	LOCK_SCOPE(&b->lock);
+	struct host *h = host_find(b, origin, false);
+
+	if (!h || !h->open_until)
+		return true;
+	/* One that tries and never tells would keep the host out for ever: after a while, another. */
+	if (h->open_until <= now && (!h->trying || now - h->trying > b->open_ms)) {
+		h->trying = now;
+		return true;
+	}
+	host_text(h, now, why);
+	return false;
+}
+
+static uint64_t hold_for(const struct breakers *b, const struct host *h, enum blame blame)
+{
+	unsigned doublings;
+
+	if (blame == BLAME_COSTLY)
+		return b->open_ms;
+	if (blame == BLAME_SOFT && h->failures < SOFT_MANY)
+		return 0;
+	doublings = h->failures - (blame == BLAME_SOFT ? SOFT_MANY : 1);
+	return MIN((uint64_t)CHEAP_MS << MIN(doublings, 20u), (uint64_t)b->open_ms);
+}
+
+void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum blame blame,
+	uint64_t hold_ms, const char *text)
+{
+	LOCK_SCOPE(&b->lock);
+	struct host *h = host_find(b, origin, blame != BLAME_NONE);
+	uint64_t hold;
+
+	if (!h)
+		return;
+	h->trying = 0;
+	if (blame == BLAME_NONE) {
+		h->failures = 0;
+		h->open_until = 0;
+		return;
+	}
+	h->failures++;
+	hold = hold_ms ? MIN(hold_ms, (uint64_t)HOLD_MOST) : hold_for(b, h, blame);
+	snprintf(h->text, sizeof(h->text), "%.150s", text);
+	if (hold)
+		h->open_until = MAX(h->open_until, now + hold);
+	else if (h->open_until <= now)
+		h->open_until = 0;
+}
+
+void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240])
+{
+	LOCK_SCOPE(&b->lock);
+	host_text(host_find(b, origin, false), now, out);
+}

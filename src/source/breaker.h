@@ -1,0 +1,23 @@
+/* A breaker for each host: a dead server costs one bounded wait, once. Closed: it is asked.
+ * Open: it is not, until a time. Then half open: one request tries, the others are spared until
+ * that one is answered. Time is passed in (clock_ms()). Any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "source/source.h"
+
+struct breakers;
+
+int breakers_new(struct breakers **out, unsigned open_ms);
+void breakers_free(struct breakers *b);
+
+/* May the host be asked now? True also makes this request the one that tries, when it is half
+ * open. With false, `why` says what it is down with. */
+bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[static 240]);
+
+/* What became of a request that was allowed. `hold_ms` > 0: the server named a time itself. */
+void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum blame blame,
+	uint64_t hold_ms, const char *text);
+
+/* "closed", "open for 12 s more: connection timed out", "half open". Changes nothing. */
+void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240]);

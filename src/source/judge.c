@@ -1,0 +1,89 @@
+/* What a reply means: a miss, a refusal, or trouble. Only a true "not there" is a miss. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "source/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct status_row {
+	int from, to;
+	enum verdict verdict;
+	int error;
+	enum blame blame;
+} statuses[] = {
+	{200, 200, VERDICT_FOUND, 0, BLAME_NONE},
+	{206, 206, VERDICT_FOUND, 0, BLAME_NONE},
+	{401, 401, VERDICT_REFUSED, -EACCES, BLAME_NONE},
+	{403, 403, VERDICT_REFUSED, -EACCES, BLAME_NONE},
+	{404, 404, VERDICT_MISSING, -ENOENT, BLAME_NONE},
+	{407, 407, VERDICT_REFUSED, -EACCES, BLAME_NONE},
+	{408, 408, VERDICT_LATER, -ETIMEDOUT, BLAME_SOFT},
+	{410, 410, VERDICT_MISSING, -ENOENT, BLAME_NONE},
+	{429, 429, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
+	{451, 451, VERDICT_REFUSED, -EACCES, BLAME_NONE},
+	{508, 508, VERDICT_LOOP, -ELOOP, BLAME_NONE},
+	{500, 599, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+	/* Whatever else: a server that does not speak the protocol that we ask in. */
+	{0, 999, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+};
+
+static void judge_error(const struct net_reply *r, struct judgement *out)
+{
+	out->verdict = VERDICT_LATER;
+	out->error = -EHOSTUNREACH;
+	out->blame = BLAME_CHEAP;
+	snprintf(out->text, sizeof(out->text), "%.190s", r->text[0] ? r->text : err_text(r->error));
+	switch (r->error) {
+	case -ETIMEDOUT:
+		out->error = -ETIMEDOUT;
+		out->blame = BLAME_COSTLY;
+		break;
+	case -EHOSTUNREACH:
+		out->blame = BLAME_COSTLY; /* resolvers take their time, too */
+		break;
+	case -EPIPE:
+	case -EPROTO:
+	case -ECONNRESET:
+		out->blame = BLAME_SOFT;
+		break;
+	case -EKEYREJECTED:
+		out->error = -EACCES;
+		break;
+	case -EFBIG:
+		out->error = -EFBIG;
+		out->blame = BLAME_NONE;
+		break;
+	case -ELOOP:
+	case -EPROTONOSUPPORT:
+		out->blame = BLAME_NONE;
+		break;
+	}
+}
+
+void source_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
+{
+	const struct status_row *row = statuses;
+
+	memset(out, 0, sizeof(*out));
+	if (r->error < 0) {
+		judge_error(r, out);
+		return;
+	}
+	while (r->status < row->from || r->status > row->to)
+		row++;
+	out->verdict = row->verdict;
+	out->error = row->error;
+	out->blame = row->blame;
+	if (row->verdict == VERDICT_FOUND)
+		return;
+	if (r->retry_after > 0 && out->blame != BLAME_NONE) {
+		out->blame = BLAME_CHEAP;
+		snprintf(out->text, sizeof(out->text), "HTTP %d, ask again in %lld s", r->status,
+			(long long)r->retry_after);
+	} else {
+		snprintf(out->text, sizeof(out->text), "HTTP %d", r->status);
+	}
+	if (row->verdict == VERDICT_LOOP)
+		snprintf(out->text, sizeof(out->text), "HTTP 508: the source leads back to this symfs");
+}

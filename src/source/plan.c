@@ -1,0 +1,99 @@
+/* Which paths of its layout a source is asked for: the layout's own, then the spellings that
+ * real servers need. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "source/plan.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Microsoft's tools fill short build ids up with zeros to 20 bytes; the file itself does not.
+ * Variant 0 is the id as given. -ENOENT: the variant is none of its own. */
+static int id_variant(const struct artifact *a, unsigned variant, struct artifact *out)
+{
+	size_t n = strlen(a->m.code_id);
+
+	*out = *a;
+	if (variant == 0)
+		return 0;
+	if (a->m.object != OBJECT_ELF)
+		return -ENOENT;
+	if (variant == 1 && n >= 16 && n < 40) {
+		memset(out->m.code_id + n, '0', 40 - n);
+		out->m.code_id[40] = '\0';
+		return 0;
+	}
+	if (variant == 2 && n == 40) {
+		while (n > 16 && strcmp(out->m.code_id + n - 2, "00") == 0)
+			out->m.code_id[n -= 2] = '\0';
+		return n < 40 ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+/* Whether the last part of the base is the prefix already: ".../buildid", "/usr/lib/.build-id". */
+static bool ends_in_prefix(const char *base, const char *prefix)
+{
+	size_t n = strlen(base), p = strlen(prefix);
+
+	while (n && base[n - 1] == '/')
+		n--;
+	return n > p && strncmp(base + n - p, prefix, p) == 0 && base[n - p - 1] == '/';
+}
+
+/* Prefix 0 is the usual one; 1 leaves it out, where stores exist both ways. */
+static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
+{
+	const struct layout *l = s->layout;
+	const char *base = s->o.url ? s->o.url : s->o.path;
+
+	if (!l->prefix[0] || ends_in_prefix(base, l->prefix))
+		return prefix == 0 ? 0 : -ENOENT;
+	if (prefix == 0) {
+		int r = buf_adds(out, l->prefix);
+
+		return r == 0 ? buf_adds(out, "/") : r;
+	}
+	/* debuginfod's API is fixed: no server has it without. */
+	return strcmp(l->name, "debuginfod") == 0 ? -ENOENT : 0;
+}
+
+static void say_spelling(const struct source *s, unsigned prefix, unsigned variant, char out[static 64])
+{
+	static const char *const ids[] = {"", ", id filled up", ", id cut"};
+	static const char *const casings[] = {"", ", lower case", ", upper case"};
+
+	snprintf(out, 64, "%s%s%s%s", s->layout->name, prefix ? ", no prefix" : "", ids[variant],
+		casings[s->casing]);
+}
+
+int plan_path(const struct source *s, const struct artifact *a, unsigned nth, struct buf *out,
+	char spelling[static 64])
+{
+	if (!(s->types >> a->type & 1))
+		return -ENOENT;
+	for (unsigned variant = 0; variant < 3; variant++) {
+		struct artifact v;
+
+		if (id_variant(a, variant, &v) < 0)
+			continue;
+		for (unsigned prefix = 0; prefix < 2; prefix++)
+			for (unsigned row = 0;; row++) {
+				int r;
+
+				buf_clear(out);
+				r = add_prefix(s, prefix, out);
+				if (r == 0)
+					r = layout_path(s->layout, &v, s->casing, row, out);
+				if (r == -ENOENT)
+					break;
+				if (r < 0)
+					return r;
+				if (nth-- == 0) {
+					say_spelling(s, prefix, variant, spelling);
+					return 0;
+				}
+			}
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,19 @@
+/* Directories of this machine, in any layout. They are served in place. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "source/plan.h"
+#include "source/sources.h"
+
+#include <errno.h>
+
+static int dir_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	int r = plan_path(s, a, nth, &path, out->spelling);
+
+	if (r < 0)
+		return r;
+	out->where = buf_take(&path, NULL);
+	return out->where ? 0 : -ENOMEM;
+}
+
+const struct source_kind source_dir = {"dir", "gdb", true, dir_plan};

@@ -1,0 +1,83 @@
+/* Where artifacts come from. A source does no I/O: it plans what to ask and judges what was
+ * answered, with plain values, so that every kind is tested without a network. Refcounted as a
+ * set (sources.h); immutable once made; any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "base/err.h"
+#include "conf/conf.h"
+#include "layout/layout.h"
+#include "net/request.h"
+
+struct source;
+
+/* What `[source "NAME"]` may say; see source_fields. */
+struct source_opts {
+	char *url, *path, *type, *layout, *casing;
+	char **headers, **filetypes;
+	bool enabled, accept_invalid_certs;
+	unsigned connect_ms, stall_ms; /* 0: those of [symfs] */
+	int64_t miss_seconds;
+	uint64_t max_file_size;
+};
+extern const struct conf_field source_fields[];
+
+/* One thing worth asking for. */
+struct source_ask {
+	char *where;	   /* URL, percent-encoded, with credentials; or a path below source_path() */
+	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
+};
+void source_ask_release(struct source_ask *a);
+
+/* A kind of source: http, debuginfod, dir. */
+struct source_kind {
+	const char *name;
+	const char *layout;	  /* when the configuration names none */
+	bool local;		  /* asked by open(2), not over the net */
+	/* The nth thing to ask for (0 first), best first. -ENOENT past the last; -ENOMEM. */
+	int (*plan)(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out);
+};
+
+struct source {
+	const struct source_kind *kind;
+	const struct layout *layout;
+	enum casing casing;
+	uint64_t types;			/* a bit for each enum filetype */
+	char name[64];
+	char origin[NET_HOST_MAX];	/* "" for a local one */
+	char *shown;			/* URL or path without credentials */
+	struct source_opts o;
+};
+
+/* From a section of configuration; times and sizes that it does not set are those of `defaults`
+ * (only these are read of it). -EINVAL: `e` names file, line and what was expected. */
+int source_new(struct source **out, const struct conf_section *c, const struct source_opts *defaults,
+	struct err *e);
+void source_free(struct source *s);
+
+int source_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out);
+
+/* Fills a request for what was planned. 0, -ENOMEM. */
+int source_request(const struct source *s, const struct source_ask *a, struct net_req *out);
+
+enum verdict {
+	VERDICT_FOUND,	  /* a body comes, to be checked */
+	VERDICT_MISSING,  /* it is not there: may be remembered */
+	VERDICT_REFUSED,  /* we may not have it: 401, 403 */
+	VERDICT_LATER,	  /* it could not be asked now */
+	VERDICT_LOOP	  /* it is ourselves: 508 */
+};
+
+/* What harm the reply does to the standing of its host. */
+enum blame { BLAME_NONE, BLAME_SOFT, BLAME_CHEAP, BLAME_COSTLY };
+
+struct judgement {
+	enum verdict verdict;
+	int error;	/* errno that says so when no other source has it: -EACCES, -ETIMEDOUT, … */
+	enum blame blame;
+	char text[200]; /* in words, "" for FOUND */
+};
+void source_judge(const struct source *s, const struct net_reply *r, struct judgement *out);
+
+/* The URL without user:password@. */
+int url_without_credentials(const char *url, struct buf *out);

@@ -1,0 +1,22 @@
+/* The set of sources, in the order of their priority, and the kinds that there are. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "source/source.h"
+
+/* A new kind is one file, one extern, one row in sources.c. */
+extern const struct source_kind source_http, source_debuginfod, source_dir;
+const struct source_kind *source_kind_find(const char *name); /* NULL */
+
+struct sources {
+	unsigned refs; /* atomic */
+	unsigned n;
+	struct source *list[];
+};
+
+/* From the [source …] sections that are enabled, in order; of two with one name the first
+ * counts. `defaults` as for source_new(). -EINVAL with file and line. */
+int sources_new(struct sources **out, const struct conf *c, const struct source_opts *defaults,
+	struct err *e);
+void sources_keep_local(struct sources *s); /* drops what would be asked over the net; before it is shared */
+struct sources *sources_ref(struct sources *s);
+void sources_unref(struct sources *s); /* NULL is fine */

@@ -1,0 +1,51 @@
+/* URLs of things that are asked for. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "source/url.h"
+#include "source/source.h"
+
+#include <string.h>
+
+/* RFC 3986 unreserved, and what a path may hold besides; a slash stays a slash. */
+static bool plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		(c && strchr("-._~/!$&'()*,;=:@", c));
+}
+
+int url_add_path(struct buf *out, const char *path)
+{
+	int r = 0;
+
+	for (; *path && r == 0; path++)
+		r = plain(*path) ? buf_add(out, path, 1) : buf_addf(out, "%%%02X", (unsigned char)*path);
+	return r;
+}
+
+int url_join(struct buf *out, const char *base, const char *path)
+{
+	size_t n = strcspn(base, "?#");
+	int r;
+
+	while (n && base[n - 1] == '/')
+		n--;
+	r = buf_add(out, base, n);
+	if (r == 0)
+		r = buf_adds(out, "/");
+	return r == 0 ? url_add_path(out, path) : r;
+}
+
+int url_without_credentials(const char *url, struct buf *out)
+{
+	const char *host = strstr(url, "://"), *end, *at = NULL;
+	int r;
+
+	if (!host)
+		return buf_adds(out, url);
+	host += 3;
+	end = host + strcspn(host, "/?#");
+	for (const char *p = host; p < end; p++)
+		if (*p == '@')
+			at = p;
+	r = buf_add(out, url, (size_t)(host - url));
+	return r == 0 ? buf_adds(out, at ? at + 1 : host) : r;
+}

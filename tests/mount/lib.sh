@@ -1,0 +1,244 @@
+# What mount tests share. A test begins with:
+#
+#   . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+#
+# and then has $TMP (gone afterwards), $SYMFS, and the functions below. Everything that it starts
+# or mounts is ended when it exits, also when it fails. Nothing waits for time: wait_for waits for
+# conditions, with a bound.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=sh
+
+top_srcdir=${top_srcdir:-$(dirname "$0")/../..}
+top_builddir=${top_builddir:-$PWD}
+SYMFS=$top_builddir/symfs
+UPSTREAM=$top_builddir/tests/helpers/upstream
+LC_ALL=C
+export LC_ALL
+
+TMP=$(mktemp -d "${TMPDIR:-/tmp}/symfs-test.XXXXXX") || exit 1
+PIDS=
+MOUNTS=
+# Nothing of the person who runs the tests may be seen by them, or touched.
+HOME=$TMP/home XDG_CACHE_HOME=$TMP/home/cache XDG_CONFIG_HOME=$TMP/home/config
+mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
+export HOME XDG_CACHE_HOME XDG_CONFIG_HOME
+unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
+# A mount's daemon is ended on purpose in many tests; leaks of short-lived helpers are not its own.
+ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
+UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export ASAN_OPTIONS UBSAN_OPTIONS
+
+say() { printf '%s\n' "$*"; }
+
+fail() {
+  say "FAIL: $*"
+  for log in "$TMP"/*.log; do
+    [ -s "$log" ] && { say "--- $(basename "$log")"; tail -n 25 "$log"; }
+  done
+  exit 1
+}
+
+skip() { say "SKIP: $*"; exit 77; }
+
+cleanup() {
+  status=$?
+  trap - EXIT INT TERM HUP
+  for m in $MOUNTS; do
+    mountpoint -q "$m" 2>/dev/null && umount -l "$m" 2>/dev/null
+    grep -q " $m fuse" /proc/self/mountinfo && umount -l "$m" 2>/dev/null
+  done
+  for p in $PIDS; do
+    kill -CONT "$p" 2>/dev/null
+    kill "$p" 2>/dev/null
+  done
+  for p in $PIDS; do
+    wait_gone "$p" 5 || kill -KILL "$p" 2>/dev/null
+  done
+  # What a sanitizer said is a failure, whatever the test thought.
+  if grep -lE 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log >/dev/null 2>&1; then
+    say "a sanitizer complained:"
+    grep -hE -A 12 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log | head -n 60
+    [ "$status" = 0 ] && status=1
+  fi
+  rm -rf "$TMP"
+  exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+# wait_for SECONDS COMMAND...: until it succeeds; 1 when it did not in time.
+wait_for() {
+  wf_end=$(($(date +%s%N) + $1 * 1000000000))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$(date +%s%N)" -lt "$wf_end" ] || return 1
+    nap
+  done
+}
+
+# The pause between two looks at a condition.
+nap() { read -r _ </dev/null; command sleep 0.05; }
+
+gone() { ! kill -0 "$1" 2>/dev/null || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
+wait_gone() { wait_for "$2" gone "$1"; }
+
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+need() {
+  for program; do
+    command -v "$program" >/dev/null 2>&1 || skip "$program is not installed"
+  done
+}
+
+need_mount() {
+  [ -x "$SYMFS" ] || fail "$SYMFS is not built"
+  [ -c /dev/fuse ] || skip "no /dev/fuse"
+  [ "$(id -u)" = 0 ] || command -v fusermount3 >/dev/null || skip "neither root nor fusermount3"
+  (exec 3<>/dev/fuse) 2>/dev/null || skip "/dev/fuse cannot be opened"
+}
+
+# upstream_start NAME [ARGS...]: our fault-injecting server; sets URL_NAME and PID_NAME.
+upstream_start() {
+  us_name=$1
+  shift
+  "$UPSTREAM" "$@" >"$TMP/$us_name.out" 2>"$TMP/$us_name.log" &
+  us_pid=$!
+  PIDS="$PIDS $us_pid"
+  wait_for 10 grep -q 'listening on' "$TMP/$us_name.out" || fail "upstream $us_name did not start"
+  us_url=$(sed -n 's/^listening on //p' "$TMP/$us_name.out" | head -n 1)
+  eval "URL_$us_name=\$us_url PID_$us_name=\$us_pid"
+}
+
+fetch_url() { curl -gsS --noproxy '*' --max-time 20 "$@"; }
+
+# upstream_count URL NAME [PATH]: one number of its /_control/count: get, head, bytes, ...
+upstream_count() {
+  fetch_url "$1/_control/count${3:+?path=$3}" | sed -n "s/^$2 //p"
+}
+
+# upstream_fault URL PATHGLOB KIND [ARG] [TIMES]
+upstream_fault() {
+  fetch_url -G "$1/_control/fault" --data-urlencode "path=$2" --data-urlencode "kind=$3" \
+    --data-urlencode "arg=${4:-}" --data-urlencode "times=${5:-0}" >/dev/null || fail "fault $3"
+}
+upstream_clear() { fetch_url "$1/_control/clear" >/dev/null; }
+upstream_reset() { fetch_url "$1/_control/reset" >/dev/null; }
+
+free_port() {
+  # A port that was free a moment ago; who needs it retries.
+  echo $((20000 + ($$ * 7 + $(date +%N | sed 's/^0*//') / 1000) % 20000))
+}
+
+# debuginfod_start NAME DIR: a stock debuginfod that scans DIR; sets URL_NAME.
+debuginfod_start() {
+  for _ in 1 2 3 4 5; do
+    ds_port=$(free_port)
+    (cd "$TMP" && exec env -u DEBUGINFOD_URLS debuginfod -F -p "$ds_port" -d "$TMP/$1.sqlite" -t 0 -g 0 "$2") \
+      >"$TMP/$1.log" 2>&1 &
+    ds_pid=$!
+    PIDS="$PIDS $ds_pid"
+    if wait_for 20 debuginfod_ready "$ds_port" || gone "$ds_pid"; then
+      gone "$ds_pid" || break
+    fi
+  done
+  gone "$ds_pid" && fail "debuginfod did not start"
+  eval "URL_$1=http://127.0.0.1:$ds_port PID_$1=$ds_pid"
+}
+debuginfod_ready() {
+  fetch_url "http://127.0.0.1:$1/metrics" | grep -q '^thread_work_total{role="traverse"} [1-9]' &&
+    ! fetch_url "http://127.0.0.1:$1/metrics" | grep -q '^thread_busy{role="scan"} [1-9]'
+}
+
+# nginx_start NAME ROOT: plain files; sets URL_NAME.
+nginx_start() {
+  mkdir -p "$TMP/nginx-$1"
+  for _ in 1 2 3 4 5; do
+    ns_port=$(free_port)
+    cat >"$TMP/nginx-$1/conf" <<EOF
+daemon off; master_process off; pid $TMP/nginx-$1/pid; error_log stderr notice;
+events { worker_connections 256; }
+http { access_log $TMP/nginx-$1/access.log; default_type application/octet-stream;
+  client_body_temp_path $TMP/nginx-$1/t1; proxy_temp_path $TMP/nginx-$1/t2; fastcgi_temp_path $TMP/nginx-$1/t3;
+  uwsgi_temp_path $TMP/nginx-$1/t4; scgi_temp_path $TMP/nginx-$1/t5;
+  server { listen 127.0.0.1:$ns_port; root $2; } }
+EOF
+    nginx -p "$TMP/nginx-$1" -c "$TMP/nginx-$1/conf" >"$TMP/$1.log" 2>&1 &
+    ns_pid=$!
+    PIDS="$PIDS $ns_pid"
+    wait_for 10 fetch_url -o /dev/null "http://127.0.0.1:$ns_port/" && break
+  done
+  eval "URL_$1=http://127.0.0.1:$ns_port PID_$1=$ns_pid"
+}
+
+# symfs_mount NAME [ARGS...]: mounts at $TMP/NAME with its own store; sets MNT_NAME and PID_NAME.
+# --no-default-sources is given unless SYMFS_DEFAULTS is set, --cache unless the arguments name one.
+symfs_mount() {
+  sm_name=$1
+  shift
+  mkdir -p "$TMP/$sm_name"
+  case " $* " in *" --cache "*) ;; *) set -- --cache "$TMP/store-$sm_name" "$@" ;; esac
+  [ -n "${SYMFS_DEFAULTS:-}" ] || set -- --no-default-sources "$@"
+  "$SYMFS" mount -f "$@" "$TMP/$sm_name" >"$TMP/$sm_name.log" 2>&1 &
+  sm_pid=$!
+  PIDS="$PIDS $sm_pid"
+  MOUNTS="$MOUNTS $TMP/$sm_name"
+  wait_for 20 symfs_answers "$TMP/$sm_name" "$sm_pid" || fail "the mount $sm_name does not answer"
+  gone "$sm_pid" && fail "the mount $sm_name ended"
+  eval "MNT_$sm_name=\$TMP/$sm_name PID_$sm_name=\$sm_pid"
+}
+symfs_answers() { gone "$2" || [ -f "$1/.symfs/version" ]; }
+
+# symfs_umount NAME: a clean end, with exit status 0.
+symfs_umount() {
+  eval "su_mnt=\$MNT_$1 su_pid=\$PID_$1"
+  "$SYMFS" umount "$su_mnt" || fail "umount $1"
+  wait_gone "$su_pid" 20 || fail "the daemon of $1 outlived its mount"
+  wait "$su_pid" || fail "the daemon of $1 ended with $?"
+}
+
+stat_of() { sed -n "s/^$2 //p" "$1/.symfs/stats"; } # MOUNT COUNTER
+
+build_id() { readelf -n "$1" 2>/dev/null | sed -n 's/.*Build ID: //p' | head -n 1; }
+
+# make_program DIR NAME: a program that calls into a library of its own; unstripped copies in
+# DIR/full, debug files in DIR/debug, stripped ones in DIR/bin. Each NAME gets its own build ids.
+make_program() {
+  mp_dir=$1 mp_name=$2
+  mkdir -p "$mp_dir/src" "$mp_dir/full" "$mp_dir/debug" "$mp_dir/bin"
+  cat >"$mp_dir/src/$mp_name-lib.c" <<EOF
+#include <stdlib.h>
+const char *${mp_name}_tag = "$mp_name";
+static int deeper(int n) { if (n > 2) abort(); return n + 1; }
+int ${mp_name}_entry(int n) { int r = deeper(n); return r * 2; }
+EOF
+  cat >"$mp_dir/src/$mp_name.c" <<EOF
+int ${mp_name}_entry(int n);
+static int work(int argc) { return ${mp_name}_entry(argc) + 1; }
+int main(int argc, char **argv)
+{
+	return work(argc) == 0;
+}
+EOF
+  (cd "$mp_dir/src" &&
+    ${CC_PLAIN:-gcc} -g -O0 -fPIC -shared -Wl,--build-id=sha1 -Wl,-soname,"lib$mp_name.so" \
+      -o "../full/lib$mp_name.so" "$mp_name-lib.c" &&
+    ${CC_PLAIN:-gcc} -g -O0 -Wl,--build-id=sha1 -o "../full/$mp_name" "$mp_name.c" -L../full "-l$mp_name" \
+      -Wl,-rpath,"$mp_dir/bin") || fail "gcc"
+  for mp_f in "$mp_name" "lib$mp_name.so"; do
+    objcopy --only-keep-debug "$mp_dir/full/$mp_f" "$mp_dir/debug/$mp_f.debug" || fail objcopy
+    strip -o "$mp_dir/bin/$mp_f" "$mp_dir/full/$mp_f" || fail strip
+  done
+}
+
+# put_gdb ROOT FILE [SUFFIX]: into the gdb layout, by its build id.
+put_gdb() {
+  pg_id=$(build_id "$2")
+  pg_rest=${pg_id#??}
+  pg_dir=$1/.build-id/${pg_id%"$pg_rest"}
+  mkdir -p "$pg_dir"
+  cp "$2" "$pg_dir/$pg_rest${3:-}"
+}
+
+gdb_path() { gp_rest=${1#??}; echo ".build-id/${1%"$gp_rest"}/$gp_rest${2:-}"; }
+
+same_file() { cmp -s "$1" "$2" || fail "$1 differs from $2"; }

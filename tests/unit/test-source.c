@@ -1,0 +1,235 @@
+/* source/: sections to sources, what is asked for, what replies mean, which hosts are down. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "source/breaker.h"
+#include "source/sources.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID "dfb85de42daffd09640c8fe377d572de3e168920"
+
+static int sources_of(const char *text, struct sources **out, struct err *e)
+{
+	struct source_opts defaults = {.connect_ms = 1, .stall_ms = 2, .miss_seconds = 3, .max_file_size = 4};
+	struct conf *c;
+	int r;
+
+	ck_assert_int_eq(conf_new(&c), 0);
+	r = conf_read_text(c, "t.conf", text, strlen(text), e);
+	if (r == 0)
+		r = sources_new(out, c, &defaults, e);
+	conf_free(c);
+	return r;
+}
+
+static struct sources *sources_good(const char *text)
+{
+	struct sources *so;
+	struct err e;
+
+	ck_assert_msg(sources_of(text, &so, &e) == 0, "%s", e.text);
+	return so;
+}
+
+static struct artifact artifact_of(enum filetype type, const char *id, const char *name)
+{
+	struct artifact a = {.type = type, .m.object = OBJECT_ELF};
+
+	snprintf(a.m.code_id, sizeof(a.m.code_id), "%s", id);
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "%s", name);
+	snprintf(a.m.path, sizeof(a.m.path), "%s", name);
+	return a;
+}
+
+START_TEST(sections)
+{
+	struct sources *so = sources_good("[source \"a\"]\nurl = https://u:p@Example.com/sym/\nstall-timeout = 9s\n"
+					  "[source \"off\"]\nurl = http://x/\nenabled = no\n"
+					  "[source \"a\"]\nurl = http://second/\n"
+					  "[source \"d\"]\npath = /usr/lib/debug\nfiletypes = elf_debug, elf_code\n"
+					  "[source \"f\"]\nurl = file:///srv/x\nlayout = debuginfod\n"
+					  "[source \"i\"]\nurl = http://127.0.0.1:8002\nlayout = debuginfod\n");
+
+	ck_assert_uint_eq(so->n, 4);
+	ck_assert_str_eq(so->list[0]->shown, "https://Example.com/sym/");
+	ck_assert_str_eq(so->list[0]->origin, "https://example.com");
+	ck_assert_str_eq(so->list[0]->layout->name, "native");
+	ck_assert_uint_eq(so->list[0]->o.stall_ms, 9000);
+	ck_assert_uint_eq(so->list[0]->o.connect_ms, 1);
+	ck_assert(so->list[1]->kind == &source_dir);
+	ck_assert_str_eq(so->list[1]->layout->name, "gdb");
+	ck_assert_uint_eq(so->list[1]->types, 1u << FILETYPE_ELF_CODE | 1u << FILETYPE_ELF_DEBUG);
+	ck_assert(so->list[2]->kind == &source_dir);
+	ck_assert_str_eq(so->list[2]->o.path, "/srv/x");
+	ck_assert(so->list[3]->kind == &source_debuginfod);
+	sources_keep_local(so);
+	ck_assert_uint_eq(so->n, 2);
+	sources_unref(so);
+}
+END_TEST
+
+START_TEST(mistakes)
+{
+	static const struct {
+		const char *text, *says;
+	} rows[] = {
+		{"[source \"a\"]\n", "t.conf:1: [source \"a\"] needs either url or path"},
+		{"[source \"a\"]\nurl=http://x\npath=/y\n", "needs either url or path"},
+		{"[source \"a\"]\nurl=ftp://x/\n", "expected http://HOST"},
+		{"[source \"a\"]\nurl=http://x\nlayout=gbd\n", "layout = gbd: expected gdb lldb"},
+		{"[source \"a\"]\nurl=http://x\ntype=dir\n", "type = dir: expected http or debuginfod"},
+		{"[source \"a\"]\nurl=http://x\ncasing=upper\n", "casing = upper: expected default"},
+		{"[source \"a\"]\nurl=http://x\nfiletypes=elf\n", "filetypes = elf: expected file types"},
+		{"[source \"a\"]\nurl=http://x\nheader=nonsense\n", "expected Name: value"},
+		{"[source \"a\"]\nurl=http://x\nulr=y\n", "t.conf:3: [source] has no key \"ulr\""},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sources *so;
+		struct err e = {0};
+
+		ck_assert_int_eq(sources_of(rows[i].text, &so, &e), -EINVAL);
+		ck_assert_msg(strstr(e.text, rows[i].says) != NULL, "%s: %s", rows[i].text, e.text);
+	}
+}
+END_TEST
+
+static void check_plan(const char *section, const struct artifact *a, const char *const *want)
+{
+	struct sources *so = sources_good(section);
+	unsigned nth = 0;
+
+	for (;; nth++) {
+		struct source_ask ask;
+		int r = source_plan(so->list[0], a, nth, &ask);
+
+		if (r == -ENOENT)
+			break;
+		ck_assert_int_eq(r, 0);
+		ck_assert_msg(want[nth] != NULL, "more: %s", ask.where);
+		ck_assert_str_eq(ask.where, want[nth]);
+		source_ask_release(&ask);
+	}
+	ck_assert_ptr_null(want[nth]);
+	sources_unref(so);
+}
+
+START_TEST(plans)
+{
+	static const char padded[] = "11223344556677889900aabbccddeeff00000000";
+	struct artifact debug = artifact_of(FILETYPE_ELF_DEBUG, ID, "");
+	struct artifact source = artifact_of(FILETYPE_SOURCE, ID, "/a b/#c?.c");
+	struct artifact code = artifact_of(FILETYPE_ELF_CODE, "11223344556677889900aabbccddeeff", "x y");
+
+	check_plan("[source \"a\"]\nurl=http://h/x/\nlayout=debuginfod\n", &debug,
+		(const char *const[]){"http://h/x/buildid/" ID "/debuginfo", NULL});
+	check_plan("[source \"a\"]\nurl=http://h/buildid/\nlayout=debuginfod\n", &debug,
+		(const char *const[]){"http://h/buildid/" ID "/debuginfo", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=debuginfod\n", &source,
+		(const char *const[]){"http://h/buildid/" ID "/source/a%20b/%23c%3F.c", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=gdb\n", &debug,
+		(const char *const[]){"http://h/.build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug",
+			"http://h/df/b85de42daffd09640c8fe377d572de3e168920.debug", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=native\ncasing=uppercase\n", &debug,
+		(const char *const[]){"http://h/DF/B85DE42DAFFD09640C8FE377D572DE3E168920.DEBUG", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=debuginfod\n", &code,
+		(const char *const[]){"http://h/buildid/11223344556677889900aabbccddeeff/executable",
+			"http://h/buildid/11223344556677889900aabbccddeeff00000000/executable", NULL});
+	code = artifact_of(FILETYPE_ELF_CODE, padded, "x y");
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=symstore\n", &code,
+		(const char *const[]){"http://h/x%20y/elf-buildid-11223344556677889900aabbccddeeff00000000/x%20y",
+			"http://h/x%20y/elf-buildid-11223344556677889900aabbccddeeff/x%20y", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=debuginfod\nfiletypes=elf_code\n", &debug,
+		(const char *const[]){NULL});
+	check_plan("[source \"a\"]\npath=/usr/lib/debug/.build-id\n", &debug,
+		(const char *const[]){"df/b85de42daffd09640c8fe377d572de3e168920.debug", NULL});
+}
+END_TEST
+
+START_TEST(judges)
+{
+	static const struct {
+		int status, error;
+		enum verdict verdict;
+		int gives;
+		enum blame blame;
+	} rows[] = {
+		{200, 0, VERDICT_FOUND, 0, BLAME_NONE},
+		{206, 0, VERDICT_FOUND, 0, BLAME_NONE},
+		{204, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+		{304, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+		{400, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+		{401, 0, VERDICT_REFUSED, -EACCES, BLAME_NONE},
+		{403, 0, VERDICT_REFUSED, -EACCES, BLAME_NONE},
+		{404, 0, VERDICT_MISSING, -ENOENT, BLAME_NONE},
+		{410, 0, VERDICT_MISSING, -ENOENT, BLAME_NONE},
+		{408, 0, VERDICT_LATER, -ETIMEDOUT, BLAME_SOFT},
+		{429, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
+		{500, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+		{503, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+		{508, 0, VERDICT_LOOP, -ELOOP, BLAME_NONE},
+		{0, -ETIMEDOUT, VERDICT_LATER, -ETIMEDOUT, BLAME_COSTLY},
+		{0, -EHOSTUNREACH, VERDICT_LATER, -EHOSTUNREACH, BLAME_COSTLY},
+		{0, -ECONNREFUSED, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
+		{200, -EPIPE, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+		{200, -EFBIG, VERDICT_LATER, -EFBIG, BLAME_NONE},
+		{0, -EKEYREJECTED, VERDICT_LATER, -EACCES, BLAME_CHEAP},
+		{302, -EPROTONOSUPPORT, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct net_reply r = {.status = rows[i].status, .error = rows[i].error, .retry_after = -1};
+		struct judgement j;
+
+		source_judge(NULL, &r, &j);
+		ck_assert_msg(j.verdict == rows[i].verdict && j.error == rows[i].gives && j.blame == rows[i].blame,
+			"row %u: %d %d %d", i, j.verdict, j.error, j.blame);
+		ck_assert(rows[i].verdict == VERDICT_FOUND || j.text[0]);
+	}
+}
+END_TEST
+
+START_TEST(breaker)
+{
+	struct breakers *b;
+	const char *h = "http://h";
+	char why[240];
+
+	ck_assert_int_eq(breakers_new(&b, 60000), 0);
+	ck_assert(breaker_may(b, h, 1000, why));
+	/* Odd answers: three in a row. A good one in between forgives. */
+	for (unsigned i = 0; i < 2; i++)
+		breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
+	breaker_tell(b, h, 1000, BLAME_NONE, 0, "");
+	for (unsigned i = 0; i < 2; i++)
+		breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
+	ck_assert(breaker_may(b, h, 1000, why));
+	breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
+	ck_assert(!breaker_may(b, h, 1001, why));
+	ck_assert_ptr_nonnull(strstr(why, "HTTP 500"));
+	/* Half open: one tries, the others are spared until it is told. */
+	ck_assert(breaker_may(b, h, 2001, why));
+	ck_assert(!breaker_may(b, h, 2002, why));
+	ck_assert_ptr_nonnull(strstr(why, "half open"));
+	breaker_tell(b, h, 2003, BLAME_COSTLY, 0, "timed out");
+	ck_assert(!breaker_may(b, h, 62002, why));
+	ck_assert(breaker_may(b, h, 62004, why));
+	breaker_tell(b, h, 62005, BLAME_NONE, 0, "");
+	ck_assert(breaker_may(b, h, 62006, why));
+	ck_assert(breaker_may(b, h, 62006, why));
+	/* A time that the server names, within reason; and another host is another matter. */
+	breaker_tell(b, h, 70000, BLAME_CHEAP, 5000, "HTTP 429");
+	ck_assert(!breaker_may(b, h, 74999, why));
+	ck_assert(breaker_may(b, "http://other", 74999, why));
+	ck_assert(breaker_may(b, h, 75001, why));
+	breaker_tell(b, h, 80000, BLAME_CHEAP, 1ull << 40, "HTTP 429");
+	ck_assert(breaker_may(b, h, 80001 + 3600000, why));
+	/* One that tries and never comes back does not keep the host out for ever. */
+	ck_assert(breaker_may(b, h, 80002 + 3600000 + 60001, why));
+	breakers_free(b);
+}
+END_TEST
+
+UNIT_MAIN("source", sections, mistakes, plans, judges, breaker)

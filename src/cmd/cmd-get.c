@@ -209,8 +209,11 @@ static int run_get(int argc, char **argv)
 		fprintf(stderr, "symfs get: %s\n", e.text);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	for (int i = 1; status == 0 && i < argc && !interrupted; i++)
-		worst = MAX(worst, get_one(&app, argv[i], out_path));
+	for (int i = 1; status == 0 && i < argc && !interrupted; i++) {
+		int one = get_one(&app, argv[i], out_path);
+
+		worst = MAX(worst, one);
+	}
 	app_close(&app);
 	if (fflush(stdout) != 0)
 		return EXIT_LOCAL;

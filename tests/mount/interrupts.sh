@@ -1,0 +1,63 @@
+#!/bin/sh
+# Who waits on a silent upstream can be ended at once; who only had a window resized waits on.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need curl gdb gcc strip objcopy readelf
+
+KILL_TIME=$top_builddir/tests/helpers/kill-time
+[ -x "$KILL_TIME" ] || fail "$KILL_TIME is not built"
+make_program "$TMP/p" foo
+put_gdb "$TMP/www" "$TMP/p/debug/foo.debug" .debug
+put_gdb "$TMP/www" "$TMP/p/debug/libfoo.so.debug" .debug
+upstream_start up --root "$TMP/www"
+upstream_fault "$URL_up" '*/aa/*' silent
+symfs_mount m --source "gdb@$URL_up" --lookup-deadline 20s --breaker-seconds 1s
+
+# One file name each: a name that is being looked up makes others wait for it.
+n=0
+cold() { n=$((n + 1)); path=$(printf '%s/gdb/.build-id/aa/%038x.debug' "$MNT_m" "$n"); }
+
+# within MS COUNT OP SIGNALS
+within() {
+  cold
+  took=$("$KILL_TIME" "$MNT_m" "$2" "$3" "$4" "$path") || fail "$2 x $3, SIG$4: $took"
+  say "$2 x $3, SIG$4: gone after $took ms"
+  [ "$took" -le "$1" ] || fail "$2 x $3, SIG$4: $took ms, more than $1"
+}
+
+for signals in INT KILL TERM HUP QUIT; do within 100 1 stat $signals; done
+within 100 1 open KILL
+within 100 1 stat WINCH,KILL
+within 100 1 stat WINCH,INT
+within 100 1 stat CHLD,KILL
+within 100 8 stat INT
+within 100 8 stat KILL
+within 100 8 stat WINCH,KILL
+
+# Signals that end nobody do not end the wait.
+for signal in WINCH CHLD ALRM WINCH,CHLD,WINCH; do
+  cold
+  took=$("$KILL_TIME" "$MNT_m" 1 stat $signal "$path") && fail "SIG$signal ended a stat after $took ms"
+done
+wait_for 5 sh -c "[ \"\$(sed -n 's/^fs_waiting //p' '$MNT_m/.symfs/stats')\" = 0 ]" || fail "somebody still waits"
+
+# gdb is slow to get its symbols, its window is resized and its children end meanwhile.
+upstream_fault "$URL_up" "*.debug" slow 700
+gdb -nx -q -batch -ex 'set debuginfod enabled off' -ex "set debug-file-directory $MNT_m" \
+  -ex "file $TMP/p/bin/foo" -ex 'info line main' >"$TMP/gdb.out" 2>&1 &
+gdb=$!
+PIDS="$PIDS $gdb"
+wait_for 30 sh -c "[ \"\$(sed -n 's/^fs_waiting //p' '$MNT_m/.symfs/stats')\" -ge 1 ] || ! kill -0 $gdb"
+sent=0
+while [ $sent -lt 40 ] && kill -0 $gdb 2>/dev/null; do
+  kill -WINCH $gdb 2>/dev/null && kill -CHLD $gdb 2>/dev/null && sent=$((sent + 2))
+  nap
+done
+wait $gdb || fail "gdb ended with $?"
+say "gdb took $sent signals: $(cat "$TMP/gdb.out")"
+grep -q 'Line 4 of "foo.c"' "$TMP/gdb.out" || fail "gdb has no line"
+[ $sent -ge 20 ] || fail "only $sent signals were sent while gdb waited"
+[ "$(stat_of "$MNT_m" fs_interrupted)" -ge 1 ] || fail "no request was ever interrupted"
+upstream_clear "$URL_up"
+symfs_umount m

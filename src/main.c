@@ -1,6 +1,54 @@
-/* symfs: one mount that looks like every symbol server at once. */
+/* symfs: one mount that looks like every symbol server at once. The table of commands. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-int main(void)
+#include "base/log.h"
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "config.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct cmd *const commands[] = {
+	&cmd_get, &cmd_id, &cmd_why, &cmd_status, &cmd_sources,
+};
+
+static void print_commands(FILE *to)
 {
-	return 2;
+	fprintf(to, "usage: symfs COMMAND [OPTIONS] ...\n\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		const char *help = commands[i]->help;
+
+		fprintf(to, "  %-9s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
+	}
+	fprintf(to, "\nsymfs COMMAND --help says more; so does symfs(1).\n");
+}
+
+static const struct cmd *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct cmd *c = argc > 1 ? find_command(argv[1]) : NULL;
+
+	log_topics(getenv("SYMFS_DEBUG"));
+	if (c)
+		return c->run(argc - 1, argv + 1);
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		printf("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
+		return EXIT_DONE;
+	}
+	if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		print_commands(stdout);
+		return EXIT_DONE;
+	}
+	if (argc > 1)
+		fprintf(stderr, "symfs: no such command: %.100s\n", argv[1]);
+	print_commands(stderr);
+	return EXIT_USAGE;
 }

@@ -11,6 +11,7 @@
 #include <sqlite3.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
@@ -1000,6 +1001,93 @@ START_TEST(killed_at_any_moment)
 }
 END_TEST
 
+/* What a child does while its parent counts its system calls. */
+static void change_a_lot(void *ctx)
+{
+	struct key a = key_nth(1), b = key_nth(2), twin = key_nth(3);
+	struct store *s = open_with(10000, 0);
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		_exit(9);
+	raise(SIGSTOP);
+	publish(s, &a, 11, 3000);    /* other bytes under a key */
+	publish(s, &twin, 11, 3000); /* a second key for them */
+	store_remove(s, &b);
+	publish(s, &b, 12, 8000);    /* evicts */
+	store_remove(s, &twin);
+	store_close(s);
+}
+
+/* Ends the child as it enters its nth system call. False: it was done before. */
+static bool kill_at(unsigned nth, bool *traced)
+{
+	pid_t pid = in_child(change_a_lot, NULL);
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	*traced = WIFSTOPPED(status);
+	if (!*traced)
+		return false;
+	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
+	for (unsigned stops = 0; WIFSTOPPED(status) && stops < 2 * nth - 1; stops++) {
+		ck_assert_int_eq(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	}
+	if (!WIFSTOPPED(status)) {
+		ck_assert_int_eq(status, 0);
+		return false;
+	}
+	kill(pid, SIGKILL);
+	ck_assert(WIFSIGNALED(child_status(pid)));
+	return true;
+}
+
+static int count_blob(void *ctx, enum dir_kind kind, const char *sha256)
+{
+	((unsigned *)ctx)[kind]++;
+	return 0;
+}
+
+static void check_settled(unsigned nth)
+{
+	struct key a = key_nth(1);
+	struct store *s = open_scratch();
+	unsigned files[2] = {0};
+	int dirfd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ck_assert_msg(verify_quiet(s) == 0, "killed at call %u: damaged", nth);
+	/* Old, new, or evicted; never anything else. */
+	ck_assert_msg(finds(s, &a, 1, 2000) || finds(s, &a, 11, 3000) || !store_has(s, &a, NULL),
+		"killed at call %u: wrong bytes", nth);
+	ck_assert_int_eq(dir_walk(dirfd, count_blob, files), 0);
+	ck_assert_uint_eq(files[DIR_BLOB], totals(s).artifacts);
+	ck_assert_uint_eq(files[DIR_LABEL], totals(s).artifacts);
+	ck_assert_uint_eq(totals(s).drafts, 0);
+	close(dirfd);
+	store_close(s);
+}
+
+START_TEST(killed_at_each_call)
+{
+	struct key a = key_nth(1), b = key_nth(2);
+	bool more = true, traced = true;
+	struct store *s;
+
+	for (unsigned nth = 1; more; nth += 3) {
+		scratch_dir();
+		s = open_scratch();
+		ck_assert_int_eq(publish(s, &a, 1, 2000), 0);
+		ck_assert_int_eq(publish(s, &b, 2, 2000), 0);
+		store_close(s);
+		more = kill_at(nth, &traced);
+		check_settled(nth);
+		scratch_end();
+	}
+	if (!traced)
+		fprintf(stderr, "killed_at_each_call: skipped, no process can be traced here\n");
+}
+END_TEST
+
 /* ---- readers and threads ----------------------------------------------------------------- */
 
 /* Another process that has its turn, and the index's lock, until it is killed. */
@@ -1117,7 +1205,7 @@ int main(void)
 		quota_evicts_the_oldest, free_space_floor, full_disk, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,
-		swept_after_boot, two_processes, killed_at_any_moment, readers_never_wait,
+		swept_after_boot, two_processes, killed_at_any_moment, killed_at_each_call, readers_never_wait,
 		many_threads};
 	Suite *s = suite_create("store");
 	TCase *c = tcase_create("store");

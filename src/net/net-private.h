@@ -19,6 +19,7 @@ struct net {
 	CURLM *multi;
 	struct net_timer timers; /* a ring, the next one due first */
 	struct transfer *transfers;
+	bool ending; /* `stopping` was seen */
 
 	pthread_mutex_t lock;
 	pthread_cond_t called; /* some `ran` is true now */

@@ -72,6 +72,8 @@ static int timers_wait(const struct net *n)
 	const struct net_timer *t = n->timers.next;
 	uint64_t now = clock_ms();
 
+	if (n->ending)
+		return 0;
 	if (t == &n->timers)
 		return 60 * 1000;
 	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
@@ -132,19 +134,19 @@ static void call_run(struct net *n, struct call *c)
 	}
 }
 
-/* Runs what was posted so far. False: there was nothing, and no more is to come. */
+/* Runs what was posted so far. False: there was nothing, and no more is to come. Who saw that the
+ * end is near must not go to sleep: the wakeup that told so may be spent. */
 static bool calls_run(struct net *n)
 {
 	struct call *c, *next;
-	bool stopping;
 
 	pthread_mutex_lock(&n->lock);
 	c = n->first;
-	stopping = n->stopping;
+	n->ending = n->stopping;
 	n->first = NULL;
 	n->last = &n->first;
 	pthread_mutex_unlock(&n->lock);
-	if (!c && stopping)
+	if (!c && n->ending)
 		return false;
 	for (; c; c = next) {
 		next = c->next;

@@ -1161,8 +1161,8 @@ static void conn_serve(struct conn *c)
 
 	do {
 		while (!(end = strstr(c->buf, "\r\n\r\n")))
-			if (!conn_more(c))
-				return;
+			if (!conn_more(c) || !isupper((unsigned char)c->buf[0]))
+				return; /* also who speaks TLS to us */
 		c->head = (size_t)(end - c->buf) + 4;
 		if (!request_read(c)) {
 			c->keep = false;

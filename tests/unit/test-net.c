@@ -8,6 +8,7 @@
 #include "unit.h"
 #include "upstream.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -636,6 +637,97 @@ START_TEST(slow_is_not_stalled)
 }
 END_TEST
 
+/* A paused transfer costs no turns of the thread while its socket has more to say. */
+START_TEST(paused_is_idle)
+{
+	struct place p;
+	struct got g;
+	clock_t cpu;
+
+	place_up(&p, NULL, NULL);
+	upstream_fault(&p.up, "path=*&kind=endless&arg=50000000");
+	got_init(&g, p.n, p.up.url, "/x");
+	g.req.most = 1 << 20;
+	g.hold = 1;
+	g.hold_ms = 1000;
+	cpu = clock();
+	got_run(&g);
+	ck_assert_int_eq(g.reply.error, -EFBIG);
+	ck_assert_uint_ge(g.took, 1000);
+	ck_assert_int_lt((clock() - cpu) * 1000 / CLOCKS_PER_SEC, 500);
+	got_release(&g);
+	place_down(&p);
+}
+END_TEST
+
+/* ---- TLS ---------------------------------------------------------------------------------- */
+
+/* `openssl s_server` with a certificate that nobody has signed; 0 when there is none. */
+static pid_t tls_start(const char *root, char url[static 64])
+{
+	char script[512], line[256];
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	posix_spawn_file_actions_t fa;
+	extern char **environ;
+	unsigned port = 0;
+	pid_t pid = 0;
+	int out[2];
+	FILE *f;
+
+	snprintf(script, sizeof(script), "cd %s && openssl req -x509 -newkey rsa:2048 -nodes -days 2 "
+		"-subj /CN=127.0.0.1 -keyout key -out cert 2>/dev/null && "
+		"exec openssl s_server -accept 127.0.0.1:0 -WWW -key key -cert cert 2>/dev/null", root);
+	ck_assert_int_eq(pipe2(out, O_CLOEXEC), 0);
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_adddup2(&fa, out[1], STDOUT_FILENO);
+	ck_assert_int_eq(posix_spawn(&pid, "/bin/sh", &fa, NULL, (char **)argv, environ), 0);
+	posix_spawn_file_actions_destroy(&fa);
+	close(out[1]);
+	f = fdopen(out[0], "r");
+	while (!port && fgets(line, sizeof(line), f))
+		sscanf(line, "ACCEPT 127.0.0.1:%u", &port);
+	snprintf(url, 64, "https://127.0.0.1:%u", port);
+	/* The pipe stays open: a server that cannot write ends. */
+	return port ? pid : 0;
+}
+
+START_TEST(certificates)
+{
+	struct place p;
+	struct got g;
+	char url[64], path[128];
+	pid_t pid;
+
+	place_up(&p, NULL, NULL);
+	pid = tls_start(p.root, url);
+	if (pid) {
+		got_init(&g, p.n, url, "/small");
+		got_run(&g);
+		ck_assert_msg(g.reply.error == -EKEYREJECTED, "%s", g.reply.text);
+		ck_assert_str_eq(g.events, "d");
+		got_release(&g);
+		got_init(&g, p.n, url, "/small");
+		g.req.insecure = true;
+		got_run(&g);
+		ck_assert_msg(g.reply.error == 0, "%s", g.reply.text);
+		ck_assert_str_eq(buf_text(&g.body), "hello\n");
+		got_release(&g);
+		kill(pid, SIGTERM);
+		waitpid(pid, NULL, 0);
+	}
+	/* TLS to who speaks none */
+	got_init(&g, p.n, "https", p.up.url + 4);
+	got_run(&g);
+	ck_assert_msg(g.reply.error == -EPROTO, "%s", g.reply.text);
+	got_release(&g);
+	snprintf(path, sizeof(path), "%s/key", p.root);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/cert", p.root);
+	unlink(path);
+	place_down(&p);
+}
+END_TEST
+
 /* ---- pause and cancel --------------------------------------------------------------------- */
 
 static void hold_some(const char *option, const char *path, unsigned hold, unsigned ms)
@@ -1070,6 +1162,26 @@ START_TEST(calls)
 }
 END_TEST
 
+/* The wakeup of net_stop() may come together with that of a call. */
+START_TEST(stop_is_quick)
+{
+	uint64_t began = clock_ms();
+
+	for (unsigned i = 0; i < 300; i++) {
+		struct net *n = start_net(0);
+		struct poster a = {.n = n};
+
+		for (unsigned k = 0; k < i % 7; k++) {
+			a.posts[k] = (struct post){&a, k};
+			ck_assert_int_eq(net_post(n, post_ran, &a.posts[k]), 0);
+		}
+		net_stop(n);
+		ck_assert_uint_eq(a.next, i % 7);
+	}
+	ck_assert_uint_lt(clock_ms() - began, 30000);
+}
+END_TEST
+
 struct ticker {
 	struct net *n;
 	struct net_timer t[5];
@@ -1215,6 +1327,7 @@ END_TEST
 UNIT_MAIN("net", whole_file, ranges, gzip, statuses, bodies_that_nobody_wants, faults,
 	too_big_is_told_before_the_head, sinks_that_refuse, nobody_there, urls_that_are_none,
 	headers_that_are_none, waiting_for_a_connection_is_no_stall, paused_is_not_stalled,
-	slow_is_not_stalled, held_bytes_come_again, held_bomb, pause_before_the_first_byte, cancelled,
-	stop_drops_what_is_left, headers_stay_at_home, eight_hops, no_secret_is_told, user_agent,
-	sixty_four, calls, timers, timers_end_with_the_thread, origins, origin_that_is_too_long)
+	slow_is_not_stalled, paused_is_idle, certificates, held_bytes_come_again, held_bomb,
+	pause_before_the_first_byte, cancelled, stop_drops_what_is_left, headers_stay_at_home,
+	eight_hops, no_secret_is_told, user_agent, sixty_four, calls, stop_is_quick, timers,
+	timers_end_with_the_thread, origins, origin_that_is_too_long)

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "fs/private.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -142,7 +143,8 @@ static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
 	if (fuse_session_mount(fs->session, fs->point) != 0)
 		return explain(fs->point, e);
 	fs->mount_id = point_mount_id(fs->point);
-	return 0;
+	r = handshake_prepare(fs);
+	return r < 0 ? err_set(e, r, "%s: %s", fs->point, err_text(r)) : 0;
 }
 
 static void cleanup_fs(struct fs **fs)
@@ -280,14 +282,31 @@ bool fs_alive(struct fs *fs)
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
-/* Another mount may stand at the place by now, when ours was taken away lazily: that one is not
- * ours to unmount. */
+/* Ours was taken away, and another mount may stand at the place by now, which is not ours to
+ * unmount. libfuse keeps its hands off the place when its descriptor says that the connection is
+ * cut; so does a pipe without a reader. What still held our mount open gets ENOTCONN. */
+static void cut(struct fs *fs)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	close(ends[0]);
+	dup2(ends[1], fuse_session_fd(fs->session));
+	close(ends[1]);
+	fuse_session_unmount(fs->session);
+}
+
 static void unmount(struct fs *fs)
 {
 	struct err e;
 
-	if (!point_is_mounted(fs->mount_id))
+	if (fs->mount_id < 0)
 		return;
+	if (!point_is_mounted(fs->mount_id)) {
+		cut(fs);
+		return;
+	}
 	fuse_session_unmount(fs->session);
 	/* libfuse leaves a mount whose connection was cut alone. */
 	if (point_is_mounted(fs->mount_id) && point_mount_id(fs->point) == fs->mount_id &&

@@ -459,7 +459,9 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 		FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 		FUSE_CAP_SPLICE_MOVE | FUSE_CAP_EXPORT_SUPPORT);
-	conn->want |= conn->capable & (FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
+	fs->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS; /* see handshake.c */
+	conn->want |= conn->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ |
+		FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
 	if (fs->up)
 		fs->up(fs->up_ctx);
 }

@@ -59,11 +59,13 @@ struct fs {
 	int64_t mounted; /* wall clock */
 	void (*up)(void *ctx);
 	void *up_ctx;
+	bool parallel; /* since INIT: the kernel offers parallel directory operations */
 	int wake; /* eventfd: the loop has something to look at */
 
 	/* any thread */
 	struct fs_counters counters;
 	atomic_bool stopping;
+	atomic_bool shaken; /* INIT was answered (handshake.c) */
 	atomic_uint waiting;   /* requests that wait for fetch/ */
 	atomic_uint busy;      /* threads inside a request */
 	atomic_uint_fast64_t finished_ms; /* when a thread last left one */
@@ -166,6 +168,11 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 /* Looks at the interrupted ones. In how many milliseconds to come again; -1: none is left.
  * Thread of fs_loop() only. */
 int wait_look(struct fs *fs);
+
+/* ---- handshake.c ------------------------------------------------------------------------- */
+
+/* Between mount and loop. 0, -errno. */
+int handshake_prepare(struct fs *fs);
 
 /* ---- mountpoint.c ------------------------------------------------------------------------ */
 

@@ -5,8 +5,10 @@
 #include "fs/private.h"
 #include "obj/obj.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define VALUE_MAX 2048
 #define PREFIX "user.symfs."
@@ -74,15 +76,24 @@ static const struct xattr_row {
 	{"verified", told_verified},
 };
 
-/* A key has one identifier; a file that is here tells the other one. */
+/* A key has one identifier; a file that is here tells the other one, but for a source or a
+ * section, which are any bytes. */
 static void learn_ids(struct told *t)
 {
-	struct view v = view_of_fd(blob_fd(t->blob), blob_size(t->blob));
+	_cleanup_close_ int own = -1;
+	int fd = t->blob ? blob_fd(t->blob) : -1;
+	struct view v;
+	struct stat st;
 	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
 	struct module *m = &t->a.m;
 
-	if (!s || t->a.type == FILETYPE_SOURCE || t->a.type == FILETYPE_SECTION ||
-		obj_identify(&v, 0, s, NULL) < 0)
+	/* In place: its URL is a path. */
+	if (fd < 0)
+		fd = own = open(t->facts.url, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (!s || fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	v = view_of_fd(fd, (uint64_t)st.st_size);
+	if (obj_identify(&v, 0, s, NULL) < 0)
 		return;
 	if (!m->code_id[0])
 		snprintf(m->code_id, sizeof(m->code_id), "%s", s->module.code_id);
@@ -109,7 +120,8 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 		t->facts = *blob_facts(f.blob);
 		t->here = true;
 	}
-	if (t->blob && (!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
+	if (t->here && t->a.type != FILETYPE_SOURCE && t->a.type != FILETYPE_SECTION &&
+		(!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
 		learn_ids(t);
 	return 0;
 }

@@ -390,19 +390,21 @@ static ssize_t slurp(const char *path, char *out, size_t n)
 	return got < 0 ? -errno : all;
 }
 
-/* Waits until a line of .symfs/stats has a value of at least `least`. */
-static void until_stat(const struct mounted *m, const char *name, long least)
+/* The value of a line of .symfs/stats. */
+static long stat_value(const struct mounted *m, const char *name)
 {
 	char text[4096], room[512], *at;
 
-	for (;;) {
-		ck_assert_int_gt(slurp(in(m, ".symfs/stats", room), text, sizeof(text)), 0);
-		at = strstr(text, name);
-		ck_assert_ptr_nonnull(at);
-		if (strtol(at + strlen(name), NULL, 10) >= least)
-			return;
+	ck_assert_int_gt(slurp(in(m, ".symfs/stats", room), text, sizeof(text)), 0);
+	at = strstr(text, name);
+	ck_assert_ptr_nonnull(at);
+	return strtol(at + strlen(name), NULL, 10);
+}
+
+static void until_stat(const struct mounted *m, const char *name, long least)
+{
+	while (stat_value(m, name) < least)
 		sched_yield();
-	}
 }
 
 /* ---- the tests ----------------------------------------------------------------------------- */
@@ -592,7 +594,7 @@ static void ignore(int sig)
 }
 
 /* A child that opens what nobody answers; SIGWINCH has a handler, as in every shell. */
-static pid_t waiter(const struct mounted *m)
+static pid_t waiter(const struct mounted *m, unsigned nth)
 {
 	struct sigaction sa = {.sa_handler = ignore};
 	char room[512];
@@ -601,7 +603,9 @@ static pid_t waiter(const struct mounted *m)
 	if (pid == 0) {
 		sigaction(SIGWINCH, &sa, NULL);
 		sigaction(SIGTERM, &sa, NULL);
-		_exit(open(leaf(m, NEVER, room), O_RDONLY) < 0 ? errno : 0);
+		leaf(m, NEVER, room);
+		memcpy(strstr(room, ".debug") - 2, (char[]){(char)('0' + nth / 10), (char)('0' + nth % 10)}, 2);
+		_exit(open(room, O_RDONLY) < 0 ? errno : 0);
 	}
 	until_stat(m, "fs_waiting ", 1);
 	return pid;
@@ -611,18 +615,29 @@ START_TEST(interrupts)
 {
 	struct mounted m = start();
 	uint64_t since;
+	long interrupted;
 	int status;
-	pid_t pid;
+	pid_t pid, many[40];
+
+	/* Who waits holds up nobody in the same directory. */
+	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
+		many[i] = waiter(&m, i);
+	until_stat(&m, "fs_waiting ", ARRAY_SIZE(many));
+	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
+		kill(many[i], SIGTERM);
+	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
+		ck_assert_int_eq(ended(many[i]), EINTR);
 
 	/* A caught TERM means: give up. */
-	pid = waiter(&m);
+	pid = waiter(&m, 0);
 	kill(pid, SIGTERM);
 	ck_assert_int_eq(ended(pid), EINTR);
 
 	/* A resized window does not; a KILL after it is seen although the kernel tells nothing more. */
-	pid = waiter(&m);
+	pid = waiter(&m, 0);
+	interrupted = stat_value(&m, "fs_interrupted ");
 	kill(pid, SIGWINCH);
-	until_stat(&m, "fs_interrupted ", 2);
+	until_stat(&m, "fs_interrupted ", interrupted + 1);
 	since = clock_ms();
 	while (clock_ms() - since < 200)
 		ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);

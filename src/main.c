@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const struct cmd *const commands[] = {
-	&cmd_get, &cmd_id, &cmd_why, &cmd_status, &cmd_sources,
+	&cmd_mount, &cmd_umount, &cmd_get, &cmd_id, &cmd_why, &cmd_status, &cmd_sources,
 };
 
 static void print_commands(FILE *to)
@@ -32,6 +32,12 @@ static const struct cmd *find_command(const char *name)
 	return NULL;
 }
 
+/* `symfs SRC DIR -o OPTS`, as mount(8) calls its helpers. */
+static bool is_mount(int argc, char **argv)
+{
+	return argc >= 4 && argv[1][0] != '-' && argv[2][0] != '-' && strncmp(argv[3], "-o", 2) == 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct cmd *c = argc > 1 ? find_command(argv[1]) : NULL;
@@ -39,6 +45,8 @@ int main(int argc, char **argv)
 	log_topics(getenv("SYMFS_DEBUG"));
 	if (c)
 		return c->run(argc - 1, argv + 1);
+	if (is_mount(argc, argv))
+		return cmd_mount.run(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		printf("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
 		return EXIT_DONE;

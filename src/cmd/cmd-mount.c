@@ -1,0 +1,424 @@
+/* symfs mount: the daemon. In the background by default, and then only after the mount answers;
+ * with -f it stays, as a systemd service of Type=notify wants it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/notify.h"
+#include "fetch/fetch.h"
+#include "fs/fs.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include "base/banned.h"
+
+struct mounting {
+	/* what was asked for */
+	struct app_args args;
+	struct fs_opts fs_opts;
+	bool foreground, hup_ends;
+	struct buf options; /* for libfuse */
+	char *cwd;	    /* where relative words of the command line count from */
+	const char *socket; /* NOTIFY_SOCKET */
+	unsigned watchdog_ms;
+
+	/* the daemon */
+	struct app app;
+	struct fs *fs;
+	sigset_t signals;
+	pthread_t listener;
+	int up; /* a byte goes here when the mount answers; -1 */
+	atomic_bool over;
+};
+
+/* ---- -o ----------------------------------------------------------------------------------- */
+
+/* What libfuse or the kernel takes as it is. */
+static const char *const passed[] = {"allow_other", "allow_root", "auto_unmount", "nonempty",
+	"default_permissions", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime", "noatime"};
+
+/* What mount(8), fstab and systemd write beside it. */
+static const char *const ignored[] = {"ro", "rw", "defaults", "auto", "noauto", "user", "nouser",
+	"users", "nousers", "owner", "group", "_netdev", "nofail", "relatime"};
+
+static bool is_in(const char *const *list, size_t n, const char *word)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i], word) == 0)
+			return true;
+	return false;
+}
+
+static bool take_id(const char *value, unsigned *out)
+{
+	char *end;
+	unsigned long n = strtoul(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || n >= UINT_MAX)
+		return false;
+	*out = (unsigned)n;
+	return true;
+}
+
+static int take_pair(struct mounting *m, const char *key, const char *value, struct err *e)
+{
+	struct app_args *a = &m->args;
+	int r;
+
+	if (strcmp(key, "uid") == 0 || strcmp(key, "gid") == 0)
+		return take_id(value, *key == 'u' ? &m->fs_opts.uid : &m->fs_opts.gid) ? 0 :
+			err_set(e, -EINVAL, "-o %s=%s: not a number", key, value);
+	if (strcmp(key, "config") == 0) {
+		a->config = value;
+		return 0;
+	}
+	if (strcmp(key, "source") == 0) {
+		if (a->n_sources == APP_SOURCES_MOST)
+			return err_set(e, -EINVAL, "-o source: more than %d", APP_SOURCES_MOST);
+		a->sources[a->n_sources++] = value;
+		return 0;
+	}
+	r = app_set(a, key, value, e);
+	return r == -ENOENT ? err_set(e, -EINVAL, "no such option: -o %s=", key) : r;
+}
+
+/* `word` stays alive as long as `m`. */
+static int take_word(struct mounting *m, char *word, struct err *e)
+{
+	char *equals = strchr(word, '=');
+
+	if (!*word || is_in(ignored, ARRAY_SIZE(ignored), word) || strncasecmp(word, "x-", 2) == 0 ||
+		strncmp(word, "comment=", 8) == 0 || strncmp(word, "user=", 5) == 0)
+		return 0;
+	if (is_in(passed, ARRAY_SIZE(passed), word))
+		return buf_addf(&m->options, "%s%s", m->options.n ? "," : "", word);
+	if (strcmp(word, "exact_size") == 0)
+		m->fs_opts.exact_size = true;
+	else if (strcmp(word, "offline") == 0)
+		m->args.offline = true;
+	else if (strcmp(word, "no-default-sources") == 0 || strcmp(word, "no_default_sources") == 0)
+		m->args.no_default_sources = true;
+	else if (!equals)
+		return err_set(e, -EINVAL, "no such option: -o %s", word);
+	if (!equals)
+		return 0;
+	*equals = '\0';
+	return take_pair(m, word, equals + 1, e);
+}
+
+static int take_options(struct mounting *m, char *list, struct err *e)
+{
+	char *word;
+	int r = 0;
+
+	while (r == 0 && list && (word = strsep(&list, ",")))
+		r = take_word(m, word, e);
+	return r;
+}
+
+/* Each `-o LIST` may stand by itself: they become one, and leave argv. */
+static int collect_options(int *argc, char **argv, struct buf *list)
+{
+	int n = 1, r = 0;
+
+	for (int i = 1; r == 0 && i < *argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			while (i < *argc)
+				argv[n++] = argv[i++];
+		} else if (strncmp(argv[i], "-o", 2) == 0 && (argv[i][2] || i + 1 < *argc)) {
+			const char *words = argv[i][2] ? argv[i] + 2 : argv[++i];
+
+			r = buf_addf(list, "%s%s", list->n ? "," : "", words);
+		} else {
+			argv[n++] = argv[i];
+		}
+	}
+	argv[n] = NULL;
+	*argc = n;
+	return r;
+}
+
+/* ---- the daemon --------------------------------------------------------------------------- */
+
+/* The kernel and the loop have met: who waits for the mount may go on. */
+static void mount_is_up(void *ctx)
+{
+	struct mounting *m = ctx;
+	char text[64];
+
+	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d", (int)getpid());
+	notify_send(m->socket, text);
+	/* Nobody waits any more: Ctrl-C during the start. */
+	if (m->up >= 0 && write(m->up, "u", 1) != 1)
+		kill(getpid(), SIGTERM);
+}
+
+/* Lets go of the terminal and of pipes that others read to their end; a log file stays. */
+static void detach_streams(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	if (fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+		dup2(null, STDERR_FILENO);
+	close(null);
+}
+
+static void background_is_up(void *ctx)
+{
+	detach_streams();
+	mount_is_up(ctx);
+}
+
+static void reload(struct mounting *m)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
+	struct err e = {0};
+	int r;
+
+	notify_reloading(m->socket);
+	if (chdir(m->cwd) < 0)
+		log_warn("%s: %s", m->cwd, err_text(errno));
+	r = app_reload(&m->app, &e);
+	if (r < 0)
+		log_error("nothing reloaded: %s", e.text);
+	else if (app_config_text(&m->app, &text) == 0 && fs_set_config_text(m->fs, buf_text(&text)) == 0)
+		log_info("configuration reloaded");
+	if (!m->foreground && chdir("/") < 0)
+		log_warn("/: %s", err_text(errno));
+	notify_send(m->socket, "READY=1");
+}
+
+/* The only thread that takes signals; it also tells the watchdog. */
+static void *listen_main(void *arg)
+{
+	struct mounting *m = arg;
+	struct timespec pause = {.tv_sec = m->watchdog_ms / 1000,
+		.tv_nsec = m->watchdog_ms % 1000 * 1000000};
+	int sig;
+
+	for (;;) {
+		sig = m->watchdog_ms ? sigtimedwait(&m->signals, NULL, &pause)
+				     : sigwaitinfo(&m->signals, NULL);
+		if (atomic_load(&m->over))
+			return NULL;
+		if (sig == SIGHUP && !m->hup_ends) {
+			reload(m);
+		} else if (sig > 0) {
+			log_debug(LOG_FS, "signal %d: ending", sig);
+			notify_send(m->socket, "STOPPING=1");
+			fs_stop(m->fs);
+		} else if (sig < 0 && errno == EAGAIN && fs_alive(m->fs)) {
+			notify_send(m->socket, "WATCHDOG=1");
+		}
+	}
+}
+
+/* Every file that somebody reads is a descriptor here. */
+static void raise_limits(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+static int start(struct mounting *m, struct err *e)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
+	int r;
+
+	r = app_open(&m->app, &m->args, e);
+	if (r < 0)
+		return r;
+	r = app_config_text(&m->app, &text);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	m->fs_opts.options = buf_text(&m->options);
+	m->fs_opts.config_text = buf_text(&text);
+	m->fs_opts.up = m->foreground ? mount_is_up : background_is_up;
+	m->fs_opts.up_ctx = m;
+	return fs_mount(&m->fs, m->app.fetch, &m->fs_opts, e);
+}
+
+/* Serves until the end; what is left when this returns is app_close()'s. */
+static int serve(struct mounting *m, struct err *e)
+{
+	int r = pthread_create(&m->listener, NULL, listen_main, m);
+
+	if (r != 0)
+		return err_set(e, -r, "cannot start a thread: %s", err_text(r));
+	/* A directory that is only the daemon's working directory could not be unmounted. */
+	if (!m->foreground && chdir("/") < 0)
+		log_warn("/: %s", err_text(errno));
+	r = fs_loop(m->fs);
+	atomic_store(&m->over, true);
+	pthread_kill(m->listener, SIGTERM);
+	pthread_join(m->listener, NULL);
+	notify_send(m->socket, "STOPPING=1");
+	return r < 0 ? err_set(e, r, "the mount broke: %s", err_text(r)) : 0;
+}
+
+/* The exit status of a daemon, or of the whole command with -f. */
+static int run_daemon(struct mounting *m)
+{
+	struct err e = {0};
+	int r;
+
+	raise_limits();
+	sigemptyset(&m->signals);
+	sigaddset(&m->signals, SIGTERM);
+	sigaddset(&m->signals, SIGINT);
+	sigaddset(&m->signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &m->signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r = start(m, &e);
+	if (r == 0)
+		r = serve(m, &e);
+	if (r < 0)
+		fprintf(stderr, "symfs mount: %s\n", e.text);
+	/* First whoever waits gets an answer, then the mount goes, then what it stood on. */
+	fetch_free(take(m->app.fetch));
+	fs_free(m->fs);
+	app_close(&m->app);
+	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
+}
+
+/* ---- the background ----------------------------------------------------------------------- */
+
+/* The one who waits. A byte: the mount answers, and is looked at once to make sure. None: the
+ * daemon has said what is wrong. */
+static int wait_for(pid_t pid, int from, const char *point)
+{
+	struct stat st;
+	int status;
+	ssize_t n;
+	char c;
+
+	do
+		n = read(from, &c, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1 && stat(point, &st) < 0) {
+		fprintf(stderr, "symfs mount: %s: %s\n", point, err_text(errno));
+		return EXIT_LOCAL;
+	}
+	if (n == 1)
+		return EXIT_DONE;
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_LOCAL;
+	fprintf(stderr, "symfs mount: the daemon ended by signal %d\n", WTERMSIG(status));
+	return EXIT_LOCAL;
+}
+
+/* Before there are threads, transfers and SQLite: none of them survives a fork. */
+static int run_background(struct mounting *m)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || (pid = fork()) < 0) {
+		fprintf(stderr, "symfs mount: %s\n", err_text(errno));
+		return EXIT_LOCAL;
+	}
+	if (pid > 0) {
+		close(ends[1]);
+		return wait_for(pid, ends[0], m->fs_opts.mountpoint);
+	}
+	close(ends[0]);
+	m->up = ends[1];
+	setsid();
+	return run_daemon(m);
+}
+
+/* ---- the command -------------------------------------------------------------------------- */
+
+/* `mount DIR`, or `SRC DIR` as mount(8) calls it. */
+static int take_words(struct mounting *m, int argc, char **argv, char **point, struct err *e)
+{
+	int r;
+
+	if (argc != 2 && argc != 3)
+		return err_set(e, -EINVAL, "which directory? try: symfs mount --help");
+	m->fs_opts.source = argc == 3 ? argv[1] : "symfs";
+	r = fs_point(argv[argc - 1], point);
+	if (r < 0)
+		return err_set(e, r, "%s: %s", argv[argc - 1], err_text(r));
+	m->fs_opts.mountpoint = *point;
+	return 0;
+}
+
+static int run_with(struct mounting *m, int argc, char **argv, char *list)
+{
+	_cleanup_free_ char *point = NULL;
+	struct err e = {0};
+	int r = take_options(m, list, &e);
+
+	if (r == 0)
+		r = take_words(m, argc, argv, &point, &e);
+	if (r < 0) {
+		fprintf(stderr, "symfs mount: %s\n", e.text);
+		return r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
+	}
+	/* A terminal that closes sends HUP, too. */
+	m->hup_ends = m->foreground && isatty(STDIN_FILENO);
+	return m->foreground ? run_daemon(m) : run_background(m);
+}
+
+static int run_mount(int argc, char **argv)
+{
+	struct mounting m = {.up = -1, .options = BUF_UP_TO(8192),
+		.fs_opts = {.uid = getuid(), .gid = getgid()}};
+	_cleanup_buf_ struct buf list = BUF_UP_TO(64 << 10);
+	const char *late = NULL; /* `-fo LIST`, `--options LIST` */
+	const struct opt own[] = {
+		{"foreground", 'f', NULL, "stay in the foreground", &m.foreground},
+		{"options", 'o', "OPTS", "allow_other, exact_size, uid=N, gid=N, source=S, KEY=VALUE of [symfs]",
+			&late},
+		{0},
+	};
+	int r;
+
+	if (collect_options(&argc, argv, &list) < 0) {
+		fprintf(stderr, "symfs mount: -o is too long\n");
+		return EXIT_USAGE;
+	}
+	r = app_options(&m.args, &cmd_mount, own, &argc, argv);
+	if (r >= 0)
+		return r;
+	if (late && buf_addf(&list, ",%s", late) < 0)
+		return EXIT_USAGE;
+	log_open("symfs mount", getenv("JOURNAL_STREAM") != NULL);
+	m.socket = getenv("NOTIFY_SOCKET");
+	m.watchdog_ms = notify_watchdog_ms(getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
+	m.cwd = path_absolute(".");
+	r = m.cwd ? run_with(&m, argc, argv, list.p) : EXIT_LOCAL;
+	buf_release(&m.options);
+	free(m.cwd);
+	return r;
+}
+
+const struct cmd cmd_mount = {
+	.name = "mount",
+	.args = "[-f] [-o OPTS] DIR",
+	.help = "Mounts at DIR and returns when it answers; the daemon stays behind",
+	.run = run_mount,
+};

@@ -1,0 +1,50 @@
+/* Datagrams to systemd: see sd_notify(3), whose library this small protocol does not need. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/notify.h"
+#include "base/util.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include "base/banned.h"
+
+void notify_send(const char *socket_name, const char *text)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	_cleanup_close_ int fd = -1;
+	size_t n = socket_name ? strlen(socket_name) : 0;
+
+	if (n < 2 || n >= sizeof(to.sun_path) || (socket_name[0] != '/' && socket_name[0] != '@'))
+		return;
+	memcpy(to.sun_path, socket_name, n);
+	if (to.sun_path[0] == '@')
+		to.sun_path[0] = '\0'; /* the abstract namespace */
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
+		return;
+}
+
+void notify_reloading(const char *socket_name)
+{
+	struct timespec t;
+	char text[96];
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		(uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000);
+	notify_send(socket_name, text);
+}
+
+unsigned notify_watchdog_ms(const char *usec, const char *pid)
+{
+	unsigned long long n = usec ? strtoull(usec, NULL, 10) : 0;
+
+	if (pid && *pid && strtol(pid, NULL, 10) != (long)getpid())
+		return 0;
+	return n ? (unsigned)MAX(MIN(n / 2000, 3600000ull), 1ull) : 0;
+}

@@ -1,0 +1,28 @@
+/* symfs.conf, and the sources that its sections become. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuzz/fuzz.h"
+#include "source/sources.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	struct source_opts defaults = {.miss_seconds = 1};
+	struct sources *so;
+	struct err e = {0};
+	struct conf *c;
+
+	if (conf_new(&c) < 0)
+		abort();
+	if (conf_read_text(c, "fuzz.conf", (const char *)p, n, &e) < 0) {
+		if (!e.text[0])
+			abort(); /* every mistake has words */
+	} else if (sources_new(&so, c, &defaults, &e) == 0) {
+		sources_unref(so);
+	} else if (!e.text[0]) {
+		abort();
+	}
+	conf_free(c);
+	return 0;
+}

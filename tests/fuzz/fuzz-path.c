@@ -1,0 +1,63 @@
+/* Paths as the kernel and people send them: whatever the tree makes of one, every artifact that
+ * it names has a key that survives its text, and a path in the same layout that means it again. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fuzz/fuzz.h"
+#include "id/key.h"
+#include "layout/tree.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static void must(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void check_key(const struct artifact *a)
+{
+	struct key k, again;
+	char text[KEY_TEXT];
+
+	if (key_of(&k, a) < 0)
+		return;
+	must(key_parse(&again, key_text(&k, text)) == 0);
+	must(key_equal(&k, &again));
+	must(key_number(&k) == key_number(&again));
+}
+
+static void check_print(const struct layout *l, const struct artifact *a)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	struct layout_hit *hit = malloc(sizeof(*hit));
+	struct key want, have;
+	bool found = false;
+
+	if (hit && key_of(&want, a) == 0 && layout_path(l, a, CASING_DEFAULT, 0, &path) == 0) {
+		layout_parse(l, buf_text(&path), hit);
+		for (unsigned i = 0; i < hit->n; i++)
+			found |= key_of(&have, &hit->files[i]) == 0 && key_equal(&have, &want);
+		must(found);
+	}
+	free(hit);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	char *path = strndup((const char *)p, n);
+	struct tree_hit *hit = calloc(1, sizeof(*hit));
+
+	must(path && hit);
+	tree_parse(path, hit);
+	must(hit->n <= LAYOUT_CANDIDATES);
+	must((hit->n > 0) == (hit->what == TREE_LEAF || hit->what == TREE_EITHER));
+	for (unsigned i = 0; i < hit->n; i++) {
+		check_key(&hit->files[i]);
+		if (hit->layout)
+			check_print(hit->layout, &hit->files[i]);
+	}
+	free(hit);
+	free(path);
+	return 0;
+}

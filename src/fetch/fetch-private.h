@@ -14,6 +14,7 @@
 #include "store/flights.h"
 
 #define PARK_BYTES (1u << 20)	/* a parked flight stops reading here */
+#define PARKED_MOST 4		/* of them at once */
 #define EARLY_BYTES (256u << 10) /* the identity is looked at once, here, before the end */
 #define POLL_MS 50		/* looks at other processes' flights */
 #define MISS_ANSWER_MS 2000	/* an answer from misses is believed no longer: `symfs add` */

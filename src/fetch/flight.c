@@ -101,11 +101,29 @@ void flight_unpark(struct flight *fl)
 	winner_resume(fl);
 }
 
+/* A parked transfer keeps its connection, and a host has few: the oldest makes room. */
+static void park_make_room(struct fetch *f)
+{
+	struct flight *oldest = NULL;
+	unsigned n = 0;
+
+	for (struct flight *fl = f->flights; fl; fl = fl->next) {
+		if (!fl->parked || fl->tickets)
+			continue;
+		n++;
+		if (!oldest || fl->began < oldest->began)
+			oldest = fl;
+	}
+	if (n >= PARKED_MOST)
+		flight_cancel(oldest);
+}
+
 /* Nobody needs the whole yet: a flight that only answered LOOKUP waits for OPEN a while. */
 void flight_park(struct flight *fl)
 {
 	if (fl->parked || fl->linger || fl->state != FLIGHT_BODY || wanted_whole(fl))
 		return;
+	park_make_room(fl->f);
 	fl->parked = true;
 	net_timer_set(fl->f->net, &fl->park, fl->f->opts.park_ms, park_over, fl);
 	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);

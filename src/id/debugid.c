@@ -79,7 +79,7 @@ int debug_id_parse(struct debug_id *d, const char *text, size_t n)
 	int r;
 
 	memset(d, 0, sizeof(*d));
-	guid = n >= 9 && n <= (hyphens ? 17u : 16u) ? 8 : 32;
+	guid = n >= 8 && n <= (hyphens ? 17u : 16u) ? 8 : 32;
 	while (i < n && digits < guid) {
 		if (text[i] == '-' && guid == 32 &&
 			(digits == 8 || digits == 12 || digits == 16 || digits == 20)) {

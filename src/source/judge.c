@@ -13,7 +13,8 @@ static const struct status_row {
 	enum blame blame;
 } statuses[] = {
 	{200, 200, VERDICT_FOUND, 0, BLAME_NONE},
-	{206, 206, VERDICT_FOUND, 0, BLAME_NONE},
+	/* Nobody asked for a part: what is that part of? */
+	{206, 206, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
 	{401, 401, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{403, 403, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{404, 404, VERDICT_MISSING, -ENOENT, BLAME_NONE},

@@ -53,9 +53,6 @@ static int choose_kind(struct source *s, const struct conf_section *c, struct er
 {
 	const char *type = s->o.type;
 
-	if (!s->o.url == !s->o.path)
-		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path", c->file,
-			c->line, c->name);
 	if (!type)
 		type = s->o.path ? "dir" : s->o.layout && strcmp(s->o.layout, "debuginfod") == 0 ? "debuginfod" : "http";
 	s->kind = source_kind_find(type);
@@ -120,6 +117,9 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 	char *path;
 
+	if (!s->o.url == !s->o.path)
+		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path", c->file,
+			c->line, c->name);
 	if (s->o.url && strncmp(s->o.url, "file://", 7) == 0) {
 		s->o.path = strdup(s->o.url + 7);
 		free(s->o.url);
@@ -135,8 +135,6 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 		s->shown = buf_take(&shown, NULL);
 		return s->shown ? 0 : -ENOMEM;
 	}
-	if (!s->o.path)
-		return 0;
 	path = path_absolute(s->o.path);
 	free(s->o.path);
 	s->o.path = path;

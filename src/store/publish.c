@@ -142,7 +142,7 @@ static void cleanup_draft(struct draft **d)
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e)
 {
-	_cleanup_(cleanup_draft) struct draft *mine = d;
+	_cleanup_(cleanup_draft) __attribute__((unused)) struct draft *mine = d;
 	struct publishing p = {.s = s, .d = d, .k = *k, .facts = f};
 	char room[KEY_TEXT];
 	int r;

@@ -40,12 +40,14 @@ fail() {
 
 skip() { say "SKIP: $*"; exit 77; }
 
+# By the mount table alone: the daemon may be gone.
+is_mounted() { awk -v m="$1" '$5 == m { found = 1 } END { exit !found }' /proc/self/mountinfo; }
+
 cleanup() {
   status=$?
   trap - EXIT INT TERM HUP
   for m in $MOUNTS; do
-    mountpoint -q "$m" 2>/dev/null && umount -l "$m" 2>/dev/null
-    grep -q " $m fuse" /proc/self/mountinfo && umount -l "$m" 2>/dev/null
+    while is_mounted "$m" && umount -l "$m"; do :; done
   done
   for p in $PIDS; do
     kill -CONT "$p" 2>/dev/null
@@ -60,7 +62,7 @@ cleanup() {
     grep -hE -A 12 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log | head -n 60
     [ "$status" = 0 ] && status=1
   fi
-  rm -rf "$TMP"
+  rm -rf --one-file-system "$TMP"
   exit "$status"
 }
 trap cleanup EXIT

@@ -66,7 +66,7 @@ cleanup() {
   exit "$status"
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
+trap 'exit 130' INT TERM HUP PIPE
 
 # wait_for SECONDS COMMAND...: until it succeeds; 1 when it did not in time.
 wait_for() {

@@ -86,9 +86,9 @@ _symfs_argument()
 	get | why) _symfs_path ;;
 	cache)
 		case " ${words[*]} " in
-		*" rm "*) _symfs_path ;;
-		*" ls "* | *" stats "* | *" verify "* | *" gc "*) ;;
-		*) _symfs_words "ls stats verify gc rm" ;;
+		*" ls "* | *" pin "* | *" unpin "* | *" rm "*) _symfs_path ;;
+		*" stats "* | *" verify "* | *" gc "*) ;;
+		*) _symfs_words "ls stats verify gc pin unpin rm" ;;
 		esac ;;
 	esac
 }

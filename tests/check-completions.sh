@@ -56,7 +56,7 @@ offers "!" symfs get --quota 1
 offers "debuginfod/!" symfs get de
 offers "symstore/ symstore2/!" symfs why sym
 offers "--ask --json" symfs why -
-offers "ls stats verify gc rm!" symfs cache ""
+offers "ls stats verify gc pin unpin rm!" symfs cache ""
 offers "debuginfod/!" symfs cache rm de
 offers "--misses --miss-lifetime!" symfs cache rm --mis
 offers "--json!" symfs sources --j

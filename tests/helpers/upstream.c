@@ -367,6 +367,10 @@ static size_t pace(uint64_t rate, int *ms)
 	if (!rate)
 		return CHUNK;
 	*ms = rate >= 20 ? 50 : (int)(1000 / rate);
+	if (rate / 20 > CHUNK) {
+		*ms = (int)(CHUNK * 1000ull / rate);
+		return CHUNK;
+	}
 	return rate >= 20 ? (size_t)(rate / 20) : 1;
 }
 

@@ -1,0 +1,120 @@
+#!/bin/sh
+# Many who want one cold file at once cause one GET of it: 64 processes through two mounts of one
+# store, with `symfs get` beside them, by the names of several layouts. So do a stat and an open
+# after it, and a stat through one mount and an open through the other.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
+need_mount
+need gcc objcopy readelf curl cmp
+
+# big N: the debug file of a new program, with 20 MB in it that nothing can make smaller; its id.
+mkdir -p "$NEAR" "$FAR/gdb"
+big() {
+  echo "int main(void) { return $1; }" >"$NEAR/big$1.c"
+  (cd "$NEAR" && gcc -g -Wl,--build-id=sha1 -o "big$1" "big$1.c") || fail "gcc"
+  head -c 20000000 /dev/urandom >"$NEAR/noise"
+  objcopy --only-keep-debug "$NEAR/big$1" "$NEAR/big$1.debug" &&
+    objcopy --add-section .debug_noise="$NEAR/noise" "$NEAR/big$1.debug" || fail "objcopy"
+  put_gdb "$FAR/gdb" "$NEAR/big$1.debug" .debug
+}
+gets() { upstream_count "$URL_up" get "$1"; }
+one_get() {
+  [ "$(gets "*$1*")" = 1 ] || fail "$2: $(gets "*$1*") GETs instead of one"
+  upstream_reset "$URL_up"
+}
+
+for n in 1 2 3 4 5; do
+  big $n
+  eval "ID_$n=\$(build_id \"\$NEAR/big$n.debug\")"
+done
+# A second and more for each download, so that all of them fall into it.
+upstream_start up --root "$FAR/gdb" --rate 12000000
+symfs_mount one --cache "$TMP/store" --source "gdb@$URL_up"
+symfs_mount two --cache "$TMP/store" --source "gdb@$URL_up"
+
+# at_once COMMAND...: in the background, when the gate opens; `yes` or `no` into $TMP/said.
+mkfifo "$TMP/gate"
+exec 9<>"$TMP/gate"
+workers=
+n_workers=0
+at_once() {
+  (
+    exec 8<"$TMP/gate" 9>&-
+    echo x >>"$TMP/waiting"
+    read -r _ <&8
+    exec 8<&-
+    if "$@"; then echo yes >>"$TMP/said"; else echo "no: $*" >>"$TMP/said"; fi
+  ) &
+  workers="$workers $!"
+  PIDS="$PIDS $!"
+  n_workers=$((n_workers + 1))
+}
+all_wait() { [ "$(wc -l <"$TMP/waiting")" = "$n_workers" ]; }
+get_it() {
+  gi_file=$("$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" "$1" 2>>"$TMP/get.log") &&
+    cmp -s "$2" "$gi_file"
+}
+
+path=$(gdb_path "$ID_1" .debug)
+want=$NEAR/big1.debug
+for i in $(seq 1 15); do
+  at_once cmp -s "$want" "$MNT_one/gdb/$path"
+  at_once cmp -s "$want" "$MNT_two/$path"
+  at_once cmp -s "$want" "$MNT_one/debuginfod/buildid/$ID_1/debuginfo"
+  at_once cmp -s "$want" "$MNT_two/symstore/_.debug/elf-buildid-sym-$ID_1/_.debug"
+done
+for i in 1 2; do
+  at_once get_it "gdb/$path" "$want"
+  at_once get_it "debuginfod/buildid/$ID_1/debuginfo" "$want"
+done
+wait_for 60 all_wait || fail "the processes did not start"
+exec 9>&-
+for w in $workers; do
+  wait "$w"
+done
+[ "$n_workers" = 64 ] || fail "$n_workers processes"
+grep '^no' "$TMP/said" && fail "not all read the same bytes"
+[ "$(grep -c '^yes$' "$TMP/said")" = 64 ] || fail "$(wc -l <"$TMP/said") of 64 ended"
+one_get "${ID_1#??}" "64 processes"
+
+# Looking at a file, then opening it.
+path=$(gdb_path "$ID_2" .debug)
+[ -f "$MNT_one/gdb/$path" ] || fail "stat"
+[ -r "$MNT_one/gdb/$path" ] || fail "access"
+same_file "$NEAR/big2.debug" "$MNT_one/gdb/$path"
+one_get "${ID_2#??}" "stat, then open"
+
+# The one that looked has the transfer; another process opens.
+path=$(gdb_path "$ID_3" .debug)
+[ -f "$MNT_one/gdb/$path" ] || fail "stat"
+same_file "$NEAR/big3.debug" "$MNT_two/gdb/$path"
+one_get "${ID_3#??}" "stat here, open there"
+
+# The same with `symfs get` as the other.
+path=$(gdb_path "$ID_4" .debug)
+[ -f "$MNT_one/gdb/$path" ] || fail "stat"
+get_it "gdb/$path" "$NEAR/big4.debug" || fail "get"
+one_get "${ID_4#??}" "stat here, get there"
+
+# And when the reader goes on where the looker's process is killed: as few as can be, two.
+path=$(gdb_path "$ID_5" .debug)
+[ -f "$MNT_two/gdb/$path" ] || fail "stat"
+kill -KILL "$PID_two"
+wait_gone "$PID_two" 20 || fail "kill"
+same_file "$NEAR/big5.debug" "$MNT_one/gdb/$path"
+[ "$(gets "*${ID_5#??}*")" -le 2 ] || fail "after a kill: $(gets "*${ID_5#??}*") GETs"
+umount -l "$MNT_two"
+
+# Nothing of it needs a server any more.
+upstream_reset "$URL_up"
+for n in 1 2 3 4 5; do
+  eval "id=\$ID_$n"
+  same_file "$NEAR/big$n.debug" "$MNT_one/debuginfod/buildid/$id/debuginfo"
+done
+[ "$(upstream_count "$URL_up" requests)" = 0 ] || fail "a whole file was asked for again"
+
+# The count is one that can be two: a store of its own asks by itself.
+"$SYMFS" get --no-default-sources --cache "$TMP/other" --source "gdb@$URL_up" "gdb/$path" >/dev/null || fail "get"
+one_get "${ID_5#??}" "another store"
+symfs_umount one

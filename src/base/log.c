@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 static const char *const topic_names[LOG_TOPICS] = {
@@ -15,12 +16,19 @@ static const char *const topic_names[LOG_TOPICS] = {
 /* Set once, before threads start. */
 static const char *log_prefix = "symfs";
 static bool log_journal;
+static bool log_syslog;
 static bool log_on[LOG_TOPICS];
 
 void log_open(const char *prefix, bool journal)
 {
 	log_prefix = prefix;
 	log_journal = journal;
+}
+
+void log_to_syslog(void)
+{
+	log_syslog = true;
+	openlog(NULL, LOG_PID, LOG_DAEMON);
 }
 
 static bool topic_set(const char *word, size_t n)
@@ -74,6 +82,10 @@ static void log_line(int priority, const char *topic, const char *fmt, va_list a
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
 			line[i] = '?';
+	if (log_syslog) {
+		syslog(priority, "%.*s", (int)n, line);
+		return;
+	}
 	line[n++] = '\n';
 	r = (int)write(STDERR_FILENO, line, n);
 	(void)r;

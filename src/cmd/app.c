@@ -118,7 +118,8 @@ int app_open_store(struct app *app, const struct app_args *a, struct err *e)
 	o.dir = app->settings.cache_dir;
 	o.quota = app->settings.quota;
 	o.min_free = app->settings.min_free;
-	return store_open(&app->store, &o, e);
+	/* Whatever the store says of itself is local trouble, not a refusal by a source. */
+	return store_open(&app->store, &o, e) < 0 ? -EIO : 0;
 }
 
 int app_open(struct app *app, const struct app_args *a, struct err *e)

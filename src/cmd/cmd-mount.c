@@ -164,7 +164,8 @@ static void mount_is_up(void *ctx)
 		kill(getpid(), SIGTERM);
 }
 
-/* Lets go of the terminal and of pipes that others read to their end; a log file stays. */
+/* Lets go of the terminal and of pipes that others read to their end; a log file stays, else
+ * syslog gets the messages. */
 static void detach_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -174,8 +175,10 @@ static void detach_streams(void)
 		return;
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	if (fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+	if (fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode)) {
 		dup2(null, STDERR_FILENO);
+		log_to_syslog();
+	}
 	close(null);
 }
 
@@ -383,6 +386,18 @@ static int run_with(struct mounting *m, int argc, char **argv, char *list)
 	return m->foreground ? run_daemon(m) : run_background(m);
 }
 
+/* JOURNAL_STREAM is "DEV:INO" of what systemd made stderr; children inherit the word. */
+static bool stderr_is_journal(const char *stream)
+{
+	char here[64];
+	struct stat st;
+
+	if (!stream || fstat(STDERR_FILENO, &st) < 0)
+		return false;
+	snprintf(here, sizeof(here), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	return strcmp(here, stream) == 0;
+}
+
 static int run_mount(int argc, char **argv)
 {
 	struct mounting m = {.up = -1, .options = BUF_UP_TO(8192),
@@ -406,7 +421,7 @@ static int run_mount(int argc, char **argv)
 		return r;
 	if (late && buf_addf(&list, ",%s", late) < 0)
 		return EXIT_USAGE;
-	log_open("symfs mount", getenv("JOURNAL_STREAM") != NULL);
+	log_open("symfs mount", stderr_is_journal(getenv("JOURNAL_STREAM")));
 	m.socket = getenv("NOTIFY_SOCKET");
 	m.watchdog_ms = notify_watchdog_ms(getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
 	m.cwd = path_absolute(".");

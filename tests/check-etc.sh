@@ -1,0 +1,36 @@
+#!/bin/sh
+# The sample configuration and every preset load, each preset can be named, and none is asked
+# unless somebody says so.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+top=${top_srcdir:-$(dirname "$0")/..}
+symfs=${top_builddir:-.}/symfs
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+HOME=$tmp XDG_CONFIG_HOME=$tmp XDG_CACHE_HOME=$tmp
+export HOME XDG_CONFIG_HOME XDG_CACHE_HOME
+unset DEBUGINFOD_URLS _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH
+bad=0
+complain() { echo "$*"; bad=1; }
+
+"$symfs" sources --no-default-sources --config "$top/etc/symfs.conf" >"$tmp/out" 2>&1 ||
+  complain "etc/symfs.conf: $(cat "$tmp/out")"
+# With every comment that looks like a setting taken at its word.
+sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" | grep -vE '^(url|path|type|layout|casing|header|filetypes|enabled|accept-invalid-certs|connect-timeout|stall-timeout|miss-lifetime|max-file-size) = ' >"$tmp/all.conf"
+"$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
+  complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
+
+seen=0
+for preset in "$top"/etc/sources.d/*.conf; do
+  name=$(sed -n 's/^\[source "\(.*\)"\]$/\1/p' "$preset")
+  [ "$name" = "$(basename "$preset" .conf)" ] || complain "$preset is called $name inside"
+  "$symfs" sources --json --no-default-sources --config "$preset" >"$tmp/out" 2>&1 ||
+    complain "$preset: $(cat "$tmp/out")"
+  grep -q '"name"' "$tmp/out" && complain "$preset is on although nobody asked for it"
+  "$symfs" sources --json --no-default-sources --config "$preset" --source "$name" >"$tmp/out" 2>&1 ||
+    complain "--source $name: $(cat "$tmp/out")"
+  grep -q "\"name\":\"$name\"" "$tmp/out" || complain "--source $name: $(cat "$tmp/out")"
+  seen=$((seen + 1))
+done
+echo "$seen presets seen"
+[ $seen -ge 15 ] || bad=1
+exit $bad

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Help goes to stdout, fits 80 columns, ends with 0 and names each option that symfs(1) names;
+# mistakes go to stderr, name the command and end with 2.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+top=${top_srcdir:-$(dirname "$0")/..}
+symfs=${top_builddir:-.}/symfs
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+bad=0
+complain() { echo "$*"; bad=1; }
+
+[ -x "$symfs" ] || { echo "$symfs is not built"; exit 1; }
+"$symfs" --version | grep -q '^symfs [0-9]' || complain "--version"
+"$symfs" --help >"$tmp/help" 2>"$tmp/err" || complain "symfs --help ends with $?"
+[ -s "$tmp/err" ] && complain "symfs --help says something on stderr"
+commands=$(sed -n 's/^  \([a-z]*\) .*/\1/p' "$tmp/help")
+[ "$(echo "$commands" | wc -w)" -ge 8 ] || complain "symfs --help names too few commands: $commands"
+
+for c in $commands; do
+  "$symfs" "$c" --help >"$tmp/help-$c" 2>"$tmp/err" || complain "$c --help ends with $?"
+  [ -s "$tmp/err" ] && complain "$c --help says something on stderr"
+  grep -q "^usage: symfs $c" "$tmp/help-$c" || complain "$c --help does not begin with its usage"
+  for o in --config --source --cache --offline --no-default-sources --json --lookup-deadline; do
+    grep -q -- "$o" "$tmp/help-$c" || complain "$c --help does not name $o"
+  done
+  "$symfs" "$c" --no-such-option >"$tmp/out" 2>"$tmp/err"
+  rc=$?
+  [ $rc = 2 ] || complain "$c --no-such-option ends with $rc"
+  [ -s "$tmp/out" ] && complain "$c --no-such-option says something on stdout"
+  grep -q "^symfs $c: " "$tmp/err" || complain "$c --no-such-option: $(cat "$tmp/err")"
+  "$symfs" "$c" --lookup-deadline soon >"$tmp/out" 2>"$tmp/err"
+  [ $? = 2 ] || complain "$c --lookup-deadline soon does not end with 2"
+  grep -q 'expected a time' "$tmp/err" || complain "$c --lookup-deadline soon: $(cat "$tmp/err")"
+done
+awk 'length($0) > 80 { print FILENAME ": longer than 80 columns: " $0; bad = 1 } END { exit bad }' "$tmp"/help* || bad=1
+
+"$symfs" nonsense >"$tmp/out" 2>"$tmp/err"
+[ $? = 2 ] || complain "an unknown command does not end with 2"
+[ -s "$tmp/out" ] && complain "an unknown command says something on stdout"
+"$symfs" >"$tmp/out" 2>"$tmp/err"
+[ $? = 2 ] || complain "no command does not end with 2"
+echo "$(echo "$commands" | wc -w) commands seen"
+exit $bad

@@ -153,47 +153,50 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 	return true;
 }
 
-static bool try_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
+static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out)
 {
-	for (unsigned i = 0; i < n; i++) {
-		struct blob *b;
-		struct key k;
+	struct blob *b;
 
-		if (key_of(&k, &cands[i]) < 0 || store_find(f->store, &k, &b) < 0)
-			continue;
-		*out = (struct fetched){.key = k, .blob = b, .size = blob_size(b), .why = ""};
-		atomic_fetch_add(&f->stats.hits, 1);
-		return true;
-	}
-	return false;
+	if (store_find(f->store, k, &b) < 0)
+		return false;
+	*out = (struct fetched){.key = *k, .blob = b, .size = blob_size(b), .why = ""};
+	atomic_fetch_add(&f->stats.hits, 1);
+	return true;
 }
 
-static bool try_missing(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
+/* A candidate answers only when all before it are known to be nowhere: else the same path would
+ * be one file or another, by what happens to be stored. */
+static int try_in_order(struct fetch *f, const struct sources *so, const struct artifact *cands, unsigned n,
+	struct fetched *out)
 {
-	struct sources *so = fetch_sources(f);
 	int64_t seconds = MISS_ANSWER_MS / 1000;
-	bool missing = true;
 
-	for (unsigned i = 0; missing && i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct key k;
 
-		if (key_of(&k, &cands[i]) == 0)
-			missing = known_missing(f, so, &cands[i], &k, &seconds);
+		if (key_of(&k, &cands[i]) < 0)
+			continue;
+		if (try_stored(f, &k, out))
+			return 0;
+		if (!known_missing(f, so, &cands[i], &k, &seconds))
+			return -EAGAIN;
 	}
-	sources_unref(so);
-	if (!missing)
-		return false;
 	*out = (struct fetched){.r = -ENOENT, .miss_ms = (unsigned)seconds * 1000, .why = "known to be missing"};
 	key_of(&out->key, &cands[0]);
 	atomic_fetch_add(&f->stats.remembered, 1);
-	return true;
+	return 0;
 }
 
 int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	struct fetched *out)
 {
+	struct sources *so = fetch_sources(f);
+	int r;
+
 	atomic_fetch_add(need == FETCH_EXISTS ? &f->stats.lookups : &f->stats.opens, 1);
-	return try_stored(f, cands, n, out) || try_missing(f, cands, n, out) ? 0 : -EAGAIN;
+	r = try_in_order(f, so, cands, n, out);
+	sources_unref(so);
+	return r;
 }
 
 /* ---- tickets --------------------------------------------------------------------------------------- */

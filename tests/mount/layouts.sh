@@ -93,6 +93,13 @@ all_same() {
   ino=$as_ino
 }
 
+# One that can be either file is the debug file, also when only the executable is stored.
+symfs_mount all --source "gdb@$URL_up"
+same_file "$CODE" "$MNT_all/debuginfod/buildid/$ID/executable"
+same_file "$DEBUG" "$MNT_all/slashsymbols/Prog/$ID/symbols"
+symfs_umount all
+upstream_reset "$URL_up"
+
 # Whichever of them is asked first: a store for each would be long, so some.
 for first in 1 6 9 15; do
   symfs_mount all --cache "$TMP/cache-$first" --source "gdb@$URL_up"
@@ -160,6 +167,7 @@ comes_from() {
   *)
     same_file "$CODE" "$MNT_from/symstore/Prog/elf-buildid-$ID/Prog"
     same_file "$CODE" "$MNT_from/debuginfod/buildid/$ID/executable"
+    same_file "$DEBUG" "$MNT_from/slashsymbols/Prog/$BIG_ID/symbols"
     ;;
   esac
   case $1@$2 in

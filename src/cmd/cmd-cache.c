@@ -448,8 +448,8 @@ const struct cmd cmd_cache = {
 	.name = "cache",
 	.args = "ls|stats|verify|gc|pin|unpin|rm [--misses] [PATH...]",
 	.help = "Shows, checks and cleans the store. ls marks what is verified (v) and kept (k);\n"
-		"verify names each damaged artifact; gc evicts down to the quota; pin keeps a file\n"
-		"for good; rm --misses forgets what is known not to be there. A PATH is as for\n"
-		"`symfs get`, or a key as ls prints it",
+		"verify names each damaged artifact; gc evicts down to the quota; pin keeps a\n"
+		"file for good; rm --misses forgets what is known not to be there. A PATH is as\n"
+		"for `symfs get`, or a key as ls prints it",
 	.run = run_cache,
 };

@@ -406,7 +406,7 @@ static int run_mount(int argc, char **argv)
 	const char *late = NULL; /* `-fo LIST`, `--options LIST` */
 	const struct opt own[] = {
 		{"foreground", 'f', NULL, "stay in the foreground", &m.foreground},
-		{"options", 'o', "OPTS", "allow_other, exact_size, uid=N, gid=N, source=S, KEY=VALUE of [symfs]",
+		{"options", 'o', "OPTS", "allow_other, exact_size, uid=N, source=S, ...",
 			&late},
 		{0},
 	};

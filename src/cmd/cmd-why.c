@@ -151,7 +151,7 @@ static int run_why(int argc, char **argv)
 const struct cmd cmd_why = {
 	.name = "why",
 	.args = "[--ask] [--json] PATH",
-	.help = "Says which file a path means, where it would be asked for, and what is\n"
-		"remembered of each source. Asks nobody without --ask",
+	.help = "Says which file a path means, and why it is not there: where it would be\n"
+		"asked for, and what is remembered of each source. Asks nobody without --ask",
 	.run = run_why,
 };

@@ -148,6 +148,7 @@ void app_close(struct app *app)
 	store_close(app->store);
 	conf_release(settings_fields, &app->settings);
 	conf_free(app->conf);
+	free(app->args.adopted);
 	memset(app, 0, sizeof(*app));
 }
 
@@ -192,7 +193,7 @@ int app_config_text(struct app *app, struct buf *out)
 		buf_addf(out, "\n[source \"%s\"]\n%s = %s\ntype = %s\nlayout = %s\n", one->name,
 			one->kind->local ? "path" : "url", one->shown, one->kind->name, one->layout->name);
 		for (char **h = one->o.headers; h && *h; h++)
-			buf_addf(out, "header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
+			buf_addf(out, "# header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
 	}
 	if (r == 0)
 		sources_unref(so);
@@ -239,22 +240,45 @@ static int is_inside(void *ctx, const struct mount_row *m)
 	return 0;
 }
 
-int app_tree_path(const char *word, char **out)
+/* The mount that holds an absolute path, and the path under it. -ENOENT: none does. */
+static int split_mount(const char *word, char **mount, char **rest)
 {
-	struct inside in = {0};
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = path_absolute(word);
+	struct inside in = {.path = path};
 
-	if (word[0] != '/') {
-		*out = strdup(word);
-		return *out ? 0 : -ENOMEM;
-	}
-	path = path_absolute(word);
 	if (!path)
 		return -ENOMEM;
-	in.path = path;
 	mounts_each(is_inside, &in);
 	if (!in.longest)
 		return -ENOENT;
-	*out = strdup(path[in.longest] ? path + in.longest + 1 : "");
+	*rest = strdup(path[in.longest] ? path + in.longest + 1 : "");
+	*mount = strndup(path, in.longest);
+	return *rest && *mount ? 0 : -ENOMEM;
+}
+
+int app_tree_path(const char *word, char **out)
+{
+	_cleanup_free_ char *mount = NULL;
+
+	if (word[0] == '/')
+		return split_mount(word, &mount, out);
+	*out = strdup(word);
 	return *out ? 0 : -ENOMEM;
+}
+
+int app_adopt_mount(struct app_args *a, const char *word)
+{
+	_cleanup_free_ char *mount = NULL, *rest = NULL;
+
+	if (word[0] != '/' || a->config || a->cache || a->n_sources || a->no_default_sources)
+		return 0;
+	if (split_mount(word, &mount, &rest) < 0)
+		return 0;
+	if (asprintf(&a->adopted, "%s/.symfs/config", mount) < 0) {
+		a->adopted = NULL;
+		return -ENOMEM;
+	}
+	a->config = a->adopted;
+	a->no_default_sources = true;
+	return 0;
 }

@@ -45,6 +45,7 @@ struct app_args {
 		const struct conf_field *field;
 		const char *value;
 	} set[32]; /* --KEY VALUE of [symfs] */
+	char *adopted; /* app_adopt_mount()'s; app_close() frees it */
 };
 
 /* Takes all options out of argv, common ones and the command's own; words are left in order,
@@ -84,3 +85,7 @@ int app_exit(int error);
 /* Where a PATH of the command line leads: "LAYOUT/REST" or an absolute path inside a symfs
  * mount -> the path under the mount, without leading slash; free() it. -ENOENT: neither. */
 int app_tree_path(const char *word, char **out);
+
+/* Who names a path inside a mount, and nothing else, means that mount: its store and its sources
+ * (as .symfs/config tells them, so without their secrets). 0 also when it does nothing. */
+int app_adopt_mount(struct app_args *a, const char *word);

@@ -204,6 +204,7 @@ static int run_get(int argc, char **argv)
 			argc < 2 ? "which PATH?" : "-o takes one PATH");
 		return EXIT_USAGE;
 	}
+	app_adopt_mount(&args, argv[1]);
 	status = app_open(&app, &args, &e);
 	if (status < 0)
 		fprintf(stderr, "symfs get: %s\n", e.text);

@@ -140,6 +140,7 @@ static int run_why(int argc, char **argv)
 		fprintf(stderr, "symfs why: one PATH, please; try: symfs why --help\n");
 		return EXIT_USAGE;
 	}
+	app_adopt_mount(&args, argv[1]);
 	status = app_open(&app, &args, &e);
 	if (status < 0)
 		fprintf(stderr, "symfs why: %s\n", e.text);

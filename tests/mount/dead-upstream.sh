@@ -1,0 +1,61 @@
+#!/bin/sh
+# A dead server costs one bounded wait, once: the first lookup ends at its deadline, the next fifty
+# together within a second, and it can be seen why. Dead by not accepting, and by not answering.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl
+need_mount
+
+mkdir "$TMP/root"
+upstream_start deaf --no-accept
+upstream_start silent --root "$TMP/root"
+upstream_fault "$URL_silent" '/*' silent
+DEADLINE=3000
+
+# fifty MOUNT: distinct names, each looked up once, by one program that does not stop at errors.
+fifty() {
+  set --
+  for n in $(seq 100 149); do set -- "$@" "$f_mount/.build-id/ab/$(printf '%038d' "$n").debug"; done
+  stat "$@" >"$TMP/fifty.out" 2>"$TMP/fifty.err"
+}
+
+for which in deaf silent; do
+  eval "url=\$URL_$which"
+  symfs_mount "$which" --source "debuginfod@$url" --lookup-deadline 3s --connect-timeout 60s --stall-timeout 60s
+  eval "mnt=\$MNT_$which"
+
+  from=$(now_ms)
+  stat "$mnt/.build-id/ab/$(printf '%038d' 1).debug" >/dev/null 2>"$TMP/first.err" && fail "$which: found"
+  took=$(($(now_ms) - from))
+  say "$which: the first took $took ms"
+  [ $took -le $((DEADLINE + 1000)) ] || fail "$which: the first lookup took $took ms"
+  grep -q 'No such file' "$TMP/first.err" && fail "$which: silence is no answer"
+  [ "$(stat_of "$mnt" timeouts)" = 1 ] || fail "$which: $(stat_of "$mnt" timeouts) deadlines passed, wanted 1"
+
+  f_mount=$mnt
+  from=$(now_ms)
+  fifty
+  took=$(($(now_ms) - from))
+  say "$which: the next fifty took $took ms"
+  [ $took -le 1000 ] || fail "$which: the next fifty lookups took $took ms"
+  [ "$(grep -c 'No route to host' "$TMP/fifty.err")" = 50 ] || fail "$which: $(sort "$TMP/fifty.err" | head -n 3)"
+
+  grep -q 'open for .* s more: .' "$mnt/.symfs/sources" || fail "$which: not to be seen in sources: $(cat "$mnt/.symfs/sources")"
+  grep -q 'skipped (open for' "$mnt/.symfs/why/debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" ||
+    fail "$which: not to be seen in why"
+  [ "$(wc -l <"$mnt/.symfs/missing")" = 1 ] || fail "$which: remembered as missing: $(cat "$mnt/.symfs/missing")"
+  # Who asks now what the server says is told, too; and nobody waits for ever.
+  from=$(now_ms)
+  "$SYMFS" why --ask --no-default-sources --cache "$TMP/store-$which" --source "debuginfod@$url" \
+    --connect-timeout 2s --stall-timeout 2s "debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" >"$TMP/why.out" || fail "$which: why --ask"
+  grep -q 'failed.*:' "$TMP/why.out" || fail "$which: why --ask says $(cat "$TMP/why.out")"
+  [ $(($(now_ms) - from)) -le 15000 ] || fail "$which: why --ask took $(($(now_ms) - from)) ms"
+done
+
+# statfs asks nobody, whatever the server does; nor does a listing.
+for mnt in "$MNT_deaf" "$MNT_silent"; do
+  timeout 10 stat -f "$mnt" >/dev/null || fail "statfs of $mnt"
+  timeout 10 ls -R "$mnt" >/dev/null || fail "ls -R $mnt"
+done
+symfs_umount deaf
+symfs_umount silent

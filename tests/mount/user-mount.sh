@@ -1,0 +1,111 @@
+#!/bin/sh
+# A user who is not root: mounts through fusermount3, reads, unmounts; root does not see the
+# mount unless it is allowed. Run by root, all of it happens in a mount namespace of its own, with
+# a /dev/fuse that everybody may open.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
+  unshare -m --propagation private true 2>/dev/null || { echo "SKIP: no mount namespaces here"; exit 77; }
+  SYMFS_INSIDE=1 exec unshare -m --propagation private sh "$0"
+fi
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy strip readelf curl fusermount3
+[ -x "$SYMFS" ] || fail "$SYMFS is not built"
+
+# ---- a user, a program that the user may run, a device that the user may open -----------------
+chmod 755 "$TMP"
+mkdir "$TMP/bin" "$TMP/user" "$TMP/root" "$TMP/user/mnt"
+cp "$SYMFS" "$TMP/bin/symfs"
+if [ "$(id -u)" = 0 ]; then
+  need setpriv mknod
+  chown -R 65534:65534 "$TMP/user"
+  mknod "$TMP/fuse" c 10 229 && chmod 666 "$TMP/fuse" && mount --bind "$TMP/fuse" /dev/fuse ||
+    skip "cannot make a /dev/fuse of its own"
+  cat /etc/fuse.conf >"$TMP/fuse.conf" 2>/dev/null
+  as_user() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$TMP/user" XDG_CACHE_HOME="$TMP/user/cache" XDG_CONFIG_HOME="$TMP/user" "$@"; }
+else
+  as_user() { "$@"; }
+fi
+as_user sh -c 'exec 3<>/dev/fuse' 2>/dev/null || skip "a user cannot open /dev/fuse"
+as_user "$TMP/bin/symfs" --help >/dev/null || fail "a user cannot run symfs"
+
+make_program "$TMP/made" prog
+put_gdb "$TMP/root" "$TMP/made/debug/prog.debug" .debug
+prog=$(gdb_path "$(build_id "$TMP/made/full/prog")" .debug)
+chmod -R a+rX "$TMP/root"
+upstream_start plain --root "$TMP/root"
+mnt=$TMP/user/mnt
+MOUNTS="$MOUNTS $mnt"
+
+answers() { as_user test -f "$mnt/.symfs/version"; }
+user_mount() { as_user "$TMP/bin/symfs" mount --no-default-sources --source "gdb@$URL_plain" "$@"; }
+user_pid() { as_user sed -n 's/^pid //p' "$mnt/.symfs/stats"; }
+
+# ---- in the foreground ---------------------------------------------------------------------------
+user_mount -f "$mnt" >"$TMP/fg.log" 2>&1 &
+shell=$!
+PIDS="$PIDS $shell"
+wait_for 20 answers || fail "the mount does not answer"
+pid=$(user_pid)
+PIDS="$PIDS $pid"
+[ "$(stat -c %u "/proc/$pid")" != 0 ] || fail "the daemon runs as root"
+as_user cat "$mnt/$prog" >"$TMP/copy" || fail "read"
+same_file "$TMP/copy" "$TMP/root/$prog"
+[ "$(as_user stat -c %a "$mnt/$prog")" = 444 ] || fail "mode $(as_user stat -c %a "$mnt/$prog")"
+[ "$(as_user stat -c %u "$mnt/$prog")" = "$(stat -c %u "/proc/$pid")" ] || fail "somebody else's file"
+grep -q " $mnt .*nosuid,nodev.* fuse.symfs " /proc/self/mountinfo || fail "$(grep " $mnt " /proc/self/mountinfo)"
+if [ "$(id -u)" = 0 ]; then
+  stat "$mnt/." >/dev/null 2>"$TMP/err" && fail "root sees a user's mount"
+  grep -q 'Permission denied' "$TMP/err" || fail "root: $(cat "$TMP/err")"
+  # But root may unmount what it cannot see.
+fi
+as_user "$TMP/bin/symfs" umount "$mnt" || fail "umount"
+gone "$pid" || fail "umount returned before the daemon ended"
+grep -q " $mnt " /proc/self/mountinfo && fail "umount left it in the mount table"
+wait "$shell" || fail "the daemon ended with $?"
+
+# ---- in the background, fusermount3 -u, a busy one, a dead one ----------------------------------
+user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "in the background: $?"
+answers || fail "it returned, and the mount does not answer"
+pid=$(user_pid)
+PIDS="$PIDS $pid"
+as_user fusermount3 -u "$mnt" || fail "fusermount3 -u"
+wait_gone "$pid" 20 || fail "fusermount3 -u: the daemon stays"
+
+user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "again: $?"
+pid=$(user_pid)
+PIDS="$PIDS $pid"
+as_user sh -c "exec 9<'$mnt/$prog'; '$TMP/bin/symfs' umount '$mnt'" 2>"$TMP/err"
+r=$?
+[ $r = 1 ] || fail "umount of a busy mount: exit $r, $(cat "$TMP/err")"
+answers || fail "a refused umount broke the mount"
+kill -KILL "$pid"
+wait_gone "$pid" 20 || fail SIGKILL
+user_mount "$mnt" >"$TMP/bg.log" 2>&1 || fail "a dead mount is not replaced"
+as_user cat "$mnt/$prog" >"$TMP/copy" || fail "read after a crash"
+same_file "$TMP/copy" "$TMP/root/$prog"
+pid=$(user_pid)
+PIDS="$PIDS $pid"
+as_user kill -TERM "$pid"
+wait_gone "$pid" 20 || fail SIGTERM
+grep -q " $mnt " /proc/self/mountinfo && fail "SIGTERM: still mounted"
+
+# ---- allow_other is for those whom the system allows it --------------------------------------
+[ "$(id -u)" = 0 ] || exit 0
+: >"$TMP/fuse.conf"
+[ -e /etc/fuse.conf ] && mount --bind "$TMP/fuse.conf" /etc/fuse.conf || exit 0
+user_mount -o allow_other "$mnt" >"$TMP/bg.log" 2>&1
+r=$?
+[ $r = 4 ] || fail "allow_other that is not allowed: exit $r: $(cat "$TMP/bg.log")"
+grep -q 'user_allow_other' "$TMP/bg.log" || fail "allow_other that is not allowed: $(cat "$TMP/bg.log")"
+echo user_allow_other >"$TMP/fuse.conf"
+user_mount -o allow_other "$mnt" >"$TMP/bg.log" 2>&1 || fail "allow_other: $?"
+pid=$(user_pid)
+PIDS="$PIDS $pid"
+cmp "$mnt/$prog" "$TMP/root/$prog" || fail "allow_other, and root cannot read"
+"$SYMFS" umount "$mnt" || fail "root cannot unmount it"
+wait_gone "$pid" 20 || fail "the daemon outlives the unmount by root"
+# Another user's store is not ours.
+setpriv --reuid=65533 --regid=65533 --clear-groups "$TMP/bin/symfs" get --no-default-sources \
+  --cache "$TMP/user/cache/symfs" gdb/"$prog" >/dev/null 2>"$TMP/err"
+r=$?
+[ $r = 4 ] && [ -s "$TMP/err" ] || fail "another user's store: exit $r"

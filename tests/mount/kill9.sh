@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
-need curl gcc objcopy readelf cmp
+need curl gcc objcopy readelf cmp sqlite3
 
 ROUNDS=${ROUNDS:-20}
 make_program "$TMP/p" foo
@@ -79,4 +79,15 @@ keep
 rm "$blob"
 damaged "a deleted file" "$id"
 again
+# False states in the index: a key that points at another artifact's bytes; a size; a claim that
+# a file was verified; a key that the blob's own label does not have.
+for lie in \
+  "UPDATE keys SET object_id = (SELECT object_id FROM keys WHERE canon NOT LIKE '%$id') WHERE canon LIKE '%$id'" \
+  "UPDATE objects SET size = size + 1 WHERE id = (SELECT object_id FROM keys WHERE canon LIKE '%$id')" \
+  "UPDATE keys SET verified = 1 - verified WHERE canon LIKE '%$id'"; do
+  keep
+  sqlite3 "$store/index.sqlite" "$lie" || fail "sqlite3"
+  damaged "a false state" "$id"
+  again
+done
 "$SYMFS" cache verify --cache "$store" >"$TMP/verify.out" 2>&1 || fail "the undamaged store: $(cat "$TMP/verify.out")"

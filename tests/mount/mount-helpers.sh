@@ -12,6 +12,7 @@ need gcc objcopy strip readelf curl
 need_mount
 sbin=$(readlink -f /sbin)
 # mount(8) makes a path of a SRC that is one where it is called.
+top_srcdir=$(cd "$top_srcdir" && pwd)
 cd "$TMP" || exit 1
 
 MOUNTS="$MOUNTS $TMP/mnt $TMP/over"

@@ -9,6 +9,7 @@
 #define CODE_ID_MAX 128	 /* hex digits: build ids are 20 bytes, 64 at the very most */
 #define MODULE_NAME_MAX 256
 #define MODULE_PATH_MAX 1024
+#define MODULE_CHECKSUM_MAX 160 /* a short word, a colon, the hex digits of 64 bytes */
 
 struct module {
 	enum object_type object;
@@ -16,6 +17,7 @@ struct module {
 	char code_id[CODE_ID_MAX + 1];	   /* lower-case hex; "" when not known */
 	char code_file[MODULE_NAME_MAX];   /* base names, as first given */
 	char debug_file[MODULE_NAME_MAX];
+	char checksum[MODULE_CHECKSUM_MAX]; /* of the debug file: "SHA256:00ff…"; "" when not known */
 	char path[MODULE_PATH_MAX];	   /* of a source file, or a section's name */
 };
 

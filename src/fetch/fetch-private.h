@@ -41,7 +41,9 @@ struct fetch {
 	struct fetch_stats stats;
 
 	pthread_mutex_t lock;
-	struct sources *sources; /* under lock */
+	/* under lock */
+	struct sources *sources;
+	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
 
 	/* net thread only */
 	struct flight *flights; /* few: a list */

@@ -35,6 +35,14 @@ struct sources *fetch_sources(struct fetch *f)
 	return sources_ref(f->sources);
 }
 
+/* Wrong files are remembered by their source's address, which a new one may get. */
+static void forget_mismatches(void *ctx)
+{
+	struct fetch *f = ctx;
+
+	memset(f->mismatches, 0, sizeof(f->mismatches));
+}
+
 void fetch_set_sources(struct fetch *f, struct sources *so)
 {
 	struct sources *old;
@@ -42,7 +50,9 @@ void fetch_set_sources(struct fetch *f, struct sources *so)
 	pthread_mutex_lock(&f->lock);
 	old = f->sources;
 	f->sources = so;
+	f->loops_told = 0;
 	pthread_mutex_unlock(&f->lock);
+	net_call(f->net, forget_mismatches, f);
 	sources_unref(old);
 }
 

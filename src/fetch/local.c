@@ -7,21 +7,21 @@
 #include "fetch/fetch-private.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#define LINKS_MOST 16
+
 /* People point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself. Asking ourselves would
  * wait for ourselves, so what lies in a symfs mount is left out. Only directories were walked to
- * get here, and those a symfs answers without asking anybody. */
-static int refuse_symfs(const struct source *s, int fd)
+ * get here, and those a symfs answers without asking anybody. The caller tells the log, once. */
+static int refuse_symfs(int fd)
 {
 	char type[64];
 
-	if (mounts_type_of(fd, type) < 0 || strcmp(type, "fuse.symfs") != 0)
-		return 0;
-	log_debug(LOG_SOURCE, "%s: %s is inside a symfs mount: skipped", s->name, s->shown);
-	return -ELOOP;
+	return mounts_type_of(fd, type) == 0 && strcmp(type, "fuse.symfs") == 0 ? -ELOOP : 0;
 }
 
 int local_open_base(const struct source *s, int *fd)
@@ -31,38 +31,73 @@ int local_open_base(const struct source *s, int *fd)
 
 	if (base < 0)
 		return -errno;
-	r = refuse_symfs(s, base);
+	r = refuse_symfs(base);
 	if (r == 0)
 		*fd = take_fd(&base);
 	return r;
 }
 
-/* Opens a file below the base; its directory may be a link into a symfs, too. */
-static int open_below(const struct source *s, int base, const char *path, int *out)
+/* The directory that holds `path`, and the last name of it. */
+static int open_parent(int at, const char *path, int *out, const char **name)
 {
-	_cleanup_close_ int dir = -1, fd = -1;
 	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *parent = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-	struct stat st;
+	_cleanup_free_ char *parent = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	_cleanup_close_ int dir = -1;
 	int r;
 
 	if (!parent)
 		return -ENOMEM;
-	dir = openat(base, parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dir = openat(at, parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return -errno;
-	r = refuse_symfs(s, dir);
+		return errno == ELOOP ? -ENOENT : -errno; /* of links; ours means something else */
+	r = refuse_symfs(dir);
 	if (r < 0)
 		return r;
-	fd = openat(dir, slash ? slash + 1 : path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
+	*name = slash ? slash + 1 : path;
+	*out = take_fd(&dir);
+	return 0;
+}
+
+static int open_plain(int dir, const char *name, int *out)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENOENT;
 	*out = take_fd(&fd);
 	return 0;
+}
+
+/* Opens a file below the base. Its directory may be a link into a symfs, and so may the file
+ * itself: its links are followed here, one by one, so that no name of a file is looked up in a
+ * symfs, where it would wait for us. */
+static int open_below(int base, const char *path, int *out)
+{
+	_cleanup_close_ int at = -1;
+	char target[PATH_MAX];
+
+	for (unsigned hops = 0; hops < LINKS_MOST; hops++) {
+		const char *name;
+		int dir, r = open_parent(at >= 0 ? at : base, path, &dir, &name);
+		ssize_t n;
+
+		if (r < 0)
+			return r;
+		if (at >= 0)
+			close(at);
+		at = dir;
+		n = readlinkat(at, name, target, sizeof(target));
+		if (n < 0)
+			return errno == EINVAL ? open_plain(at, name, out) : -errno;
+		if ((size_t)n == sizeof(target))
+			return -ENAMETOOLONG;
+		target[n] = '\0';
+		path = target;
+	}
+	return -ENOENT; /* they go round in circles */
 }
 
 static int check_file(const struct source *s, int fd, const struct key *k, bool *verified,
@@ -92,7 +127,7 @@ static int try_path(const struct source *s, int base, const char *path, const st
 	_cleanup_close_ int fd = -1;
 	_cleanup_buf_ struct buf full = BUF_UP_TO(8192);
 	struct blob_facts facts = {.fetched = clock_wall()};
-	int r = open_below(s, base, path, &fd);
+	int r = open_below(base, path, &fd);
 
 	if (r == 0)
 		r = check_file(s, fd, k, &facts.verified, why);

@@ -90,6 +90,17 @@ static void out_of_memory(struct flight *fl)
 
 /* ---- check: is it here already, is it known to be missing, does a directory have it? ------- */
 
+/* A source that leads to ourselves: one line for each, until they are configured anew. */
+static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
+{
+	uint64_t bit = 1ull << nth % 64;
+	LOCK_SCOPE(&f->lock);
+
+	if (!(f->loops_told & bit))
+		log_warn("source %s: %s leads into a symfs mount: skipped", s->name, s->shown);
+	f->loops_told |= bit;
+}
+
 static void check_locals(struct work *w)
 {
 	struct flight *fl = w->fl;
@@ -102,6 +113,8 @@ static void check_locals(struct work *w)
 		if (!s->kind->local)
 			continue;
 		r = local_find(s, &fl->what, &fl->key, &w->blob, why);
+		if (r == -ELOOP)
+			tell_loop(fl->f, i, s);
 		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
 			w->r = r;
 			snprintf(w->text, sizeof(w->text), "%s: %.200s", s->name, why[0] ? why : err_text(r));

@@ -332,6 +332,15 @@ static int wait_for(pid_t pid, int from, const char *point)
 	return EXIT_LOCAL;
 }
 
+/* What the caller had open beside its streams is no business of a daemon: it may be a file of the
+ * very mount that somebody wants to unmount. */
+static void close_inherited(int keep)
+{
+	if (keep > 3)
+		close_range(3, (unsigned)keep - 1, 0);
+	close_range((unsigned)keep + 1, UINT_MAX, 0);
+}
+
 /* Before there are threads, transfers and SQLite: none of them survives a fork. */
 static int run_background(struct mounting *m)
 {
@@ -348,6 +357,7 @@ static int run_background(struct mounting *m)
 	}
 	close(ends[0]);
 	m->up = ends[1];
+	close_inherited(m->up);
 	setsid();
 	return run_daemon(m);
 }

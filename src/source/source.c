@@ -42,10 +42,19 @@ void source_free(struct source *s)
 	free(s);
 }
 
+/* In the line that says it, or in that of its section. The command line has no lines. */
 static int bad(const struct conf_section *c, struct err *e, const char *what, const char *value,
 	const char *expected)
 {
-	return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"]: %s = %.60s: expected %s", c->file, c->line,
+	unsigned line = c->line;
+	char number[16] = "";
+
+	for (const struct conf_entry *x = c->entries; x; x = x->next)
+		if (strcmp(x->name, what) == 0)
+			line = x->line;
+	if (line)
+		snprintf(number, sizeof(number), "%u:", line);
+	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.60s: expected %s", c->file, number,
 		c->name, what, value, expected);
 }
 

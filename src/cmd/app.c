@@ -77,7 +77,8 @@ static int read_configuration(struct app *app, struct err *e)
 		conf_drop_after(app->conf, last ? last : places_last(app->conf, app->args.n_sources), "source");
 	else if (r == 0)
 		r = places_environment(app->conf, e);
-	return r;
+	/* Whatever keeps a file from being read: what is asked of symfs cannot be known. */
+	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }
 
 int app_configure(struct app *app, const struct app_args *a, struct err *e)

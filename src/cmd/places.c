@@ -198,6 +198,14 @@ const struct conf_section *places_last(const struct conf *c, unsigned n)
 
 /* ---- variables ---------------------------------------------------------------------------------------- */
 
+/* A mistake in a variable, which may be meant for other programs, costs that word alone. */
+static bool is_url(const char *word)
+{
+	char origin[NET_HOST_MAX];
+
+	return strncmp(word, "file:///", 8) == 0 || net_origin(word, origin) == 0;
+}
+
 /* URLs with blanks between; `ima:…` words are the client's own business. */
 static int add_debuginfod(struct conf *c, const char *urls, const char *from)
 {
@@ -210,10 +218,10 @@ static int add_debuginfod(struct conf *c, const char *urls, const char *from)
 		if (!url)
 			return -ENOMEM;
 		if (n && strncmp(url, "ima:", 4) != 0) {
-			if (strstr(url, "://"))
+			if (is_url(url))
 				r = add_place(c, false, "debuginfod", url, from);
 			else
-				log_warn("%s: \"%.100s\" is not a URL: skipped", from, url);
+				log_warn("%s: \"%.100s\" is no URL of http, https or file: skipped", from, url);
 		}
 		urls += n;
 		urls += strspn(urls, " \t\r\n");
@@ -241,7 +249,7 @@ static int add_url_files(struct conf *c)
 /* One store of a symbol path: a URL, a directory, or what this system cannot reach. */
 static int add_symbol_store(struct conf *c, const char *where, const char *from)
 {
-	if (where[0] == '/' || strncmp(where, "http://", 7) == 0 || strncmp(where, "https://", 8) == 0)
+	if (where[0] == '/' || is_url(where))
 		return add_place(c, false, "symstore", where, from);
 	if (where[0])
 		log_warn("%s: \"%.100s\" is neither a URL nor a path of this system: skipped", from, where);

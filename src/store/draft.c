@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -76,6 +77,10 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 
 	if (!evict_has_room(s, 1)) {
 		evict_make_room(s, ROOM_AHEAD);
+		if (!evict_has_room(s, 1) && s->min_free)
+			return err_set(e, -ENOSPC,
+				"%s: less than min-free (%" PRIu64 " MiB) is left on its file system",
+				s->dir, s->min_free >> 20);
 		if (!evict_has_room(s, 1))
 			return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
 	}

@@ -1,0 +1,211 @@
+#!/bin/sh
+# Every way in which a source can answer badly: what a program sees through the mount, what
+# `symfs get` says, that a good second source saves the day, that nothing false is remembered
+# afterwards, and that bytes which are not the file are never in the store.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy strip readelf curl sha256sum
+need_mount
+
+# ---- files: one program, one build of it for each case -----------------------------------------
+ROOT=$TMP/root
+mkdir -p "$ROOT/spare" "$TMP/make"
+head -c 300000 /dev/urandom >"$TMP/make/noise"
+echo 'int main(void) { return 0; }' >"$TMP/make/x.c"
+cases=0
+
+# new_file: the next build; sets id, name (below MNT and ROOT), file.
+new_file() {
+  cases=$((cases + 1))
+  id=$(printf '%040x' $((cases + 0xabcd00)) | sed 's/^00/ba/')
+  name=$(gdb_path "$id" .debug)
+  file=$ROOT/$name
+  gcc -g -Wl,--build-id=0x"$id" -o "$TMP/make/x" "$TMP/make/x.c" || fail "gcc"
+  mkdir -p "$(dirname "$file")"
+  objcopy --only-keep-debug --add-section .noise="$TMP/make/noise" "$TMP/make/x" "$file" || fail objcopy
+  sha256sum "$file" | cut -d' ' -f1 >>"$TMP/good"
+}
+
+# What is no debug file of any case.
+echo 'int other(void) { return 2; } int main(void) { return other(); }' >"$TMP/make/o.c"
+gcc -g -Wl,--build-id=sha1 -o "$TMP/make/o" "$TMP/make/o.c" || fail gcc
+objcopy --only-keep-debug --add-section .noise="$TMP/make/noise" "$TMP/make/o" "$ROOT/spare/other.debug"
+: >"$ROOT/spare/empty"
+
+# ---- what is measured ----------------------------------------------------------------------------
+# words_of COMMAND...: runs it; sets error to the errno's words, or ok, and took to milliseconds.
+words_of() {
+  wo_from=$(now_ms)
+  if timeout -s KILL 60 "$@" >"$TMP/out" 2>"$TMP/err"; then
+    error=ok
+  else
+    error=$(sed 's/.*: //' "$TMP/err" | tail -n 1)
+    [ -n "$error" ] || error="exit $?"
+  fi
+  took=$(($(now_ms) - wo_from))
+}
+
+errno_of() {
+  case $1 in
+  'No such file or directory') echo ENOENT ;;
+  'Permission denied') echo EACCES ;;
+  'No route to host') echo EHOSTUNREACH ;;
+  'Connection timed out') echo ETIMEDOUT ;;
+  'Bad message') echo EBADMSG ;;
+  'File too large') echo EFBIG ;;
+  *) echo "$1" ;;
+  esac
+}
+
+# Whatever lies in a store is one of the files, from its first byte to its last.
+check_stores() {
+  for cs_store in "$TMP"/store-*; do
+    [ -d "$cs_store/blobs" ] || continue
+    find "$cs_store/blobs" -type f ! -name '*.key' -exec sha256sum {} + | cut -d' ' -f1 |
+      grep -vxFf "$TMP/good" && fail "$1: $cs_store holds bytes that are none of the files"
+  done
+}
+
+arrives() { cmp -s "$MNT_m/$1" "$ROOT/$1"; }
+
+limits='--lookup-deadline 2s --connect-timeout 2s --stall-timeout 2s --breaker-seconds 1s --max-file-size 2M'
+# How long one answer may take: the deadline or the stall, and what a busy machine adds.
+BOUND=7000
+
+# check_case NAME WANT-STAT WANT-OPEN WANT-EXIT SOURCE: the fault is in force at SOURCE.
+check_case() {
+  cc=$1
+  # Beside the mount, each with its own store: the command alone, and one with a second source.
+  # shellcheck disable=SC2086
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-get" $limits --source "$5" "gdb/$name" \
+    >"$TMP/get.out" 2>"$TMP/get.err" &
+  cc_get=$!
+  cc_from=$(now_ms)
+  # shellcheck disable=SC2086
+  "$SYMFS" get --no-default-sources --cache "$TMP/store-second" $limits --source "$5" \
+    --source "gdb@$URL_good" -o "$TMP/second" "gdb/$name" >/dev/null 2>"$TMP/second.err" ||
+    fail "$cc: with a good second source: $(cat "$TMP/second.err")"
+  [ $(($(now_ms) - cc_from)) -le $BOUND ] || fail "$cc: the second source after $(($(now_ms) - cc_from)) ms"
+  same_file "$TMP/second" "$file"
+  rm -f "$TMP/second"
+  wait $cc_get
+  cc_exit=$?
+  [ $cc_exit = "$4" ] || fail "$cc: symfs get: exit $cc_exit, wanted $4: $(cat "$TMP/get.err")"
+  [ -s "$TMP/get.err" ] && [ ! -s "$TMP/get.out" ] || fail "$cc: symfs get: no words, or a path"
+}
+
+check_mount() { # NAME WANT-STAT WANT-OPEN MOUNT
+  words_of stat "$4/$name"
+  case " $2 " in *" $(errno_of "$error") "*) ;; *) fail "$1: stat: $error, wanted $2" ;; esac
+  [ $took -le $BOUND ] || fail "$1: stat took $took ms"
+  words_of cat "$4/$name"
+  case " $3 " in *" $(errno_of "$error") "*) ;; *) fail "$1: open: $error, wanted $3" ;; esac
+  [ $took -le $BOUND ] || fail "$1: open took $took ms"
+}
+
+# ---- a server that misbehaves ----------------------------------------------------------------
+upstream_start bad --root "$ROOT"
+upstream_start good --root "$ROOT"
+# shellcheck disable=SC2086
+symfs_mount m $limits --source "gdb@$URL_bad"
+
+# After the first trouble the host may be left alone for a moment: EHOSTUNREACH is then right, too.
+H=EHOSTUNREACH
+while IFS='|' read -r what kind arg stat open get; do
+  [ -n "$what" ] || continue
+  new_file
+  case $kind in skip) continue ;; esac
+  upstream_fault "$URL_bad" "/$name" "$kind" "$arg"
+  check_case "$what" "$stat" "$open" "$get" "gdb@$URL_bad"
+  check_mount "$what" "$stat" "$open" "$MNT_m"
+  check_stores "$what"
+  upstream_clear "$URL_bad"
+  if [ "$get" = 1 ]; then
+    # It is known to be missing now: nobody is asked.
+    asked=$(upstream_count "$URL_bad" get)
+    check_mount "$what, remembered" ENOENT ENOENT "$MNT_m"
+    [ "$(upstream_count "$URL_bad" get)" = "$asked" ] || fail "$what: asked again"
+    "$SYMFS" why --no-default-sources --cache "$TMP/store-m" --source "gdb@$URL_bad" "gdb/$name" |
+      grep -q "missing, remembered until" || fail "$what: why does not tell of the miss"
+    continue
+  fi
+  grep -q "$id" "$MNT_m/.symfs/missing" && fail "$what: remembered as missing"
+  # Who sent a wrong file is not asked for it again for a minute, or until it is configured anew.
+  case " $open " in *EBADMSG*) kill -HUP "$PID_m" ;; esac
+  wait_for 15 arrives "$name" || fail "$what: the server is well, and the file does not come: $(cat "$MNT_m/$name" 2>&1 >/dev/null)"
+done <<EOF
+404|status|404|ENOENT|ENOENT|1
+410|status|410|ENOENT|ENOENT|1
+401|status|401|EACCES|EACCES|3
+403|status|403|EACCES|EACCES|3
+429 with Retry-After|status|429,1|$H|$H|3
+500|status|500|$H|$H|3
+503|status|503|$H|$H|3
+503 with Retry-After|status|503,1|$H|$H|3
+400|status|400|$H|$H|3
+204|status|204|$H EBADMSG|$H EBADMSG|3
+an HTML page|html||EBADMSG|EBADMSG|3
+another program's debug file|file|/spare/other.debug|ok EBADMSG|EBADMSG|3
+an empty body|file|/spare/empty|EBADMSG|EBADMSG|3
+cut short|cut|100000|ok|$H|3
+cut short, early|cut|10|$H|$H|3
+cut short, no length|cut-nolen|100000|ok|EBADMSG|3
+never ending|endless|8000000|ok|EFBIG EBADMSG|3
+silent|silent||ETIMEDOUT|ETIMEDOUT $H|3
+silent after the head|silent-after|0|ETIMEDOUT $H|ETIMEDOUT $H|3
+silent in the middle|silent-after|100000|ok|ETIMEDOUT $H|3
+reset|reset|0|$H|$H|3
+reset in the middle|reset|100000|ok|$H|3
+garbage|garbage||$H|$H|3
+redirect loop|redirect|loop|$H|$H|3
+redirect to a file|redirect|file:///etc/passwd|$H|$H|3
+redirect to gopher|redirect|gopher://127.0.0.1:1/|$H|$H|3
+redirect to nowhere|redirect|http://127.0.0.1:1/|$H|$H|3
+gzip bomb|gzip-bomb|64|EBADMSG|EBADMSG|3
+too long by its own words|wrong-length|5000000|EFBIG|EFBIG|3
+EOF
+
+# ---- misses have a lifetime -------------------------------------------------------------------
+new_file
+upstream_fault "$URL_bad" "/$name" status 404
+# shellcheck disable=SC2086
+symfs_mount s $limits --miss-lifetime 1s --source "gdb@$URL_bad"
+check_mount "a short miss" ENOENT ENOENT "$MNT_s"
+upstream_clear "$URL_bad"
+wait_for 15 cmp -s "$MNT_s/$name" "$file" || fail "a miss of one second outlives 15"
+symfs_umount s
+
+# The long ones above are dropped by hand.
+if "$SYMFS" cache --help >/dev/null 2>&1; then
+  upstream_fault "$URL_bad" "/$name" status 404
+  new_file
+  upstream_fault "$URL_bad" "/$name" status 404
+  check_mount "a long miss" ENOENT ENOENT "$MNT_m"
+  upstream_clear "$URL_bad"
+  "$SYMFS" cache rm --misses --cache "$TMP/store-m" || fail "cache rm --misses"
+  wait_for 15 arrives "$name" || fail "cache rm --misses, and the file is still missing"
+fi
+
+# ---- servers that cannot be reached at all ----------------------------------------------------
+upstream_start deaf --no-accept
+for place in "no such name|http://nonexistent.invalid/|$H ETIMEDOUT" "a refused port|http://127.0.0.1:1/|$H" \
+  "nobody accepts|$URL_deaf|ETIMEDOUT $H"; do
+  what=${place%%|*} want=${place##*|} url=${place#*|}
+  url=${url%|*}
+  new_file
+  # shellcheck disable=SC2086
+  symfs_mount r $limits --source "gdb@$url"
+  check_case "$what" "$want" "$want" 3 "gdb@$url"
+  check_mount "$what" "$want" "$want" "$MNT_r"
+  grep -q "$id" "$MNT_r/.symfs/missing" && fail "$what: remembered as missing"
+  symfs_umount r
+  # With a second source, in the same place: what was refused before is there now.
+  # shellcheck disable=SC2086
+  symfs_mount r $limits --source "gdb@$url" --source "gdb@$URL_good"
+  check_mount "$what, and a good source" ok ok "$MNT_r"
+  same_file "$MNT_r/$name" "$file"
+  symfs_umount r
+done
+check_stores "at the end"
+symfs_umount m
+say "$cases kinds of fault"

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Sources that lead back to a symfs mount: in the daemon's own environment, through a directory
+# in the mount, through links, through a second mount, over HTTP. No deadlock, no wait beyond the
+# deadline, a line in the log, and the other sources go on working.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy strip readelf curl
+need_mount
+
+make_program "$TMP/made" prog
+make_program "$TMP/made" late
+ROOT=$TMP/root
+mkdir -p "$ROOT"
+put_gdb "$ROOT" "$TMP/made/debug/prog.debug" .debug
+put_gdb "$ROOT" "$TMP/made/debug/late.debug" .debug
+prog=$(gdb_path "$(build_id "$TMP/made/full/prog")" .debug)
+late=$(gdb_path "$(build_id "$TMP/made/full/late")" .debug)
+nothing=.build-id/ab/cdef00000000000000000000000000000000.debug
+upstream_start good --root "$ROOT"
+limits='--lookup-deadline 3s --stall-timeout 3s'
+BOUND=6000
+
+# bounded WHAT COMMAND...: it ends in time; its status and words stay in $status and $TMP/words.
+bounded() {
+  b_what=$1 b_from=$(now_ms)
+  shift
+  timeout -s KILL 30 "$@" >"$TMP/words" 2>&1
+  status=$?
+  [ $(($(now_ms) - b_from)) -le $BOUND ] || fail "$b_what: $(($(now_ms) - b_from)) ms"
+}
+
+# works WHAT MOUNT: the good source behind the loop is heard, and what nobody has ends in time.
+works() {
+  bounded "$1" cmp "$2/$prog" "$ROOT/$prog"
+  [ $status = 0 ] || fail "$1: $(cat "$TMP/words")"
+  bounded "$1: nobody has it" stat "$2/$nothing"
+  [ $status = 1 ] || fail "$1: what nobody has: $status, $(cat "$TMP/words")"
+}
+
+told() { # WHAT LOG N: one line for each source that loops, however often that was met
+  lines=$(grep -c 'leads into a symfs mount' "$2")
+  [ "$lines" = "$3" ] || fail "$1: $lines lines in the log about the loop, wanted $3"
+}
+
+# ---- the variables that people have, pointed at the mount ------------------------------------
+mkdir "$TMP/env"
+DEBUGINFOD_URLS="file://$TMP/env/debuginfod" _NT_SYMBOL_PATH="$TMP/env"
+export DEBUGINFOD_URLS _NT_SYMBOL_PATH
+# shellcheck disable=SC2086
+SYMFS_DEFAULTS=1 symfs_mount env $limits --source "gdb@$URL_good"
+unset DEBUGINFOD_URLS _NT_SYMBOL_PATH
+works "the daemon's own environment" "$MNT_env"
+bounded "debuginfod's spelling" stat "$MNT_env/debuginfod/buildid/$(build_id "$TMP/made/full/late")/debuginfo"
+[ $status = 0 ] || fail "debuginfod's spelling: $(cat "$TMP/words")"
+bounded "a name" stat "$MNT_env/symstore/foo.pdb/497B72F6390A44FC878E5A2D63B6CC4B1/foo.pdb"
+[ "$(grep -c 'skipped: inside a symfs mount' "$MNT_env/.symfs/sources")" -ge 1 ] || fail "sources do not tell of the loop"
+grep -q 'skipped (.*inside a symfs mount' "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo" ||
+  fail "why does not tell of the loop: $(cat "$MNT_env/.symfs/why/debuginfod/buildid/$(build_id "$TMP/made/full/prog")/debuginfo")"
+told "the environment" "$TMP/env.log" 2
+bounded "a listing" ls -R "$MNT_env"
+symfs_umount env
+
+# ---- a directory of the mount, a link to it, links in it ---------------------------------------
+mkdir -p "$TMP/farm" "$TMP/links/.build-id" "$TMP/files/$(dirname "$prog")" "$TMP/files/$(dirname "$late")" \
+  "$TMP/files/$(dirname "$nothing")"
+ln -s "$TMP/self/gdb" "$TMP/way"
+ln -s "$TMP/self/gdb/$(dirname "$prog")" "$TMP/links/$(dirname "$prog")"
+ln -s "$TMP/self/gdb/$(dirname "$nothing")" "$TMP/links/$(dirname "$nothing")"
+ln -s "$TMP/self/gdb/$prog" "$TMP/files/$prog"
+ln -s "$TMP/self/gdb/$nothing" "$TMP/files/$nothing"
+# Such links are common, and right, when they lead to a file.
+cp "$ROOT/$late" "$TMP/farm/late"
+ln -s "../../../farm/late" "$TMP/files/$late"
+for way in "$TMP/self/gdb" "$TMP/way" "$TMP/links" "$TMP/files"; do
+  # shellcheck disable=SC2086
+  symfs_mount self $limits --source "gdb@$way" --source "gdb@$URL_good"
+  works "a source at $(basename "$way")" "$MNT_self"
+  told "a source at $(basename "$way")" "$TMP/self.log" 1
+  if [ "$way" = "$TMP/files" ]; then
+    before=$(upstream_count "$URL_good" get)
+    bounded "a link to a file" cmp "$MNT_self/$late" "$ROOT/$late"
+    [ $status = 0 ] && [ "$(upstream_count "$URL_good" get)" = "$before" ] || fail "a link to a file was not followed"
+  fi
+  symfs_umount self
+  rm -rf "$TMP/store-self"
+done
+
+# ---- two mounts, each a source of the other ---------------------------------------------------
+mkdir "$TMP/a" "$TMP/b"
+# shellcheck disable=SC2086
+symfs_mount a $limits --source "gdb@$TMP/b/gdb" --source "gdb@$URL_good"
+# shellcheck disable=SC2086
+symfs_mount b $limits --source "gdb@$TMP/a/gdb" --source "gdb@$URL_good"
+works "two mounts, the first" "$MNT_a"
+works "two mounts, the second" "$MNT_b"
+told "two mounts, the first" "$TMP/a.log" 1
+told "two mounts, the second" "$TMP/b.log" 1
+symfs_umount a
+symfs_umount b
+
+# ---- a web server that serves the mount: its own upstream over HTTP ---------------------------
+command -v nginx >/dev/null 2>&1 || { say "no nginx: no loop over HTTP"; exit 0; }
+mkdir "$TMP/http"
+nginx_start loop "$TMP/http"
+# shellcheck disable=SC2086
+symfs_mount http $limits --breaker-seconds 1s --source "gdb@$URL_loop" --source "gdb@$URL_good"
+works "a loop over HTTP" "$MNT_http"
+grep -q '404' "$TMP/nginx-loop/access.log" && say "nginx saw a miss of ours"
+bounded "another, while it waits" cmp "$MNT_http/$late" "$ROOT/$late"
+[ $status = 0 ] || fail "a loop over HTTP, another file: $(cat "$TMP/words")"
+# Once more through the web server, from outside: it answers, too.
+bounded "through the web server" curl -gsSf --noproxy '*' --max-time 20 -o "$TMP/again" "$URL_loop/gdb/$prog"
+[ $status = 0 ] || fail "through the web server: $(cat "$TMP/words")"
+symfs_umount http

@@ -12,6 +12,7 @@
 
 static const struct obj_format *const formats[] = {
 	&obj_elf,
+	&obj_macho,
 };
 
 /* A broken file must not keep its reader here for ever: fat files have a handful. */
@@ -102,11 +103,7 @@ static const char *magic_word(const uint8_t *p, size_t n)
 		{"MODULE ", 7, "is a Breakpad symbol file"},
 		{"SYSB", 4, "is a source bundle"},
 		{"\0asm", 4, "is a WebAssembly module"},
-		{"\xcf\xfa\xed\xfe", 4, "is a Mach-O file"},
-		{"\xce\xfa\xed\xfe", 4, "is a Mach-O file"},
-		{"\xfe\xed\xfa\xcf", 4, "is a Mach-O file"},
-		{"\xfe\xed\xfa\xce", 4, "is a Mach-O file"},
-		{"\xca\xfe\xba\xbe", 4, "is a fat Mach-O file or a Java class"},
+		{"\xca\xfe\xba\xbe", 4, "is a Java class"}, /* it has that of a fat file */
 		{"GSYM", 4, "is a GSYM file"},
 		{"MYSG", 4, "is a GSYM file"},
 	};
@@ -148,22 +145,36 @@ static const char *what_is(const uint8_t *p, size_t n)
 enum claim { CLAIM_NO, CLAIM_MAYBE, CLAIM_YES };
 
 /* MAYBE: the magic's last bytes are not here yet. */
-static enum claim claims(const struct obj_format *f, const struct head *h)
+static enum claim magic_claims(const char *magic, size_t len, const struct head *h)
 {
-	if (memcmp(h->p, f->magic, MIN(h->n, f->magic_len)) != 0)
+	if (memcmp(h->p, magic, MIN(h->n, len)) != 0)
 		return CLAIM_NO;
-	if (h->n >= f->magic_len)
+	if (h->n >= len)
 		return CLAIM_YES;
 	return h->whole ? CLAIM_NO : CLAIM_MAYBE;
 }
 
+static enum claim claims(const struct obj_format *f, const struct head *h)
+{
+	enum claim best = magic_claims(f->magic, f->magic_len, h);
+
+	for (unsigned i = 0; i < ARRAY_SIZE(f->also) && f->also[i].magic; i++) {
+		enum claim c = magic_claims(f->also[i].magic, f->also[i].len, h);
+
+		best = MAX(best, c);
+	}
+	return best;
+}
+
 static int unclaimed(struct view *v, const struct head *h, struct err *e)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
-		if (claims(formats[i], h) != CLAIM_MAYBE)
-			continue;
+	bool maybe = false;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++)
+		maybe = maybe || claims(formats[i], h) == CLAIM_MAYBE;
+	if (maybe) {
 		v->want_off = 0;
-		v->want_len = formats[i]->magic_len;
+		v->want_len = h->n + 1;
 		return -EAGAIN;
 	}
 	/* One byte says that it is no such format; some more say what it is. */
@@ -260,11 +271,14 @@ static int mismatch(const struct module *m, const struct key *k, struct err *e)
 /* The right build, of another use. */
 static int wrong_use(const struct obj_slice *s, const struct key *k, struct err *e)
 {
-	if (k->type == FILETYPE_ELF_DEBUG && s->features & OBJ_HAS_CODE)
+	bool code = k->type == FILETYPE_ELF_CODE || k->type == FILETYPE_MACH_CODE ||
+		k->type == FILETYPE_WASM_CODE;
+
+	if (!code && s->features & OBJ_HAS_CODE)
 		return err_set(e, -EBADMSG,
 			"is the stripped %s of %s %s: it has no symbol table and no debug "
 			"information", obj_kind_name(s->kind), id_word(k->type), k->id);
-	if (k->type == FILETYPE_ELF_CODE && s->kind == OBJ_DEBUG)
+	if (code && s->kind == OBJ_DEBUG)
 		return err_set(e, -EBADMSG, "is the debug file of %s %s: its code is not in it",
 			id_word(k->type), k->id);
 	return err_set(e, -EBADMSG, "is %s of %s %s, which is no %s", obj_kind_name(s->kind),
@@ -291,6 +305,11 @@ static int judge(const struct obj_slice *s, const struct key *k, struct err *e)
 	return slice_serves(s, k->type) ? 1 : wrong_use(s, k, e);
 }
 
+static int wrong_format(const struct obj_format *f, const struct key *k, struct err *e)
+{
+	return err_set(e, -EBADMSG, "is %s, not %s", f->name, filetype_name(k->type));
+}
+
 /* With a format that tells, another build is known by its first block. */
 static int refuse_early(struct view *v, const struct key *k, struct err *e)
 {
@@ -306,14 +325,21 @@ static int refuse_early(struct view *v, const struct key *k, struct err *e)
 
 		if (claims(f, &h) != CLAIM_YES)
 			continue;
-		if (!serves(f, k->type))
-			return err_set(e, -EBADMSG, "is %s, not %s", f->name,
-				filetype_name(k->type));
+		if (!serves(f, k->type) && !f->shared)
+			return wrong_format(f, k, e);
 		if (f->early && f->early(v, &m) == 0 && key_as(k->type, &m, &own) == 0 &&
 			!id_is(k, &own))
 			return mismatch(&m, k, e);
 	}
 	return 0;
+}
+
+static const struct obj_format *format_named(const char *name)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++)
+		if (strcmp(formats[i]->name, name) == 0)
+			return formats[i];
+	return NULL;
 }
 
 static bool is_readable_type(enum filetype t)
@@ -344,6 +370,7 @@ static int check_anonymous(struct view *v, enum filetype t, struct err *e)
 
 int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e)
 {
+	const struct obj_format *f;
 	struct obj_slice s;
 	unsigned i;
 	int r;
@@ -357,7 +384,8 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 		r = obj_identify(v, i, &s, e);
 		if (r < 0)
 			break;
-		r = judge(&s, k, e);
+		f = format_named(s.format);
+		r = f && !serves(f, k->type) ? wrong_format(f, k, e) : judge(&s, k, e);
 		if (r == 1)
 			*out = s;
 		if (r != 0)

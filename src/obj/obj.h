@@ -32,6 +32,11 @@ struct obj_format {
 	const char *name;
 	const char *magic;
 	size_t magic_len;
+	struct {
+		const char *magic;
+		size_t len;
+	} also[6];   /* what else its files begin with */
+	bool shared; /* so do files of other formats: only probe() tells, with -ENOMSG */
 	enum filetype serves[4]; /* what its files may be asked for as */
 	/* Slice `index` of the file. As obj_identify(). */
 	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
@@ -42,6 +47,7 @@ struct obj_format {
 
 /* One for each file of this folder; formats.c has the table. */
 extern const struct obj_format obj_elf;
+extern const struct obj_format obj_macho;
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
  * -EBADMSG: one does, and the file is broken or cut short: `e` says how. -ENOENT: past the

@@ -13,6 +13,7 @@
 static const struct obj_format *const formats[] = {
 	&obj_elf,
 	&obj_macho,
+	&obj_pdb,
 };
 
 /* A broken file must not keep its reader here for ever: fat files have a handful. */
@@ -227,8 +228,24 @@ bool obj_may_be(enum filetype t, const void *head, size_t n)
 
 /* ---- is it what was asked for? -------------------------------------------------------- */
 
+/* A PDB that was written again for the same program keeps its GUID and has a higher age, and
+ * servers keep the newest. A portable one is known by its GUID: the other half of its id is
+ * ffffffff in some keys, and a stamp in others. */
+static bool pdb_fits(const struct key *want, const struct key *have)
+{
+	struct debug_id w, h;
+
+	if (debug_id_parse(&w, want->id, strlen(want->id)) < 0 ||
+		debug_id_parse(&h, have->id, strlen(have->id)) < 0 || w.pdb20 != h.pdb20 ||
+		memcmp(w.guid, h.guid, sizeof(w.guid)) != 0)
+		return false;
+	return want->type == FILETYPE_PORTABLEPDB || h.age >= w.age;
+}
+
 static bool id_is(const struct key *want, const struct key *have)
 {
+	if (want->type == FILETYPE_PDB || want->type == FILETYPE_PORTABLEPDB)
+		return pdb_fits(want, have);
 	if (want->type == FILETYPE_ELF_CODE || want->type == FILETYPE_ELF_DEBUG)
 		return build_id_equal(want->id, have->id);
 	return strcasecmp(want->id, have->id) == 0;

@@ -67,9 +67,9 @@ static int attempt_head(void *ctx, const struct net_reply *r)
 	if (j.verdict == VERDICT_FOUND)
 		return 0;
 	at->verdict_set = true;
-	if (j.verdict == VERDICT_MISSING)
-		at->state = ATTEMPT_MISSING; /* of this spelling: attempt_done() tries the next */
-	else
+	/* A miss is one of this spelling: until attempt_done() tried the others, the source is
+	 * still being asked, and nobody may conclude that it has nothing. */
+	if (j.verdict != VERDICT_MISSING)
 		attempt_fail(at, j.error, j.text);
 	return r->status >= 400 ? 0 : -ECANCELED;
 }
@@ -170,7 +170,7 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 		return;
 	}
 	if (at->verdict_set) {
-		if (at->state == ATTEMPT_MISSING) {
+		if (at->state == ATTEMPT_ASKING) {
 			at->spelling++;
 			attempt_start(at);
 		}

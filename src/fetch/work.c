@@ -12,6 +12,7 @@
 
 struct work {
 	struct flight *fl;
+	struct attempt *winner; /* of an early check */
 	void (*run)(struct work *w);  /* on a worker */
 	void (*back)(struct work *w); /* on the net thread */
 	/* results and arguments; a flight's constant parts (what, key, sources) are read directly */
@@ -185,7 +186,8 @@ static void early_back(struct work *w)
 {
 	struct flight *fl = w->fl;
 
-	if (!fl->dead && w->r == -EBADMSG && fl->state == FLIGHT_BODY)
+	/* The one whose bytes these were may have failed meanwhile, and another have won. */
+	if (!fl->dead && w->r == -EBADMSG && fl->state == FLIGHT_BODY && fl->winner == w->winner)
 		winner_fail(fl, -EBADMSG, w->text);
 }
 
@@ -196,6 +198,7 @@ void work_early(struct flight *fl)
 	fl->early_done = true;
 	if (!w)
 		return; /* the check at the end still stands */
+	w->winner = fl->winner;
 	w->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
 	w->have = draft_size(fl->draft);
 	w->size = fl->size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->size;
@@ -254,6 +257,7 @@ void work_seal(struct flight *fl)
 	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
 
 	fl->state = FLIGHT_SEAL;
+	flight_unpark(fl); /* nothing is left to wait for: it must not make room for others */
 	if (!w) {
 		out_of_memory(fl);
 		return;

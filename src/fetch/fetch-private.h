@@ -26,8 +26,7 @@ struct flight;
 #define MISMATCHES 64
 #define MISMATCH_MS 60000
 struct mismatch {
-	uint64_t number, until;
-	const struct source *source; /* compared, never followed */
+	uint64_t until, asked; /* hash of the key, the source's name and the URL */
 	char text[200];
 };
 

@@ -2,6 +2,7 @@
  * wins, and what it sends is believed only when it was checked. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
@@ -13,15 +14,24 @@ static void attempt_start(struct attempt *at);
 
 /* ---- wrong files, remembered in memory ------------------------------------------------------ */
 
+/* By value: a reload makes new sources, where the old ones lay. */
+static uint64_t asked_for(const struct attempt *at)
+{
+	const char *where = at->ask.where ? at->ask.where : "";
+
+	return at->flight->number ^ hash_mix(at->source->name, strlen(at->source->name)) * 31 ^
+		hash_mix(where, strlen(where));
+}
+
 static const struct mismatch *mismatch_find(const struct attempt *at)
 {
 	struct fetch *f = at->flight->f;
-	uint64_t now = clock_ms();
+	uint64_t now = clock_ms(), asked = asked_for(at);
 
 	for (size_t i = 0; i < MISMATCHES; i++) {
 		const struct mismatch *m = &f->mismatches[i];
 
-		if (m->source == at->source && m->number == at->flight->number && m->until > now)
+		if (m->asked == asked && m->until > now)
 			return m;
 	}
 	return NULL;
@@ -32,7 +42,7 @@ static void mismatch_add(const struct attempt *at, const char *text)
 	struct fetch *f = at->flight->f;
 	struct mismatch *m = &f->mismatches[f->next_mismatch++ % MISMATCHES];
 
-	*m = (struct mismatch){at->flight->number, clock_ms() + MISMATCH_MS, at->source, ""};
+	*m = (struct mismatch){clock_ms() + MISMATCH_MS, asked_for(at), ""};
 	snprintf(m->text, sizeof(m->text), "%.190s", text);
 	atomic_fetch_add(&f->stats.mismatches, 1);
 	log_warn("%s: source %s sent the wrong file: %s", at->flight->canon, at->source->name, text);

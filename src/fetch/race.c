@@ -249,18 +249,24 @@ static void attempt_start(struct attempt *at)
 		return;
 	if (r == 0)
 		r = attempt_request(at);
-	if (r < 0)
+	if (r < 0) {
+		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
 		attempt_fail(at, r, err_text(r));
-	else
+	} else {
 		at->state = ATTEMPT_ASKING;
+	}
 }
 
 /* ---- the election ------------------------------------------------------------------------------ */
 
 static void give_up(struct attempt *at)
 {
-	if (at->transfer)
+	if (at->transfer) {
 		transfer_cancel(take(at->transfer));
+		/* It may have been the one that tries a host which was down. */
+		if (!at->answered)
+			breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
+	}
 	if (at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING)
 		at->state = ATTEMPT_IDLE;
 }
@@ -414,12 +420,23 @@ void winner_fail(struct flight *fl, int error, const char *text)
 	race_start(fl);
 }
 
+/* Is a body coming from there right now? Then a request without an answer may well have waited
+ * for one of the host's connections, and says nothing against it. */
+static bool is_sending(const struct fetch *f, const char *origin)
+{
+	for (const struct flight *fl = f->flights; fl; fl = fl->next)
+		if (fl->state == FLIGHT_BODY && !fl->parked && fl->winner && fl->winner->transfer &&
+			strcmp(fl->winner->source->origin, origin) == 0)
+			return true;
+	return false;
+}
+
 void race_deadline(struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && !at->answered)
+		if (at->state == ATTEMPT_ASKING && !at->answered && !is_sending(fl->f, at->source->origin))
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_COSTLY, 0,
 				"no answer before the lookup deadline");
 	}

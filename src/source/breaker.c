@@ -111,12 +111,14 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
 	uint64_t hold_ms, const char *text)
 {
 	LOCK_SCOPE(&b->lock);
-	struct host *h = host_find(b, origin, blame != BLAME_NONE);
+	struct host *h = host_find(b, origin, blame != BLAME_NONE && blame != BLAME_UNKNOWN);
 	uint64_t hold;
 
 	if (!h)
 		return;
-	h->trying = 0;
+	h->trying = 0; /* and another may try */
+	if (blame == BLAME_UNKNOWN)
+		return;
 	if (blame == BLAME_NONE) {
 		h->failures = 0;
 		h->open_until = 0;

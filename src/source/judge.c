@@ -51,6 +51,11 @@ static void judge_error(const struct net_reply *r, struct judgement *out)
 	case -EKEYREJECTED:
 		out->error = -EACCES;
 		break;
+	case -ENOMEM:
+	case -EMFILE:
+		out->error = r->error;
+		out->blame = BLAME_UNKNOWN;
+		break;
 	case -EFBIG:
 		out->error = -EFBIG;
 		out->blame = BLAME_NONE;

@@ -69,7 +69,13 @@ enum verdict {
 };
 
 /* What harm the reply does to the standing of its host. */
-enum blame { BLAME_NONE, BLAME_SOFT, BLAME_CHEAP, BLAME_COSTLY };
+enum blame {
+	BLAME_NONE,    /* it is alive */
+	BLAME_SOFT,    /* odd; a few in a row count */
+	BLAME_CHEAP,   /* down, and it said so at once */
+	BLAME_COSTLY,  /* down, and it cost a wait */
+	BLAME_UNKNOWN  /* it was not heard out: cancelled, or this machine's own trouble */
+};
 
 struct judgement {
 	enum verdict verdict;

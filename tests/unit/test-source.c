@@ -175,6 +175,8 @@ START_TEST(judges)
 		{0, -ECONNREFUSED, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
 		{200, -EPIPE, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
 		{200, -EFBIG, VERDICT_LATER, -EFBIG, BLAME_NONE},
+		{0, -EMFILE, VERDICT_LATER, -EMFILE, BLAME_UNKNOWN},
+		{0, -ENOMEM, VERDICT_LATER, -ENOMEM, BLAME_UNKNOWN},
 		{0, -EKEYREJECTED, VERDICT_LATER, -EACCES, BLAME_CHEAP},
 		{302, -EPROTONOSUPPORT, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
 	};
@@ -216,7 +218,12 @@ START_TEST(breaker)
 	breaker_tell(b, h, 2003, BLAME_COSTLY, 0, "timed out");
 	ck_assert(!breaker_may(b, h, 62002, why));
 	ck_assert(breaker_may(b, h, 62004, why));
+	/* The one that tries was cancelled: nothing is known, and the next may try. */
+	breaker_tell(b, h, 62004, BLAME_UNKNOWN, 0, "");
+	ck_assert(breaker_may(b, h, 62004, why));
+	ck_assert(!breaker_may(b, h, 62004, why));
 	breaker_tell(b, h, 62005, BLAME_NONE, 0, "");
+	breaker_tell(b, h, 62005, BLAME_UNKNOWN, 0, "");
 	ck_assert(breaker_may(b, h, 62006, why));
 	ck_assert(breaker_may(b, h, 62006, why));
 	/* A time that the server names, within reason; and another host is another matter. */

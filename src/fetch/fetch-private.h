@@ -143,6 +143,8 @@ struct flight {
 	int local_error;  /* of a directory source; 0 */
 	int disk_error;	  /* of the draft; 0 */
 	char local_text[200];
+	int end_error;	  /* what a race ended with that nobody won; 0: no source has it */
+	char end_text[200];
 
 	struct net_timer deadline, grace, poll, park, look;
 	uint64_t began;
@@ -168,6 +170,7 @@ void flight_unpark(struct flight *fl);
 void race_start(struct flight *fl);  /* starts what may be asked */
 void race_look_soon(struct flight *fl); /* after any change: elects, or concludes */
 void race_stop(struct flight *fl);   /* cancels every transfer */
+void race_over(struct flight *fl);   /* nobody won, and the misses are written: answers */
 void race_deadline(struct flight *fl); /* blames those who have not answered */
 void winner_fail(struct flight *fl, int error, const char *text); /* its file was no good */
 void winner_resume(struct flight *fl);

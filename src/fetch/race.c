@@ -331,7 +331,6 @@ static int rank(int error)
 static void conclude(struct flight *fl)
 {
 	const struct attempt *worst = NULL;
-	struct fetched a = {.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
 	bool fresh = false;
 
 	for (unsigned i = 0; i < fl->n; i++) {
@@ -341,18 +340,26 @@ static void conclude(struct flight *fl)
 			worst = at;
 		fresh |= at->state == ATTEMPT_MISSING && !at->remembered;
 	}
-	if (worst) {
-		char why[300];
-
-		snprintf(why, sizeof(why), "%s: %s", worst->source->name, worst->text);
-		flight_fail(fl, worst->error, why);
-	} else if (fl->local_error) {
-		flight_fail(fl, fl->local_error, fl->local_text);
-	} else if (fresh) {
+	fl->end_error = worst ? worst->error : fl->local_error;
+	if (worst)
+		snprintf(fl->end_text, sizeof(fl->end_text), "%.63s: %.130s", worst->source->name, worst->text);
+	else
+		snprintf(fl->end_text, sizeof(fl->end_text), "%s", fl->local_text);
+	/* Also when another could not be asked: who said no is not asked again meanwhile. */
+	if (fresh)
 		work_misses(fl);
-	} else {
+	else
+		race_over(fl);
+}
+
+void race_over(struct flight *fl)
+{
+	struct fetched a = {.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
+
+	if (fl->end_error)
+		flight_fail(fl, fl->end_error, fl->end_text);
+	else
 		flight_finish(fl, &a);
-	}
 }
 
 static void grace_over(void *ctx)

@@ -271,7 +271,7 @@ void work_seal(struct flight *fl)
 		out_of_memory(fl);
 }
 
-/* ---- misses: every source that may have it said no ----------------------------------------- */
+/* ---- misses: of every source that said no ------------------------------------------------- */
 
 static void misses_run(struct work *w)
 {
@@ -289,11 +289,8 @@ static void misses_run(struct work *w)
 
 static void misses_back(struct work *w)
 {
-	struct flight *fl = w->fl;
-	struct fetched a = {.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
-
-	if (!fl->dead)
-		flight_finish(fl, &a);
+	if (!w->fl->dead)
+		race_over(w->fl);
 }
 
 void work_misses(struct flight *fl)

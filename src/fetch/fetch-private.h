@@ -17,6 +17,7 @@
 #define PARKED_MOST 4		/* of them at once */
 #define EARLY_BYTES (256u << 10) /* the identity is looked at once, here, before the end */
 #define POLL_MS 50		/* looks at other processes' flights */
+#define LINGER_MS 300000	/* an unanswered flight that nobody waits for ends after this */
 #define MISS_ANSWER_MS 2000	/* an answer from misses is believed no longer: `symfs add` */
 
 struct flight;
@@ -63,6 +64,7 @@ struct ticket {
 	void *ctx;
 
 	/* net thread only */
+	struct net_timer deadline; /* over all candidates */
 	struct flight *flight; /* where it waits now */
 	struct ticket *prev, *next;
 	bool done;
@@ -158,6 +160,10 @@ struct flight {
 /* Joins the flight of a key, or starts one. (net) */
 void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k);
 void flight_leave(struct flight *fl, struct ticket *t);	     /* (net) the asker has gone */
+/* (net) the asker's time is up: unless the bytes come already, it waits no more, and the flight
+ * goes on to its own deadline. Whether it left. */
+bool flight_overdue(struct flight *fl, struct ticket *t);
+void flight_deadline(struct flight *fl); /* (net) begins the wait for "does it exist" */
 void flight_cancel(struct flight *fl);			     /* (net) ends it; its tickets must be gone */
 void flight_reap(struct flight *fl);			     /* (net) frees it when it is over and no job is out */
 void flight_finish(struct flight *fl, const struct fetched *a); /* (net) answers everybody, ends it */

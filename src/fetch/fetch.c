@@ -220,6 +220,7 @@ void ticket_unref(struct ticket *t)
 static void ticket_deliver(struct ticket *t, const struct fetched *a)
 {
 	t->done = true;
+	net_timer_stop(t->f->net, &t->deadline);
 	if (a->r == -ENOENT)
 		atomic_fetch_add(&t->f->stats.misses, 1);
 	t->ready(t->ctx, a);
@@ -261,9 +262,24 @@ void ticket_answer(struct ticket *t, const struct fetched *a)
 	ticket_go_on(t);
 }
 
+/* Each candidate's flight has a deadline of its own; together they may not take longer than one. */
+static void ticket_overdue(void *ctx)
+{
+	struct ticket *t = ctx;
+	struct fetched a = {.r = -ETIMEDOUT, .why = "no answer before the lookup deadline"};
+
+	if (!flight_overdue(t->flight, t))
+		return;
+	key_of(&a.key, &t->cands[0]);
+	ticket_deliver(t, &a);
+}
+
 static void ticket_begin(void *ctx)
 {
-	ticket_go_on(ctx);
+	struct ticket *t = ctx;
+
+	net_timer_set(t->f->net, &t->deadline, t->f->opts.lookup_deadline_ms, ticket_overdue, t);
+	ticket_go_on(t);
 }
 
 int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,

@@ -150,6 +150,10 @@ static void follow(struct flight *fl)
 		if (fl->following)
 			flights_want(f->store, fl->number, false);
 		fl->following = false;
+		/* What the one before had found is not found by us yet. */
+		if (fl->found)
+			flight_deadline(fl);
+		fl->found = false;
 		work_check(fl);
 		return;
 	}
@@ -178,14 +182,25 @@ static void deadline_over(void *ctx)
 	struct flight *fl = ctx;
 	struct fetched a = {.r = -ETIMEDOUT, .key = fl->key, .why = "no answer before the lookup deadline"};
 
+	bool again = fl->overdue;
+
 	if (fl->found)
 		return;
-	atomic_fetch_add(&fl->f->stats.timeouts, 1);
 	fl->overdue = fl->linger = true;
-	race_deadline(fl);
+	if (!again) {
+		atomic_fetch_add(&fl->f->stats.timeouts, 1);
+		race_deadline(fl);
+	}
 	answer_tickets(fl, &a, false);
-	if (fl->state == FLIGHT_FOLLOW)
+	if (again || fl->state == FLIGHT_FOLLOW)
 		flight_cancel(fl);
+	else
+		net_timer_set(fl->f->net, &fl->deadline, LINGER_MS, deadline_over, fl);
+}
+
+void flight_deadline(struct flight *fl)
+{
+	net_timer_set(fl->f->net, &fl->deadline, fl->f->opts.lookup_deadline_ms, deadline_over, fl);
 }
 
 static unsigned count_sources(const struct sources *so, const struct artifact *a)
@@ -287,8 +302,16 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 	}
 	log_debug(LOG_FETCH, "%s: flight, %u sources", fl->canon, fl->n);
 	ticket_attach(fl, t);
-	net_timer_set(f->net, &fl->deadline, f->opts.lookup_deadline_ms, deadline_over, fl);
+	flight_deadline(fl);
 	follow(fl);
+}
+
+bool flight_overdue(struct flight *fl, struct ticket *t)
+{
+	if (fl->found && t->need == FETCH_WHOLE)
+		return false;
+	ticket_detach(t);
+	return true;
 }
 
 void flight_leave(struct flight *fl, struct ticket *t)

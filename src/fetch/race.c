@@ -402,6 +402,7 @@ void race_start(struct flight *fl)
 {
 	fl->state = FLIGHT_ASK;
 	fl->grace_over = false;
+	net_timer_stop(fl->f->net, &fl->grace);
 	for (unsigned i = 0; i < fl->n; i++)
 		if (fl->attempts[i].state == ATTEMPT_IDLE)
 			attempt_start(&fl->attempts[i]);
@@ -423,6 +424,7 @@ void winner_fail(struct flight *fl, int error, const char *text)
 	fl->size = FETCH_SIZE_UNKNOWN;
 	flight_unpark(fl);
 	fl->found = false;
+	flight_deadline(fl);
 	/* Those who were given up for this one are asked again. */
 	race_start(fl);
 }

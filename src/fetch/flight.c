@@ -80,16 +80,30 @@ static void park_over(void *ctx)
 		flight_cancel(fl);
 }
 
+/* Goes on for askers of other processes, as long as there are any. */
+static void for_others(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->tickets || fl->linger || fl->state != FLIGHT_BODY)
+		return;
+	if (flights_wanted(fl->f->store, fl->number))
+		net_timer_set(fl->f->net, &fl->poll, POLL_MS, for_others, fl);
+	else
+		flight_cancel(fl);
+}
+
 static void park_poll(void *ctx)
 {
 	struct flight *fl = ctx;
 
 	if (!fl->parked)
 		return;
-	if (flights_wanted(fl->f->store, fl->number))
-		flight_unpark(fl);
-	else
-		net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
+	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
+	if (!flights_wanted(fl->f->store, fl->number))
+		return;
+	flight_unpark(fl);
+	for_others(fl);
 }
 
 void flight_unpark(struct flight *fl)
@@ -98,6 +112,7 @@ void flight_unpark(struct flight *fl)
 		return;
 	fl->parked = false;
 	net_timer_stop(fl->f->net, &fl->park);
+	net_timer_stop(fl->f->net, &fl->poll);
 	winner_resume(fl);
 }
 
@@ -322,6 +337,10 @@ void flight_leave(struct flight *fl, struct ticket *t)
 	/* What is nearly done is finished: the bytes are here, only the disk is asked. */
 	if (fl->state == FLIGHT_SEAL || fl->state == FLIGHT_MISS || fl->parked)
 		return;
+	if (fl->state == FLIGHT_BODY && flights_wanted(fl->f->store, fl->number)) {
+		for_others(fl);
+		return;
+	}
 	atomic_fetch_add(&fl->f->stats.cancelled, 1);
 	log_debug(LOG_FETCH, "%s: the last asker left", fl->canon);
 	flight_cancel(fl);

@@ -137,8 +137,10 @@ static int list_misses(struct cache *c, const struct meant *wanted, unsigned n,
 	while (got > 0) {
 		got = store_list_misses(c->store, &after, rows, AT_ONCE);
 		for (int i = 0; i < got; i++)
-			if (is_wanted(wanted, n, &rows[i].key))
+			if (is_wanted(wanted, n, &rows[i].key)) {
+				source_name_of_memory(rows[i].source);
 				miss_show(c, &rows[i], list);
+			}
 	}
 	return got;
 }

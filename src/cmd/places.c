@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/places.h"
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
@@ -111,7 +112,10 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
 	url_without_credentials(where, &shown);
-	snprintf(name, 64, "%s@%.50s", layout, buf_text(&shown));
+	/* Two that begin alike are two: one of a name that exists is left out. */
+	if ((size_t)snprintf(name, 64, "%s@%s", layout, buf_text(&shown)) >= 64)
+		snprintf(name, 64, "%s@%.30s...%08x", layout, buf_text(&shown),
+			(unsigned)hash_mix(where, strlen(where)));
 	for (char *p = name; *p; p++)
 		if (*p == '"' || (unsigned char)*p < 0x20)
 			*p = '_';

@@ -138,6 +138,7 @@ void fetch_missing(struct fetch *f, struct buf *out)
 			clock_print(rows[i].until, until);
 			buf_addf(out, "%s,%s,", filetype_name(rows[i].key.type), rows[i].key.id);
 			add_csv(out, rows[i].key.name, ",");
+			source_name_of_memory(rows[i].source);
 			add_csv(out, rows[i].source, ",");
 			buf_addf(out, "%s,%s\n", since, until);
 		}

@@ -1,5 +1,6 @@
 /* A source from its section of configuration, and what all kinds share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "source/sources.h"
@@ -151,6 +152,23 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 	return s->shown ? 0 : -ENOMEM;
 }
 
+/* A URL that was mistyped answers 404 to everything: once it is mended, nothing of that counts. */
+static void choose_memory(struct source *s)
+{
+	const char *where = s->o.url ? s->o.url : s->o.path;
+	uint64_t h = hash_mix(where, strlen(where)) ^ hash_mix(s->layout->name, strlen(s->layout->name)) * 31;
+
+	snprintf(s->memory, sizeof(s->memory), "%.54s#%08x", s->name, (unsigned)(h ^ s->casing));
+}
+
+void source_name_of_memory(char *memory)
+{
+	char *hash = strrchr(memory, '#');
+
+	if (hash && strlen(hash) == 9)
+		*hash = '\0';
+}
+
 static int source_init(struct source *s, const struct conf_section *c, struct err *e)
 {
 	int r = conf_defaults(source_fields, &s->o);
@@ -163,6 +181,8 @@ static int source_init(struct source *s, const struct conf_section *c, struct er
 		r = choose_kind(s, c, e);
 	if (r == 0)
 		r = choose_layout(s, c, e);
+	if (r == 0)
+		choose_memory(s);
 	if (r == 0)
 		r = choose_types(s, c, e);
 	return r == 0 ? check_headers(s, c, e) : r;

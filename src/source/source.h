@@ -44,6 +44,7 @@ struct source {
 	enum casing casing;
 	uint64_t types;			/* a bit for each enum filetype */
 	char name[64];
+	char memory[64];		/* misses are remembered under this: another URL is another source */
 	char origin[NET_HOST_MAX];	/* "" for a local one */
 	char *shown;			/* URL or path without credentials */
 	struct source_opts o;
@@ -85,5 +86,8 @@ struct judgement {
 };
 void source_judge(const struct source *s, const struct net_reply *r, struct judgement *out);
 
-/* The URL without user:password@. */
+/* A `memory` becomes the name that it was made of. */
+void source_name_of_memory(char *memory);
+
+/* The URL without user:password@ and without a query, which may be as secret. */
 int url_without_credentials(const char *url, struct buf *out);

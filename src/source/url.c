@@ -47,5 +47,6 @@ int url_without_credentials(const char *url, struct buf *out)
 		if (*p == '@')
 			at = p;
 	r = buf_add(out, url, (size_t)(host - url));
-	return r == 0 ? buf_adds(out, at ? at + 1 : host) : r;
+	host = at ? at + 1 : host;
+	return r == 0 ? buf_add(out, host, strcspn(host, "?#")) : r;
 }

@@ -116,14 +116,20 @@ void flight_unpark(struct flight *fl)
 	winner_resume(fl);
 }
 
-/* A parked transfer keeps its connection, and a host has few: the oldest makes room. */
+/* A file that is no larger than what a parked flight takes ends by itself. */
+static bool will_stop(const struct flight *fl)
+{
+	return fl->size == FETCH_SIZE_UNKNOWN || fl->size > PARK_BYTES;
+}
+
+/* A transfer that stands still keeps its connection, and a host has few: the oldest makes room. */
 static void park_make_room(struct fetch *f)
 {
 	struct flight *oldest = NULL;
 	unsigned n = 0;
 
 	for (struct flight *fl = f->flights; fl; fl = fl->next) {
-		if (!fl->parked || fl->tickets)
+		if (!fl->parked || fl->tickets || !will_stop(fl))
 			continue;
 		n++;
 		if (!oldest || fl->began < oldest->began)
@@ -138,7 +144,8 @@ void flight_park(struct flight *fl)
 {
 	if (fl->parked || fl->linger || fl->state != FLIGHT_BODY || wanted_whole(fl))
 		return;
-	park_make_room(fl->f);
+	if (will_stop(fl))
+		park_make_room(fl->f);
 	fl->parked = true;
 	net_timer_set(fl->f->net, &fl->park, fl->f->opts.park_ms, park_over, fl);
 	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);

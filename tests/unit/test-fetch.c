@@ -1,0 +1,782 @@
+/* The contract of fetch/, against real upstreams and a real store: one answer for each ticket
+ * whatever happens, one GET for all askers, and no miss that nobody said. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "fetch/fetch.h"
+#include "scratch.h"
+#include "source/sources.h"
+#include "store/flights.h"
+#include "upstream.h"
+
+#include <elf.h>
+
+#define DEADLINE_MS 1500
+#define PARK_MS 600
+#define GRACE_MS 300
+#define BIG (4u << 20) /* more than a parked flight takes */
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+struct tiny_elf {
+	Elf64_Ehdr head;
+	Elf64_Phdr load, note;
+	Elf64_Nhdr nhdr;
+	char gnu[4];
+	uint8_t id[20];
+};
+
+static void id_nth(unsigned n, uint8_t id[static 20], char text[static 41])
+{
+	for (unsigned i = 0; i < 20; i++)
+		id[i] = (uint8_t)(0x11 * (i + 1) + n);
+	hex_print(id, 20, text);
+}
+
+static const char *id_text(unsigned n)
+{
+	static char room[8][41];
+	uint8_t id[20];
+
+	id_nth(n, id, room[n % 8]);
+	return room[n % 8];
+}
+
+/* An executable with the nth build id (id_bytes of it), filled up to a size. */
+static void write_elf(const char *path, unsigned n, uint32_t id_bytes, size_t size)
+{
+	struct tiny_elf e = {
+		.head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+			.e_phoff = offsetof(struct tiny_elf, load), .e_ehsize = sizeof(Elf64_Ehdr),
+			.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 2},
+		.load = {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x400000, .p_filesz = size,
+			.p_memsz = size, .p_align = 0x1000},
+		.note = {.p_type = PT_NOTE, .p_flags = PF_R, .p_offset = offsetof(struct tiny_elf, nhdr),
+			.p_filesz = sizeof(Elf64_Nhdr) + 4 + id_bytes,
+			.p_memsz = sizeof(Elf64_Nhdr) + 4 + id_bytes, .p_align = 4},
+		.nhdr = {4, id_bytes, NT_GNU_BUILD_ID},
+		.gnu = "GNU",
+	};
+	_cleanup_free_ unsigned char *p = malloc(size);
+	char text[41];
+
+	id_nth(n, e.id, text);
+	fill_bytes(p, size, n);
+	memcpy(p, &e, sizeof(e));
+	write_file(path, p, size);
+}
+
+static void make_dir(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void make_dir(const char *fmt, ...)
+{
+	char path[512], *at;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	for (at = path + 1; (at = strchr(at, '/')); *at++ = '/') {
+		*at = '\0';
+		mkdir(path, 0700);
+	}
+	ck_assert_msg(mkdir(path, 0700) == 0 || errno == EEXIST, "%s", path);
+}
+
+/* The nth artifact below an upstream's root, as debuginfod names it. */
+static void put(const char *root, unsigned n, size_t size)
+{
+	char path[512];
+
+	make_dir("%s/%s/buildid/%s", scratch, root, id_text(n));
+	snprintf(path, sizeof(path), "%s/%s/buildid/%s/executable", scratch, root, id_text(n));
+	write_elf(path, n, 20, size);
+}
+
+static struct artifact nth(unsigned n)
+{
+	struct artifact a = {.type = FILETYPE_ELF_CODE, .m.object = OBJECT_ELF};
+
+	snprintf(a.m.code_id, sizeof(a.m.code_id), "%s", id_text(n));
+	return a;
+}
+
+/* ---- one world: two upstreams, a store, a fetch ------------------------------------------------ */
+
+struct world {
+	struct upstream one, two;
+	struct store *store;
+	struct fetch *fetch;
+};
+
+static void upstream_below(struct upstream *u, const char *root)
+{
+	char path[512];
+
+	make_dir("%s/%s", scratch, root);
+	snprintf(path, sizeof(path), "%s/%s", scratch, root);
+	upstream_start(u, (const char *const[]){"--root", path, NULL});
+}
+
+static struct sources *sources_of(const char *text)
+{
+	struct source_opts defaults = {.connect_ms = 2000, .stall_ms = 4000, .miss_seconds = 100};
+	struct sources *so = NULL;
+	struct conf *c = NULL;
+	struct err e = {0};
+
+	ck_assert_int_eq(conf_new(&c), 0);
+	ck_assert_msg(conf_read_text(c, "test", text, strlen(text), &e) == 0, "%s", e.text);
+	ck_assert_msg(sources_new(&so, c, &defaults, &e) == 0, "%s", e.text);
+	conf_free(c);
+	return so;
+}
+
+static struct sources *both(const struct world *w)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=debuginfod\n"
+		"[source \"two\"]\nurl=%s\nlayout=debuginfod\n", w->one.url, w->two.url);
+	return sources_of(text);
+}
+
+static struct sources *only(const struct upstream *u, const char *name)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "[source \"%s\"]\nurl=%s\nlayout=debuginfod\n", name, u->url);
+	return sources_of(text);
+}
+
+static struct store *open_cache(void)
+{
+	struct store_opts o = {.dir = in_scratch("cache")};
+	struct store *s = NULL;
+	struct err e = {0};
+
+	ck_assert_msg(store_open(&s, &o, &e) == 0, "%s", e.text);
+	return s;
+}
+
+static struct fetch *fetch_with(struct store *s, struct sources *so)
+{
+	struct fetch_opts o = {.lookup_deadline_ms = DEADLINE_MS, .park_ms = PARK_MS, .grace_ms = GRACE_MS,
+		.breaker_ms = 60000, .max_file_size = 1ull << 30};
+	struct fetch *f = NULL;
+	struct err e = {0};
+
+	ck_assert_msg(fetch_new(&f, s, so, &o, &e) == 0, "%s", e.text);
+	return f;
+}
+
+static void world_begin(struct world *w)
+{
+	scratch_dir();
+	upstream_below(&w->one, "one");
+	upstream_below(&w->two, "two");
+	w->store = open_cache();
+	w->fetch = fetch_with(w->store, both(w));
+}
+
+static void world_end(struct world *w)
+{
+	fetch_free(w->fetch);
+	ck_assert_int_eq(verify_quiet(w->store), 0);
+	store_close(w->store);
+	upstream_stop(&w->one);
+	upstream_stop(&w->two);
+	scratch_end();
+}
+
+static void world_sources(struct world *w, struct sources *so)
+{
+	fetch_set_sources(w->fetch, so);
+}
+
+/* ---- one asker ------------------------------------------------------------------------------------ */
+
+struct asker {
+	pthread_mutex_t lock;
+	pthread_cond_t told;
+	unsigned times; /* under lock, also what follows */
+	int r;
+	bool blob;
+	uint64_t size;
+	unsigned miss_ms;
+	char source[64], why[200];
+	struct ticket *ticket;
+	uint64_t began, ended;
+};
+
+static void on_ready(void *ctx, const struct fetched *f)
+{
+	struct asker *a = ctx;
+	LOCK_SCOPE(&a->lock);
+
+	a->times++;
+	a->r = f->r;
+	a->blob = f->blob != NULL;
+	a->size = f->size;
+	a->miss_ms = f->miss_ms;
+	a->ended = clock_ms();
+	snprintf(a->why, sizeof(a->why), "%s", f->why);
+	if (f->blob)
+		snprintf(a->source, sizeof(a->source), "%s", blob_facts(f->blob)->source);
+	pthread_cond_signal(&a->told);
+}
+
+static void ask_for(struct asker *a, struct fetch *f, const struct artifact *cands, unsigned n,
+	enum fetch_need need)
+{
+	*a = (struct asker){.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER,
+		.began = clock_ms()};
+	ck_assert_int_eq(fetch_open(f, cands, n, need, on_ready, a, &a->ticket), 0);
+}
+
+static void ask(struct asker *a, struct fetch *f, unsigned n, enum fetch_need need)
+{
+	struct artifact one = nth(n);
+
+	ask_for(a, f, &one, 1, need);
+}
+
+/* Waits for the answer; a second one is looked for at the end of fetch_free(). */
+static int answer_of(struct asker *a)
+{
+	struct timespec until;
+	int late = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 30;
+	pthread_mutex_lock(&a->lock);
+	while (!a->times && !late)
+		late = pthread_cond_timedwait(&a->told, &a->lock, &until);
+	pthread_mutex_unlock(&a->lock);
+	ck_assert_msg(!late, "no answer");
+	ck_assert_uint_eq(a->times, 1);
+	if (a->ticket)
+		ticket_unref(take(a->ticket));
+	return a->r;
+}
+
+static int ask_and_wait(struct asker *a, struct fetch *f, unsigned n, enum fetch_need need)
+{
+	ask(a, f, n, need);
+	return answer_of(a);
+}
+
+static unsigned long long took(const struct asker *a)
+{
+	return a->ended - a->began;
+}
+
+static int try_now(struct fetch *f, unsigned n)
+{
+	struct artifact a = nth(n);
+	struct fetched out;
+	int r = fetch_try(f, &a, 1, FETCH_WHOLE, &out);
+
+	if (r < 0)
+		return r;
+	if (out.r == 0)
+		blob_unref(out.blob);
+	return out.r;
+}
+
+/* ---- found ------------------------------------------------------------------------------------------- */
+
+START_TEST(whole)
+{
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	put("one", 1, 100000);
+	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	ck_assert(a.blob);
+	ck_assert_uint_eq(a.size, 100000);
+	ck_assert_str_eq(a.source, "one");
+	ck_assert_int_eq(try_now(w.fetch, 1), 0);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(exists_then_whole_is_one_get)
+{
+	static const size_t sizes[] = {sizeof(struct tiny_elf), 5000, 300000, BIG};
+	struct world w;
+
+	world_begin(&w);
+	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct asker a;
+
+		put("one", i, sizes[i]);
+		ck_assert_int_eq(ask_and_wait(&a, w.fetch, i, FETCH_EXISTS), 0);
+		ck_assert_int_eq(ask_and_wait(&a, w.fetch, i, FETCH_WHOLE), 0);
+		ck_assert_uint_eq(a.size, sizes[i]);
+		ck_assert_uint_eq(upstream_count(&w.one, "get"), i + 1);
+	}
+	world_end(&w);
+}
+END_TEST
+
+/* Files that come whole while they are parked make no room for others. */
+START_TEST(many_lookups_then_opens)
+{
+	enum { MANY = 8 };
+	struct asker a[MANY];
+	struct world w;
+
+	world_begin(&w);
+	for (unsigned i = 0; i < MANY; i++)
+		put("one", i, 200000);
+	for (unsigned i = 0; i < MANY; i++)
+		ask(&a[i], w.fetch, i, FETCH_EXISTS);
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_int_eq(answer_of(&a[i]), 0);
+	for (unsigned i = 0; i < MANY; i++)
+		upstream_until(&w.one, "inflight", 0);
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_int_eq(ask_and_wait(&a[i], w.fetch, i, FETCH_WHOLE), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), MANY);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(joiners)
+{
+	enum { MANY = 40 };
+	struct asker a[MANY];
+	struct world w;
+
+	world_begin(&w);
+	put("one", 1, BIG);
+	upstream_fault(&w.one, "path=*&kind=slow&arg=200");
+	for (unsigned i = 0; i < MANY; i++)
+		ask(&a[i], w.fetch, 1, i % 3 ? FETCH_WHOLE : FETCH_EXISTS);
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_int_eq(answer_of(&a[i]), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	ck_assert_uint_eq(atomic_load(&fetch_stats(w.fetch)->flights), 1);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(parked_is_over)
+{
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	put("one", 1, 64u << 20); /* more than sockets hold */
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), 0);
+	upstream_until(&w.one, "inflight", 0); /* nobody came, the transfer was ended */
+	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 2);
+	world_end(&w);
+}
+END_TEST
+
+/* ---- several sources ----------------------------------------------------------------------------------- */
+
+START_TEST(the_first_wins_within_the_grace)
+{
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	put("one", 1, 5000);
+	put("two", 1, 5000);
+	upstream_fault(&w.one, "path=*&kind=slow&arg=50");
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	ck_assert_str_eq(a.source, "one");
+	upstream_clear(&w.one);
+	put("one", 2, 5000);
+	put("two", 2, 5000);
+	upstream_fault(&w.one, "path=*&kind=silent");
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 2, FETCH_WHOLE), 0);
+	ck_assert_str_eq(a.source, "two");
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(the_next_when_the_winner_fails)
+{
+	static const char *const faults[] = {"path=*&kind=cut&arg=300000", "path=*&kind=reset&arg=300000",
+		"path=*&kind=status&arg=500", "path=*&kind=html", "path=*&kind=garbage"};
+	struct world w;
+
+	world_begin(&w);
+	for (unsigned i = 0; i < ARRAY_SIZE(faults); i++) {
+		struct asker a;
+
+		put("one", i, BIG);
+		put("two", i, BIG);
+		upstream_fault(&w.one, "%s", faults[i]);
+		ck_assert_msg(ask_and_wait(&a, w.fetch, i, FETCH_WHOLE) == 0, "%s: %s", faults[i], a.why);
+		ck_assert_str_eq(a.source, "two");
+		upstream_clear(&w.one);
+	}
+	world_end(&w);
+}
+END_TEST
+
+/* After a winner failed, a silent next one costs one deadline and not its stall. */
+START_TEST(silence_after_a_failed_winner)
+{
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	put("one", 1, BIG);
+	put("two", 1, BIG);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=300000");
+	upstream_fault(&w.two, "path=*&kind=silent");
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), -ETIMEDOUT);
+	ck_assert_msg(took(&a) < 2 * DEADLINE_MS + 500, "%llu ms", took(&a));
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(wrong_files)
+{
+	struct world w;
+	struct asker a;
+	char path[512];
+
+	world_begin(&w);
+	put("two", 1, BIG);
+	make_dir("%s/one/buildid/%s", scratch, id_text(1));
+	snprintf(path, sizeof(path), "%s/one/buildid/%s/executable", scratch, id_text(1));
+	write_elf(path, 2, 20, BIG); /* another build */
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	ck_assert_str_eq(a.source, "two");
+	ck_assert_uint_eq(atomic_load(&fetch_stats(w.fetch)->mismatches), 1);
+	/* Alone, it is no answer, and no miss either. */
+	make_dir("%s/one/buildid/%s", scratch, id_text(3));
+	snprintf(path, sizeof(path), "%s/one/buildid/%s/executable", scratch, id_text(3));
+	write_elf(path, 2, 20, 5000);
+	world_sources(&w, only(&w.one, "one"));
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(a.why, "one: "));
+	ck_assert_int_eq(try_now(w.fetch, 3), -EAGAIN);
+	/* It is not fetched again at once, also by the new objects of a reload; another URL is. */
+	world_sources(&w, only(&w.one, "one"));
+	upstream_control(&w.one, "reset", path, sizeof(path));
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), -EBADMSG);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 0);
+	put("two", 3, 5000);
+	world_sources(&w, only(&w.two, "one"));
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), 0);
+	world_end(&w);
+}
+END_TEST
+
+/* ---- not there -------------------------------------------------------------------------------------------- */
+
+START_TEST(misses)
+{
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), -ENOENT);
+	ck_assert_uint_gt(a.miss_ms, 0);
+	ck_assert_int_eq(try_now(w.fetch, 1), -ENOENT);
+	/* Of a set without one of them it is known, too; of another source, or URL, nothing is. */
+	world_sources(&w, only(&w.two, "two"));
+	ck_assert_int_eq(try_now(w.fetch, 1), -ENOENT);
+	world_sources(&w, only(&w.two, "three"));
+	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
+	world_sources(&w, only(&w.one, "two"));
+	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(no_miss_when_one_could_not_be_asked)
+{
+	static const struct {
+		const char *fault;
+		int r;
+	} rows[] = {
+		{"path=*&kind=status&arg=503", -EHOSTUNREACH}, {"path=*&kind=status&arg=403", -EACCES},
+		{"path=*&kind=html", -EBADMSG}, {"path=*&kind=reset&arg=0", -EHOSTUNREACH},
+	};
+	struct world w;
+
+	world_begin(&w);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct asker a;
+
+		upstream_control(&w.two, "reset", a.why, sizeof(a.why));
+		put("one", i, 5000);
+		upstream_fault(&w.one, "%s", rows[i].fault);
+		ck_assert_msg(ask_and_wait(&a, w.fetch, i, FETCH_WHOLE) == rows[i].r, "%s: %d %s", rows[i].fault,
+			a.r, a.why);
+		ck_assert_int_eq(try_now(w.fetch, i), -EAGAIN);
+		/* Who said no is not asked once more; who could not be asked is. */
+		ck_assert_int_eq(ask_and_wait(&a, w.fetch, i, FETCH_WHOLE), rows[i].r);
+		ck_assert_uint_eq(upstream_count(&w.two, "get"), 1);
+		upstream_clear(&w.one);
+		if (rows[i].r != -EBADMSG)
+			ck_assert_msg(ask_and_wait(&a, w.fetch, i, FETCH_WHOLE) == 0, "%s: %s", rows[i].fault,
+				a.why);
+	}
+	world_end(&w);
+}
+END_TEST
+
+/* A 404 whose body takes its time, for the first spelling: the second is still to be asked. */
+START_TEST(a_spelling_is_not_the_source)
+{
+	struct artifact short_id = nth(1);
+	struct asker a;
+	struct world w;
+	char path[512];
+
+	world_begin(&w);
+	short_id.m.code_id[16] = '\0';
+	make_dir("%s/one/buildid/%s%024d", scratch, short_id.m.code_id, 0);
+	snprintf(path, sizeof(path), "%s/one/buildid/%s%024d/executable", scratch, short_id.m.code_id, 0);
+	write_elf(path, 1, 8, 5000);
+	upstream_fault(&w.one, "path=/buildid/%s/*&kind=endless&arg=100000,404", short_id.m.code_id);
+	upstream_fault(&w.two, "path=*&kind=slow&arg=100");
+	ask_for(&a, w.fetch, &short_id, 1, FETCH_WHOLE);
+	ck_assert_msg(answer_of(&a) == 0, "%d %s", a.r, a.why);
+	ck_assert_str_eq(a.source, "one");
+	world_end(&w);
+}
+END_TEST
+
+/* ---- time ------------------------------------------------------------------------------------------------- */
+
+START_TEST(overdue)
+{
+	struct asker a, b, c;
+	struct world w;
+
+	world_begin(&w);
+	put("one", 1, 5000);
+	world_sources(&w, only(&w.one, "one"));
+	upstream_fault(&w.one, "path=*&kind=silent");
+	ask(&a, w.fetch, 1, FETCH_EXISTS);
+	ask(&b, w.fetch, 1, FETCH_WHOLE);
+	ck_assert_int_eq(answer_of(&a), -ETIMEDOUT);
+	ck_assert_int_eq(answer_of(&b), -ETIMEDOUT);
+	ck_assert_msg(took(&a) < DEADLINE_MS + 1000 && took(&b) < DEADLINE_MS + 1000, "%llu", took(&a));
+	/* Neither the same again nor another file of the dead host costs a wait. */
+	ck_assert_int_eq(ask_and_wait(&c, w.fetch, 1, FETCH_WHOLE), -ETIMEDOUT);
+	ck_assert_uint_lt(took(&c), DEADLINE_MS / 2);
+	ck_assert_int_eq(ask_and_wait(&c, w.fetch, 2, FETCH_EXISTS), -EHOSTUNREACH);
+	ck_assert_uint_lt(took(&c), DEADLINE_MS / 2);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(one_deadline_for_all_candidates)
+{
+	struct artifact cands[6];
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	for (unsigned i = 0; i < 6; i++)
+		cands[i] = nth(i);
+	upstream_fault(&w.one, "path=*&kind=slow&arg=1000");
+	ask_for(&a, w.fetch, cands, 6, FETCH_EXISTS);
+	ck_assert_int_eq(answer_of(&a), -ETIMEDOUT);
+	ck_assert_msg(took(&a) < DEADLINE_MS + 1000, "%llu ms", took(&a));
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(candidates_in_order)
+{
+	struct artifact cands[3] = {nth(1), nth(2), nth(3)};
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	put("two", 2, 5000);
+	put("one", 3, 6000);
+	ask_for(&a, w.fetch, cands, 3, FETCH_WHOLE);
+	ck_assert_int_eq(answer_of(&a), 0);
+	ck_assert_uint_eq(a.size, 5000);
+	world_end(&w);
+}
+END_TEST
+
+/* ---- leaving ------------------------------------------------------------------------------------------------ */
+
+START_TEST(cancel)
+{
+	static const char *const faults[] = {"path=*&kind=silent", "path=*&kind=silent-after&arg=500000"};
+	struct world w;
+	struct asker a, b;
+
+	world_begin(&w);
+	world_sources(&w, only(&w.one, "one"));
+	for (unsigned i = 0; i < ARRAY_SIZE(faults); i++) {
+		put("one", i, BIG);
+		upstream_fault(&w.one, "%s", faults[i]);
+		ask(&a, w.fetch, i, FETCH_WHOLE);
+		ask(&b, w.fetch, i, FETCH_WHOLE);
+		upstream_until(&w.one, "get", i + 1);
+		ticket_cancel(a.ticket);
+		ck_assert_int_eq(answer_of(&a), -EINTR);
+		ck_assert_uint_eq(upstream_count(&w.one, "inflight"), 1); /* b still waits */
+		ticket_cancel(b.ticket);
+		ticket_cancel(b.ticket);
+		ck_assert_int_eq(answer_of(&b), -EINTR);
+		upstream_until(&w.one, "inflight", 0);
+		upstream_clear(&w.one);
+	}
+	/* At once, before anything began; and once more when all is over. */
+	put("one", 3, 5000);
+	ask(&a, w.fetch, 3, FETCH_WHOLE);
+	ticket_cancel(a.ticket);
+	answer_of(&a);
+	ck_assert(a.r == -EINTR || a.r == 0);
+	ask(&a, w.fetch, 3, FETCH_WHOLE);
+	b.ticket = a.ticket;
+	a.ticket = NULL;
+	ck_assert_int_eq(answer_of(&a), 0);
+	ticket_cancel(b.ticket);
+	ticket_unref(b.ticket);
+	world_end(&w);
+	ck_assert_uint_eq(a.times, 1);
+}
+END_TEST
+
+START_TEST(free_with_flights_at_every_stage)
+{
+	enum { MANY = 6 };
+	struct asker a[MANY];
+	struct world w;
+
+	world_begin(&w);
+	for (unsigned i = 0; i < MANY; i++)
+		put("one", i, BIG);
+	upstream_fault(&w.one, "path=*%s*&kind=silent", id_text(0));
+	upstream_fault(&w.one, "path=*%s*&kind=silent-after&arg=500000", id_text(1));
+	upstream_fault(&w.two, "path=*&kind=silent");
+	for (unsigned i = 0; i < MANY; i++)
+		ask(&a[i], w.fetch, i, i == 2 ? FETCH_EXISTS : FETCH_WHOLE);
+	ck_assert_int_eq(answer_of(&a[2]), 0); /* parked now; others may be asking, coming, sealing */
+	fetch_free(take(w.fetch));
+	for (unsigned i = 0; i < MANY; i++) {
+		ck_assert_uint_eq(a[i].times, 1);
+		ck_assert_msg(a[i].r == 0 || a[i].r == -EINTR, "%u: %d %s", i, a[i].r, a[i].why);
+		ticket_unref(a[i].ticket);
+	}
+	ck_assert_int_eq(a[0].r, -EINTR);
+	ck_assert_int_eq(a[1].r, -EINTR);
+	upstream_until(&w.one, "inflight", 0);
+	world_end(&w);
+}
+END_TEST
+
+/* ---- processes: two stores of one directory ------------------------------------------------------------------- */
+
+START_TEST(one_get_for_two_processes)
+{
+	struct store *other_store;
+	struct fetch *other;
+	struct asker a[4];
+	struct world w;
+
+	world_begin(&w);
+	world_sources(&w, only(&w.one, "one"));
+	other_store = open_cache();
+	other = fetch_with(other_store, only(&w.one, "one"));
+	put("one", 1, BIG);
+	upstream_fault(&w.one, "path=*&kind=slow&arg=300");
+	for (unsigned i = 0; i < 4; i++)
+		ask(&a[i], i % 2 ? other : w.fetch, 1, i < 2 ? FETCH_EXISTS : FETCH_WHOLE);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(answer_of(&a[i]), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	upstream_clear(&w.one);
+
+	/* One looks, the other opens: the parked flight goes on for it. */
+	put("one", 2, BIG);
+	ck_assert_int_eq(ask_and_wait(&a[0], w.fetch, 2, FETCH_EXISTS), 0);
+	ck_assert_int_eq(ask_and_wait(&a[1], other, 2, FETCH_WHOLE), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 2);
+	fetch_free(other);
+	store_close(other_store);
+	world_end(&w);
+}
+END_TEST
+
+/* The leader's asker leaves in the middle of the body: the other process still gets it. */
+START_TEST(the_leader_goes_on_for_others)
+{
+	struct store *other_store;
+	struct fetch *other;
+	struct asker a, b;
+	struct world w;
+	uint64_t until = clock_ms() + 20000;
+	struct artifact one = nth(1);
+	struct key k;
+
+	world_begin(&w);
+	world_sources(&w, only(&w.one, "one"));
+	other_store = open_cache();
+	other = fetch_with(other_store, only(&w.one, "one"));
+	put("one", 1, BIG);
+	upstream_fault(&w.one, "path=*&kind=trickle&arg=3000000");
+	ask(&a, w.fetch, 1, FETCH_WHOLE);
+	upstream_until(&w.one, "inflight", 1);
+	ask(&b, other, 1, FETCH_WHOLE);
+	ck_assert_int_eq(key_of(&k, &one), 0);
+	while (!flights_wanted(w.store, key_number(&k)) || !flights_found(other_store, key_number(&k))) {
+		ck_assert(clock_ms() < until);
+		poll(NULL, 0, 5);
+	}
+	ticket_cancel(a.ticket);
+	ck_assert_int_eq(answer_of(&a), -EINTR);
+	ck_assert_int_eq(answer_of(&b), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	fetch_free(other);
+	store_close(other_store);
+	world_end(&w);
+}
+END_TEST
+
+/* Another process leads, says "found", and dies; or leads and says nothing. */
+START_TEST(following)
+{
+	struct artifact one = nth(1);
+	struct store *other;
+	struct asker a, b;
+	struct world w;
+	struct key k;
+
+	world_begin(&w);
+	other = open_cache();
+	ck_assert_int_eq(key_of(&k, &one), 0);
+	ck_assert_int_eq(flights_lead(other, key_number(&k)), 0);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), -ETIMEDOUT);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 0);
+	flights_say_found(other, key_number(&k));
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), 0);
+	ask(&b, w.fetch, 1, FETCH_WHOLE);
+	store_close(other);
+	ck_assert_int_eq(answer_of(&b), -ENOENT); /* and no other source has it either */
+	ck_assert_int_eq(try_now(w.fetch, 1), -ENOENT);
+	world_end(&w);
+}
+END_TEST
+
+UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
+	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
+	wrong_files, misses, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
+	one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
+	one_get_for_two_processes, the_leader_goes_on_for_others, following)

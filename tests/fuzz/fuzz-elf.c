@@ -6,6 +6,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	static const enum filetype types[] = {FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG};
 
-	fuzz_obj(p, n, types, ARRAY_SIZE(types));
+	fuzz_object(p, n, types, ARRAY_SIZE(types));
 	return 0;
 }

@@ -11,9 +11,11 @@
 #include "base/banned.h"
 
 static const struct obj_format *const formats[] = {
+	&obj_breakpad,
 	&obj_elf,
 	&obj_macho,
 	&obj_pdb,
+	&obj_wasm,
 };
 
 /* A broken file must not keep its reader here for ever: fat files have a handful. */
@@ -101,9 +103,7 @@ static const char *magic_word(const uint8_t *p, size_t n)
 		{"MZ", 2, "is a PE file"},
 		{"Microsoft C/C++ MSF 7.00", 24, "is a PDB file"},
 		{"BSJB", 4, "is a portable PDB file"},
-		{"MODULE ", 7, "is a Breakpad symbol file"},
 		{"SYSB", 4, "is a source bundle"},
-		{"\0asm", 4, "is a WebAssembly module"},
 		{"\xca\xfe\xba\xbe", 4, "is a Java class"}, /* it has that of a fat file */
 		{"GSYM", 4, "is a GSYM file"},
 		{"MYSG", 4, "is a GSYM file"},
@@ -242,10 +242,25 @@ static bool pdb_fits(const struct key *want, const struct key *have)
 	return want->type == FILETYPE_PORTABLEPDB || h.age >= w.age;
 }
 
+/* Of WebAssembly, some ask for the id with the byte of its length in front, as they read it, or for
+ * no more of either than makes a UUID. */
+static bool wasm_id_is(const char *want, const char *have)
+{
+	char counted[KEY_ID_MAX + 18];
+	size_t n = strlen(have);
+
+	snprintf(counted, sizeof(counted), "%02zx%s", n / 2, have);
+	if (strlen(want) == 32)
+		return strncasecmp(want, have, 32) == 0 || strncasecmp(want, counted, 32) == 0;
+	return strcasecmp(want, have) == 0 || strcasecmp(want, counted) == 0;
+}
+
 static bool id_is(const struct key *want, const struct key *have)
 {
 	if (want->type == FILETYPE_PDB || want->type == FILETYPE_PORTABLEPDB)
 		return pdb_fits(want, have);
+	if (want->type == FILETYPE_WASM_CODE || want->type == FILETYPE_WASM_DEBUG)
+		return wasm_id_is(want->id, have->id);
 	if (want->type == FILETYPE_ELF_CODE || want->type == FILETYPE_ELF_DEBUG)
 		return build_id_equal(want->id, have->id);
 	return strcasecmp(want->id, have->id) == 0;
@@ -265,10 +280,10 @@ static const char *id_word(enum filetype t)
 {
 	switch (t) {
 	case FILETYPE_ELF_CODE:
-	case FILETYPE_ELF_DEBUG: return "build id";
-	case FILETYPE_PE:
+	case FILETYPE_ELF_DEBUG:
 	case FILETYPE_WASM_CODE:
-	case FILETYPE_WASM_DEBUG: return "code id";
+	case FILETYPE_WASM_DEBUG: return "build id";
+	case FILETYPE_PE: return "code id";
 	case FILETYPE_MACH_CODE:
 	case FILETYPE_MACH_DEBUG: return "UUID";
 	default: return "debug id";

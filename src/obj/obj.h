@@ -46,9 +46,11 @@ struct obj_format {
 };
 
 /* One for each file of this folder; formats.c has the table. */
+extern const struct obj_format obj_breakpad;
 extern const struct obj_format obj_elf;
 extern const struct obj_format obj_macho;
 extern const struct obj_format obj_pdb;
+extern const struct obj_format obj_wasm;
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
  * -EBADMSG: one does, and the file is broken or cut short: `e` says how. -ENOENT: past the

@@ -1,6 +1,6 @@
 /* `symfs id --json` against the identifiers that another tool found in the shared fixtures:
- * code id, debug id, architecture, format, features. Differences that are meant stand in the
- * file elf-differences.tsv, each with its reason. */
+ * code id, debug id in both forms, name, architecture, format, kind, features, slice by slice.
+ * Differences that are meant stand in the file obj-differences.tsv, each with its reason. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "base/util.h"
@@ -14,9 +14,27 @@
 
 static char shared[3072], differences[4096];
 
+/* Their words for formats, and ours. What is not here, the test does not look at. */
+static const struct word {
+	const char *theirs, *ours;
+} formats[] = {
+	{"elf", "elf"},
+	{"dsym", "macho"},
+	{"breakpad", "breakpad"},
+	{"wasm", "wasm"},
+};
+
+static const struct word kinds[] = {
+	{"executable", "executable"},
+	{"library", "library"},
+	{"debug companion", "debug"},
+	{"object", "object"},
+};
+
 /* What one row says; NULL: it does not say. "" is a null of ours. */
 struct row {
-	const char *file, *code_id, *debug_id, *arch, *features, *kind;
+	const char *file, *format, *code_id, *debug_id, *breakpad_id, *name, *arch, *features, *kind;
+	unsigned index;
 };
 
 static unsigned compared, failed, meant;
@@ -104,15 +122,17 @@ static void check_row(const struct row *row)
 	struct json_object *list = id_json(row->file), *o;
 
 	compared++;
-	if (!list || json_object_array_length(list) != 1) {
-		differ(row->file, "slices", "not one", "one");
+	if (!list || json_object_array_length(list) <= row->index) {
+		differ(row->file, "slices", "not there", "one more");
 		json_object_put(list);
 		return;
 	}
-	o = json_object_array_get_idx(list, 0);
-	same(row, o, "format", "elf");
+	o = json_object_array_get_idx(list, row->index);
+	same(row, o, "format", row->format);
 	same(row, o, "code_id", row->code_id);
 	same(row, o, "debug_id", row->debug_id);
+	same(row, o, "breakpad_id", row->breakpad_id);
+	same(row, o, "name", row->name);
 	same(row, o, "arch", row->arch);
 	same(row, o, "kind", row->kind);
 	same(row, o, "error", "");
@@ -127,32 +147,61 @@ static const char *id_or_none(const char *text)
 		? "" : text;
 }
 
+static const char *ours(const struct word *words, size_t n, const char *theirs)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(words[i].theirs, theirs) == 0)
+			return words[i].ours;
+	return NULL;
+}
+
+/* What they cannot read must be an error here too, and no format. */
+static void check_unreadable(const char *file)
+{
+	struct json_object *list = id_json(file), *o = list ? json_object_array_get_idx(list, 0) : NULL;
+
+	compared++;
+	if (!o || json_object_object_get(o, "format"))
+		differ(file, "format", o ? json_object_get_string(json_object_object_get(o, "format"))
+			: "none", "no format");
+	json_object_put(list);
+}
+
 static void check_ids(char *const *c)
 {
 	char file[8192];
-	struct row row = {.file = file, .arch = c[6], .code_id = id_or_none(c[7]),
-		.debug_id = id_or_none(c[8]), .features = c[11]};
+	struct row row = {.file = file, .index = (unsigned)strtoul(c[5], NULL, 10), .arch = c[6],
+		.code_id = id_or_none(c[7]), .debug_id = id_or_none(c[8]), .features = c[11]};
 
-	if (strcmp(c[4], "elf") != 0)
-		return;
 	snprintf(file, sizeof(file), "%s/fixtures/%s/%s", shared, c[0], c[1]);
+	if (strcmp(c[4], "(unknown)") == 0)
+		check_unreadable(file);
+	row.format = ours(formats, ARRAY_SIZE(formats), c[4]);
+	if (!row.format)
+		return;
+	row.breakpad_id = row.debug_id[0] ? c[9] : "";
+	if (strcmp(c[4], "breakpad") == 0)
+		row.name = strcmp(c[10], "<unknown>") == 0 ? "" : c[10];
 	check_row(&row);
 }
 
 static void check_built(char *const *c)
 {
-	static const struct {
-		const char *theirs, *ours;
-	} kinds[] = {{"elf executable", "executable"}, {"elf library", "library"},
-		{"elf debug companion", "debug"}, {"elf object", "object"}};
-	char file[8192];
+	static char last[4096]; /* a file's slices stand in rows that follow each other */
+	static unsigned index;
+	char file[8192], *kind = strchr(c[1], ' ');
 	struct row row = {.file = file, .debug_id = id_or_none(c[2]), .code_id = id_or_none(c[3]),
 		.arch = c[4]};
 
-	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(c[1], kinds[i].theirs) == 0)
-			row.kind = kinds[i].ours;
-	if (!row.kind)
+	index = strcmp(last, c[0]) == 0 ? index + 1 : 0;
+	snprintf(last, sizeof(last), "%s", c[0]);
+	row.index = index;
+	if (!kind)
+		return;
+	*kind++ = '\0';
+	row.format = ours(formats, ARRAY_SIZE(formats), c[1]);
+	row.kind = ours(kinds, ARRAY_SIZE(kinds), kind);
+	if (!row.format || !row.kind)
 		return;
 	snprintf(file, sizeof(file), "%s/fixtures/built/%s", shared, c[0]);
 	check_row(&row);
@@ -183,7 +232,7 @@ int main(void)
 	const char *top = getenv("top_srcdir");
 
 	snprintf(shared, sizeof(shared), "%s/../shared", top ? top : ".");
-	snprintf(differences, sizeof(differences), "%s/tests/unit/elf-differences.tsv", top ? top : ".");
+	snprintf(differences, sizeof(differences), "%s/tests/unit/obj-differences.tsv", top ? top : ".");
 	if (access(shared, R_OK) < 0) {
 		printf("1..0 # SKIP no shared fixtures beside the source\n");
 		return 0;

@@ -1,0 +1,375 @@
+/* Breakpad's text symbol files: a MODULE line, INFO lines, then records of functions. The identity
+ * stands in the first line; features need a look at the records, of which a large file has
+ * millions. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "obj/obj.h"
+#include "base/util.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include "base/banned.h"
+
+/* The lines of MODULE and INFO. Other tools cap them at 320 bytes, and lose the code id behind a
+ * long name. */
+#define HEAD_MOST 4096
+
+/* Records come sorted by kind: files, functions, publics, and unwinding last. A file larger than
+ * these is not read as a whole: its front, its back, and samples of what lies between, 5 MiB and
+ * a half together. What can be missed is a kind of which there is little. */
+#define FRONT_MOST (1u << 20)
+#define BACK_MOST (256u << 10)
+#define CHUNK (64u << 10)
+#define SAMPLES 64
+
+struct text {
+	const char *p;
+	size_t n;
+};
+
+struct sym {
+	struct text os, arch, id, name, code_id, code_file;
+};
+
+/* ---- the head ------------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* The next line, without its end; CRs before the LF are part of the end. */
+static bool next_line(struct text *all, struct text *line)
+{
+	const char *nl = memchr(all->p, '\n', all->n);
+	size_t n = nl ? (size_t)(nl - all->p) : all->n;
+
+	if (!all->n)
+		return false;
+	*line = (struct text){all->p, n};
+	all->p += nl ? n + 1 : n;
+	all->n -= nl ? n + 1 : n;
+	while (line->n && (line->p[line->n - 1] == '\r' || is_space(line->p[line->n - 1])))
+		line->n--;
+	return true;
+}
+
+static struct text next_word(struct text *line)
+{
+	struct text w;
+
+	while (line->n && is_space(*line->p)) {
+		line->p++;
+		line->n--;
+	}
+	w = (struct text){line->p, 0};
+	while (w.n < line->n && !is_space(w.p[w.n]))
+		w.n++;
+	line->p += w.n;
+	line->n -= w.n;
+	return w;
+}
+
+/* Names have spaces in them: "Electron Helper (GPU)". */
+static struct text rest_of(struct text *line)
+{
+	while (line->n && is_space(*line->p)) {
+		line->p++;
+		line->n--;
+	}
+	return *line;
+}
+
+static bool is_word(struct text t, const char *word)
+{
+	return t.n == strlen(word) && memcmp(t.p, word, t.n) == 0;
+}
+
+/* INFO lines directly behind MODULE; those of other kinds, and an empty code id, say nothing. */
+static void read_info(struct text *all, struct sym *out)
+{
+	struct text line;
+
+	while (next_line(all, &line)) {
+		struct text word = next_word(&line);
+
+		if (!is_word(word, "INFO"))
+			return;
+		if (!is_word(next_word(&line), "CODE_ID"))
+			continue;
+		out->code_id = next_word(&line);
+		out->code_file = rest_of(&line);
+		if (out->code_id.n)
+			return;
+	}
+}
+
+static int read_head(struct text all, struct sym *out, struct err *e)
+{
+	struct text line;
+
+	memset(out, 0, sizeof(*out));
+	if (!next_line(&all, &line) || !is_word(next_word(&line), "MODULE"))
+		return err_set(e, -EBADMSG, "is broken: no MODULE line");
+	out->os = next_word(&line);
+	out->arch = next_word(&line);
+	out->id = next_word(&line);
+	out->name = rest_of(&line);
+	if (!out->id.n)
+		return err_set(e, -EBADMSG, "is broken: its MODULE line has no identifier");
+	read_info(&all, out);
+	return 0;
+}
+
+/* Whether a whole line has come that is none of the head's. */
+static bool head_ends(struct text all)
+{
+	struct text line, word;
+
+	for (bool first = true; memchr(all.p, '\n', all.n) && next_line(&all, &line); first = false) {
+		word = next_word(&line);
+		if (!first && !is_word(word, "INFO"))
+			return true;
+	}
+	return false;
+}
+
+/* All lines that the head can have, in `room`. */
+static int load_head(struct view *v, char room[static HEAD_MOST], struct text *out, struct err *e)
+{
+	size_t n = (size_t)MIN(v->have, HEAD_MOST);
+	int r = view_read(v, 0, room, n);
+
+	if (r < 0)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	if (n < HEAD_MOST && n != v->size && !head_ends((struct text){room, n})) {
+		v->want_off = 0;
+		v->want_len = n + 1;
+		return -EAGAIN;
+	}
+	/* Half a line behind the first is none. */
+	if (n != v->size && memrchr(room, '\n', n))
+		n = (size_t)((char *)memrchr(room, '\n', n) - room);
+	*out = (struct text){room, n};
+	return 0;
+}
+
+/* ---- what it says --------------------------------------------------------------------- */
+
+/* The last part of a path, of either kind; "" when it does not fit. */
+static void take_name(struct text t, char out[static MODULE_NAME_MAX])
+{
+	out[0] = '\0';
+	if (!t.n)
+		return;
+	for (size_t i = t.n; i > 0; i--) {
+		if (t.p[i - 1] == '/' || t.p[i - 1] == '\\') {
+			t.p += i;
+			t.n -= i;
+			break;
+		}
+	}
+	if (t.n < MODULE_NAME_MAX && !memchr(t.p, '\0', t.n))
+		snprintf(out, MODULE_NAME_MAX, "%.*s", (int)t.n, t.p);
+}
+
+static enum object_type object_of(struct text os)
+{
+	static const struct {
+		const char *os;
+		enum object_type object;
+	} rows[] = {
+		{"windows", OBJECT_PE},	  {"mac", OBJECT_MACHO},   {"ios", OBJECT_MACHO},
+		{"macos", OBJECT_MACHO},  {"linux", OBJECT_ELF},   {"android", OBJECT_ELF},
+		{"fuchsia", OBJECT_ELF},  {"solaris", OBJECT_ELF}, {"freebsd", OBJECT_ELF},
+		{"chromeos", OBJECT_ELF},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (os.n == strlen(rows[i].os) && strncasecmp(os.p, rows[i].os, os.n) == 0)
+			return rows[i].object;
+	return OBJECT_UNKNOWN;
+}
+
+/* Others refuse a file whose architecture they do not know; its identity is as good as any. */
+static const char *arch_of(struct text arch)
+{
+	static const char *const known[] = {"x86", "x86_64", "x86_64h", "arm", "armv5", "armv6",
+		"armv6m", "armv7", "armv7f", "armv7k", "armv7m", "armv7em", "armv7s", "arm64",
+		"arm64e", "arm64v8", "arm64_32", "ppc", "ppc64", "mips", "mips64", "wasm32"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(known); i++)
+		if (is_word(arch, known[i]))
+			return known[i];
+	return is_word(arch, "i386") ? "x86" : is_word(arch, "amd64") ? "x86_64" : "unknown";
+}
+
+static int module_of(const struct sym *sym, struct module *m, struct err *e)
+{
+	memset(m, 0, sizeof(*m));
+	for (size_t i = 0; i < sym->id.n; i++)
+		if (!isxdigit((unsigned char)sym->id.p[i]))
+			return err_set(e, -EBADMSG, "is broken: its identifier is not hexadecimal");
+	/* Without an age, and with more behind it than one, it is an identifier still. */
+	if (debug_id_parse(&m->debug_id, sym->id.p, sym->id.n) < 0)
+		return err_set(e, -EBADMSG, "is broken: its identifier has %zu digits", sym->id.n);
+	m->object = object_of(sym->os);
+	if (module_set_code_id(m, sym->code_id.p, sym->code_id.n) < 0)
+		m->code_id[0] = '\0'; /* a tool's comment, not an identifier */
+	take_name(sym->name, m->debug_file);
+	take_name(sym->code_file, m->code_file);
+	return 0;
+}
+
+/* ---- features ------------------------------------------------------------------------- */
+
+/* A line's first word is enough, so a line longer than a chunk is skipped, not kept. */
+struct scan {
+	char word[8];
+	size_t n;     /* bytes of the line, as far as they are in `word` */
+	bool skip;    /* behind the first word */
+	unsigned features;
+};
+
+static void scan_word(struct scan *s)
+{
+	static const struct {
+		const char *word;
+		unsigned feature;
+	} rows[] = {{"FUNC", OBJ_HAS_DEBUG}, {"PUBLIC", OBJ_HAS_SYMTAB}, {"STACK", OBJ_HAS_UNWIND}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (s->n == strlen(rows[i].word) && memcmp(s->word, rows[i].word, s->n) == 0)
+			s->features |= rows[i].feature;
+}
+
+static void scan_bytes(struct scan *s, const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (s->skip) {
+			const char *nl = memchr(p + i, '\n', n - i);
+
+			if (!nl)
+				return;
+			i = (size_t)(nl - p);
+			s->skip = false;
+			s->n = 0;
+		} else if (p[i] == '\n' || p[i] == '\r') {
+			s->n = 0;
+		} else if (is_space(p[i])) {
+			scan_word(s);
+			s->skip = true;
+		} else if (s->n == sizeof(s->word)) {
+			s->skip = true;
+		} else {
+			s->word[s->n++] = p[i];
+		}
+	}
+}
+
+static int scan_range(struct view *v, uint64_t off, uint64_t end, struct scan *s, struct err *e)
+{
+	_cleanup_free_ char *room = malloc(CHUNK);
+
+	if (!room)
+		return err_set(e, -ENOMEM, "cannot be read: %s", err_text(ENOMEM));
+	while (off < end) {
+		size_t n = (size_t)MIN(end - off, CHUNK);
+		int r = view_read(v, off, room, n);
+
+		if (r < 0)
+			return err_set(e, r, "cannot be read: %s", err_text(r));
+		scan_bytes(s, room, n);
+		off += n;
+	}
+	return 0;
+}
+
+/* `n` bytes that begin within a line. */
+static int scan_sample(struct view *v, uint64_t off, uint64_t n, unsigned *features, struct err *e)
+{
+	struct scan s = {.skip = true};
+	int r = scan_range(v, off, off + n, &s, e);
+
+	*features |= s.features;
+	return r;
+}
+
+static int scan_large(struct view *v, struct scan *s, struct err *e)
+{
+	uint64_t step = (v->size - FRONT_MOST - BACK_MOST) / SAMPLES;
+	int r = scan_range(v, 0, FRONT_MOST, s, e);
+
+	for (unsigned i = 0; r == 0 && i < SAMPLES; i++)
+		r = scan_sample(v, FRONT_MOST + i * step, MIN(step, CHUNK), &s->features, e);
+	return r < 0 ? r : scan_sample(v, v->size - BACK_MOST, BACK_MOST, &s->features, e);
+}
+
+/* The file's end is needed: unwinding stands there. */
+static int features_of(struct view *v, unsigned *out, struct err *e)
+{
+	struct scan s = {0};
+	int r;
+
+	if (v->have != v->size) {
+		v->want_off = v->have;
+		v->want_len = v->size == VIEW_UNKNOWN ? 1 : v->size - v->have;
+		return -EAGAIN;
+	}
+	r = v->size <= FRONT_MOST + BACK_MOST ? scan_range(v, 0, v->size, &s, e)
+					      : scan_large(v, &s, e);
+	if (r == 0)
+		*out = s.features;
+	return r;
+}
+
+/* ---- the format ----------------------------------------------------------------------- */
+
+static int breakpad_head(struct view *v, struct sym *sym, char room[static HEAD_MOST],
+	struct module *m, struct err *e)
+{
+	struct text head;
+	int r = load_head(v, room, &head, e);
+
+	if (r == 0)
+		r = read_head(head, sym, e);
+	return r < 0 ? r : module_of(sym, m, e);
+}
+
+static int breakpad_probe(struct view *v, unsigned index, struct obj_slice *out, struct err *e)
+{
+	struct obj_slice s = {.format = "breakpad", .kind = OBJ_DEBUG, .size = v->size,
+		.types = {FILETYPE_BREAKPAD}, .n_types = 1};
+	char room[HEAD_MOST];
+	struct sym sym;
+	int r;
+
+	if (index)
+		return -ENOENT;
+	r = breakpad_head(v, &sym, room, &s.module, e);
+	if (r == 0)
+		r = features_of(v, &s.features, e);
+	if (r < 0)
+		return r;
+	s.arch = arch_of(sym.arch);
+	*out = s;
+	return 0;
+}
+
+static int breakpad_early(struct view *v, struct module *out)
+{
+	char room[HEAD_MOST];
+	struct sym sym;
+
+	return breakpad_head(v, &sym, room, out, NULL);
+}
+
+const struct obj_format obj_breakpad = {
+	.name = "breakpad",
+	.magic = "MODULE ",
+	.magic_len = 7,
+	.serves = {FILETYPE_BREAKPAD},
+	.probe = breakpad_probe,
+	.early = breakpad_early,
+};

@@ -9,14 +9,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 
 #define NAME_HEAD "draft-"
 #define NAME_ROOM 32
 #define LOOK_EVERY (4 << 20)  /* bytes between two looks at the free space */
-#define ROOM_AHEAD (16 << 20) /* what eviction frees beyond the floor */
 
 struct draft {
 	struct store *s;
@@ -76,7 +77,7 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 	int r = -EAGAIN;
 
 	if (!evict_has_room(s, 1)) {
-		evict_make_room(s, ROOM_AHEAD);
+		evict_make_room(s, 1);
 		if (!evict_has_room(s, 1) && s->min_free)
 			return err_set(e, -ENOSPC,
 				"%s: less than min-free (%" PRIu64 " MiB) is left on its file system",
@@ -110,7 +111,7 @@ static int look_at_space(struct draft *d, size_t n)
 	if (d->evicted)
 		return -ENOSPC;
 	d->evicted = true;
-	evict_make_room(d->s, n + ROOM_AHEAD);
+	evict_make_room(d->s, n);
 	return evict_has_room(d->s, n) ? 0 : -ENOSPC;
 }
 
@@ -133,7 +134,7 @@ int draft_write(struct draft *d, uint64_t off, const void *p, size_t n)
 			if (d->evicted)
 				return -ENOSPC;
 			d->evicted = true;
-			evict_make_room(d->s, n - done + ROOM_AHEAD);
+			evict_make_room(d->s, n - done);
 			continue;
 		}
 		if (w < 0)
@@ -142,6 +143,35 @@ int draft_write(struct draft *d, uint64_t off, const void *p, size_t n)
 	}
 	d->end = MAX(d->end, off + n);
 	return 0;
+}
+
+int draft_copy(struct draft *d, int from, uint64_t off, uint64_t n)
+{
+	const size_t room = 1 << 20;
+	_cleanup_free_ char *chunk = NULL;
+	struct stat st;
+	int r = 0;
+
+	/* The whole file: on the same file system with shared blocks, where it can. */
+	if (off == 0 && d->end == 0 && fstat(from, &st) == 0 && (uint64_t)st.st_size == n &&
+		ioctl(d->fd, FICLONE, from) == 0) {
+		d->end = n;
+		return 0;
+	}
+	chunk = malloc(room);
+	if (!chunk)
+		return -ENOMEM;
+	for (uint64_t done = 0; done < n && r == 0;) {
+		ssize_t got = pread(from, chunk, (size_t)MIN(n - done, room), (off_t)(off + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -ENODATA;
+		r = draft_write(d, d->end, chunk, (size_t)got);
+		done += (uint64_t)got;
+	}
+	return r;
 }
 
 int draft_fd(const struct draft *d)

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 
 #define BATCH 64
+#define ROOM_AHEAD (16 << 20) /* what eviction frees beyond the need, where it can */
 
 struct batch {
 	struct index_object victims[BATCH];
@@ -105,11 +106,21 @@ bool evict_has_room(struct store *s, uint64_t need)
 	return shortage(s, need) == 0;
 }
 
+/* On a disk that others filled, all that we have is not enough: then it is kept. */
+static bool would_help(struct turn *t, uint64_t need)
+{
+	uint64_t ours = 0;
+
+	return index_bytes(t->ix, &ours) == 0 && ours >= shortage(t->s, need);
+}
+
 static int free_floor(struct turn *t, uint64_t need)
 {
 	uint64_t before, after = shortage(t->s, need);
 	int r = 0;
 
+	if (!would_help(t, need))
+		return -ENOSPC;
 	/* Files that somebody holds open give nothing back: stop when that helps no more. */
 	do {
 		before = after;
@@ -124,7 +135,7 @@ int evict_make_room(struct store *s, uint64_t need)
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 
 	while (turn_next(&t))
-		t.r = free_floor(&t, need);
+		t.r = free_floor(&t, would_help(&t, need + ROOM_AHEAD) ? need + ROOM_AHEAD : need);
 	if (t.r < 0)
 		log_debug(LOG_STORE, "nothing could be evicted: %s", err_text(t.r));
 	return evict_has_room(s, need) ? 0 : -ENOSPC;
@@ -145,7 +156,9 @@ static int trim_in(struct turn *t)
 		index_rollback(t->ix);
 		r = evict_to_quota(t, 0);
 	}
-	return r == 0 ? free_floor(t, 0) : r;
+	if (r == 0 && would_help(t, 0))
+		r = free_floor(t, 0);
+	return r;
 }
 
 int store_trim(struct store *s)

@@ -44,6 +44,9 @@ bool store_has(struct store *s, const struct key *k, uint64_t *size);
 /* A draft is a private file to be filled; write it from one thread at a time. */
 int draft_new(struct draft **out, struct store *s, struct err *e); /* -ENOSPC: also min_free */
 int draft_write(struct draft *d, uint64_t off, const void *p, size_t n);
+/* Appends n bytes of another file from its offset; shares blocks where the file system can.
+ * -ENODATA: the file is shorter. (waits) */
+int draft_copy(struct draft *d, int from, uint64_t off, uint64_t n);
 int draft_fd(const struct draft *d);
 uint64_t draft_size(const struct draft *d); /* the end of what was written so far */
 void draft_discard(struct draft *d); /* NULL is fine */

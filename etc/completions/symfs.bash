@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount umount get id why status sources cache"
+_symfs_commands="mount umount get add id why status sources cache"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
@@ -71,6 +71,7 @@ _symfs_options()
 	mount) _symfs_words "-f -o $_symfs_common" ;;
 	umount) _symfs_words "-l --help" ;;
 	get) _symfs_words "-o $_symfs_common" ;;
+	add) _symfs_words "-r $_symfs_common" ;;
 	id) _symfs_words "--json --help" ;;
 	why) _symfs_words "--ask --json $_symfs_common" ;;
 	status | sources) _symfs_words "--json $_symfs_common" ;;
@@ -82,7 +83,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | umount | status) _symfs_files -d ;;
-	id) _symfs_files -f ;;
+	add | id) _symfs_files -f ;;
 	get | why) _symfs_path ;;
 	cache)
 		case " ${words[*]} " in

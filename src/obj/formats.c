@@ -15,6 +15,7 @@ static const struct obj_format *const formats[] = {
 	&obj_elf,
 	&obj_macho,
 	&obj_pdb,
+	&obj_ppdb,
 	&obj_wasm,
 };
 

@@ -50,6 +50,7 @@ extern const struct obj_format obj_breakpad;
 extern const struct obj_format obj_elf;
 extern const struct obj_format obj_macho;
 extern const struct obj_format obj_pdb;
+extern const struct obj_format obj_ppdb;
 extern const struct obj_format obj_wasm;
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.

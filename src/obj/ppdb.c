@@ -1,0 +1,390 @@
+/* Portable PDB: the debug information of .NET, a metadata file of some named streams. `#Pdb` has
+ * the identity: a GUID, and a stamp that stands where other PDBs have an age. The tables of `#~`
+ * say whether there are line numbers, and sources or where they can be had. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "obj/ppdb.h"
+#include "base/util.h"
+#include "obj/obj.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/banned.h"
+
+/* Compilers write six streams, and a version of a dozen characters. */
+#define STREAMS_MOST 32u
+#define VERSION_MOST 1024u
+#define NAME_MOST 32u
+#define PDB_STREAM_LEAST 32u
+#define TABLES_LEAST 24u
+
+/* Rows are sorted by what they belong to, so that sources are among the first. */
+#define CUSTOM_MOST (1u << 16)
+
+enum {
+	TABLE_METHOD = 0x06,
+	TABLE_DOCUMENT = 0x30, TABLE_METHOD_DEBUG = 0x31, TABLE_SCOPE = 0x32, TABLE_VARIABLE = 0x33,
+	TABLE_CONSTANT = 0x34, TABLE_IMPORT = 0x35, TABLE_STATE_MACHINE = 0x36, TABLE_CUSTOM = 0x37,
+	TABLES = 64
+};
+
+#define TABLES_OF_DEBUG (0xffull << TABLE_DOCUMENT)
+
+/* What a row of custom debug information can belong to: its column is as wide as the longest of
+ * these tables needs, behind five bits that say which of them. */
+static const uint8_t parents[] = {6, 4, 1, 2, 8, 9, 10, 0, 14, 23, 20, 17, 26, 27, 32, 35, 38, 39,
+	40, 42, 44, 43, TABLE_DOCUMENT, TABLE_SCOPE, TABLE_VARIABLE, TABLE_CONSTANT, TABLE_IMPORT};
+
+static const uint8_t kind_embedded[16] = {0x1b, 0x57, 0x8a, 0x0e, 0x26, 0x69, 0x6e, 0x46, 0xb4, 0xad,
+	0x8a, 0xb0, 0x46, 0x11, 0xf5, 0xfe};
+static const uint8_t kind_link[16] = {0x56, 0x05, 0x11, 0xcc, 0x91, 0xa0, 0x38, 0x4d, 0x9f, 0xec, 0x25,
+	0xab, 0x9a, 0x35, 0x1a, 0x6a};
+
+struct range {
+	uint64_t off;
+	uint32_t size;
+};
+
+struct ppdb {
+	struct view *v;
+	struct err *e;
+	struct range pdb, tables, guids;
+	uint64_t end; /* of the last stream */
+
+	struct debug_id id;
+	uint32_t rows[TABLES];
+	uint64_t valid;	     /* which tables are here, a bit each */
+	unsigned string, guid, blob; /* bytes of an index into a heap */
+	uint64_t custom;     /* where that table begins */
+	unsigned features;
+};
+
+static uint32_t le16(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+static uint32_t le32(const uint8_t *p)
+{
+	return le16(p) | le16(p + 2) << 16;
+}
+
+static uint64_t le64(const uint8_t *p)
+{
+	return le32(p) | (uint64_t)le32(p + 4) << 32;
+}
+
+static int ppdb_read(struct ppdb *ppdb, const char *what, uint64_t off, void *p, size_t n)
+{
+	int r = view_read(ppdb->v, off, p, n);
+
+	if (r == -ENODATA)
+		return err_set(ppdb->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
+	if (r < 0 && r != -EAGAIN)
+		return err_set(ppdb->e, r, "cannot be read: %s", err_text(r));
+	return r;
+}
+
+/* ---- streams -------------------------------------------------------------------------- */
+
+/* A name is padded to four bytes, and ends in a zero. */
+static int read_name(struct ppdb *ppdb, uint64_t *at, char name[static NAME_MOST])
+{
+	for (unsigned n = 0; n < NAME_MOST; n += 4) {
+		int r = ppdb_read(ppdb, "its list of streams", *at, name + n, 4);
+
+		if (r < 0)
+			return r;
+		*at += 4;
+		if (memchr(name + n, '\0', 4))
+			return 0;
+	}
+	return err_set(ppdb->e, -EBADMSG, "is broken: the name of a stream has no end");
+}
+
+static int take_stream(struct ppdb *ppdb, uint64_t *at)
+{
+	char name[NAME_MOST];
+	struct range s;
+	uint8_t h[8];
+	int r = ppdb_read(ppdb, "its list of streams", *at, h, sizeof(h));
+
+	if (r < 0)
+		return r;
+	*at += sizeof(h);
+	s = (struct range){le32(h), le32(h + 4)};
+	r = read_name(ppdb, at, name);
+	if (r < 0)
+		return r;
+	if (!view_holds(ppdb->v, s.off, s.size))
+		return err_set(ppdb->e, -EBADMSG,
+			"is cut short: one of its streams ends behind the file's end");
+	ppdb->end = MAX(ppdb->end, s.off + s.size);
+	if (strcmp(name, "#Pdb") == 0)
+		ppdb->pdb = s;
+	else if (strcmp(name, "#~") == 0)
+		ppdb->tables = s;
+	else if (strcmp(name, "#GUID") == 0)
+		ppdb->guids = s;
+	return 0;
+}
+
+static int find_streams(struct ppdb *ppdb)
+{
+	uint8_t h[16];
+	uint64_t at;
+	uint32_t version, n;
+	int r = ppdb_read(ppdb, "its header", 0, h, sizeof(h));
+
+	if (r < 0)
+		return r;
+	version = le32(h + 12);
+	if (version > VERSION_MOST)
+		return err_set(ppdb->e, -EBADMSG, "is broken: its version has %u characters", version);
+	at = 16 + ((version + 3) & ~3u);
+	r = ppdb_read(ppdb, "its header", at, h, 4);
+	if (r < 0)
+		return r;
+	at += 4;
+	n = le16(h + 2);
+	if (n > STREAMS_MOST)
+		return err_set(ppdb->e, -EBADMSG, "is broken: it has %u streams", n);
+	while (r == 0 && n--)
+		r = take_stream(ppdb, &at);
+	ppdb->end = MAX(ppdb->end, at);
+	return r;
+}
+
+/* One number of rows for each bit, in the order of the bits. */
+static int read_rows(struct ppdb *ppdb, uint64_t *at, uint64_t end, uint64_t bits)
+{
+	for (unsigned i = 0; i < TABLES; i++) {
+		uint8_t count[4];
+		int r;
+
+		if (!(bits >> i & 1))
+			continue;
+		if (*at + sizeof(count) > end)
+			return err_set(ppdb->e, -EBADMSG, "is broken: its table sizes are cut short");
+		r = ppdb_read(ppdb, "a stream", *at, count, sizeof(count));
+		if (r < 0)
+			return r;
+		ppdb->rows[i] = le32(count);
+		*at += sizeof(count);
+	}
+	return 0;
+}
+
+/* The identity, and how long the tables of the program are: indexes into them stand in ours. */
+static int read_pdb(struct ppdb *ppdb)
+{
+	uint64_t at = ppdb->pdb.off + PDB_STREAM_LEAST;
+	uint8_t h[PDB_STREAM_LEAST];
+	int r;
+
+	if (ppdb->pdb.size < sizeof(h))
+		return err_set(ppdb->e, -EBADMSG, "is broken: it has no stream with an identity");
+	r = ppdb_read(ppdb, "its identity", ppdb->pdb.off, h, sizeof(h));
+	if (r < 0)
+		return r;
+	debug_id_from_guid(&ppdb->id, h, le32(h + 16));
+	return read_rows(ppdb, &at, ppdb->pdb.off + ppdb->pdb.size, le64(h + 24));
+}
+
+static int ppdb_open(struct ppdb *ppdb, struct view *v, struct err *e)
+{
+	int r;
+
+	memset(ppdb, 0, sizeof(*ppdb));
+	ppdb->v = v;
+	ppdb->e = e;
+	r = find_streams(ppdb);
+	return r < 0 ? r : read_pdb(ppdb);
+}
+
+/* ---- tables --------------------------------------------------------------------------- */
+
+/* Bytes of an index into a table; of one of many tables, `tag` bits say which. */
+static unsigned index_size(const struct ppdb *ppdb, unsigned table, unsigned tag)
+{
+	return ppdb->rows[table] < 1u << (16 - tag) ? 2 : 4;
+}
+
+static unsigned parent_size(const struct ppdb *ppdb)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(parents); i++)
+		if (index_size(ppdb, parents[i], 5) == 4)
+			return 4;
+	return 2;
+}
+
+static unsigned row_size(const struct ppdb *ppdb, unsigned table)
+{
+	unsigned method = index_size(ppdb, TABLE_METHOD, 0);
+
+	switch (table) {
+	case TABLE_DOCUMENT: return 2 * ppdb->blob + 2 * ppdb->guid;
+	case TABLE_METHOD_DEBUG: return index_size(ppdb, TABLE_DOCUMENT, 0) + ppdb->blob;
+	case TABLE_SCOPE:
+		return method + index_size(ppdb, TABLE_IMPORT, 0) + index_size(ppdb, TABLE_VARIABLE, 0) +
+			index_size(ppdb, TABLE_CONSTANT, 0) + 8;
+	case TABLE_VARIABLE: return 4 + ppdb->string;
+	case TABLE_CONSTANT: return ppdb->string + ppdb->blob;
+	case TABLE_IMPORT: return index_size(ppdb, TABLE_IMPORT, 0) + ppdb->blob;
+	case TABLE_STATE_MACHINE: return 2 * method;
+	default: return parent_size(ppdb) + ppdb->guid + ppdb->blob;
+	}
+}
+
+static int read_tables(struct ppdb *ppdb)
+{
+	uint64_t at = ppdb->tables.off + TABLES_LEAST, end = ppdb->tables.off + ppdb->tables.size;
+	uint8_t h[TABLES_LEAST];
+	int r;
+
+	if (ppdb->tables.size < sizeof(h))
+		return err_set(ppdb->e, -EBADMSG, "is broken: it has no tables");
+	r = ppdb_read(ppdb, "its tables", ppdb->tables.off, h, sizeof(h));
+	if (r < 0)
+		return r;
+	ppdb->string = h[6] & 1 ? 4 : 2;
+	ppdb->guid = h[6] & 2 ? 4 : 2;
+	ppdb->blob = h[6] & 4 ? 4 : 2;
+	ppdb->valid = le64(h + 8);
+	if (ppdb->valid & ~TABLES_OF_DEBUG)
+		return err_set(ppdb->e, -EBADMSG, "is broken: it has tables of a program");
+	memset(ppdb->rows + TABLE_DOCUMENT, 0, sizeof(ppdb->rows) - TABLE_DOCUMENT * sizeof(*ppdb->rows));
+	r = read_rows(ppdb, &at, end, ppdb->valid);
+	for (unsigned i = TABLE_DOCUMENT; r == 0 && i <= TABLE_CUSTOM; i++) {
+		ppdb->custom = at;
+		at += (uint64_t)ppdb->rows[i] * row_size(ppdb, i);
+	}
+	if (r == 0 && at > end)
+		return err_set(ppdb->e, -EBADMSG, "is broken: its tables do not fit their stream");
+	return r;
+}
+
+/* Whether the kind is one that brings sources, or tells where they are. */
+static int is_sources(struct ppdb *ppdb, uint32_t guid, bool *out)
+{
+	uint8_t kind[16];
+	int r;
+
+	*out = false;
+	if (!guid || guid > ppdb->guids.size / 16)
+		return 0;
+	r = ppdb_read(ppdb, "a kind", ppdb->guids.off + (uint64_t)(guid - 1) * 16, kind, sizeof(kind));
+	*out = r == 0 && (memcmp(kind, kind_embedded, 16) == 0 || memcmp(kind, kind_link, 16) == 0);
+	return r;
+}
+
+static int find_sources(struct ppdb *ppdb)
+{
+	unsigned size = row_size(ppdb, TABLE_CUSTOM), at = parent_size(ppdb);
+	uint32_t n = MIN(ppdb->rows[TABLE_CUSTOM], CUSTOM_MOST), last = 0;
+	bool yes = false;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && !yes && i < n; i++) {
+		uint8_t row[12];
+		uint32_t guid;
+
+		r = ppdb_read(ppdb, "a table", ppdb->custom + (uint64_t)i * size, row, size);
+		if (r < 0)
+			return r;
+		guid = ppdb->guid == 4 ? le32(row + at) : le16(row + at);
+		if (guid != last)
+			r = is_sources(ppdb, guid, &yes);
+		last = guid;
+	}
+	if (yes)
+		ppdb->features |= OBJ_HAS_SOURCES;
+	return r;
+}
+
+static int find_features(struct ppdb *ppdb)
+{
+	int r;
+
+	if (!ppdb->tables.size)
+		return 0;
+	r = read_tables(ppdb);
+	if (r < 0)
+		return r;
+	if (ppdb->rows[TABLE_METHOD_DEBUG])
+		ppdb->features |= OBJ_HAS_DEBUG;
+	return find_sources(ppdb);
+}
+
+/* ---- answers -------------------------------------------------------------------------- */
+
+/* While nobody knows how long the file will be, it is whole as soon as its streams are. */
+static int check_whole(struct ppdb *ppdb)
+{
+	struct view *v = ppdb->v;
+
+	if (v->size != VIEW_UNKNOWN || ppdb->end <= v->have)
+		return 0;
+	v->want_off = v->have;
+	v->want_len = ppdb->end - v->have;
+	return -EAGAIN;
+}
+
+static int ppdb_facts(struct ppdb *ppdb, struct view *v, struct err *e)
+{
+	int r = ppdb_open(ppdb, v, e);
+
+	if (r == 0)
+		r = find_features(ppdb);
+	return r < 0 ? r : check_whole(ppdb);
+}
+
+int ppdb_features(struct view *v, unsigned *features)
+{
+	struct ppdb ppdb;
+	int r = ppdb_facts(&ppdb, v, NULL);
+
+	if (r == 0)
+		*features = ppdb.features;
+	return r;
+}
+
+static int ppdb_probe(struct view *v, unsigned index, struct obj_slice *out, struct err *e)
+{
+	struct obj_slice s = {.format = "portablepdb", .arch = "unknown", .kind = OBJ_DEBUG,
+		.size = v->size, .types = {FILETYPE_PORTABLEPDB}, .n_types = 1};
+	struct ppdb ppdb;
+	int r;
+
+	if (index)
+		return -ENOENT;
+	r = ppdb_facts(&ppdb, v, e);
+	if (r < 0)
+		return r;
+	s.features = ppdb.features;
+	s.module.object = OBJECT_PE_DOTNET;
+	s.module.debug_id = ppdb.id;
+	*out = s;
+	return 0;
+}
+
+static int ppdb_early(struct view *v, struct module *out)
+{
+	struct ppdb ppdb;
+	int r = ppdb_open(&ppdb, v, NULL);
+
+	if (r < 0)
+		return r;
+	memset(out, 0, sizeof(*out));
+	out->object = OBJECT_PE_DOTNET;
+	out->debug_id = ppdb.id;
+	return 0;
+}
+
+const struct obj_format obj_ppdb = {
+	.name = "portablepdb",
+	.magic = "BSJB",
+	.magic_len = 4,
+	.serves = {FILETYPE_PORTABLEPDB},
+	.probe = ppdb_probe,
+	.early = ppdb_early,
+};

@@ -1,0 +1,239 @@
+/* obj/ppdb.c on files built in memory: the identity, what the tables say in narrow and in wide
+ * columns, hostile values, and files of which only the beginning is here. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "images.h"
+
+#define ID "0c1033f7-8632-492e-91c6-c314b72e1920-e60b819d"
+
+static const uint8_t pdb_id[20] = {0xf7, 0x33, 0x10, 0x0c, 0x32, 0x86, 0x2e, 0x49, 0x91, 0xc6, 0xc3, 0x14,
+	0xb7, 0x2e, 0x19, 0x20, 0x9d, 0x81, 0x0b, 0xe6};
+static const uint8_t kinds[3][16] = {
+	{0xec, 0x16, 0x18, 0xff, 0x5e, 0xaa, 0x10, 0x4d, 0x87, 0xf7, 0x6f, 0x49, 0x63, 0x83, 0x34, 0x60},
+	{0x1b, 0x57, 0x8a, 0x0e, 0x26, 0x69, 0x6e, 0x46, 0xb4, 0xad, 0x8a, 0xb0, 0x46, 0x11, 0xf5, 0xfe},
+	{0x56, 0x05, 0x11, 0xcc, 0x91, 0xa0, 0x38, 0x4d, 0x9f, 0xec, 0x25, 0xab, 0x9a, 0x35, 0x1a, 0x6a}};
+
+struct plan {
+	unsigned heaps;		    /* 7: every heap is wide */
+	uint32_t methods, fields;   /* rows of the program's tables */
+	uint32_t documents, points; /* rows of ours */
+	uint32_t others;	    /* of each table between */
+	uint32_t customs, kind;	    /* the last row is of this kind */
+};
+
+static const struct plan usual = {.documents = 2, .points = 3, .methods = 3, .fields = 9, .customs = 2,
+	.kind = 1};
+
+static size_t tables_at, pdb_at, guids_at;
+
+/* Name, and where it will be written: where the stream stands. */
+static size_t stream_head(size_t *at, const char *name)
+{
+	size_t head = *at, n = (strlen(name) + 4) & ~3u;
+
+	put_at(head, 0, 8);
+	memset(image.p + head + 8, 0, n);
+	put_bytes(head + 8, name, strlen(name));
+	*at = head + 8 + n;
+	image.n = MAX(image.n, *at);
+	return head;
+}
+
+static void stream_is(size_t head, size_t from)
+{
+	image.n = (image.n + 3) & ~(size_t)3;
+	put_at(head, from, 4);
+	put_at(head + 4, image.n - from, 4);
+}
+
+static size_t table_bytes(const struct plan *p)
+{
+	size_t s = p->heaps & 1 ? 4 : 2, g = p->heaps & 2 ? 4 : 2, b = p->heaps & 4 ? 4 : 2;
+	size_t method = p->methods >= 65536 ? 4 : 2, other = p->others >= 65536 ? 4 : 2;
+
+	return p->documents * (2 * b + 2 * g) + p->points * ((p->documents >= 65536 ? 4 : 2) + b) +
+		p->others * (method + 3 * other + 8 + 4 + s + s + b + other + b + 2 * method);
+}
+
+static void put_tables(const struct plan *p)
+{
+	const uint32_t rows[8] = {p->documents, p->points, p->others, p->others, p->others, p->others,
+		p->others, p->customs};
+	unsigned g = p->heaps & 2 ? 4 : 2, b = p->heaps & 4 ? 4 : 2, parent;
+	size_t at = image.n;
+
+	parent = p->methods >= 2048 || p->fields >= 2048 || p->documents >= 2048 || p->others >= 2048
+		? 4 : 2;
+	put_at(at, 0, 24);
+	put_at(at + 6, p->heaps, 1);
+	put_at(at + 8, 0xffull << 48, 8);
+	at += 24;
+	for (unsigned i = 0; i < 8; i++, at += 4)
+		put_at(at, rows[i], 4);
+	at += table_bytes(p);
+	for (uint32_t i = 0; i < p->customs; i++) {
+		put_at(at, 1, parent);
+		put_at(at + parent, i + 1 == p->customs ? p->kind : 1, g);
+		put_at(at + parent + g, 1, b);
+		at += parent + g + b;
+	}
+	image.n = MAX(image.n, at);
+}
+
+static void build(const struct plan *p)
+{
+	size_t at = 32, heads[3];
+
+	memset(&image, 0, sizeof(image));
+	put_bytes(0, "BSJB\1\0\1\0\0\0\0\0\14\0\0\0PDB v1.0\0\0\0\0\0\0\3", 31);
+	put_at(30, 3, 2);
+	heads[0] = stream_head(&at, "#Pdb");
+	heads[1] = stream_head(&at, "#~");
+	heads[2] = stream_head(&at, "#GUID");
+	pdb_at = image.n;
+	put_bytes(pdb_at, pdb_id, 20);
+	put_at(pdb_at + 20, 0, 4);
+	put_at(pdb_at + 24, 1 << 4 | 1 << 6, 8);
+	put_at(pdb_at + 32, p->fields, 4);
+	put_at(pdb_at + 36, p->methods, 4);
+	stream_is(heads[0], pdb_at);
+	tables_at = image.n;
+	put_tables(p);
+	stream_is(heads[1], tables_at);
+	guids_at = image.n;
+	put_bytes(guids_at, kinds, sizeof(kinds));
+	stream_is(heads[2], guids_at);
+}
+
+START_TEST(identity)
+{
+	struct obj_slice s;
+	char room[DEBUG_ID_TEXT];
+
+	build(&usual);
+	s = must();
+	ck_assert_str_eq(s.format, "portablepdb");
+	ck_assert_str_eq(s.arch, "unknown");
+	ck_assert_int_eq(s.kind, OBJ_DEBUG);
+	ck_assert_int_eq(s.module.object, OBJECT_PE_DOTNET);
+	ck_assert_uint_eq(s.n_types, 1);
+	ck_assert_int_eq(s.types[0], FILETYPE_PORTABLEPDB);
+	object_debug_id(&s, ID);
+	ck_assert_str_eq(debug_id_breakpad(&s.module.debug_id, room),
+		"0C1033F78632492E91C6C314B72E1920e60b819d");
+}
+END_TEST
+
+START_TEST(keys)
+{
+	struct err e;
+
+	build(&usual);
+	ck_assert_int_eq(check(FILETYPE_PORTABLEPDB, "0C1033F78632492E91C6C314B72E1920e60b819d", &e), 1);
+	ck_assert_int_eq(check(FILETYPE_PORTABLEPDB, "0C1033F78632492E91C6C314B72E1920ffffffff", &e), 1);
+	ck_assert_int_eq(check(FILETYPE_PORTABLEPDB, "0c1033f78632492e91c6c314b72e1920FFFFFFFF", &e), 1);
+	ck_assert_int_eq(check(FILETYPE_PORTABLEPDB, "1c1033f78632492e91c6c314b72e1920FFFFFFFF", &e),
+		-EBADMSG);
+	ck_assert_int_eq(check(FILETYPE_PDB, "0C1033F78632492E91C6C314B72E19201", &e), -EBADMSG);
+	ck_assert_str_eq(e.text, "is portablepdb, not pdb");
+	ck_assert(obj_may_be(FILETYPE_PORTABLEPDB, image.p, OBJ_HEAD));
+}
+END_TEST
+
+/* Each width of each column, by what makes it wide. */
+START_TEST(features)
+{
+	static const uint32_t wide[][4] = {{3, 9, 2, 1}, {70000, 9, 2, 1}, {3, 2048, 2, 1},
+		{3, 2047, 2, 1}, {3, 9, 70000, 0}, {3, 9, 2, 5000}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(wide) * 8 * 3; i++) {
+		const uint32_t *w = wide[i / 24];
+		struct plan p = usual;
+		struct obj_slice s;
+
+		p.methods = w[0];
+		p.fields = w[1];
+		p.documents = w[2];
+		p.others = w[3];
+		p.heaps = i / 3 % 8;
+		p.kind = 1 + i % 3;
+		build(&p);
+		s = must();
+		ck_assert_uint_eq(s.features, OBJ_HAS_DEBUG | (p.kind > 1 ? OBJ_HAS_SOURCES : 0));
+	}
+}
+END_TEST
+
+START_TEST(nothing_to_find)
+{
+	struct plan p = usual;
+	struct obj_slice s;
+
+	p.points = 0;
+	p.customs = 0;
+	build(&p);
+	s = must();
+	ck_assert_uint_eq(s.features, 0);
+	p.customs = 1;
+	p.kind = 9; /* behind the heap */
+	build(&p);
+	s = must();
+	ck_assert_uint_eq(s.features, 0);
+}
+END_TEST
+
+START_TEST(lies)
+{
+	build(&usual);
+	put_at(30, 33, 2);
+	broken("33 streams");
+	put_at(30, 0, 2);
+	broken("no stream with an identity");
+	put_at(12, 1025, 4);
+	broken("1025 characters");
+	build(&usual);
+	put_at(36, 31, 4);
+	broken("no stream with an identity");
+	put_at(36, 36, 4);
+	broken("table sizes are cut short");
+	put_at(36, 0xffffffff, 4);
+	broken("behind the file's end");
+	build(&usual);
+	put_bytes(40, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32);
+	broken("has no end");
+	build(&usual);
+	put_at(tables_at + 8, 0xff, 1);
+	broken("tables of a program");
+	build(&usual);
+	put_at(tables_at + 24 + 4, 0xffffffff, 4);
+	broken("do not fit");
+	put_at(52, 23, 4);
+	broken("no tables");
+	put_at(52, 28, 4);
+	broken("table sizes are cut short");
+}
+END_TEST
+
+START_TEST(every_field)
+{
+	build(&usual);
+	every_lie(4, image.n);
+}
+END_TEST
+
+START_TEST(parts)
+{
+	struct key k = {.type = FILETYPE_PORTABLEPDB, .id = "1c1033f78632492e91c6c314b72e1920ffffffff"};
+	struct obj_slice s;
+	struct err e;
+
+	build(&usual);
+	every_cut(1);
+	object_prefixes_agree(image.p, image.n, NULL, 0);
+	/* Another build is known by its first stream. */
+	ck_assert_int_eq(object_part(image.p, tables_at, VIEW_UNKNOWN, &k, 0, &s, &e), -EBADMSG);
+	k.id[0] = '0';
+	ck_assert_int_eq(object_part(image.p, tables_at, VIEW_UNKNOWN, &k, 0, &s, &e), -EAGAIN);
+}
+END_TEST
+
+UNIT_MAIN("ppdb", identity, keys, features, nothing_to_find, lies, every_field, parts)

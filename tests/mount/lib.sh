@@ -103,6 +103,7 @@ need_mount() {
 upstream_start() {
   us_name=$1
   shift
+  rm -f "$TMP/$us_name.out" # of one before it: it also says "listening on"
   "$UPSTREAM" "$@" >"$TMP/$us_name.out" 2>"$TMP/$us_name.log" &
   us_pid=$!
   PIDS="$PIDS $us_pid"

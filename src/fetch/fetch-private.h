@@ -64,7 +64,8 @@ struct ticket {
 	void *ctx;
 
 	/* net thread only */
-	struct net_timer deadline; /* over all candidates */
+	struct net_timer deadline; /* over all candidates, from the second on */
+	uint64_t began;
 	struct flight *flight; /* where it waits now */
 	struct ticket *prev, *next;
 	bool done;

@@ -227,6 +227,28 @@ static void ticket_deliver(struct ticket *t, const struct fetched *a)
 	ticket_unref(t);
 }
 
+static void ticket_overdue(void *ctx)
+{
+	struct ticket *t = ctx;
+	struct fetched a = {.r = -ETIMEDOUT, .why = "no answer before the lookup deadline"};
+
+	if (t->flight && !flight_overdue(t->flight, t))
+		return;
+	key_of(&a.key, &t->cands[0]);
+	ticket_deliver(t, &a);
+}
+
+/* Each candidate's flight has a deadline of its own; together they may not take longer than one.
+ * Who wants the whole, and waited for the body of one that turned out wrong, waits anew. */
+static bool ticket_may_wait(struct ticket *t)
+{
+	uint64_t waited = clock_ms() - t->began, most = t->f->opts.lookup_deadline_ms;
+
+	if (waited < most)
+		net_timer_set(t->f->net, &t->deadline, (unsigned)(most - waited), ticket_overdue, t);
+	return waited < most || (t->need == FETCH_WHOLE && t->worst != -ETIMEDOUT);
+}
+
 /* The next candidate that has a key; past the last, what became of all of them. */
 static void ticket_go_on(struct ticket *t)
 {
@@ -236,6 +258,10 @@ static void ticket_go_on(struct ticket *t)
 	while (t->at < t->n && key_of(&k, &t->cands[t->at]) < 0)
 		t->at++;
 	if (t->at < t->n && !t->f->closing) {
+		if (t->at > 0 && !ticket_may_wait(t)) {
+			ticket_overdue(t);
+			return;
+		}
 		flight_join(t->f, t, &t->cands[t->at], &k);
 		return;
 	}
@@ -262,23 +288,11 @@ void ticket_answer(struct ticket *t, const struct fetched *a)
 	ticket_go_on(t);
 }
 
-/* Each candidate's flight has a deadline of its own; together they may not take longer than one. */
-static void ticket_overdue(void *ctx)
-{
-	struct ticket *t = ctx;
-	struct fetched a = {.r = -ETIMEDOUT, .why = "no answer before the lookup deadline"};
-
-	if (!flight_overdue(t->flight, t))
-		return;
-	key_of(&a.key, &t->cands[0]);
-	ticket_deliver(t, &a);
-}
-
 static void ticket_begin(void *ctx)
 {
 	struct ticket *t = ctx;
 
-	net_timer_set(t->f->net, &t->deadline, t->f->opts.lookup_deadline_ms, ticket_overdue, t);
+	t->began = clock_ms();
 	ticket_go_on(t);
 }
 

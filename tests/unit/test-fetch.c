@@ -448,6 +448,7 @@ START_TEST(wrong_files)
 	struct world w;
 	struct asker a;
 	char path[512];
+	uint64_t requests;
 
 	world_begin(&w);
 	put("two", 1, BIG);
@@ -465,11 +466,10 @@ START_TEST(wrong_files)
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), -EBADMSG);
 	ck_assert_ptr_nonnull(strstr(a.why, "one: "));
 	ck_assert_int_eq(try_now(w.fetch, 3), -EAGAIN);
-	/* It is not fetched again at once, also by the new objects of a reload; another URL is. */
-	world_sources(&w, only(&w.one, "one"));
-	ck_assert_uint_eq(atomic_load(&fetch_stats(w.fetch)->requests), 3);
+	/* It is not fetched again at once; after a reload it is, and from another URL of the name. */
+	requests = atomic_load(&fetch_stats(w.fetch)->requests);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), -EBADMSG);
-	ck_assert_uint_eq(atomic_load(&fetch_stats(w.fetch)->requests), 3);
+	ck_assert(atomic_load(&fetch_stats(w.fetch)->requests) == requests);
 	put("two", 3, 5000);
 	world_sources(&w, only(&w.two, "one"));
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), 0);

@@ -88,7 +88,11 @@ int app_configure(struct app *app, const struct app_args *a, struct err *e)
 	memset(app, 0, sizeof(*app));
 	app->args = *a;
 	r = read_configuration(app, e);
-	return r == 0 ? fill_settings(app, e) : r;
+	if (r == 0)
+		r = fill_settings(app, e);
+	/* A file that is not there or may not be read is a mistake of configuration, and neither
+	 * "not there" nor a refusal by a source. */
+	return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
 
 int app_sources(struct app *app, struct sources **out, struct err *e)

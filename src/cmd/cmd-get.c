@@ -110,8 +110,9 @@ static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *wor
 	r = fetch_open(f, hit->files, hit->n, FETCH_WHOLE, get_ready, &g, &t);
 	if (r < 0)
 		return r;
-	if (key_of(&k, &hit->files[0]) == 0)
-		get_watch(&g, t, f, &k, word);
+	for (unsigned i = 0; key_of(&k, &hit->files[i]) < 0 && i + 1 < hit->n;)
+		i++;
+	get_watch(&g, t, f, &k, word); /* also without a key: the answer comes to this stack */
 	ticket_unref(t);
 	snprintf(why, 240, "%s", g.why);
 	*out = g.blob;
@@ -120,11 +121,16 @@ static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *wor
 
 static int copy_out(const struct blob *b, const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	struct stat from, to;
 	loff_t off = 0;
 	int r = 0;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &to) < 0 || fstat(blob_fd(b), &from) < 0)
+		return -errno;
+	if (from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+		return 0; /* onto itself: it is there, and nothing must be cut off */
+	if (S_ISREG(to.st_mode) && ftruncate(fd, 0) < 0)
 		return -errno;
 	while ((uint64_t)off < blob_size(b)) {
 		char chunk[64 << 10];
@@ -172,6 +178,10 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 	}
 	if (r == 0)
 		r = get_blob(app->fetch, hit, word, &b, why);
+	if (r == -ENOENT && !path) {
+		fprintf(stderr, "symfs get: %s: not inside a symfs mount\n", text_shown(word, true, &room));
+		return EXIT_NO;
+	}
 	if (r < 0) {
 		fprintf(stderr, "symfs get: %s: %s%s%s\n", text_shown(word, true, &room),
 			r == -ENOENT ? "not there" : err_text(r), why[0] ? ": " : "", why);

@@ -11,6 +11,7 @@
 
 #define LINE_MOST 8192
 #define FILE_MOST (1u << 20)
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 struct conf {
 	struct conf_section *first, **last;
@@ -209,15 +210,18 @@ static int read_section(struct conf *c, const char *file, unsigned line, char *p
 static int read_entry(struct conf_section *s, const char *file, unsigned line, char *p, struct err *e)
 {
 	char *equals = strchr(p, '='), *value;
-	size_t n;
+	size_t n = strspn(p, NAME_CHARS);
 
+	/* No more of the line is told than its first word: a header may be as secret as a password. */
 	if (!equals)
-		return err_set(e, -EINVAL, "%s:%u: expected NAME = VALUE, found \"%.60s\"", file, line, p);
+		return err_set(e, -EINVAL, "%s:%u: expected NAME = VALUE, found \"%.*s...\"", file, line,
+			(int)MIN(n, 60), p);
 	*equals = '\0';
 	p = trim(p);
 	value = trim(equals + 1);
-	if (!*p)
-		return err_set(e, -EINVAL, "%s:%u: expected a name in front of =", file, line);
+	if (!*p || p[n])
+		return err_set(e, -EINVAL, "%s:%u: expected a name in front of =, found \"%.*s%s\"", file, line,
+			(int)MIN(n, 60), p, p[0] ? "..." : "");
 	if (!s)
 		return err_set(e, -EINVAL, "%s:%u: \"%.60s\" stands before any [section]", file, line, p);
 	n = strlen(value);

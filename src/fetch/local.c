@@ -115,7 +115,7 @@ static int check_file(const struct source *s, int fd, const struct key *k, bool 
 	r = obj_check(&v, k, &slice, &e);
 	if (r < 0) {
 		snprintf(why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
-		return -EBADMSG;
+		return r == -EIO || r == -ENOMEM ? r : -EBADMSG;
 	}
 	*verified = r == 1;
 	return 0;
@@ -158,6 +158,8 @@ int local_find(const struct source *s, const struct artifact *a, const struct ke
 		if (r < 0)
 			return r == -ENOENT ? worst : r;
 		r = try_path(s, base, ask.where, k, out, why);
+		if (r == -ENAMETOOLONG)
+			r = -ENOENT; /* no file of this disk can have the name */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
 			log_warn("%s: %s/%s: %s", s->name, s->shown, ask.where, why[0] ? why : err_text(r));
 		source_ask_release(&ask);

@@ -76,6 +76,8 @@ START_TEST(mistakes)
 		{"[symfs\n", "x.conf:1: expected ]"},
 		{"[source \"x]\n", "x.conf:1: expected [source"},
 		{"[symfs]\nnonsense\n", "x.conf:2: expected NAME = VALUE"},
+		{"[symfs]\nheader: Authorization: Bearer x\n", "found \"header...\""},
+		{"[symfs]\nheader: Authorization: Basic eA==\n", "found \"header...\""},
 		{"[symfs]\n= 3\n", "x.conf:2: expected a name"},
 	};
 

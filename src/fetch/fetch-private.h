@@ -145,6 +145,8 @@ struct flight {
 
 	int local_error;  /* of a directory source; 0 */
 	int disk_error;	  /* of the draft; 0 */
+	bool making_room; /* a worker evicts; the winner waits */
+	uint64_t room_for; /* the draft's end + 1 when room was last made: not twice for the same */
 	char local_text[200];
 	int end_error;	  /* what a race ended with that nobody won; 0: no source has it */
 	char end_text[200];
@@ -175,6 +177,7 @@ void flight_unpark(struct flight *fl);
 
 /* race.c: the race. (net) */
 void race_start(struct flight *fl);  /* starts what may be asked */
+void race_has_room(struct flight *fl, int r, const char *text); /* what came of work_room() */
 void race_look_soon(struct flight *fl); /* after any change: elects, or concludes */
 void race_stop(struct flight *fl);   /* cancels every transfer */
 void race_over(struct flight *fl);   /* nobody won, and the misses are written: answers */
@@ -187,6 +190,7 @@ void work_check(struct flight *fl);
 void work_early(struct flight *fl);
 void work_seal(struct flight *fl);
 void work_misses(struct flight *fl);
+int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain */
 
 /* local.c: directory sources. (workers) 0: *out. -ENOENT. Others: it could not be looked at. */
 int local_find(const struct source *s, const struct artifact *a, const struct key *k,

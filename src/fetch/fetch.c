@@ -124,6 +124,7 @@ void fetch_free(struct fetch *f)
 {
 	if (!f)
 		return;
+	store_hurry(f->store);
 	if (f->net)
 		net_call(f->net, close_flights, f);
 	workers_free(f->workers);	/* their jobs post back to the net thread */

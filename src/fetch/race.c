@@ -90,9 +90,11 @@ static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n
 	struct flight *fl = at->flight;
 	int r;
 
-	if (fl->parked && draft_size(fl->draft) >= PARK_BYTES)
+	if (fl->making_room || (fl->parked && draft_size(fl->draft) >= PARK_BYTES))
 		return -EAGAIN;
 	r = draft_write(fl->draft, off, p, n);
+	if (r == -ENOSPC && work_room(fl, n) == 0)
+		return -EAGAIN;
 	if (r < 0) {
 		fl->disk_error = r;
 		return r;
@@ -280,10 +282,14 @@ void race_stop(struct flight *fl)
 static void elect(struct flight *fl, struct attempt *at)
 {
 	struct err e = {0};
-	int r = draft_new(&fl->draft, fl->f->store, &e);
+	int r = draft_new_at_once(&fl->draft, fl->f->store, &e);
 
 	if (r == 0 && at->head_n)
 		r = draft_write(fl->draft, 0, at->head, at->head_n);
+	if (r == -ENOSPC && work_room(fl, at->head_n) == 0) {
+		draft_discard(take(fl->draft)); /* race_has_room() has it elected again */
+		return;
+	}
 	if (r < 0) {
 		log_error("%s: the store: %s", fl->canon, e.text[0] ? e.text : err_text(r));
 		flight_fail(fl, r, e.text[0] ? e.text : "the store cannot be written");
@@ -314,6 +320,18 @@ void winner_resume(struct flight *fl)
 {
 	if (fl->winner && fl->winner->transfer)
 		transfer_resume(fl->winner->transfer);
+}
+
+void race_has_room(struct flight *fl, int r, const char *text)
+{
+	if (r < 0) {
+		log_error("%s: the store: %s", fl->canon, text);
+		flight_fail(fl, r, text);
+	} else if (fl->state == FLIGHT_ASK) {
+		race_look_soon(fl);
+	} else {
+		winner_resume(fl);
+	}
 }
 
 /* The errno that tells best why nobody had it: a refusal a person can mend, a timeout says which
@@ -375,7 +393,7 @@ static void race_look(void *ctx)
 	struct flight *fl = ctx;
 	bool asking = false;
 
-	if (fl->state != FLIGHT_ASK)
+	if (fl->state != FLIGHT_ASK || fl->making_room)
 		return;
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
@@ -421,6 +439,7 @@ void winner_fail(struct flight *fl, int error, const char *text)
 	attempt_fail(at, error, text);
 	draft_discard(take(fl->draft));
 	fl->winner = NULL;
+	fl->room_for = 0;
 	fl->size = FETCH_SIZE_UNKNOWN;
 	flight_unpark(fl);
 	fl->found = false;

@@ -271,6 +271,42 @@ void work_seal(struct flight *fl)
 		out_of_memory(fl);
 }
 
+/* ---- room: the disk is full, and what was least recently used makes room ------------------- */
+
+static void room_run(struct work *w)
+{
+	w->r = store_make_room(w->fl->f->store, w->size);
+	if (w->r < 0)
+		snprintf(w->text, sizeof(w->text), "%s: its file system is full, and nothing more can be evicted",
+			store_dir(w->fl->f->store));
+}
+
+static void room_back(struct work *w)
+{
+	w->fl->making_room = false;
+	if (!w->fl->dead)
+		race_has_room(w->fl, w->r, w->text);
+}
+
+/* A turn of the store may be a long wait, so it is none for the net thread. */
+int work_room(struct flight *fl, uint64_t need)
+{
+	uint64_t at = fl->draft ? draft_size(fl->draft) + 1 : 1;
+	struct work *w;
+
+	if (fl->room_for == at)
+		return -ENOSPC;
+	w = work_new(fl, room_run, room_back);
+	if (!w)
+		return -ENOMEM;
+	w->size = MAX(need, 1);
+	if (work_start(w) < 0)
+		return -ENOMEM;
+	fl->room_for = at;
+	fl->making_room = true;
+	return 0;
+}
+
 /* ---- misses: of every source that said no ------------------------------------------------- */
 
 static void misses_run(struct work *w)

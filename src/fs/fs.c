@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "fs/private.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -261,6 +262,7 @@ int fs_loop(struct fs *fs)
 		wait_ms = wait_look(fs);
 	}
 	fuse_session_exit(fs->session);
+	store_hurry(fetch_store(fs->fetch));
 	return n ? serve_end(servers, n) : -EAGAIN;
 }
 

@@ -25,7 +25,8 @@ struct draft {
 	char name[NAME_ROOM]; /* in partial/; "": it was placed */
 	uint64_t end;
 	uint64_t looked; /* bytes written since the last look */
-	bool evicted;	 /* once for each draft: a full disk is not fought for ever */
+	uint64_t evicted; /* the end + 1 when others made room: not twice for the same bytes */
+	bool at_once;	 /* nobody makes room here, because that waits */
 };
 
 static bool name_is_ours(const char *name)
@@ -71,23 +72,26 @@ static int make_file(struct draft *d)
 	return -EAGAIN;
 }
 
-int draft_new(struct draft **out, struct store *s, struct err *e)
+static int no_room(struct store *s, struct err *e)
+{
+	if (s->min_free)
+		return err_set(e, -ENOSPC,
+			"%s: less than min-free (%" PRIu64 " MiB) is left on its file system", s->dir,
+			s->min_free >> 20);
+	return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
+}
+
+int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 {
 	struct draft *d;
 	int r = -EAGAIN;
 
-	if (!evict_has_room(s, 1)) {
-		evict_make_room(s, 1);
-		if (!evict_has_room(s, 1) && s->min_free)
-			return err_set(e, -ENOSPC,
-				"%s: less than min-free (%" PRIu64 " MiB) is left on its file system",
-				s->dir, s->min_free >> 20);
-		if (!evict_has_room(s, 1))
-			return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
-	}
+	if (!evict_has_room(s, 1))
+		return no_room(s, e);
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return err_set(e, -ENOMEM, "out of memory");
+	d->at_once = true;
 	d->s = s;
 	d->fd = -1;
 	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
@@ -100,19 +104,38 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 	return 0;
 }
 
+int draft_new(struct draft **out, struct store *s, struct err *e)
+{
+	int r;
+
+	if (!evict_has_room(s, 1))
+		evict_make_room(s, 1);
+	r = draft_new_at_once(out, s, e);
+	if (r == 0)
+		(*out)->at_once = false;
+	return r;
+}
+
+/* Whether it is worth trying again. */
+static bool make_room(struct draft *d, size_t n)
+{
+	if (d->at_once || d->evicted == d->end + 1)
+		return false;
+	d->evicted = d->end + 1;
+	evict_make_room(d->s, n);
+	return true;
+}
+
 static int look_at_space(struct draft *d, size_t n)
 {
 	d->looked += n;
 	if (d->looked < LOOK_EVERY && n < LOOK_EVERY)
 		return 0;
 	d->looked = 0;
-	if (evict_has_room(d->s, n))
+	if (evict_has_room(d->s, n) || (make_room(d, n) && evict_has_room(d->s, n)))
 		return 0;
-	if (d->evicted)
-		return -ENOSPC;
-	d->evicted = true;
-	evict_make_room(d->s, n);
-	return evict_has_room(d->s, n) ? 0 : -ENOSPC;
+	d->looked = LOOK_EVERY; /* and when it is tried again */
+	return -ENOSPC;
 }
 
 int draft_write(struct draft *d, uint64_t off, const void *p, size_t n)
@@ -131,10 +154,8 @@ int draft_write(struct draft *d, uint64_t off, const void *p, size_t n)
 		if (w < 0 && errno == EINTR)
 			continue;
 		if (w < 0 && (errno == ENOSPC || errno == EDQUOT)) {
-			if (d->evicted)
+			if (!make_room(d, n - done))
 				return -ENOSPC;
-			d->evicted = true;
-			evict_make_room(d->s, n - done);
 			continue;
 		}
 		if (w < 0)

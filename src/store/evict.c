@@ -141,6 +141,11 @@ int evict_make_room(struct store *s, uint64_t need)
 	return evict_has_room(s, need) ? 0 : -ENOSPC;
 }
 
+int store_make_room(struct store *s, uint64_t need)
+{
+	return evict_make_room(s, need);
+}
+
 static int trim_in(struct turn *t)
 {
 	int r;

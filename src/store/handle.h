@@ -30,6 +30,7 @@ struct store {
 	uint64_t quota, min_free;
 
 	pthread_mutex_t turn_lock; /* one thread has its turn */
+	atomic_uint_fast64_t hurry; /* clock_ms() at which who waits for a turn gives up; 0: never */
 
 	pthread_mutex_t index_lock;
 	struct index *index; /* under index_lock; replaced only within a turn */

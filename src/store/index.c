@@ -678,6 +678,33 @@ int index_count(struct index *ix, int64_t now, struct store_totals *out)
 	return r;
 }
 
+static int meta_with(struct conn *c, const char *name, char *out, size_t room)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r;
+
+	r = rows_of(&rows, c, Q_META, "t", name);
+	if (r == 0)
+		r = row_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	column_text(rows.st, 0, out, room);
+	return 0;
+}
+
+int index_meta(struct index *ix, const char *name, char *out, size_t room)
+{
+	struct conn *c;
+	int r;
+
+	r = reader_take(ix, &c);
+	if (r < 0)
+		return r;
+	r = meta_with(c, name, out, room);
+	reader_give(ix, c);
+	return r;
+}
+
 static bool has_moved(struct conn *c)
 {
 	int moved = 0;
@@ -725,20 +752,6 @@ void index_rollback(struct index *ix)
 {
 	if (!sqlite3_get_autocommit(ix->writer->db))
 		run(ix->writer, Q_ROLLBACK, "");
-}
-
-int index_meta(struct index *ix, const char *name, char *out, size_t room)
-{
-	_cleanup_(cleanup_rows) struct rows rows = {NULL};
-	int r;
-
-	r = rows_of(&rows, ix->writer, Q_META, "t", name);
-	if (r == 0)
-		r = row_next(&rows);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	column_text(rows.st, 0, out, room);
-	return 0;
 }
 
 int index_meta_set(struct index *ix, const char *name, const char *value)

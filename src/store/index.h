@@ -43,6 +43,7 @@ int index_miss_until(struct index *ix, const char *canon, const char *source, in
 int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct store_miss_row *rows,
 	unsigned n);
 int index_count(struct index *ix, int64_t now, struct store_totals *out);
+int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
 bool index_seems_moved(struct index *ix); /* its file is not at its place any more */
 
 /* ---- within a turn ----------------------------------------------------------------------- */
@@ -52,7 +53,6 @@ int index_begin(struct index *ix);
 int index_commit(struct index *ix);   /* rolls back on error */
 void index_rollback(struct index *ix); /* harmless when none is open */
 
-int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
 int index_meta_set(struct index *ix, const char *name, const char *value);
 
 int index_object_find(struct index *ix, const char *sha256, struct index_object *out); /* -ENOENT */

@@ -13,10 +13,11 @@
 #include <string.h>
 
 #define USE_EVERY 3600 /* seconds: noting each use would turn every read into a write */
+#define HURRY_MS 2000
 
 static int read_id(struct store *s)
 {
-	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_turn_ struct turn t = {.s = s};
 
 	while (turn_next(&t))
 		t.r = index_meta(t.ix, "id", s->id, sizeof(s->id));
@@ -72,10 +73,18 @@ static void last_notes(struct store *s)
 		t.r = 0;
 }
 
+void store_hurry(struct store *s)
+{
+	uint_fast64_t none = 0;
+
+	atomic_compare_exchange_strong(&s->hurry, &none, clock_ms() + HURRY_MS);
+}
+
 void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	store_hurry(s);
 	if (s->index && s->notes.n)
 		last_notes(s);
 	index_unref(s->index);

@@ -32,6 +32,8 @@ struct store_opts {
  * they come; -EREMOTE: on NFS or SMB, where locks cannot be trusted; -EPERM: another user's. */
 int store_open(struct store **out, const struct store_opts *o, struct err *e); /* (waits) */
 void store_close(struct store *s);
+/* The end is near: from now on nobody waits longer than two seconds for other processes. */
+void store_hurry(struct store *s);
 const char *store_dir(const struct store *s);
 const char *store_id(const struct store *s); /* 16 hex digits, made with the store */
 
@@ -41,8 +43,12 @@ int store_find(struct store *s, const struct key *k, struct blob **out);
 /* Would store_find() find it? Opens nothing. `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
 
-/* A draft is a private file to be filled; write it from one thread at a time. */
-int draft_new(struct draft **out, struct store *s, struct err *e); /* -ENOSPC: also min_free */
+/* A draft is a private file to be filled; write it from one thread at a time. -ENOSPC: also when
+ * less than min_free would be left, and nothing can be evicted. (waits, when it evicts) */
+int draft_new(struct draft **out, struct store *s, struct err *e);
+/* The same for a thread that must not wait: neither this nor draft_write() evicts. After -ENOSPC
+ * a worker calls store_make_room(), and then the same may be tried again. */
+int draft_new_at_once(struct draft **out, struct store *s, struct err *e);
 int draft_write(struct draft *d, uint64_t off, const void *p, size_t n);
 /* Appends n bytes of another file from its offset; shares blocks where the file system can.
  * -ENODATA: the file is shorter. (waits) */
@@ -106,6 +112,9 @@ int store_remove(struct store *s, const struct key *k);
  * Changes nothing. The number of damaged ones, or -errno. (waits) */
 int store_verify(struct store *s, void (*damaged)(void *ctx, const struct key *k, const char *path,
 	const char *what), void *ctx);
+
+/* Evicts until `need` bytes can be written, and some more where that helps. 0, -ENOSPC. (waits) */
+int store_make_room(struct store *s, uint64_t need);
 
 /* Evicts down to the quota and the free-space floor; never what is kept. (waits) */
 int store_trim(struct store *s);

@@ -13,17 +13,24 @@
 #define WAIT_MS 60000	   /* a turn is short, but for a rebuild */
 #define LOOK_EVERY_MS 1000 /* how often a reader asks whether the index is still at its place */
 
-static int flock_bounded(int fd)
+static bool is_late(struct store *s, uint64_t end)
+{
+	uint64_t hurry = atomic_load(&s->hurry);
+
+	return clock_ms() > (hurry ? MIN(hurry, end) : end);
+}
+
+static int flock_bounded(struct store *s)
 {
 	uint64_t end = clock_ms() + WAIT_MS;
 	struct timespec pause = {.tv_nsec = 500000};
 
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	while (flock(s->dirfd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno == EINTR)
 			continue;
 		if (errno != EWOULDBLOCK)
 			return -errno;
-		if (clock_ms() > end)
+		if (is_late(s, end))
 			return -EBUSY;
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 16000000)
@@ -37,7 +44,7 @@ static int hold(struct store *s)
 	int r;
 
 	pthread_mutex_lock(&s->turn_lock);
-	r = flock_bounded(s->dirfd);
+	r = flock_bounded(s);
 	if (r < 0)
 		pthread_mutex_unlock(&s->turn_lock);
 	return r;

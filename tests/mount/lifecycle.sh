@@ -3,7 +3,7 @@
 # while somebody still reads.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc objcopy strip readelf curl
+need gcc objcopy strip readelf curl flock
 need_mount
 
 for p in one two three; do make_program "$TMP/made" $p; done
@@ -156,6 +156,30 @@ umount -l "$MNT_m" 2>/dev/null || fusermount3 -uz "$MNT_m" || fail "umount -l"
 kill -TERM "$PID_m"
 ended "SIGTERM after umount -l"
 exec 8<&-
+
+# ---- another process has the store to itself ------------------------------------------------------
+# The disk is as good as full, so a download waits for room, and room for the other's turn. That
+# must be no wait for anybody else: who waits can be ended, and so can the daemon.
+symfs_mount full --source "gdb@$URL_first" --source "gdb@$URL_silent" --min-free 1000000G \
+  --lookup-deadline 60s --stall-timeout 60s
+mkfifo "$TMP/turn" "$TMP/turn.end"
+flock "$TMP/store-full" sh -c 'echo has it >"$1"; read -r _ <"$1.end"' - "$TMP/turn" &
+PIDS="$PIDS $!"
+read -r _ <"$TMP/turn"
+for path in "$one" "$two"; do stat "$MNT_full/$path" >/dev/null 2>&1 & done
+wait_for 20 grep -q '^fs_waiting 2' "$MNT_full/.symfs/stats" || fail "nobody waits"
+wait_for 20 sh -c "[ \"\$(sed -n 's/^requests //p' '$MNT_full/.symfs/stats')\" -ge 4 ]" || fail "nobody is asked"
+took=$("$top_builddir/tests/helpers/kill-time" "$MNT_full" 1 stat INT "$MNT_full/$three") || fail "INT: $took"
+[ "$took" -le 2000 ] || fail "somebody else's turn: who waits is gone after $took ms"
+from=$(now_ms)
+kill -TERM "$PID_full"
+wait_gone "$PID_full" 10 || fail "somebody else's turn: the daemon goes on after SIGTERM"
+say "SIGTERM in somebody else's turn: $(($(now_ms) - from)) ms"
+wait "$PID_full" || fail "somebody else's turn: the daemon ended with $?"
+# And it can be mounted while the other still has its turn.
+symfs_mount full --source "gdb@$URL_first"
+symfs_umount full
+echo >"$TMP/turn.end"
 
 # ---- df asks nobody -----------------------------------------------------------------------------
 symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 60s

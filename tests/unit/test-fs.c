@@ -228,6 +228,10 @@ struct store *fetch_store(struct fetch *f)
 	return (struct store *)f;
 }
 
+void store_hurry(struct store *s)
+{
+}
+
 const char *store_dir(const struct store *s)
 {
 	return "/";
@@ -291,6 +295,8 @@ static int daemon_main(const struct mounted *m, int up)
 	r = fs_loop(fs);
 	while (atomic_load(&f.opens))
 		sched_yield();
+	pthread_kill(thread, SIGTERM);
+	pthread_join(thread, NULL);
 	fs_free(fs);
 	return r ? 4 : 0;
 }

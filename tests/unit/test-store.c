@@ -329,6 +329,28 @@ START_TEST(full_disk)
 		ck_assert(finds(s, &k, i, 1 << 20));
 	}
 	ck_assert(finds(s, &kept, 100, 100000));
+	/* One as large as many of them: room is made as often as it takes. */
+	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
+	for (uint64_t off = 0; r == 0 && off < 6 << 20; off += sizeof(block))
+		r = draft_write(d, off, block, sizeof(block));
+	ck_assert_int_eq(r, 0);
+	ck_assert_uint_eq(draft_size(d), 6 << 20);
+	draft_discard(d);
+	/* Who must not wait is told, and a worker makes room. */
+	for (unsigned i = 0; i < 8; i++) {
+		struct key k = key_nth(i);
+
+		ck_assert_int_eq(publish(s, &k, i, 1 << 20), 0);
+	}
+	ck_assert_int_eq(draft_new_at_once(&d, s, NULL), 0);
+	for (uint64_t off = 0; r == 0; off += sizeof(block))
+		r = draft_write(d, off, block, sizeof(block));
+	ck_assert_int_eq(r, -ENOSPC);
+	ck_assert_uint_ge(totals(s).artifacts, 6);
+	ck_assert_int_eq(store_make_room(s, sizeof(block)), 0);
+	r = draft_write(d, draft_size(d), block, sizeof(block));
+	ck_assert_int_eq(r, 0);
+	draft_discard(d);
 	/* One that never fits says so, and leaves a store that works. */
 	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
 	for (uint64_t off = 0; r == 0; off += sizeof(block))

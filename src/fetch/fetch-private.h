@@ -102,6 +102,7 @@ struct attempt {
 	struct source_ask ask;
 	struct transfer *transfer;
 	bool answered;		  /* the head came */
+	uint64_t asked;		  /* clock_ms() */
 	bool remembered;	  /* missing by memory: not asked */
 	int64_t remembered_until;
 	uint8_t head[OBJ_HEAD];

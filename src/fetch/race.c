@@ -241,6 +241,7 @@ static void attempt_start(struct attempt *at)
 
 	at->answered = at->verdict_set = at->whole = false;
 	at->head_n = 0;
+	at->asked = clock_ms();
 	source_ask_release(&at->ask);
 	r = source_plan(at->source, &at->flight->what, at->spelling, &at->ask);
 	if (r == -ENOENT) {
@@ -464,7 +465,8 @@ void race_deadline(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && !at->answered && !is_sending(fl->f, at->source->origin))
+		if (at->state == ATTEMPT_ASKING && !at->answered && !is_sending(fl->f, at->source->origin) &&
+			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_COSTLY, 0,
 				"no answer before the lookup deadline");
 	}

@@ -15,6 +15,7 @@ struct host {
 	char origin[NET_HOST_MAX];
 	unsigned failures;    /* in a row */
 	uint64_t open_until;  /* 0: closed */
+	uint64_t alive;       /* when it last gave an answer */
 	uint64_t trying;      /* since when one request tries while half open; 0: none */
 	char text[160];
 };
@@ -111,7 +112,7 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
 	uint64_t hold_ms, const char *text)
 {
 	LOCK_SCOPE(&b->lock);
-	struct host *h = host_find(b, origin, blame != BLAME_NONE && blame != BLAME_UNKNOWN);
+	struct host *h = host_find(b, origin, blame != BLAME_UNKNOWN);
 	uint64_t hold;
 
 	if (!h)
@@ -122,6 +123,7 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
 	if (blame == BLAME_NONE) {
 		h->failures = 0;
 		h->open_until = 0;
+		h->alive = now;
 		return;
 	}
 	h->failures++;
@@ -131,6 +133,14 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
 		h->open_until = MAX(h->open_until, now + hold);
 	else if (h->open_until <= now)
 		h->open_until = 0;
+}
+
+bool breaker_alive(struct breakers *b, const char *origin, uint64_t since)
+{
+	LOCK_SCOPE(&b->lock);
+	const struct host *h = host_find(b, origin, false);
+
+	return h && h->alive >= since;
 }
 
 void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240])

@@ -19,5 +19,9 @@ bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[
 void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum blame blame,
 	uint64_t hold_ms, const char *text);
 
+/* Has the host answered anything at all since then? Then it is not dead, whatever one request
+ * waits for. */
+bool breaker_alive(struct breakers *b, const char *origin, uint64_t since);
+
 /* "closed", "open for 12 s more: connection timed out", "half open". Changes nothing. */
 void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240]);

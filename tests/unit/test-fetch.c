@@ -579,6 +579,26 @@ START_TEST(overdue)
 }
 END_TEST
 
+/* One file that a live host is silent about does not keep it out for all others. */
+START_TEST(one_slow_file_is_no_dead_host)
+{
+	struct world w;
+	struct asker a, b;
+
+	world_begin(&w);
+	for (unsigned i = 1; i < 4; i++)
+		put("one", i, 5000);
+	world_sources(&w, only(&w.one, "one"));
+	upstream_fault(&w.one, "path=*%s*&kind=silent", id_text(1));
+	ask(&a, w.fetch, 1, FETCH_EXISTS);
+	upstream_until(&w.one, "inflight", 1);
+	ck_assert_int_eq(ask_and_wait(&b, w.fetch, 2, FETCH_WHOLE), 0);
+	ck_assert_int_eq(answer_of(&a), -ETIMEDOUT);
+	ck_assert_int_eq(ask_and_wait(&b, w.fetch, 3, FETCH_WHOLE), 0);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(one_deadline_for_all_candidates)
 {
 	struct artifact cands[6];
@@ -778,5 +798,5 @@ END_TEST
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
 	wrong_files, misses, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
-	one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
+	one_slow_file_is_no_dead_host, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following)

@@ -224,6 +224,8 @@ START_TEST(breaker)
 	ck_assert(!breaker_may(b, h, 62004, why));
 	breaker_tell(b, h, 62005, BLAME_NONE, 0, "");
 	breaker_tell(b, h, 62005, BLAME_UNKNOWN, 0, "");
+	ck_assert(breaker_alive(b, h, 62005) && !breaker_alive(b, h, 62006));
+	ck_assert(!breaker_alive(b, "http://other", 0));
 	ck_assert(breaker_may(b, h, 62006, why));
 	ck_assert(breaker_may(b, h, 62006, why));
 	/* A time that the server names, within reason; and another host is another matter. */

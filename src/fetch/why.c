@@ -18,6 +18,8 @@ struct probe {
 	bool done;
 	int started;
 	struct net_reply reply; /* of the head, or of the end when none came */
+	uint8_t first[OBJ_HEAD];
+	size_t first_n;
 };
 
 static int probe_head(void *ctx, const struct net_reply *r)
@@ -25,19 +27,25 @@ static int probe_head(void *ctx, const struct net_reply *r)
 	struct probe *p = ctx;
 
 	p->reply = *r;
-	return -ECANCELED; /* the body is not wanted */
+	return r->status == 200 ? 0 : -ECANCELED;
 }
 
+/* No more of the body is wanted than shows what kind of file it is. */
 static int probe_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
-	return -ECANCELED;
+	struct probe *probe = ctx;
+
+	n = MIN(n, sizeof(probe->first) - probe->first_n);
+	memcpy(probe->first + probe->first_n, p, n);
+	probe->first_n += n;
+	return probe->first_n == sizeof(probe->first) ? -ECANCELED : 0;
 }
 
 static void probe_done(void *ctx, const struct net_reply *r)
 {
 	struct probe *p = ctx;
 
-	if (p->reply.status == 0)
+	if (p->reply.status == 0 || (r->error < 0 && r->error != -ECANCELED))
 		p->reply = *r;
 	LOCK_SCOPE(&p->lock);
 	p->done = true;
@@ -61,7 +69,7 @@ static void probe_wait(struct probe *p)
 }
 
 static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask,
-	struct fetch_attempt *row)
+	enum filetype type, struct fetch_attempt *row)
 {
 	static const char *const words[] = {
 		[VERDICT_FOUND] = "found", [VERDICT_MISSING] = "missing", [VERDICT_REFUSED] = "refused",
@@ -84,6 +92,10 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	snprintf(row->verdict, sizeof(row->verdict), "%s", words[j.verdict]);
 	snprintf(row->error, sizeof(row->error), "%s", j.text);
 	row->status = p.reply.status;
+	if (j.verdict == VERDICT_FOUND && !obj_may_be(type, p.first, p.first_n)) {
+		snprintf(row->verdict, sizeof(row->verdict), "mismatch");
+		snprintf(row->error, sizeof(row->error), "its first bytes are of another kind of file");
+	}
 }
 
 static void ask_local(const struct source *s, const struct artifact *a, struct fetch_attempt *row)
@@ -136,7 +148,7 @@ static void fill_row(struct fetch *f, const struct source *s, const struct artif
 	else if (s->kind->local)
 		ask_local(s, a, row);
 	else
-		ask_http(f, s, ask, row);
+		ask_http(f, s, ask, k->type, row);
 }
 
 int fetch_why(struct fetch *f, const struct artifact *a, bool ask_now, struct fetch_attempt *rows,

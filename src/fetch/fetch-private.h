@@ -196,5 +196,6 @@ int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain
 /* local.c: directory sources. (workers) 0: *out. -ENOENT. Others: it could not be looked at. */
 int local_find(const struct source *s, const struct artifact *a, const struct key *k,
 	struct blob **out, char why[static 200]);
+int local_refuse(int fd); /* -ELOOP: it lies in a symfs mount. Else 0 */
 /* A directory's base, open (O_PATH); -ELOOP: it lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);

@@ -17,7 +17,7 @@
 /* People point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself. Asking ourselves would
  * wait for ourselves, so what lies in a symfs mount is left out. Only directories were walked to
  * get here, and those a symfs answers without asking anybody. The caller tells the log, once. */
-static int refuse_symfs(int fd)
+int local_refuse(int fd)
 {
 	char type[64];
 
@@ -31,7 +31,7 @@ int local_open_base(const struct source *s, int *fd)
 
 	if (base < 0)
 		return -errno;
-	r = refuse_symfs(base);
+	r = local_refuse(base);
 	if (r == 0)
 		*fd = take_fd(&base);
 	return r;
@@ -50,7 +50,7 @@ static int open_parent(int at, const char *path, int *out, const char **name)
 	dir = openat(at, parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return errno == ELOOP ? -ENOENT : -errno; /* of links; ours means something else */
-	r = refuse_symfs(dir);
+	r = local_refuse(dir);
 	if (r < 0)
 		return r;
 	*name = slash ? slash + 1 : path;

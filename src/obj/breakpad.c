@@ -157,23 +157,6 @@ static int load_head(struct view *v, char room[static HEAD_MOST], struct text *o
 
 /* ---- what it says --------------------------------------------------------------------- */
 
-/* The last part of a path, of either kind; "" when it does not fit. */
-static void take_name(struct text t, char out[static MODULE_NAME_MAX])
-{
-	out[0] = '\0';
-	if (!t.n)
-		return;
-	for (size_t i = t.n; i > 0; i--) {
-		if (t.p[i - 1] == '/' || t.p[i - 1] == '\\') {
-			t.p += i;
-			t.n -= i;
-			break;
-		}
-	}
-	if (t.n < MODULE_NAME_MAX && !memchr(t.p, '\0', t.n))
-		snprintf(out, MODULE_NAME_MAX, "%.*s", (int)t.n, t.p);
-}
-
 static enum object_type object_of(struct text os)
 {
 	static const struct {
@@ -192,19 +175,6 @@ static enum object_type object_of(struct text os)
 	return OBJECT_UNKNOWN;
 }
 
-/* Others refuse a file whose architecture they do not know; its identity is as good as any. */
-static const char *arch_of(struct text arch)
-{
-	static const char *const known[] = {"x86", "x86_64", "x86_64h", "arm", "armv5", "armv6",
-		"armv6m", "armv7", "armv7f", "armv7k", "armv7m", "armv7em", "armv7s", "arm64",
-		"arm64e", "arm64v8", "arm64_32", "ppc", "ppc64", "mips", "mips64", "wasm32"};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(known); i++)
-		if (is_word(arch, known[i]))
-			return known[i];
-	return is_word(arch, "i386") ? "x86" : is_word(arch, "amd64") ? "x86_64" : "unknown";
-}
-
 static int module_of(const struct sym *sym, struct module *m, struct err *e)
 {
 	memset(m, 0, sizeof(*m));
@@ -217,8 +187,8 @@ static int module_of(const struct sym *sym, struct module *m, struct err *e)
 	m->object = object_of(sym->os);
 	if (module_set_code_id(m, sym->code_id.p, sym->code_id.n) < 0)
 		m->code_id[0] = '\0'; /* a tool's comment, not an identifier */
-	take_name(sym->name, m->debug_file);
-	take_name(sym->code_file, m->code_file);
+	obj_base_name(m->debug_file, sym->name.p, sym->name.n);
+	obj_base_name(m->code_file, sym->code_file.p, sym->code_file.n);
 	return 0;
 }
 
@@ -352,7 +322,8 @@ static int breakpad_probe(struct view *v, unsigned index, struct obj_slice *out,
 		r = features_of(v, &s.features, e);
 	if (r < 0)
 		return r;
-	s.arch = arch_of(sym.arch);
+	/* Others refuse a file whose architecture they do not know; its identity is as good as any. */
+	s.arch = obj_arch(sym.arch.p, sym.arch.n);
 	*out = s;
 	return 0;
 }

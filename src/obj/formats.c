@@ -2,6 +2,7 @@
  * file, one extern in obj.h, and one row here. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/obj.h"
+#include "base/path.h"
 #include "base/util.h"
 
 #include <ctype.h>
@@ -11,11 +12,15 @@
 #include "base/banned.h"
 
 static const struct obj_format *const formats[] = {
+	&obj_bcsymbolmap,
 	&obj_breakpad,
 	&obj_elf,
 	&obj_macho,
 	&obj_pdb,
+	&obj_perfmap,
 	&obj_ppdb,
+	&obj_sourcebundle,
+	&obj_uuidmap,
 	&obj_wasm,
 };
 
@@ -31,7 +36,6 @@ static bool is_anonymous(enum filetype t)
 	case FILETYPE_UUIDMAP:
 	case FILETYPE_BCSYMBOLMAP:
 	case FILETYPE_IL2CPP:
-	case FILETYPE_PERFMAP:
 		return true;
 	default:
 		return false;
@@ -104,7 +108,6 @@ static const char *magic_word(const uint8_t *p, size_t n)
 		{"MZ", 2, "is a PE file"},
 		{"Microsoft C/C++ MSF 7.00", 24, "is a PDB file"},
 		{"BSJB", 4, "is a portable PDB file"},
-		{"SYSB", 4, "is a source bundle"},
 		{"\xca\xfe\xba\xbe", 4, "is a Java class"}, /* it has that of a fat file */
 		{"GSYM", 4, "is a GSYM file"},
 		{"MYSG", 4, "is a GSYM file"},
@@ -383,13 +386,32 @@ static bool is_readable_type(enum filetype t)
 	return false;
 }
 
-static int check_anonymous(struct view *v, enum filetype t, struct err *e)
+/* Whose it is cannot be told, but what it is. */
+static int check_format(struct view *v, const struct key *k, struct err *e)
 {
+	struct obj_slice s;
+	int r = obj_identify(v, 0, &s, e);
+
+	if (r == -ENOMSG) {
+		if (e)
+			e->code = -EBADMSG;
+		return -EBADMSG;
+	}
+	if (r < 0)
+		return r;
+	return slice_serves(&s, k->type) ? 0 : wrong_format(format_named(s.format), k, e);
+}
+
+static int check_anonymous(struct view *v, const struct key *k, struct err *e)
+{
+	enum filetype t = k->type;
 	struct head h;
 	int r;
 
 	if (is_anything(t))
 		return 0;
+	if (is_readable_type(t))
+		return check_format(v, k, e);
 	r = read_head(v, &h);
 	if (r < 0)
 		return err_set(e, r, "cannot be read: %s", err_text(r));
@@ -409,7 +431,7 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	int r;
 
 	if (is_anonymous(k->type))
-		return check_anonymous(v, k->type, e);
+		return check_anonymous(v, k, e);
 	r = refuse_early(v, k, e);
 	if (r < 0)
 		return r;
@@ -468,4 +490,39 @@ const char *obj_features_text(unsigned features, char out[static 64])
 	if (!n)
 		snprintf(out, 64, "none");
 	return out;
+}
+
+/* ---- for the formats ------------------------------------------------------------------ */
+
+const char *obj_arch(const char *p, size_t n)
+{
+	static const char *const known[] = {"x86", "x86_64", "x86_64h", "arm", "armv5", "armv6",
+		"armv6m", "armv7", "armv7f", "armv7k", "armv7m", "armv7em", "armv7s", "arm64",
+		"arm64e", "arm64v8", "arm64_32", "arm64_32v8", "ppc", "ppc64", "mips", "mips64",
+		"wasm32"};
+	static const struct {
+		const char *word, *arch;
+	} others[] = {{"i386", "x86"}, {"amd64", "x86_64"}, {"aarch64", "arm64"}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(known); i++)
+		if (n == strlen(known[i]) && memcmp(p, known[i], n) == 0)
+			return known[i];
+	for (unsigned i = 0; i < ARRAY_SIZE(others); i++)
+		if (n == strlen(others[i].word) && memcmp(p, others[i].word, n) == 0)
+			return others[i].arch;
+	return "unknown";
+}
+
+void obj_base_name(char out[static MODULE_NAME_MAX], const char *p, size_t n)
+{
+	for (size_t i = n; i > 0; i--) {
+		if (p[i - 1] == '/' || p[i - 1] == '\\') {
+			p += i;
+			n -= i;
+			break;
+		}
+	}
+	out[0] = '\0';
+	if (n && n < MODULE_NAME_MAX && path_name_ok(p, n))
+		snprintf(out, MODULE_NAME_MAX, "%.*s", (int)n, p);
 }

@@ -46,11 +46,15 @@ struct obj_format {
 };
 
 /* One for each file of this folder; formats.c has the table. */
+extern const struct obj_format obj_bcsymbolmap;
 extern const struct obj_format obj_breakpad;
 extern const struct obj_format obj_elf;
 extern const struct obj_format obj_macho;
 extern const struct obj_format obj_pdb;
+extern const struct obj_format obj_perfmap;
 extern const struct obj_format obj_ppdb;
+extern const struct obj_format obj_sourcebundle;
+extern const struct obj_format obj_uuidmap;
 extern const struct obj_format obj_wasm;
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
@@ -73,3 +77,8 @@ const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "o
 
 /* "symtab,debug,unwind" or "none"; the words of `symfs id`. */
 const char *obj_features_text(unsigned features, char out[static 64]);
+
+/* For the formats: a word for an architecture that a file tells in text, "unknown" when it is none
+ * that we know; and the name at the end of a path of either kind, "" when it can be no name. */
+const char *obj_arch(const char *p, size_t n);
+void obj_base_name(char out[static MODULE_NAME_MAX], const char *p, size_t n);

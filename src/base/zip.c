@@ -1,0 +1,271 @@
+/* Zip archives: the directory, with 64-bit sizes where they are, and members stored or deflated. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/zip.h"
+#include "base/inflate.h"
+#include "base/util.h"
+
+#include <string.h>
+#include "base/banned.h"
+
+#define END_SIZE 22
+#define END64_SIZE 56
+#define LOCATOR_SIZE 20
+#define COMMENT_MOST 65535
+#define ENTRY_SIZE 46
+#define LOCAL_SIZE 30
+#define RATIO_MOST 1032 /* deflate makes no more of a byte */
+#define EXTRA64 1 /* the extra field that has what does not fit 32 bits */
+
+static uint64_t number(const uint8_t *p, unsigned n)
+{
+	uint64_t value = 0;
+
+	while (n--)
+		value = value << 8 | p[n];
+	return value;
+}
+
+static int zip_read(struct zip *z, const char *what, uint64_t off, void *p, size_t n, struct err *e)
+{
+	int r = view_read(z->v, off, p, n);
+
+	if (r == -ENODATA)
+		return err_set(e, -EBADMSG, "is broken: %s lies outside of the archive", what);
+	if (r < 0 && r != -EAGAIN)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	return r;
+}
+
+/* ---- the directory -------------------------------------------------------------------- */
+
+/* Where the end record is: behind it there is only a comment, whose length it tells. */
+static int find_end(struct zip *z, uint64_t *at, uint8_t end[static END_SIZE], struct err *e)
+{
+	size_t n = (size_t)MIN(z->v->size, END_SIZE + COMMENT_MOST);
+	_cleanup_free_ uint8_t *tail = malloc(n ? n : 1);
+	int r;
+
+	if (!tail)
+		return err_set(e, -ENOMEM, "cannot be read: %s", err_text(ENOMEM));
+	r = zip_read(z, "its end", z->v->size - n, tail, n, e);
+	if (r < 0)
+		return r;
+	for (size_t i = n; i >= END_SIZE; i--) {
+		const uint8_t *p = tail + i - END_SIZE;
+
+		if (memcmp(p, "PK\5\6", 4) != 0 || number(p + 20, 2) > n - i)
+			continue;
+		memcpy(end, p, END_SIZE);
+		*at = z->v->size - n + (i - END_SIZE);
+		return 0;
+	}
+	return -ENOMSG;
+}
+
+/* Numbers that did not fit the end record stand in a larger one in front of it. */
+static int read_end64(struct zip *z, uint64_t end_at, uint64_t *dir, uint64_t *size, uint64_t *end,
+	struct err *e)
+{
+	uint8_t locator[LOCATOR_SIZE], p[END64_SIZE];
+	int r;
+
+	*end = end_at;
+	if (end_at < LOCATOR_SIZE + END64_SIZE)
+		return 0;
+	r = zip_read(z, "its end", end_at - LOCATOR_SIZE, locator, sizeof(locator), e);
+	if (r < 0 || memcmp(locator, "PK\6\7", 4) != 0)
+		return r;
+	/* It stands right before its locator, whatever the archive's offsets count from. */
+	*end = end_at - LOCATOR_SIZE - END64_SIZE;
+	r = zip_read(z, "its end", *end, p, sizeof(p), e);
+	if (r < 0)
+		return r;
+	if (memcmp(p, "PK\6\6", 4) != 0)
+		return err_set(e, -EBADMSG, "is broken: its 64-bit end record is not there");
+	z->left = number(p + 32, 8);
+	*size = number(p + 40, 8);
+	*dir = number(p + 48, 8);
+	return 0;
+}
+
+int zip_open(struct zip *z, struct view *v, struct err *e)
+{
+	uint64_t end_at, dir, size, end;
+	uint8_t p[END_SIZE];
+	int r;
+
+	*z = (struct zip){.v = v};
+	if (v->have != v->size) { /* the directory is at the end */
+		v->want_off = v->have;
+		v->want_len = v->size == VIEW_UNKNOWN ? 1 : v->size - v->have;
+		return -EAGAIN;
+	}
+	r = find_end(z, &end_at, p, e);
+	if (r < 0)
+		return r;
+	z->left = number(p + 10, 2);
+	size = number(p + 12, 4);
+	dir = number(p + 16, 4);
+	r = read_end64(z, end_at, &dir, &size, &end, e);
+	if (r < 0)
+		return r;
+	/* The directory ends where the end begins; that it should be elsewhere is what offsets that
+	 * do not count the bytes in front of the archive say. */
+	if (size > end || dir > end - size)
+		return err_set(e, -EBADMSG, "is broken: its directory lies outside of the archive");
+	z->shift = end - size - dir;
+	z->at = end - size;
+	z->end = end;
+	return 0;
+}
+
+/* Fields of all ones are in the extra field, in this order, if they are there. */
+static void take_extra(struct zip_entry *entry, const uint8_t *p, size_t n)
+{
+	uint64_t *const fields[] = {&entry->size, &entry->packed, &entry->at};
+	size_t used;
+
+	for (; n >= 4; p += used, n -= used) {
+		const uint8_t *field = p + 4;
+		size_t left = (size_t)number(p + 2, 2);
+
+		if (left > n - 4)
+			return;
+		used = 4 + left;
+		if (number(p, 2) != EXTRA64)
+			continue;
+		for (unsigned i = 0; i < ARRAY_SIZE(fields) && left >= 8; i++) {
+			if (*fields[i] != UINT32_MAX)
+				continue;
+			*fields[i] = number(field, 8);
+			field += 8;
+			left -= 8;
+		}
+	}
+}
+
+static int read_name(struct zip *z, struct zip_entry *out, size_t n, struct err *e)
+{
+	int r;
+
+	out->name[0] = '\0';
+	if (n >= sizeof(out->name))
+		return 0;
+	r = zip_read(z, "its directory", z->at + ENTRY_SIZE, out->name, n, e);
+	out->name[r < 0 || memchr(out->name, '\0', n) ? 0 : n] = '\0';
+	return r;
+}
+
+static int read_extra(struct zip *z, struct zip_entry *out, uint64_t at, size_t n, struct err *e)
+{
+	uint8_t extra[1024]; /* what is longer holds nothing of ours in front */
+	int r;
+
+	n = MIN(n, sizeof(extra));
+	r = zip_read(z, "its directory", at, extra, n, e);
+	if (r == 0)
+		take_extra(out, extra, n);
+	return r;
+}
+
+int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
+{
+	uint64_t name, extra, whole;
+	uint8_t p[ENTRY_SIZE];
+	int r;
+
+	if (!z->left || z->at == z->end)
+		return -ENOENT;
+	if (z->end - z->at < ENTRY_SIZE)
+		return err_set(e, -EBADMSG, "is broken: its directory ends within an entry");
+	r = zip_read(z, "its directory", z->at, p, sizeof(p), e);
+	if (r < 0)
+		return r;
+	name = number(p + 28, 2);
+	extra = number(p + 30, 2);
+	whole = ENTRY_SIZE + name + extra + number(p + 32, 2);
+	if (memcmp(p, "PK\1\2", 4) != 0 || whole > z->end - z->at)
+		return err_set(e, -EBADMSG, "is broken: its directory has something else in it");
+	out->encrypted = p[8] & 1;
+	out->method = (unsigned)number(p + 10, 2);
+	out->packed = number(p + 20, 4);
+	out->size = number(p + 24, 4);
+	out->at = number(p + 42, 4);
+	r = read_name(z, out, (size_t)name, e);
+	if (r == 0)
+		r = read_extra(z, out, z->at + ENTRY_SIZE + name, (size_t)extra, e);
+	if (r < 0)
+		return r;
+	out->at = out->at > UINT64_MAX - z->shift ? UINT64_MAX : out->at + z->shift;
+	z->at += whole;
+	z->left--;
+	return 0;
+}
+
+/* ---- a member ------------------------------------------------------------------------- */
+
+/* Its own header repeats the name and has an extra field of its own; then come its bytes. */
+static int member_at(struct zip *z, const struct zip_entry *entry, uint64_t *out, struct err *e)
+{
+	uint8_t p[LOCAL_SIZE];
+	int r = zip_read(z, "a member", entry->at, p, sizeof(p), e);
+
+	if (r < 0)
+		return r;
+	if (memcmp(p, "PK\3\4", 4) != 0)
+		return err_set(e, -EBADMSG, "is broken: a member has no header");
+	*out = entry->at + LOCAL_SIZE + number(p + 26, 2) + number(p + 28, 2);
+	return 0;
+}
+
+static int unpack(const struct zip_entry *entry, const char *packed, char *out, struct err *e)
+{
+	size_t made = 0;
+	int r;
+
+	if (entry->method == 0) {
+		memcpy(out, packed, (size_t)entry->size);
+		return 0;
+	}
+	r = inflate_raw(packed, (size_t)entry->packed, out, (size_t)entry->size, &made);
+	if (r == -ENOMEM)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	if (r < 0 || made != entry->size)
+		return err_set(e, -EBADMSG, "is broken: %s cannot be unpacked", entry->name);
+	return 0;
+}
+
+int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char **out, size_t *n,
+	struct err *e)
+{
+	_cleanup_free_ char *packed = NULL, *made = NULL;
+	uint64_t at;
+	int r;
+
+	if (entry->encrypted || (entry->method != 0 && entry->method != 8))
+		return err_set(e, -ENOTSUP, "has %s packed in a way that is not read here", entry->name);
+	if (entry->size > most || entry->packed > most)
+		return err_set(e, -EFBIG, "has %llu bytes of %s, and %zu are read",
+			(unsigned long long)entry->size, entry->name, most);
+	if (entry->method == 0 ? entry->size != entry->packed
+			       : entry->size / RATIO_MOST > entry->packed)
+		return err_set(e, -EBADMSG, "is broken: %s cannot have both of its sizes", entry->name);
+	r = member_at(z, entry, &at, e);
+	if (r < 0)
+		return r;
+	if (!view_holds(z->v, at, entry->packed)) /* before there is room for it */
+		return err_set(e, -EBADMSG, "is broken: a member lies outside of the archive");
+	packed = malloc(entry->packed + 1);
+	made = malloc(entry->size + 1);
+	if (!packed || !made)
+		return err_set(e, -ENOMEM, "cannot be read: %s", err_text(ENOMEM));
+	r = zip_read(z, "a member", at, packed, (size_t)entry->packed, e);
+	if (r == 0)
+		r = unpack(entry, packed, made, e);
+	if (r < 0)
+		return r;
+	made[entry->size] = '\0';
+	*n = (size_t)entry->size;
+	*out = take(made);
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* BCSymbolMaps: the names that a store's compiler hid, one a line, in the order of their numbers.
+ * Whose they are is in the file's name alone. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "obj/obj.h"
+#include "base/util.h"
+
+#include <string.h>
+#include "base/banned.h"
+
+#define MAGIC "BCSymbolMap Version:"
+#define LINE_MOST 64
+
+static int bcsymbolmap_probe(struct view *v, unsigned index, struct obj_slice *out, struct err *e)
+{
+	char line[LINE_MOST];
+	size_t n = (size_t)MIN(v->have, sizeof(line));
+	int r;
+
+	if (index)
+		return -ENOENT;
+	r = view_read(v, 0, line, n);
+	if (r < 0)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	if (!memchr(line, '\n', n)) {
+		if (n == sizeof(line) || n == v->size)
+			return err_set(e, -EBADMSG, "is broken: its first line does not end");
+		v->want_off = 0;
+		v->want_len = n + 1;
+		return -EAGAIN;
+	}
+	*out = (struct obj_slice){.format = "bcsymbolmap", .arch = "unknown", .kind = OBJ_OTHER,
+		.module.object = OBJECT_MACHO, .types = {FILETYPE_BCSYMBOLMAP}, .n_types = 1,
+		.size = v->size};
+	return 0;
+}
+
+const struct obj_format obj_bcsymbolmap = {
+	.name = "bcsymbolmap",
+	.magic = MAGIC,
+	.magic_len = sizeof(MAGIC) - 1,
+	.serves = {FILETYPE_BCSYMBOLMAP},
+	.probe = bcsymbolmap_probe,
+};

@@ -1,0 +1,355 @@
+/* obj/sourcebundle.c and the zip reader below it, on archives built in memory: stored and deflated,
+ * with 64-bit ends, with offsets that count the bundle's header and that do not; manifests that lie;
+ * and on an archive of another tool's, where there is one. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "objects.h"
+#include "scratch.h"
+#include "base/path.h"
+#include "base/zip.h"
+
+#define ZLIB_CONST
+#include <zlib.h>
+
+#define GUID "C0BCC3F19827FE653058404B2831D9E6"
+#define DEBUG_ID "c0bcc3f1-9827-fe65-3058-404b2831d9e6"
+#define BUILD_ID "f1c3bcc0279865fe3058404b2831d9e64135386c"
+#define MANIFEST "{\"files\":{\"files/a.c\":{\"type\":\"source\",\"path\":\"/x/a.c\",\"debug_id\":\"no\"}}," \
+	"\"arch\":\"x86_64\",\"code_id\":\"" BUILD_ID "\",\"debug_id\":\"" DEBUG_ID "\"," \
+	"\"object_name\":\"/usr/bin/crash\"}"
+
+/* ---- building ------------------------------------------------------------------------- */
+
+struct image {
+	uint8_t p[16384];
+	size_t n, entries_n;
+	uint8_t entries[4096];
+	unsigned count;
+	size_t counted_from; /* offsets count from here */
+};
+
+static void put_in(uint8_t *p, size_t *n, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		p[(*n)++] = (uint8_t)(value >> 8 * i);
+}
+
+static void put(struct image *m, uint64_t value, unsigned bytes)
+{
+	put_in(m->p, &m->n, value, bytes);
+}
+
+static void entry(struct image *m, uint64_t value, unsigned bytes)
+{
+	put_in(m->entries, &m->entries_n, value, bytes);
+}
+
+static void begin(struct image *m)
+{
+	memset(m, 0, sizeof(*m));
+	put(m, 0x42535953, 4); /* SYSB */
+	put(m, 2, 4);
+}
+
+static size_t deflated(const char *text, size_t n, uint8_t *out, size_t room)
+{
+	z_stream z = {.next_in = (const uint8_t *)text, .avail_in = (unsigned)n, .next_out = out,
+		.avail_out = (unsigned)room};
+
+	ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, -MAX_WBITS, 8, 0), Z_OK);
+	ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+	deflateEnd(&z);
+	return room - z.avail_out;
+}
+
+/* `wide`: the sizes and the place stand in an extra field of 64-bit numbers. */
+static void member(struct image *m, const char *name, const char *text, unsigned method, bool wide)
+{
+	uint8_t packed[4096];
+	size_t n = strlen(text), packed_n = n, at = m->n - m->counted_from, name_n = strlen(name);
+
+	memcpy(packed, text, n);
+	if (method == 8)
+		packed_n = deflated(text, n, packed, sizeof(packed));
+	put(m, 0x04034b50, 4);
+	put(m, 20, 2);
+	put(m, 0, 2);
+	put(m, method, 2);
+	m->n += 8;
+	put(m, packed_n, 4);
+	put(m, n, 4);
+	put(m, name_n, 2);
+	put(m, 4, 2);
+	memcpy(m->p + m->n, name, name_n);
+	m->n += name_n;
+	put(m, 0, 4); /* an extra field that the directory does not have */
+	memcpy(m->p + m->n, packed, packed_n);
+	m->n += packed_n;
+	entry(m, 0x02014b50, 4);
+	entry(m, 0, 4);
+	entry(m, 0, 2);
+	entry(m, method, 2);
+	m->entries_n += 8;
+	entry(m, wide ? UINT32_MAX : packed_n, 4);
+	entry(m, wide ? UINT32_MAX : n, 4);
+	entry(m, name_n, 2);
+	entry(m, wide ? 28 : 0, 2);
+	m->entries_n += 2 + 2 + 2 + 4;
+	entry(m, wide ? UINT32_MAX : at, 4);
+	memcpy(m->entries + m->entries_n, name, name_n);
+	m->entries_n += name_n;
+	if (wide) {
+		entry(m, 1, 2);
+		entry(m, 24, 2);
+		entry(m, n, 8);
+		entry(m, packed_n, 8);
+		entry(m, at, 8);
+	}
+	m->count++;
+}
+
+static void end_with(struct image *m, bool wide, const char *comment)
+{
+	size_t dir = m->n - m->counted_from;
+
+	memcpy(m->p + m->n, m->entries, m->entries_n);
+	m->n += m->entries_n;
+	if (wide) {
+		put(m, 0x06064b50, 4);
+		put(m, 44, 8);
+		put(m, 0, 8);
+		put(m, 0, 4);
+		put(m, m->count, 8);
+		put(m, m->count, 8);
+		put(m, m->entries_n, 8);
+		put(m, dir, 8);
+		put(m, 0x07064b50, 4);
+		put(m, 0, 4);
+		put(m, dir + m->entries_n, 8);
+		put(m, 1, 4);
+	}
+	put(m, 0x06054b50, 4);
+	put(m, 0, 4);
+	put(m, wide ? 0xffff : m->count, 2);
+	put(m, wide ? 0xffff : m->count, 2);
+	put(m, wide ? UINT32_MAX : m->entries_n, 4);
+	put(m, wide ? UINT32_MAX : dir, 4);
+	put(m, strlen(comment), 2);
+	memcpy(m->p + m->n, comment, strlen(comment));
+	m->n += strlen(comment);
+}
+
+static struct image *bundle_of(struct image *m, const char *manifest, unsigned method)
+{
+	begin(m);
+	member(m, "files/a.c", "int main(void) { return 0; }\n", 0, false);
+	member(m, "manifest.json", manifest, method, false);
+	end_with(m, false, "");
+	return m;
+}
+
+static struct image image;
+
+static struct obj_slice must(const char *manifest)
+{
+	bundle_of(&image, manifest, 0);
+	return object_must(image.p, image.n, 0);
+}
+
+/* ---- bundles -------------------------------------------------------------------------- */
+
+START_TEST(every_way_to_pack)
+{
+	for (unsigned i = 0; i < 32; i++) {
+		struct obj_slice s;
+
+		begin(&image);
+		image.counted_from = i & 1 ? 8 : 0;
+		member(&image, "files/a.c", "int x;\n", i & 2 ? 8 : 0, i & 4);
+		member(&image, "manifest.json", MANIFEST, i & 2 ? 8 : 0, i & 4);
+		member(&image, "files/b.c", "", 0, false);
+		end_with(&image, i & 8, i & 16 ? "a comment PK\5\6 of some length, twenty-two bytes" : "");
+		s = object_must(image.p, image.n, 0);
+		object_debug_id(&s, DEBUG_ID);
+		ck_assert_str_eq(s.module.code_id, BUILD_ID);
+		ck_assert_str_eq(s.module.debug_file, "crash");
+		ck_assert_str_eq(s.arch, "x86_64");
+		ck_assert_str_eq(s.format, "sourcebundle");
+		ck_assert_int_eq(s.kind, OBJ_SOURCES);
+		ck_assert_int_eq(s.features, OBJ_HAS_SOURCES);
+		ck_assert_int_eq(s.module.object, OBJECT_ELF);
+	}
+}
+END_TEST
+
+/* What the program is, follows from how its two ids go together. */
+START_TEST(objects)
+{
+	ck_assert_int_eq(must("{\"debug_id\":\"" DEBUG_ID "\",\"code_id\":\"" GUID "\"}").module.object,
+		OBJECT_MACHO);
+	ck_assert_int_eq(must("{\"debug_id\":\"" DEBUG_ID "\",\"code_id\":\"" GUID "\",\"arch\":\"wasm32\"}")
+		.module.object, OBJECT_WASM);
+	ck_assert_int_eq(must("{\"debug_id\":\"" DEBUG_ID "-1\",\"code_id\":\"5ab380779000\"}").module.object,
+		OBJECT_PE);
+	ck_assert_int_eq(must("{\"debug_id\":\"" DEBUG_ID "\"}").module.object, OBJECT_UNKNOWN);
+	ck_assert_int_eq(must("{\"debug_id\":\"" DEBUG_ID "\",\"code_id\":\"f1c3bcc0279865fe3058404b2831d9\"}")
+		.module.object, OBJECT_UNKNOWN);
+}
+END_TEST
+
+START_TEST(manifests)
+{
+	struct obj_slice s = must(" \n{ \"x\" : [1, {\"debug_id\": \"no\"}, \"debug_id\"], \"arch\":null,"
+		"\"debug_id\" : \"" DEBUG_ID "-a\" , \"object_name\":\"C:\\\\b\\\\\\u0061\\u00e9.pdb\"}");
+
+	object_debug_id(&s, DEBUG_ID "-a");
+	ck_assert_str_eq(s.module.debug_file, "a\xc3\xa9.pdb");
+	ck_assert_str_eq(s.arch, "unknown");
+	ck_assert_int_eq(s.features, 0);
+	s = must("{\"debug_id\":\"00000000-0000-0000-0000-000000000000\",\"code_id\":\"-\",\"files\":{}}");
+	ck_assert(!s.module.debug_id.set);
+	ck_assert_str_eq(s.module.code_id, "");
+	s = must("{\"object_name\":\"a\\u0000b\",\"debug_id\":\"zz\"}");
+	ck_assert_str_eq(s.module.debug_file, "");
+	ck_assert(!s.module.debug_id.set);
+}
+END_TEST
+
+START_TEST(broken_manifests)
+{
+	static const char *const texts[] = {"", "[]", "{", "{\"debug_id", "{\"debug_id\":\"a", "{\"a\\",
+		"{\"\\u12\"}", "{\"\\uzzzz\":1}", "x{}"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
+		bundle_of(&image, texts[i], 0);
+		object_broken(image.p, image.n, "its manifest is no JSON object");
+	}
+}
+END_TEST
+
+START_TEST(broken_archives)
+{
+	begin(&image);
+	member(&image, "files/a.c", "x", 0, false);
+	end_with(&image, false, "");
+	object_broken(image.p, image.n, "it has no manifest");
+	bundle_of(&image, MANIFEST, 8);
+	object_broken(image.p, image.n - 1, "has no end");
+	object_broken(image.p, 8, "has no end");
+	image.p[image.n - 22 + 12] ^= 0xff;
+	object_broken(image.p, image.n, "its directory");
+	bundle_of(&image, MANIFEST, 8);
+	image.p[image.n - 22 - image.entries_n] = 'X';
+	object_broken(image.p, image.n, "something else in it");
+	bundle_of(&image, MANIFEST, 12);
+	object_broken(image.p, image.n, "packed in a way that is not read");
+	bundle_of(&image, MANIFEST, 8);
+	memset(image.p + 120, 0x55, 40);
+	object_broken(image.p, image.n, "cannot be unpacked");
+}
+END_TEST
+
+/* Four gigabytes out of a hundred bytes: refused for its numbers, before there is room for it. */
+START_TEST(bombs)
+{
+	size_t at;
+
+	bundle_of(&image, MANIFEST, 8);
+	at = image.n - 22 - 46 - strlen("manifest.json");
+	memset(image.p + at + 24, 0xff, 4);
+	image.p[at + 24] = 0xf0;
+	object_broken(image.p, image.n, "bytes of manifest.json");
+	memset(image.p + at + 24, 0, 4);
+	image.p[at + 26] = 0x80; /* eight megabytes */
+	object_broken(image.p, image.n, "cannot have both of its sizes");
+}
+END_TEST
+
+START_TEST(keys)
+{
+	struct obj_slice s;
+	struct err e;
+
+	bundle_of(&image, MANIFEST, 8);
+	ck_assert_int_eq(object_check(image.p, image.n, FILETYPE_SOURCEBUNDLE, GUID "0", &s, &e), 1);
+	ck_assert_int_eq(object_check(image.p, image.n, FILETYPE_SOURCEBUNDLE, GUID "1", &s, &e), -EBADMSG);
+	ck_assert_str_eq(e.text, "is debug id " GUID "0, not " GUID "1");
+	ck_assert_int_eq(object_check("PK\3\4", 4, FILETYPE_SOURCEBUNDLE, GUID "0", &s, &e), -EBADMSG);
+	ck_assert_str_eq(e.text, "is a zip archive");
+}
+END_TEST
+
+START_TEST(hostile_and_in_part)
+{
+	struct key k = {.type = FILETYPE_SOURCEBUNDLE, .id = GUID "0"};
+
+	bundle_of(&image, MANIFEST, 8);
+	ck_assert_uint_gt(object_hostile(image.p, image.n, 2), 50);
+	object_prefixes_agree(image.p, image.n, NULL, 0);
+	object_prefixes_agree(image.p, image.n, &k, 0);
+}
+END_TEST
+
+/* ---- archives ------------------------------------------------------------------------- */
+
+START_TEST(members)
+{
+	char long_name[700];
+	struct zip_entry entry;
+	struct zip z;
+	struct err e = {0};
+	struct view v;
+	char *text;
+	size_t n;
+
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	memset(&image, 0, sizeof(image));
+	member(&image, "a", "first", 0, false);
+	member(&image, long_name, "x", 0, false);
+	member(&image, "dir/b", "second", 8, true);
+	end_with(&image, true, "");
+	v = view_of_mem(image.p, image.n);
+	ck_assert_int_eq(zip_open(&z, &v, &e), 0);
+	ck_assert_int_eq(zip_next(&z, &entry, &e), 0);
+	ck_assert_str_eq(entry.name, "a");
+	ck_assert_int_eq(zip_extract(&z, &entry, 4, &text, &n, &e), -EFBIG);
+	ck_assert_int_eq(zip_next(&z, &entry, &e), 0);
+	ck_assert_str_eq(entry.name, "");
+	ck_assert_int_eq(zip_next(&z, &entry, &e), 0);
+	ck_assert_str_eq(entry.name, "dir/b");
+	ck_assert_int_eq(zip_extract(&z, &entry, 100, &text, &n, &e), 0);
+	ck_assert_str_eq(text, "second");
+	ck_assert_uint_eq(n, 6);
+	free(text);
+	entry.encrypted = true;
+	ck_assert_int_eq(zip_extract(&z, &entry, 100, &text, &n, &e), -ENOTSUP);
+	ck_assert_int_eq(zip_next(&z, &entry, &e), -ENOENT);
+	v = view_of_mem("PK", 2);
+	ck_assert_int_eq(zip_open(&z, &v, &e), -ENOMSG);
+}
+END_TEST
+
+START_TEST(made_by_zip)
+{
+	_cleanup_free_ char *bytes = NULL;
+	char line[1024];
+	struct obj_slice s;
+	size_t n;
+
+	if (system("command -v zip >/dev/null") != 0) {
+		printf("# made_by_zip: skipped, there is no zip(1)\n");
+		return;
+	}
+	snprintf(line, sizeof(line), "cd %s && printf '%%s' '%s' >manifest.json && cp manifest.json a.c && "
+		"zip -q x.zip a.c manifest.json && { printf 'SYSB\\2\\0\\0\\0'; cat x.zip; } >bundle",
+		scratch_dir(), MANIFEST);
+	ck_assert_int_eq(system(line), 0);
+	ck_assert_int_eq(path_read(AT_FDCWD, in_scratch("bundle"), 1 << 20, &bytes, &n), 0);
+	s = object_must(bytes, n, 0);
+	object_debug_id(&s, DEBUG_ID);
+	scratch_end();
+}
+END_TEST
+
+UNIT_MAIN("sourcebundle", every_way_to_pack, objects, manifests, broken_manifests, broken_archives, bombs,
+	keys, hostile_and_in_part, members, made_by_zip)

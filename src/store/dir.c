@@ -44,6 +44,10 @@ static int judge(int fd, const char *path, struct err *e)
 	if (st.st_uid != geteuid())
 		return err_set(e, -EPERM, "%s: belongs to user %u, a store has one owner", path,
 			(unsigned)st.st_uid);
+	/* Whoever can put files here chooses what debuggers believe. */
+	if (st.st_mode & S_IWOTH)
+		return err_set(e, -EPERM, "%s: everybody can write to it; chmod o-w it, or choose "
+			"another directory with --cache", path);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ struct store_opts {
 
 /* Makes the directory when it is missing (0700). A damaged index is set aside as
  * index.sqlite.damaged and rebuilt from the blobs, with a line in the log. -EROFS and the like as
- * they come; -EREMOTE: on NFS or SMB, where locks cannot be trusted; -EPERM: another user's. */
+ * they come; -EREMOTE: on NFS or SMB, where locks cannot be trusted; -EPERM: another user's, or open to all. */
 int store_open(struct store **out, const struct store_opts *o, struct err *e); /* (waits) */
 void store_close(struct store *s);
 /* The end is near: from now on nobody waits longer than two seconds for other processes. */

@@ -283,6 +283,21 @@ START_TEST(quota_evicts_the_oldest)
 }
 END_TEST
 
+START_TEST(not_open_to_all)
+{
+	struct store_opts o = {.dir = scratch};
+	struct store *s;
+
+	scratch_dir();
+	ck_assert_int_eq(chmod(scratch, 0777), 0);
+	ck_assert_int_eq(store_open(&s, &o, NULL), -EPERM);
+	ck_assert_int_eq(chmod(scratch, 0755), 0);
+	ck_assert_int_eq(store_open(&s, &o, NULL), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(free_space_floor)
 {
 	struct key k = key_nth(1);
@@ -312,7 +327,7 @@ START_TEST(full_disk)
 
 	memset(block, 'x', sizeof(block));
 	scratch_dir();
-	if (geteuid() != 0 || mount("none", scratch, "tmpfs", 0, "size=8m") < 0) {
+	if (geteuid() != 0 || mount("none", scratch, "tmpfs", 0, "size=8m,mode=700") < 0) {
 		fprintf(stderr, "full_disk: skipped, no tmpfs can be mounted\n");
 		scratch_end();
 		return;
@@ -1224,7 +1239,7 @@ int main(void)
 {
 	const TTest *const plain[] = {publish_and_find, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
-		quota_evicts_the_oldest, free_space_floor, full_disk, file_size_limit,
+		quota_evicts_the_oldest, not_open_to_all, free_space_floor, full_disk, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,
 		swept_after_boot, two_processes, killed_at_any_moment, killed_at_each_call, readers_never_wait,

@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/places.h"
 #include "fetch/fetch.h"
+#include "id/filetype.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -180,6 +181,38 @@ int app_reload(struct app *app, struct err *e)
 
 /* ---- telling -------------------------------------------------------------------------------------- */
 
+static void add_types(const struct source *one, struct buf *out)
+{
+	buf_adds(out, "filetypes =");
+	for (unsigned t = 1; t < FILETYPES; t++)
+		if (one->types >> t & 1)
+			buf_addf(out, " %s", filetype_name(t));
+	buf_adds(out, "\n");
+}
+
+/* A section that reads back as the same source, but for what is secret. */
+static void add_source(const struct source *one, const struct settings *s, struct buf *out)
+{
+	buf_addf(out, "\n[source \"%s\"]\n%s = %s\ntype = %s\nlayout = %s\n", one->name,
+		one->kind->local ? "path" : "url", one->shown, one->kind->name, one->layout->name);
+	if (one->casing != CASING_DEFAULT)
+		buf_addf(out, "casing = %s\n", one->o.casing);
+	if (one->types != UINT64_MAX)
+		add_types(one, out);
+	if (one->o.connect_ms != s->connect_ms)
+		buf_addf(out, "connect-timeout = %ums\n", one->o.connect_ms);
+	if (one->o.stall_ms != s->stall_ms)
+		buf_addf(out, "stall-timeout = %ums\n", one->o.stall_ms);
+	if (one->o.miss_seconds != s->miss_seconds)
+		buf_addf(out, "miss-lifetime = %" PRId64 "s\n", one->o.miss_seconds);
+	if (one->o.max_file_size != s->max_file_size)
+		buf_addf(out, "max-file-size = %" PRIu64 "\n", one->o.max_file_size);
+	if (one->o.accept_invalid_certs)
+		buf_adds(out, "accept-invalid-certs = yes\n");
+	for (char **h = one->o.headers; h && *h; h++)
+		buf_addf(out, "# header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
+}
+
 int app_config_text(struct app *app, struct buf *out)
 {
 	const struct settings *s = &app->settings;
@@ -187,19 +220,16 @@ int app_config_text(struct app *app, struct buf *out)
 	struct err e;
 	int r = app_sources(app, &so, &e);
 
-	buf_addf(out, "[symfs]\ncache-dir = %s\nquota = %" PRIu64 "\nmin-free = %" PRIu64 "\nlookup-deadline = %ums\n"
-		"connect-timeout = %ums\nstall-timeout = %ums\nmiss-lifetime = %" PRId64 "s\nbreaker-seconds = %ums\n"
-		"max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n", s->cache_dir, s->quota, s->min_free,
-		s->lookup_deadline_ms, s->connect_ms, s->stall_ms, s->miss_seconds, s->breaker_ms, s->max_file_size,
+	buf_addf(out, "[symfs]\ncache-dir = %s\nquota = %" PRIu64 "\nmin-free = %" PRIu64 "\n",
+		s->cache_dir, s->quota, s->min_free);
+	buf_addf(out, "lookup-deadline = %ums\nconnect-timeout = %ums\nstall-timeout = %ums\n",
+		s->lookup_deadline_ms, s->connect_ms, s->stall_ms);
+	buf_addf(out, "miss-lifetime = %" PRId64 "s\nbreaker-seconds = %ums\n", s->miss_seconds,
+		s->breaker_ms);
+	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n", s->max_file_size,
 		s->keep_seconds);
-	for (unsigned i = 0; r == 0 && i < so->n; i++) {
-		const struct source *one = so->list[i];
-
-		buf_addf(out, "\n[source \"%s\"]\n%s = %s\ntype = %s\nlayout = %s\n", one->name,
-			one->kind->local ? "path" : "url", one->shown, one->kind->name, one->layout->name);
-		for (char **h = one->o.headers; h && *h; h++)
-			buf_addf(out, "# header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
-	}
+	for (unsigned i = 0; r == 0 && i < so->n; i++)
+		add_source(so->list[i], s, out);
 	if (r == 0)
 		sources_unref(so);
 	return r;

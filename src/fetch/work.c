@@ -275,10 +275,10 @@ void work_seal(struct flight *fl)
 
 static void room_run(struct work *w)
 {
-	w->r = store_make_room(w->fl->f->store, w->size);
-	if (w->r < 0)
-		snprintf(w->text, sizeof(w->text), "%s: its file system is full, and nothing more can be evicted",
-			store_dir(w->fl->f->store));
+	struct err e = {0};
+
+	w->r = store_make_room(w->fl->f->store, w->size, &e);
+	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
 
 static void room_back(struct work *w)

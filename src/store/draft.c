@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,22 +71,13 @@ static int make_file(struct draft *d)
 	return -EAGAIN;
 }
 
-static int no_room(struct store *s, struct err *e)
-{
-	if (s->min_free)
-		return err_set(e, -ENOSPC,
-			"%s: less than min-free (%" PRIu64 " MiB) is left on its file system", s->dir,
-			s->min_free >> 20);
-	return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
-}
-
 int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 {
 	struct draft *d;
 	int r = -EAGAIN;
 
 	if (!evict_has_room(s, 1))
-		return no_room(s, e);
+		return evict_no_room(s, e);
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return err_set(e, -ENOMEM, "out of memory");

@@ -7,6 +7,7 @@
 #include "store/dir.h"
 #include "store/sweep.h"
 
+#include <inttypes.h>
 #include <sys/statvfs.h>
 
 #define BATCH 64
@@ -141,9 +142,18 @@ int evict_make_room(struct store *s, uint64_t need)
 	return evict_has_room(s, need) ? 0 : -ENOSPC;
 }
 
-int store_make_room(struct store *s, uint64_t need)
+int evict_no_room(struct store *s, struct err *e)
 {
-	return evict_make_room(s, need);
+	if (s->min_free)
+		return err_set(e, -ENOSPC,
+			"%s: less than min-free (%" PRIu64 " MiB) is left, the file system is full", s->dir,
+			s->min_free >> 20);
+	return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
+}
+
+int store_make_room(struct store *s, uint64_t need, struct err *e)
+{
+	return evict_make_room(s, need) < 0 ? evict_no_room(s, e) : 0;
 }
 
 static int trim_in(struct turn *t)

@@ -12,3 +12,5 @@ int evict_to_quota(struct turn *t, int64_t except);
 bool evict_has_room(struct store *s, uint64_t need);
 /* Evicts until they can. Takes a turn. 0, -ENOSPC. */
 int evict_make_room(struct store *s, uint64_t need);
+/* -ENOSPC, with words that say whether it is the disk or min_free. */
+int evict_no_room(struct store *s, struct err *e);

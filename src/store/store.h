@@ -114,7 +114,7 @@ int store_verify(struct store *s, void (*damaged)(void *ctx, const struct key *k
 	const char *what), void *ctx);
 
 /* Evicts until `need` bytes can be written, and some more where that helps. 0, -ENOSPC. (waits) */
-int store_make_room(struct store *s, uint64_t need);
+int store_make_room(struct store *s, uint64_t need, struct err *e);
 
 /* Evicts down to the quota and the free-space floor; never what is kept. (waits) */
 int store_trim(struct store *s);

@@ -16,6 +16,8 @@ cat >"$TMP/symfs.conf" <<EOF
 [source "up"]
 url = http://user:$secret@$host/
 layout = gdb
+filetypes = elf_debug elf_code
+miss-lifetime = 7m
 header = X-Token: $secret
 EOF
 symfs_mount m --config "$TMP/symfs.conf"
@@ -24,6 +26,9 @@ symfs_mount m --config "$TMP/symfs.conf"
 grep -q "^cache-dir = $TMP/store-m$" "$MNT_m/.symfs/config" || fail "config: $(cat "$MNT_m/.symfs/config")"
 # What it tells is a configuration that the program itself reads.
 "$SYMFS" sources --no-default-sources --config "$MNT_m/.symfs/config" | grep -q ' up ' || fail "config does not load"
+for line in "miss-lifetime = 420s" "filetypes = elf_code elf_debug" "url = http://$host/"; do
+  grep -qx "$line" "$MNT_m/.symfs/config" || fail "config lacks $line: $(cat "$MNT_m/.symfs/config")"
+done
 
 seen=0
 for name in $(sed 's/ .*//' "$MNT_m/.symfs/stats"); do

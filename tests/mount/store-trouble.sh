@@ -118,7 +118,7 @@ cat "$MNT_m/$big" >/dev/null 2>"$TMP/err" && fail "6 MB on a disk of 4"
 grep -q 'No space left on device' "$TMP/err" || fail "a full disk: $(cat "$TMP/err")"
 here "$one" || fail "a full disk: what was there before cannot be read"
 here "$two" || fail "a full disk: a small file still fits: $(cat "$MNT_m/$two" 2>&1 >/dev/null)"
-grep -qi 'space' "$TMP/m.log" || fail "a full disk: no word in the log"
+grep -qi 'file system is full' "$TMP/m.log" || fail "a full disk: no word in the log"
 grep -q . "$MNT_m/.symfs/missing" && [ "$(wc -l <"$MNT_m/.symfs/missing")" = 1 ] || fail "a full disk: remembered as missing"
 timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/disk/store" --min-free none --source "gdb@$URL_plain" "gdb/$big" >"$TMP/out" 2>"$TMP/err"
 r=$?

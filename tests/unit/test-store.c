@@ -362,7 +362,7 @@ START_TEST(full_disk)
 		r = draft_write(d, off, block, sizeof(block));
 	ck_assert_int_eq(r, -ENOSPC);
 	ck_assert_uint_ge(totals(s).artifacts, 6);
-	ck_assert_int_eq(store_make_room(s, sizeof(block)), 0);
+	ck_assert_int_eq(store_make_room(s, sizeof(block), NULL), 0);
 	r = draft_write(d, draft_size(d), block, sizeof(block));
 	ck_assert_int_eq(r, 0);
 	draft_discard(d);

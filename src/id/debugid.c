@@ -125,6 +125,11 @@ bool debug_id_is_nil(const struct debug_id *d)
 	return !d->set || (memcmp(d->guid, zeros, 16) == 0 && d->age == 0);
 }
 
+bool debug_id_stamped(const struct debug_id *d)
+{
+	return d->set && !d->pdb20 && d->age >> 28;
+}
+
 bool debug_id_equal(const struct debug_id *a, const struct debug_id *b)
 {
 	return a->set == b->set && a->pdb20 == b->pdb20 && a->age == b->age &&

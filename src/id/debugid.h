@@ -32,4 +32,8 @@ void debug_id_from_guid(struct debug_id *d, const uint8_t guid[static 16], uint3
 void debug_id_from_build_id(struct debug_id *d, const uint8_t *id, size_t n, bool big_endian);
 
 bool debug_id_is_nil(const struct debug_id *d); /* not set, or all zeros */
+/* Whether the age is no age but the stamp of a Portable PDB, a time or a checksum, or the ffffffff
+ * that paths have in its place: no age ever has eight digits. */
+bool debug_id_stamped(const struct debug_id *d);
+
 bool debug_id_equal(const struct debug_id *a, const struct debug_id *b);

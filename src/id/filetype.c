@@ -24,6 +24,7 @@ static const char *const filetype_names[FILETYPES] = {
 	[FILETYPE_SECTION] = "section",
 	[FILETYPE_PERFMAP] = "perfmap",
 	[FILETYPE_GSYM] = "gsym",
+	[FILETYPE_COMPANION] = "companion",
 };
 
 static const char *const object_names[OBJECT_TYPES] = {

@@ -23,6 +23,7 @@ enum filetype {
 	FILETYPE_SECTION,	/* one ELF section of a build, by its name */
 	FILETYPE_PERFMAP,
 	FILETYPE_GSYM,
+	FILETYPE_COMPANION,	/* .NET's debugging libraries, by the id of the runtime that they are for */
 	FILETYPES
 };
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum id_from { BY_CODE, BY_DEBUG };
+enum id_from { BY_CODE, BY_UUID, BY_CODE_OR_UUID, BY_DEBUG };
 enum name_from { NAME_CODE_FILE, NAME_DEBUG_FILE, NAME_PATH };
 
 /* What each type goes by. */
@@ -20,41 +20,80 @@ static const struct key_rule {
 } rules[FILETYPES] = {
 	[FILETYPE_ELF_CODE] = {OBJECT_ELF, BY_CODE, NAME_CODE_FILE, false},
 	[FILETYPE_ELF_DEBUG] = {OBJECT_ELF, BY_CODE, NAME_CODE_FILE, false},
-	[FILETYPE_MACH_CODE] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
-	[FILETYPE_MACH_DEBUG] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_MACH_CODE] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
+	[FILETYPE_MACH_DEBUG] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
 	[FILETYPE_PE] = {OBJECT_PE, BY_CODE, NAME_CODE_FILE, true},
 	[FILETYPE_PDB] = {OBJECT_PE, BY_DEBUG, NAME_DEBUG_FILE, false},
 	[FILETYPE_PORTABLEPDB] = {OBJECT_PE_DOTNET, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_WASM_CODE] = {OBJECT_WASM, BY_CODE, NAME_CODE_FILE, false},
-	[FILETYPE_WASM_DEBUG] = {OBJECT_WASM, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_WASM_CODE] = {OBJECT_WASM, BY_CODE_OR_UUID, NAME_CODE_FILE, false},
+	[FILETYPE_WASM_DEBUG] = {OBJECT_WASM, BY_CODE_OR_UUID, NAME_CODE_FILE, false},
 	[FILETYPE_BREAKPAD] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
 	[FILETYPE_SOURCEBUNDLE] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_UUIDMAP] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
-	[FILETYPE_BCSYMBOLMAP] = {OBJECT_MACHO, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_UUIDMAP] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
+	[FILETYPE_BCSYMBOLMAP] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
 	[FILETYPE_IL2CPP] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
 	[FILETYPE_SOURCE] = {OBJECT_ELF, BY_CODE, NAME_PATH, true},
 	[FILETYPE_SECTION] = {OBJECT_ELF, BY_CODE, NAME_PATH, true},
 	[FILETYPE_PERFMAP] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
 	[FILETYPE_GSYM] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
+	[FILETYPE_COMPANION] = {OBJECT_UNKNOWN, BY_CODE, NAME_CODE_FILE, true},
 };
+
+/* The text of the id, in `room` or in the module; "": it has none. */
+static const char *id_of(const struct key_rule *rule, const struct module *m, char room[static DEBUG_ID_TEXT])
+{
+	struct debug_id d;
+
+	switch (rule->id) {
+	case BY_CODE_OR_UUID:
+		if (m->code_id[0])
+			return m->code_id;
+		/* fall through */
+	case BY_UUID:
+		return module_uuid(m, room) == 0 ? room : "";
+	case BY_DEBUG:
+		/* Paths do not say which byte order; most files are little-endian. */
+		return module_debug_id(m, false, &d) == 0 ? debug_id_breakpad(&d, room) : "";
+	default:
+		return m->code_id;
+	}
+}
+
+/* No PDB has an age of ffffffff: who asks so means a Portable PDB, whose path has that in place
+ * of an age. */
+static enum filetype type_of(const struct artifact *a)
+{
+	bool portable = a->type == FILETYPE_PDB && a->m.debug_id.set && a->m.debug_id.age == UINT32_MAX;
+
+	return portable ? FILETYPE_PORTABLEPDB : a->type;
+}
 
 int key_of(struct key *out, const struct artifact *a)
 {
-	const struct key_rule *rule = &rules[a->type];
+	enum filetype type = type_of(a);
+	const struct key_rule *rule = &rules[type];
 	const struct module *m = &a->m;
 	const char *name = rule->name == NAME_PATH	? m->path
 			   : rule->name == NAME_CODE_FILE ? m->code_file
 							  : m->debug_file;
 	char room[DEBUG_ID_TEXT];
-	const char *id = rule->id == BY_CODE ? m->code_id : debug_id_breakpad(&m->debug_id, room);
+	const char *id = id_of(rule, m, room);
 
 	memset(out, 0, sizeof(*out));
-	if (a->type == FILETYPE_NONE || !id[0] || (rule->name_counts && !name[0]))
+	if (type == FILETYPE_NONE || !id[0] || (rule->name_counts && !name[0]))
 		return -ENOENT;
-	out->type = a->type;
+	out->type = type;
 	snprintf(out->id, sizeof(out->id), "%s", id);
 	snprintf(out->name, sizeof(out->name), "%s", name);
 	return 0;
+}
+
+/* A time and a size, a UUID, or a build id: they differ in length. */
+static enum object_type companion_object(const char *id)
+{
+	size_t n = strlen(id);
+
+	return n <= 16 ? OBJECT_PE : n == 32 ? OBJECT_MACHO : OBJECT_ELF;
 }
 
 void key_artifact(const struct key *k, struct artifact *out)
@@ -64,8 +103,8 @@ void key_artifact(const struct key *k, struct artifact *out)
 
 	memset(out, 0, sizeof(*out));
 	out->type = k->type;
-	m->object = rule->object;
-	if (rule->id == BY_CODE)
+	m->object = k->type == FILETYPE_COMPANION ? companion_object(k->id) : rule->object;
+	if (rule->id != BY_DEBUG)
 		snprintf(m->code_id, sizeof(m->code_id), "%.*s", CODE_ID_MAX, k->id);
 	else
 		debug_id_parse(&m->debug_id, k->id, strlen(k->id));
@@ -77,9 +116,21 @@ void key_artifact(const struct key *k, struct artifact *out)
 		snprintf(m->debug_file, sizeof(m->debug_file), "%.255s", k->name);
 }
 
-static bool is_build_id(enum filetype t)
+static bool is_build_id(const struct key *k)
 {
-	return rules[t].object == OBJECT_ELF;
+	return rules[k->type].object == OBJECT_ELF ||
+		(k->type == FILETYPE_COMPANION && companion_object(k->id) == OBJECT_ELF);
+}
+
+/* How much of an id counts. In place of a PDB's age stands the stamp of a Portable PDB, or
+ * ffffffff, depending on who asks: the GUID alone is its identity. No age has eight digits, so that
+ * stamps are known in a source bundle, too. */
+static size_t id_counts(const struct key *k)
+{
+	size_t n = strlen(k->id);
+	bool stamp = n == 40;
+
+	return n > 32 && (k->type == FILETYPE_PORTABLEPDB || (k->type == FILETYPE_SOURCEBUNDLE && stamp)) ? 32 : n;
 }
 
 const char *key_canon(const struct key *k, char room[static KEY_TEXT])
@@ -87,10 +138,11 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 	bool counts = rules[k->type].name_counts;
 	/* Sections and source paths are names on a case-sensitive system. */
 	bool fold = counts && rules[k->type].name != NAME_PATH;
-	size_t n = (size_t)snprintf(room, KEY_TEXT, "%s %s", filetype_name(k->type), k->id);
-	size_t digits = strlen(k->id), start = n - digits;
+	size_t digits = id_counts(k);
+	size_t n = (size_t)snprintf(room, KEY_TEXT, "%s %.*s", filetype_name(k->type), (int)digits, k->id);
+	size_t start = n - digits;
 
-	if (is_build_id(k->type) && digits >= 16 && digits < 40) {
+	if (is_build_id(k) && digits >= 16 && digits < 40) {
 		memset(room + n, '0', 40 - digits);
 		n += 40 - digits;
 		room[n] = '\0';

@@ -25,7 +25,8 @@ int key_of(struct key *out, const struct artifact *a);
 void key_artifact(const struct key *k, struct artifact *out);
 
 /* The text that two spellings of one key share: "TYPE ID" or "TYPE ID NAME", the name folded
- * (ASCII), ELF build ids of 8 to 19 bytes filled up with zeros to 20 (dotnet's tools do). */
+ * (ASCII), ELF build ids of 8 to 19 bytes filled up with zeros to 20 (dotnet's tools do), a
+ * Portable PDB's id without what some have in place of an age. */
 const char *key_canon(const struct key *k, char room[static KEY_TEXT]);
 
 /* "TYPE ID NAME" as given: for people, for the `.key` files of the store; key_parse() takes

@@ -5,6 +5,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 int module_set_code_id(struct module *m, const char *text, size_t n)
 {
@@ -20,4 +22,38 @@ int module_set_code_id(struct module *m, const char *text, size_t n)
 		m->code_id[used] = '\0';
 	}
 	return used ? 0 : -EINVAL;
+}
+
+int module_uuid(const struct module *m, char out[static 33])
+{
+	if (m->code_id[0]) {
+		if (strlen(m->code_id) != 32)
+			return -ENOENT;
+		memcpy(out, m->code_id, 33);
+		return 0;
+	}
+	if (!m->debug_id.set || m->debug_id.pdb20 || m->debug_id.age)
+		return -ENOENT;
+	hex_print(m->debug_id.guid, 16, out);
+	return 0;
+}
+
+int module_debug_id(const struct module *m, bool big_endian, struct debug_id *out)
+{
+	uint8_t raw[CODE_ID_MAX / 2];
+	size_t n = strlen(m->code_id);
+
+	if (m->debug_id.set) {
+		*out = m->debug_id;
+		return 0;
+	}
+	if (n == 0 || n % 2 || hex_read(m->code_id, n, raw) < 0)
+		return -ENOENT;
+	if (m->object == OBJECT_ELF)
+		debug_id_from_build_id(out, raw, n / 2, big_endian);
+	else if ((m->object == OBJECT_MACHO && n == 32) || (m->object == OBJECT_WASM && n >= 32))
+		debug_id_from_build_id(out, raw, 16, true); /* as it stands there */
+	else
+		return -ENOENT;
+	return 0;
 }

@@ -29,3 +29,12 @@ struct artifact {
 /* Takes hex digits of any case (and drops what is not one, as other tools do). 0, -EINVAL when
  * nothing is left or there is too much. */
 int module_set_code_id(struct module *m, const char *text, size_t n);
+
+/* The UUID of a Mach-O file, and mostly of a WASM module, is its code id and its debug id: 32
+ * digits in lower case, from the code id, or from the debug id when there is no code id.
+ * -ENOENT: neither, or the code id is no UUID. */
+int module_uuid(const struct module *m, char out[static 33]);
+
+/* The debug id, or the one that follows from the code id: of ELF (lossy, and it takes the byte
+ * order of the file), Mach-O and WASM. -ENOENT. */
+int module_debug_id(const struct module *m, bool big_endian, struct debug_id *out);

@@ -36,6 +36,7 @@ static bool is_anonymous(enum filetype t)
 	case FILETYPE_UUIDMAP:
 	case FILETYPE_BCSYMBOLMAP:
 	case FILETYPE_IL2CPP:
+	case FILETYPE_COMPANION:
 		return true;
 	default:
 		return false;
@@ -261,13 +262,14 @@ static bool wasm_id_is(const char *want, const char *have)
 
 static bool id_is(const struct key *want, const struct key *have)
 {
+	struct key a = *want, b = *have;
+
 	if (want->type == FILETYPE_PDB || want->type == FILETYPE_PORTABLEPDB)
 		return pdb_fits(want, have);
 	if (want->type == FILETYPE_WASM_CODE || want->type == FILETYPE_WASM_DEBUG)
 		return wasm_id_is(want->id, have->id);
-	if (want->type == FILETYPE_ELF_CODE || want->type == FILETYPE_ELF_DEBUG)
-		return build_id_equal(want->id, have->id);
-	return strcasecmp(want->id, have->id) == 0;
+	a.name[0] = b.name[0] = '\0';
+	return key_equal(&a, &b);
 }
 
 /* The key that a file of these ids has as a `t`. */

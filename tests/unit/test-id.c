@@ -108,6 +108,15 @@ START_TEST(key_identity)
 		{"pdb 3249D99D0C4049318610F4E4FB0B69361 a.pdb",
 			"pdb 3249D99D0C4049318610F4E4FB0B69361 b.pdb", true},
 		{"source aabb /a/B.c", "source aabb /a/b.c", false},
+		{"portablepdb 3249D99D0C4049318610F4E4FB0B6936ffffffff a.pdb",
+			"portablepdb 3249D99D0C4049318610F4E4FB0B6936e60b819d", true},
+		{"pdb 3249D99D0C4049318610F4E4FB0B69361", "pdb 3249D99D0C4049318610F4E4FB0B69362", false},
+		{"breakpad 3249D99D0C4049318610F4E4FB0B69361", "pdb 3249D99D0C4049318610F4E4FB0B69361", false},
+		{"sourcebundle 3249D99D0C4049318610F4E4FB0B6936ffffffff",
+			"sourcebundle 3249D99D0C4049318610F4E4FB0B6936e60b819d", true},
+		{"sourcebundle 3249D99D0C4049318610F4E4FB0B69361",
+			"sourcebundle 3249D99D0C4049318610F4E4FB0B69362", false},
+		{"companion 5ab380779000 sos.dll", "companion 5ab380779000 mscordbi.dll", false},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -117,6 +126,38 @@ START_TEST(key_identity)
 		ck_assert((key_number(&a) == key_number(&b)) == rows[i].same);
 		ck_assert(key_number(&a) > 1);
 	}
+}
+END_TEST
+
+static void check_key(const struct artifact *a, const char *want)
+{
+	char room[KEY_TEXT];
+	struct key k;
+
+	ck_assert_int_eq(key_of(&k, a), 0);
+	ck_assert_str_eq(key_text(&k, room), want);
+}
+
+/* What a key lacks follows from another identifier, where there is a rule. */
+START_TEST(key_follows)
+{
+	struct artifact a = {.type = FILETYPE_MACH_DEBUG, .m.object = OBJECT_MACHO};
+	struct key k;
+
+	debug_id_parse(&a.m.debug_id, "67e9247c814e392ba027dbde6748fcbf", 32);
+	check_key(&a, "mach_debug 67e9247c814e392ba027dbde6748fcbf");
+	a = (struct artifact){.type = FILETYPE_BREAKPAD, .m = {.object = OBJECT_MACHO,
+		.code_id = "67e9247c814e392ba027dbde6748fcbf"}};
+	check_key(&a, "breakpad 67E9247C814E392BA027DBDE6748FCBF0");
+	a.m.object = OBJECT_ELF;
+	check_key(&a, "breakpad 7C24E9674E812B39A027DBDE6748FCBF0");
+	a.m.object = OBJECT_PE;
+	ck_assert_int_eq(key_of(&k, &a), -ENOENT);
+	a = (struct artifact){.type = FILETYPE_MACH_CODE, .m = {.object = OBJECT_MACHO, .code_id = "aabb"}};
+	ck_assert_int_eq(key_of(&k, &a), -ENOENT); /* that is no UUID */
+	a = (struct artifact){.type = FILETYPE_PDB};
+	debug_id_parse(&a.m.debug_id, "3249D99D0C4049318610F4E4FB0B6936FFFFFFFF", 40);
+	check_key(&a, "portablepdb 3249D99D0C4049318610F4E4FB0B6936ffffffff");
 }
 END_TEST
 
@@ -135,4 +176,4 @@ START_TEST(key_refuses)
 END_TEST
 
 UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
-	key_refuses)
+	key_follows, key_refuses)

@@ -2,7 +2,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/layout.h"
 #include "base/util.h"
+#include "id/key.h"
 #include "layout/layouts.h"
+#include "layout/name.h"
 #include "layout/never.h"
 #include "layout/pattern.h"
 
@@ -33,44 +35,47 @@ int casing_find(const char *word)
 	return -EINVAL;
 }
 
-/* Bytes of the first two characters (UTF-8) of a name, cut at a dot: "cr", "_" for "_.debug". */
-static size_t tier_of(const char *name, size_t n)
+/* ---- two tiers ---------------------------------------------------------------------------- */
+
+/* How the directory in front is cut from a name. */
+enum tier { TIER_CHARACTERS, TIER_BYTES, TIER_UNTRIMMED, TIERS };
+
+/* Bytes of the first two characters (UTF-8) of a name, without a dot at their end: "cr", "_" for
+ * "_.debug". Some writers cut by bytes, and leave the directory out where that would cut a
+ * character; some keep the dot. */
+static size_t tier_of(const char *name, size_t n, enum tier tier)
 {
 	size_t at = 0;
 
 	for (unsigned chars = 0; chars < 2 && at < n; chars++) {
-		if (chars == 1 && name[at] == '.')
+		if (chars == 1 && name[at] == '.' && tier != TIER_UNTRIMMED)
 			break;
 		at++;
 		while (at < n && ((unsigned char)name[at] & 0xc0) == 0x80)
 			at++;
+		if (tier == TIER_BYTES && at >= 2)
+			return at == 2 ? at : 0;
 	}
 	return at;
 }
 
 /* ---- printing ----------------------------------------------------------------------------- */
 
-static bool row_fits(const struct layout_row *row, const struct artifact *a)
+static bool object_fits(const struct layout_row *row, const struct artifact *a)
 {
-	return row->type == a->type && !(row->flags & ROW_ACCEPTED) &&
-		(row->object == OBJECT_UNKNOWN || a->m.object == OBJECT_UNKNOWN ||
-			row->object == a->m.object);
+	enum object_type object = a->m.object;
+
+	if (row->object == OBJECT_UNKNOWN)
+		return !(row->flags & ROW_NO_WASM) || object != OBJECT_WASM;
+	/* A .NET PE is a PE; only its source bundle has places of its own. */
+	if (object == OBJECT_PE_DOTNET && a->type != FILETYPE_SOURCEBUNDLE && row->object == OBJECT_PE)
+		return true;
+	return object == OBJECT_UNKNOWN || object == row->object;
 }
 
-static int print_row(const struct layout *l, const struct layout_row *row, const struct module *m,
-	struct buf *out)
+static bool row_fits(const struct layout_row *row, const struct artifact *a)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
-	int r = pattern_print(row->pattern, m, &path);
-
-	if (r < 0)
-		return r;
-	if (l->two_tier) {
-		r = buf_add(out, path.p, tier_of(path.p, strcspn(path.p, "/")));
-		if (r == 0)
-			r = buf_adds(out, "/");
-	}
-	return r == 0 ? buf_add(out, path.p, path.n) : r;
+	return row->type == a->type && !(row->flags & ROW_ACCEPTED) && object_fits(row, a);
 }
 
 static void change_case(char *p, size_t n, enum casing c)
@@ -82,77 +87,229 @@ static void change_case(char *p, size_t n, enum casing c)
 						: toupper((unsigned char)p[i]));
 }
 
+/* What is asked for, and how far the rows have been walked. */
+struct printing {
+	const struct layout *l;
+	const struct artifact *a;
+	enum casing casing;
+	unsigned left; /* paths before the wanted one */
+	bool server, compressed;
+	struct buf path, last; /* of this row, of the one before: without the tier */
+};
+
+static int print_tier(struct printing *p, enum tier tier, struct buf *out)
+{
+	const char *name = buf_text(&p->path);
+	size_t n = strcspn(name, "/"), len = tier_of(name, n, tier);
+	int r;
+
+	for (enum tier t = 0; t < tier; t++)
+		if (tier_of(name, n, t) == len)
+			return -ENOENT;
+	if (len == 0)
+		return 0;
+	r = buf_add(out, name, len);
+	return r == 0 ? buf_adds(out, "/") : r;
+}
+
+/* One spelling of the row's path, if it is the wanted one. 1: it was. */
+static int print_spelling(struct printing *p, enum tier tier, bool compressed, struct buf *out)
+{
+	size_t start = out->n;
+	int r = p->l->two_tier ? print_tier(p, tier, out) : 0;
+
+	if (r == 0 && p->left == 0) {
+		r = buf_add(out, p->path.p, p->path.n);
+		if (r < 0)
+			return r;
+		if (compressed)
+			out->p[out->n - 1] = '_';
+		p->compressed = compressed;
+		return 1;
+	}
+	if (r == 0)
+		p->left--;
+	out->n = start;
+	if (out->p)
+		out->p[start] = '\0';
+	return r == -ENOENT ? 0 : r;
+}
+
+static int print_spellings(struct printing *p, struct buf *out)
+{
+	bool squeezed = p->a->type == FILETYPE_PE || p->a->type == FILETYPE_PDB;
+	unsigned tiers = p->server && p->l->two_tier ? TIERS : 1;
+	int r = 0;
+
+	for (enum tier tier = 0; r == 0 && tier < tiers; tier++) {
+		r = print_spelling(p, tier, false, out);
+		if (r == 0 && p->server && squeezed)
+			r = print_spelling(p, tier, true, out);
+	}
+	return r;
+}
+
+static bool leave_out(const struct printing *p, const struct layout_row *row)
+{
+	if (!p->last.n || !(row->flags & ROW_UNLISTED))
+		return false;
+	return !p->server || ((row->flags & ROW_VARIANT) == ROW_VARIANT &&
+				     strcmp(buf_text(&p->path), buf_text(&p->last)) == 0);
+}
+
+static int print_row(struct printing *p, const struct layout_row *row, struct buf *out)
+{
+	int r;
+
+	buf_clear(&p->path);
+	r = pattern_print(row->pattern, &p->a->m, &p->path);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	change_case(p->path.p, p->path.n, p->casing);
+	if (leave_out(p, row))
+		return 0;
+	r = print_spellings(p, out);
+	if (r == 0) {
+		buf_clear(&p->last);
+		r = buf_add(&p->last, p->path.p, p->path.n);
+	}
+	return r;
+}
+
+static int print_nth(struct printing *p, struct buf *out)
+{
+	int r = 0;
+
+	p->path = p->last = BUF_UP_TO(LAYOUT_PATH_MAX);
+	for (const struct layout_row *row = p->l->rows; r == 0 && row->pattern; row++)
+		if (row_fits(row, p->a))
+			r = print_row(p, row, out);
+	buf_release(&p->path);
+	buf_release(&p->last);
+	return r == 0 ? -ENOENT : r < 0 ? r : 0;
+}
+
 int layout_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
 	struct buf *out)
 {
-	size_t start = out->n;
+	struct printing p = {.l = l, .a = a, .casing = c, .left = nth};
 
-	for (const struct layout_row *row = l->rows; row->pattern; row++) {
-		int r;
+	return print_nth(&p, out);
+}
 
-		if (!row_fits(row, a))
-			continue;
-		r = print_row(l, row, &a->m, out);
-		if (r == 0 && nth == 0) {
-			change_case(out->p + start, out->n - start, c);
-			return 0;
-		}
-		if (r == 0)
-			nth--;
-		else if (r != -ENOENT)
-			return r;
-		out->n = start;
-		if (out->p)
-			out->p[start] = '\0';
-	}
-	return -ENOENT;
+int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
+	struct buf *out, bool *compressed)
+{
+	struct printing p = {.l = l, .a = a, .casing = c, .left = nth, .server = true};
+	int r = print_nth(&p, out);
+
+	if (r == 0 && compressed)
+		*compressed = p.compressed;
+	return r;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-static bool same_artifact(const struct artifact *a, const struct artifact *b)
+static void add_candidate(struct layout_hit *out, const struct artifact *a, const struct key *k)
 {
-	return a->type == b->type && strcmp(a->m.code_id, b->m.code_id) == 0 &&
-		debug_id_equal(&a->m.debug_id, &b->m.debug_id) && strcmp(a->m.path, b->m.path) == 0 &&
-		strcmp(a->m.code_file, b->m.code_file) == 0 &&
-		strcmp(a->m.debug_file, b->m.debug_file) == 0;
-}
+	struct key have;
 
-static void add_candidate(struct layout_hit *out, const struct artifact *a)
-{
-	for (unsigned i = 0; i < out->n; i++)
-		if (same_artifact(&out->files[i], a))
-			return;
+	for (unsigned i = 0; i < out->n; i++) {
+		if (out->files[i].type != a->type || key_of(&have, &out->files[i]) < 0 || !key_equal(&have, k))
+			continue;
+		/* One name of a symbol file can be that of several kinds of modules. */
+		if (a->m.debug_id.set && out->files[i].m.object != a->m.object)
+			out->files[i].m.object = OBJECT_UNKNOWN;
+		return;
+	}
 	if (out->n < LAYOUT_CANDIDATES)
 		out->files[out->n++] = *a;
 }
 
-/* What the pattern cannot say: build ids are whole bytes, and more than one of them. */
+/* Companions of a runtime, and no file of their own id. */
+static bool is_companion(const char *name)
+{
+	static const char *const begins[] = {"mscordac", "mscordbi", "sos.", "libmscordac", "libmscordbi",
+		"libsos."};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(begins); i++)
+		if (strncasecmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool plausible_code(const struct artifact *a, size_t digits)
+{
+	switch (a->m.object) {
+	case OBJECT_ELF: /* whole bytes, and more than one of them */
+		return digits >= 4 && digits % 2 == 0;
+	case OBJECT_MACHO:
+		return digits == 32;
+	case OBJECT_WASM:
+		return digits >= 16 && digits % 2 == 0 &&
+			(!a->m.code_file[0] || name_ends(a->m.code_file, ".wasm"));
+	default: /* eight digits of a time, and a size */
+		return digits > 8 && digits <= 16 && !name_ends(a->m.code_file, ".pdb");
+	}
+}
+
+/* PDB 2.0 is of the nineties: its ids are as short as those of programs, its ages small. */
+static bool plausible_debug(const struct artifact *a)
+{
+	static const uint8_t zeros[12]; /* behind a signature, filled up */
+	const struct debug_id *d = &a->m.debug_id;
+
+	if (d->pdb20)
+		return d->age && d->age <= 0xffff &&
+			(a->type != FILETYPE_PDB || !a->m.debug_file[0] || name_ends(a->m.debug_file, ".pdb"));
+	if (a->type == FILETYPE_PORTABLEPDB)
+		return debug_id_stamped(d);
+	if (a->type != FILETYPE_PDB)
+		return true;
+	return memcmp(d->guid + 4, zeros, sizeof(zeros)) != 0 && (!debug_id_stamped(d) || d->age == UINT32_MAX);
+}
+
+/* What the pattern cannot say. */
 static bool plausible(const struct artifact *a)
 {
 	size_t digits = strlen(a->m.code_id);
 
-	return a->m.object != OBJECT_ELF || (digits >= 4 && digits % 2 == 0);
+	if (a->type == FILETYPE_COMPANION && !is_companion(a->m.code_file))
+		return false;
+	return (!digits || plausible_code(a, digits)) && (!a->m.debug_id.set || plausible_debug(a));
 }
 
+/* A path can be one of a file and yet not say which: that of a PE file in `unified` has a debug
+ * id, but a PE file goes by its code id. It names no candidate. */
+static bool read_file(const struct layout_row *row, struct artifact *a, struct layout_hit *out)
+{
+	struct key k;
+
+	a->type = row->type;
+	a->m.object = row->object;
+	if (!plausible(a) || key_of(&k, a) < 0)
+		return false;
+	add_candidate(out, a, &k);
+	return true;
+}
+
+/* "df/b85de4…" is a file of `native`, and not the directory of a PDB whose name is df: a row
+ * without {path} that ends here decides. */
 static void parse_rows(const struct layout *l, const char *path, struct layout_hit *out)
 {
+	bool ends = false;
 	struct artifact a;
 
 	for (const struct layout_row *row = l->rows; row->pattern; row++) {
-		unsigned what = pattern_parse(row->pattern, path, &a.m);
+		unsigned what = row->flags & ROW_PRINTED ? LAYOUT_NONE : pattern_parse(row->pattern, path, &a.m);
 
-		if (what == LAYOUT_NONE)
+		if (what & LAYOUT_FILE && !read_file(row, &a, out))
 			continue;
-		if (what & LAYOUT_FILE) {
-			a.type = row->type;
-			a.m.object = row->object;
-			if (!plausible(&a))
-				continue;
-			add_candidate(out, &a);
-		}
+		ends = ends || what == LAYOUT_FILE;
 		out->what |= what;
 	}
+	if (ends)
+		out->what = LAYOUT_FILE;
 }
 
 static bool any_never(const char *path)
@@ -168,21 +325,28 @@ static bool any_never(const char *path)
 	}
 }
 
+/* Whether the n bytes at `path` are the tier of the name behind them, in anyone's way of cutting. */
+static bool is_tier(const char *path, size_t n, const char *name)
+{
+	size_t len = strcspn(name, "/");
+
+	for (enum tier t = 0; t < TIERS; t++)
+		if (tier_of(name, len, t) == n && strncasecmp(path, name, n) == 0)
+			return true;
+	return false;
+}
+
 /* "fo/foo.exe/…" -> "foo.exe/…". NULL when the tier is not that of the name. */
 static const char *strip_tier(const char *path, bool *only_tier)
 {
-	size_t n = strcspn(path, "/"), name, tier;
-	const char *rest = path + n + 1;
+	size_t n = strcspn(path, "/");
 
 	*only_tier = path[n] == '\0';
+	if (n == 0)
+		return NULL;
 	if (*only_tier)
-		return n > 0 && tier_of(path, n) == n ? path : NULL;
-	name = strcspn(rest, "/");
-	tier = tier_of(rest, name);
-	/* Other writers cut by bytes, or do not cut at a dot: two bytes of the name will do. */
-	if ((tier == n || n == 2) && n <= name && strncasecmp(path, rest, n) == 0)
-		return rest;
-	return NULL;
+		return is_tier(path, n, path) ? path : NULL;
+	return is_tier(path, n, path + n + 1) ? path + n + 1 : NULL;
 }
 
 static void parse_path(const struct layout *l, const char *path, struct layout_hit *out)

@@ -5,12 +5,22 @@
 #include "base/buf.h"
 #include "id/module.h"
 
+#include <stdbool.h>
+
 #define LAYOUT_CANDIDATES 8
 #define LAYOUT_PATH_MAX 2048
 
 /* Fields of a pattern stand in braces. Lower-case names print lower-case hex, upper-case names
- * upper-case; file names print as given ({code_file:lower} folds). {code:0-2} and {code:2-} are
- * slices of one value. {path} takes the rest of the path, slashes and all. */
+ * upper-case; file names print as given:
+ *   code                    the code id
+ *   uuid                    the UUID of a Mach-O file: module_uuid()
+ *   guid age                of a debug id; PDB 2.0 has no GUID but
+ *   sig sig_padded          a signature, in 8 digits, or with zeros up to 32
+ *   stamp                   ffffffff in place of a Portable PDB's stamp; reads its stamp too
+ *   code_file debug_file    base names
+ *   section path            of an ELF file, of a source; path takes the rest, slashes and all
+ * Behind a colon stands a slice of one value ({code:0-2}, {code:2-}), or what becomes of a name:
+ * `lower`, and the shapes of name.h ({debug_file:sym}), behind the plain name only. */
 struct layout_row {
 	enum filetype type;
 	enum object_type object; /* OBJECT_UNKNOWN: of any module */
@@ -18,7 +28,14 @@ struct layout_row {
 	unsigned flags;
 };
 
-#define ROW_ACCEPTED 1u /* read, never printed: an old or foreign spelling */
+enum row_flags {
+	ROW_ACCEPTED = 1, /* read, never printed: an old or foreign spelling */
+	ROW_PRINTED = 2,  /* printed, never read: other rows' files have the better claim */
+	ROW_UNLISTED = 4, /* servers are asked for it, but where a row before it prints, listings
+			     show that one alone */
+	ROW_VARIANT = 8 | ROW_UNLISTED, /* and it is left out where it says the same */
+	ROW_NO_WASM = 16  /* of any module but WASM */
+};
 
 struct layout {
 	const char *name;   /* the word of configuration: "symstore_index2" */
@@ -47,8 +64,15 @@ const struct layout *layout_find(const char *name); /* by name or folder; NULL *
  * A trailing slash, empty parts, `.` and `..` mean nothing. */
 void layout_parse(const struct layout *l, const char *path, struct layout_hit *out);
 
-/* Adds the nth path (0 first) of an artifact, without l->prefix. -ENOENT past the last. */
+/* Adds the nth path (0 first) of an artifact, without l->prefix: the spellings that the mount
+ * lists. -ENOENT past the last. */
 int layout_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
 	struct buf *out);
+
+/* The same for who asks a server, in the order to try: also the spellings that only some servers
+ * have, and behind each path of a PE file or a PDB its compressed one (crash.pd_), which the
+ * mount neither lists nor reads. `compressed` may be NULL. */
+int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
+	struct buf *out, bool *compressed);
 
 int casing_find(const char *word); /* -EINVAL */

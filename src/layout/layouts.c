@@ -5,26 +5,129 @@
 
 #include <stddef.h>
 
+/* ---- rows that several layouts have ------------------------------------------------------- */
+
 /* GDB, LLDB and elfutils on Linux: the build id, its first byte a directory. */
+#define BUILD_ID_ROWS                                                                              \
+	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code:0-2}/{code:2-}.debug", 0},                         \
+	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code:0-2}/{code:2-}", 0}
+
+/* LLDB and Spotlight on macOS: the UUID in chunks. */
+#define CHUNKS "{UUID:0-4}/{UUID:4-8}/{UUID:8-12}/{UUID:12-16}/{UUID:16-20}/{UUID:20-32}"
+#define UUID_ROWS                                                                                  \
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, CHUNKS, 0},                                            \
+	{FILETYPE_MACH_CODE, OBJECT_MACHO, CHUNKS ".app", 0}
+
+/* Microsoft: time in upper case and size in lower case. Ages in upper case as Microsoft has them,
+ * then in lower case as Symbolicator has them, who also fills the short ids of PDB 2.0 up. */
+#define PE_ROWS                                                                                    \
+	{FILETYPE_PE, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0}
+#define PDB_ROWS                                                                                   \
+	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{STAMP}/{debug_file}", 0},    \
+	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file}", ROW_VARIANT}, \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file}", 0},                     \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file}", ROW_VARIANT},           \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file}", 0},                      \
+	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file}", ROW_VARIANT}
+#define PDB_SOURCE_ROWS                                                                            \
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:src}", 0},        \
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:src}", ROW_VARIANT}, \
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file:src}", 0}
+
+/* Breakpad: on Windows `.sym` is in place of .exe, .dll and .pdb; Symbolicator asks for it so with
+ * .pdb alone. Who drops the age of a file that has none means 0. */
+#define BREAKPAD_ROWS                                                                              \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:winsym}", 0},         \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{SIG}{age}/{debug_file:winsym}", 0},          \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}{age}/{debug_file:sym}",           \
+		ROW_VARIANT | ROW_NO_WASM},                                                        \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:sym}",            \
+		ROW_VARIANT | ROW_NO_WASM},                                                        \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED}
+
+/* ---- the layouts -------------------------------------------------------------------------- */
+
 static const struct layout_row gdb_rows[] = {
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code:0-2}/{code:2-}.debug", 0},
-	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code:0-2}/{code:2-}", 0},
+	BUILD_ID_ROWS,
 	{0},
 };
 
+static const struct layout_row lldb_rows[] = {
+	UUID_ROWS,
+	{0},
+};
+
+static const struct layout_row breakpad_rows[] = {
+	BREAKPAD_ROWS,
+	{0},
+};
+
+/* What each platform's own tools have, in one directory. */
+static const struct layout_row native_rows[] = {
+	BUILD_ID_ROWS,
+	UUID_ROWS,
+	PE_ROWS,
+	PDB_ROWS,
+	BREAKPAD_ROWS,
+	{FILETYPE_WASM_DEBUG, OBJECT_WASM, "{code:0-2}/{code:2-}.debug", 0},
+	{FILETYPE_WASM_DEBUG, OBJECT_WASM, "{uuid:0-2}/{uuid:2-}.debug", ROW_VARIANT},
+	{FILETYPE_WASM_CODE, OBJECT_WASM, "{code:0-2}/{code:2-}", 0},
+	{FILETYPE_WASM_CODE, OBJECT_WASM, "{uuid:0-2}/{uuid:2-}", ROW_VARIANT},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_ELF, "{code:0-2}/{code:2-}.src.zip", 0},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_WASM, "{code:0-2}/{code:2-}.src.zip", 0},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_WASM, "{uuid:0-2}/{uuid:2-}.src.zip", ROW_VARIANT},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_MACHO, CHUNKS ".src.zip", 0},
+	PDB_SOURCE_ROWS,
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{STAMP}/{debug_file:src}", 0},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file:src}", ROW_VARIANT},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_UNKNOWN, "{debug_file}/{GUID}{age}/{debug_file:symsrc}",
+		ROW_VARIANT | ROW_NO_WASM},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:symsrc}",
+		ROW_VARIANT | ROW_NO_WASM},
+	{0},
+};
+
+/* .NET's debugging libraries are filed by the id of the runtime that they are for, so that what
+ * has been read of them cannot be held against the key. */
 static const struct layout_row symstore_rows[] = {
+	PDB_ROWS,
+	PDB_SOURCE_ROWS,
 	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file}/elf-buildid-{code}/{code_file}", 0},
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "_.debug/elf-buildid-sym-{code}/_.debug", 0},
+	{FILETYPE_MACH_CODE, OBJECT_MACHO, "{code_file}/mach-uuid-{uuid}/{code_file}", 0},
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "_.dwarf/mach-uuid-sym-{uuid}/_.dwarf", 0},
+	{FILETYPE_PERFMAP, OBJECT_UNKNOWN, "{debug_file}/r2rmap-v{age}-{guid}/{debug_file}", 0},
+	{FILETYPE_COMPANION, OBJECT_ELF, "{code_file}/elf-buildid-coreclr-{code}/{code_file}", 0},
+	{FILETYPE_COMPANION, OBJECT_MACHO, "{code_file}/mach-uuid-coreclr-{uuid}/{code_file}", 0},
+	PE_ROWS,
+	{FILETYPE_COMPANION, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0},
 	/* Some clients put the module's own name where the key has `_.debug`. */
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}", ROW_ACCEPTED},
 	{0},
 };
 
-/* As symstore, with names in lower case. */
+/* As symstore, with names in lower case, and ids but for the age. */
+#define CN "{code_file:lower}"
+#define DN "{debug_file:lower}"
 static const struct layout_row ssqp_rows[] = {
-	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file:lower}/elf-buildid-{code}/{code_file:lower}", 0},
+	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, DN "/{guid}{STAMP}/" DN, 0},
+	{FILETYPE_PDB, OBJECT_PE, DN "/{guid}{AGE}/" DN, 0},
+	{FILETYPE_PDB, OBJECT_PE, DN "/{sig}{AGE}/" DN, 0},
+	{FILETYPE_PDB, OBJECT_PE, DN "/{sig_padded}{AGE}/" DN, ROW_VARIANT},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, DN "/{guid}{AGE}/{debug_file:src:lower}", 0},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, DN "/{sig_padded}{AGE}/{debug_file:src:lower}", 0},
+	{FILETYPE_ELF_CODE, OBJECT_ELF, CN "/elf-buildid-{code}/" CN, 0},
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "_.debug/elf-buildid-sym-{code}/_.debug", 0},
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},
+	{FILETYPE_MACH_CODE, OBJECT_MACHO, CN "/mach-uuid-{uuid}/" CN, 0},
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "_.dwarf/mach-uuid-sym-{uuid}/_.dwarf", 0},
+	{FILETYPE_PERFMAP, OBJECT_UNKNOWN, DN "/r2rmap-v{age}-{guid}/" DN, 0},
+	{FILETYPE_COMPANION, OBJECT_ELF, CN "/elf-buildid-coreclr-{code}/" CN, 0},
+	{FILETYPE_COMPANION, OBJECT_MACHO, CN "/mach-uuid-coreclr-{uuid}/" CN, 0},
+	{FILETYPE_PE, OBJECT_PE, CN "/{code}/" CN, 0},
+	{FILETYPE_COMPANION, OBJECT_PE, CN "/{code}/" CN, 0},
+	{FILETYPE_ELF_DEBUG, OBJECT_ELF, CN "/elf-buildid-sym-{code}/" CN, ROW_ACCEPTED},
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, CN "/mach-uuid-sym-{uuid}/" CN, ROW_ACCEPTED},
 	{0},
 };
 
@@ -36,20 +139,65 @@ static const struct layout_row debuginfod_rows[] = {
 	{0},
 };
 
-/* Symbolicator's own: one directory for everything about one module. */
+/* Symbolicator's own: one directory for everything about one module. Its name is the debug id on
+ * Windows, the code id elsewhere. */
+#define BY_CODE(type, object, name) {type, object, "{code:0-2}/{code:2-}/" name, 0}
+#define BY_UUID(type, object, name) {type, object, "{uuid:0-2}/{uuid:2-}/" name, ROW_VARIANT}
+#define BY_DEBUG(type, object, name)                                                               \
+	{type, object, "{guid:0-2}/{guid:2-}{age}/" name, 0},                                      \
+	{type, object, "{sig:0-2}/{sig:2-}{age}/" name, 0}
 static const struct layout_row unified_rows[] = {
-	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code:0-2}/{code:2-}/executable", 0},
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code:0-2}/{code:2-}/debuginfo", 0},
+	BY_UUID(FILETYPE_MACH_CODE, OBJECT_MACHO, "executable"),
+	BY_UUID(FILETYPE_MACH_DEBUG, OBJECT_MACHO, "debuginfo"),
+	BY_CODE(FILETYPE_ELF_CODE, OBJECT_ELF, "executable"),
+	BY_CODE(FILETYPE_ELF_DEBUG, OBJECT_ELF, "debuginfo"),
+	BY_CODE(FILETYPE_WASM_CODE, OBJECT_WASM, "executable"),
+	BY_UUID(FILETYPE_WASM_CODE, OBJECT_WASM, "executable"),
+	BY_CODE(FILETYPE_WASM_DEBUG, OBJECT_WASM, "debuginfo"),
+	BY_UUID(FILETYPE_WASM_DEBUG, OBJECT_WASM, "debuginfo"),
+	BY_DEBUG(FILETYPE_PE, OBJECT_PE, "executable"),
+	BY_DEBUG(FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "debuginfo"),
+	BY_DEBUG(FILETYPE_PDB, OBJECT_PE, "debuginfo"),
+	BY_UUID(FILETYPE_BREAKPAD, OBJECT_MACHO, "breakpad"),
+	BY_CODE(FILETYPE_BREAKPAD, OBJECT_ELF, "breakpad"),
+	BY_CODE(FILETYPE_BREAKPAD, OBJECT_WASM, "breakpad"),
+	BY_UUID(FILETYPE_BREAKPAD, OBJECT_WASM, "breakpad"),
+	BY_DEBUG(FILETYPE_BREAKPAD, OBJECT_PE, "breakpad"),
+	BY_UUID(FILETYPE_SOURCEBUNDLE, OBJECT_MACHO, "sourcebundle"),
+	BY_CODE(FILETYPE_SOURCEBUNDLE, OBJECT_ELF, "sourcebundle"),
+	BY_CODE(FILETYPE_SOURCEBUNDLE, OBJECT_WASM, "sourcebundle"),
+	BY_UUID(FILETYPE_SOURCEBUNDLE, OBJECT_WASM, "sourcebundle"),
+	BY_DEBUG(FILETYPE_SOURCEBUNDLE, OBJECT_PE, "sourcebundle"),
+	BY_DEBUG(FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "sourcebundle"),
+	BY_UUID(FILETYPE_UUIDMAP, OBJECT_MACHO, "uuidmap"),
+	BY_UUID(FILETYPE_BCSYMBOLMAP, OBJECT_MACHO, "bcsymbolmap"),
+	BY_UUID(FILETYPE_IL2CPP, OBJECT_MACHO, "il2cpp"),
+	BY_CODE(FILETYPE_IL2CPP, OBJECT_ELF, "il2cpp"),
+	BY_DEBUG(FILETYPE_IL2CPP, OBJECT_PE, "il2cpp"),
 	{0},
 };
 
 /* One name for every type: the file itself says what it is. Upper case is what the tools that
- * write such stores use. */
+ * write such stores use. Read back, a path means a program or its debug information: for what
+ * else may lie there, the same path would be asked for once more each. */
+#define SLASH_ROWS(type, object, flags)                                                            \
+	{type, object, "{code_file}/{CODE}/symbols", flags},                                       \
+	{type, object, "{code_file}/{code}/symbols", (flags) | ROW_UNLISTED}
 static const struct layout_row slashsymbols_rows[] = {
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/{CODE}/symbols", 0},
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/{code}/symbols", 0},
-	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file}/{CODE}/symbols", 0},
-	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code_file}/{code}/symbols", 0},
+	SLASH_ROWS(FILETYPE_MACH_DEBUG, OBJECT_MACHO, 0),
+	SLASH_ROWS(FILETYPE_MACH_CODE, OBJECT_MACHO, 0),
+	SLASH_ROWS(FILETYPE_PE, OBJECT_PE, 0),
+	SLASH_ROWS(FILETYPE_WASM_DEBUG, OBJECT_WASM, 0),
+	SLASH_ROWS(FILETYPE_WASM_CODE, OBJECT_WASM, 0),
+	SLASH_ROWS(FILETYPE_ELF_DEBUG, OBJECT_ELF, 0),
+	SLASH_ROWS(FILETYPE_ELF_CODE, OBJECT_ELF, 0),
+	SLASH_ROWS(FILETYPE_PDB, OBJECT_PE, ROW_PRINTED),
+	SLASH_ROWS(FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, ROW_PRINTED),
+	SLASH_ROWS(FILETYPE_BREAKPAD, OBJECT_UNKNOWN, ROW_PRINTED),
+	SLASH_ROWS(FILETYPE_SOURCEBUNDLE, OBJECT_UNKNOWN, ROW_PRINTED),
+	SLASH_ROWS(FILETYPE_UUIDMAP, OBJECT_MACHO, ROW_PRINTED),
+	SLASH_ROWS(FILETYPE_BCSYMBOLMAP, OBJECT_MACHO, ROW_PRINTED),
+	SLASH_ROWS(FILETYPE_IL2CPP, OBJECT_UNKNOWN, ROW_PRINTED),
 	{0},
 };
 
@@ -60,19 +208,16 @@ static const struct layout_row perf_rows[] = {
 	{0},
 };
 
-/* Their file types come with the formats that they hold; the folders are there. */
-static const struct layout_row no_rows[] = {{0}};
-
 const struct layout layouts[] = {
 	{"gdb", "gdb", ".build-id", "GDB and elfutils build-id directories", false, gdb_rows},
-	{"lldb", "lldb", "", "LLDB UUID directories", false, no_rows},
+	{"lldb", "lldb", "", "LLDB UUID directories", false, lldb_rows},
 	{"symstore", "symstore", "", "Microsoft symbol server, one tier", false, symstore_rows},
 	{"ssqp", "ssqp", "", "Microsoft symbol server, SSQP casing", false, ssqp_rows},
-	{"breakpad", "breakpad", "", "Breakpad symbol directories", false, no_rows},
+	{"breakpad", "breakpad", "", "Breakpad symbol directories", false, breakpad_rows},
 	{"debuginfod", "debuginfod", "buildid", "debuginfod's web API", false, debuginfod_rows},
 	{"unified", "unified", "", "Symbolicator's unified layout", false, unified_rows},
 	{"slashsymbols", "slashsymbols", "", "NAME/ID/symbols", false, slashsymbols_rows},
-	{"native", "native", "", "each platform's own layout", false, gdb_rows},
+	{"native", "native", "", "each platform's own layout", false, native_rows},
 	{"perf", "perf", ".build-id", "perf's build-id cache", false, perf_rows},
 	/* Last: its two characters in front are the weakest claim to a path at the root. */
 	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", true, symstore_rows},

@@ -5,24 +5,53 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "layout/layout.h"
+#include "layout/name.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-enum field_kind { FIELD_CODE, FIELD_GUID, FIELD_AGE, FIELD_CODE_FILE, FIELD_DEBUG_FILE, FIELD_PATH, FIELD_SECTION };
+/* Those before FIELD_CODE_FILE are hex digits. */
+enum field_kind {
+	FIELD_CODE,
+	FIELD_UUID,
+	FIELD_GUID,
+	FIELD_SIG,
+	FIELD_SIG_PADDED,
+	FIELD_STAMP,
+	FIELD_AGE,
+	FIELD_CODE_FILE,
+	FIELD_DEBUG_FILE,
+	FIELD_PATH,
+	FIELD_SECTION,
+};
+#define HEX_FIELDS FIELD_CODE_FILE
 
 static const struct field {
 	const char *name;
 	enum field_kind kind;
 	bool upper;
+	size_t digits; /* 0: any number of them */
 } fields[] = {
-	{"code", FIELD_CODE, false},	       {"CODE", FIELD_CODE, true},
-	{"guid", FIELD_GUID, false},	       {"GUID", FIELD_GUID, true},
-	{"age", FIELD_AGE, false},	       {"AGE", FIELD_AGE, true},
-	{"code_file", FIELD_CODE_FILE, false}, {"debug_file", FIELD_DEBUG_FILE, false},
-	{"path", FIELD_PATH, false},	       {"section", FIELD_SECTION, false},
+	{"code", FIELD_CODE, false, 0},
+	{"CODE", FIELD_CODE, true, 0},
+	{"uuid", FIELD_UUID, false, 32},
+	{"UUID", FIELD_UUID, true, 32},
+	{"guid", FIELD_GUID, false, 32},
+	{"GUID", FIELD_GUID, true, 32},
+	{"sig", FIELD_SIG, false, 8},
+	{"SIG", FIELD_SIG, true, 8},
+	{"sig_padded", FIELD_SIG_PADDED, false, 32},
+	{"SIG_PADDED", FIELD_SIG_PADDED, true, 32},
+	{"stamp", FIELD_STAMP, false, 8},
+	{"STAMP", FIELD_STAMP, true, 8},
+	{"age", FIELD_AGE, false, 0},
+	{"AGE", FIELD_AGE, true, 0},
+	{"code_file", FIELD_CODE_FILE, false, 0},
+	{"debug_file", FIELD_DEBUG_FILE, false, 0},
+	{"path", FIELD_PATH, false, 0},
+	{"section", FIELD_SECTION, false, 0},
 };
 
 /* One piece of a pattern: a run of literal characters, or a field with its slice. */
@@ -32,12 +61,37 @@ struct token {
 	size_t n;
 	size_t from, to; /* slice of a hex field, digits; to == 0: to the end */
 	bool lower;	 /* {code_file:lower} */
+	enum name_shape shape;
 };
+
+static bool word_is(const char *p, size_t n, const char *word)
+{
+	return strlen(word) == n && memcmp(p, word, n) == 0;
+}
+
+/* What stands behind a colon: a slice, or what becomes of a name. */
+static void token_modifier(const char *p, size_t n, struct token *t)
+{
+	static const char *const shapes[] = {
+		[NAME_SYM] = "sym", [NAME_WINSYM] = "winsym", [NAME_SRC] = "src", [NAME_SYMSRC] = "symsrc",
+	};
+
+	if (isdigit((unsigned char)*p)) {
+		char *end;
+
+		t->from = strtoul(p, &end, 10);
+		t->to = isdigit((unsigned char)end[1]) ? strtoul(end + 1, NULL, 10) : 0;
+		return;
+	}
+	t->lower = t->lower || word_is(p, n, "lower");
+	for (unsigned i = NAME_SYM; i < ARRAY_SIZE(shapes); i++)
+		if (word_is(p, n, shapes[i]))
+			t->shape = i;
+}
 
 /* The next token of a pattern; where it ends. */
 static const char *token_next(const char *p, struct token *t)
 {
-	const char *close, *colon;
 	size_t n;
 
 	memset(t, 0, sizeof(*t));
@@ -46,27 +100,46 @@ static const char *token_next(const char *p, struct token *t)
 		t->n = strcspn(p, "{");
 		return p + t->n;
 	}
-	close = strchr(p, '}');
-	colon = memchr(p, ':', (size_t)(close - p));
-	n = (size_t)((colon ? colon : close) - p - 1);
+	n = strcspn(++p, ":}");
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (strlen(fields[i].name) == n && memcmp(fields[i].name, p + 1, n) == 0)
+		if (word_is(p, n, fields[i].name))
 			t->field = &fields[i];
-	if (colon && isdigit((unsigned char)colon[1])) {
-		char *end;
-
-		t->from = strtoul(colon + 1, &end, 10);
-		t->to = isdigit((unsigned char)end[1]) ? strtoul(end + 1, NULL, 10) : 0;
-	} else if (colon) {
-		t->lower = strncmp(colon + 1, "lower", 5) == 0;
+	for (p += n; *p == ':'; p += n) {
+		n = strcspn(++p, ":}");
+		token_modifier(p, n, t);
 	}
-	return close + 1;
+	return p + 1;
 }
 
 /* ---- artifact -> path --------------------------------------------------------------------- */
 
-static int add_digits(struct buf *out, const char *hex, const struct token *t)
+/* The digits of a field; "": the module lacks it. A PDB 2.0 has a signature and no GUID. */
+static const char *digits_of(const struct module *m, enum field_kind kind, char room[static CODE_ID_MAX + 1])
 {
+	const struct debug_id *d = &m->debug_id;
+
+	room[0] = '\0';
+	if (kind == FIELD_CODE)
+		return m->code_id;
+	if (kind == FIELD_UUID)
+		return module_uuid(m, room) < 0 ? "" : room;
+	if (!d->set)
+		return "";
+	if (kind == FIELD_AGE)
+		snprintf(room, CODE_ID_MAX, "%x", d->age);
+	else if (kind == FIELD_STAMP)
+		return m->object == OBJECT_PE_DOTNET || debug_id_stamped(d) ? "ffffffff" : "";
+	else if (d->pdb20 == (kind != FIELD_GUID))
+		hex_print(d->guid, d->pdb20 ? 4 : 16, room);
+	if (kind == FIELD_SIG_PADDED && *room)
+		snprintf(room + 8, CODE_ID_MAX - 8, "%024d", 0);
+	return room;
+}
+
+static int add_digits(struct buf *out, const struct module *m, const struct token *t)
+{
+	char room[CODE_ID_MAX + 1];
+	const char *hex = digits_of(m, t->field->kind, room);
 	size_t n = strlen(hex), to = t->to ? t->to : n;
 
 	if (n == 0 || to > n || t->from >= to)
@@ -84,12 +157,13 @@ static int add_digits(struct buf *out, const char *hex, const struct token *t)
 
 static int add_name(struct buf *out, const char *name, const struct token *t)
 {
+	char shaped[MODULE_NAME_MAX];
 	size_t start = out->n;
 	int r;
 
-	if (!path_name_ok(name, strlen(name)))
+	if (!path_name_ok(name, strlen(name)) || name_shaped(name, t->shape, shaped) < 0)
 		return -ENOENT;
-	r = buf_adds(out, name);
+	r = buf_adds(out, shaped);
 	for (size_t i = start; r == 0 && t->lower && i < out->n; i++)
 		out->p[i] = (char)tolower((unsigned char)out->p[i]);
 	return r;
@@ -97,20 +171,7 @@ static int add_name(struct buf *out, const char *name, const struct token *t)
 
 static int add_field(struct buf *out, const struct module *m, const struct token *t)
 {
-	char hex[DEBUG_ID_TEXT];
-
 	switch (t->field->kind) {
-	case FIELD_CODE:
-		return add_digits(out, m->code_id, t);
-	case FIELD_GUID:
-		if (!m->debug_id.set)
-			return -ENOENT;
-		hex_print(m->debug_id.guid, m->debug_id.pdb20 ? 4 : 16, hex);
-		return add_digits(out, hex, t);
-	case FIELD_AGE:
-		if (!m->debug_id.set)
-			return -ENOENT;
-		return buf_addf(out, t->field->upper ? "%X" : "%x", m->debug_id.age);
 	case FIELD_CODE_FILE:
 		return add_name(out, m->code_file, t);
 	case FIELD_DEBUG_FILE:
@@ -119,8 +180,9 @@ static int add_field(struct buf *out, const struct module *m, const struct token
 		return m->path[0] == '/' && m->path[1] ? buf_adds(out, m->path + 1) : -ENOENT;
 	case FIELD_SECTION:
 		return add_name(out, m->path, t);
+	default:
+		return add_digits(out, m, t);
 	}
-	return -ENOENT;
 }
 
 int pattern_print(const char *pattern, const struct module *m, struct buf *out)
@@ -138,95 +200,87 @@ int pattern_print(const char *pattern, const struct module *m, struct buf *out)
 
 /* ---- path -> artifact --------------------------------------------------------------------- */
 
+struct digits {
+	char text[CODE_ID_MAX + 1];
+	size_t n;
+};
+
 struct reading {
 	struct module *m;
-	char code[CODE_ID_MAX + 1], guid[33];
-	size_t code_n, guid_n;
-	bool has_age;
+	struct digits hex[HEX_FIELDS];
 };
 
 /* Digits of one value, which may stand in slices and more than once. */
-static bool read_digits(char *have, size_t *have_n, size_t most, const struct token *t,
-	const char *p, size_t n)
+static bool read_digits(struct digits *have, const struct token *t, const char *p, size_t n)
 {
-	if (n == 0 || t->from > *have_n || t->from + n > most)
+	size_t most = t->field->digits ? t->field->digits : t->field->kind == FIELD_AGE ? 8 : CODE_ID_MAX;
+
+	if (n == 0 || t->from > have->n || t->from + n > most)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		size_t at = t->from + i;
 		char c = (char)tolower((unsigned char)p[i]);
 
-		if (hex_value(c) < 0 || (at < *have_n && have[at] != c))
+		if (hex_value(c) < 0 || (at < have->n && have->text[at] != c))
 			return false;
-		have[at] = c;
+		have->text[at] = c;
 	}
-	*have_n = MAX(*have_n, t->from + n);
-	have[*have_n] = '\0';
+	have->n = MAX(have->n, t->from + n);
+	have->text[have->n] = '\0';
 	return true;
 }
 
-static bool read_name(char have[static MODULE_NAME_MAX], const char *p, size_t n)
+/* A base name has no separator of either kind. */
+static bool base_name_ok(const char *p, size_t n)
 {
-	if (!path_name_ok(p, n))
+	return path_name_ok(p, n) && !memchr(p, '\\', n);
+}
+
+/* The plain name stands in front of those that follow from it. */
+static bool read_name(char have[static MODULE_NAME_MAX], const struct token *t, const char *p, size_t n)
+{
+	char shaped[MODULE_NAME_MAX];
+
+	if (!base_name_ok(p, n))
 		return false;
 	if (have[0])
-		return strlen(have) == n && strncasecmp(have, p, n) == 0;
+		return name_shaped(have, t->shape, shaped) == 0 && strlen(shaped) == n &&
+			strncasecmp(shaped, p, n) == 0;
+	if (t->shape != NAME_AS_IS)
+		return false;
 	memcpy(have, p, n);
 	have[n] = '\0';
-	return true;
-}
-
-static bool read_age(struct reading *r, const char *p, size_t n)
-{
-	uint32_t age = 0;
-
-	if (n == 0 || n > 8)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		int d = hex_value(p[i]);
-
-		if (d < 0)
-			return false;
-		age = age << 4 | (uint32_t)d;
-	}
-	if (r->has_age && r->m->debug_id.age != age)
-		return false;
-	r->m->debug_id.age = age;
-	r->has_age = true;
 	return true;
 }
 
 static bool read_field(struct reading *r, const struct token *t, const char *p, size_t n)
 {
 	switch (t->field->kind) {
-	case FIELD_CODE:
-		return read_digits(r->code, &r->code_n, CODE_ID_MAX, t, p, n);
-	case FIELD_GUID:
-		return read_digits(r->guid, &r->guid_n, 32, t, p, n);
-	case FIELD_AGE:
-		return read_age(r, p, n);
 	case FIELD_CODE_FILE:
-		return read_name(r->m->code_file, p, n);
+		return read_name(r->m->code_file, t, p, n);
 	case FIELD_DEBUG_FILE:
-		return read_name(r->m->debug_file, p, n);
+		return read_name(r->m->debug_file, t, p, n);
 	case FIELD_SECTION:
 		if (!path_name_ok(p, n))
 			return false;
 		snprintf(r->m->path, sizeof(r->m->path), "%.*s", (int)n, p);
 		return true;
 	case FIELD_PATH:
-		break; /* read_rest() */
+		return false; /* read_rest() */
+	default:
+		return read_digits(&r->hex[t->field->kind], t, p, n);
 	}
-	return false;
 }
 
 /* How many characters a token takes; 0 for the one of a component that takes what is left. */
 static size_t token_width(const struct token *t)
 {
+	size_t end;
+
 	if (!t->field)
 		return t->n;
-	if (t->field->kind == FIELD_GUID)
-		return (t->to ? t->to : 32) - t->from;
-	return t->field->kind == FIELD_CODE && t->to ? t->to - t->from : 0;
+	end = t->to ? t->to : t->field->digits;
+	return end ? end - t->from : 0;
 }
 
 /* One component: pattern[0..pn) against p[0..n). At most one of its tokens has no fixed width. */
@@ -284,16 +338,30 @@ static bool read_rest(struct reading *r, const char *path)
 	return true;
 }
 
+static uint32_t read_number(const struct digits *d)
+{
+	return (uint32_t)strtoul(d->text, NULL, 16);
+}
+
+static bool read_debug_id(const struct reading *r, struct debug_id *out)
+{
+	const struct digits *sig = r->hex[FIELD_SIG].n ? &r->hex[FIELD_SIG] : &r->hex[FIELD_SIG_PADDED];
+	const struct digits *id = sig->n ? sig : &r->hex[FIELD_GUID];
+
+	out->age = read_number(&r->hex[r->hex[FIELD_STAMP].n ? FIELD_STAMP : FIELD_AGE]);
+	out->set = id->n != 0;
+	out->pdb20 = sig->n != 0;
+	if (sig->n > 8 && strspn(sig->text + 8, "0") != sig->n - 8)
+		return false;
+	return !id->n || hex_read(id->text, sig->n ? 8 : 32, out->guid) == 0;
+}
+
 static bool reading_done(struct reading *r)
 {
-	if (r->code_n)
-		snprintf(r->m->code_id, sizeof(r->m->code_id), "%s", r->code);
-	if (r->guid_n) {
-		if (r->guid_n != 32 || hex_read(r->guid, 32, r->m->debug_id.guid) < 0)
-			return false;
-		r->m->debug_id.set = true;
-	}
-	return true;
+	const struct digits *code = &r->hex[r->hex[FIELD_UUID].n ? FIELD_UUID : FIELD_CODE];
+
+	snprintf(r->m->code_id, sizeof(r->m->code_id), "%s", code->text);
+	return read_debug_id(r, &r->m->debug_id);
 }
 
 unsigned pattern_parse(const char *pattern, const char *path, struct module *m)

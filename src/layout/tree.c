@@ -31,18 +31,6 @@ static const struct fixed *fixed_find(const char *folder, size_t n, const char *
 	return NULL;
 }
 
-static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
-{
-	for (unsigned i = 0; i < hit->n && out->n < LAYOUT_CANDIDATES; i++)
-		out->files[out->n++] = hit->files[i];
-	if (hit->what == (LAYOUT_DIR | LAYOUT_FILE))
-		out->what = TREE_EITHER;
-	else if (hit->what == LAYOUT_FILE)
-		out->what = TREE_LEAF;
-	else if (hit->what == LAYOUT_DIR && out->what == TREE_NONE)
-		out->what = TREE_DIR;
-}
-
 static bool key_known(const struct tree_hit *out, const struct artifact *a)
 {
 	struct key k, have;
@@ -55,22 +43,27 @@ static bool key_known(const struct tree_hit *out, const struct artifact *a)
 	return false;
 }
 
+/* Several rows, and several layouts, may mean the same file: once is enough. */
+static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
+{
+	for (unsigned i = 0; i < hit->n && out->n < LAYOUT_CANDIDATES; i++)
+		if (!key_known(out, &hit->files[i]))
+			out->files[out->n++] = hit->files[i];
+	if (hit->what == (LAYOUT_DIR | LAYOUT_FILE))
+		out->what = TREE_EITHER;
+	else if (hit->what == LAYOUT_FILE)
+		out->what = TREE_LEAF;
+	else if (hit->what == LAYOUT_DIR && out->what == TREE_NONE)
+		out->what = TREE_DIR;
+}
+
 /* A path that names no layout: whatever any of them can mean by it. */
 static void parse_any(const char *path, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
 
-	if (!hit)
-		return;
-	for (const struct layout *l = layouts; l->name; l++) {
-		unsigned n = 0;
-
+	for (const struct layout *l = layouts; hit && l->name; l++) {
 		layout_parse(l, path, hit);
-		/* Several layouts may mean the same file: once is enough. */
-		for (unsigned i = 0; i < hit->n; i++)
-			if (!key_known(out, &hit->files[i]))
-				hit->files[n++] = hit->files[i];
-		hit->n = n;
 		take_hit(hit, out);
 	}
 }

@@ -58,42 +58,79 @@ static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 	return strcmp(l->name, "debuginfod") == 0 ? -ENOENT : 0;
 }
 
-static void say_spelling(const struct source *s, unsigned prefix, unsigned variant, char out[static 64])
+/* One spelling: which of the ids, of the prefixes, of the layout's paths. */
+struct spelling {
+	unsigned id, prefix, path;
+	bool compressed;
+};
+
+static void say_spelling(const struct source *s, const struct spelling *sp, char out[static 64])
 {
 	static const char *const ids[] = {"", ", id filled up", ", id cut"};
 	static const char *const casings[] = {"", ", lower case", ", upper case"};
 
-	snprintf(out, 64, "%s%s%s%s", s->layout->name, prefix ? ", no prefix" : "", ids[variant],
-		casings[s->casing]);
+	snprintf(out, 64, "%s%s%s%s%s", s->layout->name, sp->prefix ? ", no prefix" : "", ids[sp->id],
+		casings[s->casing], sp->compressed ? ", compressed" : "");
+}
+
+static int print_spelling(const struct source *s, const struct artifact *v, struct spelling *sp,
+	struct buf *out)
+{
+	int r;
+
+	buf_clear(out);
+	r = add_prefix(s, sp->prefix, out);
+	return r == 0 ? layout_server_path(s->layout, v, s->casing, sp->path, out, &sp->compressed) : r;
+}
+
+/* A casing makes one of two spellings, and a server is asked once. */
+static bool said_before(const struct source *s, const struct artifact *v, const struct spelling *sp,
+	const struct buf *path)
+{
+	_cleanup_buf_ struct buf earlier = BUF_UP_TO(LAYOUT_PATH_MAX);
+	struct spelling e = {.prefix = sp->prefix};
+
+	for (; e.path < sp->path; e.path++)
+		if (print_spelling(s, v, &e, &earlier) == 0 && strcmp(buf_text(&earlier), buf_text(path)) == 0)
+			return true;
+	return false;
+}
+
+/* The paths with one id and one prefix. 1: the wanted one is among them, else *nth counts down. */
+static int plan_paths(const struct source *s, const struct artifact *v, struct spelling *sp, unsigned *nth,
+	struct buf *out)
+{
+	for (sp->path = 0;; sp->path++) {
+		int r = print_spelling(s, v, sp, out);
+
+		if (r < 0)
+			return r == -ENOENT ? 0 : r;
+		if (!said_before(s, v, sp, out) && (*nth)-- == 0)
+			return 1;
+	}
 }
 
 int plan_path(const struct source *s, const struct artifact *a, unsigned nth, struct buf *out,
 	char spelling[static 64])
 {
+	struct spelling sp = {0};
+	struct artifact v;
+	int r;
+
 	if (!(s->types >> a->type & 1))
 		return -ENOENT;
-	for (unsigned variant = 0; variant < 3; variant++) {
-		struct artifact v;
-
-		if (id_variant(a, variant, &v) < 0)
+	for (sp.id = 0; sp.id < 3; sp.id++) {
+		if (id_variant(a, sp.id, &v) < 0)
 			continue;
-		for (unsigned prefix = 0; prefix < 2; prefix++)
-			for (unsigned row = 0;; row++) {
-				int r;
-
-				buf_clear(out);
-				r = add_prefix(s, prefix, out);
-				if (r == 0)
-					r = layout_path(s->layout, &v, s->casing, row, out);
-				if (r == -ENOENT)
-					break;
-				if (r < 0)
-					return r;
-				if (nth-- == 0) {
-					say_spelling(s, prefix, variant, spelling);
-					return 0;
-				}
+		for (sp.prefix = 0; sp.prefix < 2; sp.prefix++) {
+			r = plan_paths(s, &v, &sp, &nth, out);
+			if (r < 0)
+				return r;
+			if (r > 0) {
+				say_spelling(s, &sp, spelling);
+				return 0;
 			}
+		}
 	}
 	return -ENOENT;
 }

@@ -40,7 +40,7 @@ none ".build-id/ab/cdefgh.debug" ".build-id/a/bcdef0123456789.debug" \
   "debuginfod/buildid/0123456/debuginfo" "debuginfod/buildid/$id/debuginfo.dwp" \
   "symstore/foo.pdb/$guid/bar.pdb" "symstore/foo.pdb/xyz/foo.pdb" "symstore/foo.pdb/${guid}1/foo.pdb.ptr" \
   "symstore/foo.pdb/${guid}1/file.ptr" "symstore/index2.txt" "symstore/000Admin" "symstore/desktop.ini" \
-  "symstore/foo.pdb/${guid}1/desktop.ini" "symstore2/foo.pdb/${guid}1/foo.pdb" "breakpad/foo.pdb/${guid}1/bar.sym" \
+  "symstore/foo.pdb/${guid}1/desktop.ini" "breakpad/foo.pdb/${guid}1/bar.sym" \
   "desktop.ini" "index2.txt" "Thumbs.db" ".DS_Store" ".git" ".Trash-0" "autorun.inf" ".directory" ".hidden" \
   ".symfs/nothing" ".symfs/why/nothing/of/this" \
   "symstore/$control.pdb/${guid}1/$control.pdb" ".build-id/ab/$control.debug" "$control" \
@@ -58,7 +58,7 @@ for dir in "" .build-id/ab/ symstore/ .symfs/ .symfs/why/ debuginfod/buildid/; d
   grep -q 'File name too long' "$TMP/err" || fail "$dir and 256 bytes: $(cat "$TMP/err")"
 done
 deep=$m
-while [ ${#deep} -lt 4000 ]; do deep=$deep/0123456789abcdef; done
+while [ ${#deep} -lt 4000 ]; do deep=$deep/0123456789abcdeg; done
 timeout 20 stat "$deep" >/dev/null 2>&1
 [ $? -lt 100 ] || fail "a deep path hangs"
 quiet "a deep path"

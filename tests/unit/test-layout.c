@@ -11,19 +11,53 @@
 
 #define ID "dfb85de42daffd09640c8fe377d572de3e168920"
 
-static struct artifact sample(enum filetype type, enum object_type object)
+#define UUID "67e9247c814e392ba027dbde6748fcbf"
+#define GUID "3249D99D0C4049318610F4E4FB0B6936"
+
+/* What the files of one type and one kind of module are called and go by. */
+static const struct sample {
+	enum object_type object;
+	enum filetype type; /* FILETYPE_NONE: any other */
+	const char *code_id, *code_file, *debug_id, *debug_file;
+} samples[] = {
+	{OBJECT_ELF, FILETYPE_COMPANION, ID, "libmscordaccore.so", "", ""},
+	{OBJECT_MACHO, FILETYPE_COMPANION, UUID, "libmscordaccore.dylib", "", ""},
+	{OBJECT_PE, FILETYPE_COMPANION, "5ab380779000", "mscordaccore.dll", "", ""},
+	{OBJECT_UNKNOWN, FILETYPE_PERFMAP, "", "", GUID "1", "Core.ni.r2rmap"},
+	{OBJECT_ELF, 0, ID, "libM-2.23.so", "e45db8dfaf2d09fd640c8fe377d572de0", "libM-2.23.so"},
+	{OBJECT_MACHO, 0, UUID, "AppKit", UUID "0", "AppKit"},
+	{OBJECT_PE, 0, "5ab380779000", "Crash.exe", GUID "a", "Crash.pdb"},
+	{OBJECT_PE_DOTNET, 0, "5ab380779000", "Net.dll", GUID "e60b819d", "Net.pdb"},
+	{OBJECT_WASM, 0, UUID, "demo.wasm", UUID "0", "demo.wasm"},
+	{OBJECT_UNKNOWN, 0, "", "", GUID "a", "Crash.pdb"}, /* what a key tells */
+};
+
+static struct artifact sample_of(const struct sample *s, enum filetype type, enum object_type object)
 {
 	struct artifact a = {.type = type, .m.object = object};
 
-	snprintf(a.m.code_id, sizeof(a.m.code_id), "%s", ID);
-	snprintf(a.m.code_file, sizeof(a.m.code_file), "libM-2.23.so");
-	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "libM-2.23.so");
-	debug_id_parse(&a.m.debug_id, "e45db8df-af2d-09fd-640c-8fe377d572de", 36);
+	snprintf(a.m.code_id, sizeof(a.m.code_id), "%s", s->code_id);
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "%s", s->code_file);
+	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "%s", s->debug_file);
+	if (*s->debug_id)
+		ck_assert_int_eq(debug_id_parse(&a.m.debug_id, s->debug_id, strlen(s->debug_id)), 0);
 	if (type == FILETYPE_SOURCE)
 		snprintf(a.m.path, sizeof(a.m.path), "/usr/src/a b.c");
 	if (type == FILETYPE_SECTION)
 		snprintf(a.m.path, sizeof(a.m.path), ".debug_info");
 	return a;
+}
+
+static struct artifact sample(enum filetype type, enum object_type object)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(samples); i++) {
+		const struct sample *s = &samples[i];
+
+		if (s->object == object && (!s->type || s->type == type))
+			return sample_of(s, type, object);
+	}
+	ck_abort_msg("no sample");
+	return (struct artifact){0};
 }
 
 static bool among(const struct layout_hit *hit, const struct artifact *a)
@@ -46,45 +80,91 @@ static void flip_case(char *p, unsigned seed)
 
 /* A path of a layout, in three casings of the printer and ten random ones, means its artifact;
  * and each of its beginnings is a directory. */
-static void walk_path(const struct layout *l, const struct artifact *a, unsigned nth)
+static void walk_path(const struct layout *l, const struct artifact *a, struct buf *path)
 {
-	static const enum casing casings[] = {CASING_DEFAULT, CASING_LOWER, CASING_UPPER};
 	bool named = a->type == FILETYPE_SOURCE || a->type == FILETYPE_SECTION;
 	struct layout_hit hit;
 
-	for (unsigned c = 0; c < (named ? 1 : ARRAY_SIZE(casings)); c++) {
-		_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
-
-		ck_assert_int_eq(layout_path(l, a, casings[c], nth, &path), 0);
-		for (unsigned seed = 0; seed < (named ? 1 : 10); seed++) {
-			layout_parse(l, path.p, &hit);
-			ck_assert_msg(hit.what & LAYOUT_FILE, "%s %s", l->name, path.p);
-			ck_assert_msg(among(&hit, a), "%s %s", l->name, path.p);
-			flip_case(path.p, seed);
-		}
-		for (char *slash; (slash = strrchr(path.p, '/'));) {
-			*slash = '\0';
-			layout_parse(l, path.p, &hit);
-			ck_assert_msg(hit.what & LAYOUT_DIR, "%s %s", l->name, path.p);
-		}
+	for (unsigned seed = 0; seed < (named ? 1 : 10); seed++) {
+		layout_parse(l, path->p, &hit);
+		ck_assert_msg(hit.what & LAYOUT_FILE, "%s %s", l->name, path->p);
+		ck_assert_msg(among(&hit, a), "%s %s", l->name, path->p);
+		flip_case(path->p, seed);
 	}
+	for (char *slash; (slash = strrchr(path->p, '/'));) {
+		*slash = '\0';
+		layout_parse(l, path->p, &hit);
+		ck_assert_msg(hit.what & LAYOUT_DIR, "%s %s", l->name, path->p);
+	}
+}
+
+/* What cannot be read back: a path that says less than a key, or that other files have a better
+ * claim to. */
+static bool is_one_way(const struct layout *l, const struct artifact *a)
+{
+	if (strcmp(l->name, "unified") == 0)
+		return a->type == FILETYPE_PE;
+	return strcmp(l->name, "slashsymbols") == 0 &&
+		(a->type == FILETYPE_PDB || a->type == FILETYPE_PORTABLEPDB || a->type == FILETYPE_BREAKPAD ||
+			a->type == FILETYPE_SOURCEBUNDLE || a->type == FILETYPE_UUIDMAP ||
+			a->type == FILETYPE_BCSYMBOLMAP || a->type == FILETYPE_IL2CPP);
+}
+
+static unsigned walk_artifact(const struct layout *l, const struct artifact *a)
+{
+	static const enum casing casings[] = {CASING_DEFAULT, CASING_LOWER, CASING_UPPER};
+	bool named = a->type == FILETYPE_SOURCE || a->type == FILETYPE_SECTION;
+	unsigned nth = 0;
+
+	for (unsigned c = 0; c < (named ? 1 : ARRAY_SIZE(casings)); c++)
+		for (nth = 0;; nth++) {
+			_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+			bool compressed;
+
+			if (layout_server_path(l, a, casings[c], nth, &path, &compressed) < 0)
+				break;
+			/* The mount has no compressed files. */
+			if (!compressed && !is_one_way(l, a))
+				walk_path(l, a, &path);
+		}
+	return nth;
 }
 
 START_TEST(every_row)
 {
-	unsigned rows = 0;
+	unsigned rows = 0, printed = 0;
 
+	for (const struct layout *l = layouts; l->name; l++)
+		for (const struct layout_row *row = l->rows; row->pattern; row++) {
+			struct artifact a = sample(row->type, row->object);
+
+			rows++;
+			printed += walk_artifact(l, &a);
+		}
+	ck_assert_uint_ge(rows, 150);
+	ck_assert_uint_ge(printed, rows);
+}
+END_TEST
+
+/* Each listed path is one that servers are asked for, too. */
+START_TEST(listed)
+{
 	for (const struct layout *l = layouts; l->name; l++)
 		for (const struct layout_row *row = l->rows; row->pattern; row++) {
 			struct artifact a = sample(row->type, row->object);
 			_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
 
 			for (unsigned nth = 0; layout_path(l, &a, CASING_DEFAULT, nth, &path) == 0; nth++) {
-				walk_path(l, &a, nth);
-				rows++;
+				_cleanup_buf_ struct buf asked = BUF_UP_TO(LAYOUT_PATH_MAX);
+				unsigned i = 0;
+
+				do {
+					buf_clear(&asked);
+					ck_assert_int_eq(layout_server_path(l, &a, CASING_DEFAULT, i++, &asked, NULL), 0);
+				} while (strcmp(asked.p, path.p) != 0);
+				buf_clear(&path);
 			}
 		}
-	ck_assert_uint_ge(rows, 20);
 }
 END_TEST
 
@@ -95,6 +175,7 @@ START_TEST(printed)
 		enum filetype type;
 		const char *path;
 	} rows[] = {
+		/* ELF */
 		{"gdb", FILETYPE_ELF_DEBUG, "df/b85de42daffd09640c8fe377d572de3e168920.debug"},
 		{"gdb", FILETYPE_ELF_CODE, "df/b85de42daffd09640c8fe377d572de3e168920"},
 		{"native", FILETYPE_ELF_DEBUG, "df/b85de42daffd09640c8fe377d572de3e168920.debug"},
@@ -119,6 +200,207 @@ START_TEST(printed)
 
 		ck_assert_int_eq(layout_path(layout_find(rows[i].layout), &a, CASING_DEFAULT, 0, &path), 0);
 		ck_assert_str_eq(path.p, rows[i].path);
+	}
+}
+END_TEST
+
+/* All that a server is asked for, in that order; NULL ends. */
+static void check_order(const char *layout, const struct artifact *a, const char *const *want)
+{
+	unsigned nth = 0;
+
+	for (;; nth++) {
+		_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+
+		if (layout_server_path(layout_find(layout), a, CASING_DEFAULT, nth, &path, NULL) < 0)
+			break;
+		ck_assert_msg(want[nth] && strcmp(path.p, want[nth]) == 0, "%s: %s, not %s", layout, path.p,
+			want[nth] ? want[nth] : "the end");
+	}
+	ck_assert_msg(!want[nth], "%s: no %s", layout, want[nth]);
+}
+#define ORDER(layout, type, object, ...)                                                           \
+	do {                                                                                       \
+		struct artifact artifact = sample(type, object);                                   \
+		check_order(layout, &artifact, (const char *const[]){__VA_ARGS__, NULL});          \
+	} while (0)
+
+START_TEST(windows)
+{
+	ORDER("symstore", FILETYPE_PDB, OBJECT_PE, "Crash.pdb/" GUID "A/Crash.pdb",
+		"Crash.pdb/" GUID "A/Crash.pd_", "Crash.pdb/" GUID "a/Crash.pdb", "Crash.pdb/" GUID "a/Crash.pd_");
+	ORDER("symstore", FILETYPE_PE, OBJECT_PE, "Crash.exe/5AB380779000/Crash.exe",
+		"Crash.exe/5AB380779000/Crash.ex_");
+	ORDER("native", FILETYPE_PE, OBJECT_PE_DOTNET, "Net.dll/5AB380779000/Net.dll",
+		"Net.dll/5AB380779000/Net.dl_");
+	ORDER("symstore", FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "Net.pdb/" GUID "FFFFFFFF/Net.pdb",
+		"Net.pdb/" GUID "ffffffff/Net.pdb");
+	ORDER("ssqp", FILETYPE_PDB, OBJECT_PE, "crash.pdb/3249d99d0c4049318610f4e4fb0b6936A/crash.pdb",
+		"crash.pdb/3249d99d0c4049318610f4e4fb0b6936A/crash.pd_");
+	ORDER("ssqp", FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET,
+		"net.pdb/3249d99d0c4049318610f4e4fb0b6936FFFFFFFF/net.pdb");
+	ORDER("ssqp", FILETYPE_PE, OBJECT_PE, "crash.exe/5ab380779000/crash.exe", "crash.exe/5ab380779000/crash.ex_");
+	ORDER("unified", FILETYPE_PE, OBJECT_PE, "32/49d99d0c4049318610f4e4fb0b6936a/executable",
+		"32/49d99d0c4049318610f4e4fb0b6936a/executabl_");
+	ORDER("unified", FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET,
+		"32/49d99d0c4049318610f4e4fb0b6936e60b819d/debuginfo");
+	ORDER("slashsymbols", FILETYPE_PDB, OBJECT_PE, "Crash.exe/5AB380779000/symbols",
+		"Crash.exe/5AB380779000/symbol_", "Crash.exe/5ab380779000/symbols", "Crash.exe/5ab380779000/symbol_");
+	ORDER("native", FILETYPE_SOURCEBUNDLE, OBJECT_PE, "Crash.pdb/" GUID "A/Crash.src.zip",
+		"Crash.pdb/" GUID "a/Crash.src.zip");
+	ORDER("native", FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "Net.pdb/" GUID "FFFFFFFF/Net.src.zip",
+		"Net.pdb/" GUID "ffffffff/Net.src.zip", "Net.pdb/" GUID "e60b819d/Net.src.zip");
+	ORDER("symstore", FILETYPE_PERFMAP, OBJECT_UNKNOWN,
+		"Core.ni.r2rmap/r2rmap-v1-3249d99d0c4049318610f4e4fb0b6936/Core.ni.r2rmap");
+	ORDER("symstore", FILETYPE_COMPANION, OBJECT_ELF, "libmscordaccore.so/elf-buildid-coreclr-" ID "/libmscordaccore.so");
+}
+END_TEST
+
+START_TEST(apple_and_others)
+{
+	ORDER("lldb", FILETYPE_MACH_DEBUG, OBJECT_MACHO, "67E9/247C/814E/392B/A027/DBDE6748FCBF");
+	ORDER("lldb", FILETYPE_MACH_CODE, OBJECT_MACHO, "67E9/247C/814E/392B/A027/DBDE6748FCBF.app");
+	ORDER("native", FILETYPE_SOURCEBUNDLE, OBJECT_MACHO, "67E9/247C/814E/392B/A027/DBDE6748FCBF.src.zip",
+		"AppKit/67E9247C814E392BA027DBDE6748FCBF0/AppKit.src.zip");
+	ORDER("symstore", FILETYPE_MACH_CODE, OBJECT_MACHO, "AppKit/mach-uuid-" UUID "/AppKit");
+	ORDER("symstore_index2", FILETYPE_MACH_DEBUG, OBJECT_MACHO, "_/_.dwarf/mach-uuid-sym-" UUID "/_.dwarf",
+		"_./_.dwarf/mach-uuid-sym-" UUID "/_.dwarf");
+	ORDER("ssqp", FILETYPE_MACH_CODE, OBJECT_MACHO, "appkit/mach-uuid-" UUID "/appkit");
+	ORDER("unified", FILETYPE_UUIDMAP, OBJECT_MACHO, "67/e9247c814e392ba027dbde6748fcbf/uuidmap");
+	ORDER("unified", FILETYPE_WASM_CODE, OBJECT_WASM, "67/e9247c814e392ba027dbde6748fcbf/executable");
+	ORDER("native", FILETYPE_WASM_DEBUG, OBJECT_WASM, "67/e9247c814e392ba027dbde6748fcbf.debug");
+	check_order("native", &(struct artifact){.type = FILETYPE_BREAKPAD, .m.object = OBJECT_WASM},
+		(const char *const[]){NULL});
+	ORDER("breakpad", FILETYPE_BREAKPAD, OBJECT_ELF, "libM-2.23.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libM-2.23.so.sym");
+	ORDER("unified", FILETYPE_BREAKPAD, OBJECT_ELF, "df/b85de42daffd09640c8fe377d572de3e168920/breakpad");
+	ORDER("native", FILETYPE_SOURCEBUNDLE, OBJECT_ELF, "df/b85de42daffd09640c8fe377d572de3e168920.src.zip",
+		"libM-2.23.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libM-2.23.so.src.zip");
+}
+END_TEST
+
+/* Names of symbol files, short ids of PDB 2.0, and how the two tiers are cut. */
+START_TEST(spellings)
+{
+	struct artifact a = sample(FILETYPE_BREAKPAD, OBJECT_PE);
+
+	check_order("breakpad", &a, (const char *const[]){"Crash.pdb/" GUID "a/Crash.sym", NULL});
+	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "foo.EXE");
+	check_order("breakpad", &a, (const char *const[]){"foo.EXE/" GUID "a/foo.sym",
+		"foo.EXE/" GUID "a/foo.EXE.sym", NULL});
+	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "ab.pdb");
+	debug_id_parse(&a.m.debug_id, "418E89C31", 9);
+	check_order("breakpad", &a, (const char *const[]){"ab.pdb/418E89C31/ab.sym", NULL});
+	a.type = FILETYPE_PDB;
+	check_order("symstore_index2", &a, (const char *const[]){"ab/ab.pdb/418E89C31/ab.pdb",
+		"ab/ab.pdb/418E89C31/ab.pd_", "ab/ab.pdb/418E89C30000000000000000000000001/ab.pdb",
+		"ab/ab.pdb/418E89C30000000000000000000000001/ab.pd_", NULL});
+	a = sample(FILETYPE_ELF_CODE, OBJECT_ELF);
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "\xc3\x9cn");
+	snprintf(a.m.code_id, sizeof(a.m.code_id), "aabb");
+	check_order("symstore_index2", &a, (const char *const[]){"\xc3\x9cn/\xc3\x9cn/elf-buildid-aabb/\xc3\x9cn",
+		"\xc3\x9c/\xc3\x9cn/elf-buildid-aabb/\xc3\x9cn", NULL});
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "a\xc3\x9c");
+	check_order("symstore_index2", &a, (const char *const[]){"a\xc3\x9c/a\xc3\x9c/elf-buildid-aabb/a\xc3\x9c",
+		"a\xc3\x9c/elf-buildid-aabb/a\xc3\x9c", NULL});
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "..");
+	check_order("symstore", &a, (const char *const[]){NULL});
+}
+END_TEST
+
+/* Which files a path can be, best first. */
+START_TEST(candidates)
+{
+	static const struct {
+		const char *layout, *path;
+		enum filetype want[LAYOUT_CANDIDATES];
+	} rows[] = {
+		{"symstore", "foo.exe/542D574Ec2000/foo.exe", {FILETYPE_PE}},
+		{"symstore", "foo.pdb/" GUID "1/foo.pdb", {FILETYPE_PDB}},
+		{"symstore", "foo.exe/" GUID "1/foo.exe", {FILETYPE_PDB}},
+		{"symstore", "foo.pdb/" GUID "FFFFFFFF/foo.pdb", {FILETYPE_PORTABLEPDB, FILETYPE_PDB}},
+		{"symstore", "foo.pdb/" GUID "e60b819d/foo.pdb", {FILETYPE_PORTABLEPDB}},
+		{"symstore", "foo.pdb/418E89C31/foo.pdb", {FILETYPE_PDB}},
+		{"symstore", "foo.pdb/418E89C30000000000000000000000001/foo.pdb", {FILETYPE_PDB}},
+		{"symstore", "foo.pdb/" GUID "/foo.pdb", {0}},	    /* the age is missing */
+		{"symstore", "foo.pdb/" GUID "1/foo.pd_", {0}},
+		{"symstore", "foo.pdb/" GUID "1/foo.sym", {0}},
+		{"symstore", "fo/foo.pdb/" GUID "1/foo.pdb", {0}},
+		{"symstore", "foo.exe/542D574E/foo.exe", {0}},	    /* the size is missing */
+		{"symstore", "foo.txt/SHA1-497b72f6390a44fc878e5a2d63b6cc4b497b72f6/foo.txt", {0}},
+		{"ssqp", "foo.txt/sha1-497b72f6390a44fc878e5a2d63b6cc4b497b72f6/foo.txt", {0}},
+		{"symstore", "_.debug/elf-buildid-sym-/_.debug", {0}},
+		{"symstore", "mscordaccore.dll/542D574Ec2000/mscordaccore.dll", {FILETYPE_PE, FILETYPE_COMPANION}},
+		{"symstore", "libsos.so/elf-buildid-coreclr-" ID "/libsos.so", {FILETYPE_COMPANION}},
+		{"symstore", "libc.so/elf-buildid-coreclr-" ID "/libc.so", {0}},
+		{"symstore2", "a./a.pdb/" GUID "1/a.pdb", {FILETYPE_PDB}},
+		{"symstore2", "a/a.pdb/" GUID "1/a.pdb", {FILETYPE_PDB}},
+		{"symstore2", "b/a.pdb/" GUID "1/a.pdb", {0}},
+		{"breakpad", "foo.dll/" GUID "1/foo.sym", {FILETYPE_BREAKPAD}},
+		{"breakpad", "foo.dll/" GUID "1/foo.dll.sym", {FILETYPE_BREAKPAD}},
+		{"breakpad", "libm.so/" GUID "/libm.so.sym", {FILETYPE_BREAKPAD}},
+		{"breakpad", "foo.dll/" GUID "1/bar.sym", {0}},
+		{"lldb", "67E9/247C/814E/392B/A027/DBDE6748FCBF", {FILETYPE_MACH_DEBUG}},
+		{"lldb", "67E9/247C/814E/392B/A027/DBDE6748FCBF.app", {FILETYPE_MACH_CODE}},
+		{"lldb", "67E9/247C/814E/392B/A027/DBDE6748FCB", {0}},
+		{"native", "df/b85de42daffd09640c8fe377d572de3e168920.debug", {FILETYPE_ELF_DEBUG, FILETYPE_WASM_DEBUG}},
+		{"native", "df/b85de42daffd09640c8fe377d572de3e168920.src.zip", {FILETYPE_SOURCEBUNDLE, FILETYPE_SOURCEBUNDLE}},
+		{"unified", "67/e9247c814e392ba027dbde6748fcbf/debuginfo",
+			{FILETYPE_MACH_DEBUG, FILETYPE_ELF_DEBUG, FILETYPE_WASM_DEBUG}},
+		{"unified", "32/49d99d0c4049318610f4e4fb0b69361/debuginfo", {FILETYPE_PDB}},
+		{"unified", "32/49d99d0c4049318610f4e4fb0b69361/executable", {0}}, /* which code id? */
+		{"unified", "0c/1033f78632492e91c6c314b72e1920e60b819d/debuginfo",
+			{FILETYPE_ELF_DEBUG, FILETYPE_WASM_DEBUG, FILETYPE_PORTABLEPDB}},
+		{"unified", "32/49d99d0c4049318610f4e4fb0b69361/breakpad", {FILETYPE_BREAKPAD}},
+		{"slashsymbols", "Crash.exe/5AB38077900/symbols", {FILETYPE_PE}},
+		{"slashsymbols", "a.so/" ID "/symbols", {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}},
+		{"slashsymbols", "a.so/" ID "/symbol_", {0}},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct layout_hit hit;
+		unsigned n = 0;
+
+		layout_parse(layout_find(rows[i].layout), rows[i].path, &hit);
+		for (; n < hit.n && rows[i].want[n]; n++)
+			ck_assert_msg(hit.files[n].type == rows[i].want[n], "%s %s: %s at %u", rows[i].layout,
+				rows[i].path, filetype_name(hit.files[n].type), n);
+		ck_assert_msg(n == hit.n && !rows[i].want[n], "%s %s: %u", rows[i].layout, rows[i].path, hit.n);
+	}
+}
+END_TEST
+
+/* Paths of one file in several layouts are one key. */
+START_TEST(one_file)
+{
+	static const char *const rows[][6] = {
+		{"symstore/foo.pdb/" GUID "1/FOO.pdb", "foo.pdb/3249d99d0c4049318610f4e4fb0b69361/foo.pdb",
+			"unified/32/49d99d0c4049318610f4e4fb0b69361/debuginfo", "symstore2/fo/foo.pdb/" GUID "1/foo.pdb"},
+		{"symstore/foo.pdb/" GUID "FFFFFFFF/foo.pdb", "ssqp/foo.pdb/" GUID "ffffffff/foo.pdb",
+			"native/Foo.pdb/" GUID "e60b819d/foo.pdb", "foo.pdb/" GUID "ffffffff/foo.pdb"},
+		{"native/foo.pdb/" GUID "FFFFFFFF/foo.src.zip", "native/foo.pdb/" GUID "e60b819d/foo.src.zip"},
+		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", "symstore/_.dwarf/mach-uuid-sym-" UUID "/_.dwarf",
+			"unified/67/e9247c814e392ba027dbde6748fcbf/debuginfo", "67e9/247c/814e/392b/a027/dbde6748fcbf",
+			"slashsymbols/a/" UUID "/symbols", "ssqp/a/mach-uuid-sym-" UUID "/a"},
+		{"breakpad/libm.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libm.so.sym",
+			"libm.so/e45db8dfaf2d09fd640c8fe377d572de/libm.so.sym"},
+		{"breakpad/crash/" UUID "0/crash.sym", "unified/67/e9247c814e392ba027dbde6748fcbf/breakpad"},
+		{"symstore/foo.exe/5AB380779000/foo.exe", "ssqp/FOO.exe/5ab380779000/foo.EXE",
+			"slashsymbols/foo.exe/5AB380779000/symbols", "native/fOO.EXE/5ab380779000/foo.exe"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct key first = {0}, k;
+
+		for (unsigned j = 0; j < 6 && rows[i][j]; j++) {
+			struct tree_hit hit;
+
+			tree_parse(rows[i][j], &hit);
+			ck_assert_msg(hit.what == TREE_LEAF, "%s", rows[i][j]);
+			ck_assert_int_eq(key_of(&k, &hit.files[0]), 0);
+			if (j == 0)
+				first = k;
+			ck_assert_msg(key_equal(&first, &k) && key_number(&first) == key_number(&k), "%s", rows[i][j]);
+		}
 	}
 }
 END_TEST
@@ -171,6 +453,24 @@ START_TEST(tree)
 		{"perf/.build-id/df/b85de42daffd09640c8fe377d572de3e168920", TREE_DIR, 0},
 		{"perf/.build-id/df/b85de42daffd09640c8fe377d572de3e168920/elf", TREE_LEAF, FILETYPE_ELF_CODE},
 		{"symstore/a\x01" "b/elf-buildid-" ID "/a\x01" "b", TREE_NONE, 0},
+		{"native/df/b85de42daffd09640c8fe377d572de3e168920", TREE_LEAF, FILETYPE_ELF_CODE},
+		{"native/67/e9247c814e392ba027dbde6748fcbf1", TREE_DIR, 0}, /* odd: of a PDB's name */
+		{"foo.pdb", TREE_DIR, 0},
+		{"foo.pdb/" GUID "1", TREE_DIR, 0},
+		{"foo.pdb/" GUID "1/foo.pdb", TREE_LEAF, FILETYPE_PDB},
+		{"foo.pdb/" GUID "1/foo.pd_", TREE_NONE, 0},
+		{"foo.pdb/" GUID "1/foo.sym", TREE_LEAF, FILETYPE_BREAKPAD},
+		{"foo.pdb/" GUID "1/file.ptr", TREE_NONE, 0},
+		{"symstore/foo.pdb/" GUID "1/foo.sym", TREE_LEAF, FILETYPE_BREAKPAD},
+		{"symstore/000Admin/server.txt", TREE_NONE, 0},
+		{"symstore/a\\b.pdb/" GUID "1/a\\b.pdb", TREE_NONE, 0},
+		{"foo.exe/5AB380779000/FOO.exe", TREE_LEAF, FILETYPE_PE},
+		{"fo/foo.pdb/" GUID "1/foo.pdb", TREE_LEAF, FILETYPE_PDB},
+		{"foo.txt/sha1-497b72f6390a44fc878e5a2d63b6cc4b497b72f6/foo.txt", TREE_NONE, 0},
+		{"67E9/247C/814E/392B/A027", TREE_DIR, 0},
+		{"67E9/247C/814E/392B/A027/DBDE6748FCBF", TREE_LEAF, FILETYPE_MACH_DEBUG},
+		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF.app", TREE_LEAF, FILETYPE_MACH_CODE},
+		{"breakpad/crash/" UUID "0/crash.sym", TREE_LEAF, FILETYPE_BREAKPAD},
 		{"gdb//df", TREE_NONE, 0},
 		{"gdb/df/", TREE_NONE, 0},
 	};
@@ -225,4 +525,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, printed, tree, sources, hostile)
+UNIT_MAIN("layout", every_row, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, sources, hostile)

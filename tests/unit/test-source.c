@@ -148,6 +148,27 @@ START_TEST(plans)
 }
 END_TEST
 
+/* The spellings of a PDB, each once, whatever the casing makes of them. */
+START_TEST(plans_of_windows)
+{
+	struct artifact pdb = {.type = FILETYPE_PDB, .m = {.object = OBJECT_PE, .code_id = "5ab380779000",
+		.code_file = "a.exe", .debug_file = "a.pdb"}};
+
+	debug_id_parse(&pdb.m.debug_id, "3249D99D0C4049318610F4E4FB0B6936a", 33);
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=symstore\n", &pdb,
+		(const char *const[]){"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936A/a.pdb",
+			"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936A/a.pd_",
+			"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936a/a.pdb",
+			"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936a/a.pd_", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=symstore\ncasing=lowercase\n", &pdb,
+		(const char *const[]){"http://h/a.pdb/3249d99d0c4049318610f4e4fb0b6936a/a.pdb",
+			"http://h/a.pdb/3249d99d0c4049318610f4e4fb0b6936a/a.pd_", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=slashsymbols\ncasing=uppercase\n", &pdb,
+		(const char *const[]){"http://h/A.EXE/5AB380779000/SYMBOLS",
+			"http://h/A.EXE/5AB380779000/SYMBOL_", NULL});
+}
+END_TEST
+
 START_TEST(judges)
 {
 	static const struct {
@@ -241,4 +262,4 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, plans, judges, breaker)
+UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, judges, breaker)

@@ -1,0 +1,49 @@
+/* Names that follow from the name of a module. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "layout/name.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+bool name_ends(const char *name, const char *ending)
+{
+	size_t n = strlen(name), e = strlen(ending);
+
+	return n > e && strcasecmp(name + n - e, ending) == 0;
+}
+
+/* Without its last extension; a dot in front makes none. */
+static size_t stem(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot != name ? (size_t)(dot - name) : strlen(name);
+}
+
+static size_t kept(const char *name, enum name_shape shape)
+{
+	bool gone = name_ends(name, ".pdb");
+
+	if (shape == NAME_AS_IS)
+		return strlen(name);
+	if (shape == NAME_WINSYM)
+		gone = gone || name_ends(name, ".exe") || name_ends(name, ".dll");
+	return gone || shape == NAME_SRC ? stem(name) : strlen(name);
+}
+
+int name_shaped(const char *name, enum name_shape shape, char out[static MODULE_NAME_MAX])
+{
+	static const char *const endings[] = {
+		[NAME_AS_IS] = "", [NAME_SYM] = ".sym", [NAME_WINSYM] = ".sym",
+		[NAME_SRC] = ".src.zip", [NAME_SYMSRC] = ".src.zip",
+	};
+	size_t n = kept(name, shape);
+
+	if (n + strlen(endings[shape]) >= MODULE_NAME_MAX)
+		return -ENOENT;
+	snprintf(out, MODULE_NAME_MAX, "%.*s%s", (int)n, name, endings[shape]);
+	return 0;
+}

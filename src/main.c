@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const struct cmd *const commands[] = {
-	&cmd_mount, &cmd_umount, &cmd_get, &cmd_add, &cmd_id, &cmd_why, &cmd_status, &cmd_sources, &cmd_cache,
+	&cmd_mount, &cmd_umount, &cmd_get, &cmd_add, &cmd_id, &cmd_paths, &cmd_parse, &cmd_why, &cmd_status,
+	&cmd_sources, &cmd_cache,
 };
 
 static void print_commands(FILE *to)

@@ -39,7 +39,7 @@ offers() # WANTED WORDS...
 
 mkdir -p "$tmp/dir/mnt"
 touch "$tmp/dir/mine.conf"
-offers "mount umount get id why status sources cache" symfs ""
+offers "mount umount get add id paths parse why status sources cache" symfs ""
 offers "umount!" symfs um
 offers "mnt!" symfs mount m
 offers "mnt!" symfs umount m
@@ -60,6 +60,11 @@ offers "ls stats verify gc pin unpin rm!" symfs cache ""
 offers "debuginfod/!" symfs cache rm de
 offers "--misses --miss-lifetime!" symfs cache rm --mis
 offers "--json!" symfs sources --j
+offers "symstore symstore2!" symfs parse sym
+offers "!" symfs parse symstore s
+offers "wasm_code wasm_debug!" symfs paths --type wasm
+offers "--code-file --code-id!" symfs paths --co
+offers "mine.conf!" symfs paths mi
 
 # What the tables name, both files name.
 for file in symfs.bash _symfs; do

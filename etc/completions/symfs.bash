@@ -1,10 +1,12 @@
 # Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount umount get add id why status sources cache"
+_symfs_commands="mount umount get add id paths parse why status sources cache"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
+_symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug gsym il2cpp mach_code mach_debug pdb pe
+	perfmap portablepdb section source sourcebundle uuidmap wasm_code wasm_debug"
 _symfs_layouts="breakpad debuginfod gdb lldb native perf slashsymbols ssqp symstore symstore2 unified"
 _symfs_presets="amd archlinux chromium citrix debian electron elfutils fedora intel microsoft mozilla
 	nuget nvidia ubuntu unity"
@@ -39,7 +41,12 @@ _symfs_value()
 {
 	case $command:$1 in
 	mount:-o) _symfs_mount_options ;;
-	*:--config | get:-o) _symfs_files -f ;;
+	*:--config | get:-o | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
+	paths:--layout) _symfs_words "$_symfs_layouts" ;;
+	paths:--casing) _symfs_words "default lowercase uppercase" ;;
+	paths:--type) _symfs_words "$_symfs_filetypes" ;;
+	paths:--object-type) _symfs_words "elf macho pe pe_dotnet wasm unknown" ;;
+	paths:--code-id | paths:--debug-id) COMPREPLY=() ;;
 	*:--cache | *:--cache-dir) _symfs_files -d ;;
 	*:--source)
 		if [[ $cur == */* || $cur == .* ]]; then
@@ -73,6 +80,10 @@ _symfs_options()
 	get) _symfs_words "-o $_symfs_common" ;;
 	add) _symfs_words "-r $_symfs_common" ;;
 	id) _symfs_words "--json --help" ;;
+	parse) _symfs_words "--help" ;;
+	paths)
+		_symfs_words "--layout --casing --type --object-type --code-file --code-id --debug-file
+			--debug-id --big-endian --help" ;;
 	why) _symfs_words "--ask --json $_symfs_common" ;;
 	status | sources) _symfs_words "--json $_symfs_common" ;;
 	cache) _symfs_words "--misses --json $_symfs_common" ;;
@@ -83,7 +94,8 @@ _symfs_argument()
 {
 	case $command in
 	mount | umount | status) _symfs_files -d ;;
-	add | id) _symfs_files -f ;;
+	add | id | paths) _symfs_files -f ;;
+	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
 	cache)
 		case " ${words[*]} " in

@@ -25,6 +25,12 @@ struct settings {
 };
 extern const struct conf_field settings_fields[];
 
+/* What an option that may stand more than once is put into. */
+struct opt_words {
+	unsigned n;
+	const char *word[32];
+};
+
 /* An option of one command. Ends with a NULL name. */
 struct opt {
 	const char *name; /* "ask": --ask */
@@ -32,6 +38,7 @@ struct opt {
 	const char *arg;  /* "FILE": it takes one; NULL: it takes none */
 	const char *help;
 	void *into;	  /* const char ** when it takes one, else bool * */
+	struct opt_words *words; /* instead: it takes one, and may stand more than once */
 };
 
 /* What a command line says, without the command's own options and words. */

@@ -108,6 +108,12 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 	value = argument(p, inside);
 	if (!value)
 		return mistake(p->c, "--%s needs a value", o->name);
+	if (o->words) {
+		if (o->words->n == ARRAY_SIZE(o->words->word))
+			return mistake(p->c, "too many of --%s", o->name);
+		o->words->word[o->words->n++] = value;
+		return -1;
+	}
 	if (o->into != p->a->sources) {
 		*(const char **)o->into = value;
 		return -1;

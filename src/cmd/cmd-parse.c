@@ -1,0 +1,90 @@
+/* symfs parse: what a path of a layout means. Every candidate, the best one first. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "layout/layout.h"
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Keys without a name have a fixed word in its place, "_.debug": the path is told as it is. */
+static const char *name_in(const struct module *m, const char *path)
+{
+	const char *last = strrchr(path, '/'), *first = path;
+	size_t n;
+
+	if (m->code_file[0] || m->debug_file[0] || !last)
+		return m->code_file;
+	for (last++; first < last; first += n + 1) {
+		n = strcspn(first, "/");
+		if (n == strlen(last) && strncasecmp(first, last, n) == 0)
+			return last;
+	}
+	return "";
+}
+
+static struct json_object *candidate_json(const struct artifact *a, const char *path)
+{
+	struct json_object *o = json_object_new_object();
+	char id[DEBUG_ID_TEXT];
+
+	json_add_text(o, "request_path", path);
+	json_add_text(o, "filetype", filetype_name(a->type));
+	json_add_text(o, "object_type", object_type_name(a->m.object));
+	json_add_text(o, "code_id", a->m.code_id);
+	json_add_text(o, "code_file", name_in(&a->m, path));
+	json_add_text(o, "debug_id", debug_id_text(&a->m.debug_id, id));
+	json_add_text(o, "debug_file", a->m.debug_file);
+	if (a->m.path[0])
+		json_add_text(o, a->type == FILETYPE_SECTION ? "section" : "path", a->m.path);
+	return o;
+}
+
+static int parse(const struct layout *l, const char *path)
+{
+	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
+	struct json_object *list = json_object_new_array();
+	int status;
+
+	if (!hit || !list) {
+		fprintf(stderr, "symfs parse: %s\n", err_text(-ENOMEM));
+		return EXIT_LOCAL;
+	}
+	layout_parse(l, path, hit);
+	for (unsigned i = 0; i < hit->n; i++)
+		json_object_array_add(list, candidate_json(&hit->files[i], path));
+	status = json_print(list);
+	return status != EXIT_DONE ? status : hit->n ? EXIT_DONE : EXIT_NO;
+}
+
+static int run_parse(int argc, char **argv)
+{
+	struct app_args args;
+	int status = app_options(&args, &cmd_parse, NULL, &argc, argv);
+	const struct layout *l;
+
+	if (status >= 0)
+		return status;
+	if (argc != 3) {
+		fprintf(stderr, "symfs parse: one LAYOUT and one PATH, please; try: symfs parse --help\n");
+		return EXIT_USAGE;
+	}
+	l = layout_find(argv[1]);
+	if (!l) {
+		fprintf(stderr, "symfs parse: no such layout: %s\n", argv[1]);
+		return EXIT_USAGE;
+	}
+	return parse(l, argv[2]);
+}
+
+const struct cmd cmd_parse = {
+	.name = "parse",
+	.args = "LAYOUT PATH",
+	.help = "Says in JSON what a path of a layout means: every file that it can be, the best\n"
+		"candidate first. Ends with 1 when it is a directory, or nothing",
+	.run = run_parse,
+};

@@ -1,0 +1,255 @@
+/* symfs paths: where each layout keeps a file, in the order in which a server would be asked. The
+ * file is there to be read, or is told of by its identifiers. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "layout/layout.h"
+#include "obj/obj.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/banned.h"
+
+#define SLICES_MOST 256
+
+struct words {
+	const char *casing, *type, *object, *code_file, *code_id, *debug_file, *debug_id;
+	bool big_endian;
+	struct opt_words layouts;
+};
+
+struct run {
+	const struct layout *layouts[32];
+	unsigned n_layouts;
+	enum casing casing;
+	unsigned printed;
+};
+
+static int print_layout(struct run *run, const struct layout *l, const struct artifact *a)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), room = BUF_UP_TO(4 * LAYOUT_PATH_MAX);
+	int r = 0;
+
+	for (unsigned nth = 0; r == 0; nth++) {
+		buf_clear(&path);
+		r = layout_server_path(l, a, run->casing, nth, &path, NULL);
+		if (r < 0)
+			break;
+		printf("%s\t%s\t%s\n", l->name, filetype_name(a->type), text_shown(buf_text(&path), true, &room));
+		run->printed++;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int print_artifact(struct run *run, const struct artifact *a)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < run->n_layouts; i++)
+		r = print_layout(run, run->layouts[i], a);
+	return r;
+}
+
+static int complain(const char *what, const char *why)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
+
+	fprintf(stderr, "symfs paths: %s: %s\n", text_shown(what, true, &name), text_shown(why, true, &text));
+	return EXIT_LOCAL;
+}
+
+/* ---- from identifiers --------------------------------------------------------------------- */
+
+static int wrong(const char *option, const char *value)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "--%s", option);
+	complain(what, value);
+	return EXIT_USAGE;
+}
+
+static int take_name(const char *option, const char *path, char out[static MODULE_NAME_MAX])
+{
+	const char *name = path ? path_base(path) : "";
+
+	if (strlen(name) >= MODULE_NAME_MAX)
+		return wrong(option, "the name is too long");
+	snprintf(out, MODULE_NAME_MAX, "%s", name);
+	return EXIT_DONE;
+}
+
+static int take_ids(const struct words *w, struct module *m)
+{
+	if (w->code_id && module_set_code_id(m, w->code_id, strlen(w->code_id)) < 0)
+		return wrong("code-id", "expected hexadecimal digits");
+	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
+		return wrong("debug-id", "expected a GUID, and maybe an age");
+	/* What follows from a code id need not be told. */
+	if (!m->debug_id.set)
+		module_debug_id(m, w->big_endian, &m->debug_id);
+	return EXIT_DONE;
+}
+
+static int take_words(const struct words *w, struct artifact *a)
+{
+	int status;
+
+	a->type = filetype_find(w->type);
+	a->m.object = w->object ? object_type_find(w->object) : OBJECT_UNKNOWN;
+	if (a->type == FILETYPE_NONE)
+		return wrong("type", "no such type");
+	if (w->object && a->m.object == OBJECT_UNKNOWN && strcmp(w->object, "unknown") != 0)
+		return wrong("object-type", "expected elf, macho, pe, pe_dotnet, wasm or unknown");
+	status = take_name("code-file", w->code_file, a->m.code_file);
+	if (status == EXIT_DONE)
+		status = take_name("debug-file", w->debug_file, a->m.debug_file);
+	return status == EXIT_DONE ? take_ids(w, &a->m) : status;
+}
+
+static int paths_of_words(struct run *run, const struct words *w)
+{
+	struct artifact a = {0};
+	int status = take_words(w, &a), r;
+
+	if (status != EXIT_DONE)
+		return status;
+	r = print_artifact(run, &a);
+	if (r < 0)
+		return complain(w->type, err_text(r));
+	return run->printed ? EXIT_DONE : EXIT_NO;
+}
+
+/* ---- from files --------------------------------------------------------------------------- */
+
+/* A file that does not tell a name goes by the one that it has. */
+static int print_slice(struct run *run, const char *path, const struct obj_slice *s)
+{
+	struct artifact a = {.m = s->module};
+	int r = 0;
+
+	if (!a.m.code_file[0])
+		snprintf(a.m.code_file, sizeof(a.m.code_file), "%.255s", path_base(path));
+	if (!a.m.debug_file[0])
+		snprintf(a.m.debug_file, sizeof(a.m.debug_file), "%.255s", path_base(path));
+	if (!a.m.debug_id.set)
+		module_debug_id(&a.m, s->big_endian, &a.m.debug_id);
+	for (unsigned i = 0; r == 0 && i < s->n_types; i++) {
+		a.type = s->types[i];
+		r = print_artifact(run, &a);
+	}
+	return r;
+}
+
+static int paths_of_view(struct run *run, const char *path, struct view *v)
+{
+	struct obj_slice s;
+	struct err e = {0};
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < SLICES_MOST; i++) {
+		r = obj_identify(v, i, &s, &e);
+		if (r == -ENOENT)
+			return EXIT_DONE;
+		if (r == 0)
+			r = print_slice(run, path, &s);
+	}
+	if (r == 0)
+		return EXIT_DONE;
+	complain(path, e.text[0] ? e.text : err_text(r));
+	return r == -ENOMSG || r == -EBADMSG ? EXIT_NO : EXIT_LOCAL;
+}
+
+static int paths_of_file(struct run *run, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	unsigned before = run->printed;
+	struct stat st;
+	struct view v;
+	int status;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return complain(path, err_text(errno));
+	if (!S_ISREG(st.st_mode))
+		return complain(path, "is not a regular file");
+	v = view_of_fd(fd, (uint64_t)st.st_size);
+	status = paths_of_view(run, path, &v);
+	return status == EXIT_DONE && run->printed == before ? EXIT_NO : status;
+}
+
+/* ---- the command -------------------------------------------------------------------------- */
+
+static int take_layouts(const struct words *w, struct run *run)
+{
+	int c = w->casing ? casing_find(w->casing) : CASING_DEFAULT;
+
+	if (c < 0)
+		return wrong("casing", "expected default, lowercase or uppercase");
+	run->casing = (enum casing)c;
+	for (unsigned i = 0; i < w->layouts.n; i++) {
+		run->layouts[i] = layout_find(w->layouts.word[i]);
+		if (!run->layouts[i])
+			return complain(w->layouts.word[i], "no such layout"), EXIT_USAGE;
+	}
+	run->n_layouts = w->layouts.n;
+	for (unsigned i = 0; !w->layouts.n && layout_at(i) && i < ARRAY_SIZE(run->layouts); i++)
+		run->layouts[run->n_layouts++] = layout_at(i);
+	return EXIT_DONE;
+}
+
+static int print_all(struct run *run, const struct words *w, int argc, char **argv)
+{
+	int status = w->type ? paths_of_words(run, w) : EXIT_DONE;
+
+	for (int i = 1; i < argc; i++) {
+		int r = paths_of_file(run, argv[i]);
+
+		/* A file that could not be read is worse than one that is nothing. */
+		status = MAX(status, r);
+	}
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return complain("stdout", err_text(errno));
+	return status;
+}
+
+static int run_paths(int argc, char **argv)
+{
+	struct words w = {0};
+	const struct opt own[] = {
+		{"layout", 0, "LAYOUT", "this layout; may stand more than once", NULL, &w.layouts},
+		{"casing", 0, "CASING", "default, lowercase or uppercase", &w.casing, NULL},
+		{"type", 0, "TYPE", "from identifiers: the type of the file", &w.type, NULL},
+		{"object-type", 0, "TYPE", "elf, macho, pe, pe_dotnet, wasm, unknown", &w.object, NULL},
+		{"code-file", 0, "NAME", "the program or library", &w.code_file, NULL},
+		{"code-id", 0, "ID", "its build id, UUID, or time and size", &w.code_id, NULL},
+		{"debug-file", 0, "NAME", "its debug file", &w.debug_file, NULL},
+		{"debug-id", 0, "ID", "the id of that", &w.debug_id, NULL},
+		{"big-endian", 0, NULL, "the program is: for ids that follow", &w.big_endian, NULL},
+		{0},
+	};
+	struct app_args args;
+	struct run run = {0};
+	int status = app_options(&args, &cmd_paths, own, &argc, argv);
+
+	if (status >= 0)
+		return status;
+	if ((argc > 1) == (w.type != NULL)) {
+		fprintf(stderr, "symfs paths: either files, or --type and identifiers; try: symfs paths --help\n");
+		return EXIT_USAGE;
+	}
+	status = take_layouts(&w, &run);
+	return status == EXIT_DONE ? print_all(&run, &w, argc, argv) : status;
+}
+
+const struct cmd cmd_paths = {
+	.name = "paths",
+	.args = "[--layout LAYOUT]... [--casing CASING] FILE...|--type ...",
+	.help = "Prints where layouts keep a file: LAYOUT, TYPE and PATH a line, in the order in\n"
+		"which a server would be asked. Ends with 1 when there is no such path",
+	.run = run_paths,
+};

@@ -1,0 +1,74 @@
+#!/bin/sh
+# The examples of symfs-layouts(7) are paths that symfs prints for the identifiers that the page
+# names, and reads; and the words of the command line are those that the code has.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+top=${top_srcdir:-$(dirname "$0")/..}
+symfs=${top_builddir:-.}/symfs
+page=$top/man/symfs-layouts.7.in
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+bad=0 seen=0
+complain() { echo "$*"; bad=1; }
+
+elf="--object-type elf --code-file libdemo.so --debug-file libdemo.so --code-id 0123456789abcdef0123456789abcdef01234567"
+mach="--object-type macho --code-file Demo --debug-file Demo --code-id 67e9247c814e392ba027dbde6748fcbf"
+pe="--object-type pe --code-file Demo.exe --code-id 5ab380779000 --debug-file Demo.pdb --debug-id 3249d99d-0c40-4931-8610-f4e4fb0b6936-a"
+for of in "$elf" "$mach" "$pe"; do
+  for type in elf_code elf_debug mach_code mach_debug pe pdb breakpad sourcebundle; do
+    # shellcheck disable=SC2086
+    "$symfs" paths --type $type $of
+  done
+done >"$tmp/printed"
+
+# What debuginfod cuts out of files has a name of its own: it is only read.
+sed -n 's/^\([a-z][a-z0-9]*\)\/\(.*\)/\1 \2/p' "$page" >"$tmp/examples"
+while read -r folder rest; do
+  seen=$((seen + 1))
+  "$symfs" parse "$folder" "$rest" >"$tmp/json" || complain "$folder/$rest is not read"
+  grep -q '"filetype"' "$tmp/json" || complain "$folder/$rest means nothing"
+  case $rest in */section/* | */source/*) continue ;; esac
+  layout=$folder
+  [ "$folder" = symstore2 ] && layout=symstore_index2
+  awk -F '\t' -v l="$layout" -v p="${rest#.build-id/}" 'BEGIN { sub(/^buildid\//, "", p) }
+    $1 == l && $3 == p { found = 1 } END { exit !found }' "$tmp/printed" ||
+    complain "$folder/$rest is not printed"
+done <"$tmp/examples"
+[ $seen -ge 35 ] || complain "only $seen examples"
+
+"$symfs" paths --type pdb --layout gdb --debug-id 3249d99d-0c40-4931-8610-f4e4fb0b6936-1 >"$tmp/out"
+[ $? = 1 ] || complain "no path does not end with 1"
+[ -s "$tmp/out" ] && complain "no path prints something"
+"$symfs" parse symstore foo.pdb/3249D99D0C4049318610F4E4FB0B69361/foo.pd_ >"$tmp/out"
+[ $? = 1 ] || complain "a path that means nothing does not end with 1"
+[ "$(tr -d "[:space:]" <"$tmp/out")" = "[]" ] || complain "a path that means nothing is $(cat "$tmp/out")"
+# The byte order of the program, for the id that follows.
+for way in "44332211665588770000000000000000 0" "11223344556677880000000000000000 0 --big-endian"; do
+  # shellcheck disable=SC2086
+  set -- $way
+  printf 'breakpad\tbreakpad\ta.so/%s0/a.so.sym\n' "$1" >"$tmp/want"
+  "$symfs" paths --layout breakpad --type breakpad --object-type elf --code-id 1122334455667788 \
+    --debug-file /usr/lib/a.so $3 | cmp -s - "$tmp/want" || complain "breakpad $way"
+done
+for wrong in "--type nothing" "--type pe --layout nothing" "--type pe --casing upper" "--type pe --code-id xyz" \
+  "--type pdb --debug-id 12" "--type pe --object-type nothing" "--type pe FILE" ""; do
+  # shellcheck disable=SC2086
+  "$symfs" paths $wrong >"$tmp/out" 2>"$tmp/err"
+  rc=$?
+  [ $rc = 2 ] || complain "paths $wrong ends with $rc"
+  [ -s "$tmp/out" ] && complain "paths $wrong prints something"
+  grep -q '^symfs paths: ' "$tmp/err" || complain "paths $wrong: $(cat "$tmp/err")"
+done
+"$symfs" paths "$top/Makefile.am" >"$tmp/out" 2>"$tmp/err"
+[ $? = 1 ] || complain "a text file does not end with 1"
+"$symfs" paths "$top/no-such-file" >"$tmp/out" 2>"$tmp/err"
+[ $? = 4 ] || complain "a missing file does not end with 4"
+for type in $(sed -n 's/^	\[FILETYPE_[A-Z0-9_]*\] = "\([a-z0-9_]*\)",/\1/p' "$top/src/id/filetype.c"); do
+  [ "$type" = none ] && continue
+  grep -qw "$type" "$page" || complain "symfs-layouts(7) does not name $type"
+  for file in symfs.bash _symfs; do
+    grep -qw "$type" "$top/etc/completions/$file" || complain "$file does not name $type"
+  done
+  seen=$((seen + 1))
+done
+echo "$seen examples and types seen"
+exit $bad

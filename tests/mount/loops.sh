@@ -61,7 +61,7 @@ bounded "a listing" ls -R "$MNT_env"
 symfs_umount env
 
 # ---- a directory of the mount, a link to it, links in it ---------------------------------------
-mkdir -p "$TMP/farm" "$TMP/links/.build-id" "$TMP/files/$(dirname "$prog")" "$TMP/files/$(dirname "$late")" \
+mkdir -p "$TMP/pool" "$TMP/links/.build-id" "$TMP/files/$(dirname "$prog")" "$TMP/files/$(dirname "$late")" \
   "$TMP/files/$(dirname "$nothing")"
 ln -s "$TMP/self/gdb" "$TMP/way"
 ln -s "$TMP/self/gdb/$(dirname "$prog")" "$TMP/links/$(dirname "$prog")"
@@ -69,8 +69,8 @@ ln -s "$TMP/self/gdb/$(dirname "$nothing")" "$TMP/links/$(dirname "$nothing")"
 ln -s "$TMP/self/gdb/$prog" "$TMP/files/$prog"
 ln -s "$TMP/self/gdb/$nothing" "$TMP/files/$nothing"
 # Such links are common, and right, when they lead to a file.
-cp "$ROOT/$late" "$TMP/farm/late"
-ln -s "../../../farm/late" "$TMP/files/$late"
+cp "$ROOT/$late" "$TMP/pool/late"
+ln -s "../../../pool/late" "$TMP/files/$late"
 for way in "$TMP/self/gdb" "$TMP/way" "$TMP/links" "$TMP/files"; do
   # shellcheck disable=SC2086
   symfs_mount self $limits --source "gdb@$way" --source "gdb@$URL_good"

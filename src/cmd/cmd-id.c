@@ -4,6 +4,7 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "base/buf.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "cmd/json.h"
 #include "obj/obj.h"
@@ -28,12 +29,18 @@ static const char *name_of(const struct module *m)
 	return m->debug_file[0] ? m->debug_file : m->code_file;
 }
 
-static int slice_key(const struct obj_slice *s, unsigned i, char room[static KEY_TEXT])
+/* Where a name is part of the key and the file does not tell it, it is the file's own. */
+static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
+	char room[static KEY_TEXT])
 {
 	struct artifact a = {.type = s->types[i], .m = s->module};
 	struct key k;
 	int r = key_of(&k, &a);
 
+	if (r < 0 && !a.m.code_file[0]) {
+		snprintf(a.m.code_file, sizeof(a.m.code_file), "%.255s", path_base(path));
+		r = key_of(&k, &a);
+	}
 	if (r == 0)
 		key_text(&k, room);
 	return r;
@@ -53,14 +60,14 @@ static struct json_object *features_json(unsigned features)
 	return list;
 }
 
-static struct json_object *keys_json(const struct obj_slice *s)
+static struct json_object *keys_json(const struct obj_slice *s, const char *path)
 {
 	struct json_object *list = json_object_new_array();
 	_cleanup_buf_ struct buf clean = BUF_UP_TO(1 << 20);
 	char room[KEY_TEXT];
 
 	for (unsigned i = 0; i < s->n_types; i++)
-		if (slice_key(s, i, room) == 0)
+		if (slice_key(s, path, i, room) == 0)
 			json_object_array_add(list,
 				json_object_new_string(text_shown(room, false, &clean)));
 	return list;
@@ -84,7 +91,7 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 	json_add_text(o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
 	json_add_text(o, "name", s ? name_of(&s->module) : NULL);
 	json_object_object_add(o, "features", features_json(s ? s->features : 0));
-	json_object_object_add(o, "keys", s ? keys_json(s) : json_object_new_array());
+	json_object_object_add(o, "keys", s ? keys_json(s, path) : json_object_new_array());
 	json_add_text(o, "error", error);
 	json_object_array_add(run->list, o);
 }
@@ -116,7 +123,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 	print_line("name", name_of(&s->module));
 	print_line("features", obj_features_text(s->features, features));
 	for (unsigned i = 0; i < s->n_types; i++)
-		if (slice_key(s, i, key) == 0)
+		if (slice_key(s, path, i, key) == 0)
 			print_line("serves", key);
 }
 

@@ -17,6 +17,7 @@ static const struct obj_format *const formats[] = {
 	&obj_elf,
 	&obj_macho,
 	&obj_pdb,
+	&obj_pe,
 	&obj_perfmap,
 	&obj_ppdb,
 	&obj_sourcebundle,

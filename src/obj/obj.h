@@ -51,6 +51,7 @@ extern const struct obj_format obj_breakpad;
 extern const struct obj_format obj_elf;
 extern const struct obj_format obj_macho;
 extern const struct obj_format obj_pdb;
+extern const struct obj_format obj_pe;
 extern const struct obj_format obj_perfmap;
 extern const struct obj_format obj_ppdb;
 extern const struct obj_format obj_sourcebundle;

@@ -1,0 +1,569 @@
+/* PE: programs and libraries of Windows, of .NET on any system, and of EFI. The identity is the
+ * link time and the size in memory. The debug directory says which PDB belongs to it: this is where
+ * the two names of a module meet, so it is read with care, entry by entry. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "obj/obj.h"
+#include "base/hash.h"
+#include "base/inflate.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "obj/ppdb.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/banned.h"
+
+/* Windows loads none with more than 96; linkers of other systems have no such limit. */
+#define SECTIONS_MOST 4096u
+#define ENTRIES_MOST 256u
+
+#define OPTIONAL_MOST 240 /* all sixteen directories of PE32+ */
+#define SECTION_SIZE 40u
+#define ENTRY_SIZE 28u
+#define SYMBOL_SIZE 18u
+#define EXPORTS_SIZE 40u
+#define PATH_MOST 1024u
+#define DIGEST_LEAST 16u
+#define DIGEST_MOST 64u
+
+/* A PDB inside of the program, packed and not. Those of the largest assemblies have some megabytes;
+ * of more than this it is only said that there is one. */
+#define EMBEDDED_MOST (16u << 20)
+
+enum {
+	MAGIC_PE32 = 0x10b, MAGIC_PE64 = 0x20b,
+	FILE_DLL = 0x2000,
+	DIRECTORY_EXPORTS = 0, DIRECTORY_EXCEPTIONS = 3, DIRECTORY_DEBUG = 6, DIRECTORY_CLR = 14,
+	DIRECTORIES = 16,
+	SECTION_CODE = 0x20,
+	DEBUG_CODEVIEW = 2, DEBUG_EMBEDDED = 17, DEBUG_CHECKSUM = 19,
+	MINOR_PORTABLE = 0x504d
+};
+
+struct directory {
+	uint32_t rva, size;
+};
+
+struct section {
+	char name[24]; /* longer names are none that matter here */
+	uint32_t virtual_size, rva, size, off, flags;
+};
+
+struct entry {
+	uint32_t stamp, type, size, rva, off;
+	unsigned minor;
+};
+
+/* Of several entries that name a PDB the best one counts. */
+enum rank { RANK_NONE, RANK_TIME, RANK_GUID, RANK_PORTABLE };
+
+struct pe {
+	struct view *v;
+	struct err *e;
+	uint32_t stamp, machine, flags, image_size, headers_size;
+	bool has_image_size;
+	uint32_t count; /* of sections */
+	uint64_t sections, names, names_size;
+	struct directory dir[DIRECTORIES];
+
+	/* what the sections say */
+	uint64_t end; /* where the last byte of them ends */
+	bool code_here, code_hollow, stub, pdata_empty;
+	unsigned features;
+
+	/* what the debug directory says */
+	enum rank rank;
+	struct debug_id id;
+	char pdb[MODULE_NAME_MAX], checksum[MODULE_CHECKSUM_MAX];
+	struct entry embedded;
+};
+
+static uint32_t le16(const uint8_t *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+static uint32_t le32(const uint8_t *p)
+{
+	return le16(p) | le16(p + 2) << 16;
+}
+
+static int pe_read(struct pe *pe, const char *what, uint64_t off, void *p, size_t n)
+{
+	int r = view_read(pe->v, off, p, n);
+
+	if (r == -ENODATA)
+		return err_set(pe->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
+	if (r < 0 && r != -EAGAIN)
+		return err_set(pe->e, r, "cannot be read: %s", err_text(r));
+	return r;
+}
+
+/* ---- headers -------------------------------------------------------------------------- */
+
+static int read_optional(struct pe *pe, uint64_t off, uint32_t size)
+{
+	uint8_t h[OPTIONAL_MOST] = {0};
+	uint32_t n = MIN(size, (uint32_t)sizeof(h)), at, count;
+	int r;
+
+	if (!size)
+		return 0;
+	r = pe_read(pe, "its optional header", off, h, n);
+	if (r < 0)
+		return r;
+	if ((le16(h) != MAGIC_PE32 && le16(h) != MAGIC_PE64) || n < 64)
+		return err_set(pe->e, -EBADMSG, "is broken: an optional header of kind %#x, %u bytes",
+			le16(h), size);
+	pe->image_size = le32(h + 56);
+	pe->headers_size = le32(h + 60);
+	pe->has_image_size = true;
+	at = le16(h) == MAGIC_PE64 ? 112 : 96;
+	if (n < at)
+		return 0;
+	count = MIN(MIN(le32(h + at - 4), (n - at) / 8), (uint32_t)DIRECTORIES);
+	for (uint32_t i = 0; i < count; i++)
+		pe->dir[i] = (struct directory){le32(h + at + 8 * i), le32(h + at + 8 * i + 4)};
+	return 0;
+}
+
+/* Names of more than eight characters stand behind the symbols that linkers of GNU write. */
+static int find_names(struct pe *pe, const uint8_t *coff)
+{
+	uint32_t symbols = le32(coff + 8);
+	uint8_t size[4];
+	uint64_t at = symbols + (uint64_t)le32(coff + 12) * SYMBOL_SIZE;
+	int r;
+
+	if (!symbols)
+		return 0;
+	r = view_read(pe->v, at, size, sizeof(size));
+	if (r == -ENODATA) /* stripped, and the header does not know */
+		return 0;
+	if (r < 0)
+		return r == -EAGAIN ? r : pe_read(pe, "its names", at, size, sizeof(size));
+	pe->names = at;
+	pe->names_size = le32(size);
+	return 0;
+}
+
+static int pe_open(struct pe *pe, struct view *v, struct err *e, uint8_t coff[static 24])
+{
+	uint8_t dos[64];
+	uint64_t at;
+	int r;
+
+	memset(pe, 0, sizeof(*pe));
+	pe->v = v;
+	pe->e = e;
+	r = pe_read(pe, "its header", 0, dos, sizeof(dos));
+	if (r < 0)
+		return r;
+	at = le32(dos + 0x3c);
+	r = pe_read(pe, "its PE header", at, coff, 24);
+	if (r < 0)
+		return r;
+	if (memcmp(coff, "PE\0\0", 4) != 0)
+		return err_set(e, -EBADMSG, "is a DOS program: it has no PE header");
+	pe->machine = le16(coff + 4);
+	pe->count = le16(coff + 6);
+	pe->stamp = le32(coff + 8);
+	pe->flags = le16(coff + 22);
+	pe->sections = at + 24 + le16(coff + 20);
+	if (pe->count > SECTIONS_MOST)
+		return err_set(e, -EBADMSG, "is broken: it has %u sections", pe->count);
+	return read_optional(pe, at + 24, le16(coff + 20));
+}
+
+/* ---- sections ------------------------------------------------------------------------- */
+
+/* "/123" is a name in the table of names, "/": itself. */
+static int long_name(struct pe *pe, char name[static 24])
+{
+	uint64_t at = strtoul(name + 1, NULL, 10);
+	size_t n;
+	int r;
+
+	if (name[0] != '/' || !isdigit((unsigned char)name[1]) || at >= pe->names_size)
+		return 0;
+	n = (size_t)MIN(pe->names_size - at, (uint64_t)24);
+	memset(name, 0, 24);
+	r = view_read(pe->v, pe->names + at, name, n);
+	if (r == -EAGAIN)
+		return r;
+	/* One that fills the room is longer than all that are looked for. */
+	if (r < 0 || !memchr(name, '\0', 24))
+		name[0] = '\0';
+	return 0;
+}
+
+static int section_at(struct pe *pe, uint32_t i, struct section *s)
+{
+	uint8_t h[SECTION_SIZE];
+	int r = pe_read(pe, "its section table", pe->sections + (uint64_t)i * sizeof(h), h, sizeof(h));
+
+	if (r < 0)
+		return r;
+	memset(s, 0, sizeof(*s));
+	memcpy(s->name, h, 8);
+	s->virtual_size = le32(h + 8);
+	s->rva = le32(h + 12);
+	s->off = le32(h + 20);
+	s->size = s->off ? le32(h + 16) : 0;
+	s->flags = le32(h + 36);
+	return 0;
+}
+
+static void take_section(struct pe *pe, const struct section *s)
+{
+	if (strncmp(s->name, ".stub", 5) == 0)
+		pe->stub = true;
+	if (strcmp(s->name, ".pdata") == 0 && !s->size)
+		pe->pdata_empty = true;
+	if (s->flags & SECTION_CODE && s->size)
+		pe->code_here = true;
+	if (s->flags & SECTION_CODE && !s->size && s->virtual_size)
+		pe->code_hollow = true;
+	if (s->size && (strcmp(s->name, ".debug_info") == 0 || strcmp(s->name, ".zdebug_info") == 0))
+		pe->features |= OBJ_HAS_DEBUG;
+	if (s->size)
+		pe->end = MAX(pe->end, (uint64_t)s->off + s->size);
+}
+
+static int pe_sections(struct pe *pe)
+{
+	pe->end = pe->sections + (uint64_t)pe->count * SECTION_SIZE;
+	for (uint32_t i = 0; i < pe->count; i++) {
+		struct section s;
+		int r = section_at(pe, i, &s);
+
+		if (r == 0)
+			r = long_name(pe, s.name);
+		if (r < 0)
+			return r;
+		take_section(pe, &s);
+	}
+	return 0;
+}
+
+/* While nobody knows how long the file will be, it is whole as soon as its sections are. */
+static int check_whole(struct pe *pe)
+{
+	struct view *v = pe->v;
+
+	if (v->size != VIEW_UNKNOWN && pe->end > v->size)
+		return err_set(pe->e, -EBADMSG, "is cut short: it has %llu bytes, and needs %llu",
+			(unsigned long long)v->size, (unsigned long long)pe->end);
+	if (v->size == VIEW_UNKNOWN && pe->end > v->have) {
+		v->want_off = v->have;
+		v->want_len = pe->end - v->have;
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+/* Where `n` bytes of the image stand in the file. -ENOENT: nowhere, as in a debug file, which keeps
+ * the directories of its program. */
+static int file_offset(struct pe *pe, uint32_t rva, uint32_t n, uint64_t *off)
+{
+	for (uint32_t i = 0; i < pe->count; i++) {
+		struct section s;
+		int r = section_at(pe, i, &s);
+
+		if (r < 0)
+			return r;
+		if (rva < s.rva || rva - s.rva >= s.size)
+			continue;
+		*off = (uint64_t)s.off + (rva - s.rva);
+		return n <= s.size - (rva - s.rva) ? 0 : -ENOENT;
+	}
+	*off = rva;
+	return (uint64_t)rva + n <= pe->headers_size && view_holds(pe->v, rva, n) ? 0 : -ENOENT;
+}
+
+/* ---- the debug directory -------------------------------------------------------------- */
+
+/* Builds write the path of their own machine; what others can ask for is its last part. */
+static void take_pdb_name(struct pe *pe, const uint8_t *p, size_t n)
+{
+	char path[PATH_MOST + 1];
+	const char *name;
+
+	pe->pdb[0] = '\0';
+	memcpy(path, p, n);
+	path[n] = '\0';
+	if (n == PATH_MOST && strlen(path) == n) /* there is more, and its end counts */
+		return;
+	name = path_base(path);
+	if (path_name_ok(name, strlen(name)))
+		snprintf(pe->pdb, sizeof(pe->pdb), "%s", name);
+}
+
+/* A portable PDB has the entry's stamp where others have their age; one that another tool wrote for
+ * the image of a .NET library stands beside it, and is not what debuggers ask for. Other readers
+ * know no PDB of before the GUID; those are asked for by time and age to this day. */
+static int take_codeview(struct pe *pe, const struct entry *x, uint64_t off)
+{
+	uint8_t p[24 + PATH_MOST];
+	uint32_t n = MIN(x->size, (uint32_t)sizeof(p)), head;
+	bool portable = x->minor == MINOR_PORTABLE;
+	enum rank rank;
+	int r;
+
+	if (n < 16)
+		return 0;
+	r = pe_read(pe, "its debug directory", off, p, n);
+	if (r < 0)
+		return r;
+	if (memcmp(p, "RSDS", 4) == 0 && n >= 24)
+		rank = portable && pe->dir[DIRECTORY_CLR].rva ? RANK_PORTABLE : RANK_GUID;
+	else if (memcmp(p, "NB10", 4) == 0)
+		rank = RANK_TIME;
+	else
+		return 0;
+	if (rank <= pe->rank)
+		return 0;
+	pe->rank = rank;
+	head = rank == RANK_TIME ? 16 : 24;
+	if (rank == RANK_TIME)
+		pe->id = (struct debug_id){.set = true, .pdb20 = true, .age = le32(p + 12),
+			.guid = {p[11], p[10], p[9], p[8]}};
+	else
+		debug_id_from_guid(&pe->id, p + 4, portable ? x->stamp : le32(p + 20));
+	take_pdb_name(pe, p + head, MIN(n - head, PATH_MOST));
+	return 0;
+}
+
+/* "SHA256", a zero, the digest. */
+static int take_checksum(struct pe *pe, const struct entry *x, uint64_t off)
+{
+	uint8_t p[16 + DIGEST_MOST];
+	char digest[2 * DIGEST_MOST + 1];
+	const uint8_t *zero;
+	size_t word, n;
+	int r;
+
+	if (x->size > sizeof(p) || pe->checksum[0])
+		return 0;
+	r = pe_read(pe, "its debug directory", off, p, x->size);
+	if (r < 0)
+		return r;
+	zero = memchr(p, '\0', MIN(x->size, 16u));
+	word = zero ? (size_t)(zero - p) : 0;
+	n = x->size - word - 1;
+	if (!word || n < DIGEST_LEAST || n > DIGEST_MOST)
+		return 0;
+	for (size_t i = 0; i < word; i++)
+		if (!isalnum(p[i]))
+			return 0;
+	hex_print(zero + 1, n, digest);
+	snprintf(pe->checksum, sizeof(pe->checksum), "%.16s:%s", (const char *)p, digest);
+	return 0;
+}
+
+/* What lies outside of the file is passed over: stripped files keep entries of what they lost. */
+static int take_entry(struct pe *pe, struct entry *x)
+{
+	uint64_t off = x->off;
+	int r = x->off ? 0 : file_offset(pe, x->rva, x->size, &off);
+
+	if (r == -ENOENT || (r == 0 && !view_holds(pe->v, off, x->size)))
+		return 0;
+	if (r < 0)
+		return r;
+	switch (x->type) {
+	case DEBUG_CODEVIEW: return take_codeview(pe, x, off);
+	case DEBUG_CHECKSUM: return take_checksum(pe, x, off);
+	case DEBUG_EMBEDDED:
+		pe->embedded = *x;
+		pe->embedded.off = (uint32_t)off;
+		return 0;
+	default: return 0;
+	}
+}
+
+static int pe_debug(struct pe *pe)
+{
+	struct directory d = pe->dir[DIRECTORY_DEBUG];
+	uint32_t n = MIN(d.size / ENTRY_SIZE, ENTRIES_MOST);
+	uint64_t off;
+	int r = n ? file_offset(pe, d.rva, n * ENTRY_SIZE, &off) : -ENOENT;
+
+	if (r == -ENOENT)
+		return 0;
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		struct entry x;
+		uint8_t h[ENTRY_SIZE];
+
+		r = pe_read(pe, "its debug directory", off + (uint64_t)i * sizeof(h), h, sizeof(h));
+		if (r < 0)
+			return r;
+		x = (struct entry){.stamp = le32(h + 4), .minor = le16(h + 10), .type = le32(h + 12),
+			.size = le32(h + 16), .rva = le32(h + 20), .off = le32(h + 24)};
+		r = take_entry(pe, &x);
+	}
+	return r;
+}
+
+/* A PDB inside that is broken does not break the program. */
+static int embedded_features(struct pe *pe)
+{
+	_cleanup_free_ uint8_t *packed = NULL, *pdb = NULL;
+	uint32_t n = pe->embedded.size, size;
+	struct view v;
+	size_t made;
+	int r;
+
+	if (n < 8)
+		return 0;
+	if (n > EMBEDDED_MOST) {
+		pe->features |= OBJ_HAS_DEBUG;
+		return 0;
+	}
+	packed = malloc(n);
+	if (!packed)
+		return err_set(pe->e, -ENOMEM, "%s", err_text(-ENOMEM));
+	r = pe_read(pe, "the PDB inside", pe->embedded.off, packed, n);
+	if (r < 0 || memcmp(packed, "MPDB", 4) != 0)
+		return r;
+	size = le32(packed + 4);
+	if (size > EMBEDDED_MOST) {
+		pe->features |= OBJ_HAS_DEBUG;
+		return 0;
+	}
+	pdb = malloc(size ? size : 1);
+	if (!pdb)
+		return err_set(pe->e, -ENOMEM, "%s", err_text(-ENOMEM));
+	if (inflate_raw(packed + 8, n - 8, pdb, size, &made) < 0 || made != size)
+		return 0;
+	v = view_of_mem(pdb, made);
+	size = 0;
+	if (ppdb_features(&v, &size) == 0)
+		pe->features |= size;
+	return 0;
+}
+
+/* ---- the image's own tables ----------------------------------------------------------- */
+
+static int pe_tables(struct pe *pe)
+{
+	struct directory d = pe->dir[DIRECTORY_EXPORTS];
+	uint8_t h[EXPORTS_SIZE];
+	uint64_t off;
+	int r = d.rva ? file_offset(pe, d.rva, sizeof(h), &off) : -ENOENT;
+
+	if (r == 0)
+		r = pe_read(pe, "its exports", off, h, sizeof(h));
+	if (r == 0 && le32(h + 24))
+		pe->features |= OBJ_HAS_SYMTAB;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	d = pe->dir[DIRECTORY_EXCEPTIONS];
+	r = d.rva && d.size ? file_offset(pe, d.rva, 8, &off) : -ENOENT;
+	if (r == 0)
+		pe->features |= OBJ_HAS_UNWIND;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- answers -------------------------------------------------------------------------- */
+
+static int pe_facts(struct pe *pe, struct view *v, struct err *e)
+{
+	uint8_t coff[24];
+	int r = pe_open(pe, v, e, coff);
+
+	if (r == 0)
+		r = find_names(pe, coff + 4);
+	if (r == 0)
+		r = pe_sections(pe);
+	if (r == 0)
+		r = check_whole(pe);
+	if (r == 0)
+		r = pe_debug(pe);
+	if (r == 0)
+		r = embedded_features(pe);
+	return r < 0 ? r : pe_tables(pe);
+}
+
+/* Packers leave empty sections of these names; what they packed is not to be read from here. A
+ * debug file keeps the headers of code that it lost. */
+static enum obj_kind kind_of(const struct pe *pe)
+{
+	if ((pe->stub && pe->pdata_empty) || !pe->has_image_size)
+		return OBJ_OTHER;
+	if (pe->code_hollow && !pe->code_here && pe->features & OBJ_HAS_DEBUG)
+		return OBJ_DEBUG;
+	return pe->flags & FILE_DLL ? OBJ_LIBRARY : OBJ_EXECUTABLE;
+}
+
+static const char *arch_of(const struct pe *pe)
+{
+	switch (pe->machine) {
+	case 0x14c: return "x86";
+	case 0x1c0:
+	case 0x1c2:
+	case 0x1c4: return "arm";
+	case 0x8664: return "x86_64";
+	case 0xa641:
+	case 0xaa64: return "arm64";
+	default: return "unknown";
+	}
+}
+
+static void module_of(const struct pe *pe, struct module *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->object = OBJECT_PE;
+	/* Old compilers of .NET, and those that mix it with machine code, write PDBs of the other
+	 * kind. */
+	if (pe->dir[DIRECTORY_CLR].rva && (pe->rank == RANK_PORTABLE || pe->rank == RANK_NONE))
+		m->object = OBJECT_PE_DOTNET;
+	m->debug_id = pe->id;
+	if (pe->has_image_size)
+		snprintf(m->code_id, sizeof(m->code_id), "%08x%x", pe->stamp, pe->image_size);
+	snprintf(m->debug_file, sizeof(m->debug_file), "%s", pe->pdb);
+	snprintf(m->checksum, sizeof(m->checksum), "%s", pe->checksum);
+}
+
+static int pe_probe(struct view *v, unsigned index, struct obj_slice *out, struct err *e)
+{
+	struct obj_slice s = {.format = "pe", .size = v->size};
+	struct pe pe;
+	int r;
+
+	if (index)
+		return -ENOENT;
+	r = pe_facts(&pe, v, e);
+	if (r < 0)
+		return r;
+	module_of(&pe, &s.module);
+	s.arch = arch_of(&pe);
+	s.kind = kind_of(&pe);
+	s.features = pe.features | (pe.code_here ? OBJ_HAS_CODE : 0);
+	if (pe.has_image_size)
+		s.types[s.n_types++] = FILETYPE_PE;
+	*out = s;
+	return 0;
+}
+
+/* The code id stands in the first block. */
+static int pe_early(struct view *v, struct module *out)
+{
+	uint8_t coff[24];
+	struct pe pe;
+	int r = pe_open(&pe, v, NULL, coff);
+
+	if (r == 0)
+		module_of(&pe, out);
+	return r;
+}
+
+const struct obj_format obj_pe = {
+	.name = "pe",
+	.magic = "MZ",
+	.magic_len = 2,
+	.serves = {FILETYPE_PE},
+	.probe = pe_probe,
+	.early = pe_early,
+};

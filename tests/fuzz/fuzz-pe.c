@@ -1,0 +1,11 @@
+/* Any bytes as a PE file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuzz/fuzz-obj.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	static const enum filetype types[] = {FILETYPE_PE};
+
+	fuzz_object(p, n, types, ARRAY_SIZE(types));
+	return 0;
+}

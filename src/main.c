@@ -10,8 +10,17 @@
 #include <string.h>
 
 static const struct cmd *const commands[] = {
-	&cmd_mount, &cmd_umount, &cmd_get, &cmd_add, &cmd_id, &cmd_paths, &cmd_parse, &cmd_why, &cmd_status,
-	&cmd_sources, &cmd_cache,
+	&cmd_mount,
+	&cmd_umount,
+	&cmd_get,
+	&cmd_add,
+	&cmd_id,
+	&cmd_paths,
+	&cmd_parse,
+	&cmd_why,
+	&cmd_status,
+	&cmd_sources,
+	&cmd_cache,
 };
 
 static void print_commands(FILE *to)
@@ -36,7 +45,8 @@ static const struct cmd *find_command(const char *name)
 /* `symfs SRC DIR -o OPTS`, as mount(8) calls its helpers. */
 static bool is_mount(int argc, char **argv)
 {
-	return argc >= 4 && argv[1][0] != '-' && argv[2][0] != '-' && strncmp(argv[3], "-o", 2) == 0;
+	return argc >= 4 && argv[1][0] != '-' && argv[2][0] != '-' &&
+	       strncmp(argv[3], "-o", 2) == 0;
 }
 
 int main(int argc, char **argv)

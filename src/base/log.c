@@ -52,7 +52,8 @@ void log_topics(const char *list)
 		size_t n = strcspn(list, ", ");
 
 		if (n && !topic_set(list, n))
-			log_warn("SYMFS_DEBUG: no topic \"%.*s\" (conf net source store fetch fs obj all)",
+			log_warn("SYMFS_DEBUG: no topic \"%.*s\" (conf net source store fetch fs "
+				 "obj all)",
 				(int)n, list);
 		list += n;
 		list += strspn(list, ", ");

@@ -15,7 +15,8 @@ static void unescape(const char *from, char *to, size_t room)
 
 	while (*from && n + 1 < room) {
 		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] && from[3]) {
-			to[n++] = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			to[n++] = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 |
+					 (from[3] - '0'));
 			from += 4;
 		} else {
 			to[n++] = *from++;

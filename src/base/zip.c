@@ -36,7 +36,7 @@ static int zip_read(struct zip *z, const char *what, uint64_t off, void *p, size
 	return r;
 }
 
-/* ---- the directory -------------------------------------------------------------------- */
+/* ---- the directory ------------------------------------------------------------------ */
 
 /* Where the end record is: behind it there is only a comment, whose length it tells. */
 static int find_end(struct zip *z, uint64_t *at, uint8_t end[static END_SIZE], struct err *e)
@@ -202,7 +202,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 	return 0;
 }
 
-/* ---- a member ------------------------------------------------------------------------- */
+/* ---- a member ----------------------------------------------------------------------- */
 
 /* Its own header repeats the name and has an extra field of its own; then come its bytes. */
 static int member_at(struct zip *z, const struct zip_entry *entry, uint64_t *out, struct err *e)
@@ -243,13 +243,15 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 	int r;
 
 	if (entry->encrypted || (entry->method != 0 && entry->method != 8))
-		return err_set(e, -ENOTSUP, "has %s packed in a way that is not read here", entry->name);
+		return err_set(
+			e, -ENOTSUP, "has %s packed in a way that is not read here", entry->name);
 	if (entry->size > most || entry->packed > most)
 		return err_set(e, -EFBIG, "has %llu bytes of %s, and %zu are read",
 			(unsigned long long)entry->size, entry->name, most);
 	if (entry->method == 0 ? entry->size != entry->packed
 			       : entry->size / RATIO_MOST > entry->packed)
-		return err_set(e, -EBADMSG, "is broken: %s cannot have both of its sizes", entry->name);
+		return err_set(
+			e, -EBADMSG, "is broken: %s cannot have both of its sizes", entry->name);
 	r = member_at(z, entry, &at, e);
 	if (r < 0)
 		return r;

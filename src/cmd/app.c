@@ -17,8 +17,10 @@
 
 const struct conf_field settings_fields[] = {
 	{"cache-dir", CONF_TEXT, offsetof(struct settings, cache_dir), NULL, "the store"},
-	{"quota", CONF_SIZE, offsetof(struct settings, quota), "none", "bytes that the store may hold"},
-	{"min-free", CONF_SIZE, offsetof(struct settings, min_free), "512M", "bytes left free on its disk"},
+	{"quota", CONF_SIZE, offsetof(struct settings, quota), "none",
+		"bytes that the store may hold"},
+	{"min-free", CONF_SIZE, offsetof(struct settings, min_free), "512M",
+		"bytes left free on its disk"},
 	{"lookup-deadline", CONF_MS, offsetof(struct settings, lookup_deadline_ms), "10s",
 		"the longest wait for \"is it there?\""},
 	{"connect-timeout", CONF_MS, offsetof(struct settings, connect_ms), "5s", "of a server"},
@@ -27,13 +29,14 @@ const struct conf_field settings_fields[] = {
 		"how long \"not there\" is remembered"},
 	{"breaker-seconds", CONF_MS, offsetof(struct settings, breaker_ms), "60s",
 		"how long a dead server is left alone"},
-	{"max-file-size", CONF_SIZE, offsetof(struct settings, max_file_size), "16G", "larger files are refused"},
+	{"max-file-size", CONF_SIZE, offsetof(struct settings, max_file_size), "16G",
+		"larger files are refused"},
 	{"keep-seconds", CONF_SECONDS, offsetof(struct settings, keep_seconds), "1h",
 		"how long `get` keeps a file from eviction"},
 	{0},
 };
 
-/* ---- settings --------------------------------------------------------------------------------- */
+/* ---- settings ----------------------------------------------------------------------- */
 
 /* The first section read has the highest priority, so the last is filled in first. */
 static int fill_settings(struct app *app, struct err *e)
@@ -48,7 +51,8 @@ static int fill_settings(struct app *app, struct err *e)
 	while (r == 0 && n)
 		r = conf_fill(all[--n], settings_fields, &app->settings, e);
 	for (unsigned i = 0; r == 0 && i < app->args.n_set; i++)
-		r = conf_value(app->args.set[i].field, app->args.set[i].value, &app->settings, "command line", e);
+		r = conf_value(app->args.set[i].field, app->args.set[i].value, &app->settings,
+			"command line", e);
 	if (r == 0 && app->args.cache) {
 		free(app->settings.cache_dir);
 		app->settings.cache_dir = strdup(app->args.cache);
@@ -75,7 +79,8 @@ static int read_configuration(struct app *app, struct err *e)
 	if (r == 0)
 		r = places_command_line(app->conf, app->args.sources, app->args.n_sources, e);
 	if (r == 0 && app->args.no_default_sources)
-		conf_drop_after(app->conf, last ? last : places_last(app->conf, app->args.n_sources), "source");
+		conf_drop_after(app->conf,
+			last ? last : places_last(app->conf, app->args.n_sources), "source");
 	else if (r == 0)
 		r = places_environment(app->conf, e);
 	/* Whatever keeps a file from being read: what is asked of symfs cannot be known. */
@@ -112,7 +117,7 @@ int app_sources(struct app *app, struct sources **out, struct err *e)
 	return r;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------ */
 
 int app_open_store(struct app *app, const struct app_args *a, struct err *e)
 {
@@ -179,7 +184,7 @@ int app_reload(struct app *app, struct err *e)
 	return r;
 }
 
-/* ---- telling -------------------------------------------------------------------------------------- */
+/* ---- telling ------------------------------------------------------------------------ */
 
 static void add_types(const struct source *one, struct buf *out)
 {
@@ -226,8 +231,8 @@ int app_config_text(struct app *app, struct buf *out)
 		s->lookup_deadline_ms, s->connect_ms, s->stall_ms);
 	buf_addf(out, "miss-lifetime = %" PRId64 "s\nbreaker-seconds = %ums\n", s->miss_seconds,
 		s->breaker_ms);
-	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n", s->max_file_size,
-		s->keep_seconds);
+	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
+		s->max_file_size, s->keep_seconds);
 	for (unsigned i = 0; r == 0 && i < so->n; i++)
 		add_source(so->list[i], s, out);
 	if (r == 0)
@@ -257,7 +262,7 @@ int app_exit(int error)
 	return EXIT_LOCAL;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------ */
+/* ---- paths -------------------------------------------------------------------------- */
 
 struct inside {
 	const char *path;

@@ -45,8 +45,8 @@ static void show_progress(struct adding *a, const char *path)
 	if (!a->progress || now - a->shown < 200)
 		return;
 	a->shown = now;
-	fprintf(stderr, "\r\033[K%" PRIu64 " added, %.1f MB: %.60s", a->added, (double)a->bytes / 1e6,
-		text_shown(path_base(path), true, &room));
+	fprintf(stderr, "\r\033[K%" PRIu64 " added, %.1f MB: %.60s", a->added,
+		(double)a->bytes / 1e6, text_shown(path_base(path), true, &room));
 }
 
 static void clear_progress(struct adding *a)
@@ -72,7 +72,8 @@ static void count(struct adding *a, const char *format, enum placed what)
 {
 	struct tally *t = a->tallies;
 
-	while (t->format && strcmp(t->format, format) != 0 && t < a->tallies + ARRAY_SIZE(a->tallies) - 1)
+	while (t->format && strcmp(t->format, format) != 0 &&
+		t < a->tallies + ARRAY_SIZE(a->tallies) - 1)
 		t++;
 	t->format = format;
 	*(what == PLACED_ADDED ? &t->added : &t->present) += 1;
@@ -90,13 +91,16 @@ static void name_slice(struct obj_slice *s, const char *path)
 	if (n > 6 && s->kind == OBJ_DEBUG && strcmp(base + n - 6, ".debug") == 0)
 		n -= 6;
 	if (!m->code_file[0])
-		snprintf(m->code_file, sizeof(m->code_file), "%.*s", (int)MIN(n, sizeof(m->code_file) - 1), base);
+		snprintf(m->code_file, sizeof(m->code_file), "%.*s",
+			(int)MIN(n, sizeof(m->code_file) - 1), base);
 	if (!m->debug_file[0])
-		snprintf(m->debug_file, sizeof(m->debug_file), "%.*s", (int)MIN(n, sizeof(m->debug_file) - 1), base);
+		snprintf(m->debug_file, sizeof(m->debug_file), "%.*s",
+			(int)MIN(n, sizeof(m->debug_file) - 1), base);
 }
 
 /* The keys that the store does not have yet. */
-static unsigned new_keys(struct adding *a, const struct obj_slice *s, struct key *keys, unsigned *all)
+static unsigned new_keys(
+	struct adding *a, const struct obj_slice *s, struct key *keys, unsigned *all)
 {
 	unsigned n = 0;
 
@@ -123,8 +127,8 @@ static int check_copy(struct draft *d, const struct key *k, bool *verified, stru
 	return r < 0 ? r : 0;
 }
 
-static int publish(struct adding *a, int fd, const char *path, const struct obj_slice *s, const struct key *keys,
-	unsigned n, struct err *e)
+static int publish(struct adding *a, int fd, const char *path, const struct obj_slice *s,
+	const struct key *keys, unsigned n, struct err *e)
 {
 	_cleanup_blob_ struct blob *b = NULL;
 	struct blob_facts facts = {.source = "add", .fetched = clock_wall()};
@@ -161,7 +165,8 @@ static int add_slice(struct adding *a, int fd, const char *path, struct obj_slic
 	name_slice(s, path);
 	n = new_keys(a, s, keys, &all);
 	if (all == 0)
-		return err_set(e, -ENOENT, "%s without an identifier that any layout could name it by", s->format);
+		return err_set(e, -ENOENT,
+			"%s without an identifier that any layout could name it by", s->format);
 	if (n == 0) {
 		count(a, s->format, PLACED_PRESENT);
 		return 0;
@@ -254,7 +259,8 @@ static bool is_bundle(const char *path)
 /* Named links are followed, those that a directory holds are not: trees have loops. */
 static int add_path(struct adding *a, const char *path, bool named, unsigned depth)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (named ? 0 : O_NOFOLLOW));
+	_cleanup_close_ int fd =
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (named ? 0 : O_NOFOLLOW));
 	struct stat st;
 
 	if (fd < 0 && errno == ELOOP && !named)
@@ -282,14 +288,17 @@ static int add_path(struct adding *a, const char *path, bool named, unsigned dep
 static void print_summary(const struct adding *a)
 {
 	for (const struct tally *t = a->tallies; t->format; t++)
-		printf("%s: added %" PRIu64 ", present %" PRIu64 "\n", t->format, t->added, t->present);
-	printf("added %" PRIu64 ", present %" PRIu64 ", not placed %" PRIu64 "\n", a->added, a->present, a->unplaced);
+		printf("%s: added %" PRIu64 ", present %" PRIu64 "\n", t->format, t->added,
+			t->present);
+	printf("added %" PRIu64 ", present %" PRIu64 ", not placed %" PRIu64 "\n", a->added,
+		a->present, a->unplaced);
 }
 
 static int run_add(int argc, char **argv)
 {
 	struct adding a = {.progress = isatty(STDERR_FILENO)};
-	const struct opt own[] = {{"recursive", 'r', NULL, "add what is in directories, too", &a.recurse}, {0}};
+	const struct opt own[] = {
+		{"recursive", 'r', NULL, "add what is in directories, too", &a.recurse}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	struct app app;

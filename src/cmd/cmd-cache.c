@@ -53,7 +53,7 @@ static int meant_by(struct cache *c, const char *word, struct meant *out)
 	return r == 0 ? EXIT_NO : app_exit(r);
 }
 
-/* ---- ls ---------------------------------------------------------------------------------- */
+/* ---- ls ----------------------------------------------------------------------------- */
 
 static void add_time(struct json_object *o, const char *name, int64_t wall)
 {
@@ -193,7 +193,7 @@ static int run_ls(struct cache *c, char **words, unsigned n)
 	return list ? json_print(list) : done();
 }
 
-/* ---- stats, verify, gc ------------------------------------------------------------------- */
+/* ---- stats, verify, gc -------------------------------------------------------------- */
 
 static int stats_json(struct cache *c, const struct store_totals *t)
 {
@@ -287,7 +287,8 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 		printf("removed %" PRIu64 " artifacts, %" PRIu64 " bytes; left %" PRIu64
 		       " artifacts, %" PRIu64 " bytes\n",
 			before.artifacts - MIN(after.artifacts, before.artifacts),
-			before.bytes - MIN(after.bytes, before.bytes), after.artifacts, after.bytes);
+			before.bytes - MIN(after.bytes, before.bytes), after.artifacts,
+			after.bytes);
 		return done();
 	}
 	o = json_object_new_object();
@@ -298,7 +299,7 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 	return json_print(o);
 }
 
-/* ---- what is done to a PATH -------------------------------------------------------------- */
+/* ---- what is done to a PATH --------------------------------------------------------- */
 
 /* Does it to the first key that is stored: that is the one which the path shows. */
 static int each_path(struct cache *c, char **words, unsigned n,
@@ -314,7 +315,8 @@ static int each_path(struct cache *c, char **words, unsigned n,
 			r = change(c->store, &m->keys[j]);
 		if (status == 0 && r < 0) {
 			status = r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
-			fprintf(stderr, "symfs cache: %s: %s\n", text_shown(words[i], true, &c->room),
+			fprintf(stderr, "symfs cache: %s: %s\n",
+				text_shown(words[i], true, &c->room),
 				r == -ENOENT ? "is not stored" : err_text(r));
 		}
 		worst = MAX(worst, status);
@@ -370,7 +372,7 @@ static int run_rm(struct cache *c, char **words, unsigned n)
 	return c->misses ? forget_misses(c, words, n) : each_path(c, words, n, store_remove);
 }
 
-/* ---- the table --------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------- */
 
 enum wants { WANTS_NONE, WANTS_ANY, WANTS_SOME };
 

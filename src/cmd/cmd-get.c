@@ -93,8 +93,8 @@ static void get_watch(struct getting *g, struct ticket *t, struct fetch *f, cons
 		fprintf(stderr, "\r\033[K");
 }
 
-static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *word, struct blob **out,
-	char why[static 240])
+static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *word,
+	struct blob **out, char why[static 240])
 {
 	struct getting g = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 	struct fetched now;
@@ -173,13 +173,15 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 	if (r == 0)
 		tree_parse(path, hit);
 	if (r == 0 && hit->n == 0) {
-		fprintf(stderr, "symfs get: %s: no layout can mean this path\n", text_shown(word, true, &room));
+		fprintf(stderr, "symfs get: %s: no layout can mean this path\n",
+			text_shown(word, true, &room));
 		return EXIT_NO;
 	}
 	if (r == 0)
 		r = get_blob(app->fetch, hit, word, &b, why);
 	if (r == -ENOENT && !path) {
-		fprintf(stderr, "symfs get: %s: not inside a symfs mount\n", text_shown(word, true, &room));
+		fprintf(stderr, "symfs get: %s: not inside a symfs mount\n",
+			text_shown(word, true, &room));
 		return EXIT_NO;
 	}
 	if (r < 0) {
@@ -200,7 +202,8 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 static int run_get(int argc, char **argv)
 {
 	const char *out_path = NULL;
-	const struct opt own[] = {{"output", 'o', "FILE", "copy it there (one PATH)", &out_path}, {0}};
+	const struct opt own[] = {
+		{"output", 'o', "FILE", "copy it there (one PATH)", &out_path}, {0}};
 	struct sigaction act = {.sa_handler = on_interrupt};
 	struct app_args args;
 	struct app app;

@@ -46,7 +46,7 @@ static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 	return r;
 }
 
-/* ---- JSON ----------------------------------------------------------------------------- */
+/* ---- JSON --------------------------------------------------------------------------- */
 
 static struct json_object *features_json(unsigned features)
 {
@@ -88,7 +88,8 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 	json_add_text(o, "arch", s ? s->arch : NULL);
 	json_add_text(o, "code_id", s ? s->module.code_id : NULL);
 	json_add_text(o, "debug_id", id ? debug_id_text(&s->module.debug_id, text) : NULL);
-	json_add_text(o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
+	json_add_text(
+		o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
 	json_add_text(o, "name", s ? name_of(&s->module) : NULL);
 	json_object_object_add(o, "features", features_json(s ? s->features : 0));
 	json_object_object_add(o, "keys", s ? keys_json(s, path) : json_object_new_array());
@@ -96,7 +97,7 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 	json_object_array_add(run->list, o);
 }
 
-/* ---- text ----------------------------------------------------------------------------- */
+/* ---- text --------------------------------------------------------------------------- */
 
 static void print_line(const char *what, const char *text)
 {
@@ -127,7 +128,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 			print_line("serves", key);
 }
 
-/* ---- files ---------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------- */
 
 static void tell(struct run *run, const char *path, unsigned index, const struct obj_slice *s)
 {

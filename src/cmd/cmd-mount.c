@@ -42,11 +42,12 @@ struct mounting {
 	atomic_bool over;
 };
 
-/* ---- -o ----------------------------------------------------------------------------------- */
+/* ---- -o ----------------------------------------------------------------------------- */
 
 /* What libfuse or the kernel takes as it is. */
 static const char *const passed[] = {"allow_other", "allow_root", "auto_unmount", "nonempty",
-	"default_permissions", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime", "noatime"};
+	"default_permissions", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime",
+	"noatime"};
 
 /* What mount(8), fstab and systemd write beside it. */
 static const char *const ignored[] = {"ro", "rw", "defaults", "auto", "noauto", "user", "nouser",
@@ -98,8 +99,9 @@ static int take_word(struct mounting *m, char *word, struct err *e)
 {
 	char *equals = strchr(word, '=');
 
-	if (!*word || is_in(ignored, ARRAY_SIZE(ignored), word) || strncasecmp(word, "x-", 2) == 0 ||
-		strncmp(word, "comment=", 8) == 0 || strncmp(word, "user=", 5) == 0)
+	if (!*word || is_in(ignored, ARRAY_SIZE(ignored), word) ||
+		strncasecmp(word, "x-", 2) == 0 || strncmp(word, "comment=", 8) == 0 ||
+		strncmp(word, "user=", 5) == 0)
 		return 0;
 	if (is_in(passed, ARRAY_SIZE(passed), word))
 		return buf_addf(&m->options, "%s%s", m->options.n ? "," : "", word);
@@ -149,7 +151,7 @@ static int collect_options(int *argc, char **argv, struct buf *list)
 	return r;
 }
 
-/* ---- the daemon --------------------------------------------------------------------------- */
+/* ---- the daemon --------------------------------------------------------------------- */
 
 /* The kernel and the loop have met: who waits for the mount may go on. */
 static void mount_is_up(void *ctx)
@@ -200,7 +202,8 @@ static void reload(struct mounting *m)
 	r = app_reload(&m->app, &e);
 	if (r < 0)
 		log_error("nothing reloaded: %s", e.text);
-	else if (app_config_text(&m->app, &text) == 0 && fs_set_config_text(m->fs, buf_text(&text)) == 0)
+	else if (app_config_text(&m->app, &text) == 0 &&
+		 fs_set_config_text(m->fs, buf_text(&text)) == 0)
 		log_info("configuration reloaded");
 	if (!m->foreground && chdir("/") < 0)
 		log_warn("/: %s", err_text(errno));
@@ -304,7 +307,7 @@ static int run_daemon(struct mounting *m)
 	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
 }
 
-/* ---- the background ----------------------------------------------------------------------- */
+/* ---- the background ----------------------------------------------------------------- */
 
 /* The one who waits. A byte: the mount answers, and is looked at once to make sure. None: the
  * daemon has said what is wrong. */
@@ -362,7 +365,7 @@ static int run_background(struct mounting *m)
 	return run_daemon(m);
 }
 
-/* ---- the command -------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------------------- */
 
 /* `mount DIR`, or `SRC DIR` as mount(8) calls it. */
 static int take_words(struct mounting *m, int argc, char **argv, char **point, struct err *e)
@@ -404,7 +407,8 @@ static bool stderr_is_journal(const char *stream)
 
 	if (!stream || fstat(STDERR_FILENO, &st) < 0)
 		return false;
-	snprintf(here, sizeof(here), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	snprintf(here, sizeof(here), "%llu:%llu", (unsigned long long)st.st_dev,
+		(unsigned long long)st.st_ino);
 	return strcmp(here, stream) == 0;
 }
 

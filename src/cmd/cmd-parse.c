@@ -70,7 +70,8 @@ static int run_parse(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc != 3) {
-		fprintf(stderr, "symfs parse: one LAYOUT and one PATH, please; try: symfs parse --help\n");
+		fprintf(stderr,
+			"symfs parse: one LAYOUT and one PATH, please; try: symfs parse --help\n");
 		return EXIT_USAGE;
 	}
 	l = layout_find(argv[1]);

@@ -32,7 +32,8 @@ struct run {
 
 static int print_layout(struct run *run, const struct layout *l, const struct artifact *a)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), room = BUF_UP_TO(4 * LAYOUT_PATH_MAX);
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX),
+				 room = BUF_UP_TO(4 * LAYOUT_PATH_MAX);
 	int r = 0;
 
 	for (unsigned nth = 0; r == 0; nth++) {
@@ -40,7 +41,8 @@ static int print_layout(struct run *run, const struct layout *l, const struct ar
 		r = layout_server_path(l, a, run->casing, nth, &path, NULL);
 		if (r < 0)
 			break;
-		printf("%s\t%s\t%s\n", l->name, filetype_name(a->type), text_shown(buf_text(&path), true, &room));
+		printf("%s\t%s\t%s\n", l->name, filetype_name(a->type),
+			text_shown(buf_text(&path), true, &room));
 		run->printed++;
 	}
 	return r == -ENOENT ? 0 : r;
@@ -59,11 +61,12 @@ static int complain(const char *what, const char *why)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
 
-	fprintf(stderr, "symfs paths: %s: %s\n", text_shown(what, true, &name), text_shown(why, true, &text));
+	fprintf(stderr, "symfs paths: %s: %s\n", text_shown(what, true, &name),
+		text_shown(why, true, &text));
 	return EXIT_LOCAL;
 }
 
-/* ---- from identifiers --------------------------------------------------------------------- */
+/* ---- from identifiers --------------------------------------------------------------- */
 
 static int wrong(const char *option, const char *value)
 {
@@ -125,7 +128,7 @@ static int paths_of_words(struct run *run, const struct words *w)
 	return run->printed ? EXIT_DONE : EXIT_NO;
 }
 
-/* ---- from files --------------------------------------------------------------------------- */
+/* ---- from files --------------------------------------------------------------------- */
 
 /* A file that does not tell a name goes by the one that it has. */
 static int print_slice(struct run *run, const char *path, const struct obj_slice *s)
@@ -182,7 +185,7 @@ static int paths_of_file(struct run *run, const char *path)
 	return status == EXIT_DONE && run->printed == before ? EXIT_NO : status;
 }
 
-/* ---- the command -------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------------------- */
 
 static int take_layouts(const struct words *w, struct run *run)
 {
@@ -224,7 +227,8 @@ static int run_paths(int argc, char **argv)
 		{"layout", 0, "LAYOUT", "this layout; may stand more than once", NULL, &w.layouts},
 		{"casing", 0, "CASING", "default, lowercase or uppercase", &w.casing, NULL},
 		{"type", 0, "TYPE", "from identifiers: the type of the file", &w.type, NULL},
-		{"object-type", 0, "TYPE", "elf, macho, pe, pe_dotnet, wasm, unknown", &w.object, NULL},
+		{"object-type", 0, "TYPE", "elf, macho, pe, pe_dotnet, wasm, unknown", &w.object,
+			NULL},
 		{"code-file", 0, "NAME", "the program or library", &w.code_file, NULL},
 		{"code-id", 0, "ID", "its build id, UUID, or time and size", &w.code_id, NULL},
 		{"debug-file", 0, "NAME", "its debug file", &w.debug_file, NULL},
@@ -239,7 +243,8 @@ static int run_paths(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if ((argc > 1) == (w.type != NULL)) {
-		fprintf(stderr, "symfs paths: either files, or --type and identifiers; try: symfs paths --help\n");
+		fprintf(stderr, "symfs paths: either files, or --type and identifiers; try: symfs "
+				"paths --help\n");
 		return EXIT_USAGE;
 	}
 	status = take_layouts(&w, &run);

@@ -50,8 +50,8 @@ static int print_text(const struct sources *so)
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
 
-		printf("%2u. %-30s %-10s %-16s %s\n", i + 1, s->name, s->kind->name, s->layout->name,
-			text_shown(s->shown, true, &room));
+		printf("%2u. %-30s %-10s %-16s %s\n", i + 1, s->name, s->kind->name,
+			s->layout->name, text_shown(s->shown, true, &room));
 	}
 	if (so->n == 0)
 		printf("no source is configured: see symfs.conf(5), --source, DEBUGINFOD_URLS\n");
@@ -69,7 +69,8 @@ static int run_sources(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc != 1) {
-		fprintf(stderr, "symfs sources: no words are expected; try: symfs sources --help\n");
+		fprintf(stderr,
+			"symfs sources: no words are expected; try: symfs sources --help\n");
 		return EXIT_USAGE;
 	}
 	r = app_configure(&app, &args, &e);

@@ -57,8 +57,8 @@ static struct json_object *lines_json(char *text)
 	return list;
 }
 
-static void add_json(struct statuses *s, const char *point, const char *version, char *stats, char *activity,
-	char *sources)
+static void add_json(struct statuses *s, const char *point, const char *version, char *stats,
+	char *activity, char *sources)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -70,8 +70,8 @@ static void add_json(struct statuses *s, const char *point, const char *version,
 	json_object_array_add(s->list, o);
 }
 
-static void print_text(const char *point, const char *version, const char *stats, const char *activity,
-	const char *sources)
+static void print_text(const char *point, const char *version, const char *stats,
+	const char *activity, const char *sources)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
 
@@ -94,7 +94,8 @@ static int show_mount(void *ctx, const struct mount_row *m)
 	activity = read_state(m->point, "activity");
 	sources = read_state(m->point, "sources");
 	if (!version || !stats || !activity || !sources) {
-		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n", m->point);
+		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n",
+			m->point);
 		s->status = EXIT_UNASKED;
 		return 0;
 	}
@@ -126,7 +127,8 @@ static int run_status(int argc, char **argv)
 		s.list = json_object_new_array();
 	mounts_each(show_mount, &s);
 	if (s.seen == 0) {
-		fprintf(stderr, "symfs status: %s\n", only ? "not a symfs mount" : "no symfs is mounted");
+		fprintf(stderr, "symfs status: %s\n",
+			only ? "not a symfs mount" : "no symfs is mounted");
 		s.status = EXIT_NO;
 	}
 	if (s.json && json_print(s.list) != EXIT_DONE)

@@ -17,7 +17,7 @@
 #define ASK_MS 3000
 #define END_MS 10000
 
-/* ---- who serves a mount ------------------------------------------------------------------- */
+/* ---- who serves a mount ------------------------------------------------------------- */
 
 #define NOBODY (-1) /* it is dead or stopped */
 #define UNKNOWN 0   /* it lives, and does not talk to us: another user's mount */
@@ -89,7 +89,7 @@ static int wait_end(int pidfd)
 	return r > 0 ? 0 : -ETIMEDOUT;
 }
 
-/* ---- the command -------------------------------------------------------------------------- */
+/* ---- the command -------------------------------------------------------------------- */
 
 static int unmount(const char *point, bool lazy)
 {
@@ -114,7 +114,9 @@ static int unmount(const char *point, bool lazy)
 		return r == -EBUSY ? EXIT_NO : EXIT_LOCAL;
 	}
 	if (pidfd >= 0 && wait_end(pidfd) < 0) {
-		fprintf(stderr, "symfs umount: %s is unmounted, but its daemon (pid %d) has not ended yet\n",
+		fprintf(stderr,
+			"symfs umount: %s is unmounted, but its daemon (pid %d) has not ended "
+			"yet\n",
 			point, (int)pid);
 		return EXIT_LOCAL;
 	}

@@ -60,12 +60,14 @@ static int print_text(const struct answer *a)
 	char text[KEY_TEXT];
 
 	printf("path    %s\n", text_shown(a->path, true, &room));
-	printf("key     %s\n", a->key.type ? text_shown(key_text(&a->key, text), true, &room) : "none: no layout can mean this path");
+	printf("key     %s\n", a->key.type ? text_shown(key_text(&a->key, text), true, &room)
+					   : "none: no layout can mean this path");
 	printf("stored  %s\n", a->file[0] ? text_shown(a->file, true, &room) : "no");
 	for (int i = 0; i < a->n; i++) {
 		const struct fetch_attempt *row = &a->rows[i];
 
-		printf("%d. %s  [%s]  %s\n", i + 1, row->source, row->spelling, text_shown(row->url, true, &room));
+		printf("%d. %s  [%s]  %s\n", i + 1, row->source, row->spelling,
+			text_shown(row->url, true, &room));
 		printf("   %s", row->verdict);
 		if (row->status)
 			printf(", HTTP %d", row->status);
@@ -94,7 +96,8 @@ static void find_stored(struct app *app, struct answer *a)
 static int explain(struct app *app, const struct tree_hit *hit, bool ask, struct answer *a)
 {
 	for (unsigned i = 0; i < hit->n && a->n < ROWS_MOST; i++) {
-		int n = fetch_why(app->fetch, &hit->files[i], ask, a->rows + a->n, (unsigned)(ROWS_MOST - a->n));
+		int n = fetch_why(app->fetch, &hit->files[i], ask, a->rows + a->n,
+			(unsigned)(ROWS_MOST - a->n));
 
 		if (n < 0)
 			continue;
@@ -115,7 +118,8 @@ static int why_path(struct app *app, const char *word, bool ask, bool json)
 	int r = hit && a ? app_tree_path(word, &path) : -ENOMEM, status;
 
 	if (r < 0) {
-		fprintf(stderr, "symfs why: %s\n", r == -ENOENT ? "the path is not inside a symfs mount" : err_text(r));
+		fprintf(stderr, "symfs why: %s\n",
+			r == -ENOENT ? "the path is not inside a symfs mount" : err_text(r));
 		return app_exit(r);
 	}
 	tree_parse(path, hit);
@@ -128,7 +132,8 @@ static int why_path(struct app *app, const char *word, bool ask, bool json)
 static int run_why(int argc, char **argv)
 {
 	bool ask = false;
-	const struct opt own[] = {{"ask", 0, NULL, "ask every source now, and say what it answers", &ask}, {0}};
+	const struct opt own[] = {
+		{"ask", 0, NULL, "ask every source now, and say what it answers", &ask}, {0}};
 	struct app_args args;
 	struct app app;
 	struct err e = {0};

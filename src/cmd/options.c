@@ -189,18 +189,22 @@ static int take_words(struct parsing *p)
 	return -1;
 }
 
-int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv)
+int app_options(
+	struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv)
 {
 	const struct opt common[] = {
 		{"config", 0, "FILE", "read this configuration, too", &a->config},
-		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "a source; may stand more than once", a->sources},
+		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "a source; may stand more than once",
+			a->sources},
 		{"cache", 0, "DIR", "the store", &a->cache},
 		{"offline", 0, NULL, "ask no server", &a->offline},
-		{"no-default-sources", 0, NULL, "only those of --source and --config", &a->no_default_sources},
+		{"no-default-sources", 0, NULL, "only those of --source and --config",
+			&a->no_default_sources},
 		{"json", 0, NULL, "print JSON", &a->json},
 		{0},
 	};
-	struct parsing p = {.a = a, .c = c, .own = own, .common = common, .argc = *argc, .argv = argv};
+	struct parsing p = {
+		.a = a, .c = c, .own = own, .common = common, .argc = *argc, .argv = argv};
 	int r;
 
 	memset(a, 0, sizeof(*a));

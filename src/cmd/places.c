@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------- */
 
 static int read_optional(struct conf *c, const char *path, struct err *e)
 {
@@ -63,7 +63,8 @@ int places_read(struct conf *c, struct err *e)
 
 char *place_cache(void)
 {
-	const char *systemd = getenv("CACHE_DIRECTORY"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *systemd = getenv("CACHE_DIRECTORY"), *xdg = getenv("XDG_CACHE_HOME"),
+		   *home = getenv("HOME");
 	struct buf b = BUF_UP_TO(8192);
 
 	if (systemd && systemd[0] == '/')
@@ -77,7 +78,7 @@ char *place_cache(void)
 	return buf_take(&b, NULL);
 }
 
-/* ---- words ---------------------------------------------------------------------------------------- */
+/* ---- words -------------------------------------------------------------------------- */
 
 /* "symstore@https://…": a layout only when what stands before the first @ is the name of one. */
 static const char *split_layout(const char *word, char layout[static 40])
@@ -121,7 +122,8 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 			*p = '_';
 }
 
-static int add_place(struct conf *c, bool first, const char *layout, const char *where, const char *from)
+static int add_place(
+	struct conf *c, bool first, const char *layout, const char *where, const char *from)
 {
 	bool url = strstr(where, "://") != NULL;
 	struct conf_section *s;
@@ -152,7 +154,8 @@ static int unknown_preset(const struct conf *c, const char *name, struct err *e)
 
 	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));)
 		buf_addf(&known, " %s", s->name);
-	return err_set(e, -EINVAL, "--source %.60s: neither a URL, a path, nor a configured source (known:%s)", name,
+	return err_set(e, -EINVAL,
+		"--source %.60s: neither a URL, a path, nor a configured source (known:%s)", name,
 		known.n ? buf_text(&known) : " none");
 }
 
@@ -200,7 +203,7 @@ const struct conf_section *places_last(const struct conf *c, unsigned n)
 	return s;
 }
 
-/* ---- variables ---------------------------------------------------------------------------------------- */
+/* ---- variables ---------------------------------------------------------------------- */
 
 /* A mistake in a variable, which may be meant for other programs, costs that word alone. */
 static bool is_url(const char *word)
@@ -225,7 +228,8 @@ static int add_debuginfod(struct conf *c, const char *urls, const char *from)
 			if (is_url(url))
 				r = add_place(c, false, "debuginfod", url, from);
 			else
-				log_warn("%s: \"%.100s\" is no URL of http, https or file: skipped", from, url);
+				log_warn("%s: \"%.100s\" is no URL of http, https or file: skipped",
+					from, url);
 		}
 		urls += n;
 		urls += strspn(urls, " \t\r\n");
@@ -256,7 +260,8 @@ static int add_symbol_store(struct conf *c, const char *where, const char *from)
 	if (where[0] == '/' || is_url(where))
 		return add_place(c, false, "symstore", where, from);
 	if (where[0])
-		log_warn("%s: \"%.100s\" is neither a URL nor a path of this system: skipped", from, where);
+		log_warn("%s: \"%.100s\" is neither a URL nor a path of this system: skipped", from,
+			where);
 	return 0;
 }
 
@@ -272,9 +277,11 @@ static int add_symbol_path(struct conf *c, const char *value, const char *from)
 		element = strtok_r(NULL, ";", &save)) {
 		char *inner = NULL;
 
-		for (char *store = strtok_r(element, "*", &inner); r == 0 && store; store = strtok_r(NULL, "*", &inner))
+		for (char *store = strtok_r(element, "*", &inner); r == 0 && store;
+			store = strtok_r(NULL, "*", &inner))
 			if (strcasecmp(store, "srv") != 0 && strcasecmp(store, "cache") != 0 &&
-				strcasecmp(store, "symsrv") != 0 && strcasecmp(store, "symsrv.dll") != 0)
+				strcasecmp(store, "symsrv") != 0 &&
+				strcasecmp(store, "symsrv.dll") != 0)
 				r = add_symbol_store(c, store, from);
 	}
 	return r;

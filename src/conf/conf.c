@@ -75,7 +75,8 @@ struct conf_section *conf_add(struct conf *c, const char *kind, const char *name
 	return s;
 }
 
-struct conf_section *conf_add_first(struct conf *c, const char *kind, const char *name, const char *file)
+struct conf_section *conf_add_first(
+	struct conf *c, const char *kind, const char *name, const char *file)
 {
 	struct conf_section **old_last = c->last, *s = conf_add(c, kind, name, file);
 
@@ -161,13 +162,15 @@ int conf_only(const struct conf *c, const char *const kinds[], struct err *e)
 		while (*k && strcmp(*k, s->kind) != 0)
 			k++;
 		if (!*k)
-			return err_set(e, -EINVAL, "%s:%u: unknown section [%.60s]; expected [symfs] or [source \"NAME\"]",
+			return err_set(e, -EINVAL,
+				"%s:%u: unknown section [%.60s]; expected [symfs] or [source "
+				"\"NAME\"]",
 				s->file, s->line, s->kind);
 	}
 	return 0;
 }
 
-/* ---- lines -------------------------------------------------------------------------------- */
+/* ---- lines -------------------------------------------------------------------------- */
 
 static char *trim(char *p)
 {
@@ -187,7 +190,8 @@ static int read_section(struct conf *c, const char *file, unsigned line, char *p
 	struct conf_section *s;
 
 	if (!close || *trim(close + 1))
-		return err_set(e, -EINVAL, "%s:%u: expected ] at the end of a section's line", file, line);
+		return err_set(
+			e, -EINVAL, "%s:%u: expected ] at the end of a section's line", file, line);
 	*close = '\0';
 	p = trim(p + 1);
 	quote = strchr(p, '"');
@@ -207,23 +211,26 @@ static int read_section(struct conf *c, const char *file, unsigned line, char *p
 	return 0;
 }
 
-static int read_entry(struct conf_section *s, const char *file, unsigned line, char *p, struct err *e)
+static int read_entry(
+	struct conf_section *s, const char *file, unsigned line, char *p, struct err *e)
 {
 	char *equals = strchr(p, '='), *value;
 	size_t n = strspn(p, NAME_CHARS);
 
-	/* No more of the line is told than its first word: a header may be as secret as a password. */
+	/* No more of the line is told than its first word: a header may be as secret as a password.
+	 */
 	if (!equals)
-		return err_set(e, -EINVAL, "%s:%u: expected NAME = VALUE, found \"%.*s...\"", file, line,
-			(int)MIN(n, 60), p);
+		return err_set(e, -EINVAL, "%s:%u: expected NAME = VALUE, found \"%.*s...\"", file,
+			line, (int)MIN(n, 60), p);
 	*equals = '\0';
 	p = trim(p);
 	value = trim(equals + 1);
 	if (!*p || p[n])
-		return err_set(e, -EINVAL, "%s:%u: expected a name in front of =, found \"%.*s%s\"", file, line,
-			(int)MIN(n, 60), p, p[0] ? "..." : "");
+		return err_set(e, -EINVAL, "%s:%u: expected a name in front of =, found \"%.*s%s\"",
+			file, line, (int)MIN(n, 60), p, p[0] ? "..." : "");
 	if (!s)
-		return err_set(e, -EINVAL, "%s:%u: \"%.60s\" stands before any [section]", file, line, p);
+		return err_set(
+			e, -EINVAL, "%s:%u: \"%.60s\" stands before any [section]", file, line, p);
 	n = strlen(value);
 	if (n >= 2 && value[0] == '"' && value[n - 1] == '"') {
 		value[n - 1] = '\0';
@@ -232,8 +239,8 @@ static int read_entry(struct conf_section *s, const char *file, unsigned line, c
 	return conf_set(s, p, value, line);
 }
 
-static int read_line(struct conf *c, struct conf_section **s, const char *file, unsigned line, char *p,
-	struct err *e)
+static int read_line(struct conf *c, struct conf_section **s, const char *file, unsigned line,
+	char *p, struct err *e)
 {
 	int r;
 
@@ -261,10 +268,11 @@ int conf_read_text(struct conf *c, const char *file, const char *text, size_t n,
 
 		line++;
 		if (len >= sizeof(room))
-			return err_set(e, -EINVAL, "%s:%u: the line is longer than %d bytes", file, line,
-				LINE_MOST - 1);
+			return err_set(e, -EINVAL, "%s:%u: the line is longer than %d bytes", file,
+				line, LINE_MOST - 1);
 		if (memchr(text, '\0', len))
-			return err_set(e, -EINVAL, "%s:%u: a NUL byte: this is not a text file", file, line);
+			return err_set(e, -EINVAL, "%s:%u: a NUL byte: this is not a text file",
+				file, line);
 		memcpy(room, text, len);
 		room[len] = '\0';
 		r = read_line(c, &s, file, line, room, e);
@@ -283,7 +291,8 @@ int conf_read(struct conf *c, const char *path, struct err *e)
 	int r = path_read(AT_FDCWD, path, FILE_MOST, &text, &n);
 
 	if (r == -EFBIG)
-		return err_set(e, -EINVAL, "%s: larger than 1 MiB: this is not a configuration", path);
+		return err_set(
+			e, -EINVAL, "%s: larger than 1 MiB: this is not a configuration", path);
 	if (r < 0)
 		return err_set(e, r, "%s: %s", path, err_text(r));
 	return conf_read_text(c, path, text, n, e);

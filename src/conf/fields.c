@@ -10,7 +10,8 @@
 
 static int read_bool(const char *v, bool *out)
 {
-	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false", "off", "0"};
+	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false",
+									     "off", "0"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
 		if (strcasecmp(v, yes[i]) == 0 || strcasecmp(v, no[i]) == 0) {
@@ -33,7 +34,8 @@ static int read_number(const char *v, const struct unit *units, uint64_t *out)
 	const char *p = v;
 
 	for (; *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
+		if (__builtin_mul_overflow(n, 10, &n) ||
+			__builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
 			return -ERANGE;
 	if (p == v)
 		return -EINVAL;
@@ -46,9 +48,10 @@ static int read_number(const char *v, const struct unit *units, uint64_t *out)
 
 static int read_size(const char *v, uint64_t *out)
 {
-	static const struct unit units[] = {{"", 1}, {"B", 1}, {"K", 1u << 10}, {"KB", 1u << 10}, {"KiB", 1u << 10},
-		{"M", 1u << 20}, {"MB", 1u << 20}, {"MiB", 1u << 20}, {"G", 1u << 30}, {"GB", 1u << 30},
-		{"GiB", 1u << 30}, {"T", 1ull << 40}, {"TB", 1ull << 40}, {"TiB", 1ull << 40}, {0}};
+	static const struct unit units[] = {{"", 1}, {"B", 1}, {"K", 1u << 10}, {"KB", 1u << 10},
+		{"KiB", 1u << 10}, {"M", 1u << 20}, {"MB", 1u << 20}, {"MiB", 1u << 20},
+		{"G", 1u << 30}, {"GB", 1u << 30}, {"GiB", 1u << 30}, {"T", 1ull << 40},
+		{"TB", 1ull << 40}, {"TiB", 1ull << 40}, {0}};
 
 	if (strcasecmp(v, "none") == 0 || strcasecmp(v, "unlimited") == 0) {
 		*out = 0;
@@ -59,8 +62,8 @@ static int read_size(const char *v, uint64_t *out)
 
 static int read_ms(const char *v, uint64_t *out)
 {
-	static const struct unit units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"min", 60000},
-		{"h", 3600000}, {"d", 86400000}, {0}};
+	static const struct unit units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000},
+		{"min", 60000}, {"h", 3600000}, {"d", 86400000}, {0}};
 
 	return read_number(v, units, out);
 }
@@ -172,7 +175,8 @@ int conf_defaults(const struct conf_field *fields, void *into)
 	return 0;
 }
 
-int conf_fill(const struct conf_section *s, const struct conf_field *fields, void *into, struct err *e)
+int conf_fill(
+	const struct conf_section *s, const struct conf_field *fields, void *into, struct err *e)
 {
 	for (const struct conf_entry *x = s->entries; x; x = x->next) {
 		const struct conf_field *f = conf_field_find(fields, x->name);
@@ -181,7 +185,8 @@ int conf_fill(const struct conf_section *s, const struct conf_field *fields, voi
 
 		snprintf(where, sizeof(where), "%.250s:%u", s->file, x->line);
 		if (!f)
-			return err_set(e, -EINVAL, "%s: [%s] has no key \"%.60s\"", where, s->kind, x->name);
+			return err_set(e, -EINVAL, "%s: [%s] has no key \"%.60s\"", where, s->kind,
+				x->name);
 		r = conf_value(f, x->value, into, where, e);
 		if (r < 0)
 			return r;

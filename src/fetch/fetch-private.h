@@ -54,7 +54,7 @@ struct fetch {
 
 struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
 
-/* ---- tickets: one asker's place ----------------------------------------------------------- */
+/* ---- tickets: one asker's place ----------------------------------------------------- */
 
 struct ticket {
 	unsigned refs; /* atomic */
@@ -82,7 +82,7 @@ struct ticket {
  * candidate. (net) */
 void ticket_answer(struct ticket *t, const struct fetched *a);
 
-/* ---- flights: one key under way ----------------------------------------------------------- */
+/* ---- flights: one key under way ----------------------------------------------------- */
 
 enum attempt_state {
 	ATTEMPT_IDLE,	   /* not started, or given up for a better one: may be started again */

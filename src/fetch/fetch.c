@@ -66,7 +66,7 @@ struct fetch_stats *fetch_stats(struct fetch *f)
 	return &f->stats;
 }
 
-/* ---- begin and end ---------------------------------------------------------------------------- */
+/* ---- begin and end ------------------------------------------------------------------ */
 
 static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e)
 {
@@ -138,7 +138,7 @@ void fetch_free(struct fetch *f)
 	free(f);
 }
 
-/* ---- at once ------------------------------------------------------------------------------------ */
+/* ---- at once ------------------------------------------------------------------------ */
 
 /* Is it known, from memory alone, that no source has it? Then for how many seconds still. */
 static bool known_missing(struct fetch *f, const struct sources *so, const struct artifact *a,
@@ -177,8 +177,8 @@ static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out
 
 /* A candidate answers only when all before it are known to be nowhere: else the same path would
  * be one file or another, by what happens to be stored. */
-static int try_in_order(struct fetch *f, const struct sources *so, const struct artifact *cands, unsigned n,
-	struct fetched *out)
+static int try_in_order(struct fetch *f, const struct sources *so, const struct artifact *cands,
+	unsigned n, struct fetched *out)
 {
 	int64_t seconds = MISS_ANSWER_MS / 1000;
 
@@ -192,7 +192,8 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 		if (!known_missing(f, so, &cands[i], &k, &seconds))
 			return -EAGAIN;
 	}
-	*out = (struct fetched){.r = -ENOENT, .miss_ms = (unsigned)seconds * 1000, .why = "known to be missing"};
+	*out = (struct fetched){
+		.r = -ENOENT, .miss_ms = (unsigned)seconds * 1000, .why = "known to be missing"};
 	key_of(&out->key, &cands[0]);
 	atomic_fetch_add(&f->stats.remembered, 1);
 	return 0;
@@ -210,7 +211,7 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 	return r;
 }
 
-/* ---- tickets --------------------------------------------------------------------------------------- */
+/* ---- tickets ------------------------------------------------------------------------ */
 
 void ticket_unref(struct ticket *t)
 {
@@ -246,14 +247,16 @@ static bool ticket_may_wait(struct ticket *t)
 	uint64_t waited = clock_ms() - t->began, most = t->f->opts.lookup_deadline_ms;
 
 	if (waited < most)
-		net_timer_set(t->f->net, &t->deadline, (unsigned)(most - waited), ticket_overdue, t);
+		net_timer_set(
+			t->f->net, &t->deadline, (unsigned)(most - waited), ticket_overdue, t);
 	return waited < most || (t->need == FETCH_WHOLE && t->worst != -ETIMEDOUT);
 }
 
 /* The next candidate that has a key; past the last, what became of all of them. */
 static void ticket_go_on(struct ticket *t)
 {
-	struct fetched a = {.r = t->worst ? t->worst : -ENOENT, .why = t->worst ? t->worst_why : "no source has it"};
+	struct fetched a = {.r = t->worst ? t->worst : -ENOENT,
+		.why = t->worst ? t->worst_why : "no source has it"};
 	struct key k;
 
 	while (t->at < t->n && key_of(&k, &t->cands[t->at]) < 0)

@@ -76,7 +76,7 @@ int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum f
 void ticket_cancel(struct ticket *t);
 void ticket_unref(struct ticket *t);
 
-/* ---- what it is doing, for people -------------------------------------------------------- */
+/* ---- what it is doing, for people --------------------------------------------------- */
 
 /* Every artifact that is known: the store's keys, and files of directory sources. `each` gets
  * keys in no order; a key may come twice. It stops when `each` returns non-zero. (waits for disk) */

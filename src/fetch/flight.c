@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- tickets of a flight ------------------------------------------------------------------- */
+/* ---- tickets of a flight ------------------------------------------------------------ */
 
 static void ticket_attach(struct flight *fl, struct ticket *t)
 {
@@ -70,7 +70,7 @@ void flight_found(struct flight *fl)
 	answer_tickets(fl, &a, true);
 }
 
-/* ---- parked: LOOKUP was answered, OPEN may come -------------------------------------------- */
+/* ---- parked: LOOKUP was answered, OPEN may come ------------------------------------- */
 
 static void park_over(void *ctx)
 {
@@ -151,7 +151,7 @@ void flight_park(struct flight *fl)
 	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
 }
 
-/* ---- following a flight of another process -------------------------------------------------- */
+/* ---- following a flight of another process ------------------------------------------ */
 
 static void follow(struct flight *fl);
 
@@ -195,14 +195,15 @@ static void follow(struct flight *fl)
 		flight_cancel(fl);
 }
 
-/* ---- beginning and end ---------------------------------------------------------------------- */
+/* ---- beginning and end -------------------------------------------------------------- */
 
 /* Nobody is kept waiting longer than this for "does it exist". The flight goes on without
  * askers: a server that is slow, not dead, will have it ready for the next one. */
 static void deadline_over(void *ctx)
 {
 	struct flight *fl = ctx;
-	struct fetched a = {.r = -ETIMEDOUT, .key = fl->key, .why = "no answer before the lookup deadline"};
+	struct fetched a = {
+		.r = -ETIMEDOUT, .key = fl->key, .why = "no answer before the lookup deadline"};
 
 	bool again = fl->overdue;
 
@@ -245,7 +246,8 @@ static void init_attempts(struct flight *fl)
 		struct source_ask ask = {0};
 
 		if (!s->kind->local && source_plan(s, &fl->what, 0, &ask) == 0)
-			fl->attempts[fl->n++] = (struct attempt){.flight = fl, .source = s, .size = -1};
+			fl->attempts[fl->n++] =
+				(struct attempt){.flight = fl, .source = s, .size = -1};
 		source_ask_release(&ask);
 	}
 }

@@ -41,7 +41,8 @@ int local_open_base(const struct source *s, int *fd)
 static int open_parent(int at, const char *path, int *out, const char **name)
 {
 	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *parent = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	_cleanup_free_ char *parent =
+		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 	_cleanup_close_ int dir = -1;
 	int r;
 
@@ -60,7 +61,8 @@ static int open_parent(int at, const char *path, int *out, const char **name)
 
 static int open_plain(int dir, const char *name, int *out)
 {
-	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd =
+		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -161,7 +163,8 @@ int local_find(const struct source *s, const struct artifact *a, const struct ke
 		if (r == -ENAMETOOLONG)
 			r = -ENOENT; /* no file of this disk can have the name */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
-			log_warn("%s: %s/%s: %s", s->name, s->shown, ask.where, why[0] ? why : err_text(r));
+			log_warn("%s: %s/%s: %s", s->name, s->shown, ask.where,
+				why[0] ? why : err_text(r));
 		source_ask_release(&ask);
 		if (r == 0)
 			return 0;

@@ -12,7 +12,7 @@
 
 static void attempt_start(struct attempt *at);
 
-/* ---- wrong files, remembered in memory ------------------------------------------------------ */
+/* ---- wrong files, remembered in memory ---------------------------------------------- */
 
 /* By value: a reload makes new sources, where the old ones lay. */
 static uint64_t asked_for(const struct attempt *at)
@@ -45,10 +45,11 @@ static void mismatch_add(const struct attempt *at, const char *text)
 	*m = (struct mismatch){clock_ms() + MISMATCH_MS, asked_for(at), ""};
 	snprintf(m->text, sizeof(m->text), "%.190s", text);
 	atomic_fetch_add(&f->stats.mismatches, 1);
-	log_warn("%s: source %s sent the wrong file: %s", at->flight->canon, at->source->name, text);
+	log_warn(
+		"%s: source %s sent the wrong file: %s", at->flight->canon, at->source->name, text);
 }
 
-/* ---- one source ------------------------------------------------------------------------------ */
+/* ---- one source --------------------------------------------------------------------- */
 
 static void attempt_fail(struct attempt *at, int error, const char *text)
 {
@@ -62,7 +63,8 @@ static void blame_host(struct attempt *at, const struct judgement *j, const stru
 {
 	uint64_t hold = r->retry_after > 0 ? (uint64_t)r->retry_after * 1000 : 0;
 
-	breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), j->blame, hold, j->text);
+	breaker_tell(
+		at->flight->f->breakers, at->source->origin, clock_ms(), j->blame, hold, j->text);
 }
 
 static int attempt_head(void *ctx, const struct net_reply *r)
@@ -138,7 +140,8 @@ static void mismatch_head(struct attempt *at)
 
 	obj_check(&v, &at->flight->key, &slice, &e);
 	mismatch_add(at, e.text[0] ? e.text : "not a file of the kind that was asked for");
-	attempt_fail(at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
+	attempt_fail(
+		at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
 }
 
 /* A body so short that the election has all of it. */
@@ -253,14 +256,15 @@ static void attempt_start(struct attempt *at)
 	if (r == 0)
 		r = attempt_request(at);
 	if (r < 0) {
-		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
+		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN,
+			0, "");
 		attempt_fail(at, r, err_text(r));
 	} else {
 		at->state = ATTEMPT_ASKING;
 	}
 }
 
-/* ---- the election ------------------------------------------------------------------------------ */
+/* ---- the election ------------------------------------------------------------------- */
 
 static void give_up(struct attempt *at)
 {
@@ -268,7 +272,8 @@ static void give_up(struct attempt *at)
 		transfer_cancel(take(at->transfer));
 		/* It may have been the one that tries a host which was down. */
 		if (!at->answered)
-			breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
+			breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(),
+				BLAME_UNKNOWN, 0, "");
 	}
 	if (at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING)
 		at->state = ATTEMPT_IDLE;
@@ -307,7 +312,8 @@ static void elect(struct flight *fl, struct attempt *at)
 	if (at->whole)
 		fl->size = at->head_n;
 	flights_say_found(fl->f->store, fl->number);
-	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes", fl->canon, at->source->name, (long long)at->size);
+	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes", fl->canon, at->source->name,
+		(long long)at->size);
 	flight_found(fl);
 	if (at->whole) {
 		work_seal(fl);
@@ -361,7 +367,8 @@ static void conclude(struct flight *fl)
 	}
 	fl->end_error = worst ? worst->error : fl->local_error;
 	if (worst)
-		snprintf(fl->end_text, sizeof(fl->end_text), "%.63s: %.130s", worst->source->name, worst->text);
+		snprintf(fl->end_text, sizeof(fl->end_text), "%.63s: %.130s", worst->source->name,
+			worst->text);
 	else
 		snprintf(fl->end_text, sizeof(fl->end_text), "%s", fl->local_text);
 	/* Also when another could not be asked: who said no is not asked again meanwhile. */
@@ -373,7 +380,8 @@ static void conclude(struct flight *fl)
 
 void race_over(struct flight *fl)
 {
-	struct fetched a = {.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
+	struct fetched a = {
+		.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
 
 	if (fl->end_error)
 		flight_fail(fl, fl->end_error, fl->end_text);
@@ -403,7 +411,8 @@ static void race_look(void *ctx)
 			elect(fl, at);
 			return;
 		}
-		/* An earlier source may still win, but a slow one does not hold up a fast one long. */
+		/* An earlier source may still win, but a slow one does not hold up a fast one long.
+		 */
 		if (at->state == ATTEMPT_PROMISING && !fl->grace.due)
 			net_timer_set(fl->f->net, &fl->grace, fl->f->opts.grace_ms, grace_over, fl);
 		asking |= at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING;
@@ -465,9 +474,10 @@ void race_deadline(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && !at->answered && !is_sending(fl->f, at->source->origin) &&
+		if (at->state == ATTEMPT_ASKING && !at->answered &&
+			!is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
-			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_COSTLY, 0,
-				"no answer before the lookup deadline");
+			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_COSTLY,
+				0, "no answer before the lookup deadline");
 	}
 }

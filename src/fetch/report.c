@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- activity ---------------------------------------------------------------------------------- */
+/* ---- activity ----------------------------------------------------------------------- */
 
 struct activity {
 	struct fetch *f;
@@ -22,8 +22,12 @@ struct activity {
 };
 
 static const char *const state_words[] = {
-	[FLIGHT_CHECK] = "looking", [FLIGHT_FOLLOW] = "another symfs fetches it", [FLIGHT_ASK] = "asking",
-	[FLIGHT_BODY] = "receiving", [FLIGHT_SEAL] = "checking", [FLIGHT_MISS] = "missing",
+	[FLIGHT_CHECK] = "looking",
+	[FLIGHT_FOLLOW] = "another symfs fetches it",
+	[FLIGHT_ASK] = "asking",
+	[FLIGHT_BODY] = "receiving",
+	[FLIGHT_SEAL] = "checking",
+	[FLIGHT_MISS] = "missing",
 	[FLIGHT_DONE] = "done",
 };
 
@@ -34,17 +38,19 @@ static void flight_line(const struct flight *fl, struct buf *out)
 
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
 		*(t->need == FETCH_WHOLE ? &whole : &exists) += 1;
-	buf_addf(out, "%s: %s", fl->canon, fl->parked ? "waiting for open" : state_words[fl->state]);
+	buf_addf(
+		out, "%s: %s", fl->canon, fl->parked ? "waiting for open" : state_words[fl->state]);
 	if (fl->winner)
 		buf_addf(out, " from %s", fl->winner->source->name);
 	if (fl->draft)
 		buf_addf(out, ", %" PRIu64 " bytes", have);
 	if (fl->draft && fl->size != FETCH_SIZE_UNKNOWN && fl->size)
-		buf_addf(out, " of %" PRIu64 " (%u %%)", fl->size, (unsigned)(have * 100 / fl->size));
+		buf_addf(out, " of %" PRIu64 " (%u %%)", fl->size,
+			(unsigned)(have * 100 / fl->size));
 	if (fl->draft && ms)
 		buf_addf(out, ", %" PRIu64 " kB/s", have / ms);
-	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence\n", (unsigned)(ms / 1000),
-		(unsigned)(ms % 1000 / 100), whole, exists);
+	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence\n",
+		(unsigned)(ms / 1000), (unsigned)(ms % 1000 / 100), whole, exists);
 }
 
 static void activity_now(void *ctx)
@@ -83,7 +89,7 @@ bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64
 	return a.have > 0;
 }
 
-/* ---- sources and misses --------------------------------------------------------------------------- */
+/* ---- sources and misses ------------------------------------------------------------- */
 
 void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240])
 {
@@ -96,7 +102,10 @@ void fetch_source_state(struct fetch *f, const struct source *s, char out[static
 	r = local_open_base(s, &fd);
 	if (r == 0)
 		close(fd);
-	snprintf(out, 240, "%s", r == 0 ? "there" : r == -ELOOP ? "skipped: inside a symfs mount" : err_text(r));
+	snprintf(out, 240, "%s",
+		r == 0	      ? "there"
+		: r == -ELOOP ? "skipped: inside a symfs mount"
+			      : err_text(r));
 }
 
 void fetch_sources_text(struct fetch *f, struct buf *out)
@@ -108,8 +117,8 @@ void fetch_sources_text(struct fetch *f, struct buf *out)
 		char state[240];
 
 		fetch_source_state(f, s, state);
-		buf_addf(out, "%u\t%s\t%s\t%s\t%s\t%s\n", i + 1, s->name, s->kind->name, s->layout->name, s->shown,
-			state);
+		buf_addf(out, "%u\t%s\t%s\t%s\t%s\t%s\n", i + 1, s->name, s->kind->name,
+			s->layout->name, s->shown, state);
 	}
 	sources_unref(so);
 }
@@ -145,7 +154,7 @@ void fetch_missing(struct fetch *f, struct buf *out)
 		}
 }
 
-/* ---- everything that is known ------------------------------------------------------------------------ */
+/* ---- everything that is known ------------------------------------------------------- */
 
 #define WALK_DEPTH 6
 #define WALK_MOST 200000
@@ -247,7 +256,8 @@ static int known_stored(struct fetch *f, int (*each)(void *ctx, const struct key
 	return r;
 }
 
-int fetch_known(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+int fetch_known(
+	struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
 {
 	struct sources *so = fetch_sources(f);
 	_cleanup_free_ struct walk *w = calloc(1, sizeof(*w));

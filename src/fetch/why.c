@@ -72,10 +72,14 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	enum filetype type, struct fetch_attempt *row)
 {
 	static const char *const words[] = {
-		[VERDICT_FOUND] = "found", [VERDICT_MISSING] = "missing", [VERDICT_REFUSED] = "refused",
-		[VERDICT_LATER] = "failed", [VERDICT_LOOP] = "loop",
+		[VERDICT_FOUND] = "found",
+		[VERDICT_MISSING] = "missing",
+		[VERDICT_REFUSED] = "refused",
+		[VERDICT_LATER] = "failed",
+		[VERDICT_LOOP] = "loop",
 	};
-	struct probe p = {.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+	struct probe p = {
+		.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 	struct judgement j;
 
 	if (source_request(s, ask, &p.req) < 0)
@@ -94,7 +98,8 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	row->status = p.reply.status;
 	if (j.verdict == VERDICT_FOUND && !obj_may_be(type, p.first, p.first_n)) {
 		snprintf(row->verdict, sizeof(row->verdict), "mismatch");
-		snprintf(row->error, sizeof(row->error), "its first bytes are of another kind of file");
+		snprintf(row->error, sizeof(row->error),
+			"its first bytes are of another kind of file");
 	}
 }
 
@@ -114,7 +119,8 @@ static void ask_local(const struct source *s, const struct artifact *a, struct f
 		snprintf(row->error, sizeof(row->error), "%s", why[0] ? why : err_text(r));
 }
 
-static void recall(struct fetch *f, const struct source *s, const struct key *k, struct fetch_attempt *row)
+static void recall(
+	struct fetch *f, const struct source *s, const struct key *k, struct fetch_attempt *row)
 {
 	char text[240];
 
@@ -130,8 +136,8 @@ static void recall(struct fetch *f, const struct source *s, const struct key *k,
 	}
 }
 
-static void fill_row(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
-	const struct source_ask *ask, bool asking, struct fetch_attempt *row)
+static void fill_row(struct fetch *f, const struct source *s, const struct artifact *a,
+	const struct key *k, const struct source_ask *ask, bool asking, struct fetch_attempt *row)
 {
 	_cleanup_buf_ struct buf where = BUF_UP_TO(8192);
 

@@ -15,7 +15,8 @@ struct work {
 	struct attempt *winner; /* of an early check */
 	void (*run)(struct work *w);  /* on a worker */
 	void (*back)(struct work *w); /* on the net thread */
-	/* results and arguments; a flight's constant parts (what, key, sources) are read directly */
+	/* results and arguments; a flight's constant parts (what, key, sources) are read directly
+	 */
 	int r;
 	char text[400];
 	struct blob *blob;
@@ -56,7 +57,8 @@ static void work_run(void *ctx)
 		sched_yield();
 }
 
-static struct work *work_new(struct flight *fl, void (*run)(struct work *), void (*back)(struct work *))
+static struct work *work_new(
+	struct flight *fl, void (*run)(struct work *), void (*back)(struct work *))
 {
 	struct work *w = calloc(1, sizeof(*w));
 
@@ -89,7 +91,7 @@ static void out_of_memory(struct flight *fl)
 	flight_fail(fl, -ENOMEM, "out of memory");
 }
 
-/* ---- check: is it here already, is it known to be missing, does a directory have it? ------- */
+/* ---- check: is it here already, is it known to be missing, does a directory have it?  */
 
 /* A source that leads to ourselves: one line for each, until they are configured anew. */
 static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
@@ -118,7 +120,8 @@ static void check_locals(struct work *w)
 			tell_loop(fl->f, i, s);
 		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
 			w->r = r;
-			snprintf(w->text, sizeof(w->text), "%s: %.200s", s->name, why[0] ? why : err_text(r));
+			snprintf(w->text, sizeof(w->text), "%s: %.200s", s->name,
+				why[0] ? why : err_text(r));
 		}
 	}
 }
@@ -143,7 +146,8 @@ static void check_back(struct work *w)
 	if (fl->dead)
 		return;
 	if (w->blob) {
-		struct fetched a = {.key = fl->key, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
+		struct fetched a = {
+			.key = fl->key, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
 
 		flight_finish(fl, &a);
 		return;
@@ -170,7 +174,7 @@ void work_check(struct flight *fl)
 		out_of_memory(fl);
 }
 
-/* ---- early: a wrong file is thrown away before all of it came ------------------------------ */
+/* ---- early: a wrong file is thrown away before all of it came ----------------------- */
 
 static void early_run(struct work *w)
 {
@@ -209,7 +213,7 @@ void work_early(struct flight *fl)
 	work_start(w);
 }
 
-/* ---- seal: is it what was asked for? then it is published ----------------------------------- */
+/* ---- seal: is it what was asked for? then it is published --------------------------- */
 
 static void seal_run(struct work *w)
 {
@@ -221,7 +225,8 @@ static void seal_run(struct work *w)
 	w->r = obj_check(&v, &fl->key, &slice, &e);
 	if (w->r >= 0) {
 		w->facts.verified = w->r == 1;
-		w->r = store_publish(fl->f->store, take(w->draft), &fl->key, &w->facts, &w->blob, &e);
+		w->r = store_publish(
+			fl->f->store, take(w->draft), &fl->key, &w->facts, &w->blob, &e);
 		if (w->r == -EBADMSG)
 			w->r = -EIO; /* of the store, not of the file */
 	}
@@ -271,7 +276,7 @@ void work_seal(struct flight *fl)
 		out_of_memory(fl);
 }
 
-/* ---- room: the disk is full, and what was least recently used makes room ------------------- */
+/* ---- room: the disk is full, and what was least recently used makes room ------------ */
 
 static void room_run(struct work *w)
 {
@@ -307,7 +312,7 @@ int work_room(struct flight *fl, uint64_t need)
 	return 0;
 }
 
-/* ---- misses: of every source that said no ------------------------------------------------- */
+/* ---- misses: of every source that said no ------------------------------------------- */
 
 static void misses_run(struct work *w)
 {

@@ -61,7 +61,7 @@ static struct listing *listing_new(const char *dir)
 	return l;
 }
 
-/* ---- names, each once --------------------------------------------------------------------- */
+/* ---- names, each once --------------------------------------------------------------- */
 
 /* Where a name stands in the set, or would. */
 static uint32_t *slot(struct listing *l, const char *name, size_t len)
@@ -132,7 +132,7 @@ static int name_add(struct listing *l, const char *name, size_t len, mode_t mode
 	return 0;
 }
 
-/* ---- what is known ------------------------------------------------------------------------ */
+/* ---- what is known ------------------------------------------------------------------ */
 
 struct scan {
 	struct listing *l;
@@ -245,7 +245,7 @@ static int listing_make(struct fs *fs, struct listing *l)
 	return r < 0 ? r : list_known(fs, l, hit);
 }
 
-/* ---- ops --------------------------------------------------------------------------------- */
+/* ---- ops ---------------------------------------------------------------------------- */
 
 static struct file *dir_of(const struct fuse_file_info *fi)
 {

@@ -42,7 +42,7 @@ static struct file *file_of(const struct fuse_file_info *fi)
 	return (struct file *)(uintptr_t)fi->fh;
 }
 
-/* ---- OPEN -------------------------------------------------------------------------------- */
+/* ---- OPEN --------------------------------------------------------------------------- */
 
 /* The last line of an OPEN. */
 static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_info *fi)
@@ -183,7 +183,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	open_reply(fs, req, r, fi);
 }
 
-/* ---- READ -------------------------------------------------------------------------------- */
+/* ---- READ --------------------------------------------------------------------------- */
 
 /* A copy, at the end shorter than `size`: who reads may have closed the file, and RELEASE freed
  * it on another thread, before the reply returns. How much, or -errno. */

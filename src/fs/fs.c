@@ -17,7 +17,7 @@
 #define STUCK_MS 10000
 #define OPTIONS_MAX 8192
 
-/* ---- options ----------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------ */
 
 /* A comma would end the value, for libfuse and for the kernel. */
 static int add_escaped(struct buf *b, const char *text)
@@ -25,7 +25,8 @@ static int add_escaped(struct buf *b, const char *text)
 	int r = 0;
 
 	for (; r == 0 && *text; text++)
-		r = *text == ',' || *text == '\\' ? buf_addf(b, "\\%c", *text) : buf_add(b, text, 1);
+		r = *text == ',' || *text == '\\' ? buf_addf(b, "\\%c", *text)
+						  : buf_add(b, text, 1);
 	return r;
 }
 
@@ -59,7 +60,7 @@ static int make_options(const struct fs_opts *o, struct buf *b, bool *nonempty)
 	return r < 0 ? r : buf_adds(b, ",ro");
 }
 
-/* ---- mounting ---------------------------------------------------------------------------- */
+/* ---- mounting ----------------------------------------------------------------------- */
 
 static void session_log(enum fuse_log_level level, const char *fmt, va_list ap)
 {
@@ -93,11 +94,13 @@ static int explain(const char *point, struct err *e)
 		return err_set(e, -ENODEV, "%s: there is no /dev/fuse; load the kernel module "
 			"(modprobe fuse), or give it to the container", point);
 	if (access("/dev/fuse", R_OK | W_OK) < 0)
-		return err_set(e, -EPERM, "%s: /dev/fuse is not yours to open; it should have mode 0666",
-			point);
+		return err_set(e, -EPERM,
+			"%s: /dev/fuse is not yours to open; it should have mode 0666", point);
 	if (geteuid() != 0)
-		return err_set(e, -EPERM, "%s: fusermount3 did not mount; is the package fuse3 installed, "
-			"is the directory yours, and do its words above say more?", point);
+		return err_set(e, -EPERM,
+			"%s: fusermount3 did not mount; is the package fuse3 installed, "
+			"is the directory yours, and do its words above say more?",
+			point);
 	return err_set(e, -EPERM, "%s: the kernel refused to mount; in a container it takes "
 		"CAP_SYS_ADMIN and /dev/fuse", point);
 }
@@ -182,7 +185,7 @@ int fs_set_config_text(struct fs *fs, const char *text)
 	return 0;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------- */
+/* ---- the loop ----------------------------------------------------------------------- */
 
 struct server {
 	struct fs *fs;
@@ -282,7 +285,7 @@ bool fs_alive(struct fs *fs)
 		clock_ms() - atomic_load(&fs->finished_ms) < STUCK_MS;
 }
 
-/* ---- the end ----------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------ */
 
 /* Ours was taken away, and another mount may stand at the place by now, which is not ours to
  * unmount. libfuse keeps its hands off the place when its descriptor says that the connection is

@@ -48,7 +48,7 @@ void fs_free(struct fs *fs);
  * its own mount cannot even be killed while the answer is missing. */
 bool fs_alive(struct fs *fs);
 
-/* ---- mount points, also of other processes ----------------------------------------------- */
+/* ---- mount points, also of other processes ------------------------------------------ */
 
 /* As the mount table spells it: links of the way resolved, the place itself untouched (a dead
  * mount answers nothing). `*out` is yours to free(). -ENOENT, -ENOTDIR. */

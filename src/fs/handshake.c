@@ -33,7 +33,8 @@ static ssize_t shake_writev(int fd, struct iovec *iov, int count, void *ctx)
 	struct fs *fs = ctx;
 	bool first = !atomic_exchange(&fs->shaken, true);
 
-	if (first && fs->parallel && count == 2 && iov[0].iov_len == sizeof(struct fuse_out_header) &&
+	if (first && fs->parallel && count == 2 &&
+		iov[0].iov_len == sizeof(struct fuse_out_header) &&
 		iov[1].iov_len <= sizeof(struct fuse_init_out) &&
 		iov[1].iov_len >= offsetof(struct fuse_init_out, flags) + sizeof(uint32_t))
 		return write_init(fd, iov);

@@ -18,7 +18,7 @@
 
 #define FS_TYPE "fuse.symfs"
 
-/* ---- spelling ---------------------------------------------------------------------------- */
+/* ---- spelling ----------------------------------------------------------------------- */
 
 int fs_point(const char *path, char **out)
 {
@@ -47,7 +47,7 @@ int fs_point(const char *path, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-/* ---- the mount table --------------------------------------------------------------------- */
+/* ---- the mount table ---------------------------------------------------------------- */
 
 struct seek {
 	const char *point; /* or NULL */
@@ -107,7 +107,7 @@ enum fs_point_state fs_point_state(const char *point)
 	return FS_POINT_ALIVE;
 }
 
-/* ---- unmounting -------------------------------------------------------------------------- */
+/* ---- unmounting --------------------------------------------------------------------- */
 
 /* The errno of a failed fusermount3 is only in its words. */
 static int detach_as_user(const char *point, bool lazy, struct err *e)
@@ -119,7 +119,8 @@ static int detach_as_user(const char *point, bool lazy, struct err *e)
 
 	r = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
 	if (r != 0)
-		return err_set(e, -r, "fusermount3: %s; install fuse3, or unmount as root", err_text(r));
+		return err_set(
+			e, -r, "fusermount3: %s; install fuse3, or unmount as root", err_text(r));
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_set(e, -errno, "fusermount3: %s", err_text(errno));
@@ -135,10 +136,12 @@ int fs_detach(const char *point, bool lazy, struct err *e)
 	if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
 		return 0;
 	return err_set(e, -errno, "%s: %s", point,
-		errno == EBUSY ? "is in use" : errno == EINVAL ? "nothing is mounted there" : err_text(errno));
+		errno == EBUSY	  ? "is in use"
+		: errno == EINVAL ? "nothing is mounted there"
+				  : err_text(errno));
 }
 
-/* ---- before a mount ---------------------------------------------------------------------- */
+/* ---- before a mount ----------------------------------------------------------------- */
 
 static bool is_empty(const char *point)
 {
@@ -163,8 +166,10 @@ static int check_directory(const char *point, bool nonempty, struct err *e)
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, -ENOTDIR, "%s is not a directory", point);
 	if (!nonempty && !is_empty(point))
-		return err_set(e, -ENOTEMPTY, "%s is not empty, and a mount would hide what is in it; "
-			"-o nonempty mounts all the same", point);
+		return err_set(e, -ENOTEMPTY,
+			"%s is not empty, and a mount would hide what is in it; "
+			"-o nonempty mounts all the same",
+			point);
 	return 0;
 }
 
@@ -174,8 +179,9 @@ int point_prepare(const char *point, bool nonempty, struct err *e)
 	int r;
 
 	if (state == FS_POINT_ALIVE)
-		return err_set(e, -EBUSY, "%s is a symfs mount already; unmount it first: symfs umount %s",
-			point, point);
+		return err_set(e, -EBUSY,
+			"%s is a symfs mount already; unmount it first: symfs umount %s", point,
+			point);
 	if (state == FS_POINT_DEAD) {
 		log_warn("%s: the daemon of this mount is gone; replacing it", point);
 		r = fs_detach(point, true, e);

@@ -52,7 +52,7 @@ static const char *const kind_names[NODE_KINDS] = {
 	[NODE_TEXT] = "text", [NODE_STATE] = "state",
 };
 
-/* ---- numbers ----------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------ */
 
 static uint64_t number_of(const void *p, size_t n)
 {
@@ -85,7 +85,7 @@ static uint64_t number_mix(uint64_t base, uint64_t bytes)
 	return number_of(both, sizeof(both));
 }
 
-/* ---- artifacts --------------------------------------------------------------------------- */
+/* ---- artifacts ---------------------------------------------------------------------- */
 
 static struct packed *pack(const struct artifact *a)
 {
@@ -126,7 +126,7 @@ void node_artifact(const struct node *n, struct artifact *out)
 	snprintf(out->m.path, sizeof(out->m.path), "%s", from);
 }
 
-/* ---- the table --------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------- */
 
 static struct node **bucket(struct nodes *t, uint64_t ino)
 {
@@ -298,7 +298,7 @@ void node_forget(struct nodes *t, uint64_t ino, uint64_t count)
 	drop_if_unused(t, n);
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------------------- */
 
 int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
 	struct node **out)

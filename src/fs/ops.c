@@ -27,7 +27,7 @@ void fs_op_end(struct fs **fs)
 	atomic_fetch_sub(&(*fs)->busy, 1);
 }
 
-/* ---- attributes -------------------------------------------------------------------------- */
+/* ---- attributes --------------------------------------------------------------------- */
 
 static const struct kind_row {
 	mode_t mode;
@@ -100,7 +100,7 @@ int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fe
 	return r < 0 ? r : f->r;
 }
 
-/* ---- LOOKUP ------------------------------------------------------------------------------ */
+/* ---- LOOKUP ------------------------------------------------------------------------- */
 
 /* What a LOOKUP is answered with. */
 struct entry {
@@ -188,7 +188,8 @@ static int lookup_leaf(struct fs *fs, fuse_req_t req, const struct tree_hit *hit
 
 	r = fetch_try(fs->fetch, hit->files, hit->n, FETCH_EXISTS, &f);
 	if (r == -EAGAIN) {
-		r = wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS, lookup_answer, NULL, NULL);
+		r = wait_start(
+			fs, req, hit->files, hit->n, FETCH_EXISTS, lookup_answer, NULL, NULL);
 		return r < 0 ? r : FS_WAITS;
 	}
 	if (r < 0)
@@ -254,8 +255,8 @@ static int child_path(struct fs *fs, fuse_ino_t parent, const char *name,
 	else if (strlen(name) > NAME_MAX)
 		r = -ENAMETOOLONG;
 	else
-		n = snprintf(path, FS_PATH_MAX, "%s%s%s", node_path(dir), *node_path(dir) ? "/" : "",
-			name);
+		n = snprintf(path, FS_PATH_MAX, "%s%s%s", node_path(dir),
+			*node_path(dir) ? "/" : "", name);
 	if (n >= FS_PATH_MAX)
 		r = -ENAMETOOLONG;
 	node_unref(fs->nodes, dir);
@@ -289,7 +290,7 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 	fuse_reply_none(req);
 }
 
-/* ---- GETATTR and other small questions ---------------------------------------------------- */
+/* ---- GETATTR and other small questions ---------------------------------------------- */
 
 static void attr_reply(struct fs *fs, fuse_req_t req, int r, const struct node *n)
 {
@@ -341,8 +342,8 @@ static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
 		return 0;
 	if (r != -EAGAIN)
 		return r;
-	r = wait_start(fs, req, &a, 1, FETCH_WHOLE, getattr_answer, node_find(fs->nodes, node_ino(n)),
-		NULL);
+	r = wait_start(fs, req, &a, 1, FETCH_WHOLE, getattr_answer,
+		node_find(fs->nodes, node_ino(n)), NULL);
 	return r < 0 ? r : FS_WAITS;
 }
 
@@ -385,7 +386,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_statfs(req, &st);
 }
 
-/* ---- what nobody can do here --------------------------------------------------------------- */
+/* ---- what nobody can do here -------------------------------------------------------- */
 
 /* The mount is read-only, so the kernel refuses these by itself, until somebody remounts. */
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)

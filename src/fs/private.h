@@ -86,7 +86,7 @@ static inline struct fs *fs_of(fuse_req_t req)
 /* What a helper of an op returns when somebody else replies. */
 #define FS_WAITS 1
 
-/* ---- ops.c ------------------------------------------------------------------------------- */
+/* ---- ops.c -------------------------------------------------------------------------- */
 
 extern const struct fuse_lowlevel_ops fs_ops;
 
@@ -105,7 +105,7 @@ struct node_bytes fs_bytes_of(const struct fetched *f);
  * traffic. */
 int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
 
-/* ---- file.c ------------------------------------------------------------------------------ */
+/* ---- file.c ------------------------------------------------------------------------- */
 
 void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
@@ -114,26 +114,26 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 struct file *file_new(struct fs *fs); /* NULL: out of memory */
 void file_free(struct fs *fs, struct file *file);
 
-/* ---- dir.c ------------------------------------------------------------------------------- */
+/* ---- dir.c -------------------------------------------------------------------------- */
 
 void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void listing_free(struct listing *l);
 
-/* ---- state.c ----------------------------------------------------------------------------- */
+/* ---- state.c ------------------------------------------------------------------------ */
 
 /* What `rest` is under .symfs. 0, -ENOENT. */
 int state_kind(const char *rest, enum node_kind *kind);
 const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
 int state_text(struct fs *fs, const char *rest, struct buf *out);
 
-/* ---- xattr.c ----------------------------------------------------------------------------- */
+/* ---- xattr.c ------------------------------------------------------------------------ */
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size);
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 
-/* ---- wait.c ------------------------------------------------------------------------------ */
+/* ---- wait.c ------------------------------------------------------------------------- */
 
 /* A request that waits for fetch/, as a value. */
 typedef void wait_answer(struct waiting *w, const struct fetched *f);
@@ -169,12 +169,12 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
  * Thread of fs_loop() only. */
 int wait_look(struct fs *fs);
 
-/* ---- handshake.c ------------------------------------------------------------------------- */
+/* ---- handshake.c -------------------------------------------------------------------- */
 
 /* Between mount and loop. 0, -errno. */
 int handshake_prepare(struct fs *fs);
 
-/* ---- mountpoint.c ------------------------------------------------------------------------ */
+/* ---- mountpoint.c ------------------------------------------------------------------- */
 
 /* Makes the place free for a mount, or says why not. */
 int point_prepare(const char *point, bool nonempty, struct err *e);

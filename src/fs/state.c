@@ -13,7 +13,7 @@
 
 #define WHY_ROWS 64
 
-/* ---- counters ---------------------------------------------------------------------------- */
+/* ---- counters ----------------------------------------------------------------------- */
 
 static const struct counter_row {
 	const char *name, *help;
@@ -69,7 +69,7 @@ static int metric_lines(struct buf *out, const char *name, const char *help, con
 		help, name, type, name, value);
 }
 
-/* ---- the files --------------------------------------------------------------------------- */
+/* ---- the files ---------------------------------------------------------------------- */
 
 static int text_version(struct fs *fs, struct buf *out)
 {
@@ -127,12 +127,13 @@ static const struct state_row {
 	{"why", NULL},
 };
 
-/* ---- why --------------------------------------------------------------------------------- */
+/* ---- why ---------------------------------------------------------------------------- */
 
 static int why_attempt(struct buf *out, unsigned nth, const struct fetch_attempt *a)
 {
 	char until[24];
-	int r = buf_addf(out, "%u. %s  %s  %s  %s", nth, a->source, a->spelling, a->url, a->verdict);
+	int r = buf_addf(
+		out, "%u. %s  %s  %s  %s", nth, a->source, a->spelling, a->url, a->verdict);
 
 	if (r == 0 && a->status)
 		r = buf_addf(out, " %d", a->status);
@@ -197,7 +198,7 @@ static int why_kind(const char *path, enum node_kind *kind)
 	return 0;
 }
 
-/* ---- for the ops ------------------------------------------------------------------------- */
+/* ---- for the ops -------------------------------------------------------------------- */
 
 static const struct state_row *row_find(const char *name)
 {

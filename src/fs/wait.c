@@ -27,7 +27,7 @@ static void waiting_unref(struct waiting *w)
 	free(w);
 }
 
-/* ---- the list ---------------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------------------- */
 
 /* Under watch_lock. */
 static void list_remove(struct waiting *w)
@@ -118,7 +118,7 @@ int wait_look(struct fs *fs)
 	return wait_ms;
 }
 
-/* ---- one request ------------------------------------------------------------------------- */
+/* ---- one request -------------------------------------------------------------------- */
 
 /* From here on nobody but the caller touches the request. */
 static void withdraw(struct waiting *w)

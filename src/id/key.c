@@ -40,7 +40,8 @@ static const struct key_rule {
 };
 
 /* The text of the id, in `room` or in the module; "": it has none. */
-static const char *id_of(const struct key_rule *rule, const struct module *m, char room[static DEBUG_ID_TEXT])
+static const char *id_of(
+	const struct key_rule *rule, const struct module *m, char room[static DEBUG_ID_TEXT])
 {
 	struct debug_id d;
 
@@ -63,7 +64,8 @@ static const char *id_of(const struct key_rule *rule, const struct module *m, ch
  * of an age. */
 static enum filetype type_of(const struct artifact *a)
 {
-	bool portable = a->type == FILETYPE_PDB && a->m.debug_id.set && a->m.debug_id.age == UINT32_MAX;
+	bool portable =
+		a->type == FILETYPE_PDB && a->m.debug_id.set && a->m.debug_id.age == UINT32_MAX;
 
 	return portable ? FILETYPE_PORTABLEPDB : a->type;
 }
@@ -130,7 +132,10 @@ static size_t id_counts(const struct key *k)
 	size_t n = strlen(k->id);
 	bool stamp = n == 40;
 
-	return n > 32 && (k->type == FILETYPE_PORTABLEPDB || (k->type == FILETYPE_SOURCEBUNDLE && stamp)) ? 32 : n;
+	return n > 32 && (k->type == FILETYPE_PORTABLEPDB ||
+				 (k->type == FILETYPE_SOURCEBUNDLE && stamp))
+		       ? 32
+		       : n;
 }
 
 const char *key_canon(const struct key *k, char room[static KEY_TEXT])
@@ -139,7 +144,8 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 	/* Sections and source paths are names on a case-sensitive system. */
 	bool fold = counts && rules[k->type].name != NAME_PATH;
 	size_t digits = id_counts(k);
-	size_t n = (size_t)snprintf(room, KEY_TEXT, "%s %.*s", filetype_name(k->type), (int)digits, k->id);
+	size_t n = (size_t)snprintf(
+		room, KEY_TEXT, "%s %.*s", filetype_name(k->type), (int)digits, k->id);
 	size_t start = n - digits;
 
 	if (is_build_id(k) && digits >= 16 && digits < 40) {

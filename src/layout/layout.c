@@ -35,7 +35,7 @@ int casing_find(const char *word)
 	return -EINVAL;
 }
 
-/* ---- two tiers ---------------------------------------------------------------------------- */
+/* ---- two tiers ---------------------------------------------------------------------- */
 
 /* How the directory in front is cut from a name. */
 enum tier { TIER_CHARACTERS, TIER_BYTES, TIER_UNTRIMMED, TIERS };
@@ -59,7 +59,7 @@ static size_t tier_of(const char *name, size_t n, enum tier tier)
 	return at;
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing ----------------------------------------------------------------------- */
 
 static bool object_fits(const struct layout_row *row, const struct artifact *a)
 {
@@ -68,7 +68,8 @@ static bool object_fits(const struct layout_row *row, const struct artifact *a)
 	if (row->object == OBJECT_UNKNOWN)
 		return !(row->flags & ROW_NO_WASM) || object != OBJECT_WASM;
 	/* A .NET PE is a PE; only its source bundle has places of its own. */
-	if (object == OBJECT_PE_DOTNET && a->type != FILETYPE_SOURCEBUNDLE && row->object == OBJECT_PE)
+	if (object == OBJECT_PE_DOTNET && a->type != FILETYPE_SOURCEBUNDLE &&
+		row->object == OBJECT_PE)
 		return true;
 	return object == OBJECT_UNKNOWN || object == row->object;
 }
@@ -197,8 +198,8 @@ int layout_path(const struct layout *l, const struct artifact *a, enum casing c,
 	return print_nth(&p, out);
 }
 
-int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
-	struct buf *out, bool *compressed)
+int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c,
+	unsigned nth, struct buf *out, bool *compressed)
 {
 	struct printing p = {.l = l, .a = a, .casing = c, .left = nth, .server = true};
 	int r = print_nth(&p, out);
@@ -208,14 +209,15 @@ int layout_server_path(const struct layout *l, const struct artifact *a, enum ca
 	return r;
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------ */
 
 static void add_candidate(struct layout_hit *out, const struct artifact *a, const struct key *k)
 {
 	struct key have;
 
 	for (unsigned i = 0; i < out->n; i++) {
-		if (out->files[i].type != a->type || key_of(&have, &out->files[i]) < 0 || !key_equal(&have, k))
+		if (out->files[i].type != a->type || key_of(&have, &out->files[i]) < 0 ||
+			!key_equal(&have, k))
 			continue;
 		/* One name of a symbol file can be that of several kinds of modules. */
 		if (a->m.debug_id.set && out->files[i].m.object != a->m.object)
@@ -229,8 +231,8 @@ static void add_candidate(struct layout_hit *out, const struct artifact *a, cons
 /* Companions of a runtime, and no file of their own id. */
 static bool is_companion(const char *name)
 {
-	static const char *const begins[] = {"mscordac", "mscordbi", "sos.", "libmscordac", "libmscordbi",
-		"libsos."};
+	static const char *const begins[] = {
+		"mscordac", "mscordbi", "sos.", "libmscordac", "libmscordbi", "libsos."};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(begins); i++)
 		if (strncasecmp(name, begins[i], strlen(begins[i])) == 0)
@@ -261,12 +263,14 @@ static bool plausible_debug(const struct artifact *a)
 
 	if (d->pdb20)
 		return d->age && d->age <= 0xffff &&
-			(a->type != FILETYPE_PDB || !a->m.debug_file[0] || name_ends(a->m.debug_file, ".pdb"));
+		       (a->type != FILETYPE_PDB || !a->m.debug_file[0] ||
+			       name_ends(a->m.debug_file, ".pdb"));
 	if (a->type == FILETYPE_PORTABLEPDB)
 		return debug_id_stamped(d);
 	if (a->type != FILETYPE_PDB)
 		return true;
-	return memcmp(d->guid + 4, zeros, sizeof(zeros)) != 0 && (!debug_id_stamped(d) || d->age == UINT32_MAX);
+	return memcmp(d->guid + 4, zeros, sizeof(zeros)) != 0 &&
+	       (!debug_id_stamped(d) || d->age == UINT32_MAX);
 }
 
 /* What the pattern cannot say. */
@@ -301,7 +305,8 @@ static void parse_rows(const struct layout *l, const char *path, struct layout_h
 	struct artifact a;
 
 	for (const struct layout_row *row = l->rows; row->pattern; row++) {
-		unsigned what = row->flags & ROW_PRINTED ? LAYOUT_NONE : pattern_parse(row->pattern, path, &a.m);
+		unsigned what = row->flags & ROW_PRINTED ? LAYOUT_NONE
+							 : pattern_parse(row->pattern, path, &a.m);
 
 		if (what & LAYOUT_FILE && !read_file(row, &a, out))
 			continue;
@@ -325,7 +330,8 @@ static bool any_never(const char *path)
 	}
 }
 
-/* Whether the n bytes at `path` are the tier of the name behind them, in anyone's way of cutting. */
+/* Whether the n bytes at `path` are the tier of the name behind them, in anyone's way of cutting.
+ */
 static bool is_tier(const char *path, size_t n, const char *name)
 {
 	size_t len = strcspn(name, "/");

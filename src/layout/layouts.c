@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* ---- rows that several layouts have ------------------------------------------------------- */
+/* ---- rows that several layouts have ------------------------------------------------- */
 
 /* GDB, LLDB and elfutils on Linux: the build id, its first byte a directory. */
 #define BUILD_ID_ROWS                                                                              \
@@ -24,15 +24,23 @@
 	{FILETYPE_PE, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0}
 #define PDB_ROWS                                                                                   \
 	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{STAMP}/{debug_file}", 0},    \
-	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file}", ROW_VARIANT}, \
-	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file}", 0},                     \
-	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file}", ROW_VARIANT},           \
-	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file}", 0},                      \
-	{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file}", ROW_VARIANT}
+		{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET,                                           \
+			"{debug_file}/{GUID}{stamp}/{debug_file}", ROW_VARIANT},                   \
+		{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file}", 0},             \
+		{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file}", ROW_VARIANT},   \
+		{FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file}", 0},              \
+	{                                                                                          \
+		FILETYPE_PDB, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file}",            \
+			ROW_VARIANT                                                                \
+	}
 #define PDB_SOURCE_ROWS                                                                            \
 	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:src}", 0},        \
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:src}", ROW_VARIANT}, \
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{SIG_PADDED}{age}/{debug_file:src}", 0}
+		{FILETYPE_SOURCEBUNDLE, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:src}",    \
+			ROW_VARIANT},                                                              \
+	{                                                                                          \
+		FILETYPE_SOURCEBUNDLE, OBJECT_PE,                                                  \
+			"{debug_file}/{SIG_PADDED}{age}/{debug_file:src}", 0                       \
+	}
 
 /* Breakpad: on Windows `.sym` is in place of .exe, .dll and .pdb; Symbolicator asks for it so with
  * .pdb alone. Who drops the age of a file that has none means 0. */
@@ -45,7 +53,7 @@
 		ROW_VARIANT | ROW_NO_WASM},                                                        \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED}
 
-/* ---- the layouts -------------------------------------------------------------------------- */
+/* ---- the layouts -------------------------------------------------------------------- */
 
 static const struct layout_row gdb_rows[] = {
 	BUILD_ID_ROWS,
@@ -79,7 +87,8 @@ static const struct layout_row native_rows[] = {
 	{FILETYPE_SOURCEBUNDLE, OBJECT_MACHO, CHUNKS ".src.zip", 0},
 	PDB_SOURCE_ROWS,
 	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{STAMP}/{debug_file:src}", 0},
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file:src}", ROW_VARIANT},
+	{FILETYPE_SOURCEBUNDLE, OBJECT_PE_DOTNET, "{debug_file}/{GUID}{stamp}/{debug_file:src}",
+		ROW_VARIANT},
 	{FILETYPE_SOURCEBUNDLE, OBJECT_UNKNOWN, "{debug_file}/{GUID}{age}/{debug_file:symsrc}",
 		ROW_VARIANT | ROW_NO_WASM},
 	{FILETYPE_SOURCEBUNDLE, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:symsrc}",
@@ -102,8 +111,10 @@ static const struct layout_row symstore_rows[] = {
 	PE_ROWS,
 	{FILETYPE_COMPANION, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0},
 	/* Some clients put the module's own name where the key has `_.debug`. */
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}", ROW_ACCEPTED},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}", ROW_ACCEPTED},
+	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}",
+		ROW_ACCEPTED},
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}",
+		ROW_ACCEPTED},
 	{0},
 };
 
@@ -220,6 +231,7 @@ const struct layout layouts[] = {
 	{"native", "native", "", "each platform's own layout", false, native_rows},
 	{"perf", "perf", ".build-id", "perf's build-id cache", false, perf_rows},
 	/* Last: its two characters in front are the weakest claim to a path at the root. */
-	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", true, symstore_rows},
+	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", true,
+		symstore_rows},
 	{0},
 };

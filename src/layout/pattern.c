@@ -73,7 +73,10 @@ static bool word_is(const char *p, size_t n, const char *word)
 static void token_modifier(const char *p, size_t n, struct token *t)
 {
 	static const char *const shapes[] = {
-		[NAME_SYM] = "sym", [NAME_WINSYM] = "winsym", [NAME_SRC] = "src", [NAME_SYMSRC] = "symsrc",
+		[NAME_SYM] = "sym",
+		[NAME_WINSYM] = "winsym",
+		[NAME_SRC] = "src",
+		[NAME_SYMSRC] = "symsrc",
 	};
 
 	if (isdigit((unsigned char)*p)) {
@@ -111,10 +114,11 @@ static const char *token_next(const char *p, struct token *t)
 	return p + 1;
 }
 
-/* ---- artifact -> path --------------------------------------------------------------------- */
+/* ---- artifact -> path --------------------------------------------------------------- */
 
 /* The digits of a field; "": the module lacks it. A PDB 2.0 has a signature and no GUID. */
-static const char *digits_of(const struct module *m, enum field_kind kind, char room[static CODE_ID_MAX + 1])
+static const char *digits_of(
+	const struct module *m, enum field_kind kind, char room[static CODE_ID_MAX + 1])
 {
 	const struct debug_id *d = &m->debug_id;
 
@@ -145,7 +149,8 @@ static int add_digits(struct buf *out, const struct module *m, const struct toke
 	if (n == 0 || to > n || t->from >= to)
 		return -ENOENT;
 	for (size_t i = t->from; i < to; i++) {
-		int c = t->field->upper ? toupper((unsigned char)hex[i]) : tolower((unsigned char)hex[i]);
+		int c = t->field->upper ? toupper((unsigned char)hex[i])
+					: tolower((unsigned char)hex[i]);
 		char one = (char)c;
 		int r = buf_add(out, &one, 1);
 
@@ -198,7 +203,7 @@ int pattern_print(const char *pattern, const struct module *m, struct buf *out)
 	return r;
 }
 
-/* ---- path -> artifact --------------------------------------------------------------------- */
+/* ---- path -> artifact --------------------------------------------------------------- */
 
 struct digits {
 	char text[CODE_ID_MAX + 1];
@@ -213,7 +218,9 @@ struct reading {
 /* Digits of one value, which may stand in slices and more than once. */
 static bool read_digits(struct digits *have, const struct token *t, const char *p, size_t n)
 {
-	size_t most = t->field->digits ? t->field->digits : t->field->kind == FIELD_AGE ? 8 : CODE_ID_MAX;
+	size_t most = t->field->digits		    ? t->field->digits
+		      : t->field->kind == FIELD_AGE ? 8
+						    : CODE_ID_MAX;
 
 	if (n == 0 || t->from > have->n || t->from + n > most)
 		return false;
@@ -237,7 +244,8 @@ static bool base_name_ok(const char *p, size_t n)
 }
 
 /* The plain name stands in front of those that follow from it. */
-static bool read_name(char have[static MODULE_NAME_MAX], const struct token *t, const char *p, size_t n)
+static bool read_name(
+	char have[static MODULE_NAME_MAX], const struct token *t, const char *p, size_t n)
 {
 	char shaped[MODULE_NAME_MAX];
 
@@ -284,7 +292,8 @@ static size_t token_width(const struct token *t)
 }
 
 /* One component: pattern[0..pn) against p[0..n). At most one of its tokens has no fixed width. */
-static bool read_component(struct reading *r, const char *pattern, size_t pn, const char *p, size_t n)
+static bool read_component(
+	struct reading *r, const char *pattern, size_t pn, const char *p, size_t n)
 {
 	const char *end = pattern + pn;
 	struct token t;
@@ -345,7 +354,8 @@ static uint32_t read_number(const struct digits *d)
 
 static bool read_debug_id(const struct reading *r, struct debug_id *out)
 {
-	const struct digits *sig = r->hex[FIELD_SIG].n ? &r->hex[FIELD_SIG] : &r->hex[FIELD_SIG_PADDED];
+	const struct digits *sig =
+		r->hex[FIELD_SIG].n ? &r->hex[FIELD_SIG] : &r->hex[FIELD_SIG_PADDED];
 	const struct digits *id = sig->n ? sig : &r->hex[FIELD_GUID];
 
 	out->age = read_number(&r->hex[r->hex[FIELD_STAMP].n ? FIELD_STAMP : FIELD_AGE]);
@@ -373,7 +383,8 @@ unsigned pattern_parse(const char *pattern, const char *path, struct module *m)
 		size_t pn = strcspn(pattern, "/"), n = strcspn(path, "/");
 
 		if (strncmp(pattern, "{path}", 6) == 0)
-			return read_rest(&r, path) && reading_done(&r) ? LAYOUT_FILE | LAYOUT_DIR : LAYOUT_NONE;
+			return read_rest(&r, path) && reading_done(&r) ? LAYOUT_FILE | LAYOUT_DIR
+								       : LAYOUT_NONE;
 		if (!read_component(&r, pattern, pn, path, n))
 			return LAYOUT_NONE;
 		pattern += pn;

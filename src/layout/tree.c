@@ -94,7 +94,8 @@ static const struct layout *folder_find(const char *path, size_t n)
 static bool parse_fixed(const char *path, size_t first, struct tree_hit *out)
 {
 	const char *rest = path[first] ? path + first + 1 : path + first;
-	const struct fixed *f = path[first] ? fixed_find(path, first, rest) : fixed_find("", 0, path);
+	const struct fixed *f =
+		path[first] ? fixed_find(path, first, rest) : fixed_find("", 0, path);
 
 	if (first == 6 && memcmp(path, ".symfs", 6) == 0) {
 		out->what = TREE_STATE;

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* ---- timers ------------------------------------------------------------------------------- */
+/* ---- timers ------------------------------------------------------------------------- */
 
 static void ring_init(struct net_timer *ring)
 {
@@ -79,7 +79,7 @@ static int timers_wait(const struct net *n)
 	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
 }
 
-/* ---- calls -------------------------------------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------------------- */
 
 static void call_add(struct net *n, struct call *c)
 {
@@ -155,7 +155,7 @@ static bool calls_run(struct net *n)
 	return true;
 }
 
-/* ---- the thread --------------------------------------------------------------------------- */
+/* ---- the thread --------------------------------------------------------------------- */
 
 static void transfers_end(struct net *n)
 {

@@ -115,7 +115,8 @@ static void finish(struct transfer *t)
 	struct net_sink sink = t->sink;
 	char how[sizeof(t->reply.text) + 8] = "";
 
-	/* Out of libcurl's hands first: done() may start and cancel others, and may take its time. */
+	/* Out of libcurl's hands first: done() may start and cancel others, and may take its time.
+	 */
 	if (t->added)
 		curl_multi_remove_handle(t->net->multi, t->easy);
 	t->added = false;
@@ -126,7 +127,7 @@ static void finish(struct transfer *t)
 	transfer_free(t);
 }
 
-/* ---- the clock ---------------------------------------------------------------------------- */
+/* ---- the clock ---------------------------------------------------------------------- */
 
 /* Nothing more of a body that is only skipped: the answer is complete without it. */
 static void skip_over(void *ctx)
@@ -187,7 +188,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local
 	return CURL_PREREQFUNC_OK;
 }
 
-/* ---- the answer --------------------------------------------------------------------------- */
+/* ---- the answer --------------------------------------------------------------------- */
 
 static bool is_redirect(const struct transfer *t)
 {
@@ -287,7 +288,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 	return n;
 }
 
-/* ---- the hops ----------------------------------------------------------------------------- */
+/* ---- the hops ----------------------------------------------------------------------- */
 
 static int hop_start(struct transfer *t, const char *origin)
 {
@@ -301,13 +302,16 @@ static int hop_start(struct transfer *t, const char *origin)
 	t->reply.status = 0;
 	snprintf(t->reply.url, sizeof(t->reply.url), "%s", t->url);
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
-		curl_easy_setopt(t->easy, CURLOPT_USERNAME, home ? t->first.user : NULL) != CURLE_OK ||
-		curl_easy_setopt(t->easy, CURLOPT_PASSWORD, home ? t->first.password : NULL) != CURLE_OK)
+		curl_easy_setopt(t->easy, CURLOPT_USERNAME, home ? t->first.user : NULL) !=
+			CURLE_OK ||
+		curl_easy_setopt(t->easy, CURLOPT_PASSWORD, home ? t->first.password : NULL) !=
+			CURLE_OK)
 		return fail(t, -ENOMEM, "out of memory");
 	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, home ? t->headers : t->elsewhere);
 	c = curl_multi_add_handle(t->net->multi, t->easy);
 	if (c != CURLM_OK)
-		return fail(t, c == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s", curl_multi_strerror(c));
+		return fail(
+			t, c == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s", curl_multi_strerror(c));
 	t->added = true;
 	return 0;
 }
@@ -356,7 +360,7 @@ void transfer_ended(struct transfer *t, CURLcode result)
 	finish(t);
 }
 
-/* ---- settle ------------------------------------------------------------------------------- */
+/* ---- settle ------------------------------------------------------------------------- */
 
 /* libcurl 7.88 calls body() right here, 8.14 in the next turn. An error from here would not be
  * told in a message in all versions. */
@@ -418,7 +422,7 @@ uint64_t transfer_received(const struct transfer *t)
 	return t->received;
 }
 
-/* ---- the beginning ------------------------------------------------------------------------ */
+/* ---- the beginning ------------------------------------------------------------------ */
 
 static bool header_is(const char *line, const char *name)
 {

@@ -32,7 +32,7 @@ struct sym {
 	struct text os, arch, id, name, code_id, code_file;
 };
 
-/* ---- the head ------------------------------------------------------------------------- */
+/* ---- the head ----------------------------------------------------------------------- */
 
 static bool is_space(char c)
 {
@@ -127,7 +127,8 @@ static bool head_ends(struct text all)
 {
 	struct text line, word;
 
-	for (bool first = true; memchr(all.p, '\n', all.n) && next_line(&all, &line); first = false) {
+	for (bool first = true; memchr(all.p, '\n', all.n) && next_line(&all, &line);
+		first = false) {
 		word = next_word(&line);
 		if (!first && !is_word(word, "INFO"))
 			return true;
@@ -155,7 +156,7 @@ static int load_head(struct view *v, char room[static HEAD_MOST], struct text *o
 	return 0;
 }
 
-/* ---- what it says --------------------------------------------------------------------- */
+/* ---- what it says ------------------------------------------------------------------- */
 
 static enum object_type object_of(struct text os)
 {
@@ -192,7 +193,7 @@ static int module_of(const struct sym *sym, struct module *m, struct err *e)
 	return 0;
 }
 
-/* ---- features ------------------------------------------------------------------------- */
+/* ---- features ----------------------------------------------------------------------- */
 
 /* A line's first word is enough, so a line longer than a chunk is skipped, not kept. */
 struct scan {
@@ -294,7 +295,7 @@ static int features_of(struct view *v, unsigned *out, struct err *e)
 	return r;
 }
 
-/* ---- the format ----------------------------------------------------------------------- */
+/* ---- the format --------------------------------------------------------------------- */
 
 static int breakpad_head(struct view *v, struct sym *sym, char room[static HEAD_MOST],
 	struct module *m, struct err *e)
@@ -322,7 +323,8 @@ static int breakpad_probe(struct view *v, unsigned index, struct obj_slice *out,
 		r = features_of(v, &s.features, e);
 	if (r < 0)
 		return r;
-	/* Others refuse a file whose architecture they do not know; its identity is as good as any. */
+	/* Others refuse a file whose architecture they do not know; its identity is as good as any.
+	 */
 	s.arch = obj_arch(sym.arch.p, sym.arch.n);
 	*out = s;
 	return 0;

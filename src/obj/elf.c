@@ -101,7 +101,7 @@ struct elf {
 	unsigned notes_left;
 };
 
-/* ---- reading -------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------ */
 
 static uint64_t number(const struct elf *elf, const uint8_t *p, unsigned n)
 {
@@ -122,7 +122,8 @@ static int elf_read(struct elf *elf, const char *what, uint64_t off, void *p, si
 	int r = view_read(elf->v, off, p, n);
 
 	if (r == -ENODATA)
-		return err_set(elf->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
+		return err_set(
+			elf->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
 	if (r < 0 && r != -EAGAIN)
 		return err_set(elf->e, r, "cannot be read: %s", err_text(r));
 	return r;
@@ -134,7 +135,8 @@ static int table_init(struct elf *elf, struct table *t, uint64_t most)
 
 	t->from = t->to = 0;
 	if (t->count > most)
-		return err_set(elf->e, -EBADMSG, "is broken: its %s has %u entries", t->what, t->count);
+		return err_set(
+			elf->e, -EBADMSG, "is broken: its %s has %u entries", t->what, t->count);
 	if (bytes && !view_holds(elf->v, t->off, bytes))
 		return err_set(elf->e, -EBADMSG, "is cut short: its %s ends behind the file's end",
 			t->what);
@@ -204,7 +206,8 @@ static int elf_open(struct elf *elf, struct view *v, struct err *e)
 	if (r < 0)
 		return r;
 	if ((h[4] != 1 && h[4] != 2) || (h[5] != 1 && h[5] != 2))
-		return err_set(e, -EBADMSG, "is broken: an ELF file of no known word size or byte order");
+		return err_set(
+			e, -EBADMSG, "is broken: an ELF file of no known word size or byte order");
 	elf->is64 = h[4] == 2;
 	elf->big = h[5] == 2;
 	r = elf_read(elf, "its header", 0, h, elf->is64 ? 64 : 52);
@@ -233,7 +236,7 @@ static int elf_open(struct elf *elf, struct view *v, struct err *e)
 	return r < 0 ? r : table_init(elf, sh, SECTIONS_MOST);
 }
 
-/* ---- notes ---------------------------------------------------------------------------- */
+/* ---- notes -------------------------------------------------------------------------- */
 
 static uint64_t align_up(uint64_t n, unsigned align)
 {
@@ -317,7 +320,7 @@ static int find_in_notes(struct elf *elf, struct range at, uint64_t align, bool 
 	return r == -ENODATA ? 0 : r;
 }
 
-/* ---- segments ------------------------------------------------------------------------- */
+/* ---- segments ----------------------------------------------------------------------- */
 
 static int take_segment(struct elf *elf, const uint8_t *p)
 {
@@ -363,7 +366,7 @@ static int elf_segments(struct elf *elf)
 	return 0;
 }
 
-/* ---- sections ------------------------------------------------------------------------- */
+/* ---- sections ----------------------------------------------------------------------- */
 
 static int section_at(struct elf *elf, uint32_t i, struct section *s)
 {
@@ -462,13 +465,15 @@ static int elf_sections(struct elf *elf)
 
 	if (elf->sections.count && elf->names_index) {
 		if (elf->names_index >= elf->sections.count)
-			return err_set(elf->e, -EBADMSG, "is broken: section %u of %u has the names",
-				elf->names_index, elf->sections.count);
+			return err_set(elf->e, -EBADMSG,
+				"is broken: section %u of %u has the names", elf->names_index,
+				elf->sections.count);
 		r = section_at(elf, elf->names_index, &s);
 		if (r < 0)
 			return r;
 		if (s.at.off > UINT64_MAX - s.at.size)
-			return err_set(elf->e, -EBADMSG, "is broken: its section names are nowhere");
+			return err_set(
+				elf->e, -EBADMSG, "is broken: its section names are nowhere");
 		if (s.type != SHT_NOBITS)
 			elf->names = s.at;
 	}
@@ -482,7 +487,7 @@ static int elf_sections(struct elf *elf)
 	return 0;
 }
 
-/* ---- what it all means ---------------------------------------------------------------- */
+/* ---- what it all means -------------------------------------------------------------- */
 
 /* The image that a process would map, not a husk of it. Debug files keep the headers of what
  * they lost, and old ones even its segment sizes, so sections are asked before segments. A

@@ -58,7 +58,7 @@ static bool serves(const struct obj_format *f, enum filetype t)
 	return false;
 }
 
-/* ---- what a file is instead ----------------------------------------------------------- */
+/* ---- what a file is instead --------------------------------------------------------- */
 
 struct head {
 	uint8_t p[OBJ_HEAD];
@@ -147,7 +147,7 @@ static const char *what_is(const uint8_t *p, size_t n)
 	return "is of no known format";
 }
 
-/* ---- which format --------------------------------------------------------------------- */
+/* ---- which format ------------------------------------------------------------------- */
 
 enum claim { CLAIM_NO, CLAIM_MAYBE, CLAIM_YES };
 
@@ -232,7 +232,7 @@ bool obj_may_be(enum filetype t, const void *head, size_t n)
 	return strcmp(what, "is an HTML page") != 0 && strcmp(what, "is empty") != 0;
 }
 
-/* ---- is it what was asked for? -------------------------------------------------------- */
+/* ---- is it what was asked for? ------------------------------------------------------ */
 
 /* A PDB that was written again for the same program keeps its GUID and has a higher age, and
  * servers keep the newest. A portable one is known by its GUID: the other half of its id is
@@ -453,14 +453,14 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	if (r == 0 || r == -ENOENT)
 		return i ? -EBADMSG : err_set(e, -EBADMSG, "is empty of slices");
 	if (r == -ENOMSG && !is_readable_type(k->type))
-		return err_set(e, -EBADMSG, "cannot be told to be %s: no reader of %s is here", k->id,
-			filetype_name(k->type));
+		return err_set(e, -EBADMSG, "cannot be told to be %s: no reader of %s is here",
+			k->id, filetype_name(k->type));
 	if (r == -ENOMSG && e)
 		e->code = -EBADMSG;
 	return r == -ENOMSG ? -EBADMSG : r;
 }
 
-/* ---- words ---------------------------------------------------------------------------- */
+/* ---- words -------------------------------------------------------------------------- */
 
 const char *obj_kind_name(enum obj_kind k)
 {
@@ -495,7 +495,7 @@ const char *obj_features_text(unsigned features, char out[static 64])
 	return out;
 }
 
-/* ---- for the formats ------------------------------------------------------------------ */
+/* ---- for the formats ---------------------------------------------------------------- */
 
 const char *obj_arch(const char *p, size_t n)
 {

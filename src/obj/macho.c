@@ -48,7 +48,7 @@ struct macho {
 	uint8_t uuid[16];
 };
 
-/* ---- reading -------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------ */
 
 static uint64_t number(bool big, const uint8_t *p, unsigned n)
 {
@@ -83,7 +83,7 @@ static void reach(struct macho *m, uint64_t off, uint64_t size)
 		m->end = MAX(m->end, off > UINT64_MAX - size ? UINT64_MAX : off + size);
 }
 
-/* ---- load commands -------------------------------------------------------------------- */
+/* ---- load commands ------------------------------------------------------------------ */
 
 static bool is_name(const uint8_t p[static 16], const char *name)
 {
@@ -130,8 +130,8 @@ static int take_segment(struct macho *m, struct span c)
 	size = m->is64 ? number(m->big, c.p + 48, 8) : word(m, c.p + 36);
 	count = word(m, c.p + head - 8);
 	if (count > (c.n - head) / each)
-		return err_set(m->e, -EBADMSG, "is broken: %u sections in a segment of %zu bytes", count,
-			c.n);
+		return err_set(m->e, -EBADMSG, "is broken: %u sections in a segment of %zu bytes",
+			count, c.n);
 	/* Old dSYMs keep the sizes that the program's segments had, without their bytes. */
 	if (m->type != MH_DSYM || is_name(c.p + 8, "__DWARF") || is_name(c.p + 8, "__LINKEDIT"))
 		reach(m, off, size);
@@ -146,18 +146,21 @@ static int take_command(struct macho *m, uint32_t cmd, struct span c)
 	case LC_SEGMENT:
 	case LC_SEGMENT_64:
 		if ((cmd == LC_SEGMENT_64) != m->is64)
-			return err_set(m->e, -EBADMSG, "is broken: a segment of the other word size");
+			return err_set(
+				m->e, -EBADMSG, "is broken: a segment of the other word size");
 		return take_segment(m, c);
 	case LC_SYMTAB:
 		if (c.n < 24)
-			return err_set(m->e, -EBADMSG, "is broken: a symbol table of %zu bytes", c.n);
+			return err_set(
+				m->e, -EBADMSG, "is broken: a symbol table of %zu bytes", c.n);
 		m->symbols = word(m, c.p + 12) != 0;
 		reach(m, word(m, c.p + 8), (uint64_t)word(m, c.p + 12) * (m->is64 ? 16 : 12));
 		reach(m, word(m, c.p + 16), word(m, c.p + 20));
 		return 0;
 	case LC_DYSYMTAB:
 		if (c.n < 80)
-			return err_set(m->e, -EBADMSG, "is broken: a symbol table of %zu bytes", c.n);
+			return err_set(
+				m->e, -EBADMSG, "is broken: a symbol table of %zu bytes", c.n);
 		m->knows_local = true;
 		m->local = word(m, c.p + 12) != 0;
 		return 0;
@@ -181,8 +184,8 @@ static int walk_commands(struct macho *m, struct span all)
 
 		if (size < 8 || size > all.n)
 			return err_set(m->e, -EBADMSG,
-				"is broken: load command %u has %u bytes, and %zu are left", i, size,
-				all.n);
+				"is broken: load command %u has %u bytes, and %zu are left", i,
+				size, all.n);
 		r = take_command(m, word(m, all.p), (struct span){all.p, size});
 		if (r < 0)
 			return r;
@@ -264,7 +267,7 @@ static int check_whole(struct macho *m)
 	return 0;
 }
 
-/* ---- what it all means ---------------------------------------------------------------- */
+/* ---- what it all means -------------------------------------------------------------- */
 
 /* The words are those of Sentry's tools. A subtype that they have no word for is not guessed. */
 static const char *arch_of(uint32_t cpu, uint32_t subtype)
@@ -287,7 +290,8 @@ static const char *arch_of(uint32_t cpu, uint32_t subtype)
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].cpu == cpu && (rows[i].subtype == subtype || rows[i].subtype == UINT32_MAX))
+		if (rows[i].cpu == cpu &&
+			(rows[i].subtype == subtype || rows[i].subtype == UINT32_MAX))
 			return rows[i].arch;
 	return "unknown";
 }
@@ -317,7 +321,8 @@ static void set_types(const struct macho *m, struct obj_slice *s)
 
 	if (s->kind == OBJ_EXECUTABLE || s->kind == OBJ_LIBRARY)
 		s->types[s->n_types++] = FILETYPE_MACH_CODE;
-	if (s->kind == OBJ_DEBUG || (s->kind != OBJ_OTHER && (s->features & OBJ_HAS_DEBUG || symbols)))
+	if (s->kind == OBJ_DEBUG ||
+		(s->kind != OBJ_OTHER && (s->features & OBJ_HAS_DEBUG || symbols)))
 		s->types[s->n_types++] = FILETYPE_MACH_DEBUG;
 }
 
@@ -361,7 +366,7 @@ static int thin_probe(struct view *v, struct obj_slice *out, struct err *e)
 	return 0;
 }
 
-/* ---- fat files ------------------------------------------------------------------------ */
+/* ---- fat files ---------------------------------------------------------------------- */
 
 struct fat {
 	uint32_t count;
@@ -427,7 +432,8 @@ static int fat_whole(struct view *v, const struct fat *fat, struct err *e)
 		end = MAX(end, at.off > UINT64_MAX - at.size ? UINT64_MAX : at.off + at.size);
 	}
 	if (v->size != VIEW_UNKNOWN && end > v->size)
-		return err_set(e, -EBADMSG, "is cut short: it has %llu bytes, and its slices need %llu",
+		return err_set(e, -EBADMSG,
+			"is cut short: it has %llu bytes, and its slices need %llu",
 			(unsigned long long)v->size, (unsigned long long)end);
 	if (v->size == VIEW_UNKNOWN && end > v->have) {
 		v->want_off = v->have;

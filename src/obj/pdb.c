@@ -51,14 +51,15 @@ static uint32_t le32(const uint8_t *p)
 	return le16(p) | le16(p + 2) << 16;
 }
 
-/* ---- blocks --------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------- */
 
 static int pdb_read(struct pdb *pdb, const char *what, uint64_t off, void *p, size_t n)
 {
 	int r = view_read(pdb->v, off, p, n);
 
 	if (r == -ENODATA)
-		return err_set(pdb->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
+		return err_set(
+			pdb->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
 	if (r < 0 && r != -EAGAIN)
 		return err_set(pdb->e, r, "cannot be read: %s", err_text(r));
 	return r;
@@ -145,7 +146,7 @@ static int find_streams(struct pdb *pdb)
 	return r;
 }
 
-/* ---- what the streams say ------------------------------------------------------------- */
+/* ---- what the streams say ----------------------------------------------------------- */
 
 static int read_info(struct pdb *pdb)
 {

@@ -94,13 +94,14 @@ static int pe_read(struct pe *pe, const char *what, uint64_t off, void *p, size_
 	int r = view_read(pe->v, off, p, n);
 
 	if (r == -ENODATA)
-		return err_set(pe->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
+		return err_set(
+			pe->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
 	if (r < 0 && r != -EAGAIN)
 		return err_set(pe->e, r, "cannot be read: %s", err_text(r));
 	return r;
 }
 
-/* ---- headers -------------------------------------------------------------------------- */
+/* ---- headers ------------------------------------------------------------------------ */
 
 static int read_optional(struct pe *pe, uint64_t off, uint32_t size)
 {
@@ -114,8 +115,8 @@ static int read_optional(struct pe *pe, uint64_t off, uint32_t size)
 	if (r < 0)
 		return r;
 	if ((le16(h) != MAGIC_PE32 && le16(h) != MAGIC_PE64) || n < 64)
-		return err_set(pe->e, -EBADMSG, "is broken: an optional header of kind %#x, %u bytes",
-			le16(h), size);
+		return err_set(pe->e, -EBADMSG,
+			"is broken: an optional header of kind %#x, %u bytes", le16(h), size);
 	pe->image_size = le32(h + 56);
 	pe->headers_size = le32(h + 60);
 	pe->has_image_size = true;
@@ -176,7 +177,7 @@ static int pe_open(struct pe *pe, struct view *v, struct err *e, uint8_t coff[st
 	return read_optional(pe, at + 24, le16(coff + 20));
 }
 
-/* ---- sections ------------------------------------------------------------------------- */
+/* ---- sections ----------------------------------------------------------------------- */
 
 /* "/123" is a name in the table of names, "/": itself. */
 static int long_name(struct pe *pe, char name[static 24])
@@ -201,7 +202,8 @@ static int long_name(struct pe *pe, char name[static 24])
 static int section_at(struct pe *pe, uint32_t i, struct section *s)
 {
 	uint8_t h[SECTION_SIZE];
-	int r = pe_read(pe, "its section table", pe->sections + (uint64_t)i * sizeof(h), h, sizeof(h));
+	int r = pe_read(
+		pe, "its section table", pe->sections + (uint64_t)i * sizeof(h), h, sizeof(h));
 
 	if (r < 0)
 		return r;
@@ -225,7 +227,8 @@ static void take_section(struct pe *pe, const struct section *s)
 		pe->code_here = true;
 	if (s->flags & SECTION_CODE && !s->size && s->virtual_size)
 		pe->code_hollow = true;
-	if (s->size && (strcmp(s->name, ".debug_info") == 0 || strcmp(s->name, ".zdebug_info") == 0))
+	if (s->size &&
+		(strcmp(s->name, ".debug_info") == 0 || strcmp(s->name, ".zdebug_info") == 0))
 		pe->features |= OBJ_HAS_DEBUG;
 	if (s->size)
 		pe->end = MAX(pe->end, (uint64_t)s->off + s->size);
@@ -282,7 +285,7 @@ static int file_offset(struct pe *pe, uint32_t rva, uint32_t n, uint64_t *off)
 	return (uint64_t)rva + n <= pe->headers_size && view_holds(pe->v, rva, n) ? 0 : -ENOENT;
 }
 
-/* ---- the debug directory -------------------------------------------------------------- */
+/* ---- the debug directory ------------------------------------------------------------ */
 
 /* Builds write the path of their own machine; what others can ask for is its last part. */
 static void take_pdb_name(struct pe *pe, const uint8_t *p, size_t n)
@@ -399,8 +402,12 @@ static int pe_debug(struct pe *pe)
 		r = pe_read(pe, "its debug directory", off + (uint64_t)i * sizeof(h), h, sizeof(h));
 		if (r < 0)
 			return r;
-		x = (struct entry){.stamp = le32(h + 4), .minor = le16(h + 10), .type = le32(h + 12),
-			.size = le32(h + 16), .rva = le32(h + 20), .off = le32(h + 24)};
+		x = (struct entry){.stamp = le32(h + 4),
+			.minor = le16(h + 10),
+			.type = le32(h + 12),
+			.size = le32(h + 16),
+			.rva = le32(h + 20),
+			.off = le32(h + 24)};
 		r = take_entry(pe, &x);
 	}
 	return r;
@@ -444,7 +451,7 @@ static int embedded_features(struct pe *pe)
 	return 0;
 }
 
-/* ---- the image's own tables ----------------------------------------------------------- */
+/* ---- the image's own tables --------------------------------------------------------- */
 
 static int pe_tables(struct pe *pe)
 {
@@ -466,7 +473,7 @@ static int pe_tables(struct pe *pe)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- answers -------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------ */
 
 static int pe_facts(struct pe *pe, struct view *v, struct err *e)
 {

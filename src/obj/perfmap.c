@@ -110,7 +110,8 @@ static const char *arch_of(const struct head *h)
 		"unknown", "wasm32"};
 	uint32_t i;
 
-	if (!h->values[LINE_ARCH] || decimal(h->values[LINE_ARCH], &i) < 0 || i >= ARRAY_SIZE(names))
+	if (!h->values[LINE_ARCH] || decimal(h->values[LINE_ARCH], &i) < 0 ||
+		i >= ARRAY_SIZE(names))
 		return "unknown";
 	return names[i];
 }

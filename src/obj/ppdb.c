@@ -34,10 +34,10 @@ enum {
 static const uint8_t parents[] = {6, 4, 1, 2, 8, 9, 10, 0, 14, 23, 20, 17, 26, 27, 32, 35, 38, 39,
 	40, 42, 44, 43, TABLE_DOCUMENT, TABLE_SCOPE, TABLE_VARIABLE, TABLE_CONSTANT, TABLE_IMPORT};
 
-static const uint8_t kind_embedded[16] = {0x1b, 0x57, 0x8a, 0x0e, 0x26, 0x69, 0x6e, 0x46, 0xb4, 0xad,
-	0x8a, 0xb0, 0x46, 0x11, 0xf5, 0xfe};
-static const uint8_t kind_link[16] = {0x56, 0x05, 0x11, 0xcc, 0x91, 0xa0, 0x38, 0x4d, 0x9f, 0xec, 0x25,
-	0xab, 0x9a, 0x35, 0x1a, 0x6a};
+static const uint8_t kind_embedded[16] = {0x1b, 0x57, 0x8a, 0x0e, 0x26, 0x69, 0x6e, 0x46, 0xb4,
+	0xad, 0x8a, 0xb0, 0x46, 0x11, 0xf5, 0xfe};
+static const uint8_t kind_link[16] = {0x56, 0x05, 0x11, 0xcc, 0x91, 0xa0, 0x38, 0x4d, 0x9f, 0xec,
+	0x25, 0xab, 0x9a, 0x35, 0x1a, 0x6a};
 
 struct range {
 	uint64_t off;
@@ -78,13 +78,14 @@ static int ppdb_read(struct ppdb *ppdb, const char *what, uint64_t off, void *p,
 	int r = view_read(ppdb->v, off, p, n);
 
 	if (r == -ENODATA)
-		return err_set(ppdb->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
+		return err_set(
+			ppdb->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
 	if (r < 0 && r != -EAGAIN)
 		return err_set(ppdb->e, r, "cannot be read: %s", err_text(r));
 	return r;
 }
 
-/* ---- streams -------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------ */
 
 /* A name is padded to four bytes, and ends in a zero. */
 static int read_name(struct ppdb *ppdb, uint64_t *at, char name[static NAME_MOST])
@@ -139,7 +140,8 @@ static int find_streams(struct ppdb *ppdb)
 		return r;
 	version = le32(h + 12);
 	if (version > VERSION_MOST)
-		return err_set(ppdb->e, -EBADMSG, "is broken: its version has %u characters", version);
+		return err_set(
+			ppdb->e, -EBADMSG, "is broken: its version has %u characters", version);
 	at = 16 + ((version + 3) & ~3u);
 	r = ppdb_read(ppdb, "its header", at, h, 4);
 	if (r < 0)
@@ -164,7 +166,8 @@ static int read_rows(struct ppdb *ppdb, uint64_t *at, uint64_t end, uint64_t bit
 		if (!(bits >> i & 1))
 			continue;
 		if (*at + sizeof(count) > end)
-			return err_set(ppdb->e, -EBADMSG, "is broken: its table sizes are cut short");
+			return err_set(
+				ppdb->e, -EBADMSG, "is broken: its table sizes are cut short");
 		r = ppdb_read(ppdb, "a stream", *at, count, sizeof(count));
 		if (r < 0)
 			return r;
@@ -201,7 +204,7 @@ static int ppdb_open(struct ppdb *ppdb, struct view *v, struct err *e)
 	return r < 0 ? r : read_pdb(ppdb);
 }
 
-/* ---- tables --------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------- */
 
 /* Bytes of an index into a table; of one of many tables, `tag` bits say which. */
 static unsigned index_size(const struct ppdb *ppdb, unsigned table, unsigned tag)
@@ -225,8 +228,9 @@ static unsigned row_size(const struct ppdb *ppdb, unsigned table)
 	case TABLE_DOCUMENT: return 2 * ppdb->blob + 2 * ppdb->guid;
 	case TABLE_METHOD_DEBUG: return index_size(ppdb, TABLE_DOCUMENT, 0) + ppdb->blob;
 	case TABLE_SCOPE:
-		return method + index_size(ppdb, TABLE_IMPORT, 0) + index_size(ppdb, TABLE_VARIABLE, 0) +
-			index_size(ppdb, TABLE_CONSTANT, 0) + 8;
+		return method + index_size(ppdb, TABLE_IMPORT, 0) +
+		       index_size(ppdb, TABLE_VARIABLE, 0) + index_size(ppdb, TABLE_CONSTANT, 0) +
+		       8;
 	case TABLE_VARIABLE: return 4 + ppdb->string;
 	case TABLE_CONSTANT: return ppdb->string + ppdb->blob;
 	case TABLE_IMPORT: return index_size(ppdb, TABLE_IMPORT, 0) + ppdb->blob;
@@ -252,7 +256,8 @@ static int read_tables(struct ppdb *ppdb)
 	ppdb->valid = le64(h + 8);
 	if (ppdb->valid & ~TABLES_OF_DEBUG)
 		return err_set(ppdb->e, -EBADMSG, "is broken: it has tables of a program");
-	memset(ppdb->rows + TABLE_DOCUMENT, 0, sizeof(ppdb->rows) - TABLE_DOCUMENT * sizeof(*ppdb->rows));
+	memset(ppdb->rows + TABLE_DOCUMENT, 0,
+		sizeof(ppdb->rows) - TABLE_DOCUMENT * sizeof(*ppdb->rows));
 	r = read_rows(ppdb, &at, end, ppdb->valid);
 	for (unsigned i = TABLE_DOCUMENT; r == 0 && i <= TABLE_CUSTOM; i++) {
 		ppdb->custom = at;
@@ -272,7 +277,8 @@ static int is_sources(struct ppdb *ppdb, uint32_t guid, bool *out)
 	*out = false;
 	if (!guid || guid > ppdb->guids.size / 16)
 		return 0;
-	r = ppdb_read(ppdb, "a kind", ppdb->guids.off + (uint64_t)(guid - 1) * 16, kind, sizeof(kind));
+	r = ppdb_read(
+		ppdb, "a kind", ppdb->guids.off + (uint64_t)(guid - 1) * 16, kind, sizeof(kind));
 	*out = r == 0 && (memcmp(kind, kind_embedded, 16) == 0 || memcmp(kind, kind_link, 16) == 0);
 	return r;
 }
@@ -315,7 +321,7 @@ static int find_features(struct ppdb *ppdb)
 	return find_sources(ppdb);
 }
 
-/* ---- answers -------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------ */
 
 /* While nobody knows how long the file will be, it is whole as soon as its streams are. */
 static int check_whole(struct ppdb *ppdb)

@@ -20,7 +20,7 @@ struct manifest {
 	bool files;
 };
 
-/* ---- the manifest ---------------------------------------------------------------------- */
+/* ---- the manifest ------------------------------------------------------------------- */
 
 /* A reader of JSON that wants some strings of the outermost object and skips the rest by its
  * brackets. What it skips may be broken; what it takes is not. */
@@ -205,7 +205,7 @@ static int load_manifest(struct view *v, struct manifest *out, struct err *e)
 	return r < 0 ? r : read_manifest(text, n, out, e);
 }
 
-/* ---- what it all means ---------------------------------------------------------------- */
+/* ---- what it all means -------------------------------------------------------------- */
 
 static bool is_build_id(const struct module *m)
 {

@@ -28,14 +28,15 @@ struct wasm {
 	uint8_t id[ID_MOST];
 };
 
-/* ---- reading -------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------ */
 
 static int wasm_read(struct wasm *w, uint64_t off, void *p, size_t n)
 {
 	int r = view_read(w->v, off, p, n);
 
 	if (r == -ENODATA)
-		return err_set(w->e, -EBADMSG, "is cut short: a section ends behind the file's end");
+		return err_set(
+			w->e, -EBADMSG, "is cut short: a section ends behind the file's end");
 	if (r < 0 && r != -EAGAIN)
 		return err_set(w->e, r, "cannot be read: %s", err_text(r));
 	return r;
@@ -51,7 +52,8 @@ static int read_number(struct wasm *w, uint64_t *off, uint64_t end, uint32_t *ou
 		int r;
 
 		if (*off >= end)
-			return err_set(w->e, -EBADMSG, "is broken: a number ends behind its section");
+			return err_set(
+				w->e, -EBADMSG, "is broken: a number ends behind its section");
 		r = wasm_read(w, *off, &b, 1);
 		if (r < 0)
 			return r;
@@ -67,7 +69,7 @@ static int read_number(struct wasm *w, uint64_t *off, uint64_t end, uint32_t *ou
 	return err_set(w->e, -EBADMSG, "is broken: a number of more than 32 bits");
 }
 
-/* ---- sections ------------------------------------------------------------------------- */
+/* ---- sections ----------------------------------------------------------------------- */
 
 /* Whether the first byte counts those behind it. Sixteen bytes are a UUID, as tools wrote it that
  * know of no length, even when the first of them could be one. */
@@ -189,7 +191,7 @@ static int wasm_open(struct wasm *w, struct view *v, struct err *e)
 	return walk(w);
 }
 
-/* ---- what it all means ---------------------------------------------------------------- */
+/* ---- what it all means -------------------------------------------------------------- */
 
 /* The first sixteen bytes are the debug id as they stand; of fewer, none is made. */
 static void module_of(const struct wasm *w, struct module *m)

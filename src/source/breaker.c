@@ -87,7 +87,8 @@ bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[
 
 	if (!h || !h->open_until)
 		return true;
-	/* One that tries and never tells would keep the host out for ever: after a while, another. */
+	/* One that tries and never tells would keep the host out for ever: after a while, another.
+	 */
 	if (h->open_until <= now && (!h->trying || now - h->trying > b->open_ms)) {
 		h->trying = now;
 		return true;

@@ -91,5 +91,6 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 		snprintf(out->text, sizeof(out->text), "HTTP %d", r->status);
 	}
 	if (row->verdict == VERDICT_LOOP)
-		snprintf(out->text, sizeof(out->text), "HTTP 508: the source leads back to this symfs");
+		snprintf(out->text, sizeof(out->text),
+			"HTTP 508: the source leads back to this symfs");
 }

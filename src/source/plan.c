@@ -69,8 +69,8 @@ static void say_spelling(const struct source *s, const struct spelling *sp, char
 	static const char *const ids[] = {"", ", id filled up", ", id cut"};
 	static const char *const casings[] = {"", ", lower case", ", upper case"};
 
-	snprintf(out, 64, "%s%s%s%s%s", s->layout->name, sp->prefix ? ", no prefix" : "", ids[sp->id],
-		casings[s->casing], sp->compressed ? ", compressed" : "");
+	snprintf(out, 64, "%s%s%s%s%s", s->layout->name, sp->prefix ? ", no prefix" : "",
+		ids[sp->id], casings[s->casing], sp->compressed ? ", compressed" : "");
 }
 
 static int print_spelling(const struct source *s, const struct artifact *v, struct spelling *sp,
@@ -80,7 +80,8 @@ static int print_spelling(const struct source *s, const struct artifact *v, stru
 
 	buf_clear(out);
 	r = add_prefix(s, sp->prefix, out);
-	return r == 0 ? layout_server_path(s->layout, v, s->casing, sp->path, out, &sp->compressed) : r;
+	return r == 0 ? layout_server_path(s->layout, v, s->casing, sp->path, out, &sp->compressed)
+		      : r;
 }
 
 /* A casing makes one of two spellings, and a server is asked once. */
@@ -91,14 +92,15 @@ static bool said_before(const struct source *s, const struct artifact *v, const 
 	struct spelling e = {.prefix = sp->prefix};
 
 	for (; e.path < sp->path; e.path++)
-		if (print_spelling(s, v, &e, &earlier) == 0 && strcmp(buf_text(&earlier), buf_text(path)) == 0)
+		if (print_spelling(s, v, &e, &earlier) == 0 &&
+			strcmp(buf_text(&earlier), buf_text(path)) == 0)
 			return true;
 	return false;
 }
 
 /* The paths with one id and one prefix. 1: the wanted one is among them, else *nth counts down. */
-static int plan_paths(const struct source *s, const struct artifact *v, struct spelling *sp, unsigned *nth,
-	struct buf *out)
+static int plan_paths(const struct source *s, const struct artifact *v, struct spelling *sp,
+	unsigned *nth, struct buf *out)
 {
 	for (sp->path = 0;; sp->path++) {
 		int r = print_spelling(s, v, sp, out);

@@ -5,7 +5,8 @@
 
 #include <errno.h>
 
-static int dir_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+static int dir_plan(
+	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
 	int r = plan_path(s, a, nth, &path, out->spelling);

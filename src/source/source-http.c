@@ -8,7 +8,8 @@
 
 #include <errno.h>
 
-static int http_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+static int http_plan(
+	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), url = BUF_UP_TO(8192);
 	int r = plan_path(s, a, nth, &path, out->spelling);

@@ -13,14 +13,16 @@ const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
 	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, dir"},
-	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL, "how its files are laid out"},
+	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
+		"how its files are laid out"},
 	{"casing", CONF_TEXT, offsetof(struct source_opts, casing), "default",
 		"default, lowercase, uppercase"},
-	{"header", CONF_LIST, offsetof(struct source_opts, headers), NULL, "Name: value, sent to it"},
+	{"header", CONF_LIST, offsetof(struct source_opts, headers), NULL,
+		"Name: value, sent to it"},
 	{"filetypes", CONF_LIST, offsetof(struct source_opts, filetypes), NULL, "only these types"},
 	{"enabled", CONF_BOOL, offsetof(struct source_opts, enabled), "yes", "ask it at all"},
-	{"accept-invalid-certs", CONF_BOOL, offsetof(struct source_opts, accept_invalid_certs), "no",
-		"do not verify TLS"},
+	{"accept-invalid-certs", CONF_BOOL, offsetof(struct source_opts, accept_invalid_certs),
+		"no", "do not verify TLS"},
 	{"connect-timeout", CONF_MS, offsetof(struct source_opts, connect_ms), NULL, ""},
 	{"stall-timeout", CONF_MS, offsetof(struct source_opts, stall_ms), NULL, ""},
 	{"miss-lifetime", CONF_SECONDS, offsetof(struct source_opts, miss_seconds), NULL, ""},
@@ -55,8 +57,8 @@ static int bad(const struct conf_section *c, struct err *e, const char *what, co
 			line = x->line;
 	if (line)
 		snprintf(number, sizeof(number), "%u:", line);
-	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.60s: expected %s", c->file, number,
-		c->name, what, value, expected);
+	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.60s: expected %s", c->file,
+		number, c->name, what, value, expected);
 }
 
 static int choose_kind(struct source *s, const struct conf_section *c, struct err *e)
@@ -64,12 +66,15 @@ static int choose_kind(struct source *s, const struct conf_section *c, struct er
 	const char *type = s->o.type;
 
 	if (!type)
-		type = s->o.path ? "dir" : s->o.layout && strcmp(s->o.layout, "debuginfod") == 0 ? "debuginfod" : "http";
+		type = s->o.path					       ? "dir"
+		       : s->o.layout && strcmp(s->o.layout, "debuginfod") == 0 ? "debuginfod"
+									       : "http";
 	s->kind = source_kind_find(type);
 	if (!s->kind)
 		return bad(c, e, "type", type, "http, debuginfod or dir");
 	if (s->kind->local != (s->o.path != NULL))
-		return bad(c, e, "type", type, s->o.path ? "dir for a path" : "http or debuginfod for a url");
+		return bad(c, e, "type", type,
+			s->o.path ? "dir for a path" : "http or debuginfod for a url");
 	return 0;
 }
 
@@ -81,7 +86,8 @@ static int choose_layout(struct source *s, const struct conf_section *c, struct 
 	s->layout = layout_find(name);
 	if (!s->layout)
 		return bad(c, e, "layout", name,
-			"gdb lldb symstore symstore_index2 ssqp breakpad debuginfod unified slashsymbols native perf");
+			"gdb lldb symstore symstore_index2 ssqp breakpad debuginfod unified "
+			"slashsymbols native perf");
 	if (casing < 0)
 		return bad(c, e, "casing", s->o.casing, "default, lowercase or uppercase");
 	s->casing = (enum casing)casing;
@@ -104,7 +110,8 @@ static int choose_types(struct source *s, const struct conf_section *c, struct e
 			snprintf(word, sizeof(word), "%.*s", (int)MIN(n, sizeof(word) - 1), p);
 			t = filetype_find(word);
 			if (n && t == FILETYPE_NONE)
-				return bad(c, e, "filetypes", word, "file types such as elf_code elf_debug pdb");
+				return bad(c, e, "filetypes", word,
+					"file types such as elf_code elf_debug pdb");
 			if (n)
 				s->types |= 1ull << t;
 			p += n;
@@ -128,8 +135,8 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 	char *path;
 
 	if (!s->o.url == !s->o.path)
-		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path", c->file,
-			c->line, c->name);
+		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path",
+			c->file, c->line, c->name);
 	if (s->o.url && strncmp(s->o.url, "file://", 7) == 0) {
 		s->o.path = strdup(s->o.url + 7);
 		free(s->o.url);
@@ -139,7 +146,8 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 	}
 	if (s->o.url) {
 		if (net_origin(s->o.url, s->origin) < 0)
-			return bad(c, e, "url", "(not shown)", "http://HOST/…, https://HOST/… or file:///…");
+			return bad(c, e, "url", "(not shown)",
+				"http://HOST/…, https://HOST/… or file:///…");
 		if (url_without_credentials(s->o.url, &shown) < 0)
 			return -ENOMEM;
 		s->shown = buf_take(&shown, NULL);
@@ -156,7 +164,8 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 static void choose_memory(struct source *s)
 {
 	const char *where = s->o.url ? s->o.url : s->o.path;
-	uint64_t h = hash_mix(where, strlen(where)) ^ hash_mix(s->layout->name, strlen(s->layout->name)) * 31;
+	uint64_t h = hash_mix(where, strlen(where)) ^
+		     hash_mix(s->layout->name, strlen(s->layout->name)) * 31;
 
 	snprintf(s->memory, sizeof(s->memory), "%.54s#%08x", s->name, (unsigned)(h ^ s->casing));
 }
@@ -200,8 +209,8 @@ static void take_defaults(struct source_opts *o, const struct source_opts *d)
 		o->max_file_size = d->max_file_size;
 }
 
-int source_new(struct source **out, const struct conf_section *c, const struct source_opts *defaults,
-	struct err *e)
+int source_new(struct source **out, const struct conf_section *c,
+	const struct source_opts *defaults, struct err *e)
 {
 	struct source *s = calloc(1, sizeof(*s));
 	int r;
@@ -219,7 +228,8 @@ int source_new(struct source **out, const struct conf_section *c, const struct s
 	return 0;
 }
 
-int source_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+int source_plan(
+	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
 {
 	out->where = NULL;
 	return s->kind->plan(s, a, nth, out);

@@ -17,14 +17,15 @@ const struct source_kind *source_kind_find(const char *name)
 
 static bool named_before(const struct conf *c, const struct conf_section *s)
 {
-	for (const struct conf_section *t = conf_next(c, "source", NULL); t != s; t = conf_next(c, "source", t))
+	for (const struct conf_section *t = conf_next(c, "source", NULL); t != s;
+		t = conf_next(c, "source", t))
 		if (strcmp(t->name, s->name) == 0)
 			return true;
 	return false;
 }
 
-static int add_sources(struct sources *set, const struct conf *c, const struct source_opts *defaults,
-	struct err *e)
+static int add_sources(struct sources *set, const struct conf *c,
+	const struct source_opts *defaults, struct err *e)
 {
 	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));) {
 		struct source *one;
@@ -32,7 +33,8 @@ static int add_sources(struct sources *set, const struct conf *c, const struct s
 
 		if (r < 0)
 			return r;
-		/* The first of a name replaces later ones, also when it only says `enabled = no`. */
+		/* The first of a name replaces later ones, also when it only says `enabled = no`.
+		 */
 		if (named_before(c, s) || !one->o.enabled)
 			source_free(one);
 		else

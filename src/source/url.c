@@ -17,7 +17,8 @@ int url_add_path(struct buf *out, const char *path)
 	int r = 0;
 
 	for (; *path && r == 0; path++)
-		r = plain(*path) ? buf_add(out, path, 1) : buf_addf(out, "%%%02X", (unsigned char)*path);
+		r = plain(*path) ? buf_add(out, path, 1)
+				 : buf_addf(out, "%%%02X", (unsigned char)*path);
 	return r;
 }
 

@@ -61,7 +61,8 @@ static int subdir(int dirfd, const char *path, const char *name, struct err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "%s/%s: %s", path, name, err_text(errno));
 	if (faccessat(dirfd, name, W_OK | X_OK, AT_EACCESS) < 0)
-		return err_set(e, -errno, "%s/%s: cannot be written: %s", path, name, err_text(errno));
+		return err_set(
+			e, -errno, "%s/%s: cannot be written: %s", path, name, err_text(errno));
 	return 0;
 }
 

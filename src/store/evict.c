@@ -146,8 +146,8 @@ int evict_no_room(struct store *s, struct err *e)
 {
 	if (s->min_free)
 		return err_set(e, -ENOSPC,
-			"%s: less than min-free (%" PRIu64 " MiB) is left, the file system is full", s->dir,
-			s->min_free >> 20);
+			"%s: less than min-free (%" PRIu64 " MiB) is left, the file system is full",
+			s->dir, s->min_free >> 20);
 	return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
 }
 

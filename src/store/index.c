@@ -223,7 +223,7 @@ static int conn_open(struct conn **out, const char *path, bool reader)
 	return 0;
 }
 
-/* ---- running statements ------------------------------------------------------------------ */
+/* ---- running statements ------------------------------------------------------------- */
 
 static int statement(struct conn *c, enum query q, sqlite3_stmt **out)
 {
@@ -245,7 +245,8 @@ static int bind_all(sqlite3_stmt *st, const char *what, va_list ap)
 
 	for (int i = 1; *what && rc == SQLITE_OK; i++, what++) {
 		if (*what == 't')
-			rc = sqlite3_bind_text(st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
+			rc = sqlite3_bind_text(
+				st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
 		else
 			rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t));
 	}
@@ -311,7 +312,7 @@ static void column_text(sqlite3_stmt *st, int i, char *out, size_t room)
 	snprintf(out, room, "%s", text ? (const char *)text : "");
 }
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------ */
 
 static int pragma_number(struct conn *c, const char *text, int64_t *out)
 {
@@ -464,7 +465,7 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 	return 0;
 }
 
-/* ---- readers ----------------------------------------------------------------------------- */
+/* ---- readers ------------------------------------------------------------------------ */
 
 static int reader_take(struct index *ix, struct conn **out)
 {
@@ -727,7 +728,7 @@ bool index_seems_moved(struct index *ix)
 	return moved;
 }
 
-/* ---- within a turn ----------------------------------------------------------------------- */
+/* ---- within a turn ------------------------------------------------------------------ */
 
 bool index_moved(struct index *ix)
 {

@@ -35,7 +35,7 @@ static inline void cleanup_index(struct index **ix)
 }
 #define _cleanup_index_ __attribute__((cleanup(cleanup_index)))
 
-/* ---- any thread -------------------------------------------------------------------------- */
+/* ---- any thread --------------------------------------------------------------------- */
 
 int index_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n);
@@ -46,7 +46,7 @@ int index_count(struct index *ix, int64_t now, struct store_totals *out);
 int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
 bool index_seems_moved(struct index *ix); /* its file is not at its place any more */
 
-/* ---- within a turn ----------------------------------------------------------------------- */
+/* ---- within a turn ------------------------------------------------------------------ */
 
 bool index_moved(struct index *ix);
 int index_begin(struct index *ix);

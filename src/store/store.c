@@ -108,7 +108,7 @@ const char *store_id(const struct store *s)
 	return s->id;
 }
 
-/* ---- finding ----------------------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------------------ */
 
 static int hit_of(struct store *s, const struct key *k, struct index_hit *out)
 {
@@ -204,7 +204,7 @@ int store_count(struct store *s, struct store_totals *out)
 	return t.r;
 }
 
-/* ---- misses ------------------------------------------------------------------------------ */
+/* ---- misses ------------------------------------------------------------------------- */
 
 static int miss_put(struct index *ix, const struct key *k, const char *source, int64_t now,
 	int64_t until, const char *reason)
@@ -277,7 +277,7 @@ int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *ro
 	return count;
 }
 
-/* ---- keeping and removing ---------------------------------------------------------------- */
+/* ---- keeping and removing ----------------------------------------------------------- */
 
 static int keep_in(struct index *ix, const char *canon, int64_t until)
 {

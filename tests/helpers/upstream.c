@@ -144,7 +144,7 @@ struct reply {
 
 #define REPLY(code) ((struct reply){.status = (code), .fd = -1, .limit = UINT64_MAX})
 
-/* ---- numbers and texts -------------------------------------------------------------------- */
+/* ---- numbers and texts -------------------------------------------------------------- */
 
 static const char *reason(int status)
 {
@@ -240,7 +240,7 @@ static void http_date(time_t t, char out[static 40])
 		out[0] = '\0';
 }
 
-/* ---- counting and the log ----------------------------------------------------------------- */
+/* ---- counting and the log ----------------------------------------------------------- */
 
 static struct path_counts *path_counts(struct upstream *u, const char *path)
 {
@@ -316,7 +316,7 @@ static void request_end(struct conn *c)
 	pthread_mutex_unlock(&u->lock);
 }
 
-/* ---- the wire ----------------------------------------------------------------------------- */
+/* ---- the wire ----------------------------------------------------------------------- */
 
 /* Waits `ms` (-1: for ever). False: the client left, or we end. */
 static bool conn_wait(struct conn *c, int ms)
@@ -460,7 +460,7 @@ static void reply_add(struct reply *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* ---- gzip without a library --------------------------------------------------------------- */
+/* ---- gzip without a library --------------------------------------------------------- */
 
 static uint32_t crc_add(uint32_t crc, const uint8_t *p, size_t n)
 {
@@ -558,7 +558,7 @@ static char *gzip_zeros(uint64_t size, uint64_t *out_n)
 	return (char *)b.p;
 }
 
-/* ---- files -------------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------- */
 
 /* "bytes=a-b", "bytes=a-", "bytes=-n". 1: take it; 0: send all; -1: 416. */
 static int range_read(const char *text, uint64_t size, uint64_t *start, uint64_t *len)
@@ -690,7 +690,7 @@ static void serve_file(struct conn *c, const char *path, const struct file_opts 
 	free(packed);
 }
 
-/* ---- faults ------------------------------------------------------------------------------- */
+/* ---- faults ------------------------------------------------------------------------- */
 
 struct fault {
 	const char *kind;
@@ -916,7 +916,7 @@ static const struct fault *fault_for(struct upstream *u, const char *path, char 
 	return found;
 }
 
-/* ---- control ------------------------------------------------------------------------------ */
+/* ---- control ------------------------------------------------------------------------ */
 
 static void counts_add(struct counts *to, const struct counts *n)
 {
@@ -1036,7 +1036,7 @@ static void control(struct conn *c, const char *what)
 	reply_text(c, 404, "text/plain", help);
 }
 
-/* ---- requests ----------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------- */
 
 static void header_line(struct conn *c, const char *line)
 {
@@ -1199,7 +1199,7 @@ static void *conn_main(void *arg)
 	return NULL;
 }
 
-/* ---- the program -------------------------------------------------------------------------- */
+/* ---- the program -------------------------------------------------------------------- */
 
 static int conn_thread(struct conn *c)
 {

@@ -13,7 +13,7 @@ enum { LOAD = 1, DYNAMIC = 2, NOTE = 4, SCE_DATA = 0x61000000 };
 enum { PROGBITS = 1, SYMTAB = 2, STRTAB = 3, SHNOTE = 7, NOBITS = 8, DYNSYM = 11 };
 enum { ALLOC = 2, EXEC = 4 };
 
-/* ---- building ------------------------------------------------------------------------- */
+/* ---- building ----------------------------------------------------------------------- */
 
 /* A file that grows from its front; tables are put behind it by image_end(). */
 struct image {
@@ -222,7 +222,7 @@ static struct image *own_debug(const char *name, unsigned type)
 	return image_end(m);
 }
 
-/* ---- asking --------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------- */
 
 static int identify(const struct image *m, struct obj_slice *s)
 {
@@ -266,7 +266,7 @@ static bool serves(const struct obj_slice *s, enum filetype t)
 	return (s->n_types > 0 && s->types[0] == t) || (s->n_types > 1 && s->types[1] == t);
 }
 
-/* ---- identity ------------------------------------------------------------------------- */
+/* ---- identity ----------------------------------------------------------------------- */
 
 START_TEST(ids_of_all_sizes)
 {
@@ -432,7 +432,7 @@ START_TEST(id_of_a_console)
 }
 END_TEST
 
-/* ---- kinds ---------------------------------------------------------------------------- */
+/* ---- kinds -------------------------------------------------------------------------- */
 
 START_TEST(debug_files)
 {
@@ -582,7 +582,7 @@ START_TEST(extended_numbering)
 }
 END_TEST
 
-/* ---- hostile -------------------------------------------------------------------------- */
+/* ---- hostile ------------------------------------------------------------------------ */
 
 START_TEST(hostile_fields)
 {
@@ -649,7 +649,7 @@ START_TEST(endless_notes)
 }
 END_TEST
 
-/* ---- keys ----------------------------------------------------------------------------- */
+/* ---- keys --------------------------------------------------------------------------- */
 
 #define ID "f1c3bcc0279865fe3058404b2831d9e64135386c"
 
@@ -749,7 +749,7 @@ START_TEST(words)
 }
 END_TEST
 
-/* ---- the beginning of a file ---------------------------------------------------------- */
+/* ---- the beginning of a file -------------------------------------------------------- */
 
 /* The first `have` bytes alone are in memory, so that a read behind them is caught. */
 static int part(const uint8_t *p, size_t have, uint64_t size, const struct key *k,
@@ -836,7 +836,7 @@ START_TEST(early_refusal)
 }
 END_TEST
 
-/* ---- a real file ---------------------------------------------------------------------- */
+/* ---- a real file -------------------------------------------------------------------- */
 
 static uint8_t *compiled(const char *more, size_t *n)
 {

@@ -16,7 +16,7 @@
 #define GRACE_MS 300
 #define BIG (4u << 20) /* more than a parked flight takes */
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------- */
 
 struct tiny_elf {
 	Elf64_Ehdr head;
@@ -101,7 +101,7 @@ static struct artifact nth(unsigned n)
 	return a;
 }
 
-/* ---- one world: two upstreams, a store, a fetch ------------------------------------------------ */
+/* ---- one world: two upstreams, a store, a fetch ------------------------------------- */
 
 struct world {
 	struct upstream one, two;
@@ -194,7 +194,7 @@ static void world_sources(struct world *w, struct sources *so)
 	fetch_set_sources(w->fetch, so);
 }
 
-/* ---- one asker ------------------------------------------------------------------------------------ */
+/* ---- one asker ---------------------------------------------------------------------- */
 
 struct asker {
 	pthread_mutex_t lock;
@@ -284,7 +284,7 @@ static int try_now(struct fetch *f, unsigned n)
 	return out.r;
 }
 
-/* ---- found ------------------------------------------------------------------------------------------- */
+/* ---- found -------------------------------------------------------------------------- */
 
 START_TEST(whole)
 {
@@ -382,7 +382,7 @@ START_TEST(parked_is_over)
 }
 END_TEST
 
-/* ---- several sources ----------------------------------------------------------------------------------- */
+/* ---- several sources ---------------------------------------------------------------- */
 
 START_TEST(the_first_wins_within_the_grace)
 {
@@ -477,7 +477,7 @@ START_TEST(wrong_files)
 }
 END_TEST
 
-/* ---- not there -------------------------------------------------------------------------------------------- */
+/* ---- not there ---------------------------------------------------------------------- */
 
 START_TEST(misses)
 {
@@ -554,7 +554,7 @@ START_TEST(a_spelling_is_not_the_source)
 }
 END_TEST
 
-/* ---- time ------------------------------------------------------------------------------------------------- */
+/* ---- time --------------------------------------------------------------------------- */
 
 START_TEST(overdue)
 {
@@ -632,7 +632,7 @@ START_TEST(candidates_in_order)
 }
 END_TEST
 
-/* ---- leaving ------------------------------------------------------------------------------------------------ */
+/* ---- leaving ------------------------------------------------------------------------ */
 
 START_TEST(cancel)
 {
@@ -702,7 +702,7 @@ START_TEST(free_with_flights_at_every_stage)
 }
 END_TEST
 
-/* ---- processes: two stores of one directory ------------------------------------------------------------------- */
+/* ---- processes: two stores of one directory ----------------------------------------- */
 
 START_TEST(one_get_for_two_processes)
 {

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-/* ---- a fetch/ and a store/ that obey: the first two digits of a build id say what happens --- */
+/* ---- a fetch/ and a store/ that obey: the first two digits of a build id say what happens  */
 
 #define WHOLE "aa" /* is in the store */
 #define LATER "bb" /* exists; OPEN is answered once the file `go` is there */
@@ -247,7 +247,7 @@ struct fetch_stats *fetch_stats(struct fetch *f)
 	return &f->stats;
 }
 
-/* ---- a mount in a child -------------------------------------------------------------------- */
+/* ---- a mount in a child ------------------------------------------------------------- */
 
 struct mounted {
 	char dir[256], point[300];
@@ -413,7 +413,7 @@ static void until_stat(const struct mounted *m, const char *name, long least)
 		sched_yield();
 }
 
-/* ---- the tests ----------------------------------------------------------------------------- */
+/* ---- the tests ---------------------------------------------------------------------- */
 
 START_TEST(nodes_are_counted)
 {

@@ -14,7 +14,7 @@
 
 #define BIG 700001u /* bytes of /big */
 
-/* ---- what a transfer told ----------------------------------------------------------------- */
+/* ---- what a transfer told ----------------------------------------------------------- */
 
 struct got {
 	struct net *n;
@@ -163,7 +163,7 @@ static void got_run(struct got *g)
 	got_wait(g);
 }
 
-/* ---- a place to be ------------------------------------------------------------------------ */
+/* ---- a place to be ------------------------------------------------------------------ */
 
 struct place {
 	char root[64];
@@ -234,7 +234,7 @@ static void got_is_big(const struct got *g, const struct place *p)
 	ck_assert_str_eq(g->events, "hbd");
 }
 
-/* ---- transfers ---------------------------------------------------------------------------- */
+/* ---- transfers ---------------------------------------------------------------------- */
 
 START_TEST(whole_file)
 {
@@ -494,7 +494,7 @@ START_TEST(sinks_that_refuse)
 }
 END_TEST
 
-/* ---- nobody there ------------------------------------------------------------------------- */
+/* ---- nobody there ------------------------------------------------------------------- */
 
 START_TEST(nobody_there)
 {
@@ -564,7 +564,7 @@ START_TEST(headers_that_are_none)
 }
 END_TEST
 
-/* ---- time --------------------------------------------------------------------------------- */
+/* ---- time --------------------------------------------------------------------------- */
 
 START_TEST(waiting_for_a_connection_is_no_stall)
 {
@@ -660,7 +660,7 @@ START_TEST(paused_is_idle)
 }
 END_TEST
 
-/* ---- TLS ---------------------------------------------------------------------------------- */
+/* ---- TLS ---------------------------------------------------------------------------- */
 
 /* `openssl s_server` with a certificate that nobody has signed; 0 when there is none. */
 static pid_t tls_start(const char *root, char url[static 64])
@@ -728,7 +728,7 @@ START_TEST(certificates)
 }
 END_TEST
 
-/* ---- pause and cancel --------------------------------------------------------------------- */
+/* ---- pause and cancel --------------------------------------------------------------- */
 
 static void hold_some(const char *option, const char *path, unsigned hold, unsigned ms)
 {
@@ -923,7 +923,7 @@ START_TEST(stop_drops_what_is_left)
 }
 END_TEST
 
-/* ---- redirects and credentials ------------------------------------------------------------ */
+/* ---- redirects and credentials ------------------------------------------------------ */
 
 START_TEST(headers_stay_at_home)
 {
@@ -1058,7 +1058,7 @@ START_TEST(user_agent)
 }
 END_TEST
 
-/* ---- many --------------------------------------------------------------------------------- */
+/* ---- many --------------------------------------------------------------------------- */
 
 START_TEST(sixty_four)
 {
@@ -1083,7 +1083,7 @@ START_TEST(sixty_four)
 }
 END_TEST
 
-/* ---- calls and timers --------------------------------------------------------------------- */
+/* ---- calls and timers --------------------------------------------------------------- */
 
 struct poster {
 	struct net *n;

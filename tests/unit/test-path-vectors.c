@@ -77,7 +77,7 @@ static const char *value(const char *column)
 	return strcmp(column, "-") == 0 ? "" : column;
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
+/* ---- printing ----------------------------------------------------------------------- */
 
 static struct artifact artifact_of(const struct row *r)
 {
@@ -151,7 +151,7 @@ static void check_path(const struct row *r)
 	differ("code_file", r->column[CODE_FILE], what, r->column[PATH]);
 }
 
-/* ---- reading ------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------ */
 
 static bool is_request(const struct artifact *a, const struct row *r)
 {

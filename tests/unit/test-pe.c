@@ -107,7 +107,7 @@ static void codeview(uint8_t first, uint32_t age, const char *path, uint32_t sta
 	entry(CODEVIEW, stamp, minor, p, rsds(p, first, age, path));
 }
 
-/* ---- the image ------------------------------------------------------------------------ */
+/* ---- the image ---------------------------------------------------------------------- */
 
 START_TEST(identity)
 {
@@ -219,7 +219,7 @@ START_TEST(packers)
 }
 END_TEST
 
-/* ---- the debug directory -------------------------------------------------------------- */
+/* ---- the debug directory ------------------------------------------------------------ */
 
 START_TEST(pdb_of_it)
 {
@@ -353,7 +353,7 @@ START_TEST(places)
 }
 END_TEST
 
-/* ---- a PDB inside --------------------------------------------------------------------- */
+/* ---- a PDB inside ------------------------------------------------------------------- */
 
 /* The smallest with a row of line numbers: #Pdb and #~, in one stored block. */
 static size_t packed_pdb(uint8_t *p)
@@ -404,7 +404,7 @@ START_TEST(embedded)
 }
 END_TEST
 
-/* ---- broken --------------------------------------------------------------------------- */
+/* ---- broken ------------------------------------------------------------------------- */
 
 START_TEST(lies)
 {

@@ -3,6 +3,7 @@
  * Differences that are meant stand in the file obj-differences.tsv, each with its reason. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
+#include "base/path.h"
 #include "base/util.h"
 
 #include <json-c/json.h>
@@ -22,6 +23,9 @@ static const struct word {
 	{"dsym", "macho"},
 	{"breakpad", "breakpad"},
 	{"wasm", "wasm"},
+	{"pe", "pe"},
+	{"pdb", "pdb"},
+	{"portablepdb", "portablepdb"},
 };
 
 static const struct word kinds[] = {
@@ -167,6 +171,28 @@ static void check_unreadable(const char *file)
 	json_object_put(list);
 }
 
+/* One fixture is stored packed, and its row is of what is inside. False: nothing here unpacks it. */
+static bool unpack(char *file, size_t room)
+{
+	char command[9000], to[] = "/tmp/symfs-vectors-XXXXXX";
+	int fd;
+
+	if (strcmp(file + strlen(file) - 4, ".zst") != 0)
+		return true;
+	fd = mkstemp(to);
+	if (fd < 0)
+		return false;
+	close(fd);
+	snprintf(command, sizeof(command), "zstd -dqf -o %s '%s' 2>/dev/null", to, file);
+	if (system(command) != 0) {
+		printf("# skipped: no zstd to unpack %s\n", file);
+		unlink(to);
+		return false;
+	}
+	snprintf(file, room, "%s", to);
+	return true;
+}
+
 static void check_ids(char *const *c)
 {
 	char file[8192];
@@ -182,7 +208,13 @@ static void check_ids(char *const *c)
 	row.breakpad_id = row.debug_id[0] ? c[9] : "";
 	if (strcmp(c[4], "breakpad") == 0)
 		row.name = strcmp(c[10], "<unknown>") == 0 ? "" : c[10];
+	if (strcmp(c[4], "pe") == 0)
+		row.name = strcmp(c[10], "-") == 0 ? "" : path_base(c[10]);
+	if (!unpack(file, sizeof(file)))
+		return;
 	check_row(&row);
+	if (strncmp(file, "/tmp/", 5) == 0)
+		unlink(file);
 }
 
 static void check_built(char *const *c)

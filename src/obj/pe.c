@@ -76,7 +76,10 @@ struct pe {
 	enum rank rank;
 	struct debug_id id;
 	char pdb[MODULE_NAME_MAX], checksum[MODULE_CHECKSUM_MAX];
-	struct entry embedded;
+	struct {
+		uint64_t off;
+		uint32_t size;
+	} embedded;
 };
 
 static uint32_t le16(const uint8_t *p)
@@ -266,6 +269,18 @@ static int check_whole(struct pe *pe)
 	return 0;
 }
 
+/* Whether the file has these bytes. 0, -ENOENT; -EAGAIN while nobody knows how long it will be. */
+static int in_file(struct pe *pe, uint64_t off, uint64_t n)
+{
+	struct view *v = pe->v;
+
+	if (v->size != VIEW_UNKNOWN || off + n <= v->have)
+		return view_holds(v, off, n) ? 0 : -ENOENT;
+	v->want_off = v->have;
+	v->want_len = off + n - v->have;
+	return -EAGAIN;
+}
+
 /* Where `n` bytes of the image stand in the file. -ENOENT: nowhere, as in a debug file, which keeps
  * the directories of its program. */
 static int file_offset(struct pe *pe, uint32_t rva, uint32_t n, uint64_t *off)
@@ -282,7 +297,7 @@ static int file_offset(struct pe *pe, uint32_t rva, uint32_t n, uint64_t *off)
 		return n <= s.size - (rva - s.rva) ? 0 : -ENOENT;
 	}
 	*off = rva;
-	return (uint64_t)rva + n <= pe->headers_size && view_holds(pe->v, rva, n) ? 0 : -ENOENT;
+	return (uint64_t)rva + n <= pe->headers_size ? in_file(pe, rva, n) : -ENOENT;
 }
 
 /* ---- the debug directory ------------------------------------------------------------ */
@@ -371,16 +386,16 @@ static int take_entry(struct pe *pe, struct entry *x)
 	uint64_t off = x->off;
 	int r = x->off ? 0 : file_offset(pe, x->rva, x->size, &off);
 
-	if (r == -ENOENT || (r == 0 && !view_holds(pe->v, off, x->size)))
-		return 0;
+	if (r == 0)
+		r = in_file(pe, off, x->size);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? 0 : r;
 	switch (x->type) {
 	case DEBUG_CODEVIEW: return take_codeview(pe, x, off);
 	case DEBUG_CHECKSUM: return take_checksum(pe, x, off);
 	case DEBUG_EMBEDDED:
-		pe->embedded = *x;
-		pe->embedded.off = (uint32_t)off;
+		pe->embedded.off = off;
+		pe->embedded.size = x->size;
 		return 0;
 	default: return 0;
 	}
@@ -418,31 +433,30 @@ static int embedded_features(struct pe *pe)
 {
 	_cleanup_free_ uint8_t *packed = NULL, *pdb = NULL;
 	uint32_t n = pe->embedded.size, size;
+	uint8_t h[8];
 	struct view v;
 	size_t made;
 	int r;
 
-	if (n < 8)
+	if (n < sizeof(h))
 		return 0;
-	if (n > EMBEDDED_MOST) {
-		pe->features |= OBJ_HAS_DEBUG;
-		return 0;
-	}
-	packed = malloc(n);
-	if (!packed)
-		return err_set(pe->e, -ENOMEM, "%s", err_text(-ENOMEM));
-	r = pe_read(pe, "the PDB inside", pe->embedded.off, packed, n);
-	if (r < 0 || memcmp(packed, "MPDB", 4) != 0)
+	r = pe_read(pe, "the PDB inside", pe->embedded.off, h, sizeof(h));
+	if (r < 0 || memcmp(h, "MPDB", 4) != 0)
 		return r;
-	size = le32(packed + 4);
-	if (size > EMBEDDED_MOST) {
+	n -= (uint32_t)sizeof(h);
+	size = le32(h + 4);
+	if (n > EMBEDDED_MOST || size > EMBEDDED_MOST) {
 		pe->features |= OBJ_HAS_DEBUG;
 		return 0;
 	}
+	packed = malloc(n ? n : 1);
 	pdb = malloc(size ? size : 1);
-	if (!pdb)
+	if (!packed || !pdb)
 		return err_set(pe->e, -ENOMEM, "%s", err_text(-ENOMEM));
-	if (inflate_raw(packed + 8, n - 8, pdb, size, &made) < 0 || made != size)
+	r = pe_read(pe, "the PDB inside", pe->embedded.off + sizeof(h), packed, n);
+	if (r < 0)
+		return r;
+	if (inflate_raw(packed, n, pdb, size, &made) < 0 || made != size)
 		return 0;
 	v = view_of_mem(pdb, made);
 	size = 0;

@@ -82,13 +82,14 @@ static inline void fuzz_keys(const uint8_t *p, size_t n, enum filetype t, const 
 	bool served = false;
 
 	fuzz_compare(p, n, &k, 0);
-	for (unsigned i = 0; i < s->n_types; i++)
-		served = served || s->types[i] == t;
 	if (!a.m.code_file[0]) /* some keys are none without a name */
 		snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 	if (key_of(&k, &a) < 0)
 		return;
 	fuzz_compare(p, n, &k, 0);
+	/* The key's own type: a PDB of age ffffffff is asked for as a portable one. */
+	for (unsigned i = 0; i < s->n_types; i++)
+		served = served || s->types[i] == k.type;
 	if (served && fuzz_ask(p, n, n, NULL, 1, &got) == -ENOENT)
 		fuzz_must(fuzz_ask(p, n, n, &k, 0, &got) >= 0, "its own key is refused");
 }

@@ -41,7 +41,7 @@ struct row {
 	unsigned index;
 };
 
-static unsigned compared, failed, meant;
+static unsigned compared, absent, failed, meant;
 
 /* The command's own words, through a file: its stdout is that of the process. */
 static struct json_object *id_json(const char *path)
@@ -123,8 +123,15 @@ static void same_features(const struct row *row, struct json_object *o)
 
 static void check_row(const struct row *row)
 {
-	struct json_object *list = id_json(row->file), *o;
+	struct json_object *list, *o;
 
+	/* Shared data may lack a file; how many are compared is printed, and none is a failure. */
+	if (access(row->file, F_OK) < 0) {
+		absent++;
+		printf("# not there: %s\n", row->file);
+		return;
+	}
+	list = id_json(row->file);
 	compared++;
 	if (!list || json_object_array_length(list) <= row->index) {
 		differ(row->file, "slices", "not there", "one more");
@@ -171,12 +178,14 @@ static void check_unreadable(const char *file)
 	json_object_put(list);
 }
 
-/* One fixture is stored packed, and its row is of what is inside. False: nothing here unpacks it. */
-static bool unpack(char *file, size_t room)
+/* One fixture is stored packed, and its row is of what is inside: then `temp` is a file of ours,
+ * to be removed; else it is "". False: nothing here unpacks it. */
+static bool unpack(char *file, size_t room, char temp[static 64])
 {
 	char command[9000], to[] = "/tmp/symfs-vectors-XXXXXX";
 	int fd;
 
+	temp[0] = '\0';
 	if (strcmp(file + strlen(file) - 4, ".zst") != 0)
 		return true;
 	fd = mkstemp(to);
@@ -190,12 +199,13 @@ static bool unpack(char *file, size_t room)
 		return false;
 	}
 	snprintf(file, room, "%s", to);
+	snprintf(temp, 64, "%s", to);
 	return true;
 }
 
 static void check_ids(char *const *c)
 {
-	char file[8192];
+	char file[8192], temp[64];
 	struct row row = {.file = file, .index = (unsigned)strtoul(c[5], NULL, 10), .arch = c[6],
 		.code_id = id_or_none(c[7]), .debug_id = id_or_none(c[8]), .features = c[11]};
 
@@ -210,11 +220,11 @@ static void check_ids(char *const *c)
 		row.name = strcmp(c[10], "<unknown>") == 0 ? "" : c[10];
 	if (strcmp(c[4], "pe") == 0)
 		row.name = strcmp(c[10], "-") == 0 ? "" : path_base(c[10]);
-	if (!unpack(file, sizeof(file)))
+	if (!unpack(file, sizeof(file), temp))
 		return;
 	check_row(&row);
-	if (strncmp(file, "/tmp/", 5) == 0)
-		unlink(file);
+	if (temp[0]) /* only what unpack() made: a checkout may well lie in /tmp, too */
+		unlink(temp);
 }
 
 static void check_built(char *const *c)
@@ -271,8 +281,8 @@ int main(void)
 	}
 	each_row("vectors/fixture_ids.tsv", check_ids);
 	each_row("fixtures/built/ids.sentry-cli.tsv", check_built);
-	printf("# %u rows compared, %u differences, %u of them meant\n", compared, failed + meant,
-		meant);
+	printf("# %u rows compared, %u without their file, %u differences, %u of them meant\n",
+		compared, absent, failed + meant, meant);
 	printf("1..1\n%sok 1 - %u rows of other tools' identifiers\n",
 		failed || compared < 50 ? "not " : "", compared);
 	return failed || compared < 50;

@@ -119,14 +119,7 @@ static uint64_t field_of(const struct elf *elf, const uint8_t *p, struct field f
 
 static int elf_read(struct elf *elf, const char *what, uint64_t off, void *p, size_t n)
 {
-	int r = view_read(elf->v, off, p, n);
-
-	if (r == -ENODATA)
-		return err_set(
-			elf->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
-	if (r < 0 && r != -EAGAIN)
-		return err_set(elf->e, r, "cannot be read: %s", err_text(r));
-	return r;
+	return obj_read(elf->v, what, off, p, n, elf->e);
 }
 
 static int table_init(struct elf *elf, struct table *t, uint64_t most)

@@ -462,6 +462,17 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 
 /* ---- words -------------------------------------------------------------------------- */
 
+int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e)
+{
+	int r = view_read(v, off, p, n);
+
+	if (r == -ENODATA)
+		return err_set(e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
+	if (r < 0 && r != -EAGAIN)
+		return err_set(e, r, "cannot be read: %s", err_text(r));
+	return r;
+}
+
 const char *obj_kind_name(enum obj_kind k)
 {
 	static const char *const names[] = {

@@ -74,6 +74,10 @@ bool obj_may_be(enum filetype t, const void *head, size_t n);
  * the slice that matched. */
 int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e);
 
+/* view_read() for the readers of this folder: `what` is cut short, -EBADMSG, or could not be read,
+ * and `e` says so. -EAGAIN is passed on without words. */
+int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e);
+
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */
 
 /* "symtab,debug,unwind" or "none"; the words of `symfs id`. */

@@ -55,14 +55,7 @@ static uint32_t le32(const uint8_t *p)
 
 static int pdb_read(struct pdb *pdb, const char *what, uint64_t off, void *p, size_t n)
 {
-	int r = view_read(pdb->v, off, p, n);
-
-	if (r == -ENODATA)
-		return err_set(
-			pdb->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
-	if (r < 0 && r != -EAGAIN)
-		return err_set(pdb->e, r, "cannot be read: %s", err_text(r));
-	return r;
+	return obj_read(pdb->v, what, off, p, n, pdb->e);
 }
 
 static int block_at(struct pdb *pdb, const char *what, uint32_t block, uint64_t *off)

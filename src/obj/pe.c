@@ -94,14 +94,7 @@ static uint32_t le32(const uint8_t *p)
 
 static int pe_read(struct pe *pe, const char *what, uint64_t off, void *p, size_t n)
 {
-	int r = view_read(pe->v, off, p, n);
-
-	if (r == -ENODATA)
-		return err_set(
-			pe->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
-	if (r < 0 && r != -EAGAIN)
-		return err_set(pe->e, r, "cannot be read: %s", err_text(r));
-	return r;
+	return obj_read(pe->v, what, off, p, n, pe->e);
 }
 
 /* ---- headers ------------------------------------------------------------------------ */

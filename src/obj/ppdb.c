@@ -75,14 +75,7 @@ static uint64_t le64(const uint8_t *p)
 
 static int ppdb_read(struct ppdb *ppdb, const char *what, uint64_t off, void *p, size_t n)
 {
-	int r = view_read(ppdb->v, off, p, n);
-
-	if (r == -ENODATA)
-		return err_set(
-			ppdb->e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
-	if (r < 0 && r != -EAGAIN)
-		return err_set(ppdb->e, r, "cannot be read: %s", err_text(r));
-	return r;
+	return obj_read(ppdb->v, what, off, p, n, ppdb->e);
 }
 
 /* ---- streams ------------------------------------------------------------------------ */

@@ -94,3 +94,23 @@ int mounts_type_of(int fd, char type[static 64])
 	w.id = (int)sx.stx_mnt_id;
 	return mounts_each(same_id, &w) == 1 ? 0 : -ENOENT;
 }
+
+int mounts_refuse_symfs(int fd)
+{
+	char type[64];
+
+	return mounts_type_of(fd, type) == 0 && strcmp(type, "fuse.symfs") == 0 ? -ELOOP : 0;
+}
+
+int mounts_open_sub(int dir, const char *name)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct statx here, there;
+
+	if (fd < 0 || statx(dir, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &here) < 0 ||
+		statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &there) < 0)
+		return -1;
+	if (here.stx_mnt_id != there.stx_mnt_id && mounts_refuse_symfs(fd) < 0)
+		return -1;
+	return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}

@@ -19,9 +19,7 @@
  * get here, and those a symfs answers without asking anybody. The caller tells the log, once. */
 int local_refuse(int fd)
 {
-	char type[64];
-
-	return mounts_type_of(fd, type) == 0 && strcmp(type, "fuse.symfs") == 0 ? -ELOOP : 0;
+	return mounts_refuse_symfs(fd);
 }
 
 int local_open_base(const struct source *s, int *fd)

@@ -2,6 +2,7 @@
  * file is not there. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/mounts.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
 
@@ -183,21 +184,6 @@ static int walk_file(struct walk *w)
 	return 0;
 }
 
-/* A directory below, to be read; -1: it is none. What is mounted there may be a symfs, which
- * would list what it knows by walking here. */
-static int open_sub(int dir, const char *name)
-{
-	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct statx here, there;
-
-	if (fd < 0 || statx(dir, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &here) < 0 ||
-		statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &there) < 0)
-		return -1;
-	if (here.stx_mnt_id != there.stx_mnt_id && local_refuse(fd) < 0)
-		return -1;
-	return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 /* Takes the descriptor. */
 static int walk_dir(struct walk *w, int fd, size_t n, unsigned depth)
 {
@@ -218,7 +204,7 @@ static int walk_dir(struct walk *w, int fd, size_t n, unsigned depth)
 		if (len < 0 || n + (size_t)len >= sizeof(w->path))
 			continue;
 		sub = depth < WALK_DEPTH && e->d_type != DT_REG
-			? open_sub(dirfd(d), e->d_name)
+			? mounts_open_sub(dirfd(d), e->d_name)
 			: -1;
 		r = sub >= 0 ? walk_dir(w, sub, n + (size_t)len, depth + 1) : walk_file(w);
 	}

@@ -1,0 +1,177 @@
+/* Files and directories of a tree, and what a file is. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "scan/private.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- files and directories ---------------------------------------------------------- */
+
+void files_free(struct scan_file *files, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(files[i].name);
+		free(files[i].keys);
+	}
+	free(files);
+}
+
+void dir_release(struct scan_dir *d)
+{
+	files_free(d->files, d->n);
+	free(d->path);
+}
+
+void dir_free(struct scan_dir *d)
+{
+	dir_release(d);
+	free(d);
+}
+
+int compare_files(const void *a, const void *b)
+{
+	return strcmp(((const struct scan_file *)a)->name, ((const struct scan_file *)b)->name);
+}
+
+int compare_dirs(const void *a, const void *b)
+{
+	return strcmp(((const struct scan_dir *)a)->path, ((const struct scan_dir *)b)->path);
+}
+
+static const struct scan_file *file_in(const struct scan_dir *d, const char *name)
+{
+	struct scan_file want = {.name = (char *)name};
+
+	return d && d->n ? bsearch(&want, d->files, d->n, sizeof(want), compare_files) : NULL;
+}
+
+bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d)
+{
+	if (!d || n != d->n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(a[i].name, d->files[i].name) != 0 || a[i].ino != d->files[i].ino ||
+			a[i].size != d->files[i].size || a[i].mtime != d->files[i].mtime)
+			return false;
+	return true;
+}
+
+int reading_file(struct reading *r, const struct scan_file *f)
+{
+	if (r->n == r->room) {
+		size_t room = r->room ? r->room * 2 : 16;
+		struct scan_file *more = reallocarray(r->files, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		r->files = more;
+		r->room = room;
+	}
+	r->files[r->n++] = *f;
+	return 0;
+}
+
+int reading_sub(struct reading *r, const char *name)
+{
+	if (r->n_subs == r->subs_room) {
+		size_t room = r->subs_room ? r->subs_room * 2 : 16;
+		char **more = reallocarray(r->subs, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		r->subs = more;
+		r->subs_room = room;
+	}
+	r->subs[r->n_subs] = strdup(name);
+	return r->subs[r->n_subs] ? (int)(r->n_subs++, 0) : -ENOMEM;
+}
+
+void reading_release(struct reading *r)
+{
+	files_free(r->files, r->n);
+	for (size_t i = 0; i < r->n_subs; i++)
+		free(r->subs[i]);
+	free(r->subs);
+}
+
+/* ---- what a file is ----------------------------------------------------------------- */
+
+/* The name that a file goes by when it does not tell one itself. */
+static void name_slice(struct obj_slice *slice, const char *name)
+{
+	struct module *m = &slice->module;
+	size_t n = strlen(name);
+
+	if (n > 6 && slice->kind == OBJ_DEBUG && strcmp(name + n - 6, ".debug") == 0)
+		n -= 6;
+	if (!m->code_file[0])
+		snprintf(m->code_file, sizeof(m->code_file), "%.*s",
+			(int)MIN(n, sizeof(m->code_file) - 1), name);
+	if (!m->debug_file[0])
+		snprintf(m->debug_file, sizeof(m->debug_file), "%.*s",
+			(int)MIN(n, sizeof(m->debug_file) - 1), name);
+}
+
+static void add_keys(struct obj_slice *slice, const char *name, struct buf *out)
+{
+	char text[KEY_TEXT];
+	struct key k;
+
+	name_slice(slice, name);
+	for (unsigned i = 0; i < slice->n_types; i++) {
+		struct artifact a = {.type = slice->types[i], .m = slice->module};
+
+		if (key_of(&k, &a) == 0 && !strpbrk(key_text(&k, text), "\r\n"))
+			buf_addf(out, "%s\n", text);
+	}
+}
+
+/* The keys of a file, NULL when it has none or cannot be read now: it is asked again when it
+ * changes. */
+static char *keys_of(int dir, const char *name, uint64_t size)
+{
+	_cleanup_close_ int fd =
+		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * 4 * KEY_TEXT);
+	struct view v = view_of_fd(fd, size);
+	struct obj_slice slice;
+	struct err e = {0};
+
+	if (fd < 0)
+		return NULL;
+	for (unsigned i = 0; i < SLICES_MOST && obj_identify(&v, i, &slice, &e) == 0; i++)
+		add_keys(&slice, name, &out);
+	return out.n ? buf_take(&out, NULL) : NULL;
+}
+
+static int64_t mtime_of(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+static bool is_same(const struct scan_file *f, const struct stat *st)
+{
+	return f && f->ino == st->st_ino && f->size == (uint64_t)st->st_size &&
+	       f->mtime == mtime_of(st);
+}
+
+/* 0: `out` is the file as it is now; what is known of it already is not read again. */
+int look_at(const struct scan_dir *before, const struct scan_dir *remembered, int dir,
+	const char *name, const struct stat *st, struct scan_file *out)
+{
+	const struct scan_file *known = file_in(before, name);
+
+	if (!is_same(known, st))
+		known = file_in(remembered, name);
+	*out = (struct scan_file){.name = strdup(name),
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.mtime = mtime_of(st)};
+	if (!is_same(known, st))
+		out->keys = keys_of(dir, name, out->size);
+	else if (known->keys)
+		out->keys = strdup(known->keys);
+	return out->name ? 0 : -ENOMEM;
+}

@@ -1,0 +1,98 @@
+/* From a key to the files that answer to it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "scan/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* By key, and of one key the largest file first: it says most. */
+static int compare_refs(const void *a, const void *b)
+{
+	const struct scan_ref *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->file->size != y->file->size)
+		return x->file->size > y->file->size ? -1 : 1;
+	if (x->dir != y->dir)
+		return strcmp(x->dir->path, y->dir->path);
+	return strcmp(x->file->name, y->file->name);
+}
+
+struct indexing {
+	struct scan_ref *refs;
+	size_t n, room;
+};
+
+static int index_file(struct indexing *x, const struct scan_dir *d, const struct scan_file *f)
+{
+	for (const char *p = f->keys; p && *p;) {
+		size_t n = strcspn(p, "\n");
+		char text[KEY_TEXT];
+		struct key k;
+
+		snprintf(text, sizeof(text), "%.*s", (int)n, p);
+		p += n + 1;
+		if (key_parse(&k, text) < 0)
+			continue;
+		if (x->n == x->room) {
+			size_t room = x->room ? x->room * 2 : 256;
+			struct scan_ref *more = reallocarray(x->refs, room, sizeof(*more));
+
+			if (!more)
+				return -ENOMEM;
+			x->refs = more;
+			x->room = room;
+		}
+		x->refs[x->n++] = (struct scan_ref){key_number(&k), d, f};
+	}
+	return 0;
+}
+
+void index_bury(struct scan *s)
+{
+	for (size_t i = 0; i < s->n_dead; i++)
+		files_free(s->dead[i].files, s->dead[i].n);
+	s->n_dead = 0;
+}
+
+/* Without memory for it the tree counts as empty rather than as it was: files of the old index go
+ * with it. */
+void index_build(struct scan *s)
+{
+	struct scan_ref *old = s->refs;
+	struct indexing x = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->n_dirs; i++)
+		for (size_t j = 0; r == 0 && j < s->dirs[i]->n; j++)
+			r = index_file(&x, s->dirs[i], &s->dirs[i]->files[j]);
+	if (x.n)
+		qsort(x.refs, x.n, sizeof(*x.refs), compare_refs);
+	if (r < 0)
+		x.n = 0;
+	pthread_mutex_lock(&s->lock);
+	s->refs = x.refs;
+	s->n_refs = x.n;
+	pthread_mutex_unlock(&s->lock);
+	free(old);
+	index_bury(s);
+	s->indexed_ms = clock_ms();
+}
+
+size_t index_from(const struct scan *s, uint64_t number)
+{
+	size_t low = 0, high = s->n_refs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (s->refs[mid].number < number)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}

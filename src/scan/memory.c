@@ -1,0 +1,180 @@
+/* What the files of a tree were when it was walked last: a text file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "scan/private.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MEMORY_MOST (256u << 20)
+#define MEMORY_FIRST "symfs scan 1\n"
+
+/* "d PATH", then for each file "f INO SIZE MTIME NAME" and "k KEY". */
+static int memory_text(const struct scan *s, struct buf *out)
+{
+	int r = buf_adds(out, MEMORY_FIRST);
+
+	for (size_t i = 0; r == 0 && i < s->n_dirs; i++) {
+		const struct scan_dir *d = s->dirs[i];
+
+		r = buf_addf(out, "d %s\n", d->path);
+		for (size_t j = 0; r == 0 && j < d->n; j++) {
+			const struct scan_file *f = &d->files[j];
+			const char *p = f->keys;
+
+			r = buf_addf(out, "f %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n", f->ino,
+				f->size, f->mtime, f->name);
+			for (; r == 0 && p && *p; p += strcspn(p, "\n") + 1)
+				r = buf_addf(out, "k %.*s\n", (int)strcspn(p, "\n"), p);
+		}
+	}
+	return r;
+}
+
+static int write_beside(const char *path, const struct buf *text)
+{
+	const char *base = path_base(path);
+	_cleanup_free_ char *parent = strndup(path, (size_t)(base - path));
+	_cleanup_close_ int dir = -1;
+
+	if (!parent)
+		return -ENOMEM;
+	dir = open(*parent ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? -errno : path_write_synced(dir, base, text->p, text->n, 0600);
+}
+
+void memory_write(struct scan *s)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(MEMORY_MOST);
+	int r;
+
+	if (!s->memory || !s->changed || !s->walked)
+		return;
+	r = memory_text(s, &text);
+	if (r == 0)
+		r = write_beside(s->memory, &text);
+	if (r < 0)
+		log_warn("%s: what %s holds cannot be remembered: %s", s->memory, s->path,
+			err_text(r));
+	s->changed = false;
+}
+
+struct recalling {
+	struct scan_dir *dirs;
+	size_t n, room;
+	struct reading in; /* of the last directory */
+	struct buf keys;   /* of the last file */
+};
+
+static void recall_keys(struct recalling *c)
+{
+	if (c->keys.n && c->in.n)
+		c->in.files[c->in.n - 1].keys = buf_take(&c->keys, NULL);
+	buf_clear(&c->keys);
+}
+
+static void recall_files(struct recalling *c)
+{
+	struct scan_dir *d = c->n ? &c->dirs[c->n - 1] : NULL;
+
+	recall_keys(c);
+	if (d) {
+		d->files = c->in.files;
+		d->n = c->in.n;
+		if (d->n)
+			qsort(d->files, d->n, sizeof(*d->files), compare_files);
+	} else {
+		files_free(c->in.files, c->in.n);
+	}
+	c->in = (struct reading){0};
+}
+
+static int recall_dir(struct recalling *c, const char *path)
+{
+	recall_files(c);
+	if (c->n == c->room) {
+		size_t room = c->room ? c->room * 2 : 64;
+		struct scan_dir *more = reallocarray(c->dirs, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		c->dirs = more;
+		c->room = room;
+	}
+	c->dirs[c->n] = (struct scan_dir){.path = strdup(path), .watch = -1};
+	return c->dirs[c->n].path ? (int)(c->n++, 0) : -ENOMEM;
+}
+
+static int recall_file(struct recalling *c, const char *text)
+{
+	struct scan_file f = {0};
+	int at = 0, r;
+
+	recall_keys(c);
+	if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNd64 " %n", &f.ino, &f.size, &f.mtime, &at) <
+			3 || !at || !text[at])
+		return -EINVAL;
+	f.name = strdup(text + at);
+	r = f.name ? reading_file(&c->in, &f) : -ENOMEM;
+	if (r < 0)
+		free(f.name);
+	return r;
+}
+
+static int recall_line(struct recalling *c, char *line)
+{
+	if (line[0] && line[1] == ' ') {
+		if (line[0] == 'd')
+			return recall_dir(c, line + 2);
+		if (line[0] == 'f' && c->n)
+			return recall_file(c, line + 2);
+		if (line[0] == 'k' && c->in.n)
+			return buf_addf(&c->keys, "%s\n", line + 2);
+	}
+	return -EINVAL;
+}
+
+/* What cannot be read is found out again. */
+void memory_read(struct scan *s)
+{
+	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * 4 * KEY_TEXT)};
+	size_t first = strlen(MEMORY_FIRST);
+	_cleanup_free_ char *text = NULL;
+	char *save = NULL;
+	int r = 0;
+
+	if (!s->memory || path_read(AT_FDCWD, s->memory, MEMORY_MOST, &text, NULL) < 0 ||
+		strncmp(text, MEMORY_FIRST, first) != 0)
+		return;
+	for (char *line = strtok_r(text + first, "\n", &save); r == 0 && line;
+		line = strtok_r(NULL, "\n", &save))
+		r = recall_line(&c, line);
+	recall_files(&c);
+	buf_release(&c.keys);
+	if (c.n)
+		qsort(c.dirs, c.n, sizeof(*c.dirs), compare_dirs);
+	s->old = c.dirs;
+	s->n_old = c.n;
+	if (r < 0)
+		log_debug(LOG_FETCH, "%s: not all of it can be read", s->memory);
+}
+
+void memory_forget(struct scan *s)
+{
+	for (size_t i = 0; i < s->n_old; i++)
+		dir_release(&s->old[i]);
+	free(s->old);
+	s->old = NULL;
+	s->n_old = 0;
+}
+
+const struct scan_dir *memory_dir(const struct scan *s, const char *path)
+{
+	struct scan_dir want = {.path = (char *)path};
+
+	return s->n_old ? bsearch(&want, s->old, s->n_old, sizeof(want), compare_dirs) : NULL;
+}

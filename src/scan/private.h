@@ -1,0 +1,107 @@
+/* What the files of this folder share. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "obj/obj.h"
+#include "scan/scan.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#define SLICES_MOST 64u
+
+struct scan_file {
+	char *name;
+	uint64_t ino, size;
+	int64_t mtime; /* nanoseconds */
+	char *keys;    /* texts, each with a line end behind it; NULL: it has none */
+};
+
+struct scan_dir {
+	char *path; /* "" for the root */
+	int watch;  /* -1: none */
+	bool dirty, seen;
+	struct scan_file *files;
+	size_t n;
+};
+
+/* A key leads to a file. */
+struct scan_ref {
+	uint64_t number; /* key_number() */
+	const struct scan_dir *dir;
+	const struct scan_file *file;
+};
+
+/* What one reading of a directory gives. */
+struct reading {
+	struct scan_file *files;
+	size_t n, room;
+	char **subs; /* names of directories */
+	size_t n_subs, subs_room;
+};
+
+struct scan {
+	/* constant */
+	char *path, *memory;
+	int inotify, stop;
+	pthread_t thread;
+
+	/* of the thread alone */
+	uint64_t indexed_ms;
+	bool changed; /* since the memory was written */
+	bool watches_full;
+	struct scan_dir *old; /* what the memory holds: sorted by path, its files by name */
+	size_t n_old;
+	void *by_path; /* tsearch(3) */
+	struct scan_dir **by_watch;
+	size_t n_watches;
+	struct reading *dead; /* files that the index still leads to */
+	size_t n_dead;
+
+	/* under lock: the thread alone writes, and reads without it */
+	pthread_mutex_t lock;
+	uint64_t files;
+	struct scan_dir **dirs;
+	size_t n_dirs, room;
+	struct scan_ref *refs; /* sorted */
+	size_t n_refs;
+	bool walked;
+	int error; /* of the root */
+};
+
+/* ---- file.c: files, directories, and what a file is ---------------------------------- */
+
+void files_free(struct scan_file *files, size_t n);
+void dir_release(struct scan_dir *d);
+void dir_free(struct scan_dir *d);
+int compare_files(const void *a, const void *b); /* by name */
+int compare_dirs(const void *a, const void *b);	 /* by path */
+bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d);
+
+/* Room for one more, at the end. 0, -ENOMEM. */
+int reading_file(struct reading *r, const struct scan_file *f);
+int reading_sub(struct reading *r, const char *name);
+void reading_release(struct reading *r);
+
+/* 0: `out` is the file as it is now; what either directory knows of it is not read again. */
+int look_at(const struct scan_dir *before, const struct scan_dir *remembered, int dir,
+	const char *name, const struct stat *st, struct scan_file *out);
+
+/* ---- index.c -------------------------------------------------------------------------- */
+
+void index_build(struct scan *s);
+size_t index_from(const struct scan *s, uint64_t number); /* the first reference with it, or where it would be */
+void index_bury(struct scan *s); /* frees the files that only an old index led to */
+
+/* ---- walk.c --------------------------------------------------------------------------- */
+
+bool scan_stopping(const struct scan *s);
+void walk_all(struct scan *s);	 /* everything */
+void walk_dirty(struct scan *s); /* what changed */
+
+/* ---- memory.c ------------------------------------------------------------------------- */
+
+void memory_read(struct scan *s);
+void memory_write(struct scan *s); /* when something changed */
+void memory_forget(struct scan *s);
+const struct scan_dir *memory_dir(const struct scan *s, const char *path); /* NULL */

@@ -1,0 +1,213 @@
+/* Trees that are walked and followed. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "scan/private.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <search.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+
+#define QUIET_MS 100	    /* a directory is read again when nothing happened in it for so long */
+#define WAIT_MOST_MS 1000   /* or after this, when something always does */
+#define WALK_AGAIN_MS 60000 /* without watches */
+
+const char *scan_path(const struct scan *s)
+{
+	return s->path;
+}
+
+/* ---- following ---------------------------------------------------------------------- */
+
+/* Notes which directories changed. true: too much did. */
+static bool take_events(struct scan *s)
+{
+	char room[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
+	bool all = false;
+	ssize_t n;
+
+	while ((n = read(s->inotify, room, sizeof(room))) > 0)
+		for (char *p = room; p < room + n;) {
+			const struct inotify_event *e = (const struct inotify_event *)p;
+			struct scan_dir *d = e->wd >= 0 && (size_t)e->wd < s->n_watches
+				? s->by_watch[e->wd]
+				: NULL;
+
+			/* A directory that came or went takes what is below along. */
+			all = all || e->mask & (IN_Q_OVERFLOW | IN_ISDIR);
+			if (d && e->mask & IN_IGNORED) {
+				s->by_watch[e->wd] = NULL;
+				d->watch = -1;
+				all = true;
+			}
+			if (d)
+				d->dirty = true;
+			p += sizeof(*e) + e->len;
+		}
+	return all;
+}
+
+/* Waits for `ms` (-1: until something happens). 1: something did. 0: nothing. -1: the end. */
+static int wait_for(struct scan *s, int ms)
+{
+	struct pollfd p[] = {{.fd = s->stop, .events = POLLIN}, {.fd = s->inotify, .events = POLLIN}};
+	int n = poll(p, 2, ms);
+
+	return p[0].revents ? -1 : n > 0 && p[1].revents ? 1 : 0;
+}
+
+/* Until it has been quiet for a while: a linker writes a file in many steps. */
+static bool settle(struct scan *s, bool *all)
+{
+	uint64_t began = clock_ms();
+	int r;
+
+	do {
+		*all = take_events(s) || *all;
+		r = wait_for(s, QUIET_MS);
+	} while (r > 0 && clock_ms() - began < WAIT_MOST_MS);
+	return r >= 0;
+}
+
+static void follow(struct scan *s)
+{
+	for (;;) {
+		bool blind = s->watches_full || s->inotify < 0 || s->error;
+		bool all = false;
+		int r = wait_for(s, blind ? s->error ? WAIT_MOST_MS : WALK_AGAIN_MS : -1);
+
+		if (r < 0 || (r > 0 && !settle(s, &all)))
+			return;
+		if (all || (r == 0 && blind))
+			walk_all(s);
+		else
+			walk_dirty(s);
+	}
+}
+
+static void *run(void *ctx)
+{
+	struct scan *s = ctx;
+
+	memory_read(s);
+	walk_all(s);
+	memory_forget(s);
+	log_debug(LOG_FETCH, "%s: walked, %zu keys", s->path, s->n_refs);
+	memory_write(s);
+	follow(s);
+	memory_write(s);
+	return NULL;
+}
+
+/* ---- begin and end ------------------------------------------------------------------ */
+
+static void scan_free(struct scan *s)
+{
+	if (s->inotify >= 0)
+		close(s->inotify);
+	if (s->stop >= 0)
+		close(s->stop);
+	memory_forget(s);
+	index_bury(s);
+	free(s->dead);
+	for (size_t i = 0; i < s->n_dirs; i++) {
+		tdelete(s->dirs[i], &s->by_path, compare_dirs);
+		dir_free(s->dirs[i]);
+	}
+	free(s->dirs);
+	free(s->by_watch);
+	free(s->refs);
+	free(s->path);
+	free(s->memory);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int scan_start(struct scan **out, const char *path, const char *memory, struct err *e)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+	int r = 0;
+
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	pthread_mutex_init(&s->lock, NULL);
+	s->path = strdup(path);
+	s->memory = memory ? strdup(memory) : NULL;
+	s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* may be -1: then it walks */
+	s->stop = eventfd(0, EFD_CLOEXEC);
+	if (!s->path || (memory && !s->memory))
+		r = -ENOMEM;
+	else if (s->stop < 0)
+		r = -errno;
+	else
+		r = -pthread_create(&s->thread, NULL, run, s);
+	if (r < 0) {
+		scan_free(s);
+		return err_set(e, r, "%s: cannot be walked: %s", path, err_text(r));
+	}
+	*out = s;
+	return 0;
+}
+
+void scan_stop(struct scan *s)
+{
+	if (!s)
+		return;
+	eventfd_write(s->stop, 1);
+	pthread_join(s->thread, NULL);
+	scan_free(s);
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path)
+{
+	uint64_t number = key_number(k);
+	size_t at;
+	LOCK_SCOPE(&s->lock);
+
+	at = index_from(s, number);
+	if (nth < s->n_refs - at && s->refs[at + nth].number == number) {
+		const struct scan_ref *r = &s->refs[at + nth];
+
+		return buf_addf(path, "%s%s%s", r->dir->path, *r->dir->path ? "/" : "",
+			r->file->name);
+	}
+	return s->walked ? -ENOENT : -EAGAIN;
+}
+
+int scan_each(struct scan *s, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+{
+	int r = 0;
+	LOCK_SCOPE(&s->lock);
+
+	for (size_t i = 0; i < s->n_dirs; i++)
+		for (size_t j = 0; j < s->dirs[i]->n; j++)
+			for (const char *p = s->dirs[i]->files[j].keys; r == 0 && p && *p;
+				p += strcspn(p, "\n") + 1) {
+				char text[KEY_TEXT];
+				struct key k;
+
+				snprintf(text, sizeof(text), "%.*s", (int)strcspn(p, "\n"), p);
+				if (key_parse(&k, text) == 0)
+					r = each(ctx, &k, s->dirs[i]->files[j].size);
+			}
+	return r;
+}
+
+void scan_state(struct scan *s, char out[static 240])
+{
+	LOCK_SCOPE(&s->lock);
+
+	if (s->error)
+		snprintf(out, 240, "%s", s->error == -ELOOP ? "skipped: inside a symfs mount"
+							    : err_text(s->error));
+	else
+		snprintf(out, 240, "%s, %zu artifacts in %" PRIu64 " files",
+			s->walked ? "there" : "being walked", s->n_refs, s->files);
+}

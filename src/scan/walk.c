@@ -1,0 +1,336 @@
+/* Reading the tree. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mounts.h"
+#include "base/util.h"
+#include "scan/private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <search.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#define INDEX_MS 300 /* how often a first walk shows what it found so far */
+#define WATCHED (IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR)
+
+static struct scan_dir *dir_find(const struct scan *s, const char *path)
+{
+	struct scan_dir want = {.path = (char *)path};
+	struct scan_dir **at = tfind(&want, &s->by_path, compare_dirs);
+
+	return at ? *at : NULL;
+}
+
+bool scan_stopping(const struct scan *s)
+{
+	struct pollfd p = {.fd = s->stop, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static int dirs_room(struct scan *s)
+{
+	size_t room = s->room ? s->room * 2 : 64;
+	struct scan_dir **more;
+
+	if (s->n_dirs < s->room)
+		return 0;
+	more = malloc(room * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	if (s->n_dirs)
+		memcpy(more, s->dirs, s->n_dirs * sizeof(*more));
+	LOCK_SCOPE(&s->lock);
+	free(s->dirs);
+	s->dirs = more;
+	s->room = room;
+	return 0;
+}
+
+static struct scan_dir *dir_add(struct scan *s, const char *path)
+{
+	struct scan_dir *d = calloc(1, sizeof(*d));
+
+	if (d)
+		d->path = strdup(path);
+	if (!d || !d->path || dirs_room(s) < 0) {
+		if (d)
+			free(d->path);
+		free(d);
+		return NULL;
+	}
+	d->watch = -1;
+	if (!tsearch(d, &s->by_path, compare_dirs)) {
+		dir_free(d);
+		return NULL;
+	}
+	s->dirs[s->n_dirs++] = d;
+	return d;
+}
+
+/* Who is told of a watch's events. */
+static int watch_set(struct scan *s, int watch, struct scan_dir *d)
+{
+	size_t n = (size_t)watch + 1;
+
+	if (n > s->n_watches) {
+		struct scan_dir **more = reallocarray(s->by_watch, n * 2, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		memset(more + s->n_watches, 0, (n * 2 - s->n_watches) * sizeof(*more));
+		s->by_watch = more;
+		s->n_watches = n * 2;
+	}
+	s->by_watch[watch] = d;
+	return 0;
+}
+
+static void dir_unwatch(struct scan *s, struct scan_dir *d)
+{
+	if (d->watch < 0)
+		return;
+	if (s->by_watch[d->watch] == d) {
+		s->by_watch[d->watch] = NULL;
+		inotify_rm_watch(s->inotify, d->watch);
+	}
+	d->watch = -1;
+}
+
+/* Through /proc, so that what is watched is what was opened. */
+static void dir_watch(struct scan *s, struct scan_dir *d, int fd)
+{
+	char room[40];
+	int watch;
+
+	if (s->inotify < 0)
+		return;
+	snprintf(room, sizeof(room), "/proc/self/fd/%d", fd);
+	watch = inotify_add_watch(s->inotify, room, WATCHED);
+	if (watch >= 0 && watch != d->watch)
+		dir_unwatch(s, d); /* another directory has its name now */
+	if (watch >= 0 && watch_set(s, watch, d) == 0)
+		d->watch = watch;
+	else if (!s->watches_full) {
+		s->watches_full = true;
+		log_warn("%s: not all of it can be watched (%s): it is walked again each minute",
+			s->path, err_text(errno));
+	}
+}
+
+/* What has nothing to tell, and many files. */
+static bool is_skipped(const char *name)
+{
+	static const char *const names[] = {".", "..", ".git", ".hg", ".svn"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return strchr(name, '\n') != NULL;
+}
+
+static int read_entry(struct scan *s, struct scan_dir *d, int fd, const char *name,
+	struct reading *out)
+{
+	struct scan_file f;
+	struct stat st;
+	int r;
+
+	if (is_skipped(name) || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return reading_sub(out, name);
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		return 0;
+	if (s->files + out->n >= SCAN_FILES)
+		return -E2BIG;
+	r = look_at(d, memory_dir(s, d->path), fd, name, &st, &f);
+	if (r == 0)
+		r = reading_file(out, &f);
+	if (r < 0) {
+		free(f.name);
+		free(f.keys);
+	}
+	return r;
+}
+
+static int read_dir(struct scan *s, struct scan_dir *d, int fd, struct reading *out)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *dir = again >= 0 ? fdopendir(again) : NULL;
+	struct dirent *e;
+
+	if (!dir) {
+		r = -errno;
+		if (again >= 0)
+			close(again);
+		return r;
+	}
+	while (r == 0 && !scan_stopping(s) && (e = readdir(dir)))
+		r = read_entry(s, d, fd, e->d_name, out);
+	closedir(dir);
+	if (out->n)
+		qsort(out->files, out->n, sizeof(*out->files), compare_files);
+	return scan_stopping(s) ? -EINTR : r;
+}
+
+/* The old files live as long as the index leads to them. */
+static void dir_kill(struct scan *s, struct scan_dir *d)
+{
+	struct reading *more;
+
+	if (!d->files)
+		return;
+	more = reallocarray(s->dead, s->n_dead + 1, sizeof(*more));
+	if (more) {
+		s->dead = more;
+		s->dead[s->n_dead++] = (struct reading){.files = d->files, .n = d->n};
+	} /* else they stay for good */
+	s->changed = true;
+	pthread_mutex_lock(&s->lock);
+	s->files -= d->n;
+	d->files = NULL;
+	d->n = 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* From now on the directory holds what was read. */
+static void dir_take(struct scan *s, struct scan_dir *d, struct reading *in)
+{
+	if (same_files(in->files, in->n, d))
+		return;
+	if (d->n || !same_files(in->files, in->n, memory_dir(s, d->path)))
+		s->changed = true;
+	dir_kill(s, d);
+	pthread_mutex_lock(&s->lock);
+	d->files = in->files;
+	d->n = in->n;
+	s->files += in->n;
+	pthread_mutex_unlock(&s->lock);
+	in->files = NULL;
+	in->n = 0;
+	if (!s->walked && clock_ms() - s->indexed_ms > INDEX_MS)
+		index_build(s);
+}
+
+static void walk(struct scan *s, int fd, const char *path, unsigned depth);
+
+static void walk_sub(struct scan *s, int fd, const char *path, const char *name, unsigned depth)
+{
+	_cleanup_free_ char *below = NULL;
+	int sub;
+
+	if (asprintf(&below, "%s%s%s", path, *path ? "/" : "", name) < 0)
+		return;
+	sub = mounts_open_sub(fd, name);
+	if (sub < 0)
+		return;
+	walk(s, sub, below, depth + 1);
+	close(sub);
+}
+
+/* Reads a directory and what is below it: of a directory that is known, only what is new. */
+static void walk(struct scan *s, int fd, const char *path, unsigned depth)
+{
+	struct scan_dir *d = dir_find(s, path);
+	struct reading in = {0};
+	int r;
+
+	if (!d)
+		d = dir_add(s, path);
+	if (!d || depth > SCAN_DEPTH)
+		return;
+	d->seen = true;
+	d->dirty = false;
+	dir_watch(s, d, fd); /* first, so that nothing falls between */
+	r = read_dir(s, d, fd, &in);
+	if (r < 0 && r != -EINTR)
+		log_warn("%s/%s: not walked to its end: %s", s->path, path,
+			r == -E2BIG ? "more than a million files" : err_text(r));
+	if (r != -EINTR)
+		dir_take(s, d, &in);
+	for (size_t i = 0; i < in.n_subs && !scan_stopping(s); i++)
+		walk_sub(s, fd, path, in.subs[i], depth);
+	reading_release(&in);
+}
+
+static void dir_drop(struct scan *s, struct scan_dir *d)
+{
+	dir_unwatch(s, d);
+	dir_kill(s, d);
+	tdelete(d, &s->by_path, compare_dirs);
+	s->changed = true;
+}
+
+/* Directories that were not met again are gone. */
+static void drop_unseen(struct scan *s)
+{
+	size_t n = 0, all = s->n_dirs;
+
+	for (size_t i = 0; i < all; i++)
+		if (!s->dirs[i]->seen)
+			dir_drop(s, s->dirs[i]);
+	index_build(s);
+	LOCK_SCOPE(&s->lock);
+	for (size_t i = 0; i < all; i++) {
+		struct scan_dir *d = s->dirs[i];
+
+		if (d->seen)
+			s->dirs[n++] = d;
+		else
+			dir_free(d);
+	}
+	s->n_dirs = n;
+}
+
+static int open_root(const struct scan *s)
+{
+	_cleanup_close_ int fd = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = mounts_refuse_symfs(fd);
+	return r < 0 ? r : take_fd(&fd);
+}
+
+void walk_all(struct scan *s)
+{
+	_cleanup_close_ int fd = open_root(s);
+
+	for (size_t i = 0; i < s->n_dirs; i++)
+		s->dirs[i]->seen = false;
+	if (fd >= 0)
+		walk(s, fd, "", 0);
+	if (scan_stopping(s))
+		return;
+	drop_unseen(s);
+	LOCK_SCOPE(&s->lock);
+	s->error = fd < 0 ? fd : 0;
+	s->walked = true;
+}
+
+void walk_dirty(struct scan *s)
+{
+	for (size_t i = 0; i < s->n_dirs && !scan_stopping(s); i++) {
+		struct scan_dir *d = s->dirs[i];
+		_cleanup_close_ int root = -1, fd = -1;
+		struct reading in = {0};
+
+		if (!d->dirty)
+			continue;
+		d->dirty = false;
+		root = open_root(s);
+		fd = root < 0 ? -1
+			      : openat(root, *d->path ? d->path : ".",
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && read_dir(s, d, fd, &in) != -EINTR)
+			dir_take(s, d, &in);
+		reading_release(&in);
+	}
+	index_build(s);
+}

@@ -2,6 +2,8 @@
  * demand. A thread per connection; `upstream --help` tells the options and the control paths.
  * It uses nothing of symfs, so that it cannot share symfs's mistakes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "virtual.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -38,6 +40,7 @@ static const char help[] =
 	"upstream [options]: a symbol server for tests, on 127.0.0.1 only\n"
 	"  --port N      listen there; 0 (default): any free port\n"
 	"  --root DIR    serve the files below (default .)\n"
+	"  --virtual N   also Breakpad files that need no disk, of N bytes in the mean\n"
 	"  --log FILE    append a line for each request: METHOD PATH STATUS BYTES RANGE\n"
 	"  --ready FILE  write the URL there when it listens\n"
 	"  --delay MS    wait so long before each answer\n"
@@ -62,7 +65,7 @@ static const char help[] =
 
 struct options {
 	unsigned port, delay_ms;
-	uint64_t rate;
+	uint64_t rate, virtual_mean;
 	const char *root, *log, *ready;
 	bool no_range, no_head, no_validators, gzip, no_accept, watch_stdin;
 };
@@ -133,6 +136,7 @@ struct reply {
 	const char *type;
 	int fd;		 /* the body's file; -1: mem */
 	const char *mem; /* may be NULL when len is 0 */
+	long virtual_n;	 /* of a virtual file, when it is not -1 */
 	uint64_t start, len, total;
 	uint64_t limit;
 	enum ending ending;
@@ -142,7 +146,8 @@ struct reply {
 	char extra[PATH_ROOM + 512]; /* more header lines, each with its CRLF */
 };
 
-#define REPLY(code) ((struct reply){.status = (code), .fd = -1, .limit = UINT64_MAX})
+#define REPLY(code)                                                                               \
+	((struct reply){.status = (code), .fd = -1, .virtual_n = -1, .limit = UINT64_MAX})
 
 /* ---- numbers and texts -------------------------------------------------------------- */
 
@@ -378,6 +383,10 @@ static ssize_t body_at(const struct reply *r, uint64_t off, char *room, size_t n
 {
 	if (r->fd >= 0)
 		return pread(r->fd, room, n, (off_t)(r->start + off));
+	if (r->virtual_n >= 0) {
+		virtual_bytes((unsigned)r->virtual_n, r->start + off, room, n);
+		return (ssize_t)n;
+	}
 	memcpy(room, r->mem + r->start + off, n);
 	return (ssize_t)n;
 }
@@ -646,6 +655,25 @@ static void tell_range(struct conn *c, struct reply *r)
 		(unsigned long long)r->total);
 }
 
+/* 0: the reply has a body, of a file or of a virtual one. */
+static int open_body(struct upstream *u, const char *path, struct reply *r, struct stat *st)
+{
+	long n = u->o.virtual_mean ? virtual_number(path) : -1;
+
+	if (n >= 0) {
+		*st = (struct stat){.st_mtime = 1700000000,
+			.st_size = (off_t)virtual_size((unsigned)n, u->o.virtual_mean)};
+		r->virtual_n = n;
+		return 0;
+	}
+	r->fd = path_is_inside(path) ? openat(u->root, path, O_RDONLY | O_CLOEXEC) : -1;
+	if (r->fd >= 0 && fstat(r->fd, st) == 0 && S_ISREG(st->st_mode))
+		return 0;
+	if (r->fd >= 0)
+		close(r->fd);
+	return -1;
+}
+
 static void serve_file(struct conn *c, const char *path, const struct file_opts *o)
 {
 	struct upstream *u = c->up;
@@ -655,10 +683,7 @@ static void serve_file(struct conn *c, const char *path, const struct file_opts 
 	struct stat st;
 
 	path += strspn(path, "/");
-	r.fd = path_is_inside(path) ? openat(u->root, path, O_RDONLY | O_CLOEXEC) : -1;
-	if (r.fd < 0 || fstat(r.fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		if (r.fd >= 0)
-			close(r.fd);
+	if (open_body(u, path, &r, &st) < 0) {
 		reply_text(c, 404, "text/plain", "not found\n");
 		return;
 	}
@@ -674,7 +699,7 @@ static void serve_file(struct conn *c, const char *path, const struct file_opts 
 		shift_range(&r);
 	if (r.status == 206)
 		tell_range(c, &r);
-	if (r.status == 200 && u->o.gzip && c->rq.accepts_gzip)
+	if (r.status == 200 && r.fd >= 0 && u->o.gzip && c->rq.accepts_gzip)
 		packed = gzip_stored(r.fd, r.len, &r.len);
 	if (packed) {
 		close(r.fd);
@@ -1329,7 +1354,7 @@ static bool options_read(struct options *o, int argc, char **argv)
 		{"log", 1, NULL, 'l'}, {"ready", 1, NULL, 'f'}, {"delay", 1, NULL, 'd'},
 		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'},
 		{"no-validators", 0, NULL, 'V'}, {"gzip", 0, NULL, 'z'}, {"no-accept", 0, NULL, 'A'},
-		{"stdin", 0, NULL, 'i'}, {"help", 0, NULL, 'h'}, {0}};
+		{"stdin", 0, NULL, 'i'}, {"virtual", 1, NULL, 'v'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
@@ -1346,6 +1371,7 @@ static bool options_read(struct options *o, int argc, char **argv)
 		case 'z': o->gzip = true; break;
 		case 'A': o->no_accept = true; break;
 		case 'i': o->watch_stdin = true; break;
+		case 'v': o->virtual_mean = number(optarg, 0); break;
 		default: fputs(help, c == 'h' ? stdout : stderr); return false;
 		}
 	return true;

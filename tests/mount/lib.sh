@@ -178,7 +178,7 @@ EOF
 symfs_mount() {
   sm_name=$1
   shift
-  mkdir -p "$TMP/$sm_name"
+  mkdir -p "$TMP/$sm_name" 2>/dev/null # where a mount died it cannot be looked at
   case " $* " in *" --cache "*) ;; *) set -- --cache "$TMP/store-$sm_name" "$@" ;; esac
   [ -n "${SYMFS_DEFAULTS:-}" ] || set -- --no-default-sources "$@"
   "$SYMFS" mount -f "$@" "$TMP/$sm_name" >"$TMP/$sm_name.log" 2>&1 &

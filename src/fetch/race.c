@@ -394,20 +394,36 @@ static void grace_over(void *ctx)
 	struct flight *fl = ctx;
 
 	fl->grace_over = true;
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_PROMISING)
+			break;
+		if (at->state == ATTEMPT_ASKING && !at->answered)
+			breaker_outrun(fl->f->breakers, at->source->origin);
+	}
 	race_look_soon(fl);
+}
+
+/* May it still win against a later one? */
+static bool holds_back(const struct attempt *at)
+{
+	if (at->state == ATTEMPT_ASKING)
+		return at->answered || breaker_may_hold(at->flight->f->breakers, at->source->origin);
+	return at->state == ATTEMPT_PROMISING;
 }
 
 static void race_look(void *ctx)
 {
 	struct flight *fl = ctx;
-	bool asking = false;
+	bool asking = false, held = false;
 
 	if (fl->state != FLIGHT_ASK || fl->making_room)
 		return;
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_PROMISING && (!asking || fl->grace_over)) {
+		if (at->state == ATTEMPT_PROMISING && (!held || fl->grace_over)) {
 			elect(fl, at);
 			return;
 		}
@@ -415,6 +431,7 @@ static void race_look(void *ctx)
 		 */
 		if (at->state == ATTEMPT_PROMISING && !fl->grace.due)
 			net_timer_set(fl->f->net, &fl->grace, fl->f->opts.grace_ms, grace_over, fl);
+		held |= holds_back(at);
 		asking |= at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING;
 	}
 	if (!asking)

@@ -16,6 +16,7 @@ struct host {
 	unsigned failures;    /* in a row */
 	uint64_t open_until;  /* 0: closed */
 	uint64_t alive;       /* when it last gave an answer */
+	bool outrun;	      /* see breaker_outrun() */
 	uint64_t trying;      /* since when one request tries while half open; 0: none */
 	char text[160];
 };
@@ -125,6 +126,7 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
 		h->failures = 0;
 		h->open_until = 0;
 		h->alive = now;
+		h->outrun = false;
 		return;
 	}
 	h->failures++;
@@ -142,6 +144,23 @@ bool breaker_alive(struct breakers *b, const char *origin, uint64_t since)
 	const struct host *h = host_find(b, origin, false);
 
 	return h && h->alive >= since;
+}
+
+void breaker_outrun(struct breakers *b, const char *origin)
+{
+	LOCK_SCOPE(&b->lock);
+	struct host *h = host_find(b, origin, true);
+
+	if (h)
+		h->outrun = true;
+}
+
+bool breaker_may_hold(struct breakers *b, const char *origin)
+{
+	LOCK_SCOPE(&b->lock);
+	const struct host *h = host_find(b, origin, false);
+
+	return !h || !h->outrun;
 }
 
 void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240])

@@ -23,5 +23,10 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
  * waits for. */
 bool breaker_alive(struct breakers *b, const char *origin, uint64_t since);
 
+/* The host was outrun: it held back a later source that had the file as long as it may, and gave
+ * no answer. Until it gives one, it holds nobody back any more. */
+void breaker_outrun(struct breakers *b, const char *origin);
+bool breaker_may_hold(struct breakers *b, const char *origin);
+
 /* "closed", "open for 12 s more: connection timed out", "half open". Changes nothing. */
 void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240]);

@@ -214,6 +214,24 @@ START_TEST(judges)
 }
 END_TEST
 
+START_TEST(outrun)
+{
+	struct breakers *b;
+	const char *h = "http://h";
+
+	ck_assert_int_eq(breakers_new(&b, 60000), 0);
+	ck_assert(breaker_may_hold(b, h));
+	breaker_outrun(b, h);
+	ck_assert(!breaker_may_hold(b, h));
+	ck_assert(breaker_may_hold(b, "http://other"));
+	breaker_tell(b, h, 1000, BLAME_COSTLY, 0, "timed out"); /* which is no answer */
+	ck_assert(!breaker_may_hold(b, h));
+	breaker_tell(b, h, 2000, BLAME_NONE, 0, "");
+	ck_assert(breaker_may_hold(b, h));
+	breakers_free(b);
+}
+END_TEST
+
 START_TEST(breaker)
 {
 	struct breakers *b;
@@ -262,4 +280,4 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, judges, breaker)
+UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, judges, breaker, outrun)

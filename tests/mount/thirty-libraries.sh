@@ -1,0 +1,89 @@
+#!/bin/sh
+# One dead server and one that is down cost a cold gdb start on a program with thirty libraries
+# their one deadline, and then next to nothing: whatever their place in the order.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need gdb gcc objcopy strip readelf curl
+
+LIBRARIES=30 DEADLINE=3000
+mkdir -p "$TMP/src" "$TMP/bin" "$TMP/www"
+links=
+for i in $(seq $LIBRARIES); do
+  echo "int f$i(int n) { return n + $i; }" >"$TMP/src/l$i.c"
+  gcc -g -O0 -fPIC -shared -Wl,--build-id=sha1 -o "$TMP/bin/libl$i.so" "$TMP/src/l$i.c" || fail gcc
+  links="$links -ll$i"
+done
+{
+  for i in $(seq $LIBRARIES); do echo "int f$i(int);"; done
+  echo 'int main(void) { int n = 0;'
+  for i in $(seq $LIBRARIES); do echo "n += f$i(n);"; done
+  echo 'return n == 0; }'
+} >"$TMP/src/main.c"
+# shellcheck disable=SC2086
+gcc -g -O0 -Wl,--build-id=sha1 -o "$TMP/bin/main" "$TMP/src/main.c" -L"$TMP/bin" $links -Wl,-rpath,"$TMP/bin" || fail gcc
+for f in "$TMP/bin"/*; do
+  objcopy --only-keep-debug "$f" "$TMP/debug" && put_gdb "$TMP/www" "$TMP/debug" .debug && strip "$f" || fail objcopy
+done
+
+upstream_start dead --no-accept
+upstream_start down --root "$TMP/www"
+upstream_start good --root "$TMP/www"
+upstream_fault "$URL_down" '/*' status 503
+
+# ask MNT: sets took; every library's line must be told.
+ask() {
+  from=$(now_ms)
+  timeout 300 gdb -nx -batch -iex 'set debuginfod enabled off' -iex "set debug-file-directory $1" \
+    -ex 'break main' -ex run -ex 'info line f1' -ex "info line f$LIBRARIES" "$TMP/bin/main" >"$TMP/gdb.out" 2>&1
+  took=$(($(now_ms) - from))
+  grep -q 'Line 1 of "l1.c"' "$TMP/gdb.out" && grep -q "Line 1 of \"l$LIBRARIES.c\"" "$TMP/gdb.out" ||
+    grep -Eq "Line 1 of \".*/l$LIBRARIES.c\"" "$TMP/gdb.out" || fail "gdb says $(cat "$TMP/gdb.out")"
+}
+
+limits="--lookup-deadline ${DEADLINE}ms --connect-timeout 60s --stall-timeout 60s"
+runs=0
+cold() { # NAME SOURCES...: a new store, and a mount on it
+  runs=$((runs + 1))
+  c_name=$1$runs
+  shift
+  c_args=
+  for c_source; do c_args="$c_args --source gdb@$c_source"; done
+  # shellcheck disable=SC2086
+  symfs_mount "$c_name" $limits $c_args
+  eval "c_mnt=\$MNT_$c_name"
+}
+
+# The least of three, because the machine may be busy with other things.
+least=999999
+for _ in 1 2 3; do
+  cold alone "$URL_good"
+  ask "$c_mnt"
+  [ $took -ge $least ] || least=$took
+  symfs_umount "$c_name"
+done
+say "the good server alone: $least ms for gdb, cold"
+
+# in_order NAME SOURCES...: the whole with its first deadline, and once more when that has passed.
+in_order() {
+  io=$1 whole=999999 after=999999
+  shift
+  for _ in 1 2 3; do
+    cold "$io" "$@"
+    ask "$c_mnt"
+    [ $took -ge $whole ] || whole=$took
+    symfs_umount "$c_name"
+    cold "$io" "$@"
+    stat "$c_mnt/.build-id/ab/$(printf '%038d' 1).debug" >/dev/null 2>&1
+    ask "$c_mnt"
+    [ $took -ge $after ] || after=$took
+    symfs_umount "$c_name"
+    [ $((after * 2)) -gt $((least * 3)) ] || [ $((whole * 2)) -gt $((least * 3 + DEADLINE * 2)) ] || break
+  done
+  say "$io: $whole ms with its first deadline of $DEADLINE ms, $after ms after it"
+  [ $((after * 2)) -le $((least * 3)) ] || fail "$io: $after ms are more than 1.5 times $least"
+  [ $((whole * 2)) -le $((least * 3 + DEADLINE * 2)) ] || fail "$io: $whole ms are more than the deadline and 1.5 times $least"
+}
+in_order last "$URL_dead" "$URL_down" "$URL_good"
+in_order first "$URL_good" "$URL_dead" "$URL_down"
+in_order between "$URL_down" "$URL_good" "$URL_dead"

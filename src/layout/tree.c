@@ -7,6 +7,17 @@
 #include "layout/source-name.h"
 
 #include <string.h>
+#include <strings.h>
+
+/* symsrv takes a directory for a store when pingme.txt is in it, others when there is 000Admin, too;
+ * index2.txt makes it two-tiered. Here stands what symstore.exe would have written: the list of its
+ * transactions, which are none. There is no lastid.txt: it announces lists of all files, and who
+ * reads those (Symbolicator's has_index) asks for nothing else; here, what is not listed may still
+ * be had. Without it, such a client says that the index cannot be read. */
+#define PINGME "symfs\n"
+#define ADMIN "000Admin"
+#define ADMIN_ROWS(folder)                                                                         \
+	{folder ADMIN, "server.txt", TREE_TEXT, ""}, {folder ADMIN, "history.txt", TREE_TEXT, ""}
 
 static const struct fixed {
 	const char *folder, *name; /* folder "": the root */
@@ -15,18 +26,23 @@ static const struct fixed {
 } fixed[] = {
 	{"", ".build-id", TREE_LINK, "gdb/.build-id"},
 	{"", ".symfs", TREE_STATE, ""},
-	/* symsrv pings a store with this name; index2.txt makes it two-tiered. */
-	{"", "pingme.txt", TREE_TEXT, "symfs\n"},
-	{"symstore", "pingme.txt", TREE_TEXT, "symfs\n"},
-	{"symstore2", "pingme.txt", TREE_TEXT, "symfs\n"},
+	{"", "pingme.txt", TREE_TEXT, PINGME},
+	{"", ADMIN, TREE_DIR, NULL},
+	ADMIN_ROWS(""),
+	{"symstore", "pingme.txt", TREE_TEXT, PINGME},
+	{"symstore", ADMIN, TREE_DIR, NULL},
+	ADMIN_ROWS("symstore/"),
+	{"symstore2", "pingme.txt", TREE_TEXT, PINGME},
 	{"symstore2", "index2.txt", TREE_TEXT, "symfs: two tiers\n"},
+	{"symstore2", ADMIN, TREE_DIR, NULL},
+	ADMIN_ROWS("symstore2/"),
 };
 
 static const struct fixed *fixed_find(const char *folder, size_t n, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
-		if (strlen(fixed[i].folder) == n && memcmp(fixed[i].folder, folder, n) == 0 &&
-			strcmp(fixed[i].name, name) == 0)
+		if (strlen(fixed[i].folder) == n && strncasecmp(fixed[i].folder, folder, n) == 0 &&
+			strcasecmp(fixed[i].name, name) == 0)
 			return &fixed[i];
 	return NULL;
 }
@@ -86,20 +102,20 @@ static void parse_folder(const struct layout *l, const char *rest, struct tree_h
 static const struct layout *folder_find(const char *path, size_t n)
 {
 	for (const struct layout *l = layouts; l->name; l++)
-		if (strlen(l->folder) == n && memcmp(l->folder, path, n) == 0)
+		if (strlen(l->folder) == n && strncasecmp(l->folder, path, n) == 0)
 			return l;
 	return NULL;
 }
 
 static bool parse_fixed(const char *path, size_t first, struct tree_hit *out)
 {
-	const char *rest = path[first] ? path + first + 1 : path + first;
-	const struct fixed *f =
-		path[first] ? fixed_find(path, first, rest) : fixed_find("", 0, path);
+	const char *slash = strrchr(path, '/');
+	const struct fixed *f = slash ? fixed_find(path, (size_t)(slash - path), slash + 1)
+				      : fixed_find("", 0, path);
 
-	if (first == 6 && memcmp(path, ".symfs", 6) == 0) {
+	if (first == 6 && strncasecmp(path, ".symfs", 6) == 0) {
 		out->what = TREE_STATE;
-		out->rest = rest;
+		out->rest = path + first + (path[first] == '/');
 		return true;
 	}
 	if (!f)
@@ -133,7 +149,7 @@ void tree_parse(const char *path, struct tree_hit *out)
 const char *tree_entry(const char *path, unsigned nth, enum tree_what *what)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
-		if (strcmp(fixed[i].folder, path) == 0 && nth-- == 0) {
+		if (strcasecmp(fixed[i].folder, path) == 0 && nth-- == 0) {
 			if (what)
 				*what = fixed[i].what;
 			return fixed[i].name;
@@ -143,7 +159,7 @@ const char *tree_entry(const char *path, unsigned nth, enum tree_what *what)
 	if (!*path)
 		return layout_at(nth) && nth < 64 ? layout_at(nth)->folder : NULL;
 	for (const struct layout *l = layouts; l->name; l++)
-		if (strcmp(l->folder, path) == 0 && l->prefix[0] && nth == 0)
+		if (strcasecmp(l->folder, path) == 0 && l->prefix[0] && nth == 0)
 			return l->prefix;
 	return NULL;
 }

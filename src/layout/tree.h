@@ -28,6 +28,5 @@ struct tree_hit {
 /* `path` has no leading slash; "" is the root. */
 void tree_parse(const char *path, struct tree_hit *out);
 
-/* The fixed entries of the root and of the layouts' folders (`path` "" or "symstore2"), for
- * readdir: the nth, NULL past the last. `what` may be NULL. */
+/* The fixed entries of a directory (`path` "", "symstore2", "symstore2/000Admin"), for readdir: the nth, NULL past the last. `what` may be NULL. */
 const char *tree_entry(const char *path, unsigned nth, enum tree_what *what);

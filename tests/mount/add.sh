@@ -22,7 +22,7 @@ same_file "$TMP/p/debug/foo.debug" "$debug"
 same_file "$TMP/p/bin/foo" "$code"
 # The name that it was added by is the one that symstore lists.
 same_file "$TMP/p/bin/foo" "$MNT_m/symstore/foo/elf-buildid-$id/foo"
-[ "$(ls "$MNT_m/symstore")" = "$(printf '%s\n' _.debug foo pingme.txt | sort)" ] || fail "ls: $(ls "$MNT_m/symstore")"
+[ "$(ls "$MNT_m/symstore")" = "$(printf '%s\n' 000Admin _.debug foo pingme.txt | sort)" ] || fail "ls: $(ls "$MNT_m/symstore")"
 
 out=$("$SYMFS" add --cache "$TMP/store" "$TMP/p/bin/foo")
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 1, not placed 0" ] || fail "again: $out"

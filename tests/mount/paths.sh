@@ -39,13 +39,28 @@ none ".build-id/ab/cdefgh.debug" ".build-id/a/bcdef0123456789.debug" \
   "debuginfod/buildid/$id/nothing" "debuginfod/buildid/${id}0/debuginfo" "debuginfod/buildid/xyz/debuginfo" \
   "debuginfod/buildid/0123456/debuginfo" "debuginfod/buildid/$id/debuginfo.dwp" \
   "symstore/foo.pdb/$guid/bar.pdb" "symstore/foo.pdb/xyz/foo.pdb" "symstore/foo.pdb/${guid}1/foo.pdb.ptr" \
-  "symstore/foo.pdb/${guid}1/file.ptr" "symstore/index2.txt" "symstore/000Admin" "symstore/desktop.ini" \
+  "symstore/foo.pdb/${guid}1/file.ptr" "symstore/index2.txt" "symstore/000Admin/lastid.txt" \
+  "symstore/000Admin/0000000001" "gdb/000Admin" "symstore/foo.pdb/000Admin" "symstore/desktop.ini" \
+  "ssqp/foo.c/sha1-$id" "ssqp/foo.c/sha1-$id/foo.c" "symstore/foo.c/SHA1-$id/foo.c" "foo.c/sha1-$id/foo.c" \
+  "symstore2/fo/foo.c/sha1-$id/foo.c" \
   "symstore/foo.pdb/${guid}1/desktop.ini" "breakpad/foo.pdb/${guid}1/bar.sym" \
   "desktop.ini" "index2.txt" "Thumbs.db" ".DS_Store" ".git" ".Trash-0" "autorun.inf" ".directory" ".hidden" \
   ".symfs/nothing" ".symfs/why/nothing/of/this" \
   "symstore/$control.pdb/${guid}1/$control.pdb" ".build-id/ab/$control.debug" "$control" \
   "unified/ab/cdef/nothing" "usr/bin/prog-gdb.py" "prog-gdb.py" 'lib.so-gdb.gdb' \
   "symstore/a\\b.pdb/${guid}1/a\\b.pdb" "unknown/unknown/unknown/unknown/unknown/unknown/unknown"
+
+# ---- what makes a directory a symbol store, in any case -------------------------------------------
+for store in "" symstore/ SymStore2/; do
+  for name in pingme.txt PINGME.TXT 000Admin/server.txt 000admin/HISTORY.txt; do
+    [ -f "$m/$store$name" ] || fail "$store$name is not there"
+  done
+  [ "$(cat "$m/$store"PingMe.txt)" = symfs ] || fail "$store""PingMe.txt"
+  [ "$(ls "$m/$store"000Admin | tr '\n' ' ')" = "history.txt server.txt " ] || fail "$store""000Admin: $(ls "$m/$store"000Admin)"
+  [ -s "$m/$store"000Admin/server.txt ] && fail "somebody made a transaction"
+done
+[ -f "$m/symstore2/Index2.TXT" ] || fail "Index2.TXT"
+quiet "a store's own files"
 
 # ---- names of every length -----------------------------------------------------------------------
 long=$(printf '%0255d' 0)

@@ -462,11 +462,27 @@ START_TEST(tree)
 		{"foo.pdb/" GUID "1/foo.sym", TREE_LEAF, FILETYPE_BREAKPAD},
 		{"foo.pdb/" GUID "1/file.ptr", TREE_NONE, 0},
 		{"symstore/foo.pdb/" GUID "1/foo.sym", TREE_LEAF, FILETYPE_BREAKPAD},
-		{"symstore/000Admin/server.txt", TREE_NONE, 0},
+		{"000Admin", TREE_DIR, 0},
+		{"symstore/000admin", TREE_DIR, 0},
+		{"symstore/000Admin/server.txt", TREE_TEXT, 0},
+		{"SymStore2/000ADMIN/History.TXT", TREE_TEXT, 0},
+		{"symstore/000Admin/lastid.txt", TREE_NONE, 0},
+		{"symstore/000Admin/0000000001", TREE_NONE, 0},
+		{"symstore/foo.pdb/000Admin", TREE_NONE, 0},
+		{"gdb/000Admin", TREE_NONE, 0},
+		{"PINGME.TXT", TREE_TEXT, 0},
+		{"symstore/PingMe.txt", TREE_TEXT, 0},
+		{"symstore2/INDEX2.TXT", TREE_TEXT, 0},
+		{"ssqp/pingme.txt", TREE_NONE, 0},
+		{"SYMSTORE/FOO.PDB/" GUID "1/FOO.PDB", TREE_LEAF, FILETYPE_PDB},
 		{"symstore/a\\b.pdb/" GUID "1/a\\b.pdb", TREE_NONE, 0},
 		{"foo.exe/5AB380779000/FOO.exe", TREE_LEAF, FILETYPE_PE},
 		{"fo/foo.pdb/" GUID "1/foo.pdb", TREE_LEAF, FILETYPE_PDB},
 		{"foo.txt/sha1-497b72f6390a44fc878e5a2d63b6cc4b497b72f6/foo.txt", TREE_NONE, 0},
+		{"ssqp/foo.txt/sha1-497b72f6390a44fc878e5a2d63b6cc4b497b72f6", TREE_NONE, 0},
+		{"ssqp/foo.txt/sha1-497b72f6390a44fc878e5a2d63b6cc4b497b72f6/foo.txt", TREE_NONE, 0},
+		{"symstore/foo.txt/SHA1-497B72F6390A44FC878E5A2D63B6CC4B497B72F6/foo.txt", TREE_NONE, 0},
+		{"symstore2/fo/foo.txt/sha1-497b72f6390a44fc878e5a2d63b6cc4b497b72f6/foo.txt", TREE_NONE, 0},
 		{"67E9/247C/814E/392B/A027", TREE_DIR, 0},
 		{"67E9/247C/814E/392B/A027/DBDE6748FCBF", TREE_LEAF, FILETYPE_MACH_DEBUG},
 		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF.app", TREE_LEAF, FILETYPE_MACH_CODE},
@@ -482,6 +498,29 @@ START_TEST(tree)
 		ck_assert_msg(hit.what == rows[i].what, "%s is %d", rows[i].path, hit.what);
 		if (rows[i].type)
 			ck_assert_msg(hit.n >= 1 && hit.files[0].type == rows[i].type, "%s", rows[i].path);
+	}
+}
+END_TEST
+
+/* What listings show in any case. */
+START_TEST(entries)
+{
+	static const struct {
+		const char *path, *names;
+	} rows[] = {
+		{"symstore", "pingme.txt 000Admin/ "}, {"symstore2", "pingme.txt index2.txt 000Admin/ "},
+		{"SYMSTORE2/000ADMIN", "server.txt history.txt "}, {"000Admin", "server.txt history.txt "},
+		{"gdb", ".build-id/ "}, {"lldb", ""}, {"symstore/foo.pdb", ""},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_buf_ struct buf names = BUF_UP_TO(1000);
+		enum tree_what what;
+		const char *name;
+
+		for (unsigned nth = 0; (name = tree_entry(rows[i].path, nth, &what)); nth++)
+			buf_addf(&names, "%s%s ", name, what == TREE_DIR ? "/" : "");
+		ck_assert_str_eq(buf_text(&names), rows[i].names);
 	}
 }
 END_TEST
@@ -525,4 +564,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, sources, hostile)
+UNIT_MAIN("layout", every_row, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, entries, sources, hostile)

@@ -19,6 +19,10 @@ for of in "$elf" "$mach" "$pe"; do
     "$symfs" paths --type $type $of
   done
 done >"$tmp/printed"
+# A directory of the mount that no server has is printed when it is named, and only then.
+grep -q '^dsym' "$tmp/printed" && complain "dsym is printed unasked"
+# shellcheck disable=SC2086
+"$symfs" paths --layout dsym --type mach_debug $mach >>"$tmp/printed" || complain "dsym is not printed"
 
 # What debuginfod cuts out of files has a name of its own: it is only read.
 sed -n 's/^\([a-z][a-z0-9]*\)\/\(.*\)/\1 \2/p' "$page" >"$tmp/examples"

@@ -150,8 +150,11 @@ static int scan_path(struct scan *s, const char *path, const struct key *k)
 		return 0;
 	path += n ? n + 1 : 0;
 	len = strcspn(path, "/");
-	return path[len] ? name_add(s->l, path, len, S_IFDIR, 0)
-			 : name_add(s->l, path, len, S_IFREG, key_number(k));
+	if (path[len])
+		return name_add(s->l, path, len, S_IFDIR, 0);
+	return tree_is_link(s->layout, k->type)
+		? name_add(s->l, path, len, S_IFLNK, 0)
+		: name_add(s->l, path, len, S_IFREG, key_number(k));
 }
 
 static int scan_key(void *ctx, const struct key *k, uint64_t size)

@@ -27,7 +27,7 @@ struct node {
 	uint64_t ino;
 	uint64_t base; /* of a leaf: the number that the artifact has by its key alone */
 	enum node_kind kind;
-	const char *text;
+	char *text; /* NULL: none */
 	struct packed *packed;
 	char *name; /* the path; of a leaf, the canonical key */
 	/* under the table's lock */
@@ -168,6 +168,7 @@ static void destroy(struct node *n)
 {
 	free(n->packed);
 	free(n->origin);
+	free(n->text);
 	free(n->name);
 	free(n);
 }
@@ -300,20 +301,33 @@ void node_forget(struct nodes *t, uint64_t ino, uint64_t count)
 
 /* ---- names -------------------------------------------------------------------------- */
 
+/* The number of a path whose text is this: the path's own, unless the kernel still has another
+ * text under it. */
+static uint64_t text_number(struct nodes *t, enum node_kind kind, const char *path, const char *text)
+{
+	uint64_t ino = free_number(t, node_number(kind, path), kind, path);
+	struct node *n = seek(t, ino);
+
+	if (!n || strcmp(node_text(n), text) == 0)
+		return ino;
+	return free_number(t, number_mix(ino, hash_mix(text, strlen(text))), kind, path);
+}
+
 int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
 	struct node **out)
 {
-	uint64_t ino = node_number(kind, path);
+	_cleanup_free_ char *copy = text ? strdup(text) : NULL;
 	LOCK_SCOPE(&t->lock);
-	struct node *n;
+	uint64_t ino = text_number(t, kind, path, text ? text : "");
+	struct node *n = seek(t, ino);
 
-	ino = free_number(t, ino, kind, path);
-	n = seek(t, ino);
+	if (text && !copy)
+		return -ENOMEM;
 	if (!n) {
 		n = insert(t, ino, kind, path);
 		if (!n)
 			return -ENOMEM;
-		n->text = text;
+		n->text = take(copy);
 	}
 	n->nlookup++;
 	n->refs++;

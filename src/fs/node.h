@@ -43,7 +43,8 @@ struct node *node_find(struct nodes *t, uint64_t ino);
 void node_unref(struct nodes *t, struct node *n); /* NULL is fine */
 
 /* The node of a path that is no leaf. The kernel hears of it: nlookup is one more. `text` is
- * static or NULL. 0, -ENOMEM. */
+ * copied, and may be NULL; another text is another node, because the kernel keeps what it read.
+ * 0, -ENOMEM. */
 int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
 	struct node **out);
 

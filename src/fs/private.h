@@ -6,7 +6,7 @@
 #include "fetch/fetch.h"
 #include "fs/fs.h"
 #include "fs/node.h"
-#include "layout/layout.h"
+#include "layout/tree.h"
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
@@ -104,6 +104,16 @@ struct node_bytes fs_bytes_of(const struct fetched *f);
 /* What is whole and here already: 0 and f->blob is the caller's, or -EAGAIN, -ENOENT. Starts no
  * traffic. */
 int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
+
+/* ---- lookup.c ----------------------------------------------------------------------- */
+
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+
+/* ---- told.c ------------------------------------------------------------------------- */
+
+/* Adds what is told of the file that was found, and the path of the node that has it. 0, -errno. */
+int told_write(struct fs *fs, enum tree_told told, const struct artifact *asked,
+	const struct fetched *f, struct buf *path, struct buf *text);
 
 /* ---- file.c ------------------------------------------------------------------------- */
 

@@ -189,7 +189,7 @@ static int why_kind(const char *path, enum node_kind *kind)
 	if (!hit)
 		return -ENOMEM;
 	tree_parse(path, hit);
-	if (hit->what == TREE_LEAF || (hit->what == TREE_EITHER && hit->file_like))
+	if (hit->what == TREE_LEAF || hit->what == TREE_TOLD || (hit->what == TREE_EITHER && hit->file_like))
 		*kind = NODE_STATE;
 	else if (hit->what == TREE_DIR || hit->what == TREE_EITHER)
 		*kind = NODE_DIR;

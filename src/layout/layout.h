@@ -45,6 +45,9 @@ struct layout {
 	const char *help;
 	bool two_tier;	    /* the first two characters of the first part stand before it */
 	const struct layout_row *rows; /* ends with a NULL pattern */
+	enum filetype links; /* in its folder these are links to where `dsym` has them */
+	bool ours;	     /* a folder of the mount: no server has it, and nobody who asks for all
+				layouts means it */
 };
 
 enum layout_what { LAYOUT_NONE = 0, LAYOUT_DIR = 1, LAYOUT_FILE = 2 };

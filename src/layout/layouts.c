@@ -65,6 +65,24 @@ static const struct layout_row lldb_rows[] = {
 	{0},
 };
 
+/* The bundles that the leaves of lldb lead to. A name that is the UUID is none: it stands where
+ * nobody knows one. The file in a bundle may have another name than the bundle (Demo.app.dSYM). */
+#define DASHED "{UUID:0-8}-{UUID:8-12}-{UUID:12-16}-{UUID:16-20}-{UUID:20-32}"
+#define IN_BUNDLE ".dSYM/Contents/Resources/DWARF/"
+#define BUNDLE_ROW(uuid, bundle, name, flags)                                                      \
+	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, uuid "/" bundle IN_BUNDLE name, flags}
+#define BUNDLE_ROWS(uuid, flags)                                                                   \
+	BUNDLE_ROW(uuid, DASHED, DASHED, ROW_ACCEPTED),                                            \
+	BUNDLE_ROW(uuid, "{UUID}", "{UUID}", ROW_ACCEPTED),                                        \
+	BUNDLE_ROW(uuid, "{code_file}", "{code_file}", flags),                                     \
+	BUNDLE_ROW(uuid, "{debug_file}", "{code_file}", ROW_ACCEPTED)
+static const struct layout_row dsym_rows[] = {
+	BUNDLE_ROWS(DASHED, 0),
+	BUNDLE_ROW(DASHED, DASHED, DASHED, ROW_PRINTED | ROW_UNLISTED),
+	BUNDLE_ROWS("{UUID}", ROW_ACCEPTED),
+	{0},
+};
+
 static const struct layout_row breakpad_rows[] = {
 	BREAKPAD_ROWS,
 	{0},
@@ -221,7 +239,7 @@ static const struct layout_row perf_rows[] = {
 
 const struct layout layouts[] = {
 	{"gdb", "gdb", ".build-id", "GDB and elfutils build-id directories", false, gdb_rows},
-	{"lldb", "lldb", "", "LLDB UUID directories", false, lldb_rows},
+	{"lldb", "lldb", "", "LLDB UUID directories", false, lldb_rows, .links = FILETYPE_MACH_DEBUG},
 	{"symstore", "symstore", "", "Microsoft symbol server, one tier", false, symstore_rows},
 	{"ssqp", "ssqp", "", "Microsoft symbol server, SSQP casing", false, ssqp_rows},
 	{"breakpad", "breakpad", "", "Breakpad symbol directories", false, breakpad_rows},
@@ -230,6 +248,7 @@ const struct layout layouts[] = {
 	{"slashsymbols", "slashsymbols", "", "NAME/ID/symbols", false, slashsymbols_rows},
 	{"native", "native", "", "each platform's own layout", false, native_rows},
 	{"perf", "perf", ".build-id", "perf's build-id cache", false, perf_rows},
+	{"dsym", "dsym", "", "dSYM bundles by UUID", false, dsym_rows, .ours = true},
 	/* Last: its two characters in front are the weakest claim to a path at the root. */
 	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", true,
 		symstore_rows},

@@ -4,8 +4,10 @@
 #include "base/util.h"
 #include "id/key.h"
 #include "layout/layouts.h"
+#include "layout/name.h"
 #include "layout/source-name.h"
 
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -47,6 +49,8 @@ static const struct fixed *fixed_find(const char *folder, size_t n, const char *
 	return NULL;
 }
 
+/* ---- files -------------------------------------------------------------------------- */
+
 static bool key_known(const struct tree_hit *out, const struct artifact *a)
 {
 	struct key k, have;
@@ -84,19 +88,132 @@ static void parse_any(const char *path, struct tree_hit *out)
 	}
 }
 
+/* ---- what is told of a file --------------------------------------------------------- */
+
+#define BUNDLE ".dSYM"
+#define PLIST "/Contents/Info.plist"
+#define DWARF "/Contents/Resources/DWARF/"
+#define META ".meta"
+
+bool tree_is_link(const struct layout *l, enum filetype t)
+{
+	return l && l->links && l->links == t;
+}
+
+/* "UUID/NAME.dSYM/Contents/Info.plist" -> the path of the file that it is told of. */
+static bool of_plist(const char *path, struct buf *out)
+{
+	size_t n = strlen(path) - (name_ends(path, PLIST) ? strlen(PLIST) : 0);
+	const char *bundle = memrchr(path, '/', n);
+
+	if (!path[n] || !bundle || (size_t)(path + n - ++bundle) <= strlen(BUNDLE))
+		return false;
+	return buf_add(out, path, n) == 0 && buf_adds(out, DWARF) == 0 &&
+		buf_add(out, bundle, (size_t)(path + n - bundle) - strlen(BUNDLE)) == 0;
+}
+
+/* "xx/rest/executable.meta" -> the path of the file beside it. */
+static bool of_meta(const char *path, struct buf *out)
+{
+	static const char *const have[] = {
+		"/executable.meta", "/debuginfo.meta", "/sourcebundle.meta", "/breakpad.meta"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(have); i++)
+		if (name_ends(path, have[i]))
+			return buf_add(out, path, strlen(path) - strlen(META)) == 0;
+	return false;
+}
+
+static const struct told_row {
+	const char *layout;
+	enum tree_told told;
+	bool (*of)(const char *path, struct buf *out);
+} told_rows[] = {
+	{"dsym", TOLD_PLIST, of_plist},
+	{"unified", TOLD_META, of_meta},
+};
+
+/* Whether the path is one of a text that is told of a file; then `hit` has the file. */
+static bool parse_told(const struct layout *l, const char *path, struct layout_hit *hit,
+	struct tree_hit *out)
+{
+	_cleanup_buf_ struct buf of = BUF_UP_TO(LAYOUT_PATH_MAX);
+
+	for (size_t i = 0; i < ARRAY_SIZE(told_rows); i++) {
+		const struct told_row *row = &told_rows[i];
+
+		if (strcmp(row->layout, l->name) != 0 || !row->of(path, &of))
+			continue;
+		layout_parse(l, buf_text(&of), hit);
+		out->told = row->told;
+		return hit->what == LAYOUT_FILE && hit->n;
+	}
+	return false;
+}
+
+/* Where the bundle of a dSYM has it: with its name, unless that is one that is never looked up. */
+static int bundle_path(const struct artifact *a, struct buf *out)
+{
+	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	const struct layout *l = layout_find("dsym");
+	struct artifact known = *a;
+	int r = hit ? layout_path(l, &known, CASING_DEFAULT, 0, &path) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	layout_parse(l, buf_text(&path), hit);
+	if (hit->what != LAYOUT_FILE || strlen(known.m.code_file) + strlen(BUNDLE) > NAME_MAX) {
+		known.m.code_file[0] = '\0';
+		buf_clear(&path);
+		r = layout_path(l, &known, CASING_DEFAULT, 0, &path);
+	}
+	return r == 0 ? buf_addf(out, "%s/%s", l->folder, buf_text(&path)) : r;
+}
+
+int tree_plist(const struct artifact *a, struct buf *path)
+{
+	_cleanup_buf_ struct buf file = BUF_UP_TO(LAYOUT_PATH_MAX);
+	int r = bundle_path(a, &file);
+
+	if (r == 0)
+		r = buf_add(path, file.p, (size_t)(strstr(file.p, DWARF) - file.p));
+	return r == 0 ? buf_adds(path, PLIST) : r;
+}
+
+int tree_link(const struct artifact *a, struct buf *path, struct buf *target)
+{
+	const struct layout *l = layout_find("lldb");
+	int r = buf_addf(path, "%s/", l->folder);
+
+	if (r == 0)
+		r = layout_path(l, a, CASING_DEFAULT, 0, path);
+	for (const char *p = path->p; r == 0 && (p = strchr(p, '/')); p++)
+		r = buf_adds(target, "../");
+	return r == 0 ? bundle_path(a, target) : r;
+}
+
+/* ---- paths -------------------------------------------------------------------------- */
+
 static void parse_folder(const struct layout *l, const char *rest, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
+	bool told;
 
 	if (!hit)
 		return;
 	out->layout = l;
 	out->rest = rest;
-	layout_parse(l, rest, hit);
-	if (hit->what == LAYOUT_NONE)
+	told = parse_told(l, rest, hit, out);
+	if (!told)
+		layout_parse(l, rest, hit);
+	if (hit->what == LAYOUT_NONE) {
 		parse_any(rest, out);
-	else
-		take_hit(hit, out);
+		return;
+	}
+	take_hit(hit, out);
+	if (out->what == TREE_LEAF && (told || tree_is_link(l, out->files[0].type)))
+		out->what = TREE_TOLD;
 }
 
 static const struct layout *folder_find(const char *path, size_t n)
@@ -146,8 +263,24 @@ void tree_parse(const char *path, struct tree_hit *out)
 		out->file_like = source_name_is_file(path);
 }
 
+/* The file that stands beside those of a layout's rows in a directory, or NULL. */
+static const char *beside(const char *path)
+{
+	size_t n = strcspn(path, "/");
+
+	return folder_find(path, n) == layout_find("dsym") && name_ends(path, BUNDLE "/Contents")
+		? strrchr(PLIST, '/') + 1 : NULL;
+}
+
 const char *tree_entry(const char *path, unsigned nth, enum tree_what *what)
 {
+	const char *told = beside(path);
+
+	if (told) {
+		if (what)
+			*what = TREE_TEXT;
+		return nth == 0 ? told : NULL;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
 		if (strcasecmp(fixed[i].folder, path) == 0 && nth-- == 0) {
 			if (what)

@@ -12,7 +12,14 @@ enum tree_what {
 	TREE_EITHER,	/* LEAF or DIR: under debuginfod's source/ only a look upstream, or who asks, can tell */
 	TREE_LINK,	/* `text` is the target */
 	TREE_TEXT,	/* a file whose content is `text` */
-	TREE_STATE	/* under .symfs: `rest` is the path there ("" for the directory itself) */
+	TREE_STATE,	/* under .symfs: `rest` is the path there ("" for the directory itself) */
+	TREE_TOLD	/* a link or a text made of what is known of one of `files`: `told` */
+};
+
+enum tree_told {
+	TOLD_LINK,  /* tree_link() */
+	TOLD_PLIST, /* a bundle's Info.plist */
+	TOLD_META   /* unified: a few words about the file beside it */
 };
 
 struct tree_hit {
@@ -21,6 +28,7 @@ struct tree_hit {
 	const char *rest;	     /* points into the path that was given */
 	const char *text;	     /* static */
 	bool file_like;		     /* TREE_EITHER: its last name looks like that of a source file */
+	enum tree_told told;
 	unsigned n;
 	struct artifact files[LAYOUT_CANDIDATES];
 };
@@ -30,3 +38,11 @@ void tree_parse(const char *path, struct tree_hit *out);
 
 /* The fixed entries of a directory (`path` "", "symstore2", "symstore2/000Admin"), for readdir: the nth, NULL past the last. `what` may be NULL. */
 const char *tree_entry(const char *path, unsigned nth, enum tree_what *what);
+
+/* Whether a layout's folder has a link for files of this type. */
+bool tree_is_link(const struct layout *l, enum filetype t);
+
+/* Paths in the mount, canonical. Of the link of a dSYM, and where it leads seen from there; of its
+ * bundle's Info.plist. 0, -ENOENT: it has no UUID; -ENOMEM, -EFBIG. */
+int tree_link(const struct artifact *a, struct buf *path, struct buf *target);
+int tree_plist(const struct artifact *a, struct buf *path);

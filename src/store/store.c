@@ -178,6 +178,16 @@ bool store_has(struct store *s, const struct key *k, uint64_t *size)
 	return true;
 }
 
+int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX])
+{
+	struct index_hit hit;
+	int r = hit_of(s, k, &hit);
+
+	if (r == 0)
+		snprintf(name, MODULE_PATH_MAX, "%s", hit.key.name);
+	return r;
+}
+
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n)
 {
 	_cleanup_turn_ struct turn t = {.s = s};

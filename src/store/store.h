@@ -42,6 +42,8 @@ const char *store_id(const struct store *s); /* 16 hex digits, made with the sto
 int store_find(struct store *s, const struct key *k, struct blob **out);
 /* Would store_find() find it? Opens nothing. `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
+/* The name that a key was first given, "" for none. 0, -ENOENT: it is not stored. */
+int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX]);
 
 /* A draft is a private file to be filled; write it from one thread at a time. -ENOSPC: also when
  * less than min_free would be left, and nothing can be evicted. (waits, when it evicts) */

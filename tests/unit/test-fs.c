@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -55,7 +56,7 @@ struct ticket {
 
 static bool is(const struct key *k, const char *what)
 {
-	return memcmp(k->id, what, 2) == 0;
+	return strncasecmp(k->id, what, 2) == 0;
 }
 
 static bool there(const struct fetch *f, const char *name)
@@ -230,6 +231,11 @@ struct store *fetch_store(struct fetch *f)
 
 void store_hurry(struct store *s)
 {
+}
+
+int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX])
+{
+	return -ENOENT;
 }
 
 const char *store_dir(const struct store *s)
@@ -446,6 +452,35 @@ START_TEST(nodes_are_counted)
 }
 END_TEST
 
+/* What the kernel has read of a path stays what it is under its number. */
+START_TEST(texts_never_share_an_inode)
+{
+	struct nodes *t = nodes_new();
+	struct node *a, *b, *c, *again;
+	char text[] = "one";
+
+	ck_assert_int_eq(node_of_path(t, NODE_LINK, "l", text, &a), 0);
+	memcpy(text, "two", 3);
+	ck_assert_str_eq(node_text(a), "one");
+	ck_assert_uint_eq(node_ino(a), node_number(NODE_LINK, "l"));
+	ck_assert_int_eq(node_of_path(t, NODE_LINK, "l", text, &b), 0);
+	ck_assert_str_eq(node_text(b), "two");
+	ck_assert_uint_ne(node_ino(a), node_ino(b));
+	ck_assert_int_eq(node_of_path(t, NODE_LINK, "l", "two", &again), 0);
+	ck_assert_ptr_eq(again, b);
+	ck_assert_int_eq(node_of_path(t, NODE_LINK, "l", "one", &c), 0);
+	ck_assert_ptr_eq(c, a);
+	node_unref(t, a);
+	node_unref(t, b);
+	node_unref(t, c);
+	node_unref(t, again);
+	node_forget(t, node_ino(a), 2);
+	node_forget(t, node_ino(b), 2);
+	ck_assert_uint_eq(nodes_count(t), 1);
+	nodes_free(t);
+}
+END_TEST
+
 START_TEST(generations_never_share_an_inode)
 {
 	struct nodes *t = nodes_new();
@@ -550,6 +585,56 @@ START_TEST(texts_links_and_listings)
 	text[300] = '\0';
 	ck_assert_int_eq(stat(in(&m, text, room), &st), -1);
 	ck_assert_int_eq(errno, ENAMETOOLONG);
+	stop(&m);
+}
+END_TEST
+
+/* Links into bundles, a bundle's Info.plist, and unified's .meta. */
+START_TEST(leaves_are_told_of)
+{
+	struct mounted m = start();
+	char room[512], text[2048];
+	struct stat st, other;
+	long opens;
+
+#define REST "11223344556677889900112233445566"
+#define PLACE(nn, app) "lldb/" nn "11/2233/4455/6677/8899/001122334455" app
+#define BUNDLE(nn) "dsym/" nn "112233-4455-6677-8899-001122334455/"
+	ck_assert_int_eq(lstat(in(&m, PLACE(WHOLE, ""), room), &st), 0);
+	ck_assert(S_ISLNK(st.st_mode));
+	text[readlink(room, text, sizeof(text) - 1)] = '\0';
+	ck_assert_str_eq(text, "../../../../../../dsym/AA112233-4455-6677-8899-001122334455/"
+		"AA112233-4455-6677-8899-001122334455.dSYM/Contents/Resources/DWARF/AA112233-4455-6677-8899-001122334455");
+	ck_assert_uint_eq(st.st_size, strlen(text));
+	ck_assert_int_eq(lstat(in(&m, "lldb/Aa11/2233/4455/6677/8899/001122334455", room), &other), 0);
+	ck_assert_uint_eq(st.st_ino, other.st_ino);
+	ck_assert_int_eq(slurp(room, text, sizeof(text)), 22);
+	ck_assert_int_eq(lstat(in(&m, PLACE(WHOLE, ".app"), room), &st), 0);
+	ck_assert(S_ISREG(st.st_mode));
+	/* As far as the leaf itself is known to exist, and no further. */
+	ck_assert_int_eq(lstat(in(&m, PLACE(LATER, ""), room), &st), 0);
+	ck_assert_int_eq(lstat(in(&m, PLACE(GONE, ""), room), &st), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(stat(in(&m, BUNDLE(GONE) "x.dSYM/Contents/Info.plist", room), &st), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_gt(slurp(in(&m, BUNDLE(LATER) "a<&\">\xff\xef\xbf\xbf.dSYM/Contents/Info.plist", room),
+		text, sizeof(text)), 200);
+	ck_assert_msg(strstr(text,
+		"<string>com.apple.xcode.dsym.a&lt;&amp;&quot;&gt;\xef\xbf\xbd\xef\xbf\xbd</string>") != NULL, "%s", text);
+	ck_assert_ptr_nonnull(strstr(text, "<string>dSYM</string>"));
+
+	/* Of what is stored alone. */
+	opens = stat_value(&m, "fs_waiting ");
+	ck_assert_int_gt(slurp(in(&m, "unified/aa/11223344556677889900112233445566778899/executable.meta", room),
+		text, sizeof(text)), 0);
+	ck_assert_str_eq(text, "{}\n");
+	ck_assert_int_gt(slurp(in(&m, "symstore/a\"b/elf-buildid-aa11223344556677889900112233445566778899/a\"b", room),
+		text, sizeof(text)), 0);
+	ck_assert_int_eq(stat(in(&m, "unified/dd/11223344556677889900112233445566778899/executable.meta", room), &st), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(stat(in(&m, "unified/bb/11223344556677889900112233445566778899/debuginfo.meta", room), &st), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(stat_value(&m, "fs_waiting "), opens);
 	stop(&m);
 }
 END_TEST
@@ -711,9 +796,9 @@ static bool can_mount(void)
 
 int main(void)
 {
-	const TTest *const plain[] = {nodes_are_counted, generations_never_share_an_inode, NULL};
-	const TTest *const all[] = {nodes_are_counted, generations_never_share_an_inode,
-		leaves_and_their_attributes, texts_links_and_listings, open_waits_and_sizes_become_exact,
+	const TTest *const plain[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode, NULL};
+	const TTest *const all[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode,
+		leaves_are_told_of, leaves_and_their_attributes, texts_links_and_listings, open_waits_and_sizes_become_exact,
 		new_bytes_are_a_new_inode, interrupts, dead_and_living_mounts,
 		a_lazy_unmount_ends_with_the_last_handle, NULL};
 

@@ -12,6 +12,7 @@
 #define ID "dfb85de42daffd09640c8fe377d572de3e168920"
 
 #define UUID "67e9247c814e392ba027dbde6748fcbf"
+#define DASHED "67E9247C-814E-392B-A027-DBDE6748FCBF"
 #define GUID "3249D99D0C4049318610F4E4FB0B6936"
 
 /* What the files of one type and one kind of module are called and go by. */
@@ -381,6 +382,10 @@ START_TEST(one_file)
 		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", "symstore/_.dwarf/mach-uuid-sym-" UUID "/_.dwarf",
 			"unified/67/e9247c814e392ba027dbde6748fcbf/debuginfo", "67e9/247c/814e/392b/a027/dbde6748fcbf",
 			"slashsymbols/a/" UUID "/symbols", "ssqp/a/mach-uuid-sym-" UUID "/a"},
+		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", "dsym/" DASHED "/a.dSYM/Contents/Resources/DWARF/A",
+			"dsym/" UUID "/A.dsym/contents/resources/dwarf/a", "dsym/" DASHED "/a.app.dSYM/Contents/Resources/DWARF/a",
+			"dsym/" UUID "/" UUID ".dSYM/Contents/Resources/DWARF/" UUID,
+			"dsym/" DASHED "/" DASHED ".dSYM/Contents/Info.plist"},
 		{"breakpad/libm.so/E45DB8DFAF2D09FD640C8FE377D572DE0/libm.so.sym",
 			"libm.so/e45db8dfaf2d09fd640c8fe377d572de/libm.so.sym"},
 		{"breakpad/crash/" UUID "0/crash.sym", "unified/67/e9247c814e392ba027dbde6748fcbf/breakpad"},
@@ -395,7 +400,7 @@ START_TEST(one_file)
 			struct tree_hit hit;
 
 			tree_parse(rows[i][j], &hit);
-			ck_assert_msg(hit.what == TREE_LEAF, "%s", rows[i][j]);
+			ck_assert_msg(hit.what == TREE_LEAF || hit.what == TREE_TOLD, "%s", rows[i][j]);
 			ck_assert_int_eq(key_of(&k, &hit.files[0]), 0);
 			if (j == 0)
 				first = k;
@@ -486,6 +491,32 @@ START_TEST(tree)
 		{"67E9/247C/814E/392B/A027", TREE_DIR, 0},
 		{"67E9/247C/814E/392B/A027/DBDE6748FCBF", TREE_LEAF, FILETYPE_MACH_DEBUG},
 		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF.app", TREE_LEAF, FILETYPE_MACH_CODE},
+		{"lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", TREE_TOLD, FILETYPE_MACH_DEBUG},
+		{"native/67E9/247C/814E/392B/A027/DBDE6748FCBF", TREE_LEAF, FILETYPE_MACH_DEBUG},
+		/* Only what stands in its own place is a link. */
+		{"lldb/_.dwarf/mach-uuid-sym-" UUID "/_.dwarf", TREE_LEAF, FILETYPE_MACH_DEBUG},
+		{"dsym", TREE_DIR, 0},
+		{"dsym/" DASHED, TREE_DIR, 0},
+		{"dsym/" UUID "/A.dSYM/Contents", TREE_DIR, 0},
+		{"dsym/" DASHED "/A.dSYM/Contents/Resources/DWARF", TREE_DIR, 0},
+		{"dsym/" DASHED "/A.dSYM/Contents/Resources/DWARF/A", TREE_LEAF, FILETYPE_MACH_DEBUG},
+		{"dsym/" DASHED "/A.app.dSYM/Contents/Resources/DWARF/A", TREE_LEAF, FILETYPE_MACH_DEBUG},
+		{"dsym/" DASHED "/A.dSYM/Contents/Info.plist", TREE_TOLD, FILETYPE_MACH_DEBUG},
+		{"dsym/" DASHED "/A.dSYM/Contents/Resources/" DASHED ".plist", TREE_NONE, 0},
+		{"dsym/" DASHED "/.dSYM/Contents/Info.plist", TREE_NONE, 0},
+		{"dsym/" DASHED "/Contents/Info.plist", TREE_NONE, 0},
+		{"dsym/" DASHED "/A/Contents/Info.plist", TREE_NONE, 0},
+		{"dsym/67E9247C-814E-392B-A027-DBDE6748FCB/A.dSYM", TREE_NONE, 0},
+		{"dsym/67E9247C-814E-392B-A027DBDE6748FCBF/A.dSYM", TREE_NONE, 0},
+		{"lldb/" DASHED "/A.dSYM/Contents/Info.plist", TREE_NONE, 0},
+		{"unified/67/e9247c814e392ba027dbde6748fcbf/debuginfo.meta", TREE_TOLD, FILETYPE_MACH_DEBUG},
+		{"unified/DF/B85DE42DAFFD09640C8FE377D572DE3E168920/Executable.META", TREE_TOLD, FILETYPE_ELF_CODE},
+		{"unified/32/49d99d0c4049318610f4e4fb0b69361/sourcebundle.meta", TREE_TOLD, FILETYPE_SOURCEBUNDLE},
+		{"unified/32/49d99d0c4049318610f4e4fb0b69361/breakpad.meta", TREE_TOLD, FILETYPE_BREAKPAD},
+		{"unified/67/e9247c814e392ba027dbde6748fcbf/uuidmap.meta", TREE_NONE, 0},
+		{"unified/67/e9247c814e392ba027dbde6748fcbf/.meta", TREE_NONE, 0},
+		{"unified/67/debuginfo.meta", TREE_NONE, 0},
+		{"df/b85de42daffd09640c8fe377d572de3e168920/executable.meta", TREE_NONE, 0},
 		{"breakpad/crash/" UUID "0/crash.sym", TREE_LEAF, FILETYPE_BREAKPAD},
 		{"gdb//df", TREE_NONE, 0},
 		{"gdb/df/", TREE_NONE, 0},
@@ -510,7 +541,8 @@ START_TEST(entries)
 	} rows[] = {
 		{"symstore", "pingme.txt 000Admin/ "}, {"symstore2", "pingme.txt index2.txt 000Admin/ "},
 		{"SYMSTORE2/000ADMIN", "server.txt history.txt "}, {"000Admin", "server.txt history.txt "},
-		{"gdb", ".build-id/ "}, {"lldb", ""}, {"symstore/foo.pdb", ""},
+		{"gdb", ".build-id/ "}, {"lldb", ""}, {"dsym/" DASHED, ""},
+		{"dsym/" DASHED "/A.dSYM/Contents", "Info.plist "}, {"lldb/A.dSYM/Contents", ""}, {"symstore/foo.pdb", ""},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -521,6 +553,45 @@ START_TEST(entries)
 		for (unsigned nth = 0; (name = tree_entry(rows[i].path, nth, &what)); nth++)
 			buf_addf(&names, "%s%s ", name, what == TREE_DIR ? "/" : "");
 		ck_assert_str_eq(buf_text(&names), rows[i].names);
+	}
+}
+END_TEST
+
+/* The leaves of lldb are links to bundles, by the name if it can be looked up. */
+START_TEST(bundles)
+{
+	static const char nameless[] = "../../../../../../dsym/" DASHED "/" DASHED
+				       ".dSYM/Contents/Resources/DWARF/" DASHED;
+	static const struct {
+		const char *name, *target, *plist;
+	} rows[] = {
+		{"Demo", "../../../../../../dsym/" DASHED "/Demo.dSYM/Contents/Resources/DWARF/Demo",
+			"dsym/" DASHED "/Demo.dSYM/Contents/Info.plist"},
+		{"", nameless, "dsym/" DASHED "/" DASHED ".dSYM/Contents/Info.plist"},
+		{"a/b", nameless, NULL}, {"a\\b", nameless, NULL}, {"..", nameless, NULL}, {"x.dwo", nameless, NULL},
+	};
+	struct artifact a = {.type = FILETYPE_MACH_DEBUG, .m = {.object = OBJECT_MACHO, .code_id = UUID}};
+	struct tree_hit hit;
+
+	for (unsigned i = 0; i <= ARRAY_SIZE(rows); i++) {
+		_cleanup_buf_ struct buf path = BUF_UP_TO(4096), target = BUF_UP_TO(4096), plist = BUF_UP_TO(4096);
+
+		if (i < ARRAY_SIZE(rows))
+			snprintf(a.m.code_file, sizeof(a.m.code_file), "%s", rows[i].name);
+		else /* a component of 256 bytes */
+			memset(a.m.code_file, 'n', 251), a.m.code_file[251] = '\0';
+		ck_assert_int_eq(tree_link(&a, &path, &target), 0);
+		ck_assert_int_eq(tree_plist(&a, &plist), 0);
+		ck_assert_str_eq(path.p, "lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF");
+		ck_assert_str_eq(target.p, i < ARRAY_SIZE(rows) ? rows[i].target : nameless);
+		if (i < ARRAY_SIZE(rows) && rows[i].plist)
+			ck_assert_str_eq(plist.p, rows[i].plist);
+		tree_parse(strstr(target.p, "dsym/"), &hit);
+		ck_assert_int_eq(hit.what, TREE_LEAF);
+		ck_assert_str_eq(hit.files[0].m.code_file, i == 0 ? "Demo" : "");
+		tree_parse(plist.p, &hit);
+		ck_assert_int_eq(hit.what, TREE_TOLD);
+		ck_assert_int_eq(hit.told, TOLD_PLIST);
 	}
 }
 END_TEST
@@ -564,4 +635,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, entries, sources, hostile)
+UNIT_MAIN("layout", every_row, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, entries, bundles, sources, hostile)

@@ -1,0 +1,275 @@
+/* LOOKUP: what a name is. It waits for one thing only, whether a file exists (wait.c). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fs/private.h"
+#include "layout/tree.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a LOOKUP is answered with. */
+struct entry {
+	struct fuse_entry_param param;
+	struct node *node; /* a reference; NULL: there is none, for so long */
+};
+
+static void entry_of_node(struct fs *fs, struct node *n, struct entry *out)
+{
+	struct fuse_entry_param *p = &out->param;
+
+	out->node = n;
+	p->ino = node_ino(n);
+	p->attr_timeout = fs_attr(fs, n, &p->attr);
+	p->entry_timeout = node_kind(n) == NODE_LEAF ? MAX(p->attr_timeout, FS_SOON) : FS_FOREVER;
+}
+
+static int entry_negative(struct fs *fs, double seconds, struct entry *out)
+{
+	atomic_fetch_add(&fs->counters.negative, 1);
+	out->param.entry_timeout = seconds;
+	return seconds > 0 ? 0 : -ENOENT;
+}
+
+/* The last line of a LOOKUP: of op_lookup(), or of lookup_answer() when it had to wait. */
+static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
+{
+	if (r == FS_WAITS)
+		return;
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else if (fuse_reply_entry(req, &e->param) < 0 && e->node)
+		node_forget(fs->nodes, e->param.ino, 1); /* the kernel did not hear of it */
+	node_unref(fs->nodes, e->node);
+}
+
+/* How the one that was found was asked for: its path says more than its key. */
+static void asked_for(const struct artifact *cands, unsigned n, const struct key *found,
+	struct artifact *out)
+{
+	struct key k;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (key_of(&k, &cands[i]) == 0 && key_equal(&k, found)) {
+			*out = cands[i];
+			return;
+		}
+	}
+	key_artifact(found, out);
+}
+
+static int file_missing(struct fs *fs, const struct fetched *f, struct entry *out)
+{
+	return f->r != -ENOENT ? f->r : entry_negative(fs, MIN(f->miss_ms, FS_MISS_MS) / 1000.0, out);
+}
+
+static int leaf_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	struct node_bytes b;
+	struct artifact a;
+	struct node *node;
+	int r;
+
+	if (f->r < 0)
+		return file_missing(fs, f, out);
+	b = fs_bytes_of(f);
+	asked_for(cands, n, &f->key, &a);
+	r = node_of_leaf(fs->nodes, &f->key, &a, &b, &node);
+	if (r == 0)
+		entry_of_node(fs, node, out);
+	return r;
+}
+
+/* What is told of a file exists when the file does. It follows from a name that may be learned any
+ * moment, so the kernel asks again soon. */
+static int told_entry(struct fs *fs, enum tree_told told, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(FS_PATH_MAX), text = BUF_UP_TO(FS_PATH_MAX);
+	struct artifact a;
+	struct node *node;
+	int r;
+
+	if (f->r < 0)
+		return file_missing(fs, f, out);
+	asked_for(cands, n, &f->key, &a);
+	r = told_write(fs, told, &a, f, &path, &text);
+	if (r == 0)
+		r = node_of_path(fs->nodes, told == TOLD_LINK ? NODE_LINK : NODE_TEXT,
+			buf_text(&path), buf_text(&text), &node);
+	if (r < 0)
+		return r;
+	entry_of_node(fs, node, out);
+	out->param.entry_timeout = FS_SOON;
+	return 0;
+}
+
+static int link_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	return told_entry(fs, TOLD_LINK, cands, n, f, out);
+}
+
+static int plist_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	return told_entry(fs, TOLD_PLIST, cands, n, f, out);
+}
+
+/* ---- files that may have to be asked for -------------------------------------------- */
+
+typedef int make_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out);
+
+static void answer_with(struct waiting *w, const struct fetched *f, make_entry *make)
+{
+	struct entry e = {0};
+	int r = make(w->fs, w->cands, w->n, f, &e);
+
+	entry_reply(w->fs, w->req, r, &e);
+}
+
+static void leaf_answer(struct waiting *w, const struct fetched *f)
+{
+	answer_with(w, f, leaf_entry);
+}
+
+static void link_answer(struct waiting *w, const struct fetched *f)
+{
+	answer_with(w, f, link_entry);
+}
+
+static void plist_answer(struct waiting *w, const struct fetched *f)
+{
+	answer_with(w, f, plist_entry);
+}
+
+static int lookup_file(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, make_entry *make,
+	wait_answer *answer, struct entry *out)
+{
+	struct fetched f = {0};
+	int r;
+
+	r = fetch_try(fs->fetch, hit->files, hit->n, FETCH_EXISTS, &f);
+	if (r == -EAGAIN) {
+		r = wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS, answer, NULL, NULL);
+		return r < 0 ? r : FS_WAITS;
+	}
+	if (r < 0)
+		return r;
+	r = make(fs, hit->files, hit->n, &f, out);
+	blob_unref(f.blob);
+	return r;
+}
+
+/* It says what has been read of a file, so it is there when that is stored; nobody is asked. */
+static int lookup_meta(struct fs *fs, const struct tree_hit *hit, struct entry *out)
+{
+	struct fetched f;
+
+	for (unsigned i = 0; i < hit->n; i++) {
+		int r = fs_stored(fs, &hit->files[i], 1, &f);
+
+		if (r == 0)
+			r = told_entry(fs, TOLD_META, &hit->files[i], 1, &f, out);
+		else if (r == -EAGAIN || r == -ENOENT)
+			continue;
+		blob_unref(f.blob);
+		return r;
+	}
+	return entry_negative(fs, FS_MISS_MS / 1000.0, out);
+}
+
+static int lookup_told(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, struct entry *out)
+{
+	switch (hit->told) {
+	case TOLD_LINK:
+		return lookup_file(fs, req, hit, link_entry, link_answer, out);
+	case TOLD_PLIST:
+		return lookup_file(fs, req, hit, plist_entry, plist_answer, out);
+	case TOLD_META:
+		return lookup_meta(fs, hit, out);
+	}
+	return -EIO;
+}
+
+static int lookup_path(struct fs *fs, enum node_kind kind, const char *path, const char *text,
+	struct entry *out)
+{
+	struct node *n;
+	int r = node_of_path(fs->nodes, kind, path, text, &n);
+
+	if (r == 0)
+		entry_of_node(fs, n, out);
+	return r;
+}
+
+static int lookup(struct fs *fs, fuse_req_t req, const char *path, struct entry *out)
+{
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+	enum node_kind kind;
+
+	if (!hit)
+		return -ENOMEM;
+	tree_parse(path, hit);
+	switch (hit->what) {
+	case TREE_NONE:
+		return entry_negative(fs, FS_STRUCTURAL, out);
+	case TREE_DIR:
+		return lookup_path(fs, NODE_DIR, path, NULL, out);
+	case TREE_LINK:
+		return lookup_path(fs, NODE_LINK, path, hit->text, out);
+	case TREE_TEXT:
+		return lookup_path(fs, NODE_TEXT, path, hit->text, out);
+	case TREE_STATE:
+		if (state_kind(hit->rest, &kind) < 0)
+			return entry_negative(fs, FS_STRUCTURAL, out);
+		return lookup_path(fs, kind, path, NULL, out);
+	case TREE_EITHER:
+		if (!hit->file_like)
+			return lookup_path(fs, NODE_DIR, path, NULL, out);
+		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);
+	case TREE_LEAF:
+		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);
+	case TREE_TOLD:
+		return lookup_told(fs, req, hit, out);
+	}
+	return -EIO;
+}
+
+/* The path of `name` in the directory. */
+static int child_path(struct fs *fs, fuse_ino_t parent, const char *name,
+	char path[static FS_PATH_MAX])
+{
+	struct node *dir = node_find(fs->nodes, parent);
+	int n = 0, r = 0;
+
+	if (!dir)
+		r = -ESTALE;
+	else if (node_kind(dir) != NODE_DIR)
+		r = -ENOTDIR;
+	else if (strlen(name) > NAME_MAX)
+		r = -ENAMETOOLONG;
+	else
+		n = snprintf(path, FS_PATH_MAX, "%s%s%s", node_path(dir),
+			*node_path(dir) ? "/" : "", name);
+	if (n >= FS_PATH_MAX)
+		r = -ENAMETOOLONG;
+	node_unref(fs->nodes, dir);
+	return r;
+}
+
+void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	FS_OP(fs, req);
+	char path[FS_PATH_MAX];
+	struct entry e = {0};
+	int r;
+
+	atomic_fetch_add(&fs->counters.lookups, 1);
+	r = child_path(fs, parent, name, path);
+	if (r == 0)
+		r = lookup(fs, req, path, &e);
+	entry_reply(fs, req, r, &e);
+}

@@ -1,0 +1,142 @@
+/* Links and small files that are written from what is known of a file: the bundle that a leaf of
+ * lldb's directories leads to, and two forms of a few words about it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/utf8.h"
+#include "base/util.h"
+#include "base/view.h"
+#include "fs/private.h"
+#include "obj/obj.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+struct escape {
+	char c;
+	const char *as; /* NULL ends a table */
+};
+
+static const struct escape in_xml[] = {
+	{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {0}};
+static const struct escape in_json[] = {{'"', "\\\""}, {'\\', "\\\\"}, {0}};
+
+/* Whether the character of n bytes may stand in either format. */
+static bool legal(const unsigned char *p, unsigned n)
+{
+	bool noncharacter = n == 3 && p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe;
+
+	return n && *p >= 0x20 && *p != 0x7f && !noncharacter;
+}
+
+static int add_escaped(struct buf *out, const char *text, const struct escape *table)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	int r = 0;
+
+	while (r == 0 && *p) {
+		const struct escape *e = table;
+		unsigned n = utf8_length(p);
+
+		while (e->as && e->c != (char)*p)
+			e++;
+		if (!legal(p, n))
+			r = buf_adds(out, REPLACEMENT);
+		else
+			r = e->as ? buf_adds(out, e->as) : buf_add(out, p, n);
+		p += MAX(n, 1u);
+	}
+	return r;
+}
+
+/* ---- Info.plist --------------------------------------------------------------------- */
+
+static int write_plist(const struct artifact *a, struct buf *out)
+{
+	char uuid[33] = "";
+	int r;
+
+	module_uuid(&a->m, uuid);
+	r = buf_adds(out,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" "
+		"\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n"
+		"<plist version=\"1.0\">\n<dict>\n"
+		"\t<key>CFBundleDevelopmentRegion</key>\n\t<string>English</string>\n"
+		"\t<key>CFBundleIdentifier</key>\n\t<string>com.apple.xcode.dsym.");
+	if (r == 0)
+		r = add_escaped(out, a->m.code_file[0] ? a->m.code_file : uuid, in_xml);
+	return r < 0 ? r : buf_adds(out, "</string>\n"
+		"\t<key>CFBundleInfoDictionaryVersion</key>\n\t<string>6.0</string>\n"
+		"\t<key>CFBundlePackageType</key>\n\t<string>dSYM</string>\n"
+		"\t<key>CFBundleSignature</key>\n\t<string>????" "</string>\n"
+		"\t<key>CFBundleShortVersionString</key>\n\t<string>1.0</string>\n"
+		"\t<key>CFBundleVersion</key>\n\t<string>1</string>\n"
+		"</dict>\n</plist>\n");
+}
+
+/* ---- .meta -------------------------------------------------------------------------- */
+
+static int add_pair(struct buf *out, const char *name, const char *value)
+{
+	int r = !value[0] ? 0 : buf_addf(out, "%s\"%s\":\"", out->n > 1 ? "," : "", name);
+
+	if (r == 0 && value[0])
+		r = add_escaped(out, value, in_json);
+	return r == 0 && value[0] ? buf_adds(out, "\"") : r;
+}
+
+/* As Symbolicator's symsorter writes it; what the file does not tell is left out. */
+static int write_meta(const char *name, const struct fetched *f, struct buf *out)
+{
+	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
+	struct view v = view_of_fd(blob_fd(f->blob), blob_size(f->blob));
+	bool known;
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	known = obj_check(&v, &f->key, s, NULL) == 1;
+	if (known && !name[0])
+		name = s->module.code_file[0] ? s->module.code_file : s->module.debug_file;
+	r = buf_adds(out, "{");
+	if (r == 0)
+		r = add_pair(out, "name", name);
+	if (r == 0 && known)
+		r = add_pair(out, "arch", s->arch);
+	if (r == 0 && known)
+		r = add_pair(out, "file_format", s->format);
+	return r == 0 ? buf_adds(out, "}\n") : r;
+}
+
+/* ---- for LOOKUP --------------------------------------------------------------------- */
+
+/* The name that the file came with first, else the one that it is asked for by now. */
+static void known_name(struct fs *fs, const struct fetched *f, const struct artifact *asked,
+	char name[static MODULE_PATH_MAX])
+{
+	if (store_name(fetch_store(fs->fetch), &f->key, name) < 0 || !name[0])
+		snprintf(name, MODULE_PATH_MAX, "%s", f->key.name);
+	if (!name[0])
+		snprintf(name, MODULE_PATH_MAX, "%s",
+			asked->m.code_file[0] ? asked->m.code_file : asked->m.debug_file);
+}
+
+int told_write(struct fs *fs, enum tree_told told, const struct artifact *asked,
+	const struct fetched *f, struct buf *path, struct buf *text)
+{
+	struct artifact a = *asked;
+	char name[MODULE_PATH_MAX], room[KEY_TEXT];
+	int r;
+
+	known_name(fs, f, asked, name);
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "%.255s", name);
+	if (told == TOLD_LINK)
+		return tree_link(&a, path, text);
+	if (told == TOLD_META) {
+		r = buf_addf(path, "%s.meta", key_canon(&f->key, room));
+		return r < 0 ? r : write_meta(name, f, text);
+	}
+	r = tree_plist(&a, path);
+	return r < 0 ? r : write_plist(&a, text);
+}

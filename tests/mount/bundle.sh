@@ -1,0 +1,176 @@
+#!/bin/sh
+# lldb's UUID directories lead to dSYM bundles that lldb and llvm-symbolizer read, whether the file
+# is far away or stored, and in any case; a file that nobody has makes no link. Beside a stored file
+# of unified stands its .meta.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
+need_mount
+need curl cmp getfattr
+CLANG=$(first_of clang) || skip "clang is not installed"
+LINKER=$(first_of ld64.lld) || skip "ld64.lld is not installed"
+DSYMUTIL=$(first_of dsymutil) || skip "dsymutil is not installed"
+UUIDS=$(first_of llvm-dwarfdump) || skip "llvm-dwarfdump is not installed"
+
+upper() { printf '%s' "$1" | tr '[:lower:]' '[:upper:]'; }
+lower() { printf '%s' "$1" | tr '[:upper:]' '[:lower:]'; }
+chunks() { printf '%s' "$1" | tr -d - | sed 's,^\(....\)\(....\)\(....\)\(....\)\(....\),\1/\2/\3/\4/\5/,'; }
+
+mkdir -p "$TMP/w" && cd "$TMP/w" || exit 1
+cat >m.c <<'EOC'
+static int deeper(int n) { return n * 3; }
+int work(int n) { return deeper(n) + 1; }
+int main(void) { return work(4); }
+EOC
+"$CLANG" -target x86_64-apple-macos11 -g -c m.c -o m.o || skip "clang makes no Mach-O"
+"$LINKER" -arch x86_64 -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -o Demo m.o ||
+  skip "ld64.lld makes no Mach-O"
+"$DSYMUTIL" Demo >dsymutil.log 2>&1 || fail "dsymutil: $(cat dsymutil.log)"
+rm m.o
+DSYM=$TMP/w/Demo.dSYM/Contents/Resources/DWARF/Demo
+UUID=$("$UUIDS" --uuid Demo | sed -n 's/^UUID: \([0-9A-F-]*\) .*/\1/p')
+[ ${#UUID} = 36 ] || fail "uuid: $("$UUIDS" --uuid Demo)"
+PLACE=$(chunks "$UUID")
+OTHER=${UUID%??????}ABCDEF
+NAMELESS=$UUID/$UUID.dSYM/Contents/Resources/DWARF/$UUID
+NAMED=$UUID/Demo.dSYM/Contents/Resources/DWARF/Demo
+
+mkdir -p "$TMP/far/$(dirname "$PLACE")"
+cp "$DSYM" "$TMP/far/$PLACE"
+cp Demo "$TMP/far/$PLACE.app"
+upstream_start up --root "$TMP/far"
+asked() { upstream_count "$URL_up" "$1"; }
+
+# leads WANTED PATH: the link, and the file that it leads to.
+leads() {
+  [ -L "$M/$2" ] || fail "$2 is no link: $(stat -c %F "$M/$2" 2>&1)"
+  [ "$(readlink "$M/$2")" = "../../../../../../dsym/$1" ] || fail "$2 leads to $(readlink "$M/$2")"
+  [ "$(stat -c %s "$M/$2")" = $((23 - 1 + ${#1} + 1)) ] || fail "the link's size is $(stat -c %s "$M/$2")"
+}
+
+# ---- far away ------------------------------------------------------------------------------------
+symfs_mount cold --source "lldb@$URL_up"
+M=$MNT_cold
+for dir in lldb dsym "dsym/$UUID" "dsym/$UUID/Demo.dSYM/Contents/Resources/DWARF" "lldb/$(dirname "$PLACE")"; do
+  [ -d "$M/$dir" ] || fail "$dir is no directory"
+done
+[ "$(asked requests)" = 0 ] || fail "directories asked"
+# The link is there when the file is; both together, and the reading of it, are one GET.
+leads "$NAMELESS" "lldb/$PLACE"
+same_file "$DSYM" "$M/lldb/$PLACE"
+[ "$(asked get)" = 1 ] || fail "link and file were $(asked get) GETs"
+same_file "$TMP/w/Demo" "$M/lldb/$PLACE.app"
+[ -L "$M/lldb/$PLACE.app" ] && fail "the program is a link"
+[ "$(asked get)" = 2 ] || fail "two files were $(asked get) GETs"
+[ -L "$M/native/$PLACE" ] && fail "native has a link"
+[ -L "$M/$PLACE" ] && fail "the root has a link"
+ino=$(stat -Lc %i "$M/lldb/$PLACE")
+for path in "native/$PLACE" "$PLACE" "dsym/$NAMELESS" "dsym/$NAMED" "unified/$(lower "$UUID" | tr -d - | sed 's,^..,&/,')/debuginfo"; do
+  [ "$(stat -c %i "$M/$path")" = "$ino" ] || fail "$path has another inode"
+done
+[ "$(asked get)" = 2 ] || fail "other spellings asked"
+symfs_umount cold
+
+# What nobody has is not there: no link that leads nowhere, no bundle; and that is one question each.
+upstream_reset "$URL_up"
+symfs_mount none --source "lldb@$URL_up"
+M=$MNT_none
+[ -e "$M/lldb/$(chunks "$OTHER")" ] || [ -L "$M/lldb/$(chunks "$OTHER")" ] && fail "a link to what nobody has"
+[ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Resources/DWARF/Demo" ] && fail "a bundle of what nobody has"
+[ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Info.plist" ] && fail "an Info.plist of what nobody has"
+[ "$(asked requests)" = 1 ] || fail "a miss was $(asked requests) requests"
+symfs_umount none
+
+# An Info.plist before anybody read the file.
+symfs_mount plist --source "lldb@$URL_up"
+M=$MNT_plist
+grep -q "<string>com.apple.xcode.dsym.Some &amp; any</string>" "$M/dsym/$UUID/Some & any.dSYM/Contents/Info.plist" ||
+  fail "Info.plist: $(cat "$M/dsym/$UUID/Some & any.dSYM/Contents/Info.plist")"
+symfs_umount plist
+
+# A server that is down: neither yes nor no.
+symfs_mount down --source "lldb@http://127.0.0.1:9"
+ls -l "$MNT_down/lldb/$PLACE" >"$TMP/down.out" 2>&1 && fail "a link although nobody could be asked"
+grep -q 'No such file' "$TMP/down.out" && fail "no server means: there is no such file"
+symfs_umount down
+
+# ---- stored, with a name -------------------------------------------------------------------------
+"$SYMFS" add --cache "$TMP/store" -r "$TMP/w/Demo.dSYM" "$TMP/w/Demo" >"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
+upstream_reset "$URL_up"
+symfs_mount warm --cache "$TMP/store" --source "lldb@$URL_up"
+M=$MNT_warm
+leads "$NAMED" "lldb/$PLACE"
+n=0
+for path in "lldb/$PLACE" "lldb/$(lower "$PLACE")" "LLDB/$PLACE" "lldb/$(printf %s "$PLACE" | sed 's/C/c/; s/5$/5/')"; do
+  leads "$NAMED" "$path"
+  same_file "$DSYM" "$M/$path"
+  [ "$(stat -c %i "$M/$path")" = "$(stat -c %i "$M/lldb/$PLACE")" ] || fail "$path is another link"
+  n=$((n + 1))
+done
+for path in "$NAMED" "$(lower "$NAMED")" "$(upper "$NAMED")" "$(printf %s "$NAMED" | sed "s/$UUID/$(printf %s "$UUID" | tr -d -)/")" \
+  "$NAMELESS" "$(lower "$NAMELESS")" "$UUID/Demo.app.dSYM/Contents/Resources/DWARF/Demo"; do
+  same_file "$DSYM" "$M/dsym/$path"
+  [ "$(stat -c %i "$M/dsym/$path")" = "$(stat -Lc %i "$M/lldb/$PLACE")" ] || fail "dsym/$path has another inode"
+  n=$((n + 1))
+done
+[ "$(asked requests)" = 0 ] || fail "what is stored was asked for"
+for path in "dsym/$UUID/Demo" "dsym/$UUID/Demo.dSYM/Info.plist" "dsym/$UUID/Demo.dSYM/Contents/Resources/$UUID.plist" \
+  "dsym/$UUID/Demo.dSYM/Contents/MacOS" "dsym/nothing/Demo.dSYM/Contents/Info.plist"; do
+  [ -e "$M/$path" ] && fail "$path is there"
+done
+[ "$(asked requests)" = 0 ] || fail "what cannot be was asked for"
+
+# The bundle can be listed and copied, as one that dsymutil made.
+[ "$(find "$M/dsym" ! -type d | sed "s,^$M/dsym/,,; s,$UUID,U,g" | sort | tr '\n' ' ')" = \
+  "U/Demo.dSYM/Contents/Info.plist U/Demo.dSYM/Contents/Resources/DWARF/Demo " ] || fail "dsym lists $(find "$M/dsym")"
+[ "$(find "$M/lldb" -type l)" = "$M/lldb/$PLACE" ] || fail "lldb lists $(find "$M/lldb")"
+[ "$(find "$M/lldb" -type f)" = "$M/lldb/$PLACE.app" ] || fail "lldb lists $(find "$M/lldb")"
+cp -r "$M/dsym/$UUID/Demo.dSYM" "$TMP/copy.dSYM" || fail "the bundle cannot be copied"
+same_file "$DSYM" "$TMP/copy.dSYM/Contents/Resources/DWARF/Demo"
+words() { tr -d ' \t\n' <"$1" | sed 's/<!DOCTYPE[^>]*>//'; }
+[ "$(words "$TMP/copy.dSYM/Contents/Info.plist")" = "$(words Demo.dSYM/Contents/Info.plist)" ] ||
+  fail "Info.plist: $(cat "$TMP/copy.dSYM/Contents/Info.plist")"
+
+# ---- .meta ---------------------------------------------------------------------------------------
+DIR=unified/$(lower "$UUID" | tr -d - | sed 's,^..,&/,')
+[ "$(cat "$M/$DIR/debuginfo.meta")" = '{"name":"Demo","arch":"x86_64","file_format":"macho"}' ] ||
+  fail "debuginfo.meta: $(cat "$M/$DIR/debuginfo.meta")"
+[ "$(cat "$M/$(upper "${DIR#unified/}" | sed 's,^,unified/,')/Executable.META")" = \
+  '{"name":"Demo","arch":"x86_64","file_format":"macho"}' ] || fail "executable.meta"
+[ "$(asked requests)" = 0 ] || fail ".meta asked"
+for path in breakpad.meta sourcebundle.meta uuidmap.meta nothing.meta .meta debuginfo.meta.meta; do
+  [ -e "$M/$DIR/$path" ] && fail "$path is there"
+done
+[ "$(asked requests)" = 0 ] || fail "a .meta of what is not stored asked for it"
+symfs_umount warm
+
+# ---- clients -------------------------------------------------------------------------------------
+mv Demo.dSYM away
+tried=0
+for how in cold warm; do
+  [ $how = warm ] && cache=$TMP/store || cache=$TMP/store-clients
+  symfs_mount clients --cache "$cache" --source "lldb@$URL_up"
+  M=$MNT_clients
+  if LLDB=$(first_of lldb); then
+    out=$(timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' -o 'target create Demo' \
+      -o 'image lookup -n work' -o "target symbols add $M/lldb/$PLACE" -o 'image lookup -v -n work' 2>&1)
+    expect "lldb, $how" "$out" 'symbol file .*has been (loaded|added)' 'LineEntry: .*/m\.c:2' 'Function: .*name = "work"'
+    out=$(timeout 120 "$LLDB" -x -b -o "target create Demo --symfile $M/lldb/$(lower "$PLACE")" -o 'image lookup -v -n work' 2>&1)
+    expect "lldb --symfile, $how" "$out" 'LineEntry: .*/m\.c:2'
+    refuse "lldb alone" "$(timeout 120 "$LLDB" -x -b -o 'target create Demo' -o 'image lookup -v -n work' 2>&1)" 'LineEntry'
+    tried=$((tried + 1))
+  fi
+  if SYMBOLIZER=$(first_of llvm-symbolizer); then
+    address=$("$(first_of llvm-nm)" Demo | sed -n 's/ T _work$//p')
+    "$SYMBOLIZER" --obj=Demo "0x$address" | grep -q 'm\.c:2' && fail "llvm-symbolizer needs no mount"
+    # The name in the mount may be any: what it looks for in the bundle is the program's name.
+    for hint in "$UUID/Demo.dSYM" "$UUID/$UUID.dSYM" "$(lower "$UUID" | tr -d -)/anything.dSYM"; do
+      "$SYMBOLIZER" --dsym-hint="$M/dsym/$hint" --obj=Demo "0x$address" >"$TMP/lines" 2>&1
+      grep -q 'm\.c:2' "$TMP/lines" || fail "llvm-symbolizer, $how, $hint: $(cat "$TMP/lines")"
+    done
+    tried=$((tried + 1))
+  fi
+  symfs_umount clients
+done
+say "$n spellings, $tried clients"
+[ $tried -gt 0 ] || skip "neither lldb nor llvm-symbolizer is installed"

@@ -156,7 +156,7 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 			continue;
 		if (so->list[i]->kind->local)
 			return false;
-		until = store_miss_until(f->store, k, so->list[i]->memory);
+		until = store_miss_until(f->store, k, "", so->list[i]->memory);
 		if (until <= now)
 			return false;
 		*seconds = MIN(*seconds, until - now);

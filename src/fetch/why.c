@@ -124,7 +124,7 @@ static void recall(
 {
 	char text[240];
 
-	row->remembered_until = s->kind->local ? 0 : store_miss_until(f->store, k, s->memory);
+	row->remembered_until = s->kind->local ? 0 : store_miss_until(f->store, k, "", s->memory);
 	fetch_source_state(f, s, text);
 	if (row->remembered_until > clock_wall()) {
 		snprintf(row->verdict, sizeof(row->verdict), "missing");

@@ -134,7 +134,7 @@ static void check_run(struct work *w)
 	if (store_find(f->store, &fl->key, &w->blob) == 0)
 		return;
 	for (unsigned i = 0; i < fl->n; i++)
-		w->until[i] = store_miss_until(f->store, &fl->key, fl->attempts[i].source->memory);
+		w->until[i] = store_miss_until(f->store, &fl->key, "", fl->attempts[i].source->memory);
 	check_locals(w);
 }
 
@@ -323,7 +323,7 @@ static void misses_run(struct work *w)
 
 		/* The race is over: nothing of an attempt changes while this runs. */
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
-			store_miss_add(fl->f->store, &fl->key, at->source->memory,
+			store_miss_add(fl->f->store, &fl->key, "", at->source->memory,
 				at->source->o.miss_seconds, "not there");
 	}
 }

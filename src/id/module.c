@@ -24,6 +24,50 @@ int module_set_code_id(struct module *m, const char *text, size_t n)
 	return used ? 0 : -EINVAL;
 }
 
+const char *module_code_text(const struct module *m, char out[static MODULE_ID_TEXT])
+{
+	size_t n = strlen(m->code_id);
+
+	memcpy(out, m->code_id, n + 1);
+	if (m->object != OBJECT_ELF || n < 16 || n >= 40)
+		return out;
+	memset(out + n, '0', 40 - n);
+	out[40] = '\0';
+	return out;
+}
+
+const char *module_debug_text(const struct module *m, char out[static MODULE_ID_TEXT])
+{
+	const struct debug_id *d = &m->debug_id;
+
+	out[0] = '\0';
+	if (debug_id_is_nil(d))
+		return out;
+	debug_id_breakpad(d, out);
+	if (!d->pdb20 && (m->object == OBJECT_PE_DOTNET || debug_id_stamped(d)))
+		out[32] = '\0';
+	for (char *p = out; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	return out;
+}
+
+bool module_ids_fit(const char *build_id, const struct debug_id *d)
+{
+	uint8_t raw[CODE_ID_MAX / 2];
+	size_t n = strlen(build_id);
+	struct debug_id follows;
+
+	if (!d->set || d->pdb20 || n == 0 || n % 2 || n > CODE_ID_MAX ||
+		hex_read(build_id, n, raw) < 0)
+		return false;
+	for (unsigned big = 0; big < 2; big++) {
+		debug_id_from_build_id(&follows, raw, n / 2, big);
+		if (debug_id_equal(&follows, d))
+			return true;
+	}
+	return false;
+}
+
 int module_uuid(const struct module *m, char out[static 33])
 {
 	if (m->code_id[0]) {

@@ -21,6 +21,16 @@ struct module {
 	char path[MODULE_PATH_MAX];	   /* of a source file, or a section's name */
 };
 
+/* Identifiers in the one spelling that they are looked for by: a code id with an ELF build id filled
+ * up to 20 bytes; a debug id in lower case, without what some have in place of a Portable PDB's
+ * stamp. "" when the module has none, or one of zeros. */
+#define MODULE_ID_TEXT (CODE_ID_MAX + 1)
+const char *module_code_text(const struct module *m, char out[static MODULE_ID_TEXT]);
+const char *module_debug_text(const struct module *m, char out[static MODULE_ID_TEXT]);
+
+/* Whether a debug id is the one that follows from a build id (hex), in either byte order. */
+bool module_ids_fit(const char *build_id, const struct debug_id *d);
+
 struct artifact {
 	enum filetype type;
 	struct module m;

@@ -21,7 +21,8 @@
 struct draft {
 	struct store *s;
 	int fd;
-	char name[NAME_ROOM]; /* in partial/; "": it was placed */
+	char name[NAME_ROOM]; /* in partial/ */
+	bool placed;
 	uint64_t end;
 	uint64_t looked; /* bytes written since the last look */
 	uint64_t evicted; /* the end + 1 when others made room: not twice for the same bytes */
@@ -201,7 +202,7 @@ void draft_discard(struct draft *d)
 
 	if (!d)
 		return;
-	if (d->name[0]) {
+	if (d->name[0] && !d->placed) {
 		rel_name(d, rel);
 		unlinkat(d->s->dirfd, rel, 0);
 	}
@@ -228,7 +229,7 @@ int draft_place(struct draft *d, const char *sha256)
 	char from[64], to[DIR_REL];
 	int r;
 
-	if (!d->name[0])
+	if (d->placed)
 		return 0;
 	r = dir_fan_out(d->s->dirfd, sha256, &fan);
 	if (r < 0)
@@ -236,8 +237,18 @@ int draft_place(struct draft *d, const char *sha256)
 	rel_name(d, from);
 	if (renameat(d->s->dirfd, from, d->s->dirfd, dir_blob(sha256, to)) < 0)
 		return -errno;
-	d->name[0] = '\0';
+	d->placed = true;
 	return fsync(fan) < 0 ? -errno : 0;
+}
+
+void draft_take_back(struct draft *d, const char *sha256)
+{
+	char from[DIR_REL], to[64];
+
+	if (!d->placed)
+		return;
+	rel_name(d, to);
+	d->placed = renameat(d->s->dirfd, dir_blob(sha256, from), d->s->dirfd, to) < 0;
 }
 
 static DIR *open_partial(struct store *s)

@@ -53,3 +53,5 @@ int drafts_count(struct store *s, uint64_t *out);
 int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size);
 /* Moves a sealed draft to its place among the blobs, over whatever lies there; once. */
 int draft_place(struct draft *d, const char *sha256);
+/* Takes a placed one back, so that it can be placed again. */
+void draft_take_back(struct draft *d, const char *sha256);

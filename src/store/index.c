@@ -18,7 +18,7 @@
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 #define APPLICATION_ID 1937337958 /* "symf" */
-#define VERSION 1
+#define VERSION 2
 
 static const char schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -30,9 +30,19 @@ static const char schema[] =
 	" source TEXT NOT NULL, url TEXT NOT NULL, verified INTEGER NOT NULL,"
 	" fetched INTEGER NOT NULL);"
 	"CREATE INDEX keys_object ON keys(object_id);"
+	/* What a file says of itself, for requests that know less: `code` and `debug` are the ids
+	 * in the spelling that is looked for. It goes with its file, so that a bad file takes along
+	 * what it claimed, and the table is never longer than that of the files. */
+	"CREATE TABLE modules(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
+	" ON DELETE CASCADE, kind TEXT NOT NULL, code TEXT NOT NULL, debug TEXT NOT NULL,"
+	" code_id TEXT NOT NULL, code_file TEXT NOT NULL, debug_id TEXT NOT NULL,"
+	" debug_file TEXT NOT NULL, checksum TEXT NOT NULL);"
+	"CREATE INDEX modules_code ON modules(code) WHERE code <> '';"
+	"CREATE INDEX modules_debug ON modules(debug) WHERE debug <> '';"
+	/* `name`: what the source was asked for by, where that is more than the key. */
 	"CREATE TABLE misses(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL,"
-	" key TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL,"
-	" reason TEXT NOT NULL, UNIQUE(canon, source));"
+	" key TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL,"
+	" until INTEGER NOT NULL, reason TEXT NOT NULL, UNIQUE(canon, name, source));"
 	"CREATE INDEX misses_until ON misses(until);"
 	/* Files that a process was about to change. */
 	"CREATE TABLE intents(sha256 TEXT PRIMARY KEY, gone INTEGER NOT NULL) WITHOUT ROWID;"
@@ -50,6 +60,7 @@ static const char schema[] =
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key"
+#define MODULE_COLUMNS "kind, code_id, code_file, debug_id, debug_file, checksum"
 
 enum query {
 	Q_BEGIN,
@@ -74,6 +85,10 @@ enum query {
 	Q_INTENT_ADD,
 	Q_INTENT_NEXT,
 	Q_INTENT_DONE,
+	Q_MODULE_PUT,
+	Q_MODULE_OF,
+	Q_MODULE_BY_CODE,
+	Q_MODULE_BY_DEBUG,
 	Q_MISS,
 	Q_MISS_PUT,
 	Q_MISSES_LIST,
@@ -118,9 +133,15 @@ static const char *const sql[QUERIES] = {
 	[Q_INTENT_ADD] = "INSERT OR REPLACE INTO intents VALUES(?, ?)",
 	[Q_INTENT_NEXT] = "SELECT sha256, gone FROM intents LIMIT 1",
 	[Q_INTENT_DONE] = "DELETE FROM intents WHERE sha256 = ?",
-	[Q_MISS] = "SELECT until FROM misses WHERE canon = ? AND source = ?",
-	[Q_MISS_PUT] = "INSERT INTO misses(canon, key, source, since, until, reason)"
-		       " VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(canon, source) DO UPDATE SET"
+	[Q_MODULE_PUT] = "INSERT OR REPLACE INTO modules VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[Q_MODULE_OF] = "SELECT " MODULE_COLUMNS " FROM modules WHERE object_id = ?",
+	[Q_MODULE_BY_CODE] = "SELECT " MODULE_COLUMNS " FROM modules WHERE code = ? AND code <> ''"
+			     " ORDER BY object_id LIMIT ?",
+	[Q_MODULE_BY_DEBUG] = "SELECT " MODULE_COLUMNS " FROM modules WHERE debug <> ''"
+			      " AND debug IN (?, ?) ORDER BY object_id LIMIT ?",
+	[Q_MISS] = "SELECT until FROM misses WHERE canon = ? AND name = ? AND source = ?",
+	[Q_MISS_PUT] = "INSERT INTO misses(canon, key, name, source, since, until, reason)"
+		       " VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(canon, name, source) DO UPDATE SET"
 		       " since = excluded.since, until = excluded.until, reason = excluded.reason",
 	[Q_MISSES_LIST] = "SELECT id, key, source, since, until FROM misses"
 			  " WHERE id > ? AND until > ? ORDER BY id LIMIT ?",
@@ -582,12 +603,13 @@ int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned
 	return r;
 }
 
-static int miss_until_with(struct conn *c, const char *canon, const char *source, int64_t *out)
+static int miss_until_with(struct conn *c, const char *canon, const char *name,
+	const char *source, int64_t *out)
 {
 	_cleanup_(cleanup_rows) struct rows rows = {NULL};
 	int r;
 
-	r = rows_of(&rows, c, Q_MISS, "tt", canon, source);
+	r = rows_of(&rows, c, Q_MISS, "ttt", canon, name, source);
 	if (r == 0)
 		r = row_next(&rows);
 	if (r < 0)
@@ -596,7 +618,8 @@ static int miss_until_with(struct conn *c, const char *canon, const char *source
 	return 0;
 }
 
-int index_miss_until(struct index *ix, const char *canon, const char *source, int64_t *out)
+int index_miss_until(struct index *ix, const char *canon, const char *name, const char *source,
+	int64_t *out)
 {
 	struct conn *c;
 	int r;
@@ -604,7 +627,58 @@ int index_miss_until(struct index *ix, const char *canon, const char *source, in
 	r = reader_take(ix, &c);
 	if (r < 0)
 		return r;
-	r = miss_until_with(c, canon, source, out);
+	r = miss_until_with(c, canon, name, source, out);
+	reader_give(ix, c);
+	return r;
+}
+
+static void module_fill(struct module *out, sqlite3_stmt *st)
+{
+	char word[32], id[DEBUG_ID_TEXT];
+
+	memset(out, 0, sizeof(*out));
+	column_text(st, 0, word, sizeof(word));
+	out->object = object_type_find(word);
+	column_text(st, 1, out->code_id, sizeof(out->code_id));
+	column_text(st, 2, out->code_file, sizeof(out->code_file));
+	column_text(st, 3, id, sizeof(id));
+	if (id[0])
+		debug_id_parse(&out->debug_id, id, strlen(id));
+	column_text(st, 4, out->debug_file, sizeof(out->debug_file));
+	column_text(st, 5, out->checksum, sizeof(out->checksum));
+}
+
+static int modules_with(struct conn *c, const struct module *like, struct module *out, unsigned n)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	char id[MODULE_ID_TEXT], guid[33];
+	unsigned count = 0;
+	int r;
+
+	if (like->code_id[0]) {
+		r = rows_of(&rows, c, Q_MODULE_BY_CODE, "ti", module_code_text(like, id),
+			(int64_t)n);
+	} else {
+		/* Of .NET the GUID alone is known by. */
+		snprintf(guid, sizeof(guid), "%.32s", module_debug_text(like, id));
+		r = rows_of(&rows, c, Q_MODULE_BY_DEBUG, "tti", id, guid, (int64_t)n);
+	}
+	while (r == 0 && count < n && (r = row_next(&rows)) > 0) {
+		module_fill(&out[count++], rows.st);
+		r = 0;
+	}
+	return r < 0 ? r : (int)count;
+}
+
+int index_modules(struct index *ix, const struct module *like, struct module *out, unsigned n)
+{
+	struct conn *c;
+	int r;
+
+	r = reader_take(ix, &c);
+	if (r < 0)
+		return r;
+	r = modules_with(c, like, out, n);
 	reader_give(ix, c);
 	return r;
 }
@@ -907,13 +981,36 @@ int index_intent_done(struct index *ix, const char *sha256)
 	return run(ix->writer, Q_INTENT_DONE, "t", sha256);
 }
 
-int index_miss_put(struct index *ix, const struct key *k, const char *source, int64_t since,
-	int64_t until, const char *reason)
+int index_module_put(struct index *ix, int64_t object, const struct module *m)
+{
+	char code[MODULE_ID_TEXT], debug[MODULE_ID_TEXT], id[DEBUG_ID_TEXT];
+
+	return run(ix->writer, Q_MODULE_PUT, "itttttttt", object, object_type_name(m->object),
+		module_code_text(m, code), module_debug_text(m, debug), m->code_id, m->code_file,
+		debug_id_breakpad(&m->debug_id, id), m->debug_file, m->checksum);
+}
+
+int index_module_of(struct index *ix, int64_t object, struct module *out)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r;
+
+	r = rows_of(&rows, ix->writer, Q_MODULE_OF, "i", object);
+	if (r == 0)
+		r = row_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	module_fill(out, rows.st);
+	return 0;
+}
+
+int index_miss_put(struct index *ix, const struct key *k, const char *name, const char *source,
+	int64_t since, int64_t until, const char *reason)
 {
 	char canon[KEY_TEXT], text[KEY_TEXT];
 
-	return run(ix->writer, Q_MISS_PUT, "tttiit", key_canon(k, canon), key_text(k, text), source,
-		since, until, reason);
+	return run(ix->writer, Q_MISS_PUT, "ttttiit", key_canon(k, canon), key_text(k, text), name,
+		source, since, until, reason);
 }
 
 int index_misses_expire(struct index *ix, int64_t now)

@@ -39,7 +39,11 @@ static inline void cleanup_index(struct index **ix)
 
 int index_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n);
-int index_miss_until(struct index *ix, const char *canon, const char *source, int64_t *out);
+/* What files say of a module with the code id of `like`, or when it has none, with its debug id:
+ * the oldest file first. How many. */
+int index_modules(struct index *ix, const struct module *like, struct module *out, unsigned n);
+int index_miss_until(struct index *ix, const char *canon, const char *name, const char *source,
+	int64_t *out);
 int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct store_miss_row *rows,
 	unsigned n);
 int index_count(struct index *ix, int64_t now, struct store_totals *out);
@@ -78,8 +82,11 @@ int index_intent_add(struct index *ix, const char *sha256, bool gone);
 int index_intent_next(struct index *ix, char sha256[static SHA256_TEXT], bool *gone); /* -ENOENT */
 int index_intent_done(struct index *ix, const char *sha256);
 
-int index_miss_put(struct index *ix, const struct key *k, const char *source, int64_t since,
-	int64_t until, const char *reason);
+int index_module_put(struct index *ix, int64_t object, const struct module *m);
+int index_module_of(struct index *ix, int64_t object, struct module *out); /* -ENOENT */
+
+int index_miss_put(struct index *ix, const struct key *k, const char *name, const char *source,
+	int64_t since, int64_t until, const char *reason);
 int index_misses_expire(struct index *ix, int64_t now);
 int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; how many */
 

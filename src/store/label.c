@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIELDS 7
+#define FIELDS 7 /* of either kind of line */
 #define LINE_MOST (16 << 10) /* the longest key and URL, half of them escaped */
 
 static int add_escaped(struct buf *b, const char *text)
@@ -46,6 +46,22 @@ int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, ui
 		r = buf_addf(b, "\t%d\t%llu\t%lld\n", f->verified, (unsigned long long)size,
 			(long long)f->fetched);
 	return r;
+}
+
+int label_add_module(struct buf *b, const struct module *m)
+{
+	char id[DEBUG_ID_TEXT];
+	const char *const fields[] = {object_type_name(m->object), m->code_id, m->code_file,
+		debug_id_breakpad(&m->debug_id, id), m->debug_file, m->checksum};
+	int r;
+
+	r = buf_adds(b, "m1");
+	for (unsigned i = 0; i < ARRAY_SIZE(fields) && r == 0; i++) {
+		r = buf_adds(b, "\t");
+		if (r == 0)
+			r = add_escaped(b, fields[i]);
+	}
+	return r == 0 ? buf_adds(b, "\n") : r;
 }
 
 /* Takes \xHH back, in place. */
@@ -104,17 +120,16 @@ static int fill(struct label_line *out, char *const field[FIELDS])
 	return 0;
 }
 
-int label_parse(struct label_line *out, const char *line, size_t n)
+/* The fields of a line, in a copy of it that is the caller's. */
+static int split(const char *line, size_t n, char *field[static FIELDS], char **copy)
 {
-	_cleanup_free_ char *copy = NULL;
-	char *field[FIELDS], *p;
+	char *p;
 
 	if (n > LINE_MOST || memchr(line, '\0', n))
 		return -EINVAL;
-	copy = strndup(line, n);
-	if (!copy)
+	p = *copy = strndup(line, n);
+	if (!p)
 		return -ENOMEM;
-	p = copy;
 	for (unsigned i = 0; i < FIELDS; i++) {
 		char *tab = strchr(p, '\t');
 
@@ -129,7 +144,53 @@ int label_parse(struct label_line *out, const char *line, size_t n)
 	for (unsigned i = 0; i < FIELDS; i++)
 		if (unescape(field[i]) < 0)
 			return -EINVAL;
-	return fill(out, field);
+	return 0;
+}
+
+int label_parse(struct label_line *out, const char *line, size_t n)
+{
+	_cleanup_free_ char *copy = NULL;
+	char *field[FIELDS];
+	int r = split(line, n, field, &copy);
+
+	return r == 0 ? fill(out, field) : r;
+}
+
+static int fill_module(struct module *out, char *const field[FIELDS])
+{
+	struct module m = {.object = object_type_find(field[1])};
+
+	if (strlen(field[2]) > CODE_ID_MAX || strspn(field[2], "0123456789abcdef") != strlen(field[2]) ||
+		strlen(field[3]) >= sizeof(m.code_file) || strlen(field[5]) >= sizeof(m.debug_file) ||
+		strlen(field[6]) >= sizeof(m.checksum))
+		return -EINVAL;
+	if (field[4][0] && debug_id_parse(&m.debug_id, field[4], strlen(field[4])) < 0)
+		return -EINVAL;
+	snprintf(m.code_id, sizeof(m.code_id), "%s", field[2]);
+	snprintf(m.code_file, sizeof(m.code_file), "%s", field[3]);
+	snprintf(m.debug_file, sizeof(m.debug_file), "%s", field[5]);
+	snprintf(m.checksum, sizeof(m.checksum), "%s", field[6]);
+	*out = m;
+	return 0;
+}
+
+int label_module(const char *text, struct module *out)
+{
+	for (size_t n; *text; text += n + (text[n] == '\n')) {
+		_cleanup_free_ char *copy = NULL;
+		char *field[FIELDS];
+		int r;
+
+		n = strcspn(text, "\n");
+		if (n < 3 || memcmp(text, "m1\t", 3) != 0)
+			continue;
+		r = split(text, n, field, &copy);
+		if (r == 0)
+			r = fill_module(out, field);
+		if (r != -EINVAL)
+			return r;
+	}
+	return -ENOENT;
 }
 
 int label_each(const char *text, int (*each)(void *ctx, const struct label_line *l), void *ctx)

@@ -2,7 +2,9 @@
  * appears, read only when the index has to be rebuilt or checked. For this folder.
  *
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
+ *	m1 TAB KIND TAB CODE_ID TAB CODE_FILE TAB DEBUG_ID TAB DEBUG_FILE TAB CHECKSUM
  *
+ * The second kind of line is what the bytes say of their module; there is at most one.
  * Control characters and backslashes stand as \xHH, so a name from outside cannot make a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -20,6 +22,10 @@ struct label_line {
 
 int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, uint64_t size);
 int label_parse(struct label_line *out, const char *line, size_t n); /* 0, -EINVAL */
+
+int label_add_module(struct buf *b, const struct module *m);
+/* What the label says of the module. 0, -ENOENT. */
+int label_module(const char *text, struct module *out);
 
 /* Calls `each` for the lines that can be read, and skips the others. Stops at non-zero. */
 int label_each(const char *text, int (*each)(void *ctx, const struct label_line *l), void *ctx);

@@ -23,7 +23,66 @@ struct publishing {
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	int64_t object;
+	const struct store_learned *learned; /* NULL: nothing */
+	bool takes[STORE_KEYS_MOST]; /* which of its keys are free */
+	bool teaches;		     /* there is a module to be written down: */
+	struct module m;
 };
+
+static bool stands_before(const struct store_learned *l, unsigned i)
+{
+	for (unsigned j = 0; j < i; j++)
+		if (key_equal(&l->keys[j], &l->keys[i]))
+			return true;
+	return false;
+}
+
+/* Which of the further keys no blob has. Nobody else changes them in this turn. */
+static int choose_keys(struct index *ix, struct publishing *p)
+{
+	for (unsigned i = 0; p->learned && i < p->learned->n; i++) {
+		char canon[KEY_TEXT];
+		struct index_hit hit;
+		int r = 0;
+
+		key_canon(&p->learned->keys[i], canon);
+		if (strcmp(canon, p->canon) != 0 && !stands_before(p->learned, i))
+			r = index_key_find(ix, canon, &hit);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		p->takes[i] = r == -ENOENT;
+	}
+	return 0;
+}
+
+static void take_missing(char *to, const char *from, size_t room)
+{
+	if (!to[0])
+		snprintf(to, room, "%s", from);
+}
+
+/* The same bytes say the same; only their names may have been unknown until now. */
+static int merge_module(struct index *ix, struct publishing *p)
+{
+	const struct module *new = p->learned ? &p->learned->m : NULL;
+	struct index_object o;
+	struct module had;
+	int r = index_object_find(ix, p->sha256, &o);
+
+	if (r == 0)
+		r = index_module_of(ix, o.id, &had);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	p->teaches = r == 0 || (new && new->code_id[0] && !debug_id_is_nil(&new->debug_id));
+	if (!p->teaches)
+		return 0;
+	p->m = r == 0 ? had : *new;
+	if (new) {
+		take_missing(p->m.code_file, new->code_file, sizeof(p->m.code_file));
+		take_missing(p->m.debug_file, new->debug_file, sizeof(p->m.debug_file));
+	}
+	return 0;
+}
 
 /* Says which files are about to change: of this blob, and of the one that loses its key. */
 static int intend(struct index *ix, struct publishing *p)
@@ -34,12 +93,18 @@ static int intend(struct index *ix, struct publishing *p)
 	r = index_begin(ix);
 	if (r == 0)
 		r = index_key_find(ix, p->canon, &old);
+	if (r == 0 && !p->d && strcmp(old.object.sha256, p->sha256) != 0)
+		return -EEXIST;
 	if (r == 0)
 		r = index_intent_add(ix, old.object.sha256, false);
 	if (r == 0)
 		p->k = old.key;
 	if (r == 0 || r == -ENOENT)
 		r = index_intent_add(ix, p->sha256, false);
+	if (r == 0)
+		r = choose_keys(ix, p);
+	if (r == 0)
+		r = merge_module(ix, p);
 	return r == 0 ? index_commit(ix) : r;
 }
 
@@ -74,7 +139,29 @@ static int write_label(struct index *ix, struct publishing *p)
 		r = 0;
 	if (r == 0 && !l.there)
 		r = label_add(&text, &p->k, p->facts, p->size);
+	for (unsigned i = 0; r == 0 && p->learned && i < p->learned->n; i++)
+		if (p->takes[i])
+			r = label_add(&text, &p->learned->keys[i], p->facts, p->size);
+	if (r == 0 && p->teaches)
+		r = label_add_module(&text, &p->m);
 	return r == 0 ? label_write(p->s->dirfd, p->sha256, &text) : r;
+}
+
+static int commit_learned(struct index *ix, struct publishing *p)
+{
+	char canon[KEY_TEXT];
+	int r = p->teaches ? index_module_put(ix, p->object, &p->m) : 0;
+
+	for (unsigned i = 0; r == 0 && p->learned && i < p->learned->n; i++) {
+		const struct key *k = &p->learned->keys[i];
+
+		if (!p->takes[i])
+			continue;
+		r = index_key_put(ix, k, p->object, p->facts);
+		if (r == 0)
+			r = MIN(index_misses_drop(ix, key_canon(k, canon)), 0);
+	}
+	return r;
 }
 
 static int commit(struct index *ix, struct publishing *p)
@@ -87,10 +174,22 @@ static int commit(struct index *ix, struct publishing *p)
 	if (r == 0)
 		r = index_key_put(ix, &p->k, p->object, p->facts);
 	if (r == 0)
+		r = commit_learned(ix, p);
+	if (r == 0)
 		r = index_misses_drop(ix, p->canon);
 	if (r >= 0)
 		r = index_intent_done(ix, p->sha256);
 	return r == 0 ? index_commit(ix) : r;
+}
+
+/* What has no row would be taken in from its label, and be the first to go when room is made for
+ * it. */
+static void take_back(struct index *ix, struct publishing *p)
+{
+	struct index_object o;
+
+	if (p->d && index_object_find(ix, p->sha256, &o) == -ENOENT)
+		draft_take_back(p->d, p->sha256);
 }
 
 static int publish_in(struct turn *t, struct publishing *p)
@@ -106,6 +205,7 @@ static int publish_in(struct turn *t, struct publishing *p)
 		r = commit(t->ix, p);
 	if (r < 0) {
 		index_rollback(t->ix);
+		take_back(t->ix, p);
 		return r;
 	}
 	turn_settle(t); /* the blob that had the key before; what fails here, the next turn does */
@@ -139,11 +239,11 @@ static void cleanup_draft(struct draft **d)
 	draft_discard(*d);
 }
 
-int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
-	struct blob **out, struct err *e)
+int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
+	const struct blob_facts *f, const struct store_learned *l, struct blob **out, struct err *e)
 {
 	_cleanup_(cleanup_draft) __attribute__((unused)) struct draft *mine = d;
-	struct publishing p = {.s = s, .d = d, .k = *k, .facts = f};
+	struct publishing p = {.s = s, .d = d, .k = *k, .facts = f, .learned = l};
 	char room[KEY_TEXT];
 	int r;
 
@@ -159,6 +259,12 @@ int store_publish(struct store *s, struct draft *d, const struct key *k, const s
 	log_debug(LOG_STORE, "%s: stored, %llu bytes, %s", key_text(k, room),
 		(unsigned long long)p.size, p.sha256);
 	return 0;
+}
+
+int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
+	struct blob **out, struct err *e)
+{
+	return store_publish_learned(s, d, k, f, NULL, out, e);
 }
 
 int store_link(struct store *s, const struct key *k, const struct blob *b)

@@ -20,11 +20,21 @@ static int add_line(void *ctx, const struct key *k, const struct blob_facts *fac
 	return label_add(l->out, k, facts, l->size);
 }
 
+static int settle_label_module(struct index *ix, int64_t object, struct buf *out)
+{
+	struct module m;
+	int r = index_module_of(ix, object, &m);
+
+	return r == 0 ? label_add_module(out, &m) : r == -ENOENT ? 0 : r;
+}
+
 int settle_label(struct index *ix, const struct index_object *o, struct buf *out)
 {
 	struct labelling l = {.out = out, .size = o->size};
+	int r;
 
-	return index_keys_of(ix, o->id, add_line, &l);
+	r = index_keys_of(ix, o->id, add_line, &l);
+	return r == 0 && out->n ? settle_label_module(ix, o->id, out) : r;
 }
 
 /* A blob that its label brings back to the index. */
@@ -63,6 +73,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 {
 	struct adopting a = {.ix = ix, .sha256 = sha256, .size = size};
 	_cleanup_free_ char *text = NULL;
+	struct module m;
 	int r;
 
 	r = label_read(s->dirfd, sha256, &text);
@@ -71,6 +82,8 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 	if (r < 0)
 		return -ENOENT;
 	r = label_each(text, adopt_line, &a);
+	if (r == 0 && a.object && label_module(text, &m) == 0)
+		r = index_module_put(ix, a.object, &m);
 	return r == 0 && !a.object ? -ENOENT : r;
 }
 

@@ -200,6 +200,18 @@ int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned 
 	return t.r < 0 ? t.r : count;
 }
 
+int store_modules(struct store *s, const struct module *like, struct module *out, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	int count = 0;
+
+	while (turn_next(&t)) {
+		count = index_modules(t.ix, like, out, n);
+		t.r = MIN(count, 0);
+	}
+	return t.r < 0 ? t.r : count;
+}
+
 int store_count(struct store *s, struct store_totals *out)
 {
 	_cleanup_turn_ struct turn t = {.s = s};
@@ -216,8 +228,8 @@ int store_count(struct store *s, struct store_totals *out)
 
 /* ---- misses ------------------------------------------------------------------------- */
 
-static int miss_put(struct index *ix, const struct key *k, const char *source, int64_t now,
-	int64_t until, const char *reason)
+static int miss_put(struct index *ix, const struct key *k, const char *name, const char *source,
+	int64_t now, int64_t until, const char *reason)
 {
 	int r;
 
@@ -225,12 +237,12 @@ static int miss_put(struct index *ix, const struct key *k, const char *source, i
 	if (r == 0)
 		r = index_misses_expire(ix, now);
 	if (r == 0)
-		r = index_miss_put(ix, k, source, now, until, reason);
+		r = index_miss_put(ix, k, name, source, now, until, reason);
 	return r == 0 ? index_commit(ix) : r;
 }
 
-int store_miss_add(struct store *s, const struct key *k, const char *source, int64_t seconds,
-	const char *reason)
+int store_miss_add(struct store *s, const struct key *k, const char *name, const char *source,
+	int64_t seconds, const char *reason)
 {
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 	int64_t now = clock_wall(), until;
@@ -239,11 +251,11 @@ int store_miss_add(struct store *s, const struct key *k, const char *source, int
 		return 0;
 	until = seconds > INT64_MAX - now ? INT64_MAX : now + seconds;
 	while (turn_next(&t))
-		t.r = miss_put(t.ix, k, source, now, until, reason ? reason : "");
+		t.r = miss_put(t.ix, k, name, source, now, until, reason ? reason : "");
 	return t.r;
 }
 
-int64_t store_miss_until(struct store *s, const struct key *k, const char *source)
+int64_t store_miss_until(struct store *s, const struct key *k, const char *name, const char *source)
 {
 	_cleanup_turn_ struct turn t = {.s = s};
 	char canon[KEY_TEXT];
@@ -251,7 +263,7 @@ int64_t store_miss_until(struct store *s, const struct key *k, const char *sourc
 
 	key_canon(k, canon);
 	while (turn_next(&t))
-		t.r = index_miss_until(t.ix, canon, source, &until);
+		t.r = index_miss_until(t.ix, canon, name, source, &until);
 	return t.r == 0 && until > clock_wall() ? until : 0;
 }
 

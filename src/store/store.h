@@ -65,15 +65,36 @@ void draft_discard(struct draft *d); /* NULL is fine */
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e);
 
-/* One more key for the bytes of a blob of the store (what was learned from it). (waits) */
+/* What the bytes of an artifact say of themselves. Further keys never take a key from another
+ * blob: a file that claims an identity hides none that was here before. */
+#define STORE_KEYS_MOST 8
+struct store_learned {
+	struct module m; /* with a code id and a debug id it tells one from the other later */
+	unsigned n;
+	struct key keys[STORE_KEYS_MOST];
+};
+
+/* The same, with what was learned of the file, in one turn. */
+int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
+	const struct blob_facts *f, const struct store_learned *l, struct blob **out, struct err *e);
+
+/* What files of the store say of the module that has the code id of `like`; when that is not known,
+ * its debug id. At most n, the file that came first first: what was once told is not changed by who
+ * comes later, and goes with its file. How many, or -errno. */
+int store_modules(struct store *s, const struct module *like, struct module *out, unsigned n);
+
+/* One more key for the bytes of a blob of the store. -EEXIST: another blob has it. (waits) */
 int store_link(struct store *s, const struct key *k, const struct blob *b);
 
-/* Misses: "this source does not have it", for so long. Only a true "not there" is remembered. */
-int store_miss_add(struct store *s, const struct key *k, const char *source, int64_t seconds,
-	const char *reason); /* (waits) */
+/* Misses: "this source does not have it", for so long. Only a true "not there" is remembered.
+ * `name`: what the source was asked for by, when its paths have a name that the key does not count;
+ * else "". A miss by one name is none by another. */
+int store_miss_add(struct store *s, const struct key *k, const char *name, const char *source,
+	int64_t seconds, const char *reason); /* (waits) */
 /* The wall-clock second until which the miss holds; 0: none is remembered. */
-int64_t store_miss_until(struct store *s, const struct key *k, const char *source);
-int store_misses_clear(struct store *s, const struct key *k); /* NULL: all. (waits); how many, -errno */
+int64_t store_miss_until(struct store *s, const struct key *k, const char *name, const char *source);
+/* By every name; NULL: all misses. (waits); how many, -errno */
+int store_misses_clear(struct store *s, const struct key *k);
 
 /* Keeps an artifact from eviction for so long, at least; 0 seconds: lets it go again. 0, -ENOENT.
  * (waits) */

@@ -46,7 +46,7 @@ static void fill(void)
 		struct key k = key_nth(i);
 
 		ck_assert_int_eq(publish(s, &k, i, 1000 + i), 0);
-		ck_assert_int_eq(store_miss_add(s, &k, "gone", 1000, "404"), 0);
+		ck_assert_int_eq(store_miss_add(s, &k, "", "gone", 1000, "404"), 0);
 	}
 	store_close(s);
 }

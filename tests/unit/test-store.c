@@ -213,6 +213,138 @@ END_TEST
 
 /* ---- misses ------------------------------------------------------------------------- */
 
+static int count_line(void *ctx, const struct label_line *l);
+
+static int publish_taught(struct store *s, const char *key, unsigned content,
+	const struct store_learned *l)
+{
+	struct key k = key_of_text(key);
+	unsigned char p[100];
+	struct draft *d;
+
+	fill_bytes(p, sizeof(p), content);
+	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
+	ck_assert_int_eq(draft_write(d, 0, p, sizeof(p)), 0);
+	return store_publish_learned(s, d, &k, &FACTS, l, NULL, NULL);
+}
+
+static struct module module_from(enum object_type object, const char *code, const char *debug,
+	const char *debug_file)
+{
+	struct module m = {.object = object};
+
+	snprintf(m.code_id, sizeof(m.code_id), "%s", code);
+	snprintf(m.debug_file, sizeof(m.debug_file), "%s", debug_file);
+	if (*debug)
+		ck_assert_int_eq(debug_id_parse(&m.debug_id, debug, strlen(debug)), 0);
+	return m;
+}
+
+static struct module known_by(struct store *s, enum object_type object, const char *code,
+	const char *debug)
+{
+	struct module like = module_from(object, code, debug, ""), out[4] = {0};
+
+	ck_assert_int_ge(store_modules(s, &like, out, 4), 0);
+	return out[0];
+}
+
+#define PDB "3249D99D0C4049318610F4E4FB0B69361"
+#define NETPDB "0C1033F78632492E91C6C314B72E1920"
+
+/* A file has the further keys that are free, and none that another has; what it says of its module
+ * is found by either id, outlives the index, and goes with it. */
+START_TEST(learned)
+{
+	struct store_learned good = {.m = module_from(OBJECT_PE, "5ab380779000", PDB, "crash.pdb"),
+		.n = 3, .keys = {key_of_text("pe 5ab380779000 crash.exe"), key_of_text("pe " PDB),
+		key_of_text("pe " PDB " same.exe")}};
+	struct store_learned bad = {.m = module_from(OBJECT_PE, "77777777f000", PDB, "evil.pdb"),
+		.n = 2, .keys = {key_of_text("pe 5ab380779000 CRASH.EXE"), key_of_text("pe " PDB)}};
+	struct store_learned net = {.m = module_from(OBJECT_PE_DOTNET, "22222222a000",
+		NETPDB "0e0b819d", "net.pdb")};
+	struct key exe = key_of_text("pe 5ab380779000 crash.exe"), pe = key_of_text("pe " PDB);
+	struct key evil = key_of_text("pe 77777777f000 evil.exe");
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(store_miss_add(s, &pe, "", "one", 100, "404"), 0);
+	ck_assert_int_eq(publish_taught(s, "pe 5ab380779000 crash.exe", 1, &good), 0);
+	ck_assert_int_eq(store_miss_until(s, &pe, "", "one"), 0);
+	ck_assert_uint_eq(totals(s).keys, 2);
+	ck_assert_int_eq(publish_taught(s, "pe 77777777f000 evil.exe", 2, &bad), 0);
+	ck_assert_uint_eq(totals(s).keys, 3);
+	ck_assert_int_eq(publish_taught(s, "pe 22222222a000 net.dll", 3, &net), 0);
+	for (unsigned again = 0; again < 2; again++) {
+		ck_assert(finds(s, &exe, 1, 100) && finds(s, &pe, 1, 100) && finds(s, &evil, 2, 100));
+		ck_assert_str_eq(known_by(s, OBJECT_PE, "5ab380779000", "").debug_file, "crash.pdb");
+		ck_assert_str_eq(known_by(s, OBJECT_PE, "", PDB).debug_file, "crash.pdb");
+		ck_assert_str_eq(known_by(s, OBJECT_PE_DOTNET, "", NETPDB "ffffffff").debug_file, "net.pdb");
+		ck_assert_uint_eq(known_by(s, OBJECT_PE, "", NETPDB "0e0b819d").debug_id.age, 0x0e0b819d);
+		ck_assert_int_eq(verify_quiet(s), 0);
+		store_close(s);
+		unlink(in_scratch("index.sqlite"));
+		s = open_scratch();
+	}
+	/* The same bytes again keep what they said. */
+	ck_assert_int_eq(publish_taught(s, "pe 5ab380779000 other.exe", 1, NULL), 0);
+	ck_assert_str_eq(known_by(s, OBJECT_PE, "5ab380779000", "").debug_file, "crash.pdb");
+	ck_assert_int_eq(verify_quiet(s), 0);
+	ck_assert_int_eq(store_remove(s, &evil), 0);
+	ck_assert_str_eq(known_by(s, OBJECT_PE, "77777777f000", "").debug_file, "");
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+START_TEST(module_lines)
+{
+	static const char *const bad[] = {"m1\n", "m1\tpe\t\t\t\t\n", "m1\tpe\tXY\t\t\t\t\n",
+		"m1\tpe\t\t\tzz\t\t\n", "m2\tpe\t\t\t\t\t\n", "m1\tpe\tab\t\\x00\t\t\t\n"};
+	struct module m = module_from(OBJECT_PE, "5ab380779000", PDB, "a\tb\\\nv1.pdb"), back;
+	_cleanup_buf_ struct buf b = BUF_UP_TO(4096);
+	unsigned n = 0;
+
+	snprintf(m.checksum, sizeof(m.checksum), "SHA256:00ff");
+	ck_assert_int_eq(label_add_module(&b, &m), 0);
+	ck_assert_int_eq(label_module(buf_text(&b), &back), 0);
+	ck_assert_str_eq(back.debug_file, m.debug_file);
+	ck_assert_str_eq(back.checksum, m.checksum);
+	ck_assert(debug_id_equal(&back.debug_id, &m.debug_id) && back.object == m.object);
+	ck_assert_int_eq(label_each(buf_text(&b), count_line, &n), 0);
+	ck_assert_uint_eq(n, 0); /* it is no key */
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
+		ck_assert_int_eq(label_module(bad[i], &back), -ENOENT);
+}
+END_TEST
+
+/* A miss by one name is none by another, and all go when the artifact comes. */
+START_TEST(misses_by_name)
+{
+	struct key k = key_of_text("pdb " PDB " wrong.pdb");
+	struct store_miss_row rows[4];
+	int64_t after = 0;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(store_miss_add(s, &k, "wrong.pdb", "one", 100, "404"), 0);
+	ck_assert(store_miss_until(s, &k, "wrong.pdb", "one") > 0);
+	ck_assert_int_eq(store_miss_until(s, &k, "right.pdb", "one"), 0);
+	ck_assert_int_eq(store_miss_until(s, &k, "", "one"), 0);
+	ck_assert_int_eq(store_miss_add(s, &k, "other.pdb", "one", 100, "404"), 0);
+	ck_assert_int_eq(store_list_misses(s, &after, rows, 4), 2);
+	ck_assert_str_eq(rows[0].key.name, "wrong.pdb");
+	ck_assert_int_eq(publish(s, &k, 1, 10), 0);
+	ck_assert_int_eq(store_miss_until(s, &k, "wrong.pdb", "one"), 0);
+	ck_assert_int_eq(store_miss_add(s, &k, "wrong.pdb", "one", 100, "404"), 0);
+	ck_assert_int_eq(store_misses_clear(s, &k), 1);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(misses)
 {
 	struct key a = key_nth(1), b = key_nth(2);
@@ -222,14 +354,14 @@ START_TEST(misses)
 
 	scratch_dir();
 	s = open_scratch();
-	ck_assert_int_eq(store_miss_add(s, &a, "one", 100, "404"), 0);
-	ck_assert_int_eq(store_miss_add(s, &a, "two", INT64_MAX, NULL), 0);
-	ck_assert_int_eq(store_miss_add(s, &b, "one", 100, "410"), 0);
-	ck_assert_int_eq(store_miss_add(s, &b, "one", 200, "410"), 0);
-	ck_assert_int_eq(store_miss_add(s, &b, "three", 0, "never"), 0);
-	ck_assert(store_miss_until(s, &a, "one") - now >= 100);
-	ck_assert(store_miss_until(s, &b, "one") - now >= 200);
-	ck_assert_int_eq(store_miss_until(s, &b, "two"), 0);
+	ck_assert_int_eq(store_miss_add(s, &a, "", "one", 100, "404"), 0);
+	ck_assert_int_eq(store_miss_add(s, &a, "", "two", INT64_MAX, NULL), 0);
+	ck_assert_int_eq(store_miss_add(s, &b, "", "one", 100, "410"), 0);
+	ck_assert_int_eq(store_miss_add(s, &b, "", "one", 200, "410"), 0);
+	ck_assert_int_eq(store_miss_add(s, &b, "", "three", 0, "never"), 0);
+	ck_assert(store_miss_until(s, &a, "", "one") - now >= 100);
+	ck_assert(store_miss_until(s, &b, "", "one") - now >= 200);
+	ck_assert_int_eq(store_miss_until(s, &b, "", "two"), 0);
 	ck_assert_int_eq(store_list_misses(s, &after, rows, 2), 2);
 	ck_assert_str_eq(rows[1].source, "two");
 	ck_assert_int_eq(store_list_misses(s, &after, rows, 2), 1);
@@ -237,11 +369,11 @@ START_TEST(misses)
 	ck_assert_int_eq(store_list_misses(s, &after, rows, 2), 0);
 
 	sql("UPDATE misses SET until = 10 WHERE source = 'one'");
-	ck_assert_int_eq(store_miss_until(s, &a, "one"), 0);
+	ck_assert_int_eq(store_miss_until(s, &a, "", "one"), 0);
 	ck_assert_uint_eq(totals(s).misses, 1);
 	ck_assert_int_eq(publish(s, &a, 1, 10), 0); /* it is there after all */
-	ck_assert_int_eq(store_miss_until(s, &a, "two"), 0);
-	ck_assert_int_eq(store_miss_add(s, &a, "one", 100, "404"), 0);
+	ck_assert_int_eq(store_miss_until(s, &a, "", "two"), 0);
+	ck_assert_int_eq(store_miss_add(s, &a, "", "one", 100, "404"), 0);
 	ck_assert_int_eq(store_misses_clear(s, &b), 0); /* expired, and purged */
 	ck_assert_int_eq(store_misses_clear(s, NULL), 1);
 	store_close(s);
@@ -1165,7 +1297,7 @@ START_TEST(readers_never_wait)
 		ck_assert(finds(s, &each, i % SOME, 1000 + i % SOME));
 		ck_assert(store_has(s, &each, NULL));
 	}
-	ck_assert_int_eq(store_miss_until(s, &k, "x"), 0);
+	ck_assert_int_eq(store_miss_until(s, &k, "", "x"), 0);
 	ck_assert_int_eq(store_list(s, 0, &row, 1), 1);
 	ck_assert_uint_lt(clock_ms() - start, 4000); /* a writer would have waited for longer */
 	kill(pid, SIGKILL);
@@ -1204,8 +1336,8 @@ static void *work(void *ctx)
 			w->failed |= store_count(w->s, &t) < 0;
 			break;
 		case 3:
-			w->failed = store_miss_add(w->s, &mine, "x", 100, "404") < 0 ||
-				    !store_miss_until(w->s, &mine, "x");
+			w->failed = store_miss_add(w->s, &mine, "", "x", 100, "404") < 0 ||
+				    !store_miss_until(w->s, &mine, "", "x");
 			store_remove(w->s, &k);
 			break;
 		}
@@ -1241,7 +1373,8 @@ int main(void)
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
 		quota_evicts_the_oldest, not_open_to_all, free_space_floor, full_disk, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
-		labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,
+		learned, module_lines,
+		misses_by_name, labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,
 		swept_after_boot, two_processes, killed_at_any_moment, killed_at_each_call, readers_never_wait,
 		many_threads};
 	Suite *s = suite_create("store");

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum id_from { BY_CODE, BY_UUID, BY_CODE_OR_UUID, BY_DEBUG };
+enum id_from { BY_CODE, BY_CODE_OR_DEBUG, BY_UUID, BY_CODE_OR_UUID, BY_DEBUG };
 enum name_from { NAME_CODE_FILE, NAME_DEBUG_FILE, NAME_PATH };
 
 /* What each type goes by. */
@@ -18,11 +18,11 @@ static const struct key_rule {
 	enum name_from name;
 	bool name_counts;
 } rules[FILETYPES] = {
-	[FILETYPE_ELF_CODE] = {OBJECT_ELF, BY_CODE, NAME_CODE_FILE, false},
-	[FILETYPE_ELF_DEBUG] = {OBJECT_ELF, BY_CODE, NAME_CODE_FILE, false},
+	[FILETYPE_ELF_CODE] = {OBJECT_ELF, BY_CODE_OR_DEBUG, NAME_CODE_FILE, false},
+	[FILETYPE_ELF_DEBUG] = {OBJECT_ELF, BY_CODE_OR_DEBUG, NAME_CODE_FILE, false},
 	[FILETYPE_MACH_CODE] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
 	[FILETYPE_MACH_DEBUG] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
-	[FILETYPE_PE] = {OBJECT_PE, BY_CODE, NAME_CODE_FILE, true},
+	[FILETYPE_PE] = {OBJECT_PE, BY_CODE_OR_DEBUG, NAME_CODE_FILE, true},
 	[FILETYPE_PDB] = {OBJECT_PE, BY_DEBUG, NAME_DEBUG_FILE, false},
 	[FILETYPE_PORTABLEPDB] = {OBJECT_PE_DOTNET, BY_DEBUG, NAME_DEBUG_FILE, false},
 	[FILETYPE_WASM_CODE] = {OBJECT_WASM, BY_CODE_OR_UUID, NAME_CODE_FILE, false},
@@ -39,6 +39,17 @@ static const struct key_rule {
 	[FILETYPE_COMPANION] = {OBJECT_UNKNOWN, BY_CODE, NAME_CODE_FILE, true},
 };
 
+/* PDB 2.0's ids are as short as a code id. An ELF file's has no age. */
+static const char *debug_id_of(
+	const struct key_rule *rule, const struct module *m, char room[static DEBUG_ID_TEXT])
+{
+	const struct debug_id *d = &m->debug_id;
+
+	if (debug_id_is_nil(d) || d->pdb20 || (rule->object == OBJECT_ELF && d->age))
+		return "";
+	return debug_id_breakpad(d, room);
+}
+
 /* The text of the id, in `room` or in the module; "": it has none. */
 static const char *id_of(
 	const struct key_rule *rule, const struct module *m, char room[static DEBUG_ID_TEXT])
@@ -46,6 +57,8 @@ static const char *id_of(
 	struct debug_id d;
 
 	switch (rule->id) {
+	case BY_CODE_OR_DEBUG:
+		return m->code_id[0] ? m->code_id : debug_id_of(rule, m, room);
 	case BY_CODE_OR_UUID:
 		if (m->code_id[0])
 			return m->code_id;
@@ -70,6 +83,19 @@ static enum filetype type_of(const struct artifact *a)
 	return portable ? FILETYPE_PORTABLEPDB : a->type;
 }
 
+bool key_is_by_debug_id(const struct key *k)
+{
+	const struct key_rule *rule = &rules[k->type];
+	size_t n = strlen(k->id);
+
+	return rule->id == BY_CODE_OR_DEBUG && (rule->object == OBJECT_ELF ? n == 33 : n > 32);
+}
+
+static bool name_counts(const struct key *k)
+{
+	return rules[k->type].name_counts && !key_is_by_debug_id(k);
+}
+
 int key_of(struct key *out, const struct artifact *a)
 {
 	enum filetype type = type_of(a);
@@ -82,12 +108,12 @@ int key_of(struct key *out, const struct artifact *a)
 	const char *id = id_of(rule, m, room);
 
 	memset(out, 0, sizeof(*out));
-	if (type == FILETYPE_NONE || !id[0] || (rule->name_counts && !name[0]))
+	if (type == FILETYPE_NONE || !id[0])
 		return -ENOENT;
 	out->type = type;
 	snprintf(out->id, sizeof(out->id), "%s", id);
 	snprintf(out->name, sizeof(out->name), "%s", name);
-	return 0;
+	return name_counts(out) && !name[0] ? -ENOENT : 0;
 }
 
 /* A time and a size, a UUID, or a build id: they differ in length. */
@@ -106,7 +132,7 @@ void key_artifact(const struct key *k, struct artifact *out)
 	memset(out, 0, sizeof(*out));
 	out->type = k->type;
 	m->object = k->type == FILETYPE_COMPANION ? companion_object(k->id) : rule->object;
-	if (rule->id != BY_DEBUG)
+	if (rule->id != BY_DEBUG && !key_is_by_debug_id(k))
 		snprintf(m->code_id, sizeof(m->code_id), "%.*s", CODE_ID_MAX, k->id);
 	else
 		debug_id_parse(&m->debug_id, k->id, strlen(k->id));
@@ -120,7 +146,7 @@ void key_artifact(const struct key *k, struct artifact *out)
 
 static bool is_build_id(const struct key *k)
 {
-	return rules[k->type].object == OBJECT_ELF ||
+	return (rules[k->type].object == OBJECT_ELF && !key_is_by_debug_id(k)) ||
 		(k->type == FILETYPE_COMPANION && companion_object(k->id) == OBJECT_ELF);
 }
 
@@ -133,14 +159,15 @@ static size_t id_counts(const struct key *k)
 	bool stamp = n == 40;
 
 	return n > 32 && (k->type == FILETYPE_PORTABLEPDB ||
-				 (k->type == FILETYPE_SOURCEBUNDLE && stamp))
+				 ((k->type == FILETYPE_SOURCEBUNDLE || k->type == FILETYPE_PE) &&
+					 stamp))
 		       ? 32
 		       : n;
 }
 
 const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 {
-	bool counts = rules[k->type].name_counts;
+	bool counts = name_counts(k);
 	/* Sections and source paths are names on a case-sensitive system. */
 	bool fold = counts && rules[k->type].name != NAME_PATH;
 	size_t digits = id_counts(k);
@@ -195,7 +222,7 @@ int key_parse(struct key *out, const char *text)
 		return -EINVAL;
 	if (name)
 		snprintf(out->name, sizeof(out->name), "%s", name + 1);
-	if (rules[out->type].name_counts && !out->name[0])
+	if (name_counts(out) && !out->name[0])
 		return -EINVAL;
 	return 0;
 }

@@ -2,6 +2,9 @@
  * Keys are compared by key_canon(): an identifier says which build a file is of; a name belongs
  * to the identity only where identifiers are known to collide (PE: link time and size), or where
  * it is the identity (source paths, sections). Elsewhere the name is a hint, kept as first given.
+ * PE and ELF files go by their code id. Some ask for them by debug id, and cannot know the other;
+ * and an ELF file without a build id has no other: then the debug id is in the key, in Breakpad's
+ * form, which is longer than a PE's code id and has an odd number of digits, as no build id has.
  * Plain values: compare them, hash them, copy them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -33,6 +36,10 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT]);
  * it back. */
 const char *key_text(const struct key *k, char room[static KEY_TEXT]);
 int key_parse(struct key *out, const char *text); /* 0, -EINVAL */
+
+/* Whether the key of a PE or ELF file has a debug id where others have the code id. Its name does
+ * not count. */
+bool key_is_by_debug_id(const struct key *k);
 
 bool key_equal(const struct key *a, const struct key *b);
 

@@ -76,6 +76,8 @@ static bool object_fits(const struct layout_row *row, const struct artifact *a)
 
 static bool row_fits(const struct layout_row *row, const struct artifact *a)
 {
+	if (row->flags & ROW_NO_CODE && a->m.code_id[0])
+		return false;
 	return row->type == a->type && !(row->flags & ROW_ACCEPTED) && object_fits(row, a);
 }
 
@@ -209,6 +211,19 @@ int layout_server_path(const struct layout *l, const struct artifact *a, enum ca
 	return r;
 }
 
+const char *layout_name_of(const struct layout *l, const struct artifact *a)
+{
+	for (const struct layout_row *row = l->rows; row->pattern; row++) {
+		if (!row_fits(row, a))
+			continue;
+		if (strstr(row->pattern, "{code_file"))
+			return a->m.code_file;
+		if (strstr(row->pattern, "{debug_file"))
+			return a->m.debug_file;
+	}
+	return "";
+}
+
 /* ---- reading ------------------------------------------------------------------------ */
 
 static void add_candidate(struct layout_hit *out, const struct artifact *a, const struct key *k)
@@ -283,8 +298,8 @@ static bool plausible(const struct artifact *a)
 	return (!digits || plausible_code(a, digits)) && (!a->m.debug_id.set || plausible_debug(a));
 }
 
-/* A path can be one of a file and yet not say which: that of a PE file in `unified` has a debug
- * id, but a PE file goes by its code id. It names no candidate. */
+/* A path can be one of a file and yet not say which: that of a PE file with the id of a PDB 2.0
+ * could be that of another's code id. It names no candidate. */
 static bool read_file(const struct layout_row *row, struct artifact *a, struct layout_hit *out)
 {
 	struct key k;

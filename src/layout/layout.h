@@ -34,7 +34,8 @@ enum row_flags {
 	ROW_UNLISTED = 4, /* servers are asked for it, but where a row before it prints, listings
 			     show that one alone */
 	ROW_VARIANT = 8 | ROW_UNLISTED, /* and it is left out where it says the same */
-	ROW_NO_WASM = 16  /* of any module but WASM */
+	ROW_NO_WASM = 16, /* of any module but WASM */
+	ROW_NO_CODE = 32  /* printed only for a module whose code id is not known */
 };
 
 struct layout {
@@ -77,5 +78,9 @@ int layout_path(const struct layout *l, const struct artifact *a, enum casing c,
  * mount neither lists nor reads. `compressed` may be NULL. */
 int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
 	struct buf *out, bool *compressed);
+
+/* The file name that the layout has in its paths of such a file: the code file's, the debug file's, or
+ * "" where ids alone make the path. */
+const char *layout_name_of(const struct layout *l, const struct artifact *a);
 
 int casing_find(const char *word); /* -EINVAL */

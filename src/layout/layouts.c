@@ -169,9 +169,11 @@ static const struct layout_row debuginfod_rows[] = {
 };
 
 /* Symbolicator's own: one directory for everything about one module. Its name is the debug id on
- * Windows, the code id elsewhere. */
+ * Windows, the code id elsewhere, and the debug id too for an ELF file that has no other. */
 #define BY_CODE(type, object, name) {type, object, "{code:0-2}/{code:2-}/" name, 0}
 #define BY_UUID(type, object, name) {type, object, "{uuid:0-2}/{uuid:2-}/" name, ROW_VARIANT}
+#define BY_DEBUG_ALONE(type, object, name, flags)                                                  \
+	{type, object, "{guid:0-2}/{guid:2-}{age}/" name, (flags) | ROW_NO_CODE}
 #define BY_DEBUG(type, object, name)                                                               \
 	{type, object, "{guid:0-2}/{guid:2-}{age}/" name, 0},                                      \
 	{type, object, "{sig:0-2}/{sig:2-}{age}/" name, 0}
@@ -184,6 +186,8 @@ static const struct layout_row unified_rows[] = {
 	BY_UUID(FILETYPE_WASM_CODE, OBJECT_WASM, "executable"),
 	BY_CODE(FILETYPE_WASM_DEBUG, OBJECT_WASM, "debuginfo"),
 	BY_UUID(FILETYPE_WASM_DEBUG, OBJECT_WASM, "debuginfo"),
+	BY_DEBUG_ALONE(FILETYPE_ELF_CODE, OBJECT_ELF, "executable", 0),
+	BY_DEBUG_ALONE(FILETYPE_ELF_DEBUG, OBJECT_ELF, "debuginfo", 0),
 	BY_DEBUG(FILETYPE_PE, OBJECT_PE, "executable"),
 	BY_DEBUG(FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "debuginfo"),
 	BY_DEBUG(FILETYPE_PDB, OBJECT_PE, "debuginfo"),
@@ -192,6 +196,7 @@ static const struct layout_row unified_rows[] = {
 	BY_CODE(FILETYPE_BREAKPAD, OBJECT_WASM, "breakpad"),
 	BY_UUID(FILETYPE_BREAKPAD, OBJECT_WASM, "breakpad"),
 	BY_DEBUG(FILETYPE_BREAKPAD, OBJECT_PE, "breakpad"),
+	BY_DEBUG_ALONE(FILETYPE_BREAKPAD, OBJECT_ELF, "breakpad", ROW_PRINTED),
 	BY_UUID(FILETYPE_SOURCEBUNDLE, OBJECT_MACHO, "sourcebundle"),
 	BY_CODE(FILETYPE_SOURCEBUNDLE, OBJECT_ELF, "sourcebundle"),
 	BY_CODE(FILETYPE_SOURCEBUNDLE, OBJECT_WASM, "sourcebundle"),

@@ -273,19 +273,32 @@ static bool id_is(const struct key *want, const struct key *have)
 	return key_equal(&a, &b);
 }
 
-/* The key that a file of these ids has as a `t`. */
-static int key_as(enum filetype t, const struct module *m, struct key *out)
+/* Without it, such a file's only key is that by its debug id. */
+static bool takes_code_id(enum filetype t)
 {
-	struct artifact a = {.type = t, .m = *m};
+	return t == FILETYPE_PE || t == FILETYPE_ELF_CODE || t == FILETYPE_ELF_DEBUG;
+}
 
+/* The key that a file of these ids has where it was asked for as `want`: by the kind of id that
+ * stands there. */
+static int key_as(const struct key *want, const struct module *m, struct key *out)
+{
+	struct artifact a = {.type = want->type, .m = *m};
+
+	if (key_is_by_debug_id(want))
+		a.m.code_id[0] = '\0';
+	else if (m->code_id[0] == '\0' && takes_code_id(want->type))
+		return -ENOENT;
 	/* Ids are compared, and not names; but some keys are none without a name. */
 	snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 	return key_of(out, &a);
 }
 
-static const char *id_word(enum filetype t)
+static const char *id_word(const struct key *k)
 {
-	switch (t) {
+	if (key_is_by_debug_id(k))
+		return "debug id";
+	switch (k->type) {
 	case FILETYPE_ELF_CODE:
 	case FILETYPE_ELF_DEBUG:
 	case FILETYPE_WASM_CODE:
@@ -301,10 +314,10 @@ static int mismatch(const struct module *m, const struct key *k, struct err *e)
 {
 	struct key own;
 
-	if (key_as(k->type, m, &own) < 0)
+	if (key_as(k, m, &own) < 0)
 		return err_set(e, -EBADMSG, "has no %s, so it cannot be told to be %s",
-			id_word(k->type), k->id);
-	return err_set(e, -EBADMSG, "is %s %s, not %s", id_word(k->type), own.id, k->id);
+			id_word(k), k->id);
+	return err_set(e, -EBADMSG, "is %s %s, not %s", id_word(k), own.id, k->id);
 }
 
 /* The right build, of another use. */
@@ -316,12 +329,12 @@ static int wrong_use(const struct obj_slice *s, const struct key *k, struct err 
 	if (!code && s->features & OBJ_HAS_CODE)
 		return err_set(e, -EBADMSG,
 			"is the stripped %s of %s %s: it has no symbol table and no debug "
-			"information", obj_kind_name(s->kind), id_word(k->type), k->id);
+			"information", obj_kind_name(s->kind), id_word(k), k->id);
 	if (code && s->kind == OBJ_DEBUG)
 		return err_set(e, -EBADMSG, "is the debug file of %s %s: its code is not in it",
-			id_word(k->type), k->id);
+			id_word(k), k->id);
 	return err_set(e, -EBADMSG, "is %s of %s %s, which is no %s", obj_kind_name(s->kind),
-		id_word(k->type), k->id, filetype_name(k->type));
+		id_word(k), k->id, filetype_name(k->type));
 }
 
 static bool slice_serves(const struct obj_slice *s, enum filetype t)
@@ -337,7 +350,7 @@ static int judge(const struct obj_slice *s, const struct key *k, struct err *e)
 {
 	struct key own;
 
-	if (key_as(k->type, &s->module, &own) < 0 || !id_is(k, &own)) {
+	if (key_as(k, &s->module, &own) < 0 || !id_is(k, &own)) {
 		mismatch(&s->module, k, e);
 		return 0;
 	}
@@ -366,7 +379,7 @@ static int refuse_early(struct view *v, const struct key *k, struct err *e)
 			continue;
 		if (!serves(f, k->type) && !f->shared)
 			return wrong_format(f, k, e);
-		if (f->early && f->early(v, &m) == 0 && key_as(k->type, &m, &own) == 0 &&
+		if (f->early && f->early(v, &m) == 0 && key_as(k, &m, &own) == 0 &&
 			!id_is(k, &own))
 			return mismatch(&m, k, e);
 	}
@@ -458,6 +471,36 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	if (r == -ENOMSG && e)
 		e->code = -EBADMSG;
 	return r == -ENOMSG ? -EBADMSG : r;
+}
+
+/* ---- what it answers to ------------------------------------------------------------- */
+
+static void add_key(const struct artifact *a, struct key *keys, unsigned *n)
+{
+	if (key_of(&keys[*n], a) == 0)
+		++*n;
+}
+
+unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOST])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->n_types; i++) {
+		struct artifact a = {.type = s->types[i], .m = s->module};
+		bool wasm = a.type == FILETYPE_WASM_CODE || a.type == FILETYPE_WASM_DEBUG;
+
+		add_key(&a, keys, &n);
+		if (a.type == FILETYPE_PE && a.m.code_id[0]) {
+			a.m.code_id[0] = '\0';
+			add_key(&a, keys, &n);
+		}
+		/* Some make a UUID of the first half of its id. */
+		if (wasm && strlen(a.m.code_id) > 32) {
+			a.m.code_id[32] = '\0';
+			add_key(&a, keys, &n);
+		}
+	}
+	return n;
 }
 
 /* ---- words -------------------------------------------------------------------------- */

@@ -74,6 +74,11 @@ bool obj_may_be(enum filetype t, const void *head, size_t n);
  * the slice that matched. */
 int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e);
 
+/* The keys that a slice answers to by what its own bytes say; the names are those in its module.
+ * An ELF file with a build id goes by that: who has only the debug id finds the build id first. */
+#define OBJ_KEYS_MOST 8
+unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOST]);
+
 /* view_read() for the readers of this folder: `what` is cut short, -EBADMSG, or could not be read,
  * and `e` says so. -EAGAIN is passed on without words. */
 int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e);

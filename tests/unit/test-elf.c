@@ -678,6 +678,36 @@ START_TEST(check_matches)
 }
 END_TEST
 
+/* By debug id, in the file's own byte order; and a file without a build id has no other. */
+START_TEST(check_debug_ids)
+{
+	struct key keys[OBJ_KEYS_MOST];
+	struct obj_slice s;
+	char text[KEY_TEXT];
+	struct err e;
+
+	for (unsigned big = 0; big < 2; big++) {
+		const char *id[] = {"C0BCC3F19827FE653058404B2831D9E60", "F1C3BCC0279865FE3058404B2831D9E60"};
+		struct image *m = library(true, big, 20);
+
+		ck_assert_int_eq(check(m->p, m->n, FILETYPE_ELF_CODE, id[big], &e), 1);
+		ck_assert_int_eq(check(m->p, m->n, FILETYPE_ELF_CODE, id[!big], &e), -EBADMSG);
+		s = must(m);
+		ck_assert_uint_ge(obj_keys(&s, keys), 1);
+		ck_assert(!key_is_by_debug_id(&keys[0]));
+	}
+	struct image *m = image_new(true, false);
+
+	code(m, 64);
+	s = must(image_end(m));
+	ck_assert_uint_ge(obj_keys(&s, keys), 1);
+	ck_assert(key_is_by_debug_id(&keys[0]));
+	ck_assert_int_eq(check(m->p, m->n, FILETYPE_ELF_CODE, keys[0].id, &e), 1);
+	ck_assert_int_eq(check(m->p, m->n, FILETYPE_ELF_CODE, ID, &e), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(key_text(&keys[0], text), "elf_code "));
+}
+END_TEST
+
 START_TEST(check_padded_ids)
 {
 	struct image *m = library(true, false, 16);
@@ -890,5 +920,5 @@ UNIT_MAIN("elf", ids_of_all_sizes, id_too_long_is_broken, empty_id_is_nil, text_
 	owner_counts, note_padding, id_in_sections_alone, id_of_a_console, debug_files,
 	static_executable_is_no_debug_file, pie_is_an_executable, both_code_and_debug,
 	data_and_loaded_scripts, objects_and_cores, without_sections, extended_numbering,
-	hostile_fields, hostile_notes, endless_notes, check_matches, check_padded_ids,
+	hostile_fields, hostile_notes, endless_notes, check_matches, check_debug_ids, check_padded_ids,
 	check_other_things, heads, words, prefixes_agree, early_refusal, cut_anywhere)

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 START_TEST(debug_id_forms)
@@ -75,6 +76,10 @@ START_TEST(key_round_trip)
 		"elf_code dfb85de42daffd09640c8fe377d572de3e168920 libm-2.23.so",
 		"pe 5ab380779000 crash one.exe",
 		"pdb 3249D99D0C4049318610F4E4FB0B69361 crash.pdb",
+		"pe 3249D99D0C4049318610F4E4FB0B69361",
+		"pe 3249D99D0C4049318610F4E4FB0B6936e60b819d crash one.exe",
+		"elf_code 3249D99D0C4049318610F4E4FB0B69360 prog",
+		"elf_debug 3249D99D0C4049318610F4E4FB0B69360",
 		"source dfb85de42daffd09640c8fe377d572de3e168920 /a b/c.c",
 	};
 
@@ -116,6 +121,13 @@ START_TEST(key_identity)
 			"sourcebundle 3249D99D0C4049318610F4E4FB0B6936e60b819d", true},
 		{"sourcebundle 3249D99D0C4049318610F4E4FB0B69361",
 			"sourcebundle 3249D99D0C4049318610F4E4FB0B69362", false},
+		/* By debug id the name does not count, and nothing is filled up. */
+		{"pe 3249D99D0C4049318610F4E4FB0B69361", "pe 3249d99d0c4049318610f4e4fb0b69361 b.exe", true},
+		{"pe 3249D99D0C4049318610F4E4FB0B69361", "pe 3249D99D0C4049318610F4E4FB0B69362", false},
+		{"pe 3249D99D0C4049318610F4E4FB0B6936ffffffff",
+			"pe 3249D99D0C4049318610F4E4FB0B6936e60b819d", true},
+		{"elf_code 3249D99D0C4049318610F4E4FB0B69360",
+			"elf_code 3249D99D0C4049318610F4E4FB0B693600000000", false},
 		{"companion 5ab380779000 sos.dll", "companion 5ab380779000 mscordbi.dll", false},
 	};
 
@@ -161,6 +173,60 @@ START_TEST(key_follows)
 }
 END_TEST
 
+/* A debug id stands in only where there is no code id, and where it cannot be taken for one. */
+START_TEST(key_by_debug_id)
+{
+	struct artifact a = {.type = FILETYPE_PE};
+	struct key k;
+
+	debug_id_parse(&a.m.debug_id, "3249D99D0C4049318610F4E4FB0B69361", 33);
+	check_key(&a, "pe 3249D99D0C4049318610F4E4FB0B69361");
+	ck_assert_int_eq(key_of(&k, &a), 0);
+	ck_assert(key_is_by_debug_id(&k));
+	snprintf(a.m.code_id, sizeof(a.m.code_id), "5ab380779000");
+	ck_assert_int_eq(key_of(&k, &a), -ENOENT); /* and that wants a name */
+	snprintf(a.m.code_file, sizeof(a.m.code_file), "crash.exe");
+	check_key(&a, "pe 5ab380779000 crash.exe");
+	ck_assert_int_eq(key_of(&k, &a), 0);
+	ck_assert(!key_is_by_debug_id(&k));
+	a.m.code_id[0] = '\0';
+	debug_id_parse(&a.m.debug_id, "418E89C31", 9);
+	ck_assert_int_eq(key_of(&k, &a), -ENOENT);
+	debug_id_parse(&a.m.debug_id, "000000000000000000000000000000000", 33);
+	ck_assert_int_eq(key_of(&k, &a), -ENOENT);
+	a.type = FILETYPE_ELF_DEBUG;
+	debug_id_parse(&a.m.debug_id, "3249D99D0C4049318610F4E4FB0B69361", 33);
+	ck_assert_int_eq(key_of(&k, &a), -ENOENT); /* an ELF file has no age */
+	a.m.debug_id.age = 0;
+	check_key(&a, "elf_debug 3249D99D0C4049318610F4E4FB0B69360 crash.exe");
+	a.type = FILETYPE_SOURCE;
+	snprintf(a.m.path, sizeof(a.m.path), "/a.c");
+	ck_assert_int_eq(key_of(&k, &a), -ENOENT);
+}
+END_TEST
+
+START_TEST(module_texts)
+{
+	struct module m = {.object = OBJECT_ELF, .code_id = "f1c3bcc0279865fe3058404b2831d9e6"};
+	char text[MODULE_ID_TEXT];
+	struct debug_id d;
+
+	ck_assert_str_eq(module_code_text(&m, text), "f1c3bcc0279865fe3058404b2831d9e600000000");
+	ck_assert_str_eq(module_debug_text(&m, text), "");
+	debug_id_parse(&m.debug_id, "3249D99D0C4049318610F4E4FB0B6936a", 33);
+	ck_assert_str_eq(module_debug_text(&m, text), "3249d99d0c4049318610f4e4fb0b6936a");
+	m.object = OBJECT_PE_DOTNET;
+	ck_assert_str_eq(module_debug_text(&m, text), "3249d99d0c4049318610f4e4fb0b6936");
+	ck_assert_int_eq(debug_id_parse(&d, "c0bcc3f1-9827-fe65-3058-404b2831d9e6", 36), 0);
+	ck_assert(module_ids_fit("f1c3bcc0279865fe3058404b2831d9e64135386c", &d));
+	debug_id_parse(&d, "f1c3bcc0-2798-65fe-3058-404b2831d9e6", 36);
+	ck_assert(module_ids_fit("f1c3bcc0279865fe3058404b2831d9e64135386c", &d));
+	debug_id_parse(&d, "f1c3bcc0-2798-65fe-3058-404b2831d9e6-1", 38);
+	ck_assert(!module_ids_fit("f1c3bcc0279865fe3058404b2831d9e64135386c", &d));
+	ck_assert(!module_ids_fit("", &d) && !module_ids_fit("abc", &d));
+}
+END_TEST
+
 START_TEST(key_refuses)
 {
 	static const char *const rows[] = {"", "elf_debug", "nothing aabb", "elf_debug xyz", "elf_debug ",
@@ -176,4 +242,4 @@ START_TEST(key_refuses)
 END_TEST
 
 UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
-	key_follows, key_refuses)
+	key_follows, key_by_debug_id, module_texts, key_refuses)

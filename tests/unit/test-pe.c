@@ -472,6 +472,34 @@ START_TEST(every_field)
 }
 END_TEST
 
+/* Asked for by debug id, its own debug id counts, and nothing of it is known by the first block. */
+START_TEST(by_debug_id)
+{
+	struct key k = {.type = FILETYPE_PE, .id = "3249D99D0C4049318610F4E4FB0B69361"};
+	struct key has[OBJ_KEYS_MOST];
+	struct obj_slice s;
+	char text[KEY_TEXT];
+	struct err e;
+
+	library();
+	codeview(0x9d, 1, "c:\\x\\crash.pdb", 0, 0);
+	s = must();
+	ck_assert_uint_eq(obj_keys(&s, has), 1); /* it does not know its name */
+	ck_assert_str_eq(key_text(&has[0], text), "pe 3249D99D0C4049318610F4E4FB0B69361");
+	snprintf(s.module.code_file, sizeof(s.module.code_file), "crash.dll");
+	ck_assert_uint_eq(obj_keys(&s, has), 2);
+	ck_assert_str_eq(key_text(&has[0], text), "pe 5ab380779000 crash.dll");
+	ck_assert_int_eq(check(FILETYPE_PE, k.id, &e), 1);
+	ck_assert_int_eq(check(FILETYPE_PE, "5ab380779000", &e), 1);
+	ck_assert_int_eq(check(FILETYPE_PE, "3249D99D0C4049318610F4E4FB0B69362", &e), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(e.text, "is debug id 3249D99D0C4049318610F4E4FB0B69361"));
+	object_prefixes_agree(image.p, image.n, &k, 0);
+	library();
+	ck_assert_int_eq(check(FILETYPE_PE, k.id, &e), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(e.text, "has no debug id"));
+}
+END_TEST
+
 START_TEST(parts)
 {
 	struct key k = {.type = FILETYPE_PE, .id = "6ab380779000"};
@@ -491,4 +519,4 @@ END_TEST
 
 UNIT_MAIN("pe", identity, short_times, keys, tables, dwarf, packers, pdb_of_it, long_paths,
 	a_time_for_a_guid, several, dotnet_with_another_pdb, checksums, places, embedded, lies,
-	no_optional_header, every_field, parts)
+	no_optional_header, every_field, by_debug_id, parts)

@@ -44,7 +44,8 @@ static int meant_by(struct cache *c, const char *word, struct meant *out)
 		r = app_tree_path(word, &path);
 	if (r == 0)
 		tree_parse(path, hit);
-	for (unsigned i = 0; r == 0 && i < hit->n; i++)
+	/* What the mount writes beside a file is not in the cache: `rm` of it is not one of the file. */
+	for (unsigned i = 0; r == 0 && tree_names_file(hit) && i < hit->n; i++)
 		out->n += key_of(&out->keys[out->n], &hit->files[i]) == 0;
 	if (r == 0 && out->n)
 		return 0;

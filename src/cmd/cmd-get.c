@@ -172,9 +172,10 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 
 	if (r == 0)
 		tree_parse(path, hit);
-	if (r == 0 && hit->n == 0) {
-		fprintf(stderr, "symfs get: %s: no layout can mean this path\n",
-			text_shown(word, true, &room));
+	if (r == 0 && !tree_names_file(hit)) {
+		fprintf(stderr, "symfs get: %s: %s\n", text_shown(word, true, &room),
+			hit->n ? "the mount writes this itself; there is nothing to get"
+			       : "no layout can mean this path");
 		return EXIT_NO;
 	}
 	if (r == 0)

@@ -115,7 +115,11 @@ static int write_meta(const char *name, const struct fetched *f, struct buf *out
 static void known_name(struct fs *fs, const struct fetched *f, const struct artifact *asked,
 	char name[static MODULE_PATH_MAX])
 {
-	if (store_name(fetch_store(fs->fetch), &f->key, name) < 0 || !name[0])
+	name[0] = '\0';
+	/* What is only known to exist is not stored; and this may be the thread of the network. */
+	if (f->blob)
+		store_name(fetch_store(fs->fetch), &f->key, name);
+	if (!name[0])
 		snprintf(name, MODULE_PATH_MAX, "%s", f->key.name);
 	if (!name[0])
 		snprintf(name, MODULE_PATH_MAX, "%s",

@@ -263,6 +263,11 @@ void tree_parse(const char *path, struct tree_hit *out)
 		out->file_like = source_name_is_file(path);
 }
 
+bool tree_names_file(const struct tree_hit *hit)
+{
+	return hit->n && (hit->what != TREE_TOLD || hit->told == TOLD_LINK);
+}
+
 /* The file that stands beside those of a layout's rows in a directory, or NULL. */
 static const char *beside(const char *path)
 {

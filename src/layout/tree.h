@@ -36,6 +36,9 @@ struct tree_hit {
 /* `path` has no leading slash; "" is the root. */
 void tree_parse(const char *path, struct tree_hit *out);
 
+/* Whether the path is one of a file, or of a link to it, and not of what is told of a file. */
+bool tree_names_file(const struct tree_hit *hit);
+
 /* The fixed entries of a directory (`path` "", "symstore2", "symstore2/000Admin"), for readdir: the nth, NULL past the last. `what` may be NULL. */
 const char *tree_entry(const char *path, unsigned nth, enum tree_what *what);
 

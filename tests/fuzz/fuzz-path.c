@@ -7,6 +7,7 @@
 #include "layout/tree.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void must(bool ok)
@@ -43,6 +44,25 @@ static void check_print(const struct layout *l, const struct artifact *a)
 	free(hit);
 }
 
+/* A link leads to a file of its bundle, and Info.plist stands in one. */
+static void check_bundle(const struct artifact *a)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), target = BUF_UP_TO(LAYOUT_PATH_MAX),
+				 plist = BUF_UP_TO(LAYOUT_PATH_MAX);
+	struct tree_hit *hit = calloc(1, sizeof(*hit));
+	struct key want, have;
+
+	must(hit && key_of(&want, a) == 0);
+	must(tree_link(a, &path, &target) == 0 && tree_plist(a, &plist) == 0);
+	tree_parse(strstr(target.p, "dsym/"), hit);
+	must(hit->what == TREE_LEAF && key_of(&have, &hit->files[0]) == 0 && key_equal(&have, &want));
+	tree_parse(path.p, hit);
+	must(hit->what == TREE_TOLD && hit->told == TOLD_LINK);
+	tree_parse(plist.p, hit);
+	must(hit->what == TREE_TOLD && hit->told == TOLD_PLIST);
+	free(hit);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	char *path = strndup((const char *)p, n);
@@ -51,11 +71,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	must(path && hit);
 	tree_parse(path, hit);
 	must(hit->n <= LAYOUT_CANDIDATES);
-	must((hit->n > 0) == (hit->what == TREE_LEAF || hit->what == TREE_EITHER));
+	must((hit->n > 0) ==
+		(hit->what == TREE_LEAF || hit->what == TREE_EITHER || hit->what == TREE_TOLD));
 	for (unsigned i = 0; i < hit->n; i++) {
 		check_key(&hit->files[i]);
 		if (hit->layout)
 			check_print(hit->layout, &hit->files[i]);
+		if (hit->files[i].type == FILETYPE_MACH_DEBUG)
+			check_bundle(&hit->files[i]);
 	}
 	free(hit);
 	free(path);

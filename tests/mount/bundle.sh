@@ -31,6 +31,7 @@ DSYM=$TMP/w/Demo.dSYM/Contents/Resources/DWARF/Demo
 UUID=$("$UUIDS" --uuid Demo | sed -n 's/^UUID: \([0-9A-F-]*\) .*/\1/p')
 [ ${#UUID} = 36 ] || fail "uuid: $("$UUIDS" --uuid Demo)"
 PLACE=$(chunks "$UUID")
+DIR=unified/$(lower "$UUID" | tr -d - | sed 's,^..,&/,')
 OTHER=${UUID%??????}ABCDEF
 NAMELESS=$UUID/$UUID.dSYM/Contents/Resources/DWARF/$UUID
 NAMED=$UUID/Demo.dSYM/Contents/Resources/DWARF/Demo
@@ -54,7 +55,8 @@ M=$MNT_cold
 for dir in lldb dsym "dsym/$UUID" "dsym/$UUID/Demo.dSYM/Contents/Resources/DWARF" "lldb/$(dirname "$PLACE")"; do
   [ -d "$M/$dir" ] || fail "$dir is no directory"
 done
-[ "$(asked requests)" = 0 ] || fail "directories asked"
+[ -e "$M/$DIR/debuginfo.meta" ] && fail "a .meta of what is not stored"
+[ "$(asked requests)" = 0 ] || fail "directories or .meta asked"
 # The link is there when the file is; both together, and the reading of it, are one GET.
 leads "$NAMELESS" "lldb/$PLACE"
 same_file "$DSYM" "$M/lldb/$PLACE"
@@ -65,10 +67,12 @@ same_file "$TMP/w/Demo" "$M/lldb/$PLACE.app"
 [ -L "$M/native/$PLACE" ] && fail "native has a link"
 [ -L "$M/$PLACE" ] && fail "the root has a link"
 ino=$(stat -Lc %i "$M/lldb/$PLACE")
-for path in "native/$PLACE" "$PLACE" "dsym/$NAMELESS" "dsym/$NAMED" "unified/$(lower "$UUID" | tr -d - | sed 's,^..,&/,')/debuginfo"; do
+for path in "native/$PLACE" "$PLACE" "dsym/$NAMELESS" "dsym/$NAMED" "$DIR/debuginfo"; do
   [ "$(stat -c %i "$M/$path")" = "$ino" ] || fail "$path has another inode"
 done
 [ "$(asked get)" = 2 ] || fail "other spellings asked"
+wait_for 10 [ -e "$M/$DIR/debuginfo.meta" ] || fail "no .meta of what was fetched"
+[ "$(cat "$M/$DIR/debuginfo.meta")" = '{"arch":"x86_64","file_format":"macho"}' ] || fail "$(cat "$M/$DIR/debuginfo.meta")"
 symfs_umount cold
 
 # What nobody has is not there: no link that leads nowhere, no bundle; and that is one question each.
@@ -132,7 +136,6 @@ words() { tr -d ' \t\n' <"$1" | sed 's/<!DOCTYPE[^>]*>//'; }
   fail "Info.plist: $(cat "$TMP/copy.dSYM/Contents/Info.plist")"
 
 # ---- .meta ---------------------------------------------------------------------------------------
-DIR=unified/$(lower "$UUID" | tr -d - | sed 's,^..,&/,')
 [ "$(cat "$M/$DIR/debuginfo.meta")" = '{"name":"Demo","arch":"x86_64","file_format":"macho"}' ] ||
   fail "debuginfo.meta: $(cat "$M/$DIR/debuginfo.meta")"
 [ "$(cat "$M/$(upper "${DIR#unified/}" | sed 's,^,unified/,')/Executable.META")" = \
@@ -142,6 +145,17 @@ for path in breakpad.meta sourcebundle.meta uuidmap.meta nothing.meta .meta debu
   [ -e "$M/$DIR/$path" ] && fail "$path is there"
 done
 [ "$(asked requests)" = 0 ] || fail "a .meta of what is not stored asked for it"
+# The commands: a link means its file; what is written beside files is nobody's.
+get() { "$SYMFS" get --no-default-sources --cache "$TMP/store" "$1" 2>"$TMP/get.err"; }
+same_file "$DSYM" "$(get "lldb/$PLACE")"
+for path in "$DIR/debuginfo.meta" "dsym/$UUID/Demo.dSYM/Contents/Info.plist"; do
+  get "$path" && fail "get $path"
+  grep -q 'the mount writes this' "$TMP/get.err" || fail "get $path: $(cat "$TMP/get.err")"
+  "$SYMFS" cache rm --cache "$TMP/store" "$path" >/dev/null 2>&1 && fail "cache rm $path"
+done
+same_file "$DSYM" "$(get "$DIR/debuginfo")"
+grep -q "^key mach_debug" "$M/.symfs/why/lldb/$PLACE" || fail "why: $(cat "$M/.symfs/why/lldb/$PLACE")"
+[ "$(asked requests)" = 0 ] || fail "the commands asked"
 symfs_umount warm
 
 # ---- clients -------------------------------------------------------------------------------------

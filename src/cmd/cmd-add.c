@@ -98,22 +98,18 @@ static void name_slice(struct obj_slice *s, const char *path)
 			(int)MIN(n, sizeof(m->debug_file) - 1), base);
 }
 
-/* The keys that the store does not have yet. */
-static unsigned new_keys(
-	struct adding *a, const struct obj_slice *s, struct key *keys, unsigned *all)
+/* The keys that the store does not have yet. A debug id of a PE file may be that of several. */
+static void new_keys(struct adding *a, const struct obj_slice *s, struct store_learned *out,
+	unsigned *all)
 {
-	unsigned n = 0;
+	struct key keys[OBJ_KEYS_MOST];
 
-	*all = 0;
-	for (unsigned i = 0; i < s->n_types; i++) {
-		struct artifact one = {.type = s->types[i], .m = s->module};
-
-		if (key_of(&keys[n], &one) < 0)
-			continue;
-		++*all;
-		n += !store_has(a->store, &keys[n], NULL);
-	}
-	return n;
+	*all = obj_keys(s, keys);
+	out->m = s->module;
+	out->n = 0;
+	for (unsigned i = 0; i < *all; i++)
+		if (!store_has(a->store, &keys[i], NULL))
+			out->keys[out->n++] = keys[i];
 }
 
 /* The copy is what is checked: the file may change under our hands. */
@@ -128,9 +124,8 @@ static int check_copy(struct draft *d, const struct key *k, bool *verified, stru
 }
 
 static int publish(struct adding *a, int fd, const char *path, const struct obj_slice *s,
-	const struct key *keys, unsigned n, struct err *e)
+	const struct store_learned *l, struct err *e)
 {
-	_cleanup_blob_ struct blob *b = NULL;
 	struct blob_facts facts = {.source = "add", .fetched = clock_wall()};
 	_cleanup_free_ char *full = path_absolute(path);
 	struct draft *d;
@@ -142,15 +137,13 @@ static int publish(struct adding *a, int fd, const char *path, const struct obj_
 	if (r < 0)
 		err_set(e, r, "%s", err_text(r));
 	else
-		r = check_copy(d, &keys[0], &facts.verified, e);
+		r = check_copy(d, &l->keys[0], &facts.verified, e);
 	if (r < 0) {
 		draft_discard(d);
 		return r;
 	}
 	snprintf(facts.url, sizeof(facts.url), "%s", full ? full : path);
-	r = store_publish(a->store, d, &keys[0], &facts, &b, e);
-	for (unsigned i = 1; r == 0 && i < n; i++)
-		r = store_link(a->store, &keys[i], b);
+	r = store_publish_learned(a->store, d, &l->keys[0], &facts, l, NULL, e);
 	if (r == 0)
 		a->bytes += s->size;
 	return r;
@@ -158,20 +151,22 @@ static int publish(struct adding *a, int fd, const char *path, const struct obj_
 
 static int add_slice(struct adding *a, int fd, const char *path, struct obj_slice *s, struct err *e)
 {
-	struct key keys[ARRAY_SIZE(s->types)];
-	unsigned all, n;
+	_cleanup_free_ struct store_learned *l = calloc(1, sizeof(*l));
+	unsigned all;
 	int r;
 
+	if (!l)
+		return -ENOMEM;
 	name_slice(s, path);
-	n = new_keys(a, s, keys, &all);
+	new_keys(a, s, l, &all);
 	if (all == 0)
 		return err_set(e, -ENOENT,
 			"%s without an identifier that any layout could name it by", s->format);
-	if (n == 0) {
+	if (l->n == 0) {
 		count(a, s->format, PLACED_PRESENT);
 		return 0;
 	}
-	r = publish(a, fd, path, s, keys, n, e);
+	r = publish(a, fd, path, s, l, e);
 	if (r == 0)
 		count(a, s->format, PLACED_ADDED);
 	return r;

@@ -70,6 +70,7 @@ struct ticket {
 	struct ticket *prev, *next;
 	bool done;
 	unsigned at;	  /* which candidate */
+	bool again;	  /* it goes on with the same, after a flight of another name */
 	int worst;	  /* an error met so far; 0 */
 	char worst_why[200];
 	unsigned miss_ms; /* the least of the candidates' misses */
@@ -81,6 +82,7 @@ struct ticket {
 /* The candidate that the ticket waits for has an answer: passes it on, or goes to the next
  * candidate. (net) */
 void ticket_answer(struct ticket *t, const struct fetched *a);
+void ticket_again(struct ticket *t); /* (net) the same candidate once more */
 
 /* ---- flights: one key under way ----------------------------------------------------- */
 
@@ -98,6 +100,7 @@ struct attempt {
 	struct flight *flight;
 	const struct source *source;
 	enum attempt_state state;
+	unsigned nth;		  /* source */
 	unsigned spelling;	  /* the nth of its plan */
 	struct source_ask ask;
 	struct transfer *transfer;
@@ -128,8 +131,10 @@ struct flight {
 	struct flight *next;
 	struct fetch *f;
 	struct sources *sources;
-	struct artifact what;
-	struct key key;
+	struct artifact asked; /* by its first asker */
+	struct artifact what;  /* completed by what other files taught */
+	struct key key;	       /* of what was asked; `canon` and `number` are its */
+	struct key own;	       /* what a file is judged by and stored under, and what is answered */
 	char canon[KEY_TEXT];
 	uint64_t number;
 	enum flight_state state;
@@ -157,12 +162,13 @@ struct flight {
 	uint64_t size;	  /* or FETCH_SIZE_UNKNOWN */
 	struct draft *draft;
 	struct attempt *winner;
-	unsigned n, room;
-	struct attempt attempts[];
+	unsigned n;
+	struct attempt attempts[]; /* room for one of each source */
 };
 
 /* Joins the flight of a key, or starts one. (net) */
 void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k);
+void flight_plan(struct flight *fl); /* (net) finds the sources that can be asked for it */
 void flight_leave(struct flight *fl, struct ticket *t);	     /* (net) the asker has gone */
 /* (net) the asker's time is up: unless the bytes come already, it waits no more, and the flight
  * goes on to its own deadline. Whether it left. */
@@ -193,8 +199,24 @@ void work_seal(struct flight *fl);
 void work_misses(struct flight *fl);
 int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain */
 
-/* local.c: directory sources. (workers) 0: *out. -ENOENT. Others: it could not be looked at. */
-int local_find(const struct source *s, const struct artifact *a, const struct key *k,
+/* learn.c: what files teach. (workers, and who calls fetch_try() and fetch_why()) */
+/* Fills in what files of the store know of the request and it does not; `k`, its key, becomes the
+ * one that a file is judged by and stored under. Whether there was anything. */
+bool learn_complete(struct fetch *f, struct artifact *a, struct key *k);
+/* What the store has; `main` is the key that answers for all that find the file. */
+bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main);
+/* Judges a whole file and publishes it, with all that it teaches: of a fat file the slice that was
+ * asked for, and the others beside it. Takes the draft. -EBADMSG: it is not what was asked for.
+ * Others: this machine. */
+int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct blob_facts *facts,
+	struct blob **out, struct err *e);
+/* Publishes a part of a file that obj_check() found; it stays the caller's. */
+int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
+	const struct blob_facts *facts, struct blob **out, struct err *e);
+
+/* local.c: directory sources. (workers) 0: *out. -ENOENT. Others: it could not be looked at. With
+ * NULL for `f` nothing is copied into the store, and *out may stay NULL. */
+int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	struct blob **out, char why[static 200]);
 int local_refuse(int fd); /* -ELOOP: it lies in a symfs mount. Else 0 */
 /* A directory's base, open (O_PATH); -ELOOP: it lies in a symfs mount. */

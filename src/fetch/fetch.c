@@ -156,7 +156,8 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 			continue;
 		if (so->list[i]->kind->local)
 			return false;
-		until = store_miss_until(f->store, k, "", so->list[i]->memory);
+		until = store_miss_until(f->store, k, layout_name_of(so->list[i]->layout, a),
+			so->list[i]->memory);
 		if (until <= now)
 			return false;
 		*seconds = MIN(*seconds, until - now);
@@ -166,13 +167,28 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 
 static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out)
 {
+	struct key main;
 	struct blob *b;
 
-	if (store_find(f->store, k, &b) < 0)
+	if (!learn_find(f, k, &b, &main))
 		return false;
-	*out = (struct fetched){.key = *k, .blob = b, .size = blob_size(b), .why = ""};
+	*out = (struct fetched){.key = main, .blob = b, .size = blob_size(b), .why = ""};
 	atomic_fetch_add(&f->stats.hits, 1);
 	return true;
+}
+
+/* 0: answered. 1: nobody has it. -EAGAIN. Misses are those of the key that was asked for. */
+static int try_one(struct fetch *f, const struct sources *so, const struct artifact *asked,
+	const struct key *k, struct fetched *out, int64_t *seconds)
+{
+	struct artifact a = *asked;
+	struct key own = *k;
+
+	if (try_stored(f, k, out))
+		return 0;
+	if (learn_complete(f, &a, &own) && !key_equal(k, &own) && try_stored(f, &own, out))
+		return 0;
+	return known_missing(f, so, &a, k, seconds) ? 1 : -EAGAIN;
 }
 
 /* A candidate answers only when all before it are known to be nowhere: else the same path would
@@ -181,16 +197,16 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 	unsigned n, struct fetched *out)
 {
 	int64_t seconds = MISS_ANSWER_MS / 1000;
+	int r;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct key k;
 
 		if (key_of(&k, &cands[i]) < 0)
 			continue;
-		if (try_stored(f, &k, out))
-			return 0;
-		if (!known_missing(f, so, &cands[i], &k, &seconds))
-			return -EAGAIN;
+		r = try_one(f, so, &cands[i], &k, out, &seconds);
+		if (r <= 0)
+			return r;
 	}
 	*out = (struct fetched){
 		.r = -ENOENT, .miss_ms = (unsigned)seconds * 1000, .why = "known to be missing"};
@@ -262,7 +278,7 @@ static void ticket_go_on(struct ticket *t)
 	while (t->at < t->n && key_of(&k, &t->cands[t->at]) < 0)
 		t->at++;
 	if (t->at < t->n && !t->f->closing) {
-		if (t->at > 0 && !ticket_may_wait(t)) {
+		if ((t->at > 0 || t->again) && !ticket_may_wait(t)) {
 			ticket_overdue(t);
 			return;
 		}
@@ -289,6 +305,12 @@ void ticket_answer(struct ticket *t, const struct fetched *a)
 		snprintf(t->worst_why, sizeof(t->worst_why), "%.190s", a->why);
 	}
 	t->at++;
+	ticket_go_on(t);
+}
+
+void ticket_again(struct ticket *t)
+{
+	t->again = true;
 	ticket_go_on(t);
 }
 

@@ -40,6 +40,23 @@ static bool wanted_whole(const struct flight *fl)
 	return false;
 }
 
+/* Whether sources were asked by another name than this asker's. What they said of that name says
+ * nothing to him. */
+static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
+{
+	const struct artifact *a = &t->cands[t->at];
+
+	for (unsigned i = 0; i < fl->sources->n; i++) {
+		const struct layout *l = fl->sources->list[i]->layout;
+		const char *name = layout_name_of(l, a);
+
+		if (strcmp(name, layout_name_of(l, &fl->asked)) != 0 &&
+			strcmp(name, layout_name_of(l, &fl->what)) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* Answers those who wait for no more than this. */
 static void answer_tickets(struct flight *fl, const struct fetched *a, bool only_exists)
 {
@@ -50,7 +67,10 @@ static void answer_tickets(struct flight *fl, const struct fetched *a, bool only
 
 		if (!only_exists || t->need == FETCH_EXISTS) {
 			ticket_detach(t);
-			ticket_answer(t, a);
+			if ((a->r == -ENOENT || a->r == -EBADMSG) && asked_otherwise(fl, t))
+				ticket_again(t);
+			else
+				ticket_answer(t, a);
 		}
 		t = next;
 	}
@@ -58,7 +78,7 @@ static void answer_tickets(struct flight *fl, const struct fetched *a, bool only
 
 static struct fetched answer_exists(const struct flight *fl)
 {
-	return (struct fetched){.key = fl->key, .size = fl->size, .why = ""};
+	return (struct fetched){.key = fl->own, .size = fl->size, .why = ""};
 }
 
 void flight_found(struct flight *fl)
@@ -226,37 +246,26 @@ void flight_deadline(struct flight *fl)
 	net_timer_set(fl->f->net, &fl->deadline, fl->f->opts.lookup_deadline_ms, deadline_over, fl);
 }
 
-static unsigned count_sources(const struct sources *so, const struct artifact *a)
+void flight_plan(struct flight *fl)
 {
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < so->n; i++) {
-		struct source_ask ask = {0};
-
-		n += !so->list[i]->kind->local && source_plan(so->list[i], a, 0, &ask) == 0;
-		source_ask_release(&ask);
-	}
-	return n;
-}
-
-static void init_attempts(struct flight *fl)
-{
-	for (unsigned i = 0; i < fl->sources->n && fl->n < fl->room; i++) {
+	while (fl->n)
+		source_ask_release(&fl->attempts[--fl->n].ask);
+	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
 		struct source_ask ask = {0};
 
 		if (!s->kind->local && source_plan(s, &fl->what, 0, &ask) == 0)
-			fl->attempts[fl->n++] =
-				(struct attempt){.flight = fl, .source = s, .size = -1};
+			fl->attempts[fl->n++] = (struct attempt){
+				.flight = fl, .source = s, .nth = i, .size = -1};
 		source_ask_release(&ask);
 	}
+	log_debug(LOG_FETCH, "%s: %u sources", fl->canon, fl->n);
 }
 
 static struct flight *flight_new(struct fetch *f, const struct artifact *a, const struct key *k)
 {
 	struct sources *so = fetch_sources(f);
-	unsigned n = count_sources(so, a);
-	struct flight *fl = calloc(1, sizeof(*fl) + n * sizeof(struct attempt));
+	struct flight *fl = calloc(1, sizeof(*fl) + so->n * sizeof(struct attempt));
 
 	if (!fl) {
 		sources_unref(so);
@@ -264,14 +273,12 @@ static struct flight *flight_new(struct fetch *f, const struct artifact *a, cons
 	}
 	fl->f = f;
 	fl->sources = so;
-	fl->what = *a;
-	fl->key = *k;
+	fl->asked = fl->what = *a;
+	fl->key = fl->own = *k;
 	key_canon(k, fl->canon);
 	fl->number = key_number(k);
 	fl->size = FETCH_SIZE_UNKNOWN;
 	fl->began = clock_ms();
-	fl->room = n;
-	init_attempts(fl);
 	fl->next = f->flights;
 	f->flights = fl;
 	atomic_fetch_add(&f->stats.flights, 1);
@@ -324,7 +331,7 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 		ticket_answer(t, &none);
 		return;
 	}
-	log_debug(LOG_FETCH, "%s: flight, %u sources", fl->canon, fl->n);
+	log_debug(LOG_FETCH, "%s: flight", fl->canon);
 	ticket_attach(fl, t);
 	flight_deadline(fl);
 	follow(fl);

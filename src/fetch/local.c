@@ -101,9 +101,8 @@ static int open_below(int base, const char *path, int *out)
 }
 
 static int check_file(const struct source *s, int fd, const struct key *k, bool *verified,
-	char why[static 200])
+	struct obj_slice *slice, char why[static 200])
 {
-	struct obj_slice slice;
 	struct err e = {0};
 	struct stat st;
 	struct view v;
@@ -112,7 +111,7 @@ static int check_file(const struct source *s, int fd, const struct key *k, bool 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	v = view_of_fd(fd, (uint64_t)st.st_size);
-	r = obj_check(&v, k, &slice, &e);
+	r = obj_check(&v, k, slice, &e);
 	if (r < 0) {
 		snprintf(why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
 		return r == -EIO || r == -ENOMEM ? r : -EBADMSG;
@@ -121,25 +120,48 @@ static int check_file(const struct source *s, int fd, const struct key *k, bool 
 	return 0;
 }
 
-static int try_path(const struct source *s, int base, const char *path, const struct key *k,
-	struct blob **out, char why[static 200])
+/* A slice of a fat file is no file that could be served where it lies: it is copied into the store,
+ * with shared blocks where the file system can. */
+static int take_slice(struct fetch *f, int fd, const struct obj_slice *slice, const struct key *k,
+	const struct blob_facts *facts, struct blob **out, char why[static 200])
+{
+	struct err e = {0};
+	int r = f ? learn_publish_part(f, fd, slice, k, facts, out, &e) : 0;
+
+	if (r < 0)
+		snprintf(why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
+	return r;
+}
+
+static bool is_part(int fd, const struct obj_slice *slice)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (slice->off || slice->size != (uint64_t)st.st_size);
+}
+
+static int try_path(struct fetch *f, const struct source *s, int base, const char *path,
+	const struct key *k, struct blob **out, char why[static 200])
 {
 	_cleanup_close_ int fd = -1;
 	_cleanup_buf_ struct buf full = BUF_UP_TO(8192);
 	struct blob_facts facts = {.fetched = clock_wall()};
+	struct obj_slice slice;
 	int r = open_below(base, path, &fd);
 
 	if (r == 0)
-		r = check_file(s, fd, k, &facts.verified, why);
+		r = check_file(s, fd, k, &facts.verified, &slice, why);
 	if (r < 0)
 		return r;
 	buf_addf(&full, "%s/%s", s->o.path, path);
 	snprintf(facts.source, sizeof(facts.source), "%s", s->name);
 	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
+	if (facts.verified && is_part(fd, &slice))
+		return take_slice(f, fd, &slice, k, &facts, out, why);
 	return blob_of_file(out, take_fd(&fd), buf_text(&full), &facts);
 }
 
-int local_find(const struct source *s, const struct artifact *a, const struct key *k,
+int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	struct blob **out, char why[static 200])
 {
 	_cleanup_close_ int base = -1;
@@ -157,7 +179,7 @@ int local_find(const struct source *s, const struct artifact *a, const struct ke
 		r = source_plan(s, a, nth, &ask);
 		if (r < 0)
 			return r == -ENOENT ? worst : r;
-		r = try_path(s, base, ask.where, k, out, why);
+		r = try_path(f, s, base, ask.where, k, out, why);
 		if (r == -ENAMETOOLONG)
 			r = -ENOENT; /* no file of this disk can have the name */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)

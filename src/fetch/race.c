@@ -138,7 +138,7 @@ static void mismatch_head(struct attempt *at)
 	struct obj_slice slice;
 	struct err e = {0};
 
-	obj_check(&v, &at->flight->key, &slice, &e);
+	obj_check(&v, &at->flight->own, &slice, &e);
 	mismatch_add(at, e.text[0] ? e.text : "not a file of the kind that was asked for");
 	attempt_fail(
 		at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");

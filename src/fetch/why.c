@@ -103,15 +103,13 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	}
 }
 
-static void ask_local(const struct source *s, const struct artifact *a, struct fetch_attempt *row)
+static void ask_local(const struct source *s, const struct artifact *a, const struct key *k,
+	struct fetch_attempt *row)
 {
 	struct blob *b = NULL;
-	struct key k;
 	char why[200];
-	int r = key_of(&k, a);
+	int r = local_find(NULL, s, a, k, &b, why);
 
-	if (r == 0)
-		r = local_find(s, a, &k, &b, why);
 	blob_unref(b);
 	snprintf(row->verdict, sizeof(row->verdict), "%s",
 		r == 0 ? "found" : r == -ENOENT ? "missing" : r == -ELOOP ? "skipped" : "failed");
@@ -119,12 +117,13 @@ static void ask_local(const struct source *s, const struct artifact *a, struct f
 		snprintf(row->error, sizeof(row->error), "%s", why[0] ? why : err_text(r));
 }
 
-static void recall(
-	struct fetch *f, const struct source *s, const struct key *k, struct fetch_attempt *row)
+static void recall(struct fetch *f, const struct source *s, const struct artifact *a,
+	const struct key *k, struct fetch_attempt *row)
 {
 	char text[240];
 
-	row->remembered_until = s->kind->local ? 0 : store_miss_until(f->store, k, "", s->memory);
+	row->remembered_until = s->kind->local ? 0 : store_miss_until(f->store, k,
+				layout_name_of(s->layout, a), s->memory);
 	fetch_source_state(f, s, text);
 	if (row->remembered_until > clock_wall()) {
 		snprintf(row->verdict, sizeof(row->verdict), "missing");
@@ -137,7 +136,8 @@ static void recall(
 }
 
 static void fill_row(struct fetch *f, const struct source *s, const struct artifact *a,
-	const struct key *k, const struct source_ask *ask, bool asking, struct fetch_attempt *row)
+	const struct key *k, const struct key *own, const struct source_ask *ask, bool asking,
+	struct fetch_attempt *row)
 {
 	_cleanup_buf_ struct buf where = BUF_UP_TO(8192);
 
@@ -150,28 +150,34 @@ static void fill_row(struct fetch *f, const struct source *s, const struct artif
 		url_without_credentials(ask->where, &where);
 	snprintf(row->url, sizeof(row->url), "%s", buf_text(&where));
 	if (!asking)
-		recall(f, s, k, row);
+		recall(f, s, a, k, row);
 	else if (s->kind->local)
-		ask_local(s, a, row);
+		ask_local(s, a, own, row);
 	else
 		ask_http(f, s, ask, k->type, row);
 }
 
-int fetch_why(struct fetch *f, const struct artifact *a, bool ask_now, struct fetch_attempt *rows,
-	unsigned most)
+int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
+	struct fetch_attempt *rows, unsigned most)
 {
 	struct sources *so = fetch_sources(f);
-	struct key k;
+	struct artifact a = *asked;
+	struct key k, own;
 	unsigned n = 0;
-	int r = key_of(&k, a);
+	int r = key_of(&k, asked);
+
+	if (r == 0) {
+		own = k;
+		learn_complete(f, &a, &own);
+	}
 
 	for (unsigned i = 0; r == 0 && i < so->n; i++)
 		for (unsigned nth = 0; n < most; nth++) {
 			struct source_ask ask;
 
-			if (source_plan(so->list[i], a, nth, &ask) < 0)
+			if (source_plan(so->list[i], &a, nth, &ask) < 0)
 				break;
-			fill_row(f, so->list[i], a, &k, &ask, ask_now, &rows[n++]);
+			fill_row(f, so->list[i], &a, &k, &own, &ask, ask_now, &rows[n++]);
 			source_ask_release(&ask);
 		}
 	sources_unref(so);

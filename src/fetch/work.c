@@ -15,16 +15,18 @@ struct work {
 	struct attempt *winner; /* of an early check */
 	void (*run)(struct work *w);  /* on a worker */
 	void (*back)(struct work *w); /* on the net thread */
-	/* results and arguments; a flight's constant parts (what, key, sources) are read directly
-	 */
+	/* results and arguments; a flight's constant parts (asked, key, sources, and after the check
+	 * what, own) are read directly */
 	int r;
+	struct artifact what;
+	struct key own;
 	char text[400];
 	struct blob *blob;
 	struct draft *draft;
 	struct blob_facts facts;
 	int fd;
 	uint64_t have, size;
-	int64_t *until; /* of each attempt's source */
+	int64_t *until; /* of each source */
 };
 
 static void work_free(struct work *w)
@@ -63,7 +65,7 @@ static struct work *work_new(
 	struct work *w = calloc(1, sizeof(*w));
 
 	if (w)
-		w->until = calloc(fl->n + 1, sizeof(*w->until));
+		w->until = calloc(fl->sources->n + 1, sizeof(*w->until));
 	if (!w || !w->until) {
 		free(w);
 		return NULL;
@@ -115,7 +117,7 @@ static void check_locals(struct work *w)
 
 		if (!s->kind->local)
 			continue;
-		r = local_find(s, &fl->what, &fl->key, &w->blob, why);
+		r = local_find(fl->f, s, &w->what, &w->own, &w->blob, why);
 		if (r == -ELOOP)
 			tell_loop(fl->f, i, s);
 		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
@@ -131,10 +133,20 @@ static void check_run(struct work *w)
 	struct flight *fl = w->fl;
 	struct fetch *f = fl->f;
 
-	if (store_find(f->store, &fl->key, &w->blob) == 0)
+	w->what = fl->asked;
+	w->own = fl->key;
+	if (learn_find(f, &fl->key, &w->blob, &w->own))
 		return;
-	for (unsigned i = 0; i < fl->n; i++)
-		w->until[i] = store_miss_until(f->store, &fl->key, "", fl->attempts[i].source->memory);
+	if (learn_complete(f, &w->what, &w->own) && !key_equal(&w->own, &fl->key) &&
+		learn_find(f, &w->own, &w->blob, &w->own))
+		return;
+	for (unsigned i = 0; i < fl->sources->n; i++) {
+		const struct source *s = fl->sources->list[i];
+
+		if (!s->kind->local)
+			w->until[i] = store_miss_until(f->store, &fl->key,
+				layout_name_of(s->layout, &w->what), s->memory);
+	}
 	check_locals(w);
 }
 
@@ -147,16 +159,19 @@ static void check_back(struct work *w)
 		return;
 	if (w->blob) {
 		struct fetched a = {
-			.key = fl->key, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
+			.key = w->own, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
 
 		flight_finish(fl, &a);
 		return;
 	}
+	fl->what = w->what;
+	fl->own = w->own;
+	flight_plan(fl);
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		at->remembered = w->until[i] > now;
-		at->remembered_until = w->until[i];
+		at->remembered = w->until[at->nth] > now;
+		at->remembered_until = w->until[at->nth];
 		at->state = at->remembered ? ATTEMPT_MISSING : ATTEMPT_IDLE;
 		at->spelling = 0;
 	}
@@ -182,7 +197,7 @@ static void early_run(struct work *w)
 	struct obj_slice slice;
 	struct err e = {0};
 
-	w->r = obj_check(&v, &w->fl->key, &slice, &e);
+	w->r = obj_check(&v, &w->fl->own, &slice, &e);
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
 
@@ -218,25 +233,18 @@ void work_early(struct flight *fl)
 static void seal_run(struct work *w)
 {
 	struct flight *fl = w->fl;
-	struct view v = view_of_fd(draft_fd(w->draft), draft_size(w->draft));
-	struct obj_slice slice;
 	struct err e = {0};
 
-	w->r = obj_check(&v, &fl->key, &slice, &e);
-	if (w->r >= 0) {
-		w->facts.verified = w->r == 1;
-		w->r = store_publish(
-			fl->f->store, take(w->draft), &fl->key, &w->facts, &w->blob, &e);
-		if (w->r == -EBADMSG)
-			w->r = -EIO; /* of the store, not of the file */
-	}
+	w->r = learn_publish(fl->f, take(w->draft), &fl->own, &w->facts, &w->blob, &e);
+	if (w->r == 0)
+		store_main_key(fl->f->store, &fl->own, &w->own);
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
 
 static void seal_back(struct work *w)
 {
 	struct flight *fl = w->fl;
-	struct fetched a = {.key = fl->key, .blob = w->blob, .why = ""};
+	struct fetched a = {.key = w->own, .blob = w->blob, .why = ""};
 
 	if (w->r == 0 && w->blob) {
 		atomic_fetch_add(&fl->f->stats.published, 1);
@@ -314,6 +322,20 @@ int work_room(struct flight *fl, uint64_t need)
 
 /* ---- misses: of every source that said no ------------------------------------------- */
 
+/* Of the key that was asked for, and of the name by which it was. */
+static void miss_add(struct flight *fl, const struct attempt *at)
+{
+	const char *name = layout_name_of(at->source->layout, &fl->what);
+	struct key shown = fl->key;
+
+	if (*name)
+		snprintf(shown.name, sizeof(shown.name), "%s", name);
+	if (!key_equal(&shown, &fl->key))
+		shown = fl->key;
+	store_miss_add(fl->f->store, &shown, name, at->source->memory, at->source->o.miss_seconds,
+		"not there");
+}
+
 static void misses_run(struct work *w)
 {
 	struct flight *fl = w->fl;
@@ -323,8 +345,7 @@ static void misses_run(struct work *w)
 
 		/* The race is over: nothing of an attempt changes while this runs. */
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
-			store_miss_add(fl->f->store, &fl->key, "", at->source->memory,
-				at->source->o.miss_seconds, "not there");
+			miss_add(fl, at);
 	}
 }
 

@@ -69,6 +69,7 @@ enum query {
 	Q_META,
 	Q_META_SET,
 	Q_FIND,
+	Q_SIBLINGS,
 	Q_LIST,
 	Q_COUNT,
 	Q_BYTES,
@@ -106,6 +107,8 @@ static const char *const sql[QUERIES] = {
 	[Q_META_SET] = "INSERT OR REPLACE INTO meta VALUES(?, ?)",
 	[Q_FIND] = "SELECT " HIT_COLUMNS " FROM keys k JOIN objects o ON o.id = k.object_id"
 		   " WHERE k.canon = ?",
+	[Q_SIBLINGS] = "SELECT s.key FROM keys k JOIN keys s ON s.object_id = k.object_id"
+		       " WHERE k.canon = ? ORDER BY s.id LIMIT 64",
 	[Q_LIST] = "SELECT " HIT_COLUMNS ", k.id, o.keep_until FROM keys k"
 		   " JOIN objects o ON o.id = k.object_id WHERE k.id > ? ORDER BY k.id LIMIT ?",
 	[Q_COUNT] = "SELECT artifacts, bytes, (SELECT count(*) FROM keys),"
@@ -559,6 +562,38 @@ int index_find(struct index *ix, const char *canon, struct index_hit *out)
 	if (r < 0)
 		return r;
 	r = find_with(c, canon, out);
+	reader_give(ix, c);
+	return r;
+}
+
+static int main_key_with(struct conn *c, const char *canon, enum filetype type, struct key *out)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	char text[KEY_TEXT];
+	struct key k;
+	int r;
+
+	r = rows_of(&rows, c, Q_SIBLINGS, "t", canon);
+	while (r == 0 && (r = row_next(&rows)) > 0) {
+		column_text(rows.st, 0, text, sizeof(text));
+		if (key_parse(&k, text) == 0 && k.type == type && !key_is_by_debug_id(&k)) {
+			*out = k;
+			return 0;
+		}
+		r = 0;
+	}
+	return r < 0 ? r : -ENOENT;
+}
+
+int index_main_key(struct index *ix, const char *canon, enum filetype type, struct key *out)
+{
+	struct conn *c;
+	int r;
+
+	r = reader_take(ix, &c);
+	if (r < 0)
+		return r;
+	r = main_key_with(c, canon, type, out);
 	reader_give(ix, c);
 	return r;
 }

@@ -38,6 +38,8 @@ static inline void cleanup_index(struct index **ix)
 /* ---- any thread --------------------------------------------------------------------- */
 
 int index_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
+/* The first key by a code id of the file that has this key by debug id. -ENOENT */
+int index_main_key(struct index *ix, const char *canon, enum filetype type, struct key *out);
 int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n);
 /* What files say of a module with the code id of `like`, or when it has none, with its debug id:
  * the oldest file first. How many. */

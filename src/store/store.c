@@ -165,6 +165,18 @@ int store_find(struct store *s, const struct key *k, struct blob **out)
 	return r;
 }
 
+void store_main_key(struct store *s, const struct key *k, struct key *out)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	char canon[KEY_TEXT];
+	struct key own;
+
+	key_canon(k, canon);
+	while (turn_next(&t))
+		t.r = key_is_by_debug_id(k) ? index_main_key(t.ix, canon, k->type, &own) : -ENOENT;
+	*out = t.r == 0 ? own : *k;
+}
+
 bool store_has(struct store *s, const struct key *k, uint64_t *size)
 {
 	struct index_hit hit;

@@ -271,17 +271,23 @@ static unsigned long long took(const struct asker *a)
 	return a->ended - a->began;
 }
 
-static int try_now(struct fetch *f, unsigned n)
+static int try_artifact(struct fetch *f, const struct artifact *a)
 {
-	struct artifact a = nth(n);
 	struct fetched out;
-	int r = fetch_try(f, &a, 1, FETCH_WHOLE, &out);
+	int r = fetch_try(f, a, 1, FETCH_WHOLE, &out);
 
 	if (r < 0)
 		return r;
 	if (out.r == 0)
 		blob_unref(out.blob);
 	return out.r;
+}
+
+static int try_now(struct fetch *f, unsigned n)
+{
+	struct artifact a = nth(n);
+
+	return try_artifact(f, &a);
 }
 
 /* ---- found -------------------------------------------------------------------------- */
@@ -495,6 +501,97 @@ START_TEST(misses)
 	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
 	world_sources(&w, only(&w.one, "two"));
 	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
+	world_end(&w);
+}
+END_TEST
+
+#define SYM_ID "3249D99D0C4049318610F4E4FB0B69360"
+
+static struct artifact sym_named(const char *name)
+{
+	struct artifact a = {.type = FILETYPE_BREAKPAD, .m.object = OBJECT_ELF};
+
+	debug_id_parse(&a.m.debug_id, SYM_ID, strlen(SYM_ID));
+	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "%s", name);
+	return a;
+}
+
+/* One key, and sources are asked by a name that it does not count: nobody hears of a miss by
+ * another's name, neither from memory nor from a flight that he joined. */
+START_TEST(names)
+{
+	static const char text[] = "MODULE Linux x86_64 " SYM_ID " right\nPUBLIC 1000 0 main\n";
+	struct artifact wrong = sym_named("wrong"), right = sym_named("right");
+	struct asker a, b;
+	char conf[512];
+	struct world w;
+
+	world_begin(&w);
+	snprintf(conf, sizeof(conf), "[source \"syms\"]\nurl=%s\nlayout=breakpad\n", w.one.url);
+	world_sources(&w, sources_of(conf));
+	ask_for(&a, w.fetch, &wrong, 1, FETCH_EXISTS);
+	ck_assert_int_eq(answer_of(&a), -ENOENT);
+	ck_assert_int_eq(try_artifact(w.fetch, &wrong), -ENOENT);
+	ck_assert_int_eq(try_artifact(w.fetch, &right), -EAGAIN);
+	store_misses_clear(w.store, NULL);
+
+	make_dir("%s/one/right/" SYM_ID, scratch);
+	write_file(in_scratch("one/right/" SYM_ID "/right.sym"), text, strlen(text));
+	upstream_fault(&w.one, "path=/wrong/*&kind=slow&arg=400");
+	ask_for(&a, w.fetch, &wrong, 1, FETCH_EXISTS);
+	upstream_until(&w.one, "get", 2); /* it is under way */
+	ask_for(&b, w.fetch, &right, 1, FETCH_WHOLE);
+	ck_assert_int_eq(answer_of(&a), -ENOENT);
+	ck_assert_msg(answer_of(&b) == 0, "%d %s", b.r, b.why);
+	ck_assert(b.blob);
+	ck_assert_uint_eq(fetch_stats(w.fetch)->joined, 1);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 3);
+	world_end(&w);
+}
+END_TEST
+
+static void teach(struct world *w, unsigned content, const char *key, const char *code,
+	const char *debug)
+{
+	struct store_learned l = {.m = {.object = OBJECT_ELF}};
+	struct key k = key_of_text(key);
+	struct draft *d;
+
+	snprintf(l.m.code_id, sizeof(l.m.code_id), "%s", code);
+	debug_id_parse(&l.m.debug_id, debug, strlen(debug));
+	ck_assert_int_eq(draft_new(&d, w->store, NULL), 0);
+	ck_assert_int_eq(draft_write(d, 0, &content, sizeof(content)), 0);
+	ck_assert_int_eq(store_publish_learned(w->store, d, &k, &FACTS, &l, NULL, NULL), 0);
+}
+
+/* Who asks by debug id gets the file with the build id that it follows from, whatever files claim;
+ * and the answer has the key that everybody else's has. */
+START_TEST(taught)
+{
+	struct artifact victim = {.type = FILETYPE_ELF_CODE, .m.object = OBJECT_ELF}, own;
+	struct fetched now;
+	struct asker a;
+	struct world w;
+	char key[64];
+
+	world_begin(&w);
+	put("one", 1, 100000);
+	debug_id_parse(&victim.m.debug_id, "44332211665588779900AABBCCDDEEFF0", 33);
+	own = victim;
+	snprintf(key, sizeof(key), "elf_code %s", id_text(2));
+	teach(&w, 7, key, id_text(2), "44332211665588779900AABBCCDDEEFF0"); /* that is a lie */
+	ck_assert_int_eq(try_artifact(w.fetch, &victim), -ENOENT); /* nobody can be asked */
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	snprintf(own.m.code_id, sizeof(own.m.code_id), "%s", id_text(1));
+	own.m.debug_id.set = false;
+	ck_assert_int_eq(module_debug_id(&own.m, false, &own.m.debug_id), 0);
+	own.m.code_id[0] = '\0';
+	ck_assert_int_eq(fetch_try(w.fetch, &own, 1, FETCH_WHOLE, &now), 0);
+	ck_assert_int_eq(now.r, 0);
+	ck_assert_str_eq(now.key.id, id_text(1));
+	ck_assert_uint_eq(blob_size(now.blob), 100000);
+	blob_unref(now.blob);
+	ck_assert_uint_eq(upstream_count(&w.one, "get") + upstream_count(&w.two, "get"), 2);
 	world_end(&w);
 }
 END_TEST
@@ -797,6 +894,6 @@ END_TEST
 
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
-	wrong_files, misses, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
+	wrong_files, misses, names, taught, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following)

@@ -1,0 +1,282 @@
+/* What files teach. A file that is published gets every key that it proves by its own bytes, and
+ * says how the identifiers of its module belong together; later a request that knows less is
+ * completed by that before the sources are planned.
+ *
+ * What was learned is a hint of what to ask for, and never of what to believe: a file is judged by
+ * the key that was asked for, or by one that follows from it by a rule. Hence a file that lies about
+ * others costs a question, at worst. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define ROWS_MOST 8
+#define SLICES_MOST 64
+
+/* ---- a request, completed ----------------------------------------------------------- */
+
+/* Whether another file may know what the request does not. A build id is enough for its file. */
+static bool may_lack(const struct artifact *a)
+{
+	switch (a->type) {
+	case FILETYPE_PE:
+	case FILETYPE_PDB:
+	case FILETYPE_PORTABLEPDB:
+	case FILETYPE_BREAKPAD:
+	case FILETYPE_SOURCEBUNDLE:
+	case FILETYPE_IL2CPP:
+		return true;
+	case FILETYPE_ELF_CODE:
+	case FILETYPE_ELF_DEBUG:
+		return !a->m.code_id[0];
+	default:
+		return false;
+	}
+}
+
+static bool is_windows(enum object_type t)
+{
+	return t == OBJECT_PE || t == OBJECT_PE_DOTNET;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return !*a || !*b || strcmp(a, b) == 0;
+}
+
+static bool is_of(const struct artifact *a, const struct module *row)
+{
+	struct module mine = a->m;
+	char one[MODULE_ID_TEXT], two[MODULE_ID_TEXT];
+
+	if (mine.object != OBJECT_UNKNOWN && row->object != OBJECT_UNKNOWN &&
+		mine.object != row->object && !(is_windows(mine.object) && is_windows(row->object)))
+		return false;
+	mine.object = row->object; /* which says how ids are compared */
+	if (!same_text(module_code_text(&mine, one), module_code_text(row, two)) ||
+		!same_text(module_debug_text(&mine, one), module_debug_text(row, two)))
+		return false;
+	/* A time and a size are shared by files of other names. */
+	if (a->type == FILETYPE_PE && mine.code_file[0] && row->code_file[0] &&
+		strcasecmp(mine.code_file, row->code_file) != 0)
+		return false;
+	/* Here one id follows from the other, so nobody needs to be believed. */
+	return row->object != OBJECT_ELF || module_ids_fit(row->code_id, &row->debug_id);
+}
+
+static void take_text(char *to, const char *from, size_t room)
+{
+	if (!to[0])
+		snprintf(to, room, "%s", from);
+}
+
+static void take_from(struct module *m, const struct module *row)
+{
+	if (m->object == OBJECT_UNKNOWN)
+		m->object = row->object;
+	/* In place of a stamp that it does not know, who asks has this. */
+	if (!m->debug_id.set || (m->debug_id.age == UINT32_MAX && row->debug_id.set))
+		m->debug_id = row->debug_id;
+	take_text(m->code_id, row->code_id, sizeof(m->code_id));
+	take_text(m->code_file, row->code_file, sizeof(m->code_file));
+	take_text(m->debug_file, row->debug_file, sizeof(m->debug_file));
+	take_text(m->checksum, row->checksum, sizeof(m->checksum));
+}
+
+/* The key that the file is judged by: that of the request, unless another follows from it. */
+static void sharpen(const struct artifact *a, struct key *k)
+{
+	bool by_rule = a->m.object == OBJECT_ELF && a->m.code_id[0];
+	struct key own;
+
+	if (key_of(&own, a) < 0)
+		return;
+	if (by_rule)
+		*k = own;
+	else if (!k->name[0] && !key_is_by_debug_id(k))
+		memcpy(k->name, own.name, sizeof(k->name));
+}
+
+bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
+{
+	_cleanup_free_ struct module *rows = NULL;
+	struct module like = a->m;
+	bool found = false;
+	int n;
+
+	if (!may_lack(a))
+		return false;
+	if (k->type == FILETYPE_PORTABLEPDB)
+		like.object = OBJECT_PE_DOTNET;
+	rows = calloc(ROWS_MOST, sizeof(*rows));
+	n = rows ? store_modules(f->store, &like, rows, ROWS_MOST) : 0;
+	/* The oldest speaks first; a younger one adds what that did not say. */
+	for (int i = 0; i < n; i++) {
+		if (!is_of(a, &rows[i]))
+			continue;
+		take_from(&a->m, &rows[i]);
+		found = true;
+	}
+	if (found)
+		sharpen(a, k);
+	return found;
+}
+
+bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main)
+{
+	if (store_find(f->store, k, out) < 0)
+		return false;
+	*main = *k;
+	if (key_is_by_debug_id(k))
+		store_main_key(f->store, k, main);
+	return true;
+}
+
+/* ---- a file, published -------------------------------------------------------------- */
+
+/* The program that was fetched may be its own debug file, and then another need not be asked for;
+ * with symbols alone it is a poor one. */
+static bool may_serve(const struct obj_slice *s, enum filetype asked, enum filetype t)
+{
+	bool debug = t == FILETYPE_ELF_DEBUG || t == FILETYPE_MACH_DEBUG || t == FILETYPE_WASM_DEBUG;
+
+	return t == asked || !debug || s->features & OBJ_HAS_DEBUG;
+}
+
+/* `name`: the file name that it was asked for by. A PE file does not know its own, and one that was
+ * asked for by debug id was not asked for by name: what others call it makes no key. */
+static void learn_slice(const struct obj_slice *found, const struct key *k, const char *name,
+	struct store_learned *out)
+{
+	struct obj_slice s = *found;
+	struct key keys[OBJ_KEYS_MOST];
+	unsigned n;
+
+	_Static_assert(OBJ_KEYS_MOST <= STORE_KEYS_MOST, "room for every key of a slice");
+	take_text(s.module.code_file, name, sizeof(s.module.code_file));
+	n = obj_keys(&s, keys);
+	out->m = s.module;
+	out->n = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (may_serve(&s, k->type, keys[i].type))
+			out->keys[out->n++] = keys[i];
+}
+
+static const char *name_asked(const struct key *k)
+{
+	switch (k->type) {
+	case FILETYPE_PE:
+	case FILETYPE_ELF_CODE:
+	case FILETYPE_MACH_CODE:
+	case FILETYPE_WASM_CODE:
+		return key_is_by_debug_id(k) ? "" : k->name;
+	default:
+		return "";
+	}
+}
+
+/* Takes nothing: the bytes are copied, with shared blocks where the file system can. */
+static int publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
+	const struct store_learned *l, const struct blob_facts *facts, struct blob **out,
+	struct err *e)
+{
+	struct draft *d;
+	int r = draft_new(&d, f->store, e);
+
+	if (r < 0)
+		return r;
+	r = draft_copy(d, fd, s->off, s->size);
+	if (r < 0) {
+		draft_discard(d);
+		return err_set(e, r, "%s", err_text(r));
+	}
+	return store_publish_learned(f->store, d, k, facts, l, out, e);
+}
+
+int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
+	const struct blob_facts *facts, struct blob **out, struct err *e)
+{
+	struct store_learned *l = calloc(1, sizeof(*l));
+	int r = -ENOMEM;
+
+	if (l) {
+		learn_slice(s, k, name_asked(k), l);
+		r = publish_part(f, fd, s, k, l, facts, out, e);
+	}
+	free(l);
+	return r;
+}
+
+static bool is_new(struct fetch *f, const struct store_learned *l)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		if (store_has(f->store, &l->keys[i], NULL))
+			return false;
+	return l->n > 0;
+}
+
+/* The other slices of a fat file, which is here as a whole: each is an artifact of its own. All of
+ * them together are no larger than the file, or they lie over each other and it is up to no good.
+ * What cannot be stored is fetched when it is asked for. */
+static void publish_others(struct fetch *f, int fd, uint64_t size, const struct obj_slice *but,
+	const struct key *k, const struct blob_facts *facts)
+{
+	struct view v = view_of_fd(fd, size);
+	struct store_learned *l = calloc(1, sizeof(*l));
+	uint64_t left = size - MIN(size, but->size);
+	struct obj_slice s;
+
+	for (unsigned i = 0; l && i < SLICES_MOST && obj_identify(&v, i, &s, NULL) == 0; i++) {
+		if (s.off == but->off || s.size > left || !s.n_types)
+			continue;
+		learn_slice(&s, &(struct key){.type = s.types[0]}, name_asked(k), l);
+		if (!is_new(f, l))
+			continue;
+		left -= s.size;
+		if (publish_part(f, fd, &s, &l->keys[0], l, facts, NULL, NULL) < 0)
+			break;
+	}
+	free(l);
+}
+
+static int publish_whole(struct fetch *f, struct draft *d, const struct obj_slice *s,
+	const struct key *k, const struct blob_facts *facts, struct blob **out, struct err *e)
+{
+	struct store_learned *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (l)
+		learn_slice(s, k, name_asked(k), l);
+	r = store_publish_learned(f->store, d, k, facts, l, out, e);
+	free(l);
+	return r;
+}
+
+int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct blob_facts *facts,
+	struct blob **out, struct err *e)
+{
+	struct view v = view_of_fd(draft_fd(d), draft_size(d));
+	struct obj_slice s;
+	int r = obj_check(&v, k, &s, e);
+
+	facts->verified = r == 1;
+	if (r < 0) {
+		draft_discard(d);
+		return r;
+	}
+	if (r == 0)
+		r = store_publish(f->store, d, k, facts, out, e);
+	else if (s.size == draft_size(d))
+		r = publish_whole(f, d, &s, k, facts, out, e);
+	else {
+		r = learn_publish_part(f, draft_fd(d), &s, k, facts, out, e);
+		if (r == 0)
+			publish_others(f, draft_fd(d), draft_size(d), &s, k, facts);
+		draft_discard(d);
+	}
+	return r == -EBADMSG ? -EIO : r; /* of the store, not of the file */
+}

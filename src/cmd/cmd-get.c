@@ -24,6 +24,7 @@ struct getting {
 	bool done;
 	int r;
 	struct blob *blob;
+	struct key key; /* of what was found */
 	char why[240];
 };
 
@@ -35,6 +36,7 @@ static void get_ready(void *ctx, const struct fetched *f)
 	g->done = true;
 	g->r = f->r;
 	g->blob = f->r == 0 ? blob_ref(f->blob) : NULL;
+	g->key = f->key;
 	snprintf(g->why, sizeof(g->why), "%s", f->why);
 	pthread_cond_signal(&g->over);
 }
@@ -94,7 +96,7 @@ static void get_watch(struct getting *g, struct ticket *t, struct fetch *f, cons
 }
 
 static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *word,
-	struct blob **out, char why[static 240])
+	struct blob **out, struct key *found, char why[static 240])
 {
 	struct getting g = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 	struct fetched now;
@@ -105,6 +107,7 @@ static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *wor
 	if (r == 0) {
 		snprintf(why, 240, "%s", now.why);
 		*out = now.r == 0 ? now.blob : NULL;
+		*found = now.key;
 		return now.r;
 	}
 	r = fetch_open(f, hit->files, hit->n, FETCH_WHOLE, get_ready, &g, &t);
@@ -116,6 +119,7 @@ static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *wor
 	ticket_unref(t);
 	snprintf(why, 240, "%s", g.why);
 	*out = g.blob;
+	*found = g.key;
 	return g.r;
 }
 
@@ -152,21 +156,13 @@ static int copy_out(const struct blob *b, const char *path)
 	return r;
 }
 
-static void keep(struct app *app, const struct tree_hit *hit)
-{
-	struct key k;
-
-	for (unsigned i = 0; i < hit->n; i++)
-		if (key_of(&k, &hit->files[i]) == 0)
-			store_keep(app->store, &k, app->settings.keep_seconds);
-}
-
 static int get_one(struct app *app, const char *word, const char *out_path)
 {
 	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
 	_cleanup_blob_ struct blob *b = NULL;
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 	_cleanup_free_ char *path = NULL;
+	struct key found = {0};
 	char why[240] = "";
 	int r = hit ? app_tree_path(word, &path) : -ENOMEM;
 
@@ -179,7 +175,7 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 		return EXIT_NO;
 	}
 	if (r == 0)
-		r = get_blob(app->fetch, hit, word, &b, why);
+		r = get_blob(app->fetch, hit, word, &b, &found, why);
 	if (r == -ENOENT && !path) {
 		fprintf(stderr, "symfs get: %s: not inside a symfs mount\n",
 			text_shown(word, true, &room));
@@ -190,7 +186,7 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 			r == -ENOENT ? "not there" : err_text(r), why[0] ? ": " : "", why);
 		return app_exit(r);
 	}
-	keep(app, hit);
+	store_keep(app->store, &found, app->settings.keep_seconds);
 	r = out_path ? copy_out(b, out_path) : 0;
 	if (r < 0) {
 		fprintf(stderr, "symfs get: %s: %s\n", out_path, err_text(r));

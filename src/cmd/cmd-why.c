@@ -84,12 +84,15 @@ static int print_text(const struct answer *a)
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
-static void find_stored(struct app *app, struct answer *a)
+/* Also what is found by what other files taught. */
+static void find_stored(struct app *app, const struct artifact *best, struct answer *a)
 {
-	_cleanup_blob_ struct blob *b = NULL;
+	struct fetched f;
 
-	if (store_find(app->store, &a->key, &b) == 0)
-		snprintf(a->file, sizeof(a->file), "%s", blob_path(b));
+	if (fetch_try(app->fetch, best, 1, FETCH_WHOLE, &f) < 0 || f.r < 0)
+		return;
+	snprintf(a->file, sizeof(a->file), "%s", blob_path(f.blob));
+	blob_unref(f.blob);
 }
 
 /* Every candidate of an ambiguous path has its rows; the key is that of the best one. */
@@ -101,12 +104,10 @@ static int explain(struct app *app, const struct tree_hit *hit, bool ask, struct
 
 		if (n < 0)
 			continue;
-		if (!a->key.type)
-			key_of(&a->key, &hit->files[i]);
+		if (!a->key.type && key_of(&a->key, &hit->files[i]) == 0)
+			find_stored(app, &hit->files[i], a);
 		a->n += n;
 	}
-	if (a->key.type)
-		find_stored(app, a);
 	return a->key.type ? 0 : -ENOENT;
 }
 

@@ -110,6 +110,7 @@ struct attempt {
 	int64_t remembered_until;
 	uint8_t head[OBJ_HEAD];
 	size_t head_n;		  /* bytes taken into `head` before the election */
+	bool parted;		  /* by its first bytes only a part of it will be served */
 	bool whole;		  /* the body was so short that `head` holds all of it */
 	bool verdict_set;	  /* the head already said that no body is wanted */
 	int64_t size;		  /* -1: not told */

@@ -107,6 +107,13 @@ static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n
 	return 0;
 }
 
+/* Of a fat file one slice is served, and how long it is stands in a table that is not read yet. No
+ * other file that is served begins so. */
+static bool is_fat(const uint8_t head[static OBJ_HEAD])
+{
+	return memcmp(head, "\xca\xfe\xba", 3) == 0;
+}
+
 /* Before the election, as few bytes are taken as show what kind of file it is. */
 static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
@@ -126,6 +133,7 @@ static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 	memcpy(head + at->head_n, p, OBJ_HEAD - at->head_n);
 	if (!obj_may_be(at->flight->key.type, head, OBJ_HEAD))
 		return -EBADMSG;
+	at->parted = is_fat(head);
 	at->state = ATTEMPT_PROMISING;
 	race_look_soon(at->flight);
 	return -EAGAIN;
@@ -242,7 +250,7 @@ static void attempt_start(struct attempt *at)
 {
 	int r;
 
-	at->answered = at->verdict_set = at->whole = false;
+	at->answered = at->verdict_set = at->whole = at->parted = false;
 	at->head_n = 0;
 	at->asked = clock_ms();
 	source_ask_release(&at->ask);
@@ -311,6 +319,8 @@ static void elect(struct flight *fl, struct attempt *at)
 	fl->size = at->size >= 0 ? (uint64_t)at->size : FETCH_SIZE_UNKNOWN;
 	if (at->whole)
 		fl->size = at->head_n;
+	if (at->parted)
+		fl->size = FETCH_SIZE_UNKNOWN;
 	flights_say_found(fl->f->store, fl->number);
 	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes", fl->canon, at->source->name,
 		(long long)at->size);

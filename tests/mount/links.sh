@@ -92,6 +92,10 @@ done
 same_file "$TMP/p/full/foo" "$MNT_m/debuginfod/buildid/$id/debuginfo"
 same_file "$TMP/p/full/foo" "$MNT_m/$(unified "$debug" debuginfo)"
 quiet "$seen" "an ELF file by its other id"
+"$SYMFS" why --no-default-sources --cache "$TMP/store" "$(unified "$debug" executable)" | grep -q "^stored  $TMP" ||
+  fail "why does not know of it by its other id"
+"$SYMFS" get --no-default-sources --cache "$TMP/store" "$(unified "$debug" executable)" >"$TMP/out" || fail get
+same_file "$TMP/p/full/foo" "$(cat "$TMP/out")"
 
 # One that has symbols and no more is no debug file for somebody who can have a better one.
 lib=$(build_id "$TMP/p/full/libfoo.so")
@@ -148,6 +152,9 @@ mkdir -p "$TMP/web/$(dirname "$(unified "$intel" x)")"
 cp "$TMP/near/fat" "$TMP/web/$(unified "$intel" executable)"
 nginx_start web "$TMP/web"
 symfs_mount f --cache "$TMP/fat" --source "unified@$URL_web/unified"
+# Until it is here nobody knows the size, and nobody is told that of the fat file.
+[ "$(stat -c %s "$MNT_f/$(unified "$intel" executable)")" != "$(stat -c %s "$TMP/near/fat")" ] ||
+  fail "the slice is said to be as long as the fat file"
 same_file "$TMP/near/x86_64" "$MNT_f/$(unified "$intel" executable)"
 asked=$(wc -l <"$TMP/nginx-web/access.log")
 slices "$MNT_f"

@@ -151,6 +151,33 @@ START_TEST(every_row)
 }
 END_TEST
 
+/* By what name a source is asked: that of a file, or none where ids make the path. */
+START_TEST(names_in_paths)
+{
+	static const struct {
+		const char *layout;
+		enum filetype type;
+		enum object_type object;
+		const char *name;
+	} rows[] = {
+		{"symstore", FILETYPE_PDB, OBJECT_PE, "Crash.pdb"},
+		{"native", FILETYPE_PDB, OBJECT_PE, "Crash.pdb"},
+		{"unified", FILETYPE_PDB, OBJECT_PE, ""},
+		{"slashsymbols", FILETYPE_PDB, OBJECT_PE, "Crash.exe"},
+		{"symstore", FILETYPE_ELF_CODE, OBJECT_ELF, "libM-2.23.so"},
+		{"symstore", FILETYPE_ELF_DEBUG, OBJECT_ELF, ""},
+		{"debuginfod", FILETYPE_ELF_DEBUG, OBJECT_ELF, ""},
+		{"gdb", FILETYPE_PDB, OBJECT_PE, ""}, /* it has none */
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct artifact a = sample(rows[i].type, rows[i].object);
+
+		ck_assert_str_eq(layout_name_of(layout_find(rows[i].layout), &a), rows[i].name);
+	}
+}
+END_TEST
+
 /* Each listed path is one that servers are asked for, too. */
 START_TEST(listed)
 {
@@ -639,4 +666,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, entries, bundles, sources, hostile)
+UNIT_MAIN("layout", every_row, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, entries, bundles, sources, hostile)

@@ -50,6 +50,7 @@ static struct image image;
 START_TEST(both_ways_to_write_an_id)
 {
 	uint8_t counted[21] = {16};
+	struct key has[OBJ_KEYS_MOST];
 	struct obj_slice s;
 
 	module_with(&image, id, 16);
@@ -68,6 +69,10 @@ START_TEST(both_ways_to_write_an_id)
 	s = object_must(image.p, image.n, 0);
 	ck_assert_str_eq(s.module.code_id, ID "11223344");
 	object_debug_id(&s, "da03eb5d-63d7-50fa-ab0f-b8e7cc12a1c3");
+	/* Who makes a UUID of it finds the file by that, too. */
+	ck_assert_uint_eq(obj_keys(&s, has), 2 * s.n_types);
+	ck_assert_str_eq(has[0].id, ID "11223344");
+	ck_assert_str_eq(has[1].id, ID);
 	/* sixteen bytes are a UUID, though the first could count the rest */
 	counted[0] = 15;
 	module_with(&image, counted, 16);

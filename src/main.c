@@ -13,6 +13,8 @@ static const struct cmd *const commands[] = {
 	&cmd_mount,
 	&cmd_umount,
 	&cmd_get,
+	&cmd_warm,
+	&cmd_core,
 	&cmd_add,
 	&cmd_id,
 	&cmd_paths,

@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount umount get add id paths parse why status sources cache"
+_symfs_commands="mount umount get warm core add id paths parse why status sources cache"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
@@ -78,6 +78,8 @@ _symfs_options()
 	mount) _symfs_words "-f -o $_symfs_common" ;;
 	umount) _symfs_words "-l --help" ;;
 	get) _symfs_words "-o $_symfs_common" ;;
+	warm) _symfs_words "--breakpad $_symfs_common" ;;
+	core) _symfs_words "$_symfs_common" ;;
 	add) _symfs_words "-r $_symfs_common" ;;
 	id) _symfs_words "--json --help" ;;
 	parse) _symfs_words "--help" ;;
@@ -94,7 +96,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | umount | status) _symfs_files -d ;;
-	add | id | paths) _symfs_files -f ;;
+	add | id | paths | warm | core) _symfs_files -f ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
 	cache)

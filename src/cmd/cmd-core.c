@@ -1,0 +1,368 @@
+/* symfs core: a debugger on a core file whose program and libraries are not on this machine. It sees
+ * a sysroot of links: to local files that are the same build, else into a mount of its own. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "dump/dump.h"
+#include "obj/obj.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+struct sysroot {
+	char *dir, *mount, *root; /* DIR, DIR/mnt, DIR/root */
+	char *program;		  /* DIR/root/PATH, of the core's program; NULL: not known */
+	unsigned local, fetched, unknown;
+};
+
+/* ---- links -------------------------------------------------------------------------- */
+
+/* Is the file at that path, on this machine, the one that was mapped? */
+static bool is_local(const struct dump_module *d)
+{
+	_cleanup_close_ int fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct obj_slice s;
+	struct err e = {0};
+	struct stat st;
+	struct view v;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	v = view_of_fd(fd, (uint64_t)st.st_size);
+	return obj_identify(&v, 0, &s, &e) == 0 && build_id_equal(s.module.code_id, d->m.code_id);
+}
+
+/* A core file is anybody's: a path in it leads nowhere but below the root. */
+static bool path_ok(const char *path)
+{
+	if (path[0] != '/')
+		return false;
+	while (*path) {
+		size_t n;
+
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if (n && !path_name_ok(path, n))
+			return false;
+		path += n;
+	}
+	return true;
+}
+
+static int link_module(void *ctx, const struct dump_module *d)
+{
+	struct sysroot *s = ctx;
+	_cleanup_buf_ struct buf at = BUF_UP_TO(3 * DUMP_PATH), to = BUF_UP_TO(3 * DUMP_PATH);
+	char *slash;
+	int r;
+
+	if (!path_ok(d->path) || !d->m.code_id[0] || d->m.object != OBJECT_ELF) {
+		s->unknown++;
+		return 0;
+	}
+	if (is_local(d)) {
+		s->local++;
+		r = buf_adds(&to, d->path);
+	} else {
+		s->fetched++;
+		r = buf_addf(&to, "%s/gdb/.build-id/%.2s/%s", s->mount, d->m.code_id, d->m.code_id + 2);
+	}
+	if (r == 0)
+		r = buf_addf(&at, "%s%s", s->root, d->path);
+	if (r < 0)
+		return r;
+	slash = strrchr(at.p, '/');
+	*slash = '\0';
+	r = path_mkdirs(at.p, 0700);
+	*slash = '/';
+	if (r == 0 && symlink(to.p, at.p) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r == 0 && d->program && !s->program) {
+		s->program = strdup(at.p);
+		r = s->program ? 0 : -ENOMEM;
+	}
+	return r;
+}
+
+/* The dynamic linker knows libraries by the names that led to them; on systems where /lib is a link
+ * to usr/lib, the kernel does not. */
+static void link_usr(const struct sysroot *s)
+{
+	static const char *const names[] = {"bin", "lib", "lib32", "lib64", "libx32", "sbin"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_free_ char *at = NULL, *to = NULL;
+
+		if (asprintf(&at, "%s/%s", s->root, names[i]) < 0 || asprintf(&to, "usr/%s", names[i]) < 0)
+			return;
+		if (symlink(to, at) < 0)
+			continue; /* the core has its own */
+	}
+}
+
+static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
+{
+	_cleanup_close_ int fd = open(core, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+	struct view v;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	v = view_of_fd(fd, (uint64_t)st.st_size);
+	r = dump_read(&v, link_module, s, e);
+	if (r == 0)
+		link_usr(s);
+	return r < 0 && !e->text[0] ? err_set(e, r, "%s", err_text(r)) : r;
+}
+
+/* ---- the place ---------------------------------------------------------------------- */
+
+static int sysroot_make(struct sysroot *s, struct err *e)
+{
+	const char *base = getenv("TMPDIR");
+
+	if (asprintf(&s->dir, "%s/symfs-core-XXXXXX", base && base[0] == '/' ? base : "/tmp") < 0)
+		s->dir = NULL;
+	if (!s->dir || !mkdtemp(s->dir))
+		return err_set(e, -errno, "%s: cannot be made: %s", s->dir ? s->dir : "a directory", err_text(errno));
+	if (asprintf(&s->mount, "%s/mnt", s->dir) < 0 || asprintf(&s->root, "%s/root", s->dir) < 0)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (mkdir(s->mount, 0700) < 0 || mkdir(s->root, 0700) < 0)
+		return err_set(e, -errno, "%s: %s", s->dir, err_text(errno));
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *f)
+{
+	return remove(path);
+}
+
+/* Links are removed, not what they lead to; another file system (a mount that did not go) is not
+ * entered. */
+static void sysroot_remove(struct sysroot *s)
+{
+	if (s->dir)
+		nftw(s->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	free(s->dir);
+	free(s->mount);
+	free(s->root);
+	free(s->program);
+}
+
+/* ---- other programs ----------------------------------------------------------------- */
+
+/* The exit status; 128 + N of a signal; negative: it could not be started. */
+static int run(const char *file, char *const *argv, bool quiet)
+{
+	posix_spawn_file_actions_t actions;
+	int status, r;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&actions);
+	if (quiet)
+		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	r = posix_spawnp(&pid, file, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (r != 0)
+		return -r;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+struct words {
+	char **list;
+	size_t n;
+};
+
+static int words_add(struct words *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int words_add(struct words *w, const char *fmt, ...)
+{
+	char **more = reallocarray(w->list, w->n + 2, sizeof(*more));
+	va_list ap;
+	int r;
+
+	if (!more)
+		return -ENOMEM;
+	w->list = more;
+	va_start(ap, fmt);
+	r = vasprintf(&w->list[w->n], fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		w->list[w->n] = NULL;
+	else
+		w->list[++w->n] = NULL;
+	return r < 0 ? -ENOMEM : 0;
+}
+
+static void words_release(struct words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->list[i]);
+	free(w->list);
+}
+
+/* The mount takes this command's own options along: every word but its name and the core. */
+static int mount_with(const struct sysroot *s, const struct words *options)
+{
+	struct words w = {0};
+	int r = words_add(&w, "symfs");
+
+	if (r == 0)
+		r = words_add(&w, "mount");
+	for (size_t i = 0; r == 0 && i < options->n; i++)
+		r = words_add(&w, "%s", options->list[i]);
+	if (r == 0)
+		r = words_add(&w, "%s", s->mount);
+	if (r == 0)
+		r = run("/proc/self/exe", w.list, true);
+	words_release(&w);
+	return r;
+}
+
+static void unmount(const struct sysroot *s)
+{
+	struct words w = {0};
+
+	if (words_add(&w, "symfs") == 0 && words_add(&w, "umount") == 0 && words_add(&w, "%s", s->mount) == 0)
+		run("/proc/self/exe", w.list, true);
+	words_release(&w);
+}
+
+/* ---- debuggers ---------------------------------------------------------------------- */
+
+static int gdb_words(struct words *w, const struct sysroot *s, const char *core)
+{
+	int r = words_add(w, "-iex");
+
+	r = r ? r : words_add(w, "set sysroot %s", s->root);
+	r = r ? r : words_add(w, "-iex");
+	r = r ? r : words_add(w, "set debug-file-directory %s/gdb:/usr/lib/debug", s->mount);
+	r = r ? r : words_add(w, "-iex"); /* the mount asks them */
+	r = r ? r : words_add(w, "set debuginfod enabled off");
+	if (s->program)
+		r = r ? r : words_add(w, "%s", s->program);
+	else
+		r = r ? r : words_add(w, "--core");
+	return r ? r : words_add(w, "%s", core);
+}
+
+static int lldb_words(struct words *w, const struct sysroot *s, const char *core)
+{
+	int r = words_add(w, "-O");
+
+	r = r ? r : words_add(w, "platform select --sysroot %s remote-linux", s->root);
+	r = r ? r : words_add(w, "-O");
+	r = r ? r : words_add(w, "settings set target.debug-file-search-paths %s/gdb", s->mount);
+	r = r ? r : words_add(w, "--core");
+	r = r ? r : words_add(w, "%s", core);
+	if (s->program)
+		r = r ? r : words_add(w, "%s", s->program);
+	return r;
+}
+
+/* `gdb -batch -ex bt`, or whatever is called so: its own words stand behind ours. */
+static int debug(const struct sysroot *s, const char *core, char **own)
+{
+	const char *name = own && own[0] ? own[0] : "gdb";
+	bool lldb = strncmp(path_base(name), "lldb", 4) == 0;
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+	struct words w = {0};
+	int r = words_add(&w, "%s", name);
+
+	/* gdb takes options behind files, lldb in front of them. */
+	for (char **p = own && own[0] ? own + 1 : NULL; r == 0 && p && *p; p++)
+		r = words_add(&w, "%s", *p);
+	if (r == 0)
+		r = lldb ? lldb_words(&w, s, core) : gdb_words(&w, s, core);
+	if (r == 0) {
+		/* ^C is the debugger's. */
+		sigaction(SIGINT, &ignore, &old);
+		r = run(name, w.list, false);
+		sigaction(SIGINT, &old, NULL);
+	}
+	if (r < 0)
+		fprintf(stderr, "symfs core: %s: %s\n", name, err_text(r));
+	words_release(&w);
+	return r < 0 ? EXIT_LOCAL : r;
+}
+
+static int debug_in_sysroot(struct sysroot *s, const char *core, const struct words *options, char **own)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	struct err e = {0};
+	int r = sysroot_make(s, &e);
+
+	if (r == 0)
+		r = sysroot_fill(s, core, &e);
+	if (r < 0) {
+		fprintf(stderr, "symfs core: %s: %s\n", text_shown(core, true, &room), e.text);
+		return r == -ENOMSG || r == -ENODATA || r == -EBADMSG || r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
+	}
+	fprintf(stderr, "symfs core: %u modules are on this machine, %u are fetched when they are asked for, "
+		"of %u the core does not say which build they are\n", s->local, s->fetched, s->unknown);
+	r = mount_with(s, options);
+	if (r != 0)
+		return r < 0 ? EXIT_LOCAL : r; /* which has said why */
+	r = debug(s, core, own);
+	unmount(s);
+	return r;
+}
+
+static int run_core(int argc, char **argv)
+{
+	struct sysroot s = {0};
+	struct words options = {0};
+	const struct opt none[] = {{0}};
+	struct app_args args;
+	char **own = NULL, **all = calloc((size_t)argc + 1, sizeof(*all));
+	int words = argc, n, status, r = all ? 0 : -ENOMEM;
+
+	for (int i = 0; i < argc && all; i++) {
+		all[i] = argv[i];
+		if (!own && strcmp(argv[i], "--") == 0) {
+			own = argv + i + 1;
+			words = i;
+		}
+	}
+	n = words;
+	status = r < 0 ? EXIT_LOCAL : app_options(&args, &cmd_core, none, &n, argv);
+	if (status < 0 && n != 2) {
+		fprintf(stderr, "symfs core: which core file? one; try: symfs core --help\n");
+		status = EXIT_USAGE;
+	}
+	if (status < 0) {
+		_cleanup_free_ char *core = path_absolute(argv[1]);
+
+		for (int i = 1; r == 0 && i < words; i++)
+			if (all[i] != argv[1])
+				r = words_add(&options, "%s", all[i]);
+		status = r < 0 || !core ? EXIT_LOCAL : debug_in_sysroot(&s, core, &options, own);
+	}
+	sysroot_remove(&s);
+	words_release(&options);
+	free(all);
+	return status;
+}
+
+const struct cmd cmd_core = {
+	.name = "core",
+	.args = "CORE [-- gdb|lldb ARGS...]",
+	.help = "Starts a debugger on a core file; the program and the libraries that made it are\n"
+		"fetched, where this machine has other builds of them or none",
+	.run = run_core,
+};

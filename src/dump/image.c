@@ -1,0 +1,208 @@
+/* ELF files as they lie in memory, and the lists that the kernel keeps of them. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "dump/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SEGMENTS_MOST 256u
+#define NOTES_MOST (64u << 10) /* bytes */
+#define BUILD_ID_MOST (CODE_ID_MAX / 2)
+
+enum { PT_LOAD = 1, PT_NOTE = 4, NT_GNU_BUILD_ID = 3 };
+
+uint64_t dump_number(const uint8_t *p, unsigned n, bool big)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		value = value << 8 | p[big ? i : n - 1 - i];
+	return value;
+}
+
+uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t type)
+{
+	unsigned word = is64 ? 8 : 4;
+
+	for (; n >= 2 * word; p += 2 * word, n -= 2 * word) {
+		uint64_t have = dump_number(p, word, big);
+
+		if (have == 0)
+			return 0;
+		if (have == type)
+			return dump_number(p + word, word, big);
+	}
+	return 0;
+}
+
+/* ---- an ELF file in memory ---------------------------------------------------------- */
+
+struct image {
+	const struct memory *mem;
+	uint64_t base;
+	bool is64, big;
+	uint64_t phoff;
+	unsigned phentsize, phnum;
+};
+
+struct segment {
+	unsigned type;
+	uint64_t offset, address, size; /* in memory */
+};
+
+static int image_open(struct image *im)
+{
+	uint8_t h[64];
+
+	if (im->mem->read(im->mem, im->base, h, sizeof(h)) < 0 || memcmp(h, "\177ELF", 4) != 0 ||
+		h[4] < 1 || h[4] > 2 || h[5] < 1 || h[5] > 2)
+		return -ENOMSG;
+	im->is64 = h[4] == 2;
+	im->big = h[5] == 2;
+	im->phoff = im->is64 ? dump_number(h + 32, 8, im->big) : dump_number(h + 28, 4, im->big);
+	im->phentsize = (unsigned)dump_number(h + (im->is64 ? 54 : 42), 2, im->big);
+	im->phnum = (unsigned)dump_number(h + (im->is64 ? 56 : 44), 2, im->big);
+	if (im->phentsize < (im->is64 ? 56 : 32) || im->phnum > SEGMENTS_MOST)
+		return -ENODATA;
+	return 0;
+}
+
+static int image_segment(const struct image *im, unsigned nth, struct segment *out)
+{
+	uint8_t h[56];
+	size_t n = im->is64 ? 56 : 32;
+	unsigned word = im->is64 ? 8 : 4;
+
+	if (im->mem->read(im->mem, im->base + im->phoff + (uint64_t)nth * im->phentsize, h, n) < 0)
+		return -ENODATA;
+	out->type = (unsigned)dump_number(h, 4, im->big);
+	out->offset = dump_number(h + (im->is64 ? 8 : 4), word, im->big);
+	out->address = dump_number(h + (im->is64 ? 16 : 8), word, im->big);
+	out->size = dump_number(h + (im->is64 ? 40 : 20), word, im->big);
+	return 0;
+}
+
+static int take_id(const struct image *im, const uint8_t *id, size_t n, struct module *m)
+{
+	m->object = OBJECT_ELF;
+	hex_print(id, n, m->code_id);
+	debug_id_from_build_id(&m->debug_id, id, n, im->big);
+	return 0;
+}
+
+/* Names and descriptions are filled up to four bytes. */
+static size_t padded(uint64_t n)
+{
+	return (size_t)((n + 3) & ~(uint64_t)3);
+}
+
+static int id_in_notes(const struct image *im, const uint8_t *p, size_t n, struct module *m)
+{
+	while (n >= 12) {
+		uint64_t name = dump_number(p, 4, im->big), desc = dump_number(p + 4, 4, im->big);
+		uint64_t type = dump_number(p + 8, 4, im->big);
+
+		p += 12;
+		n -= 12;
+		if (name > n || padded(name) > n || desc > n - padded(name))
+			return -ENODATA;
+		if (type == NT_GNU_BUILD_ID && name == 4 && memcmp(p, "GNU", 4) == 0 && desc > 0 &&
+			desc <= BUILD_ID_MOST)
+			return take_id(im, p + padded(name), (size_t)desc, m);
+		p += padded(name);
+		n -= padded(name);
+		if (padded(desc) > n)
+			return -ENODATA;
+		p += padded(desc);
+		n -= padded(desc);
+	}
+	return -ENODATA;
+}
+
+static int id_in_segment(const struct image *im, uint64_t at, uint64_t size, struct module *m)
+{
+	_cleanup_free_ uint8_t *p = NULL;
+
+	if (size < 12 || size > NOTES_MOST)
+		return -ENODATA;
+	p = malloc((size_t)size);
+	if (!p)
+		return -ENOMEM;
+	if (im->mem->read(im->mem, at, p, (size_t)size) < 0)
+		return -ENODATA;
+	return id_in_notes(im, p, (size_t)size, m);
+}
+
+int image_identify(const struct memory *mem, uint64_t base, struct module *m)
+{
+	struct image im = {.mem = mem, .base = base};
+	struct segment s;
+	uint64_t linked = 0; /* the address that was to be `base` */
+	int r = image_open(&im);
+
+	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
+		r = image_segment(&im, i, &s);
+		if (r == 0 && s.type == PT_LOAD) {
+			linked = s.address - s.offset;
+			break;
+		}
+	}
+	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
+		r = image_segment(&im, i, &s);
+		if (r == 0 && s.type == PT_NOTE &&
+			id_in_segment(&im, base + (s.address - linked), s.size, m) == 0)
+			return 0;
+	}
+	return r < 0 ? r : -ENODATA;
+}
+
+/* ---- mappings of one file ----------------------------------------------------------- */
+
+static void name_module(struct dump_module *d)
+{
+	const char *base = path_base(d->path);
+
+	snprintf(d->m.code_file, sizeof(d->m.code_file), "%.255s", base);
+	snprintf(d->m.debug_file, sizeof(d->m.debug_file), "%.255s", base);
+}
+
+int joining_flush(struct joining *j)
+{
+	int r;
+
+	if (!j->open)
+		return 0;
+	j->open = false;
+	r = image_identify(j->mem, j->now.base, &j->now.m);
+	if (r == -ENOMEM)
+		return r;
+	if (r == -ENOMSG && j->mem->read(j->mem, j->now.base, &(char){0}, 1) == 0)
+		return 0; /* a font, a locale: no module */
+	name_module(&j->now);
+	j->now.program = j->entry >= j->now.base && j->entry < j->now.end;
+	if (++j->told > DUMP_MODULES)
+		return -E2BIG;
+	return j->each(j->ctx, &j->now);
+}
+
+int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, const char *path)
+{
+	int r = 0;
+
+	if (j->open && offset > 0 && from >= j->now.end && strcmp(j->now.path, path) == 0) {
+		j->now.end = MAX(j->now.end, to);
+		return 0;
+	}
+	r = joining_flush(j);
+	if (r != 0 || offset > 0 || strlen(path) >= sizeof(j->now.path))
+		return r; /* a part that does not begin with the file's head is no module */
+	memset(&j->now, 0, sizeof(j->now));
+	snprintf(j->now.path, sizeof(j->now.path), "%s", path);
+	j->now.base = from;
+	j->now.end = to;
+	j->open = true;
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* A running process. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "dump/private.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAPS_MOST (64u << 20)
+#define DELETED " (deleted)"
+
+struct process {
+	struct memory mem; /* first: see read_memory() */
+	int fd;
+};
+
+static int read_memory(const struct memory *m, uint64_t at, void *p, size_t n)
+{
+	const struct process *x = (const struct process *)m;
+
+	/* A file that became shorter under its mapping is an error here, and no signal. */
+	return x->fd >= 0 && pread(x->fd, p, n, (off_t)at) == (ssize_t)n ? 0 : -ENODATA;
+}
+
+/* "from-to perms offset dev inode   path"; newlines in a path are written as \012. */
+static int take_line(struct joining *j, char *line)
+{
+	uint64_t from, to, offset;
+	int at = 0;
+	size_t n;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &from, &to, &offset, &at) < 3 ||
+		!at || line[at] != '/')
+		return joining_flush(j);
+	n = strlen(line + at);
+	if (n > strlen(DELETED) && strcmp(line + at + n - strlen(DELETED), DELETED) == 0)
+		line[at + n - strlen(DELETED)] = '\0';
+	return joining_add(j, from, to, offset, line + at);
+}
+
+static uint64_t entry_of(int proc)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+
+	if (path_read(proc, "auxv", 64 << 10, &text, &n) < 0)
+		return 0;
+	return aux_value((uint8_t *)text, n, sizeof(long) == 8, false, AUX_ENTRY);
+}
+
+int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e)
+{
+	struct process x = {.mem = {read_memory}, .fd = -1};
+	struct joining j = {.mem = &x.mem, .each = each, .ctx = ctx};
+	_cleanup_close_ int proc = -1, mem = -1;
+	_cleanup_free_ char *maps = NULL;
+	char name[40], *save = NULL;
+	int r;
+
+	snprintf(name, sizeof(name), "/proc/%d", (int)pid);
+	proc = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (proc < 0)
+		return err_set(e, -ESRCH, "process %d: there is none", (int)pid);
+	r = path_read(proc, "maps", MAPS_MOST, &maps, NULL);
+	if (r < 0)
+		return err_set(e, r, "process %d: what it has mapped cannot be read: %s", (int)pid, err_text(r));
+	mem = x.fd = openat(proc, "mem", O_RDONLY | O_CLOEXEC);
+	j.entry = entry_of(proc);
+	for (char *line = strtok_r(maps, "\n", &save); r == 0 && line; line = strtok_r(NULL, "\n", &save))
+		r = take_line(&j, line);
+	return r == 0 ? joining_flush(&j) : r;
+}

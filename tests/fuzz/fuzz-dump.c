@@ -1,0 +1,31 @@
+/* Any bytes as a core file or a minidump: bounded, an answer or words. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "dump/dump.h"
+#include "fuzz/fuzz.h"
+
+#include <string.h>
+
+static int each(void *ctx, const struct dump_module *d)
+{
+	unsigned *n = ctx;
+
+	if (!memchr(d->path, '\0', sizeof(d->path)) || !memchr(d->m.code_id, '\0', sizeof(d->m.code_id)) ||
+		++*n > DUMP_MODULES)
+		abort();
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	_cleanup_free_ uint8_t *copy = malloc(n ? n : 1); /* that ends where the dump ends */
+	struct view v = view_of_mem(copy, n);
+	struct err e = {0};
+	unsigned told = 0;
+
+	if (n)
+		memcpy(copy, p, n);
+	if (dump_read(&v, each, &told, &e) < 0 && !e.text[0])
+		abort();
+	return 0;
+}

@@ -1,0 +1,88 @@
+#!/bin/sh
+# symfs warm fetches what a core, a process, a minidump or a list names, all at once; symfs core puts a
+# debugger on a core whose program and library are gone from this machine.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
+need_mount
+need gdb gcc objcopy readelf nm curl
+
+far_program
+far_core "$TMP/core"
+upstream_start up --root "$FAR/gdb"
+store=$TMP/store-warm
+warm() { "$SYMFS" warm --no-default-sources --cache "$store" --source "gdb@$URL_up" "$@" 2>"$TMP/warm.err"; }
+
+# ---- a core ----------------------------------------------------------------------------------
+warm "$TMP/core" >"$TMP/out" || fail "warm: $(cat "$TMP/warm.err")"
+for id in "$PROG_ID" "$LIB_ID"; do
+  grep -Eq "	$id	elf_debug [0-9.]+ MB	elf_code [0-9.]+ MB\$" "$TMP/out" || fail "warm does not have $id: $(cat "$TMP/out")"
+done
+grep -Eq "^/.*/libc\.so\.6	[0-9a-f]{40}	elf_debug missing	elf_code missing\$" "$TMP/out" || fail "no libc: $(cat "$TMP/out")"
+# The debugger that follows asks no server.
+upstream_reset "$URL_up"
+for id in "$PROG_ID" "$LIB_ID"; do
+  "$SYMFS" get --offline --cache "$store" "gdb/$(gdb_path "$id" .debug)" "gdb/$(gdb_path "$id")" >/dev/null || fail "get after warm"
+done
+[ "$(upstream_count "$URL_up" get)" = 0 ] || fail "asked again"
+
+# ---- a process, a program, a list --------------------------------------------------------------
+rm -rf "$store"
+"$NEAR/bin/prog" >/dev/null 2>&1 # runs at all
+sleep_id=$(build_id "$(command -v sleep)")
+sleep 1000 &
+pid=$!
+PIDS="$PIDS $pid"
+wait_for 10 grep -q libc /proc/$pid/maps || fail "sleep does not start"
+warm $pid >"$TMP/out" || fail "warm PID: $(cat "$TMP/warm.err")"
+grep -q "	$sleep_id	" "$TMP/out" || fail "warm PID does not know sleep, $sleep_id: $(cat "$TMP/out")"
+warm "$PROG" >"$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/warm.err")"
+grep -Eq "	$PROG_ID	elf_debug [0-9.]+ MB" "$TMP/out" || fail "warm PROGRAM: $(cat "$TMP/out")"
+printf '# two\nelf_debug %s\n\ngdb/%s\n' "$LIB_ID" "$(gdb_path "$PROG_ID")" | warm - >"$TMP/out" || fail "warm -: $(cat "$TMP/warm.err")"
+[ "$(grep -c ' MB$' "$TMP/out")" = 2 ] || fail "warm -: $(cat "$TMP/out")"
+
+# ---- what is wrong -------------------------------------------------------------------------------
+echo 'nonsense' | warm - >/dev/null && fail "warm takes nonsense"
+grep -q 'line 1: neither a key nor a path' "$TMP/warm.err" || fail "warm says $(cat "$TMP/warm.err")"
+head -c 20000 "$TMP/core" >"$TMP/cut"
+warm "$TMP/cut" >/dev/null && fail "warm takes half a core"
+grep -q 'cut short' "$TMP/warm.err" || fail "warm says $(cat "$TMP/warm.err")"
+warm "$top_srcdir/README.md" >/dev/null && fail "warm takes a text"
+warm 999999999 >/dev/null && fail "warm takes a process that is none"
+upstream_fault "$URL_up" '/*' status 503
+rm -rf "$store"
+warm "$TMP/core" >"$TMP/out"
+[ $? = 3 ] || fail "a server that is down: exit status"
+upstream_clear "$URL_up"
+
+# ---- a debugger ------------------------------------------------------------------------------------
+mv "$NEAR/bin" "$TMP/elsewhere"
+core() {
+  timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" -- "$@" 2>&1
+}
+left() { ls -d "${TMPDIR:-/tmp}"/symfs-core-* 2>/dev/null | wc -l; }
+before=$(left)
+for debugger in "gdb -nx -batch -ex bt" "lldb --batch -o bt"; do
+  command -v "${debugger%% *}" >/dev/null || { say "${debugger%% *} is not installed"; continue; }
+  if [ "${debugger%% *}" = gdb ]; then
+    out=$(core gdb -nx -batch -ex bt)
+    expect "symfs core, gdb" "$out" '^#[0-9]+ .* in deeper \(n=3\) at prog-lib\.c:3$' \
+      '^#[0-9]+ .* in prog_entry \(n=3\) at prog-lib\.c:4$' '^#[0-9]+ .* in main \(argc=3, .*\) at prog\.c:5$'
+  else
+    out=$(core lldb --batch -o bt)
+    expect "symfs core, lldb" "$out" 'libprog\.so`deeper.* at prog-lib\.c:3' 'prog`main.* at prog\.c:5'
+  fi
+done
+[ "$(left)" = "$before" ] || fail "a directory is left behind"
+grep -q "symfs-core-" /proc/self/mountinfo && fail "a mount is left behind"
+core sh -c 'exit 7'
+[ $? = 7 ] || fail "the debugger's exit status is not told"
+"$SYMFS" core "$top_srcdir/README.md" 2>"$TMP/err" && fail "symfs core takes a text"
+grep -q 'neither a core file' "$TMP/err" || fail "symfs core says $(cat "$TMP/err")"
+
+# The minidumps of others, where they are.
+for dump in "$top_srcdir"/../shared/fixtures/built/minidump/*.dmp; do
+  [ -f "$dump" ] || continue
+  warm --breakpad --offline "$dump" >"$TMP/out" || fail "warm $dump: $(cat "$TMP/warm.err")"
+  say "$(basename "$dump"): $(wc -l <"$TMP/out") modules"
+done

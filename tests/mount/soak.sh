@@ -88,9 +88,11 @@ say "$kills kills, $faults faults; RSS before each kill, kB:$rss, at the end $(r
 upstream_clear "$URL_bad"
 upstream_clear "$URL_good"
 
-# When nobody asks any more, what was opened is closed: connections are kept, so some may stay.
-fds_few() { [ "$(descriptors)" -le $((fds_before + 24)) ]; }
-wait_for 30 fds_few || fail "$(descriptors) descriptors, $fds_before at the beginning"
+# When nobody asks any more, what was opened is closed. What may stay is bounded (connections that
+# are kept, the index's readers); a leak in so many thousand files is not.
+fds_few() { [ "$(descriptors)" -le $((fds_before + 64)) ]; }
+wait_for 30 fds_few || fail "$(descriptors) descriptors, $fds_before at the beginning:
+$(ls -l "/proc/$PID_m/fd")"
 say "descriptors: $fds_before at the beginning, $(descriptors) at the end"
 symfs_umount m
 "$SYMFS" cache verify --cache "$TMP/store-m" >"$TMP/verify.out" 2>&1 || fail "verify: $(cat "$TMP/verify.out")"

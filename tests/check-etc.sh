@@ -1,6 +1,6 @@
 #!/bin/sh
 # The sample configuration and every preset load, each preset can be named, and none is asked
-# unless somebody says so.
+# unless somebody says so. Samba takes its share.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 symfs=${top_builddir:-.}/symfs
@@ -18,6 +18,18 @@ complain() { echo "$*"; bad=1; }
 sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" | grep -vE '^(url|path|type|layout|casing|header|filetypes|enabled|accept-invalid-certs|connect-timeout|stall-timeout|miss-lifetime|max-file-size) = ' >"$tmp/all.conf"
 "$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
+
+# Of Samba: every line is one that this Samba knows, in a place where it counts.
+odd() { # FILE: what testparm says against it
+  testparm -s "$1" 2>&1 >/dev/null | grep -iE 'unknown parameter|global parameter|ignoring|error|no path'
+}
+if command -v testparm >/dev/null; then
+  odd "$top/etc/samba/symfs.conf" && complain "etc/samba/symfs.conf"
+  { cat "$top/etc/samba/symfs.conf"; echo 'stat cash = no'; } >"$tmp/samba.conf"
+  odd "$tmp/samba.conf" >/dev/null || complain "testparm passes a line that nobody knows"
+  { cat "$top/etc/samba/symfs.conf"; echo 'kernel change notify = no'; } >"$tmp/samba.conf"
+  odd "$tmp/samba.conf" >/dev/null || complain "testparm passes a line that does not count here"
+fi
 
 seen=0
 for preset in "$top"/etc/sources.d/*.conf; do

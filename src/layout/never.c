@@ -8,26 +8,51 @@
 #include <strings.h>
 
 static const char *const names[] = {
-	".debug", ".directory", ".ds_store", ".dwz", ".git", ".hg", ".hidden", ".svn", ".symfs",
-	".trash", ".xdg-volume-info", "000admin", "autorun.inf", "desktop.ini", "file.ptr",
-	"folder.jpg", "index2.txt", "pingme.txt", "refs.ptr", "server.txt", "thumbs.db",
-	"[kernel.kcore]", "[kernel.kallsyms]",
+	/* debuggers, version control, desktops of Unix */
+	".debug", ".directory", ".dwz", ".git", ".hg", ".hidden", ".svn", ".symfs", ".trash",
+	".xdg-volume-info", "[kernel.kcore]", "[kernel.kallsyms]",
+	/* symbol stores of Microsoft: what their clients look for beside files and above them */
+	"000admin", "file.ptr", "index2.txt", "pingme.txt", "refs.ptr", "server.txt",
+	/* Windows on a share */
+	"$recycle.bin", "albumartsmall.jpg", "autorun.inf", "desktop.ini", "ehthumbs.db",
+	"ehthumbs_vista.db", "folder.gif", "folder.jpg", "recycled", "recycler",
+	"system volume information", "thumbs.db",
+	/* macOS on a share */
+	".ds_store", ".fseventsd", ".localized", ".metadata_never_index", ".spotlight-v100",
+	".temporaryitems", ".trashes",
 };
 
 static const char *const endings[] = {
 	".dwp", ".dwo", "-gdb.gdb", "-gdb.py", "-gdb.scm", ".ptr", ".gnu_debuglink", ".swp",
+	/* A compressed file is another spelling of a file, and symfs unpacks it by itself. */
+	".pd_", ".ex_", ".dl_", ".sy_",
+	".lnk",
 };
 
-bool layout_never(const char *name, size_t n)
+/* `._foo` is what macOS keeps beside `foo`. */
+static const char *const beginnings[] = {".trash-", "._"};
+
+static bool begins_or_ends(const char *name, size_t n)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == n && strncasecmp(names[i], name, n) == 0)
-			return true;
 	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
 		size_t end = strlen(endings[i]);
 
 		if (n > end && strncasecmp(endings[i], name + n - end, end) == 0)
 			return true;
 	}
-	return n > 6 && strncasecmp(name, ".trash-", 7) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
+		size_t begin = strlen(beginnings[i]);
+
+		if (n > begin && strncasecmp(beginnings[i], name, begin) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool layout_never(const char *name, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == n && strncasecmp(names[i], name, n) == 0)
+			return true;
+	return begins_or_ends(name, n);
 }

@@ -4,5 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True for `desktop.ini`, `index2.txt`, `x.dwp`, `libfoo.so-gdb.py` and their like, any case. */
+/* True for `desktop.ini`, `index2.txt`, `foo.pd_`, `x.dwp`, `libfoo.so-gdb.py` and their like, in any
+ * case. */
 bool layout_never(const char *name, size_t n);

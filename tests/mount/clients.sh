@@ -87,3 +87,84 @@ first_of() {
   done
   return 1
 }
+
+upper() { printf '%s' "$1" | tr '[:lower:]' '[:upper:]'; }
+lower() { printf '%s' "$1" | tr '[:upper:]' '[:lower:]'; }
+# Every other letter in upper case.
+mixed() {
+  printf '%s' "$1" | awk '{
+    for (i = 1; i <= length($0); i++) {
+      c = substr($0, i, 1)
+      printf "%s", i % 2 ? toupper(c) : tolower(c)
+    }
+  }'
+}
+
+# path_in LAYOUT FILE: where the layout has the file, in its first spelling.
+path_in() { "$SYMFS" paths --layout "$1" "$2" | head -n 1 | cut -f 3; }
+
+# windows_library DIR NAME: DIR/NAME.dll and its DIR/NAME.pdb, from a source of their own: NAME_deeper
+# in line 1, NAME in line 2.
+windows_library() {
+  { CLANG=$(first_of clang) && LLD_LINK=$(first_of lld-link); } || skip "clang and lld-link are not installed"
+  mkdir -p "$1/obj"
+  cat >"$1/obj/$2.c" <<EOF
+static __attribute__((noinline)) int $2_deeper(int n) { return n * 3; }
+__declspec(dllexport) int $2(int n) { return $2_deeper(n) + 1; }
+EOF
+  (cd "$1/obj" && "$CLANG" -target x86_64-pc-windows-msvc -g -gcodeview -O0 -c "$2.c" -o "$2.obj" &&
+    "$LLD_LINK" /nologo /dll /debug /noentry /nodefaultlib "/pdb:../$2.pdb" "/out:../$2.dll" "$2.obj") \
+    >"$TMP/lld-link.out" 2>&1 || fail "clang and lld-link: $(cat "$TMP/lld-link.out")"
+}
+
+# smbd_start NAME PATH [LINE...]: smbd on a port of its own, with etc/samba/symfs.conf, of which PATH
+# and the lines replace what they name; all that it writes is in $TMP. Sets SMB_NAME, its port. It has
+# a process group of its own, which it ends with itself.
+smbd_start() {
+  ss_name=$1 ss_path=$2
+  shift 2
+  ss_dir=$TMP/smbd-$ss_name
+  for ss_sub in private lock state cache pid rpc log; do mkdir -p "$ss_dir/$ss_sub"; done
+  [ "$(id -u)" = 0 ] && ss_guest=nobody || ss_guest=$(id -un)
+  for _ in 1 2 3 4 5; do
+    ss_port=$(free_port)
+    cat >"$ss_dir/smb.conf" <<EOF
+[global]
+	server role = standalone server
+	interfaces = 127.0.0.1
+	bind interfaces only = yes
+	smb ports = $ss_port
+	disable netbios = yes
+	disable spoolss = yes
+	load printers = no
+	printcap name = /dev/null
+	map to guest = Bad User
+	guest account = $ss_guest
+	private dir = $ss_dir/private
+	lock directory = $ss_dir/lock
+	state directory = $ss_dir/state
+	cache directory = $ss_dir/cache
+	pid directory = $ss_dir/pid
+	ncalrpc dir = $ss_dir/rpc
+	log file = $ss_dir/log/%m
+	include = $top_srcdir/etc/samba/symfs.conf
+[symbols]
+	path = $ss_path
+EOF
+    for ss_line; do printf '\t%s\n' "$ss_line"; done >>"$ss_dir/smb.conf"
+    "$SMBD" -F -s "$ss_dir/smb.conf" >"$TMP/smbd-$ss_name.log" 2>&1 &
+    ss_pid=$!
+    PIDS="$PIDS $ss_pid"
+    wait_for 30 smb_answers "$ss_port" "$ss_pid"
+    gone "$ss_pid" || break
+  done
+  gone "$ss_pid" && fail "smbd did not start: $(cat "$ss_dir"/log/* 2>/dev/null | tail -n 5)"
+  eval "SMB_$ss_name=\$ss_port"
+}
+smb_answers() { gone "$2" || smbclient -s /dev/null -p "$1" -N //127.0.0.1/symbols -c 'cd /'; }
+
+# smb NAME COMMAND: what smbclient prints, with the share of smbd_start NAME.
+smb() {
+  eval "smb_port=\$SMB_$1"
+  timeout 120 smbclient -s /dev/null -p "$smb_port" -N //127.0.0.1/symbols -c "$2" 2>&1
+}

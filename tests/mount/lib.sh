@@ -18,6 +18,8 @@ export LC_ALL
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/symfs-test.XXXXXX") || exit 1
 PIDS=
 MOUNTS=
+# Clients that Debian has not: see scripts/setup.
+TOOLS=${SYMFS_TEST_TOOLS:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/symfs-test-tools}
 # Nothing of the person who runs the tests may be seen by them, or touched.
 HOME=$TMP/home XDG_CACHE_HOME=$TMP/home/cache XDG_CONFIG_HOME=$TMP/home/config
 mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"

@@ -37,13 +37,16 @@ far_core() {
   [ -s "$1" ] || skip "gdb cannot run a program here: $(tail -n 1 "$TMP/core.log")"
 }
 
-# far_mounts [SERVER...]: the mounts `debuginfod`, `nginx` (those that are named), and `empty`,
-# which has no source at all.
+# far_mounts [SERVER...]: the mounts `debuginfod`, `nginx`, `stored` (those that are named), and
+# `empty`, which has no source at all. `stored` has none either: the files were added to its store.
 far_mounts() {
   for fm in "$@"; do
     if [ "$fm" = nginx ]; then
       nginx_start http "$FAR/gdb"
       symfs_mount nginx --source "gdb@$URL_http"
+    elif [ "$fm" = stored ]; then
+      "$SYMFS" add -r --cache "$TMP/store-stored" "$FAR/files" >"$TMP/add.log" || fail "add: $(cat "$TMP/add.log")"
+      symfs_mount stored --cache "$TMP/store-stored" --offline
     else
       debuginfod_start stock "$FAR/files"
       # A question that comes too early would be answered with a miss.
@@ -98,6 +101,13 @@ mixed() {
       printf "%s", i % 2 ? toupper(c) : tolower(c)
     }
   }'
+}
+
+# tool NAME: a client that Debian has not, as $TOOL; skips where nobody fetched it.
+tool() {
+  TOOL=$TOOLS/bin/$1
+  [ -x "$TOOL" ] || TOOL=$(command -v "$1") ||
+    skip "$1 is neither in PATH nor in $TOOLS/bin: scripts/setup clients would put it there"
 }
 
 # path_in LAYOUT FILE: where the layout has the file, in its first spelling.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # elfutils: lines of a stripped program, then names and lines of a core with no binary on disk,
-# and the list of what was found; the files come from debuginfod, or from nginx.
+# and the list of what was found; the files come from debuginfod, from nginx, or from the store.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -9,13 +9,13 @@ need eu-addr2line eu-stack eu-unstrip gdb gcc objcopy readelf nm debuginfod ngin
 
 far_program
 far_core "$TMP/core"
-far_mounts debuginfod nginx
+far_mounts debuginfod nginx stored
 
 line_of() { timeout 120 eu-addr2line "--debuginfo-path=:$1" -e "$2" -f "$3" 2>&1; }
 stack() { timeout 120 eu-stack "--debuginfo-path=:$1" "--core=$TMP/core" -s 2>&1; }
 modules() { timeout 120 eu-unstrip "--debuginfo-path=:$1" -n "--core=$TMP/core" 2>&1; }
 
-for via in debuginfod nginx; do
+for via in debuginfod nginx stored; do
   for dir in "$TMP/$via" "$TMP/$via/gdb"; do
     expect "eu-addr2line, $via" "$(line_of "$dir" "$PROG" "$PROG_MAIN")" '^main$' '/prog\.c:4(:[0-9]+)?$'
     expect "eu-addr2line, library, $via" "$(line_of "$dir" "$NEAR/bin/libprog.so" "$LIB_ENTRY")" \
@@ -26,7 +26,7 @@ refuse "eu-addr2line without the mount" "$(line_of "$TMP/empty" "$PROG" "$PROG_M
 refuse "eu-addr2line without the mount" "$(line_of "$TMP/nothing" "$PROG" "$PROG_MAIN")" '^main$' 'prog\.c'
 
 mv "$NEAR/bin" "$TMP/elsewhere"
-for via in debuginfod nginx; do
+for via in debuginfod nginx stored; do
   got=$(stack "$TMP/$via")
   expect "eu-stack, $via" "$got" '^#[0-9]+ +0x[0-9a-f]+ deeper$' '/prog-lib\.c:3(:[0-9]+)?$' \
     ' prog_entry$' '/prog-lib\.c:4(:[0-9]+)?$' ' work$' '/prog\.c:2(:[0-9]+)?$' ' main$' '/prog\.c:5(:[0-9]+)?$'
@@ -43,4 +43,5 @@ expect "eu-unstrip without the mount" "$(modules "$TMP/empty")" " $PROG_ID@0x[0-
 
 symfs_umount debuginfod
 symfs_umount nginx
+symfs_umount stored
 symfs_umount empty

@@ -1,7 +1,7 @@
 #!/bin/sh
 # gdb names lines of a stripped program and its library whose debug files are only on a stock
-# debuginfod server, or only behind nginx in gdb's layout: for a file, a process, and a core whose
-# executable is gone.
+# debuginfod server, only behind nginx in gdb's layout, or only in the store: for a file, a process,
+# and a core whose executable is gone.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -10,7 +10,7 @@ need gdb gcc objcopy readelf debuginfod nginx curl
 
 far_program
 far_core "$TMP/core"
-far_mounts debuginfod nginx
+far_mounts debuginfod nginx stored
 
 # ask DIR ARGS...
 ask() {
@@ -23,7 +23,7 @@ line_of() { ask "$1" -ex 'info line main' "$PROG"; }
 line_in_library() { ask "$1" -ex 'info line prog_entry' "$NEAR/bin/libprog.so"; }
 process() { ask "$1" -ex run -ex bt --args "$PROG" a b; }
 
-for via in debuginfod nginx; do
+for via in debuginfod nginx stored; do
   for dir in "$TMP/$via" "$TMP/$via/gdb"; do
     expect "gdb, $via" "$(line_of "$dir")" '^Line 4 of "prog\.c" starts at address 0x[0-9a-f]+ <main>'
   done
@@ -43,7 +43,7 @@ done
 
 # The executable itself comes from the mount now. (gdb before 16 asks .build-id for no library.)
 mv "$NEAR/bin" "$TMP/elsewhere"
-for via in debuginfod nginx; do
+for via in debuginfod nginx stored; do
   core=$(ask "$TMP/$via" -ex "core-file $TMP/core" -ex 'info files' -ex 'info line main')
   expect "gdb, core, $via" "$core" \
     '^Line 4 of "prog\.c" starts at address 0x[0-9a-f]+ <main>' \
@@ -55,4 +55,5 @@ refuse "gdb, core without the mount" "$core" 'prog\.c' '<main>'
 
 symfs_umount debuginfod
 symfs_umount nginx
+symfs_umount stored
 symfs_umount empty

@@ -1,6 +1,6 @@
 #!/bin/sh
 # lldb names lines of a stripped program and its library whose debug files are only on a stock
-# debuginfod server, or only behind nginx in gdb's layout.
+# debuginfod server, only behind nginx in gdb's layout, or only in the store.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -9,7 +9,7 @@ need gcc objcopy readelf debuginfod nginx curl
 LLDB=$(first_of lldb) || skip "lldb is not installed"
 
 far_program
-far_mounts debuginfod nginx
+far_mounts debuginfod nginx stored
 
 # look DIR FILE FUNCTION FILE.c
 look() {
@@ -18,7 +18,7 @@ look() {
     -o "image lookup -v -n $3" -o "breakpoint set -n $3" -o "breakpoint set -f $4 -l 2" 2>&1
 }
 
-for via in debuginfod nginx; do
+for via in debuginfod nginx stored; do
   for dir in "$TMP/$via" "$TMP/$via/gdb"; do
     expect "lldb, $via" "$(look "$dir" "$PROG" main prog.c)" \
       'LineEntry: .*/prog\.c:4' 'Function: .*name = "main"' 'Breakpoint 1: where = prog`main.* at prog\.c:5' \
@@ -36,4 +36,5 @@ done
 
 symfs_umount debuginfod
 symfs_umount nginx
+symfs_umount stored
 symfs_umount empty

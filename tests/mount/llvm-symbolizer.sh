@@ -9,11 +9,11 @@ SYMBOLIZER=$(first_of llvm-symbolizer) || skip "llvm-symbolizer is not installed
 "$SYMBOLIZER" --help | grep -q -e --debug-file-directory || skip "$SYMBOLIZER knows no --debug-file-directory"
 
 far_program
-far_mounts debuginfod nginx
+far_mounts debuginfod nginx stored
 
 line_of() { timeout 120 "$SYMBOLIZER" "--debug-file-directory=$1" "--obj=$2" "$3" 2>&1; }
 
-for via in debuginfod nginx; do
+for via in debuginfod nginx stored; do
   for dir in "$TMP/$via" "$TMP/$via/gdb"; do
     expect "llvm-symbolizer, $via" "$(line_of "$dir" "$PROG" "$PROG_MAIN")" '^main$' '/prog\.c:4:[0-9]+$'
     expect "llvm-symbolizer, library, $via" "$(line_of "$dir" "$NEAR/bin/libprog.so" "$LIB_ENTRY")" \
@@ -26,4 +26,5 @@ done
 
 symfs_umount debuginfod
 symfs_umount nginx
+symfs_umount stored
 symfs_umount empty

@@ -78,10 +78,10 @@ void ticket_unref(struct ticket *t);
 
 /* ---- what it is doing, for people --------------------------------------------------- */
 
-/* Every artifact that is known: the store's keys, and files of directory sources. `each` gets
- * keys in no order; a key may come twice. It stops when `each` returns non-zero. (waits for disk) */
-int fetch_known(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size),
-	void *ctx);
+/* Every artifact that is in a directory source, whose layout says so: what their trees hold when
+ * they are walked, six levels deep and 200,000 entries in all. `each` gets keys in no order; a key
+ * may come twice. It stops when `each` returns more than 0, and returns that. (waits for disk) */
+int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx);
 
 /* A line for each download under way: key, source, bytes, percent, rate, who waits. */
 void fetch_activity(struct fetch *f, struct buf *out);

@@ -155,13 +155,13 @@ void fetch_missing(struct fetch *f, struct buf *out)
 		}
 }
 
-/* ---- everything that is known ------------------------------------------------------- */
+/* ---- what directories hold ---------------------------------------------------------- */
 
 #define WALK_DEPTH 6
 #define WALK_MOST 200000
 
 struct walk {
-	int (*each)(void *ctx, const struct key *k, uint64_t size);
+	int (*each)(void *ctx, const struct key *k);
 	void *ctx;
 	const struct source *s;
 	unsigned seen;
@@ -177,7 +177,7 @@ static int walk_file(struct walk *w)
 		int r = key_of(&k, &w->hit.files[i]);
 
 		if (r == 0)
-			r = w->each(w->ctx, &k, FETCH_SIZE_UNKNOWN);
+			r = w->each(w->ctx, &k);
 		if (r > 0)
 			return r;
 	}
@@ -224,30 +224,11 @@ static int walk_source(struct walk *w)
 	return fd >= 0 ? walk_dir(w, fd, 0, 0) : 0;
 }
 
-static int known_stored(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size),
-	void *ctx)
-{
-	enum { PAGE = 256 };
-	_cleanup_free_ struct store_row *rows = calloc(PAGE, sizeof(*rows));
-	int64_t after = 0;
-	int n, r = 0;
-
-	if (!rows)
-		return -ENOMEM;
-	while (r == 0 && (n = store_list(f->store, after, rows, PAGE)) > 0)
-		for (int i = 0; i < n && r == 0; i++) {
-			r = each(ctx, &rows[i].key, rows[i].size);
-			after = rows[i].id;
-		}
-	return r;
-}
-
-int fetch_known(
-	struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx)
 {
 	struct sources *so = fetch_sources(f);
 	_cleanup_free_ struct walk *w = calloc(1, sizeof(*w));
-	int r = w ? known_stored(f, each, ctx) : -ENOMEM;
+	int r = w ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; r == 0 && i < so->n; i++) {
 		if (!so->list[i]->kind->local)

@@ -1,6 +1,7 @@
-/* Listings. Any name that a layout can mean answers, so a directory lists only what is known:
- * fixed names, and the canonical spelling of each known artifact. A listing is made when it is
- * read from its start, and is a snapshot: its offsets are indexes. */
+/* Listings. Any name that a layout can mean answers, so a directory lists only what is known: fixed
+ * names, then what is stored, then what directories hold that are sources. What is stored streams
+ * from the index, a batch at a time, and its offsets are places in the index; what other directories
+ * hold is walked when a listing gets there, and is a snapshot. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"
@@ -8,12 +9,13 @@
 #include "base/util.h"
 #include "fs/private.h"
 #include "layout/tree.h"
+#include "store/browse.h"
 
 #include <string.h>
 #include <strings.h>
 
-#define NAMES_MAX 100000u
-#define PATHS_OF_ONE 16u /* an artifact has no more paths in a layout */
+#define NAMES_MAX 100000u /* of a snapshot */
+#define BATCH 128u
 
 struct name {
 	uint64_t ino; /* of a leaf; 0: a directory's is made from its path */
@@ -25,6 +27,13 @@ struct listing {
 	pthread_mutex_t lock;
 	char *dir; /* constant: path of the directory */
 	/* under lock */
+	struct roster *roster; /* NULL: nothing of a layout is listed here */
+	bool opened;
+	/* of what is stored: those behind the offset `after` */
+	struct browse_entry *batch;
+	uint64_t after;
+	unsigned n_batch;
+	/* of what directories hold */
 	bool made;
 	struct name *names;
 	size_t n, room;
@@ -41,6 +50,8 @@ void listing_free(struct listing *l)
 	buf_release(&l->text);
 	free(l->names);
 	free(l->set);
+	free(l->roster);
+	free(l->batch);
 	free(l->dir);
 	free(l);
 }
@@ -61,7 +72,7 @@ static struct listing *listing_new(const char *dir)
 	return l;
 }
 
-/* ---- names, each once --------------------------------------------------------------- */
+/* ---- a snapshot: names, each once ---------------------------------------------------- */
 
 /* Where a name stands in the set, or would. */
 static uint32_t *slot(struct listing *l, const char *name, size_t len)
@@ -110,8 +121,6 @@ static int name_add(struct listing *l, const char *name, size_t len, mode_t mode
 	uint32_t *to;
 	int r;
 
-	if (!path_name_ok(name, len))
-		return 0;
 	if (l->n >= l->room) {
 		r = more_room(l);
 		if (r < 0)
@@ -132,120 +141,218 @@ static int name_add(struct listing *l, const char *name, size_t len, mode_t mode
 	return 0;
 }
 
-/* ---- what is known ------------------------------------------------------------------ */
+/* ---- what directories hold ---------------------------------------------------------- */
 
 struct scan {
+	struct fs *fs;
 	struct listing *l;
-	const struct layout *layout;
-	const char *under; /* the directory within the layout, without the layout's prefix */
-	struct buf path;
+	const struct key *k;
 };
 
-/* Adds the component of `path` that lies in the directory, which may be spelled in any case. */
-static int scan_path(struct scan *s, const char *path, const struct key *k)
+static bool is_fixed(const struct listing *l, const char *name)
 {
-	size_t n = strlen(s->under), len;
+	const char *fixed;
 
-	if (n && (strncasecmp(path, s->under, n) != 0 || path[n] != '/'))
-		return 0;
-	path += n ? n + 1 : 0;
-	len = strcspn(path, "/");
-	if (path[len])
-		return name_add(s->l, path, len, S_IFDIR, 0);
-	return tree_is_link(s->layout, k->type)
-		? name_add(s->l, path, len, S_IFLNK, 0)
-		: name_add(s->l, path, len, S_IFREG, key_number(k));
+	for (unsigned nth = 0; (fixed = tree_entry(l->dir, nth, NULL)); nth++)
+		if (strcasecmp(fixed, name) == 0)
+			return true;
+	return false;
 }
 
-static int scan_key(void *ctx, const struct key *k, uint64_t size)
+static mode_t leaf_mode(const struct listing *l, enum filetype t)
+{
+	return tree_is_link(l->roster->layout, t) ? S_IFLNK : S_IFREG;
+}
+
+static uint64_t leaf_ino(const struct listing *l, enum filetype t, uint64_t number)
+{
+	return tree_is_link(l->roster->layout, t) ? 0 : number;
+}
+
+static int scan_path(void *ctx, unsigned row, const char *path)
+{
+	struct scan *s = ctx;
+	const char *name = roster_component(s->l->roster, path);
+	size_t n = name ? strcspn(name, "/") : 0;
+	bool dir = name && name[n];
+
+	if (!name || !path_name_ok(name, n))
+		return 0;
+	return dir ? name_add(s->l, name, n, S_IFDIR, 0)
+		   : name_add(s->l, name, n, leaf_mode(s->l, s->k->type),
+			     leaf_ino(s->l, s->k->type, key_number(s->k)));
+}
+
+static int scan_key(void *ctx, const struct key *k)
 {
 	struct scan *s = ctx;
 	struct artifact a;
-	int r = 0;
 
+	s->k = k;
 	key_artifact(k, &a);
-	for (unsigned nth = 0; r == 0 && nth < PATHS_OF_ONE; nth++) {
-		buf_clear(&s->path);
-		if (layout_path(s->layout, &a, CASING_DEFAULT, nth, &s->path) < 0)
-			break;
-		r = scan_path(s, buf_text(&s->path), k);
+	return layout_each(s->l->roster->layout, &a, scan_path, s) < 0;
+}
+
+/* Takes out what was listed before. */
+static int drop_listed(struct fs *fs, struct listing *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const char *name = l->text.p + l->names[i].at;
+		int has = is_fixed(l, name) ? 1
+					    : store_browse_has(fetch_store(fs->fetch), l->roster, name);
+
+		if (has < 0)
+			return has;
+		if (!has)
+			l->names[kept++] = l->names[i];
 	}
-	return r;
+	l->n = kept;
+	return 0;
 }
 
-/* Drops the layout's prefix. false: it stands there alone, between `rest` and every artifact. */
-static bool under_prefix(const struct layout *l, const char **rest)
+static int snapshot_make(struct fs *fs, struct listing *l)
 {
-	size_t n = strlen(l->prefix);
+	struct scan s = {.fs = fs, .l = l};
 
-	if (n == 0)
-		return true;
-	if (!**rest)
-		return false;
-	if (strncasecmp(*rest, l->prefix, n) == 0 && (!(*rest)[n] || (*rest)[n] == '/'))
-		*rest += (*rest)[n] ? n + 1 : n;
-	return true;
-}
-
-static int list_known(struct fs *fs, struct listing *l, const struct tree_hit *hit)
-{
-	struct scan s = {.l = l, .layout = hit->layout, .under = hit->rest,
-		.path = BUF_UP_TO(LAYOUT_PATH_MAX)};
-	int r;
-
-	if (!hit->layout || !under_prefix(hit->layout, &s.under))
+	l->n = l->room = l->n_set = 0;
+	buf_clear(&l->text);
+	if (!l->roster || !l->roster->n)
 		return 0;
-	r = fetch_known(fs->fetch, scan_key, &s);
-	buf_release(&s.path);
-	if (r == -EFBIG) {
-		log_warn("%s: listed %u names, and there are more", l->dir, NAMES_MAX);
-		r = 0;
-	}
-	return r;
+	if (fetch_local(fs->fetch, scan_key, &s) > 0)
+		log_warn("%s: of directory sources %zu names are listed, and there are more",
+			l->dir, l->n);
+	return drop_listed(fs, l);
 }
+
+/* ---- entries ------------------------------------------------------------------------ */
+
+struct entry {
+	const char *name;
+	mode_t mode;
+	uint64_t ino; /* 0: made from the path */
+	uint64_t next; /* offset behind it */
+};
 
 static mode_t tree_mode(enum tree_what what)
 {
 	return what == TREE_LINK ? S_IFLNK : what == TREE_TEXT ? S_IFREG : S_IFDIR;
 }
 
-static int list_fixed(struct listing *l)
+static bool in_state(const struct listing *l)
+{
+	return strncmp(l->dir, ".symfs", 6) == 0 && (!l->dir[6] || l->dir[6] == '/');
+}
+
+/* The fixed entry of a number. 1, 0: there is none. */
+static int next_fixed(const struct listing *l, uint64_t nth, struct entry *out)
 {
 	enum tree_what what;
-	const char *name;
-	int r = 0;
-
-	for (unsigned nth = 0; r == 0 && (name = tree_entry(l->dir, nth, &what)); nth++)
-		r = name_add(l, name, strlen(name), tree_mode(what), 0);
-	return r;
-}
-
-static int list_state(struct listing *l, const char *rest)
-{
 	enum node_kind kind;
-	const char *name;
-	int r = 0;
 
-	for (unsigned nth = 0; !*rest && r == 0 && (name = state_entry(nth, &kind)); nth++)
-		r = name_add(l, name, strlen(name), kind == NODE_DIR ? S_IFDIR : S_IFREG, 0);
-	return r;
+	out->ino = 0;
+	out->next = (nth + 1) << BROWSE_PART_BITS;
+	if (in_state(l)) {
+		out->name = l->dir[6] ? NULL : state_entry((unsigned)nth, &kind);
+		out->mode = out->name && kind == NODE_DIR ? S_IFDIR : S_IFREG;
+	} else {
+		out->name = tree_entry(l->dir, (unsigned)nth, &what);
+		out->mode = out->name ? tree_mode(what) : 0;
+	}
+	return out->name != NULL;
 }
 
-/* Under the listing's lock. */
-static int listing_make(struct fs *fs, struct listing *l)
+/* The place of the entry behind an offset in the batch; l->n_batch: it is not there. */
+static unsigned in_batch(const struct listing *l, uint64_t off)
 {
-	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
-	int r;
+	if (off == l->after)
+		return 0;
+	for (unsigned i = 0; i < l->n_batch; i++)
+		if (l->batch[i].offset == off)
+			return i + 1;
+	return l->n_batch;
+}
 
-	if (!hit)
+static int read_batch(struct fs *fs, struct listing *l, uint64_t off)
+{
+	int n;
+
+	if (!l->batch)
+		l->batch = calloc(BATCH, sizeof(*l->batch));
+	l->n_batch = 0;
+	if (!l->batch)
 		return -ENOMEM;
-	l->n = l->room = l->n_set = 0;
-	buf_clear(&l->text);
-	tree_parse(l->dir, hit);
-	if (hit->what == TREE_STATE)
-		return list_state(l, hit->rest);
-	r = list_fixed(l);
-	return r < 0 ? r : list_known(fs, l, hit);
+	n = store_browse(fetch_store(fs->fetch), l->roster, off, l->batch, BATCH);
+	if (n < 0)
+		return n;
+	l->after = off;
+	l->n_batch = (unsigned)n;
+	return 0;
+}
+
+/* The stored entry behind an offset. 1, 0: there is none, -errno. */
+static int next_stored(struct fs *fs, struct listing *l, uint64_t off, struct entry *out)
+{
+	unsigned i = in_batch(l, off);
+	int r = 0;
+
+	for (;; i++) {
+		const struct browse_entry *e;
+
+		if (i >= l->n_batch) {
+			r = read_batch(fs, l, off);
+			if (r < 0 || !l->n_batch)
+				return r;
+			i = 0;
+		}
+		e = &l->batch[i];
+		off = e->offset;
+		if (is_fixed(l, e->name))
+			continue;
+		*out = (struct entry){.name = e->name, .next = off,
+			.mode = e->dir ? S_IFDIR : leaf_mode(l, e->type),
+			.ino = e->dir ? 0 : leaf_ino(l, e->type, e->number)};
+		return 1;
+	}
+}
+
+static int next_local(struct fs *fs, struct listing *l, uint64_t nth, struct entry *out)
+{
+	const struct name *name;
+	int r = 0;
+
+	if (!l->made) {
+		r = snapshot_make(fs, l);
+		l->made = r == 0;
+	}
+	if (r < 0 || nth >= l->n)
+		return r;
+	name = &l->names[nth];
+	*out = (struct entry){.name = l->text.p + name->at, .mode = name->mode, .ino = name->ino,
+		.next = (nth + 1) << BROWSE_PART_BITS | BROWSE_PART_FREE};
+	return 1;
+}
+
+/* The entry behind an offset, in whichever of the three it is. 1, 0: there is none, -errno. */
+static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct entry *out)
+{
+	unsigned part = off & BROWSE_PART_FREE;
+	int r = 0;
+
+	if (part == 0) {
+		r = next_fixed(l, off >> BROWSE_PART_BITS, out);
+		if (r != 0 || !l->roster)
+			return r;
+		off = 0;
+	}
+	if (part != BROWSE_PART_FREE) {
+		r = next_stored(fs, l, off, out);
+		if (r != 0)
+			return r;
+		off = 0;
+	}
+	return next_local(fs, l, off >> BROWSE_PART_BITS, out);
 }
 
 /* ---- ops ---------------------------------------------------------------------------- */
@@ -286,33 +393,58 @@ void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		file_free(fs, dir_of(fi));
 }
 
-static uint64_t name_ino(const struct listing *l, const struct name *name)
+static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(FS_PATH_MAX);
 
-	if (name->ino)
-		return name->ino;
-	buf_addf(&path, "%s%s%s", l->dir, *l->dir ? "/" : "", l->text.p + name->at);
-	return node_number(S_ISDIR(name->mode) ? NODE_DIR : S_ISLNK(name->mode) ? NODE_LINK :
-		strncmp(l->dir, ".symfs", 6) == 0 ? NODE_STATE : NODE_TEXT, buf_text(&path));
+	if (e->ino)
+		return e->ino;
+	buf_addf(&path, "%s%s%s", l->dir, *l->dir ? "/" : "", e->name);
+	return node_number(S_ISDIR(e->mode) ? NODE_DIR : S_ISLNK(e->mode) ? NODE_LINK :
+		in_state(l) ? NODE_STATE : NODE_TEXT, buf_text(&path));
 }
 
-/* As many entries as fit, from the index on. */
-static size_t fill(fuse_req_t req, const struct listing *l, size_t from, char *p, size_t size)
+/* What the directory is to its layout: once for each time that it is opened. */
+static int listing_open(struct listing *l)
+{
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+	int r = 0;
+
+	if (!hit)
+		return -ENOMEM;
+	tree_parse(l->dir, hit);
+	if (hit->layout && hit->what != TREE_STATE) {
+		l->roster = malloc(sizeof(*l->roster));
+		r = l->roster ? roster_of(hit->layout, hit->rest, l->roster) : -ENOMEM;
+	}
+	l->opened = r == 0;
+	return r;
+}
+
+/* As many entries as fit, from the offset on. Their bytes, -errno when there is not even one. */
+static ssize_t fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t off, char *p,
+	size_t size)
 {
 	size_t used = 0;
+	int r = l->opened ? 0 : listing_open(l);
 
-	for (size_t i = from; i < l->n; i++) {
-		const struct name *name = &l->names[i];
-		struct stat st = {.st_ino = name_ino(l, name), .st_mode = name->mode};
-		size_t n = fuse_add_direntry(req, p + used, size - used, l->text.p + name->at, &st,
-			(off_t)i + 1);
+	while (r == 0) {
+		struct entry e;
+		size_t n;
 
+		r = next_entry(fs, l, off, &e);
+		if (r <= 0)
+			break;
+		n = fuse_add_direntry(req, p + used, size - used, e.name,
+			&(struct stat){.st_ino = entry_ino(l, &e), .st_mode = e.mode},
+			(off_t)e.next);
 		if (n > size - used)
 			break;
 		used += n;
+		off = e.next;
+		r = 0;
 	}
-	return used;
+	return r < 0 && !used ? r : (ssize_t)used;
 }
 
 void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
@@ -320,22 +452,21 @@ void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct f
 	FS_OP(fs, req);
 	struct listing *l = dir_of(fi)->listing;
 	_cleanup_free_ char *p = malloc(size);
-	size_t n = 0;
-	int r = p ? 0 : -ENOMEM;
+	ssize_t n = p ? 0 : -ENOMEM;
 
 	atomic_fetch_add(&fs->counters.listings, off == 0);
 	pthread_mutex_lock(&l->lock);
-	if (r == 0 && (off == 0 || !l->made)) {
-		r = listing_make(fs, l);
-		l->made = r == 0;
+	if (off == 0) { /* what came since it was read last is seen */
+		l->n_batch = 0;
+		l->made = false;
 	}
-	if (r == 0 && off >= 0)
-		n = fill(req, l, (size_t)off, p, size);
+	if (n == 0 && off >= 0)
+		n = fill(fs, req, l, (uint64_t)off, p, size);
 	pthread_mutex_unlock(&l->lock);
-	if (r < 0)
-		fuse_reply_err(req, -r);
+	if (n < 0)
+		fuse_reply_err(req, (int)-n);
 	else
-		fuse_reply_buf(req, p, n);
+		fuse_reply_buf(req, p, (size_t)n);
 }
 
 void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

@@ -2,9 +2,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/key.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/util.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,6 +227,95 @@ int key_parse(struct key *out, const char *text)
 	if (name_counts(out) && !out->name[0])
 		return -EINVAL;
 	return 0;
+}
+
+/* ---- listings ----------------------------------------------------------------------- */
+
+static enum key_form code_form(size_t digits)
+{
+	return digits == 0    ? KEY_FORM_NONE
+		: digits <= 2  ? KEY_CODE_TINY
+		: digits <= 8  ? KEY_CODE_SHORT
+		: digits <= 16 ? KEY_CODE_TIME
+		: digits == 32 ? KEY_CODE_UUID
+			       : KEY_CODE;
+}
+
+static enum key_form debug_form(const struct debug_id *d)
+{
+	return d->pdb20			? KEY_SIG
+		: d->age == 0		? KEY_GUID
+		: debug_id_stamped(d) ? KEY_GUID_STAMP
+					: KEY_GUID_AGE;
+}
+
+enum key_form key_form(const struct key *k)
+{
+	struct artifact a;
+
+	key_artifact(k, &a);
+	return a.m.debug_id.set ? debug_form(&a.m.debug_id) : code_form(strlen(a.m.code_id));
+}
+
+unsigned key_class(const struct key *k)
+{
+	return (unsigned)k->type * KEY_FORMS + key_form(k);
+}
+
+int key_sample(unsigned class, const char *name, struct key *out)
+{
+	static const char *const ids[KEY_FORMS + 1] = {
+		[KEY_FORM_NONE] = "",
+		[KEY_CODE_TINY] = "11",
+		[KEY_CODE_SHORT] = "11111111",
+		[KEY_CODE_TIME] = "1111111111111",
+		[KEY_CODE_UUID] = "11111111111111111111111111111111",
+		[KEY_CODE] = "1111111111111111111111111111111111111111",
+		[KEY_SIG] = "111111111",
+		[KEY_GUID] = "111111111111111111111111111111110",
+		[KEY_GUID_AGE] = "111111111111111111111111111111111",
+		[KEY_GUID_STAMP] = "1111111111111111111111111111111111111111",
+		/* KEY_CODE, where so many digits are a debug id */
+		[KEY_FORMS] = "11111111111111111111",
+	};
+	unsigned form = class % KEY_FORMS;
+
+	memset(out, 0, sizeof(*out));
+	out->type = class / KEY_FORMS;
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	snprintf(out->id, sizeof(out->id), "%s", ids[form]);
+	if (form == KEY_CODE && key_class(out) != class)
+		snprintf(out->id, sizeof(out->id), "%s", ids[KEY_FORMS]);
+	return form != KEY_FORM_NONE && key_class(out) == class ? 0 : -ENOENT;
+}
+
+static void fold(char *text)
+{
+	for (; *text; text++)
+		*text = (char)tolower((unsigned char)*text);
+}
+
+const char *key_stem(const struct key *k, char out[static KEY_ID_MAX])
+{
+	enum key_form form = key_form(k);
+
+	snprintf(out, KEY_ID_MAX, "%s", k->id);
+	if (form >= KEY_SIG)
+		out[form == KEY_SIG ? 8 : 32] = '\0';
+	fold(out);
+	return out;
+}
+
+const char *key_folded(const struct key *k, char out[static MODULE_NAME_MAX])
+{
+	size_t n = strlen(k->name);
+
+	out[0] = '\0';
+	if (rules[k->type].name == NAME_PATH || n >= MODULE_NAME_MAX || !path_name_ok(k->name, n))
+		return out;
+	memcpy(out, k->name, n + 1);
+	fold(out);
+	return out;
 }
 
 bool key_equal(const struct key *a, const struct key *b)

@@ -41,6 +41,36 @@ int key_parse(struct key *out, const char *text); /* 0, -EINVAL */
  * not count. */
 bool key_is_by_debug_id(const struct key *k);
 
+/* Listings. Keys of one type and one form have the same fields, and those of the same use: what can
+ * be printed of one can be printed of all of them, if its name is one. */
+enum key_form {
+	KEY_FORM_NONE,	/* the id is none of its type */
+	KEY_CODE_TINY,	/* code ids: of one or two digits */
+	KEY_CODE_SHORT, /* up to 8 */
+	KEY_CODE_TIME,	/* up to 16: a time and a size */
+	KEY_CODE_UUID,	/* 32 */
+	KEY_CODE,	/* of any other length */
+	KEY_SIG,	/* debug ids: of PDB 2.0 */
+	KEY_GUID,	/* without an age */
+	KEY_GUID_AGE,
+	KEY_GUID_STAMP, /* what stands there is no age */
+	KEY_FORMS
+};
+#define KEY_CLASSES ((unsigned)FILETYPES * KEY_FORMS)
+
+enum key_form key_form(const struct key *k);
+/* Type and form in one number, below KEY_CLASSES. */
+unsigned key_class(const struct key *k);
+/* Any key of the class, with this name. -ENOENT: there is none, the type has no such ids. */
+int key_sample(unsigned class, const char *name, struct key *out);
+
+/* The digits that an id begins with, in lower case: all of a code id, a debug id without its age. */
+const char *key_stem(const struct key *k, char out[static KEY_ID_MAX]);
+
+/* The file name of a key as listings compare it (ASCII folded). "": it has none, or one that cannot
+ * stand in a path. Sections and source paths are no file names. */
+const char *key_folded(const struct key *k, char out[static MODULE_NAME_MAX]);
+
 bool key_equal(const struct key *a, const struct key *b);
 
 /* 63 bits of the SHA-256 of the canonical text, never 0 or 1: inode numbers, lock offsets. */

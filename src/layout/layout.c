@@ -59,6 +59,11 @@ static size_t tier_of(const char *name, size_t n, enum tier tier)
 	return at;
 }
 
+size_t layout_tier(const char *name)
+{
+	return tier_of(name, strlen(name), TIER_CHARACTERS);
+}
+
 /* ---- printing ----------------------------------------------------------------------- */
 
 static bool object_fits(const struct layout_row *row, const struct artifact *a)
@@ -156,14 +161,16 @@ static bool leave_out(const struct printing *p, const struct layout_row *row)
 {
 	if (!p->last.n || !(row->flags & ROW_UNLISTED))
 		return false;
-	return !p->server || ((row->flags & ROW_VARIANT) == ROW_VARIANT &&
-				     strcmp(buf_text(&p->path), buf_text(&p->last)) == 0);
+	return (row->flags & ROW_VARIANT) == ROW_VARIANT &&
+	       strcmp(buf_text(&p->path), buf_text(&p->last)) == 0;
 }
 
 static int print_row(struct printing *p, const struct layout_row *row, struct buf *out)
 {
 	int r;
 
+	if (!p->server && p->last.n && row->flags & ROW_UNLISTED)
+		return 0;
 	buf_clear(&p->path);
 	r = pattern_print(row->pattern, &p->a->m, &p->path);
 	if (r < 0)
@@ -190,6 +197,32 @@ static int print_nth(struct printing *p, struct buf *out)
 	buf_release(&p->path);
 	buf_release(&p->last);
 	return r == 0 ? -ENOENT : r < 0 ? r : 0;
+}
+
+int layout_each(const struct layout *l, const struct artifact *a,
+	int (*each)(void *ctx, unsigned row, const char *path), void *ctx)
+{
+	struct printing p = {.l = l, .a = a};
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	int r = 0;
+
+	p.path = p.last = BUF_UP_TO(LAYOUT_PATH_MAX);
+	for (unsigned i = 0; r == 0 && l->rows[i].pattern; i++) {
+		if (!row_fits(&l->rows[i], a))
+			continue;
+		buf_clear(&path);
+		p.left = 0;
+		r = print_row(&p, &l->rows[i], &path);
+		if (r <= 0)
+			continue;
+		buf_clear(&p.last);
+		r = buf_add(&p.last, p.path.p, p.path.n);
+		if (r == 0)
+			r = each(ctx, i, buf_text(&path));
+	}
+	buf_release(&p.path);
+	buf_release(&p.last);
+	return r;
 }
 
 int layout_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,

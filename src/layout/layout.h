@@ -73,6 +73,14 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 int layout_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
 	struct buf *out);
 
+/* All of them, in that order, with the row that each is of (an index). Stops when `each` returns
+ * non-zero, and returns that; 0; -ENOMEM. */
+int layout_each(const struct layout *l, const struct artifact *a,
+	int (*each)(void *ctx, unsigned row, const char *path), void *ctx);
+
+/* How many bytes of a name make up the directory in front of it, in a layout of two tiers. */
+size_t layout_tier(const char *name);
+
 /* The same for who asks a server, in the order to try: also the spellings that only some servers
  * have, and behind each path of a PE file or a PDB its compressed one (crash.pd_), which the
  * mount neither lists nor reads. `compressed` may be NULL. */

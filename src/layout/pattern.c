@@ -397,3 +397,127 @@ unsigned pattern_parse(const char *pattern, const char *path, struct module *m)
 		path++;
 	}
 }
+
+/* ---- directories -------------------------------------------------------------------- */
+
+static bool of_stem(const struct token *t)
+{
+	return t->field && t->field->kind < FIELD_STAMP;
+}
+
+/* Whether the stem is whole behind this slice of it. */
+static bool completes(const struct token *t)
+{
+	size_t whole = t->field->kind == FIELD_SIG_PADDED ? 8 : t->field->digits;
+
+	return !t->to || (whole && t->to >= whole);
+}
+
+static const char *token_of(const char *p, const char *end, struct token *t)
+{
+	p = token_next(p, t);
+	if (!t->field && p > end) {
+		t->n -= (size_t)(p - end);
+		p = end;
+	}
+	return p;
+}
+
+static void next_component(const char *pattern, struct pattern_part *out)
+{
+	const char *end;
+	struct token t;
+
+	out->text = pattern;
+	out->n = strcspn(pattern, "/");
+	end = pattern + out->n;
+	for (const char *p = pattern; p < end;) {
+		p = token_of(p, end, &t);
+		if (!t.field)
+			continue;
+		if (of_stem(&t)) {
+			out->by_digits = true;
+			out->completes = out->completes || completes(&t);
+			out->digits = MAX(out->digits, t.to);
+		} else if (t.field->kind == FIELD_CODE_FILE || t.field->kind == FIELD_DEBUG_FILE) {
+			out->by_name = true;
+		} else {
+			out->by_other = out->by_other || t.field->kind != FIELD_STAMP;
+			out->rest = out->rest || t.field->kind == FIELD_PATH;
+		}
+	}
+}
+
+static void note_whole(const char *pattern, size_t pn, struct pattern_part *out)
+{
+	struct token t;
+
+	for (const char *p = pattern; p < pattern + pn;) {
+		p = token_of(p, pattern + pn, &t);
+		out->whole = out->whole || (of_stem(&t) && completes(&t));
+	}
+}
+
+/* What the parts of the path have said. */
+static void take_reading(const struct reading *r, struct pattern_part *out)
+{
+	const struct module *m = r->m;
+
+	snprintf(out->name, sizeof(out->name), "%s", m->code_file[0] ? m->code_file : m->debug_file);
+	for (unsigned kind = 0; kind < FIELD_STAMP && !out->stem[0]; kind++)
+		snprintf(out->stem, sizeof(out->stem), "%.*s", kind == FIELD_SIG_PADDED ? 8 : CODE_ID_MAX,
+			r->hex[kind].text);
+}
+
+static int part_of(struct reading *r, const char *pattern, const char *path,
+	struct pattern_part *out)
+{
+	const char *start = path;
+
+	while (*path) {
+		size_t pn = strcspn(pattern, "/"), n = strcspn(path, "/");
+
+		if (strncmp(pattern, "{path}", 6) == 0) {
+			out->rest_at = (size_t)(path - start);
+			if (!read_rest(r, path))
+				return -ENOENT;
+			break;
+		}
+		if (!pn || !read_component(r, pattern, pn, path, n))
+			return -ENOENT;
+		note_whole(pattern, pn, out);
+		pattern += pn + (pattern[pn] == '/');
+		path += n + (path[n] == '/');
+	}
+	take_reading(r, out);
+	out->ends = !*pattern;
+	next_component(pattern, out);
+	return 0;
+}
+
+int pattern_part(const char *pattern, const char *path, struct pattern_part *out)
+{
+	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
+	struct reading r = {.m = m};
+
+	memset(out, 0, sizeof(*out));
+	return m ? part_of(&r, pattern, path, out) : -ENOMEM;
+}
+
+bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n)
+{
+	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
+	struct reading r = {.m = m};
+	char stem[CODE_ID_MAX + 1];
+
+	if (part->ends || !m)
+		return false;
+	if (part->by_other || part->by_name)
+		return true; /* that, and more, is for who looks whether there is such a file */
+	snprintf(stem, sizeof(stem), "%s", part->stem);
+	for (unsigned kind = 0; kind < FIELD_STAMP; kind++) {
+		memcpy(r.hex[kind].text, stem, sizeof(stem));
+		r.hex[kind].n = strlen(stem);
+	}
+	return read_component(&r, part->text, part->n, name, n);
+}

@@ -3,6 +3,7 @@
 #include "store/index.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "layout/layout.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -17,6 +18,8 @@
 #define IDLE_MOST 8 /* readers kept open */
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
+#define GONE_MOST 10000
+#define LOG_PAGES 400 /* that the log may grow by: on a small disk it is in the way of blobs */
 #define APPLICATION_ID 1937337958 /* "symf" */
 #define VERSION 2
 
@@ -28,8 +31,30 @@ static const char schema[] =
 	"CREATE TABLE keys(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL UNIQUE,"
 	" key TEXT NOT NULL, object_id INTEGER NOT NULL REFERENCES objects(id) ON DELETE CASCADE,"
 	" source TEXT NOT NULL, url TEXT NOT NULL, verified INTEGER NOT NULL,"
-	" fetched INTEGER NOT NULL);"
+	" fetched INTEGER NOT NULL, class INTEGER NOT NULL, stem TEXT NOT NULL, tier TEXT,"
+	" name_id INTEGER);"
 	"CREATE INDEX keys_object ON keys(object_id);"
+	/* Listings go along these. */
+	"CREATE INDEX keys_stem ON keys(class, stem);"
+	"CREATE INDEX keys_name ON keys(class, tier, name_id, stem) WHERE name_id IS NOT NULL;"
+	/* File names, each once whatever its case, as first given; `keys` counts who has it. */
+	"CREATE TABLE names(id INTEGER PRIMARY KEY AUTOINCREMENT, folded TEXT NOT NULL UNIQUE,"
+	" name TEXT NOT NULL, tier TEXT NOT NULL, keys INTEGER NOT NULL);"
+	/* Where those were that are gone, for listings that stand there; only the last of them. */
+	"CREATE TABLE gone(seq INTEGER PRIMARY KEY AUTOINCREMENT, is_name INTEGER NOT NULL,"
+	" id INTEGER NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL);"
+	"CREATE INDEX gone_id ON gone(is_name, id);"
+	"CREATE TRIGGER keys_in AFTER INSERT ON keys WHEN new.name_id IS NOT NULL BEGIN"
+	" UPDATE names SET keys = keys + 1 WHERE id = new.name_id; END;"
+	"CREATE TRIGGER keys_out AFTER DELETE ON keys BEGIN"
+	" INSERT INTO gone(is_name, id, place, key, name) VALUES(0, old.id, old.stem, old.key,"
+	"  coalesce((SELECT name FROM names WHERE id = old.name_id), ''));"
+	" UPDATE names SET keys = keys - 1 WHERE id = old.name_id;"
+	" DELETE FROM names WHERE id = old.name_id AND keys <= 0;"
+	" DELETE FROM gone WHERE seq <= (SELECT max(seq) FROM gone) - " TEXT_OF(GONE_MOST) "; END;"
+	"CREATE TRIGGER names_out AFTER DELETE ON names BEGIN"
+	" INSERT INTO gone(is_name, id, place, key, name)"
+	"  VALUES(1, old.id, old.tier, '', old.name); END;"
 	/* What a file says of itself, for requests that know less: `code` and `debug` are the ids
 	 * in the spelling that is looked for. It goes with its file, so that a bad file takes along
 	 * what it claimed, and the table is never longer than that of the files. */
@@ -64,6 +89,7 @@ static const char schema[] =
 
 enum query {
 	Q_BEGIN,
+	Q_READ,
 	Q_COMMIT,
 	Q_ROLLBACK,
 	Q_META,
@@ -81,6 +107,15 @@ enum query {
 	Q_OBJECT_KEEP,
 	Q_VICTIM,
 	Q_KEY_PUT,
+	Q_KEY_NEW,
+	Q_NAME_PUT,
+	Q_NAME_BY_FOLDED,
+	Q_NAME_PLACE,
+	Q_KEY_PLACE,
+	Q_NEXT_NAMES,
+	Q_NEXT_NAMES_OF_TIER,
+	Q_NEXT_STEMS,
+	Q_NEXT_STEMS_OF_NAME,
 	Q_KEY_DROP,
 	Q_KEYS_OF,
 	Q_INTENT_ADD,
@@ -101,6 +136,7 @@ enum query {
 
 static const char *const sql[QUERIES] = {
 	[Q_BEGIN] = "BEGIN IMMEDIATE",
+	[Q_READ] = "BEGIN",
 	[Q_COMMIT] = "COMMIT",
 	[Q_ROLLBACK] = "ROLLBACK",
 	[Q_META] = "SELECT value FROM meta WHERE name = ?",
@@ -125,11 +161,34 @@ static const char *const sql[QUERIES] = {
 			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END WHERE id = ?2",
 	[Q_VICTIM] = "SELECT id, sha256, size FROM objects WHERE keep_until <= ? AND id <> ?"
 		     " ORDER BY used, id LIMIT 1",
-	[Q_KEY_PUT] = "INSERT INTO keys(canon, key, object_id, source, url, verified, fetched)"
-		      " VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(canon) DO UPDATE SET"
-		      " object_id = excluded.object_id, source = excluded.source,"
-		      " url = excluded.url, verified = excluded.verified,"
-		      " fetched = excluded.fetched",
+	[Q_KEY_PUT] = "UPDATE keys SET object_id = ?, source = ?, url = ?, verified = ?,"
+		      " fetched = ? WHERE canon = ?",
+	[Q_KEY_NEW] = "INSERT INTO keys(canon, key, object_id, source, url, verified, fetched,"
+		      " class, stem, tier, name_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?,"
+		      " (SELECT tier FROM names WHERE folded = ?10),"
+		      " (SELECT id FROM names WHERE folded = ?10))",
+	[Q_NAME_PUT] = "INSERT INTO names(folded, name, tier, keys) VALUES(?, ?, ?, 0)"
+		       " ON CONFLICT(folded) DO NOTHING",
+	[Q_NAME_BY_FOLDED] = "SELECT id, tier, name FROM names WHERE folded = ?",
+	/* Of what there is, or was. */
+	[Q_NAME_PLACE] = "SELECT tier FROM names WHERE id = ?1 UNION ALL SELECT place FROM gone"
+			 " WHERE is_name = 1 AND id = ?1 LIMIT 1",
+	[Q_KEY_PLACE] = "SELECT stem, key, coalesce((SELECT name FROM names WHERE id = name_id), '')"
+			" FROM keys WHERE id = ?1 UNION ALL SELECT place, key, name FROM gone"
+			" WHERE is_name = 0 AND id = ?1 LIMIT 1",
+	[Q_NEXT_NAMES] = "SELECT name_id, tier, (SELECT name FROM names WHERE id = name_id)"
+			 " FROM keys WHERE name_id IS NOT NULL AND class = ?"
+			 " AND (tier, name_id) > (?, ?) GROUP BY tier, name_id"
+			 " ORDER BY tier, name_id LIMIT ?",
+	[Q_NEXT_NAMES_OF_TIER] = "SELECT name_id, tier, (SELECT name FROM names WHERE id = name_id)"
+				 " FROM keys WHERE name_id IS NOT NULL AND class = ? AND tier = ?"
+				 " AND name_id > ? GROUP BY name_id ORDER BY name_id LIMIT ?",
+	[Q_NEXT_STEMS] = "SELECT id, stem, key, (SELECT name FROM names WHERE id = name_id)"
+			 " FROM keys WHERE class = ? AND (stem, id) > (?, ?) AND stem < ?"
+			 " ORDER BY stem, id LIMIT ?",
+	[Q_NEXT_STEMS_OF_NAME] = "SELECT id, stem, key, NULL FROM keys WHERE name_id IS NOT NULL"
+				 " AND class = ? AND tier = ? AND name_id = ?"
+				 " AND (stem, id) > (?, ?) AND stem < ? ORDER BY stem, id LIMIT ?",
 	[Q_KEY_DROP] = "DELETE FROM keys WHERE canon = ?",
 	[Q_KEYS_OF] = "SELECT key, source, url, verified, fetched FROM keys WHERE object_id = ?"
 		      " ORDER BY id",
@@ -239,7 +298,8 @@ static int conn_open(struct conn **out, const char *path, bool reader)
 		reader ? "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1;"
 			 "PRAGMA query_only = 1;"
 		       : "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1;"
-			 "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL;",
+			 "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL;"
+			 "PRAGMA wal_autocheckpoint = " TEXT_OF(LOG_PAGES) ";",
 		NULL, NULL, NULL);
 	if (rc != SQLITE_OK)
 		return code_of(rc);
@@ -837,6 +897,153 @@ bool index_seems_moved(struct index *ix)
 	return moved;
 }
 
+/* ---- listings ----------------------------------------------------------------------- */
+
+struct index_view {
+	struct index *ix;
+	struct conn *c;
+};
+
+int index_view_open(struct index *ix, struct index_view **out)
+{
+	struct index_view *v = calloc(1, sizeof(*v));
+	int r;
+
+	if (!v)
+		return -ENOMEM;
+	v->ix = ix;
+	r = reader_take(ix, &v->c);
+	if (r == 0)
+		r = run(v->c, Q_READ, "");
+	if (r < 0) {
+		index_view_close(v);
+		return r;
+	}
+	*out = v;
+	return 0;
+}
+
+void index_view_close(struct index_view *v)
+{
+	if (!v)
+		return;
+	if (v->c && !sqlite3_get_autocommit(v->c->db))
+		run(v->c, Q_ROLLBACK, "");
+	if (v->c)
+		reader_give(v->ix, v->c);
+	free(v);
+}
+
+void index_rows_release(struct index_row *rows, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		free(rows[i].text);
+		free(rows[i].key);
+		rows[i] = (struct index_row){.id = 0};
+	}
+}
+
+static char *column_copy(sqlite3_stmt *st, int i)
+{
+	const unsigned char *text = sqlite3_column_text(st, i);
+
+	return strdup(text ? (const char *)text : "");
+}
+
+/* Rows of id, place, text or of id, place, key, text. */
+static int view_rows(struct rows *from, int r, bool keys, struct index_row *out, unsigned n)
+{
+	unsigned count = 0;
+
+	while (r == 0 && count < n && (r = row_next(from)) > 0) {
+		struct index_row *row = &out[count++];
+
+		row->id = sqlite3_column_int64(from->st, 0);
+		column_text(from->st, 1, row->place, sizeof(row->place));
+		row->key = keys ? column_copy(from->st, 2) : NULL;
+		row->text = column_copy(from->st, keys ? 3 : 2);
+		r = row->text && (row->key || !keys) ? 0 : -ENOMEM;
+	}
+	if (r == 0)
+		return (int)count;
+	index_rows_release(out, count);
+	return r;
+}
+
+int index_view_names(struct index_view *v, unsigned class, const char *only, const char *tier,
+	int64_t after, struct index_row *out, unsigned n)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r = rows_of(&rows, v->c, only ? Q_NEXT_NAMES_OF_TIER : Q_NEXT_NAMES, "itii",
+		(int64_t)class, only ? only : tier, after, (int64_t)n);
+
+	return view_rows(&rows, r, false, out, n);
+}
+
+int index_view_stems(struct index_view *v, unsigned class, const struct index_name *name,
+	const char *stem, int64_t after, const char *end, struct index_row *out, unsigned n)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r;
+
+	if (name)
+		r = rows_of(&rows, v->c, Q_NEXT_STEMS_OF_NAME, "itititi", (int64_t)class, name->tier,
+			name->id, stem, after, end, (int64_t)n);
+	else
+		r = rows_of(&rows, v->c, Q_NEXT_STEMS, "ititi", (int64_t)class, stem, after, end,
+			(int64_t)n);
+	return view_rows(&rows, r, true, out, n);
+}
+
+int index_view_name(struct index_view *v, const char *folded, struct index_name *out)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r = rows_of(&rows, v->c, Q_NAME_BY_FOLDED, "t", folded);
+
+	if (r == 0)
+		r = row_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	out->id = sqlite3_column_int64(rows.st, 0);
+	column_text(rows.st, 1, out->tier, sizeof(out->tier));
+	column_text(rows.st, 2, out->name, sizeof(out->name));
+	return 0;
+}
+
+int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX])
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r = rows_of(&rows, v->c, Q_NAME_PLACE, "i", id);
+
+	if (r == 0)
+		r = row_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	column_text(rows.st, 0, tier, MODULE_NAME_MAX);
+	return 0;
+}
+
+int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_ID_MAX],
+	struct key *k)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	char text[KEY_TEXT], name[MODULE_NAME_MAX];
+	int r = rows_of(&rows, v->c, Q_KEY_PLACE, "i", id);
+
+	if (r == 0)
+		r = row_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	column_text(rows.st, 0, stem, KEY_ID_MAX);
+	column_text(rows.st, 1, text, sizeof(text));
+	column_text(rows.st, 2, name, sizeof(name));
+	if (key_parse(k, text) < 0)
+		return -EUCLEAN;
+	if (name[0])
+		snprintf(k->name, sizeof(k->name), "%s", name);
+	return 0;
+}
+
 /* ---- within a turn ------------------------------------------------------------------ */
 
 bool index_moved(struct index *ix)
@@ -953,13 +1160,40 @@ int index_key_find(struct index *ix, const char *canon, struct index_hit *out)
 	return find_with(ix->writer, canon, out);
 }
 
+static int name_put(struct index *ix, const struct key *k, const char *folded)
+{
+	size_t n = layout_tier(folded);
+	char tier[MODULE_NAME_MAX];
+
+	snprintf(tier, sizeof(tier), "%.*s", (int)n, folded);
+	return run(ix->writer, Q_NAME_PUT, "ttt", folded, k->name, tier);
+}
+
+static int key_new(struct index *ix, const struct key *k, const char *canon, int64_t object,
+	const struct blob_facts *facts)
+{
+	char text[KEY_TEXT], stem[KEY_ID_MAX], folded[MODULE_NAME_MAX];
+	int r = 0;
+
+	key_folded(k, folded);
+	if (folded[0])
+		r = name_put(ix, k, folded);
+	return r < 0 ? r
+		     : run(ix->writer, Q_KEY_NEW, "ttittiiitt", canon, key_text(k, text), object,
+			       facts->source, facts->url, (int64_t)facts->verified, facts->fetched,
+			       (int64_t)key_class(k), key_stem(k, stem), folded);
+}
+
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
 	const struct blob_facts *facts)
 {
-	char canon[KEY_TEXT], text[KEY_TEXT];
+	char canon[KEY_TEXT];
+	int r;
 
-	return run(ix->writer, Q_KEY_PUT, "ttittii", key_canon(k, canon), key_text(k, text), object,
-		facts->source, facts->url, (int64_t)facts->verified, facts->fetched);
+	key_canon(k, canon);
+	r = run(ix->writer, Q_KEY_PUT, "ittiit", object, facts->source, facts->url,
+		(int64_t)facts->verified, facts->fetched, canon);
+	return r == 0 && !sqlite3_changes(ix->writer->db) ? key_new(ix, k, canon, object, facts) : r;
 }
 
 int index_key_drop(struct index *ix, const char *canon)
@@ -1076,7 +1310,7 @@ int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t
 		r = index_commit(ix);
 	else
 		index_rollback(ix);
-	sqlite3_wal_autocheckpoint(c->db, 1000);
+	sqlite3_wal_autocheckpoint(c->db, LOG_PAGES);
 	sqlite3_busy_timeout(c->db, BUSY_MS);
 	return r;
 }

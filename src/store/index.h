@@ -52,6 +52,40 @@ int index_count(struct index *ix, int64_t now, struct store_totals *out);
 int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
 bool index_seems_moved(struct index *ix); /* its file is not at its place any more */
 
+/* ---- listings ----------------------------------------------------------------------- */
+
+/* A look at the index at one moment: short, and of one thread. */
+struct index_view;
+int index_view_open(struct index *ix, struct index_view **out);
+void index_view_close(struct index_view *v); /* NULL is fine */
+
+struct index_row {
+	int64_t id;	       /* of the key; of the name */
+	char place[MODULE_NAME_MAX]; /* key_stem(); the tier of a name */
+	char *key;	       /* key_text(), NULL of names */
+	char *text;	       /* the file name as first given, "" */
+};
+void index_rows_release(struct index_row *rows, unsigned n);
+
+struct index_name {
+	int64_t id;
+	char tier[MODULE_NAME_MAX], name[MODULE_NAME_MAX];
+};
+
+/* Names that keys of a class have, in the order of (tier, id), behind a place; `only`: of one tier,
+ * or NULL. How many; release them. */
+int index_view_names(struct index_view *v, unsigned class, const char *only, const char *tier,
+	int64_t after, struct index_row *out, unsigned n);
+/* Keys of a class in the order of (stem, id), behind (stem, after) and before the stem `end`; with
+ * one name, or NULL. How many; release them. */
+int index_view_stems(struct index_view *v, unsigned class, const struct index_name *name,
+	const char *stem, int64_t after, const char *end, struct index_row *out, unsigned n);
+int index_view_name(struct index_view *v, const char *folded, struct index_name *out); /* -ENOENT */
+/* Where a name, a key stands, or stood until not long ago. -ENOENT */
+int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX]);
+int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_ID_MAX],
+	struct key *k);
+
 /* ---- within a turn ------------------------------------------------------------------ */
 
 bool index_moved(struct index *ix);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "fetch/fetch.h"
+#include "store/browse.h"
 #include "fs/fs.h"
 #include "fs/node.h"
 #include "unit.h"
@@ -196,12 +197,23 @@ void ticket_unref(struct ticket *t)
 		free(t);
 }
 
-int fetch_known(struct fetch *f, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx)
 {
 	struct key k = {.type = FILETYPE_ELF_DEBUG};
 
 	snprintf(k.id, sizeof(k.id), "aa11223344556677889900112233445566778899");
-	return each(ctx, &k, 1) || each(ctx, &k, 1);
+	return each(ctx, &k) || each(ctx, &k);
+}
+
+int store_browse(struct store *s, const struct roster *l, uint64_t after, struct browse_entry *out,
+	unsigned n)
+{
+	return 0;
+}
+
+int store_browse_has(struct store *s, const struct roster *l, const char *name)
+{
+	return 0;
 }
 
 void fetch_activity(struct fetch *f, struct buf *out)

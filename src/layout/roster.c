@@ -1,0 +1,297 @@
+/* What stands in a directory of a layout. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "layout/roster.h"
+#include "base/util.h"
+#include "layout/pattern.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define DIGITS_MOST 12 /* of a name: its value, with what a directory's offset also says, fits in 63 bits */
+
+/* ---- which keys a row lists --------------------------------------------------------- */
+
+struct sampling {
+	bool rows[ROSTER_ROWS];
+};
+
+static int sampled(void *ctx, unsigned row, const char *path)
+{
+	struct sampling *s = ctx;
+
+	if (row < ROSTER_ROWS)
+		s->rows[row] = true;
+	return 0;
+}
+
+/* The rows that print keys of a class, with a name or without one. */
+static int sample(const struct layout *l, unsigned class, struct sampling *out)
+{
+	static const char *const names[] = {"n", ""};
+	struct artifact a;
+	struct key k;
+	int r = 0;
+
+	memset(out, 0, sizeof(*out));
+	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+		if (key_sample(class, names[i], &k) < 0)
+			return 0;
+		key_artifact(&k, &a);
+		if (a.type == FILETYPE_SOURCE && a.m.path[0])
+			snprintf(a.m.path, sizeof(a.m.path), "/n");
+		r = layout_each(l, &a, sampled, out);
+	}
+	return r;
+}
+
+static int add_classes(struct roster *out)
+{
+	bool types[FILETYPES] = {false};
+	struct sampling s;
+	int r = 0;
+
+	for (unsigned i = 0; i < out->n; i++)
+		for (unsigned row = 0; row < ROSTER_ROWS; row++)
+			if (out->parts[i].rows[row])
+				types[out->layout->rows[row].type] = true;
+	for (unsigned class = 0; r == 0 && class < KEY_CLASSES; class++) {
+		if (!types[class / KEY_FORMS] || class % KEY_FORMS == KEY_FORM_NONE)
+			continue;
+		r = sample(out->layout, class, &s);
+		for (unsigned i = 0; i < out->n; i++)
+			for (unsigned row = 0; row < ROSTER_ROWS; row++)
+				if (s.rows[row] && out->parts[i].rows[row])
+					out->parts[i].range.classes[class] = true;
+	}
+	return r;
+}
+
+/* ---- parts -------------------------------------------------------------------------- */
+
+static void lower(char *to, size_t room, const char *from)
+{
+	snprintf(to, room, "%s", from);
+	for (; *to; to++)
+		*to = (char)tolower((unsigned char)*to);
+}
+
+/* Which of the ways, or -1: keys have no order that has these names together. */
+static int what_of(const struct pattern_part *p)
+{
+	if (p->whole || p->completes)
+		return ROSTER_STEMS;
+	if (p->by_other || (p->by_digits && p->by_name))
+		return -1;
+	if (p->by_digits)
+		return p->digits - strlen(p->stem) <= DIGITS_MOST ? ROSTER_DIGITS : -1;
+	return p->by_name && !p->name[0] ? ROSTER_NAMES : ROSTER_ONE;
+}
+
+static bool one_token(const char *text, size_t n)
+{
+	return n && text[0] == '{' && memchr(text, '}', n) == text + n - 1;
+}
+
+static bool range_same(const struct roster_range *a, const struct roster_range *b)
+{
+	return a->tiered == b->tiered && a->whole == b->whole && strcmp(a->tier, b->tier) == 0 &&
+	       strcmp(a->name, b->name) == 0 && strcmp(a->stem, b->stem) == 0;
+}
+
+/* Whether the rows of both go hand in hand. */
+static bool joins(const struct roster_part *have, const struct roster_part *new,
+	const struct pattern_part *have_p, const struct pattern_part *p)
+{
+	if (have->what != new->what || !range_same(&have->range, &new->range) ||
+		have->digits != new->digits || have->with_case != new->with_case)
+		return false;
+	if (have->what == ROSTER_STEMS)
+		return true;
+	if (have->what != ROSTER_ONE && one_token(have_p->text, have_p->n) &&
+		one_token(p->text, p->n))
+		return true;
+	return have_p->n == p->n && strncasecmp(have_p->text, p->text, p->n) == 0;
+}
+
+struct making {
+	struct roster *out;
+	const char *inner; /* the directory without the tier */
+	bool tiers;	   /* what is listed are the tiers themselves */
+	struct pattern_part p[ROSTER_PARTS];
+};
+
+static void new_part(const struct making *m, const struct pattern_part *p, int what,
+	struct roster_part *out)
+{
+	size_t tier = strcspn(m->out->dir, "/");
+
+	memset(out, 0, sizeof(*out));
+	out->what = what == ROSTER_NAMES && m->tiers ? ROSTER_TIERS : (enum roster_what)what;
+	out->digits = what == ROSTER_DIGITS ? p->digits : 0;
+	out->one_each = what == ROSTER_STEMS && !p->by_name && !p->by_other;
+	out->with_case = p->by_other;
+	lower(out->range.name, sizeof(out->range.name), p->name);
+	lower(out->range.stem, sizeof(out->range.stem), p->stem);
+	out->range.whole = p->whole;
+	out->range.tiered = what == ROSTER_NAMES && m->out->layout->two_tier && !m->tiers;
+	if (out->range.tiered)
+		lower(out->range.tier, MIN(sizeof(out->range.tier), tier + 1), m->out->dir);
+}
+
+static void add_row(struct making *m, unsigned row, const struct pattern_part *p, int what)
+{
+	struct roster *out = m->out;
+	struct roster_part new;
+	unsigned i = 0;
+
+	new_part(m, p, what, &new);
+	while (i < out->n && !joins(&out->parts[i], &new, &m->p[i], p))
+		i++;
+	if (i == ROSTER_PARTS)
+		return;
+	if (i == out->n) {
+		m->p[i] = *p;
+		out->parts[out->n++] = new;
+	}
+	out->parts[i].rows[row] = true;
+	out->parts[i].one_each = out->parts[i].one_each && new.one_each;
+}
+
+static void add_rows(struct making *m)
+{
+	const struct layout *l = m->out->layout;
+
+	for (unsigned row = 0; row < ROSTER_ROWS && l->rows[row].pattern; row++) {
+		struct pattern_part p;
+		int what;
+
+		if (l->rows[row].flags & ROW_ACCEPTED ||
+			pattern_part(l->rows[row].pattern, m->inner, &p) < 0 || p.ends)
+			continue;
+		what = what_of(&p);
+		if (what >= 0)
+			add_row(m, row, &p, what);
+		if (p.rest && p.rest_at)
+			m->out->with_case = (size_t)(m->inner - m->out->dir) + p.rest_at;
+	}
+}
+
+static int by_what(const void *a, const void *b)
+{
+	const struct roster_part *pa = a, *pb = b;
+
+	if (pa->what != pb->what)
+		return (int)pa->what - (int)pb->what;
+	return (int)roster_first_row(pa) - (int)roster_first_row(pb);
+}
+
+/* The directory without the tier. */
+static const char *inner_of(const struct roster *l)
+{
+	size_t n = l->layout->two_tier ? strcspn(l->dir, "/") : 0;
+
+	return l->dir + n + (n && l->dir[n]);
+}
+
+/* Drops the layout's prefix. NULL: it stands there alone, between the directory and every file. */
+static const char *behind_prefix(const struct layout *l, const char *dir)
+{
+	size_t n = strlen(l->prefix);
+
+	if (n == 0)
+		return dir;
+	if (!*dir)
+		return NULL;
+	if (strncasecmp(dir, l->prefix, n) == 0 && (!dir[n] || dir[n] == '/'))
+		return dir + n + (dir[n] == '/');
+	return dir;
+}
+
+int roster_of(const struct layout *l, const char *dir, struct roster *out)
+{
+	_cleanup_free_ struct making *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	out->layout = l;
+	out->n = 0;
+	out->with_case = SIZE_MAX;
+	dir = behind_prefix(l, dir);
+	if (!dir || strlen(dir) >= sizeof(out->dir))
+		return 0;
+	snprintf(out->dir, sizeof(out->dir), "%s", dir);
+	m->out = out;
+	m->inner = inner_of(out);
+	m->tiers = l->two_tier && !out->dir[0];
+	add_rows(m);
+	qsort(out->parts, out->n, sizeof(out->parts[0]), by_what);
+	return add_classes(out);
+}
+
+/* ---- names -------------------------------------------------------------------------- */
+
+/* Whether the n bytes are the same, but for the case where that does not count. */
+static bool same_dir(const struct roster *l, const char *path, const char *dir, size_t n)
+{
+	size_t at = (size_t)(dir - l->dir);
+	size_t folds = l->with_case <= at ? 0 : MIN(n, l->with_case - at);
+
+	return strncasecmp(path, dir, folds) == 0 && strncmp(path + folds, dir + folds, n - folds) == 0;
+}
+
+const char *roster_component(const struct roster *l, const char *path)
+{
+	const char *dir = l->dir;
+	size_t n;
+
+	/* Some cut the tier in another way; the name behind it says what it is. */
+	if (l->layout->two_tier && strchr(dir, '/') && strchr(path, '/')) {
+		dir += strcspn(dir, "/") + 1;
+		path += strcspn(path, "/") + 1;
+	}
+	n = strlen(dir);
+	if (!n)
+		return path;
+	return strnlen(path, n + 1) > n && same_dir(l, path, dir, n) && path[n] == '/' ? path + n + 1
+										       : NULL;
+}
+
+unsigned roster_first_row(const struct roster_part *part)
+{
+	unsigned row = 0;
+
+	while (row < ROSTER_ROWS - 1 && !part->rows[row])
+		row++;
+	return row;
+}
+
+bool roster_row_of(const struct roster *l, const struct roster_part *part, unsigned row,
+	const char *name, struct roster_range *range)
+{
+	const char *inner = inner_of(l), *pattern = l->layout->rows[row].pattern;
+	_cleanup_free_ char *sub = NULL;
+	struct pattern_part p;
+	bool tiers = l->layout->two_tier && !l->dir[0];
+
+	if (pattern_part(pattern, inner, &p) < 0 ||
+		(!tiers && !pattern_accepts(&p, name, strlen(name))))
+		return false;
+	*range = part->range;
+	if (part->what == ROSTER_TIERS)
+		lower(range->tier, sizeof(range->tier), name);
+	range->tiered = range->tiered || part->what == ROSTER_TIERS;
+	if (tiers || p.rest)
+		return true;
+	if (asprintf(&sub, "%s%s%s", inner, *inner ? "/" : "", name) < 0 ||
+		pattern_part(pattern, sub, &p) < 0)
+		return false;
+	if (p.name[0])
+		lower(range->name, sizeof(range->name), p.name);
+	if (p.stem[0])
+		lower(range->stem, sizeof(range->stem), p.stem);
+	range->whole = range->whole || p.whole;
+	return true;
+}

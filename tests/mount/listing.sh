@@ -1,0 +1,80 @@
+#!/bin/sh
+# Directories list what the store knows, in every layout, each name once; offsets stay good while
+# files come and go; and each listed path is a file that is there.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+SEEK=$top_builddir/tests/helpers/seek-dir
+COUNT=150 SAME=40
+
+# sym NUMBER: a symbol file of its own name and id.
+sym() {
+  printf 'MODULE Linux x86_64 %08X%024X0 module-%d\nFUNC 1000 10 0 main\n' $((($1 * 2654435761) % 4294967296)) "$1" "$1"
+}
+mkdir "$TMP/syms" "$TMP/more"
+i=0
+while [ $i -lt $COUNT ]; do
+  sym $i >"$TMP/syms/$i.sym"
+  i=$((i + 1))
+done
+while [ $i -lt $((COUNT + 20)) ]; do
+  sym $i >"$TMP/more/$i.sym"
+  i=$((i + 1))
+done
+# One name, many ids.
+for i in $(seq 1 $SAME); do
+  printf 'MODULE Linux x86_64 %032X0 same.so\nFUNC 1000 10 0 main\n' "$i" >"$TMP/syms/same-$i.sym"
+done
+"$SYMFS" add -r --cache "$TMP/store" "$TMP/syms" >"$TMP/add.out" || fail "$(tail -n 3 "$TMP/add.out")"
+
+symfs_mount m --cache "$TMP/store"
+names() { seq 0 $((COUNT - 1)) | sed 's/^/module-/'; echo same.so; }
+names | sort >"$TMP/want"
+"$SEEK" "$MNT_m/breakpad" >"$TMP/have" || fail "seeking in breakpad"
+sort "$TMP/have" | cmp -s - "$TMP/want" || fail "breakpad: $(sort "$TMP/have" | diff - "$TMP/want" | head -n 5)"
+"$SEEK" "$MNT_m/breakpad/same.so" >"$TMP/have" || fail "seeking in a name"
+[ "$(sort -u "$TMP/have" | wc -l)" = $SAME ] && [ "$(wc -l <"$TMP/have")" = $SAME ] || fail "same.so: $(wc -l <"$TMP/have")"
+for dir in breakpad/SAME.SO unified native symstore symstore2 unified/00; do
+  "$SEEK" "$MNT_m/$dir" >"$TMP/have" || fail "seeking in $dir"
+  [ "$(sort "$TMP/have" | uniq -di | wc -l)" = 0 ] || fail "$dir: $(sort "$TMP/have" | uniq -di | head -n 3)"
+done
+[ "$(ls "$MNT_m/breakpad/SAME.SO" | wc -l)" = $SAME ] || fail "in another case"
+
+# Whatever is listed is there, and is a file of ours.
+find "$MNT_m/breakpad" "$MNT_m/unified" "$MNT_m/native" -type f ! -name '*.meta' >"$TMP/files"
+[ "$(wc -l <"$TMP/files")" -ge $(((COUNT + SAME) * 2)) ] || fail "$(wc -l <"$TMP/files") files"
+shuf -n 100 --random-source="$SYMFS" "$TMP/files" | while read -r file; do
+  grep -q '^MODULE' "$file" || fail "$file: $(head -c 100 "$file")"
+  [ "$(stat -c %i "$file")" = "$(ls -i "$file" | cut -d' ' -f1)" ] || fail "$file: inode"
+done || exit 1
+
+# While it is read, others come, and some go: who stays is met once.
+rm_some="\"$SYMFS\" cache rm --cache \"$TMP/store\" $(for i in $(seq 100 120); do
+  printf 'breakpad/module-%d/%08X%024X0/module-%d.sym ' "$i" $(((i * 2654435761) % 4294967296)) "$i" "$i"
+done) >\"$TMP/rm.out\" 2>&1"
+moving='^module-(10.|11.|120|1[567].)$' # and what is in "more"
+for after in 1 140; do
+  "$SEEK" "$MNT_m/breakpad" $after "$rm_some; \"$SYMFS\" add -r --cache \"$TMP/store\" \"$TMP/more\" >\"$TMP/add.out\"" \
+    >"$TMP/have" || fail "changed after $after: $(cat "$TMP/rm.out")"
+  grep -vE "$moving" "$TMP/have" | sort >"$TMP/stay"
+  grep -vE "$moving" "$TMP/want" | cmp -s - "$TMP/stay" ||
+    fail "after $after: $(grep -vE "$moving" "$TMP/want" | diff - "$TMP/stay" | head -n 5)"
+  [ "$(sort "$TMP/have" | uniq -d | wc -l)" = 0 ] || fail "after $after: $(sort "$TMP/have" | uniq -d | head -n 3)"
+  ls "$MNT_m/breakpad" | grep -q '^module-110$' && fail "what was removed is listed"
+  "$SYMFS" add -r --cache "$TMP/store" "$TMP/syms" >"$TMP/add.out" || fail "again"
+done
+ls "$MNT_m/breakpad" | sort >"$TMP/have"
+[ "$(wc -l <"$TMP/have")" = $((COUNT + 21)) ] || fail "in the end: $(wc -l <"$TMP/have")"
+
+# A directory that is a source is listed behind what is stored, without what that has.
+mkdir -p "$TMP/tree/other.so/00112233445566778899AABBCCDDEEFF0"
+mkdir -p "$TMP/tree/Same.so/$(printf %032X0 1)"
+sym 1 >"$TMP/tree/other.so/00112233445566778899AABBCCDDEEFF0/other.so.sym"
+cp "$TMP/syms/same-1.sym" "$TMP/tree/Same.so/$(printf %032X0 1)/Same.so.sym"
+symfs_mount both --cache "$TMP/store" --source "breakpad@$TMP/tree"
+"$SEEK" "$MNT_both/breakpad" >"$TMP/have" || fail "seeking in both"
+[ "$(grep -ci "^same.so$" "$TMP/have")" = 1 ] || fail "same.so twice"
+tail -n 1 "$TMP/have" | grep -qx other.so || fail "both: $(tail -n 2 "$TMP/have")"
+[ "$(wc -l <"$TMP/have")" = $((COUNT + 22)) ] || fail "both: $(wc -l <"$TMP/have")"
+symfs_umount both
+symfs_umount m

@@ -1,0 +1,571 @@
+/* Listings from the index against a model: every path that layout_each() prints of any stored key,
+ * and each name once. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "layout/never.h"
+#include "layout/pattern.h"
+#include "scratch.h"
+#include "store/browse.h"
+#include "store/turn.h"
+
+#include <ctype.h>
+
+static uint32_t seed = 1;
+
+static unsigned dice(unsigned n)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (unsigned)(((uint64_t)seed * n) >> 32);
+}
+
+/* ---- keys --------------------------------------------------------------------------- */
+
+static const char *const file_names[] = {"Crash.pdb", "crash.PDB", "crash.exe", "CRASH.exe", "ab",
+	"AB", "abcd", "_.debug", "_", "_.x", "libc.so.6", "x", ".hidden", ".x", "d.dll", "D.dll",
+	"\xc3\xa9t\xc3\xa9.dll", "\xc3\xa9.pdb", "a\\b.pdb", "foo.dwp", "", "", "Demo", "demo",
+	"mscordaccore.dll", "libmscordaccore.so", "two words.pdb", "pingme.txt", "\xff\xfe.pdb"};
+static const char *const inner_names[] = {"/usr/src/a.c", "/usr/src/A.c", "/usr/src/deep/b.c",
+	"/usr/include/x.h", "/a.c", "/USR/src/a.c", "/usr/src/x.dwp"};
+static const char *const section_names[] = {".text", ".debug_info", ".TEXT", ".gnu_debuglink"};
+
+/* Ids of few values each, so that they meet. */
+static void any_id(char *out, size_t room, unsigned type)
+{
+	static const unsigned lengths[] = {40, 40, 32, 32, 13, 33, 33, 34, 40, 9, 10, 16, 8, 2, 35, 128};
+	unsigned n = lengths[dice(ARRAY_SIZE(lengths))], from = dice(4), value = dice(40);
+	size_t at = 0;
+
+	for (unsigned i = 0; i < n && at + 1 < room; i++)
+		out[at++] = "0123456789abcdef"[i < from ? 10 : (value * (i / 3 + 1) + i) % 16];
+	if (n > 32 && dice(2))
+		out[32] = '0';
+	out[at] = '\0';
+	if (dice(2))
+		for (size_t i = 0; i < at; i++)
+			out[i] = (char)toupper((unsigned char)out[i]);
+}
+
+static struct key any_key(void)
+{
+	struct key k, again;
+	char text[KEY_TEXT];
+
+	do {
+		memset(&k, 0, sizeof(k));
+		k.type = 1 + dice(FILETYPES - 1);
+		any_id(k.id, sizeof(k.id), k.type);
+		snprintf(k.name, sizeof(k.name), "%s",
+			k.type == FILETYPE_SOURCE ? inner_names[dice(ARRAY_SIZE(inner_names))]
+			: k.type == FILETYPE_SECTION
+				? section_names[dice(ARRAY_SIZE(section_names))]
+				: file_names[dice(ARRAY_SIZE(file_names))]);
+	} while (key_parse(&again, key_text(&k, text)) < 0);
+	return k;
+}
+
+static void put_all(struct store *s, const struct key *keys, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	char sha256[SHA256_TEXT];
+	int64_t object;
+
+	memset(sha256, 'a', sizeof(sha256) - 1);
+	sha256[sizeof(sha256) - 1] = '\0';
+	while (turn_next(&t)) {
+		t.r = index_begin(t.ix);
+		if (t.r == 0)
+			t.r = index_object_put(t.ix, sha256, 1, 1, &object);
+		for (unsigned i = 0; i < n && t.r == 0; i++)
+			t.r = index_key_put(t.ix, &keys[i], object, &FACTS);
+		if (t.r == 0)
+			t.r = index_commit(t.ix);
+	}
+	ck_assert_int_eq(t.r, 0);
+}
+
+static void drop(struct store *s, const struct key *k)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	char canon[KEY_TEXT];
+
+	while (turn_next(&t))
+		t.r = index_key_drop(t.ix, key_canon(k, canon));
+	ck_assert_int_eq(t.r, 0);
+}
+
+/* ---- the model: a sorted set of folded paths ---------------------------------------- */
+
+struct paths {
+	char **p;
+	size_t n, room;
+};
+
+/* Names of sources and sections keep their case. */
+static char *folded(const char *path)
+{
+	char *out = strdup(path), *end = strstr(out, "/source/");
+
+	if (!end)
+		end = strstr(out, "/section/");
+	for (char *p = out; *p && p != end; p++)
+		*p = (char)tolower((unsigned char)*p);
+	return out;
+}
+
+static void paths_add(struct paths *to, char *take)
+{
+	if (to->n == to->room) {
+		to->room = to->room * 2 + 64;
+		to->p = reallocarray(to->p, to->room, sizeof(*to->p));
+	}
+	to->p[to->n++] = take;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void paths_sort(struct paths *p, bool unique)
+{
+	size_t n = 0;
+
+	if (p->n)
+		qsort(p->p, p->n, sizeof(*p->p), by_text);
+	for (size_t i = 0; i < p->n; i++) {
+		if (unique && n && strcmp(p->p[n - 1], p->p[i]) == 0)
+			free(p->p[i]);
+		else
+			p->p[n++] = p->p[i];
+	}
+	p->n = n;
+}
+
+static void paths_free(struct paths *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->p[i]);
+	free(p->p);
+	*p = (struct paths){NULL};
+}
+
+static bool can_be_seen(const char *path)
+{
+	const char *p = path;
+
+	if (strcasestr(path, "/source/"))
+		return true;
+	for (;;) {
+		size_t n = strcspn(p, "/");
+
+		if (layout_never(p, n) || memchr(p, '\\', n))
+			return false;
+		if (!p[n])
+			return true;
+		p += n + 1;
+	}
+}
+
+static int model_path(void *ctx, unsigned row, const char *path)
+{
+	char *all;
+
+	if (!can_be_seen(path))
+		return 0;
+	all = folded(path);
+	for (char *p = all; (p = strchr(p, '/')); p++)
+		paths_add(ctx, strndup(all, (size_t)(p - all)));
+	paths_add(ctx, all);
+	return 0;
+}
+
+static bool came_before(const struct key *keys, unsigned i)
+{
+	for (unsigned j = 0; j < i; j++)
+		if (key_equal(&keys[j], &keys[i]))
+			return true;
+	return false;
+}
+
+/* Each spelling of a name is shown as the first that is left, which case does not change. */
+static void model(const struct layout *l, const struct key *keys, unsigned n, struct paths *out)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct artifact a;
+
+		key_artifact(&keys[i], &a);
+		layout_each(l, &a, model_path, out);
+	}
+	paths_sort(out, true);
+}
+
+/* ---- what is listed ----------------------------------------------------------------- */
+
+/* Below the prefix, which is a fixed entry. */
+static void in_layout(const struct layout *l, const char *dir, struct roster *out)
+{
+	char *at = NULL;
+
+	ck_assert_int_ge(asprintf(&at, "%s%s%s", l->prefix, *l->prefix && *dir ? "/" : "", dir), 0);
+	ck_assert_int_eq(roster_of(l, at, out), 0);
+	free(at);
+}
+
+static void walk(struct store *s, const struct layout *l, const char *dir, struct paths *out)
+{
+	struct roster *ro = malloc(sizeof(*ro));
+	struct browse_entry e[8];
+	uint64_t after = 0;
+	int n;
+
+	in_layout(l, dir, ro);
+	while ((n = store_browse(s, ro, after, e, 1 + dice(8))) > 0) {
+		for (int i = 0; i < n; i++) {
+			char *path = NULL;
+
+			ck_assert(e[i].offset && e[i].offset >> 63 == 0);
+			ck_assert_int_ge(asprintf(&path, "%s%s%s", dir, *dir ? "/" : "", e[i].name), 0);
+			paths_add(out, folded(path));
+			ck_assert(e[i].dir || e[i].number > 1);
+			if (dice(8) == 0)
+				ck_assert_int_eq(store_browse_has(s, ro, e[i].name), 1);
+			if (e[i].dir)
+				walk(s, l, path, out);
+			free(path);
+		}
+		after = e[n - 1].offset;
+	}
+	ck_assert_int_eq(n, 0);
+	ck_assert_int_eq(store_browse_has(s, ro, "nobody-has-this"), 0);
+	free(ro);
+}
+
+static void compare(const char *layout, const struct paths *want, const struct paths *have)
+{
+	for (size_t i = 0; i < want->n || i < have->n; i++)
+		ck_assert_msg(i < want->n && i < have->n && strcmp(want->p[i], have->p[i]) == 0,
+			"%s: %zu wanted, %zu listed; %zu: %s wanted, %s listed", layout, want->n,
+			have->n, i, i < want->n ? want->p[i] : "nothing",
+			i < have->n ? have->p[i] : "nothing");
+}
+
+static size_t check_all(struct store *s, const struct key *keys, unsigned n)
+{
+	size_t seen = 0;
+
+	for (unsigned i = 0; layout_at(i); i++) {
+		struct paths want = {NULL}, have = {NULL};
+
+		model(layout_at(i), keys, n, &want);
+		walk(s, layout_at(i), "", &have);
+		paths_sort(&have, false);
+		compare(layout_at(i)->name, &want, &have);
+		seen += have.n;
+		paths_free(&want);
+		paths_free(&have);
+	}
+	return seen;
+}
+
+START_TEST(every_path_once)
+{
+	enum { N = 1500 };
+	struct key *keys = calloc(N, sizeof(*keys));
+	struct store *s;
+	size_t seen;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_uint_eq(check_all(s, keys, 0), 0);
+	seed = 7;
+	for (unsigned i = 0; i < N; i++) /* a key keeps the name that it was first given */
+		do
+			keys[i] = any_key();
+		while (came_before(keys, i));
+	put_all(s, keys, N);
+	seen = check_all(s, keys, N);
+	printf("# %zu entries\n", seen);
+	ck_assert_uint_gt(seen, 5000);
+	/* Half of them go, and leave nothing behind. */
+	for (unsigned i = N / 2; i < N; i++)
+		drop(s, &keys[i]);
+	for (unsigned i = 0; i < N / 2; i++)
+		put_all(s, &keys[i], 1);
+	check_all(s, keys, N / 2);
+	for (unsigned i = 0; i < N / 2; i++)
+		drop(s, &keys[i]);
+	ck_assert_uint_eq(check_all(s, keys, 0), 0);
+	free(keys);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* ---- while keys come and go --------------------------------------------------------- */
+
+static size_t find(const struct paths *p, const char *text)
+{
+	char **hit = !p->n ? NULL : bsearch(&text, p->p, p->n, sizeof(*p->p), by_text);
+
+	return hit ? (size_t)(hit - p->p) : SIZE_MAX;
+}
+
+/* The folded names in a directory that the first n keys print. */
+static void children(const struct layout *l, const struct key *keys, unsigned n, const char *dir,
+	struct paths *out)
+{
+	_cleanup_free_ char *in = folded(dir);
+	struct paths all = {NULL};
+	size_t len = strlen(in);
+
+	model(l, keys, n, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		const char *p = all.p[i];
+
+		if (len && (strncmp(p, in, len) != 0 || p[len] != '/'))
+			continue;
+		p += len + (len > 0);
+		if (!strchr(p, '/'))
+			paths_add(out, strdup(p));
+	}
+	paths_free(&all);
+	paths_sort(out, true);
+}
+
+/* Lists a directory in steps, between which keys behind the first `stay` go or come back. */
+static void churned(struct store *s, const struct layout *l, const char *dir, const struct key *keys,
+	unsigned stay, unsigned n)
+{
+	struct paths want = {NULL};
+	struct roster *ro = malloc(sizeof(*ro));
+	struct browse_entry e[3];
+	unsigned *seen;
+	uint64_t after = 0;
+	size_t missed = 0;
+	int got;
+
+	children(l, keys, stay, dir, &want);
+	seen = calloc(want.n + 1, sizeof(*seen));
+	in_layout(l, dir, ro);
+	while ((got = store_browse(s, ro, after, e, 1 + dice(3))) > 0) {
+		for (int i = 0; i < got; i++) {
+			_cleanup_free_ char *name = strdup(e[i].name);
+			size_t at;
+
+			for (char *p = name; *p && !strstr(dir, "/source") && !strstr(dir, "/section"); p++)
+				*p = (char)tolower((unsigned char)*p);
+			at = find(&want, name);
+			if (at != SIZE_MAX)
+				ck_assert_msg(seen[at]++ == 0, "%s/%s/%s: twice", l->name, dir, name);
+		}
+		after = e[got - 1].offset;
+		for (unsigned i = 0; i < 3; i++) {
+			unsigned k = stay + dice(n - stay);
+
+			if (dice(2))
+				drop(s, &keys[k]);
+			else
+				put_all(s, &keys[k], 1);
+		}
+	}
+	ck_assert_int_eq(got, 0);
+	for (size_t i = 0; i < want.n; i++)
+		missed += !seen[i];
+	ck_assert_msg(!missed, "%s/%s: %zu of %zu missed", l->name, dir, missed, want.n);
+	free(seen);
+	free(ro);
+	paths_free(&want);
+}
+
+START_TEST(stays_are_seen_once)
+{
+	enum { N = 700, STAY = 350 };
+	struct key *keys = calloc(N, sizeof(*keys));
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	seed = 11;
+	for (unsigned i = 0; i < N; i++)
+		do
+			keys[i] = any_key();
+		while (came_before(keys, i));
+	put_all(s, keys, N);
+	for (unsigned i = 0; layout_at(i); i++) {
+		const struct layout *l = layout_at(i);
+		struct paths some = {NULL};
+
+		churned(s, l, "", keys, STAY, N);
+		model(l, keys, STAY, &some);
+		for (unsigned j = 0; some.n && j < 12; j++) {
+			_cleanup_free_ char *dir = strdup(some.p[dice((unsigned)some.n)]);
+
+			if (strchr(dir, '/'))
+				*strrchr(dir, '/') = '\0';
+			churned(s, l, dir, keys, STAY, N);
+		}
+		paths_free(&some);
+	}
+	free(keys);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+START_TEST(offsets_stay_good)
+{
+	enum { N = 400 };
+	struct key *keys = calloc(N, sizeof(*keys));
+	struct roster *ro = malloc(sizeof(*ro));
+	struct browse_entry *e = calloc(N, sizeof(*e)), one;
+	static const char *const where[][2] = {{"symstore", ""}, {"symstore_index2", ""},
+		{"gdb", ".build-id"}, {"debuginfod", "buildid"}, {"native", ""}, {"unified", ""},
+		{"symstore", "many.dll"}};
+	struct store *s;
+	int n;
+
+	scratch_dir();
+	s = open_scratch();
+	for (unsigned i = 0; i < N; i++) {
+		static const enum filetype types[] = {FILETYPE_ELF_DEBUG, FILETYPE_PE};
+
+		keys[i].type = types[i % 2];
+		snprintf(keys[i].id, sizeof(keys[i].id), i % 2 ? "%08x12000" : "%08x%032x",
+			i * 0x1234567u, i);
+		snprintf(keys[i].name, sizeof(keys[i].name), i % 4 == 1 ? "many.dll" : "%x.dll",
+			i * 0x7654321u);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(where); i++) {
+		put_all(s, keys, N);
+		ck_assert_int_eq(roster_of(layout_find(where[i][0]), where[i][1], ro), 0);
+		n = store_browse(s, ro, 0, e, N);
+		ck_assert_int_gt(n, 20);
+		for (unsigned j = 0; j < 50; j++) {
+			unsigned at = dice((unsigned)n - 1);
+
+			ck_assert_int_eq(store_browse(s, ro, e[at].offset, &one, 1), 1);
+			ck_assert_str_eq(one.name, e[at + 1].name);
+			ck_assert_uint_eq(one.offset, e[at + 1].offset);
+		}
+		ck_assert_int_eq(store_browse(s, ro, e[n - 1].offset, &one, 1), 0);
+		/* One that no listing ever gave. */
+		ck_assert_int_ge(store_browse(s, ro, (1ull << 62) | 1, &one, 1), 0);
+		ck_assert_int_ge(store_browse(s, ro, INT64_MAX, &one, 1), 0);
+		/* What an offset stands at may go: the next is the next that is left. */
+		for (unsigned k = 0; k < N; k += 3)
+			drop(s, &keys[k]);
+		for (unsigned k = 1; k < N; k += 3)
+			drop(s, &keys[k]);
+		for (int at = 0; at < n - 1; at++) {
+			int next = at + 1;
+
+			while (next < n && store_browse_has(s, ro, e[next].name) == 0)
+				next++;
+			ck_assert_int_eq(store_browse(s, ro, e[at].offset, &one, 1), next < n);
+			if (next < n)
+				ck_assert_str_eq(one.name, e[next].name);
+		}
+		for (unsigned k = 2; k < N; k += 3)
+			drop(s, &keys[k]);
+		ck_assert_int_eq(store_browse(s, ro, e[n / 2].offset, &one, 1), 0);
+	}
+	free(keys);
+	free(ro);
+	free(e);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* ---- the table ---------------------------------------------------------------------- */
+
+static int row_of(void *ctx, unsigned row, const char *path)
+{
+	((bool *)ctx)[row] = true;
+	return 0;
+}
+
+static void rows_of_key(const struct layout *l, const struct key *k, bool rows[static ROSTER_ROWS])
+{
+	struct artifact a;
+
+	memset(rows, 0, ROSTER_ROWS * sizeof(bool));
+	key_artifact(k, &a);
+	layout_each(l, &a, row_of, rows);
+}
+
+/* One key of a class stands for all of them: whatever its length, the same rows print it. */
+START_TEST(classes_are_uniform)
+{
+	unsigned seen = 0;
+
+	for (unsigned type = 1; type < FILETYPES; type++)
+		for (unsigned len = 1; len < KEY_ID_MAX; len++)
+			for (unsigned ends = 0; ends < 2; ends++) {
+				struct key k = {.type = type}, sample;
+
+				memset(k.id, '1', len);
+				memset(k.id + (len > 32 ? 32 : len - 1), ends ? '0' : '1', 1);
+				snprintf(k.name, sizeof(k.name), "/n");
+				if (type != FILETYPE_SOURCE)
+					snprintf(k.name, sizeof(k.name), "n");
+				if (key_form(&k) == KEY_FORM_NONE)
+					continue;
+				ck_assert_int_eq(key_sample(key_class(&k), k.name, &sample), 0);
+				for (unsigned i = 0; layout_at(i); i++) {
+					bool of_key[ROSTER_ROWS], of_sample[ROSTER_ROWS];
+
+					rows_of_key(layout_at(i), &k, of_key);
+					rows_of_key(layout_at(i), &sample, of_sample);
+					ck_assert_msg(memcmp(of_key, of_sample, sizeof(of_key)) == 0,
+						"%s: %s %s", layout_at(i)->name, filetype_name(type), k.id);
+					seen++;
+				}
+			}
+	ck_assert_uint_gt(seen, 1000);
+}
+END_TEST
+
+/* Each row that prints is listed on every level of its paths, and nothing has no part. */
+START_TEST(every_row_has_a_part)
+{
+	struct roster *ro = malloc(sizeof(*ro));
+	unsigned seen = 0;
+
+	for (unsigned i = 0; layout_at(i); i++)
+		for (unsigned class = 0; class < KEY_CLASSES; class++) {
+			bool rows[ROSTER_ROWS];
+			struct key k;
+
+			if (key_sample(class, "/n", &k) < 0)
+				continue;
+			if (k.type != FILETYPE_SOURCE)
+				snprintf(k.name, sizeof(k.name), "name");
+			rows_of_key(layout_at(i), &k, rows);
+			for (unsigned row = 0; row < ROSTER_ROWS; row++) {
+				_cleanup_buf_ struct buf path = BUF_UP_TO(4096);
+				struct artifact a;
+
+				if (!rows[row])
+					continue;
+				key_artifact(&k, &a);
+				ck_assert_int_eq(layout_path(layout_at(i), &a, CASING_DEFAULT, 0, &path), 0);
+				for (char *p = path.p + path.n; (p = memrchr(path.p, '/', path.n)); seen++) {
+					bool has = false;
+
+					*p = '\0';
+					path.n = (size_t)(p - path.p);
+					ck_assert_int_eq(roster_of(layout_at(i), path.p, ro), 0);
+					for (unsigned part = 0; part < ro->n; part++)
+						has = has || (ro->parts[part].range.classes[class]);
+					ck_assert_msg(has, "%s: %s", layout_at(i)->name, path.p);
+				}
+			}
+		}
+	ck_assert_uint_gt(seen, 100);
+	free(ro);
+}
+END_TEST
+
+UNIT_MAIN("browse", every_path_once, stays_are_seen_once, offsets_stay_good, classes_are_uniform,
+	every_row_has_a_part)

@@ -442,7 +442,8 @@ static void next_component(const char *pattern, struct pattern_part *out)
 		} else if (t.field->kind == FIELD_CODE_FILE || t.field->kind == FIELD_DEBUG_FILE) {
 			out->by_name = true;
 		} else {
-			out->by_other = out->by_other || t.field->kind != FIELD_STAMP;
+			out->by_other = out->by_other || t.field->kind == FIELD_AGE;
+			out->by_case = out->by_case || t.field->kind >= FIELD_PATH;
 			out->rest = out->rest || t.field->kind == FIELD_PATH;
 		}
 	}
@@ -512,7 +513,7 @@ bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n
 
 	if (part->ends || !m)
 		return false;
-	if (part->by_other || part->by_name)
+	if (part->by_other || part->by_case || part->by_name)
 		return true; /* that, and more, is for who looks whether there is such a file */
 	snprintf(stem, sizeof(stem), "%s", part->stem);
 	for (unsigned kind = 0; kind < FIELD_STAMP; kind++) {

@@ -26,7 +26,8 @@ struct pattern_part {
 	size_t rest_at;	  /* where that began in the path; 0: nothing of it stands there yet */
 	bool by_name;	  /* it has a file name in it */
 	bool by_digits;	  /* digits of the stem */
-	bool by_other;	  /* an age, a section, a path */
+	bool by_other;	  /* an age */
+	bool by_case;	  /* a section, a path: upper and lower case differ */
 	bool completes;	  /* and then the stem is whole; else `digits` are known */
 	size_t digits;
 	const char *text; /* in the pattern */

@@ -30,21 +30,18 @@ static int sampled(void *ctx, unsigned row, const char *path)
 /* The rows that print keys of a class, with a name or without one. */
 static int sample(const struct layout *l, unsigned class, struct sampling *out)
 {
-	static const char *const names[] = {"n", ""};
 	struct artifact a;
 	struct key k;
-	int r = 0;
+	int r;
 
 	memset(out, 0, sizeof(*out));
-	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
-		if (key_sample(class, names[i], &k) < 0)
-			return 0;
-		key_artifact(&k, &a);
-		if (a.type == FILETYPE_SOURCE && a.m.path[0])
-			snprintf(a.m.path, sizeof(a.m.path), "/n");
-		r = layout_each(l, &a, sampled, out);
-	}
-	return r;
+	if (key_sample(class, class / KEY_FORMS == FILETYPE_SOURCE ? "/n" : "n", &k) < 0)
+		return 0;
+	key_artifact(&k, &a);
+	r = layout_each(l, &a, sampled, out);
+	k.name[0] = '\0';
+	key_artifact(&k, &a);
+	return r == 0 ? layout_each(l, &a, sampled, out) : r;
 }
 
 static int add_classes(struct roster *out)
@@ -71,11 +68,16 @@ static int add_classes(struct roster *out)
 
 /* ---- parts -------------------------------------------------------------------------- */
 
+static void fold(char *text)
+{
+	for (; *text; text++)
+		*text = (char)tolower((unsigned char)*text);
+}
+
 static void lower(char *to, size_t room, const char *from)
 {
 	snprintf(to, room, "%s", from);
-	for (; *to; to++)
-		*to = (char)tolower((unsigned char)*to);
+	fold(to);
 }
 
 /* Which of the ways, or -1: keys have no order that has these names together. */
@@ -83,7 +85,7 @@ static int what_of(const struct pattern_part *p)
 {
 	if (p->whole || p->completes)
 		return ROSTER_STEMS;
-	if (p->by_other || (p->by_digits && p->by_name))
+	if (p->by_other || p->by_case || (p->by_digits && p->by_name))
 		return -1;
 	if (p->by_digits)
 		return p->digits - strlen(p->stem) <= DIGITS_MOST ? ROSTER_DIGITS : -1;
@@ -108,8 +110,9 @@ static bool joins(const struct roster_part *have, const struct roster_part *new,
 	if (have->what != new->what || !range_same(&have->range, &new->range) ||
 		have->digits != new->digits || have->with_case != new->with_case)
 		return false;
+	/* Keys of two stems may print the same where one of them has an age behind it. */
 	if (have->what == ROSTER_STEMS)
-		return true;
+		return have_p->by_other == p->by_other;
 	if (have->what != ROSTER_ONE && one_token(have_p->text, have_p->n) &&
 		one_token(p->text, p->n))
 		return true;
@@ -131,14 +134,20 @@ static void new_part(const struct making *m, const struct pattern_part *p, int w
 	memset(out, 0, sizeof(*out));
 	out->what = what == ROSTER_NAMES && m->tiers ? ROSTER_TIERS : (enum roster_what)what;
 	out->digits = what == ROSTER_DIGITS ? p->digits : 0;
-	out->one_each = what == ROSTER_STEMS && !p->by_name && !p->by_other;
-	out->with_case = p->by_other;
+	out->one_each = what == ROSTER_STEMS && !p->by_name && !p->by_other && !p->by_case;
+	out->with_case = p->by_case;
 	lower(out->range.name, sizeof(out->range.name), p->name);
 	lower(out->range.stem, sizeof(out->range.stem), p->stem);
 	out->range.whole = p->whole;
 	out->range.tiered = what == ROSTER_NAMES && m->out->layout->two_tier && !m->tiers;
-	if (out->range.tiered)
-		lower(out->range.tier, MIN(sizeof(out->range.tier), tier + 1), m->out->dir);
+	if (out->range.tiered && tier < sizeof(out->range.tier)) {
+		memcpy(out->range.tier, m->out->dir, tier);
+		fold(out->range.tier);
+	}
+	if (what == ROSTER_ONE && !m->tiers && !memchr(p->text, '{', p->n)) {
+		out->text = p->text;
+		out->text_n = p->n;
+	}
 }
 
 static void add_row(struct making *m, unsigned row, const struct pattern_part *p, int what)
@@ -276,6 +285,8 @@ bool roster_row_of(const struct roster *l, const struct roster_part *part, unsig
 	struct pattern_part p;
 	bool tiers = l->layout->two_tier && !l->dir[0];
 
+	if (part->text && (strncasecmp(part->text, name, part->text_n) != 0 || name[part->text_n]))
+		return false;
 	if (pattern_part(pattern, inner, &p) < 0 ||
 		(!tiers && !pattern_accepts(&p, name, strlen(name))))
 		return false;

@@ -36,6 +36,8 @@ struct roster_part {
 	size_t digits;	    /* ROSTER_DIGITS: so many make one name, those of range.stem among them */
 	bool one_each;	    /* ROSTER_STEMS: keys of one stem and class print the same */
 	bool with_case;	    /* names that differ in case are two */
+	const char *text;   /* ROSTER_ONE: the name, in any case, where the pattern says it; or NULL */
+	size_t text_n;
 	struct roster_range range;
 };
 

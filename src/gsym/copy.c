@@ -1,0 +1,132 @@
+/* What is in a GSYM file, told to a writer: another form, another byte order, without what nobody
+ * names. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/writer.h"
+#include "gsym/walk.h"
+
+#include "base/banned.h"
+
+struct copy {
+	struct gsym_writer *w;
+	const struct gsym *g;
+	const char *bad;
+};
+
+static int copy_text(struct copy *c, const char *s, uint32_t *out)
+{
+	return gsym_text(c->w, s, strlen(s), out);
+}
+
+static int copy_file(struct copy *c, uint64_t index, uint32_t *out)
+{
+	const char *dir, *base;
+	uint32_t d, b;
+	int r = call_site(c->g, index, &dir, &base);
+
+	if (r < 0) {
+		c->bad = "a file that is not there";
+		return r;
+	}
+	r = copy_text(c, dir, &d);
+	if (r == 0)
+		r = copy_text(c, base, &b);
+	return r < 0 ? r : gsym_add_file(c->w, d, b, out);
+}
+
+static int copy_rows(struct copy *c, const struct gsym_func *f)
+{
+	uint32_t file = 0, last = 0;
+	struct gsym_rows it;
+	struct gsym_row row;
+	int r = gsym_rows_begin(&it, f);
+
+	while (r >= 0 && (r = gsym_rows_next(&it, &row)) > 0) {
+		if (row.file != last)
+			r = copy_file(c, row.file, &file);
+		last = row.file;
+		if (r >= 0)
+			r = gsym_add_row(c->w, row.addr, row.file ? file : 0, row.line);
+		if (r < 0)
+			return r;
+	}
+	c->bad = it.bad;
+	return r;
+}
+
+static int copy_node(struct copy *c, const struct gsym_node *node)
+{
+	const char *name = gsym_string(c->g, node->name);
+	uint64_t start, size;
+	uint32_t text, file;
+	size_t at = 0;
+	int r;
+
+	if (!node->depth) /* the function */
+		return 0;
+	c->bad = "an inlined call without a name";
+	if (!name)
+		return -EBADMSG;
+	r = copy_text(c, name, &text);
+	if (r == 0)
+		r = copy_file(c, node->call_file, &file);
+	if (r == 0)
+		r = gsym_add_inline(c->w, node->depth, text, file,
+			(uint32_t)MIN(node->call_line, (uint64_t)UINT32_MAX));
+	while (r == 0 && gsym_node_range(node, &at, &start, &size))
+		r = gsym_add_range(c->w, start, size);
+	return r;
+}
+
+static int copy_nodes(struct copy *c, const struct gsym_func *f)
+{
+	struct gsym_nodes it;
+	struct gsym_node node;
+	int r;
+
+	gsym_nodes_begin(&it, c->g, f);
+	while ((r = gsym_nodes_next(&it, &node)) > 0) {
+		r = copy_node(c, &node);
+		if (r < 0)
+			return r;
+	}
+	c->bad = it.bad;
+	return r;
+}
+
+static int copy_function(struct copy *c, uint32_t i)
+{
+	struct gsym_func f;
+	uint32_t name;
+	int r;
+
+	c->bad = func_read(c->g, i, &f);
+	if (c->bad)
+		return -EBADMSG;
+	r = copy_text(c, f.name, &name);
+	if (r == 0)
+		r = gsym_begin(c->w, f.addr, f.size, name, GSYM_DEBUG);
+	if (r == 0)
+		r = copy_rows(c, &f);
+	if (r == 0)
+		r = copy_nodes(c, &f);
+	return r < 0 ? r : gsym_end(c->w);
+}
+
+int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e)
+{
+	struct copy c = {.w = w, .g = g};
+
+	if (g->form == GSYM_V1) {
+		gsym_set_base(w, g->base);
+		gsym_set_id(w, g->id.p, g->id.n);
+	}
+	for (uint32_t i = 0; i < g->count; i++) {
+		int r = copy_function(&c, i);
+
+		if (r == -EBADMSG)
+			return err_set(e, r, "is broken at function %u: %s", i, c.bad);
+		if (r < 0)
+			return err_set(e, r, "%s", err_text(r));
+	}
+	return 0;
+}

@@ -1,0 +1,262 @@
+/* One function of a GSYM file: where its parts lie, its line rows, its tree of inlined calls. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/gsym.h"
+#include "gsym/walk.h"
+
+#include "base/banned.h"
+
+/* ---- records of version 1 ------------------------------------------------------------ */
+
+/* What is not known is skipped by its length, as the format means it. */
+static const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f)
+{
+	for (;;) {
+		const uint8_t *h = span_at(g->data, at, 8);
+		uint32_t type = h ? load32(h, g->swap) : 0, len = h ? load32(h + 4, g->swap) : 0;
+
+		if (!h)
+			return "a function without an end";
+		if (type == INFO_END)
+			return NULL;
+		if (!span_at(g->data, at + 8, len))
+			return "a function that reaches outside";
+		if (type == INFO_LINES)
+			f->lines = (struct span){h + 8, len};
+		else if (type == INFO_INLINES)
+			f->inlines = (struct span){h + 8, len};
+		at += 8 + (uint64_t)len;
+	}
+}
+
+/* ---- records of the prototype --------------------------------------------------------- */
+
+/* Its lengths are those of the data, as its manual has it, or 4 more, as its code does. So the data
+ * itself says where it ends. */
+static const char *end_of_lines(struct gsym_func *f, struct span *data)
+{
+	struct gsym_rows it;
+	struct gsym_row row;
+	int r;
+
+	f->lines = *data;
+	r = gsym_rows_begin(&it, f);
+	while (r >= 0 && (r = rows_step(&it, &row)) > 0)
+		;
+	if (r < 0)
+		return it.bad;
+	data->n = (size_t)(it.p - data->p);
+	f->lines = *data;
+	return NULL;
+}
+
+static const char *end_of_inlines(const struct gsym *g, struct gsym_func *f, struct span *data)
+{
+	struct gsym_nodes it;
+	struct gsym_node node;
+	int r;
+
+	f->inlines = *data;
+	gsym_nodes_begin(&it, g, f);
+	while ((r = gsym_nodes_next(&it, &node)) > 0)
+		;
+	if (r < 0)
+		return it.bad;
+	data->n = (size_t)(it.p - data->p);
+	f->inlines = *data;
+	return NULL;
+}
+
+static const char *parts_old(const struct gsym *g, uint64_t at, struct gsym_func *f)
+{
+	for (;;) {
+		const uint8_t *h = span_at(g->data, at, 4);
+		uint32_t type = h ? load32(h, g->swap) : 0, len;
+		struct span data;
+		const char *bad;
+
+		if (!h)
+			return "a function without an end";
+		if (type == INFO_END)
+			return NULL;
+		h = span_at(g->data, at, 8);
+		if (!h)
+			return "a function that reaches outside";
+		len = load32(h + 4, g->swap);
+		data = (struct span){h + 8, g->data.n - at - 8};
+		if (data.n > len)
+			data.n = len;
+		if (type == INFO_LINES)
+			bad = end_of_lines(f, &data);
+		else if (type == INFO_INLINES)
+			bad = end_of_inlines(g, f, &data);
+		else
+			bad = "information of a kind that nobody knows";
+		if (bad)
+			return bad;
+		if (data.n != len && data.n + 4 != len)
+			return "information of another length than it says";
+		if (type == INFO_LINES)
+			f->biased = data.n != len;
+		at += 8 + data.n;
+	}
+}
+
+/* ---- any form ------------------------------------------------------------------------ */
+
+const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
+{
+	uint32_t at = load32(g->infos + (size_t)i * 4, g->swap);
+	const uint8_t *h = span_at(g->data, at, 8);
+
+	if (!h)
+		return "a function that lies outside";
+	out->addr = gsym_addr(g, i);
+	out->size = load32(h, g->swap);
+	out->name = gsym_string(g, load32(h + 4, g->swap));
+	out->lines = out->inlines = (struct span){h, 0};
+	out->biased = false;
+	if (!out->name || (g->form == GSYM_V1 && !out->name[0]))
+		return "a function without a name";
+	if (out->addr + out->size < out->addr)
+		return "a function that ends behind the last address";
+	return g->form == GSYM_V1 ? parts_v1(g, (uint64_t)at + 8, out)
+				  : parts_old(g, (uint64_t)at + 8, out);
+}
+
+int gsym_func_at(const struct gsym *g, uint32_t i, struct gsym_func *out, struct err *e)
+{
+	const char *bad = func_read(g, i, out);
+
+	return bad ? err_set(e, -EBADMSG, "is broken at function %u: %s", i, bad) : 0;
+}
+
+/* ---- line rows ----------------------------------------------------------------------- */
+
+int gsym_rows_begin(struct gsym_rows *it, const struct gsym_func *f)
+{
+	int64_t min, max;
+	uint64_t line;
+
+	memset(it, 0, sizeof(*it));
+	it->p = f->lines.p;
+	it->end = f->lines.p + f->lines.n;
+	it->biased = f->biased;
+	it->addr = f->addr;
+	it->file = 1;
+	if (!f->lines.n)
+		return 0;
+	it->bad = "a line table without a head";
+	if (!take_sleb(&it->p, it->end, &min) || !take_sleb(&it->p, it->end, &max) ||
+		!take_uleb(&it->p, it->end, &line))
+		return -EBADMSG;
+	it->bad = "a line table that counts lines from no number to no number";
+	if (min < INT32_MIN || max < min || max > INT32_MAX || max - min >= UINT32_MAX ||
+		line > UINT32_MAX)
+		return -EBADMSG;
+	it->bad = NULL;
+	it->min = min;
+	it->line = (int64_t)line;
+	it->range = (uint32_t)(max - min + 1);
+	/* An opcode is less than 256, so that this is exact where it matters. */
+	it->inverse = it->range < 256 ? (65536 + it->range - 1) / it->range : 0;
+	return 0;
+}
+
+int gsym_rows_next(struct gsym_rows *it, struct gsym_row *row)
+{
+	return rows_step(it, row);
+}
+
+/* ---- inlined calls ------------------------------------------------------------------- */
+
+void gsym_nodes_begin(struct gsym_nodes *it, const struct gsym *g, const struct gsym_func *f)
+{
+	it->g = g;
+	it->p = f->inlines.p;
+	it->end = f->inlines.p + f->inlines.n;
+	it->depth = 0;
+	it->begun = false;
+	it->bad = NULL;
+	it->base[0] = f->addr;
+}
+
+static int nodes_bad(struct gsym_nodes *it, const char *why)
+{
+	it->bad = why;
+	return -EBADMSG;
+}
+
+/* LLVM sorts ranges before children count from the first, the prototype counts from the one that
+ * it wrote first. */
+static bool read_ranges(struct gsym_nodes *it, struct gsym_node *node)
+{
+	bool lowest = it->g->form == GSYM_V1;
+
+	node->ranges = it->p;
+	for (uint64_t i = 0; i < node->n_ranges; i++) {
+		uint64_t start, size;
+
+		if (!take_uleb(&it->p, it->end, &start) || !take_uleb(&it->p, it->end, &size))
+			return false;
+		start += node->base;
+		if (!i || (lowest && start < node->first))
+			node->first = start;
+	}
+	node->ranges_end = it->p;
+	return true;
+}
+
+int gsym_nodes_next(struct gsym_nodes *it, struct gsym_node *node)
+{
+	const uint8_t *p;
+
+	for (;;) {
+		if (!it->depth && (it->begun || it->p == it->end))
+			return 0;
+		if (!take_uleb(&it->p, it->end, &node->n_ranges))
+			return nodes_bad(it, "inlined calls that are cut short");
+		if (node->n_ranges)
+			break;
+		if (!it->depth)
+			return nodes_bad(it, "inlined calls without a function");
+		it->depth--;
+	}
+	it->begun = true;
+	node->depth = it->depth;
+	node->base = it->base[it->depth];
+	if (!read_ranges(it, node) || it->end - it->p < 5)
+		return nodes_bad(it, "an inlined call that is cut short");
+	p = it->p;
+	it->p += 5;
+	node->children = p[0];
+	node->name = load32(p + 1, it->g->swap);
+	if (!take_uleb(&it->p, it->end, &node->call_file) ||
+		!take_uleb(&it->p, it->end, &node->call_line))
+		return nodes_bad(it, "an inlined call that is cut short");
+	if (!node->children)
+		return 1;
+	if (it->depth == GSYM_DEPTH_MOST)
+		return nodes_bad(it, "inlined calls that nest too deep");
+	it->base[++it->depth] = node->first;
+	return 1;
+}
+
+bool gsym_node_range(const struct gsym_node *node, size_t *at, uint64_t *start, uint64_t *size)
+{
+	const uint8_t *p = node->ranges + *at;
+
+	if (p >= node->ranges_end || !take_uleb(&p, node->ranges_end, start) ||
+		!take_uleb(&p, node->ranges_end, size))
+		return false;
+	*start += node->base;
+	*at = (size_t)(p - node->ranges);
+	return true;
+}
+
+int call_site(const struct gsym *g, uint64_t index, const char **dir, const char **base)
+{
+	if (g->form == GSYM_V1 || index < g->n_files)
+		return gsym_file(g, index, dir, base);
+	*dir = *base = "";
+	return 0;
+}

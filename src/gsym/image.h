@@ -1,0 +1,48 @@
+/* Sections of an object file that is all in memory: ELF, thin Mach-O, COFF and PE. Only what a
+ * section's headers say, within bounds; nothing is allocated or kept. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "base/span.h"
+
+#include <stdbool.h>
+
+enum image_kind { IMAGE_ELF, IMAGE_MACHO, IMAGE_COFF };
+
+struct image {
+	enum image_kind kind;
+	struct span file;
+	bool is64, big, swap;
+	unsigned type, machine; /* ELF's */
+	uint32_t n_sections;
+	uint64_t at; /* of the section headers; Mach-O: of the load commands */
+	uint32_t entry, n_commands, commands_size;
+	uint64_t segments_at; /* ELF's program headers */
+	uint32_t segment_entry, n_segments;
+	struct span names; /* ELF's section names, COFF's string table */
+};
+
+struct image_section {
+	const char *name; /* not always with a NUL behind it: name_len bytes */
+	size_t name_len;
+	uint32_t type, link, info; /* ELF's */
+	uint64_t flags, addr, size, entry;
+	uint64_t align;
+	struct span bytes; /* n is 0 where the file has none of them */
+};
+
+/* -ENOMSG: none of these formats. -EBADMSG: broken. */
+int image_open(struct image *m, struct span file, struct err *e);
+
+/* ELF only: section i of m->n_sections. -EBADMSG. */
+int image_section(const struct image *m, uint32_t i, struct image_section *out);
+
+/* The first of this name. -ENOENT; -EBADMSG. */
+int image_find(const struct image *m, const char *name, struct image_section *out);
+
+/* ELF only: the lowest address that is loaded, which other tools call the image's base; 0 when
+ * nothing is. */
+uint64_t image_base(const struct image *m);
+
+/* ELF only: the build id, empty when there is none. */
+struct span image_build_id(const struct image *m);

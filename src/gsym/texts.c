@@ -1,0 +1,192 @@
+/* Texts and pairs that are stored once. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/texts.h"
+#include "base/util.h"
+
+#include <string.h>
+#include "base/banned.h"
+
+int grow(void *array, size_t *room, size_t n, size_t each)
+{
+	void **p = array, *more;
+	size_t want = *room ? *room + *room / 2 : 64;
+
+	if (n < *room)
+		return 0;
+	if (want > SIZE_MAX / each)
+		return -ENOMEM;
+	more = realloc(*p, want * each);
+	if (!more)
+		return -ENOMEM;
+	*p = more;
+	*room = want;
+	return 0;
+}
+
+/* Eight bytes a step; files come with millions of names, many of them long. */
+static uint64_t hash_bytes(const void *data, size_t n)
+{
+	const uint8_t *p = data;
+	uint64_t h = 0x9e3779b97f4a7c15 ^ n, w;
+
+	for (; n >= 8; n -= 8, p += 8) {
+		memcpy(&w, p, 8);
+		h = (h ^ w) * 0xff51afd7ed558ccd;
+		h ^= h >> 32;
+	}
+	w = 0;
+	memcpy(&w, p, n);
+	h = (h ^ w) * 0xc4ceb9fe1a85ec53;
+	return h ^ h >> 29;
+}
+
+static uint64_t hash_text(const void *owner, uint32_t i)
+{
+	const char *s = texts_at(owner, i);
+
+	return hash_bytes(s, strlen(s));
+}
+
+static uint64_t hash_pair(const void *owner, uint32_t i)
+{
+	const struct pairs *t = owner;
+
+	return hash_bytes(&t->at[i], sizeof(t->at[i]));
+}
+
+/* At most half of the slots are taken. */
+static int slots_room(struct slots *s, uint64_t (*hash)(const void *owner, uint32_t i),
+	const void *owner)
+{
+	size_t room = s->room ? s->room * 2 : 256;
+	uint32_t *slot;
+
+	if (s->n < s->room / 2)
+		return 0;
+	slot = calloc(room, sizeof(*slot));
+	if (!slot)
+		return -ENOMEM;
+	for (size_t k = 0; k < s->room; k++) {
+		size_t at;
+
+		if (!s->slot[k])
+			continue;
+		for (at = hash(owner, s->slot[k]) & (room - 1); slot[at];
+			at = (at + 1) & (room - 1))
+			;
+		slot[at] = s->slot[k];
+	}
+	free(s->slot);
+	s->slot = slot;
+	s->room = room;
+	return 0;
+}
+
+/* ---- texts --------------------------------------------------------------------------- */
+
+const char *texts_at(const struct texts *t, uint32_t i)
+{
+	return i ? t->bytes + t->at[i] : "";
+}
+
+static int texts_append(struct texts *t, const char *p, size_t n)
+{
+	size_t most = UINT32_MAX;
+
+	if (n >= most || t->n_bytes >= most - n || t->n >= most)
+		return -EFBIG;
+	while (t->n_bytes + n + 1 > t->bytes_room)
+		if (grow(&t->bytes, &t->bytes_room, t->bytes_room, 1) < 0)
+			return -ENOMEM;
+	if (!t->n)
+		t->n = 1; /* "" */
+	while (t->n >= t->room)
+		if (grow(&t->at, &t->room, t->room, sizeof(*t->at)) < 0)
+			return -ENOMEM;
+	memcpy(t->bytes + t->n_bytes, p, n);
+	t->bytes[t->n_bytes + n] = '\0';
+	t->at[t->n++] = (uint32_t)t->n_bytes;
+	t->n_bytes += n + 1;
+	return 0;
+}
+
+int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out)
+{
+	uint32_t *slot;
+	size_t at;
+	int r;
+
+	n = n ? strnlen(p, n) : 0;
+	if (!n) {
+		*out = 0;
+		return 0;
+	}
+	r = slots_room(&t->slots, hash_text, t);
+	if (r < 0)
+		return r;
+	at = hash_bytes(p, n) & (t->slots.room - 1);
+	for (; *(slot = &t->slots.slot[at]); at = (at + 1) & (t->slots.room - 1)) {
+		const char *s = texts_at(t, *slot);
+
+		if (strncmp(s, p, n) == 0 && !s[n]) {
+			*out = *slot;
+			return 0;
+		}
+	}
+	r = texts_append(t, p, n);
+	if (r < 0)
+		return r;
+	t->slots.n++;
+	*slot = *out = (uint32_t)(t->n - 1);
+	return 0;
+}
+
+void texts_release(struct texts *t)
+{
+	free(t->slots.slot);
+	free(t->bytes);
+	free(t->at);
+	memset(t, 0, sizeof(*t));
+}
+
+/* ---- pairs --------------------------------------------------------------------------- */
+
+int pairs_add(struct pairs *t, struct pair p, uint32_t *out)
+{
+	uint32_t *slot;
+	size_t at;
+	int r;
+
+	if (!p.dir && !p.base) {
+		*out = 0;
+		return 0;
+	}
+	r = slots_room(&t->slots, hash_pair, t);
+	if (r < 0)
+		return r;
+	at = hash_bytes(&p, sizeof(p)) & (t->slots.room - 1);
+	for (; *(slot = &t->slots.slot[at]); at = (at + 1) & (t->slots.room - 1)) {
+		if (memcmp(&t->at[*slot], &p, sizeof(p)) == 0) {
+			*out = *slot;
+			return 0;
+		}
+	}
+	if (!t->n)
+		t->n = 1;
+	if (t->n >= UINT32_MAX)
+		return -EFBIG;
+	while (t->n >= t->room)
+		if (grow(&t->at, &t->room, t->room, sizeof(*t->at)) < 0)
+			return -ENOMEM;
+	t->at[t->n] = p;
+	t->slots.n++;
+	*slot = *out = (uint32_t)t->n++;
+	return 0;
+}
+
+void pairs_release(struct pairs *t)
+{
+	free(t->slots.slot);
+	free(t->at);
+	memset(t, 0, sizeof(*t));
+}

@@ -1,0 +1,39 @@
+/* Texts and pairs of numbers that are stored once: number in, number out. For the writer. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+/* A hash table of numbers from 1; what they stand for is the owner's business. */
+struct slots {
+	uint32_t *slot;
+	size_t room, n;
+};
+
+struct texts {
+	struct slots slots;
+	char *bytes;
+	size_t n_bytes, bytes_room;
+	uint32_t *at; /* where text i begins; text 0 is "" */
+	size_t n, room;
+};
+
+struct pair {
+	uint32_t dir, base;
+};
+
+struct pairs {
+	struct slots slots;
+	struct pair *at; /* pair 0 is (0, 0) */
+	size_t n, room;
+};
+
+/* Room for one more of `each` bytes. -ENOMEM. */
+int grow(void *array, size_t *room, size_t n, size_t each);
+
+int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out); /* -ENOMEM, -EFBIG */
+const char *texts_at(const struct texts *t, uint32_t i);
+void texts_release(struct texts *t);
+
+int pairs_add(struct pairs *t, struct pair p, uint32_t *out);
+void pairs_release(struct pairs *t);

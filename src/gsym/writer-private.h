@@ -1,0 +1,49 @@
+/* What the two files of the writer share: functions as they were told. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "gsym/texts.h"
+#include "gsym/writer.h"
+
+#define GSYM_ID_MOST 20
+
+struct row {
+	uint32_t at, file, line; /* `at` from the start of the function */
+};
+
+struct range {
+	uint32_t at, size; /* from the start of the function */
+};
+
+struct node {
+	uint32_t name, call_file, call_line, depth, n_ranges;
+};
+
+struct entry {
+	uint64_t addr;
+	uint32_t size, name;
+	size_t rows, nodes, ranges; /* the first of each */
+	uint32_t n_rows, n_nodes, n_ranges;
+	enum gsym_rank rank;
+};
+
+struct gsym_writer {
+	struct texts texts;
+	struct pairs files;
+	struct entry *entries;
+	size_t n_entries, entries_room;
+	struct row *rows;
+	size_t n_rows, rows_room;
+	struct node *nodes;
+	size_t n_nodes, nodes_room;
+	struct range *ranges;
+	size_t n_ranges, ranges_room;
+	struct entry now; /* between begin and end */
+	struct {
+		size_t node, ranges;
+	} open[GSYM_DEPTH_MOST]; /* by depth: the call that the next may be a child of */
+	unsigned skip;	  /* calls deeper than this belong to one that was dropped; 0: none was */
+	uint64_t base;
+	bool has_base;
+	uint8_t id[GSYM_ID_MOST];
+	size_t id_len;
+};

@@ -1,0 +1,249 @@
+/* What a writer is told, kept until it is written. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/writer-private.h"
+#include "base/util.h"
+
+#include <string.h>
+#include "base/banned.h"
+
+int gsym_writer_new(struct gsym_writer **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
+}
+
+void gsym_writer_free(struct gsym_writer *w)
+{
+	if (!w)
+		return;
+	texts_release(&w->texts);
+	pairs_release(&w->files);
+	free(w->entries);
+	free(w->rows);
+	free(w->nodes);
+	free(w->ranges);
+	free(w);
+}
+
+void cleanup_gsym_writer(struct gsym_writer **w)
+{
+	gsym_writer_free(*w);
+}
+
+void gsym_set_base(struct gsym_writer *w, uint64_t base)
+{
+	w->base = base;
+	w->has_base = true;
+}
+
+void gsym_set_id(struct gsym_writer *w, const void *id, size_t n)
+{
+	w->id_len = n <= GSYM_ID_MOST ? n : 0;
+	if (w->id_len)
+		memcpy(w->id, id, n);
+}
+
+size_t gsym_functions(const struct gsym_writer *w)
+{
+	return w->n_entries;
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
+{
+	return texts_add(&w->texts, p, n, out);
+}
+
+int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out)
+{
+	return pairs_add(&w->files, (struct pair){dir, base}, out);
+}
+
+/* "C:\a\b.c" has no slash; a path with one is not split at a backslash, which may be in a name. */
+static const char *last_separator(const char *p, size_t n)
+{
+	bool windows = n > 2 && p[1] == ':' && !memchr(p, '/', n);
+
+	return memrchr(p, windows ? '\\' : '/', n);
+}
+
+int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
+{
+	const char *last, *name;
+	uint32_t dir, base;
+	size_t len;
+	int r;
+
+	n = n ? strnlen(p, n) : 0;
+	last = n ? last_separator(p, n) : NULL;
+	name = last ? last + 1 : p;
+	len = last ? (size_t)(last - p) : 0;
+	if (last && (!len || (len == 2 && p[1] == ':')))
+		len++; /* it is part of a root's name */
+	r = texts_add(&w->texts, p, len, &dir);
+	if (r == 0)
+		r = texts_add(&w->texts, name, n - (size_t)(name - p), &base);
+	return r < 0 ? r : gsym_add_file(w, dir, base, out);
+}
+
+/* ---- functions ----------------------------------------------------------------------- */
+
+int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
+	enum gsym_rank rank)
+{
+	if (w->now.name || w->now.n_rows || w->now.n_nodes) { /* it was not ended */
+		w->n_rows = w->now.rows;
+		w->n_nodes = w->now.nodes;
+		w->n_ranges = w->now.ranges;
+	}
+	w->now = (struct entry){0};
+	if (size > UINT32_MAX || addr + size < addr)
+		return -ERANGE;
+	w->now = (struct entry){.addr = addr, .size = (uint32_t)size, .name = name, .rank = rank,
+		.rows = w->n_rows, .nodes = w->n_nodes, .ranges = w->n_ranges};
+	w->skip = 0;
+	return 0;
+}
+
+int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line)
+{
+	struct entry *now = &w->now;
+	struct row *last = now->n_rows ? &w->rows[w->n_rows - 1] : NULL;
+	uint64_t at = addr - now->addr;
+
+	if (addr < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
+		return 0;
+	if (last && at == last->at) { /* the last at an address stays */
+		w->n_rows--;
+		now->n_rows--;
+		last = now->n_rows ? last - 1 : NULL;
+	}
+	if (last && last->file == file && last->line == line)
+		return 0;
+	if (grow(&w->rows, &w->rows_room, w->n_rows, sizeof(*w->rows)) < 0)
+		return -ENOMEM;
+	w->rows[w->n_rows++] = (struct row){(uint32_t)at, file, line};
+	now->n_rows++;
+	return 0;
+}
+
+/* A call all of whose ranges were dropped is dropped, and so are the calls in it. */
+static void settle_inline(struct gsym_writer *w)
+{
+	struct node *last = w->now.n_nodes ? &w->nodes[w->n_nodes - 1] : NULL;
+
+	if (!last || last->n_ranges)
+		return;
+	w->skip = last->depth;
+	w->n_nodes--;
+	w->now.n_nodes--;
+}
+
+int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32_t call_file,
+	uint32_t call_line)
+{
+	struct node *last;
+
+	settle_inline(w);
+	last = w->now.n_nodes ? &w->nodes[w->n_nodes - 1] : NULL;
+	if (w->skip && depth <= w->skip)
+		w->skip = 0;
+	/* A child of nobody, or deeper than readers go: with what is in it. */
+	if (!w->skip &&
+		(!depth || depth > (last ? last->depth : 0) + 1 || depth >= GSYM_DEPTH_MOST))
+		w->skip = depth ? depth : 1;
+	if (w->skip)
+		return 0;
+	if (grow(&w->nodes, &w->nodes_room, w->n_nodes, sizeof(*w->nodes)) < 0)
+		return -ENOMEM;
+	w->open[depth].node = w->n_nodes;
+	w->open[depth].ranges = w->n_ranges;
+	w->nodes[w->n_nodes++] = (struct node){name, call_file, call_line, depth, 0};
+	w->now.n_nodes++;
+	return 0;
+}
+
+static bool in_parent(const struct gsym_writer *w, struct range r)
+{
+	unsigned depth = w->nodes[w->n_nodes - 1].depth;
+	const struct node *parent;
+	const struct range *ranges;
+
+	if (depth == 1)
+		return true;
+	parent = w->nodes + w->open[depth - 1].node;
+	ranges = w->ranges + w->open[depth - 1].ranges;
+	for (uint32_t i = 0; i < parent->n_ranges; i++)
+		if (r.at >= ranges[i].at && r.at - ranges[i].at < ranges[i].size &&
+			r.size <= ranges[i].size - (r.at - ranges[i].at))
+			return true;
+	return false;
+}
+
+int gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size)
+{
+	struct entry *now = &w->now;
+	uint64_t at = start - now->addr;
+	struct range r = {(uint32_t)at, (uint32_t)size};
+
+	if (w->skip || !now->n_nodes || !size)
+		return 0;
+	if (start < now->addr || at >= now->size || size > now->size - at || !in_parent(w, r))
+		return 0;
+	if (grow(&w->ranges, &w->ranges_room, w->n_ranges, sizeof(*w->ranges)) < 0)
+		return -ENOMEM;
+	w->ranges[w->n_ranges++] = r;
+	w->nodes[w->n_nodes - 1].n_ranges++;
+	now->n_ranges++;
+	return 0;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->at != y->at ? (x->at < y->at ? -1 : 1)
+			      : (x->size > y->size) - (x->size < y->size);
+}
+
+/* Sorted, and joined where they overlap or touch: children count from the lowest. */
+static void sort_ranges(struct gsym_writer *w)
+{
+	struct range *all, *from, *to;
+
+	if (!w->now.n_ranges)
+		return;
+	from = to = all = w->ranges + w->now.ranges;
+	for (size_t i = w->now.nodes; i < w->n_nodes; i++) {
+		struct node *node = &w->nodes[i];
+		struct range *first = to, *end = from + node->n_ranges;
+
+		qsort(from, node->n_ranges, sizeof(*from), compare_ranges);
+		for (; from < end; from++) {
+			if (to > first && from->at <= to[-1].at + to[-1].size) {
+				uint32_t stop = MAX(from->at + from->size, to[-1].at + to[-1].size);
+
+				to[-1].size = stop - to[-1].at;
+				continue;
+			}
+			*to++ = *from;
+		}
+		node->n_ranges = (uint32_t)(to - first);
+	}
+	w->now.n_ranges = (uint32_t)(to - all);
+	w->n_ranges = w->now.ranges + w->now.n_ranges;
+}
+
+int gsym_end(struct gsym_writer *w)
+{
+	settle_inline(w);
+	sort_ranges(w);
+	if (grow(&w->entries, &w->entries_room, w->n_entries, sizeof(*w->entries)) < 0)
+		return -ENOMEM;
+	if (w->n_entries == UINT32_MAX)
+		return -EFBIG;
+	w->entries[w->n_entries++] = w->now;
+	w->now = (struct entry){0};
+	return 0;
+}

@@ -1,0 +1,884 @@
+/* gsym/: random programs are written in every form and byte order and read back, and each address
+ * answers what a plain walk over the program answers; files of the prototype, byte by byte;
+ * broken files; files that LLVM and the prototype made. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsyms.h"
+#include "base/path.h"
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+/* ---- a random program ---------------------------------------------------------------- */
+
+#define FUNCS 24
+#define ROWS 12
+#define NODES 10
+
+struct model_node {
+	unsigned depth, parent, n;
+	uint32_t start[3], size[3], file, line;
+	char name[16];
+};
+
+struct model_func {
+	uint64_t addr;
+	uint32_t size;
+	char name[24];
+	unsigned n_rows, n_nodes;
+	struct {
+		uint32_t at, file, line;
+	} row[ROWS];
+	struct model_node node[NODES];
+};
+
+struct model {
+	struct model_func f[FUNCS];
+	unsigned n;
+};
+
+static uint64_t seed;
+
+static uint32_t roll(uint32_t most)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return most ? (uint32_t)(seed >> 33) % most : 0;
+}
+
+static void roll_node(struct model_func *f, unsigned i)
+{
+	struct model_node *n = &f->node[i], *parent;
+	unsigned from = 0;
+
+	*n = (struct model_node){.depth = 1, .file = 1 + roll(3), .line = roll(5000)};
+	snprintf(n->name, sizeof(n->name), "inl%u", roll(5));
+	if (i && roll(2)) { /* a child of the last, or of one of those around it */
+		unsigned up = roll(f->node[i - 1].depth);
+
+		for (from = i; up; up--)
+			from = f->node[from - 1].parent;
+	}
+	n->parent = from;
+	parent = from ? &f->node[from - 1] : NULL;
+	if (parent)
+		n->depth = parent->depth + 1;
+	for (unsigned k = 0; k < 1 + roll(3); k++) {
+		unsigned in = parent ? roll(parent->n) : 0;
+		uint32_t at = parent ? parent->start[in] : 0,
+			 size = parent ? parent->size[in] : f->size;
+		uint32_t skip = roll(size);
+
+		n->start[n->n] = at + skip;
+		n->size[n->n] = 1 + roll(size - skip);
+		if (n->size[n->n] > size - skip)
+			n->size[n->n] = size - skip;
+		n->n++;
+	}
+}
+
+static void roll_func(struct model_func *f, uint64_t addr, unsigned i)
+{
+	memset(f, 0, sizeof(*f));
+	f->addr = addr;
+	f->size = roll(8) ? roll(60) : 0;
+	snprintf(f->name, sizeof(f->name), "func%u", i);
+	for (uint32_t at = roll(6); at < f->size && f->n_rows < ROWS; at += 1 + roll(9)) {
+		f->row[f->n_rows].at = at;
+		f->row[f->n_rows].file = roll(4);
+		f->row[f->n_rows++].line = roll(6) ? 100 + roll(20) : roll(UINT32_MAX);
+	}
+	for (unsigned k = roll(NODES); f->size && f->n_nodes < k; f->n_nodes++)
+		roll_node(f, f->n_nodes);
+}
+
+/* Overlapping, nested, apart, and with some bits between the first and the last. */
+static void roll_model(struct model *m)
+{
+	static const uint64_t gaps[] = {40, 200, 1000, 100000, 3000000000u, 1ull << 40};
+	uint64_t addr = 0x1000 + roll(0x1000), gap = gaps[roll(ARRAY_SIZE(gaps))];
+
+	m->n = 1 + roll(FUNCS);
+	for (unsigned i = 0; i < m->n; i++) {
+		roll_func(&m->f[i], addr, i);
+		for (unsigned k = 0; k < i; k++)
+			if (m->f[k].addr == addr && (m->f[k].size == m->f[i].size || !m->f[i].size))
+				m->f[i].addr = ++addr, k = 0;
+		for (unsigned k = 0; k < i; k++) /* the smaller one first, as readers see them */
+			if (m->f[k].addr == addr && (!m->f[k].size || m->f[k].size >= m->f[i].size))
+				m->f[i].addr = addr += 100;
+		addr += roll(4) ? roll(50)
+				: roll((uint32_t)MIN(gap, UINT32_MAX)) + (roll(6) ? 0 : gap);
+	}
+}
+
+static void check_ok(int r)
+{
+	ck_assert_int_eq(r, 0);
+}
+
+static uint32_t text_in(struct gsym_writer *w, const char *s)
+{
+	uint32_t id;
+
+	check_ok(gsym_text(w, s, strlen(s), &id));
+	return id;
+}
+
+static uint32_t path_in(struct gsym_writer *w, uint32_t file)
+{
+	char path[32];
+	uint32_t id;
+
+	snprintf(path, sizeof(path), "/src/d%u/f%u.c", file % 2, file);
+	check_ok(gsym_add_path(w, path, file ? strlen(path) : 0, &id));
+	return id;
+}
+
+static void tell_func(struct gsym_writer *w, const struct model_func *f)
+{
+	check_ok(gsym_begin(w, f->addr, f->size, text_in(w, f->name), GSYM_DEBUG));
+	for (unsigned i = 0; i < f->n_rows; i++)
+		check_ok(gsym_add_row(w, f->addr + f->row[i].at, path_in(w, f->row[i].file),
+			f->row[i].line));
+	for (unsigned i = 0; i < f->n_nodes; i++) {
+		const struct model_node *n = &f->node[i];
+
+		check_ok(gsym_add_inline(w, n->depth, text_in(w, n->name), path_in(w, n->file),
+			n->line));
+		for (unsigned k = 0; k < n->n; k++)
+			check_ok(gsym_add_range(w, f->addr + n->start[k], n->size[k]));
+	}
+	check_ok(gsym_end(w));
+}
+
+static struct gsym_writer *tell_model(const struct model *m, bool backwards)
+{
+	struct gsym_writer *w;
+
+	check_ok(gsym_writer_new(&w));
+	gsym_set_base(w, 0x1000);
+	gsym_set_id(w, "\1\2\3\4\5\6\7\10", 8);
+	for (unsigned i = 0; i < m->n; i++)
+		tell_func(w, &m->f[backwards ? m->n - 1 - i : i]);
+	return w;
+}
+
+/* ---- what it should answer ----------------------------------------------------------- */
+
+static const struct model_func *covering(const struct model *m, uint64_t addr)
+{
+	const struct model_func *best = NULL;
+
+	for (unsigned i = 0; i < m->n; i++) {
+		const struct model_func *f = &m->f[i];
+
+		if (addr < f->addr || addr - f->addr >= MAX(f->size, 1u))
+			continue;
+		if (!best || f->addr > best->addr ||
+			(f->addr == best->addr && f->size < best->size))
+			best = f;
+	}
+	return best;
+}
+
+static bool in_node(const struct model_node *n, uint32_t at)
+{
+	for (unsigned i = 0; i < n->n; i++)
+		if (at >= n->start[i] && at - n->start[i] < n->size[i])
+			return true;
+	return false;
+}
+
+static const char *file_text(uint32_t file, char room[static 32])
+{
+	snprintf(room, 32, file ? "/src/d%u/f%u.c" : "", file % 2, file);
+	return room;
+}
+
+static const char *expect(const struct model *m, uint64_t addr, struct buf *out)
+{
+	const struct model_func *f = covering(m, addr);
+	const struct model_node *chain[NODES];
+	unsigned row = ROWS, n = 0, parent = 0;
+	uint32_t at, file, line;
+	char room[32];
+
+	buf_clear(out);
+	buf_adds(out, f ? "" : "-");
+	if (!f)
+		return buf_text(out);
+	at = (uint32_t)(addr - f->addr);
+	for (unsigned i = 0; i < f->n_rows && f->row[i].at <= at; i++)
+		row = i;
+	for (unsigned i = 0; row < ROWS && i < f->n_nodes; i++) {
+		if (f->node[i].parent != parent || !in_node(&f->node[i], at))
+			continue;
+		chain[n++] = &f->node[i];
+		parent = i + 1;
+	}
+	file = row < ROWS ? f->row[row].file : 0;
+	line = row < ROWS ? f->row[row].line : 0;
+	for (; n; n--) {
+		buf_addf(out, "%s@%s:%u < ", chain[n - 1]->name, file_text(file, room), line);
+		file = chain[n - 1]->file;
+		line = chain[n - 1]->line;
+	}
+	buf_addf(out, "%s@%s:%u", f->name, file_text(file, room), line);
+	return buf_text(out);
+}
+
+static void compare_at(const struct model *m, const struct gsym *g, uint64_t addr)
+{
+	struct buf want = BUF_UP_TO(1 << 16), have = BUF_UP_TO(1 << 16);
+
+	ck_assert_str_eq(gsyms_frames(g, addr, &have), expect(m, addr, &want));
+	buf_release(&want);
+	buf_release(&have);
+}
+
+static void compare(const struct model *m, const struct gsym *g)
+{
+	for (unsigned i = 0; i < m->n; i++)
+		for (uint64_t a = m->f[i].addr - 3; a < m->f[i].addr + m->f[i].size + 3; a++)
+			compare_at(m, g, a);
+	compare_at(m, g, 0);
+	compare_at(m, g, UINT64_MAX);
+}
+
+static void open_ok(struct gsym *g, const struct buf *b)
+{
+	struct err e = {0};
+	int r = gsym_open(g, (struct span){(const uint8_t *)b->p, b->n}, &e);
+
+	ck_assert_msg(r == 0, "open: %d %s", r, e.text);
+	r = gsym_check(g, &e);
+	ck_assert_msg(r == 0, "check: %d %s", r, e.text);
+}
+
+static void one_form(const struct model *m, enum gsym_form form, bool big)
+{
+	struct buf first = BUF_UP_TO(1 << 22), again = BUF_UP_TO(1 << 22);
+	struct gsym_writer *w = tell_model(m, false), *v = tell_model(m, true), *copy;
+	struct err e = {0};
+	struct gsym g;
+
+	check_ok(gsyms_write(w, form, big, &first, &e));
+	check_ok(gsyms_write(v, form, big, &again, &e));
+	ck_assert_uint_eq(first.n, again.n); /* whatever came first */
+	ck_assert_mem_eq(first.p, again.p, first.n);
+	open_ok(&g, &first);
+	ck_assert_int_eq(g.form, form);
+	ck_assert_int_eq(g.big, big);
+	compare(m, &g);
+	check_ok(gsym_prepare(&g, &e));
+	compare(m, &g);
+
+	check_ok(gsym_writer_new(&copy));
+	ck_assert_msg(gsym_copy(copy, &g, &e) == 0, "%s", e.text);
+	check_ok(gsyms_write(copy, form, big, &again, &e));
+	ck_assert_uint_eq(first.n, again.n);
+	ck_assert_mem_eq(first.p, again.p, first.n);
+	gsym_release(&g);
+	gsym_writer_free(copy);
+	gsym_writer_free(w);
+	gsym_writer_free(v);
+	buf_release(&first);
+	buf_release(&again);
+}
+
+START_TEST(random_programs)
+{
+	struct model *m = malloc(sizeof(*m));
+
+	for (unsigned i = 0; i < 150; i++) {
+		seed = i;
+		roll_model(m);
+		for (unsigned k = 0; k < 4; k++)
+			one_form(m, k & 1 ? GSYM_V1 : GSYM_SECT0, k & 2);
+	}
+	free(m);
+}
+END_TEST
+
+/* ---- the header ---------------------------------------------------------------------- */
+
+static struct gsym_writer *two_at(uint64_t first, uint64_t last)
+{
+	struct gsym_writer *w;
+
+	check_ok(gsym_writer_new(&w));
+	check_ok(gsym_begin(w, last, 1, text_in(w, "last"), GSYM_DEBUG));
+	check_ok(gsym_end(w));
+	check_ok(gsym_begin(w, first, 1, text_in(w, "first"), GSYM_DEBUG));
+	check_ok(gsym_end(w));
+	return w;
+}
+
+START_TEST(address_sizes)
+{
+	static const struct {
+		uint64_t base, last;
+		unsigned v1, sect0;
+	} rows[] = {
+		{0x1000, 0x10ff, 1, 2},
+		{0x1000, 0x1100, 2, 2},
+		{0, 0xffff, 2, 2},
+		{0, 0x10000, 4, 2}, /* the seed's counts from the first function */
+		{0x1000, 0x100000fff, 4, 4},
+		{0x1000, 0x100001000, 8, 4},
+		{0x1000, 0x100002000, 8, 8},
+	};
+	struct buf b = BUF_UP_TO(1 << 16);
+	struct err e;
+	struct gsym g;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		for (unsigned old = 0; old < 2; old++) {
+			struct gsym_writer *w = two_at(0x1001, rows[i].last);
+
+			gsym_set_base(w, rows[i].base);
+			check_ok(gsyms_write(w, old ? GSYM_SECT0 : GSYM_V1, false, &b, &e));
+			open_ok(&g, &b);
+			ck_assert_uint_eq(g.off_size, old ? rows[i].sect0 : rows[i].v1);
+			ck_assert_uint_eq(g.base, old ? 0x1001 : rows[i].base);
+			ck_assert_uint_eq(gsym_addr(&g, 1), rows[i].last);
+			gsym_writer_free(w);
+		}
+	buf_release(&b);
+}
+END_TEST
+
+START_TEST(nothing_to_write)
+{
+	struct buf b = BUF_UP_TO(1 << 16);
+	struct gsym_writer *w;
+	struct err e;
+
+	check_ok(gsym_writer_new(&w));
+	ck_assert_int_eq(gsyms_write(w, GSYM_V1, false, &b, &e), -ENODATA);
+	ck_assert_str_eq(e.text, "has no functions to write");
+	ck_assert_int_eq(gsym_begin(w, UINT64_MAX, 2, text_in(w, "x"), GSYM_DEBUG), -ERANGE);
+	ck_assert_int_eq(gsym_begin(w, 0, 1ull << 32, text_in(w, "x"), GSYM_DEBUG), -ERANGE);
+	check_ok(gsym_begin(w, 0, 1, 0, GSYM_DEBUG)); /* no name, no function */
+	check_ok(gsym_end(w));
+	ck_assert_int_eq(gsyms_write(w, GSYM_V1, false, &b, &e), -ENODATA);
+	gsym_writer_free(w);
+	buf_release(&b);
+}
+END_TEST
+
+/* Of several with the same addresses one stays, whoever came first. */
+START_TEST(one_of_many)
+{
+	static const struct {
+		const char *name;
+		enum gsym_rank rank;
+		bool row;
+	} rows[] = { /* best first */
+		{"longest_name", GSYM_DEBUG, true},
+		{"x", GSYM_DEBUG, false},
+		{"b", GSYM_GLOBAL, false},
+		{"c", GSYM_GLOBAL, false},
+		{"aa", GSYM_GLOBAL, false},
+		{"a", GSYM_WEAK, false},
+		{"a0", GSYM_LOCAL, false},
+	};
+	struct buf b = BUF_UP_TO(1 << 16), text = BUF_UP_TO(1 << 16);
+	struct gsym_writer *w;
+	struct err e;
+	struct gsym g;
+
+	for (unsigned best = 0; best < ARRAY_SIZE(rows); best++)
+		for (unsigned turn = 0; turn < 2; turn++) {
+			check_ok(gsym_writer_new(&w));
+			for (unsigned k = best; k < ARRAY_SIZE(rows); k++) {
+				unsigned i = turn ? ARRAY_SIZE(rows) - 1 - (k - best) : k;
+
+				check_ok(gsym_begin(
+					w, 16, 4, text_in(w, rows[i].name), rows[i].rank));
+				if (rows[i].row)
+					check_ok(gsym_add_row(w, 16, 0, 7));
+				check_ok(gsym_end(w));
+			}
+			check_ok(gsyms_write(w, GSYM_V1, false, &b, &e));
+			open_ok(&g, &b);
+			ck_assert_uint_eq(g.count, 1);
+			gsyms_frames(&g, 17, &text);
+			ck_assert_int_eq(strncmp(buf_text(&text), rows[best].name,
+				strlen(rows[best].name)), 0);
+			ck_assert_uint_eq(g.strings.n, strlen(rows[best].name) + 2);
+			gsym_writer_free(w);
+		}
+	buf_release(&b);
+	buf_release(&text);
+}
+END_TEST
+
+START_TEST(no_size)
+{
+	struct buf b = BUF_UP_TO(1 << 16), text = BUF_UP_TO(1 << 16);
+	struct gsym_writer *w;
+	struct err e;
+	struct gsym g;
+
+	check_ok(gsym_writer_new(&w));
+	check_ok(gsym_begin(w, 16, 0, text_in(w, "point"), GSYM_DEBUG));
+	check_ok(gsym_end(w));
+	check_ok(gsym_begin(w, 32, 0, text_in(w, "hidden"), GSYM_DEBUG));
+	check_ok(gsym_end(w));
+	check_ok(gsym_begin(w, 32, 8, text_in(w, "wide"), GSYM_LOCAL));
+	check_ok(gsym_end(w));
+	check_ok(gsyms_write(w, GSYM_V1, false, &b, &e));
+	open_ok(&g, &b);
+	ck_assert_uint_eq(g.count, 2);
+	ck_assert_str_eq(gsyms_frames(&g, 15, &text), "-");
+	ck_assert_str_eq(gsyms_frames(&g, 16, &text), "point@:0");
+	ck_assert_str_eq(gsyms_frames(&g, 17, &text), "-");
+	ck_assert_str_eq(gsyms_frames(&g, 32, &text), "wide@:0");
+	ck_assert_str_eq(gsyms_frames(&g, 39, &text), "wide@:0");
+	ck_assert_str_eq(gsyms_frames(&g, 40, &text), "-");
+	gsym_writer_free(w);
+	buf_release(&b);
+	buf_release(&text);
+}
+END_TEST
+
+START_TEST(paths)
+{
+	static const struct {
+		const char *path, *dir, *base;
+	} rows[] = {
+		{"/a/b.c", "/a", "b.c"}, {"b.c", "", "b.c"}, {"/b.c", "/", "b.c"}, {"", "", ""},
+		{"C:\\x\\y.c", "C:\\x", "y.c"}, {"C:\\y.c", "C:\\", "y.c"}, {"a/", "a", ""},
+		{"a\\b.c", "", "a\\b.c"}, {"C:/x/y\\z.c", "C:/x", "y\\z.c"},
+		{"hg:host/a:b/c.cpp:123", "hg:host/a:b", "c.cpp:123"},
+	};
+	struct buf b = BUF_UP_TO(1 << 16);
+	struct err e;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *dir, *base;
+		struct gsym_writer *w;
+		struct gsym g;
+		uint32_t file;
+		char room[64];
+
+		check_ok(gsym_writer_new(&w));
+		check_ok(gsym_add_path(w, rows[i].path, strlen(rows[i].path), &file));
+		check_ok(gsym_begin(w, 16, 4, text_in(w, "f"), GSYM_DEBUG));
+		check_ok(gsym_add_row(w, 16, file, 1));
+		check_ok(gsym_end(w));
+		check_ok(gsyms_write(w, GSYM_V1, false, &b, &e));
+		open_ok(&g, &b);
+		check_ok(gsym_file(&g, g.n_files - 1, &dir, &base));
+		ck_assert_str_eq(dir, rows[i].dir);
+		ck_assert_str_eq(base, rows[i].base);
+		if (base[0])
+			ck_assert_str_eq(
+				gsym_path_text(dir, base, room, sizeof(room)), rows[i].path);
+		gsym_writer_free(w);
+	}
+	buf_release(&b);
+}
+END_TEST
+
+/* A call that is not inside of its caller is dropped, and with it what is inside of it. */
+START_TEST(inlines_that_lie)
+{
+	struct buf b = BUF_UP_TO(1 << 16), text = BUF_UP_TO(1 << 16);
+	struct gsym_writer *w;
+	struct err e;
+	struct gsym g;
+	uint32_t file;
+
+	check_ok(gsym_writer_new(&w));
+	check_ok(gsym_add_path(w, "a.c", 3, &file));
+	check_ok(gsym_begin(w, 0x100, 0x40, text_in(w, "f"), GSYM_DEBUG));
+	check_ok(gsym_add_row(w, 0x100, file, 1));
+	check_ok(gsym_add_inline(w, 1, text_in(w, "outside"), file, 2));
+	check_ok(gsym_add_range(w, 0x130, 0x20));
+	check_ok(gsym_add_inline(w, 2, text_in(w, "in_outside"), file, 3));
+	check_ok(gsym_add_range(w, 0x130, 4));
+	check_ok(gsym_add_inline(w, 1, text_in(w, "good"), file, 4));
+	check_ok(gsym_add_range(w, 0x110, 0x10));
+	check_ok(gsym_add_inline(w, 2, text_in(w, "half"), file, 5));
+	check_ok(gsym_add_range(w, 0x11f, 2));
+	check_ok(gsym_add_range(w, 0x118, 2));
+	check_ok(gsym_add_inline(w, 4, text_in(w, "nobodys"), file, 6));
+	check_ok(gsym_add_range(w, 0x118, 2));
+	check_ok(gsym_end(w));
+	check_ok(gsyms_write(w, GSYM_V1, false, &b, &e));
+	open_ok(&g, &b);
+	ck_assert_str_eq(gsyms_frames(&g, 0x130, &text), "f@a.c:1");
+	ck_assert_str_eq(gsyms_frames(&g, 0x110, &text), "good@a.c:1 < f@a.c:4");
+	ck_assert_str_eq(gsyms_frames(&g, 0x11f, &text), "good@a.c:1 < f@a.c:4");
+	ck_assert_str_eq(gsyms_frames(&g, 0x119, &text), "half@a.c:1 < good@a.c:5 < f@a.c:4");
+	gsym_writer_free(w);
+	buf_release(&b);
+	buf_release(&text);
+}
+END_TEST
+
+/* ---- the prototype's files ----------------------------------------------------------- */
+
+static void number(struct buf *b, uint64_t v, unsigned n)
+{
+	gsyms_number(b, false, v, n);
+}
+
+/* One function "f" of 32 bytes at 0x1000, with lines of the second of two files. `more`: what its
+ * code adds to lengths; then its line table counts files from 1 too many. */
+static void old_section(struct buf *b, const char *strings, uint32_t at, uint32_t size,
+	unsigned more, bool short_end)
+{
+	static const char lines[] = {0, 10, 5, 1, 2, 4 + 11 + 1, 0},
+			  biased[] = {0, 10, 5, 1, 3, 4 + 11 + 1, 0};
+
+	buf_clear(b);
+	buf_add(b, "MYSG\1\0\2\0", 8);
+	number(b, 0x1000, 8);
+	number(b, 1, 4);
+	if (strings) {
+		buf_add(b, strings, strlen(strings) + 1);
+	} else {
+		number(b, at, 4);
+		number(b, size, 4);
+	}
+	while (b->n % 2)
+		number(b, 0, 1);
+	number(b, 0, 2);
+	while (b->n % 4)
+		number(b, 0, 1);
+	number(b, b->n + 4 + 4 + 16, 4);
+	number(b, 2, 4);
+	number(b, 0, 4);
+	number(b, 3, 4);
+	number(b, 0, 4);
+	number(b, 7, 4);
+	number(b, 32, 4);
+	number(b, 1, 4);
+	number(b, 1, 4);
+	number(b, sizeof(lines) + more, 4);
+	buf_add(b, more ? biased : lines, sizeof(lines));
+	number(b, 0, short_end ? 4 : 8);
+}
+
+static const char old_strings[] = "\0f\0a.c\0b.c";
+
+static void old_is(const struct buf *b, enum gsym_form form)
+{
+	struct buf text = BUF_UP_TO(1 << 16);
+	struct gsym g;
+
+	open_ok(&g, b);
+	ck_assert_int_eq(g.form, form);
+	ck_assert_str_eq(gsyms_frames(&g, 0x1000, &text), "f@:0");
+	ck_assert_str_eq(gsyms_frames(&g, 0x1001, &text), "f@b.c:6");
+	ck_assert_str_eq(gsyms_frames(&g, 0x1020, &text), "-");
+	buf_release(&text);
+}
+
+START_TEST(prototype)
+{
+	struct buf s = BUF_UP_TO(1 << 16), b = BUF_UP_TO(1 << 16);
+
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned more = i & 1 ? 4 : 0;
+		struct gsym_section_bytes in[] = {{".gsym", NULL, 0},
+			{".gsymstrtab", old_strings, sizeof(old_strings)}};
+		size_t at;
+
+		old_section(&s, ".gsymstrtab", 0, 0, more, i & 2);
+		in[0].p = s.p;
+		in[0].n = s.n;
+		gsyms_elf(&b, false, in, 2);
+		old_is(&b, GSYM_SECT0);
+
+		/* Strings told by their offset, which is that in the file. */
+		at = b.n - sizeof(old_strings) - s.n;
+		old_section(&s, NULL, 0, 0, more, i & 2);
+		at += s.n;
+		old_section(&s, NULL, (uint32_t)at, sizeof(old_strings), more, i & 2);
+		in[0].p = s.p;
+		in[0].n = s.n;
+		gsyms_elf(&b, false, in, 2);
+		old_is(&b, GSYM_SECT1);
+
+		old_section(&s, NULL, (uint32_t)s.n, sizeof(old_strings), more, i & 2);
+		buf_add(&s, old_strings, sizeof(old_strings));
+		old_is(&s, GSYM_ALONE0);
+	}
+	buf_release(&s);
+	buf_release(&b);
+}
+END_TEST
+
+/* ---- broken files -------------------------------------------------------------------- */
+
+/* Cut anywhere, and with any one byte changed: words or an answer, and nothing else. */
+static void hurt(const struct buf *whole)
+{
+	struct buf text = BUF_UP_TO(1 << 16);
+
+	for (size_t i = 0; i < whole->n * 4; i++) {
+		size_t n = i < whole->n ? i : whole->n;
+		uint8_t *p = malloc(n ? n : 1);
+		struct err e = {0};
+		struct gsym g;
+		int r;
+
+		if (n)
+			memcpy(p, whole->p, n);
+		if (i >= whole->n)
+			p[i % whole->n] ^= i < whole->n * 2 ? 0xff : i < whole->n * 3 ? 1 : 0x80;
+		r = gsym_open(&g, (struct span){p, n}, &e);
+		ck_assert_msg(r == 0 || e.text[0], "no words at %zu", i);
+		if (r == 0) {
+			for (uint64_t a = 0xff0; a < 0x1100; a += 7)
+				gsyms_frames(&g, a, &text);
+			r = gsym_check(&g, &e);
+			ck_assert_msg(r == 0 || e.text[0], "no words at %zu", i);
+			if (gsym_prepare(&g, &e) == 0)
+				for (uint64_t a = 0xff0; a < 0x1100; a += 7)
+					gsyms_frames(&g, a, &text);
+			gsym_release(&g);
+		}
+		free(p);
+	}
+	buf_release(&text);
+}
+
+START_TEST(broken)
+{
+	struct buf b = BUF_UP_TO(1 << 20);
+	struct model *m = malloc(sizeof(*m));
+	struct err e;
+
+	seed = 7;
+	do
+		roll_model(m);
+	while (m->n < 4 || m->n > 8);
+	for (unsigned k = 0; k < 4; k++) {
+		struct gsym_writer *w = tell_model(m, false);
+
+		check_ok(gsyms_write(w, k & 1 ? GSYM_V1 : GSYM_SECT0, k & 2, &b, &e));
+		hurt(&b);
+		gsym_writer_free(w);
+	}
+	old_section(&b, NULL, 28 + 4 + 4 + 20 + 16 + 15, sizeof(old_strings), 4, true);
+	hurt(&b);
+	free(m);
+	buf_release(&b);
+}
+END_TEST
+
+START_TEST(said_in_words)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		int code;
+		const char *words;
+	} rows[] = {
+		{"", 0, -ENOMSG, "is no GSYM"},
+		{"hello, this is text\n", 20, -ENOMSG, "is no GSYM"},
+		{"MYSG\1\0\4\0", 8, -EBADMSG, "is cut short: no whole header"},
+		{"MYSG\2\0\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 28, -ENOTSUP,
+			"is GSYM of version 2: only 1 is read"},
+		{"MYSG\1\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 28, -EBADMSG,
+			"is broken: addresses of 3 bytes"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct err e = {0};
+		struct gsym g;
+
+		ck_assert_int_eq(
+			gsym_open(&g, (struct span){(const uint8_t *)rows[i].bytes, rows[i].n}, &e),
+			rows[i].code);
+		ck_assert_str_eq(e.text, rows[i].words);
+	}
+}
+END_TEST
+
+/* ---- files that others made ----------------------------------------------------------- */
+
+static char *load(const char *path, size_t *n)
+{
+	char *text;
+
+	return path_read(AT_FDCWD, path, 64 << 20, &text, n) == 0 ? text : NULL;
+}
+
+/* The files that the fuzzer begins with: those called good are, and answer alike in every form;
+ * what has a lie in it is found out, but for those that a reader must live with. */
+START_TEST(kept_files)
+{
+	static const char *const fine[] = {"unknown-kind", "lines-leb-padded", "inlines-deep-250",
+		"sect0-file-missing-", "overlap", "inlines-range-0"};
+	const char *top = getenv("top_srcdir");
+	struct buf text = BUF_UP_TO(1 << 16);
+	struct dirent *entry;
+	unsigned good = 0;
+	char dir[2048], path[4096];
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "%s/tests/data/broken/gsym", top ? top : ".");
+	d = opendir(dir);
+	ck_assert_ptr_nonnull(d);
+	while ((entry = readdir(d))) {
+		bool is_good = strncmp(entry->d_name, "good-", 5) == 0, want = is_good;
+		struct err e = {0};
+		struct gsym g;
+		size_t n;
+		char *file;
+		int r;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		for (unsigned i = 0; i < ARRAY_SIZE(fine); i++)
+			want = want || strcmp(entry->d_name, fine[i]) == 0;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		file = load(path, &n);
+		r = gsym_open(&g, (struct span){(const uint8_t *)file, n}, &e);
+		if (r == 0)
+			r = gsym_check(&g, &e);
+		if (strncmp(entry->d_name, "found-", 6) != 0)
+			ck_assert_msg((r == 0) == want, "%s: %d %s", entry->d_name, r, e.text);
+		if (is_good) {
+			bool from_code = strstr(entry->d_name, "prototype");
+
+			good++;
+			gsyms_frames(&g, 0x1005, &text);
+			ck_assert_msg(strcmp(buf_text(&text),
+					      from_code ? "inl@:5 < f@/src/a.c:9"
+							: "inl@/src/a.c:5 < f@/src/a.c:9") == 0,
+				"%s: %s", entry->d_name, buf_text(&text));
+			ck_assert_str_eq(gsyms_frames(&g, 0x1050, &text), "-");
+			gsyms_frames(&g, 0x104f, &text);
+			ck_assert_int_eq(text.p[0], 'g');
+		}
+		free(file);
+	}
+	closedir(d);
+	ck_assert_uint_ge(good, 14);
+	buf_release(&text);
+}
+END_TEST
+
+/* Where the answer may differ from LLVM's: a function of size 0 has no other addresses, and a
+ * function that reaches over another has its end. */
+static bool may_differ(const char *path, uint64_t addr, const char *want)
+{
+	if (!strstr(path, "symtab_only"))
+		return false;
+	return strncmp(want, "zerosize@", 9) == 0 || strncmp(want, "last_zero@", 10) == 0 ||
+		(addr >= 0x401019 && addr < 0x40101c);
+}
+
+/* How many addresses were compared. */
+static unsigned compare_with(const char *gsym_path, const char *tsv_path)
+{
+	struct buf text = BUF_UP_TO(1 << 16);
+	unsigned seen = 0;
+	size_t n, m;
+	char *file = load(gsym_path, &n), *tsv = load(tsv_path, &m), *line, *rest = tsv;
+	struct buf b = {.p = file, .n = n};
+	struct gsym g;
+
+	if (!file || !tsv) {
+		free(file);
+		free(tsv);
+		return 0;
+	}
+	open_ok(&g, &b);
+	while ((line = strsep(&rest, "\n"))) {
+		unsigned long long from, to;
+		int used;
+
+		if (sscanf(line, "0x%llx\t0x%llx\t%n", &from, &to, &used) != 2)
+			continue;
+		for (uint64_t a = from; a < to; a++, seen++) {
+			const char *have = gsyms_frames(&g, a, &text);
+
+			ck_assert_msg(may_differ(gsym_path, a, line + used) ||
+					      strcmp(have, line + used) == 0,
+				"%s: 0x%llx is %s, not %s", gsym_path, (unsigned long long)a, have,
+				line + used);
+		}
+	}
+	buf_release(&text);
+	free(file);
+	free(tsv);
+	return seen;
+}
+
+START_TEST(made_by_llvm)
+{
+	const char *top = getenv("top_srcdir");
+	char dir[2048], path[4096], tsv[4096];
+	unsigned seen = 0;
+	struct dirent *entry;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "%s/../shared/fixtures/gsym/llvm22", top ? top : ".");
+	d = opendir(dir);
+	if (!d)
+		return; /* only where the fixtures are */
+	while ((entry = readdir(d))) {
+		char *end = strstr(entry->d_name, ".gsym");
+
+		if (!end || end[5])
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, entry->d_name);
+		snprintf(tsv, sizeof(tsv), "%s/%.*s.lookups.tsv", dir, (int)(end - entry->d_name),
+			entry->d_name);
+		seen += compare_with(path, tsv);
+	}
+	closedir(d);
+	ck_assert_uint_ge(seen, 3000);
+}
+END_TEST
+
+/* Its line tables of DWARF 3 are right for what it did not lose: each frame that it has a line for
+ * is that of LLVM. */
+START_TEST(made_by_the_prototype)
+{
+	static const char *const names[] = {
+		"hello_O0_dw3", "hello_O1_dw3", "hello_O1_dw4", "shapes_dw3"};
+	static const char *const ends[] = {".0313e71", ".b26b594", ".b26b594.objfile"};
+	static const enum gsym_form forms[] = {GSYM_SECT0, GSYM_ALONE0, GSYM_SECT1};
+	const char *top = getenv("top_srcdir");
+	struct buf text = BUF_UP_TO(1 << 16);
+	char path[4096];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(names) * ARRAY_SIZE(ends); i++) {
+		size_t n;
+		char *file;
+		struct buf b;
+		struct gsym g;
+
+		snprintf(path, sizeof(path), "%s/../shared/fixtures/gsym/gsympy/%s%s.gsym",
+			top ? top : ".", names[i / 3], ends[i % 3]);
+		file = load(path, &n);
+		if (!file)
+			continue;
+		b = (struct buf){.p = file, .n = n};
+		open_ok(&g, &b);
+		ck_assert_int_eq(g.form, forms[i % 3]);
+		if (i / 3 == 1) {
+			ck_assert_str_eq(
+				gsyms_frames(&g, 0x401044, &text), "_start@/src/src/hello.c:23");
+			ck_assert_str_eq(
+				gsyms_frames(&g, 0x401056, &text), "_start@/src/src/hello.c:25");
+			ck_assert_str_eq(gsyms_frames(&g, 0x401000, &text), "compute@:0");
+		}
+		free(file);
+	}
+	buf_release(&text);
+}
+END_TEST
+
+UNIT_MAIN("gsym", random_programs, address_sizes, nothing_to_write, one_of_many, no_size, paths,
+	inlines_that_lie, prototype, broken, said_in_words, kept_files, made_by_llvm,
+	made_by_the_prototype)

@@ -25,8 +25,9 @@
                                                                                                    \
 			base = load(mid, g->swap) <= wanted ? mid : base;                          \
 			n -= half;                                                                 \
-			if (n - 9 < 8) /* where the function lies is needed next */                   \
-				__builtin_prefetch(g->infos + (base - g->offsets) / sizeof(type) * 4); \
+			if (n - 9 < 8) /* where the function lies is needed next */                \
+				__builtin_prefetch(                                                \
+					g->infos + (base - g->offsets) / sizeof(type) * 4);        \
 		}                                                                                  \
 		if (!n)                                                                            \
 			return 0;                                                                  \

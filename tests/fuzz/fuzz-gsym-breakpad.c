@@ -1,0 +1,59 @@
+/* Any bytes as a Breakpad symbol file that is made into GSYM: in one piece or in many it gives the
+ * same file, which is whole; what is accepted strictly costs no line. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuzz/fuzz.h"
+#include "gsym/from-breakpad.h"
+#include "unit/gsyms.h"
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
+
+static int make(const uint8_t *p, size_t n, bool strict, size_t piece, struct buf *out,
+	struct breakpad_counts *counts)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	_cleanup_breakpad_ struct breakpad *b = NULL;
+	struct err e = {0};
+	struct gsym g;
+	int r = 0;
+
+	memset(counts, 0, sizeof(*counts));
+	buf_clear(out);
+	if (gsym_writer_new(&w) < 0 || breakpad_new(&b, w, strict) < 0)
+		return 0;
+	for (size_t at = 0; r == 0 && at < n; at += piece)
+		r = breakpad_feed(b, (const char *)p + at, MIN(piece, n - at), &e);
+	if (r == 0)
+		r = breakpad_finish(b, counts, &e);
+	if (r == 0)
+		r = gsyms_write(w, GSYM_V1, false, out, &e);
+	must(r == 0 || e.text[0], "an error without words");
+	if (r < 0)
+		return r;
+	must(gsym_open(&g, (struct span){(uint8_t *)out->p, out->n}, &e) == 0, e.text);
+	must(gsym_check(&g, &e) == 0, e.text);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	struct buf whole = BUF_UP_TO(64 << 20), parts = BUF_UP_TO(64 << 20);
+	struct breakpad_counts all, some;
+
+	for (unsigned strict = 0; strict < 2; strict++) {
+		int r = make(p, n, strict, n ? n : 1, &whole, &all);
+
+		must(make(p, n, strict, 1 + n / 7, &parts, &some) == r, "pieces make a difference");
+		must(whole.n == parts.n && !memcmp(buf_text(&whole), buf_text(&parts), whole.n),
+			"pieces make another file");
+		must(memcmp(&all, &some, sizeof(all)) == 0, "pieces are counted otherwise");
+	}
+	buf_release(&whole);
+	buf_release(&parts);
+	return 0;
+}

@@ -1,0 +1,363 @@
+/* gsym/from-breakpad.c: what each record does, what a bad line costs in either mode, text in pieces
+ * of any size, and symbol files that others made. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsyms.h"
+#include "gsym/from-breakpad.h"
+#include "unit.h"
+
+#define HEAD "MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 a.so\n"
+#define FILES "FILE 0 /src/a.c\nFILE 1 /src/b.c\n"
+
+struct made {
+	struct buf file;
+	struct gsym g;
+	struct breakpad_counts counts;
+	struct err e;
+	int r;
+	struct buf text;
+};
+
+static void made_release(struct made *m)
+{
+	buf_release(&m->file);
+	buf_release(&m->text);
+}
+#define _cleanup_made_ __attribute__((cleanup(made_release)))
+
+static int feed(struct breakpad *b, const char *text, size_t n, size_t piece, struct err *e)
+{
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < n; at += piece)
+		r = breakpad_feed(b, text + at, MIN(piece, n - at), e);
+	return r;
+}
+
+static void make_pieces(struct made *m, const char *text, size_t n, bool strict, size_t piece)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	_cleanup_breakpad_ struct breakpad *b = NULL;
+
+	memset(m, 0, sizeof(*m));
+	m->file = m->text = BUF_UP_TO(64 << 20);
+	ck_assert_int_eq(gsym_writer_new(&w), 0);
+	ck_assert_int_eq(breakpad_new(&b, w, strict), 0);
+	m->r = feed(b, text, n, piece, &m->e);
+	if (m->r == 0)
+		m->r = breakpad_finish(b, &m->counts, &m->e);
+	if (m->r == 0)
+		m->r = gsyms_write(w, GSYM_V1, false, &m->file, &m->e);
+	if (m->r < 0)
+		return;
+	ck_assert_int_eq(
+		gsym_open(&m->g, (struct span){(uint8_t *)m->file.p, m->file.n}, &m->e), 0);
+	ck_assert_msg(gsym_check(&m->g, &m->e) == 0, "%s", m->e.text);
+}
+
+static void make(struct made *m, const char *text, bool strict)
+{
+	make_pieces(m, text, strlen(text), strict, 4096);
+}
+
+static const char *at(struct made *m, uint64_t addr)
+{
+	ck_assert_msg(m->r == 0, "%s", m->e.text);
+	return gsyms_frames(&m->g, addr, &m->text);
+}
+
+START_TEST(records)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m, HEAD "INFO CODE_ID F1C3BCC0279865FE3058404B2831D9E64135386C\r\n" FILES
+		"INLINE_ORIGIN 3 inner(int)\nINLINE_ORIGIN 12 outer one\n"
+		"FUNC 1000 40 0 main(int, char**)\r\n"
+		"INLINE 0 11 0 12 1010 10 1030 8\n"
+		"INLINE 1 22 1 3 1014 4\n"
+		"INLINE 1 23 1 3 1030 4\n"
+		"1004 c 10 0\n1010 20 20 1\n1030 10 -1 7\n"
+		"FUNC m 2000 10 8 shared\n2000 10 5 0\n"
+		"FUNC 3000 0 0 empty\n3000 10 5 0\n"
+		"FUNC 4000 8 0\n"
+		"PUBLIC 5000 0 first\nPUBLIC m 5010 0 second one\nPUBLIC 6000 0\n"
+		"STACK CFI INIT 1000 40 .cfa: $rsp 8 +\n", true);
+	ck_assert_str_eq(at(&m, 0xfff), "-");
+	ck_assert_str_eq(at(&m, 0x1000), "main(int, char**)@:0");
+	ck_assert_str_eq(at(&m, 0x1004), "main(int, char**)@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1010), "outer one@/src/b.c:20 < main(int, char**)@/src/a.c:11");
+	ck_assert_str_eq(at(&m, 0x1014), "inner(int)@/src/b.c:20 < outer one@/src/b.c:22 < "
+		"main(int, char**)@/src/a.c:11");
+	ck_assert_str_eq(at(&m, 0x1020), "main(int, char**)@/src/b.c:20");
+	ck_assert_str_eq(at(&m, 0x1033), "inner(int)@:0 < outer one@/src/b.c:23 < "
+		"main(int, char**)@/src/a.c:11");
+	ck_assert_str_eq(at(&m, 0x103f), "main(int, char**)@:0");
+	ck_assert_str_eq(at(&m, 0x1040), "-");
+	ck_assert_str_eq(at(&m, 0x2008), "shared@/src/a.c:5");
+	ck_assert_str_eq(at(&m, 0x3000), "-");
+	ck_assert_str_eq(at(&m, 0x4007), "<unknown>@:0");
+	ck_assert_str_eq(at(&m, 0x4008), "-");
+	ck_assert_str_eq(at(&m, 0x500f), "first@:0");
+	ck_assert_str_eq(at(&m, 0x5010), "second one@:0");
+	ck_assert_str_eq(at(&m, 0x6000), "<unknown>@:0");
+	ck_assert_str_eq(at(&m, 0xfffffffe), "<unknown>@:0");
+	ck_assert_uint_eq(m.g.base, 0);
+	ck_assert_uint_eq(m.g.id.n, 20);
+	ck_assert_int_eq(m.g.id.p[0], 0xf1);
+	ck_assert_uint_eq(m.counts.funcs, 4);
+	ck_assert_uint_eq(m.counts.publics, 3);
+	ck_assert_uint_eq(m.counts.bad, 0);
+}
+END_TEST
+
+/* As Breakpad's own tools write them: by first address, so that a child may come behind a sibling
+ * of its parent; and a call that two callers share. */
+START_TEST(inlines_in_any_order)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m, HEAD FILES "INLINE_ORIGIN 0 x\nINLINE_ORIGIN 1 y\nINLINE_ORIGIN 2 z\n"
+		"FUNC 1000 100 0 f\n1000 100 1 0\n"
+		"INLINE 0 10 0 0 1010 10 1040 10\n"
+		"INLINE 0 20 0 1 1020 10\n"
+		"INLINE 1 30 0 2 1044 4 1024 4 1014 4\n"
+		"INLINE 2 40 0 0 1015 1 1045 1\n"
+		"INLINE 1 50 0 1 1080 4\n", true);
+	ck_assert_str_eq(at(&m, 0x1012), "x@/src/a.c:1 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1014), "z@/src/a.c:1 < x@/src/a.c:30 < f@/src/a.c:10");
+	ck_assert_str_eq(
+		at(&m, 0x1045), "x@/src/a.c:1 < z@/src/a.c:40 < x@/src/a.c:30 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1024), "z@/src/a.c:1 < y@/src/a.c:30 < f@/src/a.c:20");
+	ck_assert_str_eq(at(&m, 0x1080), "f@/src/a.c:1"); /* called by nobody */
+}
+END_TEST
+
+/* Numbers without the calling file, and origins with one, as Breakpad wrote for some months. */
+START_TEST(old_inlines)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m, HEAD FILES "INLINE_ORIGIN 0 1 x\nINLINE_ORIGIN 1 -1 y z\n"
+		"FUNC 1000 100 0 f\n1000 100 1 0\n"
+		"INLINE 0 10 0 1 1010 10\nINLINE 0 10 0 1020 10\n", false);
+	ck_assert_uint_eq(m.counts.bad, 0);
+	ck_assert_str_eq(at(&m, 0x1010), "y z@/src/a.c:1 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1020), "f@/src/a.c:1"); /* nobody knows where it was called */
+}
+END_TEST
+
+START_TEST(functions_that_meet)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m,
+		HEAD FILES
+		"FUNC 1000 100 0 wide\n1000 100 1 0\n"
+		"FUNC 1020 10 0 within\n1020 10 2 0\n"
+		"FUNC 2000 10 0 early\nFUNC 2000 10 0 late\n"
+		"FUNC 3000 10 0 hidden\nFUNC 3000 20 0 hides\n"
+		"FUNC 4000 20 0 long\nFUNC 4000 10 0 short\n"
+		"FUNC 5000 10 0 lines\n5008 4 2 0\n5000 4 1 0\n5008 4 3 1\n5004 0 9 0\n4fff 10 7 "
+		"0\n"
+		"PUBLIC 1000 0 at_func\nPUBLIC 1050 0 in_func\nPUBLIC 5002 0 in_lines\nPUBLIC 5008 "
+		"0 at_line\n"
+		"PUBLIC 3ff0 0 before\nPUBLIC 0 0 zero\nPUBLIC 5100 0 twice\nPUBLIC 5100 0 last\n",
+		true);
+	ck_assert_str_eq(at(&m, 0x1000), "wide@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x1020), "within@/src/a.c:2");
+	ck_assert_str_eq(at(&m, 0x1030), "wide@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x1050), "in_func@:0");
+	ck_assert_str_eq(at(&m, 0x10ff), "in_func@:0");
+	ck_assert_str_eq(at(&m, 0x1100), "-");
+	ck_assert_str_eq(at(&m, 0x2000), "late@:0");
+	ck_assert_str_eq(at(&m, 0x3000), "hides@:0");
+	ck_assert_str_eq(at(&m, 0x4008), "short@:0");
+	ck_assert_str_eq(at(&m, 0x4018), "long@:0");
+	ck_assert_str_eq(at(&m, 0x3ff0), "before@:0");
+	ck_assert_str_eq(at(&m, 0x3fff), "before@:0");
+	ck_assert_str_eq(at(&m, 0x5001), "lines@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x5002), "in_lines@:0");
+	ck_assert_str_eq(at(&m, 0x5008), "lines@/src/b.c:3");
+	ck_assert_str_eq(at(&m, 0), "zero@:0");
+	ck_assert_str_eq(at(&m, 0xfff), "zero@:0");
+	ck_assert_str_eq(at(&m, 0x5100), "last@:0");
+}
+END_TEST
+
+/* What one more line costs: `bad` in lenient mode, and whether strict mode has nothing then. The
+ * function before it, and those after, are there. */
+START_TEST(bad_lines)
+{
+	static const struct {
+		const char *line;
+		unsigned bad;
+		bool fatal;
+	} rows[] = {
+		{"1010 4 7 0\n", 0, false},
+		{"1010 4 -7 0\n", 0, false},
+		{"1010 4 99999999999 0\n", 0, false},
+		{"\n", 0, false},
+		{"1010 4 7\n", 1, true},
+		{"1010 4 7 0 0\n", 1, true},
+		{"1010 zz 7 0\n", 1, true},
+		{"11110000111100001 4 7 0\n", 1, true},
+		{"hello\n", 1, true},
+		{"INFO URL https://127.0.0.1/\n", 0, true},
+		{"FILE 7 /src/late.c\n", 0, true},
+		{"INLINE_ORIGIN 7\n", 1, true},
+		{"INLINE_ORIGIN x y\n", 1, true},
+		{"INLINE 0 1 0 0 1000 zz\n", 1, true},
+		{"INLINE 0 1 0 0 1000 10 1020\n", 0, true},
+		{"INLINE x 1 0 0 1000 10\n", 1, true},
+		{"FUNC 2000 10 lost\n", 1, true},
+		{"FUNC x 10 0 lost\n", 1, true},
+		{"FUNC ffffffffffffffff 10 0 lost\n", 1, true},
+		{"PUBLIC x 0 lost\n", 1, false},
+		{"PUBLIC 1 2\n", 0, false},
+		{"PUBLIC\n", 1, false},
+		{"FUNC 2000 ffffffffff 0 too_long\n", 0, false},
+		{"STACK what\n", 0, false},
+	};
+	char text[1024];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows) * 2; i++) {
+		bool strict = i & 1;
+		_cleanup_made_ struct made m;
+
+		snprintf(text, sizeof(text), HEAD FILES "INLINE_ORIGIN 0 x\nFUNC 1000 20 0 before\n"
+			"1000 10 1 0\n%s%sFUNC 3000 10 0 after\n3000 10 1 1\n", rows[i / 2].line,
+			strncmp(rows[i / 2].line, "FUNC", 4) == 0 ? "2004 4 1 0\n" : "");
+		make(&m, text, strict);
+		if (strict && rows[i / 2].fatal) {
+			ck_assert_msg(m.r == -EBADMSG, "%s: %d", rows[i / 2].line, m.r);
+			ck_assert_msg(
+				strncmp(m.e.text, "is broken: line 7: ", 19) == 0, "%s", m.e.text);
+			continue;
+		}
+		ck_assert_str_eq(at(&m, 0x1000), "before@/src/a.c:1");
+		if (!strict || strncmp(rows[i / 2].line, "STACK", 5) != 0)
+			ck_assert_str_eq(at(&m, 0x3000), "after@/src/b.c:1");
+		ck_assert_msg(m.counts.bad == rows[i / 2].bad, "%s: %d bad", rows[i / 2].line,
+			(int)m.counts.bad);
+		ck_assert_uint_eq(m.counts.first_bad, rows[i / 2].bad ? 7 : 0);
+		ck_assert_ptr_null(strstr(at(&m, 0x2004), "lost"));
+	}
+}
+END_TEST
+
+START_TEST(no_symbol_file)
+{
+	static const char *const rows[] = {
+		"", "\n\n", "hello\n", "FUNC 1000 10 0 f\n", "MODULES\n"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_made_ struct made m;
+
+		make(&m, rows[i], false);
+		ck_assert_int_eq(m.r, -EBADMSG);
+		ck_assert_str_eq(m.e.text, "is no Breakpad file: no MODULE line");
+	}
+}
+END_TEST
+
+START_TEST(ids)
+{
+	static const struct {
+		const char *head;
+		unsigned n, first;
+	} rows[] = {
+		{"MODULE Linux x86 C0BCC3F19827FE653058404B2831D9E60 a\nINFO CODE_ID ABCD\n", 2,
+			0xab},
+		{"MODULE Linux x86 C0BCC3F19827FE653058404B2831D9E60 a\nINFO CODE_ID ABC\n", 0, 0},
+		{"MODULE Linux x86 C0BCC3F19827FE653058404B2831D9E60 a\n", 0, 0},
+		{"MODULE mac x86_64 C0BCC3F19827FE653058404B2831D9E60 a\n", 16, 0xc0},
+		{"MODULE mac x86_64 C0BCC3F1 a\n", 0, 0},
+		{"MODULE windows x86 C0BCC3F19827FE653058404B2831D9E61 a\nINFO CODE_ID 5AB38077 "
+		 "a\n",
+			0, 0},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_made_ struct made m;
+		char text[512];
+
+		snprintf(text, sizeof(text), "%sFUNC 1000 10 0 f\n", rows[i].head);
+		make(&m, text, true);
+		ck_assert_int_eq(m.r, 0);
+		ck_assert_uint_eq(m.g.id.n, rows[i].n);
+		if (rows[i].n)
+			ck_assert_int_eq(m.g.id.p[0], rows[i].first);
+	}
+}
+END_TEST
+
+/* A name of 200 KB is a name; a line longer than a line may be costs itself. */
+START_TEST(long_lines)
+{
+	size_t most = BREAKPAD_LINE_MOST + 100, n = 0;
+	char *text = malloc(2 * most);
+	_cleanup_made_ struct made m;
+
+	n += (size_t)snprintf(text, 2 * most, HEAD "FUNC 1000 10 0 ");
+	memset(text + n, 'x', 200000);
+	n += 200000;
+	n += (size_t)snprintf(text + n, 2 * most - n, "\nFUNC 2000 10 0 ");
+	memset(text + n, 'y', most);
+	n += most;
+	n += (size_t)snprintf(text + n, 2 * most - n, "\n2000 10 1 0\nFUNC 3000 10 0 end\n");
+	make_pieces(&m, text, n, false, 1000);
+	ck_assert_int_eq(m.r, 0);
+	ck_assert_uint_eq(m.counts.bad, 1);
+	ck_assert_uint_eq(m.counts.first_bad, 3);
+	ck_assert_uint_eq(strlen(at(&m, 0x1000)), 200003);
+	ck_assert_str_eq(at(&m, 0x2000), "-");
+	ck_assert_str_eq(at(&m, 0x3000), "end@:0");
+	free(text);
+}
+END_TEST
+
+/* Any pieces of the text, the same file. */
+START_TEST(pieces)
+{
+	static const char text[] = HEAD "INFO CODE_ID ABCD\n" FILES "INLINE_ORIGIN 0 x\n"
+		"FUNC 1000 40 0 f g\r\nINLINE 0 11 0 0 1010 10\n1000 c 10 0\nbad\n100c 20 20 1\n"
+		"PUBLIC 2000 0 p";
+	_cleanup_made_ struct made whole;
+
+	make_pieces(&whole, text, sizeof(text) - 1, false, sizeof(text));
+	ck_assert_str_eq(at(&whole, 0x2000), "p@:0");
+	ck_assert_uint_eq(whole.counts.bad, 1);
+	for (size_t n = 1; n < 40; n++) {
+		_cleanup_made_ struct made m;
+
+		make_pieces(&m, text, sizeof(text) - 1, false, n);
+		ck_assert_int_eq(m.r, 0);
+		ck_assert_uint_eq(m.file.n, whole.file.n);
+		ck_assert_mem_eq(m.file.p, whole.file.p, m.file.n);
+		ck_assert_uint_eq(m.counts.first_bad, whole.counts.first_bad);
+	}
+}
+END_TEST
+
+/* A call of a call of ... deeper than the format's readers go, and one cut to many pieces. */
+START_TEST(deep_and_wide)
+{
+	struct buf text = BUF_UP_TO(1 << 22);
+	_cleanup_made_ struct made m;
+
+	buf_adds(&text, HEAD FILES "INLINE_ORIGIN 0 x\nFUNC 1000 10000 0 f\n1000 10000 1 0\n");
+	for (unsigned i = 0; i < 400; i++)
+		buf_addf(&text, "INLINE %u 1 0 0 1000 100\n", i);
+	buf_adds(&text, "INLINE 0 1 0 0");
+	for (unsigned i = 0; i < 20000; i++)
+		buf_addf(&text, " %x 1", 0x2000 + i * 2);
+	for (unsigned k = 0; k < 60; k++)
+		buf_addf(&text, "\nINLINE %u 1 0 0 2000 e000", k + 1);
+	make_pieces(&m, text.p, text.n, true, 4096);
+	ck_assert_int_eq(m.r, 0);
+	ck_assert_str_eq(at(&m, 0x1000 + 0x101), "f@/src/a.c:1");
+	buf_release(&text);
+}
+END_TEST
+
+UNIT_MAIN("gsym-breakpad", records, inlines_in_any_order, old_inlines, functions_that_meet,
+	bad_lines, no_symbol_file, ids, long_lines, pieces, deep_and_wide)

@@ -23,6 +23,7 @@ static const struct cmd *const commands[] = {
 	&cmd_status,
 	&cmd_sources,
 	&cmd_cache,
+	&cmd_gsym,
 };
 
 static void print_commands(FILE *to)

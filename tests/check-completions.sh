@@ -39,7 +39,7 @@ offers() # WANTED WORDS...
 
 mkdir -p "$tmp/dir/mnt"
 touch "$tmp/dir/mine.conf"
-offers "mount umount get add id paths parse why status sources cache" symfs ""
+offers "mount umount get add id paths parse why status sources cache gsym" symfs ""
 offers "umount!" symfs um
 offers "mnt!" symfs mount m
 offers "mnt!" symfs umount m
@@ -60,6 +60,10 @@ offers "ls stats verify gc pin unpin rm!" symfs cache ""
 offers "debuginfod/!" symfs cache rm de
 offers "--misses --miss-lifetime!" symfs cache rm --mis
 offers "--json!" symfs sources --j
+offers "create dump lookup verify stats mine.conf" symfs gsym ""
+offers "mnt mine.conf!" symfs gsym dump m
+offers "--strict --stdin!" symfs gsym --st
+offers "mnt mine.conf!" symfs gsym verify --against m
 offers "symstore symstore2!" symfs parse sym
 offers "!" symfs parse symstore s
 offers "wasm_code wasm_debug!" symfs paths --type wasm

@@ -19,7 +19,7 @@ text() { MANWIDTH=1000 man --nh -E UTF-8 -l "$top/man/$1.in" 2>/dev/null | tr -s
 has() { case $2 in *"$3"*) ;; *) bad "$1 does not name $3" ;; esac; }
 
 symfs=$(text symfs.1) conf=$(text symfs.conf.5) layouts=$(text symfs-layouts.7)
-for word in mount umount get id paths parse why status sources 'cache ls' 'cache rm'; do
+for word in mount umount get id paths parse why status sources 'cache ls' 'cache rm' 'gsym create' 'gsym lookup'; do
 	has symfs.1 "$symfs" "$word"
 done
 for key in $(sed -n 's/^#\([a-z][a-z-]*\) = .*/\1/p' "$top/etc/symfs.conf"); do

@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount umount get warm core add id paths parse why status sources cache"
+_symfs_commands="mount umount get warm core add id paths parse why status sources cache gsym"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
@@ -42,6 +42,9 @@ _symfs_value()
 	case $command:$1 in
 	mount:-o) _symfs_mount_options ;;
 	*:--config | get:-o | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
+	gsym:-o | gsym:--output | gsym:--against) _symfs_files -f ;;
+	gsym:--format) _symfs_words "v1" ;;
+	gsym:--address) COMPREPLY=() ;;
 	paths:--layout) _symfs_words "$_symfs_layouts" ;;
 	paths:--casing) _symfs_words "default lowercase uppercase" ;;
 	paths:--type) _symfs_words "$_symfs_filetypes" ;;
@@ -89,6 +92,9 @@ _symfs_options()
 	why) _symfs_words "--ask --json $_symfs_common" ;;
 	status | sources) _symfs_words "--json $_symfs_common" ;;
 	cache) _symfs_words "--misses --json $_symfs_common" ;;
+	gsym)
+		_symfs_words "-o --output --format --strict --stdin --against --dump --address --json
+			--help" ;;
 	esac
 }
 
@@ -99,6 +105,9 @@ _symfs_argument()
 	add | id | paths | warm | core) _symfs_files -f ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
+	gsym)
+		_symfs_files -f
+		((${#words[@]})) || COMPREPLY+=($(compgen -W "create dump lookup verify stats" -- "$cur")) ;;
 	cache)
 		case " ${words[*]} " in
 		*" ls "* | *" pin "* | *" unpin "* | *" rm "*) _symfs_path ;;

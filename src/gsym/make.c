@@ -1,0 +1,58 @@
+/* Which reader a file is for. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/make.h"
+#include "base/util.h"
+#include "gsym/from-breakpad.h"
+
+#include "base/banned.h"
+
+#define PIECE (1u << 20)
+
+static void tell_progress(const struct gsym_make_opts *o, uint64_t done, uint64_t all)
+{
+	if (o->progress)
+		o->progress(o->ctx, (unsigned)(all ? done * 1000 / all : 1000));
+}
+
+static int make_from_breakpad(struct gsym_writer *w, struct span file,
+	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
+{
+	_cleanup_breakpad_ struct breakpad *b = NULL;
+	struct breakpad_counts counts;
+	int r = breakpad_new(&b, w, o->strict);
+
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	for (size_t at = 0; r == 0 && at < file.n; at += PIECE) {
+		r = breakpad_feed(b, (const char *)file.p + at, MIN(PIECE, file.n - at), e);
+		tell_progress(o, at, file.n);
+	}
+	if (r == 0)
+		r = breakpad_finish(b, &counts, e);
+	if (r < 0)
+		return r;
+	out->from = "breakpad";
+	out->left_out = counts.bad;
+	out->first_left_out = counts.first_bad;
+	return 0;
+}
+
+int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,
+	struct gsym_made *out, struct err *e)
+{
+	const char *head = span_at(file, 0, 7);
+	struct gsym g;
+	int r;
+
+	*out = (struct gsym_made){0};
+	if (head && memcmp(head, "MODULE ", 7) == 0)
+		return make_from_breakpad(w, file, o, out, e);
+	r = gsym_open(&g, file, e);
+	if (r == -ENOMSG)
+		return err_set(e, r, "is nothing that GSYM is made from");
+	if (r < 0)
+		return r;
+	out->from = "gsym";
+	out->big = g.big;
+	return gsym_copy(w, &g, e);
+}

@@ -1,0 +1,160 @@
+#!/bin/sh
+# symfs gsym on the command line: every command and both spellings, exit codes, what it says; and
+# llvm-gsymutil reads what it writes and answers every address as it does.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
+symfs=$(cd "${top_builddir:-.}" && pwd)/symfs
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+bad=0 seen=0
+complain() { echo "$*"; bad=1; }
+cd "$tmp" || exit 1
+
+# ends STATUS WORDS...: how `symfs gsym WORDS` ends; what it says is in out and err
+ends() {
+  want=$1
+  shift
+  "$symfs" gsym "$@" >out 2>err
+  got=$?
+  seen=$((seen + 1))
+  [ $got = "$want" ] || complain "gsym $*: exit $got, not $want: $(cat err)"
+}
+says() { grep -q -- "$1" "$2" || complain "gsym does not say $1: $(cat "$2")"; }
+
+# ---- a symbol file ------------------------------------------------------------------------
+awk 'BEGIN {
+  print "MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 demo.so"
+  print "INFO CODE_ID F1C3BCC0279865FE3058404B2831D9E64135386C"
+  for (i = 0; i < 5; i++) print "FILE " i " /src/dir" i % 2 "/file" i ".cpp"
+  for (i = 0; i < 7; i++) print "INLINE_ORIGIN " i " ns::inlined_" i "(int)"
+  for (f = 0; f < 150; f++) {
+    start = 4096 + f * 64
+    printf "FUNC %x 3c 0 ns::Class<%d>::function(int)\n", start, f
+    printf "INLINE 0 %d %d %d %x 10 %x 4\n", f + 7, f % 5, f % 7, start + 8, start + 40
+    if (f % 3) printf "INLINE 1 %d %d %d %x 6\n", f + 9, (f + 1) % 5, (f + 2) % 7, start + 10
+    for (l = 0; l < 60; l += 4 + f % 3) printf "%x 4 %d %d\n", start + l, 10 + f + l * (l % 5), (f + int(l / 20)) % 5
+  }
+  printf "PUBLIC %x 0 tail\n", 4096 + 150 * 64
+  print "STACK CFI INIT 1000 10 .cfa: $rsp 8 +"
+}' >demo.sym
+
+ends 0 create demo.sym
+[ -s demo.sym.gsym ] || complain "create writes no demo.sym.gsym"
+ends 0 create -o a.gsym demo.sym
+ends 0 -o b.gsym demo.sym
+ends 0 create --strict -o - demo.sym
+cmp -s a.gsym b.gsym || complain "-o writes another file than create"
+cmp -s a.gsym demo.sym.gsym || complain "create writes another file without -o"
+cmp -s a.gsym out || complain "create -o - writes another file"
+ends 0 create -o c.gsym a.gsym
+cmp -s a.gsym c.gsym || complain "a copy of a file is another"
+
+ends 0 lookup 0x1000 0x100a 4160 1 a.gsym
+printf '0x1000\tns::Class<0>::function(int)@/src/dir0/file0.cpp:10
+0x100a\tns::inlined_0(int)@/src/dir0/file0.cpp:34 < ns::Class<0>::function(int)@/src/dir0/file0.cpp:7
+0x1040\tns::Class<1>::function(int)@/src/dir1/file1.cpp:11
+0x1\t-\n' | cmp -s - out || complain "lookup: $(cat out)"
+cp out want
+ends 0 --address 0x1000 --address 100a 4160 1 a.gsym
+cmp -s want out || complain "--address: $(cat out)"
+printf '0x1000\n100A\n\n 4160 \r\n0x1' | "$symfs" gsym lookup --stdin a.gsym | cmp -s want - ||
+  complain "lookup --stdin differs"
+ends 0 lookup --json 0x100a a.gsym
+says '"name":"ns::inlined_0(int)"' out
+says '"inlined":true' out
+ends 0 dump a.gsym
+says '^\[0x1000-0x103c) ns::Class<0>::function(int)$' out
+says 'ns::inlined_0(int) called at /src/dir0/file0.cpp:7$' out
+cp out want
+ends 0 --dump a.gsym
+cmp -s want out || complain "--dump is not dump"
+ends 0 dump --json a.gsym
+says '"name":"ns::Class<0>::function(int)"' out
+ends 0 stats a.gsym
+says '^functions 151$' out
+says '^with_inlines 150$' out
+says '^id f1c3bcc0279865fe3058404b2831d9e64135386c$' out
+ends 0 verify a.gsym
+ends 0 verify a.gsym --against demo.sym
+says ' 0 differ$' out
+sed 's/^PUBLIC \(.*\) tail/PUBLIC \1 other/' demo.sym >other.sym
+ends 1 verify a.gsym --against other.sym
+says 'tail@:0.other@:0$' out
+
+# ---- what is wrong ------------------------------------------------------------------------
+sed 's/^FUNC 1040 .*/FUNC 1040 broken/' demo.sym >broken.sym
+ends 0 create -o d.gsym broken.sym
+says 'bad lines left out: 1, the first is line [0-9]*$' err
+ends 0 lookup 0x1040 0x1080 d.gsym
+says '^0x1040.-$' out
+says '^0x1080.ns::Class<2>' out
+ends 4 create --strict -o e.gsym broken.sym
+says 'line [0-9]*: FUNC 1040 broken$' err
+[ -e e.gsym ] && complain "a file is made where none can be"
+echo hello >text
+ends 1 create -o e.gsym text
+says 'nothing that GSYM is made from' err
+ends 1 dump text
+: >empty
+ends 1 create -o e.gsym empty
+head -n 2 demo.sym >nothing.sym
+ends 1 create -o e.gsym nothing.sym
+says 'has no functions' err
+head -c 3000 a.gsym >cut.gsym
+ends 4 verify cut.gsym
+says 'is cut short' err
+ends 4 dump no-such-file
+ends 4 dump .
+ends 4 create -o /no-such-directory/x demo.sym
+ends 2
+ends 2 create
+ends 2 nonsense
+ends 2 lookup a.gsym
+ends 2 lookup zz a.gsym
+ends 2 lookup 0x1 0xx a.gsym
+[ -s out ] && complain "addresses are answered before one that is none"
+ends 2 lookup 18446744073709551616 a.gsym
+ends 2 lookup --stdin 0x1 a.gsym
+ends 2 create --format v7 demo.sym
+[ -e e.gsym ] && complain "a file is made where none can be"
+
+# ---- LLVM ---------------------------------------------------------------------------------
+# Its answers as ours: `name + 4 @ dir/base:line [inlined]`, outer frames on lines of their own.
+as_ours() {
+  awk '
+    function frame(s) {
+      sub(/ \[inlined\]$/, "", s)
+      file = ":0"
+      if (match(s, / @ /)) { file = substr(s, RSTART + 3); s = substr(s, 1, RSTART - 1) }
+      sub(/ \+ [0-9]+$/, "", s)
+      return s "@" file
+    }
+    /^Looking up/ || /^$/ { next }
+    /^0x/ {
+      if (line) print line
+      at = substr($1, 3, length($1) - 3)
+      sub(/^0+/, "", at)
+      rest = substr($0, length($1) + 2)
+      line = "0x" at "\t" (rest ~ /^error:/ ? "-" : frame(rest))
+      next
+    }
+    { sub(/^ +/, ""); line = line " < " frame($0) }
+    END { if (line) print line }'
+}
+
+tools=
+for tool in llvm-gsymutil llvm-gsymutil-14 llvm-gsymutil-19; do
+  command -v $tool >/dev/null && tools="$tools $tool"
+done
+awk 'BEGIN { for (a = 4090; a < 4096 + 151 * 64; a++) printf "0x%x\n", a }' >addresses
+"$symfs" gsym lookup --stdin a.gsym <addresses >ours
+for tool in $tools; do
+  sed "s|\$| $tmp/a.gsym|" addresses | $tool --addresses-from-stdin 2>&1 | as_ours >theirs
+  [ "$(wc -l <theirs)" -eq "$(wc -l <addresses)" ] || complain "$tool answers $(wc -l <theirs) addresses"
+  cmp -s ours theirs || complain "$tool answers otherwise: $(diff ours theirs | head -n 4)"
+  $tool a.gsym >dumped 2>&1 || complain "$tool cannot dump: $(tail -n 1 dumped)"
+  seen=$((seen + 1))
+done
+[ -n "$tools" ] || echo "no llvm-gsymutil: not compared with it (apt-get install llvm)"
+echo "$seen calls seen"
+exit $bad

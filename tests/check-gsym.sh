@@ -118,6 +118,46 @@ ends 2 lookup --stdin 0x1 a.gsym
 ends 2 create --format v7 demo.sym
 [ -e e.gsym ] && complain "a file is made where none can be"
 
+# ---- ELF without debug information ------------------------------------------------------
+cat >sym.c <<'C'
+int one(int x) { return x * 3 + 1; }
+static int __attribute__((noinline, used)) two(int x) { return one(x) * x; }
+int __attribute__((weak, alias("one"))) another_one(int x);
+__asm__(".text\n.globl entry\nentry:\n.byte 0,0,0,0,0,0,0,0\n.p2align 4");
+int three(int x) { return two(x) + two(x + 1); }
+static void *pick(void) { return (void *)three; }
+int chosen(int) __attribute__((ifunc("pick")));
+C
+# shellcheck disable=SC2086
+if ${CC:-cc} -O1 -fPIC -shared -nostdlib -Wl,--build-id=0x0123456789abcdef -o sym.so sym.c 2>log; then
+  # named FILE NM-OPTION: a function's name is found at its address, or that of one beside it
+  named() {
+    nm $2 "$1" | awk '$2 ~ /^[tTWi]$/ && $3 !~ /^[$.]/ { print "0x" $1, $3 }' >names
+    [ "$(wc -l <names)" -ge 5 ] || complain "nm $2 $1 names $(wc -l <names) functions"
+    while read -r at name; do
+      found=$("$symfs" gsym lookup "$at" "$1.gsym" | sed 's/.*\t\(.*\)@:0$/\1/')
+      grep -q "^$at $found\$" names || complain "$1: $name at $at is $found"
+      seen=$((seen + 1))
+    done <names
+  }
+  ends 0 create sym.so
+  named sym.so
+  ends 0 stats sym.so.gsym
+  says '^id 0123456789abcdef$' out
+  for name in one two three chosen entry; do
+    "$symfs" gsym dump sym.so.gsym | grep -q ") $name\$" || complain "sym.so.gsym has no $name"
+  done
+  objcopy --only-keep-debug sym.so sym.debug && ends 0 create -o debug.gsym sym.debug
+  cmp -s sym.so.gsym debug.gsym || complain "a debug file says something else than the whole"
+  strip -o stripped.so sym.so && ends 0 create stripped.so
+  named stripped.so -D
+  "$symfs" gsym dump stripped.so.gsym | grep -q ') two$' && complain "the test strips nothing"
+  ${CC:-cc} -c -o sym.o sym.c && ends 1 create -o e.gsym sym.o
+  says 'is not linked' err
+else
+  echo "not compared with nm: $(head -n 1 log)"
+fi
+
 # ---- LLVM ---------------------------------------------------------------------------------
 # Its answers as ours: `name + 4 @ dir/base:line [inlined]`, outer frames on lines of their own.
 as_ours() {

@@ -519,7 +519,8 @@ const struct cmd cmd_gsym = {
 	.name = "gsym",
 	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
 	.help = "Makes, shows and asks GSYM files: addresses to functions, files and lines.\n"
-		"create makes one of a Breakpad symbol file or of another GSYM file. lookup\n"
-		"prints a line for each address. verify ends with 1 when something differs",
+		"create makes one of a Breakpad symbol file, of the symbols of an ELF file, or\n"
+		"of another GSYM file. lookup prints a line for each address. verify ends with\n"
+		"1 when something differs",
 	.run = run_gsym,
 };

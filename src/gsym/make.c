@@ -3,10 +3,14 @@
 #include "gsym/make.h"
 #include "base/util.h"
 #include "gsym/from-breakpad.h"
+#include "gsym/from-symbols.h"
+#include "gsym/image.h"
 
 #include "base/banned.h"
 
 #define PIECE (1u << 20)
+#define NOTHING "is nothing that GSYM is made from"
+#define ET_REL 1
 
 static void tell_progress(const struct gsym_make_opts *o, uint64_t done, uint64_t all)
 {
@@ -37,6 +41,26 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 	return 0;
 }
 
+/* In an object file that is not linked every section begins at 0. */
+static int make_from_elf(
+	struct gsym_writer *w, struct span file, struct gsym_made *out, struct err *e)
+{
+	struct image m;
+	struct span id;
+	int r = image_open(&m, file, e);
+
+	if (r < 0 || m.kind != IMAGE_ELF)
+		return r < 0 && r != -ENOMSG ? r : err_set(e, -ENOMSG, NOTHING);
+	if (m.type == ET_REL)
+		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
+	out->from = "elf";
+	out->big = m.big;
+	id = image_build_id(&m);
+	gsym_set_base(w, image_base(&m));
+	gsym_set_id(w, id.p, id.n);
+	return gsym_from_symbols(w, &m, e);
+}
+
 int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,
 	struct gsym_made *out, struct err *e)
 {
@@ -49,7 +73,7 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 		return make_from_breakpad(w, file, o, out, e);
 	r = gsym_open(&g, file, e);
 	if (r == -ENOMSG)
-		return err_set(e, r, "is nothing that GSYM is made from");
+		return make_from_elf(w, file, out, e);
 	if (r < 0)
 		return r;
 	out->from = "gsym";

@@ -15,7 +15,7 @@ struct gsym_make_opts {
 };
 
 struct gsym_made {
-	const char *from; /* "gsym", "breakpad": static */
+	const char *from; /* "gsym", "breakpad", "elf": static */
 	bool big;	  /* the input's byte order is big-endian */
 	uint64_t left_out, first_left_out; /* lines of a Breakpad file */
 };

@@ -1,0 +1,308 @@
+/* Symbol tables of ELF files. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/from-symbols.h"
+#include "base/util.h"
+#include "gsym/bytes.h"
+#include "gsym/writer-private.h"
+
+#include "base/banned.h"
+
+enum {
+	SHT_SYMTAB = 2, SHT_DYNSYM = 11, SHF_ALLOC = 2, SHF_EXECINSTR = 4,
+	STT_NOTYPE = 0, STT_FUNC = 2, STT_GNU_IFUNC = 10, STB_LOCAL = 0, STB_WEAK = 2,
+	SHN_UNDEF = 0, SHN_ABS = 0xfff1, SHN_COMMON = 0xfff2,
+	EM_PPC64 = 21, EM_ARM = 40
+};
+
+struct symbol {
+	uint64_t addr, size;
+	const char *name; /* NUL-terminated within the file */
+	enum gsym_rank rank;
+	bool typed;
+};
+
+struct symbols {
+	struct gsym_writer *w;
+	const struct image *m;
+	struct text_range *text;
+	size_t n_text;
+	struct symbol *all;
+	size_t n, room;
+	struct text_range *known; /* of debug information, sorted */
+	size_t n_known;
+	uint64_t *reach; /* the furthest end of known[0..i] */
+	struct image_section opd;
+};
+
+/* ---- where instructions are ---------------------------------------------------------- */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct text_range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+int text_ranges(const struct image *m, struct text_range **out, size_t *n)
+{
+	struct text_range *all = NULL;
+	size_t room = 0;
+
+	*n = 0;
+	for (uint32_t i = 0; i < m->n_sections; i++) {
+		struct image_section s;
+
+		/* In a debug file sections lie outside of the file, but where they lie in the
+		 * program is said. */
+		if (image_section(m, i, &s) < 0 || !s.size || s.addr + s.size < s.addr)
+			continue;
+		if ((s.flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR))
+			continue;
+		if (grow(&all, &room, *n, sizeof(*all)) < 0) {
+			free(all);
+			return -ENOMEM;
+		}
+		all[(*n)++] = (struct text_range){s.addr, s.addr + s.size};
+	}
+	if (*n)
+		qsort(all, *n, sizeof(*all), compare_ranges);
+	*out = all;
+	return 0;
+}
+
+const struct text_range *text_range_of(const struct text_range *all, size_t n, uint64_t addr)
+{
+	size_t from = 0;
+
+	while (from < n) {
+		size_t mid = from + (n - from) / 2;
+
+		if (all[mid].end <= addr)
+			from = mid + 1;
+		else
+			n = mid;
+	}
+	return all && all[from].start <= addr && addr < all[from].end ? &all[from] : NULL;
+}
+
+/* ---- what debug information told ------------------------------------------------------- */
+
+static int collect_known(struct symbols *s)
+{
+	size_t n = s->w->n_entries;
+	uint64_t reach = 0;
+
+	s->known = malloc(n * sizeof(*s->known) + 1);
+	s->reach = malloc(n * sizeof(*s->reach) + 1);
+	if (!s->known || !s->reach)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		s->known[i] = (struct text_range){s->w->entries[i].addr,
+			s->w->entries[i].addr + s->w->entries[i].size};
+	if (n)
+		qsort(s->known, n, sizeof(*s->known), compare_ranges);
+	for (size_t i = 0; i < n; i++)
+		s->reach[i] = reach = MAX(reach, s->known[i].end);
+	s->n_known = n;
+	return 0;
+}
+
+/* A function that begins there, or for what has no size, one that has the address. */
+static bool is_known(const struct symbols *s, const struct symbol *x)
+{
+	size_t from = 0, to = s->n_known;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (s->known[mid].start <= x->addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (!from)
+		return false;
+	return s->known[from - 1].start == x->addr || (!x->size && s->reach[from - 1] > x->addr);
+}
+
+/* ---- reading a table ------------------------------------------------------------------- */
+
+/* Marks of where instructions and data begin ($a, $d, $x) and an assembler's own labels. */
+static bool is_mark(const char *name)
+{
+	return name[0] == '$' || strncmp(name, ".L", 2) == 0;
+}
+
+/* In the first ABI of 64-bit PowerPC a function's symbol leads to a descriptor of it. */
+static uint64_t through_descriptor(const struct symbols *s, uint64_t addr)
+{
+	const uint8_t *p = NULL;
+
+	if (s->m->machine == EM_PPC64 && addr >= s->opd.addr)
+		p = span_at(s->opd.bytes, addr - s->opd.addr, 8);
+	return p ? load64(p, s->m->swap) : addr;
+}
+
+static int add_symbol(struct symbols *s, const uint8_t *p, struct span names)
+{
+	bool wide = s->m->is64, swap = s->m->swap;
+	unsigned info = p[wide ? 4 : 12], type = info & 15, bind = info >> 4;
+	unsigned section = load16(p + (wide ? 6 : 14), swap);
+	uint64_t name = load32(p, swap);
+	struct symbol x = {
+		.addr = wide ? load64(p + 8, swap) : load32(p + 4, swap),
+		.size = wide ? load64(p + 16, swap) : load32(p + 8, swap),
+		.rank = bind == STB_LOCAL ? GSYM_LOCAL : bind == STB_WEAK ? GSYM_WEAK : GSYM_GLOBAL,
+		.typed = type != STT_NOTYPE,
+	};
+	const struct text_range *text;
+
+	if ((type != STT_NOTYPE && type != STT_FUNC && type != STT_GNU_IFUNC) ||
+		section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
+		return 0;
+	if (name >= names.n || !memchr(names.p + name, 0, names.n - name))
+		return 0;
+	x.name = (const char *)names.p + name;
+	if (!x.name[0] || (!x.typed && is_mark(x.name)))
+		return 0;
+	if (s->m->machine == EM_ARM && x.typed)
+		x.addr &= ~1ull; /* it says that the code is Thumb */
+	x.addr = through_descriptor(s, x.addr);
+	text = text_range_of(s->text, s->n_text, x.addr);
+	if (!text || is_known(s, &x))
+		return 0;
+	x.size = MIN(x.size, text->end - x.addr);
+	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
+		return -ENOMEM;
+	s->all[s->n++] = x;
+	return 0;
+}
+
+static int read_table(struct symbols *s, const struct image_section *table)
+{
+	size_t each = s->m->is64 ? 24 : 16;
+	struct image_section names;
+	int r = 0;
+
+	if (image_section(s->m, table->link, &names) < 0)
+		return 0;
+	for (size_t at = each; r == 0 && at + each <= table->bytes.n; at += each)
+		r = add_symbol(s, table->bytes.p + at, names.bytes);
+	return r;
+}
+
+/* ---- what is told ------------------------------------------------------------------------ */
+
+/* At one address those with a size come first. */
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	if (!x->size != !y->size)
+		return x->size ? -1 : 1;
+	if (x->typed != y->typed)
+		return x->typed ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int tell(struct symbols *s, const struct symbol *x, uint64_t size)
+{
+	uint32_t name;
+	int r = gsym_text(s->w, x->name, strlen(x->name), &name);
+
+	if (r == 0)
+		r = gsym_begin(s->w, x->addr, size, name, x->rank);
+	if (r == -ERANGE)
+		return 0;
+	return r < 0 ? r : gsym_end(s->w);
+}
+
+/* Where a symbol without a size ends. */
+static uint64_t end_of(const struct symbols *s, size_t i)
+{
+	const struct symbol *x = &s->all[i];
+	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
+	uint64_t end = text->end;
+	size_t from = 0, to = s->n_known;
+
+	while (from < to) { /* the first known behind it */
+		size_t mid = from + (to - from) / 2;
+
+		if (s->known[mid].start <= x->addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (from < s->n_known)
+		end = MIN(end, s->known[from].start);
+	while (i < s->n && s->all[i].addr == x->addr)
+		i++;
+	return i < s->n ? MIN(end, s->all[i].addr) : end;
+}
+
+/* What has no type is a label when it lies in a function, and a function of its own when not. What
+ * has a type and no size is one, unless one with a size begins there. */
+static int tell_all(struct symbols *s)
+{
+	uint64_t reach = 0, sized_at = UINT64_MAX, same_at = UINT64_MAX, same_end = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct symbol *x = &s->all[i];
+		uint64_t size = x->size;
+		int r;
+
+		if (size)
+			sized_at = x->addr;
+		else if (x->addr == sized_at || (!x->typed && x->addr < reach))
+			continue;
+		if (!size) {
+			if (same_at != x->addr)
+				same_end = end_of(s, i);
+			same_at = x->addr;
+			size = same_end - x->addr;
+		}
+		r = tell(s, x, size);
+		if (r < 0)
+			return r;
+		reach = MAX(reach, x->addr + size);
+	}
+	return 0;
+}
+
+static int read_all(struct symbols *s)
+{
+	int r = text_ranges(s->m, &s->text, &s->n_text);
+
+	if (r == 0)
+		r = collect_known(s);
+	if (image_find(s->m, ".opd", &s->opd) < 0)
+		s->opd = (struct image_section){0};
+	for (uint32_t i = 0; r == 0 && i < s->m->n_sections; i++) {
+		struct image_section table;
+
+		if (image_section(s->m, i, &table) == 0 &&
+			(table.type == SHT_SYMTAB || table.type == SHT_DYNSYM))
+			r = read_table(s, &table);
+	}
+	if (r == 0 && s->n) {
+		qsort(s->all, s->n, sizeof(*s->all), compare_symbols);
+		r = tell_all(s);
+	}
+	return r;
+}
+
+int gsym_from_symbols(struct gsym_writer *w, const struct image *m, struct err *e)
+{
+	struct symbols s = {.w = w, .m = m};
+	int r = read_all(&s);
+
+	free(s.text);
+	free(s.all);
+	free(s.known);
+	free(s.reach);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}

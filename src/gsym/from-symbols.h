@@ -1,0 +1,19 @@
+/* Functions that an ELF file tells only in its symbol tables, into a writer. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "gsym/image.h"
+#include "gsym/writer.h"
+
+/* .symtab and .dynsym: functions, indirect functions, and what has no type but lies among
+ * instructions. A symbol without a size reaches to the next symbol or the end of its section. What
+ * the writer knows already from debug information is left alone. Call it last. -ENOMEM, -EFBIG. */
+int gsym_from_symbols(struct gsym_writer *w, const struct image *m, struct err *e);
+
+/* Where the file has instructions, as image_base() counts; sorted. free() it. */
+struct text_range {
+	uint64_t start, end;
+};
+int text_ranges(const struct image *m, struct text_range **out, size_t *n); /* -ENOMEM */
+/* The range that has the address, or NULL. */
+const struct text_range *text_range_of(const struct text_range *all, size_t n, uint64_t addr);

@@ -8,8 +8,10 @@
 #include "base/banned.h"
 
 #define NOBODY UINT32_MAX
-/* A function of some megabytes has some ten thousand. */
-#define PIECES_MOST (1u << 20)
+/* In a tree each range lies in one place of the level above, and is kept twice. Calls that lie across
+ * each other become more, level by level: what is far from a tree may not cost time without end. */
+#define PIECES_EACH 16
+#define PIECES_ANYWAY 4096
 
 /* Where a call lies in the tree. */
 struct inline_place {
@@ -63,7 +65,7 @@ void inlines_release(struct inlines *in)
 
 static int add_piece(struct inlines *in, struct inline_piece p)
 {
-	if (in->n_pieces >= PIECES_MOST)
+	if (in->n_pieces >= PIECES_ANYWAY + PIECES_EACH * in->n_ranges)
 		return -E2BIG;
 	if (grow(&in->pieces, &in->pieces_room, in->n_pieces, sizeof(*in->pieces)) < 0)
 		return -ENOMEM;

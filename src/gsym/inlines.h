@@ -32,8 +32,8 @@ int inlines_add(struct inlines *in, unsigned depth, uint32_t name, uint32_t call
 	uint32_t call_line); /* -ENOMEM */
 int inlines_range(struct inlines *in, uint64_t start, uint64_t size); /* of the last added */
 
-/* To the function that the writer has begun. -ENOMEM; -E2BIG: more pieces than any program has, and
- * the function is left without inlined calls. */
+/* To the function that the writer has begun. -ENOMEM; -E2BIG: the calls are far from any tree, and
+ * the function is left without them. */
 int inlines_tell(struct inlines *in, struct gsym_writer *w);
 void inlines_clear(struct inlines *in);
 void inlines_release(struct inlines *in);

@@ -359,5 +359,25 @@ START_TEST(deep_and_wide)
 }
 END_TEST
 
+/* Calls that lie across each other, level by level: each would be as many as there are paths. The
+ * function stays, and its lines. */
+START_TEST(no_tree)
+{
+	struct buf text = BUF_UP_TO(1 << 22);
+	_cleanup_made_ struct made m;
+
+	buf_adds(&text, HEAD FILES "INLINE_ORIGIN 0 x\nINLINE_ORIGIN 1 y\n"
+			      "FUNC 1000 1000 0 f\n1000 1000 1 0\n");
+	for (unsigned depth = 0; depth < 10; depth++)
+		for (unsigned i = 0; i < 8; i++)
+			buf_addf(&text, "INLINE %u 1 0 0 %x 800\n", depth, 0x1000 + i);
+	buf_adds(&text, "FUNC 3000 10 0 g\nINLINE 0 7 1 1 3004 8\n3000 10 2 1\n");
+	make_pieces(&m, text.p, text.n, true, 4096);
+	ck_assert_str_eq(at(&m, 0x1100), "f@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x3004), "y@/src/b.c:2 < g@/src/b.c:7");
+	buf_release(&text);
+}
+END_TEST
+
 UNIT_MAIN("gsym-breakpad", records, inlines_in_any_order, old_inlines, functions_that_meet,
-	bad_lines, no_symbol_file, ids, long_lines, pieces, deep_and_wide)
+	bad_lines, no_symbol_file, ids, long_lines, pieces, deep_and_wide, no_tree)

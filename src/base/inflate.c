@@ -1,4 +1,4 @@
-/* Raw deflate. */
+/* Deflate: raw, with zlib's frame, with gzip's. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"
@@ -7,6 +7,10 @@
 #define ZLIB_CONST
 #include <zlib.h>
 #include "base/banned.h"
+
+struct inflater {
+	z_stream z;
+};
 
 int inflate_raw(const void *p, size_t n, void *out, size_t room, size_t *made)
 {
@@ -28,4 +32,54 @@ int inflate_raw(const void *p, size_t n, void *out, size_t room, size_t *made)
 		return -ENOMEM;
 	/* With no room left there may be more to come, whatever the input is. */
 	return r == Z_BUF_ERROR && !z.avail_out ? -EFBIG : -EBADMSG;
+}
+
+int inflater_new(struct inflater **out, enum inflate_form form)
+{
+	static const int bits[] = {[INFLATE_RAW] = -MAX_WBITS,
+		[INFLATE_ZLIB] = MAX_WBITS,
+		[INFLATE_GZIP] = 16 + MAX_WBITS};
+	_cleanup_free_ struct inflater *z = calloc(1, sizeof(*z));
+
+	if (!z || inflateInit2(&z->z, bits[form]) != Z_OK)
+		return -ENOMEM;
+	*out = take(z);
+	return 0;
+}
+
+void inflater_free(struct inflater *z)
+{
+	if (z)
+		inflateEnd(&z->z);
+	free(z);
+}
+
+int inflater_step(struct inflater *z, struct span *in, void *out, size_t *n)
+{
+	uInt given = (uInt)MIN(in->n, UINT_MAX), room = (uInt)MIN(*n, UINT_MAX);
+	int r;
+
+	z->z.next_in = in->p;
+	z->z.avail_in = given;
+	z->z.next_out = out;
+	z->z.avail_out = room;
+	r = inflate(&z->z, Z_NO_FLUSH);
+	in->p += given - z->z.avail_in;
+	in->n -= given - z->z.avail_in;
+	*n = room - z->z.avail_out;
+	if (r == Z_STREAM_END)
+		return 1;
+	if (r == Z_MEM_ERROR)
+		return -ENOMEM;
+	return r == Z_OK || r == Z_BUF_ERROR ? 0 : -EBADMSG;
+}
+
+void inflater_again(struct inflater *z)
+{
+	inflateReset(&z->z);
+}
+
+uint32_t inflate_crc(uint32_t crc, const void *p, size_t n)
+{
+	return (uint32_t)crc32_z(crc, p, n);
 }

@@ -188,6 +188,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 		return err_set(e, -EBADMSG, "is broken: its directory has something else in it");
 	out->encrypted = p[8] & 1;
 	out->method = (unsigned)number(p + 10, 2);
+	out->crc = (uint32_t)number(p + 16, 4);
 	out->packed = number(p + 20, 4);
 	out->size = number(p + 24, 4);
 	out->at = number(p + 42, 4);
@@ -205,7 +206,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 /* ---- a member ----------------------------------------------------------------------- */
 
 /* Its own header repeats the name and has an extra field of its own; then come its bytes. */
-static int member_at(struct zip *z, const struct zip_entry *entry, uint64_t *out, struct err *e)
+int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struct err *e)
 {
 	uint8_t p[LOCAL_SIZE];
 	int r = zip_read(z, "a member", entry->at, p, sizeof(p), e);
@@ -214,7 +215,9 @@ static int member_at(struct zip *z, const struct zip_entry *entry, uint64_t *out
 		return r;
 	if (memcmp(p, "PK\3\4", 4) != 0)
 		return err_set(e, -EBADMSG, "is broken: a member has no header");
-	*out = entry->at + LOCAL_SIZE + number(p + 26, 2) + number(p + 28, 2);
+	*at = entry->at + LOCAL_SIZE + number(p + 26, 2) + number(p + 28, 2);
+	if (!view_holds(z->v, *at, entry->packed)) /* before there is room for it */
+		return err_set(e, -EBADMSG, "is broken: a member lies outside of the archive");
 	return 0;
 }
 
@@ -252,11 +255,9 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 			       : entry->size / RATIO_MOST > entry->packed)
 		return err_set(
 			e, -EBADMSG, "is broken: %s cannot have both of its sizes", entry->name);
-	r = member_at(z, entry, &at, e);
+	r = zip_member(z, entry, &at, e);
 	if (r < 0)
 		return r;
-	if (!view_holds(z->v, at, entry->packed)) /* before there is room for it */
-		return err_set(e, -EBADMSG, "is broken: a member lies outside of the archive");
 	packed = malloc(entry->packed + 1);
 	made = malloc(entry->size + 1);
 	if (!packed || !made)

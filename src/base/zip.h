@@ -19,6 +19,7 @@ struct zip_entry {
 	char name[ZIP_NAME_MAX]; /* "" when it is longer, or has a zero in it */
 	uint64_t at;		 /* the member's own header */
 	uint64_t packed, size;
+	uint32_t crc; /* of the bytes unpacked */
 	unsigned method;
 	bool encrypted;
 };
@@ -28,6 +29,9 @@ int zip_open(struct zip *z, struct view *v, struct err *e);
 
 /* The next entry; -ENOENT behind the last. */
 int zip_next(struct zip *z, struct zip_entry *out, struct err *e);
+
+/* Where the packed bytes of a member begin; all of them lie inside the archive. */
+int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struct err *e);
 
 /* All bytes of a member, yours to free(). -EFBIG: it has more than `most`. -ENOTSUP: encrypted, or
  * packed by another method than deflate. */

@@ -168,6 +168,14 @@ static int read_extra(struct zip *z, struct zip_entry *out, uint64_t at, size_t 
 	return r;
 }
 
+/* Systems that have links write the mode of the file into an entry; its first bits say what it is. */
+static bool is_link(const uint8_t p[static ENTRY_SIZE])
+{
+	bool unix_made = p[5] == 3 || p[5] == 19;
+
+	return unix_made && (number(p + 40, 2) & 0170000) == 0120000;
+}
+
 int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 {
 	uint64_t name, extra, whole;
@@ -187,6 +195,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 	if (memcmp(p, "PK\1\2", 4) != 0 || whole > z->end - z->at)
 		return err_set(e, -EBADMSG, "is broken: its directory has something else in it");
 	out->encrypted = p[8] & 1;
+	out->link = is_link(p);
 	out->method = (unsigned)number(p + 10, 2);
 	out->crc = (uint32_t)number(p + 16, 4);
 	out->packed = number(p + 20, 4);
@@ -221,6 +230,15 @@ int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struc
 	return 0;
 }
 
+static int check_sizes(const struct zip_entry *entry, struct err *e)
+{
+	if (entry->method == 0 ? entry->size != entry->packed
+			       : entry->size / RATIO_MOST > entry->packed)
+		return err_set(
+			e, -EBADMSG, "is broken: %s cannot have both of its sizes", entry->name);
+	return 0;
+}
+
 static int unpack(const struct zip_entry *entry, const char *packed, char *out, struct err *e)
 {
 	size_t made = 0;
@@ -251,11 +269,9 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 	if (entry->size > most || entry->packed > most)
 		return err_set(e, -EFBIG, "has %llu bytes of %s, and %zu are read",
 			(unsigned long long)entry->size, entry->name, most);
-	if (entry->method == 0 ? entry->size != entry->packed
-			       : entry->size / RATIO_MOST > entry->packed)
-		return err_set(
-			e, -EBADMSG, "is broken: %s cannot have both of its sizes", entry->name);
-	r = zip_member(z, entry, &at, e);
+	r = check_sizes(entry, e);
+	if (r == 0)
+		r = zip_member(z, entry, &at, e);
 	if (r < 0)
 		return r;
 	packed = malloc(entry->packed + 1);
@@ -270,5 +286,118 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 	made[entry->size] = '\0';
 	*n = (size_t)entry->size;
 	*out = take(made);
+	return 0;
+}
+
+/* ---- a member, in parts ---------------------------------------------------------------- */
+
+struct zip_stream {
+	struct view *v;
+	struct inflater *inflater; /* NULL: stored */
+	uint64_t at, packed_left;  /* of what was not read yet */
+	uint64_t left;		   /* bytes that are still to come out */
+	uint32_t crc, crc_wanted;
+	bool ended; /* the deflate stream did */
+	struct span in;
+	uint8_t room[64 << 10];
+};
+
+int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_entry *entry,
+	struct err *e)
+{
+	struct zip_stream *s;
+	uint64_t at;
+	int r;
+
+	if (entry->encrypted)
+		return err_set(e, -ENOTSUP, "is encrypted");
+	if (entry->method != 0 && entry->method != 8)
+		return err_set(e, -ENOTSUP, "is packed by method %u, which is not read here",
+			entry->method);
+	if (check_sizes(entry, NULL) < 0)
+		return err_set(e, -EBADMSG, "is broken: it cannot have both of its sizes");
+	r = zip_member(z, entry, &at, e);
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
+	if (!s || (entry->method == 8 && inflater_new(&s->inflater, INFLATE_RAW) < 0)) {
+		free(s);
+		return err_set(e, -ENOMEM, "cannot be unpacked: %s", err_text(ENOMEM));
+	}
+	s->v = z->v;
+	s->at = at;
+	s->packed_left = entry->packed;
+	s->left = entry->size;
+	s->ended = !entry->packed && !entry->size; /* some write no stream for nothing */
+	s->crc_wanted = entry->crc;
+	*out = s;
+	return 0;
+}
+
+void zip_stream_close(struct zip_stream *s)
+{
+	if (s)
+		inflater_free(s->inflater);
+	free(s);
+}
+
+/* The next packed bytes into p; none at the end. */
+static int stream_more(struct zip_stream *s, void *p, size_t room, size_t *n, struct err *e)
+{
+	int r;
+
+	*n = (size_t)MIN(room, s->packed_left);
+	r = *n ? view_read(s->v, s->at, p, *n) : 0;
+	if (r == -EAGAIN)
+		return r;
+	if (r < 0)
+		return err_set(e, r == -ENODATA ? -EBADMSG : r, "cannot be read: %s", err_text(r));
+	s->at += *n;
+	s->packed_left -= *n;
+	return 0;
+}
+
+/* Until something comes out, or the stream ends. */
+static int stream_inflate(struct zip_stream *s, void *p, size_t *n, struct err *e)
+{
+	size_t room = *n;
+	int r = 0;
+
+	for (*n = 0; !*n && !s->ended;) {
+		bool last;
+
+		if (!s->in.n) {
+			s->in.p = s->room;
+			r = stream_more(s, s->room, sizeof(s->room), &s->in.n, e);
+		}
+		if (r < 0)
+			return r;
+		last = !s->in.n;
+		*n = room;
+		r = inflater_step(s->inflater, &s->in, p, n);
+		if (r < 0 || (r == 0 && last && !*n))
+			return err_set(e, r == -ENOMEM ? r : -EBADMSG,
+				"is broken: it cannot be unpacked");
+		s->ended = r == 1;
+	}
+	return 0;
+}
+
+int zip_stream_read(struct zip_stream *s, void *p, size_t *n, struct err *e)
+{
+	int r = s->inflater ? stream_inflate(s, p, n, e) : stream_more(s, p, *n, n, e);
+
+	if (r < 0)
+		return r;
+	if (*n > s->left)
+		return err_set(e, -EBADMSG, "is broken: it has more bytes than it says");
+	s->left -= *n;
+	s->crc = inflate_crc(s->crc, p, *n);
+	if (*n)
+		return 0;
+	if (s->left)
+		return err_set(e, -EBADMSG, "is broken: it has fewer bytes than it says");
+	if (s->crc != s->crc_wanted)
+		return err_set(e, -EBADMSG, "is broken: its checksum is another");
 	return 0;
 }

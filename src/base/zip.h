@@ -21,7 +21,7 @@ struct zip_entry {
 	uint64_t packed, size;
 	uint32_t crc; /* of the bytes unpacked */
 	unsigned method;
-	bool encrypted;
+	bool encrypted, link; /* a symbolic link, whose bytes are its target */
 };
 
 /* -ENOMSG: there is no directory at the end of the file. */
@@ -37,3 +37,13 @@ int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struc
  * packed by another method than deflate. */
 int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char **out, size_t *n,
 	struct err *e);
+
+/* A member of any size, as its bytes come out. Its size and checksum are those of the entry, or the
+ * end says -EBADMSG: what came until then is worth nothing. */
+struct zip_stream;
+int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_entry *entry,
+	struct err *e); /* -ENOTSUP as zip_extract() */
+/* *n is the room at `p`, and then how much came: 0 only at the end. After an error, -EAGAIN too,
+ * there is no more to ask. */
+int zip_stream_read(struct zip_stream *s, void *p, size_t *n, struct err *e);
+void zip_stream_close(struct zip_stream *s); /* NULL is fine */

@@ -191,6 +191,7 @@ static void id_file(struct run *run, const char *path)
 				e.text[0] ? e.text : err_text(r));
 			return;
 		}
+		obj_take_uuid(&s, path_base(path));
 		tell(run, path, i, &s);
 	}
 }

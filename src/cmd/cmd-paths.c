@@ -159,8 +159,10 @@ static int paths_of_view(struct run *run, const char *path, struct view *v)
 		r = obj_identify(v, i, &s, &e);
 		if (r == -ENOENT)
 			return EXIT_DONE;
-		if (r == 0)
+		if (r == 0) {
+			obj_take_uuid(&s, path_base(path));
 			r = print_slice(run, path, &s);
+		}
 	}
 	if (r == 0)
 		return EXIT_DONE;

@@ -503,6 +503,41 @@ unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOS
 	return n;
 }
 
+/* ---- what its name tells ------------------------------------------------------------ */
+
+int obj_take_uuid(struct obj_slice *s, const char *base)
+{
+	const char *dot = strrchr(base, '.');
+	size_t n = dot ? (size_t)(dot - base) : strlen(base);
+	bool map = s->n_types &&
+		(s->types[0] == FILETYPE_UUIDMAP || s->types[0] == FILETYPE_BCSYMBOLMAP);
+	struct debug_id id;
+
+	/* With more digits it would be an age that stands there. */
+	if (!map || (n == 36 ? base[8] != '-' : n != 32) || debug_id_parse(&id, base, n) < 0 ||
+		id.pdb20 || id.age)
+		return -ENOENT;
+	s->module.debug_id = id;
+	return 0;
+}
+
+static void take_name(char out[static MODULE_NAME_MAX], const char *base, size_t n)
+{
+	if (!out[0])
+		snprintf(out, MODULE_NAME_MAX, "%.*s", (int)MIN(n, MODULE_NAME_MAX - 1), base);
+}
+
+void obj_take_name(struct obj_slice *s, const char *base)
+{
+	size_t n = strlen(base);
+
+	if (n > 6 && s->kind == OBJ_DEBUG && strcmp(base + n - 6, ".debug") == 0)
+		n -= 6;
+	obj_take_uuid(s, base);
+	take_name(s->module.code_file, base, n);
+	take_name(s->module.debug_file, base, n);
+}
+
 /* ---- words -------------------------------------------------------------------------- */
 
 int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e)

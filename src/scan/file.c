@@ -98,28 +98,12 @@ void reading_release(struct reading *r)
 
 /* ---- what a file is ----------------------------------------------------------------- */
 
-/* The name that a file goes by when it does not tell one itself. */
-static void name_slice(struct obj_slice *slice, const char *name)
-{
-	struct module *m = &slice->module;
-	size_t n = strlen(name);
-
-	if (n > 6 && slice->kind == OBJ_DEBUG && strcmp(name + n - 6, ".debug") == 0)
-		n -= 6;
-	if (!m->code_file[0])
-		snprintf(m->code_file, sizeof(m->code_file), "%.*s",
-			(int)MIN(n, sizeof(m->code_file) - 1), name);
-	if (!m->debug_file[0])
-		snprintf(m->debug_file, sizeof(m->debug_file), "%.*s",
-			(int)MIN(n, sizeof(m->debug_file) - 1), name);
-}
-
 static void add_keys(struct obj_slice *slice, const char *name, struct buf *out)
 {
 	char text[KEY_TEXT];
 	struct key k;
 
-	name_slice(slice, name);
+	obj_take_name(slice, name);
 	for (unsigned i = 0; i < slice->n_types; i++) {
 		struct artifact a = {.type = slice->types[i], .m = slice->module};
 

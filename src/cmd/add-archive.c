@@ -1,0 +1,310 @@
+/* What is in an archive: each member is unpacked into a draft of the store as its bytes come out, and
+ * then added as any other file. Its name is a word to show and to call it by, never a path. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
+#include "base/util.h"
+#include "base/zip.h"
+#include "cmd/add.h"
+#include "obj/obj.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* A package in an archive of packages is usual; more is a riddle. */
+#define DEPTH_MOST 2
+#define MEMBERS_MOST (1u << 18)
+/* So many bytes of each byte of the archive, when that is more than these. Debug information that
+ * was made to be packed well becomes some thirty. */
+#define RATIO_MOST 100
+#define BYTES_FREE (256u << 20)
+#define HEAD_MOST (64u << 10) /* most that is no symbol file says so in these */
+#define CHUNK (256u << 10)
+
+struct unpacking {
+	struct adding *a;
+	const struct item *archive;
+	struct budget *budget;
+	struct zip z;
+	uint64_t packed_left; /* of the archive: what was packed by nobody yet */
+	uint64_t seen;
+	uint8_t head[HEAD_MOST];
+	uint8_t chunk[CHUNK];
+};
+
+/* ---- what is one -------------------------------------------------------------------- */
+
+static bool is_zip(const void *head, size_t n)
+{
+	return n >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
+}
+
+static bool name_says_so(const char *name)
+{
+	static const char *const ends[] = {".zip", ".nupkg", ".snupkg"};
+	const char *end = strrchr(name, '.');
+
+	for (unsigned i = 0; end && i < ARRAY_SIZE(ends); i++)
+		if (strcasecmp(end, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Many formats of many programs are zip archives with another name: those that a tree is full of
+ * are not searched. */
+int add_is_archive(const struct item *it, const char **why_not)
+{
+	struct view v = view_of_fd(it->fd, it->size);
+	uint8_t head[4];
+	int r = it->size < sizeof(head) ? 0 : view_read(&v, 0, head, sizeof(head));
+
+	if (r < 0 || it->size < sizeof(head) || !is_zip(head, sizeof(head)))
+		return r;
+	if (!it->named && !name_says_so(it->name)) {
+		*why_not = "a zip archive whose name does not say so";
+		return 0;
+	}
+	if (it->depth >= DEPTH_MOST) {
+		*why_not = "an archive in an archive in an archive";
+		return 0;
+	}
+	return 1;
+}
+
+/* ---- one member --------------------------------------------------------------------- */
+
+/* Bytes that came out. */
+static int spend(struct unpacking *u, size_t n, struct err *e)
+{
+	if (n > u->budget->bytes)
+		return err_set(e, -EFBIG, "too many bytes come out of this archive");
+	u->budget->bytes -= n;
+	return 0;
+}
+
+static int read_head(struct unpacking *u, struct zip_stream *s, size_t *n, struct err *e)
+{
+	int r = 0;
+
+	for (*n = 0; *n < sizeof(u->head);) {
+		size_t got = sizeof(u->head) - *n;
+
+		r = zip_stream_read(s, u->head + *n, &got, e);
+		if (r < 0 || !got)
+			break;
+		*n += got;
+	}
+	return r == 0 ? spend(u, *n, e) : r;
+}
+
+/* Whether the rest is worth unpacking. */
+static int judge_head(
+	struct unpacking *u, size_t n, uint64_t size, const char *name, struct err *e)
+{
+	struct view v = view_of_mem(u->head, n);
+	struct obj_slice slice;
+	int r;
+
+	if (is_zip(u->head, n))
+		return name_says_so(name) ? 0
+					  : err_set(e, -EINVAL,
+						    "a zip archive whose name does not say so");
+	v.size = size;
+	r = obj_identify(&v, 0, &slice, e);
+	return r == -EAGAIN ? 0 : r;
+}
+
+/* The head is there already. */
+static int unpack_rest(struct unpacking *u, struct zip_stream *s, struct draft *d, size_t n,
+	const struct item *it, struct err *e)
+{
+	int r = draft_write(d, 0, u->head, n);
+
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	do {
+		n = sizeof(u->chunk);
+		add_show(u->a, it);
+		r = zip_stream_read(s, u->chunk, &n, e);
+		if (r == 0)
+			r = spend(u, n, e);
+		if (r < 0)
+			return r;
+		r = n ? draft_write(d, draft_size(d), u->chunk, n) : 0;
+		if (r < 0)
+			return err_set(e, r, "%s", err_text(r));
+	} while (n);
+	return 0;
+}
+
+static int unpack(struct unpacking *u, const struct zip_entry *entry, const struct item *it,
+	struct draft **out, struct err *e)
+{
+	struct zip_stream *s;
+	struct draft *d = NULL;
+	size_t n;
+	int r = zip_stream_open(&s, &u->z, entry, e);
+
+	if (r < 0)
+		return r;
+	r = read_head(u, s, &n, e);
+	if (r == 0)
+		r = judge_head(u, n, entry->size, it->name, e);
+	if (r == 0)
+		r = draft_new(&d, u->a->store, e);
+	if (r == 0)
+		r = unpack_rest(u, s, d, n, it, e);
+	zip_stream_close(s);
+	if (r < 0) {
+		draft_discard(d);
+		return r;
+	}
+	*out = d;
+	return 0;
+}
+
+/* Before a byte of it is read: an archive can have the same bytes in a million members, and small
+ * ones that become large. */
+static int afford(struct unpacking *u, const struct zip_entry *entry, struct err *e)
+{
+	if (entry->packed > u->packed_left)
+		return err_set(e, -EBADMSG, "is broken: its bytes are those of others, too");
+	u->packed_left -= entry->packed;
+	if (entry->size > u->budget->bytes)
+		return err_set(e, -EFBIG, "too many bytes come out of this archive");
+	return 0;
+}
+
+static int add_member(struct unpacking *u, const struct zip_entry *entry, struct item *it,
+	struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	struct draft *d = NULL;
+	int r = afford(u, entry, e);
+
+	if (r == 0)
+		r = unpack(u, entry, it, &d, e);
+	if (r < 0)
+		return r;
+	fd = fcntl(draft_fd(d), F_DUPFD_CLOEXEC, 0); /* what is in the store is closed there */
+	r = fd < 0 ? err_set(e, -errno, "%s", err_text(errno)) : 0;
+	it->fd = fd;
+	it->size = draft_size(d);
+	it->draft = &d;
+	if (r == 0)
+		r = add_item(u->a, it);
+	draft_discard(d);
+	return r;
+}
+
+/* "a.zip!lib/x.pdb" */
+static void member_text(struct buf *b, const char *archive, const struct zip_entry *entry,
+	uint64_t nth)
+{
+	if (entry->name[0])
+		buf_addf(b, "%s!%s", archive, entry->name);
+	else
+		buf_addf(b, "%s!(member %llu)", archive, (unsigned long long)nth);
+}
+
+/* A name that can be none of a file is no name. */
+static int try_member(struct unpacking *u, const struct zip_entry *entry)
+{
+	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10), from = BUF_UP_TO(64 << 10);
+	char name[MODULE_NAME_MAX];
+	struct item it = {.fd = -1,
+		.dir = u->archive->dir,
+		.name = name,
+		.depth = u->archive->depth + 1,
+		.budget = u->budget};
+	struct err e = {0};
+	int r;
+
+	obj_base_name(name, entry->name, strlen(entry->name));
+	member_text(&shown, u->archive->shown, entry, u->seen);
+	member_text(&from, u->archive->from, entry, u->seen);
+	it.shown = buf_text(&shown);
+	it.from = buf_text(&from);
+	r = add_member(u, entry, &it, &e);
+	if (add_is_trouble(r))
+		return add_stop(u->a, r, &e);
+	if (r < 0)
+		add_refuse(u->a, it.shown, add_why(r, &e), false);
+	return 0;
+}
+
+/* ---- all of them -------------------------------------------------------------------- */
+
+static bool is_no_file(const struct zip_entry *entry)
+{
+	size_t n = strlen(entry->name);
+
+	return entry->link || (n && entry->name[n - 1] == '/');
+}
+
+static int next_member(struct unpacking *u, struct zip_entry *entry, struct err *e)
+{
+	int r = zip_next(&u->z, entry, e);
+
+	u->seen++;
+	if (r < 0)
+		return r;
+	if (!u->budget->members)
+		return err_set(e, -E2BIG, "more than %u members", MEMBERS_MOST);
+	u->budget->members--;
+	return 0;
+}
+
+/* 0: all were tried. What is wrong with the archive itself is in `e`. */
+static int add_members(struct unpacking *u, struct view *v, struct err *e)
+{
+	struct zip_entry entry;
+	int r = zip_open(&u->z, v, e);
+
+	if (r == -ENOMSG)
+		return err_set(e, -EBADMSG, "is cut short: the archive has no end");
+	while (r == 0) {
+		r = next_member(u, &entry, e);
+		if (r == 0 && !is_no_file(&entry))
+			r = try_member(u, &entry);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static void archive_trouble(struct adding *a, const struct unpacking *u, const struct err *e)
+{
+	char text[sizeof(e->text) + 64];
+
+	if (u->seen)
+		snprintf(text, sizeof(text), "from member %llu on: %s",
+			(unsigned long long)u->seen, e->text);
+	add_refuse(a, u->archive->shown, u->seen ? text : e->text, u->archive->named);
+}
+
+int add_archive(struct adding *a, const struct item *it)
+{
+	_cleanup_free_ struct unpacking *u = calloc(1, sizeof(*u));
+	struct view v = view_of_fd(it->fd, it->size);
+	uint64_t placed = a->added + a->present;
+	struct budget own = {.members = MEMBERS_MOST};
+	struct err e = {0};
+	int r;
+
+	if (!u)
+		return add_stop(a, -ENOMEM, &e);
+	own.bytes = it->size > UINT64_MAX / RATIO_MOST ? UINT64_MAX : it->size * RATIO_MOST;
+	own.bytes = MAX(own.bytes, BYTES_FREE);
+	u->a = a;
+	u->archive = it;
+	u->budget = it->budget ? it->budget : &own;
+	u->packed_left = it->size;
+	r = add_members(u, &v, &e);
+	if (add_is_trouble(r))
+		return add_stop(a, r, &e);
+	if (r < 0)
+		archive_trouble(a, u, &e);
+	else if (it->named && a->added + a->present == placed)
+		add_refuse(a, it->shown, "an archive with nothing in it that has a place", true);
+	return 0;
+}

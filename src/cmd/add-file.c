@@ -1,0 +1,218 @@
+/* A file that is added: what it is, and into the store with each of its slices. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "cmd/add.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "obj/obj.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SLICES_MOST 64
+
+/* What became of one slice. */
+enum placed { PLACED_ADDED, PLACED_PRESENT };
+
+/* ---- words -------------------------------------------------------------------------- */
+
+void add_show(struct adding *a, const struct item *it)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	uint64_t now = clock_ms();
+
+	if (!a->progress || now - a->shown < 200)
+		return;
+	a->shown = now;
+	fprintf(stderr, "\r\033[K%" PRIu64 " added, %.1f MB: %.60s", a->added,
+		(double)a->bytes / 1e6, text_shown(it->shown + it->dir, true, &room));
+}
+
+void add_show_end(struct adding *a)
+{
+	if (a->shown)
+		fprintf(stderr, "\r\033[K");
+	a->shown = 0;
+}
+
+void add_refuse(struct adding *a, const char *shown, const char *why, bool named)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10), text = BUF_UP_TO(4 << 10);
+
+	add_show_end(a);
+	printf("%s: not placed: %s\n", text_shown(shown, true, &room),
+		text_shown(why, true, &text));
+	a->unplaced++;
+	if (named && a->status == EXIT_DONE)
+		a->status = EXIT_NO;
+}
+
+bool add_is_trouble(int r)
+{
+	return r == -ENOSPC || r == -EIO || r == -EROFS || r == -EDQUOT || r == -ENOMEM;
+}
+
+int add_stop(struct adding *a, int r, const struct err *e)
+{
+	if (a->status == EXIT_LOCAL)
+		return r;
+	add_show_end(a);
+	fprintf(stderr, "symfs add: %s\n", e->text[0] ? e->text : err_text(r));
+	a->status = EXIT_LOCAL;
+	return r;
+}
+
+const char *add_why(int r, const struct err *e)
+{
+	if (r == -ENOMSG)
+		return "of no format that symfs knows";
+	return e->text[0] ? e->text : err_text(r);
+}
+
+static void count(struct adding *a, const char *format, enum placed what)
+{
+	struct tally *t = a->tallies;
+
+	while (t->format && strcmp(t->format, format) != 0 &&
+		t < a->tallies + ARRAY_SIZE(a->tallies) - 1)
+		t++;
+	t->format = format;
+	*(what == PLACED_ADDED ? &t->added : &t->present) += 1;
+	*(what == PLACED_ADDED ? &a->added : &a->present) += 1;
+}
+
+/* ---- a slice ------------------------------------------------------------------------ */
+
+/* The keys that the store does not have yet. A debug id of a PE file may be that of several. */
+static void new_keys(struct adding *a, const struct obj_slice *s, struct store_learned *out,
+	unsigned *all)
+{
+	struct key keys[OBJ_KEYS_MOST];
+
+	*all = obj_keys(s, keys);
+	out->m = s->module;
+	out->n = 0;
+	for (unsigned i = 0; i < *all; i++)
+		if (!store_has(a->store, &keys[i], NULL))
+			out->keys[out->n++] = keys[i];
+}
+
+/* The copy is what is checked: the file may change under our hands. */
+static int check_copy(struct draft *d, const struct key *k, bool *verified, struct err *e)
+{
+	struct view v = view_of_fd(draft_fd(d), draft_size(d));
+	struct obj_slice slice;
+	int r = obj_check(&v, k, &slice, e);
+
+	*verified = r == 1;
+	return r < 0 ? r : 0;
+}
+
+static int copy_slice(struct adding *a, const struct item *it, const struct obj_slice *s,
+	struct draft **out, struct err *e)
+{
+	struct draft *d;
+	int r;
+
+	if (it->draft && *it->draft && s->off == 0 && s->size == it->size) {
+		*out = take(*it->draft);
+		return 0;
+	}
+	r = draft_new(&d, a->store, e);
+	if (r < 0)
+		return r;
+	r = draft_copy(d, it->fd, s->off, s->size);
+	if (r < 0) {
+		draft_discard(d);
+		return err_set(e, r, "%s", err_text(r));
+	}
+	*out = d;
+	return 0;
+}
+
+static int publish(struct adding *a, const struct item *it, const struct obj_slice *s,
+	const struct store_learned *l, struct err *e)
+{
+	struct blob_facts facts = {.source = "add", .fetched = clock_wall()};
+	struct draft *d;
+	int r = copy_slice(a, it, s, &d, e);
+
+	if (r < 0)
+		return r;
+	r = check_copy(d, &l->keys[0], &facts.verified, e);
+	if (r < 0) {
+		draft_discard(d);
+		return r;
+	}
+	snprintf(facts.url, sizeof(facts.url), "%s", it->from);
+	r = store_publish_learned(a->store, d, &l->keys[0], &facts, l, NULL, e);
+	if (r == 0)
+		a->bytes += s->size;
+	return r;
+}
+
+static int add_slice(struct adding *a, const struct item *it, struct obj_slice *s, struct err *e)
+{
+	_cleanup_free_ struct store_learned *l = calloc(1, sizeof(*l));
+	unsigned all;
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	obj_take_name(s, it->name);
+	new_keys(a, s, l, &all);
+	if (all == 0)
+		return err_set(e, -ENOENT,
+			"%s without an identifier that any layout could name it by", s->format);
+	if (l->n == 0) {
+		count(a, s->format, PLACED_PRESENT);
+		return 0;
+	}
+	r = publish(a, it, s, l, e);
+	if (r == 0)
+		count(a, s->format, PLACED_ADDED);
+	return r;
+}
+
+/* ---- a file ------------------------------------------------------------------------- */
+
+static int add_slices(struct adding *a, const struct item *it, struct err *e)
+{
+	struct view v = view_of_fd(it->fd, it->size);
+	struct obj_slice slice;
+	int r;
+
+	for (unsigned i = 0; i < SLICES_MOST; i++) {
+		r = obj_identify(&v, i, &slice, e);
+		if (r == -ENOENT && i > 0)
+			return 0;
+		if (r == 0)
+			r = add_slice(a, it, &slice, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int add_item(struct adding *a, const struct item *it)
+{
+	const char *why = NULL;
+	struct err e = {0};
+	int r;
+
+	add_show(a, it);
+	r = add_is_archive(it, &why);
+	if (r > 0)
+		return add_archive(a, it);
+	if (r == 0 && !why)
+		r = add_slices(a, it, &e);
+	if (add_is_trouble(r))
+		return add_stop(a, r, &e);
+	if (r < 0 || why)
+		add_refuse(a, it->shown, why ? why : add_why(r, &e), it->named);
+	return 0;
+}

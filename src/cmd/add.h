@@ -1,0 +1,62 @@
+/* What the files of `symfs add` share: cmd-add.c walks, add-file.c puts a file into the store,
+ * add-archive.c does so with what is in one. One thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "store/store.h"
+
+/* How many files of each format; the formats are few. */
+struct tally {
+	const char *format; /* static */
+	uint64_t added, present;
+};
+
+struct adding {
+	struct store *store;
+	bool recurse, progress;
+	uint64_t added, present, unplaced, bytes;
+	uint64_t shown; /* when progress was shown last */
+	int status;
+	struct tally tallies[24];
+};
+
+/* What may still come out of an archive and of those in it. */
+struct budget {
+	uint64_t bytes, members;
+};
+
+/* A file that is to be added, of this machine or of an archive. */
+struct item {
+	int fd; /* stays the caller's */
+	uint64_t size;
+	const char *shown; /* "dir/a.zip!lib/x.pdb" */
+	size_t dir;	   /* so much of it is left out where there is little room */
+	const char *name;  /* that it goes by when it tells none itself; may be "" */
+	const char *from;  /* the same as `shown`, absolute: for those who ask later */
+	bool named;	   /* on the command line */
+	struct draft **draft; /* its bytes, which may be taken; NULL: they are somebody's file */
+	unsigned depth;	      /* how many archives it is in */
+	struct budget *budget; /* of the outermost one; NULL: it is in none */
+};
+
+/* Puts the slices of a file, or what is in an archive, into the store, and counts. 0, also when it
+ * has no place (then a line says why); -errno when there is no use in going on: that was told. */
+int add_item(struct adding *a, const struct item *it);
+
+/* ---- add-archive.c ---- */
+
+/* Whether it is to be taken apart: 1; 0: no; -errno. */
+int add_is_archive(const struct item *it, const char **why_not);
+int add_archive(struct adding *a, const struct item *it);
+
+/* ---- add-file.c ---- */
+
+void add_show(struct adding *a, const struct item *it); /* progress, now and then */
+void add_show_end(struct adding *a);
+/* A line for what has no place; a file that was named makes the command fail. */
+void add_refuse(struct adding *a, const char *shown, const char *why, bool named);
+/* Trouble of the store ends the command; a file that cannot be placed does not. */
+bool add_is_trouble(int r);
+int add_stop(struct adding *a, int r, const struct err *e); /* says so, once; r */
+/* The words for an answer of obj_identify() or of others. */
+const char *add_why(int r, const struct err *e);

@@ -1,9 +1,8 @@
-/* Files, presets, words and variables that name sources. */
+/* Files, presets and words that name sources. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/places.h"
 #include "base/buf.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "layout/layout.h"
@@ -122,8 +121,8 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 			*p = '_';
 }
 
-static int add_place(
-	struct conf *c, bool first, const char *layout, const char *where, const char *from)
+int place_add(struct conf *c, bool first, const char *layout, const char *where, const char *from,
+	struct conf_section **out)
 {
 	bool url = strstr(where, "://") != NULL;
 	struct conf_section *s;
@@ -137,7 +136,11 @@ static int add_place(
 	if (!s)
 		return -ENOMEM;
 	r = conf_set(s, url ? "url" : "path", where, 0);
-	return r == 0 ? conf_set(s, "layout", layout, 0) : r;
+	if (r == 0)
+		r = conf_set(s, "layout", layout, 0);
+	if (r == 0 && out)
+		*out = s;
+	return r;
 }
 
 static const struct conf_section *find_preset(const struct conf *c, const char *name)
@@ -187,7 +190,7 @@ int places_command_line(struct conf *c, const char *const *words, unsigned n, st
 		const char *where = split_layout(words[n], layout);
 
 		if (strstr(where, "://") || strchr(where, '/') || where[0] == '.')
-			r = add_place(c, true, layout, where, "command line");
+			r = place_add(c, true, layout, where, "command line", NULL);
 		else
 			r = add_preset(c, where, e);
 	}
@@ -201,100 +204,4 @@ const struct conf_section *places_last(const struct conf *c, unsigned n)
 	while (n--)
 		s = conf_next(c, "source", s);
 	return s;
-}
-
-/* ---- variables ---------------------------------------------------------------------- */
-
-/* A mistake in a variable, which may be meant for other programs, costs that word alone. */
-static bool is_url(const char *word)
-{
-	char origin[NET_HOST_MAX];
-
-	return strncmp(word, "file:///", 8) == 0 || net_origin(word, origin) == 0;
-}
-
-/* URLs with blanks between; `ima:…` words are the client's own business. */
-static int add_debuginfod(struct conf *c, const char *urls, const char *from)
-{
-	int r = 0;
-
-	while (r == 0 && *urls) {
-		size_t n = strcspn(urls, " \t\r\n");
-		_cleanup_free_ char *url = strndup(urls, n);
-
-		if (!url)
-			return -ENOMEM;
-		if (n && strncmp(url, "ima:", 4) != 0) {
-			if (is_url(url))
-				r = add_place(c, false, "debuginfod", url, from);
-			else
-				log_warn("%s: \"%.100s\" is no URL of http, https or file: skipped",
-					from, url);
-		}
-		urls += n;
-		urls += strspn(urls, " \t\r\n");
-	}
-	return r;
-}
-
-static int add_url_files(struct conf *c)
-{
-	glob_t g;
-	int r = 0;
-
-	if (glob("/etc/debuginfod/*.urls", 0, NULL, &g) != 0)
-		return 0;
-	for (size_t i = 0; r == 0 && i < g.gl_pathc; i++) {
-		_cleanup_free_ char *text = NULL;
-
-		if (path_read(AT_FDCWD, g.gl_pathv[i], 64 << 10, &text, NULL) == 0)
-			r = add_debuginfod(c, text, g.gl_pathv[i]);
-	}
-	globfree(&g);
-	return r;
-}
-
-/* One store of a symbol path: a URL, a directory, or what this system cannot reach. */
-static int add_symbol_store(struct conf *c, const char *where, const char *from)
-{
-	if (where[0] == '/' || is_url(where))
-		return add_place(c, false, "symstore", where, from);
-	if (where[0])
-		log_warn("%s: \"%.100s\" is neither a URL nor a path of this system: skipped", from,
-			where);
-	return 0;
-}
-
-/* Elements between semicolons, each a directory or a chain of stores between asterisks: every
- * store that is named counts, in order. */
-static int add_symbol_path(struct conf *c, const char *value, const char *from)
-{
-	_cleanup_free_ char *copy = strdup(value);
-	char *save = NULL;
-	int r = copy ? 0 : -ENOMEM;
-
-	for (char *element = copy ? strtok_r(copy, ";", &save) : NULL; r == 0 && element;
-		element = strtok_r(NULL, ";", &save)) {
-		char *inner = NULL;
-
-		for (char *store = strtok_r(element, "*", &inner); r == 0 && store;
-			store = strtok_r(NULL, "*", &inner))
-			if (strcasecmp(store, "srv") != 0 && strcasecmp(store, "cache") != 0 &&
-				strcasecmp(store, "symsrv") != 0 &&
-				strcasecmp(store, "symsrv.dll") != 0)
-				r = add_symbol_store(c, store, from);
-	}
-	return r;
-}
-
-int places_environment(struct conf *c, struct err *e)
-{
-	static const char *const paths[] = {"_NT_SYMBOL_PATH", "_NT_ALT_SYMBOL_PATH"};
-	const char *urls = getenv("DEBUGINFOD_URLS");
-	int r = urls ? add_debuginfod(c, urls, "DEBUGINFOD_URLS") : add_url_files(c);
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(paths); i++)
-		if (getenv(paths[i]))
-			r = add_symbol_path(c, getenv(paths[i]), paths[i]);
-	return r == 0 ? 0 : err_set(e, r, "out of memory");
 }

@@ -42,6 +42,7 @@ static const char help[] =
 	"  --root DIR    serve the files below (default .)\n"
 	"  --virtual N   also Breakpad files that need no disk, of N bytes in the mean\n"
 	"  --log FILE    append a line for each request: METHOD PATH STATUS BYTES RANGE\n"
+	"  --heads FILE  append the head of each request, as it came\n"
 	"  --ready FILE  write the URL there when it listens\n"
 	"  --delay MS    wait so long before each answer\n"
 	"  --rate N      at most N bytes per second for each body\n"
@@ -66,7 +67,7 @@ static const char help[] =
 struct options {
 	unsigned port, delay_ms;
 	uint64_t rate, virtual_mean;
-	const char *root, *log, *ready;
+	const char *root, *log, *heads, *ready;
 	bool no_range, no_head, no_validators, gzip, no_accept, watch_stdin;
 };
 
@@ -89,7 +90,7 @@ struct path_counts {
 
 struct upstream {
 	struct options o;
-	int root, log, listener;
+	int root, log, heads, listener;
 	unsigned port;
 
 	pthread_mutex_t lock;
@@ -1103,6 +1104,9 @@ static bool request_read(struct conn *c)
 		*question++ = '\0';
 		copy(rq->query, sizeof(rq->query), question);
 	}
+	/* Who takes us for a proxy names the host, too. */
+	if (strncmp(line, "http://", 7) == 0)
+		memmove(line, line + 7 + strcspn(line + 7, "/"), strlen(line + 7 + strcspn(line + 7, "/")) + 1);
 	if (line[0] != '/' || !decode(line, strlen(line), rq->path, sizeof(rq->path)))
 		return false;
 	for (p = strchr(p, '\n'); p && p + 2 < end; p = strchr(p + 1, '\n')) {
@@ -1127,6 +1131,8 @@ static void serve_request(struct conn *c)
 		control(c, rq->path + 10);
 		return;
 	}
+	if (c->up->heads >= 0)
+		dprintf(c->up->heads, "%.*s", (int)c->head, c->buf);
 	request_begin(c);
 	if (c->up->o.delay_ms && !conn_wait(c, (int)c->up->o.delay_ms)) {
 		c->keep = false;
@@ -1351,7 +1357,7 @@ static void finish(struct upstream *u)
 static bool options_read(struct options *o, int argc, char **argv)
 {
 	static const struct option list[] = {{"port", 1, NULL, 'p'}, {"root", 1, NULL, 'r'},
-		{"log", 1, NULL, 'l'}, {"ready", 1, NULL, 'f'}, {"delay", 1, NULL, 'd'},
+		{"log", 1, NULL, 'l'}, {"heads", 1, NULL, 'e'}, {"ready", 1, NULL, 'f'}, {"delay", 1, NULL, 'd'},
 		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'},
 		{"no-validators", 0, NULL, 'V'}, {"gzip", 0, NULL, 'z'}, {"no-accept", 0, NULL, 'A'},
 		{"stdin", 0, NULL, 'i'}, {"virtual", 1, NULL, 'v'}, {"help", 0, NULL, 'h'}, {0}};
@@ -1362,6 +1368,7 @@ static bool options_read(struct options *o, int argc, char **argv)
 		case 'p': o->port = (unsigned)number(optarg, 0); break;
 		case 'r': o->root = optarg; break;
 		case 'l': o->log = optarg; break;
+		case 'e': o->heads = optarg; break;
 		case 'f': o->ready = optarg; break;
 		case 'd': o->delay_ms = (unsigned)number(optarg, 0); break;
 		case 'b': o->rate = number(optarg, 0); break;
@@ -1390,12 +1397,18 @@ static int files_open(struct upstream *u)
 		fprintf(stderr, "upstream: %s: %s\n", u->o.log, strerror(errno));
 		return -1;
 	}
+	if (u->o.heads)
+		u->heads = open(u->o.heads, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (u->o.heads && u->heads < 0) {
+		fprintf(stderr, "upstream: %s: %s\n", u->o.heads, strerror(errno));
+		return -1;
+	}
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct upstream u = {.o.root = ".", .root = -1, .log = -1, .listener = -1,
+	struct upstream u = {.o.root = ".", .root = -1, .log = -1, .heads = -1, .listener = -1,
 		.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
 	sigset_t set;
 	int r;

@@ -18,7 +18,10 @@ struct net {
 	/* net thread only */
 	CURLM *multi;
 	struct net_timer timers; /* a ring, the next one due first */
-	struct transfer *transfers;
+	struct transfer *transfers; /* the newest first */
+	unsigned waiting;	    /* of them for their turn at an origin */
+	unsigned host_most, host_usual; /* requests of one origin at once: of any, of who asks for
+					   no other number */
 	bool ending; /* `stopping` was seen */
 
 	pthread_mutex_t lock;
@@ -35,6 +38,7 @@ struct net {
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);
 void transfers_drop(struct net *n);
+void transfers_admit(struct net *n); /* starts those whose turn it is */
 
 /* request.c: a URL taken apart. `url` has no user:password and no fragment. */
 struct target {

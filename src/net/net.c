@@ -182,6 +182,7 @@ static void *net_main(void *arg)
 		timers_run(n);
 		curl_multi_perform(n->multi, &running);
 		transfers_end(n);
+		transfers_admit(n);
 		curl_multi_poll(n->multi, NULL, 0, timers_wait(n), NULL);
 	}
 	transfers_drop(n);
@@ -220,6 +221,7 @@ static int multi_open(struct net *n, const struct net_opts *o)
 		return -ENOMEM;
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, all);
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, host);
+	n->host_most = n->host_usual = (unsigned)host;
 	curl_multi_setopt(n->multi, CURLMOPT_MAXCONNECTS, all);
 	return 0;
 }

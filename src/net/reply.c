@@ -201,6 +201,7 @@ int error_of_curl(CURLcode code, long os_errno)
 	case CURLE_PARTIAL_FILE: return -EPIPE;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM: /* with ours */
 	case CURLE_SSL_CRL_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
 	case CURLE_SSL_INVALIDCERTSTATUS:
@@ -217,7 +218,6 @@ int error_of_curl(CURLcode code, long os_errno)
 	case CURLE_HTTP3:
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_SSL_CIPHER:
-	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_CLIENTCERT:
 	case CURLE_SSL_SHUTDOWN_FAILED:
 	case CURLE_USE_SSL_FAILED: return -EPROTO;

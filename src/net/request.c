@@ -28,6 +28,14 @@ void net_req_release(struct net_req *r)
 		free(*h);
 	free(r->headers);
 	free(r->url);
+	free(r->user);
+	free(r->password);
+	free(r->sigv4);
+	free(r->cert);
+	free(r->key);
+	free(r->netrc);
+	free(r->ca_file);
+	free(r->proxy);
 	*r = (struct net_req){0};
 }
 

@@ -16,6 +16,17 @@ struct net_req {
 	unsigned stall_ms;	/* no byte for so long is -ETIMEDOUT; 0: 30000 */
 	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
 	bool insecure;		/* do not verify TLS */
+
+	/* The rest may be NULL or 0; owned. What proves who we are (user, cert, netrc) is for the
+	 * origin of `url` only, as headers are. */
+	char *user, *password;	/* in place of those in `url` */
+	char *sigv4;		/* they sign the request: "aws:amz:REGION:s3" */
+	char *cert, *key;	/* files */
+	char *netrc;		/* a file */
+	char *ca_file;		/* in place of the system's certificates */
+	char *proxy;		/* URL; "none": none; NULL: what the environment says */
+	unsigned connections;	/* requests of one origin at once; 0: as the net has it. The same
+				   for all requests of an origin, else the least counts */
 };
 
 struct net_reply {

@@ -32,9 +32,13 @@ struct transfer {
 	struct curl_slist *elsewhere; /* those that may go to other origins */
 	unsigned connect_ms, stall_ms;
 	uint64_t most;
+	unsigned connections;
+	struct net_req proof; /* of who we are: only sigv4, cert, key, netrc are set */
 
 	/* this hop */
 	char *url;
+	char origin[NET_HOST_MAX];
+	bool waiting; /* for its turn at the origin */
 	unsigned hops;
 	struct head head;
 	bool head_over;
@@ -59,6 +63,7 @@ static void transfer_free(struct transfer *t)
 
 	net_timer_stop(n, &t->clock);
 	net_timer_stop(n, &t->later);
+	n->waiting -= t->waiting;
 	if (t->added)
 		curl_multi_remove_handle(n->multi, t->easy);
 	curl_easy_cleanup(t->easy);
@@ -71,6 +76,7 @@ static void transfer_free(struct transfer *t)
 	curl_slist_free_all(t->headers);
 	curl_slist_free_all(t->elsewhere);
 	target_release(&t->first);
+	net_req_release(&t->proof);
 	head_release(&t->head);
 	free(t->url);
 	free(t);
@@ -290,29 +296,99 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 
 /* ---- the hops ----------------------------------------------------------------------- */
 
+static int add_to_multi(struct transfer *t)
+{
+	CURLMcode c = curl_multi_add_handle(t->net->multi, t->easy);
+
+	if (c != CURLM_OK)
+		return fail(
+			t, c == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s", curl_multi_strerror(c));
+	t->added = true;
+	return 0;
+}
+
+/* What proves who we are goes to the origin that was asked first, and nowhere else. */
+static CURLcode set_proof(struct transfer *t, bool home)
+{
+	const struct net_req *p = &t->proof;
+	const struct option {
+		CURLoption option;
+		const char *value;
+	} options[] = {
+		{CURLOPT_USERNAME, t->first.user},
+		{CURLOPT_PASSWORD, t->first.password},
+		{CURLOPT_SSLCERT, p->cert},
+		{CURLOPT_SSLKEY, p->key},
+		{CURLOPT_NETRC_FILE, p->netrc},
+		{CURLOPT_AWS_SIGV4, p->sigv4},
+	};
+	CURLcode c = CURLE_OK;
+
+	for (size_t i = 0; c == CURLE_OK && i < ARRAY_SIZE(options); i++)
+		c = curl_easy_setopt(t->easy, options[i].option, home ? options[i].value : NULL);
+	curl_easy_setopt(t->easy, CURLOPT_NETRC,
+		(long)(home && p->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	curl_easy_setopt(t->easy, CURLOPT_HTTPAUTH,
+		(long)(home && p->sigv4 ? CURLAUTH_AWS_SIGV4 : CURLAUTH_BASIC));
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, home ? t->headers : t->elsewhere);
+	return c;
+}
+
+/* How many requests of its origin may run at once; 0: as many as libcurl lets. */
+static unsigned turns(const struct transfer *t)
+{
+	const struct net *n = t->net;
+
+	if (t->connections && strcmp(t->origin, t->first.origin) == 0)
+		return t->connections;
+	return n->host_most > n->host_usual ? n->host_usual : 0;
+}
+
+static bool may_run(const struct transfer *t)
+{
+	unsigned most = turns(t), running = 0;
+
+	if (!most)
+		return true;
+	for (const struct transfer *o = t->net->transfers; o; o = o->next)
+		running += o->added && strcmp(o->origin, t->origin) == 0;
+	return running < most;
+}
+
+void transfers_admit(struct net *n)
+{
+	struct transfer *oldest;
+
+	do {
+		oldest = NULL;
+		for (struct transfer *t = n->waiting ? n->transfers : NULL; t; t = t->next)
+			if (t->waiting && !t->cancelled && may_run(t))
+				oldest = t;
+		if (oldest) {
+			oldest->waiting = false;
+			n->waiting--;
+			if (add_to_multi(oldest) < 0)
+				finish(oldest);
+		}
+	} while (oldest);
+}
+
 static int hop_start(struct transfer *t, const char *origin)
 {
-	bool home = strcmp(origin, t->first.origin) == 0;
-	CURLMcode c;
-
 	head_begin(&t->head, &t->reply);
 	t->head.bytes = 0;
 	t->head_over = t->wanted = false;
 	t->skipped = 0;
 	t->reply.status = 0;
 	snprintf(t->reply.url, sizeof(t->reply.url), "%s", t->url);
+	snprintf(t->origin, sizeof(t->origin), "%s", origin);
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
-		curl_easy_setopt(t->easy, CURLOPT_USERNAME, home ? t->first.user : NULL) !=
-			CURLE_OK ||
-		curl_easy_setopt(t->easy, CURLOPT_PASSWORD, home ? t->first.password : NULL) !=
-			CURLE_OK)
+		set_proof(t, strcmp(origin, t->first.origin) == 0) != CURLE_OK)
 		return fail(t, -ENOMEM, "out of memory");
-	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, home ? t->headers : t->elsewhere);
-	c = curl_multi_add_handle(t->net->multi, t->easy);
-	if (c != CURLM_OK)
-		return fail(
-			t, c == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s", curl_multi_strerror(c));
-	t->added = true;
+	if (may_run(t))
+		return add_to_multi(t);
+	t->waiting = true;
+	t->net->waiting++;
 	return 0;
 }
 
@@ -380,7 +456,7 @@ static void settle(void *ctx)
 
 	if (t->cancelled) {
 		transfer_free(t);
-	} else if (!t->added) {
+	} else if (!t->added && !t->waiting) {
 		if (hop_start(t, t->first.origin) < 0)
 			finish(t);
 	} else if (t->held && !t->paused) {
@@ -478,15 +554,15 @@ static void easy_callbacks(struct transfer *t)
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->words);
 }
 
-static int easy_options(struct transfer *t, bool range, bool insecure)
+static int easy_options(struct transfer *t, bool range, const struct net_req *req)
 {
+	const char *proxy = req->proxy && strcasecmp(req->proxy, "none") == 0 ? "" : req->proxy;
 	CURL *e = t->easy;
 
 	easy_callbacks(t);
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
 	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L << 10);
@@ -494,14 +570,51 @@ static int easy_options(struct transfer *t, bool range, bool insecure)
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
 	/* Else the end of a transfer waits for getaddrinfo(), and with it this whole thread. */
 	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
-	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, insecure ? 0L : 1L);
-	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, insecure ? 0L : 2L);
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, req->insecure ? 0L : 1L);
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, req->insecure ? 0L : 2L);
+	if (req->ca_file && curl_easy_setopt(e, CURLOPT_CAINFO, req->ca_file) != CURLE_OK)
+		return -ENOMEM;
+	if (proxy && curl_easy_setopt(e, CURLOPT_PROXY, proxy) != CURLE_OK)
+		return -ENOMEM;
 	/* A range of a compressed body is no range of the file. */
 	if (curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, range ? "identity" : "") != CURLE_OK ||
 		curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
 		curl_easy_setopt(e, CURLOPT_USERAGENT, t->net->user_agent) != CURLE_OK)
 		return -ENOMEM;
 	return 0;
+}
+
+/* A copy in place of what stood there. */
+static int replace(char **out, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	if (!text)
+		return 0;
+	free(*out);
+	*out = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
+static int proof_fill(struct transfer *t, const struct net_req *req)
+{
+	if (replace(&t->first.user, req->user) < 0 ||
+		replace(&t->first.password, req->password) < 0 ||
+		replace(&t->proof.sigv4, req->sigv4) < 0 ||
+		replace(&t->proof.cert, req->cert) < 0 || replace(&t->proof.key, req->key) < 0 ||
+		replace(&t->proof.netrc, req->netrc) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* libcurl has one number for all hosts: when one of them may have more, turns() keeps the rest to
+ * theirs. */
+static void raise_limit(struct net *n, unsigned connections)
+{
+	if (connections <= n->host_most)
+		return;
+	n->host_most = connections;
+	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)connections);
 }
 
 static int transfer_fill(struct transfer *t, const struct net_req *req)
@@ -516,9 +629,10 @@ static int transfer_fill(struct transfer *t, const struct net_req *req)
 		return r;
 	t->url = strdup(t->first.url);
 	t->easy = curl_easy_init();
-	if (!t->url || !t->easy)
+	if (!t->url || !t->easy || proof_fill(t, req) < 0)
 		return -ENOMEM;
-	return easy_options(t, range, req->insecure);
+	raise_limit(t->net, req->connections);
+	return easy_options(t, range, req);
 }
 
 int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
@@ -536,6 +650,7 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 		.connect_ms = req->connect_ms ? req->connect_ms : CONNECT_MS,
 		.stall_ms = req->stall_ms ? req->stall_ms : STALL_MS,
 		.most = req->most,
+		.connections = req->connections,
 		.began = clock_ms(),
 	};
 	head_begin(&t->head, &t->reply);

@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/places.h"
+#include "cmd/secrets.h"
 #include "fetch/fetch.h"
 #include "id/filetype.h"
 #include "store/store.h"
@@ -75,6 +76,8 @@ static int read_configuration(struct app *app, struct err *e)
 		r = places_read(app->conf, e);
 	if (r == 0)
 		r = conf_only(app->conf, kinds, e);
+	if (r == 0 && (r = sources_inherit(app->conf)) < 0)
+		err_set(e, r, "out of memory");
 	/* Presets can be named even when nothing else of them counts. */
 	if (r == 0)
 		r = places_command_line(app->conf, app->args.sources, app->args.n_sources, e);
@@ -110,7 +113,10 @@ int app_sources(struct app *app, struct sources **out, struct err *e)
 		.miss_seconds = s->miss_seconds,
 		.max_file_size = s->max_file_size,
 	};
-	int r = sources_new(out, app->conf, &defaults, e);
+	int r = secrets_check(app->conf, e);
+
+	if (r == 0)
+		r = sources_new(out, app->conf, &defaults, e);
 
 	if (r == 0 && app->args.offline)
 		sources_keep_local(*out);
@@ -195,6 +201,51 @@ static void add_types(const struct source *one, struct buf *out)
 	buf_adds(out, "\n");
 }
 
+static void add_words(const char *key, char *const *words, struct buf *out)
+{
+	for (; words && *words; words++)
+		buf_addf(out, "%s = %s\n", key, *words);
+}
+
+/* What it may be told, and what its answers mean. */
+static void add_rules(const struct source *one, struct buf *out)
+{
+	add_words("path-patterns", one->o.patterns, out);
+	add_words("never", one->o.never, out);
+	if (one->o.requires_checksum)
+		buf_adds(out, "requires-checksum = yes\n");
+	if (one->o.checksum_placeholder)
+		buf_adds(out, "checksum-placeholder = yes\n");
+	if (!one->o.allow_unverified)
+		buf_adds(out, "allow-unverified = no\n");
+	if (one->missing_403)
+		buf_adds(out, "on-403 = miss\n");
+	if (one->o.tier)
+		buf_addf(out, "tier = %u\n", one->o.tier);
+}
+
+/* How it is reached. */
+static void add_way(const struct source *one, struct buf *out)
+{
+	const struct {
+		const char *key, *value;
+	} texts[] = {{"ca-file", one->o.ca_file}, {"cert", one->o.cert}, {"key", one->o.key},
+		{"netrc", one->o.netrc}};
+
+	if (one->o.connections)
+		buf_addf(out, "connections = %u\n", one->o.connections);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i].value)
+			buf_addf(out, "%s = %s\n", texts[i].key, texts[i].value);
+	if (one->o.proxy) {
+		buf_adds(out, "proxy = ");
+		url_without_credentials(one->o.proxy, out);
+		buf_adds(out, "\n");
+	}
+	if (one->o.accept_invalid_certs)
+		buf_adds(out, "accept-invalid-certs = yes\n");
+}
+
 /* A section that reads back as the same source, but for what is secret. */
 static void add_source(const struct source *one, const struct settings *s, struct buf *out)
 {
@@ -204,6 +255,8 @@ static void add_source(const struct source *one, const struct settings *s, struc
 		buf_addf(out, "casing = %s\n", one->o.casing);
 	if (one->types != UINT64_MAX)
 		add_types(one, out);
+	add_rules(one, out);
+	add_way(one, out);
 	if (one->o.connect_ms != s->connect_ms)
 		buf_addf(out, "connect-timeout = %ums\n", one->o.connect_ms);
 	if (one->o.stall_ms != s->stall_ms)
@@ -212,8 +265,6 @@ static void add_source(const struct source *one, const struct settings *s, struc
 		buf_addf(out, "miss-lifetime = %" PRId64 "s\n", one->o.miss_seconds);
 	if (one->o.max_file_size != s->max_file_size)
 		buf_addf(out, "max-file-size = %" PRIu64 "\n", one->o.max_file_size);
-	if (one->o.accept_invalid_certs)
-		buf_adds(out, "accept-invalid-certs = yes\n");
 	for (char **h = one->o.headers; h && *h; h++)
 		buf_addf(out, "# header = %.*s: (not shown)\n", (int)strcspn(*h, ":"), *h);
 }

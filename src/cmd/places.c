@@ -48,6 +48,15 @@ static int read_glob(struct conf *c, const char *pattern, struct err *e)
 	return r;
 }
 
+static int read_presets(struct conf *c, struct err *e)
+{
+	const struct conf_section *last = conf_last(c);
+	int r = read_glob(c, PKGDATADIR "/sources.d/*.conf", e);
+
+	conf_mark_presets(c, last);
+	return r;
+}
+
 int places_read(struct conf *c, struct err *e)
 {
 	_cleanup_free_ char *user = user_file();
@@ -57,7 +66,7 @@ int places_read(struct conf *c, struct err *e)
 		r = read_optional(c, SYSCONFDIR "/symfs/symfs.conf", e);
 	if (r == 0)
 		r = read_glob(c, SYSCONFDIR "/symfs/sources.d/*.conf", e);
-	return r == 0 ? read_glob(c, PKGDATADIR "/sources.d/*.conf", e) : r;
+	return r == 0 ? read_presets(c, e) : r;
 }
 
 char *place_cache(void)

@@ -36,6 +36,7 @@ static void section_free(struct conf_section *s)
 		s->entries = e->next;
 		free(e->name);
 		free(e->value);
+		free(e->file);
 		free(e);
 	}
 	free(s->kind);
@@ -98,6 +99,12 @@ const struct conf_section *conf_last(const struct conf *c)
 	return s;
 }
 
+void conf_mark_presets(struct conf *c, const struct conf_section *last)
+{
+	for (struct conf_section *s = last ? last->next : c->first; s; s = s->next)
+		s->preset = true;
+}
+
 void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind)
 {
 	struct conf_section **at = &c->first;
@@ -117,12 +124,13 @@ void conf_drop_after(struct conf *c, const struct conf_section *last, const char
 	c->last = at;
 }
 
-int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line)
+static struct conf_entry *add_entry(
+	struct conf_section *s, const char *name, const char *value, unsigned line)
 {
 	struct conf_entry *e = calloc(1, sizeof(*e)), **at = &s->entries;
 
 	if (!e)
-		return -ENOMEM;
+		return NULL;
 	e->line = line;
 	e->name = strdup(name);
 	e->value = strdup(value);
@@ -131,7 +139,31 @@ int conf_set(struct conf_section *s, const char *name, const char *value, unsign
 	while (*at)
 		at = &(*at)->next;
 	*at = e;
-	return e->name && e->value ? 0 : -ENOMEM;
+	return e->name && e->value ? e : NULL;
+}
+
+int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line)
+{
+	return add_entry(s, name, value, line) ? 0 : -ENOMEM;
+}
+
+int conf_inherit(struct conf_section *s, const struct conf_section *from, const struct conf_entry *x)
+{
+	struct conf_entry *e = add_entry(s, x->name, x->value, x->line);
+
+	if (!e)
+		return -ENOMEM;
+	e->file = strdup(x->file ? x->file : from->file);
+	return e->file ? 0 : -ENOMEM;
+}
+
+struct conf_section *conf_find_after(const struct conf_section *s)
+{
+	struct conf_section *t = s->next;
+
+	while (t && (strcmp(t->kind, s->kind) != 0 || strcmp(t->name, s->name) != 0))
+		t = t->next;
+	return t;
 }
 
 const struct conf_section *conf_next(const struct conf *c, const char *kind,

@@ -39,6 +39,7 @@ struct conf;
 
 struct conf_entry {
 	char *name, *value;
+	char *file; /* where it stands when that is not the section's file: it was inherited; or NULL */
 	unsigned line;
 	struct conf_entry *next;
 };
@@ -47,6 +48,7 @@ struct conf_section {
 	char *kind, *name; /* [kind "name"]; name "" when there is none */
 	char *file;
 	unsigned line;
+	bool preset; /* it comes with the program: conf_mark_presets() */
 	struct conf_entry *entries; /* in order */
 	struct conf_section *next;
 };
@@ -62,10 +64,16 @@ int conf_read_text(struct conf *c, const char *file, const char *text, size_t n,
 /* An empty section behind the others: what a command line says becomes one. NULL: no memory. */
 struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file);
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line);
+/* Takes an entry over from another section, and where it stands. 0, -ENOMEM. */
+int conf_inherit(struct conf_section *s, const struct conf_section *from, const struct conf_entry *x);
+/* The next section behind `s` of its kind and name; NULL. */
+struct conf_section *conf_find_after(const struct conf_section *s);
 
 const struct conf_section *conf_last(const struct conf *c); /* NULL: there is none */
 /* Takes the sections of a kind behind `last` (NULL: all of that kind) out. */
 void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind);
+/* Says of the sections behind `last` (NULL: of all) that they come with the program. */
+void conf_mark_presets(struct conf *c, const struct conf_section *last);
 /* Puts an empty section in front of all others. NULL: no memory. */
 struct conf_section *conf_add_first(struct conf *c, const char *kind, const char *name, const char *file);
 

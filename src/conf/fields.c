@@ -183,7 +183,7 @@ int conf_fill(
 		char where[320];
 		int r;
 
-		snprintf(where, sizeof(where), "%.250s:%u", s->file, x->line);
+		snprintf(where, sizeof(where), "%.250s:%u", x->file ? x->file : s->file, x->line);
 		if (!f)
 			return err_set(e, -EINVAL, "%s: [%s] has no key \"%.60s\"", where, s->kind,
 				x->name);

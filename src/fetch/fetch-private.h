@@ -31,6 +31,9 @@ struct mismatch {
 	char text[200];
 };
 
+#define REFUSED_SLOTS 32
+#define REFUSED_MS 10000
+
 struct fetch {
 	/* constant */
 	struct store *store;
@@ -49,6 +52,7 @@ struct fetch {
 	struct flight *flights; /* few: a list */
 	struct mismatch mismatches[MISMATCHES];
 	unsigned next_mismatch;
+	uint64_t refused_until[REFUSED_SLOTS]; /* until when the log knows of a source's refusal */
 	bool closing;
 };
 
@@ -164,6 +168,7 @@ struct flight {
 	struct draft *draft;
 	struct attempt *winner;
 	unsigned n;
+	unsigned tier;		   /* sources up to this one are asked */
 	struct attempt attempts[]; /* room for one of each source */
 };
 

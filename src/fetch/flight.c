@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "fetch/fetch-private.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -142,21 +143,35 @@ static bool will_stop(const struct flight *fl)
 	return fl->size == FETCH_SIZE_UNKNOWN || fl->size > PARK_BYTES;
 }
 
-/* A transfer that stands still keeps its connection, and a host has few: the oldest makes room. */
-static void park_make_room(struct fetch *f)
+/* How many of a source's transfers may stand still: one of its connections stays free. */
+static unsigned parked_most(const struct source *s)
+{
+	return s->o.connections ? s->o.connections - 1 : UINT_MAX;
+}
+
+/* Cancels the oldest that is parked, of a source or of all, when there are `most` of them. */
+static void park_limit(struct fetch *f, const struct source *s, unsigned most)
 {
 	struct flight *oldest = NULL;
 	unsigned n = 0;
 
 	for (struct flight *fl = f->flights; fl; fl = fl->next) {
-		if (!fl->parked || fl->tickets || !will_stop(fl))
+		if (!fl->parked || fl->tickets || !will_stop(fl) ||
+			(s && fl->winner->source != s))
 			continue;
 		n++;
 		if (!oldest || fl->began < oldest->began)
 			oldest = fl;
 	}
-	if (n >= PARKED_MOST)
+	if (oldest && n >= most)
 		flight_cancel(oldest);
+}
+
+/* A transfer that stands still keeps its connection, and a host has few: the oldest makes room. */
+static void park_make_room(struct flight *fl)
+{
+	park_limit(fl->f, fl->winner->source, parked_most(fl->winner->source));
+	park_limit(fl->f, NULL, PARKED_MOST);
 }
 
 /* Nobody needs the whole yet: a flight that only answered LOOKUP waits for OPEN a while. */
@@ -164,8 +179,11 @@ void flight_park(struct flight *fl)
 {
 	if (fl->parked || fl->linger || fl->state != FLIGHT_BODY || wanted_whole(fl))
 		return;
+	/* Where there is one connection, it is not kept from others: the file comes whole. */
+	if (will_stop(fl) && parked_most(fl->winner->source) == 0)
+		return;
 	if (will_stop(fl))
-		park_make_room(fl->f);
+		park_make_room(fl);
 	fl->parked = true;
 	net_timer_set(fl->f->net, &fl->park, fl->f->opts.park_ms, park_over, fl);
 	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);

@@ -67,6 +67,19 @@ static void blame_host(struct attempt *at, const struct judgement *j, const stru
 		at->flight->f->breakers, at->source->origin, clock_ms(), j->blame, hold, j->text);
 }
 
+/* Who may not have it should know: a key is wrong, or has run out. Not for each of many files. */
+static void refused_tell(struct attempt *at, const char *text)
+{
+	struct fetch *f = at->flight->f;
+	const char *name = at->source->name;
+	uint64_t *until = &f->refused_until[hash_mix(name, strlen(name)) % REFUSED_SLOTS];
+
+	if (*until > clock_ms())
+		return;
+	*until = clock_ms() + REFUSED_MS;
+	log_warn("%s: source %s refuses: %s", at->flight->canon, name, text);
+}
+
 static int attempt_head(void *ctx, const struct net_reply *r)
 {
 	struct attempt *at = ctx;
@@ -79,6 +92,8 @@ static int attempt_head(void *ctx, const struct net_reply *r)
 	if (j.verdict == VERDICT_FOUND)
 		return 0;
 	at->verdict_set = true;
+	if (j.verdict == VERDICT_REFUSED)
+		refused_tell(at, j.text);
 	/* A miss is one of this spelling: until attempt_done() tried the others, the source is
 	 * still being asked, and nobody may conclude that it has nothing. */
 	if (j.verdict != VERDICT_MISSING)
@@ -423,6 +438,28 @@ static bool holds_back(const struct attempt *at)
 	return at->state == ATTEMPT_PROMISING;
 }
 
+static void start_tier(struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == ATTEMPT_IDLE &&
+			fl->attempts[i].source->o.tier <= fl->tier)
+			attempt_start(&fl->attempts[i]);
+	race_look_soon(fl);
+}
+
+/* Nobody of the tiers so far has it, or could be asked: the next one may. False: there is none.
+ * Sources stand in the order of their tiers. */
+static bool next_tier(struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == ATTEMPT_IDLE) {
+			fl->tier = fl->attempts[i].source->o.tier;
+			start_tier(fl);
+			return true;
+		}
+	return false;
+}
+
 static void race_look(void *ctx)
 {
 	struct flight *fl = ctx;
@@ -444,7 +481,7 @@ static void race_look(void *ctx)
 		held |= holds_back(at);
 		asking |= at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING;
 	}
-	if (!asking)
+	if (!asking && !next_tier(fl))
 		conclude(fl);
 }
 
@@ -458,10 +495,7 @@ void race_start(struct flight *fl)
 	fl->state = FLIGHT_ASK;
 	fl->grace_over = false;
 	net_timer_stop(fl->f->net, &fl->grace);
-	for (unsigned i = 0; i < fl->n; i++)
-		if (fl->attempts[i].state == ATTEMPT_IDLE)
-			attempt_start(&fl->attempts[i]);
-	race_look_soon(fl);
+	start_tier(fl);
 }
 
 void winner_fail(struct flight *fl, int error, const char *text)

@@ -1,7 +1,7 @@
 /* What a reply means: a miss, a refusal, or trouble. Only a true "not there" is a miss. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "source/source.h"
+#include "source/sources.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +28,17 @@ static const struct status_row {
 	/* Whatever else: a server that does not speak the protocol that we ask in. */
 	{0, 999, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
 };
+
+static const struct status_row too_large = {406, 406, VERDICT_LATER, -EFBIG, BLAME_NONE};
+
+static const struct status_row *row_of(int status)
+{
+	const struct status_row *row = statuses;
+
+	while (status < row->from || status > row->to)
+		row++;
+	return row;
+}
 
 static void judge_error(const struct net_reply *r, struct judgement *out)
 {
@@ -69,15 +80,19 @@ static void judge_error(const struct net_reply *r, struct judgement *out)
 
 void source_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
 {
-	const struct status_row *row = statuses;
+	const struct status_row *row = row_of(r->status);
 
 	memset(out, 0, sizeof(*out));
 	if (r->error < 0) {
 		judge_error(r, out);
 		return;
 	}
-	while (r->status < row->from || r->status > row->to)
-		row++;
+	/* Stores of objects say so of what is not there, to who may not list them. */
+	if (r->status == 403 && s && s->missing_403)
+		row = row_of(404);
+	/* This is how the protocol says that a file is larger than was wanted. */
+	if (r->status == 406 && s && s->kind == &source_debuginfod && s->o.max_file_size)
+		row = &too_large;
 	out->verdict = row->verdict;
 	out->error = row->error;
 	out->blame = row->blame;

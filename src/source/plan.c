@@ -119,7 +119,7 @@ int plan_path(const struct source *s, const struct artifact *a, unsigned nth, st
 	struct artifact v;
 	int r;
 
-	if (!(s->types >> a->type & 1))
+	if (!source_allows(s, a))
 		return -ENOENT;
 	for (sp.id = 0; sp.id < 3; sp.id++) {
 		if (id_variant(a, sp.id, &v) < 0)

@@ -7,6 +7,25 @@
 #include "source/url.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+/* NuGet's server wants the checksum of a Portable PDB, which only the PE file knows that belongs to
+ * it; but it looks no further than whether there is one. */
+static int checksum_header(const struct source *s, const struct artifact *a, struct source_ask *out)
+{
+	static const char none[] = "SHA256:00000000000000000000000000000000"
+				   "00000000000000000000000000000000";
+	const char *checksum = a->m.checksum[0] ? a->m.checksum : none;
+
+	if (a->type != FILETYPE_PORTABLEPDB ||
+		(checksum == none && !s->o.checksum_placeholder))
+		return 0;
+	if (asprintf(&out->header, "SymbolChecksum: %s", checksum) < 0) {
+		out->header = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
 
 static int http_plan(
 	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
@@ -19,7 +38,7 @@ static int http_plan(
 	if (r < 0)
 		return r;
 	out->where = buf_take(&url, NULL);
-	return out->where ? 0 : -ENOMEM;
+	return out->where ? checksum_header(s, a, out) : -ENOMEM;
 }
 
 const struct source_kind source_http = {"http", "native", false, http_plan};

@@ -9,18 +9,43 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CONNECTIONS_MOST 64
+
 const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
 	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, dir"},
+	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "type in another word"},
 	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
 		"how its files are laid out"},
 	{"casing", CONF_TEXT, offsetof(struct source_opts, casing), "default",
 		"default, lowercase, uppercase"},
 	{"header", CONF_LIST, offsetof(struct source_opts, headers), NULL,
 		"Name: value, sent to it"},
+	{"headers", CONF_LIST, offsetof(struct source_opts, headers), NULL, "header, again"},
 	{"filetypes", CONF_LIST, offsetof(struct source_opts, filetypes), NULL, "only these types"},
+	{"types", CONF_LIST, offsetof(struct source_opts, filetypes), NULL, "filetypes, again"},
+	{"path-patterns", CONF_LIST, offsetof(struct source_opts, patterns), NULL,
+		"only these names"},
+	{"never", CONF_LIST, offsetof(struct source_opts, never), NULL, "names not told to it"},
+	{"requires-checksum", CONF_BOOL, offsetof(struct source_opts, requires_checksum), "no",
+		"only with a checksum"},
+	{"checksum-placeholder", CONF_BOOL, offsetof(struct source_opts, checksum_placeholder),
+		"no", "send one that is made up"},
+	{"allow-unverified", CONF_BOOL, offsetof(struct source_opts, allow_unverified), "yes",
+		"believe what bears no identity"},
+	{"on-403", CONF_TEXT, offsetof(struct source_opts, on_403), "refused", "refused, miss"},
+	{"tier", CONF_COUNT, offsetof(struct source_opts, tier), "0", "asked after lower ones"},
 	{"enabled", CONF_BOOL, offsetof(struct source_opts, enabled), "yes", "ask it at all"},
+	{"connections", CONF_COUNT, offsetof(struct source_opts, connections), "0",
+		"requests at once"},
+	{"proxy", CONF_TEXT, offsetof(struct source_opts, proxy), NULL, "URL, or none"},
+	{"ca-file", CONF_TEXT, offsetof(struct source_opts, ca_file), NULL,
+		"certificates that it may be signed with"},
+	{"cert", CONF_TEXT, offsetof(struct source_opts, cert), NULL, "our certificate"},
+	{"key", CONF_TEXT, offsetof(struct source_opts, key), NULL, "its key"},
+	{"netrc", CONF_TEXT, offsetof(struct source_opts, netrc), NULL,
+		"a file of names and passwords"},
 	{"accept-invalid-certs", CONF_BOOL, offsetof(struct source_opts, accept_invalid_certs),
 		"no", "do not verify TLS"},
 	{"connect-timeout", CONF_MS, offsetof(struct source_opts, connect_ms), NULL, ""},
@@ -33,7 +58,8 @@ const struct conf_field source_fields[] = {
 void source_ask_release(struct source_ask *a)
 {
 	free(a->where);
-	a->where = NULL;
+	free(a->header);
+	a->where = a->header = NULL;
 }
 
 void source_free(struct source *s)
@@ -49,15 +75,18 @@ void source_free(struct source *s)
 static int bad(const struct conf_section *c, struct err *e, const char *what, const char *value,
 	const char *expected)
 {
+	const char *file = c->file;
 	unsigned line = c->line;
 	char number[16] = "";
 
 	for (const struct conf_entry *x = c->entries; x; x = x->next)
-		if (strcmp(x->name, what) == 0)
+		if (strcmp(x->name, what) == 0) {
+			file = x->file ? x->file : c->file;
 			line = x->line;
+		}
 	if (line)
 		snprintf(number, sizeof(number), "%u:", line);
-	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.60s: expected %s", c->file,
+	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.60s: expected %s", file,
 		number, c->name, what, value, expected);
 }
 
@@ -94,29 +123,108 @@ static int choose_layout(struct source *s, const struct conf_section *c, struct 
 	return 0;
 }
 
+int source_words(char *const *list, int (*each)(void *ctx, const char *word), void *ctx)
+{
+	for (; list && *list; list++)
+		for (const char *p = *list + strspn(*list, ", "); *p; p += strspn(p, ", ")) {
+			size_t n = strcspn(p, ", ");
+			_cleanup_free_ char *word = strndup(p, n);
+			int r = word ? each(ctx, word) : -ENOMEM;
+
+			if (r != 0)
+				return r;
+			p += n;
+		}
+	return 0;
+}
+
+struct typing {
+	struct source *s;
+	char bad[40];
+};
+
+static int add_type(void *ctx, const char *word)
+{
+	struct typing *t = ctx;
+	enum filetype type = filetype_find(word);
+
+	if (type == FILETYPE_NONE) {
+		snprintf(t->bad, sizeof(t->bad), "%.39s", word);
+		return -EINVAL;
+	}
+	t->s->types |= 1ull << type;
+	return 0;
+}
+
 /* "elf_code elf_debug", also separated by commas, also several lines. */
 static int choose_types(struct source *s, const struct conf_section *c, struct err *e)
 {
-	if (!s->o.filetypes) {
-		s->types = UINT64_MAX;
-		return 0;
-	}
-	for (char **line = s->o.filetypes; *line; line++)
-		for (const char *p = *line; *p;) {
-			size_t n = strcspn(p, ", ");
-			char word[40];
-			enum filetype t;
+	struct typing t = {.s = s};
+	int r = source_words(s->o.filetypes, add_type, &t);
 
-			snprintf(word, sizeof(word), "%.*s", (int)MIN(n, sizeof(word) - 1), p);
-			t = filetype_find(word);
-			if (n && t == FILETYPE_NONE)
-				return bad(c, e, "filetypes", word,
-					"file types such as elf_code elf_debug pdb");
-			if (n)
-				s->types |= 1ull << t;
-			p += n;
-			p += strspn(p, ", ");
-		}
+	if (!s->o.filetypes)
+		s->types = UINT64_MAX;
+	return r == -EINVAL ? bad(c, e, "filetypes", t.bad,
+				      "file types such as elf_code elf_debug pdb")
+			    : r;
+}
+
+static int add_word(void *ctx, const char *word)
+{
+	char ***list = ctx;
+	size_t n = 0;
+	char **p;
+
+	while (*list && (*list)[n])
+		n++;
+	p = realloc(*list, (n + 2) * sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	*list = p;
+	p[n] = strdup(word);
+	p[n + 1] = NULL;
+	return p[n] ? 0 : -ENOMEM;
+}
+
+/* Lines of words become words. */
+static int split_words(char ***list)
+{
+	char **lines = *list;
+	int r;
+
+	*list = NULL;
+	r = source_words(lines, add_word, list);
+	for (char **line = lines; line && *line; line++)
+		free(*line);
+	free(lines);
+	return r;
+}
+
+static int choose_names(struct source *s, const struct conf_section *c, struct err *e)
+{
+	int r = split_words(&s->o.patterns);
+
+	if (r == 0)
+		r = split_words(&s->o.never);
+	if (r < 0)
+		return r;
+	s->missing_403 = strcasecmp(s->o.on_403, "miss") == 0;
+	return s->missing_403 || strcasecmp(s->o.on_403, "refused") == 0
+		? 0
+		: bad(c, e, "on-403", s->o.on_403, "refused or miss");
+}
+
+/* A key without a certificate, or a proxy that is none, would be found out by the first request. */
+static int check_way(const struct source *s, const struct conf_section *c, struct err *e)
+{
+	char origin[NET_HOST_MAX];
+
+	if (s->o.connections > CONNECTIONS_MOST)
+		return bad(c, e, "connections", conf_get(c, "connections"), "at most 64");
+	if (s->o.key && !s->o.cert)
+		return bad(c, e, "key", s->o.key, "a cert that it belongs to");
+	if (s->o.proxy && strcasecmp(s->o.proxy, "none") != 0 && net_origin(s->o.proxy, origin) < 0)
+		return bad(c, e, "proxy", "(not shown)", "http://HOST:PORT, https://HOST:PORT or none");
 	return 0;
 }
 
@@ -160,6 +268,22 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 	return s->shown ? 0 : -ENOMEM;
 }
 
+/* A daemon does not stay in the directory where it was started. */
+static int make_absolute(struct source *s)
+{
+	char **paths[] = {&s->o.ca_file, &s->o.cert, &s->o.key, &s->o.netrc};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		char *path = *paths[i] ? path_absolute(*paths[i]) : NULL;
+
+		if (*paths[i] && !path)
+			return -ENOMEM;
+		free(*paths[i]);
+		*paths[i] = path;
+	}
+	return 0;
+}
+
 /* A URL that was mistyped answers 404 to everything: once it is mended, nothing of that counts. */
 static void choose_memory(struct source *s)
 {
@@ -194,6 +318,12 @@ static int source_init(struct source *s, const struct conf_section *c, struct er
 		choose_memory(s);
 	if (r == 0)
 		r = choose_types(s, c, e);
+	if (r == 0)
+		r = choose_names(s, c, e);
+	if (r == 0)
+		r = check_way(s, c, e);
+	if (r == 0)
+		r = make_absolute(s);
 	return r == 0 ? check_headers(s, c, e) : r;
 }
 
@@ -231,28 +361,6 @@ int source_new(struct source **out, const struct conf_section *c,
 int source_plan(
 	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
 {
-	out->where = NULL;
+	out->where = out->header = NULL;
 	return s->kind->plan(s, a, nth, out);
-}
-
-int source_request(const struct source *s, const struct source_ask *a, struct net_req *out)
-{
-	size_t n = 0;
-
-	*out = (struct net_req){
-		.connect_ms = s->o.connect_ms,
-		.stall_ms = s->o.stall_ms,
-		.most = s->o.max_file_size,
-		.insecure = s->o.accept_invalid_certs,
-	};
-	while (s->o.headers && s->o.headers[n])
-		n++;
-	out->url = strdup(a->where);
-	out->headers = calloc(n + 1, sizeof(char *));
-	for (size_t i = 0; out->headers && i < n; i++)
-		out->headers[i] = strdup(s->o.headers[i]);
-	if (out->url && out->headers)
-		return 0;
-	net_req_release(out);
-	return -ENOMEM;
 }

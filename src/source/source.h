@@ -13,18 +13,26 @@ struct source;
 
 /* What `[source "NAME"]` may say; see source_fields. */
 struct source_opts {
-	char *url, *path, *type, *layout, *casing;
+	char *url, *path, *type, *layout, *casing, *on_403;
 	char **headers, **filetypes;
-	bool enabled, accept_invalid_certs;
+	char **patterns, **never; /* globs of names: only these; not these */
+	bool enabled, requires_checksum, checksum_placeholder, allow_unverified;
+	unsigned tier; /* higher ones are asked when those before have nothing */
 	unsigned connect_ms, stall_ms; /* 0: those of [symfs] */
 	int64_t miss_seconds;
 	uint64_t max_file_size;
+
+	/* how it is reached */
+	unsigned connections; /* 0: those of all hosts */
+	bool accept_invalid_certs;
+	char *proxy, *ca_file, *cert, *key, *netrc;
 };
 extern const struct conf_field source_fields[];
 
 /* One thing worth asking for. */
 struct source_ask {
 	char *where;	   /* URL, percent-encoded, with credentials; or a path below source_path() */
+	char *header;	   /* one more for this request; or NULL */
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
 };
 void source_ask_release(struct source_ask *a);
@@ -43,6 +51,7 @@ struct source {
 	const struct layout *layout;
 	enum casing casing;
 	uint64_t types;			/* a bit for each enum filetype */
+	bool missing_403;		/* a 403 says that it is not there */
 	char name[64];
 	char memory[64];		/* misses are remembered under this: another URL is another source */
 	char origin[NET_HOST_MAX];	/* "" for a local one */
@@ -57,6 +66,12 @@ int source_new(struct source **out, const struct conf_section *c, const struct s
 void source_free(struct source *s);
 
 int source_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out);
+
+/* Whether the source may be told of the artifact, and may have it: types, names, checksum. */
+bool source_allows(const struct source *s, const struct artifact *a);
+
+/* Whether a glob means a name: `*` crosses slashes, a backslash is one, case does not matter. */
+bool source_glob(const char *glob, const char *name);
 
 /* Fills a request for what was planned. 0, -ENOMEM. */
 int source_request(const struct source *s, const struct source_ask *a, struct net_req *out);
@@ -88,6 +103,10 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 
 /* A `memory` becomes the name that it was made of. */
 void source_name_of_memory(char *memory);
+
+/* The words of a list, separated by blanks or commas, each to `each`, until it returns non-zero:
+ * that is returned. */
+int source_words(char *const *list, int (*each)(void *ctx, const char *word), void *ctx);
 
 /* The URL without user:password@ and without a query, which may be as secret. */
 int url_without_credentials(const char *url, struct buf *out);

@@ -15,6 +15,92 @@ const struct source_kind *source_kind_find(const char *name)
 	return NULL;
 }
 
+/* ---- overriding --------------------------------------------------------------------- */
+
+/* Keys that say where a source is: who says one of them takes over none. */
+static bool says_where(const char *key)
+{
+	static const char *const keys[] = {"url", "path"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (strcmp(keys[i], key) == 0)
+			return true;
+	return false;
+}
+
+/* Another word for a key is the same key. */
+static const char *key_of_word(const char *word)
+{
+	static const char *const same[][2] = {
+		{"kind", "type"}, {"headers", "header"}, {"types", "filetypes"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
+		if (strcmp(same[i][0], word) == 0)
+			return same[i][1];
+	return word;
+}
+
+static bool has_place(const struct conf_section *s)
+{
+	for (const struct conf_entry *x = s->entries; x; x = x->next)
+		if (says_where(x->name))
+			return true;
+	return false;
+}
+
+static bool has_key(const struct conf_section *s, const struct conf_entry *end, const char *word)
+{
+	for (const struct conf_entry *x = s->entries; x && x != end; x = x->next)
+		if (strcmp(key_of_word(x->name), key_of_word(word)) == 0)
+			return true;
+	return false;
+}
+
+/* A URL in place of a path makes another kind of source. */
+static bool same_place(const struct conf_section *s, const struct conf_section *from)
+{
+	for (const struct conf_entry *x = s->entries; x; x = x->next)
+		if (says_where(x->name) && !conf_get(from, x->name))
+			return false;
+	return true;
+}
+
+/* Several entries of one key come over together, when none of that key was here before. */
+static int inherit(struct conf_section *s, const struct conf_section *from)
+{
+	bool placed = has_place(s), typed = !same_place(s, from);
+	struct conf_entry *own = s->entries;
+	int r = 0;
+
+	while (own && own->next)
+		own = own->next;
+	for (const struct conf_entry *x = from->entries; r == 0 && x; x = x->next) {
+		if (placed && (says_where(x->name) ||
+				      (typed && strcmp(key_of_word(x->name), "type") == 0)))
+			continue;
+		if (!own || !has_key(s, own->next, x->name))
+			r = conf_inherit(s, from, x);
+	}
+	return r;
+}
+
+int sources_inherit(struct conf *c)
+{
+	int r = 0;
+
+	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));) {
+		struct conf_section *from = conf_find_after(s);
+
+		/* Down the row of its name: what one says, those behind it do not change. */
+		for (; r == 0 && from; from = conf_find_after(from))
+			if (from->preset || !has_place(s))
+				r = inherit((struct conf_section *)s, from);
+	}
+	return r;
+}
+
+/* ---- the set ------------------------------------------------------------------------ */
+
 static bool named_before(const struct conf *c, const struct conf_section *s)
 {
 	for (const struct conf_section *t = conf_next(c, "source", NULL); t != s;
@@ -22,6 +108,16 @@ static bool named_before(const struct conf *c, const struct conf_section *s)
 		if (strcmp(t->name, s->name) == 0)
 			return true;
 	return false;
+}
+
+/* Behind those of its tier. */
+static void insert(struct sources *set, struct source *one)
+{
+	unsigned at = set->n++;
+
+	for (; at && set->list[at - 1]->o.tier > one->o.tier; at--)
+		set->list[at] = set->list[at - 1];
+	set->list[at] = one;
 }
 
 static int add_sources(struct sources *set, const struct conf *c,
@@ -38,7 +134,7 @@ static int add_sources(struct sources *set, const struct conf *c,
 		if (named_before(c, s) || !one->o.enabled)
 			source_free(one);
 		else
-			set->list[set->n++] = one;
+			insert(set, one);
 	}
 	return 0;
 }

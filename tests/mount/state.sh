@@ -20,6 +20,7 @@ filetypes = elf_debug elf_code
 miss-lifetime = 7m
 header = X-Token: $secret
 EOF
+chmod 600 "$TMP/symfs.conf"
 symfs_mount m --config "$TMP/symfs.conf"
 
 "$SYMFS" --version | cmp -s - "$MNT_m/.symfs/version" || fail "version"

@@ -83,6 +83,12 @@ START_TEST(mistakes)
 		{"[source \"a\"]\nurl=http://x\ncasing=upper\n", "casing = upper: expected default"},
 		{"[source \"a\"]\nurl=http://x\nfiletypes=elf\n", "filetypes = elf: expected file types"},
 		{"[source \"a\"]\nurl=http://x\nheader=nonsense\n", "expected Name: value"},
+		{"[source \"a\"]\nurl=http://x\non-403=ignore\n", "on-403 = ignore: expected refused or miss"},
+		{"[source \"a\"]\nurl=http://x\nkey=/k\n", "key = /k: expected a cert"},
+		{"[source \"a\"]\nurl=http://x\nproxy=socks://u:pw@h\n", "proxy = (not shown): expected http"},
+		{"[source \"a\"]\nurl=http://x\nconnections=65\n", "connections = 65: expected at most 64"},
+		{"[source \"a\"]\nurl=http://x\ntier=first\n", "tier = first: expected a number"},
+		{"[source \"a\"]\nurl=http://x\nkind=ftp\n", "type = ftp: expected"},
 		{"[source \"a\"]\nurl=http://x\nulr=y\n", "t.conf:3: [source] has no key \"ulr\""},
 	};
 
@@ -166,6 +172,269 @@ START_TEST(plans_of_windows)
 	check_plan("[source \"a\"]\nurl=http://h\nlayout=slashsymbols\ncasing=uppercase\n", &pdb,
 		(const char *const[]){"http://h/A.EXE/5AB380779000/SYMBOLS",
 			"http://h/A.EXE/5AB380779000/SYMBOL_", NULL});
+}
+END_TEST
+
+/* Globs as another tool's tests have them, and ours. */
+START_TEST(globs)
+{
+	static const struct {
+		const char *glob, *name;
+		bool means;
+	} rows[] = {
+		{"c:/windows/*", "C:\\Windows\\System32\\kernel32.dll", true},
+		{"?:/windows/*", "C:\\Windows\\System32\\kernel32.dll", true},
+		{"d:/windows/**", "C:\\Windows\\System32\\kernel32.dll", false},
+		{"?:\\windows\\*", "c:/windows/system32/kernel32.dll", true},
+		{"*electron*", "Electron Framework", true},
+		{"*electron*", "my-ELECTRON.exe.pdb", true},
+		{"*node*", "libEGL.dll.pdb", false},
+		{"secret.pdb", "SECRET.PDB", true},
+		{"secret.pdb", "secret.pdb.old", false},
+		{"/home/*", "/home/me/deep/er.c", true},
+		{"[a-c]*", "bottom.dll", true},
+		{"[a-c]*", "top.dll", false},
+		{"", "x", false},
+		{"*", "", true},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		ck_assert_msg(source_glob(rows[i].glob, rows[i].name) == rows[i].means, "%s on %s",
+			rows[i].glob, rows[i].name);
+}
+END_TEST
+
+static void check_allows(const char *keys, const struct artifact *a, bool may)
+{
+	struct source_ask ask;
+	struct sources *so;
+	char text[512];
+	int r;
+
+	snprintf(text, sizeof(text), "[source \"a\"]\nurl=http://h\nlayout=debuginfod\n%s\n", keys);
+	so = sources_good(text);
+	r = source_plan(so->list[0], a, 0, &ask);
+	ck_assert_msg(r == (may ? 0 : -ENOENT), "%s: %d", keys, r);
+	ck_assert_int_eq(source_allows(so->list[0], a), may);
+	source_ask_release(&ask);
+	sources_unref(so);
+}
+
+START_TEST(who_may_be_told_what)
+{
+	struct artifact named = artifact_of(FILETYPE_ELF_CODE, ID, "libSecret.so");
+	struct artifact nameless = artifact_of(FILETYPE_ELF_DEBUG, ID, "");
+	struct artifact source = artifact_of(FILETYPE_SOURCE, ID, "/home/me/x.c");
+	struct artifact section = artifact_of(FILETYPE_SECTION, ID, ".text");
+
+	source.m.code_file[0] = '\0';
+	named.m.path[0] = section.m.code_file[0] = '\0';
+	check_allows("", &named, true);
+	check_allows("never = *secret*", &named, false);
+	check_allows("never = *.exe", &named, true);
+	check_allows("never = *.exe, *.SO", &named, false);
+	check_allows("never = a b\nnever = libsecret.so", &named, false);
+	check_allows("never = *", &nameless, true);
+	check_allows("never = /home/*", &source, false);
+	check_allows("never = x.c", &source, false);
+	check_allows("never = /srv/*", &source, true);
+	snprintf(nameless.m.debug_file, sizeof(nameless.m.debug_file), "libsecret.so.debug");
+	check_allows("never = *.debug", &nameless, false);
+	nameless.m.debug_file[0] = '\0';
+	check_allows("path-patterns = lib*", &named, true);
+	check_allows("path-patterns = *.exe", &named, false);
+	check_allows("path-patterns = *", &nameless, false);
+	check_allows("path-patterns = lib*\nnever = *secret*", &named, false);
+	check_allows("requires-checksum = yes", &named, false);
+	snprintf(named.m.checksum, sizeof(named.m.checksum), "SHA256:00");
+	check_allows("requires-checksum = yes", &named, true);
+	check_allows("allow-unverified = no", &named, true);
+	check_allows("allow-unverified = no", &source, false);
+	check_allows("allow-unverified = no", &section, false);
+	check_allows("types = elf_debug", &named, false);
+	check_allows("types = elf_debug elf_code", &named, true);
+}
+END_TEST
+
+START_TEST(checksums)
+{
+	static const char none[] = "SymbolChecksum: SHA256:"
+				   "0000000000000000000000000000000000000000000000000000000000000000";
+	struct artifact a = {.type = FILETYPE_PORTABLEPDB, .m = {.object = OBJECT_PE_DOTNET, .debug_file = "a.pdb"}};
+	const struct {
+		const char *keys, *checksum, *header;
+	} rows[] = {
+		{"", "", NULL},
+		{"checksum-placeholder = yes\n", "", none},
+		{"", "SHA256:0011", "SymbolChecksum: SHA256:0011"},
+		{"checksum-placeholder = yes\n", "SHA256:0011", "SymbolChecksum: SHA256:0011"},
+	};
+
+	debug_id_parse(&a.m.debug_id, "0C1033F78632492E91C6C314B72E1920ffffffff", 40);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source_ask ask;
+		struct sources *so;
+		struct net_req req;
+		char text[200];
+
+		snprintf(text, sizeof(text), "[source \"a\"]\nurl=http://h\nlayout=symstore\nheader=A: b\n%s",
+			rows[i].keys);
+		snprintf(a.m.checksum, sizeof(a.m.checksum), "%s", rows[i].checksum);
+		so = sources_good(text);
+		ck_assert_int_eq(source_plan(so->list[0], &a, 0, &ask), 0);
+		ck_assert_int_eq(source_request(so->list[0], &ask, &req), 0);
+		ck_assert_str_eq(req.headers[0], "A: b");
+		if (rows[i].header)
+			ck_assert_str_eq(req.headers[1], rows[i].header);
+		ck_assert_ptr_null(req.headers[rows[i].header ? 2 : 1]);
+		net_req_release(&req);
+		source_ask_release(&ask);
+		sources_unref(so);
+	}
+}
+END_TEST
+
+START_TEST(requests)
+{
+	struct artifact a = artifact_of(FILETYPE_ELF_DEBUG, ID, "");
+	struct sources *so = sources_good("[source \"a\"]\nurl=http://h\nheaders=X: y\nproxy=http://p:3128\n"
+					  "ca-file=/ca\ncert=/c\nkey=/k\nnetrc=/n\nconnections=3\n");
+	struct source_ask ask;
+	struct net_req req;
+
+	ck_assert_int_eq(source_plan(so->list[0], &a, 0, &ask), 0);
+	ck_assert_int_eq(source_request(so->list[0], &ask, &req), 0);
+	ck_assert_str_eq(req.headers[0], "X: y");
+	ck_assert_str_eq(req.proxy, "http://p:3128");
+	ck_assert_str_eq(req.ca_file, "/ca");
+	ck_assert_str_eq(req.cert, "/c");
+	ck_assert_str_eq(req.key, "/k");
+	ck_assert_str_eq(req.netrc, "/n");
+	ck_assert_uint_eq(req.connections, 3);
+	ck_assert_ptr_null(req.sigv4);
+	net_req_release(&req);
+	source_ask_release(&ask);
+	sources_unref(so);
+}
+END_TEST
+
+/* Lower tiers first, whatever the order of the file; in a tier the order of the file. */
+START_TEST(tiers)
+{
+	struct sources *so = sources_good("[source \"c\"]\nurl=http://c\ntier=2\n[source \"a\"]\nurl=http://a\n"
+					  "[source \"d\"]\nurl=http://d\ntier=2\n[source \"b\"]\nurl=http://b\n"
+					  "[source \"e\"]\nurl=http://e\ntier=1\n");
+	char order[8] = "";
+
+	for (unsigned i = 0; i < so->n; i++)
+		order[i] = so->list[i]->name[0];
+	ck_assert_str_eq(order, "abecd");
+	sources_unref(so);
+}
+END_TEST
+
+/* What a section of the same name as another takes over from it. `=` begins the presets. */
+START_TEST(overriding)
+{
+	static const struct {
+		const char *text, *presets, *where;
+		unsigned n;
+		const char *layout;
+		unsigned stall_ms;
+	} rows[] = {
+		/* of its own place: only a preset gives the rest */
+		{"[source \"a\"]\nurl=http://x/\n[source \"a\"]\nurl=http://y/\nlayout=gdb\n", "", "http://x/", 1,
+			"native", 2},
+		{"[source \"a\"]\nurl=http://x/\n", "[source \"a\"]\nurl=http://y/\nlayout=gdb\nenabled=no\n", "",
+			0, "", 0},
+		{"[source \"a\"]\nurl=http://x/\nenabled=yes\n",
+			"[source \"a\"]\nurl=http://y/\nlayout=gdb\nenabled=no\n", "http://x/", 1, "gdb", 2},
+		/* without: it changes what it says */
+		{"[source \"a\"]\nstall-timeout=7s\n[source \"a\"]\nurl=http://y/\nlayout=gdb\n", "", "http://y/", 1,
+			"gdb", 7000},
+		{"[source \"a\"]\nenabled=no\n[source \"a\"]\nurl=http://y/\n", "", "", 0, "", 0},
+		{"[source \"a\"]\nenabled=yes\n", "[source \"a\"]\nurl=http://y/\nenabled=no\nstall-timeout=8s\n",
+			"http://y/", 1, "native", 8000},
+		/* another kind of place: not the type */
+		{"[source \"a\"]\npath=/p\nenabled=yes\n",
+			"[source \"a\"]\nurl=http://y/\ntype=http\nlayout=symstore\nenabled=no\n", "/p", 1, "symstore",
+			2},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source_opts defaults = {.stall_ms = 2};
+		const struct conf_section *last;
+		struct sources *so;
+		struct conf *c;
+		struct err e;
+
+		ck_assert_int_eq(conf_new(&c), 0);
+		ck_assert_int_eq(conf_read_text(c, "t.conf", rows[i].text, strlen(rows[i].text), &e), 0);
+		last = conf_last(c);
+		ck_assert_int_eq(conf_read_text(c, "p.conf", rows[i].presets, strlen(rows[i].presets), &e), 0);
+		conf_mark_presets(c, last);
+		ck_assert_int_eq(sources_inherit(c), 0);
+		ck_assert_msg(sources_new(&so, c, &defaults, &e) == 0, "%u: %s", i, e.text);
+		ck_assert_msg(so->n == rows[i].n, "row %u: %u sources", i, so->n);
+		if (so->n) {
+			ck_assert_str_eq(so->list[0]->shown, rows[i].where);
+			ck_assert_str_eq(so->list[0]->layout->name, rows[i].layout);
+			ck_assert_uint_eq(so->list[0]->o.stall_ms, rows[i].stall_ms);
+		}
+		sources_unref(so);
+		conf_free(c);
+	}
+}
+END_TEST
+
+/* A mistake that was taken over is told where it stands. */
+START_TEST(inherited_mistake)
+{
+	const char *text = "[source \"a\"]\nstall-timeout=7s\n", *more = "[source \"a\"]\nurl=http://y/\nlayout=gbd\n";
+	struct source_opts defaults = {0};
+	struct sources *so;
+	struct conf *c;
+	struct err e;
+
+	ck_assert_int_eq(conf_new(&c), 0);
+	ck_assert_int_eq(conf_read_text(c, "t.conf", text, strlen(text), &e), 0);
+	ck_assert_int_eq(conf_read_text(c, "p.conf", more, strlen(more), &e), 0);
+	ck_assert_int_eq(sources_inherit(c), 0);
+	ck_assert_int_eq(sources_new(&so, c, &defaults, &e), -EINVAL);
+	ck_assert_msg(strstr(e.text, "p.conf:3: ") != NULL, "%s", e.text);
+	conf_free(c);
+}
+END_TEST
+
+START_TEST(judges_by_source)
+{
+	static const struct {
+		const char *keys;
+		int status;
+		enum verdict verdict;
+		int gives;
+	} rows[] = {
+		{"", 403, VERDICT_REFUSED, -EACCES},
+		{"on-403 = refused\n", 403, VERDICT_REFUSED, -EACCES},
+		{"on-403 = miss\n", 403, VERDICT_MISSING, -ENOENT},
+		{"on-403 = miss\n", 401, VERDICT_REFUSED, -EACCES},
+		{"", 406, VERDICT_LATER, -EHOSTUNREACH},
+		{"type = debuginfod\n", 406, VERDICT_LATER, -EFBIG},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct net_reply r = {.status = rows[i].status, .retry_after = -1};
+		struct judgement j;
+		struct sources *so;
+		char text[200];
+
+		snprintf(text, sizeof(text), "[source \"a\"]\nurl=http://h\n%s", rows[i].keys);
+		so = sources_good(text);
+		source_judge(so->list[0], &r, &j);
+		ck_assert_msg(j.verdict == rows[i].verdict && j.error == rows[i].gives, "row %u: %d %d", i,
+			j.verdict, j.error);
+		sources_unref(so);
+	}
 }
 END_TEST
 
@@ -280,4 +549,5 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, judges, breaker, outrun)
+UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, globs, who_may_be_told_what, checksums, requests,
+	tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun)

@@ -1,0 +1,77 @@
+/* Whether others can read what is secret in a configuration. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/secrets.h"
+#include "base/util.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* A header that is sent to prove something, by what such headers are called. */
+static bool header_is_secret(const char *line)
+{
+	static const char *const words[] = {"auth", "cookie", "token", "key", "secret", "password"};
+	size_t n = strcspn(line, ":");
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		for (size_t at = 0; at + strlen(words[i]) <= n; at++)
+			if (strncasecmp(line + at, words[i], strlen(words[i])) == 0)
+				return true;
+	return false;
+}
+
+static bool url_has_password(const char *url)
+{
+	const char *host = strstr(url, "://"), *end;
+
+	if (!host)
+		return false;
+	host += 3;
+	end = host + strcspn(host, "/?#");
+	return memchr(host, '@', (size_t)(end - host)) != NULL;
+}
+
+static bool is_secret(const struct conf_entry *x)
+{
+	if (strcmp(x->name, "header") == 0 || strcmp(x->name, "headers") == 0)
+		return header_is_secret(x->value);
+	if (strcmp(x->name, "url") == 0 || strcmp(x->name, "proxy") == 0)
+		return url_has_password(x->value);
+	return strcmp(x->name, "secret-key") == 0 || strcmp(x->name, "session-token") == 0;
+}
+
+/* Only files have readers: words of the command line and variables have not. */
+static bool readable(const char *path, mode_t by)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & by);
+}
+
+static int check_entry(const struct conf_section *s, const struct conf_entry *x, struct err *e)
+{
+	const char *file = x->file ? x->file : s->file;
+
+	if (is_secret(x) && readable(file, S_IROTH))
+		return err_set(e, -EINVAL,
+			"%.200s:%u: %s is a secret, and others can read it; try: chmod o-rwx %.200s",
+			file, x->line, x->name, file);
+	if (strcmp(x->name, "key") == 0 && readable(x->value, S_IROTH))
+		return err_set(e, -EINVAL, "%.200s:%u: others can read the key; try: chmod o-rwx %.200s",
+			file, x->line, x->value);
+	/* As other programs that read such a file want it. */
+	if (strcmp(x->name, "netrc") == 0 && readable(x->value, S_IRWXG | S_IRWXO))
+		return err_set(e, -EINVAL, "%.200s:%u: others can read %.150s; try: chmod 600 %.150s",
+			file, x->line, x->value, x->value);
+	return 0;
+}
+
+int secrets_check(const struct conf *c, struct err *e)
+{
+	int r = 0;
+
+	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));)
+		for (const struct conf_entry *x = s->entries; r == 0 && x; x = x->next)
+			r = check_entry(s, x, e);
+	return r;
+}

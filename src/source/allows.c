@@ -1,0 +1,80 @@
+/* Which artifacts a source may be told of: what it is asked for tells it what somebody debugs. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "source/source.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+static char *with_slashes(const char *text)
+{
+	char *copy = strdup(text);
+
+	for (char *p = copy; p && *p; p++)
+		if (*p == '\\')
+			*p = '/';
+	return copy;
+}
+
+bool source_glob(const char *glob, const char *name)
+{
+	_cleanup_free_ char *g = with_slashes(glob), *n = with_slashes(name);
+
+	return g && n && fnmatch(g, n, FNM_CASEFOLD | FNM_NOESCAPE) == 0;
+}
+
+static bool any_glob(char *const *globs, const char *name)
+{
+	for (; *globs; globs++)
+		if (source_glob(*globs, name))
+			return true;
+	return false;
+}
+
+/* Every name that a request could tell: of the module's files, and the path of a source file. */
+static unsigned names_of(const struct artifact *a, const char *names[static 4])
+{
+	unsigned n = 0;
+
+	if (a->m.code_file[0])
+		names[n++] = a->m.code_file;
+	if (a->m.debug_file[0])
+		names[n++] = a->m.debug_file;
+	if (a->type == FILETYPE_SOURCE && a->m.path[0]) {
+		names[n++] = a->m.path;
+		names[n++] = path_base(a->m.path);
+	}
+	return n;
+}
+
+static bool any_name(char *const *globs, const struct artifact *a)
+{
+	const char *names[4];
+	unsigned n = names_of(a, names);
+
+	for (unsigned i = 0; i < n; i++)
+		if (any_glob(globs, names[i]))
+			return true;
+	return false;
+}
+
+/* Sources and sections bear no identity: whatever the source sends would be believed. */
+static bool is_verifiable(enum filetype type)
+{
+	return type != FILETYPE_SOURCE && type != FILETYPE_SECTION;
+}
+
+bool source_allows(const struct source *s, const struct artifact *a)
+{
+	if (!(s->types >> a->type & 1))
+		return false;
+	if (!s->o.allow_unverified && !is_verifiable(a->type))
+		return false;
+	if (s->o.requires_checksum && !a->m.checksum[0])
+		return false;
+	/* Who wants some names only has nothing for what has no name. */
+	if (s->o.patterns && !any_name(s->o.patterns, a))
+		return false;
+	return !s->o.never || !any_name(s->o.never, a);
+}

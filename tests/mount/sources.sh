@@ -1,0 +1,282 @@
+#!/bin/sh
+# What [source "NAME"] may say, against real servers: TLS with a CA of our own, client
+# certificates, proxies, netrc, connections, tiers, names that are not told, what a 403 means.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need gcc objcopy strip curl nginx openssl
+unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy NO_PROXY
+umask 077 # what holds secrets is ours alone
+make_program "$TMP/p" prog
+id=$(build_id "$TMP/p/full/prog")
+lib_id=$(build_id "$TMP/p/full/libprog.so")
+[ -n "$id" ] || fail "no build id"
+file=gdb/$(gdb_path "$id")
+lib=gdb/$(gdb_path "$lib_id")
+put_gdb "$TMP/www" "$TMP/p/full/prog"
+put_gdb "$TMP/www" "$TMP/p/full/libprog.so"
+
+# conf WORDS...: $TMP/conf, a line each; get PATH with it and a fresh store: 0 and the right bytes.
+conf() { rm -f "$TMP/conf"; printf '%s\n' "$@" >"$TMP/conf"; rm -rf "$TMP/store"; }
+symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --cache "$TMP/store" >"$TMP/out" 2>"$TMP/err"; }
+gets() { # PATH FULL WHAT
+  symfs get "$1" || fail "$3: $? $(cat "$TMP/err")"
+  same_file "$(cat "$TMP/out")" "$2"
+}
+fails() { # STATUS PATH WHAT
+  symfs get "$2"
+  f_r=$?
+  [ $f_r = "$1" ] || fail "$3: exit $f_r, wanted $1: $(cat "$TMP/err")"
+}
+
+# ---- TLS -----------------------------------------------------------------------------------------
+(
+  cd "$TMP" || exit 1
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=test CA" -keyout ca.key -out ca.pem &&
+    for who in server client; do
+      openssl req -newkey rsa:2048 -nodes -subj "/CN=$who" -keyout "$who.key" -out "$who.csr" &&
+        printf 'subjectAltName=IP:127.0.0.1\n' >ext &&
+        openssl x509 -req -in "$who.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out "$who.pem" ||
+        exit 1
+    done
+) >"$TMP/openssl.out" 2>&1 || fail "openssl: $(cat "$TMP/openssl.out")"
+chmod -R go+rX "$TMP/www"
+printf 'user:%s\n' "$(openssl passwd -apr1 hunter2)" >"$TMP/htpasswd"
+chmod 644 "$TMP/htpasswd" "$TMP/server.key"
+chmod 711 "$TMP"
+mkdir "$TMP/ng"
+upstream_start other --root "$TMP/www" --heads "$TMP/other.heads"
+# shellcheck disable=SC2154 # set by upstream_start
+other=$URL_other
+for _ in 1 2 3 4 5; do
+  tls=$(free_port) mtls=$(free_port) auth=$(free_port) away=$(free_port)
+  cat >"$TMP/ng/conf" <<END
+daemon off; master_process off; pid $TMP/ng/pid; error_log stderr notice;
+events { worker_connections 256; }
+http { log_format who '\$server_port \$request_uri \$status [\$ssl_client_s_dn] \$remote_user';
+  access_log $TMP/ng/access who; default_type application/octet-stream;
+  client_body_temp_path $TMP/ng/t1; proxy_temp_path $TMP/ng/t2; fastcgi_temp_path $TMP/ng/t3;
+  uwsgi_temp_path $TMP/ng/t4; scgi_temp_path $TMP/ng/t5; root $TMP/www;
+  ssl_certificate $TMP/server.pem; ssl_certificate_key $TMP/server.key; ssl_client_certificate $TMP/ca.pem;
+  server { listen 127.0.0.1:$tls ssl; ssl_verify_client optional; }
+  server { listen 127.0.0.1:$mtls ssl; ssl_verify_client on;
+    location /away/ { rewrite ^/away/(.*) https://127.0.0.1:$tls/\$1 redirect; } }
+  server { listen 127.0.0.1:$auth; auth_basic x; auth_basic_user_file $TMP/htpasswd; }
+  server { listen 127.0.0.1:$away; rewrite ^/(.*) $other/\$1 redirect; } }
+END
+  nginx -p "$TMP/ng" -c "$TMP/ng/conf" >"$TMP/ng.log" 2>&1 &
+  ng_pid=$!
+  PIDS="$PIDS $ng_pid"
+  wait_for 10 fetch_url -o /dev/null "http://127.0.0.1:$auth/" && ! gone $ng_pid && break
+done
+gone $ng_pid && fail "nginx did not start: $(cat "$TMP/ng.log")"
+last() { tail -n 1 "$TMP/ng/access"; }
+
+conf '[source "tls"]' "url = https://127.0.0.1:$tls/" 'layout = gdb'
+fails 3 "$file" "a certificate that nobody knows"
+grep -qi 'source\|tls' "$TMP/err" || fail "the source is not named: $(cat "$TMP/err")"
+symfs why "$file"
+grep -q missing "$TMP/out" && fail "a certificate's trouble is remembered as a miss: $(cat "$TMP/out")"
+conf '[source "tls"]' "url = https://127.0.0.1:$tls/" 'layout = gdb' "ca-file = $TMP/ca.pem"
+gets "$file" "$TMP/p/full/prog" "a CA of our own"
+conf '[source "tls"]' "url = https://127.0.0.1:$tls/" 'layout = gdb' 'accept-invalid-certs = yes'
+gets "$file" "$TMP/p/full/prog" "accept-invalid-certs"
+conf '[source "tls"]' "url = https://127.0.0.1:$tls/" 'layout = gdb' "ca-file = $TMP/client.pem"
+fails 3 "$file" "another CA"
+
+conf '[source "m"]' "url = https://127.0.0.1:$mtls/" 'layout = gdb' "ca-file = $TMP/ca.pem"
+fails 3 "$file" "no client certificate"
+conf '[source "m"]' "url = https://127.0.0.1:$mtls/" 'layout = gdb' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
+  "key = $TMP/client.key"
+gets "$file" "$TMP/p/full/prog" "a client certificate"
+case $(last) in "$mtls "*' 200 [CN=client]'*) ;; *) fail "a client certificate: $(last)" ;; esac
+conf '[source "m"]' "url = https://127.0.0.1:$mtls/away/" 'layout = gdb' "ca-file = $TMP/ca.pem" \
+  "cert = $TMP/client.pem" "key = $TMP/client.key"
+gets "$file" "$TMP/p/full/prog" "a redirect to another server"
+case $(last) in "$tls "*' 200 [] '*) ;; '') fail "no log" ;; "$tls "*CN=client*) fail "our certificate went elsewhere: $(last)" ;; esac
+chmod 644 "$TMP/client.key"
+fails 2 "$file" "a key that others can read"
+grep -q "chmod o-rwx $TMP/client.key" "$TMP/err" || fail "how to mend it: $(cat "$TMP/err")"
+chmod 600 "$TMP/client.key"
+conf '[source "m"]' "url = https://127.0.0.1:$mtls/" 'layout = gdb' "ca-file = $TMP/ca.pem" "cert = $TMP/none.pem"
+fails 3 "$file" "a certificate that is not there"
+
+# ---- netrc, and who else sees it -------------------------------------------------------------------
+printf 'machine 127.0.0.1 login user password hunter2\n' >"$TMP/netrc"
+conf '[source "n"]' "url = http://127.0.0.1:$auth/" 'layout = gdb'
+fails 3 "$file" "no password"
+grep -q 'source n refuses: HTTP 401' "$TMP/err" || fail "the source that refuses is not named: $(cat "$TMP/err")"
+conf '[source "n"]' "url = http://127.0.0.1:$auth/" 'layout = gdb' "netrc = $TMP/netrc"
+gets "$file" "$TMP/p/full/prog" "netrc"
+chmod 640 "$TMP/netrc"
+fails 2 "$file" "a netrc that others can read"
+grep -q "chmod 600 $TMP/netrc" "$TMP/err" || fail "how to mend it: $(cat "$TMP/err")"
+chmod 600 "$TMP/netrc"
+conf '[source "n"]' "url = http://127.0.0.1:$away/" 'layout = gdb' "netrc = $TMP/netrc" 'header = X-Auth: hunter3'
+gets "$file" "$TMP/p/full/prog" "a redirect"
+[ -s "$TMP/other.heads" ] || fail "the redirect was not followed"
+grep -qiE 'authorization|hunter' "$TMP/other.heads" && fail "a secret went elsewhere: $(cat "$TMP/other.heads")"
+chmod 644 "$TMP/conf"
+fails 2 "$file" "a configuration with a secret that others can read"
+grep -q "$TMP/conf:5: header is a secret.*chmod o-rwx $TMP/conf" "$TMP/err" || fail "how to mend it: $(cat "$TMP/err")"
+
+# ---- proxies ---------------------------------------------------------------------------------------
+upstream_start proxy --root "$TMP/www" --log "$TMP/proxy.requests"
+# shellcheck disable=SC2154
+proxy=$URL_proxy
+conf '[source "p"]' "url = http://symbols.invalid/" 'layout = gdb' "proxy = ${proxy%%//*}//u:hunter2@${proxy#*//}"
+gets "$file" "$TMP/p/full/prog" "a proxy"
+grep -q "GET http://symbols.invalid/.build-id/" "$TMP/proxy.requests" || fail "not asked as a proxy: $(cat "$TMP/proxy.requests")"
+conf '[source "p"]' "url = $other/" 'layout = gdb'
+http_proxy=$proxy all_proxy=$proxy gets "$file" "$TMP/p/full/prog" "the environment's proxy"
+grep -q "GET $other/.build-id/" "$TMP/proxy.requests" || fail "the environment's proxy was not asked: $(cat "$TMP/proxy.requests")"
+conf '[source "p"]' "url = $other/" 'layout = gdb' 'proxy = none'
+http_proxy=http://127.0.0.1:1/ all_proxy=http://127.0.0.1:1/ gets "$file" "$TMP/p/full/prog" "proxy = none"
+
+# ---- tiers ----------------------------------------------------------------------------------------
+upstream_start upper --root "$TMP/www"
+upstream_start lower --root "$TMP/www"
+# shellcheck disable=SC2154
+upper=$URL_upper lower=$URL_lower
+tiers() { conf '[source "lower"]' "url = $lower/" 'layout = gdb' 'tier = 2' '[source "upper"]' "url = $upper/" 'layout = gdb'; }
+tiers
+symfs sources
+[ "$(sed -n 's/^ *[0-9]*\. \([a-z]*\).*/\1/p' "$TMP/out" | tr '\n' ' ')" = "upper lower " ] || fail "order: $(cat "$TMP/out")"
+gets "$file" "$TMP/p/full/prog" "the upper tier has it"
+[ "$(upstream_count "$lower" requests)" = 0 ] || fail "the lower tier was asked for what the upper one has"
+upstream_fault "$upper" "*" status 404
+tiers
+gets "$file" "$TMP/p/full/prog" "the lower tier has it"
+[ "$(upstream_count "$lower" get)" = 1 ] || fail "the lower tier was asked $(upstream_count "$lower" get) times"
+upstream_fault "$lower" "*" status 404
+tiers
+fails 1 "$file" "no tier has it"
+# A tier that cannot be asked does not keep the next one from being asked, and is no miss.
+upstream_clear "$upper"
+upstream_clear "$lower"
+upstream_fault "$upper" "*" status 503
+tiers
+gets "$file" "$TMP/p/full/prog" "the upper tier is down"
+upstream_fault "$lower" "*" status 404
+tiers
+fails 3 "$file" "the upper tier is down, the lower one has nothing"
+upstream_clear "$upper"
+upstream_clear "$lower"
+
+# ---- names that are not told ----------------------------------------------------------------------
+upstream_reset "$upper"
+store="elf-buildid-$id"
+mkdir -p "$TMP/www/prog/$store" "$TMP/www/libprog.so/elf-buildid-$lib_id"
+cp "$TMP/p/full/prog" "$TMP/www/prog/$store/prog"
+cp "$TMP/p/full/libprog.so" "$TMP/www/libprog.so/elf-buildid-$lib_id/libprog.so"
+conf '[source "s"]' "url = $upper/" 'layout = symstore' 'never = *secret*, PROG*'
+fails 1 "symstore/prog/$store/prog" "a name that is not told"
+[ "$(upstream_count "$upper" requests)" = 0 ] || fail "a name was told"
+gets "symstore/libprog.so/elf-buildid-$lib_id/libprog.so" "$TMP/p/full/libprog.so" "another name"
+upstream_reset "$upper"
+conf '[source "s"]' "url = $upper/" 'layout = symstore' 'path-patterns = lib*'
+fails 1 "symstore/prog/$store/prog" "a name that no pattern means"
+[ "$(upstream_count "$upper" requests)" = 0 ] || fail "asked for what no pattern means"
+gets "symstore/libprog.so/elf-buildid-$lib_id/libprog.so" "$TMP/p/full/libprog.so" "a pattern"
+upstream_reset "$upper"
+
+# ---- NuGet's manners ---------------------------------------------------------------------------------
+pdb=symstore/a.pdb/0C1033F78632492E91C6C314B72E1920ffffffff/a.pdb
+upstream_start nuget --root "$TMP/www" --heads "$TMP/nuget.heads"
+# shellcheck disable=SC2154
+nuget=$URL_nuget
+conf '[source "nuget"]' "url = $nuget/" 'layout = symstore' 'types = portablepdb' 'requires-checksum = yes'
+fails 1 "$pdb" "no checksum is known"
+[ "$(upstream_count "$nuget" requests)" = 0 ] || fail "asked without a checksum"
+sed -e "s|^url = .*|url = $nuget/|" -e 's/^enabled = no/enabled = yes/' "$top_srcdir/etc/sources.d/nuget.conf" >"$TMP/conf"
+fails 1 "$pdb" "the preset"
+grep -qE '^SymbolChecksum: SHA256:[0-9a-f]{64}.?$' "$TMP/nuget.heads" || fail "no placeholder: $(cat "$TMP/nuget.heads")"
+
+# ---- what a 403 means --------------------------------------------------------------------------------
+upstream_fault "$upper" "*" status 403
+conf '[source "bucket"]' "url = $upper/" 'layout = gdb'
+symfs_mount m --config "$TMP/conf"
+cat "$TMP/m/$file" 2>&1 >/dev/null | grep -q 'Permission denied' || fail "403 is not EACCES: $(cat "$TMP/m/$file" 2>&1 | head -c 200)"
+grep -q 'source bucket refuses: HTTP 403' "$TMP/m.log" || fail "the log names no source: $(cat "$TMP/m.log")"
+[ "$(grep -c bucket "$TMP/m/.symfs/missing")" = 0 ] || fail "a 403 is remembered: $(cat "$TMP/m/.symfs/missing")"
+upstream_clear "$upper"
+same_file "$TMP/m/$file" "$TMP/p/full/prog"
+symfs_umount m
+upstream_fault "$upper" "*" status 403
+conf '[source "bucket"]' "url = $upper/" 'layout = gdb' 'on-403 = miss'
+fails 1 "$file" "on-403 = miss"
+upstream_reset "$upper"
+fails 1 "$file" "on-403 = miss, again"
+[ "$(upstream_count "$upper" requests)" = 0 ] || fail "a miss is not remembered"
+upstream_clear "$upper"
+
+# ---- connections -------------------------------------------------------------------------------------
+mkdir -p "$TMP/many"
+i=0
+while [ $i -lt 12 ]; do
+  printf 'const int n%d = %d; int main(void) { return n%d; }\n' $i $i $i >"$TMP/many.c"
+  gcc -Wl,--build-id=sha1 -o "$TMP/many/x$i" "$TMP/many.c" || fail gcc
+  put_gdb "$TMP/www" "$TMP/many/x$i"
+  i=$((i + 1))
+done
+for n in 1 3 12; do
+  upstream_start slow --root "$TMP/www" --delay 100
+  # shellcheck disable=SC2154
+  slow=$URL_slow
+  conf '[source "slow"]' "url = $slow/" 'layout = gdb' "connections = $n"
+  rm -rf "$TMP/store-c"
+  symfs_mount c --config "$TMP/conf"
+  readers=
+  for x in "$TMP"/many/x*; do
+    cmp -s "$x" "$TMP/c/gdb/$(gdb_path "$(build_id "$x")")" &
+    readers="$readers $!"
+  done
+  for r in $readers; do
+    wait "$r" || fail "a reader with $n connections: $(cat "$TMP/c.log")"
+  done
+  most=$(upstream_count "$slow" inflight_max)
+  say "connections = $n: at most $most at once"
+  [ "$most" -le "$n" ] || fail "$most requests at once"
+  [ "$n" = 1 ] || [ "$most" -gt 1 ] || fail "one after the other, although $n were allowed"
+  [ "$n" != 12 ] || [ "$most" -gt 8 ] || fail "no more than usual, although $n were allowed"
+  symfs_umount c
+  kill "$PID_slow"
+done
+# One that only stands still keeps nobody out: large files, whose LOOKUP parks a transfer.
+head -c 3000000 /dev/zero >"$TMP/pad"
+for x in x0 x1; do
+  objcopy --add-section .pad="$TMP/pad" "$TMP/many/$x" "$TMP/many/big-$x" || fail objcopy
+  put_gdb "$TMP/www" "$TMP/many/big-$x"
+done
+upstream_start one --root "$TMP/www"
+# shellcheck disable=SC2154
+one=$URL_one
+conf '[source "one"]' "url = $one/" 'layout = gdb' 'connections = 1'
+symfs_mount o --config "$TMP/conf"
+for x in x0 x1; do
+  stat "$TMP/o/gdb/$(gdb_path "$(build_id "$TMP/many/$x")")" >/dev/null || fail "stat: $(cat "$TMP/o.log")"
+done
+start=$(now_ms)
+same_file "$TMP/o/gdb/$(gdb_path "$(build_id "$TMP/many/x2")")" "$TMP/many/x2"
+[ $(($(now_ms) - start)) -lt 8000 ] || fail "a parked transfer kept the only connection"
+symfs_umount o
+
+# ---- what .symfs/config tells, and reads back ----------------------------------------------------------
+conf '[source "all"]' "url = $upper/" 'layout = gdb' 'tier = 3' 'connections = 2' 'never = *x* y?' 'path-patterns = a*' \
+  'requires-checksum = yes' 'allow-unverified = no' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
+  "key = $TMP/client.key" "netrc = $TMP/netrc" 'proxy = http://u:hunter2@127.0.0.1:1/' 'checksum-placeholder = yes' \
+  'header = Authorization: hunter2'
+symfs_mount t --config "$TMP/conf"
+cp "$TMP/t/.symfs/config" "$TMP/told"
+grep -q hunter2 "$TMP/told" "$TMP/t/.symfs/sources" "$TMP/t.log" && fail "a secret is told"
+for line in 'tier = 3' 'connections = 2' 'never = \*x\*' 'never = y?' 'path-patterns = a\*' 'requires-checksum = yes' \
+  'allow-unverified = no' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
+  "netrc = $TMP/netrc" 'proxy = http://127.0.0.1:1/\{0,1\}' 'checksum-placeholder = yes' '# header = Authorization: (not shown)'; do
+  grep -qx "$line" "$TMP/told" || fail "not told: $line: $(cat "$TMP/told")"
+done
+symfs_umount t
+symfs_mount u --config "$TMP/told"
+grep -vE '^(# header|cache-dir|$)' "$TMP/told" >"$TMP/a"
+grep -vE '^(# header|cache-dir|$)' "$TMP/u/.symfs/config" | diff "$TMP/a" - || fail "it does not read back as it was told"
+symfs_umount u
+exit 0

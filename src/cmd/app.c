@@ -1,6 +1,7 @@
 /* The parts, put together. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/app.h"
+#include "cmd/aws.h"
 #include "base/log.h"
 #include "base/mounts.h"
 #include "base/path.h"
@@ -113,11 +114,13 @@ int app_sources(struct app *app, struct sources **out, struct err *e)
 		.miss_seconds = s->miss_seconds,
 		.max_file_size = s->max_file_size,
 	};
-	int r = secrets_check(app->conf, e);
+	int r = aws_fill(app->conf, !app->keys_told, e);
 
+	app->keys_told = true;
+	if (r == 0)
+		r = secrets_check(app->conf, e);
 	if (r == 0)
 		r = sources_new(out, app->conf, &defaults, e);
-
 	if (r == 0 && app->args.offline)
 		sources_keep_local(*out);
 	return r;
@@ -224,19 +227,35 @@ static void add_rules(const struct source *one, struct buf *out)
 		buf_addf(out, "tier = %u\n", one->o.tier);
 }
 
+static void add_text(const char *key, const char *value, struct buf *out)
+{
+	if (value)
+		buf_addf(out, "%s = %s\n", key, value);
+}
+
+static void add_bucket(const struct source *one, struct buf *out)
+{
+	add_text("bucket", one->o.bucket, out);
+	add_text("prefix", one->o.prefix, out);
+	add_text("endpoint", one->o.endpoint, out);
+	add_text("region", one->o.region, out);
+	add_text("style", one->o.style, out);
+	add_text("profile", one->o.profile, out);
+	if (one->o.anonymous)
+		buf_adds(out, "anonymous = yes\n");
+	if (one->o.access_key)
+		buf_adds(out, "# access-key, secret-key: (not shown)\n");
+}
+
 /* How it is reached. */
 static void add_way(const struct source *one, struct buf *out)
 {
-	const struct {
-		const char *key, *value;
-	} texts[] = {{"ca-file", one->o.ca_file}, {"cert", one->o.cert}, {"key", one->o.key},
-		{"netrc", one->o.netrc}};
-
 	if (one->o.connections)
 		buf_addf(out, "connections = %u\n", one->o.connections);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (texts[i].value)
-			buf_addf(out, "%s = %s\n", texts[i].key, texts[i].value);
+	add_text("ca-file", one->o.ca_file, out);
+	add_text("cert", one->o.cert, out);
+	add_text("key", one->o.key, out);
+	add_text("netrc", one->o.netrc, out);
 	if (one->o.proxy) {
 		buf_adds(out, "proxy = ");
 		url_without_credentials(one->o.proxy, out);
@@ -249,8 +268,12 @@ static void add_way(const struct source *one, struct buf *out)
 /* A section that reads back as the same source, but for what is secret. */
 static void add_source(const struct source *one, const struct settings *s, struct buf *out)
 {
-	buf_addf(out, "\n[source \"%s\"]\n%s = %s\ntype = %s\nlayout = %s\n", one->name,
-		one->kind->local ? "path" : "url", one->shown, one->kind->name, one->layout->name);
+	buf_addf(out, "\n[source \"%s\"]\ntype = %s\nlayout = %s\n", one->name, one->kind->name,
+		one->layout->name);
+	if (one->kind == &source_s3)
+		add_bucket(one, out);
+	else
+		buf_addf(out, "%s = %s\n", one->kind->local ? "path" : "url", one->shown);
 	if (one->casing != CASING_DEFAULT)
 		buf_addf(out, "casing = %s\n", one->o.casing);
 	if (one->types != UINT64_MAX)

@@ -67,6 +67,7 @@ struct app {
 	struct app_args args;
 	struct settings settings;
 	struct conf *conf;
+	bool keys_told; /* the log knows which sources lack credentials */
 	struct store *store;
 	struct fetch *fetch; /* NULL after app_open_store() */
 };

@@ -147,13 +147,14 @@ int conf_set(struct conf_section *s, const char *name, const char *value, unsign
 	return add_entry(s, name, value, line) ? 0 : -ENOMEM;
 }
 
-int conf_inherit(struct conf_section *s, const struct conf_section *from, const struct conf_entry *x)
+int conf_set_from(struct conf_section *s, const char *name, const char *value, const char *file,
+	unsigned line)
 {
-	struct conf_entry *e = add_entry(s, x->name, x->value, x->line);
+	struct conf_entry *e = add_entry(s, name, value, line);
 
 	if (!e)
 		return -ENOMEM;
-	e->file = strdup(x->file ? x->file : from->file);
+	e->file = strdup(file);
 	return e->file ? 0 : -ENOMEM;
 }
 

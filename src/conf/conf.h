@@ -39,7 +39,7 @@ struct conf;
 
 struct conf_entry {
 	char *name, *value;
-	char *file; /* where it stands when that is not the section's file: it was inherited; or NULL */
+	char *file; /* where it stands; NULL: in the section's file */
 	unsigned line;
 	struct conf_entry *next;
 };
@@ -64,8 +64,9 @@ int conf_read_text(struct conf *c, const char *file, const char *text, size_t n,
 /* An empty section behind the others: what a command line says becomes one. NULL: no memory. */
 struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file);
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line);
-/* Takes an entry over from another section, and where it stands. 0, -ENOMEM. */
-int conf_inherit(struct conf_section *s, const struct conf_section *from, const struct conf_entry *x);
+/* The same, of an entry that stands in another file than the section. */
+int conf_set_from(struct conf_section *s, const char *name, const char *value, const char *file,
+	unsigned line);
 /* The next section behind `s` of its kind and name; NULL. */
 struct conf_section *conf_find_after(const struct conf_section *s);
 

@@ -82,8 +82,11 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 		.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 	struct judgement j;
 
-	if (source_request(s, ask, &p.req) < 0)
+	if (source_request(s, ask, &p.req) < 0) {
+		snprintf(row->verdict, sizeof(row->verdict), "refused");
+		snprintf(row->error, sizeof(row->error), "no credentials");
 		return;
+	}
 	if (!p.req.stall_ms)
 		p.req.stall_ms = f->opts.lookup_deadline_ms;
 	net_call(f->net, probe_start, &p);

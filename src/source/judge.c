@@ -105,6 +105,8 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 	} else {
 		snprintf(out->text, sizeof(out->text), "HTTP %d", r->status);
 	}
+	if (s && s->kind->judge)
+		s->kind->judge(s, r, out);
 	if (row->verdict == VERDICT_LOOP)
 		snprintf(out->text, sizeof(out->text),
 			"HTTP 508: the source leads back to this symfs");

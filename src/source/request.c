@@ -5,29 +5,30 @@
 
 #include <string.h>
 
-/* Those of the configuration, those that the kind of source adds, one of this ask. */
-static char **all_headers(const struct source *s, const struct source_ask *a)
+int source_add_header(struct net_req *req, const char *line)
 {
-	char **list;
-	size_t n = 0, room = 2;
+	size_t n = 0;
+	char **p;
 
-	while (s->o.headers && s->o.headers[room - 2])
-		room++;
-	list = calloc(room, sizeof(char *));
-	if (!list)
-		return NULL;
-	for (char **h = s->o.headers; h && *h; h++)
-		list[n++] = strdup(*h);
-	if (a->header)
-		list[n++] = strdup(a->header);
-	for (size_t i = 0; i < n; i++)
-		if (!list[i]) {
-			for (i = 0; i < n; i++)
-				free(list[i]);
-			free(list);
-			return NULL;
-		}
-	return list;
+	while (req->headers && req->headers[n])
+		n++;
+	p = realloc(req->headers, (n + 2) * sizeof(char *));
+	if (!p)
+		return -ENOMEM;
+	req->headers = p;
+	p[n] = strdup(line);
+	p[n + 1] = NULL;
+	return p[n] ? 0 : -ENOMEM;
+}
+
+/* Those of the configuration, and one of this ask. */
+static int add_headers(const struct source *s, const struct source_ask *a, struct net_req *out)
+{
+	int r = 0;
+
+	for (char **h = s->o.headers; r == 0 && h && *h; h++)
+		r = source_add_header(out, *h);
+	return r == 0 && a->header ? source_add_header(out, a->header) : r;
 }
 
 static int copy_text(char **out, const char *text)
@@ -38,6 +39,8 @@ static int copy_text(char **out, const char *text)
 
 int source_request(const struct source *s, const struct source_ask *a, struct net_req *out)
 {
+	int r = 0;
+
 	*out = (struct net_req){
 		.connect_ms = s->o.connect_ms,
 		.stall_ms = s->o.stall_ms,
@@ -45,13 +48,15 @@ int source_request(const struct source *s, const struct source_ask *a, struct ne
 		.insecure = s->o.accept_invalid_certs,
 		.connections = s->o.connections,
 	};
-	out->headers = all_headers(s, a);
-	if (out->headers && copy_text(&out->url, a->where) == 0 &&
-		copy_text(&out->proxy, s->o.proxy) == 0 &&
-		copy_text(&out->ca_file, s->o.ca_file) == 0 &&
-		copy_text(&out->cert, s->o.cert) == 0 && copy_text(&out->key, s->o.key) == 0 &&
-		copy_text(&out->netrc, s->o.netrc) == 0)
-		return 0;
-	net_req_release(out);
-	return -ENOMEM;
+	if (add_headers(s, a, out) < 0 || copy_text(&out->url, a->where) < 0 ||
+		copy_text(&out->proxy, s->o.proxy) < 0 ||
+		copy_text(&out->ca_file, s->o.ca_file) < 0 ||
+		copy_text(&out->cert, s->o.cert) < 0 || copy_text(&out->key, s->o.key) < 0 ||
+		copy_text(&out->netrc, s->o.netrc) < 0)
+		r = -ENOMEM;
+	if (r == 0 && s->kind->sign)
+		r = s->kind->sign(s, out);
+	if (r < 0)
+		net_req_release(out);
+	return r;
 }

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "source/section.h"
 #include "source/sources.h"
 #include "source/url.h"
 
@@ -14,7 +15,7 @@
 const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
-	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, dir"},
+	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, s3, dir"},
 	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "type in another word"},
 	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
 		"how its files are laid out"},
@@ -46,6 +47,18 @@ const struct conf_field source_fields[] = {
 	{"key", CONF_TEXT, offsetof(struct source_opts, key), NULL, "its key"},
 	{"netrc", CONF_TEXT, offsetof(struct source_opts, netrc), NULL,
 		"a file of names and passwords"},
+	{"bucket", CONF_TEXT, offsetof(struct source_opts, bucket), NULL, "of an S3 store"},
+	{"prefix", CONF_TEXT, offsetof(struct source_opts, prefix), NULL, "in the bucket"},
+	{"endpoint", CONF_TEXT, offsetof(struct source_opts, endpoint), NULL,
+		"URL of the store; Amazon's"},
+	{"region", CONF_TEXT, offsetof(struct source_opts, region), NULL, "us-east-1"},
+	{"style", CONF_TEXT, offsetof(struct source_opts, style), NULL, "path, virtual"},
+	{"access-key", CONF_TEXT, offsetof(struct source_opts, access_key), NULL, "who asks"},
+	{"secret-key", CONF_TEXT, offsetof(struct source_opts, secret_key), NULL, "signs"},
+	{"session-token", CONF_TEXT, offsetof(struct source_opts, session_token), NULL, ""},
+	{"profile", CONF_TEXT, offsetof(struct source_opts, profile), NULL,
+		"of the AWS files, in place of keys"},
+	{"anonymous", CONF_BOOL, offsetof(struct source_opts, anonymous), "no", "sign nothing"},
 	{"accept-invalid-certs", CONF_BOOL, offsetof(struct source_opts, accept_invalid_certs),
 		"no", "do not verify TLS"},
 	{"connect-timeout", CONF_MS, offsetof(struct source_opts, connect_ms), NULL, ""},
@@ -71,8 +84,8 @@ void source_free(struct source *s)
 	free(s);
 }
 
-/* In the line that says it, or in that of its section. The command line has no lines. */
-static int bad(const struct conf_section *c, struct err *e, const char *what, const char *value,
+/* The command line has no lines. */
+int source_mistake(const struct conf_section *c, struct err *e, const char *what, const char *value,
 	const char *expected)
 {
 	const char *file = c->file;
@@ -90,20 +103,26 @@ static int bad(const struct conf_section *c, struct err *e, const char *what, co
 		number, c->name, what, value, expected);
 }
 
+static bool is_debuginfod(const struct source_opts *o)
+{
+	return o->layout && strcmp(o->layout, "debuginfod") == 0;
+}
+
 static int choose_kind(struct source *s, const struct conf_section *c, struct err *e)
 {
 	const char *type = s->o.type;
 
 	if (!type)
-		type = s->o.path					       ? "dir"
-		       : s->o.layout && strcmp(s->o.layout, "debuginfod") == 0 ? "debuginfod"
-									       : "http";
+		type = s->o.path	       ? "dir"
+		       : s->o.bucket	       ? "s3"
+		       : is_debuginfod(&s->o) ? "debuginfod"
+					       : "http";
 	s->kind = source_kind_find(type);
 	if (!s->kind)
-		return bad(c, e, "type", type, "http, debuginfod or dir");
+		return source_mistake(c, e, "type", type, "http, debuginfod, s3 or dir");
 	if (s->kind->local != (s->o.path != NULL))
-		return bad(c, e, "type", type,
-			s->o.path ? "dir for a path" : "http or debuginfod for a url");
+		return source_mistake(c, e, "type", type,
+			s->o.path ? "dir for a path" : "http or debuginfod for a url, s3 for a bucket");
 	return 0;
 }
 
@@ -114,11 +133,11 @@ static int choose_layout(struct source *s, const struct conf_section *c, struct 
 
 	s->layout = layout_find(name);
 	if (!s->layout)
-		return bad(c, e, "layout", name,
+		return source_mistake(c, e, "layout", name,
 			"gdb lldb symstore symstore_index2 ssqp breakpad debuginfod unified "
 			"slashsymbols native perf");
 	if (casing < 0)
-		return bad(c, e, "casing", s->o.casing, "default, lowercase or uppercase");
+		return source_mistake(c, e, "casing", s->o.casing, "default, lowercase or uppercase");
 	s->casing = (enum casing)casing;
 	return 0;
 }
@@ -164,7 +183,7 @@ static int choose_types(struct source *s, const struct conf_section *c, struct e
 
 	if (!s->o.filetypes)
 		s->types = UINT64_MAX;
-	return r == -EINVAL ? bad(c, e, "filetypes", t.bad,
+	return r == -EINVAL ? source_mistake(c, e, "filetypes", t.bad,
 				      "file types such as elf_code elf_debug pdb")
 			    : r;
 }
@@ -211,7 +230,7 @@ static int choose_names(struct source *s, const struct conf_section *c, struct e
 	s->missing_403 = strcasecmp(s->o.on_403, "miss") == 0;
 	return s->missing_403 || strcasecmp(s->o.on_403, "refused") == 0
 		? 0
-		: bad(c, e, "on-403", s->o.on_403, "refused or miss");
+		: source_mistake(c, e, "on-403", s->o.on_403, "refused or miss");
 }
 
 /* A key without a certificate, or a proxy that is none, would be found out by the first request. */
@@ -220,11 +239,11 @@ static int check_way(const struct source *s, const struct conf_section *c, struc
 	char origin[NET_HOST_MAX];
 
 	if (s->o.connections > CONNECTIONS_MOST)
-		return bad(c, e, "connections", conf_get(c, "connections"), "at most 64");
+		return source_mistake(c, e, "connections", conf_get(c, "connections"), "at most 64");
 	if (s->o.key && !s->o.cert)
-		return bad(c, e, "key", s->o.key, "a cert that it belongs to");
+		return source_mistake(c, e, "key", s->o.key, "a cert that it belongs to");
 	if (s->o.proxy && strcasecmp(s->o.proxy, "none") != 0 && net_origin(s->o.proxy, origin) < 0)
-		return bad(c, e, "proxy", "(not shown)", "http://HOST:PORT, https://HOST:PORT or none");
+		return source_mistake(c, e, "proxy", "(not shown)", "http://HOST:PORT, https://HOST:PORT or none");
 	return 0;
 }
 
@@ -232,29 +251,32 @@ static int check_headers(const struct source *s, const struct conf_section *c, s
 {
 	for (char **h = s->o.headers; h && *h; h++)
 		if (!strchr(*h, ':') || **h == ':' || strpbrk(*h, "\r\n"))
-			return bad(c, e, "header", "(not shown)", "Name: value");
+			return source_mistake(c, e, "header", "(not shown)", "Name: value");
 	return 0;
 }
 
-/* file:// is a directory; http(s) needs a host. */
+/* file:// is a directory. */
+static int take_file_url(struct source *s)
+{
+	if (!s->o.url || strncmp(s->o.url, "file://", 7) != 0 || s->o.path)
+		return 0;
+	s->o.path = strdup(s->o.url + 7);
+	free(s->o.url);
+	s->o.url = NULL;
+	return s->o.path ? 0 : -ENOMEM;
+}
+
 static int choose_place(struct source *s, const struct conf_section *c, struct err *e)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 	char *path;
 
 	if (!s->o.url == !s->o.path)
-		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path",
+		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path, or bucket",
 			c->file, c->line, c->name);
-	if (s->o.url && strncmp(s->o.url, "file://", 7) == 0) {
-		s->o.path = strdup(s->o.url + 7);
-		free(s->o.url);
-		s->o.url = NULL;
-		if (!s->o.path)
-			return -ENOMEM;
-	}
 	if (s->o.url) {
 		if (net_origin(s->o.url, s->origin) < 0)
-			return bad(c, e, "url", "(not shown)",
+			return source_mistake(c, e, "url", "(not shown)",
 				"http://HOST/…, https://HOST/… or file:///…");
 		if (url_without_credentials(s->o.url, &shown) < 0)
 			return -ENOMEM;
@@ -309,9 +331,13 @@ static int source_init(struct source *s, const struct conf_section *c, struct er
 	if (r == 0)
 		r = conf_fill(c, source_fields, &s->o, e);
 	if (r == 0)
-		r = choose_place(s, c, e);
+		r = take_file_url(s);
 	if (r == 0)
 		r = choose_kind(s, c, e);
+	if (r == 0 && s->kind->init)
+		r = s->kind->init(s, c, e);
+	if (r == 0)
+		r = choose_place(s, c, e);
 	if (r == 0)
 		r = choose_layout(s, c, e);
 	if (r == 0)

@@ -26,6 +26,11 @@ struct source_opts {
 	unsigned connections; /* 0: those of all hosts */
 	bool accept_invalid_certs;
 	char *proxy, *ca_file, *cert, *key, *netrc;
+
+	/* s3 */
+	char *endpoint, *region, *bucket, *prefix, *style;
+	char *access_key, *secret_key, *session_token, *profile;
+	bool anonymous;
 };
 extern const struct conf_field source_fields[];
 
@@ -37,13 +42,23 @@ struct source_ask {
 };
 void source_ask_release(struct source_ask *a);
 
-/* A kind of source: http, debuginfod, dir. */
+struct judgement;
+
+/* A kind of source: http, debuginfod, s3, dir. */
 struct source_kind {
 	const char *name;
 	const char *layout;	  /* when the configuration names none */
 	bool local;		  /* asked by open(2), not over the net */
 	/* The nth thing to ask for (0 first), best first. -ENOENT past the last; -ENOMEM. */
 	int (*plan)(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out);
+
+	/* The rest may be NULL. */
+	/* Its own words to s->o.url. 0, -ENOMEM; -EINVAL, and `e` says what. */
+	int (*init)(struct source *s, const struct conf_section *c, struct err *e);
+	/* Adds to a request what proves who asks. 0, -ENOMEM; -EACCES: there is nothing. */
+	int (*sign)(const struct source *s, struct net_req *out);
+	/* A second word on what a reply means. */
+	void (*judge)(const struct source *s, const struct net_reply *r, struct judgement *out);
 };
 
 struct source {
@@ -73,8 +88,10 @@ bool source_allows(const struct source *s, const struct artifact *a);
 /* Whether a glob means a name: `*` crosses slashes, a backslash is one, case does not matter. */
 bool source_glob(const char *glob, const char *name);
 
-/* Fills a request for what was planned. 0, -ENOMEM. */
+/* Fills a request for what was planned. 0, -ENOMEM; -EACCES: it may not be made without
+ * credentials, and there are none. */
 int source_request(const struct source *s, const struct source_ask *a, struct net_req *out);
+int source_add_header(struct net_req *req, const char *line); /* 0, -ENOMEM */
 
 enum verdict {
 	VERDICT_FOUND,	  /* a body comes, to be checked */

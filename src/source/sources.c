@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const struct source_kind *const kinds[] = {&source_http, &source_debuginfod, &source_dir};
+static const struct source_kind *const kinds[] = {
+	&source_http, &source_debuginfod, &source_dir, &source_s3};
 
 const struct source_kind *source_kind_find(const char *name)
 {
@@ -20,7 +21,7 @@ const struct source_kind *source_kind_find(const char *name)
 /* Keys that say where a source is: who says one of them takes over none. */
 static bool says_where(const char *key)
 {
-	static const char *const keys[] = {"url", "path"};
+	static const char *const keys[] = {"url", "path", "bucket"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (strcmp(keys[i], key) == 0)
@@ -79,7 +80,8 @@ static int inherit(struct conf_section *s, const struct conf_section *from)
 				      (typed && strcmp(key_of_word(x->name), "type") == 0)))
 			continue;
 		if (!own || !has_key(s, own->next, x->name))
-			r = conf_inherit(s, from, x);
+			r = conf_set_from(
+				s, x->name, x->value, x->file ? x->file : from->file, x->line);
 	}
 	return r;
 }

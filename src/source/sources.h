@@ -4,7 +4,8 @@
 #include "source/source.h"
 
 /* A new kind is one file, one extern, one row in sources.c. */
-extern const struct source_kind source_http, source_debuginfod, source_dir;
+extern const struct source_kind source_http, source_debuginfod, source_dir,
+	source_s3;
 const struct source_kind *source_kind_find(const char *name); /* NULL */
 
 struct sources {

@@ -12,14 +12,29 @@ static bool plain(char c)
 		(c && strchr("-._~/!$&'()*,;=:@", c));
 }
 
-int url_add_path(struct buf *out, const char *path)
+static bool unreserved(char c)
+{
+	return plain(c) && !strchr("!$&'()*,;=:@", c);
+}
+
+static int add_encoded(struct buf *out, const char *path, bool (*as_it_is)(char c))
 {
 	int r = 0;
 
 	for (; *path && r == 0; path++)
-		r = plain(*path) ? buf_add(out, path, 1)
-				 : buf_addf(out, "%%%02X", (unsigned char)*path);
+		r = as_it_is(*path) ? buf_add(out, path, 1)
+				    : buf_addf(out, "%%%02X", (unsigned char)*path);
 	return r;
+}
+
+int url_add_path(struct buf *out, const char *path)
+{
+	return add_encoded(out, path, plain);
+}
+
+int url_add_strict(struct buf *out, const char *path)
+{
+	return add_encoded(out, path, unreserved);
 }
 
 int url_join(struct buf *out, const char *base, const char *path)

@@ -318,6 +318,75 @@ START_TEST(requests)
 }
 END_TEST
 
+/* Where a bucket is, what is signed, and in which spelling. */
+START_TEST(s3)
+{
+	static const struct {
+		const char *keys, *where, *sigv4;
+	} rows[] = {
+		{"bucket=b\n", "https://b.s3.us-east-1.amazonaws.com", "aws:amz:us-east-1:s3"},
+		{"bucket=b\nregion=eu-central-1\n", "https://b.s3.eu-central-1.amazonaws.com",
+			"aws:amz:eu-central-1:s3"},
+		{"bucket=my.b\n", "https://s3.us-east-1.amazonaws.com/my.b", "aws:amz:us-east-1:s3"},
+		{"bucket=b\nstyle=path\n", "https://s3.us-east-1.amazonaws.com/b", "aws:amz:us-east-1:s3"},
+		{"bucket=b\nendpoint=http://h:9000/\n", "http://h:9000/b", "aws:amz:us-east-1:s3"},
+		{"bucket=b\nendpoint=http://h:9000\nstyle=virtual\n", "http://b.h:9000", "aws:amz:us-east-1:s3"},
+		{"bucket=b\nendpoint=https://h/s3\nprefix=/x//y z/\n", "https://h/s3/b/x/y%20z",
+			"aws:amz:us-east-1:s3"},
+	};
+	struct artifact a = artifact_of(FILETYPE_ELF_CODE, ID, "lib++(1).so");
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source_ask ask;
+		struct net_req req;
+		struct sources *so;
+		char text[400];
+
+		snprintf(text, sizeof(text), "[source \"a\"]\nlayout=symstore\n%saccess-key=AK\nsecret-key=SK\n"
+			"session-token=ST\nheader=X: y\n", rows[i].keys);
+		so = sources_good(text);
+		ck_assert(so->list[0]->kind == &source_s3);
+		ck_assert_str_eq(so->list[0]->shown, rows[i].where);
+		ck_assert_int_eq(source_plan(so->list[0], &a, 0, &ask), 0);
+		snprintf(text, sizeof(text), "%s/lib%%2B%%2B%%281%%29.so/elf-buildid-" ID "/lib%%2B%%2B%%281%%29.so",
+			rows[i].where);
+		ck_assert_str_eq(ask.where, text);
+		ck_assert_int_eq(source_request(so->list[0], &ask, &req), 0);
+		ck_assert_str_eq(req.sigv4, rows[i].sigv4);
+		ck_assert_str_eq(req.user, "AK");
+		ck_assert_str_eq(req.password, "SK");
+		ck_assert_str_eq(req.headers[0], "X: y");
+		ck_assert_ptr_nonnull(strstr(req.headers[1], "x-amz-content-sha256: e3b0"));
+		ck_assert_str_eq(req.headers[2], "x-amz-security-token: ST");
+		ck_assert_ptr_null(req.headers[3]);
+		net_req_release(&req);
+		source_ask_release(&ask);
+		sources_unref(so);
+	}
+}
+END_TEST
+
+START_TEST(s3_without_keys)
+{
+	struct artifact a = artifact_of(FILETYPE_ELF_CODE, ID, "x");
+	struct sources *so = sources_good("[source \"a\"]\nbucket=b\nlayout=gdb\n"
+					  "[source \"b\"]\nbucket=b\nlayout=gdb\nanonymous=yes\n");
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct source_ask ask;
+		struct net_req req;
+
+		ck_assert_int_eq(source_plan(so->list[i], &a, 0, &ask), 0);
+		ck_assert_int_eq(source_request(so->list[i], &ask, &req), i == 0 ? -EACCES : 0);
+		ck_assert_ptr_null(req.sigv4);
+		ck_assert_ptr_null(req.headers);
+		net_req_release(&req);
+		source_ask_release(&ask);
+	}
+	sources_unref(so);
+}
+END_TEST
+
 /* Lower tiers first, whatever the order of the file; in a tier the order of the file. */
 START_TEST(tiers)
 {
@@ -418,6 +487,7 @@ START_TEST(judges_by_source)
 		{"on-403 = refused\n", 403, VERDICT_REFUSED, -EACCES},
 		{"on-403 = miss\n", 403, VERDICT_MISSING, -ENOENT},
 		{"on-403 = miss\n", 401, VERDICT_REFUSED, -EACCES},
+		{"", 400, VERDICT_LATER, -EHOSTUNREACH},
 		{"", 406, VERDICT_LATER, -EHOSTUNREACH},
 		{"type = debuginfod\n", 406, VERDICT_LATER, -EFBIG},
 	};
@@ -550,4 +620,4 @@ START_TEST(breaker)
 END_TEST
 
 UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, globs, who_may_be_told_what, checksums, requests,
-	tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun)
+	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun)

@@ -1,0 +1,228 @@
+/* What AWS's own tools know of who asks, for sources of type s3. Their files are read as ours are:
+ * sections and `name = value`; what does not read like that ends the reading, and is told. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/aws.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct aws {
+	struct conf *credentials, *config; /* NULL until they are wanted */
+	char *credentials_file, *config_file;
+	bool tell;
+};
+
+static void aws_release(struct aws *a)
+{
+	conf_free(a->credentials);
+	conf_free(a->config);
+	free(a->credentials_file);
+	free(a->config_file);
+}
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+static char *file_of(const char *name, const char *below_home)
+{
+	const char *value = variable(name), *home = variable("HOME");
+	struct buf b = BUF_UP_TO(8192);
+
+	if (value)
+		buf_adds(&b, value);
+	else if (home)
+		buf_addf(&b, "%s/.aws/%s", home, below_home);
+	return buf_take(&b, NULL);
+}
+
+static int read_file(struct conf **out, const char *file)
+{
+	struct err e = {0};
+	int r = conf_new(out);
+
+	if (r < 0 || !file[0])
+		return r;
+	r = conf_read(*out, file, &e);
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ENOMEM)
+		log_warn("%s: what stands behind that is not read", e.text);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int read_files(struct aws *a)
+{
+	int r;
+
+	if (a->config)
+		return 0;
+	a->credentials_file = file_of("AWS_SHARED_CREDENTIALS_FILE", "credentials");
+	a->config_file = file_of("AWS_CONFIG_FILE", "config");
+	if (!a->credentials_file || !a->config_file)
+		return -ENOMEM;
+	r = read_file(&a->credentials, a->credentials_file);
+	return r == 0 ? read_file(&a->config, a->config_file) : r;
+}
+
+/* [NAME] in one file, [profile NAME] in the other, but [default] in both. */
+static const struct conf_section *profile_in(const struct conf *c, const char *name)
+{
+	char kind[200];
+
+	snprintf(kind, sizeof(kind), "profile %.180s", name);
+	return conf_next(c, kind, NULL) ? conf_next(c, kind, NULL) : conf_next(c, name, NULL);
+}
+
+/* What a profile says, and in which file. */
+static const char *profile_get(
+	const struct aws *a, const char *name, const char *key, const char **file)
+{
+	const struct conf_section *s = profile_in(a->credentials, name);
+	const char *value = s ? conf_get(s, key) : NULL;
+
+	*file = a->credentials_file;
+	if (value && *value)
+		return value;
+	s = profile_in(a->config, name);
+	value = s ? conf_get(s, key) : NULL;
+	*file = a->config_file;
+	return value && *value ? value : NULL;
+}
+
+static int set_missing(struct conf_section *s, const char *key, const char *value, const char *file)
+{
+	if (!value || conf_get(s, key))
+		return 0;
+	return conf_set_from(s, key, value, file, 0);
+}
+
+static int keys_of_profile(struct aws *a, struct conf_section *s, const char *name)
+{
+	static const char *const keys[][2] = {{"access-key", "aws-access-key-id"},
+		{"secret-key", "aws-secret-access-key"}, {"session-token", "aws-session-token"}};
+	const char *file;
+	int r = read_files(a);
+
+	if (r < 0 || !profile_get(a, name, keys[0][1], &file) ||
+		!profile_get(a, name, keys[1][1], &file))
+		return r;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(keys); i++) {
+		const char *value = profile_get(a, name, keys[i][1], &file);
+
+		r = set_missing(s, keys[i][0], value, file);
+	}
+	return r;
+}
+
+/* The keys of one place belong together: they are not put together from several. */
+static int fill_keys(struct aws *a, struct conf_section *s, const char *profile)
+{
+	const char *key = variable("AWS_ACCESS_KEY_ID"), *secret = variable("AWS_SECRET_ACCESS_KEY");
+	int r;
+
+	if (conf_get(s, "access-key") || conf_get(s, "secret-key"))
+		return 0;
+	if (conf_get(s, "profile") || !key || !secret)
+		return keys_of_profile(a, s, profile);
+	r = set_missing(s, "access-key", key, "AWS_ACCESS_KEY_ID");
+	if (r == 0)
+		r = set_missing(s, "secret-key", secret, "AWS_SECRET_ACCESS_KEY");
+	return r == 0 ? set_missing(s, "session-token", variable("AWS_SESSION_TOKEN"),
+				"AWS_SESSION_TOKEN")
+		      : r;
+}
+
+/* A key of the section, else a variable, else the profile; the latter first when it was named. */
+static int fill_word(struct aws *a, struct conf_section *s, const char *profile, const char *key,
+	const char *const *variables)
+{
+	const char *theirs = strcmp(key, "region") == 0 ? "region" : "endpoint-url", *value = NULL,
+		   *from = NULL;
+	int r = 0;
+
+	if (conf_get(s, key))
+		return 0;
+	for (; !value && *variables; variables++) {
+		value = variable(*variables);
+		from = *variables;
+	}
+	if (!value || conf_get(s, "profile")) {
+		const char *file, *told;
+
+		r = read_files(a);
+		told = r == 0 ? profile_get(a, profile, theirs, &file) : NULL;
+		if (told) {
+			value = told;
+			from = file;
+		}
+	}
+	return r == 0 ? set_missing(s, key, value, from) : r;
+}
+
+static bool says_yes(const char *value)
+{
+	return value && (strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0 ||
+				strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0);
+}
+
+static int fill_section(struct aws *a, struct conf_section *s)
+{
+	static const char *const regions[] = {"AWS_REGION", "AWS_DEFAULT_REGION", NULL},
+				 *const endpoints[] = {
+					 "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL};
+	const char *profile = conf_get(s, "profile");
+	int r;
+
+	if (!profile)
+		profile = variable("AWS_PROFILE");
+	if (!profile)
+		profile = "default";
+	r = fill_word(a, s, profile, "region", regions);
+	if (r == 0)
+		r = fill_word(a, s, profile, "endpoint", endpoints);
+	if (r < 0 || says_yes(conf_get(s, "anonymous")))
+		return r;
+	r = fill_keys(a, s, profile);
+	if (r == 0 && a->tell && a->credentials_file && !conf_get(s, "access-key"))
+		log_warn("source %s: no credentials: neither access-key and secret-key, nor "
+			 "AWS_ACCESS_KEY_ID, nor the profile \"%.60s\" in %s; anonymous = yes asks without",
+			s->name, profile, a->credentials_file);
+	return r;
+}
+
+static bool is_s3(const struct conf_section *s)
+{
+	const char *type = conf_get(s, "type"), *kind = conf_get(s, "kind");
+
+	if (!type)
+		type = kind;
+	return type ? strcmp(type, "s3") == 0 : conf_get(s, "bucket") != NULL;
+}
+
+/* Whoever asks nobody needs no keys. */
+static bool is_asked(const struct conf *c, const struct conf_section *s)
+{
+	const char *enabled = conf_get(s, "enabled");
+
+	for (const struct conf_section *t = NULL; (t = conf_next(c, "source", t)) && t != s;)
+		if (strcmp(t->name, s->name) == 0)
+			return false;
+	return !enabled || says_yes(enabled);
+}
+
+int aws_fill(struct conf *c, bool tell, struct err *e)
+{
+	struct aws a = {.tell = tell};
+	int r = 0;
+
+	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));)
+		if (is_s3(s) && is_asked(c, s))
+			r = fill_section(&a, (struct conf_section *)s);
+	aws_release(&a);
+	return r == 0 ? 0 : err_set(e, r, "out of memory");
+}

@@ -1,0 +1,186 @@
+/* Stores that speak S3, whoever runs them: any layout below a prefix of a bucket. Requests are
+ * signed (SigV4) by the one who transfers them; what they need for it is put together here. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "source/plan.h"
+#include "source/section.h"
+#include "source/sources.h"
+#include "source/url.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The digest of no bytes, which a GET has. Who signs must say it, and libcurl 7.88 does not. */
+#define EMPTY_DIGEST "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+#define REGION "us-east-1"
+
+/* Letters, digits, - and _, and dots where these may stand. */
+static bool is_word(const char *text, bool dots)
+{
+	for (const char *p = text; *p; p++)
+		if (!(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') &&
+			!(*p >= '0' && *p <= '9') && *p != '-' && *p != '_' &&
+			!(dots && *p == '.' && p > text))
+			return false;
+	return text[0] != '\0';
+}
+
+/* A bucket is a host's name on Amazon's own servers, where one certificate is good for all names
+ * without a further dot; others are asked by path. */
+static int choose_style(const struct source *s, const struct conf_section *c, bool *virtual,
+	struct err *e)
+{
+	const char *style = s->o.style;
+
+	*virtual = !s->o.endpoint && !strchr(s->o.bucket, '.');
+	if (!style)
+		return 0;
+	*virtual = strcmp(style, "virtual") == 0;
+	return *virtual || strcmp(style, "path") == 0
+		? 0
+		: source_mistake(c, e, "style", style, "path or virtual");
+}
+
+/* The prefix is encoded as a path is: a slash stays, and none stands at an end or beside another. */
+static int add_prefix(struct buf *out, const char *prefix)
+{
+	int r = 0;
+
+	while (r == 0 && *prefix) {
+		size_t n = strcspn(prefix, "/");
+		_cleanup_free_ char *part = strndup(prefix, n);
+
+		if (!part)
+			return -ENOMEM;
+		if (n)
+			r = buf_adds(out, "/");
+		if (r == 0)
+			r = url_add_strict(out, part);
+		prefix += n + (prefix[n] == '/');
+	}
+	return r;
+}
+
+/* scheme://[BUCKET.]HOST[/BUCKET][/PREFIX] */
+static int add_base(const struct source *s, const char *endpoint, bool virtual, struct buf *out)
+{
+	const char *host = strstr(endpoint, "://") + 3;
+	size_t n = strlen(endpoint);
+	int r;
+
+	while (n && endpoint[n - 1] == '/')
+		n--;
+	r = buf_add(out, endpoint, (size_t)(host - endpoint));
+	if (r == 0 && virtual)
+		r = buf_addf(out, "%s.", s->o.bucket);
+	if (r == 0)
+		r = buf_add(out, host, (size_t)(endpoint + n - host));
+	if (r == 0 && !virtual)
+		r = buf_addf(out, "/%s", s->o.bucket);
+	return r == 0 && s->o.prefix ? add_prefix(out, s->o.prefix) : r;
+}
+
+static int check_words(const struct source *s, const struct conf_section *c, struct err *e)
+{
+	if (s->o.url || s->o.path)
+		return source_mistake(c, e, s->o.url ? "url" : "path", "(not shown)",
+			"endpoint and bucket in its place");
+	if (!s->o.bucket || !is_word(s->o.bucket, true))
+		return source_mistake(
+			c, e, "bucket", s->o.bucket ? s->o.bucket : "", "the name of a bucket");
+	if (s->o.region && !is_word(s->o.region, false))
+		return source_mistake(c, e, "region", s->o.region, "a word such as eu-central-1");
+	if (!s->o.access_key != !s->o.secret_key)
+		return source_mistake(c, e, s->o.access_key ? "access-key" : "secret-key",
+			"(not shown)", "both of access-key and secret-key");
+	if (s->o.access_key && s->o.anonymous)
+		return source_mistake(c, e, "anonymous", "yes", "no access-key beside it");
+	return 0;
+}
+
+static int s3_init(struct source *s, const struct conf_section *c, struct err *e)
+{
+	_cleanup_buf_ struct buf url = BUF_UP_TO(4096);
+	char origin[NET_HOST_MAX], amazon[128];
+	const char *endpoint = s->o.endpoint;
+	bool virtual;
+	int r = check_words(s, c, e);
+
+	if (r == 0 && !s->o.region && !(s->o.region = strdup(REGION)))
+		r = -ENOMEM;
+	if (r == 0)
+		r = choose_style(s, c, &virtual, e);
+	if (r < 0)
+		return r;
+	snprintf(amazon, sizeof(amazon), "https://s3.%.60s.amazonaws.com", s->o.region);
+	if (!endpoint)
+		endpoint = amazon;
+	if (net_origin(endpoint, origin) < 0 || strpbrk(endpoint, "@?#") || !strstr(endpoint, "://"))
+		return source_mistake(
+			c, e, "endpoint", "(not shown)", "http://HOST:PORT or https://HOST:PORT");
+	r = add_base(s, endpoint, virtual, &url);
+	if (r < 0)
+		return r;
+	s->o.url = buf_take(&url, NULL);
+	return s->o.url ? 0 : -ENOMEM;
+}
+
+static int s3_plan(
+	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), url = BUF_UP_TO(8192);
+	int r = plan_path(s, a, nth, &path, out->spelling);
+
+	if (r == 0)
+		r = buf_addf(&url, "%s/", s->o.url);
+	/* A path is signed as it is sent, so it is sent as it has to be signed. */
+	if (r == 0)
+		r = url_add_strict(&url, buf_text(&path));
+	if (r < 0)
+		return r;
+	out->where = buf_take(&url, NULL);
+	return out->where ? 0 : -ENOMEM;
+}
+
+static int s3_sign(const struct source *s, struct net_req *out)
+{
+	if (s->o.anonymous)
+		return 0;
+	if (!s->o.access_key)
+		return -EACCES;
+	out->user = strdup(s->o.access_key);
+	out->password = strdup(s->o.secret_key);
+	if (asprintf(&out->sigv4, "aws:amz:%s:s3", s->o.region) < 0)
+		out->sigv4 = NULL;
+	if (!out->user || !out->password || !out->sigv4 ||
+		source_add_header(out, "x-amz-content-sha256: " EMPTY_DIGEST) < 0)
+		return -ENOMEM;
+	if (s->o.session_token) {
+		_cleanup_buf_ struct buf line = BUF_UP_TO(16384);
+
+		if (buf_addf(&line, "x-amz-security-token: %s", s->o.session_token) < 0)
+			return -ENOMEM;
+		return source_add_header(out, buf_text(&line));
+	}
+	return 0;
+}
+
+/* What a store answers to a signature for another region. */
+static void s3_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
+{
+	if (r->error < 0 || (r->status != 400 && r->status != 301 && r->status != 307))
+		return;
+	out->verdict = VERDICT_REFUSED;
+	out->error = -EACCES;
+	snprintf(out->text, sizeof(out->text), "HTTP %d: is the region %.40s?", r->status,
+		s->o.region);
+}
+
+const struct source_kind source_s3 = {
+	.name = "s3",
+	.layout = "native",
+	.init = s3_init,
+	.plan = s3_plan,
+	.sign = s3_sign,
+	.judge = s3_judge,
+};

@@ -1,0 +1,455 @@
+/* A store that speaks as much S3 as reading takes, on 127.0.0.1, and verifies signatures (SigV4) by
+ * recomputing them from the request as it came. It uses nothing of symfs, so that it cannot share
+ * symfs's mistakes. `s3 --help` tells the options. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEAD_MOST (64 << 10)
+#define HEADERS_MOST 64
+#define SKEW 900 /* seconds */
+
+static const char help[] =
+	"s3 --root DIR --bucket NAME --access-key K --secret-key S [options]\n"
+	"  --region R   (default us-east-1)   --token T  wants that session token, signed\n"
+	"  --public     serves unsigned requests, too\n"
+	"  --no-list    answers 403 for what is not there, as to who may not list\n"
+	"  --log FILE   a line for each request: METHOD PATH STATUS CODE\n"
+	"Prints `listening on http://127.0.0.1:PORT`.\n";
+
+static struct options {
+	const char *root, *bucket, *access_key, *secret_key, *region, *token;
+	bool public, no_list;
+	int log;
+} o = {.root = ".", .bucket = "bucket", .access_key = "", .secret_key = "", .region = "us-east-1", .log = -1};
+
+struct header {
+	char *name, *value;
+};
+
+struct request {
+	char method[16], raw[8192], *query, path[8192]; /* path: decoded */
+	struct header headers[HEADERS_MOST];
+	unsigned n;
+};
+
+struct answer {
+	int status;
+	const char *code; /* of the error; NULL */
+};
+
+/* ---- texts -------------------------------------------------------------------------- */
+
+static const char *header_of(const struct request *rq, const char *name)
+{
+	for (unsigned i = 0; i < rq->n; i++)
+		if (strcasecmp(rq->headers[i].name, name) == 0)
+			return rq->headers[i].value;
+	return NULL;
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+}
+
+static bool decode(const char *in, char *out, size_t room)
+{
+	size_t n = 0;
+
+	for (; *in; in++) {
+		char c = *in;
+
+		if (c == '%') {
+			if (hex(in[1]) < 0 || hex(in[2]) < 0)
+				return false;
+			c = (char)(hex(in[1]) << 4 | hex(in[2]));
+			in += 2;
+		}
+		if (!c || n + 1 >= room)
+			return false;
+		out[n++] = c;
+	}
+	out[n] = '\0';
+	return true;
+}
+
+/* The canonical form: what is not unreserved as %XX, a slash as it is. */
+static void encode(const char *in, char *out, size_t room)
+{
+	size_t n = 0;
+
+	for (; *in && n + 4 < room; in++) {
+		if (isalnum((unsigned char)*in) || strchr("-._~/", *in))
+			out[n++] = *in;
+		else
+			n += (size_t)sprintf(out + n, "%%%02X", (unsigned char)*in);
+	}
+	out[n] = '\0';
+}
+
+static void hex_of(const uint8_t *p, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++)
+		sprintf(out + 2 * i, "%02x", p[i]);
+}
+
+static void hmac(const void *key, size_t n, const char *text, uint8_t out[32])
+{
+	unsigned len = 32;
+
+	HMAC(EVP_sha256(), key, (int)n, (const uint8_t *)text, strlen(text), out, &len);
+}
+
+static void sha256(const char *text, char out[65])
+{
+	uint8_t d[32];
+	unsigned len = 32;
+
+	EVP_Digest(text, strlen(text), d, &len, EVP_sha256(), NULL);
+	hex_of(d, 32, out);
+}
+
+/* ---- the signature ------------------------------------------------------------------ */
+
+/* NAME=… of the Authorization header, up to a comma. */
+static bool field(const char *auth, const char *name, char *out, size_t room)
+{
+	const char *at = strstr(auth, name);
+	size_t n;
+
+	if (!at)
+		return false;
+	at += strlen(name);
+	n = strcspn(at, ", ");
+	if (n >= room)
+		return false;
+	memcpy(out, at, n);
+	out[n] = '\0';
+	return true;
+}
+
+/* Names of signed headers, each with its value; false: one of them is not there. */
+static bool canonical_headers(const struct request *rq, const char *names, char *out, size_t room)
+{
+	char list[2048], *rest = list, *name;
+	size_t n = 0;
+
+	snprintf(list, sizeof(list), "%s", names);
+	while ((name = strsep(&rest, ";"))) {
+		const char *value = header_of(rq, name);
+
+		if (!value)
+			return false;
+		n += (size_t)snprintf(out + n, room - n, "%s:%s\n", name, value);
+		if (n >= room)
+			return false;
+	}
+	return true;
+}
+
+/* Host, and everything of Amazon's, has to be signed; and the names stand in order. */
+static bool signs_enough(const struct request *rq, const char *names)
+{
+	char list[2048 + 8], *rest = list, *name, before[128] = "";
+	bool host = false;
+
+	snprintf(list, sizeof(list), "%s", names);
+	while ((name = strsep(&rest, ";"))) {
+		if (strcmp(before, name) >= 0)
+			return false;
+		snprintf(before, sizeof(before), "%s", name);
+		host |= strcmp(name, "host") == 0;
+	}
+	for (unsigned i = 0; i < rq->n; i++) {
+		char want[140];
+
+		if (strncasecmp(rq->headers[i].name, "x-amz-", 6) != 0)
+			continue;
+		snprintf(want, sizeof(want), ";%s;", rq->headers[i].name);
+		for (char *p = want; *p; p++)
+			*p = (char)tolower((unsigned char)*p);
+		snprintf(list, sizeof(list), ";%.2040s;", names);
+		if (!strstr(list, want))
+			return false;
+	}
+	return host;
+}
+
+static bool date_is_now(const char *date)
+{
+	struct tm tm = {0};
+	time_t t, now = time(NULL);
+
+	if (!strptime(date, "%Y%m%dT%H%M%SZ", &tm))
+		return false;
+	t = timegm(&tm);
+	return t > now - SKEW && t < now + SKEW;
+}
+
+static void signature(const struct request *rq, const char *day, const char *scope, const char *names,
+	const char *date, const char *payload, char out[65])
+{
+	static __thread char canonical[40000], headers[20000];
+	char path[8192], digest[65], text[1024], secret[256];
+	uint8_t k[32];
+
+	encode(rq->path, path, sizeof(path));
+	canonical_headers(rq, names, headers, sizeof(headers));
+	snprintf(canonical, sizeof(canonical), "%s\n%s\n%s\n%s\n%s\n%s", rq->method, path,
+		rq->query ? rq->query : "", headers, names, payload);
+	sha256(canonical, digest);
+	snprintf(text, sizeof(text), "AWS4-HMAC-SHA256\n%s\n%s\n%s", date, scope, digest);
+	snprintf(secret, sizeof(secret), "AWS4%s", o.secret_key);
+	hmac(secret, strlen(secret), day, k);
+	hmac(k, 32, o.region, k);
+	hmac(k, 32, "s3", k);
+	hmac(k, 32, "aws4_request", k);
+	hmac(k, 32, text, k);
+	hex_of(k, 32, out);
+}
+
+static struct answer verify(const struct request *rq)
+{
+	static const char prefix[] = "AWS4-HMAC-SHA256 ";
+	const char *auth = header_of(rq, "Authorization"), *date = header_of(rq, "x-amz-date"),
+		   *payload = header_of(rq, "x-amz-content-sha256"), *token = header_of(rq, "x-amz-security-token");
+	char credential[512], names[2048], given[128], want[65], day[16], scope[256], *slash;
+	static __thread char room[20000];
+
+	if (!auth)
+		return o.public ? (struct answer){200, NULL} : (struct answer){403, "AccessDenied"};
+	if (strncmp(auth, prefix, strlen(prefix)) != 0 || !field(auth, "Credential=", credential, sizeof(credential)) ||
+		!field(auth, "SignedHeaders=", names, sizeof(names)) || !field(auth, "Signature=", given, sizeof(given)))
+		return (struct answer){400, "AuthorizationHeaderMalformed"};
+	if (!payload)
+		return (struct answer){400, "InvalidRequest"};
+	if (!date || !date_is_now(date))
+		return (struct answer){403, "RequestTimeTooSkewed"};
+	slash = strchr(credential, '/');
+	if (!slash)
+		return (struct answer){400, "AuthorizationHeaderMalformed"};
+	*slash++ = '\0';
+	snprintf(day, sizeof(day), "%.8s", date);
+	snprintf(scope, sizeof(scope), "%s/%s/s3/aws4_request", day, o.region);
+	if (strcmp(slash, scope) != 0)
+		return (struct answer){400, "AuthorizationHeaderMalformed"};
+	if (strcmp(credential, o.access_key) != 0)
+		return (struct answer){403, "InvalidAccessKeyId"};
+	if (o.token && (!token || strcmp(token, o.token) != 0))
+		return (struct answer){403, "InvalidToken"};
+	if (!signs_enough(rq, names) || !canonical_headers(rq, names, room, sizeof(room)))
+		return (struct answer){403, "SignatureDoesNotMatch"};
+	signature(rq, day, scope, names, date, payload, want);
+	return strcmp(want, given) == 0 ? (struct answer){200, NULL} : (struct answer){403, "SignatureDoesNotMatch"};
+}
+
+/* ---- objects ------------------------------------------------------------------------ */
+
+/* The key below the bucket: by path, or by the name of the host. NULL: another bucket. */
+static const char *key_of(const struct request *rq)
+{
+	const char *host = header_of(rq, "Host");
+	size_t n = strlen(o.bucket);
+
+	if (host && strncmp(host, o.bucket, n) == 0 && host[n] == '.')
+		return rq->path + 1;
+	if (strncmp(rq->path + 1, o.bucket, n) == 0 && rq->path[n + 1] == '/')
+		return rq->path + n + 2;
+	return NULL;
+}
+
+static bool send_all(int fd, const void *p, size_t n)
+{
+	for (const char *at = p; n;) {
+		ssize_t r = send(fd, at, n, MSG_NOSIGNAL);
+
+		if (r <= 0)
+			return false;
+		at += r;
+		n -= (size_t)r;
+	}
+	return true;
+}
+
+static bool send_error(int fd, struct answer a)
+{
+	char body[512], head[1024];
+	int n = snprintf(body, sizeof(body),
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>no</Message></Error>\n", a.code);
+
+	snprintf(head, sizeof(head), "HTTP/1.1 %d Status\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n%s",
+		a.status, n, body);
+	return send_all(fd, head, strlen(head));
+}
+
+static bool send_object(int fd, int file, uint64_t size)
+{
+	char head[256], room[65536];
+	ssize_t n;
+
+	snprintf(head, sizeof(head),
+		"HTTP/1.1 200 OK\r\nContent-Type: binary/octet-stream\r\nAccept-Ranges: bytes\r\nETag: \"%llx\"\r\n"
+		"Content-Length: %llu\r\n\r\n", (unsigned long long)size, (unsigned long long)size);
+	if (!send_all(fd, head, strlen(head)))
+		return false;
+	while ((n = read(file, room, sizeof(room))) > 0)
+		if (!send_all(fd, room, (size_t)n))
+			return false;
+	return n == 0;
+}
+
+static bool serve(int fd, const struct request *rq)
+{
+	struct answer a = verify(rq);
+	const char *key = key_of(rq);
+	struct stat st;
+	int root = -1, file = -1;
+	bool ok;
+
+	if (a.status == 200 && !key)
+		a = (struct answer){404, "NoSuchBucket"};
+	if (a.status == 200) {
+		root = open(o.root, O_PATH | O_CLOEXEC);
+		file = strstr(key, "..") ? -1 : openat(root, key, O_RDONLY | O_CLOEXEC);
+		if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode))
+			a = o.no_list ? (struct answer){403, "AccessDenied"} : (struct answer){404, "NoSuchKey"};
+	}
+	if (o.log >= 0)
+		dprintf(o.log, "%s %s %d %s\n", rq->method, rq->raw, a.status, a.code ? a.code : "-");
+	ok = a.status == 200 ? send_object(fd, file, (uint64_t)st.st_size) : send_error(fd, a);
+	if (file >= 0)
+		close(file);
+	if (root >= 0)
+		close(root);
+	return ok;
+}
+
+/* ---- connections -------------------------------------------------------------------- */
+
+static bool parse(char *head, struct request *rq)
+{
+	char *rest = head, *line = strsep(&rest, "\n");
+
+	if (sscanf(line, "%15[A-Z] %8191s", rq->method, rq->raw) != 2 || rq->raw[0] != '/')
+		return false;
+	rq->query = strchr(rq->raw, '?');
+	if (rq->query)
+		*rq->query++ = '\0';
+	if (!decode(rq->raw, rq->path, sizeof(rq->path)))
+		return false;
+	while ((line = strsep(&rest, "\n")) && *line && *line != '\r') {
+		char *value = strchr(line, ':'), *end;
+
+		if (!value || rq->n == HEADERS_MOST)
+			return false;
+		*value++ = '\0';
+		value += strspn(value, " \t");
+		for (end = value + strlen(value); end > value && strchr(" \t\r", end[-1]);)
+			*--end = '\0';
+		rq->headers[rq->n++] = (struct header){line, value};
+	}
+	return true;
+}
+
+static void *connection(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	char *head = malloc(HEAD_MOST + 1);
+	struct request *rq = malloc(sizeof(*rq));
+	size_t n = 0;
+
+	for (bool on = head && rq; on;) {
+		ssize_t r = recv(fd, head + n, HEAD_MOST - n, 0);
+		char *end;
+
+		if (r <= 0)
+			break;
+		n += (size_t)r;
+		head[n] = '\0';
+		end = strstr(head, "\r\n\r\n");
+		if (!end) {
+			on = n < HEAD_MOST;
+			continue;
+		}
+		memset(rq, 0, sizeof(*rq));
+		end[2] = '\0';
+		on = parse(head, rq) && serve(fd, rq);
+		n = 0; /* nobody pipelines */
+	}
+	free(rq);
+	free(head);
+	close(fd);
+	return NULL;
+}
+
+static bool options_read(int argc, char **argv)
+{
+	static const struct option list[] = {{"root", 1, NULL, 'r'}, {"bucket", 1, NULL, 'b'},
+		{"access-key", 1, NULL, 'a'}, {"secret-key", 1, NULL, 's'}, {"region", 1, NULL, 'R'},
+		{"token", 1, NULL, 't'}, {"public", 0, NULL, 'p'}, {"no-list", 0, NULL, 'n'}, {"log", 1, NULL, 'l'},
+		{"help", 0, NULL, 'h'}, {0}};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
+		switch (c) {
+		case 'r': o.root = optarg; break;
+		case 'b': o.bucket = optarg; break;
+		case 'a': o.access_key = optarg; break;
+		case 's': o.secret_key = optarg; break;
+		case 'R': o.region = optarg; break;
+		case 't': o.token = optarg; break;
+		case 'p': o.public = true; break;
+		case 'n': o.no_list = true; break;
+		case 'l': o.log = open(optarg, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644); break;
+		default: fputs(help, c == 'h' ? stdout : stderr); return false;
+		}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	pthread_attr_t detached;
+	int listener;
+
+	if (!options_read(argc, argv))
+		return 2;
+	signal(SIGPIPE, SIG_IGN);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener < 0 || bind(listener, (struct sockaddr *)&a, len) < 0 || listen(listener, 64) < 0 ||
+		getsockname(listener, (struct sockaddr *)&a, &len) < 0) {
+		perror("s3");
+		return 1;
+	}
+	printf("listening on http://127.0.0.1:%u\n", ntohs(a.sin_port));
+	fflush(stdout);
+	for (;;) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		pthread_t t;
+
+		if (fd >= 0 && pthread_create(&t, &detached, connection, (void *)(intptr_t)fd) != 0)
+			close(fd);
+	}
+}

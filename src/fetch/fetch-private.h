@@ -117,6 +117,8 @@ struct attempt {
 	bool parted;		  /* by its first bytes only a part of it will be served */
 	bool whole;		  /* the body was so short that `head` holds all of it */
 	bool verdict_set;	  /* the head already said that no body is wanted */
+	bool again, retried;	  /* it is asked a second time; it was */
+	struct net_timer later;	  /* when */
 	int64_t size;		  /* -1: not told */
 	int error;		  /* of FAILED */
 	char text[200];

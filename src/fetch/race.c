@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define AGAIN_MS 50 /* and up to three times as much more, so that not all come at once */
+
 static void attempt_start(struct attempt *at);
 
 /* ---- wrong files, remembered in memory ---------------------------------------------- */
@@ -67,6 +69,37 @@ static void blame_host(struct attempt *at, const struct judgement *j, const stru
 		at->flight->f->breakers, at->source->origin, clock_ms(), j->blame, hold, j->text);
 }
 
+/* One bad moment is not told to anybody: neither to the breaker nor to who asks. Once, and only of
+ * a host that is well otherwise: who has had more of them lately costs each asker no second wait. */
+static bool wants_again(struct attempt *at, const struct judgement *j)
+{
+	if (!j->again || at->retried ||
+		!breaker_well(at->flight->f->breakers, at->source->origin))
+		return false;
+	at->retried = at->again = true;
+	snprintf(at->text, sizeof(at->text), "%.190s", j->text);
+	log_debug(LOG_FETCH, "%s: %s: %s: once more", at->flight->canon, at->source->name, j->text);
+	return true;
+}
+
+static void again_now(void *ctx)
+{
+	struct attempt *at = ctx;
+
+	attempt_start(at);
+	race_look_soon(at->flight);
+}
+
+static void attempt_again(struct attempt *at)
+{
+	uint64_t mixed[] = {at->asked, at->flight->number, (uint64_t)getpid()};
+	unsigned jitter = (unsigned)(hash_mix(mixed, sizeof(mixed)) % (3 * AGAIN_MS));
+
+	at->again = false;
+	at->state = ATTEMPT_ASKING;
+	net_timer_set(at->flight->f->net, &at->later, AGAIN_MS + jitter, again_now, at);
+}
+
 /* Who may not have it should know: a key is wrong, or has run out. Not for each of many files. */
 static void refused_tell(struct attempt *at, const char *text)
 {
@@ -87,11 +120,13 @@ static int attempt_head(void *ctx, const struct net_reply *r)
 
 	at->answered = true;
 	source_judge(at->source, r, &j);
-	blame_host(at, &j, r);
 	at->size = r->size;
+	at->verdict_set = j.verdict != VERDICT_FOUND;
+	if (wants_again(at, &j))
+		return r->status >= 400 ? 0 : -ECANCELED;
+	blame_host(at, &j, r);
 	if (j.verdict == VERDICT_FOUND)
 		return 0;
-	at->verdict_set = true;
 	if (j.verdict == VERDICT_REFUSED)
 		refused_tell(at, j.text);
 	/* A miss is one of this spelling: until attempt_done() tried the others, the source is
@@ -190,7 +225,8 @@ static void winner_done(struct attempt *at, const struct net_reply *r)
 		flight_fail(fl, fl->disk_error, "the store cannot be written");
 	} else if (r->error < 0) {
 		source_judge(at->source, r, &j);
-		blame_host(at, &j, r);
+		if (!wants_again(at, &j))
+			blame_host(at, &j, r);
 		winner_fail(fl, j.error, j.text);
 	} else {
 		work_seal(fl);
@@ -207,7 +243,9 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 		winner_done(at, r);
 		return;
 	}
-	if (at->verdict_set) {
+	if (at->again) {
+		attempt_again(at);
+	} else if (at->verdict_set) {
 		if (at->state == ATTEMPT_ASKING) {
 			at->spelling++;
 			attempt_start(at);
@@ -217,6 +255,10 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 		attempt_fail(at, -EBADMSG, "its first bytes are of another kind of file");
 	} else if (r->error < 0) {
 		source_judge(at->source, r, &j);
+		if (wants_again(at, &j)) {
+			attempt_again(at);
+			return;
+		}
 		blame_host(at, &j, r);
 		attempt_fail(at, j.error, j.text);
 	} else {
@@ -265,7 +307,7 @@ static void attempt_start(struct attempt *at)
 {
 	int r;
 
-	at->answered = at->verdict_set = at->whole = at->parted = false;
+	at->answered = at->verdict_set = at->whole = at->parted = at->again = false;
 	at->head_n = 0;
 	at->asked = clock_ms();
 	source_ask_release(&at->ask);
@@ -291,6 +333,11 @@ static void attempt_start(struct attempt *at)
 
 static void give_up(struct attempt *at)
 {
+	/* Nobody waits to see whether it was one bad moment. */
+	if (at->later.due)
+		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_SOFT, 0,
+			at->text);
+	net_timer_stop(at->flight->f->net, &at->later);
 	if (at->transfer) {
 		transfer_cancel(take(at->transfer));
 		/* It may have been the one that tries a host which was down. */
@@ -433,6 +480,9 @@ static void grace_over(void *ctx)
 /* May it still win against a later one? */
 static bool holds_back(const struct attempt *at)
 {
+	/* Who had a bad moment holds back nobody. */
+	if (at->later.due)
+		return false;
 	if (at->state == ATTEMPT_ASKING)
 		return at->answered || breaker_may_hold(at->flight->f->breakers, at->source->origin);
 	return at->state == ATTEMPT_PROMISING;
@@ -507,7 +557,10 @@ void winner_fail(struct flight *fl, int error, const char *text)
 		mismatch_add(at, text);
 	else
 		log_warn("%s: source %s: %s", fl->canon, at->source->name, text);
-	attempt_fail(at, error, text);
+	if (at->again)
+		attempt_again(at);
+	else
+		attempt_fail(at, error, text);
 	draft_discard(take(fl->draft));
 	fl->winner = NULL;
 	fl->room_for = 0;

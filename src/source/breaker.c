@@ -146,6 +146,14 @@ bool breaker_alive(struct breakers *b, const char *origin, uint64_t since)
 	return h && h->alive >= since;
 }
 
+bool breaker_well(struct breakers *b, const char *origin)
+{
+	LOCK_SCOPE(&b->lock);
+	const struct host *h = host_find(b, origin, false);
+
+	return !h || h->failures == 0;
+}
+
 void breaker_outrun(struct breakers *b, const char *origin)
 {
 	LOCK_SCOPE(&b->lock);

@@ -23,6 +23,9 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
  * waits for. */
 bool breaker_alive(struct breakers *b, const char *origin, uint64_t since);
 
+/* Has the host not failed since its last good answer? Then a failure may be a bad moment. */
+bool breaker_well(struct breakers *b, const char *origin);
+
 /* The host was outrun: it held back a later source that had the file as long as it may, and gave
  * no answer. Until it gives one, it holds nobody back any more. */
 void breaker_outrun(struct breakers *b, const char *origin);

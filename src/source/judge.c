@@ -11,6 +11,7 @@ static const struct status_row {
 	enum verdict verdict;
 	int error;
 	enum blame blame;
+	bool again; /* what stands between us and the server may have had a bad moment */
 } statuses[] = {
 	{200, 200, VERDICT_FOUND, 0, BLAME_NONE},
 	/* Nobody asked for a part: what is that part of? */
@@ -19,12 +20,14 @@ static const struct status_row {
 	{403, 403, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{404, 404, VERDICT_MISSING, -ENOENT, BLAME_NONE},
 	{407, 407, VERDICT_REFUSED, -EACCES, BLAME_NONE},
-	{408, 408, VERDICT_LATER, -ETIMEDOUT, BLAME_SOFT},
+	{408, 408, VERDICT_LATER, -ETIMEDOUT, BLAME_SOFT, true},
 	{410, 410, VERDICT_MISSING, -ENOENT, BLAME_NONE},
 	{429, 429, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
 	{451, 451, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{508, 508, VERDICT_LOOP, -ELOOP, BLAME_NONE},
-	{500, 599, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+	{500, 501, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+	{502, 504, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT, true},
+	{505, 599, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
 	/* Whatever else: a server that does not speak the protocol that we ask in. */
 	{0, 999, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
 };
@@ -55,8 +58,11 @@ static void judge_error(const struct net_reply *r, struct judgement *out)
 		out->blame = BLAME_COSTLY; /* resolvers take their time, too */
 		break;
 	case -EPIPE:
-	case -EPROTO:
 	case -ECONNRESET:
+		out->again = true;
+		out->blame = BLAME_SOFT;
+		break;
+	case -EPROTO:
 		out->blame = BLAME_SOFT;
 		break;
 	case -EKEYREJECTED:
@@ -96,6 +102,8 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 	out->verdict = row->verdict;
 	out->error = row->error;
 	out->blame = row->blame;
+	/* Who names a time is asked then. */
+	out->again = row->again && r->retry_after < 0;
 	if (row->verdict == VERDICT_FOUND)
 		return;
 	if (r->retry_after > 0 && out->blame != BLAME_NONE) {

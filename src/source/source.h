@@ -114,6 +114,7 @@ struct judgement {
 	enum verdict verdict;
 	int error;	/* errno that says so when no other source has it: -EACCES, -ETIMEDOUT, … */
 	enum blame blame;
+	bool again;	/* a second try, soon, may well go better */
 	char text[200]; /* in words, "" for FOUND */
 };
 void source_judge(const struct source *s, const struct net_reply *r, struct judgement *out);

@@ -578,7 +578,7 @@ START_TEST(breaker)
 	char why[240];
 
 	ck_assert_int_eq(breakers_new(&b, 60000), 0);
-	ck_assert(breaker_may(b, h, 1000, why));
+	ck_assert(breaker_may(b, h, 1000, why) && breaker_well(b, h));
 	/* Odd answers: three in a row. A good one in between forgives. */
 	for (unsigned i = 0; i < 2; i++)
 		breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
@@ -589,6 +589,7 @@ START_TEST(breaker)
 	breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
 	ck_assert(!breaker_may(b, h, 1001, why));
 	ck_assert_ptr_nonnull(strstr(why, "HTTP 500"));
+	ck_assert(!breaker_well(b, h));
 	/* Half open: one tries, the others are spared until it is told. */
 	ck_assert(breaker_may(b, h, 2001, why));
 	ck_assert(!breaker_may(b, h, 2002, why));

@@ -1,0 +1,99 @@
+#!/bin/sh
+# How servers are treated that have a bad moment, or ask for time: a second try only where it can
+# mend something, Retry-After in both forms, and what is missing is told with how often it was asked
+# for.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+[ -x "$SYMFS" ] || fail "$SYMFS is not built"
+need gcc objcopy strip curl
+make_program "$TMP/p" prog
+head -c 400000 /dev/urandom >"$TMP/pad"
+objcopy --add-section .pad="$TMP/pad" "$TMP/p/full/prog" "$TMP/p/big" || fail objcopy
+id=$(build_id "$TMP/p/big")
+[ -n "$id" ] || fail "no build id"
+file=gdb/$(gdb_path "$id")
+put_gdb "$TMP/www" "$TMP/p/big"
+upstream_start up --root "$TMP/www"
+# shellcheck disable=SC2154 # set by upstream_start
+up=$URL_up
+
+# Each row: what | fault | argument | times | exit status | requests
+rows=0
+while IFS='|' read -r what kind arg times status requests; do
+  rm -rf "$TMP/store"
+  upstream_clear "$up"
+  upstream_reset "$up"
+  upstream_fault "$up" "*" "$kind" "$arg" "$times"
+  timeout 60 "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$up" "$file" >"$TMP/out" 2>"$TMP/err"
+  r=$?
+  [ $r = "$status" ] || fail "$what: exit $r, wanted $status: $(cat "$TMP/err")"
+  [ $r != 0 ] || same_file "$(cat "$TMP/out")" "$TMP/p/big"
+  asked=$(upstream_count "$up" get)
+  [ "$asked" = "$requests" ] || fail "$what: asked $asked times, wanted $requests"
+  rows=$((rows + 1))
+done <<'END'
+a gateway has a bad moment|status|502|1|0|2
+a server has a bad moment|status|503|1|0|2
+a gateway gets no answer|status|504|1|0|2
+a request took too long|status|408|1|0|2
+a reset before the answer|reset|0|1|0|2
+a reset in the middle|reset|100000|1|0|2
+cut short|cut|100000|1|0|2
+two bad moments|status|503|2|3|2
+a reset, and again|reset|0|2|3|2
+a server that is broken|status|500|1|3|1
+not there|status|404|2|1|2
+refused|status|403|1|3|1
+too many requests|status|429|1|3|1
+too many requests, later|status|429,30|1|3|1
+overloaded, later|status|503,30|1|3|1
+overloaded, until a date|status|503,Fri, 31 Dec 2099 23:59:59 GMT|1|3|1
+another kind of file|html||1|3|1
+END
+say "$rows rows"
+[ $rows = 17 ] || fail "$rows rows"
+
+# Who is down is found out although a better one always answers first.
+upstream_start down --root "$TMP/www"
+# shellcheck disable=SC2154
+down=$URL_down
+upstream_clear "$up"
+upstream_fault "$down" "*" status 503
+i=0
+while [ $i -lt 12 ]; do
+  printf 'const int m%d = %d; int main(void) { return m%d; }\n' $i $i $i >"$TMP/x.c"
+  gcc -Wl,--build-id=sha1 -o "$TMP/x$i" "$TMP/x.c" || fail gcc
+  put_gdb "$TMP/www" "$TMP/x$i"
+  i=$((i + 1))
+done
+need_mount
+symfs_mount d --source "gdb@$down" --source "gdb@$up"
+for x in "$TMP"/x[0-9]*; do
+  same_file "$TMP/d/gdb/$(gdb_path "$(build_id "$x")")" "$x"
+done
+grep -q 'open.*HTTP 503' "$TMP/d/.symfs/sources" || fail "nobody knows that it is down: $(cat "$TMP/d/.symfs/sources")"
+[ "$(upstream_count "$down" get)" -le 8 ] || fail "who is down was asked $(upstream_count "$down" get) times"
+symfs_umount d
+
+# ---- Retry-After -----------------------------------------------------------------------------------
+need_mount
+date_in() { date -u -d "@$(($(date +%s) + $1))" '+%a, %d %b %Y %H:%M:%S GMT'; }
+for form in 3 date; do
+  upstream_clear "$up"
+  upstream_reset "$up"
+  [ $form = date ] && after=$(date_in 4) || after=$form
+  upstream_fault "$up" "*" status "429,$after" 1
+  rm -rf "$TMP/store-m"
+  symfs_mount m --source "gdb@$up"
+  cat "$TMP/m/$file" >/dev/null 2>&1 && fail "429"
+  start=$(now_ms)
+  cat "$TMP/m/$file" >/dev/null 2>&1 && fail "asked although the server wants time ($form)"
+  [ "$(upstream_count "$up" get)" = 1 ] || fail "asked although the server wants time ($form)"
+  grep -q 'ask again in\|HTTP 429' "$TMP/m/.symfs/sources" || fail "$form: $(cat "$TMP/m/.symfs/sources")"
+  wait_for 20 cmp -s "$TMP/m/$file" "$TMP/p/big" || fail "never asked again ($form): $(cat "$TMP/m.log")"
+  took=$(($(now_ms) - start))
+  [ $took -ge 2000 ] || fail "asked again after $took ms ($form)"
+  [ "$(upstream_count "$up" get)" = 2 ] || fail "asked $(upstream_count "$up" get) times ($form)"
+  symfs_umount m
+done
+exit 0

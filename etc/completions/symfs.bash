@@ -103,6 +103,7 @@ _symfs_argument()
 	case $command in
 	mount | umount | status) _symfs_files -d ;;
 	add | id | paths | warm | core) _symfs_files -f ;;
+	sources) ((${#words[@]})) || _symfs_words check ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
 	gsym)

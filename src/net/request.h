@@ -32,6 +32,7 @@ struct net_req {
 struct net_reply {
 	int status;		/* of HTTP; 0 when nobody answered, then `error` says why */
 	int error;		/* 0, or a negative errno: see net_errors below */
+	int http;		/* version: 10, 11, 20, 30; 0 when nobody answered */
 	char text[200];		/* the error in words, without credentials; "" */
 	int64_t size;		/* of the decoded body; -1 when not told. X-DEBUGINFOD-SIZE counts
 				   when there is no Content-Length */

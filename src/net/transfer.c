@@ -211,6 +211,20 @@ static int told_too_big(struct transfer *t)
 		(unsigned long long)t->most);
 }
 
+static int http_version(CURL *easy)
+{
+	long v = 0;
+
+	curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &v);
+	switch (v) {
+	case CURL_HTTP_VERSION_1_0: return 10;
+	case CURL_HTTP_VERSION_1_1: return 11;
+	case CURL_HTTP_VERSION_2_0: return 20;
+	case CURL_HTTP_VERSION_3: return 30;
+	default: return 0;
+	}
+}
+
 /* All header lines are here. */
 static int head_complete(struct transfer *t)
 {
@@ -222,6 +236,7 @@ static int head_complete(struct transfer *t)
 		return 0; /* another head follows */
 	t->head_over = true;
 	t->reply.status = (int)status;
+	t->reply.http = http_version(t->easy);
 	head_finish(&t->head, &t->reply);
 	t->wanted = status >= 200 && status < 300;
 	if (!t->wanted)

@@ -28,8 +28,7 @@ static const struct obj_format *const formats[] = {
 /* A broken file must not keep its reader here for ever: fat files have a handful. */
 #define SLICES_MOST 256
 
-/* Identifiers of these are in their keys alone, so no file can be held against one. */
-static bool is_anonymous(enum filetype t)
+bool obj_is_anonymous(enum filetype t)
 {
 	switch (t) {
 	case FILETYPE_SOURCE:
@@ -446,7 +445,7 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	unsigned i;
 	int r;
 
-	if (is_anonymous(k->type))
+	if (obj_is_anonymous(k->type))
 		return check_anonymous(v, k, e);
 	r = refuse_early(v, k, e);
 	if (r < 0)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
+#include "obj/obj.h"
 #include "source/source.h"
 
 #include <fnmatch.h>
@@ -59,17 +60,11 @@ static bool any_name(char *const *globs, const struct artifact *a)
 	return false;
 }
 
-/* Sources and sections bear no identity: whatever the source sends would be believed. */
-static bool is_verifiable(enum filetype type)
-{
-	return type != FILETYPE_SOURCE && type != FILETYPE_SECTION;
-}
-
 bool source_allows(const struct source *s, const struct artifact *a)
 {
 	if (!(s->types >> a->type & 1))
 		return false;
-	if (!s->o.allow_unverified && !is_verifiable(a->type))
+	if (!s->o.allow_unverified && obj_is_anonymous(a->type))
 		return false;
 	if (s->o.requires_checksum && !a->m.checksum[0])
 		return false;

@@ -1,0 +1,139 @@
+#!/bin/sh
+# symfs sources check: a table that says what is wrong with each source, and leaves no trace.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+[ -x "$SYMFS" ] || fail "$SYMFS is not built"
+need curl
+unset http_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_PROFILE
+umask 077
+mkdir -p "$TMP/plain" "$TMP/tiers" "$TMP/dir"
+: >"$TMP/tiers/index2.txt"
+echo x >"$TMP/tiers/index2.txt"
+for s in plain closed failing portal slow; do
+  upstream_start $s --root "$TMP/plain" --log "$TMP/$s.requests"
+done
+upstream_start tiers --root "$TMP/tiers"
+upstream_start old --root "$TMP/tiers" --no-range
+upstream_start deaf --no-accept
+# shellcheck disable=SC2154 # set by upstream_start
+{
+  upstream_fault "$URL_closed" "*" status 403
+  upstream_fault "$URL_failing" "*" status 503
+  upstream_fault "$URL_portal" "*" html
+  upstream_fault "$URL_slow" "*" silent
+}
+"$top_builddir/tests/helpers/s3" --root "$TMP/plain" --bucket b --access-key AK --secret-key SK >"$TMP/s3.out" 2>&1 &
+PIDS="$PIDS $!"
+wait_for 10 grep -q 'listening on' "$TMP/s3.out" || fail "s3 did not start"
+s3=$(sed -n 's/^listening on //p' "$TMP/s3.out")
+cat >"$TMP/conf" <<END
+[source "good"]
+url = $URL_plain/
+layout = gdb
+[source "debuginfod"]
+url = $URL_plain/
+type = debuginfod
+[source "store"]
+url = $URL_plain/
+layout = symstore
+[source "tiers"]
+url = $URL_tiers/
+layout = symstore
+[source "old"]
+url = $URL_old/
+layout = symstore_index2
+[source "closed"]
+url = $URL_closed/
+layout = unified
+[source "failing"]
+url = $URL_failing/
+layout = native
+[source "portal"]
+url = $URL_portal/
+layout = ssqp
+[source "slow"]
+url = $URL_slow/
+layout = gdb
+[source "deaf"]
+url = $URL_deaf/
+layout = gdb
+[source "nobody"]
+url = http://127.0.0.1:1/
+layout = lldb
+[source "bucket"]
+bucket = b
+endpoint = $s3
+access-key = AK
+secret-key = SK
+layout = breakpad
+[source "stolen"]
+bucket = b
+endpoint = $s3
+access-key = AK
+secret-key = wrong
+[source "keyless"]
+bucket = b
+endpoint = $s3
+[source "dir"]
+path = $TMP/dir
+[source "gone"]
+path = $TMP/none
+[source "shy"]
+url = $URL_plain/
+layout = symstore
+never = *
+requires-checksum = yes
+END
+find "$TMP" -not -name '*.requests' -not -name '*.list' | sort >"$TMP/before.list"
+check() { timeout 60 "$SYMFS" sources check --no-default-sources --cache "$TMP/store" --lookup-deadline 2s --connect-timeout 2s "$@" >"$TMP/out" 2>"$TMP/err"; }
+start=$(now_ms)
+check --config "$TMP/conf"
+[ $? = 3 ] || fail "exit status: $(cat "$TMP/out" "$TMP/err")"
+took=$(($(now_ms) - start))
+[ $took -lt 15000 ] || fail "one after the other: $took ms"
+cat "$TMP/out"
+rows=0
+while IFS='|' read -r name state words; do
+  line=$(grep -E "^ *[0-9]+\. $name  *$state( |\$)" "$TMP/out") || fail "$name is not $state"
+  echo "$line" | grep -qE "$words" || fail "$name: no $words: $line"
+  rows=$((rows + 1))
+done <<'END'
+good|reachable|HTTP/1.1, [0-9]+ ms
+debuginfod|reachable|HTTP/1.1
+store|reachable|HTTP/1.1
+tiers|reachable|ranges two-tier .*symstore_index2
+old|reachable|ms +two-tier
+closed|refused|HTTP 403
+failing|failing|HTTP 503
+portal|suspect|cannot be
+slow|unreachable|no byte for 2000 ms
+deaf|unreachable|no connection in 2000 ms
+nobody|unreachable|.
+bucket|reachable|HTTP/1.1
+stolen|refused|HTTP 403
+keyless|refused|no credentials
+dir|reachable|.
+gone|absent|.
+END
+[ $rows = 16 ] || fail "$rows rows"
+grep -q ranges <<END && fail "who knows no ranges is said to"
+$(grep ' old ' "$TMP/out")
+END
+grep -q 'symfs-check\|73796d66732d636865636b' "$TMP/plain.requests" || fail "not told who asked: $(cat "$TMP/plain.requests")"
+# What may not be told to a source is not told by this, either.
+grep -qE ' (shy) ' "$TMP/out" || fail "no row for shy"
+[ -e "$TMP/store" ] && fail "it made a store"
+find "$TMP" -not -name '*.requests' -not -name '*.list' -not -name out -not -name err | sort | diff - "$TMP/before.list" | grep '^<' &&
+  fail "it wrote something"
+
+check --json --config "$TMP/conf"
+[ $? = 3 ] || fail "--json: $(cat "$TMP/err")"
+tr -d ' \n' <"$TMP/out" | sed 's/},{/},\n{/g' >"$TMP/rows"
+grep -q '"name":"tiers".*"state":"reachable","status":404,"http":11,"ms":[0-9]*,"ranges":true,"two_tier":true' "$TMP/rows" ||
+  fail "--json: $(cat "$TMP/rows")"
+grep -q '"name":"nobody".*"state":"unreachable","status":null,"http":null,"ms":null,"ranges":null,"two_tier":null' "$TMP/rows" ||
+  fail "--json: $(cat "$TMP/rows")"
+check --source gdb@"$URL_plain" || fail "all are well, and it ends with $?"
+check nonsense
+[ $? = 2 ] || fail "a wrong word"
+exit 0

@@ -5,6 +5,7 @@
 
 #include <openssl/evp.h>
 #include <string.h>
+#include <strings.h>
 
 struct sha256 {
 	EVP_MD_CTX *md;
@@ -83,6 +84,63 @@ int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT])
 	sha256_finish(s, raw);
 	hex_print(raw, sizeof(raw), out);
 	return 0;
+}
+
+struct digest {
+	EVP_MD_CTX *md;
+};
+
+static const EVP_MD *family(const char *name)
+{
+	static const struct {
+		const char *name;
+		const EVP_MD *(*md)(void);
+	} families[] = {{"SHA1", EVP_sha1}, {"SHA256", EVP_sha256}, {"SHA384", EVP_sha384},
+		{"SHA512", EVP_sha512}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		if (strcasecmp(families[i].name, name) == 0)
+			return families[i].md();
+	errno = ENOTSUP;
+	return NULL;
+}
+
+struct digest *digest_new(const char *name)
+{
+	const EVP_MD *md = family(name);
+	struct digest *d = md ? calloc(1, sizeof(*d)) : NULL;
+
+	if (!d)
+		return NULL;
+	d->md = EVP_MD_CTX_new();
+	if (!d->md || EVP_DigestInit_ex(d->md, md, NULL) != 1) {
+		digest_free(d);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return d;
+}
+
+void digest_add(struct digest *d, const void *p, size_t n)
+{
+	EVP_DigestUpdate(d->md, p, n);
+}
+
+size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES])
+{
+	unsigned n = 0;
+
+	EVP_DigestFinal_ex(d->md, out, &n);
+	digest_free(d);
+	return n;
+}
+
+void digest_free(struct digest *d)
+{
+	if (!d)
+		return;
+	EVP_MD_CTX_free(d->md);
+	free(d);
 }
 
 uint64_t hash_mix(const void *p, size_t n)

@@ -1,5 +1,5 @@
-/* Digests: SHA-256 (libcrypto) for names and contents, and a short mix
- * for tables in memory. */
+/* Digests (libcrypto): SHA-256 for names and contents, others where a file names them, and a short
+ * mix for tables in memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>
@@ -19,6 +19,15 @@ void sha256_text_of(const void *p, size_t n, char out[static SHA256_TEXT]);
 
 /* The digest of `size` bytes of a file from its start. 0, -EIO, -ENODATA (shorter), -ENOMEM. */
 int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT]);
+
+/* A digest of one of the families that files name: "SHA1", "SHA256", "SHA384", "SHA512", in any
+ * case. NULL: none of these, or out of memory (errno). */
+#define DIGEST_BYTES 64
+struct digest;
+struct digest *digest_new(const char *name);
+void digest_add(struct digest *d, const void *p, size_t n);
+size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES]); /* frees it; its bytes */
+void digest_free(struct digest *d);
 
 uint64_t hash_mix(const void *p, size_t n); /* FNV-1a: for tables in memory only */
 

@@ -3,6 +3,7 @@
  * say whether there are line numbers, and sources or where they can be had. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/ppdb.h"
+#include "base/hash.h"
 #include "base/util.h"
 #include "obj/obj.h"
 
@@ -16,6 +17,8 @@
 #define NAME_MOST 32u
 #define PDB_STREAM_LEAST 32u
 #define TABLES_LEAST 24u
+#define ID_SIZE 20u /* a GUID and a stamp, at the beginning of #Pdb */
+#define CHUNK (64u << 10)
 
 /* Rows are sorted by what they belong to, so that sources are among the first. */
 #define CUSTOM_MOST (1u << 16)
@@ -345,6 +348,77 @@ int ppdb_features(struct view *v, unsigned *features)
 	if (r == 0)
 		*features = ppdb.features;
 	return r;
+}
+
+/* "FAMILY:digits" to both. 0; -ENOTSUP. */
+static int split_checksum(const char *text, char family[static 16], uint8_t want[static DIGEST_BYTES],
+	size_t *n)
+{
+	const char *colon = strchr(text, ':');
+	size_t digits = colon ? strlen(colon + 1) : 0;
+
+	if (!colon || colon - text >= 16 || !digits || digits > 2 * DIGEST_BYTES ||
+		hex_read(colon + 1, digits, want) < 0)
+		return -ENOTSUP;
+	snprintf(family, 16, "%.*s", (int)(colon - text), text);
+	*n = digits / 2;
+	return 0;
+}
+
+/* The bytes of the file, but for zeros where its identity stands. */
+static int digest_without(struct digest *d, struct view *v, struct range identity)
+{
+	_cleanup_free_ uint8_t *p = malloc(CHUNK);
+	uint64_t off = 0;
+
+	if (!p)
+		return -ENOMEM;
+	while (off < v->size) {
+		size_t n = (size_t)MIN((uint64_t)CHUNK, v->size - off);
+		int r = view_read(v, off, p, n);
+
+		if (r < 0)
+			return r;
+		for (uint64_t at = MAX(off, identity.off);
+			at < MIN(off + n, identity.off + identity.size); at++)
+			p[at - off] = 0;
+		digest_add(d, p, n);
+		off += n;
+	}
+	return 0;
+}
+
+int ppdb_checksum(struct view *v, const char *checksum, struct err *e)
+{
+	uint8_t want[DIGEST_BYTES], got[DIGEST_BYTES];
+	char family[16];
+	struct digest *d;
+	struct ppdb ppdb;
+	size_t n;
+	int r;
+
+	if (split_checksum(checksum, family, want, &n) < 0 || v->size == VIEW_UNKNOWN)
+		return 0;
+	r = view_read(v, 0, got, obj_ppdb.magic_len);
+	if (r == 0 && memcmp(got, obj_ppdb.magic, obj_ppdb.magic_len) != 0)
+		return 0;
+	if (r == 0)
+		r = ppdb_open(&ppdb, v, NULL);
+	if (r < 0)
+		return r == -EBADMSG || r == -ENODATA ? 0 : r;
+	d = digest_new(family);
+	if (!d)
+		return errno == ENOMEM ? -ENOMEM : 0;
+	r = digest_without(d, v, (struct range){ppdb.pdb.off, ID_SIZE});
+	if (r < 0) {
+		digest_free(d);
+		return r;
+	}
+	if (digest_finish(d, got) != n)
+		return 0;
+	return memcmp(want, got, n) == 0
+		? 1
+		: err_set(e, -EBADMSG, "is not the file that its program has the %s of", family);
 }
 
 static int ppdb_probe(struct view *v, unsigned index, struct obj_slice *out, struct err *e)

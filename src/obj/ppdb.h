@@ -1,7 +1,14 @@
 /* Portable PDBs also stand inside of programs, where the program's reader asks what they have. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/err.h"
 #include "base/view.h"
 
 /* 0; -EBADMSG when it is none or broken, and the other answers of a probe. */
 int ppdb_features(struct view *v, unsigned *features);
+
+/* Holds a whole file against the checksum that its program has of it, "SHA256:00ff…": the digest
+ * of the file with zeros in place of its identity, which was made from that. 1: it is so. 0: it
+ * cannot be told (an unknown family, no digits, no Portable PDB). -EBADMSG: it is another; `e`
+ * says so. Others: the disk, memory. */
+int ppdb_checksum(struct view *v, const char *checksum, struct err *e);

@@ -1,7 +1,13 @@
 /* obj/ppdb.c on files built in memory: the identity, what the tables say in narrow and in wide
  * columns, hostile values, and files of which only the beginning is here. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/hash.h"
+#include "base/path.h"
+#include "obj/ppdb.h"
 #include "images.h"
+
+#include <fcntl.h>
+#include <stdio.h>
 
 #define ID "0c1033f7-8632-492e-91c6-c314b72e1920-e60b819d"
 
@@ -139,6 +145,77 @@ START_TEST(keys)
 }
 END_TEST
 
+static int check_sum(const char *checksum, struct err *e)
+{
+	struct view v = view_of_mem(image.p, image.n);
+
+	return ppdb_checksum(&v, checksum, e);
+}
+
+/* The digest is of the file with zeros where its identity stands. */
+START_TEST(checksum)
+{
+	struct plan p = usual;
+	char text[SHA256_TEXT + 8] = "SHA256:";
+	struct err e = {0};
+
+	p.documents = 30000; /* more than is read at once */
+	build(&p);
+	ck_assert_uint_gt(image.n, 200000);
+	memset(image.p + pdb_at, 0, 20);
+	sha256_text_of(image.p, image.n, text + 7);
+	put_bytes(pdb_at, pdb_id, 20);
+	ck_assert_int_eq(check_sum(text, &e), 1);
+	text[0] = 's';
+	ck_assert_int_eq(check_sum(text, &e), 1);
+	ck_assert_int_eq(check_sum("MD5:00112233445566778899aabbccddeeff", &e), 0);
+	ck_assert_int_eq(check_sum("", &e), 0);
+	ck_assert_int_eq(check_sum("SHA256", &e), 0);
+	ck_assert_int_eq(check_sum("SHA256:", &e), 0);
+	ck_assert_int_eq(check_sum("SHA256:0", &e), 0);
+	ck_assert_int_eq(check_sum("SHA256:zz", &e), 0);
+	ck_assert_int_eq(check_sum("SHA256:0011", &e), 0); /* a part of one tells nothing */
+	/* one bit of the identity does not count, and one of anything else does */
+	image.p[pdb_at + 19] ^= 1;
+	ck_assert_int_eq(check_sum(text, &e), 1);
+	image.p[pdb_at + 20] ^= 1;
+	ck_assert_int_eq(check_sum(text, &e), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(e.text, "sHA256"));
+	image.p[pdb_at + 20] ^= 1;
+	image.p[image.n - 1] ^= 1;
+	ck_assert_int_eq(check_sum(text, &e), -EBADMSG);
+	image.p[0] = 'X';
+	ck_assert_int_eq(check_sum(text, &e), 0);
+}
+END_TEST
+
+/* Pairs that a compiler made, where they are beside the source. */
+START_TEST(checksum_of_programs)
+{
+	static const char *const pairs[][2] = {{"integration.dll", "portable.pdb"},
+		{"ppdb-sourcelink-sample.dll", "ppdb-sourcelink-sample.pdb"}};
+	const char *top = getenv("top_srcdir");
+
+	for (unsigned i = 0; i < ARRAY_SIZE(pairs); i++) {
+		_cleanup_free_ char *dll = NULL, *pdb = NULL, *pe = NULL, *ppdb = NULL;
+		struct obj_slice s;
+		struct view v;
+		struct err e;
+		size_t n, m;
+
+		ck_assert_int_ge(asprintf(&dll, "%s/../shared/fixtures/ppdb/%s", top ? top : ".", pairs[i][0]), 0);
+		ck_assert_int_ge(asprintf(&pdb, "%s/../shared/fixtures/ppdb/%s", top ? top : ".", pairs[i][1]), 0);
+		if (path_read(AT_FDCWD, dll, 1 << 20, &pe, &n) < 0 || path_read(AT_FDCWD, pdb, 1 << 20, &ppdb, &m) < 0)
+			continue;
+		s = object_must(pe, n, 0);
+		v = view_of_mem(ppdb, m);
+		ck_assert_msg(ppdb_checksum(&v, s.module.checksum, &e) == 1, "%s: %s", pdb, s.module.checksum);
+		ppdb[m - 1] ^= 1;
+		ck_assert_int_eq(ppdb_checksum(&v, s.module.checksum, &e), -EBADMSG);
+	}
+}
+END_TEST
+
 /* Each width of each column, by what makes it wide. */
 START_TEST(features)
 {
@@ -236,4 +313,4 @@ START_TEST(parts)
 }
 END_TEST
 
-UNIT_MAIN("ppdb", identity, keys, features, nothing_to_find, lies, every_field, parts)
+UNIT_MAIN("ppdb", identity, keys, checksum, checksum_of_programs, features, nothing_to_find, lies, every_field, parts)

@@ -172,7 +172,7 @@ static void id_file(struct run *run, const char *path)
 	_cleanup_close_ int fd = -1;
 	struct obj_slice s;
 	struct err e = {0};
-	uint64_t size;
+	uint64_t size = 0;
 	struct view v;
 	int r;
 

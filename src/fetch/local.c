@@ -80,8 +80,8 @@ static int open_below(int base, const char *path, int *out)
 	char target[PATH_MAX];
 
 	for (unsigned hops = 0; hops < LINKS_MOST; hops++) {
-		const char *name;
-		int dir, r = open_parent(at >= 0 ? at : base, path, &dir, &name);
+		const char *name = NULL;
+		int dir = -1, r = open_parent(at >= 0 ? at : base, path, &dir, &name);
 		ssize_t n;
 
 		if (r < 0)

@@ -95,7 +95,7 @@ static int pdb_open(struct pdb *pdb, struct view *v, struct err *e)
 static int directory_word(struct pdb *pdb, uint64_t i, uint32_t *out)
 {
 	const char *what = "its stream directory";
-	uint64_t map, at;
+	uint64_t map = 0, at = 0;
 	uint8_t word[4];
 	int r;
 

@@ -122,7 +122,7 @@ static bool is_still_there(struct verifying *v)
 static int verify_objects(struct verifying *v)
 {
 	char sha256[SHA256_TEXT];
-	const char *what;
+	const char *what = NULL;
 	int r;
 
 	while ((r = look_at_next(v, &what)) == 0) {

@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "layout/layout.h"
-#include "source/source.h"
+#include "source/sources.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -98,7 +98,7 @@ static const char *split_layout(const char *word, char layout[static 40])
 	if (!at || n >= 40)
 		return word;
 	snprintf(layout, 40, "%.*s", (int)n, word);
-	if (layout_find(layout))
+	if (layout_find(layout) || strcmp(layout, source_anywhere.name) == 0)
 		return at + 1;
 	layout[0] = '\0';
 	return word;

@@ -17,6 +17,8 @@
 #define PARKED_MOST 4		/* of them at once */
 #define EARLY_BYTES (256u << 10) /* the identity is looked at once, here, before the end */
 #define POLL_MS 50		/* looks at other processes' flights */
+#define TREE_POLL_MS 100	/* looks at trees that are still being walked */
+#define TREE_WAIT_MS 2000	/* for so long before servers are asked */
 #define LINGER_MS 300000	/* an unanswered flight that nobody waits for ends after this */
 #define MISS_ANSWER_MS 2000	/* an answer from misses is believed no longer: `symfs add` */
 
@@ -47,6 +49,9 @@ struct fetch {
 	/* under lock */
 	struct sources *sources;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
+
+	pthread_mutex_t trees_lock;
+	struct tree *trees; /* under trees_lock */
 
 	/* net thread only */
 	struct flight *flights; /* few: a list */
@@ -222,10 +227,22 @@ int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct 
 int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
 	const struct blob_facts *facts, struct blob **out, struct err *e);
 
-/* local.c: directory sources. (workers) 0: *out. -ENOENT. Others: it could not be looked at. With
- * NULL for `f` nothing is copied into the store, and *out may stay NULL. */
+/* local.c: directory sources. (workers) 0: *out. -ENOENT. -EAGAIN: its tree is still being walked.
+ * Others: it could not be looked at. Who only looks gets nothing copied into the store, and *out may
+ * stay NULL. */
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
-	struct blob **out, char why[static 200]);
+	bool only_look, struct blob **out, char why[static 200]);
 int local_refuse(int fd); /* -ELOOP: it lies in a symfs mount. Else 0 */
 /* A directory's base, open (O_PATH); -ELOOP: it lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);
+
+/* trees.c: sources that are scanned. Any thread, short waits. */
+void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; NULL ends all */
+/* scan_find(); -EHOSTUNREACH: the tree is of no source any more, or could not be walked at all. */
+int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
+	struct buf *path);
+/* What is known so far; stops when `each` returns non-zero, and returns that. `each` must not ask
+ * trees. */
+int trees_each(struct fetch *f, const struct source *s, int (*each)(void *ctx, const struct key *k),
+	void *ctx);
+void trees_state(struct fetch *f, const struct source *s, char out[static 240]);

@@ -47,6 +47,7 @@ void fetch_set_sources(struct fetch *f, struct sources *so)
 {
 	struct sources *old;
 
+	trees_set(f, so);
 	pthread_mutex_lock(&f->lock);
 	old = f->sources;
 	f->sources = so;
@@ -74,6 +75,7 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 	int r;
 
 	pthread_mutex_init(&f->lock, NULL);
+	pthread_mutex_init(&f->trees_lock, NULL);
 	f->opts = *o;
 	r = breakers_new(&f->breakers, o->breaker_ms);
 	if (r == 0)
@@ -100,6 +102,7 @@ int fetch_new(struct fetch **out, struct store *st, struct sources *so, const st
 		fetch_free(f);
 		return r;
 	}
+	trees_set(f, so);
 	*out = f;
 	return 0;
 }
@@ -132,8 +135,10 @@ void fetch_free(struct fetch *f)
 		net_call(f->net, nothing, NULL); /* which has then seen them all */
 		net_stop(f->net);
 	}
+	trees_set(f, NULL);
 	breakers_free(f->breakers);
 	sources_unref(f->sources);
+	pthread_mutex_destroy(&f->trees_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }

@@ -161,22 +161,42 @@ static int try_path(struct fetch *f, const struct source *s, int base, const cha
 	return blob_of_file(out, take_fd(&fd), buf_text(&full), &facts);
 }
 
-int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
-	struct blob **out, char why[static 200])
+/* The files of a tree that answer to the key. One that changed since it was walked is none: the scan
+ * will see it, too. */
+static int find_in_tree(struct fetch *f, const struct source *s, int base, const struct key *k,
+	bool only_look, struct blob **out, char why[static 200])
 {
-	_cleanup_close_ int base = -1;
-	int worst = -ENOENT, r = local_open_base(s, &base);
+	int worst = -ENOENT;
 
-	why[0] = '\0';
-	if (r < 0) {
-		/* A directory that is not there yet holds nothing. */
-		snprintf(why, 200, "%s", r == -ELOOP ? "inside a symfs mount" : err_text(r));
-		return r == -ENOTDIR ? -ENOENT : r;
+	for (unsigned nth = 0;; nth++) {
+		_cleanup_buf_ struct buf path = BUF_UP_TO(PATH_MAX);
+		int r = trees_find(f, s, k, nth, &path);
+
+		if (r < 0) {
+			why[0] = '\0';
+			if (r == -EAGAIN)
+				snprintf(why, 200, "is still being walked");
+			return r == -ENOENT ? worst : r;
+		}
+		r = try_path(only_look ? NULL : f, s, base, buf_text(&path), k, out, why);
+		if (r == 0)
+			return 0;
+		log_debug(LOG_FETCH, "%s/%s: %s", s->shown, buf_text(&path), why[0] ? why : err_text(r));
+		if (r == -EIO || r == -ENOMEM || r == -EACCES)
+			worst = r;
 	}
+}
+
+/* The files that the layout names. */
+static int find_by_layout(struct fetch *f, const struct source *s, int base, const struct artifact *a,
+	const struct key *k, struct blob **out, char why[static 200])
+{
+	int worst = -ENOENT;
+
 	for (unsigned nth = 0;; nth++) {
 		struct source_ask ask;
+		int r = source_plan(s, a, nth, &ask);
 
-		r = source_plan(s, a, nth, &ask);
 		if (r < 0)
 			return r == -ENOENT ? worst : r;
 		r = try_path(f, s, base, ask.where, k, out, why);
@@ -191,4 +211,22 @@ int local_find(struct fetch *f, const struct source *s, const struct artifact *a
 		if (r != -ENOENT && r != -ENOTDIR)
 			worst = r;
 	}
+}
+
+int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+	bool only_look, struct blob **out, char why[static 200])
+{
+	_cleanup_close_ int base = -1;
+	int r = local_open_base(s, &base);
+
+	why[0] = '\0';
+	if (r < 0) {
+		/* A directory that is not there yet holds nothing. */
+		snprintf(why, 200, "%s", r == -ELOOP ? "inside a symfs mount" : err_text(r));
+		return r == -ENOTDIR ? -ENOENT : r;
+	}
+	if (source_scans(s))
+		return source_allows(s, a) ? find_in_tree(f, s, base, k, only_look, out, why)
+					   : -ENOENT;
+	return find_by_layout(only_look ? NULL : f, s, base, a, k, out, why);
 }

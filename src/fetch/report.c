@@ -100,6 +100,10 @@ void fetch_source_state(struct fetch *f, const struct source *s, char out[static
 		breaker_text(f->breakers, s->origin, clock_ms(), out);
 		return;
 	}
+	if (source_scans(s)) {
+		trees_state(f, s, out);
+		return;
+	}
 	r = local_open_base(s, &fd);
 	if (r == 0)
 		close(fd);
@@ -233,6 +237,10 @@ int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), vo
 	for (unsigned i = 0; r == 0 && i < so->n; i++) {
 		if (!so->list[i]->kind->local)
 			continue;
+		if (source_scans(so->list[i])) {
+			r = trees_each(f, so->list[i], each, ctx);
+			continue;
+		}
 		w->each = each;
 		w->ctx = ctx;
 		w->s = so->list[i];

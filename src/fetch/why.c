@@ -106,12 +106,12 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	}
 }
 
-static void ask_local(const struct source *s, const struct artifact *a, const struct key *k,
+static void ask_local(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	struct fetch_attempt *row)
 {
 	struct blob *b = NULL;
 	char why[200];
-	int r = local_find(NULL, s, a, k, &b, why);
+	int r = local_find(f, s, a, k, true, &b, why);
 
 	blob_unref(b);
 	snprintf(row->verdict, sizeof(row->verdict), "%s",
@@ -155,7 +155,7 @@ static void fill_row(struct fetch *f, const struct source *s, const struct artif
 	if (!asking)
 		recall(f, s, a, k, row);
 	else if (s->kind->local)
-		ask_local(s, a, own, row);
+		ask_local(f, s, a, own, row);
 	else
 		ask_http(f, s, ask, k->type, row);
 }

@@ -18,6 +18,7 @@ struct work {
 	/* results and arguments; a flight's constant parts (asked, key, sources, and after the check
 	 * what, own) are read directly */
 	int r;
+	bool walking; /* a tree that may have it is still being walked */
 	struct artifact what;
 	struct key own;
 	char text[400];
@@ -117,7 +118,11 @@ static void check_locals(struct work *w)
 
 		if (!s->kind->local)
 			continue;
-		r = local_find(fl->f, s, &w->what, &w->own, &w->blob, why);
+		r = local_find(fl->f, s, &w->what, &w->own, false, &w->blob, why);
+		if (r == -EAGAIN) {
+			w->walking = true;
+			r = -ETIMEDOUT; /* unless another has it: that it is missing cannot be said */
+		}
 		if (r == -ELOOP)
 			tell_loop(fl->f, i, s);
 		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
@@ -150,6 +155,29 @@ static void check_run(struct work *w)
 	check_locals(w);
 }
 
+/* What is on this machine is worth a short wait, and all of the time when there is nobody else. */
+static bool waits_for_trees(const struct work *w)
+{
+	const struct flight *fl = w->fl;
+
+	if (!w->walking)
+		return false;
+	if (clock_ms() - fl->began < MIN(TREE_WAIT_MS, fl->f->opts.lookup_deadline_ms / 2))
+		return true;
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == ATTEMPT_IDLE)
+			return false;
+	return true;
+}
+
+static void check_again(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->state == FLIGHT_CHECK && !fl->jobs)
+		work_check(fl);
+}
+
 static void check_back(struct work *w)
 {
 	struct flight *fl = w->fl;
@@ -174,6 +202,10 @@ static void check_back(struct work *w)
 		at->remembered_until = w->until[at->nth];
 		at->state = at->remembered ? ATTEMPT_MISSING : ATTEMPT_IDLE;
 		at->spelling = 0;
+	}
+	if (waits_for_trees(w)) {
+		net_timer_set(fl->f->net, &fl->poll, TREE_POLL_MS, check_again, fl);
+		return;
 	}
 	fl->local_error = w->r;
 	snprintf(fl->local_text, sizeof(fl->local_text), "%.190s", w->text);

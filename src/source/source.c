@@ -119,7 +119,9 @@ static int choose_kind(struct source *s, const struct conf_section *c, struct er
 					       : "http";
 	s->kind = source_kind_find(type);
 	if (!s->kind)
-		return source_mistake(c, e, "type", type, "http, debuginfod, s3 or dir");
+		return source_mistake(c, e, "type", type, "http, debuginfod, s3, dir or scan");
+	if (s->kind == &source_dir && s->o.layout && strcmp(s->o.layout, source_anywhere.name) == 0)
+		s->kind = &source_scan;
 	if (s->kind->local != (s->o.path != NULL))
 		return source_mistake(c, e, "type", type,
 			s->o.path ? "dir for a path" : "http or debuginfod for a url, s3 for a bucket");
@@ -131,11 +133,13 @@ static int choose_layout(struct source *s, const struct conf_section *c, struct 
 	const char *name = s->o.layout ? s->o.layout : s->kind->layout;
 	int casing = casing_find(s->o.casing);
 
-	s->layout = layout_find(name);
+	s->layout = s->kind != &source_scan ? layout_find(name)
+		: strcmp(name, source_anywhere.name) == 0 ? &source_anywhere
+							  : NULL;
 	if (!s->layout)
 		return source_mistake(c, e, "layout", name,
 			"gdb lldb symstore symstore_index2 ssqp breakpad debuginfod unified "
-			"slashsymbols native perf");
+			"slashsymbols native perf, or scan for a path");
 	if (casing < 0)
 		return source_mistake(c, e, "casing", s->o.casing, "default, lowercase or uppercase");
 	s->casing = (enum casing)casing;

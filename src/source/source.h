@@ -80,6 +80,10 @@ int source_new(struct source **out, const struct conf_section *c, const struct s
 	struct err *e);
 void source_free(struct source *s);
 
+/* Whether it is a tree without a layout, where scan/ finds what files are: what was planned names
+ * no path then. */
+bool source_scans(const struct source *s);
+
 int source_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out);
 
 /* Whether the source may be told of the artifact, and may have it: types, names, checksum. */

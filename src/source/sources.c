@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct source_kind *const kinds[] = {
-	&source_http, &source_debuginfod, &source_dir, &source_s3};
+	&source_http, &source_debuginfod, &source_dir, &source_scan, &source_s3};
 
 const struct source_kind *source_kind_find(const char *name)
 {

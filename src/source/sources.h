@@ -4,9 +4,10 @@
 #include "source/source.h"
 
 /* A new kind is one file, one extern, one row in sources.c. */
-extern const struct source_kind source_http, source_debuginfod, source_dir,
+extern const struct source_kind source_http, source_debuginfod, source_dir, source_scan,
 	source_s3;
 const struct source_kind *source_kind_find(const char *name); /* NULL */
+extern const struct layout source_anywhere; /* of source_scan, which has none */
 
 struct sources {
 	unsigned refs; /* atomic */

@@ -1,0 +1,160 @@
+/* The scans of sources that are arbitrary trees: begun and ended with the sources, and with them
+ * what they remember in the store. Two sources of one path share one. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+#include "scan/scan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LISTED_MOST 200000u
+
+struct tree {
+	struct tree *next;
+	struct scan *scan;
+	bool wanted; /* while trees_set() runs */
+};
+
+static struct tree **tree_at(struct fetch *f, const char *path)
+{
+	struct tree **at = &f->trees;
+
+	while (*at && strcmp(scan_path((*at)->scan), path) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+/* Where a tree is remembered, or NULL: then it is walked anew each time. */
+static char *memory_of(const struct fetch *f, const char *path)
+{
+	_cleanup_free_ char *dir = NULL;
+	char *file;
+
+	if (asprintf(&dir, "%s/scans", store_dir(f->store)) < 0) {
+		dir = NULL;
+		return NULL;
+	}
+	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+		return NULL;
+	return asprintf(&file, "%s/%016llx", dir,
+		       (unsigned long long)hash_mix(path, strlen(path))) < 0
+		? NULL
+		: file;
+}
+
+/* Called under the lock. */
+static void tree_begin(struct fetch *f, const char *path)
+{
+	_cleanup_free_ char *memory = memory_of(f, path);
+	struct tree *t = calloc(1, sizeof(*t));
+	struct err e = {0};
+
+	if (!t || scan_start(&t->scan, path, memory, &e) < 0) {
+		log_error("%s cannot be walked: %s", path, t ? e.text : "out of memory");
+		free(t);
+		return;
+	}
+	t->wanted = true;
+	t->next = f->trees;
+	f->trees = t;
+}
+
+/* Takes out those that no source wants any more. */
+static struct tree *take_unwanted(struct fetch *f)
+{
+	struct tree *gone = NULL, **at = &f->trees;
+
+	while (*at) {
+		struct tree *t = *at;
+
+		if (t->wanted) {
+			at = &t->next;
+			continue;
+		}
+		*at = t->next;
+		t->next = gone;
+		gone = t;
+	}
+	return gone;
+}
+
+void trees_set(struct fetch *f, const struct sources *so)
+{
+	struct tree *gone;
+
+	pthread_mutex_lock(&f->trees_lock);
+	for (struct tree *t = f->trees; t; t = t->next)
+		t->wanted = false;
+	for (unsigned i = 0; so && i < so->n; i++) {
+		struct tree **at;
+
+		if (!source_scans(so->list[i]))
+			continue;
+		at = tree_at(f, so->list[i]->o.path);
+		if (*at)
+			(*at)->wanted = true;
+		else
+			tree_begin(f, so->list[i]->o.path);
+	}
+	gone = take_unwanted(f);
+	pthread_mutex_unlock(&f->trees_lock);
+	while (gone) {
+		struct tree *next = gone->next;
+
+		scan_stop(gone->scan);
+		free(gone);
+		gone = next;
+	}
+}
+
+int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
+	struct buf *path)
+{
+	LOCK_SCOPE(&f->trees_lock);
+	struct tree *t = *tree_at(f, s->o.path);
+
+	return t ? scan_find(t->scan, k, nth, path) : -EHOSTUNREACH;
+}
+
+void trees_state(struct fetch *f, const struct source *s, char out[static 240])
+{
+	LOCK_SCOPE(&f->trees_lock);
+	struct tree *t = *tree_at(f, s->o.path);
+
+	if (t)
+		scan_state(t->scan, out);
+	else
+		snprintf(out, 240, "it cannot be walked");
+}
+
+struct listing {
+	const struct source *s;
+	int (*each)(void *ctx, const struct key *k);
+	void *ctx;
+	unsigned seen;
+};
+
+static int list_key(void *ctx, const struct key *k, uint64_t size)
+{
+	struct listing *l = ctx;
+
+	if (l->seen++ >= LISTED_MOST)
+		return 1;
+	return l->s->types >> k->type & 1 ? l->each(l->ctx, k) : 0;
+}
+
+int trees_each(struct fetch *f, const struct source *s, int (*each)(void *ctx, const struct key *k),
+	void *ctx)
+{
+	struct listing l = {.s = s, .each = each, .ctx = ctx};
+	LOCK_SCOPE(&f->trees_lock);
+	struct tree *t = *tree_at(f, s->o.path);
+	int r = t ? scan_each(t->scan, list_key, &l) : 0;
+
+	return l.seen > LISTED_MOST ? 0 : r;
+}

@@ -1,0 +1,35 @@
+/* Arbitrary trees of this machine: a build directory, /usr/lib/debug. No layout says where a file
+ * lies; what the files are does (scan/, which fetch/ asks). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "id/key.h"
+#include "source/sources.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct layout_row no_rows[] = {{0}};
+
+const struct layout source_anywhere = {
+	"scan", "scan", "", "any tree, by what its files are", false, no_rows};
+
+/* One question: whether any file of the tree is the one. */
+static int scan_plan(
+	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+{
+	struct key k;
+
+	if (nth > 0 || !source_allows(s, a) || key_of(&k, a) < 0)
+		return -ENOENT;
+	snprintf(out->spelling, sizeof(out->spelling), "anywhere below");
+	out->where = strdup("");
+	return out->where ? 0 : -ENOMEM;
+}
+
+const struct source_kind source_scan = {
+	.name = "scan", .layout = "scan", .local = true, .plan = scan_plan};
+
+bool source_scans(const struct source *s)
+{
+	return s->kind == &source_scan;
+}

@@ -239,12 +239,18 @@ static int check_sizes(const struct zip_entry *entry, struct err *e)
 	return 0;
 }
 
+/* Some write no stream for no bytes. */
+static bool is_nothing(const struct zip_entry *entry)
+{
+	return !entry->packed && !entry->size;
+}
+
 static int unpack(const struct zip_entry *entry, const char *packed, char *out, struct err *e)
 {
 	size_t made = 0;
 	int r;
 
-	if (entry->method == 0) {
+	if (entry->method == 0 || is_nothing(entry)) {
 		memcpy(out, packed, (size_t)entry->size);
 		return 0;
 	}
@@ -328,7 +334,7 @@ int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_ent
 	s->at = at;
 	s->packed_left = entry->packed;
 	s->left = entry->size;
-	s->ended = !entry->packed && !entry->size; /* some write no stream for nothing */
+	s->ended = is_nothing(entry);
 	s->crc_wanted = entry->crc;
 	*out = s;
 	return 0;

@@ -98,36 +98,41 @@ void reading_release(struct reading *r)
 
 /* ---- what a file is ----------------------------------------------------------------- */
 
-static void add_keys(struct obj_slice *slice, const char *name, struct buf *out)
+static int add_keys(struct obj_slice *slice, const char *name, struct buf *out)
 {
+	struct key keys[OBJ_KEYS_MOST];
 	char text[KEY_TEXT];
-	struct key k;
+	unsigned n;
+	int r = 0;
 
 	obj_take_name(slice, name);
-	for (unsigned i = 0; i < slice->n_types; i++) {
-		struct artifact a = {.type = slice->types[i], .m = slice->module};
-
-		if (key_of(&k, &a) == 0 && !strpbrk(key_text(&k, text), "\r\n"))
-			buf_addf(out, "%s\n", text);
-	}
+	n = obj_keys(slice, keys);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		if (!strpbrk(key_text(&keys[i], text), "\r\n"))
+			r = buf_addf(out, "%s\n", text);
+	return r;
 }
 
-/* The keys of a file, NULL when it has none or cannot be read now: it is asked again when it
- * changes. */
-static char *keys_of(int dir, const char *name, uint64_t size)
+/* The keys of a file, NULL when it has none. What is broken has those of its whole slices. */
+static int keys_of(int dir, const char *name, uint64_t size, char **keys)
 {
 	_cleanup_close_ int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * 4 * KEY_TEXT);
+	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * KEY_TEXT);
 	struct view v = view_of_fd(fd, size);
 	struct obj_slice slice;
-	struct err e = {0};
+	int r = fd < 0 ? -errno : 0;
 
-	if (fd < 0)
-		return NULL;
-	for (unsigned i = 0; i < SLICES_MOST && obj_identify(&v, i, &slice, &e) == 0; i++)
-		add_keys(&slice, name, &out);
-	return out.n ? buf_take(&out, NULL) : NULL;
+	*keys = NULL;
+	for (unsigned i = 0; r == 0 && i < SLICES_MOST; i++) {
+		r = obj_identify(&v, i, &slice, NULL);
+		if (r == 0)
+			r = add_keys(&slice, name, &out);
+	}
+	if (r < 0 && r != -ENOENT && r != -ENOMSG && r != -EBADMSG)
+		return r;
+	*keys = out.n ? buf_take(&out, NULL) : NULL;
+	return 0;
 }
 
 static int64_t mtime_of(const struct stat *st)
@@ -138,7 +143,7 @@ static int64_t mtime_of(const struct stat *st)
 static bool is_same(const struct scan_file *f, const struct stat *st)
 {
 	return f && f->ino == st->st_ino && f->size == (uint64_t)st->st_size &&
-	       f->mtime == mtime_of(st);
+	       f->mtime == mtime_of(st) && f->mtime != -1;
 }
 
 /* 0: `out` is the file as it is now; what is known of it already is not read again. */
@@ -153,9 +158,9 @@ int look_at(const struct scan_dir *before, const struct scan_dir *remembered, in
 		.ino = st->st_ino,
 		.size = (uint64_t)st->st_size,
 		.mtime = mtime_of(st)};
-	if (!is_same(known, st))
-		out->keys = keys_of(dir, name, out->size);
-	else if (known->keys)
-		out->keys = strdup(known->keys);
+	if (is_same(known, st))
+		out->keys = known->keys ? strdup(known->keys) : NULL;
+	else if (keys_of(dir, name, out->size, &out->keys) < 0)
+		out->mtime = -1;
 	return out->name ? 0 : -ENOMEM;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MEMORY_MOST (256u << 20)
-#define MEMORY_FIRST "symfs scan 1\n"
+#define MEMORY_FIRST "symfs scan 2\n"
 
 /* "d PATH", then for each file "f INO SIZE MTIME NAME" and "k KEY". */
 static int memory_text(const struct scan *s, struct buf *out)
@@ -141,7 +141,7 @@ static int recall_line(struct recalling *c, char *line)
 /* What cannot be read is found out again. */
 void memory_read(struct scan *s)
 {
-	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * 4 * KEY_TEXT)};
+	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * KEY_TEXT)};
 	size_t first = strlen(MEMORY_FIRST);
 	_cleanup_free_ char *text = NULL;
 	char *save = NULL;

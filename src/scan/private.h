@@ -13,7 +13,7 @@
 struct scan_file {
 	char *name;
 	uint64_t ino, size;
-	int64_t mtime; /* nanoseconds */
+	int64_t mtime; /* nanoseconds; -1: it could not be read, and is to be looked at again */
 	char *keys;    /* texts, each with a line end behind it; NULL: it has none */
 };
 
@@ -43,6 +43,7 @@ struct reading {
 struct scan {
 	/* constant */
 	char *path, *memory;
+	uint64_t most; /* files */
 	int inotify, stop;
 	pthread_t thread;
 

@@ -39,7 +39,7 @@ static bool take_events(struct scan *s)
 				: NULL;
 
 			/* A directory that came or went takes what is below along. */
-			all = all || e->mask & (IN_Q_OVERFLOW | IN_ISDIR);
+			all = all || e->mask & (IN_Q_OVERFLOW | IN_ISDIR | IN_MOVE_SELF);
 			if (d && e->mask & IN_IGNORED) {
 				s->by_watch[e->wd] = NULL;
 				d->watch = -1;
@@ -139,6 +139,7 @@ int scan_start(struct scan **out, const char *path, const char *memory, struct e
 	s->path = strdup(path);
 	s->memory = memory ? strdup(memory) : NULL;
 	s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* may be -1: then it walks */
+	s->most = SCAN_FILES;
 	s->stop = eventfd(0, EFD_CLOEXEC);
 	if (!s->path || (memory && !s->memory))
 		r = -ENOMEM;

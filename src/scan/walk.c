@@ -15,7 +15,10 @@
 #include <sys/inotify.h>
 
 #define INDEX_MS 300 /* how often a first walk shows what it found so far */
-#define WATCHED (IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR)
+/* IN_ATTRIB: who may read a file. IN_MOVE_SELF: of the root nobody else tells it. */
+#define WATCHED                                                                                    \
+	(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |        \
+		IN_MOVE_SELF | IN_ONLYDIR)
 
 static struct scan_dir *dir_find(const struct scan *s, const char *path)
 {
@@ -68,6 +71,7 @@ static struct scan_dir *dir_add(struct scan *s, const char *path)
 		dir_free(d);
 		return NULL;
 	}
+	LOCK_SCOPE(&s->lock);
 	s->dirs[s->n_dirs++] = d;
 	return d;
 }
@@ -146,7 +150,8 @@ static int read_entry(struct scan *s, struct scan_dir *d, int fd, const char *na
 		return reading_sub(out, name);
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
-	if (s->files + out->n >= SCAN_FILES)
+	/* What the directory held until now is counted in `files`, and is about to be replaced. */
+	if (s->files - d->n + out->n >= s->most)
 		return -E2BIG;
 	r = look_at(d, memory_dir(s, d->path), fd, name, &st, &f);
 	if (r == 0)
@@ -302,6 +307,10 @@ void walk_all(struct scan *s)
 {
 	_cleanup_close_ int fd = open_root(s);
 
+	/* First: who finds a file is not told that there is no tree. */
+	pthread_mutex_lock(&s->lock);
+	s->error = fd < 0 ? fd : 0;
+	pthread_mutex_unlock(&s->lock);
 	for (size_t i = 0; i < s->n_dirs; i++)
 		s->dirs[i]->seen = false;
 	if (fd >= 0)
@@ -310,7 +319,6 @@ void walk_all(struct scan *s)
 		return;
 	drop_unseen(s);
 	LOCK_SCOPE(&s->lock);
-	s->error = fd < 0 ? fd : 0;
 	s->walked = true;
 }
 
@@ -328,7 +336,7 @@ void walk_dirty(struct scan *s)
 		fd = root < 0 ? -1
 			      : openat(root, *d->path ? d->path : ".",
 					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && read_dir(s, d, fd, &in) != -EINTR)
+		if (fd >= 0 && mounts_refuse_symfs(fd) == 0 && read_dir(s, d, fd, &in) != -EINTR)
 			dir_take(s, d, &in);
 		reading_release(&in);
 	}

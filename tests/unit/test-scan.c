@@ -2,8 +2,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/path.h"
-#include "scan/scan.h"
+#include "scan/private.h"
 #include "scratch.h"
+
+#include <sys/prctl.h>
 
 
 #define MOST_MS 20000 /* a test that waits longer has failed */
@@ -67,6 +69,20 @@ static void becomes(unsigned n, const char *path)
 	while (strcmp(where(n, 0), path) != 0)
 		ck_assert_msg(clock_ms() - began < MOST_MS, "%u is at \"%s\", not \"%s\"", n,
 			where(n, 0), path);
+}
+
+/* Whether a key comes to have a file. */
+static void key_becomes(const struct key *k, const char *path)
+{
+	struct buf at = BUF_UP_TO(400);
+	uint64_t began = clock_ms();
+
+	do {
+		ck_assert_uint_lt(clock_ms() - began, MOST_MS);
+		buf_clear(&at);
+	} while (scan_find(scan, k, 0, &at) < 0);
+	ck_assert_str_eq(buf_text(&at), path);
+	buf_release(&at);
 }
 
 static void start(void)
@@ -185,10 +201,14 @@ START_TEST(test_each)
 	for (unsigned i = 0; i < 300; i++) {
 		char name[64];
 
-		snprintf(name, sizeof(name), "tree/%u.sym", i);
+		snprintf(name, sizeof(name), "tree/%u", i);
+		make_dir(name);
+		snprintf(name, sizeof(name), "tree/%u/x.sym", i);
 		put(name, i, 0);
 	}
 	begin(NULL);
+	for (unsigned some = 0; some < 300; some = n, n = 0) /* while it is walked */
+		ck_assert_int_eq(scan_each(scan, count_key, &n), 0);
 	where(1, 0);
 	ck_assert_int_eq(scan_each(scan, count_key, &n), 0);
 	ck_assert_uint_eq(n, 300);
@@ -229,10 +249,10 @@ END_TEST
 /* What is broken in it costs that, and no more. */
 START_TEST(test_memory_broken)
 {
-	static const char *const texts[] = {"", "nonsense\n", "symfs scan 1\nf 1 2 3 x\n",
-		"symfs scan 1\nd \nk breakpad 1\nf\nf x\nf 1 2\n", "symfs scan 1\nd \nf 1 2 3 \n",
-		"symfs scan 1\nd \nf 1 2 3 a\nk \nk nonsense\nk breakpad zz\nd \nd \nq\n",
-		"symfs scan 2\nd \n", "symfs scan 1\nd \nf 99999999999999999999999 1 1 one.sym\n"};
+	static const char *const texts[] = {"", "nonsense\n", "symfs scan 2\nf 1 2 3 x\n",
+		"symfs scan 2\nd \nk breakpad 1\nf\nf x\nf 1 2\n", "symfs scan 2\nd \nf 1 2 3 \n",
+		"symfs scan 2\nd \nf 1 2 3 a\nk \nk nonsense\nk breakpad zz\nd \nd \nq\n",
+		"symfs scan 1\nd \n", "symfs scan 2\nd \nf 99999999999999999999999 1 1 one.sym\n"};
 	char *memory = strdup((start(), in_scratch("memory")));
 
 	put("tree/one.sym", 1, 0);
@@ -249,5 +269,112 @@ START_TEST(test_memory_broken)
 }
 END_TEST
 
-UNIT_MAIN("scan", test_walk, test_largest_first, test_follow, test_root_later, test_each,
+/* What is mounted over, moved away, or made anew under its name. */
+START_TEST(test_root_moved)
+{
+	start();
+	put("tree/one.sym", 1, 0);
+	begin(NULL);
+	becomes(1, "one.sym");
+	ck_assert_int_eq(rename(in_scratch("tree"), in_scratch("away")), 0);
+	becomes(1, "");
+	make_dir("tree");
+	put("tree/two.sym", 2, 0);
+	becomes(2, "two.sym");
+	put("away/three.sym", 3, 0);
+	put("tree/four.sym", 4, 0);
+	becomes(4, "four.sym");
+	ck_assert_str_eq(where(3, 0), "");
+	end();
+}
+END_TEST
+
+/* A directory that is read again counts once: else half of a large tree would go. */
+START_TEST(test_limit)
+{
+	start();
+	for (unsigned i = 1; i <= 5; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "tree/%u.sym", i);
+		put(name, i, 0);
+	}
+	begin(NULL);
+	becomes(5, "5.sym");
+	scan->most = 7;
+	put("tree/6.sym", 6, 0);
+	becomes(6, "6.sym");
+	for (unsigned i = 1; i <= 5; i++)
+		ck_assert_str_ne(where(i, 0), "");
+	put("tree/7.sym", 7, 0);
+	put("tree/8.sym", 8, 0);
+	put("tree/9.sym", 9, 0);
+	becomes(7, where(7, 0));
+	ck_assert_uint_le(scan->files, 7);
+	end();
+}
+END_TEST
+
+/* As it is now is not as it will be: also over the end of the process. */
+START_TEST(test_unreadable)
+{
+	char *memory;
+
+	start();
+	memory = strdup(in_scratch("memory"));
+	put("tree/one.sym", 1, 0);
+	ck_assert_int_eq(chmod(in_scratch("tree/one.sym"), 0), 0);
+	if (geteuid() == 0) {
+		ck_assert_int_eq(chown(scratch, 65534, 65534), 0);
+		ck_assert_int_eq(chown(in_scratch("tree"), 65534, 65534), 0);
+		ck_assert_int_eq(chown(in_scratch("tree/one.sym"), 65534, 65534), 0);
+		ck_assert_int_eq(seteuid(65534), 0);
+	}
+	begin(memory);
+	ck_assert_str_eq(where(1, 0), "");
+	scan_stop(scan);
+	begin(memory);
+	ck_assert_str_eq(where(1, 0), "");
+	ck_assert_int_eq(chmod(in_scratch("tree/one.sym"), 0400), 0);
+	becomes(1, "one.sym");
+	ck_assert_int_eq(seteuid(getuid()), 0);
+	prctl(PR_SET_DUMPABLE, 1); /* else who looks for leaks cannot look */
+	free(memory);
+	end();
+}
+END_TEST
+
+/* All that a file answers to: a PE by its debug id, too; a map by the UUID that is its name. */
+START_TEST(test_keys)
+{
+	struct key by_uuid = {.type = FILETYPE_BCSYMBOLMAP, .id = "2d10c42f591d3265b14778ba0868073f"};
+	const char *top = getenv("top_srcdir");
+	struct obj_slice s;
+	struct key keys[OBJ_KEYS_MOST];
+	char path[1024], *pe;
+	struct view v;
+	unsigned n;
+	size_t size;
+
+	start();
+	snprintf(path, sizeof(path), "%s/tests/data/broken/pe/good", top ? top : ".");
+	ck_assert_int_eq(path_read(AT_FDCWD, path, 1 << 20, &pe, &size), 0);
+	write_file(in_scratch("tree/a.dll"), pe, size);
+	write_file(in_scratch("tree/2D10C42F-591D-3265-B147-78BA0868073F.bcsymbolmap"),
+		"BCSymbolMap Version: 2.0\n", 25);
+	v = view_of_mem(pe, size);
+	ck_assert_int_eq(obj_identify(&v, 0, &s, NULL), 0);
+	obj_take_name(&s, "a.dll");
+	n = obj_keys(&s, keys);
+	ck_assert_uint_gt(n, 1);
+	begin(NULL);
+	for (unsigned i = 0; i < n; i++)
+		key_becomes(&keys[i], "a.dll");
+	key_becomes(&by_uuid, "2D10C42F-591D-3265-B147-78BA0868073F.bcsymbolmap");
+	free(pe);
+	end();
+}
+END_TEST
+
+UNIT_MAIN("scan", test_root_moved, test_limit, test_unreadable, test_keys, test_walk, test_largest_first, test_follow, test_root_later, test_each,
 	test_memory, test_memory_broken)

@@ -526,15 +526,46 @@ static void take_name(char out[static MODULE_NAME_MAX], const char *base, size_t
 		snprintf(out, MODULE_NAME_MAX, "%.*s", (int)MIN(n, MODULE_NAME_MAX - 1), base);
 }
 
+/* Whose name a file has: of a program and its debug information it is one and the same; a PDB is not
+ * called what its program is; and "x.src.zip" is the name of neither, but for files that go by no
+ * other it is better than none. */
+static void whose_name(const struct obj_slice *s, bool *code, bool *debug)
+{
+	*code = *debug = false;
+	switch (s->n_types ? s->types[0] : FILETYPE_NONE) {
+	case FILETYPE_PE:
+		*code = true;
+		break;
+	case FILETYPE_PDB:
+	case FILETYPE_PORTABLEPDB:
+	case FILETYPE_PERFMAP:
+		*debug = true;
+		break;
+	case FILETYPE_BREAKPAD:
+	case FILETYPE_SOURCEBUNDLE:
+		*debug = !s->module.code_id[0];
+		break;
+	case FILETYPE_UUIDMAP:
+	case FILETYPE_BCSYMBOLMAP:
+		break;
+	default:
+		*code = *debug = true;
+	}
+}
+
 void obj_take_name(struct obj_slice *s, const char *base)
 {
 	size_t n = strlen(base);
+	bool code, debug;
 
 	if (n > 6 && s->kind == OBJ_DEBUG && strcmp(base + n - 6, ".debug") == 0)
 		n -= 6;
 	obj_take_uuid(s, base);
-	take_name(s->module.code_file, base, n);
-	take_name(s->module.debug_file, base, n);
+	whose_name(s, &code, &debug);
+	if (code)
+		take_name(s->module.code_file, base, n);
+	if (debug)
+		take_name(s->module.debug_file, base, n);
 }
 
 /* ---- words -------------------------------------------------------------------------- */

@@ -163,6 +163,52 @@ START_TEST(keys)
 }
 END_TEST
 
+static struct obj_slice named(enum filetype t, const char *base)
+{
+	struct obj_slice s = {.types = {t}, .n_types = 1, .kind = OBJ_DEBUG};
+
+	obj_take_name(&s, base);
+	return s;
+}
+
+/* What is learned of a module is what others are asked by, so the name of a file is taken for no
+ * more than it is. */
+START_TEST(names)
+{
+	static const char uuid[] = "2d10c42f-591d-3265-b147-78ba0868073f";
+	static const char *const maps[] = {"2D10C42F-591D-3265-B147-78BA0868073F.plist",
+		"2d10c42f591d3265b14778ba0868073f.bcsymbolmap", "2d10c42f591d3265b14778ba0868073f"};
+	static const char *const none[] = {"", ".", "a.plist", "2d10c42f591d3265b14778ba0868073f1.plist",
+		"2d10c42f591d3265b14778ba0868073f0001.plist", "2d10c42f-591d-3265-b147-78ba0868073.plist"};
+	struct obj_slice s;
+
+	bundle_of(&image, "{\"debug_id\":\"" DEBUG_ID "-1\",\"code_id\":\"5ab380779000\"}", 0);
+	s = object_must(image.p, image.n, 0);
+	obj_take_name(&s, "x.src.zip");
+	ck_assert_str_eq(s.module.code_file, "");
+	ck_assert_str_eq(s.module.debug_file, "");
+	s = named(FILETYPE_SOURCEBUNDLE, "x.src.zip");
+	ck_assert_str_eq(s.module.code_file, "");
+	ck_assert_str_eq(s.module.debug_file, "x.src.zip");
+	s = named(FILETYPE_PE, "x.dll");
+	ck_assert_str_eq(s.module.code_file, "x.dll");
+	ck_assert_str_eq(s.module.debug_file, "");
+	s = named(FILETYPE_PDB, "x.pdb");
+	ck_assert_str_eq(s.module.code_file, "");
+	ck_assert_str_eq(s.module.debug_file, "x.pdb");
+	s = named(FILETYPE_ELF_DEBUG, "x.so.debug");
+	ck_assert_str_eq(s.module.code_file, "x.so");
+	ck_assert_str_eq(s.module.debug_file, "x.so");
+	for (unsigned i = 0; i < ARRAY_SIZE(maps); i++) {
+		s = named(i ? FILETYPE_BCSYMBOLMAP : FILETYPE_UUIDMAP, maps[i]);
+		object_debug_id(&s, uuid);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(none); i++)
+		ck_assert(!named(FILETYPE_UUIDMAP, none[i]).module.debug_id.set);
+	ck_assert(!named(FILETYPE_PDB, maps[0]).module.debug_id.set);
+}
+END_TEST
+
 START_TEST(hostile_and_in_part)
 {
 	struct key k = {.type = FILETYPE_SOURCEBUNDLE, .id = GUID "0"};
@@ -237,4 +283,4 @@ START_TEST(made_by_zip)
 END_TEST
 
 UNIT_MAIN("sourcebundle", every_way_to_pack, objects, manifests, broken_manifests, broken_archives, bombs,
-	keys, hostile_and_in_part, members, made_by_zip)
+	keys, names, hostile_and_in_part, members, made_by_zip)

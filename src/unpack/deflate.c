@@ -1,0 +1,121 @@
+/* gzip and zlib. A gzip file is one file even when it has several members: pigz, bgzip and `cat`
+ * make such, and its parts are one after the other (RFC 1952). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/inflate.h"
+#include "base/util.h"
+#include "unpack/packing.h"
+#include "base/banned.h"
+
+struct deflate {
+	struct inflater *z;
+	bool one;     /* zlib: nothing may follow */
+	bool between; /* a member has ended; the next one, zeros or nothing follows */
+	bool padding; /* zeros that tapes and blocks are filled up with */
+};
+
+static bool gzip_begins(const uint8_t *p, size_t n)
+{
+	return n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
+}
+
+/* The window of 32 KiB that everybody uses, no dictionary, and the check of both bytes. */
+static bool zlib_begins(const uint8_t *p, size_t n)
+{
+	return n >= 2 && p[0] == 0x78 && !(p[1] & 0x20) && (p[0] << 8 | p[1]) % 31 == 0;
+}
+
+static int deflate_open(struct unpack *u)
+{
+	bool gzip = u->packing == &packing_gzip;
+	_cleanup_free_ struct deflate *d = calloc(1, sizeof(*d));
+	int r = d ? inflater_new(&d->z, gzip ? INFLATE_GZIP : INFLATE_ZLIB) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	d->one = !gzip;
+	u->state = take(d);
+	return 0;
+}
+
+static void deflate_close(struct unpack *u)
+{
+	struct deflate *d = u->state;
+
+	inflater_free(d->z);
+	free(d);
+}
+
+/* What stands behind the end of a member. 1: the next one. */
+static int behind(struct deflate *d, struct span *in, const char *name, struct err *e)
+{
+	while (in->n && !in->p[0] && !d->one) {
+		d->padding = true;
+		in->p++;
+		in->n--;
+	}
+	if (!in->n)
+		return 0;
+	if (d->one || d->padding || in->p[0] != 0x1f)
+		return err_set(
+			e, -EBADMSG, "is broken: something stands behind the end of the %s", name);
+	inflater_again(d->z);
+	return 1;
+}
+
+static int member(struct unpack *u, struct deflate *d, struct span *in, struct err *e)
+{
+	size_t n;
+	int r;
+
+	do {
+		size_t before = in->n;
+
+		n = sizeof(u->out);
+		r = inflater_step(d->z, in, u->out, &n);
+		u->taken += before - in->n;
+		if (r == -ENOMEM)
+			return err_set(e, r, "cannot be unpacked: %s", err_text(r));
+		if (r < 0)
+			return err_set(
+				e, r, "is broken: its %s data make no sense", u->packing->name);
+		d->between = r == 1;
+		r = unpack_out(u, u->out, n, e);
+		if (r != 0)
+			return r;
+	} while (!d->between && (in->n || n == sizeof(u->out)));
+	return 0;
+}
+
+static int deflate_feed(struct unpack *u, struct span in, struct err *e)
+{
+	struct deflate *d = u->state;
+	int r = 0;
+
+	while (in.n && r >= 0) {
+		r = d->between ? behind(d, &in, u->packing->name, e) : 1;
+		if (r == 1)
+			r = member(u, d, &in, e);
+		if (r != 0)
+			return r;
+	}
+	u->ended = d->between;
+	return 0;
+}
+
+const struct packing packing_gzip = {
+	.name = "gzip",
+	.streams = true,
+	.begins = gzip_begins,
+	.open = deflate_open,
+	.close = deflate_close,
+	.feed = deflate_feed,
+};
+
+const struct packing packing_zlib = {
+	.name = "zlib",
+	.streams = true,
+	.begins = zlib_begins,
+	.open = deflate_open,
+	.close = deflate_close,
+	.feed = deflate_feed,
+};

@@ -53,7 +53,7 @@ struct net_reply {
  * -EPROTO		what came was not HTTP; TLS failed
  * -EKEYREJECTED	the certificate was not accepted
  * -EPIPE		the body ended before its Content-Length
- * -EFBIG		more than `most`
+ * -EFBIG		more than `most`, or a Content-Encoding that makes very much of little
  * -ELOOP		too many redirects
  * -EPROTONOSUPPORT	a redirect to something that is not http(s)
  * -ECANCELED		by a sink that returned it (any negative of a sink comes back as is)

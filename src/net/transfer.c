@@ -17,6 +17,8 @@
 #define SKIP_MS 2000	     /* the same, in time */
 #define CONNECT_MS 5000
 #define STALL_MS 30000
+#define CODING_RATIO 1000	 /* a byte on the wire becomes no more, on average, */
+#define CODING_FREE (16u << 20) /* once so many came of them */
 
 struct transfer {
 	struct net *net;
@@ -281,6 +283,17 @@ static size_t hold(struct transfer *t)
 	return CURL_WRITEFUNC_PAUSE;
 }
 
+/* A Content-Encoding is taken off by curl as the bytes come: what becomes of few may be endless. */
+static bool is_bomb(struct transfer *t, size_t n)
+{
+	curl_off_t wire = 0;
+
+	if (t->received + n <= CODING_FREE)
+		return false;
+	curl_easy_getinfo(t->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
+	return (t->received + n) / CODING_RATIO > (uint64_t)wire;
+}
+
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
 	struct transfer *t = ctx;
@@ -296,6 +309,11 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 		return hold(t);
 	if (t->most && (t->received > t->most || n > t->most - t->received)) {
 		fail(t, -EFBIG, "more than %llu bytes", (unsigned long long)t->most);
+		return 0;
+	}
+	if (is_bomb(t, n)) {
+		fail(t, -EFBIG, "a bomb: its coding unpacks to more than %u times its size",
+			CODING_RATIO);
 		return 0;
 	}
 	r = n ? t->sink.body(t->ctx, t->received, p, n) : 0;
@@ -429,6 +447,12 @@ static void curl_failed(struct transfer *t, CURLcode result)
 {
 	long os_errno = 0;
 
+	/* While a body is held back, libcurl goes on with what it has read, and keeps up to 64 MiB
+	 * of what that becomes. */
+	if (result == CURLE_OUT_OF_MEMORY && t->head.encoded) {
+		fail(t, -EFBIG, "a bomb: its coding makes more of a few bytes than can be held");
+		return;
+	}
 	curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
 	fail(t, error_of_curl(result, os_errno), "%.190s",
 		t->words[0] ? t->words : curl_easy_strerror(result));

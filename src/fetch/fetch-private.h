@@ -12,6 +12,7 @@
 #include "source/breaker.h"
 #include "source/sources.h"
 #include "store/flights.h"
+#include "unpack/unpack.h"
 
 #define PARK_BYTES (1u << 20)	/* a parked flight stops reading here */
 #define PARKED_MOST 4		/* of them at once */
@@ -24,12 +25,13 @@
 
 struct flight;
 
-/* A source sent the wrong file for a key: it is not asked for it again for a while, and nothing
- * is written down, because that is no "does not exist". */
+/* A source sent the wrong file for a key, or too much: it is not asked for it again for a while, and
+ * nothing is written down, because that is no "does not exist". */
 #define MISMATCHES 64
 #define MISMATCH_MS 60000
 struct mismatch {
 	uint64_t until, asked; /* hash of the key, the source's name and the URL */
+	int error;
 	char text[200];
 };
 
@@ -58,7 +60,8 @@ struct fetch {
 	struct mismatch mismatches[MISMATCHES];
 	unsigned next_mismatch;
 	uint64_t refused_until[REFUSED_SLOTS]; /* until when the log knows of a source's refusal */
-	bool closing;
+
+	atomic_bool closing; /* written there; workers stop what is long */
 };
 
 struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
@@ -120,6 +123,7 @@ struct attempt {
 	uint8_t head[OBJ_HEAD];
 	size_t head_n;		  /* bytes taken into `head` before the election */
 	bool parted;		  /* by its first bytes only a part of it will be served */
+	const struct packing *packing; /* what its first bytes are; NULL: it is not packed */
 	bool whole;		  /* the body was so short that `head` holds all of it */
 	bool verdict_set;	  /* the head already said that no body is wanted */
 	bool again, retried;	  /* it is asked a second time; it was */
@@ -227,11 +231,28 @@ int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct 
 int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
 	const struct blob_facts *facts, struct blob **out, struct err *e);
 
+/* unpack.c: packed files. What the first bytes are, when they cannot begin a file of that type
+ * itself; NULL: no packing, or none for us. (any thread) */
+const struct packing *packed_as(enum filetype t, const void *head, size_t n);
+/* Whether the type may be inside, as far as so few bytes tell. (any thread) */
+bool packed_may_be(const struct packing *p, enum filetype t, const void *head, size_t n);
+/* -EBADMSG: by what is there so far, it is not what was asked for. Else nothing is sure. (workers) */
+int packed_early(const struct packing *p, int fd, uint64_t have, const struct key *k, struct err *e);
+/* Unpacks a whole file into a new draft; `most` 0: no bound. -EBADMSG, -EFBIG: it is no good.
+ * Others: this machine. (workers) */
+int packed_open(struct fetch *f, const struct packing *p, int fd, uint64_t size, uint64_t most,
+	struct draft **out, struct err *e);
+/* learn_publish(), and an error says that it was packed. */
+int packed_publish(struct fetch *f, const struct packing *p, struct draft *d, const struct key *k,
+	struct blob_facts *facts, struct blob **out, struct err *e);
+uint64_t fetch_most(const struct fetch *f, const struct source *s); /* bytes of a file; 0: any */
+
 /* local.c: directory sources. (workers) 0: *out. -ENOENT. -EAGAIN: its tree is still being walked.
- * Others: it could not be looked at. Who only looks gets nothing copied into the store, and *out may
- * stay NULL. */
+ * Others: it could not be looked at. What is packed is unpacked into the store, which may take
+ * longer: found() says so before. Who only looks has no found(): nothing goes into the store, and
+ * *out may stay NULL. */
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
-	bool only_look, struct blob **out, char why[static 200]);
+	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
 int local_refuse(int fd); /* -ELOOP: it lies in a symfs mount. Else 0 */
 /* A directory's base, open (O_PATH); -ELOOP: it lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);

@@ -120,16 +120,28 @@ static int check_file(const struct source *s, int fd, const struct key *k, bool 
 	return 0;
 }
 
+/* One look into one directory. */
+struct look {
+	struct fetch *f;
+	const struct source *s;
+	const struct key *k;
+	void (*found)(void *ctx); /* NULL: it only looks */
+	void *ctx;
+	int base;
+	struct blob **out;
+	char *why;
+};
+
 /* A slice of a fat file is no file that could be served where it lies: it is copied into the store,
  * with shared blocks where the file system can. */
-static int take_slice(struct fetch *f, int fd, const struct obj_slice *slice, const struct key *k,
-	const struct blob_facts *facts, struct blob **out, char why[static 200])
+static int take_slice(
+	struct look *l, int fd, const struct obj_slice *slice, const struct blob_facts *facts)
 {
 	struct err e = {0};
-	int r = f ? learn_publish_part(f, fd, slice, k, facts, out, &e) : 0;
+	int r = l->found ? learn_publish_part(l->f, fd, slice, l->k, facts, l->out, &e) : 0;
 
 	if (r < 0)
-		snprintf(why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
+		snprintf(l->why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
 	return r;
 }
 
@@ -140,71 +152,103 @@ static bool is_part(int fd, const struct obj_slice *slice)
 	return fstat(fd, &st) == 0 && (slice->off || slice->size != (uint64_t)st.st_size);
 }
 
-static int try_path(struct fetch *f, const struct source *s, int base, const char *path,
-	const struct key *k, struct blob **out, char why[static 200])
+static const struct packing *packing_of_file(int fd, enum filetype t)
+{
+	uint8_t head[OBJ_HEAD];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+
+	return n > 0 ? packed_as(t, head, (size_t)n) : NULL;
+}
+
+/* A packed file cannot either: what is inside goes into the store. */
+static int take_packed(struct look *l, const struct packing *p, int fd, struct blob_facts *facts)
+{
+	struct draft *d = NULL;
+	struct err e = {0};
+	struct stat st;
+	int r;
+
+	if (!l->found)
+		return 0;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	l->found(l->ctx);
+	r = packed_open(l->f, p, fd, (uint64_t)st.st_size, fetch_most(l->f, l->s), &d, &e);
+	if (r == 0)
+		r = packed_publish(l->f, p, d, l->k, facts, l->out, &e);
+	if (r < 0)
+		snprintf(l->why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
+	return r;
+}
+
+static int try_path(struct look *l, const char *path)
 {
 	_cleanup_close_ int fd = -1;
 	_cleanup_buf_ struct buf full = BUF_UP_TO(8192);
 	struct blob_facts facts = {.fetched = clock_wall()};
+	const struct packing *p;
 	struct obj_slice slice;
-	int r = open_below(base, path, &fd);
+	int r = open_below(l->base, path, &fd);
 
-	if (r == 0)
-		r = check_file(s, fd, k, &facts.verified, &slice, why);
 	if (r < 0)
 		return r;
-	buf_addf(&full, "%s/%s", s->o.path, path);
-	snprintf(facts.source, sizeof(facts.source), "%s", s->name);
+	buf_addf(&full, "%s/%s", l->s->o.path, path);
+	snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
 	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
+	p = packing_of_file(fd, l->k->type);
+	if (p)
+		return take_packed(l, p, fd, &facts);
+	r = check_file(l->s, fd, l->k, &facts.verified, &slice, l->why);
+	if (r < 0)
+		return r;
 	if (facts.verified && is_part(fd, &slice))
-		return take_slice(f, fd, &slice, k, &facts, out, why);
-	return blob_of_file(out, take_fd(&fd), buf_text(&full), &facts);
+		return take_slice(l, fd, &slice, &facts);
+	return blob_of_file(l->out, take_fd(&fd), buf_text(&full), &facts);
 }
 
 /* The files of a tree that answer to the key. One that changed since it was walked is none: the scan
  * will see it, too. */
-static int find_in_tree(struct fetch *f, const struct source *s, int base, const struct key *k,
-	bool only_look, struct blob **out, char why[static 200])
+static int find_in_tree(struct look *l)
 {
 	int worst = -ENOENT;
 
 	for (unsigned nth = 0;; nth++) {
 		_cleanup_buf_ struct buf path = BUF_UP_TO(PATH_MAX);
-		int r = trees_find(f, s, k, nth, &path);
+		int r = trees_find(l->f, l->s, l->k, nth, &path);
 
 		if (r < 0) {
-			why[0] = '\0';
+			l->why[0] = '\0';
 			if (r == -EAGAIN)
-				snprintf(why, 200, "is still being walked");
+				snprintf(l->why, 200, "is still being walked");
 			return r == -ENOENT ? worst : r;
 		}
-		r = try_path(only_look ? NULL : f, s, base, buf_text(&path), k, out, why);
+		r = try_path(l, buf_text(&path));
 		if (r == 0)
 			return 0;
-		log_debug(LOG_FETCH, "%s/%s: %s", s->shown, buf_text(&path), why[0] ? why : err_text(r));
+		log_debug(LOG_FETCH, "%s/%s: %s", l->s->shown, buf_text(&path),
+			l->why[0] ? l->why : err_text(r));
 		if (r == -EIO || r == -ENOMEM || r == -EACCES)
 			worst = r;
 	}
 }
 
 /* The files that the layout names. */
-static int find_by_layout(struct fetch *f, const struct source *s, int base, const struct artifact *a,
-	const struct key *k, struct blob **out, char why[static 200])
+static int find_by_layout(struct look *l, const struct artifact *a)
 {
 	int worst = -ENOENT;
 
 	for (unsigned nth = 0;; nth++) {
 		struct source_ask ask;
-		int r = source_plan(s, a, nth, &ask);
+		int r = source_plan(l->s, a, nth, &ask);
 
 		if (r < 0)
 			return r == -ENOENT ? worst : r;
-		r = try_path(f, s, base, ask.where, k, out, why);
+		r = try_path(l, ask.where);
 		if (r == -ENAMETOOLONG)
 			r = -ENOENT; /* no file of this disk can have the name */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
-			log_warn("%s: %s/%s: %s", s->name, s->shown, ask.where,
-				why[0] ? why : err_text(r));
+			log_warn("%s: %s/%s: %s", l->s->name, l->s->shown, ask.where,
+				l->why[0] ? l->why : err_text(r));
 		source_ask_release(&ask);
 		if (r == 0)
 			return 0;
@@ -214,8 +258,9 @@ static int find_by_layout(struct fetch *f, const struct source *s, int base, con
 }
 
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
-	bool only_look, struct blob **out, char why[static 200])
+	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200])
 {
+	struct look l = {.f = f, .s = s, .k = k, .found = found, .ctx = ctx, .out = out, .why = why};
 	_cleanup_close_ int base = -1;
 	int r = local_open_base(s, &base);
 
@@ -225,8 +270,8 @@ int local_find(struct fetch *f, const struct source *s, const struct artifact *a
 		snprintf(why, 200, "%s", r == -ELOOP ? "inside a symfs mount" : err_text(r));
 		return r == -ENOTDIR ? -ENOENT : r;
 	}
+	l.base = base;
 	if (source_scans(s))
-		return source_allows(s, a) ? find_in_tree(f, s, base, k, only_look, out, why)
-					   : -ENOENT;
-	return find_by_layout(only_look ? NULL : f, s, base, a, k, out, why);
+		return source_allows(s, a) ? find_in_tree(&l) : -ENOENT;
+	return find_by_layout(&l, a);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define AGAIN_MS 50 /* and up to three times as much more, so that not all come at once */
+#define HEAD_MOST 4096
 
 static void attempt_start(struct attempt *at);
 
@@ -39,16 +40,16 @@ static const struct mismatch *mismatch_find(const struct attempt *at)
 	return NULL;
 }
 
-static void mismatch_add(const struct attempt *at, const char *text)
+static void mismatch_add(const struct attempt *at, int error, const char *text)
 {
 	struct fetch *f = at->flight->f;
 	struct mismatch *m = &f->mismatches[f->next_mismatch++ % MISMATCHES];
 
-	*m = (struct mismatch){clock_ms() + MISMATCH_MS, asked_for(at), ""};
+	*m = (struct mismatch){clock_ms() + MISMATCH_MS, asked_for(at), error, ""};
 	snprintf(m->text, sizeof(m->text), "%.190s", text);
 	atomic_fetch_add(&f->stats.mismatches, 1);
-	log_warn(
-		"%s: source %s sent the wrong file: %s", at->flight->canon, at->source->name, text);
+	log_warn("%s: source %s sent %s: %s", at->flight->canon, at->source->name,
+		error == -EFBIG ? "too much" : "the wrong file", text);
 }
 
 /* ---- one source --------------------------------------------------------------------- */
@@ -164,11 +165,20 @@ static bool is_fat(const uint8_t head[static OBJ_HEAD])
 	return memcmp(head, "\xca\xfe\xba", 3) == 0;
 }
 
+/* By its first bytes, which are more than OBJ_HEAD unless it is shorter. */
+static bool may_win(struct attempt *at, const void *head, size_t n)
+{
+	enum filetype t = at->flight->key.type;
+
+	at->packing = packed_as(t, head, n);
+	return at->packing ? packed_may_be(at->packing, t, head, n) : obj_may_be(t, head, n);
+}
+
 /* Before the election, as few bytes are taken as show what kind of file it is. */
 static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct attempt *at = ctx;
-	uint8_t head[OBJ_HEAD];
+	uint8_t head[HEAD_MOST]; /* what is packed shows more when more is there */
 
 	if (at->state == ATTEMPT_WON)
 		return winner_body(at, off, p, n);
@@ -180,8 +190,9 @@ static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 		return 0;
 	}
 	memcpy(head, at->head, at->head_n);
-	memcpy(head + at->head_n, p, OBJ_HEAD - at->head_n);
-	if (!obj_may_be(at->flight->key.type, head, OBJ_HEAD))
+	n = MIN(n, sizeof(head) - at->head_n);
+	memcpy(head + at->head_n, p, n);
+	if (!may_win(at, head, at->head_n + n))
 		return -EBADMSG;
 	at->parted = is_fat(head);
 	at->state = ATTEMPT_PROMISING;
@@ -197,7 +208,7 @@ static void mismatch_head(struct attempt *at)
 	struct err e = {0};
 
 	obj_check(&v, &at->flight->own, &slice, &e);
-	mismatch_add(at, e.text[0] ? e.text : "not a file of the kind that was asked for");
+	mismatch_add(at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
 	attempt_fail(
 		at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
 }
@@ -207,7 +218,7 @@ static void short_body(struct attempt *at)
 {
 	if (at->state == ATTEMPT_PROMISING)
 		return;
-	if (!obj_may_be(at->flight->key.type, at->head, at->head_n)) {
+	if (!may_win(at, at->head, at->head_n)) {
 		mismatch_head(at);
 		return;
 	}
@@ -251,7 +262,7 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 			attempt_start(at);
 		}
 	} else if (r->error == -EBADMSG) {
-		mismatch_add(at, "its first bytes are of another kind of file");
+		mismatch_add(at, -EBADMSG, "its first bytes are of another kind of file");
 		attempt_fail(at, -EBADMSG, "its first bytes are of another kind of file");
 	} else if (r->error < 0) {
 		source_judge(at->source, r, &j);
@@ -260,6 +271,9 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 			return;
 		}
 		blame_host(at, &j, r);
+		/* A length that is told costs nothing to hear again. */
+		if (j.error == -EFBIG && at->state == ATTEMPT_PROMISING)
+			mismatch_add(at, j.error, j.text);
 		attempt_fail(at, j.error, j.text);
 	} else {
 		short_body(at);
@@ -276,7 +290,7 @@ static bool may_ask(struct attempt *at)
 	char why[240];
 
 	if (m) {
-		attempt_fail(at, -EBADMSG, m->text);
+		attempt_fail(at, m->error, m->text);
 		return false;
 	}
 	if (breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
@@ -308,6 +322,7 @@ static void attempt_start(struct attempt *at)
 	int r;
 
 	at->answered = at->verdict_set = at->whole = at->parted = at->again = false;
+	at->packing = NULL;
 	at->head_n = 0;
 	at->asked = clock_ms();
 	source_ask_release(&at->ask);
@@ -381,11 +396,12 @@ static void elect(struct flight *fl, struct attempt *at)
 	fl->size = at->size >= 0 ? (uint64_t)at->size : FETCH_SIZE_UNKNOWN;
 	if (at->whole)
 		fl->size = at->head_n;
-	if (at->parted)
-		fl->size = FETCH_SIZE_UNKNOWN;
+	if (at->parted || at->packing)
+		fl->size = FETCH_SIZE_UNKNOWN; /* of what is inside */
 	flights_say_found(fl->f->store, fl->number);
-	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes", fl->canon, at->source->name,
-		(long long)at->size);
+	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes%s%s", fl->canon, at->source->name,
+		(long long)at->size, at->packing ? " of " : "",
+		at->packing ? packing_name(at->packing) : "");
 	flight_found(fl);
 	if (at->whole) {
 		work_seal(fl);
@@ -553,8 +569,8 @@ void winner_fail(struct flight *fl, int error, const char *text)
 	struct attempt *at = fl->winner;
 
 	give_up(at);
-	if (error == -EBADMSG)
-		mismatch_add(at, text);
+	if (error == -EBADMSG || error == -EFBIG)
+		mismatch_add(at, error, text);
 	else
 		log_warn("%s: source %s: %s", fl->canon, at->source->name, text);
 	if (at->again)

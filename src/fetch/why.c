@@ -80,6 +80,7 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	};
 	struct probe p = {
 		.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+	const struct packing *packing;
 	struct judgement j;
 
 	if (source_request(s, ask, &p.req) < 0) {
@@ -99,7 +100,10 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	snprintf(row->verdict, sizeof(row->verdict), "%s", words[j.verdict]);
 	snprintf(row->error, sizeof(row->error), "%s", j.text);
 	row->status = p.reply.status;
-	if (j.verdict == VERDICT_FOUND && !obj_may_be(type, p.first, p.first_n)) {
+	packing = packed_as(type, p.first, p.first_n);
+	if (j.verdict == VERDICT_FOUND && packing) {
+		snprintf(row->error, sizeof(row->error), "packed: %s", packing_name(packing));
+	} else if (j.verdict == VERDICT_FOUND && !obj_may_be(type, p.first, p.first_n)) {
 		snprintf(row->verdict, sizeof(row->verdict), "mismatch");
 		snprintf(row->error, sizeof(row->error),
 			"its first bytes are of another kind of file");
@@ -111,7 +115,7 @@ static void ask_local(struct fetch *f, const struct source *s, const struct arti
 {
 	struct blob *b = NULL;
 	char why[200];
-	int r = local_find(f, s, a, k, true, &b, why);
+	int r = local_find(f, s, a, k, NULL, NULL, &b, why);
 
 	blob_unref(b);
 	snprintf(row->verdict, sizeof(row->verdict), "%s",

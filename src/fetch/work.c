@@ -24,6 +24,8 @@ struct work {
 	char text[400];
 	struct blob *blob;
 	struct draft *draft;
+	const struct packing *packing; /* of what is in `draft` or `fd` */
+	bool bad;		       /* the file is no good */
 	struct blob_facts facts;
 	int fd;
 	uint64_t have, size;
@@ -107,6 +109,22 @@ static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
 	f->loops_told |= bit;
 }
 
+/* What a directory has is packed, and nobody who asks for no more need wait until it is not. */
+static void check_found(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (!fl->dead)
+		flight_found(fl);
+}
+
+static void check_packed(void *ctx)
+{
+	struct work *w = ctx;
+
+	net_post(w->fl->f->net, check_found, w->fl); /* before work_back(): the flight lives */
+}
+
 static void check_locals(struct work *w)
 {
 	struct flight *fl = w->fl;
@@ -118,7 +136,7 @@ static void check_locals(struct work *w)
 
 		if (!s->kind->local)
 			continue;
-		r = local_find(fl->f, s, &w->what, &w->own, false, &w->blob, why);
+		r = local_find(fl->f, s, &w->what, &w->own, check_packed, w, &w->blob, why);
 		if (r == -EAGAIN) {
 			w->walking = true;
 			r = -ETIMEDOUT; /* unless another has it: that it is missing cannot be said */
@@ -192,6 +210,14 @@ static void check_back(struct work *w)
 		flight_finish(fl, &a);
 		return;
 	}
+	if (fl->found) { /* it was not, after all */
+		if (!fl->tickets) {
+			flight_cancel(fl);
+			return;
+		}
+		fl->found = false;
+		flight_deadline(fl);
+	}
 	fl->what = w->what;
 	fl->own = w->own;
 	flight_plan(fl);
@@ -229,7 +255,8 @@ static void early_run(struct work *w)
 	struct obj_slice slice;
 	struct err e = {0};
 
-	w->r = obj_check(&v, &w->fl->own, &slice, &e);
+	w->r = w->packing ? packed_early(w->packing, w->fd, w->have, &w->fl->own, &e)
+			  : obj_check(&v, &w->fl->own, &slice, &e);
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
 
@@ -250,6 +277,7 @@ void work_early(struct flight *fl)
 	if (!w)
 		return; /* the check at the end still stands */
 	w->winner = fl->winner;
+	w->packing = fl->winner->packing;
 	w->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
 	w->have = draft_size(fl->draft);
 	w->size = fl->size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->size;
@@ -262,15 +290,43 @@ void work_early(struct flight *fl)
 
 /* ---- seal: is it what was asked for? then it is published --------------------------- */
 
+/* The draft becomes one of what is inside. */
+static int seal_unpack(struct work *w, struct err *e)
+{
+	struct draft *inside;
+	int r = packed_open(w->fl->f, w->packing, draft_fd(w->draft), draft_size(w->draft), w->size,
+		&inside, e);
+
+	w->bad = r == -EBADMSG || r == -EFBIG;
+	if (r < 0)
+		return r;
+	draft_discard(w->draft);
+	w->draft = inside;
+	return 0;
+}
+
+static int seal_publish(struct work *w, struct err *e)
+{
+	struct fetch *f = w->fl->f;
+	const struct key *k = &w->fl->own;
+	struct draft *d = take(w->draft);
+	int r = w->packing ? packed_publish(f, w->packing, d, k, &w->facts, &w->blob, e)
+			   : learn_publish(f, d, k, &w->facts, &w->blob, e);
+
+	w->bad = r == -EBADMSG;
+	if (r == 0)
+		store_main_key(f->store, k, &w->own);
+	return r;
+}
+
 static void seal_run(struct work *w)
 {
-	struct flight *fl = w->fl;
 	struct err e = {0};
 
-	w->r = learn_publish(fl->f, take(w->draft), &fl->own, &w->facts, &w->blob, &e);
+	w->r = w->packing ? seal_unpack(w, &e) : 0;
 	if (w->r == 0)
-		store_main_key(fl->f->store, &fl->own, &w->own);
-	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
+		w->r = seal_publish(w, &e);
+	snprintf(w->text, sizeof(w->text), "%.390s", e.text[0] ? e.text : err_text(w->r));
 }
 
 static void seal_back(struct work *w)
@@ -280,12 +336,14 @@ static void seal_back(struct work *w)
 
 	if (w->r == 0 && w->blob) {
 		atomic_fetch_add(&fl->f->stats.published, 1);
-		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s", fl->canon,
-			(unsigned long long)blob_size(w->blob), w->facts.source);
+		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", fl->canon,
+			(unsigned long long)blob_size(w->blob), w->facts.source,
+			w->packing ? ", unpacked from " : "",
+			w->packing ? packing_name(w->packing) : "");
 	}
 	if (fl->dead)
 		return;
-	if (w->r == -EBADMSG) {
+	if (w->bad) {
 		winner_fail(fl, w->r, w->text);
 	} else if (w->r < 0) {
 		log_error("%s: %s", fl->canon, w->text);
@@ -308,6 +366,8 @@ void work_seal(struct flight *fl)
 		return;
 	}
 	w->draft = take(fl->draft);
+	w->packing = fl->winner->packing;
+	w->size = fetch_most(fl->f, fl->winner->source);
 	w->facts.fetched = clock_wall();
 	snprintf(w->facts.source, sizeof(w->facts.source), "%s", fl->winner->source->name);
 	url_without_credentials(fl->winner->ask.where, &url);

@@ -1,0 +1,198 @@
+#!/bin/sh
+# What servers and directories hold packed is read as what is inside: each packing, under names that
+# say so and under names that do not, with a Content-Encoding on top or without, comes out the same
+# in other layouts. A wrong file inside is a wrong file; a bomb fills no disk.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need gcc objcopy readelf curl cmp nginx gzip pigz zstd zip gcab clang lld-link
+
+# ---- the files: a PDB and its program, and the same of another build; a debug file of ELF
+
+windows() # DIR: Prog.pdb and Prog.exe of code that says DIR's name
+{
+  mkdir -p "$1"
+  echo "int start(void) { return sizeof(\"$1\"); }" >"$1/x.c"
+  clang -target x86_64-windows-msvc -g -gcodeview -O1 -c "$1/x.c" -o "$1/x.obj" &&
+    lld-link /nologo /debug "/pdb:$1/Prog.pdb" /Brepro /nodefaultlib /entry:start \
+      /subsystem:console "/out:$1/Prog.exe" "$1/x.obj" >"$1/lld.log" 2>&1 || fail "lld-link"
+}
+field() { sed -n "s/^ *\"$1\": *\"\\(.*\\)\",\\{0,1\\}\$/\\1/p" | head -n 1; }
+lower() { printf '%s' "$1" | tr '[:upper:]' '[:lower:]'; }
+
+windows "$TMP/one"
+windows "$TMP/other-one"
+PDB=$TMP/one/Prog.pdb EXE=$TMP/one/Prog.exe
+debug_id=$("$SYMFS" id --json "$PDB" | field debug_id)
+DID=$(printf '%s' "$debug_id" | tr -d - | tr '[:lower:]' '[:upper:]')
+CID=$("$SYMFS" id --json "$EXE" | field code_id)
+CID=$(printf '%.8s' "$CID" | tr '[:lower:]' '[:upper:]')${CID#????????}
+[ ${#DID} = 33 ] || fail "the id of the PDB is $debug_id"
+LDID=$(lower "$DID")
+make_program "$TMP/p" Packed
+DEBUG=$TMP/p/debug/Packed.debug
+ID=$(build_id "$DEBUG")
+
+# ---- the packings
+
+# pack PACKING FILE OUT
+pack() {
+  case $1 in
+  none) cp "$2" "$3" ;;
+  gzip) gzip -9c "$2" >"$3" ;;
+  members) { head -c 5000 "$2" | gzip -c; tail -c +5001 "$2" | gzip -c; } >"$3" ;;
+  zlib) pigz -zc "$2" >"$3" ;;
+  zstd) zstd -q -19 -c "$2" >"$3" ;;
+  frames) { head -c 5000 "$2" | zstd -q -c; tail -c +5001 "$2" | zstd -q -c; } >"$3" ;;
+  zip) rm -f "$3.zip"; zip -q -j "$3.zip" "$2" && mv "$3.zip" "$3" ;;
+  stored) rm -f "$3.zip"; zip -q -j -0 "$3.zip" "$2" && mv "$3.zip" "$3" ;;
+  cab) gcab -c -n "$3" "$2" ;;
+  mszip) gcab -c -z -n "$3" "$2" ;;
+  esac || fail "$1 of $2"
+}
+
+packings='none gzip members zlib zstd frames zip stored cab mszip'
+for p in $packings; do
+  for name in same squeezed; do
+    # The same name for all; or symstore's, where there is no other.
+    root=$TMP/root/$p-$name
+    [ $name = same ] && pdb=Prog.pdb exe=Prog.exe || pdb=Prog.pd_ exe=Prog.ex_
+    mkdir -p "$root/sym/Prog.pdb/$DID" "$root/sym/Prog.exe/$CID" "$root/gdb"
+    pack "$p" "$PDB" "$root/sym/Prog.pdb/$DID/$pdb"
+    pack "$p" "$EXE" "$root/sym/Prog.exe/$CID/$exe"
+    pack "$p" "$DEBUG" "$TMP/packed"
+    mkdir -p "$root/gdb/$(dirname "$(gdb_path "$ID")")"
+    mv "$TMP/packed" "$root/gdb/$(gdb_path "$ID" .debug)"
+  done
+done
+
+# ---- what else a server sends
+
+mkdir -p "$TMP/root/wrong/Prog.pdb/$DID" "$TMP/root/bomb/Prog.pdb/$DID" "$TMP/root/bomb-zstd/Prog.pdb/$DID" \
+  "$TMP/root/bomb-coding/Prog.pdb/$DID" "$TMP/root/two/Prog.pdb/$DID" "$TMP/root/locked/Prog.pdb/$DID" \
+  "$TMP/root/cut/Prog.pdb/$DID"
+zstd -q -c "$TMP/other-one/Prog.pdb" >"$TMP/root/wrong/Prog.pdb/$DID/Prog.pdb"
+# The right file, and then 10 GB of zeros.
+head -c 10000000 /dev/zero >"$TMP/zeros"
+gzip -9c "$TMP/zeros" >"$TMP/zeros.gz"
+zstd -q -c "$TMP/zeros" >"$TMP/zeros.zst"
+bomb() { # PACKED-PDB PACKED-ZEROS
+  cat "$1"
+  seq 1000 | while read -r _; do cat "$2"; done
+}
+bomb "$TMP/root/gzip-same/sym/Prog.pdb/$DID/Prog.pdb" "$TMP/zeros.gz" >"$TMP/root/bomb/Prog.pdb/$DID/Prog.pdb"
+bomb "$TMP/root/zstd-same/sym/Prog.pdb/$DID/Prog.pdb" "$TMP/zeros.zst" >"$TMP/root/bomb-zstd/Prog.pdb/$DID/Prog.pdb"
+# As a coding of one stream: curl reads one member.
+{ cat "$PDB"; seq 20 | while read -r _; do cat "$TMP/zeros"; done; } | gzip -9c \
+  >"$TMP/root/bomb-coding/Prog.pdb/$DID/Prog.pdb.gz"
+(cd "$TMP/one" && zip -q "$TMP/two.zip" Prog.pdb Prog.exe && zip -q -P secret "$TMP/locked.zip" Prog.pdb) || fail zip
+mv "$TMP/two.zip" "$TMP/root/two/Prog.pdb/$DID/Prog.pdb"
+mv "$TMP/locked.zip" "$TMP/root/locked/Prog.pdb/$DID/Prog.pdb"
+head -c 500 "$TMP/root/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" >"$TMP/root/cut/Prog.pdb/$DID/Prog.pdb"
+
+# ---- the server: plain, and with gzip on top; files with .gz beside them are sent as gzip
+
+nginx_with() { # NAME DIRECTIVES
+  mkdir -p "$TMP/nginx-$1"
+  for _ in 1 2 3 4 5; do
+    port=$(free_port)
+    t=$TMP/nginx-$1
+    cat >"$t/conf" <<EOF
+daemon off; master_process off; pid $t/pid; error_log stderr crit;
+events { worker_connections 256; }
+http { access_log $t/access.log; default_type application/octet-stream;
+  client_body_temp_path $t/t1; proxy_temp_path $t/t2; fastcgi_temp_path $t/t3;
+  uwsgi_temp_path $t/t4; scgi_temp_path $t/t5;
+  server { listen 127.0.0.1:$port; root $TMP/root; $2 } }
+EOF
+    nginx -p "$t" -c "$t/conf" >"$TMP/$1.log" 2>&1 &
+    PIDS="$PIDS $!"
+    wait_for 10 fetch_url -o /dev/null "http://127.0.0.1:$port/" && break
+  done
+  eval "URL_$1=http://127.0.0.1:$port"
+}
+nginx_with plain ''
+nginx_with coded 'gzip on; gzip_types *; gzip_min_length 0; gzip_static on;'
+fetch_url -o "$TMP/head" -D - -H 'Accept-Encoding: gzip' "$URL_coded/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" |
+  grep -qi '^Content-Encoding: gzip' || fail "nginx sends no Content-Encoding"
+
+# ---- the matrix: packing x name x (server, server with coding, directory) x file
+
+cells=0
+check_cells() { # WHAT SOURCES...
+  what=$1
+  shift
+  symfs_mount cell --cache "$TMP/store-cell" "$@"
+  m=$MNT_cell
+  same_file "$PDB" "$m/ssqp/Prog.pdb/$LDID/Prog.pdb"
+  same_file "$PDB" "$m/symstore2/Pr/Prog.pdb/$DID/Prog.pdb"
+  [ "$(stat -c %s "$m/ssqp/Prog.pdb/$LDID/Prog.pdb")" = "$(stat -c %s "$PDB")" ] || fail "$what: the size"
+  same_file "$EXE" "$m/ssqp/Prog.exe/$(lower "$CID")/Prog.exe"
+  same_file "$EXE" "$m/symstore2/Pr/Prog.exe/$CID/Prog.exe"
+  same_file "$DEBUG" "$m/debuginfod/buildid/$ID/debuginfo"
+  same_file "$DEBUG" "$m/gdb/$(gdb_path "$ID" .debug)"
+  symfs_umount cell
+  cells=$((cells + 3))
+  if [ "$what" != kept ]; then
+    # Packed once, stored as it is: read again, it needs no source.
+    symfs_mount cell --cache "$TMP/store-cell" --source "symstore@http://127.0.0.1:1"
+    case $what in *none*dir) ;; *) same_file "$PDB" "$MNT_cell/ssqp/Prog.pdb/$LDID/Prog.pdb" ;; esac
+    symfs_umount cell
+  fi
+  rm -rf "$TMP/store-cell"
+}
+expected=0
+for p in $packings; do
+  for name in same squeezed; do
+    [ "$p-$name" != none-squeezed ] || continue # that is an odd server
+    for how in plain coded dir; do
+      expected=$((expected + 3))
+      case $how in
+      dir) base=$TMP/root ;;
+      *) eval "base=\$URL_$how" ;;
+      esac
+      check_cells "$p $name $how" --source "symstore@$base/$p-$name/sym" --source "gdb@$base/$p-$name/gdb"
+    done
+  done
+done
+say "$cells of $expected cells"
+[ "$cells" = "$expected" ] || fail "$cells cells"
+
+# ---- what is refused
+
+# refused NAME ERROR LOG SOURCE: the reader gets ERROR, the log has a line, and nothing stays.
+refused() {
+  symfs_mount bad --cache "$TMP/store-bad" --source "$4"
+  if cat "$MNT_bad/ssqp/Prog.pdb/$LDID/Prog.pdb" >"$TMP/got" 2>"$TMP/said"; then fail "$1 was read"; fi
+  grep -q "$2" "$TMP/said" || fail "$1: $(cat "$TMP/said"), not $2"
+  [ ! -s "$TMP/got" ] || fail "$1: bytes were read"
+  grep -q "$3" "$TMP/bad.log" || fail "$1: no line in the log"
+  # Nor again; and what was fetched is not fetched twice within the minute.
+  if cat "$MNT_bad/ssqp/Prog.pdb/$LDID/Prog.pdb" >/dev/null 2>&1; then fail "$1 was read the second time"; fi
+  case $4 in
+  *http*) [ "$(grep -c "$3" "$TMP/bad.log")" = 1 ] || fail "$1: the log says it more than once" ;;
+  esac
+  kept=$(find "$TMP/store-bad/blobs" "$TMP/store-bad/partial" -type f 2>/dev/null | wc -l)
+  [ "$kept" = 0 ] || fail "$1: $kept files stay in the store"
+  symfs_umount bad
+  rm -rf "$TMP/store-bad"
+}
+for how in plain dir; do
+  [ $how = plain ] && base=$URL_plain || base=$TMP/root
+  refused wrong 'Bad message' 'is debug id' "symstore@$base/wrong"
+  refused bomb 'File too large' 'is a bomb: gzip' "symstore@$base/bomb"
+  refused bomb-zstd 'File too large' 'is a bomb: zstd' "symstore@$base/bomb-zstd"
+  refused two 'Bad message' 'several members' "symstore@$base/two"
+  refused locked 'Bad message' 'encrypted' "symstore@$base/locked"
+  refused cut 'Bad message' 'cut short\|broken' "symstore@$base/cut"
+done
+refused bomb-coding 'File too large' 'a bomb: its coding' "symstore@$URL_coded/bomb-coding"
+
+# The next source has it.
+symfs_mount next --source "symstore@$URL_plain/bomb" --source "symstore@$URL_plain/mszip-squeezed/sym"
+same_file "$PDB" "$MNT_next/ssqp/Prog.pdb/$LDID/Prog.pdb"
+symfs_umount next
+"$SYMFS" why --ask --no-default-sources --cache "$TMP/store-why" --source "symstore@$URL_plain/zstd-same/sym" \
+  "symstore/Prog.pdb/$DID/Prog.pdb" >"$TMP/why" 2>&1
+grep -q 'found.*packed: zstd' "$TMP/why" || fail "why says: $(cat "$TMP/why")"
+say "all is well"

@@ -227,7 +227,8 @@ bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct 
  * Others: this machine. */
 int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct blob_facts *facts,
 	struct blob **out, struct err *e);
-/* Publishes a part of a file that obj_check() found; it stays the caller's. */
+/* Publishes a part of a file that obj_check() found; it stays the caller's. The copy is judged again:
+ * -EBADMSG. */
 int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
 	const struct blob_facts *facts, struct blob **out, struct err *e);
 

@@ -179,20 +179,39 @@ static const char *name_asked(const struct key *k)
 	}
 }
 
+/* The copy is what is judged: a file of a directory may change under our hands. */
+static int learn_copy(struct draft *d, const struct key *k, const char *name,
+	struct store_learned *out, struct err *e)
+{
+	struct view v = view_of_fd(draft_fd(d), draft_size(d));
+	struct obj_slice s;
+	int r = obj_check(&v, k, &s, e);
+
+	if (r == 0) /* what has parts, tells what they are */
+		r = err_set(e, -EBADMSG, "changed while it was copied");
+	if (r == 1)
+		learn_slice(&s, k, name, out);
+	return r == 1 ? 0 : r;
+}
+
 /* Takes nothing: the bytes are copied, with shared blocks where the file system can. */
 static int publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
-	const struct store_learned *l, const struct blob_facts *facts, struct blob **out,
-	struct err *e)
+	const char *name, const struct blob_facts *facts, struct blob **out, struct err *e)
 {
+	_cleanup_free_ struct store_learned *l = calloc(1, sizeof(*l));
 	struct draft *d;
-	int r = draft_new(&d, f->store, e);
+	int r = l ? draft_new(&d, f->store, e) : -ENOMEM;
 
 	if (r < 0)
 		return r;
 	r = draft_copy(d, fd, s->off, s->size);
+	if (r < 0)
+		err_set(e, r, "%s", err_text(r));
+	else
+		r = learn_copy(d, k, name, l, e);
 	if (r < 0) {
 		draft_discard(d);
-		return err_set(e, r, "%s", err_text(r));
+		return r;
 	}
 	return store_publish_learned(f->store, d, k, facts, l, out, e);
 }
@@ -200,15 +219,7 @@ static int publish_part(struct fetch *f, int fd, const struct obj_slice *s, cons
 int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
 	const struct blob_facts *facts, struct blob **out, struct err *e)
 {
-	struct store_learned *l = calloc(1, sizeof(*l));
-	int r = -ENOMEM;
-
-	if (l) {
-		learn_slice(s, k, name_asked(k), l);
-		r = publish_part(f, fd, s, k, l, facts, out, e);
-	}
-	free(l);
-	return r;
+	return publish_part(f, fd, s, k, name_asked(k), facts, out, e);
 }
 
 static bool is_new(struct fetch *f, const struct store_learned *l)
@@ -237,7 +248,7 @@ static void publish_others(struct fetch *f, int fd, uint64_t size, const struct 
 		if (!is_new(f, l))
 			continue;
 		left -= s.size;
-		if (publish_part(f, fd, &s, &l->keys[0], l, facts, NULL, NULL) < 0)
+		if (publish_part(f, fd, &s, &l->keys[0], name_asked(k), facts, NULL, NULL) < 0)
 			break;
 	}
 	free(l);

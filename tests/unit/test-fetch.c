@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
-#include "fetch/fetch.h"
+#include "fetch/fetch-private.h"
 #include "scratch.h"
 #include "source/sources.h"
 #include "store/flights.h"
@@ -596,6 +596,46 @@ START_TEST(taught)
 }
 END_TEST
 
+/* The nth file at an offset of a file, as a part of it. */
+static int publish_part_of(struct fetch *f, unsigned n, struct key *k)
+{
+	struct artifact a = nth(1);
+	struct obj_slice s = {.off = 100, .size = 8000};
+	struct blob_facts facts = {.source = "test", .verified = true};
+	char bytes[9000] = "in front";
+	_cleanup_close_ int in = -1, fd = -1;
+	struct err e = {0};
+	int r;
+
+	unlink(in_scratch("elf"));
+	unlink(in_scratch("parts"));
+	write_elf(in_scratch("elf"), n, 20, (size_t)s.size);
+	in = open(in_scratch("elf"), O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(pread(in, bytes + s.off, (size_t)s.size, 0), (ssize_t)s.size);
+	write_file(in_scratch("parts"), bytes, sizeof(bytes));
+	fd = open(in_scratch("parts"), O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(key_of(k, &a), 0);
+	r = learn_publish_part(f, fd, &s, k, &facts, NULL, &e);
+	if (r < 0)
+		ck_assert_str_ne(e.text, "");
+	return r;
+}
+
+/* A file of a directory that is written anew while a part of it is copied. */
+START_TEST(part_that_changed)
+{
+	struct world w;
+	struct key k;
+
+	world_begin(&w);
+	ck_assert_int_eq(publish_part_of(w.fetch, 2, &k), -EBADMSG);
+	ck_assert(!store_has(w.store, &k, NULL));
+	ck_assert_int_eq(publish_part_of(w.fetch, 1, &k), 0);
+	ck_assert(store_has(w.store, &k, NULL));
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(no_miss_when_one_could_not_be_asked)
 {
 	static const struct {
@@ -894,6 +934,6 @@ END_TEST
 
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
-	wrong_files, misses, names, taught, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
+	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following)

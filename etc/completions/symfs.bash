@@ -44,6 +44,7 @@ _symfs_value()
 	*:--config | get:-o | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
 	gsym:-o | gsym:--output | gsym:--against) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1" ;;
+	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
 	paths:--layout) _symfs_words "$_symfs_layouts" ;;
 	paths:--casing) _symfs_words "default lowercase uppercase" ;;
@@ -93,7 +94,7 @@ _symfs_options()
 	status | sources) _symfs_words "--json $_symfs_common" ;;
 	cache) _symfs_words "--misses --json $_symfs_common" ;;
 	gsym)
-		_symfs_words "-o --output --format --strict --stdin --against --dump --address --json
+		_symfs_words "-o --output --format --threads --strict --stdin --against --dump --address --json
 			--help" ;;
 	esac
 }

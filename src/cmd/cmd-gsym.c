@@ -24,7 +24,8 @@
 
 struct run {
 	struct app_args args;
-	const char *out, *against, *format;
+	const char *out, *against, *format, *threads;
+	unsigned n_threads; /* 0: not said */
 	bool dump, strict, from_stdin;
 	struct opt_words addresses; /* of --address */
 	int argc;
@@ -104,7 +105,7 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_map_ struct span file = {0};
 	struct progress p = {.path = path};
-	struct gsym_make_opts o = {.strict = run->strict, .ctx = &p};
+	struct gsym_make_opts o = {.strict = run->strict, .threads = run->n_threads, .ctx = &p};
 	int r;
 
 	if (isatty(STDERR_FILENO))
@@ -145,6 +146,14 @@ static void tell_left_out(const char *path, const struct gsym_made *made)
 		fprintf(stderr, "symfs gsym: %s: bad lines left out: %" PRIu64
 			", the first is line %" PRIu64 "\n", text_shown(path, true, &name),
 			made->left_out, made->first_left_out);
+	if (made->broken)
+		fprintf(stderr, "symfs gsym: %s: broken units of debug information: %zu\n",
+			text_shown(path, true, &name), made->broken);
+	if (made->split)
+		fprintf(stderr,
+			"symfs gsym: %s: units whose debug information is in other files, not read: "
+			"%zu\n",
+			text_shown(path, true, &name), made->split);
 }
 
 static int create(struct run *run)
@@ -491,6 +500,7 @@ static int run_gsym(int argc, char **argv)
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "where create writes; - is the standard output", &run.out},
 		{"format", 0, "v1", "what create writes", &run.format},
+		{"threads", 0, "N", "how many create uses, up to 8; all processors", &run.threads},
 		{"strict", 0, NULL, "one bad line of a Breakpad file costs all", &run.strict},
 		{"stdin", 0, NULL, "lookup reads addresses, one a line", &run.from_stdin},
 		{"against", 0, "FILE", "verify makes FILE anew, and compares", &run.against},
@@ -503,6 +513,11 @@ static int run_gsym(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	if (run.threads) {
+		run.n_threads = (unsigned)strtoul(run.threads, NULL, 10);
+		if (run.n_threads < 1 || run.n_threads > 8 || strlen(run.threads) != 1)
+			return usage("--threads takes a number from 1 to 8");
+	}
 	run.argc = argc - 1;
 	run.argv = argv + 1;
 	for (unsigned i = 0; argc > 1 && i < ARRAY_SIZE(subcommands); i++) {
@@ -519,8 +534,8 @@ const struct cmd cmd_gsym = {
 	.name = "gsym",
 	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
 	.help = "Makes, shows and asks GSYM files: addresses to functions, files and lines.\n"
-		"create makes one of a Breakpad symbol file, of the symbols of an ELF file, or\n"
-		"of another GSYM file. lookup prints a line for each address. verify ends with\n"
-		"1 when something differs",
+		"create makes one of a Breakpad symbol file, of the DWARF and the symbols of an\n"
+		"ELF file, or of another GSYM file. lookup prints a line for each address.\n"
+		"verify ends with 1 when something differs",
 	.run = run_gsym,
 };

@@ -32,6 +32,7 @@ struct symbols {
 	size_t n_known;
 	uint64_t *reach; /* the furthest end of known[0..i] */
 	struct image_section opd;
+	const struct strays *strays;
 };
 
 /* ---- where instructions are ---------------------------------------------------------- */
@@ -209,6 +210,39 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* Lines of assembler, where they are known. */
+static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
+{
+	const struct strays *all = s->strays;
+	size_t from = 0, to = all->n;
+	int r = 0;
+
+	while (from < to) { /* the first that ends behind it, where they do not overlap */
+		size_t mid = from + (to - from) / 2;
+
+		if (all->all[mid].high <= start)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	for (; r == 0 && from < all->n && all->all[from].low < end; from++) {
+		const struct stray_row *rows = all->rows + all->all[from].rows;
+		uint32_t n = all->all[from].n_rows, i = 0;
+
+		for (uint32_t k = n; i < k;) { /* the first behind the start */
+			uint32_t mid = i + (k - i) / 2;
+
+			if (rows[mid].addr <= start)
+				i = mid + 1;
+			else
+				k = mid;
+		}
+		for (i = i ? i - 1 : 0; r == 0 && i < n && rows[i].addr < end; i++)
+			r = gsym_add_row(s->w, MAX(rows[i].addr, start), rows[i].file, rows[i].line);
+	}
+	return r;
+}
+
 static int tell(struct symbols *s, const struct symbol *x, uint64_t size)
 {
 	uint32_t name;
@@ -218,6 +252,8 @@ static int tell(struct symbols *s, const struct symbol *x, uint64_t size)
 		r = gsym_begin(s->w, x->addr, size, name, x->rank);
 	if (r == -ERANGE)
 		return 0;
+	if (r == 0)
+		r = tell_rows(s, x->addr, x->addr + size);
 	return r < 0 ? r : gsym_end(s->w);
 }
 
@@ -295,10 +331,24 @@ static int read_all(struct symbols *s)
 	return r;
 }
 
-int gsym_from_symbols(struct gsym_writer *w, const struct image *m, struct err *e)
+static int compare_strays(const void *a, const void *b)
 {
-	struct symbols s = {.w = w, .m = m};
-	int r = read_all(&s);
+	const struct stray_lines *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	return (x->rows > y->rows) - (x->rows < y->rows);
+}
+
+int gsym_from_symbols(
+	struct gsym_writer *w, const struct image *m, struct strays *strays, struct err *e)
+{
+	struct symbols s = {.w = w, .m = m, .strays = strays};
+	int r;
+
+	if (strays->n)
+		qsort(strays->all, strays->n, sizeof(*strays->all), compare_strays);
+	r = read_all(&s);
 
 	free(s.text);
 	free(s.all);

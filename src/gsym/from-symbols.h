@@ -2,13 +2,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
+#include "gsym/from-dwarf.h"
 #include "gsym/image.h"
 #include "gsym/writer.h"
 
 /* .symtab and .dynsym: functions, indirect functions, and what has no type but lies among
  * instructions. A symbol without a size reaches to the next symbol or the end of its section. What
- * the writer knows already from debug information is left alone. Call it last. -ENOMEM, -EFBIG. */
-int gsym_from_symbols(struct gsym_writer *w, const struct image *m, struct err *e);
+ * the writer knows already from debug information is left alone. Where `strays` has lines a function
+ * gets them; they are sorted. Call it last. -ENOMEM, -EFBIG. */
+int gsym_from_symbols(
+	struct gsym_writer *w, const struct image *m, struct strays *strays, struct err *e);
 
 /* Where the file has instructions, as image_base() counts; sorted. free() it. */
 struct text_range {

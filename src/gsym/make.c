@@ -3,6 +3,7 @@
 #include "gsym/make.h"
 #include "base/util.h"
 #include "gsym/from-breakpad.h"
+#include "gsym/from-dwarf.h"
 #include "gsym/from-symbols.h"
 #include "gsym/image.h"
 
@@ -42,9 +43,12 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 }
 
 /* In an object file that is not linked every section begins at 0. */
-static int make_from_elf(
-	struct gsym_writer *w, struct span file, struct gsym_made *out, struct err *e)
+static int make_from_elf(struct gsym_writer *w, struct span file,
+	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
 {
+	struct dwarf_opts dwarf = {.threads = o->threads, .progress = o->progress, .ctx = o->ctx};
+	struct strays strays = {0};
+	struct dwarf_told told = {0};
 	struct image m;
 	struct span id;
 	int r = image_open(&m, file, e);
@@ -58,7 +62,13 @@ static int make_from_elf(
 	id = image_build_id(&m);
 	gsym_set_base(w, image_base(&m));
 	gsym_set_id(w, id.p, id.n);
-	return gsym_from_symbols(w, &m, e);
+	r = gsym_from_dwarf(w, &m, &dwarf, &strays, &told, e);
+	out->broken = told.broken;
+	out->split = told.split;
+	if (r == 0)
+		r = gsym_from_symbols(w, &m, &strays, e);
+	strays_release(&strays);
+	return r;
 }
 
 int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,
@@ -73,7 +83,7 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 		return make_from_breakpad(w, file, o, out, e);
 	r = gsym_open(&g, file, e);
 	if (r == -ENOMSG)
-		return make_from_elf(w, file, out, e);
+		return make_from_elf(w, file, o, out, e);
 	if (r < 0)
 		return r;
 	out->from = "gsym";

@@ -9,6 +9,7 @@
 
 struct gsym_make_opts {
 	bool strict; /* of Breakpad files: a bad line costs everything */
+	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
 	/* How far it is, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned part);
 	void *ctx;
@@ -18,6 +19,8 @@ struct gsym_made {
 	const char *from; /* "gsym", "breakpad", "elf": static */
 	bool big;	  /* the input's byte order is big-endian */
 	uint64_t left_out, first_left_out; /* lines of a Breakpad file */
+	size_t broken; /* units of DWARF of which something is */
+	size_t split;  /* whose functions are in other files, which were not read */
 };
 
 /* 0; -ENOMSG: nothing that GSYM is made from; -EBADMSG: it is broken; others. `e` says so. */

@@ -1,0 +1,330 @@
+/* Units of DWARF, walked by several threads and told one after the other. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/from-dwarf.h"
+#include "base/util.h"
+#include "gsym/dwarf-batch.h"
+#include "gsym/texts.h"
+
+#include "base/banned.h"
+
+#define THREADS_MOST 8
+/* What was read and cannot be told yet may take so much; then who read ahead waits. */
+#define AHEAD_MOST (64u << 20)
+#define NUMBER_NONE UINT32_MAX
+
+enum { DW_UT_type = 2, DW_UT_split_type = 6 };
+
+struct job {
+	struct gsym_writer *w;
+	struct strays *strays;
+	const struct dwarf_opts *o;
+	struct dwarf_file file, alt;
+	struct text_range *text;
+	size_t n_text;
+	struct dwarf_told told;
+	uint32_t *texts, *files; /* numbers of a batch -> of the writer; who tells has them */
+	size_t texts_room, files_room;
+
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	/* under lock */
+	size_t next, turn;	/* the unit that is read next; the one that is told next */
+	struct batch **pending; /* by unit */
+	size_t ahead;		/* bytes in them */
+	bool telling;
+	int failed;
+};
+
+void strays_release(struct strays *s)
+{
+	free(s->all);
+	free(s->rows);
+	memset(s, 0, sizeof(*s));
+}
+
+/* ---- telling --------------------------------------------------------------------------- */
+
+static int numbers_room(uint32_t **numbers, size_t *room, size_t n)
+{
+	if (n > *room) {
+		uint32_t *more = realloc(*numbers, n * sizeof(**numbers));
+
+		if (!more)
+			return -ENOMEM;
+		*numbers = more;
+		*room = n;
+	}
+	if (n)
+		memset(*numbers, 0xff, n * sizeof(**numbers));
+	return 0;
+}
+
+static int text_number(struct job *j, const struct batch *b, uint32_t i, uint32_t *out)
+{
+	const char *s = i == BATCH_NONE ? NULL : b->names[i].text;
+	int r = 0;
+
+	*out = 0;
+	if (!s)
+		return 0;
+	if (j->texts[i] == NUMBER_NONE)
+		r = gsym_text(j->w, s, strlen(s), &j->texts[i]);
+	*out = j->texts[i];
+	return r;
+}
+
+static int file_number(struct job *j, const struct batch *b, uint32_t i, uint32_t *out)
+{
+	int r = 0;
+
+	if (j->files[i] == NUMBER_NONE)
+		r = gsym_add_path(j->w, b->files[i], strlen(b->files[i]), &j->files[i]);
+	*out = j->files[i];
+	return r;
+}
+
+static int tell_rows(struct job *j, const struct batch *b, const struct batch_func *f)
+{
+	uint32_t file;
+	int r = 0;
+
+	for (uint32_t i = f->rows; r == 0 && i < f->rows + f->n_rows; i++) {
+		r = file_number(j, b, b->rows[i].file, &file);
+		if (r == 0)
+			r = gsym_add_row(j->w, b->rows[i].addr, file, b->rows[i].line);
+	}
+	return r;
+}
+
+static int tell_node(struct job *j, const struct batch *b, const struct batch_node *n)
+{
+	uint32_t name, file;
+	int r = text_number(j, b, n->name, &name);
+
+	if (r == 0)
+		r = file_number(j, b, n->file, &file);
+	if (r == 0)
+		r = gsym_add_inline(j->w, n->depth, name, file, n->line);
+	for (uint32_t i = n->ranges; r == 0 && i < n->ranges + n->n_ranges; i++)
+		r = gsym_add_range(j->w, b->ranges.all[i].start,
+			b->ranges.all[i].end - b->ranges.all[i].start);
+	return r;
+}
+
+static int tell_func(struct job *j, const struct batch *b, const struct batch_func *f)
+{
+	uint32_t name;
+	int r = text_number(j, b, f->name, &name);
+
+	if (r < 0 || !name)
+		return r;
+	r = gsym_begin(j->w, f->addr, f->size, name, GSYM_DEBUG);
+	if (r == -ERANGE)
+		return 0;
+	if (r == 0)
+		r = tell_rows(j, b, f);
+	for (uint32_t i = f->nodes; r == 0 && i < f->end_nodes; i++)
+		if (b->nodes[i].owner == f->owner)
+			r = tell_node(j, b, &b->nodes[i]);
+	return r < 0 ? r : gsym_end(j->w);
+}
+
+static int keep_stray(struct job *j, const struct batch *b, const struct batch_orphan *o)
+{
+	struct strays *s = j->strays;
+	struct stray_lines l = {o->low, o->high, s->n_rows, o->n_rows};
+	int r = 0;
+
+	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = o->rows; r == 0 && i < o->rows + o->n_rows; i++) {
+		struct stray_row row = {b->rows[i].addr, 0, b->rows[i].line};
+
+		r = file_number(j, b, b->rows[i].file, &row.file);
+		if (r == 0 && grow(&s->rows, &s->rows_room, s->n_rows, sizeof(*s->rows)) < 0)
+			r = -ENOMEM;
+		if (r == 0)
+			s->rows[s->n_rows++] = row;
+	}
+	if (r == 0)
+		s->all[s->n++] = l;
+	return r;
+}
+
+static int tell(struct job *j, const struct batch *b)
+{
+	int r = numbers_room(&j->texts, &j->texts_room, b->n_names);
+
+	if (r == 0)
+		r = numbers_room(&j->files, &j->files_room, b->n_files);
+	for (size_t i = 0; r == 0 && i < b->n_funcs; i++)
+		r = tell_func(j, b, &b->funcs[i]);
+	for (size_t i = 0; r == 0 && i < b->n_orphans; i++)
+		r = keep_stray(j, b, &b->orphans[i]);
+	j->told.broken += b->broken;
+	return r;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct batch *out)
+{
+	const struct dwarf_head *h = &j->file.units[i];
+	struct dwarf_unit u;
+	int r;
+
+	/* Types have no code. */
+	if (h->version >= 5 && (h->kind == DW_UT_type || h->kind == DW_UT_split_type))
+		return 0;
+	r = dwarf_unit_open(&u, &w->reader, &j->file, h, NULL);
+	if (r == -EBADMSG) {
+		out->broken = true;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	/* What a partial unit has is used by others, by reference. */
+	if (u.tag != DW_TAG_partial_unit)
+		r = dwarf_walk(w, &u, out);
+	dwarf_unit_close(&u);
+	return r;
+}
+
+/* Tells whatever is next, if nobody else does. Called and left under lock. */
+static void tell_pending(struct job *j)
+{
+	if (j->telling)
+		return;
+	j->telling = true;
+	while (!j->failed && j->turn < j->file.n_units && j->pending[j->turn]) {
+		struct batch *b = take(j->pending[j->turn]);
+		int r;
+
+		pthread_mutex_unlock(&j->lock);
+		r = tell(j, b);
+		if (j->o->progress)
+			j->o->progress(j->o->ctx, (unsigned)(j->file.units[j->turn].end * 1000 /
+							     j->file.s[DWARF_INFO].n));
+		pthread_mutex_lock(&j->lock);
+		j->ahead -= batch_size(b);
+		batch_release(b);
+		free(b);
+		j->turn++;
+		j->failed = j->failed ? j->failed : r;
+		pthread_cond_broadcast(&j->moved);
+	}
+	j->telling = false;
+}
+
+/* Called and left under lock. */
+static void one_unit(struct job *j, struct dwarf_walker *w)
+{
+	size_t i = j->next++;
+	struct batch *b;
+	int r;
+
+	pthread_mutex_unlock(&j->lock);
+	b = calloc(1, sizeof(*b));
+	r = b ? read_unit(j, w, i, b) : -ENOMEM;
+	pthread_mutex_lock(&j->lock);
+	j->failed = j->failed ? j->failed : r;
+	if (!b)
+		return;
+	j->pending[i] = b;
+	j->ahead += batch_size(b);
+	tell_pending(j);
+	/* Whose turn it is never waits. */
+	while (!j->failed && j->ahead > AHEAD_MOST && j->turn < j->next && !j->pending[j->turn])
+		pthread_cond_wait(&j->moved, &j->lock);
+	if (j->failed)
+		pthread_cond_broadcast(&j->moved);
+}
+
+static void *read_units(void *ctx)
+{
+	struct job *j = ctx;
+	struct dwarf_walker w = {.text = j->text, .n_text = j->n_text};
+
+	pthread_mutex_lock(&j->lock);
+	while (!j->failed && j->next < j->file.n_units)
+		one_unit(j, &w);
+	pthread_mutex_unlock(&j->lock);
+	dwarf_walker_release(&w);
+	return NULL;
+}
+
+static unsigned threads_for(const struct job *j)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t n = j->o->threads ? j->o->threads : (size_t)MAX(processors, 1L);
+
+	return (unsigned)MIN(MIN(n, (size_t)THREADS_MOST), MAX(j->file.n_units, (size_t)1));
+}
+
+/* The caller is one of the threads; when no more can be had, the only one. */
+static int run(struct job *j)
+{
+	unsigned n = threads_for(j), started = 0;
+	pthread_t threads[THREADS_MOST];
+
+	j->pending = calloc(j->file.n_units + 1, sizeof(struct batch *));
+	if (!j->pending)
+		return -ENOMEM;
+	while (started + 1 < n &&
+		pthread_create(&threads[started], NULL, read_units, j) == 0)
+		started++;
+	read_units(j);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	for (size_t i = 0; i < j->file.n_units; i++)
+		if (j->pending[i]) {
+			batch_release(j->pending[i]);
+			free(j->pending[i]);
+		}
+	free(j->pending);
+	return j->failed;
+}
+
+static int open_files(struct job *j, const struct image *m, struct err *e)
+{
+	int r = dwarf_open(&j->file, m, false, e);
+
+	if (r < 0 || !j->o->alt)
+		return r;
+	r = dwarf_open(&j->alt, j->o->alt, false, e);
+	if (r == 0)
+		j->file.alt = &j->alt;
+	return r;
+}
+
+static int tell_all(struct job *j, const struct image *m, struct err *e)
+{
+	int r = open_files(j, m, e);
+
+	if (r < 0)
+		return r;
+	r = text_ranges(m, &j->text, &j->n_text);
+	if (r == 0)
+		r = run(j);
+	if (r == -E2BIG)
+		return err_set(e, -EBADMSG, "is broken: its ranges are shared over and over");
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
+int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct dwarf_opts *o,
+	struct strays *strays, struct dwarf_told *out, struct err *e)
+{
+	struct job j = {.w = w, .strays = strays, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER,
+		.moved = PTHREAD_COND_INITIALIZER};
+	size_t before = gsym_functions(w);
+	int r = tell_all(&j, m, e);
+
+	j.told.functions = gsym_functions(w) - before;
+	*out = j.told;
+	dwarf_close(&j.file);
+	dwarf_close(&j.alt);
+	free(j.text);
+	free(j.texts);
+	free(j.files);
+	return r;
+}

@@ -1,0 +1,45 @@
+/* Functions that DWARF tells, into a writer. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "gsym/image.h"
+#include "gsym/writer.h"
+
+/* Lines that belong to no function of the debug information: those of assembler. */
+struct stray_row {
+	uint64_t addr;
+	uint32_t file, line; /* `file` is the writer's number */
+};
+
+struct stray_lines {
+	uint64_t low, high;
+	size_t rows;
+	uint32_t n_rows;
+};
+
+struct strays {
+	struct stray_lines *all;
+	size_t n, room;
+	struct stray_row *rows;
+	size_t n_rows, rows_room;
+};
+
+void strays_release(struct strays *s);
+
+struct dwarf_opts {
+	unsigned threads; /* 0: one for each processor, up to 8 */
+	const struct image *alt; /* what dwz took out of several files; NULL: it is not there */
+	void (*progress)(void *ctx, unsigned part);
+	void *ctx;
+};
+
+struct dwarf_told {
+	size_t functions;
+	size_t broken; /* units that are, or of which something is */
+	size_t split;  /* units whose entries are in other files, which were not read */
+};
+
+/* 0, also when there is no debug information. Units are told in the order of the file, whatever the
+ * number of threads. -EBADMSG: a section is broken; -ENOMEM, -EFBIG, -E2BIG. */
+int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct dwarf_opts *o,
+	struct strays *strays, struct dwarf_told *out, struct err *e);

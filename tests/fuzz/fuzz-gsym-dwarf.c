@@ -1,0 +1,53 @@
+/* Any bytes as an ELF file whose debug information is made into GSYM: it ends, it is the same with
+ * one thread and with three, and what is made is whole. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuzz/fuzz.h"
+#include "gsym/make.h"
+#include "unit/gsyms.h"
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
+
+static int make(const uint8_t *p, size_t n, unsigned threads, struct buf *out)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	struct gsym_make_opts o = {.threads = threads};
+	struct gsym_made made;
+	struct err e = {0};
+	struct gsym g;
+	int r;
+
+	if (gsym_writer_new(&w) < 0)
+		return 0;
+	r = gsym_make(w, (struct span){p, n}, &o, &made, &e);
+	if (r == 0)
+		r = gsym_write(w, GSYM_V1, made.big, NULL, out, NULL, &e);
+	must(r == 0 || e.text[0], "an error without words");
+	if (r < 0)
+		return r;
+	must(gsym_open(&g, (struct span){(uint8_t *)out->p, out->n}, &e) == 0, e.text);
+	must(gsym_check(&g, &e) == 0, e.text);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	struct buf one = BUF_UP_TO(256 << 20), three = BUF_UP_TO(256 << 20);
+	int r;
+
+	/* Other formats have targets of their own. */
+	if (n < 4 || memcmp(p, "\177ELF", 4) != 0)
+		return 0;
+	r = make(p, n, 1, &one);
+	must(make(p, n, 3, &three) == r, "threads make a difference");
+	must(one.n == three.n && !memcmp(buf_text(&one), buf_text(&three), one.n),
+		"threads make another file");
+	buf_release(&one);
+	buf_release(&three);
+	return 0;
+}

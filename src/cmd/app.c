@@ -250,6 +250,8 @@ static void add_bucket(const struct source *one, struct buf *out)
 /* How it is reached. */
 static void add_way(const struct source *one, struct buf *out)
 {
+	if (one->o.allow_private)
+		buf_adds(out, "allow-private = yes\n");
 	if (one->o.connections)
 		buf_addf(out, "connections = %u\n", one->o.connections);
 	add_text("ca-file", one->o.ca_file, out);

@@ -5,8 +5,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "net/address.h"
 #include "net/net-private.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,12 +38,16 @@ struct transfer {
 	unsigned connect_ms, stall_ms;
 	uint64_t most;
 	unsigned connections;
+	char *proxy;	    /* as in the request */
+	bool private_goes;  /* redirects may lead to private addresses */
 	struct net_req proof; /* of who we are: only sigv4, cert, key, netrc are set */
 
 	/* this hop */
 	char *url;
 	char origin[NET_HOST_MAX];
 	bool waiting; /* for its turn at the origin */
+	bool proxied; /* by a proxy, unless an exception from it counts */
+	bool intruded; /* it leads to a private address, and may not */
 	unsigned hops;
 	struct head head;
 	bool head_over;
@@ -80,6 +87,7 @@ static void transfer_free(struct transfer *t)
 	target_release(&t->first);
 	net_req_release(&t->proof);
 	head_release(&t->head);
+	free(t->proxy);
 	free(t->url);
 	free(t);
 }
@@ -184,16 +192,88 @@ static int on_resolve(void *state, void *reserved, void *ctx)
 	return 0;
 }
 
+/* ---- who is reached ----------------------------------------------------------------- */
+
+static bool is_home(const struct transfer *t)
+{
+	return strcmp(t->origin, t->first.origin) == 0;
+}
+
+static bool env_has(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+/* Whether the settings name a proxy for the hop. Exceptions (no_proxy) are not looked at. */
+static bool has_proxy(const struct transfer *t)
+{
+	if (t->proxy)
+		return *t->proxy && strcasecmp(t->proxy, "none") != 0;
+	if (strncmp(t->origin, "https:", 6) == 0 ? env_has("https_proxy") || env_has("HTTPS_PROXY")
+						 : env_has("http_proxy"))
+		return true;
+	return env_has("all_proxy") || env_has("ALL_PROXY");
+}
+
+/* The server itself is at this address, or its proxy: who is at another port than the origin's is
+ * the proxy. What lies behind one, only it can tell. */
+static bool may_reach(struct transfer *t, const struct sockaddr *a, unsigned port)
+{
+	if (t->proxied && port != origin_port(t->origin))
+		return true;
+	if (!address_is_private(a))
+		return true;
+	if (is_home(t))
+		t->private_goes = true;
+	if (!t->private_goes)
+		t->intruded = true;
+	return t->private_goes;
+}
+
+static unsigned port_of(const struct sockaddr *a)
+{
+	return ntohs(a->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+					      : ((const struct sockaddr_in *)a)->sin_port);
+}
+
 static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	on_resolve(NULL, NULL, ctx);
+	/* A name may have several addresses: refusing one does not end the transfer. */
+	if (!may_reach(ctx, &a->addr, port_of(&a->addr)))
+		return CURL_SOCKET_BAD;
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/* The same again, for a connection that another transfer has opened. */
+static bool may_use(struct transfer *t, const char *ip, unsigned port)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	struct sockaddr_in four = {.sin_family = AF_INET};
+	char plain[INET6_ADDRSTRLEN];
+
+	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(ip, "%"), ip);
+	if (inet_pton(AF_INET, plain, &four.sin_addr) == 1)
+		return may_reach(t, (struct sockaddr *)&four, port);
+	inet_pton(AF_INET6, plain, &six.sin6_addr); /* else it is ::, which is private */
+	return may_reach(t, (struct sockaddr *)&six, port);
 }
 
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
-	stall_start(ctx);
-	return CURL_PREREQFUNC_OK;
+	struct transfer *t = ctx;
+
+	stall_start(t);
+	/* One that was refused before does not matter any more. */
+	t->intruded = false;
+	return may_use(t, ip, (unsigned)port) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+static int intrusion(struct transfer *t)
+{
+	return fail(t, -EPERM, "a redirect to a private address (allow-private)");
 }
 
 /* ---- the answer --------------------------------------------------------------------- */
@@ -372,7 +452,7 @@ static unsigned turns(const struct transfer *t)
 {
 	const struct net *n = t->net;
 
-	if (t->connections && strcmp(t->origin, t->first.origin) == 0)
+	if (t->connections && is_home(t))
 		return t->connections;
 	return n->host_most > n->host_usual ? n->host_usual : 0;
 }
@@ -415,8 +495,15 @@ static int hop_start(struct transfer *t, const char *origin)
 	t->reply.status = 0;
 	snprintf(t->reply.url, sizeof(t->reply.url), "%s", t->url);
 	snprintf(t->origin, sizeof(t->origin), "%s", origin);
+	t->proxied = has_proxy(t);
+	t->intruded = false;
+	if (origin_is_private(origin)) {
+		t->private_goes = t->private_goes || is_home(t);
+		if (!t->private_goes)
+			return intrusion(t);
+	}
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
-		set_proof(t, strcmp(origin, t->first.origin) == 0) != CURLE_OK)
+		set_proof(t, is_home(t)) != CURLE_OK)
 		return fail(t, -ENOMEM, "out of memory");
 	if (may_run(t))
 		return add_to_multi(t);
@@ -470,7 +557,10 @@ void transfer_ended(struct transfer *t, CURLcode result)
 			return;
 	} else if (!t->reply.error && result != CURLE_OK && !(t->head_over && !t->wanted)) {
 		/* The body of a 404 may break off: the status has said it all. */
-		curl_failed(t, result);
+		if (t->intruded && !t->head_over)
+			intrusion(t);
+		else
+			curl_failed(t, result);
 	}
 	finish(t);
 }
@@ -668,7 +758,7 @@ static int transfer_fill(struct transfer *t, const struct net_req *req)
 		return r;
 	t->url = strdup(t->first.url);
 	t->easy = curl_easy_init();
-	if (!t->url || !t->easy || proof_fill(t, req) < 0)
+	if (!t->url || !t->easy || replace(&t->proxy, req->proxy) < 0 || proof_fill(t, req) < 0)
 		return -ENOMEM;
 	raise_limit(t->net, req->connections);
 	return easy_options(t, range, req);
@@ -690,6 +780,7 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 		.stall_ms = req->stall_ms ? req->stall_ms : STALL_MS,
 		.most = req->most,
 		.connections = req->connections,
+		.private_goes = req->allow_private,
 		.began = clock_ms(),
 	};
 	head_begin(&t->head, &t->reply);

@@ -78,6 +78,7 @@ static void judge_error(const struct net_reply *r, struct judgement *out)
 		out->blame = BLAME_NONE;
 		break;
 	case -ELOOP:
+	case -EPERM:
 	case -EPROTONOSUPPORT:
 		out->blame = BLAME_NONE;
 		break;

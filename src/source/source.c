@@ -61,6 +61,8 @@ const struct conf_field source_fields[] = {
 	{"anonymous", CONF_BOOL, offsetof(struct source_opts, anonymous), "no", "sign nothing"},
 	{"accept-invalid-certs", CONF_BOOL, offsetof(struct source_opts, accept_invalid_certs),
 		"no", "do not verify TLS"},
+	{"allow-private", CONF_BOOL, offsetof(struct source_opts, allow_private), "no",
+		"it may redirect to private addresses"},
 	{"connect-timeout", CONF_MS, offsetof(struct source_opts, connect_ms), NULL, ""},
 	{"stall-timeout", CONF_MS, offsetof(struct source_opts, stall_ms), NULL, ""},
 	{"miss-lifetime", CONF_SECONDS, offsetof(struct source_opts, miss_seconds), NULL, ""},

@@ -24,7 +24,7 @@ struct source_opts {
 
 	/* how it is reached */
 	unsigned connections; /* 0: those of all hosts */
-	bool accept_invalid_certs;
+	bool accept_invalid_certs, allow_private;
 	char *proxy, *ca_file, *cert, *key, *netrc;
 
 	/* s3 */

@@ -133,6 +133,62 @@ grep -q "GET $other/.build-id/" "$TMP/proxy.requests" || fail "the environment's
 conf '[source "p"]' "url = $other/" 'layout = gdb' 'proxy = none'
 http_proxy=http://127.0.0.1:1/ all_proxy=http://127.0.0.1:1/ gets "$file" "$TMP/p/full/prog" "proxy = none"
 
+# ---- redirects to where a server elsewhere has no business -------------------------------------------
+# Behind a proxy a host need not be here: this one is nowhere, and so no private one.
+upstream_start inner --root "$TMP/www" --log "$TMP/inner.requests"
+# shellcheck disable=SC2154
+inner=$URL_inner
+near=http://localhost:${inner##*:}
+far() { conf '[source "far"]' 'url = http://symbols.invalid/' 'layout = gdb' "proxy = $proxy" "$@"; }
+for to in "$inner" "$near" "http://127.1:${inner##*:}" "http://2130706433:${inner##*:}" "http://[::ffff:127.0.0.1]:${inner##*:}"; do
+  for direct in '' 'localhost,127.0.0.1'; do
+    upstream_clear "$proxy"
+    upstream_fault "$proxy" "*" redirect "$to/$(gdb_path "$id")"
+    far
+    no_proxy=$direct fails 3 "$file" "a redirect to $to, direct to '$direct'"
+    grep -q 'private address' "$TMP/err" || fail "$to: not said why: $(cat "$TMP/err")"
+  done
+done
+[ "$(upstream_count "$inner" requests)" = 0 ] || fail "asked: $(cat "$TMP/inner.requests")"
+upstream_clear "$proxy"
+upstream_fault "$proxy" "*" redirect "$near/$(gdb_path "$id")"
+far 'allow-private = yes'
+no_proxy=localhost gets "$file" "$TMP/p/full/prog" "allow-private"
+[ "$(upstream_count "$inner" get)" = 1 ] || fail "allow-private: the redirect was not followed"
+conf '[source "here"]' "url = $proxy/" 'layout = gdb'
+gets "$file" "$TMP/p/full/prog" "a redirect from a private address"
+# The address counts, not the name; also of a connection that another source has opened.
+cat >"$TMP/inside" <<'END'
+mount --bind "$1" /etc/hosts || exit
+exec timeout 60 "$2" get --no-default-sources --config "$3" --cache "$4" "$5" "$6"
+END
+printf '127.0.0.1 localhost inner.test\n' >"$TMP/hosts"
+in_names() { # PATHS: with a name for 127.0.0.1
+  rm -rf "$TMP/store"
+  no_proxy=inner.test SYMFS_DEBUG=net unshare -m sh "$TMP/inside" "$TMP/hosts" "$SYMFS" "$TMP/conf" "$TMP/store" "$@" \
+    >"$TMP/out" 2>"$TMP/err"
+}
+near=http://inner.test:${inner##*:}
+redirect() { upstream_clear "$proxy"; upstream_reset "$inner"; upstream_fault "$proxy" "*" redirect "$near/$(gdb_path "$lib_id")"; }
+if unshare -m sh -c 'mount --bind "$1" /etc/hosts && grep -q inner.test /etc/hosts' sh "$TMP/hosts" 2>/dev/null; then
+redirect
+  far
+  in_names "$lib" && fail "a redirect to a name of a private address"
+  grep -q 'private address' "$TMP/err" || fail "not said why: $(cat "$TMP/err")"
+  [ "$(upstream_count "$inner" requests)" = 0 ] || fail "asked: $(cat "$TMP/inner.requests")"
+  far 'filetypes = elf_debug' '[source "near"]' "url = $near/" 'layout = gdb' 'filetypes = elf_code'
+  in_names "$file" "$lib.debug" && fail "a redirect over another's connection"
+  [ "$(upstream_count "$inner" get)" = 1 ] || fail "asked $(upstream_count "$inner" get) times: $(cat "$TMP/err")"
+  grep -q 'private address' "$TMP/err" || fail "not said why: $(cat "$TMP/err")"
+  far 'filetypes = elf_debug' 'allow-private = yes' '[source "near"]' "url = $near/" 'layout = gdb' 'filetypes = elf_code'
+redirect
+  in_names "$file" "$lib.debug" || fail "allow-private: $(cat "$TMP/err")"
+  [ "$(upstream_count "$inner" get)" = 2 ] || fail "allow-private: $(cat "$TMP/err")"
+else
+  say "no mount namespaces here: names of private addresses are not tried"
+fi
+upstream_clear "$proxy"
+
 # ---- tiers ----------------------------------------------------------------------------------------
 upstream_start upper --root "$TMP/www"
 upstream_start lower --root "$TMP/www"
@@ -263,14 +319,14 @@ symfs_umount o
 
 # ---- what .symfs/config tells, and reads back ----------------------------------------------------------
 conf '[source "all"]' "url = $upper/" 'layout = gdb' 'tier = 3' 'connections = 2' 'never = *x* y?' 'path-patterns = a*' \
-  'requires-checksum = yes' 'allow-unverified = no' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
+  'requires-checksum = yes' 'allow-unverified = no' 'allow-private = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
   "key = $TMP/client.key" "netrc = $TMP/netrc" 'proxy = http://u:hunter2@127.0.0.1:1/' 'checksum-placeholder = yes' \
   'header = Authorization: hunter2'
 symfs_mount t --config "$TMP/conf"
 cp "$TMP/t/.symfs/config" "$TMP/told"
 grep -q hunter2 "$TMP/told" "$TMP/t/.symfs/sources" "$TMP/t.log" && fail "a secret is told"
 for line in 'tier = 3' 'connections = 2' 'never = \*x\*' 'never = y?' 'path-patterns = a\*' 'requires-checksum = yes' \
-  'allow-unverified = no' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
+  'allow-unverified = no' 'allow-private = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
   "netrc = $TMP/netrc" 'proxy = http://127.0.0.1:1/\{0,1\}' 'checksum-placeholder = yes' '# header = Authorization: (not shown)'; do
   grep -qx "$line" "$TMP/told" || fail "not told: $line: $(cat "$TMP/told")"
 done

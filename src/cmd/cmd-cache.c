@@ -368,9 +368,10 @@ static int forget_misses(struct cache *c, char **words, unsigned n)
 	return worst == EXIT_DONE ? done() : worst;
 }
 
+/* The file, also by what else it answers to: else one that is no good would still be found. */
 static int run_rm(struct cache *c, char **words, unsigned n)
 {
-	return c->misses ? forget_misses(c, words, n) : each_path(c, words, n, store_remove);
+	return c->misses ? forget_misses(c, words, n) : each_path(c, words, n, store_remove_file);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */

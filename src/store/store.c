@@ -336,7 +336,7 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds)
 	return t.r;
 }
 
-static int remove_in(struct turn *t, const char *canon)
+static int remove_in(struct turn *t, const char *canon, bool file)
 {
 	struct index_hit hit;
 	int r;
@@ -345,9 +345,9 @@ static int remove_in(struct turn *t, const char *canon)
 	if (r == 0)
 		r = index_key_find(t->ix, canon, &hit);
 	if (r == 0)
-		r = index_intent_add(t->ix, hit.object.sha256, false);
+		r = index_intent_add(t->ix, hit.object.sha256, file);
 	if (r == 0)
-		r = index_key_drop(t->ix, canon);
+		r = file ? index_object_drop(t->ix, hit.object.id) : index_key_drop(t->ix, canon);
 	if (r == 0)
 		r = index_commit(t->ix);
 	if (r < 0) {
@@ -357,13 +357,23 @@ static int remove_in(struct turn *t, const char *canon)
 	return turn_settle(t);
 }
 
-int store_remove(struct store *s, const struct key *k)
+static int remove_by(struct store *s, const struct key *k, bool file)
 {
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 	char canon[KEY_TEXT];
 
 	key_canon(k, canon);
 	while (turn_next(&t))
-		t.r = remove_in(&t, canon);
+		t.r = remove_in(&t, canon, file);
 	return t.r;
+}
+
+int store_remove(struct store *s, const struct key *k)
+{
+	return remove_by(s, k, false);
+}
+
+int store_remove_file(struct store *s, const struct key *k)
+{
+	return remove_by(s, k, true);
 }

@@ -131,6 +131,9 @@ int store_count(struct store *s, struct store_totals *out);
 
 /* Forgets a key, and its blob when no other key has it. 0, -ENOENT. (waits) */
 int store_remove(struct store *s, const struct key *k);
+/* Forgets the artifact that a key finds, by each of its keys, and what it said of its module. 0,
+ * -ENOENT. (waits) */
+int store_remove_file(struct store *s, const struct key *k);
 
 /* Compares index, `.key` files and bytes; calls `damaged` for each artifact that is not what
  * it should be (what: "digest differs", "file is gone", "size differs", ...; path as stored;

@@ -39,6 +39,11 @@ lib=$(build_id "$TMP/p/full/libfoo.so")
 same_file "$TMP/p/full/libfoo.so" "$MNT_m/gdb/$(gdb_path "$lib" .debug)"
 same_file "$TMP/p/full/libfoo.so" "$MNT_m/gdb/$(gdb_path "$lib")"
 
+# What is removed by one of its names is gone by all.
+"$SYMFS" cache rm --cache "$TMP/store" "gdb/$(gdb_path "$lib" .debug)" || fail "cache rm"
+"$SYMFS" get --offline --cache "$TMP/store" "gdb/$(gdb_path "$lib")" >/dev/null 2>&1 && fail "half of it was removed"
+"$SYMFS" get --offline --cache "$TMP/store" "gdb/$(gdb_path "$id")" >/dev/null || fail "more than that was removed"
+
 "$SYMFS" add --cache "$TMP/store" "$TMP/tree" >"$TMP/out" 2>&1
 [ $? = 1 ] || fail "a directory without -r does not end with 1"
 "$SYMFS" add --cache "$TMP/store" "$TMP/p/src/foo.c" "$TMP/nowhere" >"$TMP/out" 2>&1

@@ -77,6 +77,35 @@ START_TEST(publish_and_find)
 }
 END_TEST
 
+START_TEST(removes_a_file)
+{
+	struct key a = key_nth(1), b = key_nth(2), other = key_nth(3);
+	struct blob *blob = NULL;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &a, 7, 5000), 0);
+	ck_assert_int_eq(publish_facts(s, &b, 7, 5000, &FACTS, &blob), 0);
+	ck_assert_int_eq(publish(s, &other, 8, 100), 0);
+	ck_assert_int_eq(store_remove_file(s, &b), 0);
+	ck_assert_int_eq(store_remove_file(s, &b), -ENOENT);
+	ck_assert(!store_has(s, &a, NULL) && !store_has(s, &b, NULL));
+	ck_assert(!is_there(blob_path(blob)));
+	ck_assert(has_bytes(blob, 7, 5000)); /* who holds it keeps it */
+	ck_assert(finds(s, &other, 8, 100));
+	ck_assert_uint_eq(totals(s).artifacts, 1);
+	ck_assert_uint_eq(totals(s).keys, 1);
+	ck_assert_uint_eq(totals(s).bytes, 100);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	blob_unref(blob);
+	ck_assert_int_eq(publish(s, &a, 7, 5000), 0); /* and comes again */
+	ck_assert(finds(s, &a, 7, 5000) && !store_has(s, &b, NULL));
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(one_blob_many_keys)
 {
 	struct key a = key_nth(1), b = key_nth(2), c = key_of_text("pe 5ab380779000 Crash.exe");
@@ -1369,7 +1398,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const plain[] = {publish_and_find, one_blob_many_keys, survives_reopen,
+	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
 		quota_evicts_the_oldest, not_open_to_all, free_space_floor, full_disk, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,

@@ -130,16 +130,11 @@ static int paths_of_words(struct run *run, const struct words *w)
 
 /* ---- from files --------------------------------------------------------------------- */
 
-/* A file that does not tell a name goes by the one that it has. */
-static int print_slice(struct run *run, const char *path, const struct obj_slice *s)
+static int print_slice(struct run *run, const struct obj_slice *s)
 {
 	struct artifact a = {.m = s->module};
 	int r = 0;
 
-	if (!a.m.code_file[0])
-		snprintf(a.m.code_file, sizeof(a.m.code_file), "%.255s", path_base(path));
-	if (!a.m.debug_file[0])
-		snprintf(a.m.debug_file, sizeof(a.m.debug_file), "%.255s", path_base(path));
 	if (!a.m.debug_id.set)
 		module_debug_id(&a.m, s->big_endian, &a.m.debug_id);
 	for (unsigned i = 0; r == 0 && i < s->n_types; i++) {
@@ -160,8 +155,9 @@ static int paths_of_view(struct run *run, const char *path, struct view *v)
 		if (r == -ENOENT)
 			return EXIT_DONE;
 		if (r == 0) {
-			obj_take_uuid(&s, path_base(path));
-			r = print_slice(run, path, &s);
+			/* As `symfs add` names it, so that the mount lists what is printed here. */
+			obj_take_name(&s, path_base(path));
+			r = print_slice(run, &s);
 		}
 	}
 	if (r == 0)

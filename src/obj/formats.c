@@ -553,19 +553,38 @@ static void whose_name(const struct obj_slice *s, bool *code, bool *debug)
 	}
 }
 
+/* The program's name within that of its debug file: `x.debug`, `x.debug-zstd` are of x. Not of a PE
+ * file, whose name is in its key: it would be taken for the program. Portable PDBs that lie beside
+ * other PDBs of their program are called x.pdbx, and asked for as x.pdb. */
+static size_t name_length(const struct obj_slice *s, const char *base)
+{
+	const char *end = strrchr(base, '.');
+	size_t n = strlen(base);
+
+	if (!end || end == base)
+		return n;
+	if (s->types[0] == FILETYPE_ELF_DEBUG && strncmp(end, ".debug", 6) == 0 &&
+		(!end[6] || end[6] == '-'))
+		return (size_t)(end - base);
+	if (s->types[0] == FILETYPE_PORTABLEPDB && strcasecmp(end, ".pdbx") == 0)
+		return n - 1;
+	return n;
+}
+
 void obj_take_name(struct obj_slice *s, const char *base)
 {
-	size_t n = strlen(base);
 	bool code, debug;
 
-	if (n > 6 && s->kind == OBJ_DEBUG && strcmp(base + n - 6, ".debug") == 0)
-		n -= 6;
 	obj_take_uuid(s, base);
 	whose_name(s, &code, &debug);
+	/* A Breakpad file has a name of its own, `x.sym`; that of a module which it leaves out is this
+	 * word to the tools that write and read them. */
+	if (debug && s->types[0] == FILETYPE_BREAKPAD)
+		base = "<unknown>";
 	if (code)
-		take_name(s->module.code_file, base, n);
+		take_name(s->module.code_file, base, name_length(s, base));
 	if (debug)
-		take_name(s->module.debug_file, base, n);
+		take_name(s->module.debug_file, base, name_length(s, base));
 }
 
 /* ---- words -------------------------------------------------------------------------- */

@@ -199,6 +199,14 @@ START_TEST(names)
 	s = named(FILETYPE_ELF_DEBUG, "x.so.debug");
 	ck_assert_str_eq(s.module.code_file, "x.so");
 	ck_assert_str_eq(s.module.debug_file, "x.so");
+	ck_assert_str_eq(named(FILETYPE_ELF_DEBUG, "x.so.debug-zstd").module.code_file, "x.so");
+	ck_assert_str_eq(named(FILETYPE_ELF_DEBUG, "x.debugger").module.code_file, "x.debugger");
+	ck_assert_str_eq(named(FILETYPE_ELF_DEBUG, ".debug").module.code_file, ".debug");
+	ck_assert_str_eq(named(FILETYPE_PE, "x.dll.debug").module.code_file, "x.dll.debug");
+	ck_assert_str_eq(named(FILETYPE_PORTABLEPDB, "x.pdbx").module.debug_file, "x.pdb");
+	ck_assert_str_eq(named(FILETYPE_PDB, "x.pdbx").module.debug_file, "x.pdbx");
+	/* Their names stand in them. */
+	ck_assert_str_eq(named(FILETYPE_BREAKPAD, "x.sym").module.debug_file, "<unknown>");
 	for (unsigned i = 0; i < ARRAY_SIZE(maps); i++) {
 		s = named(i ? FILETYPE_BCSYMBOLMAP : FILETYPE_UUIDMAP, maps[i]);
 		object_debug_id(&s, uuid);

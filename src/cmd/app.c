@@ -215,6 +215,7 @@ static void add_rules(const struct source *one, struct buf *out)
 {
 	add_words("path-patterns", one->o.patterns, out);
 	add_words("never", one->o.never, out);
+	add_words("ptr-map", one->o.ptr_map, out);
 	if (one->o.requires_checksum)
 		buf_adds(out, "requires-checksum = yes\n");
 	if (one->o.checksum_placeholder)

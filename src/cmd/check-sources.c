@@ -104,7 +104,7 @@ static int plan_nothing(const struct source *s, struct source_ask *ask)
 		snprintf(a.m.code_file, sizeof(a.m.code_file), "symfs-check");
 		snprintf(a.m.debug_file, sizeof(a.m.debug_file), "symfs-check.pdb");
 		debug_id_parse(&a.m.debug_id, DEBUG_ID, strlen(DEBUG_ID));
-		r = source_plan(s, &a, 0, ask);
+		r = source_plan(s, NULL, &a, 0, ask);
 	}
 	return r;
 }

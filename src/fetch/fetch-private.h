@@ -124,6 +124,9 @@ struct attempt {
 	size_t head_n;		  /* bytes taken into `head` before the election */
 	bool parted;		  /* by its first bytes only a part of it will be served */
 	const struct packing *packing; /* what its first bytes are; NULL: it is not packed */
+	struct buf ptr;		  /* what a file.ptr says */
+	struct blob *blob;	  /* where it led: it needs no body */
+	unsigned job;		  /* grows: what a worker brings back of an older one is late */
 	bool whole;		  /* the body was so short that `head` holds all of it */
 	bool verdict_set;	  /* the head already said that no body is wanted */
 	bool again, retried;	  /* it is asked a second time; it was */
@@ -132,6 +135,8 @@ struct attempt {
 	int error;		  /* of FAILED */
 	char text[200];
 };
+
+void attempt_release(struct attempt *at); /* what it owns */
 
 enum flight_state {
 	FLIGHT_CHECK,  /* a worker looks into the store, at misses and directories */
@@ -206,6 +211,8 @@ void race_look_soon(struct flight *fl); /* after any change: elects, or conclude
 void race_stop(struct flight *fl);   /* cancels every transfer */
 void race_over(struct flight *fl);   /* nobody won, and the misses are written: answers */
 void race_deadline(struct flight *fl); /* blames those who have not answered */
+/* What came of work_ptr(). */
+void race_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
 void winner_fail(struct flight *fl, int error, const char *text); /* its file was no good */
 void winner_resume(struct flight *fl);
 
@@ -214,6 +221,7 @@ void work_check(struct flight *fl);
 void work_early(struct flight *fl);
 void work_seal(struct flight *fl);
 void work_misses(struct flight *fl);
+void work_ptr(struct attempt *at); /* `ptr` is there: sees where it leads */
 int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain */
 
 /* learn.c: what files teach. (workers, and who calls fetch_try() and fetch_why()) */
@@ -253,6 +261,10 @@ uint64_t fetch_most(const struct fetch *f, const struct source *s); /* bytes of 
  * longer: found() says so before. Who only looks has no found(): nothing goes into the store, and
  * *out may stay NULL. */
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
+	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
+/* The same for what a file.ptr of a server says. -ENOENT: there is no file; `why` may hold what it says
+ * instead. */
+int local_follow(struct fetch *f, const struct source *s, const struct key *k, const char *text, size_t n,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
 int local_refuse(int fd); /* -ELOOP: it lies in a symfs mount. Else 0 */
 /* A directory's base, open (O_PATH); -ELOOP: it lies in a symfs mount. */

@@ -153,7 +153,7 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 
 	for (unsigned i = 0; i < so->n; i++) {
 		struct source_ask ask = {0};
-		int r = source_plan(so->list[i], a, 0, &ask);
+		int r = source_plan(so->list[i], NULL, a, 0, &ask);
 		int64_t until;
 
 		source_ask_release(&ask);

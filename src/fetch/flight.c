@@ -267,12 +267,12 @@ void flight_deadline(struct flight *fl)
 void flight_plan(struct flight *fl)
 {
 	while (fl->n)
-		source_ask_release(&fl->attempts[--fl->n].ask);
+		attempt_release(&fl->attempts[--fl->n]);
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
 		struct source_ask ask = {0};
 
-		if (!s->kind->local && source_plan(s, &fl->what, 0, &ask) == 0)
+		if (!s->kind->local && source_plan(s, NULL, &fl->what, 0, &ask) == 0)
 			fl->attempts[fl->n++] = (struct attempt){
 				.flight = fl, .source = s, .nth = i, .size = -1};
 		source_ask_release(&ask);
@@ -409,7 +409,7 @@ void flight_reap(struct flight *fl)
 	if (!fl->dead || fl->jobs || fl->tickets)
 		return;
 	for (unsigned i = 0; i < fl->n; i++)
-		source_ask_release(&fl->attempts[i].ask);
+		attempt_release(&fl->attempts[i]);
 	sources_unref(fl->sources);
 	free(fl);
 }

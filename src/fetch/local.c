@@ -5,7 +5,9 @@
 #include "base/mounts.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
+#include "source/ptr.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <sys/stat.h>
 
 #define LINKS_MOST 16
+#define NAMES_MOST 100000 /* of a directory are looked through for one in another case */
 
 /* People point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself. Asking ourselves would
  * wait for ourselves, so what lies in a symfs mount is left out. Only directories were walked to
@@ -181,18 +184,17 @@ static int take_packed(struct look *l, const struct packing *p, int fd, struct b
 	return r;
 }
 
-static int try_path(struct look *l, const char *path)
+/* Takes the descriptor. */
+static int try_file(struct look *l, int file, const char *dir, const char *path)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = file;
 	_cleanup_buf_ struct buf full = BUF_UP_TO(8192);
 	struct blob_facts facts = {.fetched = clock_wall()};
 	const struct packing *p;
 	struct obj_slice slice;
-	int r = open_below(l->base, path, &fd);
+	int r;
 
-	if (r < 0)
-		return r;
-	buf_addf(&full, "%s/%s", l->s->o.path, path);
+	buf_addf(&full, "%s/%s", dir, path);
 	snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
 	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
 	p = packing_of_file(fd, l->k->type);
@@ -201,9 +203,150 @@ static int try_path(struct look *l, const char *path)
 	r = check_file(l->s, fd, l->k, &facts.verified, &slice, l->why);
 	if (r < 0)
 		return r;
-	if (facts.verified && is_part(fd, &slice))
+	/* What a server led to is asked of the server no more than any other of its files. */
+	if (facts.verified && (!l->s->kind->local || is_part(fd, &slice)))
 		return take_slice(l, fd, &slice, &facts);
 	return blob_of_file(l->out, take_fd(&fd), buf_text(&full), &facts);
+}
+
+static int try_path(struct look *l, const char *path)
+{
+	int fd, r = open_below(l->base, path, &fd);
+
+	return r < 0 ? r : try_file(l, fd, l->s->o.path, path);
+}
+
+/* ---- file.ptr ----------------------------------------------------------------------- */
+
+/* A name that Windows wrote: a disk that minds the case may have it in another. */
+static int find_name(int dir, const char *name, char out[static NAME_MAX + 1])
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+	int r = -ENOENT;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return -ENOENT;
+	}
+	for (unsigned seen = 0; r < 0 && seen < NAMES_MOST && (e = readdir(d)); seen++)
+		if (strcasecmp(e->d_name, name) == 0) {
+			snprintf(out, NAME_MAX + 1, "%s", e->d_name);
+			r = 0;
+		}
+	closedir(d);
+	return r;
+}
+
+/* One step down, and its name as the disk has it; what is a link leads nowhere. */
+static int step(int dir, const char *name, bool last, int *out, struct buf *real)
+{
+	char other[NAME_MAX + 1];
+	int r = 0;
+
+	for (unsigned tries = 0; tries < 2; tries++) {
+		if (last) {
+			r = open_plain(dir, name, out);
+		} else {
+			*out = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			r = *out < 0 ? -errno : local_refuse(*out);
+			if (*out >= 0 && r < 0)
+				close(*out);
+			if (r < 0)
+				*out = -1;
+		}
+		if (r != -ENOENT || tries || find_name(dir, name, other) < 0)
+			break;
+		name = other;
+	}
+	if (r == 0)
+		r = buf_addf(real, "%s%s", real->n ? "/" : "", name);
+	if (r < 0 && *out >= 0) {
+		close(*out);
+		*out = -1;
+	}
+	return r == -ENOTDIR ? -ENOENT : r;
+}
+
+/* Opens a file below a directory, without leaving it. -EACCES: a link stands there. */
+static int open_inside(const char *root, const char *rest, int *out, struct buf *real)
+{
+	_cleanup_close_ int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = dir < 0 ? -errno : local_refuse(dir);
+
+	while (r == 0) {
+		size_t n = strcspn(rest, "/");
+		_cleanup_free_ char *name = strndup(rest, n);
+		int next = -1;
+
+		r = name ? step(dir, name, rest[n] == '\0', &next, real) : -ENOMEM;
+		if (r == 0 && rest[n] == '\0') {
+			*out = next;
+			return 0;
+		}
+		if (r == 0) {
+			close(dir);
+			dir = next;
+			rest += n + 1;
+		}
+	}
+	return r == -ELOOP ? -EACCES : r;
+}
+
+/* What a file.ptr says. */
+static int follow(struct look *l, const char *text, size_t n)
+{
+	_cleanup_buf_ struct buf rest = BUF_UP_TO(2048), real = BUF_UP_TO(8192);
+	_cleanup_free_ char *root = NULL;
+	char says[1024];
+	int fd, r;
+
+	switch (ptr_parse(text, n, says)) {
+	case PTR_MESSAGE:
+		snprintf(l->why, 200, "file.ptr says: %.170s", says);
+		return -ENOENT;
+	case PTR_NONSENSE:
+		snprintf(l->why, 200, "file.ptr holds no path");
+		return -EBADMSG;
+	case PTR_PATH:
+		break;
+	}
+	r = ptr_resolve(l->s, says, &root, &rest);
+	if (r == 0)
+		r = open_inside(root, buf_text(&rest), &fd, &real);
+	else if (r == -ENOENT || r == -EINVAL)
+		r = -EACCES; /* there is a file, and no leave to have it */
+	if (r == 0)
+		r = try_file(l, fd, root, buf_text(&real));
+	else
+		snprintf(l->why, 200, "file.ptr leads to %.120s: %s", says,
+			r == -EACCES ? "not allowed by ptr-map" : err_text(r));
+	return r;
+}
+
+/* -ENOENT: there is none. */
+static int try_ptr(struct look *l, const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	char text[PTR_MOST];
+	ssize_t n;
+	int r = open_below(l->base, path, &fd);
+
+	if (r < 0)
+		return r;
+	n = pread(fd, text, sizeof(text), 0);
+	return n < 0 ? -errno : follow(l, text, (size_t)n);
+}
+
+int local_follow(struct fetch *f, const struct source *s, const struct key *k, const char *text, size_t n,
+	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200])
+{
+	struct look l = {.f = f, .s = s, .k = k, .found = found, .ctx = ctx, .base = -1, .out = out, .why = why};
+
+	why[0] = '\0';
+	return follow(&l, text, n);
 }
 
 /* The files of a tree that answer to the key. One that changed since it was walked is none: the scan
@@ -239,11 +382,11 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 
 	for (unsigned nth = 0;; nth++) {
 		struct source_ask ask;
-		int r = source_plan(l->s, a, nth, &ask);
+		int r = source_plan(l->s, NULL, a, nth, &ask);
 
 		if (r < 0)
 			return r == -ENOENT ? worst : r;
-		r = try_path(l, ask.where);
+		r = ask.ptr ? try_ptr(l, ask.where) : try_path(l, ask.where);
 		if (r == -ENAMETOOLONG)
 			r = -ENOENT; /* no file of this disk can have the name */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)

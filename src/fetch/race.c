@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
+#include "source/ptr.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,13 @@ static void mismatch_add(const struct attempt *at, int error, const char *text)
 }
 
 /* ---- one source --------------------------------------------------------------------- */
+
+void attempt_release(struct attempt *at)
+{
+	source_ask_release(&at->ask);
+	buf_release(&at->ptr);
+	blob_unref(take(at->blob));
+}
 
 static void attempt_fail(struct attempt *at, int error, const char *text)
 {
@@ -182,6 +190,8 @@ static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 
 	if (at->state == ATTEMPT_WON)
 		return winner_body(at, off, p, n);
+	if (at->ask.ptr)
+		return at->ptr.n + n > PTR_MOST ? -EBADMSG : buf_add(&at->ptr, p, n);
 	if (at->state == ATTEMPT_PROMISING)
 		return -EAGAIN;
 	if (at->head_n + n < OBJ_HEAD) {
@@ -218,6 +228,10 @@ static void short_body(struct attempt *at)
 {
 	if (at->state == ATTEMPT_PROMISING)
 		return;
+	if (at->ask.ptr) {
+		work_ptr(at);
+		return;
+	}
 	if (!may_win(at, at->head, at->head_n)) {
 		mismatch_head(at);
 		return;
@@ -322,11 +336,14 @@ static void attempt_start(struct attempt *at)
 	int r;
 
 	at->answered = at->verdict_set = at->whole = at->parted = at->again = false;
+	buf_release(&at->ptr);
+	at->ptr = BUF_UP_TO(PTR_MOST + 1);
+	at->job++;
 	at->packing = NULL;
 	at->head_n = 0;
 	at->asked = clock_ms();
 	source_ask_release(&at->ask);
-	r = source_plan(at->source, &at->flight->what, at->spelling, &at->ask);
+	r = source_plan(at->source, NULL, &at->flight->what, at->spelling, &at->ask);
 	if (r == -ENOENT) {
 		at->state = ATTEMPT_MISSING;
 		return;
@@ -342,6 +359,27 @@ static void attempt_start(struct attempt *at)
 	} else {
 		at->state = ATTEMPT_ASKING;
 	}
+}
+
+void race_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text)
+{
+	if (at->state != ATTEMPT_ASKING)
+		return;
+	if (r == 0 && blob) {
+		at->blob = blob_ref(blob);
+		at->flight->own = *own;
+		at->state = ATTEMPT_PROMISING;
+	} else if (r == -ENOENT) {
+		log_debug(LOG_FETCH, "%s: %s: %s", at->flight->canon, at->source->name, text);
+		at->spelling++;
+		attempt_start(at);
+	} else if (r == -EBADMSG) {
+		mismatch_add(at, r, text);
+		attempt_fail(at, r, text);
+	} else {
+		attempt_fail(at, r, text[0] ? text : err_text(r));
+	}
+	race_look_soon(at->flight);
 }
 
 /* ---- the election ------------------------------------------------------------------- */
@@ -360,8 +398,19 @@ static void give_up(struct attempt *at)
 			breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(),
 				BLAME_UNKNOWN, 0, "");
 	}
+	at->job++;
+	blob_unref(take(at->blob));
 	if (at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING)
 		at->state = ATTEMPT_IDLE;
+}
+
+/* The file lies on a disk of this machine, and was checked. */
+static void elect_blob(struct flight *fl, struct blob *blob)
+{
+	struct fetched a = {.key = fl->own, .blob = blob, .size = blob_size(blob), .why = ""};
+
+	flight_finish(fl, &a);
+	blob_unref(blob);
 }
 
 void race_stop(struct flight *fl)
@@ -373,7 +422,13 @@ void race_stop(struct flight *fl)
 static void elect(struct flight *fl, struct attempt *at)
 {
 	struct err e = {0};
-	int r = draft_new_at_once(&fl->draft, fl->f->store, &e);
+	int r;
+
+	if (at->blob) {
+		elect_blob(fl, take(at->blob));
+		return;
+	}
+	r = draft_new_at_once(&fl->draft, fl->f->store, &e);
 
 	if (r == 0 && at->head_n)
 		r = draft_write(fl->draft, 0, at->head, at->head_n);

@@ -100,6 +100,10 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	snprintf(row->verdict, sizeof(row->verdict), "%s", words[j.verdict]);
 	snprintf(row->error, sizeof(row->error), "%s", j.text);
 	row->status = p.reply.status;
+	if (j.verdict == VERDICT_FOUND && ask->ptr) {
+		snprintf(row->error, sizeof(row->error), "it says where the file is");
+		return;
+	}
 	packing = packed_as(type, p.first, p.first_n);
 	if (j.verdict == VERDICT_FOUND && packing) {
 		snprintf(row->error, sizeof(row->error), "packed: %s", packing_name(packing));
@@ -120,7 +124,7 @@ static void ask_local(struct fetch *f, const struct source *s, const struct arti
 	blob_unref(b);
 	snprintf(row->verdict, sizeof(row->verdict), "%s",
 		r == 0 ? "found" : r == -ENOENT ? "missing" : r == -ELOOP ? "skipped" : "failed");
-	if (r < 0 && r != -ENOENT)
+	if (r < 0 && (r != -ENOENT || why[0]))
 		snprintf(row->error, sizeof(row->error), "%s", why[0] ? why : err_text(r));
 }
 
@@ -182,7 +186,7 @@ int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
 		for (unsigned nth = 0; n < most; nth++) {
 			struct source_ask ask;
 
-			if (source_plan(so->list[i], &a, nth, &ask) < 0)
+			if (source_plan(so->list[i], NULL, &a, nth, &ask) < 0)
 				break;
 			fill_row(f, so->list[i], &a, &k, &own, &ask, ask_now, &rows[n++]);
 			source_ask_release(&ask);

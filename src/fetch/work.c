@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
+#include "source/ptr.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,6 +30,9 @@ struct work {
 	struct blob_facts facts;
 	int fd;
 	uint64_t have, size;
+	char ptr[PTR_MOST];
+	size_t ptr_n;
+	unsigned job;
 	int64_t *until; /* of each source */
 };
 
@@ -374,6 +378,41 @@ void work_seal(struct flight *fl)
 	snprintf(w->facts.url, sizeof(w->facts.url), "%s", buf_text(&url));
 	if (work_start(w) < 0)
 		out_of_memory(fl);
+}
+
+/* ---- file.ptr: where it leads is a disk of this machine ----------------------------- */
+
+static void ptr_run(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	w->own = fl->own;
+	w->r = local_follow(fl->f, w->winner->source, &fl->own, w->ptr, w->ptr_n, check_packed, w,
+		&w->blob, w->text);
+	if (w->r == 0)
+		store_main_key(fl->f->store, &fl->own, &w->own);
+}
+
+static void ptr_back(struct work *w)
+{
+	if (!w->fl->dead && w->winner->job == w->job)
+		race_followed(w->winner, w->r, w->blob, &w->own, w->text);
+}
+
+void work_ptr(struct attempt *at)
+{
+	struct work *w = work_new(at->flight, ptr_run, ptr_back);
+
+	if (!w) {
+		out_of_memory(at->flight);
+		return;
+	}
+	w->winner = at;
+	w->job = at->job;
+	w->ptr_n = MIN(at->ptr.n, sizeof(w->ptr));
+	memcpy(w->ptr, buf_text(&at->ptr), w->ptr_n);
+	if (work_start(w) < 0)
+		out_of_memory(at->flight);
 }
 
 /* ---- room: the disk is full, and what was least recently used makes room ------------ */

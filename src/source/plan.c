@@ -58,10 +58,11 @@ static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 	return strcmp(l->name, "debuginfod") == 0 ? -ENOENT : 0;
 }
 
-/* One spelling: which of the ids, of the prefixes, of the layout's paths. */
+/* One spelling: which of the ids, of the prefixes, of the names, of the layout's paths. */
 struct spelling {
+	const struct layout *layout;
 	unsigned id, prefix, path;
-	bool compressed;
+	bool lower, compressed, ptr;
 };
 
 static void say_spelling(const struct source *s, const struct spelling *sp, char out[static 64])
@@ -69,8 +70,48 @@ static void say_spelling(const struct source *s, const struct spelling *sp, char
 	static const char *const ids[] = {"", ", id filled up", ", id cut"};
 	static const char *const casings[] = {"", ", lower case", ", upper case"};
 
-	snprintf(out, 64, "%s%s%s%s%s", s->layout->name, sp->prefix ? ", no prefix" : "",
-		ids[sp->id], casings[s->casing], sp->compressed ? ", compressed" : "");
+	snprintf(out, 64, "%s%s%s%s%s%s%s", sp->layout->name, sp->prefix ? ", no prefix" : "",
+		ids[sp->id], casings[s->casing], sp->lower ? ", name in lower case" : "",
+		sp->compressed ? ", compressed" : "", sp->ptr ? ", file.ptr" : "");
+}
+
+static bool is_symbol_store(const struct layout *l)
+{
+	return strncmp(l->name, "symstore", 8) == 0;
+}
+
+const struct layout *source_layout(const struct source *s, const struct source_facts *facts)
+{
+	return facts && facts->two_tier && strcmp(s->layout->name, "symstore") == 0
+		? layout_find("symstore_index2")
+		: s->layout;
+}
+
+static bool lower(char *text)
+{
+	bool any = false;
+
+	for (; *text; text++)
+		if (*text >= 'A' && *text <= 'Z') {
+			*text |= 0x20;
+			any = true;
+		}
+	return any;
+}
+
+/* Names of Windows have no case, but many a store of theirs lies on a disk that has: there they are
+ * as somebody wrote them, or in lower case. -ENOENT: it makes no difference. */
+static int name_variant(const struct source *s, bool lower_case, struct artifact *v)
+{
+	bool windows = v->type == FILETYPE_PE || v->type == FILETYPE_PDB ||
+		       v->type == FILETYPE_PORTABLEPDB;
+
+	if (!lower_case)
+		return 0;
+	if (!windows || s->casing != CASING_DEFAULT ||
+		!(is_symbol_store(s->layout) || strcmp(s->layout->name, "native") == 0))
+		return -ENOENT;
+	return lower(v->m.code_file) | lower(v->m.debug_file) ? 0 : -ENOENT;
 }
 
 static int print_spelling(const struct source *s, const struct artifact *v, struct spelling *sp,
@@ -80,7 +121,7 @@ static int print_spelling(const struct source *s, const struct artifact *v, stru
 
 	buf_clear(out);
 	r = add_prefix(s, sp->prefix, out);
-	return r == 0 ? layout_server_path(s->layout, v, s->casing, sp->path, out, &sp->compressed)
+	return r == 0 ? layout_server_path(sp->layout, v, s->casing, sp->path, out, &sp->compressed)
 		      : r;
 }
 
@@ -89,7 +130,7 @@ static bool said_before(const struct source *s, const struct artifact *v, const 
 	const struct buf *path)
 {
 	_cleanup_buf_ struct buf earlier = BUF_UP_TO(LAYOUT_PATH_MAX);
-	struct spelling e = {.prefix = sp->prefix};
+	struct spelling e = {.layout = sp->layout, .prefix = sp->prefix};
 
 	for (; e.path < sp->path; e.path++)
 		if (print_spelling(s, v, &e, &earlier) == 0 &&
@@ -98,24 +139,68 @@ static bool said_before(const struct source *s, const struct artifact *v, const 
 	return false;
 }
 
-/* The paths with one id and one prefix. 1: the wanted one is among them, else *nth counts down. */
+/* In place of the file lies one that says where it is. -ENOENT: the source is not asked for it. */
+static int print_ptr(const struct source *s, const struct artifact *v, struct spelling *sp,
+	struct buf *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	const char *slash;
+	int r;
+
+	if (!s->o.ptr_map || !is_symbol_store(sp->layout))
+		return -ENOENT;
+	sp->path = 0;
+	r = print_spelling(s, v, sp, &path);
+	if (r < 0)
+		return r;
+	sp->compressed = false;
+	sp->ptr = true;
+	buf_clear(out);
+	slash = strrchr(buf_text(&path), '/');
+	return slash ? buf_addf(out, "%.*s/file.ptr", (int)(slash - buf_text(&path)), buf_text(&path))
+		     : -ENOENT;
+}
+
+/* The paths with one id, one prefix and one name. 1: the wanted one is among them, else *nth counts
+ * down. */
 static int plan_paths(const struct source *s, const struct artifact *v, struct spelling *sp,
 	unsigned *nth, struct buf *out)
 {
-	for (sp->path = 0;; sp->path++) {
-		int r = print_spelling(s, v, sp, out);
+	int r;
 
-		if (r < 0)
-			return r == -ENOENT ? 0 : r;
+	sp->ptr = false;
+	for (sp->path = 0; (r = print_spelling(s, v, sp, out)) == 0; sp->path++)
 		if (!said_before(s, v, sp, out) && (*nth)-- == 0)
 			return 1;
-	}
+	if (r == -ENOENT)
+		r = print_ptr(s, v, sp, out);
+	if (r == 0 && (*nth)-- == 0)
+		return 1;
+	return r == -ENOENT ? 0 : r;
 }
 
-int plan_path(const struct source *s, const struct artifact *a, unsigned nth, struct buf *out,
-	char spelling[static 64])
+/* All with one id, in the order to try. */
+static int plan_id(const struct source *s, const struct artifact *a, struct spelling *sp,
+	unsigned *nth, struct buf *out)
 {
-	struct spelling sp = {0};
+	for (sp->prefix = 0; sp->prefix < 2; sp->prefix++)
+		for (unsigned lower_case = 0; lower_case < 2; lower_case++) {
+			struct artifact v = *a;
+			int r = name_variant(s, lower_case, &v);
+
+			sp->lower = lower_case;
+			if (r == 0)
+				r = plan_paths(s, &v, sp, nth, out);
+			if (r != 0 && r != -ENOENT)
+				return r;
+		}
+	return 0;
+}
+
+int plan_path(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct buf *out, struct source_ask *ask)
+{
+	struct spelling sp = {.layout = source_layout(s, facts)};
 	struct artifact v;
 	int r;
 
@@ -124,14 +209,13 @@ int plan_path(const struct source *s, const struct artifact *a, unsigned nth, st
 	for (sp.id = 0; sp.id < 3; sp.id++) {
 		if (id_variant(a, sp.id, &v) < 0)
 			continue;
-		for (sp.prefix = 0; sp.prefix < 2; sp.prefix++) {
-			r = plan_paths(s, &v, &sp, &nth, out);
-			if (r < 0)
-				return r;
-			if (r > 0) {
-				say_spelling(s, &sp, spelling);
-				return 0;
-			}
+		r = plan_id(s, &v, &sp, &nth, out);
+		if (r < 0)
+			return r;
+		if (r > 0) {
+			say_spelling(s, &sp, ask->spelling);
+			ask->ptr = sp.ptr;
+			return 0;
 		}
 	}
 	return -ENOENT;

@@ -5,11 +5,11 @@
 
 #include <errno.h>
 
-static int dir_plan(
-	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+static int dir_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct source_ask *out)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
-	int r = plan_path(s, a, nth, &path, out->spelling);
+	int r = plan_path(s, facts, a, nth, &path, out);
 
 	if (r < 0)
 		return r;

@@ -27,11 +27,11 @@ static int checksum_header(const struct source *s, const struct artifact *a, str
 	return 0;
 }
 
-static int http_plan(
-	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+static int http_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct source_ask *out)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), url = BUF_UP_TO(8192);
-	int r = plan_path(s, a, nth, &path, out->spelling);
+	int r = plan_path(s, facts, a, nth, &path, out);
 
 	if (r == 0)
 		r = url_join(&url, s->o.url, buf_text(&path));

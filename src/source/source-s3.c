@@ -125,11 +125,11 @@ static int s3_init(struct source *s, const struct conf_section *c, struct err *e
 	return s->o.url ? 0 : -ENOMEM;
 }
 
-static int s3_plan(
-	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+static int s3_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct source_ask *out)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX), url = BUF_UP_TO(8192);
-	int r = plan_path(s, a, nth, &path, out->spelling);
+	int r = plan_path(s, facts, a, nth, &path, out);
 
 	if (r == 0)
 		r = buf_addf(&url, "%s/", s->o.url);

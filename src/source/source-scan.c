@@ -14,8 +14,8 @@ const struct layout source_anywhere = {
 	"scan", "scan", "", "any tree, by what its files are", false, no_rows};
 
 /* One question: whether any file of the tree is the one. */
-static int scan_plan(
-	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+static int scan_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct source_ask *out)
 {
 	struct key k;
 

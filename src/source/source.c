@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "source/ptr.h"
 #include "source/section.h"
 #include "source/sources.h"
 #include "source/url.h"
@@ -37,6 +38,8 @@ const struct conf_field source_fields[] = {
 		"believe what bears no identity"},
 	{"on-403", CONF_TEXT, offsetof(struct source_opts, on_403), "refused", "refused, miss"},
 	{"tier", CONF_COUNT, offsetof(struct source_opts, tier), "0", "asked after lower ones"},
+	{"ptr-map", CONF_LIST, offsetof(struct source_opts, ptr_map), NULL,
+		"prefix=directory that file.ptr may name"},
 	{"enabled", CONF_BOOL, offsetof(struct source_opts, enabled), "yes", "ask it at all"},
 	{"connections", CONF_COUNT, offsetof(struct source_opts, connections), "0",
 		"requests at once"},
@@ -239,6 +242,14 @@ static int choose_names(struct source *s, const struct conf_section *c, struct e
 		: source_mistake(c, e, "on-403", s->o.on_403, "refused or miss");
 }
 
+static int check_ptrs(const struct source *s, const struct conf_section *c, struct err *e)
+{
+	for (char **p = s->o.ptr_map; p && *p; p++)
+		if (!ptr_map_valid(*p))
+			return source_mistake(c, e, "ptr-map", *p, "\\\\SERVER\\SHARE=/DIRECTORY");
+	return 0;
+}
+
 /* A key without a certificate, or a proxy that is none, would be found out by the first request. */
 static int check_way(const struct source *s, const struct conf_section *c, struct err *e)
 {
@@ -353,6 +364,8 @@ static int source_init(struct source *s, const struct conf_section *c, struct er
 	if (r == 0)
 		r = choose_names(s, c, e);
 	if (r == 0)
+		r = check_ptrs(s, c, e);
+	if (r == 0)
 		r = check_way(s, c, e);
 	if (r == 0)
 		r = make_absolute(s);
@@ -390,9 +403,10 @@ int source_new(struct source **out, const struct conf_section *c,
 	return 0;
 }
 
-int source_plan(
-	const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out)
+int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct source_ask *out)
 {
 	out->where = out->header = NULL;
-	return s->kind->plan(s, a, nth, out);
+	out->ptr = false;
+	return s->kind->plan(s, facts, a, nth, out);
 }

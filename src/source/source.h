@@ -16,6 +16,7 @@ struct source_opts {
 	char *url, *path, *type, *layout, *casing, *on_403;
 	char **headers, **filetypes;
 	char **patterns, **never; /* globs of names: only these; not these */
+	char **ptr_map; /* PREFIX=DIRECTORY: where a file.ptr may lead; NULL: none is read */
 	bool enabled, requires_checksum, checksum_placeholder, allow_unverified;
 	unsigned tier; /* higher ones are asked when those before have nothing */
 	unsigned connect_ms, stall_ms; /* 0: those of [symfs] */
@@ -39,10 +40,19 @@ struct source_ask {
 	char *where;	   /* URL, percent-encoded, with credentials; or a path below source_path() */
 	char *header;	   /* one more for this request; or NULL */
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
+	bool ptr;	   /* what it holds says where the file is: ptr.h */
 };
 void source_ask_release(struct source_ask *a);
 
 struct judgement;
+
+/* What was found out about a source, beside its configuration. NULL is nothing. */
+struct source_facts {
+	bool two_tier; /* its symbol store has the first two characters of names in front */
+};
+
+/* The layout in which it is asked. */
+const struct layout *source_layout(const struct source *s, const struct source_facts *facts);
 
 /* A kind of source: http, debuginfod, s3, dir. */
 struct source_kind {
@@ -50,7 +60,8 @@ struct source_kind {
 	const char *layout;	  /* when the configuration names none */
 	bool local;		  /* asked by open(2), not over the net */
 	/* The nth thing to ask for (0 first), best first. -ENOENT past the last; -ENOMEM. */
-	int (*plan)(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out);
+	int (*plan)(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+		unsigned nth, struct source_ask *out);
 
 	/* The rest may be NULL. */
 	/* Its own words to s->o.url. 0, -ENOMEM; -EINVAL, and `e` says what. */
@@ -84,7 +95,8 @@ void source_free(struct source *s);
  * no path then. */
 bool source_scans(const struct source *s);
 
-int source_plan(const struct source *s, const struct artifact *a, unsigned nth, struct source_ask *out);
+int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	unsigned nth, struct source_ask *out);
 
 /* Whether the source may be told of the artifact, and may have it: types, names, checksum. */
 bool source_allows(const struct source *s, const struct artifact *a);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "source/breaker.h"
+#include "source/ptr.h"
 #include "source/sources.h"
 #include "unit.h"
 
@@ -89,6 +90,8 @@ START_TEST(mistakes)
 		{"[source \"a\"]\nurl=http://x\nconnections=65\n", "connections = 65: expected at most 64"},
 		{"[source \"a\"]\nurl=http://x\ntier=first\n", "tier = first: expected a number"},
 		{"[source \"a\"]\nurl=http://x\nkind=ftp\n", "type = ftp: expected"},
+		{"[source \"a\"]\nurl=http://x\nptr-map=/srv\n", "ptr-map = /srv: expected"},
+		{"[source \"a\"]\nurl=http://x\nptr-map=//b/d=srv\n", "ptr-map = //b/d=srv: expected"},
 		{"[source \"a\"]\nurl=http://x\nulr=y\n", "t.conf:3: [source] has no key \"ulr\""},
 	};
 
@@ -109,7 +112,7 @@ static void check_plan(const char *section, const struct artifact *a, const char
 
 	for (;; nth++) {
 		struct source_ask ask;
-		int r = source_plan(so->list[0], a, nth, &ask);
+		int r = source_plan(so->list[0], NULL, a, nth, &ask);
 
 		if (r == -ENOENT)
 			break;
@@ -175,6 +178,92 @@ START_TEST(plans_of_windows)
 }
 END_TEST
 
+/* What is as somebody wrote it, then in lower case, then where file.ptr says; each compressed. */
+START_TEST(plans_of_stores)
+{
+	static const char section[] = "[source \"a\"]\nurl=http://h\nlayout=symstore\n"
+				      "ptr-map = \\\\build\\drop=/srv/drop\n";
+	const struct source_facts facts = {.two_tier = true};
+	struct artifact pe = {.type = FILETYPE_PE, .m = {.object = OBJECT_PE, .code_id = "5ab380779000",
+		.code_file = "Foo.DLL"}};
+	struct sources *so = sources_good(section);
+	struct source_ask ask;
+
+	check_plan(section, &pe,
+		(const char *const[]){"http://h/Foo.DLL/5AB380779000/Foo.DLL",
+			"http://h/Foo.DLL/5AB380779000/Foo.DL_",
+			"http://h/Foo.DLL/5AB380779000/file.ptr",
+			"http://h/foo.dll/5AB380779000/foo.dll",
+			"http://h/foo.dll/5AB380779000/foo.dl_",
+			"http://h/foo.dll/5AB380779000/file.ptr", NULL});
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=ssqp\n", &pe,
+		(const char *const[]){"http://h/foo.dll/5ab380779000/foo.dll",
+			"http://h/foo.dll/5ab380779000/foo.dl_", NULL});
+	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 5, &ask), 0);
+	ck_assert_str_eq(ask.where, "http://h/fo/foo.dll/5AB380779000/file.ptr");
+	ck_assert_str_eq(ask.spelling, "symstore_index2, name in lower case, file.ptr");
+	ck_assert(ask.ptr);
+	source_ask_release(&ask);
+	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 0, &ask), 0);
+	ck_assert_str_eq(ask.where, "http://h/Fo/Foo.DLL/5AB380779000/Foo.DLL");
+	ck_assert(!ask.ptr);
+	source_ask_release(&ask);
+	sources_unref(so);
+}
+END_TEST
+
+static void check_resolve(const char *path, int want, const char *dir, const char *rest)
+{
+	struct sources *so = sources_good("[source \"a\"]\nurl=http://h\nlayout=symstore\n"
+					  "ptr-map = \\\\build\\drop = /srv/drop\n"
+					  "ptr-map = \\\\build\\drop\\deep\\=/srv/deep\nptr-map = /mnt/x=/srv/x\n");
+	struct buf out = BUF_UP_TO(2048);
+	char *got = NULL;
+	int r = ptr_resolve(so->list[0], path, &got, &out);
+
+	ck_assert_msg(r == want, "%s: %d", path, r);
+	if (r == 0) {
+		ck_assert_str_eq(got, dir);
+		ck_assert_str_eq(buf_text(&out), rest);
+	}
+	free(got);
+	buf_release(&out);
+	sources_unref(so);
+}
+
+START_TEST(pointers)
+{
+	char out[1024], huge[3000];
+
+	ck_assert_int_eq(ptr_parse("PATH:\\\\b\\d\\f.pdb\r\n", sizeof("PATH:\\\\b\\d\\f.pdb\r\n") - 1, out), PTR_PATH);
+	ck_assert_str_eq(out, "\\\\b\\d\\f.pdb");
+	ck_assert_int_eq(ptr_parse("path: /x", sizeof("path: /x") - 1, out), PTR_PATH);
+	ck_assert_str_eq(out, "/x");
+	ck_assert_int_eq(ptr_parse("\\\\b\\d", sizeof("\\\\b\\d") - 1, out), PTR_PATH);
+	ck_assert_str_eq(out, "\\\\b\\d");
+	ck_assert_int_eq(ptr_parse("\xef\xbb\xbfMSG: gone\nfor good\n", sizeof("\xef\xbb\xbfMSG: gone\nfor good\n") - 1, out), PTR_MESSAGE);
+	ck_assert_str_eq(out, "gone for good");
+	ck_assert_int_eq(ptr_parse("", sizeof("") - 1, out), PTR_NONSENSE);
+	ck_assert_int_eq(ptr_parse("PATH:  \r\n", sizeof("PATH:  \r\n") - 1, out), PTR_NONSENSE);
+	ck_assert_int_eq(ptr_parse("a\0b", sizeof("a\0b") - 1, out), PTR_NONSENSE);
+	ck_assert_int_eq(ptr_parse("a\nb", sizeof("a\nb") - 1, out), PTR_NONSENSE);
+	memset(huge, 'x', sizeof(huge));
+	ck_assert_int_eq(ptr_parse(huge, sizeof(huge), out), PTR_NONSENSE);
+
+	check_resolve("\\\\build\\drop\\a\\b.pdb", 0, "/srv/drop", "a/b.pdb");
+	check_resolve("//BUILD/Drop//a/./B.pdb", 0, "/srv/drop", "a/B.pdb");
+	check_resolve("\\\\build\\drop\\Deep\\b", 0, "/srv/deep", "b");
+	check_resolve("\\\\build\\drop\\deeper\\b", 0, "/srv/drop", "deeper/b");
+	check_resolve("/mnt/x/y", 0, "/srv/x", "y");
+	check_resolve("\\\\build\\drop", -EINVAL, NULL, NULL);
+	check_resolve("\\\\build\\drop\\..\\x", -EINVAL, NULL, NULL);
+	check_resolve("\\\\build\\drop\\a\\..\\..\\x", -EINVAL, NULL, NULL);
+	check_resolve("\\\\build\\dropped\\x", -ENOENT, NULL, NULL);
+	check_resolve("\\\\other\\drop\\x", -ENOENT, NULL, NULL);
+	check_resolve("/etc/passwd", -ENOENT, NULL, NULL);
+}
+END_TEST
+
 /* Globs as another tool's tests have them, and ours. */
 START_TEST(globs)
 {
@@ -213,7 +302,7 @@ static void check_allows(const char *keys, const struct artifact *a, bool may)
 
 	snprintf(text, sizeof(text), "[source \"a\"]\nurl=http://h\nlayout=debuginfod\n%s\n", keys);
 	so = sources_good(text);
-	r = source_plan(so->list[0], a, 0, &ask);
+	r = source_plan(so->list[0], NULL, a, 0, &ask);
 	ck_assert_msg(r == (may ? 0 : -ENOENT), "%s: %d", keys, r);
 	ck_assert_int_eq(source_allows(so->list[0], a), may);
 	source_ask_release(&ask);
@@ -281,7 +370,7 @@ START_TEST(checksums)
 			rows[i].keys);
 		snprintf(a.m.checksum, sizeof(a.m.checksum), "%s", rows[i].checksum);
 		so = sources_good(text);
-		ck_assert_int_eq(source_plan(so->list[0], &a, 0, &ask), 0);
+		ck_assert_int_eq(source_plan(so->list[0], NULL, &a, 0, &ask), 0);
 		ck_assert_int_eq(source_request(so->list[0], &ask, &req), 0);
 		ck_assert_str_eq(req.headers[0], "A: b");
 		if (rows[i].header)
@@ -302,7 +391,7 @@ START_TEST(requests)
 	struct source_ask ask;
 	struct net_req req;
 
-	ck_assert_int_eq(source_plan(so->list[0], &a, 0, &ask), 0);
+	ck_assert_int_eq(source_plan(so->list[0], NULL, &a, 0, &ask), 0);
 	ck_assert_int_eq(source_request(so->list[0], &ask, &req), 0);
 	ck_assert_str_eq(req.headers[0], "X: y");
 	ck_assert_str_eq(req.proxy, "http://p:3128");
@@ -347,7 +436,7 @@ START_TEST(s3)
 		so = sources_good(text);
 		ck_assert(so->list[0]->kind == &source_s3);
 		ck_assert_str_eq(so->list[0]->shown, rows[i].where);
-		ck_assert_int_eq(source_plan(so->list[0], &a, 0, &ask), 0);
+		ck_assert_int_eq(source_plan(so->list[0], NULL, &a, 0, &ask), 0);
 		snprintf(text, sizeof(text), "%s/lib%%2B%%2B%%281%%29.so/elf-buildid-" ID "/lib%%2B%%2B%%281%%29.so",
 			rows[i].where);
 		ck_assert_str_eq(ask.where, text);
@@ -376,7 +465,7 @@ START_TEST(s3_without_keys)
 		struct source_ask ask;
 		struct net_req req;
 
-		ck_assert_int_eq(source_plan(so->list[i], &a, 0, &ask), 0);
+		ck_assert_int_eq(source_plan(so->list[i], NULL, &a, 0, &ask), 0);
 		ck_assert_int_eq(source_request(so->list[i], &ask, &req), i == 0 ? -EACCES : 0);
 		ck_assert_ptr_null(req.sigv4);
 		ck_assert_ptr_null(req.headers);
@@ -620,5 +709,5 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, globs, who_may_be_told_what, checksums, requests,
+UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, plans_of_stores, pointers, globs, who_may_be_told_what, checksums, requests,
 	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun)

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/gsym-files.h"
 #include "cmd/gsym-text.h"
 #include "cmd/json.h"
 #include "gsym/make.h"
@@ -83,19 +84,27 @@ static int open_gsym(struct opened *o, const char *path)
 
 /* ---- create -------------------------------------------------------------------------- */
 
-struct progress {
+struct making {
+	struct gsym_files files;
 	const char *path;
 	unsigned told; /* per cent */
 };
 
 static void show_progress(void *ctx, unsigned part)
 {
-	struct progress *p = ctx;
+	struct making *p = ctx;
 
 	if (part / 10 == p->told)
 		return;
 	p->told = part / 10;
 	fprintf(stderr, "\r%s: %u %%", path_base(p->path), p->told);
+}
+
+static int find_file(void *ctx, const struct gsym_want *want, struct span *out)
+{
+	struct making *p = ctx;
+
+	return gsym_files_find(&p->files, want, out);
 }
 
 /* What a file has to say, in a writer. */
@@ -104,8 +113,9 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_map_ struct span file = {0};
-	struct progress p = {.path = path};
-	struct gsym_make_opts o = {.strict = run->strict, .threads = run->n_threads, .ctx = &p};
+	struct making p = {.path = path, .files = {.path = path}};
+	struct gsym_make_opts o = {.strict = run->strict, .threads = run->n_threads,
+		.find = find_file, .ctx = &p};
 	int r;
 
 	if (isatty(STDERR_FILENO))
@@ -117,6 +127,7 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 		r = gsym_make(w, file, &o, made, e);
 	if (p.told)
 		fputs("\r\033[K", stderr);
+	gsym_files_release(&p.files);
 	if (r == 0)
 		*out = take(w);
 	return r;
@@ -151,9 +162,12 @@ static void tell_left_out(const char *path, const struct gsym_made *made)
 			text_shown(path, true, &name), made->broken);
 	if (made->split)
 		fprintf(stderr,
-			"symfs gsym: %s: units whose debug information is in other files, not read: "
+			"symfs gsym: %s: units whose debug information is in other files, not found: "
 			"%zu\n",
 			text_shown(path, true, &name), made->split);
+	if (made->no_alt)
+		fprintf(stderr, "symfs gsym: %s: what dwz took out of it was not found\n",
+			text_shown(path, true, &name));
 }
 
 static int create(struct run *run)

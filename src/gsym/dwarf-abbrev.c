@@ -155,12 +155,16 @@ static int compare_codes(const void *a, const void *b)
 static int read_table(struct dwarf_abbrevs *t)
 {
 	struct span s = t->file->s[DWARF_ABBREV];
-	const uint8_t *p = s.p + MIN(t->at, (uint64_t)s.n), *end = s.p + s.n;
+	const uint8_t *p, *end;
 	bool sorted = true;
 	int r;
 
+	if (t->at >= s.n)
+		return 0;
+	p = s.p + t->at;
+	end = s.p + s.n;
 	do {
-		r = s.n ? read_abbrev(t, &p, end) : 0;
+		r = read_abbrev(t, &p, end);
 		if (r > 0 && t->n > 1)
 			sorted = sorted && t->all[t->n - 2].code < t->all[t->n - 1].code;
 	} while (r > 0);

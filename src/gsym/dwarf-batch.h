@@ -53,6 +53,7 @@ struct batch {
 	size_t n_orphans, orphans_room;
 	struct chunk *chunks; /* texts that are in no section */
 	bool broken;	      /* something in the unit was; what came before is here */
+	bool split;	      /* its entries are in another file, which is not there */
 };
 
 void batch_release(struct batch *b);

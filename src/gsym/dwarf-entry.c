@@ -399,6 +399,7 @@ static void set_rest(struct dwarf_unit *u, const struct dwarf_die *root)
 	u->language = (unsigned)number_or(root, AT_LANGUAGE, 0);
 	u->comp_dir = text_or(u, root, AT_COMP_DIR, skeleton ? skeleton->comp_dir : "");
 	u->dwo_name = text_or(u, root, AT_DWO_NAME, NULL);
+	u->dwo_id = u->head->version >= 5 ? u->head->id : number_or(root, AT_DWO_ID, 0);
 	u->has_lines = die_has(root, AT_LINES);
 	u->lines = number_or(root, AT_LINES, 0);
 	if (!die_has(root, AT_LOW) || !dwarf_address(u, &root->v[AT_LOW], &u->low))

@@ -175,12 +175,15 @@ static bool read_head(const struct dwarf_file *f, uint64_t off, struct dwarf_hea
 	return true;
 }
 
-static int find_units(struct dwarf_file *f)
+int dwarf_find_units(struct dwarf_file *f)
 {
 	size_t room = 0;
 	uint64_t at = 0;
 	struct dwarf_head h;
 
+	atomic_init(&f->budget,
+		(int64_t)(f->s[DWARF_RANGES].n + f->s[DWARF_RNGLISTS].n) * BUDGET_EACH +
+			BUDGET_ANYWAY);
 	while (read_head(f, at, &h)) {
 		if (grow(&f->units, &room, f->n_units, sizeof(*f->units)) < 0)
 			return -ENOMEM;
@@ -217,9 +220,7 @@ int dwarf_open(struct dwarf_file *f, const struct image *m, bool dwo, struct err
 	if (r == 0) {
 		end_texts(&f->s[DWARF_STR]);
 		end_texts(&f->s[DWARF_LINE_STR]);
-		atomic_init(&f->budget, (int64_t)(f->s[DWARF_RANGES].n + f->s[DWARF_RNGLISTS].n) *
-							BUDGET_EACH + BUDGET_ANYWAY);
-		r = find_units(f);
+		r = dwarf_find_units(f);
 		if (r < 0)
 			err_set(e, r, "%s", err_text(r));
 	}

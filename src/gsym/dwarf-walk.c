@@ -590,7 +590,8 @@ static int take_orphan(struct walk *k, struct dwarf_sequence *s)
 static int take_orphans(struct walk *k)
 {
 	struct dwarf_lines *l = &k->w->lines;
-	int r = k->u->tag == DW_TAG_compile_unit ? want_lines(k) : 0;
+	bool own = k->u->tag == DW_TAG_compile_unit || k->u->tag == DW_TAG_skeleton_unit;
+	int r = own ? want_lines(k) : 0;
 
 	if (!l->opened || !l->ran || l->file != k->u->main || l->at != k->u->lines)
 		return r;

@@ -45,6 +45,8 @@ struct dwarf_file {
  * none; -EBADMSG, -ENOMEM, -EFBIG. */
 int dwarf_open(struct dwarf_file *f, const struct image *m, bool dwo, struct err *e);
 void dwarf_close(struct dwarf_file *f);
+/* The units in the sections that are there, and the budget; dwarf_open() has done it. -ENOMEM. */
+int dwarf_find_units(struct dwarf_file *f);
 
 /* The unit that has this offset, or NULL. */
 const struct dwarf_head *dwarf_unit_at(const struct dwarf_file *f, uint64_t off);
@@ -123,14 +125,13 @@ struct dwarf_unit {
 	struct dwarf_abbrevs *abbrevs;
 	const struct dwarf_unit *skeleton;
 	uint64_t str_base, addr_base, rnglists_base, ranges_base;
-	uint64_t low, lines;
+	uint64_t low, lines, dwo_id;
 	bool has_lines;
 	unsigned tag, language;
 	const char *comp_dir; /* "" */
 	const char *dwo_name; /* NULL */
 	uint64_t children; /* where its entries begin; 0: it has none */
-	struct span str_offsets; /* of .dwp: its own part of sections */
-	struct span rnglists;
+	struct span str_offsets, rnglists;
 };
 
 struct dwarf_die {

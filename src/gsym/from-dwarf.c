@@ -3,6 +3,8 @@
 #include "gsym/from-dwarf.h"
 #include "base/util.h"
 #include "gsym/dwarf-batch.h"
+#include "gsym/dwarf-split.h"
+#include "gsym/make.h"
 #include "gsym/texts.h"
 
 #include "base/banned.h"
@@ -17,8 +19,11 @@ enum { DW_UT_type = 2, DW_UT_split_type = 6 };
 struct job {
 	struct gsym_writer *w;
 	struct strays *strays;
-	const struct dwarf_opts *o;
-	struct dwarf_file file, alt;
+	const struct gsym_make_opts *o;
+	struct dwarf_file file, alt, package;
+	bool has_package;
+	struct dwarf_split **splits; /* by unit: each its own thread's until all have ended */
+	pthread_mutex_t finding;
 	struct text_range *text;
 	size_t n_text;
 	struct dwarf_told told;
@@ -162,10 +167,63 @@ static int tell(struct job *j, const struct batch *b)
 	for (size_t i = 0; r == 0 && i < b->n_orphans; i++)
 		r = keep_stray(j, b, &b->orphans[i]);
 	j->told.broken += b->broken;
+	j->told.split += b->split;
 	return r;
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
+
+static int find_file(struct job *j, const struct gsym_want *want, struct span *out)
+{
+	int r = -ENOENT;
+
+	if (!j->o->find)
+		return r;
+	pthread_mutex_lock(&j->finding);
+	r = j->o->find(j->o->ctx, want, out);
+	pthread_mutex_unlock(&j->finding);
+	return r;
+}
+
+/* Of a skeleton; -ENOENT: nobody has what was split off. */
+static int find_split(
+	struct job *j, struct dwarf_walker *w, const struct dwarf_unit *u, struct dwarf_split *s)
+{
+	struct gsym_want want = {.kind = GSYM_DWO, .name = u->dwo_name, .dir = u->comp_dir,
+		.dwo_id = u->dwo_id};
+	struct span bytes;
+	int r = -ENOENT;
+
+	if (j->has_package)
+		r = dwarf_split_of_package(s, &w->reader, &j->package, u->dwo_id);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	dwarf_close(&s->file);
+	r = find_file(j, &want, &bytes);
+	return r < 0 ? r : dwarf_split_open(s, &w->reader, bytes, u->dwo_id);
+}
+
+/* Lines, and the symbols of the linked file, are there even where the rest is not. */
+static int walk_skeleton(struct job *j, struct dwarf_walker *w, size_t i,
+	const struct dwarf_unit *u, struct batch *out)
+{
+	struct dwarf_split *s = calloc(1, sizeof(*s));
+	struct dwarf_unit split;
+	int r = s ? find_split(j, w, u, s) : -ENOMEM;
+
+	j->splits[i] = s;
+	if (r == 0)
+		r = dwarf_unit_open(&split, &w->reader, &s->file, s->head, u);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		out->split = true;
+		return dwarf_walk(w, u, out);
+	}
+	r = dwarf_walk(w, &split, out);
+	dwarf_unit_close(&split);
+	return r;
+}
 
 static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct batch *out)
 {
@@ -184,7 +242,9 @@ static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct bat
 	if (r < 0)
 		return r;
 	/* What a partial unit has is used by others, by reference. */
-	if (u.tag != DW_TAG_partial_unit)
+	if (u.dwo_name)
+		r = walk_skeleton(j, w, i, &u, out);
+	else if (u.tag != DW_TAG_partial_unit)
 		r = dwarf_walk(w, &u, out);
 	dwarf_unit_close(&u);
 	return r;
@@ -268,7 +328,8 @@ static int run(struct job *j)
 	pthread_t threads[THREADS_MOST];
 
 	j->pending = calloc(j->file.n_units + 1, sizeof(struct batch *));
-	if (!j->pending)
+	j->splits = calloc(j->file.n_units + 1, sizeof(struct dwarf_split *));
+	if (!j->pending || !j->splits)
 		return -ENOMEM;
 	while (started + 1 < n &&
 		pthread_create(&threads[started], NULL, read_units, j) == 0)
@@ -281,20 +342,77 @@ static int run(struct job *j)
 			batch_release(j->pending[i]);
 			free(j->pending[i]);
 		}
-	free(j->pending);
 	return j->failed;
+}
+
+static void release_splits(struct job *j)
+{
+	for (size_t i = 0; j->splits && i < j->file.n_units; i++)
+		if (j->splits[i]) {
+			dwarf_close(&j->splits[i]->file);
+			free(j->splits[i]);
+		}
+	free(j->splits);
+	free(j->pending);
+}
+
+/* A name and a build id, in .gnu_debugaltlink. */
+static int open_alt(struct job *j, const struct image *m)
+{
+	struct gsym_want want = {.kind = GSYM_ALT, .dir = ""};
+	struct image_section s;
+	struct image alt;
+	struct span bytes, id;
+	struct err e = {0};
+	const uint8_t *nul;
+	int r;
+
+	if (image_find(m, ".gnu_debugaltlink", &s) < 0 || !s.bytes.n)
+		return 0;
+	nul = memchr(s.bytes.p, 0, s.bytes.n);
+	j->told.no_alt = true;
+	if (!nul)
+		return 0;
+	want.name = (const char *)s.bytes.p;
+	want.id = (struct span){nul + 1, s.bytes.n - (size_t)(nul + 1 - s.bytes.p)};
+	if (find_file(j, &want, &bytes) < 0 || image_open(&alt, bytes, &e) < 0)
+		return 0;
+	id = image_build_id(&alt);
+	if (id.n != want.id.n || memcmp(id.p, want.id.p, id.n) != 0)
+		return 0;
+	r = dwarf_open(&j->alt, &alt, false, &e);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	j->file.alt = &j->alt;
+	j->told.no_alt = false;
+	return 0;
+}
+
+static int open_package(struct job *j)
+{
+	struct gsym_want want = {.kind = GSYM_DWP, .name = "", .dir = ""};
+	struct err e = {0};
+	struct span bytes;
+	struct image m;
+	int r;
+
+	if (find_file(j, &want, &bytes) < 0 || image_open(&m, bytes, &e) < 0)
+		return 0;
+	r = dwarf_open(&j->package, &m, true, &e);
+	j->has_package = r == 0;
+	return r == -ENOMEM ? r : 0;
 }
 
 static int open_files(struct job *j, const struct image *m, struct err *e)
 {
 	int r = dwarf_open(&j->file, m, false, e);
 
-	if (r < 0 || !j->o->alt)
+	if (r < 0 || !j->file.n_units)
 		return r;
-	r = dwarf_open(&j->alt, j->o->alt, false, e);
+	r = open_alt(j, m);
 	if (r == 0)
-		j->file.alt = &j->alt;
-	return r;
+		r = open_package(j);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
 static int tell_all(struct job *j, const struct image *m, struct err *e)
@@ -311,17 +429,19 @@ static int tell_all(struct job *j, const struct image *m, struct err *e)
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct dwarf_opts *o,
+int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct gsym_make_opts *o,
 	struct strays *strays, struct dwarf_told *out, struct err *e)
 {
 	struct job j = {.w = w, .strays = strays, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER,
-		.moved = PTHREAD_COND_INITIALIZER};
+		.moved = PTHREAD_COND_INITIALIZER, .finding = PTHREAD_MUTEX_INITIALIZER};
 	size_t before = gsym_functions(w);
 	int r = tell_all(&j, m, e);
 
 	j.told.functions = gsym_functions(w) - before;
 	*out = j.told;
+	release_splits(&j);
 	dwarf_close(&j.file);
+	dwarf_close(&j.package);
 	dwarf_close(&j.alt);
 	free(j.text);
 	free(j.texts);

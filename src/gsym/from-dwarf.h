@@ -26,20 +26,16 @@ struct strays {
 
 void strays_release(struct strays *s);
 
-struct dwarf_opts {
-	unsigned threads; /* 0: one for each processor, up to 8 */
-	const struct image *alt; /* what dwz took out of several files; NULL: it is not there */
-	void (*progress)(void *ctx, unsigned part);
-	void *ctx;
-};
+struct gsym_make_opts;
 
 struct dwarf_told {
 	size_t functions;
 	size_t broken; /* units that are, or of which something is */
-	size_t split;  /* units whose entries are in other files, which were not read */
+	size_t split;  /* units whose entries are in other files, which were not found */
+	bool no_alt;   /* what dwz took out of several files was not found */
 };
 
 /* 0, also when there is no debug information. Units are told in the order of the file, whatever the
  * number of threads. -EBADMSG: a section is broken; -ENOMEM, -EFBIG, -E2BIG. */
-int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct dwarf_opts *o,
+int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct gsym_make_opts *o,
 	struct strays *strays, struct dwarf_told *out, struct err *e);

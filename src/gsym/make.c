@@ -46,7 +46,6 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 static int make_from_elf(struct gsym_writer *w, struct span file,
 	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
 {
-	struct dwarf_opts dwarf = {.threads = o->threads, .progress = o->progress, .ctx = o->ctx};
 	struct strays strays = {0};
 	struct dwarf_told told = {0};
 	struct image m;
@@ -62,9 +61,10 @@ static int make_from_elf(struct gsym_writer *w, struct span file,
 	id = image_build_id(&m);
 	gsym_set_base(w, image_base(&m));
 	gsym_set_id(w, id.p, id.n);
-	r = gsym_from_dwarf(w, &m, &dwarf, &strays, &told, e);
+	r = gsym_from_dwarf(w, &m, o, &strays, &told, e);
 	out->broken = told.broken;
 	out->split = told.split;
+	out->no_alt = told.no_alt;
 	if (r == 0)
 		r = gsym_from_symbols(w, &m, &strays, e);
 	strays_release(&strays);

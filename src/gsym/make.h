@@ -7,9 +7,21 @@
 
 #include <stdbool.h>
 
+/* Another file that debug information is in. */
+struct gsym_want {
+	enum { GSYM_ALT, GSYM_DWP, GSYM_DWO } kind;
+	const char *name; /* what the file says; of a package "" */
+	const char *dir;  /* where it was compiled; "" */
+	struct span id;	  /* GSYM_ALT: the build id */
+	uint64_t dwo_id;
+};
+
 struct gsym_make_opts {
 	bool strict; /* of Breakpad files: a bad line costs everything */
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
+	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT. NULL: nothing is
+	 * found. One thread at a time calls it. */
+	int (*find)(void *ctx, const struct gsym_want *want, struct span *out);
 	/* How far it is, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned part);
 	void *ctx;
@@ -20,7 +32,8 @@ struct gsym_made {
 	bool big;	  /* the input's byte order is big-endian */
 	uint64_t left_out, first_left_out; /* lines of a Breakpad file */
 	size_t broken; /* units of DWARF of which something is */
-	size_t split;  /* whose functions are in other files, which were not read */
+	size_t split;  /* whose functions are in other files, which were not found */
+	bool no_alt;   /* nor was the file that dwz moved what several share into */
 };
 
 /* 0; -ENOMSG: nothing that GSYM is made from; -EBADMSG: it is broken; others. `e` says so. */

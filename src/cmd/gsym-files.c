@@ -1,0 +1,117 @@
+/* Files beside the one that is converted. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/gsym-files.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "gsym/image.h"
+
+#include <string.h>
+#include "base/banned.h"
+
+#define PATH_ROOM (16u << 10)
+
+/* Only the alternate file is known by its build id; the others are looked at when they are read. */
+static bool is_wanted(const struct gsym_want *want, struct span bytes)
+{
+	struct err e = {0};
+	struct image m;
+	struct span id;
+
+	if (want->kind != GSYM_ALT)
+		return true;
+	if (image_open(&m, bytes, &e) < 0)
+		return false;
+	id = image_build_id(&m);
+	return id.n == want->id.n && memcmp(id.p, want->id.p, id.n) == 0;
+}
+
+/* 0: it is this one. */
+static int try_path(struct gsym_files *f, const struct gsym_want *want, const struct buf *path,
+	struct span *out)
+{
+	struct span *more = realloc(f->maps, (f->n + 1) * sizeof(*more)), bytes = {0};
+	struct err e = {0};
+	int r;
+
+	if (!more)
+		return -ENOMEM;
+	f->maps = more;
+	r = map_file(&bytes, buf_text(path), &e);
+	if (r == 0 && !is_wanted(want, bytes)) {
+		map_release(&bytes);
+		r = -ENOENT;
+	}
+	if (r == 0)
+		f->maps[f->n++] = *out = bytes;
+	return r;
+}
+
+/* "DIR/NAME", where DIR ends in front of the last slash of a path when `n` says so. */
+static int try_in(struct gsym_files *f, const struct gsym_want *want, const char *dir, size_t n,
+	const char *name, struct span *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(PATH_ROOM);
+
+	if (n > PATH_ROOM || buf_add(&path, dir, n) < 0 || buf_addf(&path, "%s%s", n ? "/" : "", name) < 0)
+		return -ENAMETOOLONG;
+	return try_path(f, want, &path, out);
+}
+
+static int find_package(struct gsym_files *f, const struct gsym_want *want, struct span *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(PATH_ROOM);
+	size_t n = strlen(f->path);
+	int r;
+
+	buf_addf(&path, "%s.dwp", f->path);
+	r = try_path(f, want, &path, out);
+	if (r == 0 || n < 7 || strcmp(f->path + n - 6, ".debug") != 0)
+		return r;
+	buf_clear(&path);
+	buf_add(&path, f->path, n - 6);
+	buf_adds(&path, ".dwp");
+	return try_path(f, want, &path, out);
+}
+
+static int find_by_id(struct gsym_files *f, const struct gsym_want *want, struct span *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(PATH_ROOM);
+
+	if (want->id.n < 2 || want->id.n > 64)
+		return -ENOENT;
+	buf_adds(&path, "/usr/lib/debug/.build-id/");
+	for (size_t i = 0; i < want->id.n; i++)
+		buf_addf(&path, i == 1 ? "/%02x" : "%02x", want->id.p[i]);
+	buf_adds(&path, ".debug");
+	return try_path(f, want, &path, out);
+}
+
+int gsym_files_find(void *ctx, const struct gsym_want *want, struct span *out)
+{
+	struct gsym_files *f = ctx;
+	const char *slash = strrchr(f->path, '/'), *base = path_base(want->name);
+	size_t dir = slash ? (size_t)(slash - f->path) : 0;
+	int r = -ENOENT;
+
+	if (want->kind == GSYM_DWP)
+		return find_package(f, want, out);
+	if (want->name[0] == '/')
+		r = try_in(f, want, "", 0, want->name, out);
+	if (r < 0 && want->name[0] != '/' && want->dir[0])
+		r = try_in(f, want, want->dir, strlen(want->dir), want->name, out);
+	if (r < 0 && want->name[0] != '/')
+		r = try_in(f, want, slash ? f->path : ".", slash ? dir : 1, want->name, out);
+	if (r < 0)
+		r = try_in(f, want, slash ? f->path : ".", slash ? dir : 1, base, out);
+	return r < 0 && want->kind == GSYM_ALT ? find_by_id(f, want, out) : r;
+}
+
+void gsym_files_release(struct gsym_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		map_release(&f->maps[i]);
+	free(f->maps);
+	memset(f, 0, sizeof(*f));
+}

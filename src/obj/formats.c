@@ -293,6 +293,28 @@ static int key_as(const struct key *want, const struct module *m, struct key *ou
 	return key_of(out, &a);
 }
 
+/* What belongs to an ELF file, and goes by its debug id, may be asked for by its build id: then the
+ * debug id is the one that follows from that on most machines. Of a big-endian one the file has
+ * another, and so has a file that makes up its own. */
+static int key_by_build_id(enum filetype t, const struct module *m, struct key *out)
+{
+	struct artifact a = {.type = t, .m = *m};
+
+	if ((t != FILETYPE_BREAKPAD && t != FILETYPE_SOURCEBUNDLE) || m->object != OBJECT_ELF || !m->code_id[0])
+		return -ENOENT;
+	memset(&a.m.debug_id, 0, sizeof(a.m.debug_id));
+	return key_of(out, &a);
+}
+
+static bool is_of(const struct key *k, const struct module *m)
+{
+	struct key own;
+
+	if (key_as(k, m, &own) == 0 && id_is(k, &own))
+		return true;
+	return key_by_build_id(k->type, m, &own) == 0 && id_is(k, &own);
+}
+
 static const char *id_word(const struct key *k)
 {
 	if (key_is_by_debug_id(k))
@@ -347,9 +369,7 @@ static bool slice_serves(const struct obj_slice *s, enum filetype t)
 /* A slice against the key: 1, 0 when another slice may fit, -EBADMSG. */
 static int judge(const struct obj_slice *s, const struct key *k, struct err *e)
 {
-	struct key own;
-
-	if (key_as(k, &s->module, &own) < 0 || !id_is(k, &own)) {
+	if (!is_of(k, &s->module)) {
 		mismatch(&s->module, k, e);
 		return 0;
 	}
@@ -378,8 +398,7 @@ static int refuse_early(struct view *v, const struct key *k, struct err *e)
 			continue;
 		if (!serves(f, k->type) && !f->shared)
 			return wrong_format(f, k, e);
-		if (f->early && f->early(v, &m) == 0 && key_as(k, &m, &own) == 0 &&
-			!id_is(k, &own))
+		if (f->early && f->early(v, &m) == 0 && key_as(k, &m, &own) == 0 && !is_of(k, &m))
 			return mismatch(&m, k, e);
 	}
 	return 0;
@@ -489,6 +508,8 @@ unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOS
 		bool wasm = a.type == FILETYPE_WASM_CODE || a.type == FILETYPE_WASM_DEBUG;
 
 		add_key(&a, keys, &n);
+		if (key_by_build_id(a.type, &a.m, &keys[n]) == 0 && (!n || !key_equal(&keys[n], &keys[n - 1])))
+			n++;
 		if (a.type == FILETYPE_PE && a.m.code_id[0]) {
 			a.m.code_id[0] = '\0';
 			add_key(&a, keys, &n);

@@ -137,6 +137,8 @@ END_TEST
 START_TEST(keys)
 {
 	static const char text[] = "MODULE Linux x86 " GUID "0 a\nINFO CODE_ID F1C3\n";
+	static const char windows[] = "MODULE windows x86 " GUID "0 a\nINFO CODE_ID F1C3\n";
+	struct key all[OBJ_KEYS_MOST];
 	struct obj_slice s;
 	struct err e;
 
@@ -148,6 +150,16 @@ START_TEST(keys)
 	ck_assert_int_eq(object_check(text, strlen(text), FILETYPE_PDB, GUID "0", &s, &e), -EBADMSG);
 	ck_assert_str_eq(e.text, "is breakpad, not pdb");
 	ck_assert_int_eq(object_check("<html>", 6, FILETYPE_BREAKPAD, GUID "0", &s, &e), -EBADMSG);
+	/* Asked for by the build id, which paths read as that of a little-endian file. */
+	ck_assert_int_eq(object_check(text, strlen(text), FILETYPE_BREAKPAD,
+		"0000C3F10000000000000000000000000", &s, &e), 1);
+	ck_assert_uint_eq(obj_keys(&s, all), 2);
+	ck_assert_str_eq(all[0].id, GUID "0");
+	ck_assert_str_eq(all[1].id, "0000C3F10000000000000000000000000");
+	ck_assert_int_eq(object_check(windows, strlen(windows), FILETYPE_BREAKPAD,
+		"0000C3F10000000000000000000000000", &s, &e), -EBADMSG);
+	ck_assert_int_eq(object_check(windows, strlen(windows), FILETYPE_BREAKPAD, GUID "0", &s, &e), 1);
+	ck_assert_uint_eq(obj_keys(&s, all), 1);
 	ck_assert(obj_may_be(FILETYPE_BREAKPAD, text, 64));
 	ck_assert(!obj_may_be(FILETYPE_BREAKPAD, "Not Found", 9));
 }

@@ -401,6 +401,24 @@ START_TEST(candidates)
 }
 END_TEST
 
+/* A GUID with a stamp behind it is not taken for a WASM module's id that is longer than a UUID. */
+START_TEST(candidates_of_forty_digits)
+{
+	static const char *const paths[] = {"0c/1033f78632492e91c6c314b72e1920e60b819d/breakpad",
+		"0c/1033f78632492e91c6c314b72e1920e60b819d/sourcebundle"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct layout_hit hit;
+
+		layout_parse(layout_find("unified"), paths[i], &hit);
+		ck_assert_uint_ge(hit.n, 3);
+		ck_assert_int_eq(hit.files[0].m.object, OBJECT_ELF);
+		ck_assert_uint_eq(hit.files[1].m.debug_id.age, 0xe60b819d);
+		ck_assert_int_eq(hit.files[hit.n - 1].m.object, OBJECT_WASM);
+	}
+}
+END_TEST
+
 /* Paths of one file in several layouts are one key. */
 START_TEST(one_file)
 {
@@ -672,4 +690,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, one_file, tree, entries, bundles, sources, hostile)
+UNIT_MAIN("layout", every_row, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, entries, bundles, sources, hostile)

@@ -11,11 +11,18 @@
 int map_file(struct span *out, const char *path, struct err *e)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	*out = (struct span){(const uint8_t *)"", 0};
+	return fd < 0 ? err_set(e, -errno, "%s", err_text(errno)) : map_fd(out, fd, e);
+}
+
+int map_fd(struct span *out, int fd, struct err *e)
+{
 	struct stat st;
 	void *p;
 
 	*out = (struct span){(const uint8_t *)"", 0};
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EINVAL, "%s",

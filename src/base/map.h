@@ -8,5 +8,6 @@
 /* 0: `out` has the bytes, until map_release(). -errno, and `e` says it without the path. A pipe or
  * a directory is -EINVAL, and not waited for. */
 int map_file(struct span *out, const char *path, struct err *e);
+int map_fd(struct span *out, int fd, struct err *e); /* the descriptor stays the caller's */
 void map_release(struct span *s);
 #define _cleanup_map_ __attribute__((cleanup(map_release)))

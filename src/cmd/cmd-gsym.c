@@ -10,6 +10,7 @@
 #include "cmd/gsym-text.h"
 #include "cmd/json.h"
 #include "gsym/make.h"
+#include "gsym/worker.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -523,7 +524,12 @@ static int run_gsym(int argc, char **argv)
 			.words = &run.addresses},
 		{0},
 	};
-	int status = app_options(&run.args, &cmd_gsym, own, &argc, argv);
+	int status;
+
+	/* For the daemon, not for people. */
+	if (argc > 1 && strcmp(argv[1], GSYM_WORKER_WORD) == 0)
+		return gsym_worker_main(argc - 1, argv + 1);
+	status = app_options(&run.args, &cmd_gsym, own, &argc, argv);
 
 	if (status >= 0)
 		return status;

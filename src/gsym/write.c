@@ -13,6 +13,8 @@
 /* How many different steps from line to line an opcode can stand for, less one. */
 #define LINE_RANGE 14
 #define STEPS_MOST 64
+/* Longer steps are no opcode's: readers refuse a window that is as far away as no line is. */
+#define STEP_MOST (1 << 24)
 
 struct output {
 	struct gsym_writer *w;
@@ -275,6 +277,8 @@ static void count_step(struct steps *s, int64_t step)
 {
 	unsigned i = 0;
 
+	if (step > STEP_MOST || step < -STEP_MOST)
+		return;
 	while (i < s->n && s->step[i] < step)
 		i++;
 	if (i < s->n && s->step[i] == step) {

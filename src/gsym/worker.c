@@ -1,0 +1,123 @@
+/* Starts a worker and waits for it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/worker.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "gsym/worker-private.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include "base/banned.h"
+
+#define SECONDS 300
+#define MEMORY (16ull << 30)
+
+extern char **environ;
+
+/* Numbers that none of the worker's own has. */
+static int moved(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
+}
+
+static int start(const struct gsym_work *o, const int fds[3], pid_t *pid)
+{
+	char threads[16], seconds[16], memory[32];
+	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
+		memory, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int r;
+
+	snprintf(threads, sizeof(threads), "%u", o->threads);
+	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : SECONDS);
+	snprintf(memory, sizeof(memory), "%llu",
+		(unsigned long long)(o->memory ? o->memory : MEMORY));
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attr);
+	sigemptyset(&none);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	for (int i = 0; i < 3; i++)
+		posix_spawn_file_actions_adddup2(&actions, fds[i], WORKER_IN + i);
+	r = posix_spawn(pid, o->program ? o->program : "/proc/self/exe", &actions, &attr, argv,
+		environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+/* The status of waitpid(); -ETIMEDOUT: it was ended. */
+static int wait_for(pid_t pid, unsigned seconds, int *status)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
+	bool late = false;
+
+	while (fd >= 0 && !late) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		uint64_t now = clock_ms();
+
+		if (poll(&p, 1, now < end ? (int)MIN(end - now, (uint64_t)60000) : 0) > 0)
+			break;
+		late = clock_ms() >= end;
+	}
+	if (late)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return late ? -ETIMEDOUT : 0;
+}
+
+/* What it said, if it ended by itself. */
+static int verdict(int words, int status, struct err *e)
+{
+	struct worker_word w;
+	ssize_t n = pread(words, &w, sizeof(w), 0);
+
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		return err_set(e, -ETIMEDOUT, "takes too long to convert");
+	if (WIFSIGNALED(status))
+		return err_set(e, -EBADMSG, "cannot be converted: the worker was ended by signal %d",
+			WTERMSIG(status));
+	if (!WIFEXITED(status) || WEXITSTATUS(status) || n != (ssize_t)sizeof(w) || w.r > 0)
+		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
+			WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	w.text[sizeof(w.text) - 1] = '\0';
+	return w.r < 0 ? err_set(e, w.r, "%s", w.text) : 0;
+}
+
+int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
+{
+	_cleanup_close_ int made = memfd_create("gsym", MFD_CLOEXEC);
+	_cleanup_close_ int words = memfd_create("gsym-words", MFD_CLOEXEC);
+	_cleanup_close_ int a = moved(in), b = moved(made), c = moved(words);
+	unsigned seconds = o->seconds ? o->seconds : SECONDS;
+	int status = 0, r;
+	pid_t pid;
+
+	if (made < 0 || words < 0 || a < 0 || b < 0 || c < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	r = start(o, (const int[]){a, b, c}, &pid);
+	if (r < 0)
+		return err_set(e, r, "no worker could be started: %s", err_text(r));
+	r = wait_for(pid, seconds, &status);
+	if (r == -ETIMEDOUT)
+		return err_set(e, r, "takes too long to convert");
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	r = verdict(words, status, e);
+	if (r == 0)
+		*out = take_fd(&made);
+	return r;
+}

@@ -1,0 +1,27 @@
+/* Conversion in a process of its own: a file that makes it crash, hang or grow costs that file. The
+ * process gets the input as a descriptor, gives the output in memory, and can do next to nothing
+ * else: it opens no file and starts nothing. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct gsym_work {
+	const char *program; /* NULL: this one, which calls gsym_worker_main() when told so */
+	unsigned seconds;    /* of processor time for each thread, and in all of the clock's; 0: 300 */
+	unsigned threads;    /* 0: as many as there are processors, up to 8 */
+	uint64_t memory;     /* bytes; 0: 16 GiB */
+};
+
+/* How a program is called to be a worker: `symfs gsym work`. */
+#define GSYM_WORKER_WORD "work"
+
+/* Converts the file `in` to version 1; *out is a descriptor of what was made, the caller's. Waits.
+ * -ENOMSG, -ENODATA: there is nothing to make it of; -EBADMSG: the input is broken, or the worker
+ * did not survive it; -ETIMEDOUT; -ENOTSUP, -EFBIG; -ENOMEM and others: here. Words in `e` follow a
+ * subject. */
+int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
+
+/* In the process: reads descriptor 3, writes 4, says on 5 how it went. An exit status. */
+int gsym_worker_main(int argc, char **argv);

@@ -138,7 +138,7 @@ static int publish(struct adding *a, const struct item *it, const struct obj_sli
 	const struct store_learned *l, struct err *e)
 {
 	struct blob_facts facts = {.source = "add", .fetched = clock_wall()};
-	struct draft *d;
+	struct draft *d = NULL;
 	int r = copy_slice(a, it, s, &d, e);
 
 	if (r < 0)

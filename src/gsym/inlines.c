@@ -244,7 +244,7 @@ static int tell(struct inlines *in, struct gsym_writer *w, uint32_t at, unsigned
 int inlines_tell(struct inlines *in, struct gsym_writer *w)
 {
 	size_t above = 0, above_end = 0, places = 0;
-	uint32_t first;
+	uint32_t first = 0;
 	int r = 0;
 
 	if (!in->n_calls)

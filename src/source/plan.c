@@ -105,13 +105,16 @@ static int name_variant(const struct source *s, bool lower_case, struct artifact
 {
 	bool windows = v->type == FILETYPE_PE || v->type == FILETYPE_PDB ||
 		       v->type == FILETYPE_PORTABLEPDB;
+	bool code, debug;
 
 	if (!lower_case)
 		return 0;
 	if (!windows || s->casing != CASING_DEFAULT ||
 		!(is_symbol_store(s->layout) || strcmp(s->layout->name, "native") == 0))
 		return -ENOENT;
-	return lower(v->m.code_file) | lower(v->m.debug_file) ? 0 : -ENOENT;
+	code = lower(v->m.code_file);
+	debug = lower(v->m.debug_file);
+	return code || debug ? 0 : -ENOENT;
 }
 
 static int print_spelling(const struct source *s, const struct artifact *v, struct spelling *sp,

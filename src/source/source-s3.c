@@ -80,6 +80,16 @@ static int add_base(const struct source *s, const char *endpoint, bool virtual, 
 	return r == 0 && s->o.prefix ? add_prefix(out, s->o.prefix) : r;
 }
 
+static bool is_endpoint(const char *url)
+{
+	char origin[NET_HOST_MAX];
+	const char *host = strstr(url, "://");
+
+	/* A word in front, and something between that and the next slash. */
+	return host && !memchr(url, '/', (size_t)(host - url)) && host[3] && host[3] != '/' &&
+	       !strpbrk(url, "@?#") && net_origin(url, origin) == 0;
+}
+
 static int check_words(const struct source *s, const struct conf_section *c, struct err *e)
 {
 	if (s->o.url || s->o.path)
@@ -101,7 +111,7 @@ static int check_words(const struct source *s, const struct conf_section *c, str
 static int s3_init(struct source *s, const struct conf_section *c, struct err *e)
 {
 	_cleanup_buf_ struct buf url = BUF_UP_TO(4096);
-	char origin[NET_HOST_MAX], amazon[128];
+	char amazon[128];
 	const char *endpoint = s->o.endpoint;
 	bool virtual;
 	int r = check_words(s, c, e);
@@ -115,7 +125,7 @@ static int s3_init(struct source *s, const struct conf_section *c, struct err *e
 	snprintf(amazon, sizeof(amazon), "https://s3.%.60s.amazonaws.com", s->o.region);
 	if (!endpoint)
 		endpoint = amazon;
-	if (net_origin(endpoint, origin) < 0 || strpbrk(endpoint, "@?#") || !strstr(endpoint, "://"))
+	if (!is_endpoint(endpoint))
 		return source_mistake(
 			c, e, "endpoint", "(not shown)", "http://HOST:PORT or https://HOST:PORT");
 	r = add_base(s, endpoint, virtual, &url);

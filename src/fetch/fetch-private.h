@@ -14,6 +14,7 @@
 #include "store/flights.h"
 #include "unpack/unpack.h"
 
+#define HEAD_MOST 4096	/* bytes that show what is inside of a packed file */
 #define PARK_BYTES (1u << 20)	/* a parked flight stops reading here */
 #define PARKED_MOST 4		/* of them at once */
 #define EARLY_BYTES (256u << 10) /* the identity is looked at once, here, before the end */
@@ -124,6 +125,8 @@ struct attempt {
 	size_t head_n;		  /* bytes taken into `head` before the election */
 	bool parted;		  /* by its first bytes only a part of it will be served */
 	const struct packing *packing; /* what its first bytes are; NULL: it is not packed */
+	bool unsure;		  /* of what kind the file inside is */
+	uint32_t may_be;	  /* a bit for each type of a program or its debug file that can begin so */
 	struct buf ptr;		  /* what a file.ptr says */
 	struct blob *blob;	  /* where it led: it needs no body */
 	unsigned job;		  /* grows: what a worker brings back of an older one is late */
@@ -243,8 +246,10 @@ int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const
 /* unpack.c: packed files. What the first bytes are, when they cannot begin a file of that type
  * itself; NULL: no packing, or none for us. (any thread) */
 const struct packing *packed_as(enum filetype t, const void *head, size_t n);
-/* Whether the type may be inside, as far as so few bytes tell. (any thread) */
-bool packed_may_be(const struct packing *p, enum filetype t, const void *head, size_t n);
+/* What obj_may_be() wants to see of what is inside, as far as the first bytes tell; `all`: there are
+ * no more. How many; 0: it cannot be seen. (any thread) */
+size_t packed_inside(const struct packing *p, const void *head, size_t n, bool all,
+	uint8_t inside[static OBJ_HEAD]);
 /* -EBADMSG: by what is there so far, it is not what was asked for. Else nothing is sure. (workers) */
 int packed_early(const struct packing *p, int fd, uint64_t have, const struct key *k, struct err *e);
 /* Unpacks a whole file into a new draft; `most` 0: no bound. -EBADMSG, -EFBIG: it is no good.

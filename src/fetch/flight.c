@@ -33,10 +33,26 @@ static void ticket_detach(struct ticket *t)
 	t->prev = t->next = NULL;
 }
 
+/* Something is there, but its first bytes do not tell whether it is this or something else that the
+ * asker's path can mean: the program in place of its debug file, or what is packed so that nothing
+ * can be seen of it. */
+static bool may_be_other(const struct flight *fl, const struct ticket *t)
+{
+	const struct attempt *at = fl->winner;
+
+	if (t->need != FETCH_EXISTS || !at)
+		return false;
+	for (unsigned i = t->at + 1; i < t->n; i++)
+		if (at->unsure || (t->cands[i].type != fl->key.type &&
+					  at->may_be >> t->cands[i].type & 1))
+			return true;
+	return false;
+}
+
 static bool wanted_whole(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (t->need == FETCH_WHOLE)
+		if (t->need == FETCH_WHOLE || may_be_other(fl, t))
 			return true;
 	return false;
 }
@@ -58,15 +74,21 @@ static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
 	return false;
 }
 
-/* Answers those who wait for no more than this. */
-static void answer_tickets(struct flight *fl, const struct fetched *a, bool only_exists)
+enum askers { ALL, WHO_ASK_EXISTS, WHO_ARE_SURE /* and ask for no more than that it exists */ };
+
+static bool is_among(enum askers who, const struct flight *fl, const struct ticket *t)
+{
+	return who == ALL || (t->need == FETCH_EXISTS && !(who == WHO_ARE_SURE && may_be_other(fl, t)));
+}
+
+static void answer_tickets(struct flight *fl, const struct fetched *a, enum askers who)
 {
 	struct ticket *t = fl->tickets;
 
 	while (t) {
 		struct ticket *next = t->next;
 
-		if (!only_exists || t->need == FETCH_EXISTS) {
+		if (is_among(who, fl, t)) {
 			ticket_detach(t);
 			if ((a->r == -ENOENT || a->r == -EBADMSG) && asked_otherwise(fl, t))
 				ticket_again(t);
@@ -86,9 +108,12 @@ void flight_found(struct flight *fl)
 {
 	struct fetched a = answer_exists(fl);
 
+	answer_tickets(fl, &a, WHO_ARE_SURE);
+	for (struct ticket *t = fl->tickets; t; t = t->next)
+		if (may_be_other(fl, t))
+			return; /* its deadline stands */
 	fl->found = true;
 	net_timer_stop(fl->f->net, &fl->deadline);
-	answer_tickets(fl, &a, true);
 }
 
 /* ---- parked: LOOKUP was answered, OPEN may come ------------------------------------- */
@@ -247,12 +272,17 @@ static void deadline_over(void *ctx)
 
 	if (fl->found)
 		return;
+	if (fl->winner) { /* it comes, and does not tell what it is */
+		fl->found = true;
+		answer_tickets(fl, &a, WHO_ASK_EXISTS);
+		return;
+	}
 	fl->overdue = fl->linger = true;
 	if (!again) {
 		atomic_fetch_add(&fl->f->stats.timeouts, 1);
 		race_deadline(fl);
 	}
-	answer_tickets(fl, &a, false);
+	answer_tickets(fl, &a, ALL);
 	if (again || fl->state == FLIGHT_FOLLOW)
 		flight_cancel(fl);
 	else
@@ -321,7 +351,10 @@ static void join_running(struct flight *fl, struct ticket *t)
 
 	atomic_fetch_add(&fl->f->stats.joined, 1);
 	log_debug(LOG_FETCH, "%s: joined", fl->canon);
-	if (fl->found && t->need == FETCH_EXISTS) {
+	if (fl->found && may_be_other(fl, t)) {
+		fl->found = false;
+		flight_deadline(fl);
+	} else if (fl->found && t->need == FETCH_EXISTS) {
 		ticket_answer(t, &a);
 		return;
 	}
@@ -331,7 +364,7 @@ static void join_running(struct flight *fl, struct ticket *t)
 		return;
 	}
 	ticket_attach(fl, t);
-	if (t->need == FETCH_WHOLE)
+	if (t->need == FETCH_WHOLE || may_be_other(fl, t))
 		flight_unpark(fl);
 }
 
@@ -425,7 +458,7 @@ void flight_finish(struct flight *fl, const struct fetched *a)
 {
 	flight_end(fl);
 	/* A ticket that goes on to its next candidate finds no flight of this key any more. */
-	answer_tickets(fl, a, false);
+	answer_tickets(fl, a, ALL);
 	flight_reap(fl);
 }
 

@@ -155,16 +155,26 @@ static bool is_part(int fd, const struct obj_slice *slice)
 	return fstat(fd, &st) == 0 && (slice->off || slice->size != (uint64_t)st.st_size);
 }
 
-static const struct packing *packing_of_file(int fd, enum filetype t)
+/* A packed file: 1 when its first bytes show the type inside, 0 when they show nothing, -EBADMSG when
+ * they show another. -ENOENT: it is not packed. */
+static int packing_of_file(int fd, enum filetype t, const struct packing **out)
 {
-	uint8_t head[OBJ_HEAD];
+	uint8_t head[HEAD_MOST], inside[OBJ_HEAD];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
+	size_t have;
 
-	return n > 0 ? packed_as(t, head, (size_t)n) : NULL;
+	*out = n > 0 ? packed_as(t, head, (size_t)n) : NULL;
+	if (!*out)
+		return -ENOENT;
+	have = packed_inside(*out, head, (size_t)n, (size_t)n < sizeof(head), inside);
+	if (have && !obj_may_be(t, inside, have))
+		return -EBADMSG;
+	return have > 0;
 }
 
 /* A packed file cannot either: what is inside goes into the store. */
-static int take_packed(struct look *l, const struct packing *p, int fd, struct blob_facts *facts)
+static int take_packed(
+	struct look *l, const struct packing *p, bool sure, int fd, struct blob_facts *facts)
 {
 	struct draft *d = NULL;
 	struct err e = {0};
@@ -175,7 +185,8 @@ static int take_packed(struct look *l, const struct packing *p, int fd, struct b
 		return 0;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	l->found(l->ctx);
+	if (sure)
+		l->found(l->ctx);
 	r = packed_open(l->f, p, fd, (uint64_t)st.st_size, fetch_most(l->f, l->s), &d, &e);
 	if (r == 0)
 		r = packed_publish(l->f, p, d, l->k, facts, l->out, &e);
@@ -197,9 +208,11 @@ static int try_file(struct look *l, int file, const char *dir, const char *path)
 	buf_addf(&full, "%s/%s", dir, path);
 	snprintf(facts.source, sizeof(facts.source), "%s", l->s->name);
 	snprintf(facts.url, sizeof(facts.url), "%s", buf_text(&full));
-	p = packing_of_file(fd, l->k->type);
+	r = packing_of_file(fd, l->k->type, &p);
+	if (r == -EBADMSG)
+		snprintf(l->why, 200, "%s: is another kind of file", packing_name(p));
 	if (p)
-		return take_packed(l, p, fd, &facts);
+		return r < 0 ? r : take_packed(l, p, r == 1, fd, &facts);
 	r = check_file(l->s, fd, l->k, &facts.verified, &slice, l->why);
 	if (r < 0)
 		return r;

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define AGAIN_MS 50 /* and up to three times as much more, so that not all come at once */
-#define HEAD_MOST 4096
 
 static void attempt_start(struct attempt *at);
 
@@ -173,13 +172,34 @@ static bool is_fat(const uint8_t head[static OBJ_HEAD])
 	return memcmp(head, "\xca\xfe\xba", 3) == 0;
 }
 
+/* Programs and their debug files begin alike. */
+static uint32_t alike(const void *head, size_t n)
+{
+	static const enum filetype types[] = {FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG,
+		FILETYPE_MACH_CODE, FILETYPE_MACH_DEBUG, FILETYPE_WASM_CODE, FILETYPE_WASM_DEBUG};
+	uint32_t bits = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(types); i++)
+		bits |= obj_may_be(types[i], head, n) ? 1u << types[i] : 0;
+	return bits;
+}
+
 /* By its first bytes, which are more than OBJ_HEAD unless it is shorter. */
-static bool may_win(struct attempt *at, const void *head, size_t n)
+static bool may_win(struct attempt *at, const void *head, size_t n, bool all)
 {
 	enum filetype t = at->flight->key.type;
+	uint8_t inside[OBJ_HEAD];
 
 	at->packing = packed_as(t, head, n);
-	return at->packing ? packed_may_be(at->packing, t, head, n) : obj_may_be(t, head, n);
+	if (at->packing) {
+		n = packed_inside(at->packing, head, n, all, inside);
+		head = inside;
+		at->unsure = !n;
+		if (at->unsure)
+			return true;
+	}
+	at->may_be = alike(head, n);
+	return obj_may_be(t, head, n);
 }
 
 /* Before the election, as few bytes are taken as show what kind of file it is. */
@@ -202,7 +222,8 @@ static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 	memcpy(head, at->head, at->head_n);
 	n = MIN(n, sizeof(head) - at->head_n);
 	memcpy(head + at->head_n, p, n);
-	if (!may_win(at, head, at->head_n + n))
+	n += at->head_n;
+	if (!may_win(at, head, n, at->size >= 0 && (uint64_t)at->size == n))
 		return -EBADMSG;
 	at->parted = is_fat(head);
 	at->state = ATTEMPT_PROMISING;
@@ -232,7 +253,7 @@ static void short_body(struct attempt *at)
 		work_ptr(at);
 		return;
 	}
-	if (!may_win(at, at->head, at->head_n)) {
+	if (!may_win(at, at->head, at->head_n, true)) {
 		mismatch_head(at);
 		return;
 	}
@@ -335,11 +356,12 @@ static void attempt_start(struct attempt *at)
 {
 	int r;
 
-	at->answered = at->verdict_set = at->whole = at->parted = at->again = false;
+	at->answered = at->verdict_set = at->whole = at->parted = at->unsure = at->again = false;
 	buf_release(&at->ptr);
 	at->ptr = BUF_UP_TO(PTR_MOST + 1);
 	at->job++;
 	at->packing = NULL;
+	at->may_be = 0;
 	at->head_n = 0;
 	at->asked = clock_ms();
 	source_ask_release(&at->ask);
@@ -453,7 +475,8 @@ static void elect(struct flight *fl, struct attempt *at)
 		fl->size = at->head_n;
 	if (at->parted || at->packing)
 		fl->size = FETCH_SIZE_UNKNOWN; /* of what is inside */
-	flights_say_found(fl->f->store, fl->number);
+	if (!at->unsure)
+		flights_say_found(fl->f->store, fl->number);
 	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes%s%s", fl->canon, at->source->name,
 		(long long)at->size, at->packing ? " of " : "",
 		at->packing ? packing_name(at->packing) : "");

@@ -24,12 +24,12 @@ const struct packing *packed_as(enum filetype t, const void *head, size_t n)
 	return p && !may_be_meant(t) && !obj_may_be(t, head, n) ? p : NULL;
 }
 
-bool packed_may_be(const struct packing *p, enum filetype t, const void *head, size_t n)
+size_t packed_inside(
+	const struct packing *p, const void *head, size_t n, bool all, uint8_t inside[static OBJ_HEAD])
 {
-	uint8_t inside[OBJ_HEAD];
-	size_t have = unpack_peek(p, head, n, inside, sizeof(inside));
+	size_t have = unpack_peek(p, head, n, inside, OBJ_HEAD);
 
-	return have < sizeof(inside) || obj_may_be(t, inside, have);
+	return have < OBJ_HEAD && !all ? 0 : have;
 }
 
 /* ---- early: a part of it ------------------------------------------------------------ */

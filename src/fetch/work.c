@@ -269,8 +269,15 @@ static void early_back(struct work *w)
 	struct flight *fl = w->fl;
 
 	/* The one whose bytes these were may have failed meanwhile, and another have won. */
-	if (!fl->dead && w->r == -EBADMSG && fl->state == FLIGHT_BODY && fl->winner == w->winner)
+	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner)
+		return;
+	if (w->r == -EBADMSG) {
 		winner_fail(fl, -EBADMSG, w->text);
+	} else if (!fl->found) {
+		/* So much of it is what it should be that nobody need wait for the rest. */
+		fl->winner->may_be = 0;
+		flight_found(fl);
+	}
 }
 
 void work_early(struct flight *fl)

@@ -204,4 +204,4 @@ static int cab_whole(struct unpack *u, struct view *v, struct err *e)
 	return r;
 }
 
-const struct packing packing_cab = {.name = "cab", .begins = cab_begins, .whole = cab_whole};
+const struct packing packing_cab = {.name = "cab", .begins = cab_begins, .whole = cab_whole, .peek = cab_peek};

@@ -18,6 +18,9 @@ struct packing {
 	int (*feed)(struct unpack *u, struct span in, struct err *e);
 	/* Of others: the whole file at once. */
 	int (*whole)(struct unpack *u, struct view *v, struct err *e);
+	/* Of others: what the first bytes of a file have of what is inside, at most `room`; how much.
+	 * NULL: that cannot be seen without more of it. */
+	size_t (*peek)(struct span head, uint8_t *out, size_t room);
 };
 
 struct unpack {
@@ -37,6 +40,9 @@ extern const struct packing packing_cab, packing_gzip, packing_zip, packing_zlib
 
 /* Bytes that come out: checked against the bounds, and written. */
 int unpack_out(struct unpack *u, const void *p, size_t n, struct err *e);
+
+size_t cab_peek(struct span head, uint8_t *out, size_t room);
+size_t zip_peek(struct span head, uint8_t *out, size_t room);
 
 /* Whether as many bytes as a file says it has may come out of all that it has packed. */
 int unpack_announced(const struct unpack *u, uint64_t size, uint64_t packed, struct err *e);

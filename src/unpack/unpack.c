@@ -149,7 +149,9 @@ size_t unpack_peek(const struct packing *p, const void *head, size_t n, void *ou
 	struct err e;
 
 	v.size = VIEW_UNKNOWN;
-	if (!p->streams || unpack_new(&u, p, UINT64_MAX, peek_write, &peek) < 0)
+	if (!p->streams)
+		return p->peek ? p->peek((struct span){head, n}, out, room) : 0;
+	if (unpack_new(&u, p, UINT64_MAX, peek_write, &peek) < 0)
 		return 0;
 	return unpack_more(u, &v, &e) == -EBADMSG ? 0 : peek.n;
 }

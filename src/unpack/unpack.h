@@ -50,5 +50,6 @@ int unpack_more(struct unpack *u, struct view *v, struct err *e);
 uint64_t unpack_made(const struct unpack *u); /* bytes that came out so far */
 
 /* The first bytes of what is inside, as far as the first bytes of the packed file tell them: how
- * many. 0 also where they cannot: of cab and zip, and when it is broken. Costs little. */
+ * many. 0 also where they cannot, such as of cabinets packed by LZX, and when it is broken. Costs
+ * little. */
 size_t unpack_peek(const struct packing *p, const void *head, size_t n, void *out, size_t room);

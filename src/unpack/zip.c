@@ -138,4 +138,5 @@ static int zip_whole(struct unpack *u, struct view *v, struct err *e)
 	return 0;
 }
 
-const struct packing packing_zip = {.name = "zip", .begins = zip_begins, .whole = zip_whole};
+const struct packing packing_zip = {
+	.name = "zip", .begins = zip_begins, .whole = zip_whole, .peek = zip_peek};

@@ -21,10 +21,10 @@ static const struct row {
 	{"gzip", "gzip", pack_gzip, true, true},
 	{"zlib", "zlib", pack_zlib, true, true},
 	{"zstd", "zstd", pack_zstd, true, true},
-	{"zip", "zip", pack_zip, true, false},
-	{"zip, stored", "zip", pack_zip_stored, true, false},
-	{"cab, stored", "cab", pack_cab, false, false},
-	{"cab, MSZIP", "cab", pack_cab_mszip, false, false},
+	{"zip", "zip", pack_zip, true, true},
+	{"zip, stored", "zip", pack_zip_stored, true, true},
+	{"cab, stored", "cab", pack_cab, false, true},
+	{"cab, MSZIP", "cab", pack_cab_mszip, false, true},
 	{"cab, LZX", "cab", pack_cab_lzx, false, false},
 };
 

@@ -1,0 +1,350 @@
+#!/bin/sh
+# Whatever layout, casing and packing an upstream has its files in, they are read through the mount
+# in two other layouts: source layout x file type x packing x casing of the upstream's disk, over
+# nginx. A cell is one file of one type at one upstream.
+#
+# Both reads are of stores that have none of it, so each of them asks the upstream. Where the path of
+# another layout does not say what the upstream must be asked by (a name, or the other id), another
+# file of the module is in the stores and tells it; where none can, the upstream is asked by its own
+# layout, and the other two read what is stored then: the table below knows which. Files are those
+# that are made here, and real ones where ../shared is.
+#
+# SYMFS_MATRIX=all: every packing in every casing; else packings and casings take turns.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
+need_mount
+need nginx gcc objcopy readelf strip cmp curl awk gzip pigz zstd zip gcab
+
+FILES=$TMP/files WWW=$TMP/www
+mkdir -p "$FILES" "$WWW"
+: >"$TMP/list"
+
+# ---- files: each of one type, and no two of one module ----------------------------------------
+
+# have NAME TYPE [TEACHER]: another file of its module, which is at no upstream.
+have() { printf '%s\t%s\t%s\n' "$1" "$2" "${3:--}" >>"$TMP/list"; }
+field() { "$SYMFS" id --json "$2" | sed -n "s/^ *\"$1\": *\"\\(.*\\)\",\\{0,1\\}\$/\\1/p" | head -n 1; } # NAME FILE
+upper() { printf '%s' "$1" | tr '[:lower:]' '[:upper:]'; }
+# sym_of NAME: what Breakpad's tools would make of NAME.dll.
+sym_of() {
+  printf 'MODULE windows x86_64 %s %s.pdb\nINFO CODE_ID %s %s.dll\nPUBLIC 1000 0 f\n' \
+    "$(upper "$(field debug_id "$2" | tr -d -)")" "$1" "$(upper "$(field code_id "$2")")" "$1"
+}
+
+make_program "$TMP/p" Prog
+cp "$TMP/p/bin/Prog" "$FILES/Prog" && have Prog elf_code
+cp "$TMP/p/debug/libProg.so.debug" "$FILES/libProg.so.debug" && have libProg.so.debug elf_debug
+
+CLANG=$(first_of clang) LINK=$(first_of lld-link) LD64=$(first_of ld64.lld) DSYMUTIL=$(first_of dsymutil)
+windows() { # NAME: NAME.dll, NAME.pdb
+  echo "int f(int n) { return n + sizeof(\"$1\"); }" >"$TMP/$1.c"
+  "$CLANG" --target=x86_64-pc-windows-msvc -g -gcodeview -c "$TMP/$1.c" -o "$TMP/$1.obj" &&
+    (cd "$FILES" && "$LINK" -dll -noentry -debug "-out:$1.dll" "-pdb:$1.pdb" -export:f "$TMP/$1.obj") >"$TMP/lld.log" 2>&1
+}
+mkdir -p "$TMP/teach"
+if windows OwnLib && windows OwnPdb && windows OwnMod && windows OwnSrc; then
+  sym_of OwnLib "$FILES/OwnLib.dll" >"$TMP/teach/OwnLib.sym"
+  have OwnLib.dll pe "$TMP/teach/OwnLib.sym" && have OwnPdb.pdb pdb
+  mv "$FILES/OwnMod.dll" "$TMP/teach"
+  sym_of OwnMod "$TMP/teach/OwnMod.dll" >"$FILES/OwnMod.sym" && have OwnMod.sym breakpad "$TMP/teach/OwnMod.dll"
+  mv "$FILES/OwnSrc.dll" "$TMP/teach"
+  printf '{"files":{},"debug_id":"%s","code_id":"%s","arch":"x86_64","object_name":"OwnSrc.pdb"}' \
+    "$(field debug_id "$TMP/teach/OwnSrc.dll")" "$(field code_id "$TMP/teach/OwnSrc.dll")" >"$TMP/manifest.json"
+  (cd "$TMP" && zip -q0X bundle.zip manifest.json && { printf 'SYSB\2\0\0\0' && cat bundle.zip; } >"$FILES/OwnSrc.dll" &&
+    zip -qA "$FILES/OwnSrc.dll") && have OwnSrc.dll sourcebundle "$TMP/teach/OwnSrc.dll"
+fi
+rm -f "$FILES"/*.lib "$FILES/OwnLib.pdb" "$FILES/OwnPdb.dll" "$FILES/OwnMod.pdb" "$FILES/OwnSrc.pdb"
+
+apple() { # NAME
+  echo "int f(int n) { return n + sizeof(\"$1\"); }" >"$TMP/$1.c"
+  "$CLANG" --target=x86_64-apple-macos11 -g -c "$TMP/$1.c" -o "$TMP/$1.o" &&
+    "$LD64" -arch x86_64 -platform_version macos 11.0 11.0 -dylib -o "$TMP/$1" "$TMP/$1.o" >"$TMP/lld.log" 2>&1
+}
+if apple own.dylib; then cp "$TMP/own.dylib" "$FILES/" && have own.dylib mach_code; fi
+if apple owndsym.dylib && "$DSYMUTIL" "$TMP/owndsym.dylib" >"$TMP/dsymutil.log" 2>&1; then
+  cp "$TMP/owndsym.dylib.dSYM/Contents/Resources/DWARF/owndsym.dylib" "$FILES/OwnDwarf" && have OwnDwarf mach_debug
+fi
+
+# A Portable PDB that has an id and nothing else; WebAssembly that has an id and no code at all, and
+# one that has code.
+printf 'BSJB\1\0\1\0\0\0\0\0\014\0\0\0PDB v1.0\0\0\0\0\0\0\1\0\060\0\0\0\040\0\0\0#Pdb\0\0\0\0Portable PDB id-\140\115\123\152\0\0\0\0\0\0\0\0\0\0\0\0' \
+  >"$FILES/OwnPortable.pdb" && have OwnPortable.pdb portablepdb
+printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly code\012\4\1\2\0\013' >"$FILES/own-code.wasm" && have own-code.wasm wasm_code
+printf '\0asm\1\0\0\0\0\032\010build_id\020WebAssembly data' >"$FILES/own-debug.wasm" && have own-debug.wasm wasm_debug
+
+shared=$top_srcdir/../shared/fixtures
+windows=symbolic/symbolic-testutils/fixtures/windows
+while read -r type file name teacher; do
+  [ -f "$shared/$file" ] || continue
+  cp "$shared/$file" "$FILES/$name" && chmod u+w "$FILES/$name" && have "$name" "$type" "${teacher:+$shared/$teacher}"
+done <<EOF
+elf_code symbolic/symbolic-testutils/fixtures/linux/crash crash
+elf_debug built/elf/libfoo.so.debug libfoo.so.debug
+mach_code built/macho/m.x86_64.stripped m.x86_64.stripped
+mach_debug symbolic/symbolic-testutils/fixtures/macos/crash.dSYM/Contents/Resources/DWARF/crash dwarf
+pe $windows/crash.exe crash.exe $windows/crash.sym
+pdb $windows/crash.pdb crash.pdb
+portablepdb $windows/portable.pdb portable.pdb
+breakpad $windows/CrashWithException.pdb.sym CrashWithException.sym $windows/CrashWithException.exe
+breakpad symbolic/symbolic-testutils/fixtures/macos/crash.sym macos-crash.sym
+EOF
+
+# ---- what layouts can name, and by what: a code id, a debug id (u: without its age or stamp), the
+# names of the code file and of the debug file. A path says exactly these, and a server is asked by
+# them. What `symfs paths` prints must be these layouts. In the mount, paths of slashsymbols mean
+# programs and debug files alone (!).
+cat >"$TMP/needs" <<EOF
+elf_code    gdb=c perf=c debuginfod=c unified=c native=c symstore=cn ssqp=cn symstore_index2=cn slashsymbols=cn
+elf_debug   gdb=c perf=c debuginfod=c unified=c native=c symstore=c ssqp=c symstore_index2=c slashsymbols=cn
+mach_code   lldb=c unified=c native=c symstore=cn ssqp=cn symstore_index2=cn slashsymbols=cn
+mach_debug  lldb=c unified=c native=c symstore=c ssqp=c symstore_index2=c slashsymbols=cn
+pe          symstore=cn ssqp=cn symstore_index2=cn native=cn slashsymbols=cn unified=gu
+pdb         symstore=gud ssqp=gud symstore_index2=gud native=gud unified=gu
+portablepdb symstore=ud ssqp=ud symstore_index2=ud native=ud unified=gu
+breakpad    breakpad=gud native=gud unified=gu slashsymbols=cn!
+sourcebundle symstore=gud ssqp=gud symstore_index2=gud native=gud unified=gu
+wasm_code   unified=c native=c slashsymbols=cn
+wasm_debug  unified=c native=c slashsymbols=cn
+EOF
+
+# A line for each way: FILE TYPE LAYOUT PATH PACKED-PATH NEEDS. The first spelling of each layout.
+# macos/crash.sym has no code file, so slashsymbols cannot name it.
+while IFS='	' read -r file type teacher; do
+  "$SYMFS" paths "$FILES/$file" >"$TMP/paths" 2>"$TMP/paths.err" || fail "symfs paths $file: $(cat "$TMP/paths.err")"
+  awk -F'\t' -v file="$file" -v type="$type" '
+    NR == FNR { split($0, w, " "); if (w[1] == type) for (i = 2; i in w; i++) { split(w[i], kv, "="); need[kv[1]] = kv[2] } next }
+    $2 != type { next }
+    !($1 in need) { print "a layout that the table has not: " $1 > "/dev/stderr"; bad = 1; next }
+    $3 ~ /_$/ { if (!($1 in packed)) packed[$1] = $3; next }
+    !($1 in path) { path[$1] = $3 }
+    END {
+      for (l in need) {
+        if (!(l in path)) {
+          if (file == "macos-crash.sym" && l == "slashsymbols") continue
+          print l " does not name it" > "/dev/stderr"; bad = 1; continue
+        }
+        printf "%s\t%s\t%s\t%s\t%s\t%s\n", file, type, l, path[l], (l in packed) ? packed[l] : path[l], need[l]
+      }
+      exit bad
+    }' "$TMP/needs" "$TMP/paths" >>"$TMP/ways.all" 2>"$TMP/awk.err" || fail "$file as $type: $(cat "$TMP/awk.err" "$TMP/paths")"
+done <"$TMP/list"
+sort "$TMP/ways.all" >"$TMP/ways"
+cut -f3 "$TMP/list" | grep -v '^-$' >"$TMP/teachers"
+[ -s "$TMP/ways" ] || fail "no ways"
+doubled=$(awk -F'\t' '$3 == "slashsymbols" { print $4 }' "$TMP/ways" | sort | uniq -d)
+[ -z "$doubled" ] || fail "two files in one place: $doubled"
+
+# ---- packings ----------------------------------------------------------------------------------
+
+PACKINGS='none gzip zlib zstd zip cab lzx'
+[ -x "$top_builddir/tests/helpers/pack-cab" ] || PACKINGS='none gzip zlib zstd zip cab'
+[ "${SYMFS_MATRIX:-}" != all ] || PACKINGS="$PACKINGS encoded" # zstd, and a Content-Encoding on top
+
+pack() { # PACKING FILE TO
+  case $1 in
+  none) cp "$2" "$3" ;;
+  gzip) gzip -nc "$2" >"$3" ;;
+  zlib) pigz -zc "$2" >"$3" ;;
+  zstd) zstd -qc "$2" >"$3" ;;
+  encoded) zstd -qc "$2" | gzip -nc >"$3" ;;
+  zip) zip -qj "$3.zip" "$2" && mv "$3.zip" "$3" ;;
+  cab) gcab -c -z -n "$3" "$2" ;;
+  lzx) "$top_builddir/tests/helpers/pack-cab" lzx "$2" "$3" ;;
+  esac || fail "$1 of $2"
+}
+for packing in $PACKINGS; do
+  mkdir -p "$TMP/packed/$packing"
+  while IFS='	' read -r file type teacher; do pack "$packing" "$FILES/$file" "$TMP/packed/$packing/$file"; done <"$TMP/list"
+done
+
+# ---- the server --------------------------------------------------------------------------------
+
+nginx_start web "$WWW"
+kill "$PID_web"
+wait_gone "$PID_web" 10
+sed -i "s,root $WWW;,root $WWW; location ~ /encoded- { add_header Content-Encoding gzip; },; s,error_log stderr notice,error_log stderr crit," \
+  "$TMP/nginx-web/conf"
+nginx -p "$TMP/nginx-web" -c "$TMP/nginx-web/conf" >"$TMP/web.log" 2>&1 &
+PIDS="$PIDS $!"
+wait_for 10 fetch_url -o /dev/null "$URL_web/" || fail "nginx does not start again"
+
+# Where paths of a layout lie in the mount, and on a server's disk, where every layout is by itself.
+below() { # LAYOUT
+  case $1 in
+  gdb | perf) echo .build-id/ ;;
+  debuginfod) echo buildid/ ;;
+  esac
+}
+
+# ---- one upstream ------------------------------------------------------------------------------
+
+# plan LAYOUT TURN CASING: for each file that the layout names a line with the reads of its cell: FILE TYPE,
+# and three of the layouts' paths, each with where it is read: a and b are empty stores, w is the
+# store a again. The upstream's own layout is read only when no other can ask it.
+plan() {
+  awk -F'\t' -v source="$1" -v turn="$2" -v casing="$3" '
+    function knows(what, needed,  i) { # whether all letters of needed are in what
+      for (i = 1; i <= length(needed); i++) if (index(what, substr(needed, i, 1)) == 0) return 0
+      return 1
+    }
+    function place(l, path) {
+      if (l == "symstore_index2") return "symstore2/" path
+      if (l == "gdb" || l == "perf") return l "/.build-id/" path
+      if (l == "debuginfod") return "debuginfod/buildid/" path
+      return l "/" path
+    }
+    # The names of ssqp are in lower case, whatever the file is called: a disk that minds it, and
+    # holds the name as it is, is asked for another file.
+    function told(l, file, letters) {
+      if (l == "ssqp" && source != "ssqp" && casing == "default" && names[file] ~ /[A-Z]/) gsub(/[nd]/, "", letters)
+      return letters
+    }
+    FILENAME ~ /list$/ { if ($3 != "-") teacher[$1] = 1; next }
+    FNR == 1 { pass++ }
+    pass == 1 {
+      if ($3 == source) needed[$1] = $6
+      if ($3 == "native" || $3 == "symstore") { names[$1] = $4; sub(/\/.*/, "", names[$1]) }
+      next
+    }
+    !($1 in needed) { next }
+    $3 == source { own[$1] = place($3, $4); type[$1] = $2; unread[$1] = $6 ~ /!/; next }
+    $6 ~ /!/ { next }
+    knows(told($3, $1, $6), needed[$1]) { cold[$1, n_cold[$1]++] = place($3, $4); next }
+    { warm[$1, n_warm[$1]++] = place($3, $4) }
+    END {
+      for (f in own) {
+        c = n_cold[f] + 0; w = n_warm[f] + 0; t = ""
+        if (c < 2 && (f in teacher)) {
+          for (i = 0; i < w; i++) cold[f, c++] = warm[f, i]
+          t = "taught"
+        }
+        if (c > 1) {
+          i = turn % c; j = (i + 1 + int(turn / c) % (c - 1)) % c
+          print f "\t" type[f] "\ta\t" cold[f, i] "\tb\t" cold[f, j] "\t-\t-\t" t
+        } else if (unread[f]) {
+          print f ": no way to ask for it" > "/dev/stderr"
+        } else if (c == 1)
+          print f "\t" type[f] "\ta\t" cold[f, 0] "\tw\t" warm[f, turn % w] "\t-\t-"
+        else
+          print f "\t" type[f] "\ta\t" own[f] "\tw\t" warm[f, turn % w] "\tw\t" warm[f, (turn + 1) % w]
+      }
+    }' "$TMP/list" "$TMP/ways" "$TMP/ways" | sort
+}
+
+# read_all PLAN WHERE OUT: a line FILE SAME|OTHER PATH for each read of a store (a, then w; or b).
+read_all() {
+  for pass in 3 5 7; do
+    awk -F'\t' -v pass=$pass -v where="$2" 'index(where, $pass) && $pass != "-" { print $1 "\t" $(pass + 1) }' "$1"
+  done >"$3.plan"
+  while IFS='	' read -r file path; do
+    eval "ra_mnt=\$MNT_$(printf '%.1s' "$2")"
+    if cmp "$FILES/$file" "$ra_mnt/$path" >"$3.cmp" 2>&1; then
+      printf '%s\tsame\t%s\n' "$file" "$path"
+    else
+      printf '%s\tother\t%s: %s\n' "$file" "$path" "$(cut -c -200 "$3.cmp")"
+    fi
+  done <"$3.plan" >"$3"
+}
+
+expected=0 cells=0 failures=0 cold=0 taught=0 half=0 own=0
+: >"$TMP/failures"
+
+# put_up LAYOUT PACKING CASING: the upstream's disk, and its configuration.
+put_up() {
+  up=$2-$1-$3
+  awk -F'\t' -v layout="$1" -v packing="$2" -v casing="$3" -v root="$WWW/$up/$(below "$1")" -v from="$TMP/packed/$2/" '
+    function quoted(s) { gsub(/\047/, "\047\\\047\047", s); return "\047" s "\047" }
+    $3 == layout {
+      to = (packing == "cab" || packing == "lzx") ? $5 : $4
+      if (casing == "lowercase") to = tolower(to)
+      if (casing == "uppercase") to = toupper(to)
+      to = root to; dir = to; sub(/\/[^\/]*$/, "", dir)
+      dirs = dirs " " quoted(dir); links = links "ln " quoted(from $1) " " quoted(to) " || exit 1\n"
+    }
+    END { print "mkdir -p" dirs " && " links }' "$TMP/ways" >"$TMP/put.sh"
+  sh "$TMP/put.sh" || fail "$up: its disk"
+  root=$URL_web/$up/
+  [ "$1" != debuginfod ] || root=${root}buildid/
+  printf '[source "up"]\nurl = %s\nlayout = %s\ncasing = %s\n' "$root" "$1" "$3" >"$TMP/up.conf"
+}
+
+# ask_it LAYOUT TURN CASING: plans, reads in two stores, and sets what came of it: bad, a count of cells.
+ask_it() {
+  plan "$1" "$2" "$3" >"$TMP/plan"
+  if grep -q 'taught$' "$TMP/plan"; then
+    for ai_store in a b; do
+      tr '\n' '\0' <"$TMP/teachers" | xargs -0 "$SYMFS" add --cache "$TMP/store-$ai_store" >"$TMP/add.log" 2>&1 ||
+        fail "add: $(cat "$TMP/add.log")"
+    done
+  fi
+  symfs_mount a --cache "$TMP/store-a" --config "$TMP/up.conf"
+  symfs_mount b --cache "$TMP/store-b" --config "$TMP/up.conf"
+  read_all "$TMP/plan" b "$TMP/read-b" &
+  ai_pid=$!
+  read_all "$TMP/plan" aw "$TMP/read-a"
+  wait $ai_pid
+  symfs_umount a
+  symfs_umount b
+  rm -rf "$TMP/store-a" "$TMP/store-b" "${WWW:?}/$up"
+  # A cell is good when all of its reads came, and were the same.
+  bad=$(awk -F'\t' '
+    FILENAME ~ /plan$/ { want[$1] = ($3 != "-") + ($5 != "-") + ($7 != "-"); next }
+    $2 == "same" { same[$1]++ }
+    END { for (f in want) if (same[f] != want[f]) n++; print n + 0 }' "$TMP/plan" "$TMP/read-a" "$TMP/read-b")
+}
+
+one_upstream() { # LAYOUT PACKING CASING TURN
+  put_up "$1" "$2" "$3"
+  ask_it "$1" "$4" "$3"
+  n=$(wc -l <"$TMP/plan")
+  cells=$((cells + n)) failures=$((failures + bad))
+  cold=$((cold + $(awk -F'\t' '$5 == "b" && $9 == ""' "$TMP/plan" | wc -l)))
+  taught=$((taught + $(awk -F'\t' '$9 == "taught"' "$TMP/plan" | wc -l)))
+  half=$((half + $(awk -F'\t' '$5 == "w" && $7 == "-"' "$TMP/plan" | wc -l)))
+  own=$((own + $(awk -F'\t' '$7 == "w"' "$TMP/plan" | wc -l)))
+  [ "$bad" = 0 ] || awk -F'\t' -v up="$up" '$2 == "other" { print up ": " $1 ": " $3 }' "$TMP/read-a" "$TMP/read-b" |
+    tee -a "$TMP/failures"
+}
+
+# ---- it can fail: of one upstream one file is another, and one is not there ---------------------
+
+put_up symstore none default
+pdb=$(awk -F'\t' '$2 == "breakpad" || $2 == "portablepdb"' "$TMP/ways" | awk -F'\t' '$3 == "symstore" { print $4; exit }')
+elf=$(awk -F'\t' '$2 == "elf_debug" && $3 == "symstore" { print $4; exit }' "$TMP/ways")
+rm "$WWW/$up/$pdb"
+rm "$WWW/$up/$elf" && head -c 100 "$FILES/Prog" >"$WWW/$up/$elf"
+ask_it symstore 0 default
+[ "$bad" = 2 ] || fail "of two bad cells $bad were seen: $(cat "$TMP/read-a" "$TMP/read-b")"
+
+# ---- all of them -------------------------------------------------------------------------------
+
+turn=0
+odd=
+for layout in $(cut -f3 "$TMP/ways" | sort -u); do
+  [ -n "$odd" ] && odd= || odd=yes
+  ways=$(awk -F'\t' -v l="$layout" '$3 == l' "$TMP/ways" | wc -l)
+  skipping=
+  for packing in $PACKINGS; do
+    if [ "${SYMFS_MATRIX:-}" != all ] && [ $packing != none ]; then
+      # Every second, and in the next layout the others.
+      [ -n "$skipping" ] && skipping= || skipping=yes
+      [ "$skipping" = "$odd" ] || continue
+    fi
+    casings='default lowercase uppercase'
+    if [ "${SYMFS_MATRIX:-}" != all ]; then
+      # shellcheck disable=SC2086
+      set -- $casings
+      shift $((turn % 3))
+      casings=$1
+    fi
+    for casing in $casings; do
+      expected=$((expected + ways))
+      one_upstream "$layout" "$packing" "$casing" $turn
+      turn=$((turn + 1))
+    done
+  done
+done
+say "files: $(wc -l <"$TMP/list"), of $(cut -f2 "$TMP/list" | sort -u | wc -l) types; layouts: $(cut -f3 "$TMP/ways" | sort -u | wc -l); packings: $PACKINGS; upstreams: $turn"
+say "$expected cells expected, $cells read: $cold cold in two other layouts, $taught so when another file taught, $half cold in one and stored in another, $own in its own and stored in two others; $failures failures"
+[ $failures = 0 ] && [ $cells = $expected ] && [ $cells -ge 100 ] || fail "$(head -n 20 "$TMP/failures")"

@@ -68,7 +68,8 @@ int add_stop(struct adding *a, int r, const struct err *e)
 
 const char *add_why(int r, const struct err *e)
 {
-	if (r == -ENOMSG)
+	/* What else it is, HTML or text, is not why. */
+	if (r == -ENOMSG && strcmp(e->text, "is empty") != 0)
 		return "of no format that symfs knows";
 	return e->text[0] ? e->text : err_text(r);
 }
@@ -172,6 +173,9 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 		count(a, s->format, PLACED_PRESENT);
 		return 0;
 	}
+	if (a->quota && s->size > a->quota)
+		return err_set(e, -EFBIG, "is larger than the store may be: the quota is %" PRIu64 " bytes",
+			a->quota);
 	r = publish(a, it, s, l, e);
 	if (r == 0)
 		count(a, s->format, PLACED_ADDED);

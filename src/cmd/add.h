@@ -15,6 +15,7 @@ struct adding {
 	struct store *store;
 	bool recurse, progress;
 	uint64_t added, present, unplaced, bytes;
+	uint64_t quota; /* of the store, 0: none */
 	uint64_t shown; /* when progress was shown last */
 	int status;
 	struct tally tallies[24];

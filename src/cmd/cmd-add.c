@@ -83,8 +83,8 @@ static int add_path(struct adding *a, const char *path, bool named, unsigned dep
 		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (named ? 0 : O_NOFOLLOW));
 	struct stat st;
 
-	if (fd < 0 && errno == ELOOP && !named)
-		return 0;
+	if (fd < 0 && !named && (errno == ELOOP || errno == ENXIO))
+		return 0; /* a link; a socket, which is no more to be added than a pipe */
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		add_refuse(a, path, err_text(errno), named);
 		return 0;
@@ -112,6 +112,9 @@ static void print_summary(const struct adding *a)
 			t->present);
 	printf("added %" PRIu64 ", present %" PRIu64 ", not placed %" PRIu64 "\n", a->added,
 		a->present, a->unplaced);
+	if (a->quota && a->bytes > a->quota)
+		fprintf(stderr, "symfs add: the quota of %" PRIu64 " bytes is less than what was added, "
+				"so not all of it was kept\n", a->quota);
 }
 
 static int run_add(int argc, char **argv)
@@ -134,6 +137,7 @@ static int run_add(int argc, char **argv)
 	if (r < 0)
 		fprintf(stderr, "symfs add: %s\n", e.text);
 	a.store = app.store;
+	a.quota = app.settings.quota;
 	a.status = app_exit(r);
 	for (int i = 1; r == 0 && i < argc; i++)
 		r = add_path(&a, argv[i], true, 0);
@@ -141,7 +145,10 @@ static int run_add(int argc, char **argv)
 	if (a.store)
 		print_summary(&a);
 	app_close(&app);
-	return fflush(stdout) == 0 ? a.status : EXIT_LOCAL;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return a.status;
+	fprintf(stderr, "symfs add: stdout: %s\n", err_text(errno));
+	return EXIT_LOCAL;
 }
 
 const struct cmd cmd_add = {

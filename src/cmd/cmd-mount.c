@@ -295,6 +295,7 @@ static int run_daemon(struct mounting *m)
 	sigaddset(&m->signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &m->signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a draft that may not grow is an error of its write */
 	r = start(m, &e);
 	if (r == 0)
 		r = serve(m, &e);

@@ -87,10 +87,15 @@ static int take_name(const char *option, const char *path, char out[static MODUL
 	return EXIT_DONE;
 }
 
+static bool has_identifiers(const struct words *w)
+{
+	return w->object || w->code_file || w->code_id || w->debug_file || w->debug_id || w->big_endian;
+}
+
 static int take_ids(const struct words *w, struct module *m)
 {
 	if (w->code_id && module_set_code_id(m, w->code_id, strlen(w->code_id)) < 0)
-		return wrong("code-id", "expected hexadecimal digits");
+		return wrong("code-id", "expected up to 128 hexadecimal digits");
 	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
 		return wrong("debug-id", "expected a GUID, and maybe an age");
 	/* What follows from a code id need not be told. */
@@ -177,7 +182,7 @@ static int paths_of_file(struct run *run, const char *path)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return complain(path, err_text(errno));
 	if (!S_ISREG(st.st_mode))
-		return complain(path, "is not a regular file");
+		return complain(path, S_ISDIR(st.st_mode) ? err_text(EISDIR) : "is not a regular file");
 	v = view_of_fd(fd, (uint64_t)st.st_size);
 	status = paths_of_view(run, path, &v);
 	return status == EXIT_DONE && run->printed == before ? EXIT_NO : status;
@@ -241,7 +246,7 @@ static int run_paths(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if ((argc > 1) == (w.type != NULL)) {
+	if ((argc > 1) == (w.type != NULL) || (!w.type && has_identifiers(&w))) {
 		fprintf(stderr, "symfs paths: either files, or --type and identifiers; try: symfs "
 				"paths --help\n");
 		return EXIT_USAGE;

@@ -1,9 +1,11 @@
 /* Printing of text and of JSON. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/json.h"
+#include "base/err.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
 
@@ -46,5 +48,8 @@ int json_print(struct json_object *o)
 		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
 
 	json_object_put(o);
-	return r < 0 || fflush(stdout) != 0 ? EXIT_LOCAL : EXIT_DONE;
+	if (r >= 0 && fflush(stdout) == 0)
+		return EXIT_DONE;
+	fprintf(stderr, "symfs: stdout: %s\n", err_text(errno));
+	return EXIT_LOCAL;
 }

@@ -215,6 +215,8 @@ static void add_rules(const struct source *one, struct buf *out)
 {
 	add_words("path-patterns", one->o.patterns, out);
 	add_words("never", one->o.never, out);
+	if (one->o.has_index)
+		buf_adds(out, "has-index = yes\n");
 	add_words("ptr-map", one->o.ptr_map, out);
 	if (one->o.requires_checksum)
 		buf_adds(out, "requires-checksum = yes\n");

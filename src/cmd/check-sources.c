@@ -132,12 +132,11 @@ static int prepare_index2(const struct source *s, struct question *q)
 	struct source_ask ask = {0};
 	int r;
 
-	if (strncmp(s->layout->name, "symstore", 8) != 0)
+	if (!source_is_store(s))
 		return 0;
-	if (asprintf(&ask.where, "%.*s/index2.txt",
-		    (int)(strlen(s->o.url) - (s->o.url[strlen(s->o.url) - 1] == '/')), s->o.url) < 0)
-		return -ENOMEM;
-	r = source_request(s, &ask, &q->req);
+	r = source_file(s, "index2.txt", &ask);
+	if (r == 0)
+		r = source_request(s, &ask, &q->req);
 	if (r == 0)
 		r = source_add_header(&q->req, "Range: bytes=0-0");
 	source_ask_release(&ask);
@@ -178,8 +177,6 @@ static void judge_index2(const struct source *s, const struct question *q, struc
 		row->ranges = status == 206;
 	if (status == 200 || status == 206 || status == 404)
 		row->two_tier = status != 404;
-	if (row->good && row->two_tier == 1 && strcmp(s->layout->name, "symstore") == 0)
-		snprintf(row->text, sizeof(row->text), "it has two tiers: layout = symstore_index2");
 }
 
 static void check_dir(const struct source *s, struct check_row *row)

@@ -51,6 +51,7 @@ struct fetch {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct sources *sources;
+	struct facts *facts; /* grows only */
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
 
 	pthread_mutex_t trees_lock;
@@ -116,6 +117,8 @@ struct attempt {
 	unsigned nth;		  /* source */
 	unsigned spelling;	  /* the nth of its plan */
 	struct source_ask ask;
+	struct source_facts facts; /* by which its spellings are counted */
+	struct facts *waits;	   /* for what is being found out; NULL */
 	struct transfer *transfer;
 	bool answered;		  /* the head came */
 	uint64_t asked;		  /* clock_ms() */
@@ -219,6 +222,19 @@ void race_followed(struct attempt *at, int r, struct blob *blob, const struct ke
 void winner_fail(struct flight *fl, int error, const char *text); /* its file was no good */
 void winner_resume(struct flight *fl);
 
+void race_told(struct fetch *f, const struct facts *fa); /* what attempts waited for is known, or cannot be */
+
+/* facts.c: what is found out about symbol stores. */
+struct source_facts facts_get(struct fetch *f, const struct source *s); /* any thread */
+void facts_put(struct source_facts *known);
+void facts_free(struct fetch *f); /* when no thread runs any more */
+void facts_recall(struct fetch *f, const struct source *s); /* (workers) what an earlier process knew */
+/* (net) Before anything is asked. True: the attempt waits. */
+bool facts_before(struct attempt *at);
+/* (net) When nothing that was asked for was there. 0: that is all. 1: more is known now than the
+ * attempt was planned by. -EINPROGRESS: it waits. Others: it cannot be said, and at->text is why. */
+int facts_after(struct attempt *at);
+
 /* work.c: what runs on workers, and what becomes of it. (net) */
 void work_check(struct flight *fl);
 void work_early(struct flight *fl);
@@ -274,6 +290,7 @@ int local_follow(struct fetch *f, const struct source *s, const struct key *k, c
 int local_refuse(int fd); /* -ELOOP: it lies in a symfs mount. Else 0 */
 /* A directory's base, open (O_PATH); -ELOOP: it lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);
+bool local_two_tier(int base); /* a symbol store there has two tiers */
 
 /* trees.c: sources that are scanned. Any thread, short waits. */
 void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; NULL ends all */

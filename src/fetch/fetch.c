@@ -138,6 +138,7 @@ void fetch_free(struct fetch *f)
 	trees_set(f, NULL);
 	breakers_free(f->breakers);
 	sources_unref(f->sources);
+	facts_free(f);
 	pthread_mutex_destroy(&f->trees_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);

@@ -38,6 +38,13 @@ int local_open_base(const struct source *s, int *fd)
 	return r;
 }
 
+bool local_two_tier(int base)
+{
+	struct stat st;
+
+	return fstatat(base, "index2.txt", &st, 0) == 0;
+}
+
 /* The directory that holds `path`, and the last name of it. */
 static int open_parent(int at, const char *path, int *out, const char **name)
 {
@@ -391,11 +398,12 @@ static int find_in_tree(struct look *l)
 /* The files that the layout names. */
 static int find_by_layout(struct look *l, const struct artifact *a)
 {
+	const struct source_facts facts = {.two_tier = local_two_tier(l->base)};
 	int worst = -ENOENT;
 
 	for (unsigned nth = 0;; nth++) {
 		struct source_ask ask;
-		int r = source_plan(l->s, NULL, a, nth, &ask);
+		int r = source_plan(l->s, &facts, a, nth, &ask);
 
 		if (r < 0)
 			return r == -ENOENT ? worst : r;

@@ -59,6 +59,7 @@ void attempt_release(struct attempt *at)
 	source_ask_release(&at->ask);
 	buf_release(&at->ptr);
 	blob_unref(take(at->blob));
+	facts_put(&at->facts);
 }
 
 static void attempt_fail(struct attempt *at, int error, const char *text)
@@ -351,6 +352,40 @@ static int attempt_request(struct attempt *at)
 	return r;
 }
 
+/* No spelling is left. */
+static void attempt_exhausted(struct attempt *at)
+{
+	int r = facts_after(at);
+
+	if (r == -EINPROGRESS)
+		return;
+	if (r == 1) {
+		at->spelling = 0;
+		attempt_start(at);
+	} else if (r < 0) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "%s", at->text);
+		attempt_fail(at, r, text);
+	} else {
+		at->state = ATTEMPT_MISSING;
+	}
+}
+
+void race_told(struct fetch *f, const struct facts *fa)
+{
+	for (struct flight *fl = f->flights; fl; fl = fl->next)
+		for (unsigned i = 0; i < fl->n; i++) {
+			struct attempt *at = &fl->attempts[i];
+
+			if (at->waits != fa)
+				continue;
+			at->waits = NULL;
+			attempt_start(at);
+			race_look_soon(fl);
+		}
+}
+
 /* Asks for the current spelling, or finds that there is none left. */
 static void attempt_start(struct attempt *at)
 {
@@ -365,9 +400,16 @@ static void attempt_start(struct attempt *at)
 	at->head_n = 0;
 	at->asked = clock_ms();
 	source_ask_release(&at->ask);
-	r = source_plan(at->source, NULL, &at->flight->what, at->spelling, &at->ask);
+	at->state = ATTEMPT_ASKING;
+	if (at->spelling == 0) {
+		if (facts_before(at))
+			return;
+		facts_put(&at->facts);
+		at->facts = facts_get(at->flight->f, at->source);
+	}
+	r = source_plan(at->source, &at->facts, &at->flight->what, at->spelling, &at->ask);
 	if (r == -ENOENT) {
-		at->state = ATTEMPT_MISSING;
+		attempt_exhausted(at);
 		return;
 	}
 	if (r == 0 && !may_ask(at))
@@ -421,6 +463,7 @@ static void give_up(struct attempt *at)
 				BLAME_UNKNOWN, 0, "");
 	}
 	at->job++;
+	at->waits = NULL;
 	blob_unref(take(at->blob));
 	if (at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING)
 		at->state = ATTEMPT_IDLE;
@@ -682,7 +725,7 @@ void race_deadline(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && !at->answered &&
+		if (at->state == ATTEMPT_ASKING && !at->answered && !at->waits &&
 			!is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_COSTLY,

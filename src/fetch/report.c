@@ -168,6 +168,7 @@ struct walk {
 	int (*each)(void *ctx, const struct key *k);
 	void *ctx;
 	const struct source *s;
+	const struct layout *layout;
 	unsigned seen;
 	struct layout_hit hit;
 	char path[4096];
@@ -175,7 +176,7 @@ struct walk {
 
 static int walk_file(struct walk *w)
 {
-	layout_parse(w->s->layout, w->path, &w->hit);
+	layout_parse(w->layout, w->path, &w->hit);
 	for (unsigned i = 0; w->hit.what == LAYOUT_FILE && i < w->hit.n; i++) {
 		struct key k;
 		int r = key_of(&k, &w->hit.files[i]);
@@ -222,6 +223,7 @@ static int walk_source(struct walk *w)
 
 	if (r < 0)
 		return 0;
+	w->layout = source_layout(w->s, &(struct source_facts){.two_tier = local_two_tier(base)});
 	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	close(base);
 	w->path[0] = '\0';

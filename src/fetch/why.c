@@ -182,15 +182,21 @@ int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
 		learn_complete(f, &a, &own);
 	}
 
-	for (unsigned i = 0; r == 0 && i < so->n; i++)
+	for (unsigned i = 0; r == 0 && i < so->n; i++) {
+		struct source_facts facts;
+
+		facts_recall(f, so->list[i]);
+		facts = facts_get(f, so->list[i]);
 		for (unsigned nth = 0; n < most; nth++) {
 			struct source_ask ask;
 
-			if (source_plan(so->list[i], NULL, &a, nth, &ask) < 0)
+			if (source_plan(so->list[i], &facts, &a, nth, &ask) < 0)
 				break;
 			fill_row(f, so->list[i], &a, &k, &own, &ask, ask_now, &rows[n++]);
 			source_ask_release(&ask);
 		}
+		facts_put(&facts);
+	}
 	sources_unref(so);
 	return r < 0 ? r : (int)n;
 }

@@ -170,8 +170,10 @@ static void check_run(struct work *w)
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
 
-		if (!s->kind->local)
-			w->until[i] = store_miss_until(f->store, &fl->key,
+		if (s->kind->local)
+			continue;
+		facts_recall(f, s);
+		w->until[i] = store_miss_until(f->store, &fl->key,
 				layout_name_of(s->layout, &w->what), s->memory);
 	}
 	check_locals(w);

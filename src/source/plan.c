@@ -2,6 +2,7 @@
  * real servers need. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
+#include "source/admin.h"
 #include "base/util.h"
 
 #include <stdio.h>
@@ -164,27 +165,39 @@ static int print_ptr(const struct source *s, const struct artifact *v, struct sp
 		     : -ENOENT;
 }
 
+/* What the store itself says that it does not have is not asked for. */
+static bool is_listed(const struct source_facts *facts, const struct spelling *sp, const struct buf *path)
+{
+	const char *p = buf_text(path);
+
+	if (!facts || !facts->admin)
+		return true;
+	if (sp->layout->two_tier && strchr(p, '/'))
+		p = strchr(p, '/') + 1;
+	return admin_has(facts->admin, p);
+}
+
 /* The paths with one id, one prefix and one name. 1: the wanted one is among them, else *nth counts
  * down. */
-static int plan_paths(const struct source *s, const struct artifact *v, struct spelling *sp,
-	unsigned *nth, struct buf *out)
+static int plan_paths(const struct source *s, const struct source_facts *facts, const struct artifact *v,
+	struct spelling *sp, unsigned *nth, struct buf *out)
 {
 	int r;
 
 	sp->ptr = false;
 	for (sp->path = 0; (r = print_spelling(s, v, sp, out)) == 0; sp->path++)
-		if (!said_before(s, v, sp, out) && (*nth)-- == 0)
+		if (is_listed(facts, sp, out) && !said_before(s, v, sp, out) && (*nth)-- == 0)
 			return 1;
 	if (r == -ENOENT)
 		r = print_ptr(s, v, sp, out);
-	if (r == 0 && (*nth)-- == 0)
+	if (r == 0 && is_listed(facts, sp, out) && (*nth)-- == 0)
 		return 1;
 	return r == -ENOENT ? 0 : r;
 }
 
 /* All with one id, in the order to try. */
-static int plan_id(const struct source *s, const struct artifact *a, struct spelling *sp,
-	unsigned *nth, struct buf *out)
+static int plan_id(const struct source *s, const struct source_facts *facts, const struct artifact *a,
+	struct spelling *sp, unsigned *nth, struct buf *out)
 {
 	for (sp->prefix = 0; sp->prefix < 2; sp->prefix++)
 		for (unsigned lower_case = 0; lower_case < 2; lower_case++) {
@@ -193,7 +206,7 @@ static int plan_id(const struct source *s, const struct artifact *a, struct spel
 
 			sp->lower = lower_case;
 			if (r == 0)
-				r = plan_paths(s, &v, sp, nth, out);
+				r = plan_paths(s, facts, &v, sp, nth, out);
 			if (r != 0 && r != -ENOENT)
 				return r;
 		}
@@ -212,7 +225,7 @@ int plan_path(const struct source *s, const struct source_facts *facts, const st
 	for (sp.id = 0; sp.id < 3; sp.id++) {
 		if (id_variant(a, sp.id, &v) < 0)
 			continue;
-		r = plan_id(s, &v, &sp, &nth, out);
+		r = plan_id(s, facts, &v, &sp, &nth, out);
 		if (r < 0)
 			return r;
 		if (r > 0) {

@@ -38,6 +38,8 @@ const struct conf_field source_fields[] = {
 		"believe what bears no identity"},
 	{"on-403", CONF_TEXT, offsetof(struct source_opts, on_403), "refused", "refused, miss"},
 	{"tier", CONF_COUNT, offsetof(struct source_opts, tier), "0", "asked after lower ones"},
+	{"has-index", CONF_BOOL, offsetof(struct source_opts, has_index), "no",
+		"000Admin lists what it has"},
 	{"ptr-map", CONF_LIST, offsetof(struct source_opts, ptr_map), NULL,
 		"prefix=directory that file.ptr may name"},
 	{"enabled", CONF_BOOL, offsetof(struct source_opts, enabled), "yes", "ask it at all"},
@@ -401,6 +403,22 @@ int source_new(struct source **out, const struct conf_section *c,
 	}
 	*out = s;
 	return 0;
+}
+
+int source_file(const struct source *s, const char *path, struct source_ask *out)
+{
+	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
+
+	*out = (struct source_ask){0};
+	if (url_join(&url, s->o.url, path) < 0)
+		return -ENOMEM;
+	out->where = buf_take(&url, NULL);
+	return out->where ? 0 : -ENOMEM;
+}
+
+bool source_is_store(const struct source *s)
+{
+	return !s->kind->local && strncmp(s->layout->name, "symstore", 8) == 0;
 }
 
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,

@@ -17,6 +17,7 @@ struct source_opts {
 	char **headers, **filetypes;
 	char **patterns, **never; /* globs of names: only these; not these */
 	char **ptr_map; /* PREFIX=DIRECTORY: where a file.ptr may lead; NULL: none is read */
+	bool has_index; /* it lists in 000Admin what it has */
 	bool enabled, requires_checksum, checksum_placeholder, allow_unverified;
 	unsigned tier; /* higher ones are asked when those before have nothing */
 	unsigned connect_ms, stall_ms; /* 0: those of [symfs] */
@@ -49,6 +50,7 @@ struct judgement;
 /* What was found out about a source, beside its configuration. NULL is nothing. */
 struct source_facts {
 	bool two_tier; /* its symbol store has the first two characters of names in front */
+	struct admin_index *admin; /* all that it has; NULL: who knows */
 };
 
 /* The layout in which it is asked. */
@@ -97,6 +99,12 @@ bool source_scans(const struct source *s);
 
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct source_ask *out);
+
+/* A file that a source may have beside artifacts ("index2.txt"), as something to ask for. 0, -ENOMEM. */
+int source_file(const struct source *s, const char *path, struct source_ask *out);
+
+/* Is it a symbol store on a server, so that facts can be found out about it? */
+bool source_is_store(const struct source *s);
 
 /* Whether the source may be told of the artifact, and may have it: types, names, checksum. */
 bool source_allows(const struct source *s, const struct artifact *a);

@@ -267,6 +267,28 @@ int store_miss_add(struct store *s, const struct key *k, const char *name, const
 	return t.r;
 }
 
+int store_note_set(struct store *s, const char *name, const char *text)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	char full[256];
+
+	snprintf(full, sizeof(full), "note:%.240s", name);
+	while (turn_next(&t))
+		t.r = index_meta_set(t.ix, full, text);
+	return t.r;
+}
+
+int store_note(struct store *s, const char *name, char text[static 201])
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	char full[256];
+
+	snprintf(full, sizeof(full), "note:%.240s", name);
+	while (turn_next(&t))
+		t.r = index_meta(t.ix, full, text, 201);
+	return t.r;
+}
+
 int64_t store_miss_until(struct store *s, const struct key *k, const char *name, const char *source)
 {
 	_cleanup_turn_ struct turn t = {.s = s};

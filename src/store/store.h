@@ -116,6 +116,11 @@ struct store_row {
 /* The stored keys with id > after, at most n, in the order of id. How many, or -errno. */
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);
 
+/* A line under a name, for whoever finds something out that the next process need not: of at most 200
+ * bytes, and lost with the index. 0; -ENOENT. */
+int store_note_set(struct store *s, const char *name, const char *text); /* (waits) */
+int store_note(struct store *s, const char *name, char text[static 201]);
+
 struct store_miss_row {
 	struct key key;
 	char source[64];

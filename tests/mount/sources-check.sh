@@ -101,7 +101,7 @@ done <<'END'
 good|reachable|HTTP/1.1, [0-9]+ ms
 debuginfod|reachable|HTTP/1.1
 store|reachable|HTTP/1.1
-tiers|reachable|ranges two-tier .*symstore_index2
+tiers|reachable|ranges two-tier
 old|reachable|ms +two-tier
 closed|refused|HTTP 403
 failing|failing|HTTP 503

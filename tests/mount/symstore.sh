@@ -1,5 +1,6 @@
 #!/bin/sh
-# What symbol stores need beside paths: names in lower case, and file.ptr, which says where a file is.
+# What symbol stores need beside paths: names in lower case, two tiers that index2.txt tells of, what
+# 000Admin lists, and file.ptr, which says where a file is.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -46,8 +47,98 @@ for where in "url = $up/" "path = $TMP/www"; do
   conf "$where"
   gets "a disk in lower case, $where"
 done
+[ "$(grep -c index2 "$TMP/requests")" = 0 ] || fail "index2.txt was asked for although the file was there"
 conf "url = $up/" 'casing = uppercase'
 fails 1 "a disk in lower case, asked in upper case"
+
+# ---- one tier or two ---------------------------------------------------------------------------------
+two() { clean; rm -rf "$TMP/www/Prog.pdb"; mkdir -p "$TMP/www/Pr/Prog.pdb/$DID"; cp "$PDB" "$TMP/www/Pr/Prog.pdb/$DID/Prog.pdb"; : >"$TMP/www/index2.txt"; }
+probes() { grep -c index2.txt "$TMP/requests"; }
+two
+for where in "url = $up/" "path = $TMP/www"; do
+  conf "$where"
+  gets "two tiers, $where"
+done
+conf "url = $up/"
+gets "two tiers"
+symfs cache rm "$file" || fail "cache rm: $(cat "$TMP/err")"
+: >"$TMP/requests"
+gets "two tiers, and it is known"
+[ "$(probes)" = 0 ] || fail "asked again how many tiers there are: $(cat "$TMP/requests")"
+[ "$(wc -l <"$TMP/requests")" = 1 ] || fail "more than one request: $(cat "$TMP/requests")"
+clean
+: >"$TMP/requests"
+conf "url = $up/"
+other=symstore/Prog.pdb/11112222333344445555666677778888a/Prog.pdb
+symfs get "$file" "$other"
+[ "$(probes)" = 1 ] || fail "how many tiers was asked $(probes) times: $(cat "$TMP/requests")"
+grep -q '/Pr/' "$TMP/requests" && fail "two tiers where there are none: $(cat "$TMP/requests")"
+# What cannot be known is no miss.
+conf "url = $up/"
+upstream_fault "$up" "/index2.txt" status 500
+fails 3 "it cannot be said how many tiers there are"
+grep -q 'index2.txt' "$TMP/err" || fail "not said why: $(cat "$TMP/err")"
+symfs why "$file"
+grep -q missing "$TMP/out" && fail "a miss is remembered: $(cat "$TMP/out")"
+# A page for people is no index2.txt.
+two
+upstream_fault "$up" "/index2.txt" html
+conf "url = $up/"
+fails 1 "a page for people"
+
+# ---- 000Admin ----------------------------------------------------------------------------------------
+admin() { # LAST [SEGMENT LINE]...
+  rm -rf "$TMP/www/000Admin"
+  mkdir "$TMP/www/000Admin"
+  printf '%010d\r\n' "$1" >"$TMP/www/000Admin/lastid.txt"
+  shift
+  while [ $# -gt 1 ]; do
+    printf '%s\r\n' "$2" >>"$TMP/www/000Admin/$(printf %010d "$1")"
+    shift 2
+  done
+}
+listed="\"prog.PDB\\$DID\",\"C:\\built\\Prog.pdb\""
+clean
+cp "$PDB" "$TMP/www/Prog.pdb/$DID/Prog.pdb"
+store() { conf "url = $up/" 'has-index = yes'; upstream_clear "$up"; : >"$TMP/requests"; }
+files() { grep -c 'Prog.pdb' "$TMP/requests"; }
+admin 3 1 '"a.exe\5AB380779000","x"' 3 '"b.exe\5AB380779000","x"' 3 "$listed"
+store
+gets "it is listed"
+[ "$(grep -c 000Admin "$TMP/requests")" = 4 ] || fail "the index: $(cat "$TMP/requests")"
+admin 1 1 '"a.exe\5AB380779000","x"'
+store
+fails 1 "it is not listed"
+[ "$(files)" = 0 ] || fail "asked for what is not listed: $(cat "$TMP/requests")"
+# A transaction that cannot be read hides nothing, and neither does an index that cannot be had.
+rows=0
+while IFS='|' read -r what path kind arg; do
+  admin 2 1 '"a.exe\5AB380779000","x"' 2 '"b.exe\5AB380779000","x"'
+  store
+  upstream_fault "$up" "$path" "$kind" "$arg"
+  gets "$what"
+  rows=$((rows + 1))
+done <<'END'
+a segment that is refused|/000Admin/0000000002|status|500
+a segment that is a page|/000Admin/0000000001|html|
+a segment that is cut|/000Admin/0000000001|cut|10
+no lastid.txt|/000Admin/lastid.txt|status|404
+lastid.txt is a page|/000Admin/lastid.txt|html|
+lastid.txt is refused|/000Admin/lastid.txt|status|403
+END
+[ $rows = 6 ] || fail "$rows rows of 000Admin"
+say "$rows rows of 000Admin"
+# One index for many files, two at once.
+admin 1 1 '"a.exe\5AB380779000","x"'
+store
+symfs_mount i --config "$TMP/conf"
+for n in 1 2 3 4 5 6; do
+  cat "$TMP/i/symstore/Prog.pdb/1111222233334444555566667777888$n$n/Prog.pdb" >/dev/null 2>&1 &
+  eval "c$n=\$!"
+done
+for n in 1 2 3 4 5 6; do eval "wait \$c$n" && fail "it is not listed"; done
+[ "$(wc -l <"$TMP/requests")" = 2 ] || fail "more than the index was asked for: $(cat "$TMP/requests")"
+symfs_umount i
 
 # ---- file.ptr ----------------------------------------------------------------------------------------
 mkdir -p "$TMP/drop/Sub" "$TMP/secret"

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "source/breaker.h"
+#include "source/admin.h"
 #include "source/ptr.h"
 #include "source/sources.h"
 #include "unit.h"
@@ -208,6 +209,43 @@ START_TEST(plans_of_stores)
 	ck_assert_str_eq(ask.where, "http://h/Fo/Foo.DLL/5AB380779000/Foo.DLL");
 	ck_assert(!ask.ptr);
 	source_ask_release(&ask);
+	sources_unref(so);
+}
+END_TEST
+
+/* What a store lists, in whatever pieces it comes, and that nothing else is asked for. */
+START_TEST(listed)
+{
+	static const char lines[] = "\"foo.dll\\5AB380779000\",\"c:\\x\"\r\n\n\"B.pdb\\12\"\n";
+	struct artifact pe = {.type = FILETYPE_PE, .m = {.object = OBJECT_PE, .code_id = "5ab380779000",
+		.code_file = "Foo.DLL"}};
+	struct sources *so = sources_good("[source \"a\"]\nurl=http://h\nlayout=symstore\n");
+	struct source_facts facts = {.two_tier = true};
+	struct source_ask ask;
+	unsigned last;
+
+	ck_assert_int_eq(admin_new(&facts.admin), 0);
+	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 0, &ask), -ENOENT);
+	for (size_t i = 0; i + 1 < sizeof(lines); i++)
+		ck_assert_int_eq(admin_feed(facts.admin, lines + i, 1), 0);
+	ck_assert(admin_end(facts.admin));
+	ck_assert_uint_eq(admin_count(facts.admin), 2);
+	ck_assert(admin_has(facts.admin, "b.PDB/12/b.pd_") && admin_has(facts.admin, "b.pdb/12"));
+	ck_assert(!admin_has(facts.admin, "b.pdb/1/b.pdb") && !admin_has(facts.admin, "b.pdb"));
+	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 3, &ask), 0);
+	ck_assert_str_eq(ask.where, "http://h/fo/foo.dll/5AB380779000/foo.dl_");
+	source_ask_release(&ask);
+	snprintf(pe.m.code_file, sizeof(pe.m.code_file), "bar.dll");
+	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 0, &ask), -ENOENT);
+	ck_assert_int_eq(admin_feed(facts.admin, "<html>", 6), 0);
+	ck_assert(!admin_end(facts.admin) && admin_end(facts.admin));
+	ck_assert_uint_eq(admin_count(facts.admin), 2);
+	ck_assert_int_eq(admin_lastid("0000000012\r\n", 12, &last), 0);
+	ck_assert_uint_eq(last, 12);
+	ck_assert_int_eq(admin_lastid("", 0, &last), -EINVAL);
+	ck_assert_int_eq(admin_lastid("12a", 3, &last), -EINVAL);
+	ck_assert_int_eq(admin_lastid("10001", 5, &last), -EINVAL);
+	admin_unref(facts.admin);
 	sources_unref(so);
 }
 END_TEST
@@ -709,5 +747,5 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, plans_of_stores, pointers, globs, who_may_be_told_what, checksums, requests,
+UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, plans_of_stores, listed, pointers, globs, who_may_be_told_what, checksums, requests,
 	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun)

@@ -1,0 +1,491 @@
+/* What is found out about symbol stores beside their configuration: whether they have two tiers
+ * (index2.txt), and what they list (000Admin). A question is asked once for all who want to know,
+ * and they wait: a flat store's "not there" is none before it is known that the store is flat.
+ *
+ * Facts belong to where a source is, not to the source: a reload changes nothing. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+#include "source/admin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TIERS_SECONDS 86400	  /* for so long it is known */
+#define INDEX_MS (3600u * 1000)	  /* then lastid.txt is looked at again */
+#define AGAIN_MS (600u * 1000)	  /* and after trouble */
+#define TROUBLE_MS 5000		  /* who asks so soon after trouble hears of the same */
+#define TROUBLE_MOST 3		  /* transactions in a row that could not be had: it is not the file */
+#define SEGMENT_MOST (64u << 20)
+#define LASTID_MOST 64
+
+enum question { ASK_NOTHING, ASK_INDEX2, ASK_LASTID, ASK_SEGMENT };
+
+struct facts {
+	struct facts *next;
+	struct fetch *f;
+	char memory[64];
+
+	/* under f->lock; `admin` is a reference, and only there when it is complete */
+	struct source_facts known;
+	int64_t tiers_until; /* wall clock; 0: whether it has two is not known */
+
+	/* net thread only */
+	struct sources *set; /* while something is asked: keeps `source` */
+	const struct source *source;
+	enum question question;
+	struct transfer *transfer;
+	struct net_reply reply;
+	uint64_t trouble_until;
+	char trouble[200];
+
+	struct admin_index *index; /* NULL: never had */
+	unsigned last;		   /* its lastid */
+	char etag[128], modified[64];
+	uint64_t index_due;
+	char lastid[LASTID_MOST];
+	size_t lastid_n;
+	struct admin_index *building;
+	unsigned building_last;
+	unsigned todo[ADMIN_SEGMENTS_MOST], todo_n, todo_at; /* transactions to read */
+	unsigned bad[ADMIN_SEGMENTS_MOST], bad_n, in_a_row;  /* that could not be read */
+};
+
+/* ---- known ---------------------------------------------------------------------------- */
+
+static struct facts *facts_find(struct fetch *f, const struct source *s)
+{
+	struct facts *fa = f->facts;
+
+	while (fa && strcmp(fa->memory, s->memory) != 0)
+		fa = fa->next;
+	return fa;
+}
+
+/* Of this source; under f->lock. NULL: no memory. */
+static struct facts *facts_of(struct fetch *f, const struct source *s)
+{
+	struct facts *fa = facts_find(f, s);
+
+	if (fa)
+		return fa;
+	fa = calloc(1, sizeof(*fa));
+	if (!fa)
+		return NULL;
+	fa->f = f;
+	snprintf(fa->memory, sizeof(fa->memory), "%s", s->memory);
+	fa->next = f->facts;
+	f->facts = fa;
+	return fa;
+}
+
+struct source_facts facts_get(struct fetch *f, const struct source *s)
+{
+	struct source_facts known = {0};
+	LOCK_SCOPE(&f->lock);
+	const struct facts *fa = facts_find(f, s);
+
+	if (fa && fa->tiers_until > clock_wall())
+		known.two_tier = fa->known.two_tier;
+	if (fa && fa->known.admin)
+		known.admin = admin_ref(fa->known.admin);
+	return known;
+}
+
+void facts_put(struct source_facts *known)
+{
+	admin_unref(take(known->admin));
+	known->two_tier = false;
+}
+
+static void facts_drop(struct facts *fa)
+{
+	admin_unref(fa->known.admin);
+	admin_unref(fa->index);
+	admin_unref(fa->building);
+	sources_unref(fa->set);
+	free(fa);
+}
+
+void facts_free(struct fetch *f)
+{
+	while (f->facts) {
+		struct facts *fa = f->facts;
+
+		f->facts = fa->next;
+		facts_drop(fa);
+	}
+}
+
+static bool wants_tiers(const struct source *s)
+{
+	return source_is_store(s) && strcmp(s->layout->name, "symstore") == 0;
+}
+
+/* ---- remembered in the store ------------------------------------------------------------ */
+
+static void note_name(const char *memory, char out[static 80])
+{
+	snprintf(out, 80, "index2 %s", memory);
+}
+
+void facts_recall(struct fetch *f, const struct source *s)
+{
+	char name[80], text[201];
+	bool two_tier;
+	int64_t until;
+
+	if (!wants_tiers(s))
+		return;
+	note_name(s->memory, name);
+	if (store_note(f->store, name, text) < 0 ||
+		sscanf(text, "%*[yn] %" SCNd64, &until) != 1 || until <= clock_wall() ||
+		until > clock_wall() + TIERS_SECONDS)
+		return;
+	two_tier = text[0] == 'y';
+	LOCK_SCOPE(&f->lock);
+	struct facts *fa = facts_of(f, s);
+
+	if (!fa || fa->tiers_until > clock_wall())
+		return;
+	fa->known.two_tier = two_tier;
+	fa->tiers_until = until;
+}
+
+struct note {
+	struct fetch *f;
+	char memory[64];
+	bool two_tier;
+	int64_t until;
+};
+
+static void note_write(void *ctx)
+{
+	struct note *n = ctx;
+	char name[80], text[64];
+
+	note_name(n->memory, name);
+	snprintf(text, sizeof(text), "%c %" PRId64, n->two_tier ? 'y' : 'n', n->until);
+	store_note_set(n->f->store, name, text);
+	free(n);
+}
+
+static void know_tiers(struct facts *fa, bool two_tier)
+{
+	struct note *n = calloc(1, sizeof(*n));
+	int64_t until = clock_wall() + TIERS_SECONDS;
+
+	pthread_mutex_lock(&fa->f->lock);
+	fa->known.two_tier = two_tier;
+	fa->tiers_until = until;
+	pthread_mutex_unlock(&fa->f->lock);
+	log_debug(LOG_FETCH, "source %s has %s", fa->source->name, two_tier ? "two tiers" : "one tier");
+	if (!n)
+		return;
+	*n = (struct note){.f = fa->f, .two_tier = two_tier, .until = until};
+	snprintf(n->memory, sizeof(n->memory), "%s", fa->memory);
+	if (workers_post(fa->f->workers, note_write, n) < 0)
+		free(n);
+}
+
+/* ---- asking (net) ----------------------------------------------------------------------- */
+
+static int ask(struct facts *fa, enum question q, const char *path);
+
+/* Those who waited go on. */
+static void answered(struct facts *fa)
+{
+	fa->question = ASK_NOTHING;
+	sources_unref(take(fa->set));
+	fa->source = NULL;
+	race_told(fa->f, fa);
+}
+
+static void trouble(struct facts *fa, const char *text)
+{
+	fa->trouble_until = clock_ms() + TROUBLE_MS;
+	snprintf(fa->trouble, sizeof(fa->trouble), "%.190s", text);
+}
+
+/* A page for people is no index, whatever it is called. */
+static void index2_done(struct facts *fa, const struct judgement *j)
+{
+	bool there = fa->reply.status >= 200 && fa->reply.status < 300 && fa->reply.error == 0;
+
+	if (j->verdict == VERDICT_LATER || j->verdict == VERDICT_LOOP) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "index2.txt: %.180s", j->text);
+		trouble(fa, text);
+	} else {
+		know_tiers(fa, there && strncasecmp(fa->reply.type, "text/html", 9) != 0);
+	}
+	answered(fa);
+}
+
+/* An index that cannot be had hides nothing: the store is asked without it. */
+static void index_failed(struct facts *fa, const char *what)
+{
+	log_warn("source %s: its index: %s", fa->source->name, what);
+	admin_unref(take(fa->building));
+	fa->index_due = clock_ms() + AGAIN_MS;
+	answered(fa);
+}
+
+static void index_complete(struct facts *fa)
+{
+	struct admin_index *old;
+
+	if (fa->bad_n)
+		log_warn("source %s: %u transactions of its index could not be read: it is asked for "
+			 "what is not listed, too",
+			fa->source->name, fa->bad_n);
+	log_debug(LOG_FETCH, "source %s lists %zu files in %u transactions", fa->source->name,
+		admin_count(fa->building), fa->building_last);
+	pthread_mutex_lock(&fa->f->lock);
+	old = fa->known.admin;
+	fa->known.admin = fa->bad_n ? NULL : admin_ref(fa->building);
+	pthread_mutex_unlock(&fa->f->lock);
+	admin_unref(old);
+	admin_unref(fa->index);
+	fa->index = take(fa->building);
+	fa->last = fa->building_last;
+	fa->index_due = clock_ms() + (fa->bad_n ? AGAIN_MS : INDEX_MS);
+	answered(fa);
+}
+
+/* One after the other: some servers refuse who wants several at once. */
+static void next_segment(struct facts *fa)
+{
+	char path[40];
+
+	if (fa->todo_at == fa->todo_n) {
+		index_complete(fa);
+		return;
+	}
+	snprintf(path, sizeof(path), "000Admin/%010u", fa->todo[fa->todo_at]);
+	if (ask(fa, ASK_SEGMENT, path) < 0)
+		index_failed(fa, "it cannot be asked for");
+}
+
+/* A transaction that was taken back is not there any more. */
+static void segment_done(struct facts *fa, const struct judgement *j)
+{
+	bool good = admin_end(fa->building) && fa->reply.error == 0;
+
+	if (j->verdict != VERDICT_MISSING && (j->verdict != VERDICT_FOUND || !good)) {
+		log_debug(LOG_FETCH, "source %s: 000Admin/%010u: %s", fa->source->name,
+			fa->todo[fa->todo_at], j->text[0] ? j->text : "not an index");
+		fa->bad[fa->bad_n++] = fa->todo[fa->todo_at];
+		fa->in_a_row += j->verdict != VERDICT_FOUND;
+	} else {
+		fa->in_a_row = 0;
+	}
+	fa->todo_at++;
+	if (fa->in_a_row >= TROUBLE_MOST) {
+		fa->bad_n = 0;
+		index_failed(fa, j->text);
+		return;
+	}
+	next_segment(fa);
+}
+
+/* What was not read yet, and what could not be; from the start when it is another index. */
+static int plan_segments(struct facts *fa)
+{
+	bool more = fa->index && fa->building_last >= fa->last;
+	int r = more ? admin_copy(&fa->building, fa->index) : admin_new(&fa->building);
+
+	fa->todo_n = fa->todo_at = fa->in_a_row = 0;
+	for (unsigned i = 0; more && i < fa->bad_n; i++)
+		fa->todo[fa->todo_n++] = fa->bad[i];
+	for (unsigned id = more ? fa->last + 1 : 1; id <= fa->building_last; id++)
+		fa->todo[fa->todo_n++] = id;
+	fa->bad_n = 0;
+	return r;
+}
+
+static void lastid_done(struct facts *fa, const struct judgement *j)
+{
+	if (fa->reply.status == 304 && fa->reply.error == 0 && fa->index) {
+		fa->building_last = fa->last;
+	} else if (j->verdict != VERDICT_FOUND || fa->reply.error) {
+		index_failed(fa, j->text[0] ? j->text : err_text(fa->reply.error));
+		return;
+	} else if (admin_lastid(fa->lastid, fa->lastid_n, &fa->building_last) < 0) {
+		index_failed(fa, "lastid.txt holds no number of transactions");
+		return;
+	}
+	if (fa->reply.status != 304) {
+		snprintf(fa->etag, sizeof(fa->etag), "%s", fa->reply.etag);
+		snprintf(fa->modified, sizeof(fa->modified), "%s", fa->reply.modified);
+	}
+	if (plan_segments(fa) < 0)
+		index_failed(fa, "out of memory");
+	else
+		next_segment(fa);
+}
+
+static int on_head(void *ctx, const struct net_reply *r)
+{
+	struct facts *fa = ctx;
+
+	fa->reply = *r;
+	if (r->status < 300 && fa->question != ASK_INDEX2)
+		return 0;
+	return r->status >= 400 ? 0 : -ECANCELED;
+}
+
+static int on_body(void *ctx, uint64_t off, const void *p, size_t n)
+{
+	struct facts *fa = ctx;
+
+	if (fa->question == ASK_SEGMENT)
+		return admin_feed(fa->building, p, n);
+	if (fa->lastid_n + n > sizeof(fa->lastid))
+		return -EFBIG;
+	memcpy(fa->lastid + fa->lastid_n, p, n);
+	fa->lastid_n += n;
+	return 0;
+}
+
+static void on_done(void *ctx, const struct net_reply *r)
+{
+	struct facts *fa = ctx;
+	struct judgement j;
+
+	fa->transfer = NULL;
+	if (fa->reply.status == 0 || (r->error < 0 && r->error != -ECANCELED))
+		fa->reply = *r;
+	source_judge(fa->source, &fa->reply, &j);
+	breaker_tell(fa->f->breakers, fa->source->origin, clock_ms(), j.blame,
+		fa->reply.retry_after > 0 ? (uint64_t)fa->reply.retry_after * 1000 : 0, j.text);
+	if (fa->question == ASK_INDEX2)
+		index2_done(fa, &j);
+	else if (fa->question == ASK_LASTID)
+		lastid_done(fa, &j);
+	else
+		segment_done(fa, &j);
+}
+
+static int add_condition(struct facts *fa, struct net_req *req)
+{
+	char line[200] = "";
+
+	if (fa->question != ASK_LASTID || !fa->index)
+		return 0;
+	if (fa->etag[0])
+		snprintf(line, sizeof(line), "If-None-Match: %s", fa->etag);
+	else if (fa->modified[0])
+		snprintf(line, sizeof(line), "If-Modified-Since: %s", fa->modified);
+	return line[0] ? source_add_header(req, line) : 0;
+}
+
+static int ask(struct facts *fa, enum question q, const char *path)
+{
+	static const struct net_sink sink = {on_head, on_body, on_done};
+	struct source_ask where;
+	struct net_req req;
+	int r = source_file(fa->source, path, &where);
+
+	fa->question = q;
+	fa->reply = (struct net_reply){0};
+	fa->lastid_n = 0;
+	if (r == 0)
+		r = source_request(fa->source, &where, &req);
+	source_ask_release(&where);
+	if (r < 0)
+		return r;
+	if (!req.stall_ms || req.stall_ms > fa->f->opts.lookup_deadline_ms)
+		req.stall_ms = fa->f->opts.lookup_deadline_ms;
+	req.most = q == ASK_SEGMENT ? SEGMENT_MOST : 0;
+	r = add_condition(fa, &req);
+	if (r == 0)
+		r = net_get(fa->f->net, &req, &sink, fa, &fa->transfer);
+	net_req_release(&req);
+	if (r == 0)
+		atomic_fetch_add(&fa->f->stats.requests, 1);
+	return r;
+}
+
+/* ---- who wants to know (net) ------------------------------------------------------------ */
+
+static int begin(struct facts *fa, struct attempt *at, enum question q, const char *path)
+{
+	char why[240];
+	int r;
+
+	if (!breaker_may(fa->f->breakers, at->source->origin, clock_ms(), why)) {
+		snprintf(at->text, sizeof(at->text), "%.190s", why);
+		return -EHOSTUNREACH;
+	}
+	fa->set = sources_ref(at->flight->sources);
+	fa->source = at->source;
+	r = ask(fa, q, path);
+	if (r == 0)
+		return -EINPROGRESS;
+	breaker_tell(fa->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
+	fa->question = ASK_NOTHING;
+	sources_unref(take(fa->set));
+	snprintf(at->text, sizeof(at->text), "%s", err_text(r));
+	return r;
+}
+
+static struct facts *facts_for(struct attempt *at)
+{
+	struct fetch *f = at->flight->f;
+	LOCK_SCOPE(&f->lock);
+
+	return facts_of(f, at->source);
+}
+
+/* Its index, before it is asked for anything. An old one serves while a newer is read. */
+bool facts_before(struct attempt *at)
+{
+	struct facts *fa;
+
+	if (!at->source->o.has_index || !source_is_store(at->source) || !(fa = facts_for(at)))
+		return false;
+	if (fa->question == ASK_NOTHING && fa->index_due <= clock_ms())
+		begin(fa, at, ASK_LASTID, "000Admin/lastid.txt");
+	if (fa->question == ASK_NOTHING || fa->question == ASK_INDEX2 || fa->index)
+		return false;
+	at->waits = fa;
+	return true;
+}
+
+/* 1: two, 0: one, -ENOENT: not known. */
+static int tiers_of(struct facts *fa)
+{
+	LOCK_SCOPE(&fa->f->lock);
+
+	return fa->tiers_until > clock_wall() ? fa->known.two_tier : -ENOENT;
+}
+
+int facts_after(struct attempt *at)
+{
+	struct facts *fa;
+	int r;
+
+	if (!wants_tiers(at->source) || at->facts.two_tier || !(fa = facts_for(at)))
+		return 0;
+	/* It was asked for nothing, because it lists nothing of the kind. */
+	if (at->facts.admin && at->spelling == 0)
+		return 0;
+	r = tiers_of(fa);
+	if (r >= 0)
+		return r;
+	if (fa->question != ASK_NOTHING && fa->question != ASK_INDEX2)
+		return 0; /* whose index is being read anew: next time */
+	if (fa->question == ASK_NOTHING && fa->trouble_until > clock_ms()) {
+		snprintf(at->text, sizeof(at->text), "%s", fa->trouble);
+		return -EHOSTUNREACH;
+	}
+	r = fa->question == ASK_NOTHING ? begin(fa, at, ASK_INDEX2, "index2.txt") : -EINPROGRESS;
+	if (r == -EINPROGRESS)
+		at->waits = fa;
+	return r;
+}

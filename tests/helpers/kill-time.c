@@ -78,11 +78,16 @@ static void caught(int number)
 {
 }
 
-/* A debugger catches these; only a caught signal interrupts a system call. */
+/* A debugger catches these; only a caught signal interrupts a system call. What whoever started the
+ * tests ignores (nohup, a shell's &) ends this process all the same. */
 static void catch_signals(void)
 {
 	static const int numbers[] = {SIGWINCH, SIGCHLD, SIGALRM};
+	static const int ending[] = {SIGINT, SIGHUP, SIGQUIT, SIGTERM};
 	struct sigaction act = {.sa_handler = caught, .sa_flags = SA_RESTART};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
+		signal(ending[i], SIG_DFL);
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		sigaction(numbers[i], &act, NULL);

@@ -1,6 +1,7 @@
 /* Minidumps, as Windows, Breakpad and Crashpad write them. Layout: minidumpapiset.h of the Windows
  * SDK, and Breakpad's minidump_format.h for what other systems have in it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/little.h"
 #include "base/path.h"
 #include "base/hash.h"
 #include "base/util.h"
@@ -24,11 +25,6 @@ struct minidump {
 	uint64_t modules_size;
 	unsigned platform;
 };
-
-static uint32_t le32(const uint8_t *p)
-{
-	return (uint32_t)dump_number(p, 4, false);
-}
 
 static int broken(struct minidump *d, const char *what)
 {

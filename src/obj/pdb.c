@@ -4,6 +4,7 @@
  * where these two streams begin are read, one by one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/obj.h"
+#include "base/little.h"
 #include "base/util.h"
 
 #include <stdio.h>
@@ -40,16 +41,6 @@ struct pdb {
 	struct debug_id id;
 	uint32_t machine;
 };
-
-static uint32_t le16(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t le32(const uint8_t *p)
-{
-	return le16(p) | le16(p + 2) << 16;
-}
 
 /* ---- blocks ------------------------------------------------------------------------- */
 

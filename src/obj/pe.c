@@ -5,6 +5,7 @@
 #include "obj/obj.h"
 #include "base/hash.h"
 #include "base/inflate.h"
+#include "base/little.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "obj/ppdb.h"
@@ -81,16 +82,6 @@ struct pe {
 		uint32_t size;
 	} embedded;
 };
-
-static uint32_t le16(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t le32(const uint8_t *p)
-{
-	return le16(p) | le16(p + 2) << 16;
-}
 
 static int pe_read(struct pe *pe, const char *what, uint64_t off, void *p, size_t n)
 {

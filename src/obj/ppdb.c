@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/ppdb.h"
 #include "base/hash.h"
+#include "base/little.h"
 #include "base/util.h"
 #include "obj/obj.h"
 
@@ -60,21 +61,6 @@ struct ppdb {
 	uint64_t custom;     /* where that table begins */
 	unsigned features;
 };
-
-static uint32_t le16(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t le32(const uint8_t *p)
-{
-	return le16(p) | le16(p + 2) << 16;
-}
-
-static uint64_t le64(const uint8_t *p)
-{
-	return le32(p) | (uint64_t)le32(p + 4) << 32;
-}
 
 static int ppdb_read(struct ppdb *ppdb, const char *what, uint64_t off, void *p, size_t n)
 {

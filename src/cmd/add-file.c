@@ -129,7 +129,7 @@ static int copy_slice(struct adding *a, const struct item *it, const struct obj_
 	r = draft_copy(d, it->fd, s->off, s->size);
 	if (r < 0) {
 		draft_discard(d);
-		return err_set(e, r, "%s", err_text(r));
+		return err_set(e, r, "%s", r == -ENODATA ? "became shorter while it was copied" : err_text(r));
 	}
 	*out = d;
 	return 0;
@@ -184,20 +184,26 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 
 /* ---- a file ------------------------------------------------------------------------- */
 
+/* Each slice is copied, and all of them together are no larger than the file, unless they lie over
+ * each other and it is up to no good. */
 static int add_slices(struct adding *a, const struct item *it, struct err *e)
 {
 	struct view v = view_of_fd(it->fd, it->size);
 	struct obj_slice slice;
+	uint64_t left = it->size;
 	int r;
 
 	for (unsigned i = 0; i < SLICES_MOST; i++) {
 		r = obj_identify(&v, i, &slice, e);
 		if (r == -ENOENT && i > 0)
 			return 0;
+		if (r == 0 && slice.size > left)
+			return err_set(e, -EBADMSG, "is broken: its slices lie over each other");
 		if (r == 0)
 			r = add_slice(a, it, &slice, e);
 		if (r < 0)
 			return r;
+		left -= slice.size;
 	}
 	return 0;
 }

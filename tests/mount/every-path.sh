@@ -13,7 +13,6 @@ SEED=${SYMFS_TEST_SEED:-20}
 SPELLINGS=20
 SHARED=$top_srcdir/../shared
 TABLE=$SHARED/vectors/fixture_store_paths.tsv
-TAB=$(printf '\t')
 
 # ---- files of our own ------------------------------------------------------------------------------
 OWN=$TMP/own

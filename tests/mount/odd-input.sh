@@ -133,6 +133,26 @@ for path in '' / ../../x "$(printf 'a/%.0s' $(seq 3000))" foo.pdb/x/foo.pdb "$(p
 done
 ends 0 '"code_file":"a\\\\xff"' parse symstore "$(printf 'a\377/5AB380779000/a\377')"
 
+# ---- a fat file whose slices are each nearly all of it ---------------------------------------------------
+octal() { printf '\\%03o\\%03o\\%03o\\%03o' $(($1 >> 24 & 255)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) $(($1 & 255)); }
+# shellcheck disable=SC2059
+fat() { # BYTES: three slices, which end so many bytes behind their first 64
+  printf "\312\376\272\276$(octal 3)"
+  for i in 0 1 2; do
+    printf "$(octal 16777223)$(octal $i)$(octal $((4096 + 64 * i)))$(octal $((64 + $1)))$(octal 2)"
+  done
+  head -c $((4096 - 68)) /dev/zero
+  for i in 1 2 3; do
+    printf '\317\372\355\376\007\000\000\001\003\000\000\000\002\000\000\000\001\000\000\000\030\000\000\000\000\000\000\000\000\000\000\000'
+    printf "\033\000\000\000\030\000\000\000ABCDEFGHIJKLMNO$i\000\000\000\000\000\000\000\000"
+  done
+  head -c "$1" /dev/zero
+}
+fat 0 >fat
+ends 0 'added 3, present 0, not placed 0' add --cache "$TMP/fat-store" fat
+fat 20000 >over
+ends 1 'over: not placed: is broken: its slices lie over each other' add --cache "$TMP/over-store" over
+
 # ---- a store that is too small -------------------------------------------------------------------------
 ends 1 'prog: not placed: is larger than the store may be: the quota is 4096 bytes' add --cache "$TMP/small" --quota 4096 prog
 i=0

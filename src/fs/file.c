@@ -90,11 +90,24 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 	return 0;
 }
 
-static void open_answer(struct waiting *w, const struct fetched *f)
+void fs_open_answer(struct waiting *w, const struct fetched *f)
 {
 	int r = open_leaf(w->fs, w->node, f, &w->fi);
 
 	open_reply(w->fs, w->req, r, &w->fi);
+}
+
+static int open_gsym(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_file_info *fi)
+{
+	struct fetched f;
+	int r = gsym_stored(fs, n, &f);
+
+	if (r == -EAGAIN)
+		return gsym_make_leaf(fs, req, n, fi, true);
+	f.r = r;
+	r = open_leaf(fs, n, &f, fi);
+	blob_unref(f.blob);
+	return r;
 }
 
 static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_file_info *fi)
@@ -104,9 +117,11 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 	int r;
 
 	node_artifact(n, &a);
+	if (a.type == FILETYPE_GSYM)
+		return open_gsym(fs, req, n, fi);
 	r = fetch_try(fs->fetch, &a, 1, FETCH_WHOLE, &f);
 	if (r == -EAGAIN) {
-		r = wait_start(fs, req, &a, 1, FETCH_WHOLE, open_answer,
+		r = wait_start(fs, req, &a, 1, FETCH_WHOLE, fs_open_answer,
 			node_find(fs->nodes, node_ino(n)), fi);
 		return r < 0 ? r : FS_WAITS;
 	}

@@ -119,6 +119,8 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	pthread_mutex_init(&fs->files_lock, NULL);
 	pthread_mutex_init(&fs->config_lock, NULL);
 	pthread_mutex_init(&fs->watch_lock, NULL);
+	if (derive_new(&fs->derive, fetch_store(f)) < 0)
+		return -ENOMEM;
 	fs->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fs->nodes = nodes_new();
 	fs->config_text = strdup(o->config_text ? o->config_text : "");
@@ -323,6 +325,7 @@ void fs_free(struct fs *fs)
 {
 	if (!fs)
 		return;
+	derive_free(fs->derive); /* who waits is answered while there is a session */
 	if (fs->session) {
 		unmount(fs);
 		fuse_session_destroy(fs->session);

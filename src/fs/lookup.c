@@ -105,6 +105,25 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 	return 0;
 }
 
+/* What would be made of a file exists when the file does, until it was tried. */
+static int gsym_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	struct node *node;
+	int r;
+
+	if (f->r < 0)
+		return file_missing(fs, f, out);
+	r = gsym_node(fs, &cands[0], &node);
+	if (r == -ENOENT)
+		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
+	if (r < 0)
+		return r;
+	entry_of_node(fs, node, out);
+	out->param.entry_timeout = MIN(out->param.entry_timeout, FS_SOON);
+	return 0;
+}
+
 static int link_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out)
 {
@@ -138,6 +157,11 @@ static void leaf_answer(struct waiting *w, const struct fetched *f)
 static void link_answer(struct waiting *w, const struct fetched *f)
 {
 	answer_with(w, f, link_entry);
+}
+
+static void gsym_answer(struct waiting *w, const struct fetched *f)
+{
+	answer_with(w, f, gsym_entry);
 }
 
 static void plist_answer(struct waiting *w, const struct fetched *f)
@@ -231,6 +255,8 @@ static int lookup(struct fs *fs, fuse_req_t req, const char *path, struct entry 
 			return lookup_path(fs, NODE_DIR, path, NULL, out);
 		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);
 	case TREE_LEAF:
+		if (hit->gsym)
+			return lookup_file(fs, req, hit, gsym_entry, gsym_answer, out);
 		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);
 	case TREE_TOLD:
 		return lookup_told(fs, req, hit, out);

@@ -140,7 +140,7 @@ static int attr_settle(struct fs *fs, struct node *n, const struct fetched *f)
 	return f->blob ? node_settle(fs->nodes, n, &b) : 0;
 }
 
-static void getattr_answer(struct waiting *w, const struct fetched *f)
+void fs_getattr_answer(struct waiting *w, const struct fetched *f)
 {
 	int r = attr_settle(w->fs, w->node, f);
 
@@ -156,7 +156,7 @@ static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
 	int r;
 
 	node_artifact(n, &a);
-	r = fs_stored(fs, &a, 1, &f);
+	r = a.type == FILETYPE_GSYM ? gsym_stored(fs, n, &f) : fs_stored(fs, &a, 1, &f);
 	if (r == 0) {
 		r = attr_settle(fs, n, &f);
 		blob_unref(f.blob);
@@ -166,7 +166,9 @@ static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
 		return 0;
 	if (r != -EAGAIN)
 		return r;
-	r = wait_start(fs, req, &a, 1, FETCH_WHOLE, getattr_answer,
+	if (a.type == FILETYPE_GSYM)
+		return gsym_make_leaf(fs, req, n, NULL, false);
+	r = wait_start(fs, req, &a, 1, FETCH_WHOLE, fs_getattr_answer,
 		node_find(fs->nodes, node_ino(n)), NULL);
 	return r < 0 ? r : FS_WAITS;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #define FUSE_USE_VERSION 314
 #include "base/buf.h"
+#include "fetch/derive.h"
 #include "fetch/fetch.h"
 #include "fs/fs.h"
 #include "fs/node.h"
@@ -49,6 +50,7 @@ struct waiting;
 struct fs {
 	/* constant once mounted */
 	struct fetch *fetch;
+	struct derive *derive;
 	struct nodes *nodes;
 	struct fuse_session *session;
 	char *point;
@@ -121,8 +123,22 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
+struct waiting;
+void fs_open_answer(struct waiting *w, const struct fetched *f);
+void fs_getattr_answer(struct waiting *w, const struct fetched *f); /* ops.c */
+
 struct file *file_new(struct fs *fs); /* NULL: out of memory */
 void file_free(struct fs *fs, struct file *file);
+
+/* ---- gsym.c ------------------------------------------------------------------------- */
+
+/* The leaf of what would be made of `input`, which exists. -ENOENT, -EBADMSG: it cannot be made. */
+int gsym_node(struct fs *fs, const struct artifact *input, struct node **out);
+/* 0: it is here; f->blob is the caller's. As derive_find(). */
+int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
+/* Gets what it is made of and makes it, for an OPEN or else a GETATTR. FS_WAITS, -errno. */
+int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
+	bool opens);
 
 /* ---- dir.c -------------------------------------------------------------------------- */
 

@@ -56,27 +56,29 @@ static int start(const struct gsym_work *o, const int fds[3], pid_t *pid)
 	return -r;
 }
 
-/* The status of waitpid(); -ETIMEDOUT: it was ended. */
-static int wait_for(pid_t pid, unsigned seconds, int *status)
+#define LOOK_MS 200 /* whether it is to stop */
+
+/* The status of waitpid(); -ETIMEDOUT, -EINTR: it was ended. */
+static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *status)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
-	bool late = false;
+	bool late = false, stopped = false;
 
-	while (fd >= 0 && !late) {
+	while (fd >= 0 && !late && !stopped) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		uint64_t now = clock_ms();
 
-		if (poll(&p, 1, now < end ? (int)MIN(end - now, (uint64_t)60000) : 0) > 0)
+		if (poll(&p, 1, stop ? LOOK_MS : 1000) > 0)
 			break;
+		stopped = stop && atomic_load(stop);
 		late = clock_ms() >= end;
 	}
-	if (late)
+	if (late || stopped)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return late ? -ETIMEDOUT : 0;
+	return stopped ? -EINTR : late ? -ETIMEDOUT : 0;
 }
 
 /* What it said, if it ended by itself. */
@@ -111,7 +113,7 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	r = start(o, (const int[]){a, b, c}, &pid);
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
-	r = wait_for(pid, seconds, &status);
+	r = wait_for(pid, seconds, o->stop, &status);
 	if (r == -ETIMEDOUT)
 		return err_set(e, r, "takes too long to convert");
 	if (r < 0)

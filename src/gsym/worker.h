@@ -5,6 +5,8 @@
 #pragma once
 #include "base/err.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gsym_work {
@@ -12,6 +14,7 @@ struct gsym_work {
 	unsigned seconds;    /* of processor time for each thread, and in all of the clock's; 0: 300 */
 	unsigned threads;    /* 0: as many as there are processors, up to 8 */
 	uint64_t memory;     /* bytes; 0: 16 GiB */
+	const atomic_bool *stop; /* when it becomes true the worker is ended; NULL: never */
 };
 
 /* How a program is called to be a worker: `symfs gsym work`. */
@@ -19,7 +22,7 @@ struct gsym_work {
 
 /* Converts the file `in` to version 1; *out is a descriptor of what was made, the caller's. Waits.
  * -ENOMSG, -ENODATA: there is nothing to make it of; -EBADMSG: the input is broken, or the worker
- * did not survive it; -ETIMEDOUT; -ENOTSUP, -EFBIG; -ENOMEM and others: here. Words in `e` follow a
+ * did not survive it; -ETIMEDOUT; -EINTR: `stop`; -ENOTSUP, -EFBIG; -ENOMEM and others: here. Words in `e` follow a
  * subject. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
 

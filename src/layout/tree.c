@@ -16,6 +16,7 @@
  * transactions, which are none. There is no lastid.txt: it announces lists of all files, and who
  * reads those (Symbolicator's has_index) asks for nothing else; here, what is not listed may still
  * be had. Without it, such a client says that the index cannot be read. */
+#define GSYM "gsym"
 #define PINGME "symfs\n"
 #define ADMIN "000Admin"
 #define ADMIN_ROWS(folder)                                                                         \
@@ -28,6 +29,7 @@ static const struct fixed {
 } fixed[] = {
 	{"", ".build-id", TREE_LINK, "gdb/.build-id"},
 	{"", ".symfs", TREE_STATE, ""},
+	{"", GSYM, TREE_DIR, NULL},
 	{"", "pingme.txt", TREE_TEXT, PINGME},
 	{"", ADMIN, TREE_DIR, NULL},
 	ADMIN_ROWS(""),
@@ -242,6 +244,54 @@ static bool parse_fixed(const char *path, size_t first, struct tree_hit *out)
 	return true;
 }
 
+/* What GSYM is made of: debug files of ELF, and where there is none, programs. */
+static void keep_inputs(struct tree_hit *out)
+{
+	unsigned i = 0;
+
+	while (i < out->n && out->files[i].type != FILETYPE_ELF_DEBUG &&
+		out->files[i].type != FILETYPE_ELF_CODE)
+		i++;
+	if (!tree_names_file(out) || out->what == TREE_TOLD || i == out->n ||
+		!out->files[i].m.code_id[0]) {
+		out->what = TREE_NONE;
+		out->n = 0;
+		return;
+	}
+	out->files[0] = out->files[1] = out->files[i];
+	out->files[0].type = FILETYPE_ELF_DEBUG;
+	out->files[1].type = FILETYPE_ELF_CODE;
+	out->n = 2;
+	out->what = TREE_LEAF;
+	out->gsym = true;
+}
+
+/* Under gsym/: the same directories, and for each path PATH.gsym. */
+static void parse_gsym(const char *rest, struct tree_hit *out)
+{
+	_cleanup_buf_ struct buf of = BUF_UP_TO(LAYOUT_PATH_MAX);
+	size_t first = strcspn(rest, "/");
+
+	if ((first == 4 && strncasecmp(rest, GSYM, 4) == 0) || strncasecmp(rest, ".symfs", 6) == 0)
+		return;
+	if (!*rest) {
+		out->what = TREE_DIR;
+	} else if (name_ends(rest, "." GSYM) &&
+		   buf_add(&of, rest, strlen(rest) - strlen("." GSYM)) == 0) {
+		tree_parse(buf_text(&of), out);
+		keep_inputs(out);
+	} else {
+		tree_parse(rest, out);
+		if (out->what == TREE_EITHER && !out->file_like)
+			out->what = TREE_DIR;
+		if (out->what != TREE_DIR && out->what != TREE_LINK)
+			out->what = TREE_NONE;
+		out->n = 0;
+	}
+	out->layout = NULL;
+	out->rest = rest;
+}
+
 void tree_parse(const char *path, struct tree_hit *out)
 {
 	size_t first = strcspn(path, "/");
@@ -255,6 +305,10 @@ void tree_parse(const char *path, struct tree_hit *out)
 	}
 	if (parse_fixed(path, first, out))
 		return;
+	if (first == 4 && strncasecmp(path, GSYM, 4) == 0) {
+		parse_gsym(path + first + (path[first] == '/'), out);
+		return;
+	}
 	if (l)
 		parse_folder(l, path[first] ? path + first + 1 : path + first, out);
 	else
@@ -265,7 +319,7 @@ void tree_parse(const char *path, struct tree_hit *out)
 
 bool tree_names_file(const struct tree_hit *hit)
 {
-	return hit->n && (hit->what != TREE_TOLD || hit->told == TOLD_LINK);
+	return hit->n && !hit->gsym && (hit->what != TREE_TOLD || hit->told == TOLD_LINK);
 }
 
 /* The file that stands beside those of a layout's rows in a directory, or NULL. */

@@ -29,6 +29,7 @@ struct tree_hit {
 	const char *text;	     /* static */
 	bool file_like;		     /* TREE_EITHER: its last name looks like that of a source file */
 	enum tree_told told;
+	bool gsym; /* TREE_LEAF: what is made of one of `files`, and not one of them */
 	unsigned n;
 	struct artifact files[LAYOUT_CANDIDATES];
 };
@@ -36,7 +37,7 @@ struct tree_hit {
 /* `path` has no leading slash; "" is the root. */
 void tree_parse(const char *path, struct tree_hit *out);
 
-/* Whether the path is one of a file, or of a link to it, and not of what is told of a file. */
+/* Whether the path is one of a file, or of a link to it, and not of what is told or made of one. */
 bool tree_names_file(const struct tree_hit *hit);
 
 /* The fixed entries of a directory (`path` "", "symstore2", "symstore2/000Admin"), for readdir: the nth, NULL past the last. `what` may be NULL. */

@@ -58,6 +58,13 @@ if [ -d "$fixtures/elf" ]; then
     "$symfs" gsym verify a.gsym >/dev/null || complain "$name: verify"
     "$symfs" gsym create --threads 1 -o b.gsym "$fixtures/elf/$name" 2>err
     cmp -s a.gsym b.gsym || complain "$name: one thread makes another file"
+    # The form in an object file answers the same.
+    "$symfs" gsym create --format object -o o.gsym "$fixtures/elf/$name" 2>err || complain "$name: object: $(cat err)"
+    cut -f 1 want | "$symfs" gsym lookup --stdin o.gsym | cmp -s - got || complain "$name: the object answers otherwise"
+    readelf -hS o.gsym 2>&1 | grep -q '[.]gsymstrtab' || complain "$name: readelf sees no section"
+    readelf -hS o.gsym 2>&1 | grep -iE 'warning|error' && complain "$name: readelf complains"
+    "$symfs" gsym create -o b.gsym o.gsym 2>err && "$symfs" gsym verify b.gsym --against a.gsym >differ ||
+      complain "$name: an object made into version 1 answers otherwise: $(cat err differ | tail -n 2)"
     for tool in llvm-gsymutil llvm-gsymutil-14 llvm-gsymutil-19; do
       command -v $tool >/dev/null || continue
       $tool a.gsym >dumped 2>&1 || complain "$name: $tool: $(tail -n 1 dumped)"

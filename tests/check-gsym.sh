@@ -115,6 +115,9 @@ ends 2 lookup 0x1 0xx a.gsym
 [ -s out ] && complain "addresses are answered before one that is none"
 ends 2 lookup 18446744073709551616 a.gsym
 ends 2 lookup --stdin 0x1 a.gsym
+ends 0 create --format object demo.sym
+ends 0 lookup 0x100a demo.sym.gsym.o
+says 'inlined_0(int)@/src/dir0/file0.cpp:34 < ns::Class<0>::function' out
 ends 2 create --format v7 demo.sym
 [ -e e.gsym ] && complain "a file is made where none can be"
 

@@ -43,7 +43,7 @@ _symfs_value()
 	mount:-o) _symfs_mount_options ;;
 	*:--config | get:-o | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
 	gsym:-o | gsym:--output | gsym:--against) _symfs_files -f ;;
-	gsym:--format) _symfs_words "v1" ;;
+	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
 	paths:--layout) _symfs_words "$_symfs_layouts" ;;

@@ -10,6 +10,7 @@
 #include "cmd/gsym-text.h"
 #include "cmd/json.h"
 #include "gsym/make.h"
+#include "gsym/object.h"
 #include "gsym/worker.h"
 
 #include <fcntl.h>
@@ -171,6 +172,18 @@ static void tell_left_out(const char *path, const struct gsym_made *made)
 			text_shown(path, true, &name));
 }
 
+static int write_object(
+	struct gsym_writer *w, const struct gsym_made *made, struct buf *out, struct err *e)
+{
+	_cleanup_buf_ struct buf main = BUF_UP_TO(UINT32_MAX), strings = BUF_UP_TO(UINT32_MAX);
+	int r = gsym_write(w, GSYM_SECT0, made->big, GSYM_STRINGS_NAME, &main, &strings, e);
+
+	if (r < 0)
+		return r;
+	r = gsym_object(made, &main, &strings, out);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
 static int create(struct run *run)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
@@ -182,17 +195,20 @@ static int create(struct run *run)
 
 	if (run->argc != 1)
 		return usage(path ? "only one file at a time" : "of which file?");
-	if (run->format && strcmp(run->format, "v1") != 0)
-		return usage("only v1 is written");
+	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
+		return usage("--format is v1 or object");
 	if (!to) {
-		buf_addf(&name, "%s.gsym", path);
+		buf_addf(&name, "%s.gsym%s", path,
+			run->format && run->format[0] == 'o' ? ".o" : "");
 		to = buf_text(&name);
 	}
 	r = make(run, path, &w, &made, &e);
 	if (r < 0)
 		return fail(path, &e);
 	tell_left_out(path, &made);
-	r = gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, &e);
+	r = run->format && run->format[0] == 'o'
+		    ? write_object(w, &made, &bytes, &e)
+		    : gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, &e);
 	if (r < 0)
 		return fail(path, &e);
 	if (strcmp(to, "-") == 0)
@@ -514,7 +530,7 @@ static int run_gsym(int argc, char **argv)
 	struct run run = {0};
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "where create writes; - is the standard output", &run.out},
-		{"format", 0, "v1", "what create writes", &run.format},
+		{"format", 0, "v1|object", "what create writes", &run.format},
 		{"threads", 0, "N", "how many create uses, up to 8; all processors", &run.threads},
 		{"strict", 0, NULL, "one bad line of a Breakpad file costs all", &run.strict},
 		{"stdin", 0, NULL, "lookup reads addresses, one a line", &run.from_stdin},

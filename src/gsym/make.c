@@ -58,6 +58,9 @@ static int make_from_elf(struct gsym_writer *w, struct span file,
 		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
 	out->from = "elf";
 	out->big = m.big;
+	out->is32 = !m.is64;
+	out->type = m.type;
+	out->machine = m.machine;
 	id = image_build_id(&m);
 	gsym_set_base(w, image_base(&m));
 	gsym_set_id(w, id.p, id.n);

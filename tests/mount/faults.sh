@@ -2,9 +2,11 @@
 # Every way in which a source can answer badly: what a program sees through the mount, what
 # `symfs get` says, that a good second source saves the day, that nothing false is remembered
 # afterwards, and that bytes which are not the file are never in the store.
+# A reader polls the file all the while, and what it reads is the file, whole, or nothing at all.
+# SYMFS_FAULT_TABLE=1 prints what came of each fault.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need gcc objcopy strip readelf curl sha256sum
+need gcc objcopy strip readelf curl sha256sum gzip zstd
 need_mount
 
 # ---- files: one program, one build of it for each case -----------------------------------------
@@ -31,6 +33,8 @@ echo 'int other(void) { return 2; } int main(void) { return other(); }' >"$TMP/m
 gcc -g -Wl,--build-id=sha1 -o "$TMP/make/o" "$TMP/make/o.c" || fail gcc
 objcopy --only-keep-debug --add-section .noise="$TMP/make/noise" "$TMP/make/o" "$ROOT/spare/other.debug"
 : >"$ROOT/spare/empty"
+echo '<!DOCTYPE html><html><title>Sign in</title></html>' >"$ROOT/spare/portal.html"
+gzip -c "$ROOT/spare/other.debug" >"$ROOT/spare/other.gz"
 
 # ---- what is measured ----------------------------------------------------------------------------
 # words_of COMMAND...: runs it; sets error to the errno's words, or ok, and took to milliseconds.
@@ -66,6 +70,34 @@ check_stores() {
   done
 }
 
+# ---- a reader that never stops --------------------------------------------------------------
+
+# A mount of its own, so that what it asks for changes nothing of what is measured.
+poll_all() {
+  while [ ! -e "$TMP/poll-stop" ]; do
+    read -r pa_name <"$TMP/poll-name" || { nap; continue; }
+    cat "$MNT_p/$pa_name" >"$TMP/poll-got" 2>/dev/null
+    echo polled >>"$TMP/polls"
+    # A file that was read while the next one was named is that of before.
+    [ ! -s "$TMP/poll-got" ] || cmp -s "$TMP/poll-got" "$ROOT/$pa_name" || echo "$pa_name" >>"$TMP/poll-wrong"
+    nap
+  done
+}
+poll_begin() { printf '%s\n' "$name" >"$TMP/poll-next" && mv "$TMP/poll-next" "$TMP/poll-name"; : >"$TMP/polls"; }
+# poll_end NAME: it was polled, and nothing else was read.
+poll_end() {
+  wait_for 20 test -s "$TMP/polls" || fail "$1: the reader does not come round"
+  : >"$TMP/poll-name"
+  [ ! -s "$TMP/poll-wrong" ] || fail "$1: bytes that are not the file were read: $(cat "$TMP/poll-wrong")"
+}
+
+# ---- the table ---------------------------------------------------------------------------------
+: >"$TMP/table"
+table_row() { # FAULT REMEMBERED
+  printf '%-36s  %-12s %5d  %-12s %5d  %-4s  %s\n' "$1" "$stat_error" "$stat_took" "$open_error" "$open_took" "$cc_exit" "$2" \
+    >>"$TMP/table"
+}
+
 arrives() { cmp -s "$MNT_m/$1" "$ROOT/$1"; }
 
 limits='--lookup-deadline 2s --connect-timeout 2s --stall-timeout 2s --breaker-seconds 1s --max-file-size 2M'
@@ -96,9 +128,11 @@ check_case() {
 
 check_mount() { # NAME WANT-STAT WANT-OPEN MOUNT
   words_of stat "$4/$name"
+  stat_error=$(errno_of "$error") stat_took=$took
   case " $2 " in *" $(errno_of "$error") "*) ;; *) fail "$1: stat: $error, wanted $2" ;; esac
   [ $took -le $BOUND ] || fail "$1: stat took $took ms"
   words_of cat "$4/$name"
+  open_error=$(errno_of "$error") open_took=$took
   case " $3 " in *" $(errno_of "$error") "*) ;; *) fail "$1: open: $error, wanted $3" ;; esac
   [ $took -le $BOUND ] || fail "$1: open took $took ms"
 }
@@ -108,6 +142,12 @@ upstream_start bad --root "$ROOT"
 upstream_start good --root "$ROOT"
 # shellcheck disable=SC2086
 symfs_mount m $limits --source "gdb@$URL_bad"
+# shellcheck disable=SC2086
+symfs_mount p $limits --source "gdb@$URL_bad"
+: >"$TMP/poll-name"
+poll_all &
+POLLER=$!
+PIDS="$PIDS $POLLER"
 
 # After the first trouble the host may be left alone for a moment: EHOSTUNREACH is then right, too.
 H=EHOSTUNREACH
@@ -115,9 +155,25 @@ while IFS='|' read -r what kind arg stat open get; do
   [ -n "$what" ] || continue
   new_file
   case $kind in skip) continue ;; esac
-  upstream_fault "$URL_bad" "/$name" "$kind" "$arg"
+  case $kind in
+  then-file) # a part of this, and then of another
+    upstream_fault "$URL_bad" "/$name" reset "$arg" 1
+    upstream_fault "$URL_bad" "/$name" file /spare/other.debug
+    ;;
+  bomb) # the file, and very much more
+    { cat "$file" && head -c 50000000 /dev/zero; } | "$arg" -qc >"$ROOT/spare/bomb" || fail "$arg"
+    upstream_fault "$URL_bad" "/$name" file /spare/bomb
+    ;;
+  *) upstream_fault "$URL_bad" "/$name" "$kind" "$arg" ;;
+  esac
+  poll_begin
   check_case "$what" "$stat" "$open" "$get" "gdb@$URL_bad"
   check_mount "$what" "$stat" "$open" "$MNT_m"
+  poll_end "$what"
+  asked=$(upstream_count "$URL_bad" get)
+  cat "$MNT_m/$name" >/dev/null 2>&1 && fail "$what: it is read when it is asked for again"
+  remembered="not asked again for a minute"
+  [ "$(upstream_count "$URL_bad" get)" = "$asked" ] || remembered=no
   check_stores "$what"
   upstream_clear "$URL_bad"
   if [ "$get" = 1 ]; then
@@ -127,12 +183,17 @@ while IFS='|' read -r what kind arg stat open get; do
     [ "$(upstream_count "$URL_bad" get)" = "$asked" ] || fail "$what: asked again"
     "$SYMFS" why --no-default-sources --cache "$TMP/store-m" --source "gdb@$URL_bad" "gdb/$name" |
       grep -q "missing, remembered until" || fail "$what: why does not tell of the miss"
+    table_row "$what" "missing, as long as the source says"
     continue
   fi
   grep -q "$id" "$MNT_m/.symfs/missing" && fail "$what: remembered as missing"
   # Who sent a wrong file is not asked for it again for a minute, or until it is configured anew.
-  case " $open " in *EBADMSG*) kill -HUP "$PID_m" ;; esac
-  wait_for 15 arrives "$name" || fail "$what: the server is well, and the file does not come: $(cat "$MNT_m/$name" 2>&1 >/dev/null)"
+  case $open_error in
+  EBADMSG | EFBIG) table_row "$what" "$remembered" ;;
+  *) table_row "$what" "no" ;;
+  esac
+  case " $open " in *EBADMSG* | *EFBIG*) kill -HUP "$PID_m" ;; esac
+  wait_for 15 arrives "$name" || fail "$what: the server is well, and the file of $(wc -c <"$file") bytes does not come: $(cat "$MNT_m/$name" 2>&1 >/dev/null)"
 done <<EOF
 404|status|404|ENOENT|ENOENT|1
 410|status|410|ENOENT|ENOENT|1
@@ -142,10 +203,14 @@ done <<EOF
 500|status|500|$H|$H|3
 503|status|503|$H|$H|3
 503 with Retry-After|status|503,1|$H|$H|3
+a slow header|slow|20000|ETIMEDOUT|ETIMEDOUT $H|3
+a part that nobody asked for (206)|status|206|$H EBADMSG|$H EBADMSG|3
+416|status|416|$H EACCES|$H EACCES|3
 400|status|400|$H|$H|3
 204|status|204|$H EBADMSG|$H EBADMSG|3
 an HTML page|html||EBADMSG|EBADMSG|3
 another program's debug file|file|/spare/other.debug|ok EBADMSG|EBADMSG|3
+another file after a part|then-file|100000|ok EBADMSG|EBADMSG $H|3
 an empty body|file|/spare/empty|EBADMSG|EBADMSG|3
 cut short|cut|100000|ok|$H|3
 cut short, early|cut|10|$H|$H|3
@@ -158,11 +223,17 @@ reset|reset|0|$H|$H|3
 reset in the middle|reset|100000|ok|$H|3
 garbage|garbage||$H|$H|3
 redirect loop|redirect|loop|$H|$H|3
+redirect to a captive portal|redirect|/spare/portal.html|EBADMSG|EBADMSG|3
 redirect to a file|redirect|file:///etc/passwd|$H|$H|3
 redirect to gopher|redirect|gopher://127.0.0.1:1/|$H|$H|3
 redirect to nowhere|redirect|http://127.0.0.1:1/|$H|$H|3
-gzip bomb|gzip-bomb|64|EBADMSG|EBADMSG|3
+a bomb of Content-Encoding|gzip-bomb|16|EBADMSG ETIMEDOUT|EBADMSG ETIMEDOUT $H|3
 too long by its own words|wrong-length|5000000|EFBIG|EFBIG|3
+longer by its own words|wrong-length|1000|ok|ETIMEDOUT $H|3
+shorter by its own words|wrong-length|-1000|ok|EBADMSG $H|3
+a bomb of gzip|bomb|gzip|ok EFBIG|EFBIG|3
+a bomb of zstd|bomb|zstd|ok EFBIG|EFBIG|3
+another program's debug file, packed|file|/spare/other.gz|ok EBADMSG|EBADMSG|3
 EOF
 
 # ---- misses have a lifetime -------------------------------------------------------------------
@@ -197,6 +268,7 @@ for place in "no such name|http://nonexistent.invalid/|$H ETIMEDOUT" "a refused 
   symfs_mount r $limits --source "gdb@$url"
   check_case "$what" "$want" "$want" 3 "gdb@$url"
   check_mount "$what" "$want" "$want" "$MNT_r"
+  table_row "$what" "no"
   grep -q "$id" "$MNT_r/.symfs/missing" && fail "$what: remembered as missing"
   symfs_umount r
   # With a second source, in the same place: what was refused before is there now.
@@ -207,5 +279,55 @@ for place in "no such name|http://nonexistent.invalid/|$H ETIMEDOUT" "a refused 
   symfs_umount r
 done
 check_stores "at the end"
+
+# ---- slow, but alive ------------------------------------------------------------------------------
+# Nothing ends it but the reader, and a signal does so at once.
+new_file
+upstream_fault "$URL_bad" "/$name" trickle 2000
+words_of stat "$MNT_m/$name"
+stat_error=$(errno_of "$error") stat_took=$took
+[ "$error" = ok ] || fail "a trickle: stat: $error"
+from=$(now_ms)
+timeout -s INT 4 cat "$MNT_m/$name" >"$TMP/got" 2>/dev/null
+[ ! -s "$TMP/got" ] || fail "a trickle: bytes came before the file was whole"
+open_error=EINTR open_took=$(($(now_ms) - from)) cc_exit=-
+[ $open_took -le 9000 ] || fail "a trickle: SIGINT after 4000 ms ended cat after $open_took ms"
+upstream_clear "$URL_bad"
+table_row "a trickle, and SIGINT after 4 s" "no"
+wait_for 60 arrives "$name" || fail "a trickle: the file does not come afterwards"
+new_file
+upstream_fault "$URL_bad" "/$name" trickle 150000
+poll_begin
+check_mount "a faster trickle" ok ok "$MNT_m"
+poll_end "a faster trickle"
+table_row "a trickle that ends" "the file"
+upstream_clear "$URL_bad"
+
+# ---- what is no fault, when it is treated well -----------------------------------------------------
+new_file
+cc_exit=-
+for hop in 1 2 3; do upstream_fault "$URL_bad" "/hop$hop" redirect "/hop$((hop + 1))"; done
+mkdir -p "$ROOT/moved" && cp "$file" "$ROOT/moved/file"
+upstream_fault "$URL_bad" /hop4 redirect /moved/file
+upstream_fault "$URL_bad" "/$name" redirect /hop1
+check_mount "a chain of redirects" ok ok "$MNT_m"
+same_file "$MNT_m/$name" "$file"
+table_row "a chain of five redirects" "the file"
+upstream_clear "$URL_bad"
+new_file
+upstream_fault "$URL_bad" "/$name" bad-range
+check_mount "wrong ranges" ok ok "$MNT_m"
+same_file "$MNT_m/$name" "$file"
+table_row "wrong ranges: none are asked for" "the file"
+upstream_clear "$URL_bad"
+
+touch "$TMP/poll-stop"
+wait_gone $POLLER 30 || fail "the reader does not end"
+[ ! -s "$TMP/poll-wrong" ] || fail "bytes that are not the file were read: $(cat "$TMP/poll-wrong")"
+if [ -n "${SYMFS_FAULT_TABLE:-}" ]; then
+  printf '%-36s  %-12s %5s  %-12s %5s  %-4s  %s\n' fault stat ms open ms get remembered
+  cat "$TMP/table"
+fi
 symfs_umount m
+symfs_umount p
 say "$cases kinds of fault"

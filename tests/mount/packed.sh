@@ -88,6 +88,16 @@ bomb "$TMP/root/zstd-same/sym/Prog.pdb/$DID/Prog.pdb" "$TMP/zeros.zst" >"$TMP/ro
 (cd "$TMP/one" && zip -q "$TMP/two.zip" Prog.pdb Prog.exe && zip -q -P secret "$TMP/locked.zip" Prog.pdb) || fail zip
 mv "$TMP/two.zip" "$TMP/root/two/Prog.pdb/$DID/Prog.pdb"
 mv "$TMP/locked.zip" "$TMP/root/locked/Prog.pdb/$DID/Prog.pdb"
+# One in another: only one is taken off.
+for nested in nested-gzip nested-zip names cab-bomb; do mkdir -p "$TMP/root/$nested/Prog.pdb/$DID"; done
+gzip -c "$TMP/root/gzip-same/sym/Prog.pdb/$DID/Prog.pdb" >"$TMP/root/nested-gzip/Prog.pdb/$DID/Prog.pdb"
+pack stored "$TMP/root/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" "$TMP/root/nested-zip/Prog.pdb/$DID/Prog.pdb"
+# A name that leads elsewhere names nothing here.
+"$top_builddir/tests/helpers/zip-write" "$TMP/names.zip" "../../../../../../../../$TMP/escaped" "$PDB" &&
+  mv "$TMP/names.zip" "$TMP/root/names/Prog.pdb/$DID/Prog.pdb" || fail zip-write
+# Cabinets cannot be as small as they would have to be for the ratio; they say how long their file is.
+{ cat "$PDB" && head -c 300000000 /dev/zero; } >"$TMP/zeros300" && gcab -c -z -n "$TMP/root/cab-bomb/Prog.pdb/$DID/Prog.pdb" "$TMP/zeros300" &&
+  rm "$TMP/zeros300" || fail gcab
 head -c 500 "$TMP/root/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" >"$TMP/root/cut/Prog.pdb/$DID/Prog.pdb"
 
 # ---- the server: plain, and with gzip on top; files with .gz beside them are sent as gzip
@@ -146,6 +156,7 @@ for p in $packings; do
   for name in same squeezed; do
     [ "$p-$name" != none-squeezed ] || continue # that is an odd server
     for how in plain coded dir; do
+      [ $name-$how != squeezed-coded ] || continue # the name makes no difference there
       expected=$((expected + 3))
       case $how in
       dir) base=$TMP/root ;;
@@ -160,20 +171,28 @@ say "$cells of $expected cells"
 
 # ---- what is refused
 
-# refused NAME ERROR LOG SOURCE: the reader gets ERROR, the log has a line, and nothing stays.
+# refused NAME ERROR LOG SOURCE [OPTION...]: the reader gets ERROR, the log has a line, nothing stays
+# and nothing is remembered as missing; nor does the daemon take memory for what it throws away.
+MEMORY=0
 refused() {
-  symfs_mount bad --cache "$TMP/store-bad" --source "$4"
-  if cat "$MNT_bad/ssqp/Prog.pdb/$LDID/Prog.pdb" >"$TMP/got" 2>"$TMP/said"; then fail "$1 was read"; fi
-  grep -q "$2" "$TMP/said" || fail "$1: $(cat "$TMP/said"), not $2"
-  [ ! -s "$TMP/got" ] || fail "$1: bytes were read"
-  grep -q "$3" "$TMP/bad.log" || fail "$1: no line in the log"
+  rf_name=$1 rf_error=$2 rf_log=$3 rf_source=$4
+  shift 3
+  symfs_mount bad --cache "$TMP/store-bad" --source "$@"
+  if cat "$MNT_bad/ssqp/Prog.pdb/$LDID/Prog.pdb" >"$TMP/got" 2>"$TMP/said"; then fail "$rf_name was read"; fi
+  grep -q "$rf_error" "$TMP/said" || fail "$rf_name: $(cat "$TMP/said"), not $rf_error"
+  [ ! -s "$TMP/got" ] || fail "$rf_name: bytes were read"
+  grep -q "$rf_log" "$TMP/bad.log" || fail "$rf_name: no line in the log"
   # Nor again; and what was fetched is not fetched twice within the minute.
-  if cat "$MNT_bad/ssqp/Prog.pdb/$LDID/Prog.pdb" >/dev/null 2>&1; then fail "$1 was read the second time"; fi
-  case $4 in
-  *http*) [ "$(grep -c "$3" "$TMP/bad.log")" = 1 ] || fail "$1: the log says it more than once" ;;
+  if cat "$MNT_bad/ssqp/Prog.pdb/$LDID/Prog.pdb" >/dev/null 2>&1; then fail "$rf_name was read the second time"; fi
+  case $rf_source in
+  *http*) [ "$(grep -c "$rf_log" "$TMP/bad.log")" = 1 ] || fail "$rf_name: the log says it more than once" ;;
   esac
+  grep -q "$DID" "$MNT_bad/.symfs/missing" && fail "$rf_name: remembered as missing"
+  rf_memory=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$PID_bad/status")
+  [ "$rf_memory" -lt 800000 ] || fail "$rf_name: $rf_memory KiB of memory"
+  [ "$rf_memory" -le $MEMORY ] || MEMORY=$rf_memory
   kept=$(find "$TMP/store-bad/blobs" "$TMP/store-bad/partial" -type f 2>/dev/null | wc -l)
-  [ "$kept" = 0 ] || fail "$1: $kept files stay in the store"
+  [ "$kept" = 0 ] || fail "$rf_name: $kept files stay in the store"
   symfs_umount bad
   rm -rf "$TMP/store-bad"
 }
@@ -184,9 +203,22 @@ for how in plain dir; do
   refused bomb-zstd 'File too large' 'is a bomb: zstd' "symstore@$base/bomb-zstd"
   refused two 'Bad message' 'several members' "symstore@$base/two"
   refused locked 'Bad message' 'encrypted' "symstore@$base/locked"
+  refused nested-gzip 'Bad message' 'another kind of file' "symstore@$base/nested-gzip"
+  refused nested-zip 'Bad message' 'another kind of file' "symstore@$base/nested-zip"
+  refused cab-bomb 'File too large' 'is cab of more than' "symstore@$base/cab-bomb" --max-file-size 50M
   refused cut 'Bad message' 'cut short\|broken' "symstore@$base/cut"
 done
 refused bomb-coding 'File too large' 'a bomb: its coding' "symstore@$URL_coded/bomb-coding"
+
+for how in plain dir; do
+  [ $how = plain ] && base=$URL_plain || base=$TMP/root
+  symfs_mount names --cache "$TMP/store-names" --source "symstore@$base/names"
+  same_file "$PDB" "$MNT_names/ssqp/Prog.pdb/$LDID/Prog.pdb"
+  symfs_umount names
+  rm -rf "$TMP/store-names"
+  [ ! -e "$TMP/escaped" ] || fail "a name in an archive was a path"
+done
+say "at most $MEMORY KiB of memory for bombs of 10 GB"
 
 # The next source has it.
 symfs_mount next --source "symstore@$URL_plain/bomb" --source "symstore@$URL_plain/mszip-squeezed/sym"

@@ -459,7 +459,7 @@ START_TEST(wrong_files)
 	world_begin(&w);
 	put("two", 1, BIG);
 	make_dir("%s/one/buildid/%s", scratch, id_text(1));
-	snprintf(path, sizeof(path), "%s/one/buildid/%s/executable", scratch, id_text(1));
+	snprintf(path, sizeof(path), "%.200s/one/buildid/%.128s/executable", scratch, id_text(1));
 	write_elf(path, 2, 20, BIG); /* another build */
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
 	ck_assert_str_eq(a.source, "two");
@@ -557,7 +557,7 @@ static void teach(struct world *w, unsigned content, const char *key, const char
 	struct key k = key_of_text(key);
 	struct draft *d;
 
-	snprintf(l.m.code_id, sizeof(l.m.code_id), "%s", code);
+	snprintf(l.m.code_id, sizeof(l.m.code_id), "%.128s", code);
 	debug_id_parse(&l.m.debug_id, debug, strlen(debug));
 	ck_assert_int_eq(draft_new(&d, w->store, NULL), 0);
 	ck_assert_int_eq(draft_write(d, 0, &content, sizeof(content)), 0);
@@ -572,17 +572,17 @@ START_TEST(taught)
 	struct fetched now;
 	struct asker a;
 	struct world w;
-	char key[64];
+	char key[160];
 
 	world_begin(&w);
 	put("one", 1, 100000);
 	debug_id_parse(&victim.m.debug_id, "44332211665588779900AABBCCDDEEFF0", 33);
 	own = victim;
-	snprintf(key, sizeof(key), "elf_code %s", id_text(2));
+	snprintf(key, sizeof(key), "elf_code %.128s", id_text(2));
 	teach(&w, 7, key, id_text(2), "44332211665588779900AABBCCDDEEFF0"); /* that is a lie */
 	ck_assert_int_eq(try_artifact(w.fetch, &victim), -ENOENT); /* nobody can be asked */
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
-	snprintf(own.m.code_id, sizeof(own.m.code_id), "%s", id_text(1));
+	snprintf(own.m.code_id, sizeof(own.m.code_id), "%.128s", id_text(1));
 	own.m.debug_id.set = false;
 	ck_assert_int_eq(module_debug_id(&own.m, false, &own.m.debug_id), 0);
 	own.m.code_id[0] = '\0';

@@ -592,6 +592,20 @@ static size_t name_length(const struct obj_slice *s, const char *base)
 	return n;
 }
 
+/* Whether a symbol server or a debugger has this where the name would be: a word for what the file is, or
+ * the end of its id. */
+static bool is_no_name(const struct obj_slice *s, const char *base)
+{
+	static const char *const words[] = {"executable", "debuginfo", "breakpad", "sourcebundle", "symbols",
+		"elf", "debug", "_.debug", "_.dwarf"};
+	size_t n = strcspn(base, "."), all = strlen(s->module.code_id);
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(base, words[i]) == 0)
+			return true;
+	return n >= 8 && n <= all && strncasecmp(s->module.code_id + all - n, base, n) == 0;
+}
+
 void obj_take_name(struct obj_slice *s, const char *base)
 {
 	bool code, debug;
@@ -602,6 +616,8 @@ void obj_take_name(struct obj_slice *s, const char *base)
 	 * word to the tools that write and read them. */
 	if (debug && s->types[0] == FILETYPE_BREAKPAD)
 		base = "<unknown>";
+	if (is_no_name(s, base))
+		return;
 	if (code)
 		take_name(s->module.code_file, base, name_length(s, base));
 	if (debug)

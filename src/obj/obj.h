@@ -89,7 +89,8 @@ int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, 
 /* What the name of its file tells of a slice that does not tell it itself. Maps are named by the UUID
  * whose they are; -ENOENT: this one is not, or is none. */
 int obj_take_uuid(struct obj_slice *s, const char *base);
-/* That, and the module's names that are the file's: without an ending that only says "debug file". */
+/* That, and the module's names that are the file's: without an ending that only says "debug file"; none
+ * where it is called as servers and debuggers call all files, or by its id. */
 void obj_take_name(struct obj_slice *s, const char *base);
 
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */

@@ -194,8 +194,9 @@ while :; do
   symfs_umount m
   [ -s "$TMP/later" ] || break
   mv "$TMP/later" "$TMP/all"
-  cut -f3 "$TMP/all" | awk -F '\t' '
-    FILENAME == "-" { want[$0] = 1; next }
+  cut -f3 "$TMP/all" >"$TMP/waiting"
+  awk -F '\t' '
+    FILENAME ~ /waiting$/ { want[$0] = 1; next }
     FILENAME ~ /keys$/ { hash[$1] = $3; claims[$1] = claims[$1] FS $5 FS $6; next }
     $0 in want {
       n = split(substr(claims[$0], 2), c, FS)
@@ -203,7 +204,7 @@ while :; do
       if (i <= n) next
       for (i = 1; i <= n; i++) owner[c[i]] = hash[$0]
       print
-    }' - "$TMP/keys" "$TMP/files" >"$TMP/now"
+    }' "$TMP/waiting" "$TMP/keys" "$TMP/files" >"$TMP/now"
   rm -rf "$TMP/store-$round"
   round=$((round + 1))
   symfs_mount m --cache "$TMP/store-$round"

@@ -19,7 +19,7 @@ id=$(build_id prog)
 ends() {
   ends_status=$1 ends_text=$2
   shift 2
-  timeout 30 "$SYMFS" "$@" >out 2>err </dev/null
+  timeout 120 "$SYMFS" "$@" >out 2>err </dev/null
   status=$?
   [ $status = "$ends_status" ] || fail "$*: status $status, not $ends_status: $(cat out err)"
   [ -n "$ends_text" ] || return 0
@@ -105,6 +105,14 @@ gdb${TAB}elf_debug$TAB$(gdb_path "$id" .debug | sed 's,.build-id/,,')" ] || fail
   head -c 300 prog >"$name"
   ends 1 "not placed" add --cache "$STORE" "$name"
   tr -d '\n' <out | grep -q '[[:cntrl:]]' && fail "control characters: $(od -c out)"
+done
+
+# What servers and debuggers call all files alike names none.
+rest=${id#??}
+for name in executable debuginfo "$rest" "$rest.debug" _.debug; do
+  cp prog "$name"
+  ends 0 "^gdb${TAB}elf_code" paths --layout gdb --layout slashsymbols "$name"
+  grep -q slashsymbols out && fail "$name: $(cat out)"
 done
 
 # ---- identifiers ------------------------------------------------------------------------------------------

@@ -180,6 +180,19 @@ START_TEST(names)
 		"2d10c42f591d3265b14778ba0868073f.bcsymbolmap", "2d10c42f591d3265b14778ba0868073f"};
 	static const char *const none[] = {"", ".", "a.plist", "2d10c42f591d3265b14778ba0868073f1.plist",
 		"2d10c42f591d3265b14778ba0868073f0001.plist", "2d10c42f-591d-3265-b147-78ba0868073.plist"};
+	static const char *const words[] = {"executable", "Debuginfo", "symbols", "_.debug", "elf"};
+	static const struct {
+		const char *id, *base;
+		bool none;
+	} ids[] = {
+		{"dfb85de42daffd09640c8fe377d572de3e168920", "b85de42daffd09640c8fe377d572de3e168920.debug", true},
+		{"dfb85de42daffd09640c8fe377d572de3e168920", "DFB85DE42DAFFD09640C8FE377D572DE3E168920", true},
+		{"67e9247c814e392ba027dbde6748fcbf", "DBDE6748FCBF.app", true},
+		{"67e9247c814e392ba027dbde6748fcbf", "DBDE6748FCBE.app", false},
+		{"67e9247c814e392ba027dbde6748fcbf", "67e9247c814e392ba027dbde6748fcb", false},
+		{"67e9247c814e392ba027dbde6748fcbf", "bf", false},
+		{"ab", "abababababababababababababababab", false},
+	};
 	struct obj_slice s;
 
 	bundle_of(&image, "{\"debug_id\":\"" DEBUG_ID "-1\",\"code_id\":\"5ab380779000\"}", 0);
@@ -205,6 +218,18 @@ START_TEST(names)
 	ck_assert_str_eq(named(FILETYPE_PE, "x.dll.debug").module.code_file, "x.dll.debug");
 	ck_assert_str_eq(named(FILETYPE_PORTABLEPDB, "x.pdbx").module.debug_file, "x.pdb");
 	ck_assert_str_eq(named(FILETYPE_PDB, "x.pdbx").module.debug_file, "x.pdbx");
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+		s = named(FILETYPE_ELF_DEBUG, words[i]);
+		ck_assert_str_eq(s.module.code_file, "");
+		ck_assert_str_eq(s.module.debug_file, "");
+		ck_assert_str_eq(named(FILETYPE_PDB, words[i]).module.debug_file, "");
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(ids); i++) {
+		s = (struct obj_slice){.types = {FILETYPE_ELF_DEBUG}, .n_types = 1, .kind = OBJ_DEBUG};
+		module_set_code_id(&s.module, ids[i].id, strlen(ids[i].id));
+		obj_take_name(&s, ids[i].base);
+		ck_assert_msg(!s.module.code_file[0] == ids[i].none, "%s", ids[i].base);
+	}
 	/* Their names stand in them. */
 	ck_assert_str_eq(named(FILETYPE_BREAKPAD, "x.sym").module.debug_file, "<unknown>");
 	for (unsigned i = 0; i < ARRAY_SIZE(maps); i++) {

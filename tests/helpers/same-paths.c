@@ -125,7 +125,7 @@ static bool same_bytes(int fd)
 /* The inode; 0: it is not the file, and that was said. */
 static uint64_t look(const char *path)
 {
-	char full[8192];
+	char full[32768];
 	struct stat st;
 	int fd;
 
@@ -147,7 +147,7 @@ static uint64_t look(const char *path)
 
 static void look_absent(const char *path)
 {
-	char full[8192];
+	char full[32768];
 	struct stat st;
 
 	snprintf(full, sizeof(full), "%s/%s", mnt, path);

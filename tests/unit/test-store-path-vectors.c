@@ -108,7 +108,7 @@ static bool run_unpacked(const char *file, const char *base)
 
 	if (!mkdtemp(dir))
 		abort();
-	snprintf(to, sizeof(to), "%s/%.*s", dir, (int)strlen(base) - 4, base);
+	snprintf(to, sizeof(to), "%s/%.*s", dir, (int)MIN(strlen(base) - 4, 255), base);
 	snprintf(command, sizeof(command), "zstd -dqf -o '%s' '%s' 2>/dev/null", to, file);
 	good = system(command) == 0;
 	if (good)

@@ -36,6 +36,8 @@ struct mismatch {
 	char text[200];
 };
 
+#define ASKED_MOST 64
+
 #define REFUSED_SLOTS 32
 #define REFUSED_MS 10000
 
@@ -52,6 +54,8 @@ struct fetch {
 	/* under lock */
 	struct sources *sources;
 	struct facts *facts; /* grows only */
+	struct store_asked asked[ASKED_MOST]; /* not told to the store yet */
+	unsigned n_asked;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
 
 	pthread_mutex_t trees_lock;
@@ -65,6 +69,11 @@ struct fetch {
 
 	atomic_bool closing; /* written there; workers stop what is long */
 };
+
+/* A key was asked for, and it was remembered that nobody has it. (any thread) */
+void asked_again(struct fetch *f, const struct key *k);
+void asked_tell(struct fetch *f); /* (workers) to the store */
+int64_t asked_since(struct fetch *f, const struct key *k); /* how often since that (any thread) */
 
 struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
 

@@ -67,6 +67,58 @@ struct fetch_stats *fetch_stats(struct fetch *f)
 	return &f->stats;
 }
 
+/* ---- how often ---------------------------------------------------------------------- */
+
+void asked_tell(struct fetch *f)
+{
+	_cleanup_free_ struct store_asked *asked = calloc(ASKED_MOST, sizeof(*asked));
+	unsigned n;
+
+	if (!asked)
+		return;
+	pthread_mutex_lock(&f->lock);
+	n = f->n_asked;
+	memcpy(asked, f->asked, n * sizeof(*asked));
+	f->n_asked = 0;
+	pthread_mutex_unlock(&f->lock);
+	if (n)
+		store_misses_asked(f->store, asked, n);
+}
+
+int64_t asked_since(struct fetch *f, const struct key *k)
+{
+	LOCK_SCOPE(&f->lock);
+
+	for (unsigned i = 0; i < f->n_asked; i++)
+		if (key_equal(&f->asked[i].key, k))
+			return f->asked[i].times;
+	return 0;
+}
+
+static void asked_work(void *ctx)
+{
+	asked_tell(ctx);
+}
+
+/* Numbers for people: when there are more keys than room, the rest of a moment is not counted. */
+void asked_again(struct fetch *f, const struct key *k)
+{
+	unsigned i = 0;
+	bool full;
+
+	pthread_mutex_lock(&f->lock);
+	while (i < f->n_asked && !key_equal(&f->asked[i].key, k))
+		i++;
+	if (i == f->n_asked && i < ASKED_MOST)
+		f->asked[f->n_asked++] = (struct store_asked){.key = *k};
+	if (i < ASKED_MOST)
+		f->asked[i].times++;
+	full = i == ASKED_MOST - 1 && f->asked[i].times == 1;
+	pthread_mutex_unlock(&f->lock);
+	if (full)
+		workers_post(f->workers, asked_work, f);
+}
+
 /* ---- begin and end ------------------------------------------------------------------ */
 
 static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e)
@@ -130,6 +182,8 @@ void fetch_free(struct fetch *f)
 	store_hurry(f->store);
 	if (f->net)
 		net_call(f->net, close_flights, f);
+	if (f->store && f->n_asked)
+		asked_tell(f);
 	workers_free(f->workers);	/* their jobs post back to the net thread */
 	if (f->net) {
 		net_call(f->net, nothing, NULL); /* which has then seen them all */
@@ -217,6 +271,12 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 	*out = (struct fetched){
 		.r = -ENOENT, .miss_ms = (unsigned)seconds * 1000, .why = "known to be missing"};
 	key_of(&out->key, &cands[0]);
+	for (unsigned i = 0; i < n; i++) {
+		struct key k;
+
+		if (key_of(&k, &cands[i]) == 0)
+			asked_again(f, &k);
+	}
 	atomic_fetch_add(&f->stats.remembered, 1);
 	return 0;
 }

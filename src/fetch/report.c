@@ -144,7 +144,7 @@ void fetch_missing(struct fetch *f, struct buf *out)
 	int64_t after = 0;
 	int n;
 
-	buf_adds(out, "type,id,name,source,since,until\n");
+	buf_adds(out, "type,id,name,source,since,until,asked\n");
 	while (rows && (n = store_list_misses(f->store, &after, rows, PAGE)) > 0)
 		for (int i = 0; i < n; i++) {
 			char since[24], until[24];
@@ -155,7 +155,8 @@ void fetch_missing(struct fetch *f, struct buf *out)
 			add_csv(out, rows[i].key.name, ",");
 			source_name_of_memory(rows[i].source);
 			add_csv(out, rows[i].source, ",");
-			buf_addf(out, "%s,%s\n", since, until);
+			buf_addf(out, "%s,%s,%" PRId64 "\n", since, until,
+				rows[i].asked + asked_since(f, &rows[i].key));
 		}
 }
 

@@ -21,7 +21,7 @@
 #define GONE_MOST 10000
 #define LOG_PAGES 400 /* that the log may grow by: on a small disk it is in the way of blobs */
 #define APPLICATION_ID 1937337958 /* "symf" */
-#define VERSION 2
+#define VERSION 3
 
 static const char schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -67,7 +67,8 @@ static const char schema[] =
 	/* `name`: what the source was asked for by, where that is more than the key. */
 	"CREATE TABLE misses(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL,"
 	" key TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL,"
-	" until INTEGER NOT NULL, reason TEXT NOT NULL, UNIQUE(canon, name, source));"
+	" until INTEGER NOT NULL, reason TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,"
+	" UNIQUE(canon, name, source));"
 	"CREATE INDEX misses_until ON misses(until);"
 	/* Files that a process was about to change. */
 	"CREATE TABLE intents(sha256 TEXT PRIMARY KEY, gone INTEGER NOT NULL) WITHOUT ROWID;"
@@ -127,6 +128,7 @@ enum query {
 	Q_MODULE_BY_DEBUG,
 	Q_MISS,
 	Q_MISS_PUT,
+	Q_MISS_ASKED,
 	Q_MISSES_LIST,
 	Q_MISSES_EXPIRE,
 	Q_MISSES_DROP,
@@ -204,8 +206,10 @@ static const char *const sql[QUERIES] = {
 	[Q_MISS] = "SELECT until FROM misses WHERE canon = ? AND name = ? AND source = ?",
 	[Q_MISS_PUT] = "INSERT INTO misses(canon, key, name, source, since, until, reason)"
 		       " VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(canon, name, source) DO UPDATE SET"
-		       " since = excluded.since, until = excluded.until, reason = excluded.reason",
-	[Q_MISSES_LIST] = "SELECT id, key, source, since, until FROM misses"
+		       " since = excluded.since, until = excluded.until, reason = excluded.reason,"
+		       " asked = asked + 1",
+	[Q_MISS_ASKED] = "UPDATE misses SET asked = asked + ? WHERE canon = ?",
+	[Q_MISSES_LIST] = "SELECT id, key, source, since, until, asked FROM misses"
 			  " WHERE id > ? AND until > ? ORDER BY id LIMIT ?",
 	[Q_MISSES_EXPIRE] = "DELETE FROM misses WHERE until <= ?",
 	[Q_MISSES_DROP] = "DELETE FROM misses WHERE canon = ?",
@@ -799,6 +803,7 @@ static int misses_with(struct conn *c, int64_t *after, int64_t now, struct store
 		column_text(rows.st, 2, row->source, sizeof(row->source));
 		row->since = sqlite3_column_int64(rows.st, 3);
 		row->until = sqlite3_column_int64(rows.st, 4);
+		row->asked = sqlite3_column_int64(rows.st, 5);
 		count++;
 	}
 	return r < 0 ? r : (int)count;
@@ -1280,6 +1285,11 @@ int index_miss_put(struct index *ix, const struct key *k, const char *name, cons
 
 	return run(ix->writer, Q_MISS_PUT, "ttttiit", key_canon(k, canon), key_text(k, text), name,
 		source, since, until, reason);
+}
+
+int index_miss_asked(struct index *ix, const char *canon, int64_t times)
+{
+	return run(ix->writer, Q_MISS_ASKED, "it", times, canon);
 }
 
 int index_misses_expire(struct index *ix, int64_t now)

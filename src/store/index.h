@@ -123,6 +123,7 @@ int index_module_of(struct index *ix, int64_t object, struct module *out); /* -E
 
 int index_miss_put(struct index *ix, const struct key *k, const char *name, const char *source,
 	int64_t since, int64_t until, const char *reason);
+int index_miss_asked(struct index *ix, const char *canon, int64_t times);
 int index_misses_expire(struct index *ix, int64_t now);
 int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; how many */
 

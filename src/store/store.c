@@ -267,6 +267,19 @@ int store_miss_add(struct store *s, const struct key *k, const char *name, const
 	return t.r;
 }
 
+int store_misses_asked(struct store *s, const struct store_asked *asked, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	while (turn_next(&t))
+		for (unsigned i = 0; t.r == 0 && i < n; i++) {
+			char canon[KEY_TEXT];
+
+			t.r = index_miss_asked(t.ix, key_canon(&asked[i].key, canon), asked[i].times);
+		}
+	return t.r;
+}
+
 int store_note_set(struct store *s, const char *name, const char *text)
 {
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};

@@ -94,6 +94,12 @@ int store_link(struct store *s, const struct key *k, const struct blob *b);
  * else "". A miss by one name is none by another. */
 int store_miss_add(struct store *s, const struct key *k, const char *name, const char *source,
 	int64_t seconds, const char *reason); /* (waits) */
+/* Tells that keys were asked for while they were remembered, each so many times. (waits) */
+struct store_asked {
+	struct key key;
+	int64_t times;
+};
+int store_misses_asked(struct store *s, const struct store_asked *asked, unsigned n);
 /* The wall-clock second until which the miss holds; 0: none is remembered. */
 int64_t store_miss_until(struct store *s, const struct key *k, const char *name, const char *source);
 /* By every name; NULL: all misses. (waits); how many, -errno */
@@ -125,6 +131,7 @@ struct store_miss_row {
 	struct key key;
 	char source[64];
 	int64_t since, until;
+	int64_t asked; /* how often it was asked for, as far as was told */
 };
 /* Remembered misses that still hold; `after` is a rowid cursor, moved on. */
 int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *rows, unsigned n);

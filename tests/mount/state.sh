@@ -64,6 +64,11 @@ missing=gdb/.build-id/aa/$(printf %038d 1).debug
 [ -e "$MNT_m/$missing" ] && fail "it exists?"
 grep -q "^elf_debug,aa$(printf %038d 1),\"\",\"up\"," "$MNT_m/.symfs/missing" || fail "missing: $(cat "$MNT_m/.symfs/missing")"
 
+# How often: by each name that the kernel does not remember itself, as one file.
+[ -e "$MNT_m/native/aa/$(printf %038d 1).debug" ] && fail "it exists?"
+[ -e "$MNT_m/debuginfod/buildid/aa$(printf %038d 1)/debuginfo" ] && fail "it exists?"
+grep -q "^elf_debug,aa$(printf %038d 1),\"\",\"up\",.*,3\$" "$MNT_m/.symfs/missing" || fail "how often: $(cat "$MNT_m/.symfs/missing")"
+
 # No secret in anything that is told.
 for text in "$MNT_m/.symfs/config" "$MNT_m/.symfs/sources" "$MNT_m/.symfs/why/$path" "$MNT_m/.symfs/activity" \
   "$TMP/m.log" /proc/self/mountinfo; do
@@ -76,3 +81,6 @@ grep -q "$secret" "$TMP/why.out" && fail "a secret in why or sources"
 getfattr -d -m . "$MNT_m/$path" 2>/dev/null | grep -q "$secret" && fail "a secret in an attribute"
 [ "$(upstream_count "$URL_up" get)" -ge "$gets" ] || fail "counting"
 symfs_umount m
+symfs_mount again --config "$TMP/symfs.conf" --cache "$TMP/store-m"
+grep -q "^elf_debug,aa.*,3\$" "$MNT_again/.symfs/missing" || fail "how often, after a restart: $(cat "$MNT_again/.symfs/missing")"
+symfs_umount again

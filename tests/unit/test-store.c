@@ -395,7 +395,12 @@ START_TEST(misses)
 	ck_assert_str_eq(rows[1].source, "two");
 	ck_assert_int_eq(store_list_misses(s, &after, rows, 2), 1);
 	ck_assert(key_equal(&rows[0].key, &b));
+	ck_assert_int_eq(rows[0].asked, 2);
 	ck_assert_int_eq(store_list_misses(s, &after, rows, 2), 0);
+	ck_assert_int_eq(store_misses_asked(s, (struct store_asked[]){{a, 3}, {key_nth(9), 1}}, 2), 0);
+	after = 0;
+	ck_assert_int_eq(store_list_misses(s, &after, rows, 4), 3);
+	ck_assert(rows[0].asked == 4 && rows[1].asked == 4 && rows[2].asked == 2);
 
 	sql("UPDATE misses SET until = 10 WHERE source = 'one'");
 	ck_assert_int_eq(store_miss_until(s, &a, "", "one"), 0);

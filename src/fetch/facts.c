@@ -5,6 +5,7 @@
  * Facts belong to where a source is, not to the source: a reload changes nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
@@ -22,6 +23,16 @@
 #define SEGMENT_MOST (64u << 20)
 #define LASTID_MOST 64
 
+#define SAVED_MOST ((64u << 20) + 4096)
+
+/* An index, and what makes it possible to ask only for what is newer. */
+struct listing {
+	struct admin_index *index; /* NULL: never had */
+	unsigned last;		   /* its lastid */
+	int64_t when;		   /* wall clock: when it was as the server's */
+	char etag[128], modified[64];
+};
+
 enum question { ASK_NOTHING, ASK_INDEX2, ASK_LASTID, ASK_SEGMENT };
 
 struct facts {
@@ -32,6 +43,9 @@ struct facts {
 	/* under f->lock; `admin` is a reference, and only there when it is complete */
 	struct source_facts known;
 	int64_t tiers_until; /* wall clock; 0: whether it has two is not known */
+	struct listing loaded; /* by an earlier process; the net thread takes it */
+	bool recalled;	       /* that was looked for */
+	bool renew;	       /* the index is to be looked at, whatever its age */
 
 	/* net thread only */
 	struct sources *set; /* while something is asked: keeps `source` */
@@ -42,9 +56,7 @@ struct facts {
 	uint64_t trouble_until;
 	char trouble[200];
 
-	struct admin_index *index; /* NULL: never had */
-	unsigned last;		   /* its lastid */
-	char etag[128], modified[64];
+	struct listing now;
 	uint64_t index_due;
 	char lastid[LASTID_MOST];
 	size_t lastid_n;
@@ -104,7 +116,8 @@ void facts_put(struct source_facts *known)
 static void facts_drop(struct facts *fa)
 {
 	admin_unref(fa->known.admin);
-	admin_unref(fa->index);
+	admin_unref(fa->now.index);
+	admin_unref(fa->loaded.index);
 	admin_unref(fa->building);
 	sources_unref(fa->set);
 	free(fa);
@@ -132,12 +145,124 @@ static void note_name(const char *memory, char out[static 80])
 	snprintf(out, 80, "index2 %s", memory);
 }
 
+static void listing_name(const char *memory, char out[static 40])
+{
+	snprintf(out, 40, "000admin-%016" PRIx64, hash_mix(memory, strlen(memory)));
+}
+
+struct saving {
+	struct fetch *f;
+	char memory[64];
+	struct listing what;
+};
+
+/* "symfs 000Admin 1 LAST WHEN HASH", ETag and date in a line each, then hashes. */
+static void listing_write(void *ctx)
+{
+	struct saving *s = ctx;
+	_cleanup_buf_ struct buf body = BUF_UP_TO(SAVED_MOST), all = BUF_UP_TO(SAVED_MOST);
+	char name[40];
+	int r = admin_dump(s->what.index, &body);
+
+	if (r == 0)
+		r = buf_addf(&all, "symfs 000Admin 1 %u %" PRId64 " %016" PRIx64 "\n%s\n%s\n",
+			s->what.last, s->what.when, hash_mix(buf_text(&body), body.n), s->what.etag,
+			s->what.modified);
+	if (r == 0)
+		r = buf_add(&all, buf_text(&body), body.n);
+	listing_name(s->memory, name);
+	if (r == 0)
+		store_aside_write(s->f->store, name, buf_text(&all), all.n);
+	admin_unref(s->what.index);
+	free(s);
+}
+
+static void listing_save(struct facts *fa)
+{
+	struct saving *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return;
+	*s = (struct saving){.f = fa->f, .what = fa->now};
+	snprintf(s->memory, sizeof(s->memory), "%s", fa->memory);
+	admin_ref(s->what.index);
+	if (workers_post(fa->f->workers, listing_write, s) < 0) {
+		admin_unref(s->what.index);
+		free(s);
+	}
+}
+
+/* The next line of at most room - 1 bytes, without its end. NULL: there is none. */
+static const char *take_line(const char *p, const char *end, char *out, size_t room)
+{
+	const char *stop = memchr(p, '\n', (size_t)(end - p));
+
+	if (!stop || (size_t)(stop - p) >= room)
+		return NULL;
+	memcpy(out, p, (size_t)(stop - p));
+	out[stop - p] = '\0';
+	return stop + 1;
+}
+
+static int listing_parse(const char *p, size_t n, struct listing *out)
+{
+	const char *end = p + n;
+	char first[100];
+	uint64_t hash;
+
+	p = take_line(p, end, first, sizeof(first));
+	if (!p || sscanf(first, "symfs 000Admin 1 %u %" SCNd64 " %" SCNx64, &out->last, &out->when,
+			  &hash) != 3)
+		return -EINVAL;
+	p = take_line(p, end, out->etag, sizeof(out->etag));
+	if (p)
+		p = take_line(p, end, out->modified, sizeof(out->modified));
+	if (!p || hash_mix(p, (size_t)(end - p)) != hash || out->last > ADMIN_SEGMENTS_MOST)
+		return -EINVAL;
+	return admin_load(&out->index, p, (size_t)(end - p));
+}
+
+static void listing_recall(struct fetch *f, const struct source *s)
+{
+	_cleanup_free_ void *text = NULL;
+	struct listing got = {0};
+	struct facts *fa;
+	char name[40];
+	size_t n;
+
+	LOCK_SCOPE(&f->recall_lock);
+	pthread_mutex_lock(&f->lock);
+	fa = facts_of(f, s);
+	if (fa && fa->recalled)
+		fa = NULL;
+	if (fa)
+		fa->recalled = true;
+	pthread_mutex_unlock(&f->lock);
+	listing_name(s->memory, name);
+	if (!fa || store_aside_read(f->store, name, SAVED_MOST, &text, &n) < 0 ||
+		listing_parse(text, n, &got) < 0)
+		return;
+	pthread_mutex_lock(&f->lock);
+	fa->loaded = got;
+	pthread_mutex_unlock(&f->lock);
+}
+
+void facts_renew(struct fetch *f)
+{
+	LOCK_SCOPE(&f->lock);
+
+	for (struct facts *fa = f->facts; fa; fa = fa->next)
+		fa->renew = true;
+}
+
 void facts_recall(struct fetch *f, const struct source *s)
 {
 	char name[80], text[201];
 	bool two_tier;
 	int64_t until;
 
+	if (s->o.has_index && source_is_store(s))
+		listing_recall(f, s);
 	if (!wants_tiers(s))
 		return;
 	note_name(s->memory, name);
@@ -250,9 +375,12 @@ static void index_complete(struct facts *fa)
 	fa->known.admin = fa->bad_n ? NULL : admin_ref(fa->building);
 	pthread_mutex_unlock(&fa->f->lock);
 	admin_unref(old);
-	admin_unref(fa->index);
-	fa->index = take(fa->building);
-	fa->last = fa->building_last;
+	admin_unref(fa->now.index);
+	fa->now.index = take(fa->building);
+	fa->now.last = fa->building_last;
+	fa->now.when = clock_wall();
+	if (!fa->bad_n)
+		listing_save(fa);
 	fa->index_due = clock_ms() + (fa->bad_n ? AGAIN_MS : INDEX_MS);
 	answered(fa);
 }
@@ -296,13 +424,13 @@ static void segment_done(struct facts *fa, const struct judgement *j)
 /* What was not read yet, and what could not be; from the start when it is another index. */
 static int plan_segments(struct facts *fa)
 {
-	bool more = fa->index && fa->building_last >= fa->last;
-	int r = more ? admin_copy(&fa->building, fa->index) : admin_new(&fa->building);
+	bool more = fa->now.index && fa->building_last >= fa->now.last;
+	int r = more ? admin_copy(&fa->building, fa->now.index) : admin_new(&fa->building);
 
 	fa->todo_n = fa->todo_at = fa->in_a_row = 0;
 	for (unsigned i = 0; more && i < fa->bad_n; i++)
 		fa->todo[fa->todo_n++] = fa->bad[i];
-	for (unsigned id = more ? fa->last + 1 : 1; id <= fa->building_last; id++)
+	for (unsigned id = more ? fa->now.last + 1 : 1; id <= fa->building_last; id++)
 		fa->todo[fa->todo_n++] = id;
 	fa->bad_n = 0;
 	return r;
@@ -310,8 +438,8 @@ static int plan_segments(struct facts *fa)
 
 static void lastid_done(struct facts *fa, const struct judgement *j)
 {
-	if (fa->reply.status == 304 && fa->reply.error == 0 && fa->index) {
-		fa->building_last = fa->last;
+	if (fa->reply.status == 304 && fa->reply.error == 0 && fa->now.index) {
+		fa->building_last = fa->now.last;
 	} else if (j->verdict != VERDICT_FOUND || fa->reply.error) {
 		index_failed(fa, j->text[0] ? j->text : err_text(fa->reply.error));
 		return;
@@ -320,8 +448,8 @@ static void lastid_done(struct facts *fa, const struct judgement *j)
 		return;
 	}
 	if (fa->reply.status != 304) {
-		snprintf(fa->etag, sizeof(fa->etag), "%s", fa->reply.etag);
-		snprintf(fa->modified, sizeof(fa->modified), "%s", fa->reply.modified);
+		snprintf(fa->now.etag, sizeof(fa->now.etag), "%s", fa->reply.etag);
+		snprintf(fa->now.modified, sizeof(fa->now.modified), "%s", fa->reply.modified);
 	}
 	if (plan_segments(fa) < 0)
 		index_failed(fa, "out of memory");
@@ -375,12 +503,12 @@ static int add_condition(struct facts *fa, struct net_req *req)
 {
 	char line[200] = "";
 
-	if (fa->question != ASK_LASTID || !fa->index)
+	if (fa->question != ASK_LASTID || !fa->now.index)
 		return 0;
-	if (fa->etag[0])
-		snprintf(line, sizeof(line), "If-None-Match: %s", fa->etag);
-	else if (fa->modified[0])
-		snprintf(line, sizeof(line), "If-Modified-Since: %s", fa->modified);
+	if (fa->now.etag[0])
+		snprintf(line, sizeof(line), "If-None-Match: %s", fa->now.etag);
+	else if (fa->now.modified[0])
+		snprintf(line, sizeof(line), "If-Modified-Since: %s", fa->now.modified);
 	return line[0] ? source_add_header(req, line) : 0;
 }
 
@@ -442,6 +570,26 @@ static struct facts *facts_for(struct attempt *at)
 	return facts_of(f, at->source);
 }
 
+/* What a worker brought, and what a reload wants. */
+static void take_loaded(struct facts *fa)
+{
+	int64_t age;
+	LOCK_SCOPE(&fa->f->lock);
+
+	if (fa->loaded.index && !fa->now.index) {
+		fa->now = fa->loaded;
+		fa->loaded.index = NULL;
+		fa->known.admin = admin_ref(fa->now.index);
+		age = clock_wall() - fa->now.when;
+		fa->index_due = age >= 0 && age < INDEX_MS / 1000
+			? clock_ms() + INDEX_MS - (uint64_t)age * 1000
+			: 0;
+	}
+	if (fa->renew)
+		fa->index_due = 0;
+	fa->renew = false;
+}
+
 /* Its index, before it is asked for anything. An old one serves while a newer is read. */
 bool facts_before(struct attempt *at)
 {
@@ -449,9 +597,10 @@ bool facts_before(struct attempt *at)
 
 	if (!at->source->o.has_index || !source_is_store(at->source) || !(fa = facts_for(at)))
 		return false;
+	take_loaded(fa);
 	if (fa->question == ASK_NOTHING && fa->index_due <= clock_ms())
 		begin(fa, at, ASK_LASTID, "000Admin/lastid.txt");
-	if (fa->question == ASK_NOTHING || fa->question == ASK_INDEX2 || fa->index)
+	if (fa->question == ASK_NOTHING || fa->question == ASK_INDEX2 || fa->now.index)
 		return false;
 	at->waits = fa;
 	return true;

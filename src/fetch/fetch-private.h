@@ -54,6 +54,7 @@ struct fetch {
 	/* under lock */
 	struct sources *sources;
 	struct facts *facts; /* grows only */
+	pthread_mutex_t recall_lock; /* one reads what an earlier process knew; others wait for it */
 	struct store_asked asked[ASKED_MOST]; /* not told to the store yet */
 	unsigned n_asked;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
@@ -236,6 +237,7 @@ void race_told(struct fetch *f, const struct facts *fa); /* what attempts waited
 /* facts.c: what is found out about symbol stores. */
 struct source_facts facts_get(struct fetch *f, const struct source *s); /* any thread */
 void facts_put(struct source_facts *known);
+void facts_renew(struct fetch *f); /* any thread; lists of what sources have are looked at again */
 void facts_free(struct fetch *f); /* when no thread runs any more */
 void facts_recall(struct fetch *f, const struct source *s); /* (workers) what an earlier process knew */
 /* (net) Before anything is asked. True: the attempt waits. */

@@ -54,6 +54,7 @@ void fetch_set_sources(struct fetch *f, struct sources *so)
 	f->loops_told = 0;
 	pthread_mutex_unlock(&f->lock);
 	net_call(f->net, forget_mismatches, f);
+	facts_renew(f);
 	sources_unref(old);
 }
 
@@ -128,6 +129,7 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_mutex_init(&f->trees_lock, NULL);
+	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
 	r = breakers_new(&f->breakers, o->breaker_ms);
 	if (r == 0)
@@ -194,6 +196,7 @@ void fetch_free(struct fetch *f)
 	sources_unref(f->sources);
 	facts_free(f);
 	pthread_mutex_destroy(&f->trees_lock);
+	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }

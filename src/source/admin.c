@@ -193,6 +193,37 @@ bool admin_has(const struct admin_index *ix, const char *path)
 	return hash && ix->room && *slot_of(ix->slots, ix->room, hash) == hash;
 }
 
+int admin_dump(const struct admin_index *ix, struct buf *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ix->room; i++)
+		if (ix->slots[i])
+			r = buf_add(out, &ix->slots[i], sizeof(ix->slots[i]));
+	return r;
+}
+
+int admin_load(struct admin_index **out, const void *p, size_t n)
+{
+	struct admin_index *ix;
+	int r = n % sizeof(uint64_t) ? -EINVAL : admin_new(&ix);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < n; i += sizeof(uint64_t)) {
+		uint64_t hash;
+
+		memcpy(&hash, (const uint8_t *)p + i, sizeof(hash));
+		r = hash ? add(ix, hash) : -EINVAL;
+	}
+	if (r < 0) {
+		admin_unref(ix);
+		return r;
+	}
+	*out = ix;
+	return 0;
+}
+
 int admin_lastid(const char *text, size_t n, unsigned *out)
 {
 	unsigned number = 0;

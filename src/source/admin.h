@@ -5,6 +5,8 @@
  * to what is not there, and never no to what is. Pure; filled by one thread, then constant. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,6 +28,10 @@ size_t admin_count(const struct admin_index *ix); /* of directories */
 
 /* Whether "NAME/ID/…" is in it; case does not matter. */
 bool admin_has(const struct admin_index *ix, const char *path);
+
+/* All that is in it, for admin_load() on the same machine. */
+int admin_dump(const struct admin_index *ix, struct buf *out);		      /* 0, -ENOMEM */
+int admin_load(struct admin_index **out, const void *p, size_t n);	      /* 0, -ENOMEM, -EINVAL */
 
 /* The number in lastid.txt. 0, -EINVAL: none, or more than ADMIN_SEGMENTS_MOST. */
 int admin_lastid(const char *text, size_t n, unsigned *out);

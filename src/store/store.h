@@ -6,6 +6,7 @@
  *				size, time), synced before the rename that publishes the blob;
  *				read only to rebuild the index
  *	DIR/partial/		drafts; each is locked by the process that writes it
+ *	DIR/aside/		what was found out about sources
  *	DIR/flights		locks of downloads under way (flights.h)
  *
  * Several processes of one user share a store; anything else in DIR is left alone. All calls
@@ -126,6 +127,11 @@ int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned 
  * bytes, and lost with the index. 0; -ENOENT. */
 int store_note_set(struct store *s, const char *name, const char *text); /* (waits) */
 int store_note(struct store *s, const char *name, char text[static 201]);
+
+/* The same for more than a line: a file of its own beside the index, DIR/aside/NAME, replaced at once or
+ * not at all. NAME has no slash. Read is at most `most` bytes: -EFBIG; `out` is the caller's. (waits) */
+int store_aside_write(struct store *s, const char *name, const void *p, size_t n);
+int store_aside_read(struct store *s, const char *name, size_t most, void **out, size_t *n);
 
 struct store_miss_row {
 	struct key key;

@@ -108,7 +108,7 @@ struct upstream {
 struct request {
 	char method[16], raw[PATH_ROOM], path[PATH_ROOM]; /* raw: as sent; path: decoded, no query */
 	char query[PATH_ROOM];
-	char range[128], if_range[128];
+	char range[128], if_range[128], if_none_match[128];
 	bool accepts_gzip;
 	uint64_t body;
 	/* what became of it */
@@ -608,6 +608,8 @@ static void add_validators(struct conn *c, struct reply *r, const struct stat *s
 		return;
 	}
 	reply_add(r, "ETag: %s\r\nLast-Modified: %s\r\n", etag, date);
+	if (c->rq.if_none_match[0] && strcmp(c->rq.if_none_match, etag) == 0)
+		r->status = 304;
 	if (want[0] && strcmp(want, etag) != 0 && strcmp(want, date) != 0)
 		*range_ok = false;
 }
@@ -694,6 +696,8 @@ static void serve_file(struct conn *c, const char *path, const struct file_opts 
 	if (range_ok)
 		reply_add(&r, "Accept-Ranges: bytes\r\n");
 	add_validators(c, &r, &st, &range_ok);
+	if (r.status == 304)
+		r.len = r.total = 0;
 	if (range_ok && c->rq.range[0])
 		plan_range(c, &r);
 	if (r.status == 206 && o->bad_range)
@@ -1076,6 +1080,8 @@ static void header_line(struct conn *c, const char *line)
 #define IS(name) (n == strlen(name) && strncasecmp(line, name, n) == 0)
 	if (IS("Range"))
 		copy(rq->range, sizeof(rq->range), value);
+	else if (IS("If-None-Match"))
+		copy(rq->if_none_match, sizeof(rq->if_none_match), value);
 	else if (IS("If-Range"))
 		copy(rq->if_range, sizeof(rq->if_range), value);
 	else if (IS("Accept-Encoding"))

@@ -140,6 +140,46 @@ for n in 1 2 3 4 5 6; do eval "wait \$c$n" && fail "it is not listed"; done
 [ "$(wc -l <"$TMP/requests")" = 2 ] || fail "more than the index was asked for: $(cat "$TMP/requests")"
 symfs_umount i
 
+# What was read is kept: the next process reads nothing, and a reload only what was added.
+admin 2 1 '"a.exe\5AB380779000","x"' 2 '"b.exe\5AB380779000","x"'
+store
+printf 'miss-lifetime = 1s\n' >>"$TMP/conf"
+fails 1 "it is not listed"
+: >"$TMP/requests"
+symfs_mount j --config "$TMP/conf" --cache "$TMP/store"
+again=/symstore/Prog.pdb/11112222333344445555666677778888a/Prog.pdb
+cat "$TMP/j$again" >/dev/null 2>&1 && fail "it is not listed"
+[ ! -s "$TMP/requests" ] || fail "the index is read again: $(cat "$TMP/requests")"
+eval "j_pid=\$PID_j"
+asked_anew() { # once the daemon has heard
+  cat "$TMP/j/symstore/Prog.pdb/$(printf %032d 7)$1/Prog.pdb" >/dev/null 2>&1
+  grep -q lastid "$TMP/requests"
+}
+kill -HUP "$j_pid"
+n=0
+while ! asked_anew $n; do n=$((n + 1)); [ $n -lt 100 ] || fail "a reload does not look at the index"; sleep 0.1; done
+wait_for 10 grep -q 'lastid.txt 304' "$TMP/requests" || fail "not asked by its ETag: $(cat "$TMP/requests")"
+grep -q '000Admin/0' "$TMP/requests" && fail "read again although nothing changed: $(cat "$TMP/requests")"
+cp "$PDB" "$TMP/www/Prog.pdb/$DID/Prog.pdb"
+printf '%s\r\n' "$listed" >"$TMP/www/000Admin/0000000003"
+printf '%010d \r\n' 3 >"$TMP/www/000Admin/lastid.txt"
+: >"$TMP/requests"
+kill -HUP "$j_pid"
+n=0
+while ! asked_anew $n; do n=$((n + 1)); [ $n -lt 100 ] || fail "a reload does not look at the index"; sleep 0.1; done
+wait_for 20 cmp -s "$TMP/j/$file" "$PDB" || fail "what was added is not found: $(cat "$TMP/requests")"
+[ "$(grep -c '000Admin/0' "$TMP/requests")" = 1 ] || fail "more was read than was added: $(cat "$TMP/requests")"
+symfs_umount j
+# A file that is damaged is none.
+for f in "$TMP/store/aside/"000admin-*; do
+  [ -s "$f" ] || fail "nothing was kept"
+  printf x | dd of="$f" bs=1 seek=$(($(wc -c <"$f") - 3)) conv=notrunc 2>/dev/null
+done
+symfs cache rm "$file" || fail "cache rm: $(cat "$TMP/err")"
+: >"$TMP/requests"
+symfs get "$file" || fail "a damaged index: $(cat "$TMP/err")"
+[ "$(grep -c '000Admin/0' "$TMP/requests")" = 3 ] || fail "a damaged index is believed: $(cat "$TMP/requests")"
+
 # ---- file.ptr ----------------------------------------------------------------------------------------
 mkdir -p "$TMP/drop/Sub" "$TMP/secret"
 cp "$PDB" "$TMP/drop/Sub/PROG.PDB"

@@ -129,6 +129,9 @@ static int s3_init(struct source *s, const struct conf_section *c, struct err *e
 		return source_mistake(
 			c, e, "endpoint", "(not shown)", "http://HOST:PORT or https://HOST:PORT");
 	r = add_base(s, endpoint, virtual, &url);
+	if (r < 0 && r != -ENOMEM)
+		return source_mistake(c, e, s->o.prefix ? "prefix" : "endpoint", "(not shown)",
+			"a shorter one");
 	if (r < 0)
 		return r;
 	s->o.url = buf_take(&url, NULL);

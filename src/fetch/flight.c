@@ -33,6 +33,17 @@ static void ticket_detach(struct ticket *t)
 	t->prev = t->next = NULL;
 }
 
+static bool begin_alike(enum filetype a, enum filetype b)
+{
+	static const enum filetype pairs[][2] = {{FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG},
+		{FILETYPE_MACH_CODE, FILETYPE_MACH_DEBUG}, {FILETYPE_WASM_CODE, FILETYPE_WASM_DEBUG}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(pairs); i++)
+		if ((a == pairs[i][0] && b == pairs[i][1]) || (a == pairs[i][1] && b == pairs[i][0]))
+			return true;
+	return false;
+}
+
 /* Something is there, but its first bytes do not tell whether it is this or something else that the
  * asker's path can mean: the program in place of its debug file, or what is packed so that nothing
  * can be seen of it. */
@@ -40,12 +51,14 @@ static bool may_be_other(const struct flight *fl, const struct ticket *t)
 {
 	const struct attempt *at = fl->winner;
 
-	if (t->need != FETCH_EXISTS || !at)
-		return false;
-	for (unsigned i = t->at + 1; i < t->n; i++)
-		if (at->unsure || (t->cands[i].type != fl->key.type &&
-					  at->may_be >> t->cands[i].type & 1))
+	for (unsigned i = t->at + 1; i < t->n && t->need == FETCH_EXISTS; i++) {
+		enum filetype other = t->cands[i].type;
+
+		/* Who has no winner was told by a directory, or by another process. */
+		if (at ? at->unsure || (other != fl->key.type && at->may_be >> other & 1)
+		       : begin_alike(fl->key.type, other))
 			return true;
+	}
 	return false;
 }
 

@@ -220,6 +220,27 @@ for how in plain dir; do
 done
 say "at most $MEMORY KiB of memory for bombs of 10 GB"
 
+# One name for programs and their debug files: the first bytes tell nothing, and those of a cabinet
+# packed by LZX not even of what kind the file is.
+BIN=$TMP/p/bin/Packed
+SLASH=Packed/$(build_id "$BIN" | tr '[:lower:]' '[:upper:]')/symbols
+for p in none zstd mszip lzx; do
+  [ $p != lzx ] || [ -x "$top_builddir/tests/helpers/pack-cab" ] || continue
+  mkdir -p "$TMP/root/slash-$p/$(dirname "$SLASH")"
+  if [ $p = lzx ]; then
+    "$top_builddir/tests/helpers/pack-cab" lzx "$BIN" "$TMP/root/slash-$p/$SLASH" || fail pack-cab
+  else
+    pack $p "$BIN" "$TMP/root/slash-$p/$SLASH"
+  fi
+  for base in "$URL_plain" "$TMP/root"; do
+    symfs_mount slash --cache "$TMP/store-slash" --source "slashsymbols@$base/slash-$p"
+    [ -f "$MNT_slash/slashsymbols/$SLASH" ] || fail "the program is not there: $p"
+    same_file "$BIN" "$MNT_slash/slashsymbols/$SLASH"
+    symfs_umount slash
+    rm -rf "$TMP/store-slash"
+  done
+done
+
 # The next source has it.
 symfs_mount next --source "symstore@$URL_plain/bomb" --source "symstore@$URL_plain/mszip-squeezed/sym"
 same_file "$PDB" "$MNT_next/ssqp/Prog.pdb/$LDID/Prog.pdb"

@@ -123,6 +123,16 @@ static void facts_drop(struct facts *fa)
 	free(fa);
 }
 
+/* What would come of it would be given to workers that have ended. */
+void facts_stop(struct fetch *f)
+{
+	LOCK_SCOPE(&f->lock);
+
+	for (struct facts *fa = f->facts; fa; fa = fa->next)
+		if (fa->transfer)
+			transfer_cancel(take(fa->transfer));
+}
+
 void facts_free(struct fetch *f)
 {
 	while (f->facts) {

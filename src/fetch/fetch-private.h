@@ -238,6 +238,7 @@ void race_told(struct fetch *f, const struct facts *fa); /* what attempts waited
 struct source_facts facts_get(struct fetch *f, const struct source *s); /* any thread */
 void facts_put(struct source_facts *known);
 void facts_renew(struct fetch *f); /* any thread; lists of what sources have are looked at again */
+void facts_stop(struct fetch *f); /* (net) when no flight is left: nothing is asked any more */
 void facts_free(struct fetch *f); /* when no thread runs any more */
 void facts_recall(struct fetch *f, const struct source *s); /* (workers) what an earlier process knew */
 /* (net) Before anything is asked. True: the attempt waits. */

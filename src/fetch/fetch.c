@@ -171,6 +171,7 @@ static void close_flights(void *ctx)
 
 		flight_finish(f->flights, &a);
 	}
+	facts_stop(f);
 }
 
 static void nothing(void *ctx)

@@ -86,6 +86,20 @@ upstream_fault "$up" "/index2.txt" html
 conf "url = $up/"
 fails 1 "a page for people"
 
+# An end while it is being found out.
+clean
+conf "url = $up/"
+upstream_fault "$up" "/index2.txt" silent
+symfs_mount e --config "$TMP/conf"
+cat "$TMP/e/$file" >/dev/null 2>&1 &
+cat_pid=$!
+is_asked() { [ "$(upstream_count "$up" requests)" = 5 ]; }
+wait_for 10 is_asked || fail "index2.txt is not asked for: $(upstream_count "$up" requests)"
+eval "e_pid=\$PID_e"
+kill -TERM "$e_pid"
+wait "$e_pid" || fail "the daemon ended with $?: $(cat "$TMP/e.log")"
+wait "$cat_pid" && fail "it was served"
+
 # ---- 000Admin ----------------------------------------------------------------------------------------
 admin() { # LAST [SEGMENT LINE]...
   rm -rf "$TMP/www/000Admin"

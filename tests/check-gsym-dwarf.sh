@@ -89,6 +89,16 @@ if [ -d "$fixtures/elf" ]; then
     done
     seen=$((seen + $(wc -l <want)))
   done
+  # Mach-O: our answers against those of the file that LLVM makes, wherever one can change.
+  dsym=$top/../shared/fixtures/symbolic/py/tests/res/minidump/crash_macos.dSYM/Contents/Resources/DWARF/crash_macos
+  for tool in llvm-gsymutil llvm-gsymutil-14 llvm-gsymutil-19; do
+    [ -f "$dsym" ] && command -v $tool >/dev/null || continue
+    $tool --num-threads=1 --convert "$dsym" -o mach.gsym >log 2>&1 || complain "$tool: $(tail -n 1 log)"
+    "$symfs" gsym verify mach.gsym --against "$dsym" >differ
+    # LLVM gives the last symbol, which has no size, not all of its bytes.
+    grep -v -e '__clang_call_terminate@:0$' -e ' addresses compared' differ && complain "dSYM, $tool: $(tail -n 1 differ)"
+    grep -q '^[0-9]\{4,\} addresses compared' differ || complain "dSYM, $tool: $(tail -n 1 differ)"
+  done
   [ $seen -gt 2500 ] || complain "only $seen addresses were compared with LLVM's"
 else
   echo "not compared with what LLVM answers: no ../shared"

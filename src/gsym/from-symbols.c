@@ -11,7 +11,8 @@ enum {
 	SHT_SYMTAB = 2, SHT_DYNSYM = 11, SHF_ALLOC = 2, SHF_EXECINSTR = 4,
 	STT_NOTYPE = 0, STT_FUNC = 2, STT_GNU_IFUNC = 10, STB_LOCAL = 0, STB_WEAK = 2,
 	SHN_UNDEF = 0, SHN_ABS = 0xfff1, SHN_COMMON = 0xfff2,
-	EM_PPC64 = 21, EM_ARM = 40
+	EM_PPC64 = 21, EM_ARM = 40,
+	N_STAB = 0xe0, N_TYPE = 0x0e, N_SECT = 0x0e, N_EXT = 1
 };
 
 struct symbol {
@@ -46,12 +47,28 @@ static int compare_ranges(const void *a, const void *b)
 	return (x->end > y->end) - (x->end < y->end);
 }
 
+static int macho_text_range(const struct image *m, struct text_range **out, size_t *n)
+{
+	struct image_macho macho;
+
+	*out = malloc(sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	if (image_macho(m, &macho) == 0 && macho.text_start < macho.text_end) {
+		**out = (struct text_range){macho.text_start, macho.text_end};
+		*n = 1;
+	}
+	return 0;
+}
+
 int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 {
 	struct text_range *all = NULL;
 	size_t room = 0;
 
 	*n = 0;
+	if (m->kind == IMAGE_MACHO)
+		return macho_text_range(m, out, n);
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		struct image_section s;
 
@@ -75,17 +92,17 @@ int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 
 const struct text_range *text_range_of(const struct text_range *all, size_t n, uint64_t addr)
 {
-	size_t from = 0;
+	size_t from = 0, to = n;
 
-	while (from < n) {
-		size_t mid = from + (n - from) / 2;
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
 
 		if (all[mid].end <= addr)
 			from = mid + 1;
 		else
-			n = mid;
+			to = mid;
 	}
-	return all && all[from].start <= addr && addr < all[from].end ? &all[from] : NULL;
+	return from < n && all[from].start <= addr ? &all[from] : NULL;
 }
 
 /* ---- what debug information told ------------------------------------------------------- */
@@ -309,6 +326,42 @@ static int tell_all(struct symbols *s)
 	return 0;
 }
 
+/* Symbols of Mach-O have no size, and begin with an underscore that nobody wrote. */
+static int add_macho_symbol(struct symbols *s, const uint8_t *p, struct span names)
+{
+	uint64_t at = load32(p, s->m->swap);
+	struct symbol x = {
+		.addr = s->m->is64 ? load64(p + 8, s->m->swap) : load32(p + 8, s->m->swap),
+		.rank = p[4] & N_EXT ? GSYM_GLOBAL : GSYM_LOCAL,
+		.typed = true,
+	};
+
+	if (p[4] & N_STAB || (p[4] & N_TYPE) != N_SECT || at >= names.n ||
+		!memchr(names.p + at, 0, names.n - at))
+		return 0;
+	x.name = (const char *)names.p + at;
+	x.name += x.name[0] == '_';
+	if (!x.name[0] || !text_range_of(s->text, s->n_text, x.addr) || is_known(s, &x))
+		return 0;
+	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
+		return -ENOMEM;
+	s->all[s->n++] = x;
+	return 0;
+}
+
+static int read_macho(struct symbols *s)
+{
+	size_t each = s->m->is64 ? 16 : 12;
+	struct image_macho macho;
+	int r = 0;
+
+	if (image_macho(s->m, &macho) < 0)
+		return 0;
+	for (size_t at = 0; r == 0 && at + each <= macho.symbols.n; at += each)
+		r = add_macho_symbol(s, macho.symbols.p + at, macho.names);
+	return r;
+}
+
 static int read_all(struct symbols *s)
 {
 	int r = text_ranges(s->m, &s->text, &s->n_text);
@@ -324,6 +377,8 @@ static int read_all(struct symbols *s)
 			(table.type == SHT_SYMTAB || table.type == SHT_DYNSYM))
 			r = read_table(s, &table);
 	}
+	if (r == 0 && s->m->kind == IMAGE_MACHO)
+		r = read_macho(s);
 	if (r == 0 && s->n) {
 		qsort(s->all, s->n, sizeof(*s->all), compare_symbols);
 		r = tell_all(s);

@@ -8,7 +8,7 @@
 
 enum {
 	SHT_NOTE = 7, SHT_NOBITS = 8, SHN_XINDEX = 0xffff, PT_LOAD = 1, NT_GNU_BUILD_ID = 3,
-	LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19
+	LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, LC_SYMTAB = 2, LC_UUID = 0x1b
 };
 
 /* What is real has some thousand; -ffunction-sections makes the most. */
@@ -239,6 +239,65 @@ static int macho_find(const struct image *m, const char *name, struct image_sect
 		at += size;
 	}
 	return -ENOENT;
+}
+
+static void macho_text(const struct image *m, struct span command, struct image_macho *out)
+{
+	size_t head = m->is64 ? 72 : 56, each = m->is64 ? 80 : 68;
+	const uint8_t *h = span_at(command, 0, head);
+	uint32_t n = h ? load32(h + head - 8, m->swap) : 0;
+
+	if (!h || strncmp((const char *)h + 8, "__TEXT", 16) != 0)
+		return;
+	out->base = word(m, h + 24);
+	for (uint32_t i = 0; i < n && (h = span_at(command, head + i * each, each)); i++) {
+		uint64_t start = word(m, h + 32), size = word(m, h + (m->is64 ? 40 : 36));
+
+		if (strncmp((const char *)h, "__text", 16) != 0 || start + size < start)
+			continue;
+		out->text_start = start;
+		out->text_end = start + size;
+	}
+}
+
+static void macho_symbols(const struct image *m, struct span command, struct image_macho *out)
+{
+	const uint8_t *h = span_at(command, 8, 16), *p, *names;
+	size_t size;
+
+	if (!h)
+		return;
+	size = (size_t)load32(h + 4, m->swap) * (m->is64 ? 16 : 12);
+	p = span_at(m->file, load32(h, m->swap), size);
+	names = span_at(m->file, load32(h + 8, m->swap), load32(h + 12, m->swap));
+	if (!p || !names)
+		return;
+	out->symbols = (struct span){p, size};
+	out->names = (struct span){names, load32(h + 12, m->swap)};
+}
+
+int image_macho(const struct image *m, struct image_macho *out)
+{
+	struct span all = {m->file.p + m->at, m->commands_size};
+	uint64_t at = 0;
+
+	memset(out, 0, sizeof(*out));
+	for (uint32_t i = 0; m->kind == IMAGE_MACHO && i < m->n_commands; i++) {
+		const uint8_t *h = span_at(all, at, 8);
+		uint32_t type = h ? load32(h, m->swap) : 0, size = h ? load32(h + 4, m->swap) : 0;
+		struct span command = {h, size};
+
+		if (size < 8 || !span_at(all, at, size))
+			return -EBADMSG;
+		if (type == (m->is64 ? LC_SEGMENT_64 : LC_SEGMENT))
+			macho_text(m, command, out);
+		else if (type == LC_UUID && size >= 24)
+			out->uuid = (struct span){h + 8, 16};
+		else if (type == LC_SYMTAB)
+			macho_symbols(m, command, out);
+		at += size;
+	}
+	return 0;
 }
 
 /* ---- COFF and PE -------------------------------------------------------------------- */

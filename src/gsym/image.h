@@ -46,3 +46,12 @@ uint64_t image_base(const struct image *m);
 
 /* ELF only: the build id, empty when there is none. */
 struct span image_build_id(const struct image *m);
+
+/* Mach-O only: what its load commands say besides sections. */
+struct image_macho {
+	uint64_t base;			/* of the segment __TEXT */
+	uint64_t text_start, text_end;	/* of the section __text */
+	struct span uuid;		/* empty when there is none */
+	struct span symbols, names;	/* of the symbol table: entries of 16 or of 12 bytes */
+};
+int image_macho(const struct image *m, struct image_macho *out); /* 0; -EBADMSG */

@@ -43,26 +43,35 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 }
 
 /* In an object file that is not linked every section begins at 0. */
-static int make_from_elf(struct gsym_writer *w, struct span file,
+static int make_from_object(struct gsym_writer *w, struct span file,
 	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
 {
 	struct strays strays = {0};
 	struct dwarf_told told = {0};
+	struct image_macho macho;
+	uint64_t base;
 	struct image m;
 	struct span id;
 	int r = image_open(&m, file, e);
 
-	if (r < 0 || m.kind != IMAGE_ELF)
+	if (r < 0 || (m.kind != IMAGE_ELF && m.kind != IMAGE_MACHO))
 		return r < 0 && r != -ENOMSG ? r : err_set(e, -ENOMSG, NOTHING);
-	if (m.type == ET_REL)
+	if (m.kind == IMAGE_ELF && m.type == ET_REL)
 		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
-	out->from = "elf";
+	out->from = m.kind == IMAGE_ELF ? "elf" : "macho";
 	out->big = m.big;
 	out->is32 = !m.is64;
 	out->type = m.type;
 	out->machine = m.machine;
 	id = image_build_id(&m);
-	gsym_set_base(w, image_base(&m));
+	base = image_base(&m);
+	if (m.kind == IMAGE_MACHO) {
+		if (image_macho(&m, &macho) < 0)
+			return err_set(e, -EBADMSG, "is broken: its load commands lie outside");
+		id = macho.uuid;
+		base = macho.base;
+	}
+	gsym_set_base(w, base);
 	gsym_set_id(w, id.p, id.n);
 	r = gsym_from_dwarf(w, &m, o, &strays, &told, e);
 	out->broken = told.broken;
@@ -86,7 +95,7 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 		return make_from_breakpad(w, file, o, out, e);
 	r = gsym_open(&g, file, e);
 	if (r == -ENOMSG)
-		return make_from_elf(w, file, o, out, e);
+		return make_from_object(w, file, o, out, e);
 	if (r < 0)
 		return r;
 	out->from = "gsym";

@@ -28,7 +28,7 @@ struct gsym_make_opts {
 };
 
 struct gsym_made {
-	const char *from; /* "gsym", "breakpad", "elf": static */
+	const char *from; /* "gsym", "breakpad", "elf", "macho": static */
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
 	unsigned type, machine; /* of an ELF file; 0 of others */

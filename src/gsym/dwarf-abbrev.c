@@ -222,7 +222,9 @@ int dwarf_abbrevs_get(struct dwarf_reader *r, const struct dwarf_file *f,
 		t->addr_size = h->addr_size;
 		t->off_size = h->off_size;
 		t->users = 1;
-		result = read_table(t);
+		/* Of a table without any attribute the first is pointed at, too. */
+		result = grow(&t->attrs, &t->attrs_room, 0, sizeof(*t->attrs));
+		result = result < 0 ? result : read_table(t);
 		if (result < 0) {
 			dwarf_abbrevs_drop(t);
 			return result;

@@ -320,22 +320,21 @@ ask_it symstore 0 default
 # ---- all of them -------------------------------------------------------------------------------
 
 turn=0
-odd=
+nth=0
 for layout in $(cut -f3 "$TMP/ways" | sort -u); do
-  [ -n "$odd" ] && odd= || odd=yes
   ways=$(awk -F'\t' -v l="$layout" '$3 == l' "$TMP/ways" | wc -l)
-  skipping=
+  nth=$((nth + 1)) skipping=$nth
   for packing in $PACKINGS; do
     if [ "${SYMFS_MATRIX:-}" != all ] && [ $packing != none ]; then
-      # Every second, and in the next layout the others.
-      [ -n "$skipping" ] && skipping= || skipping=yes
-      [ "$skipping" = "$odd" ] || continue
+      # Every third, and in the next layout others.
+      skipping=$(((skipping + 1) % 3))
+      [ $skipping = 0 ] || continue
     fi
     casings='default lowercase uppercase'
     if [ "${SYMFS_MATRIX:-}" != all ]; then
       # shellcheck disable=SC2086
       set -- $casings
-      shift $((turn % 3))
+      shift $(((turn + nth) % 3))
       casings=$1
     fi
     for casing in $casings; do

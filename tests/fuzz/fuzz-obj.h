@@ -22,7 +22,7 @@ static inline void fuzz_must(bool ok, const char *what)
 static inline int fuzz_ask(const uint8_t *p, size_t have, uint64_t size, const struct key *k,
 	unsigned index, struct obj_slice *s)
 {
-	_cleanup_free_ uint8_t *copy = malloc(have ? have : 1);
+	_cleanup_free_ uint8_t *copy = calloc(1, have ? have : 1);
 	struct view v = view_of_mem(copy, have);
 	struct err e = {0};
 	int r;

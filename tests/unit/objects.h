@@ -14,7 +14,7 @@
 static inline int object_part(const void *p, size_t have, uint64_t size, const struct key *k,
 	unsigned index, struct obj_slice *s, struct err *e)
 {
-	_cleanup_free_ uint8_t *copy = malloc(have ? have : 1);
+	_cleanup_free_ uint8_t *copy = calloc(1, have ? have : 1);
 	struct view v = view_of_mem(copy, have);
 	int r;
 

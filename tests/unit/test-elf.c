@@ -785,7 +785,7 @@ END_TEST
 static int part(const uint8_t *p, size_t have, uint64_t size, const struct key *k,
 	struct obj_slice *s)
 {
-	_cleanup_free_ uint8_t *copy = malloc(have + 1);
+	_cleanup_free_ uint8_t *copy = calloc(1, have + 1);
 	struct view v = view_of_mem(copy, have);
 	struct err e = {0};
 	int r;

@@ -308,7 +308,7 @@ static int new_ranges(const struct dwarf_unit *u, uint64_t off, struct dwarf_ran
 	uint64_t start = 0, end = 0;
 	int r;
 
-	if (off > u->rnglists.n)
+	if (off >= u->rnglists.n)
 		return -EBADMSG;
 	l.p = u->rnglists.p + off;
 	l.end = u->rnglists.p + u->rnglists.n;

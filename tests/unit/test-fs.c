@@ -421,7 +421,7 @@ static void stop(struct mounted *m)
 /* A path in the mount; the last one asked for stays valid. */
 static const char *in(const struct mounted *m, const char *rest, char room[static 512])
 {
-	snprintf(room, 512, "%.250s/%.250s", m->point, rest);
+	snprintf(room, 512, "%.180s/%.320s", m->point, rest);
 	return room;
 }
 

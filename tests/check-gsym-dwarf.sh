@@ -200,7 +200,7 @@ if ${CXX:-c++} $flags -g -o probe a.cc as.S 2>log && [ -n "$symbolizer" ]; then
   objcopy --dump-section .debug_info=info probe && head -c 60 info >cut &&
     objcopy --update-section .debug_info=cut probe cut.elf && {
       "$symfs" gsym create -o a.gsym cut.elf 2>err || complain "a cut file: $(cat err)"
-      "$symfs" gsym lookup "0x$(nm probe | awk '/ plain$/ { print $1 }')" a.gsym | grep -q 'plain@' ||
+      "$symfs" gsym lookup "0x$(nm probe | awk '/ _start$/ { print $1 }')" a.gsym | grep -q '_start@' ||
         complain "a cut file has no symbols: $(cat err)"
     }
 else

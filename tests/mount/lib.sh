@@ -154,7 +154,8 @@ debuginfod_ready() {
     ! fetch_url "http://127.0.0.1:$1/metrics" | grep -q '^thread_busy{role="scan"} [1-9]'
 }
 
-# nginx_start NAME ROOT: plain files; sets URL_NAME.
+# nginx_start NAME ROOT [SERVER-LINES [HTTP-LINES]]: plain files, unless the lines of its configuration
+# say more; sets URL_NAME.
 nginx_start() {
   mkdir -p "$TMP/nginx-$1"
   for _ in 1 2 3 4 5; do
@@ -165,7 +166,8 @@ events { worker_connections 256; }
 http { access_log $TMP/nginx-$1/access.log; default_type application/octet-stream;
   client_body_temp_path $TMP/nginx-$1/t1; proxy_temp_path $TMP/nginx-$1/t2; fastcgi_temp_path $TMP/nginx-$1/t3;
   uwsgi_temp_path $TMP/nginx-$1/t4; scgi_temp_path $TMP/nginx-$1/t5;
-  server { listen 127.0.0.1:$ns_port; root $2; } }
+  ${4:-}
+  server { listen 127.0.0.1:$ns_port; root $2; ${3:-} } }
 EOF
     nginx -p "$TMP/nginx-$1" -c "$TMP/nginx-$1/conf" >"$TMP/$1.log" 2>&1 &
     ns_pid=$!

@@ -102,27 +102,8 @@ head -c 500 "$TMP/root/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" >"$TMP/root/cut/Pr
 
 # ---- the server: plain, and with gzip on top; files with .gz beside them are sent as gzip
 
-nginx_with() { # NAME DIRECTIVES
-  mkdir -p "$TMP/nginx-$1"
-  for _ in 1 2 3 4 5; do
-    port=$(free_port)
-    t=$TMP/nginx-$1
-    cat >"$t/conf" <<EOF
-daemon off; master_process off; pid $t/pid; error_log stderr crit;
-events { worker_connections 256; }
-http { access_log $t/access.log; default_type application/octet-stream;
-  client_body_temp_path $t/t1; proxy_temp_path $t/t2; fastcgi_temp_path $t/t3;
-  uwsgi_temp_path $t/t4; scgi_temp_path $t/t5;
-  server { listen 127.0.0.1:$port; root $TMP/root; $2 } }
-EOF
-    nginx -p "$t" -c "$t/conf" >"$TMP/$1.log" 2>&1 &
-    PIDS="$PIDS $!"
-    wait_for 10 fetch_url -o /dev/null "http://127.0.0.1:$port/" && break
-  done
-  eval "URL_$1=http://127.0.0.1:$port"
-}
-nginx_with plain ''
-nginx_with coded 'gzip on; gzip_types *; gzip_min_length 0; gzip_static on;'
+nginx_start plain "$TMP/root"
+nginx_start coded "$TMP/root" 'gzip on; gzip_types *; gzip_min_length 0; gzip_static on;'
 fetch_url -o "$TMP/head" -D - -H 'Accept-Encoding: gzip' "$URL_coded/mszip-same/sym/Prog.pdb/$DID/Prog.pdb" |
   grep -qi '^Content-Encoding: gzip' || fail "nginx sends no Content-Encoding"
 

@@ -1,0 +1,43 @@
+#!/bin/sh
+# A real server that limits how often it is asked (nginx, limit_req): what it puts off is not
+# missing, it comes when there is time, and who asks meanwhile hears at once that it is later.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need nginx curl gcc objcopy strip readelf
+
+FILES=8
+for i in $(seq $FILES); do
+  make_program "$TMP/p$i" prog
+  put_gdb "$TMP/www" "$TMP/p$i/debug/prog.debug" .debug
+done
+for status in 429 503; do
+  nginx_start "n$status" "$TMP/www" "limit_req zone=z; limit_req_status $status;" \
+    'limit_req_zone $binary_remote_addr zone=z:1m rate=4r/s;'
+  eval "url=\$URL_n$status"
+  symfs_mount "m$status" --source "gdb@$url" --lookup-deadline 5s --breaker-seconds 1s
+  eval "mnt=\$MNT_m$status"
+  # All at once: more than the server takes.
+  pids=
+  for i in $(seq $FILES); do
+    (cat "$mnt/$(gdb_path "$(build_id "$TMP/p$i/bin/prog")" .debug)" >"$TMP/got-$i" 2>"$TMP/err-$i") &
+    pids="$pids $!"
+  done
+  for pid in $pids; do wait "$pid"; done
+  late=0
+  for i in $(seq $FILES); do
+    if [ -s "$TMP/err-$i" ]; then
+      late=$((late + 1))
+      grep -q 'No such file' "$TMP/err-$i" && fail "$status: said to be missing: $(cat "$TMP/err-$i")"
+    else
+      same_file "$TMP/got-$i" "$TMP/p$i/debug/prog.debug"
+    fi
+  done
+  [ $late -gt 0 ] || fail "$status: the server put nobody off: this proves nothing"
+  [ "$(grep -c '^elf' "$mnt/.symfs/missing")" = 0 ] || fail "$status: remembered as missing: $(cat "$mnt/.symfs/missing")"
+  for i in $(seq $FILES); do
+    file=$mnt/$(gdb_path "$(build_id "$TMP/p$i/bin/prog")" .debug)
+    wait_for 30 cmp -s "$file" "$TMP/p$i/debug/prog.debug" || fail "$status: it does not come: $(cat "$file" 2>&1 >/dev/null)"
+  done
+  say "$status: $late of $FILES were put off, all came"
+done

@@ -227,6 +227,7 @@ START_TEST(test_memory)
 	put("tree/a/two.sym", 2, 0);
 	begin(memory);
 	ck_assert_str_eq(where(1, 0), "a/one.sym");
+	ck_assert_str_eq(where(9, 0), ""); /* said when all was walked, and only then is it written down */
 	scan_stop(scan);
 	ck_assert_int_eq(path_read(AT_FDCWD, memory, 1 << 20, &text, &n), 0);
 	at = strstr(text, "k breakpad 00000001");

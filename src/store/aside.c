@@ -1,10 +1,10 @@
 /* Files beside the index: what could be found out anew, but at a price. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
 #include "base/util.h"
 #include "store/handle.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -14,43 +14,15 @@ static int open_dir(struct store *s, bool make)
 
 	if (make && mkdirat(s->dirfd, "aside", 0700) < 0 && errno != EEXIST)
 		return -errno;
-	fd = openat(s->dirfd, "aside", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(s->dirfd, "aside", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
-}
-
-static int write_all(int fd, const uint8_t *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
 }
 
 int store_aside_write(struct store *s, const char *name, const void *p, size_t n)
 {
-	_cleanup_close_ int dir = open_dir(s, true), fd = -1;
-	char temp[128];
-	int r;
+	_cleanup_close_ int dir = open_dir(s, true);
 
-	if (dir < 0)
-		return dir;
-	snprintf(temp, sizeof(temp), ".%.64s.%ld", name, (long)getpid());
-	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	r = write_all(fd, p, n);
-	if (r == 0 && renameat(dir, temp, dir, name) < 0)
-		r = -errno;
-	if (r < 0)
-		unlinkat(dir, temp, 0);
-	return r;
+	return dir < 0 ? dir : path_write_synced(dir, name, p, n, 0600);
 }
 
 static int read_all(int fd, uint8_t *p, size_t n)

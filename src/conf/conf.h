@@ -97,4 +97,6 @@ void conf_release(const struct conf_field *fields, void *into);
 /* One value into one field: `where` begins the message. */
 int conf_value(const struct conf_field *f, const char *value, void *into, const char *where,
 	struct err *e);
+/* Adds a copy to a list as CONF_LIST has them, which ends with NULL. 0, -ENOMEM. */
+int conf_list_add(char ***list, const char *value);
 const struct conf_field *conf_field_find(const struct conf_field *fields, const char *name);

@@ -68,7 +68,7 @@ static int read_ms(const char *v, uint64_t *out)
 	return read_number(v, units, out);
 }
 
-static int add_text(char ***list, const char *value)
+int conf_list_add(char ***list, const char *value)
 {
 	size_t n = 0;
 	char **p;
@@ -127,7 +127,7 @@ static int store_value(const struct conf_field *f, const char *value, void *at)
 		*(char **)at = text;
 		return 0;
 	case CONF_LIST:
-		return add_text(at, value);
+		return conf_list_add(at, value);
 	}
 	return -EINVAL;
 }

@@ -201,19 +201,7 @@ static int choose_types(struct source *s, const struct conf_section *c, struct e
 
 static int add_word(void *ctx, const char *word)
 {
-	char ***list = ctx;
-	size_t n = 0;
-	char **p;
-
-	while (*list && (*list)[n])
-		n++;
-	p = realloc(*list, (n + 2) * sizeof(*p));
-	if (!p)
-		return -ENOMEM;
-	*list = p;
-	p[n] = strdup(word);
-	p[n + 1] = NULL;
-	return p[n] ? 0 : -ENOMEM;
+	return conf_list_add(ctx, word);
 }
 
 /* Lines of words become words. */

@@ -166,12 +166,13 @@ cat "$TMP/j$again" >/dev/null 2>&1 && fail "it is not listed"
 [ ! -s "$TMP/requests" ] || fail "the index is read again: $(cat "$TMP/requests")"
 eval "j_pid=\$PID_j"
 asked_anew() { # once the daemon has heard
-  cat "$TMP/j/symstore/Prog.pdb/$(printf %032d 7)$1/Prog.pdb" >/dev/null 2>&1
+  n=$((n + 1)) # another path each time: a miss is remembered
+  cat "$TMP/j/symstore/Prog.pdb/$(printf %032d 7)$n/Prog.pdb" >/dev/null 2>&1
   grep -q lastid "$TMP/requests"
 }
 kill -HUP "$j_pid"
 n=0
-while ! asked_anew $n; do n=$((n + 1)); [ $n -lt 100 ] || fail "a reload does not look at the index"; sleep 0.1; done
+wait_for 20 asked_anew || fail "a reload does not look at the index"
 wait_for 10 grep -q 'lastid.txt 304' "$TMP/requests" || fail "not asked by its ETag: $(cat "$TMP/requests")"
 grep -q '000Admin/0' "$TMP/requests" && fail "read again although nothing changed: $(cat "$TMP/requests")"
 cp "$PDB" "$TMP/www/Prog.pdb/$DID/Prog.pdb"
@@ -179,8 +180,7 @@ printf '%s\r\n' "$listed" >"$TMP/www/000Admin/0000000003"
 printf '%010d \r\n' 3 >"$TMP/www/000Admin/lastid.txt"
 : >"$TMP/requests"
 kill -HUP "$j_pid"
-n=0
-while ! asked_anew $n; do n=$((n + 1)); [ $n -lt 100 ] || fail "a reload does not look at the index"; sleep 0.1; done
+wait_for 20 asked_anew || fail "a reload does not look at the index"
 wait_for 20 cmp -s "$TMP/j/$file" "$PDB" || fail "what was added is not found: $(cat "$TMP/requests")"
 [ "$(grep -c '000Admin/0' "$TMP/requests")" = 1 ] || fail "more was read than was added: $(cat "$TMP/requests")"
 symfs_umount j

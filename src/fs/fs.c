@@ -196,6 +196,13 @@ struct server {
 	int r;
 };
 
+/* The mount is gone. libfuse makes a 0 of the ENODEV that the next read of a cut connection gets;
+ * a read that held a request at that moment (the last handle's RELEASE) gets ECONNABORTED. */
+static bool is_cut(int r)
+{
+	return r == 0 || r == -ECONNABORTED;
+}
+
 /* Reads a request and answers it, or hands it to fetch/. The only place where the thread may be
  * cancelled is the read: then no request is in its hands. */
 static void *serve(void *arg)
@@ -212,7 +219,7 @@ static void *serve(void *arg)
 		if (r > 0) {
 			fuse_session_process_buf(session, &s->buf);
 		} else if (r != -EINTR && r != -EAGAIN) {
-			s->r = r; /* 0: the mount is gone */
+			s->r = is_cut(r) ? 0 : r;
 			break;
 		}
 	}

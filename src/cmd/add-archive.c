@@ -6,14 +6,13 @@
 #include "base/zip.h"
 #include "cmd/add.h"
 #include "obj/obj.h"
+#include "unpack/unpack.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* A package in an archive of packages is usual; more is a riddle. */
-#define DEPTH_MOST 2
 #define MEMBERS_MOST (1u << 18)
 /* So many bytes of each byte of the archive, when that is more than these. Debug information that
  * was made to be packed well becomes some thirty. */
@@ -30,6 +29,7 @@ struct unpacking {
 	uint64_t packed_left; /* of the archive: what was packed by nobody yet */
 	uint64_t seen;
 	uint8_t head[HEAD_MOST];
+	uint8_t inside[HEAD_MOST];
 	uint8_t chunk[CHUNK];
 };
 
@@ -65,7 +65,7 @@ int add_is_archive(const struct item *it, const char **why_not)
 		*why_not = "a zip archive whose name does not say so";
 		return 0;
 	}
-	if (it->depth >= DEPTH_MOST) {
+	if (it->depth >= ADD_DEPTH_MOST) {
 		*why_not = "an archive in an archive in an archive";
 		return 0;
 	}
@@ -102,7 +102,9 @@ static int read_head(struct unpacking *u, struct zip_stream *s, size_t *n, struc
 static int judge_head(
 	struct unpacking *u, size_t n, uint64_t size, const char *name, struct err *e)
 {
-	struct view v = view_of_mem(u->head, n);
+	const struct packing *p = packing_of(u->head, n);
+	size_t inside = p ? unpack_peek(p, u->head, n, u->inside, sizeof(u->inside)) : 0;
+	struct view v = inside ? view_of_mem(u->inside, inside) : view_of_mem(u->head, n);
 	struct obj_slice slice;
 	int r;
 
@@ -110,7 +112,9 @@ static int judge_head(
 		return name_says_so(name) ? 0
 					  : err_set(e, -EINVAL,
 						    "a zip archive whose name does not say so");
-	v.size = size;
+	if (p && !inside) /* the head of some packed files shows nothing */
+		return 0;
+	v.size = p ? VIEW_UNKNOWN : size;
 	r = obj_identify(&v, 0, &slice, e);
 	return r == -EAGAIN ? 0 : r;
 }

@@ -212,6 +212,7 @@ int add_item(struct adding *a, const struct item *it)
 {
 	const char *why = NULL;
 	struct err e = {0};
+	bool packed = false;
 	int r;
 
 	add_show(a, it);
@@ -220,6 +221,12 @@ int add_item(struct adding *a, const struct item *it)
 		return add_archive(a, it);
 	if (r == 0 && !why)
 		r = add_slices(a, it, &e);
+	if (r == -ENOMSG) { /* no format begins as packed files do */
+		int done = add_packed(a, it, &packed);
+
+		if (packed)
+			return done;
+	}
 	if (add_is_trouble(r))
 		return add_stop(a, r, &e);
 	if (r < 0 || why)

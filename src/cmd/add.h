@@ -1,5 +1,6 @@
 /* What the files of `symfs add` share: cmd-add.c walks, add-file.c puts a file into the store,
- * add-archive.c does so with what is in one. One thread. */
+ * add-archive.c does so with what is in one, add-packed.c with what
+ * is packed in a file. One thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -44,11 +45,19 @@ struct item {
  * has no place (then a line says why); -errno when there is no use in going on: that was told. */
 int add_item(struct adding *a, const struct item *it);
 
+/* A package in an archive of packages is usual; more is a riddle. */
+#define ADD_DEPTH_MOST 2
+
 /* ---- add-archive.c ---- */
 
 /* Whether it is to be taken apart: 1; 0: no; -errno. */
 int add_is_archive(const struct item *it, const char **why_not);
 int add_archive(struct adding *a, const struct item *it);
+
+/* ---- add-packed.c ---- */
+
+/* As add_item(); `was` says whether the file is a packed one at all. */
+int add_packed(struct adding *a, const struct item *it, bool *was);
 
 /* ---- add-file.c ---- */
 

@@ -156,7 +156,7 @@ const struct cmd cmd_add = {
 	.args = "[-r] PATH...",
 	.help = "Puts files into the store, under every key that they answer to. A .dSYM or\n"
 		".xcarchive bundle counts as a file; a .zip, .nupkg or .snupkg archive as what is\n"
-		"in it. The last line says how many were added, were present, and could not be\n"
-		"placed",
+		"in it, and a file packed by gzip, zstd or as a cabinet as what is inside. The\n"
+		"last line says how many were added, were present, and could not be placed",
 	.run = run_add,
 };

@@ -97,6 +97,43 @@ last_is "added 0, present 4, not placed 2" "$out"
 cp "$TMP/one.zip" "$TMP/build.out"
 out=$(add "$TMP/build.out") || fail "by its bytes: $out"
 last_is "added 0, present 4, not placed 1" "$out"
+# A file that is packed by itself, under its own name and in an archive; a symbol store's `.pd_` gets the
+# last letter of its name from the directory.
+new_store() {
+  rm -rf "$TMP/store"
+  mkdir -p "$TMP/pk/good.pdB/ID"
+}
+new_store
+gzip -c "$TMP/p/bin/foo" >"$TMP/pk/foo.gz"
+gzip -c "$TMP/words" >"$TMP/pk/words.gz"
+out=$(add "$TMP/pk/foo.gz") || fail "foo.gz: $out"
+last_is "added 1, present 0, not placed 0" "$out"
+[ "$("$SYMFS" cache ls --cache "$TMP/store" | grep -c "$id")" = 1 ] || fail "foo.gz is not stored by its build id"
+same_file "$TMP/p/bin/foo" "$("$SYMFS" get --cache "$TMP/store" --no-default-sources "debuginfod/buildid/$id/executable")"
+head -c 1000 "$TMP/pk/foo.gz" >"$TMP/pk/cut.gz"
+zip_write "$TMP/pk/p.zip" a/libfoo.so.gz "$TMP/pk/foo.gz" w.gz "$TMP/pk/words.gz"
+out=$(add -r "$TMP/pk") || fail "packed files of a tree: $out"
+says "$TMP/pk/words.gz: not placed: gzip: of no format" "$out"
+says "$TMP/pk/cut.gz: not placed: is gzip, cut short" "$out"
+says "$TMP/pk/p.zip!w.gz: not placed: gzip: of no format" "$out"
+last_is "added 0, present 2, not placed 3" "$out"
+if command -v zstd >/dev/null; then
+  zstd -q "$TMP/p/debug/foo.debug" -o "$TMP/pk/foo.debug.zst"
+  out=$(add "$TMP/pk/foo.debug.zst") || fail "foo.debug.zst: $out"
+  last_is "added 1, present 0, not placed 0" "$out"
+fi
+if command -v gcab >/dev/null; then
+  cp "$DATA/pdb/good" "$TMP/pk/good.pdb"
+  gcab -c -z "$TMP/pk/good.pdB/ID/good.pd_" "$TMP/pk/good.pdb" >/dev/null
+  out=$(add "$TMP/pk/good.pdB/ID/good.pd_") || fail "good.pd_: $out"
+  last_is "added 1, present 0, not placed 0" "$out"
+  "$SYMFS" cache ls --cache "$TMP/store" | grep -q 'good.pdB' || fail "a .pd_ is not called by its directory"
+fi
+head -c 400000000 /dev/zero | cat "$TMP/p/bin/foo" - | gzip -1 >"$TMP/pk/bomb.gz"
+out=$(add "$TMP/pk/bomb.gz")
+[ $? = 1 ] || fail "a bomb: $out"
+says "bomb.gz: not placed: is gzip" "$out"
+nothing_else
 "$SYMFS" cache verify --cache "$TMP/store" || fail verify
 symfs_umount m
 

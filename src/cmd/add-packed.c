@@ -1,0 +1,191 @@
+/* A file that holds one other file, packed (gzip, zstd, a cabinet: `foo.debug.gz`, a symbol store's
+ * `foo.pd_`): what is inside is unpacked into a draft of the store, and then added as any other file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
+#include "base/util.h"
+#include "cmd/add.h"
+#include "obj/obj.h"
+#include "unpack/unpack.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* So many bytes of each packed one, when that is more than these: as of archives. */
+#define RATIO_MOST 100
+#define BYTES_FREE (256u << 20)
+#define HEAD_MOST (64u << 10) /* most that is no symbol file says so in these */
+
+struct unpacking {
+	struct adding *a;
+	const struct item *packed;
+	struct draft *d; /* NULL, until the head was judged */
+	size_t have;
+	uint8_t head[HEAD_MOST];
+	struct err e;
+	int r; /* why it ended early */
+};
+
+/* ---- what it is called -------------------------------------------------------------- */
+
+/* "foo.pdb" of `.../foo.pdb/IDENTIFIER/foo.pd_`, as symbol stores have it: the last letter is in the
+ * directory's name, where there is one. */
+static bool name_of_store(const struct item *it, char out[static MODULE_NAME_MAX])
+{
+	size_t n = strlen(it->name);
+	const char *end = it->shown + strlen(it->shown), *p = end - MIN(n, strlen(it->shown));
+
+	for (int up = 0; up < 2; up++) {
+		while (p > it->shown && p[-1] == '/')
+			p--;
+		end = p;
+		while (p > it->shown && p[-1] != '/')
+			p--;
+	}
+	if (!n || (size_t)(end - p) != n || n >= MODULE_NAME_MAX || strncasecmp(p, it->name, n - 1) != 0)
+		return false;
+	snprintf(out, MODULE_NAME_MAX, "%.*s", (int)n, p);
+	return true;
+}
+
+static void name_inside(const struct item *it, char out[static MODULE_NAME_MAX])
+{
+	static const struct {
+		const char *from, *to;
+	} ends[] = {{".pd_", ".pdb"}, {".ex_", ".exe"}, {".dl_", ".dll"}, {".sy_", ".sys"}, {".gz", ""},
+		{".zst", ""}, {".cab", ""}};
+	size_t n = strlen(it->name);
+
+	snprintf(out, MODULE_NAME_MAX, "%s", it->name);
+	if (n && it->name[n - 1] == '_' && name_of_store(it, out))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		size_t end = strlen(ends[i].from);
+
+		if (n > end && strcasecmp(it->name + n - end, ends[i].from) == 0)
+			snprintf(out, MODULE_NAME_MAX, "%.*s%s", (int)(n - end), it->name, ends[i].to);
+	}
+}
+
+/* ---- what is inside ----------------------------------------------------------------- */
+
+/* Whether the rest is worth unpacking; `all`: there is no rest. */
+static int judge_head(struct unpacking *u, bool all)
+{
+	struct view v = view_of_mem(u->head, u->have);
+	struct obj_slice slice;
+	int r;
+
+	if (!all)
+		v.size = VIEW_UNKNOWN;
+	r = obj_identify(&v, 0, &slice, &u->e);
+	if (r < 0 && r != -EAGAIN)
+		return r;
+	r = draft_new(&u->d, u->a->store, &u->e);
+	return r < 0 ? r : draft_write(u->d, 0, u->head, u->have);
+}
+
+static int take_bytes(void *ctx, const void *p, size_t n)
+{
+	struct unpacking *u = ctx;
+	size_t head = u->d ? 0 : MIN(n, sizeof(u->head) - u->have);
+
+	add_show(u->a, u->packed);
+	memcpy(u->head + u->have, p, head);
+	u->have += head;
+	if (!u->d && u->have == sizeof(u->head))
+		u->r = judge_head(u, false);
+	if (u->r == 0 && n > head)
+		u->r = draft_write(u->d, draft_size(u->d), (const uint8_t *)p + head, n - head);
+	return u->r;
+}
+
+/* How much may come out; of what lies in an archive it is the archive's. */
+static uint64_t most_bytes(const struct item *it)
+{
+	if (it->budget)
+		return it->budget->bytes;
+	return MAX(it->size > UINT64_MAX / RATIO_MOST ? UINT64_MAX : it->size * RATIO_MOST, BYTES_FREE);
+}
+
+/* The words of unpack/ say what it is packed by; those for what is inside do not. */
+static int wrapped(struct unpacking *u, const struct packing *p, int r)
+{
+	if (r < 0 && !add_is_trouble(r)) {
+		struct err e = u->e;
+
+		return err_set(&u->e, -EINVAL, "%s: %s", packing_name(p), add_why(r, &e));
+	}
+	return r;
+}
+
+static int unpack_all(struct unpacking *u, const struct packing *p)
+{
+	_cleanup_unpack_ struct unpack *un = NULL;
+	struct view v = view_of_fd(u->packed->fd, u->packed->size);
+	int r = unpack_new(&un, p, most_bytes(u->packed), take_bytes, u);
+
+	if (r == 0)
+		r = unpack_more(un, &v, &u->e);
+	if (un && u->packed->budget)
+		u->packed->budget->bytes -= MIN(u->packed->budget->bytes, unpack_made(un));
+	if (u->r < 0)
+		return wrapped(u, p, u->r);
+	return r < 0 || u->d ? r : wrapped(u, p, judge_head(u, true));
+}
+
+static int add_inside(struct unpacking *u)
+{
+	_cleanup_close_ int fd = fcntl(draft_fd(u->d), F_DUPFD_CLOEXEC, 0); /* the store closes its own */
+	char name[MODULE_NAME_MAX];
+	struct item it = *u->packed;
+
+	if (fd < 0)
+		return add_stop(u->a, -errno, &u->e);
+	name_inside(u->packed, name);
+	it.fd = fd;
+	it.size = draft_size(u->d);
+	it.name = name;
+	it.depth++;
+	it.draft = &u->d;
+	return add_item(u->a, &it);
+}
+
+/* ---- the door ----------------------------------------------------------------------- */
+
+/* A zip archive may hold many, so it is one of add-archive.c. */
+static const struct packing *what_packing(const struct item *it)
+{
+	struct view v = view_of_fd(it->fd, it->size);
+	const struct packing *p = NULL;
+	uint8_t head[UNPACK_HEAD];
+
+	if (it->size >= sizeof(head) && view_read(&v, 0, head, sizeof(head)) == 0)
+		p = packing_of(head, sizeof(head));
+	return p && strcmp(packing_name(p), "zip") != 0 ? p : NULL;
+}
+
+int add_packed(struct adding *a, const struct item *it, bool *was)
+{
+	const struct packing *p = it->depth < ADD_DEPTH_MOST ? what_packing(it) : NULL;
+	_cleanup_free_ struct unpacking *u = p ? calloc(1, sizeof(*u)) : NULL;
+	int r;
+
+	*was = p != NULL;
+	if (!p)
+		return 0;
+	if (!u)
+		return add_stop(a, -ENOMEM, &(struct err){0});
+	u->a = a;
+	u->packed = it;
+	r = unpack_all(u, p);
+	if (r == 0)
+		r = add_inside(u);
+	else if (add_is_trouble(r))
+		r = add_stop(a, r, &u->e);
+	else
+		add_refuse(a, it->shown, add_why(r, &u->e), it->named);
+	draft_discard(u->d);
+	return add_is_trouble(r) ? r : 0;
+}

@@ -17,7 +17,8 @@
 struct tree {
 	struct tree *next;
 	struct scan *scan;
-	bool wanted; /* while trees_set() runs */
+	unsigned refs; /* the list's, while it is wanted, and those who ask it; under the lock */
+	bool wanted;   /* while trees_set() runs */
 };
 
 static struct tree **tree_at(struct fetch *f, const char *path)
@@ -60,8 +61,34 @@ static void tree_begin(struct fetch *f, const char *path)
 		return;
 	}
 	t->wanted = true;
+	t->refs = 1;
 	t->next = f->trees;
 	f->trees = t;
+}
+
+/* It is asked without the lock: a listing takes long, and nobody waits for it. NULL: there is none. */
+static struct tree *tree_take(struct fetch *f, const struct source *s)
+{
+	LOCK_SCOPE(&f->trees_lock);
+	struct tree *t = *tree_at(f, s->o.path);
+
+	if (t)
+		t->refs++;
+	return t;
+}
+
+/* Who lets go of it last ends its walk. */
+static void tree_give(struct fetch *f, struct tree *t)
+{
+	bool last;
+
+	pthread_mutex_lock(&f->trees_lock);
+	last = --t->refs == 0;
+	pthread_mutex_unlock(&f->trees_lock);
+	if (!last)
+		return;
+	scan_stop(t->scan);
+	free(t);
 }
 
 /* Takes out those that no source wants any more. */
@@ -106,8 +133,7 @@ void trees_set(struct fetch *f, const struct sources *so)
 	while (gone) {
 		struct tree *next = gone->next;
 
-		scan_stop(gone->scan);
-		free(gone);
+		tree_give(f, gone);
 		gone = next;
 	}
 }
@@ -115,36 +141,38 @@ void trees_set(struct fetch *f, const struct sources *so)
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
 	struct buf *path)
 {
-	LOCK_SCOPE(&f->trees_lock);
-	struct tree *t = *tree_at(f, s->o.path);
+	struct tree *t = tree_take(f, s);
+	int r;
 
-	return t ? scan_find(t->scan, k, nth, path) : -EHOSTUNREACH;
+	if (!t)
+		return -EHOSTUNREACH;
+	r = scan_find(t->scan, k, nth, path);
+	tree_give(f, t);
+	return r;
 }
 
 void trees_state(struct fetch *f, const struct source *s, char out[static 240])
 {
-	LOCK_SCOPE(&f->trees_lock);
-	struct tree *t = *tree_at(f, s->o.path);
+	struct tree *t = tree_take(f, s);
 
-	if (t)
-		scan_state(t->scan, out);
-	else
+	if (!t) {
 		snprintf(out, 240, "it cannot be walked");
+		return;
+	}
+	scan_state(t->scan, out);
+	tree_give(f, t);
 }
 
 struct listing {
 	const struct source *s;
 	int (*each)(void *ctx, const struct key *k);
 	void *ctx;
-	unsigned seen;
 };
 
 static int list_key(void *ctx, const struct key *k, uint64_t size)
 {
 	struct listing *l = ctx;
 
-	if (l->seen++ >= LISTED_MOST)
-		return 1;
 	return l->s->types >> k->type & 1 ? l->each(l->ctx, k) : 0;
 }
 
@@ -152,9 +180,12 @@ int trees_each(struct fetch *f, const struct source *s, int (*each)(void *ctx, c
 	void *ctx)
 {
 	struct listing l = {.s = s, .each = each, .ctx = ctx};
-	LOCK_SCOPE(&f->trees_lock);
-	struct tree *t = *tree_at(f, s->o.path);
-	int r = t ? scan_each(t->scan, list_key, &l) : 0;
+	struct tree *t = tree_take(f, s);
+	int r;
 
-	return l.seen > LISTED_MOST ? 0 : r;
+	if (!t)
+		return 0;
+	r = scan_each(t->scan, LISTED_MOST, list_key, &l);
+	tree_give(f, t);
+	return r;
 }

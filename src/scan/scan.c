@@ -15,6 +15,7 @@
 
 #define QUIET_MS 100	    /* a directory is read again when nothing happened in it for so long */
 #define WAIT_MOST_MS 1000   /* or after this, when something always does */
+#define KNOWN_MOST (64u << 20) /* bytes of keys that a listing takes along */
 #define WALK_AGAIN_MS 60000 /* without watches */
 
 const char *scan_path(const struct scan *s)
@@ -182,22 +183,67 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *pat
 	return s->walked ? -ENOENT : -EAGAIN;
 }
 
-int scan_each(struct scan *s, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+/* What a listing gets: for each file a head and its keys, each in a line. */
+struct known {
+	uint64_t size;
+	size_t n;
+};
+
+/* The texts are copied, which is fast, and read when the lock is free again. */
+static int copy_known(struct scan *s, struct buf *out)
 {
 	int r = 0;
 	LOCK_SCOPE(&s->lock);
 
 	for (size_t i = 0; i < s->n_dirs; i++)
-		for (size_t j = 0; j < s->dirs[i]->n; j++)
-			for (const char *p = s->dirs[i]->files[j].keys; r == 0 && p && *p;
-				p += strcspn(p, "\n") + 1) {
-				char text[KEY_TEXT];
-				struct key k;
+		for (size_t j = 0; r == 0 && j < s->dirs[i]->n; j++) {
+			const struct scan_file *f = &s->dirs[i]->files[j];
+			struct known head = {f->size, f->keys ? strlen(f->keys) : 0};
 
-				snprintf(text, sizeof(text), "%.*s", (int)strcspn(p, "\n"), p);
-				if (key_parse(&k, text) == 0)
-					r = each(ctx, &k, s->dirs[i]->files[j].size);
-			}
+			if (!head.n)
+				continue;
+			if (out->n + sizeof(head) + head.n > out->most)
+				return 0;
+			r = buf_add(out, &head, sizeof(head));
+			if (r == 0)
+				r = buf_add(out, f->keys, head.n);
+		}
+	return r;
+}
+
+static int each_of(const char *p, const struct known *head, size_t *left,
+	int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx)
+{
+	const char *end = p + head->n;
+	int r = 0;
+
+	while (r == 0 && *left && p < end) {
+		size_t n = strcspn(p, "\n");
+		char text[KEY_TEXT];
+		struct key k;
+
+		snprintf(text, sizeof(text), "%.*s", (int)n, p);
+		if (key_parse(&k, text) == 0)
+			r = each(ctx, &k, head->size);
+		p += n + 1;
+		--*left;
+	}
+	return r;
+}
+
+int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size),
+	void *ctx)
+{
+	_cleanup_buf_ struct buf all = BUF_UP_TO(KNOWN_MOST);
+	struct known head;
+	int r = copy_known(s, &all);
+
+	if (r < 0)
+		return r;
+	for (size_t at = 0; r == 0 && most && at < all.n; at += sizeof(head) + head.n) {
+		memcpy(&head, all.p + at, sizeof(head));
+		r = each_of(buf_text(&all) + at + sizeof(head), &head, &most, each, ctx);
+	}
 	return r;
 }
 

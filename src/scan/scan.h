@@ -28,9 +28,9 @@ const char *scan_path(const struct scan *s);
  * first. -ENOENT: there are no more, and the tree was walked. -EAGAIN: it is still being walked. */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
 
-/* Every key that is known so far, in no order, some twice. Stops when `each` returns non-zero, and
- * returns that. */
-int scan_each(struct scan *s, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
+/* At most `most` keys of those that are known now, in no order, some twice. Nobody waits for `each`.
+ * Stops when that returns non-zero, and returns it. -ENOMEM. */
+int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 
 /* "there, 1200 files with symbols" */
 void scan_state(struct scan *s, char out[static 240]);

@@ -208,9 +208,9 @@ START_TEST(test_each)
 	}
 	begin(NULL);
 	for (unsigned some = 0; some < 300; some = n, n = 0) /* while it is walked */
-		ck_assert_int_eq(scan_each(scan, count_key, &n), 0);
+		ck_assert_int_eq(scan_each(scan, SCAN_FILES, count_key, &n), 0);
 	where(1, 0);
-	ck_assert_int_eq(scan_each(scan, count_key, &n), 0);
+	ck_assert_int_eq(scan_each(scan, SCAN_FILES, count_key, &n), 0);
 	ck_assert_uint_eq(n, 300);
 	end();
 }

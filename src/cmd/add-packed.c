@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* So many bytes of each packed one, when that is more than these: as of archives. */
 #define RATIO_MOST 100
@@ -26,47 +25,6 @@ struct unpacking {
 	struct err e;
 	int r; /* why it ended early */
 };
-
-/* ---- what it is called -------------------------------------------------------------- */
-
-/* "foo.pdb" of `.../foo.pdb/IDENTIFIER/foo.pd_`, as symbol stores have it: the last letter is in the
- * directory's name, where there is one. */
-static bool name_of_store(const struct item *it, char out[static MODULE_NAME_MAX])
-{
-	size_t n = strlen(it->name);
-	const char *end = it->shown + strlen(it->shown), *p = end - MIN(n, strlen(it->shown));
-
-	for (int up = 0; up < 2; up++) {
-		while (p > it->shown && p[-1] == '/')
-			p--;
-		end = p;
-		while (p > it->shown && p[-1] != '/')
-			p--;
-	}
-	if (!n || (size_t)(end - p) != n || n >= MODULE_NAME_MAX || strncasecmp(p, it->name, n - 1) != 0)
-		return false;
-	snprintf(out, MODULE_NAME_MAX, "%.*s", (int)n, p);
-	return true;
-}
-
-static void name_inside(const struct item *it, char out[static MODULE_NAME_MAX])
-{
-	static const struct {
-		const char *from, *to;
-	} ends[] = {{".pd_", ".pdb"}, {".ex_", ".exe"}, {".dl_", ".dll"}, {".sy_", ".sys"}, {".gz", ""},
-		{".zst", ""}, {".cab", ""}};
-	size_t n = strlen(it->name);
-
-	snprintf(out, MODULE_NAME_MAX, "%s", it->name);
-	if (n && it->name[n - 1] == '_' && name_of_store(it, out))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		size_t end = strlen(ends[i].from);
-
-		if (n > end && strcasecmp(it->name + n - end, ends[i].from) == 0)
-			snprintf(out, MODULE_NAME_MAX, "%.*s%s", (int)(n - end), it->name, ends[i].to);
-	}
-}
 
 /* ---- what is inside ----------------------------------------------------------------- */
 
@@ -143,7 +101,7 @@ static int add_inside(struct unpacking *u)
 
 	if (fd < 0)
 		return add_stop(u->a, -errno, &u->e);
-	name_inside(u->packed, name);
+	unpack_name(u->packed->shown, name, sizeof(name));
 	it.fd = fd;
 	it.size = draft_size(u->d);
 	it.name = name;

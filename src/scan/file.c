@@ -2,10 +2,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "scan/private.h"
+#include "unpack/unpack.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Bytes of the inside of a packed file in which its identity must be. */
+#define INSIDE_MOST (16u << 20)
+#define JUDGED (64u << 10) /* after so many it is seen whether it can have one at all */
 
 /* ---- files and directories ---------------------------------------------------------- */
 
@@ -113,22 +119,89 @@ static int add_keys(struct obj_slice *slice, const char *name, struct buf *out)
 	return r;
 }
 
+static int add_slices(struct view *v, const char *name, struct buf *out)
+{
+	struct obj_slice slice;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < SLICES_MOST; i++) {
+		r = obj_identify(v, i, &slice, NULL);
+		if (r == 0)
+			r = add_keys(&slice, name, out);
+	}
+	return r;
+}
+
+struct inside {
+	struct buf b;
+	bool judged;
+};
+
+/* Most that is no symbol file says so early. */
+static int judge(struct inside *in)
+{
+	struct view v = view_of_mem(in->b.p, in->b.n);
+	struct obj_slice slice;
+	int r;
+
+	v.size = VIEW_UNKNOWN;
+	in->judged = true;
+	r = obj_identify(&v, 0, &slice, NULL);
+	return r == -EAGAIN ? 0 : r;
+}
+
+static int take_inside(void *ctx, const void *p, size_t n)
+{
+	struct inside *in = ctx;
+	int r = buf_add(&in->b, p, MIN(n, in->b.most - in->b.n));
+
+	if (r == 0 && !in->judged && in->b.n >= JUDGED)
+		r = judge(in);
+	return r < 0 ? r : in->b.n == in->b.most ? -ECANCELED : 0;
+}
+
+/* What is in a packed file, as far as INSIDE_MOST tell. -ENOMSG: it is none. A zip archive may hold
+ * anything, and most are no symbols. */
+static int add_inside(struct view *v, const char *path, struct buf *out)
+{
+	_cleanup_unpack_ struct unpack *u = NULL;
+	struct inside in = {.b = BUF_UP_TO(INSIDE_MOST)};
+	char name[MODULE_NAME_MAX];
+	const struct packing *p = NULL;
+	uint8_t head[UNPACK_HEAD];
+	struct view inside;
+	int r;
+
+	if (view_read(v, 0, head, sizeof(head)) == 0)
+		p = packing_of(head, sizeof(head));
+	if (!p || strcmp(packing_name(p), "zip") == 0)
+		return -ENOMSG;
+	r = unpack_new(&u, p, UINT64_MAX, take_inside, &in);
+	if (r == 0)
+		r = unpack_more(u, v, NULL);
+	if (r == 0 || r == -ECANCELED) {
+		inside = view_of_mem(in.b.p, in.b.n);
+		inside.size = r == 0 ? in.b.n : VIEW_UNKNOWN;
+		unpack_name(path, name, sizeof(name));
+		r = add_slices(&inside, name, out);
+	}
+	buf_release(&in.b);
+	return r == -ENOMEM || r == -EIO ? r : r < 0 ? -ENOMSG : 0;
+}
+
 /* The keys of a file, NULL when it has none. What is broken has those of its whole slices. */
-static int keys_of(int dir, const char *name, uint64_t size, char **keys)
+static int keys_of(int dir, const char *way, const char *name, uint64_t size, char **keys)
 {
 	_cleanup_close_ int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * KEY_TEXT);
+	_cleanup_buf_ struct buf path = BUF_UP_TO(2 * PATH_MAX);
 	struct view v = view_of_fd(fd, size);
-	struct obj_slice slice;
-	int r = fd < 0 ? -errno : 0;
+	int r = fd < 0 ? -errno : add_slices(&v, name, &out);
 
 	*keys = NULL;
-	for (unsigned i = 0; r == 0 && i < SLICES_MOST; i++) {
-		r = obj_identify(&v, i, &slice, NULL);
-		if (r == 0)
-			r = add_keys(&slice, name, &out);
-	}
+	if (r == -ENOMSG && buf_addf(&path, "%s/%s", way, name) == 0)
+		r = add_inside(&v, buf_text(&path), &out);
 	if (r < 0 && r != -ENOENT && r != -ENOMSG && r != -EBADMSG)
 		return r;
 	*keys = out.n ? buf_take(&out, NULL) : NULL;
@@ -160,7 +233,7 @@ int look_at(const struct scan_dir *before, const struct scan_dir *remembered, in
 		.mtime = mtime_of(st)};
 	if (is_same(known, st))
 		out->keys = known->keys ? strdup(known->keys) : NULL;
-	else if (keys_of(dir, name, out->size, &out->keys) < 0)
+	else if (keys_of(dir, before->path, name, out->size, &out->keys) < 0)
 		out->mtime = -1;
 	return out->name ? 0 : -ENOMEM;
 }

@@ -53,3 +53,7 @@ uint64_t unpack_made(const struct unpack *u); /* bytes that came out so far */
  * many. 0 also where they cannot, such as of cabinets packed by LZX, and when it is broken. Costs
  * little. */
 size_t unpack_peek(const struct packing *p, const void *head, size_t n, void *out, size_t room);
+
+/* What the inside of the packed file at `path` is called: "foo.debug" of "a/foo.debug.gz", "foo.pdb" of
+ * "foo.pdb/ID/foo.pd_"; its own name where nothing is known. Cut to `room`. */
+void unpack_name(const char *path, char *out, size_t room);

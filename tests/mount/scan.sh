@@ -52,6 +52,14 @@ cp "$TMP/made/full/libone.so" "$tree/build/new/libone.so.1"
 arrived() { cmp -s "$MNT_m/gdb/$(path_of "$LIB")" "$TMP/made/full/libone.so"; }
 wait_for 20 arrived || fail "a new file is not found: $(cat "$MNT_m/.symfs/sources")"
 
+# A packed file counts as what is inside.
+mkdir "$tree/build/packed"
+gzip -c "$TMP/made/debug/one.debug" >"$tree/build/packed/one.debug.gz"
+echo words | gzip -c >"$tree/build/packed/words.gz"
+unpacked() { cmp -s "$MNT_m/gdb/$(path_of "$ONE").debug" "$TMP/made/debug/one.debug"; }
+rm "$tree/build/x 1/deep/any name"
+wait_for 20 unpacked || fail "what is in a .gz is not found: $(cat "$MNT_m/.symfs/sources")"
+
 # What is overwritten by another build is not served as the old one, what is removed is gone.
 rm -r "$tree/build/new"
 cp "$TMP/made/full/two" "$tree/build/x 1/deep/any name"

@@ -386,6 +386,24 @@ START_TEST(peek)
 }
 END_TEST
 
+START_TEST(names_inside)
+{
+	static const char *const pairs[][2] = {{"a/foo.debug.gz", "foo.debug"}, {"foo.debug.ZST", "foo.debug"},
+		{"x.pd_", "x.pdb"}, {"/s/x.Pdb/ID/x.pd_", "x.Pdb"}, {"x.exe//ID/x.ex_", "x.exe"},
+		{"y.pdb/ID/x.pd_", "x.pdb"}, {"xx.pdb/ID/x.pd_", "x.pdb"}, {"pdb/x.sy_", "x.sys"}, {"foo_", "foo_"},
+		{"ID/_", "_"}, {"n/ID/_", "n"}, {"", ""}, {"_", "_"}, {"/", ""}, {".gz", ".gz"}, {"a.cab", "a"},
+		{"plain", "plain"}};
+	char room[64], small[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		unpack_name(pairs[i][0], room, sizeof(room));
+		ck_assert_str_eq(room, pairs[i][1]);
+	}
+	unpack_name("abcdefgh.gz", small, sizeof(small));
+	ck_assert_str_eq(small, "abc");
+}
+END_TEST
+
 /* ---- real cabinets, where they are -------------------------------------------------- */
 
 static bool real(const char *name, struct buf *out)
@@ -488,5 +506,5 @@ START_TEST(evil_cabinets)
 END_TEST
 
 UNIT_MAIN("unpack", there_and_back, cut, changed, bomb_gzip, bomb_zstd, bomb_zip, bomb_cab,
-	gzip_members, zstd_frames, zip_others, cab_others, nowhere_to_write, heads, peek,
+	gzip_members, zstd_frames, zip_others, cab_others, nowhere_to_write, heads, peek, names_inside,
 	real_cabinets, evil_cabinets)

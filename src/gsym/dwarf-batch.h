@@ -28,8 +28,8 @@ struct batch_name {
 	const char *text;
 };
 
-/* Lines that belong to no function that is told: of assembler, where only symbols say what
- * functions there are. */
+/* Lines that belong to no function that is told, where only symbols say what functions there are: of
+ * assembler, and of what compilers have no entry for. */
 struct batch_orphan {
 	uint64_t low, high;
 	uint32_t rows, n_rows;
@@ -63,11 +63,18 @@ size_t batch_size(const struct batch *b); /* bytes, about */
 char *batch_text(struct batch *b, size_t n);
 
 /* What a thread needs to read one unit after the other. */
+struct dwarf_taken {
+	size_t sequence;
+	uint64_t start, end;
+};
+
 struct dwarf_walker {
 	struct dwarf_reader reader;
 	struct dwarf_lines lines;
 	struct dwarf_scopes scopes;
 	struct dwarf_ranges ranges;
+	struct dwarf_taken *taken; /* what functions took of sequences of rows */
+	size_t n_taken, taken_room;
 	const struct text_range *text; /* where instructions are; none: anywhere */
 	size_t n_text;
 	uint32_t *slots; /* of names by where they are found */

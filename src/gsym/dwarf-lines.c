@@ -340,7 +340,7 @@ static int end_sequence(struct state *s)
 			return -ENOMEM;
 		l->sequences[l->n_sequences] = (struct dwarf_sequence){low, s->addr, 0,
 			(uint32_t)s->first, (uint32_t)(l->n_rows - s->first),
-			(uint32_t)l->n_sequences, false};
+			(uint32_t)l->n_sequences};
 		l->n_sequences++;
 	} else {
 		l->n_rows = s->first;

@@ -165,18 +165,30 @@ static size_t row_at(const struct dwarf_row *rows, size_t n, uint64_t addr)
 	return from ? from - 1 : 0;
 }
 
-/* The rows of one sequence that are in the function. */
-static int take_sequence(
-	struct walk *k, struct batch_func *f, struct dwarf_sequence *s, uint64_t start, uint64_t end)
+/* The rows of one sequence between two addresses. */
+static int add_rows(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
+	uint64_t start, uint64_t end)
 {
 	const struct dwarf_row *rows = k->w->lines.rows + s->rows;
 	int r = 0;
 
-	s->used = true;
 	for (size_t i = row_at(rows, s->n_rows, start);
 		r == 0 && i < s->n_rows && rows[i].addr < end; i++)
 		r = add_row(k, f, MAX(rows[i].addr, start), &rows[i]);
 	return r;
+}
+
+/* The rows of one sequence that are in the function. */
+static int take_sequence(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
+	uint64_t start, uint64_t end)
+{
+	struct dwarf_walker *w = k->w;
+
+	if (grow(&w->taken, &w->taken_room, w->n_taken, sizeof(*w->taken)) < 0)
+		return -ENOMEM;
+	w->taken[w->n_taken++] = (struct dwarf_taken){
+		(size_t)(s - w->lines.sequences), start, end};
+	return add_rows(k, f, s, start, end);
 }
 
 /* How far the line where a sequence begins is from where the function is declared. */
@@ -573,31 +585,69 @@ int dwarf_scan(const struct dwarf_unit *u, struct dwarf_scopes *out)
 
 /* ---- lines of nobody ------------------------------------------------------------------- */
 
-static int take_orphan(struct walk *k, struct dwarf_sequence *s)
+/* It may be padding: nobody knows before symbols are read. */
+static int take_orphan(struct walk *k, const struct dwarf_sequence *s, uint64_t low, uint64_t high)
 {
 	struct batch *b = k->out;
-	struct batch_func f = {.addr = s->low, .rows = (uint32_t)b->n_rows};
-	int r = take_sequence(k, &f, s, s->low, s->high);
+	struct batch_func f = {.addr = low, .rows = (uint32_t)b->n_rows};
+	int r;
 
+	if (low >= high || !has_text(k, low))
+		return 0;
+	r = add_rows(k, &f, s, low, high);
 	if (r < 0 || !f.n_rows)
 		return r;
 	if (grow(&b->orphans, &b->orphans_room, b->n_orphans, sizeof(*b->orphans)) < 0)
 		return -ENOMEM;
-	b->orphans[b->n_orphans++] = (struct batch_orphan){s->low, s->high, f.rows, f.n_rows};
+	b->orphans[b->n_orphans++] = (struct batch_orphan){low, high, f.rows, f.n_rows};
 	return 0;
 }
 
+static int compare_taken(const void *a, const void *b)
+{
+	const struct dwarf_taken *x = a, *y = b;
+
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* What lies between those that were taken of a sequence, which are `n` and sorted. */
+static int take_gaps(struct walk *k, const struct dwarf_sequence *s,
+	const struct dwarf_taken *taken, size_t n)
+{
+	uint64_t at = s->low;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = take_orphan(k, s, at, MIN(taken[i].start, s->high));
+		at = MAX(at, taken[i].end);
+	}
+	return r < 0 ? r : take_orphan(k, s, at, s->high);
+}
+
+/* Assembler has lines and no functions; and compilers leave functions out that are the same as
+ * another, or that only go on to another. */
 static int take_orphans(struct walk *k)
 {
-	struct dwarf_lines *l = &k->w->lines;
+	struct dwarf_walker *w = k->w;
+	struct dwarf_lines *l = &w->lines;
 	bool own = k->u->tag == DW_TAG_compile_unit || k->u->tag == DW_TAG_skeleton_unit;
 	int r = own ? want_lines(k) : 0;
+	size_t from = 0;
 
 	if (!l->opened || !l->ran || l->file != k->u->main || l->at != k->u->lines)
 		return r;
-	for (size_t i = 0; r == 0 && i < l->n_sequences; i++)
-		if (!l->sequences[i].used && has_text(k, l->sequences[i].low))
-			r = take_orphan(k, &l->sequences[i]);
+	if (w->n_taken)
+		qsort(w->taken, w->n_taken, sizeof(*w->taken), compare_taken);
+	for (size_t i = 0; r == 0 && i < l->n_sequences; i++) {
+		size_t to = from;
+
+		while (to < w->n_taken && w->taken[to].sequence == i)
+			to++;
+		r = take_gaps(k, &l->sequences[i], w->taken + from, to - from);
+		from = to;
+	}
 	return r;
 }
 
@@ -612,6 +662,7 @@ int dwarf_walk(struct dwarf_walker *w, const struct dwarf_unit *u, struct batch 
 		return -ENOMEM;
 	w->unit = u;
 	w->out = k->out = out;
+	w->n_taken = 0;
 	k->w = w;
 	w->lines.opened = w->lines.opened && w->lines.file == u->main && u->has_lines &&
 			  w->lines.at == u->lines;
@@ -636,6 +687,7 @@ void dwarf_walker_release(struct dwarf_walker *w)
 	dwarf_lines_release(&w->lines);
 	free(w->scopes.all);
 	free(w->ranges.all);
+	free(w->taken);
 	free(w->slots);
 	memset(w, 0, sizeof(*w));
 }

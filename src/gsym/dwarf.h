@@ -229,7 +229,6 @@ struct dwarf_row {
 struct dwarf_sequence {
 	uint64_t low, high, reach; /* `reach`: the highest end of all that begin before or here */
 	uint32_t rows, n_rows, order;
-	bool used;
 };
 
 struct dwarf_line_file {

@@ -137,7 +137,7 @@ static int tell_func(struct job *j, const struct batch *b, const struct batch_fu
 static int keep_stray(struct job *j, const struct batch *b, const struct batch_orphan *o)
 {
 	struct strays *s = j->strays;
-	struct stray_lines l = {o->low, o->high, s->n_rows, o->n_rows};
+	struct stray_lines l = {o->low, o->high, o->high, s->n_rows, o->n_rows};
 	int r = 0;
 
 	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
@@ -162,6 +162,7 @@ static int tell(struct job *j, const struct batch *b)
 
 	if (r == 0)
 		r = numbers_room(&j->files, &j->files_room, b->n_files);
+	gsym_set_order(j->w, (uint32_t)MIN(j->turn, (size_t)UINT32_MAX));
 	for (size_t i = 0; r == 0 && i < b->n_funcs; i++)
 		r = tell_func(j, b, &b->funcs[i]);
 	for (size_t i = 0; r == 0 && i < b->n_orphans; i++)

@@ -5,14 +5,14 @@
 #include "gsym/image.h"
 #include "gsym/writer.h"
 
-/* Lines that belong to no function of the debug information: those of assembler. */
+/* Lines that belong to no function of the debug information: see struct batch_orphan. */
 struct stray_row {
 	uint64_t addr;
 	uint32_t file, line; /* `file` is the writer's number */
 };
 
 struct stray_lines {
-	uint64_t low, high;
+	uint64_t low, high, reach; /* `reach`: the highest end of all that begin before or here */
 	size_t rows;
 	uint32_t n_rows;
 };

@@ -227,17 +227,17 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Lines of assembler, where they are known. */
+/* Lines that no function has, where they are known. */
 static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 {
 	const struct strays *all = s->strays;
 	size_t from = 0, to = all->n;
 	int r = 0;
 
-	while (from < to) { /* the first that ends behind it, where they do not overlap */
+	while (from < to) { /* none before this reaches behind the start */
 		size_t mid = from + (to - from) / 2;
 
-		if (all->all[mid].high <= start)
+		if (all->all[mid].reach <= start)
 			from = mid + 1;
 		else
 			to = mid;
@@ -245,7 +245,10 @@ static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 	for (; r == 0 && from < all->n && all->all[from].low < end; from++) {
 		const struct stray_row *rows = all->rows + all->all[from].rows;
 		uint32_t n = all->all[from].n_rows, i = 0;
+		uint64_t stop = MIN(end, all->all[from].high);
 
+		if (stop <= start)
+			continue;
 		for (uint32_t k = n; i < k;) { /* the first behind the start */
 			uint32_t mid = i + (k - i) / 2;
 
@@ -254,7 +257,7 @@ static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 			else
 				k = mid;
 		}
-		for (i = i ? i - 1 : 0; r == 0 && i < n && rows[i].addr < end; i++)
+		for (i = i ? i - 1 : 0; r == 0 && i < n && rows[i].addr < stop; i++)
 			r = gsym_add_row(s->w, MAX(rows[i].addr, start), rows[i].file, rows[i].line);
 	}
 	return r;
@@ -297,11 +300,13 @@ static uint64_t end_of(const struct symbols *s, size_t i)
 	return i < s->n ? MIN(end, s->all[i].addr) : end;
 }
 
-/* What has no type is a label when it lies in a function, and a function of its own when not. What
- * has a type and no size is one, unless one with a size begins there. */
+/* What has no type and no size is a label when it lies in a function, and a function of its own when
+ * not; in something that has a size and no type, too, when others may use it: assembler has tables of
+ * functions. What has a type and no size is a function, unless one with a size begins there. */
 static int tell_all(struct symbols *s)
 {
-	uint64_t reach = 0, sized_at = UINT64_MAX, same_at = UINT64_MAX, same_end = 0;
+	uint64_t typed_reach = 0, reach = 0, sized_at = UINT64_MAX, same_at = UINT64_MAX,
+		 same_end = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct symbol *x = &s->all[i];
@@ -310,7 +315,9 @@ static int tell_all(struct symbols *s)
 
 		if (size)
 			sized_at = x->addr;
-		else if (x->addr == sized_at || (!x->typed && x->addr < reach))
+		else if (x->addr == sized_at ||
+			 (!x->typed &&
+				 x->addr < (x->rank == GSYM_LOCAL ? reach : typed_reach)))
 			continue;
 		if (!size) {
 			if (same_at != x->addr)
@@ -322,6 +329,8 @@ static int tell_all(struct symbols *s)
 		if (r < 0)
 			return r;
 		reach = MAX(reach, x->addr + size);
+		if (x->typed)
+			typed_reach = MAX(typed_reach, x->addr + size);
 	}
 	return 0;
 }
@@ -399,10 +408,13 @@ int gsym_from_symbols(
 	struct gsym_writer *w, const struct image *m, struct strays *strays, struct err *e)
 {
 	struct symbols s = {.w = w, .m = m, .strays = strays};
+	uint64_t reach = 0;
 	int r;
 
 	if (strays->n)
 		qsort(strays->all, strays->n, sizeof(*strays->all), compare_strays);
+	for (size_t i = 0; i < strays->n; i++)
+		strays->all[i].reach = reach = MAX(reach, strays->all[i].high);
 	r = read_all(&s);
 
 	free(s.text);

@@ -150,6 +150,8 @@ static int compare_worth(const struct entry *x, const struct entry *y, const str
 static int compare_content(
 	const struct entry *x, const struct entry *y, const struct gsym_writer *w)
 {
+	if (x->order != y->order)
+		return x->order < y->order ? -1 : 1;
 	if (x->n_rows != y->n_rows)
 		return x->n_rows > y->n_rows ? -1 : 1;
 	if (x->n_nodes != y->n_nodes)

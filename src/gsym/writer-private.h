@@ -24,6 +24,7 @@ struct entry {
 	size_t rows, nodes, ranges; /* the first of each */
 	uint32_t n_rows, n_nodes, n_ranges;
 	enum gsym_rank rank;
+	uint32_t order;
 };
 
 struct gsym_writer {
@@ -41,6 +42,7 @@ struct gsym_writer {
 	struct {
 		size_t node, ranges;
 	} open[GSYM_DEPTH_MOST]; /* by depth: the call that the next may be a child of */
+	uint32_t order; /* of what is told now */
 	unsigned skip;	  /* calls deeper than this belong to one that was dropped; 0: none was */
 	uint64_t base;
 	bool has_base;

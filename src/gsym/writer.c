@@ -43,6 +43,11 @@ void gsym_set_id(struct gsym_writer *w, const void *id, size_t n)
 		memcpy(w->id, id, n);
 }
 
+void gsym_set_order(struct gsym_writer *w, uint32_t order)
+{
+	w->order = order;
+}
+
 size_t gsym_functions(const struct gsym_writer *w)
 {
 	return w->n_entries;
@@ -101,7 +106,7 @@ int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t nam
 	if (size > UINT32_MAX || addr + size < addr)
 		return -ERANGE;
 	w->now = (struct entry){.addr = addr, .size = (uint32_t)size, .name = name, .rank = rank,
-		.rows = w->n_rows, .nodes = w->n_nodes, .ranges = w->n_ranges};
+		.order = w->order, .rows = w->n_rows, .nodes = w->n_nodes, .ranges = w->n_ranges};
 	w->skip = 0;
 	return 0;
 }

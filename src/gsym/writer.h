@@ -9,7 +9,7 @@
 
 /* Of two that have the same addresses the better one stays: the lower rank; of the same rank the
  * one with inlined calls, then with lines, then the one with the shorter name, then the one whose
- * name sorts first. */
+ * name sorts first, then by gsym_set_order(). */
 enum gsym_rank { GSYM_DEBUG, GSYM_GLOBAL, GSYM_WEAK, GSYM_LOCAL };
 
 struct gsym_writer;
@@ -29,6 +29,10 @@ int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out);
 /* Split at the last separator; the directory keeps none but a root's. */
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
+
+/* Of functions with the same addresses, names and rank the one with the lowest order stays: the unit
+ * of debug information that came first. For all that follow, 0 at first. */
+void gsym_set_order(struct gsym_writer *w, uint32_t order);
 
 /* A function: begin, then its rows and inlined calls, then end. Begin again drops what was not
  * ended. -ERANGE: it is 4 GiB long or ends behind the last address. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Grows when other bytes are made of the same file; then what is stored is made anew. */
-#define MAKER "symfs gsym 1"
+#define MAKER "symfs gsym 2"
 /* Of misses: nothing to say, and broken. */
 #define NOTHING "gsym"
 #define BROKEN "gsym-failed"

@@ -172,18 +172,6 @@ static void tell_left_out(const char *path, const struct gsym_made *made)
 			text_shown(path, true, &name));
 }
 
-static int write_object(
-	struct gsym_writer *w, const struct gsym_made *made, struct buf *out, struct err *e)
-{
-	_cleanup_buf_ struct buf main = BUF_UP_TO(UINT32_MAX), strings = BUF_UP_TO(UINT32_MAX);
-	int r = gsym_write(w, GSYM_SECT0, made->big, GSYM_STRINGS_NAME, &main, &strings, e);
-
-	if (r < 0)
-		return r;
-	r = gsym_object(made, &main, &strings, out);
-	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
-}
-
 static int create(struct run *run)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
@@ -207,7 +195,7 @@ static int create(struct run *run)
 		return fail(path, &e);
 	tell_left_out(path, &made);
 	r = run->format && run->format[0] == 'o'
-		    ? write_object(w, &made, &bytes, &e)
+		    ? gsym_write_object(w, &made, &bytes, &e)
 		    : gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, &e);
 	if (r < 0)
 		return fail(path, &e);

@@ -6,10 +6,14 @@
 #include "base/util.h"
 #include "base/workers.h"
 #include "gsym/worker.h"
+#include "store/flights.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 /* Grows when other bytes are made of the same file; then what is stored is made anew. */
 #define MAKER "symfs gsym 2"
@@ -19,30 +23,72 @@
 #define REMEMBER_SECONDS 86400
 #define THREADS 2
 #define SECONDS 120
+#define POLL_MS 50 /* looks at other processes' conversions */
 
-struct asker {
-	struct asker *next;
-	derive_done *done;
+/* What GSYM is made of: of several files of one module the first that there is. */
+static const struct family {
+	enum object_type object;
+	enum filetype inputs[2];
+} families[] = {
+	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}},
+	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}},
+	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}},
+};
+#define INPUTS ARRAY_SIZE(families[0].inputs)
+
+/* Who waits. */
+struct making {
+	struct derive *d;
+	atomic_uint refs;
+	/* under lock */
+	struct job *job; /* NULL: it was called back, or is being */
+	struct making *next;
+	/* constant */
+	fetch_ready *ready;
 	void *ctx;
+};
+
+enum lack_state { LACK_UNKNOWN, LACK_NONE, LACK_HERE };
+
+/* Another file that the input's debug information is in. */
+struct lack {
+	enum lack_state state;
+	struct blob *blob;
 };
 
 struct job {
 	struct derive *d;
-	struct key key;
+	struct artifact a; /* what is made */
+	struct key name;   /* of what is made, of whichever input */
+	struct job *next;  /* under lock */
+	atomic_bool stop;  /* nobody waits any longer */
+	/* under lock */
+	struct making *askers;
+	struct ticket *ticket;
+	bool abandoned;
+	/* of whoever has the job: the ticket's callback, then one worker after the other */
 	struct blob *in;
-	struct job *next;
-	struct asker *askers;
+	struct key key; /* of what is made of `in` */
+	bool leads;
+	enum filetype of; /* `in` */
+	struct lack alt, package;
+	int r; /* of the input */
+	struct err e;
 };
 
 struct derive {
+	struct fetch *fetch;
 	struct store *store;
 	struct workers *workers;
-	atomic_bool stop;
 	pthread_mutex_t lock;
-	struct job *jobs; /* under lock */
+	pthread_cond_t moved;
+	/* under lock */
+	struct job *jobs;
+	unsigned asking; /* tickets whose callback has not run */
+	bool stopped;
 };
 
-int derive_new(struct derive **out, struct store *st)
+int derive_new(struct derive **out, struct fetch *f)
 {
 	struct derive *d = calloc(1, sizeof(*d));
 	int r = d ? workers_new(&d->workers, THREADS) : -ENOMEM;
@@ -51,48 +97,130 @@ int derive_new(struct derive **out, struct store *st)
 		free(d);
 		return r;
 	}
-	d->store = st;
+	d->fetch = f;
+	d->store = fetch_store(f);
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->moved, NULL);
 	*out = d;
 	return 0;
+}
+
+/* Called under lock. */
+static void give_up(struct job *j)
+{
+	j->abandoned = true;
+	atomic_store(&j->stop, true);
+	if (j->ticket)
+		ticket_cancel(j->ticket);
+}
+
+void derive_stop(struct derive *d)
+{
+	if (!d)
+		return;
+	LOCK_SCOPE(&d->lock);
+	if (d->stopped)
+		return;
+	d->stopped = true;
+	for (struct job *j = d->jobs; j; j = j->next)
+		give_up(j);
 }
 
 void derive_free(struct derive *d)
 {
 	if (!d)
 		return;
-	atomic_store(&d->stop, true);
+	derive_stop(d);
+	pthread_mutex_lock(&d->lock);
+	while (d->asking)
+		pthread_cond_wait(&d->moved, &d->lock);
+	pthread_mutex_unlock(&d->lock);
 	workers_free(d->workers);
+	pthread_cond_destroy(&d->moved);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
 
-unsigned derive_inputs(const struct module *m, struct artifact out[static DERIVE_INPUTS])
+/* ---- names ----------------------------------------------------------------------------- */
+
+static const struct family *family_of(enum filetype t)
 {
-	static const enum filetype types[DERIVE_INPUTS] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE};
+	for (unsigned i = 0; i < ARRAY_SIZE(families); i++)
+		for (unsigned k = 0; k < INPUTS; k++)
+			if (families[i].inputs[k] == t && t != FILETYPE_NONE)
+				return &families[i];
+	return NULL;
+}
+
+#define V1_NAME ".gsym"
+#define OBJECT_NAME ".gsym.o"
+
+/* What is made of which file, in which form, is the name: "elf_debug.gsym.o". */
+static void set_name(struct artifact *a, enum filetype of, bool object)
+{
+	snprintf(a->m.path, sizeof(a->m.path), "%s%s", filetype_name(of),
+		object ? OBJECT_NAME : V1_NAME);
+}
+
+static bool is_object(const struct artifact *a)
+{
+	size_t n = strlen(a->m.path), tail = strlen(OBJECT_NAME);
+
+	return n > tail && strcmp(a->m.path + n - tail, OBJECT_NAME) == 0;
+}
+
+static const struct family *family_of_made(const struct artifact *a)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(a->m.path, "."), a->m.path);
+	return family_of(filetype_find(word));
+}
+
+int derive_artifact(const struct artifact *input, bool object, struct artifact *out)
+{
+	const struct family *f = family_of(input->type);
+	struct key k;
+
+	*out = *input;
+	if (!f)
+		return -ENOENT;
+	out->type = FILETYPE_GSYM;
+	if (f->object != OBJECT_UNKNOWN)
+		out->m.object = f->object;
+	set_name(out, f->inputs[0], object);
+	return key_of(&k, out);
+}
+
+/* The key that it is stored under when it is made of a file of this type. */
+static int key_made_of(const struct artifact *a, enum filetype of, struct key *out)
+{
+	struct artifact made = *a;
+
+	set_name(&made, of, is_object(a));
+	return key_of(out, &made);
+}
+
+static unsigned inputs_of(const struct artifact *a, struct artifact out[static INPUTS])
+{
+	const struct family *f = family_of_made(a);
 	unsigned n = 0;
 
-	for (unsigned i = 0; m->code_id[0] && i < DERIVE_INPUTS; i++) {
+	for (unsigned i = 0; f && i < INPUTS && f->inputs[i] != FILETYPE_NONE; i++) {
 		struct key k;
 
-		out[n].type = types[i];
-		out[n].m = *m;
-		out[n].m.object = OBJECT_ELF;
+		out[n] = *a;
+		out[n].type = f->inputs[i];
+		out[n].m.path[0] = '\0';
 		n += key_of(&k, &out[n]) == 0;
 	}
 	return n;
 }
 
-int derive_key(const struct module *m, struct key *out)
-{
-	struct artifact a = {.type = FILETYPE_GSYM, .m = *m};
+/* ---- what is here ---------------------------------------------------------------------- */
 
-	a.m.object = OBJECT_ELF;
-	a.m.debug_file[0] = '\0';
-	return key_of(out, &a);
-}
-
-int derive_find(struct derive *d, const struct key *k, struct blob **out)
+/* 0; -EAGAIN: it is not stored. -ENOENT, -EBADMSG: it was tried. */
+static int find_made(struct derive *d, const struct key *k, struct blob **out)
 {
 	int64_t now = clock_wall();
 	struct blob *b;
@@ -107,6 +235,81 @@ int derive_find(struct derive *d, const struct key *k, struct blob **out)
 	if (store_miss_until(d->store, k, "", NOTHING) > now)
 		return -ENOENT;
 	return store_miss_until(d->store, k, "", BROKEN) > now ? -EBADMSG : -EAGAIN;
+}
+
+/* What was made of the best input is the answer, of another one only when the best is not to be
+ * had, which takes asking. */
+int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
+{
+	const struct family *family = family_of_made(a);
+	int r;
+
+	memset(f, 0, sizeof(*f));
+	f->why = "";
+	if (!family || key_made_of(a, family->inputs[0], &f->key) < 0)
+		return -ENOENT;
+	r = find_made(d, &f->key, &f->blob);
+	if (r == -EAGAIN)
+		return r;
+	f->r = r;
+	if (f->blob)
+		f->size = blob_size(f->blob);
+	return 0;
+}
+
+/* Of whichever input, when none can be got. */
+static int find_any(struct job *j, struct blob **out)
+{
+	const struct family *f = family_of_made(&j->a);
+
+	for (unsigned i = 0; f && i < INPUTS && f->inputs[i] != FILETYPE_NONE; i++)
+		if (key_made_of(&j->a, f->inputs[i], &j->key) == 0 &&
+			find_made(j->d, &j->key, out) == 0)
+			return 0;
+	return -ENOENT;
+}
+
+/* ---- the end of a job ------------------------------------------------------------------ */
+
+/* From now on nobody joins it. */
+static struct making *leave_list(struct job *j)
+{
+	LOCK_SCOPE(&j->d->lock);
+	struct job **at = &j->d->jobs;
+
+	while (*at != j)
+		at = &(*at)->next;
+	*at = j->next;
+	for (struct making *m = j->askers; m; m = m->next)
+		m->job = NULL;
+	return j->askers;
+}
+
+void making_unref(struct making *m)
+{
+	if (m && atomic_fetch_sub(&m->refs, 1) == 1)
+		free(m);
+}
+
+static void finish(struct job *j, int r, struct blob *b)
+{
+	struct fetched f = {.r = r, .key = j->key, .blob = r < 0 ? NULL : b, .miss_ms = 2000,
+		.size = b ? blob_size(b) : FETCH_SIZE_UNKNOWN};
+	struct making *m, *next;
+
+	if (j->leads)
+		flights_drop(j->d->store, key_number(&j->key));
+	m = leave_list(j);
+	f.why = j->e.text[0] ? j->e.text : err_text(r);
+	for (; m; m = next) {
+		next = m->next;
+		m->ready(m->ctx, &f);
+		making_unref(m);
+	}
+	blob_unref(j->in);
+	blob_unref(j->alt.blob);
+	blob_unref(j->package.blob);
+	free(j);
 }
 
 /* ---- one of them ----------------------------------------------------------------------- */
@@ -133,17 +336,28 @@ static int publish(struct job *j, int fd, struct blob **out, struct err *e)
 	return r;
 }
 
-static int make(struct job *j, struct blob **out, struct err *e)
+/* Sets what the worker is told of another file. */
+static void offer(const struct lack *l, struct gsym_work_file *out)
 {
-	struct gsym_work o = {.seconds = SECONDS, .stop = &j->d->stop};
-	_cleanup_close_ int fd = -1;
-	int r = gsym_work(&o, blob_fd(j->in), &fd, e);
+	out->ask = l->state == LACK_UNKNOWN;
+	out->fd = l->state == LACK_HERE ? blob_fd(l->blob) : -1;
+}
 
+static int make(struct job *j, struct blob **out, struct gsym_work_lack *lack, struct err *e)
+{
+	struct gsym_work o = {.seconds = SECONDS, .stop = &j->stop, .object = is_object(&j->a),
+		.lack = lack};
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	offer(&j->alt, &o.alt);
+	offer(&j->package, &o.package);
+	r = gsym_work(&o, blob_fd(j->in), &fd, e);
 	return r < 0 ? r : publish(j, fd, out, e);
 }
 
 /* What the input is to blame for is remembered; what happened here is not. */
-static int judge(struct job *j, int r, struct err *e)
+static int judge(struct job *j, int r)
 {
 	bool nothing = r == -ENOMSG || r == -ENODATA || r == -ENOTSUP;
 	bool broken = r == -EBADMSG || r == -ETIMEDOUT || r == -EFBIG;
@@ -151,90 +365,330 @@ static int judge(struct job *j, int r, struct err *e)
 
 	if (r < 0 && r != -EINTR)
 		log_warn("%s cannot be made of %s, which %s", key_text(&j->key, room),
-			blob_path(j->in), e->text[0] ? e->text : err_text(r));
+			blob_path(j->in), j->e.text[0] ? j->e.text : err_text(r));
 	if (!nothing && !broken)
 		return r;
 	store_miss_add(j->d->store, &j->key, "", nothing ? NOTHING : BROKEN, REMEMBER_SECONDS,
-		e->text);
+		j->e.text);
 	return nothing ? -ENOENT : -EBADMSG;
 }
 
-static struct asker *finish(struct job *j)
+/* Whether an earlier job of this process, which nobody waits for any longer, still makes it. */
+static bool made_here(struct job *j)
 {
 	LOCK_SCOPE(&j->d->lock);
-	struct job **at = &j->d->jobs;
 
-	while (*at != j)
-		at = &(*at)->next;
-	*at = j->next;
-	return j->askers;
+	for (struct job *other = j->d->jobs; other; other = other->next)
+		if (other != j && other->leads && key_equal(&other->key, &j->key))
+			return true;
+	/* A lock of the process's own would not stand in its way. */
+	if (flights_lead(j->d->store, key_number(&j->key)) == 0)
+		j->leads = true;
+	return !j->leads;
 }
 
+/* 0: it is there, made by somebody else. -EAGAIN: it is ours to make. As find_made(); -EINTR. */
+static int lead_or_follow(struct job *j, struct blob **out)
+{
+	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
+
+	for (;;) {
+		int r = find_made(j->d, &j->key, out);
+
+		if (r != -EAGAIN || j->leads)
+			return r;
+		if (atomic_load(&j->stop))
+			return -EINTR;
+		if (made_here(j))
+			nanosleep(&pause, NULL);
+	}
+}
+
+static void run(void *ctx);
+static int ask(struct job *j, const struct artifact *a, unsigned n, fetch_ready *ready);
+
+static void lack_ready(void *ctx, const struct fetched *f);
+static void program_ready(void *ctx, const struct fetched *f);
+
+/* The file that dwz moved what several share into is the debug file of a build id. 0: it is asked
+ * for. */
+static int ask_for_alt(struct job *j, const struct gsym_work_lack *lack)
+{
+	struct artifact a = {.type = FILETYPE_ELF_DEBUG, .m = {.object = OBJECT_ELF}};
+
+	j->alt.state = LACK_NONE;
+	for (size_t i = 0; i < lack->id_len && 2 * i + 2 < sizeof(a.m.code_id); i++)
+		snprintf(a.m.code_id + 2 * i, 3, "%02x", lack->id[i]);
+	return a.m.code_id[0] ? ask(j, &a, 1, lack_ready) : -ENOENT;
+}
+
+/* A package of split debug information has no name that a server could be asked for. It may lie
+ * beside a file that is served in place. */
+static void look_for_package(struct job *j)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(16 << 10);
+	struct blob_facts facts = *blob_facts(j->in);
+	const char *name = blob_path(j->in);
+	struct stat st;
+	size_t n;
+	int fd;
+
+	j->package.state = LACK_NONE;
+	if (blob_sha256(j->in)[0])
+		return;
+	n = strlen(name);
+	if (n > 6 && strcmp(name + n - 6, ".debug") == 0)
+		n -= 6;
+	if (buf_add(&path, name, n) < 0 || buf_adds(&path, ".dwp") < 0)
+		return;
+	fd = open(buf_text(&path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		close(fd);
+	else if (blob_of_file(&j->package.blob, fd, buf_text(&path), &facts) == 0)
+		j->package.state = LACK_HERE;
+}
+
+/* A debug file that has nothing to say may be a package of split debug information, or have been
+ * stripped of it: the program may have more. 0: it is asked for. */
+static int ask_for_program(struct job *j)
+{
+	struct artifact inputs[INPUTS];
+	unsigned n = inputs_of(&j->a, inputs);
+
+	if (n < 2 || j->of != inputs[0].type)
+		return -ENODATA;
+	return ask(j, &inputs[1], 1, program_ready);
+}
+
+/* -EINPROGRESS: something else is asked for. */
+static int make_with_all(struct job *j, struct blob **out)
+{
+	for (;;) {
+		struct gsym_work_lack lack = {0};
+		int r = make(j, out, &lack, &j->e);
+
+		if (r == -ENODATA || r == -ENOTSUP)
+			r = ask_for_program(j);
+		else if (r == -EAGAIN && lack.kind == GSYM_ALT)
+			r = ask_for_alt(j, &lack);
+		else if (r == -EAGAIN)
+			look_for_package(j);
+		else
+			return r;
+		if (r == 0)
+			return -EINPROGRESS;
+		if (r != -ENOENT && r != -EAGAIN)
+			return r;
+	}
+}
+
+/* On a worker: the input is here, or what it lacked. */
 static void run(void *ctx)
 {
 	struct job *j = ctx;
 	struct blob *b = NULL;
-	struct err e = {0};
-	struct asker *a, *next;
-	/* Another process may have made it since. */
-	int r = atomic_load(&j->d->stop) ? -EINTR : derive_find(j->d, &j->key, &b);
+	int r = j->r;
 
-	if (r == -EAGAIN)
-		r = judge(j, make(j, &b, &e), &e);
-	for (a = finish(j); a; a = next) {
-		next = a->next;
-		a->done(a->ctx, r, b, e.text[0] ? e.text : err_text(r));
-		free(a);
+	if (r < 0 && r != -EINTR && !j->in && find_any(j, &b) == 0)
+		r = 0;
+	if (r == 0 && !b)
+		r = atomic_load(&j->stop) ? -EINTR : lead_or_follow(j, &b);
+	if (r == -EAGAIN) {
+		r = make_with_all(j, &b);
+		if (r == -EINPROGRESS)
+			return; /* lack_ready() has it */
+		r = judge(j, r);
 	}
+	finish(j, r, b);
 	blob_unref(b);
-	blob_unref(j->in);
-	free(j);
 }
 
-static struct job *find_job(struct derive *d, const struct key *k)
+/* ---- asking ---------------------------------------------------------------------------- */
+
+static void go_on(struct job *j)
+{
+	if (workers_post(j->d->workers, run, j) < 0)
+		finish(j, -ENOMEM, NULL);
+}
+
+/* From the ticket's callback, before the job goes on: then it may be gone. */
+static void answered(struct job *j)
+{
+	LOCK_SCOPE(&j->d->lock);
+
+	ticket_unref(take(j->ticket));
+}
+
+/* The last that a callback does: derive_free() waits for it. */
+static void told(struct derive *d)
+{
+	LOCK_SCOPE(&d->lock);
+
+	d->asking--;
+	pthread_cond_broadcast(&d->moved);
+}
+
+/* It may be there another time, and what is made without it would stay. */
+static void not_whole(struct job *j, const struct fetched *f)
+{
+	j->r = f->r < 0 ? f->r : -EIO;
+	err_set(&j->e, j->r, "it is not whole: %s", f->why);
+}
+
+static void lack_ready(void *ctx, const struct fetched *f)
+{
+	struct job *j = ctx;
+	struct derive *d = j->d;
+
+	answered(j);
+	if (f->r == 0 && f->blob) {
+		j->alt.blob = blob_ref(f->blob);
+		j->alt.state = LACK_HERE;
+	} else if (f->r != -ENOENT) {
+		not_whole(j, f);
+	}
+	go_on(j);
+	told(d);
+}
+
+static void program_ready(void *ctx, const struct fetched *f)
+{
+	struct job *j = ctx;
+	struct derive *d = j->d;
+
+	answered(j);
+	j->of = FILETYPE_NONE; /* there is no third */
+	if (f->r == 0 && f->blob) {
+		blob_unref(j->package.blob);
+		j->package = (struct lack){LACK_HERE, j->in};
+		j->in = blob_ref(f->blob);
+	} else if (f->r != -ENOENT) {
+		not_whole(j, f);
+	}
+	go_on(j);
+	told(d);
+}
+
+static void input_ready(void *ctx, const struct fetched *f)
+{
+	struct job *j = ctx;
+	struct derive *d = j->d;
+
+	answered(j);
+	j->r = f->r < 0 ? f->r : f->blob ? key_made_of(&j->a, f->key.type, &j->key) : -EIO;
+	j->of = f->key.type;
+	if (j->r == 0)
+		j->in = blob_ref(f->blob);
+	else
+		err_set(&j->e, j->r, "%s", f->why);
+	go_on(j);
+	told(d);
+}
+
+/* 0: `ready` will run. */
+static int ask(struct job *j, const struct artifact *a, unsigned n, fetch_ready *ready)
+{
+	struct derive *d = j->d;
+	int r;
+
+	LOCK_SCOPE(&d->lock);
+	if (d->stopped || j->abandoned)
+		return -EINTR;
+	d->asking++;
+	r = fetch_open(d->fetch, a, n, FETCH_WHOLE, ready, j, &j->ticket);
+	if (r < 0)
+		d->asking--;
+	return r;
+}
+
+/* ---- who waits ------------------------------------------------------------------------- */
+
+/* Called under lock. */
+static struct job *find_job(struct derive *d, const struct key *name)
 {
 	struct job *j = d->jobs;
 
-	while (j && !key_equal(&j->key, k))
+	while (j && (j->abandoned || !key_equal(&j->name, name)))
 		j = j->next;
 	return j;
 }
 
-static struct job *new_job(struct derive *d, const struct key *k, struct blob *in)
+/* Into the list, with its first asker, if nobody makes it yet. Whether it is new. */
+static bool join(struct derive *d, struct making *m, struct job *fresh)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	LOCK_SCOPE(&d->lock);
+	struct job *j = find_job(d, &fresh->name);
 
-	if (!j)
-		return NULL;
-	j->d = d;
-	j->key = *k;
-	j->in = blob_ref(in);
-	if (workers_post(d->workers, run, j) < 0) {
-		blob_unref(j->in);
-		free(j);
-		return NULL;
-	}
-	j->next = d->jobs;
-	d->jobs = j;
-	return j;
+	m->job = j ? j : fresh;
+	m->next = m->job->askers;
+	m->job->askers = m;
+	if (j)
+		return false;
+	fresh->next = d->jobs;
+	d->jobs = fresh;
+	return true;
 }
 
-int derive_start(struct derive *d, const struct key *k, struct blob *in, derive_done *done, void *ctx)
+int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, void *ctx,
+	struct making **out)
 {
-	struct asker *a = malloc(sizeof(*a));
+	struct artifact inputs[INPUTS];
+	unsigned n = inputs_of(a, inputs);
+	struct making *m;
 	struct job *j;
+	int r;
 
-	if (!a)
-		return -ENOMEM;
-	LOCK_SCOPE(&d->lock);
-	j = find_job(d, k);
-	if (!j)
-		j = new_job(d, k, in);
-	if (!j) {
-		free(a);
+	if (!n)
+		return -ENOENT;
+	m = calloc(1, sizeof(*m));
+	j = calloc(1, sizeof(*j));
+	if (!m || !j) {
+		free(m);
+		free(j);
 		return -ENOMEM;
 	}
-	*a = (struct asker){j->askers, done, ctx};
-	j->askers = a;
+	*m = (struct making){.d = d, .ready = ready, .ctx = ctx};
+	atomic_init(&m->refs, 2); /* one for who calls back */
+	j->d = d;
+	j->a = *a;
+	key_of(&j->name, a);
+	j->key = j->name;
+	*out = m;
+	if (!join(d, m, j)) {
+		free(j);
+		return 0;
+	}
+	r = ask(j, inputs, n, input_ready);
+	if (r < 0) {
+		j->r = r;
+		go_on(j); /* tells all who joined meanwhile */
+	}
 	return 0;
+}
+
+void making_cancel(struct making *m)
+{
+	struct fetched f = {.r = -EINTR, .why = "interrupted", .size = FETCH_SIZE_UNKNOWN};
+	struct job *j;
+
+	pthread_mutex_lock(&m->d->lock);
+	j = m->job;
+	if (j) {
+		struct making **at = &j->askers;
+
+		while (*at != m)
+			at = &(*at)->next;
+		*at = m->next;
+		m->job = NULL;
+		f.key = j->name;
+		if (!j->askers && !j->abandoned)
+			give_up(j);
+	}
+	pthread_mutex_unlock(&m->d->lock);
+	if (!j)
+		return;
+	m->ready(m->ctx, &f);
+	making_unref(m);
 }

@@ -1,31 +1,35 @@
 /* Files that are made of others: GSYM of debug files, by workers that may crash (gsym/worker.h). Made
- * once however many ask, stored under the identity of what they are made of. What cannot be made is
- * remembered, with the reason. Any thread; nobody waits in a call. */
+ * once however many ask and in however many processes, stored under the identity of what they are
+ * made of. What cannot be made is remembered, with the reason. Any thread; nobody waits in a call. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "id/key.h"
-#include "store/store.h"
+#include "fetch/fetch.h"
 
 struct derive;
+struct making;
 
-/* The store must outlive it. 0, -errno. */
-int derive_new(struct derive **out, struct store *st);
-/* Ends the workers, calls back who waits, ends its threads. NULL is fine. */
+/* The fetch and its store must be there until derive_stop(), the store until derive_free(). 0, -errno. */
+int derive_new(struct derive **out, struct fetch *f);
+/* Nobody is asked from now on, what is being made is given up, and who waits is called back soon. */
+void derive_stop(struct derive *d); /* NULL is fine */
+/* The same, and waits until all were called back; ends its threads. NULL is fine. */
 void derive_free(struct derive *d);
 
-/* What it can be made of, best first, and the key that it is stored under. `m` names an ELF file; 0
- * of what it cannot be made of. */
-#define DERIVE_INPUTS 2
-unsigned derive_inputs(const struct module *m, struct artifact out[static DERIVE_INPUTS]);
-int derive_key(const struct module *m, struct key *out); /* 0, -ENOENT */
+/* What would be made of `input`, a file of any type that GSYM is made of; `object`: the form that lies
+ * in an object file. 0, -ENOENT: nothing is made of such files, or it lacks an identifier. */
+int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
-/* 0: it is here, and *out the caller's. -EAGAIN: it is not. -ENOENT, -EBADMSG: it was tried not long
- * ago, there is nothing to make it of, or that is broken. */
-int derive_find(struct derive *d, const struct key *k, struct blob **out);
+/* 0: `f` is the answer, and f->blob the caller's; f->r is -ENOENT or -EBADMSG when it was tried not
+ * long ago, and there is nothing to make it of or that is broken. -EAGAIN: it is not here. Starts no
+ * traffic. */
+int derive_try(struct derive *d, const struct artifact *a, struct fetched *f);
 
-/* Once: on a thread of its own. It must not wait. `b` is borrowed; NULL when r < 0: -ENOENT and
- * -EBADMSG as above, -EINTR: the end; others are errors here. `why` is words. */
-typedef void derive_done(void *ctx, int r, struct blob *b, const char *why);
+/* Gets what it is made of, and makes it; `ready` as with fetch_open(), also of errors: of getting it,
+ * or -EBADMSG, -EINTR. `*out` is written before `ready` can run, and the caller's until
+ * making_unref(). 0, -ENOMEM, -ENOENT as derive_artifact(). */
+int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, void *ctx,
+	struct making **out);
 
-/* Makes it of `in`. 0: done will be called; -ENOMEM. */
-int derive_start(struct derive *d, const struct key *k, struct blob *in, derive_done *done, void *ctx);
+/* I stopped waiting: makes ready(-EINTR) run, now, unless it ran. The last to leave ends the worker. */
+void making_cancel(struct making *m);
+void making_unref(struct making *m); /* NULL is fine */

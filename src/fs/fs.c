@@ -119,7 +119,7 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	pthread_mutex_init(&fs->files_lock, NULL);
 	pthread_mutex_init(&fs->config_lock, NULL);
 	pthread_mutex_init(&fs->watch_lock, NULL);
-	if (derive_new(&fs->derive, fetch_store(f)) < 0)
+	if (derive_new(&fs->derive, f) < 0)
 		return -ENOMEM;
 	fs->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fs->nodes = nodes_new();
@@ -274,6 +274,7 @@ int fs_loop(struct fs *fs)
 		wait_ms = wait_look(fs);
 	}
 	fuse_session_exit(fs->session);
+	derive_stop(fs->derive);
 	store_hurry(fetch_store(fs->fetch));
 	return n ? serve_end(servers, n) : -EAGAIN;
 }

@@ -106,7 +106,7 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 }
 
 /* What would be made of a file exists when the file does, until it was tried. */
-static int gsym_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+static int made_entry(struct fs *fs, const struct artifact *input, bool object,
 	const struct fetched *f, struct entry *out)
 {
 	struct node *node;
@@ -114,7 +114,7 @@ static int gsym_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 
 	if (f->r < 0)
 		return file_missing(fs, f, out);
-	r = gsym_node(fs, &cands[0], &node);
+	r = gsym_node(fs, input, object, &node);
 	if (r == -ENOENT)
 		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
 	if (r < 0)
@@ -122,6 +122,18 @@ static int gsym_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	entry_of_node(fs, node, out);
 	out->param.entry_timeout = MIN(out->param.entry_timeout, FS_SOON);
 	return 0;
+}
+
+static int gsym_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	return made_entry(fs, &cands[0], false, f, out);
+}
+
+static int object_entry(struct fs *fs, const struct artifact *cands, unsigned n,
+	const struct fetched *f, struct entry *out)
+{
+	return made_entry(fs, &cands[0], true, f, out);
 }
 
 static int link_entry(struct fs *fs, const struct artifact *cands, unsigned n,
@@ -162,6 +174,11 @@ static void link_answer(struct waiting *w, const struct fetched *f)
 static void gsym_answer(struct waiting *w, const struct fetched *f)
 {
 	answer_with(w, f, gsym_entry);
+}
+
+static void object_answer(struct waiting *w, const struct fetched *f)
+{
+	answer_with(w, f, object_entry);
 }
 
 static void plist_answer(struct waiting *w, const struct fetched *f)
@@ -255,6 +272,8 @@ static int lookup(struct fs *fs, fuse_req_t req, const char *path, struct entry 
 			return lookup_path(fs, NODE_DIR, path, NULL, out);
 		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);
 	case TREE_LEAF:
+		if (hit->gsym == TREE_GSYM_OBJECT)
+			return lookup_file(fs, req, hit, object_entry, object_answer, out);
 		if (hit->gsym)
 			return lookup_file(fs, req, hit, gsym_entry, gsym_answer, out);
 		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);

@@ -133,8 +133,8 @@ void file_free(struct fs *fs, struct file *file);
 /* ---- gsym.c ------------------------------------------------------------------------- */
 
 /* The leaf of what would be made of `input`, which exists. -ENOENT, -EBADMSG: it cannot be made. */
-int gsym_node(struct fs *fs, const struct artifact *input, struct node **out);
-/* 0: it is here; f->blob is the caller's. As derive_find(). */
+int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct node **out);
+/* 0: it is here; f->blob is the caller's. -EAGAIN; -ENOENT, -EBADMSG: it cannot be made. */
 int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
 /* Gets what it is made of and makes it, for an OPEN or else a GETATTR. FS_WAITS, -errno. */
 int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
@@ -172,8 +172,9 @@ struct waiting {
 	wait_answer *answer; /* replies, once */
 	struct node *node;   /* a reference, or NULL */
 	struct fuse_file_info fi;
-	/* fetch_open() writes it before wait_start() returns */
+	/* fetch_open() or derive_open() writes it before wait_start() returns */
 	struct ticket *ticket;
+	struct making *making;
 	/* any thread */
 	atomic_uint refs;
 	/* under fs->watch_lock */
@@ -190,6 +191,10 @@ struct waiting {
 int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
 	enum fetch_need need, wait_answer *answer, struct node *node,
 	const struct fuse_file_info *fi);
+
+/* The same for what is made of others (fetch/derive.h): `a` is what. */
+int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
+	struct node *node, const struct fuse_file_info *fi);
 
 /* Looks at the interrupted ones. In how many milliseconds to come again; -1: none is left.
  * Thread of fs_loop() only. */

@@ -24,6 +24,7 @@ static void waiting_unref(struct waiting *w)
 	node_unref(w->fs->nodes, w->node);
 	if (w->ticket)
 		ticket_unref(w->ticket);
+	making_unref(w->making);
 	free(w);
 }
 
@@ -111,7 +112,10 @@ int wait_look(struct fs *fs)
 	while ((w = next_due(fs, &wait_ms))) {
 		if (meant_to_end(w->pid)) {
 			log_debug(LOG_FS, "pid %d does not wait any longer", (int)w->pid);
-			ticket_cancel(w->ticket);
+			if (w->ticket)
+				ticket_cancel(w->ticket);
+			else
+				making_cancel(w->making);
 		}
 		waiting_unref(w);
 	}
@@ -174,8 +178,16 @@ static void started(struct waiting *w)
 		eventfd_write(w->fs->wake, 1);
 }
 
-int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
-	enum fetch_need need, wait_answer *answer, struct node *node,
+/* What is asked: a file, or what is made of one. */
+static int begin(struct waiting *w, const enum fetch_need *need)
+{
+	if (need)
+		return fetch_open(w->fs->fetch, w->cands, w->n, *need, wait_ready, w, &w->ticket);
+	return derive_open(w->fs->derive, w->cands, wait_ready, w, &w->making);
+}
+
+static int wait_for(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
+	const enum fetch_need *need, wait_answer *answer, struct node *node,
 	const struct fuse_file_info *fi)
 {
 	struct waiting *w = waiting_new(fs, req, cands, n);
@@ -190,9 +202,9 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 	if (fi)
 		w->fi = *fi;
 	atomic_fetch_add(&fs->waiting, 1);
-	/* Before fetch_open(): afterwards the request may be answered and gone. */
+	/* Before it begins: afterwards the request may be answered and gone. */
 	fuse_req_interrupt_func(req, interrupted, w);
-	r = fetch_open(fs->fetch, w->cands, n, need, wait_ready, w, &w->ticket);
+	r = begin(w, need);
 	if (r < 0) {
 		withdraw(w);
 		waiting_unref(w); /* wait_ready()'s */
@@ -201,4 +213,17 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 	}
 	waiting_unref(w);
 	return r;
+}
+
+int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
+	enum fetch_need need, wait_answer *answer, struct node *node,
+	const struct fuse_file_info *fi)
+{
+	return wait_for(fs, req, cands, n, &need, answer, node, fi);
+}
+
+int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
+	struct node *node, const struct fuse_file_info *fi)
+{
+	return wait_for(fs, req, a, 1, NULL, answer, node, fi);
 }

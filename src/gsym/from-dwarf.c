@@ -21,7 +21,7 @@ struct job {
 	struct strays *strays;
 	const struct gsym_make_opts *o;
 	struct dwarf_file file, alt, package;
-	bool has_package;
+	bool asked_package, has_package; /* under `finding` */
 	struct dwarf_split **splits; /* by unit: each its own thread's until all have ended */
 	pthread_mutex_t finding;
 	struct text_range *text;
@@ -186,6 +186,35 @@ static int find_file(struct job *j, const struct gsym_want *want, struct span *o
 	return r;
 }
 
+/* The first that finds a skeleton looks for the package. Under j->finding. */
+static int open_package(struct job *j)
+{
+	struct gsym_want want = {.kind = GSYM_DWP, .name = "", .dir = ""};
+	struct err e = {0};
+	struct span bytes;
+	struct image m;
+	int r;
+
+	if (j->asked_package || !j->o->find)
+		return 0;
+	j->asked_package = true;
+	r = j->o->find(j->o->ctx, &want, &bytes);
+	if (r < 0 || image_open(&m, bytes, &e) < 0)
+		return r == -EAGAIN ? r : 0;
+	r = dwarf_open(&j->package, &m, true, &e);
+	j->has_package = r == 0;
+	return r == -ENOMEM ? r : 0;
+}
+
+static int has_package(struct job *j, bool *out)
+{
+	LOCK_SCOPE(&j->finding);
+	int r = open_package(j);
+
+	*out = j->has_package;
+	return r;
+}
+
 /* Of a skeleton; -ENOENT: nobody has what was split off. */
 static int find_split(
 	struct job *j, struct dwarf_walker *w, const struct dwarf_unit *u, struct dwarf_split *s)
@@ -193,11 +222,12 @@ static int find_split(
 	struct gsym_want want = {.kind = GSYM_DWO, .name = u->dwo_name, .dir = u->comp_dir,
 		.dwo_id = u->dwo_id};
 	struct span bytes;
-	int r = -ENOENT;
+	bool package;
+	int r = has_package(j, &package);
 
-	if (j->has_package)
-		r = dwarf_split_of_package(s, &w->reader, &j->package, u->dwo_id);
-	if (r == 0 || r == -ENOMEM)
+	if (r == 0)
+		r = package ? dwarf_split_of_package(s, &w->reader, &j->package, u->dwo_id) : -ENOENT;
+	if (r == 0 || r == -ENOMEM || r == -EAGAIN)
 		return r;
 	dwarf_close(&s->file);
 	r = find_file(j, &want, &bytes);
@@ -215,7 +245,7 @@ static int walk_skeleton(struct job *j, struct dwarf_walker *w, size_t i,
 	j->splits[i] = s;
 	if (r == 0)
 		r = dwarf_unit_open(&split, &w->reader, &s->file, s->head, u);
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -EAGAIN)
 		return r;
 	if (r < 0) {
 		out->split = true;
@@ -376,8 +406,9 @@ static int open_alt(struct job *j, const struct image *m)
 		return 0;
 	want.name = (const char *)s.bytes.p;
 	want.id = (struct span){nul + 1, s.bytes.n - (size_t)(nul + 1 - s.bytes.p)};
-	if (find_file(j, &want, &bytes) < 0 || image_open(&alt, bytes, &e) < 0)
-		return 0;
+	r = find_file(j, &want, &bytes);
+	if (r < 0 || image_open(&alt, bytes, &e) < 0)
+		return r == -EAGAIN ? r : 0;
 	id = image_build_id(&alt);
 	if (id.n != want.id.n || memcmp(id.p, want.id.p, id.n) != 0)
 		return 0;
@@ -389,21 +420,6 @@ static int open_alt(struct job *j, const struct image *m)
 	return 0;
 }
 
-static int open_package(struct job *j)
-{
-	struct gsym_want want = {.kind = GSYM_DWP, .name = "", .dir = ""};
-	struct err e = {0};
-	struct span bytes;
-	struct image m;
-	int r;
-
-	if (find_file(j, &want, &bytes) < 0 || image_open(&m, bytes, &e) < 0)
-		return 0;
-	r = dwarf_open(&j->package, &m, true, &e);
-	j->has_package = r == 0;
-	return r == -ENOMEM ? r : 0;
-}
-
 static int open_files(struct job *j, const struct image *m, struct err *e)
 {
 	int r = dwarf_open(&j->file, m, false, e);
@@ -411,8 +427,6 @@ static int open_files(struct job *j, const struct image *m, struct err *e)
 	if (r < 0 || !j->file.n_units)
 		return r;
 	r = open_alt(j, m);
-	if (r == 0)
-		r = open_package(j);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 
 /* Another file that debug information is in. */
+enum gsym_want_kind { GSYM_ALT, GSYM_DWP, GSYM_DWO };
 struct gsym_want {
-	enum { GSYM_ALT, GSYM_DWP, GSYM_DWO } kind;
+	enum gsym_want_kind kind;
 	const char *name; /* what the file says; of a package "" */
 	const char *dir;  /* where it was compiled; "" */
 	struct span id;	  /* GSYM_ALT: the build id */
@@ -19,8 +20,8 @@ struct gsym_want {
 struct gsym_make_opts {
 	bool strict; /* of Breakpad files: a bad line costs everything */
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
-	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT. NULL: nothing is
-	 * found. One thread at a time calls it. */
+	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT; -EAGAIN: all is to
+	 * end, and so it does. NULL: nothing is found. One thread at a time calls it. */
 	int (*find)(void *ctx, const struct gsym_want *want, struct span *out);
 	/* How far it is, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned part);
@@ -38,6 +39,6 @@ struct gsym_made {
 	bool no_alt;   /* nor was the file that dwz moved what several share into */
 };
 
-/* 0; -ENOMSG: nothing that GSYM is made from; -EBADMSG: it is broken; others. `e` says so. */
+/* 0; -EAGAIN: `find` said so; -ENOMSG: nothing that GSYM is made from; -EBADMSG: it is broken; others. `e` says so. */
 int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,
 	struct gsym_made *out, struct err *e);

@@ -9,6 +9,7 @@
 
 enum { SHT_PROGBITS = 1, SHT_STRTAB = 3 };
 
+#define GSYM_STRINGS_NAME ".gsymstrtab"
 #define NAMES "\0.shstrtab\0.gsym\0" GSYM_STRINGS_NAME
 #define ALIGN 8 /* so that the tables in the section are aligned in the file */
 
@@ -71,7 +72,7 @@ static void put_head(struct object *o, const struct gsym_made *made)
 	put_number(o, 1, 2); /* the one that has the names */
 }
 
-int gsym_object(const struct gsym_made *made, const struct buf *main, const struct buf *strings,
+static int wrap(const struct gsym_made *made, const struct buf *main, const struct buf *strings,
 	struct buf *out)
 {
 	struct object o = {.out = out, .big = made->big, .is64 = !made->is32};
@@ -90,4 +91,15 @@ int gsym_object(const struct gsym_made *made, const struct buf *main, const stru
 	put(&o, main->p, main->n);
 	put(&o, strings->p, strings->n);
 	return o.failed;
+}
+
+int gsym_write_object(struct gsym_writer *w, const struct gsym_made *made, struct buf *out, struct err *e)
+{
+	_cleanup_buf_ struct buf main = BUF_UP_TO(UINT32_MAX), strings = BUF_UP_TO(UINT32_MAX);
+	int r = gsym_write(w, GSYM_SECT0, made->big, GSYM_STRINGS_NAME, &main, &strings, e);
+
+	if (r < 0)
+		return r;
+	r = wrap(made, &main, &strings, out);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }

@@ -4,9 +4,6 @@
 #include "base/buf.h"
 #include "gsym/make.h"
 
-#define GSYM_STRINGS_NAME ".gsymstrtab"
-
-/* An ELF file that has nothing else, of the class, byte order, type and machine of what `made` was
- * made of; of a Breakpad file, 64 bits and no machine. 0, -ENOMEM, -EFBIG. */
-int gsym_object(const struct gsym_made *made, const struct buf *main, const struct buf *strings,
-	struct buf *out);
+/* What `w` was told as an ELF file that has nothing else, of the class, byte order, type and machine
+ * of what `made` was made of; of a Breakpad file, 64 bits and no machine. As gsym_write(). */
+int gsym_write_object(struct gsym_writer *w, const struct gsym_made *made, struct buf *out, struct err *e);

@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "gsym/make.h"
+#include "gsym/object.h"
 #include "gsym/worker-private.h"
 #include "gsym/worker.h"
 
@@ -112,55 +113,106 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-static int convert(struct span file, unsigned threads, struct err *e)
+/* Another file, if it has one. */
+struct other {
+	const char *word;
+	struct span bytes;
+};
+
+struct work {
+	unsigned threads, seconds;
+	uint64_t memory;
+	bool object;
+	struct other alt, package;
+	struct worker_word word;
+};
+
+static int find(void *ctx, const struct gsym_want *want, struct span *out)
+{
+	struct work *w = ctx;
+	struct other *o = want->kind == GSYM_ALT ? &w->alt : &w->package;
+	struct gsym_work_lack *lack = &w->word.lack;
+
+	if (want->kind == GSYM_DWO)
+		return -ENOENT;
+	*out = o->bytes;
+	if (strcmp(o->word, WORKER_ASK) != 0)
+		return o->bytes.n ? 0 : -ENOENT;
+	lack->kind = want->kind;
+	lack->id_len = (uint8_t)MIN(want->id.n, sizeof(lack->id));
+	if (lack->id_len)
+		memcpy(lack->id, want->id.p, lack->id_len);
+	return -EAGAIN;
+}
+
+static int convert(struct work *o, struct span file, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
-	struct gsym_make_opts o = {.threads = threads};
+	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
-	r = gsym_make(w, file, &o, &made, e);
+	r = gsym_make(w, file, &opts, &made, e);
 	if (r == 0)
-		r = gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, e);
+		r = o->object ? gsym_write_object(w, &made, &bytes, e)
+			      : gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, e);
 	if (r < 0)
 		return r;
 	r = write_all(WORKER_OUT, bytes.p, bytes.n);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-static int work(unsigned threads, unsigned seconds, uint64_t memory, struct err *e)
+/* One that cannot be read is none. */
+static void open_other(struct other *o, int fd)
+{
+	struct err e = {0};
+
+	if (strcmp(o->word, WORKER_HERE) == 0)
+		map_fd(&o->bytes, fd, &e);
+	else
+		close(fd);
+}
+
+static int work(struct work *w, struct err *e)
 {
 	struct span file;
 	int r = map_fd(&file, WORKER_IN, e);
 
 	if (r < 0)
 		return r;
+	open_other(&w->alt, WORKER_ALT);
+	open_other(&w->package, WORKER_PACKAGE);
 	/* /proc and /sys, where this is asked, are out of reach behind the filter. */
-	if (!threads)
-		threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
-	close_range(WORKER_WORDS + 1, ~0u, 0);
-	set_limits(threads, seconds, memory);
+	if (!w->threads)
+		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
+	close_range(WORKER_PACKAGE + 1, ~0u, 0);
+	set_limits(w->threads, w->seconds, w->memory);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
 	r = shut_in();
 	if (r < 0)
 		return err_set(e, r, "the worker cannot be shut in: %s", err_text(r));
-	return convert(file, threads, e);
+	return convert(w, file, e);
 }
 
 int gsym_worker_main(int argc, char **argv)
 {
-	struct worker_word word = {.r = -EINVAL};
+	struct work w = {0};
 	struct err e = {0};
 
-	if (argc != 4)
+	if (argc != 7)
 		return 2;
-	word.r = work((unsigned)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10),
-		strtoull(argv[3], NULL, 10), &e);
-	snprintf(word.text, sizeof(word.text), "%.250s", e.text);
+	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
+	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
+	w.memory = strtoull(argv[3], NULL, 10);
+	w.object = strcmp(argv[4], "object") == 0;
+	w.alt.word = argv[5];
+	w.package.word = argv[6];
+	w.word.r = work(&w, &e);
+	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
 	/* No destructor, and nothing that looks for leaks behind the filter. */
-	_exit(write_all(WORKER_WORDS, (const char *)&word, sizeof(word)) < 0 ? 3 : 0);
+	_exit(write_all(WORKER_WORDS, (const char *)&w.word, sizeof(w.word)) < 0 ? 3 : 0);
 }

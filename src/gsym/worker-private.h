@@ -1,12 +1,19 @@
 /* What a worker and who starts it agree on. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "gsym/worker.h"
 
 /* Its descriptors. */
-enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5 };
+enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_PACKAGE = 7 };
+
+/* What it is told of each of the last two. */
+#define WORKER_NONE "none"
+#define WORKER_ASK "ask"
+#define WORKER_HERE "here"
 
 /* The last that it says. */
 struct worker_word {
 	int r;
+	struct gsym_work_lack lack;
 	char text[252];
 };

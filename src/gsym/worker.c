@@ -28,11 +28,17 @@ static int moved(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
 }
 
-static int start(const struct gsym_work *o, const int fds[3], pid_t *pid)
+static const char *word_for(const struct gsym_work *o, const struct gsym_work_file *f)
+{
+	return !o->lack ? WORKER_NONE : f->ask ? WORKER_ASK : f->fd >= 0 ? WORKER_HERE : WORKER_NONE;
+}
+
+static int start(const struct gsym_work *o, const int fds[5], pid_t *pid)
 {
 	char threads[16], seconds[16], memory[32];
 	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
-		memory, NULL};
+		memory, (char *)(o->object ? "object" : "v1"), (char *)word_for(o, &o->alt),
+		(char *)word_for(o, &o->package), NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
@@ -47,8 +53,9 @@ static int start(const struct gsym_work *o, const int fds[3], pid_t *pid)
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	for (int i = 0; i < 3; i++)
-		posix_spawn_file_actions_adddup2(&actions, fds[i], WORKER_IN + i);
+	for (int i = 0; i < 5; i++)
+		if (fds[i] >= 0)
+			posix_spawn_file_actions_adddup2(&actions, fds[i], WORKER_IN + i);
 	r = posix_spawn(pid, o->program ? o->program : "/proc/self/exe", &actions, &attr, argv,
 		environ);
 	posix_spawnattr_destroy(&attr);
@@ -82,7 +89,7 @@ static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *s
 }
 
 /* What it said, if it ended by itself. */
-static int verdict(int words, int status, struct err *e)
+static int verdict(const struct gsym_work *o, int words, int status, struct err *e)
 {
 	struct worker_word w;
 	ssize_t n = pread(words, &w, sizeof(w), 0);
@@ -96,6 +103,10 @@ static int verdict(int words, int status, struct err *e)
 		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
 			WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	w.text[sizeof(w.text) - 1] = '\0';
+	if (w.r == -EAGAIN && (!o->lack || w.lack.id_len > sizeof(w.lack.id)))
+		w.r = -EBADMSG;
+	if (w.r == -EAGAIN)
+		*o->lack = w.lack;
 	return w.r < 0 ? err_set(e, w.r, "%s", w.text) : 0;
 }
 
@@ -104,13 +115,16 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	_cleanup_close_ int made = memfd_create("gsym", MFD_CLOEXEC);
 	_cleanup_close_ int words = memfd_create("gsym-words", MFD_CLOEXEC);
 	_cleanup_close_ int a = moved(in), b = moved(made), c = moved(words);
+	_cleanup_close_ int alt = o->lack && o->alt.fd >= 0 ? moved(o->alt.fd) : -1;
+	_cleanup_close_ int package = o->lack && o->package.fd >= 0 ? moved(o->package.fd) : -1;
 	unsigned seconds = o->seconds ? o->seconds : SECONDS;
 	int status = 0, r;
 	pid_t pid;
 
-	if (made < 0 || words < 0 || a < 0 || b < 0 || c < 0)
+	if (made < 0 || words < 0 || a < 0 || b < 0 || c < 0 ||
+		(o->lack && ((o->alt.fd >= 0 && alt < 0) || (o->package.fd >= 0 && package < 0))))
 		return err_set(e, -errno, "%s", err_text(errno));
-	r = start(o, (const int[]){a, b, c}, &pid);
+	r = start(o, (const int[]){a, b, c, alt, package}, &pid);
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
 	r = wait_for(pid, seconds, o->stop, &status);
@@ -118,7 +132,7 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 		return err_set(e, r, "takes too long to convert");
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
-	r = verdict(words, status, e);
+	r = verdict(o, words, status, e);
 	if (r == 0)
 		*out = take_fd(&made);
 	return r;

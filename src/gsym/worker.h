@@ -4,10 +4,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
+#include "gsym/make.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Another file that the input's debug information is in. */
+struct gsym_work_file {
+	bool ask; /* nobody has looked for it: then end, and say that it is lacked */
+	int fd;	  /* -1: there is none */
+};
+
+struct gsym_work_lack {
+	enum gsym_want_kind kind; /* GSYM_ALT or GSYM_DWP */
+	uint8_t id[64];		  /* of GSYM_ALT: its build id */
+	uint8_t id_len;
+};
 
 struct gsym_work {
 	const char *program; /* NULL: this one, which calls gsym_worker_main() when told so */
@@ -15,16 +28,20 @@ struct gsym_work {
 	unsigned threads;    /* 0: as many as there are processors, up to 8 */
 	uint64_t memory;     /* bytes; 0: 16 GiB */
 	const atomic_bool *stop; /* when it becomes true the worker is ended; NULL: never */
+	bool object;		 /* the form in an object file, not version 1 */
+	struct gsym_work_file alt, package; /* what dwz moved away, and split units (.dwp) */
+	struct gsym_work_lack *lack;	    /* with -EAGAIN; NULL: there are no other files */
 };
 
 /* How a program is called to be a worker: `symfs gsym work`. */
 #define GSYM_WORKER_WORD "work"
 
-/* Converts the file `in` to version 1; *out is a descriptor of what was made, the caller's. Waits.
+/* Converts the file `in`; *out is a descriptor of what was made, the caller's. Waits.
+ * -EAGAIN: another file is lacked, which may be given the next time.
  * -ENOMSG, -ENODATA: there is nothing to make it of; -EBADMSG: the input is broken, or the worker
  * did not survive it; -ETIMEDOUT; -EINTR: `stop`; -ENOTSUP, -EFBIG; -ENOMEM and others: here. Words in `e` follow a
  * subject. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
 
-/* In the process: reads descriptor 3, writes 4, says on 5 how it went. An exit status. */
+/* In the process: reads descriptor 3, and 6 and 7, writes 4, says on 5 how it went. An exit status. */
 int gsym_worker_main(int argc, char **argv);

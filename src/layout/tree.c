@@ -244,42 +244,73 @@ static bool parse_fixed(const char *path, size_t first, struct tree_hit *out)
 	return true;
 }
 
-/* What GSYM is made of: debug files of ELF, and where there is none, programs. */
-static void keep_inputs(struct tree_hit *out)
+/* What GSYM is made of: debug files, and where there is none, programs. */
+static const enum filetype gsym_inputs[][2] = {
+	{FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE},
+	{FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE},
+	{FILETYPE_BREAKPAD, FILETYPE_NONE},
+};
+
+/* The row that a file stands in, if it has an identifier. */
+static const enum filetype *gsym_inputs_of(const struct artifact *a)
 {
+	struct key k;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(gsym_inputs); i++)
+		if ((a->type == gsym_inputs[i][0] || a->type == gsym_inputs[i][1]) &&
+			key_of(&k, a) == 0)
+			return gsym_inputs[i];
+	return NULL;
+}
+
+static void keep_inputs(enum tree_gsym form, struct tree_hit *out)
+{
+	const enum filetype *types = NULL;
 	unsigned i = 0;
 
-	while (i < out->n && out->files[i].type != FILETYPE_ELF_DEBUG &&
-		out->files[i].type != FILETYPE_ELF_CODE)
+	while (tree_names_file(out) && i < out->n && !(types = gsym_inputs_of(&out->files[i])))
 		i++;
-	if (!tree_names_file(out) || out->what == TREE_TOLD || i == out->n ||
-		!out->files[i].m.code_id[0]) {
+	if (!types) {
 		out->what = TREE_NONE;
 		out->n = 0;
 		return;
 	}
 	out->files[0] = out->files[1] = out->files[i];
-	out->files[0].type = FILETYPE_ELF_DEBUG;
-	out->files[1].type = FILETYPE_ELF_CODE;
-	out->n = 2;
+	out->files[0].type = types[0];
+	out->files[1].type = types[1];
+	out->n = types[1] == FILETYPE_NONE ? 1 : 2;
 	out->what = TREE_LEAF;
-	out->gsym = true;
+	out->gsym = form;
 }
 
-/* Under gsym/: the same directories, and for each path PATH.gsym. */
+/* The path of what it is made of; TREE_GSYM_NONE: it is no such name. */
+static enum tree_gsym gsym_of(const char *path, struct buf *of)
+{
+	enum tree_gsym form = name_ends(path, "." GSYM)		 ? TREE_GSYM_V1
+			      : name_ends(path, "." GSYM ".o") ? TREE_GSYM_OBJECT
+							       : TREE_GSYM_NONE;
+	size_t tail = strlen(form == TREE_GSYM_V1 ? "." GSYM : "." GSYM ".o");
+
+	if (form == TREE_GSYM_NONE || buf_add(of, path, strlen(path) - tail) < 0)
+		return TREE_GSYM_NONE;
+	return form;
+}
+
+/* Under gsym/: the same directories, and for each path PATH.gsym and PATH.gsym.o. */
 static void parse_gsym(const char *rest, struct tree_hit *out)
 {
 	_cleanup_buf_ struct buf of = BUF_UP_TO(LAYOUT_PATH_MAX);
 	size_t first = strcspn(rest, "/");
+	enum tree_gsym form;
 
 	if ((first == 4 && strncasecmp(rest, GSYM, 4) == 0) || strncasecmp(rest, ".symfs", 6) == 0)
 		return;
+	form = gsym_of(rest, &of);
 	if (!*rest) {
 		out->what = TREE_DIR;
-	} else if (name_ends(rest, "." GSYM) &&
-		   buf_add(&of, rest, strlen(rest) - strlen("." GSYM)) == 0) {
+	} else if (form != TREE_GSYM_NONE) {
 		tree_parse(buf_text(&of), out);
-		keep_inputs(out);
+		keep_inputs(form, out);
 	} else {
 		tree_parse(rest, out);
 		if (out->what == TREE_EITHER && !out->file_like)

@@ -22,6 +22,12 @@ enum tree_told {
 	TOLD_META   /* unified: a few words about the file beside it */
 };
 
+enum tree_gsym {
+	TREE_GSYM_NONE,
+	TREE_GSYM_V1,
+	TREE_GSYM_OBJECT /* the form that lies in an object file */
+};
+
 struct tree_hit {
 	enum tree_what what;
 	const struct layout *layout; /* whose folder it is in; NULL at the root */
@@ -29,7 +35,7 @@ struct tree_hit {
 	const char *text;	     /* static */
 	bool file_like;		     /* TREE_EITHER: its last name looks like that of a source file */
 	enum tree_told told;
-	bool gsym; /* TREE_LEAF: what is made of one of `files`, and not one of them */
+	enum tree_gsym gsym; /* TREE_LEAF: what is made of one of `files`, and not one of them */
 	unsigned n;
 	struct artifact files[LAYOUT_CANDIDATES];
 };

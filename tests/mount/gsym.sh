@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
-need gcc objcopy readelf curl cmp pgrep
+need gcc objcopy readelf curl cmp
 
 make_program "$TMP/p" Prog
 mkdir -p "$TMP/up"
@@ -72,29 +72,6 @@ grep -q 'cannot be made of .*has no functions' "$TMP/m.log" || fail "the reason 
 grep -q "$(printf %.30s "$NONE")\|gsym" "$MNT_m/.symfs/missing" || fail "the miss is not remembered: $(ls "$MNT_m/.symfs")"
 same_file "$path" "$TMP/Prog.gsym"
 
-# ---- a worker that dies --------------------------------------------------------------------
-# Each program is large enough for its worker to be caught at work.
-worker_of() { pgrep -P "$PID_m" -f 'gsym work'; }
-killed=0
-for n in 1 2 3; do
-  awk -v n=$n 'BEGIN { for (i = 0; i < 6000 * n; i++) printf "int f%d_%d(int x) { int y = x * %d; if (y > %d) y -= x;\n return y + %d; }\n", n, i, i, i, i }' >"$TMP/many.c"
-  (cd "$TMP" && gcc -g -shared -fPIC -Wl,--build-id=sha1 -o many.so many.c && objcopy --only-keep-debug many.so many.debug) || fail "gcc"
-  put_gdb "$TMP/up" "$TMP/many.debug" .debug
-  many=$MNT_m/gsym/$(gdb_path "$(build_id "$TMP/many.debug")" .debug.gsym)
-  cat "$many" >/dev/null 2>"$TMP/said" &
-  reader=$!
-  PIDS="$PIDS $reader"
-  until worker=$(worker_of) || gone $reader; do :; done
-  [ -z "$worker" ] || kill -KILL $worker 2>/dev/null
-  wait $reader && continue # it had made it before
-  killed=1
-  grep -q 'Bad message' "$TMP/said" || fail "of a worker that died: $(cat "$TMP/said")"
-  grep -q 'the worker was ended by signal 9' "$TMP/m.log" || fail "the log does not say how the worker ended"
-  cat "$many" >/dev/null 2>&1 && fail "what failed is not remembered"
-  break
-done
-[ $killed = 1 ] || say "no worker was caught at work"
-same_file "$path" "$TMP/Prog.gsym"
 symfs_umount m
 
 # ---- stored, and with exact sizes ----------------------------------------------------------

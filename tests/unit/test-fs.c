@@ -243,34 +243,42 @@ struct store *fetch_store(struct fetch *f)
 }
 
 /* Nothing is made here: tests/mount/gsym.sh has the real one. */
-int derive_new(struct derive **out, struct store *st)
+int derive_new(struct derive **out, struct fetch *f)
 {
 	*out = NULL;
 	return 0;
+}
+
+void derive_stop(struct derive *d)
+{
 }
 
 void derive_free(struct derive *d)
 {
 }
 
-unsigned derive_inputs(const struct module *m, struct artifact out[static DERIVE_INPUTS])
-{
-	return 0;
-}
-
-int derive_key(const struct module *m, struct key *out)
+int derive_artifact(const struct artifact *input, bool object, struct artifact *out)
 {
 	return -ENOENT;
 }
 
-int derive_find(struct derive *d, const struct key *k, struct blob **out)
+int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
 {
 	return -ENOENT;
 }
 
-int derive_start(struct derive *d, const struct key *k, struct blob *in, derive_done *done, void *ctx)
+int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, void *ctx,
+	struct making **out)
 {
 	return -ENOMEM;
+}
+
+void making_cancel(struct making *m)
+{
+}
+
+void making_unref(struct making *m)
+{
 }
 
 void store_hurry(struct store *s)

@@ -1,0 +1,58 @@
+/* symfs with a GSYM worker that does what its input says: a file that has "worker: crash" somewhere makes
+ * it crash, "worker: hang" makes it go on for ever, and with "worker: wait PATH\n" it waits until there
+ * is such a file and then does its work. Everything else is symfs itself. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#define gsym_worker_main real_worker_main
+#include "gsym/worker-main.c"
+#undef gsym_worker_main
+int gsym_worker_main(int argc, char **argv);
+
+#include <signal.h>
+#include <time.h>
+
+static void pause_a_little(void)
+{
+	const struct timespec t = {.tv_nsec = 20000000};
+
+	nanosleep(&t, NULL);
+}
+
+static void wait_for_file(const char *p, size_t n)
+{
+	const char *end = memchr(p, '\n', n);
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%.*s", end ? (int)(end - p) : 0, p);
+	while (access(path, F_OK) < 0)
+		pause_a_little();
+}
+
+static void obey(struct span file)
+{
+	const char *p = memmem(file.p, file.n, "worker: ", 8);
+	size_t n = p ? file.n - (size_t)((const uint8_t *)p + 8 - file.p) : 0;
+
+	if (n < 5)
+		return;
+	p += 8;
+	if (memcmp(p, "crash", 5) == 0) {
+		signal(SIGSEGV, SIG_DFL); /* a sanitizer would say more */
+		raise(SIGSEGV);
+	}
+	while (memcmp(p, "hang", 4) == 0)
+		pause_a_little();
+	if (memcmp(p, "wait ", 5) == 0)
+		wait_for_file(p + 5, n - 5);
+}
+
+int gsym_worker_main(int argc, char **argv)
+{
+	struct err e = {0};
+	struct span file;
+
+	if (map_fd(&file, WORKER_IN, &e) == 0) {
+		obey(file);
+		map_release(&file);
+	}
+	return real_worker_main(argc, argv);
+}

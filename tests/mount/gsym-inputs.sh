@@ -1,0 +1,153 @@
+#!/bin/sh
+# gsym/ of all that GSYM is made of: debug files of ELF, dSYM by UUID, Breakpad's symbol files; in both
+# forms; with the file that dwz moved things to, which is fetched by its build id, and with packages of
+# split debug information. Each has the bytes that `symfs gsym create` makes of the same files.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
+need_mount
+need gcc objcopy readelf curl cmp
+checked=
+
+# create FILE: what is wanted, in $TMP/want.gsym and $TMP/want.gsym.o
+create() {
+  "$SYMFS" gsym create -o "$TMP/want.gsym" "$1" 2>"$TMP/said" || fail "create $1: $(cat "$TMP/said")"
+  "$SYMFS" gsym create --format object -o "$TMP/want.gsym.o" "$1" 2>"$TMP/said" || fail "create $1: $(cat "$TMP/said")"
+}
+# both PATH: in the mount M
+both() {
+  same_file "$M/gsym/$1.gsym" "$TMP/want.gsym"
+  same_file "$M/gsym/$1.gsym.o" "$TMP/want.gsym.o"
+  [ "$(stat -c %s "$M/gsym/$1.gsym.o")" = "$(stat -c %s "$TMP/want.gsym.o")" ] || fail "$1: the size of the object"
+  checked="$checked $2"
+}
+mkdir -p "$TMP/up/gdb" "$TMP/up/lldb" "$TMP/up/breakpad/Demo.so" "$TMP/w"
+cd "$TMP/w" || exit 1
+
+# ---- ELF, and what is only the program ------------------------------------------------------
+make_program "$TMP/p" Prog
+put_gdb "$TMP/up/gdb" "$TMP/p/debug/Prog.debug" .debug
+put_gdb "$TMP/up/gdb" "$TMP/p/full/libProg.so"
+
+# ---- Breakpad -------------------------------------------------------------------------------
+SYM_ID=C0BCC3F19827FE653058404B2831D9E60
+mkdir -p "$TMP/up/breakpad/Demo.so/$SYM_ID"
+SYM=$TMP/up/breakpad/Demo.so/$SYM_ID/Demo.so.sym
+printf 'MODULE Linux x86_64 %s Demo.so\nFILE 0 /src/a.c\nFUNC 1000 40 0 demo\n1000 40 7 0\n' $SYM_ID >"$SYM"
+
+# ---- two programs that share what dwz moved -------------------------------------------------
+dwz=
+if command -v dwz >/dev/null; then
+  for n in 1 2; do
+    { i=0; while [ $i -lt 40 ]; do
+      echo "struct shared$i { int a$i; long b$i; struct shared$i *next; }; static inline int twice$i(struct shared$i *s) { return s->a$i * 2; }"
+      i=$((i + 1))
+    done; echo "int use$n(struct shared1 *s, struct shared2 *t) { return twice1(s) + twice2(t); } int main(void) { return use$n(0, 0); }"; } >z$n.c
+    gcc -g -O1 -Wl,--build-id=sha1 -o z$n z$n.c || fail "gcc"
+  done
+  dwz -m common.debug -M "$TMP/w/common.debug" z1 z2 2>dwz.log && [ -s common.debug ] && [ -n "$(build_id common.debug)" ] && dwz=1
+  [ -n "$dwz" ] || say "dwz shares nothing: $(cat dwz.log)"
+fi
+if [ -n "$dwz" ]; then
+  for n in 1 2; do
+    objcopy --only-keep-debug z$n z$n.debug || fail "objcopy"
+    put_gdb "$TMP/up/gdb" z$n.debug .debug
+  done
+  put_gdb "$TMP/up/gdb" common.debug .debug
+fi
+
+# ---- a dSYM ---------------------------------------------------------------------------------
+uuid=
+if CLANG=$(first_of clang) && LINKER=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil) && UUIDS=$(first_of llvm-dwarfdump) && NM=$(first_of llvm-nm); then
+  printf 'static int deeper(int n) { return n * 3; }\nint work(int n) { return deeper(n) + 1; }\nint main(void) { return work(4); }\n' >m.c
+  "$CLANG" -target x86_64-apple-macos11 -g -c m.c -o m.o &&
+    "$LINKER" -arch x86_64 -platform_version macos 11.0 11.0 -e _main -undefined dynamic_lookup -o Mach m.o &&
+    "$DSYMUTIL" Mach >dsymutil.log 2>&1 &&
+    uuid=$("$UUIDS" --uuid Mach | sed -n 's/^UUID: \([0-9A-F-]*\) .*/\1/p')
+fi
+DSYM=$TMP/w/Mach.dSYM/Contents/Resources/DWARF/Mach
+if [ -n "$uuid" ]; then
+  place=$(printf '%s' "$uuid" | tr -d - | sed 's,^\(....\)\(....\)\(....\)\(....\)\(....\),\1/\2/\3/\4/\5/,')
+  mkdir -p "$TMP/up/lldb/$(dirname "$place")"
+  cp "$DSYM" "$TMP/up/lldb/$place"
+fi
+
+upstream_start up --root "$TMP/up"
+symfs_mount m --source "gdb@$URL_up/gdb" --source "lldb@$URL_up/lldb" --source "breakpad@$URL_up/breakpad"
+M=$MNT_m
+
+create "$TMP/p/debug/Prog.debug"
+both "$(gdb_path "$(build_id "$TMP/p/debug/Prog.debug")" .debug)" elf_debug
+create "$TMP/p/full/libProg.so"
+both "gdb/$(gdb_path "$(build_id "$TMP/p/full/libProg.so")" .debug)" elf_code
+create "$SYM"
+both "breakpad/Demo.so/$SYM_ID/Demo.so.sym" breakpad
+[ -e "$M/gsym/breakpad/Demo.so/$SYM_ID/Other.gsym" ] && fail "a name that no layout has"
+if [ -n "$uuid" ]; then
+  create "$DSYM"
+  both "lldb/$place" macho
+  both "dsym/$uuid/Mach.dSYM/Contents/Resources/DWARF/Mach" macho
+  "$SYMFS" gsym lookup "0x$("$NM" "$DSYM" | awk '/ _work$/ { print $1 }')" "$M/gsym/lldb/$place.gsym" | grep -q 'work@.*m.c:2' ||
+    fail "the dSYM's does not answer"
+fi
+if [ -n "$dwz" ]; then
+  "$SYMFS" gsym create -o without.gsym z1.debug 2>/dev/null # finds the other file where it is said to be
+  z1=$(gdb_path "$(build_id z1.debug)" .debug) z2=$(gdb_path "$(build_id z2.debug)" .debug)
+  common=$(gdb_path "$(build_id common.debug)" .debug)
+  create "$TMP/w/z1.debug"
+  [ -s "$TMP/said" ] && fail "create does not find what dwz moved: $(cat "$TMP/said")"
+  both "$z1" dwz
+  [ "$(upstream_count "$URL_up" get "*$common")" = 1 ] || fail "the alternate file was got $(upstream_count "$URL_up" get "*$common") times"
+  # While it cannot be asked for, nothing is made that would stay without it.
+  "$SYMFS" cache rm --cache "$TMP/store-m" "$common" >/dev/null || fail "cache rm"
+  upstream_fault "$URL_up" "*$common" status 500
+  cat "$M/gsym/$z2.gsym" >/dev/null 2>&1 && fail "it was made without what could not be asked for"
+  grep -q 'was made of.*z2' "$TMP/m.log" && fail "it was made"
+  upstream_clear "$URL_up"
+  create "$TMP/w/z2.debug"
+  both "$z2" dwz
+fi
+symfs_umount m
+
+# ---- what dwz moved is nowhere ---------------------------------------------------------------
+if [ -n "$dwz" ]; then
+  rm "$TMP/up/gdb/$common"
+  mv common.debug elsewhere
+  "$SYMFS" gsym create -o "$TMP/want.gsym" z1.debug 2>"$TMP/said" || fail "create without: $(cat "$TMP/said")"
+  grep -q 'dwz' "$TMP/said" || fail "it is not told that something is missing"
+  symfs_mount n --source "gdb@$URL_up/gdb"
+  same_file "$MNT_n/gsym/$z1.gsym" "$TMP/want.gsym"
+  symfs_umount n
+fi
+
+# ---- split debug information -----------------------------------------------------------------
+printf 'static inline int inner(int x) { return x * 3; }\nint outer(int x) { return inner(x) + 1; }\nint main(void) { return outer(2); }\n' >s.c
+if command -v llvm-dwp >/dev/null && clang -g -gdwarf-5 -gsplit-dwarf -O1 -c s.c 2>split.log &&
+  gcc -Wl,--build-id=sha1 -o s s.o 2>>split.log && timeout 10 llvm-dwp s.dwo -o s.dwp 2>>split.log && [ -s s.dwp ]; then
+  mkdir -p away && mv ./*.dwo away/
+  create "$TMP/w/s"
+  grep -q 'not found' "$TMP/said" && fail "create does not find the package: $(cat "$TMP/said")"
+  mkdir -p here
+  id=$(build_id s)
+  # Beside a program that a directory source has.
+  put_gdb here s
+  cp s.dwp "here/$(gdb_path "$id").dwp"
+  symfs_mount d --source "gdb@$TMP/w/here"
+  M=$MNT_d
+  both "$(gdb_path "$id")" dwp-beside
+  symfs_umount d
+  # As the debug file of the program: servers of LLVM's have it so.
+  OBJCOPY=$(first_of llvm-objcopy) || fail "llvm-dwp without llvm-objcopy"
+  objcopy -O binary --only-section=.note.gnu.build-id s note &&
+    "$OBJCOPY" --add-section=.note.gnu.build-id=note s.dwp served.dwp || fail "objcopy"
+  [ "$(build_id served.dwp)" = "$id" ] || fail "the package has no build id"
+  rm -rf "$TMP/up2" && put_gdb "$TMP/up2" s && put_gdb "$TMP/up2" served.dwp .debug
+  upstream_start up2 --root "$TMP/up2"
+  symfs_mount v --source "gdb@$URL_up2"
+  M=$MNT_v
+  both "$(gdb_path "$id" .debug)" dwp-served
+  symfs_umount v
+else
+  say "no package was made: $(cat split.log)"
+fi
+say "compared:$checked"

@@ -1,0 +1,116 @@
+#!/bin/sh
+# Conversions under way, held by a worker that does what its input says: 32 readers in two mounts of one
+# store cause one; who goes away leaves none running, and another process takes over; a worker that
+# crashes or is killed costs its file, for a day, and the mount serves on.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need gcc objcopy readelf curl cmp pgrep
+REAL=$SYMFS
+SYMFS=$top_builddir/tests/helpers/broken-worker
+
+# told NAME WORDS: the debug file of a program NAME of its own, with words for the worker in it.
+mkdir -p "$TMP/up"
+told() {
+  make_program "$TMP/$1" "$1"
+  printf 'worker: %s\n' "$2" >"$TMP/words"
+  objcopy --add-section .words="$TMP/words" "$TMP/$1/debug/$1.debug" || fail "objcopy"
+  put_gdb "$TMP/up" "$TMP/$1/debug/$1.debug" .debug
+  "$REAL" gsym create -o "$TMP/$1.gsym" "$TMP/$1/debug/$1.debug" || fail "create $1"
+  eval "$1=gsym/$(gdb_path "$(build_id "$TMP/$1/debug/$1.debug")" .debug.gsym)"
+}
+told plain nothing
+told many "wait $TMP/gate-many"
+told left "wait $TMP/gate-left"
+told taken "wait $TMP/gate-taken"
+told bad crash
+told stuck hang
+
+upstream_start up --root "$TMP/up"
+symfs_mount one --cache "$TMP/store" --source "gdb@$URL_up"
+symfs_mount two --cache "$TMP/store" --source "gdb@$URL_up"
+made() { cat "$TMP/one.log" "$TMP/two.log" | grep -c 'was made of'; }
+workers_of() { pgrep -P "$1" -f 'gsym work'; }
+idle() { ! workers_of "$1"; }
+waits() { [ "$(stat_of "$MNT_one" fs_waiting)" = "$1" ] && [ "$(stat_of "$MNT_two" fs_waiting)" = "$2" ]; }
+begin() { # COMMAND...: in the background; sets BEGUN
+  "$@" >/dev/null 2>&1 &
+  BEGUN=$!
+  PIDS="$PIDS $BEGUN"
+}
+
+# ---- many at once, in two processes --------------------------------------------------------
+readers=
+i=0
+while [ $i -lt 16 ]; do
+  for m in "$MNT_one" "$MNT_two"; do
+    begin cmp "$m/$many" "$TMP/many.gsym"
+    readers="$readers $BEGUN"
+  done
+  i=$((i + 1))
+done
+wait_for 30 waits 16 16 || fail "who waits: $(stat_of "$MNT_one" fs_waiting) and $(stat_of "$MNT_two" fs_waiting)"
+wait_for 30 sh -c "pgrep -P $PID_one -f 'gsym work' || pgrep -P $PID_two -f 'gsym work'" || fail "nobody works"
+[ "$( { workers_of "$PID_one"; workers_of "$PID_two"; } | wc -l)" = 1 ] || fail "more than one works"
+: >"$TMP/gate-many"
+for r in $readers; do
+  wait "$r" || fail "a reader did not get what create makes"
+done
+[ "$(made)" = 1 ] || fail "$(made) conversions for 32 readers"
+[ "$(upstream_count "$URL_up" get "*.debug")" = 1 ] || fail "the debug file was got more than once"
+
+# ---- nobody waits any longer ---------------------------------------------------------------
+begin cat "$MNT_one/$left"
+first=$BEGUN
+begin cat "$MNT_one/$left"
+wait_for 30 workers_of "$PID_one" || fail "nobody works"
+wait_for 30 waits 2 0 || fail "$(stat_of "$MNT_one" fs_waiting) wait"
+kill -KILL $first
+wait_for 10 waits 1 0 || fail "who was killed still waits"
+idle "$PID_one" >/dev/null && fail "the worker ended though one still waits"
+kill -KILL "$BEGUN"
+wait_for 10 waits 0 0 || fail "the last still waits"
+wait_for 10 idle "$PID_one" || fail "the worker goes on though nobody waits"
+: >"$TMP/gate-left"
+same_file "$MNT_one/$left" "$TMP/left.gsym"
+
+# ---- another process takes over ------------------------------------------------------------
+begin cat "$MNT_one/$taken"
+first=$BEGUN
+wait_for 30 workers_of "$PID_one" || fail "nobody works"
+begin cmp "$MNT_two/$taken" "$TMP/taken.gsym"
+wait_for 30 waits 1 1 || fail "nobody follows"
+kill -KILL $first
+wait_for 20 workers_of "$PID_two" || fail "nobody takes over"
+: >"$TMP/gate-taken"
+wait "$BEGUN" || fail "who took over has something else"
+
+# ---- workers that end badly ----------------------------------------------------------------
+refused() { # NAME: reading it fails as what is broken does
+  eval "rf_path=\$MNT_one/\$$1"
+  cat "$rf_path" >/dev/null 2>"$TMP/said" && fail "$1 was made"
+  grep -q 'Bad message' "$TMP/said" || fail "$1: $(cat "$TMP/said")"
+}
+refused bad
+grep -q 'the worker was ended by signal 11' "$TMP/one.log" || fail "the log does not say how the worker ended"
+begin cat "$MNT_one/$stuck"
+wait_for 30 workers_of "$PID_one" || fail "nobody works"
+same_file "$MNT_one/$plain" "$TMP/plain.gsym" # while another is stuck
+kill -KILL "$(workers_of "$PID_one")"
+wait "$BEGUN" && fail "of a worker that was killed something was made"
+grep -q 'the worker was ended by signal 9' "$TMP/one.log" || fail "the log does not say how the worker ended"
+# Remembered, also by the other process: no worker is started, or this would hang.
+refused stuck
+cat "$MNT_two/$stuck" >/dev/null 2>&1 && fail "the other process does not know"
+[ "$(grep -c 'was ended by signal' "$TMP/two.log")" = 0 ] || fail "the other process tried it, too"
+same_file "$MNT_two/$plain" "$TMP/plain.gsym"
+same_file "$MNT_one/$many" "$TMP/many.gsym"
+
+# ---- the end, while one works --------------------------------------------------------------
+told last "wait $TMP/never"
+begin cat "$MNT_one/$last"
+wait_for 30 workers_of "$PID_one" || fail "nobody works"
+kill -TERM "$PID_one"
+wait_gone "$PID_one" 20 || fail "the daemon does not end while a worker works"
+wait "$PID_one" || fail "the daemon ended with $?"
+symfs_umount two

@@ -214,10 +214,45 @@ static ssize_t read_file(const struct file *file, uint64_t off, char *p, size_t 
 	return (ssize_t)n;
 }
 
+/* Where a thread of the loop reads to. It is kept: memory of such a size would be given back to the
+ * kernel each time, and each of its pages be zeroed for nothing. */
+struct room {
+	char *p;
+	size_t n;
+};
+
+void room_free(void *p)
+{
+	struct room *room = p;
+
+	free(room->p);
+	free(room);
+}
+
+/* NULL: out of memory. */
+static char *room_of(struct fs *fs, size_t size)
+{
+	struct room *room = pthread_getspecific(fs->room);
+
+	if (!room) {
+		room = calloc(1, sizeof(*room));
+		if (!room || pthread_setspecific(fs->room, room) != 0) {
+			free(room);
+			return NULL;
+		}
+	}
+	if (room->n < size) {
+		free(room->p);
+		room->p = malloc(size);
+		room->n = room->p ? size : 0;
+	}
+	return room->p;
+}
+
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	FS_OP(fs, req);
-	_cleanup_free_ char *p = malloc(size);
+	char *p = room_of(fs, size);
 	ssize_t n = p ? read_file(file_of(fi), (uint64_t)off, p, size) : -ENOMEM;
 
 	atomic_fetch_add(&fs->counters.reads, 1);

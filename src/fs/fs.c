@@ -121,6 +121,9 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	pthread_mutex_init(&fs->watch_lock, NULL);
 	if (derive_new(&fs->derive, f) < 0)
 		return -ENOMEM;
+	fs->has_room = pthread_key_create(&fs->room, room_free) == 0;
+	if (!fs->has_room)
+		return -EAGAIN;
 	fs->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fs->nodes = nodes_new();
 	fs->config_text = strdup(o->config_text ? o->config_text : "");
@@ -343,6 +346,8 @@ void fs_free(struct fs *fs)
 	nodes_free(fs->nodes);
 	if (fs->wake >= 0)
 		close(fs->wake);
+	if (fs->has_room)
+		pthread_key_delete(fs->room);
 	pthread_mutex_destroy(&fs->watch_lock);
 	pthread_mutex_destroy(&fs->config_lock);
 	pthread_mutex_destroy(&fs->files_lock);

@@ -63,6 +63,8 @@ struct fs {
 	void *up_ctx;
 	bool parallel; /* since INIT: the kernel offers parallel directory operations */
 	int wake; /* eventfd: the loop has something to look at */
+	pthread_key_t room; /* file.c: what a thread reads to */
+	bool has_room;
 
 	/* any thread */
 	struct fs_counters counters;
@@ -122,6 +124,8 @@ int told_write(struct fs *fs, enum tree_told told, const struct artifact *asked,
 void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+
+void room_free(void *p); /* at the end of a thread */
 
 struct waiting;
 void fs_open_answer(struct waiting *w, const struct fetched *f);

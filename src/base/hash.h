@@ -29,6 +29,8 @@ void digest_add(struct digest *d, const void *p, size_t n);
 size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES]); /* frees it; its bytes */
 void digest_free(struct digest *d);
 
+uint32_t crc32c(const void *p, size_t n); /* finds bytes that a disk lost; proves nothing */
+
 uint64_t hash_mix(const void *p, size_t n); /* FNV-1a: for tables in memory only */
 
 void hex_print(const uint8_t *p, size_t n, char *out); /* 2n digits, lower case, and NUL */

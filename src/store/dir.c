@@ -85,6 +85,8 @@ int dir_open(int *out, const char *path, struct err *e)
 	r = subdir(fd, path, "blobs", e);
 	if (r == 0)
 		r = subdir(fd, path, "partial", e);
+	if (r == 0)
+		r = subdir(fd, path, "sparse", e);
 	if (r < 0)
 		return r;
 	*out = take_fd(&fd);

@@ -10,7 +10,7 @@
 
 #define DIR_REL 96 /* "blobs/ab/" + 62 digits + ".key" */
 
-/* Opens the directory, and makes it (0700) with blobs/ and partial/ when it is missing. The errors
+/* Opens the directory, and makes it (0700) with blobs/, partial/ and sparse/ when it is missing. The errors
  * of store_open(). */
 int dir_open(int *out, const char *path, struct err *e);
 bool dir_type_is_remote(unsigned long f_type); /* as statfs(2) names NFS and SMB */

@@ -21,8 +21,10 @@
 struct draft {
 	struct store *s;
 	int fd;
-	char name[NAME_ROOM]; /* in partial/ */
+	const char *folder;
+	char name[NAME_ROOM]; /* in there */
 	bool placed;
+	bool lent; /* a file with holes that is full: it stays when it is not published */
 	uint64_t end;
 	uint64_t looked; /* bytes written since the last look */
 	uint64_t evicted; /* the end + 1 when others made room: not twice for the same bytes */
@@ -46,7 +48,7 @@ static int lock_whole(int fd)
 
 static void rel_name(const struct draft *d, char out[static 64])
 {
-	snprintf(out, 64, "partial/%s", d->name);
+	snprintf(out, 64, "%s/%s", d->folder, d->name);
 }
 
 /* 0, or -EAGAIN when somebody cleaned it away between the open and the lock. */
@@ -84,6 +86,7 @@ int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	d->at_once = true;
 	d->s = s;
+	d->folder = "partial";
 	d->fd = -1;
 	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
 		r = make_file(d);
@@ -202,12 +205,33 @@ void draft_discard(struct draft *d)
 
 	if (!d)
 		return;
-	if (d->name[0] && !d->placed) {
+	if (d->lent && !d->placed)
+		fchmod(d->fd, 0600);
+	else if (d->name[0] && !d->placed) {
 		rel_name(d, rel);
 		unlinkat(d->s->dirfd, rel, 0);
 	}
 	close(d->fd);
 	free(d);
+}
+
+int draft_of_sparse(struct draft **out, struct store *s, int fd, const char *name)
+{
+	struct draft *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->s = s;
+	d->folder = "sparse";
+	snprintf(d->name, sizeof(d->name), "%s", name);
+	d->lent = true;
+	d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (d->fd < 0) {
+		free(d);
+		return -errno;
+	}
+	*out = d;
+	return 0;
 }
 
 int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size)

@@ -5,19 +5,39 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "store/dir.h"
+#include "store/sparse-file.h"
 #include "store/sweep.h"
 
 #include <inttypes.h>
 #include <sys/statvfs.h>
 
 #define BATCH 64
+#define OPEN_FOR 60 /* seconds that a file with holes is left alone when it was found open */
 #define ROOM_AHEAD (16 << 20) /* what eviction frees beyond the need, where it can */
 
 struct batch {
 	struct index_object victims[BATCH];
+	bool sparse[BATCH];
 	unsigned n;
 	uint64_t bytes;
 };
+
+/* Its file goes before its row: a row without a file is dropped when it is looked at. */
+static int take_sparse(struct turn *t, const struct index_object *o, int64_t now, bool *taken)
+{
+	int r = sparse_file_remove_idle(t->s, o->sha256);
+
+	*taken = r == 0;
+	return r == 0 ? index_sparse_drop(t->ix, o->sha256)
+		      : index_sparse_keep(t->ix, o->sha256, now + OPEN_FOR);
+}
+
+static int take_blob(struct turn *t, const struct index_object *o)
+{
+	int r = index_intent_add(t->ix, o->sha256, true);
+
+	return r == 0 ? index_object_drop(t->ix, o->id) : r;
+}
 
 /* Chooses victims and takes them out of the index, in one transaction. */
 static int choose(struct turn *t, uint64_t want, int64_t except, struct batch *b)
@@ -30,15 +50,16 @@ static int choose(struct turn *t, uint64_t want, int64_t except, struct batch *b
 	r = index_begin(t->ix);
 	while (r == 0 && b->n < BATCH && b->bytes < want) {
 		struct index_object *o = &b->victims[b->n];
+		bool *sparse = &b->sparse[b->n], taken = true;
 
-		r = index_victim(t->ix, now, except, o);
+		r = index_victim(t->ix, now, except, o, sparse);
 		if (r < 0)
 			break;
+		r = *sparse ? take_sparse(t, o, now, &taken) : take_blob(t, o);
+		if (!taken)
+			continue;
 		b->n++;
 		b->bytes += o->size;
-		r = index_intent_add(t->ix, o->sha256, true);
-		if (r == 0)
-			r = index_object_drop(t->ix, o->id);
 	}
 	if (r == -ENOENT)
 		r = 0;
@@ -60,7 +81,8 @@ int evict_bytes(struct turn *t, uint64_t want, int64_t except)
 
 		/* No room even for the log of the index: the files go first, then their rows. */
 		for (unsigned i = 0; r == -ENOSPC && i < b->n; i++)
-			dir_blob_remove(t->s->dirfd, b->victims[i].sha256);
+			if (!b->sparse[i])
+				dir_blob_remove(t->s->dirfd, b->victims[i].sha256);
 		if (r == -ENOSPC && b->n && !full) {
 			full = true;
 			b->bytes = 0;
@@ -181,6 +203,7 @@ int store_trim(struct store *s)
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 
 	drafts_clean(s);
+	sparses_clean(s);
 	while (turn_next(&t))
 		t.r = trim_in(&t);
 	return t.r;

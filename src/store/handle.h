@@ -22,6 +22,13 @@ struct flights {
 	unsigned n, room;
 };
 
+/* The files with holes that this process fills. `opening` is taken before a turn, `lock` after. */
+struct sparses {
+	pthread_mutex_t opening; /* one at a time */
+	pthread_mutex_t lock;
+	struct sparse *first; /* under lock */
+};
+
 struct store {
 	/* fixed once open */
 	char *dir;
@@ -38,6 +45,7 @@ struct store {
 
 	struct notes notes;
 	struct flights flights;
+	struct sparses sparses;
 };
 
 int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
@@ -49,9 +57,22 @@ void flights_release(struct store *s);
 /* Removes what dead processes left in partial/. */
 void drafts_clean(struct store *s);
 int drafts_count(struct store *s, uint64_t *out);
+/* A draft that is a full file with holes: NAME of sparse/. Where it is not published it stays what it
+ * was. Duplicates the descriptor. */
+int draft_of_sparse(struct draft **out, struct store *s, int fd, const char *name);
 /* Makes the bytes of a draft final: read-only, synced, and their digest is known. */
 int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size);
 /* Moves a sealed draft to its place among the blobs, over whatever lies there; once. */
 int draft_place(struct draft *d, const char *sha256);
 /* Takes a placed one back, so that it can be placed again. */
 void draft_take_back(struct draft *d, const char *sha256);
+
+void sparses_init(struct store *s);
+void sparses_release(struct store *s);
+/* Removes files that no row names and nobody has open. */
+void sparses_clean(struct store *s);
+/* In a turn: rows whose file is gone, or is another one, go. */
+int sparses_sweep(struct store *s, struct index *ix);
+/* In a turn and a transaction: forgets what a key has; `name` (or "") is the file that is to go after
+ * the commit. */
+int sparse_forget(struct index *ix, const char *canon, char name[static 17]);

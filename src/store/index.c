@@ -21,7 +21,8 @@
 #define GONE_MOST 10000
 #define LOG_PAGES 400 /* that the log may grow by: on a small disk it is in the way of blobs */
 #define APPLICATION_ID 1937337958 /* "symf" */
-#define VERSION 3
+#define VERSION_3 3 /* before files with holes */
+#define VERSION 4
 
 static const char schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -82,10 +83,35 @@ static const char schema[] =
 	"CREATE TRIGGER objects_size AFTER UPDATE OF size ON objects BEGIN"
 	" UPDATE totals SET bytes = bytes + new.size - old.size; END;"
 	"PRAGMA application_id = " TEXT_OF(APPLICATION_ID) ";"
+	"PRAGMA user_version = " TEXT_OF(VERSION_3) ";";
+
+/* What version 4 has beyond 3: a new index is made by both. */
+static const char schema_4[] =
+	/* Files with holes: `bytes` are those that they take on the disk. */
+	"CREATE TABLE sparse(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,"
+	" canon TEXT NOT NULL UNIQUE, key TEXT NOT NULL, size INTEGER NOT NULL,"
+	" source TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, url TEXT NOT NULL,"
+	" present INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
+	" since INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL DEFAULT 0);"
+	"CREATE INDEX sparse_used ON sparse(used);"
+	/* The blocks of a part of one: a bit each, and four bytes of a sum. */
+	"CREATE TABLE sparse_parts(sparse_id INTEGER NOT NULL REFERENCES sparse(id)"
+	" ON DELETE CASCADE, part INTEGER NOT NULL, bits BLOB NOT NULL, sums BLOB NOT NULL,"
+	" UNIQUE(sparse_id, part));"
+	"ALTER TABLE totals ADD COLUMN sparse INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE totals ADD COLUMN sparse_bytes INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TRIGGER sparse_in AFTER INSERT ON sparse BEGIN"
+	" UPDATE totals SET sparse = sparse + 1, sparse_bytes = sparse_bytes + new.bytes; END;"
+	"CREATE TRIGGER sparse_out AFTER DELETE ON sparse BEGIN"
+	" UPDATE totals SET sparse = sparse - 1, sparse_bytes = sparse_bytes - old.bytes; END;"
+	"CREATE TRIGGER sparse_grows AFTER UPDATE OF bytes ON sparse BEGIN"
+	" UPDATE totals SET sparse_bytes = sparse_bytes + new.bytes - old.bytes; END;"
 	"PRAGMA user_version = " TEXT_OF(VERSION) ";";
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key"
+#define SPARSE_COLUMNS                                                                             \
+	"id, name, key, size, source, etag, modified, url, present, bytes, used, since, keep_until"
 #define MODULE_COLUMNS "kind, code_id, code_file, debug_id, debug_file, checksum"
 
 enum query {
@@ -107,6 +133,17 @@ enum query {
 	Q_OBJECT_USED,
 	Q_OBJECT_KEEP,
 	Q_VICTIM,
+	Q_SPARSE,
+	Q_SPARSE_NAME,
+	Q_SPARSE_LIST,
+	Q_SPARSE_PUT,
+	Q_SPARSE_DROP,
+	Q_SPARSE_USED,
+	Q_SPARSE_GREW,
+	Q_SPARSE_KEEP,
+	Q_SPARSE_PART,
+	Q_SPARSE_PARTS,
+	Q_SPARSE_PART_PUT,
 	Q_KEY_PUT,
 	Q_KEY_NEW,
 	Q_NAME_PUT,
@@ -150,8 +187,9 @@ static const char *const sql[QUERIES] = {
 	[Q_LIST] = "SELECT " HIT_COLUMNS ", k.id, o.keep_until FROM keys k"
 		   " JOIN objects o ON o.id = k.object_id WHERE k.id > ? ORDER BY k.id LIMIT ?",
 	[Q_COUNT] = "SELECT artifacts, bytes, (SELECT count(*) FROM keys),"
-		    " (SELECT count(*) FROM misses WHERE until > ?) FROM totals",
-	[Q_BYTES] = "SELECT bytes FROM totals",
+		    " (SELECT count(*) FROM misses WHERE until > ?), sparse, sparse_bytes"
+		    " FROM totals",
+	[Q_BYTES] = "SELECT bytes + sparse_bytes FROM totals",
 	[Q_OBJECT] = "SELECT id, sha256, size FROM objects WHERE sha256 = ?",
 	[Q_OBJECT_NEXT] = "SELECT id, sha256, size FROM objects WHERE id > ? ORDER BY id LIMIT 1",
 	[Q_OBJECT_PUT] = "INSERT INTO objects(sha256, size, used) VALUES(?, ?, ?)"
@@ -161,8 +199,27 @@ static const char *const sql[QUERIES] = {
 	[Q_OBJECT_USED] = "UPDATE objects SET used = ? WHERE id = ?",
 	[Q_OBJECT_KEEP] = "UPDATE objects SET keep_until ="
 			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END WHERE id = ?2",
-	[Q_VICTIM] = "SELECT id, sha256, size FROM objects WHERE keep_until <= ? AND id <> ?"
-		     " ORDER BY used, id LIMIT 1",
+	[Q_VICTIM] = "SELECT id, sha256, size, 0, used FROM (SELECT id, sha256, size, used"
+		     "  FROM objects WHERE keep_until <= ?1 AND id <> ?2 ORDER BY used, id LIMIT 1)"
+		     " UNION ALL SELECT id, name, bytes, 1, used FROM (SELECT id, name, bytes, used"
+		     "  FROM sparse WHERE keep_until <= ?1 ORDER BY used, id LIMIT 1)"
+		     " ORDER BY 5, 4 LIMIT 1",
+	[Q_SPARSE] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE canon = ?",
+	[Q_SPARSE_NAME] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE name = ?",
+	[Q_SPARSE_LIST] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE id > ? ORDER BY id LIMIT ?",
+	[Q_SPARSE_PUT] = "INSERT INTO sparse(name, canon, key, size, source, etag, modified, url,"
+			 " since, used) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[Q_SPARSE_DROP] = "DELETE FROM sparse WHERE name = ?",
+	[Q_SPARSE_USED] = "UPDATE sparse SET used = ? WHERE name = ?",
+	[Q_SPARSE_GREW] = "UPDATE sparse SET present = ?, bytes = ?, used = ? WHERE name = ?",
+	[Q_SPARSE_KEEP] = "UPDATE sparse SET keep_until = ? WHERE name = ?",
+	[Q_SPARSE_PART] = "SELECT part, bits, sums FROM sparse_parts WHERE sparse_id ="
+			  " (SELECT id FROM sparse WHERE name = ?) AND part = ?",
+	[Q_SPARSE_PARTS] = "SELECT part, bits, sums FROM sparse_parts WHERE sparse_id ="
+			   " (SELECT id FROM sparse WHERE name = ?) AND part > ? ORDER BY part"
+			   " LIMIT ?",
+	[Q_SPARSE_PART_PUT] = "INSERT OR REPLACE INTO sparse_parts SELECT id, ?, ?, ? FROM sparse"
+			      " WHERE name = ?",
 	[Q_KEY_PUT] = "UPDATE keys SET object_id = ?, source = ?, url = ?, verified = ?,"
 		      " fetched = ? WHERE canon = ?",
 	[Q_KEY_NEW] = "INSERT INTO keys(canon, key, object_id, source, url, verified, fetched,"
@@ -326,17 +383,22 @@ static int statement(struct conn *c, enum query q, sqlite3_stmt **out)
 	return 0;
 }
 
-/* Binds one value for each letter of `what`: t text, i int64_t. */
+/* Binds one value for each letter of `what`: t text, i int64_t, b bytes and how many (size_t). */
 static int bind_all(sqlite3_stmt *st, const char *what, va_list ap)
 {
 	int rc = SQLITE_OK;
 
 	for (int i = 1; *what && rc == SQLITE_OK; i++, what++) {
-		if (*what == 't')
+		if (*what == 't') {
 			rc = sqlite3_bind_text(
 				st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
-		else
+		} else if (*what == 'i') {
 			rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t));
+		} else {
+			const void *p = va_arg(ap, const void *);
+
+			rc = sqlite3_bind_blob64(st, i, p, va_arg(ap, size_t), SQLITE_TRANSIENT);
+		}
 	}
 	return code_of(rc);
 }
@@ -415,6 +477,24 @@ static int pragma_number(struct conn *c, const char *text, int64_t *out)
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EUCLEAN : code_of(rc);
 }
 
+/* What an older symfs wrote gets what is new, and loses nothing. */
+static int upgrade(struct conn *c)
+{
+	int64_t version = 0;
+	int r;
+
+	r = run(c, Q_BEGIN, "");
+	if (r == 0)
+		r = pragma_number(c, "PRAGMA user_version", &version);
+	if (r == 0 && version == VERSION_3) /* else another process was faster */
+		r = code_of(sqlite3_exec(c->db, schema_4, NULL, NULL, NULL));
+	if (r == 0)
+		r = run(c, Q_COMMIT, "");
+	if (!sqlite3_get_autocommit(c->db))
+		run(c, Q_ROLLBACK, "");
+	return r;
+}
+
 /* 0: ours. -ENOENT: nothing was ever written here. -EUCLEAN. */
 static int judge(struct conn *c)
 {
@@ -430,6 +510,8 @@ static int judge(struct conn *c)
 		return r;
 	if (app == 0 && version == 0 && tables == 0)
 		return -ENOENT;
+	if (app == APPLICATION_ID && version == VERSION_3)
+		return upgrade(c);
 	return app == APPLICATION_ID && version == VERSION ? 0 : -EUCLEAN;
 }
 
@@ -519,6 +601,8 @@ static int fill_new(struct conn *c, const char *id)
 		r = run(c, Q_BEGIN, "");
 	if (r == 0)
 		r = code_of(sqlite3_exec(c->db, schema, NULL, NULL, NULL));
+	if (r == 0)
+		r = code_of(sqlite3_exec(c->db, schema_4, NULL, NULL, NULL));
 	return r == 0 ? run(c, Q_META_SET, "tt", "id", id) : r;
 }
 
@@ -837,6 +921,8 @@ static int count_with(struct conn *c, int64_t now, struct store_totals *out)
 	out->bytes = (uint64_t)sqlite3_column_int64(rows.st, 1);
 	out->keys = (uint64_t)sqlite3_column_int64(rows.st, 2);
 	out->misses = (uint64_t)sqlite3_column_int64(rows.st, 3);
+	out->sparse = (uint64_t)sqlite3_column_int64(rows.st, 4);
+	out->sparse_bytes = (uint64_t)sqlite3_column_int64(rows.st, 5);
 	return 0;
 }
 
@@ -1108,11 +1194,15 @@ int index_object_next(struct index *ix, int64_t after, struct index_object *out)
 	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT_NEXT, "i", after), out);
 }
 
-int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out)
+int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out,
+	bool *sparse)
 {
 	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r = object_from(&rows, rows_of(&rows, ix->writer, Q_VICTIM, "ii", now, except), out);
 
-	return object_from(&rows, rows_of(&rows, ix->writer, Q_VICTIM, "ii", now, except), out);
+	if (r == 0)
+		*sparse = sqlite3_column_int(rows.st, 3) != 0;
+	return r;
 }
 
 int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id)
@@ -1323,4 +1413,192 @@ int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t
 	sqlite3_wal_autocheckpoint(c->db, LOG_PAGES);
 	sqlite3_busy_timeout(c->db, BUSY_MS);
 	return r;
+}
+
+/* ---- files with holes ----------------------------------------------------------------- */
+
+static int sparse_fill(struct store_sparse_row *out, sqlite3_stmt *st)
+{
+	char text[KEY_TEXT];
+
+	memset(out, 0, sizeof(*out));
+	out->id = sqlite3_column_int64(st, 0);
+	column_text(st, 1, out->name, sizeof(out->name));
+	column_text(st, 2, text, sizeof(text));
+	out->validator.size = (uint64_t)sqlite3_column_int64(st, 3);
+	column_text(st, 4, out->validator.source, sizeof(out->validator.source));
+	column_text(st, 5, out->validator.etag, sizeof(out->validator.etag));
+	column_text(st, 6, out->validator.last_modified, sizeof(out->validator.last_modified));
+	column_text(st, 7, out->url, sizeof(out->url));
+	out->present = (uint64_t)sqlite3_column_int64(st, 8);
+	out->allocated = (uint64_t)sqlite3_column_int64(st, 9);
+	out->used = sqlite3_column_int64(st, 10);
+	out->since = sqlite3_column_int64(st, 11);
+	out->keep_until = sqlite3_column_int64(st, 12);
+	return key_parse(&out->key, text) < 0 ? -EUCLEAN : 0;
+}
+
+static int sparse_with(struct conn *c, enum query q, const char *text, struct store_sparse_row *out)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r = rows_of(&rows, c, q, "t", text);
+
+	if (r == 0)
+		r = row_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	return sparse_fill(out, rows.st);
+}
+
+static int sparse_taken(struct index *ix, enum query q, const char *text, struct store_sparse_row *out)
+{
+	struct conn *c;
+	int r;
+
+	r = reader_take(ix, &c);
+	if (r < 0)
+		return r;
+	r = sparse_with(c, q, text, out);
+	reader_give(ix, c);
+	return r;
+}
+
+int index_sparse_find(struct index *ix, const char *canon, struct store_sparse_row *out)
+{
+	return sparse_taken(ix, Q_SPARSE, canon, out);
+}
+
+int index_sparse_find_name(struct index *ix, const char *name, struct store_sparse_row *out)
+{
+	return sparse_taken(ix, Q_SPARSE_NAME, name, out);
+}
+
+static int sparse_list_with(struct conn *c, int64_t after, struct store_sparse_row *out, unsigned n)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	unsigned count = 0;
+	int r;
+
+	r = rows_of(&rows, c, Q_SPARSE_LIST, "ii", after, (int64_t)n);
+	while (r == 0 && count < n && (r = row_next(&rows)) > 0)
+		r = sparse_fill(&out[count++], rows.st);
+	return r < 0 ? r : (int)count;
+}
+
+int index_sparse_list(struct index *ix, int64_t after, struct store_sparse_row *out, unsigned n)
+{
+	struct conn *c;
+	int r;
+
+	r = reader_take(ix, &c);
+	if (r < 0)
+		return r;
+	r = sparse_list_with(c, after, out, n);
+	reader_give(ix, c);
+	return r;
+}
+
+static int part_fill(struct index_part *out, sqlite3_stmt *st)
+{
+	memset(out, 0, sizeof(*out));
+	out->part = sqlite3_column_int64(st, 0);
+	if (out->part < 0 || sqlite3_column_bytes(st, 1) != sizeof(out->bits) ||
+		sqlite3_column_bytes(st, 2) != sizeof(out->sums))
+		return -EUCLEAN;
+	memcpy(out->bits, sqlite3_column_blob(st, 1), sizeof(out->bits));
+	memcpy(out->sums, sqlite3_column_blob(st, 2), sizeof(out->sums));
+	return 0;
+}
+
+static int parts_with(struct conn *c, const char *name, int64_t after, struct index_part *out,
+	unsigned n)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	unsigned count = 0;
+	int r;
+
+	r = rows_of(&rows, c, Q_SPARSE_PARTS, "tii", name, after, (int64_t)n);
+	while (r == 0 && count < n && (r = row_next(&rows)) > 0)
+		r = part_fill(&out[count++], rows.st);
+	return r < 0 ? r : (int)count;
+}
+
+int index_sparse_parts(struct index *ix, const char *name, int64_t after, struct index_part *out,
+	unsigned n)
+{
+	struct conn *c;
+	int r;
+
+	r = reader_take(ix, &c);
+	if (r < 0)
+		return r;
+	r = parts_with(c, name, after, out, n);
+	reader_give(ix, c);
+	return r;
+}
+
+int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out)
+{
+	return sparse_with(ix->writer, Q_SPARSE, canon, out);
+}
+
+int index_sparse_get_name(struct index *ix, const char *name, struct store_sparse_row *out)
+{
+	return sparse_with(ix->writer, Q_SPARSE_NAME, name, out);
+}
+
+int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *out)
+{
+	int n = sparse_list_with(ix->writer, after, out, 1);
+
+	return n == 0 ? -ENOENT : MIN(n, 0);
+}
+
+int index_sparse_put(struct index *ix, const struct store_sparse_row *row)
+{
+	char canon[KEY_TEXT], text[KEY_TEXT];
+	const struct sparse_validator *v = &row->validator;
+
+	return run(ix->writer, Q_SPARSE_PUT, "tttittttii", row->name, key_canon(&row->key, canon),
+		key_text(&row->key, text), (int64_t)v->size, v->source, v->etag, v->last_modified,
+		row->url, row->since, row->used);
+}
+
+int index_sparse_drop(struct index *ix, const char *name)
+{
+	return run(ix->writer, Q_SPARSE_DROP, "t", name);
+}
+
+int index_sparse_used(struct index *ix, const char *name, int64_t when)
+{
+	return run(ix->writer, Q_SPARSE_USED, "it", when, name);
+}
+
+int index_sparse_keep(struct index *ix, const char *name, int64_t until)
+{
+	return run(ix->writer, Q_SPARSE_KEEP, "it", until, name);
+}
+
+int index_sparse_grew(struct index *ix, const char *name, uint64_t present, uint64_t bytes,
+	int64_t when)
+{
+	return run(ix->writer, Q_SPARSE_GREW, "iiit", (int64_t)present, (int64_t)bytes, when, name);
+}
+
+int index_sparse_part(struct index *ix, const char *name, int64_t part, struct index_part *out)
+{
+	_cleanup_(cleanup_rows) struct rows rows = {NULL};
+	int r = rows_of(&rows, ix->writer, Q_SPARSE_PART, "ti", name, part);
+
+	if (r == 0)
+		r = row_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	return part_fill(out, rows.st);
+}
+
+int index_sparse_part_put(struct index *ix, const char *name, const struct index_part *p)
+{
+	return run(ix->writer, Q_SPARSE_PART_PUT, "ibbt", p->part, p->bits, sizeof(p->bits), p->sums,
+		sizeof(p->sums), name);
 }

@@ -6,6 +6,7 @@
  * -ENOSPC, -EBUSY, -EIO, -ENOMEM. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "store/sparse.h"
 #include "store/store.h"
 
 struct index;
@@ -51,6 +52,21 @@ int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct stor
 int index_count(struct index *ix, int64_t now, struct store_totals *out);
 int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
 bool index_seems_moved(struct index *ix); /* its file is not at its place any more */
+
+/* Files with holes. Of a part of one: which blocks are there, and their sums (CRC-32C). */
+#define PART_BLOCKS 512 /* 32 MiB of the file; a row of two and a half pages of the index */
+struct index_part {
+	int64_t part;
+	uint64_t bits[PART_BLOCKS / 64];
+	uint32_t sums[PART_BLOCKS];
+};
+
+int index_sparse_find(struct index *ix, const char *canon, struct store_sparse_row *out); /* -ENOENT */
+int index_sparse_find_name(struct index *ix, const char *name, struct store_sparse_row *out);
+int index_sparse_list(struct index *ix, int64_t after, struct store_sparse_row *out, unsigned n);
+/* Its parts with a number > after; -1 before the first. How many. */
+int index_sparse_parts(struct index *ix, const char *name, int64_t after, struct index_part *out,
+	unsigned n);
 
 /* ---- listings ----------------------------------------------------------------------- */
 
@@ -101,9 +117,11 @@ int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_
 int index_object_drop(struct index *ix, int64_t id); /* its keys too */
 int index_object_used(struct index *ix, int64_t id, int64_t when);
 int index_object_keep(struct index *ix, int64_t id, int64_t until); /* never sooner; 0: not kept */
-/* The least recently used that may go, but for `except`. -ENOENT */
-int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out);
-int index_bytes(struct index *ix, uint64_t *out);
+/* The least recently used that may go, but for the object `except`. `sparse`: it is a file with holes;
+ * its name and the bytes on disk are in `out`. -ENOENT */
+int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out,
+	bool *sparse);
+int index_bytes(struct index *ix, uint64_t *out); /* files with holes, too */
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
@@ -129,3 +147,16 @@ int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; how ma
 
 /* Writes uses down without waiting for anybody: -EBUSY when another process writes. */
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when);
+
+/* Files with holes: one of a key. What no row has the name of is not changed. */
+int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out); /* -ENOENT */
+int index_sparse_get_name(struct index *ix, const char *name, struct store_sparse_row *out);
+int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *out); /* -ENOENT */
+int index_sparse_put(struct index *ix, const struct store_sparse_row *row); /* without a block */
+int index_sparse_drop(struct index *ix, const char *name);
+int index_sparse_used(struct index *ix, const char *name, int64_t when);
+int index_sparse_keep(struct index *ix, const char *name, int64_t until);
+int index_sparse_grew(struct index *ix, const char *name, uint64_t present, uint64_t bytes,
+	int64_t when);
+int index_sparse_part(struct index *ix, const char *name, int64_t part, struct index_part *out);
+int index_sparse_part_put(struct index *ix, const char *name, const struct index_part *p);

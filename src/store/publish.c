@@ -8,6 +8,7 @@
 #include "store/evict.h"
 #include "store/label.h"
 #include "store/settle.h"
+#include "store/sparse-file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct publishing {
 	bool takes[STORE_KEYS_MOST]; /* which of its keys are free */
 	bool teaches;		     /* there is a module to be written down: */
 	struct module m;
+	char sparse[17]; /* the file with holes that the key had: it goes */
 };
 
 static bool stands_before(const struct store_learned *l, unsigned i)
@@ -176,6 +178,8 @@ static int commit(struct index *ix, struct publishing *p)
 	if (r == 0)
 		r = commit_learned(ix, p);
 	if (r == 0)
+		r = sparse_forget(ix, p->canon, p->sparse);
+	if (r == 0)
 		r = index_misses_drop(ix, p->canon);
 	if (r >= 0)
 		r = index_intent_done(ix, p->sha256);
@@ -208,6 +212,8 @@ static int publish_in(struct turn *t, struct publishing *p)
 		take_back(t->ix, p);
 		return r;
 	}
+	if (p->sparse[0])
+		sparse_file_unlink(p->s, p->sparse);
 	turn_settle(t); /* the blob that had the key before; what fails here, the next turn does */
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "store/dir.h"
+#include "store/sparse-file.h"
 #include "store/sweep.h"
 #include "store/turn.h"
 
@@ -36,6 +37,7 @@ static int open_parts(struct store *s, struct err *e)
 	if (r < 0)
 		return r;
 	drafts_clean(s);
+	sparses_clean(s);
 	r = read_id(s);
 	if (r == 0)
 		r = sweep_after_boot(s);
@@ -55,6 +57,7 @@ int store_open(struct store **out, const struct store_opts *o, struct err *e)
 	pthread_mutex_init(&s->turn_lock, NULL);
 	pthread_mutex_init(&s->index_lock, NULL);
 	notes_init(&s->notes);
+	sparses_init(s);
 	s->dir = path_absolute(o->dir);
 	r = s->dir ? open_parts(s, e) : err_set(e, -ENOMEM, "out of memory");
 	if (r < 0) {
@@ -92,6 +95,7 @@ void store_close(struct store *s)
 	if (s->dirfd >= 0)
 		close(s->dirfd);
 	notes_release(&s->notes);
+	sparses_release(s);
 	pthread_mutex_destroy(&s->index_lock);
 	pthread_mutex_destroy(&s->turn_lock);
 	free(s->dir);
@@ -371,24 +375,38 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds)
 	return t.r;
 }
 
-static int remove_in(struct turn *t, const char *canon, bool file)
+static int remove_whole(struct index *ix, const char *canon, bool file)
 {
 	struct index_hit hit;
+	int r = index_key_find(ix, canon, &hit);
+
+	if (r == 0)
+		r = index_intent_add(ix, hit.object.sha256, file);
+	if (r == 0)
+		r = file ? index_object_drop(ix, hit.object.id) : index_key_drop(ix, canon);
+	return r;
+}
+
+static int remove_in(struct turn *t, const char *canon, bool file)
+{
+	char sparse[17] = "";
 	int r;
 
 	r = index_begin(t->ix);
 	if (r == 0)
-		r = index_key_find(t->ix, canon, &hit);
+		r = sparse_forget(t->ix, canon, sparse);
 	if (r == 0)
-		r = index_intent_add(t->ix, hit.object.sha256, file);
-	if (r == 0)
-		r = file ? index_object_drop(t->ix, hit.object.id) : index_key_drop(t->ix, canon);
+		r = remove_whole(t->ix, canon, file);
+	if (r == -ENOENT && sparse[0])
+		r = 0;
 	if (r == 0)
 		r = index_commit(t->ix);
 	if (r < 0) {
 		index_rollback(t->ix);
 		return r;
 	}
+	if (sparse[0])
+		sparse_file_unlink(t->s, sparse);
 	return turn_settle(t);
 }
 
@@ -411,4 +429,18 @@ int store_remove(struct store *s, const struct key *k)
 int store_remove_file(struct store *s, const struct key *k)
 {
 	return remove_by(s, k, true);
+}
+
+/* ---- files with holes ----------------------------------------------------------------- */
+
+int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	int count = 0;
+
+	while (turn_next(&t)) {
+		count = index_sparse_list(t.ix, after, rows, n);
+		t.r = MIN(count, 0);
+	}
+	return t.r < 0 ? t.r : count;
 }

@@ -6,13 +6,15 @@
  *				size, time), synced before the rename that publishes the blob;
  *				read only to rebuild the index
  *	DIR/partial/		drafts; each is locked by the process that writes it
+ *	DIR/sparse/		files with holes, filled block by block (sparse.h)
  *	DIR/aside/		what was found out about sources
  *	DIR/flights		locks of downloads under way (flights.h)
  *
  * Several processes of one user share a store; anything else in DIR is left alone. All calls
  * may come from any thread; those marked (waits) touch the disk and belong on a worker. What is
  * not marked reads the index (WAL: no reader waits for a writer) and is fast.
- * kill -9 or power loss at any moment loses at most the drafts. */
+ * kill -9 or power loss at any moment loses at most the drafts, and what a file with holes got since
+ * it was last committed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -144,6 +146,7 @@ int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *ro
 
 struct store_totals {
 	uint64_t artifacts, keys, bytes, misses, drafts;
+	uint64_t sparse, sparse_bytes; /* files with holes (sparse.h), and what they take on the disk */
 };
 int store_count(struct store *s, struct store_totals *out);
 

@@ -50,7 +50,9 @@ int sweep(struct store *s, struct index *ix)
 	}
 	if (r != -ENOENT)
 		return r;
-	r = dir_walk(s->dirfd, sweep_file, &w);
+	r = sparses_sweep(s, ix);
+	if (r == 0)
+		r = dir_walk(s->dirfd, sweep_file, &w);
 	return r == 0 ? settle_all(s, ix) : r;
 }
 

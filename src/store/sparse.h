@@ -1,0 +1,128 @@
+/* Blobs with holes: files that are filled block by block, in any order, until they are whole.
+ *
+ *	DIR/sparse/NAME		the bytes, at their places; what is absent is a hole. NAME is random:
+ *				each generation has its own file, and no name is used twice
+ *	index.sqlite		the key, the validator, and a bit and a CRC-32C for each block that is
+ *				there and was synced
+ *
+ * A block counts when all of it was written. The order on disk is: data, fdatasync, then the bits, in
+ * one transaction; so a bit is true after kill -9 and power loss, and what had none is fetched again.
+ * An index that has to be made anew knows no bits, and its files with holes are removed.
+ *
+ * Two bitmaps (what is here, what is on disk) are all that is held of a file: 32 bytes for 8 MiB.
+ * sparse_has(), sparse_missing(), sparse_read() take no lock and see no index.
+ *
+ * One process writes. What is marked (waits) touches the disk and the index and belongs on a worker;
+ * sparse_write() only writes, so that the thread of the network may call it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "store/store.h"
+
+#define SPARSE_BLOCK 65536u
+#define SPARSE_SIZE_MOST (1ull << 40) /* 4 MiB of bitmaps */
+#define SPARSE_TAG_MAX 256
+
+/* Which bytes these are, as far as a server tells. A weak ETag (W/...) promises no bytes and counts as
+ * none. Two are the same when size and source are, and the ETag, or where neither has one the date.
+ * Without either none is the same as another. */
+struct sparse_validator {
+	uint64_t size;
+	char source[64];
+	char etag[SPARSE_TAG_MAX]; /* with its quotes, as it came */
+	char last_modified[64];
+};
+
+bool sparse_same(const struct sparse_validator *a, const struct sparse_validator *b);
+
+/* Bytes that are not here: whole blocks, cut at the end of the file. */
+struct sparse_hole {
+	uint64_t off, n;
+};
+
+struct sparse;
+
+/* To fill: what is stored of the key with the same validator, else a new file without a byte; what was
+ * there of another validator is dropped, and whoever holds it can read what it had. Openers of one
+ * process share one. `url` is told in listings. (waits)
+ * 0; -EBUSY: another process fills it: sparse_peek(), or wait; -EFBIG; -ENOSPC. */
+int sparse_open(struct store *s, const struct key *k, const struct sparse_validator *v, const char *url,
+	struct sparse **out, struct err *e);
+/* What is stored of the key, to read only. 0, -ENOENT. Opens a file; does not wait for writers. */
+int sparse_peek(struct store *s, const struct key *k, struct sparse **out);
+/* Of a peeked one: takes in what its writer committed since. 0; -ESTALE: the index does not have it
+ * any more, it is whole (store_find()) or was dropped. */
+int sparse_refresh(struct sparse *f);
+
+/* The store must outlive it. Who unrefs last loses the blocks that were not committed. Any thread. */
+struct sparse *sparse_ref(struct sparse *f);
+void sparse_unref(struct sparse *f); /* NULL is fine */
+static inline void cleanup_sparse(struct sparse **f)
+{
+	sparse_unref(*f);
+}
+#define _cleanup_sparse_ __attribute__((cleanup(cleanup_sparse)))
+
+/* ---- any thread, no lock, no waiting ------------------------------------------------- */
+
+uint64_t sparse_size(const struct sparse *f);
+const struct sparse_validator *sparse_validator(const struct sparse *f);
+bool sparse_is_writer(const struct sparse *f);
+/* Another validator came, or it was removed: what is here can be read, nothing more will be kept. */
+bool sparse_is_stale(const struct sparse *f);
+/* Another generation has another number (63 bits, more than 1), also after a restart. */
+uint64_t sparse_number(const struct sparse *f);
+uint64_t sparse_present(const struct sparse *f); /* bytes */
+bool sparse_is_full(const struct sparse *f);
+
+/* The file itself stays the blob's. Holes read as zeros there: only what sparse_has() may be read. */
+int sparse_fd(const struct sparse *f);
+
+/* Whether all of these bytes are here; what lies past the end counts as here. Once true, always. */
+bool sparse_has(const struct sparse *f, uint64_t off, uint64_t n);
+/* The first run of absent blocks that these bytes touch. false: there is none. */
+bool sparse_missing(const struct sparse *f, uint64_t off, uint64_t n, struct sparse_hole *out);
+
+/* Bytes at off: less than n only at the end of the file. -EAGAIN: some are not here, and `hole` (or
+ * NULL) says which; -EIO. */
+ssize_t sparse_read(struct sparse *f, uint64_t off, void *p, size_t n, struct sparse_hole *hole);
+
+/* ---- filling -------------------------------------------------------------------------- */
+
+/* Any thread, also several at once. Blocks that are here are left as they are; of one that is not,
+ * parts may come in any order (many small parts with gaps may be forgotten: then it stays absent).
+ * 0; -EFBIG: past the end; -ESTALE; -EBADF: peeked; -ENOSPC: also when less than min-free would be
+ * left: a worker calls store_make_room(), and then the same may be tried again. */
+int sparse_write(struct sparse *f, uint64_t off, const void *p, size_t n);
+
+/* Whether there is enough that sparse_commit() should be called: 8 MiB, or a second of waiting. */
+bool sparse_is_due(const struct sparse *f);
+
+/* What was written is synced, and then known after a restart. (waits) 0, also when there was nothing;
+ * -ESTALE; -ENOSPC, ...: nothing is lost, it can be tried again. */
+int sparse_commit(struct sparse *f);
+
+/* Makes a full one an artifact like any other: digest, and the same file gets its place, without a
+ * copy. Readers go on reading. (waits) -ENODATA: blocks are absent; else as store_publish_learned();
+ * on error it is as it was. */
+int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct store_learned *l,
+	struct blob **out, struct err *e);
+
+/* Forgets it: index and file. Who holds it can read what it had. (waits) */
+int sparse_drop(struct sparse *f);
+
+/* ---- for people ------------------------------------------------------------------------ */
+
+struct store_sparse_row {
+	int64_t id;
+	struct key key;
+	char name[17];
+	struct sparse_validator validator;
+	char url[2048];
+	uint64_t present;   /* bytes that are there, committed */
+	uint64_t allocated; /* bytes on disk: these count for the quota */
+	int64_t used, since;
+	int64_t keep_until; /* open, when last seen: not evicted before */
+};
+
+/* In the order of id, with id > after, at most n. How many, or -errno. */
+int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n);

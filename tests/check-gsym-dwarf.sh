@@ -9,6 +9,7 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 bad=0 seen=0
 complain() { echo "$*"; bad=1; }
+better() { echo "$name: better than LLVM 22: $*"; }
 cd "$tmp" || exit 1
 
 # The addresses of a table, whose lines are `start end frames`, one a line
@@ -37,8 +38,10 @@ if [ -d "$fixtures/elf" ]; then
     expand "$table" >want
     case $name in
     icf_gc_dw*) # LLVM takes the lines of the other function that was folded into this one
+      better "of functions that were folded into one the lines of the one that is named"
       sed -i 's|twin_a@/src/src/icf.c:3|twin_a@/src/src/icf.c:2|' want ;;
     m?.dwzm) # what dwz moved to another file has the directory that LLVM does without
+      better "what dwz moved to another file is read"
       sed -i 's|@src/|@/src/src/|g' want ;;
     symtab_only) # of two names at an address the global one that is no alias
       sed -i 's/\taa_weak_alias@:0$/\tsized@:0/' want ;;
@@ -48,13 +51,12 @@ if [ -d "$fixtures/elf" ]; then
     m?.dwzm) # and functions that LLVM has no name for
       n=$(diff want got | grep '^<' | grep -vc '@:0$') ;;
     esac
-    if [ "$name" = symtab_only ]; then # indirect functions and what has no type are found, too
-      grep -q '@:0$' got && grep -q 'chosen@' got && grep -q 'notype_entry@' got ||
-        complain "$name: $(cat got)"
-      continue
-    elif [ "$n" != 0 ]; then
-      complain "$name: $n answers differ: $(diff want got | head -n 4)"
+    if [ "$name" = symtab_only ]; then
+      better "indirect functions, what has no type, and the end of a function around another"
+      n=$(paste want got | awk -F '\t' '$2 != $4 && $2 !~ /zero/ && $4 !~ /^(chosen|notype_entry|outer)@/' | wc -l)
+      grep -q 'chosen@' got && grep -q 'notype_entry@' got || complain "$name: $(cat got)"
     fi
+    [ "$n" = 0 ] || complain "$name: $n answers differ: $(diff want got | head -n 4)"
     "$symfs" gsym verify a.gsym >/dev/null || complain "$name: verify"
     "$symfs" gsym create --threads 1 -o b.gsym "$fixtures/elf/$name" 2>err
     cmp -s a.gsym b.gsym || complain "$name: one thread makes another file"
@@ -85,6 +87,8 @@ if [ -d "$fixtures/elf" ]; then
             line = "0x" at "\t" (rest ~ /^error:/ ? "-" : frame(rest)); next }
           { sub(/^ +/, ""); line = line " < " frame($0) }
           END { if (line) print line }' >theirs
+      # LLVM does not look back for the end of a function that reaches over another.
+      [ "$name" = symtab_only ] && paste got theirs | awk -F '\t' '{ print $1 "\t" ($4 == "-" && $2 ~ /^outer@/ ? $2 : $4) }' >t && mv t theirs
       cmp -s got theirs || complain "$name: $tool reads something else: $(diff got theirs | head -n 4)"
     done
     seen=$((seen + $(wc -l <want)))

@@ -24,6 +24,7 @@ static const struct cmd *const commands[] = {
 	&cmd_sources,
 	&cmd_cache,
 	&cmd_gsym,
+	&cmd_symbolicate,
 };
 
 static void print_commands(FILE *to)
@@ -32,7 +33,7 @@ static void print_commands(FILE *to)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		const char *help = commands[i]->help;
 
-		fprintf(to, "  %-9s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
+		fprintf(to, "  %-11s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
 	}
 	fprintf(to, "\nsymfs COMMAND --help says more; so does symfs(1).\n");
 }

@@ -41,6 +41,9 @@ mkdir -p "$tmp/dir/mnt"
 touch "$tmp/dir/mine.conf"
 offers "mount umount get add id paths parse why status sources cache gsym" symfs ""
 offers "umount!" symfs um
+offers "symbolicate!" symfs sy
+offers "v4 v5!" symfs symbolicate --api v
+offers "--debug!" symfs symbolicate --d
 offers "mnt!" symfs mount m
 offers "mnt!" symfs umount m
 offers "mine.conf!" symfs id mi

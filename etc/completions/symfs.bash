@@ -1,7 +1,8 @@
 # Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount umount get warm core add id paths parse why status sources cache gsym"
+_symfs_commands="mount umount get warm core add id paths parse why status sources cache gsym
+	symbolicate"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
@@ -43,6 +44,7 @@ _symfs_value()
 	mount:-o) _symfs_mount_options ;;
 	*:--config | get:-o | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
 	gsym:-o | gsym:--output | gsym:--against) _symfs_files -f ;;
+	symbolicate:--api) _symfs_words "v4 v5" ;;
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
@@ -96,6 +98,8 @@ _symfs_options()
 	gsym)
 		_symfs_words "-o --output --format --threads --strict --stdin --against --dump --address --json
 			--help" ;;
+	symbolicate)
+		_symfs_words "--api --text --debug --lenient --function-size --module-errors $_symfs_common" ;;
 	esac
 }
 
@@ -103,7 +107,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | umount | status) _symfs_files -d ;;
-	add | id | paths | warm | core) _symfs_files -f ;;
+	add | id | paths | warm | core | symbolicate) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words check ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;

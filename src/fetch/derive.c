@@ -152,21 +152,24 @@ static const struct family *family_of(enum filetype t)
 	return NULL;
 }
 
-#define V1_NAME ".gsym"
-#define OBJECT_NAME ".gsym.o"
+/* The last is for look-ups of ours alone. */
+static const char *const form_names[] = {
+	[GSYM_WORK_V1] = ".gsym", [GSYM_WORK_OBJECT] = ".gsym.o", [GSYM_WORK_EXACT] = ".exact"};
 
 /* What is made of which file, in which form, is the name: "elf_debug.gsym.o". */
-static void set_name(struct artifact *a, enum filetype of, bool object)
+static void set_name(struct artifact *a, enum filetype of, enum gsym_work_form form)
 {
-	snprintf(a->m.path, sizeof(a->m.path), "%s%s", filetype_name(of),
-		object ? OBJECT_NAME : V1_NAME);
+	snprintf(a->m.path, sizeof(a->m.path), "%s%s", filetype_name(of), form_names[form]);
 }
 
-static bool is_object(const struct artifact *a)
+static enum gsym_work_form form_of(const struct artifact *a)
 {
-	size_t n = strlen(a->m.path), tail = strlen(OBJECT_NAME);
+	const char *tail = strchr(a->m.path, '.');
 
-	return n > tail && strcmp(a->m.path + n - tail, OBJECT_NAME) == 0;
+	for (unsigned i = 0; tail && i < ARRAY_SIZE(form_names); i++)
+		if (strcmp(tail, form_names[i]) == 0)
+			return i;
+	return GSYM_WORK_V1;
 }
 
 static const struct family *family_of_made(const struct artifact *a)
@@ -177,7 +180,7 @@ static const struct family *family_of_made(const struct artifact *a)
 	return family_of(filetype_find(word));
 }
 
-int derive_artifact(const struct artifact *input, bool object, struct artifact *out)
+static int name_made(const struct artifact *input, enum gsym_work_form form, struct artifact *out)
 {
 	const struct family *f = family_of(input->type);
 	struct key k;
@@ -188,8 +191,18 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 	out->type = FILETYPE_GSYM;
 	if (f->object != OBJECT_UNKNOWN)
 		out->m.object = f->object;
-	set_name(out, f->inputs[0], object);
+	set_name(out, f->inputs[0], form);
 	return key_of(&k, out);
+}
+
+int derive_artifact(const struct artifact *input, bool object, struct artifact *out)
+{
+	return name_made(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, out);
+}
+
+int derive_exact(const struct artifact *input, struct artifact *out)
+{
+	return name_made(input, GSYM_WORK_EXACT, out);
 }
 
 /* The key that it is stored under when it is made of a file of this type. */
@@ -197,7 +210,7 @@ static int key_made_of(const struct artifact *a, enum filetype of, struct key *o
 {
 	struct artifact made = *a;
 
-	set_name(&made, of, is_object(a));
+	set_name(&made, of, form_of(a));
 	return key_of(out, &made);
 }
 
@@ -345,7 +358,7 @@ static void offer(const struct lack *l, struct gsym_work_file *out)
 
 static int make(struct job *j, struct blob **out, struct gsym_work_lack *lack, struct err *e)
 {
-	struct gsym_work o = {.seconds = SECONDS, .stop = &j->stop, .object = is_object(&j->a),
+	struct gsym_work o = {.seconds = SECONDS, .stop = &j->stop, .form = form_of(&j->a),
 		.lack = lack};
 	_cleanup_close_ int fd = -1;
 	int r;

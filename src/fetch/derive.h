@@ -19,6 +19,10 @@ void derive_free(struct derive *d);
  * in an object file. 0, -ENOENT: nothing is made of such files, or it lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
+/* The same for look-ups that answer as Mozilla's symbolication service does: gsym/exact.h. Such a file is
+ * for nobody else. */
+int derive_exact(const struct artifact *input, struct artifact *out);
+
 /* 0: `f` is the answer, and f->blob the caller's; f->r is -ENOENT or -EBADMSG when it was tried not
  * long ago, and there is nothing to make it of or that is broken. -EAGAIN: it is not here. Starts no
  * traffic. */

@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/from-breakpad.h"
 #include "base/util.h"
+#include "gsym/exact.h"
 #include "gsym/inlines.h"
 #include "gsym/writer-private.h"
 
 #include <string.h>
+#include <strings.h>
 #include "base/banned.h"
 
 #define UNKNOWN "<unknown>"
@@ -58,6 +60,15 @@ struct breakpad {
 	size_t n_publics, publics_room;
 
 	bool id_from_code;
+
+	/* instead of lines and inlines, when look-ups are to answer as Mozilla's do */
+	struct exact *exact;
+	struct exact_line *exact_lines;
+	size_t n_exact_lines, exact_lines_room;
+	struct exact_call *exact_calls;
+	size_t n_exact_calls, exact_calls_room;
+	uint32_t module; /* the name of the program; 0: not told */
+	bool module_sought, no_line_end;
 };
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -256,13 +267,22 @@ static int tell_func(struct breakpad *b)
 	return r < 0 ? r : remember(b, &b->funcs, &b->n_funcs, &b->funcs_room, f);
 }
 
+static int tell_exact(struct breakpad *b)
+{
+	struct exact_func f = {b->func.addr, b->func.end - b->func.addr, b->func.name,
+		b->exact_lines, b->n_exact_lines, b->exact_calls, b->n_exact_calls};
+
+	return exact_add(b->exact, &f);
+}
+
 static int end_func(struct breakpad *b)
 {
-	int r = b->place == IN_FUNC && b->func.end > b->func.addr ? tell_func(b) : 0;
+	int r = b->place != IN_FUNC || b->func.end <= b->func.addr ? 0
+		: b->exact ? tell_exact(b) : tell_func(b);
 
 	if (b->place == IN_FUNC || b->place == AFTER_BAD_FUNC)
 		b->place = OUTSIDE;
-	b->n_lines = 0;
+	b->n_lines = b->n_exact_lines = b->n_exact_calls = 0;
 	b->lines_disordered = false;
 	inlines_clear(&b->inlines);
 	return r;
@@ -282,6 +302,16 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 
+/* As the service shows paths; directory and name together, so that it comes back as it was. */
+static int add_exact_path(struct breakpad *b, struct text t, uint32_t *out)
+{
+	_cleanup_free_ char *room = malloc((size_t)(t.end - t.p) + 1);
+	size_t n = room ? exact_path(t.p, (size_t)(t.end - t.p), room) : 0;
+	int r = room ? gsym_text(b->w, room, n, out) : -ENOMEM;
+
+	return r < 0 ? r : gsym_add_file(b->w, 0, *out, out);
+}
+
 static int read_file(struct breakpad *b, struct text t)
 {
 	uint64_t number;
@@ -290,7 +320,8 @@ static int read_file(struct breakpad *b, struct text t)
 
 	if (!take_decimal(&t, &number) || t.p == t.end)
 		return -EBADMSG;
-	r = gsym_add_path(b->w, t.p, (size_t)(t.end - t.p), &file);
+	r = b->exact ? add_exact_path(b, t, &file)
+		     : gsym_add_path(b->w, t.p, (size_t)(t.end - t.p), &file);
 	return r < 0 ? r : numbers_put(&b->files, number, file, 0);
 }
 
@@ -341,6 +372,16 @@ static int read_func(struct breakpad *b, struct text t)
 	return 0;
 }
 
+static int keep_exact_line(struct breakpad *b, const struct exact_line *l)
+{
+	if (l->addr < b->func.addr)
+		return 0;
+	if (grow(&b->exact_lines, &b->exact_lines_room, b->n_exact_lines, sizeof(*l)) < 0)
+		return -ENOMEM;
+	b->exact_lines[b->n_exact_lines++] = *l;
+	return 0;
+}
+
 static int read_line(struct breakpad *b, struct text t)
 {
 	const struct line *last;
@@ -352,6 +393,9 @@ static int read_line(struct breakpad *b, struct text t)
 		return -EBADMSG;
 	if (!size || b->place != IN_FUNC)
 		return 0;
+	if (b->exact)
+		return keep_exact_line(b,
+			&(struct exact_line){addr, size, numbers_get(&b->files, file), number});
 	if (grow(&b->lines, &b->lines_room, b->n_lines, sizeof(*b->lines)) < 0)
 		return -ENOMEM;
 	last = b->n_lines ? &b->lines[b->n_lines - 1] : NULL;
@@ -370,6 +414,16 @@ static unsigned count_words(struct text t)
 		while (t.p < t.end && !is_space(*t.p))
 			t.p++;
 	return n;
+}
+
+static int keep_exact_calls(struct breakpad *b, struct exact_call c, struct text ranges)
+{
+	while (take_hex(&ranges, &c.addr) && take_hex(&ranges, &c.size)) {
+		if (grow(&b->exact_calls, &b->exact_calls_room, b->n_exact_calls, sizeof(c)) < 0)
+			return -ENOMEM;
+		b->exact_calls[b->n_exact_calls++] = c;
+	}
+	return 0;
 }
 
 static int read_inline(struct breakpad *b, struct text t)
@@ -391,6 +445,11 @@ static int read_inline(struct breakpad *b, struct text t)
 		return -EBADMSG;
 	if (b->place != IN_FUNC || depth >= GSYM_DEPTH_MOST)
 		return 0;
+	if (b->exact)
+		return keep_exact_calls(b,
+			(struct exact_call){0, 0, (unsigned)depth, numbers_get(&b->origins, origin),
+				numbers_get(&b->files, file), call_line},
+			ranges);
 	r = inlines_add(&b->inlines, (unsigned)depth, numbers_get(&b->origins, origin),
 		numbers_get(&b->files, file), call_line);
 	while (r == 0 && take_hex(&ranges, &start) && take_hex(&ranges, &size))
@@ -414,6 +473,8 @@ static int read_public(struct breakpad *b, struct text t)
 		return r;
 	s.order = b->n_publics;
 	b->counts.publics++;
+	if (b->exact)
+		return exact_public(b->exact, s.addr, s.name);
 	return remember(b, &b->publics, &b->n_publics, &b->publics_room, s);
 }
 
@@ -431,11 +492,39 @@ static void set_id(struct breakpad *b, struct text t, size_t most)
 		gsym_set_id(b->w, id, n);
 }
 
+/* The service refuses files for machines that it does not know. */
+static bool is_known_machine(struct text t)
+{
+	static const char *const known[] = {"unknown", "x86", "i386", "x86_unknown", "x86_64", "amd64",
+		"x86_64h", "x86_64_unknown", "arm", "armv5", "armv6", "armv6m", "armv7", "armv7f",
+		"armv7s", "armv7k", "armv7m", "armv7em", "arm_unknown", "arm64", "arm64v8", "arm64e",
+		"arm64_unknown", "arm64_32", "arm64_32_v8", "arm64_32_unknown", "ppc", "ppc64",
+		"mips", "mips64", "wasm32"};
+	size_t n = 0;
+
+	while (t.p + n < t.end && !is_space(t.p[n]))
+		n++;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strlen(known[i]) == n && strncasecmp(known[i], t.p, n) == 0)
+			return true;
+	return false;
+}
+
+static bool has_known_machine(struct text t)
+{
+	while (t.p < t.end && !is_space(*t.p)) /* the system */
+		t.p++;
+	skip_space(&t);
+	return is_known_machine(t);
+}
+
 /* Of an ELF file its build id is the id, of a Mach-O file its UUID; a PE has none of the kind. */
 static int read_module(struct breakpad *b, struct text t)
 {
-	bool windows = TAKE_WORD(&t, "windows");
+	bool known = has_known_machine(t), windows = TAKE_WORD(&t, "windows");
 
+	if (b->exact && !known)
+		return -EBADMSG;
 	b->id_from_code = !windows;
 	if (TAKE_WORD(&t, "mac")) {
 		while (t.p < t.end && !is_space(*t.p)) /* the architecture */
@@ -524,6 +613,29 @@ static int bad_line(struct breakpad *b, struct text t, struct err *e)
 	return 0;
 }
 
+/* Whatever stands last in the first INFO of four words is taken for the program's name. */
+static int seek_module(struct breakpad *b, struct text t)
+{
+	const char *last = t.p;
+	unsigned words = 1;
+
+	if (!b->exact || b->module_sought || b->no_line_end)
+		return 0;
+	if (t.end - t.p >= 4 && (memcmp(t.p, "FILE", 4) == 0 || memcmp(t.p, "FUNC", 4) == 0))
+		b->module_sought = true;
+	if (t.end - t.p < 4 || memcmp(t.p, "INFO", 4) != 0)
+		return 0;
+	for (const char *p = t.p; p < t.end; p++)
+		if (*p == ' ') {
+			words++;
+			last = p + 1;
+		}
+	if (words != 4)
+		return 0;
+	b->module_sought = true;
+	return gsym_text(b->w, last, (size_t)(t.end - last), &b->module);
+}
+
 /* A line without its end; NUL-terminated only when it is whole in `half`. */
 static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
@@ -538,7 +650,9 @@ static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 		t.end--;
 	if (t.p == t.end)
 		return 0;
-	r = read_record(b, t);
+	r = seek_module(b, t);
+	if (r == 0)
+		r = read_record(b, t);
 	if (r == 0)
 		return 0;
 	if (r == -ENOMSG)
@@ -722,13 +836,17 @@ static int tell_publics(struct breakpad *b)
 
 int breakpad_finish(struct breakpad *b, struct breakpad_counts *out, struct err *e)
 {
-	int r = b->half.n || b->too_long ? end_half(b, e) : 0;
+	int r;
 
+	b->no_line_end = true;
+	r = b->half.n || b->too_long ? end_half(b, e) : 0;
 	if (r < 0)
 		return r;
 	if (b->place == AT_START)
 		return err_set(e, -EBADMSG, "is no Breakpad file: no MODULE line");
 	r = end_func(b);
+	if (r == 0 && b->exact)
+		r = exact_finish(b->exact, b->module);
 	if (r == 0) {
 		if (b->n_funcs)
 			qsort(b->funcs, b->n_funcs, sizeof(*b->funcs), compare_symbols);
@@ -741,10 +859,24 @@ int breakpad_finish(struct breakpad *b, struct breakpad_counts *out, struct err 
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
+int breakpad_new_exact(struct breakpad **out, struct gsym_writer *w)
+{
+	int r = breakpad_new(out, w, true);
+
+	if (r == 0)
+		r = exact_new(&(*out)->exact, w);
+	if (r < 0) {
+		breakpad_free(*out);
+		*out = NULL;
+	}
+	return r;
+}
+
 int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict)
 {
 	struct breakpad *b = calloc(1, sizeof(*b));
 
+	*out = NULL;
 	if (!b)
 		return -ENOMEM;
 	b->w = w;
@@ -765,6 +897,9 @@ void breakpad_free(struct breakpad *b)
 	free(b->funcs);
 	free(b->publics);
 	inlines_release(&b->inlines);
+	exact_free(b->exact);
+	free(b->exact_lines);
+	free(b->exact_calls);
 	buf_release(&b->half);
 	free(b);
 }

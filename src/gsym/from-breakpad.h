@@ -23,6 +23,8 @@ struct breakpad_counts {
  * FUNC, line, INLINE or INLINE_ORIGIN costs everything, as it does for Mozilla's Eliot, and so does
  * a line of an unknown kind behind a FUNC. Bad FILE and PUBLIC lines are left out in both. */
 int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict); /* -ENOMEM */
+/* Strict, and look-ups answer as the service does: see exact.h. */
+int breakpad_new_exact(struct breakpad **out, struct gsym_writer *w); /* -ENOMEM */
 void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);
 #define _cleanup_breakpad_ __attribute__((cleanup(cleanup_breakpad)))

@@ -19,6 +19,7 @@ struct gsym_want {
 
 struct gsym_make_opts {
 	bool strict; /* of Breakpad files: a bad line costs everything */
+	bool exact;  /* for look-ups as Mozilla's service answers them: exact.h */
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
 	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT; -EAGAIN: all is to
 	 * end, and so it does. NULL: nothing is found. One thread at a time calls it. */

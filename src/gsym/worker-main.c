@@ -122,7 +122,7 @@ struct other {
 struct work {
 	unsigned threads, seconds;
 	uint64_t memory;
-	bool object;
+	const char *form;
 	struct other alt, package;
 	struct worker_word word;
 };
@@ -149,7 +149,8 @@ static int convert(struct work *o, struct span file, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
-	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o};
+	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
+		.exact = strcmp(o->form, worker_forms[GSYM_WORK_EXACT]) == 0};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
 
@@ -157,8 +158,9 @@ static int convert(struct work *o, struct span file, struct err *e)
 		return err_set(e, r, "%s", err_text(r));
 	r = gsym_make(w, file, &opts, &made, e);
 	if (r == 0)
-		r = o->object ? gsym_write_object(w, &made, &bytes, e)
-			      : gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, e);
+		r = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0
+			? gsym_write_object(w, &made, &bytes, e)
+			: gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, e);
 	if (r < 0)
 		return r;
 	r = write_all(WORKER_OUT, bytes.p, bytes.n);
@@ -208,7 +210,7 @@ int gsym_worker_main(int argc, char **argv)
 	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
 	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
 	w.memory = strtoull(argv[3], NULL, 10);
-	w.object = strcmp(argv[4], "object") == 0;
+	w.form = argv[4];
 	w.alt.word = argv[5];
 	w.package.word = argv[6];
 	w.word.r = work(&w, &e);

@@ -11,6 +11,9 @@ enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_P
 #define WORKER_ASK "ask"
 #define WORKER_HERE "here"
 
+/* What it is to make, by enum gsym_work_form. */
+extern const char *const worker_forms[];
+
 /* The last that it says. */
 struct worker_word {
 	int r;

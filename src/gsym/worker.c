@@ -33,11 +33,14 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 	return !o->lack ? WORKER_NONE : f->ask ? WORKER_ASK : f->fd >= 0 ? WORKER_HERE : WORKER_NONE;
 }
 
+const char *const worker_forms[] = {
+	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_EXACT] = "exact"};
+
 static int start(const struct gsym_work *o, const int fds[5], pid_t *pid)
 {
 	char threads[16], seconds[16], memory[32];
 	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
-		memory, (char *)(o->object ? "object" : "v1"), (char *)word_for(o, &o->alt),
+		memory, (char *)worker_forms[o->form], (char *)word_for(o, &o->alt),
 		(char *)word_for(o, &o->package), NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;

@@ -22,13 +22,19 @@ struct gsym_work_lack {
 	uint8_t id_len;
 };
 
+enum gsym_work_form {
+	GSYM_WORK_V1,
+	GSYM_WORK_OBJECT, /* the form in an object file */
+	GSYM_WORK_EXACT	  /* version 1, as gsym_make_opts has `exact` */
+};
+
 struct gsym_work {
 	const char *program; /* NULL: this one, which calls gsym_worker_main() when told so */
 	unsigned seconds;    /* of processor time for each thread, and in all of the clock's; 0: 300 */
 	unsigned threads;    /* 0: as many as there are processors, up to 8 */
 	uint64_t memory;     /* bytes; 0: 16 GiB */
 	const atomic_bool *stop; /* when it becomes true the worker is ended; NULL: never */
-	bool object;		 /* the form in an object file, not version 1 */
+	enum gsym_work_form form;
 	struct gsym_work_file alt, package; /* what dwz moved away, and split units (.dwp) */
 	struct gsym_work_lack *lack;	    /* with -EAGAIN; NULL: there are no other files */
 };

@@ -18,7 +18,9 @@ struct module {
 	char code_file[MODULE_NAME_MAX];   /* base names, as first given */
 	char debug_file[MODULE_NAME_MAX];
 	char checksum[MODULE_CHECKSUM_MAX]; /* of the debug file: "SHA256:00ff…"; "" when not known */
-	char path[MODULE_PATH_MAX];	   /* of a source file, or a section's name */
+	/* Of a source file, or a section's name; in a request for a Breakpad file its id as it was given,
+	 * or "". */
+	char path[MODULE_PATH_MAX];
 };
 
 /* Identifiers in the one spelling that they are looked for by: a code id with an ELF build id filled

@@ -19,6 +19,7 @@
  *   stamp                   ffffffff in place of a Portable PDB's stamp; reads its stamp too
  *   code_file debug_file    base names
  *   section path            of an ELF file, of a source; path takes the rest, slashes and all
+ *   given                   an id as somebody spelled it, where he did (module.path); printed only
  * Behind a colon stands a slice of one value ({code:0-2}, {code:2-}), or what becomes of a name:
  * `lower`, and the shapes of name.h ({debug_file:sym}), behind the plain name only. */
 struct layout_row {

@@ -51,7 +51,10 @@
 		ROW_VARIANT | ROW_NO_WASM},                                                        \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:sym}",            \
 		ROW_VARIANT | ROW_NO_WASM},                                                        \
-	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED}
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED}, \
+	/* the id in the letters in which somebody gave it; few servers fold them */               \
+	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{given}/{debug_file:sym}",               \
+		ROW_PRINTED | ROW_VARIANT}
 
 /* ---- the layouts -------------------------------------------------------------------- */
 

@@ -51,6 +51,7 @@ static const struct field {
 	{"code_file", FIELD_CODE_FILE, false, 0},
 	{"debug_file", FIELD_DEBUG_FILE, false, 0},
 	{"path", FIELD_PATH, false, 0},
+	{"given", FIELD_SECTION, false, 0},
 	{"section", FIELD_SECTION, false, 0},
 };
 

@@ -1,0 +1,269 @@
+/* symfs symbolicate: a request of Mozilla's symbolication service from a file, its answer on stdout. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/jtext.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "symb/symb.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define READ_MOST (64u << 20)
+
+/* Until symb_answer() is over. */
+static struct symb *running;
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal)
+{
+	interrupted = 1;
+	if (running)
+		symb_stop(running);
+}
+
+static int read_all(int fd, struct buf *out)
+{
+	char chunk[64 << 10];
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = read(fd, chunk, sizeof(chunk))) != 0) {
+		if (n < 0 && errno == EINTR && !interrupted)
+			continue;
+		r = n < 0 ? -errno : buf_add(out, chunk, (size_t)n);
+	}
+	return r;
+}
+
+static int read_request(const char *path, struct buf *out)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (!path || strcmp(path, "-") == 0)
+		return read_all(STDIN_FILENO, out);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return fd < 0 ? -errno : read_all(fd, out);
+}
+
+/* ---- text for people ---------------------------------------------------------------- */
+
+struct showing {
+	const struct jtext *j;
+	struct buf text, room;
+};
+
+/* A member that is a string, as a terminal may show it; NULL: there is none. */
+static const char *shown(struct showing *s, uint32_t object, const char *name)
+{
+	uint32_t t = jtext_member(s->j, object, name);
+	char *text;
+
+	if (!t || s->j->token[t].kind != JTEXT_STRING)
+		return NULL;
+	buf_clear(&s->text);
+	text = malloc((size_t)s->j->token[t].len + 1);
+	if (!text || jtext_string(s->j, t, text, (size_t)s->j->token[t].len + 1) < 0)
+		snprintf(text ? text : (char[1]){0}, 1, "%s", "");
+	text_shown(text ? text : "", true, &s->text);
+	free(text);
+	return buf_text(&s->text);
+}
+
+static void show_member(struct showing *s, uint32_t object, const char *name, const char *before)
+{
+	const char *text = shown(s, object, name);
+
+	if (text)
+		printf("%s%s", before, text);
+}
+
+static void show_place(struct showing *s, uint32_t object)
+{
+	uint32_t line = jtext_member(s->j, object, "line");
+	const struct jtoken *t = &s->j->token[line];
+
+	show_member(s, object, "file", " at ");
+	if (line)
+		printf(":%.*s", (int)t->len, (const char *)s->j->text.p + t->at);
+}
+
+static void show_frame(struct showing *s, uint32_t n, uint32_t frame)
+{
+	uint32_t inlines = jtext_member(s->j, frame, "inlines"), at = inlines + 1;
+	const char *function;
+
+	for (uint32_t i = 0; inlines && i < s->j->token[inlines].n; i++, at = s->j->token[at].next) {
+		printf("%3u  ", n);
+		show_member(s, frame, "module", "");
+		show_member(s, at, "function", "  ");
+		printf(" (inlined)");
+		show_place(s, at);
+		printf("\n");
+	}
+	printf("%3u  ", n);
+	show_member(s, frame, "module", "");
+	function = shown(s, frame, "function");
+	if (function) {
+		printf("  %s", function);
+		show_member(s, frame, "function_offset", " + ");
+	} else {
+		show_member(s, frame, "function_id", "  method ");
+		show_member(s, frame, "module_offset", " + ");
+	}
+	show_place(s, frame);
+	printf("\n");
+}
+
+/* v4 has a line for each frame already. */
+static void show_stack(struct showing *s, uint32_t stack)
+{
+	uint32_t at = stack + 1;
+
+	for (uint32_t i = 0; i < s->j->token[stack].n; i++, at = s->j->token[at].next) {
+		const struct jtoken *t = &s->j->token[at];
+		_cleanup_free_ char *text = NULL;
+
+		if (t->kind == JTEXT_OBJECT) {
+			show_frame(s, i, at);
+			continue;
+		}
+		text = malloc((size_t)t->len + 1);
+		if (text && jtext_string(s->j, at, text, (size_t)t->len + 1) >= 0)
+			printf("%3u  %s\n", i, text_shown(text, true, &s->text));
+	}
+}
+
+static void show_stacks(struct showing *s, uint32_t stacks, unsigned *seen)
+{
+	uint32_t at = stacks + 1;
+
+	for (uint32_t i = 0; i < s->j->token[stacks].n; i++, at = s->j->token[at].next) {
+		if ((*seen)++)
+			printf("\n");
+		show_stack(s, at);
+	}
+}
+
+static int show_text(const struct buf *body)
+{
+	_cleanup_jtext_ struct jtext j = {0};
+	struct showing s = {.j = &j, .text = BUF_UP_TO(64u << 20), .room = BUF_UP_TO(64u << 20)};
+	uint32_t results, stacks, at;
+	unsigned seen = 0;
+
+	if (jtext_read(&j, (struct span){(const uint8_t *)buf_text(body), body->n}, UINT32_MAX, NULL) < 0)
+		return EXIT_LOCAL;
+	results = jtext_member(&j, 0, "results");
+	stacks = jtext_member(&j, 0, "symbolicatedStacks");
+	at = results + 1;
+	if (stacks)
+		show_stacks(&s, stacks, &seen);
+	for (uint32_t i = 0; results && i < j.token[results].n; i++, at = j.token[at].next)
+		show_stacks(&s, jtext_member(&j, at, "stacks"), &seen);
+	buf_release(&s.text);
+	buf_release(&s.room);
+	return EXIT_DONE;
+}
+
+/* ---- the command -------------------------------------------------------------------- */
+
+struct wishes {
+	const struct symb_api *api;
+	struct symb_flags flags;
+	bool text;
+	const char *path;
+};
+
+static int say_error(const struct wishes *w, const struct buf *body)
+{
+	_cleanup_jtext_ struct jtext j = {0};
+	struct showing s = {.j = &j, .text = BUF_UP_TO(1u << 20)};
+	const char *title = NULL;
+
+	if (jtext_read(&j, (struct span){(const uint8_t *)buf_text(body), body->n}, 64, NULL) == 0)
+		title = shown(&s, 0, "title");
+	fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", title ? title : "no answer");
+	buf_release(&s.text);
+	return EXIT_NO;
+}
+
+static int symbolicate(struct app *app, const struct wishes *w)
+{
+	_cleanup_buf_ struct buf in = BUF_UP_TO(READ_MOST), out = BUF_UP_TO(SYMB_REPLY_MOST);
+	struct symb *symb = NULL;
+	struct err e = {0};
+	int r = read_request(w->path, &in), status;
+
+	if (r < 0) {
+		fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", err_text(r));
+		return interrupted ? EXIT_INTERRUPTED : EXIT_LOCAL;
+	}
+	r = symb_new(&symb, app->fetch, NULL, &e);
+	if (r < 0) {
+		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
+		return EXIT_LOCAL;
+	}
+	running = symb;
+	if (interrupted)
+		symb_stop(symb);
+	status = symb_answer(symb, w->api, (struct span){(const uint8_t *)buf_text(&in), in.n}, &w->flags, &out);
+	running = NULL;
+	symb_free(symb);
+	if (interrupted)
+		return EXIT_INTERRUPTED;
+	if (status != 200 && w->text)
+		return say_error(w, &out);
+	if (status == 200 && w->text)
+		return show_text(&out);
+	printf("%s\n", buf_text(&out));
+	return status == 200 ? EXIT_DONE : status < 500 ? EXIT_NO : EXIT_LOCAL;
+}
+
+static int run_symbolicate(int argc, char **argv)
+{
+	struct wishes w = {0};
+	const char *api = "v5";
+	const struct opt own[] = {
+		{"api", 0, "v4|v5", "the version of the request (v5)", &api},
+		{"debug", 0, NULL, "v5: also tell of downloads and times", &w.flags.debug},
+		{"lenient", 0, NULL, "a bad line of a .sym file costs itself alone", &w.flags.lenient},
+		{"function-size", 0, NULL, "v5: also tell how long functions are", &w.flags.function_size},
+		{"module-errors", 0, NULL, "v5: also tell why a module was not found", &w.flags.module_errors},
+		{"text", 0, NULL, "print stacks for people, not JSON", &w.text},
+		{0}};
+	struct sigaction act = {.sa_handler = on_interrupt};
+	struct app_args args;
+	struct app app;
+	struct err e = {0};
+	int status = app_options(&args, &cmd_symbolicate, own, &argc, argv);
+
+	if (status >= 0)
+		return status;
+	w.api = symb_api_find(api);
+	w.path = argc > 1 ? argv[1] : NULL;
+	if (!w.api || argc > 2) {
+		fprintf(stderr, "symfs symbolicate: %s; try: symfs symbolicate --help\n",
+			w.api ? "one FILE, or none" : "--api: expected v4 or v5");
+		return EXIT_USAGE;
+	}
+	status = app_open(&app, &args, &e);
+	if (status < 0)
+		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	status = status < 0 ? app_exit(status) : symbolicate(&app, &w);
+	app_close(&app);
+	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
+}
+
+const struct cmd cmd_symbolicate = {
+	.name = "symbolicate",
+	.args = "[--api v4|v5] [--text] [FILE]",
+	.help = "Answers a request of Mozilla's symbolication service: JSON with modules and\n"
+		"stacks, from FILE or stdin",
+	.run = run_symbolicate,
+};

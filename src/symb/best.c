@@ -1,0 +1,61 @@
+/* The tables. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "symb/best.h"
+#include "obj/obj.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+const struct best_row best_rows[] = {
+	{BEST_SYMTAB, OBJECT_MACHO, 0, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE, FILETYPE_BREAKPAD}},
+	{BEST_SYMTAB, OBJECT_ELF, 0, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_BREAKPAD}},
+	{BEST_SYMTAB, OBJECT_PE, 0, {FILETYPE_PDB, FILETYPE_PE, FILETYPE_BREAKPAD}},
+
+	{BEST_DEBUG, OBJECT_MACHO, 0, {FILETYPE_MACH_DEBUG, FILETYPE_BREAKPAD}},
+	{BEST_DEBUG, OBJECT_ELF, 0, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_BREAKPAD}},
+	{BEST_DEBUG, OBJECT_PE, 0, {FILETYPE_PDB, FILETYPE_BREAKPAD}},
+	{BEST_DEBUG, OBJECT_PE_DOTNET, 0, {FILETYPE_PORTABLEPDB}},
+
+	{BEST_UNWIND, OBJECT_MACHO, 0, {FILETYPE_MACH_CODE, FILETYPE_BREAKPAD}},
+	{BEST_UNWIND, OBJECT_ELF, 0, {FILETYPE_ELF_CODE, FILETYPE_BREAKPAD}},
+	{BEST_UNWIND, OBJECT_PE, 32, {FILETYPE_PDB, FILETYPE_BREAKPAD}},
+	{BEST_UNWIND, OBJECT_PE, 64, {FILETYPE_PE, FILETYPE_BREAKPAD}},
+	{0},
+};
+
+static const struct {
+	const char *name;
+	unsigned feature;
+} purposes[BEST_PURPOSES] = {
+	[BEST_SYMTAB] = {"symtab", OBJ_HAS_SYMTAB},
+	[BEST_DEBUG] = {"debug", OBJ_HAS_DEBUG},
+	[BEST_UNWIND] = {"unwind", OBJ_HAS_UNWIND},
+};
+
+const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigned bits)
+{
+	for (const struct best_row *row = best_rows; row->object != OBJECT_UNKNOWN; row++)
+		if (row->purpose == p && row->object == o &&
+			(!row->bits || row->bits == (bits ? bits : 64)))
+			return row;
+	return NULL;
+}
+
+const char *best_purpose_name(enum best_purpose p)
+{
+	return purposes[p].name;
+}
+
+int best_purpose_find(const char *name)
+{
+	for (int p = 0; p < BEST_PURPOSES; p++)
+		if (strcmp(purposes[p].name, name) == 0)
+			return p;
+	return -EINVAL;
+}
+
+unsigned best_feature(enum best_purpose p)
+{
+	return purposes[p].feature;
+}

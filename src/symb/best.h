@@ -1,0 +1,27 @@
+/* Which file of a module is the best one for what is wanted: the tables of Sentry's Symbolicator,
+ * as rows. Pure; any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "id/module.h"
+
+#include <stdbool.h>
+
+enum best_purpose { BEST_SYMTAB, BEST_DEBUG, BEST_UNWIND, BEST_PURPOSES };
+
+#define BEST_CHOICES 3
+
+struct best_row {
+	enum best_purpose purpose;
+	enum object_type object;
+	unsigned bits; /* 32, 64: of such programs only; 0: of any */
+	enum filetype choice[BEST_CHOICES]; /* best first; ends with FILETYPE_NONE when shorter */
+};
+extern const struct best_row best_rows[]; /* ends with OBJECT_UNKNOWN */
+
+/* The row, or NULL: nothing of such a module serves the purpose. With `bits` 0 a program of 64 bits
+ * is meant. */
+const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigned bits);
+
+const char *best_purpose_name(enum best_purpose p); /* "symtab" "debug" "unwind" */
+int best_purpose_find(const char *name);	     /* -EINVAL */
+unsigned best_feature(enum best_purpose p);	     /* what a file has that serves: OBJ_HAS_... */

@@ -1,0 +1,662 @@
+/* From modules to files that can be looked up: which may there be, which are there, the best of them
+ * made into GSYM and mapped. The thread of the caller waits here, for all modules at once. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/util.h"
+#include "obj/obj.h"
+#include "symb/best.h"
+#include "gsym/exact.h"
+#include "symb/private.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include "base/banned.h"
+
+/* Files that stay mapped when nobody uses them. */
+#define LOADED_MOST 512
+
+/* Of one module at most so many kinds of files are asked for. */
+#define GROUPS_MOST 6
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- waiting ------------------------------------------------------------------------ */
+
+/* What is under way for one request. Answers may come when nobody waits any more, so it goes with
+ * the last of them. */
+struct waits {
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	/* under lock */
+	unsigned refs, pending;
+};
+
+/* One question, and its answer: of the one who asked, and until it came of the one who answers. */
+struct question {
+	struct waits *w;
+	struct ticket *ticket;
+	struct making *making;
+	double begun;
+	/* under the lock of `w` */
+	unsigned refs;
+	bool done;
+	int r;
+	struct blob *blob;
+	struct key key;
+	double ended;
+	char why[200];
+};
+
+static struct waits *waits_new(void)
+{
+	struct waits *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->change, NULL);
+	w->refs = 1;
+	return w;
+}
+
+static void waits_unref(struct waits *w)
+{
+	bool last;
+
+	pthread_mutex_lock(&w->lock);
+	last = --w->refs == 0;
+	pthread_mutex_unlock(&w->lock);
+	if (!last)
+		return;
+	pthread_cond_destroy(&w->change);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static struct question *question_new(struct waits *w)
+{
+	struct question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->w = w;
+	q->refs = 2;
+	q->begun = seconds();
+	LOCK_SCOPE(&w->lock);
+	w->refs++;
+	w->pending++;
+	return q;
+}
+
+static void question_unref(struct question *q)
+{
+	struct waits *w;
+	bool last;
+
+	if (!q)
+		return;
+	w = q->w;
+	pthread_mutex_lock(&w->lock);
+	last = --q->refs == 0;
+	pthread_mutex_unlock(&w->lock);
+	if (!last)
+		return;
+	ticket_unref(q->ticket);
+	making_unref(q->making);
+	blob_unref(q->blob);
+	free(q);
+	waits_unref(w);
+}
+
+static void answer(struct question *q, int r, struct blob *b, const struct key *k, const char *why)
+{
+	pthread_mutex_lock(&q->w->lock);
+	q->r = r;
+	q->blob = r == 0 && b ? blob_ref(b) : NULL;
+	if (k)
+		q->key = *k;
+	snprintf(q->why, sizeof(q->why), "%s", why ? why : "");
+	q->ended = seconds();
+	q->done = true;
+	q->w->pending--;
+	pthread_cond_signal(&q->w->change);
+	pthread_mutex_unlock(&q->w->lock);
+	question_unref(q);
+}
+
+static void answered(void *ctx, const struct fetched *f)
+{
+	answer(ctx, f->r, f->blob, &f->key, f->why);
+}
+
+/* Until nothing is pending. -EINTR: the service stops. */
+static int wait_all(struct symb *s, struct waits *w)
+{
+	LOCK_SCOPE(&w->lock);
+
+	while (w->pending && !atomic_load(&s->stop)) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 200 * 1000000l; /* whether it is to stop */
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&w->change, &w->lock, &until);
+	}
+	return w->pending ? -EINTR : 0;
+}
+
+/* ---- files that are mapped ---------------------------------------------------------- */
+
+static void unlink_loaded(struct symb *s, struct loaded *l)
+{
+	*(l->newer ? &l->newer->older : &s->newest) = l->older;
+	*(l->older ? &l->older->newer : &s->oldest) = l->newer;
+	l->newer = l->older = NULL;
+	s->n_loaded--;
+}
+
+static void put_first(struct symb *s, struct loaded *l)
+{
+	l->older = s->newest;
+	*(s->newest ? &s->newest->newer : &s->oldest) = l;
+	s->newest = l;
+	s->n_loaded++;
+}
+
+static void free_loaded(struct loaded *l)
+{
+	gsym_release(&l->g);
+	map_release(&l->map);
+	free(l);
+}
+
+/* (under lock) What nobody uses goes, the longest unused first. */
+static void trim_loaded(struct symb *s, unsigned most)
+{
+	struct loaded *l = s->oldest, *newer;
+
+	for (; l && s->n_loaded > most; l = newer) {
+		newer = l->newer;
+		if (l->refs)
+			continue;
+		unlink_loaded(s, l);
+		free_loaded(l);
+	}
+}
+
+void loaded_unref(struct symb *s, struct loaded *l)
+{
+	LOCK_SCOPE(&s->lock);
+	l->refs--;
+	trim_loaded(s, LOADED_MOST);
+}
+
+void loaded_forget_all(struct symb *s)
+{
+	LOCK_SCOPE(&s->lock);
+	trim_loaded(s, 0);
+}
+
+static struct loaded *find_loaded(struct symb *s, const struct key *k)
+{
+	LOCK_SCOPE(&s->lock);
+	struct loaded *l = s->newest;
+
+	while (l && !key_equal(&l->key, k))
+		l = l->older;
+	if (!l)
+		return NULL;
+	l->refs++;
+	unlink_loaded(s, l);
+	put_first(s, l);
+	return l;
+}
+
+/* The file tells how the program is called, where that is not how its debug file is. */
+static void read_name(struct loaded *l)
+{
+	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
+	int64_t more;
+
+	if (hit && gsym_lookup(&l->g, EXACT_NAME_AT, hit, NULL) == 0 && hit->start == EXACT_NAME_AT)
+		snprintf(l->name, sizeof(l->name), "%.255s", exact_name(hit->frame[0].name, &more));
+}
+
+/* Files of the store never change and nobody else writes there, so that they can be mapped. Many
+ * may do it at once: the first stays. */
+static int load(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
+	struct err *e)
+{
+	struct loaded *l = calloc(1, sizeof(*l));
+	int r = l ? map_fd(&l->map, blob_fd(b), e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
+
+	if (r == 0)
+		r = gsym_open(&l->g, l->map, e);
+	if (r == 0)
+		r = gsym_prepare(&l->g, e);
+	if (r < 0) {
+		if (l)
+			free_loaded(l);
+		return r;
+	}
+	l->key = *k;
+	l->refs = 1;
+	l->exact = exact;
+	if (l->exact)
+		read_name(l);
+	LOCK_SCOPE(&s->lock);
+	put_first(s, l);
+	atomic_fetch_add(&s->counts[COUNT_LOADED], 1);
+	*out = l;
+	return 0;
+}
+
+/* ---- which files there may be ------------------------------------------------------- */
+
+/* Kinds of files that are asked for together, the better one first; groups are asked for at once. */
+struct group {
+	enum filetype types[2];
+};
+
+struct loading {
+	struct wanted *w;
+	const struct symb_flags *flags;
+	struct group groups[GROUPS_MOST];
+	unsigned n_groups, n_first; /* the others only when those have nothing */
+	struct question *asked[GROUPS_MOST];
+	struct found {
+		struct blob *blob;
+		enum filetype type;
+		unsigned rank;
+	} found[GROUPS_MOST];
+	unsigned n_found;
+	enum filetype making;
+	struct key made;
+	struct question *make;
+	bool over;
+};
+
+static const struct group elf = {{FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}},
+			  macho = {{FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}},
+			  pe = {{FILETYPE_PE, FILETYPE_NONE}},
+			  breakpad = {{FILETYPE_BREAKPAD, FILETYPE_NONE}},
+			  portable = {{FILETYPE_PORTABLEPDB, FILETYPE_NONE}};
+
+static void add_group(struct loading *l, const struct group *g)
+{
+	l->groups[l->n_groups++] = *g;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcasecmp(text + n - m, end) == 0;
+}
+
+/* What kind of module it is, as far as its identifiers and its name tell. */
+static enum object_type object_of(const struct module *m)
+{
+	size_t code = strlen(m->code_id);
+
+	if (m->object != OBJECT_UNKNOWN)
+		return m->object;
+	if (ends_with(m->debug_file, ".pdb") || (m->debug_id.set && m->debug_id.age))
+		return OBJECT_PE;
+	return !code ? OBJECT_UNKNOWN : code <= 16 ? OBJECT_PE : code == 32 ? OBJECT_UNKNOWN : OBJECT_ELF;
+}
+
+/* With a debug id alone Breakpad's file comes first: it is what such requests are about, and the
+ * only one that everybody has by that id. */
+static void plan(struct loading *l)
+{
+	const struct module *m = &l->w->m;
+	enum object_type o = object_of(m);
+	bool known = m->code_id[0] || m->object == OBJECT_MACHO;
+
+	if (o == OBJECT_PE_DOTNET) {
+		add_group(l, &portable);
+		l->n_first = 1;
+		add_group(l, &pe);
+		return;
+	}
+	add_group(l, &breakpad);
+	l->n_first = 1;
+	if (o == OBJECT_ELF || o == OBJECT_UNKNOWN)
+		add_group(l, &elf);
+	if (o == OBJECT_MACHO || o == OBJECT_UNKNOWN)
+		add_group(l, &macho);
+	if (o == OBJECT_PE)
+		add_group(l, &pe);
+	if (known)
+		l->n_first = l->n_groups;
+}
+
+static enum object_type object_for(enum filetype t)
+{
+	switch (t) {
+	case FILETYPE_ELF_DEBUG:
+	case FILETYPE_ELF_CODE: return OBJECT_ELF;
+	case FILETYPE_MACH_DEBUG:
+	case FILETYPE_MACH_CODE: return OBJECT_MACHO;
+	case FILETYPE_PE: return OBJECT_PE;
+	case FILETYPE_PORTABLEPDB: return OBJECT_PE_DOTNET;
+	default: return OBJECT_UNKNOWN;
+	}
+}
+
+static bool artifact_of(const struct module *m, enum filetype t, struct artifact *out)
+{
+	struct key k;
+
+	*out = (struct artifact){.type = t, .m = *m};
+	out->m.object = object_for(t);
+	return t != FILETYPE_NONE && key_of(&k, out) == 0;
+}
+
+/* Breakpad's files answer as they do at Mozilla, Portable PDBs in a way of their own. */
+static bool is_exact(const struct symb_flags *flags, enum filetype t)
+{
+	return t == FILETYPE_PORTABLEPDB || (t == FILETYPE_BREAKPAD && !flags->lenient);
+}
+
+/* What is made of such a file. 0, -ENOENT. */
+static int made_of(const struct module *m, enum filetype t, const struct symb_flags *flags,
+	struct artifact *out)
+{
+	struct artifact in;
+
+	if (!artifact_of(m, t, &in))
+		return -ENOENT;
+	return is_exact(flags, t) ? derive_exact(&in, out) : derive_artifact(&in, false, out);
+}
+
+/* ---- what is here already ----------------------------------------------------------- */
+
+static bool find_made(struct symb *s, const struct artifact *a, bool exact, struct loaded **out)
+{
+	struct fetched f = {0};
+	struct key k;
+	bool found;
+
+	if (key_of(&k, a) < 0)
+		return false;
+	*out = find_loaded(s, &k);
+	if (*out)
+		return true;
+	found = derive_try(s->derive, a, &f) == 0 && f.r == 0 &&
+		load(s, &k, exact, f.blob, out, NULL) == 0;
+	blob_unref(f.blob);
+	return found;
+}
+
+static bool is_here(struct symb *s, struct loading *l)
+{
+	struct artifact a;
+
+	for (unsigned i = 0; i < l->n_groups; i++) {
+		enum filetype t = l->groups[i].types[0];
+
+		if (made_of(&l->w->m, t, l->flags, &a) == 0 &&
+			find_made(s, &a, is_exact(l->flags, t), &l->w->file))
+			return true;
+	}
+	return false;
+}
+
+/* ---- fetching ----------------------------------------------------------------------- */
+
+static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
+{
+	_cleanup_free_ struct artifact *cands = calloc(2, sizeof(*cands));
+	struct fetched now = {0};
+	unsigned n = 0;
+	int r;
+
+	if (!cands)
+		return -ENOMEM;
+	for (unsigned t = 0; t < 2; t++)
+		n += artifact_of(&l->w->m, l->groups[i].types[t], &cands[n]);
+	if (!n)
+		return 0;
+	l->asked[i] = question_new(w);
+	if (!l->asked[i])
+		return -ENOMEM;
+	r = fetch_try(s->fetch, cands, n, FETCH_WHOLE, &now);
+	if (r == 0) {
+		answer(l->asked[i], now.r, now.blob, &now.key, now.why);
+		blob_unref(now.blob);
+		return 0;
+	}
+	l->w->fetched = true;
+	r = fetch_open(s->fetch, cands, n, FETCH_WHOLE, answered, l->asked[i],
+		&l->asked[i]->ticket);
+	if (r < 0)
+		answer(l->asked[i], r, NULL, NULL, err_text(r));
+	return 0;
+}
+
+/* How good a file is: what it has, and then its place in the table. */
+static unsigned rank_of(struct blob *b, const struct key *k)
+{
+	struct view v = view_of_fd(blob_fd(b), blob_size(b));
+	const struct best_row *row = best_row(BEST_DEBUG, object_for(k->type), 0);
+	struct obj_slice s = {0};
+	unsigned rank = 0;
+
+	if (obj_check(&v, k, &s, NULL) != 1)
+		return 0;
+	if (!(s.features & OBJ_HAS_DEBUG))
+		rank += s.features & OBJ_HAS_SYMTAB ? 10 : 20;
+	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i] != k->type; i++)
+		rank++;
+	return rank;
+}
+
+static void say_why(struct wanted *w, const char *what, int r, const char *why)
+{
+	size_t n = strlen(w->why);
+
+	if (n + 1 < sizeof(w->why))
+		snprintf(w->why + n, sizeof(w->why) - n, "%s%s: %s", n ? "; " : "", what,
+			why[0] ? why : err_text(r));
+}
+
+static void take_answer(struct loading *l, unsigned i)
+{
+	struct question *q = l->asked[i];
+	struct wanted *w = l->w;
+
+	if (!q)
+		return;
+	l->asked[i] = NULL;
+	w->fetch_seconds += q->ended - q->begun;
+	if (q->r == 0 && q->blob) {
+		l->found[l->n_found].blob = blob_ref(q->blob);
+		l->found[l->n_found].type = q->key.type;
+		l->found[l->n_found++].rank = rank_of(q->blob, &q->key);
+		w->size += w->fetched ? blob_size(q->blob) : 0;
+	} else {
+		say_why(w, filetype_name(l->groups[i].types[0]), q->r, q->why);
+	}
+	question_unref(q);
+}
+
+/* ---- making ------------------------------------------------------------------------- */
+
+static void drop_found(struct loading *l, unsigned i)
+{
+	blob_unref(l->found[i].blob);
+	l->found[i] = l->found[--l->n_found];
+}
+
+/* Begins with the best of what was found. The file is in the store, or in place, and found there. */
+static int make(struct symb *s, struct loading *l, struct waits *w)
+{
+	struct artifact a;
+	unsigned best = 0;
+	int r;
+
+	for (unsigned i = 1; i < l->n_found; i++)
+		if (l->found[i].rank < l->found[best].rank)
+			best = i;
+	l->making = l->found[best].type;
+	drop_found(l, best);
+	r = made_of(&l->w->m, l->making, l->flags, &a);
+	if (r < 0) {
+		say_why(l->w, filetype_name(l->making), r, "nothing is made of such files yet");
+		return 0;
+	}
+	key_of(&l->made, &a);
+	l->make = question_new(w);
+	if (!l->make)
+		return -ENOMEM;
+	l->w->made = true;
+	r = derive_open(s->derive, &a, answered, l->make, &l->make->making);
+	if (r < 0)
+		answer(l->make, r, NULL, NULL, err_text(r));
+	return 0;
+}
+
+static void take_made(struct symb *s, struct loading *l)
+{
+	struct question *q = l->make;
+	struct err e = {0};
+	int r;
+
+	if (!q)
+		return;
+	l->make = NULL;
+	l->w->make_seconds += q->ended - q->begun;
+	r = q->r == 0 && !q->blob ? -EIO : q->r;
+	if (r < 0)
+		err_set(&e, r, "%s", q->why);
+	else
+		r = load(s, &l->made, is_exact(l->flags, l->making), q->blob, &l->w->file, &e);
+	if (r < 0)
+		say_why(l->w, filetype_name(l->making), r, e.text);
+	l->over = r == 0;
+	question_unref(q);
+}
+
+/* ---- all of them -------------------------------------------------------------------- */
+
+struct batch {
+	struct symb *s;
+	struct waits *w;
+	struct loading *all;
+	size_t n;
+};
+
+/* Makes and loads until each module has a file, or has none left. */
+static int make_all(struct batch *b)
+{
+	bool more = true;
+	int r = 0;
+
+	while (r == 0 && more) {
+		more = false;
+		for (size_t i = 0; r == 0 && i < b->n; i++)
+			if (!b->all[i].over && b->all[i].n_found) {
+				r = make(b->s, &b->all[i], b->w);
+				more = true;
+			}
+		if (r == 0)
+			r = wait_all(b->s, b->w);
+		for (size_t i = 0; r == 0 && i < b->n; i++)
+			take_made(b->s, &b->all[i]);
+	}
+	return r;
+}
+
+static int try_groups(struct batch *b, bool first)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < b->n; i++) {
+		struct loading *l = &b->all[i];
+		unsigned from = first ? 0 : l->n_first, to = first ? l->n_first : l->n_groups;
+
+		for (unsigned g = from; r == 0 && !l->over && g < to; g++)
+			r = ask(b->s, l, g, b->w);
+	}
+	if (r == 0)
+		r = wait_all(b->s, b->w);
+	for (size_t i = 0; r == 0 && i < b->n; i++)
+		for (unsigned g = 0; g < b->all[i].n_groups; g++)
+			take_answer(&b->all[i], g);
+	return r < 0 ? r : make_all(b);
+}
+
+/* What is still under way is called off, or left to itself. */
+static void batch_release(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct loading *l = &b->all[i];
+
+		for (unsigned g = 0; g < l->n_groups; g++) {
+			if (l->asked[g] && l->asked[g]->ticket)
+				ticket_cancel(l->asked[g]->ticket);
+			question_unref(l->asked[g]);
+		}
+		if (l->make && l->make->making)
+			making_cancel(l->make->making);
+		question_unref(l->make);
+		while (l->n_found)
+			drop_found(l, 0);
+	}
+	free(b->all);
+	if (b->w)
+		waits_unref(b->w);
+}
+
+/* Nobody has a file by a name with a line end in it, or by what is no identifier. */
+static bool can_be_asked(const struct wanted *w)
+{
+	struct key k;
+	struct artifact a;
+
+	return !strpbrk(w->name, "\n") && w->m.debug_file[0] &&
+	       (artifact_of(&w->m, FILETYPE_BREAKPAD, &a) || key_of(&k, &a) == 0 || w->m.code_id[0]);
+}
+
+static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags)
+{
+	struct loading *l = &b->all[b->n];
+
+	w->asked = true;
+	if (!can_be_asked(w)) {
+		say_why(w, "identifier", 0, "it is none");
+		return;
+	}
+	*l = (struct loading){.w = w, .flags = flags};
+	plan(l);
+	w->hit = is_here(s, l);
+	b->n += !w->hit;
+}
+
+int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags)
+{
+	struct batch b = {.s = s, .w = waits_new(), .all = calloc(q->n_wanted + 1, sizeof(*b.all))};
+	int r = b.w && b.all ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < q->n_wanted; i++)
+		if (q->wanted[i].referenced && q->wanted[i].name[0] && q->wanted[i].id[0])
+			begin(s, &b, &q->wanted[i], flags);
+	if (r == 0 && b.n)
+		r = try_groups(&b, true);
+	if (r == 0 && b.n)
+		r = try_groups(&b, false);
+	batch_release(&b);
+	return r;
+}

@@ -1,0 +1,114 @@
+/* What the files of this folder share: a request as it was read, and modules that can be looked up. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/jtext.h"
+#include "fetch/derive.h"
+#include "fetch/fetch.h"
+#include "gsym/gsym.h"
+#include "symb/symb.h"
+
+#include <stdatomic.h>
+
+enum symb_count {
+	COUNT_REQUESTS, COUNT_REFUSED, COUNT_FRAMES, COUNT_NAMED, COUNT_MODULES, COUNT_MISSING,
+	COUNT_CACHED, COUNT_LOADED, SYMB_COUNTS
+};
+
+struct symb {
+	struct fetch *fetch;
+	struct derive *derive;
+	struct symb_limits limits;
+	atomic_bool stop;
+	atomic_uint_fast64_t counts[SYMB_COUNTS];
+	pthread_mutex_t lock;
+	/* under lock */
+	struct loaded *newest, *oldest; /* by use */
+	unsigned n_loaded;
+};
+
+/* ---- request.c ---------------------------------------------------------------------- */
+
+/* A module of a request, once for all jobs that have it. */
+struct wanted {
+	char *name;	    /* of the debug file, as it was given */
+	char *id;	    /* as it was given */
+	struct module m;    /* as far as that can be read */
+	bool referenced;    /* by a frame */
+	unsigned job;	    /* the last that has it, and 1: for lists without doubles */
+	unsigned jobs;	    /* how many have it */
+	/* of the answer */
+	struct loaded *file; /* NULL: it was not found */
+	bool asked;	     /* it was looked for */
+	bool hit;	     /* it was here already */
+	uint64_t size;	     /* of what was downloaded; 0: nothing was */
+	double fetch_seconds, make_seconds;
+	bool fetched, made;
+	char why[240];	     /* it was not found */
+};
+
+#define NO_MODULE UINT32_MAX
+
+struct asked_frame {
+	uint32_t module; /* a number of the job's modules; NO_MODULE */
+	bool minus;	 /* the offset is -1 */
+	uint32_t method; /* of a Portable PDB: a row; 0: none */
+	uint64_t offset;
+};
+
+struct asked_stack {
+	size_t first, n; /* frames */
+};
+
+struct asked_job {
+	size_t modules, n_modules; /* in `refs` */
+	size_t stacks, n_stacks;
+};
+
+struct request {
+	struct wanted *wanted;
+	size_t n_wanted, wanted_room;
+	uint32_t *refs; /* the modules of all jobs, numbers of `wanted` */
+	size_t n_refs, refs_room;
+	struct asked_frame *frames;
+	size_t n_frames, frames_room;
+	struct asked_stack *stacks;
+	size_t n_stacks, stacks_room;
+	struct asked_job *jobs;
+	size_t n_jobs, jobs_room;
+	uint32_t *slots; /* a table of `wanted` by name and id; 0: free */
+	size_t n_slots;
+};
+
+/* 200, or the status that refuses it, and `e` has the title. */
+int request_read(struct request *q, const struct symb_api *api, struct span body,
+	const struct symb_limits *limits, struct err *e);
+void request_release(struct request *q);
+
+/* ---- load.c ------------------------------------------------------------------------- */
+
+/* A file that is looked up, mapped. Shared by requests; it stays mapped for a while after the last. */
+struct loaded {
+	struct loaded *newer, *older;
+	struct key key; /* that it is stored under */
+	unsigned refs;
+	struct span map;
+	struct gsym g;
+	char name[MODULE_NAME_MAX]; /* of the code file, when the file tells it */
+	bool exact; /* exact.h: names may say more than names */
+};
+
+/* Finds the files of all modules that are referenced. 0; -EINTR: stopped; -ENOMEM. */
+int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
+void loaded_unref(struct symb *s, struct loaded *l);
+void loaded_forget_all(struct symb *s);
+
+/* ---- reply.c ------------------------------------------------------------------------ */
+
+struct reply_times {
+	double all, cache;
+};
+
+/* 0, -ENOMEM, -EFBIG. */
+int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
+	const struct symb_flags *flags, const struct reply_times *t, struct buf *out);
+int reply_error(const char *title, struct buf *out);

@@ -1,0 +1,418 @@
+/* Writes answers: the frames of v5 and v4, and what came of the modules. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "gsym/exact.h"
+#include "symb/private.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/banned.h"
+
+#define PATH_MOST 16384
+
+struct writing {
+	struct symb *s;
+	struct request *q;
+	const struct symb_flags *flags;
+	struct buf *out;
+	int r; /* the first error; what follows does nothing */
+	struct gsym_hit hit;
+	char path[PATH_MOST];
+};
+
+static void put(struct writing *w, const char *text)
+{
+	if (w->r == 0)
+		w->r = buf_adds(w->out, text);
+}
+
+static void put_string(struct writing *w, const char *text)
+{
+	if (w->r == 0)
+		w->r = jtext_add(w->out, text);
+}
+
+static void put_f(struct writing *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void put_f(struct writing *w, const char *fmt, ...)
+{
+	char room[128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(room, sizeof(room), fmt, ap);
+	va_end(ap);
+	put(w, room);
+}
+
+/* ---- one frame ---------------------------------------------------------------------- */
+
+struct answer {
+	struct wanted *module; /* NULL: there is none */
+	bool found;
+	int64_t more; /* of offsets into the function */
+	uint64_t offset;
+	const char *function;
+};
+
+static const char *module_name(const struct wanted *w)
+{
+	if (w && w->file && w->file->name[0])
+		return w->file->name;
+	return w && w->name[0] ? w->name : "<unknown>";
+}
+
+/* Where a frame is looked up. A Portable PDB has a range of addresses for each method. */
+static bool address_of(const struct loaded *l, const struct asked_frame *f, uint64_t *out)
+{
+	if (f->minus)
+		return false;
+	if (f->method) {
+		*out = (uint64_t)f->method << 32 | f->offset;
+		return f->offset <= UINT32_MAX && l->exact;
+	}
+	*out = f->offset + l->g.base;
+	return *out >= f->offset && !(l->exact && f->offset > UINT32_MAX);
+}
+
+static void look_up(struct writing *w, const struct asked_job *job, const struct asked_frame *f,
+	struct answer *a)
+{
+	const struct loaded *l;
+	uint64_t addr;
+
+	*a = (struct answer){0};
+	atomic_fetch_add_explicit(&w->s->counts[COUNT_FRAMES], 1, memory_order_relaxed);
+	if (f->module == NO_MODULE)
+		return;
+	a->module = &w->q->wanted[w->q->refs[job->modules + f->module]];
+	l = a->module->file;
+	if (!l || !address_of(l, f, &addr) || gsym_lookup(&l->g, addr, &w->hit, NULL) < 0)
+		return;
+	a->found = true;
+	a->function = w->hit.frame[w->hit.n - 1].name;
+	a->offset = addr - w->hit.start;
+	if (l->exact) {
+		a->function = exact_name(a->function, &a->more);
+		a->offset += (uint64_t)a->more;
+	}
+	atomic_fetch_add_explicit(&w->s->counts[COUNT_NAMED], 1, memory_order_relaxed);
+}
+
+/* Numbers below zero have their sign in front, as Python prints them. */
+static void put_hex(struct writing *w, bool minus, uint64_t v)
+{
+	put_f(w, "\"%s0x%" PRIx64 "\"", minus ? "-" : "", v);
+}
+
+static void put_place(struct writing *w, const struct gsym_frame *f)
+{
+	if (!exact_file(f->dir, f->base))
+		return;
+	put(w, ", \"file\": ");
+	put_string(w, gsym_path_text(f->dir, f->base, w->path, sizeof(w->path)));
+	if (f->line)
+		put_f(w, ", \"line\": %" PRIu32, f->line);
+}
+
+static void put_inlines(struct writing *w)
+{
+	if (w->hit.n < 2)
+		return;
+	put(w, ", \"inlines\": [");
+	for (unsigned i = 0; i + 1 < w->hit.n; i++) {
+		put(w, i ? ", {\"function\": " : "{\"function\": ");
+		put_string(w, w->hit.frame[i].name);
+		put_place(w, &w->hit.frame[i]);
+		put(w, "}");
+	}
+	put(w, "]");
+}
+
+/* A method has no name in its PDB, and no function's is known. */
+static void put_function(struct writing *w, const struct asked_frame *f, const struct answer *a)
+{
+	bool minus = (int64_t)a->offset < 0 && a->more < 0;
+
+	if (f->method)
+		return;
+	put(w, ", \"function\": ");
+	put_string(w, a->function);
+	put(w, ", \"function_offset\": ");
+	put_hex(w, minus, minus ? -a->offset : a->offset);
+	if (w->flags->function_size) {
+		put(w, ", \"function_size\": ");
+		put_hex(w, false, w->hit.size);
+	}
+}
+
+static void put_frame_v5(struct writing *w, const struct asked_job *job, size_t n, const struct asked_frame *f)
+{
+	struct answer a;
+
+	look_up(w, job, f, &a);
+	put_f(w, "{\"frame\": %zu, \"module\": ", n);
+	put_string(w, module_name(a.module));
+	put(w, ", \"module_offset\": ");
+	put_hex(w, f->minus, f->offset);
+	if (f->method)
+		put_f(w, ", \"function_id\": \"0x%" PRIx32 "\"", f->method);
+	if (a.found) {
+		put_function(w, f, &a);
+		put_place(w, &w->hit.frame[w->hit.n - 1]);
+		put_inlines(w);
+	}
+	put(w, "}");
+}
+
+static void put_frame_v4(struct writing *w, const struct asked_job *job, size_t n, const struct asked_frame *f)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
+	struct answer a;
+	int r;
+
+	look_up(w, job, f, &a);
+	r = a.found && !f->method ? buf_adds(&text, a.function)
+				  : buf_addf(&text, "%s0x%" PRIx64, f->minus ? "-" : "", f->offset);
+	if (r == 0)
+		r = buf_addf(&text, " (in %s)", module_name(a.module));
+	if (w->r == 0)
+		w->r = r < 0 ? r : jtext_add(w->out, buf_text(&text));
+}
+
+static void put_stacks(struct writing *w, const struct symb_api *api, const struct asked_job *job)
+{
+	put(w, "[");
+	for (size_t i = 0; w->r == 0 && i < job->n_stacks; i++) {
+		const struct asked_stack *s = &w->q->stacks[job->stacks + i];
+
+		put(w, i ? ", [" : "[");
+		for (size_t f = 0; w->r == 0 && f < s->n; f++) {
+			const struct asked_frame *frame = &w->q->frames[s->first + f];
+
+			if (f)
+				put(w, ", ");
+			if (api->jobs)
+				put_frame_v5(w, job, f, frame);
+			else
+				put_frame_v4(w, job, f, frame);
+		}
+		put(w, "]");
+	}
+	put(w, "]");
+}
+
+/* ---- modules ------------------------------------------------------------------------ */
+
+static const char *found_word(const struct wanted *w)
+{
+	return !w->asked ? "null" : w->file ? "true" : "false";
+}
+
+static void put_key(struct writing *w, const struct wanted *m)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
+	int r = buf_addf(&text, "%s/%s", m->name, m->id);
+
+	if (w->r == 0)
+		w->r = r < 0 ? r : jtext_add(w->out, buf_text(&text));
+}
+
+/* The modules of a job, each once. */
+static void put_modules(struct writing *w, const struct asked_job *job, bool errors)
+{
+	unsigned mark = (unsigned)(job - w->q->jobs) * 2 + errors + 1;
+	bool some = false;
+
+	put(w, "{");
+	for (size_t i = 0; i < job->n_modules; i++) {
+		struct wanted *m = &w->q->wanted[w->q->refs[job->modules + i]];
+
+		if (m->job == mark || (errors && (!m->asked || m->file)))
+			continue;
+		m->job = mark;
+		if (some)
+			put(w, ", ");
+		some = true;
+		put_key(w, m);
+		if (errors) {
+			put(w, ": [{\"name\": \"NotFound\", \"message\": ");
+			put_string(w, m->why);
+			put(w, "}]");
+		} else {
+			put_f(w, ": %s", found_word(m));
+		}
+	}
+	put(w, "}");
+}
+
+static void put_known(struct writing *w, const struct asked_job *job)
+{
+	put(w, "[");
+	for (size_t i = 0; i < job->n_modules; i++)
+		put_f(w, "%s%s", i ? ", " : "", found_word(&w->q->wanted[w->q->refs[job->modules + i]]));
+	put(w, "]");
+}
+
+/* ---- times -------------------------------------------------------------------------- */
+
+/* {"NAME/ID": seconds} of those that `has` is true of; returns the sum. */
+static double put_times(struct writing *w, const char *name, double (*of)(const struct wanted *m, bool *has))
+{
+	double sum = 0;
+	bool some = false;
+
+	put_f(w, "\"%s\": {", name);
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		bool has = false;
+		double v = of(&w->q->wanted[i], &has);
+
+		if (!has)
+			continue;
+		if (some)
+			put(w, ", ");
+		some = true;
+		put_key(w, &w->q->wanted[i]);
+		put_f(w, ": %.9f", v);
+		sum += v;
+	}
+	put(w, "}");
+	return sum;
+}
+
+static double fetch_time(const struct wanted *m, bool *has)
+{
+	*has = m->fetched && m->size;
+	return m->fetch_seconds;
+}
+
+static double make_time(const struct wanted *m, bool *has)
+{
+	*has = m->made && m->file;
+	return m->make_seconds;
+}
+
+/* Making a file stores it, and no time of that is its own. */
+static double save_time(const struct wanted *m, bool *has)
+{
+	*has = m->made && m->file;
+	return 0;
+}
+
+static void put_downloads(struct writing *w)
+{
+	uint64_t bytes = 0;
+	unsigned count = 0;
+	bool some = false;
+
+	put(w, "\"downloads\": {\"size_per_module\": {");
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		struct wanted *m = &w->q->wanted[i];
+
+		count += m->fetched;
+		if (!m->fetched || !m->size)
+			continue;
+		if (some)
+			put(w, ", ");
+		some = true;
+		put_key(w, m);
+		put_f(w, ": %" PRIu64, m->size);
+		bytes += m->size;
+	}
+	put_f(w, "}, \"count\": %u, \"size\": %" PRIu64 ", ", count, bytes);
+	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
+}
+
+static void put_debug(struct writing *w, const struct reply_times *t)
+{
+	unsigned lookups = 0, hits = 0, uses = 0;
+	bool some = false;
+
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		lookups += w->q->wanted[i].asked;
+		hits += w->q->wanted[i].hit;
+		uses += w->q->wanted[i].asked ? w->q->wanted[i].jobs : 0;
+	}
+	put_f(w, ", \"debug\": {\"time\": %.9f, ", t->all);
+	put_f(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, t->cache);
+	put_downloads(w);
+	put(w, "\"parse_sym\": {");
+	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", make_time));
+	put(w, "\"save_symcache\": {");
+	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", save_time));
+	put_f(w, "\"modules\": {\"count\": %u, \"stacks_per_module\": {", uses);
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		if (!w->q->wanted[i].asked)
+			continue;
+		if (some)
+			put(w, ", ");
+		some = true;
+		put_key(w, &w->q->wanted[i]);
+		put_f(w, ": %u", w->q->wanted[i].jobs);
+	}
+	put(w, "}}}");
+}
+
+/* ---- the whole ---------------------------------------------------------------------- */
+
+static void put_v5(struct writing *w, const struct symb_api *api, const struct reply_times *t)
+{
+	put(w, "{\"results\": [");
+	for (size_t i = 0; w->r == 0 && i < w->q->n_jobs; i++) {
+		const struct asked_job *job = &w->q->jobs[i];
+
+		put(w, i ? ", {\"stacks\": " : "{\"stacks\": ");
+		put_stacks(w, api, job);
+		put(w, ", \"found_modules\": ");
+		put_modules(w, job, false);
+		if (w->flags->module_errors) {
+			put(w, ", \"module_errors\": ");
+			put_modules(w, job, true);
+		}
+		put(w, "}");
+	}
+	put(w, "]");
+	if (w->flags->debug)
+		put_debug(w, t);
+	put(w, "}");
+}
+
+static void put_v4(struct writing *w, const struct symb_api *api)
+{
+	put(w, "{\"symbolicatedStacks\": ");
+	put_stacks(w, api, &w->q->jobs[0]);
+	put(w, ", \"knownModules\": ");
+	put_known(w, &w->q->jobs[0]);
+	put(w, "}");
+}
+
+int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
+	const struct symb_flags *flags, const struct reply_times *t, struct buf *out)
+{
+	_cleanup_free_ struct writing *w = malloc(sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->s = s;
+	w->q = q;
+	w->flags = flags;
+	w->out = out;
+	w->r = 0;
+	if (api->jobs)
+		put_v5(w, api, t);
+	else
+		put_v4(w, api);
+	return w->r;
+}
+
+int reply_error(const char *title, struct buf *out)
+{
+	int r;
+
+	buf_clear(out);
+	r = buf_adds(out, "{\"title\": ");
+	if (r == 0)
+		r = jtext_add(out, title);
+	return r < 0 ? r : buf_adds(out, "}");
+}

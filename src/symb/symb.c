@@ -1,0 +1,155 @@
+/* One request from its bytes to its answer. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "symb/symb.h"
+#include "base/util.h"
+#include "symb/private.h"
+
+#include <string.h>
+#include <time.h>
+
+const struct symb_api symb_apis[] = {
+	{"v5", "/symbolicate/v5", "jobs of modules and stacks; functions, files, lines, inlined calls", true},
+	{"v4", "/symbolicate/v4", "one job; a line of text for each frame", false},
+	{0},
+};
+
+const struct symb_stat_row symb_stat_rows[] = {
+	{"symbolicate_requests", "requests to symbolicate", COUNT_REQUESTS},
+	{"symbolicate_refused", "requests that were refused", COUNT_REFUSED},
+	{"symbolicate_frames", "frames that were asked for", COUNT_FRAMES},
+	{"symbolicate_named", "frames that got a name or a line", COUNT_NAMED},
+	{"symbolicate_modules", "modules that were looked for", COUNT_MODULES},
+	{"symbolicate_missing", "modules of which there was nothing", COUNT_MISSING},
+	{"symbolicate_cached", "modules that were ready to be looked up", COUNT_CACHED},
+	{"symbolicate_loaded", "files that were mapped for look-ups", COUNT_LOADED},
+	{0},
+};
+
+const struct symb_api *symb_api_find(const char *name)
+{
+	for (const struct symb_api *a = symb_apis; a->name; a++)
+		if (strcmp(a->name, name) == 0)
+			return a;
+	return NULL;
+}
+
+uint64_t symb_stat(const struct symb *s, const struct symb_stat_row *row)
+{
+	return atomic_load(&s->counts[row->index]);
+}
+
+static void count(struct symb *s, enum symb_count what, uint64_t n)
+{
+	atomic_fetch_add(&s->counts[what], n);
+}
+
+static void set_limits(struct symb_limits *to, const struct symb_limits *from)
+{
+	*to = symb_limits_default;
+	if (!from)
+		return;
+	to->bytes = from->bytes ? from->bytes : to->bytes;
+	to->jobs = from->jobs ? from->jobs : to->jobs;
+	to->modules = from->modules ? from->modules : to->modules;
+	to->stacks = from->stacks ? from->stacks : to->stacks;
+	to->frames = from->frames ? from->frames : to->frames;
+}
+
+int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limits, struct err *e)
+{
+	struct symb *s = calloc(1, sizeof(*s));
+	int r = s ? derive_new(&s->derive, f) : -ENOMEM;
+
+	if (r < 0) {
+		free(s);
+		return err_set(e, r, "symbolication cannot begin: %s", err_text(r));
+	}
+	s->fetch = f;
+	set_limits(&s->limits, limits);
+	pthread_mutex_init(&s->lock, NULL);
+	*out = s;
+	return 0;
+}
+
+void symb_stop(struct symb *s)
+{
+	atomic_store(&s->stop, true);
+}
+
+void symb_free(struct symb *s)
+{
+	if (!s)
+		return;
+	derive_free(s->derive);
+	loaded_forget_all(s);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void count_modules(struct symb *s, const struct request *q)
+{
+	for (size_t i = 0; i < q->n_wanted; i++) {
+		const struct wanted *w = &q->wanted[i];
+
+		count(s, COUNT_MODULES, w->asked);
+		count(s, COUNT_MISSING, w->asked && !w->file);
+		count(s, COUNT_CACHED, w->hit);
+	}
+}
+
+static void let_go(struct symb *s, struct request *q)
+{
+	for (size_t i = 0; i < q->n_wanted; i++)
+		if (q->wanted[i].file)
+			loaded_unref(s, q->wanted[i].file);
+}
+
+/* 0, or an error of this machine. */
+static int run(struct symb *s, const struct symb_api *api, struct request *q,
+	const struct symb_flags *flags, double begun, struct buf *out)
+{
+	struct reply_times t;
+	int r = load_modules(s, q, flags);
+
+	t.cache = 0;
+	t.all = now() - begun;
+	if (r == 0)
+		count_modules(s, q);
+	if (r == 0)
+		r = reply_write(s, api, q, flags, &t, out);
+	let_go(s, q);
+	return r;
+}
+
+int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
+	const struct symb_flags *flags, struct buf *out)
+{
+	static const struct symb_flags none = {0};
+	struct request q = {0};
+	struct err e = {0};
+	double begun = now();
+	int status = request_read(&q, api, body, &s->limits, &e), r = 0;
+
+	count(s, COUNT_REQUESTS, 1);
+	buf_clear(out);
+	if (status == 200)
+		r = run(s, api, &q, flags ? flags : &none, begun, out);
+	if (r < 0) {
+		status = r == -EINTR ? 503 : 500;
+		err_set(&e, status, "%s", r == -EINTR ? "the service stops" : err_text(r));
+	}
+	if (status != 200) {
+		count(s, COUNT_REFUSED, 1);
+		reply_error(e.text, out);
+	}
+	request_release(&q);
+	return status;
+}

@@ -1,0 +1,105 @@
+#!/bin/sh
+# symfs symbolicate: requests of Mozilla's symbolication service and its answers, for files that are
+# written here, and, where they are, for the shared cases. The .sym files are on an nginx.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need nginx curl
+CASES=$top_builddir/tests/helpers/symbolicate-cases
+SHARED=$top_srcdir/../shared
+
+sym() # NAME ID: stdin is the file
+{
+  mkdir -p "$TMP/up/$1/$2"
+  cat >"$TMP/up/$1/$2/${1%.pdb}.sym"
+}
+
+# Places follow each other: what ends leaves nothing behind it, a call that is inlined neither.
+sym mix.so 11111111111111111111111111111111A <<'EOF'
+MODULE Linux x86_64 11111111111111111111111111111111A mix.so
+FILE 0 /build/./src/../lib/mix.c
+FILE 1 inner.h
+INLINE_ORIGIN 3 inner
+INLINE_ORIGIN 4 deep
+FUNC 1000 50 0 outer(int)
+INLINE 0 12 0 3 1010 10 1038 8
+INLINE 1 21 1 4 1014 4
+1008 8 10 0
+1010 4 20 1
+1014 4 30 7
+1018 8 22 1
+1020 8 13 0
+1038 8 23 1
+PUBLIC 1024 0 public_inside
+PUBLIC 1060 0 public_last
+FUNC 1040 8 0 shadow
+1040 8 99 1
+STACK CFI INIT 1000 50 .cfa: $rsp 8 +
+FUNC 5000 10 0 never_seen
+EOF
+sym tool.pdb 222222222222222222222222222222221 <<'EOF'
+MODULE windows x86_64 222222222222222222222222222222221 tool.pdb
+INFO CODE_ID 5AB380779000 tool.exe
+PUBLIC 2000 0 main
+EOF
+sym bad.so 333333333333333333333333333333330 <<'EOF'
+MODULE Linux x86_64 333333333333333333333333333333330 bad.so
+FUNC 10 10 0 good
+INLINE_ORIGIN 5
+EOF
+# Ids in letters that nobody else uses: who serves files compares bytes.
+sym odd.so aAaAaAaAaAaAaAaAaAaAaAaAaAaAaAaA0 <<'EOF'
+MODULE Linux x86_64 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA0 odd.so
+FUNC 10 10 0 odd
+EOF
+
+nginx_start sym "$TMP/up"
+symbolicate() { "$SYMFS" symbolicate --no-default-sources --source "breakpad@$URL_sym" --cache "$TMP/store" "$@"; }
+
+run_cases() # FILE SOURCE
+{
+  "$CASES" "$1" "$SYMFS" symbolicate --no-default-sources --source "$2" --cache "$TMP/store-$3" \
+    >"$TMP/cases.out" 2>"$TMP/cases-$3.log" || { cat "$TMP/cases.out"; fail "cases of $1"; }
+  grep -c '^ok' "$TMP/cases.out"
+}
+own=$(run_cases "$top_srcdir/tests/data/symbolicate/own.json" "breakpad@$URL_sym" own) || fail "$own"
+say "$own of our own cases"
+
+# ---- the command -------------------------------------------------------------------------
+request='{"memoryMap": [["mix.so", "11111111111111111111111111111111A"], ["bad.so", "333333333333333333333333333333330"]], "stacks": [[[0, 4116], [1, 16], [-1, 5]]]}'
+printf %s "$request" >"$TMP/request"
+symbolicate "$TMP/request" >"$TMP/json" || fail "a request in a file"
+printf %s "$request" | symbolicate - >"$TMP/json2" || fail "a request on stdin"
+cmp "$TMP/json" "$TMP/json2" || fail "stdin and file differ"
+symbolicate --text "$TMP/request" >"$TMP/text" || fail "--text"
+grep -q '^  0  mix.so  deep (inlined)' "$TMP/text" || fail "--text has no inlined call: $(cat "$TMP/text")"
+grep -q '^  0  mix.so  outer(int) + 0x14 at /build/lib/mix.c:12' "$TMP/text" || fail "--text: $(cat "$TMP/text")"
+symbolicate --debug "$TMP/request" >"$TMP/debug" || fail "--debug"
+grep -q '"cache_lookups": {"count": 2, "hits": 1,' "$TMP/debug" || fail "--debug: $(cat "$TMP/debug")"
+symbolicate --module-errors --function-size "$TMP/request" >"$TMP/extras" || fail "--module-errors"
+grep -q '"module_errors": {"bad.so/3*0": \[{"name": "NotFound", "message": "breakpad: ' "$TMP/extras" || fail "--module-errors: $(cat "$TMP/extras")"
+grep -q '"function_size": "0x' "$TMP/extras" || fail "--function-size: $(cat "$TMP/extras")"
+symbolicate --lenient "$TMP/request" | grep -q '"function": "good"' || fail "--lenient"
+echo nonsense | symbolicate >"$TMP/out"
+[ $? = 1 ] || fail "a bad request does not end with 1"
+grep -q '^{"title": "Payload is not valid JSON"}$' "$TMP/out" || fail "a bad request: $(cat "$TMP/out")"
+echo nonsense | symbolicate --text >"$TMP/out" 2>"$TMP/err" && fail "a bad request with --text ends with 0"
+grep -q 'Payload is not valid JSON' "$TMP/err" || fail "a bad request with --text: $(cat "$TMP/err")"
+symbolicate --api v6 "$TMP/request" >/dev/null 2>&1
+[ $? = 2 ] || fail "--api v6 does not end with 2"
+symbolicate "$TMP/nowhere" >/dev/null 2>&1
+[ $? = 4 ] || fail "a file that is not there does not end with 4"
+
+# Nobody is there: the answer says that nothing was found, and soon.
+"$SYMFS" symbolicate --offline --cache "$TMP/empty" "$TMP/request" >"$TMP/json" || fail "--offline"
+grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" || fail "--offline: $(cat "$TMP/json")"
+
+# ---- the shared cases --------------------------------------------------------------------
+[ -f "$SHARED/vectors/symbolicate_cases.json" ] && [ -d "$SHARED/fixtures/sym" ] || {
+  say "no shared cases: only our own"
+  exit 0
+}
+nginx_start shared "$SHARED/fixtures/sym"
+shared=$(run_cases "$SHARED/vectors/symbolicate_cases.json" "breakpad@$URL_shared" shared) || fail "$shared"
+say "$shared of the shared cases"
+[ "$shared" -ge 60 ] || fail "only $shared shared cases"
+exit 0

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "layout/tree.h"
+#include "store/sparse.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -99,6 +100,45 @@ static void row_show(struct cache *c, const struct store_row *row, struct json_o
 	printf("  %s\n", text_shown(row->facts.source, true, &c->room));
 }
 
+static unsigned per_cent(const struct store_sparse_row *row)
+{
+	uint64_t size = row->validator.size;
+
+	return size ? (unsigned)((double)row->present * 100 / (double)size) : 100;
+}
+
+static struct json_object *sparse_json(const struct store_sparse_row *row)
+{
+	struct json_object *o = json_object_new_object();
+	char room[KEY_TEXT];
+
+	json_add_text(o, "key", key_text(&row->key, room));
+	json_add_number(o, "size", (long long)row->validator.size);
+	json_add_number(o, "present", (long long)row->present);
+	json_add_number(o, "allocated", (long long)row->allocated);
+	add_time(o, "used", row->used);
+	json_add_text(o, "source", row->validator.source);
+	json_add_text(o, "url", row->url);
+	json_add_text(o, "etag", row->validator.etag);
+	json_add_text(o, "last_modified", row->validator.last_modified);
+	add_time(o, "since", row->since);
+	return o;
+}
+
+static void sparse_show(struct cache *c, const struct store_sparse_row *row, struct json_object *list)
+{
+	char used[24], room[KEY_TEXT];
+
+	if (list) {
+		json_object_array_add(list, sparse_json(row));
+		return;
+	}
+	clock_print(row->used, used);
+	printf("%12" PRIu64 "  %s  s-  %s", row->validator.size, used,
+		text_shown(key_text(&row->key, room), true, &c->room));
+	printf("  %s  %u%%\n", text_shown(row->validator.source, true, &c->room), per_cent(row));
+}
+
 static void miss_show(struct cache *c, const struct store_miss_row *row, struct json_object *list)
 {
 	struct json_object *o;
@@ -164,6 +204,24 @@ static int list_keys(struct cache *c, const struct meant *wanted, unsigned n,
 	return got;
 }
 
+static int list_sparse(struct cache *c, const struct meant *wanted, unsigned n,
+	struct json_object *list)
+{
+	_cleanup_free_ struct store_sparse_row *rows = calloc(AT_ONCE, sizeof(*rows));
+	int64_t after = 0;
+	int got = rows ? 1 : -ENOMEM;
+
+	while (got > 0) {
+		got = store_list_sparse(c->store, after, rows, AT_ONCE);
+		for (int i = 0; i < got; i++) {
+			after = rows[i].id;
+			if (is_wanted(wanted, n, &rows[i].key))
+				sparse_show(c, &rows[i], list);
+		}
+	}
+	return got;
+}
+
 static int done(void)
 {
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
@@ -187,6 +245,8 @@ static int run_ls(struct cache *c, char **words, unsigned n)
 		return r;
 	list = c->json ? json_object_new_array() : NULL;
 	r = c->misses ? list_misses(c, wanted, n, list) : list_keys(c, wanted, n, list);
+	if (r == 0 && !c->misses)
+		r = list_sparse(c, wanted, n, list);
 	if (r < 0) {
 		json_object_put(list);
 		return trouble(c, "cannot be listed", r);
@@ -207,6 +267,8 @@ static int stats_json(struct cache *c, const struct store_totals *t)
 	json_add_number(o, "bytes", (long long)t->bytes);
 	json_add_number(o, "misses", (long long)t->misses);
 	json_add_number(o, "drafts", (long long)t->drafts);
+	json_add_number(o, "sparse", (long long)t->sparse);
+	json_add_number(o, "sparse_bytes", (long long)t->sparse_bytes);
 	json_object_object_add(o, "quota", c->settings->quota
 		? json_object_new_int64((int64_t)c->settings->quota) : NULL);
 	json_add_number(o, "min_free", (long long)c->settings->min_free);
@@ -225,9 +287,10 @@ static int run_stats(struct cache *c, char **words, unsigned n)
 	printf("directory %s\nid %s\n", text_shown(store_dir(c->store), true, &c->room),
 		store_id(c->store));
 	printf("artifacts %" PRIu64 "\nkeys %" PRIu64 "\nbytes %" PRIu64 "\nmisses %" PRIu64
-	       "\ndrafts %" PRIu64 "\nquota %" PRIu64 "\nmin_free %" PRIu64 "\n",
-		t.artifacts, t.keys, t.bytes, t.misses, t.drafts, c->settings->quota,
-		c->settings->min_free);
+	       "\ndrafts %" PRIu64 "\nsparse %" PRIu64 "\nsparse_bytes %" PRIu64
+	       "\nquota %" PRIu64 "\nmin_free %" PRIu64 "\n",
+		t.artifacts, t.keys, t.bytes, t.misses, t.drafts, t.sparse, t.sparse_bytes,
+		c->settings->quota, c->settings->min_free);
 	return done();
 }
 
@@ -290,6 +353,12 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 			before.artifacts - MIN(after.artifacts, before.artifacts),
 			before.bytes - MIN(after.bytes, before.bytes), after.artifacts,
 			after.bytes);
+		if (before.sparse)
+			printf("removed %" PRIu64 " files with holes, %" PRIu64 " bytes; left %" PRIu64
+			       ", %" PRIu64 " bytes\n",
+				before.sparse - MIN(after.sparse, before.sparse),
+				before.sparse_bytes - MIN(after.sparse_bytes, before.sparse_bytes),
+				after.sparse, after.sparse_bytes);
 		return done();
 	}
 	o = json_object_new_object();
@@ -297,6 +366,10 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 	json_add_number(o, "artifacts", (long long)after.artifacts);
 	json_add_number(o, "bytes_before", (long long)before.bytes);
 	json_add_number(o, "bytes", (long long)after.bytes);
+	json_add_number(o, "sparse_before", (long long)before.sparse);
+	json_add_number(o, "sparse", (long long)after.sparse);
+	json_add_number(o, "sparse_bytes_before", (long long)before.sparse_bytes);
+	json_add_number(o, "sparse_bytes", (long long)after.sparse_bytes);
 	return json_print(o);
 }
 
@@ -453,9 +526,10 @@ static int run_cache(int argc, char **argv)
 const struct cmd cmd_cache = {
 	.name = "cache",
 	.args = "ls|stats|verify|gc|pin|unpin|rm [--misses] [PATH...]",
-	.help = "Shows, checks and cleans the store. ls marks what is verified (v) and kept (k);\n"
-		"verify names each damaged artifact; gc evicts down to the quota; pin keeps a\n"
-		"file for good; rm --misses forgets what is known not to be there. A PATH is as\n"
-		"for `symfs get`, or a key as ls prints it",
+	.help = "Shows, checks and cleans the store. ls marks what is verified (v), kept (k), and\n"
+		"of what only some blocks are here (s); verify names each damaged artifact; gc\n"
+		"evicts down to the quota; pin keeps a file for good; rm --misses forgets what\n"
+		"is known not to be there. A PATH is as for `symfs get`, or a key as ls prints\n"
+		"it",
 	.run = run_cache,
 };

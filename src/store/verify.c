@@ -6,6 +6,7 @@
 #include "store/dir.h"
 #include "store/label.h"
 #include "store/settle.h"
+#include "store/sparse-file.h"
 #include "store/turn.h"
 
 #include <stdio.h>
@@ -188,6 +189,110 @@ static int verify_files(struct verifying *v)
 	return t.r;
 }
 
+/* ---- files with holes ----------------------------------------------------------------- */
+
+static void tell_sparse(struct verifying *v, const struct store_sparse_row *row, const char *what)
+{
+	char rel[SPARSE_REL], path[4300];
+
+	snprintf(path, sizeof(path), "%s/%s", v->s->dir, sparse_file_path(row->name, rel));
+	v->count++;
+	if (v->damaged)
+		v->damaged(v->ctx, &row->key, path, what);
+}
+
+static bool has_sparse_row(struct verifying *v, const char *name)
+{
+	_cleanup_turn_ struct turn t = {.s = v->s};
+	struct store_sparse_row row;
+
+	while (turn_next(&t))
+		t.r = index_sparse_find_name(t.ix, name, &row);
+	return t.r == 0;
+}
+
+/* The blocks of one part: NULL, or what is wrong. */
+static const char *part_trouble(int fd, uint64_t size, const struct index_part *p, uint8_t *room)
+{
+	for (unsigned i = 0; i < PART_BLOCKS; i++) {
+		uint64_t off = ((uint64_t)p->part * PART_BLOCKS + i) * SPARSE_BLOCK;
+		size_t n;
+
+		if (!(p->bits[i / 64] >> i % 64 & 1))
+			continue;
+		if (p->part > (int64_t)(SPARSE_SIZE_MOST / SPARSE_BLOCK / PART_BLOCKS) || off >= size)
+			return "the index has blocks past its end";
+		n = (size_t)MIN((uint64_t)SPARSE_BLOCK, size - off);
+		if (pread(fd, room, n, (off_t)off) != (ssize_t)n)
+			return "file cannot be read";
+		if (crc32c(room, n) != p->sums[i])
+			return "the sum of a block differs";
+	}
+	return NULL;
+}
+
+static int next_part(struct verifying *v, const char *name, int64_t after, struct index_part *out)
+{
+	_cleanup_turn_ struct turn t = {.s = v->s};
+	int n = 0;
+
+	while (turn_next(&t)) {
+		n = index_sparse_parts(t.ix, name, after, out, 1);
+		t.r = MIN(n, 0);
+	}
+	return t.r < 0 ? t.r : n;
+}
+
+static int look_at_parts(struct verifying *v, const struct store_sparse_row *row, int fd,
+	const char **what)
+{
+	_cleanup_free_ struct index_part *p = calloc(1, sizeof(*p));
+	_cleanup_free_ uint8_t *room = malloc(SPARSE_BLOCK);
+	int64_t after = -1;
+	int n = p && room ? 1 : -ENOMEM;
+
+	while (n > 0 && !*what) {
+		n = next_part(v, row->name, after, p);
+		if (n > 0)
+			*what = part_trouble(fd, row->validator.size, p, room);
+		if (n > 0)
+			after = p->part;
+	}
+	return MIN(n, 0);
+}
+
+static int verify_one_sparse(struct verifying *v, const struct store_sparse_row *row)
+{
+	_cleanup_close_ int fd = -1;
+	const char *what = NULL;
+	struct stat st;
+	int r;
+
+	r = sparse_file_open(v->s, row->name, false, &fd, &st);
+	if (r == -EMFILE || r == -ENFILE)
+		return r;
+	if (r < 0)
+		what = r == -ENOENT ? "file is gone" : r == -EBUSY ? NULL : "file cannot be opened";
+	else if ((uint64_t)st.st_size != row->validator.size)
+		what = "size differs";
+	else
+		r = look_at_parts(v, row, fd, &what);
+	/* It may have become whole, or gone, meanwhile. */
+	if (what && has_sparse_row(v, row->name))
+		tell_sparse(v, row, what);
+	return r == -ENOMEM ? r : 0;
+}
+
+static int verify_sparses(struct verifying *v)
+{
+	_cleanup_free_ struct store_sparse_row *row = calloc(1, sizeof(*row));
+	int r = row ? 0 : -ENOMEM;
+
+	while (r == 0 && (r = store_list_sparse(v->s, row->id, row, 1)) > 0)
+		r = verify_one_sparse(v, row);
+	return r;
+}
+
 int store_verify(struct store *s, verify_told *damaged, void *ctx)
 {
 	struct verifying v = {.s = s, .damaged = damaged, .ctx = ctx, .fd = -1};
@@ -196,6 +301,8 @@ int store_verify(struct store *s, verify_told *damaged, void *ctx)
 	r = verify_objects(&v);
 	if (v.fd >= 0)
 		close(v.fd);
+	if (r == 0)
+		r = verify_sparses(&v);
 	if (r == 0)
 		r = verify_files(&v);
 	return r < 0 ? r : v.count;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "scratch.h"
+#include "store/sparse.h"
 
 #include "base/path.h"
 
@@ -81,6 +82,51 @@ START_TEST(lists)
 }
 END_TEST
 
+START_TEST(shows_files_with_holes)
+{
+	struct sparse_validator v = {.size = 4 * SPARSE_BLOCK, .source = "test", .etag = "\"a\""};
+	struct key k = key_nth(7);
+	struct json_object *list;
+	struct sparse *f;
+	struct store *s;
+	uint8_t *block = calloc(1, SPARSE_BLOCK);
+	char link[64], path[300] = "";
+
+	fill();
+	s = open_scratch();
+	ck_assert_int_eq(sparse_open(s, &k, &v, "http://127.0.0.1/x", &f, NULL), 0);
+	ck_assert_int_eq(sparse_write(f, SPARSE_BLOCK, block, SPARSE_BLOCK), 0);
+	ck_assert_int_eq(sparse_commit(f), 0);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", sparse_fd(f));
+	ck_assert_int_gt(readlink(link, path, sizeof(path) - 1), 0);
+	sparse_unref(f);
+	store_close(s);
+	ck_assert_int_eq(run("ls", NULL, NULL), EXIT_DONE);
+	ck_assert(says("  s-  elf_debug 0000000700112233445566778899aabbccddeeff  test  25%"));
+	ck_assert_int_eq(run("ls", "--json", NULL), EXIT_DONE);
+	list = json_tokener_parse(printed);
+	ck_assert_uint_eq(json_object_array_length(list), 4);
+	json_object_put(list);
+	ck_assert(says("\"present\":65536"));
+	ck_assert_int_eq(run("stats", NULL, NULL), EXIT_DONE);
+	ck_assert(says("artifacts 3\n") && says("\nsparse 1\nsparse_bytes "));
+	ck_assert_int_eq(run("verify", NULL, NULL), EXIT_DONE);
+	{
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		ck_assert_int_eq(pwrite(fd, "x", 1, SPARSE_BLOCK + 5), 1);
+		close(fd);
+	}
+	ck_assert_int_eq(run("verify", NULL, NULL), EXIT_NO);
+	ck_assert(says("the sum of a block differs\telf_debug 00000007") && says("/sparse/"));
+	ck_assert_int_eq(run("gc", "--quota", "1"), EXIT_DONE);
+	ck_assert(says("removed 1 files with holes, ") && says(" bytes; left 0, 0 bytes"));
+	ck_assert_int_eq(run("rm", "elf_debug 0000000700112233445566778899aabbccddeeff", NULL), EXIT_NO);
+	free(block);
+	end();
+}
+END_TEST
+
 START_TEST(verifies)
 {
 	struct key k = key_nth(1);
@@ -146,4 +192,4 @@ START_TEST(refuses)
 }
 END_TEST
 
-UNIT_MAIN("cmd-cache", lists, verifies, keeps_and_removes, refuses)
+UNIT_MAIN("cmd-cache", lists, shows_files_with_holes, verifies, keeps_and_removes, refuses)

@@ -1,0 +1,259 @@
+/* Blobs with holes: what was written becomes what is known after a restart. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/evict.h"
+#include "store/sparse-private.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define PARTS_AT_ONCE 8 /* of one transaction */
+
+/* ---- committing ----------------------------------------------------------------------- */
+
+struct round {
+	struct index_part parts[PARTS_AT_ONCE]; /* bits and sums of what is new */
+	unsigned n;
+	uint64_t bytes;
+};
+
+static int sum_block(struct sparse *f, uint64_t block, uint8_t *room, uint32_t *out)
+{
+	uint32_t n = sparse_block_size(f, block);
+	int r = sparse_read_raw(f->fd, block * SPARSE_BLOCK, room, n);
+
+	*out = crc32c(room, n);
+	return r;
+}
+
+/* What of one part is here and not saved. */
+static int gather_part(struct sparse *f, uint64_t part, uint8_t *room, struct round *g)
+{
+	struct index_part *p = &g->parts[g->n];
+	bool any = false;
+	int r = 0;
+
+	memset(p, 0, sizeof(*p));
+	p->part = (int64_t)part;
+	for (unsigned i = 0; i < PART_BLOCKS / WORD; i++) {
+		uint64_t at = part * (PART_BLOCKS / WORD) + i;
+
+		if (at >= f->words)
+			break;
+		p->bits[i] = atomic_load_explicit(&f->here[at], memory_order_acquire) & ~f->saved[at];
+		any = any || p->bits[i];
+		for (uint64_t w = p->bits[i]; w && r == 0; w &= w - 1) {
+			unsigned bit = (unsigned)__builtin_ctzll(w);
+
+			g->bytes += sparse_block_size(f, at * WORD + bit);
+			r = sum_block(f, at * WORD + bit, room, &p->sums[i * WORD + bit]);
+		}
+	}
+	g->n += any;
+	return r;
+}
+
+static int gather(struct sparse *f, uint64_t *part, struct round *g)
+{
+	_cleanup_free_ uint8_t *room = malloc(SPARSE_BLOCK);
+	uint64_t end = (f->blocks + PART_BLOCKS - 1) / PART_BLOCKS;
+	int r = room ? 0 : -ENOMEM;
+
+	g->n = 0;
+	g->bytes = 0;
+	for (; *part < end && g->n < PARTS_AT_ONCE && r == 0; (*part)++)
+		r = gather_part(f, *part, room, g);
+	return r;
+}
+
+static bool is_at_its_place(struct sparse *f)
+{
+	char rel[SPARSE_REL];
+	struct stat here, there;
+
+	return fstat(f->fd, &here) == 0 && here.st_nlink &&
+	       fstatat(f->s->dirfd, sparse_file_path(f->name, rel), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* There is no row: either it was removed, or the index was made anew and knows nothing of it.
+ * -EAGAIN: now there is one again, without a block. */
+static int readmit(struct sparse *f, struct index *ix)
+{
+	struct store_sparse_row row;
+	struct index_hit hit;
+	char canon[KEY_TEXT];
+	int r;
+
+	key_canon(&f->key, canon);
+	r = index_key_find(ix, canon, &hit);
+	if (r == -ENOENT)
+		r = index_sparse_get(ix, canon, &row);
+	if (r == 0 || (r == -ENOENT && !is_at_its_place(f)))
+		return -ESTALE;
+	if (r != -ENOENT)
+		return r;
+	sparse_row_of(f, &row);
+	r = index_sparse_put(ix, &row);
+	if (r == 0)
+		r = index_commit(ix);
+	if (r < 0)
+		return r;
+	memset(f->saved, 0, f->words * sizeof(*f->saved));
+	f->saved_bytes = 0;
+	return -EAGAIN;
+}
+
+static int save_part(struct sparse *f, struct index *ix, const struct index_part *new)
+{
+	struct index_part all;
+	int r = index_sparse_part(ix, f->name, new->part, &all);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r == -ENOENT)
+		all = *new;
+	for (unsigned i = 0; i < PART_BLOCKS; i++)
+		if (new->bits[i / WORD] >> i % WORD & 1) {
+			all.bits[i / WORD] |= 1ull << i % WORD;
+			all.sums[i] = new->sums[i];
+		}
+	return index_sparse_part_put(ix, f->name, &all);
+}
+
+static int save_in(struct turn *t, struct sparse *f, const struct round *g)
+{
+	struct store_sparse_row row;
+	struct stat st;
+	int r;
+
+	if (fstat(f->fd, &st) < 0)
+		return -errno;
+	r = index_begin(t->ix);
+	if (r == 0)
+		r = index_sparse_get_name(t->ix, f->name, &row);
+	if (r == -ENOENT)
+		r = readmit(f, t->ix);
+	for (unsigned i = 0; i < g->n && r == 0; i++)
+		r = save_part(f, t->ix, &g->parts[i]);
+	if (r == 0)
+		r = index_sparse_grew(t->ix, f->name, f->saved_bytes + g->bytes,
+			(uint64_t)st.st_blocks * 512, clock_wall());
+	if (r == 0)
+		r = index_commit(t->ix);
+	if (r < 0)
+		index_rollback(t->ix);
+	return r;
+}
+
+static int save(struct sparse *f, const struct round *g)
+{
+	_cleanup_turn_ struct turn t = {.s = f->s, .write = true};
+
+	while (turn_next(&t))
+		t.r = save_in(&t, f, g);
+	if (t.r == 0 && evict_to_quota(&t, 0) < 0)
+		log_warn("%s: nothing could be evicted, the store is over its quota", f->s->dir);
+	return t.r;
+}
+
+static void mark_saved(struct sparse *f, const struct round *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned j = 0; j < PART_BLOCKS / WORD; j++)
+			if (g->parts[i].bits[j])
+				f->saved[(uint64_t)g->parts[i].part * (PART_BLOCKS / WORD) + j] |=
+					g->parts[i].bits[j];
+	f->saved_bytes += g->bytes;
+	atomic_fetch_sub(&f->dirty, MIN(g->bytes, atomic_load(&f->dirty)));
+}
+
+static int commit_all(struct sparse *f)
+{
+	_cleanup_free_ struct round *g = malloc(sizeof(*g));
+	uint64_t part = 0;
+	int r = g ? 0 : -ENOMEM;
+
+	atomic_store(&f->dirty_since, 0);
+	while (r == 0) {
+		/* What is gathered was written before the sync, and so is on disk before its bits. */
+		r = gather(f, &part, g);
+		if (r < 0 || g->n == 0)
+			break;
+		r = fdatasync(f->fd) < 0 ? -errno : save(f, g);
+		if (r == 0)
+			mark_saved(f, g);
+		if (r == -EAGAIN) {
+			part = 0;
+			r = 0;
+		}
+	}
+	if (r == -ESTALE)
+		atomic_store(&f->stale, true);
+	else if (r < 0)
+		atomic_store(&f->dirty_since, clock_ms());
+	return r;
+}
+
+int sparse_commit(struct sparse *f)
+{
+	LOCK_SCOPE(&f->committing);
+
+	if (!f->writer)
+		return -EBADF;
+	if (sparse_is_stale(f))
+		return -ESTALE;
+	return f->finished ? 0 : commit_all(f);
+}
+
+/* ---- the end -------------------------------------------------------------------------- */
+
+int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct store_learned *l,
+	struct blob **out, struct err *e)
+{
+	LOCK_SCOPE(&f->committing);
+	char room[KEY_TEXT];
+	struct draft *d;
+	int r;
+
+	r = !f->writer ? -EBADF : sparse_is_stale(f) ? -ESTALE : sparse_is_full(f) ? 0 : -ENODATA;
+	if (r == 0 && f->finished)
+		r = -EALREADY;
+	if (r == 0)
+		r = draft_of_sparse(&d, f->s, f->fd, f->name);
+	if (r < 0)
+		return err_set(e, r, "%s: %s", key_text(&f->key, room), err_text(r));
+	r = store_publish_learned(f->s, d, &f->key, facts, l, out, e);
+	if (r < 0)
+		return r;
+	f->finished = true;
+	atomic_store(&f->dirty_since, 0);
+	sparse_unlist(f);
+	return 0;
+}
+
+static int drop_in(struct turn *t, struct sparse *f)
+{
+	int r;
+
+	r = index_sparse_drop(t->ix, f->name);
+	if (r == 0)
+		sparse_file_unlink(f->s, f->name);
+	return r;
+}
+
+int sparse_drop(struct sparse *f)
+{
+	_cleanup_turn_ struct turn t = {.s = f->s, .write = true};
+	LOCK_SCOPE(&f->committing);
+
+	if (f->finished)
+		return 0;
+	atomic_store(&f->stale, true);
+	sparse_unlist(f);
+	while (turn_next(&t))
+		t.r = drop_in(&t, f);
+	return t.r;
+}

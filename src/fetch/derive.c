@@ -29,10 +29,12 @@
 static const struct family {
 	enum object_type object;
 	enum filetype inputs[2];
+	bool exact; /* in no other form */
 } families[] = {
-	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}},
-	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}},
-	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}},
+	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
+	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
+	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
+	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},
 };
 #define INPUTS ARRAY_SIZE(families[0].inputs)
 
@@ -143,11 +145,12 @@ void derive_free(struct derive *d)
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-static const struct family *family_of(enum filetype t)
+static const struct family *family_of(enum filetype t, enum gsym_work_form form)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(families); i++)
 		for (unsigned k = 0; k < INPUTS; k++)
-			if (families[i].inputs[k] == t && t != FILETYPE_NONE)
+			if (families[i].inputs[k] == t && t != FILETYPE_NONE &&
+				(!families[i].exact || form == GSYM_WORK_EXACT))
 				return &families[i];
 	return NULL;
 }
@@ -177,12 +180,12 @@ static const struct family *family_of_made(const struct artifact *a)
 	char word[32];
 
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(a->m.path, "."), a->m.path);
-	return family_of(filetype_find(word));
+	return family_of(filetype_find(word), form_of(a));
 }
 
 static int name_made(const struct artifact *input, enum gsym_work_form form, struct artifact *out)
 {
-	const struct family *f = family_of(input->type);
+	const struct family *f = family_of(input->type, form);
 	struct key k;
 
 	*out = *input;

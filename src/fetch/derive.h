@@ -19,8 +19,8 @@ void derive_free(struct derive *d);
  * in an object file. 0, -ENOENT: nothing is made of such files, or it lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
-/* The same for look-ups that answer as Mozilla's symbolication service does: gsym/exact.h. Such a file is
- * for nobody else. */
+/* The same for look-ups of ours, also of Portable PDBs: gsym/exact.h, gsym/from-ppdb.h. Such a file is for
+ * nobody else. */
 int derive_exact(const struct artifact *input, struct artifact *out);
 
 /* 0: `f` is the answer, and f->blob the caller's; f->r is -ENOENT or -EBADMSG when it was tried not

@@ -348,7 +348,7 @@ struct walk {
 /* A line is what was there itself, or calls what is inlined there, or both in turn. */
 static int walk_line(struct exact *x, struct walk *w, const struct exact_line *l, uint32_t *reached)
 {
-	uint32_t at, end, place;
+	uint32_t at, end, place = NONE;
 	int r;
 
 	line_range(l, &at, &end);
@@ -381,7 +381,7 @@ static int walk_branch(struct exact *x, uint32_t which, bool inlined, size_t cal
 	const struct branch b = x->branches.at[which];
 	size_t own_calls = x->calls.n, own_covered = x->covered.n;
 	struct walk w = {.calls = calls, .calls_end = calls_end, .into = NONE};
-	uint32_t place, reached;
+	uint32_t place = NONE, reached = 0;
 	int r;
 
 	if (!b.size || b.addr > UINT32_MAX)
@@ -581,7 +581,7 @@ static int tell_all(struct exact *x)
 
 int exact_finish(struct exact *x, uint32_t module)
 {
-	uint32_t function, place;
+	uint32_t function = NONE, place = NONE;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < x->publics.n; i++) {

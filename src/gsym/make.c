@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "gsym/from-breakpad.h"
 #include "gsym/from-dwarf.h"
+#include "gsym/from-ppdb.h"
 #include "gsym/from-symbols.h"
 #include "gsym/image.h"
 
@@ -93,6 +94,10 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 	*out = (struct gsym_made){0};
 	if (head && memcmp(head, "MODULE ", 7) == 0)
 		return make_from_breakpad(w, file, o, out, e);
+	if (o->exact && ppdb_is(file)) {
+		out->from = "portablepdb";
+		return gsym_from_ppdb(w, file, e);
+	}
 	r = gsym_open(&g, file, e);
 	if (r == -ENOMSG)
 		return make_from_object(w, file, o, out, e);

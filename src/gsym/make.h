@@ -19,7 +19,9 @@ struct gsym_want {
 
 struct gsym_make_opts {
 	bool strict; /* of Breakpad files: a bad line costs everything */
-	bool exact;  /* for look-ups as Mozilla's service answers them: exact.h */
+	/* For look-ups of ours alone: Breakpad's files as Mozilla's service answers them (exact.h), and
+	 * Portable PDBs (from-ppdb.h). */
+	bool exact;
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
 	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT; -EAGAIN: all is to
 	 * end, and so it does. NULL: nothing is found. One thread at a time calls it. */
@@ -30,7 +32,7 @@ struct gsym_make_opts {
 };
 
 struct gsym_made {
-	const char *from; /* "gsym", "breakpad", "elf", "macho": static */
+	const char *from; /* "gsym", "breakpad", "elf", "macho", "portablepdb": static */
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
 	unsigned type, machine; /* of an ELF file; 0 of others */

@@ -360,14 +360,14 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 	struct key k;
 
 	*out = (struct artifact){.type = t, .m = *m};
-	out->m.object = object_for(t);
+	out->m.object = m->object == OBJECT_PE_DOTNET ? m->object : object_for(t);
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
 /* Breakpad's files answer as they do at Mozilla, Portable PDBs in a way of their own. */
-static bool is_exact(const struct symb_flags *flags, enum filetype t)
+static bool is_exact(const struct module *m, enum filetype t, const struct symb_flags *flags)
 {
-	return t == FILETYPE_PORTABLEPDB || (t == FILETYPE_BREAKPAD && !flags->lenient);
+	return m->object == OBJECT_PE_DOTNET || (t == FILETYPE_BREAKPAD && !flags->lenient);
 }
 
 /* What is made of such a file. 0, -ENOENT. */
@@ -378,7 +378,7 @@ static int made_of(const struct module *m, enum filetype t, const struct symb_fl
 
 	if (!artifact_of(m, t, &in))
 		return -ENOENT;
-	return is_exact(flags, t) ? derive_exact(&in, out) : derive_artifact(&in, false, out);
+	return is_exact(m, t, flags) ? derive_exact(&in, out) : derive_artifact(&in, false, out);
 }
 
 /* ---- what is here already ----------------------------------------------------------- */
@@ -408,7 +408,7 @@ static bool is_here(struct symb *s, struct loading *l)
 		enum filetype t = l->groups[i].types[0];
 
 		if (made_of(&l->w->m, t, l->flags, &a) == 0 &&
-			find_made(s, &a, is_exact(l->flags, t), &l->w->file))
+			find_made(s, &a, is_exact(&l->w->m, t, l->flags), &l->w->file))
 			return true;
 	}
 	return false;
@@ -542,7 +542,7 @@ static void take_made(struct symb *s, struct loading *l)
 	if (r < 0)
 		err_set(&e, r, "%s", q->why);
 	else
-		r = load(s, &l->made, is_exact(l->flags, l->making), q->blob, &l->w->file, &e);
+		r = load(s, &l->made, is_exact(&l->w->m, l->making, l->flags), q->blob, &l->w->file, &e);
 	if (r < 0)
 		say_why(l->w, filetype_name(l->making), r, e.text);
 	l->over = r == 0;

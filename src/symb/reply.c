@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "gsym/exact.h"
+#include "gsym/from-ppdb.h"
 #include "symb/private.h"
 
 #include <inttypes.h>
@@ -69,7 +70,7 @@ static bool address_of(const struct loaded *l, const struct asked_frame *f, uint
 	if (f->minus)
 		return false;
 	if (f->method) {
-		*out = (uint64_t)f->method << 32 | f->offset;
+		*out = PPDB_METHOD(f->method) | f->offset;
 		return f->offset <= UINT32_MAX && l->exact;
 	}
 	*out = f->offset + l->g.base;

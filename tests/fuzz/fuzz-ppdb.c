@@ -1,11 +1,32 @@
-/* Any bytes as a Portable PDB file. */
+/* Any bytes as a Portable PDB file, or as a program with one in it: what it is, and its lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
+#include "gsym/from-ppdb.h"
+
+static void make_lines(const uint8_t *p, size_t n)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	struct buf out = BUF_UP_TO(64u << 20);
+	struct err e = {0};
+	struct gsym g;
+	int r;
+
+	if (!ppdb_is((struct span){p, n}) || gsym_writer_new(&w) < 0)
+		return;
+	r = gsym_from_ppdb(w, (struct span){p, n}, &e);
+	fuzz_must(r == 0 || e.text[0], "an error without words");
+	if (r == 0 && gsym_write(w, GSYM_V1, false, NULL, &out, NULL, &e) == 0) {
+		fuzz_must(gsym_open(&g, (struct span){(uint8_t *)out.p, out.n}, &e) == 0, e.text);
+		fuzz_must(gsym_check(&g, &e) == 0, e.text);
+	}
+	buf_release(&out);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	static const enum filetype types[] = {FILETYPE_PORTABLEPDB};
 
 	fuzz_object(p, n, types, ARRAY_SIZE(types));
+	make_lines(p, n);
 	return 0;
 }

@@ -98,6 +98,25 @@ grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json
   say "no shared cases: only our own"
   exit 0
 }
+# Portable PDBs: of their own, and inside of a program. unit/test-gsym-ppdb has every method and offset.
+PDBS=$SHARED/fixtures/ppdb EMBEDDED=Sentry.Samples.Console.Basic-embedded-ppdb.dll
+"$SYMFS" add --cache "$TMP/store-net" --no-default-sources "$PDBS/portable.pdb" "$PDBS/$EMBEDDED" >/dev/null || fail "add"
+cat >"$TMP/net" <<EOF
+{"memoryMap": [
+  {"type": "pe_dotnet", "debug_file": "/x/foo.pdb", "debug_id": "1d6929b4-468b-4db8-9389-9a12bd257e1b-ab8cf31e"},
+  {"type": "pe_dotnet", "debug_file": "Basic.pdb", "debug_id": "D8EB7DCA48834B10A1F7048EA1EA388Bcfb0fc89",
+   "code_file": "C:\\\\x\\\\$EMBEDDED", "code_id": "F8DFAA10a000"}],
+ "stacks": [[{"addr_mode": "rel:0", "instruction_addr": "0x11", "function_id": "0x06000001"},
+  {"addr_mode": "rel:1", "instruction_addr": "0x0", "function_id": "0x5"},
+  {"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": 4000}]]}
+EOF
+"$SYMFS" symbolicate --text --cache "$TMP/store-net" --no-default-sources "$TMP/net" >"$TMP/text" || fail "Portable PDBs"
+cat >"$TMP/want" <<'EOF'
+  0  foo.pdb  method 0x1 + 0x11 at /Users/swatinem/Coding/sentry-dotnet/samples/foo/Program.cs:15
+  1  Basic.pdb  method 0x5 + 0x0 at C:\dev\sentry-dotnet\samples\Sentry.Samples.Console.Basic\Program.cs:3
+  2  foo.pdb  method 0xfa0 + 0x0
+EOF
+cmp "$TMP/text" "$TMP/want" || fail "Portable PDBs: $(cat "$TMP/text")"
 nginx_start shared "$SHARED/fixtures/sym"
 shared=$(run_cases "$SHARED/vectors/symbolicate_cases.json" "breakpad@$URL_shared" shared) || fail "$shared"
 say "$shared of the shared cases"

@@ -1,0 +1,83 @@
+/* Any bytes as a request to symbolicate, in both versions: refused with words, or answered; what is
+ * answered is JSON, and has a frame for each that was asked for. Nothing is fetched. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fuzz/fuzz.h"
+#include "symb/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
+
+/* The lists in a list, and what is in them. */
+static size_t count_frames(const struct jtext *j, uint32_t stacks, size_t *frames)
+{
+	uint32_t at = stacks + 1;
+
+	for (uint32_t i = 0; i < j->token[stacks].n; i++, at = j->token[at].next)
+		*frames += j->token[at].n;
+	return j->token[stacks].n;
+}
+
+static void check_answer(const struct symb_api *api, const struct request *q, const struct buf *out)
+{
+	struct jtext j;
+	struct err e = {0};
+	uint32_t results, at;
+	size_t stacks = 0, frames = 0;
+
+	must(jtext_read(&j, (struct span){(const uint8_t *)buf_text(out), out->n}, UINT32_MAX, &e) == 0, e.text);
+	results = jtext_member(&j, 0, api->jobs ? "results" : "symbolicatedStacks");
+	must(results, "an answer without results");
+	at = results + 1;
+	if (!api->jobs)
+		stacks = count_frames(&j, results, &frames);
+	for (uint32_t i = 0; api->jobs && i < j.token[results].n; i++, at = j.token[at].next)
+		stacks += count_frames(&j, jtext_member(&j, at, "stacks"), &frames);
+	must(stacks == q->n_stacks && frames == q->n_frames, "stacks or frames are lost");
+	jtext_release(&j);
+}
+
+static void ask(const struct symb_api *api, struct span body, struct symb *s)
+{
+	static const struct symb_flags flags = {true, false, true, true};
+	static const struct reply_times times = {0.5, 0.25};
+	static const struct symb_limits limits = {1u << 20, 10, 50, 50, 200};
+	struct buf out = BUF_UP_TO(SYMB_REPLY_MOST);
+	struct request q = {0};
+	struct err e = {0};
+	int status = request_read(&q, api, body, &limits, &e);
+
+	must(status == 200 || status == 400 || status == 413, "a status that there is not");
+	must(status == 200 || e.text[0], "refused without words");
+	if (status == 200) {
+		must(reply_write(s, api, &q, &flags, &times, &out) == 0, "no answer");
+		check_answer(api, &q, &out);
+	} else {
+		struct jtext j;
+
+		must(reply_error(e.text, &out) == 0, "no refusal");
+		must(jtext_read(&j, (struct span){(const uint8_t *)buf_text(&out), out.n}, 16, NULL) == 0,
+			"a refusal that is no JSON");
+		jtext_release(&j);
+	}
+	buf_release(&out);
+	request_release(&q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	struct symb *s = calloc(1, sizeof(*s));
+
+	for (const struct symb_api *api = symb_apis; s && api->name; api++)
+		ask(api, (struct span){p, n}, s);
+	free(s);
+	return 0;
+}

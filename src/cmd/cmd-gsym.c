@@ -213,14 +213,21 @@ static bool parse_address(const char *word, uint64_t *out)
 {
 	bool hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
 	const char *p = word + (hex ? 2 : 0);
-	char *end;
+	uint64_t base = hex || strpbrk(p, "abcdefABCDEF") ? 16 : 10, v = 0;
 
-	hex = hex || strpbrk(p, "abcdefABCDEF");
-	if (!p[0] || strspn(p, hex ? "0123456789abcdefABCDEF" : "0123456789") != strlen(p))
+	if (!p[0])
 		return false;
-	errno = 0;
-	*out = strtoull(p, &end, hex ? 16 : 10);
-	return !errno && !*end;
+	for (; *p; p++) {
+		unsigned letter = (unsigned char)(*p | 0x20) - 'a', digit = (unsigned char)*p - '0';
+
+		if (digit > 9 && base == 16 && letter < 6)
+			digit = letter + 10;
+		if (digit >= base || v > (UINT64_MAX - digit) / base)
+			return false;
+		v = v * base + digit;
+	}
+	*out = v;
+	return true;
 }
 
 struct lookup {
@@ -243,14 +250,16 @@ static void look_up(struct lookup *l, uint64_t addr)
 			json_object_array_add(l->list, o);
 	} else {
 		buf_clear(&l->line);
-		buf_addf(&l->line, "0x%" PRIx64 "\t", addr);
+		gsym_address_text(addr, &l->line);
+		buf_add(&l->line, "\t", 1);
 		r = gsym_frames_text(l->g, addr, &l->line, &e);
 		if (r < 0) { /* each address has its line */
 			buf_clear(&l->line);
-			buf_addf(&l->line, "0x%" PRIx64 "\t-", addr);
+			gsym_address_text(addr, &l->line);
+			buf_adds(&l->line, "\t-");
 		}
+		buf_add(&l->line, "\n", 1);
 		fwrite(l->line.p, 1, l->line.n, stdout);
-		putchar('\n');
 	}
 	if (r < 0)
 		l->status = fail(l->path, &e);

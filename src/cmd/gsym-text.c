@@ -12,20 +12,36 @@
 
 #define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
 
-static bool is_plain(const char *s)
+#define EACH(byte) ((uint64_t)(byte)*0x0101010101010101)
+
+/* No byte is below ' ', and none is 0x7f or above it. */
+static bool is_plain(const char *s, size_t n)
 {
-	for (; *s; s++)
-		if (*s < ' ' || *s == 0x7f)
-			return false;
-	return true;
+	uint64_t w, bad = 0;
+
+	for (; n >= sizeof(w); n -= sizeof(w), s += sizeof(w)) {
+		memcpy(&w, s, sizeof(w));
+		/* Of a byte that lends to the one before it the high bit tells, too. */
+		bad |= (w - EACH(' ')) | (w + EACH(1)) | w;
+	}
+	bad &= EACH(0x80);
+	for (; n; n--, s++)
+		bad |= (unsigned char)*s < ' ' || (unsigned char)*s >= 0x7f;
+	return !bad;
 }
 
 /* A name may be any bytes; a terminal must not obey them, and a line must stay one. */
 static int add_shown(struct buf *out, const char *s)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(4 << 20);
+	size_t n = strlen(s);
+	struct buf room = BUF_UP_TO(4 << 20);
+	int r;
 
-	return buf_adds(out, is_plain(s) ? s : text_shown(s, true, &room));
+	if (is_plain(s, n))
+		return buf_add(out, s, n);
+	r = buf_adds(out, text_shown(s, true, &room));
+	buf_release(&room);
+	return r;
 }
 
 static int add_path(struct buf *out, const char *dir, const char *base)
@@ -33,6 +49,23 @@ static int add_path(struct buf *out, const char *dir, const char *base)
 	char room[8192];
 
 	return add_shown(out, gsym_path_text(dir, base, room, sizeof(room)));
+}
+
+static int add_number(struct buf *out, uint64_t v, unsigned base)
+{
+	char room[24], *p = room + sizeof(room);
+
+	do
+		*--p = "0123456789abcdef"[v % base];
+	while (v /= base);
+	return buf_add(out, p, (size_t)(room + sizeof(room) - p));
+}
+
+int gsym_address_text(uint64_t addr, struct buf *out)
+{
+	int r = buf_add(out, "0x", 2);
+
+	return r < 0 ? r : add_number(out, addr, 16);
 }
 
 static void add_address(struct json_object *o, const char *name, uint64_t v)
@@ -64,7 +97,9 @@ int gsym_frames_text(const struct gsym *g, uint64_t addr, struct buf *out, struc
 		if (r == 0)
 			r = add_path(out, f->dir, f->base);
 		if (r == 0)
-			r = buf_addf(out, ":%" PRIu32, f->line);
+			r = buf_add(out, ":", 1);
+		if (r == 0)
+			r = add_number(out, f->line, 10);
 	}
 	return r;
 }
@@ -123,7 +158,7 @@ static void print_text(const char *s)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(4 << 20);
 
-	fputs(is_plain(s) ? s : text_shown(s, true, &room), stdout);
+	fputs(is_plain(s, strlen(s)) ? s : text_shown(s, true, &room), stdout);
 }
 
 static int bad_function(uint32_t i, const char *why, struct err *e)

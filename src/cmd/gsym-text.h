@@ -13,6 +13,9 @@ int gsym_stats(const struct gsym *g, bool json, struct err *e);
 /* "name@dir/base:line < outer@…", "-" for an address in no function. -EBADMSG. */
 int gsym_frames_text(const struct gsym *g, uint64_t addr, struct buf *out, struct err *e);
 
+/* "0x1f". */
+int gsym_address_text(uint64_t addr, struct buf *out);
+
 /* An object with the address and a list of frames. -EBADMSG. */
 struct json_object;
 int gsym_frames_json(const struct gsym *g, uint64_t addr, struct json_object **out, struct err *e);

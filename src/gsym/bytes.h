@@ -45,6 +45,11 @@ static inline bool take_uleb(const uint8_t **p, const uint8_t *end, uint64_t *ou
 		*p = at + 1;
 		return true;
 	}
+	if (end - at >= 2 && !(at[1] & 0x80)) {
+		*out = (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
+		*p = at + 2;
+		return true;
+	}
 	for (unsigned shift = 0; at < end; shift += 7) {
 		uint8_t c = *at++;
 

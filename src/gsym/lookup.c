@@ -9,16 +9,20 @@
 
 /* ---- which function ------------------------------------------------------------------ */
 
-/* How many functions begin at or before the offset. The loop has no branch that depends on what it
- * reads, so that a lookup does not pay for wrong guesses. */
+/* How many functions begin at or before the offset, when `lo` do for sure and all from `hi` on do
+ * not. The loop has no branch that depends on what it reads, so that a lookup does not pay for wrong
+ * guesses. */
 #define DEFINE_COUNT(bits, type, load)                                                             \
-	static uint32_t count_##bits(const struct gsym *g, uint64_t wanted)                        \
+	static uint32_t count_##bits(                                                              \
+		const struct gsym *g, uint64_t wanted, uint32_t lo, uint32_t hi)                   \
 	{                                                                                          \
-		const uint8_t *base = g->offsets;                                                  \
-		uint32_t n = g->count;                                                             \
+		const uint8_t *base = g->offsets + (size_t)lo * sizeof(type);                      \
+		uint32_t n = hi - lo;                                                              \
                                                                                                    \
 		if (wanted > (type)-1)                                                             \
-			return n;                                                                  \
+			return hi;                                                                 \
+		if (!n)                                                                            \
+			return lo;                                                                 \
 		while (n > 1) {                                                                    \
 			uint32_t half = n / 2;                                                     \
 			const uint8_t *mid = base + (size_t)half * sizeof(type);                   \
@@ -29,8 +33,6 @@
 				__builtin_prefetch(                                                \
 					g->infos + (base - g->offsets) / sizeof(type) * 4);        \
 		}                                                                                  \
-		if (!n)                                                                            \
-			return 0;                                                                  \
 		return (uint32_t)((size_t)(base - g->offsets) / sizeof(type)) +                    \
 		       (load(base, g->swap) <= wanted);                                            \
 	}
@@ -47,17 +49,28 @@ DEFINE_COUNT(64, uint64_t, load64)
 
 static uint32_t count_before(const struct gsym *g, uint64_t addr)
 {
+	uint64_t wanted = addr - g->base, slice;
+	uint32_t lo = 0, hi = g->count;
+
 	if (addr < g->base)
 		return 0;
+	if (g->slices) {
+		slice = wanted >> g->slice_bits;
+		if (slice >= g->n_slices)
+			return hi;
+		lo = g->slices[slice];
+		hi = g->slices[slice + 1];
+		__builtin_prefetch(g->infos + (size_t)lo * 4);
+	}
 	switch (g->off_size) {
 	case 1:
-		return count_8(g, addr - g->base);
+		return count_8(g, wanted, lo, hi);
 	case 2:
-		return count_16(g, addr - g->base);
+		return count_16(g, wanted, lo, hi);
 	case 4:
-		return count_32(g, addr - g->base);
+		return count_32(g, wanted, lo, hi);
 	default:
-		return count_64(g, addr - g->base);
+		return count_64(g, wanted, lo, hi);
 	}
 }
 
@@ -65,10 +78,16 @@ static uint32_t count_before(const struct gsym *g, uint64_t addr)
 static int end_of(const struct gsym *g, uint32_t i, uint64_t *end)
 {
 	const uint8_t *h = span_at(g->data, load32(g->infos + (size_t)i * 4, g->swap), 4);
-	uint32_t size = h ? load32(h, g->swap) : 0;
+	uint32_t size;
+
+	if (!h)
+		return -EBADMSG;
+	__builtin_prefetch(h + 64); /* its lines */
+	__builtin_prefetch(h + 128);
+	size = load32(h, g->swap);
 
 	*end = gsym_addr(g, i) + (size ? size : 1);
-	return h ? 0 : -EBADMSG;
+	return 0;
 }
 
 /* Of the functions that begin where function *i does, the first that covers the address. When none
@@ -115,67 +134,214 @@ static int find_function(const struct gsym *g, uint64_t addr, uint32_t *out)
 
 /* ---- frames -------------------------------------------------------------------------- */
 
-/* The last row at or before the address. 1: there is one. */
+/* What a record of LLVM's has is of use only as far as its lines and calls: what is behind them is
+ * not looked at, and may lie on a page that nobody has touched. */
+static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f)
+{
+	uint64_t at = load32(g->infos + (size_t)i * 4, g->swap);
+	const uint8_t *h = span_at(g->data, at, 8);
+	bool lines = false, inlines = false;
+	uint32_t name;
+
+	if (!h)
+		return "a function that lies outside";
+	f->addr = gsym_addr(g, i);
+	f->size = load32(h, g->swap);
+	name = load32(h + 4, g->swap);
+	f->name = name ? gsym_string(g, name) : NULL;
+	f->lines = f->inlines = (struct span){h, 0};
+	f->biased = false;
+	if (!f->name)
+		return "a function without a name";
+	if (f->addr + f->size < f->addr)
+		return "a function that ends behind the last address";
+	for (at += 8; !lines || !inlines;) {
+		uint32_t type, len;
+
+		h = span_at(g->data, at, 8);
+		type = h ? load32(h, g->swap) : 0;
+		len = h ? load32(h + 4, g->swap) : 0;
+		if (!h)
+			return "a function without an end";
+		if (type == INFO_END)
+			return NULL;
+		if (!span_at(g->data, at + 8, len))
+			return "a function that reaches outside";
+		if (type == INFO_LINES) {
+			f->lines = (struct span){h + 8, len};
+			lines = true;
+		} else if (type == INFO_INLINES) {
+			f->inlines = (struct span){h + 8, len};
+			inlines = true;
+		}
+		at += 8 + (uint64_t)len;
+	}
+	return NULL;
+}
+
+/* The last row at or before the address, which the function has. 1: there is one; -EBADMSG: *bad says
+ * why. It is rows_step() with the state in registers, and looks only at the row that it takes. */
 static int find_row(const struct gsym_func *f, uint64_t addr, struct gsym_row *out,
 	const char **bad)
 {
 	struct gsym_rows it;
-	struct gsym_row row;
-	int r = gsym_rows_begin(&it, f), found = 0;
+	uint64_t left = addr - f->addr, more, line, file = 1;
+	const uint8_t *p, *end;
+	int64_t lines;
+	uint32_t range, inverse, found = 0;
 
-	while (r >= 0 && (r = rows_step(&it, &row)) > 0) {
-		if (row.addr > addr)
-			return found;
-		*out = row;
-		found = 1;
+	if (gsym_rows_begin(&it, f) < 0) {
+		*bad = it.bad;
+		return -EBADMSG;
 	}
-	*bad = it.bad;
-	return r < 0 ? r : found;
+	if (!f->lines.n)
+		return 0;
+	p = it.p;
+	end = it.end;
+	line = (uint64_t)it.line; /* it may go anywhere on the way, and nothing overflows */
+	range = it.range;
+	inverse = it.inverse;
+	*bad = "a line table that is cut short";
+	for (;;) {
+		unsigned op;
+
+		if (p == end)
+			return -EBADMSG;
+		op = *p++;
+		if (op >= ROW_SPECIAL) {
+			uint32_t adjust = op - ROW_SPECIAL, steps = adjust * inverse >> 16;
+
+			if (steps > left)
+				break;
+			left -= steps;
+			line += (uint64_t)it.min + adjust - steps * range;
+		} else if (op == ROW_PC) {
+			if (!take_uleb(&p, end, &more))
+				return -EBADMSG;
+			if (more > left)
+				break;
+			left -= more;
+		} else if (op == ROW_LINE) {
+			if (!take_sleb(&p, end, &lines))
+				return -EBADMSG;
+			line += (uint64_t)lines;
+			continue;
+		} else if (op == ROW_FILE) {
+			if (!take_uleb(&p, end, &file))
+				return -EBADMSG;
+			continue;
+		} else {
+			break;
+		}
+		found = 1;
+		it.line = (int64_t)line;
+		it.file = file;
+	}
+	if (!found)
+		return 0;
+	*bad = "a line or a file that is no number";
+	if (it.line < 0 || it.line > UINT32_MAX || it.file > UINT32_MAX || it.file < it.biased)
+		return -EBADMSG;
+	*out = (struct gsym_row){addr - left, (uint32_t)it.file - it.biased, (uint32_t)it.line};
+	return 1;
 }
 
-static bool covers(const struct gsym_node *node, uint64_t addr)
+/* A call of the tree on the way down. */
+struct call {
+	uint64_t first;	    /* where the ranges of its children count from */
+	bool covers, children;
+	uint32_t name;
+	uint64_t file, line;
+};
+
+/* LLVM sorts ranges before children count from the first, the prototype counts from the one that
+ * it wrote first. */
+static bool read_call(const struct gsym *g, const uint8_t **at, const uint8_t *end, uint64_t n,
+	uint64_t base, uint64_t addr, struct call *c)
 {
+	const uint8_t *p = *at;
 	uint64_t start, size;
 
-	for (size_t at = 0; gsym_node_range(node, &at, &start, &size);)
-		if (addr >= start && addr - start < size)
-			return true;
-	return false;
-}
-
-static bool first_start(const struct gsym_node *node, uint64_t addr, uint64_t *offset)
-{
-	uint64_t start, size;
-	size_t at = 0;
-
-	if (!gsym_node_range(node, &at, &start, &size))
+	c->covers = false;
+	for (uint64_t i = 0; i < n; i++) {
+		if (!take_uleb(&p, end, &start) || !take_uleb(&p, end, &size))
+			return false;
+		start += base;
+		if (!i || (g->form == GSYM_V1 && start < c->first))
+			c->first = start;
+		c->covers |= addr - start < size;
+	}
+	if (end - p < 5)
 		return false;
-	*offset = addr - node->first;
+	c->children = p[0];
+	c->name = load32(p + 1, g->swap);
+	*at = p + 5;
+	return take_uleb(at, end, &c->file) && take_uleb(at, end, &c->line);
+}
+
+static inline bool pass_ulebs(const uint8_t **at, const uint8_t *end, uint64_t n)
+{
+	const uint8_t *p = *at;
+
+	for (; n && end - p >= 8; p += 8) { /* the last byte of each has its high bit not set */
+		uint64_t last = ~le64toh(load64(p, false)) & 0x8080808080808080;
+
+		for (; last; last &= last - 1)
+			if (!--n) {
+				*at = p + __builtin_ctzll(last) / 8 + 1;
+				return true;
+			}
+	}
+	for (; n && p < end; p++)
+		n -= !(*p & 0x80);
+	*at = p;
+	return !n;
+}
+
+/* Over the calls in a call that has not the address. */
+static bool pass_calls(const uint8_t **at, const uint8_t *end)
+{
+	uint64_t n;
+
+	for (unsigned deep = 1; deep;) {
+		if (!take_uleb(at, end, &n))
+			return false;
+		if (!n) {
+			deep--;
+			continue;
+		}
+		if (n > (uint64_t)(end - *at) || !pass_ulebs(at, end, 2 * n) || end - *at < 5)
+			return false;
+		deep += **at != 0;
+		*at += 5;
+		if (!pass_ulebs(at, end, 2))
+			return false;
+	}
 	return true;
 }
 
-/* An inlined call on the way down, as it is put at the front of what was found: its name and
- * offset belong to the innermost, its call site to the frame around it. */
-static const char *enter(const struct gsym *g, const struct gsym_node *node, uint64_t addr,
-	struct gsym_hit *out)
+/* As it is put at the front of what was found: its name and offset belong to the innermost, its call
+ * site to the frame around it. */
+static const char *enter(
+	const struct gsym *g, const struct call *c, uint64_t addr, struct gsym_hit *out)
 {
 	struct gsym_frame *inner = out->frame + out->n, *around = inner - 1;
-	const char *name = gsym_string(g, node->name), *dir, *base;
+	const char *name = gsym_string(g, c->name), *dir, *base;
 
 	if (!name)
 		return "an inlined call without a name";
-	if (call_site(g, node->call_file, &dir, &base) < 0)
+	if (call_site(g, c->file, &dir, &base) < 0)
 		return "an inlined call from a file that is not there";
-	if (!node->call_file || (node->call_file < g->n_files && !dir[0] && !base[0]))
+	if (!c->file || (c->file < g->n_files && file_is_none(g, (uint32_t)c->file)))
 		return NULL;
-	if (node->call_line > UINT32_MAX)
+	if (c->line > UINT32_MAX)
 		return "an inlined call from a line that is no number";
 	*inner = *around;
 	inner->name = name;
-	first_start(node, addr, &inner->offset);
+	inner->offset = addr - c->first;
 	around->dir = dir;
 	around->base = base;
-	around->line = (uint32_t)node->call_line;
+	around->line = (uint32_t)c->line;
 	out->n++;
 	return NULL;
 }
@@ -184,26 +350,34 @@ static const char *enter(const struct gsym *g, const struct gsym_node *node, uin
 static const char *find_inlines(const struct gsym *g, const struct gsym_func *f, uint64_t addr,
 	struct gsym_hit *out)
 {
-	struct gsym_nodes it;
-	struct gsym_node node;
-	unsigned inside = 0;
-	const char *bad;
-	int r;
+	const uint8_t *p = f->inlines.p, *end = p + f->inlines.n;
+	uint64_t base = f->addr, n;
+	unsigned depth = 0;
+	struct call c;
 
-	gsym_nodes_begin(&it, g, f);
-	while ((r = gsym_nodes_next(&it, &node)) > 0) {
-		if (node.depth < inside)
-			return NULL;
-		if (node.depth > inside || !covers(&node, addr))
+	for (;;) {
+		const char *bad;
+
+		if (!take_uleb(&p, end, &n))
+			return "inlined calls that are cut short";
+		if (!n)
+			return depth ? NULL : "inlined calls without a function";
+		if (!read_call(g, &p, end, n, base, addr, &c))
+			return "an inlined call that is cut short";
+		if (c.covers) {
+			bad = enter(g, &c, addr, out);
+			if (bad || !c.children)
+				return bad;
+			if (depth++ == GSYM_DEPTH_MOST)
+				return "inlined calls that nest too deep";
+			base = c.first;
 			continue;
-		bad = enter(g, &node, addr, out);
-		if (bad)
-			return bad;
-		inside++;
-		if (!node.children)
+		}
+		if (!depth)
 			return NULL;
+		if (c.children && !pass_calls(&p, end))
+			return "inlined calls that are cut short";
 	}
-	return r < 0 ? it.bad : NULL;
 }
 
 static void turn_round(struct gsym_hit *out)
@@ -221,11 +395,12 @@ static const char *frames_of(const struct gsym *g, const struct gsym_func *f, ui
 {
 	struct gsym_frame *own = out->frame;
 	struct gsym_row row;
-	const char *bad = NULL;
+	const char *bad;
 	int r = find_row(f, addr, &row, &bad);
 
 	if (r < 0)
 		return bad;
+	bad = NULL;
 	out->n = 1;
 	*own = (struct gsym_frame){f->name, "", "", 0, addr - f->addr};
 	if (!r)
@@ -250,7 +425,7 @@ int gsym_lookup(const struct gsym *g, uint64_t addr, struct gsym_hit *out, struc
 		return err_set(e, r, "no function has the address");
 	if (r < 0)
 		return err_set(e, r, "is broken at function %u: it lies outside", i);
-	bad = func_read(g, i, &f);
+	bad = g->form == GSYM_V1 ? read_v1(g, i, &f) : func_read(g, i, &f);
 	if (!bad) {
 		out->start = f.addr;
 		out->size = f.size;
@@ -288,6 +463,26 @@ static int chain(const struct gsym *g, uint32_t *outer, bool *nested, struct err
 	return 0;
 }
 
+/* Functions are some eight to a slice of addresses, or more where they are dense. */
+static void slice_up(struct gsym *g)
+{
+	uint64_t span = g->count ? gsym_addr(g, g->count - 1) - g->base : 0;
+	uint32_t i = 0, n;
+
+	for (g->slice_bits = 0; g->slice_bits < 63 && span >> g->slice_bits > g->count / 8;)
+		g->slice_bits++;
+	n = (uint32_t)(span >> g->slice_bits) + 1;
+	g->slices = malloc(((size_t)n + 1) * sizeof(*g->slices));
+	if (!g->slices)
+		return; /* it is only slower */
+	g->n_slices = n;
+	for (uint32_t slice = 0; slice <= n; slice++) {
+		while (i < g->count && (gsym_addr(g, i) - g->base) >> g->slice_bits < slice)
+			i++;
+		g->slices[slice] = i;
+	}
+}
+
 int gsym_prepare(struct gsym *g, struct err *e)
 {
 	uint32_t *outer;
@@ -306,12 +501,16 @@ int gsym_prepare(struct gsym *g, struct err *e)
 	}
 	g->outer = outer;
 	g->prepared = r == 0;
+	if (r == 0)
+		slice_up(g);
 	return r;
 }
 
 void gsym_release(struct gsym *g)
 {
 	free(g->outer);
-	g->outer = NULL;
+	free(g->slices);
+	g->outer = g->slices = NULL;
+	g->n_slices = 0;
 	g->prepared = false;
 }

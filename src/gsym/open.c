@@ -5,7 +5,6 @@
 #include "gsym/bytes.h"
 #include "gsym/image.h"
 
-#include <stdio.h>
 #include "base/banned.h"
 
 #define GSYM_MAGIC 0x4753594du
@@ -239,12 +238,18 @@ int gsym_file(const struct gsym *g, uint64_t index, const char **dir, const char
 
 const char *gsym_path_text(const char *dir, const char *base, char *room, size_t n)
 {
-	size_t len = strlen(dir);
-	char mark = strchr(dir, '/') || !strchr(dir, '\\') ? '/' : '\\';
+	size_t len = strlen(dir), base_len = strlen(base), at = 0;
+	char mark = memchr(dir, '/', len) || !memchr(dir, '\\', len) ? '/' : '\\';
 
-	if (len && *base && dir[len - 1] != mark)
-		snprintf(room, n, "%s%c%s", dir, mark, base);
-	else
-		snprintf(room, n, "%s%s", dir, base);
+	if (!n)
+		return room;
+	len = MIN(len, n - 1);
+	memcpy(room, dir, len);
+	at = len;
+	if (len && base_len && dir[len - 1] != mark && at < n - 1)
+		room[at++] = mark;
+	len = MIN(base_len, n - 1 - at);
+	memcpy(room + at, base, len);
+	room[at + len] = '\0';
 	return room;
 }

@@ -18,6 +18,13 @@ const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out);
  * that is missing has no name. */
 int call_site(const struct gsym *g, uint64_t index, const char **dir, const char **base);
 
+/* Whether file `i`, which is there, has no name: it stands for no file. */
+static inline bool file_is_none(const struct gsym *g, uint32_t i)
+{
+	return !load32(g->files + (size_t)i * 8, g->swap) &&
+	       !load32(g->files + (size_t)i * 8 + 4, g->swap);
+}
+
 static inline int rows_bad(struct gsym_rows *it, const char *why)
 {
 	it->bad = why;

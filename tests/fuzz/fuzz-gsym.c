@@ -22,6 +22,13 @@ static void ask(const struct gsym *g, uint64_t addr, bool good, struct buf *out)
 	must(r == 0 || r == -ENOENT || !good, "an address is broken in a file that is not");
 	must(r == 0 || e.text[0], "an error without words");
 	gsyms_frames(g, addr, out); /* reads every text */
+	if (r == 0 && good) {
+		struct buf plain = BUF_UP_TO(1 << 20);
+
+		must(strcmp(gsyms_plain(g, hit.index, addr, &plain), buf_text(out)) == 0,
+			"a lookup says something else than the records");
+		buf_release(&plain);
+	}
 }
 
 /* Around each function, and at each of its rows. */

@@ -116,3 +116,64 @@ static inline const char *gsyms_frames(const struct gsym *g, uint64_t addr, stru
 			hit.frame[i].line);
 	return buf_text(out);
 }
+
+/* The same of function `i`, which has the address, by the iterators: gsym_lookup() decodes by itself,
+ * and faster. For a file that is whole. */
+static inline const char *gsyms_plain(
+	const struct gsym *g, uint32_t i, uint64_t addr, struct buf *out)
+{
+	struct {
+		const char *name, *dir, *base;
+		uint32_t line;
+	} frames[GSYM_DEPTH_MOST + 2] = {0}, *last = frames;
+	struct gsym_nodes nodes;
+	struct gsym_node node;
+	struct gsym_rows rows;
+	struct gsym_row row;
+	struct gsym_func f;
+	bool found = false;
+	unsigned inside = 0;
+	char path[8192];
+
+	buf_clear(out);
+	if (gsym_func_at(g, i, &f, NULL) < 0 || gsym_rows_begin(&rows, &f) < 0)
+		return "a broken function";
+	last->name = f.name;
+	last->dir = last->base = "";
+	while (gsym_rows_next(&rows, &row) > 0 && row.addr <= addr) {
+		found = true;
+		last->line = row.line;
+		gsym_file(g, row.file, &last->dir, &last->base);
+	}
+	gsym_nodes_begin(&nodes, g, &f);
+	while (found && gsym_nodes_next(&nodes, &node) > 0 && node.depth >= inside) {
+		uint64_t start, size;
+		bool covers = false, named;
+		const char *dir = "", *base = "";
+
+		for (size_t at = 0; gsym_node_range(&node, &at, &start, &size);)
+			covers = covers || (addr >= start && addr - start < size);
+		if (node.depth > inside || !covers)
+			continue;
+		named = node.call_file && node.call_file < g->n_files &&
+			(memcmp(g->files + node.call_file * 8, "\0\0\0\0\0\0\0", 8) != 0);
+		/* The prototype left out files that only calls name. */
+		if (named)
+			gsym_file(g, node.call_file, &dir, &base);
+		if (named || node.call_file >= g->n_files) {
+			last[1] = last[0];
+			last[1].name = gsym_string(g, node.name);
+			last->dir = dir;
+			last->base = base;
+			last->line = (uint32_t)node.call_line;
+			last++;
+		}
+		inside++;
+		if (!node.children)
+			break;
+	}
+	for (; last >= frames; last--)
+		buf_addf(out, "%s%s@%s:%u", out->n ? " < " : "", last->name,
+			gsym_path_text(last->dir, last->base, path, sizeof(path)), last->line);
+	return buf_text(out);
+}

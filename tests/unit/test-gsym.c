@@ -230,8 +230,11 @@ static const char *expect(const struct model *m, uint64_t addr, struct buf *out)
 static void compare_at(const struct model *m, const struct gsym *g, uint64_t addr)
 {
 	struct buf want = BUF_UP_TO(1 << 16), have = BUF_UP_TO(1 << 16);
+	static struct gsym_hit hit;
 
 	ck_assert_str_eq(gsyms_frames(g, addr, &have), expect(m, addr, &want));
+	if (gsym_lookup(g, addr, &hit, NULL) == 0)
+		ck_assert_str_eq(gsyms_plain(g, hit.index, addr, &want), buf_text(&have));
 	buf_release(&want);
 	buf_release(&have);
 }
@@ -327,8 +330,9 @@ START_TEST(address_sizes)
 		{0x1000, 0x100000fff, 4, 4},
 		{0x1000, 0x100001000, 8, 4},
 		{0x1000, 0x100002000, 8, 8},
+		{0, UINT64_MAX - 1, 8, 8},
 	};
-	struct buf b = BUF_UP_TO(1 << 16);
+	struct buf text = BUF_UP_TO(1 << 16), b = BUF_UP_TO(1 << 16);
 	struct err e;
 	struct gsym g;
 
@@ -342,9 +346,80 @@ START_TEST(address_sizes)
 			ck_assert_uint_eq(g.off_size, old ? rows[i].sect0 : rows[i].v1);
 			ck_assert_uint_eq(g.base, old ? 0x1001 : rows[i].base);
 			ck_assert_uint_eq(gsym_addr(&g, 1), rows[i].last);
+			for (unsigned k = 0; k < 2; k++) {
+				ck_assert_str_eq(gsyms_frames(&g, rows[i].last, &text), "last@:0");
+				ck_assert_str_eq(gsyms_frames(&g, 0x1001, &text), "first@:0");
+				ck_assert_str_eq(gsyms_frames(&g, rows[i].last + 1, &text), "-");
+				ck_assert_str_eq(gsyms_frames(&g, 0x1000, &text), "-");
+				check_ok(gsym_prepare(&g, &e));
+			}
+			gsym_release(&g);
 			gsym_writer_free(w);
 		}
+	buf_release(&text);
 	buf_release(&b);
+}
+END_TEST
+
+/* Numbers of many bytes, calls with many ranges that are passed, and functions as dense here as they
+ * are rare there. */
+START_TEST(large_and_many)
+{
+	struct buf b = BUF_UP_TO(1 << 24), have = BUF_UP_TO(1 << 16), plain = BUF_UP_TO(1 << 16);
+	struct gsym_writer *w;
+	static struct gsym_hit hit;
+	struct err e = {0};
+	unsigned frames = 0;
+	struct gsym g;
+
+	seed = 5;
+	check_ok(gsym_writer_new(&w));
+	for (unsigned i = 0; i < 300; i++) {
+		uint64_t addr = (i < 200 ? 0x1000 + i * 16ull : i * 0x1000000ull),
+			 size = i < 200 ? 16 : 0xfff000, at = 0;
+		uint32_t file;
+
+		check_ok(gsym_begin(w, addr, size, text_in(w, i & 1 ? "odd" : "even"), GSYM_DEBUG));
+		for (unsigned k = 0; k < 40 && at < size; k++, at += 1 + roll(size / 16 + 2)) {
+			char path[64];
+
+			snprintf(path, sizeof(path), "/d/%u.c", roll(700));
+			check_ok(gsym_add_path(w, path, strlen(path), &file));
+			check_ok(gsym_add_row(w, addr + at, file, roll(1 + (1u << roll(20)))));
+		}
+		for (unsigned k = 0; k < 60; k++) {
+			unsigned depth = 1 + roll(6);
+
+			check_ok(gsym_add_inline(w, depth, text_in(w, "inl"), file, roll(90000)));
+			for (unsigned n = 0; n < 1 + roll(12); n++)
+				check_ok(gsym_add_range(w, addr + roll(size),
+					1 + roll(1 + size / (depth * depth))));
+		}
+		check_ok(gsym_end(w));
+	}
+	check_ok(gsyms_write(w, GSYM_V1, false, &b, &e));
+	gsym_writer_free(w);
+	open_ok(&g, &b);
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < 4000; i++) {
+			struct gsym_func f;
+			uint64_t a;
+
+			check_ok(gsym_func_at(&g, roll(g.count), &f, &e));
+			a = f.addr + roll(f.size);
+			check_ok(gsym_lookup(&g, a, &hit, &e));
+			ck_assert_uint_eq(hit.start, f.addr);
+			frames += hit.n;
+			ck_assert_str_eq(gsyms_frames(&g, a, &have),
+				gsyms_plain(&g, hit.index, a, &plain));
+		}
+		check_ok(gsym_prepare(&g, &e));
+	}
+	ck_assert_uint_ge(frames, 12000); /* some were inlined */
+	gsym_release(&g);
+	buf_release(&b);
+	buf_release(&have);
+	buf_release(&plain);
 }
 END_TEST
 
@@ -879,6 +954,6 @@ START_TEST(made_by_the_prototype)
 }
 END_TEST
 
-UNIT_MAIN("gsym", random_programs, address_sizes, nothing_to_write, one_of_many, no_size, paths,
+UNIT_MAIN("gsym", random_programs, address_sizes, large_and_many, nothing_to_write, one_of_many, no_size, paths,
 	inlines_that_lie, prototype, broken, said_in_words, kept_files, made_by_llvm,
 	made_by_the_prototype)

@@ -32,7 +32,7 @@ _symfs_mount_options()
 	local keys=(${_symfs_keys//--/}) typed=
 
 	[[ $cur != *,* ]] || typed=${cur%,*},
-	COMPREPLY=($(compgen -P "$typed" -W "allow_other ro uid= gid= exact_size source=
+	COMPREPLY=($(compgen -P "$typed" -W "allow_other ro uid= gid= exact_size no_passthrough source=
 		${keys[*]/%/=}" -- "${cur##*,}"))
 	[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null
 }

@@ -107,6 +107,8 @@ static int take_word(struct mounting *m, char *word, struct err *e)
 		return buf_addf(&m->options, "%s%s", m->options.n ? "," : "", word);
 	if (strcmp(word, "exact_size") == 0)
 		m->fs_opts.exact_size = true;
+	else if (strcmp(word, "no_passthrough") == 0)
+		m->fs_opts.no_passthrough = true;
 	else if (strcmp(word, "offline") == 0)
 		m->args.offline = true;
 	else if (strcmp(word, "no-default-sources") == 0 || strcmp(word, "no_default_sources") == 0)

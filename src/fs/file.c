@@ -31,6 +31,7 @@ void file_free(struct fs *fs, struct file *file)
 	if (file->next)
 		file->next->at = file->at;
 	pthread_mutex_unlock(&fs->files_lock);
+	pass_close(fs, file);
 	blob_unref(file->blob);
 	listing_free(file->listing);
 	free(file->text);
@@ -87,6 +88,7 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 	fi->fh = (uintptr_t)file;
 	fi->keep_cache = 1; /* so there are never others in the page cache */
 	fi->noflush = 1;
+	pass_open(fs, n, file, fi);
 	return 0;
 }
 

@@ -111,11 +111,13 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	fs->uid = o->uid;
 	fs->gid = o->gid;
 	fs->exact_size = o->exact_size;
+	fs->pass_wanted = !o->no_passthrough;
 	fs->up = o->up;
 	fs->up_ctx = o->up_ctx;
 	fs->mounted = clock_wall();
 	fs->mount_id = -1;
 	atomic_store(&fs->finished_ms, clock_ms());
+	pthread_mutex_init(&fs->pass_lock, NULL);
 	pthread_mutex_init(&fs->files_lock, NULL);
 	pthread_mutex_init(&fs->config_lock, NULL);
 	pthread_mutex_init(&fs->watch_lock, NULL);
@@ -339,7 +341,7 @@ void fs_free(struct fs *fs)
 	derive_free(fs->derive); /* who waits is answered while there is a session */
 	if (fs->session) {
 		unmount(fs);
-		fuse_session_destroy(fs->session);
+		fuse_session_destroy(take(fs->session));
 	}
 	while (fs->files)
 		file_free(fs, fs->files);
@@ -351,6 +353,7 @@ void fs_free(struct fs *fs)
 	pthread_mutex_destroy(&fs->watch_lock);
 	pthread_mutex_destroy(&fs->config_lock);
 	pthread_mutex_destroy(&fs->files_lock);
+	pthread_mutex_destroy(&fs->pass_lock);
 	free(fs->config_text);
 	free(fs->point);
 	free(fs);

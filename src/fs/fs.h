@@ -21,6 +21,7 @@ struct fs_opts {
 	uid_t uid;
 	gid_t gid;
 	bool exact_size;	  /* getattr waits for the true size */
+	bool no_passthrough;	  /* the kernel reads nothing by itself */
 	void (*up)(void *ctx);	  /* once, when the kernel and the loop have met; NULL. On a thread
 				     of the loop; it must not touch the mount */
 	void *up_ctx;

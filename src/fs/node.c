@@ -37,6 +37,7 @@ struct node {
 	uint64_t newer; /* at the base: the node that has the present bytes; 0: itself */
 	bool missed;
 	struct origin *origin; /* of bytes that the store does not know */
+	struct node_io io; /* under a lock of passthrough.c */
 };
 
 struct nodes {
@@ -444,6 +445,11 @@ bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out)
 	snprintf(out->source, sizeof(out->source), "%s", o->text);
 	snprintf(out->url, sizeof(out->url), "%s", o->text + strlen(o->text) + 1);
 	return true;
+}
+
+struct node_io *node_io(struct node *n)
+{
+	return &n->io;
 }
 
 uint64_t node_ino(const struct node *n)

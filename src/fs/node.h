@@ -68,6 +68,13 @@ void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out);
 /* What was told of the bytes, when they are of a foreign directory: the store knows its own. */
 bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out);
 
+/* How the handles of a leaf are read, for passthrough.c; under its lock. */
+struct node_io {
+	unsigned cached, passed; /* handles; never both */
+	int backing;		 /* while there is one that is passed: the kernel's number of the file */
+};
+struct node_io *node_io(struct node *n);
+
 /* Constant for the life of a node. */
 uint64_t node_ino(const struct node *n);
 enum node_kind node_kind(const struct node *n);

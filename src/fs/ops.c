@@ -289,6 +289,7 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 	fs->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS; /* see handshake.c */
 	conn->want |= conn->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ |
 		FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
+	pass_init(fs, conn);
 	if (fs->up)
 		fs->up(fs->up_ctx);
 }

@@ -28,7 +28,7 @@
 #define FS_SIZE_UNKNOWN ((uint64_t)1 << 40)
 
 struct fs_counters {
-	atomic_uint_fast64_t lookups, negative, opens, reads, bytes, listings, interrupted;
+	atomic_uint_fast64_t lookups, negative, opens, passthrough, reads, bytes, listings, interrupted;
 };
 
 struct fs;
@@ -38,6 +38,8 @@ struct listing;
  * takes no lock. */
 struct file {
 	struct blob *blob;	 /* of a leaf */
+	struct node *node;	 /* a reference, where passthrough.c counts its handles; NULL */
+	bool passed;		 /* the kernel reads the blob by itself */
 	char *text;		 /* of a state file: as it was at open */
 	size_t text_n;
 	struct listing *listing; /* of a directory */
@@ -57,7 +59,7 @@ struct fs {
 	int mount_id; /* -1: not mounted */
 	uid_t uid;
 	gid_t gid;
-	bool exact_size;
+	bool exact_size, pass_wanted;
 	int64_t mounted; /* wall clock */
 	void (*up)(void *ctx);
 	void *up_ctx;
@@ -74,6 +76,8 @@ struct fs {
 	atomic_uint busy;      /* threads inside a request */
 	atomic_uint_fast64_t finished_ms; /* when a thread last left one */
 
+	pthread_mutex_t pass_lock; /* outside of the nodes' own */
+	bool passes, passed_once;  /* under pass_lock, but for INIT: before there is an open */
 	pthread_mutex_t files_lock;
 	struct file *files;    /* under files_lock */
 	pthread_mutex_t config_lock;
@@ -133,6 +137,14 @@ void fs_getattr_answer(struct waiting *w, const struct fetched *f); /* ops.c */
 
 struct file *file_new(struct fs *fs); /* NULL: out of memory */
 void file_free(struct fs *fs, struct file *file);
+
+/* ---- passthrough.c ------------------------------------------------------------------ */
+
+void pass_init(struct fs *fs, struct fuse_conn_info *conn); /* within INIT */
+/* A new handle of a leaf, whose blob it has: decides how it is read. */
+void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi);
+/* Before the blob of a handle is let go. Handles that pass_open() never saw are fine. */
+void pass_close(struct fs *fs, struct file *file);
 
 /* ---- gsym.c ------------------------------------------------------------------------- */
 

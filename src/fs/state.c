@@ -22,6 +22,8 @@ static const struct counter_row {
 	{"fs_lookups", "names looked up", offsetof(struct fs_counters, lookups)},
 	{"fs_negative", "names that are not there", offsetof(struct fs_counters, negative)},
 	{"fs_opens", "files opened", offsetof(struct fs_counters, opens)},
+	{"fs_passthrough", "files opened that the kernel reads by itself",
+		offsetof(struct fs_counters, passthrough)},
 	{"fs_reads", "reads that came from the kernel", offsetof(struct fs_counters, reads)},
 	{"fs_bytes", "bytes given to the kernel", offsetof(struct fs_counters, bytes)},
 	{"fs_listings", "directories listed", offsetof(struct fs_counters, listings)},

@@ -75,7 +75,7 @@ static int member_in(
 
 static int copy(struct unpack *u, struct view *v, struct member *m, struct err *e)
 {
-	struct span in;
+	struct span in = {0};
 	int r;
 
 	do {

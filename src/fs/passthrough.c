@@ -1,0 +1,131 @@
+/* Passthrough: the kernel is given the store's own file, and reads and maps it by itself. Without it
+ * the first read of each page goes through us, and the page is in memory twice.
+ *
+ * It takes libfuse 3.17, a kernel that can (6.9), CAP_SYS_ADMIN, and a store that lies on no stacked
+ * file system. Whether all of that is so, the first open tells; when it is refused, it is not tried
+ * again, and everything is read as ever.
+ *
+ * The kernel fails an open whose way of reading is not that of the handles that are open already,
+ * and one that names another file for the same inode. So each inode keeps to one way, and to one
+ * file, from its first open to its last release. What is counted here is never less than what the
+ * kernel counts: it lets go before it tells us. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "config.h"
+
+#include "base/log.h"
+#include "base/util.h"
+#include "fs/private.h"
+
+#include <string.h>
+
+#ifdef HAVE_FUSE_PASSTHROUGH
+#include <linux/fuse.h>
+#include <sys/ioctl.h>
+
+void pass_init(struct fs *fs, struct fuse_conn_info *conn)
+{
+	fs->passes = fs->pass_wanted && conn->capable & FUSE_CAP_PASSTHROUGH;
+	if (fs->passes) {
+		conn->want |= FUSE_CAP_PASSTHROUGH;
+		conn->max_backing_stack_depth = FUSE_BACKING_STACKED_UNDER;
+	}
+}
+
+/* Not through libfuse's fuse_passthrough_open(): it tells every refusal as an error, and
+ * fuse_passthrough_close() wants a request where there may be none. */
+static int backing_open(struct fs *fs, int fd)
+{
+	struct fuse_backing_map map = {.fd = fd};
+	int id = ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_OPEN, &map);
+
+	return id > 0 ? id : id < 0 ? -errno : -EIO;
+}
+
+static void backing_close(struct fs *fs, int id)
+{
+	uint32_t number = (uint32_t)id;
+
+	if (fs->session) /* else it went with the connection */
+		ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_CLOSE, &number);
+}
+
+/* Out of something: the next one may find more of it. */
+static bool is_passing(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EINTR || r == -ENOSPC;
+}
+
+static int try_backing(struct fs *fs, int fd)
+{
+	int r = backing_open(fs, fd);
+
+	if (r > 0 && !fs->passed_once) {
+		log_debug(LOG_FS, "the kernel reads whole files by itself");
+		fs->passed_once = true;
+	}
+	if (r < 0 && !is_passing(r)) {
+		log_debug(LOG_FS, "the kernel does not read files by itself: %s", strerror(-r));
+		fs->passes = false;
+	}
+	return r;
+}
+
+/* Whether a new handle of the node is passed through; then its file is known to the kernel. */
+static bool enter(struct fs *fs, struct node_io *io, const struct file *file)
+{
+	int id;
+
+	if (io->passed)
+		return true; /* the same bytes: node_settle() has seen to that */
+	if (!fs->passes || io->cached || !*blob_sha256(file->blob))
+		return false;
+	id = try_backing(fs, blob_fd(file->blob));
+	if (id > 0)
+		io->backing = id;
+	return id > 0;
+}
+
+void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi)
+{
+	struct node_io *io = node_io(n);
+	LOCK_SCOPE(&fs->pass_lock);
+
+	file->node = node_find(fs->nodes, node_ino(n));
+	file->passed = enter(fs, io, file);
+	if (file->passed) {
+		io->passed++;
+		fi->backing_id = io->backing;
+		fi->keep_cache = 0; /* there are no pages to keep, and the kernel insists */
+		atomic_fetch_add(&fs->counters.passthrough, 1);
+	} else {
+		io->cached++;
+	}
+}
+
+void pass_close(struct fs *fs, struct file *file)
+{
+	struct node *n = take(file->node);
+
+	if (!n)
+		return;
+	pthread_mutex_lock(&fs->pass_lock);
+	if (!file->passed)
+		node_io(n)->cached--;
+	else if (--node_io(n)->passed == 0)
+		backing_close(fs, node_io(n)->backing);
+	pthread_mutex_unlock(&fs->pass_lock);
+	node_unref(fs->nodes, n);
+}
+#else
+void pass_init(struct fs *fs, struct fuse_conn_info *conn)
+{
+}
+
+void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi)
+{
+}
+
+void pass_close(struct fs *fs, struct file *file)
+{
+}
+#endif

@@ -1,0 +1,61 @@
+# What benchmarks share, on top of tests/mount/lib.sh: a large file in a store and beside it, what
+# tests/bench/reads.c measures, and bounds.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=sh
+
+READS=$top_builddir/tests/bench/reads
+missed=0
+
+# big_file MIB: a file with a build id, in $TMP/store and, by another name of the same inode, in
+# $TMP/plain. Sets BIG, its path in either and in a mount, BLOB, and LOCAL, the file system's type.
+big_file() {
+  need gcc readelf findmnt
+  [ -x "$READS" ] || fail "$READS is not built: make bench"
+  echo 'int f(int n) { return n + 1; }' >"$TMP/f.c"
+  gcc -g -shared -fPIC -Wl,--build-id=sha1 -o "$TMP/big.debug" "$TMP/f.c" || fail gcc
+  "$READS" make "$TMP/big.debug" "$1" || fail "make"
+  BIG=gdb/$(gdb_path "$(build_id "$TMP/big.debug")" .debug)
+  "$SYMFS" add --cache "$TMP/store" "$TMP/big.debug" >"$TMP/add.log" 2>&1 || fail "add"
+  rm "$TMP/big.debug"
+  BLOB=$(find "$TMP/store" -type f -size +$(($1 - 1))M | head -n 1)
+  [ -n "$BLOB" ] || fail "no blob"
+  mkdir -p "$TMP/plain/${BIG%/*}"
+  ln "$BLOB" "$TMP/plain/$BIG" || fail "ln"
+  LOCAL=$(findmnt -n -o FSTYPE -T "$TMP/plain")
+  LOCAL=${LOCAL:-local} # in a tree of its own nobody knows
+}
+
+# measured MEASURE UNIT NAME=PATH...: runs it for $rounds rounds and prints what the places had.
+measured() {
+  m_name=$1 m_unit=$2
+  shift 2
+  "$READS" "$m_name" "$rounds" "$@" >"$TMP/reads.out" || fail "$m_name: wrong bytes, no number"
+  awk -v name="$m_name" -v unit="$m_unit" '$1 == "value" { print name ", " $2 ": " $3 " " unit }' "$TMP/reads.out"
+}
+
+# ratio A B [LEAST]: of what was measured last.
+ratio() {
+  awk -v name="$m_name" -v a="$1" -v b="$2" -v bound="${3:-0}" '
+    $1 == "ratio" && $2 == a && $3 == b {
+      printf "%s, %s by %s: %s", name, a, b, $4
+      if (bound) printf " (at least %s)", bound
+      print ""
+      exit bound && $4 < bound }' "$TMP/reads.out" || missed=$((missed + 1))
+}
+
+# at_most WHAT NUMBER UNIT [MOST]
+at_most() {
+  awk -v name="$1" -v value="$2" -v unit="$3" -v bound="${4:-0}" 'BEGIN {
+    printf "%s: %s%s", name, value, unit == "" ? "" : " " unit
+    if (bound) printf " (at most %s)", bound
+    print ""
+    exit bound && value + 0 > bound + 0 }' || missed=$((missed + 1))
+}
+
+divided() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", b ? a / b : 0 }'; }
+
+# median NUMBER...
+median() { printf '%s\n' "$@" | sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+# The last line of a benchmark.
+bounds_kept() { [ "$missed" = 0 ] || [ "${BENCH_BOUNDS:-}" = no ] || fail "$missed bounds were missed"; }

@@ -25,6 +25,7 @@ static const struct cmd *const commands[] = {
 	&cmd_cache,
 	&cmd_gsym,
 	&cmd_symbolicate,
+	&cmd_best,
 };
 
 static void print_commands(FILE *to)

@@ -44,6 +44,7 @@ offers "umount!" symfs um
 offers "symbolicate!" symfs sy
 offers "v4 v5!" symfs symbolicate --api v
 offers "--debug!" symfs symbolicate --d
+offers "symtab debug unwind!" symfs best --for ""
 offers "mnt!" symfs mount m
 offers "mnt!" symfs umount m
 offers "mine.conf!" symfs id mi

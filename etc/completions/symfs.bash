@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 _symfs_commands="mount umount get warm core add id paths parse why status sources cache gsym
-	symbolicate"
+	symbolicate best"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
@@ -44,6 +44,8 @@ _symfs_value()
 	mount:-o) _symfs_mount_options ;;
 	*:--config | get:-o | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
 	gsym:-o | gsym:--output | gsym:--against) _symfs_files -f ;;
+	best:--for) _symfs_words "symtab debug unwind" ;;
+	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
 	symbolicate:--api) _symfs_words "v4 v5" ;;
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
@@ -98,6 +100,7 @@ _symfs_options()
 	gsym)
 		_symfs_words "-o --output --format --threads --strict --stdin --against --dump --address --json
 			--help" ;;
+	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
 	symbolicate)
 		_symfs_words "--api --text --debug --lenient --function-size --module-errors $_symfs_common" ;;
 	esac
@@ -107,7 +110,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | umount | status) _symfs_files -d ;;
-	add | id | paths | warm | core | symbolicate) _symfs_files -f ;;
+	add | id | paths | warm | core | symbolicate | best) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words check ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;

@@ -1,18 +1,16 @@
 /* From modules to files that can be looked up: which may there be, which are there, the best of them
  * made into GSYM and mapped. The thread of the caller waits here, for all modules at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/util.h"
 #include "obj/obj.h"
-#include "symb/best.h"
+#include "symb/choose.h"
 #include "gsym/exact.h"
 #include "symb/private.h"
+#include "symb/wait.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-#include <time.h>
 #include "base/banned.h"
 
 /* Files that stay mapped when nobody uses them. */
@@ -20,140 +18,6 @@
 
 /* Of one module at most so many kinds of files are asked for. */
 #define GROUPS_MOST 6
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* ---- waiting ------------------------------------------------------------------------ */
-
-/* What is under way for one request. Answers may come when nobody waits any more, so it goes with
- * the last of them. */
-struct waits {
-	pthread_mutex_t lock;
-	pthread_cond_t change;
-	/* under lock */
-	unsigned refs, pending;
-};
-
-/* One question, and its answer: of the one who asked, and until it came of the one who answers. */
-struct question {
-	struct waits *w;
-	struct ticket *ticket;
-	struct making *making;
-	double begun;
-	/* under the lock of `w` */
-	unsigned refs;
-	bool done;
-	int r;
-	struct blob *blob;
-	struct key key;
-	double ended;
-	char why[200];
-};
-
-static struct waits *waits_new(void)
-{
-	struct waits *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return NULL;
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->change, NULL);
-	w->refs = 1;
-	return w;
-}
-
-static void waits_unref(struct waits *w)
-{
-	bool last;
-
-	pthread_mutex_lock(&w->lock);
-	last = --w->refs == 0;
-	pthread_mutex_unlock(&w->lock);
-	if (!last)
-		return;
-	pthread_cond_destroy(&w->change);
-	pthread_mutex_destroy(&w->lock);
-	free(w);
-}
-
-static struct question *question_new(struct waits *w)
-{
-	struct question *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return NULL;
-	q->w = w;
-	q->refs = 2;
-	q->begun = seconds();
-	LOCK_SCOPE(&w->lock);
-	w->refs++;
-	w->pending++;
-	return q;
-}
-
-static void question_unref(struct question *q)
-{
-	struct waits *w;
-	bool last;
-
-	if (!q)
-		return;
-	w = q->w;
-	pthread_mutex_lock(&w->lock);
-	last = --q->refs == 0;
-	pthread_mutex_unlock(&w->lock);
-	if (!last)
-		return;
-	ticket_unref(q->ticket);
-	making_unref(q->making);
-	blob_unref(q->blob);
-	free(q);
-	waits_unref(w);
-}
-
-static void answer(struct question *q, int r, struct blob *b, const struct key *k, const char *why)
-{
-	pthread_mutex_lock(&q->w->lock);
-	q->r = r;
-	q->blob = r == 0 && b ? blob_ref(b) : NULL;
-	if (k)
-		q->key = *k;
-	snprintf(q->why, sizeof(q->why), "%s", why ? why : "");
-	q->ended = seconds();
-	q->done = true;
-	q->w->pending--;
-	pthread_cond_signal(&q->w->change);
-	pthread_mutex_unlock(&q->w->lock);
-	question_unref(q);
-}
-
-static void answered(void *ctx, const struct fetched *f)
-{
-	answer(ctx, f->r, f->blob, &f->key, f->why);
-}
-
-/* Until nothing is pending. -EINTR: the service stops. */
-static int wait_all(struct symb *s, struct waits *w)
-{
-	LOCK_SCOPE(&w->lock);
-
-	while (w->pending && !atomic_load(&s->stop)) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += 200 * 1000000l; /* whether it is to stop */
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&w->change, &w->lock, &until);
-	}
-	return w->pending ? -EINTR : 0;
-}
 
 /* ---- files that are mapped ---------------------------------------------------------- */
 
@@ -297,31 +161,12 @@ static void add_group(struct loading *l, const struct group *g)
 	l->groups[l->n_groups++] = *g;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcasecmp(text + n - m, end) == 0;
-}
-
-/* What kind of module it is, as far as its identifiers and its name tell. */
-static enum object_type object_of(const struct module *m)
-{
-	size_t code = strlen(m->code_id);
-
-	if (m->object != OBJECT_UNKNOWN)
-		return m->object;
-	if (ends_with(m->debug_file, ".pdb") || (m->debug_id.set && m->debug_id.age))
-		return OBJECT_PE;
-	return !code ? OBJECT_UNKNOWN : code <= 16 ? OBJECT_PE : code == 32 ? OBJECT_UNKNOWN : OBJECT_ELF;
-}
-
 /* With a debug id alone Breakpad's file comes first: it is what such requests are about, and the
  * only one that everybody has by that id. */
 static void plan(struct loading *l)
 {
 	const struct module *m = &l->w->m;
-	enum object_type o = object_of(m);
+	enum object_type o = best_object(m);
 	bool known = m->code_id[0] || m->object == OBJECT_MACHO;
 
 	if (o == OBJECT_PE_DOTNET) {
@@ -419,9 +264,7 @@ static bool is_here(struct symb *s, struct loading *l)
 static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
 {
 	_cleanup_free_ struct artifact *cands = calloc(2, sizeof(*cands));
-	struct fetched now = {0};
 	unsigned n = 0;
-	int r;
 
 	if (!cands)
 		return -ENOMEM;
@@ -432,17 +275,7 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
 	l->asked[i] = question_new(w);
 	if (!l->asked[i])
 		return -ENOMEM;
-	r = fetch_try(s->fetch, cands, n, FETCH_WHOLE, &now);
-	if (r == 0) {
-		answer(l->asked[i], now.r, now.blob, &now.key, now.why);
-		blob_unref(now.blob);
-		return 0;
-	}
-	l->w->fetched = true;
-	r = fetch_open(s->fetch, cands, n, FETCH_WHOLE, answered, l->asked[i],
-		&l->asked[i]->ticket);
-	if (r < 0)
-		answer(l->asked[i], r, NULL, NULL, err_text(r));
+	l->w->fetched |= question_fetch(l->asked[i], s->fetch, cands, n);
 	return 0;
 }
 
@@ -522,9 +355,9 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 	if (!l->make)
 		return -ENOMEM;
 	l->w->made = true;
-	r = derive_open(s->derive, &a, answered, l->make, &l->make->making);
+	r = derive_open(s->derive, &a, question_answered, l->make, &l->make->making);
 	if (r < 0)
-		answer(l->make, r, NULL, NULL, err_text(r));
+		question_fail(l->make, r);
 	return 0;
 }
 
@@ -572,7 +405,7 @@ static int make_all(struct batch *b)
 				more = true;
 			}
 		if (r == 0)
-			r = wait_all(b->s, b->w);
+			r = wait_all(b->w, &b->s->stop);
 		for (size_t i = 0; r == 0 && i < b->n; i++)
 			take_made(b->s, &b->all[i]);
 	}
@@ -591,7 +424,7 @@ static int try_groups(struct batch *b, bool first)
 			r = ask(b->s, l, g, b->w);
 	}
 	if (r == 0)
-		r = wait_all(b->s, b->w);
+		r = wait_all(b->w, &b->s->stop);
 	for (size_t i = 0; r == 0 && i < b->n; i++)
 		for (unsigned g = 0; g < b->all[i].n_groups; g++)
 			take_answer(&b->all[i], g);
@@ -605,13 +438,9 @@ static void batch_release(struct batch *b)
 		struct loading *l = &b->all[i];
 
 		for (unsigned g = 0; g < l->n_groups; g++) {
-			if (l->asked[g] && l->asked[g]->ticket)
-				ticket_cancel(l->asked[g]->ticket);
-			question_unref(l->asked[g]);
+			question_cancel(l->asked[g]);
 		}
-		if (l->make && l->make->making)
-			making_cancel(l->make->making);
-		question_unref(l->make);
+		question_cancel(l->make);
 		while (l->n_found)
 			drop_found(l, 0);
 	}

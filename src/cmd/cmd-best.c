@@ -1,0 +1,279 @@
+/* symfs best: which file of a module is the best for a purpose, and why not the others. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "cmd/json.h"
+#include "layout/tree.h"
+#include "obj/obj.h"
+#include "store/blob.h"
+#include "symb/choose.h"
+
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static atomic_bool stop;
+
+static void on_interrupt(int signal)
+{
+	atomic_store(&stop, true);
+}
+
+struct wishes {
+	struct app app;
+	struct app_args args;
+	enum best_purpose purpose;
+	enum object_type object; /* OBJECT_UNKNOWN: as the module says */
+	struct json_object *json;
+};
+
+/* ---- which module ------------------------------------------------------------------- */
+
+/* The words of obj/ for programs of 32 bits; those of others have "64" in them. */
+static unsigned bits_of(const struct obj_slice *s)
+{
+	return strstr(s->arch, "64") ? 64 : strcmp(s->arch, "x86") == 0 ? 32 : 0;
+}
+
+static int module_of_file(const char *path, struct module *m, unsigned *bits, struct err *e)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct obj_slice s = {0};
+	struct stat st;
+	struct view v;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EINVAL, "is not a regular file");
+	v = view_of_fd(fd, (uint64_t)st.st_size);
+	r = obj_identify(&v, 0, &s, e);
+	if (r < 0)
+		return r == -ENOMSG ? err_set(e, r, "is no file of a module") : r;
+	obj_take_name(&s, path_base(path));
+	*m = s.module;
+	*bits = bits_of(&s);
+	if (!m->debug_id.set)
+		module_debug_id(m, s.big_endian, &m->debug_id);
+	if (!m->debug_file[0])
+		snprintf(m->debug_file, sizeof(m->debug_file), "%s", m->code_file);
+	return 0;
+}
+
+static int module_of_path(const char *word, struct module *m, struct err *e)
+{
+	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
+	_cleanup_free_ char *path = NULL;
+	int r = hit ? app_tree_path(word, &path) : -ENOMEM;
+
+	if (r == -ENOENT)
+		return err_set(e, r, "neither a file nor a path of a layout");
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	tree_parse(path, hit);
+	if (!hit->n)
+		return err_set(e, -ENOENT, "no layout can mean this path");
+	*m = hit->files[0].m;
+	m->path[0] = '\0';
+	return 0;
+}
+
+static int module_of(const char *word, struct module *m, unsigned *bits, struct err *e)
+{
+	struct stat st;
+
+	*bits = 0;
+	return stat(word, &st) == 0 ? module_of_file(word, m, bits, e) : module_of_path(word, m, e);
+}
+
+/* ---- what is said of it ------------------------------------------------------------- */
+
+static const char *module_text(const struct module *m, char room[static 512])
+{
+	char id[MODULE_ID_TEXT];
+	const char *name = m->code_file[0] ? m->code_file : m->debug_file;
+
+	if (!module_code_text(m, id)[0])
+		module_debug_text(m, id);
+	snprintf(room, 512, "%s%s%s", name, name[0] && id[0] ? " " : "", id);
+	return room;
+}
+
+/* Looks-ups of ours have no reader for what is the best file here. */
+static bool is_unread(const struct best_candidate *c)
+{
+	return c->type == FILETYPE_PDB;
+}
+#define UNREAD "symfs symbolicate reads no native PDB yet and takes what comes next"
+
+static void print_text(const struct wishes *w, const char *word, const struct module *m,
+	const struct best_choice *c)
+{
+	struct buf room = BUF_UP_TO(64 << 10);
+	char text[512];
+
+	printf("%s: ", text_shown(word, true, &room));
+	printf("%s, %s", best_purpose_name(w->purpose), object_type_name(c->object));
+	printf("%s%s", c->bits == 32 ? ", 32 bits" : "", c->n ? "" : ": no file of such a module serves that");
+	printf("\n  module %s\n", text_shown(module_text(m, text), true, &room));
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct best_candidate *x = &c->all[i];
+
+		printf("  %u. %-12s %s: %s\n", i + 1, filetype_name(x->type), best_verdict_name(x->verdict),
+			text_shown(x->why, true, &room));
+		if (x->blob)
+			printf("     %s\n", text_shown(blob_path(x->blob), true, &room));
+		if (x->verdict == BEST_CHOSEN && is_unread(x))
+			printf("     " UNREAD "\n");
+	}
+	buf_release(&room);
+}
+
+static void add_json(const struct wishes *w, const char *word, const struct module *m,
+	const struct best_choice *c)
+{
+	struct json_object *o = json_object_new_object(), *all = json_object_new_array();
+	char text[512];
+
+	json_add_text(o, "module", word);
+	json_add_text(o, "name", module_text(m, text));
+	json_add_text(o, "for", best_purpose_name(w->purpose));
+	json_add_text(o, "platform", object_type_name(c->object));
+	json_add_text(o, "chosen", c->chosen < 0 ? NULL : filetype_name(c->all[c->chosen].type));
+	json_add_text(o, "path", c->chosen < 0 ? NULL : blob_path(c->all[c->chosen].blob));
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct best_candidate *x = &c->all[i];
+		struct json_object *one = json_object_new_object();
+
+		json_add_text(one, "type", filetype_name(x->type));
+		json_add_text(one, "verdict", best_verdict_name(x->verdict));
+		json_add_text(one, "why", x->why);
+		json_add_text(one, "path", x->blob ? blob_path(x->blob) : NULL);
+		json_add_text(one, "source", x->blob ? blob_facts(x->blob)->source : NULL);
+		json_add_text(one, "note", x->verdict == BEST_CHOSEN && is_unread(x) ? UNREAD : NULL);
+		json_object_array_add(all, one);
+	}
+	json_object_object_add(o, "candidates", all);
+	json_object_array_add(w->json, o);
+}
+
+/* What could not be asked may be there. */
+static int status_of(const struct best_choice *c)
+{
+	int status = EXIT_NO;
+
+	if (c->chosen >= 0)
+		return EXIT_DONE;
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->all[i].verdict == BEST_FAILED)
+			status = app_exit(c->all[i].error);
+	return status;
+}
+
+static int one_module(struct wishes *w, const char *word)
+{
+	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
+	_cleanup_free_ struct best_choice *c = calloc(1, sizeof(*c));
+	struct err e = {0};
+	unsigned bits = 0;
+	int r = m && c ? module_of(word, m, &bits, &e) : -ENOMEM, status;
+
+	if (r < 0) {
+		fprintf(stderr, "symfs best: %s: %s\n", word, e.text[0] ? e.text : err_text(r));
+		return r == -ENOMSG || r == -EBADMSG || r == -ENOENT || r == -EINVAL ? EXIT_NO : EXIT_LOCAL;
+	}
+	if (w->object != OBJECT_UNKNOWN)
+		m->object = w->object;
+	r = best_choose(w->app.fetch, m, w->purpose, bits, &stop, c);
+	if (r < 0 && r != -EINTR)
+		fprintf(stderr, "symfs best: %s: %s\n", word, err_text(r));
+	if (r == 0 && w->json)
+		add_json(w, word, m, c);
+	else if (r == 0)
+		print_text(w, word, m, c);
+	status = r == -EINTR ? EXIT_INTERRUPTED : r < 0 ? EXIT_LOCAL : status_of(c);
+	best_release(c);
+	return status;
+}
+
+/* ---- the command -------------------------------------------------------------------- */
+
+static int mistake(const char *text)
+{
+	fprintf(stderr, "symfs best: %s; try: symfs best --help\n", text);
+	return EXIT_USAGE;
+}
+
+static int take_words(struct wishes *w, const char *purpose, const char *object, int argc)
+{
+	int p = purpose ? best_purpose_find(purpose) : -EINVAL;
+
+	if (p < 0)
+		return mistake(purpose ? "--for: expected symtab, debug or unwind" : "--for what?");
+	w->purpose = (enum best_purpose)p;
+	w->object = object ? object_type_find(object) : OBJECT_UNKNOWN;
+	if (object && w->object == OBJECT_UNKNOWN)
+		return mistake("--object-type: expected elf, macho, pe, pe_dotnet or wasm");
+	return argc < 2 ? mistake("which MODULE?") : EXIT_DONE;
+}
+
+static int all_modules(struct wishes *w, int argc, char **argv)
+{
+	int worst = EXIT_DONE;
+
+	w->json = w->args.json ? json_object_new_array() : NULL;
+	for (int i = 1; i < argc && !atomic_load(&stop); i++) {
+		int one = one_module(w, argv[i]);
+
+		worst = MAX(worst, one);
+	}
+	if (w->json) {
+		int status = json_print(w->json);
+
+		worst = MAX(worst, status);
+	}
+	return worst;
+}
+
+static int run_best(int argc, char **argv)
+{
+	_cleanup_free_ struct wishes *w = calloc(1, sizeof(*w));
+	const char *purpose = NULL, *object = NULL;
+	const struct opt own[] = {
+		{"for", 0, "symtab|debug|unwind", "what it is wanted for", &purpose},
+		{"object-type", 0, "TYPE", "the platform, when it cannot be told", &object}, {0}};
+	struct sigaction act = {.sa_handler = on_interrupt};
+	struct err e = {0};
+	int status;
+
+	if (!w)
+		return EXIT_LOCAL;
+	status = app_options(&w->args, &cmd_best, own, &argc, argv);
+	if (status >= 0)
+		return status;
+	status = take_words(w, purpose, object, argc);
+	if (status != EXIT_DONE)
+		return status;
+	status = app_open(&w->app, &w->args, &e);
+	if (status < 0)
+		fprintf(stderr, "symfs best: %s\n", e.text);
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	status = status < 0 ? app_exit(status) : all_modules(w, argc, argv);
+	app_close(&w->app);
+	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
+}
+
+const struct cmd cmd_best = {
+	.name = "best",
+	.args = "--for symtab|debug|unwind MODULE...",
+	.help = "Says which file of a module is the best for a purpose; and why not the\n"
+		"others. A MODULE is a file here, or LAYOUT/REST as under the mount",
+	.run = run_best,
+};

@@ -1,0 +1,199 @@
+/* Asks for the files of a module, and looks at what they have. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "symb/choose.h"
+#include "base/util.h"
+#include "obj/obj.h"
+#include "symb/wait.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcasecmp(text + n - m, end) == 0;
+}
+
+enum object_type best_object(const struct module *m)
+{
+	size_t code = strlen(m->code_id);
+	const char *name = m->code_file[0] ? m->code_file : m->debug_file;
+
+	if (m->object != OBJECT_UNKNOWN)
+		return m->object;
+	if (ends_with(m->debug_file, ".pdb") || (m->debug_id.set && m->debug_id.age))
+		return OBJECT_PE;
+	if (code && code != 32)
+		return code <= 16 ? OBJECT_PE : OBJECT_ELF;
+	return ends_with(name, ".dylib")				? OBJECT_MACHO
+	       : ends_with(name, ".so") || strstr(name, ".so.") != NULL ? OBJECT_ELF
+									: OBJECT_UNKNOWN;
+}
+
+static unsigned bits_of(const char *arch)
+{
+	static const char *const narrow[] = {"x86", "arm", "mips", "ppc"};
+
+	if (strstr(arch, "64"))
+		return 64;
+	for (size_t i = 0; i < ARRAY_SIZE(narrow); i++)
+		if (strncmp(arch, narrow[i], strlen(narrow[i])) == 0)
+			return 32;
+	return 0;
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+/* A file of each type that any row of the platform has. */
+struct asked {
+	struct question *q[FILETYPES];
+	struct obj_slice slice[FILETYPES];
+	bool known[FILETYPES]; /* the slice is */
+};
+
+static int ask_one(struct asked *a, struct waits *w, struct fetch *f, const struct module *m, enum filetype t)
+{
+	struct artifact want = {.type = t, .m = *m};
+	struct key k;
+
+	if (t == FILETYPE_NONE || a->q[t] || key_of(&k, &want) < 0)
+		return 0;
+	a->q[t] = question_new(w);
+	if (!a->q[t])
+		return -ENOMEM;
+	question_fetch(a->q[t], f, &want, 1);
+	return 0;
+}
+
+/* Of a PE file which row holds is known when the file is. */
+static int ask_all(struct asked *a, struct waits *w, struct fetch *f, const struct module *m, enum best_purpose p)
+{
+	int r = 0;
+
+	for (const struct best_row *row = best_rows; row->object != OBJECT_UNKNOWN; row++)
+		for (unsigned i = 0; r == 0 && i < BEST_CHOICES; i++)
+			if (row->purpose == p && row->object == m->object)
+				r = ask_one(a, w, f, m, row->choice[i]);
+	return r;
+}
+
+static void look_at(struct asked *a, enum filetype t)
+{
+	struct question *q = a->q[t];
+	struct view v;
+
+	if (!q || !q->done || q->r < 0 || !q->blob)
+		return;
+	v = view_of_fd(blob_fd(q->blob), blob_size(q->blob));
+	a->known[t] = obj_check(&v, &q->key, &a->slice[t], NULL) == 1;
+}
+
+static void cancel_all(struct asked *a)
+{
+	for (unsigned t = 0; t < FILETYPES; t++)
+		question_cancel(a->q[t]);
+}
+
+/* ---- judging ------------------------------------------------------------------------ */
+
+static const char *const wanted_words[BEST_PURPOSES] = {
+	[BEST_SYMTAB] = "symbol table",
+	[BEST_DEBUG] = "debug information",
+	[BEST_UNWIND] = "unwind information",
+};
+
+static void judge(struct best_candidate *c, const struct asked *a, enum best_purpose p, bool chosen)
+{
+	const struct question *q = a->q[c->type];
+	const char *why = q && q->why[0] ? q->why : "";
+
+	if (!q) {
+		c->verdict = BEST_NAMELESS;
+		why = "the module lacks the identifier, or the name, that it goes by";
+	} else if (q->r == -ENOENT) {
+		c->verdict = BEST_MISSING;
+		why = why[0] ? why : "no source has it";
+	} else if (q->r < 0 || !q->blob) {
+		c->verdict = BEST_FAILED;
+		c->error = q->r < 0 ? q->r : -EIO;
+		why = why[0] ? why : err_text(c->error);
+	} else if (a->known[c->type] && !(a->slice[c->type].features & best_feature(p))) {
+		c->verdict = BEST_LACKS;
+		snprintf(c->why, sizeof(c->why), "it has no %s", wanted_words[p]);
+		return;
+	} else {
+		c->verdict = chosen ? BEST_AFTER : BEST_CHOSEN;
+		why = chosen ? "one before it is better" : "the first that has it";
+		snprintf(c->why, sizeof(c->why), "%s", why);
+		return;
+	}
+	snprintf(c->why, sizeof(c->why), "%s", why);
+}
+
+static void judge_all(struct best_choice *out, const struct best_row *row, const struct asked *a,
+	enum best_purpose p)
+{
+	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i] != FILETYPE_NONE; i++) {
+		struct best_candidate *c = &out->all[out->n];
+
+		c->type = row->choice[i];
+		judge(c, a, p, out->chosen >= 0);
+		if (a->q[c->type] && a->q[c->type]->blob)
+			c->blob = blob_ref(a->q[c->type]->blob);
+		if (c->verdict == BEST_CHOSEN)
+			out->chosen = (int)out->n;
+		out->n++;
+	}
+}
+
+int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, unsigned bits,
+	const atomic_bool *stop, struct best_choice *out)
+{
+	_cleanup_free_ struct asked *a = calloc(1, sizeof(*a));
+	_cleanup_free_ struct module *whole = malloc(sizeof(*whole));
+	struct waits *w = waits_new();
+	int r = a && w && whole ? 0 : -ENOMEM;
+
+	*out = (struct best_choice){.bits = bits, .chosen = -1};
+	if (r == 0) {
+		*whole = *m;
+		out->object = whole->object = best_object(m);
+		r = ask_all(a, w, f, whole, p);
+	}
+	if (r == 0)
+		r = wait_all(w, stop);
+	for (unsigned t = 0; r == 0 && t < FILETYPES; t++)
+		look_at(a, t);
+	if (r == 0 && !out->bits && a->known[FILETYPE_PE])
+		out->bits = bits_of(a->slice[FILETYPE_PE].arch);
+	if (r == 0)
+		judge_all(out, best_row(p, out->object, out->bits), a, p);
+	if (a)
+		cancel_all(a);
+	if (w)
+		waits_unref(w);
+	return r;
+}
+
+void best_release(struct best_choice *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		blob_unref(c->all[i].blob);
+	c->n = 0;
+}
+
+const char *best_verdict_name(enum best_verdict v)
+{
+	static const char *const names[] = {
+		[BEST_CHOSEN] = "chosen",
+		[BEST_AFTER] = "not needed",
+		[BEST_LACKS] = "lacks it",
+		[BEST_MISSING] = "not there",
+		[BEST_FAILED] = "could not be had",
+		[BEST_NAMELESS] = "not asked",
+	};
+
+	return names[v];
+}

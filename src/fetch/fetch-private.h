@@ -17,7 +17,8 @@
 #define HEAD_MOST 4096	/* bytes that show what is inside of a packed file */
 #define PARK_BYTES (1u << 20)	/* a parked flight stops reading here */
 #define PARKED_MOST 4		/* of them at once */
-#define EARLY_BYTES (256u << 10) /* the identity is looked at once, here, before the end */
+#define EARLY_BYTES (256u << 10) /* the identity is looked at here, before the end */
+#define RESUME_MS 500		/* a download that readers wait for is begun again so often */
 #define POLL_MS 50		/* looks at other processes' flights */
 #define TREE_POLL_MS 100	/* looks at trees that are still being walked */
 #define TREE_WAIT_MS 2000	/* for so long before servers are asked */
@@ -37,6 +38,12 @@ struct mismatch {
 };
 
 #define ASKED_MOST 64
+
+/* What became of files that were read while they came. */
+#define WAS_MOST 256
+struct was {
+	uint64_t number, blob;
+};
 
 #define REFUSED_SLOTS 32
 #define REFUSED_MS 10000
@@ -58,6 +65,7 @@ struct fetch {
 	struct store_asked asked[ASKED_MOST]; /* not told to the store yet */
 	unsigned n_asked;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
+	struct was was[WAS_MOST];
 
 	pthread_mutex_t trees_lock;
 	struct tree *trees; /* under trees_lock */
@@ -145,9 +153,13 @@ struct attempt {
 	unsigned job;		  /* grows: what a worker brings back of an older one is late */
 	bool whole;		  /* the body was so short that `head` holds all of it */
 	bool verdict_set;	  /* the head already said that no body is wanted */
+	bool stale;		  /* it has another version than the one that is being read */
 	bool again, retried;	  /* it is asked a second time; it was */
 	struct net_timer later;	  /* when */
 	int64_t size;		  /* -1: not told */
+	uint64_t from;		  /* of the file, where its body begins */
+	uint64_t asked_from;	  /* where it was asked to begin; 0 */
+	char etag[128], modified[64]; /* of the answer; "" */
 	int error;		  /* of FAILED */
 	char text[200];
 };
@@ -185,6 +197,7 @@ struct flight {
 	bool overdue;	  /* the lookup deadline passed without an answer */
 	bool linger;	  /* goes on for the next asker although nobody waits */
 	bool grace_over, early_done, parked;
+	bool sure;	  /* the file was identified by what came of it so far */
 
 	int local_error;  /* of a directory source; 0 */
 	int disk_error;	  /* of the draft; 0 */
@@ -198,6 +211,13 @@ struct flight {
 	uint64_t began;
 	uint64_t size;	  /* or FETCH_SIZE_UNKNOWN */
 	struct draft *draft;
+	struct part *part;	   /* what readers have of it; NULL: nobody was let in yet */
+	uint64_t early_at;	   /* the identity is looked at when so much is here */
+	uint64_t broke_at;	   /* how much was here when the last one broke off, */
+	uint64_t stuck_since;	   /* and when it was first no more: clock_ms() */
+	/* The version that `draft` is of: who sent it, and by what it is known there. */
+	const struct source *first;
+	char *first_where, first_etag[128], first_modified[64];
 	struct attempt *winner;
 	unsigned n;
 	unsigned tier;		   /* sources up to this one are asked */
@@ -217,8 +237,21 @@ void flight_reap(struct flight *fl);			     /* (net) frees it when it is over an
 void flight_finish(struct flight *fl, const struct fetched *a); /* (net) answers everybody, ends it */
 void flight_fail(struct flight *fl, int error, const char *why);
 void flight_found(struct flight *fl);  /* (net) a source has it: answers those who only ask that */
+void flight_sure(struct flight *fl);   /* (net) what is here was identified: lets readers in */
+void flight_readers(struct flight *fl); /* (net) readers came, went, or want something */
 void flight_park(struct flight *fl);   /* (net) when nobody wants the whole yet */
 void flight_unpark(struct flight *fl);
+
+/* part.c: what readers get before all is here. Made, advanced and ended on the net thread. */
+int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have);
+void part_advance(struct part *p, uint64_t have); /* so much is here from the front */
+/* Takes the reference. What is here stays readable, unless it is bad; no more comes, because of the
+ * error. */
+void part_end(struct part *p, bool bad, int error);
+void part_nudge(struct part *p); /* flight_readers() runs soon */
+bool part_is_open(struct part *p);
+void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */
+uint64_t was_find(struct fetch *f, uint64_t blob); /* 0: none; any thread */
 
 /* race.c: the race. (net) */
 void race_start(struct flight *fl);  /* starts what may be asked */

@@ -236,7 +236,8 @@ static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out
 
 	if (!learn_find(f, k, &b, &main))
 		return false;
-	*out = (struct fetched){.key = main, .blob = b, .size = blob_size(b), .why = ""};
+	*out = (struct fetched){.key = main, .blob = b, .size = blob_size(b), .why = "",
+		.was = was_find(f, blob_number(b))};
 	atomic_fetch_add(&f->stats.hits, 1);
 	return true;
 }
@@ -307,11 +308,15 @@ void ticket_unref(struct ticket *t)
 
 static void ticket_deliver(struct ticket *t, const struct fetched *a)
 {
+	struct fetched b = *a;
+
 	t->done = true;
 	net_timer_stop(t->f->net, &t->deadline);
-	if (a->r == -ENOENT)
+	if (b.r == -ENOENT)
 		atomic_fetch_add(&t->f->stats.misses, 1);
-	t->ready(t->ctx, a);
+	if (b.blob)
+		b.was = was_find(t->f, blob_number(b.blob));
+	t->ready(t->ctx, &b);
 	ticket_unref(t);
 }
 
@@ -335,7 +340,7 @@ static bool ticket_may_wait(struct ticket *t)
 	if (waited < most)
 		net_timer_set(
 			t->f->net, &t->deadline, (unsigned)(most - waited), ticket_overdue, t);
-	return waited < most || (t->need == FETCH_WHOLE && t->worst != -ETIMEDOUT);
+	return waited < most || (t->need != FETCH_EXISTS && t->worst != -ETIMEDOUT);
 }
 
 /* The next candidate that has a key; past the last, what became of all of them. */

@@ -7,6 +7,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "fetch/part.h"
 #include "id/key.h"
 #include "store/store.h"
 
@@ -20,7 +21,8 @@ struct sources;
 
 enum fetch_need {
 	FETCH_EXISTS, /* is it there? (LOOKUP): the type's magic was seen; the lookup deadline holds */
-	FETCH_WHOLE   /* all bytes, verified (OPEN, `symfs get`) */
+	FETCH_OPEN,   /* to be read (OPEN): it was identified, and what is not here yet is coming */
+	FETCH_WHOLE   /* all bytes, verified (`symfs get`) */
 };
 
 #define FETCH_SIZE_UNKNOWN UINT64_MAX
@@ -34,6 +36,9 @@ struct fetched {
 	int r;
 	struct key key;	    /* of the candidate that was found */
 	struct blob *blob;  /* borrowed: blob_ref() to keep. Never NULL for FETCH_WHOLE and r == 0 */
+	struct part *part;  /* borrowed; for FETCH_OPEN and r == 0 one of the two is not NULL. Who
+			       keeps it calls part_open() before this call returns */
+	uint64_t was;	    /* part_number() of the same bytes while they came; 0 */
 	uint64_t size;	    /* or FETCH_SIZE_UNKNOWN */
 	unsigned miss_ms;   /* with -ENOENT */
 	const char *why;    /* words for a log, never NULL; valid during ready() */

@@ -65,9 +65,15 @@ static bool may_be_other(const struct flight *fl, const struct ticket *t)
 static bool wanted_whole(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (t->need == FETCH_WHOLE || may_be_other(fl, t))
+		if (t->need != FETCH_EXISTS || may_be_other(fl, t))
 			return true;
-	return false;
+	return fl->part && part_is_open(fl->part);
+}
+
+/* Nobody waits for it, and nobody reads it. */
+static bool is_lonely(const struct flight *fl)
+{
+	return !fl->tickets && !(fl->part && part_is_open(fl->part));
 }
 
 /* Whether sources were asked by another name than this asker's. What they said of that name says
@@ -87,11 +93,13 @@ static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
 	return false;
 }
 
-enum askers { ALL, WHO_ASK_EXISTS, WHO_ARE_SURE /* and ask for no more than that it exists */ };
+enum askers { ALL, READERS, WHO_ASK_EXISTS, WHO_ARE_SURE /* and ask for no more than that it exists */ };
 
 static bool is_among(enum askers who, const struct flight *fl, const struct ticket *t)
 {
-	return who == ALL || (t->need == FETCH_EXISTS && !(who == WHO_ARE_SURE && may_be_other(fl, t)));
+	if (who == ALL || who == READERS)
+		return who == ALL || t->need == FETCH_OPEN;
+	return t->need == FETCH_EXISTS && !(who == WHO_ARE_SURE && may_be_other(fl, t));
 }
 
 static void answer_tickets(struct flight *fl, const struct fetched *a, enum askers who)
@@ -129,13 +137,61 @@ void flight_found(struct flight *fl)
 	net_timer_stop(fl->f->net, &fl->deadline);
 }
 
+/* ---- readers: served as the bytes come ---------------------------------------------- */
+
+static struct fetched answer_part(const struct flight *fl)
+{
+	return (struct fetched){.key = fl->own, .size = part_size(fl->part), .part = fl->part, .why = ""};
+}
+
+/* Whether readers can be let in: how long it is must be known, and that what comes is the file. */
+static bool lets_in(struct flight *fl)
+{
+	if (fl->part)
+		return true;
+	if (!fl->sure || fl->state != FLIGHT_BODY || fl->size == FETCH_SIZE_UNKNOWN || !fl->draft)
+		return false;
+	return part_new(&fl->part, fl, draft_fd(fl->draft), fl->size, draft_size(fl->draft)) == 0;
+}
+
+static bool any_reader(const struct flight *fl)
+{
+	for (const struct ticket *t = fl->tickets; t; t = t->next)
+		if (t->need == FETCH_OPEN)
+			return true;
+	return false;
+}
+
+void flight_sure(struct flight *fl)
+{
+	struct fetched a;
+
+	fl->sure = true;
+	if (!any_reader(fl) || !lets_in(fl))
+		return;
+	a = answer_part(fl);
+	answer_tickets(fl, &a, READERS);
+	part_nudge(fl->part); /* none of them may have opened it */
+}
+
+void flight_readers(struct flight *fl)
+{
+	if (fl->state == FLIGHT_ASK && is_lonely(fl) && !fl->linger) {
+		flight_cancel(fl);
+		return;
+	}
+	if (fl->state != FLIGHT_BODY || !is_lonely(fl) || draft_size(fl->draft) >= fl->size)
+		return;
+	flight_park(fl);
+}
+
 /* ---- parked: LOOKUP was answered, OPEN may come ------------------------------------- */
 
 static void park_over(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (fl->parked && !fl->tickets)
+	if (fl->parked && is_lonely(fl))
 		flight_cancel(fl);
 }
 
@@ -144,7 +200,7 @@ static void for_others(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (fl->tickets || fl->linger || fl->state != FLIGHT_BODY)
+	if (!is_lonely(fl) || fl->linger || fl->state != FLIGHT_BODY)
 		return;
 	if (flights_wanted(fl->f->store, fl->number))
 		net_timer_set(fl->f->net, &fl->poll, POLL_MS, for_others, fl);
@@ -290,6 +346,10 @@ static void deadline_over(void *ctx)
 		answer_tickets(fl, &a, WHO_ASK_EXISTS);
 		return;
 	}
+	if (fl->part) {
+		flight_fail(fl, -ETIMEDOUT, "it broke off, and no source sent the rest in time");
+		return;
+	}
 	fl->overdue = fl->linger = true;
 	if (!again) {
 		atomic_fetch_add(&fl->f->stats.timeouts, 1);
@@ -371,13 +431,20 @@ static void join_running(struct flight *fl, struct ticket *t)
 		ticket_answer(t, &a);
 		return;
 	}
+	if (t->need == FETCH_OPEN && lets_in(fl)) {
+		a = answer_part(fl);
+		ticket_answer(t, &a);
+		part_nudge(fl->part);
+		flight_unpark(fl);
+		return;
+	}
 	if (fl->overdue && !fl->found) {
 		a = (struct fetched){.r = -ETIMEDOUT, .key = fl->key, .why = "still no answer"};
 		ticket_answer(t, &a);
 		return;
 	}
 	ticket_attach(fl, t);
-	if (t->need == FETCH_WHOLE || may_be_other(fl, t))
+	if (t->need != FETCH_EXISTS || may_be_other(fl, t))
 		flight_unpark(fl);
 }
 
@@ -403,7 +470,7 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 
 bool flight_overdue(struct flight *fl, struct ticket *t)
 {
-	if (fl->found && t->need == FETCH_WHOLE)
+	if (fl->found && t->need != FETCH_EXISTS)
 		return false;
 	ticket_detach(t);
 	return true;
@@ -412,7 +479,7 @@ bool flight_overdue(struct flight *fl, struct ticket *t)
 void flight_leave(struct flight *fl, struct ticket *t)
 {
 	ticket_detach(t);
-	if (fl->tickets || fl->linger)
+	if (!is_lonely(fl) || fl->linger)
 		return;
 	/* What is nearly done is finished: the bytes are here, only the disk is asked. */
 	if (fl->state == FLIGHT_SEAL || fl->state == FLIGHT_MISS || fl->parked)
@@ -427,7 +494,7 @@ void flight_leave(struct flight *fl, struct ticket *t)
 }
 
 /* Out of the table, silent: from now on it only waits for its jobs. */
-static void flight_end(struct flight *fl)
+static void flight_end(struct flight *fl, int error)
 {
 	struct fetch *f = fl->f;
 	struct net_timer *timers[] = {&fl->deadline, &fl->grace, &fl->poll, &fl->park, &fl->look};
@@ -441,6 +508,8 @@ static void flight_end(struct flight *fl)
 	if (*at)
 		*at = fl->next;
 	draft_discard(take(fl->draft));
+	if (fl->part)
+		part_end(take(fl->part), false, error);
 	if (fl->following)
 		flights_want(f->store, fl->number, false);
 	if (fl->leading)
@@ -457,19 +526,20 @@ void flight_reap(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++)
 		attempt_release(&fl->attempts[i]);
 	sources_unref(fl->sources);
+	free(fl->first_where);
 	free(fl);
 }
 
 void flight_cancel(struct flight *fl)
 {
 	if (!fl->dead)
-		flight_end(fl);
+		flight_end(fl, -EINTR);
 	flight_reap(fl);
 }
 
 void flight_finish(struct flight *fl, const struct fetched *a)
 {
-	flight_end(fl);
+	flight_end(fl, a->r);
 	/* A ticket that goes on to its next candidate finds no flight of this key any more. */
 	answer_tickets(fl, a, ALL);
 	flight_reap(fl);

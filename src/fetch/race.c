@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define AGAIN_MS 50 /* and up to three times as much more, so that not all come at once */
 
@@ -122,14 +123,37 @@ static void refused_tell(struct attempt *at, const char *text)
 	log_warn("%s: source %s refuses: %s", at->flight->canon, name, text);
 }
 
-static int attempt_head(void *ctx, const struct net_reply *r)
+/* The rest of what broke off, of the same version: then it is as good as the whole. */
+static bool is_the_rest(const struct attempt *at, const struct net_reply *r)
+{
+	const struct flight *fl = at->flight;
+
+	return at->asked_from && r->status == 206 && r->range_start == (int64_t)at->asked_from &&
+		r->range_total == (int64_t)part_size(fl->part) &&
+		(!r->etag[0] || !fl->first_etag[0] || strcmp(r->etag, fl->first_etag) == 0) &&
+		(!r->modified[0] || !fl->first_modified[0] ||
+			strcmp(r->modified, fl->first_modified) == 0);
+}
+
+static int attempt_head(void *ctx, const struct net_reply *reply)
 {
 	struct attempt *at = ctx;
+	struct net_reply rest;
+	const struct net_reply *r = reply;
 	struct judgement j;
 
 	at->answered = true;
+	if (is_the_rest(at, r)) {
+		rest = *r;
+		rest.status = 200;
+		rest.size = r->range_total;
+		r = &rest;
+		at->from = at->asked_from;
+	}
 	source_judge(at->source, r, &j);
 	at->size = r->size;
+	snprintf(at->etag, sizeof(at->etag), "%s", r->etag);
+	snprintf(at->modified, sizeof(at->modified), "%s", r->modified);
 	at->verdict_set = j.verdict != VERDICT_FOUND;
 	if (wants_again(at, &j))
 		return r->status >= 400 ? 0 : -ECANCELED;
@@ -145,6 +169,40 @@ static int attempt_head(void *ctx, const struct net_reply *r)
 	return r->status >= 400 ? 0 : -ECANCELED;
 }
 
+/* What was here before one broke off is compared, so that versions are never mixed: -ESTALE. */
+static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
+{
+	const char *new = p;
+	char old[4096];
+
+	while (n) {
+		size_t step = MIN(n, sizeof(old));
+		ssize_t got = pread(draft_fd(fl->draft), old, step, (off_t)off);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		if (memcmp(old, new, (size_t)got) != 0)
+			return -ESTALE;
+		off += (size_t)got;
+		new += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int keep(struct flight *fl, uint64_t off, const void *p, size_t n)
+{
+	uint64_t have = draft_size(fl->draft);
+	size_t old = off < have ? (size_t)MIN(n, have - off) : 0;
+	int r = same_bytes(fl, off, p, old);
+
+	if (r == 0 && fl->part && n > part_size(fl->part) - MIN(off, part_size(fl->part)))
+		return -ESTALE;
+	return r < 0 || n == old ? r : draft_write(fl->draft, off + old, (const char *)p + old, n - old);
+}
+
 /* The bytes of the winner go into the draft. */
 static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n)
 {
@@ -153,15 +211,19 @@ static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n
 
 	if (fl->making_room || (fl->parked && draft_size(fl->draft) >= PARK_BYTES))
 		return -EAGAIN;
-	r = draft_write(fl->draft, off, p, n);
+	r = keep(fl, at->from + off, p, n);
 	if (r == -ENOSPC && work_room(fl, n) == 0)
 		return -EAGAIN;
+	if (r == -ESTALE)
+		return r;
 	if (r < 0) {
 		fl->disk_error = r;
 		return r;
 	}
 	atomic_fetch_add(&fl->f->stats.bytes, n);
-	if (!fl->early_done && draft_size(fl->draft) >= EARLY_BYTES)
+	if (fl->part)
+		part_advance(fl->part, draft_size(fl->draft));
+	if (!fl->early_done && draft_size(fl->draft) >= fl->early_at)
 		work_early(fl);
 	return 0;
 }
@@ -215,6 +277,11 @@ static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 		return at->ptr.n + n > PTR_MOST ? -EBADMSG : buf_add(&at->ptr, p, n);
 	if (at->state == ATTEMPT_PROMISING)
 		return -EAGAIN;
+	if (at->from) { /* the first bytes were seen long ago */
+		at->state = ATTEMPT_PROMISING;
+		race_look_soon(at->flight);
+		return -EAGAIN;
+	}
 	if (at->head_n + n < OBJ_HEAD) {
 		memcpy(at->head + at->head_n, p, n);
 		at->head_n += n;
@@ -270,7 +337,13 @@ static void winner_done(struct attempt *at, const struct net_reply *r)
 	if (fl->disk_error) {
 		log_error("%s: the store: %s", fl->canon, err_text(fl->disk_error));
 		flight_fail(fl, fl->disk_error, "the store cannot be written");
+	} else if (r->error == -ESTALE || (fl->part && r->error == 0 &&
+			draft_size(fl->draft) != part_size(fl->part))) {
+		winner_fail(fl, -ESTALE, "it has another version of what is being read");
 	} else if (r->error < 0) {
+		/* Each break may have its second try, as long as they get on. */
+		if (fl->part && draft_size(fl->draft) > fl->broke_at)
+			at->retried = false;
 		source_judge(at->source, r, &j);
 		if (!wants_again(at, &j))
 			blame_host(at, &j, r);
@@ -325,14 +398,42 @@ static bool may_ask(struct attempt *at)
 	const struct mismatch *m = mismatch_find(at);
 	char why[240];
 
+	if (at->stale) {
+		attempt_fail(at, -ESTALE, "it has another version of what is being read");
+		return false;
+	}
 	if (m) {
 		attempt_fail(at, m->error, m->text);
 		return false;
 	}
-	if (breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
+	/* Who reads a file cannot do without the rest of it. */
+	if (at->flight->part ||
+		breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
 		return true;
 	attempt_fail(at, -EHOSTUNREACH, why);
 	return false;
+}
+
+/* From where it stopped, if it is still the same version there. Without a strong validator nobody
+ * could tell, and all of it comes anew. */
+static int ask_for_the_rest(struct attempt *at, struct net_req *req)
+{
+	const struct flight *fl = at->flight;
+	bool strong = fl->first_etag[0] && strncmp(fl->first_etag, "W/", 2) != 0;
+	char line[256];
+	int r;
+
+	at->from = at->asked_from = 0;
+	if (!fl->part || at->source != fl->first || !fl->first_where || !at->ask.where ||
+		strcmp(at->ask.where, fl->first_where) != 0 || !(strong || fl->first_modified[0]))
+		return 0;
+	snprintf(line, sizeof(line), "If-Range: %s", strong ? fl->first_etag : fl->first_modified);
+	r = source_add_header(req, line);
+	snprintf(line, sizeof(line), "Range: bytes=%llu-", (unsigned long long)draft_size(fl->draft));
+	if (r == 0)
+		r = source_add_header(req, line);
+	at->asked_from = draft_size(fl->draft);
+	return r;
 }
 
 static int attempt_request(struct attempt *at)
@@ -345,6 +446,11 @@ static int attempt_request(struct attempt *at)
 		return r;
 	if (!req.most)
 		req.most = f->opts.max_file_size;
+	r = ask_for_the_rest(at, &req);
+	if (r < 0) {
+		net_req_release(&req);
+		return r;
+	}
 	r = net_get(f->net, &req, &sink, at, &at->transfer);
 	net_req_release(&req);
 	if (r == 0)
@@ -484,6 +590,44 @@ void race_stop(struct flight *fl)
 		give_up(&fl->attempts[i]);
 }
 
+/* It goes on with what another one, or the same, began. */
+static void elect_again(struct flight *fl, struct attempt *at)
+{
+	int r = at->packing || at->parted || at->whole ||
+			(at->size >= 0 && (uint64_t)at->size != part_size(fl->part))
+		? -ESTALE
+		: same_bytes(fl, 0, at->head, at->head_n);
+
+	if (r < 0) {
+		give_up(at);
+		at->stale = true;
+		attempt_fail(at, -ESTALE, "it has another version of what is being read");
+		race_look_soon(fl);
+		return;
+	}
+	at->state = ATTEMPT_WON;
+	for (unsigned i = 0; i < fl->n; i++)
+		if (&fl->attempts[i] != at)
+			give_up(&fl->attempts[i]);
+	fl->winner = at;
+	fl->state = FLIGHT_BODY;
+	log_debug(LOG_FETCH, "%s: %s goes on %s byte %llu", fl->canon, at->source->name,
+		at->from ? "from" : "up to and past", (unsigned long long)draft_size(fl->draft));
+	flight_found(fl);
+	flight_sure(fl);
+	transfer_resume(at->transfer);
+}
+
+/* By what the version is known that is in the draft. */
+static void take_version(struct flight *fl, const struct attempt *at)
+{
+	fl->first = at->source;
+	free(fl->first_where);
+	fl->first_where = strdup(at->ask.where);
+	snprintf(fl->first_etag, sizeof(fl->first_etag), "%s", at->etag);
+	snprintf(fl->first_modified, sizeof(fl->first_modified), "%s", at->modified);
+}
+
 static void elect(struct flight *fl, struct attempt *at)
 {
 	struct err e = {0};
@@ -491,6 +635,10 @@ static void elect(struct flight *fl, struct attempt *at)
 
 	if (at->blob) {
 		elect_blob(fl, take(at->blob));
+		return;
+	}
+	if (fl->draft) {
+		elect_again(fl, at);
 		return;
 	}
 	r = draft_new_at_once(&fl->draft, fl->f->store, &e);
@@ -512,7 +660,12 @@ static void elect(struct flight *fl, struct attempt *at)
 			give_up(&fl->attempts[i]);
 	fl->winner = at;
 	fl->state = FLIGHT_BODY;
-	fl->early_done = false;
+	for (unsigned i = 0; i < fl->n; i++)
+		fl->attempts[i].stale = false;
+	fl->early_done = fl->sure = false;
+	fl->early_at = EARLY_BYTES;
+	fl->broke_at = 0;
+	take_version(fl, at);
 	fl->size = at->size >= 0 ? (uint64_t)at->size : FETCH_SIZE_UNKNOWN;
 	if (at->whole)
 		fl->size = at->head_n;
@@ -562,6 +715,35 @@ static int rank(int error)
 	return 0;
 }
 
+/* Nobody has this version any more, or nothing more of it came for long enough. */
+static bool hopeless(const struct flight *fl)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < fl->n; i++)
+		any |= !fl->attempts[i].stale;
+	return !any || clock_ms() - fl->stuck_since >= fl->f->opts.lookup_deadline_ms;
+}
+
+/* Readers have a part of it, and an error would end them: all are asked for the rest until the
+ * deadline. */
+static void ask_again(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->state != FLIGHT_ASK || !fl->part)
+		return;
+	for (unsigned i = 0; i < fl->n; i++) {
+		struct attempt *at = &fl->attempts[i];
+
+		if (at->state != ATTEMPT_FAILED && at->state != ATTEMPT_MISSING)
+			continue;
+		at->state = ATTEMPT_IDLE;
+		at->spelling = 0;
+	}
+	race_start(fl);
+}
+
 static void conclude(struct flight *fl)
 {
 	const struct attempt *worst = NULL;
@@ -573,6 +755,13 @@ static void conclude(struct flight *fl)
 		if (at->state == ATTEMPT_FAILED && (!worst || rank(at->error) > rank(worst->error)))
 			worst = at;
 		fresh |= at->state == ATTEMPT_MISSING && !at->remembered;
+	}
+	if (fl->part) {
+		if (hopeless(fl))
+			flight_fail(fl, -ETIMEDOUT, "it broke off, and no source has the rest");
+		else
+			net_timer_set(fl->f->net, &fl->poll, RESUME_MS, ask_again, fl);
+		return;
 	}
 	fl->end_error = worst ? worst->error : fl->local_error;
 	if (worst)
@@ -692,6 +881,13 @@ void winner_fail(struct flight *fl, int error, const char *text)
 {
 	struct attempt *at = fl->winner;
 
+	bool resumes = fl->part && fl->draft && error != -EBADMSG && error != -EFBIG;
+
+	if (resumes && draft_size(fl->draft) > fl->broke_at) {
+		fl->broke_at = draft_size(fl->draft);
+		fl->stuck_since = clock_ms();
+	}
+	at->stale = resumes && error == -ESTALE;
 	give_up(at);
 	if (error == -EBADMSG || error == -EFBIG)
 		mismatch_add(at, error, text);
@@ -701,10 +897,15 @@ void winner_fail(struct flight *fl, int error, const char *text)
 		attempt_again(at);
 	else
 		attempt_fail(at, error, text);
-	draft_discard(take(fl->draft));
 	fl->winner = NULL;
 	fl->room_for = 0;
-	fl->size = FETCH_SIZE_UNKNOWN;
+	if (!resumes) {
+		draft_discard(take(fl->draft));
+		if (fl->part)
+			part_end(take(fl->part), true, error);
+		fl->size = FETCH_SIZE_UNKNOWN;
+	}
+	fl->sure = fl->sure && resumes;
 	flight_unpark(fl);
 	fl->found = false;
 	flight_deadline(fl);

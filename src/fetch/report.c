@@ -38,7 +38,7 @@ static void flight_line(const struct flight *fl, struct buf *out)
 	unsigned exists = 0, whole = 0;
 
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		*(t->need == FETCH_WHOLE ? &whole : &exists) += 1;
+		*(t->need != FETCH_EXISTS ? &whole : &exists) += 1;
 	buf_addf(
 		out, "%s: %s", fl->canon, fl->parked ? "waiting for open" : state_words[fl->state]);
 	if (fl->winner)
@@ -50,6 +50,8 @@ static void flight_line(const struct flight *fl, struct buf *out)
 			(unsigned)(have * 100 / fl->size));
 	if (fl->draft && ms)
 		buf_addf(out, ", %" PRIu64 " kB/s", have / ms);
+	if (fl->part && part_is_open(fl->part))
+		buf_adds(out, ", read as it comes");
 	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence\n",
 		(unsigned)(ms / 1000), (unsigned)(ms % 1000 / 100), whole, exists);
 }

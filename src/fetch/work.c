@@ -27,6 +27,8 @@ struct work {
 	struct draft *draft;
 	const struct packing *packing; /* of what is in `draft` or `fd` */
 	bool bad;		       /* the file is no good */
+	bool sure;		       /* it is what was asked for, by what is here of it */
+	uint64_t want;		       /* how much would tell more */
 	struct blob_facts facts;
 	int fd;
 	uint64_t have, size;
@@ -263,6 +265,9 @@ static void early_run(struct work *w)
 
 	w->r = w->packing ? packed_early(w->packing, w->fd, w->have, &w->fl->own, &e)
 			  : obj_check(&v, &w->fl->own, &slice, &e);
+	if (w->r == -EAGAIN)
+		w->want = v.want_off + MIN(v.want_len, UINT64_MAX - v.want_off);
+	w->sure = !w->packing && (w->r == 1 || (w->r == -EAGAIN && obj_promises(&v, &w->fl->own)));
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
 
@@ -275,10 +280,19 @@ static void early_back(struct work *w)
 		return;
 	if (w->r == -EBADMSG) {
 		winner_fail(fl, -EBADMSG, w->text);
-	} else if (!fl->found) {
+		return;
+	}
+	if (!fl->found) {
 		/* So much of it is what it should be that nobody need wait for the rest. */
 		fl->winner->may_be = 0;
 		flight_found(fl);
+	}
+	if (w->sure && !fl->winner->parted) {
+		flight_sure(fl);
+	} else if (w->want && !w->packing && !fl->winner->parted) {
+		/* What tells lies further behind: each look at twice as much. */
+		fl->early_at = MAX(w->want, 2 * w->have);
+		fl->early_done = false;
 	}
 }
 
@@ -348,6 +362,8 @@ static void seal_back(struct work *w)
 	struct fetched a = {.key = w->own, .blob = w->blob, .why = ""};
 
 	if (w->r == 0 && w->blob) {
+		if (fl->part)
+			was_add(fl->f, part_number(fl->part), blob_number(w->blob));
 		atomic_fetch_add(&fl->f->stats.published, 1);
 		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", fl->canon,
 			(unsigned long long)blob_size(w->blob), w->facts.source,
@@ -381,7 +397,7 @@ void work_seal(struct flight *fl)
 	w->draft = take(fl->draft);
 	w->packing = fl->winner->packing;
 	w->size = fetch_most(fl->f, fl->winner->source);
-	w->facts.fetched = clock_wall();
+	w->facts.fetched = fl->part ? part_time(fl->part) : clock_wall();
 	snprintf(w->facts.source, sizeof(w->facts.source), "%s", fl->winner->source->name);
 	url_without_credentials(fl->winner->ask.where, &url);
 	snprintf(w->facts.url, sizeof(w->facts.url), "%s", buf_text(&url));

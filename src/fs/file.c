@@ -1,5 +1,5 @@
-/* Open files. OPEN is where a fetch is waited for: afterwards everything is here, and a read
- * cannot fail for want of an upstream (debuggers map files: an error would be a SIGBUS). */
+/* Open files. OPEN waits until the file was identified; a READ then waits for its bytes, and fails
+ * only when there is no other way to them (debuggers map files: an error is a SIGBUS). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/private.h"
@@ -32,6 +32,9 @@ void file_free(struct fs *fs, struct file *file)
 		file->next->at = file->at;
 	pthread_mutex_unlock(&fs->files_lock);
 	pass_close(fs, file);
+	if (file->part)
+		part_close(file->part);
+	part_unref(file->part);
 	blob_unref(file->blob);
 	listing_free(file->listing);
 	free(file->text);
@@ -73,7 +76,7 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 
 	if (f->r == -ENOENT)
 		return open_missed(fs, n);
-	if (f->r < 0 || !f->blob)
+	if (f->r < 0 || (!f->blob && !f->part))
 		return f->r < 0 ? f->r : -EIO;
 	b = fs_bytes_of(f);
 	/* Other bytes than those that the page cache may hold get another inode: -ESTALE makes the
@@ -84,7 +87,12 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 	file = file_new(fs);
 	if (!file)
 		return -ENOMEM;
-	file->blob = blob_ref(f->blob);
+	if (f->part) {
+		part_open(f->part);
+		file->part = part_ref(f->part);
+	} else {
+		file->blob = blob_ref(f->blob);
+	}
 	fi->fh = (uintptr_t)file;
 	fi->keep_cache = 1; /* so there are never others in the page cache */
 	fi->noflush = 1;
@@ -121,9 +129,9 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 	node_artifact(n, &a);
 	if (a.type == FILETYPE_GSYM)
 		return open_gsym(fs, req, n, fi);
-	r = fetch_try(fs->fetch, &a, 1, FETCH_WHOLE, &f);
+	r = fetch_try(fs->fetch, &a, 1, FETCH_OPEN, &f);
 	if (r == -EAGAIN) {
-		r = wait_start(fs, req, &a, 1, FETCH_WHOLE, fs_open_answer,
+		r = wait_start(fs, req, &a, 1, FETCH_OPEN, fs_open_answer,
 			node_find(fs->nodes, node_ino(n)), fi);
 		return r < 0 ? r : FS_WAITS;
 	}
@@ -210,6 +218,8 @@ static ssize_t read_file(const struct file *file, uint64_t off, char *p, size_t 
 
 	if (file->blob)
 		return blob_read(file->blob, off, p, size);
+	if (file->part)
+		return part_read(file->part, off, p, size);
 	n = off < file->text_n ? MIN(size, file->text_n - off) : 0;
 	if (n)
 		memcpy(p, file->text + off, n);
@@ -251,19 +261,44 @@ static char *room_of(struct fs *fs, size_t size)
 	return room->p;
 }
 
-void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+/* The last line of a READ. */
+static void read_reply(struct fs *fs, fuse_req_t req, const char *p, ssize_t n)
 {
-	FS_OP(fs, req);
-	char *p = room_of(fs, size);
-	ssize_t n = p ? read_file(file_of(fi), (uint64_t)off, p, size) : -ENOMEM;
-
-	atomic_fetch_add(&fs->counters.reads, 1);
 	if (n > 0)
 		atomic_fetch_add(&fs->counters.bytes, (uint64_t)n);
 	if (n < 0)
 		fuse_reply_err(req, (int)-n);
 	else
 		fuse_reply_buf(req, p, (size_t)n);
+}
+
+/* What it waited for has come, or never will. */
+static void read_answer(struct waiting *w, const struct fetched *f)
+{
+	_cleanup_free_ char *p = f->r == 0 ? malloc(w->size) : NULL;
+	ssize_t n = f->r < 0 ? f->r : -ENOMEM;
+
+	if (p)
+		n = part_read(w->part, w->off, p, w->size);
+	read_reply(w->fs, w->req, p, n == -EAGAIN ? -EIO : n);
+}
+
+void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+{
+	FS_OP(fs, req);
+	struct file *file = file_of(fi);
+	char *p = room_of(fs, size);
+	ssize_t n = p ? read_file(file, (uint64_t)off, p, size) : -ENOMEM;
+
+	atomic_fetch_add(&fs->counters.reads, 1);
+	while (n == -EAGAIN && file->part) {
+		int r = wait_bytes(fs, req, file->part, (uint64_t)off, size, read_answer);
+
+		if (r == 0)
+			return;
+		n = r < 0 ? r : read_file(file, (uint64_t)off, p, size);
+	}
+	read_reply(fs, req, p, n);
 }
 
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)

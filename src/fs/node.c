@@ -336,6 +336,12 @@ int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const c
 	return 0;
 }
 
+/* Whether these are the bytes that the kernel may have. */
+static bool are_bytes(const struct node *n, const struct node_bytes *b)
+{
+	return n->bytes.number == b->number || (b->was && n->bytes.number == b->was);
+}
+
 /* Which generation of an artifact answers a LOOKUP now. */
 static uint64_t generation(struct nodes *t, uint64_t base, const struct node_bytes *b)
 {
@@ -344,7 +350,7 @@ static uint64_t generation(struct nodes *t, uint64_t base, const struct node_byt
 	if (!first)
 		return base;
 	if (b->exact)
-		first->newer = first->bytes.exact && first->bytes.number != b->number
+		first->newer = first->bytes.exact && !are_bytes(first, b)
 			? number_mix(base, b->number) : 0;
 	return first->newer ? first->newer : base;
 }
@@ -365,8 +371,10 @@ static void learn(struct node *n, const struct node_bytes *b)
 	/* What was told as exact stays: the kernel may have it, and pages with it. */
 	if (!n->bytes.exact)
 		n->bytes = *b;
-	else if (b->exact)
+	else if (b->exact && are_bytes(n, b)) {
 		n->bytes.settled |= b->settled;
+		n->bytes.number = b->number;
+	}
 	n->bytes.facts = NULL;
 	if (b->exact && !b->settled && b->facts && !n->origin)
 		n->origin = origin_of(b->facts);
@@ -408,7 +416,7 @@ int node_settle(struct nodes *t, struct node *n, const struct node_bytes *bytes)
 {
 	LOCK_SCOPE(&t->lock);
 
-	if (!n->bytes.exact || n->bytes.number == bytes->number) {
+	if (!n->bytes.exact || are_bytes(n, bytes)) {
 		learn(n, bytes);
 		return 0;
 	}

@@ -28,7 +28,8 @@ struct nodes;
 struct node_bytes {
 	bool exact;	  /* else `size` is a guess, and the rest says nothing */
 	bool settled;	  /* the store's own: they stay what they are under their number */
-	uint64_t number;  /* blob_number() */
+	uint64_t number;  /* blob_number(), part_number() */
+	uint64_t was;	  /* the number of the same bytes while they came; 0 */
 	uint64_t size;
 	int64_t time;
 	const struct blob_facts *facts; /* what is told of them; not kept, NULL when read back */

@@ -77,7 +77,13 @@ struct node_bytes fs_bytes_of(const struct fetched *f)
 {
 	struct node_bytes b = {.size = f->size};
 
-	if (f->blob) {
+	if (f->part) {
+		b.exact = true;
+		b.number = part_number(f->part);
+		b.size = part_size(f->part);
+		b.time = part_time(f->part);
+	} else if (f->blob) {
+		b.was = f->was;
 		b.exact = true;
 		b.settled = *blob_sha256(f->blob) != '\0';
 		b.number = blob_number(f->blob);
@@ -286,6 +292,9 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 		FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 		FUSE_CAP_SPLICE_MOVE | FUSE_CAP_EXPORT_SUPPORT);
+	/* A read of what is still coming waits, and must not keep others from being asked for. */
+	conn->max_background = 1024;
+	conn->congestion_threshold = 768;
 	fs->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS; /* see handshake.c */
 	conn->want |= conn->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ |
 		FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);

@@ -77,7 +77,7 @@ static bool enter(struct fs *fs, struct node_io *io, const struct file *file)
 
 	if (io->passed)
 		return true; /* the same bytes: node_settle() has seen to that */
-	if (!fs->passes || io->cached || !*blob_sha256(file->blob))
+	if (!fs->passes || io->cached || !file->blob || !*blob_sha256(file->blob))
 		return false;
 	id = try_backing(fs, blob_fd(file->blob));
 	if (id > 0)

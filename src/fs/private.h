@@ -40,6 +40,7 @@ struct file {
 	struct blob *blob;	 /* of a leaf */
 	struct node *node;	 /* a reference, where passthrough.c counts its handles; NULL */
 	bool passed;		 /* the kernel reads the blob by itself */
+	struct part *part;	 /* of one that is still coming */
 	char *text;		 /* of a state file: as it was at open */
 	size_t text_n;
 	struct listing *listing; /* of a directory */
@@ -131,7 +132,6 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
 void room_free(void *p); /* at the end of a thread */
 
-struct waiting;
 void fs_open_answer(struct waiting *w, const struct fetched *f);
 void fs_getattr_answer(struct waiting *w, const struct fetched *f); /* ops.c */
 
@@ -188,9 +188,14 @@ struct waiting {
 	wait_answer *answer; /* replies, once */
 	struct node *node;   /* a reference, or NULL */
 	struct fuse_file_info fi;
-	/* fetch_open() or derive_open() writes it before wait_start() returns */
+	/* One of the three is written before the function below returns */
 	struct ticket *ticket;
 	struct making *making;
+	struct part_wait *bytes;
+	/* constant: of a READ */
+	struct part *part;
+	uint64_t off;
+	size_t size;
 	/* any thread */
 	atomic_uint refs;
 	/* under fs->watch_lock */
@@ -211,6 +216,10 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 /* The same for what is made of others (fetch/derive.h): `a` is what. */
 int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
 	struct node *node, const struct fuse_file_info *fi);
+/* A READ of bytes that are not here yet. 0: `answer` will reply; f->r and those of `part`, `off` and
+ * `size` are what it has. 1: they are here by now. -ENOMEM. */
+int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
+	wait_answer *answer);
 
 /* Looks at the interrupted ones. In how many milliseconds to come again; -1: none is left.
  * Thread of fs_loop() only. */

@@ -25,6 +25,8 @@ static void waiting_unref(struct waiting *w)
 	if (w->ticket)
 		ticket_unref(w->ticket);
 	making_unref(w->making);
+	part_wait_unref(w->bytes);
+	part_unref(w->part);
 	free(w);
 }
 
@@ -114,6 +116,8 @@ int wait_look(struct fs *fs)
 			log_debug(LOG_FS, "pid %d does not wait any longer", (int)w->pid);
 			if (w->ticket)
 				ticket_cancel(w->ticket);
+			else if (w->bytes)
+				part_wait_cancel(w->bytes);
 			else
 				making_cancel(w->making);
 		}
@@ -151,6 +155,13 @@ static void wait_ready(void *ctx, const struct fetched *f)
 	waiting_unref(w);
 }
 
+static void bytes_ready(void *ctx, int r)
+{
+	struct fetched f = {.r = r, .why = ""};
+
+	wait_ready(ctx, &f);
+}
+
 static struct waiting *waiting_new(struct fs *fs, fuse_req_t req, const struct artifact *cands,
 	unsigned n)
 {
@@ -162,7 +173,8 @@ static struct waiting *waiting_new(struct fs *fs, fuse_req_t req, const struct a
 	w->req = req;
 	w->pid = fuse_req_ctx(req)->pid;
 	w->n = n;
-	memcpy(w->cands, cands, n * sizeof(*cands));
+	if (n)
+		memcpy(w->cands, cands, n * sizeof(*cands));
 	/* One for wait_start(), one for wait_ready(): either may be the last. */
 	atomic_init(&w->refs, 2);
 	return w;
@@ -226,4 +238,29 @@ int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_an
 	struct node *node, const struct fuse_file_info *fi)
 {
 	return wait_for(fs, req, a, 1, NULL, answer, node, fi);
+}
+
+int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
+	wait_answer *answer)
+{
+	struct waiting *w = waiting_new(fs, req, NULL, 0);
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->answer = answer;
+	w->part = part_ref(p);
+	w->off = off;
+	w->size = size;
+	atomic_fetch_add(&fs->waiting, 1);
+	fuse_req_interrupt_func(req, interrupted, w);
+	r = part_wait(p, off, size, bytes_ready, w, &w->bytes);
+	if (r != 0) {
+		withdraw(w);
+		waiting_unref(w);
+	} else {
+		started(w);
+	}
+	waiting_unref(w);
+	return r;
 }

@@ -18,6 +18,7 @@ struct told {
 	struct artifact a;
 	struct blob *blob; /* NULL: it is not in the store */
 	bool here;	   /* it is, or it was opened where it lies */
+	unsigned percent;  /* of what is coming; 0 */
 	struct blob_facts facts;
 	char value[VALUE_MAX];
 };
@@ -54,7 +55,10 @@ static const char *told_sha256(struct told *t)
 
 static const char *told_state(struct told *t)
 {
-	return t->here ? "whole" : "remote";
+	if (t->here || !t->percent)
+		return t->here ? "whole" : "remote";
+	snprintf(t->value, sizeof(t->value), "partial %u %%", t->percent);
+	return t->value;
 }
 
 static const char *told_verified(struct told *t)
@@ -101,6 +105,18 @@ static void learn_ids(struct told *t)
 		m->debug_id = s->module.debug_id;
 }
 
+/* Of a file that comes, at least 1; 0: none is under way, or nobody knows how long it is. */
+static unsigned percent_of(struct fs *fs, const struct artifact *a)
+{
+	uint64_t have, size;
+	struct key k;
+
+	if (key_of(&k, a) < 0 || !fetch_progress(fs->fetch, &k, &have, &size) ||
+		size == FETCH_SIZE_UNKNOWN || !size)
+		return 0;
+	return (unsigned)MAX(have * 100 / size, 1);
+}
+
 /* 0, -ENODATA: no leaf. `t` wants blob_unref(t->blob). */
 static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 {
@@ -120,6 +136,8 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 		t->facts = *blob_facts(f.blob);
 		t->here = true;
 	}
+	if (!t->here)
+		t->percent = percent_of(fs, &t->a);
 	if (t->here && t->a.type != FILETYPE_SOURCE && t->a.type != FILETYPE_SECTION &&
 		(!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
 		learn_ids(t);

@@ -26,7 +26,7 @@ enum {
 	ET_REL = 1, ET_EXEC = 2, ET_DYN = 3, ET_CORE = 4,
 	ET_SCE_EXEC = 0xfe00, ET_SCE_DYNEXEC = 0xfe10, ET_SCE_DYNAMIC = 0xfe18,
 	PT_LOAD = 1, PT_DYNAMIC = 2, PT_NOTE = 4, PT_SCE_DYNLIBDATA = 0x61000000,
-	PN_XNUM = 0xffff,
+	PN_XNUM = 0xffff, PF_X = 1,
 	SHT_NULL = 0, SHT_SYMTAB = 2, SHT_NOTE = 7, SHT_NOBITS = 8, SHT_DYNSYM = 11,
 	SHN_XINDEX = 0xffff,
 	SHF_ALLOC = 2, SHF_EXECINSTR = 4,
@@ -46,7 +46,7 @@ static const struct field eh_type = {16, 2, 16, 2}, eh_machine = {18, 2, 18, 2},
 	eh_shstrndx = {50, 2, 62, 2};
 /* Of a segment's. */
 static const struct field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_filesz = {16, 4, 32, 8},
-	ph_align = {28, 4, 48, 8};
+	ph_flags = {24, 4, 4, 4}, ph_align = {28, 4, 48, 8};
 /* Of a section's. */
 static const struct field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
 	sh_off = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4},
@@ -710,6 +710,31 @@ static int elf_early(struct view *v, struct module *out)
 	return 0;
 }
 
+/* Debug files keep the segments of what they lost, of size 0; those that keep their sizes, too, look
+ * like programs, and of programs only the sections tell whether they have debug information. */
+static bool elf_promises(struct view *v, enum filetype t)
+{
+	bool code = false, hollow = false;
+	struct elf elf;
+
+	if (elf_open(&elf, v, NULL) < 0 || v->size == VIEW_UNKNOWN || (elf.type != ET_EXEC && elf.type != ET_DYN))
+		return false;
+	for (uint32_t i = 0; i < elf.segments.count; i++) {
+		const uint8_t *p;
+		uint64_t n;
+
+		if (table_at(&elf, &elf.segments, i, &p) < 0)
+			return false;
+		n = field_of(&elf, p, ph_filesz);
+		if (field_of(&elf, p, ph_type) != PT_LOAD || !(field_of(&elf, p, ph_flags) & PF_X))
+			continue;
+		*(n ? &code : &hollow) = true;
+		if (n && !view_holds(v, field_of(&elf, p, ph_off), n))
+			return false; /* it is cut short */
+	}
+	return t == FILETYPE_ELF_CODE ? code : hollow && !code;
+}
+
 const struct obj_format obj_elf = {
 	.name = "elf",
 	.magic = "\177ELF",
@@ -717,4 +742,5 @@ const struct obj_format obj_elf = {
 	.serves = {FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG},
 	.probe = elf_probe,
 	.early = elf_early,
+	.promises = elf_promises,
 };

@@ -491,6 +491,22 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	return r == -ENOMSG ? -EBADMSG : r;
 }
 
+bool obj_promises(struct view *v, const struct key *k)
+{
+	struct module m;
+	struct head h;
+
+	if (obj_is_anonymous(k->type) || read_head(v, &h) < 0)
+		return false;
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
+		const struct obj_format *f = formats[i];
+
+		if (f->promises && claims(f, &h) == CLAIM_YES && serves(f, k->type))
+			return f->early(v, &m) == 0 && is_of(k, &m) && f->promises(v, k->type);
+	}
+	return false;
+}
+
 /* ---- what it answers to ------------------------------------------------------------- */
 
 static void add_key(const struct artifact *a, struct key *keys, unsigned *n)

@@ -43,6 +43,9 @@ struct obj_format {
 	/* May be NULL. 0: the ids in `out` are those of the file, whatever its missing bytes are,
 	 * so that another build is refused after its first block. Else nothing is sure yet. */
 	int (*early)(struct view *v, struct module *out);
+	/* May be NULL. After early(): by what is here, the whole is announced to be one that
+	 * serves as `t`. */
+	bool (*promises)(struct view *v, enum filetype t);
 };
 
 /* One for each file of this folder; formats.c has the table. */
@@ -76,6 +79,11 @@ bool obj_is_anonymous(enum filetype t);
  * says what it is instead. -EAGAIN: the view lacks bytes. Others: the disk. With 1, `out` is
  * the slice that matched. */
 int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e);
+
+/* For a view that obj_check() is not through with: does the file say at its front that it is what
+ * the key asked for, and of that use? Then only bytes that contradict what stands there could prove
+ * it wrong. */
+bool obj_promises(struct view *v, const struct key *k);
 
 /* The keys that a slice answers to by what its own bytes say; the names are those in its module.
  * An ELF file with a build id goes by that: who has only the debug id finds the build id first. */

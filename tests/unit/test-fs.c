@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,8 @@
 #define NEVER "dd" /* nobody answers; `ready` runs when the ticket is cancelled */
 #define CHANGES "ee" /* the file `generation` says which bytes it has */
 #define LIES "ff"  /* LOOKUP finds it, OPEN does not */
+#define COMES "ab" /* its first half is here; the other comes when the file `go` is there, or not
+			if `bad` is; it is in the store once `stored` is */
 
 struct blob {
 	atomic_uint refs;
@@ -45,6 +48,122 @@ struct fetch {
 	struct fetch_stats stats;
 	atomic_uint opens;
 };
+
+/* ---- a file that is coming: COMES --------------------------------------------------- */
+
+#define COMES_SIZE (1u << 20)
+
+struct part {
+	struct fetch *f;
+};
+
+struct part_wait {
+	atomic_uint refs;
+	atomic_bool cancelled;
+	struct part *p;
+	uint64_t end;
+	part_ready *ready;
+	void *ctx;
+};
+
+static bool there(const struct fetch *f, const char *name);
+
+static struct part *the_part(struct fetch *f)
+{
+	static struct part p;
+
+	p.f = f;
+	return &p;
+}
+
+struct part *part_ref(struct part *p)
+{
+	return p;
+}
+
+void part_unref(struct part *p)
+{
+}
+
+void part_open(struct part *p)
+{
+	atomic_fetch_add(&p->f->opens, 1);
+}
+
+void part_close(struct part *p)
+{
+	atomic_fetch_sub(&p->f->opens, 1);
+}
+
+uint64_t part_size(const struct part *p)
+{
+	return COMES_SIZE;
+}
+
+uint64_t part_number(const struct part *p)
+{
+	return 77;
+}
+
+int64_t part_time(const struct part *p)
+{
+	return 1000000000;
+}
+
+ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
+{
+	uint64_t end = MIN(off + n, COMES_SIZE);
+
+	if (end > COMES_SIZE / 2 && !there(p->f, "go"))
+		return there(p->f, "bad") ? -EIO : -EAGAIN;
+	n = end > off ? (size_t)(end - off) : 0;
+	for (size_t i = 0; i < n; i++)
+		((uint8_t *)buf)[i] = (uint8_t)((off + i) >> 12);
+	return (ssize_t)n;
+}
+
+void part_wait_unref(struct part_wait *w)
+{
+	if (w && atomic_fetch_sub(&w->refs, 1) == 1)
+		free(w);
+}
+
+static void *part_waits(void *arg)
+{
+	struct part_wait *w = arg;
+	struct timespec tick = {.tv_nsec = 2000000};
+
+	while (!atomic_load(&w->cancelled) && !there(w->p->f, "go") && !there(w->p->f, "bad"))
+		nanosleep(&tick, NULL);
+	w->ready(w->ctx, atomic_load(&w->cancelled) ? -EINTR : there(w->p->f, "go") ? 0 : -EIO);
+	part_wait_unref(w);
+	return NULL;
+}
+
+int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out)
+{
+	struct part_wait *w = calloc(1, sizeof(*w));
+	pthread_t thread;
+
+	*w = (struct part_wait){.p = p, .ready = ready, .ctx = ctx};
+	atomic_init(&w->refs, 2);
+	*out = w;
+	pthread_create(&thread, NULL, part_waits, w);
+	pthread_detach(thread);
+	return 0;
+}
+
+void part_wait_cancel(struct part_wait *w)
+{
+	atomic_store(&w->cancelled, true);
+}
+
+bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64_t *size)
+{
+	*have = COMES_SIZE / 2;
+	*size = COMES_SIZE;
+	return strncasecmp(k->id, COMES, 2) == 0 && !there(f, "stored");
+}
 
 struct ticket {
 	atomic_uint refs;
@@ -133,10 +252,17 @@ ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n)
 static void answer(struct fetch *f, const struct key *k, enum fetch_need need, struct fetched *out)
 {
 	*out = (struct fetched){.key = *k, .size = FETCH_SIZE_UNKNOWN, .why = ""};
-	if (is(k, GONE) || (is(k, LIES) && need == FETCH_WHOLE)) {
+	if (is(k, GONE) || (is(k, LIES) && need != FETCH_EXISTS)) {
 		out->r = -ENOENT;
 		out->miss_ms = 60000;
-	} else if (is(k, WHOLE) || is(k, CHANGES) || (is(k, LATER) && need == FETCH_WHOLE)) {
+	} else if (is(k, COMES) && need == FETCH_OPEN && !there(f, "stored")) {
+		out->part = the_part(f);
+		out->size = COMES_SIZE;
+	} else if (is(k, COMES) && there(f, "stored")) {
+		out->blob = blob_made(k, 0);
+		out->was = 77;
+		out->size = out->blob->size;
+	} else if (is(k, WHOLE) || is(k, CHANGES) || (is(k, LATER) && need != FETCH_EXISTS)) {
 		out->blob = blob_made(k, is(k, CHANGES) && there(f, "generation"));
 		out->size = out->blob->size;
 	}
@@ -148,7 +274,9 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 	struct key k;
 
 	ck_assert_int_eq(key_of(&k, &cands[0]), 0);
-	if (is(&k, NEVER) || (is(&k, LATER) && need == FETCH_WHOLE && !there(f, "go")))
+	if (is(&k, COMES) && need == FETCH_WHOLE && !there(f, "stored"))
+		return -EAGAIN;
+	if (is(&k, NEVER) || (is(&k, LATER) && need != FETCH_EXISTS && !there(f, "go")))
 		return -EAGAIN;
 	answer(f, &k, need, out);
 	return 0;
@@ -411,6 +539,7 @@ static void touch(const struct mounted *m, const char *name)
 
 static void stop(struct mounted *m)
 {
+	static const char *const touched[] = {"go", "generation", "bad", "stored"};
 	struct statfs st;
 	char path[400];
 
@@ -418,10 +547,10 @@ static void stop(struct mounted *m)
 	ck_assert_int_eq(ended(m->pid), 0);
 	ck_assert_int_eq(statfs(m->point, &st), 0);
 	ck_assert_int_ne(st.f_type, 0x65735546);
-	snprintf(path, sizeof(path), "%s/go", m->dir);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/generation", m->dir);
-	unlink(path);
+	for (unsigned i = 0; i < ARRAY_SIZE(touched); i++) {
+		snprintf(path, sizeof(path), "%s/%s", m->dir, touched[i]);
+		unlink(path);
+	}
 	ck_assert_int_eq(rmdir(m->point), 0);
 	ck_assert_int_eq(rmdir(m->dir), 0);
 }
@@ -754,6 +883,77 @@ static pid_t waiter(const struct mounted *m, unsigned nth)
 	return pid;
 }
 
+/* Reads the byte at an offset in a child; its pid. */
+static pid_t read_at(const char *path, off_t off)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		uint8_t c;
+
+		_exit(fd < 0 ? 3 : pread(fd, &c, 1, off) != 1 ? 2 : c != (uint8_t)(off >> 12));
+	}
+	return pid;
+}
+
+START_TEST(reads_wait_for_what_is_coming)
+{
+	const off_t late = COMES_SIZE - 5000;
+	struct mounted m = start();
+	char room[512], value[64];
+	struct stat a, b;
+	int status;
+	pid_t pid, killed;
+
+	ck_assert_int_eq(stat(leaf(&m, COMES, room), &a), 0);
+	pid = read_at(room, 100);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(stat(room, &a), 0);
+	ck_assert_uint_eq(a.st_size, COMES_SIZE);
+	ck_assert_int_eq(getxattr(room, "user.symfs.state", value, sizeof(value)), 12);
+	ck_assert_int_eq(memcmp(value, "partial 50 %", 12), 0);
+	pid = read_at(room, late);
+	killed = read_at(room, late);
+	poll(NULL, 0, 200);
+	ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+	kill(killed, SIGKILL);
+	ck_assert_int_eq(waitpid(killed, &status, 0), killed);
+	ck_assert(WIFSIGNALED(status));
+	touch(&m, "go");
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	/* When it is whole it has other numbers, and the same inode: its pages are true. */
+	touch(&m, "stored");
+	status = open(room, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(status, 0);
+	ck_assert_int_eq(fstat(status, &b), 0);
+	ck_assert_uint_eq(a.st_ino, b.st_ino);
+	close(status);
+	stop(&m);
+}
+END_TEST
+
+START_TEST(reads_of_what_never_comes)
+{
+	struct mounted m = start();
+	char room[512];
+	int status;
+	pid_t pid;
+
+	leaf(&m, COMES, room);
+	pid = read_at(room, COMES_SIZE - 5000);
+	touch(&m, "bad");
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(WEXITSTATUS(status), 2);
+	pid = read_at(room, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	stop(&m);
+}
+END_TEST
+
 START_TEST(interrupts)
 {
 	struct mounted m = start();
@@ -851,7 +1051,8 @@ int main(void)
 	const TTest *const plain[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode, NULL};
 	const TTest *const all[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode,
 		leaves_are_told_of, leaves_and_their_attributes, texts_links_and_listings, open_waits_and_sizes_become_exact,
-		new_bytes_are_a_new_inode, interrupts, dead_and_living_mounts,
+		new_bytes_are_a_new_inode, reads_wait_for_what_is_coming,
+		reads_of_what_never_comes, interrupts, dead_and_living_mounts,
 		a_lazy_unmount_ends_with_the_last_handle, NULL};
 
 	return unit_run("fs", can_mount() ? all : plain);

@@ -1,0 +1,331 @@
+/* Files that are still coming: the bytes that are here, and who waits for others. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/part.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+
+struct part_wait {
+	atomic_uint refs;
+	struct part *part;
+	uint64_t off, end;
+	part_ready *ready;
+	void *ctx;
+	/* under the part's lock */
+	struct part_wait *next, **at; /* `at` is NULL: it is over */
+};
+
+struct part {
+	atomic_uint refs;
+	/* constant */
+	int fd;
+	uint64_t size, number;
+	int64_t time;
+
+	atomic_uint_fast64_t have; /* bytes from the front that are here */
+	atomic_int over;	   /* 0; an error: no more comes */
+	atomic_bool bad;	   /* nothing of it is to be read any more */
+
+	pthread_mutex_t lock;
+	/* under lock */
+	struct part_wait *waits;
+	unsigned opens;
+	struct net *net; /* NULL: its flight is over */
+	bool nudged;
+
+	/* net thread only */
+	struct flight *flight;
+};
+
+/* ---- lifetime ----------------------------------------------------------------------- */
+
+/* Never that of other bytes: a page cache may outlive this process's memory of them. */
+static uint64_t fresh_number(void)
+{
+	uint64_t n = 0;
+
+	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+		n = clock_ms() * 0x9e3779b97f4a7c15u;
+	n &= INT64_MAX;
+	return n > 1 ? n : 2;
+}
+
+int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have)
+{
+	struct part *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (!p || p->fd < 0) {
+		free(p);
+		return p ? -EMFILE : -ENOMEM;
+	}
+	atomic_init(&p->refs, 1);
+	pthread_mutex_init(&p->lock, NULL);
+	p->size = size;
+	p->number = fresh_number();
+	p->time = clock_wall();
+	atomic_init(&p->have, have);
+	p->net = fl->f->net;
+	p->flight = fl;
+	*out = p;
+	return 0;
+}
+
+struct part *part_ref(struct part *p)
+{
+	atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+	return p;
+}
+
+void part_unref(struct part *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	close(p->fd);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+uint64_t part_size(const struct part *p)
+{
+	return p->size;
+}
+
+uint64_t part_number(const struct part *p)
+{
+	return p->number;
+}
+
+int64_t part_time(const struct part *p)
+{
+	return p->time;
+}
+
+/* ---- its flight hears of what readers do -------------------------------------------- */
+
+static void nudged(void *ctx)
+{
+	struct part *p = ctx;
+
+	pthread_mutex_lock(&p->lock);
+	p->nudged = false;
+	pthread_mutex_unlock(&p->lock);
+	if (p->flight)
+		flight_readers(p->flight);
+	part_unref(p);
+}
+
+/* Under lock: so the net thread is there as long as `net` is. */
+static void nudge(struct part *p)
+{
+	if (!p->net || p->nudged)
+		return;
+	p->nudged = net_post(p->net, nudged, part_ref(p)) == 0;
+	if (!p->nudged)
+		part_unref(p);
+}
+
+void part_nudge(struct part *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	nudge(p);
+}
+
+void part_open(struct part *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	p->opens++;
+}
+
+void part_close(struct part *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	if (--p->opens == 0)
+		nudge(p);
+}
+
+bool part_is_open(struct part *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	return p->opens > 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+static bool is_here(const struct part *p, uint64_t off, uint64_t end)
+{
+	return off >= end || end <= atomic_load_explicit(&p->have, memory_order_acquire);
+}
+
+static uint64_t end_of(const struct part *p, uint64_t off, size_t n)
+{
+	return off >= p->size ? off : off + MIN(n, p->size - off);
+}
+
+ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
+{
+	uint64_t end = end_of(p, off, n), at = off;
+
+	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
+		return -EIO;
+	if (!is_here(p, off, end))
+		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
+	while (at < end) {
+		ssize_t got = pread(p->fd, (char *)buf + (at - off), (size_t)(end - at), (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -EIO;
+		at += (uint64_t)got;
+	}
+	return (ssize_t)(end - off);
+}
+
+/* ---- waiting ------------------------------------------------------------------------ */
+
+void part_wait_unref(struct part_wait *w)
+{
+	if (!w || atomic_fetch_sub(&w->refs, 1) != 1)
+		return;
+	part_unref(w->part);
+	free(w);
+}
+
+/* Under lock. */
+static void wait_remove(struct part_wait *w)
+{
+	*w->at = w->next;
+	if (w->next)
+		w->next->at = w->at;
+	w->next = NULL;
+	w->at = NULL;
+}
+
+int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
+	struct part_wait **out)
+{
+	struct part_wait *w = calloc(1, sizeof(*w)), **last = &p->waits;
+
+	if (!w)
+		return -ENOMEM;
+	atomic_init(&w->refs, 2); /* the list's, and the caller's */
+	w->part = part_ref(p);
+	w->off = off;
+	w->end = end_of(p, off, n);
+	w->ready = ready;
+	w->ctx = ctx;
+	pthread_mutex_lock(&p->lock);
+	if (is_here(p, off, w->end) || atomic_load(&p->over)) {
+		pthread_mutex_unlock(&p->lock);
+		part_wait_unref(w);
+		part_wait_unref(w);
+		return 1;
+	}
+	*out = w;
+	while (*last)
+		last = &(*last)->next;
+	*last = w;
+	w->at = last;
+	nudge(p);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+static void wait_over(struct part_wait *w, int r)
+{
+	w->ready(w->ctx, r);
+	part_wait_unref(w);
+}
+
+void part_wait_cancel(struct part_wait *w)
+{
+	bool mine;
+
+	pthread_mutex_lock(&w->part->lock);
+	mine = w->at != NULL;
+	if (mine)
+		wait_remove(w);
+	pthread_mutex_unlock(&w->part->lock);
+	if (mine)
+		wait_over(w, -EINTR);
+}
+
+/* Those whose bytes are here, or all when there is an error. */
+static void wake(struct part *p)
+{
+	int over = atomic_load(&p->over);
+	struct part_wait *w, *next, *due = NULL, **last = &due;
+
+	pthread_mutex_lock(&p->lock);
+	for (w = p->waits; w; w = next) {
+		next = w->next;
+		if (!over && !is_here(p, w->off, w->end))
+			continue;
+		wait_remove(w);
+		*last = w;
+		last = &w->next;
+	}
+	pthread_mutex_unlock(&p->lock);
+	for (w = due; w; w = next) {
+		next = w->next;
+		w->next = NULL;
+		wait_over(w, is_here(p, w->off, w->end) ? 0 : over);
+	}
+}
+
+/* ---- its flight --------------------------------------------------------------------- */
+
+void part_advance(struct part *p, uint64_t have)
+{
+	if (have <= atomic_load_explicit(&p->have, memory_order_relaxed))
+		return;
+	/* A waiter looks at `have` under the lock before it joins the list. */
+	pthread_mutex_lock(&p->lock);
+	atomic_store_explicit(&p->have, have, memory_order_release);
+	pthread_mutex_unlock(&p->lock);
+	wake(p);
+}
+
+void part_end(struct part *p, bool bad, int error)
+{
+	bool whole = atomic_load(&p->have) >= p->size;
+
+	pthread_mutex_lock(&p->lock);
+	p->net = NULL;
+	p->flight = NULL;
+	if (bad)
+		atomic_store(&p->bad, true);
+	if (bad || !whole)
+		atomic_store(&p->over, error == -ENOSPC ? error : -EIO);
+	pthread_mutex_unlock(&p->lock);
+	wake(p);
+	part_unref(p);
+}
+
+/* ---- what became of them ------------------------------------------------------------ */
+
+void was_add(struct fetch *f, uint64_t number, uint64_t blob)
+{
+	LOCK_SCOPE(&f->lock);
+
+	f->was[blob % WAS_MOST] = (struct was){number, blob};
+}
+
+uint64_t was_find(struct fetch *f, uint64_t blob)
+{
+	LOCK_SCOPE(&f->lock);
+	const struct was *w = &f->was[blob % WAS_MOST];
+
+	return w->blob == blob ? w->number : 0;
+}

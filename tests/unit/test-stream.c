@@ -1,0 +1,366 @@
+/* Files that are read while they come: what readers get when a download breaks off, changes, or turns
+ * out to be wrong at its end. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetches.h"
+
+#define SIZE (2u << 20)
+#define RATE "4000000" /* so that it is identified before it breaks */
+#define CUT 900000 /* bytes: more than it takes to identify a file */
+
+/* ---- a reader ----------------------------------------------------------------------- */
+
+struct reader {
+	pthread_mutex_t lock;
+	pthread_cond_t told;
+	unsigned times; /* under lock, also what follows */
+	int r;
+	struct part *part;
+	struct blob *blob;
+	struct ticket *ticket;
+};
+
+static void reader_ready(void *ctx, const struct fetched *f)
+{
+	struct reader *rd = ctx;
+	LOCK_SCOPE(&rd->lock);
+
+	rd->times++;
+	rd->r = f->r;
+	if (f->part) {
+		part_open(f->part);
+		rd->part = part_ref(f->part);
+	}
+	if (f->blob)
+		rd->blob = blob_ref(f->blob);
+	pthread_cond_signal(&rd->told);
+}
+
+static int reader_open(struct reader *rd, struct fetch *f, unsigned n)
+{
+	struct artifact a = nth(n);
+
+	*rd = (struct reader){.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+	ck_assert_int_eq(fetch_open(f, &a, 1, FETCH_OPEN, reader_ready, rd, &rd->ticket), 0);
+	pthread_mutex_lock(&rd->lock);
+	while (!rd->times)
+		pthread_cond_wait(&rd->told, &rd->lock);
+	pthread_mutex_unlock(&rd->lock);
+	ticket_unref(take(rd->ticket));
+	return rd->r;
+}
+
+static void reader_close(struct reader *rd)
+{
+	if (rd->part)
+		part_close(rd->part);
+	part_unref(take(rd->part));
+	blob_unref(take(rd->blob));
+}
+
+struct waited {
+	pthread_mutex_t lock;
+	pthread_cond_t told;
+	unsigned times; /* under lock, also what follows */
+	int r;
+};
+
+static void waited_ready(void *ctx, int r)
+{
+	struct waited *w = ctx;
+	LOCK_SCOPE(&w->lock);
+
+	w->times++;
+	w->r = r;
+	pthread_cond_signal(&w->told);
+}
+
+/* As a READ does: waits as often as it must. */
+static ssize_t reader_read(struct reader *rd, uint64_t off, void *p, size_t n)
+{
+	for (;;) {
+		struct waited w = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+		struct part_wait *pw = NULL;
+		ssize_t got = part_read(rd->part, off, p, n);
+		int r;
+
+		if (got != -EAGAIN)
+			return got;
+		r = part_wait(rd->part, off, n, waited_ready, &w, &pw);
+		ck_assert_int_ge(r, 0);
+		if (r == 1)
+			continue;
+		pthread_mutex_lock(&w.lock);
+		while (!w.times)
+			pthread_cond_wait(&w.told, &w.lock);
+		pthread_mutex_unlock(&w.lock);
+		part_wait_unref(pw);
+		if (w.r < 0)
+			return w.r;
+	}
+}
+
+/* All of it, against what the upstream has. */
+static void same_as(struct reader *rd, const char *root, unsigned n, uint64_t from)
+{
+	char path[512], have[65536], want[65536];
+	uint64_t size = part_size(rd->part);
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s/buildid/%.40s/executable", scratch, root, id_text(n));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	for (uint64_t at = from; at < size; at += sizeof(have)) {
+		ssize_t r = reader_read(rd, at, have, sizeof(have));
+
+		ck_assert_int_eq(r, (ssize_t)MIN(sizeof(have), size - at));
+		ck_assert_int_eq(pread(fd, want, sizeof(want), (off_t)at), r);
+		ck_assert_msg(memcmp(have, want, (size_t)r) == 0, "wrong bytes at %llu", (unsigned long long)at);
+	}
+	ck_assert_int_eq(part_read(rd->part, size, have, 1), 0);
+	close(fd);
+}
+
+static void stored_soon(struct fetch *f, unsigned n)
+{
+	for (unsigned i = 0; i < 2000 && try_now(f, n) != 0; i++)
+		poll(NULL, 0, 10);
+	ck_assert_int_eq(try_now(f, n), 0);
+}
+
+/* ---- tests -------------------------------------------------------------------------- */
+
+START_TEST(readers_do_not_wait_for_the_whole)
+{
+	struct world w;
+	struct reader a, b;
+	char head[4096];
+
+	world_begin_slow(&w, RATE);
+	put("one", 1, SIZE);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(a.part);
+	ck_assert_ptr_null(a.blob);
+	ck_assert_uint_eq(part_size(a.part), SIZE);
+	ck_assert_int_eq(part_read(a.part, 0, head, sizeof(head)), sizeof(head));
+	ck_assert_int_eq(part_read(a.part, SIZE - 10, head, sizeof(head)), -EAGAIN);
+	ck_assert_int_eq(reader_open(&b, w.fetch, 1), 0);
+	ck_assert_ptr_eq(a.part, b.part);
+	same_as(&a, "one", 1, 0);
+	same_as(&b, "one", 1, 0);
+	stored_soon(w.fetch, 1);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	/* Who comes later gets the stored one, and hears that it has the same bytes. */
+	{
+		struct artifact art = nth(1);
+		struct fetched out;
+
+		ck_assert_int_eq(fetch_try(w.fetch, &art, 1, FETCH_OPEN, &out), 0);
+		ck_assert_uint_eq(out.was, part_number(a.part));
+		ck_assert_uint_ne(out.was, blob_number(out.blob));
+		blob_unref(out.blob);
+	}
+	reader_close(&a);
+	reader_close(&b);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(the_rest_of_what_broke_off)
+{
+	struct world w;
+	struct reader a;
+
+	world_begin_slow(&w, RATE);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, SIZE);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(a.part);
+	same_as(&a, "one", 1, 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 2);
+	ck_assert_uint_eq(upstream_count(&w.one, "ranges"), 1);
+	ck_assert_uint_le(upstream_count(&w.one, "bytes"), SIZE + 1000);
+	reader_close(&a);
+	stored_soon(w.fetch, 1);
+	world_end(&w);
+}
+END_TEST
+
+/* It breaks off four times, and gets on each time. */
+START_TEST(again_and_again)
+{
+	struct world w;
+	struct reader a;
+
+	world_begin_slow(&w, RATE);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, SIZE);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=600000&times=4");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	same_as(&a, "one", 1, 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 4);
+	reader_close(&a);
+	world_end(&w);
+}
+END_TEST
+
+/* A server that knows no ranges sends all of it again; other sources do, too. */
+START_TEST(all_of_it_again)
+{
+	struct world w;
+	struct reader a;
+
+	world_begin_slow(&w, RATE);
+	put("one", 1, SIZE);
+	put("two", 1, SIZE);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	upstream_fault(&w.one, "path=*&kind=status&arg=503");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(a.part);
+	same_as(&a, "two", 1, 0);
+	reader_close(&a);
+	stored_soon(w.fetch, 1);
+
+	upstream_clear(&w.one);
+	put("one", 2, SIZE);
+	world_sources(&w, only(&w.one, "one"));
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	upstream_fault(&w.one, "path=*&kind=no-range");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 2), 0);
+	same_as(&a, "one", 2, 0);
+	reader_close(&a);
+	world_end(&w);
+}
+END_TEST
+
+/* The same identity, other bytes: they are never mixed. */
+START_TEST(another_version)
+{
+	struct world w;
+	struct reader a;
+	char path[512], room[4096];
+	int fd;
+
+	world_begin_slow(&w, RATE);
+	put("one", 1, SIZE);
+	put("two", 1, SIZE);
+	snprintf(path, sizeof(path), "%s/two/buildid/%.40s/executable", scratch, id_text(1));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, "other", 5, CUT - 100), 5);
+	close(fd);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	upstream_fault(&w.one, "path=*&kind=status&arg=503");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
+	/* What was here stays what it was. */
+	ck_assert_int_eq(reader_read(&a, CUT - 4096, room, 4096 - 200), 4096 - 200);
+	reader_close(&a);
+	/* Who opens it anew has the other version, all of it. */
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert(a.part || a.blob);
+	if (a.part)
+		same_as(&a, "two", 1, 0);
+	reader_close(&a);
+	stored_soon(w.fetch, 1);
+	world_end(&w);
+}
+END_TEST
+
+/* Its front is right, its table of sections is not. */
+START_TEST(wrong_at_the_end)
+{
+	struct world w;
+	struct reader a;
+	char path[512], room[16];
+	Elf64_Shdr sections[2] = {{0}, {.sh_type = SHT_PROGBITS, .sh_offset = SIZE, .sh_size = 4096}};
+	Elf64_Ehdr h;
+	int fd;
+
+	world_begin_slow(&w, RATE);
+	put("one", 1, SIZE);
+	put("two", 1, SIZE);
+	snprintf(path, sizeof(path), "%s/one/buildid/%.40s/executable", scratch, id_text(1));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(pread(fd, &h, sizeof(h), 0), sizeof(h));
+	h.e_shoff = SIZE - 2 * sizeof(Elf64_Shdr);
+	h.e_shentsize = sizeof(Elf64_Shdr);
+	h.e_shnum = 2;
+	ck_assert_int_eq(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
+	ck_assert_int_eq(pwrite(fd, sections, sizeof(sections), (off_t)h.e_shoff), sizeof(sections));
+	close(fd);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(a.part);
+	ck_assert_int_eq(part_read(a.part, 0, room, sizeof(room)), sizeof(room));
+	for (unsigned i = 0; i < 2000 && part_read(a.part, 0, room, sizeof(room)) > 0; i++)
+		poll(NULL, 0, 10);
+	ck_assert_int_eq(part_read(a.part, 0, room, sizeof(room)), -EIO);
+	ck_assert_int_eq(part_read(a.part, SIZE - 10, room, 10), -EIO);
+	reader_close(&a);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	if (a.part)
+		same_as(&a, "two", 1, 0);
+	reader_close(&a);
+	stored_soon(w.fetch, 1);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(the_last_reader_ends_it)
+{
+	struct world w;
+	struct reader a;
+	char room[64];
+
+	world_begin_slow(&w, RATE);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, 3 * SIZE);
+	upstream_fault(&w.one, "path=*&kind=trickle&arg=800000");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_int_eq(part_read(a.part, 0, room, sizeof(room)), sizeof(room));
+	reader_close(&a);
+	upstream_until(&w.one, "inflight", 0);
+	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
+	/* Who comes back soon goes on with the same. */
+	upstream_control(&w.one, "reset", room, sizeof(room));
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	reader_close(&a);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	upstream_clear(&w.one);
+	reader_close(&a);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(waits_can_be_cancelled_and_end_with_fetch)
+{
+	struct world w;
+	struct reader a;
+	struct waited one = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER}, two = one;
+	struct part_wait *pw = NULL;
+
+	world_begin_slow(&w, RATE);
+	put("one", 1, SIZE);
+	upstream_fault(&w.one, "path=*&kind=silent-after&arg=%d", CUT);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_int_eq(part_wait(a.part, SIZE - 1, 1, waited_ready, &one, &pw), 0);
+	part_wait_cancel(pw);
+	ck_assert_uint_eq(one.times, 1);
+	ck_assert_int_eq(one.r, -EINTR);
+	part_wait_cancel(pw);
+	ck_assert_uint_eq(one.times, 1);
+	part_wait_unref(pw);
+	ck_assert_int_eq(part_wait(a.part, SIZE - 1, 1, waited_ready, &two, &pw), 0);
+	fetch_free(w.fetch);
+	ck_assert_uint_eq(two.times, 1);
+	ck_assert_int_eq(two.r, -EIO);
+	part_wait_unref(pw);
+	w.fetch = NULL;
+	reader_close(&a);
+	world_end(&w);
+}
+END_TEST
+
+UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, the_rest_of_what_broke_off, again_and_again,
+	all_of_it_again, another_version, wrong_at_the_end, the_last_reader_ends_it,
+	waits_can_be_cancelled_and_end_with_fetch)

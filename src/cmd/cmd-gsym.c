@@ -568,7 +568,7 @@ const struct cmd cmd_gsym = {
 	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
 	.help = "Makes, shows and asks GSYM files: addresses to functions, files and lines.\n"
 		"create makes one of a Breakpad symbol file, of the DWARF and the symbols of an\n"
-		"ELF file, or of another GSYM file. lookup prints a line for each address.\n"
-		"verify ends with 1 when something differs",
+		"ELF, Mach-O or PE file, or of another GSYM file. lookup prints a line for each\n"
+		"address. verify ends with 1 when something differs",
 	.run = run_gsym,
 };

@@ -34,6 +34,7 @@ static const struct family {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
+	{OBJECT_PE, {FILETYPE_PE}, false},
 	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},
 };
 #define INPUTS ARRAY_SIZE(families[0].inputs)
@@ -183,7 +184,47 @@ static const struct family *family_of_made(const struct artifact *a)
 	return family_of(filetype_find(word), form_of(a));
 }
 
-static int name_made(const struct artifact *input, enum gsym_work_form form, struct artifact *out)
+/* The input's own identifier, and the name where that is part of it. */
+static int name_made(const struct artifact *input, enum gsym_work_form form, struct key *out)
+{
+	char canon[KEY_TEXT], folded[MODULE_NAME_MAX];
+	struct artifact made = *input;
+	struct key k;
+	int r = key_of(&k, input);
+
+	if (r < 0)
+		return r;
+	set_name(&made, input->type, form);
+	memset(out, 0, sizeof(*out));
+	out->type = FILETYPE_GSYM;
+	snprintf(out->id, sizeof(out->id), "%s", k.id);
+	snprintf(out->name, sizeof(out->name), "%s", made.m.path);
+	if (strchr(key_canon(&k, canon), ' ') != strrchr(canon, ' '))
+		snprintf(out->name, sizeof(out->name), "%.60s of %s", made.m.path, key_folded(&k, folded));
+	return 0;
+}
+
+/* The key that it is stored under when it is made of a file of this type. */
+static int key_made_of(const struct artifact *a, enum filetype of, struct key *out)
+{
+	struct artifact input = *a;
+
+	input.type = of;
+	input.m.path[0] = '\0';
+	return name_made(&input, form_of(a), out);
+}
+
+int derive_key(const struct artifact *a, struct key *out)
+{
+	const struct family *f = family_of_made(a);
+
+	for (unsigned i = 0; f && i < INPUTS && f->inputs[i] != FILETYPE_NONE; i++)
+		if (key_made_of(a, f->inputs[i], out) == 0)
+			return 0;
+	return -ENOENT;
+}
+
+static int made_of(const struct artifact *input, enum gsym_work_form form, struct artifact *out)
 {
 	const struct family *f = family_of(input->type, form);
 	struct key k;
@@ -195,26 +236,17 @@ static int name_made(const struct artifact *input, enum gsym_work_form form, str
 	if (f->object != OBJECT_UNKNOWN)
 		out->m.object = f->object;
 	set_name(out, f->inputs[0], form);
-	return key_of(&k, out);
+	return derive_key(out, &k);
 }
 
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out)
 {
-	return name_made(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, out);
+	return made_of(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, out);
 }
 
 int derive_exact(const struct artifact *input, struct artifact *out)
 {
-	return name_made(input, GSYM_WORK_EXACT, out);
-}
-
-/* The key that it is stored under when it is made of a file of this type. */
-static int key_made_of(const struct artifact *a, enum filetype of, struct key *out)
-{
-	struct artifact made = *a;
-
-	set_name(&made, of, form_of(a));
-	return key_of(out, &made);
+	return made_of(input, GSYM_WORK_EXACT, out);
 }
 
 static unsigned inputs_of(const struct artifact *a, struct artifact out[static INPUTS])
@@ -257,12 +289,11 @@ static int find_made(struct derive *d, const struct key *k, struct blob **out)
  * had, which takes asking. */
 int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
 {
-	const struct family *family = family_of_made(a);
 	int r;
 
 	memset(f, 0, sizeof(*f));
 	f->why = "";
-	if (!family || key_made_of(a, family->inputs[0], &f->key) < 0)
+	if (derive_key(a, &f->key) < 0)
 		return -ENOENT;
 	r = find_made(d, &f->key, &f->blob);
 	if (r == -EAGAIN)
@@ -669,7 +700,7 @@ int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, 
 	atomic_init(&m->refs, 2); /* one for who calls back */
 	j->d = d;
 	j->a = *a;
-	key_of(&j->name, a);
+	derive_key(a, &j->name);
 	j->key = j->name;
 	*out = m;
 	if (!join(d, m, j)) {

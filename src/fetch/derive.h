@@ -15,13 +15,16 @@ void derive_stop(struct derive *d); /* NULL is fine */
 /* The same, and waits until all were called back; ends its threads. NULL is fine. */
 void derive_free(struct derive *d);
 
-/* What would be made of `input`, a file of any type that GSYM is made of; `object`: the form that lies
- * in an object file. 0, -ENOENT: nothing is made of such files, or it lacks an identifier. */
+/* What would be made of `input`, a file of any type that GSYM is made of, `object`: the form
+ * that lies in an object file. 0, -ENOENT: nothing is made of such files, or it lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
 /* The same for look-ups of ours, also of Portable PDBs: gsym/exact.h, gsym/from-ppdb.h. Such a file is for
  * nobody else. */
 int derive_exact(const struct artifact *input, struct artifact *out);
+
+/* The name of what is made: of an `a` of the above. 0, -ENOENT. */
+int derive_key(const struct artifact *a, struct key *out);
 
 /* 0: `f` is the answer, and f->blob the caller's; f->r is -ENOENT or -EBADMSG when it was tried not
  * long ago, and there is nothing to make it of or that is broken. -EAGAIN: it is not here. Starts no

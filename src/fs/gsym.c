@@ -22,7 +22,7 @@ int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct n
 	int r = derive_artifact(input, object, &a);
 
 	if (r == 0)
-		r = key_of(&k, &a);
+		r = derive_key(&a, &k);
 	if (r == 0)
 		r = made(fs, &a, &f);
 	if (r == 0)

@@ -122,6 +122,7 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 {
 	struct node *n = node_find(fs->nodes, ino);
 	struct fetched f;
+	int r;
 
 	memset(t, 0, sizeof(*t));
 	if (!n || node_kind(n) != NODE_LEAF) {
@@ -130,8 +131,9 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 	}
 	node_artifact(n, &t->a);
 	t->here = node_facts(fs->nodes, n, &t->facts);
+	r = t->a.type == FILETYPE_GSYM ? gsym_stored(fs, n, &f) : fs_stored(fs, &t->a, 1, &f);
 	node_unref(fs->nodes, n);
-	if (fs_stored(fs, &t->a, 1, &f) == 0) {
+	if (r == 0) {
 		t->blob = f.blob;
 		t->facts = *blob_facts(f.blob);
 		t->here = true;

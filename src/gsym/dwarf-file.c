@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "gsym/bytes.h"
 #include "gsym/dwarf.h"
+#include "gsym/relocate.h"
 #include "gsym/texts.h"
 
 #include <stdio.h>
@@ -99,11 +100,13 @@ static int open_section(struct dwarf_file *f, unsigned i, const struct image *m,
 
 	if (r == -EBADMSG)
 		return err_set(e, r, "is cut short: .debug_%s lies outside", names[i]);
-	if (r == 0 && m->kind == IMAGE_ELF && s.flags & SHF_COMPRESSED)
-		return expand_elf(f, i, m, &s, e);
+	if (r == 0 && m->kind == IMAGE_ELF && s.flags & SHF_COMPRESSED) {
+		r = expand_elf(f, i, m, &s, e);
+		return r < 0 ? r : image_relocate(m, s.index, &f->s[i], &f->mapped[i], e);
+	}
 	if (r == 0) {
 		f->s[i] = s.bytes;
-		return 0;
+		return image_relocate(m, s.index, &f->s[i], &f->mapped[i], e);
 	}
 	if (!macho && find_named(m, ".zdebug_", names[i], suffix, &s) == 0)
 		return expand_old(f, i, &s, e);

@@ -645,7 +645,7 @@ static int take_orphans(struct walk *k)
 
 		while (to < w->n_taken && w->taken[to].sequence == i)
 			to++;
-		r = take_gaps(k, &l->sequences[i], w->taken + from, to - from);
+		r = take_gaps(k, &l->sequences[i], w->n_taken ? w->taken + from : NULL, to - from);
 		from = to;
 	}
 	return r;

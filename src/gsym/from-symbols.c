@@ -1,8 +1,10 @@
-/* Symbol tables of ELF files. */
+/* Symbol tables of ELF and Mach-O files, and what all tables share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/from-symbols.h"
+#include "base/expand.h"
 #include "base/util.h"
 #include "gsym/bytes.h"
+#include "gsym/symbols-private.h"
 #include "gsym/writer-private.h"
 
 #include "base/banned.h"
@@ -11,29 +13,8 @@ enum {
 	SHT_SYMTAB = 2, SHT_DYNSYM = 11, SHF_ALLOC = 2, SHF_EXECINSTR = 4,
 	STT_NOTYPE = 0, STT_FUNC = 2, STT_GNU_IFUNC = 10, STB_LOCAL = 0, STB_WEAK = 2,
 	SHN_UNDEF = 0, SHN_ABS = 0xfff1, SHN_COMMON = 0xfff2,
-	EM_PPC64 = 21, EM_ARM = 40,
+	EM_PPC64 = 21, EM_ARM = 40, SCN_EXECUTE = 0x20000000,
 	N_STAB = 0xe0, N_TYPE = 0x0e, N_SECT = 0x0e, N_EXT = 1
-};
-
-struct symbol {
-	uint64_t addr, size;
-	const char *name; /* NUL-terminated within the file */
-	enum gsym_rank rank;
-	bool typed;
-};
-
-struct symbols {
-	struct gsym_writer *w;
-	const struct image *m;
-	struct text_range *text;
-	size_t n_text;
-	struct symbol *all;
-	size_t n, room;
-	struct text_range *known; /* of debug information, sorted */
-	size_t n_known;
-	uint64_t *reach; /* the furthest end of known[0..i] */
-	struct image_section opd;
-	const struct strays *strays;
 };
 
 /* ---- where instructions are ---------------------------------------------------------- */
@@ -61,6 +42,26 @@ static int macho_text_range(const struct image *m, struct text_range **out, size
 	return 0;
 }
 
+/* Only what is loaded: no linker makes more sections of code than that. */
+#define PE_TEXT_MOST 96
+
+static int pe_text_ranges(const struct image *m, struct text_range **out, size_t *n)
+{
+	struct image_section s;
+	struct image_pe pe;
+
+	image_pe(m, &pe);
+	*out = calloc(PE_TEXT_MOST, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	for (uint32_t i = 0; *n < PE_TEXT_MOST && image_coff_section(m, i, &s) == 0; i++)
+		if (s.flags & SCN_EXECUTE && s.size)
+			(*out)[(*n)++] = (struct text_range){
+				pe.base + s.addr, pe.base + s.addr + s.size};
+	qsort(*out, *n, sizeof(**out), compare_ranges);
+	return 0;
+}
+
 int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 {
 	struct text_range *all = NULL;
@@ -69,6 +70,8 @@ int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 	*n = 0;
 	if (m->kind == IMAGE_MACHO)
 		return macho_text_range(m, out, n);
+	if (m->kind == IMAGE_COFF)
+		return pe_text_ranges(m, out, n);
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		struct image_section s;
 
@@ -163,6 +166,19 @@ static uint64_t through_descriptor(const struct symbols *s, uint64_t addr)
 	return p ? load64(p, s->m->swap) : addr;
 }
 
+int symbols_add(struct symbols *s, const struct symbol *x)
+{
+	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
+
+	if (!text || is_known(s, x))
+		return 0;
+	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
+		return -ENOMEM;
+	s->all[s->n] = *x;
+	s->all[s->n++].size = MIN(x->size, text->end - x->addr);
+	return 0;
+}
+
 static int add_symbol(struct symbols *s, const uint8_t *p, struct span names)
 {
 	bool wide = s->m->is64, swap = s->m->swap;
@@ -175,7 +191,6 @@ static int add_symbol(struct symbols *s, const uint8_t *p, struct span names)
 		.rank = bind == STB_LOCAL ? GSYM_LOCAL : bind == STB_WEAK ? GSYM_WEAK : GSYM_GLOBAL,
 		.typed = type != STT_NOTYPE,
 	};
-	const struct text_range *text;
 
 	if ((type != STT_NOTYPE && type != STT_FUNC && type != STT_GNU_IFUNC) ||
 		section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
@@ -188,14 +203,10 @@ static int add_symbol(struct symbols *s, const uint8_t *p, struct span names)
 	if (s->m->machine == EM_ARM && x.typed)
 		x.addr &= ~1ull; /* it says that the code is Thumb */
 	x.addr = through_descriptor(s, x.addr);
-	text = text_range_of(s->text, s->n_text, x.addr);
-	if (!text || is_known(s, &x))
+	if (s->m->placed && section >= s->m->n_sections)
 		return 0;
-	x.size = MIN(x.size, text->end - x.addr);
-	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
-		return -ENOMEM;
-	s->all[s->n++] = x;
-	return 0;
+	x.addr += s->m->placed ? s->m->placed[section] : 0;
+	return symbols_add(s, &x);
 }
 
 static int read_table(struct symbols *s, const struct image_section *table)
@@ -350,12 +361,7 @@ static int add_macho_symbol(struct symbols *s, const uint8_t *p, struct span nam
 		return 0;
 	x.name = (const char *)names.p + at;
 	x.name += x.name[0] == '_';
-	if (!x.name[0] || !text_range_of(s->text, s->n_text, x.addr) || is_known(s, &x))
-		return 0;
-	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
-		return -ENOMEM;
-	s->all[s->n++] = x;
-	return 0;
+	return x.name[0] ? symbols_add(s, &x) : 0;
 }
 
 static int read_macho(struct symbols *s)
@@ -371,14 +377,10 @@ static int read_macho(struct symbols *s)
 	return r;
 }
 
-static int read_all(struct symbols *s)
+static int read_tables(struct symbols *s)
 {
-	int r = text_ranges(s->m, &s->text, &s->n_text);
+	int r = 0;
 
-	if (r == 0)
-		r = collect_known(s);
-	if (image_find(s->m, ".opd", &s->opd) < 0)
-		s->opd = (struct image_section){0};
 	for (uint32_t i = 0; r == 0 && i < s->m->n_sections; i++) {
 		struct image_section table;
 
@@ -386,8 +388,59 @@ static int read_all(struct symbols *s)
 			(table.type == SHT_SYMTAB || table.type == SHT_DYNSYM))
 			r = read_table(s, &table);
 	}
-	if (r == 0 && s->m->kind == IMAGE_MACHO)
-		r = read_macho(s);
+	return r;
+}
+
+/* Symbols that a distribution left in a stripped program: a file of its own, packed. Real ones are
+ * a fifth of their size. What is wrong with it costs itself. */
+#define DEBUGDATA_MOST (256ull << 20)
+#define DEBUGDATA_ANYWAY (1u << 20)
+#define DEBUGDATA_RATIO 200
+
+static int read_debugdata(struct symbols *s)
+{
+	const struct image *outer = s->m;
+	struct image_section packed;
+	struct err e = {0};
+	struct image inner;
+	int r;
+
+	if (image_find(outer, ".gnu_debugdata", &packed) < 0 || !packed.bytes.n)
+		return 0;
+	s->debugdata.most =
+		MIN(packed.bytes.n * DEBUGDATA_RATIO + DEBUGDATA_ANYWAY, DEBUGDATA_MOST);
+	r = expand_xz(packed.bytes, &s->debugdata);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	if (image_open(&inner, (struct span){(uint8_t *)s->debugdata.p, s->debugdata.n}, &e) < 0 ||
+		inner.kind != IMAGE_ELF || inner.machine != outer->machine)
+		return 0;
+	s->m = &inner;
+	r = read_tables(s);
+	s->m = outer;
+	return r;
+}
+
+static int read_elf(struct symbols *s)
+{
+	int r;
+
+	if (image_find(s->m, ".opd", &s->opd) < 0)
+		s->opd = (struct image_section){0};
+	r = read_tables(s);
+	return r < 0 ? r : read_debugdata(s);
+}
+
+static int read_all(struct symbols *s)
+{
+	int r = text_ranges(s->m, &s->text, &s->n_text);
+
+	if (r == 0)
+		r = collect_known(s);
+	if (r == 0)
+		r = s->m->kind == IMAGE_ELF	  ? read_elf(s)
+		    : s->m->kind == IMAGE_MACHO ? read_macho(s)
+						  : symbols_of_pe(s);
 	if (r == 0 && s->n) {
 		qsort(s->all, s->n, sizeof(*s->all), compare_symbols);
 		r = tell_all(s);
@@ -421,5 +474,7 @@ int gsym_from_symbols(
 	free(s.all);
 	free(s.known);
 	free(s.reach);
+	free(s.names);
+	buf_release(&s.debugdata);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }

@@ -1,4 +1,4 @@
-/* Functions that an ELF file tells only in its symbol tables, into a writer. */
+/* Functions that a file tells only in its symbol tables, into a writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -6,7 +6,8 @@
 #include "gsym/image.h"
 #include "gsym/writer.h"
 
-/* .symtab and .dynsym: functions, indirect functions, and what has no type but lies among
+/* .symtab, .dynsym and the one packed in .gnu_debugdata; Mach-O's; of PE the table of symbols and the
+ * exports: functions, indirect functions, and what has no type but lies among
  * instructions. A symbol without a size reaches to the next symbol or the end of its section. What
  * the writer knows already from debug information is left alone. Where `strays` has lines a function
  * gets them; they are sorted. Call it last. -ENOMEM, -EFBIG. */

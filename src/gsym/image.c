@@ -7,8 +7,8 @@
 #include "base/banned.h"
 
 enum {
-	SHT_NOTE = 7, SHT_NOBITS = 8, SHN_XINDEX = 0xffff, PT_LOAD = 1, NT_GNU_BUILD_ID = 3,
-	LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, LC_SYMTAB = 2, LC_UUID = 0x1b
+	SHT_NOTE = 7, SHT_NOBITS = 8, SHF_GROUP = 0x200, SHN_XINDEX = 0xffff, PT_LOAD = 1, NT_GNU_BUILD_ID = 3,
+	PE32_PLUS = 0x20b, PE_EXPORTS = 0, PE_UNWIND = 3, LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, LC_SYMTAB = 2, LC_UUID = 0x1b
 };
 
 /* What is real has some thousand; -ffunction-sections makes the most. */
@@ -40,12 +40,13 @@ static int elf_section(const struct image *m, uint32_t i, struct image_section *
 	uint64_t off;
 
 	memset(s, 0, sizeof(*s));
+	s->index = i;
 	if (!h)
 		return -EBADMSG;
 	name_at(m->names, load32(h, m->swap), s);
 	s->type = load32(h + 4, m->swap);
 	s->flags = word(m, h + 8);
-	s->addr = word(m, h + (m->is64 ? 16 : 12));
+	s->addr = m->placed ? m->placed[i] : word(m, h + (m->is64 ? 16 : 12));
 	off = word(m, h + (m->is64 ? 24 : 16));
 	s->size = word(m, h + (m->is64 ? 32 : 20));
 	s->link = load32(h + (m->is64 ? 40 : 24), m->swap);
@@ -315,6 +316,7 @@ static int coff_open(struct image *m, struct err *e)
 		if (!h || memcmp(h, "PE\0\0", 4) != 0)
 			return err_set(e, -EBADMSG, "is broken: no PE header");
 		at += 4;
+		m->linked = true;
 	}
 	h = span_at(m->file, at, 20);
 	if (!h)
@@ -323,8 +325,12 @@ static int coff_open(struct image *m, struct err *e)
 	m->n_sections = load16(h + 2, m->swap);
 	symbols = load32(h + 8, m->swap);
 	n = load32(h + 12, m->swap);
-	m->at = at + 20 + load16(h + 16, m->swap);
+	m->optional = at + 20;
+	m->optional_size = load16(h + 16, m->swap);
+	m->at = m->optional + m->optional_size;
 	m->entry = 40;
+	h = span_at(m->file, m->optional, 2);
+	m->is64 = h && m->optional_size >= 2 && load16(h, m->swap) == PE32_PLUS;
 	if (!span_at(m->file, m->at, (size_t)m->n_sections * m->entry))
 		return err_set(e, -EBADMSG, "is broken: its section headers lie outside");
 	symbols += n * 18;
@@ -348,30 +354,88 @@ static void coff_name(const struct image *m, const uint8_t *h, struct image_sect
 	name_at(m->names, off, s);
 }
 
+int image_coff_section(const struct image *m, uint32_t i, struct image_section *s)
+{
+	const uint8_t *h = m->kind == IMAGE_COFF && i < m->n_sections
+				   ? span_at(m->file, m->at + (uint64_t)i * 40, 40)
+				   : NULL;
+	uint64_t off, virtual;
+
+	memset(s, 0, sizeof(*s));
+	if (!h)
+		return -EBADMSG;
+	coff_name(m, h, s);
+	s->index = i;
+	virtual = load32(h + 8, m->swap);
+	s->addr = load32(h + 12, m->swap);
+	s->size = load32(h + 16, m->swap);
+	s->flags = load32(h + 36, m->swap);
+	off = load32(h + 20, m->swap);
+	/* A linker rounds the bytes in the file up. */
+	if (span_at(m->file, off, s->size))
+		s->bytes = (struct span){m->file.p + off, virtual ? MIN(virtual, s->size) : s->size};
+	else if (off)
+		return -EBADMSG;
+	s->size = virtual ? virtual : s->size;
+	return 0;
+}
+
 static int coff_find(const struct image *m, const char *name, struct image_section *s)
 {
 	for (uint32_t i = 0; i < m->n_sections; i++) {
-		const uint8_t *h = span_at(m->file, m->at + (uint64_t)i * 40, 40);
-		uint64_t off, virtual;
+		int r = image_coff_section(m, i, s);
 
-		if (!h)
-			return -EBADMSG;
-		memset(s, 0, sizeof(*s));
-		coff_name(m, h, s);
-		if (!same_name(s, name))
-			continue;
-		virtual = load32(h + 8, m->swap);
-		s->addr = load32(h + 12, m->swap);
-		s->size = load32(h + 16, m->swap);
-		off = load32(h + 20, m->swap);
-		if (!span_at(m->file, off, s->size))
-			return -EBADMSG;
-		/* A linker rounds the bytes in the file up. */
-		s->bytes = (struct span){m->file.p + off,
-			virtual ? MIN(virtual, s->size) : s->size};
-		return 0;
+		if (same_name(s, name))
+			return r;
 	}
 	return -ENOENT;
+}
+
+struct span image_at(const struct image *m, struct image_section *last, uint64_t rva)
+{
+	for (uint32_t i = 0; rva < last->addr || rva - last->addr >= last->bytes.n; i++)
+		if (i == m->n_sections || image_coff_section(m, i, last) < 0) {
+			*last = (struct image_section){0};
+			return (struct span){0};
+		}
+	rva -= last->addr;
+	return (struct span){last->bytes.p + rva, last->bytes.n - rva};
+}
+
+/* Of the optional header's directories the nth: address and size. */
+static const uint8_t *pe_directory(const struct image *m, unsigned nth)
+{
+	struct span header = {span_at(m->file, m->optional, m->optional_size), m->optional_size};
+	size_t count = m->is64 ? 108 : 92;
+	const uint8_t *p = header.p ? span_at(header, count, 4) : NULL;
+
+	return p && nth < load32(p, m->swap) ? span_at(header, count + 4 + nth * 8u, 8) : NULL;
+}
+
+void image_pe(const struct image *m, struct image_pe *out)
+{
+	const uint8_t *head = span_at(m->file, m->optional - 20, 20), *p;
+	struct image_section last = {0};
+	uint64_t at, n;
+
+	memset(out, 0, sizeof(*out));
+	p = m->optional_size >= 32 ? span_at(m->file, m->optional, 32) : NULL;
+	if (p)
+		out->base = m->is64 ? load64(p + 24, m->swap) : load32(p + 28, m->swap);
+	p = pe_directory(m, PE_EXPORTS);
+	if (p) {
+		out->exports = load32(p, m->swap);
+		out->exports_size = load32(p + 4, m->swap);
+	}
+	p = pe_directory(m, PE_UNWIND);
+	if (p)
+		out->unwind = image_at(m, &last, load32(p, m->swap));
+	if (p && out->unwind.n > load32(p + 4, m->swap))
+		out->unwind.n = load32(p + 4, m->swap);
+	at = head ? load32(head + 8, m->swap) : 0;
+	n = head ? load32(head + 12, m->swap) * 18ull : 0;
+	if (at && span_at(m->file, at, n))
+		out->symbols = (struct span){m->file.p + at, n};
 }
 
 /* ---- any ---------------------------------------------------------------------------- */
@@ -417,8 +481,9 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		int r = elf_section(m, i, out);
 
-		/* A section that lies outside is broken only for who asks for it. */
-		if (same_name(out, name))
+		/* A section that lies outside is broken only for who asks for it. In what is not
+		 * linked yet, one in a group may stand there as often as others need it: types. */
+		if (same_name(out, name) && !(m->placed && out->flags & SHF_GROUP))
 			return r;
 	}
 	return -ENOENT;

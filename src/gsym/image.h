@@ -13,18 +13,24 @@ struct image {
 	enum image_kind kind;
 	struct span file;
 	bool is64, big, swap;
-	unsigned type, machine; /* ELF's */
+	unsigned type;	  /* ELF's */
+	unsigned machine; /* as the format counts them; 0 of Mach-O */
 	uint32_t n_sections;
 	uint64_t at; /* of the section headers; Mach-O: of the load commands */
 	uint32_t entry, n_commands, commands_size;
 	uint64_t segments_at; /* ELF's program headers */
 	uint32_t segment_entry, n_segments;
 	struct span names; /* ELF's section names, COFF's string table */
+	const uint64_t *placed; /* ELF: where each section would lie (relocate.h), or NULL */
+	bool linked;	   /* COFF: it is a program or a library */
+	uint64_t optional; /* PE: where that header is */
+	uint32_t optional_size;
 };
 
 struct image_section {
 	const char *name; /* not always with a NUL behind it: name_len bytes */
 	size_t name_len;
+	uint32_t index;
 	uint32_t type, link, info; /* ELF's */
 	uint64_t flags, addr, size, entry;
 	uint64_t align;
@@ -37,7 +43,7 @@ int image_open(struct image *m, struct span file, struct err *e);
 /* ELF only: section i of m->n_sections. -EBADMSG. */
 int image_section(const struct image *m, uint32_t i, struct image_section *out);
 
-/* The first of this name. -ENOENT; -EBADMSG. */
+/* The first of this name; of a file that was placed, that is no part of a group. -ENOENT; -EBADMSG. */
 int image_find(const struct image *m, const char *name, struct image_section *out);
 
 /* ELF only: the lowest address that is loaded, which other tools call the image's base; 0 when
@@ -55,3 +61,19 @@ struct image_macho {
 	struct span symbols, names;	/* of the symbol table: entries of 16 or of 12 bytes */
 };
 int image_macho(const struct image *m, struct image_macho *out); /* 0; -EBADMSG */
+
+/* COFF only: section i, with its address from the base on; flags are those of its header. -EBADMSG. */
+int image_coff_section(const struct image *m, uint32_t i, struct image_section *out);
+
+/* PE only: what its headers say besides sections. */
+struct image_pe {
+	uint64_t base;
+	uint64_t exports, exports_size; /* from the base on */
+	struct span unwind;  /* entries of functions, by address */
+	struct span symbols; /* COFF's table */
+};
+void image_pe(const struct image *m, struct image_pe *out);
+
+/* PE only: what is in the file from this address (from the base on) to the end of its section; empty
+ * when there is nothing. `last` is the section that had it, to be looked at first; zeroed before. */
+struct span image_at(const struct image *m, struct image_section *last, uint64_t rva);

@@ -7,6 +7,7 @@
 #include "gsym/from-ppdb.h"
 #include "gsym/from-symbols.h"
 #include "gsym/image.h"
+#include "gsym/relocate.h"
 
 #include "base/banned.h"
 
@@ -43,45 +44,69 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 	return 0;
 }
 
-/* In an object file that is not linked every section begins at 0. */
-static int make_from_object(struct gsym_writer *w, struct span file,
+/* What the header says of an object file, and its name. */
+static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_made *out, struct err *e)
+{
+	static const char *const names[] = {
+		[IMAGE_ELF] = "elf", [IMAGE_MACHO] = "macho", [IMAGE_COFF] = "pe"};
+	struct span id = image_build_id(m);
+	uint64_t base = image_base(m);
+	struct image_macho macho;
+	struct image_pe pe;
+
+	out->from = names[m->kind];
+	out->big = m->big;
+	out->is32 = !m->is64;
+	out->type = m->type;
+	out->machine = m->machine;
+	if (m->kind == IMAGE_MACHO) {
+		if (image_macho(m, &macho) < 0)
+			return err_set(e, -EBADMSG, "is broken: its load commands lie outside");
+		id = macho.uuid;
+		base = macho.base;
+	} else if (m->kind == IMAGE_COFF) {
+		image_pe(m, &pe);
+		base = pe.base;
+	}
+	gsym_set_base(w, base);
+	gsym_set_id(w, id.p, id.n);
+	return 0;
+}
+
+static int make_from_image(struct gsym_writer *w, const struct image *m,
 	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
 {
 	struct strays strays = {0};
 	struct dwarf_told told = {0};
-	struct image_macho macho;
-	uint64_t base;
-	struct image m;
-	struct span id;
-	int r = image_open(&m, file, e);
+	int r = set_head(w, m, out, e);
 
-	if (r < 0 || (m.kind != IMAGE_ELF && m.kind != IMAGE_MACHO))
-		return r < 0 && r != -ENOMSG ? r : err_set(e, -ENOMSG, NOTHING);
-	if (m.kind == IMAGE_ELF && m.type == ET_REL)
-		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
-	out->from = m.kind == IMAGE_ELF ? "elf" : "macho";
-	out->big = m.big;
-	out->is32 = !m.is64;
-	out->type = m.type;
-	out->machine = m.machine;
-	id = image_build_id(&m);
-	base = image_base(&m);
-	if (m.kind == IMAGE_MACHO) {
-		if (image_macho(&m, &macho) < 0)
-			return err_set(e, -EBADMSG, "is broken: its load commands lie outside");
-		id = macho.uuid;
-		base = macho.base;
-	}
-	gsym_set_base(w, base);
-	gsym_set_id(w, id.p, id.n);
-	r = gsym_from_dwarf(w, &m, o, &strays, &told, e);
+	if (r < 0)
+		return r;
+	r = gsym_from_dwarf(w, m, o, &strays, &told, e);
 	out->broken = told.broken;
 	out->split = told.split;
 	out->no_alt = told.no_alt;
 	if (r == 0)
-		r = gsym_from_symbols(w, &m, &strays, e);
+		r = gsym_from_symbols(w, m, &strays, e);
 	strays_release(&strays);
 	return r;
+}
+
+/* In an ELF file that is not linked every section begins at 0, until they are placed. */
+static int make_from_object(struct gsym_writer *w, struct span file,
+	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
+{
+	_cleanup_free_ uint64_t *placed = NULL;
+	struct image m;
+	int r = image_open(&m, file, e);
+
+	if (r < 0)
+		return r != -ENOMSG ? r : err_set(e, -ENOMSG, NOTHING);
+	if (m.kind == IMAGE_COFF && !m.linked)
+		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
+	if (m.kind == IMAGE_ELF && m.type == ET_REL)
+		r = image_place(&m, &placed, e);
+	return r < 0 ? r : make_from_image(w, &m, o, out, e);
 }
 
 int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,

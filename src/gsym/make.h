@@ -32,10 +32,11 @@ struct gsym_make_opts {
 };
 
 struct gsym_made {
-	const char *from; /* "gsym", "breakpad", "elf", "macho", "portablepdb": static */
+	const char *from; /* "gsym", "breakpad", "elf", "macho", "pe", "portablepdb": static */
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
-	unsigned type, machine; /* of an ELF file; 0 of others */
+	unsigned type;	  /* of an ELF file; 0 of others */
+	unsigned machine; /* as the format counts them */
 	uint64_t left_out, first_left_out; /* lines of a Breakpad file */
 	size_t broken; /* units of DWARF of which something is */
 	size_t split;  /* whose functions are in other files, which were not found */

@@ -248,6 +248,7 @@ static bool parse_fixed(const char *path, size_t first, struct tree_hit *out)
 static const enum filetype gsym_inputs[][2] = {
 	{FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE},
 	{FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE},
+	{FILETYPE_PE, FILETYPE_NONE},
 	{FILETYPE_BREAKPAD, FILETYPE_NONE},
 };
 

@@ -234,7 +234,7 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, stru
 	struct key k;
 	bool found;
 
-	if (key_of(&k, a) < 0)
+	if (derive_key(a, &k) < 0)
 		return false;
 	*out = find_loaded(s, &k);
 	if (*out)
@@ -350,7 +350,7 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 		say_why(l->w, filetype_name(l->making), r, "nothing is made of such files yet");
 		return 0;
 	}
-	key_of(&l->made, &a);
+	derive_key(&a, &l->made);
 	l->make = question_new(w);
 	if (!l->make)
 		return -ENOMEM;

@@ -1,4 +1,4 @@
-/* Any bytes as an ELF or Mach-O file whose debug information is made into GSYM: it ends, it is the same with
+/* Any bytes as an ELF (linked or not), Mach-O or PE file whose debug information and symbols are made into GSYM: it ends, it is the same with
  * one thread and with three, and what is made is whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	/* Other formats have targets of their own. */
 	if (n < 4 || (memcmp(p, "\177ELF", 4) != 0 && memcmp(p, "\317\372\355\376", 4) != 0 &&
-			     memcmp(p, "\376\355\372\316", 4) != 0))
+			     memcmp(p, "\376\355\372\316", 4) != 0 && memcmp(p, "MZ", 2) != 0))
 		return 0;
 	r = make(p, n, 1, &one);
 	must(make(p, n, 3, &three) == r, "threads make a difference");

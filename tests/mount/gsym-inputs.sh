@@ -56,6 +56,19 @@ if [ -n "$dwz" ]; then
   put_gdb "$TMP/up/gdb" common.debug .debug
 fi
 
+# ---- PE -------------------------------------------------------------------------------------
+dll=
+if CLANG=$(first_of clang) && LLD=$(first_of ld.lld); then
+  printf '__declspec(dllexport) int work(int n) { return n * 3; }\nint DllMainCRTStartup(void *a, int b, void *c) { return work(b); }\n' >p.c
+  "$CLANG" -target x86_64-w64-windows-gnu -gdwarf-4 -O1 -c p.c -o p.obj 2>pe.log &&
+    "$LLD" -m i386pep --shared --entry=DllMainCRTStartup -o Demo.dll p.obj 2>pe.log &&
+    dll=$("$SYMFS" paths --layout symstore Demo.dll 2>>pe.log | awk 'NR == 1 { print $NF }')
+fi
+if [ -n "$dll" ]; then
+  mkdir -p "$TMP/up/symstore/$(dirname "$dll")"
+  cp Demo.dll "$TMP/up/symstore/$dll"
+fi
+
 # ---- a dSYM ---------------------------------------------------------------------------------
 uuid=
 if CLANG=$(first_of clang) && LINKER=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil) && UUIDS=$(first_of llvm-dwarfdump) && NM=$(first_of llvm-nm); then
@@ -73,7 +86,7 @@ if [ -n "$uuid" ]; then
 fi
 
 upstream_start up --root "$TMP/up"
-symfs_mount m --source "gdb@$URL_up/gdb" --source "lldb@$URL_up/lldb" --source "breakpad@$URL_up/breakpad"
+symfs_mount m --source "gdb@$URL_up/gdb" --source "lldb@$URL_up/lldb" --source "breakpad@$URL_up/breakpad" --source "symstore@$URL_up/symstore"
 M=$MNT_m
 
 create "$TMP/p/debug/Prog.debug"
@@ -83,6 +96,10 @@ both "gdb/$(gdb_path "$(build_id "$TMP/p/full/libProg.so")" .debug)" elf_code
 create "$SYM"
 both "breakpad/Demo.so/$SYM_ID/Demo.so.sym" breakpad
 [ -e "$M/gsym/breakpad/Demo.so/$SYM_ID/Other.gsym" ] && fail "a name that no layout has"
+if [ -n "$dll" ]; then
+  create "$TMP/w/Demo.dll"
+  both "symstore/$dll" pe
+fi
 if [ -n "$uuid" ]; then
   create "$DSYM"
   both "lldb/$place" macho

@@ -390,6 +390,11 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 	return -ENOENT;
 }
 
+int derive_key(const struct artifact *a, struct key *out)
+{
+	return -ENOENT;
+}
+
 int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
 {
 	return -ENOENT;

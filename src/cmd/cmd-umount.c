@@ -15,7 +15,7 @@
 #include "base/banned.h"
 
 #define ASK_MS 3000
-#define END_MS 10000
+#define END_MS 30000
 
 /* ---- who serves a mount ------------------------------------------------------------- */
 

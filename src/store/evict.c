@@ -203,8 +203,8 @@ int store_trim(struct store *s)
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 
 	drafts_clean(s);
-	sparses_clean(s);
 	while (turn_next(&t))
 		t.r = trim_in(&t);
+	sparses_clean(s); /* after the sweep, which drops rows */
 	return t.r;
 }

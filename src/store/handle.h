@@ -69,7 +69,7 @@ void draft_take_back(struct draft *d, const char *sha256);
 
 void sparses_init(struct store *s);
 void sparses_release(struct store *s);
-/* Removes files that no row names and nobody has open. */
+/* Removes rows without their file, and files that no row names and nobody has open. */
 void sparses_clean(struct store *s);
 /* In a turn: rows whose file is gone, or is another one, go. */
 int sparses_sweep(struct store *s, struct index *ix);

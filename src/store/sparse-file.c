@@ -165,6 +165,44 @@ static bool remove_orphan(struct store *s, const char *name)
 	return unlinkat(s->dirfd, rel, 0) == 0;
 }
 
+static bool is_sound(struct store *s, const struct store_sparse_row *row)
+{
+	char rel[SPARSE_REL];
+	struct stat st;
+
+	return name_is_ours(row->name) &&
+	       fstatat(s->dirfd, sparse_file_path(row->name, rel), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == row->validator.size;
+}
+
+/* A process that was killed when the file was removed, or was published, and the row was not. */
+static bool has_unsound_row(struct store *s)
+{
+	struct store_sparse_row row = {.id = 0};
+
+	while (store_list_sparse(s, row.id, &row, 1) > 0)
+		if (!is_sound(s, &row))
+			return true;
+	return false;
+}
+
+static int sweep_in(struct turn *t)
+{
+	int r = index_begin(t->ix);
+
+	if (r == 0)
+		r = sparses_sweep(t->s, t->ix);
+	return r == 0 ? index_commit(t->ix) : r;
+}
+
+static void sweep_rows(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	while (turn_next(&t))
+		t.r = sweep_in(&t);
+}
+
 void sparses_clean(struct store *s)
 {
 	int fd = openat(s->dirfd, "sparse", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -172,6 +210,8 @@ void sparses_clean(struct store *s)
 	struct dirent *entry;
 	unsigned n = 0;
 
+	if (has_unsound_row(s))
+		sweep_rows(s);
 	while (d && (entry = readdir(d)))
 		n += name_is_ours(entry->d_name) && remove_orphan(s, entry->d_name);
 	if (n)
@@ -185,17 +225,10 @@ void sparses_clean(struct store *s)
 int sparses_sweep(struct store *s, struct index *ix)
 {
 	struct store_sparse_row row = {.id = 0};
-	char rel[SPARSE_REL];
-	struct stat st;
 	int r;
 
 	while ((r = index_sparse_next(ix, row.id, &row)) == 0) {
-		bool sound = name_is_ours(row.name) &&
-			     fstatat(s->dirfd, sparse_file_path(row.name, rel), &st,
-				     AT_SYMLINK_NOFOLLOW) == 0 &&
-			     S_ISREG(st.st_mode) && (uint64_t)st.st_size == row.validator.size;
-
-		if (!sound)
+		if (!is_sound(s, &row))
 			r = index_sparse_drop(ix, row.name);
 		if (r < 0)
 			return r;

@@ -37,10 +37,10 @@ static int open_parts(struct store *s, struct err *e)
 	if (r < 0)
 		return r;
 	drafts_clean(s);
-	sparses_clean(s);
 	r = read_id(s);
 	if (r == 0)
 		r = sweep_after_boot(s);
+	sparses_clean(s);
 	return r < 0 ? err_set(e, r, "%s: %s", s->dir, err_text(r)) : 0;
 }
 

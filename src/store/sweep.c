@@ -30,16 +30,24 @@ static int sweep_file(void *ctx, enum dir_kind kind, const char *sha256)
 	return r == -ENOENT ? settle(w->s, w->ix, sha256, false) : r;
 }
 
+/* A label goes before its blob: a loss of power between the two may bring the row back. */
+static bool is_sound(struct store *s, const struct index_object *o)
+{
+	char rel[DIR_REL];
+	struct stat st;
+
+	return dir_blob_stat(s->dirfd, o->sha256, &st) == 0 && (uint64_t)st.st_size == o->size &&
+	       fstatat(s->dirfd, dir_label(o->sha256, rel), &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 int sweep(struct store *s, struct index *ix)
 {
 	struct sweeping w = {.s = s, .ix = ix};
 	struct index_object o = {.id = 0};
-	struct stat st;
 	int r;
 
 	while ((r = index_object_next(ix, o.id, &o)) == 0) {
-		bool sound = dir_blob_stat(s->dirfd, o.sha256, &st) == 0 &&
-			     (uint64_t)st.st_size == o.size;
+		bool sound = is_sound(s, &o);
 
 		if (!sound && !dir_sha256_ok(o.sha256))
 			r = index_object_drop(ix, o.id);

@@ -59,6 +59,11 @@ for compiler in g++ clang++; do
     tried=$((tried + 1))
   done
 done
+# So does who answers whole stacks, for a module by its build id alone.
+build "program-id" g++ -O2 -g -Wl,--build-id=sha1 2>/dev/null
+AGREE_THROUGH=symbolicate AGREE_ADDRESSES=1000 AGREE_WANTED=98 sh "$agree" "$TMP/program-id" >"$TMP/said" 2>&1 ||
+  fail "symfs symbolicate: $(cat "$TMP/said")"
+say "symfs symbolicate: $(head -n 1 "$TMP/said")"
 # It can fail: a GSYM of another program.
 "$SYMFS" gsym create -o other.gsym program3 || fail "create"
 AGREE_GSYM=$TMP/other.gsym AGREE_ADDRESSES=300 sh "$agree" "$TMP/program0" >"$TMP/said" 2>&1 &&

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 uint64_t clock_ms(void);     /* monotonic, milliseconds; never 0 */
+double clock_seconds(void);  /* monotonic, as fine as there is: for how long something took */
 int64_t clock_wall(void);    /* seconds since 1970 */
 
 /* "2026-05-04T10:20:30Z" for seconds since 1970. */

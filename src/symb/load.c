@@ -1,6 +1,8 @@
 /* From modules to files that can be looked up: which may there be, which are there, the best of them
  * made into GSYM and mapped. The thread of the caller waits here, for all modules at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/util.h"
 #include "obj/obj.h"
@@ -71,12 +73,13 @@ void loaded_forget_all(struct symb *s)
 	trim_loaded(s, 0);
 }
 
-static struct loaded *find_loaded(struct symb *s, const struct key *k)
+static struct loaded *find_loaded(struct symb *s, const char *canon)
 {
+	uint64_t hash = hash_mix(canon, strlen(canon));
 	LOCK_SCOPE(&s->lock);
 	struct loaded *l = s->newest;
 
-	while (l && !key_equal(&l->key, k))
+	while (l && (l->hash != hash || strcmp(l->key, canon) != 0))
 		l = l->older;
 	if (!l)
 		return NULL;
@@ -113,7 +116,8 @@ static int load(struct symb *s, const struct key *k, bool exact, struct blob *b,
 			free_loaded(l);
 		return r;
 	}
-	l->key = *k;
+	key_canon(k, l->key);
+	l->hash = hash_mix(l->key, strlen(l->key));
 	l->refs = 1;
 	l->exact = exact;
 	if (l->exact)
@@ -230,13 +234,14 @@ static int made_of(const struct module *m, enum filetype t, const struct symb_fl
 
 static bool find_made(struct symb *s, const struct artifact *a, bool exact, struct loaded **out)
 {
-	struct fetched f = {0};
+	char canon[KEY_TEXT];
+	struct fetched f;
 	struct key k;
 	bool found;
 
 	if (derive_key(a, &k) < 0)
 		return false;
-	*out = find_loaded(s, &k);
+	*out = find_loaded(s, key_canon(&k, canon));
 	if (*out)
 		return true;
 	found = derive_try(s->derive, a, &f) == 0 && f.r == 0 &&
@@ -462,6 +467,7 @@ static bool can_be_asked(const struct wanted *w)
 static void begin(struct symb *s, struct batch *b, struct wanted *w, const struct symb_flags *flags)
 {
 	struct loading *l = &b->all[b->n];
+	double begun;
 
 	w->asked = true;
 	if (!can_be_asked(w)) {
@@ -470,7 +476,9 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 	}
 	*l = (struct loading){.w = w, .flags = flags};
 	plan(l);
+	begun = clock_seconds();
 	w->hit = is_here(s, l);
+	w->look_seconds = clock_seconds() - begun;
 	b->n += !w->hit;
 }
 

@@ -40,6 +40,7 @@ struct wanted {
 	struct loaded *file; /* NULL: it was not found */
 	bool asked;	     /* it was looked for */
 	bool hit;	     /* it was here already */
+	double look_seconds; /* to find that out */
 	uint64_t size;	     /* of what was downloaded; 0: nothing was */
 	double fetch_seconds, make_seconds;
 	bool fetched, made;
@@ -89,7 +90,8 @@ void request_release(struct request *q);
 /* A file that is looked up, mapped. Shared by requests; it stays mapped for a while after the last. */
 struct loaded {
 	struct loaded *newer, *older;
-	struct key key; /* that it is stored under */
+	char key[KEY_TEXT]; /* that it is stored under: key_canon() */
+	uint64_t hash;	    /* of that */
 	unsigned refs;
 	struct span map;
 	struct gsym g;
@@ -104,11 +106,7 @@ void loaded_forget_all(struct symb *s);
 
 /* ---- reply.c ------------------------------------------------------------------------ */
 
-struct reply_times {
-	double all, cache;
-};
-
-/* 0, -ENOMEM, -EFBIG. */
+/* `took`: seconds until the modules were ready. 0, -ENOMEM, -EFBIG. */
 int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, const struct reply_times *t, struct buf *out);
+	const struct symb_flags *flags, double took, struct buf *out);
 int reply_error(const char *title, struct buf *out);

@@ -14,11 +14,11 @@
 #define PATH_MOST 16384
 
 struct writing {
-	struct symb *s;
 	struct request *q;
 	const struct symb_flags *flags;
 	struct buf *out;
 	int r; /* the first error; what follows does nothing */
+	uint64_t frames, named;
 	struct gsym_hit hit;
 	char path[PATH_MOST];
 };
@@ -84,7 +84,7 @@ static void look_up(struct writing *w, const struct asked_job *job, const struct
 	uint64_t addr;
 
 	*a = (struct answer){0};
-	atomic_fetch_add_explicit(&w->s->counts[COUNT_FRAMES], 1, memory_order_relaxed);
+	w->frames++;
 	if (f->module == NO_MODULE)
 		return;
 	a->module = &w->q->wanted[w->q->refs[job->modules + f->module]];
@@ -98,7 +98,7 @@ static void look_up(struct writing *w, const struct asked_job *job, const struct
 		a->function = exact_name(a->function, &a->more);
 		a->offset += (uint64_t)a->more;
 	}
-	atomic_fetch_add_explicit(&w->s->counts[COUNT_NAMED], 1, memory_order_relaxed);
+	w->named++;
 }
 
 /* Numbers below zero have their sign in front, as Python prints them. */
@@ -325,18 +325,20 @@ static void put_downloads(struct writing *w)
 	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
 }
 
-static void put_debug(struct writing *w, const struct reply_times *t)
+static void put_debug(struct writing *w, double took)
 {
 	unsigned lookups = 0, hits = 0, uses = 0;
+	double looked = 0;
 	bool some = false;
 
 	for (size_t i = 0; i < w->q->n_wanted; i++) {
 		lookups += w->q->wanted[i].asked;
 		hits += w->q->wanted[i].hit;
+		looked += w->q->wanted[i].look_seconds;
 		uses += w->q->wanted[i].asked ? w->q->wanted[i].jobs : 0;
 	}
-	put_f(w, ", \"debug\": {\"time\": %.9f, ", t->all);
-	put_f(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, t->cache);
+	put_f(w, ", \"debug\": {\"time\": %.9f, ", took);
+	put_f(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, looked);
 	put_downloads(w);
 	put(w, "\"parse_sym\": {");
 	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", make_time));
@@ -357,7 +359,7 @@ static void put_debug(struct writing *w, const struct reply_times *t)
 
 /* ---- the whole ---------------------------------------------------------------------- */
 
-static void put_v5(struct writing *w, const struct symb_api *api, const struct reply_times *t)
+static void put_v5(struct writing *w, const struct symb_api *api, double took)
 {
 	put(w, "{\"results\": [");
 	for (size_t i = 0; w->r == 0 && i < w->q->n_jobs; i++) {
@@ -375,7 +377,7 @@ static void put_v5(struct writing *w, const struct symb_api *api, const struct r
 	}
 	put(w, "]");
 	if (w->flags->debug)
-		put_debug(w, t);
+		put_debug(w, took);
 	put(w, "}");
 }
 
@@ -389,21 +391,23 @@ static void put_v4(struct writing *w, const struct symb_api *api)
 }
 
 int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, const struct reply_times *t, struct buf *out)
+	const struct symb_flags *flags, double took, struct buf *out)
 {
 	_cleanup_free_ struct writing *w = malloc(sizeof(*w));
 
 	if (!w)
 		return -ENOMEM;
-	w->s = s;
 	w->q = q;
 	w->flags = flags;
 	w->out = out;
 	w->r = 0;
+	w->frames = w->named = 0;
 	if (api->jobs)
-		put_v5(w, api, t);
+		put_v5(w, api, took);
 	else
 		put_v4(w, api);
+	atomic_fetch_add(&s->counts[COUNT_FRAMES], w->frames);
+	atomic_fetch_add(&s->counts[COUNT_NAMED], w->named);
 	return w->r;
 }
 

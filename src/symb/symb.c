@@ -1,11 +1,11 @@
 /* One request from its bytes to its answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/symb.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "symb/private.h"
 
 #include <string.h>
-#include <time.h>
 
 const struct symb_api symb_apis[] = {
 	{"v5", "/symbolicate/v5", "jobs of modules and stacks; functions, files, lines, inlined calls", true},
@@ -86,14 +86,6 @@ void symb_free(struct symb *s)
 	free(s);
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void count_modules(struct symb *s, const struct request *q)
 {
 	for (size_t i = 0; i < q->n_wanted; i++) {
@@ -116,15 +108,13 @@ static void let_go(struct symb *s, struct request *q)
 static int run(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double begun, struct buf *out)
 {
-	struct reply_times t;
 	int r = load_modules(s, q, flags);
+	double took = clock_seconds() - begun;
 
-	t.cache = 0;
-	t.all = now() - begun;
 	if (r == 0)
 		count_modules(s, q);
 	if (r == 0)
-		r = reply_write(s, api, q, flags, &t, out);
+		r = reply_write(s, api, q, flags, took, out);
 	let_go(s, q);
 	return r;
 }
@@ -135,7 +125,7 @@ int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	static const struct symb_flags none = {0};
 	struct request q = {0};
 	struct err e = {0};
-	double begun = now();
+	double begun = clock_seconds();
 	int status = request_read(&q, api, body, &s->limits, &e), r = 0;
 
 	count(s, COUNT_REQUESTS, 1);

@@ -1,18 +1,11 @@
 /* Waiting for many answers at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/wait.h"
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <stdio.h>
 #include <time.h>
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 struct waits *waits_new(void)
 {
@@ -48,7 +41,7 @@ struct question *question_new(struct waits *w)
 		return NULL;
 	q->w = w;
 	q->refs = 2;
-	q->begun = seconds();
+	q->begun = clock_seconds();
 	LOCK_SCOPE(&w->lock);
 	w->refs++;
 	w->pending++;
@@ -83,7 +76,7 @@ static void answer(struct question *q, int r, struct blob *b, const struct key *
 	if (k)
 		q->key = *k;
 	snprintf(q->why, sizeof(q->why), "%s", why ? why : "");
-	q->ended = seconds();
+	q->ended = clock_seconds();
 	q->done = true;
 	q->w->pending--;
 	pthread_cond_signal(&q->w->change);

@@ -16,7 +16,9 @@
 # compared. What no function has, padding, is answered by others with the line of what is before it:
 # that is no answer.
 #
-# AGREE_GSYM names a GSYM to be looked up instead of the one that symfs makes.
+# AGREE_GSYM names a GSYM to be looked up instead of the one that symfs makes. With AGREE_THROUGH=symbolicate
+# the answers are those of `symfs symbolicate` to one request with all addresses, for a module of which only
+# the build id is told, from a directory where no Breakpad file is.
 #
 # Fails when less than AGREE_WANTED per cent (99.5) are equal to one of them.
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -73,7 +75,68 @@ as_line() {
     END { end() }'
 }
 
-ours() { "$SYMFS" gsym lookup --stdin "$gsym" <"$1"; }
+ours() {
+  case ${AGREE_THROUGH:-} in
+  symbolicate) through_symbolicate "$1" "$2" ;;
+  *) "$SYMFS" gsym lookup --stdin "$gsym" <"$1" ;;
+  esac
+}
+
+# Where the first segment that is loaded begins: offsets of frames count from there.
+image_base() { readelf -lW "$1" 2>/dev/null | awk '$1 == "LOAD" { sub(/^0x0*/, "0x", $3); print $3 == "0x" ? "0x0" : $3; exit }'; }
+
+through_symbolicate() { # ADDRESSES FILE
+  rm -rf "$TMP/tree" "$TMP/agree-store"
+  put_gdb "$TMP/tree" "$2" .debug
+  ts_base=$(image_base "$2")
+  {
+    printf '{"memoryMap": [{"type": "elf", "debug_file": "module", "code_id": "%s"}], "stacks": [[' "$(build_id "$2")"
+    while read -r address; do
+      printf '%s[0, %u]' "$comma" $((address - ts_base))
+      comma=,
+    done <"$1"
+    printf ']]}'
+  } >"$TMP/request.json"
+  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/agree-store" --source "gdb@$TMP/tree" "$TMP/request.json" \
+    >"$TMP/answer.json" 2>"$TMP/symbolicate.log" || fail "symbolicate: $(cat "$TMP/answer.json")"
+  sed 's/{"frame": /\n&/g; s/\]\], "found_modules".*//' "$TMP/answer.json" | sed 1d | frames_as_lines >"$TMP/frames"
+  paste "$1" "$TMP/frames"
+}
+
+# A frame of JSON a line -> `name@file:line < ...`, innermost first; - for none.
+frames_as_lines() {
+  awk '
+    # The value of a member that is a text, as far as it needs no escapes.
+    function text(s, key, at, v) {
+      at = index(s, "\"" key "\": \"")
+      if (!at) return ""
+      v = substr(s, at + length(key) + 5)
+      match(v, /^([^"\\]|\\.)*/)
+      v = substr(v, 1, RLENGTH)
+      gsub(/\\\\/, "\\", v)
+      gsub(/\\"/, "\"", v)
+      return v
+    }
+    function number(s, key, at, v) {
+      at = index(s, "\"" key "\": ")
+      return at ? substr(s, at + length(key) + 4) + 0 : 0
+    }
+    function place(s) { return text(s, "function") "@" text(s, "file") ":" number(s, "line") }
+    {
+      own = $0
+      inlines = ""
+      at = index(own, ", \"inlines\": [")
+      if (at) {
+        inlines = substr(own, at + 13)
+        own = substr(own, 1, at - 1)
+      }
+      if (!index(own, "\"function\": ")) { print "-"; next }
+      line = ""
+      n = split(inlines, part, /\}, \{/)
+      for (i = 1; i <= n; i++) if (index(part[i], "\"function\": ")) line = line place(part[i]) " < "
+      print line place(own)
+    }'
+}
 gnu() { addr2line -ifa -e "$2" <"$1" 2>/dev/null | as_line; }
 llvm() {
   if [ -n "$LLVM" ]; then
@@ -156,7 +219,7 @@ for file in "$@"; do
   [ -n "${AGREE_GSYM:-}" ] || "$SYMFS" gsym create -o "$gsym" "$file" 2>"$TMP/run.log" || fail "create $file"
   text_of "$file" | random_addresses "$count" "$seed" >"$TMP/addresses"
   [ "$(sort -u "$TMP/addresses" | wc -l)" -gt $((count * 3 / 4)) ] || fail "$name: no addresses of code"
-  ours "$TMP/addresses" >"$TMP/ours"
+  ours "$TMP/addresses" "$file" >"$TMP/ours"
   gnu "$TMP/addresses" "$file" >"$TMP/gnu"
   [ "$(cut -f 1 "$TMP/ours" | cksum)" = "$(cut -f 1 "$TMP/gnu" | cksum)" ] ||
     fail "$name: the answers are not of the same addresses"

@@ -48,7 +48,6 @@ static void check_answer(const struct symb_api *api, const struct request *q, co
 static void ask(const struct symb_api *api, struct span body, struct symb *s)
 {
 	static const struct symb_flags flags = {true, false, true, true};
-	static const struct reply_times times = {0.5, 0.25};
 	static const struct symb_limits limits = {1u << 20, 10, 50, 50, 200};
 	struct buf out = BUF_UP_TO(SYMB_REPLY_MOST);
 	struct request q = {0};
@@ -58,7 +57,7 @@ static void ask(const struct symb_api *api, struct span body, struct symb *s)
 	must(status == 200 || status == 400 || status == 413, "a status that there is not");
 	must(status == 200 || e.text[0], "refused without words");
 	if (status == 200) {
-		must(reply_write(s, api, &q, &flags, &times, &out) == 0, "no answer");
+		must(reply_write(s, api, &q, &flags, 0.5, &out) == 0, "no answer");
 		check_answer(api, &q, &out);
 	} else {
 		struct jtext j;

@@ -3,6 +3,7 @@
 # written here, and, where they are, for the shared cases. The .sym files are on an nginx.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
 need nginx curl
 CASES=$top_builddir/tests/helpers/symbolicate-cases
 SHARED=$top_srcdir/../shared
@@ -92,6 +93,35 @@ symbolicate "$TMP/nowhere" >/dev/null 2>&1
 # Nobody is there: the answer says that nothing was found, and soon.
 "$SYMFS" symbolicate --offline --cache "$TMP/empty" "$TMP/request" >"$TMP/json" || fail "--offline"
 grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" || fail "--offline: $(cat "$TMP/json")"
+
+# ---- what a PE file tells itself ----------------------------------------------------------
+if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
+  printf '%s\n' '__declspec(dllexport) int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \
+    'int start(void) { volatile int b[20]; b[2] = one(1); return b[2] + one(2); }' >"$TMP/w.c"
+  (cd "$TMP" && "$CLANG" -target x86_64-windows-msvc -O0 -c w.c -o w.obj &&
+    "$LINK" /nologo /dll /debug "/pdb:w.pdb" /Brepro /nodefaultlib /entry:start "/out:w.dll" w.obj) >"$TMP/lld.out" 2>&1 ||
+    fail "clang and lld-link: $(cat "$TMP/lld.out")"
+  "$SYMFS" add --cache "$TMP/store-pe" --no-default-sources "$TMP/w.dll" >/dev/null || fail "add w.dll"
+  printf '{"memoryMap": [{"type": "pe", "code_file": "w.dll", "code_id": "%s", "debug_file": "w.pdb", "debug_id": "%s"}], "stacks": [[[0, 4096], [0, 4097]]]}' \
+    "$("$SYMFS" id "$TMP/w.dll" | awk '/code id/ { print $3 }')" "$("$SYMFS" id "$TMP/w.dll" | awk '/breakpad id/ { print $3 }')" >"$TMP/pe"
+  "$SYMFS" symbolicate --text --offline --cache "$TMP/store-pe" --no-default-sources "$TMP/pe" >"$TMP/text" || fail "a PE file"
+  grep -q '^  1  w.pdb  one + 0x1$' "$TMP/text" || fail "a PE file: $(cat "$TMP/text")"
+else
+  say "no clang, no lld-link: no PE"
+fi
+
+# ---- a server that says nothing, and somebody who waits no longer --------------------------
+upstream_start slow --root "$TMP/up"
+upstream_fault "$URL_slow" '*' silent
+"$SYMFS" symbolicate --no-default-sources --source "breakpad@$URL_slow" --cache "$TMP/store-slow" "$TMP/request" >"$TMP/out" 2>"$TMP/slow-run.log" &
+pid=$!
+PIDS="$PIDS $pid"
+asked() { [ "$(upstream_count "$URL_slow" get)" -ge 1 ]; }
+wait_for 20 asked || fail "nobody asked"
+kill -INT $pid
+wait $pid
+rc=$?
+[ $rc = 130 ] || fail "interrupted: exit status $rc"
 
 # ---- the shared cases --------------------------------------------------------------------
 [ -f "$SHARED/vectors/symbolicate_cases.json" ] && [ -d "$SHARED/fixtures/sym" ] || {

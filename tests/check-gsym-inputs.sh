@@ -12,6 +12,11 @@ bad=0 seen='' compared=0
 complain() { echo "$*"; bad=1; }
 create() { "$symfs" gsym create "$@" 2>err || { complain "create $*: $(cat err)"; return 1; }; }
 cd "$tmp" || exit 1
+llvm_sees() { # FILE FORMAT SECTION
+  READOBJ=$(first_of llvm-readobj) || return
+  "$READOBJ" -S "$1" >sections 2>&1 || complain "$1: llvm-readobj: $(tail -n 1 sections)"
+  grep -qi "^Format: $2" sections && grep -q "Name: $3" sections || complain "$1: $(head -n 20 sections)"
+}
 CLANG=$(first_of clang) || CLANG=none
 LLD=$(first_of ld.lld) || LLD=none
 
@@ -114,6 +119,10 @@ for target in x86_64:i386pep i686:i386pe aarch64:arm64pe; do
   [ "$(wc -l <addresses)" -ge 100 ] || complain "PE of $target: only $(wc -l <addresses) addresses"
   cmp -s ours theirs || complain "PE of $target: $SYMBOLIZER says otherwise: $(diff ours theirs | head -n 4)"
   compared=$((compared + $(wc -l <addresses)))
+  # In an object file of the same format.
+  create --format object -o p.o p.dll && "$symfs" gsym lookup --stdin p.o <addresses | cut -f 2 | sed 's/ < /\n/g' | cmp -s - ours ||
+    complain "PE of $target: the object says otherwise"
+  llvm_sees p.o COFF .gsymstrtab
   # The symbols alone, and the exports alone.
   "$STRIP" -g p.dll -o symbols.dll && create -o symbols.gsym symbols.dll &&
     "$NM" p.dll | awk '$2 ~ /^[tT]$/ { print "0x" $1, $3 }' | sed "$([ $target = i686 ] && echo 's/ _/ /')" >names
@@ -134,6 +143,13 @@ if LD64=$(first_of ld64.lld) && "$CLANG" -target x86_64-apple-macos11 -O1 -c one
   "$LD64" -arch x86_64 -platform_version macos 11.0 11.0 -dylib -undefined dynamic_lookup -o m.dylib m.o 2>log; then
   create -o m.gsym m.dylib
   "$NM" m.dylib | awk '$2 ~ /^[tT]$/ && $3 ~ /^_/ { print "0x" $1, substr($3, 2) }' >names
+  create --format object -o m.o m.dylib
+  llvm_sees m.o Mach-O __gsym_strtab
+  "$symfs" gsym verify m.gsym >/dev/null && "$symfs" gsym create -o m2.gsym m.o 2>err && "$symfs" gsym verify m2.gsym >/dev/null ||
+    complain "Mach-O: $(cat err)"
+  while read -r at name; do
+    "$symfs" gsym lookup "$at" m.o | grep -q "	$name@:0\$" || complain "Mach-O: the object has no $name"
+  done <names
   [ "$(wc -l <names)" -ge 4 ] || complain "Mach-O: no symbols: $(cat names)"
   while read -r at name; do
     "$symfs" gsym lookup "$at" m.gsym | grep -q "	$name@:0\$" || complain "Mach-O: $name at $at: $("$symfs" gsym lookup "$at" m.gsym)"

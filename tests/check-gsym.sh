@@ -119,6 +119,20 @@ ends 0 create --format object demo.sym
 ends 0 lookup 0x100a demo.sym.gsym.o
 says 'inlined_0(int)@/src/dir0/file0.cpp:34 < ns::Class<0>::function' out
 ends 2 create --format v7 demo.sym
+ends 2 create --shorten-cpp --full-names demo.sym
+sed 's/ns::Class<1>::function(int)/std::vector<int, std::allocator<int> >::size()/' demo.sym >cpp.sym
+ends 0 create -o cpp.gsym cpp.sym
+ends 0 lookup 0x1040 cpp.gsym
+says 'std::vector<int, std::allocator<int> >::size()@' out
+ends 0 create --shorten-cpp -o cpp.gsym cpp.sym
+ends 0 lookup 0x1040 cpp.gsym
+says '	std::vector<int>::size()@' out
+ends 0 create --format object -o cpp.o cpp.sym
+ends 0 lookup 0x1040 cpp.o
+says '	std::vector<int>::size()@' out
+ends 0 create --format object --full-names -o cpp.o cpp.sym
+ends 0 lookup 0x1040 cpp.o
+says 'std::vector<int, std::allocator<int> >::size()@' out
 [ -e e.gsym ] && complain "a file is made where none can be"
 
 # ---- ELF without debug information ------------------------------------------------------

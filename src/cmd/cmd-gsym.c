@@ -29,7 +29,7 @@ struct run {
 	struct app_args args;
 	const char *out, *against, *format, *threads;
 	unsigned n_threads; /* 0: not said */
-	bool dump, strict, from_stdin;
+	bool dump, strict, from_stdin, shorten, full;
 	struct opt_words addresses; /* of --address */
 	int argc;
 	char **argv; /* words behind the subcommand */
@@ -116,7 +116,7 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_map_ struct span file = {0};
 	struct making p = {.path = path, .files = {.path = path}};
-	struct gsym_make_opts o = {.strict = run->strict, .threads = run->n_threads,
+	struct gsym_make_opts o = {.strict = run->strict, .shorten = run->shorten, .threads = run->n_threads,
 		.find = find_file, .ctx = &p};
 	int r;
 
@@ -172,6 +172,11 @@ static void tell_left_out(const char *path, const struct gsym_made *made)
 			text_shown(path, true, &name));
 }
 
+static bool is_object(const struct run *run)
+{
+	return run->format && strcmp(run->format, "object") == 0;
+}
+
 static int create(struct run *run)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
@@ -185,16 +190,19 @@ static int create(struct run *run)
 		return usage(path ? "only one file at a time" : "of which file?");
 	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
 		return usage("--format is v1 or object");
+	if (run->shorten && run->full)
+		return usage("--shorten-cpp and --full-names do not go together");
+	run->shorten = run->shorten || (is_object(run) && !run->full);
 	if (!to) {
 		buf_addf(&name, "%s.gsym%s", path,
-			run->format && run->format[0] == 'o' ? ".o" : "");
+			is_object(run) ? ".o" : "");
 		to = buf_text(&name);
 	}
 	r = make(run, path, &w, &made, &e);
 	if (r < 0)
 		return fail(path, &e);
 	tell_left_out(path, &made);
-	r = run->format && run->format[0] == 'o'
+	r = is_object(run)
 		    ? gsym_write_object(w, &made, &bytes, &e)
 		    : gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, &e);
 	if (r < 0)
@@ -529,6 +537,9 @@ static int run_gsym(int argc, char **argv)
 		{"output", 'o', "FILE", "where create writes; - is the standard output", &run.out},
 		{"format", 0, "v1|object", "what create writes", &run.format},
 		{"threads", 0, "N", "how many create uses, up to 8; all processors", &run.threads},
+		{"shorten-cpp", 0, NULL, "names without the defaults of C++'s library",
+			&run.shorten},
+		{"full-names", 0, NULL, "in an object, too", &run.full},
 		{"strict", 0, NULL, "one bad line of a Breakpad file costs all", &run.strict},
 		{"stdin", 0, NULL, "lookup reads addresses, one a line", &run.from_stdin},
 		{"against", 0, "FILE", "verify makes FILE anew, and compares", &run.against},

@@ -16,7 +16,7 @@
 #include <time.h>
 
 /* Grows when other bytes are made of the same file; then what is stored is made anew. */
-#define MAKER "symfs gsym 2"
+#define MAKER "symfs gsym 3"
 /* Of misses: nothing to say, and broken. */
 #define NOTHING "gsym"
 #define BROKEN "gsym-failed"

@@ -66,7 +66,7 @@ static int copy_node(struct copy *c, const struct gsym_node *node)
 	c->bad = "an inlined call without a name";
 	if (!name)
 		return -EBADMSG;
-	r = copy_text(c, name, &text);
+	r = gsym_name(c->w, name, strlen(name), &text);
 	if (r == 0)
 		r = copy_file(c, node->call_file, &file);
 	if (r == 0)
@@ -102,7 +102,7 @@ static int copy_function(struct copy *c, uint32_t i)
 	c->bad = func_read(c->g, i, &f);
 	if (c->bad)
 		return -EBADMSG;
-	r = copy_text(c, f.name, &name);
+	r = gsym_name(c->w, f.name, strlen(f.name), &name);
 	if (r == 0)
 		r = gsym_begin(c->w, f.addr, f.size, name, GSYM_DEBUG);
 	if (r == 0)

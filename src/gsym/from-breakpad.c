@@ -298,7 +298,7 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 
 	if (t.p == t.end)
 		return gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
-	r = gsym_text(b->w, t.p, (size_t)(t.end - t.p), out);
+	r = gsym_name(b->w, t.p, (size_t)(t.end - t.p), out);
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 

@@ -73,7 +73,7 @@ static int text_number(struct job *j, const struct batch *b, uint32_t i, uint32_
 	if (!s)
 		return 0;
 	if (j->texts[i] == NUMBER_NONE)
-		r = gsym_text(j->w, s, strlen(s), &j->texts[i]);
+		r = gsym_name(j->w, s, strlen(s), &j->texts[i]);
 	*out = j->texts[i];
 	return r;
 }

@@ -277,7 +277,7 @@ static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 static int tell(struct symbols *s, const struct symbol *x, uint64_t size)
 {
 	uint32_t name;
-	int r = gsym_text(s->w, x->name, strlen(x->name), &name);
+	int r = gsym_name(s->w, x->name, strlen(x->name), &name);
 
 	if (r == 0)
 		r = gsym_begin(s->w, x->addr, size, name, x->rank);

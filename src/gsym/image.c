@@ -176,6 +176,8 @@ static int macho_open(struct image *m, struct err *e)
 	m->big = m->swap != HOST_BIG;
 	m->is64 = (m->swap ? bswap_32(magic) : magic) == 0xfeedfacf;
 	m->at = m->is64 ? 32 : 28;
+	m->machine = load32(h + 4, m->swap);
+	m->submachine = load32(h + 8, m->swap);
 	m->n_commands = load32(h + 16, m->swap);
 	m->commands_size = load32(h + 20, m->swap);
 	if (m->n_commands > COMMANDS_MOST || !span_at(m->file, m->at, m->commands_size))

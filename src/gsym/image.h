@@ -14,7 +14,7 @@ struct image {
 	struct span file;
 	bool is64, big, swap;
 	unsigned type;	  /* ELF's */
-	unsigned machine; /* as the format counts them; 0 of Mach-O */
+	unsigned machine, submachine; /* as the format counts them */
 	uint32_t n_sections;
 	uint64_t at; /* of the section headers; Mach-O: of the load commands */
 	uint32_t entry, n_commands, commands_size;

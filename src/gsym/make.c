@@ -58,7 +58,9 @@ static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_ma
 	out->big = m->big;
 	out->is32 = !m->is64;
 	out->type = m->type;
+	out->kind = m->kind;
 	out->machine = m->machine;
+	out->submachine = m->submachine;
 	if (m->kind == IMAGE_MACHO) {
 		if (image_macho(m, &macho) < 0)
 			return err_set(e, -EBADMSG, "is broken: its load commands lie outside");
@@ -117,6 +119,7 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 	int r;
 
 	*out = (struct gsym_made){0};
+	gsym_set_shorten(w, o->shorten);
 	if (head && memcmp(head, "MODULE ", 7) == 0)
 		return make_from_breakpad(w, file, o, out, e);
 	if (o->exact && ppdb_is(file)) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/span.h"
+#include "gsym/image.h"
 #include "gsym/writer.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ struct gsym_make_opts {
 	/* For look-ups of ours alone: Breakpad's files as Mozilla's service answers them (exact.h), and
 	 * Portable PDBs (from-ppdb.h). */
 	bool exact;
+	bool shorten; /* names of C++ (shorten.h) */
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
 	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT; -EAGAIN: all is to
 	 * end, and so it does. NULL: nothing is found. One thread at a time calls it. */
@@ -36,7 +38,8 @@ struct gsym_made {
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
 	unsigned type;	  /* of an ELF file; 0 of others */
-	unsigned machine; /* as the format counts them */
+	enum image_kind kind; /* ELF of what is no object file */
+	unsigned machine, submachine; /* as the format counts them */
 	uint64_t left_out, first_left_out; /* lines of a Breakpad file */
 	size_t broken; /* units of DWARF of which something is */
 	size_t split;  /* whose functions are in other files, which were not found */

@@ -160,10 +160,11 @@ static void apply(const struct symbols *s, const struct rule *rule, const struct
 {
 	size_t size = rule->bits == 6 ? 1 : rule->bits / 8u;
 	uint64_t old, value = symbol_value(s, x->symbol) + x->addend;
-	uint8_t *p = bytes + x->at;
+	uint8_t *p;
 
 	if (x->at > n || size > n - x->at)
 		return;
+	p = bytes + x->at;
 	old = load(p, rule->bits, s->m->swap);
 	if (rule->how == SET)
 		value += x->has_addend ? 0 : old;

@@ -150,6 +150,7 @@ static int convert(struct work *o, struct span file, struct err *e)
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
 	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
+		.shorten = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0,
 		.exact = strcmp(o->form, worker_forms[GSYM_WORK_EXACT]) == 0};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);

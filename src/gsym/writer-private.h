@@ -45,7 +45,7 @@ struct gsym_writer {
 	uint32_t order; /* of what is told now */
 	unsigned skip;	  /* calls deeper than this belong to one that was dropped; 0: none was */
 	uint64_t base;
-	bool has_base;
+	bool has_base, shorten;
 	uint8_t id[GSYM_ID_MOST];
 	size_t id_len;
 };

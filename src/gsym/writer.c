@@ -1,5 +1,6 @@
 /* What a writer is told, kept until it is written. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/shorten.h"
 #include "gsym/writer-private.h"
 #include "base/util.h"
 
@@ -58,6 +59,21 @@ size_t gsym_functions(const struct gsym_writer *w)
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 {
 	return texts_add(&w->texts, p, n, out);
+}
+
+void gsym_set_shorten(struct gsym_writer *w, bool shorten)
+{
+	w->shorten = shorten;
+}
+
+int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(1 << 16);
+	int r = w->shorten ? shorten_cpp(p, n, &name) : 0;
+
+	if (r < 0)
+		return r;
+	return r ? gsym_text(w, name.p, name.n, out) : gsym_text(w, p, n, out);
 }
 
 int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out)

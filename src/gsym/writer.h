@@ -23,9 +23,14 @@ void cleanup_gsym_writer(struct gsym_writer **w);
 void gsym_set_base(struct gsym_writer *w, uint64_t base);
 void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
 
+/* Names of functions are shortened from now on (shorten.h). */
+void gsym_set_shorten(struct gsym_writer *w, bool shorten);
+
 /* Numbers for the calls below; the same text has the same number, "" has 0, and a text ends at
  * its first NUL. -ENOMEM; -EFBIG: 4 GiB of text. */
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
+/* The same for a name of a function, which may be shortened. */
+int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out);
 /* Split at the last separator; the directory keeps none but a root's. */
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);

@@ -1,0 +1,32 @@
+/* Any bytes as a name of C++: what comes out is shorter, is the same each time, and has no end but its
+ * own. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuzz/fuzz.h"
+#include "gsym/shorten.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	struct buf one = BUF_UP_TO(1 << 16), two = BUF_UP_TO(1 << 16);
+	int r = shorten_cpp((const char *)p, n, &one);
+
+	must(r == (one.n > 0), "something is added when there was nothing to leave out");
+	must(one.n < n || !r, "it is not shorter");
+	must(shorten_cpp((const char *)p, n, &two) == r && one.n == two.n &&
+			!memcmp(buf_text(&one), buf_text(&two), one.n), "it is another name now");
+	buf_release(&one);
+	buf_release(&two);
+	return 0;
+}

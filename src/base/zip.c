@@ -91,7 +91,7 @@ static int read_end64(struct zip *z, uint64_t end_at, uint64_t *dir, uint64_t *s
 int zip_open(struct zip *z, struct view *v, struct err *e)
 {
 	uint64_t end_at = 0, dir, size, end;
-	uint8_t p[END_SIZE];
+	uint8_t p[END_SIZE] = {0};
 	int r;
 
 	*z = (struct zip){.v = v};

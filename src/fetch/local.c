@@ -321,7 +321,7 @@ static int follow(struct look *l, const char *text, size_t n)
 	_cleanup_buf_ struct buf rest = BUF_UP_TO(2048), real = BUF_UP_TO(8192);
 	_cleanup_free_ char *root = NULL;
 	char says[1024];
-	int fd, r;
+	int fd = -1, r;
 
 	switch (ptr_parse(text, n, says)) {
 	case PTR_MESSAGE:

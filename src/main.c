@@ -12,6 +12,7 @@
 static const struct cmd *const commands[] = {
 	&cmd_mount,
 	&cmd_umount,
+	&cmd_serve,
 	&cmd_get,
 	&cmd_warm,
 	&cmd_core,

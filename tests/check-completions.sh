@@ -42,6 +42,9 @@ touch "$tmp/dir/mine.conf"
 offers "mount umount get add id paths parse why status sources cache gsym" symfs ""
 offers "umount!" symfs um
 offers "symbolicate!" symfs sy
+offers "serve!" symfs se
+offers "--listen --token-file --anyone --access-log --quota" symfs serve -
+offers "systemd!" symfs serve --listen sy
 offers "v4 v5!" symfs symbolicate --api v
 offers "--debug!" symfs symbolicate --d
 offers "symtab debug unwind!" symfs best --for ""

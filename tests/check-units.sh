@@ -14,13 +14,15 @@ mkdir "$tmp/bin" "$tmp/run"
 ln -s "$program" "$tmp/bin/symfs"
 chmod 700 "$tmp/run"
 
-verify() # system|user FILE: 0 when systemd has nothing to say of it
+verify() # system|user FILE [NAME]: 0 when systemd has nothing to say of it
 {
 	mode=; [ "$1" = user ] && mode=--user
 	mkdir -p "$tmp/$1"
-	sed "s|@bindir@|$tmp/bin|g" "$2" >"$tmp/$1/symfs.service"
+	unit=$tmp/$1/${3:-symfs}.service
+	sed "s|@bindir@|$tmp/bin|g" "$2" >"$unit"
+	[ -z "${3:-}" ] || cp "$top/etc/systemd/$1/$3.socket" "$tmp/$1/"
 	said=$(XDG_RUNTIME_DIR=$tmp/run systemd-analyze $mode --man=no --recursive-errors=no \
-		verify "$tmp/$1/symfs.service" 2>&1) || { echo "$said"; return 1; }
+		verify "$unit" 2>&1) || { echo "$said"; return 1; }
 	case $said in *symfs*) echo "$said"; return 1 ;; esac
 }
 
@@ -29,6 +31,13 @@ for mode in system user; do
 	verify $mode "$top/etc/systemd/$mode/symfs.service.in" || { echo "the $mode unit is refused"; exit 1; }
 	seen=$((seen + 1))
 done
+
+verify system "$top/etc/systemd/system/symfs-serve.service.in" symfs-serve || { echo "the server's unit is refused"; exit 1; }
+seen=$((seen + 1))
+if systemd-analyze --help | grep -q offline; then
+	systemd-analyze security --no-pager --offline=true --threshold=20 "$tmp/system/symfs-serve.service" >"$tmp/score" 2>&1 ||
+		{ tail -n 2 "$tmp/score"; echo "the server's unit is too exposed"; exit 1; }
+fi
 
 # `Key=` at the start of a line is a setting; the comments may name them.
 namespaces='Protect(System|Home|Proc|KernelTunables|KernelModules|KernelLogs|ControlGroups|Hostname)|ProcSubset|Private(Tmp|Devices|Mounts|IPC|Network|Users)|DynamicUser|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec)Paths|Bind(ReadOnly)?Paths|TemporaryFileSystem|Root(Directory|Image)|(Mount|Extension)(Images|Directories)|MountFlags|MountAPIVFS|LogNamespace'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 _symfs_commands="mount umount get warm core add id paths parse why status sources cache gsym
-	symbolicate best"
+	symbolicate best serve"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
@@ -47,6 +47,8 @@ _symfs_value()
 	best:--for) _symfs_words "symtab debug unwind" ;;
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
 	symbolicate:--api) _symfs_words "v4 v5" ;;
+	serve:--listen | mount:--serve) _symfs_words "127.0.0.1:8737 unix: systemd" ;;
+	serve:--token-file | serve:--access-log) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
@@ -83,7 +85,7 @@ _symfs_path()
 _symfs_options()
 {
 	case $command in
-	mount) _symfs_words "-f -o $_symfs_common" ;;
+	mount) _symfs_words "-f -o --serve $_symfs_common" ;;
 	umount) _symfs_words "-l --help" ;;
 	get) _symfs_words "-o $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
@@ -101,6 +103,7 @@ _symfs_options()
 		_symfs_words "-o --output --format --threads --strict --shorten-cpp --full-names --stdin --against --dump --address --json
 			--help" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
+	serve) _symfs_words "--listen --token-file --anyone --access-log $_symfs_common" ;;
 	symbolicate)
 		_symfs_words "--api --text --debug --lenient --function-size --module-errors $_symfs_common" ;;
 	esac

@@ -10,7 +10,7 @@
 
 static const char *const topic_names[LOG_TOPICS] = {
 	[LOG_CONF] = "conf",   [LOG_NET] = "net", [LOG_SOURCE] = "source", [LOG_STORE] = "store",
-	[LOG_FETCH] = "fetch", [LOG_FS] = "fs",	  [LOG_OBJ] = "obj",
+	[LOG_FETCH] = "fetch", [LOG_FS] = "fs",	  [LOG_OBJ] = "obj", [LOG_HTTP] = "http",
 };
 
 /* Set once, before threads start. */
@@ -52,7 +52,7 @@ void log_topics(const char *list)
 		size_t n = strcspn(list, ", ");
 
 		if (n && !topic_set(list, n))
-			log_warn("SYMFS_DEBUG: no topic \"%.*s\" (conf net source store fetch fs "
+			log_warn("SYMFS_DEBUG: no topic \"%.*s\" (conf net source store fetch fs http "
 				 "obj all)",
 				(int)n, list);
 		list += n;

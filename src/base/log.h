@@ -5,7 +5,7 @@
 #pragma once
 #include <stdbool.h>
 
-enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LOG_OBJ, LOG_TOPICS };
+enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LOG_HTTP, LOG_OBJ, LOG_TOPICS };
 
 /* What stands before each line: "symfs mount". Kept, not copied. */
 void log_open(const char *prefix, bool journal);

@@ -8,8 +8,10 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/notify.h"
+#include "cmd/serving.h"
 #include "fetch/fetch.h"
 #include "fs/fs.h"
+#include "http/http.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +20,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "base/banned.h"
@@ -27,6 +28,7 @@ struct mounting {
 	/* what was asked for */
 	struct app_args args;
 	struct fs_opts fs_opts;
+	struct serving serving;
 	bool foreground, hup_ends;
 	struct buf options; /* for libfuse */
 	char *cwd;	    /* where relative words of the command line count from */
@@ -36,6 +38,7 @@ struct mounting {
 	/* the daemon */
 	struct app app;
 	struct fs *fs;
+	struct http *http; /* NULL: nobody is served */
 	sigset_t signals;
 	pthread_t listener;
 	int up; /* a byte goes here when the mount answers; -1 */
@@ -237,17 +240,6 @@ static void *listen_main(void *arg)
 	}
 }
 
-/* Every file that somebody reads is a descriptor here. */
-static void raise_limits(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 static int start(struct mounting *m, struct err *e)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
@@ -263,7 +255,8 @@ static int start(struct mounting *m, struct err *e)
 	m->fs_opts.config_text = buf_text(&text);
 	m->fs_opts.up = m->foreground ? mount_is_up : background_is_up;
 	m->fs_opts.up_ctx = m;
-	return fs_mount(&m->fs, m->app.fetch, &m->fs_opts, e);
+	r = fs_mount(&m->fs, m->app.fetch, &m->fs_opts, e);
+	return r == 0 && m->serving.listen ? serving_start(&m->serving, &m->app, &m->http, e) : r;
 }
 
 /* Serves until the end; what is left when this returns is app_close()'s. */
@@ -290,7 +283,7 @@ static int run_daemon(struct mounting *m)
 	struct err e = {0};
 	int r;
 
-	raise_limits();
+	serving_raise_limits();
 	sigemptyset(&m->signals);
 	sigaddset(&m->signals, SIGTERM);
 	sigaddset(&m->signals, SIGINT);
@@ -304,6 +297,7 @@ static int run_daemon(struct mounting *m)
 	if (r < 0)
 		fprintf(stderr, "symfs mount: %s\n", e.text);
 	/* First whoever waits gets an answer, then the mount goes, then what it stood on. */
+	http_stop(m->http);
 	fetch_free(take(m->app.fetch));
 	fs_free(m->fs);
 	app_close(&m->app);
@@ -425,6 +419,7 @@ static int run_mount(int argc, char **argv)
 		{"foreground", 'f', NULL, "stay in the foreground", &m.foreground},
 		{"options", 'o', "OPTS", "allow_other, exact_size, uid=N, source=S, ...",
 			&late},
+		{"serve", 0, "WHERE", "over HTTP, too: as symfs serve --listen", &m.serving.listen},
 		{0},
 	};
 	int r;
@@ -450,7 +445,7 @@ static int run_mount(int argc, char **argv)
 
 const struct cmd cmd_mount = {
 	.name = "mount",
-	.args = "[-f] [-o OPTS] DIR",
+	.args = "[-f] [-o OPTS] [--serve WHERE] DIR",
 	.help = "Mounts at DIR and returns when it answers; the daemon stays behind",
 	.run = run_mount,
 };

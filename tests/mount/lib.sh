@@ -249,3 +249,26 @@ put_gdb() {
 gdb_path() { gp_rest=${1#??}; echo ".build-id/${1%"$gp_rest"}/$gp_rest${2:-}"; }
 
 same_file() { cmp -s "$1" "$2" || fail "$1 differs from $2"; }
+
+# symfs_serve NAME [ARGS...]: a server with its own store; sets URL_NAME and PID_NAME.
+symfs_serve() {
+  sv_name=$1
+  shift
+  case " $* " in *" --cache "*) ;; *) set -- --cache "$TMP/store-$sv_name" "$@" ;; esac
+  case " $* " in *" --listen "*) ;; *) set -- --listen 127.0.0.1:0 "$@" ;; esac
+  rm -f "$TMP/$sv_name.out"
+  "$SYMFS" serve --no-default-sources "$@" >"$TMP/$sv_name.out" 2>"$TMP/$sv_name.log" &
+  sv_pid=$!
+  PIDS="$PIDS $sv_pid"
+  wait_for 20 grep -q 'listening on' "$TMP/$sv_name.out" || fail "the server $sv_name does not start"
+  sv_url=$(sed -n 's/^listening on //p' "$TMP/$sv_name.out")
+  eval "URL_$sv_name=\$sv_url PID_$sv_name=\$sv_pid"
+}
+
+# symfs_unserve NAME: a clean end, with exit status 0.
+symfs_unserve() {
+  eval "su_pid=\$PID_$1"
+  kill "$su_pid"
+  wait_gone "$su_pid" 20 || fail "the server $1 does not end"
+  wait "$su_pid" || fail "the server $1 ended with $?"
+}

@@ -1,0 +1,20 @@
+/* Serving over HTTP, as `symfs serve` and `symfs mount --serve` both do: options in, a running server
+ * out. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "cmd/app.h"
+
+struct http;
+
+struct serving {
+	const char *listen; /* NULL: nobody is served */
+	const char *token_file, *access_log;
+	bool anyone;
+};
+
+/* The server of what `app` has open; prints where it listens. -EINVAL: options; -errno. */
+int serving_start(const struct serving *s, struct app *app, struct http **out, struct err *e);
+
+/* Every file that somebody reads, and every connection, is a descriptor. */
+void serving_raise_limits(void);

@@ -1,0 +1,80 @@
+/* The access log: a line for each request, in the form that most tools for web servers read, with
+ * the milliseconds at its end. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+int access_open(struct http *h, struct err *e)
+{
+	int fd = STDERR_FILENO, old;
+
+	if (!h->log_path)
+		return 0;
+	if (strcmp(h->log_path, "-") != 0) {
+		fd = open(h->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+		if (fd < 0)
+			return err_set(e, -errno, "%s: %s", h->log_path, err_text(errno));
+	}
+	/* Under the same number: who writes at this moment has one or the other. */
+	old = atomic_load(&h->log_fd);
+	if (old < 0 || old == STDERR_FILENO)
+		atomic_store(&h->log_fd, fd);
+	else if (dup3(fd, old, O_CLOEXEC) >= 0)
+		close(fd);
+	return 0;
+}
+
+void http_reopen_log(struct http *h)
+{
+	struct err e;
+
+	if (access_open(h, &e) < 0)
+		log_error("%s", e.text);
+}
+
+/* What a client sent may hold anything. */
+static void add_quoted(struct buf *out, const char *text)
+{
+	buf_adds(out, "\"");
+	for (const unsigned char *p = (const unsigned char *)(text ? text : "-"); *p; p++) {
+		if (*p < 0x20 || *p >= 0x7f || *p == '"' || *p == '\\')
+			buf_addf(out, "\\x%02x", *p);
+		else
+			buf_add(out, p, 1);
+	}
+	buf_adds(out, "\"");
+}
+
+/* A line is written at once, so that lines of several threads do not mix. */
+void access_write(struct http *h, struct exchange *x, bool cut)
+{
+	_cleanup_buf_ struct buf line = BUF_UP_TO(3 * HTTP_HEAD_MOST + 1024),
+				 request = BUF_UP_TO(HTTP_HEAD_MOST + 64);
+	int fd = atomic_load(&h->log_fd);
+	time_t now = clock_wall();
+	struct tm tm = {0};
+	char when[64];
+
+	if (fd < 0)
+		return;
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%d/%b/%Y:%H:%M:%S +0000", &tm);
+	buf_addf(&request, "%s %s HTTP/1.1", x->method ? x->method : "-", x->target);
+	buf_addf(&line, "%s - - [%s] ", x->conn && x->conn->peer[0] ? x->conn->peer : "-", when);
+	add_quoted(&line, buf_text(&request));
+	buf_addf(&line, " %d %" PRIu64 " ", x->status, x->bytes);
+	add_quoted(&line, exchange_header(x, "Referer"));
+	buf_adds(&line, " ");
+	add_quoted(&line, exchange_header(x, "User-Agent"));
+	buf_addf(&line, " %" PRIu64 "ms%s\n", clock_ms() - x->began, cut ? " cut" : "");
+	if (write(fd, line.p, line.n) < 0)
+		log_debug(LOG_HTTP, "access log: %s", err_text(errno));
+}

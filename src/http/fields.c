@@ -1,0 +1,201 @@
+/* Header fields. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "http/fields.h"
+#include "base/hash.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/* ---- ranges ------------------------------------------------------------------------- */
+
+/* Digits at *p, which is moved behind them. False: none, or more than fit. */
+static bool take_number(const char **p, uint64_t *out)
+{
+	const char *start = *p;
+	uint64_t n = 0;
+
+	for (; **p >= '0' && **p <= '9'; (*p)++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+			__builtin_add_overflow(n, (uint64_t)(**p - '0'), &n))
+			return false;
+	*out = n;
+	return *p > start;
+}
+
+static const char *skip_blank(const char *p)
+{
+	return p + strspn(p, " \t");
+}
+
+enum field_range field_range(const char *range, uint64_t size, uint64_t *off, uint64_t *n)
+{
+	uint64_t first = 0, last = UINT64_MAX;
+	bool has_first, has_last;
+	const char *p;
+
+	if (!range || strncasecmp(range, "bytes=", 6) != 0)
+		return RANGE_WHOLE;
+	p = skip_blank(range + 6);
+	has_first = take_number(&p, &first);
+	if (*p++ != '-')
+		return RANGE_WHOLE;
+	has_last = take_number(&p, &last);
+	if (*skip_blank(p) || (!has_first && !has_last) || (has_first && has_last && last < first))
+		return RANGE_WHOLE;
+	if (!has_first) { /* the last so many */
+		if (last == 0 || size == 0)
+			return RANGE_NEVER;
+		*n = MIN(last, size);
+		*off = size - *n;
+		return RANGE_PART;
+	}
+	if (first >= size)
+		return RANGE_NEVER;
+	*off = first;
+	*n = (has_last ? MIN(last, size - 1) : size - 1) - first + 1;
+	return RANGE_PART;
+}
+
+/* ---- validators --------------------------------------------------------------------- */
+
+bool field_has_tag(const char *list, const char *tag)
+{
+	size_t want = strlen(tag);
+
+	while (list && *list) {
+		size_t n;
+
+		list += strspn(list, " \t,");
+		if (*list == '*')
+			return true;
+		if (strncmp(list, "W/", 2) == 0)
+			list += 2;
+		n = strcspn(list, ",");
+		if (n >= want && strncmp(list, tag, want) == 0 &&
+			strspn(list + want, " \t") >= n - want)
+			return true;
+		list += n;
+	}
+	return false;
+}
+
+bool field_if_range(const char *value, const char *tag, const char *date)
+{
+	return !value || strcmp(value, tag) == 0 || strcmp(value, date) == 0;
+}
+
+static const char days[] = "SunMonTueWedThuFriSat";
+static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+void field_date(int64_t wall, char out[static FIELD_DATE])
+{
+	time_t t = (time_t)wall;
+	struct tm tm = {0};
+
+	gmtime_r(&t, &tm);
+	snprintf(out, FIELD_DATE, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * tm.tm_wday,
+		(unsigned)tm.tm_mday % 100, months + 3 * tm.tm_mon,
+		(unsigned)(tm.tm_year + 1900) % 10000, (unsigned)tm.tm_hour % 100,
+		(unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100);
+}
+
+int64_t field_date_read(const char *text)
+{
+	char day[4], month[4], zone[4], again[FIELD_DATE];
+	struct tm tm = {0};
+	const char *m;
+	int end = 0;
+
+	if (!text || strlen(text) >= FIELD_DATE ||
+		sscanf(text, "%3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d %3s%n", day, &tm.tm_mday,
+			month, &tm.tm_year, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, zone, &end) != 8 ||
+		text[end])
+		return -1;
+	m = strstr(months, month);
+	if (!m || strlen(month) != 3 || (m - months) % 3)
+		return -1;
+	tm.tm_mon = (int)(m - months) / 3;
+	tm.tm_year -= 1900;
+	field_date(timegm(&tm), again);
+	return strcmp(again, text) == 0 ? timegm(&tm) : -1;
+}
+
+/* ---- credentials -------------------------------------------------------------------- */
+
+/* Digests are compared, all of them: neither the length nor the beginning of the secret shows. */
+static bool same_secret(const char *a, size_t n, const char *b)
+{
+	uint8_t one[32], two[32], different = 0;
+
+	sha256_of(a, n, one);
+	sha256_of(b, strlen(b), two);
+	for (unsigned i = 0; i < sizeof(one); i++)
+		different |= one[i] ^ two[i];
+	return different == 0;
+}
+
+static int base64_value(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* How many bytes; -EINVAL. */
+static int base64_read(const char *text, char *out, size_t room)
+{
+	unsigned bits = 0, have = 0;
+	size_t n = 0;
+	int v;
+
+	for (; (v = base64_value(*text)) >= 0; text++) {
+		bits = (bits << 6 | (unsigned)v) & 0xffffff;
+		have += 6;
+		if (have < 8)
+			continue;
+		have -= 8;
+		if (n == room)
+			return -EINVAL;
+		out[n++] = (char)(bits >> have & 0xff);
+	}
+	return text[strspn(text, "=")] ? -EINVAL : (int)n;
+}
+
+bool field_authorized(const char *value, const char *token)
+{
+	char plain[1024];
+	const char *colon;
+	int n;
+
+	if (!value)
+		return false;
+	if (strncasecmp(value, "Bearer ", 7) == 0) {
+		value = skip_blank(value + 7);
+		return same_secret(value, strlen(value), token);
+	}
+	if (strncasecmp(value, "Basic ", 6) != 0)
+		return false;
+	n = base64_read(skip_blank(value + 6), plain, sizeof(plain));
+	colon = n > 0 ? memchr(plain, ':', (size_t)n) : NULL;
+	return colon && same_secret(colon + 1, (size_t)(plain + n - colon - 1), token);
+}
+
+/* ---- loops -------------------------------------------------------------------------- */
+
+unsigned field_via(const char *value, const char *id, bool *ours)
+{
+	size_t want = strlen(id);
+	unsigned hops = 0;
+
+	*ours = false;
+	for (const char *p = value; p && (p = strstr(p, "symfs/")); hops++) {
+		p += strlen("symfs/");
+		if (strncmp(p, id, want) == 0 && (!p[want] || strchr(" ,\t", p[want])))
+			*ours = true;
+	}
+	return hops;
+}

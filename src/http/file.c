@@ -1,0 +1,314 @@
+/* Files: what of them is asked for, and how an answer of fetch/ reads in HTTP. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define TAG_TEXT (SHA256_TEXT + 2)
+
+/* ---- errors ------------------------------------------------------------------------- */
+
+/* Only what is known not to be there is a 404: clients remember that. */
+static const struct error_row {
+	int error, status;
+	const char *text;
+} errors[] = {
+	{-ENOENT, 404, "Not Found"},
+	{-ETIMEDOUT, 504, "no source answered in time"},
+	{-EHOSTUNREACH, 502, "a source that may have it could not be asked"},
+	{-EACCES, 502, "a source that may have it refuses to tell"},
+	{-EBADMSG, 502, "a source sent another file than was asked for"},
+	{-EFBIG, 502, "what a source has is larger than is allowed here"},
+	{-ELOOP, 508, "a source leads back here"},
+	{-EINTR, 503, "given up"},
+	{-ENOSPC, 503, "the disk of the cache is full"},
+	{-ENOMEM, 503, "out of memory"},
+	{-EMFILE, 503, "too many open files"},
+	{0, 500, "local trouble"},
+};
+
+static const struct error_row *error_row(int error)
+{
+	const struct error_row *row = errors;
+
+	while (row->error && row->error != error)
+		row++;
+	return row;
+}
+
+static enum MHD_Result reply_missing(struct exchange *x)
+{
+	const char *text = !x->route->tecken   ? "Not Found\n"
+			   : x->route->ignored ? "Symbol Not Found (and ignored)"
+					       : "Symbol Not Found";
+
+	/* It may be added any moment; to ask again costs little. */
+	return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", text);
+}
+
+static enum MHD_Result reply_error(struct exchange *x, const struct answer *a)
+{
+	const struct error_row *row = error_row(a->r);
+	char text[400];
+
+	if (row->status == 404)
+		return reply_missing(x);
+	snprintf(text, sizeof(text), "%s%s%s\n", row->text, a->why[0] ? ": " : "", a->why);
+	return exchange_text(x, row->status, "text/plain; charset=utf-8", "no-store", text);
+}
+
+/* ---- what is said of a file --------------------------------------------------------- */
+
+struct told {
+	uint64_t size;
+	char tag[TAG_TEXT], date[FIELD_DATE];
+	int64_t changed;
+};
+
+static int tell(struct blob *b, struct told *out)
+{
+	const char *digest = blob_sha256(b);
+	struct stat st;
+
+	if (fstat(blob_fd(b), &st) < 0)
+		return -EIO;
+	out->size = blob_size(b);
+	out->changed = st.st_mtime;
+	field_date(out->changed, out->date);
+	if (digest[0])
+		snprintf(out->tag, sizeof(out->tag), "\"%.64s\"", digest);
+	else
+		snprintf(out->tag, sizeof(out->tag), "\"%016" PRIx64 "\"", blob_number(b));
+	return 0;
+}
+
+static const char *type_of(enum filetype t)
+{
+	return t == FILETYPE_BREAKPAD || t == FILETYPE_SOURCE ? "text/plain; charset=utf-8"
+							      : "application/octet-stream";
+}
+
+/* A header's value is one line of what can be seen. */
+static void add_name(struct MHD_Response *r, const char *name)
+{
+	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+		if (*p < 0x20 || *p == 0x7f)
+			return;
+	if (*name)
+		response_header(r, "X-DEBUGINFOD-FILE", name);
+}
+
+/* As debuginfod tells them: the size also where the body is compressed or its length is not told. */
+static void tell_debuginfod(struct exchange *x, const struct answer *a, uint64_t size,
+	struct MHD_Response *r)
+{
+	char text[24], name[MODULE_PATH_MAX] = "";
+	const char *slash;
+
+	snprintf(text, sizeof(text), "%" PRIu64, size);
+	response_header(r, "X-DEBUGINFOD-SIZE", text);
+	store_name(fetch_store(x->h->fetch), &a->key, name);
+	if (!name[0])
+		snprintf(name, sizeof(name), "%s", a->key.name);
+	slash = strrchr(name, '/');
+	add_name(r, slash ? slash + 1 : name);
+}
+
+static void tell_headers(struct exchange *x, const struct answer *a, const struct told *t,
+	struct MHD_Response *r)
+{
+	response_header(r, "Content-Type", type_of(a->key.type));
+	response_header(r, "ETag", t->tag);
+	response_header(r, "Last-Modified", t->date);
+	response_header(r, "Accept-Ranges", "bytes");
+	response_header(r, "Cache-Control", HTTP_FOREVER);
+	if (x->route->debuginfod)
+		tell_debuginfod(x, a, t->size, r);
+}
+
+/* ---- the file ----------------------------------------------------------------------- */
+
+static struct MHD_Response *empty(void)
+{
+	return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+}
+
+/* The descriptor is the response's own: the blob's may be closed while the body is sent. */
+static struct MHD_Response *from_file(struct blob *b, uint64_t off, uint64_t n)
+{
+	int fd = n ? fcntl(blob_fd(b), F_DUPFD_CLOEXEC, 0) : -1;
+	struct MHD_Response *r;
+
+	if (n == 0)
+		return empty();
+	if (fd < 0)
+		return NULL;
+	r = MHD_create_response_from_fd_at_offset64(n, fd, off);
+	if (!r)
+		close(fd);
+	return r;
+}
+
+static bool unchanged(struct exchange *x, const struct told *t)
+{
+	const char *tags = exchange_header(x, "If-None-Match");
+	const char *since = exchange_header(x, "If-Modified-Since");
+
+	if (tags)
+		return field_has_tag(tags, t->tag);
+	return since && field_date_read(since) >= t->changed;
+}
+
+static enum MHD_Result reply_range_error(struct exchange *x, const struct told *t)
+{
+	struct MHD_Response *r = empty();
+	char text[48];
+
+	if (!r)
+		return MHD_NO;
+	snprintf(text, sizeof(text), "bytes */%" PRIu64, t->size);
+	response_header(r, "Content-Range", text);
+	return exchange_reply(x, 416, r);
+}
+
+static enum MHD_Result reply_blob(struct exchange *x, const struct answer *a)
+{
+	const char *range = exchange_header(x, "Range");
+	uint64_t off = 0, n;
+	struct MHD_Response *r;
+	int status = 200;
+	struct told t;
+	char text[80];
+
+	if (tell(a->blob, &t) < 0)
+		return reply_error(x, &(struct answer){.r = -EIO});
+	if (unchanged(x, &t)) {
+		r = empty();
+		if (r)
+			tell_headers(x, a, &t, r);
+		return exchange_reply(x, 304, r);
+	}
+	n = t.size;
+	if (range && field_if_range(exchange_header(x, "If-Range"), t.tag, t.date)) {
+		enum field_range what = field_range(range, t.size, &off, &n);
+
+		if (what == RANGE_NEVER)
+			return reply_range_error(x, &t);
+		status = what == RANGE_PART ? 206 : 200;
+	}
+	r = from_file(a->blob, off, n);
+	if (!r)
+		return reply_error(x, &(struct answer){.r = -EMFILE});
+	tell_headers(x, a, &t, r);
+	if (status == 206) {
+		snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, off,
+			off + n - 1, t.size);
+		response_header(r, "Content-Range", text);
+	}
+	x->bytes = exchange_is_head(x) ? 0 : n;
+	return exchange_reply(x, status, r);
+}
+
+/* ---- HEAD of what is not here ------------------------------------------------------- */
+
+static ssize_t no_body(void *ctx, uint64_t off, char *p, size_t n)
+{
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/* It exists; how large it is may be known, what it is worth as a validator is not. */
+static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
+{
+	bool known = a->size != FETCH_SIZE_UNKNOWN && x->route->what == ROUTE_FILE;
+	uint64_t size = known ? a->size : MHD_SIZE_UNKNOWN;
+	struct MHD_Response *r = MHD_create_response_from_callback(size, 4096, no_body, NULL, NULL);
+
+	if (!r)
+		return MHD_NO;
+	response_header(r, "Content-Type", type_of(a->key.type));
+	response_header(r, "Accept-Ranges", "bytes");
+	response_header(r, "Cache-Control", "no-cache");
+	if (x->route->debuginfod && known)
+		tell_debuginfod(x, a, a->size, r);
+	return exchange_reply(x, 200, r);
+}
+
+/* ---- what is asked ------------------------------------------------------------------ */
+
+/* The checksum that a debugger knows of a PDB is told to those who want to hear one. */
+static void take_checksum(struct exchange *x)
+{
+	const char *sum = exchange_header(x, "SymbolChecksum");
+	size_t n = sum ? strcspn(sum, "; \t") : 0;
+
+	if (!n || n >= MODULE_CHECKSUM_MAX)
+		return;
+	for (unsigned i = 0; i < x->route->hit.n; i++)
+		snprintf(x->route->hit.files[i].m.checksum, MODULE_CHECKSUM_MAX, "%.*s", (int)n, sum);
+}
+
+static enum MHD_Result reply(struct exchange *x)
+{
+	const struct answer *a = &x->answer;
+
+	if (a->r < 0)
+		return reply_error(x, a);
+	/* Of what would be made, only what it is made of is known to exist. */
+	if (!a->blob || (x->route->what == ROUTE_MADE && a->key.type != FILETYPE_GSYM))
+		return reply_exists(x, a);
+	return reply_blob(x, a);
+}
+
+/* As fetch_try(), of what would be made of the file. */
+static int try_made(struct exchange *x, struct artifact *a, struct fetched *f)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	int r = derive_artifact(&hit->files[0], hit->gsym == TREE_GSYM_OBJECT, a);
+
+	return r == 0 ? derive_try(x->h->derive, a, f) : r;
+}
+
+static enum MHD_Result begin(struct exchange *x)
+{
+	static const enum fetch_need whole = FETCH_WHOLE, exists = FETCH_EXISTS;
+	const struct tree_hit *hit = &x->route->hit;
+	bool made = x->route->what == ROUTE_MADE;
+	const enum fetch_need *need = exchange_is_head(x) ? &exists : made ? NULL : &whole;
+	struct fetched f = {0};
+	struct artifact a;
+	int r;
+
+	take_checksum(x);
+	if (made && (r = try_made(x, &a, &f)) != -EAGAIN) {
+		f.r = r < 0 ? r : f.r;
+		answer_of(&f, &x->answer);
+		blob_unref(f.blob);
+		return reply(x);
+	}
+	if (made && !need)
+		return exchange_wait(x, &a, 1, NULL);
+	r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
+	if (r == -EAGAIN)
+		return exchange_wait(x, hit->files, hit->n, need);
+	f.r = r < 0 ? r : f.r;
+	answer_of(&f, &x->answer);
+	blob_unref(f.blob);
+	return reply(x);
+}
+
+enum MHD_Result file_handle(struct exchange *x)
+{
+	if (x->answered)
+		return reply(x);
+	if (x->route->ignored || x->route->hit.n == 0)
+		return reply_missing(x);
+	return begin(x);
+}

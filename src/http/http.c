@@ -1,0 +1,480 @@
+/* The server: connections and requests, and what all answers have. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "http/http.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "config.h"
+#include "http/private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+const char *exchange_header(struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->c, MHD_HEADER_KIND, name);
+}
+
+bool exchange_is_head(const struct exchange *x)
+{
+	return strcmp(x->method, "HEAD") == 0;
+}
+
+void response_header(struct MHD_Response *r, const char *name, const char *value)
+{
+	if (MHD_add_response_header(r, name, value) == MHD_NO)
+		log_debug(LOG_HTTP, "header %s is left out", name);
+}
+
+/* Whoever may read symbols may read them from any page; what symfs is doing is not for pages of
+ * others. */
+static bool for_pages(const struct exchange *x)
+{
+	switch (x->route->what) {
+	case ROUTE_HEALTH:
+	case ROUTE_METRICS:
+	case ROUTE_STATUS:
+	case ROUTE_MISSES:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void count_status(struct http *h, int status)
+{
+	if (status < 300)
+		atomic_fetch_add(&h->counters.ok, 1);
+	else if (status < 400)
+		atomic_fetch_add(&h->counters.redirected, 1);
+	else
+		atomic_fetch_add(status < 500 ? &h->counters.refused : &h->counters.failed, 1);
+}
+
+enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r)
+{
+	enum MHD_Result ok;
+	char via[64];
+
+	if (!r)
+		return MHD_NO;
+	x->status = status;
+	count_status(x->h, status);
+	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
+	response_header(r, "Via", via);
+	response_header(r, "X-Content-Type-Options", "nosniff");
+	if (for_pages(x))
+		response_header(r, "Access-Control-Allow-Origin", "*");
+	ok = MHD_queue_response(x->c, (unsigned)status, r);
+	MHD_destroy_response(r);
+	return ok;
+}
+
+static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *type, const char *cache,
+	struct MHD_Response *r, size_t n)
+{
+	if (!r)
+		return MHD_NO;
+	x->bytes = n;
+	response_header(r, "Content-Type", type);
+	response_header(r, "Cache-Control", cache);
+	if (status == 502 || status == 503 || status == 504)
+		response_header(r, "Retry-After", HTTP_RETRY_SECONDS);
+	if (status == 401)
+		response_header(r, "WWW-Authenticate", "Bearer realm=\"symfs\"");
+	if (status == 405)
+		response_header(r, "Allow", x->route->allow);
+	return exchange_reply(x, status, r);
+}
+
+enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,
+	const char *text)
+{
+	size_t n = strlen(text);
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(n, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+
+	return reply_bytes(x, status, type, cache, r, n);
+}
+
+enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
+	struct buf *text)
+{
+	size_t n;
+	char *p = buf_take(text, &n);
+	struct MHD_Response *r;
+
+	if (!p)
+		return MHD_NO;
+	r = MHD_create_response_from_buffer(n, p, MHD_RESPMEM_MUST_FREE);
+	if (!r)
+		free(p);
+	return reply_bytes(x, status, type, cache, r, n);
+}
+
+/* What is said before anybody looks for anything. */
+static enum MHD_Result refuse(struct exchange *x, int status)
+{
+	static const struct {
+		int status;
+		const char *text;
+	} texts[] = {
+		{400, "Bad Request\n"},
+		{401, "a token is asked for\n"},
+		{404, "Not Found\n"},
+		{405, "Method Not Allowed\n"},
+		{413, "Content Too Large\n"},
+		{503, "symfs is ending\n"},
+		{508, "Loop Detected: the request came through this symfs before\n"},
+	};
+	char json[120];
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (texts[i].status != status)
+			continue;
+		if (!x->route->api)
+			return exchange_text(x, status, "text/plain; charset=utf-8", "no-store",
+				texts[i].text);
+		snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status,
+			(int)strcspn(texts[i].text, ":\n"), texts[i].text);
+		return exchange_text(x, status, "application/json", "no-store", json);
+	}
+	return MHD_NO;
+}
+
+/* ---- requests ----------------------------------------------------------------------- */
+
+static enum MHD_Result options(struct exchange *x)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+
+	if (!r)
+		return MHD_NO;
+	response_header(r, "Allow", x->route->allow);
+	response_header(r, "Access-Control-Allow-Methods", x->route->allow);
+	response_header(r, "Access-Control-Allow-Headers", "*");
+	response_header(r, "Access-Control-Expose-Headers",
+		"accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, "
+		"x-csrftoken, x-requested-with");
+	response_header(r, "Access-Control-Max-Age", "86400");
+	return exchange_reply(x, 200, r);
+}
+
+/* With all that came of the request, and again when what it waited for is there. */
+static enum MHD_Result dispatch(struct exchange *x)
+{
+	switch (x->route->what) {
+	case ROUTE_OPTIONS:
+		return options(x);
+	case ROUTE_FILE:
+	case ROUTE_MADE:
+		return file_handle(x);
+	case ROUTE_TEXT:
+		return exchange_text(x, 200, "text/plain; charset=utf-8", HTTP_STRUCTURAL,
+			x->route->hit.text);
+	case ROUTE_HEALTH:
+		return page_health(x);
+	case ROUTE_METRICS:
+		return page_metrics(x);
+	case ROUTE_MISSES:
+		return page_misses(x);
+	case ROUTE_STATUS:
+		return page_status(x);
+	case ROUTE_METHOD:
+		return refuse(x, 405);
+	case ROUTE_BAD:
+		return refuse(x, 400);
+	case ROUTE_SYMBOLICATE:
+		return symbolicate_handle(x);
+	case ROUTE_NONE:
+		break;
+	}
+	if (x->route->tecken)
+		return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL,
+			x->route->ignored ? "Symbol Not Found (and ignored)" : "Symbol Not Found");
+	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, "Not Found\n");
+}
+
+/* What can be said by the head alone; 0: go on. */
+static int judge_head(struct exchange *x)
+{
+	const char *length = exchange_header(x, "Content-Length");
+	const char *via = exchange_header(x, "Via");
+	bool ours;
+
+	if (atomic_load(&x->h->stopping))
+		return 503;
+	if (x->h->token && x->route->what != ROUTE_HEALTH && x->route->what != ROUTE_OPTIONS &&
+		!field_authorized(exchange_header(x, "Authorization"), x->h->token))
+		return 401;
+	if (field_via(via, x->h->id, &ours) > 8 || ours)
+		return 508;
+	if (length && strtoull(length, NULL, 10) > (x->route->api ? symb_limits_default.bytes : HTTP_HEAD_MOST))
+		return 413;
+	return 0;
+}
+
+static void take_body(struct exchange *x, const char *p, size_t n)
+{
+	if (x->refuse || !x->route->api) {
+		x->bytes += n; /* nobody asked for it */
+		if (x->bytes > HTTP_HEAD_MOST)
+			x->refuse = 413;
+		return;
+	}
+	if (buf_add(&x->body, p, n) < 0)
+		x->refuse = 413;
+}
+
+static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
+	const char *version, const char *upload, size_t *upload_n, void **req)
+{
+	struct exchange *x = *req;
+
+	if (!x)
+		return MHD_NO;
+	if (!x->seen) {
+		x->seen = true;
+		x->method = method;
+		conn_busy(x->h, x->conn, true);
+		atomic_fetch_add(&x->h->counters.requests, 1);
+		route_find(method, x->target, x->route);
+		x->refuse = judge_head(x);
+		/* The body of what is refused is not waited for. */
+		return x->refuse ? refuse(x, x->refuse) : MHD_YES;
+	}
+	if (*upload_n) {
+		take_body(x, upload, *upload_n);
+		*upload_n = 0;
+		return MHD_YES;
+	}
+	if (x->refuse)
+		return refuse(x, x->refuse);
+	x->bytes = 0;
+	return dispatch(x);
+}
+
+/* The first that is heard of a request: its line. */
+static void *request_new(void *ctx, const char *target, struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->h = ctx;
+	x->c = c;
+	x->conn = info ? info->socket_context : NULL;
+	x->began = clock_ms();
+	x->body = BUF_UP_TO(symb_limits_default.bytes);
+	x->reply = BUF_UP_TO(SYMB_REPLY_MOST);
+	x->target = strdup(target);
+	x->route = malloc(sizeof(*x->route));
+	atomic_init(&x->refs, 1);
+	if (!x->target || !x->route || !x->conn) {
+		exchange_unref(x);
+		return NULL;
+	}
+	return x;
+}
+
+void exchange_unref(struct exchange *x)
+{
+	if (atomic_fetch_sub(&x->refs, 1) != 1)
+		return;
+	answer_release(&x->answer);
+	if (x->ticket)
+		ticket_unref(x->ticket);
+	making_unref(x->making);
+	buf_release(&x->body);
+	buf_release(&x->reply);
+	free(x->route);
+	free(x->target);
+	free(x);
+}
+
+static void completed(void *ctx, struct MHD_Connection *c, void **req,
+	enum MHD_RequestTerminationCode why)
+{
+	struct http *h = ctx;
+	struct exchange *x = *req;
+	bool cut = why != MHD_REQUEST_TERMINATED_COMPLETED_OK;
+
+	*req = NULL;
+	if (!x)
+		return;
+	if (!cut)
+		atomic_fetch_add(&h->counters.bytes, x->bytes);
+	if (x->seen) {
+		access_write(h, x, cut);
+		conn_busy(h, x->conn, false);
+	}
+	exchange_unref(x);
+}
+
+/* ---- the server --------------------------------------------------------------------- */
+
+static void mhd_log(void *ctx, const char *fmt, va_list args)
+{
+	char text[400];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	text[strcspn(text, "\n")] = '\0';
+	log_debug(LOG_HTTP, "%s", text);
+}
+
+/* Targets are decoded by route_find(), which knows a slash from %2F's kin and a NUL from nothing. */
+static size_t leave_as_is(void *ctx, struct MHD_Connection *c, char *text)
+{
+	return strlen(text);
+}
+
+/* Each connection is a descriptor, and so is the file that it gets. */
+static unsigned bound_connections(unsigned wanted)
+{
+	unsigned most = wanted ? wanted : 4096;
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / 3 < most)
+		most = (unsigned)(l.rlim_cur / 3);
+	return MAX(most, 8u * HTTP_THREADS);
+}
+
+static int start_daemon(struct http *h, int fd, struct err *e)
+{
+	h->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
+		NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT, h->most,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(h->idle_ms / 1000 + 1),
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MOST, MHD_OPTION_NOTIFY_COMPLETED,
+		completed, h, MHD_OPTION_NOTIFY_CONNECTION, conn_event, h, MHD_OPTION_URI_LOG_CALLBACK,
+		request_new, h, MHD_OPTION_UNESCAPE_CALLBACK, leave_as_is, h, MHD_OPTION_END);
+	return h->daemon ? 0 : err_set(e, -EIO, "%s: the server does not start", h->where);
+}
+
+static int make_id(char out[static 33])
+{
+	uint8_t bytes[16];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	hex_print(bytes, sizeof(bytes), out);
+	return 0;
+}
+
+static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct err *e)
+{
+	bool local;
+	int r = listen_open(o->listen, fd, &local, h->where, e);
+
+	if (r == 0 && !local && !h->token && !o->anyone)
+		return err_set(e, -EINVAL,
+			"%s is reached from other machines, by anyone: --token-file FILE asks who "
+			"they are, --anyone says that this is meant", h->where);
+	return r;
+}
+
+static int start(struct http *h, const struct http_opts *o, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	h->token = o->token ? strdup(o->token) : NULL;
+	h->listen = strdup(o->listen);
+	h->log_path = o->access_log ? strdup(o->access_log) : NULL;
+	if (!h->listen || (o->token && !h->token) || (o->access_log && !h->log_path))
+		return err_set(e, -ENOMEM, "out of memory");
+	r = listen_on(h, o, &fd, e);
+	if (r == 0)
+		r = access_open(h, e);
+	if (r == 0 && (r = make_id(h->id)) < 0)
+		err_set(e, r, "no random numbers");
+	if (r == 0 && (r = derive_new(&h->derive, h->fetch)) < 0)
+		err_set(e, r, "%s", err_text(r));
+	if (r == 0)
+		r = symb_new(&h->symb, h->fetch, NULL, e);
+	if (r == 0 && (r = workers_new(&h->workers, HTTP_WORKERS)) < 0)
+		err_set(e, r, "cannot start threads: %s", err_text(r));
+	if (r == 0 && (r = watch_start(h)) < 0)
+		err_set(e, r, "cannot start a thread: %s", err_text(r));
+	if (r < 0)
+		return r;
+	r = start_daemon(h, fd, e);
+	if (r == 0)
+		take_fd(&fd); /* MHD closes it */
+	else
+		watch_stop(h);
+	return r;
+}
+
+static void http_free(struct http *h)
+{
+	int fd = atomic_load(&h->log_fd);
+
+	if (h->workers)
+		workers_free(h->workers);
+	symb_free(h->symb);
+	derive_free(h->derive);
+	if (fd >= 0 && fd != STDERR_FILENO)
+		close(fd);
+	if (h->epoll >= 0)
+		close(h->epoll);
+	if (h->wake >= 0)
+		close(h->wake);
+	pthread_mutex_destroy(&h->lock);
+	free(h->token);
+	free(h->listen);
+	free(h->log_path);
+	free(h);
+}
+
+int http_start(struct http **out, struct fetch *f, const struct http_opts *o, struct err *e)
+{
+	struct http *h = calloc(1, sizeof(*h));
+	int r;
+
+	if (!h)
+		return err_set(e, -ENOMEM, "out of memory");
+	h->fetch = f;
+	h->most = bound_connections(o->connections);
+	h->idle_ms = o->idle_ms ? o->idle_ms : 60000;
+	h->started = clock_wall();
+	h->epoll = h->wake = -1;
+	atomic_init(&h->log_fd, -1);
+	pthread_mutex_init(&h->lock, NULL);
+	r = start(h, o, e);
+	if (r < 0) {
+		http_free(h);
+		return r;
+	}
+	*out = h;
+	return 0;
+}
+
+const char *http_where(const struct http *h)
+{
+	return h->where;
+}
+
+void http_stop(struct http *h)
+{
+	MHD_socket fd;
+
+	if (!h)
+		return;
+	fd = MHD_quiesce_daemon(h->daemon); /* nobody comes in any more */
+	symb_stop(h->symb);
+	watch_stop(h);
+	MHD_stop_daemon(h->daemon);
+	if (fd != MHD_INVALID_SOCKET)
+		close(fd);
+	listen_forget(h->listen);
+	http_free(h);
+}

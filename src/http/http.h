@@ -1,0 +1,32 @@
+/* The same artifacts over HTTP, for who cannot mount: every layout, the protocols of symbol servers
+ * at the root, and what symfs is doing. The only user of libmicrohttpd. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct fetch;
+struct http;
+
+struct http_opts {
+	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
+	const char *token;  /* who asks must show it; NULL: nobody must */
+	bool anyone;	    /* an address that others reach may be listened on without a token */
+	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
+	unsigned connections; /* at once; 0: 4096, or what descriptors allow */
+	unsigned idle_ms;     /* without a request, or for all of its head; 0: 60000 */
+};
+
+/* Listens, and answers from now on. The fetch stays the caller's and must outlive it. -EINVAL: what
+ * is asked for makes no sense, or is not safe; others: the address. `e` says which. */
+int http_start(struct http **out, struct fetch *f, const struct http_opts *o, struct err *e);
+
+/* Where it listens: "http://127.0.0.1:8080", "unix:/run/symfs.socket". */
+const char *http_where(const struct http *h);
+
+/* Opens the access log anew, when somebody has moved it away. Any thread. */
+void http_reopen_log(struct http *h);
+
+/* Ends what waits, answers, and stops. NULL is fine. */
+void http_stop(struct http *h);

@@ -1,0 +1,190 @@
+/* Sockets to listen on. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "http/listen.h"
+#include "base/util.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define UNIX_WORD "unix:"
+#define BACKLOG 1024
+#define PASSED_FIRST 3 /* of the descriptors that systemd passes */
+
+union any_address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+	struct sockaddr_storage room;
+};
+
+/* ---- what it is --------------------------------------------------------------------- */
+
+static bool is_local(const union any_address *a)
+{
+	if (a->sa.sa_family == AF_INET)
+		return ntohl(a->in.sin_addr.s_addr) >> 24 == 127;
+	if (a->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr) ||
+		       (IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr) &&
+			       a->in6.sin6_addr.s6_addr[12] == 127);
+	return a->sa.sa_family == AF_UNIX;
+}
+
+static int describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
+{
+	char host[INET6_ADDRSTRLEN] = "";
+	union any_address a = {0};
+	socklen_t n = sizeof(a);
+
+	if (getsockname(fd, &a.sa, &n) < 0)
+		return err_set(e, -errno, "no socket to listen on: %s", err_text(errno));
+	*local = is_local(&a);
+	if (a.sa.sa_family == AF_UNIX) {
+		snprintf(shown, LISTEN_TEXT, UNIX_WORD "%.*s", (int)sizeof(a.un.sun_path),
+			a.un.sun_path);
+	} else if (a.sa.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &a.in.sin_addr, host, sizeof(host));
+		snprintf(shown, LISTEN_TEXT, "http://%s:%u", host, ntohs(a.in.sin_port));
+	} else if (a.sa.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof(host));
+		snprintf(shown, LISTEN_TEXT, "http://[%s]:%u", host, ntohs(a.in6.sin6_port));
+	} else {
+		return err_set(e, -EINVAL, "the socket is none of TCP, and no unix socket");
+	}
+	return 0;
+}
+
+/* ---- the ways ----------------------------------------------------------------------- */
+
+/* What socket activation passes; the words are not for our children. */
+static int passed(int *fd, struct err *e)
+{
+	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+
+	if (!pid || !count || strtol(pid, NULL, 10) != getpid() || strcmp(count, "1") != 0)
+		return err_set(e, -EINVAL, "systemd passed no socket, or more than one");
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	*fd = PASSED_FIRST;
+	if (fcntl(*fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(*fd, F_SETFL, O_NONBLOCK) < 0)
+		return err_set(e, -errno, "systemd's socket: %s", err_text(errno));
+	return 0;
+}
+
+/* A socket that nobody listens on any more is in the way. */
+static void remove_dead(const struct sockaddr_un *un)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat st;
+
+	if (fd >= 0 && lstat(un->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+		connect(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 && errno == ECONNREFUSED)
+		unlink(un->sun_path);
+}
+
+static int open_unix(const char *path, int *out, struct err *e)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	_cleanup_close_ int fd = -1;
+
+	if (!*path || strlen(path) >= sizeof(un.sun_path))
+		return err_set(e, -EINVAL, "unix:%s: a path of 1 to %zu bytes, please", path,
+			sizeof(un.sun_path) - 1);
+	memcpy(un.sun_path, path, strlen(path));
+	remove_dead(&un);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&un, sizeof(un)) < 0 || listen(fd, BACKLOG) < 0)
+		return err_set(e, -errno, "%s: %s", path, err_text(errno));
+	*out = take_fd(&fd);
+	return 0;
+}
+
+static int open_address(const struct addrinfo *a, const char *word, int *out, struct err *e)
+{
+	_cleanup_close_ int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1;
+
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
+		return err_set(e, -errno, "%s: %s", word, err_text(errno));
+	*out = take_fd(&fd);
+	return 0;
+}
+
+/* "ADDRESS:PORT" in two; the brackets of IPv6 go. */
+static bool split(const char *word, char host[static 128], const char **port)
+{
+	const char *colon = strrchr(word, ':');
+	size_t n = colon ? (size_t)(colon - word) : 0;
+
+	if (!n || n >= 128)
+		return false;
+	if (word[0] == '[') {
+		if (word[n - 1] != ']')
+			return false;
+		word++;
+		n -= 2;
+	} else if (memchr(word, ':', n)) {
+		return false;
+	}
+	memcpy(host, word, n);
+	host[n] = '\0';
+	*port = colon + 1;
+	return strspn(*port, "0123456789") == strlen(*port) && **port && strlen(*port) <= 5 &&
+	       strtoul(*port, NULL, 10) <= 65535;
+}
+
+static int open_tcp(const char *word, int *fd, struct err *e)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_PASSIVE | AI_NUMERICSERV},
+			*found = NULL;
+	const char *port;
+	char host[128];
+	int r;
+
+	if (!split(word, host, &port))
+		return err_set(e, -EINVAL,
+			"%s: expected ADDRESS:PORT, [ADDRESS]:PORT, unix:PATH or systemd", word);
+	r = getaddrinfo(host, port, &hints, &found);
+	if (r != 0)
+		return err_set(e, -EINVAL, "%s: %s", word, gai_strerror(r));
+	r = open_address(found, word, fd, e);
+	freeaddrinfo(found);
+	return r;
+}
+
+int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
+{
+	_cleanup_close_ int got = -1;
+	int r;
+
+	if (strcmp(word, "systemd") == 0)
+		r = passed(&got, e);
+	else if (strncmp(word, UNIX_WORD, strlen(UNIX_WORD)) == 0)
+		r = open_unix(word + strlen(UNIX_WORD), &got, e);
+	else
+		r = open_tcp(word, &got, e);
+	if (r == 0)
+		r = describe(got, local, shown, e);
+	if (r == 0)
+		*fd = take_fd(&got);
+	return r;
+}
+
+void listen_forget(const char *word)
+{
+	if (strncmp(word, UNIX_WORD, strlen(UNIX_WORD)) == 0)
+		unlink(word + strlen(UNIX_WORD));
+}

@@ -1,0 +1,16 @@
+/* Sockets to listen on. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+
+#define LISTEN_TEXT 160
+
+/* "ADDRESS:PORT", "[ADDRESS]:PORT", "unix:PATH" or "systemd" (the one socket that it passed) -> a
+ * socket that listens; `*local`: only this machine reaches it; `shown`: where. -EINVAL: none of
+ * these; -errno. */
+int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
+
+/* Removes the file of a socket that listen_open() made. */
+void listen_forget(const char *word);

@@ -1,0 +1,329 @@
+/* What symfs is doing: for machines that watch it, and for people. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "base/utf8.h"
+#include "config.h"
+#include "http/private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PAGE_MOST (64 << 20)
+#define WHY_ROWS 64
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+static enum MHD_Result page(struct exchange *x, const char *type, int r, struct buf *text)
+{
+	return r < 0 ? exchange_text(x, 500, "text/plain; charset=utf-8", "no-store", "out of memory\n")
+		     : exchange_buf(x, 200, type, "no-store", text);
+}
+
+enum MHD_Result page_health(struct exchange *x)
+{
+	return exchange_text(x, 200, "text/plain; charset=utf-8", "no-store", "ok\n");
+}
+
+enum MHD_Result page_misses(struct exchange *x)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
+
+	fetch_missing(x->h->fetch, &text);
+	return page(x, "text/csv; charset=utf-8", 0, &text);
+}
+
+/* ---- numbers ------------------------------------------------------------------------ */
+
+static const struct counter_row {
+	const char *name, *help;
+	size_t offset; /* into struct http_counters */
+} counters[] = {
+	{"http_connections", "connections accepted", offsetof(struct http_counters, connections)},
+	{"http_requests", "requests", offsetof(struct http_counters, requests)},
+	{"http_ok", "answers with a status of 2xx", offsetof(struct http_counters, ok)},
+	{"http_redirected", "answers with 3xx", offsetof(struct http_counters, redirected)},
+	{"http_refused", "answers with 4xx", offsetof(struct http_counters, refused)},
+	{"http_failed", "answers with 5xx", offsetof(struct http_counters, failed)},
+	{"http_bytes", "bytes of bodies sent", offsetof(struct http_counters, bytes)},
+	{"http_gone", "clients that went while they waited", offsetof(struct http_counters, gone)},
+	{"http_closed", "connections closed for their silence", offsetof(struct http_counters, closed)},
+};
+
+static uint64_t number_at(const void *base, size_t offset)
+{
+	return atomic_load((const atomic_uint_fast64_t *)(const void *)((const char *)base + offset));
+}
+
+typedef int each_number(void *ctx, const char *name, const char *help, const char *type,
+	uint64_t value);
+
+static int each_of(struct http *h, each_number *each, void *ctx)
+{
+	unsigned open;
+	int r = 0;
+
+	for (const struct fetch_stat_row *row = fetch_stat_rows; r == 0 && row->name; row++)
+		r = each(ctx, row->name, row->help, "counter",
+			number_at(fetch_stats(h->fetch), row->offset));
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(counters); i++)
+		r = each(ctx, counters[i].name, counters[i].help, "counter",
+			number_at(&h->counters, counters[i].offset));
+	pthread_mutex_lock(&h->lock);
+	open = h->n_conns;
+	pthread_mutex_unlock(&h->lock);
+	if (r == 0)
+		r = each(ctx, "http_open", "connections open", "gauge", open);
+	if (r == 0)
+		r = each(ctx, "http_waiting", "requests that wait for a source", "gauge",
+			atomic_load(&h->waiting));
+	for (const struct symb_stat_row *row = symb_stat_rows; r == 0 && row->name; row++)
+		r = each(ctx, row->name, row->help, "counter", symb_stat(h->symb, row));
+	return r < 0 ? r : each(ctx, "start_time_seconds", "when the server was started", "gauge",
+				   (uint64_t)h->started);
+}
+
+static int metric_lines(void *ctx, const char *name, const char *help, const char *type,
+	uint64_t value)
+{
+	return buf_addf(ctx, "# HELP symfs_%s %s\n# TYPE symfs_%s %s\nsymfs_%s %" PRIu64 "\n", name,
+		help, name, type, name, value);
+}
+
+enum MHD_Result page_metrics(struct exchange *x)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
+	int r = each_of(x->h, metric_lines, &text);
+
+	return page(x, "text/plain; version=0.0.4; charset=utf-8", r, &text);
+}
+
+/* ---- HTML --------------------------------------------------------------------------- */
+
+static int add_html(struct buf *out, const char *text)
+{
+	int r = 0;
+
+	for (const unsigned char *p = (const unsigned char *)text; r == 0 && *p;) {
+		unsigned n = utf8_length(p);
+
+		if (*p == '&')
+			r = buf_adds(out, "&amp;");
+		else if (*p == '<')
+			r = buf_adds(out, "&lt;");
+		else if (*p == '>')
+			r = buf_adds(out, "&gt;");
+		else if (*p == '"')
+			r = buf_adds(out, "&quot;");
+		else if (n == 0 || (*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f)
+			r = buf_adds(out, REPLACEMENT);
+		else
+			r = buf_add(out, p, n);
+		p += MAX(n, 1u);
+	}
+	return r;
+}
+
+static int add_cell(struct buf *out, const char *text)
+{
+	int r = buf_adds(out, "<td>");
+
+	if (r == 0)
+		r = add_html(out, text);
+	return r < 0 ? r : buf_adds(out, "</td>");
+}
+
+/* Lines of fields between tabs, as rows. */
+static int add_rows(struct buf *out, char *text)
+{
+	char *line, *field;
+	int r = 0;
+
+	while (r == 0 && (line = strsep(&text, "\n"))) {
+		if (!*line)
+			continue;
+		r = buf_adds(out, "<tr>");
+		while (r == 0 && (field = strsep(&line, "\t")))
+			r = add_cell(out, field);
+		if (r == 0)
+			r = buf_adds(out, "</tr>\n");
+	}
+	return r;
+}
+
+static int number_row(void *ctx, const char *name, const char *help, const char *type, uint64_t value)
+{
+	return buf_addf(ctx, "<tr><td>%s</td><td>%" PRIu64 "</td><td>%s</td></tr>\n", name, value, help);
+}
+
+static int add_sources(struct http *h, struct buf *out)
+{
+	_cleanup_buf_ struct buf rows = BUF_UP_TO(PAGE_MOST);
+	int r = buf_adds(out, "<h2>Sources</h2>\n<table id=\"sources\"><tr><th></th><th>name</th>"
+			      "<th>kind</th><th>layout</th><th>where</th><th>state</th></tr>\n");
+
+	fetch_sources_text(h->fetch, &rows);
+	if (r == 0 && rows.p)
+		r = add_rows(out, rows.p);
+	return r < 0 ? r : buf_adds(out, "</table>\n");
+}
+
+static int add_activity(struct http *h, struct buf *out)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
+	int r = buf_adds(out, "<h2>Running downloads</h2>\n<pre id=\"activity\">");
+
+	fetch_activity(h->fetch, &text);
+	if (r == 0)
+		r = add_html(out, text.n ? text.p : "none");
+	return r < 0 ? r : buf_adds(out, "</pre>\n");
+}
+
+/* ---- why ---------------------------------------------------------------------------- */
+
+static int add_attempt(struct buf *out, const struct fetch_attempt *a)
+{
+	char status[16] = "", until[24] = "";
+	int r = buf_adds(out, "<tr>");
+
+	if (a->status)
+		snprintf(status, sizeof(status), "%d", a->status);
+	if (a->remembered_until)
+		clock_print(a->remembered_until, until);
+	if (r == 0)
+		r = add_cell(out, a->source);
+	if (r == 0)
+		r = add_cell(out, a->spelling);
+	if (r == 0)
+		r = add_cell(out, a->url);
+	if (r == 0)
+		r = add_cell(out, a->verdict);
+	if (r == 0)
+		r = add_cell(out, status);
+	if (r == 0)
+		r = add_cell(out, until);
+	if (r == 0)
+		r = add_cell(out, a->error);
+	return r < 0 ? r : buf_adds(out, "</tr>\n");
+}
+
+static int add_stored(struct http *h, const struct artifact *a, struct buf *out)
+{
+	struct fetched f = {0};
+	int r;
+
+	if (fetch_try(h->fetch, a, 1, FETCH_WHOLE, &f) < 0 || f.r < 0) {
+		r = buf_adds(out, "<p>not stored</p>\n");
+	} else {
+		r = buf_addf(out, "<p>stored, %" PRIu64 " bytes, from ", blob_size(f.blob));
+		if (r == 0)
+			r = add_html(out, blob_facts(f.blob)->source);
+		if (r == 0)
+			r = buf_adds(out, "</p>\n");
+	}
+	blob_unref(f.blob);
+	return r;
+}
+
+static int add_artifact(struct http *h, const struct artifact *a, struct fetch_attempt *rows,
+	struct buf *out)
+{
+	char room[KEY_TEXT];
+	struct key k;
+	int n, r;
+
+	if (key_of(&k, a) < 0)
+		return 0;
+	r = buf_adds(out, "<h3>");
+	if (r == 0)
+		r = add_html(out, key_text(&k, room));
+	if (r == 0)
+		r = buf_adds(out, "</h3>\n");
+	if (r == 0)
+		r = add_stored(h, a, out);
+	if (r == 0)
+		r = buf_adds(out, "<table><tr><th>source</th><th>spelling</th><th>where</th><th>verdict"
+				  "</th><th>HTTP</th><th>remembered until</th><th></th></tr>\n");
+	n = fetch_why(h->fetch, a, false, rows, WHY_ROWS);
+	for (int i = 0; r == 0 && i < n; i++)
+		r = add_attempt(out, &rows[i]);
+	return r < 0 ? r : buf_adds(out, "</table>\n");
+}
+
+static int add_why(struct http *h, const char *path, struct buf *out)
+{
+	_cleanup_free_ struct fetch_attempt *rows = calloc(WHY_ROWS, sizeof(*rows));
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+	int r = rows && hit ? 0 : -ENOMEM;
+
+	if (r < 0 || !*path)
+		return r;
+	tree_parse(path + strspn(path, "/"), hit);
+	if (hit->n == 0)
+		return buf_adds(out, "<p id=\"why\">no layout can mean this path</p>\n");
+	r = buf_adds(out, "<div id=\"why\">\n");
+	for (unsigned i = 0; r == 0 && i < hit->n; i++)
+		r = add_artifact(h, &hit->files[i], rows, out);
+	return r < 0 ? r : buf_adds(out, "</div>\n");
+}
+
+static int add_search(struct http *h, const char *path, struct buf *out)
+{
+	int r = buf_adds(out, "<h2>Why is it there, or not?</h2>\n<form action=\"/status\">"
+			      "<input name=\"path\" size=\"90\" placeholder=\"debuginfod/buildid/ID/debuginfo,"
+			      " symstore/NAME/ID/NAME, ...\" value=\"");
+
+	if (r == 0)
+		r = add_html(out, path);
+	if (r == 0)
+		r = buf_adds(out, "\"> <button>look</button></form>\n");
+	return r < 0 ? r : add_why(h, path, out);
+}
+
+/* ---- the page ----------------------------------------------------------------------- */
+
+static const char head[] =
+	"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>symfs</title>\n"
+	"<style>body{font:15px sans-serif;margin:2em;max-width:75em}td,th{text-align:left;"
+	"padding:.2em .8em .2em 0;vertical-align:top;overflow-wrap:anywhere}pre{white-space:pre-wrap}"
+	"</style></head>\n<body><h1>symfs " PACKAGE_VERSION "</h1>\n";
+
+static int add_rates(struct http *h, struct buf *out)
+{
+	struct fetch_stats *s = fetch_stats(h->fetch);
+	uint64_t hits = atomic_load(&s->hits), asked = hits + atomic_load(&s->flights);
+	int r = buf_addf(out, "<p id=\"rate\">of %" PRIu64 " questions %" PRIu64 " %% were answered from the "
+			      "cache</p>\n", asked, asked ? hits * 100 / asked : 0);
+
+	return r;
+}
+
+static int write_page(struct http *h, const char *path, struct buf *out)
+{
+	int r = buf_adds(out, head);
+
+	if (r == 0)
+		r = add_rates(h, out);
+	if (r == 0)
+		r = add_search(h, path, out);
+	if (r == 0)
+		r = add_sources(h, out);
+	if (r == 0)
+		r = add_activity(h, out);
+	if (r == 0)
+		r = buf_adds(out, "<h2>Numbers</h2>\n<table id=\"numbers\">\n");
+	if (r == 0)
+		r = each_of(h, number_row, out);
+	return r < 0 ? r : buf_adds(out, "</table>\n</body></html>\n");
+}
+
+enum MHD_Result page_status(struct exchange *x)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
+	char path[ROUTE_PATH_MAX] = "";
+	int r;
+
+	route_query(x->route->query, "path", path, sizeof(path));
+	r = write_page(x->h, path, &text);
+	return page(x, "text/html; charset=utf-8", r, &text);
+}

@@ -1,0 +1,176 @@
+/* What the files of this folder share. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "base/workers.h"
+#include "fetch/derive.h"
+#include "fetch/fetch.h"
+#include "http/fields.h"
+#include "http/http.h"
+#include "http/listen.h"
+#include "http/route.h"
+#include "symb/symb.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HTTP_THREADS 4
+#define HTTP_HEAD_MOST (32 << 10)  /* of one connection's memory: a request's head must fit in */
+/* POSTs that are answered at once, and those beside them that may wait for it. */
+#define HTTP_WORKERS 16
+#define HTTP_JOBS_MOST 256
+#define HTTP_RETRY_SECONDS "5"
+/* What has an identity never changes under its path. */
+#define HTTP_FOREVER "max-age=86400, immutable"
+#define HTTP_STRUCTURAL "max-age=3600" /* no layout will ever mean what none means now */
+
+struct http_counters {
+	atomic_uint_fast64_t connections, requests, ok, redirected, refused, failed, bytes, gone,
+		closed;
+};
+
+/* One connection. */
+struct conn {
+	int fd;
+	uint64_t number;
+	char peer[64];
+	/* under http->lock */
+	bool busy;	/* with a request whose head is here */
+	bool shut;
+	uint64_t since; /* clock_ms(): when it last began to wait for a head */
+	struct conn *next, **at;
+};
+
+struct http {
+	/* constant once started */
+	struct fetch *fetch;
+	struct derive *derive;
+	struct symb *symb;
+	struct workers *workers;
+	struct MHD_Daemon *daemon;
+	char *token, *listen, *log_path;
+	char where[LISTEN_TEXT];
+	char id[33]; /* who we are, in Via */
+	unsigned most; /* connections */
+	uint64_t idle_ms;
+	int64_t started; /* wall clock */
+	pthread_t watcher;
+	int epoll, wake;
+
+	/* any thread */
+	struct http_counters counters;
+	atomic_bool stopping;
+	atomic_uint waiting; /* requests that wait for fetch/ */
+	atomic_uint jobs; /* POSTs that wait for an answer, or for their turn */
+	atomic_int log_fd;
+
+	pthread_mutex_t lock;
+	/* under lock */
+	struct conn *conns;
+	unsigned n_conns;
+	uint64_t last_number;
+	struct exchange *parked; /* those that wait */
+};
+
+/* How a request was answered, or why not: what fetch/ said, kept. */
+struct answer {
+	int r;
+	struct key key;
+	struct blob *blob; /* a reference */
+	uint64_t size;
+	unsigned miss_ms;
+	char why[240];
+};
+
+/* One request. It lives until MHD is done with it and nobody waits for it. */
+struct exchange {
+	struct http *h;
+	struct MHD_Connection *c;
+	struct conn *conn;
+	char *target; /* as it came */
+	const char *method;
+	struct route *route;
+	uint64_t began; /* clock_ms() */
+	bool seen;	/* the head was looked at */
+	struct buf body;
+	int refuse; /* an HTTP status, decided while the body comes */
+
+	/* of the wait */
+	struct ticket *ticket;
+	struct making *making;
+	bool answered; /* `answer` is there, or `reply` */
+	struct answer answer;
+	struct symb_flags flags;
+	int symb_status;
+	struct buf reply;
+	atomic_uint refs;
+	/* under http->lock */
+	bool over, on_list;
+	uint64_t number;
+	struct exchange *next, **at;
+
+	/* for the log */
+	int status;
+	uint64_t bytes;
+};
+
+/* ---- http.c ------------------------------------------------------------------------- */
+
+const char *exchange_header(struct exchange *x, const char *name); /* NULL */
+bool exchange_is_head(const struct exchange *x);
+
+/* Takes the response, adds what all have, and queues it. */
+enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r);
+/* A short text of our own; `cache` for Cache-Control. */
+enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,
+	const char *text);
+/* The same; takes the buffer's bytes. */
+enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
+	struct buf *text);
+void response_header(struct MHD_Response *r, const char *name, const char *value);
+
+void exchange_unref(struct exchange *x);
+
+/* ---- wait.c ------------------------------------------------------------------------- */
+
+/* Suspends the connection until fetch/ or derive/ has answered; then the request is handled again,
+ * and x->answer is there. `need` NULL: derive's, of cands[0]. */
+enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, unsigned n,
+	const enum fetch_need *need);
+/* The halves of that, for who waits for something else: between them the request is some thread's
+ * alone, which does not touch it after exchange_resume(). */
+void exchange_suspend(struct exchange *x);
+void exchange_resume(struct exchange *x);
+void answer_of(const struct fetched *f, struct answer *out);
+void answer_release(struct answer *a);
+
+int watch_start(struct http *h);
+/* Nobody waits any more, all were called back, and the thread has ended. */
+void watch_stop(struct http *h);
+
+void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
+	enum MHD_ConnectionNotificationCode what);
+void conn_busy(struct http *h, struct conn *c, bool busy);
+
+/* ---- file.c ------------------------------------------------------------------------- */
+
+enum MHD_Result file_handle(struct exchange *x);
+
+/* ---- symbolicate.c ------------------------------------------------------------------ */
+
+enum MHD_Result symbolicate_handle(struct exchange *x);
+
+/* ---- pages.c ------------------------------------------------------------------------ */
+
+enum MHD_Result page_health(struct exchange *x);
+enum MHD_Result page_metrics(struct exchange *x);
+enum MHD_Result page_misses(struct exchange *x);
+enum MHD_Result page_status(struct exchange *x);
+
+/* ---- access.c ----------------------------------------------------------------------- */
+
+int access_open(struct http *h, struct err *e);
+void access_write(struct http *h, struct exchange *x, bool cut);

@@ -1,0 +1,218 @@
+/* What a request asks for. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "http/route.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "layout/name.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct fixed {
+	const char *path;
+	enum route_what what;
+	const char *allow, *api;
+} fixed[] = {
+	{"", ROUTE_STATUS, "GET, HEAD", NULL},
+	{"status", ROUTE_STATUS, "GET, HEAD", NULL},
+	{"healthz", ROUTE_HEALTH, "GET, HEAD", NULL},
+	{"metrics", ROUTE_METRICS, "GET, HEAD", NULL},
+	{"missingsymbols.csv", ROUTE_MISSES, "GET, HEAD", NULL},
+	{"symbolicate/v4", ROUTE_SYMBOLICATE, "POST", "v4"},
+	{"symbolicate/v5", ROUTE_SYMBOLICATE, "POST", "v5"},
+};
+
+/* ---- text --------------------------------------------------------------------------- */
+
+int route_decode(const char *text, size_t n, bool plus, char *out, size_t room)
+{
+	size_t o = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int c = (unsigned char)text[i];
+
+		if (c == '%') {
+			int high = i + 2 < n ? hex_value(text[i + 1]) : -1;
+			int low = i + 2 < n ? hex_value(text[i + 2]) : -1;
+
+			if (high < 0 || low < 0)
+				return -EINVAL;
+			c = high << 4 | low;
+			i += 2;
+		} else if (plus && c == '+') {
+			c = ' ';
+		}
+		if (c < 0x20 || c == 0x7f)
+			return -EINVAL;
+		if (o + 1 >= room)
+			return -ENAMETOOLONG;
+		out[o++] = (char)c;
+	}
+	out[o] = '\0';
+	return 0;
+}
+
+bool route_query(const char *query, const char *name, char *out, size_t room)
+{
+	size_t want = strlen(name);
+
+	while (*query) {
+		size_t n = strcspn(query, "&");
+		const char *equals = memchr(query, '=', n);
+
+		if (equals && (size_t)(equals - query) == want && strncmp(query, name, want) == 0)
+			return route_decode(equals + 1, n - want - 1, true, out, room) == 0;
+		query += n + (query[n] == '&');
+	}
+	return false;
+}
+
+/* ---- Mozilla's symbol server --------------------------------------------------------- */
+
+struct parts {
+	const char *name, *id, *file;
+	size_t name_n, id_n;
+};
+
+/* NAME/ID/FILE and nothing else. */
+static bool split(const char *path, struct parts *out)
+{
+	const char *one = strchr(path, '/'), *two = one ? strchr(one + 1, '/') : NULL;
+
+	if (!two || strchr(two + 1, '/') || one == path || two == one + 1 || !two[1])
+		return false;
+	*out = (struct parts){.name = path, .name_n = (size_t)(one - path), .id = one + 1,
+		.id_n = (size_t)(two - one) - 1, .file = two + 1};
+	return true;
+}
+
+static bool is_hex(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (hex_value(text[i]) < 0)
+			return false;
+	return n > 0;
+}
+
+/* A debug id of Breakpad has 33 digits at least; what is shorter may be the code id of a program. */
+static void judge_symbol(const struct parts *p, struct route *out)
+{
+	static const char zeros[] = "000000000000000000000000000000000";
+
+	out->tecken = true;
+	out->ignored = strcasecmp(p->file, "file.ptr") == 0 ||
+		       (p->id_n == strlen(zeros) && strncmp(p->id, zeros, p->id_n) == 0);
+	out->code_id = name_ends(p->file, ".sym") && p->id_n < 33 && is_hex(p->id, p->id_n) &&
+		       p->name_n < MODULE_NAME_MAX;
+}
+
+/* "try/" stands in front of the same paths, for builds that were not released. */
+static void find_symbol(struct route *out)
+{
+	char *path = out->path;
+	struct parts p;
+
+	if (strncmp(path, "try/", 4) == 0 && split(path + 4, &p))
+		memmove(path, path + 4, strlen(path + 4) + 1);
+	if (strncasecmp(path, "breakpad/", 9) == 0)
+		path += 9;
+	if (split(path, &p))
+		judge_symbol(&p, out);
+}
+
+/* ---- paths -------------------------------------------------------------------------- */
+
+static enum route_what what_of(const struct tree_hit *hit)
+{
+	switch (hit->what) {
+	case TREE_LEAF:
+		return hit->gsym ? ROUTE_MADE : ROUTE_FILE;
+	case TREE_EITHER: /* nobody asks a server for a directory */
+		return hit->n ? ROUTE_FILE : ROUTE_NONE;
+	case TREE_TOLD: /* a link has no meaning here: what it leads to has the same bytes */
+		return hit->told == TOLD_LINK ? ROUTE_FILE : ROUTE_NONE;
+	case TREE_TEXT:
+		return ROUTE_TEXT;
+	default:
+		return ROUTE_NONE;
+	}
+}
+
+static void find_file(struct route *out)
+{
+	out->debuginfod = strncasecmp(out->path, "buildid/", 8) == 0 ||
+			  strncasecmp(out->path, "debuginfod/", 11) == 0;
+	if (!out->debuginfod)
+		find_symbol(out);
+	tree_parse(out->path, &out->hit);
+	if (out->hit.layout && strcmp(out->hit.layout->name, "breakpad") != 0)
+		out->tecken = out->ignored = out->code_id = false;
+	out->allow = "GET, HEAD";
+	out->what = what_of(&out->hit);
+	out->code_id = out->code_id && (out->what == ROUTE_NONE || out->what == ROUTE_FILE);
+	if (out->what == ROUTE_NONE)
+		out->hit.n = 0;
+	if (out->code_id)
+		out->what = ROUTE_FILE;
+}
+
+static bool find_fixed(struct route *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		if (strcmp(fixed[i].path, out->path) != 0)
+			continue;
+		out->what = fixed[i].what;
+		out->allow = fixed[i].allow;
+		out->api = fixed[i].api;
+		return true;
+	}
+	return false;
+}
+
+static bool allows(const char *list, const char *method)
+{
+	size_t n = strlen(method);
+
+	for (const char *p = list; p; p = strchr(p, ' ') ? strchr(p, ' ') + 1 : NULL)
+		if (strncmp(p, method, n) == 0 && (p[n] == ',' || !p[n]))
+			return true;
+	return false;
+}
+
+/* A target is a path, or a whole URL as clients send it to proxies. */
+static const char *path_of(const char *target)
+{
+	const char *p = strncasecmp(target, "http://", 7) == 0 ? strchr(target + 7, '/') : target;
+
+	return p && *p == '/' ? p + strspn(p, "/") : NULL;
+}
+
+void route_find(const char *method, const char *target, struct route *out)
+{
+	const char *path = path_of(target);
+	size_t n = path ? strcspn(path, "?#") : 0;
+
+	memset(out, 0, offsetof(struct route, hit));
+	out->hit.n = 0;
+	out->allow = out->query = out->path;
+	out->path[0] = '\0';
+	if (strcmp(target, "*") == 0) {
+		out->what = strcmp(method, "OPTIONS") == 0 ? ROUTE_OPTIONS : ROUTE_BAD;
+		out->allow = "GET, HEAD, POST";
+		return;
+	}
+	if (!path || route_decode(path, n, false, out->path, sizeof(out->path)) < 0) {
+		out->what = ROUTE_BAD;
+		return;
+	}
+	if (path[n] == '?')
+		out->query = path + n + 1;
+	if (!find_fixed(out))
+		find_file(out);
+	if (out->what == ROUTE_NONE && !out->tecken)
+		return;
+	if (strcmp(method, "OPTIONS") == 0)
+		out->what = ROUTE_OPTIONS;
+	else if (!allows(out->allow, method))
+		out->what = ROUTE_METHOD;
+}

@@ -1,0 +1,48 @@
+/* What a request asks for: method and target in, a value out. The same layout rows as the mount's
+ * say what a path means, so the two faces cannot drift apart. Pure functions, any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "layout/tree.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ROUTE_PATH_MAX 4096
+
+enum route_what {
+	ROUTE_NONE,	   /* no layout can mean it, and nothing else does */
+	ROUTE_BAD,	   /* the target is no path: 400 */
+	ROUTE_METHOD,	   /* it is there, for other methods: 405, `allow` says which */
+	ROUTE_OPTIONS,	   /* which methods, and whether a page of another origin may ask */
+	ROUTE_FILE,	   /* one of hit.files */
+	ROUTE_MADE,	   /* GSYM of hit.files[0] */
+	ROUTE_TEXT,	   /* hit.text */
+	ROUTE_SYMBOLICATE, /* `api` */
+	ROUTE_HEALTH,
+	ROUTE_METRICS,
+	ROUTE_STATUS,
+	ROUTE_MISSES
+};
+
+struct route {
+	enum route_what what;
+	const char *allow; /* static */
+	const char *api;   /* "v5"; static */
+	const char *query; /* in the target, behind the `?`; "" */
+	bool tecken;	   /* a path as Mozilla's symbol server has them: its words for a miss */
+	bool ignored;	   /* and one that it does not look up at all */
+	bool code_id;	   /* NAME/ID/x.sym whose id may be a code id; hit.n may be 0 */
+	bool debuginfod;
+	struct tree_hit hit; /* its `rest` points into `path` */
+	char path[ROUTE_PATH_MAX]; /* decoded, without leading slashes */
+};
+
+/* `target` is that of the request line, as it came; it must stay as long as out->query is used. */
+void route_find(const char *method, const char *target, struct route *out);
+
+/* The value of a field of a query, decoded. False: there is none, or it does not fit. */
+bool route_query(const char *query, const char *name, char *out, size_t room);
+
+/* Percent-decodes n characters; `plus`: a `+` is a space. 0; -EINVAL: broken, or a NUL or another
+ * control character; -ENAMETOOLONG. */
+int route_decode(const char *text, size_t n, bool plus, char *out, size_t room);

@@ -1,0 +1,65 @@
+/* POST /symbolicate: answers take from a millisecond to the downloads of all modules, so they are
+ * made by a few threads of their own, and the connection waits. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#include <string.h>
+
+static bool is_on(struct exchange *x, const char *name)
+{
+	char value[8];
+
+	return route_query(x->route->query, name, value, sizeof(value)) && strcmp(value, "0") != 0 &&
+	       strcmp(value, "false") != 0;
+}
+
+/* Any value of Debug, also "false", as the service itself has it. */
+static void read_flags(struct exchange *x, struct symb_flags *out)
+{
+	const char *debug = exchange_header(x, "Debug");
+
+	*out = (struct symb_flags){
+		.debug = debug && *debug,
+		.lenient = is_on(x, "lenient"),
+		.function_size = is_on(x, "function_size"),
+		.module_errors = is_on(x, "module_errors"),
+	};
+}
+
+static void work(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http *h = x->h;
+	struct span body = {(const uint8_t *)x->body.p, x->body.n};
+
+	x->symb_status = symb_answer(h->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
+	x->answered = true;
+	buf_release(&x->body);
+	atomic_fetch_sub(&h->jobs, 1);
+	exchange_resume(x);
+}
+
+enum MHD_Result symbolicate_handle(struct exchange *x)
+{
+	struct http *h = x->h;
+
+	if (x->answered)
+		return exchange_buf(x, x->symb_status, "application/json", "no-store", &x->reply);
+	if (atomic_fetch_add(&h->jobs, 1) >= HTTP_JOBS_MOST) {
+		atomic_fetch_sub(&h->jobs, 1);
+		return exchange_text(x, 503, "application/json", "no-store",
+			"{\"title\": \"too many requests are waiting\"}");
+	}
+	read_flags(x, &x->flags);
+	exchange_suspend(x);
+	if (workers_post(h->workers, work, x) < 0) {
+		atomic_fetch_sub(&h->jobs, 1);
+		x->symb_status = 503;
+		x->answered = true;
+		buf_adds(&x->reply, "{\"title\": \"out of memory\"}");
+		exchange_resume(x);
+	}
+	return MHD_YES;
+}

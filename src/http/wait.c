@@ -1,0 +1,315 @@
+/* Requests that wait. MHD does not look at a suspended connection, so whether its client is gone is
+ * seen here; and so is who holds a connection and sends nothing, or very slowly. One thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#define EVENTS 64
+#define SWEEP_MS 1000
+#define ENDING_MS 20
+
+/* ---- one that waits ----------------------------------------------------------------- */
+
+void answer_of(const struct fetched *f, struct answer *out)
+{
+	out->r = f->r;
+	out->key = f->key;
+	out->blob = f->r == 0 && f->blob ? blob_ref(f->blob) : NULL;
+	out->size = f->size;
+	out->miss_ms = f->miss_ms;
+	snprintf(out->why, sizeof(out->why), "%s", f->why ? f->why : "");
+}
+
+void answer_release(struct answer *a)
+{
+	blob_unref(a->blob);
+	memset(a, 0, sizeof(*a));
+}
+
+/* Under http->lock. */
+static void list_remove(struct exchange *x)
+{
+	*x->at = x->next;
+	if (x->next)
+		x->next->at = x->at;
+	x->on_list = false;
+	epoll_ctl(x->h->epoll, EPOLL_CTL_DEL, x->conn->fd, NULL);
+}
+
+void exchange_suspend(struct exchange *x)
+{
+	atomic_fetch_add(&x->h->waiting, 1);
+	atomic_fetch_add(&x->refs, 1); /* exchange_resume() drops it */
+	MHD_suspend_connection(x->c);
+}
+
+/* Once it is resumed it may be over. */
+void exchange_resume(struct exchange *x)
+{
+	struct http *h = x->h;
+	struct MHD_Connection *c = x->c;
+
+	pthread_mutex_lock(&h->lock);
+	if (x->on_list)
+		list_remove(x);
+	x->over = true;
+	pthread_mutex_unlock(&h->lock);
+	exchange_unref(x);
+	MHD_resume_connection(c);
+	atomic_fetch_sub(&h->waiting, 1);
+}
+
+static void wait_ready(void *ctx, const struct fetched *f)
+{
+	struct exchange *x = ctx;
+
+	answer_of(f, &x->answer);
+	x->answered = true;
+	exchange_resume(x);
+}
+
+/* From now on there is a ticket to cancel. */
+static void park(struct exchange *x)
+{
+	struct http *h = x->h;
+	struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT};
+	LOCK_SCOPE(&h->lock);
+
+	if (x->over)
+		return;
+	ev.data.u64 = x->number = ++h->last_number;
+	x->next = h->parked;
+	if (x->next)
+		x->next->at = &x->next;
+	x->at = &h->parked;
+	h->parked = x;
+	x->on_list = true;
+	if (epoll_ctl(h->epoll, EPOLL_CTL_ADD, x->conn->fd, &ev) < 0)
+		log_debug(LOG_HTTP, "a connection is not watched: %s", err_text(errno));
+}
+
+enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, unsigned n,
+	const enum fetch_need *need)
+{
+	struct http *h = x->h;
+	int r;
+
+	atomic_fetch_add(&x->refs, 1);
+	exchange_suspend(x);
+	r = need ? fetch_open(h->fetch, cands, n, *need, wait_ready, x, &x->ticket)
+		 : derive_open(h->derive, cands, wait_ready, x, &x->making);
+	if (r < 0) {
+		x->answer.r = r;
+		x->answered = true;
+		exchange_resume(x);
+	} else {
+		park(x);
+	}
+	exchange_unref(x);
+	return MHD_YES;
+}
+
+/* Without the lock: what is made of others calls back from inside. */
+static void cancel(struct exchange *x)
+{
+	if (x->ticket)
+		ticket_cancel(x->ticket);
+	else if (x->making)
+		making_cancel(x->making);
+	exchange_unref(x);
+}
+
+/* The parked one of that number, or any; with a reference, and not cancelled a second time. */
+static struct exchange *take_parked(struct http *h, uint64_t number)
+{
+	LOCK_SCOPE(&h->lock);
+
+	for (struct exchange *x = h->parked; x; x = x->next)
+		if (!number || x->number == number) {
+			atomic_fetch_add(&x->refs, 1);
+			list_remove(x);
+			return x;
+		}
+	return NULL;
+}
+
+/* ---- connections -------------------------------------------------------------------- */
+
+static void peer_text(const struct sockaddr *sa, char out[static 64])
+{
+	if (sa->sa_family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, out, 64);
+	else if (sa->sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, out,
+			64);
+	else
+		snprintf(out, 64, "unix");
+}
+
+/* Under http->lock. MHD sees the end of the connection and closes it. */
+static void shut(struct http *h, struct conn *c)
+{
+	c->shut = true;
+	shutdown(c->fd, SHUT_RDWR);
+	atomic_fetch_add(&h->counters.closed, 1);
+}
+
+/* Under http->lock. Who holds many connections open must not keep others out: the one that has
+ * been silent for longest goes. */
+static void make_room(struct http *h)
+{
+	struct conn *oldest = NULL;
+
+	if (h->n_conns < h->most - h->most / 8)
+		return;
+	for (struct conn *c = h->conns; c; c = c->next)
+		if (!c->busy && !c->shut && (!oldest || c->since < oldest->since))
+			oldest = c;
+	if (oldest)
+		shut(h, oldest);
+}
+
+static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *peer =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fd = fd ? fd->connect_fd : -1;
+	c->since = clock_ms();
+	if (peer && peer->client_addr)
+		peer_text(peer->client_addr, c->peer);
+	atomic_fetch_add(&h->counters.connections, 1);
+	LOCK_SCOPE(&h->lock);
+	make_room(h);
+	c->next = h->conns;
+	if (c->next)
+		c->next->at = &c->next;
+	c->at = &h->conns;
+	h->conns = c;
+	if (h->n_conns++ == 0)
+		eventfd_write(h->wake, 1);
+	return c;
+}
+
+void conn_event(void *ctx, struct MHD_Connection *mhd, void **socket_context,
+	enum MHD_ConnectionNotificationCode what)
+{
+	struct http *h = ctx;
+	struct conn *c = *socket_context;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*socket_context = conn_new(h, mhd);
+		return;
+	}
+	if (!c)
+		return;
+	pthread_mutex_lock(&h->lock);
+	*c->at = c->next;
+	if (c->next)
+		c->next->at = c->at;
+	h->n_conns--;
+	pthread_mutex_unlock(&h->lock);
+	free(c);
+	*socket_context = NULL;
+}
+
+void conn_busy(struct http *h, struct conn *c, bool busy)
+{
+	if (!c)
+		return;
+	LOCK_SCOPE(&h->lock);
+	c->busy = busy;
+	c->since = clock_ms();
+}
+
+/* A head must come whole within the time that a connection may be idle: a byte now and then does
+ * not prolong it. */
+static bool sweep(struct http *h)
+{
+	LOCK_SCOPE(&h->lock);
+	uint64_t now = clock_ms();
+
+	for (struct conn *c = h->conns; c; c = c->next)
+		if (!c->busy && !c->shut && now - c->since >= h->idle_ms)
+			shut(h, c);
+	return h->n_conns > 0;
+}
+
+/* ---- the thread --------------------------------------------------------------------- */
+
+static void client_gone(struct http *h, uint64_t number)
+{
+	struct exchange *x = take_parked(h, number);
+
+	if (!x)
+		return;
+	log_debug(LOG_HTTP, "%s: nobody waits any longer", x->target);
+	atomic_fetch_add(&h->counters.gone, 1);
+	cancel(x);
+}
+
+static void cancel_all(struct http *h)
+{
+	struct exchange *x;
+
+	while ((x = take_parked(h, 0)))
+		cancel(x);
+}
+
+static void *watch_main(void *arg)
+{
+	struct epoll_event events[EVENTS];
+	struct http *h = arg;
+	bool some = false;
+	eventfd_t n;
+
+	while (!atomic_load(&h->stopping) || atomic_load(&h->waiting)) {
+		bool ending = atomic_load(&h->stopping);
+		int got = epoll_wait(h->epoll, events, EVENTS, ending ? ENDING_MS : some ? SWEEP_MS : -1);
+
+		for (int i = 0; i < got; i++) {
+			if (events[i].data.u64 == 0)
+				eventfd_read(h->wake, &n);
+			else
+				client_gone(h, events[i].data.u64);
+		}
+		some = sweep(h);
+		if (atomic_load(&h->stopping))
+			cancel_all(h);
+	}
+	return NULL;
+}
+
+int watch_start(struct http *h)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = 0};
+	int r;
+
+	h->epoll = epoll_create1(EPOLL_CLOEXEC);
+	h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->epoll < 0 || h->wake < 0 || epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->wake, &ev) < 0)
+		return -errno;
+	r = pthread_create(&h->watcher, NULL, watch_main, h);
+	return -r;
+}
+
+void watch_stop(struct http *h)
+{
+	atomic_store(&h->stopping, true);
+	eventfd_write(h->wake, 1);
+	pthread_join(h->watcher, NULL);
+}

@@ -1,0 +1,73 @@
+/* Requests as anybody may send them: a method, a target, and after a line end each, header fields.
+ * Whatever is made of a target, it has no control character, and what it means is bounded; a range
+ * lies in its file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuzz/fuzz.h"
+#include "http/fields.h"
+#include "http/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void must(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void check_route(const char *method, const char *target)
+{
+	struct route *r = malloc(sizeof(*r));
+	char value[64];
+
+	must(r != NULL);
+	route_find(method, target, r);
+	must(r->what <= ROUTE_MISSES && r->allow && r->query);
+	must(r->hit.n <= LAYOUT_CANDIDATES);
+	must(r->what != ROUTE_FILE || r->hit.n || r->code_id);
+	must(r->what != ROUTE_MADE || r->hit.n);
+	must(r->what != ROUTE_SYMBOLICATE || r->api);
+	for (const unsigned char *p = (const unsigned char *)r->path; *p; p++)
+		must(*p >= 0x20 && *p != 0x7f);
+	if (route_query(r->query, "path", value, sizeof(value)))
+		must(strlen(value) < sizeof(value));
+	free(r);
+}
+
+static void check_fields(const char *text)
+{
+	static const uint64_t sizes[] = {0, 1, 10, UINT64_MAX};
+	char date[FIELD_DATE];
+	bool ours;
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t off = 0, n = 0;
+
+		if (field_range(text, sizes[i], &off, &n) == RANGE_PART)
+			must(n && off < sizes[i] && n <= sizes[i] - off);
+	}
+	if (field_date_read(text) >= 0) {
+		field_date(field_date_read(text), date);
+		must(strcmp(date, text) == 0);
+	}
+	field_has_tag(text, "\"tag\"");
+	field_authorized(text, "token");
+	field_via(text, "id", &ours);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1), *rest = text, *method, *target, *field;
+
+	must(text != NULL);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	method = strsep(&rest, " ");
+	target = strsep(&rest, "\n");
+	if (target)
+		check_route(method, target);
+	while ((field = strsep(&rest, "\n")))
+		check_fields(field);
+	free(text);
+	return 0;
+}

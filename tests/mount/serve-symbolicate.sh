@@ -1,0 +1,61 @@
+#!/bin/sh
+# /symbolicate over HTTP: what other methods than POST get, and, where they are, the shared cases, with
+# the .sym files on an nginx.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need nginx curl
+CASES=$top_builddir/tests/helpers/symbolicate-cases
+SHARED=$top_srcdir/../shared
+VECTORS=$SHARED/vectors/symbolicate_cases.json
+mkdir -p "$TMP/up"
+if [ -f "$VECTORS" ] && [ -d "$SHARED/fixtures/sym" ]; then ROOT=$SHARED/fixtures/sym; else ROOT=$TMP/up VECTORS=; fi
+
+nginx_start sym "$ROOT"
+symfs_serve one --source "breakpad@$URL_sym"
+
+# What the helper takes for `symfs symbolicate`: a POST, that is 0 for 200 and 1 for a refusal.
+cat >"$TMP/post" <<EOF
+#!/bin/sh
+code=\$(curl -gsS --noproxy '*' --max-time 60 -o "$TMP/answer" -w '%{http_code} %{content_type}' \\
+  -H 'Expect:' -H 'Content-Type: text/plain' --data-binary @- "$URL_one/symbolicate/\$2") || exit 9
+cat "$TMP/answer"
+case \$code in "200 application/json") exit 0 ;; "400 application/json" | "413 application/json") exit 1 ;; esac
+echo "\$code" >&2
+exit 8
+EOF
+chmod +x "$TMP/post"
+if [ -z "$VECTORS" ]; then
+  say "no shared cases"
+else
+  "$CASES" "$VECTORS" "$TMP/post" >"$TMP/cases.out" 2>"$TMP/post.log" || { grep -v '^ok' "$TMP/cases.out"; fail "POST cases"; }
+  n=$(grep -c '^ok' "$TMP/cases.out")
+  [ "$n" -ge 60 ] || fail "only $n shared cases"
+  say "$n of the shared cases"
+fi
+
+head_of() { tr -d '\r' <"$TMP/head"; }
+for api in v4 v5; do
+  fetch_url -o "$TMP/body" -D "$TMP/head" "$URL_one/symbolicate/$api" || fail "GET $api"
+  head_of | grep -q '^HTTP/1.1 405 ' && head_of | grep -qi '^content-type: application/json$' || fail "GET $api: $(head_of)"
+  fetch_url -X OPTIONS -H 'Origin: example.com' -H 'Access-Control-Request-Method: POST' -D "$TMP/head" \
+    "$URL_one/symbolicate/$api" || fail "OPTIONS $api"
+  head_of | grep -q '^HTTP/1.1 200 ' || fail "OPTIONS $api: $(head_of)"
+  for line in 'Access-Control-Allow-Origin: \*' 'Access-Control-Allow-Methods: POST' \
+    'Access-Control-Expose-Headers: accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, x-csrftoken, x-requested-with'; do
+    head_of | grep -qi "^$line\$" || fail "OPTIONS $api: no $line in $(head_of)"
+  done
+done
+
+# `Debug`, with any value, adds how it went.
+if [ -n "$VECTORS" ]; then
+  for value in true false; do
+    body='{"stacks": [[[0, 21376]]], "memoryMap": [["testproj", "D48F191186D67E69DF025AD71FB91E1F0"]]}'
+    fetch_url -H "Debug: $value" -d "$body" -o "$TMP/body" "$URL_one/symbolicate/v5" || fail "Debug"
+    for word in '"cache_lookups": {"count": 1,' '"stacks_per_module": {"testproj/D48F191186D67E69DF025AD71FB91E1F0": 1}' \
+      '"function": "testproj::main"' '"parse_sym":' '"save_symcache":' '"time_per_module":'; do
+      grep -q "$word" "$TMP/body" || fail "Debug: $value: no $word in $(cat "$TMP/body")"
+    done
+  done
+fi
+symfs_unserve one
+exit 0

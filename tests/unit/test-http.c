@@ -1,0 +1,244 @@
+/* http/: what a request asks for, and the header fields that decide something. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "http/fields.h"
+#include "http/route.h"
+#include "id/key.h"
+#include "layout/layout.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ID "dfb85de42daffd09640c8fe377d572de3e168920"
+#define GUID "3249D99D0C4049318610F4E4FB0B6936"
+
+static struct route route;
+
+static enum route_what at(const char *method, const char *target)
+{
+	route_find(method, target, &route);
+	return route.what;
+}
+
+/* ---- routes ------------------------------------------------------------------------- */
+
+static const struct {
+	const char *target;
+	enum route_what what;
+	enum filetype type; /* of the first file */
+} targets[] = {
+	{"/", ROUTE_STATUS, 0},
+	{"/status?path=x", ROUTE_STATUS, 0},
+	{"/healthz", ROUTE_HEALTH, 0},
+	{"/metrics", ROUTE_METRICS, 0},
+	{"/missingsymbols.csv", ROUTE_MISSES, 0},
+	{"/pingme.txt", ROUTE_TEXT, 0},
+	{"/symstore2/index2.txt", ROUTE_TEXT, 0},
+	{"/buildid/" ID "/debuginfo", ROUTE_FILE, FILETYPE_ELF_DEBUG},
+	{"//buildid/" ID "/executable", ROUTE_FILE, FILETYPE_ELF_CODE},
+	{"/buildid/" ID "/source/usr/src/a%20b.c", ROUTE_FILE, FILETYPE_SOURCE},
+	{"/buildid/" ID "/source/usr/src/makefile-of-nothing", ROUTE_FILE, FILETYPE_SOURCE},
+	{"/buildid/" ID "/section/.text", ROUTE_FILE, FILETYPE_SECTION},
+	{"/debuginfod/buildid/" ID "/debuginfo", ROUTE_FILE, FILETYPE_ELF_DEBUG},
+	{"/crash.pdb/" GUID "1/crash.sym", ROUTE_FILE, FILETYPE_BREAKPAD},
+	{"/try/crash.pdb/" GUID "1/crash.sym", ROUTE_FILE, FILETYPE_BREAKPAD},
+	{"/breakpad/crash.pdb/" GUID "1/crash.sym", ROUTE_FILE, FILETYPE_BREAKPAD},
+	{"/crash.pdb/" GUID "1/crash.pdb", ROUTE_FILE, FILETYPE_PDB},
+	{"/Crash.exe/5ab380779000/crash.exe", ROUTE_FILE, FILETYPE_PE},
+	{"http://host/Crash.exe/5ab380779000/crash.exe", ROUTE_FILE, FILETYPE_PE},
+	{"/gsym/debuginfod/buildid/" ID "/debuginfo.gsym", ROUTE_MADE, FILETYPE_ELF_DEBUG},
+	{"/gdb/.build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug", ROUTE_FILE, FILETYPE_ELF_DEBUG},
+	{"/lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", ROUTE_FILE, FILETYPE_MACH_DEBUG},
+	{"/symstore", ROUTE_NONE, 0},
+	{"/.symfs/config", ROUTE_NONE, 0},
+	{"/desktop.ini", ROUTE_NONE, 0},
+	{"/buildid/" ID "/source/../../etc/passwd", ROUTE_NONE, 0},
+	{"/buildid/" ID "/source/%2e%2e/%2e%2e/etc/passwd", ROUTE_NONE, 0},
+	{"/symbolicate/v6", ROUTE_NONE, 0},
+	{"/a%00b", ROUTE_BAD, 0},
+	{"/a%0d%0ab", ROUTE_BAD, 0},
+	{"/a%4", ROUTE_BAD, 0},
+	{"/a%zz", ROUTE_BAD, 0},
+	{"/%", ROUTE_BAD, 0},
+	{"relative", ROUTE_BAD, 0},
+	{"", ROUTE_BAD, 0},
+};
+
+START_TEST(test_targets)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+		enum route_what got = at("GET", targets[i].target);
+
+		ck_assert_msg(got == targets[i].what, "%s is %d", targets[i].target, got);
+		if (targets[i].type)
+			ck_assert_msg(route.hit.n && route.hit.files[0].type == targets[i].type, "%s",
+				targets[i].target);
+	}
+}
+END_TEST
+
+START_TEST(test_methods)
+{
+	ck_assert_int_eq(at("POST", "/symbolicate/v5"), ROUTE_SYMBOLICATE);
+	ck_assert_str_eq(route.api, "v5");
+	ck_assert_int_eq(at("GET", "/symbolicate/v4"), ROUTE_METHOD);
+	ck_assert_str_eq(route.allow, "POST");
+	ck_assert_int_eq(at("OPTIONS", "/symbolicate/v4"), ROUTE_OPTIONS);
+	ck_assert_int_eq(at("OPTIONS", "*"), ROUTE_OPTIONS);
+	ck_assert_int_eq(at("GET", "*"), ROUTE_BAD);
+	ck_assert_int_eq(at("HEAD", "/buildid/" ID "/debuginfo"), ROUTE_FILE);
+	ck_assert_int_eq(at("PUT", "/buildid/" ID "/debuginfo"), ROUTE_METHOD);
+	ck_assert_int_eq(at("GE", "/healthz"), ROUTE_METHOD);
+	ck_assert_int_eq(at("GET,", "/healthz"), ROUTE_METHOD);
+	ck_assert_int_eq(at("DELETE", "/nothing"), ROUTE_NONE);
+}
+END_TEST
+
+START_TEST(test_debuginfod)
+{
+	at("GET", "/buildid/" ID "/debuginfo");
+	ck_assert(route.debuginfod && !route.tecken);
+	at("GET", "/crash.pdb/" GUID "1/crash.pdb");
+	ck_assert(!route.debuginfod && route.tecken);
+}
+END_TEST
+
+START_TEST(test_tecken)
+{
+	at("GET", "/xul.pdb/" GUID "1/xul.sym");
+	ck_assert(route.tecken && !route.ignored && !route.code_id);
+	at("GET", "/xul.pdb/" GUID "1/file.ptr");
+	ck_assert(route.tecken && route.ignored);
+	at("GET", "/xul.pdb/000000000000000000000000000000000/xul.sym");
+	ck_assert(route.tecken && route.ignored);
+	at("GET", "/xul.dll/5AB380779000/xul.sym?code_file=xul.dll");
+	ck_assert(route.tecken && route.code_id);
+	ck_assert_str_eq(route.query, "code_file=xul.dll");
+	at("GET", "/a/b");
+	ck_assert(!route.tecken);
+}
+END_TEST
+
+START_TEST(test_query)
+{
+	char out[8];
+
+	ck_assert(route_query("a=1&path=x%2Fy+z&b", "path", out, sizeof(out)));
+	ck_assert_str_eq(out, "x/y z");
+	ck_assert(!route_query("apath=1", "path", out, sizeof(out)));
+	ck_assert(!route_query("path", "path", out, sizeof(out)));
+	ck_assert(!route_query("path=%", "path", out, sizeof(out)));
+	ck_assert(!route_query("path=12345678", "path", out, sizeof(out)));
+	ck_assert(!route_query("", "path", out, sizeof(out)));
+}
+END_TEST
+
+START_TEST(test_long)
+{
+	static char target[3 * ROUTE_PATH_MAX];
+
+	memset(target, 'a', sizeof(target) - 1);
+	target[0] = '/';
+	ck_assert_int_eq(at("GET", target), ROUTE_BAD);
+	target[ROUTE_PATH_MAX] = '\0';
+	ck_assert_int_eq(at("GET", target), ROUTE_NONE);
+}
+END_TEST
+
+/* ---- fields ------------------------------------------------------------------------- */
+
+static const struct {
+	const char *range;
+	uint64_t size;
+	enum field_range what;
+	uint64_t off, n;
+} ranges[] = {
+	{NULL, 10, RANGE_WHOLE, 0, 0},
+	{"bytes=0-0", 10, RANGE_PART, 0, 1},
+	{"bytes=2-5", 10, RANGE_PART, 2, 4},
+	{"Bytes=2-", 10, RANGE_PART, 2, 8},
+	{"bytes=2-99", 10, RANGE_PART, 2, 8},
+	{"bytes=-3", 10, RANGE_PART, 7, 3},
+	{"bytes=-99", 10, RANGE_PART, 0, 10},
+	{"bytes=9-9 ", 10, RANGE_PART, 9, 1},
+	{"bytes=10-", 10, RANGE_NEVER, 0, 0},
+	{"bytes=-0", 10, RANGE_NEVER, 0, 0},
+	{"bytes=0-", 0, RANGE_NEVER, 0, 0},
+	{"bytes=-1", 0, RANGE_NEVER, 0, 0},
+	{"bytes=5-2", 10, RANGE_WHOLE, 0, 0},
+	{"bytes=0-1,3-4", 10, RANGE_WHOLE, 0, 0},
+	{"bytes=-", 10, RANGE_WHOLE, 0, 0},
+	{"bytes=a-b", 10, RANGE_WHOLE, 0, 0},
+	{"lines=1-2", 10, RANGE_WHOLE, 0, 0},
+	{"bytes=18446744073709551616-", 10, RANGE_WHOLE, 0, 0},
+	{"bytes=0-18446744073709551615", 10, RANGE_PART, 0, 10},
+	{"bytes=1--2", 10, RANGE_WHOLE, 0, 0},
+};
+
+START_TEST(test_ranges)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+		uint64_t off = 0, n = 0;
+		enum field_range got = field_range(ranges[i].range, ranges[i].size, &off, &n);
+
+		ck_assert_msg(got == ranges[i].what, "%s is %d", ranges[i].range, got);
+		if (got == RANGE_PART)
+			ck_assert_msg(off == ranges[i].off && n == ranges[i].n, "%s", ranges[i].range);
+	}
+}
+END_TEST
+
+START_TEST(test_validators)
+{
+	char date[FIELD_DATE];
+
+	ck_assert(field_has_tag("\"a\"", "\"a\""));
+	ck_assert(field_has_tag("\"b\", W/\"a\" ", "\"a\""));
+	ck_assert(field_has_tag("*", "\"a\""));
+	ck_assert(!field_has_tag("\"ab\"", "\"a\""));
+	ck_assert(!field_has_tag("\"a\"b", "\"a\""));
+	ck_assert(!field_has_tag("", "\"a\""));
+	field_date(784111777, date);
+	ck_assert_str_eq(date, "Sun, 06 Nov 1994 08:49:37 GMT");
+	ck_assert_int_eq(field_date_read(date), 784111777);
+	ck_assert_int_eq(field_date_read("Mon, 06 Nov 1994 08:49:37 GMT"), -1);
+	ck_assert_int_eq(field_date_read("Sunday, 06-Nov-94 08:49:37 GMT"), -1);
+	ck_assert_int_eq(field_date_read("Sun, 06 ovD 1994 08:49:37 GMT"), -1);
+	ck_assert(field_if_range(NULL, "\"a\"", date));
+	ck_assert(field_if_range("\"a\"", "\"a\"", date));
+	ck_assert(field_if_range(date, "\"a\"", date));
+	ck_assert(!field_if_range("W/\"a\"", "\"a\"", date));
+}
+END_TEST
+
+START_TEST(test_tokens)
+{
+	ck_assert(field_authorized("Bearer sesame123", "sesame123"));
+	ck_assert(field_authorized("bearer  sesame123", "sesame123"));
+	ck_assert(field_authorized("Basic eDpzZXNhbWUxMjM=", "sesame123")); /* x:sesame123 */
+	ck_assert(!field_authorized("Basic c2VzYW1lMTIz", "sesame123"));
+	ck_assert(!field_authorized("Basic ====", "sesame123"));
+	ck_assert(!field_authorized("Bearer sesame12", "sesame123"));
+	ck_assert(!field_authorized("Bearer sesame1234", "sesame123"));
+	ck_assert(!field_authorized("Bearer ", "sesame123"));
+	ck_assert(!field_authorized("sesame123", "sesame123"));
+	ck_assert(!field_authorized(NULL, "sesame123"));
+}
+END_TEST
+
+START_TEST(test_via)
+{
+	bool ours;
+
+	ck_assert_uint_eq(field_via(NULL, "ab", &ours), 0);
+	ck_assert(!ours);
+	ck_assert_uint_eq(field_via("1.1 nginx, 1.1 symfs/cd, 1.1 symfs/ab", "ab", &ours), 2);
+	ck_assert(ours);
+	ck_assert_uint_eq(field_via("1.1 symfs/abc", "ab", &ours), 1);
+	ck_assert(!ours);
+}
+END_TEST
+
+UNIT_MAIN("http", test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
+	test_ranges, test_validators, test_tokens, test_via)

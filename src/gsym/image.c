@@ -118,16 +118,15 @@ static int elf_open(struct image *m, struct err *e)
 
 uint64_t image_base(const struct image *m)
 {
-	uint64_t lowest = UINT64_MAX;
-
 	for (uint32_t i = 0; m->kind == IMAGE_ELF && i < m->n_segments; i++) {
 		const uint8_t *h = span_at(m->file,
 			m->segments_at + (uint64_t)i * m->segment_entry, m->is64 ? 56 : 32);
 
+		/* The first: a kernel has one at 0 behind it, whose addresses are a processor's own. */
 		if (h && load32(h, m->swap) == PT_LOAD)
-			lowest = MIN(lowest, word(m, h + (m->is64 ? 16 : 8)));
+			return word(m, h + (m->is64 ? 16 : 8));
 	}
-	return lowest == UINT64_MAX ? 0 : lowest;
+	return 0;
 }
 
 /* The build id among the notes in `s`. */

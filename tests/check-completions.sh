@@ -43,7 +43,7 @@ offers "mount umount get add id paths parse why status sources cache gsym" symfs
 offers "umount!" symfs um
 offers "symbolicate!" symfs sy
 offers "serve!" symfs se
-offers "--listen --token-file --anyone --access-log --quota" symfs serve -
+offers "--listen --token-file --anyone --connections --idle-seconds --access-log --quota" symfs serve -
 offers "systemd!" symfs serve --listen sy
 offers "v4 v5!" symfs symbolicate --api v
 offers "--debug!" symfs symbolicate --d

@@ -48,6 +48,7 @@ _symfs_value()
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
 	symbolicate:--api) _symfs_words "v4 v5" ;;
 	serve:--listen | mount:--serve) _symfs_words "127.0.0.1:8737 unix: systemd" ;;
+	serve:--connections | serve:--idle-seconds) COMPREPLY=() ;;
 	serve:--token-file | serve:--access-log) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
@@ -103,7 +104,7 @@ _symfs_options()
 		_symfs_words "-o --output --format --threads --strict --shorten-cpp --full-names --stdin --against --dump --address --json
 			--help" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
-	serve) _symfs_words "--listen --token-file --anyone --access-log $_symfs_common" ;;
+	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log $_symfs_common" ;;
 	symbolicate)
 		_symfs_words "--api --text --debug --lenient --function-size --module-errors $_symfs_common" ;;
 	esac

@@ -158,6 +158,7 @@ int app_open(struct app *app, const struct app_args *a, struct err *e)
 		.grace_ms = 300,
 		.breaker_ms = app->settings.breaker_ms,
 		.max_file_size = app->settings.max_file_size,
+		.agent = app->args.agent,
 	};
 	return fetch_new(&app->fetch, app->store, so, &o, e);
 }

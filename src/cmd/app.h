@@ -52,6 +52,7 @@ struct app_args {
 		const struct conf_field *field;
 		const char *value;
 	} set[32]; /* --KEY VALUE of [symfs] */
+	const char *agent; /* what User-Agent says beside the version; NULL */
 	char *adopted; /* app_adopt_mount()'s; app_close() frees it */
 };
 

@@ -433,6 +433,7 @@ static int run_mount(int argc, char **argv)
 		return r;
 	if (late && buf_addf(&list, ",%s", late) < 0)
 		return EXIT_USAGE;
+	serving_prepare(&m.serving, &m.args);
 	log_open("symfs mount", stderr_is_journal(getenv("JOURNAL_STREAM")));
 	m.socket = getenv("NOTIFY_SOCKET");
 	m.watchdog_ms = notify_watchdog_ms(getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));

@@ -73,6 +73,8 @@ static int run_serve(int argc, char **argv)
 		{"listen", 0, "WHERE", "ADDR:PORT, unix:PATH, systemd; 127.0.0.1:8737", &s.listen},
 		{"token-file", 0, "FILE", "who asks must show the token in it", &s.token_file},
 		{"anyone", 0, NULL, "without a token, also for other machines", &s.anyone},
+		{"connections", 0, "N", "so many at once (4096)", &s.connections},
+		{"idle-seconds", 0, "N", "for a head, and between two requests (60)", &s.idle_seconds},
 		{"access-log", 0, "FILE", "a line for each request; -: stderr", &s.access_log},
 		{0},
 	};
@@ -86,6 +88,7 @@ static int run_serve(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_open("symfs serve", false);
+	serving_prepare(&s, &args);
 	return run_server(&args, &s);
 }
 

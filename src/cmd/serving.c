@@ -32,12 +32,39 @@ static int read_token(const char *path, char **out, struct err *e)
 	return *out ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
+void serving_prepare(struct serving *s, struct app_args *a)
+{
+	if (!s->listen || http_id(s->id) < 0)
+		return;
+	snprintf(s->agent, sizeof(s->agent), "serve/%s", s->id);
+	a->agent = s->agent;
+}
+
+static int read_number(const char *name, const char *text, unsigned most, unsigned *out, struct err *e)
+{
+	size_t n = text ? strlen(text) : 0;
+
+	if (!text)
+		return 0;
+	*out = n && n < 8 && strspn(text, "0123456789") == n ? (unsigned)strtoul(text, NULL, 10) : 0;
+	return *out && *out <= most ? 0 :
+		err_set(e, -EINVAL, "--%s %s: a number from 1 to %u, please", name, text, most);
+}
+
 int serving_start(const struct serving *s, struct app *app, struct http **out, struct err *e)
 {
-	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone};
+	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone,
+		.id = s->id[0] ? s->id : NULL};
 	_cleanup_free_ char *token = NULL;
 	int r = s->token_file ? read_token(s->token_file, &token, e) : 0;
 
+	unsigned seconds = 0;
+
+	if (r == 0)
+		r = read_number("connections", s->connections, 100000, &o.connections, e);
+	if (r == 0)
+		r = read_number("idle-seconds", s->idle_seconds, 86400, &seconds, e);
+	o.idle_ms = seconds * 1000;
 	o.token = token;
 	if (r == 0)
 		r = http_start(out, app->fetch, &o, e);

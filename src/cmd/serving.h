@@ -10,8 +10,13 @@ struct http;
 struct serving {
 	const char *listen; /* NULL: nobody is served */
 	const char *token_file, *access_log;
+	const char *connections, *idle_seconds; /* numbers; NULL */
 	bool anyone;
+	char id[40], agent[48]; /* serving_prepare()'s */
 };
+
+/* Before app_open(), whose User-Agent it writes: a server that is its own source shall notice. */
+void serving_prepare(struct serving *s, struct app_args *a);
 
 /* The server of what `app` has open; prints where it listens. -EINVAL: options; -errno. */
 int serving_start(const struct serving *s, struct app *app, struct http **out, struct err *e);

@@ -124,13 +124,17 @@ void asked_again(struct fetch *f, const struct key *k)
 
 static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e)
 {
-	struct net_opts no = {.user_agent = PACKAGE_NAME "/" PACKAGE_VERSION};
+	char agent[160] = PACKAGE_NAME "/" PACKAGE_VERSION;
+	struct net_opts no = {.user_agent = agent};
 	int r;
 
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_mutex_init(&f->trees_lock, NULL);
 	pthread_mutex_init(&f->recall_lock, NULL);
 	f->opts = *o;
+	f->opts.agent = NULL;
+	if (o->agent)
+		snprintf(agent, sizeof(agent), PACKAGE_NAME "/" PACKAGE_VERSION " %.100s", o->agent);
 	r = breakers_new(&f->breakers, o->breaker_ms);
 	if (r == 0)
 		r = workers_new(&f->workers, 4);

@@ -54,6 +54,7 @@ struct fetch_opts {
 	unsigned grace_ms;	     /* how long an earlier source may hold back a later one that has it */
 	unsigned breaker_ms;	     /* how long a dead host is left alone: 60000 */
 	uint64_t max_file_size;
+	const char *agent; /* more words of User-Agent; NULL */
 };
 
 /* Takes the sources. The store stays the caller's and must outlive the fetch. */
@@ -100,6 +101,10 @@ void fetch_sources_text(struct fetch *f, struct buf *out);
 struct source;
 void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240]);
 void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, CSV */
+
+/* What files taught of a module: fills in what the artifact lacks. False: nothing is known of it.
+ * (waits for the index) */
+bool fetch_complete(struct fetch *f, struct artifact *a);
 
 struct fetch_attempt {
 	char source[64];

@@ -126,6 +126,13 @@ bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
 	return found;
 }
 
+bool fetch_complete(struct fetch *f, struct artifact *a)
+{
+	struct key k = {.type = a->type};
+
+	return learn_complete(f, a, &k);
+}
+
 bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main)
 {
 	if (store_find(f->store, k, out) < 0)

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 
@@ -46,6 +47,15 @@ static bool for_pages(const struct exchange *x)
 	}
 }
 
+/* As Mozilla's symbol server understands it. */
+static bool wants_time(struct exchange *x)
+{
+	const char *debug = exchange_header(x, "Debug");
+
+	return debug && (strcasecmp(debug, "true") == 0 || strcasecmp(debug, "yes") == 0 ||
+				strcmp(debug, "1") == 0);
+}
+
 static void count_status(struct http *h, int status)
 {
 	if (status < 300)
@@ -70,6 +80,11 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 	response_header(r, "X-Content-Type-Options", "nosniff");
 	if (for_pages(x))
 		response_header(r, "Access-Control-Allow-Origin", "*");
+	if (x->route->tecken && wants_time(x)) {
+		snprintf(via, sizeof(via), "%.3f",
+			x->route->ignored ? 0.0 : (double)(clock_ms() - x->began) / 1000);
+		response_header(r, "Debug-Time", via);
+	}
 	ok = MHD_queue_response(x->c, (unsigned)status, r);
 	MHD_destroy_response(r);
 	return ok;
@@ -200,6 +215,15 @@ static enum MHD_Result dispatch(struct exchange *x)
 	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, "Not Found\n");
 }
 
+/* A source of ours that leads here, also through servers between. The agent says it and not Via,
+ * because with that many servers send nothing packed. */
+static bool is_our_own(struct exchange *x)
+{
+	const char *agent = exchange_header(x, "User-Agent"), *at = agent ? strstr(agent, " serve/") : NULL;
+
+	return at && strcmp(at + strlen(" serve/"), x->h->id) == 0;
+}
+
 /* What can be said by the head alone; 0: go on. */
 static int judge_head(struct exchange *x)
 {
@@ -212,7 +236,7 @@ static int judge_head(struct exchange *x)
 	if (x->h->token && x->route->what != ROUTE_HEALTH && x->route->what != ROUTE_OPTIONS &&
 		!field_authorized(exchange_header(x, "Authorization"), x->h->token))
 		return 401;
-	if (field_via(via, x->h->id, &ours) > 8 || ours)
+	if (field_via(via, x->h->id, &ours) > 8 || ours || is_our_own(x))
 		return 508;
 	if (length && strtoull(length, NULL, 10) > (x->route->api ? symb_limits_default.bytes : HTTP_HEAD_MOST))
 		return 413;
@@ -359,7 +383,7 @@ static int start_daemon(struct http *h, int fd, struct err *e)
 	return h->daemon ? 0 : err_set(e, -EIO, "%s: the server does not start", h->where);
 }
 
-static int make_id(char out[static 33])
+int http_id(char out[static HTTP_ID_TEXT])
 {
 	uint8_t bytes[16];
 
@@ -394,8 +418,7 @@ static int start(struct http *h, const struct http_opts *o, struct err *e)
 	r = listen_on(h, o, &fd, e);
 	if (r == 0)
 		r = access_open(h, e);
-	if (r == 0 && (r = make_id(h->id)) < 0)
-		err_set(e, r, "no random numbers");
+	snprintf(h->id, sizeof(h->id), "%s", o->id ? o->id : "unknown");
 	if (r == 0 && (r = derive_new(&h->derive, h->fetch)) < 0)
 		err_set(e, r, "%s", err_text(r));
 	if (r == 0)

@@ -11,12 +11,18 @@ struct http;
 
 struct http_opts {
 	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
+	const char *id;	    /* by which a request of our own is known, see http_id(); NULL: none is */
 	const char *token;  /* who asks must show it; NULL: nobody must */
 	bool anyone;	    /* an address that others reach may be listened on without a token */
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
 	unsigned connections; /* at once; 0: 4096, or what descriptors allow */
 	unsigned idle_ms;     /* without a request, or for all of its head; 0: 60000 */
 };
+
+/* A new id, at random, for http_opts and (as "serve/ID") for fetch_opts.agent: so a server that is
+ * its own source is found out. 0, -EIO. */
+#define HTTP_ID_TEXT 33
+int http_id(char out[static HTTP_ID_TEXT]);
 
 /* Listens, and answers from now on. The fetch stays the caller's and must outlive it. -EINVAL: what
  * is asked for makes no sense, or is not safe; others: the address. `e` says which. */

@@ -53,7 +53,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
 	char where[LISTEN_TEXT];
-	char id[33]; /* who we are, in Via */
+	char id[HTTP_ID_TEXT]; /* who we are */
 	unsigned most; /* connections */
 	uint64_t idle_ms;
 	int64_t started; /* wall clock */

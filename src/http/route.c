@@ -194,7 +194,7 @@ void route_find(const char *method, const char *target, struct route *out)
 
 	memset(out, 0, offsetof(struct route, hit));
 	out->hit.n = 0;
-	out->allow = out->query = out->path;
+	out->allow = out->query = "";
 	out->path[0] = '\0';
 	if (strcmp(target, "*") == 0) {
 		out->what = strcmp(method, "OPTIONS") == 0 ? ROUTE_OPTIONS : ROUTE_BAD;

@@ -117,6 +117,7 @@ START_TEST(test_tecken)
 	ck_assert_str_eq(route.query, "code_file=xul.dll");
 	at("GET", "/a/b");
 	ck_assert(!route.tecken);
+	ck_assert_str_eq(route.query, "");
 }
 END_TEST
 

@@ -1,0 +1,157 @@
+/* An HTTP client without manners, for tests of servers:
+ *
+ *	rude-client PORT idle N		opens N connections, prints `open N`, and holds them until stdin ends
+ *	rude-client PORT slow		a byte of a head every 100 ms until the server ends it: `closed`
+ *	rude-client PORT silent		nothing at all, until the server ends it: `closed`
+ *	rude-client PORT half		half a head, and then its own end: `closed`
+ *	rude-client PORT head BYTES	a header of so many bytes: the status line
+ *	rude-client PORT pipeline N PATH	N requests at once: how many 200s came
+ *
+ * It gives up after a minute. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static unsigned port;
+
+static int dial(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0) {
+		perror("connect");
+		exit(2);
+	}
+	return fd;
+}
+
+static bool put(int fd, const char *text)
+{
+	return send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
+}
+
+static int until_closed(int fd)
+{
+	char room[4096];
+
+	while (read(fd, room, sizeof(room)) > 0)
+		;
+	puts("closed");
+	return 0;
+}
+
+static int idle(unsigned n)
+{
+	char c;
+
+	while (n-- > 0)
+		dial();
+	puts("open");
+	fflush(stdout);
+	alarm(0);
+	while (read(0, &c, 1) > 0)
+		;
+	return 0;
+}
+
+static int slow(void)
+{
+	int fd = dial();
+	char c;
+
+	put(fd, "GET /healthz HTTP/1.1\r\nX-Slow: ");
+	do
+		usleep(100000);
+	while (put(fd, "x") && recv(fd, &c, 1, MSG_DONTWAIT) < 0);
+	puts("closed");
+	return 0;
+}
+
+static int half(void)
+{
+	int fd = dial();
+
+	put(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n");
+	shutdown(fd, SHUT_WR);
+	return until_closed(fd);
+}
+
+static int head(unsigned long bytes)
+{
+	char *text = malloc(bytes + 1), line[64] = "";
+	int fd = dial();
+
+	if (!text)
+		return 2;
+	memset(text, 'x', bytes);
+	text[bytes] = '\0';
+	if (put(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ") && put(fd, text))
+		put(fd, "\r\nConnection: close\r\n\r\n");
+	if (read(fd, line, sizeof(line) - 1) > 0)
+		printf("%.*s\n", (int)strcspn(line, "\r\n"), line);
+	else
+		puts("closed");
+	free(text);
+	return 0;
+}
+
+static int pipeline(unsigned n, const char *path)
+{
+	size_t room = (size_t)n * (strlen(path) + 64), got = 0, most = (size_t)n * 65536;
+	char *ask = calloc(1, room), *in = malloc(most + 1);
+	int fd = dial(), found = 0;
+	ssize_t r;
+
+	if (!ask || !in)
+		return 2;
+	for (unsigned i = 0, at = 0; i < n; i++)
+		at += (unsigned)snprintf(ask + at, room - at, "GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n", path,
+			i + 1 == n ? "Connection: close\r\n" : "");
+	put(fd, ask);
+	while (got < most && (r = read(fd, in + got, most - got)) > 0)
+		got += (size_t)r;
+	in[got] = '\0';
+	for (char *p = in; (p = strstr(p, "HTTP/1.1 200 ")); p++)
+		found++;
+	printf("%d\n", found);
+	free(ask);
+	free(in);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[2] : "";
+	struct rlimit l;
+
+	if (argc < 3)
+		return 2;
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+	port = (unsigned)strtoul(argv[1], NULL, 10);
+	alarm(60);
+	if (strcmp(what, "idle") == 0 && argc == 4)
+		return idle((unsigned)strtoul(argv[3], NULL, 10));
+	if (strcmp(what, "slow") == 0)
+		return slow();
+	if (strcmp(what, "silent") == 0)
+		return until_closed(dial());
+	if (strcmp(what, "half") == 0)
+		return half();
+	if (strcmp(what, "head") == 0 && argc == 4)
+		return head(strtoul(argv[3], NULL, 10));
+	if (strcmp(what, "pipeline") == 0 && argc == 5)
+		return pipeline((unsigned)strtoul(argv[3], NULL, 10), argv[4]);
+	return 2;
+}

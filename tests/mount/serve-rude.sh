@@ -1,0 +1,61 @@
+#!/bin/sh
+# Clients without manners: slow ones, silent ones, half-open ones, large heads, pipelines, and a
+# thousand connections that ask for nothing. Others are served all the while, and nothing is left.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl
+RUDE=$top_builddir/tests/helpers/rude-client
+
+mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"
+SYM=a.so/111111111111111111111111111111110/a.so.sym
+{ echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'; seq -f 'PUBLIC %g 0 f' 10 400; } >"$TMP/up/$SYM"
+symfs_serve one --source "breakpad@$TMP/up"
+symfs_serve strict --source "breakpad@$TMP/up" --idle-seconds 2 --connections 64
+PORT=${URL_one##*:} STRICT=${URL_strict##*:}
+healthy() { [ "$(fetch_url "$1/healthz")" = ok ]; }
+fds() { ls "/proc/$1/fd" | wc -l; }
+back_to() { [ "$(fds "$1")" -le "$2" ]; }
+healthy "$URL_one" && healthy "$URL_strict" || fail "no answer"
+fetch_url "$URL_one/$SYM" >"$TMP/body"
+same_file "$TMP/body" "$TMP/up/$SYM"
+before=$(fds "$PID_one")
+
+# ---- a minute for a head, here two seconds ------------------------------------------------
+for how in slow silent half; do
+  said=$("$RUDE" "$STRICT" $how)
+  [ "$said" = closed ] || fail "$how: $said"
+done
+[ "$(fetch_url "$URL_strict/metrics" | sed -n 's/^symfs_http_closed //p')" -ge 1 ] || fail "http_closed"
+
+# ---- heads and pipelines -----------------------------------------------------------------
+case $("$RUDE" "$PORT" head 8000) in "HTTP/1.1 200"*) ;; *) fail "a head of 8 KB" ;; esac
+for n in 40000 1000000; do
+  said=$("$RUDE" "$PORT" head $n)
+  case $said in "HTTP/1.1 431"* | "HTTP/1.1 413"* | "HTTP/1.1 414"* | closed) ;; *) fail "a head of $n bytes: $said" ;; esac
+done
+long=$(printf '%08000d' 0)
+[ "$(fetch_url -o /dev/null -w '%{http_code}' "$URL_one/$long")" = 400 ] || fail "a long target"
+for path in /healthz "/$SYM"; do
+  said=$("$RUDE" "$PORT" pipeline 100 "$path")
+  [ "$said" = 100 ] || fail "of 100 requests for $path in one go $said were answered"
+done
+
+# ---- connections -------------------------------------------------------------------------
+mkfifo "$TMP/hold" "$TMP/hold2"
+"$RUDE" "$PORT" idle 1000 <"$TMP/hold" >"$TMP/idle.out" &
+PIDS="$PIDS $!"
+exec 8>"$TMP/hold"
+wait_for 60 grep -q open "$TMP/idle.out" || fail "1,000 connections"
+for _ in 1 2 3; do healthy "$URL_one" || fail "1,000 idle connections keep others out"; done
+fetch_url "$URL_one/$SYM" >"$TMP/body"
+same_file "$TMP/body" "$TMP/up/$SYM"
+"$RUDE" "$STRICT" idle 200 <"$TMP/hold2" >"$TMP/idle2.out" &
+PIDS="$PIDS $!"
+exec 9>"$TMP/hold2"
+wait_for 60 grep -q open "$TMP/idle2.out" || fail "200 connections"
+wait_for 30 healthy "$URL_strict" || fail "200 idle connections keep others out, where 64 are allowed"
+exec 8>&- 9>&-
+wait_for 30 back_to "$PID_one" "$((before + 2))" || fail "descriptors: $before before, $(fds "$PID_one") after"
+symfs_unserve one
+symfs_unserve strict
+exit 0

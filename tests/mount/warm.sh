@@ -56,7 +56,25 @@ warm "$TMP/core" >"$TMP/out"
 upstream_clear "$URL_up"
 
 # ---- a debugger ------------------------------------------------------------------------------------
-mv "$NEAR/bin" "$TMP/elsewhere"
+rm -r "$NEAR/bin"
+for gone in "$PROG_ID" "$LIB_ID"; do
+  # Only the server has them, and the store that the mount fills.
+  find "$TMP" -path "$FAR" -prune -o -path "$TMP/store-*" -prune -o -type f -size +1k -print | while read -r file; do
+    [ "$(build_id "$file" 2>/dev/null)" != "$gone" ] || echo "$file"
+  done >"$TMP/left"
+  [ ! -s "$TMP/left" ] || fail "it is still on this machine: $(cat "$TMP/left")"
+done
+# in_order TEXT REGEX...: the lines that match come one right after the other.
+in_order() {
+  io_at=0 io_text=$1
+  shift
+  for io_re; do
+    io_next=$(printf '%s\n' "$io_text" | grep -nE -- "$io_re" | head -n 1 | cut -d: -f1)
+    [ -n "$io_next" ] || fail "no frame matches $io_re: $io_text"
+    [ $io_at = 0 ] || [ "$io_next" = $((io_at + 1)) ] || fail "frames are missing before $io_re: $io_text"
+    io_at=$io_next
+  done
+}
 core() {
   timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" -- "$@" 2>&1
 }
@@ -66,12 +84,14 @@ for debugger in "gdb -nx -batch -ex bt" "lldb --batch -o bt"; do
   command -v "${debugger%% *}" >/dev/null || { say "${debugger%% *} is not installed"; continue; }
   if [ "${debugger%% *}" = gdb ]; then
     out=$(core gdb -nx -batch -ex bt)
-    expect "symfs core, gdb" "$out" '^#[0-9]+ .* in deeper \(n=3\) at prog-lib\.c:3$' \
-      '^#[0-9]+ .* in prog_entry \(n=3\) at prog-lib\.c:4$' '^#[0-9]+ .* in main \(argc=3, .*\) at prog\.c:5$'
+    in_order "$out" '^#[0-9]+ .* in deeper \(n=3\) at prog-lib\.c:3$' '^#[0-9]+ .* in prog_entry \(n=3\) at prog-lib\.c:4$' \
+      '^#[0-9]+ .* in work \(argc=3\) at prog\.c:2$' '^#[0-9]+ .* in main \(argc=3, .*\) at prog\.c:5$'
   else
     out=$(core lldb --batch -o bt)
-    expect "symfs core, lldb" "$out" 'libprog\.so`deeper.* at prog-lib\.c:3' 'prog`main.* at prog\.c:5'
+    in_order "$out" 'frame #[0-9]+: .*libprog\.so`deeper\(n=3\) at prog-lib\.c:3' 'frame #[0-9]+: .*libprog\.so`prog_entry\(n=3\) at prog-lib\.c:4' \
+      'frame #[0-9]+: .*prog`work\(argc=3\) at prog\.c:2' 'frame #[0-9]+: .*prog`main\(argc=3,.* at prog\.c:5'
   fi
+  expect "symfs core" "$out" 'modules are on this machine, 2 are fetched when they are asked for'
 done
 [ "$(left)" = "$before" ] || fail "a directory is left behind"
 grep -q "symfs-core-" /proc/self/mountinfo && fail "a mount is left behind"

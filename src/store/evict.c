@@ -80,6 +80,8 @@ int evict_bytes(struct turn *t, uint64_t want, int64_t except)
 		int r = choose(t, want - gone, except, b);
 
 		/* No room even for the log of the index: the files go first, then their rows. */
+		if (r == -ENOSPC && b->n)
+			atomic_store(&t->s->lost, true);
 		for (unsigned i = 0; r == -ENOSPC && i < b->n; i++)
 			if (!b->sparse[i])
 				dir_blob_remove(t->s->dirfd, b->victims[i].sha256);

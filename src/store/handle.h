@@ -42,6 +42,7 @@ struct store {
 	pthread_mutex_t index_lock;
 	struct index *index; /* under index_lock; replaced only within a turn */
 	atomic_uint_fast64_t looked;
+	atomic_bool lost; /* files went, and the disk had no room for saying so: rows are to be swept */
 
 	struct notes notes;
 	struct flights flights;

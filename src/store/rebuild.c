@@ -3,6 +3,7 @@
 #include "store/rebuild.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/salvage.h"
 #include "store/sweep.h"
 
 #include <fcntl.h>
@@ -31,6 +32,8 @@ static int fill(struct store *s, struct index *ix, bool damaged)
 	int r;
 
 	r = sweep(s, ix);
+	if (r == 0 && damaged)
+		salvage(s, ix, "index.sqlite.damaged");
 	while (r == 0 && (r = index_object_next(ix, o.id, &o)) == 0)
 		artifacts++;
 	if (r == -ENOENT)

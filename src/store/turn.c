@@ -4,13 +4,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/evict.h"
 #include "store/rebuild.h"
 #include "store/settle.h"
+#include "store/sweep.h"
 
 #include <sys/file.h>
 #include <time.h>
 
 #define WAIT_MS 60000	   /* a turn is short, but for a rebuild */
+#define SWEEP_ROOM (1 << 20)
 #define LOOK_EVERY_MS 1000 /* how often a reader asks whether the index is still at its place */
 
 static bool is_late(struct store *s, uint64_t end)
@@ -136,6 +139,24 @@ int turn_settle(struct turn *t)
 	return r;
 }
 
+/* Room was made by taking files away, when there was none to write down which. */
+static void sweep_lost(struct turn *t)
+{
+	int r;
+
+	if (!atomic_load(&t->s->lost) || !evict_has_room(t->s, SWEEP_ROOM))
+		return;
+	r = index_begin(t->ix);
+	if (r == 0)
+		r = sweep(t->s, t->ix);
+	if (r == 0)
+		r = index_commit(t->ix);
+	if (r < 0)
+		index_rollback(t->ix);
+	else
+		atomic_store(&t->s->lost, false);
+}
+
 static int first_write(struct turn *t)
 {
 	int r;
@@ -151,6 +172,8 @@ static int first_write(struct turn *t)
 	r = turn_settle(t); /* what a process that was killed in its turn left half done */
 	if (r == 0)
 		write_notes(t);
+	if (r == 0)
+		sweep_lost(t);
 	/* A full disk must not keep anybody from making room. */
 	return r == -ENOSPC ? 0 : r;
 }

@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 
 /* Runs SQL on the index behind the store's back. */
 static void sql(const char *text)
@@ -449,6 +450,42 @@ START_TEST(quota_evicts_the_oldest)
 }
 END_TEST
 
+/* A damaged index is made anew, and keeps what no label tells, as far as the old one could be read. */
+START_TEST(damage_keeps_pins_and_misses)
+{
+	struct key pinned = key_nth(1), old = key_nth(2), missing = key_nth(3), wrong = key_nth(4);
+	struct store_row row = {.id = 0};
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &pinned, 1, 1000), 0);
+	ck_assert_int_eq(publish(s, &old, 2, 1000), 0);
+	ck_assert_int_eq(store_keep(s, &pinned, INT64_MAX), 0);
+	ck_assert_int_eq(store_miss_add(s, &missing, "n", "test", 1000, "404"), 0);
+	ck_assert_int_eq(store_miss_add(s, &wrong, "", "test", 1000, "404"), 0);
+	store_close(s);
+	sql("UPDATE objects SET used = 5000 WHERE id = (SELECT max(id) FROM objects);"
+	    "UPDATE misses SET until = 9000000000000000000 WHERE name = '';"
+	    "INSERT INTO misses(canon, key, name, source, since, until, reason)"
+	    " VALUES('x', 'no key', '', 'test', 1, 9000000000, ''); DROP TABLE names");
+	s = open_scratch();
+	ck_assert(is_there(in_scratch("index.sqlite.damaged")));
+	ck_assert_int_eq(store_list(s, 0, &row, 1), 1);
+	while (!key_equal(&row.key, &pinned))
+		ck_assert_int_eq(store_list(s, row.id, &row, 1), 1);
+	ck_assert(row.keep_until == INT64_MAX);
+	for (row.id = 0; store_list(s, row.id, &row, 1) == 1 && !key_equal(&row.key, &old);)
+		;
+	ck_assert(row.used == 5000 && row.keep_until == 0);
+	ck_assert_int_gt(store_miss_until(s, &missing, "n", "test"), clock_wall() + 900);
+	ck_assert_int_eq(store_miss_until(s, &wrong, "", "test"), 0);
+	ck_assert_uint_eq(totals(s).misses, 1);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(not_open_to_all)
 {
 	struct store_opts o = {.dir = scratch};
@@ -540,6 +577,66 @@ START_TEST(full_disk)
 	draft_discard(d);
 	ck_assert(finds(s, &kept, 100, 100000));
 	ck_assert_int_eq(publish(s, &kept, 101, 200000), 0);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	umount2(scratch, MNT_DETACH);
+	scratch_end();
+}
+END_TEST
+
+/* Another that takes what it finds: after each file that goes. */
+static bool greedy;
+
+static void take_all(void)
+{
+	static char block[4096];
+	int fd = open(in_scratch("greedy"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	while (fd >= 0 && write(fd, block, sizeof(block)) > 0)
+		;
+	close(fd);
+}
+
+int unlinkat(int dirfd, const char *path, int flags)
+{
+	int r = (int)syscall(SYS_unlinkat, dirfd, path, flags);
+
+	if (r == 0 && greedy)
+		take_all();
+	return r;
+}
+
+START_TEST(disk_that_others_fill)
+{
+	struct key k = key_nth(1), missing = key_nth(99);
+	struct store *s;
+	unsigned left = 0;
+
+	scratch_dir();
+	if (geteuid() != 0 || mount("none", scratch, "tmpfs", 0, "size=12m,mode=700") < 0) {
+		fprintf(stderr, "disk_that_others_fill: skipped, no tmpfs can be mounted\n");
+		scratch_end();
+		return;
+	}
+	s = open_scratch();
+	for (unsigned i = 0; i < 6; i++) {
+		k = key_nth(i);
+		ck_assert_int_eq(publish(s, &k, i, 1 << 20), 0);
+	}
+	greedy = true;
+	take_all();
+	ck_assert_int_eq(store_make_room(s, 1 << 20, NULL), -ENOSPC);
+	greedy = false;
+	for (unsigned i = 0; i < 6; i++) {
+		k = key_nth(i);
+		left += store_has(s, &k, NULL);
+	}
+	ck_assert_uint_lt(left, 6);
+	/* When there is room again, the first who writes drops the rows of what went. */
+	ck_assert_int_eq(unlink(in_scratch("greedy")), 0);
+	ck_assert_int_eq(store_miss_add(s, &missing, "", "test", 100, ""), 0);
+	ck_assert_uint_eq(totals(s).artifacts, left);
+	ck_assert_uint_eq(totals(s).bytes, (uint64_t)left << 20);
 	ck_assert_int_eq(verify_quiet(s), 0);
 	store_close(s);
 	umount2(scratch, MNT_DETACH);
@@ -1405,7 +1502,7 @@ int main(void)
 {
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
-		quota_evicts_the_oldest, not_open_to_all, free_space_floor, full_disk, file_size_limit,
+		quota_evicts_the_oldest, damage_keeps_pins_and_misses, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,
 		misses_by_name, labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,

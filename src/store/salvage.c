@@ -1,0 +1,83 @@
+/* What a damaged index still tells. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/salvage.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/dir.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+#define ROWS_MOST 1000000
+#define MISS_LASTS (400 * 24 * 3600) /* seconds: what says more was no miss of ours */
+
+static const char *text(sqlite3_stmt *st, int i)
+{
+	const unsigned char *p = sqlite3_column_text(st, i);
+
+	return p ? (const char *)p : "";
+}
+
+static int take_object(struct index *ix, sqlite3_stmt *st, int64_t now)
+{
+	int64_t used = sqlite3_column_int64(st, 1), keep = sqlite3_column_int64(st, 2);
+	struct index_object o;
+	int r;
+
+	if (!dir_sha256_ok(text(st, 0)) || index_object_find(ix, text(st, 0), &o) < 0)
+		return 0;
+	r = used > 0 && used <= now ? index_object_used(ix, o.id, used) : 0;
+	return r == 0 && keep > now ? index_object_keep(ix, o.id, keep) : r;
+}
+
+static int take_miss(struct index *ix, sqlite3_stmt *st, int64_t now)
+{
+	int64_t since = sqlite3_column_int64(st, 3), until = sqlite3_column_int64(st, 4);
+	char canon[KEY_TEXT];
+	struct key k;
+	int r;
+
+	if (until <= now || since > now || since < 0 || until - since > MISS_LASTS ||
+		key_parse(&k, text(st, 0)) < 0)
+		return 0;
+	r = index_miss_put(ix, &k, text(st, 1), text(st, 2), since, until, text(st, 5));
+	if (r == 0 && sqlite3_column_int64(st, 6) > 1)
+		r = index_miss_asked(ix, key_canon(&k, canon), sqlite3_column_int64(st, 6) - 1);
+	return r;
+}
+
+static int take_rows(sqlite3 *db, const char *sql, struct index *ix,
+	int (*each)(struct index *ix, sqlite3_stmt *st, int64_t now))
+{
+	int64_t now = clock_wall();
+	sqlite3_stmt *st = NULL;
+	int n = 0;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK)
+		while (n < ROWS_MOST && sqlite3_step(st) == SQLITE_ROW && each(ix, st, now) == 0)
+			n++;
+	sqlite3_finalize(st);
+	return n;
+}
+
+void salvage(struct store *s, struct index *ix, const char *name)
+{
+	_cleanup_free_ char *path = NULL;
+	sqlite3 *db = NULL;
+	int objects = 0, misses = 0;
+
+	if (asprintf(&path, "%s/%s", s->dir, name) < 0) {
+		path = NULL;
+		return;
+	}
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_PRIVATECACHE, NULL) == SQLITE_OK &&
+		sqlite3_exec(db, "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1;", NULL, NULL,
+			NULL) == SQLITE_OK) {
+		objects = take_rows(db, "SELECT sha256, used, keep_until FROM objects", ix, take_object);
+		misses = take_rows(db,
+			"SELECT key, name, source, since, until, reason, asked FROM misses", ix, take_miss);
+	}
+	sqlite3_close(db);
+	log_debug(LOG_STORE, "%s: taken over from it: %d uses, %d misses", path, objects, misses);
+}

@@ -212,6 +212,38 @@ for tool in $tools; do
   $tool a.gsym >dumped 2>&1 || complain "$tool cannot dump: $(tail -n 1 dumped)"
   seen=$((seen + 1))
 done
+# ---- a long conversion ---------------------------------------------------------------------
+awk 'BEGIN {
+  print "MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 many.so"
+  print "FILE 0 /src/a.cpp"
+  for (f = 0; f < 30000; f++) {
+    printf "FUNC %x 98 0 ns::Class<%d>::function(int)\n", 4096 + f * 160, f
+    for (l = 0; l < 152; l += 8) printf "%x 8 %d 0\n", 4096 + f * 160 + l, 10 + f % 100 + l
+  } }' >many.sym
+"$symfs" gsym create -o many.gsym many.sym || complain "a long conversion fails"
+# Interrupted anywhere it ends, and leaves nothing or all.
+mkdir kept
+ended=0
+for after in 0.02 0.05 0.1 0.2 0.3 0.5 0.8 1.2; do
+  rm -f kept/many.gsym
+  timeout --preserve-status -s INT $after "$symfs" gsym create -o kept/many.gsym many.sym
+  case $? in
+  130) ended=$((ended + 1)) ;;
+  0) [ -f kept/many.gsym ] || complain "after $after s: no file, and no error" ;;
+  *) complain "after $after s: another status" ;;
+  esac
+  [ ! -f kept/many.gsym ] || cmp -s many.gsym kept/many.gsym || complain "after $after s: half a file"
+  [ "$(find kept -type f ! -name many.gsym | wc -l)" = 0 ] || complain "after $after s: left $(ls -A kept)"
+done
+[ $ended -gt 0 ] || complain "nothing was interrupted"
+# How far it is, on a terminal and nowhere else.
+if command -v script >/dev/null; then
+  script -qec "'$symfs' gsym create -o many2.gsym many.sym" /dev/null </dev/null >shown 2>&1 || complain "on a terminal: $(cat shown)"
+  grep -q 'many.sym: [1-9]0 %' shown || complain "no progress on a terminal"
+fi
+"$symfs" gsym create -o many2.gsym many.sym >shown 2>&1
+[ -s shown ] && complain "progress where no terminal is: $(head -c 200 shown)"
+
 [ -n "$tools" ] || echo "no llvm-gsymutil: not compared with it (apt-get install llvm)"
 echo "$seen calls seen"
 exit $bad

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/banned.h"
@@ -135,11 +136,14 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 	return r;
 }
 
+/* Who interrupts a conversion ends it at once. While the file is written, which does not take long,
+ * that waits: what was begun would stay. */
 static int save(const char *path, const struct buf *b, struct err *e)
 {
 	_cleanup_free_ char *copy = strdup(path);
 	_cleanup_close_ int dir = -1;
 	char *slash = copy ? strrchr(copy, '/') : NULL;
+	sigset_t ends, before;
 	int r;
 
 	if (!copy)
@@ -147,7 +151,13 @@ static int save(const char *path, const struct buf *b, struct err *e)
 	if (slash)
 		*slash = '\0';
 	dir = open(!slash ? "." : copy[0] ? copy : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, &before);
 	r = dir < 0 ? -errno : path_write_synced(dir, path_base(path), b->p, b->n, 0644);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 

@@ -2,6 +2,7 @@
  *
  *	reads make FILE MIB	makes FILE so large; from 64 KiB on each word tells its own offset
  *	reads check FILE...	all these words are what they should be
+ *	reads pages FILE NUMBER...	these pages of it, too; it is opened once
  *	reads MEASURE ROUNDS NAME=PATH...
  *
  * A measure visits all places in each round, each time another one first, and looks at the bytes
@@ -148,6 +149,21 @@ static uint64_t read_all(const char *path, size_t step)
 		die("%s: %llu bytes of %llu", path, (unsigned long long)off, (unsigned long long)size);
 	close(fd);
 	return size;
+}
+
+static void read_pages(const char *path, char **numbers, unsigned n)
+{
+	uint64_t size;
+	int fd = open_sized(path, O_RDONLY, &size);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t off = strtoull(numbers[i], NULL, 10) * PAGE;
+
+		if (off < HEAD || pread(fd, piece(), PAGE, (off_t)off) != PAGE)
+			die("%s: no page %s", path, numbers[i]);
+		look(path, piece(), PAGE, off, 8);
+	}
+	close(fd);
 }
 
 /* ---- measures ----------------------------------------------------------------------- */
@@ -344,6 +360,10 @@ int main(int argc, char **argv)
 	if (argc > 2 && strcmp(argv[1], "check") == 0) {
 		for (int i = 2; i < argc; i++)
 			read_all(argv[i], 8);
+		return 0;
+	}
+	if (argc > 3 && strcmp(argv[1], "pages") == 0) {
+		read_pages(argv[2], argv + 3, (unsigned)argc - 3);
 		return 0;
 	}
 	for (size_t i = 0; argc > 3 && argc <= 3 + PLACES && i < sizeof(measures) / sizeof(measures[0]); i++) {

@@ -91,6 +91,54 @@ if [ -f a.o ]; then
   grep -q 'relocations of its machine are not known' err || complain "it is not said: $(cat err)"
 fi
 
+# ---- embedded ------------------------------------------------------------------------------
+# NAME FILE: a copy with GSYM in it answers as version 1 does, and is as good an ELF file as before.
+embedded() {
+  create -o v1.gsym "$2" && create --embed -o "$1.embedded" "$2" || return
+  "$symfs" gsym dump v1.gsym | sed -n 's/^\[\(0x[0-9a-f]*\)-.*/\1/p' | while read -r from; do
+    i=0; while [ $i -lt 40 ]; do printf '0x%x\n' $((from + i)); i=$((i + 1)); done
+  done >addresses
+  "$symfs" gsym lookup --stdin v1.gsym <addresses >ours
+  "$symfs" gsym lookup --stdin "$1.embedded" <addresses | cmp -s - ours || complain "$1: embedded, it answers otherwise"
+  "$symfs" gsym verify "$1.embedded" >/dev/null || complain "$1: verify"
+  readelf -hSlnW "$2" 2>&1 >/dev/null | sort -u >before
+  readelf -hSlnW "$1.embedded" 2>&1 >/dev/null | sort -u >after
+  cmp -s before after || complain "$1: readelf: $(diff before after | head -n 2)"
+  readelf -SW "$1.embedded" | grep -q ' [.]gsym ' || complain "$1: no section .gsym"
+  # What was there says the same: lines, symbols, notes, all that is loaded.
+  for what in -sW --debug-dump=decodedline --debug-dump=info -nW -lW; do
+    readelf $what "$2" 2>/dev/null | grep -v '^File:' >before
+    readelf $what "$1.embedded" 2>/dev/null | grep -v '^File:' >after
+    cmp -s before after || complain "$1: readelf $what: $(diff before after | head -n 4)"
+  done
+  compared=$((compared + $(wc -l <ours)))
+  # Stripped of it, it is gone; made anew of the copy, it is the same.
+  "$symfs" gsym create --embed -o twice "$1.embedded" 2>err && complain "$1: it was put in twice"
+  seen="$seen embed-$1"
+}
+if gcc -g -O1 -o prog a.c -x c - <<'C' 2>log; then
+int work(int);
+int main(int n, char **v) { return work(n) == (v != 0); }
+C
+  [ -f prog ] && objcopy --only-keep-debug prog prog.debug
+  embedded program prog
+  embedded debug-file prog.debug
+  cp program.embedded run.me && chmod +x run.me && ./run.me
+  [ $? -le 1 ] || complain "the program with GSYM in it does not run"
+  # Its strings are shared: those that are added are few.
+  readelf -SW program.embedded | grep -q gsymstrtab && complain "no strings are shared"
+  [ $(($(stat -c %s program.embedded) - $(stat -c %s prog))) -lt $(($(stat -c %s v1.gsym) + 1000)) ] || complain "the copy is much larger"
+  strip -g -o symbols prog && embedded symbols symbols
+  objcopy --compress-debug-sections prog squeezed && embedded compressed squeezed
+  [ -f a.o ] && embedded relocatable a.o
+else
+  echo "nothing embedded: $(head -n 1 log)"
+fi
+for target in powerpc i386 aarch64; do
+  "$CLANG" -target $target-linux-gnu -g -O1 -c one.c -o r.o 2>log && "$LLD" -e work -o linked r.o 2>log && embedded $target linked
+  [ $target = aarch64 ] && embedded clang-object r.o # its .strtab has the names of sections, too
+done
+
 # ---- PE ------------------------------------------------------------------------------------
 cat >p.c <<'C'
 __attribute__((noinline)) static int deeper(volatile int *n) { return *n * 3; }

@@ -120,6 +120,10 @@ ends 0 lookup 0x100a demo.sym.gsym.o
 says 'inlined_0(int)@/src/dir0/file0.cpp:34 < ns::Class<0>::function' out
 ends 2 create --format v7 demo.sym
 ends 2 create --shorten-cpp --full-names demo.sym
+ends 2 create --embed demo.sym
+ends 2 create --embed --format v1 -o e.gsym demo.sym
+ends 1 create --embed -o e.gsym demo.sym
+says 'no ELF file' err
 sed 's/ns::Class<1>::function(int)/std::vector<int, std::allocator<int> >::size()/' demo.sym >cpp.sym
 ends 0 create -o cpp.gsym cpp.sym
 ends 0 lookup 0x1040 cpp.gsym

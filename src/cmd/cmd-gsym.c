@@ -9,6 +9,7 @@
 #include "cmd/gsym-files.h"
 #include "cmd/gsym-text.h"
 #include "cmd/json.h"
+#include "gsym/embed.h"
 #include "gsym/make.h"
 #include "gsym/object.h"
 #include "gsym/worker.h"
@@ -30,7 +31,7 @@ struct run {
 	struct app_args args;
 	const char *out, *against, *format, *threads;
 	unsigned n_threads; /* 0: not said */
-	bool dump, strict, from_stdin, shorten, full;
+	bool dump, strict, from_stdin, shorten, full, embed;
 	struct opt_words addresses; /* of --address */
 	int argc;
 	char **argv; /* words behind the subcommand */
@@ -184,13 +185,43 @@ static void tell_left_out(const char *path, const struct gsym_made *made)
 
 static bool is_object(const struct run *run)
 {
-	return run->format && strcmp(run->format, "object") == 0;
+	return run->embed || (run->format && strcmp(run->format, "object") == 0);
+}
+
+/* What create writes. */
+static int render(const struct run *run, const char *path, struct gsym_writer *w,
+	const struct gsym_made *made, struct buf *out, struct err *e)
+{
+	_cleanup_map_ struct span file = {0};
+	int r;
+
+	if (!is_object(run))
+		return gsym_write(w, GSYM_V1, made->big, NULL, out, NULL, e);
+	if (!run->embed)
+		return gsym_write_object(w, made, out, e);
+	r = map_file(&file, path, e);
+	return r < 0 ? r : gsym_embed(w, made, file, out, e);
+}
+
+/* -1: go on. */
+static int check_form(struct run *run)
+{
+	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
+		return usage("--format is v1 or object");
+	if (run->shorten && run->full)
+		return usage("--shorten-cpp and --full-names do not go together");
+	if (run->embed && run->format && strcmp(run->format, "v1") == 0)
+		return usage("--embed writes the form that lies in objects");
+	if (run->embed && !run->out)
+		return usage("--embed needs -o: it does not write to the file itself");
+	run->shorten = run->shorten || (is_object(run) && !run->full);
+	return -1;
 }
 
 static int create(struct run *run)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
-	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX), name = BUF_UP_TO(1 << 16);
+	_cleanup_buf_ struct buf bytes = BUF_UP_TO(1ull << 36), name = BUF_UP_TO(1 << 16);
 	const char *path = run->argc ? run->argv[0] : NULL, *to = run->out;
 	struct gsym_made made;
 	struct err e = {0};
@@ -198,23 +229,18 @@ static int create(struct run *run)
 
 	if (run->argc != 1)
 		return usage(path ? "only one file at a time" : "of which file?");
-	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
-		return usage("--format is v1 or object");
-	if (run->shorten && run->full)
-		return usage("--shorten-cpp and --full-names do not go together");
-	run->shorten = run->shorten || (is_object(run) && !run->full);
+	r = check_form(run);
+	if (r >= 0)
+		return r;
 	if (!to) {
-		buf_addf(&name, "%s.gsym%s", path,
-			is_object(run) ? ".o" : "");
+		buf_addf(&name, "%s.gsym%s", path, is_object(run) ? ".o" : "");
 		to = buf_text(&name);
 	}
 	r = make(run, path, &w, &made, &e);
 	if (r < 0)
 		return fail(path, &e);
 	tell_left_out(path, &made);
-	r = is_object(run)
-		    ? gsym_write_object(w, &made, &bytes, &e)
-		    : gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, &e);
+	r = render(run, path, w, &made, &bytes, &e);
 	if (r < 0)
 		return fail(path, &e);
 	if (strcmp(to, "-") == 0)
@@ -547,6 +573,7 @@ static int run_gsym(int argc, char **argv)
 		{"output", 'o', "FILE", "where create writes; - is the standard output", &run.out},
 		{"format", 0, "v1|object", "what create writes", &run.format},
 		{"threads", 0, "N", "how many create uses, up to 8; all processors", &run.threads},
+		{"embed", 0, NULL, "create writes a copy of FILE with GSYM in it", &run.embed},
 		{"shorten-cpp", 0, NULL, "names without the defaults of C++'s library",
 			&run.shorten},
 		{"full-names", 0, NULL, "in an object, too", &run.full},

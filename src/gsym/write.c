@@ -3,6 +3,7 @@
  * and what nothing names is not written. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/bytes.h"
+#include "gsym/share.h"
 #include "gsym/walk.h"
 #include "gsym/writer-private.h"
 
@@ -21,6 +22,7 @@ struct output {
 	enum gsym_form form;
 	bool swap;
 	struct buf *main, *strings;
+	struct shared shared; /* strings that are not written; not with GSYM_V1 */
 	struct entry *all; /* sorted, each range of addresses once */
 	size_t n;
 	uint32_t *text_at;   /* by number of the text; 0: not named yet */
@@ -225,9 +227,12 @@ static void name_text(struct output *o, uint32_t text)
 
 	if (!text || o->text_at[text] || o->failed)
 		return;
-	if (o->strings->n + strlen(s) >= UINT32_MAX)
+	o->text_at[text] = shared_find(&o->shared, s);
+	if (o->text_at[text])
+		return;
+	if (o->shared.all.n + o->strings->n + strlen(s) >= UINT32_MAX)
 		o->failed = -EFBIG;
-	o->text_at[text] = (uint32_t)o->strings->n;
+	o->text_at[text] = (uint32_t)(o->shared.all.n + o->strings->n);
 	put(o, o->strings, s, strlen(s) + 1);
 }
 
@@ -252,8 +257,11 @@ static int name_all(struct output *o)
 	if (!o->text_at || !o->file_at || !o->files)
 		return -ENOMEM;
 	o->n_files = 1; /* no file */
-	put8(o, o->strings, 0);
-	for (size_t i = 0; i < o->n; i++) {
+	if (o->form != GSYM_V1 && w->shared.n)
+		o->failed = shared_open(&o->shared, w->shared);
+	else
+		put8(o, o->strings, 0);
+	for (size_t i = 0; !o->failed && i < o->n; i++) {
 		const struct entry *x = &o->all[i];
 
 		name_text(o, x->name);
@@ -512,8 +520,8 @@ static size_t put_tables(struct output *o)
 		put32(o, o->main, 0);
 	put32(o, o->main, v1 ? o->n_files : o->n_files - 1);
 	for (uint32_t i = v1 ? 0 : 1; i < o->n_files; i++) {
-		put32(o, o->main, o->files[i].dir ? o->text_at[o->files[i].dir] : 0);
-		put32(o, o->main, o->files[i].base ? o->text_at[o->files[i].base] : 0);
+		put32(o, o->main, o->files[i].dir ? o->text_at[o->files[i].dir] : o->shared.empty);
+		put32(o, o->main, o->files[i].base ? o->text_at[o->files[i].base] : o->shared.empty);
 	}
 	return infos;
 }
@@ -554,6 +562,7 @@ int gsym_write(struct gsym_writer *w, enum gsym_form form, bool big, const char 
 	r = w->n_entries ? write_all(&o, strings_name) : -ENODATA;
 	buf_release(&own);
 	buf_release(&o.payload);
+	shared_close(&o.shared);
 	free(o.all);
 	free(o.text_at);
 	free(o.file_at);

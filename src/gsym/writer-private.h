@@ -44,6 +44,7 @@ struct gsym_writer {
 	} open[GSYM_DEPTH_MOST]; /* by depth: the call that the next may be a child of */
 	uint32_t order; /* of what is told now */
 	unsigned skip;	  /* calls deeper than this belong to one that was dropped; 0: none was */
+	struct span shared;
 	uint64_t base;
 	bool has_base, shorten;
 	uint8_t id[GSYM_ID_MOST];

@@ -66,6 +66,11 @@ void gsym_set_shorten(struct gsym_writer *w, bool shorten)
 	w->shorten = shorten;
 }
 
+void gsym_share(struct gsym_writer *w, struct span strings)
+{
+	w->shared = strings;
+}
+
 int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(1 << 16);

@@ -59,6 +59,10 @@ int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e);
 
 size_t gsym_functions(const struct gsym_writer *w); /* that were ended */
 
+/* Strings that are there already, which end with a NUL and outlive the next gsym_write(): with GSYM_SECT0
+ * its `strings` are only those that come behind them. An empty span: none are. */
+void gsym_share(struct gsym_writer *w, struct span strings);
+
 /* The file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and
  * `strings` the section that it names, `strings_name`. -ENODATA: no functions. -EFBIG: it would be
  * larger than the format, or a buffer, can hold. `e` says so. The writer is as before. */

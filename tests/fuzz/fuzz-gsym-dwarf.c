@@ -2,7 +2,9 @@
  * one thread and with three, and what is made is whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
+#include "gsym/embed.h"
 #include "gsym/make.h"
+#include "gsym/object.h"
 #include "unit/gsyms.h"
 
 static void must(bool ok, const char *what)
@@ -11,6 +13,25 @@ static void must(bool ok, const char *what)
 		return;
 	fprintf(stderr, "fuzz: %s\n", what);
 	abort();
+}
+
+/* In an object of its own, and in a copy of the file. */
+static void put_in(struct gsym_writer *w, const struct gsym_made *made, struct span file, uint32_t count)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct buf b = BUF_UP_TO(256 << 20);
+		struct err e = {0};
+		struct gsym g;
+		int r = i ? gsym_embed(w, made, file, &b, &e) : gsym_write_object(w, made, &b, &e);
+
+		must(r == 0 || e.text[0], "an error without words");
+		if (r == 0) {
+			must(gsym_open(&g, (struct span){(uint8_t *)b.p, b.n}, &e) == 0, e.text);
+			must(gsym_check(&g, &e) == 0, e.text);
+			must(g.count == count, "functions are lost in an object");
+		}
+		buf_release(&b);
+	}
 }
 
 static int make(const uint8_t *p, size_t n, unsigned threads, struct buf *out)
@@ -32,6 +53,8 @@ static int make(const uint8_t *p, size_t n, unsigned threads, struct buf *out)
 		return r;
 	must(gsym_open(&g, (struct span){(uint8_t *)out->p, out->n}, &e) == 0, e.text);
 	must(gsym_check(&g, &e) == 0, e.text);
+	if (threads == 1)
+		put_in(w, &made, (struct span){p, n}, g.count);
 	return 0;
 }
 

@@ -258,7 +258,7 @@ static void put_known(struct writing *w, const struct asked_job *job)
 
 /* ---- times -------------------------------------------------------------------------- */
 
-/* {"NAME/ID": seconds} of those that `has` is true of; returns the sum. */
+/* `"NAME": {"FILE/ID": seconds, ...}, ` of those that `has` is true of; returns the sum. */
 static double put_times(struct writing *w, const char *name, double (*of)(const struct wanted *m, bool *has))
 {
 	double sum = 0;
@@ -278,8 +278,19 @@ static double put_times(struct writing *w, const char *name, double (*of)(const 
 		put_f(w, ": %.9f", v);
 		sum += v;
 	}
-	put(w, "}");
+	put(w, "}, ");
 	return sum;
+}
+
+/* The same where there is mostly none, and then nothing is written. */
+static void put_failures(struct writing *w, double (*of)(const struct wanted *m, bool *has))
+{
+	bool some = false, has;
+
+	for (size_t i = 0; !some && i < w->q->n_wanted; i++, some = has)
+		of(&w->q->wanted[i], &has);
+	if (some)
+		put_times(w, "fail_time_per_module", of);
 }
 
 static double fetch_time(const struct wanted *m, bool *has)
@@ -288,9 +299,21 @@ static double fetch_time(const struct wanted *m, bool *has)
 	return m->fetch_seconds;
 }
 
+static double fetch_fail_time(const struct wanted *m, bool *has)
+{
+	*has = m->fetched && !m->size;
+	return m->fetch_seconds;
+}
+
 static double make_time(const struct wanted *m, bool *has)
 {
 	*has = m->made && m->file;
+	return m->make_seconds;
+}
+
+static double make_fail_time(const struct wanted *m, bool *has)
+{
+	*has = m->made && !m->file;
 	return m->make_seconds;
 }
 
@@ -322,7 +345,8 @@ static void put_downloads(struct writing *w)
 		bytes += m->size;
 	}
 	put_f(w, "}, \"count\": %u, \"size\": %" PRIu64 ", ", count, bytes);
-	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
+	put_failures(w, fetch_fail_time);
+	put_f(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
 }
 
 static void put_debug(struct writing *w, double took)
@@ -341,9 +365,10 @@ static void put_debug(struct writing *w, double took)
 	put_f(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, looked);
 	put_downloads(w);
 	put(w, "\"parse_sym\": {");
-	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", make_time));
+	put_failures(w, make_fail_time);
+	put_f(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", make_time));
 	put(w, "\"save_symcache\": {");
-	put_f(w, ", \"time\": %.9f}, ", put_times(w, "time_per_module", save_time));
+	put_f(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", save_time));
 	put_f(w, "\"modules\": {\"count\": %u, \"stacks_per_module\": {", uses);
 	for (size_t i = 0; i < w->q->n_wanted; i++) {
 		if (!w->q->wanted[i].asked)

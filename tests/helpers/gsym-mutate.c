@@ -68,11 +68,13 @@ static void change(uint8_t *file, struct span whole)
 {
 	struct span where = pick_place(whole);
 	uint8_t *p = file + (where.p - whole.p);
-	size_t at = roll(where.n), room = where.n - at, n = MIN(1 + roll(1 + roll(64)), room);
+	size_t at = roll(where.n), room = where.n - at, n = 1 + roll(1 + roll(64));
+	size_t width = (size_t)1 << roll(4);
 	uint64_t v = odd_number();
 
 	if (!where.n)
 		return;
+	n = MIN(n, room);
 	switch (roll(6)) {
 	case 0:
 		p[at] = (uint8_t)roll(256);
@@ -81,7 +83,7 @@ static void change(uint8_t *file, struct span whole)
 		p[at] ^= (uint8_t)(1u << roll(8));
 		break;
 	case 2: /* a number of some size, maybe of the wrong byte order */
-		memcpy(p + at, &v, MIN(room, (size_t)1 << roll(4)));
+		memcpy(p + at, &v, MIN(room, width));
 		break;
 	case 3:
 		memset(p + at, (int)odd_number(), n);
@@ -214,6 +216,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "gsym-mutate: %s: %s\n", argv[5 + i], e.text);
 			return 2;
 		}
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (; most ? tried < most : clock_ms() < end; tried++) {
 		size_t n;
 		uint8_t *p = mutate(files[roll((uint64_t)n_files)], &n);

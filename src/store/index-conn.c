@@ -1,0 +1,171 @@
+/* The index: one connection and its statements. One thread at a time. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/index-private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+int conn_code(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_ERROR: /* the statements are ours: when they do not fit, the tables are not */
+	case SQLITE_SCHEMA:
+	case SQLITE_CONSTRAINT:
+		return -EUCLEAN;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_READONLY:
+		return rc == SQLITE_READONLY_DBMOVED ? -EUCLEAN : -EROFS;
+	case SQLITE_IOERR:
+		return rc == SQLITE_IOERR_SHORT_READ ? -EUCLEAN : -EIO;
+	}
+	return -EIO;
+}
+
+void conn_free(struct conn *c)
+{
+	if (!c)
+		return;
+	for (unsigned i = 0; i < QUERIES; i++)
+		sqlite3_finalize(c->st[i]);
+	sqlite3_close(c->db);
+	free(c);
+}
+
+static void cleanup_conn(struct conn **c)
+{
+	conn_free(*c);
+}
+
+bool conn_path_missing(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) < 0 && errno == ENOENT;
+}
+
+int conn_open(struct conn **out, const char *path, bool reader)
+{
+	_cleanup_(cleanup_conn) struct conn *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	rc = sqlite3_open_v2(path, &c->db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+	if (rc == SQLITE_CANTOPEN)
+		return conn_path_missing(path) ? -EUCLEAN : -EMFILE;
+	if (rc != SQLITE_OK)
+		return conn_code(rc);
+	sqlite3_extended_result_codes(c->db, 1);
+	sqlite3_busy_timeout(c->db, BUSY_MS);
+	rc = sqlite3_exec(c->db,
+		reader ? "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1;"
+			 "PRAGMA query_only = 1;"
+		       : "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1;"
+			 "PRAGMA foreign_keys = 1; PRAGMA synchronous = NORMAL;"
+			 "PRAGMA wal_autocheckpoint = " TEXT_OF(LOG_PAGES) ";",
+		NULL, NULL, NULL);
+	if (rc != SQLITE_OK)
+		return conn_code(rc);
+	*out = take(c);
+	return 0;
+}
+
+int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out)
+{
+	if (!c->st[q]) {
+		int rc = sqlite3_prepare_v3(c->db, index_sql[q], -1, SQLITE_PREPARE_PERSISTENT, &c->st[q],
+			NULL);
+
+		if (rc != SQLITE_OK)
+			return conn_code(rc);
+	}
+	*out = c->st[q];
+	return 0;
+}
+
+/* Binds one value for each letter of `what`: t text, i int64_t, b bytes and how many (size_t). */
+static int bind_all(sqlite3_stmt *st, const char *what, va_list ap)
+{
+	int rc = SQLITE_OK;
+
+	for (int i = 1; *what && rc == SQLITE_OK; i++, what++) {
+		if (*what == 't') {
+			rc = sqlite3_bind_text(
+				st, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
+		} else if (*what == 'i') {
+			rc = sqlite3_bind_int64(st, i, va_arg(ap, int64_t));
+		} else {
+			const void *p = va_arg(ap, const void *);
+
+			rc = sqlite3_bind_blob64(st, i, p, va_arg(ap, size_t), SQLITE_TRANSIENT);
+		}
+	}
+	return conn_code(rc);
+}
+
+void rows_end(struct rows *r)
+{
+	if (r->st) {
+		sqlite3_reset(r->st);
+		sqlite3_clear_bindings(r->st);
+	}
+}
+
+int rows_of(struct rows *rows, struct conn *c, enum query q, const char *what, ...)
+{
+	va_list ap;
+	int r;
+
+	r = conn_statement(c, q, &rows->st);
+	if (r < 0)
+		return r;
+	va_start(ap, what);
+	r = bind_all(rows->st, what, ap);
+	va_end(ap);
+	return r;
+}
+
+int rows_next(struct rows *r)
+{
+	int rc = sqlite3_step(r->st);
+
+	return rc == SQLITE_ROW ? 1 : conn_code(rc);
+}
+
+int conn_run(struct conn *c, enum query q, const char *what, ...)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	va_list ap;
+	int r;
+
+	r = conn_statement(c, q, &rows.st);
+	if (r < 0)
+		return r;
+	va_start(ap, what);
+	r = bind_all(rows.st, what, ap);
+	va_end(ap);
+	if (r == 0)
+		r = rows_next(&rows);
+	return r > 0 ? 0 : r;
+}
+
+void column_text(sqlite3_stmt *st, int i, char *out, size_t room)
+{
+	const unsigned char *text = sqlite3_column_text(st, i);
+
+	snprintf(out, room, "%s", text ? (const char *)text : "");
+}

@@ -1,0 +1,272 @@
+/* The index: blobs, their keys, and files that may disagree with it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "layout/layout.h"
+#include "store/index-private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* 0, -EINVAL: the row does not hold a key. */
+static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
+{
+	char text[KEY_TEXT];
+
+	memset(out, 0, sizeof(*out));
+	out->object.id = sqlite3_column_int64(st, 0);
+	column_text(st, 1, out->object.sha256, sizeof(out->object.sha256));
+	out->object.size = (uint64_t)sqlite3_column_int64(st, 2);
+	out->used = sqlite3_column_int64(st, 3);
+	column_text(st, 4, out->facts.source, sizeof(out->facts.source));
+	column_text(st, 5, out->facts.url, sizeof(out->facts.url));
+	out->facts.verified = sqlite3_column_int(st, 6) != 0;
+	out->facts.fetched = sqlite3_column_int64(st, 7);
+	column_text(st, 8, text, sizeof(text));
+	return key_parse(&out->key, text);
+}
+
+static int find_with(struct conn *c, const char *canon, struct index_hit *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r;
+
+	r = rows_of(&rows, c, Q_FIND, "t", canon);
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	return hit_fill(out, rows.st) < 0 ? -EUCLEAN : 0;
+}
+
+int index_find(struct index *ix, const char *canon, struct index_hit *out)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : find_with(rd.c, canon, out);
+}
+
+static int main_key_with(struct conn *c, const char *canon, enum filetype type, struct key *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	char text[KEY_TEXT];
+	struct key k;
+	int r;
+
+	r = rows_of(&rows, c, Q_SIBLINGS, "t", canon);
+	while (r == 0 && (r = rows_next(&rows)) > 0) {
+		column_text(rows.st, 0, text, sizeof(text));
+		if (key_parse(&k, text) == 0 && k.type == type && !key_is_by_debug_id(&k)) {
+			*out = k;
+			return 0;
+		}
+		r = 0;
+	}
+	return r < 0 ? r : -ENOENT;
+}
+
+int index_main_key(struct index *ix, const char *canon, enum filetype type, struct key *out)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : main_key_with(rd.c, canon, type, out);
+}
+
+static int list_with(struct conn *c, int64_t after, struct store_row *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	struct index_hit hit;
+	unsigned count = 0;
+	int r;
+
+	r = rows_of(&rows, c, Q_LIST, "ii", after, (int64_t)n);
+	if (r < 0)
+		return r;
+	while (count < n && (r = rows_next(&rows)) > 0) {
+		struct store_row *row = &out[count];
+
+		if (hit_fill(&hit, rows.st) < 0)
+			return -EUCLEAN;
+		row->key = hit.key;
+		row->id = sqlite3_column_int64(rows.st, 9);
+		row->keep_until = sqlite3_column_int64(rows.st, 10);
+		snprintf(row->sha256, sizeof(row->sha256), "%s", hit.object.sha256);
+		row->size = hit.object.size;
+		row->used = hit.used;
+		row->facts = hit.facts;
+		count++;
+	}
+	return r < 0 ? r : (int)count;
+}
+
+int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : list_with(rd.c, after, rows, n);
+}
+
+/* ---- within a turn ------------------------------------------------------------------ */
+
+/* The one object that a query answers with. */
+static int object_from(struct rows *rows, int r, struct index_object *out)
+{
+	if (r == 0)
+		r = rows_next(rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	out->id = sqlite3_column_int64(rows->st, 0);
+	column_text(rows->st, 1, out->sha256, sizeof(out->sha256));
+	out->size = (uint64_t)sqlite3_column_int64(rows->st, 2);
+	return 0;
+}
+
+int index_object_find(struct index *ix, const char *sha256, struct index_object *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT, "t", sha256), out);
+}
+
+int index_object_next(struct index *ix, int64_t after, struct index_object *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+
+	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT_NEXT, "i", after), out);
+}
+
+int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out,
+	bool *sparse)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = object_from(&rows, rows_of(&rows, ix->writer, Q_VICTIM, "ii", now, except), out);
+
+	if (r == 0)
+		*sparse = sqlite3_column_int(rows.st, 3) != 0;
+	return r;
+}
+
+int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r;
+
+	r = rows_of(&rows, ix->writer, Q_OBJECT_PUT, "tii", sha256, (int64_t)size, used);
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -EIO;
+	*id = sqlite3_column_int64(rows.st, 0);
+	return 0;
+}
+
+int index_object_drop(struct index *ix, int64_t id)
+{
+	return conn_run(ix->writer, Q_OBJECT_DROP, "i", id);
+}
+
+int index_object_used(struct index *ix, int64_t id, int64_t when)
+{
+	return conn_run(ix->writer, Q_OBJECT_USED, "ii", when, id);
+}
+
+int index_object_keep(struct index *ix, int64_t id, int64_t until)
+{
+	return conn_run(ix->writer, Q_OBJECT_KEEP, "ii", until, id);
+}
+
+int index_key_find(struct index *ix, const char *canon, struct index_hit *out)
+{
+	return find_with(ix->writer, canon, out);
+}
+
+static int name_put(struct index *ix, const struct key *k, const char *folded)
+{
+	size_t n = layout_tier(folded);
+	char tier[MODULE_NAME_MAX];
+
+	snprintf(tier, sizeof(tier), "%.*s", (int)n, folded);
+	return conn_run(ix->writer, Q_NAME_PUT, "ttt", folded, k->name, tier);
+}
+
+static int key_new(struct index *ix, const struct key *k, const char *canon, int64_t object,
+	const struct blob_facts *facts)
+{
+	char text[KEY_TEXT], stem[KEY_ID_MAX], folded[MODULE_NAME_MAX];
+	int r = 0;
+
+	key_folded(k, folded);
+	if (folded[0])
+		r = name_put(ix, k, folded);
+	return r < 0 ? r
+		     : conn_run(ix->writer, Q_KEY_NEW, "ttittiiitt", canon, key_text(k, text), object,
+			       facts->source, facts->url, (int64_t)facts->verified, facts->fetched,
+			       (int64_t)key_class(k), key_stem(k, stem), folded);
+}
+
+int index_key_put(struct index *ix, const struct key *k, int64_t object,
+	const struct blob_facts *facts)
+{
+	char canon[KEY_TEXT];
+	int r;
+
+	key_canon(k, canon);
+	r = conn_run(ix->writer, Q_KEY_PUT, "ittiit", object, facts->source, facts->url,
+		(int64_t)facts->verified, facts->fetched, canon);
+	return r == 0 && !sqlite3_changes(ix->writer->db) ? key_new(ix, k, canon, object, facts) : r;
+}
+
+int index_key_drop(struct index *ix, const char *canon)
+{
+	return conn_run(ix->writer, Q_KEY_DROP, "t", canon);
+}
+
+int index_keys_of(struct index *ix, int64_t object,
+	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	struct blob_facts facts;
+	char text[KEY_TEXT];
+	struct key k;
+	int r;
+
+	r = rows_of(&rows, ix->writer, Q_KEYS_OF, "i", object);
+	while (r == 0 && (r = rows_next(&rows)) > 0) {
+		memset(&facts, 0, sizeof(facts));
+		column_text(rows.st, 0, text, sizeof(text));
+		column_text(rows.st, 1, facts.source, sizeof(facts.source));
+		column_text(rows.st, 2, facts.url, sizeof(facts.url));
+		facts.verified = sqlite3_column_int(rows.st, 3) != 0;
+		facts.fetched = sqlite3_column_int64(rows.st, 4);
+		r = key_parse(&k, text) < 0 ? -EUCLEAN : each(ctx, &k, &facts);
+		if (r != 0)
+			return r;
+	}
+	return r;
+}
+
+int index_intent_add(struct index *ix, const char *sha256, bool gone)
+{
+	return conn_run(ix->writer, Q_INTENT_ADD, "ti", sha256, (int64_t)gone);
+}
+
+int index_intent_next(struct index *ix, char sha256[static SHA256_TEXT], bool *gone)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r;
+
+	r = rows_of(&rows, ix->writer, Q_INTENT_NEXT, "");
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	column_text(rows.st, 0, sha256, SHA256_TEXT);
+	*gone = sqlite3_column_int(rows.st, 1) != 0;
+	return 0;
+}
+
+int index_intent_done(struct index *ix, const char *sha256)
+{
+	return conn_run(ix->writer, Q_INTENT_DONE, "t", sha256);
+}

@@ -1,0 +1,130 @@
+/* What the index is made of, for index*.c only: connections, statements, readers. The tables and the
+ * statements are in index-sql.c; what is done with them, by table, in the others. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/util.h"
+#include "store/index.h"
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#define TEXT_OF(x) TEXT_OF_(x)
+#define TEXT_OF_(x) #x
+#define INDEX_APPLICATION 1937337958 /* "symf" */
+#define INDEX_VERSION_3 3	     /* before files with holes */
+#define INDEX_VERSION 4
+#define LOG_PAGES 400 /* that the log may grow by: on a small disk it is in the way of blobs */
+#define BUSY_MS 5000
+
+enum query {
+	Q_BEGIN,
+	Q_READ,
+	Q_COMMIT,
+	Q_ROLLBACK,
+	Q_META,
+	Q_META_SET,
+	Q_FIND,
+	Q_SIBLINGS,
+	Q_LIST,
+	Q_COUNT,
+	Q_BYTES,
+	Q_OBJECT,
+	Q_OBJECT_NEXT,
+	Q_OBJECT_PUT,
+	Q_OBJECT_DROP,
+	Q_OBJECT_USED,
+	Q_OBJECT_KEEP,
+	Q_VICTIM,
+	Q_SPARSE,
+	Q_SPARSE_NAME,
+	Q_SPARSE_LIST,
+	Q_SPARSE_PUT,
+	Q_SPARSE_DROP,
+	Q_SPARSE_USED,
+	Q_SPARSE_GREW,
+	Q_SPARSE_KEEP,
+	Q_SPARSE_PART,
+	Q_SPARSE_PARTS,
+	Q_SPARSE_PART_PUT,
+	Q_KEY_PUT,
+	Q_KEY_NEW,
+	Q_NAME_PUT,
+	Q_NAME_BY_FOLDED,
+	Q_NAME_PLACE,
+	Q_KEY_PLACE,
+	Q_NEXT_NAMES,
+	Q_NEXT_NAMES_OF_TIER,
+	Q_NEXT_STEMS,
+	Q_NEXT_STEMS_OF_NAME,
+	Q_KEY_DROP,
+	Q_KEYS_OF,
+	Q_INTENT_ADD,
+	Q_INTENT_NEXT,
+	Q_INTENT_DONE,
+	Q_MODULE_PUT,
+	Q_MODULE_OF,
+	Q_MODULE_BY_CODE,
+	Q_MODULE_BY_DEBUG,
+	Q_MISS,
+	Q_MISS_PUT,
+	Q_MISS_ASKED,
+	Q_MISSES_LIST,
+	Q_MISSES_EXPIRE,
+	Q_MISSES_DROP,
+	Q_MISSES_DROP_ALL,
+	QUERIES
+};
+
+extern const char *const index_sql[QUERIES];
+/* Of version 3, and what version 4 has beyond: a new index is made by both. */
+extern const char index_schema[], index_schema_4[];
+
+/* ---- connections ---------------------------------------------------------------------- */
+
+/* One connection and its statements. One thread at a time. */
+struct conn {
+	sqlite3 *db;
+	sqlite3_stmt *st[QUERIES];
+	struct conn *next; /* idle */
+};
+
+int conn_open(struct conn **out, const char *path, bool reader);
+void conn_free(struct conn *c); /* NULL is fine */
+int conn_code(int rc);		/* of SQLite: 0, -errno */
+bool conn_path_missing(const char *path);
+
+/* A statement that answers in rows: row_next() until it is not 1. Reset by cleanup. */
+struct rows {
+	sqlite3_stmt *st;
+};
+#define _cleanup_rows_ _cleanup_(rows_end)
+
+int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out);
+/* One value for each letter of `what`: t text, i int64_t, b bytes and how many (size_t). */
+int rows_of(struct rows *rows, struct conn *c, enum query q, const char *what, ...);
+int rows_next(struct rows *r); /* 1, 0: no more, -errno */
+void rows_end(struct rows *r);
+/* A statement that only does something. */
+int conn_run(struct conn *c, enum query q, const char *what, ...);
+void column_text(sqlite3_stmt *st, int i, char *out, size_t room);
+
+/* ---- the index ------------------------------------------------------------------------ */
+
+struct index {
+	atomic_uint refs;
+	char *path;
+	struct conn *writer; /* within a turn only */
+
+	pthread_mutex_t lock;
+	struct conn *idle; /* under lock */
+	unsigned idle_n;
+};
+
+/* A connection of the pool, given back by cleanup. */
+struct reader {
+	struct index *ix;
+	struct conn *c;
+};
+int reader_open(struct reader *rd);
+void reader_close(struct reader *rd);
+#define _cleanup_reader_ _cleanup_(reader_close)

@@ -1,0 +1,177 @@
+/* The index: files with holes. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/index-private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int sparse_fill(struct store_sparse_row *out, sqlite3_stmt *st)
+{
+	char text[KEY_TEXT];
+
+	memset(out, 0, sizeof(*out));
+	out->id = sqlite3_column_int64(st, 0);
+	column_text(st, 1, out->name, sizeof(out->name));
+	column_text(st, 2, text, sizeof(text));
+	out->validator.size = (uint64_t)sqlite3_column_int64(st, 3);
+	column_text(st, 4, out->validator.source, sizeof(out->validator.source));
+	column_text(st, 5, out->validator.etag, sizeof(out->validator.etag));
+	column_text(st, 6, out->validator.last_modified, sizeof(out->validator.last_modified));
+	column_text(st, 7, out->url, sizeof(out->url));
+	out->present = (uint64_t)sqlite3_column_int64(st, 8);
+	out->allocated = (uint64_t)sqlite3_column_int64(st, 9);
+	out->used = sqlite3_column_int64(st, 10);
+	out->since = sqlite3_column_int64(st, 11);
+	out->keep_until = sqlite3_column_int64(st, 12);
+	return key_parse(&out->key, text) < 0 ? -EUCLEAN : 0;
+}
+
+static int sparse_with(struct conn *c, enum query q, const char *text, struct store_sparse_row *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = rows_of(&rows, c, q, "t", text);
+
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	return sparse_fill(out, rows.st);
+}
+
+static int sparse_taken(struct index *ix, enum query q, const char *text, struct store_sparse_row *out)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : sparse_with(rd.c, q, text, out);
+}
+
+int index_sparse_find(struct index *ix, const char *canon, struct store_sparse_row *out)
+{
+	return sparse_taken(ix, Q_SPARSE, canon, out);
+}
+
+int index_sparse_find_name(struct index *ix, const char *name, struct store_sparse_row *out)
+{
+	return sparse_taken(ix, Q_SPARSE_NAME, name, out);
+}
+
+static int sparse_list_with(struct conn *c, int64_t after, struct store_sparse_row *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	unsigned count = 0;
+	int r;
+
+	r = rows_of(&rows, c, Q_SPARSE_LIST, "ii", after, (int64_t)n);
+	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
+		r = sparse_fill(&out[count++], rows.st);
+	return r < 0 ? r : (int)count;
+}
+
+int index_sparse_list(struct index *ix, int64_t after, struct store_sparse_row *out, unsigned n)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : sparse_list_with(rd.c, after, out, n);
+}
+
+static int part_fill(struct index_part *out, sqlite3_stmt *st)
+{
+	memset(out, 0, sizeof(*out));
+	out->part = sqlite3_column_int64(st, 0);
+	if (out->part < 0 || sqlite3_column_bytes(st, 1) != sizeof(out->bits) ||
+		sqlite3_column_bytes(st, 2) != sizeof(out->sums))
+		return -EUCLEAN;
+	memcpy(out->bits, sqlite3_column_blob(st, 1), sizeof(out->bits));
+	memcpy(out->sums, sqlite3_column_blob(st, 2), sizeof(out->sums));
+	return 0;
+}
+
+static int parts_with(struct conn *c, const char *name, int64_t after, struct index_part *out,
+	unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	unsigned count = 0;
+	int r;
+
+	r = rows_of(&rows, c, Q_SPARSE_PARTS, "tii", name, after, (int64_t)n);
+	while (r == 0 && count < n && (r = rows_next(&rows)) > 0)
+		r = part_fill(&out[count++], rows.st);
+	return r < 0 ? r : (int)count;
+}
+
+int index_sparse_parts(struct index *ix, const char *name, int64_t after, struct index_part *out,
+	unsigned n)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	int r = reader_open(&rd);
+
+	return r < 0 ? r : parts_with(rd.c, name, after, out, n);
+}
+
+int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out)
+{
+	return sparse_with(ix->writer, Q_SPARSE, canon, out);
+}
+
+int index_sparse_get_name(struct index *ix, const char *name, struct store_sparse_row *out)
+{
+	return sparse_with(ix->writer, Q_SPARSE_NAME, name, out);
+}
+
+int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *out)
+{
+	int n = sparse_list_with(ix->writer, after, out, 1);
+
+	return n == 0 ? -ENOENT : MIN(n, 0);
+}
+
+int index_sparse_put(struct index *ix, const struct store_sparse_row *row)
+{
+	char canon[KEY_TEXT], text[KEY_TEXT];
+	const struct sparse_validator *v = &row->validator;
+
+	return conn_run(ix->writer, Q_SPARSE_PUT, "tttittttii", row->name, key_canon(&row->key, canon),
+		key_text(&row->key, text), (int64_t)v->size, v->source, v->etag, v->last_modified,
+		row->url, row->since, row->used);
+}
+
+int index_sparse_drop(struct index *ix, const char *name)
+{
+	return conn_run(ix->writer, Q_SPARSE_DROP, "t", name);
+}
+
+int index_sparse_used(struct index *ix, const char *name, int64_t when)
+{
+	return conn_run(ix->writer, Q_SPARSE_USED, "it", when, name);
+}
+
+int index_sparse_keep(struct index *ix, const char *name, int64_t until)
+{
+	return conn_run(ix->writer, Q_SPARSE_KEEP, "it", until, name);
+}
+
+int index_sparse_grew(struct index *ix, const char *name, uint64_t present, uint64_t bytes,
+	int64_t when)
+{
+	return conn_run(ix->writer, Q_SPARSE_GREW, "iiit", (int64_t)present, (int64_t)bytes, when, name);
+}
+
+int index_sparse_part(struct index *ix, const char *name, int64_t part, struct index_part *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r = rows_of(&rows, ix->writer, Q_SPARSE_PART, "ti", name, part);
+
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	return part_fill(out, rows.st);
+}
+
+int index_sparse_part_put(struct index *ix, const char *name, const struct index_part *p)
+{
+	return conn_run(ix->writer, Q_SPARSE_PART_PUT, "ibbt", p->part, p->bits, sizeof(p->bits), p->sums,
+		sizeof(p->sums), name);
+}

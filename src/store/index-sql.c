@@ -1,0 +1,194 @@
+/* The index: its tables, and everything that is asked of them. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/index-private.h"
+
+#define GONE_MOST 10000
+
+const char index_schema[] =
+	"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE objects(id INTEGER PRIMARY KEY AUTOINCREMENT, sha256 TEXT NOT NULL UNIQUE,"
+	" size INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL DEFAULT 0);"
+	"CREATE INDEX objects_used ON objects(used);"
+	"CREATE TABLE keys(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL UNIQUE,"
+	" key TEXT NOT NULL, object_id INTEGER NOT NULL REFERENCES objects(id) ON DELETE CASCADE,"
+	" source TEXT NOT NULL, url TEXT NOT NULL, verified INTEGER NOT NULL,"
+	" fetched INTEGER NOT NULL, class INTEGER NOT NULL, stem TEXT NOT NULL, tier TEXT,"
+	" name_id INTEGER);"
+	"CREATE INDEX keys_object ON keys(object_id);"
+	/* Listings go along these. */
+	"CREATE INDEX keys_stem ON keys(class, stem);"
+	"CREATE INDEX keys_name ON keys(class, tier, name_id, stem) WHERE name_id IS NOT NULL;"
+	/* File names, each once whatever its case, as first given; `keys` counts who has it. */
+	"CREATE TABLE names(id INTEGER PRIMARY KEY AUTOINCREMENT, folded TEXT NOT NULL UNIQUE,"
+	" name TEXT NOT NULL, tier TEXT NOT NULL, keys INTEGER NOT NULL);"
+	/* Where those were that are gone, for listings that stand there; only the last of them. */
+	"CREATE TABLE gone(seq INTEGER PRIMARY KEY AUTOINCREMENT, is_name INTEGER NOT NULL,"
+	" id INTEGER NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL);"
+	"CREATE INDEX gone_id ON gone(is_name, id);"
+	"CREATE TRIGGER keys_in AFTER INSERT ON keys WHEN new.name_id IS NOT NULL BEGIN"
+	" UPDATE names SET keys = keys + 1 WHERE id = new.name_id; END;"
+	"CREATE TRIGGER keys_out AFTER DELETE ON keys BEGIN"
+	" INSERT INTO gone(is_name, id, place, key, name) VALUES(0, old.id, old.stem, old.key,"
+	"  coalesce((SELECT name FROM names WHERE id = old.name_id), ''));"
+	" UPDATE names SET keys = keys - 1 WHERE id = old.name_id;"
+	" DELETE FROM names WHERE id = old.name_id AND keys <= 0;"
+	" DELETE FROM gone WHERE seq <= (SELECT max(seq) FROM gone) - " TEXT_OF(GONE_MOST) "; END;"
+	"CREATE TRIGGER names_out AFTER DELETE ON names BEGIN"
+	" INSERT INTO gone(is_name, id, place, key, name)"
+	"  VALUES(1, old.id, old.tier, '', old.name); END;"
+	/* What a file says of itself, for requests that know less: `code` and `debug` are the ids
+	 * in the spelling that is looked for. It goes with its file, so that a bad file takes along
+	 * what it claimed, and the table is never longer than that of the files. */
+	"CREATE TABLE modules(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
+	" ON DELETE CASCADE, kind TEXT NOT NULL, code TEXT NOT NULL, debug TEXT NOT NULL,"
+	" code_id TEXT NOT NULL, code_file TEXT NOT NULL, debug_id TEXT NOT NULL,"
+	" debug_file TEXT NOT NULL, checksum TEXT NOT NULL);"
+	"CREATE INDEX modules_code ON modules(code) WHERE code <> '';"
+	"CREATE INDEX modules_debug ON modules(debug) WHERE debug <> '';"
+	/* `name`: what the source was asked for by, where that is more than the key. */
+	"CREATE TABLE misses(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL,"
+	" key TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL,"
+	" until INTEGER NOT NULL, reason TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,"
+	" UNIQUE(canon, name, source));"
+	"CREATE INDEX misses_until ON misses(until);"
+	/* Files that a process was about to change. */
+	"CREATE TABLE intents(sha256 TEXT PRIMARY KEY, gone INTEGER NOT NULL) WITHOUT ROWID;"
+	/* Sums that every publish asks for. */
+	"CREATE TABLE totals(artifacts INTEGER NOT NULL, bytes INTEGER NOT NULL);"
+	"INSERT INTO totals VALUES(0, 0);"
+	"CREATE TRIGGER objects_in AFTER INSERT ON objects BEGIN"
+	" UPDATE totals SET artifacts = artifacts + 1, bytes = bytes + new.size; END;"
+	"CREATE TRIGGER objects_out AFTER DELETE ON objects BEGIN"
+	" UPDATE totals SET artifacts = artifacts - 1, bytes = bytes - old.size; END;"
+	"CREATE TRIGGER objects_size AFTER UPDATE OF size ON objects BEGIN"
+	" UPDATE totals SET bytes = bytes + new.size - old.size; END;"
+	"PRAGMA application_id = " TEXT_OF(INDEX_APPLICATION) ";"
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_3) ";";
+
+const char index_schema_4[] =
+	/* Files with holes: `bytes` are those that they take on the disk. */
+	"CREATE TABLE sparse(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,"
+	" canon TEXT NOT NULL UNIQUE, key TEXT NOT NULL, size INTEGER NOT NULL,"
+	" source TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, url TEXT NOT NULL,"
+	" present INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
+	" since INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL DEFAULT 0);"
+	"CREATE INDEX sparse_used ON sparse(used);"
+	/* The blocks of a part of one: a bit each, and four bytes of a sum. */
+	"CREATE TABLE sparse_parts(sparse_id INTEGER NOT NULL REFERENCES sparse(id)"
+	" ON DELETE CASCADE, part INTEGER NOT NULL, bits BLOB NOT NULL, sums BLOB NOT NULL,"
+	" UNIQUE(sparse_id, part));"
+	"ALTER TABLE totals ADD COLUMN sparse INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE totals ADD COLUMN sparse_bytes INTEGER NOT NULL DEFAULT 0;"
+	"CREATE TRIGGER sparse_in AFTER INSERT ON sparse BEGIN"
+	" UPDATE totals SET sparse = sparse + 1, sparse_bytes = sparse_bytes + new.bytes; END;"
+	"CREATE TRIGGER sparse_out AFTER DELETE ON sparse BEGIN"
+	" UPDATE totals SET sparse = sparse - 1, sparse_bytes = sparse_bytes - old.bytes; END;"
+	"CREATE TRIGGER sparse_grows AFTER UPDATE OF bytes ON sparse BEGIN"
+	" UPDATE totals SET sparse_bytes = sparse_bytes + new.bytes - old.bytes; END;"
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
+
+#define HIT_COLUMNS                                                                                \
+	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key"
+#define SPARSE_COLUMNS                                                                             \
+	"id, name, key, size, source, etag, modified, url, present, bytes, used, since, keep_until"
+#define MODULE_COLUMNS "kind, code_id, code_file, debug_id, debug_file, checksum"
+
+const char *const index_sql[QUERIES] = {
+	[Q_BEGIN] = "BEGIN IMMEDIATE",
+	[Q_READ] = "BEGIN",
+	[Q_COMMIT] = "COMMIT",
+	[Q_ROLLBACK] = "ROLLBACK",
+	[Q_META] = "SELECT value FROM meta WHERE name = ?",
+	[Q_META_SET] = "INSERT OR REPLACE INTO meta VALUES(?, ?)",
+	[Q_FIND] = "SELECT " HIT_COLUMNS " FROM keys k JOIN objects o ON o.id = k.object_id"
+		   " WHERE k.canon = ?",
+	[Q_SIBLINGS] = "SELECT s.key FROM keys k JOIN keys s ON s.object_id = k.object_id"
+		       " WHERE k.canon = ? ORDER BY s.id LIMIT 64",
+	[Q_LIST] = "SELECT " HIT_COLUMNS ", k.id, o.keep_until FROM keys k"
+		   " JOIN objects o ON o.id = k.object_id WHERE k.id > ? ORDER BY k.id LIMIT ?",
+	[Q_COUNT] = "SELECT artifacts, bytes, (SELECT count(*) FROM keys),"
+		    " (SELECT count(*) FROM misses WHERE until > ?), sparse, sparse_bytes"
+		    " FROM totals",
+	[Q_BYTES] = "SELECT bytes + sparse_bytes FROM totals",
+	[Q_OBJECT] = "SELECT id, sha256, size FROM objects WHERE sha256 = ?",
+	[Q_OBJECT_NEXT] = "SELECT id, sha256, size FROM objects WHERE id > ? ORDER BY id LIMIT 1",
+	[Q_OBJECT_PUT] = "INSERT INTO objects(sha256, size, used) VALUES(?, ?, ?)"
+			 " ON CONFLICT(sha256) DO UPDATE SET size = excluded.size,"
+			 " used = max(used, excluded.used) RETURNING id",
+	[Q_OBJECT_DROP] = "DELETE FROM objects WHERE id = ?",
+	[Q_OBJECT_USED] = "UPDATE objects SET used = ? WHERE id = ?",
+	[Q_OBJECT_KEEP] = "UPDATE objects SET keep_until ="
+			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END WHERE id = ?2",
+	[Q_VICTIM] = "SELECT id, sha256, size, 0, used FROM (SELECT id, sha256, size, used"
+		     "  FROM objects WHERE keep_until <= ?1 AND id <> ?2 ORDER BY used, id LIMIT 1)"
+		     " UNION ALL SELECT id, name, bytes, 1, used FROM (SELECT id, name, bytes, used"
+		     "  FROM sparse WHERE keep_until <= ?1 ORDER BY used, id LIMIT 1)"
+		     " ORDER BY 5, 4 LIMIT 1",
+	[Q_SPARSE] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE canon = ?",
+	[Q_SPARSE_NAME] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE name = ?",
+	[Q_SPARSE_LIST] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE id > ? ORDER BY id LIMIT ?",
+	[Q_SPARSE_PUT] = "INSERT INTO sparse(name, canon, key, size, source, etag, modified, url,"
+			 " since, used) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[Q_SPARSE_DROP] = "DELETE FROM sparse WHERE name = ?",
+	[Q_SPARSE_USED] = "UPDATE sparse SET used = ? WHERE name = ?",
+	[Q_SPARSE_GREW] = "UPDATE sparse SET present = ?, bytes = ?, used = ? WHERE name = ?",
+	[Q_SPARSE_KEEP] = "UPDATE sparse SET keep_until = ? WHERE name = ?",
+	[Q_SPARSE_PART] = "SELECT part, bits, sums FROM sparse_parts WHERE sparse_id ="
+			  " (SELECT id FROM sparse WHERE name = ?) AND part = ?",
+	[Q_SPARSE_PARTS] = "SELECT part, bits, sums FROM sparse_parts WHERE sparse_id ="
+			   " (SELECT id FROM sparse WHERE name = ?) AND part > ? ORDER BY part"
+			   " LIMIT ?",
+	[Q_SPARSE_PART_PUT] = "INSERT OR REPLACE INTO sparse_parts SELECT id, ?, ?, ? FROM sparse"
+			      " WHERE name = ?",
+	[Q_KEY_PUT] = "UPDATE keys SET object_id = ?, source = ?, url = ?, verified = ?,"
+		      " fetched = ? WHERE canon = ?",
+	[Q_KEY_NEW] = "INSERT INTO keys(canon, key, object_id, source, url, verified, fetched,"
+		      " class, stem, tier, name_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?,"
+		      " (SELECT tier FROM names WHERE folded = ?10),"
+		      " (SELECT id FROM names WHERE folded = ?10))",
+	[Q_NAME_PUT] = "INSERT INTO names(folded, name, tier, keys) VALUES(?, ?, ?, 0)"
+		       " ON CONFLICT(folded) DO NOTHING",
+	[Q_NAME_BY_FOLDED] = "SELECT id, tier, name FROM names WHERE folded = ?",
+	/* Of what there is, or was. */
+	[Q_NAME_PLACE] = "SELECT tier FROM names WHERE id = ?1 UNION ALL SELECT place FROM gone"
+			 " WHERE is_name = 1 AND id = ?1 LIMIT 1",
+	[Q_KEY_PLACE] = "SELECT stem, key, coalesce((SELECT name FROM names WHERE id = name_id), '')"
+			" FROM keys WHERE id = ?1 UNION ALL SELECT place, key, name FROM gone"
+			" WHERE is_name = 0 AND id = ?1 LIMIT 1",
+	[Q_NEXT_NAMES] = "SELECT name_id, tier, (SELECT name FROM names WHERE id = name_id)"
+			 " FROM keys WHERE name_id IS NOT NULL AND class = ?"
+			 " AND (tier, name_id) > (?, ?) GROUP BY tier, name_id"
+			 " ORDER BY tier, name_id LIMIT ?",
+	[Q_NEXT_NAMES_OF_TIER] = "SELECT name_id, tier, (SELECT name FROM names WHERE id = name_id)"
+				 " FROM keys WHERE name_id IS NOT NULL AND class = ? AND tier = ?"
+				 " AND name_id > ? GROUP BY name_id ORDER BY name_id LIMIT ?",
+	[Q_NEXT_STEMS] = "SELECT id, stem, key, (SELECT name FROM names WHERE id = name_id)"
+			 " FROM keys WHERE class = ? AND (stem, id) > (?, ?) AND stem < ?"
+			 " ORDER BY stem, id LIMIT ?",
+	[Q_NEXT_STEMS_OF_NAME] = "SELECT id, stem, key, NULL FROM keys WHERE name_id IS NOT NULL"
+				 " AND class = ? AND tier = ? AND name_id = ?"
+				 " AND (stem, id) > (?, ?) AND stem < ? ORDER BY stem, id LIMIT ?",
+	[Q_KEY_DROP] = "DELETE FROM keys WHERE canon = ?",
+	[Q_KEYS_OF] = "SELECT key, source, url, verified, fetched FROM keys WHERE object_id = ?"
+		      " ORDER BY id",
+	[Q_INTENT_ADD] = "INSERT OR REPLACE INTO intents VALUES(?, ?)",
+	[Q_INTENT_NEXT] = "SELECT sha256, gone FROM intents LIMIT 1",
+	[Q_INTENT_DONE] = "DELETE FROM intents WHERE sha256 = ?",
+	[Q_MODULE_PUT] = "INSERT OR REPLACE INTO modules VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	[Q_MODULE_OF] = "SELECT " MODULE_COLUMNS " FROM modules WHERE object_id = ?",
+	[Q_MODULE_BY_CODE] = "SELECT " MODULE_COLUMNS " FROM modules WHERE code = ? AND code <> ''"
+			     " ORDER BY object_id LIMIT ?",
+	[Q_MODULE_BY_DEBUG] = "SELECT " MODULE_COLUMNS " FROM modules WHERE debug <> ''"
+			      " AND debug IN (?, ?) ORDER BY object_id LIMIT ?",
+	[Q_MISS] = "SELECT until FROM misses WHERE canon = ? AND name = ? AND source = ?",
+	[Q_MISS_PUT] = "INSERT INTO misses(canon, key, name, source, since, until, reason)"
+		       " VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(canon, name, source) DO UPDATE SET"
+		       " since = excluded.since, until = excluded.until, reason = excluded.reason,"
+		       " asked = asked + 1",
+	[Q_MISS_ASKED] = "UPDATE misses SET asked = asked + ? WHERE canon = ?",
+	[Q_MISSES_LIST] = "SELECT id, key, source, since, until, asked FROM misses"
+			  " WHERE id > ? AND until > ? ORDER BY id LIMIT ?",
+	[Q_MISSES_EXPIRE] = "DELETE FROM misses WHERE until <= ?",
+	[Q_MISSES_DROP] = "DELETE FROM misses WHERE canon = ?",
+	[Q_MISSES_DROP_ALL] = "DELETE FROM misses",
+};

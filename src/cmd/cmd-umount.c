@@ -116,7 +116,7 @@ static int unmount(const char *point, bool lazy)
 	if (pidfd >= 0 && wait_end(pidfd) < 0) {
 		fprintf(stderr,
 			"symfs umount: %s is unmounted, but its daemon (pid %d) has not ended "
-			"yet\n",
+			"yet; a program in another mount namespace may hold a copy of it\n",
 			point, (int)pid);
 		return EXIT_LOCAL;
 	}

@@ -195,10 +195,18 @@ symfs_mount() {
 }
 symfs_answers() { gone "$2" || [ -f "$1/.symfs/version" ]; }
 
+# what_it_does PID: each of its threads: name, state, where it waits, and its stack where gdb is.
+what_it_does() {
+  for wid_task in /proc/"$1"/task/*; do
+    echo "thread ${wid_task##*/} $(cat "$wid_task/comm"): $(grep State "$wid_task/status") in $(cat "$wid_task/wchan")"
+  done 2>/dev/null
+  command -v gdb >/dev/null && timeout 60 gdb -q -nx -batch -p "$1" -ex 'thread apply all bt 16' 2>/dev/null
+}
+
 # symfs_umount NAME: a clean end, with exit status 0.
 symfs_umount() {
   eval "su_mnt=\$MNT_$1 su_pid=\$PID_$1"
-  "$SYMFS" umount "$su_mnt" || fail "umount $1"
+  "$SYMFS" umount "$su_mnt" || { what_it_does "$su_pid"; fail "umount $1"; }
   gone "$su_pid" || fail "umount $1 did not wait for the daemon's end"
   wait "$su_pid" || fail "the daemon of $1 ended with $?"
 }

@@ -84,11 +84,11 @@ same_file "$MNT_own/gdb/$path_one" "$TMP/www/$path_one"
 symfs_umount own
 
 # ---- whoever may not: the kernel says so at the first open, and is not asked again ---------------
-if [ $can = yes ] && unshare -m --propagation private true 2>/dev/null && command -v setpriv >/dev/null && command -v fusermount3 >/dev/null; then
+if [ $can = yes ] && "$top_srcdir/scripts/apart" true 2>/dev/null && command -v setpriv >/dev/null && command -v fusermount3 >/dev/null; then
   chmod 755 "$TMP"
   mkdir "$TMP/user" && cp "$SYMFS" "$TMP/user/symfs" && chown -R 65534:65534 "$TMP/user" && mkdir -m 777 "$TMP/user/mnt"
   export TMP path_one path_three URL_up
-  unshare -m --propagation private sh -c '
+  "$top_srcdir/scripts/apart" sh -c '
     mknod "$TMP/fuse" c 10 229 && chmod 666 "$TMP/fuse" && mount --bind "$TMP/fuse" /dev/fuse || exit 77
     chown 65534:65534 "$TMP/user/mnt"
     exec setpriv --reuid=65534 --regid=65534 --clear-groups sh -c "

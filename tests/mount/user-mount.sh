@@ -4,8 +4,9 @@
 # a /dev/fuse that everybody may open.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
-  unshare -m --propagation private true 2>/dev/null || { echo "SKIP: no mount namespaces here"; exit 77; }
-  SYMFS_INSIDE=1 exec unshare -m --propagation private sh "$0"
+  apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart
+  "$apart" true 2>/dev/null || { echo "SKIP: no mount namespaces here"; exit 77; }
+  SYMFS_INSIDE=1 exec "$apart" sh "$0"
 fi
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl fusermount3

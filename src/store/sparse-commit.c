@@ -170,6 +170,22 @@ static void mark_saved(struct sparse *f, const struct round *g)
 	atomic_fetch_sub(&f->dirty, MIN(g->bytes, atomic_load(&f->dirty)));
 }
 
+/* What could not be synced is lost: the kernel may have dropped its pages already, and would say
+ * nothing the next time. So it is here no more, and nobody adds to this file. */
+static int sync_or_lose(struct sparse *f)
+{
+	int r = fdatasync(f->fd) < 0 ? -errno : 0;
+
+	if (r == 0)
+		return 0;
+	log_warn("%s/sparse/%s: cannot be synced: %s", f->s->dir, f->name, err_text(r));
+	atomic_store(&f->stale, true);
+	for (uint64_t i = 0; i < f->words; i++)
+		atomic_store(&f->here[i], f->saved[i]);
+	atomic_store(&f->present, f->saved_bytes);
+	return r;
+}
+
 static int commit_all(struct sparse *f)
 {
 	_cleanup_free_ struct round *g = malloc(sizeof(*g));
@@ -182,7 +198,9 @@ static int commit_all(struct sparse *f)
 		r = gather(f, &part, g);
 		if (r < 0 || g->n == 0)
 			break;
-		r = fdatasync(f->fd) < 0 ? -errno : save(f, g);
+		r = sync_or_lose(f);
+		if (r == 0)
+			r = save(f, g);
 		if (r == 0)
 			mark_saved(f, g);
 		if (r == -EAGAIN) {
@@ -192,7 +210,7 @@ static int commit_all(struct sparse *f)
 	}
 	if (r == -ESTALE)
 		atomic_store(&f->stale, true);
-	else if (r < 0)
+	else if (r < 0 && !sparse_is_stale(f))
 		atomic_store(&f->dirty_since, clock_ms());
 	return r;
 }
@@ -222,6 +240,8 @@ int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct
 	if (r == 0 && f->finished)
 		r = -EALREADY;
 	if (r == 0)
+		r = sync_or_lose(f);
+	if (r == 0)
 		r = draft_of_sparse(&d, f->s, f->fd, f->name);
 	if (r < 0)
 		return err_set(e, r, "%s: %s", key_text(&f->key, room), err_text(r));
@@ -234,16 +254,6 @@ int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct
 	return 0;
 }
 
-static int drop_in(struct turn *t, struct sparse *f)
-{
-	int r;
-
-	r = index_sparse_drop(t->ix, f->name);
-	if (r == 0)
-		sparse_file_unlink(f->s, f->name);
-	return r;
-}
-
 int sparse_drop(struct sparse *f)
 {
 	_cleanup_turn_ struct turn t = {.s = f->s, .write = true};
@@ -253,7 +263,12 @@ int sparse_drop(struct sparse *f)
 		return 0;
 	atomic_store(&f->stale, true);
 	sparse_unlist(f);
+	sparse_file_unlink(f->s, f->name);
 	while (turn_next(&t))
-		t.r = drop_in(&t, f);
+		t.r = index_sparse_drop(t.ix, f->name);
+	if (t.r == -ENOSPC) { /* the row goes when there is room for saying so */
+		atomic_store(&f->s->lost, true);
+		return 0;
+	}
 	return t.r;
 }

@@ -306,6 +306,8 @@ static int write_in(struct sparse *f, uint64_t off, const void *p, size_t n)
 
 	if (is_here(f, block))
 		return 0;
+	if (sparse_is_stale(f))
+		return -ESTALE;
 	r = write_all(f->fd, off, p, n);
 	if (r == 0 && is_whole_with(f, st, block, from, from + (uint32_t)n)) {
 		forget_partial(st, block);

@@ -77,7 +77,8 @@ bool sparse_is_full(const struct sparse *f);
 /* The file itself stays the blob's. Holes read as zeros there: only what sparse_has() may be read. */
 int sparse_fd(const struct sparse *f);
 
-/* Whether all of these bytes are here; what lies past the end counts as here. Once true, always. */
+/* Whether all of these bytes are here; what lies past the end counts as here. Once true, always, but for
+ * a disk that failed to sync them: then the file is stale, too. */
 bool sparse_has(const struct sparse *f, uint64_t off, uint64_t n);
 /* The first run of absent blocks that these bytes touch. false: there is none. */
 bool sparse_missing(const struct sparse *f, uint64_t off, uint64_t n, struct sparse_hole *out);
@@ -98,7 +99,8 @@ int sparse_write(struct sparse *f, uint64_t off, const void *p, size_t n);
 bool sparse_is_due(const struct sparse *f);
 
 /* What was written is synced, and then known after a restart. (waits) 0, also when there was nothing;
- * -ESTALE; -ENOSPC, ...: nothing is lost, it can be tried again. */
+ * -ESTALE; -ENOSPC, ...: nothing is lost, it can be tried again, unless it is stale now: the disk could
+ * not sync it. */
 int sparse_commit(struct sparse *f);
 
 /* Makes a full one an artifact like any other: digest, and the same file gets its place, without a

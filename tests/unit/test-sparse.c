@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
 
 #define B SPARSE_BLOCK
 
@@ -749,6 +751,98 @@ START_TEST(keeps_min_free)
 }
 END_TEST
 
+/* A disk that fails to write back says so once, and what it lost reads as anything. */
+static bool no_sync;
+
+int fdatasync(int fd)
+{
+	if (no_sync) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+START_TEST(a_failed_sync_loses)
+{
+	struct sparse *f, *again;
+	struct store *s;
+	uint8_t byte;
+
+	scratch_dir();
+	s = open_scratch();
+	f = open_tagged(s, 1, 8 * B, "\"a\"");
+	ck_assert_int_eq(put(f, 0, 2 * B, 1), 0);
+	ck_assert_int_eq(sparse_commit(f), 0);
+	ck_assert_int_eq(put(f, 2 * B, 6 * B, 1), 0);
+	ck_assert(sparse_is_full(f));
+	no_sync = true;
+	ck_assert_int_eq(sparse_commit(f), -EIO);
+	no_sync = false;
+	ck_assert_int_eq(sparse_commit(f), -ESTALE); /* not "all is well" */
+	ck_assert(reads(f, 0, 2 * B, 1) && sparse_present(f) == 2 * B && !sparse_is_full(f));
+	ck_assert_int_eq(sparse_read(f, 2 * B, &byte, 1, NULL), -EAGAIN);
+	ck_assert_int_eq(sparse_finish(f, &FACTS, NULL, NULL, NULL), -ESTALE);
+	ck_assert_int_eq(put(f, 2 * B, B, 1), -ESTALE);
+	again = open_tagged(s, 1, 8 * B, "\"a\""); /* while it is held: from the start */
+	ck_assert(again != f && sparse_present(again) == 0 && !sparse_is_stale(again));
+	ck_assert_int_eq(put(again, 0, B, 1), 0);
+	ck_assert_int_eq(sparse_commit(again), 0);
+	ck_assert(reads(f, 0, 2 * B, 1));
+	sparse_unref(f);
+	ck_assert_int_eq(put(again, B, 7 * B, 1), 0);
+	no_sync = true;
+	ck_assert_int_eq(sparse_finish(again, &FACTS, NULL, NULL, NULL), -EIO);
+	no_sync = false;
+	ck_assert_int_eq(sparse_finish(again, &FACTS, NULL, NULL, NULL), -ESTALE);
+	sparse_unref(again);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+START_TEST(full_disk)
+{
+	struct key other = key_nth(9);
+	struct sparse *f;
+	struct store *s;
+	uint64_t off = 0;
+	int r = 0;
+
+	scratch_dir();
+	if (geteuid() != 0 || mount("none", scratch, "tmpfs", 0, "size=16m,mode=700") < 0) {
+		fprintf(stderr, "full_disk: skipped, no tmpfs can be mounted\n");
+		scratch_end();
+		return;
+	}
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &other, 9, 4 << 20), 0);
+	f = open_tagged(s, 1, 400 * (uint64_t)B, "\"a\""); /* more than there is: holes cost nothing */
+	for (; r == 0; off += r == 0 ? B : 0)
+		r = put(f, off, B, 1);
+	ck_assert_int_eq(r, -ENOSPC);
+	ck_assert(!sparse_has(f, off, B) && reads(f, 0, off, 1));
+	ck_assert_int_eq(store_make_room(s, 2 * B, NULL), 0); /* of the other one */
+	ck_assert(!store_has(s, &other, NULL));
+	ck_assert_int_eq(put(f, off, B, 1), 0);
+	ck_assert_int_eq(sparse_commit(f), 0);
+	/* Nothing else can go, and what is open stays. */
+	for (r = 0, off += B; r == 0; off += r == 0 ? B : 0)
+		r = put(f, off, B, 1);
+	ck_assert_int_eq(r, -ENOSPC);
+	ck_assert_int_eq(store_make_room(s, 4 << 20, NULL), -ENOSPC);
+	ck_assert(reads(f, 0, off, 1) && !sparse_is_stale(f));
+	ck_assert_int_eq(sparse_drop(f), 0);
+	sparse_unref(f);
+	ck_assert_int_eq(publish(s, &other, 9, 4 << 20), 0);
+	ck_assert_uint_eq(totals(s).sparse, 0);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	umount2(scratch, MNT_DETACH);
+	scratch_end();
+}
+END_TEST
+
 /* ---- an index of before ---------------------------------------------------------------- */
 
 START_TEST(older_index)
@@ -783,4 +877,5 @@ END_TEST
 
 UNIT_MAIN("sparse", holes_are_never_read, parts_of_blocks, committed_stays, versions_never_mix, finishes,
 	goes_with_what_replaces_it, threads_fill_and_read, threads_open_and_close, two_processes,
-	killed_writers, the_index_goes, rows_that_lie, evicted_when_idle, keeps_min_free, older_index)
+	killed_writers, the_index_goes, rows_that_lie, evicted_when_idle, keeps_min_free, a_failed_sync_loses, full_disk,
+	older_index)

@@ -441,14 +441,19 @@ void image_pe(const struct image *m, struct image_pe *out)
 
 /* ---- any ---------------------------------------------------------------------------- */
 
-static bool is_coff(const uint8_t *h)
+bool image_is_coff(unsigned machine)
 {
 	static const uint16_t machines[] = {0x14c, 0x8664, 0xaa64, 0x1c0, 0x1c4};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(machines); i++)
-		if (load16(h, HOST_BIG) == machines[i])
+		if (machine == machines[i])
 			return true;
-	return memcmp(h, "MZ", 2) == 0;
+	return false;
+}
+
+static bool is_coff(const uint8_t *h)
+{
+	return image_is_coff(load16(h, HOST_BIG)) || memcmp(h, "MZ", 2) == 0;
 }
 
 int image_open(struct image *m, struct span file, struct err *e)

@@ -62,6 +62,9 @@ struct image_macho {
 };
 int image_macho(const struct image *m, struct image_macho *out); /* 0; -EBADMSG */
 
+/* Whether an object file that begins with this number is taken for COFF: it has no other magic. */
+bool image_is_coff(unsigned machine);
+
 /* COFF only: section i, with its address from the base on; flags are those of its header. -EBADMSG. */
 int image_coff_section(const struct image *m, uint32_t i, struct image_section *out);
 

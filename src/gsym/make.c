@@ -58,9 +58,12 @@ static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_ma
 	out->big = m->big;
 	out->is32 = !m->is64;
 	out->type = m->type;
-	out->kind = m->kind;
-	out->machine = m->machine;
-	out->submachine = m->submachine;
+	/* Of another machine an object would not be known for COFF: it is ELF, of no machine. */
+	if (m->kind != IMAGE_COFF || image_is_coff(m->machine)) {
+		out->kind = m->kind;
+		out->machine = m->machine;
+		out->submachine = m->submachine;
+	}
 	if (m->kind == IMAGE_MACHO) {
 		if (image_macho(m, &macho) < 0)
 			return err_set(e, -EBADMSG, "is broken: its load commands lie outside");

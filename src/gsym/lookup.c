@@ -148,10 +148,11 @@ static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f
 	f->addr = gsym_addr(g, i);
 	f->size = load32(h, g->swap);
 	name = load32(h + 4, g->swap);
-	f->name = name ? gsym_string(g, name) : NULL;
+	f->name = gsym_string(g, name);
 	f->lines = f->inlines = (struct span){h, 0};
 	f->biased = false;
-	if (!f->name)
+	/* Text 0 should be "", and is at hand; of others nothing is read. */
+	if (!f->name || (!name && !f->name[0]))
 		return "a function without a name";
 	if (f->addr + f->size < f->addr)
 		return "a function that ends behind the last address";

@@ -78,6 +78,10 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
 	response_header(r, "Via", via);
 	response_header(r, "X-Content-Type-Options", "nosniff");
+	if (x->route->what == ROUTE_STATUS) /* no script, whatever a name smuggles in */
+		response_header(r, "Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+			"frame-ancestors 'none'");
 	if (for_pages(x))
 		response_header(r, "Access-Control-Allow-Origin", "*");
 	if (x->route->tecken && wants_time(x)) {

@@ -72,14 +72,25 @@ check_stores() {
 
 # ---- a reader that never stops --------------------------------------------------------------
 
+# is_right GOT FILE EXIT: all of the file, when the reader was told that this is all; else a part of it, from
+# its beginning, before the error: what was identified is read while it comes.
+is_right() {
+  if [ "$3" = 0 ]; then
+    cmp -s "$1" "$2"
+  else
+    [ "$(stat -c %s "$1")" -le "$(stat -c %s "$2")" ] && cmp -s -n "$(stat -c %s "$1")" "$1" "$2"
+  fi
+}
+
 # A mount of its own, so that what it asks for changes nothing of what is measured.
 poll_all() {
   while [ ! -e "$TMP/poll-stop" ]; do
     read -r pa_name <"$TMP/poll-name" || { nap; continue; }
     cat "$MNT_p/$pa_name" >"$TMP/poll-got" 2>/dev/null
+    pa_exit=$?
     echo polled >>"$TMP/polls"
     # A file that was read while the next one was named is that of before.
-    [ ! -s "$TMP/poll-got" ] || cmp -s "$TMP/poll-got" "$ROOT/$pa_name" || echo "$pa_name" >>"$TMP/poll-wrong"
+    is_right "$TMP/poll-got" "$ROOT/$pa_name" $pa_exit || echo "$pa_name" >>"$TMP/poll-wrong"
     nap
   done
 }

@@ -21,6 +21,12 @@ struct view view_of_stream(int fd, uint64_t have, uint64_t size)
 	return (struct view){.fd = fd, .size = size, .have = have};
 }
 
+struct view view_of_holes(int fd, uint64_t size,
+	bool (*has)(const void *ctx, uint64_t off, uint64_t n), const void *ctx)
+{
+	return (struct view){.fd = fd, .size = size, .have = size, .has = has, .ctx = ctx};
+}
+
 bool view_holds(const struct view *v, uint64_t off, uint64_t n)
 {
 	if (off > UINT64_MAX - n)
@@ -50,7 +56,8 @@ int view_read(struct view *v, uint64_t off, void *p, size_t n)
 {
 	if (!view_holds(v, off, n))
 		return -ENODATA;
-	if (n && off + n > v->have) { /* nothing is never waited for */
+	/* nothing is never waited for */
+	if (n && (off + n > v->have || (v->has && !v->has(v->ctx, v->base + off, n)))) {
 		v->want_off = off;
 		v->want_len = n;
 		return -EAGAIN;

@@ -15,6 +15,9 @@ struct view {
 	uint64_t base;		/* where this view begins in the file (a slice of a fat file) */
 	uint64_t size;		/* bytes of the whole; VIEW_UNKNOWN while nobody knows */
 	uint64_t have;		/* bytes from the front that are here; all of them when == size */
+	/* Not NULL: of a file with holes, whether so many of its bytes are here. */
+	bool (*has)(const void *ctx, uint64_t off, uint64_t n);
+	const void *ctx;
 	uint64_t want_off, want_len;	/* after -EAGAIN: what was missing */
 };
 
@@ -24,6 +27,10 @@ struct view view_of_mem(const void *p, size_t n);
 
 /* A stream of which the first `have` bytes are in `fd`; `size` may be VIEW_UNKNOWN. */
 struct view view_of_stream(int fd, uint64_t have, uint64_t size);
+
+/* A file of which has() says what is here. */
+struct view view_of_holes(int fd, uint64_t size,
+	bool (*has)(const void *ctx, uint64_t off, uint64_t n), const void *ctx);
 
 /* 0: `n` bytes at `off` are in `p`. -EAGAIN: not here yet, see want_off and want_len.
  * -ENODATA: they lie past the end. -EIO and others: the disk. `p` is unspecified unless 0. */

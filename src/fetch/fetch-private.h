@@ -12,6 +12,7 @@
 #include "source/breaker.h"
 #include "source/sources.h"
 #include "store/flights.h"
+#include "store/sparse.h"
 #include "unpack/unpack.h"
 
 #define HEAD_MOST 4096	/* bytes that show what is inside of a packed file */
@@ -45,6 +46,20 @@ struct was {
 	uint64_t number, blob;
 };
 
+/* Sources that answered no range lately are not asked for one. */
+#define NO_RANGES 64
+#define NO_RANGES_MS 600000
+struct no_ranges {
+	uint64_t until;
+};
+
+/* Who reads one after the other. */
+#define RUNS 4
+struct run {
+	uint64_t next;
+	uint32_t window;
+};
+
 #define REFUSED_SLOTS 32
 #define REFUSED_MS 10000
 
@@ -74,6 +89,7 @@ struct fetch {
 	struct flight *flights; /* few: a list */
 	struct mismatch mismatches[MISMATCHES];
 	unsigned next_mismatch;
+	struct no_ranges no_ranges[NO_RANGES];
 	uint64_t refused_until[REFUSED_SLOTS]; /* until when the log knows of a source's refusal */
 
 	atomic_bool closing; /* written there; workers stop what is long */
@@ -159,6 +175,8 @@ struct attempt {
 	int64_t size;		  /* -1: not told */
 	uint64_t from;		  /* of the file, where its body begins */
 	uint64_t asked_from;	  /* where it was asked to begin; 0 */
+	bool asked_range, ranged; /* for the first bytes only; and that is what came */
+	bool plain;		  /* it is not asked so */
 	char etag[128], modified[64]; /* of the answer; "" */
 	int error;		  /* of FAILED */
 	char text[200];
@@ -211,6 +229,7 @@ struct flight {
 	uint64_t began;
 	uint64_t size;	  /* or FETCH_SIZE_UNKNOWN */
 	struct draft *draft;
+	struct sparse *sparse;	   /* in place of `draft`, once it is filled by ranges */
 	struct part *part;	   /* what readers have of it; NULL: nobody was let in yet */
 	uint64_t early_at;	   /* the identity is looked at when so much is here */
 	uint64_t broke_at;	   /* how much was here when the last one broke off, */
@@ -219,6 +238,19 @@ struct flight {
 	const struct source *first;
 	char *first_where, first_etag[128], first_modified[64];
 	struct attempt *winner;
+
+	/* ranges.c */
+	bool ranged;		   /* the winner sends what it is asked for; no transfer of it runs */
+	bool plain;		   /* ranges went wrong: the whole is asked for */
+	bool probing, committing;  /* a worker looks at it, syncs it */
+	bool fill;		   /* all of it is wanted */
+	uint64_t fill_at, touched;
+	uint64_t want_off, want_len; /* what is looked at next */
+	struct range *ranges;
+	unsigned range_errors, next_run;
+	struct run runs[RUNS];
+	struct net_timer later;
+
 	unsigned n;
 	unsigned tier;		   /* sources up to this one are asked */
 	struct attempt attempts[]; /* room for one of each source */
@@ -243,8 +275,11 @@ void flight_park(struct flight *fl);   /* (net) when nobody wants the whole yet 
 void flight_unpark(struct flight *fl);
 
 /* part.c: what readers get before all is here. Made, advanced and ended on the net thread. */
-int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have);
-void part_advance(struct part *p, uint64_t have); /* so much is here from the front */
+int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have,
+	struct sparse *sp);
+/* The nth that is waited for. False: there are not so many. */
+bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end);
+void part_advance(struct part *p, uint64_t have); /* so much is here from the front; of one with holes 0 */
 /* Takes the reference. What is here stays readable, unless it is bad; no more comes, because of the
  * error. */
 void part_end(struct part *p, bool bad, int error);
@@ -280,9 +315,34 @@ bool facts_before(struct attempt *at);
  * attempt was planned by. -EINPROGRESS: it waits. Others: it cannot be said, and at->text is why. */
 int facts_after(struct attempt *at);
 
+/* ranges.c: files that are filled where readers look. (net) */
+bool ranges_wanted(const struct attempt *at); /* is it asked for its first bytes only? */
+void ranges_refuse(struct fetch *f, const struct source *s); /* it answers none */
+bool same_version(const struct flight *fl, const struct net_reply *r);
+void ranges_begin(struct flight *fl); /* the first range is in the draft */
+void ranges_go(struct flight *fl);    /* something changed: asks for what is wanted now */
+void ranges_resume(struct flight *fl);
+void ranges_stop(struct flight *fl);
+struct probed {
+	int r;	    /* of obj_check() */
+	int sparse; /* of obj_is_sparse() */
+	bool sure;
+	uint64_t want_off, want_len;
+	char text[400];
+};
+void ranges_opened(struct flight *fl, int r, struct sparse *sp, const char *text);
+void ranges_probed(struct flight *fl, const struct probed *p);
+/* How much of it is here; whether anything was kept. */
+uint64_t flight_here(const struct flight *fl);
+
 /* work.c: what runs on workers, and what becomes of it. (net) */
 void work_check(struct flight *fl);
 void work_early(struct flight *fl);
+void work_sparse(struct flight *fl); /* the draft becomes a file with holes, and is looked at */
+void work_probe(struct flight *fl);  /* it is looked at again */
+void work_commit(struct flight *fl); /* what came is there after a restart */
+void work_merge(struct flight *fl);  /* what it lacks is in the draft, which was compared with it */
+void work_drop(struct flight *fl, bool bad); /* lets go of `sparse`; bad: forgets it */
 void work_seal(struct flight *fl);
 void work_misses(struct flight *fl);
 void work_ptr(struct attempt *at); /* `ptr` is there: sees where it leads */
@@ -298,6 +358,9 @@ bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct 
  * asked for, and the others beside it. Takes the draft. -EBADMSG: it is not what was asked for.
  * Others: this machine. */
 int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct blob_facts *facts,
+	struct blob **out, struct err *e);
+/* The same of a file that had holes, and is full now. */
+int learn_finish(struct fetch *f, struct sparse *sp, const struct key *k, struct blob_facts *facts,
 	struct blob **out, struct err *e);
 /* Publishes a part of a file that obj_check() found; it stays the caller's. The copy is judged again:
  * -EBADMSG. */

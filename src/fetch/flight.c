@@ -149,9 +149,13 @@ static bool lets_in(struct flight *fl)
 {
 	if (fl->part)
 		return true;
-	if (!fl->sure || fl->state != FLIGHT_BODY || fl->size == FETCH_SIZE_UNKNOWN || !fl->draft)
+	if (!fl->sure || fl->state != FLIGHT_BODY || fl->size == FETCH_SIZE_UNKNOWN)
 		return false;
-	return part_new(&fl->part, fl, draft_fd(fl->draft), fl->size, draft_size(fl->draft)) == 0;
+	if (fl->sparse)
+		return part_new(&fl->part, fl, sparse_fd(fl->sparse), fl->size, 0, fl->sparse) == 0;
+	if (!fl->draft || fl->winner->ranged)
+		return false; /* it will have a file with holes first */
+	return part_new(&fl->part, fl, draft_fd(fl->draft), fl->size, draft_size(fl->draft), NULL) == 0;
 }
 
 static bool any_reader(const struct flight *fl)
@@ -174,15 +178,25 @@ void flight_sure(struct flight *fl)
 	part_nudge(fl->part); /* none of them may have opened it */
 }
 
+uint64_t flight_here(const struct flight *fl)
+{
+	if (fl->sparse)
+		return sparse_present(fl->sparse);
+	return fl->draft ? draft_size(fl->draft) : 0;
+}
+
 void flight_readers(struct flight *fl)
 {
 	if (fl->state == FLIGHT_ASK && is_lonely(fl) && !fl->linger) {
 		flight_cancel(fl);
 		return;
 	}
-	if (fl->state != FLIGHT_BODY || !is_lonely(fl) || draft_size(fl->draft) >= fl->size)
+	if (fl->state != FLIGHT_BODY)
 		return;
-	flight_park(fl);
+	if (!is_lonely(fl))
+		ranges_go(fl);
+	else if (flight_here(fl) < fl->size)
+		flight_park(fl);
 }
 
 /* ---- parked: LOOKUP was answered, OPEN may come ------------------------------------- */
@@ -202,10 +216,15 @@ static void for_others(void *ctx)
 
 	if (!is_lonely(fl) || fl->linger || fl->state != FLIGHT_BODY)
 		return;
-	if (flights_wanted(fl->f->store, fl->number))
-		net_timer_set(fl->f->net, &fl->poll, POLL_MS, for_others, fl);
-	else
+	if (!flights_wanted(fl->f->store, fl->number)) {
 		flight_cancel(fl);
+		return;
+	}
+	net_timer_set(fl->f->net, &fl->poll, POLL_MS, for_others, fl);
+	if (!fl->fill) {
+		fl->fill = true;
+		ranges_go(fl);
+	}
 }
 
 static void park_poll(void *ctx)
@@ -234,6 +253,8 @@ void flight_unpark(struct flight *fl)
 /* A file that is no larger than what a parked flight takes ends by itself. */
 static bool will_stop(const struct flight *fl)
 {
+	if (fl->winner && fl->winner->ranged)
+		return false; /* no transfer stands still */
 	return fl->size == FETCH_SIZE_UNKNOWN || fl->size > PARK_BYTES;
 }
 
@@ -446,6 +467,8 @@ static void join_running(struct flight *fl, struct ticket *t)
 	ticket_attach(fl, t);
 	if (t->need != FETCH_EXISTS || may_be_other(fl, t))
 		flight_unpark(fl);
+	if (t->need == FETCH_WHOLE)
+		ranges_go(fl);
 }
 
 void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k)
@@ -508,6 +531,9 @@ static void flight_end(struct flight *fl, int error)
 	if (*at)
 		*at = fl->next;
 	draft_discard(take(fl->draft));
+	ranges_stop(fl);
+	if (fl->sparse)
+		work_drop(fl, false);
 	if (fl->part)
 		part_end(take(fl->part), false, error);
 	if (fl->following)

@@ -274,6 +274,27 @@ static int publish_whole(struct fetch *f, struct draft *d, const struct obj_slic
 	return r;
 }
 
+int learn_finish(struct fetch *f, struct sparse *sp, const struct key *k, struct blob_facts *facts,
+	struct blob **out, struct err *e)
+{
+	struct view v = view_of_fd(sparse_fd(sp), sparse_size(sp));
+	struct store_learned *l = calloc(1, sizeof(*l));
+	struct obj_slice s;
+	int r = obj_check(&v, k, &s, e);
+
+	facts->verified = r == 1;
+	if (r == 1 && s.size != sparse_size(sp))
+		r = err_set(e, -EBADMSG, "is one of several in a file");
+	if (r >= 0) {
+		if (l && r == 1)
+			learn_slice(&s, k, name_asked(k), l);
+		r = sparse_finish(sp, facts, l, out, e);
+		r = r == -EBADMSG ? -EIO : r; /* of the store, not of the file */
+	}
+	free(l);
+	return r;
+}
+
 int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct blob_facts *facts,
 	struct blob **out, struct err *e)
 {

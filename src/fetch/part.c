@@ -26,6 +26,7 @@ struct part {
 	int fd;
 	uint64_t size, number;
 	int64_t time;
+	struct sparse *sparse; /* NULL: it comes from front to back */
 
 	atomic_uint_fast64_t have; /* bytes from the front that are here */
 	atomic_int over;	   /* 0; an error: no more comes */
@@ -55,7 +56,8 @@ static uint64_t fresh_number(void)
 	return n > 1 ? n : 2;
 }
 
-int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have)
+int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have,
+	struct sparse *sp)
 {
 	struct part *p = calloc(1, sizeof(*p));
 
@@ -68,7 +70,8 @@ int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64
 	atomic_init(&p->refs, 1);
 	pthread_mutex_init(&p->lock, NULL);
 	p->size = size;
-	p->number = fresh_number();
+	p->sparse = sp ? sparse_ref(sp) : NULL;
+	p->number = sp ? sparse_number(sp) : fresh_number();
 	p->time = clock_wall();
 	atomic_init(&p->have, have);
 	p->net = fl->f->net;
@@ -88,6 +91,7 @@ void part_unref(struct part *p)
 	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	close(p->fd);
+	sparse_unref(p->sparse);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -164,7 +168,10 @@ bool part_is_open(struct part *p)
 
 static bool is_here(const struct part *p, uint64_t off, uint64_t end)
 {
-	return off >= end || end <= atomic_load_explicit(&p->have, memory_order_acquire);
+	if (off >= end)
+		return true;
+	return p->sparse ? sparse_has(p->sparse, off, end - off)
+			 : end <= atomic_load_explicit(&p->have, memory_order_acquire);
 }
 
 static uint64_t end_of(const struct part *p, uint64_t off, size_t n)
@@ -284,22 +291,38 @@ static void wake(struct part *p)
 	}
 }
 
+bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end)
+{
+	LOCK_SCOPE(&p->lock);
+	const struct part_wait *w = p->waits;
+
+	while (w && nth--)
+		w = w->next;
+	if (!w)
+		return false;
+	*off = w->off;
+	*end = w->end;
+	return true;
+}
+
 /* ---- its flight --------------------------------------------------------------------- */
 
 void part_advance(struct part *p, uint64_t have)
 {
-	if (have <= atomic_load_explicit(&p->have, memory_order_relaxed))
-		return;
-	/* A waiter looks at `have` under the lock before it joins the list. */
-	pthread_mutex_lock(&p->lock);
-	atomic_store_explicit(&p->have, have, memory_order_release);
-	pthread_mutex_unlock(&p->lock);
+	if (!p->sparse) {
+		if (have <= atomic_load_explicit(&p->have, memory_order_relaxed))
+			return;
+		/* A waiter looks at `have` under the lock before it joins the list. */
+		pthread_mutex_lock(&p->lock);
+		atomic_store_explicit(&p->have, have, memory_order_release);
+		pthread_mutex_unlock(&p->lock);
+	}
 	wake(p);
 }
 
 void part_end(struct part *p, bool bad, int error)
 {
-	bool whole = atomic_load(&p->have) >= p->size;
+	bool whole = is_here(p, 0, p->size);
 
 	pthread_mutex_lock(&p->lock);
 	p->net = NULL;

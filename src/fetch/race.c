@@ -130,9 +130,31 @@ static bool is_the_rest(const struct attempt *at, const struct net_reply *r)
 
 	return at->asked_from && r->status == 206 && r->range_start == (int64_t)at->asked_from &&
 		r->range_total == (int64_t)part_size(fl->part) &&
-		(!r->etag[0] || !fl->first_etag[0] || strcmp(r->etag, fl->first_etag) == 0) &&
-		(!r->modified[0] || !fl->first_modified[0] ||
-			strcmp(r->modified, fl->first_modified) == 0);
+		same_version(fl, r);
+}
+
+/* The first bytes that were asked for, of a file that goes on; or all of a short one. */
+static bool is_the_first(const struct attempt *at, const struct net_reply *r)
+{
+	return at->asked_range && r->status == 206 && r->range_start == 0 && r->range_total > 0 &&
+		r->size == MIN(r->range_total, (int64_t)EARLY_BYTES);
+}
+
+/* Later ranges could not be told to be of the same version: it is asked for as a whole at once. */
+static bool is_no_use(struct attempt *at, const struct net_reply *r)
+{
+	uint64_t most = fetch_most(at->flight->f, at->source);
+	bool versioned = (r->etag[0] && strncmp(r->etag, "W/", 2) != 0) || r->modified[0];
+
+	if (!at->asked_range || (r->status != 416 && r->status != 206))
+		return false;
+	if (is_the_first(at, r) && most && (uint64_t)r->range_total > most)
+		return true; /* and then it is too large */
+	if (is_the_first(at, r) && (versioned || r->range_total <= EARLY_BYTES))
+		return false;
+	if (r->status == 206)
+		ranges_refuse(at->flight->f, at->source);
+	return true;
 }
 
 static int attempt_head(void *ctx, const struct net_reply *reply)
@@ -143,12 +165,21 @@ static int attempt_head(void *ctx, const struct net_reply *reply)
 	struct judgement j;
 
 	at->answered = true;
-	if (is_the_rest(at, r)) {
+	if (is_no_use(at, r)) {
+		at->plain = at->again = true;
+		return -ECANCELED;
+	}
+	at->ranged = is_the_first(at, r);
+	if (at->asked_range && r->status == 200 && r->size > EARLY_BYTES)
+		ranges_refuse(at->flight->f, at->source);
+	if (at->ranged || is_the_rest(at, r)) {
 		rest = *r;
 		rest.status = 200;
 		rest.size = r->range_total;
 		r = &rest;
-		at->from = at->asked_from;
+		at->from = at->ranged ? 0 : at->asked_from;
+		if (at->ranged && rest.size <= EARLY_BYTES)
+			at->ranged = false; /* this is all of it */
 	}
 	source_judge(at->source, r, &j);
 	at->size = r->size;
@@ -172,12 +203,13 @@ static int attempt_head(void *ctx, const struct net_reply *reply)
 /* What was here before one broke off is compared, so that versions are never mixed: -ESTALE. */
 static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
+	int fd = fl->sparse ? sparse_fd(fl->sparse) : draft_fd(fl->draft);
 	const char *new = p;
 	char old[4096];
 
 	while (n) {
 		size_t step = MIN(n, sizeof(old));
-		ssize_t got = pread(draft_fd(fl->draft), old, step, (off_t)off);
+		ssize_t got = pread(fd, old, step, (off_t)off);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -192,11 +224,37 @@ static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
 	return 0;
 }
 
+/* What is here of a file with holes is compared, block by block; all goes into a draft, and what was
+ * missing is shown when every block was compared: a later one may tell that this is another version. */
+static int keep_aside(struct flight *fl, uint64_t off, const void *p, size_t n)
+{
+	const char *at = p;
+	uint64_t to = off;
+	int r = 0;
+
+	if (off > sparse_size(fl->sparse) || n > sparse_size(fl->sparse) - off)
+		return -ESTALE;
+	for (size_t left = n; left && r == 0;) {
+		size_t step = MIN(left, (size_t)(SPARSE_BLOCK - to % SPARSE_BLOCK));
+
+		if (sparse_has(fl->sparse, to, step))
+			r = same_bytes(fl, to, at, step);
+		to += step;
+		at += step;
+		left -= step;
+	}
+	return r < 0 ? r : draft_write(fl->draft, off, p, n);
+}
+
 static int keep(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
-	uint64_t have = draft_size(fl->draft);
+	uint64_t have = flight_here(fl);
 	size_t old = off < have ? (size_t)MIN(n, have - off) : 0;
-	int r = same_bytes(fl, off, p, old);
+	int r;
+
+	if (fl->sparse)
+		return keep_aside(fl, off, p, n);
+	r = same_bytes(fl, off, p, old);
 
 	if (r == 0 && fl->part && n > part_size(fl->part) - MIN(off, part_size(fl->part)))
 		return -ESTALE;
@@ -209,7 +267,7 @@ static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n
 	struct flight *fl = at->flight;
 	int r;
 
-	if (fl->making_room || (fl->parked && draft_size(fl->draft) >= PARK_BYTES))
+	if (fl->making_room || (fl->parked && flight_here(fl) >= PARK_BYTES))
 		return -EAGAIN;
 	r = keep(fl, at->from + off, p, n);
 	if (r == -ENOSPC && work_room(fl, n) == 0)
@@ -222,8 +280,8 @@ static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n
 	}
 	atomic_fetch_add(&fl->f->stats.bytes, n);
 	if (fl->part)
-		part_advance(fl->part, draft_size(fl->draft));
-	if (!fl->early_done && draft_size(fl->draft) >= fl->early_at)
+		part_advance(fl->part, flight_here(fl));
+	if (!fl->early_done && !fl->sparse && flight_here(fl) >= fl->early_at)
 		work_early(fl);
 	return 0;
 }
@@ -342,12 +400,20 @@ static void winner_done(struct attempt *at, const struct net_reply *r)
 		winner_fail(fl, -ESTALE, "it has another version of what is being read");
 	} else if (r->error < 0) {
 		/* Each break may have its second try, as long as they get on. */
-		if (fl->part && draft_size(fl->draft) > fl->broke_at)
+		if (fl->part && flight_here(fl) > fl->broke_at)
 			at->retried = false;
 		source_judge(at->source, r, &j);
 		if (!wants_again(at, &j))
 			blame_host(at, &j, r);
 		winner_fail(fl, j.error, j.text);
+	} else if (at->ranged && flight_here(fl) < fl->size && !at->packing && !at->parted) {
+		ranges_begin(fl);
+	} else if (at->ranged && flight_here(fl) < (uint64_t)at->size) {
+		/* What is packed, or holds several, is needed as a whole. */
+		at->plain = at->again = true;
+		winner_fail(fl, -EHOSTUNREACH, "its first bytes say that all are needed");
+	} else if (fl->sparse) {
+		work_merge(fl);
 	} else {
 		work_seal(fl);
 	}
@@ -424,15 +490,22 @@ static int ask_for_the_rest(struct attempt *at, struct net_req *req)
 	int r;
 
 	at->from = at->asked_from = 0;
-	if (!fl->part || at->source != fl->first || !fl->first_where || !at->ask.where ||
+	at->ranged = false;
+	at->asked_range = !fl->part && ranges_wanted(at);
+	if (at->asked_range) {
+		req->coded = true; /* some have no other */
+		snprintf(line, sizeof(line), "Range: bytes=0-%u", EARLY_BYTES - 1);
+		return source_add_header(req, line);
+	}
+	if (!fl->part || fl->sparse || at->source != fl->first || !fl->first_where || !at->ask.where ||
 		strcmp(at->ask.where, fl->first_where) != 0 || !(strong || fl->first_modified[0]))
 		return 0;
 	snprintf(line, sizeof(line), "If-Range: %s", strong ? fl->first_etag : fl->first_modified);
 	r = source_add_header(req, line);
-	snprintf(line, sizeof(line), "Range: bytes=%llu-", (unsigned long long)draft_size(fl->draft));
+	snprintf(line, sizeof(line), "Range: bytes=%llu-", (unsigned long long)flight_here(fl));
 	if (r == 0)
 		r = source_add_header(req, line);
-	at->asked_from = draft_size(fl->draft);
+	at->asked_from = flight_here(fl);
 	return r;
 }
 
@@ -593,10 +666,16 @@ void race_stop(struct flight *fl)
 /* It goes on with what another one, or the same, began. */
 static void elect_again(struct flight *fl, struct attempt *at)
 {
-	int r = at->packing || at->parted || at->whole ||
+	int r = fl->draft ? 0 : draft_new_at_once(&fl->draft, fl->f->store, NULL);
+
+	if (r < 0) {
+		flight_fail(fl, r, "the store cannot be written");
+		return;
+	}
+	r = at->packing || at->parted || at->whole ||
 			(at->size >= 0 && (uint64_t)at->size != part_size(fl->part))
 		? -ESTALE
-		: same_bytes(fl, 0, at->head, at->head_n);
+		: keep(fl, 0, at->head, at->head_n);
 
 	if (r < 0) {
 		give_up(at);
@@ -612,7 +691,7 @@ static void elect_again(struct flight *fl, struct attempt *at)
 	fl->winner = at;
 	fl->state = FLIGHT_BODY;
 	log_debug(LOG_FETCH, "%s: %s goes on %s byte %llu", fl->canon, at->source->name,
-		at->from ? "from" : "up to and past", (unsigned long long)draft_size(fl->draft));
+		at->from ? "from" : "up to and past", (unsigned long long)flight_here(fl));
 	flight_found(fl);
 	flight_sure(fl);
 	transfer_resume(at->transfer);
@@ -637,7 +716,7 @@ static void elect(struct flight *fl, struct attempt *at)
 		elect_blob(fl, take(at->blob));
 		return;
 	}
-	if (fl->draft) {
+	if (fl->draft || fl->sparse) {
 		elect_again(fl, at);
 		return;
 	}
@@ -687,7 +766,9 @@ static void elect(struct flight *fl, struct attempt *at)
 
 void winner_resume(struct flight *fl)
 {
-	if (fl->winner && fl->winner->transfer)
+	if (fl->ranged)
+		ranges_resume(fl);
+	else if (fl->winner && fl->winner->transfer)
 		transfer_resume(fl->winner->transfer);
 }
 
@@ -881,17 +962,17 @@ void winner_fail(struct flight *fl, int error, const char *text)
 {
 	struct attempt *at = fl->winner;
 
-	bool resumes = fl->part && fl->draft && error != -EBADMSG && error != -EFBIG;
+	bool resumes = fl->part && (fl->draft || fl->sparse) && error != -EBADMSG && error != -EFBIG;
 
-	if (resumes && draft_size(fl->draft) > fl->broke_at) {
-		fl->broke_at = draft_size(fl->draft);
+	if (resumes && flight_here(fl) > fl->broke_at) {
+		fl->broke_at = flight_here(fl);
 		fl->stuck_since = clock_ms();
 	}
 	at->stale = resumes && error == -ESTALE;
 	give_up(at);
 	if (error == -EBADMSG || error == -EFBIG)
 		mismatch_add(at, error, text);
-	else
+	else if (!at->plain)
 		log_warn("%s: source %s: %s", fl->canon, at->source->name, text);
 	if (at->again)
 		attempt_again(at);
@@ -899,8 +980,12 @@ void winner_fail(struct flight *fl, int error, const char *text)
 		attempt_fail(at, error, text);
 	fl->winner = NULL;
 	fl->room_for = 0;
-	if (!resumes) {
+	ranges_stop(fl);
+	if (!resumes || fl->sparse)
 		draft_discard(take(fl->draft));
+	if (!resumes) {
+		if (fl->sparse)
+			work_drop(fl, error == -EBADMSG);
 		if (fl->part)
 			part_end(take(fl->part), true, error);
 		fl->size = FETCH_SIZE_UNKNOWN;

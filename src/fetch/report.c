@@ -34,7 +34,7 @@ static const char *const state_words[] = {
 
 static void flight_line(const struct flight *fl, struct buf *out)
 {
-	uint64_t have = fl->draft ? draft_size(fl->draft) : 0, ms = clock_ms() - fl->began;
+	uint64_t have = flight_here(fl), ms = clock_ms() - fl->began;
 	unsigned exists = 0, whole = 0;
 
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
@@ -43,12 +43,12 @@ static void flight_line(const struct flight *fl, struct buf *out)
 		out, "%s: %s", fl->canon, fl->parked ? "waiting for open" : state_words[fl->state]);
 	if (fl->winner)
 		buf_addf(out, " from %s", fl->winner->source->name);
-	if (fl->draft)
+	if (have)
 		buf_addf(out, ", %" PRIu64 " bytes", have);
-	if (fl->draft && fl->size != FETCH_SIZE_UNKNOWN && fl->size)
+	if (have && fl->size != FETCH_SIZE_UNKNOWN && fl->size)
 		buf_addf(out, " of %" PRIu64 " (%u %%)", fl->size,
 			(unsigned)(have * 100 / fl->size));
-	if (fl->draft && ms)
+	if (have && ms)
 		buf_addf(out, ", %" PRIu64 " kB/s", have / ms);
 	if (fl->part && part_is_open(fl->part))
 		buf_adds(out, ", read as it comes");
@@ -76,8 +76,8 @@ static void progress_now(void *ctx)
 	struct activity *a = ctx;
 
 	for (const struct flight *fl = a->f->flights; fl; fl = fl->next)
-		if (key_equal(&fl->key, a->only) && fl->draft) {
-			a->have = draft_size(fl->draft);
+		if (key_equal(&fl->key, a->only) && (fl->draft || fl->sparse)) {
+			a->have = flight_here(fl);
 			a->size = fl->size;
 		}
 }

@@ -25,6 +25,10 @@ struct work {
 	char text[400];
 	struct blob *blob;
 	struct draft *draft;
+	struct sparse *sparse;
+	struct sparse_validator validator;
+	struct probed probed;
+	bool opens;
 	const struct packing *packing; /* of what is in `draft` or `fd` */
 	bool bad;		       /* the file is no good */
 	bool sure;		       /* it is what was asked for, by what is here of it */
@@ -42,6 +46,7 @@ static void work_free(struct work *w)
 {
 	blob_unref(w->blob);
 	draft_discard(w->draft);
+	sparse_unref(w->sparse);
 	if (w->fd >= 0)
 		close(w->fd);
 	free(w->until);
@@ -315,6 +320,190 @@ void work_early(struct flight *fl)
 	work_start(w);
 }
 
+/* ---- files with holes ---------------------------------------------------------------- */
+
+static bool has_bytes(const void *ctx, uint64_t off, uint64_t n)
+{
+	return sparse_has(ctx, off, n);
+}
+
+/* What its first bytes, and those that they lead to, say of it. */
+static void probe_run(struct work *w)
+{
+	struct probed *p = &w->probed;
+	enum filetype t = w->fl->own.type;
+	struct view v = view_of_holes(sparse_fd(w->sparse), sparse_size(w->sparse), has_bytes, w->sparse);
+	struct obj_slice slice;
+	struct err e = {0};
+
+	p->r = obj_check(&v, &w->fl->own, &slice, &e);
+	p->sure = p->r == 1 || (p->r == -EAGAIN && obj_promises(&v, &w->fl->own));
+	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
+	if (p->r >= 0)
+		p->sparse = obj_is_sparse(&v, t);
+	p->want_off = v.want_off;
+	p->want_len = v.want_len;
+}
+
+/* -EBUSY: a process that just let go of it has not yet written what it has. */
+static void sparse_run(struct work *w)
+{
+	_cleanup_free_ char *p = malloc(EARLY_BYTES);
+	struct err e = {0};
+	ssize_t n = p ? pread(w->fd, p, EARLY_BYTES, 0) : -1;
+
+	w->r = n > 0 ? sparse_open(w->fl->f->store, &w->fl->own, &w->validator, w->facts.url, &w->sparse, &e)
+		     : -EIO;
+	if (w->r == 0)
+		w->r = sparse_write(w->sparse, 0, p, (size_t)n);
+	snprintf(w->text, sizeof(w->text), "%.390s", e.text[0] ? e.text : err_text(w->r));
+	if (w->r == 0)
+		probe_run(w);
+}
+
+static void probe_back(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	fl->probing = false;
+	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || !fl->ranged)
+		return;
+	if (w->opens)
+		ranges_opened(fl, w->r, w->sparse, w->text);
+	if (!w->opens || w->r == 0)
+		ranges_probed(fl, &w->probed);
+}
+
+static void start_probe(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	w->winner = fl->winner;
+	fl->probing = true;
+	if (work_start(w) < 0)
+		out_of_memory(fl);
+}
+
+void work_sparse(struct flight *fl)
+{
+	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
+	struct work *w = fl->probing ? NULL : work_new(fl, sparse_run, probe_back);
+
+	if (!w) {
+		if (!fl->probing)
+			out_of_memory(fl);
+		return;
+	}
+	w->opens = true;
+	w->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
+	w->validator.size = fl->size;
+	snprintf(w->validator.source, sizeof(w->validator.source), "%s", fl->winner->source->name);
+	snprintf(w->validator.etag, sizeof(w->validator.etag), "%s", fl->first_etag);
+	snprintf(w->validator.last_modified, sizeof(w->validator.last_modified), "%s", fl->first_modified);
+	url_without_credentials(fl->winner->ask.where, &url);
+	snprintf(w->facts.url, sizeof(w->facts.url), "%s", buf_text(&url));
+	start_probe(w);
+}
+
+void work_probe(struct flight *fl)
+{
+	struct work *w = fl->probing ? NULL : work_new(fl, probe_run, probe_back);
+
+	if (!w) {
+		if (!fl->probing)
+			out_of_memory(fl);
+		return;
+	}
+	w->sparse = sparse_ref(fl->sparse);
+	start_probe(w);
+}
+
+static void commit_run(struct work *w)
+{
+	sparse_commit(w->sparse);
+}
+
+static void commit_back(struct work *w)
+{
+	w->fl->committing = false;
+}
+
+void work_commit(struct flight *fl)
+{
+	struct work *w = fl->committing ? NULL : work_new(fl, commit_run, commit_back);
+
+	if (!w)
+		return; /* later */
+	w->sparse = sparse_ref(fl->sparse);
+	fl->committing = work_start(w) == 0;
+}
+
+static void merge_run(struct work *w)
+{
+	const size_t room = 1 << 20;
+	_cleanup_free_ char *p = malloc(room);
+	uint64_t size = sparse_size(w->sparse);
+	struct sparse_hole h;
+
+	w->r = p ? 0 : -ENOMEM;
+	while (w->r == 0 && sparse_missing(w->sparse, 0, size, &h)) {
+		ssize_t n = pread(draft_fd(w->draft), p, (size_t)MIN(h.n, room), (off_t)h.off);
+
+		w->r = n > 0 ? sparse_write(w->sparse, h.off, p, (size_t)n) : n < 0 ? -errno : -EIO;
+	}
+}
+
+static void merge_back(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	if (fl->dead)
+		return;
+	if (w->r < 0) {
+		log_error("%s: the store: %s", fl->canon, err_text(w->r));
+		flight_fail(fl, w->r, "the store cannot be written");
+		return;
+	}
+	if (fl->part)
+		part_advance(fl->part, 0);
+	work_seal(fl);
+}
+
+void work_merge(struct flight *fl)
+{
+	struct work *w = work_new(fl, merge_run, merge_back);
+
+	fl->state = FLIGHT_SEAL;
+	if (!w) {
+		out_of_memory(fl);
+		return;
+	}
+	w->sparse = sparse_ref(fl->sparse);
+	w->draft = take(fl->draft);
+	if (work_start(w) < 0)
+		out_of_memory(fl);
+}
+
+static void let_go(void *ctx)
+{
+	sparse_commit(ctx);
+	sparse_unref(ctx);
+}
+
+static void forget(void *ctx)
+{
+	sparse_drop(ctx);
+	sparse_unref(ctx);
+}
+
+void work_drop(struct flight *fl, bool bad)
+{
+	struct sparse *sp = take(fl->sparse);
+
+	if (workers_post(fl->f->workers, bad ? forget : let_go, sp) < 0)
+		sparse_unref(sp);
+}
+
 /* ---- seal: is it what was asked for? then it is published --------------------------- */
 
 /* The draft becomes one of what is inside. */
@@ -337,10 +526,13 @@ static int seal_publish(struct work *w, struct err *e)
 	struct fetch *f = w->fl->f;
 	const struct key *k = &w->fl->own;
 	struct draft *d = take(w->draft);
-	int r = w->packing ? packed_publish(f, w->packing, d, k, &w->facts, &w->blob, e)
+	int r = w->sparse ? learn_finish(f, w->sparse, k, &w->facts, &w->blob, e)
+		: w->packing ? packed_publish(f, w->packing, d, k, &w->facts, &w->blob, e)
 			   : learn_publish(f, d, k, &w->facts, &w->blob, e);
 
 	w->bad = r == -EBADMSG;
+	if (w->bad && w->sparse)
+		sparse_drop(w->sparse);
 	if (r == 0)
 		store_main_key(f->store, k, &w->own);
 	return r;
@@ -395,6 +587,7 @@ void work_seal(struct flight *fl)
 		return;
 	}
 	w->draft = take(fl->draft);
+	w->sparse = take(fl->sparse);
 	w->packing = fl->winner->packing;
 	w->size = fetch_most(fl->f, fl->winner->source);
 	w->facts.fetched = fl->part ? part_time(fl->part) : clock_wall();
@@ -460,7 +653,7 @@ static void room_back(struct work *w)
 /* A turn of the store may be a long wait, so it is none for the net thread. */
 int work_room(struct flight *fl, uint64_t need)
 {
-	uint64_t at = fl->draft ? draft_size(fl->draft) + 1 : 1;
+	uint64_t at = flight_here(fl) + 1;
 	struct work *w;
 
 	if (fl->room_for == at)

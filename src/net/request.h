@@ -15,6 +15,8 @@ struct net_req {
 	unsigned connect_ms;	/* 0: 5000 */
 	unsigned stall_ms;	/* no byte for so long is -ETIMEDOUT; 0: 30000 */
 	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
+	bool coded;		/* with a Range: it may come with a Content-Encoding all the same, and
+				   then its size is not told, and it is a range of what is coded */
 	bool insecure;		/* do not verify TLS */
 
 	/* The rest may be NULL or 0; owned. What proves who we are (user, cert, netrc) is for the

@@ -761,7 +761,7 @@ static int transfer_fill(struct transfer *t, const struct net_req *req)
 	if (!t->url || !t->easy || replace(&t->proxy, req->proxy) < 0 || proof_fill(t, req) < 0)
 		return -ENOMEM;
 	raise_limit(t->net, req->connections);
-	return easy_options(t, range, req);
+	return easy_options(t, range && !req->coded, req);
 }
 
 int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,

@@ -29,7 +29,7 @@ enum {
 	PN_XNUM = 0xffff, PF_X = 1,
 	SHT_NULL = 0, SHT_SYMTAB = 2, SHT_NOTE = 7, SHT_NOBITS = 8, SHT_DYNSYM = 11,
 	SHN_XINDEX = 0xffff,
-	SHF_ALLOC = 2, SHF_EXECINSTR = 4,
+	SHF_ALLOC = 2, SHF_EXECINSTR = 4, SHF_COMPRESSED = 0x800,
 	NT_GNU_BUILD_ID = 3,
 	DT_FLAGS_1 = 0x6ffffffb, DF_1_PIE = 0x08000000
 };
@@ -93,6 +93,7 @@ struct elf {
 	bool code_hollow;     /* instructions, without their bytes */
 	bool data_here;	      /* another part of the image, notes apart */
 	bool symtab, debug;   /* what `strip` takes away */
+	bool indexed;	      /* who reads its debug information finds it by an index */
 	unsigned features;
 
 	bool id_found;
@@ -415,6 +416,10 @@ static void take_name(struct elf *elf, const struct section *s)
 	/* .debug_gdb_scripts is loaded, and survives `strip`: it makes no debug file. */
 	if (!(s->flags & SHF_ALLOC) && (starts(s->name, ".debug_") || starts(s->name, ".zdebug_")))
 		elf->debug = true;
+	/* A compressed one is read as a whole, and so is all that it leads to. */
+	if ((strcmp(s->name, ".gdb_index") == 0 || strcmp(s->name, ".debug_names") == 0) &&
+		!(s->flags & SHF_COMPRESSED))
+		elf->indexed = true;
 	if (strcmp(s->name, ".text") == 0 && !elf->text.size && s->at.off)
 		elf->text = s->at;
 	if (strcmp(s->name, ".note.gnu.build-id") == 0 && !elf->id_section.size)
@@ -735,6 +740,17 @@ static bool elf_promises(struct view *v, enum filetype t)
 	return t == FILETYPE_ELF_CODE ? code : hollow && !code;
 }
 
+/* Debuggers read nearly all of debug information that has no index. */
+static int elf_sparse(struct view *v, enum filetype t)
+{
+	struct elf elf;
+	int r = elf_facts(&elf, v, NULL);
+
+	if (r < 0)
+		return r == -EAGAIN ? r : 0;
+	return elf.indexed || (has_image(&elf) && (t == FILETYPE_ELF_CODE || !elf.debug));
+}
+
 const struct obj_format obj_elf = {
 	.name = "elf",
 	.magic = "\177ELF",
@@ -743,4 +759,5 @@ const struct obj_format obj_elf = {
 	.probe = elf_probe,
 	.early = elf_early,
 	.promises = elf_promises,
+	.sparse = elf_sparse,
 };

@@ -507,6 +507,24 @@ bool obj_promises(struct view *v, const struct key *k)
 	return false;
 }
 
+int obj_always_sparse(struct view *v, enum filetype t)
+{
+	return 1;
+}
+
+int obj_is_sparse(struct view *v, enum filetype t)
+{
+	struct head h;
+	int r = read_head(v, &h);
+
+	if (r < 0)
+		return r == -EAGAIN ? r : 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++)
+		if (claims(formats[i], &h) == CLAIM_YES && serves(formats[i], t))
+			return formats[i]->sparse ? formats[i]->sparse(v, t) : 0;
+	return 0;
+}
+
 /* ---- what it answers to ------------------------------------------------------------- */
 
 static void add_key(const struct artifact *a, struct key *keys, unsigned *n)

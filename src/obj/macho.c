@@ -518,4 +518,5 @@ const struct obj_format obj_macho = {
 	.serves = {FILETYPE_MACH_CODE, FILETYPE_MACH_DEBUG},
 	.probe = macho_probe,
 	.early = macho_early,
+	.sparse = obj_always_sparse,
 };

@@ -46,6 +46,8 @@ struct obj_format {
 	/* May be NULL. After early(): by what is here, the whole is announced to be one that
 	 * serves as `t`. */
 	bool (*promises)(struct view *v, enum filetype t);
+	/* May be NULL: no. As obj_is_sparse(). */
+	int (*sparse)(struct view *v, enum filetype t);
 };
 
 /* One for each file of this folder; formats.c has the table. */
@@ -84,6 +86,11 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
  * the key asked for, and of that use? Then only bytes that contradict what stands there could prove
  * it wrong. */
 bool obj_promises(struct view *v, const struct key *k);
+
+/* Will who reads it as a `t` read here and there, by tables that say where? 1; 0: he will read most of
+ * it. -EAGAIN: the view lacks bytes. */
+int obj_is_sparse(struct view *v, enum filetype t);
+int obj_always_sparse(struct view *v, enum filetype t); /* for the formats: 1 */
 
 /* The keys that a slice answers to by what its own bytes say; the names are those in its module.
  * An ELF file with a build id goes by that: who has only the debug id finds the build id first. */

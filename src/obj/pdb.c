@@ -258,4 +258,5 @@ const struct obj_format obj_pdb = {
 	.serves = {FILETYPE_PDB},
 	.probe = pdb_probe,
 	.early = pdb_early,
+	.sparse = obj_always_sparse,
 };

@@ -571,4 +571,5 @@ const struct obj_format obj_pe = {
 	.serves = {FILETYPE_PE},
 	.probe = pe_probe,
 	.early = pe_early,
+	.sparse = obj_always_sparse,
 };

@@ -132,4 +132,4 @@ fresh "gdb@$URL_up"
 timed head -c 64 "$MNT_m/$PLAIN"
 at_most "the head alone, round trips (of 20 ms)" "$(divided "$took" 20)" "" 5
 symfs_umount m
-bench_end 2>/dev/null || [ "$missed" = 0 ]
+bounds_kept

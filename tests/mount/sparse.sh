@@ -15,7 +15,7 @@ LINK=$(first_of lld-link) || skip "lld-link is not installed"
 # A program of Windows with so many functions that its PDB has several megabytes.
 mkdir -p "$TMP/w" "$TMP/far" "$TMP/near"
 awk -v dir="$TMP/w" 'BEGIN {
-  for (i = 0; i < 16; i++) {
+  for (i = 0; i < 26; i++) {
     file = dir "/u" i ".c"
     print "int sink(int n);" >file
     for (j = i * 500; j < i * 500 + 500; j++) {
@@ -34,7 +34,7 @@ mkdir -p "$TMP/far/$(dirname "$PE")" "$TMP/far/$(dirname "$PDB")"
 cp "$TMP/w/big.exe" "$TMP/far/$PE"
 cp "$TMP/w/big.pdb" "$TMP/far/$PDB"
 size=$(stat -c %s "$TMP/w/big.pdb")
-[ "$size" -gt 4000000 ] || fail "the PDB has only $size bytes"
+[ "$size" -gt 6000000 ] || fail "the PDB has only $size bytes"
 
 upstream_start up --root "$TMP/far"
 symfs_mount m --source "symstore@$URL_up"

@@ -36,6 +36,12 @@ int map_fd(struct span *out, int fd, struct err *e)
 	return 0;
 }
 
+void map_rest(struct span s)
+{
+	if (s.n)
+		madvise((void *)(uintptr_t)s.p, s.n, MADV_DONTNEED);
+}
+
 void map_release(struct span *s)
 {
 	if (s->n)

@@ -9,5 +9,7 @@
  * a directory is -EINVAL, and not waited for. */
 int map_file(struct span *out, const char *path, struct err *e);
 int map_fd(struct span *out, int fd, struct err *e); /* the descriptor stays the caller's */
+/* What was looked at need not stay in the memory of this process; the bytes are as before. */
+void map_rest(struct span s);
 void map_release(struct span *s);
 #define _cleanup_map_ __attribute__((cleanup(map_release)))

@@ -18,6 +18,9 @@
 /* Files that stay mapped when nobody uses them. */
 #define LOADED_MOST 512
 
+/* When more bytes are mapped, what was looked at does not stay in memory. */
+#define RESIDENT_MOST (128ull << 20)
+
 /* Of one module at most so many kinds of files are asked for. */
 #define GROUPS_MOST 6
 
@@ -29,6 +32,7 @@ static void unlink_loaded(struct symb *s, struct loaded *l)
 	*(l->older ? &l->older->newer : &s->oldest) = l->newer;
 	l->newer = l->older = NULL;
 	s->n_loaded--;
+	s->mapped -= l->map.n;
 }
 
 static void put_first(struct symb *s, struct loaded *l)
@@ -37,6 +41,7 @@ static void put_first(struct symb *s, struct loaded *l)
 	*(s->newest ? &s->newest->newer : &s->oldest) = l;
 	s->newest = l;
 	s->n_loaded++;
+	s->mapped += l->map.n;
 }
 
 static void free_loaded(struct loaded *l)
@@ -65,6 +70,17 @@ void loaded_unref(struct symb *s, struct loaded *l)
 	LOCK_SCOPE(&s->lock);
 	l->refs--;
 	trim_loaded(s, LOADED_MOST);
+}
+
+void loaded_rest(struct symb *s, struct loaded *l)
+{
+	uint64_t mapped;
+
+	pthread_mutex_lock(&s->lock);
+	mapped = s->mapped;
+	pthread_mutex_unlock(&s->lock);
+	if (mapped > RESIDENT_MOST)
+		map_rest(l->map);
 }
 
 void loaded_forget_all(struct symb *s)
@@ -109,7 +125,10 @@ static int load(struct symb *s, const struct key *k, bool exact, struct blob *b,
 
 	if (r == 0)
 		r = gsym_open(&l->g, l->map, e);
-	if (r == 0)
+	/* Functions that never overlap need no walk over all of them, which would touch each page. */
+	if (r == 0 && exact)
+		l->g.prepared = true;
+	else if (r == 0)
 		r = gsym_prepare(&l->g, e);
 	if (r < 0) {
 		if (l)
@@ -122,6 +141,7 @@ static int load(struct symb *s, const struct key *k, bool exact, struct blob *b,
 	l->exact = exact;
 	if (l->exact)
 		read_name(l);
+	map_rest(l->map);
 	LOCK_SCOPE(&s->lock);
 	put_first(s, l);
 	atomic_fetch_add(&s->counts[COUNT_LOADED], 1);

@@ -24,6 +24,7 @@ struct symb {
 	/* under lock */
 	struct loaded *newest, *oldest; /* by use */
 	unsigned n_loaded;
+	uint64_t mapped; /* bytes */
 };
 
 /* ---- request.c ---------------------------------------------------------------------- */
@@ -102,6 +103,8 @@ struct loaded {
 /* Finds the files of all modules that are referenced. 0; -EINTR: stopped; -ENOMEM. */
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
 void loaded_unref(struct symb *s, struct loaded *l);
+/* Nobody here looks anything up in it any more; when much is mapped its pages are given back. */
+void loaded_rest(struct symb *s, struct loaded *l);
 void loaded_forget_all(struct symb *s);
 
 /* ---- reply.c ------------------------------------------------------------------------ */

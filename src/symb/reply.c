@@ -13,10 +13,21 @@
 
 #define PATH_MOST 16384
 
+/* The answer to a frame, in `parts`. */
+struct part {
+	uint32_t module; /* of the request; their number when it is of none */
+	uint32_t number; /* in its stack */
+	uint32_t next;	 /* of the same module; NO_PART */
+	uint32_t n;
+	size_t at;
+};
+#define NO_PART UINT32_MAX
+
 struct writing {
 	struct request *q;
 	const struct symb_flags *flags;
-	struct buf *out;
+	struct buf *out, parts;
+	struct part *part; /* by frame */
 	int r; /* the first error; what follows does nothing */
 	uint64_t frames, named;
 	struct gsym_hit hit;
@@ -77,18 +88,13 @@ static bool address_of(const struct loaded *l, const struct asked_frame *f, uint
 	return *out >= f->offset && !(l->exact && f->offset > UINT32_MAX);
 }
 
-static void look_up(struct writing *w, const struct asked_job *job, const struct asked_frame *f,
-	struct answer *a)
+static void look_up(struct writing *w, struct wanted *module, const struct asked_frame *f, struct answer *a)
 {
-	const struct loaded *l;
+	const struct loaded *l = module ? module->file : NULL;
 	uint64_t addr;
 
-	*a = (struct answer){0};
+	*a = (struct answer){.module = module};
 	w->frames++;
-	if (f->module == NO_MODULE)
-		return;
-	a->module = &w->q->wanted[w->q->refs[job->modules + f->module]];
-	l = a->module->file;
 	if (!l || !address_of(l, f, &addr) || gsym_lookup(&l->g, addr, &w->hit, NULL) < 0)
 		return;
 	a->found = true;
@@ -148,12 +154,12 @@ static void put_function(struct writing *w, const struct asked_frame *f, const s
 	}
 }
 
-static void put_frame_v5(struct writing *w, const struct asked_job *job, size_t n, const struct asked_frame *f)
+static void put_frame_v5(struct writing *w, struct wanted *module, uint32_t n, const struct asked_frame *f)
 {
 	struct answer a;
 
-	look_up(w, job, f, &a);
-	put_f(w, "{\"frame\": %zu, \"module\": ", n);
+	look_up(w, module, f, &a);
+	put_f(w, "{\"frame\": %" PRIu32 ", \"module\": ", n);
 	put_string(w, module_name(a.module));
 	put(w, ", \"module_offset\": ");
 	put_hex(w, f->minus, f->offset);
@@ -167,13 +173,13 @@ static void put_frame_v5(struct writing *w, const struct asked_job *job, size_t 
 	put(w, "}");
 }
 
-static void put_frame_v4(struct writing *w, const struct asked_job *job, size_t n, const struct asked_frame *f)
+static void put_frame_v4(struct writing *w, struct wanted *module, const struct asked_frame *f)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
 	struct answer a;
 	int r;
 
-	look_up(w, job, f, &a);
+	look_up(w, module, f, &a);
 	r = a.found && !f->method ? buf_adds(&text, a.function)
 				  : buf_addf(&text, "%s0x%" PRIx64, f->minus ? "-" : "", f->offset);
 	if (r == 0)
@@ -182,7 +188,61 @@ static void put_frame_v4(struct writing *w, const struct asked_job *job, size_t 
 		w->r = r < 0 ? r : jtext_add(w->out, buf_text(&text));
 }
 
-static void put_stacks(struct writing *w, const struct symb_api *api, const struct asked_job *job)
+/* Which frames are of which module, each list in the order of the request. */
+static void sort_frames(struct writing *w, uint32_t *first)
+{
+	const struct request *q = w->q;
+	size_t i = q->n_jobs;
+
+	for (size_t m = 0; m <= q->n_wanted; m++)
+		first[m] = NO_PART;
+	while (i--) {
+		const struct asked_job *job = &q->jobs[i];
+
+		for (size_t k = job->n_stacks; k--;) {
+			const struct asked_stack *s = &q->stacks[job->stacks + k];
+
+			for (size_t f = s->n; f--;) {
+				const struct asked_frame *frame = &q->frames[s->first + f];
+				struct part *p = &w->part[s->first + f];
+
+				p->number = (uint32_t)f;
+				p->module = frame->module == NO_MODULE
+						    ? (uint32_t)q->n_wanted
+						    : q->refs[job->modules + frame->module];
+				p->next = first[p->module];
+				first[p->module] = (uint32_t)(s->first + f);
+			}
+		}
+	}
+}
+
+/* Module by module, so that of many large files one is in memory at a time. */
+static void answer_frames(struct writing *w, struct symb *s, const struct symb_api *api, const uint32_t *first)
+{
+	struct buf *out = w->out;
+
+	w->out = &w->parts;
+	for (size_t m = 0; w->r == 0 && m <= w->q->n_wanted; m++) {
+		struct wanted *module = m < w->q->n_wanted ? &w->q->wanted[m] : NULL;
+
+		for (uint32_t i = first[m]; w->r == 0 && i != NO_PART; i = w->part[i].next) {
+			struct part *p = &w->part[i];
+
+			p->at = w->parts.n;
+			if (api->jobs)
+				put_frame_v5(w, module, p->number, &w->q->frames[i]);
+			else
+				put_frame_v4(w, module, &w->q->frames[i]);
+			p->n = (uint32_t)(w->parts.n - p->at);
+		}
+		if (module && module->file && first[m] != NO_PART)
+			loaded_rest(s, module->file);
+	}
+	w->out = out;
+}
+
+static void put_stacks(struct writing *w, const struct asked_job *job)
 {
 	put(w, "[");
 	for (size_t i = 0; w->r == 0 && i < job->n_stacks; i++) {
@@ -190,14 +250,12 @@ static void put_stacks(struct writing *w, const struct symb_api *api, const stru
 
 		put(w, i ? ", [" : "[");
 		for (size_t f = 0; w->r == 0 && f < s->n; f++) {
-			const struct asked_frame *frame = &w->q->frames[s->first + f];
+			const struct part *p = &w->part[s->first + f];
 
 			if (f)
 				put(w, ", ");
-			if (api->jobs)
-				put_frame_v5(w, job, f, frame);
-			else
-				put_frame_v4(w, job, f, frame);
+			if (w->r == 0)
+				w->r = buf_add(w->out, buf_text(&w->parts) + p->at, p->n);
 		}
 		put(w, "]");
 	}
@@ -384,14 +442,14 @@ static void put_debug(struct writing *w, double took)
 
 /* ---- the whole ---------------------------------------------------------------------- */
 
-static void put_v5(struct writing *w, const struct symb_api *api, double took)
+static void put_v5(struct writing *w, double took)
 {
 	put(w, "{\"results\": [");
 	for (size_t i = 0; w->r == 0 && i < w->q->n_jobs; i++) {
 		const struct asked_job *job = &w->q->jobs[i];
 
 		put(w, i ? ", {\"stacks\": " : "{\"stacks\": ");
-		put_stacks(w, api, job);
+		put_stacks(w, job);
 		put(w, ", \"found_modules\": ");
 		put_modules(w, job, false);
 		if (w->flags->module_errors) {
@@ -406,10 +464,10 @@ static void put_v5(struct writing *w, const struct symb_api *api, double took)
 	put(w, "}");
 }
 
-static void put_v4(struct writing *w, const struct symb_api *api)
+static void put_v4(struct writing *w)
 {
 	put(w, "{\"symbolicatedStacks\": ");
-	put_stacks(w, api, &w->q->jobs[0]);
+	put_stacks(w, &w->q->jobs[0]);
 	put(w, ", \"knownModules\": ");
 	put_known(w, &w->q->jobs[0]);
 	put(w, "}");
@@ -419,18 +477,25 @@ int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double took, struct buf *out)
 {
 	_cleanup_free_ struct writing *w = malloc(sizeof(*w));
+	_cleanup_free_ struct part *part = calloc(q->n_frames + 1, sizeof(*part));
+	_cleanup_free_ uint32_t *first = calloc(q->n_wanted + 1, sizeof(*first));
 
-	if (!w)
+	if (!w || !part || !first)
 		return -ENOMEM;
 	w->q = q;
 	w->flags = flags;
 	w->out = out;
+	w->part = part;
+	w->parts = BUF_UP_TO(SYMB_REPLY_MOST);
 	w->r = 0;
 	w->frames = w->named = 0;
+	sort_frames(w, first);
+	answer_frames(w, s, api, first);
 	if (api->jobs)
-		put_v5(w, api, took);
+		put_v5(w, took);
 	else
-		put_v4(w, api);
+		put_v4(w);
+	buf_release(&w->parts);
 	atomic_fetch_add(&s->counts[COUNT_FRAMES], w->frames);
 	atomic_fetch_add(&s->counts[COUNT_NAMED], w->named);
 	return w->r;

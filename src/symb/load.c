@@ -18,8 +18,8 @@
 /* Files that stay mapped when nobody uses them. */
 #define LOADED_MOST 512
 
-/* When more bytes are mapped, what was looked at does not stay in memory. */
-#define RESIDENT_MOST (128ull << 20)
+/* Files of so many bytes together may stay in memory; those that come later go when they were used. */
+#define RESIDENT_MOST (160ull << 20)
 
 /* Of one module at most so many kinds of files are asked for. */
 #define GROUPS_MOST 6
@@ -32,7 +32,6 @@ static void unlink_loaded(struct symb *s, struct loaded *l)
 	*(l->older ? &l->older->newer : &s->oldest) = l->newer;
 	l->newer = l->older = NULL;
 	s->n_loaded--;
-	s->mapped -= l->map.n;
 }
 
 static void put_first(struct symb *s, struct loaded *l)
@@ -41,7 +40,6 @@ static void put_first(struct symb *s, struct loaded *l)
 	*(s->newest ? &s->newest->newer : &s->oldest) = l;
 	s->newest = l;
 	s->n_loaded++;
-	s->mapped += l->map.n;
 }
 
 static void free_loaded(struct loaded *l)
@@ -61,6 +59,7 @@ static void trim_loaded(struct symb *s, unsigned most)
 		if (l->refs)
 			continue;
 		unlink_loaded(s, l);
+		s->resident -= l->resident ? l->map.n : 0;
 		free_loaded(l);
 	}
 }
@@ -74,12 +73,16 @@ void loaded_unref(struct symb *s, struct loaded *l)
 
 void loaded_rest(struct symb *s, struct loaded *l)
 {
-	uint64_t mapped;
+	bool stays;
 
 	pthread_mutex_lock(&s->lock);
-	mapped = s->mapped;
+	if (!l->resident && l->map.n <= RESIDENT_MOST - s->resident) {
+		l->resident = true;
+		s->resident += l->map.n;
+	}
+	stays = l->resident;
 	pthread_mutex_unlock(&s->lock);
-	if (mapped > RESIDENT_MOST)
+	if (!stays)
 		map_rest(l->map);
 }
 

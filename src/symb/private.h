@@ -24,7 +24,7 @@ struct symb {
 	/* under lock */
 	struct loaded *newest, *oldest; /* by use */
 	unsigned n_loaded;
-	uint64_t mapped; /* bytes */
+	uint64_t resident; /* bytes of the files that may stay in memory */
 };
 
 /* ---- request.c ---------------------------------------------------------------------- */
@@ -97,13 +97,15 @@ struct loaded {
 	struct span map;
 	struct gsym g;
 	char name[MODULE_NAME_MAX]; /* of the code file, when the file tells it */
+	bool resident; /* under the lock of symb */
 	bool exact; /* exact.h: names may say more than names */
 };
 
 /* Finds the files of all modules that are referenced. 0; -EINTR: stopped; -ENOMEM. */
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
 void loaded_unref(struct symb *s, struct loaded *l);
-/* Nobody here looks anything up in it any more; when much is mapped its pages are given back. */
+/* Nobody here looks anything up in it any more; its pages are given back when others fill the room for
+ * what stays in memory. */
 void loaded_rest(struct symb *s, struct loaded *l);
 void loaded_forget_all(struct symb *s);
 

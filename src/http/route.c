@@ -202,6 +202,7 @@ void route_find(const char *method, const char *target, struct route *out)
 		return;
 	}
 	if (!path || route_decode(path, n, false, out->path, sizeof(out->path)) < 0) {
+		out->path[0] = '\0';
 		out->what = ROUTE_BAD;
 		return;
 	}

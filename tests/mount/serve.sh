@@ -144,6 +144,14 @@ wait_for 20 waits 0 || fail "a request of nobody is waited for"
 [ "$(metric "$U" http_gone)" = 1 ] || fail "http_gone: $(metric "$U" http_gone)"
 upstream_clear "$URL_up"
 
+# ---- what a debugger knows of a PDB is told to the sources -----------------------------------
+upstream_start nuget --root "$TMP/up" --heads "$TMP/heads"
+symfs_serve sums --source "ssqp@$URL_nuget"
+sum=SHA256:00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff
+get "$URL_sums" 404 /ssqp/foo.pdb/497b72f6390a44fc878e5a2d63b6cc4bffffffff/foo.pdb -H "SymbolChecksum: $sum;SHA512:00"
+tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $sum\$" || fail "the checksum is not told: $(cat "$TMP/heads")"
+symfs_unserve sums
+
 # ---- pages -------------------------------------------------------------------------------
 get "$U" 200 /healthz
 get "$U" 200 /metrics

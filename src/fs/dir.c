@@ -362,6 +362,23 @@ static struct file *dir_of(const struct fuse_file_info *fi)
 	return (struct file *)(uintptr_t)fi->fh;
 }
 
+/* What the directory is to its layout: once for each time that it is opened. */
+static int listing_open(struct listing *l)
+{
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+	int r = 0;
+
+	if (!hit)
+		return -ENOMEM;
+	tree_parse(l->dir, hit);
+	if (hit->layout && hit->what != TREE_STATE) {
+		l->roster = malloc(sizeof(*l->roster));
+		r = l->roster ? roster_of(hit->layout, hit->rest, l->roster) : -ENOMEM;
+	}
+	l->opened = r == 0;
+	return r;
+}
+
 static int open_dir(struct fs *fs, const struct node *n, struct fuse_file_info *fi)
 {
 	struct file *file;
@@ -377,6 +394,10 @@ static int open_dir(struct fs *fs, const struct node *n, struct fuse_file_info *
 		return -ENOMEM;
 	}
 	fi->fh = (uintptr_t)file;
+	/* Fixed names alone: the kernel may keep them. Files come from other processes, too, and nobody
+	 * would tell the kernel. */
+	if (listing_open(file->listing) == 0 && (!file->listing->roster || !file->listing->roster->n))
+		fi->cache_readdir = fi->keep_cache = 1;
 	return 0;
 }
 
@@ -402,23 +423,6 @@ static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 	buf_addf(&path, "%s%s%s", l->dir, *l->dir ? "/" : "", e->name);
 	return node_number(S_ISDIR(e->mode) ? NODE_DIR : S_ISLNK(e->mode) ? NODE_LINK :
 		in_state(l) ? NODE_STATE : NODE_TEXT, buf_text(&path));
-}
-
-/* What the directory is to its layout: once for each time that it is opened. */
-static int listing_open(struct listing *l)
-{
-	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
-	int r = 0;
-
-	if (!hit)
-		return -ENOMEM;
-	tree_parse(l->dir, hit);
-	if (hit->layout && hit->what != TREE_STATE) {
-		l->roster = malloc(sizeof(*l->roster));
-		r = l->roster ? roster_of(hit->layout, hit->rest, l->roster) : -ENOMEM;
-	}
-	l->opened = r == 0;
-	return r;
 }
 
 /* As many entries as fit, from the offset on. Their bytes, -errno when there is not even one. */

@@ -11,6 +11,8 @@ for name in one two three; do
   put_gdb "$TMP/www" "$TMP/made/debug/$name.debug" .debug
   eval "path_$name=\$(gdb_path \"\$(build_id \"\$TMP/made/full/$name\")\" .debug)"
 done
+# Large enough to be read while it comes.
+head -c 3000000 /dev/urandom >>"$TMP/www/$path_two"
 upstream_start up --root "$TMP/www"
 passed() { stat_of "$1" fs_passthrough; }
 # What came from us were files of .symfs at most.
@@ -59,6 +61,28 @@ cat "$TMP"/hammer.* >"$TMP/hammered"
 [ ! -s "$TMP/hammered" ] || fail "wrong bytes or an error: $(cat "$TMP/hammered")"
 same_file "$TMP/early" "$TMP/www/$path_two"
 [ $can = no ] || [ "$(passed "$MNT_pass")" -gt 100 ] || fail "only $(passed "$MNT_pass") opens were passed through"
+
+# A handle of a file that is on its way, still open when all of it is in the store: whoever opens it
+# next is not passed through, or the kernel would refuse; when all are closed the next one is.
+rm -rf "$TMP/store-late"
+upstream_fault "$URL_up" "/$path_two" trickle 3000000
+symfs_mount late --source "gdb@$URL_up"
+exec 6<"$MNT_late/gdb/$path_two"
+early=$(passed "$MNT_late")
+cmp -s - "$TMP/www/$path_two" <&6 || fail "wrong bytes of a file on its way"
+published() { [ "$(stat_of "$MNT_late" published)" -ge 1 ]; }
+wait_for 20 published || fail "it is not published"
+same_file "$MNT_late/gdb/$path_two" "$TMP/www/$path_two"
+if [ "$early" = 0 ]; then
+  [ "$(passed "$MNT_late")" = 0 ] || fail "passed through beside a handle that is not"
+else
+  say "the file came whole before it was opened"
+fi
+exec 6<&-
+later() { cat "$MNT_late/gdb/$path_two" >/dev/null && [ "$(passed "$MNT_late")" -gt "$early" ]; }
+[ $can = no ] || wait_for 20 later || fail "not passed through when nobody reads otherwise"
+symfs_umount late
+upstream_clear "$URL_up"
 
 # A handle outlives its file in the store.
 exec 5<"$MNT_pass/gdb/$path_one"

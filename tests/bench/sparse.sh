@@ -91,7 +91,7 @@ symfs_umount m
 
 # ---- ELF with an index -------------------------------------------------------------------------
 address=$(readelf -sW "$FX/elf/indexed" | awk '$8 == "function_of_number_7" { print "0x" $2 }' | head -n 1)
-addr2line() { eu-addr2line -f -e "$1" "$address"; }
+addr2line() { eu-addr2line -e "$1" "$address"; }
 line_of() { gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'info line function_of_number_7' "$1"; }
 for tool in addr2line line_of; do
   timed "$tool" "$FX/elf/indexed"

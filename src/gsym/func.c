@@ -7,9 +7,12 @@
 
 /* ---- records of version 1 ------------------------------------------------------------ */
 
-/* What is not known is skipped by its length, as the format means it. */
+/* What is not known is skipped by its length, as the format means it. Of two of a kind the first
+ * counts: a lookup reads no further. */
 static const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f)
 {
+	bool lines = false, inlines = false;
+
 	for (;;) {
 		const uint8_t *h = span_at(g->data, at, 8);
 		uint32_t type = h ? load32(h, g->swap) : 0, len = h ? load32(h + 4, g->swap) : 0;
@@ -20,10 +23,13 @@ static const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func 
 			return NULL;
 		if (!span_at(g->data, at + 8, len))
 			return "a function that reaches outside";
-		if (type == INFO_LINES)
+		if (type == INFO_LINES && !lines) {
 			f->lines = (struct span){h + 8, len};
-		else if (type == INFO_INLINES)
+			lines = true;
+		} else if (type == INFO_INLINES && !inlines) {
 			f->inlines = (struct span){h + 8, len};
+			inlines = true;
+		}
 		at += 8 + (uint64_t)len;
 	}
 }

@@ -168,10 +168,10 @@ static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f
 			return NULL;
 		if (!span_at(g->data, at + 8, len))
 			return "a function that reaches outside";
-		if (type == INFO_LINES) {
+		if (type == INFO_LINES && !lines) {
 			f->lines = (struct span){h + 8, len};
 			lines = true;
-		} else if (type == INFO_INLINES) {
+		} else if (type == INFO_INLINES && !inlines) {
 			f->inlines = (struct span){h + 8, len};
 			inlines = true;
 		}

@@ -5,35 +5,6 @@
 
 #include "base/banned.h"
 
-/* ---- records of version 1 ------------------------------------------------------------ */
-
-/* What is not known is skipped by its length, as the format means it. Of two of a kind the first
- * counts: a lookup reads no further. */
-static const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f)
-{
-	bool lines = false, inlines = false;
-
-	for (;;) {
-		const uint8_t *h = span_at(g->data, at, 8);
-		uint32_t type = h ? load32(h, g->swap) : 0, len = h ? load32(h + 4, g->swap) : 0;
-
-		if (!h)
-			return "a function without an end";
-		if (type == INFO_END)
-			return NULL;
-		if (!span_at(g->data, at + 8, len))
-			return "a function that reaches outside";
-		if (type == INFO_LINES && !lines) {
-			f->lines = (struct span){h + 8, len};
-			lines = true;
-		} else if (type == INFO_INLINES && !inlines) {
-			f->inlines = (struct span){h + 8, len};
-			inlines = true;
-		}
-		at += 8 + (uint64_t)len;
-	}
-}
-
 /* ---- records of the prototype --------------------------------------------------------- */
 
 /* Its lengths are those of the data, as its manual has it, or 4 more, as its code does. So the data
@@ -125,7 +96,7 @@ const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
 		return "a function without a name";
 	if (out->addr + out->size < out->addr)
 		return "a function that ends behind the last address";
-	return g->form == GSYM_V1 ? parts_v1(g, (uint64_t)at + 8, out)
+	return g->form == GSYM_V1 ? parts_v1(g, (uint64_t)at + 8, out, true)
 				  : parts_old(g, (uint64_t)at + 8, out);
 }
 

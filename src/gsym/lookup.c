@@ -140,7 +140,6 @@ static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f
 {
 	uint64_t at = load32(g->infos + (size_t)i * 4, g->swap);
 	const uint8_t *h = span_at(g->data, at, 8);
-	bool lines = false, inlines = false;
 	uint32_t name;
 
 	if (!h)
@@ -156,28 +155,7 @@ static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f
 		return "a function without a name";
 	if (f->addr + f->size < f->addr)
 		return "a function that ends behind the last address";
-	for (at += 8; !lines || !inlines;) {
-		uint32_t type, len;
-
-		h = span_at(g->data, at, 8);
-		type = h ? load32(h, g->swap) : 0;
-		len = h ? load32(h + 4, g->swap) : 0;
-		if (!h)
-			return "a function without an end";
-		if (type == INFO_END)
-			return NULL;
-		if (!span_at(g->data, at + 8, len))
-			return "a function that reaches outside";
-		if (type == INFO_LINES && !lines) {
-			f->lines = (struct span){h + 8, len};
-			lines = true;
-		} else if (type == INFO_INLINES && !inlines) {
-			f->inlines = (struct span){h + 8, len};
-			inlines = true;
-		}
-		at += 8 + (uint64_t)len;
-	}
-	return NULL;
+	return parts_v1(g, at + 8, f, false);
 }
 
 /* The last row at or before the address, which the function has. 1: there is one; -EBADMSG: *bad says

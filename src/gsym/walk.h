@@ -25,6 +25,35 @@ static inline bool file_is_none(const struct gsym *g, uint32_t i)
 	       !load32(g->files + (size_t)i * 8 + 4, g->swap);
 }
 
+/* The parts of a record of version 1, whose infos begin at `at`: NULL, or what is wrong. What is not known
+ * is skipped by its length, as the format means it; of two of a kind the first counts. `all`: to the end
+ * of the record; else no further than both were met, as behind them nothing is of use to a look-up. */
+static inline const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f, bool all)
+{
+	bool lines = false, inlines = false;
+
+	while (all || !lines || !inlines) {
+		const uint8_t *h = span_at(g->data, at, 8);
+		uint32_t type = h ? load32(h, g->swap) : 0, len = h ? load32(h + 4, g->swap) : 0;
+
+		if (!h)
+			return "a function without an end";
+		if (type == INFO_END)
+			return NULL;
+		if (!span_at(g->data, at + 8, len))
+			return "a function that reaches outside";
+		if (type == INFO_LINES && !lines) {
+			f->lines = (struct span){h + 8, len};
+			lines = true;
+		} else if (type == INFO_INLINES && !inlines) {
+			f->inlines = (struct span){h + 8, len};
+			inlines = true;
+		}
+		at += 8 + (uint64_t)len;
+	}
+	return NULL;
+}
+
 static inline int rows_bad(struct gsym_rows *it, const char *why)
 {
 	it->bad = why;

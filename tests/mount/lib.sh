@@ -45,6 +45,12 @@ skip() { say "SKIP: $*"; exit 77; }
 # By the mount table alone: the daemon may be gone.
 is_mounted() { awk -v m="$1" '$5 == m { found = 1 } END { exit !found }' /proc/self/mountinfo; }
 
+# Whether a process is one of ours still: a child that ended was reaped whenever the shell waited for
+# another, and its number may be a stranger's by now.
+is_ours() {
+  grep -q "^PPid:[[:space:]]*$$\$" "/proc/$1/status" || grep -qF "$TMP" "/proc/$1/cmdline"
+} 2>/dev/null
+
 cleanup() {
   status=$?
   trap - EXIT INT TERM HUP
@@ -52,10 +58,12 @@ cleanup() {
     while is_mounted "$m" && umount -l "$m"; do :; done
   done
   for p in $PIDS; do
+    is_ours "$p" || continue
     kill -CONT "$p" 2>/dev/null
     kill "$p" 2>/dev/null
   done
   for p in $PIDS; do
+    is_ours "$p" || continue
     wait_gone "$p" 5 || kill -KILL "$p" 2>/dev/null
   done
   # What a sanitizer said is a failure, whatever the test thought.

@@ -46,7 +46,9 @@ struct blob {
 struct fetch {
 	const char *dir;
 	struct fetch_stats stats;
-	atomic_uint opens;
+	atomic_bool ending;  /* whoever waits still is answered now */
+	atomic_uint flights; /* threads that will still answer somebody */
+	atomic_uint opens;   /* of the file that is coming */
 };
 
 /* ---- a file that is coming: COMES --------------------------------------------------- */
@@ -132,11 +134,13 @@ static void *part_waits(void *arg)
 {
 	struct part_wait *w = arg;
 	struct timespec tick = {.tv_nsec = 2000000};
+	struct fetch *f = w->p->f;
 
-	while (!atomic_load(&w->cancelled) && !there(w->p->f, "go") && !there(w->p->f, "bad"))
+	while (!atomic_load(&w->cancelled) && !atomic_load(&f->ending) && !there(f, "go") && !there(f, "bad"))
 		nanosleep(&tick, NULL);
-	w->ready(w->ctx, atomic_load(&w->cancelled) ? -EINTR : there(w->p->f, "go") ? 0 : -EIO);
+	w->ready(w->ctx, atomic_load(&w->cancelled) ? -EINTR : there(f, "go") ? 0 : -EIO);
 	part_wait_unref(w);
+	atomic_fetch_sub(&f->flights, 1);
 	return NULL;
 }
 
@@ -147,6 +151,7 @@ int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *c
 
 	*w = (struct part_wait){.p = p, .ready = ready, .ctx = ctx};
 	atomic_init(&w->refs, 2);
+	atomic_fetch_add(&p->f->flights, 1);
 	*out = w;
 	pthread_create(&thread, NULL, part_waits, w);
 	pthread_detach(thread);
@@ -286,16 +291,19 @@ static void *flight(void *arg)
 {
 	struct ticket *t = arg;
 	struct fetched out = {.r = -EINTR, .key = t->key, .why = "cancelled"};
+	struct fetch *f;
 	struct timespec tick = {.tv_nsec = 2000000};
 
-	while (!atomic_load(&t->cancelled) && (is(&t->key, NEVER) || !there(t->f, "go")))
+	while (!atomic_load(&t->cancelled) && !atomic_load(&t->f->ending) &&
+		(is(&t->key, NEVER) || !there(t->f, "go")))
 		nanosleep(&tick, NULL);
-	if (!atomic_load(&t->cancelled))
+	if (!atomic_load(&t->cancelled) && !atomic_load(&t->f->ending))
 		answer(t->f, &t->key, t->need, &out);
 	t->ready(t->ctx, &out);
 	blob_unref(out.blob);
-	atomic_fetch_sub(&t->f->opens, 1);
+	f = t->f;
 	ticket_unref(t);
+	atomic_fetch_sub(&f->flights, 1);
 	return NULL;
 }
 
@@ -308,7 +316,7 @@ int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum f
 	*t = (struct ticket){.f = f, .need = need, .ready = ready, .ctx = ctx};
 	key_of(&t->key, &cands[0]);
 	atomic_init(&t->refs, 2);
-	atomic_fetch_add(&f->opens, 1);
+	atomic_fetch_add(&f->flights, 1);
 	*out = t;
 	pthread_create(&thread, NULL, flight, t);
 	pthread_detach(thread);
@@ -347,7 +355,7 @@ int store_browse_has(struct store *s, const struct roster *l, const char *name)
 
 void fetch_activity(struct fetch *f, struct buf *out)
 {
-	buf_addf(out, "%u\n", atomic_load(&f->opens));
+	buf_addf(out, "%u\n", atomic_load(&f->flights));
 }
 
 void fetch_sources_text(struct fetch *f, struct buf *out)
@@ -484,12 +492,15 @@ static int daemon_main(const struct mounted *m, int up)
 	}
 	pthread_create(&thread, NULL, stopper, fs);
 	r = fs_loop(fs);
-	while (atomic_load(&f.opens))
-		sched_yield();
+	/* From here on a TERM is the end of the stopper alone. */
 	pthread_kill(thread, SIGTERM);
 	pthread_join(thread, NULL);
+	atomic_store(&f.ending, true);
+	while (atomic_load(&f.flights))
+		sched_yield();
 	fs_free(fs);
-	return r ? 4 : 0;
+	/* Also of a file whose RELEASE the end of the loop came before. */
+	return r ? 4 : atomic_load(&f.opens) ? 5 : 0;
 }
 
 static void mount_it(struct mounted *m)
@@ -503,6 +514,7 @@ static void mount_it(struct mounted *m)
 		/* A test that fails leaves no mount behind; libcheck kills its process group. */
 		setsid();
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		alarm(150);
 		close(up[0]);
 		_exit(daemon_main(m, up[1]));
 	}

@@ -1,0 +1,235 @@
+/* bounded SECONDS[,GRACE] COMMAND...: runs a test so that it ends, and with it all that it started. A
+ * test that hangs says where, and fails; without this one process that holds the test's output, even
+ * one in a session of its own, would hold up the whole check. GRACE (20) is how many seconds a test
+ * that was told to end has for its cleaning up, and what it started for ending after it.
+ *
+ * Exit status: the command's; 124 when it had to be ended; 125 when it could not be started. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_PROCESSES 4096
+
+/* ---- what runs ---------------------------------------------------------------------- */
+
+struct process {
+	pid_t pid, parent;
+	char state, name[17];
+	bool ours;
+};
+
+static bool process_read(pid_t pid, struct process *p)
+{
+	char path[64], text[512], *end;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	/* The name is in brackets and may hold any. */
+	end = strrchr(text, ')');
+	*p = (struct process){.pid = pid};
+	if (!end || sscanf(end + 1, " %c %d", &p->state, &p->parent) != 2)
+		return false;
+	*end = '\0';
+	snprintf(p->name, sizeof(p->name), "%s", strchr(text, '(') ? strchr(text, '(') + 1 : "?");
+	return true;
+}
+
+/* All below this process but zombies, parents before their children or not. How many. */
+static unsigned descendants(struct process *out)
+{
+	static struct process all[MOST_PROCESSES];
+	unsigned n = 0, found = 0;
+	struct dirent *entry;
+	bool more = true;
+	DIR *d = opendir("/proc");
+
+	while (d && n < MOST_PROCESSES && (entry = readdir(d)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+			process_read((pid_t)atoi(entry->d_name), &all[n]))
+			n++;
+	if (d)
+		closedir(d);
+	while (more) {
+		more = false;
+		for (unsigned i = 0; i < n; i++) {
+			bool below = all[i].parent == getpid();
+
+			for (unsigned j = 0; j < n && !below; j++)
+				below = all[j].ours && all[j].pid == all[i].parent;
+			if (!all[i].ours && below)
+				more = all[i].ours = true;
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (all[i].ours && all[i].state != 'Z')
+			out[found++] = all[i];
+	return found;
+}
+
+/* Where its threads are, for the test's log. */
+static void stack_of(pid_t pid)
+{
+	char number[16];
+	pid_t child;
+
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	child = fork();
+	if (child == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execlp("timeout", "timeout", "60", "gdb", "-q", "-nx", "-batch", "-p", number, "-ex",
+			"thread apply all bt 16", (char *)NULL);
+		_exit(127);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+static void show(const struct process *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		fprintf(stderr, "bounded: pid %d (of %d), state %c: %s\n", (int)p[i].pid, (int)p[i].parent,
+			p[i].state, p[i].name);
+	for (unsigned i = 0; i < n; i++)
+		if (strstr(p[i].name, "symfs") || strstr(p[i].name, "test-"))
+			stack_of(p[i].pid);
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Until the child `pid` has ended (0: until all have) or `until`; signals are passed on to it. False:
+ * the time is over. */
+static bool wait_until(pid_t pid, double until, int *status)
+{
+	sigset_t set;
+	pid_t got;
+	int each, sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	for (;;) {
+		double left = until - now();
+		struct timespec t = {.tv_sec = left > 0 ? (time_t)left : 0,
+			.tv_nsec = left > 0 ? (long)((left - (double)(time_t)left) * 1e9) : 0};
+
+		while ((got = waitpid(-1, &each, WNOHANG)) > 0) {
+			if (got != pid)
+				continue;
+			*status = each;
+			return true;
+		}
+		if (got < 0 && errno == ECHILD && pid == 0)
+			return true;
+		if (left <= 0)
+			return false;
+		sig = sigtimedwait(&set, NULL, &t);
+		if (sig > 0 && sig != SIGCHLD && pid > 0)
+			kill(pid, sig);
+	}
+}
+
+static void end_all(double grace)
+{
+	static struct process left[MOST_PROCESSES];
+	unsigned n;
+	int status;
+
+	if (wait_until(0, now() + grace, &status))
+		return;
+	n = descendants(left);
+	fprintf(stderr, "bounded: the test has ended, these have not:\n");
+	show(left, n);
+	/* Twice: one may have been forked meanwhile. */
+	for (unsigned round = 0; round < 2; round++) {
+		n = descendants(left);
+		for (unsigned i = 0; i < n; i++)
+			kill(left[i].pid, SIGKILL);
+		wait_until(0, now() + 2, &status);
+	}
+}
+
+static void out_of_time(pid_t pid, const char *seconds, double grace, int *status)
+{
+	static struct process left[MOST_PROCESSES];
+
+	fprintf(stderr, "bounded: not over after %s s; what runs:\n", seconds);
+	show(left, descendants(left));
+	kill(pid, SIGTERM);
+	if (!wait_until(pid, now() + grace, status)) {
+		kill(pid, SIGKILL);
+		wait_until(pid, now() + grace, status);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char *rest = NULL;
+	double seconds = argc > 2 ? strtod(argv[1], &rest) : 0;
+	double grace = rest && *rest == ',' ? strtod(rest + 1, NULL) : 20;
+	bool late = false;
+	sigset_t set, old;
+	int status = 0;
+	pid_t pid;
+
+	if (seconds <= 0) {
+		fprintf(stderr, "usage: bounded SECONDS[,GRACE] COMMAND...\n");
+		return 125;
+	}
+	/* Who loses its parent becomes a child of this one. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	pid = fork();
+	if (pid == 0) {
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		execvp(argv[2], argv + 2);
+		fprintf(stderr, "bounded: %s: %s\n", argv[2], strerror(errno));
+		_exit(125);
+	}
+	if (pid < 0) {
+		perror("bounded: fork");
+		return 125;
+	}
+	if (!wait_until(pid, now() + seconds, &status)) {
+		late = true;
+		out_of_time(pid, argv[1], grace, &status);
+	}
+	end_all(grace);
+	if (late)
+		return 124;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

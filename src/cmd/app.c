@@ -38,20 +38,39 @@ const struct conf_field settings_fields[] = {
 	{0},
 };
 
+const struct conf_field limits_fields[] = {
+	{"bytes", CONF_SIZE, offsetof(struct symb_limits, bytes), "16M", "of one request"},
+	{"jobs", CONF_COUNT, offsetof(struct symb_limits, jobs), "10", "in one request"},
+	{"modules", CONF_COUNT, offsetof(struct symb_limits, modules), "2000", "of all its jobs"},
+	{"stacks", CONF_COUNT, offsetof(struct symb_limits, stacks), "20000", "of all its jobs"},
+	{"frames", CONF_COUNT, offsetof(struct symb_limits, frames), "200000", "of all its jobs"},
+	{0},
+};
+
 /* ---- settings ----------------------------------------------------------------------- */
 
 /* The first section read has the highest priority, so the last is filled in first. */
-static int fill_settings(struct app *app, struct err *e)
+static int fill(struct app *app, const char *kind, const struct conf_field *fields, void *into,
+	struct err *e)
 {
 	const struct conf_section *all[16];
 	unsigned n = 0;
-	int r = conf_defaults(settings_fields, &app->settings);
+	int r = conf_defaults(fields, into);
 
-	for (const struct conf_section *s = NULL; (s = conf_next(app->conf, "symfs", s));)
+	for (const struct conf_section *s = NULL; (s = conf_next(app->conf, kind, s));)
 		if (n < ARRAY_SIZE(all))
 			all[n++] = s;
 	while (r == 0 && n)
-		r = conf_fill(all[--n], settings_fields, &app->settings, e);
+		r = conf_fill(all[--n], fields, into, e);
+	return r;
+}
+
+static int fill_settings(struct app *app, struct err *e)
+{
+	int r = fill(app, "symfs", settings_fields, &app->settings, e);
+
+	if (r == 0)
+		r = fill(app, "symbolicate", limits_fields, &app->limits, e);
 	for (unsigned i = 0; r == 0 && i < app->args.n_set; i++)
 		r = conf_value(app->args.set[i].field, app->args.set[i].value, &app->settings,
 			"command line", e);
@@ -66,7 +85,7 @@ static int fill_settings(struct app *app, struct err *e)
 
 static int read_configuration(struct app *app, struct err *e)
 {
-	static const char *const kinds[] = {"symfs", "source", NULL};
+	static const char *const kinds[] = {"symfs", "source", "symbolicate", NULL};
 	const struct conf_section *last;
 	int r = conf_new(&app->conf);
 
@@ -313,6 +332,9 @@ int app_config_text(struct app *app, struct buf *out)
 		s->breaker_ms);
 	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
 		s->max_file_size, s->keep_seconds);
+	buf_addf(out, "\n[symbolicate]\nbytes = %" PRIu64 "\njobs = %u\nmodules = %u\nstacks = %u\nframes = %u\n",
+		app->limits.bytes, app->limits.jobs, app->limits.modules, app->limits.stacks,
+		app->limits.frames);
 	for (unsigned i = 0; r == 0 && i < so->n; i++)
 		add_source(so->list[i], s, out);
 	if (r == 0)

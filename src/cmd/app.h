@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "conf/conf.h"
 #include "source/sources.h"
+#include "symb/symb.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,8 @@ struct settings {
 	int64_t miss_seconds, keep_seconds;
 };
 extern const struct conf_field settings_fields[];
+/* [symbolicate]: into struct symb_limits */
+extern const struct conf_field limits_fields[];
 
 /* What an option that may stand more than once is put into. */
 struct opt_words {
@@ -67,6 +70,7 @@ int app_set(struct app_args *a, const char *key, const char *value, struct err *
 struct app {
 	struct app_args args;
 	struct settings settings;
+	struct symb_limits limits;
 	struct conf *conf;
 	bool keys_told; /* the log knows which sources lack credentials */
 	struct store *store;

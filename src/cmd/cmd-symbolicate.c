@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define READ_MOST (64u << 20)
+#define CHUNK (64 << 10)
 
 /* Until symb_answer() is over. */
 static struct symb *running;
@@ -25,13 +25,14 @@ static void on_interrupt(int signal)
 		symb_stop(running);
 }
 
-static int read_all(int fd, struct buf *out)
+/* No more than shows that it is too long: symb_answer() says how long it may be. */
+static int read_all(int fd, uint64_t most, struct buf *out)
 {
-	char chunk[64 << 10];
+	char chunk[CHUNK];
 	ssize_t n;
 	int r = 0;
 
-	while (r == 0 && (n = read(fd, chunk, sizeof(chunk))) != 0) {
+	while (r == 0 && out->n <= most && (n = read(fd, chunk, sizeof(chunk))) != 0) {
 		if (n < 0 && errno == EINTR && !interrupted)
 			continue;
 		r = n < 0 ? -errno : buf_add(out, chunk, (size_t)n);
@@ -39,14 +40,14 @@ static int read_all(int fd, struct buf *out)
 	return r;
 }
 
-static int read_request(const char *path, struct buf *out)
+static int read_request(const char *path, uint64_t most, struct buf *out)
 {
 	_cleanup_close_ int fd = -1;
 
 	if (!path || strcmp(path, "-") == 0)
-		return read_all(STDIN_FILENO, out);
+		return read_all(STDIN_FILENO, most, out);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	return fd < 0 ? -errno : read_all(fd, out);
+	return fd < 0 ? -errno : read_all(fd, most, out);
 }
 
 /* ---- text for people ---------------------------------------------------------------- */
@@ -193,16 +194,17 @@ static int say_error(const struct wishes *w, const struct buf *body)
 
 static int symbolicate(struct app *app, const struct wishes *w)
 {
-	_cleanup_buf_ struct buf in = BUF_UP_TO(READ_MOST), out = BUF_UP_TO(SYMB_REPLY_MOST);
+	uint64_t most = app->limits.bytes ? app->limits.bytes : symb_limits_default.bytes;
+	_cleanup_buf_ struct buf in = BUF_UP_TO(most + CHUNK), out = BUF_UP_TO(SYMB_REPLY_MOST);
 	struct symb *symb = NULL;
 	struct err e = {0};
-	int r = read_request(w->path, &in), status;
+	int r = read_request(w->path, most, &in), status;
 
 	if (r < 0) {
 		fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", err_text(r));
 		return interrupted ? EXIT_INTERRUPTED : EXIT_LOCAL;
 	}
-	r = symb_new(&symb, app->fetch, NULL, &e);
+	r = symb_new(&symb, app->fetch, &app->limits, &e);
 	if (r < 0) {
 		fprintf(stderr, "symfs symbolicate: %s\n", e.text);
 		return EXIT_LOCAL;

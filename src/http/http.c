@@ -7,6 +7,7 @@
 #include "config.h"
 #include "http/private.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,11 +149,16 @@ static enum MHD_Result refuse(struct exchange *x, int status)
 		{404, "Not Found\n"},
 		{405, "Method Not Allowed\n"},
 		{413, "Content Too Large\n"},
-		{503, "symfs is ending\n"},
+		{503, "symfs is ending, or has too much to do\n"},
 		{508, "Loop Detected: the request came through this symfs before\n"},
 	};
 	char json[120];
 
+	if (status == 413 && x->route->api) {
+		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"
+			PRIu64 " bytes\"}", x->h->body_most);
+		return exchange_text(x, 413, "application/json", "no-store", json);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (texts[i].status != status)
 			continue;
@@ -242,9 +248,26 @@ static int judge_head(struct exchange *x)
 		return 401;
 	if (field_via(via, x->h->id, &ours) > 8 || ours || is_our_own(x))
 		return 508;
-	if (length && strtoull(length, NULL, 10) > (x->route->api ? symb_limits_default.bytes : HTTP_HEAD_MOST))
+	if (length && strtoull(length, NULL, 10) > (x->route->api ? x->h->body_most : HTTP_HEAD_MOST))
 		return 413;
 	return 0;
+}
+
+void exchange_drop_body(struct exchange *x)
+{
+	atomic_fetch_sub(&x->h->bodies, x->body.n);
+	buf_release(&x->body);
+}
+
+/* 0, or the status that refuses it. */
+static int keep_body(struct exchange *x, const char *p, size_t n)
+{
+	struct http *h = x->h;
+
+	if (atomic_fetch_add(&h->bodies, n) + n <= h->bodies_most && buf_add(&x->body, p, n) == 0)
+		return 0;
+	atomic_fetch_sub(&h->bodies, n);
+	return 503;
 }
 
 static void take_body(struct exchange *x, const char *p, size_t n)
@@ -255,8 +278,12 @@ static void take_body(struct exchange *x, const char *p, size_t n)
 			x->refuse = 413;
 		return;
 	}
-	if (buf_add(&x->body, p, n) < 0)
+	if (n > x->h->body_most - x->body.n)
 		x->refuse = 413;
+	else
+		x->refuse = keep_body(x, p, n);
+	if (x->refuse)
+		exchange_drop_body(x);
 }
 
 static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
@@ -300,7 +327,7 @@ static void *request_new(void *ctx, const char *target, struct MHD_Connection *c
 	x->c = c;
 	x->conn = info ? info->socket_context : NULL;
 	x->began = clock_ms();
-	x->body = BUF_UP_TO(symb_limits_default.bytes);
+	x->body = BUF_UP_TO(x->h->body_most);
 	x->reply = BUF_UP_TO(SYMB_REPLY_MOST);
 	x->target = strdup(target);
 	x->route = malloc(sizeof(*x->route));
@@ -320,7 +347,7 @@ void exchange_unref(struct exchange *x)
 	if (x->ticket)
 		ticket_unref(x->ticket);
 	making_unref(x->making);
-	buf_release(&x->body);
+	exchange_drop_body(x);
 	buf_release(&x->reply);
 	free(x->route);
 	free(x->target);
@@ -426,7 +453,7 @@ static int start(struct http *h, const struct http_opts *o, struct err *e)
 	if (r == 0 && (r = derive_new(&h->derive, h->fetch)) < 0)
 		err_set(e, r, "%s", err_text(r));
 	if (r == 0)
-		r = symb_new(&h->symb, h->fetch, NULL, e);
+		r = symb_new(&h->symb, h->fetch, o->limits, e);
 	if (r == 0 && (r = workers_new(&h->workers, HTTP_WORKERS)) < 0)
 		err_set(e, r, "cannot start threads: %s", err_text(r));
 	if (r == 0 && (r = watch_start(h)) < 0)
@@ -472,6 +499,8 @@ int http_start(struct http **out, struct fetch *f, const struct http_opts *o, st
 	h->fetch = f;
 	h->most = bound_connections(o->connections);
 	h->idle_ms = o->idle_ms ? o->idle_ms : 60000;
+	h->body_most = o->limits && o->limits->bytes ? o->limits->bytes : symb_limits_default.bytes;
+	h->bodies_most = MAX(HTTP_BODIES_MOST, 4 * h->body_most);
 	h->started = clock_wall();
 	h->epoll = h->wake = -1;
 	atomic_init(&h->log_fd, -1);

@@ -8,6 +8,7 @@
 
 struct fetch;
 struct http;
+struct symb_limits;
 
 struct http_opts {
 	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
@@ -16,6 +17,7 @@ struct http_opts {
 	bool anyone;	    /* an address that others reach may be listened on without a token */
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
 	unsigned connections; /* at once; 0: 4096, or what descriptors allow */
+	const struct symb_limits *limits; /* of requests to symbolicate; NULL: symb_limits_default */
 	unsigned idle_ms;     /* without a request, or for all of its head; 0: 60000 */
 };
 

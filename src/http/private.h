@@ -22,6 +22,8 @@
 /* POSTs that are answered at once, and those beside them that may wait for it. */
 #define HTTP_WORKERS 16
 #define HTTP_JOBS_MOST 256
+/* Bytes of all bodies that are here; more, when that is less than four of the largest. */
+#define HTTP_BODIES_MOST (256ull << 20)
 #define HTTP_RETRY_SECONDS "5"
 /* What has an identity never changes under its path. */
 #define HTTP_FOREVER "max-age=86400, immutable"
@@ -56,6 +58,7 @@ struct http {
 	char id[HTTP_ID_TEXT]; /* who we are */
 	unsigned most; /* connections */
 	uint64_t idle_ms;
+	uint64_t body_most, bodies_most; /* bytes of one POST, and of all */
 	int64_t started; /* wall clock */
 	pthread_t watcher;
 	int epoll, wake;
@@ -63,6 +66,7 @@ struct http {
 	/* any thread */
 	struct http_counters counters;
 	atomic_bool stopping;
+	atomic_uint_fast64_t bodies; /* bytes of POSTs */
 	atomic_uint waiting; /* requests that wait for fetch/ */
 	atomic_uint jobs; /* POSTs that wait for an answer, or for their turn */
 	atomic_int log_fd;
@@ -133,6 +137,8 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 void response_header(struct MHD_Response *r, const char *name, const char *value);
 
 void exchange_unref(struct exchange *x);
+/* Of a POST: it was read, or is not wanted. */
+void exchange_drop_body(struct exchange *x);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 

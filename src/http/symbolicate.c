@@ -36,7 +36,7 @@ static void work(void *ctx)
 
 	x->symb_status = symb_answer(h->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
 	x->answered = true;
-	buf_release(&x->body);
+	exchange_drop_body(x);
 	atomic_fetch_sub(&h->jobs, 1);
 	exchange_resume(x);
 }

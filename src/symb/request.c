@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "symb/private.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/banned.h"
@@ -511,7 +512,8 @@ int request_read(struct request *q, const struct symb_api *api, struct span body
 	int n, status;
 
 	if (body.n > limits->bytes)
-		return err_set(e, 413, "please limit the size of a request to <= %zu bytes", limits->bytes);
+		return err_set(e, 413, "please limit the size of a request to <= %" PRIu64 " bytes",
+			limits->bytes);
 	n = jtext_read(&j, body, (uint32_t)MIN(most, (uint64_t)UINT32_MAX), e);
 	if (n == -ENOMEM)
 		return no_memory(&r);

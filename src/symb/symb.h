@@ -23,7 +23,7 @@ struct symb;
 /* Bounds of one request; a request that is past one of them is refused. 0 in any of them means the
  * number that symb_limits_default has there. */
 struct symb_limits {
-	size_t bytes;	 /* of the body: 413 */
+	uint64_t bytes;	 /* of the body: 413 */
 	unsigned jobs;	 /* 400, as the service itself says it */
 	unsigned modules; /* of all jobs together: 413, as for the rest */
 	unsigned stacks;

@@ -245,24 +245,14 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 
 /* ---- what is asked ------------------------------------------------------------------ */
 
-/* The checksum that a debugger knows of a PDB is told to those who want to hear one. */
-static void take_checksum(struct exchange *x)
-{
-	const char *sum = exchange_header(x, "SymbolChecksum");
-	size_t n = sum ? strcspn(sum, "; \t") : 0;
-
-	if (!n || n >= MODULE_CHECKSUM_MAX)
-		return;
-	for (unsigned i = 0; i < x->route->hit.n; i++)
-		snprintf(x->route->hit.files[i].m.checksum, MODULE_CHECKSUM_MAX, "%.*s", (int)n, sum);
-}
-
 static enum MHD_Result reply(struct exchange *x)
 {
 	const struct answer *a = &x->answer;
 
 	if (a->r < 0)
 		return reply_error(x, a);
+	if (checksum_waits(x))
+		return checksum_check(x);
 	/* Of what would be made, only what it is made of is known to exist. */
 	if (!a->blob || (x->route->what == ROUTE_MADE && a->key.type != FILETYPE_GSYM))
 		return reply_exists(x, a);
@@ -288,7 +278,7 @@ static enum MHD_Result begin(struct exchange *x)
 	struct artifact a;
 	int r;
 
-	take_checksum(x);
+	checksum_take(x);
 	if (made && (r = try_made(x, &a, &f)) != -EAGAIN) {
 		f.r = r < 0 ? r : f.r;
 		answer_of(&f, &x->answer);

@@ -349,6 +349,7 @@ void exchange_unref(struct exchange *x)
 	making_unref(x->making);
 	exchange_drop_body(x);
 	buf_release(&x->reply);
+	free(x->checksum);
 	free(x->route);
 	free(x->target);
 	free(x);

@@ -107,6 +107,8 @@ struct exchange {
 	struct making *making;
 	bool answered; /* `answer` is there, or `reply` */
 	struct answer answer;
+	char *checksum; /* that the file must have; NULL */
+	bool checked;
 	struct symb_flags flags;
 	int symb_status;
 	struct buf reply;
@@ -164,6 +166,15 @@ void conn_busy(struct http *h, struct conn *c, bool busy);
 /* ---- file.c ------------------------------------------------------------------------- */
 
 enum MHD_Result file_handle(struct exchange *x);
+
+/* ---- checksum.c --------------------------------------------------------------------- */
+
+/* Of the request, for the sources and for later. */
+void checksum_take(struct exchange *x);
+/* Whether the answer is a file that was not yet held against it; then checksum_check() suspends the
+ * connection until it was, and the request is handled again. Such a file is needed as a whole. */
+bool checksum_waits(const struct exchange *x);
+enum MHD_Result checksum_check(struct exchange *x);
 
 /* ---- symbolicate.c ------------------------------------------------------------------ */
 

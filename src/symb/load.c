@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "obj/obj.h"
+#include "obj/ppdb.h"
 #include "symb/choose.h"
 #include "gsym/exact.h"
 #include "symb/private.h"
@@ -280,6 +281,9 @@ static bool is_here(struct symb *s, struct loading *l)
 	for (unsigned i = 0; i < l->n_groups; i++) {
 		enum filetype t = l->groups[i].types[0];
 
+		/* What it was made of is held against that each time. */
+		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
+			continue;
 		if (made_of(&l->w->m, t, l->flags, &a) == 0 &&
 			find_made(s, &a, is_exact(&l->w->m, t, l->flags), &l->w->file))
 			return true;
@@ -333,16 +337,33 @@ static void say_why(struct wanted *w, const char *what, int r, const char *why)
 			why[0] ? why : err_text(r));
 }
 
+/* Whether it is the one that the request has the checksum of, as far as that can be told. */
+static int check_sum(const struct wanted *w, const struct question *q, struct err *e)
+{
+	struct view v;
+	int r;
+
+	if (!w->m.checksum[0] || q->key.type != FILETYPE_PORTABLEPDB)
+		return 0;
+	v = view_of_fd(blob_fd(q->blob), blob_size(q->blob));
+	r = ppdb_checksum(&v, w->m.checksum, e);
+	return MIN(r, 0);
+}
+
 static void take_answer(struct loading *l, unsigned i)
 {
 	struct question *q = l->asked[i];
 	struct wanted *w = l->w;
+	struct err e = {0};
+	int r;
 
 	if (!q)
 		return;
 	l->asked[i] = NULL;
 	w->fetch_seconds += q->ended - q->begun;
-	if (q->r == 0 && q->blob) {
+	if (q->r == 0 && q->blob && (r = check_sum(w, q, &e)) < 0) {
+		say_why(w, filetype_name(q->key.type), r, e.text);
+	} else if (q->r == 0 && q->blob) {
 		l->found[l->n_found].blob = blob_ref(q->blob);
 		l->found[l->n_found].type = q->key.type;
 		l->found[l->n_found++].rank = rank_of(q->blob, &q->key);

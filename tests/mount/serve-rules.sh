@@ -1,5 +1,5 @@
 #!/bin/sh
-# The rules of symfs serve that its configuration and its clients set: bounds of requests.
+# The rules of symfs serve that its configuration and its clients set: bounds of requests, checksums.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl
@@ -53,4 +53,43 @@ printf '[symbolicate]\nframes = many\n' >"$TMP/bad.conf"
 "$SYMFS" symbolicate --no-default-sources --config "$TMP/bad.conf" "$TMP/request" >"$TMP/body" 2>"$TMP/err"
 [ $? = 2 ] && grep -q 'bad.conf:2: frames' "$TMP/err" || fail "a bound that is no number: $(cat "$TMP/err")"
 symfs_unserve small
+
+# ---- checksums of Portable PDBs -------------------------------------------------------------
+PDB=$top_srcdir/tests/data/broken/ppdb/valid-none
+GUID=3249d99d0c4049318610f4e4fb0b6936
+mkdir -p "$TMP/store/own.pdb/${GUID}FFFFFFFF"
+cp "$PDB" "$TMP/store/own.pdb/${GUID}FFFFFFFF/own.pdb"
+at=$(LC_ALL=C grep -obUaP '\x9d\xd9\x49\x32' "$PDB" | head -n 1 | cut -d: -f1)
+[ -n "$at" ] || fail "where is the id of $PDB?"
+cp "$PDB" "$TMP/zeros"
+dd if=/dev/zero of="$TMP/zeros" bs=1 seek="$at" count=20 conv=notrunc 2>"$TMP/dd.out" || fail dd
+right=SHA256:$(sha256sum "$TMP/zeros" | cut -d' ' -f1)
+wrong=SHA256:$(sha256sum "$PDB" | cut -d' ' -f1)
+upstream_start pdbs --root "$TMP/store" --heads "$TMP/heads"
+symfs_serve sums --source "ssqp@$URL_pdbs"
+path=/own.pdb/${GUID}ffffffff/own.pdb
+for round in cold stored; do
+  get "$URL_sums" 502 $path -H "SymbolChecksum: $wrong"
+  grep -q 'is not the file that its program has the SHA256 of' "$TMP/body" || fail "$round, a wrong checksum: $(cat "$TMP/body")"
+  tr -d '\r' <"$TMP/head" | grep -qi '^cache-control: no-store$' || fail "$round: $(cat "$TMP/head")"
+  for sums in "$right" "$wrong;$right" "SHA3-999:0011" "md5:00;$right"; do
+    get "$URL_sums" 200 $path -H "SymbolChecksum: $sums"
+    same_file "$TMP/body" "$PDB"
+  done
+  get "$URL_sums" 200 $path
+done
+tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $wrong\$" || fail "the source is not told: $(cat "$TMP/heads")"
+net() { # CHECKSUM
+  printf '{"memoryMap": [{"type": "pe_dotnet", "debug_file": "own.pdb", "debug_id": "%s", "debug_checksum": "%s"}], "stacks": [[{"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": "0x1"}]]}' \
+    3249d99d-0c40-4931-8610-f4e4fb0b6936-e60b819d "$1"
+}
+# This one has no methods: of it nothing can be made, whatever its checksum is.
+for sum in "$right" "$wrong" "$right"; do
+  get "$URL_sums" 200 '/symbolicate/v5?module_errors=1' -d "$(net "$sum")"
+  said='it is the file'
+  grep -q 'portablepdb: is not the file that its program has the SHA256 of' "$TMP/body" && said='it is another'
+  case "$sum $said" in "$right it is the file" | "$wrong it is another") ;; *) fail "$sum: $(cat "$TMP/body")" ;; esac
+  grep -q '"portablepdb: \|: portablepdb: ' "$TMP/body" || fail "$sum: no word of the PDB: $(cat "$TMP/body")"
+done
+symfs_unserve sums
 exit 0

@@ -1,0 +1,78 @@
+/* What a debugger knows of a PDB, by the program that it belongs to: the source is told, and what it
+ * sent is held against it. Whose checksum is another's gets no file, and neither what is stored nor who
+ * else asks is touched by that: he may be wrong. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "http/private.h"
+#include "obj/ppdb.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CHECKSUMS_MOST 16 /* in one field */
+
+/* The first of them is told to those who want to hear one. */
+void checksum_take(struct exchange *x)
+{
+	const char *sum = exchange_header(x, "SymbolChecksum");
+	size_t n = sum ? strcspn(sum, "; \t") : 0;
+
+	if (!n || n >= MODULE_CHECKSUM_MAX || x->checksum)
+		return;
+	x->checksum = strdup(sum);
+	for (unsigned i = 0; i < x->route->hit.n; i++)
+		snprintf(x->route->hit.files[i].m.checksum, MODULE_CHECKSUM_MAX, "%.*s", (int)n, sum);
+}
+
+bool checksum_waits(const struct exchange *x)
+{
+	const struct answer *a = &x->answer;
+
+	return x->checksum && !x->checked && a->r == 0 && a->blob &&
+	       (a->key.type == FILETYPE_PORTABLEPDB || a->key.type == FILETYPE_PDB);
+}
+
+/* One that fits is enough; those of families that nobody here knows tell nothing. */
+static int compare(struct blob *b, char *list, struct err *e)
+{
+	struct view v = view_of_fd(blob_fd(b), blob_size(b));
+	char *sum;
+	int r = 0, n = 0;
+
+	while (r <= 0 && n++ < CHECKSUMS_MOST && (sum = strsep(&list, "; \t"))) {
+		int one = ppdb_checksum(&v, sum, e);
+
+		if (one < 0 && one != -EBADMSG)
+			return one;
+		r = one ? one : r;
+	}
+	return r;
+}
+
+static void work(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct answer *a = &x->answer;
+	struct err e = {0};
+	int r = compare(a->blob, x->checksum, &e);
+
+	if (r < 0) {
+		answer_release(a);
+		a->r = r;
+		snprintf(a->why, sizeof(a->why), "%.230s", e.text);
+	}
+	exchange_resume(x);
+}
+
+/* All of the file is read, so not by a thread that others wait for. */
+enum MHD_Result checksum_check(struct exchange *x)
+{
+	x->checked = x->answered = true;
+	exchange_suspend(x);
+	if (workers_post(x->h->workers, work, x) < 0) {
+		answer_release(&x->answer);
+		x->answer.r = -ENOMEM;
+		exchange_resume(x);
+	}
+	return MHD_YES;
+}

@@ -231,6 +231,9 @@ struct flight {
 	struct draft *draft;
 	struct sparse *sparse;	   /* in place of `draft`, once it is filled by ranges */
 	struct part *part;	   /* what readers have of it; NULL: nobody was let in yet */
+	bool looking;		   /* a worker looks at it */
+	int broke;		   /* why the winner broke off meanwhile; 0 */
+	char broke_text[200];
 	uint64_t early_at;	   /* the identity is looked at when so much is here */
 	uint64_t broke_at;	   /* how much was here when the last one broke off, */
 	uint64_t stuck_since;	   /* and when it was first no more: clock_ms() */
@@ -243,6 +246,7 @@ struct flight {
 	bool ranged;		   /* the winner sends what it is asked for; no transfer of it runs */
 	bool plain;		   /* ranges went wrong: the whole is asked for */
 	bool probing, committing;  /* a worker looks at it, syncs it */
+	bool all;		   /* somebody reads it who will read all of it */
 	bool fill;		   /* all of it is wanted */
 	uint64_t fill_at, touched;
 	uint64_t want_off, want_len; /* what is looked at next */
@@ -298,6 +302,7 @@ void race_deadline(struct flight *fl); /* blames those who have not answered */
 /* What came of work_ptr(). */
 void race_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
 void winner_fail(struct flight *fl, int error, const char *text); /* its file was no good */
+void winner_broke(struct flight *fl); /* the same, when it was looked at what came before it broke off */
 void winner_resume(struct flight *fl);
 
 void race_told(struct fetch *f, const struct facts *fa); /* what attempts waited for is known, or cannot be */

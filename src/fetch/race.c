@@ -405,7 +405,10 @@ static void winner_done(struct attempt *at, const struct net_reply *r)
 		source_judge(at->source, r, &j);
 		if (!wants_again(at, &j))
 			blame_host(at, &j, r);
-		winner_fail(fl, j.error, j.text);
+		fl->broke = j.error;
+		snprintf(fl->broke_text, sizeof(fl->broke_text), "%.190s", j.text);
+		if (!fl->looking)
+			winner_broke(fl);
 	} else if (at->ranged && flight_here(fl) < fl->size && !at->packing && !at->parted) {
 		ranges_begin(fl);
 	} else if (at->ranged && flight_here(fl) < (uint64_t)at->size) {
@@ -741,7 +744,7 @@ static void elect(struct flight *fl, struct attempt *at)
 	fl->state = FLIGHT_BODY;
 	for (unsigned i = 0; i < fl->n; i++)
 		fl->attempts[i].stale = false;
-	fl->early_done = fl->sure = false;
+	fl->early_done = fl->sure = fl->looking = false;
 	fl->early_at = EARLY_BYTES;
 	fl->broke_at = 0;
 	take_version(fl, at);
@@ -996,6 +999,17 @@ void winner_fail(struct flight *fl, int error, const char *text)
 	flight_deadline(fl);
 	/* Those who were given up for this one are asked again. */
 	race_start(fl);
+}
+
+/* What came is worth keeping if it was identified: so it waits for who looks at it. */
+void winner_broke(struct flight *fl)
+{
+	int error = fl->broke;
+	char text[200];
+
+	snprintf(text, sizeof(text), "%s", fl->broke_text);
+	fl->broke = 0;
+	winner_fail(fl, error, text);
 }
 
 /* Is a body coming from there right now? Then a request without an answer may well have waited

@@ -281,9 +281,11 @@ static void early_back(struct work *w)
 	struct flight *fl = w->fl;
 
 	/* The one whose bytes these were may have failed meanwhile, and another have won. */
-	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner)
+	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || w->winner->job != w->job)
 		return;
+	fl->looking = false;
 	if (w->r == -EBADMSG) {
+		fl->broke = 0;
 		winner_fail(fl, -EBADMSG, w->text);
 		return;
 	}
@@ -299,6 +301,8 @@ static void early_back(struct work *w)
 		fl->early_at = MAX(w->want, 2 * w->have);
 		fl->early_done = false;
 	}
+	if (fl->broke)
+		winner_broke(fl);
 }
 
 void work_early(struct flight *fl)
@@ -309,6 +313,7 @@ void work_early(struct flight *fl)
 	if (!w)
 		return; /* the check at the end still stands */
 	w->winner = fl->winner;
+	w->job = fl->winner->job;
 	w->packing = fl->winner->packing;
 	w->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
 	w->have = draft_size(fl->draft);
@@ -317,7 +322,7 @@ void work_early(struct flight *fl)
 		work_free(w);
 		return;
 	}
-	work_start(w);
+	fl->looking = work_start(w) == 0;
 }
 
 /* ---- files with holes ---------------------------------------------------------------- */

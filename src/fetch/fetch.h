@@ -22,6 +22,7 @@ struct sources;
 enum fetch_need {
 	FETCH_EXISTS, /* is it there? (LOOKUP): the type's magic was seen; the lookup deadline holds */
 	FETCH_OPEN,   /* to be read (OPEN): it was identified, and what is not here yet is coming */
+	FETCH_STREAM, /* the same, and all of it will be read, from front to back */
 	FETCH_WHOLE   /* all bytes, verified (`symfs get`) */
 };
 
@@ -36,8 +37,9 @@ struct fetched {
 	int r;
 	struct key key;	    /* of the candidate that was found */
 	struct blob *blob;  /* borrowed: blob_ref() to keep. Never NULL for FETCH_WHOLE and r == 0 */
-	struct part *part;  /* borrowed; for FETCH_OPEN and r == 0 one of the two is not NULL. Who
-			       keeps it calls part_open() before this call returns */
+	struct part *part;  /* borrowed; for FETCH_OPEN and FETCH_STREAM, and r == 0, one of the
+			       two is not NULL. Who keeps it calls part_open() before this call
+			       returns */
 	uint64_t was;	    /* part_number() of the same bytes while they came; 0 */
 	uint64_t size;	    /* or FETCH_SIZE_UNKNOWN */
 	unsigned miss_ms;   /* with -ENOENT */

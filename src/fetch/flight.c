@@ -93,12 +93,17 @@ static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
 	return false;
 }
 
+static bool is_reader(const struct ticket *t)
+{
+	return t->need == FETCH_OPEN || t->need == FETCH_STREAM;
+}
+
 enum askers { ALL, READERS, WHO_ASK_EXISTS, WHO_ARE_SURE /* and ask for no more than that it exists */ };
 
 static bool is_among(enum askers who, const struct flight *fl, const struct ticket *t)
 {
 	if (who == ALL || who == READERS)
-		return who == ALL || t->need == FETCH_OPEN;
+		return who == ALL || is_reader(t);
 	return t->need == FETCH_EXISTS && !(who == WHO_ARE_SURE && may_be_other(fl, t));
 }
 
@@ -161,7 +166,7 @@ static bool lets_in(struct flight *fl)
 static bool any_reader(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (t->need == FETCH_OPEN)
+		if (is_reader(t))
 			return true;
 	return false;
 }
@@ -452,7 +457,8 @@ static void join_running(struct flight *fl, struct ticket *t)
 		ticket_answer(t, &a);
 		return;
 	}
-	if (t->need == FETCH_OPEN && lets_in(fl)) {
+	fl->all |= t->need == FETCH_STREAM;
+	if (is_reader(t) && lets_in(fl)) {
 		a = answer_part(fl);
 		ticket_answer(t, &a);
 		part_nudge(fl->part);
@@ -467,7 +473,7 @@ static void join_running(struct flight *fl, struct ticket *t)
 	ticket_attach(fl, t);
 	if (t->need != FETCH_EXISTS || may_be_other(fl, t))
 		flight_unpark(fl);
-	if (t->need == FETCH_WHOLE)
+	if (t->need == FETCH_WHOLE || t->need == FETCH_STREAM)
 		ranges_go(fl);
 }
 
@@ -486,6 +492,7 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 		return;
 	}
 	log_debug(LOG_FETCH, "%s: flight", fl->canon);
+	fl->all = t->need == FETCH_STREAM;
 	ticket_attach(fl, t);
 	flight_deadline(fl);
 	follow(fl);

@@ -13,7 +13,9 @@
 struct part_wait {
 	atomic_uint refs;
 	struct part *part;
-	uint64_t off, end;
+	uint64_t off, end; /* what is wanted */
+	uint64_t enough;   /* with these from `off` it ends */
+	bool sealed;	   /* it ends when the file is sealed */
 	part_ready *ready;
 	void *ctx;
 	/* under the part's lock */
@@ -31,6 +33,7 @@ struct part {
 	atomic_uint_fast64_t have; /* bytes from the front that are here */
 	atomic_int over;	   /* 0; an error: no more comes */
 	atomic_bool bad;	   /* nothing of it is to be read any more */
+	atomic_bool sealed;
 
 	pthread_mutex_t lock;
 	/* under lock */
@@ -164,6 +167,11 @@ bool part_is_open(struct part *p)
 	return p->opens > 0;
 }
 
+bool part_is_sealed(const struct part *p)
+{
+	return atomic_load(&p->sealed);
+}
+
 /* ---- reading ------------------------------------------------------------------------ */
 
 static bool is_here(const struct part *p, uint64_t off, uint64_t end)
@@ -177,6 +185,22 @@ static bool is_here(const struct part *p, uint64_t off, uint64_t end)
 static uint64_t end_of(const struct part *p, uint64_t off, size_t n)
 {
 	return off >= p->size ? off : off + MIN(n, p->size - off);
+}
+
+size_t part_here(const struct part *p, uint64_t off, size_t n)
+{
+	uint64_t end = end_of(p, off, n), have;
+
+	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
+		return 0;
+	if (p->sparse) {
+		if (is_here(p, off, end))
+			return (size_t)(end - off);
+		end = MIN(end, off - off % SPARSE_BLOCK + SPARSE_BLOCK);
+		return is_here(p, off, end) ? (size_t)(end - off) : 0;
+	}
+	have = atomic_load_explicit(&p->have, memory_order_acquire);
+	return have > off ? (size_t)(MIN(end, have) - off) : 0;
 }
 
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
@@ -209,6 +233,17 @@ void part_wait_unref(struct part_wait *w)
 	free(w);
 }
 
+struct part_wait *part_wait_ref(struct part_wait *w)
+{
+	atomic_fetch_add(&w->refs, 1);
+	return w;
+}
+
+static bool is_due(const struct part *p, const struct part_wait *w)
+{
+	return w->sealed ? part_is_sealed(p) : is_here(p, w->off, w->enough);
+}
+
 /* Under lock. */
 static void wait_remove(struct part_wait *w)
 {
@@ -219,21 +254,28 @@ static void wait_remove(struct part_wait *w)
 	w->at = NULL;
 }
 
-int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
-	struct part_wait **out)
+static struct part_wait *wait_new(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx)
 {
-	struct part_wait *w = calloc(1, sizeof(*w)), **last = &p->waits;
+	struct part_wait *w = calloc(1, sizeof(*w));
 
 	if (!w)
-		return -ENOMEM;
+		return NULL;
 	atomic_init(&w->refs, 2); /* the list's, and the caller's */
 	w->part = part_ref(p);
 	w->off = off;
-	w->end = end_of(p, off, n);
+	w->end = w->enough = end_of(p, off, n);
 	w->ready = ready;
 	w->ctx = ctx;
+	return w;
+}
+
+static int wait_begin(struct part_wait *w, struct part_wait **out)
+{
+	struct part *p = w->part;
+	struct part_wait **last = &p->waits;
+
 	pthread_mutex_lock(&p->lock);
-	if (is_here(p, off, w->end) || atomic_load(&p->over)) {
+	if (is_due(p, w) || atomic_load(&p->over)) {
 		pthread_mutex_unlock(&p->lock);
 		part_wait_unref(w);
 		part_wait_unref(w);
@@ -247,6 +289,35 @@ int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *c
 	nudge(p);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
+}
+
+int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
+	struct part_wait **out)
+{
+	struct part_wait *w = wait_new(p, off, n, ready, ctx);
+
+	return w ? wait_begin(w, out) : -ENOMEM;
+}
+
+int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
+	struct part_wait **out)
+{
+	struct part_wait *w = wait_new(p, off, n, ready, ctx);
+
+	if (!w)
+		return -ENOMEM;
+	w->enough = MIN(w->end, off + 1);
+	return wait_begin(w, out);
+}
+
+int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out)
+{
+	struct part_wait *w = wait_new(p, p->size, 0, ready, ctx);
+
+	if (!w)
+		return -ENOMEM;
+	w->sealed = true;
+	return wait_begin(w, out);
 }
 
 static void wait_over(struct part_wait *w, int r)
@@ -277,7 +348,7 @@ static void wake(struct part *p)
 	pthread_mutex_lock(&p->lock);
 	for (w = p->waits; w; w = next) {
 		next = w->next;
-		if (!over && !is_here(p, w->off, w->end))
+		if (!over && !is_due(p, w))
 			continue;
 		wait_remove(w);
 		*last = w;
@@ -287,7 +358,7 @@ static void wake(struct part *p)
 	for (w = due; w; w = next) {
 		next = w->next;
 		w->next = NULL;
-		wait_over(w, is_here(p, w->off, w->end) ? 0 : over);
+		wait_over(w, is_due(p, w) ? 0 : over);
 	}
 }
 
@@ -322,14 +393,16 @@ void part_advance(struct part *p, uint64_t have)
 
 void part_end(struct part *p, bool bad, int error)
 {
-	bool whole = is_here(p, 0, p->size);
+	bool sealed = !bad && !error && is_here(p, 0, p->size);
 
 	pthread_mutex_lock(&p->lock);
 	p->net = NULL;
 	p->flight = NULL;
 	if (bad)
 		atomic_store(&p->bad, true);
-	if (bad || !whole)
+	if (sealed)
+		atomic_store(&p->sealed, true);
+	else /* what is here is read all the same */
 		atomic_store(&p->over, error == -ENOSPC ? error : -EIO);
 	pthread_mutex_unlock(&p->lock);
 	wake(p);

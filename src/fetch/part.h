@@ -25,9 +25,16 @@ uint64_t part_size(const struct part *p); /* of the whole */
 uint64_t part_number(const struct part *p);
 int64_t part_time(const struct part *p); /* wall clock, when it began */
 
+/* All of it came, was judged as a whole, and is in the store. */
+bool part_is_sealed(const struct part *p);
+
 /* n bytes at off; less only at the end. -EAGAIN: they are not all here yet. -EIO: they will not
  * come, or the file turned out to be a wrong one. Takes no lock when they are here. */
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n);
+
+/* How many of n bytes at off are here, without a gap (perhaps more than that: of a file with holes it
+ * looks at the block of the first one only, unless all are here). Takes no lock. */
+size_t part_here(const struct part *p, uint64_t off, size_t n);
 
 /* Runs once, with no lock held: 0: they are here, or -EIO, -EINTR. It must not wait. */
 typedef void part_ready(void *ctx, int r);
@@ -36,6 +43,13 @@ typedef void part_ready(void *ctx, int r);
  * now, or there is an error: part_read() says which. -ENOMEM. */
 int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
 	struct part_wait **out);
+/* The same for who takes what there is: it ends with the first of the bytes, and asks for all. */
+int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
+	struct part_wait **out);
+/* The same until part_is_sealed(). */
+int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out);
+
+struct part_wait *part_wait_ref(struct part_wait *w);
 /* I stopped waiting: ready(-EINTR) runs in this call, unless it ran. */
 void part_wait_cancel(struct part_wait *w);
 void part_wait_unref(struct part_wait *w);

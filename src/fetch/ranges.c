@@ -51,9 +51,9 @@ static bool is_random(enum filetype t)
 static bool wants_all(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (t->need == FETCH_WHOLE)
+		if (t->need == FETCH_WHOLE || t->need == FETCH_STREAM)
 			return true;
-	return false;
+	return fl->all;
 }
 
 bool ranges_wanted(const struct attempt *at)

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 
 #define TAG_TEXT (SHA256_TEXT + 2)
+#define STREAM_BUFFER (32u << 10) /* of memory, for each file that is sent while it comes */
+#define STREAM_AHEAD (4u << 20)	  /* of a range of a file with holes: what is asked for at once */
 
 /* ---- errors ------------------------------------------------------------------------- */
 
@@ -71,11 +73,26 @@ static enum MHD_Result reply_error(struct exchange *x, const struct answer *a)
 
 struct told {
 	uint64_t size;
-	char tag[TAG_TEXT], date[FIELD_DATE];
+	char tag[TAG_TEXT], date[FIELD_DATE]; /* "": none */
 	int64_t changed;
 };
 
-static int tell(struct blob *b, struct told *out)
+/* Of the bytes of a file while it comes: nobody knows its digest then. */
+static void tag_part(uint64_t number, char out[static TAG_TEXT])
+{
+	snprintf(out, TAG_TEXT, "\"part-%016" PRIx64 "\"", number);
+}
+
+/* When it began is not when it will be stored, so there is no date. */
+static void tell_part(struct part *p, struct told *out)
+{
+	out->size = part_size(p);
+	out->changed = INT64_MAX;
+	out->date[0] = '\0';
+	tag_part(part_number(p), out->tag);
+}
+
+static int tell_blob(struct blob *b, struct told *out)
 {
 	const char *digest = blob_sha256(b);
 	struct stat st;
@@ -90,6 +107,31 @@ static int tell(struct blob *b, struct told *out)
 	else
 		snprintf(out->tag, sizeof(out->tag), "\"%016" PRIx64 "\"", blob_number(b));
 	return 0;
+}
+
+/* Who has the beginning of it asks for the rest by the tag that it had while it came: those are the
+ * same bytes, and they keep that tag for who knows it. */
+static void tell_known(struct exchange *x, uint64_t was, struct told *out)
+{
+	const char *range = exchange_header(x, "If-Range"), *tags = exchange_header(x, "If-None-Match");
+	char tag[TAG_TEXT];
+
+	tag_part(was, tag);
+	if (was && ((range && strcmp(range, tag) == 0) || (tags && field_has_tag(tags, tag))))
+		memcpy(out->tag, tag, sizeof(tag));
+}
+
+static int tell(struct exchange *x, const struct answer *a, struct told *out)
+{
+	int r = 0;
+
+	if (a->part)
+		tell_part(a->part, out);
+	else
+		r = tell_blob(a->blob, out);
+	if (r == 0 && a->was)
+		tell_known(x, a->was, out);
+	return r;
 }
 
 static const char *type_of(enum filetype t)
@@ -129,7 +171,8 @@ static void tell_headers(struct exchange *x, const struct answer *a, const struc
 {
 	response_header(r, "Content-Type", type_of(a->key.type));
 	response_header(r, "ETag", t->tag);
-	response_header(r, "Last-Modified", t->date);
+	if (t->date[0])
+		response_header(r, "Last-Modified", t->date);
 	response_header(r, "Accept-Ranges", "bytes");
 	response_header(r, "Cache-Control", HTTP_FOREVER);
 	if (x->route->debuginfod)
@@ -159,6 +202,68 @@ static struct MHD_Response *from_file(struct blob *b, uint64_t off, uint64_t n)
 	return r;
 }
 
+/* ---- the file while it comes --------------------------------------------------------- */
+
+struct stream {
+	struct exchange *x;
+	uint64_t off, n;
+	bool whole; /* not a range of it */
+};
+
+/* Of the whole the last byte is sent when the whole was judged: a wrong file never looks complete. */
+static size_t to_send(const struct stream *s, const struct part *p, uint64_t pos, size_t most)
+{
+	uint64_t n = MIN(most, s->n - pos);
+
+	return (size_t)(s->whole && pos + n == s->n && !part_is_sealed(p) ? n - 1 : n);
+}
+
+static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
+{
+	struct stream *s = ctx;
+	struct exchange *x = s->x;
+	struct part *p = x->answer.part;
+	size_t n = to_send(s, p, pos, most), here = part_here(p, s->off + pos, n);
+
+	if (x->failed) {
+		log_debug(LOG_HTTP, "%s: no more than %llu bytes came", x->target, (unsigned long long)pos);
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	}
+	if (here) {
+		ssize_t got = part_read(p, s->off + pos, out, here);
+
+		x->bytes = pos + here;
+		return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
+	}
+	exchange_wait_bytes(x, p, s->off + pos, n ? (size_t)MIN(s->n - pos, STREAM_AHEAD) : 0);
+	return 0;
+}
+
+static void stream_free(void *ctx)
+{
+	struct stream *s = ctx;
+
+	exchange_unref(s->x);
+	free(s);
+}
+
+static struct MHD_Response *from_part(struct exchange *x, uint64_t off, uint64_t n, bool whole)
+{
+	struct stream *s = n ? malloc(sizeof(*s)) : NULL;
+	struct MHD_Response *r;
+
+	if (!s)
+		return n ? NULL : empty();
+	*s = (struct stream){.x = x, .off = off, .n = n, .whole = whole};
+	atomic_fetch_add(&x->refs, 1);
+	r = MHD_create_response_from_callback(n, STREAM_BUFFER, stream_read, s, stream_free);
+	if (!r)
+		stream_free(s);
+	return r;
+}
+
+/* ---- both ---------------------------------------------------------------------------- */
+
 static bool unchanged(struct exchange *x, const struct told *t)
 {
 	const char *tags = exchange_header(x, "If-None-Match");
@@ -181,7 +286,7 @@ static enum MHD_Result reply_range_error(struct exchange *x, const struct told *
 	return exchange_reply(x, 416, r);
 }
 
-static enum MHD_Result reply_blob(struct exchange *x, const struct answer *a)
+static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 {
 	const char *range = exchange_header(x, "Range");
 	uint64_t off = 0, n;
@@ -190,7 +295,7 @@ static enum MHD_Result reply_blob(struct exchange *x, const struct answer *a)
 	struct told t;
 	char text[80];
 
-	if (tell(a->blob, &t) < 0)
+	if (tell(x, a, &t) < 0)
 		return reply_error(x, &(struct answer){.r = -EIO});
 	if (unchanged(x, &t)) {
 		r = empty();
@@ -206,7 +311,7 @@ static enum MHD_Result reply_blob(struct exchange *x, const struct answer *a)
 			return reply_range_error(x, &t);
 		status = what == RANGE_PART ? 206 : 200;
 	}
-	r = from_file(a->blob, off, n);
+	r = a->part ? from_part(x, off, n, status == 200) : from_file(a->blob, off, n);
 	if (!r)
 		return reply_error(x, &(struct answer){.r = -EMFILE});
 	tell_headers(x, a, &t, r);
@@ -215,7 +320,7 @@ static enum MHD_Result reply_blob(struct exchange *x, const struct answer *a)
 			off + n - 1, t.size);
 		response_header(r, "Content-Range", text);
 	}
-	x->bytes = exchange_is_head(x) ? 0 : n;
+	x->bytes = exchange_is_head(x) || a->part ? 0 : n;
 	return exchange_reply(x, status, r);
 }
 
@@ -254,9 +359,9 @@ static enum MHD_Result reply(struct exchange *x)
 	if (checksum_waits(x))
 		return checksum_check(x);
 	/* Of what would be made, only what it is made of is known to exist. */
-	if (!a->blob || (x->route->what == ROUTE_MADE && a->key.type != FILETYPE_GSYM))
+	if ((!a->blob && !a->part) || (x->route->what == ROUTE_MADE && a->key.type != FILETYPE_GSYM))
 		return reply_exists(x, a);
-	return reply_blob(x, a);
+	return reply_file(x, a);
 }
 
 /* As fetch_try(), of what would be made of the file. */
@@ -268,17 +373,32 @@ static int try_made(struct exchange *x, struct artifact *a, struct fetched *f)
 	return r == 0 ? derive_try(x->h->derive, a, f) : r;
 }
 
+/* NULL: what is asked for is made of others. */
+static const enum fetch_need *need_of(struct exchange *x)
+{
+	static const enum fetch_need exists = FETCH_EXISTS, part = FETCH_OPEN, all = FETCH_STREAM,
+				     whole = FETCH_WHOLE;
+
+	if (exchange_is_head(x))
+		return &exists;
+	if (x->route->what == ROUTE_MADE)
+		return NULL;
+	if (x->checksum)
+		return &whole; /* it is a digest of all of it */
+	return exchange_header(x, "Range") ? &part : &all;
+}
+
 static enum MHD_Result begin(struct exchange *x)
 {
-	static const enum fetch_need whole = FETCH_WHOLE, exists = FETCH_EXISTS;
+	const enum fetch_need *need;
 	const struct tree_hit *hit = &x->route->hit;
 	bool made = x->route->what == ROUTE_MADE;
-	const enum fetch_need *need = exchange_is_head(x) ? &exists : made ? NULL : &whole;
 	struct fetched f = {0};
 	struct artifact a;
 	int r;
 
 	checksum_take(x);
+	need = need_of(x);
 	if (made && (r = try_made(x, &a, &f)) != -EAGAIN) {
 		f.r = r < 0 ? r : f.r;
 		answer_of(&f, &x->answer);

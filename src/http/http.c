@@ -347,6 +347,7 @@ void exchange_unref(struct exchange *x)
 	if (x->ticket)
 		ticket_unref(x->ticket);
 	making_unref(x->making);
+	part_wait_unref(x->awaited);
 	exchange_drop_body(x);
 	buf_release(&x->reply);
 	free(x->checksum);

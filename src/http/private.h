@@ -84,6 +84,8 @@ struct answer {
 	int r;
 	struct key key;
 	struct blob *blob; /* a reference */
+	struct part *part; /* of what is still coming: a reference, and open */
+	uint64_t was;	   /* of the blob: part_number() while it came; 0 */
 	uint64_t size;
 	unsigned miss_ms;
 	char why[240];
@@ -105,6 +107,7 @@ struct exchange {
 	/* of the wait */
 	struct ticket *ticket;
 	struct making *making;
+	bool failed; /* there is no more of the file that is being sent */
 	bool answered; /* `answer` is there, or `reply` */
 	struct answer answer;
 	char *checksum; /* that the file must have; NULL */
@@ -114,6 +117,8 @@ struct exchange {
 	struct buf reply;
 	atomic_uint refs;
 	/* under http->lock */
+	struct part_wait *awaited; /* of the file that is being sent */
+	bool gone;		 /* its client is */
 	bool over, on_list;
 	uint64_t number;
 	struct exchange *next, **at;
@@ -148,6 +153,9 @@ void exchange_drop_body(struct exchange *x);
  * and x->answer is there. `need` NULL: derive's, of cands[0]. */
 enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need);
+/* In a content reader, which then returns 0: suspends the connection until some of the n bytes at `off`
+ * are here; n == 0: until the whole was judged. When they never will be, x->failed is set. */
+void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
 /* The halves of that, for who waits for something else: between them the request is some thread's
  * alone, which does not touch it after exchange_resume(). */
 void exchange_suspend(struct exchange *x);

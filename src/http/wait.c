@@ -25,6 +25,10 @@ void answer_of(const struct fetched *f, struct answer *out)
 	out->r = f->r;
 	out->key = f->key;
 	out->blob = f->r == 0 && f->blob ? blob_ref(f->blob) : NULL;
+	out->part = f->r == 0 && f->part ? part_ref(f->part) : NULL;
+	if (out->part)
+		part_open(out->part);
+	out->was = f->was;
 	out->size = f->size;
 	out->miss_ms = f->miss_ms;
 	snprintf(out->why, sizeof(out->why), "%s", f->why ? f->why : "");
@@ -33,6 +37,9 @@ void answer_of(const struct fetched *f, struct answer *out)
 void answer_release(struct answer *a)
 {
 	blob_unref(a->blob);
+	if (a->part)
+		part_close(a->part);
+	part_unref(a->part);
 	memset(a, 0, sizeof(*a));
 }
 
@@ -119,24 +126,84 @@ enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, 
 	return MHD_YES;
 }
 
-/* Without the lock: what is made of others calls back from inside. */
-static void cancel(struct exchange *x)
+/* ---- one whose file is being sent ---------------------------------------------------- */
+
+static void bytes_ready(void *ctx, int r)
 {
-	if (x->ticket)
-		ticket_cancel(x->ticket);
-	else if (x->making)
-		making_cancel(x->making);
+	struct exchange *x = ctx;
+
+	x->failed = r < 0;
+	exchange_resume(x);
+}
+
+/* Who cancels may hold the one before: it is over, and its own. */
+static void set_awaited(struct exchange *x, struct part_wait *w)
+{
+	struct part_wait *old;
+
+	pthread_mutex_lock(&x->h->lock);
+	old = x->awaited;
+	x->awaited = w;
+	pthread_mutex_unlock(&x->h->lock);
+	part_wait_unref(old);
+}
+
+/* False: nobody must wait any more. Who counts as waiting before that is seen is waited for at the
+ * end. */
+static bool may_wait(struct exchange *x)
+{
+	LOCK_SCOPE(&x->h->lock);
+
+	x->over = false;
+	return !x->gone && !atomic_load(&x->h->stopping);
+}
+
+void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n)
+{
+	struct part_wait *w = NULL;
+	int r;
+
+	atomic_fetch_add(&x->refs, 1);
+	exchange_suspend(x);
+	r = !may_wait(x) ? -EINTR
+		: n ? part_wait_first(p, off, n, bytes_ready, x, &w)
+		    : part_wait_sealed(p, bytes_ready, x, &w);
+	set_awaited(x, r == 0 ? w : NULL);
+	if (r == 0) {
+		park(x);
+	} else {
+		x->failed = r < 0;
+		exchange_resume(x);
+	}
 	exchange_unref(x);
 }
 
-/* The parked one of that number, or any; with a reference, and not cancelled a second time. */
-static struct exchange *take_parked(struct http *h, uint64_t number)
+/* ---- clients that go ------------------------------------------------------------------ */
+
+/* Without the lock: what is made of others, and what sends a file, calls back from inside. */
+static void cancel(struct exchange *x, struct part_wait *bytes)
+{
+	if (bytes)
+		part_wait_cancel(bytes);
+	else if (x->ticket)
+		ticket_cancel(x->ticket);
+	else if (x->making)
+		making_cancel(x->making);
+	part_wait_unref(bytes);
+	exchange_unref(x);
+}
+
+/* The parked one of that number, or any; with a reference to it and to what it waits for, and not
+ * cancelled a second time. */
+static struct exchange *take_parked(struct http *h, uint64_t number, struct part_wait **bytes)
 {
 	LOCK_SCOPE(&h->lock);
 
 	for (struct exchange *x = h->parked; x; x = x->next)
 		if (!number || x->number == number) {
 			atomic_fetch_add(&x->refs, 1);
+			x->gone = true;
+			*bytes = x->awaited ? part_wait_ref(x->awaited) : NULL;
 			list_remove(x);
 			return x;
 		}
@@ -253,21 +320,23 @@ static bool sweep(struct http *h)
 
 static void client_gone(struct http *h, uint64_t number)
 {
-	struct exchange *x = take_parked(h, number);
+	struct part_wait *bytes;
+	struct exchange *x = take_parked(h, number, &bytes);
 
 	if (!x)
 		return;
 	log_debug(LOG_HTTP, "%s: nobody waits any longer", x->target);
 	atomic_fetch_add(&h->counters.gone, 1);
-	cancel(x);
+	cancel(x, bytes);
 }
 
 static void cancel_all(struct http *h)
 {
+	struct part_wait *bytes;
 	struct exchange *x;
 
-	while ((x = take_parked(h, 0)))
-		cancel(x);
+	while ((x = take_parked(h, 0, &bytes)))
+		cancel(x, bytes);
 }
 
 static void *watch_main(void *arg)

@@ -5,6 +5,7 @@
 
 #define SIZE (2u << 20)
 #define RATE "4000000" /* so that it is identified before it breaks */
+#define EARLY (256u << 10)
 #define CUT 900000 /* bytes: more than it takes to identify a file */
 
 /* ---- a reader ----------------------------------------------------------------------- */
@@ -72,6 +73,15 @@ static void waited_ready(void *ctx, int r)
 	w->times++;
 	w->r = r;
 	pthread_cond_signal(&w->told);
+}
+
+static void waited_for(struct waited *w, int r)
+{
+	pthread_mutex_lock(&w->lock);
+	while (!w->times)
+		pthread_cond_wait(&w->told, &w->lock);
+	pthread_mutex_unlock(&w->lock);
+	ck_assert_int_eq(w->r, r);
 }
 
 /* As a READ does: waits as often as it must. */
@@ -305,6 +315,43 @@ START_TEST(wrong_at_the_end)
 }
 END_TEST
 
+/* Who takes what there is, and who needs all that was judged. */
+START_TEST(first_bytes_and_the_seal)
+{
+	struct waited first = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+	struct waited seal = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+	struct part_wait *pw = NULL, *sealed = NULL;
+	struct world w;
+	struct reader a;
+
+	world_begin_slow(&w, RATE);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, SIZE);
+	upstream_fault(&w.one, "path=*&kind=silent-after&arg=900000&times=1");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(a.part);
+	/* The end of what is here: some of what is asked for comes, and not all. */
+	ck_assert_uint_ge(part_here(a.part, 0, SIZE), EARLY);
+	ck_assert_uint_eq(part_here(a.part, SIZE - 1, 1), 0);
+	ck_assert_uint_eq(part_here(a.part, SIZE, 1), 0);
+	if (part_wait_first(a.part, 890000, SIZE, waited_ready, &first, &pw) == 0)
+		waited_for(&first, 0);
+	part_wait_unref(take(pw));
+	ck_assert_int_eq(part_read(a.part, 890000, (char[1]){0}, 1), 1);
+	ck_assert_int_eq(part_wait_sealed(a.part, waited_ready, &seal, &sealed), 0);
+	ck_assert_uint_eq(seal.times, 0);
+	ck_assert(!part_is_sealed(a.part));
+	/* It stalls, and the rest comes: then it is judged. */
+	waited_for(&seal, 0);
+	ck_assert(part_is_sealed(a.part));
+	ck_assert_int_eq(part_wait_sealed(a.part, waited_ready, &seal, &pw), 1);
+	part_wait_unref(sealed);
+	same_as(&a, "one", 1, 0);
+	reader_close(&a);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(the_last_reader_ends_it)
 {
 	struct world w;
@@ -362,5 +409,5 @@ START_TEST(waits_can_be_cancelled_and_end_with_fetch)
 END_TEST
 
 UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, the_rest_of_what_broke_off, again_and_again,
-	all_of_it_again, another_version, wrong_at_the_end, the_last_reader_ends_it,
-	waits_can_be_cancelled_and_end_with_fetch)
+	all_of_it_again, another_version, wrong_at_the_end, first_bytes_and_the_seal,
+	the_last_reader_ends_it, waits_can_be_cancelled_and_end_with_fetch)

@@ -95,6 +95,8 @@ static void change_case(char *p, size_t n, enum casing c)
 						: toupper((unsigned char)p[i]));
 }
 
+#define SAID_MOST (16 * LAYOUT_PATH_MAX) /* few rows fit one artifact */
+
 /* What is asked for, and how far the rows have been walked. */
 struct printing {
 	const struct layout *l;
@@ -102,7 +104,8 @@ struct printing {
 	enum casing casing;
 	unsigned left; /* paths before the wanted one */
 	bool server, compressed;
-	struct buf path, last; /* of this row, of the one before: without the tier */
+	struct buf path; /* of this row, without the tier */
+	struct buf said; /* those of the rows before, each with its NUL */
 };
 
 static int print_tier(struct printing *p, enum tier tier, struct buf *out)
@@ -159,17 +162,28 @@ static int print_spellings(struct printing *p, struct buf *out)
 
 static bool leave_out(const struct printing *p, const struct layout_row *row)
 {
-	if (!p->last.n || !(row->flags & ROW_UNLISTED))
+	const char *path = buf_text(&p->path);
+
+	if ((row->flags & ROW_VARIANT) != ROW_VARIANT)
 		return false;
-	return (row->flags & ROW_VARIANT) == ROW_VARIANT &&
-	       strcmp(buf_text(&p->path), buf_text(&p->last)) == 0;
+	for (size_t at = 0; at < p->said.n; at += strlen(p->said.p + at) + 1)
+		if (strcmp(p->said.p + at, path) == 0)
+			return true;
+	return false;
+}
+
+static int say(struct printing *p)
+{
+	int r = buf_add(&p->said, p->path.p, p->path.n);
+
+	return r == 0 ? buf_add(&p->said, "", 1) : r;
 }
 
 static int print_row(struct printing *p, const struct layout_row *row, struct buf *out)
 {
 	int r;
 
-	if (!p->server && p->last.n && row->flags & ROW_UNLISTED)
+	if (!p->server && p->said.n && row->flags & ROW_UNLISTED)
 		return 0;
 	buf_clear(&p->path);
 	r = pattern_print(row->pattern, &p->a->m, &p->path);
@@ -179,23 +193,20 @@ static int print_row(struct printing *p, const struct layout_row *row, struct bu
 	if (leave_out(p, row))
 		return 0;
 	r = print_spellings(p, out);
-	if (r == 0) {
-		buf_clear(&p->last);
-		r = buf_add(&p->last, p->path.p, p->path.n);
-	}
-	return r;
+	return r == 0 ? say(p) : r;
 }
 
 static int print_nth(struct printing *p, struct buf *out)
 {
 	int r = 0;
 
-	p->path = p->last = BUF_UP_TO(LAYOUT_PATH_MAX);
+	p->path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	p->said = BUF_UP_TO(SAID_MOST);
 	for (const struct layout_row *row = p->l->rows; r == 0 && row->pattern; row++)
 		if (row_fits(row, p->a))
 			r = print_row(p, row, out);
 	buf_release(&p->path);
-	buf_release(&p->last);
+	buf_release(&p->said);
 	return r == 0 ? -ENOENT : r < 0 ? r : 0;
 }
 
@@ -206,7 +217,8 @@ int layout_each(const struct layout *l, const struct artifact *a,
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
 	int r = 0;
 
-	p.path = p.last = BUF_UP_TO(LAYOUT_PATH_MAX);
+	p.path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	p.said = BUF_UP_TO(SAID_MOST);
 	for (unsigned i = 0; r == 0 && l->rows[i].pattern; i++) {
 		if (!row_fits(&l->rows[i], a))
 			continue;
@@ -215,13 +227,12 @@ int layout_each(const struct layout *l, const struct artifact *a,
 		r = print_row(&p, &l->rows[i], &path);
 		if (r <= 0)
 			continue;
-		buf_clear(&p.last);
-		r = buf_add(&p.last, p.path.p, p.path.n);
+		r = say(&p);
 		if (r == 0)
 			r = each(ctx, i, buf_text(&path));
 	}
 	buf_release(&p.path);
-	buf_release(&p.last);
+	buf_release(&p.said);
 	return r;
 }
 

@@ -43,10 +43,15 @@
 	}
 
 /* Breakpad: on Windows `.sym` is in place of .exe, .dll and .pdb; Symbolicator asks for it so with
- * .pdb alone. Who drops the age of a file that has none means 0. */
+ * .pdb alone. Ages of two digits are in lower case there, and in upper case in what Breakpad's own
+ * dump_syms writes. Who drops the age of a file that has none means 0. */
 #define BREAKPAD_ROWS                                                                              \
 	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:winsym}", 0},         \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:winsym}",             \
+		ROW_VARIANT},                                                                      \
 	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{SIG}{age}/{debug_file:winsym}", 0},          \
+	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{SIG}{AGE}/{debug_file:winsym}",              \
+		ROW_VARIANT},                                                                      \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}{age}/{debug_file:sym}",           \
 		ROW_VARIANT | ROW_NO_WASM},                                                        \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:sym}",            \

@@ -315,10 +315,11 @@ START_TEST(spellings)
 {
 	struct artifact a = sample(FILETYPE_BREAKPAD, OBJECT_PE);
 
-	check_order("breakpad", &a, (const char *const[]){"Crash.pdb/" GUID "a/Crash.sym", NULL});
+	check_order("breakpad", &a, (const char *const[]){"Crash.pdb/" GUID "a/Crash.sym",
+		"Crash.pdb/" GUID "A/Crash.sym", NULL});
 	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "foo.EXE");
 	check_order("breakpad", &a, (const char *const[]){"foo.EXE/" GUID "a/foo.sym",
-		"foo.EXE/" GUID "a/foo.EXE.sym", NULL});
+		"foo.EXE/" GUID "A/foo.sym", "foo.EXE/" GUID "a/foo.EXE.sym", NULL});
 	snprintf(a.m.debug_file, sizeof(a.m.debug_file), "ab.pdb");
 	debug_id_parse(&a.m.debug_id, "418E89C31", 9);
 	check_order("breakpad", &a, (const char *const[]){"ab.pdb/418E89C31/ab.sym", NULL});

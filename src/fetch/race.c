@@ -666,6 +666,16 @@ void race_stop(struct flight *fl)
 		give_up(&fl->attempts[i]);
 }
 
+static void wins(struct flight *fl, struct attempt *at)
+{
+	at->state = ATTEMPT_WON;
+	for (unsigned i = 0; i < fl->n; i++)
+		if (&fl->attempts[i] != at)
+			give_up(&fl->attempts[i]);
+	fl->winner = at;
+	fl->state = FLIGHT_BODY;
+}
+
 /* It goes on with what another one, or the same, began. */
 static void elect_again(struct flight *fl, struct attempt *at)
 {
@@ -687,12 +697,7 @@ static void elect_again(struct flight *fl, struct attempt *at)
 		race_look_soon(fl);
 		return;
 	}
-	at->state = ATTEMPT_WON;
-	for (unsigned i = 0; i < fl->n; i++)
-		if (&fl->attempts[i] != at)
-			give_up(&fl->attempts[i]);
-	fl->winner = at;
-	fl->state = FLIGHT_BODY;
+	wins(fl, at);
 	log_debug(LOG_FETCH, "%s: %s goes on %s byte %llu", fl->canon, at->source->name,
 		at->from ? "from" : "up to and past", (unsigned long long)flight_here(fl));
 	flight_found(fl);
@@ -736,12 +741,7 @@ static void elect(struct flight *fl, struct attempt *at)
 		flight_fail(fl, r, e.text[0] ? e.text : "the store cannot be written");
 		return;
 	}
-	at->state = ATTEMPT_WON;
-	for (unsigned i = 0; i < fl->n; i++)
-		if (&fl->attempts[i] != at)
-			give_up(&fl->attempts[i]);
-	fl->winner = at;
-	fl->state = FLIGHT_BODY;
+	wins(fl, at);
 	for (unsigned i = 0; i < fl->n; i++)
 		fl->attempts[i].stale = false;
 	fl->early_done = fl->sure = fl->looking = false;
@@ -1031,7 +1031,7 @@ void race_deadline(struct flight *fl)
 		if (at->state == ATTEMPT_ASKING && !at->answered && !at->waits &&
 			!is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
-			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_COSTLY,
+			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_SILENT,
 				0, "no answer before the lookup deadline");
 	}
 }

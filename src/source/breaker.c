@@ -9,6 +9,7 @@
 #define SOFT_MANY 3	   /* odd answers in a row before a host counts as down */
 #define CHEAP_MS 1000	   /* a refusal costs nothing: ask again soon, then less and less */
 #define HOLD_MOST 3600000u /* whatever a server asks for */
+#define LATELY_MS 300000   /* who answered so lately is not dead for one silence */
 
 struct host {
 	struct host *next;
@@ -98,10 +99,18 @@ bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[
 	return false;
 }
 
-static uint64_t hold_for(const struct breakers *b, const struct host *h, enum blame blame)
+/* Some files take a server long: debuginfod unpacks the package first. */
+static bool is_one_slow_file(const struct host *h, uint64_t now)
+{
+	return h->failures == 1 && h->alive && now - h->alive < LATELY_MS;
+}
+
+static uint64_t hold_for(const struct breakers *b, const struct host *h, enum blame blame, uint64_t now)
 {
 	unsigned doublings;
 
+	if (blame == BLAME_SILENT)
+		return is_one_slow_file(h, now) ? 0 : b->open_ms;
 	if (blame == BLAME_COSTLY)
 		return b->open_ms;
 	if (blame == BLAME_SOFT && h->failures < SOFT_MANY)
@@ -130,7 +139,7 @@ void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum bla
 		return;
 	}
 	h->failures++;
-	hold = hold_ms ? MIN(hold_ms, (uint64_t)HOLD_MOST) : hold_for(b, h, blame);
+	hold = hold_ms ? MIN(hold_ms, (uint64_t)HOLD_MOST) : hold_for(b, h, blame, now);
 	snprintf(h->text, sizeof(h->text), "%.150s", text);
 	if (hold)
 		h->open_until = MAX(h->open_until, now + hold);

@@ -15,7 +15,8 @@ void breakers_free(struct breakers *b);
  * open. With false, `why` says what it is down with. */
 bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[static 240]);
 
-/* What became of a request that was allowed. `hold_ms` > 0: the server named a time itself. */
+/* What became of a request that was allowed. `hold_ms` > 0: the server named a time itself. A host
+ * that answered within the last five minutes is down at the second silence in a row only. */
 void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum blame blame,
 	uint64_t hold_ms, const char *text);
 

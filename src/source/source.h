@@ -131,6 +131,7 @@ enum blame {
 	BLAME_SOFT,    /* odd; a few in a row count */
 	BLAME_CHEAP,   /* down, and it said so at once */
 	BLAME_COSTLY,  /* down, and it cost a wait */
+	BLAME_SILENT,  /* a wait, too; but it may be slow with one file alone */
 	BLAME_UNKNOWN  /* it was not heard out: cancelled, or this machine's own trouble */
 };
 

@@ -449,6 +449,24 @@ START_TEST(one_slow_file_is_no_dead_host)
 }
 END_TEST
 
+/* Nor does it when nothing else was asked meanwhile, of a host that answered before. */
+START_TEST(a_slow_file_alone)
+{
+	struct world w;
+	struct asker a;
+
+	world_begin(&w);
+	for (unsigned i = 1; i < 4; i++)
+		put("one", i, 5000);
+	world_sources(&w, only(&w.one, "one"));
+	upstream_fault(&w.one, "path=*%s*&kind=silent", id_text(2));
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 2, FETCH_EXISTS), -ETIMEDOUT);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 3, FETCH_WHOLE), 0);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(one_deadline_for_all_candidates)
 {
 	struct artifact cands[6];
@@ -648,5 +666,5 @@ END_TEST
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
 	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
-	one_slow_file_is_no_dead_host, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
+	one_slow_file_is_no_dead_host, a_slow_file_alone, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following)

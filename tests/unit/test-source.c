@@ -741,8 +741,25 @@ START_TEST(breaker)
 	ck_assert(breaker_may(b, h, 75001, why));
 	breaker_tell(b, h, 80000, BLAME_CHEAP, 1ull << 40, "HTTP 429");
 	ck_assert(breaker_may(b, h, 80001 + 3600000, why));
+	/* One silence of who answered lately; the second in a row; and of who has not for long. */
+	breaker_tell(b, h, 4000000, BLAME_NONE, 0, "");
+	breaker_tell(b, h, 4010000, BLAME_SILENT, 0, "no answer");
+	ck_assert(breaker_may(b, h, 4010001, why));
+	breaker_tell(b, h, 4020000, BLAME_SILENT, 0, "no answer");
+	ck_assert(!breaker_may(b, h, 4079999, why) && breaker_may(b, h, 4080001, why));
+	breaker_tell(b, h, 4080002, BLAME_NONE, 0, "");
+	breaker_tell(b, h, 4400000, BLAME_SILENT, 0, "no answer");
+	ck_assert(!breaker_may(b, h, 4459999, why));
+	breaker_tell(b, h, 4400000, BLAME_NONE, 0, "");
+	breaker_tell(b, h, 4400001, BLAME_COSTLY, 0, "no connection");
+	ck_assert(!breaker_may(b, h, 4400002, why));
+	breaker_tell(b, "http://new", 4400000, BLAME_SILENT, 0, "no answer");
+	ck_assert(!breaker_may(b, "http://new", 4400001, why));
+	breaker_tell(b, h, 4500000, BLAME_NONE, 0, "");
+	breaker_tell(b, h, 4500000, BLAME_CHEAP, 0, "refused");
+	ck_assert(breaker_may(b, h, 4502000, why));
 	/* One that tries and never comes back does not keep the host out for ever. */
-	ck_assert(breaker_may(b, h, 80002 + 3600000 + 60001, why));
+	ck_assert(!breaker_may(b, h, 4502001, why) && breaker_may(b, h, 4502000 + 60001, why));
 	breakers_free(b);
 }
 END_TEST

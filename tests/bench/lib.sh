@@ -57,5 +57,35 @@ divided() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", b ? a / b : 0 }'; }
 # median NUMBER...
 median() { printf '%s\n' "$@" | sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
+# tell NAME VALUE UNIT [BOUND]: a number, and how much of its bound it takes.
+tell() {
+  awk -v name="$1" -v value="$2" -v unit="$3" -v bound="${4:-0}" 'BEGIN {
+    printf "%s: %s %s", name, value, unit
+    if (bound) printf " (under %s: %.2f of it)", bound, value / bound
+    print ""
+    exit bound && value + 0 > bound + 0 }' || missed=$((missed + 1))
+}
+
+# The debug id of the nth module.
+id_of() { printf '%032X0' $(($1 + 1)); }
+
+# request JOBS STACKS FRAMES MODULES: stacks of random addresses up to $last, a hexadecimal number.
+request() {
+  awk -v jobs="$1" -v stacks="$2" -v frames="$3" -v modules="$4" -v most=$((0x$last)) 'BEGIN {
+    srand(3)
+    for (m = 0; m < modules; m++) map = map (m ? "," : "") sprintf("[\"m%d.so\",\"%032X0\"]", m, m + 1)
+    printf "{\"jobs\":["
+    for (j = 0; j < jobs; j++) {
+      printf "%s{\"memoryMap\":[%s],\"stacks\":[", j ? "," : "", map
+      for (s = 0; s < stacks; s++) {
+        printf "%s[", s ? "," : ""
+        for (f = 0; f < frames; f++) printf "%s[%d,%d]", f ? "," : "", int(rand() * modules), 4096 + int(rand() * (most - 4096))
+        printf "]"
+      }
+      printf "]}"
+    }
+    printf "]}" }'
+}
+
 # The last line of a benchmark.
 bounds_kept() { [ "$missed" = 0 ] || [ "${BENCH_BOUNDS:-}" = no ] || fail "$missed bounds were missed"; }

@@ -5,18 +5,9 @@
 # BENCH_SYM_MIB MiB (1) are made here; BENCH_SECONDS (5) for each number.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/bench/lib.sh"
 need wrk curl awk
 modules=${BENCH_MODULES:-100} mib=${BENCH_SYM_MIB:-1} seconds=${BENCH_SECONDS:-5}
-missed=0
-tell() { # NAME VALUE UNIT [BOUND]
-  awk -v name="$1" -v value="$2" -v unit="$3" -v bound="${4:-0}" 'BEGIN {
-    printf "%s: %s %s", name, value, unit
-    if (bound) printf " (under %s: %.2f of it)", bound, value / bound
-    print ""
-    exit bound && value + 0 > bound + 0 }' || missed=$((missed + 1))
-}
-
-id_of() { printf '%032X0' $(($1 + 1)); }
 awk -v bytes=$((mib * 1048576)) 'BEGIN {
   for (i = 0; i < 2000; i++) printf "FILE %d /builds/worker/checkouts/dom/part%d/file%d.cpp\n", i, i % 40, i
   for (at = 4096; made < bytes; at += 128) {
@@ -36,22 +27,6 @@ printf 'MODULE Linux x86_64 %s s.so\nPUBLIC 10 0 f\n' "$(id_of 5000)" >"$TMP/sma
 mkdir -p "$TMP/up/s.so/$(id_of 5000)"
 mv "$TMP/small" "$TMP/up/s.so/$(id_of 5000)/s.so.sym"
 
-request() { # JOBS STACKS FRAMES MODULES
-  awk -v jobs="$1" -v stacks="$2" -v frames="$3" -v modules="$4" -v most=$((0x$last)) 'BEGIN {
-    srand(3)
-    for (m = 0; m < modules; m++) map = map (m ? "," : "") sprintf("[\"m%d.so\",\"%032X0\"]", m, m + 1)
-    printf "{\"jobs\":["
-    for (j = 0; j < jobs; j++) {
-      printf "%s{\"memoryMap\":[%s],\"stacks\":[", j ? "," : "", map
-      for (s = 0; s < stacks; s++) {
-        printf "%s[", s ? "," : ""
-        for (f = 0; f < frames; f++) printf "%s[%d,%d]", f ? "," : "", int(rand() * modules), 4096 + int(rand() * (most - 4096))
-        printf "]"
-      }
-      printf "]}"
-    }
-    printf "]}" }'
-}
 request 1 1 1000 1 >"$TMP/one"
 request 10 20 50 "$modules" >"$TMP/many"
 

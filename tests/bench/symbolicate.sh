@@ -5,20 +5,11 @@
 # BENCH_MODULES of them (20), each of BENCH_SYM_MIB MiB (2).
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/bench/lib.sh"
 need awk
 ANSWER=$top_builddir/tests/bench/symbolicate
 [ -x "$ANSWER" ] || fail "$ANSWER is not built: make bench"
 modules=${BENCH_MODULES:-20} mib=${BENCH_SYM_MIB:-2}
-missed=0
-tell() { # NAME VALUE UNIT [BOUND]
-  awk -v name="$1" -v value="$2" -v unit="$3" -v bound="${4:-0}" 'BEGIN {
-    printf "%s: %s %s", name, value, unit
-    if (bound) printf " (under %s: %.2f of it)", bound, value / bound
-    print ""
-    exit bound && value + 0 > bound + 0 }' || missed=$((missed + 1))
-}
-
-id_of() { printf '%032X0' $(($1 + 1)); }
 awk -v bytes=$((mib * 1048576)) 'BEGIN {
   for (i = 0; i < 2000; i++) printf "FILE %d /builds/worker/checkouts/gecko/dom/part%d/file%d.cpp\n", i, i % 40, i
   for (i = 0; i < 5000; i++) printf "INLINE_ORIGIN %d mozilla::detail::inlined_function_%d<int, char const*>(unsigned int)\n", i, i
@@ -39,22 +30,6 @@ while [ $i -lt "$modules" ]; do
 done
 last=$(awk '$1 == "FUNC" { a = $2 } END { print a }' "$TMP/body")
 
-request() { # JOBS STACKS FRAMES MODULES
-  awk -v jobs="$1" -v stacks="$2" -v frames="$3" -v modules="$4" -v most=$((0x$last)) 'BEGIN {
-    srand(3)
-    for (m = 0; m < modules; m++) map = map (m ? "," : "") sprintf("[\"m%d.so\",\"%032X0\"]", m, m + 1)
-    printf "{\"jobs\":["
-    for (j = 0; j < jobs; j++) {
-      printf "%s{\"memoryMap\":[%s],\"stacks\":[", j ? "," : "", map
-      for (s = 0; s < stacks; s++) {
-        printf "%s[", s ? "," : ""
-        for (f = 0; f < frames; f++) printf "%s[%d,%d]", f ? "," : "", int(rand() * modules), 4096 + int(rand() * (most - 4096))
-        printf "]"
-      }
-      printf "]}"
-    }
-    printf "]}" }'
-}
 request 1 1 1000 1 >"$TMP/one"
 request 10 20 50 "$modules" >"$TMP/many"
 

@@ -2,12 +2,12 @@
  * indexes that go. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "behind.h"
 #include "scratch.h"
 #include "store/sparse.h"
 
 #include <pthread.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -70,25 +70,6 @@ static bool reads(struct sparse *f, uint64_t off, size_t n, unsigned content)
 		same = p[i] == byte_at(off + i, content);
 	free(p);
 	return same;
-}
-
-static void sql(const char *text)
-{
-	sqlite3 *db;
-	char *why = NULL;
-
-	ck_assert_int_eq(sqlite3_open(in_scratch("index.sqlite"), &db), SQLITE_OK);
-	sqlite3_busy_timeout(db, 5000);
-	ck_assert_msg(sqlite3_exec(db, text, NULL, NULL, &why) == SQLITE_OK, "%s: %s", text, why);
-	sqlite3_close(db);
-}
-
-static struct store_totals totals(struct store *s)
-{
-	struct store_totals t;
-
-	ck_assert_int_eq(store_count(s, &t), 0);
-	return t;
 }
 
 /* ---- what is here ---------------------------------------------------------------------- */

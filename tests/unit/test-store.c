@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/path.h"
+#include "behind.h"
 #include "scratch.h"
 #include "store/dir.h"
 #include "store/label.h"
@@ -15,26 +16,6 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-
-/* Runs SQL on the index behind the store's back. */
-static void sql(const char *text)
-{
-	sqlite3 *db;
-	char *why = NULL;
-
-	ck_assert_int_eq(sqlite3_open(in_scratch("index.sqlite"), &db), SQLITE_OK);
-	sqlite3_busy_timeout(db, 5000);
-	ck_assert_msg(sqlite3_exec(db, text, NULL, NULL, &why) == SQLITE_OK, "%s: %s", text, why);
-	sqlite3_close(db);
-}
-
-static struct store_totals totals(struct store *s)
-{
-	struct store_totals t;
-
-	ck_assert_int_eq(store_count(s, &t), 0);
-	return t;
-}
 
 /* ---- keys and bytes ----------------------------------------------------------------- */
 

@@ -97,6 +97,21 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
+int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e)
+{
+	_cleanup_close_ int f = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (f < 0 || fstat(f, &st) < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EINVAL, "%s",
+			S_ISDIR(st.st_mode) ? err_text(EISDIR) : "is not a regular file");
+	*size = (uint64_t)st.st_size;
+	*fd = take_fd(&f);
+	return 0;
+}
+
 int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode_t mode)
 {
 	char temp[NAME_MAX + 1];

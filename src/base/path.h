@@ -1,8 +1,11 @@
 /* Paths and files: joining, making directories, writing a file so that it is whole or absent. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A name that may stand as one component: not empty, `.`, `..`; no `/`, no control character,
@@ -13,6 +16,10 @@ const char *path_base(const char *path);	 /* after the last '/' or '\\'; never N
 int path_mkdirs(const char *path, mode_t mode);	 /* 0 also when it is there; -errno */
 char *path_absolute(const char *path);		 /* from the working directory, no symlink followed;
 						    free() it; NULL: out of memory */
+
+/* Opens a file to read all of it. A pipe is not waited for: 0; -EINVAL: it is none of the regular ones;
+ * -errno. `e` says it, without the path. */
+int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e);
 
 /* Writes a file beside, syncs it, renames it over `name` in `dirfd`, syncs the directory. */
 int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode_t mode);

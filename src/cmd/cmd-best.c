@@ -10,7 +10,6 @@
 #include "store/blob.h"
 #include "symb/choose.h"
 
-#include <fcntl.h>
 #include <json-c/json.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,17 +41,15 @@ static unsigned bits_of(const struct obj_slice *s)
 
 static int module_of_file(const char *path, struct module *m, unsigned *bits, struct err *e)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	_cleanup_close_ int fd = -1;
 	struct obj_slice s = {0};
-	struct stat st;
+	uint64_t size = 0;
 	struct view v;
-	int r;
+	int r = path_open_file(path, &fd, &size, e);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, -errno, "%s", err_text(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EINVAL, "is not a regular file");
-	v = view_of_fd(fd, (uint64_t)st.st_size);
+	if (r < 0)
+		return r;
+	v = view_of_fd(fd, size);
 	r = obj_identify(&v, 0, &s, e);
 	if (r < 0)
 		return r == -ENOMSG ? err_set(e, r, "is no file of a module") : r;

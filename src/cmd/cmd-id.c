@@ -9,11 +9,9 @@
 #include "cmd/json.h"
 #include "obj/obj.h"
 
-#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "base/banned.h"
 
 /* As many slices as are shown of one file. */
@@ -151,22 +149,6 @@ static void fail(struct run *run, const char *path, unsigned index, int status, 
 			text_shown(why, true, &text));
 }
 
-/* A pipe is not waited for: it is no file that has an identity. */
-static int open_file(const char *path, int *fd, uint64_t *size, struct err *e)
-{
-	_cleanup_close_ int f = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	struct stat st;
-
-	if (f < 0 || fstat(f, &st) < 0)
-		return err_set(e, -errno, "%s", err_text(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EINVAL, "%s",
-			S_ISDIR(st.st_mode) ? err_text(EISDIR) : "is not a regular file");
-	*size = (uint64_t)st.st_size;
-	*fd = take_fd(&f);
-	return 0;
-}
-
 static void id_file(struct run *run, const char *path)
 {
 	_cleanup_close_ int fd = -1;
@@ -176,7 +158,7 @@ static void id_file(struct run *run, const char *path)
 	struct view v;
 	int r;
 
-	if (open_file(path, &fd, &size, &e) < 0) {
+	if (path_open_file(path, &fd, &size, &e) < 0) {
 		fail(run, path, 0, EXIT_LOCAL, e.text);
 		return;
 	}

@@ -9,10 +9,8 @@
 #include "layout/layout.h"
 #include "obj/obj.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "base/banned.h"
 
 #define SLICES_MOST 256
@@ -173,17 +171,16 @@ static int paths_of_view(struct run *run, const char *path, struct view *v)
 
 static int paths_of_file(struct run *run, const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	_cleanup_close_ int fd = -1;
 	unsigned before = run->printed;
-	struct stat st;
+	struct err e = {0};
+	uint64_t size = 0;
 	struct view v;
 	int status;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return complain(path, err_text(errno));
-	if (!S_ISREG(st.st_mode))
-		return complain(path, S_ISDIR(st.st_mode) ? err_text(EISDIR) : "is not a regular file");
-	v = view_of_fd(fd, (uint64_t)st.st_size);
+	if (path_open_file(path, &fd, &size, &e) < 0)
+		return complain(path, e.text);
+	v = view_of_fd(fd, size);
 	status = paths_of_view(run, path, &v);
 	return status == EXIT_DONE && run->printed == before ? EXIT_NO : status;
 }

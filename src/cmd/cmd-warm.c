@@ -1,6 +1,7 @@
 /* symfs warm: fetches the files of every module of a crash, a process or a program at once, so that
  * the debugger that follows waits for nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
@@ -11,12 +12,10 @@
 #include "obj/obj.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #define AT_ONCE 16u
@@ -161,16 +160,14 @@ static int want_program(struct warm *w, struct view *v, const char *path, struct
 
 static int want_file(struct warm *w, const char *path, struct err *e)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
+	_cleanup_close_ int fd = -1;
+	uint64_t size = 0;
 	struct view v;
-	int r;
+	int r = path_open_file(path, &fd, &size, e);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, -errno, "%s", err_text(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EINVAL, "not a file");
-	v = view_of_fd(fd, (uint64_t)st.st_size);
+	if (r < 0)
+		return r;
+	v = view_of_fd(fd, size);
 	r = dump_read(&v, each_module, w, e);
 	return r == -ENOMSG ? want_program(w, &v, path, e) : r;
 }

@@ -512,6 +512,17 @@ static int ask_for_the_rest(struct attempt *at, struct net_req *req)
 	return r;
 }
 
+/* Servers that lead to each other shall notice. */
+static int tell_hops(struct attempt *at, struct net_req *req)
+{
+	char line[ARTIFACT_VIA + 16];
+
+	if (!at->flight->asked.via[0])
+		return 0;
+	snprintf(line, sizeof(line), "X-Symfs-Via: %s", at->flight->asked.via);
+	return source_add_header(req, line);
+}
+
 static int attempt_request(struct attempt *at)
 {
 	struct fetch *f = at->flight->f;
@@ -522,7 +533,9 @@ static int attempt_request(struct attempt *at)
 		return r;
 	if (!req.most)
 		req.most = f->opts.max_file_size;
-	r = ask_for_the_rest(at, &req);
+	r = tell_hops(at, &req);
+	if (r == 0)
+		r = ask_for_the_rest(at, &req);
 	if (r < 0) {
 		net_req_release(&req);
 		return r;

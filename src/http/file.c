@@ -398,6 +398,7 @@ static enum MHD_Result begin(struct exchange *x)
 	int r;
 
 	checksum_take(x);
+	hops_tell(x);
 	need = need_of(x);
 	if (made && (r = try_made(x, &a, &f)) != -EAGAIN) {
 		f.r = r < 0 ? r : f.r;
@@ -512,6 +513,7 @@ static enum MHD_Result code_id_begin(struct exchange *x)
 		hit->n++;
 	if (hit->n == 0)
 		return reply_missing(x);
+	hops_tell(x);
 	r = fetch_try(x->h->fetch, hit->files, hit->n, FETCH_WHOLE, &f);
 	if (r == -EAGAIN)
 		return exchange_wait(x, hit->files, hit->n, &whole);

@@ -150,7 +150,7 @@ static enum MHD_Result refuse(struct exchange *x, int status)
 		{405, "Method Not Allowed\n"},
 		{413, "Content Too Large\n"},
 		{503, "symfs is ending, or has too much to do\n"},
-		{508, "Loop Detected: the request came through this symfs before\n"},
+		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
 	};
 	char json[120];
 
@@ -225,28 +225,17 @@ static enum MHD_Result dispatch(struct exchange *x)
 	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, "Not Found\n");
 }
 
-/* A source of ours that leads here, also through servers between. The agent says it and not Via,
- * because with that many servers send nothing packed. */
-static bool is_our_own(struct exchange *x)
-{
-	const char *agent = exchange_header(x, "User-Agent"), *at = agent ? strstr(agent, " serve/") : NULL;
-
-	return at && strcmp(at + strlen(" serve/"), x->h->id) == 0;
-}
-
 /* What can be said by the head alone; 0: go on. */
 static int judge_head(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");
-	const char *via = exchange_header(x, "Via");
-	bool ours;
 
 	if (atomic_load(&x->h->stopping))
 		return 503;
 	if (x->h->token && x->route->what != ROUTE_HEALTH && x->route->what != ROUTE_OPTIONS &&
 		!field_authorized(exchange_header(x, "Authorization"), x->h->token))
 		return 401;
-	if (field_via(via, x->h->id, &ours) > 8 || ours || is_our_own(x))
+	if (!hops_may_pass(x))
 		return 508;
 	if (length && strtoull(length, NULL, 10) > (x->route->api ? x->h->body_most : HTTP_HEAD_MOST))
 		return 413;

@@ -110,6 +110,7 @@ struct exchange {
 	bool failed; /* there is no more of the file that is being sent */
 	bool answered; /* `answer` is there, or `reply` */
 	struct answer answer;
+	char via[8 * HTTP_ID_TEXT + 1]; /* hops.c */
 	char *checksum; /* that the file must have; NULL */
 	bool checked;
 	struct symb_flags flags;
@@ -174,6 +175,13 @@ void conn_busy(struct http *h, struct conn *c, bool busy);
 /* ---- file.c ------------------------------------------------------------------------- */
 
 enum MHD_Result file_handle(struct exchange *x);
+
+/* ---- hops.c ------------------------------------------------------------------------- */
+
+/* False: the request went through this server before, or through too many. Reads what hops_tell()
+ * then gives to those who ask further. */
+bool hops_may_pass(struct exchange *x);
+void hops_tell(struct exchange *x);
 
 /* ---- checksum.c --------------------------------------------------------------------- */
 

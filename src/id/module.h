@@ -33,9 +33,12 @@ const char *module_debug_text(const struct module *m, char out[static MODULE_ID_
 /* Whether a debug id is the one that follows from a build id (hex), in either byte order. */
 bool module_ids_fit(const char *build_id, const struct debug_id *d);
 
+#define ARTIFACT_VIA 272
+
 struct artifact {
 	enum filetype type;
 	struct module m;
+	char via[ARTIFACT_VIA]; /* the servers that the request came through, blanks between; "" */
 };
 
 /* Takes hex digits of any case (and drops what is not one, as other tools do). 0, -EINVAL when

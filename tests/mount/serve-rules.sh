@@ -1,5 +1,6 @@
 #!/bin/sh
-# The rules of symfs serve that its configuration and its clients set: bounds of requests, checksums.
+# The rules of symfs serve that its configuration and its clients set: bounds of requests, checksums,
+# servers that lead to each other.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl
@@ -92,4 +93,44 @@ for sum in "$right" "$wrong" "$right"; do
   grep -q '"portablepdb: \|: portablepdb: ' "$TMP/body" || fail "$sum: no word of the PDB: $(cat "$TMP/body")"
 done
 symfs_unserve sums
+
+# ---- servers that lead to each other ---------------------------------------------------------
+mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"
+printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nPUBLIC 10 0 f\n' >"$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
+ring="one two three"
+for _ in 1 2 3 4 5; do # a port that was free may be taken by now
+  one=$(free_port) two=$(free_port) three=$(free_port)
+  [ "$one" != "$two" ] && [ "$two" != "$three" ] && [ "$one" != "$three" ] && break
+done
+bounds="--lookup-deadline 3s --stall-timeout 3s --connect-timeout 3s"
+symfs_serve one --listen "127.0.0.1:$one" --source "breakpad@http://127.0.0.1:$two" $bounds
+symfs_serve two --listen "127.0.0.1:$two" --source "breakpad@http://127.0.0.1:$three" $bounds
+symfs_serve three --listen "127.0.0.1:$three" --source "breakpad@http://127.0.0.1:$one" --source "breakpad@$TMP/up" $bounds
+get "$URL_one" 200 /a.so/111111111111111111111111111111110/a.so.sym
+same_file "$TMP/body" "$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
+n=10
+for server in $ring; do
+  n=$((n + 1))
+  eval "url=\$URL_$server"
+  get "$url" 508 "/a.so/2222222222222222222222222222222$n/a.so.sym"
+  grep -q 'a source leads back here' "$TMP/body" || fail "a ring: $(cat "$TMP/body")"
+  get "$url" 508 "/a.so/5ab3807790$n/a.so.sym"
+done
+# Asked at once, each may wait for the next until one gives up; none hangs, and none says that it is not there.
+for n in 51 52 53; do
+  for server in $ring; do
+    eval "url=\$URL_$server"
+    curl -gsS --noproxy '*' --max-time 60 -o "$TMP/ring.$server.body" -w '%{http_code}' "$url/a.so/2222222222222222222222222222222$n/a.so.sym" \
+      >"$TMP/ring.$server" 2>"$TMP/ring.$server.err" &
+    eval "asker_$server=\$!"
+  done
+  for server in $ring; do
+    eval "wait \$asker_$server" || fail "a ring that is asked at once: $(cat "$TMP/ring.$server.err")"
+    case $(cat "$TMP/ring.$server") in 508 | 504 | 502 | 503) ;; *) fail "a ring that is asked at once: $(cat "$TMP/ring.$server" "$TMP/ring.$server.body")" ;; esac
+  done
+done
+long=$(for i in 1 2 3 4 5 6 7 8 9; do printf '%032d ' $i; done)
+get "$URL_three" 508 /a.so/111111111111111111111111111111110/a.so.sym -H "X-Symfs-Via: $long"
+get "$URL_three" 200 /a.so/111111111111111111111111111111110/a.so.sym -H "X-Symfs-Via: nonsense, 0,, ;"
+for server in $ring; do symfs_unserve $server; done
 exit 0

@@ -287,6 +287,7 @@ void part_advance(struct part *p, uint64_t have); /* so much is here from the fr
 /* Takes the reference. What is here stays readable, unless it is bad; no more comes, because of the
  * error. */
 void part_end(struct part *p, bool bad, int error);
+void part_spare(struct part *p, bool sparing); /* part_refuses() may */
 void part_nudge(struct part *p); /* flight_readers() runs soon */
 bool part_is_open(struct part *p);
 void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */

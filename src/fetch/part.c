@@ -22,6 +22,12 @@ struct part_wait {
 	struct part_wait *next, **at; /* `at` is NULL: it is over */
 };
 
+/* So many refusals are remembered: more than the kernel has reads under way for one file. */
+#define REFUSED_MOST 64
+struct refused {
+	uint64_t off, end;
+};
+
 struct part {
 	atomic_uint refs;
 	/* constant */
@@ -34,6 +40,7 @@ struct part {
 	atomic_int over;	   /* 0; an error: no more comes */
 	atomic_bool bad;	   /* nothing of it is to be read any more */
 	atomic_bool sealed;
+	atomic_bool sparing;	   /* only what is needed is fetched */
 
 	pthread_mutex_t lock;
 	/* under lock */
@@ -41,6 +48,8 @@ struct part {
 	unsigned opens;
 	struct net *net; /* NULL: its flight is over */
 	bool nudged;
+	struct refused refused[REFUSED_MOST];
+	unsigned next_refused;
 
 	/* net thread only */
 	struct flight *flight;
@@ -221,6 +230,29 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 		at += (uint64_t)got;
 	}
 	return (ssize_t)(end - off);
+}
+
+/* ---- who asks for more than he needs ------------------------------------------------- */
+
+void part_spare(struct part *p, bool sparing)
+{
+	atomic_store_explicit(&p->sparing, sparing, memory_order_relaxed);
+}
+
+/* The second time it is no read ahead but the read itself, perhaps in larger pieces of memory than pages:
+ * an error would be the reader's. */
+bool part_refuses(struct part *p, uint64_t off, size_t n)
+{
+	uint64_t end = end_of(p, off, n);
+
+	if (!atomic_load_explicit(&p->sparing, memory_order_relaxed) || atomic_load(&p->over))
+		return false;
+	LOCK_SCOPE(&p->lock);
+	for (unsigned i = 0; i < REFUSED_MOST; i++)
+		if (p->refused[i].off < end && off < p->refused[i].end)
+			return false;
+	p->refused[p->next_refused++ % REFUSED_MOST] = (struct refused){off, end};
+	return true;
 }
 
 /* ---- waiting ------------------------------------------------------------------------ */

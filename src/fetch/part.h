@@ -36,6 +36,11 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n);
  * looks at the block of the first one only, unless all are here). Takes no lock. */
 size_t part_here(const struct part *p, uint64_t off, size_t n);
 
+/* After -EAGAIN, for who asks for more than he needs and asks again for less when he is refused, as the
+ * kernel does that reads around a page: whether to refuse him. Never twice for the same bytes, and only
+ * where bytes that nobody needs would have to be fetched for him. */
+bool part_refuses(struct part *p, uint64_t off, size_t n);
+
 /* Runs once, with no lock held: 0: they are here, or -EIO, -EINTR. It must not wait. */
 typedef void part_ready(void *ctx, int r);
 

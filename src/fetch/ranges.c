@@ -227,6 +227,8 @@ void ranges_stop(struct flight *fl)
 		range_free(fl->ranges);
 	}
 	fl->ranged = false;
+	if (fl->part)
+		part_spare(fl->part, false);
 }
 
 void ranges_resume(struct flight *fl)
@@ -381,6 +383,8 @@ void ranges_go(struct flight *fl)
 	}
 	if (wants_all(fl) || fl->touched * 100 > fl->size * TOUCHED_PERCENT)
 		fl->fill = true;
+	if (fl->part)
+		part_spare(fl->part, !fl->fill);
 	pump(fl);
 	if (!fl->parked && !fl->poll.due)
 		net_timer_set(fl->f->net, &fl->poll, LOOK_MS, look, fl);

@@ -283,6 +283,17 @@ static void read_answer(struct waiting *w, const struct fetched *f)
 	read_reply(w->fs, w->req, p, n == -EAGAIN ? -EIO : n);
 }
 
+/* The kernel fills up what a reader asks for: 64 KiB before and behind a page that a mapping lacks. In a
+ * file of which only that is fetched which is needed this would be three blocks for one. An error to
+ * such a read is seen by nobody: the kernel then asks for the page alone. What O_DIRECT asks for is the
+ * reader's own. */
+static bool is_around(const struct fs *fs, const struct file *file, uint64_t off, size_t size,
+	const struct fuse_file_info *fi)
+{
+	return size > fs->page && off % fs->page == 0 && !(fi->flags & O_DIRECT) &&
+		part_refuses(file->part, off, size);
+}
+
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	FS_OP(fs, req);
@@ -291,7 +302,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse
 	ssize_t n = p ? read_file(file, (uint64_t)off, p, size) : -ENOMEM;
 
 	atomic_fetch_add(&fs->counters.reads, 1);
-	while (n == -EAGAIN && file->part) {
+	while (n == -EAGAIN && file->part && !is_around(fs, file, (uint64_t)off, size, fi)) {
 		int r = wait_bytes(fs, req, file->part, (uint64_t)off, size, read_answer);
 
 		if (r == 0)

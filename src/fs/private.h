@@ -60,6 +60,7 @@ struct fs {
 	int mount_id; /* -1: not mounted */
 	uid_t uid;
 	gid_t gid;
+	size_t page; /* of the kernel's memory: bytes */
 	bool exact_size, pass_wanted;
 	int64_t mounted; /* wall clock */
 	void (*up)(void *ctx);

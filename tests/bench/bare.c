@@ -1,12 +1,13 @@
 /* The least that a FUSE server of one file can do, for benchmarks: what it costs is the price of
  * FUSE, and what symfs costs beyond is symfs's own.
  *
- *	bare FILE MOUNTPOINT PATH [noopen]
+ *	bare FILE MOUNTPOINT PATH [noopen|reads]
  *
  * MOUNTPOINT/PATH has the bytes of FILE, and there are no other names. The kernel may keep pages,
  * names, attributes and what is not there for ever, as with a whole file of symfs. `noopen` answers
- * OPEN with "there is no such call" (FUSE_CAP_NO_OPEN_SUPPORT): the kernel asks no more. It serves
- * until it is unmounted. */
+ * OPEN with "there is no such call" (FUSE_CAP_NO_OPEN_SUPPORT): the kernel asks no more. With `reads`
+ * the kernel reads no page that nobody wanted, and every READ is a line on standard output, `OFFSET
+ * SIZE`: what tests/bench/ahead.c plays again. It serves until it is unmounted. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define FUSE_USE_VERSION 314
 #include <errno.h>
@@ -25,7 +26,7 @@
 struct bare {
 	int fd;
 	off_t size;
-	bool no_open;
+	bool no_open, tell;
 	/* of the path; the number of the nth is FUSE_ROOT_ID + 1 + n, and the last is the file */
 	char *names[DEPTH];
 	unsigned n;
@@ -55,6 +56,8 @@ static void bare_init(void *ctx, struct fuse_conn_info *conn)
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_SPLICE_READ |
 		FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
 	conn->want |= conn->capable & FUSE_CAP_ASYNC_READ;
+	if (b->tell)
+		conn->max_readahead = 0;
 	if (b->no_open)
 		conn->want |= conn->capable & FUSE_CAP_NO_OPEN_SUPPORT;
 }
@@ -97,6 +100,10 @@ static void bare_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, st
 	char *p = malloc(size);
 	ssize_t n = p ? pread(b->fd, p, size, off) : -1;
 
+	if (b->tell) {
+		printf("%llu %zu\n", (unsigned long long)off, size);
+		fflush(stdout);
+	}
 	if (n < 0)
 		fuse_reply_err(req, EIO);
 	else
@@ -136,7 +143,7 @@ int main(int argc, char **argv)
 	struct stat st;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: bare FILE MOUNTPOINT PATH [noopen]\n");
+		fprintf(stderr, "usage: bare FILE MOUNTPOINT PATH [noopen|reads]\n");
 		return 2;
 	}
 	for (char *name = strtok(argv[3], "/"); name && b.n < DEPTH; name = strtok(NULL, "/"))
@@ -148,5 +155,6 @@ int main(int argc, char **argv)
 	}
 	b.size = st.st_size;
 	b.no_open = argc > 4 && strcmp(argv[4], "noopen") == 0;
+	b.tell = argc > 4 && strcmp(argv[4], "reads") == 0;
 	return serve(&b, argv[2]) == 0 ? 0 : 1;
 }

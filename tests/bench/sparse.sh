@@ -1,8 +1,14 @@
 #!/bin/sh
 # Only the bytes that are needed, against curl: an upstream with 20 ms and 50 MB/s. One address of a PDB
-# and its program by llvm-symbolizer; one of an ELF file with .gdb_index by eu-addr2line and gdb; all of a
-# file without one, and its head alone. What was answered must be what the local file answers. The
-# sizes: BENCH_PDB_UNITS files of 500 functions (50: 20 MB), BENCH_ELF_UNITS of 2000 (120: 100 MB).
+# and its program by llvm-symbolizer; one of an ELF file with .gdb_index by eu-addr2line, gdb and
+# llvm-symbolizer; one of the same without an index by gdb, and its first bytes alone. Each is asked
+# BENCH_ROUNDS (3) times of a new store, in turns with curl for the whole and then the same question to
+# the local file; medians. What was answered must be what the local file answers.
+#
+# The address is one in the middle of the file: who walks over all units before it walks over half of them.
+# The sizes: BENCH_PDB_UNITS files of 500 functions (70: 31 MB, a program of 4.6), BENCH_ELF_UNITS of 120
+# and what headers have (520: 120 MB, each unit 185 KB of .debug_info). They take minutes to make; BENCH_FIXTURES
+# is a directory where they stay for the next run.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -12,15 +18,28 @@ need curl awk gcc gdb gdb-add-index eu-addr2line readelf
 SYMBOLIZER=$(first_of llvm-symbolizer) || skip "llvm-symbolizer is not installed"
 CLANG=$(first_of clang) || skip "clang is not installed"
 LINK=$(first_of lld-link) || skip "lld-link is not installed"
-FX=$TMP/fx FAR=$TMP/far
-mkdir -p "$FX" "$FAR"
+FX=${BENCH_FIXTURES:-$TMP/fx} FAR=$TMP/far
+pdb_units=${BENCH_PDB_UNITS:-70} elf_units=${BENCH_ELF_UNITS:-520}
+mkdir -p "$FX" "$FAR" "$TMP/curled"
 
-units() { # DIR UNITS FUNCTIONS MAIN
+# What a unit of a real program is: most of it are the types of its headers, the same in each unit, and
+# then come its own functions.
+header() { # TYPES
+  awk -v n="$1" 'BEGIN {
+    print "int sink(int n);"
+    for (j = 0; j < n; j++) {
+      printf "enum kind_of_header_%d { KIND_FIRST_%d, KIND_SECOND_%d, KIND_THIRD_%d };\n", j, j, j, j
+      printf "struct type_of_header_%d { struct type_of_header_%d *next; struct type_of_header_%d *other; enum kind_of_header_%d kind; unsigned flags : 5, mode : 3; long long total; double weight; char name[%d]; int (*compare)(const struct type_of_header_%d *a, const struct type_of_header_%d *b); void *data; int counters[4]; unsigned short width, height; };\n", j, j, j ? j - 1 : 0, j, j % 40 + 8, j, j
+    }
+  }'
+}
+units() { # DIR UNITS FUNCTIONS MAIN TYPES
   mkdir -p "$1"
+  header "$5" >"$1/header.h"
   awk -v dir="$1" -v units="$2" -v n="$3" -v entry="$4" 'BEGIN {
     for (i = 0; i < units; i++) {
       file = dir "/u" i ".c"
-      print "int sink(int n);" >file
+      print "#include \"header.h\"" >file
       for (j = i * n; j < (i + 1) * n; j++) {
         printf "struct record_of_number_%d { int first_field_%d; long long second_field_%d; struct record_of_number_%d *next; };\n", j, j, j, j >file
         printf "int function_of_number_%d(int first_argument, struct record_of_number_%d *record)\n{\n\tint local_value_%d = sink(first_argument);\n\tfor (int i = 0; i < first_argument; i++) {\n\t\tint inner_value_%d = i * 7;\n\t\tlocal_value_%d += inner_value_%d + record->first_field_%d;\n\t}\n\treturn local_value_%d;\n}\n", j, j, j, j, j, j, j, j >file
@@ -31,104 +50,109 @@ units() { # DIR UNITS FUNCTIONS MAIN
   }'
 }
 
+make_pe() {
+  units "$FX/pe" "$pdb_units" 500 mainCRTStartup 0
+  (cd "$FX/pe" && printf '%s\n' ./*.c | xargs -P2 -n8 "$CLANG" --target=x86_64-pc-windows-msvc -O0 -g -gcodeview -c &&
+    "$LINK" /nologo /debug /out:big.exe /pdb:big.pdb /entry:mainCRTStartup /subsystem:console /nodefaultlib ./*.o &&
+    rm ./*.o) || fail "PE"
+}
+make_elf() {
+  units "$FX/elf" "$elf_units" 120 main 600
+  (cd "$FX/elf" && printf '%s\n' ./*.c | xargs -P2 -n8 gcc -O0 -g -fno-eliminate-unused-debug-types -c &&
+    gcc -o plain -Wl,--build-id=0x"$(printf '%040x' 11)" ./*.o &&
+    gcc -o indexed -Wl,--build-id=0x"$(printf '%040x' 12)" ./*.o && gdb-add-index indexed && rm ./*.o) || fail "ELF"
+}
+[ "$(cat "$FX/made" 2>/dev/null)" = "$pdb_units $elf_units" ] ||
+  { rm -rf "$FX/pe" "$FX/elf" && make_pe && make_elf && echo "$pdb_units $elf_units" >"$FX/made"; }
+readelf -SW "$FX/elf/indexed" | grep -q '\.gdb_index' || fail "no index"
+
+# There is one upstream of all; it may lie on another file system than the fixtures.
+offered() { mkdir -p "$FAR/${2%/*}" && { ln "$1" "$FAR/$2" 2>/dev/null || cp "$1" "$FAR/$2"; } || fail "$1"; }
+PE=$(path_in symstore "$FX/pe/big.exe") PDB=$(path_in symstore "$FX/pe/big.pdb")
+offered "$FX/pe/big.exe" "$PE"
+offered "$FX/pe/big.pdb" "$PDB"
+PLAIN=$(gdb_path "$(build_id "$FX/elf/plain")" .debug) INDEXED=$(gdb_path "$(build_id "$FX/elf/indexed")" .debug)
+offered "$FX/elf/plain" "$PLAIN"
+offered "$FX/elf/indexed" "$INDEXED"
+upstream_start up --root "$FAR" --rate 50000000 --delay 20
+
+size_of() { stat -c %s "$FAR/$1"; }
+fetched() { fetch_url --max-time 100 -o "$TMP/curled/${1##*/}" "$URL_up/$2"; }
 # timed COMMAND...: $took in ms, its output in $TMP/said.
 timed() {
   tm_from=$(now_ms)
-  timeout 300 "$@" >"$TMP/said" 2>&1 || fail "$*: $(cat "$TMP/said")"
+  "$@" >"$TMP/said" 2>&1 || fail "$*: $(cat "$TMP/said")"
   took=$(($(now_ms) - tm_from))
 }
-# wire NAME PATH SIZE PERCENT REQUESTS: what one file cost since the last reset.
-wire() {
-  wr_bytes=$(upstream_count "$URL_up" bytes "*$2")
-  at_most "$1, bytes on the wire" "$(awk -v a="$wr_bytes" -v b="$3" 'BEGIN { printf "%.1f", 100 * a / b }')" "% of $3" "$4"
-  at_most "$1, requests" "$(upstream_count "$URL_up" requests "*$2")" "" "$5"
+# count NAME PATH PERCENT REQUESTS: what one file cost in the last round.
+count() {
+  ct_size=$(size_of "$2")
+  at_most "$1, bytes on the wire" "$(awk -v a="$(upstream_count "$URL_up" bytes "*$2")" -v b="$ct_size" \
+    'BEGIN { printf "%.1f", 100 * a / b }')" "% of $ct_size" "$3"
+  at_most "$1, requests" "$(upstream_count "$URL_up" requests "*$2")" "" "$4"
 }
-fresh() { # SOURCE
-  symfs_mount m --cache "$TMP/store-$fresh" --source "$1"
-  fresh=$((fresh + 1))
+# against NAME SOURCE TIME: `ask DIR` asks what the functions `near` (the mount's files) and `far` (what
+# curl fetched) put there, and the directory $beside has already.
+stores=0
+against() {
+  times='' whole='' ratios=''
+  mkdir -p "$TMP/near"
+  timed ask "$beside"
+  want=$(cat "$TMP/said") own=$took
+  for _ in $(seq "${BENCH_ROUNDS:-3}"); do
+    by_curl() { far && ask "$TMP/curled"; }
+    timed by_curl
+    [ "$(cat "$TMP/said")" = "$want" ] || fail "another answer by curl: $(cat "$TMP/said")"
+    curl_ms=$took
+    upstream_reset "$URL_up"
+    symfs_mount m --cache "$TMP/store-$stores" --source "$2"
+    stores=$((stores + 1))
+    near
+    timed ask "$TMP/near"
+    [ "$(cat "$TMP/said")" = "$want" ] || fail "another answer: $(cat "$TMP/said")"
+    symfs_umount m
+    times="$times $took" whole="$whole $curl_ms" ratios="$ratios $(divided "$took" "$curl_ms")"
+  done
+  # shellcheck disable=SC2086 # a list
+  say "$1: $(median $times) ms; local $own ms; curl, and then: $(median $whole) ms"
+  # shellcheck disable=SC2086
+  at_most "$1, time by curl's" "$(median $ratios)" "" "$3"
 }
-fresh=0
-
-units "$FX/pe" "${BENCH_PDB_UNITS:-50}" 500 mainCRTStartup
-(cd "$FX/pe" && printf '%s\n' ./*.c | xargs -P2 -n8 "$CLANG" --target=x86_64-pc-windows-msvc -O0 -g -gcodeview -c &&
-  "$LINK" /nologo /debug /out:big.exe /pdb:big.pdb /entry:mainCRTStartup /subsystem:console /nodefaultlib ./*.o) || fail "PE"
-PE=$(path_in symstore "$FX/pe/big.exe") PDB=$(path_in symstore "$FX/pe/big.pdb")
-mkdir -p "$FAR/$(dirname "$PE")" "$FAR/$(dirname "$PDB")"
-ln "$FX/pe/big.exe" "$FAR/$PE" && ln "$FX/pe/big.pdb" "$FAR/$PDB" || fail ln
-
-units "$FX/elf" "${BENCH_ELF_UNITS:-120}" 2000 main
-(cd "$FX/elf" && printf '%s\n' ./*.c | xargs -P2 -n8 gcc -O0 -g -c && gcc -o plain -Wl,--build-id=0x"$(printf '%040x' 11)" ./*.o &&
-  gcc -o indexed -Wl,--build-id=0x"$(printf '%040x' 12)" ./*.o && gdb-add-index indexed && rm ./*.o) || fail "ELF"
-for f in plain indexed; do
-  put_gdb "$FAR" "$FX/elf/$f" .debug
-done
-PLAIN=$(gdb_path "$(build_id "$FX/elf/plain")" .debug) INDEXED=$(gdb_path "$(build_id "$FX/elf/indexed")" .debug)
-elf_size=$(stat -c %s "$FX/elf/indexed") plain_size=$(stat -c %s "$FX/elf/plain") pdb_size=$(stat -c %s "$FX/pe/big.pdb")
-readelf -SW "$FX/elf/indexed" | grep -q '\.gdb_index' || fail "no index"
-upstream_start up --root "$FAR" --rate 50000000 --delay 20
 
 # ---- a PDB and its program --------------------------------------------------------------------
-ask() { "$SYMBOLIZER" --obj="$1/big.exe" 0x140010000; }
-timed ask "$FX/pe"
-want=$(cat "$TMP/said") local_ms=$took
-mkdir "$TMP/curled" "$TMP/near"
-curled() {
-  fetch_url -o "$TMP/curled/big.exe" "$URL_up/$PE" && fetch_url -o "$TMP/curled/big.pdb" "$URL_up/$PDB" && ask "$TMP/curled"
-}
-timed curled
-curl_ms=$took
-upstream_reset "$URL_up"
-fresh "symstore@$URL_up"
-ln -s "$MNT_m/symstore/$PE" "$TMP/near/big.exe"
-ln -s "$MNT_m/symstore/$PDB" "$TMP/near/big.pdb"
-timed ask "$TMP/near"
-[ "$(cat "$TMP/said")" = "$want" ] || fail "another answer: $(cat "$TMP/said")"
-wire "llvm-symbolizer, PDB" "$PDB" "$pdb_size" 12 25
-wire "llvm-symbolizer, PE" "$PE" "$(stat -c %s "$FX/pe/big.exe")"
-say "llvm-symbolizer: $took ms; local $local_ms ms; curl of both, and then: $curl_ms ms"
-at_most "llvm-symbolizer, time by curl's" "$(divided "$took" "$curl_ms")" "" 0.5
-symfs_umount m
+ask() { timeout 300 "$SYMBOLIZER" --obj="$1/big.exe" 0x140100000; }
+far() { fetched big.exe "$PE" && fetched big.pdb "$PDB"; }
+near() { ln -sf "$MNT_m/symstore/$PE" "$TMP/near/big.exe" && ln -sf "$MNT_m/symstore/$PDB" "$TMP/near/big.pdb"; }
+beside=$FX/pe
+against "llvm-symbolizer, PE and PDB" "symstore@$URL_up" 0.5
+count "llvm-symbolizer, PDB" "$PDB" 12 25
+count "llvm-symbolizer, PE" "$PE"
 
 # ---- ELF with an index -------------------------------------------------------------------------
-address=$(readelf -sW "$FX/elf/indexed" | awk '$8 == "function_of_number_7" { print "0x" $2 }' | head -n 1)
-addr2line() { eu-addr2line -e "$1" "$address"; }
-line_of() { gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'info line function_of_number_7' "$1"; }
-for tool in addr2line line_of; do
-  timed "$tool" "$FX/elf/indexed"
-  want=$(cat "$TMP/said") local_ms=$took
-  curled() { fetch_url --max-time 100 -o "$TMP/curled/elf" "$URL_up/$INDEXED" && "$tool" "$TMP/curled/elf"; }
-  timed curled
-  curl_ms=$took
-  upstream_reset "$URL_up"
-  fresh "gdb@$URL_up"
-  timed "$tool" "$MNT_m/$INDEXED"
-  [ "$(cat "$TMP/said")" = "$want" ] || fail "another answer: $(cat "$TMP/said")"
-  case $tool in
-  addr2line) name=eu-addr2line percent=25 ;;
-  *) name=gdb percent=45 ;;
-  esac
-  wire "$name, .gdb_index" "$INDEXED" "$elf_size" $percent 60
-  say "$name: $took ms; local $local_ms ms; curl, and then: $curl_ms ms"
-  at_most "$name, time by curl's" "$(divided "$took" "$curl_ms")" "" 0.5
-  symfs_umount m
-done
+middle=function_of_number_$((elf_units * 60 + 7))
+address=$(readelf -sW "$FX/elf/indexed" | awk -v f="$middle" '$8 == f { print "0x" $2 }' | head -n 1)
+far() { fetched elf "$INDEXED"; }
+near() { ln -sf "$MNT_m/$INDEXED" "$TMP/near/elf"; }
+beside=$TMP/beside
+mkdir "$beside" && ln -s "$FX/elf/indexed" "$beside/elf"
+ask() { timeout 300 eu-addr2line -e "$1/elf" "$address"; }
+against "eu-addr2line, .gdb_index" "gdb@$URL_up" 0.5
+count "eu-addr2line, .gdb_index" "$INDEXED" 25 60
+ask() { timeout 300 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "info line $middle" "$1/elf"; }
+against "gdb, .gdb_index" "gdb@$URL_up" 0.5
+count "gdb, .gdb_index" "$INDEXED" 45 60
+ask() { timeout 300 "$SYMBOLIZER" --obj="$1/elf" "$address"; }
+against "llvm-symbolizer, .gdb_index" "gdb@$URL_up"
+count "llvm-symbolizer, .gdb_index" "$INDEXED"
 
 # ---- ELF without -------------------------------------------------------------------------------
-timed line_of "$FX/elf/plain"
-want=$(cat "$TMP/said")
-curled() { fetch_url --max-time 100 -o "$TMP/curled/elf" "$URL_up/$PLAIN" && line_of "$TMP/curled/elf"; }
-timed curled
-curl_ms=$took
-upstream_reset "$URL_up"
-fresh "gdb@$URL_up"
-timed line_of "$MNT_m/$PLAIN"
-[ "$(cat "$TMP/said")" = "$want" ] || fail "another answer: $(cat "$TMP/said")"
-wire "gdb, no index" "$PLAIN" "$plain_size"
-say "gdb, no index: $took ms; curl, and then: $curl_ms ms"
-at_most "gdb without an index, time by curl's" "$(divided "$took" "$curl_ms")" "" 1.1
-symfs_umount m
-upstream_reset "$URL_up"
-fresh "gdb@$URL_up"
+far() { fetched elf "$PLAIN"; }
+near() { ln -sf "$MNT_m/$PLAIN" "$TMP/near/elf"; }
+ln -sf "$FX/elf/plain" "$beside/elf"
+ask() { timeout 300 gdb -nx -batch -ex 'set debuginfod enabled off' -ex "info line $middle" "$1/elf"; }
+against "gdb, no index" "gdb@$URL_up" 1.1
+count "gdb, no index" "$PLAIN"
+symfs_mount m --cache "$TMP/store-$stores" --source "gdb@$URL_up"
 timed head -c 64 "$MNT_m/$PLAIN"
 at_most "the head alone, round trips (of 20 ms)" "$(divided "$took" 20)" "" 5
 symfs_umount m

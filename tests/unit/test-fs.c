@@ -33,7 +33,9 @@
 #define CHANGES "ee" /* the file `generation` says which bytes it has */
 #define LIES "ff"  /* LOOKUP finds it, OPEN does not */
 #define COMES "ab" /* its first half is here; the other comes when the file `go` is there, or not
-			if `bad` is; it is in the store once `stored` is */
+			if `bad` is; it is in the store once `stored` is. If `spare` is, single pages of
+			the other half come at once, and who asks for more is refused, once; who
+			asks again gets it after he waited: then there is `waited` */
 
 struct blob {
 	atomic_uint refs;
@@ -57,6 +59,7 @@ struct fetch {
 
 struct part {
 	struct fetch *f;
+	bool refused[COMES_SIZE >> 12];
 };
 
 struct part_wait {
@@ -69,6 +72,7 @@ struct part_wait {
 };
 
 static bool there(const struct fetch *f, const char *name);
+static void make(const struct fetch *f, const char *name);
 
 static struct part *the_part(struct fetch *f)
 {
@@ -116,12 +120,27 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 {
 	uint64_t end = MIN(off + n, COMES_SIZE);
 
-	if (end > COMES_SIZE / 2 && !there(p->f, "go"))
+	if (end > COMES_SIZE / 2 && !there(p->f, "go") && !there(p->f, "waited") &&
+		(n > 4096 || !there(p->f, "spare")))
 		return there(p->f, "bad") ? -EIO : -EAGAIN;
 	n = end > off ? (size_t)(end - off) : 0;
 	for (size_t i = 0; i < n; i++)
 		((uint8_t *)buf)[i] = (uint8_t)((off + i) >> 12);
 	return (ssize_t)n;
+}
+
+/* In pages: pages of 4 KiB are all that the kernel may have here. */
+bool part_refuses(struct part *p, uint64_t off, size_t n)
+{
+	bool fresh = there(p->f, "spare");
+
+	for (uint64_t i = off >> 12; i < MIN(off + n, COMES_SIZE) >> 12; i++)
+		fresh = fresh && !p->refused[i];
+	for (uint64_t i = off >> 12; fresh && i < MIN(off + n, COMES_SIZE) >> 12; i++)
+		p->refused[i] = true;
+	if (fresh)
+		make(p->f, "refused");
+	return fresh;
 }
 
 void part_wait_unref(struct part_wait *w)
@@ -136,9 +155,10 @@ static void *part_waits(void *arg)
 	struct timespec tick = {.tv_nsec = 2000000};
 	struct fetch *f = w->p->f;
 
-	while (!atomic_load(&w->cancelled) && !atomic_load(&f->ending) && !there(f, "go") && !there(f, "bad"))
+	while (!atomic_load(&w->cancelled) && !atomic_load(&f->ending) && !there(f, "go") && !there(f, "bad") &&
+		!there(f, "waited"))
 		nanosleep(&tick, NULL);
-	w->ready(w->ctx, atomic_load(&w->cancelled) ? -EINTR : there(f, "go") ? 0 : -EIO);
+	w->ready(w->ctx, atomic_load(&w->cancelled) ? -EINTR : there(f, "go") || there(f, "waited") ? 0 : -EIO);
 	part_wait_unref(w);
 	atomic_fetch_sub(&f->flights, 1);
 	return NULL;
@@ -153,6 +173,8 @@ int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *c
 	atomic_init(&w->refs, 2);
 	atomic_fetch_add(&p->f->flights, 1);
 	*out = w;
+	if (there(p->f, "spare"))
+		make(p->f, "waited");
 	pthread_create(&thread, NULL, part_waits, w);
 	pthread_detach(thread);
 	return 0;
@@ -191,6 +213,17 @@ static bool there(const struct fetch *f, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
 	return access(path, F_OK) == 0;
+}
+
+static void make(const struct fetch *f, const char *name)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
 }
 
 static struct blob *blob_made(const struct key *k, unsigned generation)
@@ -556,7 +589,8 @@ static void touch(const struct mounted *m, const char *name)
 
 static void stop(struct mounted *m)
 {
-	static const char *const touched[] = {"go", "generation", "bad", "stored"};
+	static const char *const touched[] = {"go", "generation", "bad", "stored", "spare", "refused",
+		"waited"};
 	struct statfs st;
 	char path[400];
 
@@ -952,6 +986,80 @@ START_TEST(reads_wait_for_what_is_coming)
 }
 END_TEST
 
+static bool has_pages(const uint8_t *p, uint64_t off, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != (uint8_t)((off + i) >> 12))
+			return false;
+	return true;
+}
+
+/* By a mapping, or by read(2). */
+static int reads_all(const char *path, bool maps)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t *p = maps ? mmap(NULL, COMES_SIZE, PROT_READ, MAP_PRIVATE, fd, 0) : malloc(COMES_SIZE);
+	bool good = fd >= 0 && p && p != MAP_FAILED;
+
+	/* From the last page to the first: no two are one after the other. */
+	for (uint64_t at = COMES_SIZE; good && maps && at; at -= 4096)
+		good = has_pages(p + at - 4096, at - 4096, 4096);
+	if (good && !maps)
+		good = read(fd, p, COMES_SIZE) == COMES_SIZE && has_pages(p, 0, COMES_SIZE);
+	return good ? 0 : 1;
+}
+
+static bool was(const struct mounted *m, const char *name)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
+	return access(path, F_OK) == 0;
+}
+
+/* What the kernel reads around is refused, and no reader sees it: he gets the bytes that he wanted. */
+START_TEST(reads_around_are_refused)
+{
+	char room[512];
+	pid_t pid;
+
+	for (int maps = 0; maps <= 1; maps++) {
+		struct mounted m = start();
+
+		touch(&m, "spare");
+		leaf(&m, COMES, room);
+		pid = fork();
+		if (pid == 0)
+			_exit(reads_all(room, maps));
+		ck_assert_int_eq(ended(pid), 0);
+		ck_assert(was(&m, "refused"));
+		stop(&m);
+	}
+}
+END_TEST
+
+/* Of what O_DIRECT wants nothing is more than the reader does. */
+START_TEST(direct_reads_are_not_refused)
+{
+	struct mounted m = start();
+	char room[512];
+	void *p;
+	int fd;
+
+	touch(&m, "spare");
+	fd = open(leaf(&m, COMES, room), O_RDONLY | O_CLOEXEC | O_DIRECT);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(posix_memalign(&p, 4096, 16384), 0);
+	ck_assert_int_eq(pread(fd, p, 16384, COMES_SIZE - 16384), 16384);
+	ck_assert(has_pages(p, COMES_SIZE - 16384, 16384));
+	ck_assert(was(&m, "waited"));
+	ck_assert(!was(&m, "refused"));
+	free(p);
+	close(fd);
+	stop(&m);
+}
+END_TEST
+
 START_TEST(reads_of_what_never_comes)
 {
 	struct mounted m = start();
@@ -1069,7 +1177,7 @@ int main(void)
 	const TTest *const all[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode,
 		leaves_are_told_of, leaves_and_their_attributes, texts_links_and_listings, open_waits_and_sizes_become_exact,
 		new_bytes_are_a_new_inode, reads_wait_for_what_is_coming,
-		reads_of_what_never_comes, interrupts, dead_and_living_mounts,
+		reads_of_what_never_comes, reads_around_are_refused, direct_reads_are_not_refused, interrupts, dead_and_living_mounts,
 		a_lazy_unmount_ends_with_the_last_handle, NULL};
 
 	return unit_run("fs", can_mount() ? all : plain);

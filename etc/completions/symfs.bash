@@ -106,7 +106,7 @@ _symfs_options()
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
 	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log $_symfs_common" ;;
 	symbolicate)
-		_symfs_words "--api --text --debug --lenient --function-size --module-errors $_symfs_common" ;;
+		_symfs_words "--api --text --debug --lenient --demangle --function-size --module-errors $_symfs_common" ;;
 	esac
 }
 

@@ -23,6 +23,7 @@ static void read_flags(struct exchange *x, struct symb_flags *out)
 	*out = (struct symb_flags){
 		.debug = debug && *debug,
 		.lenient = is_on(x, "lenient"),
+		.demangle = is_on(x, "demangle"),
 		.function_size = is_on(x, "function_size"),
 		.module_errors = is_on(x, "module_errors"),
 	};

@@ -1,5 +1,6 @@
 /* Writes answers: the frames of v5 and v4, and what came of the modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/demangle.h"
 #include "base/util.h"
 #include "gsym/exact.h"
 #include "gsym/from-ppdb.h"
@@ -27,6 +28,7 @@ struct writing {
 	struct request *q;
 	const struct symb_flags *flags;
 	struct buf *out, parts;
+	struct buf name; /* of a function, for people */
 	struct part *part; /* by frame */
 	int r; /* the first error; what follows does nothing */
 	uint64_t frames, named;
@@ -59,6 +61,12 @@ static void put_f(struct writing *w, const char *fmt, ...)
 }
 
 /* ---- one frame ---------------------------------------------------------------------- */
+
+/* A function as it is wanted; good until the next. */
+static const char *name_of(struct writing *w, const char *name)
+{
+	return w->flags->demangle && demangle(name, &w->name) ? buf_text(&w->name) : name;
+}
 
 struct answer {
 	struct wanted *module; /* NULL: there is none */
@@ -130,7 +138,7 @@ static void put_inlines(struct writing *w)
 	put(w, ", \"inlines\": [");
 	for (unsigned i = 0; i + 1 < w->hit.n; i++) {
 		put(w, i ? ", {\"function\": " : "{\"function\": ");
-		put_string(w, w->hit.frame[i].name);
+		put_string(w, name_of(w, w->hit.frame[i].name));
 		put_place(w, &w->hit.frame[i]);
 		put(w, "}");
 	}
@@ -145,7 +153,7 @@ static void put_function(struct writing *w, const struct asked_frame *f, const s
 	if (f->method)
 		return;
 	put(w, ", \"function\": ");
-	put_string(w, a->function);
+	put_string(w, name_of(w, a->function));
 	put(w, ", \"function_offset\": ");
 	put_hex(w, minus, minus ? -a->offset : a->offset);
 	if (w->flags->function_size) {
@@ -180,7 +188,7 @@ static void put_frame_v4(struct writing *w, struct wanted *module, const struct 
 	int r;
 
 	look_up(w, module, f, &a);
-	r = a.found && !f->method ? buf_adds(&text, a.function)
+	r = a.found && !f->method ? buf_adds(&text, name_of(w, a.function))
 				  : buf_addf(&text, "%s0x%" PRIx64, f->minus ? "-" : "", f->offset);
 	if (r == 0)
 		r = buf_addf(&text, " (in %s)", module_name(a.module));
@@ -487,6 +495,7 @@ int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
 	w->out = out;
 	w->part = part;
 	w->parts = BUF_UP_TO(SYMB_REPLY_MOST);
+	w->name = BUF_UP_TO(SYMB_REPLY_MOST);
 	w->r = 0;
 	w->frames = w->named = 0;
 	sort_frames(w, first);
@@ -496,6 +505,7 @@ int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
 	else
 		put_v4(w);
 	buf_release(&w->parts);
+	buf_release(&w->name);
 	atomic_fetch_add(&s->counts[COUNT_FRAMES], w->frames);
 	atomic_fetch_add(&s->counts[COUNT_NAMED], w->named);
 	return w->r;

@@ -52,6 +52,7 @@ const struct symb_api *symb_api_find(const char *name); /* NULL: no such version
 struct symb_flags {
 	bool debug;	    /* v5: "debug" beside "results": cache hits, downloads, times */
 	bool lenient;	    /* a bad line of a Breakpad file costs that line, not the file */
+	bool demangle;	    /* names of C++ and Rust as people read them */
 	bool function_size; /* v5: "function_size" in each frame that has a function */
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
 };

@@ -92,6 +92,16 @@ for sum in "$right" "$wrong" "$right"; do
   case "$sum $said" in "$right it is the file" | "$wrong it is another") ;; *) fail "$sum: $(cat "$TMP/body")" ;; esac
   grep -q '"portablepdb: \|: portablepdb: ' "$TMP/body" || fail "$sum: no word of the PDB: $(cat "$TMP/body")"
 done
+sym=a.so/444444444444444444444444444444440
+mkdir -p "$TMP/store/$sym"
+printf 'MODULE Linux x86_64 444444444444444444444444444444440 a.so\nPUBLIC 10 0 _ZN2ns1fEi\n' >"$TMP/store/$sym/a.so.sym"
+symfs_serve names --source "breakpad@$TMP/store"
+body='{"memoryMap": [["a.so", "444444444444444444444444444444440"]], "stacks": [[[0, 17]]]}'
+for asked in "?demangle=1 ns::f(int)" "?demangle=0 _ZN2ns1fEi" " _ZN2ns1fEi"; do
+  get "$URL_names" 200 "/symbolicate/v5${asked%% *}" -d "$body"
+  grep -qF "\"function\": \"${asked#* }\"" "$TMP/body" || fail "$asked: $(cat "$TMP/body")"
+done
+symfs_unserve names
 symfs_unserve sums
 
 # ---- servers that lead to each other ---------------------------------------------------------

@@ -47,6 +47,17 @@ MODULE Linux x86_64 333333333333333333333333333333330 bad.so
 FUNC 10 10 0 good
 INLINE_ORIGIN 5
 EOF
+sym cxx.so 444444444444444444444444444444440 <<'EOF'
+MODULE Linux x86_64 444444444444444444444444444444440 cxx.so
+FILE 0 a.cc
+INLINE_ORIGIN 0 _ZN4core3fmt9Formatter9write_str17h0123456789abcdefE
+FUNC 10 10 0 _ZN2ns1C4workEPKci
+INLINE 0 5 0 0 14 4
+10 4 4 0
+14 4 9 0
+18 8 4 0
+PUBLIC 40 0 plain_name
+EOF
 # Ids in letters that nobody else uses: who serves files compares bytes.
 sym odd.so aAaAaAaAaAaAaAaAaAaAaAaAaAaAaAaA0 <<'EOF'
 MODULE Linux x86_64 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA0 odd.so
@@ -79,6 +90,14 @@ grep -q '"cache_lookups": {"count": 2, "hits": 1,' "$TMP/debug" || fail "--debug
 symbolicate --module-errors --function-size "$TMP/request" >"$TMP/extras" || fail "--module-errors"
 grep -q '"module_errors": {"bad.so/3*0": \[{"name": "NotFound", "message": "breakpad: ' "$TMP/extras" || fail "--module-errors: $(cat "$TMP/extras")"
 grep -q '"function_size": "0x' "$TMP/extras" || fail "--function-size: $(cat "$TMP/extras")"
+cxx='{"memoryMap": [["cxx.so", "444444444444444444444444444444440"]], "stacks": [[[0, 20], [0, 64]]]}'
+printf %s "$cxx" | symbolicate >"$TMP/raw" || fail "names of C++"
+grep -q '"function": "_ZN2ns1C4workEPKci"' "$TMP/raw" || fail "a name that nobody asked to change: $(cat "$TMP/raw")"
+printf %s "$cxx" | symbolicate --demangle >"$TMP/plain" || fail "--demangle"
+for name in 'ns::C::work(char const\*, int)' 'core::fmt::Formatter::write_str' plain_name; do
+  grep -q "\"function\": \"$name\"" "$TMP/plain" || fail "--demangle: no $name in $(cat "$TMP/plain")"
+done
+printf %s "$cxx" | symbolicate --demangle --api v4 | grep -q '"ns::C::work(char const\*, int) (in cxx.so)"' || fail "--demangle --api v4"
 symbolicate --lenient "$TMP/request" | grep -q '"function": "good"' || fail "--lenient"
 echo nonsense | symbolicate >"$TMP/out"
 [ $? = 1 ] || fail "a bad request does not end with 1"

@@ -1,0 +1,89 @@
+/* libiberty's demanglers, held within bounds: names are as hostile as the files that they stand in, and
+ * a short one can stand for more text than there is memory, since its parts refer to each other. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/demangle.h"
+#include "base/util.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <string.h>
+
+#define NAME_MOST 8192
+#define TEXT_MOST (64 << 10)
+
+struct printing {
+	struct buf *out;
+	jmp_buf enough;
+};
+
+/* The printers ask nobody whether to go on. They hold no memory but of their stack while they print,
+ * so that they can be left from here. */
+static void add(const char *text, size_t n, void *ctx)
+{
+	struct printing *p = ctx;
+
+	if (p->out->n + n > TEXT_MOST || buf_add(p->out, text, n) < 0)
+		longjmp(p->enough, 1);
+}
+
+static const char *past_number(const char *p)
+{
+	while (*p && *p != '_')
+		p++;
+	return *p ? p + 1 : p;
+}
+
+/* Whether a name of Rust may have a part that is not of ASCII: while such a part is printed memory is
+ * held. Says so of a few others, too. */
+static bool has_punycode(const char *p)
+{
+	while (*p) {
+		size_t n = 0;
+
+		if (strchr("sBLGK", *p)) { /* numbers of other bases, up to an underline */
+			p = past_number(p);
+			continue;
+		}
+		if (*p == 'u' && p[1] >= '0' && p[1] <= '9')
+			return true;
+		if (*p < '0' || *p > '9') {
+			p++;
+			continue;
+		}
+		while (*p >= '0' && *p <= '9' && n < NAME_MOST)
+			n = n * 10 + (size_t)(*p++ - '0');
+		p += *p == '_';
+		p += strnlen(p, n);
+	}
+	return false;
+}
+
+typedef int printer(const char *name, int options, demangle_callbackref add, void *ctx);
+
+static bool print_name(printer *print, const char *name, struct buf *out)
+{
+	struct printing p = {.out = out};
+
+	buf_clear(out);
+	if (setjmp(p.enough) == 0 && print(name, DMGL_PARAMS | DMGL_ANSI, add, &p) && out->n)
+		return true;
+	buf_clear(out);
+	return false;
+}
+
+bool demangle(const char *name, struct buf *out)
+{
+	bool rust;
+
+	buf_clear(out);
+	if (name[0] == '_' && name[1] == '_' && (name[2] == 'Z' || name[2] == 'R'))
+		name++; /* as Mach-O has them */
+	rust = name[0] == '_' && name[1] == 'R';
+	if ((!rust && strncmp(name, "_Z", 2) != 0) || strnlen(name, NAME_MOST) == NAME_MOST)
+		return false;
+	if (rust)
+		return !has_punycode(name + 2) && print_name(rust_demangle_callback, name, out);
+	/* Rust's older names are C++'s with a hash at their end. */
+	return print_name(rust_demangle_callback, name, out) ||
+	       print_name(cplus_demangle_v3_callback, name, out);
+}

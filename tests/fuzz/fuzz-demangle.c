@@ -1,0 +1,24 @@
+/* Names, one a line: what comes out is text within its bound, or nothing. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/demangle.h"
+#include "fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct buf out = BUF_UP_TO(1 << 20);
+	char *text = malloc(size + 1), *rest = text, *line;
+
+	if (!text)
+		abort();
+	memcpy(text, data, size);
+	text[size] = '\0';
+	while ((line = strsep(&rest, "\n")))
+		if (demangle(line, &out) != (out.n > 0) || out.n > 64 << 10)
+			abort();
+	buf_release(&out);
+	free(text);
+	return 0;
+}

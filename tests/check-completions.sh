@@ -46,7 +46,7 @@ offers "serve!" symfs se
 offers "--listen --token-file --anyone --connections --idle-seconds --access-log --quota" symfs serve -
 offers "systemd!" symfs serve --listen sy
 offers "v4 v5!" symfs symbolicate --api v
-offers "--debug!" symfs symbolicate --d
+offers "--debug --demangle!" symfs symbolicate --d
 offers "symtab debug unwind!" symfs best --for ""
 offers "mnt!" symfs mount m
 offers "mnt!" symfs umount m

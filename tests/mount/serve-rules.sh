@@ -10,7 +10,7 @@ get() {
   get_url=$1 get_want=$2 get_path=$3
   shift 3
   : >"$TMP/body"
-  get_got=$(fetch_url -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") || fail "curl $get_path: $?"
+  get_got=$(fetch_url --max-time 100 -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url$get_path") || fail "curl $get_path: $?"
   [ "$get_got" = "$get_want" ] || fail "$get_path $*: $get_got, wanted $get_want: $(head -c 300 "$TMP/body")"
 }
 says() { [ "$(cat "$TMP/body")" = "$1" ] || fail "$get_path: not \"$1\" but $(head -c 300 "$TMP/body")"; }
@@ -108,14 +108,21 @@ symfs_unserve sums
 mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"
 printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nPUBLIC 10 0 f\n' >"$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
 ring="one two three"
-for _ in 1 2 3 4 5; do # a port that was free may be taken by now
-  one=$(free_port) two=$(free_port) three=$(free_port)
-  [ "$one" != "$two" ] && [ "$two" != "$three" ] && [ "$one" != "$three" ] && break
-done
 bounds="--lookup-deadline 3s --stall-timeout 3s --connect-timeout 3s"
-symfs_serve one --listen "127.0.0.1:$one" --source "breakpad@http://127.0.0.1:$two" $bounds
-symfs_serve two --listen "127.0.0.1:$two" --source "breakpad@http://127.0.0.1:$three" $bounds
-symfs_serve three --listen "127.0.0.1:$three" --source "breakpad@http://127.0.0.1:$one" --source "breakpad@$TMP/up" $bounds
+# leads_to NAME URL [PATH]: from now on these are its sources.
+leads_to() {
+  { printf '[source "next"]\nurl = %s\nlayout = breakpad\n' "$2"; [ -z "${3:-}" ] || printf '[source "own"]\npath = %s\nlayout = breakpad\n' "$3"; } >"$TMP/$1.conf"
+  eval "kill -HUP \$PID_$1; lt_url=\$URL_$1"
+  wait_for 20 leads "$lt_url" "$2" || fail "$1 does not read its configuration again"
+}
+leads() { fetch_url "$1/status" | grep -qF "<td>$2"; }
+for server in $ring; do
+  : >"$TMP/$server.conf"
+  symfs_serve $server --config "$TMP/$server.conf" $bounds
+done
+leads_to one "$URL_two"
+leads_to two "$URL_three"
+leads_to three "$URL_one" "$TMP/up"
 get "$URL_one" 200 /a.so/111111111111111111111111111111110/a.so.sym
 same_file "$TMP/body" "$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"
 n=10
@@ -130,7 +137,7 @@ done
 for n in 51 52 53; do
   for server in $ring; do
     eval "url=\$URL_$server"
-    curl -gsS --noproxy '*' --max-time 60 -o "$TMP/ring.$server.body" -w '%{http_code}' "$url/a.so/2222222222222222222222222222222$n/a.so.sym" \
+    curl -gsS --noproxy '*' --max-time 100 -o "$TMP/ring.$server.body" -w '%{http_code}' "$url/a.so/2222222222222222222222222222222$n/a.so.sym" \
       >"$TMP/ring.$server" 2>"$TMP/ring.$server.err" &
     eval "asker_$server=\$!"
   done

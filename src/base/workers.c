@@ -4,7 +4,7 @@
 #include "base/util.h"
 
 #include <signal.h>
-#include <stdbool.h>
+#include <time.h>
 
 struct job {
 	struct job *next;
@@ -18,10 +18,22 @@ struct workers {
 	/* under lock */
 	struct job *first, **last;
 	bool stopping;
+	unsigned running;
+	pthread_cond_t ended;
 	/* constant after workers_new() */
 	unsigned n;
 	pthread_t threads[];
 };
+
+static void cond_init_monotonic(pthread_cond_t *c)
+{
+	pthread_condattr_t a;
+
+	pthread_condattr_init(&a);
+	pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+	pthread_cond_init(c, &a);
+	pthread_condattr_destroy(&a);
+}
 
 static struct job *next_job(struct workers *w)
 {
@@ -48,6 +60,9 @@ static void *worker_main(void *arg)
 		j->fn(j->ctx);
 		free(j);
 	}
+	LOCK_SCOPE(&w->lock);
+	w->running--;
+	pthread_cond_broadcast(&w->ended);
 	return NULL;
 }
 
@@ -60,12 +75,16 @@ int workers_new(struct workers **out, unsigned threads)
 		return -ENOMEM;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
+	cond_init_monotonic(&w->ended);
 	w->last = &w->first;
 	/* Signals belong to the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_mutex_lock(&w->lock);
 	while (w->n < threads && pthread_create(&w->threads[w->n], NULL, worker_main, w) == 0)
 		w->n++;
+	w->running = w->n;
+	pthread_mutex_unlock(&w->lock);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (w->n == 0) {
 		workers_free(w);
@@ -89,17 +108,51 @@ int workers_post(struct workers *w, void (*fn)(void *ctx), void *ctx)
 	return 0;
 }
 
+static void tell_to_stop(struct workers *w)
+{
+	LOCK_SCOPE(&w->lock);
+
+	w->stopping = true;
+	pthread_cond_broadcast(&w->more);
+}
+
 void workers_free(struct workers *w)
 {
 	if (!w)
 		return;
-	pthread_mutex_lock(&w->lock);
-	w->stopping = true;
-	pthread_cond_broadcast(&w->more);
-	pthread_mutex_unlock(&w->lock);
+	tell_to_stop(w);
 	for (unsigned i = 0; i < w->n; i++)
 		pthread_join(w->threads[i], NULL);
+	pthread_cond_destroy(&w->ended);
 	pthread_cond_destroy(&w->more);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
+}
+
+static bool all_end(struct workers *w, unsigned ms)
+{
+	struct timespec until;
+	LOCK_SCOPE(&w->lock);
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000L;
+	}
+	while (w->running && pthread_cond_timedwait(&w->ended, &w->lock, &until) == 0)
+		;
+	return w->running == 0;
+}
+
+bool workers_end(struct workers *w, unsigned ms)
+{
+	if (!w)
+		return true;
+	tell_to_stop(w);
+	if (!all_end(w, ms))
+		return false;
+	workers_free(w);
+	return true;
 }

@@ -182,9 +182,15 @@ int app_open(struct app *app, const struct app_args *a, struct err *e)
 	return fetch_new(&app->fetch, app->store, so, &o, e);
 }
 
+void app_stop_fetching(struct app *app)
+{
+	if (fetch_free(take(app->fetch)) < 0)
+		app->store = NULL; /* somebody hangs who may still touch it */
+}
+
 void app_close(struct app *app)
 {
-	fetch_free(app->fetch);
+	app_stop_fetching(app);
 	store_close(app->store);
 	conf_release(settings_fields, &app->settings);
 	conf_free(app->conf);

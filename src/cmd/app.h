@@ -82,6 +82,9 @@ int app_open(struct app *app, const struct app_args *a, struct err *e);
 int app_open_store(struct app *app, const struct app_args *a, struct err *e);
 void app_close(struct app *app);
 
+/* The first part of app_close(): whoever waits gets an answer, and nothing is fetched any more. */
+void app_stop_fetching(struct app *app);
+
 /* Only settings and sources, nothing opened; for app_close() all the same. */
 int app_configure(struct app *app, const struct app_args *a, struct err *e);
 int app_sources(struct app *app, struct sources **out, struct err *e);

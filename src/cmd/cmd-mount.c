@@ -298,7 +298,7 @@ static int run_daemon(struct mounting *m)
 		fprintf(stderr, "symfs mount: %s\n", e.text);
 	/* First whoever waits gets an answer, then the mount goes, then what it stood on. */
 	http_stop(m->http);
-	fetch_free(take(m->app.fetch));
+	app_stop_fetching(&m->app);
 	fs_free(m->fs);
 	app_close(&m->app);
 	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;

@@ -21,6 +21,7 @@
 #define EARLY_BYTES (256u << 10) /* the identity is looked at here, before the end */
 #define RESUME_MS 500		/* a download that readers wait for is begun again so often */
 #define POLL_MS 50		/* looks at other processes' flights */
+#define LOOK_AGAIN_MS 10	/* when as many look into directories as may */
 #define TREE_POLL_MS 100	/* looks at trees that are still being walked */
 #define TREE_WAIT_MS 2000	/* for so long before servers are asked */
 #define LINGER_MS 300000	/* an unanswered flight that nobody waits for ends after this */
@@ -60,6 +61,17 @@ struct run {
 	uint32_t window;
 };
 
+/* Who is in which directory source just now. */
+#define VISITS_MOST 64
+#define VISIT_LONG_MS 2000 /* after this the directory does not answer, and nobody else goes in */
+struct visit {
+	uint64_t dir; /* 0: a free slot */
+	uint64_t since;
+};
+
+#define LOOKERS 16   /* threads for directories: */
+#define LOOKS_MOST 8 /* as many may hang while others still work */
+
 #define REFUSED_SLOTS 32
 #define REFUSED_MS 10000
 
@@ -81,12 +93,15 @@ struct fetch {
 	unsigned n_asked;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
 	struct was was[WAS_MOST];
+	struct visit visits[VISITS_MOST];
 
 	pthread_mutex_t trees_lock;
 	struct tree *trees; /* under trees_lock */
 
 	/* net thread only */
 	struct flight *flights; /* few: a list */
+	struct workers *lookers; /* NULL until a directory is looked into */
+	unsigned looks;		 /* jobs of theirs that are waited for */
 	struct mismatch mismatches[MISMATCHES];
 	unsigned next_mismatch;
 	struct no_ranges no_ranges[NO_RANGES];
@@ -217,6 +232,8 @@ struct flight {
 	bool grace_over, early_done, parked;
 	bool sure;	  /* the file was identified by what came of it so far */
 
+	bool in_dirs;	  /* directories are looked into, by the job of this number: */
+	unsigned dirs_job;
 	int local_error;  /* of a directory source; 0 */
 	int disk_error;	  /* of the draft; 0 */
 	bool making_room; /* a worker evicts; the winner waits */
@@ -343,6 +360,7 @@ uint64_t flight_here(const struct flight *fl);
 
 /* work.c: what runs on workers, and what becomes of it. (net) */
 void work_check(struct flight *fl);
+void work_looked(struct flight *fl); /* the directories are waited for no longer */
 void work_early(struct flight *fl);
 void work_sparse(struct flight *fl); /* the draft becomes a file with holes, and is looked at */
 void work_probe(struct flight *fl);  /* it is looked at again */
@@ -391,10 +409,16 @@ int packed_publish(struct fetch *f, const struct packing *p, struct draft *d, co
 	struct blob_facts *facts, struct blob **out, struct err *e);
 uint64_t fetch_most(const struct fetch *f, const struct source *s); /* bytes of a file; 0: any */
 
-/* local.c: directory sources. (workers) 0: *out. -ENOENT. -EAGAIN: its tree is still being walked.
- * Others: it could not be looked at. What is packed is unpacked into the store, which may take
- * longer: found() says so before. Who only looks has no found(): nothing goes into the store, and
- * *out may stay NULL. */
+/* visits.c: which directories answer. Any thread. A disk that is gone (NFS, a stopped server) answers
+ * nobody and cannot be interrupted, so nobody follows who has waited in it for long. */
+/* A number for visit_end(). With `why`: -EAGAIN, it has not answered yet; -ETIMEDOUT, nor is it likely to. */
+int visit_begin(struct fetch *f, const struct source *s, char why[static 200]);
+void visit_end(struct fetch *f, int visit); /* negative: nothing */
+
+/* local.c: directory sources. (lookers) 0: *out. -ENOENT. -EAGAIN: it may be known soon (its tree is still
+ * being walked, somebody waits for its disk). Others: it could not be looked at. What is packed is
+ * unpacked into the store, which may take longer: found() says so before. Who only looks has no found():
+ * nothing goes into the store, and *out may stay NULL. */
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
 /* The same for what a file.ptr of a server says. -ENOENT: there is no file; `why` may hold what it says

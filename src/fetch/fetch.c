@@ -178,20 +178,26 @@ static void close_flights(void *ctx)
 	facts_stop(f);
 }
 
+#define LAST_LOOK_MS 5000
+
 static void nothing(void *ctx)
 {
 }
 
-void fetch_free(struct fetch *f)
+int fetch_free(struct fetch *f)
 {
 	if (!f)
-		return;
+		return 0;
 	store_hurry(f->store);
 	if (f->net)
 		net_call(f->net, close_flights, f);
 	if (f->store && f->n_asked)
 		asked_tell(f);
 	workers_free(f->workers);	/* their jobs post back to the net thread */
+	if (!workers_end(f->lookers, LAST_LOOK_MS)) {
+		log_warn("a directory does not answer: ending all the same");
+		return -EBUSY;
+	}
 	if (f->net) {
 		net_call(f->net, nothing, NULL); /* which has then seen them all */
 		net_stop(f->net);
@@ -204,6 +210,7 @@ void fetch_free(struct fetch *f)
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
+	return 0;
 }
 
 /* ---- at once ------------------------------------------------------------------------ */

@@ -64,7 +64,9 @@ int fetch_new(struct fetch **out, struct store *st, struct sources *so, const st
 	struct err *e);
 
 /* Cancels every ticket, waits until every `ready` ran, ends its threads. */
-void fetch_free(struct fetch *f);
+/* 0. -EBUSY: a directory source does not answer who is in it, so nothing of `f` was freed, nor may its
+ * store be closed: the process is to end soon. */
+int fetch_free(struct fetch *f);
 
 /* Replaces the sources (SIGHUP); flights under way go on with the old ones. Takes `so`. */
 void fetch_set_sources(struct fetch *f, struct sources *so);

@@ -532,6 +532,7 @@ static void flight_end(struct flight *fl, int error)
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		net_timer_stop(f->net, timers[i]);
+	work_looked(fl);
 	race_stop(fl);
 	while (*at && *at != fl)
 		at = &(*at)->next;

@@ -138,9 +138,18 @@ struct look {
 	void (*found)(void *ctx); /* NULL: it only looks */
 	void *ctx;
 	int base;
+	int visit;
 	struct blob **out;
 	char *why;
 };
+
+/* It is there, and what follows takes its time: nobody need wait for it, and it does not hang. */
+static void say_found(struct look *l)
+{
+	visit_end(l->f, l->visit);
+	l->visit = -1;
+	l->found(l->ctx);
+}
 
 /* A slice of a fat file is no file that could be served where it lies: it is copied into the store,
  * with shared blocks where the file system can. */
@@ -148,8 +157,12 @@ static int take_slice(
 	struct look *l, int fd, const struct obj_slice *slice, const struct blob_facts *facts)
 {
 	struct err e = {0};
-	int r = l->found ? learn_publish_part(l->f, fd, slice, l->k, facts, l->out, &e) : 0;
+	int r;
 
+	if (!l->found)
+		return 0;
+	say_found(l);
+	r = learn_publish_part(l->f, fd, slice, l->k, facts, l->out, &e);
 	if (r < 0)
 		snprintf(l->why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
 	return r;
@@ -193,7 +206,7 @@ static int take_packed(
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (sure)
-		l->found(l->ctx);
+		say_found(l);
 	r = packed_open(l->f, p, fd, (uint64_t)st.st_size, fetch_most(l->f, l->s), &d, &e);
 	if (r == 0)
 		r = packed_publish(l->f, p, d, l->k, facts, l->out, &e);
@@ -364,9 +377,15 @@ int local_follow(struct fetch *f, const struct source *s, const struct key *k, c
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200])
 {
 	struct look l = {.f = f, .s = s, .k = k, .found = found, .ctx = ctx, .base = -1, .out = out, .why = why};
+	int r;
 
 	why[0] = '\0';
-	return follow(&l, text, n);
+	l.visit = visit_begin(f, s, why);
+	if (l.visit < 0)
+		return -ETIMEDOUT;
+	r = follow(&l, text, n);
+	visit_end(f, l.visit);
+	return r;
 }
 
 /* The files of a tree that answer to the key. One that changed since it was walked is none: the scan
@@ -421,21 +440,33 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 	}
 }
 
+static int look_into(struct look *l, const struct artifact *a)
+{
+	_cleanup_close_ int base = -1;
+	int r = local_open_base(l->s, &base);
+
+	if (r < 0) {
+		/* A directory that is not there yet holds nothing. */
+		snprintf(l->why, 200, "%s", r == -ELOOP ? "inside a symfs mount" : err_text(r));
+		return r == -ENOTDIR ? -ENOENT : r;
+	}
+	l->base = base;
+	if (source_scans(l->s))
+		return source_allows(l->s, a) ? find_in_tree(l) : -ENOENT;
+	return find_by_layout(l, a);
+}
+
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200])
 {
 	struct look l = {.f = f, .s = s, .k = k, .found = found, .ctx = ctx, .out = out, .why = why};
-	_cleanup_close_ int base = -1;
-	int r = local_open_base(s, &base);
+	int r;
 
 	why[0] = '\0';
-	if (r < 0) {
-		/* A directory that is not there yet holds nothing. */
-		snprintf(why, 200, "%s", r == -ELOOP ? "inside a symfs mount" : err_text(r));
-		return r == -ENOTDIR ? -ENOENT : r;
-	}
-	l.base = base;
-	if (source_scans(s))
-		return source_allows(s, a) ? find_in_tree(&l) : -ENOENT;
-	return find_by_layout(&l, a);
+	l.visit = visit_begin(f, s, why);
+	if (l.visit < 0)
+		return l.visit;
+	r = look_into(&l, a);
+	visit_end(f, l.visit);
+	return r;
 }

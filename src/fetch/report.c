@@ -96,7 +96,8 @@ bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64
 
 void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240])
 {
-	int fd = -1, r;
+	int fd = -1, visit, r;
+	char why[200];
 
 	if (!s->kind->local) {
 		breaker_text(f->breakers, s->origin, clock_ms(), out);
@@ -106,7 +107,13 @@ void fetch_source_state(struct fetch *f, const struct source *s, char out[static
 		trees_state(f, s, out);
 		return;
 	}
+	visit = visit_begin(f, s, why);
+	if (visit < 0) {
+		snprintf(out, 240, "%s", why);
+		return;
+	}
 	r = local_open_base(s, &fd);
+	visit_end(f, visit);
 	if (r == 0)
 		close(fd);
 	snprintf(out, 240, "%s",
@@ -220,13 +227,20 @@ static int walk_dir(struct walk *w, int fd, size_t n, unsigned depth)
 	return r;
 }
 
-static int walk_source(struct walk *w)
+static int walk_source(struct fetch *f, struct walk *w)
 {
-	int base, fd, r = local_open_base(w->s, &base);
+	char why[200];
+	int base, fd, visit = visit_begin(f, w->s, why), r;
 
+	if (visit < 0)
+		return 0;
+	r = local_open_base(w->s, &base);
+	if (r == 0)
+		w->layout = source_layout(
+			w->s, &(struct source_facts){.two_tier = local_two_tier(base)});
+	visit_end(f, visit); /* a long walk is no silence */
 	if (r < 0)
 		return 0;
-	w->layout = source_layout(w->s, &(struct source_facts){.two_tier = local_two_tier(base)});
 	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	close(base);
 	w->path[0] = '\0';
@@ -249,7 +263,7 @@ int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), vo
 		w->each = each;
 		w->ctx = ctx;
 		w->s = so->list[i];
-		r = walk_source(w);
+		r = walk_source(f, w);
 	}
 	sources_unref(so);
 	return r;

@@ -92,9 +92,9 @@ static struct work *work_new(
 }
 
 /* Takes the work; what came of it is told by back(). -ENOMEM: nothing will. */
-static int work_start(struct work *w)
+static int work_start_on(struct workers *workers, struct work *w)
 {
-	if (workers_post(w->fl->f->workers, work_run, w) < 0) {
+	if (!workers || workers_post(workers, work_run, w) < 0) {
 		work_free(w);
 		return -ENOMEM;
 	}
@@ -102,65 +102,25 @@ static int work_start(struct work *w)
 	return 0;
 }
 
+static int work_start(struct work *w)
+{
+	return work_start_on(w->fl->f->workers, w);
+}
+
+/* Threads that may hang, so that the others do not. NULL: none can be had. */
+static struct workers *lookers(struct fetch *f)
+{
+	if (!f->lookers)
+		workers_new(&f->lookers, LOOKERS);
+	return f->lookers;
+}
+
 static void out_of_memory(struct flight *fl)
 {
 	flight_fail(fl, -ENOMEM, "out of memory");
 }
 
-/* ---- check: is it here already, is it known to be missing, does a directory have it?  */
-
-/* A source that leads to ourselves: one line for each, until they are configured anew. */
-static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
-{
-	uint64_t bit = 1ull << nth % 64;
-	LOCK_SCOPE(&f->lock);
-
-	if (!(f->loops_told & bit))
-		log_warn("source %s: %s leads into a symfs mount: skipped", s->name, s->shown);
-	f->loops_told |= bit;
-}
-
-/* What a directory has is packed, and nobody who asks for no more need wait until it is not. */
-static void check_found(void *ctx)
-{
-	struct flight *fl = ctx;
-
-	if (!fl->dead)
-		flight_found(fl);
-}
-
-static void check_packed(void *ctx)
-{
-	struct work *w = ctx;
-
-	net_post(w->fl->f->net, check_found, w->fl); /* before work_back(): the flight lives */
-}
-
-static void check_locals(struct work *w)
-{
-	struct flight *fl = w->fl;
-
-	for (unsigned i = 0; i < fl->sources->n && !w->blob; i++) {
-		const struct source *s = fl->sources->list[i];
-		char why[200];
-		int r;
-
-		if (!s->kind->local)
-			continue;
-		r = local_find(fl->f, s, &w->what, &w->own, check_packed, w, &w->blob, why);
-		if (r == -EAGAIN) {
-			w->walking = true;
-			r = -ETIMEDOUT; /* unless another has it: that it is missing cannot be said */
-		}
-		if (r == -ELOOP)
-			tell_loop(fl->f, i, s);
-		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
-			w->r = r;
-			snprintf(w->text, sizeof(w->text), "%s: %.200s", s->name,
-				why[0] ? why : err_text(r));
-		}
-	}
-}
+/* ---- check: is it here already, is it known to be missing? ---------------------------- */
 
 static void check_run(struct work *w)
 {
@@ -183,31 +143,16 @@ static void check_run(struct work *w)
 		w->until[i] = store_miss_until(f->store, &fl->key,
 				layout_name_of(s->layout, &w->what), s->memory);
 	}
-	check_locals(w);
 }
 
-/* What is on this machine is worth a short wait, and all of the time when there is nobody else. */
-static bool waits_for_trees(const struct work *w)
+static void finish_with(struct flight *fl, struct work *w)
 {
-	const struct flight *fl = w->fl;
+	struct fetched a = {.key = w->own, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
 
-	if (!w->walking)
-		return false;
-	if (clock_ms() - fl->began < MIN(TREE_WAIT_MS, fl->f->opts.lookup_deadline_ms / 2))
-		return true;
-	for (unsigned i = 0; i < fl->n; i++)
-		if (fl->attempts[i].state == ATTEMPT_IDLE)
-			return false;
-	return true;
+	flight_finish(fl, &a);
 }
 
-static void check_again(void *ctx)
-{
-	struct flight *fl = ctx;
-
-	if (fl->state == FLIGHT_CHECK && !fl->jobs)
-		work_check(fl);
-}
+static void look_or_race(struct flight *fl);
 
 static void check_back(struct work *w)
 {
@@ -217,19 +162,8 @@ static void check_back(struct work *w)
 	if (fl->dead)
 		return;
 	if (w->blob) {
-		struct fetched a = {
-			.key = w->own, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
-
-		flight_finish(fl, &a);
+		finish_with(fl, w);
 		return;
-	}
-	if (fl->found) { /* it was not, after all */
-		if (!fl->tickets) {
-			flight_cancel(fl);
-			return;
-		}
-		fl->found = false;
-		flight_deadline(fl);
 	}
 	fl->what = w->what;
 	fl->own = w->own;
@@ -242,13 +176,7 @@ static void check_back(struct work *w)
 		at->state = at->remembered ? ATTEMPT_MISSING : ATTEMPT_IDLE;
 		at->spelling = 0;
 	}
-	if (waits_for_trees(w)) {
-		net_timer_set(fl->f->net, &fl->poll, TREE_POLL_MS, check_again, fl);
-		return;
-	}
-	fl->local_error = w->r;
-	snprintf(fl->local_text, sizeof(fl->local_text), "%.190s", w->text);
-	race_start(fl);
+	look_or_race(fl);
 }
 
 void work_check(struct flight *fl)
@@ -258,6 +186,177 @@ void work_check(struct flight *fl)
 	fl->state = FLIGHT_CHECK;
 	if (!w || work_start(w) < 0)
 		out_of_memory(fl);
+}
+
+/* ---- look: does a directory have it? Its disk may be gone, and then nobody waits for it. -- */
+
+/* A source that leads to ourselves: one line for each, until they are configured anew. */
+static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
+{
+	uint64_t bit = 1ull << nth % 64;
+	LOCK_SCOPE(&f->lock);
+
+	if (!(f->loops_told & bit))
+		log_warn("source %s: %s leads into a symfs mount: skipped", s->name, s->shown);
+	f->loops_told |= bit;
+}
+
+static void found_now(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->dead)
+		return;
+	if (fl->in_dirs) /* and takes as long as it takes */
+		net_timer_stop(fl->f->net, &fl->poll);
+	flight_found(fl);
+}
+
+/* What a directory has is packed, or part of a file, and nobody who asks for no more need wait until it
+ * is not. */
+static void has_it(void *ctx)
+{
+	struct work *w = ctx;
+
+	net_post(w->fl->f->net, found_now, w->fl); /* before work_back(): the flight lives */
+}
+
+static void look_run(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	for (unsigned i = 0; i < fl->sources->n && !w->blob; i++) {
+		const struct source *s = fl->sources->list[i];
+		char why[200];
+		int r;
+
+		if (!s->kind->local)
+			continue;
+		r = local_find(fl->f, s, &w->what, &w->own, has_it, w, &w->blob, why);
+		if (r == -EAGAIN) {
+			w->walking = true;
+			r = -ETIMEDOUT; /* unless another has it: that it is missing cannot be said */
+		}
+		if (r == -ELOOP)
+			tell_loop(fl->f, i, s);
+		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
+			w->r = r;
+			snprintf(w->text, sizeof(w->text), "%s: %.200s", s->name,
+				why[0] ? why : err_text(r));
+		}
+	}
+}
+
+static bool any_server(const struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == ATTEMPT_IDLE)
+			return true;
+	return false;
+}
+
+/* What is on this machine is worth a short wait, and all of the time when there is nobody else. */
+static unsigned patience(const struct flight *fl)
+{
+	unsigned most = fl->f->opts.lookup_deadline_ms;
+
+	return any_server(fl) ? MIN(TREE_WAIT_MS, most / 2) : most;
+}
+
+static void check_again(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->state == FLIGHT_CHECK && !fl->jobs)
+		work_check(fl);
+}
+
+static void look_over(struct flight *fl, int r, const char *text)
+{
+	fl->local_error = r;
+	snprintf(fl->local_text, sizeof(fl->local_text), "%.190s", text);
+	race_start(fl);
+}
+
+void work_looked(struct flight *fl)
+{
+	if (!fl->in_dirs)
+		return;
+	fl->in_dirs = false;
+	fl->f->looks--;
+	net_timer_stop(fl->f->net, &fl->poll);
+}
+
+static void look_late(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (!fl->in_dirs)
+		return;
+	work_looked(fl);
+	log_debug(LOG_FETCH, "%s: a directory does not answer", fl->canon);
+	look_over(fl, -ETIMEDOUT, "a directory does not answer");
+}
+
+static void look_back(struct work *w)
+{
+	struct flight *fl = w->fl;
+
+	if (fl->dead || !fl->in_dirs || fl->dirs_job != w->job)
+		return;
+	work_looked(fl);
+	if (w->blob) {
+		finish_with(fl, w);
+		return;
+	}
+	if (fl->found) { /* it was not, after all */
+		if (!fl->tickets) {
+			flight_cancel(fl);
+			return;
+		}
+		fl->found = false;
+		flight_deadline(fl);
+	}
+	if (w->walking && (clock_ms() - fl->began < patience(fl) || !any_server(fl))) {
+		net_timer_set(fl->f->net, &fl->poll, TREE_POLL_MS, check_again, fl);
+		return;
+	}
+	look_over(fl, w->r, w->text);
+}
+
+static void look(void *ctx)
+{
+	struct flight *fl = ctx;
+	struct fetch *f = fl->f;
+	struct work *w;
+
+	if (f->looks >= LOOKS_MOST) {
+		net_timer_set(f->net, &fl->poll, LOOK_AGAIN_MS, look, fl);
+		return;
+	}
+	w = work_new(fl, look_run, look_back);
+	if (w) {
+		w->what = fl->what;
+		w->own = fl->own;
+		w->job = ++fl->dirs_job;
+	}
+	if (!w || work_start_on(lookers(f), w) < 0) {
+		out_of_memory(fl);
+		return;
+	}
+	fl->in_dirs = true;
+	f->looks++;
+	net_timer_set(f->net, &fl->poll, patience(fl), look_late, fl);
+}
+
+static void look_or_race(struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->sources->n; i++)
+		if (fl->sources->list[i]->kind->local) {
+			look(fl);
+			return;
+		}
+	look_over(fl, 0, "");
 }
 
 /* ---- early: a wrong file is thrown away before all of it came ----------------------- */
@@ -283,7 +382,7 @@ static void early_back(struct work *w)
 	/* The one whose bytes these were may have failed meanwhile, and another have won. */
 	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || w->winner->job != w->job)
 		return;
-	fl->looking = false;
+	fl->in_dirs = false;
 	if (w->r == -EBADMSG) {
 		fl->broke = 0;
 		winner_fail(fl, -EBADMSG, w->text);
@@ -322,7 +421,7 @@ void work_early(struct flight *fl)
 		work_free(w);
 		return;
 	}
-	fl->looking = work_start(w) == 0;
+	fl->in_dirs = work_start(w) == 0;
 }
 
 /* ---- files with holes ---------------------------------------------------------------- */
@@ -610,7 +709,7 @@ static void ptr_run(struct work *w)
 	struct flight *fl = w->fl;
 
 	w->own = fl->own;
-	w->r = local_follow(fl->f, w->winner->source, &fl->own, w->ptr, w->ptr_n, check_packed, w,
+	w->r = local_follow(fl->f, w->winner->source, &fl->own, w->ptr, w->ptr_n, has_it, w,
 		&w->blob, w->text);
 	if (w->r == 0)
 		store_main_key(fl->f->store, &fl->own, &w->own);
@@ -634,7 +733,7 @@ void work_ptr(struct attempt *at)
 	w->job = at->job;
 	w->ptr_n = MIN(at->ptr.n, sizeof(w->ptr));
 	memcpy(w->ptr, buf_text(&at->ptr), w->ptr_n);
-	if (work_start(w) < 0)
+	if (work_start_on(lookers(at->flight->f), w) < 0)
 		out_of_memory(at->flight);
 }
 

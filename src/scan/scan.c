@@ -156,13 +156,21 @@ int scan_start(struct scan **out, const char *path, const char *memory, struct e
 	return 0;
 }
 
+#define GIVE_UP_S 10
+
 void scan_stop(struct scan *s)
 {
+	struct timespec until;
+
 	if (!s)
 		return;
 	eventfd_write(s->stop, 1);
-	pthread_join(s->thread, NULL);
-	scan_free(s);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += GIVE_UP_S;
+	if (pthread_timedjoin_np(s->thread, NULL, &until) == 0)
+		scan_free(s);
+	else
+		log_warn("%s does not answer: its walk is given up", s->path);
 }
 
 /* ---- asking ------------------------------------------------------------------------- */

@@ -20,7 +20,9 @@ struct scan;
 /* Starts to walk `path`, which need not be there yet. `memory` names the file that remembers, in
  * a directory that exists; NULL: nothing does. 0, -errno. */
 int scan_start(struct scan **out, const char *path, const char *memory, struct err *e);
-void scan_stop(struct scan *s); /* writes the memory down, ends the thread; NULL is fine */
+/* Writes the memory down, ends the thread; NULL is fine. A tree that does not answer is given up: its
+ * thread stays, with what it needs. */
+void scan_stop(struct scan *s);
 
 const char *scan_path(const struct scan *s);
 

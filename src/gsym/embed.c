@@ -1,303 +1,118 @@
-/* Sections added to an ELF file. What is not loaded may move: debuggers find it by its header. */
+/* GSYM in a copy of the file that it is made of: what all formats have of it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gsym/embed.h"
+#include "gsym/embed-private.h"
 #include "base/util.h"
-#include "gsym/bytes.h"
 
 #include <stdio.h>
 #include <string.h>
 #include "base/banned.h"
 
-enum {
-	SHT_PROGBITS = 1, SHT_NOBITS = 8, SHF_ALLOC = 2, SHF_COMPRESSED = 0x800, SHN_LORESERVE = 0xff00,
-	SHN_XINDEX = 0xffff
-};
-
-#define GSYM_NAME ".gsym"
-#define STRINGS_NAME ".gsymstrtab"
-#define ALIGN 16 /* at least; what moves stays aligned as it was */
-#define ALIGN_MOST 4096
-
-struct embed {
-	struct image m;
-	struct buf *out;
-	struct image_section host; /* whose strings are shared; bytes.n is 0: none */
-	uint64_t end, delta;	   /* what begins there or behind moves so far */
-	struct buf main, strings;
-	uint32_t names;		   /* the section with the names of sections */
-	int failed;
-};
-
-static void put(struct embed *x, const void *p, size_t n)
+void embed_put(struct embed *x, const void *p, size_t n)
 {
 	if (!x->failed && n)
 		x->failed = buf_add(x->out, p, n);
 }
 
-static void pad(struct embed *x, unsigned align)
+void embed_zeros(struct embed *x, uint64_t n)
 {
-	while (!x->failed && x->out->n % align)
-		put(x, "", 1);
+	static const uint8_t zeros[4096];
+
+	for (; !x->failed && n; n -= MIN(n, sizeof(zeros)))
+		embed_put(x, zeros, MIN(n, sizeof(zeros)));
 }
 
-/* A number in the file's byte order at `p`. */
-static void set_number(const struct embed *x, uint8_t *p, uint64_t v, unsigned n)
+void embed_pad(struct embed *x, uint64_t align)
+{
+	embed_zeros(x, (align - x->out->n % align) % align);
+}
+
+void embed_copy(struct embed *x, const struct embed_gap gaps[2], uint64_t n)
+{
+	const uint8_t *p = x->m.file.p;
+	uint64_t at = 0;
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t to = MIN(gaps[i].at, n);
+
+		if (to < at)
+			continue;
+		embed_put(x, p + at, to - at);
+		embed_zeros(x, gaps[i].n);
+		at = to;
+	}
+	embed_put(x, p + at, n - at);
+}
+
+void embed_set(const struct embed *x, uint8_t *p, uint64_t v, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		p[i] = (uint8_t)(v >> 8 * (x->m.big ? n - 1 - i : i));
 }
 
-/* ---- a section that can grow ------------------------------------------------------------- */
-
-static uint64_t offset_of(const struct image *m, uint32_t i)
+bool embed_is_zero(const struct embed *x, uint64_t from, uint64_t to)
 {
-	const uint8_t *h = m->file.p + m->at + (uint64_t)i * m->entry;
-
-	return m->is64 ? load64(h + 24, m->swap) : load32(h + 16, m->swap);
+	for (; from < to && from < x->m.file.n; from++)
+		if (x->m.file.p[from])
+			return false;
+	return from >= to;
 }
 
-/* No segment reaches behind `end`. */
-static bool segments_end_before(const struct image *m, uint64_t end)
+int embed_write(struct embed *x, const struct image_section *host, const char *own, struct err *e)
 {
-	for (uint32_t i = 0; i < m->n_segments; i++) {
-		const uint8_t *h = span_at(m->file, m->segments_at + (uint64_t)i * m->segment_entry,
-			m->is64 ? 56 : 32);
-		uint64_t off, n;
-
-		if (!h)
-			return false;
-		off = m->is64 ? load64(h + 8, m->swap) : load32(h + 4, m->swap);
-		n = m->is64 ? load64(h + 32, m->swap) : load32(h + 16, m->swap);
-		if (n && (off > end || n > end - off))
-			return false;
-	}
-	return m->segments_at < end;
-}
-
-/* What would have to move, and how it is aligned; false: it must not. */
-static bool can_grow(const struct image *m, const struct image_section *host, uint64_t *align)
-{
-	uint64_t end = offset_of(m, host->index) + host->bytes.n;
-
-	*align = ALIGN;
-	if (!host->bytes.n || host->flags & (SHF_ALLOC | SHF_COMPRESSED) ||
-		host->bytes.p[host->bytes.n - 1] || !segments_end_before(m, end))
-		return false;
-	for (uint32_t i = 0; i < m->n_sections; i++) {
-		struct image_section s;
-		uint64_t off = offset_of(m, i);
-
-		if (image_section(m, i, &s) < 0)
-			return false;
-		if (i == host->index || !s.bytes.n || off + s.bytes.n <= end)
-			continue;
-		if (off < end || s.flags & SHF_ALLOC || s.align > ALIGN_MOST || (s.align & (s.align - 1)))
-			return false;
-		*align = MAX(*align, s.align);
-	}
-	return true;
-}
-
-/* ---- GSYM, with the strings of one of them ------------------------------------------------ */
-
-static int write_with(struct embed *x, struct gsym_writer *w, const struct image_section *host,
-	struct err *e)
-{
-	char name[32] = STRINGS_NAME;
+	char name[32];
 	int r;
 
-	if (host)
-		snprintf(name, sizeof(name), "%.*s", (int)host->name_len, host->name);
-	gsym_share(w, host ? host->bytes : (struct span){0});
-	r = gsym_write(w, GSYM_SECT0, x->m.big, name, &x->main, &x->strings, e);
-	gsym_share(w, (struct span){0});
+	snprintf(name, sizeof(name), "%.*s", host ? (int)host->name_len : (int)strlen(own),
+		host ? host->name : own);
+	gsym_share(x->w, host ? host->bytes : (struct span){0});
+	r = gsym_write(x->w, GSYM_SECT0, x->m.big, name, &x->main, &x->strings, e);
+	gsym_share(x->w, (struct span){0});
 	return r;
 }
 
-/* The one that needs the fewest bytes more. */
-static int write_shared(struct embed *x, struct gsym_writer *w, struct err *e)
+/* In a file whose parts lie over each other what was moved may have hit something else. */
+static int check(const struct embed *x, struct err *e)
 {
-	static const char *const hosts[] = {".debug_str", ".strtab"};
-	struct image_section best = {0}, s;
-	uint64_t align = 0, best_align = 1;
-	size_t least = SIZE_MAX;
-	int r = 0;
+	struct err ignored = {0};
+	struct gsym g;
+	int r = x->failed;
 
-	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(hosts); i++) {
-		if (image_find(&x->m, hosts[i], &s) < 0 || !can_grow(&x->m, &s, &align))
-			continue;
-		r = write_with(x, w, &s, e);
-		if (r == 0 && x->strings.n < least) {
-			least = x->strings.n;
-			best = s;
-			best_align = align;
-		}
-	}
 	if (r == 0)
-		r = write_with(x, w, best.bytes.n ? &best : NULL, e);
-	if (r < 0)
-		return r;
-	x->host = best;
-	x->end = x->m.file.n;
-	if (!best.bytes.n)
-		return 0;
-	if (best.index == x->names && buf_add(&x->strings, GSYM_NAME, sizeof(GSYM_NAME)) < 0)
-		return err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
-	x->end = offset_of(&x->m, best.index) + best.bytes.n;
-	x->delta = (x->strings.n + best_align - 1) / best_align * best_align;
-	return 0;
+		r = gsym_open(&g, (struct span){(uint8_t *)x->out->p, x->out->n}, &ignored);
+	if (r == 0)
+		r = gsym_check(&g, &ignored);
+	if (x->failed)
+		return err_set(e, r, "%s", err_text(r));
+	return r < 0 ? err_set(e, -EBADMSG, "is broken: its sections lie over each other") : 0;
 }
 
-/* ---- the file ----------------------------------------------------------------------------- */
-
-/* All that was there. The table of section headers is written anew: at the end it is left out. */
-static void put_old(struct embed *x)
+static int embed(struct embed *x, struct span file, struct err *e)
 {
-	const struct image *m = &x->m;
-	uint64_t n = m->file.n;
-
-	if (m->at + (uint64_t)m->n_sections * m->entry == n &&
-		(!x->host.bytes.n || m->at >= x->end))
-		n = m->at;
-	put(x, m->file.p, MIN(x->end, n));
-	if (!x->delta)
-		return;
-	put(x, x->strings.p, x->strings.n);
-	for (uint64_t i = x->strings.n; i < x->delta; i++)
-		put(x, "", 1);
-	put(x, m->file.p + x->end, n - x->end);
-}
-
-static void set_word(const struct embed *x, uint8_t *h, unsigned at64, unsigned at32, uint64_t v)
-{
-	set_number(x, h + (x->m.is64 ? at64 : at32), v, x->m.is64 ? 8 : 4);
-}
-
-/* The old header of section i, where it is now. */
-static void put_header(struct embed *x, uint32_t i, uint64_t names_at, uint64_t names_n)
-{
-	const struct image *m = &x->m;
-	uint64_t off = offset_of(m, i);
-	uint8_t h[64];
-
-	memcpy(h, m->file.p + m->at + (uint64_t)i * m->entry, m->entry);
-	if (load32(h, m->swap) >= m->names.n) /* it had no name, and is not to get one */
-		set_number(x, h, 0, 4);
-	if (x->delta && off >= x->end && i != x->host.index)
-		set_word(x, h, 24, 16, off + x->delta);
-	if (x->host.bytes.n && i == x->host.index)
-		set_word(x, h, 32, 20, x->host.size + x->strings.n);
-	if (names_at && i == x->names) {
-		set_word(x, h, 24, 16, names_at);
-		set_word(x, h, 32, 20, names_n);
-	}
-	put(x, h, m->entry);
-}
-
-static void put_new(struct embed *x, uint64_t name, uint64_t off, uint64_t n, unsigned align)
-{
-	uint8_t h[64] = {0};
-
-	set_number(x, h, name, 4);
-	set_number(x, h + 4, SHT_PROGBITS, 4);
-	set_word(x, h, 24, 16, off);
-	set_word(x, h, 32, 20, n);
-	set_word(x, h, 48, 32, align);
-	put(x, h, x->m.entry);
-}
-
-/* Counts that have no room in the header of the file stand in the first section's. */
-static int set_head(struct embed *x, uint64_t headers, uint32_t count)
-{
-	uint8_t *h = (uint8_t *)x->out->p, *first = h + headers;
-
-	set_word(x, h, 40, 32, headers);
-	h += x->m.is64 ? 60 : 48;
-	if (count < SHN_LORESERVE) {
-		set_number(x, h, count, 2);
-		return 0;
-	}
-	set_number(x, h, 0, 2);
-	set_word(x, first, 32, 20, count);
-	return 0;
-}
-
-static int put_all(struct embed *x)
-{
-	bool own = !x->host.bytes.n, in_host = x->host.bytes.n && x->host.index == x->names;
-	uint64_t names_at = 0, names_n = 0, name, gsym_at, strings_at = 0, headers;
-
-	put_old(x);
-	pad(x, 8);
-	gsym_at = x->out->n;
-	put(x, x->main.p, x->main.n);
-	if (own) {
-		strings_at = x->out->n;
-		put(x, x->strings.p, x->strings.n);
-	}
-	name = in_host ? x->host.bytes.n + x->strings.n - sizeof(GSYM_NAME) : x->m.names.n;
-	if (!in_host) {
-		names_at = x->out->n;
-		put(x, x->m.names.p, x->m.names.n);
-		put(x, GSYM_NAME, sizeof(GSYM_NAME));
-		put(x, STRINGS_NAME, own ? sizeof(STRINGS_NAME) : 0);
-		names_n = x->out->n - names_at;
-	}
-	pad(x, 8);
-	headers = x->out->n;
-	for (uint32_t i = 0; i < x->m.n_sections; i++)
-		put_header(x, i, names_at, names_n);
-	put_new(x, name, gsym_at, x->main.n, 8);
-	if (own)
-		put_new(x, name + sizeof(GSYM_NAME), strings_at, x->strings.n, 1);
-	if (!x->failed && !x->m.is64 && x->out->n > UINT32_MAX)
-		x->failed = -EFBIG;
-	return x->failed < 0 ? x->failed : set_head(x, headers, x->m.n_sections + 1 + own);
-}
-
-/* The section that has the names of sections. */
-static int find_names(struct embed *x)
-{
-	if (!x->m.names.n || x->m.names.p[x->m.names.n - 1])
-		return -EBADMSG;
-	for (uint32_t i = 0; i < x->m.n_sections; i++) {
-		struct image_section s;
-
-		if (image_section(&x->m, i, &s) == 0 && s.bytes.n && s.bytes.p == x->m.names.p &&
-			s.bytes.n == x->m.names.n) {
-			x->names = i;
-			return 0;
-		}
-	}
-	return -EBADMSG;
-}
-
-static int embed(struct embed *x, struct gsym_writer *w, struct span file, struct err *e)
-{
+	static int (*const formats[])(struct embed *x, struct err *e) = {
+		[IMAGE_ELF] = embed_elf, [IMAGE_MACHO] = embed_macho, [IMAGE_COFF] = embed_coff};
 	struct image_section s;
 	int r = image_open(&x->m, file, e);
+	bool macho = x->m.kind == IMAGE_MACHO;
 
-	if (r < 0 || x->m.kind != IMAGE_ELF)
-		return r < 0 && r != -ENOMSG ? r
-			: err_set(e, -ENOTSUP, "is no ELF file: no section can be added to it");
-	if (image_find(&x->m, GSYM_NAME, &s) != -ENOENT)
-		return err_set(e, -ENOTSUP, "has a section .gsym already");
-	if (find_names(x) < 0)
-		return err_set(e, -ENOTSUP, "has no sections that one could be added to");
-	r = write_shared(x, w, e);
 	if (r < 0)
-		return r;
+		return r != -ENOMSG ? r
+				    : err_set(e, -ENOTSUP, "is no object file: no section can be added to it");
+	if (image_find(&x->m, macho ? "__gsym" : ".gsym", &s) != -ENOENT)
+		return err_set(e, -ENOTSUP, "has a section %s already", macho ? "__gsym" : ".gsym");
 	buf_clear(x->out);
-	r = put_all(x);
-	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+	r = formats[x->m.kind](x, e);
+	if (r < 0)
+		return e->text[0] ? r : err_set(e, r, "%s", err_text(r));
+	return check(x, e);
 }
 
 int gsym_embed(struct gsym_writer *w, const struct gsym_made *made, struct span file, struct buf *out,
 	struct err *e)
 {
-	struct embed x = {.out = out, .main = BUF_UP_TO(UINT32_MAX), .strings = BUF_UP_TO(UINT32_MAX)};
+	struct embed x = {
+		.w = w, .out = out, .main = BUF_UP_TO(UINT32_MAX), .strings = BUF_UP_TO(UINT32_MAX)};
 	int r = strcmp(made->from, "gsym") == 0 ? err_set(e, -ENOTSUP, "is GSYM already, or has it")
-						 : embed(&x, w, file, e);
+						 : embed(&x, file, e);
 
 	buf_release(&x.main);
 	buf_release(&x.strings);

@@ -72,6 +72,7 @@ static void question_start(void *ctx)
 	struct net_reply none = {.error = -EINVAL};
 
 	q->began = clock_ms();
+	q->req.rank = NET_FIRST;
 	none.error = net_get(q->c->net, &q->req, &sink, q, &q->t);
 	if (none.error < 0)
 		question_done(q, &none);

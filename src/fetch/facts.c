@@ -541,6 +541,7 @@ static int ask(struct facts *fa, enum question q, const char *path)
 		req.stall_ms = fa->f->opts.lookup_deadline_ms;
 	req.most = q == ASK_SEGMENT ? SEGMENT_MOST : 0;
 	r = add_condition(fa, &req);
+	req.rank = NET_FIRST;
 	if (r == 0)
 		r = net_get(fa->f->net, &req, &sink, fa, &fa->transfer);
 	net_req_release(&req);

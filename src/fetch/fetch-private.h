@@ -316,6 +316,7 @@ void race_has_room(struct flight *fl, int r, const char *text); /* what came of 
 void race_look_soon(struct flight *fl); /* after any change: elects, or concludes */
 void race_stop(struct flight *fl);   /* cancels every transfer */
 void race_over(struct flight *fl);   /* nobody won, and the misses are written: answers */
+bool race_is_queued(const struct flight *fl); /* a source was not asked yet: others are before us */
 void race_deadline(struct flight *fl); /* blames those who have not answered */
 /* What came of work_ptr(). */
 void race_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);

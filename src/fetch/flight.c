@@ -376,6 +376,12 @@ static void deadline_over(void *ctx)
 		flight_fail(fl, -ETIMEDOUT, "it broke off, and no source sent the rest in time");
 		return;
 	}
+	/* Who can be interrupted waits for his turn behind others of ours. */
+	if (!again && wanted_whole(fl) && race_is_queued(fl)) {
+		answer_tickets(fl, &a, WHO_ASK_EXISTS);
+		flight_deadline(fl);
+		return;
+	}
 	fl->overdue = fl->linger = true;
 	if (!again) {
 		atomic_fetch_add(&fl->f->stats.timeouts, 1);
@@ -500,7 +506,7 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 
 bool flight_overdue(struct flight *fl, struct ticket *t)
 {
-	if (fl->found && t->need != FETCH_EXISTS)
+	if ((fl->found || race_is_queued(fl)) && t->need != FETCH_EXISTS)
 		return false;
 	ticket_detach(t);
 	return true;

@@ -533,6 +533,7 @@ static int attempt_request(struct attempt *at)
 		return r;
 	if (!req.most)
 		req.most = f->opts.max_file_size;
+	req.rank = NET_FIRST;
 	r = tell_hops(at, &req);
 	if (r == 0)
 		r = ask_for_the_rest(at, &req);
@@ -1030,9 +1031,20 @@ void winner_broke(struct flight *fl)
 static bool is_sending(const struct fetch *f, const char *origin)
 {
 	for (const struct flight *fl = f->flights; fl; fl = fl->next)
-		if (fl->state == FLIGHT_BODY && !fl->parked && fl->winner && fl->winner->transfer &&
-			strcmp(fl->winner->source->origin, origin) == 0)
+		if (fl->state == FLIGHT_BODY && !fl->parked && fl->winner &&
+			(fl->winner->transfer || fl->ranges) && strcmp(fl->winner->source->origin, origin) == 0)
 			return true;
+	return false;
+}
+
+bool race_is_queued(const struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_ASKING && at->transfer && transfer_is_queued(at->transfer))
+			return true;
+	}
 	return false;
 }
 
@@ -1042,7 +1054,7 @@ void race_deadline(struct flight *fl)
 		struct attempt *at = &fl->attempts[i];
 
 		if (at->state == ATTEMPT_ASKING && !at->answered && !at->waits &&
-			!is_sending(fl->f, at->source->origin) &&
+			!(at->transfer && transfer_is_queued(at->transfer)) && !is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_SILENT,
 				0, "no answer before the lookup deadline");

@@ -26,6 +26,7 @@ struct range {
 	struct transfer *transfer;
 	uint64_t off, end, at;
 	bool fills; /* nobody waits for it in particular */
+	bool yields; /* to others at its host; what is left of it is asked for again */
 	int error;
 };
 
@@ -127,7 +128,8 @@ static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
 	atomic_fetch_add(&fl->f->stats.bytes, n);
 	if (fl->part)
 		part_advance(fl->part, 0);
-	return 0;
+	rg->yields = rg->at < rg->end && transfer_should_yield(rg->transfer);
+	return rg->yields ? -ECANCELED : 0;
 }
 
 /* Ranges do not lead on: what is missing comes with the whole, and what is here is compared. */
@@ -167,7 +169,9 @@ static void range_done(void *ctx, const struct net_reply *r)
 	struct flight *fl = rg->fl;
 
 	range_free(rg);
-	if (r->error < 0 || copy.error < 0 || copy.at != copy.end) {
+	if (copy.yields)
+		log_debug(LOG_FETCH, "%s: yields at byte %" PRIu64, fl->canon, copy.at);
+	else if (r->error < 0 || copy.error < 0 || copy.at != copy.end) {
 		range_failed(fl, &copy, r);
 		return;
 	}
@@ -177,6 +181,20 @@ static void range_done(void *ctx, const struct net_reply *r)
 }
 
 static const struct net_sink sink = {range_head, range_body, range_done};
+
+/* Who waits to hear what it is goes before those who know. */
+static enum net_rank rank_of(const struct range *rg)
+{
+	struct flight *fl = rg->fl;
+	uint64_t off, end;
+
+	if (!fl->sure && !rg->fills)
+		return NET_FIRST;
+	for (unsigned i = 0; fl->part && part_wanted(fl->part, i, &off, &end); i++)
+		if (off < rg->end && rg->off < end)
+			return NET_WANTED;
+	return fl->tickets ? NET_WANTED : NET_SPARE;
+}
 
 static int range_request(struct flight *fl, struct range *rg)
 {
@@ -188,6 +206,7 @@ static int range_request(struct flight *fl, struct range *rg)
 	if (r < 0)
 		return r;
 	snprintf(line, sizeof(line), "If-Range: %s", strong ? fl->first_etag : fl->first_modified);
+	req.rank = rank_of(rg);
 	r = source_add_header(&req, line);
 	snprintf(line, sizeof(line), "Range: bytes=%" PRIu64 "-%" PRIu64, rg->off, rg->end - 1);
 	if (r == 0)
@@ -345,6 +364,8 @@ static void pump(struct flight *fl)
 			;
 	if (fl->fill && !fl->parked)
 		fill(fl);
+	for (struct range *rg = fl->ranges; rg; rg = rg->next)
+		transfer_set_rank(rg->transfer, rank_of(rg));
 }
 
 /* Another process wants all of it. */

@@ -57,6 +57,7 @@ static void probe_start(void *ctx)
 	static const struct net_sink sink = {probe_head, probe_body, probe_done};
 	struct probe *p = ctx;
 
+	p->req.rank = NET_FIRST;
 	p->started = net_get(p->f->net, &p->req, &sink, p, &p->transfer);
 }
 

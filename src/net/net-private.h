@@ -14,14 +14,17 @@ struct call {
 	bool *ran; /* not NULL: the struct is the waiter's own, and so is this word */
 };
 
+#define MANY_ORIGINS 64
+
 struct net {
 	/* net thread only */
 	CURLM *multi;
 	struct net_timer timers; /* a ring, the next one due first */
 	struct transfer *transfers; /* the newest first */
 	unsigned waiting;	    /* of them for their turn at an origin */
-	unsigned host_most, host_usual; /* requests of one origin at once: of any, of who asks for
-					   no other number */
+	unsigned host_usual; /* requests of one origin at once, of who asks for no other number */
+	long host_most;	     /* connections, as libcurl has it: never fewer than that */
+	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: a connection has room */
 	bool ending; /* `stopping` was seen */
 
 	pthread_mutex_t lock;

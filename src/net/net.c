@@ -214,14 +214,15 @@ static void cleanup_net(struct net **n)
 static int multi_open(struct net *n, const struct net_opts *o)
 {
 	long all = o->connections ? (long)MIN(o->connections, INT_MAX) : 64;
-	long host = o->host_connections ? (long)MIN(o->host_connections, INT_MAX) : 8;
+	long host = o->host_connections ? (long)MIN(o->host_connections, 1000) : 8;
 
 	n->multi = curl_multi_init();
 	if (!n->multi)
 		return -ENOMEM;
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, all);
-	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, host);
-	n->host_most = n->host_usual = (unsigned)host;
+	n->host_usual = (unsigned)host;
+	n->host_most = 2 * host; /* who waits does so in transfer.c, in an order of ours */
+	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, n->host_most);
 	curl_multi_setopt(n->multi, CURLMOPT_MAXCONNECTS, all);
 	return 0;
 }

@@ -15,7 +15,8 @@ struct transfer;
 
 struct net_opts {
 	unsigned connections;	 /* at once, of all hosts; 0: 64 */
-	unsigned host_connections; /* per host; 0: 8 */
+	unsigned host_connections; /* per host; 0: 8. Twice as many when first answers wait for long
+				      behind bodies, unless a request says how many */
 	const char *user_agent;	 /* "symfs/0.1.0" */
 };
 
@@ -66,4 +67,10 @@ void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resu
 void transfer_resume(struct transfer *t); /* (net) */
 void transfer_cancel(struct transfer *t); /* (net) freed; none of its callbacks runs any more.
 					     Not from inside its own callbacks. */
+/* (net) It waits for others at its host; nothing was sent. */
+bool transfer_is_queued(const struct transfer *t);
+void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
+/* (net) Others wait at its host, who are as urgent, and it had its turn: it should end, and go on with a
+ * new request, for which it waits. True once for each who waits. */
+bool transfer_should_yield(struct transfer *t);
 uint64_t transfer_received(const struct transfer *t); /* (net) bytes of body told so far */

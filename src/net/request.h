@@ -7,6 +7,13 @@
 
 #define NET_HOST_MAX 280
 
+/* Who goes first when more is asked of a host than may be asked at once. */
+enum net_rank {
+	NET_WANTED, /* somebody waits for these bytes */
+	NET_FIRST,  /* somebody waits to hear whether there is anything: before all bytes */
+	NET_SPARE   /* nobody waits: after all others */
+};
+
 struct net_req {
 	char *url;		/* percent-encoded; owned */
 	char **headers;		/* "Name: value", NULL at the end; owned; sent to the origin of
@@ -31,6 +38,7 @@ struct net_req {
 				   first host was not there */
 	unsigned connections;	/* requests of one origin at once; 0: as the net has it. The same
 				   for all requests of an origin, else the least counts */
+	enum net_rank rank;
 };
 
 struct net_reply {

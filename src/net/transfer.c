@@ -3,6 +3,7 @@
  * timer of 0 ms runs between two turns. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "net/address.h"
@@ -20,6 +21,9 @@
 #define SKIP_MS 2000	     /* the same, in time */
 #define CONNECT_MS 5000
 #define STALL_MS 30000
+#define TURN_MS 1000	     /* of a body, before it should yield to another */
+#define LEAST_TURN_MS 250    /* to a more urgent one */
+#define FIRST_WAIT_MS 1000   /* for a first answer, before it gets a connection more */
 #define CODING_RATIO 1000	 /* a byte on the wire becomes no more, on average, */
 #define CODING_FREE (16u << 20) /* once so many came of them */
 
@@ -46,6 +50,9 @@ struct transfer {
 	char *url;
 	char origin[NET_HOST_MAX];
 	bool waiting; /* for its turn at the origin */
+	bool promised; /* another one ends for it */
+	enum net_rank rank;
+	uint64_t turned; /* clock_ms(): when its turn, or the wait for it, began */
 	bool proxied; /* by a proxy, unless an exception from it counts */
 	bool intruded; /* it leads to a private address, and may not */
 	unsigned hops;
@@ -276,6 +283,120 @@ static int intrusion(struct transfer *t)
 	return fail(t, -EPERM, "a redirect to a private address (allow-private)");
 }
 
+/* ---- turns -------------------------------------------------------------------------- */
+
+static uint64_t origin_hash(const char *origin)
+{
+	return hash_mix(origin, strlen(origin)) | 1;
+}
+
+static uint64_t *many(struct net *n, const char *origin)
+{
+	return &n->many[origin_hash(origin) / 2 % MANY_ORIGINS];
+}
+
+/* How many requests of its origin may run at once; 0: as many as libcurl lets. */
+static unsigned turns(const struct transfer *t)
+{
+	struct net *n = t->net;
+
+	if (t->connections && is_home(t))
+		return t->connections;
+	return *many(n, t->origin) == origin_hash(t->origin) ? 0 : n->host_usual;
+}
+
+static bool same_origin(const struct transfer *a, const struct transfer *b)
+{
+	return strcmp(a->origin, b->origin) == 0;
+}
+
+static unsigned urgency(enum net_rank rank)
+{
+	return rank == NET_FIRST ? 2 : rank == NET_WANTED;
+}
+
+/* Nobody may hear whether there is anything, because of bodies that take their time: a few more may. */
+static bool may_exceed(const struct transfer *t, unsigned running)
+{
+	return t->rank == NET_FIRST && t->waiting && !(t->connections && is_home(t)) &&
+		running < 2 * t->net->host_usual && clock_ms() - t->turned >= FIRST_WAIT_MS;
+}
+
+static bool may_run(const struct transfer *t)
+{
+	unsigned most = turns(t), running = 0;
+
+	if (!most)
+		return true;
+	for (const struct transfer *o = t->net->transfers; o; o = o->next)
+		running += o->added && same_origin(o, t);
+	return running < most || may_exceed(t, running);
+}
+
+/* Somebody as urgent was there before it. */
+static bool is_behind(const struct transfer *t)
+{
+	for (const struct transfer *o = t->net->waiting ? t->net->transfers : NULL; o; o = o->next)
+		if (o != t && o->waiting && !o->cancelled && same_origin(o, t) &&
+			urgency(o->rank) >= urgency(t->rank))
+			return true;
+	return false;
+}
+
+/* The next one: the most urgent, and of those the oldest. The list has the newest first. */
+static struct transfer *next_in_turn(struct net *n)
+{
+	struct transfer *next = NULL;
+
+	for (struct transfer *t = n->waiting ? n->transfers : NULL; t; t = t->next)
+		if (t->waiting && !t->cancelled && (!next || urgency(t->rank) >= urgency(next->rank)) &&
+			may_run(t))
+			next = t;
+	return next;
+}
+
+static void turn_comes(void *ctx)
+{
+	/* transfers_admit() looks at it in each turn of the loop: this is one. */
+}
+
+static void wait_for_turn(struct transfer *t)
+{
+	t->waiting = true;
+	t->turned = clock_ms();
+	t->net->waiting++;
+	if (t->rank == NET_FIRST)
+		net_timer_set(t->net, &t->clock, FIRST_WAIT_MS, turn_comes, t);
+}
+
+bool transfer_is_queued(const struct transfer *t)
+{
+	return t->waiting || (!t->added && !t->cancelled);
+}
+
+void transfer_set_rank(struct transfer *t, enum net_rank rank)
+{
+	t->rank = rank;
+}
+
+bool transfer_should_yield(struct transfer *t)
+{
+	uint64_t now = clock_ms(), ran = now - t->turned;
+	struct transfer *oldest = NULL;
+
+	if (!t->net->waiting || !turns(t) || ran < LEAST_TURN_MS)
+		return false;
+	for (struct transfer *o = t->net->transfers; o; o = o->next) {
+		if (!o->waiting || o->cancelled || o->promised || !same_origin(o, t))
+			continue;
+		if (urgency(o->rank) > urgency(t->rank) || (o->rank == t->rank && ran >= TURN_MS))
+			oldest = o;
+	}
+	if (oldest)
+		oldest->promised = true;
+	return oldest != NULL;
+}
+
 /* ---- the answer --------------------------------------------------------------------- */
 
 static bool is_redirect(const struct transfer *t)
@@ -321,6 +442,8 @@ static int head_complete(struct transfer *t)
 	t->reply.http = http_version(t->easy);
 	head_finish(&t->head, &t->reply);
 	t->wanted = status >= 200 && status < 300;
+	if (t->reply.http >= 20)
+		*many(t->net, t->origin) = origin_hash(t->origin);
 	if (!t->wanted)
 		net_timer_set(t->net, &t->clock, MIN(t->stall_ms, SKIP_MS), skip_over, t);
 	if (is_redirect(t))
@@ -417,6 +540,8 @@ static int add_to_multi(struct transfer *t)
 		return fail(
 			t, c == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s", curl_multi_strerror(c));
 	t->added = true;
+	t->promised = false;
+	t->turned = clock_ms();
 	return 0;
 }
 
@@ -447,43 +572,17 @@ static CURLcode set_proof(struct transfer *t, bool home)
 	return c;
 }
 
-/* How many requests of its origin may run at once; 0: as many as libcurl lets. */
-static unsigned turns(const struct transfer *t)
-{
-	const struct net *n = t->net;
-
-	if (t->connections && is_home(t))
-		return t->connections;
-	return n->host_most > n->host_usual ? n->host_usual : 0;
-}
-
-static bool may_run(const struct transfer *t)
-{
-	unsigned most = turns(t), running = 0;
-
-	if (!most)
-		return true;
-	for (const struct transfer *o = t->net->transfers; o; o = o->next)
-		running += o->added && strcmp(o->origin, t->origin) == 0;
-	return running < most;
-}
-
 void transfers_admit(struct net *n)
 {
-	struct transfer *oldest;
+	struct transfer *t;
 
-	do {
-		oldest = NULL;
-		for (struct transfer *t = n->waiting ? n->transfers : NULL; t; t = t->next)
-			if (t->waiting && !t->cancelled && may_run(t))
-				oldest = t;
-		if (oldest) {
-			oldest->waiting = false;
-			n->waiting--;
-			if (add_to_multi(oldest) < 0)
-				finish(oldest);
-		}
-	} while (oldest);
+	while ((t = next_in_turn(n))) {
+		t->waiting = false;
+		n->waiting--;
+		net_timer_stop(n, &t->clock);
+		if (add_to_multi(t) < 0)
+			finish(t);
+	}
 }
 
 static int hop_start(struct transfer *t, const char *origin)
@@ -505,10 +604,9 @@ static int hop_start(struct transfer *t, const char *origin)
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
 		set_proof(t, is_home(t)) != CURLE_OK)
 		return fail(t, -ENOMEM, "out of memory");
-	if (may_run(t))
+	if (may_run(t) && !is_behind(t))
 		return add_to_multi(t);
-	t->waiting = true;
-	t->net->waiting++;
+	wait_for_turn(t);
 	return 0;
 }
 
@@ -736,14 +834,13 @@ static int proof_fill(struct transfer *t, const struct net_req *req)
 	return 0;
 }
 
-/* libcurl has one number for all hosts: when one of them may have more, turns() keeps the rest to
- * theirs. */
+/* libcurl has one number for all hosts; turns() keeps each to its own. */
 static void raise_limit(struct net *n, unsigned connections)
 {
-	if (connections <= n->host_most)
+	if ((long)connections <= n->host_most)
 		return;
-	n->host_most = connections;
-	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)connections);
+	n->host_most = (long)connections;
+	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, n->host_most);
 }
 
 static int transfer_fill(struct transfer *t, const struct net_req *req)
@@ -780,6 +877,7 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 		.stall_ms = req->stall_ms ? req->stall_ms : STALL_MS,
 		.most = req->most,
 		.connections = req->connections,
+		.rank = req->rank,
 		.private_goes = req->allow_private,
 		.began = clock_ms(),
 	};

@@ -96,8 +96,11 @@ static inline void put(const char *root, unsigned n, size_t size)
 static inline struct artifact nth(unsigned n)
 {
 	struct artifact a = {.type = FILETYPE_ELF_CODE, .m.object = OBJECT_ELF};
+	uint8_t id[20];
+	char text[41];
 
-	snprintf(a.m.code_id, sizeof(a.m.code_id), "%.40s", id_text(n));
+	id_nth(n, id, text); /* any thread: id_text() has few rooms */
+	snprintf(a.m.code_id, sizeof(a.m.code_id), "%s", text);
 	return a;
 }
 

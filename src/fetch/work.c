@@ -34,6 +34,7 @@ struct work {
 	bool sure;		       /* it is what was asked for, by what is here of it */
 	uint64_t want;		       /* how much would tell more */
 	struct blob_facts facts;
+	uint64_t part; /* part_number(); 0 */
 	int fd;
 	uint64_t have, size;
 	char ptr[PTR_MOST];
@@ -649,6 +650,9 @@ static void seal_run(struct work *w)
 	w->r = w->packing ? seal_unpack(w, &e) : 0;
 	if (w->r == 0)
 		w->r = seal_publish(w, &e);
+	/* At once: who finds it in the store from now on should hear whose bytes these were. */
+	if (w->r == 0 && w->blob && w->part)
+		was_add(w->fl->f, w->part, blob_number(w->blob));
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text[0] ? e.text : err_text(w->r));
 }
 
@@ -658,8 +662,6 @@ static void seal_back(struct work *w)
 	struct fetched a = {.key = w->own, .blob = w->blob, .why = ""};
 
 	if (w->r == 0 && w->blob) {
-		if (fl->part)
-			was_add(fl->f, part_number(fl->part), blob_number(w->blob));
 		atomic_fetch_add(&fl->f->stats.published, 1);
 		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", fl->canon,
 			(unsigned long long)blob_size(w->blob), w->facts.source,
@@ -692,6 +694,7 @@ void work_seal(struct flight *fl)
 	}
 	w->draft = take(fl->draft);
 	w->sparse = take(fl->sparse);
+	w->part = fl->part ? part_number(fl->part) : 0;
 	w->packing = fl->winner->packing;
 	w->size = fetch_most(fl->f, fl->winner->source);
 	w->facts.fetched = fl->part ? part_time(fl->part) : clock_wall();

@@ -54,6 +54,7 @@ static enum MHD_Result reply_missing(struct exchange *x)
 			   : x->route->ignored ? "Symbol Not Found (and ignored)"
 					       : "Symbol Not Found";
 
+	misses_tell(x);
 	/* It may be added any moment; to ask again costs little. */
 	return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", text);
 }

@@ -41,6 +41,7 @@ static bool for_pages(const struct exchange *x)
 	case ROUTE_HEALTH:
 	case ROUTE_METRICS:
 	case ROUTE_STATUS:
+	case ROUTE_MISSING:
 	case ROUTE_MISSES:
 		return false;
 	default:
@@ -206,6 +207,8 @@ static enum MHD_Result dispatch(struct exchange *x)
 		return page_health(x);
 	case ROUTE_METRICS:
 		return page_metrics(x);
+	case ROUTE_MISSING:
+		return page_missing(x);
 	case ROUTE_MISSES:
 		return page_misses(x);
 	case ROUTE_STATUS:
@@ -445,6 +448,8 @@ static int start(struct http *h, const struct http_opts *o, struct err *e)
 		err_set(e, r, "%s", err_text(r));
 	if (r == 0)
 		r = symb_new(&h->symb, h->fetch, o->limits, e);
+	if (r == 0 && (r = misses_new(&h->misses)) < 0)
+		err_set(e, r, "%s", err_text(r));
 	if (r == 0 && (r = workers_new(&h->workers, HTTP_WORKERS)) < 0)
 		err_set(e, r, "cannot start threads: %s", err_text(r));
 	if (r == 0 && (r = watch_start(h)) < 0)
@@ -467,6 +472,7 @@ static void http_free(struct http *h)
 		workers_free(h->workers);
 	symb_free(h->symb);
 	derive_free(h->derive);
+	misses_free(h->misses);
 	if (fd >= 0 && fd != STDERR_FILENO)
 		close(fd);
 	if (h->epoll >= 0)

@@ -28,6 +28,14 @@ enum MHD_Result page_health(struct exchange *x)
 enum MHD_Result page_misses(struct exchange *x)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
+	int r = misses_text(x->h, &text);
+
+	return page(x, "text/csv; charset=utf-8", r, &text);
+}
+
+enum MHD_Result page_missing(struct exchange *x)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
 
 	fetch_missing(x->h->fetch, &text);
 	return page(x, "text/csv; charset=utf-8", 0, &text);

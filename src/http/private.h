@@ -25,6 +25,7 @@
 /* Bytes of all bodies that are here; more, when that is less than four of the largest. */
 #define HTTP_BODIES_MOST (256ull << 20)
 #define HTTP_RETRY_SECONDS "5"
+#define HTTP_TOLD_CODES 4096 /* symbol files of which a client said whose they are */
 /* What has an identity never changes under its path. */
 #define HTTP_FOREVER "max-age=86400, immutable"
 #define HTTP_STRUCTURAL "max-age=3600" /* no layout will ever mean what none means now */
@@ -52,6 +53,7 @@ struct http {
 	struct derive *derive;
 	struct symb *symb;
 	struct workers *workers;
+	struct misses *misses;
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
 	char where[LISTEN_TEXT];
@@ -176,6 +178,16 @@ void conn_busy(struct http *h, struct conn *c, bool busy);
 
 enum MHD_Result file_handle(struct exchange *x);
 
+/* ---- misses.c ----------------------------------------------------------------------- */
+
+int misses_new(struct misses **out); /* 0, -ENOMEM */
+void misses_free(struct misses *m);  /* NULL is fine */
+/* Of a request for a symbol file that is nowhere: keeps what it says of the program, for a while. */
+void misses_tell(struct exchange *x);
+/* "debug_file,debug_id,code_file,code_id", as Mozilla's server had it. 0, -ENOMEM, -EFBIG. (reads the
+ * disk) */
+int misses_text(struct http *h, struct buf *out);
+
 /* ---- hops.c ------------------------------------------------------------------------- */
 
 /* False: the request went through this server before, or through too many. Reads what hops_tell()
@@ -200,7 +212,8 @@ enum MHD_Result symbolicate_handle(struct exchange *x);
 
 enum MHD_Result page_health(struct exchange *x);
 enum MHD_Result page_metrics(struct exchange *x);
-enum MHD_Result page_misses(struct exchange *x);
+enum MHD_Result page_missing(struct exchange *x); /* of any type */
+enum MHD_Result page_misses(struct exchange *x);  /* of symbol files */
 enum MHD_Result page_status(struct exchange *x);
 
 /* ---- access.c ----------------------------------------------------------------------- */

@@ -17,6 +17,7 @@ static const struct fixed {
 	{"status", ROUTE_STATUS, "GET, HEAD", NULL},
 	{"healthz", ROUTE_HEALTH, "GET, HEAD", NULL},
 	{"metrics", ROUTE_METRICS, "GET, HEAD", NULL},
+	{"missing.csv", ROUTE_MISSING, "GET, HEAD", NULL},
 	{"missingsymbols.csv", ROUTE_MISSES, "GET, HEAD", NULL},
 	{"symbolicate/v4", ROUTE_SYMBOLICATE, "POST", "v4"},
 	{"symbolicate/v5", ROUTE_SYMBOLICATE, "POST", "v5"},
@@ -138,6 +139,17 @@ static enum route_what what_of(const struct tree_hit *hit)
 	}
 }
 
+/* What Mozilla's server has files of; others are called ignored where no layout means them, either. */
+static bool has_symbols_ending(const char *path)
+{
+	static const char *const endings[] = {".sym", ".dl_", ".ex_", ".pd_", ".dbg.gz", ".tar.bz2"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
+		if (name_ends(path, endings[i]))
+			return true;
+	return false;
+}
+
 static void find_file(struct route *out)
 {
 	out->debuginfod = strncasecmp(out->path, "buildid/", 8) == 0 ||
@@ -150,8 +162,10 @@ static void find_file(struct route *out)
 	out->allow = "GET, HEAD";
 	out->what = what_of(&out->hit);
 	out->code_id = out->code_id && (out->what == ROUTE_NONE || out->what == ROUTE_FILE);
-	if (out->what == ROUTE_NONE)
+	if (out->what == ROUTE_NONE) {
 		out->hit.n = 0;
+		out->ignored |= out->tecken && !has_symbols_ending(out->path);
+	}
 	if (out->code_id)
 		out->what = ROUTE_FILE;
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The rules of symfs serve that its configuration and its clients set: bounds of requests, checksums,
-# servers that lead to each other.
+# names, what is missing, servers that lead to each other.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl
@@ -103,6 +103,38 @@ for asked in "?demangle=1 ns::f(int)" "?demangle=0 _ZN2ns1fEi" " _ZN2ns1fEi"; do
 done
 symfs_unserve names
 symfs_unserve sums
+
+# ---- what Mozilla's server says of what it lacks ---------------------------------------------
+ID=33333333333333333333333333333333
+upstream_start other --root "$TMP/store"
+symfs_serve lacks --source "breakpad@$URL_pdbs" --source "breakpad@$URL_other"
+get "$URL_lacks" 404 "/xul.pdb/${ID}1/xul.sym?code_file=xul.dll&code_id=5ab380779000"
+says 'Symbol Not Found'
+get "$URL_lacks" 404 "/xul.pdb/$(echo ${ID}1 | tr 3 a)/xul.sym?code_file=a%2Cb%22c.dll&code_id=x-y"
+get "$URL_lacks" 404 "/try/mine.so/${ID}0/mine.so.sym"
+get "$URL_lacks" 404 "/mine.so/${ID}0/mine.so.sym"
+get "$URL_lacks" 404 "/breakpad/mine.so/${ID}4/mine.so.sym" -I
+get "$URL_lacks" 200 "/$sym/a.so.sym?code_file=a.so&code_id=00"
+get "$URL_lacks" 200 /missingsymbols.csv
+cat >"$TMP/want" <<'EOF'
+debug_file,debug_id,code_file,code_id
+mine.so,333333333333333333333333333333330,,
+mine.so,333333333333333333333333333333334,,
+xul.pdb,333333333333333333333333333333331,xul.dll,5ab380779000
+xul.pdb,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA1,"a,b""c.dll",
+EOF
+{ head -n 1 "$TMP/body"; sed 1d "$TMP/body" | LC_ALL=C sort; } | tr -d '\r' >"$TMP/got"
+cmp "$TMP/got" "$TMP/want" || fail "missingsymbols.csv: $(cat "$TMP/got")"
+[ "$(tr -cd '\r' <"$TMP/body" | wc -c)" = 5 ] || fail "missingsymbols.csv ends its lines otherwise"
+get "$URL_lacks" 200 /missing.csv
+grep -q "^breakpad,${ID}1,\"xul.pdb\"," "$TMP/body" || fail "missing.csv: $(cat "$TMP/body")"
+for odd in "xul.pdb/${ID}1/xul.txt" "xul.pdb/${ID}1/file.ptr" "x.so/000000000000000000000000000000000/x.so.sym"; do
+  get "$URL_lacks" 404 "/$odd" -H 'Debug: true'
+  says 'Symbol Not Found (and ignored)'
+  tr -d '\r' <"$TMP/head" | grep -qi '^debug-time: 0.000$' || fail "$odd: $(cat "$TMP/head")"
+done
+get "$URL_lacks" 200 "/$(echo "$sym" | tr a A)/A.so.sym"
+symfs_unserve lacks
 
 # ---- servers that lead to each other ---------------------------------------------------------
 mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"

@@ -156,7 +156,7 @@ symfs_unserve sums
 get "$U" 200 /healthz
 get "$U" 200 /metrics
 says '^# TYPE symfs_http_requests counter$'
-get "$U" 200 /missingsymbols.csv
+get "$U" 200 /missing.csv
 says '^breakpad,3249D99D0C4049318610F4E4FB0B69362,'
 get "$U" 200 "/status?path=breakpad/AbC.pdb/3249D99D0C4049318610F4E4FB0B69362/AbC.sym&x=<script>"
 says 'remembered until'

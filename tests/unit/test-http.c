@@ -33,6 +33,7 @@ static const struct {
 	{"/healthz", ROUTE_HEALTH, 0},
 	{"/metrics", ROUTE_METRICS, 0},
 	{"/missingsymbols.csv", ROUTE_MISSES, 0},
+	{"/missing.csv", ROUTE_MISSING, 0},
 	{"/pingme.txt", ROUTE_TEXT, 0},
 	{"/symstore2/index2.txt", ROUTE_TEXT, 0},
 	{"/buildid/" ID "/debuginfo", ROUTE_FILE, FILETYPE_ELF_DEBUG},

@@ -1,0 +1,180 @@
+/* What was asked for and is nowhere: all of it, as the mount's .symfs/missing has it, and of symbol files
+ * in the columns that Mozilla's symbol server had, by which others know what they should upload. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/hash.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PAGE 64
+#define CODE_FILE_MOST 128
+#define CODE_ID_MOST 64
+
+/* Which program a client said that a symbol file is of. Nothing is looked for by it: it is printed. */
+struct told_code {
+	uint64_t key; /* the hash of it; 0: free */
+	char file[CODE_FILE_MOST], id[CODE_ID_MOST];
+};
+
+struct misses {
+	pthread_mutex_t lock;
+	struct told_code told[HTTP_TOLD_CODES];
+};
+
+int misses_new(struct misses **out)
+{
+	struct misses *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	pthread_mutex_init(&m->lock, NULL);
+	*out = m;
+	return 0;
+}
+
+void misses_free(struct misses *m)
+{
+	if (!m)
+		return;
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+static uint64_t hash_of(const struct key *k)
+{
+	char canon[KEY_TEXT];
+
+	key_canon(k, canon);
+	return hash_mix(canon, strlen(canon)) | 1;
+}
+
+static bool is_code_id(const char *text)
+{
+	return *text && strspn(text, "0123456789abcdefABCDEF") == strlen(text);
+}
+
+void misses_tell(struct exchange *x)
+{
+	const char *query = x->route->query;
+	struct misses *m = x->h->misses;
+	struct told_code t = {0};
+	struct key k;
+
+	if (!x->route->tecken || !x->route->hit.n || x->route->hit.files[0].type != FILETYPE_BREAKPAD ||
+		key_of(&k, &x->route->hit.files[0]) < 0)
+		return;
+	route_query(query, "code_file", t.file, sizeof(t.file));
+	if (!route_query(query, "code_id", t.id, sizeof(t.id)) || !is_code_id(t.id))
+		t.id[0] = '\0';
+	if (!t.file[0] && !t.id[0])
+		return;
+	t.key = hash_of(&k);
+	LOCK_SCOPE(&m->lock);
+	m->told[t.key / 2 % HTTP_TOLD_CODES] = t;
+}
+
+static void find_told(struct misses *m, const struct key *k, struct told_code *out)
+{
+	uint64_t key = hash_of(k);
+	const struct told_code *t = &m->told[key / 2 % HTTP_TOLD_CODES];
+	LOCK_SCOPE(&m->lock);
+
+	*out = t->key == key ? *t : (struct told_code){0};
+}
+
+/* ---- Mozilla's columns --------------------------------------------------------------- */
+
+/* Keys that were printed: a miss is remembered of each source. */
+struct seen {
+	uint64_t *slot;
+	size_t n, room;
+};
+
+static bool is_new(struct seen *s, uint64_t key)
+{
+	size_t at;
+
+	if (2 * s->n >= s->room) {
+		struct seen more = {calloc(MAX(2 * s->room, (size_t)1024), sizeof(uint64_t)), 0,
+			MAX(2 * s->room, (size_t)1024)};
+
+		if (!more.slot)
+			return false;
+		for (size_t i = 0; i < s->room; i++)
+			if (s->slot[i])
+				is_new(&more, s->slot[i]);
+		free(s->slot);
+		*s = more;
+	}
+	for (at = key % s->room; s->slot[at]; at = (at + 1) % s->room)
+		if (s->slot[at] == key)
+			return false;
+	s->slot[at] = key;
+	s->n++;
+	return true;
+}
+
+/* A field as Python's csv module writes it: in quotes when it has to be. */
+static int add_field(struct buf *out, const char *text, const char *end)
+{
+	int r = 0;
+
+	if (!strpbrk(text, ",\"\r\n"))
+		return buf_addf(out, "%s%s", text, end);
+	r = buf_adds(out, "\"");
+	for (; r == 0 && *text; text++)
+		r = buf_addf(out, "%s%c", *text == '"' ? "\"" : "", *text);
+	return r < 0 ? r : buf_addf(out, "\"%s", end);
+}
+
+static void upper_case(char *text)
+{
+	for (; *text; text++)
+		if (*text >= 'a' && *text <= 'f')
+			*text = (char)(*text - 'a' + 'A');
+}
+
+/* What files taught of the module counts more than what somebody said. */
+static int add_line(struct http *h, const struct key *k, struct buf *out)
+{
+	struct artifact a;
+	struct told_code t;
+	char id[KEY_ID_MAX];
+	int r;
+
+	key_artifact(k, &a);
+	a.m.code_file[0] = a.m.code_id[0] = '\0';
+	fetch_complete(h->fetch, &a);
+	find_told(h->misses, k, &t);
+	snprintf(id, sizeof(id), "%s", k->id);
+	upper_case(id);
+	r = add_field(out, k->name, ",");
+	if (r == 0)
+		r = add_field(out, id, ",");
+	if (r == 0)
+		r = add_field(out, a.m.code_file[0] ? a.m.code_file : t.file, ",");
+	return r < 0 ? r : add_field(out, a.m.code_id[0] ? a.m.code_id : t.id, "\r\n");
+}
+
+int misses_text(struct http *h, struct buf *out)
+{
+	_cleanup_free_ struct store_miss_row *rows = calloc(PAGE, sizeof(*rows));
+	struct store *st = fetch_store(h->fetch);
+	struct seen seen = {0};
+	int64_t after = 0;
+	int n, r = rows ? buf_adds(out, "debug_file,debug_id,code_file,code_id\r\n") : -ENOMEM;
+
+	while (r == 0 && (n = store_list_misses(st, &after, rows, PAGE)) > 0)
+		for (int i = 0; r == 0 && i < n; i++) {
+			const struct key *k = &rows[i].key;
+
+			/* One source lacks what another has. */
+			if (k->type == FILETYPE_BREAKPAD && k->name[0] && is_new(&seen, hash_of(k)) &&
+				!store_has(st, k, NULL))
+				r = add_line(h, k, out);
+		}
+	free(seen.slot);
+	return r;
+}

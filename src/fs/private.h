@@ -119,12 +119,6 @@ int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fe
 
 void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 
-/* ---- told.c ------------------------------------------------------------------------- */
-
-/* Adds what is told of the file that was found, and the path of the node that has it. 0, -errno. */
-int told_write(struct fs *fs, enum tree_told told, const struct artifact *asked,
-	const struct fetched *f, struct buf *path, struct buf *text);
-
 /* ---- file.c ------------------------------------------------------------------------- */
 
 void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);

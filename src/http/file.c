@@ -70,6 +70,11 @@ static enum MHD_Result reply_error(struct exchange *x, const struct answer *a)
 	return exchange_text(x, row->status, "text/plain; charset=utf-8", "no-store", text);
 }
 
+enum MHD_Result file_reply_error(struct exchange *x)
+{
+	return reply_error(x, &x->answer);
+}
+
 /* ---- what is said of a file --------------------------------------------------------- */
 
 struct told {

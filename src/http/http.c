@@ -200,6 +200,8 @@ static enum MHD_Result dispatch(struct exchange *x)
 	case ROUTE_FILE:
 	case ROUTE_MADE:
 		return file_handle(x);
+	case ROUTE_TOLD:
+		return told_handle(x);
 	case ROUTE_TEXT:
 		return exchange_text(x, 200, "text/plain; charset=utf-8", HTTP_STRUCTURAL,
 			x->route->hit.text);

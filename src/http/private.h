@@ -177,6 +177,7 @@ void conn_busy(struct http *h, struct conn *c, bool busy);
 /* ---- file.c ------------------------------------------------------------------------- */
 
 enum MHD_Result file_handle(struct exchange *x);
+enum MHD_Result file_reply_error(struct exchange *x); /* of x->answer */
 
 /* ---- misses.c ----------------------------------------------------------------------- */
 
@@ -203,6 +204,10 @@ void checksum_take(struct exchange *x);
  * connection until it was, and the request is handled again. Such a file is needed as a whole. */
 bool checksum_waits(const struct exchange *x);
 enum MHD_Result checksum_check(struct exchange *x);
+
+/* ---- told.c ------------------------------------------------------------------------- */
+
+enum MHD_Result told_handle(struct exchange *x);
 
 /* ---- symbolicate.c ------------------------------------------------------------------ */
 

@@ -90,6 +90,24 @@ symfs_mount plist --source "lldb@$URL_up"
 M=$MNT_plist
 grep -q "<string>com.apple.xcode.dsym.Some &amp; any</string>" "$M/dsym/$UUID/Some & any.dSYM/Contents/Info.plist" ||
   fail "Info.plist: $(cat "$M/dsym/$UUID/Some & any.dSYM/Contents/Info.plist")"
+if command -v curl >/dev/null; then
+  symfs_serve http --source "lldb@$URL_up"
+  over() { fetch_url -o "$TMP/http.body" -D "$TMP/http.head" -w '%{http_code} %{content_type}' "$@"; }
+  for way in -i -I; do
+    got=$(over $way "$URL_http/dsym/$UUID/Some%20%26%20any.dSYM/Contents/Info.plist")
+    [ "$got" = '200 text/xml; charset=utf-8' ] || fail "Info.plist over HTTP: $got"
+  done
+  fetch_url -o "$TMP/http.body" "$URL_http/dsym/$UUID/Some%20%26%20any.dSYM/Contents/Info.plist"
+  same_file "$M/dsym/$UUID/Some & any.dSYM/Contents/Info.plist" "$TMP/http.body"
+  got=$(over "$URL_http/$DIR/debuginfo.meta") # fetches the file
+  [ "$got" = '200 application/json' ] && [ "$(cat "$TMP/http.body")" = '{"arch":"x86_64","file_format":"macho"}' ] ||
+    fail ".meta over HTTP: $got $(cat "$TMP/http.body")"
+  for path in "dsym/$OTHER/Demo.dSYM/Contents/Info.plist" "unified/$(lower "$OTHER" | tr -d - | sed 's,^..,&/,')/debuginfo.meta"; do
+    got=$(over "$URL_http/$path")
+    [ "${got%% *}" = 404 ] || fail "$path of what nobody has: $got"
+  done
+  symfs_unserve http
+fi
 symfs_umount plist
 
 # A server that is down: neither yes nor no.

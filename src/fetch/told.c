@@ -1,10 +1,10 @@
 /* Links and small files that are written from what is known of a file: the bundle that a leaf of
  * lldb's directories leads to, and two forms of a few words about it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/told.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "base/view.h"
-#include "fs/private.h"
 #include "obj/obj.h"
 
 #include <stdio.h>
@@ -109,37 +109,39 @@ static int write_meta(const char *name, const struct fetched *f, struct buf *out
 	return r == 0 ? buf_adds(out, "}\n") : r;
 }
 
-/* ---- for LOOKUP --------------------------------------------------------------------- */
+/* ---- all of them -------------------------------------------------------------------- */
 
 /* The name that the file came with first, else the one that it is asked for by now. */
-static void known_name(struct fs *fs, const struct fetched *f, const struct artifact *asked,
+static void known_name(struct fetch *f, const struct fetched *found, const struct artifact *asked,
 	char name[static MODULE_PATH_MAX])
 {
 	name[0] = '\0';
 	/* What is only known to exist is not stored; and this may be the thread of the network. */
-	if (f->blob)
-		store_name(fetch_store(fs->fetch), &f->key, name);
+	if (found->blob)
+		store_name(fetch_store(f), &found->key, name);
 	if (!name[0])
-		snprintf(name, MODULE_PATH_MAX, "%s", f->key.name);
+		snprintf(name, MODULE_PATH_MAX, "%s", found->key.name);
 	if (!name[0])
 		snprintf(name, MODULE_PATH_MAX, "%s",
 			asked->m.code_file[0] ? asked->m.code_file : asked->m.debug_file);
 }
 
-int told_write(struct fs *fs, enum tree_told told, const struct artifact *asked,
-	const struct fetched *f, struct buf *path, struct buf *text)
+int told_write(struct fetch *f, enum tree_told told, const struct artifact *asked,
+	const struct fetched *found, struct buf *path, struct buf *text)
 {
 	struct artifact a = *asked;
 	char name[MODULE_PATH_MAX], room[KEY_TEXT];
 	int r;
 
-	known_name(fs, f, asked, name);
+	if (told == TOLD_META && !found->blob)
+		return -ENOENT;
+	known_name(f, found, asked, name);
 	snprintf(a.m.code_file, sizeof(a.m.code_file), "%.255s", name);
 	if (told == TOLD_LINK)
 		return tree_link(&a, path, text);
 	if (told == TOLD_META) {
-		r = buf_addf(path, "%s.meta", key_canon(&f->key, room));
-		return r < 0 ? r : write_meta(name, f, text);
+		r = buf_addf(path, "%s.meta", key_canon(&found->key, room));
+		return r < 0 ? r : write_meta(name, found, text);
 	}
 	r = tree_plist(&a, path);
 	return r < 0 ? r : write_plist(&a, text);

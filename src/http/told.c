@@ -1,0 +1,60 @@
+/* What is told of files: a bundle's Info.plist, and .meta. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/told.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#define TOLD_MOST (64 << 10)
+
+/* It says what has been read of the file, or only that there is one. */
+static const enum fetch_need *need_of(enum tree_told told)
+{
+	static const enum fetch_need exists = FETCH_EXISTS, whole = FETCH_WHOLE;
+
+	return told == TOLD_META ? &whole : &exists;
+}
+
+static const struct artifact *asked_for(const struct tree_hit *hit, const struct key *k)
+{
+	for (unsigned i = 0; i < hit->n; i++)
+		if (hit->files[i].type == k->type)
+			return &hit->files[i];
+	return &hit->files[0];
+}
+
+static enum MHD_Result tell(struct exchange *x)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(TOLD_MOST), text = BUF_UP_TO(TOLD_MOST);
+	const struct tree_hit *hit = &x->route->hit;
+	struct fetched f = {.key = x->answer.key, .blob = x->answer.blob, .why = ""};
+	int r = x->answer.r;
+
+	if (r == 0)
+		r = told_write(x->h->fetch, hit->told, asked_for(hit, &f.key), &f, &path, &text);
+	if (r < 0) {
+		x->answer.r = r;
+		return file_reply_error(x);
+	}
+	/* A name that is part of it may be learned any moment. */
+	return exchange_buf(x, 200,
+		hit->told == TOLD_META ? "application/json" : "text/xml; charset=utf-8", "no-cache", &text);
+}
+
+enum MHD_Result told_handle(struct exchange *x)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	const enum fetch_need *need = need_of(hit->told);
+	struct fetched f = {0};
+	int r;
+
+	if (x->answered)
+		return tell(x);
+	hops_tell(x);
+	r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
+	if (r == -EAGAIN)
+		return exchange_wait(x, hit->files, hit->n, need);
+	f.r = r < 0 ? r : f.r;
+	answer_of(&f, &x->answer);
+	blob_unref(f.blob);
+	return tell(x);
+}

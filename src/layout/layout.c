@@ -363,6 +363,7 @@ static void parse_rows(const struct layout *l, const char *path, struct layout_h
 	bool ends = false;
 	struct artifact a;
 
+	a.via[0] = '\0';
 	for (const struct layout_row *row = l->rows; row->pattern; row++) {
 		unsigned what = row->flags & ROW_PRINTED ? LAYOUT_NONE
 							 : pattern_parse(row->pattern, path, &a.m);

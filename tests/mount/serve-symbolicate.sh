@@ -57,5 +57,21 @@ if [ -n "$VECTORS" ]; then
     done
   done
 fi
+# The example of the service's own page, word for word but for the server; and with what is here.
+like_the_page() { curl -s --noproxy '*' --max-time 60 --user-agent "example/1.0" -d "$1" "$URL_one/symbolicate/v5"; }
+like_the_page '{"jobs": [{"stacks":[[[0,11723767],[1, 65802]]],"memoryMap":[["xul.pdb","44E4EC8C2F41492B9369D6B9A059577C2"],["wntdll.pdb","D74F79EB1F8D4A45ABCD2F476CCABACC2"]]}]}' >"$TMP/body"
+cat >"$TMP/want" <<'EOF'
+{"results": [{"stacks": [[{"frame": 0, "module": "xul.pdb", "module_offset": "0xb2e3f7"}, {"frame": 1, "module": "wntdll.pdb", "module_offset": "0x1010a"}]], "found_modules": {"xul.pdb/44E4EC8C2F41492B9369D6B9A059577C2": false, "wntdll.pdb/D74F79EB1F8D4A45ABCD2F476CCABACC2": false}}]}
+EOF
+[ "$(cat "$TMP/body")" = "$(cat "$TMP/want")" ] || fail "the example of the page: $(cat "$TMP/body")"
+if [ -n "$VECTORS" ]; then
+  like_the_page '{"jobs": [{"stacks":[[[0,21390],[1, 4400],[1, 1]]],"memoryMap":[["xul.pdb","0185139C8F04FFC94C4C44205044422E1"],["ntdll.pdb","F86EB934B42FBB79B2595AA25907695C1"]]}]}' >"$TMP/body"
+  for part in '"module": "xul.dll", "module_offset": "0x538e", "function": "somefunc", "function_offset": "0xe", "file": "hg:hg.mozilla.org/releases/mozilla-release:media/libjpeg/simd/etc", "line": 2}' \
+    '"module": "ntdll.dll", "module_offset": "0x1130", "function": "LdrQueryNextListEntry", "function_offset": "0x10"}' \
+    '{"frame": 2, "module": "ntdll.dll", "module_offset": "0x1"}' \
+    '"xul.pdb/0185139C8F04FFC94C4C44205044422E1": true, "ntdll.pdb/F86EB934B42FBB79B2595AA25907695C1": true}'; do
+    grep -qF "$part" "$TMP/body" || fail "the example of the page with our files: no $part in $(cat "$TMP/body")"
+  done
+fi
 symfs_unserve one
 exit 0

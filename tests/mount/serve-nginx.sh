@@ -1,0 +1,128 @@
+#!/bin/sh
+# The nginx samples, as they are installed but for their paths and ports: certificates of clients, tokens,
+# and the cache; with curl, and with another symfs that mounts through them.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need curl nginx openssl
+
+mkdir -p "$TMP/tls" "$TMP/ng" "$TMP/cache"
+chmod 711 "$TMP"
+(
+  cd "$TMP/tls" || exit 1
+  for ca in ca other; do
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$ca" -keyout $ca.key -out $ca.pem || exit 1
+  done
+  printf 'subjectAltName=IP:127.0.0.1,DNS:symbols.example.net\n' >ext
+  for who in server:ca client:ca stranger:other; do
+    name=${who%:*} ca=${who#*:}
+    openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" -keyout $name.key -out $name.csr &&
+      openssl x509 -req -in $name.csr -CA $ca.pem -CAkey $ca.key -CAcreateserial -days 2 -extfile ext -out $name.pem || exit 1
+  done
+  cp ca.pem clients.pem
+) >"$TMP/openssl.out" 2>&1 || fail "openssl: $(cat "$TMP/openssl.out")"
+
+SYM=a.so/111111111111111111111111111111110
+mkdir -p "$TMP/up/$SYM"
+{ echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/up/$SYM/a.so.sym"
+FILE=$TMP/up/$SYM/a.so.sym SYM=$SYM/a.so.sym
+symfs_serve one --listen "unix:$TMP/socket" --source "breakpad@$TMP/up"
+# Who serves as root has workers that are not.
+chmod 666 "$TMP/socket"
+
+as_here() { # SAMPLE PORT-THERE PORT-HERE
+  sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|/var/cache/nginx/symfs|$TMP/cache|; s|unix:/run/symfs-serve/http.socket|unix:$TMP/socket|" \
+    -e "s|listen $2 ssl|listen 127.0.0.1:$3 ssl|" "$top_srcdir/etc/nginx/$1"
+}
+listens() { grep -q 'start worker\|using the "epoll"' "$TMP/nginx.log" && curl -gsS --noproxy '*' --cacert "$TMP/tls/ca.pem" -o /dev/null "https://127.0.0.1:$1/healthz" 2>/dev/null; }
+for _ in 1 2 3 4 5; do
+  mtls=$(free_port) token=$(free_port)
+  [ "$mtls" != "$token" ] || continue
+  {
+    echo "daemon off; master_process off; pid $TMP/ng/pid; error_log stderr notice; events { worker_connections 256; }"
+    echo "http { access_log $TMP/ng/access; default_type application/octet-stream; client_body_temp_path $TMP/ng/t1;"
+    echo "proxy_temp_path $TMP/ng/t2; fastcgi_temp_path $TMP/ng/t3; uwsgi_temp_path $TMP/ng/t4; scgi_temp_path $TMP/ng/t5;"
+    as_here symfs.conf 443 "$mtls"
+    as_here symfs-token.conf 8443 "$token"
+    echo "}"
+  } >"$TMP/ng/conf"
+  nginx -p "$TMP/ng" -c "$TMP/ng/conf" >"$TMP/nginx.log" 2>&1 &
+  nginx=$!
+  PIDS="$PIDS $nginx"
+  wait_for 10 listens "$mtls" && break
+  gone $nginx || fail "nginx does not listen"
+  nginx=
+done
+[ -n "$nginx" ] || fail "nginx does not start"
+grep "127.0.0.1:$mtls ssl" "$TMP/ng/conf" >/dev/null && grep "127.0.0.1:$token ssl" "$TMP/ng/conf" >/dev/null || fail "the samples listen elsewhere"
+
+MTLS=https://127.0.0.1:$mtls TOKEN=https://127.0.0.1:$token
+BEARER='Authorization: Bearer 0123456789abcdef0123456789abcdef'
+get() { # WANTED-STATUS URL [CURL-ARGS...]
+  get_want=$1 get_url=$2
+  shift 2
+  get_got=$(fetch_url --max-time 60 --cacert "$TMP/tls/ca.pem" -o "$TMP/body" -D "$TMP/head" -w '%{http_code}' "$@" "$get_url") || fail "curl $get_url $*: $?"
+  [ "$get_got" = "$get_want" ] || fail "$get_url $*: $get_got, wanted $get_want: $(head -c 300 "$TMP/body")"
+}
+has() { tr -d '\r' <"$TMP/head" | grep -qi -- "^$1\$" || fail "$get_url: no \"$1\" in $(cat "$TMP/head")"; }
+mine="--cert $TMP/tls/client.pem --key $TMP/tls/client.key"
+body='{"memoryMap": [["a.so", "111111111111111111111111111111110"]], "stacks": [[[0, 17]]]}'
+
+# ---- certificates of clients ---------------------------------------------------------------
+for path in /healthz "/$SYM" /status; do
+  get 400 "$MTLS$path"
+  grep -q 'No required SSL certificate' "$TMP/body" || fail "without a certificate: $(cat "$TMP/body")"
+  get 400 "$MTLS$path" --cert "$TMP/tls/stranger.pem" --key "$TMP/tls/stranger.key"
+done
+[ "$(fetch_url --unix-socket "$TMP/socket" http://x/metrics | sed -n 's/^symfs_http_requests //p')" = 1 ] || fail "a stranger came through"
+# shellcheck disable=SC2086 # words
+{
+  get 200 "$MTLS/$SYM" $mine
+  same_file "$TMP/body" "$FILE"
+  has 'x-cache: MISS'
+  get 200 "$MTLS/$SYM" $mine
+  same_file "$TMP/body" "$FILE"
+  has 'x-cache: HIT'
+  get 206 "$MTLS/$SYM" $mine -r 100-199
+  get 200 "$MTLS/$SYM" $mine --compressed
+  has 'content-encoding: gzip'
+  same_file "$TMP/body" "$FILE"
+  for _ in 1 2; do
+    get 404 "$MTLS/b$SYM" $mine
+    tr -d '\r' <"$TMP/head" | grep -qi '^x-cache: HIT$' && fail "a miss was cached"
+  done
+  get 200 "$MTLS/symbolicate/v5" $mine -d "$body"
+  grep -q '"function": "f"' "$TMP/body" || fail "symbolicate: $(cat "$TMP/body")"
+  get 405 "$MTLS/symbolicate/v5" $mine
+}
+
+# ---- tokens ------------------------------------------------------------------------------
+for header in 'X: y' 'Authorization: Bearer 0' 'Authorization: Bearer ' "$BEARER"0 'Authorization: Basic MDEyMzQ1Njc4OWFiY2RlZg=='; do
+  get 401 "$TOKEN/$SYM" -H "$header"
+  has 'www-authenticate: Bearer realm="symfs"'
+  get 401 "$TOKEN/symbolicate/v5" -H "$header" -d "$body"
+done
+get 200 "$TOKEN/$SYM" -H "$BEARER"
+same_file "$TMP/body" "$FILE"
+get 200 "$TOKEN/symbolicate/v5" -H "$BEARER" -d "$body"
+grep -q '"function": "f"' "$TMP/body" || fail "symbolicate: $(cat "$TMP/body")"
+
+# ---- another symfs behind both -----------------------------------------------------------------
+for how in mtls token; do
+  {
+    printf '[source "far"]\nlayout = breakpad\nca-file = %s\n' "$TMP/tls/ca.pem"
+    case $how in
+    mtls) printf 'url = %s\ncert = %s\nkey = %s\n' "$MTLS" "$TMP/tls/client.pem" "$TMP/tls/client.key" ;;
+    token) printf 'url = %s\nheader = %s\n' "$TOKEN" "$BEARER" ;;
+    esac
+  } >"$TMP/$how.conf"
+  chmod 600 "$TMP/$how.conf"
+  symfs_mount $how --config "$TMP/$how.conf"
+  same_file "$FILE" "$TMP/$how/breakpad/$SYM"
+  [ -e "$TMP/$how/breakpad/b$SYM" ] && fail "$how: what nobody has is there"
+  symfs_umount $how
+done
+kill "$nginx"
+wait_gone "$nginx" 20 || fail "nginx does not end"
+symfs_unserve one
+exit 0

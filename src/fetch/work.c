@@ -383,7 +383,7 @@ static void early_back(struct work *w)
 	/* The one whose bytes these were may have failed meanwhile, and another have won. */
 	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || w->winner->job != w->job)
 		return;
-	fl->in_dirs = false;
+	fl->looking = false;
 	if (w->r == -EBADMSG) {
 		fl->broke = 0;
 		winner_fail(fl, -EBADMSG, w->text);
@@ -422,7 +422,7 @@ void work_early(struct flight *fl)
 		work_free(w);
 		return;
 	}
-	fl->in_dirs = work_start(w) == 0;
+	fl->looking = work_start(w) == 0;
 }
 
 /* ---- files with holes ---------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/workers.h"
+#include "fetch/ahead.h"
 #include "fetch/fetch.h"
 #include "net/net.h"
 #include "obj/obj.h"
@@ -47,19 +48,15 @@ struct was {
 	uint64_t number, blob;
 };
 
-/* Sources that answered no range lately are not asked for one. */
+/* Sources that answered no range lately are not asked for one, and those that answered no more than one
+ * at once not for several. */
 #define NO_RANGES 64
 #define NO_RANGES_MS 600000
 struct no_ranges {
-	uint64_t until;
+	uint64_t until, several_until;
 };
 
-/* Who reads one after the other. */
-#define RUNS 4
-struct run {
-	uint64_t next;
-	uint32_t window;
-};
+#define HEADS_MOST 16384 /* of units of one file; there is no reading ahead behind them */
 
 /* Who is in which directory source just now. */
 #define VISITS_MOST 64
@@ -268,8 +265,11 @@ struct flight {
 	uint64_t fill_at, touched;
 	uint64_t want_off, want_len; /* what is looked at next */
 	struct range *ranges;
-	unsigned range_errors, next_run;
-	struct run runs[RUNS];
+	unsigned range_errors;
+	struct ahead ahead;
+	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of `ahead` */
+	struct ahead_span queue[AHEAD_BATCH]; /* pieces that were not asked for yet: */
+	unsigned queue_at, queued;	      /* from, to */
 	struct net_timer later;
 
 	unsigned n;
@@ -352,6 +352,10 @@ struct probed {
 	int sparse; /* of obj_is_sparse() */
 	bool sure;
 	uint64_t want_off, want_len;
+	struct obj_walk walk; /* if it is sparse */
+	bool wants_heads;
+	uint64_t *heads; /* room for HEADS_MOST, if they are wanted */
+	int n_heads;	 /* of obj_heads() */
 	char text[400];
 };
 void ranges_opened(struct flight *fl, int r, struct sparse *sp, const char *text);

@@ -567,6 +567,7 @@ void flight_reap(struct flight *fl)
 		attempt_release(&fl->attempts[i]);
 	sources_unref(fl->sources);
 	free(fl->first_where);
+	ahead_end(&fl->ahead);
 	free(fl);
 }
 

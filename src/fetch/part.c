@@ -22,6 +22,8 @@ struct part_wait {
 	struct part_wait *next, **at; /* `at` is NULL: it is over */
 };
 
+#define PIECE_MOST 8192u
+
 /* So many refusals are remembered: more than the kernel has reads under way for one file. */
 #define REFUSED_MOST 64
 struct refused {
@@ -187,8 +189,11 @@ static bool is_here(const struct part *p, uint64_t off, uint64_t end)
 {
 	if (off >= end)
 		return true;
-	return p->sparse ? sparse_has(p->sparse, off, end - off)
-			 : end <= atomic_load_explicit(&p->have, memory_order_acquire);
+	if (!p->sparse)
+		return end <= atomic_load_explicit(&p->have, memory_order_acquire);
+	/* The second takes a lock, and only pages are ever fetched as pieces. */
+	return sparse_has(p->sparse, off, end - off) ||
+		(end - off <= PIECE_MOST && sparse_has_pieces(p->sparse, off, end - off));
 }
 
 static uint64_t end_of(const struct part *p, uint64_t off, size_t n)

@@ -6,15 +6,19 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
+#include "net/multipart.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define AT_ONCE 4		/* requests of one file */
 #define GAP (128u << 10)	/* of bytes that are here, or not wanted: cheaper than a request */
-#define WINDOW_LEAST (256u << 10)
-#define WINDOW_MOST (4u << 20)
+#define HALF_MOST (1u << 20)	/* of a longer one the halves are asked for at once */
+#define PIECES_MOST 64		/* of one request: servers refuse very many, and very long lines */
+#define SINGLES_MOST 6		/* pieces at once of a server that answers one range at a time */
+#define PIECE_HEAD 512		/* what comes with a piece, at most */
 #define ERRORS_MOST 3		/* in a row, before another way is taken */
 #define AGAIN_MS 100
 #define LOOK_MS 200		/* for other processes that want all of it */
@@ -27,7 +31,12 @@ struct range {
 	uint64_t off, end, at;
 	bool fills; /* nobody waits for it in particular */
 	bool yields; /* to others at its host; what is left of it is asked for again */
+	bool one_only; /* the server answers no more than one range */
 	int error;
+	/* n: pages here and there, and no blocks. More than one come as parts of one answer. */
+	unsigned n;
+	struct ahead_span pieces[PIECES_MOST];
+	struct multipart parts;
 };
 
 /* ---- may a source be asked so? ------------------------------------------------------ */
@@ -40,6 +49,19 @@ static struct no_ranges *no_ranges_of(struct fetch *f, const struct source *s)
 void ranges_refuse(struct fetch *f, const struct source *s)
 {
 	no_ranges_of(f, s)->until = clock_ms() + NO_RANGES_MS;
+}
+
+static bool takes_several(const struct flight *fl)
+{
+	return no_ranges_of(fl->f, fl->winner->source)->several_until < clock_ms();
+}
+
+static int refuse_several(struct range *rg)
+{
+	log_debug(LOG_FETCH, "%s: %s: one range at a time", rg->fl->canon, rg->fl->winner->source->name);
+	no_ranges_of(rg->fl->f, rg->fl->winner->source)->several_until = clock_ms() + NO_RANGES_MS;
+	rg->one_only = true;
+	return -ECANCELED;
 }
 
 /* Of these some are read here and there. */
@@ -87,11 +109,30 @@ static void range_free(struct range *rg)
 	free(rg);
 }
 
+/* Which parts there are is seen as they come. A server that sends all, or what lies between them, too,
+ * knows one range only; that it has another version shows when it is asked for that. */
+static int several_head(struct range *rg, const struct net_reply *r)
+{
+	static const char type[] = "multipart/byteranges";
+	bool sends = r->status == 206 || r->status == 200 || r->status == 416;
+
+	if (r->status == 206 && strncasecmp(r->type, type, sizeof(type) - 1) == 0 && same_version(rg->fl, r)) {
+		rg->parts = (struct multipart){.total = rg->fl->size};
+		return 0;
+	}
+	if (sends)
+		return refuse_several(rg);
+	rg->error = -EHOSTUNREACH;
+	return -ECANCELED;
+}
+
 static int range_head(void *ctx, const struct net_reply *r)
 {
 	struct range *rg = ctx;
 	struct flight *fl = rg->fl;
 
+	if (rg->n > 1)
+		return several_head(rg, r);
 	if (r->status == 206 && r->range_start == (int64_t)rg->off &&
 		r->range_total == (int64_t)fl->size && same_version(fl, r) &&
 		(r->size < 0 || r->size == (int64_t)(rg->end - rg->off)))
@@ -99,6 +140,44 @@ static int range_head(void *ctx, const struct net_reply *r)
 	/* Another version, or no ranges any more: else it is trouble that may pass. */
 	rg->error = r->status == 200 || r->status == 206 || r->status == 416 ? -ESTALE : -EHOSTUNREACH;
 	return -ECANCELED;
+}
+
+static int range_write(void *ctx, uint64_t off, const void *p, size_t n)
+{
+	struct range *rg = ctx;
+	struct flight *fl = rg->fl;
+	int r = sparse_write(fl->sparse, off, p, n);
+
+	if (r == -ENOSPC && work_room(fl, n) == 0)
+		return -EAGAIN;
+	if (r < 0) {
+		if (r == -ESTALE) /* it was removed from the store */
+			rg->error = r;
+		else
+			fl->disk_error = r;
+	}
+	return r;
+}
+
+static uint64_t pieces_size(const struct range *rg)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < rg->n; i++)
+		n += rg->pieces[i].end - rg->pieces[i].off;
+	return n;
+}
+
+/* Servers join pieces that are close to each other, so there may be more than was asked for. */
+static int several_body(struct range *rg, uint64_t off, const void *p, size_t n)
+{
+	uint64_t most = 2 * pieces_size(rg) + (uint64_t)rg->n * PIECE_HEAD;
+	int r;
+
+	if (off > most || n > most - off)
+		return refuse_several(rg);
+	r = multipart_feed(&rg->parts, p, n, range_write, rg);
+	return r == -EPROTO ? refuse_several(rg) : r;
 }
 
 static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
@@ -109,26 +188,19 @@ static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
 
 	if (fl->making_room || (fl->parked && rg->fills))
 		return -EAGAIN;
-	if (off > rg->end - rg->off || n > rg->end - rg->off - off) {
+	if (rg->n <= 1 && (off > rg->end - rg->off || n > rg->end - rg->off - off)) {
 		rg->error = -ESTALE;
 		return -ECANCELED;
 	}
-	r = sparse_write(fl->sparse, rg->off + off, p, n);
-	if (r == -ENOSPC && work_room(fl, n) == 0)
-		return -EAGAIN;
-	if (r < 0) {
-		if (r == -ESTALE) /* it was removed from the store */
-			rg->error = r;
-		else
-			fl->disk_error = r;
+	r = rg->n > 1 ? several_body(rg, off, p, n) : range_write(rg, rg->off + off, p, n);
+	if (r < 0)
 		return r;
-	}
-	rg->at = rg->off + off + n;
+	rg->at = rg->n <= 1 ? rg->off + off + n : multipart_is_over(&rg->parts) ? rg->end : rg->off;
 	fl->range_errors = 0;
 	atomic_fetch_add(&fl->f->stats.bytes, n);
 	if (fl->part)
 		part_advance(fl->part, 0);
-	rg->yields = rg->at < rg->end && transfer_should_yield(rg->transfer);
+	rg->yields = rg->n <= 1 && rg->at < rg->end && transfer_should_yield(rg->transfer);
 	return rg->yields ? -ECANCELED : 0;
 }
 
@@ -169,6 +241,10 @@ static void range_done(void *ctx, const struct net_reply *r)
 	struct flight *fl = rg->fl;
 
 	range_free(rg);
+	if (copy.one_only) {
+		ranges_go(fl); /* who waits for one of its pieces asks again */
+		return;
+	}
 	if (copy.yields)
 		log_debug(LOG_FETCH, "%s: yields at byte %" PRIu64, fl->canon, copy.at);
 	else if (r->error < 0 || copy.error < 0 || copy.at != copy.end) {
@@ -196,6 +272,17 @@ static enum net_rank rank_of(const struct range *rg)
 	return fl->tickets ? NET_WANTED : NET_SPARE;
 }
 
+static int add_range(struct net_req *req, const struct range *rg)
+{
+	_cleanup_buf_ struct buf line = BUF_UP_TO(8192);
+	int r = buf_addf(&line, "Range: bytes=%" PRIu64 "-%" PRIu64, rg->off,
+		(rg->n ? rg->pieces[0].end : rg->end) - 1);
+
+	for (unsigned i = 1; r == 0 && i < rg->n; i++)
+		r = buf_addf(&line, ",%" PRIu64 "-%" PRIu64, rg->pieces[i].off, rg->pieces[i].end - 1);
+	return r < 0 ? r : source_add_header(req, buf_text(&line));
+}
+
 static int range_request(struct flight *fl, struct range *rg)
 {
 	bool strong = fl->first_etag[0] && strncmp(fl->first_etag, "W/", 2) != 0;
@@ -208,23 +295,22 @@ static int range_request(struct flight *fl, struct range *rg)
 	snprintf(line, sizeof(line), "If-Range: %s", strong ? fl->first_etag : fl->first_modified);
 	req.rank = rank_of(rg);
 	r = source_add_header(&req, line);
-	snprintf(line, sizeof(line), "Range: bytes=%" PRIu64 "-%" PRIu64, rg->off, rg->end - 1);
 	if (r == 0)
-		r = source_add_header(&req, line);
+		r = add_range(&req, rg);
 	if (r == 0)
 		r = net_get(fl->f->net, &req, &sink, rg, &rg->transfer);
 	net_req_release(&req);
 	return r;
 }
 
-static int range_start(struct flight *fl, uint64_t off, uint64_t end, bool fills)
+static int range_send(struct flight *fl, const struct range *what)
 {
-	struct range *rg = calloc(1, sizeof(*rg));
+	struct range *rg = malloc(sizeof(*rg));
 	int r;
 
 	if (!rg)
 		return -ENOMEM;
-	*rg = (struct range){.fl = fl, .off = off, .end = end, .at = off, .fills = fills};
+	*rg = *what;
 	r = range_request(fl, rg);
 	if (r < 0) {
 		free(rg);
@@ -233,9 +319,16 @@ static int range_start(struct flight *fl, uint64_t off, uint64_t end, bool fills
 	rg->next = fl->ranges;
 	fl->ranges = rg;
 	atomic_fetch_add(&fl->f->stats.requests, 1);
-	log_debug(LOG_FETCH, "%s: bytes %" PRIu64 "-%" PRIu64 "%s", fl->canon, off, end - 1,
-		fills ? ", to the next that are here" : "");
+	log_debug(LOG_FETCH, "%s: bytes %" PRIu64 "-%" PRIu64 "%s", fl->canon, rg->off, rg->end - 1,
+		rg->fills ? ", to the next that are here" : rg->n > 1 ? ", pieces" : "");
 	return 0;
+}
+
+static int range_start(struct flight *fl, uint64_t off, uint64_t end, bool fills)
+{
+	struct range rg = {.fl = fl, .off = off, .end = end, .at = off, .fills = fills};
+
+	return range_send(fl, &rg);
 }
 
 void ranges_stop(struct flight *fl)
@@ -246,6 +339,7 @@ void ranges_stop(struct flight *fl)
 		range_free(fl->ranges);
 	}
 	fl->ranged = false;
+	fl->queue_at = fl->queued = 0;
 	if (fl->part)
 		part_spare(fl->part, false);
 }
@@ -270,6 +364,8 @@ static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint
 		bool moved = false;
 
 		for (const struct range *rg = fl->ranges; rg; rg = rg->next) {
+			if (rg->n)
+				continue;
 			if (rg->off <= at && at < rg->end) {
 				at = rg->end;
 				moved = true;
@@ -292,29 +388,87 @@ static unsigned count(const struct flight *fl, bool fills)
 	unsigned n = 0;
 
 	for (const struct range *rg = fl->ranges; rg; rg = rg->next)
-		n += rg->fills == fills;
+		n += !rg->n && rg->fills == fills;
 	return n;
 }
 
-/* How much further a reader goes who went there from where the last window ended: each time twice as
- * far. One who jumps gets what he asked for. */
-static uint64_t read_ahead(struct flight *fl, uint64_t from, uint64_t to)
-{
-	struct run *run = NULL;
+/* ---- pieces: pages that are wanted here and there, far from each other --------------- */
 
-	for (unsigned i = 0; i < RUNS; i++)
-		if (fl->runs[i].next && from <= fl->runs[i].next + GAP &&
-			from + SPARSE_BLOCK >= fl->runs[i].next)
-			run = &fl->runs[i];
-	if (!run) {
-		run = &fl->runs[fl->next_run++ % RUNS];
-		run->window = WINDOW_LEAST / 2;
-	} else {
-		run->window = MIN(run->window * 2, WINDOW_MOST);
-		to = MAX(to, MIN(from + run->window, fl->size));
+static bool covers(const struct ahead_span *pieces, unsigned n, uint64_t off, uint64_t end)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (pieces[i].off <= off && end <= pieces[i].end)
+			return true;
+	return false;
+}
+
+static bool comes_in_pieces(const struct flight *fl, uint64_t off, uint64_t end)
+{
+	for (const struct range *rg = fl->ranges; rg; rg = rg->next)
+		if (covers(rg->pieces, rg->n, off, end))
+			return true;
+	return covers(fl->queue + fl->queue_at, fl->queued - fl->queue_at, off, end);
+}
+
+static unsigned requests_for_pieces(const struct flight *fl)
+{
+	unsigned n = 0;
+
+	for (const struct range *rg = fl->ranges; rg; rg = rg->next)
+		n += rg->n != 0;
+	return n;
+}
+
+/* So many of the queue as go into one request. */
+static void send_pieces(struct flight *fl)
+{
+	unsigned most = takes_several(fl) ? PIECES_MOST : 1;
+	struct range rg = {.fl = fl};
+
+	while (rg.n < most && fl->queue_at < fl->queued) {
+		const struct ahead_span *s = &fl->queue[fl->queue_at++];
+
+		if (!sparse_has_pieces(fl->sparse, s->off, s->end - s->off))
+			rg.pieces[rg.n++] = *s;
 	}
-	run->next = to;
-	return to;
+	if (!rg.n)
+		return;
+	rg.off = rg.at = rg.pieces[0].off;
+	rg.end = rg.pieces[rg.n - 1].end;
+	fl->touched += pieces_size(&rg);
+	range_send(fl, &rg); /* or who waits for one asks again */
+}
+
+/* Whether who wants [off, end) gets it as one of many. */
+static bool demand_pieces(struct flight *fl, uint64_t off, uint64_t end)
+{
+	struct ahead_span more[AHEAD_BATCH];
+	unsigned n;
+
+	if (comes_in_pieces(fl, off, end))
+		return true;
+	if (fl->fill || fl->queue_at < fl->queued)
+		return false;
+	n = ahead_hop(&fl->ahead, off, end, more);
+	if (!covers(more, n, off, end))
+		return false;
+	memcpy(fl->queue, more, n * sizeof(*more));
+	fl->queue_at = 0;
+	fl->queued = n;
+	return true;
+}
+
+/* ---- what somebody waits for -------------------------------------------------------- */
+
+/* A long one comes faster in two halves. */
+static bool start_window(struct flight *fl, uint64_t from, uint64_t to)
+{
+	uint64_t half = from + (to - from) / 2;
+
+	half -= half % SPARSE_BLOCK;
+	if (to - from <= HALF_MOST || half <= from || count(fl, false) + 2 > AT_ONCE)
+		return range_start(fl, from, to, false) == 0;
+	return range_start(fl, from, half, false) == 0 && range_start(fl, half, to, false) == 0;
 }
 
 /* One more request for what somebody waits for. False: there is none to make. */
@@ -322,13 +476,16 @@ static bool demand(struct flight *fl, uint64_t off, uint64_t end)
 {
 	uint64_t from, stop, to, next, next_stop;
 
+	if (demand_pieces(fl, off, end))
+		return false;
 	if (!first_hole(fl, off, end, &from, &stop))
 		return false;
 	to = MIN(stop, MAX(end, from + 1) + SPARSE_BLOCK - 1);
 	to = MIN(to - to % SPARSE_BLOCK, fl->size);
 	if (to <= from)
 		to = MIN(from - from % SPARSE_BLOCK + SPARSE_BLOCK, fl->size);
-	to = read_ahead(fl, from, to);
+	to = ahead_window(&fl->ahead, from, to);
+	to = MIN(to + SPARSE_BLOCK - 1 - (to + SPARSE_BLOCK - 1) % SPARSE_BLOCK, fl->size);
 	/* What is left before the end is no request of its own. */
 	if (fl->size - to <= SPARSE_BLOCK)
 		to = fl->size;
@@ -338,7 +495,9 @@ static bool demand(struct flight *fl, uint64_t off, uint64_t end)
 		stop = next = next_stop;
 	to = MIN(to, stop);
 	fl->touched += to - from;
-	return range_start(fl, from, to, false) == 0;
+	if (fl->heads == HEADS_UNKNOWN && ahead_lacks_heads(&fl->ahead, off))
+		fl->heads = HEADS_WANTED;
+	return start_window(fl, from, to);
 }
 
 static void fill(struct flight *fl)
@@ -362,6 +521,8 @@ static void pump(struct flight *fl)
 	for (unsigned i = 0; fl->part && count(fl, false) < AT_ONCE && part_wanted(fl->part, i, &off, &end); i++)
 		while (count(fl, false) < AT_ONCE && demand(fl, off, end))
 			;
+	while (fl->queue_at < fl->queued && requests_for_pieces(fl) < SINGLES_MOST)
+		send_pieces(fl);
 	if (fl->fill && !fl->parked)
 		fill(fl);
 	for (struct range *rg = fl->ranges; rg; rg = rg->next)
@@ -407,6 +568,8 @@ void ranges_go(struct flight *fl)
 	if (fl->part)
 		part_spare(fl->part, !fl->fill);
 	pump(fl);
+	if (fl->heads == HEADS_WANTED && !fl->want_len)
+		work_probe(fl);
 	if (!fl->parked && !fl->poll.due)
 		net_timer_set(fl->f->net, &fl->poll, LOOK_MS, look, fl);
 	if (!fl->ranges && fl->fill && !fl->parked)
@@ -419,7 +582,9 @@ void ranges_begin(struct flight *fl)
 	fl->fill = false;
 	fl->fill_at = fl->touched = fl->want_len = 0;
 	fl->range_errors = 0;
-	memset(fl->runs, 0, sizeof(fl->runs));
+	ahead_end(&fl->ahead);
+	ahead_begin(&fl->ahead, fl->size);
+	fl->heads = HEADS_UNKNOWN;
 	ranges_go(fl);
 }
 
@@ -435,6 +600,21 @@ void ranges_opened(struct flight *fl, int r, struct sparse *sp, const char *text
 	draft_discard(take(fl->draft));
 }
 
+static void learn_walk(struct flight *fl, const struct probed *p)
+{
+	struct ahead *a = &fl->ahead;
+
+	if (!a->n_tables && !a->units.end) {
+		for (unsigned i = 0; i < p->walk.n_tables; i++)
+			ahead_table(a, p->walk.tables[i].off, p->walk.tables[i].n);
+		a->units = (struct ahead_span){p->walk.units.off, p->walk.units.off + p->walk.units.n};
+	}
+	if (p->wants_heads && p->sparse == 1 && p->n_heads != -EAGAIN) {
+		fl->heads = HEADS_KNOWN;
+		ahead_heads(a, p->heads, (unsigned)MAX(p->n_heads, 0)); /* or there is no hopping */
+	}
+}
+
 void ranges_probed(struct flight *fl, const struct probed *p)
 {
 	if (p->r == -EBADMSG) {
@@ -443,7 +623,8 @@ void ranges_probed(struct flight *fl, const struct probed *p)
 	}
 	if (p->sure || fl->sure)
 		flight_sure(fl);
-	if (p->r == -EAGAIN || p->sparse == -EAGAIN) {
+	learn_walk(fl, p);
+	if (p->r == -EAGAIN || p->sparse == -EAGAIN || (p->sparse == 1 && p->wants_heads && p->n_heads == -EAGAIN)) {
 		fl->want_off = p->want_off;
 		fl->want_len = MIN(p->want_len, fl->size - MIN(fl->size, p->want_off));
 	} else if (!p->sparse) {

@@ -48,6 +48,7 @@ static void work_free(struct work *w)
 	blob_unref(w->blob);
 	draft_discard(w->draft);
 	sparse_unref(w->sparse);
+	free(w->probed.heads);
 	if (w->fd >= 0)
 		close(w->fd);
 	free(w->until);
@@ -446,6 +447,11 @@ static void probe_run(struct work *w)
 	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
 	if (p->r >= 0)
 		p->sparse = obj_is_sparse(&v, t);
+	p->walk.n_tables = 0;
+	if (p->sparse == 1)
+		obj_walk(&v, &p->walk);
+	if (p->sparse == 1 && p->wants_heads)
+		p->n_heads = obj_heads(&v, p->heads, HEADS_MOST);
 	p->want_off = v.want_off;
 	p->want_len = v.want_len;
 }
@@ -520,6 +526,11 @@ void work_probe(struct flight *fl)
 		return;
 	}
 	w->sparse = sparse_ref(fl->sparse);
+	if (fl->heads == HEADS_WANTED) {
+		w->probed.heads = calloc(HEADS_MOST, sizeof(*w->probed.heads));
+		w->probed.wants_heads = w->probed.heads != NULL;
+		fl->heads = w->probed.heads ? HEADS_WANTED : HEADS_KNOWN;
+	}
 	start_probe(w);
 }
 

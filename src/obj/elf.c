@@ -5,6 +5,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/obj.h"
 #include "base/hash.h"
+#include "base/little.h"
 #include "base/util.h"
 
 #include <stdio.h>
@@ -94,6 +95,8 @@ struct elf {
 	bool data_here;	      /* another part of the image, notes apart */
 	bool symtab, debug;   /* what `strip` takes away */
 	bool indexed;	      /* who reads its debug information finds it by an index */
+	struct range index;   /* .gdb_index */
+	struct obj_walk walk;
 	unsigned features;
 
 	bool id_found;
@@ -398,6 +401,21 @@ static bool starts(const char *s, const char *with)
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
+static void take_walk(struct elf *elf, const struct section *s)
+{
+	static const char *const tables[] = {".debug_aranges", ".debug_abbrev", ".gdb_index", ".debug_names",
+		".symtab", ".strtab"};
+	struct obj_walk *w = &elf->walk;
+
+	if (strcmp(s->name, ".debug_info") == 0 && !w->units.n)
+		w->units = (struct obj_span){s->at.off, s->at.size};
+	if (strcmp(s->name, ".gdb_index") == 0 && !elf->index.size)
+		elf->index = s->at;
+	for (unsigned i = 0; i < ARRAY_SIZE(tables) && w->n_tables < OBJ_TABLES_MOST; i++)
+		if (strcmp(s->name, tables[i]) == 0)
+			w->tables[w->n_tables++] = (struct obj_span){s->at.off, s->at.size};
+}
+
 /* What a section with bytes adds to the file by its name. */
 static void take_name(struct elf *elf, const struct section *s)
 {
@@ -420,6 +438,8 @@ static void take_name(struct elf *elf, const struct section *s)
 	if ((strcmp(s->name, ".gdb_index") == 0 || strcmp(s->name, ".debug_names") == 0) &&
 		!(s->flags & SHF_COMPRESSED))
 		elf->indexed = true;
+	if (!(s->flags & SHF_COMPRESSED))
+		take_walk(elf, s);
 	if (strcmp(s->name, ".text") == 0 && !elf->text.size && s->at.off)
 		elf->text = s->at;
 	if (strcmp(s->name, ".note.gnu.build-id") == 0 && !elf->id_section.size)
@@ -751,6 +771,61 @@ static int elf_sparse(struct view *v, enum filetype t)
 	return elf.indexed || (has_image(&elf) && (t == FILETYPE_ELF_CODE || !elf.debug));
 }
 
+/* ---- where its readers walk --------------------------------------------------------- */
+
+static int elf_walk(struct view *v, struct obj_walk *out)
+{
+	struct elf elf;
+	int r = elf_facts(&elf, v, NULL);
+
+	if (r < 0)
+		return r == -EAGAIN ? r : -ENOENT;
+	*out = elf.walk;
+	if (!elf.index.size)
+		out->units.n = 0;
+	return 0;
+}
+
+/* .gdb_index, version 4 to 9, always with its low byte first: where its lists begin, then of each unit
+ * where in .debug_info it is, and how long. */
+#define INDEX_HEAD 12
+#define INDEX_UNIT 16
+
+static int read_heads(struct elf *elf, uint64_t at, unsigned n, uint64_t *heads)
+{
+	_cleanup_free_ uint8_t *p = malloc((size_t)n * INDEX_UNIT);
+	unsigned kept = 0;
+	int r = p ? elf_read(elf, "its index", at, p, (size_t)n * INDEX_UNIT) : -ENOMEM;
+
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		uint64_t off = le64(p + (size_t)i * INDEX_UNIT);
+
+		if (off < elf->walk.units.n)
+			heads[kept++] = elf->walk.units.off + off;
+	}
+	return r < 0 ? r : (int)kept;
+}
+
+static int elf_heads(struct view *v, uint64_t *heads, unsigned most)
+{
+	uint8_t h[INDEX_HEAD];
+	uint32_t from, to;
+	struct elf elf;
+	int r = elf_facts(&elf, v, NULL);
+
+	if (r < 0 || elf.index.size < INDEX_HEAD || !elf.walk.units.n)
+		return r == -EAGAIN ? r : -ENOENT;
+	r = elf_read(&elf, "its index", elf.index.off, h, sizeof(h));
+	if (r < 0)
+		return r == -EAGAIN ? r : -ENOENT;
+	from = le32(h + 4);
+	to = le32(h + 8);
+	if (le32(h) < 4 || le32(h) > 9 || from < INDEX_HEAD || to < from || to > elf.index.size)
+		return -ENOENT;
+	r = read_heads(&elf, elf.index.off + from, MIN((to - from) / INDEX_UNIT, most), heads);
+	return r < 0 && r != -EAGAIN ? -ENOENT : r;
+}
+
 const struct obj_format obj_elf = {
 	.name = "elf",
 	.magic = "\177ELF",
@@ -760,4 +835,6 @@ const struct obj_format obj_elf = {
 	.early = elf_early,
 	.promises = elf_promises,
 	.sparse = elf_sparse,
+	.walk = elf_walk,
+	.heads = elf_heads,
 };

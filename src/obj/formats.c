@@ -512,6 +512,37 @@ int obj_always_sparse(struct view *v, enum filetype t)
 	return 1;
 }
 
+/* What its first bytes claim; NULL: nothing. */
+static const struct obj_format *claimed(struct view *v, int *r)
+{
+	struct head h;
+
+	*r = read_head(v, &h);
+	for (unsigned i = 0; *r == 0 && i < ARRAY_SIZE(formats); i++)
+		if (claims(formats[i], &h) == CLAIM_YES)
+			return formats[i];
+	if (*r != -EAGAIN)
+		*r = -ENOENT;
+	return NULL;
+}
+
+int obj_walk(struct view *v, struct obj_walk *out)
+{
+	int r;
+	const struct obj_format *f = claimed(v, &r);
+
+	memset(out, 0, sizeof(*out));
+	return !f ? r : f->walk ? f->walk(v, out) : -ENOENT;
+}
+
+int obj_heads(struct view *v, uint64_t *heads, unsigned most)
+{
+	int r;
+	const struct obj_format *f = claimed(v, &r);
+
+	return !f ? r : f->heads ? f->heads(v, heads, most) : -ENOENT;
+}
+
 int obj_is_sparse(struct view *v, enum filetype t)
 {
 	struct head h;

@@ -28,6 +28,17 @@ struct obj_slice {
 	uint64_t off, size; /* where in the file */
 };
 
+/* How readers walk through a file of which they read parts. */
+#define OBJ_TABLES_MOST 12
+struct obj_span {
+	uint64_t off, n;
+};
+struct obj_walk {
+	unsigned n_tables;
+	struct obj_span tables[OBJ_TABLES_MOST]; /* who begins with one reads it from front to back */
+	struct obj_span units; /* over the heads of which they hop; n 0: none, or nobody can list them */
+};
+
 struct obj_format {
 	const char *name;
 	const char *magic;
@@ -48,6 +59,9 @@ struct obj_format {
 	bool (*promises)(struct view *v, enum filetype t);
 	/* May be NULL: no. As obj_is_sparse(). */
 	int (*sparse)(struct view *v, enum filetype t);
+	/* May be NULL: not known. As obj_walk(), obj_heads(). */
+	int (*walk)(struct view *v, struct obj_walk *out);
+	int (*heads)(struct view *v, uint64_t *heads, unsigned most);
 };
 
 /* One for each file of this folder; formats.c has the table. */
@@ -90,6 +104,11 @@ bool obj_promises(struct view *v, const struct key *k);
 /* Will who reads it as a `t` read here and there, by tables that say where? 1; 0: he will read most of
  * it. -EAGAIN: the view lacks bytes. */
 int obj_is_sparse(struct view *v, enum filetype t);
+/* Where its tables are. 0; -EAGAIN, -ENOENT: it cannot be told. */
+int obj_walk(struct view *v, struct obj_walk *out);
+/* Where the units of obj_walk() begin, ascending, by what the file's index says: hints, not proved. How
+ * many, up to `most`; -EAGAIN; -ENOENT. */
+int obj_heads(struct view *v, uint64_t *heads, unsigned most);
 int obj_always_sparse(struct view *v, enum filetype t); /* for the formats: 1 */
 
 /* The keys that a slice answers to by what its own bytes say; the names are those in its module.

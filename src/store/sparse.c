@@ -316,6 +316,34 @@ static int write_in(struct sparse *f, uint64_t off, const void *p, size_t n)
 	return r;
 }
 
+static bool has_piece(struct sparse *f, uint64_t block, uint32_t from, uint32_t to)
+{
+	struct stripe *st = &f->stripes[block % STRIPES];
+	LOCK_SCOPE(&st->lock);
+
+	if (is_here(f, block))
+		return true;
+	for (unsigned i = 0; i < st->n; i++)
+		for (unsigned k = 0; st->list[i].block == block && k < st->list[i].n; k++)
+			if (st->list[i].runs[k].from <= from && to <= st->list[i].runs[k].to)
+				return true;
+	return false;
+}
+
+bool sparse_has_pieces(struct sparse *f, uint64_t off, uint64_t n)
+{
+	uint64_t size = f->validator.size, end = off < size ? off + MIN(n, size - off) : off;
+
+	while (off < end) {
+		uint64_t block = off / SPARSE_BLOCK, to = MIN((block + 1) * SPARSE_BLOCK, end);
+
+		if (!has_piece(f, block, (uint32_t)(off % SPARSE_BLOCK), (uint32_t)(to - block * SPARSE_BLOCK)))
+			return false;
+		off = to;
+	}
+	return true;
+}
+
 static int look_at_space(struct sparse *f, size_t n)
 {
 	uint64_t looked = atomic_fetch_add(&f->looked, n) + n;

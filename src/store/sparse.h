@@ -83,6 +83,10 @@ bool sparse_has(const struct sparse *f, uint64_t off, uint64_t n);
 /* The first run of absent blocks that these bytes touch. false: there is none. */
 bool sparse_missing(const struct sparse *f, uint64_t off, uint64_t n, struct sparse_hole *out);
 
+/* The same, and of a block that is not whole what was written of it counts, too, unless it was forgotten:
+ * it can be read, and is not there after a restart. Any thread; a short wait, no disk. */
+bool sparse_has_pieces(struct sparse *f, uint64_t off, uint64_t n);
+
 /* Bytes at off: less than n only at the end of the file. -EAGAIN: some are not here, and `hole` (or
  * NULL) says which; -EIO. */
 ssize_t sparse_read(struct sparse *f, uint64_t off, void *p, size_t n, struct sparse_hole *hole);

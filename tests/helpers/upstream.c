@@ -47,6 +47,7 @@ static const char help[] =
 	"  --delay MS    wait so long before each answer\n"
 	"  --rate N      at most N bytes per second for each body\n"
 	"  --no-range    know no ranges\n"
+	"  --one-range   send all to who asks for several at once\n"
 	"  --no-head     answer 405 to HEAD\n"
 	"  --no-validators  send neither ETag nor Last-Modified\n"
 	"  --gzip        compress for clients that accept it\n"
@@ -68,7 +69,7 @@ struct options {
 	unsigned port, delay_ms;
 	uint64_t rate, virtual_mean;
 	const char *root, *log, *heads, *ready;
-	bool no_range, no_head, no_validators, gzip, no_accept, watch_stdin;
+	bool no_range, one_range, no_head, no_validators, gzip, no_accept, watch_stdin;
 };
 
 struct rule {
@@ -108,7 +109,7 @@ struct upstream {
 struct request {
 	char method[16], raw[PATH_ROOM], path[PATH_ROOM]; /* raw: as sent; path: decoded, no query */
 	char query[PATH_ROOM];
-	char range[128], if_range[128], if_none_match[128];
+	char range[8192], if_range[128], if_none_match[128];
 	bool accepts_gzip;
 	uint64_t body;
 	/* what became of it */
@@ -614,6 +615,50 @@ static void add_validators(struct conn *c, struct reply *r, const struct stat *s
 		*range_ok = false;
 }
 
+#define SEVERAL_MOST (16u << 20)
+#define BOUNDARY "the-upstream-of-tests"
+
+/* "bytes=a-b,c-d": the body, parts and what stands between them; it is the caller's. NULL: send all. */
+static char *several_ranges(struct conn *c, struct reply *r)
+{
+	char *body = NULL, one[64];
+	size_t n = 0;
+	FILE *f = open_memstream(&body, &n);
+
+	for (const char *p = c->rq.range + strlen("bytes="); f; p += 1) {
+		uint64_t start = 0, len = 0;
+		char *part;
+
+		snprintf(one, sizeof(one), "bytes=%.*s", (int)strcspn(p, ","), p);
+		if (range_read(one, r->total, &start, &len) != 1 || n + len > SEVERAL_MOST)
+			break;
+		part = malloc(len);
+		if (!part || pread(r->fd, part, len, (off_t)start) != (ssize_t)len)
+			abort();
+		fprintf(f, "\r\n--" BOUNDARY "\r\nContent-Type: application/octet-stream\r\n"
+			"Content-Range: bytes %llu-%llu/%llu\r\n\r\n", (unsigned long long)start,
+			(unsigned long long)(start + len - 1), (unsigned long long)r->total);
+		fwrite(part, 1, len, f);
+		free(part);
+		p += strcspn(p, ",");
+		if (*p)
+			continue;
+		fputs("\r\n--" BOUNDARY "--\r\n", f);
+		fclose(f);
+		r->status = 206;
+		r->type = "multipart/byteranges; boundary=" BOUNDARY;
+		close(r->fd);
+		r->fd = -1;
+		r->mem = body;
+		r->len = r->total = n;
+		return body;
+	}
+	if (f)
+		fclose(f);
+	free(body);
+	return NULL;
+}
+
 static void plan_range(struct conn *c, struct reply *r)
 {
 	uint64_t start = 0, len = 0;
@@ -698,15 +743,17 @@ static void serve_file(struct conn *c, const char *path, const struct file_opts 
 	add_validators(c, &r, &st, &range_ok);
 	if (r.status == 304)
 		r.len = r.total = 0;
-	if (range_ok && c->rq.range[0])
+	if (range_ok && strchr(c->rq.range, ',') && !u->o.one_range && r.fd >= 0)
+		packed = several_ranges(c, &r);
+	else if (range_ok && c->rq.range[0])
 		plan_range(c, &r);
-	if (r.status == 206 && o->bad_range)
+	if (r.status == 206 && o->bad_range && !packed)
 		shift_range(&r);
-	if (r.status == 206)
+	if (r.status == 206 && !packed)
 		tell_range(c, &r);
 	if (r.status == 200 && r.fd >= 0 && u->o.gzip && c->rq.accepts_gzip)
 		packed = gzip_stored(r.fd, r.len, &r.len);
-	if (packed) {
+	if (packed && r.fd >= 0) {
 		close(r.fd);
 		r.fd = -1;
 		r.mem = packed;
@@ -1364,7 +1411,7 @@ static bool options_read(struct options *o, int argc, char **argv)
 {
 	static const struct option list[] = {{"port", 1, NULL, 'p'}, {"root", 1, NULL, 'r'},
 		{"log", 1, NULL, 'l'}, {"heads", 1, NULL, 'e'}, {"ready", 1, NULL, 'f'}, {"delay", 1, NULL, 'd'},
-		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'},
+		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'}, {"one-range", 0, NULL, 'O'},
 		{"no-validators", 0, NULL, 'V'}, {"gzip", 0, NULL, 'z'}, {"no-accept", 0, NULL, 'A'},
 		{"stdin", 0, NULL, 'i'}, {"virtual", 1, NULL, 'v'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
@@ -1379,6 +1426,7 @@ static bool options_read(struct options *o, int argc, char **argv)
 		case 'd': o->delay_ms = (unsigned)number(optarg, 0); break;
 		case 'b': o->rate = number(optarg, 0); break;
 		case 'R': o->no_range = true; break;
+		case 'O': o->one_range = true; break;
 		case 'H': o->no_head = true; break;
 		case 'V': o->no_validators = true; break;
 		case 'z': o->gzip = true; break;

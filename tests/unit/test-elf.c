@@ -916,7 +916,114 @@ START_TEST(cut_anywhere)
 }
 END_TEST
 
-UNIT_MAIN("elf", ids_of_all_sizes, id_too_long_is_broken, empty_id_is_nil, text_hash, text_hash_short,
+/* ---- where readers walk ------------------------------------------------------------- */
+
+#define UNITS 3
+
+/* A debug file of three units and an index that lists them. Where the index is. */
+static size_t indexed(struct image *m, unsigned version, unsigned flags)
+{
+	uint8_t info[3000] = {1};
+	size_t at = put_bytes(m, info, sizeof(info)), index;
+	bool big = m->big;
+
+	section(m, ".debug_info", PROGBITS, 0, at, sizeof(info));
+	m->big = false; /* it is so in all files */
+	index = m->n;
+	put(m, version, 4);
+	put(m, 24, 4);
+	put(m, 24 + 16 * UNITS, 4);
+	for (unsigned i = 0; i < 3; i++)
+		put(m, 24 + 16 * UNITS, 4);
+	for (unsigned i = 0; i < UNITS; i++) {
+		put(m, 1000 * i, 8);
+		put(m, 1000, 8);
+	}
+	m->big = big;
+	section(m, ".gdb_index", PROGBITS, flags, index, m->n - index);
+	section(m, ".strtab", STRTAB, 0, at, 7);
+	return index;
+}
+
+START_TEST(walks)
+{
+	for (unsigned form = 0; form < 4; form++) {
+		struct image *m = image_new(form & 1, form & 2);
+		size_t index = indexed(m, 8, 0), info = m->sec[1].off;
+		uint64_t at[UNITS + 1];
+		struct obj_walk w;
+		struct view v;
+
+		image_end(m);
+		v = view_of_mem(m->p, m->n);
+		ck_assert_int_eq(obj_walk(&v, &w), 0);
+		ck_assert_uint_eq(w.n_tables, 2);
+		ck_assert_uint_eq(w.tables[0].off, index);
+		ck_assert_uint_eq(w.tables[0].n, 24 + 16 * UNITS);
+		ck_assert_uint_eq(w.units.off, info);
+		ck_assert_uint_eq(w.units.n, 3000);
+		ck_assert_int_eq(obj_heads(&v, at, ARRAY_SIZE(at)), UNITS);
+		for (unsigned i = 0; i < UNITS; i++)
+			ck_assert_uint_eq(at[i], info + 1000 * i);
+		ck_assert_int_eq(obj_heads(&v, at, 2), 2);
+		/* Units behind the section are left out; lists that end before they begin are none. */
+		m->p[index + 24 + 16 + 1] = 0xff;
+		ck_assert_int_eq(obj_heads(&v, at, ARRAY_SIZE(at)), UNITS - 1);
+		m->p[index + 4] = 24 + 16 * UNITS + 1;
+		ck_assert_int_eq(obj_heads(&v, at, ARRAY_SIZE(at)), -ENOENT);
+		m->p[index + 4] = 24;
+		m->p[index + 9] = 0xff;
+		ck_assert_int_eq(obj_heads(&v, at, ARRAY_SIZE(at)), -ENOENT);
+	}
+}
+END_TEST
+
+static bool all_but_index(const void *ctx, uint64_t off, uint64_t n)
+{
+	const size_t *index = ctx;
+
+	return off + n <= *index || off >= *index + 24 + 16 * UNITS;
+}
+
+START_TEST(walks_that_lead_nowhere)
+{
+	static const struct {
+		unsigned version, flags;
+		int tables;
+	} rows[] = {{3, 0, 2}, {10, 0, 2}, {8, 0x800, 1}};
+	uint64_t at[UNITS];
+	struct image *m;
+	struct obj_walk w;
+	struct view v;
+	size_t index;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		m = image_new(true, false);
+		indexed(m, rows[i].version, rows[i].flags);
+		image_end(m);
+		v = view_of_mem(m->p, m->n);
+		ck_assert_int_eq(obj_walk(&v, &w), 0);
+		ck_assert_int_eq((int)w.n_tables, rows[i].tables);
+		ck_assert_int_eq(obj_heads(&v, at, UNITS), -ENOENT);
+	}
+	ck_assert_uint_eq(w.units.n, 0); /* nobody lists them */
+	v = view_of_mem("MZ no", 5);
+	ck_assert_int_eq(obj_walk(&v, &w), -ENOENT);
+	ck_assert_int_eq(obj_heads(&v, at, UNITS), -ENOENT);
+	/* The list is not here yet. */
+	m = image_new(true, false);
+	index = indexed(m, 8, 0);
+	image_end(m);
+	v = view_of_mem(m->p, m->n);
+	v.has = all_but_index;
+	v.ctx = &index;
+	ck_assert_int_eq(obj_walk(&v, &w), 0);
+	ck_assert_int_eq(obj_heads(&v, at, UNITS), -EAGAIN);
+	ck_assert_uint_eq(v.want_off, index);
+}
+END_TEST
+
+UNIT_MAIN("elf", walks, walks_that_lead_nowhere, ids_of_all_sizes, id_too_long_is_broken, empty_id_is_nil, text_hash, text_hash_short,
 	owner_counts, note_padding, id_in_sections_alone, id_of_a_console, debug_files,
 	static_executable_is_no_debug_file, pie_is_an_executable, both_code_and_debug,
 	data_and_loaded_scripts, objects_and_cores, without_sections, extended_numbering,

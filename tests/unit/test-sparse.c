@@ -133,13 +133,21 @@ START_TEST(parts_of_blocks)
 	ck_assert_int_eq(put(f, B + 40000, 30000, 1), 0);
 	ck_assert_int_eq(put(f, B + 50000, 100, 1), 0);
 	ck_assert(!sparse_has(f, B, 1) && !sparse_has(f, 2 * B, 1));
+	/* What was written of it can be read. */
+	ck_assert(sparse_has_pieces(f, B + 40000, B - 40000 + 14464) && reads(f, 0, B, 1));
+	ck_assert(sparse_has_pieces(f, 100, 200) && sparse_has_pieces(f, 5 * B, 1));
+	ck_assert(!sparse_has_pieces(f, B + 39999, 10) && !sparse_has_pieces(f, 2 * B + 14464, 1));
+	ck_assert(!sparse_has_pieces(f, B - 1, 2) && !sparse_has_pieces(f, 2 * B + 14000, 465));
 	ck_assert_int_eq(put(f, B, 40000, 1), 0);
 	ck_assert(sparse_has(f, B, B) && !sparse_has(f, 2 * B, 1));
 	ck_assert_int_eq(put(f, 2 * B + 14464, B - 14464, 1), 0);
 	ck_assert(sparse_has(f, 2 * B, B) && reads(f, 0, 3 * B, 1));
 	/* More gaps than are kept in mind: absent until it was written again. */
-	for (unsigned i = 0; i < 100; i++)
+	for (unsigned i = 0; i < 100; i++) {
 		ck_assert_int_eq(put(f, 3 * B + 2 * i * 300, 300, 1), 0);
+		ck_assert(sparse_has_pieces(f, 3 * B + 2 * i * 300, 300));
+		ck_assert(!sparse_has_pieces(f, 3 * B + 2 * i * 300 + 150, 300));
+	}
 	for (unsigned i = 0; i < 100; i++)
 		ck_assert_int_eq(put(f, 3 * B + (2 * i + 1) * 300, 300, 1), 0);
 	ck_assert(!sparse_has(f, 3 * B, 1));

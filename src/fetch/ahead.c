@@ -1,0 +1,160 @@
+/* What the readers of a file with holes will want next. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/ahead.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 65536u	       /* of the store */
+#define WINDOW_LEAST (256u << 10)
+#define WINDOW_MOST (4u << 20)
+#define TABLE_MOST (8u << 20)  /* a window in a table */
+#define TABLE_AT_ONCE (1u << 20) /* a table, or what is left of one, that is read without a pause, */
+#define TABLE_SHARE 64	       /* if it is no more than this part of the file */
+#define HEAD 64		       /* bytes of a unit that say how long it is, and of what kind */
+#define HOPS_LEAST 2	       /* heads one after the other: chance, up to here */
+#define BATCH_LEAST 4
+#define SKIPPED_MOST 8	       /* heads that a hopping reader may leave out */
+
+void ahead_begin(struct ahead *a, uint64_t size)
+{
+	*a = (struct ahead){.size = size};
+}
+
+void ahead_end(struct ahead *a)
+{
+	free(a->heads);
+	*a = (struct ahead){0};
+}
+
+void ahead_table(struct ahead *a, uint64_t off, uint64_t n)
+{
+	if (n && a->n_tables < AHEAD_TABLES && off < a->size && n <= a->size - off)
+		a->tables[a->n_tables++] = (struct ahead_span){off, off + n};
+}
+
+int ahead_heads(struct ahead *a, const uint64_t *heads, unsigned n)
+{
+	unsigned kept = 0;
+
+	free(a->heads);
+	a->n_heads = a->next_head = a->hops = 0;
+	a->heads = calloc(n ? n : 1, sizeof(*heads));
+	if (!a->heads)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		if (heads[i] < a->size && (!kept || heads[i] > a->heads[kept - 1]))
+			a->heads[kept++] = heads[i];
+	a->n_heads = kept;
+	return 0;
+}
+
+bool ahead_lacks_heads(const struct ahead *a, uint64_t off)
+{
+	return !a->heads && off >= a->units.off && off < a->units.end;
+}
+
+/* ---- from front to back ------------------------------------------------------------- */
+
+static const struct ahead_span *table_at(const struct ahead *a, uint64_t off)
+{
+	for (unsigned i = 0; i < a->n_tables; i++)
+		if (off >= a->tables[i].off && off < a->tables[i].end)
+			return &a->tables[i];
+	return NULL;
+}
+
+/* Blocks are fetched as a whole, so he may begin anywhere in the one behind the last window. */
+static struct ahead_run *run_at(struct ahead *a, uint64_t from)
+{
+	for (unsigned i = 0; i < AHEAD_RUNS; i++)
+		if (a->runs[i].next && from + BLOCK >= a->runs[i].next && from <= a->runs[i].next + BLOCK)
+			return &a->runs[i];
+	return NULL;
+}
+
+/* How much is fetched for who wants so much at once. */
+static uint64_t first_window(const struct ahead *a, const struct ahead_span *table, uint64_t from, uint64_t n)
+{
+	uint64_t left;
+
+	if (!table)
+		return n;
+	left = table->end - from;
+	return left <= TABLE_AT_ONCE && left <= a->size / TABLE_SHARE ? MAX(n, left) : n;
+}
+
+uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
+{
+	const struct ahead_span *table = table_at(a, from);
+	struct ahead_run *run = run_at(a, from);
+	uint64_t n = to - from;
+
+	if (!run) {
+		run = &a->runs[a->next_run++ % AHEAD_RUNS];
+		n = first_window(a, table, from, n);
+		run->window = MAX(n, WINDOW_LEAST / 2);
+	} else if (!ahead_lacks_heads(a, from)) { /* a run of heads, perhaps: it shows soon */
+		run->window = MIN(run->window * 2, table ? TABLE_MOST : WINDOW_MOST);
+		n = MAX(n, run->window);
+	}
+	/* The next table is another matter, unless somebody asked for it. */
+	if (table)
+		n = MAX(MIN(n, table->end - from), to - from);
+	run->next = from + MIN(n, a->size - from);
+	return run->next;
+}
+
+/* ---- from head to head -------------------------------------------------------------- */
+
+/* The first head that [off, end) has a byte of; n_heads: none. */
+static unsigned head_in(const struct ahead *a, uint64_t off, uint64_t end)
+{
+	unsigned from = 0, to = a->n_heads;
+
+	while (from < to) {
+		unsigned mid = from + (to - from) / 2;
+
+		if (a->heads[mid] + HEAD > off)
+			to = mid;
+		else
+			from = mid + 1;
+	}
+	return from < a->n_heads && a->heads[from] < end ? from : a->n_heads;
+}
+
+static unsigned pages_of(const struct ahead *a, unsigned from, unsigned n, struct ahead_span *out)
+{
+	unsigned count = 0;
+
+	for (unsigned i = from; i < from + n; i++) {
+		uint64_t off = a->heads[i] - a->heads[i] % AHEAD_PAGE;
+		uint64_t end = MIN((a->heads[i] + HEAD + AHEAD_PAGE - 1) / AHEAD_PAGE * AHEAD_PAGE, a->size);
+
+		if (count && off <= out[count - 1].end)
+			out[count - 1].end = MAX(end, out[count - 1].end);
+		else
+			out[count++] = (struct ahead_span){off, end};
+	}
+	return count;
+}
+
+unsigned ahead_hop(struct ahead *a, uint64_t off, uint64_t end, struct ahead_span out[static AHEAD_BATCH])
+{
+	unsigned i = head_in(a, off, end);
+
+	if (i == a->n_heads)
+		return 0;
+	if (i < a->next_head || i > a->next_head + SKIPPED_MOST)
+		a->hops = 0;
+	a->next_head = i + 1;
+	if (++a->hops < HOPS_LEAST) {
+		a->batch = BATCH_LEAST / 2;
+		return 0;
+	}
+	a->batch = MIN(a->batch * 2, AHEAD_BATCH);
+	a->next_head = MIN(i + a->batch, a->n_heads);
+	return pages_of(a, i, a->next_head - i, out);
+}

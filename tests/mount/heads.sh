@@ -1,0 +1,67 @@
+#!/bin/sh
+# Who hops over the heads of all units (eu-addr2line does) gets them in a few requests, and not the units
+# themselves: from servers that send several ranges in one answer (ours, and nginx), from one that does
+# not, and when such answers break off.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/clients.sh"
+need_mount
+need curl awk gcc gdb gdb-add-index eu-addr2line nginx
+
+# 40 units, each with a hundred kilobytes of types.
+units=40
+mkdir "$TMP/w" "$TMP/far"
+awk 'BEGIN {
+  for (j = 0; j < 700; j++)
+    printf "struct type_%d { struct type_%d *next; int kind, flags; long long total; char name[%d]; void *data; int counters[4]; unsigned short width, height; };\n", j, j, j % 40 + 8 }' >"$TMP/w/types.h"
+for i in $(seq $units); do
+  printf '#include "types.h"\nint function_%d(int n)\n{\n\treturn n + %d;\n}\n' "$i" "$i" >"$TMP/w/u$i.c"
+done
+echo 'int main(void) { return 0; }' >"$TMP/w/main.c"
+(cd "$TMP/w" && printf '%s\n' ./*.c | xargs -P2 -n4 gcc -g -fno-eliminate-unused-debug-types -c &&
+  gcc -o prog -Wl,--build-id=sha1 ./*.o && gdb-add-index prog) >"$TMP/w.log" 2>&1 || fail "the program"
+put_gdb "$TMP/far" "$TMP/w/prog" .debug
+FILE=$(gdb_path "$(build_id "$TMP/w/prog")" .debug)
+size=$(stat -c %s "$TMP/w/prog")
+[ "$size" -gt 2500000 ] || fail "the program has only $size bytes"
+address=$(nm "$TMP/w/prog" | awk '$3 == "function_20" { print "0x" $1 }')
+want=$(eu-addr2line -e "$TMP/w/prog" "$address")
+expect "beside it" "$want" 'u20\.c:3'
+
+# asked NAME URL: the answer through a new mount.
+asked() {
+  symfs_mount "$1" --source "gdb@$2"
+  eval "as_mount=\$MNT_$1"
+  as_said=$(timeout 100 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)
+  [ "$as_said" = "$want" ] || fail "$1: $as_said"
+  same_file "$TMP/w/prog" "$as_mount/$FILE"
+  symfs_umount "$1"
+}
+# cost NAME URL PERCENT REQUESTS: what the answer alone costs.
+cost() {
+  symfs_mount "$1" --source "gdb@$2" --cache "$TMP/store-$1-alone"
+  eval "as_mount=\$MNT_$1"
+  upstream_reset "$2"
+  [ "$(timeout 100 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)" = "$want" ] || fail "$1"
+  co_bytes=$(upstream_count "$2" bytes "*$FILE") co_requests=$(upstream_count "$2" requests "*$FILE")
+  say "$1: $co_bytes of $size bytes, $co_requests requests"
+  [ "$co_bytes" -le $((size * $3 / 100)) ] || fail "$co_bytes of $size bytes"
+  [ "$co_requests" -le "$4" ] || fail "$co_requests requests"
+  symfs_umount "$1"
+}
+
+upstream_start several --root "$TMP/far"
+cost several "$URL_several" 35 16
+asked several "$URL_several"
+upstream_start single --root "$TMP/far" --one-range --rate 4000000 # what comes before it is refused counts, too
+cost single "$URL_single" 40 60
+asked single "$URL_single"
+
+nginx_start http "$TMP/far"
+asked nginx "$URL_http"
+grep -q ' 206 ' "$TMP/nginx-http/access.log" || fail "nginx was asked for no range"
+
+# Each answer of some kilobytes breaks off, for a while.
+upstream_start broken --root "$TMP/far"
+upstream_fault "$URL_broken" "*$FILE" cut 270000 12
+asked broken "$URL_broken"

@@ -1,0 +1,192 @@
+/* fetch/ahead.c: windows that grow with what was wanted, tables that are read to their end, heads that are
+ * fetched before somebody hops there. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/ahead.h"
+#include "base/util.h"
+#include "unit.h"
+
+#define BLOCK 65536u
+#define MIB (1u << 20)
+#define SIZE (128u * MIB)
+
+/* Reads from `from` to `to` a block at a time; how many requests it takes, and *bytes of them. */
+static unsigned read_on(struct ahead *a, uint64_t from, uint64_t to, uint64_t *bytes)
+{
+	unsigned n = 0;
+
+	for (uint64_t have = from, at = from; at < to; at += BLOCK) {
+		if (at < have)
+			continue;
+		have = ahead_window(a, at, at + BLOCK);
+		*bytes += have - at;
+		n++;
+	}
+	return n;
+}
+
+START_TEST(who_jumps_gets_what_he_asked_for)
+{
+	struct ahead a;
+
+	ahead_begin(&a, SIZE);
+	for (uint64_t at = 0; at + BLOCK < SIZE; at += 5 * BLOCK)
+		ck_assert_uint_eq(ahead_window(&a, at, at + BLOCK), at + BLOCK);
+	for (uint64_t at = SIZE - 40 * BLOCK; at > SIZE / 2; at -= 3 * BLOCK)
+		ck_assert_uint_eq(ahead_window(&a, at, at + BLOCK), at + BLOCK);
+	ahead_end(&a);
+}
+END_TEST
+
+START_TEST(windows_grow_and_end)
+{
+	uint64_t bytes = 0, short_bytes = 0, a_bytes = 0, b_bytes = 0;
+	struct ahead a;
+
+	ahead_begin(&a, SIZE);
+	ck_assert_uint_le(read_on(&a, 0, 64 * MIB, &bytes), 24);
+	ck_assert_uint_le(bytes, 68 * MIB);
+	/* Never much more than what was read. */
+	ahead_end(&a);
+	for (uint64_t n = BLOCK; n < 8 * MIB; n += 3 * BLOCK) {
+		ahead_begin(&a, SIZE);
+		short_bytes = 0;
+		read_on(&a, 0, n, &short_bytes);
+		ck_assert_uint_le(short_bytes, 2 * n + 5 * BLOCK);
+	}
+	/* Two readers at once are two runs. */
+	ahead_begin(&a, SIZE);
+	for (unsigned i = 0; i < 16; i++) {
+		read_on(&a, i * BLOCK, (i + 1) * BLOCK, &a_bytes);
+		read_on(&a, SIZE / 2 + i * BLOCK, SIZE / 2 + (i + 1) * BLOCK, &b_bytes);
+	}
+	ck_assert_uint_eq(a_bytes, b_bytes);
+	ck_assert_uint_eq(ahead_window(&a, SIZE - 10, SIZE), SIZE);
+	ahead_end(&a);
+}
+END_TEST
+
+START_TEST(tables_are_read_to_their_end)
+{
+	uint64_t bytes = 0;
+	struct ahead a;
+
+	ahead_begin(&a, SIZE);
+	ahead_table(&a, 10 * BLOCK + 77, 5 * BLOCK);
+	ahead_table(&a, 50 * BLOCK, 40 * MIB);
+	ahead_table(&a, SIZE - 5, 10); /* it is not in the file */
+	ahead_table(&a, SIZE, 0);
+	ck_assert_uint_eq(a.n_tables, 2);
+	/* A small one at once, and not what stands behind it. */
+	ck_assert_uint_eq(ahead_window(&a, 11 * BLOCK, 12 * BLOCK), 15 * BLOCK + 77);
+	ck_assert_uint_eq(ahead_window(&a, 30 * BLOCK, 31 * BLOCK), 31 * BLOCK);
+	/* In a long one windows become longer than elsewhere, and stop with it. */
+	ck_assert_uint_le(read_on(&a, 50 * BLOCK, 50 * BLOCK + 40 * MIB, &bytes), 11);
+	ck_assert_uint_eq(bytes, 40 * MIB);
+	/* Unless more was asked for. */
+	ck_assert_uint_eq(ahead_window(&a, 15 * BLOCK, 17 * BLOCK), 17 * BLOCK);
+	for (unsigned i = 0; i < 100; i++)
+		ahead_table(&a, i, 1);
+	ck_assert_uint_eq(a.n_tables, AHEAD_TABLES);
+	ahead_end(&a);
+}
+END_TEST
+
+#define HEADS 600
+static uint64_t heads[HEADS];
+
+/* Units of 185 KiB behind 8 MiB. */
+static void with_heads(struct ahead *a)
+{
+	for (unsigned i = 0; i < HEADS; i++)
+		heads[i] = 8 * MIB + i * 185ull * 1024 + 13;
+	ahead_begin(a, SIZE);
+	a->units = (struct ahead_span){8 * MIB, SIZE};
+	ck_assert(ahead_lacks_heads(a, 8 * MIB));
+	ck_assert(!ahead_lacks_heads(a, 8 * MIB - 1));
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_uint_eq(ahead_window(a, 9 * MIB + i * BLOCK, 9 * MIB + (i + 1) * BLOCK), 9 * MIB + (i + 1) * BLOCK);
+	ck_assert_int_eq(ahead_heads(a, heads, HEADS), 0);
+	ck_assert(!ahead_lacks_heads(a, 8 * MIB));
+}
+
+static uint64_t page(unsigned head)
+{
+	return heads[head] - heads[head] % AHEAD_PAGE;
+}
+
+START_TEST(heads_come_before_somebody_hops_there)
+{
+	struct ahead_span s[AHEAD_BATCH];
+	unsigned stalls = 0, have = 0;
+	uint64_t bytes = 0;
+	struct ahead a;
+
+	with_heads(&a);
+	for (unsigned i = 0; i < HEADS; i++) {
+		unsigned n;
+
+		if (i < have)
+			continue;
+		stalls++;
+		n = ahead_hop(&a, page(i), page(i) + AHEAD_PAGE, s);
+		ck_assert_msg(n > 0 || i < 1, "head %u", i);
+		for (unsigned k = 0; k < n; k++) {
+			ck_assert_uint_eq(s[k].off, page(i + k));
+			bytes += s[k].end - s[k].off;
+		}
+		have = i + MAX(n, 1);
+	}
+	ck_assert_uint_le(stalls, 12);
+	ck_assert_uint_le(bytes, HEADS * 2 * AHEAD_PAGE);
+	ahead_end(&a);
+}
+END_TEST
+
+START_TEST(who_does_not_hop_gets_no_heads)
+{
+	struct ahead_span s[AHEAD_BATCH];
+	struct ahead a;
+
+	with_heads(&a);
+	/* Into the middle of units, and to heads here and there, and backwards. */
+	for (unsigned i = 0; i < HEADS; i++)
+		ck_assert_uint_eq(ahead_hop(&a, page(i) + 2 * AHEAD_PAGE, page(i) + 3 * AHEAD_PAGE, s), 0);
+	for (unsigned i = 0; i < HEADS; i += 20)
+		ck_assert_uint_eq(ahead_hop(&a, page(i), page(i) + AHEAD_PAGE, s), 0);
+	for (unsigned i = HEADS; i-- > 0;)
+		ck_assert_uint_eq(ahead_hop(&a, page(i), page(i) + AHEAD_PAGE, s), 0);
+	ck_assert_uint_eq(ahead_hop(&a, 0, AHEAD_PAGE, s), 0);
+	/* Who stops early had no more fetched than he wanted, and as much again. */
+	ck_assert_uint_eq(ahead_hop(&a, page(50), page(50) + AHEAD_PAGE, s), 0);
+	ck_assert_uint_eq(ahead_hop(&a, page(51), page(51) + AHEAD_PAGE, s), 4);
+	ck_assert_uint_eq(ahead_hop(&a, page(55), page(55) + AHEAD_PAGE, s), 8);
+	ck_assert_uint_eq(ahead_hop(&a, page(52), page(52) + AHEAD_PAGE, s), 0);
+	/* The last ones. */
+	ahead_hop(&a, page(HEADS - 2), page(HEADS - 2) + AHEAD_PAGE, s);
+	ck_assert_uint_eq(ahead_hop(&a, page(HEADS - 1), page(HEADS - 1) + AHEAD_PAGE, s), 1);
+	ahead_end(&a);
+}
+END_TEST
+
+START_TEST(heads_that_are_wrong)
+{
+	static const uint64_t odd[] = {500, 400, 500, 100000, 100001, SIZE, UINT64_MAX, 104095, 3};
+	struct ahead_span s[AHEAD_BATCH];
+	struct ahead a;
+
+	ahead_begin(&a, SIZE);
+	ck_assert_int_eq(ahead_heads(&a, odd, ARRAY_SIZE(odd)), 0);
+	ck_assert_uint_eq(a.n_heads, 4);
+	ahead_hop(&a, 0, AHEAD_PAGE, s);
+	/* Two of one page, and one that goes on in the next. */
+	ck_assert_uint_eq(ahead_hop(&a, 98304, 102400, s), 1);
+	ck_assert_uint_eq(s[0].off, 98304);
+	ck_assert_uint_eq(s[0].end, 98304 + 2 * AHEAD_PAGE);
+	ck_assert_int_eq(ahead_heads(&a, NULL, 0), 0);
+	ck_assert_uint_eq(ahead_hop(&a, 0, SIZE, s), 0);
+	ahead_end(&a);
+}
+END_TEST
+
+UNIT_MAIN("ahead", who_jumps_gets_what_he_asked_for, windows_grow_and_end, tables_are_read_to_their_end,
+	heads_come_before_somebody_hops_there, who_does_not_hop_gets_no_heads, heads_that_are_wrong)

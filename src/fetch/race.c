@@ -979,7 +979,8 @@ void winner_fail(struct flight *fl, int error, const char *text)
 {
 	struct attempt *at = fl->winner;
 
-	bool resumes = fl->part && (fl->draft || fl->sparse) && error != -EBADMSG && error != -EFBIG;
+	bool bad = error == -EBADMSG || error == -ENOENT;
+	bool resumes = fl->part && (fl->draft || fl->sparse) && !bad && error != -EFBIG;
 
 	if (resumes && flight_here(fl) > fl->broke_at) {
 		fl->broke_at = flight_here(fl);
@@ -989,10 +990,12 @@ void winner_fail(struct flight *fl, int error, const char *text)
 	give_up(at);
 	if (error == -EBADMSG || error == -EFBIG)
 		mismatch_add(at, error, text);
-	else if (!at->plain)
+	else if (!at->plain && error != -ENOENT)
 		log_warn("%s: source %s: %s", fl->canon, at->source->name, text);
 	if (at->again)
 		attempt_again(at);
+	else if (error == -ENOENT)
+		at->state = ATTEMPT_MISSING;
 	else
 		attempt_fail(at, error, text);
 	fl->winner = NULL;
@@ -1002,7 +1005,7 @@ void winner_fail(struct flight *fl, int error, const char *text)
 		draft_discard(take(fl->draft));
 	if (!resumes) {
 		if (fl->sparse)
-			work_drop(fl, error == -EBADMSG);
+			work_drop(fl, bad);
 		if (fl->part)
 			part_end(take(fl->part), true, error);
 		fl->size = FETCH_SIZE_UNKNOWN;

@@ -617,8 +617,8 @@ static void learn_walk(struct flight *fl, const struct probed *p)
 
 void ranges_probed(struct flight *fl, const struct probed *p)
 {
-	if (p->r == -EBADMSG) {
-		winner_fail(fl, -EBADMSG, p->text);
+	if (p->r == -EBADMSG || p->r == -ENOENT) {
+		winner_fail(fl, p->r, p->text);
 		return;
 	}
 	if (p->sure || fl->sure)

@@ -361,6 +361,13 @@ static void look_or_race(struct flight *fl)
 	look_over(fl, 0, "");
 }
 
+/* Where files of several types have one path, another one than was asked for is no wrong file: the one
+ * that was is not there. */
+static bool is_other(const struct work *w, struct view *v, struct key *own)
+{
+	return w->winner->source->layout->one_name && obj_is_other_use(v, &w->fl->own, own);
+}
+
 /* ---- early: a wrong file is thrown away before all of it came ----------------------- */
 
 static void early_run(struct work *w)
@@ -373,6 +380,8 @@ static void early_run(struct work *w)
 			  : obj_check(&v, &w->fl->own, &slice, &e);
 	if (w->r == -EAGAIN)
 		w->want = v.want_off + MIN(v.want_len, UINT64_MAX - v.want_off);
+	if (w->r == -EBADMSG && !w->packing && is_other(w, &v, NULL))
+		w->r = -ENOENT;
 	w->sure = !w->packing && (w->r == 1 || (w->r == -EAGAIN && obj_promises(&v, &w->fl->own)));
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
@@ -385,9 +394,9 @@ static void early_back(struct work *w)
 	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || w->winner->job != w->job)
 		return;
 	fl->looking = false;
-	if (w->r == -EBADMSG) {
+	if (w->r == -EBADMSG || w->r == -ENOENT) {
 		fl->broke = 0;
-		winner_fail(fl, -EBADMSG, w->text);
+		winner_fail(fl, w->r, w->text);
 		return;
 	}
 	if (!fl->found) {
@@ -443,6 +452,8 @@ static void probe_run(struct work *w)
 	struct err e = {0};
 
 	p->r = obj_check(&v, &w->fl->own, &slice, &e);
+	if (p->r == -EBADMSG && is_other(w, &v, NULL))
+		p->r = -ENOENT;
 	p->sure = p->r == 1 || (p->r == -EAGAIN && obj_promises(&v, &w->fl->own));
 	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
 	if (p->r >= 0)
@@ -637,12 +648,37 @@ static int seal_unpack(struct work *w, struct err *e)
 	return 0;
 }
 
+/* It came in vain for who asked, and is kept for who will ask for that. True: it is of another use. */
+static bool seal_other(struct work *w, struct err *e)
+{
+	struct draft *d = w->draft;
+	struct view v = w->sparse ? view_of_fd(sparse_fd(w->sparse), sparse_size(w->sparse))
+				  : view_of_fd(draft_fd(d), draft_size(d));
+	struct key own;
+
+	if (!is_other(w, &v, &own))
+		return false;
+	if (w->sparse)
+		sparse_drop(w->sparse);
+	else
+		learn_publish(w->fl->f, take(w->draft), &own, &w->facts, NULL, NULL);
+	err_set(e, -ENOENT, "has only %s there", filetype_name(own.type));
+	return true;
+}
+
 static int seal_publish(struct work *w, struct err *e)
 {
 	struct fetch *f = w->fl->f;
 	const struct key *k = &w->fl->own;
-	struct draft *d = take(w->draft);
-	int r = w->sparse ? learn_finish(f, w->sparse, k, &w->facts, &w->blob, e)
+	struct draft *d;
+	int r;
+
+	if (seal_other(w, e)) {
+		w->bad = true;
+		return -ENOENT;
+	}
+	d = take(w->draft);
+	r = w->sparse ? learn_finish(f, w->sparse, k, &w->facts, &w->blob, e)
 		: w->packing ? packed_publish(f, w->packing, d, k, &w->facts, &w->blob, e)
 			   : learn_publish(f, d, k, &w->facts, &w->blob, e);
 
@@ -706,6 +742,7 @@ void work_seal(struct flight *fl)
 	w->draft = take(fl->draft);
 	w->sparse = take(fl->sparse);
 	w->part = fl->part ? part_number(fl->part) : 0;
+	w->winner = fl->winner;
 	w->packing = fl->winner->packing;
 	w->size = fetch_most(fl->f, fl->winner->source);
 	w->facts.fetched = fl->part ? part_time(fl->part) : clock_wall();

@@ -491,6 +491,19 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	return r == -ENOMSG ? -EBADMSG : r;
 }
 
+bool obj_is_other_use(struct view *v, const struct key *k, struct key *own)
+{
+	struct key keys[OBJ_KEYS_MOST];
+	struct obj_slice s;
+
+	if (obj_is_anonymous(k->type) || obj_identify(v, 0, &s, NULL) < 0 || s.off || s.size != v->size ||
+		!is_of(k, &s.module) || slice_serves(&s, k->type) || obj_keys(&s, keys) == 0)
+		return false;
+	if (own)
+		*own = keys[0];
+	return true;
+}
+
 bool obj_promises(struct view *v, const struct key *k)
 {
 	struct module m;

@@ -96,6 +96,10 @@ bool obj_is_anonymous(enum filetype t);
  * the slice that matched. */
 int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e);
 
+/* Of a file that obj_check() refused: is it of the same build, and of another use? Then `own` is its key,
+ * if that is not NULL. A part of a file is not told. */
+bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
+
 /* For a view that obj_check() is not through with: does the file say at its front that it is what
  * the key asked for, and of that use? Then only bytes that contradict what stands there could prove
  * it wrong. */

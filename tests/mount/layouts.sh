@@ -206,3 +206,26 @@ for where in "$FAR/executables" "$URL_far"; do
   symfs_umount from
   rm -rf "$TMP/cache-from"
 done
+
+# Also when it is so large that a look at its beginning does not tell. Who asks for its debug file hears
+# that there is none; it came once for all.
+awk 'BEGIN { for (i = 0; i < 6000; i++) print "const char *s" i " = \"" i " of a string that makes the file longer than one would think\";"
+  print "int main(void) { return 0; }" }' >"$TMP/long.c"
+gcc -Wl,--build-id=sha1 -s -o "$TMP/long" "$TMP/long.c" || fail gcc
+[ "$(stat -c %s "$TMP/long")" -gt 400000 ] || fail "not long"
+LONG_ID=$(build_id "$TMP/long")
+put executables "long/$(printf '%s' "$LONG_ID" | tr '[:lower:]' '[:upper:]')/symbols" "$TMP/long"
+for where in "$FAR/executables" "$URL_far"; do
+  upstream_reset "$URL_far"
+  symfs_mount from --cache "$TMP/cache-from" --source "slashsymbols@$where"
+  same_file "$TMP/long" "$MNT_from/slashsymbols/long/$LONG_ID/symbols"
+  sent=$(upstream_count "$URL_far" bytes)
+  same_file "$TMP/long" "$MNT_from/symstore/long/elf-buildid-$LONG_ID/long"
+  cat "$MNT_from/symstore/long/elf-buildid-sym-$LONG_ID/long" >"$TMP/cat.out" 2>&1
+  grep -q 'No such file' "$TMP/cat.out" || fail "a program alone, asked for its debug file: $(head -c 200 "$TMP/cat.out")"
+  same_file "$TMP/long" "$MNT_from/slashsymbols/long/$LONG_ID/symbols"
+  [ "$(upstream_count "$URL_far" bytes)" = "$sent" ] || fail "it was sent again"
+  grep -q 'wrong file' "$TMP/from.log" && fail "$(cat "$TMP/from.log")"
+  symfs_umount from
+  rm -rf "$TMP/cache-from"
+done

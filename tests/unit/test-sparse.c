@@ -573,7 +573,7 @@ START_TEST(killed_writers)
 		struct store *s;
 
 		pause.tv_nsec = (long)(n * 7919 % 60) * 1000000;
-		nanosleep(&pause, NULL);
+		nanosleep(&pause, NULL); /* anywhere in its work, or before, or after: each must do */
 		kill(pid, SIGKILL);
 		child_status(pid);
 		s = open_scratch();

@@ -261,17 +261,19 @@ static int add_artifact(struct http *h, const struct artifact *a, struct fetch_a
 static int add_why(struct http *h, const char *path, struct buf *out)
 {
 	_cleanup_free_ struct fetch_attempt *rows = calloc(WHY_ROWS, sizeof(*rows));
-	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
-	int r = rows && hit ? 0 : -ENOMEM;
+	_cleanup_free_ struct artifact *found = calloc(SEARCH_MOST, sizeof(*found));
+	int r = rows && found ? 0 : -ENOMEM;
+	unsigned n;
 
 	if (r < 0 || !*path)
 		return r;
-	tree_parse(path + strspn(path, "/"), hit);
-	if (hit->n == 0)
-		return buf_adds(out, "<p id=\"why\">no layout can mean this path</p>\n");
+	n = search(h, path, found);
+	if (n == 0)
+		return buf_adds(out, "<p id=\"why\">no layout can mean this path, and it is neither a key nor "
+				     "an identifier</p>\n");
 	r = buf_adds(out, "<div id=\"why\">\n");
-	for (unsigned i = 0; r == 0 && i < hit->n; i++)
-		r = add_artifact(h, &hit->files[i], rows, out);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = add_artifact(h, &found[i], rows, out);
 	return r < 0 ? r : buf_adds(out, "</div>\n");
 }
 
@@ -279,7 +281,7 @@ static int add_search(struct http *h, const char *path, struct buf *out)
 {
 	int r = buf_adds(out, "<h2>Why is it there, or not?</h2>\n<form action=\"/status\">"
 			      "<input name=\"path\" size=\"90\" placeholder=\"debuginfod/buildid/ID/debuginfo,"
-			      " symstore/NAME/ID/NAME, ...\" value=\"");
+			      " symstore/NAME/ID/NAME, a key, a build id, ...\" value=\"");
 
 	if (r == 0)
 		r = add_html(out, path);

@@ -221,6 +221,13 @@ enum MHD_Result page_missing(struct exchange *x); /* of any type */
 enum MHD_Result page_misses(struct exchange *x);  /* of symbol files */
 enum MHD_Result page_status(struct exchange *x);
 
+/* ---- search.c ----------------------------------------------------------------------- */
+
+/* The artifacts that a path, a key or an identifier may mean, SEARCH_MOST at most. How many. (reads the
+ * index) */
+#define SEARCH_MOST 24
+unsigned search(struct http *h, const char *words, struct artifact *out);
+
 /* ---- access.c ----------------------------------------------------------------------- */
 
 int access_open(struct http *h, struct err *e);

@@ -45,6 +45,36 @@ int index_find(struct index *ix, const char *canon, struct index_hit *out)
 	return r < 0 ? r : find_with(rd.c, canon, out);
 }
 
+static int with_id(struct conn *c, const char *from, const char *to, struct key *out, unsigned n)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	unsigned count = 0;
+	char text[KEY_TEXT];
+	int r = rows_of(&rows, c, Q_KEYS_RANGE, "tti", from, to, (int64_t)n);
+
+	while (r == 0 && count < n && (r = rows_next(&rows)) > 0) {
+		column_text(rows.st, 0, text, sizeof(text));
+		if (key_parse(&out[count], text) < 0)
+			return -EUCLEAN;
+		count++;
+		r = 0;
+	}
+	return r < 0 ? r : (int)count;
+}
+
+/* "TYPE ID" and what has a blank behind it: `!` is the next character. */
+int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, unsigned n)
+{
+	_cleanup_reader_ struct reader rd = {.ix = ix};
+	struct key bare = *k;
+	char from[KEY_TEXT], to[KEY_TEXT + 1];
+	int r = reader_open(&rd);
+
+	bare.name[0] = '\0';
+	snprintf(to, sizeof(to), "%s!", key_canon(&bare, from));
+	return r < 0 ? r : with_id(rd.c, from, to, out, n);
+}
+
 static int main_key_with(struct conn *c, const char *canon, enum filetype type, struct key *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};

@@ -171,6 +171,8 @@ const char *const index_sql[QUERIES] = {
 	[Q_KEY_DROP] = "DELETE FROM keys WHERE canon = ?",
 	[Q_KEYS_OF] = "SELECT key, source, url, verified, fetched FROM keys WHERE object_id = ?"
 		      " ORDER BY id",
+	[Q_KEYS_RANGE] = "SELECT key FROM keys WHERE canon >= ?1 AND canon < ?2 UNION"
+			 " SELECT key FROM misses WHERE canon >= ?1 AND canon < ?2 LIMIT ?3",
 	[Q_INTENT_ADD] = "INSERT OR REPLACE INTO intents VALUES(?, ?)",
 	[Q_INTENT_NEXT] = "SELECT sha256, gone FROM intents LIMIT 1",
 	[Q_INTENT_DONE] = "DELETE FROM intents WHERE sha256 = ?",

@@ -45,6 +45,7 @@ int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned
 /* What files say of a module with the code id of `like`, or when it has none, with its debug id:
  * the oldest file first. How many. */
 int index_modules(struct index *ix, const struct module *like, struct module *out, unsigned n);
+int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, unsigned n);
 int index_miss_until(struct index *ix, const char *canon, const char *name, const char *source,
 	int64_t *out);
 int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct store_miss_row *rows,

@@ -228,6 +228,18 @@ int store_modules(struct store *s, const struct module *like, struct module *out
 	return t.r < 0 ? t.r : count;
 }
 
+int store_keys_with_id(struct store *s, const struct key *k, struct key *out, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	int count = 0;
+
+	while (turn_next(&t)) {
+		count = index_keys_with_id(t.ix, k, out, n);
+		t.r = MIN(count, 0);
+	}
+	return t.r < 0 ? t.r : count;
+}
+
 int store_count(struct store *s, struct store_totals *out)
 {
 	_cleanup_turn_ struct turn t = {.s = s};

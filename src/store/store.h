@@ -89,6 +89,10 @@ int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
  * comes later, and goes with its file. How many, or -errno. */
 int store_modules(struct store *s, const struct module *like, struct module *out, unsigned n);
 
+/* The keys that have type and id of `k`, whatever their name, of what is stored and of what is remembered
+ * to be missing. At most n, each once. How many, or -errno. */
+int store_keys_with_id(struct store *s, const struct key *k, struct key *out, unsigned n);
+
 /* One more key for the bytes of a blob of the store. -EEXIST: another blob has it. (waits) */
 int store_link(struct store *s, const struct key *k, const struct blob *b);
 

@@ -28,6 +28,20 @@ for text in '<h2>Sources</h2>' "$URL_up" '<h2>Running downloads</h2>' 'were answ
   "value=\"breakpad/$MISS\""; do
   grep -qF -- "$text" "$TMP/dom" || fail "the page has no $text: $(cat "$TMP/dom")"
 done
+# A key as it stands there, and the identifier alone, of what was asked for and of what is stored.
+ID=222222222222222222222222222222220
+mkdir -p "$TMP/up/b.pdb/$ID"
+printf 'MODULE windows x86_64 %s b.pdb\nINFO CODE_ID 5AB380779000 b.dll\nPUBLIC 10 0 f\n' "$ID" >"$TMP/up/b.pdb/$ID/b.sym"
+fetch_url -o /dev/null "$URL_one/b.pdb/$ID/b.sym"
+for words in "breakpad%20$ID%20b.pdb" "$ID" 22222222-2222-2222-2222-222222222222-0 "b.pdb/$ID/b.sym"; do
+  dom "/status?path=$words" || fail "the page: $(cat "$TMP/browser.out")"
+  grep -qF "<h3>breakpad $ID b.pdb</h3>" "$TMP/dom" || fail "$words: $(cat "$TMP/dom")"
+  grep -q '<p>stored, [0-9]* bytes, from ' "$TMP/dom" || fail "$words: not stored: $(cat "$TMP/dom")"
+done
+dom "/status?path=00112233445566778899aabbccddeeff00112233"
+grep -qF '<h3>elf_debug 00112233445566778899aabbccddeeff00112233</h3>' "$TMP/dom" || fail "a build id: $(cat "$TMP/dom")"
+dom "/status?path=no%20such%20thing"
+grep -qF 'neither a key nor an identifier' "$TMP/dom" || fail "nonsense: $(cat "$TMP/dom")"
 grep -qi '<script' "$TMP/dom" && fail "the page has a script"
 symfs_unserve one
 exit 0

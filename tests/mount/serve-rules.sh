@@ -134,6 +134,12 @@ for odd in "xul.pdb/${ID}1/xul.txt" "xul.pdb/${ID}1/file.ptr" "x.so/000000000000
   tr -d '\r' <"$TMP/head" | grep -qi '^debug-time: 0.000$' || fail "$odd: $(cat "$TMP/head")"
 done
 get "$URL_lacks" 200 "/$(echo "$sym" | tr a A)/A.so.sym"
+# The page finds by a key and by an identifier alone, too.
+for words in "breakpad%20444444444444444444444444444444440%20a.so" 444444444444444444444444444444440; do
+  get "$URL_lacks" 200 "/status?path=$words"
+  grep -qF '<h3>breakpad 444444444444444444444444444444440 a.so</h3>' "$TMP/body" && grep -q '<p>stored, ' "$TMP/body" ||
+    fail "the page does not find $words: $(sed -n '/id="why"/,/<h2>/p' "$TMP/body")"
+done
 symfs_unserve lacks
 
 # ---- servers that lead to each other ---------------------------------------------------------

@@ -6,7 +6,7 @@ _symfs_commands="mount umount get warm core add id paths parse why status source
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
-_symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug gsym il2cpp mach_code mach_debug pdb pe
+_symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug elf_dwo gsym il2cpp mach_code mach_debug pdb pe
 	perfmap portablepdb section source sourcebundle uuidmap wasm_code wasm_debug"
 _symfs_layouts="breakpad debuginfod dsym gdb lldb native perf slashsymbols ssqp symstore symstore2 unified"
 _symfs_presets="amd archlinux chromium citrix debian electron elfutils fedora intel microsoft mozilla

@@ -3,8 +3,10 @@
 #include "fetch/derive.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/util.h"
 #include "base/workers.h"
+#include "gsym/image.h"
 #include "gsym/worker.h"
 #include "store/flights.h"
 
@@ -16,7 +18,7 @@
 #include <time.h>
 
 /* Grows when other bytes are made of the same file; then what is stored is made anew. */
-#define MAKER "symfs gsym 3"
+#define MAKER "symfs gsym 4"
 /* Of misses: nothing to say, and broken. */
 #define NOTHING "gsym"
 #define BROKEN "gsym-failed"
@@ -74,7 +76,11 @@ struct job {
 	struct key key; /* of what is made of `in` */
 	bool leads;
 	enum filetype of; /* `in` */
-	struct lack alt, package;
+	struct lack alt, package, units;
+	uint64_t *ids; /* of split units that are asked for, one after the other */
+	size_t n_ids, next_id;
+	struct draft *found; /* those that there are, as gsym_work_unit says */
+	struct blob *unit;   /* the last answer */
 	int r; /* of the input */
 	struct err e;
 };
@@ -356,6 +362,9 @@ static void finish(struct job *j, int r, struct blob *b)
 	blob_unref(j->in);
 	blob_unref(j->alt.blob);
 	blob_unref(j->package.blob);
+	blob_unref(j->unit);
+	draft_discard(j->found);
+	free(j->ids);
 	free(j);
 }
 
@@ -399,6 +408,8 @@ static int make(struct job *j, struct blob **out, struct gsym_work_lack *lack, s
 
 	offer(&j->alt, &o.alt);
 	offer(&j->package, &o.package);
+	o.units = (struct gsym_work_file){.ask = j->units.state == LACK_UNKNOWN,
+		.fd = j->found ? draft_fd(j->found) : -1};
 	r = gsym_work(&o, blob_fd(j->in), &fd, e);
 	return r < 0 ? r : publish(j, fd, out, e);
 }
@@ -456,6 +467,7 @@ static int ask(struct job *j, const struct artifact *a, unsigned n, fetch_ready 
 
 static void lack_ready(void *ctx, const struct fetched *f);
 static void program_ready(void *ctx, const struct fetched *f);
+static void unit_ready(void *ctx, const struct fetched *f);
 
 /* The file that dwz moved what several share into is the debug file of a build id. 0: it is asked
  * for. */
@@ -497,6 +509,68 @@ static void look_for_package(struct job *j)
 		j->package.state = LACK_HERE;
 }
 
+/* ---- split units ----------------------------------------------------------------------- */
+
+static bool is_package(const struct blob *b)
+{
+	_cleanup_map_ struct span bytes = {0};
+	struct image_section s;
+	struct err e = {0};
+	struct image m;
+
+	return map_fd(&bytes, blob_fd(b), &e) == 0 && image_open(&m, bytes, &e) == 0 &&
+		m.kind == IMAGE_ELF && image_find(&m, ".debug_cu_index", &s) == 0;
+}
+
+/* A file with one, behind those that there are; or all of them, in a package. */
+static int keep_unit(struct job *j, struct blob *b)
+{
+	struct gsym_work_unit h = {j->ids[j->next_id - 1], blob_size(b)};
+	static const char zeros[8];
+	int r = 0;
+
+	if (is_package(b)) {
+		blob_unref(j->package.blob);
+		j->package = (struct lack){LACK_HERE, blob_ref(b)};
+		j->next_id = j->n_ids;
+		return 0;
+	}
+	if (!j->found)
+		r = draft_new(&j->found, j->d->store, &j->e);
+	if (r == 0)
+		r = draft_write(j->found, draft_size(j->found), &h, sizeof(h));
+	if (r == 0)
+		r = draft_copy(j->found, blob_fd(b), 0, h.size);
+	return r < 0 ? r : draft_write(j->found, draft_size(j->found), zeros, (size_t)(-h.size & 7));
+}
+
+/* No server has a name for them: trees of this machine that are scanned have, and what was added.
+ * 0: one is asked for. -ENOENT: all were. */
+static int next_unit(struct job *j)
+{
+	struct artifact a = {.type = FILETYPE_ELF_DWO};
+	struct blob *b = take(j->unit);
+	int r = b ? keep_unit(j, b) : 0;
+
+	blob_unref(b);
+	if (r < 0)
+		return err_set(&j->e, r == -ENOENT ? -EIO : r, "its split units cannot be kept: %s", err_text(r));
+	for (r = -ENOENT; r == -ENOENT && j->next_id < j->n_ids;) {
+		snprintf(a.m.code_id, sizeof(a.m.code_id), "%016llx", (unsigned long long)j->ids[j->next_id++]);
+		r = ask(j, &a, 1, unit_ready);
+	}
+	if (r == -ENOENT)
+		j->units.state = j->found ? LACK_HERE : LACK_NONE;
+	return r;
+}
+
+static int ask_for_units(struct job *j, const struct gsym_work_lack *lack)
+{
+	j->ids = lack->units;
+	j->n_ids = lack->n_units;
+	return next_unit(j);
+}
+
 /* A debug file that has nothing to say may be a package of split debug information, or have been
  * stripped of it: the program may have more. 0: it is asked for. */
 static int ask_for_program(struct job *j)
@@ -520,6 +594,8 @@ static int make_with_all(struct job *j, struct blob **out)
 			r = ask_for_program(j);
 		else if (r == -EAGAIN && lack.kind == GSYM_ALT)
 			r = ask_for_alt(j, &lack);
+		else if (r == -EAGAIN && lack.kind == GSYM_DWO)
+			r = ask_for_units(j, &lack);
 		else if (r == -EAGAIN)
 			look_for_package(j);
 		else
@@ -540,6 +616,12 @@ static void run(void *ctx)
 
 	if (r < 0 && r != -EINTR && !j->in && find_any(j, &b) == 0)
 		r = 0;
+	if (r == 0 && j->ids && j->units.state == LACK_UNKNOWN) {
+		r = next_unit(j);
+		if (r == 0)
+			return; /* unit_ready() has it */
+		r = r == -ENOENT ? 0 : r;
+	}
 	if (r == 0 && !b)
 		r = atomic_load(&j->stop) ? -EINTR : lead_or_follow(j, &b);
 	if (r == -EAGAIN) {
@@ -596,6 +678,20 @@ static void lack_ready(void *ctx, const struct fetched *f)
 	} else if (f->r != -ENOENT) {
 		not_whole(j, f);
 	}
+	go_on(j);
+	told(d);
+}
+
+static void unit_ready(void *ctx, const struct fetched *f)
+{
+	struct job *j = ctx;
+	struct derive *d = j->d;
+
+	answered(j);
+	if (f->r == 0 && f->blob)
+		j->unit = blob_ref(f->blob);
+	else if (f->r != -ENOENT)
+		not_whole(j, f);
 	go_on(j);
 	told(d);
 }

@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "gsym/make.h"
 #include "gsym/object.h"
+#include "gsym/texts.h"
 #include "gsym/worker-private.h"
 #include "gsym/worker.h"
 
@@ -113,6 +114,12 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
+/* A file with split units, within another. */
+struct unit {
+	uint64_t id;
+	struct span bytes;
+};
+
 /* Another file, if it has one. */
 struct other {
 	const char *word;
@@ -123,9 +130,66 @@ struct work {
 	unsigned threads, seconds;
 	uint64_t memory;
 	const char *form;
-	struct other alt, package;
+	struct other alt, package, units;
+	struct unit *known; /* by id */
+	size_t n_known;
+	uint64_t *lacked;
+	size_t n_lacked, lacked_room;
 	struct worker_word word;
 };
+
+static int compare_units(const void *a, const void *b)
+{
+	const struct unit *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What is in the file of units. */
+static int open_units(struct work *w)
+{
+	struct span all = w->units.bytes;
+	size_t room = 0;
+	uint64_t at = 0;
+
+	for (struct gsym_work_unit h; span_at(all, at, sizeof(h)); at += (h.size + 7) & ~7ull) {
+		memcpy(&h, all.p + at, sizeof(h));
+		at += sizeof(h);
+		if (h.size > all.n || !span_at(all, at, h.size))
+			return -EBADMSG;
+		if (grow(&w->known, &room, w->n_known, sizeof(*w->known)) < 0)
+			return -ENOMEM;
+		w->known[w->n_known++] = (struct unit){h.id, {all.p + at, h.size}};
+	}
+	if (w->n_known)
+		qsort(w->known, w->n_known, sizeof(*w->known), compare_units);
+	return 0;
+}
+
+/* What is not there is noted, and the rest read: all that are lacked are asked for at once. */
+static int find_unit(struct work *w, uint64_t id, struct span *out)
+{
+	struct unit want = {.id = id},
+		    *u = w->n_known ? bsearch(&want, w->known, w->n_known, sizeof(want), compare_units) : NULL;
+
+	if (u) {
+		*out = u->bytes;
+		return 0;
+	}
+	if (strcmp(w->units.word, WORKER_ASK) != 0 || w->n_lacked == GSYM_WORK_UNITS_MOST)
+		return -ENOENT;
+	if (grow(&w->lacked, &w->lacked_room, w->n_lacked, sizeof(*w->lacked)) < 0)
+		return -ENOMEM;
+	w->lacked[w->n_lacked++] = id;
+	return -ENOENT;
+}
 
 static int find(void *ctx, const struct gsym_want *want, struct span *out)
 {
@@ -134,7 +198,7 @@ static int find(void *ctx, const struct gsym_want *want, struct span *out)
 	struct gsym_work_lack *lack = &w->word.lack;
 
 	if (want->kind == GSYM_DWO)
-		return -ENOENT;
+		return find_unit(w, want->dwo_id, out);
 	*out = o->bytes;
 	if (strcmp(o->word, WORKER_ASK) != 0)
 		return o->bytes.n ? 0 : -ENOENT;
@@ -158,6 +222,11 @@ static int convert(struct work *o, struct span file, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
 	r = gsym_make(w, file, &opts, &made, e);
+	if (o->n_lacked && (r == 0 || r == -ENODATA)) {
+		o->word.lack.kind = GSYM_DWO;
+		qsort(o->lacked, o->n_lacked, sizeof(*o->lacked), compare_ids);
+		return err_set(e, -EAGAIN, "lacks %zu units", o->n_lacked);
+	}
 	if (r == 0)
 		r = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0
 			? gsym_write_object(w, &made, &bytes, e)
@@ -188,17 +257,19 @@ static int work(struct work *w, struct err *e)
 		return r;
 	open_other(&w->alt, WORKER_ALT);
 	open_other(&w->package, WORKER_PACKAGE);
+	open_other(&w->units, WORKER_UNITS);
 	/* /proc and /sys, where this is asked, are out of reach behind the filter. */
 	if (!w->threads)
 		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
-	close_range(WORKER_PACKAGE + 1, ~0u, 0);
+	close_range(WORKER_UNITS + 1, ~0u, 0);
 	set_limits(w->threads, w->seconds, w->memory);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
 	r = shut_in();
 	if (r < 0)
 		return err_set(e, r, "the worker cannot be shut in: %s", err_text(r));
-	return convert(w, file, e);
+	r = open_units(w);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : convert(w, file, e);
 }
 
 int gsym_worker_main(int argc, char **argv)
@@ -206,7 +277,7 @@ int gsym_worker_main(int argc, char **argv)
 	struct work w = {0};
 	struct err e = {0};
 
-	if (argc != 7)
+	if (argc != 8)
 		return 2;
 	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
 	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
@@ -214,8 +285,14 @@ int gsym_worker_main(int argc, char **argv)
 	w.form = argv[4];
 	w.alt.word = argv[5];
 	w.package.word = argv[6];
+	w.units.word = argv[7];
 	w.word.r = work(&w, &e);
 	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
 	/* No destructor, and nothing that looks for leaks behind the filter. */
-	_exit(write_all(WORKER_WORDS, (const char *)&w.word, sizeof(w.word)) < 0 ? 3 : 0);
+	if (write_all(WORKER_WORDS, (const char *)&w.word, sizeof(w.word)) < 0)
+		_exit(3);
+	if (w.word.r == -EAGAIN && w.word.lack.kind == GSYM_DWO &&
+		write_all(WORKER_WORDS, (const char *)w.lacked, w.n_lacked * sizeof(*w.lacked)) < 0)
+		_exit(3);
+	_exit(0);
 }

@@ -4,9 +4,9 @@
 #include "gsym/worker.h"
 
 /* Its descriptors. */
-enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_PACKAGE = 7 };
+enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_PACKAGE = 7, WORKER_UNITS = 8 };
 
-/* What it is told of each of the last two. */
+/* What it is told of each of the last three. */
 #define WORKER_NONE "none"
 #define WORKER_ASK "ask"
 #define WORKER_HERE "here"
@@ -14,7 +14,7 @@ enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_P
 /* What it is to make, by enum gsym_work_form. */
 extern const char *const worker_forms[];
 
-/* The last that it says. */
+/* The last that it says; behind it the ids of units that are lacked. */
 struct worker_word {
 	int r;
 	struct gsym_work_lack lack;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include "base/banned.h"
@@ -36,12 +37,12 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_EXACT] = "exact"};
 
-static int start(const struct gsym_work *o, const int fds[5], pid_t *pid)
+static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 {
 	char threads[16], seconds[16], memory[32];
 	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
 		memory, (char *)worker_forms[o->form], (char *)word_for(o, &o->alt),
-		(char *)word_for(o, &o->package), NULL};
+		(char *)word_for(o, &o->package), (char *)word_for(o, &o->units), NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
@@ -56,7 +57,7 @@ static int start(const struct gsym_work *o, const int fds[5], pid_t *pid)
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		if (fds[i] >= 0)
 			posix_spawn_file_actions_adddup2(&actions, fds[i], WORKER_IN + i);
 	r = posix_spawn(pid, o->program ? o->program : "/proc/self/exe", &actions, &attr, argv,
@@ -91,6 +92,32 @@ static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *s
 	return stopped ? -EINTR : late ? -ETIMEDOUT : 0;
 }
 
+/* The units that it lacks. 0; -EBADMSG, -ENOMEM. */
+static int take_units(int words, struct gsym_work_lack *lack)
+{
+	struct stat st;
+	size_t n;
+
+	if (fstat(words, &st) < 0 || st.st_size <= (off_t)sizeof(struct worker_word))
+		return -EBADMSG;
+	n = MIN(((size_t)st.st_size - sizeof(struct worker_word)) / 8, (size_t)GSYM_WORK_UNITS_MOST);
+	lack->units = n ? malloc(n * 8) : NULL;
+	if (!lack->units)
+		return n ? -ENOMEM : -EBADMSG;
+	lack->n_units = n;
+	return pread(words, lack->units, n * 8, sizeof(struct worker_word)) == (ssize_t)(n * 8) ? 0 : -EBADMSG;
+}
+
+static int take_lack(int words, const struct gsym_work_lack *told, struct gsym_work_lack *out)
+{
+	*out = *told;
+	out->units = NULL; /* its own addresses mean nothing here */
+	out->n_units = 0;
+	return told->id_len > sizeof(told->id) || (unsigned)told->kind > GSYM_DWO ? -EBADMSG
+		: told->kind == GSYM_DWO ? take_units(words, out)
+					 : 0;
+}
+
 /* What it said, if it ended by itself. */
 static int verdict(const struct gsym_work *o, int words, int status, struct err *e)
 {
@@ -106,10 +133,12 @@ static int verdict(const struct gsym_work *o, int words, int status, struct err 
 		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
 			WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	w.text[sizeof(w.text) - 1] = '\0';
-	if (w.r == -EAGAIN && (!o->lack || w.lack.id_len > sizeof(w.lack.id)))
-		w.r = -EBADMSG;
-	if (w.r == -EAGAIN)
-		*o->lack = w.lack;
+	if (w.r == -EAGAIN) {
+		int r = o->lack ? take_lack(words, &w.lack, o->lack) : -EBADMSG;
+
+		if (r < 0)
+			return err_set(e, r, "cannot be converted: %s", err_text(r));
+	}
 	return w.r < 0 ? err_set(e, w.r, "%s", w.text) : 0;
 }
 
@@ -120,14 +149,16 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	_cleanup_close_ int a = moved(in), b = moved(made), c = moved(words);
 	_cleanup_close_ int alt = o->lack && o->alt.fd >= 0 ? moved(o->alt.fd) : -1;
 	_cleanup_close_ int package = o->lack && o->package.fd >= 0 ? moved(o->package.fd) : -1;
+	_cleanup_close_ int units = o->lack && o->units.fd >= 0 ? moved(o->units.fd) : -1;
 	unsigned seconds = o->seconds ? o->seconds : SECONDS;
 	int status = 0, r;
 	pid_t pid;
 
 	if (made < 0 || words < 0 || a < 0 || b < 0 || c < 0 ||
-		(o->lack && ((o->alt.fd >= 0 && alt < 0) || (o->package.fd >= 0 && package < 0))))
+		(o->lack && ((o->alt.fd >= 0 && alt < 0) || (o->package.fd >= 0 && package < 0) ||
+				    (o->units.fd >= 0 && units < 0))))
 		return err_set(e, -errno, "%s", err_text(errno));
-	r = start(o, (const int[]){a, b, c, alt, package}, &pid);
+	r = start(o, (const int[]){a, b, c, alt, package, units}, &pid);
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
 	r = wait_for(pid, seconds, o->stop, &status);

@@ -17,10 +17,20 @@ struct gsym_work_file {
 };
 
 struct gsym_work_lack {
-	enum gsym_want_kind kind; /* GSYM_ALT or GSYM_DWP */
+	enum gsym_want_kind kind; /* in this order: GSYM_ALT, GSYM_DWP, GSYM_DWO */
 	uint8_t id[64];		  /* of GSYM_ALT: its build id */
 	uint8_t id_len;
+	/* Of GSYM_DWO: all units that it lacks, the lowest first, by which a package of them is found, too.
+	 * The caller's to free(). */
+	uint64_t *units;
+	size_t n_units;
 };
+
+/* Files with split units, one behind the other in one file, padded to 8 bytes: this, then the bytes. */
+struct gsym_work_unit {
+	uint64_t id, size;
+};
+#define GSYM_WORK_UNITS_MOST 65536u
 
 enum gsym_work_form {
 	GSYM_WORK_V1,
@@ -36,6 +46,7 @@ struct gsym_work {
 	const atomic_bool *stop; /* when it becomes true the worker is ended; NULL: never */
 	enum gsym_work_form form;
 	struct gsym_work_file alt, package; /* what dwz moved away, and split units (.dwp) */
+	struct gsym_work_file units;	    /* single ones (.dwo), as gsym_work_unit says */
 	struct gsym_work_lack *lack;	    /* with -EAGAIN; NULL: there are no other files */
 };
 
@@ -49,5 +60,5 @@ struct gsym_work {
  * subject. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
 
-/* In the process: reads descriptor 3, and 6 and 7, writes 4, says on 5 how it went. An exit status. */
+/* In the process: reads descriptor 3, and 6 to 8, writes 4, says on 5 how it went. An exit status. */
 int gsym_worker_main(int argc, char **argv);

@@ -25,6 +25,7 @@ static const char *const filetype_names[FILETYPES] = {
 	[FILETYPE_PERFMAP] = "perfmap",
 	[FILETYPE_GSYM] = "gsym",
 	[FILETYPE_COMPANION] = "companion",
+	[FILETYPE_ELF_DWO] = "elf_dwo",
 };
 
 static const char *const object_names[OBJECT_TYPES] = {

@@ -24,6 +24,7 @@ enum filetype {
 	FILETYPE_PERFMAP,
 	FILETYPE_GSYM,
 	FILETYPE_COMPANION,	/* .NET's debugging libraries, by the id of the runtime that they are for */
+	FILETYPE_ELF_DWO,	/* split debug information, by the id of a unit in it */
 	FILETYPES
 };
 

@@ -39,6 +39,7 @@ static const struct key_rule {
 	[FILETYPE_PERFMAP] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
 	[FILETYPE_GSYM] = {OBJECT_UNKNOWN, BY_CODE, NAME_PATH, true}, /* fetch/derive.c makes them */
 	[FILETYPE_COMPANION] = {OBJECT_UNKNOWN, BY_CODE, NAME_CODE_FILE, true},
+	[FILETYPE_ELF_DWO] = {OBJECT_UNKNOWN, BY_CODE, NAME_CODE_FILE, false}, /* that is no build id */
 };
 
 /* PDB 2.0's ids are as short as a code id. An ELF file's has no age. */

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/little.h"
 #include "base/util.h"
+#include "obj/dwo.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,7 @@ struct elf {
 
 	/* what the sections say */
 	struct range names, text, id_section;
+	struct dwo_sections split; /* what split debug information has */
 	uint64_t section_end;
 	bool allocates;	      /* some section is part of the image, with bytes or without */
 	bool code_here;	      /* instructions, with their bytes */
@@ -416,6 +418,22 @@ static void take_walk(struct elf *elf, const struct section *s)
 			w->tables[w->n_tables++] = (struct obj_span){s->at.off, s->at.size};
 }
 
+static void take_split(struct elf *elf, const struct section *s)
+{
+	const struct {
+		const char *name;
+		struct dwo_range *out;
+	} rows[] = {
+		{".debug_info.dwo", &elf->split.info},
+		{".debug_abbrev.dwo", &elf->split.abbrev},
+		{".debug_cu_index", &elf->split.index},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!rows[i].out->size && strcmp(s->name, rows[i].name) == 0 && !(s->flags & SHF_COMPRESSED))
+			*rows[i].out = (struct dwo_range){s->at.off, s->at.size};
+}
+
 /* What a section with bytes adds to the file by its name. */
 static void take_name(struct elf *elf, const struct section *s)
 {
@@ -444,6 +462,7 @@ static void take_name(struct elf *elf, const struct section *s)
 		elf->text = s->at;
 	if (strcmp(s->name, ".note.gnu.build-id") == 0 && !elf->id_section.size)
 		elf->id_section = s->at;
+	take_split(elf, s);
 }
 
 static int take_section(struct elf *elf, struct section *s)
@@ -676,6 +695,25 @@ static void set_types(const struct elf *elf, struct obj_slice *s)
 		s->types[s->n_types++] = FILETYPE_ELF_DEBUG;
 }
 
+/* What was split off a program has no build id of its own; a unit in it has an id. */
+static int find_split(struct elf *elf, struct obj_slice *s)
+{
+	uint64_t id = 0;
+	int r;
+
+	if (elf->id_found || (has_image(elf) && elf->type != ET_REL))
+		return 0;
+	elf->split.big = elf->big;
+	r = dwo_id_of(elf->v, &elf->split, &id);
+	if (r < 0 || !id)
+		return r;
+	snprintf(s->module.code_id, sizeof(s->module.code_id), "%016llx", (unsigned long long)id);
+	s->module.debug_id = (struct debug_id){0};
+	s->types[0] = FILETYPE_ELF_DWO;
+	s->n_types = 1;
+	return 0;
+}
+
 static int elf_facts(struct elf *elf, struct view *v, struct err *e)
 {
 	int r = elf_open(elf, v, e);
@@ -715,8 +753,10 @@ static int elf_probe(struct view *v, unsigned index, struct obj_slice *out, stru
 	if (s.kind != OBJ_OTHER && has_image(&elf))
 		s.features |= OBJ_HAS_CODE;
 	set_types(&elf, &s);
-	*out = s;
-	return 0;
+	r = find_split(&elf, &s);
+	if (r == 0)
+		*out = s;
+	return r;
 }
 
 /* A build id that a segment has stands near the front, and nothing behind it can overrule it. */
@@ -830,7 +870,7 @@ const struct obj_format obj_elf = {
 	.name = "elf",
 	.magic = "\177ELF",
 	.magic_len = 4,
-	.serves = {FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG},
+	.serves = {FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG, FILETYPE_ELF_DWO},
 	.probe = elf_probe,
 	.early = elf_early,
 	.promises = elf_promises,

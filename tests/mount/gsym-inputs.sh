@@ -164,7 +164,40 @@ if command -v llvm-dwp >/dev/null && clang -g -gdwarf-5 -gsplit-dwarf -O1 -c s.c
   M=$MNT_v
   both "$(gdb_path "$id" .debug)" dwp-served
   symfs_umount v
+  # In a tree that is scanned, wherever and however it is called; and in the store, where it was added.
+  rm -rf tree && mkdir -p tree/some/where && cp s.dwp tree/some/where/package
+  mkdir -p here2 && put_gdb here2 s
+  symfs_mount sc --source "gdb@$TMP/w/here2" --source "scan@$TMP/w/tree"
+  M=$MNT_sc
+  both "$(gdb_path "$id")" dwp-scanned
+  symfs_umount sc
 else
   say "no package was made: $(cat split.log)"
 fi
+# Units in files of their own, in DWARF 4 and 5, of which the program names places that are gone.
+cat >t.c <<'C'
+int outer(int);
+static inline int second(int x) { return x * 7; }
+int third(int x) { return second(x) + outer(x); }
+C
+for compiler in gcc clang; do
+  for version in 4 5; do
+    name=$compiler$version
+    command -v $compiler >/dev/null && rm -rf build tree here3 && mkdir -p build tree/deep here3 && (cd build &&
+      $compiler -g -gdwarf-$version -gsplit-dwarf -O1 -c ../s.c && $compiler -g -gdwarf-$version -gsplit-dwarf -O1 -c ../t.c &&
+      gcc -Wl,--build-id=sha1 -o prog s.o t.o) 2>split.log || { say "no split units of $name: $(cat split.log)"; continue; }
+    create "$TMP/w/build/prog"
+    grep -q 'not found' "$TMP/said" && fail "$name: create does not find the units: $(cat "$TMP/said")"
+    cp build/prog whole && id=$(build_id whole)
+    mv build/s.dwo tree/deep/called-otherwise && mv build/t.dwo added.dwo && rm -r build
+    "$SYMFS" gsym create -o without.gsym whole 2>/dev/null && cmp -s without.gsym "$TMP/want.gsym" && fail "$name: the units are found without the mount"
+    put_gdb here3 whole
+    rm -rf "$TMP/store-$name"
+    "$SYMFS" add --cache "$TMP/store-$name" added.dwo >"$TMP/said" || fail "$name: add: $(cat "$TMP/said")"
+    symfs_mount $name --cache "$TMP/store-$name" --source "gdb@$TMP/w/here3" --source "scan@$TMP/w/tree"
+    eval "M=\$MNT_$name"
+    both "$(gdb_path "$id")" dwo-$name
+    symfs_umount $name
+  done
+done
 say "compared:$checked"

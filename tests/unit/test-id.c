@@ -129,6 +129,9 @@ START_TEST(key_identity)
 		{"elf_code 3249D99D0C4049318610F4E4FB0B69360",
 			"elf_code 3249D99D0C4049318610F4E4FB0B693600000000", false},
 		{"companion 5ab380779000 sos.dll", "companion 5ab380779000 mscordbi.dll", false},
+		/* The id of a unit is no build id, which is filled up. */
+		{"elf_dwo 0123456789ABCDEF", "elf_dwo 0123456789abcdef a.dwo", true},
+		{"elf_dwo 0123456789abcdef", "elf_dwo 0123456789abcdef000000000000000000000000", false},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -265,7 +265,8 @@ struct flight {
 	uint64_t fill_at, touched;
 	uint64_t want_off, want_len; /* what is looked at next */
 	struct range *ranges;
-	unsigned range_errors;
+	unsigned range_errors; /* since `range_had` bytes were here */
+	uint64_t range_had;
 	struct ahead ahead;
 	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of `ahead` */
 	struct ahead_span queue[AHEAD_BATCH]; /* pieces that were not asked for yet: */

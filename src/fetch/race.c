@@ -123,6 +123,15 @@ static void refused_tell(struct attempt *at, const char *text)
 	log_warn("%s: source %s refuses: %s", at->flight->canon, name, text);
 }
 
+/* It answers, but its first range never comes: perhaps the whole does. */
+static bool tries_plain(struct attempt *at, const struct net_reply *r)
+{
+	if (!at->asked_range || at->plain || !at->answered || r->error == -ECANCELED || r->error == -EBADMSG)
+		return false;
+	at->plain = at->again = true;
+	return true;
+}
+
 /* The rest of what broke off, of the same version: then it is as good as the whole. */
 static bool is_the_rest(const struct attempt *at, const struct net_reply *r)
 {
@@ -403,7 +412,7 @@ static void winner_done(struct attempt *at, const struct net_reply *r)
 		if (fl->part && flight_here(fl) > fl->broke_at)
 			at->retried = false;
 		source_judge(at->source, r, &j);
-		if (!wants_again(at, &j))
+		if (!wants_again(at, &j) && !(at->ranged && tries_plain(at, r)))
 			blame_host(at, &j, r);
 		fl->broke = j.error;
 		snprintf(fl->broke_text, sizeof(fl->broke_text), "%.190s", j.text);
@@ -444,7 +453,7 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 		attempt_fail(at, -EBADMSG, "its first bytes are of another kind of file");
 	} else if (r->error < 0) {
 		source_judge(at->source, r, &j);
-		if (wants_again(at, &j)) {
+		if (wants_again(at, &j) || tries_plain(at, r)) {
 			attempt_again(at);
 			return;
 		}

@@ -19,7 +19,7 @@
 #define PIECES_MOST 64		/* of one request: servers refuse very many, and very long lines */
 #define SINGLES_MOST 6		/* pieces at once of a server that answers one range at a time */
 #define PIECE_HEAD 512		/* what comes with a piece, at most */
-#define ERRORS_MOST 3		/* in a row, before another way is taken */
+#define ERRORS_MOST 3		/* without a block more, before another way is taken */
 #define AGAIN_MS 100
 #define LOOK_MS 200		/* for other processes that want all of it */
 #define TOUCHED_PERCENT 35	/* who wants so much wants all */
@@ -196,7 +196,6 @@ static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
 	if (r < 0)
 		return r;
 	rg->at = rg->n <= 1 ? rg->off + off + n : multipart_is_over(&rg->parts) ? rg->end : rg->off;
-	fl->range_errors = 0;
 	atomic_fetch_add(&fl->f->stats.bytes, n);
 	if (fl->part)
 		part_advance(fl->part, 0);
@@ -225,10 +224,15 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 	char text[200];
 
 	snprintf(text, sizeof(text), "%.190s", r->text[0] && r->error != -ECANCELED ? r->text : "an odd answer to a range");
+	/* Some bytes of a block are no progress: each time they would be forgotten. */
+	if (sparse_present(fl->sparse) > fl->range_had)
+		fl->range_errors = 0;
+	fl->range_had = sparse_present(fl->sparse);
 	if (fl->disk_error) {
 		log_error("%s: the store: %s", fl->canon, err_text(fl->disk_error));
 		flight_fail(fl, fl->disk_error, "the store cannot be written");
-	} else if (rg->error == -ESTALE || ++fl->range_errors > ERRORS_MOST) {
+	} else if (rg->error == -ESTALE || r->error == -ETIMEDOUT || ++fl->range_errors > ERRORS_MOST) {
+		/* Readers wait for who is silent, and that is long: not three times. */
 		ranges_off(fl, rg->error == -ESTALE ? "another version, or no ranges" : text);
 	} else {
 		net_timer_set(fl->f->net, &fl->later, AGAIN_MS * fl->range_errors, again, fl);
@@ -251,6 +255,8 @@ static void range_done(void *ctx, const struct net_reply *r)
 		range_failed(fl, &copy, r);
 		return;
 	}
+	if (!copy.yields)
+		fl->range_errors = 0;
 	if (sparse_is_due(fl->sparse))
 		work_commit(fl);
 	ranges_go(fl);
@@ -582,6 +588,7 @@ void ranges_begin(struct flight *fl)
 	fl->fill = false;
 	fl->fill_at = fl->touched = fl->want_len = 0;
 	fl->range_errors = 0;
+	fl->range_had = 0;
 	ahead_end(&fl->ahead);
 	ahead_begin(&fl->ahead, fl->size);
 	fl->heads = HEADS_UNKNOWN;

@@ -57,8 +57,8 @@ static const char help[] =
 	"\n"
 	"/_control/count[?path=GLOB]  requests get head other ranges bytes inflight connections\n"
 	"/_control/reset              sets these numbers to 0\n"
-	"/_control/fault?path=GLOB&kind=K[&arg=A][&times=N]  the first rule that matches counts;\n"
-	"                             after N times (0, default: never) it is gone\n"
+	"/_control/fault?path=GLOB&kind=K[&arg=A][&times=N][&only=ranges|wholes]  the first rule that\n"
+	"                             matches counts; after N times (0, default: never) it is gone\n"
 	"/_control/clear              drops all rules\n"
 	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
 	"  endless (BYTES/S[,STATUS])  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
@@ -76,6 +76,7 @@ struct rule {
 	struct rule *next;
 	char path[PATH_ROOM], arg[PATH_ROOM];
 	const struct fault *fault;
+	char only; /* 'r': for requests of ranges; 'w': for others; else for all */
 	unsigned left; /* 0: for ever */
 };
 
@@ -971,14 +972,19 @@ static const struct fault faults[] = {
 	{"echo-headers", fault_echo},
 };
 
-/* The first rule for the path; `arg` is its own copy. NULL: none. */
-static const struct fault *fault_for(struct upstream *u, const char *path, char arg[static PATH_ROOM])
+static bool is_for(const struct rule *rule, const struct request *rq)
+{
+	return fnmatch(rule->path, rq->path, 0) == 0 && rule->only != (rq->range[0] ? 'w' : 'r');
+}
+
+/* The first rule for the request; `arg` is its own copy. NULL: none. */
+static const struct fault *fault_for(struct upstream *u, const struct request *rq, char arg[static PATH_ROOM])
 {
 	const struct fault *found = NULL;
 	struct rule **at, *rule;
 
 	pthread_mutex_lock(&u->lock);
-	for (at = &u->rules; *at && fnmatch((*at)->path, path, 0) != 0;)
+	for (at = &u->rules; *at && !is_for(*at, rq);)
 		at = &(*at)->next;
 	rule = *at;
 	if (rule) {
@@ -1053,7 +1059,7 @@ static void control_reset(struct conn *c)
 static void control_fault(struct conn *c)
 {
 	struct rule *rule = calloc(1, sizeof(*rule)), **at = &c->up->rules;
-	char kind[64], times[32];
+	char kind[64], times[32], only[16];
 
 	if (!rule)
 		abort();
@@ -1061,6 +1067,8 @@ static void control_fault(struct conn *c)
 	query_value(c->rq.query, "arg", rule->arg, sizeof(rule->arg));
 	query_value(c->rq.query, "kind", kind, sizeof(kind));
 	query_value(c->rq.query, "times", times, sizeof(times));
+	query_value(c->rq.query, "only", only, sizeof(only));
+	rule->only = only[0];
 	rule->left = (unsigned)number(times, 0);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		if (strcmp(faults[i].kind, kind) == 0)
@@ -1191,7 +1199,7 @@ static void serve_request(struct conn *c)
 		c->keep = false;
 		return;
 	}
-	f = fault_for(c->up, rq->path, arg);
+	f = fault_for(c->up, rq, arg);
 	if (f && f->serve)
 		f->serve(c, arg);
 	else if (strcmp(rq->method, "GET") != 0 && strcmp(rq->method, "HEAD") != 0)

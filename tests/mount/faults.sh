@@ -57,6 +57,7 @@ errno_of() {
   'Connection timed out') echo ETIMEDOUT ;;
   'Bad message') echo EBADMSG ;;
   'File too large') echo EFBIG ;;
+  'Input/output error') echo EIO ;;
   *) echo "$1" ;;
   esac
 }
@@ -240,7 +241,7 @@ redirect to gopher|redirect|gopher://127.0.0.1:1/|$H|$H|3
 redirect to nowhere|redirect|http://127.0.0.1:1/|$H|$H|3
 a bomb of Content-Encoding|gzip-bomb|16|EBADMSG ETIMEDOUT|EBADMSG ETIMEDOUT $H|3
 too long by its own words|wrong-length|5000000|EFBIG|EFBIG|3
-longer by its own words|wrong-length|1000|ok|ETIMEDOUT $H|3
+longer by its own words|wrong-length|1000|ok|ETIMEDOUT EIO $H|3
 shorter by its own words|wrong-length|-1000|ok|EBADMSG $H|3
 a bomb of gzip|bomb|gzip|ok EFBIG ETIMEDOUT|EFBIG ETIMEDOUT $H|3
 a bomb of zstd|bomb|zstd|ok EFBIG ETIMEDOUT|EFBIG ETIMEDOUT $H|3

@@ -129,10 +129,11 @@ upstream_count() {
   fetch_url "$1/_control/count${3:+?path=$3}" | sed -n "s/^$2 //p"
 }
 
-# upstream_fault URL PATHGLOB KIND [ARG] [TIMES]
+# upstream_fault URL PATHGLOB KIND [ARG] [TIMES [ranges|wholes]]
 upstream_fault() {
   fetch_url -G "$1/_control/fault" --data-urlencode "path=$2" --data-urlencode "kind=$3" \
-    --data-urlencode "arg=${4:-}" --data-urlencode "times=${5:-0}" >/dev/null || fail "fault $3"
+    --data-urlencode "arg=${4:-}" --data-urlencode "times=${5:-0}" \
+    --data-urlencode "only=${6:-}" >/dev/null || fail "fault $3"
 }
 upstream_clear() { fetch_url "$1/_control/clear" >/dev/null; }
 upstream_reset() { fetch_url "$1/_control/reset" >/dev/null; }

@@ -162,6 +162,7 @@ POLLER=$!
 PIDS="$PIDS $POLLER"
 
 # After the first trouble the host may be left alone for a moment: EHOSTUNREACH is then right, too.
+# Of what is longer by its own words all comes that tells who it is: who is quick reads it, up to an error.
 H=EHOSTUNREACH
 while IFS='|' read -r what kind arg stat open get; do
   [ -n "$what" ] || continue

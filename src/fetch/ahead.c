@@ -11,8 +11,9 @@
 #define WINDOW_LEAST (256u << 10)
 #define WINDOW_MOST (4u << 20)
 #define TABLE_MOST (8u << 20)  /* a window in a table */
-#define TABLE_AT_ONCE (1u << 20) /* a table, or what is left of one, that is read without a pause, */
+#define TABLE_AT_ONCE (2u << 20) /* a table, or what is left of one, that is read without a pause, */
 #define TABLE_SHARE 64	       /* if it is no more than this part of the file */
+#define MARKED_LEAST (512u << 10) /* shorter windows may be somebody's last */
 #define HEAD 64		       /* bytes of a unit that say how long it is, and of what kind */
 #define HOPS_LEAST 2	       /* heads one after the other: chance, up to here */
 #define BATCH_LEAST 4
@@ -104,7 +105,22 @@ uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
 	if (table)
 		n = MAX(MIN(n, table->end - from), to - from);
 	run->next = from + MIN(n, a->size - from);
+	run->mark = n >= MARKED_LEAST ? from + n / 2 : 0;
 	return run->next;
+}
+
+bool ahead_go_on(struct ahead *a, unsigned i, uint64_t *from, uint64_t *to)
+{
+	struct ahead_run *run = &a->runs[i];
+	const struct ahead_span *table = run->next ? table_at(a, run->next - 1) : NULL;
+	uint64_t end = table ? table->end : a->size;
+
+	if (!run->mark || run->next >= end)
+		return false;
+	run->window = MIN(run->window * 2, table ? TABLE_MOST : WINDOW_MOST);
+	*from = run->mark = run->next;
+	*to = run->next = *from + MIN(run->window, end - *from);
+	return true;
 }
 
 /* ---- from head to head -------------------------------------------------------------- */

@@ -20,6 +20,7 @@ struct ahead_span {
 struct ahead_run {
 	uint64_t next;	 /* where his last window ended; 0: none */
 	uint64_t window; /* how long it was */
+	uint64_t mark;	 /* who reads from here to `next` is asked ahead_go_on() for; 0: nobody */
 };
 
 struct ahead {
@@ -49,6 +50,9 @@ bool ahead_lacks_heads(const struct ahead *a, uint64_t off);
 /* Somebody waits for [from, to): up to where it is fetched, `to` or more. */
 uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to);
 
-/* The same: when he hops from head to head, the pages of the heads that he will want, his own first, in
+/* Somebody reads what run `i` marked: [*from, *to) is what he will wait for next. False: nothing. */
+bool ahead_go_on(struct ahead *a, unsigned i, uint64_t *from, uint64_t *to);
+
+/* The first again: when he hops from head to head, the pages of the heads that he will want, his own first, in
  * order and none twice. How many; 0: he does not. */
 unsigned ahead_hop(struct ahead *a, uint64_t off, uint64_t end, struct ahead_span out[static AHEAD_BATCH]);

@@ -271,6 +271,7 @@ struct flight {
 	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of `ahead` */
 	struct ahead_span queue[AHEAD_BATCH]; /* pieces that were not asked for yet: */
 	unsigned queue_at, queued;	      /* from, to */
+	unsigned reached;		      /* a bit for each run whose marked bytes are read */
 	struct net_timer later;
 
 	unsigned n;
@@ -305,6 +306,9 @@ void part_advance(struct part *p, uint64_t have); /* so much is here from the fr
 /* Takes the reference. What is here stays readable, unless it is bad; no more comes, because of the
  * error. */
 void part_end(struct part *p, bool bad, int error);
+/* The first read of these bytes is told, by flight_readers() and a bit of part_reached(). */
+void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end);
+unsigned part_reached(struct part *p); /* since the last time */
 void part_spare(struct part *p, bool sparing); /* part_refuses() may */
 void part_nudge(struct part *p); /* flight_readers() runs soon */
 bool part_is_open(struct part *p);

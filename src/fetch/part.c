@@ -43,6 +43,11 @@ struct part {
 	atomic_bool bad;	   /* nothing of it is to be read any more */
 	atomic_bool sealed;
 	atomic_bool sparing;	   /* only what is needed is fetched */
+	/* part_mark(): two words that need not fit each other, at the cost of one look too many */
+	struct {
+		atomic_uint_fast64_t off, end;
+	} marks[AHEAD_RUNS];
+	atomic_uint reached;
 
 	pthread_mutex_t lock;
 	/* under lock */
@@ -217,6 +222,32 @@ size_t part_here(const struct part *p, uint64_t off, size_t n)
 	return have > off ? (size_t)(MIN(end, have) - off) : 0;
 }
 
+/* ---- who reads on -------------------------------------------------------------------- */
+
+void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end)
+{
+	atomic_store_explicit(&p->marks[i].off, off, memory_order_relaxed);
+	atomic_store_explicit(&p->marks[i].end, end, memory_order_relaxed);
+}
+
+unsigned part_reached(struct part *p)
+{
+	return atomic_exchange(&p->reached, 0);
+}
+
+static void look_at_marks(struct part *p, uint64_t off, uint64_t end)
+{
+	for (unsigned i = 0; i < AHEAD_RUNS; i++) {
+		if (off >= atomic_load_explicit(&p->marks[i].end, memory_order_relaxed) ||
+			end <= atomic_load_explicit(&p->marks[i].off, memory_order_relaxed))
+			continue;
+		if (atomic_exchange(&p->marks[i].end, 0) == 0)
+			continue;
+		atomic_fetch_or(&p->reached, 1u << i);
+		part_nudge(p);
+	}
+}
+
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 {
 	uint64_t end = end_of(p, off, n), at = off;
@@ -234,6 +265,8 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 			return -EIO;
 		at += (uint64_t)got;
 	}
+	if (p->sparse)
+		look_at_marks(p, off, end);
 	return (ssize_t)(end - off);
 }
 

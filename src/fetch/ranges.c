@@ -345,7 +345,7 @@ void ranges_stop(struct flight *fl)
 		range_free(fl->ranges);
 	}
 	fl->ranged = false;
-	fl->queue_at = fl->queued = 0;
+	fl->queue_at = fl->queued = fl->reached = 0;
 	if (fl->part)
 		part_spare(fl->part, false);
 }
@@ -477,6 +477,35 @@ static bool start_window(struct flight *fl, uint64_t from, uint64_t to)
 	return range_start(fl, from, half, false) == 0 && range_start(fl, half, to, false) == 0;
 }
 
+static void mark_runs(struct flight *fl)
+{
+	for (unsigned i = 0; fl->part && i < AHEAD_RUNS; i++)
+		if (fl->ahead.runs[i].mark)
+			part_mark(fl->part, i, fl->ahead.runs[i].mark, fl->ahead.runs[i].next);
+}
+
+/* Readers came to what was read ahead for them: so that they need not wait at its end. */
+static void go_on(struct flight *fl)
+{
+	uint64_t from, to, at, stop;
+
+	fl->reached |= part_reached(fl->part);
+	for (unsigned i = 0; i < AHEAD_RUNS && count(fl, false) < AT_ONCE; i++) {
+		if (!(fl->reached & 1u << i))
+			continue;
+		fl->reached &= ~(1u << i);
+		if (fl->fill || !ahead_go_on(&fl->ahead, i, &from, &to))
+			continue;
+		for (at = from; count(fl, false) < AT_ONCE && first_hole(fl, at, to, &at, &stop); at = stop) {
+			stop = MIN(stop, to + SPARSE_BLOCK - 1 - (to + SPARSE_BLOCK - 1) % SPARSE_BLOCK);
+			fl->touched += stop - at;
+			if (range_start(fl, at, stop, false) < 0)
+				break;
+		}
+		mark_runs(fl);
+	}
+}
+
 /* One more request for what somebody waits for. False: there is none to make. */
 static bool demand(struct flight *fl, uint64_t off, uint64_t end)
 {
@@ -501,6 +530,7 @@ static bool demand(struct flight *fl, uint64_t off, uint64_t end)
 		stop = next = next_stop;
 	to = MIN(to, stop);
 	fl->touched += to - from;
+	mark_runs(fl);
 	if (fl->heads == HEADS_UNKNOWN && ahead_lacks_heads(&fl->ahead, off))
 		fl->heads = HEADS_WANTED;
 	return start_window(fl, from, to);
@@ -527,6 +557,8 @@ static void pump(struct flight *fl)
 	for (unsigned i = 0; fl->part && count(fl, false) < AT_ONCE && part_wanted(fl->part, i, &off, &end); i++)
 		while (count(fl, false) < AT_ONCE && demand(fl, off, end))
 			;
+	if (fl->part)
+		go_on(fl);
 	while (fl->queue_at < fl->queued && requests_for_pieces(fl) < SINGLES_MOST)
 		send_pieces(fl);
 	if (fl->fill && !fl->parked)

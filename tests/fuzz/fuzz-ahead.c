@@ -57,11 +57,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	if (ahead_heads(&a, heads, HEADS) < 0)
 		return 0;
 	while (in.n) {
-		uint64_t off = take_number(&in) % a.size, end = off + 1 + take_number(&in) % 65536, to;
+		uint64_t off = take_number(&in) % a.size, end = off + 1 + take_number(&in) % 65536, from, to;
 
 		end = MIN(end, a.size);
 		look_at_pieces(&a, off, end);
 		ahead_hop(&a, off, end, room);
+		for (unsigned i = 0; i < AHEAD_RUNS; i++)
+			if (ahead_go_on(&a, i, &from, &to))
+				fuzz_must(from < to && to <= a.size && to - from <= WINDOW_MOST, "an odd window");
 		to = ahead_window(&a, off, end);
 		fuzz_must(to >= end && to <= a.size, "less than was asked for, or more than there is");
 		fuzz_must(to - off <= MAX(end - off, (uint64_t)WINDOW_MOST), "too far");

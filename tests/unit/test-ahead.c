@@ -91,6 +91,40 @@ START_TEST(tables_are_read_to_their_end)
 }
 END_TEST
 
+START_TEST(who_reads_on_does_not_wait)
+{
+	uint64_t from = 0, to, end = BLOCK, table = 40ull * MIB;
+	unsigned waits = 0;
+	struct ahead a;
+
+	ahead_begin(&a, SIZE);
+	ahead_table(&a, 0, table);
+	ck_assert(!ahead_go_on(&a, 0, &from, &to)); /* nobody reads */
+	/* He waits until a window is long enough for a mark; from then on he finds all that he wants. */
+	for (to = 0; end < table; waits++) {
+		from = end;
+		end = ahead_window(&a, from, from + BLOCK);
+		if (!a.runs[0].mark)
+			continue;
+		ck_assert_uint_gt(a.runs[0].mark, from);
+		ck_assert_uint_lt(a.runs[0].mark, end);
+		while (ahead_go_on(&a, 0, &from, &to)) {
+			ck_assert_uint_eq(from, end);
+			ck_assert_uint_gt(to, from);
+			ck_assert_uint_le(to - from, 8 * MIB);
+			ck_assert_uint_eq(a.runs[0].mark, from);
+			end = to;
+		}
+	}
+	ck_assert_uint_eq(end, table); /* and not into what stands behind it */
+	ck_assert_uint_le(waits, 4);
+	/* Who jumps has no mark. */
+	ahead_window(&a, 60 * MIB, 60 * MIB + BLOCK);
+	ck_assert(!ahead_go_on(&a, 1, &from, &to));
+	ahead_end(&a);
+}
+END_TEST
+
 #define HEADS 600
 static uint64_t heads[HEADS];
 
@@ -189,4 +223,5 @@ START_TEST(heads_that_are_wrong)
 END_TEST
 
 UNIT_MAIN("ahead", who_jumps_gets_what_he_asked_for, windows_grow_and_end, tables_are_read_to_their_end,
+	who_reads_on_does_not_wait,
 	heads_come_before_somebody_hops_there, who_does_not_hop_gets_no_heads, heads_that_are_wrong)

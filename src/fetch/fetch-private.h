@@ -23,6 +23,8 @@
 #define RESUME_MS 500		/* a download that readers wait for is begun again so often */
 #define POLL_MS 50		/* looks at other processes' flights */
 #define LOOK_AGAIN_MS 10	/* when as many look into directories as may */
+#define BEAT_MS 500		/* so often a leader says that it gets on */
+#define SILENCE_MS 5000		/* who does not for so long is not followed any more */
 #define TREE_POLL_MS 100	/* looks at trees that are still being walked */
 #define TREE_WAIT_MS 2000	/* for so long before servers are asked */
 #define LINGER_MS 300000	/* an unanswered flight that nobody waits for ends after this */
@@ -222,6 +224,9 @@ struct flight {
 	unsigned jobs;	  /* on workers: the flight lives until they are back */
 	bool dead;	  /* nobody wants it any more */
 	bool leading;	  /* we hold the lock of `number` */
+	bool alone;	  /* another process leads, and does not get on */
+	bool beat;	  /* what we said last, or heard */
+	unsigned silent;  /* how many looks ago that was */
 	bool following;	  /* we said that we want it whole */
 	bool found;	  /* a source has it, by its first bytes */
 	bool overdue;	  /* the lookup deadline passed without an answer */
@@ -239,7 +244,7 @@ struct flight {
 	int end_error;	  /* what a race ended with that nobody won; 0: no source has it */
 	char end_text[200];
 
-	struct net_timer deadline, grace, poll, park, look;
+	struct net_timer deadline, grace, poll, park, look, beats;
 	uint64_t began;
 	uint64_t size;	  /* or FETCH_SIZE_UNKNOWN */
 	struct draft *draft;

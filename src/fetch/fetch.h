@@ -53,6 +53,7 @@ typedef void fetch_ready(void *ctx, const struct fetched *f);
 struct fetch_opts {
 	unsigned lookup_deadline_ms; /* 10000 */
 	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP: 10000 */
+	unsigned silence_ms;	     /* how long another process that fetches may say nothing; 0: 5000 */
 	unsigned grace_ms;	     /* how long an earlier source may hold back a later one that has it */
 	unsigned breaker_ms;	     /* how long a dead host is left alone: 60000 */
 	uint64_t max_file_size;

@@ -309,7 +309,42 @@ void flight_park(struct flight *fl)
 	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
 }
 
-/* ---- following a flight of another process ------------------------------------------ */
+/* ---- leading, and following a flight of another process ----------------------------- */
+
+static void beat(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	fl->beat = !fl->beat;
+	flights_beat(fl->f->store, fl->number, fl->beat);
+	net_timer_set(fl->f->net, &fl->beats, BEAT_MS, beat, fl);
+}
+
+/* It was stopped, say. Looks are counted and not time, in which we may have been stopped, too. */
+static bool leader_is_silent(struct flight *fl)
+{
+	unsigned most = fl->f->opts.silence_ms ? fl->f->opts.silence_ms : SILENCE_MS;
+	bool heard = flights_beats(fl->f->store, fl->number);
+
+	fl->silent = heard == fl->beat ? fl->silent + 1 : 0;
+	fl->beat = heard;
+	return fl->silent > most / POLL_MS;
+}
+
+/* By us, or beside the one who does not get on. */
+static void begin_fetching(struct flight *fl)
+{
+	struct fetch *f = fl->f;
+
+	if (fl->following)
+		flights_want(f->store, fl->number, false);
+	fl->following = false;
+	/* What the one before had found is not found by us yet. */
+	if (fl->found)
+		flight_deadline(fl);
+	fl->found = false;
+	work_check(fl);
+}
 
 static void follow(struct flight *fl);
 
@@ -327,18 +362,19 @@ static void follow(struct flight *fl)
 
 	if (r == 0) {
 		fl->leading = true;
-		if (fl->following)
-			flights_want(f->store, fl->number, false);
-		fl->following = false;
-		/* What the one before had found is not found by us yet. */
-		if (fl->found)
-			flight_deadline(fl);
-		fl->found = false;
-		work_check(fl);
+		fl->beat = false;
+		beat(fl);
+		begin_fetching(fl);
 		return;
 	}
 	if (r != -EAGAIN) {
 		flight_fail(fl, r, "the store's lock file");
+		return;
+	}
+	if (leader_is_silent(fl)) {
+		log_warn("%s: another process fetches it and does not get on: fetched beside it", fl->canon);
+		fl->alone = true;
+		begin_fetching(fl);
 		return;
 	}
 	fl->state = FLIGHT_FOLLOW;
@@ -533,7 +569,7 @@ void flight_leave(struct flight *fl, struct ticket *t)
 static void flight_end(struct flight *fl, int error)
 {
 	struct fetch *f = fl->f;
-	struct net_timer *timers[] = {&fl->deadline, &fl->grace, &fl->poll, &fl->park, &fl->look};
+	struct net_timer *timers[] = {&fl->deadline, &fl->grace, &fl->poll, &fl->park, &fl->look, &fl->beats};
 	struct flight **at = &f->flights;
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
@@ -552,9 +588,9 @@ static void flight_end(struct flight *fl, int error)
 		part_end(take(fl->part), false, error);
 	if (fl->following)
 		flights_want(f->store, fl->number, false);
-	if (fl->leading)
+	if (fl->leading || fl->alone)
 		flights_drop(f->store, fl->number);
-	fl->following = fl->leading = fl->parked = false;
+	fl->following = fl->leading = fl->alone = fl->parked = false;
 	fl->state = FLIGHT_DONE;
 	fl->dead = true;
 }

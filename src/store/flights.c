@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum flight_byte { BYTE_LEAD, BYTE_FOUND, BYTE_WANT };
+enum flight_byte { BYTE_LEAD, BYTE_FOUND, BYTE_WANT, BYTE_BEAT };
 
 static off_t place(uint64_t number, enum flight_byte b)
 {
@@ -116,7 +116,18 @@ bool flights_wanted(struct store *s, uint64_t number)
 	return is_held(s, place(number, BYTE_WANT));
 }
 
+void flights_beat(struct store *s, uint64_t number, bool high)
+{
+	set(s, high ? F_WRLCK : F_UNLCK, place(number, BYTE_BEAT), 1);
+}
+
+bool flights_beats(struct store *s, uint64_t number)
+{
+	return is_held(s, place(number, BYTE_BEAT));
+}
+
 void flights_drop(struct store *s, uint64_t number)
 {
 	set(s, F_UNLCK, place(number, BYTE_LEAD), BYTE_WANT - BYTE_LEAD);
+	flights_beat(s, number, false);
 }

@@ -17,4 +17,8 @@ bool flights_found(struct store *s, uint64_t number); /* does another process sa
 void flights_want(struct store *s, uint64_t number, bool want);
 bool flights_wanted(struct store *s, uint64_t number); /* does another process want it? */
 
-void flights_drop(struct store *s, uint64_t number); /* leader: found and lead are let go */
+/* A leader that gets on says something else each time; one that was stopped does not. */
+void flights_beat(struct store *s, uint64_t number, bool high);
+bool flights_beats(struct store *s, uint64_t number); /* what another process says now */
+
+void flights_drop(struct store *s, uint64_t number); /* all that a leader says is let go */

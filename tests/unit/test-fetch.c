@@ -663,8 +663,46 @@ START_TEST(following)
 }
 END_TEST
 
+/* Another process leads, says "found", and then nothing: it was stopped. What it has is not lost, and
+ * who waits for it goes his own way. One that gets on is followed for as long as it takes. */
+START_TEST(a_silent_leader_is_left)
+{
+	struct fetch_opts o = {.lookup_deadline_ms = DEADLINE_MS, .park_ms = PARK_MS, .grace_ms = GRACE_MS,
+		.silence_ms = 2500, .breaker_ms = 60000, .max_file_size = 1ull << 30};
+	struct artifact one = nth(1);
+	struct store *stopped;
+	struct fetch *f = NULL;
+	struct asker a;
+	struct world w;
+	struct err e = {0};
+	struct key k;
+
+	world_begin(&w);
+	put("one", 1, BIG);
+	ck_assert_msg(fetch_new(&f, w.store, only(&w.one, "one"), &o, &e) == 0, "%s", e.text);
+	stopped = open_cache();
+	ck_assert_int_eq(key_of(&k, &one), 0);
+	ck_assert_int_eq(flights_lead(stopped, key_number(&k)), 0);
+	flights_say_found(stopped, key_number(&k));
+	flights_beat(stopped, key_number(&k), true);
+	ask(&a, f, 1, FETCH_WHOLE);
+	for (unsigned i = 0; i < 35; i++) { /* longer than a silence would be */
+		flights_beat(stopped, key_number(&k), i % 2);
+		poll(NULL, 0, 100);
+	}
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 0);
+	ck_assert_int_eq(answer_of(&a), 0);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	ck_assert_int_eq(try_now(w.fetch, 1), 0);
+	ck_assert_int_eq(flights_lead(w.store, key_number(&k)), -EAGAIN); /* it leads still */
+	fetch_free(f);
+	store_close(stopped);
+	world_end(&w);
+}
+END_TEST
+
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
 	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, a_slow_file_alone, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
-	one_get_for_two_processes, the_leader_goes_on_for_others, following)
+	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left)

@@ -166,6 +166,14 @@ START_TEST(two_handles_in_one_process)
 	flights_want(b, 2, true);
 	ck_assert(flights_wanted(a, 2));
 	ck_assert(!flights_wanted(a, 3));
+	flights_beat(a, 2, true);
+	ck_assert(flights_beats(b, 2) && !flights_beats(a, 2) && !flights_beats(b, 3));
+	flights_beat(a, 2, false);
+	ck_assert(!flights_beats(b, 2));
+	flights_beat(a, 2, true);
+	flights_drop(a, 2);
+	ck_assert(!flights_beats(b, 2));
+	ck_assert_int_eq(flights_lead(b, 2), 0);
 	store_close(b);
 	ck_assert(!flights_wanted(a, 2));
 	ck_assert_int_eq(flights_lead(a, 3), 0);

@@ -1,0 +1,44 @@
+#!/bin/sh
+# A process that fetches is stopped (Ctrl-Z). Others who share its store and wait for the same file fetch
+# it beside, after some seconds; when it goes on it has the file, too.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy readelf curl cmp
+need_mount
+
+mkdir -p "$TMP/up"
+head -c 3000000 /dev/urandom >"$TMP/noise"
+make_program "$TMP/far" prog
+objcopy --add-section .noise="$TMP/noise" "$TMP/far/full/prog" "$TMP/far/full/large" || fail objcopy
+put_gdb "$TMP/up" "$TMP/far/full/large"
+name=$(gdb_path "$(build_id "$TMP/far/full/large")")
+upstream_start up --root "$TMP/up"
+upstream_fault "$URL_up" "/$name" trickle 500000
+
+get() { exec "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" "gdb/$name"; }
+(get >"$TMP/one.out" 2>"$TMP/one.log") &
+PIDS="$PIDS $!"
+one=$!
+asked() { [ "$(upstream_count "$URL_up" inflight "/$name")" = 1 ]; }
+wait_for 20 asked || fail "nobody asks"
+leader=$(pgrep -P $one -x symfs || echo $one)
+came() { [ "$(upstream_count "$URL_up" bytes "/$name")" -ge 300000 ]; }
+wait_for 20 came || fail "nothing comes"
+kill -STOP "$leader"
+upstream_clear "$URL_up"
+
+from=$(now_ms)
+symfs_mount m --cache "$TMP/store" --source "gdb@$URL_up"
+timeout 60 cmp "$MNT_m/gdb/$name" "$TMP/far/full/large" || fail "the mount waits for who is stopped"
+say "beside one who is stopped: $(($(now_ms) - from)) ms"
+grep -q 'does not get on' "$TMP/m.log" || fail "it did not go its own way: $(cat "$TMP/m.log")"
+[ "$(upstream_count "$URL_up" requests "/$name")" -ge 2 ] || fail "who fetched it?"
+
+kill -CONT "$leader"
+kill -CONT "$one"
+wait_gone "$one" 60 || fail "who was stopped does not end"
+wait "$one" || fail "symfs get: $? $(cat "$TMP/one.log")"
+same_file "$(cat "$TMP/one.out")" "$TMP/far/full/large"
+"$SYMFS" cache verify --cache "$TMP/store" >"$TMP/verify.log" 2>&1 || fail "the store: $(cat "$TMP/verify.log")"
+symfs_umount m
+exit 0

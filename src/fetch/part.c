@@ -212,11 +212,11 @@ size_t part_here(const struct part *p, uint64_t off, size_t n)
 
 	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
 		return 0;
-	if (p->sparse) {
-		if (is_here(p, off, end))
+	if (p->sparse) { /* whole blocks: pieces may be forgotten before they are read */
+		if (sparse_has(p->sparse, off, end - off))
 			return (size_t)(end - off);
 		end = MIN(end, off - off % SPARSE_BLOCK + SPARSE_BLOCK);
-		return is_here(p, off, end) ? (size_t)(end - off) : 0;
+		return sparse_has(p->sparse, off, end - off) ? (size_t)(end - off) : 0;
 	}
 	have = atomic_load_explicit(&p->have, memory_order_acquire);
 	return have > off ? (size_t)(MIN(end, have) - off) : 0;
@@ -248,14 +248,12 @@ static void look_at_marks(struct part *p, uint64_t off, uint64_t end)
 	}
 }
 
-ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
+ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
 {
 	uint64_t end = end_of(p, off, n), at = off;
 
 	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
 		return -EIO;
-	if (!is_here(p, off, end))
-		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
 	while (at < end) {
 		ssize_t got = pread(p->fd, (char *)buf + (at - off), (size_t)(end - at), (off_t)at);
 
@@ -268,6 +266,13 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 	if (p->sparse)
 		look_at_marks(p, off, end);
 	return (ssize_t)(end - off);
+}
+
+ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
+{
+	if (!atomic_load_explicit(&p->bad, memory_order_relaxed) && !is_here(p, off, end_of(p, off, n)))
+		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
+	return part_read_told(p, off, buf, n);
 }
 
 /* ---- who asks for more than he needs ------------------------------------------------- */

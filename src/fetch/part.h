@@ -32,6 +32,9 @@ bool part_is_sealed(const struct part *p);
  * come, or the file turned out to be a wrong one. Takes no lock when they are here. */
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n);
 
+/* The same of what part_wait() told to be here: it cannot say -EAGAIN. */
+ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);
+
 /* How many of n bytes at off are here, without a gap (perhaps more than that: of a file with holes it
  * looks at the block of the first one only, unless all are here). Takes no lock. */
 size_t part_here(const struct part *p, uint64_t off, size_t n);

@@ -246,7 +246,10 @@ static int keep_aside(struct flight *fl, uint64_t off, const void *p, size_t n)
 	for (size_t left = n; left && r == 0;) {
 		size_t step = MIN(left, (size_t)(SPARSE_BLOCK - to % SPARSE_BLOCK));
 
-		if (sparse_has(fl->sparse, to, step))
+		/* Of a block that is not whole, pages may have been read. */
+		if (!sparse_has(fl->sparse, to, step))
+			step = MIN(step, (size_t)(AHEAD_PAGE - to % AHEAD_PAGE));
+		if (sparse_has_pieces(fl->sparse, to, step))
 			r = same_bytes(fl, to, at, step);
 		to += step;
 		at += step;

@@ -146,8 +146,11 @@ static int range_write(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct range *rg = ctx;
 	struct flight *fl = rg->fl;
-	int r = sparse_write(fl->sparse, off, p, n);
+	int r;
 
+	if (off < rg->off || n > rg->end - MIN(off, rg->end))
+		return -EPROTO; /* a part that nobody asked for */
+	r = sparse_write(fl->sparse, off, p, n);
 	if (r == -ENOSPC && work_room(fl, n) == 0)
 		return -EAGAIN;
 	if (r < 0) {
@@ -245,6 +248,8 @@ static void range_done(void *ctx, const struct net_reply *r)
 	struct flight *fl = rg->fl;
 
 	range_free(rg);
+	if (copy.n > 1 && r->error == 0 && copy.at != copy.end)
+		refuse_several(&copy); /* it ended too early */
 	if (copy.one_only) {
 		ranges_go(fl); /* who waits for one of its pieces asks again */
 		return;

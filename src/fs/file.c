@@ -279,8 +279,8 @@ static void read_answer(struct waiting *w, const struct fetched *f)
 	ssize_t n = f->r < 0 ? f->r : -ENOMEM;
 
 	if (p)
-		n = part_read(w->part, w->off, p, w->size);
-	read_reply(w->fs, w->req, p, n == -EAGAIN ? -EIO : n);
+		n = part_read_told(w->part, w->off, p, w->size);
+	read_reply(w->fs, w->req, p, n);
 }
 
 /* The kernel fills up what a reader asks for: 64 KiB before and behind a page that a mapping lacks. In a

@@ -61,6 +61,26 @@ nginx_start http "$TMP/far"
 asked nginx "$URL_http"
 grep -q ' 206 ' "$TMP/nginx-http/access.log" || fail "nginx was asked for no range"
 
+# Another version that differs only in the page of a head, and where nothing was read: who has the old
+# one open reads its bytes, or an error.
+upstream_start changes --root "$TMP/far"
+symfs_mount changes --source "gdb@$URL_changes"
+exec 5<"$MNT_changes/$FILE"
+[ "$(timeout 100 eu-addr2line -e "$MNT_changes/$FILE" "$address" 2>&1)" = "$want" ] || fail "before it changed"
+info=$(readelf -SW "$TMP/w/prog" | awk '{ sub(/^ *\[ *[0-9]*\] */, "") } $1 == ".debug_info" { print $4 }')
+head=$(readelf --debug-dump=info --dwarf-depth=1 "$TMP/w/prog" 2>/dev/null | sed -n 's/.*Compilation Unit @ offset \(0x\)\{0,1\}\([0-9a-f]*\):.*/\2/p' | sed -n 30p)
+[ -n "$info" ] && [ -n "$head" ] || fail "no heads"
+at=$((0x$info + 0x$head))
+cp "$TMP/w/prog" "$TMP/w/other"
+printf '\377' | dd of="$TMP/w/other" bs=1 seek=$((at + 11)) conv=notrunc 2>/dev/null
+printf 'other' | dd of="$TMP/w/other" bs=1 seek=$((at + 40000)) conv=notrunc 2>/dev/null
+mv "$TMP/w/other" "$TMP/far/$FILE"
+cat <&5 >"$TMP/read" 2>/dev/null
+exec 5<&-
+head -c "$(stat -c %s "$TMP/read")" "$TMP/w/prog" | cmp -s - "$TMP/read" || fail "bytes of two versions were mixed"
+symfs_umount changes
+cp "$TMP/w/prog" "$TMP/far/$FILE"
+
 # Each answer of some kilobytes breaks off, for a while.
 upstream_start broken --root "$TMP/far"
 upstream_fault "$URL_broken" "*$FILE" cut 270000 12

@@ -219,6 +219,20 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
       fail "Mach-O of $arch: it is not said: $(cat err)"
     "$SYMFS" gsym create --embed -o no m.o 2>err && fail "Mach-O: an object that is not linked"
   done
+  # A fat file of both: which part is said.
+  if LIPO=$(first_of llvm-lipo) && "$LIPO" -create -output fat x86_64.dSYM/Contents/Resources/DWARF/x86_64 arm64.dSYM/Contents/Resources/DWARF/arm64 2>log; then
+    for arch in x86_64 arm64; do
+      "$SYMFS" gsym create -o part.gsym --arch $arch fat 2>err && "$SYMFS" gsym create -o whole.gsym $arch.dSYM/Contents/Resources/DWARF/$arch &&
+        cmp -s part.gsym whole.gsym || fail "fat: $arch: $(cat err)"
+      "$SYMFS" gsym create --embed -o part --arch $arch fat 2>err && "$SYMFS" gsym verify part --against "$arch.dSYM/Contents/Resources/DWARF/$arch" >said ||
+        fail "fat: $arch: embedded: $(cat err said)"
+    done
+    "$SYMFS" gsym create -o no fat 2>err && fail "fat: it was not said which"
+    grep -q 'fat file of x86_64, arm64: --arch says which' err || fail "fat: it is not said: $(cat err)"
+    "$SYMFS" gsym create -o no --arch arm fat 2>err && fail "fat: a part that is not there"
+    "$SYMFS" gsym create -o no --arch arm64 arm64 2>err && fail "--arch of what is not fat"
+    seen="$seen fat"
+  fi
 else
   echo "no ld64.lld or dsymutil: no Mach-O"
 fi

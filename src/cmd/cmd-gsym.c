@@ -29,7 +29,7 @@
 
 struct run {
 	struct app_args args;
-	const char *out, *against, *format, *threads;
+	const char *out, *against, *format, *threads, *arch;
 	unsigned n_threads; /* 0: not said */
 	bool dump, strict, from_stdin, shorten, full, embed;
 	struct opt_words addresses; /* of --address */
@@ -116,7 +116,8 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 	struct gsym_made *made, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
-	_cleanup_map_ struct span file = {0};
+	_cleanup_map_ struct span map = {0};
+	struct span file = {0};
 	struct making p = {.path = path, .files = {.path = path}};
 	struct gsym_make_opts o = {.strict = run->strict, .shorten = run->shorten, .threads = run->n_threads,
 		.find = find_file, .ctx = &p};
@@ -124,7 +125,7 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 
 	if (isatty(STDERR_FILENO))
 		o.progress = show_progress;
-	r = map_file(&file, path, e);
+	r = gsym_files_open(&map, &file, path, run->arch, e);
 	if (r == 0)
 		r = gsym_writer_new(&w);
 	if (r == 0)
@@ -192,14 +193,15 @@ static bool is_object(const struct run *run)
 static int render(const struct run *run, const char *path, struct gsym_writer *w,
 	const struct gsym_made *made, struct buf *out, struct err *e)
 {
-	_cleanup_map_ struct span file = {0};
+	_cleanup_map_ struct span map = {0};
+	struct span file = {0};
 	int r;
 
 	if (!is_object(run))
 		return gsym_write(w, GSYM_V1, made->big, NULL, out, NULL, e);
 	if (!run->embed)
 		return gsym_write_object(w, made, out, e);
-	r = map_file(&file, path, e);
+	r = gsym_files_open(&map, &file, path, run->arch, e);
 	return r < 0 ? r : gsym_embed(w, made, file, out, e);
 }
 
@@ -572,6 +574,7 @@ static int run_gsym(int argc, char **argv)
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "where create writes; - is the standard output", &run.out},
 		{"format", 0, "v1|object", "what create writes", &run.format},
+		{"arch", 0, "NAME", "which part of a fat Mach-O file, as x86_64 or arm64", &run.arch},
 		{"threads", 0, "N", "how many create uses, up to 8; all processors", &run.threads},
 		{"embed", 0, NULL, "create writes a copy of FILE with GSYM in it", &run.embed},
 		{"shorten-cpp", 0, NULL, "names without the defaults of C++'s library",

@@ -6,11 +6,56 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "gsym/image.h"
+#include "obj/obj.h"
 
 #include <string.h>
 #include "base/banned.h"
 
 #define PATH_ROOM (16u << 10)
+
+#define SLICES_MOST 64
+
+/* "is a fat file of x86_64, arm64" */
+static int which(const struct buf *names, const char *arch, struct err *e)
+{
+	return err_set(e, -ENOTSUP, "is a fat file of %s: %s%s", buf_text(names),
+		arch ? "none of them is " : "--arch says which", arch ? arch : "");
+}
+
+static int pick_slice(struct span file, const char *arch, struct span *out, struct err *e)
+{
+	_cleanup_buf_ struct buf names = BUF_UP_TO(4096);
+	struct view v = view_of_mem(file.p, file.n);
+	struct obj_slice s, found = {0};
+	unsigned n = 0;
+
+	for (; n < SLICES_MOST && obj_identify(&v, n, &s, NULL) == 0; n++) {
+		buf_addf(&names, "%s%s", n ? ", " : "", s.arch);
+		if ((arch ? strcmp(s.arch, arch) == 0 : n == 0) && span_at(file, s.off, s.size))
+			found = s;
+	}
+	if (!n || (!arch && n == 1 && s.size == file.n))
+		return 0;
+	if (!found.size || (!arch && n > 1))
+		return which(&names, arch, e);
+	*out = (struct span){file.p + found.off, found.size};
+	return 0;
+}
+
+int gsym_files_open(struct span *map, struct span *out, const char *path, const char *arch, struct err *e)
+{
+	static const uint8_t fat[] = {0xca, 0xfe, 0xba};
+	const uint8_t *head;
+	int r = map_file(map, path, e);
+
+	if (r < 0)
+		return r;
+	*out = *map;
+	head = span_at(*map, 0, 4);
+	if (!head || memcmp(head, fat, sizeof(fat)) != 0 || (head[3] != 0xbe && head[3] != 0xbf))
+		return arch ? err_set(e, -ENOTSUP, "is no fat file: --arch says nothing of it") : 0;
+	return pick_slice(*map, arch, out, e);
+}
 
 /* Only the alternate file is known by its build id; the others are looked at when they are read. */
 static bool is_wanted(const struct gsym_want *want, struct span bytes)

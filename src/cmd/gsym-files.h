@@ -3,6 +3,11 @@
 #pragma once
 #include "gsym/make.h"
 
+/* Maps a file; `out` is what GSYM is made of: all of it, or of a fat Mach-O file the slice of the
+ * architecture `arch`, which may be NULL when there is but one. 0; -ENOTSUP: there are others, or it
+ * must be said which, and `e` has their names; as map_file(). */
+int gsym_files_open(struct span *map, struct span *out, const char *path, const char *arch, struct err *e);
+
 struct gsym_files {
 	const char *path; /* of the file that is converted */
 	struct span *maps;

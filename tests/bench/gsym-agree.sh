@@ -16,6 +16,14 @@
 # compared. What no function has, padding, is answered by others with the line of what is before it:
 # that is no answer.
 #
+# What the line table itself says, row by row as `readelf --debug-dump=decodedline` prints it, is the
+# judge of files and lines: behind each class stands at how many of its addresses symfs has the file and
+# line of the row, and at how many addr2line has. (Directories are not in that print: see dir_index in
+# `llvm-dwarfdump --debug-line`. Of DWARF 5 entry 0 is the directory of the compilation itself, and what
+# is relative to it is not put behind it once more.) Rows that are no statements, by the flag is_stmt,
+# count: an instruction belongs to the line of its row wherever a debugger would stop, and the three
+# readers and LLVM's GSYM take them, while gdb's `info line` answers with the statement before.
+#
 # AGREE_GSYM names a GSYM to be looked up instead of the one that symfs makes. With AGREE_THROUGH=symbolicate
 # the answers are those of `symfs symbolicate` to one request with all addresses, for a module of which only
 # the build id is told, from a directory where no Breakpad file is.
@@ -212,6 +220,25 @@ classify() {
     }'
 }
 
+# The row of the line table that each address belongs to: `address<tab>file:line`, - for none.
+raw_rows() { # ADDRESSES FILE
+  {
+    readelf -W --debug-dump=decodedline "$2" 2>/dev/null | awk '
+      {
+        k = 0
+        for (i = NF; i > 1; i--) if ($i ~ /^0x[0-9a-f]+$/) { k = i; break }
+        if (!k || $(k - 1) !~ /^([0-9]+|-)$/) next
+        name = $1
+        sub(/.*\//, "", name)
+        printf "%16s\t%d\t%09d\t%s:%s\n", substr($k, 3), $(k - 1) != "-", NR, name, $(k - 1)
+      }'
+    awk '{ printf "%16s\t2\t0\t%s\n", substr($1, 3), $1 }' "$1"
+  } | tr ' ' 0 | LC_ALL=C sort -t "$(printf '\t')" -k1,1 -k2,2 -k3,3 | awk -F '\t' '
+    $2 == 0 { row = "-"; next }
+    $2 == 1 { row = $4; next }
+    { print $4 "\t" (row == "" ? "-" : row) }'
+}
+
 missed=0
 for file in "$@"; do
   name=$(basename "$(readlink -f "$file")")
@@ -240,9 +267,20 @@ for file in "$@"; do
         name, n, answered, same, 100 * same / n, same + one, 100 * (same + one) / n, wanted
       exit n != all || !same || 100 * (same + one) / n < wanted
     }' "$TMP/classes" "$TMP/ours" || missed=$((missed + 1))
+  raw_rows "$TMP/asked" "$file" >"$TMP/raw"
   awk -F '\t' '
+    # The innermost frame as the print of the table has it.
+    function row_of(s) { sub(/ < .*/, "", s); sub(/^[^@]*@/, "", s); sub(/.*\//, "", s); return s }
+    FILENAME == ARGV[1] { raw[$1] = $2; next }
+    { as_us[$2] += row_of($4) == raw[$3]; as_them[$2] += row_of($5) == raw[$3] }
     { n[$2]++; if (!($2 in first)) { order[++k] = $2
         first[$2] = $3 "\n      symfs      " $4 "\n      addr2line  " $5 "\n      llvm       " $6 "\n      elfutils   " $7 } }
-    END { for (i = 1; i <= k; i++) printf "%7d  %s, as at %s\n", n[order[i]], order[i], first[order[i]] }' "$TMP/classes"
+    END {
+      for (i = 1; i <= k; i++) {
+        c = order[i]
+        printf "%7d  %s; the row of the table is symfs\047s at %d, addr2line\047s at %d; as at %s\n",
+          n[c], c, as_us[c], as_them[c], first[c]
+      }
+    }' "$TMP/raw" "$TMP/classes"
 done
 [ $missed = 0 ] || [ "${BENCH_BOUNDS:-}" = no ] || fail "$missed files below what is wanted"

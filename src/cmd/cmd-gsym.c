@@ -574,7 +574,7 @@ static int run_gsym(int argc, char **argv)
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "where create writes; - is the standard output", &run.out},
 		{"format", 0, "v1|object", "what create writes", &run.format},
-		{"arch", 0, "NAME", "which part of a fat Mach-O file, as x86_64 or arm64", &run.arch},
+		{"arch", 0, "NAME", "of a fat Mach-O file: x86_64, arm64", &run.arch},
 		{"threads", 0, "N", "how many create uses, up to 8; all processors", &run.threads},
 		{"embed", 0, NULL, "create writes a copy of FILE with GSYM in it", &run.embed},
 		{"shorten-cpp", 0, NULL, "names without the defaults of C++'s library",

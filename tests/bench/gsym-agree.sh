@@ -199,11 +199,12 @@ classify() {
       if (b == "-") return "an answer where there is none"
       n = split(a, f, " < ")
       if (split(b, o, " < ") != n) return "the number of frames"
-      what = "the directory"
+      what = "what a name is in"
       for (i = 1; i <= n; i++) {
         pa = place_of(f[i]); pb = place_of(o[i]); fa = pa; fb = pb
         sub(/.*\//, "", pa); sub(/.*\//, "", pb); sub(/:[0-9]*$/, "", fa); sub(/:[0-9]*$/, "", fb)
         if (!same_name(name_of(f[i]), name_of(o[i]))) return pa == pb ? "a name" : "a function"
+        if (pa == pb && fa != fb && what == "what a name is in") what = "the directory"
         if (pa == pb) continue
         sub(/.*\//, "", fa); sub(/.*\//, "", fb)
         what = fa == fb ? "a line" : "a file"

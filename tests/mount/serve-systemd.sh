@@ -1,0 +1,91 @@
+#!/bin/sh
+# The units under a real systemd, as PID 1 of a container that has this machine's /usr and nothing else:
+# the first who asks starts the service, which has a user and a cache of its own; reload, a crash, stop.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need curl systemd-nspawn
+[ "$(id -u)" = 0 ] || skip "only root starts containers"
+[ -x /lib/systemd/systemd ] || skip "no systemd"
+
+UNITS=$TMP/units OUT=$TMP/out
+mkdir -p "$UNITS/sockets.target.wants" "$UNITS/symfs-serve.service.d" "$OUT" "$TMP/etc" "$TMP/srv/a.so/111111111111111111111111111111110"
+SYM=a.so/111111111111111111111111111111110/a.so.sym
+{ echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/srv/$SYM"
+sed 's|@bindir@|/symfs-test/bin|' "$top_srcdir/etc/systemd/system/symfs-serve.service.in" >"$UNITS/symfs-serve.service"
+cp "$top_srcdir/etc/systemd/system/symfs-serve.socket" "$UNITS/"
+ln -s ../symfs-serve.socket "$UNITS/sockets.target.wants/"
+ln -s /dev/null "$UNITS/systemd-firstboot.service" # it would ask for a language
+# LeakSanitizer looks at itself as a debugger does, which the unit forbids; nobody else's configuration counts.
+cat >"$UNITS/symfs-serve.service.d/test.conf" <<'EOF'
+[Service]
+Environment=ASAN_OPTIONS=detect_leaks=0
+Environment=SYMFS_SERVE_ARGS="--config=/symfs-test/etc/symfs.conf"
+EOF
+cat >"$UNITS/check.service" <<'EOF'
+[Unit]
+DefaultDependencies=no
+Wants=sockets.target
+After=sockets.target
+[Service]
+Type=oneshot
+ExecStart=/bin/sh /symfs-test/out/check.sh
+ExecStopPost=/bin/systemctl poweroff --force --force
+TimeoutStartSec=60
+EOF
+printf '[source "own"]\npath = /symfs-test/srv\nlayout = breakpad\n' >"$TMP/etc/symfs.conf"
+cat >"$OUT/check.sh" <<'EOF'
+exec >/symfs-test/out/said 2>&1
+SYM=a.so/111111111111111111111111111111110/a.so.sym
+unit=symfs-serve.service
+ask() { echo "$1: $(curl -sS -m 60 -o /tmp/body -w '%{http_code}' "http://127.0.0.1:8737/$2")"; }
+active() { echo "$1: $(systemctl is-active symfs-serve.socket) $(systemctl is-active $unit)"; }
+is() { systemctl show -P "$1" $unit; }
+active before
+ask first $SYM
+cmp /tmp/body /symfs-test/srv/$SYM && echo same
+active after
+pid=$(is MainPID)
+[ "$(stat -c %u /proc/$pid)" != 0 ] && echo "not root"
+[ "$(stat -c %u /var/cache/private/symfs-serve)" = "$(stat -c %u /proc/$pid)" ] && echo "its own cache"
+mkdir -p /symfs-test/etc && printf '[source "other"]\npath = /symfs-test/nowhere\nlayout = breakpad\n' >>/symfs-test/etc/symfs.conf
+systemctl reload $unit && echo reloaded
+curl -sS -m 60 http://127.0.0.1:8737/status | grep -q '<td>/symfs-test/nowhere' && echo "new source"
+[ "$(is MainPID)" = "$pid" ] && echo "the same process"
+systemctl kill -s KILL $unit
+for _ in $(seq 600); do [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ] && break; sleep 0.1; done
+echo "restarts: $(is NRestarts)"
+ask again $SYM
+systemctl stop $unit 2>/dev/null
+echo "stopped: $(is Result) $(is ExecMainStatus)"
+ask "started by a question" healthz
+active "at last"
+echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs-*' | wc -l)"
+journalctl -u $unit --no-pager >/symfs-test/out/journal
+echo end
+EOF
+# Whatever it does, it ends.
+timeout -k 5 90 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
+  --bind-ro="$SYMFS:/symfs-test/bin/symfs" --bind="$TMP/etc:/symfs-test/etc" --bind="$OUT:/symfs-test/out" --bind-ro="$TMP/srv:/symfs-test/srv" \
+  --bind-ro="$UNITS:/etc/systemd/system" --machine="symfs-test-$$" \
+  /lib/systemd/systemd --unit=check.service --log-target=console --show-status=no </dev/null >"$TMP/boot.out" 2>&1
+[ -s "$OUT/said" ] || skip "systemd does not boot here: $(tail -n 3 "$TMP/boot.out")"
+cat >"$TMP/want" <<'EOF'
+before: active inactive
+first: 200
+same
+after: active active
+not root
+its own cache
+reloaded
+new source
+the same process
+restarts: 1
+again: 200
+stopped: success 0
+started by a question: 200
+at last: active active
+failed: 0
+end
+EOF
+cmp "$OUT/said" "$TMP/want" || fail "$(diff "$TMP/want" "$OUT/said"; tail -n 40 "$OUT/journal" 2>/dev/null)"
+exit 0

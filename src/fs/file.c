@@ -55,7 +55,7 @@ static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_in
 		return;
 	if (r < 0)
 		fuse_reply_err(req, -r);
-	else if (fuse_reply_open(req, fi) < 0)
+	else if (handshake_open(req, fi, file_of(fi)->backing) < 0)
 		file_free(fs, file_of(fi)); /* who asked is gone: there will be no RELEASE */
 }
 

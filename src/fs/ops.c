@@ -295,7 +295,7 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 	/* A read of what is still coming waits, and must not keep others from being asked for. */
 	conn->max_background = 1024;
 	conn->congestion_threshold = 768;
-	fs->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS; /* see handshake.c */
+	fs->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS; /* handshake.c */
 	conn->want |= conn->capable & (FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ |
 		FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_CACHE_SYMLINKS);
 	pass_init(fs, conn);

@@ -1,34 +1,26 @@
 /* Passthrough: the kernel is given the store's own file, and reads and maps it by itself. Without it
  * the first read of each page goes through us, and the page is in memory twice.
  *
- * It takes libfuse 3.17, a kernel that can (6.9), CAP_SYS_ADMIN, and a store that lies on no stacked
- * file system. Whether all of that is so, the first open tells; when it is refused, it is not tried
- * again, and everything is read as ever.
+ * It takes a kernel that can (6.9), CAP_SYS_ADMIN, and a store that lies on no stacked file system.
+ * Whether all of that is so, the first open tells; when it is refused, it is not tried again, and
+ * everything is read as ever.
  *
  * The kernel fails an open whose way of reading is not that of the handles that are open already,
  * and one that names another file for the same inode. So each inode keeps to one way, and to one
  * file, from its first open to its last release. What is counted here is never less than what the
  * kernel counts: it lets go before it tells us. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "config.h"
-
 #include "base/log.h"
 #include "base/util.h"
+#include "fs/kernel.h"
 #include "fs/private.h"
 
+#include <errno.h>
 #include <string.h>
-
-#ifdef HAVE_FUSE_PASSTHROUGH
-#include <linux/fuse.h>
-#include <sys/ioctl.h>
 
 void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 {
-	fs->passes = fs->pass_wanted && conn->capable & FUSE_CAP_PASSTHROUGH;
-	if (fs->passes) {
-		conn->want |= FUSE_CAP_PASSTHROUGH;
-		conn->max_backing_stack_depth = FUSE_BACKING_STACKED_UNDER;
-	}
+	fs->passes = fs->pass_wanted && handshake_passes(fs, conn);
 }
 
 /* Not through libfuse's fuse_passthrough_open(): it tells every refusal as an error, and
@@ -91,10 +83,9 @@ void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_fil
 	LOCK_SCOPE(&fs->pass_lock);
 
 	file->node = node_find(fs->nodes, node_ino(n));
-	file->passed = enter(fs, io, file);
-	if (file->passed) {
+	if (enter(fs, io, file)) {
 		io->passed++;
-		fi->backing_id = io->backing;
+		file->backing = io->backing;
 		fi->keep_cache = 0; /* there are no pages to keep, and the kernel insists */
 		atomic_fetch_add(&fs->counters.passthrough, 1);
 	} else {
@@ -109,23 +100,10 @@ void pass_close(struct fs *fs, struct file *file)
 	if (!n)
 		return;
 	pthread_mutex_lock(&fs->pass_lock);
-	if (!file->passed)
+	if (!file->backing)
 		node_io(n)->cached--;
 	else if (--node_io(n)->passed == 0)
 		backing_close(fs, node_io(n)->backing);
 	pthread_mutex_unlock(&fs->pass_lock);
 	node_unref(fs->nodes, n);
 }
-#else
-void pass_init(struct fs *fs, struct fuse_conn_info *conn)
-{
-}
-
-void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi)
-{
-}
-
-void pass_close(struct fs *fs, struct file *file)
-{
-}
-#endif

@@ -39,7 +39,7 @@ struct listing;
 struct file {
 	struct blob *blob;	 /* of a leaf */
 	struct node *node;	 /* a reference, where passthrough.c counts its handles; NULL */
-	bool passed;		 /* the kernel reads the blob by itself */
+	int backing;		 /* the kernel's number of the blob, which it reads by itself; 0 */
 	struct part *part;	 /* of one that is still coming */
 	char *text;		 /* of a state file: as it was at open */
 	size_t text_n;
@@ -66,6 +66,7 @@ struct fs {
 	void (*up)(void *ctx);
 	void *up_ctx;
 	bool parallel; /* since INIT: the kernel offers parallel directory operations */
+	uint64_t offered; /* by the kernel at INIT, where libfuse does not tell: bits 32 to 63 */
 	int wake; /* eventfd: the loop has something to look at */
 	pthread_key_t room; /* file.c: what a thread reads to */
 	bool has_room;
@@ -224,6 +225,10 @@ int wait_look(struct fs *fs);
 
 /* Between mount and loop. 0, -errno. */
 int handshake_prepare(struct fs *fs);
+/* Within INIT: whether the kernel can pass files through; then it is asked for it. */
+bool handshake_passes(const struct fs *fs, struct fuse_conn_info *conn);
+/* fuse_reply_open(); `backing` is the kernel's number of the file that it reads by itself, or 0. */
+int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing);
 
 /* ---- mountpoint.c ------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Files of the store that the kernel reads by itself, against those that it asks us for, and against
-# the file system below; with the same file, round by round in turns. Needs libfuse 3.17, Linux 6.9
-# and root. BENCH_MIB is the size of the file (512), BENCH_ROUNDS the number of rounds (9).
+# the file system below; with the same file, round by round in turns. Needs Linux 6.9 and root.
+# BENCH_MIB is the size of the file (512), BENCH_ROUNDS the number of rounds (9).
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"
@@ -12,7 +12,7 @@ symfs_mount passed --cache "$TMP/store" --offline
 symfs_mount asked -o no_passthrough --cache "$TMP/store" --offline
 passed=passed=$MNT_passed/$BIG asked=asked=$MNT_asked/$BIG plain=$LOCAL=$TMP/plain/$BIG
 "$READS" check "${passed#*=}" "${asked#*=}" || fail "wrong bytes"
-[ "$(stat_of "$MNT_passed" fs_passthrough)" -gt 0 ] || skip "this libfuse, this kernel or this user does not pass files through"
+[ "$(stat_of "$MNT_passed" fs_passthrough)" -gt 0 ] || skip "this kernel, this user or this file system does not pass files through"
 [ "$(stat_of "$MNT_asked" fs_passthrough)" = 0 ] || fail "passed through where it should not be"
 
 measured seq-first MB/s "$plain" "$asked" "$passed"

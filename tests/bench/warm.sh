@@ -1,6 +1,7 @@
 #!/bin/sh
-# What is here already: symfs against a bare FUSE server of one file (tests/bench/bare.c) in the same
-# mode, and against the file system that both lie on, with the same file, round by round in turns.
+# What is here already: symfs against the file system that it lies on, and, as `asked` (without
+# passthrough), against a bare FUSE server of one file (tests/bench/bare.c) in the same mode; with the
+# same file, round by round in turns. `symfs` is what a user has: with passthrough where that can be.
 # BENCH_MIB is the size of the file (512), BENCH_ROUNDS the number of rounds (21; of those that begin
 # without pages, a third).
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -15,6 +16,7 @@ big_file "$mib"
 mkdir "$TMP/bare" "$TMP/noopen"
 
 symfs_mount warm --cache "$TMP/store" --offline
+symfs_mount asked -o no_passthrough --cache "$TMP/store" --offline
 bare_start() { # NAME [noopen]
   "$BARE" "$BLOB" "$TMP/$1" "$BIG" ${2:-} >"$TMP/$1.log" 2>&1 &
   PIDS="$PIDS $!" MOUNTS="$MOUNTS $TMP/$1"
@@ -22,41 +24,38 @@ bare_start() { # NAME [noopen]
 }
 bare_start bare
 bare_start noopen noopen
-ours=symfs=$MNT_warm/$BIG plain=$LOCAL=$TMP/plain/$BIG
+ours=symfs=$MNT_warm/$BIG asked=asked=$MNT_asked/$BIG plain=$LOCAL=$TMP/plain/$BIG
 theirs=bare=$TMP/bare/$BIG noopen=noopen=$TMP/noopen/$BIG
-"$READS" check "${ours#*=}" "${theirs#*=}" "${noopen#*=}" "${plain#*=}" || fail "wrong bytes"
+"$READS" check "${ours#*=}" "${asked#*=}" "${theirs#*=}" "${noopen#*=}" "${plain#*=}" || fail "wrong bytes"
 
-say "a file of $mib MiB; $rounds rounds; the local file system is $LOCAL"
-measured seq MB/s "$plain" "$theirs" "$ours"
-ratio symfs bare 0.95
-ratio symfs "$LOCAL" 0.8
-measured random pages/s "$plain" "$theirs" "$ours"
-ratio symfs bare 0.95
-ratio symfs "$LOCAL"
-measured stat times/s "$plain" "$theirs" "$ours"
-ratio symfs bare 0.95
-ratio symfs "$LOCAL" 0.8
-measured orc times/s "$plain" "$theirs" "$noopen" "$ours"
-ratio symfs bare
+# compared MEASURE UNIT [LEAST-BY-BARE [LEAST-BY-LOCAL]]
+compared() {
+  measured "$1" "$2" "$plain" "$theirs" "$asked" "$ours"
+  ratio asked bare "${3:-0}"
+  ratio asked "$LOCAL"
+  ratio symfs "$LOCAL" "${4:-0}"
+}
+
+passes=no
+[ "$(stat_of "$MNT_warm" fs_passthrough)" = 0 ] || passes=yes
+say "a file of $mib MiB; $rounds rounds; the local file system is $LOCAL; passed through: $passes"
+compared seq MB/s 0.95 0.8
+compared random pages/s 0.95
+compared stat times/s 0.95 0.8
+measured orc times/s "$plain" "$theirs" "$noopen" "$asked" "$ours"
+ratio asked bare
 ratio noopen bare
+ratio symfs asked
 ratio symfs "$LOCAL"
 # A build id that nobody has: the kernel asks again every two seconds.
 measured absent times/s "$LOCAL=$TMP/plain/${BIG%/*}" "symfs=$MNT_warm/${BIG%/*}"
 ratio symfs "$LOCAL" 0.5
 rounds=$(((rounds + 2) / 3))
-measured seq-first MB/s "$plain" "$theirs" "$ours"
-ratio symfs bare
-ratio symfs "$LOCAL"
-measured random-first pages/s "$plain" "$theirs" "$ours"
-ratio symfs bare
-ratio symfs "$LOCAL"
+compared seq-first MB/s
+compared random-first pages/s
 if [ -w /proc/sys/vm/drop_caches ]; then
-  measured seq-cold MB/s "$plain" "$theirs" "$ours"
-  ratio symfs bare
-  ratio symfs "$LOCAL" 0.7
-  measured random-cold pages/s "$plain" "$theirs" "$ours"
-  ratio symfs bare
-  ratio symfs "$LOCAL" 0.6
+  compared seq-cold MB/s 0 0.7
+  compared random-cold pages/s 0 0.6
 else
   say "seq-cold, random-cold: not measured, only root may drop the kernel's pages"
 fi

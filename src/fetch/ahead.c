@@ -13,7 +13,7 @@
 #define TABLE_MOST (8u << 20)  /* a window in a table */
 #define TABLE_AT_ONCE (2u << 20) /* a table, or what is left of one, that is read without a pause, */
 #define TABLE_SHARE 64	       /* if it is no more than this part of the file */
-#define MARKED_LEAST (512u << 10) /* shorter windows may be somebody's last */
+#define MARKED_LEAST (512u << 10) /* shorter windows may be somebody's last; in a table they seldom are */
 #define HEAD 64		       /* bytes of a unit that say how long it is, and of what kind */
 #define HOPS_LEAST 2	       /* heads one after the other: chance, up to here */
 #define BATCH_LEAST 4
@@ -84,12 +84,15 @@ static uint64_t first_window(const struct ahead *a, const struct ahead_span *tab
 	if (!table)
 		return n;
 	left = table->end - from;
-	return left <= TABLE_AT_ONCE && left <= a->size / TABLE_SHARE ? MAX(n, left) : n;
+	if (left <= TABLE_AT_ONCE && left <= a->size / TABLE_SHARE)
+		return MAX(n, left);
+	/* Who begins with a long one goes on, mostly. */
+	return from <= table->off && n <= WINDOW_LEAST && a->size / TABLE_SHARE >= WINDOW_LEAST ? WINDOW_LEAST : n;
 }
 
 uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
 {
-	const struct ahead_span *table = table_at(a, from);
+	const struct ahead_span *table = table_at(a, to - 1);
 	struct ahead_run *run = run_at(a, from);
 	uint64_t n = to - from;
 
@@ -105,7 +108,7 @@ uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
 	if (table)
 		n = MAX(MIN(n, table->end - from), to - from);
 	run->next = from + MIN(n, a->size - from);
-	run->mark = n >= MARKED_LEAST ? from + n / 2 : 0;
+	run->mark = n >= (table ? WINDOW_LEAST : MARKED_LEAST) ? from + n / 2 : 0;
 	return run->next;
 }
 

@@ -3,11 +3,10 @@
 #include "fetch/derive.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/util.h"
 #include "base/workers.h"
-#include "gsym/image.h"
 #include "gsym/worker.h"
+#include "obj/obj.h"
 #include "store/flights.h"
 
 #include <fcntl.h>
@@ -511,15 +510,13 @@ static void look_for_package(struct job *j)
 
 /* ---- split units ----------------------------------------------------------------------- */
 
+/* Read, not mapped: what lies in a tree of somebody's may become shorter under our hands. */
 static bool is_package(const struct blob *b)
 {
-	_cleanup_map_ struct span bytes = {0};
-	struct image_section s;
-	struct err e = {0};
-	struct image m;
+	struct view v = view_of_fd(blob_fd(b), blob_size(b));
+	struct obj_slice s;
 
-	return map_fd(&bytes, blob_fd(b), &e) == 0 && image_open(&m, bytes, &e) == 0 &&
-		m.kind == IMAGE_ELF && image_find(&m, ".debug_cu_index", &s) == 0;
+	return obj_identify(&v, 0, &s, NULL) == 0 && s.package;
 }
 
 /* A file with one, behind those that there are; or all of them, in a package. */

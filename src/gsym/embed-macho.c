@@ -15,7 +15,8 @@ enum {
 	LC_CODE_SIGNATURE = 0x1d, LC_SEGMENT_SPLIT_INFO, LC_ENCRYPTION_INFO = 0x21, LC_DYLD_INFO,
 	LC_FUNCTION_STARTS = 0x26, LC_DATA_IN_CODE = 0x29, LC_DYLIB_CODE_SIGN_DRS = 0x2b,
 	LC_ENCRYPTION_INFO_64, LC_LINKER_OPTIMIZATION_HINT = 0x2e, LC_EXPORTS_TRIE = 0x33,
-	LC_CHAINED_FIXUPS, LC_ATOM_INFO = 0x36, LC_REQUIRED = 1u << 31,
+	LC_CHAINED_FIXUPS, LC_ATOM_INFO = 0x36, LC_FUNCTION_VARIANTS, LC_VARIANT_FIXUPS, LC_LAST_KNOWN = 0x39,
+	LC_REQUIRED = 1u << 31,
 	S_ATTR_DEBUG = 0x02000000, READABLE = 1
 };
 
@@ -48,6 +49,8 @@ static const struct pointers {
 	{LC_EXPORTS_TRIE, 1, {8}},
 	{LC_CHAINED_FIXUPS, 1, {8}},
 	{LC_ATOM_INFO, 1, {8}},
+	{LC_FUNCTION_VARIANTS, 1, {8}},
+	{LC_VARIANT_FIXUPS, 1, {8}},
 };
 
 struct macho {
@@ -175,6 +178,10 @@ static int look(struct macho *f, struct err *e)
 	f->commands_end = m->at + m->commands_size;
 	f->first = m->file.n;
 	for (; r == 0 && n < m->n_commands && next_command(f, old_commands(f), &at, &c); n++) {
+		/* It may say where something is that moves. */
+		if ((c.type & ~LC_REQUIRED) > LC_LAST_KNOWN)
+			return err_set(e, -ENOTSUP, "has a load command that is not known: %" PRIu32,
+				c.type & ~LC_REQUIRED);
 		each_offset(f, &c, find_first);
 		if (is_segment(f, &c))
 			r = look_at_segment(f, &c, e);

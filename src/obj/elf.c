@@ -709,6 +709,7 @@ static int find_split(struct elf *elf, struct obj_slice *s)
 		return r;
 	snprintf(s->module.code_id, sizeof(s->module.code_id), "%016llx", (unsigned long long)id);
 	s->module.debug_id = (struct debug_id){0};
+	s->package = elf->split.index.size;
 	s->types[0] = FILETYPE_ELF_DWO;
 	s->n_types = 1;
 	return 0;

@@ -26,6 +26,7 @@ struct obj_slice {
 	enum filetype types[4]; /* what it may be served as, best first */
 	unsigned n_types;
 	uint64_t off, size; /* where in the file */
+	bool package;	    /* of ELF: split debug information of many units */
 };
 
 /* How readers walk through a file of which they read parts. */

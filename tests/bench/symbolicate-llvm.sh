@@ -72,6 +72,6 @@ for file; do
     ready=$(of ready 2) more=$(awk -v a="$(of llvm-all 2)" -v b="$(of llvm-start 2)" -v n=$passes 'BEGIN { print (a - b) / n }')
     awk -v what="$name, $frames frames" -v a="$(of start 2)" -v b="$(of llvm-start 2)" -v ua="$(of start 3)" -v ub="$(of llvm-start 3)" -v r="$ready" -v m="$more" 'BEGIN {
       printf "%s, a new process: %.1f ms, llvm-symbolizer %.1f: %.2f of it; user %.0f and %.0f ms\n", what, a, b, a / b, ua, ub
-      printf "%s, ready: %.2f ms, llvm-symbolizer %.2f: %.3f of it\n", what, r, m, m > 0 ? r / m : 0 }'
+      printf "%s, ready: %.2f ms, llvm-symbolizer %.2f: %.3f of it\n", what, r, m, (m > 0 ? r / m : 0) }'
   done
 done

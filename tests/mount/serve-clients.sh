@@ -103,17 +103,26 @@ same_file "$TMP/body" "$TMP/both/debuginfod/buildid/$PROG_ID/debuginfo"
 code_of "$url/healthz" >/dev/null 2>&1 && fail "it serves what is unmounted"
 
 # ---- itself as a source, and systemd's sockets -------------------------------------------
-port=$(free_port)
-symfs_serve self --listen "127.0.0.1:$port" --source "breakpad@http://127.0.0.1:$port"
+# Its port is known when it listens, so its source is told afterwards.
+: >"$TMP/self.conf"
+symfs_serve self --config "$TMP/self.conf"
+printf '[source "self"]\nurl = %s\nlayout = breakpad\n' "$URL_self" >"$TMP/self.conf"
+kill -HUP "$PID_self"
+has_itself() { fetch_url "$URL_self/status" | grep -qF "<td>$URL_self"; }
+wait_for 20 has_itself || fail "a configuration that is read again"
 [ "$(code_of "$URL_self/one.pdb/${ONE}1/one.sym")" = 508 ] || fail "a server that is its own source: $(cat "$TMP/head" "$TMP/body")"
 symfs_unserve self
 if command -v systemd-socket-activate >/dev/null; then
-  port=$(free_port)
-  systemd-socket-activate -l "127.0.0.1:$port" "$SYMFS" serve --listen systemd --no-default-sources \
-    --cache "$TMP/store-socket" --source "gdb@$FAR/gdb" >"$TMP/socket.out" 2>"$TMP/socket.log" &
-  PIDS="$PIDS $!"
-  wait_for 20 code_of "http://127.0.0.1:$port/healthz" || fail "a passed socket"
-  [ "$(code_of "http://127.0.0.1:$port/buildid/$PROG_ID/debuginfo")" = 200 ] || fail "a passed socket: $(cat "$TMP/head")"
+  for _ in 1 2 3 4 5; do # a port that was free may be taken by now
+    port=$(free_port)
+    systemd-socket-activate -l "127.0.0.1:$port" "$SYMFS" serve --listen systemd --no-default-sources \
+      --cache "$TMP/store-socket" --source "gdb@$FAR/gdb" >"$TMP/socket.out" 2>"$TMP/socket.log" &
+    activator=$!
+    PIDS="$PIDS $activator"
+    wait_for 20 eval "code_of http://127.0.0.1:$port/healthz || gone $activator"
+    gone "$activator" || break
+  done
+  [ "$(code_of "http://127.0.0.1:$port/buildid/$PROG_ID/debuginfo")" = 200 ] || fail "a passed socket: $(cat "$TMP/head" "$TMP/socket.log")"
 fi
 symfs_unserve one
 exit 0

@@ -203,24 +203,23 @@ static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
 	f->loops_told |= bit;
 }
 
-static void found_now(void *ctx)
+/* What a directory has is packed, or part of a file, and nobody who asks for no more need wait until it
+ * is not. */
+static void found_in_dir(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (fl->dead)
+	if (fl->dead || !fl->in_dirs)
 		return;
-	if (fl->in_dirs) /* and takes as long as it takes */
-		net_timer_stop(fl->f->net, &fl->poll);
+	net_timer_stop(fl->f->net, &fl->poll); /* it takes as long as it takes */
 	flight_found(fl);
 }
 
-/* What a directory has is packed, or part of a file, and nobody who asks for no more need wait until it
- * is not. */
-static void has_it(void *ctx)
+static void dir_has_it(void *ctx)
 {
 	struct work *w = ctx;
 
-	net_post(w->fl->f->net, found_now, w->fl); /* before work_back(): the flight lives */
+	net_post(w->fl->f->net, found_in_dir, w->fl); /* before work_back(): the flight lives */
 }
 
 static void look_run(struct work *w)
@@ -234,7 +233,7 @@ static void look_run(struct work *w)
 
 		if (!s->kind->local)
 			continue;
-		r = local_find(fl->f, s, &w->what, &w->own, has_it, w, &w->blob, why);
+		r = local_find(fl->f, s, &w->what, &w->own, dir_has_it, w, &w->blob, why);
 		if (r == -EAGAIN) {
 			w->walking = true;
 			r = -ETIMEDOUT; /* unless another has it: that it is missing cannot be said */
@@ -755,12 +754,27 @@ void work_seal(struct flight *fl)
 
 /* ---- file.ptr: where it leads is a disk of this machine ----------------------------- */
 
+static void ptr_found(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (!fl->dead)
+		flight_found(fl);
+}
+
+static void ptr_has_it(void *ctx)
+{
+	struct work *w = ctx;
+
+	net_post(w->fl->f->net, ptr_found, w->fl); /* before work_back(): the flight lives */
+}
+
 static void ptr_run(struct work *w)
 {
 	struct flight *fl = w->fl;
 
 	w->own = fl->own;
-	w->r = local_follow(fl->f, w->winner->source, &fl->own, w->ptr, w->ptr_n, has_it, w,
+	w->r = local_follow(fl->f, w->winner->source, &fl->own, w->ptr, w->ptr_n, ptr_has_it, w,
 		&w->blob, w->text);
 	if (w->r == 0)
 		store_main_key(fl->f->store, &fl->own, &w->own);

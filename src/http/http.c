@@ -302,6 +302,9 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		*upload_n = 0;
 		return MHD_YES;
 	}
+	/* Who would wait now would not be waited for. */
+	if (!x->refuse && !x->answered && atomic_load(&x->h->stopping))
+		x->refuse = 503;
 	if (x->refuse)
 		return refuse(x, x->refuse);
 	x->bytes = 0;
@@ -397,11 +400,20 @@ static unsigned bound_connections(unsigned wanted)
 	return MAX(most, 8u * HTTP_THREADS);
 }
 
+/* At the end nobody comes in any more. (MHD_quiesce_daemon() would say so to who comes, but its own threads
+ * race it for the listening socket, and who loses aborts the process.) */
+static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_t n)
+{
+	const struct http *h = ctx;
+
+	return atomic_load(&h->stopping) ? MHD_NO : MHD_YES;
+}
+
 static int start_daemon(struct http *h, int fd, struct err *e)
 {
 	h->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
-		NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_come,
+		h, handle, h, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT, h->most,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(h->idle_ms / 1000 + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MOST, MHD_OPTION_NOTIFY_COMPLETED,
@@ -520,16 +532,12 @@ const char *http_where(const struct http *h)
 
 void http_stop(struct http *h)
 {
-	MHD_socket fd;
-
 	if (!h)
 		return;
-	fd = MHD_quiesce_daemon(h->daemon); /* nobody comes in any more */
+	atomic_store(&h->stopping, true); /* nobody comes in any more */
 	symb_stop(h->symb);
 	watch_stop(h);
 	MHD_stop_daemon(h->daemon);
-	if (fd != MHD_INVALID_SOCKET)
-		close(fd);
 	listen_forget(h->listen);
 	http_free(h);
 }

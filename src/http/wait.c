@@ -113,7 +113,9 @@ enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, 
 
 	atomic_fetch_add(&x->refs, 1);
 	exchange_suspend(x);
-	r = need ? fetch_open(h->fetch, cands, n, *need, wait_ready, x, &x->ticket)
+	/* Who counts as waiting before that is seen is waited for at the end. */
+	r = atomic_load(&h->stopping) ? -EINTR
+		: need ? fetch_open(h->fetch, cands, n, *need, wait_ready, x, &x->ticket)
 		 : derive_open(h->derive, cands, wait_ready, x, &x->making);
 	if (r < 0) {
 		x->answer.r = r;

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Memory: the daemon while 16 readers stream 16 different files from an upstream. Its resident memory at
-# its peak must not grow with the files. BENCH_STREAM_MIB is the size of one (1024), BENCH_READERS how
-# many there are (16). The upstream's files are holes with a line here and there; the store writes them
-# all, so there must be room for them.
+# Memory: the daemon while 16 readers read here and there in 16 different programs, of which it fetches
+# only that; and while 16 readers stream 16 different files from front to back. Its resident memory at its
+# peak must not grow with the files. BENCH_STREAM_MIB is the size of one (1024), BENCH_READERS how many
+# there are (16), BENCH_PLACES how many places each of the first reads (100). The upstream's files are
+# holes with a line here and there; the store writes those all that are streamed, so there must be room.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"
 need_mount
 need gcc readelf cmp dd nginx
-mib=${BENCH_STREAM_MIB:-1024} readers=${BENCH_READERS:-16}
+mib=${BENCH_STREAM_MIB:-1024} readers=${BENCH_READERS:-16} places=${BENCH_PLACES:-100}
 MOST_KIB=65536
 
 # The store writes every byte of them, and its index some.
@@ -30,19 +31,47 @@ while [ $i -lt "$readers" ]; do
     at=$((at + 32))
   done
   mv "$TMP/one" "$TMP/root/$path"
+  ln "$TMP/root/$path" "$TMP/root/${path%.debug}" # it is its own program
   paths="$paths $path" i=$((i + 1))
 done
 
 nginx_start up "$TMP/root"
-# Eight connections to one host are the default, and readers beyond would wait for the first to end.
-cat >"$TMP/conf" <<END
-[source "up"]
-url = $URL_up
-layout = gdb
-connections = $readers
-END
-symfs_mount m --config "$TMP/conf"
 rss() { awk -v name="$1:" '$1 == name { print $2 }' "/proc/$PID_m/status"; }
+
+# ---- here and there --------------------------------------------------------------------------
+# hops PATH SEED: two pages at each place, every second time around one of the lines.
+hops() {
+  awk -v seed="$2" -v n="$places" -v mib="$mib" 'BEGIN {
+    srand(seed)
+    for (i = 0; i < n; i++) {
+      at = int(rand() * (mib - 1)) * 1048576
+      if (i % 2) at = (1 + 32 * int(rand() * (mib - 1) / 32)) * 1048576
+      printf "%d\n", at
+    }
+  }' | while read -r off; do
+    cmp -n 8192 -i "$off" "$MNT_m/gdb/$1" "$TMP/root/$1" || return 1
+  done
+}
+symfs_mount m --source "gdb@$URL_up"
+begin=$(now_ms) pids='' i=0
+for path in $paths; do
+  i=$((i + 1))
+  exec 5<"$MNT_m/gdb/${path%.debug}" # it stays open, as with who maps it
+  hops "${path%.debug}" $i <&5 >"$TMP/cmp.${path##*/}" 2>&1 &
+  pids="$pids $!"
+  exec 5<&-
+done
+for pid in $pids; do
+  wait "$pid" || fail "wrong bytes, no number: $(cat "$TMP"/cmp.*)"
+done
+say "$readers readers, $places places in each of $mib MiB: $(($(now_ms) - begin)) ms"
+at_most "peak, here and there" "$(rss VmHWM)" KiB $MOST_KIB
+at_most "bytes fetched" "$(($(stat_of "$MNT_m" bytes) >> 20))" MiB $((mib * readers / 4))
+symfs_umount m
+rm -rf "$TMP/store-m"
+
+# ---- from front to back ------------------------------------------------------------------------
+symfs_mount m --source "gdb@$URL_up"
 idle=$(rss VmRSS)
 
 begin=$(now_ms) pids=''

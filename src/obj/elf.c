@@ -97,7 +97,7 @@ struct elf {
 	bool data_here;	      /* another part of the image, notes apart */
 	bool symtab, debug;   /* what `strip` takes away */
 	bool indexed;	      /* who reads its debug information finds it by an index */
-	struct range index;   /* .gdb_index */
+	struct range index, names_table, aranges; /* what lists units */
 	struct obj_walk walk;
 	unsigned features;
 
@@ -413,6 +413,10 @@ static void take_walk(struct elf *elf, const struct section *s)
 		w->units = (struct obj_span){s->at.off, s->at.size};
 	if (strcmp(s->name, ".gdb_index") == 0 && !elf->index.size)
 		elf->index = s->at;
+	if (strcmp(s->name, ".debug_names") == 0 && !elf->names_table.size)
+		elf->names_table = s->at;
+	if (strcmp(s->name, ".debug_aranges") == 0 && !elf->aranges.size)
+		elf->aranges = s->at;
 	for (unsigned i = 0; i < ARRAY_SIZE(tables) && w->n_tables < OBJ_TABLES_MOST; i++)
 		if (strcmp(s->name, tables[i]) == 0)
 			w->tables[w->n_tables++] = (struct obj_span){s->at.off, s->at.size};
@@ -822,49 +826,115 @@ static int elf_walk(struct view *v, struct obj_walk *out)
 	if (r < 0)
 		return r == -EAGAIN ? r : -ENOENT;
 	*out = elf.walk;
-	if (!elf.index.size)
+	if (!elf.index.size && !elf.names_table.size && !elf.aranges.size)
 		out->units.n = 0;
 	return 0;
 }
 
 /* .gdb_index, version 4 to 9, always with its low byte first: where its lists begin, then of each unit
- * where in .debug_info it is, and how long. */
+ * where in .debug_info it is, and how long. All of DWARF's 32-bit form only. */
 #define INDEX_HEAD 12
 #define INDEX_UNIT 16
 
-static int read_heads(struct elf *elf, uint64_t at, unsigned n, uint64_t *heads)
+struct head_list {
+	uint64_t *heads;
+	unsigned n, most;
+};
+
+static void add_head(const struct elf *elf, struct head_list *l, uint64_t off)
 {
-	_cleanup_free_ uint8_t *p = malloc((size_t)n * INDEX_UNIT);
-	unsigned kept = 0;
-	int r = p ? elf_read(elf, "its index", at, p, (size_t)n * INDEX_UNIT) : -ENOMEM;
+	if (off < elf->walk.units.n && l->n < l->most)
+		l->heads[l->n++] = elf->walk.units.off + off;
+}
+
+/* n numbers of `width` bytes, `step` bytes from each other. */
+static int read_heads(struct elf *elf, bool big, uint64_t at, unsigned n, unsigned step, unsigned width,
+	struct head_list *l)
+{
+	_cleanup_free_ uint8_t *p = malloc((size_t)n * step + 1);
+	int r = p ? elf_read(elf, "its index", at, p, (size_t)n * step) : -ENOMEM;
 
 	for (unsigned i = 0; r == 0 && i < n; i++) {
-		uint64_t off = le64(p + (size_t)i * INDEX_UNIT);
+		const uint8_t *q = p + (size_t)i * step;
 
-		if (off < elf->walk.units.n)
-			heads[kept++] = elf->walk.units.off + off;
+		add_head(elf, l, big ? number(elf, q, width) : width == 8 ? le64(q) : le32(q));
 	}
-	return r < 0 ? r : (int)kept;
+	return r;
+}
+
+static int heads_by_index(struct elf *elf, struct head_list *l)
+{
+	uint8_t h[INDEX_HEAD];
+	uint32_t from, to;
+	int r = elf_read(elf, "its index", elf->index.off, h, sizeof(h));
+
+	if (r < 0)
+		return r;
+	from = le32(h + 4);
+	to = le32(h + 8);
+	if (le32(h) < 4 || le32(h) > 9 || from < INDEX_HEAD || to < from || to > elf->index.size)
+		return -ENOENT;
+	return read_heads(elf, false, elf->index.off + from, MIN((to - from) / INDEX_UNIT, l->most), INDEX_UNIT, 8, l);
+}
+
+/* .debug_names: the first table of it, which is the only one in what gdb and linkers write. */
+#define NAMES_HEAD 36
+
+static int heads_by_names(struct elf *elf, struct head_list *l)
+{
+	uint8_t h[NAMES_HEAD];
+	uint64_t length, units, text, from;
+	int r = elf_read(elf, "its index", elf->names_table.off, h, sizeof(h));
+
+	if (r < 0)
+		return r;
+	length = number(elf, h, 4);
+	units = number(elf, h + 8, 4);
+	text = number(elf, h + 32, 4);
+	from = NAMES_HEAD + text + (-text & 3);
+	if (length > elf->names_table.size || number(elf, h + 4, 2) != 5 || units > length / 4 ||
+		from + units * 4 > length + 4)
+		return -ENOENT;
+	return read_heads(elf, elf->big, elf->names_table.off + from, (unsigned)MIN(units, (uint64_t)l->most), 4, 4, l);
+}
+
+/* .debug_aranges: of each unit with code how long its addresses are, and where it is. */
+#define ARANGES_HEAD 10
+#define ARANGES_MOST (1u << 20)
+
+static int heads_by_aranges(struct elf *elf, struct head_list *l)
+{
+	size_t n = (size_t)MIN(elf->aranges.size, (uint64_t)ARANGES_MOST), at = 0;
+	_cleanup_free_ uint8_t *p = malloc(n + 1);
+	int r = p ? elf_read(elf, "its addresses", elf->aranges.off, p, n) : -ENOMEM;
+
+	while (r == 0 && n - at >= ARANGES_HEAD) {
+		uint64_t length = number(elf, p + at, 4);
+
+		if (number(elf, p + at + 4, 2) != 2 || length < ARANGES_HEAD - 4)
+			return -ENOENT;
+		add_head(elf, l, number(elf, p + at + 6, 4));
+		if (length > n - at - 4)
+			break;
+		at += (size_t)length + 4;
+	}
+	return r;
 }
 
 static int elf_heads(struct view *v, uint64_t *heads, unsigned most)
 {
-	uint8_t h[INDEX_HEAD];
-	uint32_t from, to;
+	struct head_list l = {heads, 0, most};
 	struct elf elf;
 	int r = elf_facts(&elf, v, NULL);
 
-	if (r < 0 || elf.index.size < INDEX_HEAD || !elf.walk.units.n)
+	if (r < 0 || !elf.walk.units.n)
 		return r == -EAGAIN ? r : -ENOENT;
-	r = elf_read(&elf, "its index", elf.index.off, h, sizeof(h));
-	if (r < 0)
-		return r == -EAGAIN ? r : -ENOENT;
-	from = le32(h + 4);
-	to = le32(h + 8);
-	if (le32(h) < 4 || le32(h) > 9 || from < INDEX_HEAD || to < from || to > elf.index.size)
-		return -ENOENT;
-	r = read_heads(&elf, elf.index.off + from, MIN((to - from) / INDEX_UNIT, most), heads);
-	return r < 0 && r != -EAGAIN ? -ENOENT : r;
+	r = elf.index.size >= INDEX_HEAD ? heads_by_index(&elf, &l) : -ENOENT;
+	if (r < 0 && r != -EAGAIN && elf.names_table.size >= NAMES_HEAD)
+		r = heads_by_names(&elf, &l);
+	if (r < 0 && r != -EAGAIN && elf.aranges.size >= ARANGES_HEAD)
+		r = heads_by_aranges(&elf, &l);
+	return r == 0 ? (int)l.n : r == -EAGAIN ? r : -ENOENT;
 }
 
 const struct obj_format obj_elf = {

@@ -6,6 +6,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	static const enum filetype types[] = {FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG, FILETYPE_ELF_DWO};
 
+	struct view v = view_of_mem(p, n);
+	struct obj_walk w;
+	uint64_t heads[100];
+
 	fuzz_object(p, n, types, ARRAY_SIZE(types));
+	fuzz_must(obj_walk(&v, &w) < 0 || w.n_tables <= OBJ_TABLES_MOST, "too many tables");
+	fuzz_must(obj_heads(&v, heads, ARRAY_SIZE(heads)) <= (int)ARRAY_SIZE(heads), "too many heads");
 	return 0;
 }

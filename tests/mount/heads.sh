@@ -20,13 +20,19 @@ done
 echo 'int main(void) { return 0; }' >"$TMP/w/main.c"
 (cd "$TMP/w" && printf '%s\n' ./*.c | xargs -P2 -n4 gcc -g -fno-eliminate-unused-debug-types -c &&
   gcc -o prog -Wl,--build-id=sha1 ./*.o && gdb-add-index prog) >"$TMP/w.log" 2>&1 || fail "the program"
+(cd "$TMP/w" && gcc -o plain -Wl,--build-id=0x1234567890123456789012345678901234567890 ./*.o && cp plain names && gdb-add-index -dwarf-5 names) \
+  >"$TMP/w.log" 2>&1 || fail "the same without an index"
 put_gdb "$TMP/far" "$TMP/w/prog" .debug
+put_gdb "$TMP/far" "$TMP/w/plain"
+put_gdb "$TMP/far" "$TMP/w/names" .debug
 FILE=$(gdb_path "$(build_id "$TMP/w/prog")" .debug)
 size=$(stat -c %s "$TMP/w/prog")
 [ "$size" -gt 2500000 ] || fail "the program has only $size bytes"
 address=$(nm "$TMP/w/prog" | awk '$3 == "function_20" { print "0x" $1 }')
 want=$(eu-addr2line -e "$TMP/w/prog" "$address")
 expect "beside it" "$want" 'u20\.c:3'
+
+PLAIN=$(gdb_path "$(build_id "$TMP/w/plain")")
 
 # asked NAME URL: the answer through a new mount.
 asked() {
@@ -50,12 +56,20 @@ cost() {
   symfs_umount "$1"
 }
 
-upstream_start several --root "$TMP/far"
-cost several "$URL_several" 35 16
+upstream_start several --root "$TMP/far" --delay 30 # of an answer: who hops is not faster than what he shows
+cost several "$URL_several" 50 28
 asked several "$URL_several"
 upstream_start single --root "$TMP/far" --one-range --rate 4000000 # what comes before it is refused counts, too
-cost single "$URL_single" 40 60
+cost single "$URL_single" 60 60
 asked single "$URL_single"
+
+# By .debug_names, and in a program with no index by .debug_aranges.
+indexed=$FILE
+FILE=$(gdb_path "$(build_id "$TMP/w/names")" .debug)
+cost names "$URL_several" 50 28
+FILE=$PLAIN
+cost plain "$URL_several" 50 28
+FILE=$indexed
 
 nginx_start http "$TMP/far"
 asked nginx "$URL_http"

@@ -978,6 +978,64 @@ START_TEST(walks)
 }
 END_TEST
 
+/* The same three units by .debug_names, or by .debug_aranges. */
+static void listed(struct image *m, bool by_names, unsigned version, unsigned length)
+{
+	uint8_t info[3000] = {1};
+	size_t at = put_bytes(m, info, sizeof(info)), list = m->n;
+
+	section(m, ".debug_info", PROGBITS, 0, at, sizeof(info));
+	if (by_names) {
+		put(m, length ? length : 32 + 8 + 4 * UNITS, 4);
+		put(m, version, 4); /* its padding is zero: the order of both is not seen */
+		put_at(m, list + 4, version, 2);
+		put_at(m, list + 6, 0, 2);
+		put(m, UNITS, 4);
+		for (unsigned i = 0; i < 5; i++)
+			put(m, 0, 4);
+		put(m, 5, 4);
+		put_bytes(m, "LLVM0\0\0", 8);
+		for (unsigned i = 0; i < UNITS; i++)
+			put(m, 1000 * i, 4);
+	} else {
+		for (unsigned i = 0; i < UNITS; i++) {
+			put(m, length ? length : 28, 4);
+			put(m, version, 2);
+			put(m, 1000 * i, 4);
+			put_bytes(m, info, 22);
+		}
+	}
+	section(m, by_names ? ".debug_names" : ".debug_aranges", PROGBITS, 0, list, m->n - list);
+}
+
+START_TEST(units_by_names_and_by_addresses)
+{
+	static const struct {
+		bool by_names;
+		unsigned version, length;
+		int n;
+	} rows[] = {{true, 5, 0, UNITS}, {false, 2, 0, UNITS}, {true, 4, 0, -ENOENT}, {true, 5, 40, -ENOENT},
+		{true, 5, 0xffffffff, -ENOENT}, {false, 3, 0, -ENOENT}, {false, 2, 5, -ENOENT},
+		{false, 2, 0xfffffff0, 1}, {false, 2, 0xffffffff, 1}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows) * 4; i++) {
+		struct image *m = image_new(i & 1, i & 2);
+		uint64_t at[UNITS] = {0};
+		struct obj_walk w;
+		struct view v;
+
+		listed(m, rows[i / 4].by_names, rows[i / 4].version, rows[i / 4].length);
+		image_end(m);
+		v = view_of_mem(m->p, m->n);
+		ck_assert_int_eq(obj_walk(&v, &w), 0);
+		ck_assert_uint_eq(w.units.n, 3000);
+		ck_assert_msg(obj_heads(&v, at, UNITS) == rows[i / 4].n, "row %u: %d", i, obj_heads(&v, at, UNITS));
+		for (int k = 0; k < rows[i / 4].n; k++)
+			ck_assert_uint_eq(at[k], w.units.off + 1000 * (unsigned)k);
+	}
+}
+END_TEST
+
 static bool all_but_index(const void *ctx, uint64_t off, uint64_t n)
 {
 	const size_t *index = ctx;
@@ -1023,7 +1081,7 @@ START_TEST(walks_that_lead_nowhere)
 }
 END_TEST
 
-UNIT_MAIN("elf", walks, walks_that_lead_nowhere, ids_of_all_sizes, id_too_long_is_broken, empty_id_is_nil, text_hash, text_hash_short,
+UNIT_MAIN("elf", walks, units_by_names_and_by_addresses, walks_that_lead_nowhere, ids_of_all_sizes, id_too_long_is_broken, empty_id_is_nil, text_hash, text_hash_short,
 	owner_counts, note_padding, id_in_sections_alone, id_of_a_console, debug_files,
 	static_executable_is_no_debug_file, pie_is_an_executable, both_code_and_debug,
 	data_and_loaded_scripts, objects_and_cores, without_sections, extended_numbering,

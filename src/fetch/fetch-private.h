@@ -116,6 +116,11 @@ int64_t asked_since(struct fetch *f, const struct key *k); /* how often since th
 
 struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
 
+/* What a source answers to one question, without more of the body than shows what it is. `via` as an
+ * artifact's. 0; -EACCES: it may not be asked without credentials. (waits; not on the net thread) */
+int why_ask(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via,
+	struct net_reply *out);
+
 /* ---- tickets: one asker's place ----------------------------------------------------- */
 
 struct ticket {

@@ -111,6 +111,13 @@ void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, C
  * (waits for the index) */
 bool fetch_complete(struct fetch *f, struct artifact *a);
 
+/* Where a server that is asked for a symbol file by the code id of its program, as Mozilla's may be, says
+ * that it is: `path` is "PROGRAM/CODE-ID/x.sym", `via` as an artifact's; debug_file and debug_id of `out`
+ * are set. -ENOENT: none knows it; -EHOSTUNREACH: one of them could not be asked. fetch_may_locate():
+ * there is a source that may. (waits for servers, one after the other) */
+bool fetch_may_locate(struct fetch *f);
+int fetch_locate(struct fetch *f, const char *path, const char *via, struct module *out);
+
 struct fetch_attempt {
 	char source[64];
 	char url[2048];		/* or path; without credentials */

@@ -69,6 +69,41 @@ static void probe_wait(struct probe *p)
 		pthread_cond_wait(&p->over, &p->lock);
 }
 
+/* -EACCES: there are no credentials for it. */
+static int probe_ask(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
+{
+	char line[ARTIFACT_VIA + 16];
+	int r = source_request(s, ask, &p->req);
+
+	if (r < 0)
+		return r;
+	snprintf(line, sizeof(line), "X-Symfs-Via: %s", via);
+	if (*via && (r = source_add_header(&p->req, line)) < 0) {
+		net_req_release(&p->req);
+		return r;
+	}
+	if (!p->req.stall_ms)
+		p->req.stall_ms = p->f->opts.lookup_deadline_ms;
+	net_call(p->f->net, probe_start, p);
+	if (p->started == 0)
+		probe_wait(p);
+	else
+		p->reply.error = p->started;
+	net_req_release(&p->req);
+	return 0;
+}
+
+int why_ask(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via,
+	struct net_reply *out)
+{
+	struct probe p = {
+		.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
+	int r = probe_ask(&p, s, ask, via);
+
+	*out = p.reply;
+	return r;
+}
+
 static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask,
 	enum filetype type, struct fetch_attempt *row)
 {
@@ -84,19 +119,11 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 	const struct packing *packing;
 	struct judgement j;
 
-	if (source_request(s, ask, &p.req) < 0) {
+	if (probe_ask(&p, s, ask, "") < 0) {
 		snprintf(row->verdict, sizeof(row->verdict), "refused");
 		snprintf(row->error, sizeof(row->error), "no credentials");
 		return;
 	}
-	if (!p.req.stall_ms)
-		p.req.stall_ms = f->opts.lookup_deadline_ms;
-	net_call(f->net, probe_start, &p);
-	if (p.started == 0)
-		probe_wait(&p);
-	else
-		p.reply.error = p.started;
-	net_req_release(&p.req);
 	source_judge(s, &p.reply, &j);
 	snprintf(row->verdict, sizeof(row->verdict), "%s", words[j.verdict]);
 	snprintf(row->error, sizeof(row->error), "%s", j.text);

@@ -1,6 +1,7 @@
 /* Files: what of them is asked for, and how an answer of fetch/ reads in HTTP. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "base/view.h"
@@ -14,6 +15,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#define UNKNOWN_MS 600000 /* as long as Mozilla's server believes it */
 #define TAG_TEXT (SHA256_TEXT + 2)
 #define STREAM_BUFFER (32u << 10) /* of memory, for each file that is sent while it comes */
 #define STREAM_AHEAD (4u << 20)	  /* of a range of a file with holes: what is asked for at once */
@@ -490,9 +492,10 @@ static int locate(struct exchange *x, struct buf *out)
 	struct artifact a;
 	int r = program_of(x, &a);
 
-	a.type = FILETYPE_BREAKPAD;
+	/* As a program, whose name counts beside its code id. */
 	if (r < 0 || (!fetch_complete(x->h->fetch, &a) && !ask_program(x, &a)) || !a.m.debug_id.set)
 		return -ENOENT;
+	a.type = FILETYPE_BREAKPAD;
 	return write_location(x, &a, out);
 }
 
@@ -530,15 +533,79 @@ static enum MHD_Result code_id_begin(struct exchange *x)
 	return file_handle(x);
 }
 
+/* ---- and where servers say that it is -------------------------------------------------- */
+
+static const char *path_of(const struct exchange *x)
+{
+	const char *path = x->route->path;
+
+	return path + (strncasecmp(path, "breakpad/", 9) == 0 ? 9 : 0);
+}
+
+static struct unknown *unknown_of(struct exchange *x, uint64_t *asked)
+{
+	*asked = hash_mix(path_of(x), strlen(path_of(x)));
+	return &x->h->unknown[*asked % ARRAY_SIZE(x->h->unknown)];
+}
+
+static bool is_unknown(struct exchange *x)
+{
+	uint64_t asked;
+	const struct unknown *u = unknown_of(x, &asked);
+	LOCK_SCOPE(&x->h->lock);
+
+	return u->asked == asked && u->until > clock_ms();
+}
+
+static void ask_where(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http *h = x->h;
+	uint64_t asked;
+	struct unknown *u = unknown_of(x, &asked);
+	int r = fetch_locate(h->fetch, path_of(x), x->via, x->where);
+
+	/* Of an address that was read in part, nothing counts. */
+	x->where->debug_id.set = r == 0;
+	if (r == -ENOENT) {
+		pthread_mutex_lock(&h->lock);
+		*u = (struct unknown){asked, clock_ms() + UNKNOWN_MS};
+		pthread_mutex_unlock(&h->lock);
+	}
+	exchange_resume(x);
+}
+
+/* False: there is nobody to ask, or it was asked lately. */
+static bool where_begin(struct exchange *x)
+{
+	if (x->asked_where || !fetch_may_locate(x->h->fetch) || is_unknown(x))
+		return false;
+	x->asked_where = true;
+	x->where = calloc(1, sizeof(*x->where));
+	if (!x->where)
+		return false;
+	exchange_suspend(x);
+	if (workers_post(x->h->workers, ask_where, x) < 0)
+		exchange_resume(x);
+	return true;
+}
+
 static enum MHD_Result code_id_handle(struct exchange *x)
 {
 	_cleanup_buf_ struct buf where = BUF_UP_TO(2 * LAYOUT_PATH_MAX + HTTP_HEAD_MOST);
+	struct artifact sym = {.type = FILETYPE_BREAKPAD};
 
+	if (x->where && x->where->debug_id.set) {
+		sym.m = *x->where;
+		return write_location(x, &sym, &where) == 0 ? reply_location(x, &where) : reply_missing(x);
+	}
 	if (x->answered && (x->answer.r < 0 || x->answer.key.type == FILETYPE_BREAKPAD))
 		return reply(x);
 	if (locate(x, &where) == 0)
 		return reply_location(x, &where);
-	return x->answered ? reply_missing(x) : code_id_begin(x);
+	if (x->answered)
+		return reply_missing(x);
+	return where_begin(x) ? MHD_YES : code_id_begin(x);
 }
 
 enum MHD_Result file_handle(struct exchange *x)

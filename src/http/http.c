@@ -347,6 +347,7 @@ void exchange_unref(struct exchange *x)
 	part_wait_unref(x->awaited);
 	exchange_drop_body(x);
 	buf_release(&x->reply);
+	free(x->where);
 	free(x->checksum);
 	free(x->route);
 	free(x->target);

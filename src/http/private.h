@@ -54,6 +54,9 @@ struct http {
 	struct symb *symb;
 	struct workers *workers;
 	struct misses *misses;
+	struct unknown {
+		uint64_t asked, until;
+	} unknown[256]; /* under lock: code ids of which servers know nothing */
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
 	char where[LISTEN_TEXT];
@@ -113,6 +116,8 @@ struct exchange {
 	bool answered; /* `answer` is there, or `reply` */
 	struct answer answer;
 	char via[8 * HTTP_ID_TEXT + 1]; /* hops.c */
+	struct module *where; /* of a symbol file that was asked for by code id; NULL */
+	bool asked_where;
 	char *checksum; /* that the file must have; NULL */
 	bool checked;
 	struct symb_flags flags;

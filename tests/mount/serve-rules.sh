@@ -142,6 +142,29 @@ for words in "breakpad%20444444444444444444444444444444440%20a.so" 4444444444444
 done
 symfs_unserve lacks
 
+# ---- a symbol file by the code id of its program: a server that knows redirects ----------------------
+PDB_ID=5555555555555555555555555555555A1
+mkdir -p "$TMP/tecken/far away.pdb/$PDB_ID"
+printf 'MODULE windows x86_64 %s far away.pdb\nINFO CODE_ID 5AB380779000 far.dll\nPUBLIC 10 0 f\n' $PDB_ID >"$TMP/tecken/far away.pdb/$PDB_ID/far away.sym"
+upstream_start tecken --root "$TMP/tecken"
+upstream_fault "$URL_tecken" '*far.dll*' redirect "/far%20away.pdb/$PDB_ID/far%20away.sym"
+upstream_fault "$URL_tecken" '*odd.dll*' redirect "/stray/00/x.sym"
+symfs_serve codes --source "breakpad@$URL_tecken"
+for way in -I -i; do # the second time the file itself may have told it
+  get "$URL_codes" 302 "/far.dll/5ab380779000/far.sym?code_file=far.dll" $way
+  tr -d '\r' <"$TMP/head" | grep -qix "location: /far%20away.pdb/$PDB_ID/far%20away.sym?code_file=far.dll" || fail "no Location: $(cat "$TMP/head")"
+done
+get "$URL_codes" 302 "/breakpad/far.dll/5AB380779000/far.sym"
+tr -d '\r' <"$TMP/head" | grep -qix "location: /breakpad/far%20away.pdb/$PDB_ID/far%20away.sym" || fail "no Location: $(cat "$TMP/head")"
+get "$URL_codes" 200 "/far%20away.pdb/$PDB_ID/far%20away.sym"
+for _ in 1 2; do # the servers are asked once
+  get "$URL_codes" 404 "/none.dll/5ab380779000/none.sym"
+  says 'Symbol Not Found'
+  get "$URL_codes" 404 "/odd.dll/5ab380779000/odd.sym"
+done
+[ "$(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym)" = 1 ] || fail "a code id that nobody knows was asked for $(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym) times"
+symfs_unserve codes
+
 # ---- servers that lead to each other ---------------------------------------------------------
 mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"
 printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nPUBLIC 10 0 f\n' >"$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"

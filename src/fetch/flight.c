@@ -408,14 +408,14 @@ static void deadline_over(void *ctx)
 		answer_tickets(fl, &a, WHO_ASK_EXISTS);
 		return;
 	}
-	if (fl->part) {
-		flight_fail(fl, -ETIMEDOUT, "it broke off, and no source sent the rest in time");
-		return;
-	}
 	/* Who can be interrupted waits for his turn behind others of ours. */
 	if (!again && wanted_whole(fl) && race_is_queued(fl)) {
 		answer_tickets(fl, &a, WHO_ASK_EXISTS);
 		flight_deadline(fl);
+		return;
+	}
+	if (fl->part) {
+		flight_fail(fl, -ETIMEDOUT, "it broke off, and no source sent the rest in time");
 		return;
 	}
 	fl->overdue = fl->linger = true;

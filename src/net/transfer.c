@@ -23,7 +23,7 @@
 #define STALL_MS 30000
 #define TURN_MS 1000	     /* of a body, before it should yield to another */
 #define LEAST_TURN_MS 250    /* to a more urgent one */
-#define FIRST_WAIT_MS 1000   /* for a first answer, before it gets a connection more */
+#define FIRST_WAIT_MS 500   /* for a first answer, before it gets a connection more */
 #define CODING_RATIO 1000	 /* a byte on the wire becomes no more, on average, */
 #define CODING_FREE (16u << 20) /* once so many came of them */
 

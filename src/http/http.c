@@ -533,8 +533,12 @@ const char *http_where(const struct http *h)
 
 void http_stop(struct http *h)
 {
+	const union MHD_DaemonInfo *info;
+
 	if (!h)
 		return;
+	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_LISTEN_FD);
+	listen_leave(h->listen, info ? info->listen_fd : -1);
 	atomic_store(&h->stopping, true); /* nobody comes in any more */
 	symb_stop(h->symb);
 	watch_stop(h);

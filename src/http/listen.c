@@ -1,6 +1,7 @@
 /* Sockets to listen on. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/listen.h"
+#include "base/log.h"
 #include "base/util.h"
 
 #include <arpa/inet.h>
@@ -181,6 +182,20 @@ int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN
 	if (r == 0)
 		*fd = take_fd(&got);
 	return r;
+}
+
+void listen_leave(const char *word, int fd)
+{
+	struct sockaddr_un nowhere = {.sun_family = AF_UNIX};
+	_cleanup_close_ int other = -1;
+
+	if (strcmp(word, "systemd") != 0 || fd < 0)
+		return;
+	other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* Without a name it gets one that nobody else has. */
+	if (other < 0 || bind(other, (struct sockaddr *)&nowhere, sizeof(nowhere.sun_family)) < 0 ||
+		listen(other, 1) < 0 || dup3(other, fd, O_CLOEXEC) < 0)
+		log_debug(LOG_HTTP, "the socket that systemd passed is shut down: %s", err_text(errno));
 }
 
 void listen_forget(const char *word)

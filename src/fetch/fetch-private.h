@@ -62,14 +62,15 @@ struct no_ranges {
 
 /* Who is in which directory source just now. */
 #define VISITS_MOST 64
-#define VISIT_LONG_MS 2000 /* after this the directory does not answer, and nobody else goes in */
+#define VISIT_LONG_MS 1000 /* after this the directory does not answer, and nobody else goes in, */
+#define VISITORS_MOST 8	   /* nor when so many are in it */
 struct visit {
 	uint64_t dir; /* 0: a free slot */
 	uint64_t since;
 };
 
-#define LOOKERS 16   /* threads for directories: */
-#define LOOKS_MOST 8 /* as many may hang while others still work */
+#define LOOKERS 32   /* threads for directories; a dead one costs VISITORS_MOST of them */
+#define LOOKS_MOST 8
 
 #define REFUSED_SLOTS 32
 #define REFUSED_MS 10000

@@ -20,19 +20,25 @@ int visit_begin(struct fetch *f, const struct source *s, char why[static 200])
 {
 	uint64_t dir = dir_of(s), now = clock_ms();
 	int slot = VISITS_MOST; /* of nobody: it is not counted */
+	unsigned inside = 0;
 	LOCK_SCOPE(&f->lock);
 
 	for (int i = 0; i < VISITS_MOST; i++) {
 		struct visit *v = &f->visits[i];
 
-		if (!v->dir) {
+		if (!v->dir)
 			slot = i;
-		} else if (v->dir == dir && now - v->since > VISIT_LONG_MS) {
+		inside += v->dir == dir;
+		if (v->dir == dir && now - v->since > VISIT_LONG_MS) {
 			snprintf(why, 200, "has not answered for %llu s",
 				(unsigned long long)((now - v->since) / 1000));
 			/* A disk that has to spin up first is worth the first deadline. */
 			return now - v->since < f->opts.lookup_deadline_ms ? -EAGAIN : -ETIMEDOUT;
 		}
+	}
+	if (inside >= VISITORS_MOST) {
+		snprintf(why, 200, "%u are in it", inside);
+		return -EAGAIN;
 	}
 	if (slot < VISITS_MOST)
 		f->visits[slot] = (struct visit){dir, now};

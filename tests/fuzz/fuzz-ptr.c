@@ -24,9 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 		if (!text[0] || text[0] == '/' || strstr(text, "//") || strchr(text, '\\'))
 			abort();
-		for (const char *part = text; part; part = strchr(part, '/'), part += part != NULL)
+		for (const char *part = text, *slash;; part = slash + 1) {
 			if (strcmp(part, "..") == 0 || strncmp(part, "../", 3) == 0)
 				abort();
+			slash = strchr(part, '/');
+			if (!slash)
+				break;
+		}
 	}
 	free(dir);
 	buf_release(&rest);

@@ -48,7 +48,7 @@ done
 wait_for 5 sh -c "[ \"\$(sed -n 's/^fs_waiting //p' '$MNT_m/.symfs/stats')\" = 0 ]" || fail "somebody still waits"
 
 # gdb is slow to get its symbols, its window is resized and its children end meanwhile.
-upstream_fault "$URL_up" "*.debug" slow 700
+upstream_fault "$URL_up" "*.debug" slow 4000
 gdb -nx -q -batch -ex 'set debuginfod enabled off' -ex "set debug-file-directory $MNT_m" \
   -ex "file $TMP/p/bin/foo" -ex 'info line main' >"$TMP/gdb.out" 2>&1 &
 gdb=$!

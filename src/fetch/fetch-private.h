@@ -389,7 +389,7 @@ void work_commit(struct flight *fl); /* what came is there after a restart */
 void work_merge(struct flight *fl);  /* what it lacks is in the draft, which was compared with it */
 void work_drop(struct flight *fl, bool bad); /* lets go of `sparse`; bad: forgets it */
 void work_seal(struct flight *fl);
-void work_misses(struct flight *fl);
+void work_misses(struct flight *fl); /* writes them down; after an error the store is looked at once more */
 void work_ptr(struct attempt *at); /* `ptr` is there: sees where it leads */
 int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain */
 

@@ -880,12 +880,11 @@ static void conclude(struct flight *fl)
 	else
 		snprintf(fl->end_text, sizeof(fl->end_text), "%s", fl->local_text);
 	/* Also when another could not be asked: who said no is not asked again meanwhile. */
-	if (fresh) {
+	if (fresh || fl->end_error) {
 		work_misses(fl);
 		return;
 	}
-	if (!fl->end_error)
-		asked_again(fl->f, &fl->key);
+	asked_again(fl->f, &fl->key);
 	race_over(fl);
 }
 

@@ -865,12 +865,24 @@ static void misses_run(struct work *w)
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
 			miss_add(fl, at);
 	}
+	/* Another process may have got it meanwhile, from where we did not, or `symfs add` brought it. */
+	w->own = fl->own;
+	if (fl->end_error)
+		learn_find(fl->f, &fl->own, &w->blob, &w->own);
 }
 
 static void misses_back(struct work *w)
 {
-	if (!w->fl->dead)
+	struct fetched a = {.key = w->own, .blob = w->blob, .why = ""};
+
+	if (w->fl->dead)
+		return;
+	if (!w->blob) {
 		race_over(w->fl);
+		return;
+	}
+	a.size = blob_size(w->blob);
+	flight_finish(w->fl, &a);
 }
 
 void work_misses(struct flight *fl)

@@ -13,9 +13,10 @@ objcopy --add-section .noise="$TMP/noise" "$TMP/far/full/prog" "$TMP/far/full/la
 put_gdb "$TMP/up" "$TMP/far/full/large"
 name=$(gdb_path "$(build_id "$TMP/far/full/large")")
 upstream_start up --root "$TMP/up"
-upstream_fault "$URL_up" "/$name" trickle 500000
+upstream_fault "$URL_up" "/$name" silent-after 300000 1
 
-get() { exec "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" "gdb/$name"; }
+# Its own download has stalled when it goes on, and the source is gone: what others got is as good.
+get() { exec "$SYMFS" get --stall-timeout 3s --no-default-sources --cache "$TMP/store" --source "gdb@$URL_up" "gdb/$name"; }
 (get >"$TMP/one.out" 2>"$TMP/one.log") &
 PIDS="$PIDS $!"
 one=$!
@@ -25,7 +26,6 @@ leader=$(pgrep -P $one -x symfs || echo $one)
 came() { [ "$(upstream_count "$URL_up" bytes "/$name")" -ge 300000 ]; }
 wait_for 20 came || fail "nothing comes"
 kill -STOP "$leader"
-upstream_clear "$URL_up"
 
 from=$(now_ms)
 symfs_mount m --cache "$TMP/store" --source "gdb@$URL_up"
@@ -34,6 +34,9 @@ say "beside one who is stopped: $(($(now_ms) - from)) ms"
 grep -q 'does not get on' "$TMP/m.log" || fail "it did not go its own way: $(cat "$TMP/m.log")"
 [ "$(upstream_count "$URL_up" requests "/$name")" -ge 2 ] || fail "who fetched it?"
 
+stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store" "gdb/$name" >/dev/null 2>&1; }
+wait_for 30 stored || fail "what was read is not stored"
+upstream_fault "$URL_up" "/$name" status 503
 kill -CONT "$leader"
 kill -CONT "$one"
 wait_gone "$one" 60 || fail "who was stopped does not end"

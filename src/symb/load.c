@@ -20,7 +20,7 @@
 #define LOADED_MOST 512
 
 /* Files of so many bytes together may stay in memory; those that come later go when they were used. */
-#define RESIDENT_MOST (160ull << 20)
+#define RESIDENT_MOST (96ull << 20)
 
 /* Of one module at most so many kinds of files are asked for. */
 #define GROUPS_MOST 6

@@ -178,7 +178,7 @@ static void close_flights(void *ctx)
 	facts_stop(f);
 }
 
-#define LAST_LOOK_MS 5000
+#define LAST_LOOK_MS 2000
 
 static void nothing(void *ctx)
 {

@@ -153,7 +153,7 @@ static struct fetched answer_part(const struct flight *fl)
 static bool lets_in(struct flight *fl)
 {
 	if (fl->part)
-		return true;
+		return !fl->part_unproven;
 	if (!fl->sure || fl->state != FLIGHT_BODY || fl->size == FETCH_SIZE_UNKNOWN)
 		return false;
 	if (fl->sparse)
@@ -181,6 +181,23 @@ void flight_sure(struct flight *fl)
 	a = answer_part(fl);
 	answer_tickets(fl, &a, READERS);
 	part_nudge(fl->part); /* none of them may have opened it */
+}
+
+/* Or who may soon be one: a LOOKUP has been answered, an OPEN follows. */
+static bool any_reader_yet(const struct flight *fl)
+{
+	for (const struct ticket *t = fl->tickets; t; t = t->next)
+		if (t->need != FETCH_WHOLE)
+			return true;
+	return !fl->tickets;
+}
+
+void flight_offer(struct flight *fl)
+{
+	uint64_t size = draft_size(fl->draft);
+
+	if (!fl->part && any_reader_yet(fl) && part_new(&fl->part, fl, draft_fd(fl->draft), size, size, NULL) == 0)
+		fl->part_unproven = true;
 }
 
 uint64_t flight_here(const struct flight *fl)

@@ -32,6 +32,7 @@ struct work {
 	const struct packing *packing; /* of what is in `draft` or `fd` */
 	bool bad;		       /* the file is no good */
 	bool sure;		       /* it is what was asked for, by what is here of it */
+	bool offered;		       /* flight_offer() */
 	uint64_t want;		       /* how much would tell more */
 	struct blob_facts facts;
 	uint64_t part; /* part_number(); 0 */
@@ -689,10 +690,33 @@ static int seal_publish(struct work *w, struct err *e)
 	return r;
 }
 
+/* All of it is the file: who only reads need not wait until the disk has it. */
+static void let_in(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->dead || fl->state != FLIGHT_SEAL || !fl->part_unproven)
+		return;
+	fl->part_unproven = false;
+	flight_sure(fl);
+}
+
+static void seal_look(struct work *w)
+{
+	struct view v = view_of_fd(draft_fd(w->draft), draft_size(w->draft));
+	struct obj_slice slice;
+	struct err e = {0};
+
+	if (obj_check(&v, &w->fl->own, &slice, &e) == 1)
+		net_post(w->fl->f->net, let_in, w->fl); /* before work_back(): the flight lives */
+}
+
 static void seal_run(struct work *w)
 {
 	struct err e = {0};
 
+	if (w->offered)
+		seal_look(w);
 	w->r = w->packing ? seal_unpack(w, &e) : 0;
 	if (w->r == 0)
 		w->r = seal_publish(w, &e);
@@ -738,6 +762,9 @@ void work_seal(struct flight *fl)
 		out_of_memory(fl);
 		return;
 	}
+	if (fl->draft && !fl->sparse && !fl->winner->packing)
+		flight_offer(fl);
+	w->offered = fl->part_unproven;
 	w->draft = take(fl->draft);
 	w->sparse = take(fl->sparse);
 	w->part = fl->part ? part_number(fl->part) : 0;

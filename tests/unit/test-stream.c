@@ -58,6 +58,30 @@ START_TEST(readers_do_not_wait_for_the_whole)
 }
 END_TEST
 
+/* Of a small file all is here before anybody looks at it: who reads it waits for the look, and not for
+ * the disk. A wrong one lets nobody in. */
+START_TEST(small_files_are_read_before_they_are_stored)
+{
+	struct world w;
+	struct reader a, b;
+
+	world_begin(&w);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, 50000);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(a.part);
+	same_as(&a, "one", 1, 0);
+	stored_soon(w.fetch, 1);
+	ck_assert_int_eq(reader_open(&b, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(b.blob);
+	reader_close(&a);
+	reader_close(&b);
+	upstream_fault(&w.one, "path=*&kind=html");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 2), -EBADMSG);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(the_rest_of_what_broke_off)
 {
 	struct world w;
@@ -291,6 +315,6 @@ START_TEST(waits_can_be_cancelled_and_end_with_fetch)
 }
 END_TEST
 
-UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, the_rest_of_what_broke_off, again_and_again,
+UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, small_files_are_read_before_they_are_stored, the_rest_of_what_broke_off, again_and_again,
 	all_of_it_again, another_version, wrong_at_the_end, first_bytes_and_the_seal,
 	the_last_reader_ends_it, waits_can_be_cancelled_and_end_with_fetch)

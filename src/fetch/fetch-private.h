@@ -256,7 +256,8 @@ struct flight {
 	struct draft *draft;
 	struct sparse *sparse;	   /* in place of `draft`, once it is filled by ranges */
 	struct part *part;	   /* what readers have of it; NULL: nobody was let in yet */
-	bool part_unproven;	   /* nor to this one: it is looked at whether all of it is the file */
+	enum { OFFER_NONE, OFFER_UNPROVEN, OFFER_MADE } offer; /* `part` has all of it, which is being sealed; is
+							    it known to be the file? */
 	bool looking;		   /* a worker looks at it */
 	int broke;		   /* why the winner broke off meanwhile; 0 */
 	char broke_text[200];
@@ -305,7 +306,9 @@ void flight_finish(struct flight *fl, const struct fetched *a); /* (net) answers
 void flight_fail(struct flight *fl, int error, const char *why);
 void flight_found(struct flight *fl);  /* (net) a source has it: answers those who only ask that */
 void flight_sure(struct flight *fl);   /* (net) what is here was identified: lets readers in */
-void flight_offer(struct flight *fl);  /* (net) all is here: they may be let in as soon as it is known to be the file */
+/* (net) All of it is here and will be sealed: who opens it may be let in as soon as it is known to be the file, */
+void flight_offer(struct flight *fl);
+void flight_proven(struct flight *fl); /* which it is. */
 void flight_readers(struct flight *fl); /* (net) readers came, went, or want something */
 void flight_park(struct flight *fl);   /* (net) when nobody wants the whole yet */
 void flight_unpark(struct flight *fl);

@@ -98,12 +98,20 @@ static bool is_reader(const struct ticket *t)
 	return t->need == FETCH_OPEN || t->need == FETCH_STREAM;
 }
 
-enum askers { ALL, READERS, WHO_ASK_EXISTS, WHO_ARE_SURE /* and ask for no more than that it exists */ };
+/* A stream has validators that hold for good once it is stored: so small a one waits for that. */
+static bool is_opener(const struct ticket *t)
+{
+	return t->need == FETCH_OPEN;
+}
+
+enum askers { ALL, READERS, OPENERS, WHO_ASK_EXISTS, WHO_ARE_SURE /* and ask for no more than that it exists */ };
 
 static bool is_among(enum askers who, const struct flight *fl, const struct ticket *t)
 {
 	if (who == ALL || who == READERS)
 		return who == ALL || is_reader(t);
+	if (who == OPENERS)
+		return is_opener(t);
 	return t->need == FETCH_EXISTS && !(who == WHO_ARE_SURE && may_be_other(fl, t));
 }
 
@@ -150,10 +158,12 @@ static struct fetched answer_part(const struct flight *fl)
 }
 
 /* Whether readers can be let in: how long it is must be known, and that what comes is the file. */
-static bool lets_in(struct flight *fl)
+static bool lets_in(struct flight *fl, const struct ticket *t)
 {
+	if (fl->offer != OFFER_NONE)
+		return fl->offer == OFFER_MADE && is_opener(t);
 	if (fl->part)
-		return !fl->part_unproven;
+		return true;
 	if (!fl->sure || fl->state != FLIGHT_BODY || fl->size == FETCH_SIZE_UNKNOWN)
 		return false;
 	if (fl->sparse)
@@ -163,20 +173,23 @@ static bool lets_in(struct flight *fl)
 	return part_new(&fl->part, fl, draft_fd(fl->draft), fl->size, draft_size(fl->draft), NULL) == 0;
 }
 
-static bool any_reader(const struct flight *fl)
+static const struct ticket *any_reader(const struct flight *fl)
 {
-	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (is_reader(t))
-			return true;
-	return false;
+	const struct ticket *t = fl->tickets;
+
+	while (t && !is_reader(t))
+		t = t->next;
+	return t;
 }
 
 void flight_sure(struct flight *fl)
 {
+	const struct ticket *t;
 	struct fetched a;
 
 	fl->sure = true;
-	if (!any_reader(fl) || !lets_in(fl))
+	t = any_reader(fl);
+	if (!t || !lets_in(fl, t))
 		return;
 	a = answer_part(fl);
 	answer_tickets(fl, &a, READERS);
@@ -184,10 +197,10 @@ void flight_sure(struct flight *fl)
 }
 
 /* Or who may soon be one: a LOOKUP has been answered, an OPEN follows. */
-static bool any_reader_yet(const struct flight *fl)
+static bool any_opener_yet(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (t->need != FETCH_WHOLE)
+		if (t->need == FETCH_OPEN || t->need == FETCH_EXISTS)
 			return true;
 	return !fl->tickets;
 }
@@ -196,8 +209,16 @@ void flight_offer(struct flight *fl)
 {
 	uint64_t size = draft_size(fl->draft);
 
-	if (!fl->part && any_reader_yet(fl) && part_new(&fl->part, fl, draft_fd(fl->draft), size, size, NULL) == 0)
-		fl->part_unproven = true;
+	if (!fl->part && any_opener_yet(fl) && part_new(&fl->part, fl, draft_fd(fl->draft), size, size, NULL) == 0)
+		fl->offer = OFFER_UNPROVEN;
+}
+
+void flight_proven(struct flight *fl)
+{
+	struct fetched a = answer_part(fl);
+
+	fl->offer = OFFER_MADE;
+	answer_tickets(fl, &a, OPENERS);
 }
 
 uint64_t flight_here(const struct flight *fl)
@@ -517,7 +538,7 @@ static void join_running(struct flight *fl, struct ticket *t)
 		return;
 	}
 	fl->all |= t->need == FETCH_STREAM;
-	if (is_reader(t) && lets_in(fl)) {
+	if (is_reader(t) && lets_in(fl, t)) {
 		a = answer_part(fl);
 		ticket_answer(t, &a);
 		part_nudge(fl->part);

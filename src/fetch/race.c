@@ -1019,7 +1019,7 @@ void winner_fail(struct flight *fl, int error, const char *text)
 			work_drop(fl, bad);
 		if (fl->part)
 			part_end(take(fl->part), true, error);
-		fl->part_unproven = false;
+		fl->offer = OFFER_NONE;
 		fl->size = FETCH_SIZE_UNKNOWN;
 	}
 	fl->sure = fl->sure && resumes;

@@ -382,7 +382,7 @@ static void early_run(struct work *w)
 		w->want = v.want_off + MIN(v.want_len, UINT64_MAX - v.want_off);
 	if (w->r == -EBADMSG && !w->packing && is_other(w, &v, NULL))
 		w->r = -ENOENT;
-	w->sure = !w->packing && (w->r == 1 || (w->r == -EAGAIN && obj_promises(&v, &w->fl->own)));
+	w->sure = !w->packing && ((w->r == 1 && slice.size == w->size) || (w->r == -EAGAIN && obj_promises(&v, &w->fl->own)));
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
 
@@ -454,7 +454,7 @@ static void probe_run(struct work *w)
 	p->r = obj_check(&v, &w->fl->own, &slice, &e);
 	if (p->r == -EBADMSG && is_other(w, &v, NULL))
 		p->r = -ENOENT;
-	p->sure = p->r == 1 || (p->r == -EAGAIN && obj_promises(&v, &w->fl->own));
+	p->sure = (p->r == 1 && slice.size == sparse_size(w->sparse)) || (p->r == -EAGAIN && obj_promises(&v, &w->fl->own));
 	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
 	if (p->r >= 0)
 		p->sparse = obj_is_sparse(&v, t);
@@ -695,10 +695,8 @@ static void let_in(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (fl->dead || fl->state != FLIGHT_SEAL || !fl->part_unproven)
-		return;
-	fl->part_unproven = false;
-	flight_sure(fl);
+	if (!fl->dead && fl->state == FLIGHT_SEAL && fl->offer == OFFER_UNPROVEN)
+		flight_proven(fl);
 }
 
 static void seal_look(struct work *w)
@@ -707,7 +705,7 @@ static void seal_look(struct work *w)
 	struct obj_slice slice;
 	struct err e = {0};
 
-	if (obj_check(&v, &w->fl->own, &slice, &e) == 1)
+	if (obj_check(&v, &w->fl->own, &slice, &e) == 1 && slice.size == draft_size(w->draft))
 		net_post(w->fl->f->net, let_in, w->fl); /* before work_back(): the flight lives */
 }
 
@@ -764,7 +762,7 @@ void work_seal(struct flight *fl)
 	}
 	if (fl->draft && !fl->sparse && !fl->winner->packing)
 		flight_offer(fl);
-	w->offered = fl->part_unproven;
+	w->offered = fl->offer == OFFER_UNPROVEN;
 	w->draft = take(fl->draft);
 	w->sparse = take(fl->sparse);
 	w->part = fl->part ? part_number(fl->part) : 0;

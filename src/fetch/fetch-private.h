@@ -50,6 +50,9 @@ struct was {
 	uint64_t number, blob;
 };
 
+/* What files have told that are read already and not stored yet, or never will be as a whole. */
+#define HINTS_MOST 64
+
 /* Sources that answered no range lately are not asked for one, and those that answered no more than one
  * at once not for several. */
 #define NO_RANGES 64
@@ -93,6 +96,8 @@ struct fetch {
 	unsigned n_asked;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
 	struct was was[WAS_MOST];
+	struct module hints[HINTS_MOST]; /* a ring */
+	unsigned next_hint;
 	struct visit visits[VISITS_MOST];
 
 	pthread_mutex_t trees_lock;
@@ -399,9 +404,11 @@ void work_ptr(struct attempt *at); /* `ptr` is there: sees where it leads */
 int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain */
 
 /* learn.c: what files teach. (workers, and who calls fetch_try() and fetch_why()) */
-/* Fills in what files of the store know of the request and it does not; `k`, its key, becomes the
- * one that a file is judged by and stored under. Whether there was anything. */
+/* Fills in what files of the store, and those that are read already, know of the request and it does not;
+ * `k`, its key, becomes the one that a file is judged by and stored under. Whether there was anything. */
 bool learn_complete(struct fetch *f, struct artifact *a, struct key *k);
+/* Of a file that was asked for by `k` and identified before all of it was stored. */
+void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
 /* What the store has; `main` is the key that answers for all that find the file. */
 bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main);
 /* Judges a whole file and publishes it, with all that it teaches: of a fat file the slice that was

@@ -209,6 +209,10 @@ void flight_offer(struct flight *fl)
 {
 	uint64_t size = draft_size(fl->draft);
 
+	/* What debuggers wait for, one after the other. Who reads another may go on to what it taught, or ask for
+	 * it by another key, which holds when it is stored. */
+	if (fl->own.type != FILETYPE_ELF_DEBUG || key_is_by_debug_id(&fl->own))
+		return;
 	if (!fl->part && any_opener_yet(fl) && part_new(&fl->part, fl, draft_fd(fl->draft), size, size, NULL) == 0)
 		fl->offer = OFFER_UNPROVEN;
 }

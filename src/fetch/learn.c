@@ -101,6 +101,33 @@ static void sharpen(const struct artifact *a, struct key *k)
 		memcpy(k->name, own.name, sizeof(k->name));
 }
 
+/* Whether they are of one module for sure: an id that both have. */
+static bool is_same(const struct module *a, const struct module *b)
+{
+	char one[MODULE_ID_TEXT], two[MODULE_ID_TEXT];
+
+	if (a->code_id[0])
+		return strcmp(module_code_text(a, one), module_code_text(b, two)) == 0 && one[0];
+	return strcmp(module_debug_text(a, one), module_debug_text(b, two)) == 0 && one[0];
+}
+
+static bool take_hints(struct fetch *f, struct artifact *a, const struct module *like)
+{
+	bool found = false;
+	LOCK_SCOPE(&f->lock);
+
+	for (unsigned i = 0; i < HINTS_MOST; i++) {
+		struct module mine = *like;
+
+		mine.object = f->hints[i].object; /* which says how ids are compared */
+		if (mine.object == OBJECT_UNKNOWN || !is_same(&mine, &f->hints[i]) || !is_of(a, &f->hints[i]))
+			continue;
+		take_from(&a->m, &f->hints[i]);
+		found = true;
+	}
+	return found;
+}
+
 bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
 {
 	_cleanup_free_ struct module *rows = NULL;
@@ -121,6 +148,7 @@ bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
 		take_from(&a->m, &rows[i]);
 		found = true;
 	}
+	found |= take_hints(f, a, &like);
 	if (found)
 		sharpen(a, k);
 	return found;
@@ -184,6 +212,18 @@ static const char *name_asked(const struct key *k)
 	default:
 		return "";
 	}
+}
+
+void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k)
+{
+	struct module m = s->module;
+	LOCK_SCOPE(&f->lock);
+
+	take_text(m.code_file, name_asked(k), sizeof(m.code_file));
+	for (unsigned i = 0; i < HINTS_MOST; i++)
+		if (memcmp(&f->hints[i], &m, sizeof(m)) == 0)
+			return;
+	f->hints[f->next_hint++ % HINTS_MOST] = m;
 }
 
 /* The copy is what is judged: a file of a directory may change under our hands. */

@@ -382,6 +382,8 @@ static void early_run(struct work *w)
 		w->want = v.want_off + MIN(v.want_len, UINT64_MAX - v.want_off);
 	if (w->r == -EBADMSG && !w->packing && is_other(w, &v, NULL))
 		w->r = -ENOENT;
+	if (w->r == 1 && !w->packing)
+		learn_early(w->fl->f, &slice, &w->fl->own);
 	w->sure = !w->packing && ((w->r == 1 && slice.size == w->size) || (w->r == -EAGAIN && obj_promises(&v, &w->fl->own)));
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
 }
@@ -454,6 +456,8 @@ static void probe_run(struct work *w)
 	p->r = obj_check(&v, &w->fl->own, &slice, &e);
 	if (p->r == -EBADMSG && is_other(w, &v, NULL))
 		p->r = -ENOENT;
+	if (p->r == 1)
+		learn_early(w->fl->f, &slice, &w->fl->own);
 	p->sure = (p->r == 1 && slice.size == sparse_size(w->sparse)) || (p->r == -EAGAIN && obj_promises(&v, &w->fl->own));
 	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
 	if (p->r >= 0)
@@ -705,8 +709,10 @@ static void seal_look(struct work *w)
 	struct obj_slice slice;
 	struct err e = {0};
 
-	if (obj_check(&v, &w->fl->own, &slice, &e) == 1 && slice.size == draft_size(w->draft))
-		net_post(w->fl->f->net, let_in, w->fl); /* before work_back(): the flight lives */
+	if (obj_check(&v, &w->fl->own, &slice, &e) != 1 || slice.size != draft_size(w->draft))
+		return;
+	learn_early(w->fl->f, &slice, &w->fl->own);
+	net_post(w->fl->f->net, let_in, w->fl); /* before work_back(): the flight lives */
 }
 
 static void seal_run(struct work *w)

@@ -60,6 +60,22 @@ quiet $((seen + 1)) "the PDB without a name"
 one_inode "$pdb" "$MNT_m/symstore/one.pdb/$DEBUG_one/one.pdb"
 quiet $((seen + 1)) "the PDB with its name"
 
+# ---- a large program, read in part --------------------------------------------------------------
+# Nobody wants all of it, so that it is not stored; what it told is known all the same.
+printf 'const char big[3000000] = {1};\nint start(void) { return big[7]; }\n' >"$TMP/near/big.c"
+(cd "$TMP/near" && clang -target x86_64-pc-windows-msvc -g -gcodeview -c big.c -o big.obj &&
+  lld-link /nologo /debug /pdb:big.pdb /Brepro /nodefaultlib /entry:start /subsystem:console /out:big.exe big.obj) ||
+  fail "lld-link"
+code=$(word code_id "$TMP/near/big.exe") debug=$(word breakpad_id "$TMP/near/big.exe")
+code=$(upper "${code%"${code#????????}"}")${code#????????}
+mkdir -p "$TMP/far/big.exe/$code" "$TMP/far/big.pdb/$debug"
+cp "$TMP/near/big.exe" "$TMP/far/big.exe/$code/" && cp "$TMP/near/big.pdb" "$TMP/far/big.pdb/$debug/"
+pdb=$MNT_m/$(unified "$(lower "$debug")" debuginfo)
+[ "$(dd if="$MNT_m/symstore/big.exe/$code/big.exe" bs=2 count=1 2>/dev/null)" = MZ ] || fail "big.exe"
+[ "$(stat_of "$MNT_m" published)" = 2 ] || fail "big.exe is stored: this tests nothing"
+wait_for 5 test -e "$pdb" || fail "a program that is read in part does not tell of its PDB"
+same_file "$TMP/near/big.pdb" "$pdb"
+
 # ---- a wrong name ------------------------------------------------------------------------------
 wrong=$MNT_m/symstore/wrong.pdb/$DEBUG_two/wrong.pdb
 right=$MNT_m/symstore/two.pdb/$DEBUG_two/two.pdb

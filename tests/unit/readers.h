@@ -31,18 +31,23 @@ static inline void reader_ready(void *ctx, const struct fetched *f)
 	pthread_cond_signal(&rd->told);
 }
 
-static inline int reader_open(struct reader *rd, struct fetch *f, unsigned n)
+static inline int reader_open_file(struct reader *rd, struct fetch *f, const struct artifact *a)
 {
-	struct artifact a = nth(n);
-
 	*rd = (struct reader){.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
-	ck_assert_int_eq(fetch_open(f, &a, 1, FETCH_OPEN, reader_ready, rd, &rd->ticket), 0);
+	ck_assert_int_eq(fetch_open(f, a, 1, FETCH_OPEN, reader_ready, rd, &rd->ticket), 0);
 	pthread_mutex_lock(&rd->lock);
 	while (!rd->times)
 		pthread_cond_wait(&rd->told, &rd->lock);
 	pthread_mutex_unlock(&rd->lock);
 	ticket_unref(take(rd->ticket));
 	return rd->r;
+}
+
+static inline int reader_open(struct reader *rd, struct fetch *f, unsigned n)
+{
+	struct artifact a = nth(n);
+
+	return reader_open_file(rd, f, &a);
 }
 
 static inline void reader_close(struct reader *rd)

@@ -71,7 +71,7 @@ static bool is_of(const struct artifact *a, const struct module *row)
 static void take_text(char *to, const char *from, size_t room)
 {
 	if (!to[0])
-		snprintf(to, room, "%s", from);
+		snprintf(to, room, "%.*s", (int)room - 1, from);
 }
 
 static void take_from(struct module *m, const struct module *row)

@@ -275,6 +275,11 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 	return part_read_told(p, off, buf, n);
 }
 
+int part_over(const struct part *p)
+{
+	return atomic_load(&p->over);
+}
+
 /* ---- who asks for more than he needs ------------------------------------------------- */
 
 void part_spare(struct part *p, bool sparing)

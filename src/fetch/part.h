@@ -31,6 +31,8 @@ bool part_is_sealed(const struct part *p);
 /* n bytes at off; less only at the end. -EAGAIN: they are not all here yet. -EIO: they will not
  * come, or the file turned out to be a wrong one. Takes no lock when they are here. */
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n);
+/* 0, or the error with which it ended: what is not here by then never comes. */
+int part_over(const struct part *p);
 
 /* The same of what part_wait() told to be here: it cannot say -EAGAIN. */
 ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);

@@ -233,15 +233,16 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 	struct part *p = x->answer.part;
 	size_t n = to_send(s, p, pos, most), here = part_here(p, s->off + pos, n);
 
-	if (x->failed) {
-		log_debug(LOG_HTTP, "%s: no more than %llu bytes came", x->target, (unsigned long long)pos);
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	}
-	if (here) {
+	if (here && !x->failed) {
 		ssize_t got = part_read(p, s->off + pos, out, here);
 
 		x->bytes = pos + here;
 		return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
+	}
+	/* It may have ended between two looks, with nobody waiting who would be told. */
+	if (x->failed || part_over(p)) {
+		log_debug(LOG_HTTP, "%s: no more than %llu bytes came", x->target, (unsigned long long)pos);
+		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}
 	exchange_wait_bytes(x, p, s->off + pos, n ? (size_t)MIN(s->n - pos, STREAM_AHEAD) : 0);
 	return 0;

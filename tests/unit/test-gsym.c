@@ -191,7 +191,9 @@ static bool in_node(const struct model_node *n, uint32_t at)
 
 static const char *file_text(uint32_t file, char room[static 32])
 {
-	snprintf(room, 32, file ? "/src/d%u/f%u.c" : "", file % 2, file);
+	room[0] = '\0';
+	if (file)
+		snprintf(room, 32, "/src/d%u/f%u.c", file % 2, file);
 	return room;
 }
 

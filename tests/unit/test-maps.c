@@ -118,8 +118,8 @@ END_TEST
 
 START_TEST(prefixes_agree)
 {
-	static const char *const texts[] = {MAP, "BCSymbolMap Version: 2.0\n-[A b]\n", PERFMAP "1000 20 A\n",
-		PERFMAP, "FFFFFFFF 00 " SIGNATURE, "<?xml?><Error/>"};
+	static const char *const texts[] = {MAP, "BCSymbolMap Version: 2.0\n-[A b]\n",
+		(PERFMAP "1000 20 A\n"), PERFMAP, ("FFFFFFFF 00 " SIGNATURE), "<?xml?><Error/>"};
 	static const enum filetype types[] = {FILETYPE_UUIDMAP, FILETYPE_BCSYMBOLMAP, FILETYPE_PERFMAP,
 		FILETYPE_MACH_DEBUG};
 

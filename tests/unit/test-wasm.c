@@ -127,9 +127,9 @@ END_TEST
 /* With the length byte in front, as others ask for it, and cut to a UUID. */
 START_TEST(keys)
 {
-	static const char *const good[] = {ID "11223344", "14" ID "11223344", ID,
+	static const char *const good[] = {(ID "11223344"), ("14" ID "11223344"), ID,
 		"14da03eb5d63d750faab0fb8e7cc12a1", "DA03EB5D63D750FAAB0FB8E7CC12A1C311223344"};
-	static const char *const bad[] = {"10" ID "11223344", ID "11223345", "da03eb5d", "14" ID,
+	static const char *const bad[] = {("10" ID "11223344"), (ID "11223345"), "da03eb5d", ("14" ID),
 		"00000000000000000000000000000000"};
 	struct obj_slice s;
 	struct err e;

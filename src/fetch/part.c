@@ -212,11 +212,15 @@ size_t part_here(const struct part *p, uint64_t off, size_t n)
 
 	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
 		return 0;
-	if (p->sparse) { /* whole blocks: pieces may be forgotten before they are read */
+	if (p->sparse) {
 		if (sparse_has(p->sparse, off, end - off))
 			return (size_t)(end - off);
 		end = MIN(end, off - off % SPARSE_BLOCK + SPARSE_BLOCK);
-		return sparse_has(p->sparse, off, end - off) ? (size_t)(end - off) : 0;
+		if (sparse_has(p->sparse, off, end - off))
+			return (size_t)(end - off);
+		/* What part_wait_first() takes for bytes that are here has to be some here, too: who is told
+		 * to look and sees none would look for ever. */
+		return (size_t)sparse_piece(p->sparse, off, MIN(end - off, PIECE_MOST));
 	}
 	have = atomic_load_explicit(&p->have, memory_order_acquire);
 	return have > off ? (size_t)(MIN(end, have) - off) : 0;

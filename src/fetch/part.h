@@ -38,7 +38,8 @@ int part_over(const struct part *p);
 ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);
 
 /* How many of n bytes at off are here, without a gap (perhaps more than that: of a file with holes it
- * looks at the block of the first one only, unless all are here). Takes no lock. */
+ * looks at the block of the first one only, unless all are here). Some, when part_wait_first() says so.
+ * Pieces of a block may be forgotten before they are read: then part_read() says -EAGAIN. */
 size_t part_here(const struct part *p, uint64_t off, size_t n);
 
 /* After -EAGAIN, for who asks for more than he needs and asks again for less when he is refused, as the

@@ -236,8 +236,10 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 	if (here && !x->failed) {
 		ssize_t got = part_read(p, s->off + pos, out, here);
 
-		x->bytes = pos + here;
-		return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
+		if (got != -EAGAIN) {
+			x->bytes = pos + here;
+			return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
+		}
 	}
 	/* It may have ended between two looks, with nobody waiting who would be told. */
 	if (x->failed || part_over(p)) {

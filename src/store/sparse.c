@@ -316,18 +316,29 @@ static int write_in(struct sparse *f, uint64_t off, const void *p, size_t n)
 	return r;
 }
 
-static bool has_piece(struct sparse *f, uint64_t block, uint32_t from, uint32_t to)
+/* How much of [from, to) is here without a gap. */
+static uint32_t piece_at(struct sparse *f, uint64_t block, uint32_t from, uint32_t to)
 {
 	struct stripe *st = &f->stripes[block % STRIPES];
 	LOCK_SCOPE(&st->lock);
 
 	if (is_here(f, block))
-		return true;
+		return to - from;
 	for (unsigned i = 0; i < st->n; i++)
 		for (unsigned k = 0; st->list[i].block == block && k < st->list[i].n; k++)
-			if (st->list[i].runs[k].from <= from && to <= st->list[i].runs[k].to)
-				return true;
-	return false;
+			if (st->list[i].runs[k].from <= from && from < st->list[i].runs[k].to)
+				return MIN(to, st->list[i].runs[k].to) - from;
+	return 0;
+}
+
+uint64_t sparse_piece(struct sparse *f, uint64_t off, uint64_t n)
+{
+	uint64_t size = f->validator.size, block = off / SPARSE_BLOCK, end;
+
+	if (n == 0 || off >= size)
+		return 0;
+	end = MIN(off + MIN(n, size - off), (block + 1) * SPARSE_BLOCK);
+	return piece_at(f, block, (uint32_t)(off % SPARSE_BLOCK), (uint32_t)(end - block * SPARSE_BLOCK));
 }
 
 bool sparse_has_pieces(struct sparse *f, uint64_t off, uint64_t n)
@@ -335,9 +346,9 @@ bool sparse_has_pieces(struct sparse *f, uint64_t off, uint64_t n)
 	uint64_t size = f->validator.size, end = off < size ? off + MIN(n, size - off) : off;
 
 	while (off < end) {
-		uint64_t block = off / SPARSE_BLOCK, to = MIN((block + 1) * SPARSE_BLOCK, end);
+		uint64_t to = MIN((off / SPARSE_BLOCK + 1) * SPARSE_BLOCK, end);
 
-		if (!has_piece(f, block, (uint32_t)(off % SPARSE_BLOCK), (uint32_t)(to - block * SPARSE_BLOCK)))
+		if (sparse_piece(f, off, to - off) < to - off)
 			return false;
 		off = to;
 	}

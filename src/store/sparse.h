@@ -86,6 +86,8 @@ bool sparse_missing(const struct sparse *f, uint64_t off, uint64_t n, struct spa
 /* The same, and of a block that is not whole what was written of it counts, too, unless it was forgotten:
  * it can be read, and is not there after a restart. Any thread; a short wait, no disk. */
 bool sparse_has_pieces(struct sparse *f, uint64_t off, uint64_t n);
+/* How many of n bytes at off are here in that sense, without a gap and in the block of the first. */
+uint64_t sparse_piece(struct sparse *f, uint64_t off, uint64_t n);
 
 /* Bytes at off: less than n only at the end of the file. -EAGAIN: some are not here, and `hole` (or
  * NULL) says which; -EIO. */

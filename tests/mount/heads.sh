@@ -71,6 +71,19 @@ FILE=$PLAIN
 cost plain "$URL_several" 50 28
 FILE=$indexed
 
+# Who hops by HTTP, and a symfs that mounts one that serves.
+at_section() { readelf -SW "$1" | awk '{ sub(/^ *\[ *[0-9]*\] */, "") } $1 == ".debug_info" { print $4 }'; }
+heads_of() { readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null | sed -n 's/.*Compilation Unit @ offset \(0x\)\{0,1\}\([0-9a-f]*\):.*/\2/p'; }
+info=$(at_section "$TMP/w/prog")
+symfs_serve hop --source "gdb@$URL_several"
+for head in $(heads_of "$TMP/w/prog"); do
+  at=$(((0x$info + 0x$head) / 4096 * 4096))
+  fetch_url -r $at-$((at + 4095)) -o "$TMP/page" "$URL_hop/buildid/$(build_id "$TMP/w/prog")/debuginfo" || fail "the page at $at"
+  tail -c +$((at + 1)) "$TMP/w/prog" | head -c 4096 | cmp -s - "$TMP/page" || fail "the bytes at $at"
+done
+asked through "$URL_hop"
+symfs_unserve hop
+
 nginx_start http "$TMP/far"
 asked nginx "$URL_http"
 grep -q ' 206 ' "$TMP/nginx-http/access.log" || fail "nginx was asked for no range"
@@ -81,8 +94,7 @@ upstream_start changes --root "$TMP/far"
 symfs_mount changes --source "gdb@$URL_changes"
 exec 5<"$MNT_changes/$FILE"
 [ "$(timeout 100 eu-addr2line -e "$MNT_changes/$FILE" "$address" 2>&1)" = "$want" ] || fail "before it changed"
-info=$(readelf -SW "$TMP/w/prog" | awk '{ sub(/^ *\[ *[0-9]*\] */, "") } $1 == ".debug_info" { print $4 }')
-head=$(readelf --debug-dump=info --dwarf-depth=1 "$TMP/w/prog" 2>/dev/null | sed -n 's/.*Compilation Unit @ offset \(0x\)\{0,1\}\([0-9a-f]*\):.*/\2/p' | sed -n 30p)
+head=$(heads_of "$TMP/w/prog" | sed -n 30p)
 [ -n "$info" ] && [ -n "$head" ] || fail "no heads"
 at=$((0x$info + 0x$head))
 cp "$TMP/w/prog" "$TMP/w/other"

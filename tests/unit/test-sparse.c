@@ -138,6 +138,12 @@ START_TEST(parts_of_blocks)
 	ck_assert(sparse_has_pieces(f, 100, 200) && sparse_has_pieces(f, 5 * B, 1));
 	ck_assert(!sparse_has_pieces(f, B + 39999, 10) && !sparse_has_pieces(f, 2 * B + 14464, 1));
 	ck_assert(!sparse_has_pieces(f, B - 1, 2) && !sparse_has_pieces(f, 2 * B + 14000, 465));
+	ck_assert_uint_eq(sparse_piece(f, B + 40000, 100), 100);
+	ck_assert_uint_eq(sparse_piece(f, B + 40000, B), B - 40000);
+	ck_assert_uint_eq(sparse_piece(f, 2 * B + 14000, B), 464);
+	ck_assert_uint_eq(sparse_piece(f, B + 39999, 10) + sparse_piece(f, 2 * B + 14464, 1), 0);
+	ck_assert_uint_eq(sparse_piece(f, 10, 2 * B), B - 10);
+	ck_assert_uint_eq(sparse_piece(f, 4 * B, 1) + sparse_piece(f, 0, 0), 0);
 	ck_assert_int_eq(put(f, B, 40000, 1), 0);
 	ck_assert(sparse_has(f, B, B) && !sparse_has(f, 2 * B, 1));
 	ck_assert_int_eq(put(f, 2 * B + 14464, B - 14464, 1), 0);

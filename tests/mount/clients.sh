@@ -165,13 +165,13 @@ EOF
     "$SMBD" -F -s "$ss_dir/smb.conf" >"$TMP/smbd-$ss_name.log" 2>&1 &
     ss_pid=$!
     PIDS="$PIDS $ss_pid"
-    wait_for 30 smb_answers "$ss_port" "$ss_pid"
+    wait_for 60 listens_or_gone "$ss_pid" "$ss_port"
     gone "$ss_pid" || break
   done
-  gone "$ss_pid" && fail "smbd did not start: $(cat "$ss_dir"/log/* 2>/dev/null | tail -n 5)"
+  wait_for 60 smb_answers "$ss_port" || fail "smbd did not start: $(cat "$ss_dir"/log/* 2>/dev/null | tail -n 5)"
   eval "SMB_$ss_name=\$ss_port"
 }
-smb_answers() { gone "$2" || smbclient -s /dev/null -p "$1" -N //127.0.0.1/symbols -c 'cd /'; }
+smb_answers() { smbclient -s /dev/null -p "$1" -N //127.0.0.1/symbols -c 'cd /'; }
 
 # smb NAME COMMAND: what smbclient prints, with the share of smbd_start NAME.
 smb() {

@@ -117,7 +117,7 @@ upstream_start() {
   "$UPSTREAM" "$@" >"$TMP/$us_name.out" 2>"$TMP/$us_name.log" &
   us_pid=$!
   PIDS="$PIDS $us_pid"
-  wait_for 10 grep -q 'listening on' "$TMP/$us_name.out" || fail "upstream $us_name did not start"
+  wait_for 60 grep -q 'listening on' "$TMP/$us_name.out" || fail "upstream $us_name did not start"
   us_url=$(sed -n 's/^listening on //p' "$TMP/$us_name.out" | head -n 1)
   eval "URL_$us_name=\$us_url PID_$us_name=\$us_pid"
 }
@@ -138,9 +138,32 @@ upstream_fault() {
 upstream_clear() { fetch_url "$1/_control/clear" >/dev/null; }
 upstream_reset() { fetch_url "$1/_control/reset" >/dev/null; }
 
+# A port that was free a moment ago, and that the kernel gives to nobody who does not ask for it. Another
+# test may take it at the same time: who needs it looks with listens_on, and else tries another.
 free_port() {
-  # A port that was free a moment ago; who needs it retries.
-  echo $((20000 + ($$ * 7 + $(date +%N | sed 's/^0*//') / 1000) % 20000))
+  fp_top=$(sed 's/[[:space:]].*//' /proc/sys/net/ipv4/ip_local_port_range 2>/dev/null)
+  [ "${fp_top:-0}" -gt 12000 ] || fp_top=32768
+  echo $((10000 + $(od -An -N4 -tu4 /dev/urandom) % (fp_top - 10000)))
+}
+
+# listens_on PID PORT: who connects to 127.0.0.1:PORT meets this process, and no other test's.
+listens_on() {
+  lo_socket=$(awk -v port="$(printf ':%04X' "$2")" '
+    $4 != "0A" || substr($2, length($2) - 4) != port { next }
+    {
+      # The most precise address gets what comes.
+      rank = $2 ~ /^0100007F:/ ? 1 : $2 ~ /^0+:/ || $2 ~ /^0+FFFF00000100007F:/ ? 2 : 0
+      if (rank && (!best || rank < best)) { best = rank; socket = $10 }
+    }
+    END { print socket }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+  [ -n "$lo_socket" ] && [ -n "$(find "/proc/$1/fd" -lname "socket:\\[$lo_socket\\]" 2>/dev/null)" ]
+}
+# listens_or_gone PID PORT...: on all of them, or never.
+listens_or_gone() {
+  lg_pid=$1
+  shift
+  gone "$lg_pid" && return
+  for lg_port; do listens_on "$lg_pid" "$lg_port" || return; done
 }
 
 # debuginfod_start NAME DIR: a stock debuginfod that scans DIR; sets URL_NAME.
@@ -151,11 +174,10 @@ debuginfod_start() {
       >"$TMP/$1.log" 2>&1 &
     ds_pid=$!
     PIDS="$PIDS $ds_pid"
-    if wait_for 20 debuginfod_ready "$ds_port" || gone "$ds_pid"; then
-      gone "$ds_pid" || break
-    fi
+    wait_for 60 listens_or_gone "$ds_pid" "$ds_port"
+    gone "$ds_pid" || break
   done
-  gone "$ds_pid" && fail "debuginfod did not start"
+  ! gone "$ds_pid" && wait_for 60 debuginfod_ready "$ds_port" || fail "debuginfod did not start"
   eval "URL_$1=http://127.0.0.1:$ds_port PID_$1=$ds_pid"
 }
 debuginfod_ready() {
@@ -178,12 +200,21 @@ http { access_log $TMP/nginx-$1/access.log; default_type application/octet-strea
   ${4:-}
   server { listen 127.0.0.1:$ns_port; root $2; ${3:-} } }
 EOF
-    nginx -p "$TMP/nginx-$1" -c "$TMP/nginx-$1/conf" >"$TMP/$1.log" 2>&1 &
-    ns_pid=$!
-    PIDS="$PIDS $ns_pid"
-    wait_for 10 fetch_url -o /dev/null "http://127.0.0.1:$ns_port/" && break
+    nginx_run "$1" "$ns_port" && break
   done
+  gone "$ns_pid" && fail "nginx $1 did not start"
   eval "URL_$1=http://127.0.0.1:$ns_port PID_$1=$ns_pid"
+}
+
+# nginx_run NAME PORT...: with the configuration $TMP/nginx-NAME/conf, on these; sets ns_pid. 1: another has
+# one of them.
+nginx_run() {
+  nginx -p "$TMP/nginx-$1" -c "$TMP/nginx-$1/conf" >"$TMP/$1.log" 2>&1 &
+  ns_pid=$!
+  PIDS="$PIDS $ns_pid"
+  shift
+  wait_for 60 listens_or_gone "$ns_pid" "$@"
+  ! gone "$ns_pid"
 }
 
 # symfs_mount NAME [ARGS...]: mounts at $TMP/NAME with its own store; sets MNT_NAME and PID_NAME.
@@ -198,7 +229,7 @@ symfs_mount() {
   sm_pid=$!
   PIDS="$PIDS $sm_pid"
   MOUNTS="$MOUNTS $TMP/$sm_name"
-  wait_for 20 symfs_answers "$TMP/$sm_name" "$sm_pid" || fail "the mount $sm_name does not answer"
+  wait_for 60 symfs_answers "$TMP/$sm_name" "$sm_pid" || fail "the mount $sm_name does not answer"
   gone "$sm_pid" && fail "the mount $sm_name ended"
   eval "MNT_$sm_name=\$TMP/$sm_name PID_$sm_name=\$sm_pid"
 }
@@ -277,7 +308,7 @@ symfs_serve() {
   "$SYMFS" serve --no-default-sources "$@" >"$TMP/$sv_name.out" 2>"$TMP/$sv_name.log" &
   sv_pid=$!
   PIDS="$PIDS $sv_pid"
-  wait_for 20 grep -q 'listening on' "$TMP/$sv_name.out" || fail "the server $sv_name does not start"
+  wait_for 60 grep -q 'listening on' "$TMP/$sv_name.out" || fail "the server $sv_name does not start"
   sv_url=$(sed -n 's/^listening on //p' "$TMP/$sv_name.out")
   eval "URL_$sv_name=\$sv_url PID_$sv_name=\$sv_pid"
 }

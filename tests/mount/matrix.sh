@@ -160,14 +160,7 @@ done
 
 # ---- the server --------------------------------------------------------------------------------
 
-nginx_start web "$WWW"
-kill "$PID_web"
-wait_gone "$PID_web" 10
-sed -i "s,root $WWW;,root $WWW; location ~ /encoded- { add_header Content-Encoding gzip; },; s,error_log stderr notice,error_log stderr crit," \
-  "$TMP/nginx-web/conf"
-nginx -p "$TMP/nginx-web" -c "$TMP/nginx-web/conf" >"$TMP/web.log" 2>&1 &
-PIDS="$PIDS $!"
-wait_for 10 fetch_url -o /dev/null "$URL_web/" || fail "nginx does not start again"
+nginx_start web "$WWW" 'error_log stderr crit; location ~ /encoded- { add_header Content-Encoding gzip; }'
 
 # Where paths of a layout lie in the mount, and on a server's disk, where every layout is by itself.
 below() { # LAYOUT

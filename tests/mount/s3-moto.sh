@@ -14,13 +14,13 @@ prog=symstore/prog/elf-buildid-$id/prog
 none=symstore/prog/elf-buildid-1122334455667788990011223344556677889900/prog
 
 # The first four requests make a user and his bucket; then every signature counts.
-for try in 1 2 3; do
-  port=$((20000 + ($$ + 7919 * try) % 20000))
+for _ in 1 2 3 4 5; do
+  port=$(free_port)
   INITIAL_NO_AUTH_ACTION_COUNT=4 python3 -m moto.server -H 127.0.0.1 -p $port >"$TMP/moto.log" 2>&1 &
   moto_pid=$!
   PIDS="$PIDS $moto_pid"
-  wait_for 30 grep -q 'Running on\|in use' "$TMP/moto.log"
-  gone $moto_pid || grep -q 'in use' "$TMP/moto.log" || break
+  wait_for 60 listens_or_gone $moto_pid "$port"
+  gone $moto_pid || break
 done
 gone $moto_pid && fail "moto did not start: $(cat "$TMP/moto.log")"
 url=http://127.0.0.1:$port

@@ -119,9 +119,10 @@ if command -v systemd-socket-activate >/dev/null; then
       --cache "$TMP/store-socket" --source "gdb@$FAR/gdb" >"$TMP/socket.out" 2>"$TMP/socket.log" &
     activator=$!
     PIDS="$PIDS $activator"
-    wait_for 20 eval "code_of http://127.0.0.1:$port/healthz || gone $activator"
+    wait_for 60 listens_or_gone "$activator" "$port"
     gone "$activator" || break
   done
+  wait_for 60 code_of "http://127.0.0.1:$port/healthz" || fail "a passed socket: $(cat "$TMP/socket.log")"
   [ "$(code_of "http://127.0.0.1:$port/buildid/$PROG_ID/debuginfo")" = 200 ] || fail "a passed socket: $(cat "$TMP/head" "$TMP/socket.log")"
 fi
 symfs_unserve one

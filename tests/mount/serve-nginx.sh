@@ -6,7 +6,7 @@
 need_mount
 need curl nginx openssl
 
-mkdir -p "$TMP/tls" "$TMP/ng" "$TMP/cache"
+mkdir -p "$TMP/tls" "$TMP/nginx-ng" "$TMP/cache"
 chmod 711 "$TMP"
 (
   cd "$TMP/tls" || exit 1
@@ -34,27 +34,22 @@ as_here() { # SAMPLE PORT-THERE PORT-HERE
   sed -e "s|/etc/nginx/symfs/|$TMP/tls/|; s|/var/cache/nginx/symfs|$TMP/cache|; s|unix:/run/symfs-serve/http.socket|unix:$TMP/socket|" \
     -e "s|listen $2 ssl|listen 127.0.0.1:$3 ssl|" "$top_srcdir/etc/nginx/$1"
 }
-listens() { grep -q 'start worker\|using the "epoll"' "$TMP/nginx.log" && curl -gsS --noproxy '*' --cacert "$TMP/tls/ca.pem" -o /dev/null "https://127.0.0.1:$1/healthz" 2>/dev/null; }
 for _ in 1 2 3 4 5; do
   mtls=$(free_port) token=$(free_port)
   [ "$mtls" != "$token" ] || continue
   {
-    echo "daemon off; master_process off; pid $TMP/ng/pid; error_log stderr notice; events { worker_connections 256; }"
-    echo "http { access_log $TMP/ng/access; default_type application/octet-stream; client_body_temp_path $TMP/ng/t1;"
-    echo "proxy_temp_path $TMP/ng/t2; fastcgi_temp_path $TMP/ng/t3; uwsgi_temp_path $TMP/ng/t4; scgi_temp_path $TMP/ng/t5;"
+    echo "daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice; events { worker_connections 256; }"
+    echo "http { access_log $TMP/nginx-ng/access; default_type application/octet-stream; client_body_temp_path $TMP/nginx-ng/t1;"
+    echo "proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3; uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5;"
     as_here symfs.conf 443 "$mtls"
     as_here symfs-token.conf 8443 "$token"
     echo "}"
-  } >"$TMP/ng/conf"
-  nginx -p "$TMP/ng" -c "$TMP/ng/conf" >"$TMP/nginx.log" 2>&1 &
-  nginx=$!
-  PIDS="$PIDS $nginx"
-  wait_for 10 listens "$mtls" && break
-  gone $nginx || fail "nginx does not listen"
-  nginx=
+  } >"$TMP/nginx-ng/conf"
+  nginx_run ng "$mtls" "$token" && break
 done
-[ -n "$nginx" ] || fail "nginx does not start"
-grep "127.0.0.1:$mtls ssl" "$TMP/ng/conf" >/dev/null && grep "127.0.0.1:$token ssl" "$TMP/ng/conf" >/dev/null || fail "the samples listen elsewhere"
+nginx=$ns_pid
+gone "$nginx" && fail "nginx does not start"
+grep "127.0.0.1:$mtls ssl" "$TMP/nginx-ng/conf" >/dev/null && grep "127.0.0.1:$token ssl" "$TMP/nginx-ng/conf" >/dev/null || fail "the samples listen elsewhere"
 
 MTLS=https://127.0.0.1:$mtls TOKEN=https://127.0.0.1:$token
 BEARER='Authorization: Bearer 0123456789abcdef0123456789abcdef'

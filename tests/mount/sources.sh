@@ -44,19 +44,19 @@ chmod -R go+rX "$TMP/www"
 printf 'user:%s\n' "$(openssl passwd -apr1 hunter2)" >"$TMP/htpasswd"
 chmod 644 "$TMP/htpasswd" "$TMP/server.key"
 chmod 711 "$TMP"
-mkdir "$TMP/ng"
+mkdir "$TMP/nginx-ng"
 upstream_start other --root "$TMP/www" --heads "$TMP/other.heads"
 # shellcheck disable=SC2154 # set by upstream_start
 other=$URL_other
 for _ in 1 2 3 4 5; do
   tls=$(free_port) mtls=$(free_port) auth=$(free_port) away=$(free_port)
-  cat >"$TMP/ng/conf" <<END
-daemon off; master_process off; pid $TMP/ng/pid; error_log stderr notice;
+  cat >"$TMP/nginx-ng/conf" <<END
+daemon off; master_process off; pid $TMP/nginx-ng/pid; error_log stderr notice;
 events { worker_connections 256; }
 http { log_format who '\$server_port \$request_uri \$status [\$ssl_client_s_dn] \$remote_user';
-  access_log $TMP/ng/access who; default_type application/octet-stream;
-  client_body_temp_path $TMP/ng/t1; proxy_temp_path $TMP/ng/t2; fastcgi_temp_path $TMP/ng/t3;
-  uwsgi_temp_path $TMP/ng/t4; scgi_temp_path $TMP/ng/t5; root $TMP/www;
+  access_log $TMP/nginx-ng/access who; default_type application/octet-stream;
+  client_body_temp_path $TMP/nginx-ng/t1; proxy_temp_path $TMP/nginx-ng/t2; fastcgi_temp_path $TMP/nginx-ng/t3;
+  uwsgi_temp_path $TMP/nginx-ng/t4; scgi_temp_path $TMP/nginx-ng/t5; root $TMP/www;
   ssl_certificate $TMP/server.pem; ssl_certificate_key $TMP/server.key; ssl_client_certificate $TMP/ca.pem;
   server { listen 127.0.0.1:$tls ssl; ssl_verify_client optional; }
   server { listen 127.0.0.1:$mtls ssl; ssl_verify_client on;
@@ -64,13 +64,10 @@ http { log_format who '\$server_port \$request_uri \$status [\$ssl_client_s_dn] 
   server { listen 127.0.0.1:$auth; auth_basic x; auth_basic_user_file $TMP/htpasswd; }
   server { listen 127.0.0.1:$away; rewrite ^/(.*) $other/\$1 redirect; } }
 END
-  nginx -p "$TMP/ng" -c "$TMP/ng/conf" >"$TMP/ng.log" 2>&1 &
-  ng_pid=$!
-  PIDS="$PIDS $ng_pid"
-  wait_for 10 fetch_url -o /dev/null "http://127.0.0.1:$auth/" && ! gone $ng_pid && break
+  nginx_run ng "$tls" "$mtls" "$auth" "$away" && break
 done
-gone $ng_pid && fail "nginx did not start: $(cat "$TMP/ng.log")"
-last() { tail -n 1 "$TMP/ng/access"; }
+gone "$ns_pid" && fail "nginx did not start"
+last() { tail -n 1 "$TMP/nginx-ng/access"; }
 
 conf '[source "tls"]' "url = https://127.0.0.1:$tls/" 'layout = gdb'
 fails 3 "$file" "a certificate that nobody knows"

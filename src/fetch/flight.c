@@ -442,6 +442,7 @@ static void deadline_over(void *ctx)
 		.r = -ETIMEDOUT, .key = fl->key, .why = "no answer before the lookup deadline"};
 
 	bool again = fl->overdue;
+	unsigned left;
 
 	if (fl->found)
 		return;
@@ -450,10 +451,13 @@ static void deadline_over(void *ctx)
 		answer_tickets(fl, &a, WHO_ASK_EXISTS);
 		return;
 	}
-	/* Who can be interrupted waits for his turn behind others of ours. */
-	if (!again && wanted_whole(fl) && race_is_queued(fl)) {
+	/* Who can be interrupted waits for his turn behind others of ours, and from then on as long as all. */
+	left = again || !wanted_whole(fl) ? 0
+		: race_is_queued(fl)	  ? fl->f->opts.lookup_deadline_ms
+					  : race_time_left(fl, fl->f->opts.lookup_deadline_ms);
+	if (left) {
 		answer_tickets(fl, &a, WHO_ASK_EXISTS);
-		flight_deadline(fl);
+		net_timer_set(fl->f->net, &fl->deadline, left, deadline_over, fl);
 		return;
 	}
 	if (fl->part) {
@@ -584,7 +588,8 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 
 bool flight_overdue(struct flight *fl, struct ticket *t)
 {
-	if ((fl->found || race_is_queued(fl)) && t->need != FETCH_EXISTS)
+	if ((fl->found || race_is_queued(fl) || race_time_left(fl, fl->f->opts.lookup_deadline_ms)) &&
+		t->need != FETCH_EXISTS)
 		return false;
 	ticket_detach(t);
 	return true;

@@ -1063,6 +1063,19 @@ bool race_is_queued(const struct flight *fl)
 	return false;
 }
 
+unsigned race_time_left(const struct flight *fl, unsigned ms)
+{
+	uint64_t now = clock_ms(), least = now > ms ? now - ms : 0, since = least;
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_ASKING && at->transfer && !at->answered)
+			since = MAX(since, transfer_its_turn(at->transfer));
+	}
+	return (unsigned)(since - least);
+}
+
 void race_deadline(struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++) {

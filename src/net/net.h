@@ -69,6 +69,8 @@ void transfer_cancel(struct transfer *t); /* (net) freed; none of its callbacks 
 					     Not from inside its own callbacks. */
 /* (net) It waits for others at its host; nothing was sent. */
 bool transfer_is_queued(const struct transfer *t);
+/* (net) clock_ms() of the end of that wait; 0: it never waited, or waits still. */
+uint64_t transfer_its_turn(const struct transfer *t);
 void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
 /* (net) Others wait at its host, who are as urgent, and it had its turn: it should end, and go on with a
  * new request, for which it waits. True once for each who waits. */

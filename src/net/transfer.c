@@ -50,6 +50,7 @@ struct transfer {
 	char *url;
 	char origin[NET_HOST_MAX];
 	bool waiting; /* for its turn at the origin */
+	bool waited;  /* and it came */
 	bool promised; /* another one ends for it */
 	enum net_rank rank;
 	uint64_t turned; /* clock_ms(): when its turn, or the wait for it, began */
@@ -374,6 +375,11 @@ bool transfer_is_queued(const struct transfer *t)
 	return t->waiting || (!t->added && !t->cancelled);
 }
 
+uint64_t transfer_its_turn(const struct transfer *t)
+{
+	return t->waited && t->added ? t->turned : 0;
+}
+
 void transfer_set_rank(struct transfer *t, enum net_rank rank)
 {
 	t->rank = rank;
@@ -578,6 +584,7 @@ void transfers_admit(struct net *n)
 
 	while ((t = next_in_turn(n))) {
 		t->waiting = false;
+		t->waited = true;
 		n->waiting--;
 		net_timer_stop(n, &t->clock);
 		if (add_to_multi(t) < 0)

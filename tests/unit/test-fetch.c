@@ -467,6 +467,34 @@ START_TEST(a_slow_file_alone)
 }
 END_TEST
 
+/* A host answers a few of ours at a time, each in less than the deadline, all of them in more. The
+ * deadline passes for all at once, and some have just had their turn then. */
+START_TEST(the_deadline_begins_with_the_turn)
+{
+	enum { MANY = 8 };
+	struct fetch_opts o = {.lookup_deadline_ms = 4000, .park_ms = PARK_MS, .grace_ms = GRACE_MS,
+		.breaker_ms = 60000, .max_file_size = 1ull << 30};
+	struct asker a[MANY];
+	struct fetch *f = NULL;
+	struct err e = {0};
+	struct world w;
+	char text[200];
+
+	world_begin(&w);
+	for (unsigned i = 0; i < MANY; i++)
+		put("one", i, 5000);
+	upstream_fault(&w.one, "path=*&kind=slow&arg=2500");
+	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=debuginfod\nconnections=4\n", w.one.url);
+	ck_assert_msg(fetch_new(&f, w.store, sources_of(text), &o, &e) == 0, "%s", e.text);
+	for (unsigned i = 0; i < MANY; i++)
+		ask(&a[i], f, i, FETCH_WHOLE);
+	for (unsigned i = 0; i < MANY; i++)
+		ck_assert_msg(answer_of(&a[i]) == 0, "%u: %s", i, a[i].why);
+	fetch_free(f);
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(one_deadline_for_all_candidates)
 {
 	struct artifact cands[6];
@@ -704,5 +732,5 @@ END_TEST
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
 	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
-	one_slow_file_is_no_dead_host, a_slow_file_alone, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
+	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left)

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#define FIELD_MOST (16u << 10) /* bytes of one that a client sent, as it is written */
+
 int access_open(struct http *h, struct err *e)
 {
 	int fd = STDERR_FILENO, old;
@@ -40,11 +42,18 @@ void http_reopen_log(struct http *h)
 		log_error("%s", e.text);
 }
 
-/* What a client sent may hold anything. */
+/* What a client sent may hold anything, and be long: of three fields that become four times as long, all
+ * of the line has room in a buffer and its end is written. */
 static void add_quoted(struct buf *out, const char *text)
 {
+	size_t end = out->n + FIELD_MOST;
+
 	buf_adds(out, "\"");
 	for (const unsigned char *p = (const unsigned char *)(text ? text : "-"); *p; p++) {
+		if (out->n >= end) {
+			buf_adds(out, "...");
+			break;
+		}
 		if (*p < 0x20 || *p >= 0x7f || *p == '"' || *p == '\\')
 			buf_addf(out, "\\x%02x", *p);
 		else
@@ -56,7 +65,7 @@ static void add_quoted(struct buf *out, const char *text)
 /* A line is written at once, so that lines of several threads do not mix. */
 void access_write(struct http *h, struct exchange *x, bool cut)
 {
-	_cleanup_buf_ struct buf line = BUF_UP_TO(3 * HTTP_HEAD_MOST + 1024),
+	_cleanup_buf_ struct buf line = BUF_UP_TO(3 * FIELD_MOST + 1024),
 				 request = BUF_UP_TO(HTTP_HEAD_MOST + 64);
 	int fd = atomic_load(&h->log_fd);
 	time_t now = clock_wall();

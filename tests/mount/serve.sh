@@ -167,6 +167,13 @@ get "$U" 200 '/status?path=%22%3E%3Cscript%3E'
 says 'value="&quot;&gt;&lt;script&gt;"'
 hasnt 'access-control-allow-origin'
 [ "$(grep -c ' "GET /healthz HTTP/1.1" 200 3 ' "$TMP/access")" = 1 ] || fail "the access log: $(tail -n 3 "$TMP/access")"
+# Fields that become four times as long when they are written: a line ends all the same.
+junk=$(head -c 13000 /dev/zero | tr '\0' '\377')
+fetch_url -A "$junk" -e "$junk" -o /dev/null "$U/healthz?long" || fail "long fields"
+fetch_url -o /dev/null "$U/healthz?next"
+wait_for 10 grep -q ' "GET /healthz?next HTTP/1.1" 200 3 "-" "curl/[^"]*" [0-9]*ms$' "$TMP/access" || fail "the line after a long one"
+[ "$(grep -v '^127\.0\.0\.1 - - [[][^]]*[]] "[^"]*" [0-9]* [0-9]* "[^"]*" "[^"]*" [0-9]*ms\( cut\)\{0,1\}$' "$TMP/access" | wc -l)" = 0 ] ||
+  fail "lines of the access log: $(grep -v 'ms$' "$TMP/access" | cut -c1-200)"
 
 # ---- tokens ------------------------------------------------------------------------------
 printf 'sesame-sesame\n' >"$TMP/token"

@@ -328,10 +328,18 @@ static unsigned rank_of(struct blob *b, const struct key *k)
 	return rank;
 }
 
+/* Whether it says that there is no such file, or none that is of use: not what could not be asked, nor
+ * trouble of this machine. */
+static bool is_certain(int r)
+{
+	return r == 0 || r == -ENOENT || r == -EBADMSG || r == -EFBIG;
+}
+
 static void say_why(struct wanted *w, const char *what, int r, const char *why)
 {
 	size_t n = strlen(w->why);
 
+	w->unsure |= !is_certain(r);
 	if (n + 1 < sizeof(w->why))
 		snprintf(w->why + n, sizeof(w->why) - n, "%s%s: %s", n ? "; " : "", what,
 			why[0] ? why : err_text(r));

@@ -45,6 +45,7 @@ struct wanted {
 	uint64_t size;	     /* of what was downloaded; 0: nothing was */
 	double fetch_seconds, make_seconds;
 	bool fetched, made;
+	bool unsure;	     /* it was not found, and may be there: somebody could not be asked */
 	char why[240];	     /* it was not found */
 };
 

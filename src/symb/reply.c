@@ -272,9 +272,12 @@ static void put_stacks(struct writing *w, const struct asked_job *job)
 
 /* ---- modules ------------------------------------------------------------------------ */
 
+/* "false" is believed, and remembered by some who ask: what could not be asked is unknown. */
 static const char *found_word(const struct wanted *w)
 {
-	return !w->asked ? "null" : w->file ? "true" : "false";
+	if (w->file)
+		return "true";
+	return w->asked && !w->unsure ? "false" : "null";
 }
 
 static void put_key(struct writing *w, const struct wanted *m)
@@ -304,7 +307,7 @@ static void put_modules(struct writing *w, const struct asked_job *job, bool err
 		some = true;
 		put_key(w, m);
 		if (errors) {
-			put(w, ": [{\"name\": \"NotFound\", \"message\": ");
+			put_f(w, ": [{\"name\": \"%s\", \"message\": ", m->unsure ? "Unknown" : "NotFound");
 			put_string(w, m->why);
 			put(w, "}]");
 		} else {

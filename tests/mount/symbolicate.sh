@@ -113,6 +113,18 @@ symbolicate "$TMP/nowhere" >/dev/null 2>&1
 "$SYMFS" symbolicate --offline --cache "$TMP/empty" "$TMP/request" >"$TMP/json" || fail "--offline"
 grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" || fail "--offline: $(cat "$TMP/json")"
 
+# Somebody may have it and cannot be asked: that is not known, and false for what is said to be missing.
+mkdir -p "$TMP/empty-root"
+upstream_start ill --root "$TMP/empty-root"
+upstream_fault "$URL_ill" '/mix.so/*' status 503
+ill() { "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-ill" --source "breakpad@$URL_ill" "$@" "$TMP/request"; }
+ill --module-errors >"$TMP/json" || fail "an outage"
+grep -q '"found_modules": {"mix.so/1*A": null, "bad.so/3*0": false}' "$TMP/json" || fail "an outage: $(cat "$TMP/json")"
+grep -q '"mix.so/1*A": \[{"name": "Unknown", "message": "breakpad: ' "$TMP/json" || fail "an outage: $(cat "$TMP/json")"
+upstream_clear "$URL_ill"
+ill >"$TMP/json" || fail "after an outage"
+grep -q '"mix.so/1*A": false' "$TMP/json" || fail "after an outage: $(cat "$TMP/json")"
+
 # ---- what a PE file tells itself ----------------------------------------------------------
 if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   printf '%s\n' '__declspec(dllexport) int one(int x) { volatile int a[30]; a[x] = x; return a[1]; }' \

@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdint.h>
+#include <time.h>
 
-uint64_t clock_ms(void);     /* monotonic, milliseconds; never 0 */
-double clock_seconds(void);  /* monotonic, as fine as there is: for how long something took */
-int64_t clock_wall(void);    /* seconds since 1970 */
+uint64_t clock_ms(void);      /* monotonic, milliseconds; never 0 */
+double clock_seconds(void);   /* monotonic, as fine as there is: for how long something took */
+struct timespec clock_after(clockid_t clock, unsigned ms); /* so long from now, by that clock */
+int64_t clock_wall(void);     /* seconds since 1970 */
 
 /* "2026-05-04T10:20:30Z" for seconds since 1970. */
 void clock_print(int64_t wall, char out[static 24]);

@@ -1,6 +1,7 @@
 /* A pool of worker threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/workers.h"
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <signal.h>
@@ -131,16 +132,9 @@ void workers_free(struct workers *w)
 
 static bool all_end(struct workers *w, unsigned ms)
 {
-	struct timespec until;
+	struct timespec until = clock_after(CLOCK_MONOTONIC, ms);
 	LOCK_SCOPE(&w->lock);
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
 	while (w->running && pthread_cond_timedwait(&w->ended, &w->lock, &until) == 0)
 		;
 	return w->running == 0;

@@ -63,13 +63,9 @@ static void on_interrupt(int signal)
 
 static bool get_wait(struct getting *g, unsigned ms)
 {
-	struct timespec until;
+	struct timespec until = clock_after(CLOCK_REALTIME, ms);
 	LOCK_SCOPE(&g->lock);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += ms * 1000000l;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	while (!g->done && pthread_cond_timedwait(&g->over, &g->lock, &until) == 0)
 		;
 	return g->done;

@@ -1,6 +1,7 @@
 /* symfs warm: fetches the files of every module of a crash, a process or a program at once, so that
  * the debugger that follows waits for nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
@@ -297,14 +298,10 @@ static void cancel_all(struct warm *w)
 /* Until one is over, or 200 ms passed. How many run. */
 static unsigned wait_some(struct warm *w)
 {
-	struct timespec until;
+	struct timespec until = clock_after(CLOCK_REALTIME, 200);
 	unsigned running, over;
 	uint64_t bytes;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += 200000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&w->lock);
 	if (w->running)
 		pthread_cond_timedwait(&w->changed, &w->lock, &until);

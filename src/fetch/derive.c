@@ -72,9 +72,9 @@ struct job {
 	bool abandoned;
 	/* of whoever has the job: the ticket's callback, then one worker after the other */
 	struct blob *in;
-	struct key key; /* of what is made of `in` */
-	bool leads;
-	enum filetype of; /* `in` */
+	struct key key;	   /* of what is made of `in` */
+	bool leads, alone; /* alone: beside a leader that does not get on */
+	enum filetype of;  /* `in` */
 	struct lack alt, package, units;
 	uint64_t *ids; /* of split units that are asked for, one after the other */
 	size_t n_ids, next_id;
@@ -88,18 +88,21 @@ struct derive {
 	struct fetch *fetch;
 	struct store *store;
 	struct workers *workers;
+	pthread_t pulse;
 	pthread_mutex_t lock;
-	pthread_cond_t moved;
+	pthread_cond_t moved, ended;
 	/* under lock */
 	struct job *jobs;
 	unsigned asking; /* tickets whose callback has not run */
 	bool stopped;
+	bool pulses, over; /* `pulse` was started, and is to end */
 };
 
 int derive_new(struct derive **out, struct fetch *f)
 {
 	struct derive *d = calloc(1, sizeof(*d));
 	int r = d ? workers_new(&d->workers, THREADS) : -ENOMEM;
+	pthread_condattr_t by_clock;
 
 	if (r < 0) {
 		free(d);
@@ -109,8 +112,67 @@ int derive_new(struct derive **out, struct fetch *f)
 	d->store = fetch_store(f);
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->moved, NULL);
+	pthread_condattr_init(&by_clock);
+	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->ended, &by_clock);
+	pthread_condattr_destroy(&by_clock);
 	*out = d;
 	return 0;
+}
+
+/* ---- signs of life --------------------------------------------------------------------- */
+
+static void *pulse_main(void *arg)
+{
+	struct derive *d = arg;
+	bool high = false;
+	LOCK_SCOPE(&d->lock);
+
+	while (!d->over) {
+		struct timespec until = clock_after(CLOCK_MONOTONIC, FLIGHTS_BEAT_MS);
+
+		high = !high;
+		for (struct job *j = d->jobs; j; j = j->next)
+			if (j->leads)
+				flights_beat(d->store, key_number(&j->key), high);
+		while (!d->over && pthread_cond_timedwait(&d->ended, &d->lock, &until) == 0)
+			;
+	}
+	return NULL;
+}
+
+/* Called under lock. -EAGAIN: another process does. Without a pulse it would seem to be stopped, and be
+ * left alone: no harm but work done twice. */
+static int lead(struct job *j)
+{
+	struct derive *d = j->d;
+	int r = flights_lead(d->store, key_number(&j->key));
+
+	if (r < 0)
+		return r;
+	j->leads = true;
+	if (!d->pulses)
+		d->pulses = pthread_create(&d->pulse, NULL, pulse_main, d) == 0;
+	return 0;
+}
+
+static void lead_no_more(struct job *j)
+{
+	LOCK_SCOPE(&j->d->lock);
+
+	if (j->leads)
+		flights_drop(j->d->store, key_number(&j->key));
+	j->leads = false;
+}
+
+static void pulse_end(struct derive *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->over = true;
+	pthread_cond_signal(&d->ended);
+	pthread_mutex_unlock(&d->lock);
+	if (d->pulses)
+		pthread_join(d->pulse, NULL);
 }
 
 /* Called under lock. */
@@ -144,6 +206,8 @@ void derive_free(struct derive *d)
 		pthread_cond_wait(&d->moved, &d->lock);
 	pthread_mutex_unlock(&d->lock);
 	workers_free(d->workers);
+	pulse_end(d);
+	pthread_cond_destroy(&d->ended);
 	pthread_cond_destroy(&d->moved);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -349,8 +413,7 @@ static void finish(struct job *j, int r, struct blob *b)
 		.size = b ? blob_size(b) : FETCH_SIZE_UNKNOWN};
 	struct making *m, *next;
 
-	if (j->leads)
-		flights_drop(j->d->store, key_number(&j->key));
+	lead_no_more(j);
 	m = leave_list(j);
 	f.why = j->e.text[0] ? j->e.text : err_text(r);
 	for (; m; m = next) {
@@ -430,34 +493,64 @@ static int judge(struct job *j, int r)
 	return nothing ? -ENOENT : -EBADMSG;
 }
 
-/* Whether an earlier job of this process, which nobody waits for any longer, still makes it. */
-static bool made_here(struct job *j)
+/* Under lock: whether an earlier job of this process, which nobody waits for any longer, still makes it. */
+static bool made_here(const struct job *j)
 {
+	for (const struct job *other = j->d->jobs; other; other = other->next)
+		if (other != j && (other->leads || other->alone) && key_equal(&other->key, &j->key))
+			return true;
+	return false;
+}
+
+/* What the one who makes it says, each time that it is looked. */
+struct leader {
+	bool beat;
+	unsigned silent; /* looks at which it was as before */
+};
+
+/* 0: it is ours to make. -EAGAIN: it is being made. Looks are counted and not time, in which we may have
+ * been stopped, too. */
+static int may_make(struct job *j, struct leader *l)
+{
+	bool beat;
+	int r;
 	LOCK_SCOPE(&j->d->lock);
 
-	for (struct job *other = j->d->jobs; other; other = other->next)
-		if (other != j && other->leads && key_equal(&other->key, &j->key))
-			return true;
 	/* A lock of the process's own would not stand in its way. */
-	if (flights_lead(j->d->store, key_number(&j->key)) == 0)
-		j->leads = true;
-	return !j->leads;
+	if (made_here(j))
+		return -EAGAIN;
+	r = lead(j);
+	if (r != -EAGAIN)
+		return r;
+	beat = flights_beats(j->d->store, key_number(&j->key));
+	l->silent = beat == l->beat ? l->silent + 1 : 0;
+	l->beat = beat;
+	j->alone = l->silent > FLIGHTS_SILENCE_MS / POLL_MS;
+	return j->alone ? 0 : -EAGAIN;
 }
 
 /* 0: it is there, made by somebody else. -EAGAIN: it is ours to make. As find_made(); -EINTR. */
 static int lead_or_follow(struct job *j, struct blob **out)
 {
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
+	struct leader leader = {0};
+	char room[KEY_TEXT];
+	int r;
 
 	for (;;) {
-		int r = find_made(j->d, &j->key, out);
-
-		if (r != -EAGAIN || j->leads)
+		r = find_made(j->d, &j->key, out);
+		if (r != -EAGAIN || j->leads || j->alone)
 			return r;
 		if (atomic_load(&j->stop))
 			return -EINTR;
-		if (made_here(j))
+		r = may_make(j, &leader);
+		if (r == -EAGAIN)
 			nanosleep(&pause, NULL);
+		else if (r < 0)
+			return err_set(&j->e, r, "the store's lock file: %s", err_text(r));
+		else if (j->alone)
+			log_warn("%s: another process makes it and does not get on: made beside it",
+				key_text(&j->key, room));
 	}
 }
 

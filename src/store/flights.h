@@ -18,6 +18,8 @@ void flights_want(struct store *s, uint64_t number, bool want);
 bool flights_wanted(struct store *s, uint64_t number); /* does another process want it? */
 
 /* A leader that gets on says something else each time; one that was stopped does not. */
+#define FLIGHTS_BEAT_MS 500	/* so often it says so */
+#define FLIGHTS_SILENCE_MS 5000 /* who does not for so long is not followed any more */
 void flights_beat(struct store *s, uint64_t number, bool high);
 bool flights_beats(struct store *s, uint64_t number); /* what another process says now */
 

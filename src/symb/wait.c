@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#define LOOK_MS 200 /* whether it is to stop */
+
 struct waits *waits_new(void)
 {
 	struct waits *w = calloc(1, sizeof(*w));
@@ -124,12 +126,8 @@ int wait_all(struct waits *w, const atomic_bool *stop)
 	LOCK_SCOPE(&w->lock);
 
 	while (w->pending && !(stop && atomic_load(stop))) {
-		struct timespec until;
+		struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
 
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += 200 * 1000000l; /* whether it is to stop */
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&w->change, &w->lock, &until);
 	}
 	return w->pending ? -EINTR : 0;

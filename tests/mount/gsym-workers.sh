@@ -1,7 +1,7 @@
 #!/bin/sh
 # Conversions under way, held by a worker that does what its input says: 32 readers in two mounts of one
-# store cause one; who goes away leaves none running, and another process takes over; a worker that
-# crashes or is killed costs its file, for a day, and the mount serves on.
+# store cause one; who goes away leaves none running, and another process takes over, also from
+# one who was stopped; a worker that crashes or is killed costs its file, for a day, and the mount serves on.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -23,6 +23,8 @@ told plain nothing
 told many "wait $TMP/gate-many"
 told left "wait $TMP/gate-left"
 told taken "wait $TMP/gate-taken"
+told held "wait $TMP/gate-held"
+told slow "wait $TMP/gate-slow"
 told bad crash
 told stuck hang
 
@@ -84,6 +86,26 @@ kill -KILL $first
 wait_for 20 workers_of "$PID_two" || fail "nobody takes over"
 : >"$TMP/gate-taken"
 wait "$BEGUN" || fail "who took over has something else"
+
+# ---- who makes it is stopped (Ctrl-Z) ------------------------------------------------------
+begin cmp "$MNT_one/$held" "$TMP/held.gsym"
+first=$BEGUN
+wait_for 30 workers_of "$PID_one" || fail "nobody works"
+kill -STOP "$PID_one"
+: >"$TMP/gate-held"
+timeout 60 cmp "$MNT_two/$held" "$TMP/held.gsym" || fail "two waits for who is stopped"
+grep -q 'another process makes it and does not get on' "$TMP/two.log" || fail "two did not go its own way"
+kill -CONT "$PID_one"
+wait "$first" || fail "who was stopped has something else"
+# Who is slow and lives is followed for as long as it takes.
+begin cmp "$MNT_one/$slow" "$TMP/slow.gsym"
+first=$BEGUN
+wait_for 30 workers_of "$PID_one" || fail "nobody works"
+begin cmp "$MNT_two/$slow" "$TMP/slow.gsym"
+wait_for 30 waits 1 1 || fail "nobody follows"
+wait_for 7 workers_of "$PID_two" && fail "two does not follow one who is slow"
+: >"$TMP/gate-slow"
+wait "$first" && wait "$BEGUN" || fail "something else was made"
 
 # ---- workers that end badly ----------------------------------------------------------------
 refused() { # NAME: reading it fails as what is broken does

@@ -94,9 +94,15 @@ bool key_is_by_debug_id(const struct key *k)
 	return rule->id == BY_CODE_OR_DEBUG && (rule->object == OBJECT_ELF ? n == 33 : n > 32);
 }
 
+/* Zeros are no identifier: tools that found none write them, of many files. */
+static bool is_nil(const struct key *k)
+{
+	return rules[k->type].id == BY_DEBUG && k->id[strspn(k->id, "0")] == '\0';
+}
+
 static bool name_counts(const struct key *k)
 {
-	return rules[k->type].name_counts && !key_is_by_debug_id(k);
+	return (rules[k->type].name_counts && !key_is_by_debug_id(k)) || is_nil(k);
 }
 
 int key_of(struct key *out, const struct artifact *a)

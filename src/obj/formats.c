@@ -290,6 +290,8 @@ static int key_as(const struct key *want, const struct module *m, struct key *ou
 		return -ENOENT;
 	/* Ids are compared, and not names; but some keys are none without a name. */
 	snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
+	if (!a.m.debug_file[0])
+		snprintf(a.m.debug_file, sizeof(a.m.debug_file), "x");
 	return key_of(out, &a);
 }
 

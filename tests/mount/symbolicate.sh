@@ -63,6 +63,11 @@ sym odd.so aAaAaAaAaAaAaAaAaAaAaAaAaAaAaAaA0 <<'EOF'
 MODULE Linux x86_64 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA0 odd.so
 FUNC 10 10 0 odd
 EOF
+# An id of zeros is none: many files have it.
+for name in one two; do
+  printf 'MODULE Linux x86_64 000000000000000000000000000000000 %s.so\nPUBLIC 10 0 of_%s\n' $name $name |
+    sym $name.so 000000000000000000000000000000000
+done
 
 nginx_start sym "$TMP/up"
 symbolicate() { "$SYMFS" symbolicate --no-default-sources --source "breakpad@$URL_sym" --cache "$TMP/store" "$@"; }
@@ -112,6 +117,12 @@ symbolicate "$TMP/nowhere" >/dev/null 2>&1
 # Nobody is there: the answer says that nothing was found, and soon.
 "$SYMFS" symbolicate --offline --cache "$TMP/empty" "$TMP/request" >"$TMP/json" || fail "--offline"
 grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" || fail "--offline: $(cat "$TMP/json")"
+
+zeros='{"stacks": [[[0, 20], [1, 20], [2, 20]]], "memoryMap": [["one.so", "Z"], ["two.so", "Z"], ["three.so", "Z"]]}'
+for _ in cold warm; do
+  echo "$zeros" | sed 's/Z/000000000000000000000000000000000/g' | symbolicate --api v4 >"$TMP/json" || fail "ids of zeros"
+  grep -q '\[\["of_one (in one.so)", "of_two (in two.so)", "0x14 (in three.so)"\]\]' "$TMP/json" || fail "ids of zeros: $(cat "$TMP/json")"
+done
 
 # Somebody may have it and cannot be asked: that is not known, and false for what is said to be missing.
 mkdir -p "$TMP/empty-root"

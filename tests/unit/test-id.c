@@ -112,6 +112,10 @@ START_TEST(key_identity)
 		{"pe 5ab380779000 a.exe", "pe 5ab380779000 b.exe", false},
 		{"pdb 3249D99D0C4049318610F4E4FB0B69361 a.pdb",
 			"pdb 3249D99D0C4049318610F4E4FB0B69361 b.pdb", true},
+		/* No identifier: files that have none in common. */
+		{"breakpad 000000000000000000000000000000000 a.so", "breakpad 000000000000000000000000000000000 b.so", false},
+		{"breakpad 000000000000000000000000000000000 a.so", "breakpad 000000000000000000000000000000000 A.so", true},
+		{"breakpad 000000000000000000000000000000001 a.so", "breakpad 000000000000000000000000000000001 b.so", true},
 		{"source aabb /a/B.c", "source aabb /a/b.c", false},
 		{"portablepdb 3249D99D0C4049318610F4E4FB0B6936ffffffff a.pdb",
 			"portablepdb 3249D99D0C4049318610F4E4FB0B6936e60b819d", true},
@@ -233,7 +237,7 @@ END_TEST
 START_TEST(key_refuses)
 {
 	static const char *const rows[] = {"", "elf_debug", "nothing aabb", "elf_debug xyz", "elf_debug ",
-		"source aabb", "none aabb"};
+		"source aabb", "none aabb", "breakpad 000000000000000000000000000000000"};
 	struct key k;
 	char longest[400] = "elf_debug ";
 

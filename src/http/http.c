@@ -230,6 +230,22 @@ static enum MHD_Result dispatch(struct exchange *x)
 	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, "Not Found\n");
 }
 
+static enum MHD_Result count_lengths(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	*(unsigned *)ctx += strcasecmp(name, "Content-Length") == 0;
+	return MHD_YES;
+}
+
+/* Where a body ends must be as plain to others on the way, or they read another request. */
+static bool is_ambiguous(struct exchange *x)
+{
+	const char *coding = exchange_header(x, "Transfer-Encoding");
+	unsigned lengths = 0;
+
+	MHD_get_connection_values(x->c, MHD_HEADER_KIND, count_lengths, &lengths);
+	return lengths > 1 || (coding && (lengths || strcasecmp(coding, "chunked") != 0));
+}
+
 /* What can be said by the head alone; 0: go on. */
 static int judge_head(struct exchange *x)
 {
@@ -242,6 +258,8 @@ static int judge_head(struct exchange *x)
 		return 401;
 	if (!hops_may_pass(x))
 		return 508;
+	if (is_ambiguous(x))
+		return 400;
 	if (length && strtoull(length, NULL, 10) > (x->route->api ? x->h->body_most : HTTP_HEAD_MOST))
 		return 413;
 	return 0;
@@ -264,13 +282,16 @@ static int keep_body(struct exchange *x, const char *p, size_t n)
 	return 503;
 }
 
-static void take_body(struct exchange *x, const char *p, size_t n)
+/* False: what nobody asked for has no end. Who sends somewhat too much is told so. */
+static bool take_body(struct exchange *x, const char *p, size_t n)
 {
+	conn_moves(x->h, x->conn, n);
 	if (x->refuse || !x->route->api) {
-		x->bytes += n; /* nobody asked for it */
-		if (x->bytes > HTTP_HEAD_MOST)
+		x->bytes += n;
+		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
 			x->refuse = 413;
-		return;
+		x->status = x->refuse;
+		return x->bytes <= x->h->body_most;
 	}
 	if (n > x->h->body_most - x->body.n)
 		x->refuse = 413;
@@ -278,6 +299,7 @@ static void take_body(struct exchange *x, const char *p, size_t n)
 		x->refuse = keep_body(x, p, n);
 	if (x->refuse)
 		exchange_drop_body(x);
+	return true;
 }
 
 static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
@@ -290,7 +312,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	if (!x->seen) {
 		x->seen = true;
 		x->method = method;
-		conn_busy(x->h, x->conn, true);
+		conn_busy(x->h, x->conn, false); /* not before its body is here, too */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
 		x->refuse = judge_head(x);
@@ -298,10 +320,12 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		return x->refuse ? refuse(x, x->refuse) : MHD_YES;
 	}
 	if (*upload_n) {
-		take_body(x, upload, *upload_n);
+		if (!take_body(x, upload, *upload_n))
+			return MHD_NO;
 		*upload_n = 0;
 		return MHD_YES;
 	}
+	conn_busy(x->h, x->conn, true);
 	/* Who would wait now would not be waited for. */
 	if (!x->refuse && !x->answered && atomic_load(&x->h->stopping))
 		x->refuse = 503;

@@ -41,9 +41,9 @@ struct conn {
 	uint64_t number;
 	char peer[64];
 	/* under http->lock */
-	bool busy;	/* with a request whose head is here */
+	bool busy;	/* with a request that is here */
 	bool shut;
-	uint64_t since; /* clock_ms(): when it last began to wait for a head */
+	uint64_t since; /* clock_ms(): when it last began to wait for a head, or a body; later as that comes */
 	struct conn *next, **at;
 };
 
@@ -178,6 +178,7 @@ void watch_stop(struct http *h);
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
 void conn_busy(struct http *h, struct conn *c, bool busy);
+void conn_moves(struct http *h, struct conn *c, size_t bytes); /* of a body */
 
 /* ---- file.c ------------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@
 #define EVENTS 64
 #define SWEEP_MS 1000
 #define ENDING_MS 20
+#define BODY_BYTES_MS 4 /* of a request */
 
 /* ---- one that waits ----------------------------------------------------------------- */
 
@@ -305,8 +306,16 @@ void conn_busy(struct http *h, struct conn *c, bool busy)
 	c->since = clock_ms();
 }
 
+void conn_moves(struct http *h, struct conn *c, size_t bytes)
+{
+	if (!c)
+		return;
+	LOCK_SCOPE(&h->lock);
+	c->since = MIN(c->since + bytes / BODY_BYTES_MS, clock_ms());
+}
+
 /* A head must come whole within the time that a connection may be idle: a byte now and then does
- * not prolong it. */
+ * not prolong it. A body has that and the time that it would take a slow line. */
 static bool sweep(struct http *h)
 {
 	LOCK_SCOPE(&h->lock);

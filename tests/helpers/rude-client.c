@@ -2,6 +2,8 @@
  *
  *	rude-client PORT idle N		opens N connections, prints `open N`, and holds them until stdin ends
  *	rude-client PORT slow		a byte of a head every 100 ms until the server ends it: `closed`
+ *	rude-client PORT drip [LINE]	a byte of a body every 100 ms, of a POST or of the request LINE: `closed`
+ *	rude-client PORT endless	a GET with a body that has no end: `closed`
  *	rude-client PORT silent		nothing at all, until the server ends it: `closed`
  *	rude-client PORT half		half a head, and then its own end: `closed`
  *	rude-client PORT head BYTES	a header of so many bytes: the status line
@@ -63,17 +65,40 @@ static int idle(unsigned n)
 	return 0;
 }
 
-static int slow(void)
+/* Sends the head, and then again and again the text, until there is an answer or an end. */
+static int insist(const char *begin, const char *text, useconds_t pause)
 {
 	int fd = dial();
 	char c;
 
-	put(fd, "GET /healthz HTTP/1.1\r\nX-Slow: ");
+	put(fd, begin);
 	do
-		usleep(100000);
-	while (put(fd, "x") && recv(fd, &c, 1, MSG_DONTWAIT) < 0);
+		usleep(pause);
+	while (put(fd, text) && recv(fd, &c, 1, MSG_DONTWAIT) < 0);
 	puts("closed");
 	return 0;
+}
+
+static int slow(void)
+{
+	return insist("GET /healthz HTTP/1.1\r\nX-Slow: ", "x", 100000);
+}
+
+static int drip(const char *line)
+{
+	char text[300];
+
+	snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n",
+		line ? line : "POST /symbolicate/v5");
+	return insist(text, "x", 100000);
+}
+
+static int endless(void)
+{
+	static char chunk[4096 + 9];
+
+	snprintf(chunk, sizeof(chunk), "1000\r\n%04096d\r\n", 0);
+	return insist("GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", chunk, 0);
 }
 
 static int half(void)
@@ -145,6 +170,10 @@ int main(int argc, char **argv)
 		return idle((unsigned)strtoul(argv[3], NULL, 10));
 	if (strcmp(what, "slow") == 0)
 		return slow();
+	if (strcmp(what, "drip") == 0)
+		return drip(argc > 3 ? argv[3] : NULL);
+	if (strcmp(what, "endless") == 0)
+		return endless();
 	if (strcmp(what, "silent") == 0)
 		return until_closed(dial());
 	if (strcmp(what, "half") == 0)

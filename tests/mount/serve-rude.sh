@@ -25,7 +25,22 @@ for how in slow silent half; do
   said=$("$RUDE" "$STRICT" $how)
   [ "$said" = closed ] || fail "$how: $said"
 done
+# Nor a body: it has the time of a head, and more as it comes.
+for line in 'POST /symbolicate/v5' 'GET /healthz'; do
+  said=$("$RUDE" "$STRICT" drip "$line")
+  [ "$said" = closed ] || fail "drip $line: $said"
+done
+said=$("$RUDE" "$STRICT" endless)
+[ "$said" = closed ] || fail "endless: $said"
 [ "$(fetch_url "$URL_strict/metrics" | sed -n 's/^symfs_http_closed //p')" -ge 1 ] || fail "http_closed"
+
+# ---- bodies that others would find another end of ----------------------------------------
+status() { fetch_url -o "$TMP/said" -w '%{http_code}' -d '{"stacks": [[]], "memoryMap": []}' "$@" "$URL_one/symbolicate/v5"; }
+[ "$(status)" = 200 ] || fail "a body: $(cat "$TMP/said")"
+[ "$(status -H 'Transfer-Encoding: chunked')" = 200 ] || fail "a body in chunks: $(cat "$TMP/said")"
+[ "$(status -H 'Transfer-Encoding: gzip')" = 400 ] || fail "another coding: $(cat "$TMP/said")"
+[ "$(status -H 'Transfer-Encoding: chunked' -H 'Content-Length: 3')" = 400 ] || fail "chunks and a length: $(cat "$TMP/said")"
+[ "$(status -H 'Content-Length: 33' -H 'Content-Length: 3')" = 400 ] || fail "two lengths: $(cat "$TMP/said")"
 
 # ---- heads and pipelines -----------------------------------------------------------------
 case $("$RUDE" "$PORT" head 8000) in "HTTP/1.1 200"*) ;; *) fail "a head of 8 KB" ;; esac

@@ -23,7 +23,8 @@ mounted() { symfs_mount m --cache "$store" --source "gdb@$URL_up"; }
 received_more() { [ "$(upstream_count "$URL_up" bytes)" -ge "$1" ]; }
 
 round=0 early=0
-while [ $round -lt "$ROUNDS" ]; do
+# On a machine that is busy enough each kill may come too late.
+while [ $round -lt "$ROUNDS" ] || { [ $early = 0 ] && [ $round -lt $((ROUNDS * 3)) ]; }; do
   round=$((round + 1))
   mounted
   "$SYMFS" cache rm --cache "$store" "$path" >/dev/null 2>&1
@@ -46,7 +47,7 @@ while [ $round -lt "$ROUNDS" ]; do
   "$SYMFS" cache verify --cache "$store" >"$TMP/verify.out" 2>&1 || fail "round $round: $(cat "$TMP/verify.out")"
   symfs_umount m
 done
-say "$ROUNDS rounds; in $early of them the reader had not got the file yet"
+say "$round rounds; in $early of them the reader had not got the file yet"
 [ $early -ge 1 ] || fail "every kill came too late to prove anything"
 left=$(find "$store/partial" -type f | wc -l)
 [ "$left" -le 1 ] || fail "$left drafts are left behind"

@@ -59,6 +59,8 @@ same_file "$TMP/near/one.pdb" "$pdb"
 quiet $((seen + 1)) "the PDB without a name"
 one_inode "$pdb" "$MNT_m/symstore/one.pdb/$DEBUG_one/one.pdb"
 quiet $((seen + 1)) "the PDB with its name"
+stored() { [ "$(stat_of "$MNT_m" published)" = 2 ]; }
+wait_for 20 stored || fail "$(stat_of "$MNT_m" published) files are stored, not 2"
 
 # ---- a large program, read in part --------------------------------------------------------------
 # Nobody wants all of it, so that it is not stored; what it told is known all the same.

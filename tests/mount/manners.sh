@@ -78,21 +78,28 @@ symfs_umount d
 # ---- Retry-After -----------------------------------------------------------------------------------
 need_mount
 date_in() { date -u -d "@$(($(date +%s) + $1))" '+%a, %d %b %Y %H:%M:%S GMT'; }
-for form in 3 date; do
+WANTED=5000 # milliseconds; a date has no parts of a second, so that it may be one less
+for form in seconds date; do
   upstream_clear "$up"
   upstream_reset "$up"
-  [ $form = date ] && after=$(date_in 4) || after=$form
-  upstream_fault "$up" "*" status "429,$after" 1
   rm -rf "$TMP/store-m"
   symfs_mount m --source "gdb@$up"
-  cat "$TMP/m/$file" >/dev/null 2>&1 && fail "429"
   start=$(now_ms)
-  cat "$TMP/m/$file" >/dev/null 2>&1 && fail "asked although the server wants time ($form)"
-  [ "$(upstream_count "$up" get)" = 1 ] || fail "asked although the server wants time ($form)"
-  grep -q 'ask again in\|HTTP 429' "$TMP/m/.symfs/sources" || fail "$form: $(cat "$TMP/m/.symfs/sources")"
-  wait_for 20 cmp -s "$TMP/m/$file" "$TMP/p/big" || fail "never asked again ($form): $(cat "$TMP/m.log")"
+  [ $form = date ] && after=$(date_in $((WANTED / 1000))) || after=$((WANTED / 1000))
+  upstream_fault "$up" "*" status "429,$after" 1
+  cat "$TMP/m/$file" >/dev/null 2>&1 && fail "429"
+  if cat "$TMP/m/$file" >/dev/null 2>&1; then again=yes; else again=no; fi
+  asked=$(upstream_count "$up" get)
+  grep 'ask again in\|HTTP 429' "$TMP/m/.symfs/sources" >"$TMP/told" || cp "$TMP/m/.symfs/sources" "$TMP/untold"
+  if [ $(($(now_ms) - start)) -lt $((WANTED - 1500)) ]; then
+    [ "$again $asked" = "no 1" ] || fail "asked although the server wants time ($form)"
+    [ -s "$TMP/told" ] || fail "$form: $(cat "$TMP/untold")"
+  else
+    say "$form: this machine is so slow that the time is over"
+  fi
+  wait_for 60 cmp -s "$TMP/m/$file" "$TMP/p/big" || fail "never asked again ($form): $(cat "$TMP/m.log")"
   took=$(($(now_ms) - start))
-  [ $took -ge 2000 ] || fail "asked again after $took ms ($form)"
+  [ $took -ge $((WANTED - 1500)) ] || fail "asked again after $took ms ($form)"
   # Once more; how many ranges it takes is another matter.
   [ "$(upstream_count "$up" get)" -ge 2 ] || fail "asked $(upstream_count "$up" get) times ($form)"
   [ "$(upstream_count "$up" bytes)" -le $(($(stat -c %s "$TMP/p/big") + 4096)) ] || fail "$(upstream_count "$up" bytes) bytes ($form)"

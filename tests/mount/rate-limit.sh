@@ -10,6 +10,7 @@ FILES=8
 for i in $(seq $FILES); do
   make_program "$TMP/p$i" prog
   put_gdb "$TMP/www" "$TMP/p$i/debug/prog.debug" .debug
+  eval "path_$i=\$(gdb_path \"\$(build_id \"\$TMP/p$i/bin/prog\")\" .debug)"
 done
 for status in 429 503; do
   nginx_start "n$status" "$TMP/www" "limit_req zone=z; limit_req_status $status;" \
@@ -20,7 +21,8 @@ for status in 429 503; do
   # All at once: more than the server takes.
   pids=
   for i in $(seq $FILES); do
-    (cat "$mnt/$(gdb_path "$(build_id "$TMP/p$i/bin/prog")" .debug)" >"$TMP/got-$i" 2>"$TMP/err-$i") &
+    eval "file=\$mnt/\$path_$i"
+    cat "$file" >"$TMP/got-$i" 2>"$TMP/err-$i" &
     pids="$pids $!"
   done
   for pid in $pids; do wait "$pid"; done
@@ -36,8 +38,8 @@ for status in 429 503; do
   [ $late -gt 0 ] || fail "$status: the server put nobody off: this proves nothing"
   [ "$(grep -c '^elf' "$mnt/.symfs/missing")" = 0 ] || fail "$status: remembered as missing: $(cat "$mnt/.symfs/missing")"
   for i in $(seq $FILES); do
-    file=$mnt/$(gdb_path "$(build_id "$TMP/p$i/bin/prog")" .debug)
-    wait_for 30 cmp -s "$file" "$TMP/p$i/debug/prog.debug" || fail "$status: it does not come: $(cat "$file" 2>&1 >/dev/null)"
+    eval "file=\$mnt/\$path_$i"
+    wait_for 60 cmp -s "$file" "$TMP/p$i/debug/prog.debug" || fail "$status: it does not come: $(cat "$file" 2>&1 >/dev/null)"
   done
   say "$status: $late of $FILES were put off, all came"
 done

@@ -270,10 +270,14 @@ while [ $i -lt 12 ]; do
   printf 'const int n%d = %d; int main(void) { return n%d; }\n' $i $i $i >"$TMP/many.c"
   gcc -Wl,--build-id=sha1 -o "$TMP/many/x$i" "$TMP/many.c" || fail gcc
   put_gdb "$TMP/www" "$TMP/many/x$i"
+  eval "path_x$i=\$(gdb_path \"\$(build_id \"\$TMP/many/x$i\")\")"
   i=$((i + 1))
 done
 for n in 1 3 12; do
-  upstream_start slow --root "$TMP/www" --delay 100
+  # So slow that all readers are there before the first one has its answer, also on a busy machine.
+  delay=300
+  [ $n = 1 ] || delay=1500
+  upstream_start slow --root "$TMP/www" --delay $delay
   # shellcheck disable=SC2154
   slow=$URL_slow
   conf '[source "slow"]' "url = $slow/" 'layout = gdb' "connections = $n"
@@ -281,7 +285,7 @@ for n in 1 3 12; do
   symfs_mount c --config "$TMP/conf"
   readers=
   for x in "$TMP"/many/x*; do
-    cmp -s "$x" "$TMP/c/gdb/$(gdb_path "$(build_id "$x")")" &
+    eval "cmp -s \"\$x\" \"\$TMP/c/gdb/\$path_${x##*/}\" &"
     readers="$readers $!"
   done
   for r in $readers; do

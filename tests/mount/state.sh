@@ -48,7 +48,10 @@ getfattr -n user.symfs.state "$MNT_m/$path" 2>/dev/null | grep -q remote || fail
 cmp "$TMP/p/debug/foo.debug" "$MNT_m/$path" || fail "bytes"
 gets=$(upstream_count "$URL_up" get)
 
+# Who reads a small file does not wait until the disk has it.
+stored() { [ "$(attr state)" = whole ]; }
 attr() { getfattr --only-values -n "user.symfs.$1" "$MNT_m/$path" 2>/dev/null; }
+wait_for 20 stored || fail "user.symfs.state is $(attr state)"
 for row in "kind elf_debug" "code-id $id" "source up" "state whole" "verified yes" \
   "sha256 $(sha256sum "$TMP/p/debug/foo.debug" | cut -d' ' -f1)" "url http://$host/${path#gdb/}"; do
   [ "$(attr "${row%% *}")" = "${row#* }" ] || fail "user.symfs.${row%% *} is $(attr "${row%% *}"), not ${row#* }"

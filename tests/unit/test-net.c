@@ -379,7 +379,7 @@ START_TEST(bodies_that_nobody_wants)
 	got_run(&g);
 	ck_assert_int_eq(g.reply.status, 404);
 	ck_assert_int_eq(g.reply.error, 0);
-	ck_assert_uint_lt(g.took, 2000);
+	ck_assert_uint_lt(g.took, 10000); /* its body would take for ever */
 	got_release(&g);
 	upstream_until(&p.up, "inflight", 0);
 	place_down(&p);
@@ -425,7 +425,8 @@ START_TEST(faults)
 
 		upstream_fault(&p.up, "path=*&kind=%s", rows[i].fault);
 		got_init(&g, p.n, p.up.url, "/big");
-		g.req.stall_ms = 400;
+		/* Short only where it is waited for: making a bomb takes a busy machine some time. */
+		g.req.stall_ms = rows[i].error == -ETIMEDOUT ? 400 : 20000;
 		g.req.most = rows[i].most;
 		got_run(&g);
 		ck_assert_msg(g.reply.error == rows[i].error && (rows[i].error == -ELOOP ||
@@ -436,7 +437,7 @@ START_TEST(faults)
 		ck_assert_msg(!rows[i].most || g.body.n <= rows[i].most, "%s", rows[i].fault);
 		ck_assert_msg((g.reply.text[0] != 0) == (rows[i].error != 0), "%s: \"%s\"",
 			rows[i].fault, g.reply.text);
-		ck_assert_msg(g.took < 3000, "%s: took %d ms", rows[i].fault, (int)g.took);
+		ck_assert_msg(g.took < 15000, "%s: took %d ms", rows[i].fault, (int)g.took);
 		got_release(&g);
 		upstream_clear(&p.up);
 	}
@@ -525,7 +526,7 @@ START_TEST(nobody_there)
 	ck_assert_int_eq(g.reply.error, -ETIMEDOUT);
 	ck_assert_ptr_nonnull(strstr(g.reply.text, "no connection"));
 	ck_assert_uint_ge(g.took, 290);
-	ck_assert_uint_lt(g.took, 2000);
+	ck_assert_uint_lt(g.took, 10000);
 	got_release(&g);
 	upstream_stop(&deaf);
 	place_down(&p);
@@ -572,11 +573,11 @@ START_TEST(waiting_for_a_connection_is_no_stall)
 	struct got g[6];
 	struct net *n;
 
-	place_up(&p, "--delay", "200");
+	place_up(&p, "--delay", "600");
 	n = start_net(1);
 	for (unsigned i = 0; i < 6; i++) {
 		got_init(&g[i], n, p.up.url, "/small");
-		g[i].req.connect_ms = g[i].req.stall_ms = 600;
+		g[i].req.connect_ms = g[i].req.stall_ms = 2500; /* five delays are more */
 		got_go(&g[i]);
 	}
 	for (unsigned i = 0; i < 6; i++) {
@@ -597,24 +598,24 @@ START_TEST(paused_is_not_stalled)
 
 	place_up(&p, NULL, NULL);
 	got_init(&g, p.n, p.up.url, "/big");
-	g.req.stall_ms = 150;
-	g.hold = 3;
-	g.hold_ms = 400;
+	g.req.stall_ms = 1000;
+	g.hold = 2;
+	g.hold_ms = 1500;
 	got_run(&g);
 	got_is_big(&g, &p);
-	ck_assert_uint_ge(g.took, 1200);
+	ck_assert_uint_ge(g.took, 3000);
 	got_release(&g);
 
 	/* Once it goes on, the clock does too. */
 	upstream_fault(&p.up, "path=*&kind=silent-after&arg=1000");
 	got_init(&g, p.n, p.up.url, "/big");
-	g.req.stall_ms = 150;
+	g.req.stall_ms = 1000;
 	g.hold = 1;
 	g.hold_ms = 300;
 	got_run(&g);
 	ck_assert_int_eq(g.reply.error, -ETIMEDOUT);
 	ck_assert_uint_eq(g.body.n, 1000);
-	ck_assert_uint_ge(g.took, 440);
+	ck_assert_uint_ge(g.took, 1290);
 	got_release(&g);
 	place_down(&p);
 }
@@ -626,12 +627,13 @@ START_TEST(slow_is_not_stalled)
 	struct got g;
 
 	place_up(&p, NULL, NULL);
-	upstream_fault(&p.up, "path=*&kind=trickle&arg=10");
+	upstream_fault(&p.up, "path=*&kind=trickle&arg=2");
 	got_init(&g, p.n, p.up.url, "/small");
-	g.req.stall_ms = 400;
+	g.req.stall_ms = 1800;
 	got_run(&g);
 	ck_assert_int_eq(g.reply.error, 0);
 	ck_assert_uint_eq(g.body.n, 6);
+	ck_assert_uint_gt(g.took, g.req.stall_ms); /* all of it takes longer than any pause may */
 	got_release(&g);
 	place_down(&p);
 }
@@ -787,7 +789,7 @@ static void pause_at_once(void *ctx)
 	got_start(g);
 	transfer_pause(g->t);
 	transfer_pause(g->t);
-	net_timer_set(g->n, &g->timer, 300, got_resume, g);
+	net_timer_set(g->n, &g->timer, 1500, got_resume, g);
 }
 
 START_TEST(pause_before_the_first_byte)
@@ -797,11 +799,11 @@ START_TEST(pause_before_the_first_byte)
 
 	place_up(&p, NULL, NULL);
 	got_init(&g, p.n, p.up.url, "/big");
-	g.req.stall_ms = 200;
+	g.req.stall_ms = 1000;
 	net_call(p.n, pause_at_once, &g);
 	got_wait(&g);
 	got_is_big(&g, &p);
-	ck_assert_uint_ge(g.took, 290);
+	ck_assert_uint_ge(g.took, 1490);
 	got_release(&g);
 	place_down(&p);
 }

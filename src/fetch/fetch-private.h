@@ -343,8 +343,8 @@ void race_look_soon(struct flight *fl); /* after any change: elects, or conclude
 void race_stop(struct flight *fl);   /* cancels every transfer */
 void race_over(struct flight *fl);   /* nobody won, and the misses are written: answers */
 bool race_is_queued(const struct flight *fl); /* a source was not asked yet: others are before us */
-/* How many of so many ms a source still has that was asked late, because others were before us; 0: there
- * is none, or it had them. */
+/* How many of so many ms a source still has that was asked late, because others were before us, or whose
+ * answer came just now; 0: there is none, or it had them. */
 unsigned race_time_left(const struct flight *fl, unsigned ms);
 void race_deadline(struct flight *fl); /* blames those who have not answered */
 /* What came of work_ptr(). */

@@ -1070,7 +1070,10 @@ unsigned race_time_left(const struct flight *fl, unsigned ms)
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && at->transfer && !at->answered)
+		/* Its answer is here, and only we have not looked at it, or have no room yet. */
+		if (at->state == ATTEMPT_PROMISING)
+			return ms;
+		if (at->state == ATTEMPT_ASKING && at->transfer)
 			since = MAX(since, transfer_its_turn(at->transfer));
 	}
 	return (unsigned)(since - least);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Grows when other bytes are made of the same file; then what is stored is made anew. */
 #define MAKER "symfs gsym 4"
@@ -22,7 +23,7 @@
 #define NOTHING "gsym"
 #define BROKEN "gsym-failed"
 #define REMEMBER_SECONDS 86400
-#define THREADS 2
+#define THREADS_MOST 4
 #define SECONDS 120
 #define POLL_MS 50 /* looks at other processes' conversions */
 
@@ -98,10 +99,16 @@ struct derive {
 	bool pulses, over; /* `pulse` was started, and is to end */
 };
 
+/* One for each processor, and one while another waits for the disk. */
+static unsigned threads(void)
+{
+	return 1 + (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), THREADS_MOST - 1L);
+}
+
 int derive_new(struct derive **out, struct fetch *f)
 {
 	struct derive *d = calloc(1, sizeof(*d));
-	int r = d ? workers_new(&d->workers, THREADS) : -ENOMEM;
+	int r = d ? workers_new(&d->workers, threads()) : -ENOMEM;
 	pthread_condattr_t by_clock;
 
 	if (r < 0) {

@@ -165,7 +165,9 @@ struct loading {
 	const struct symb_flags *flags;
 	struct group groups[GROUPS_MOST];
 	unsigned n_groups, n_first; /* the others only when those have nothing */
+	unsigned n_tried;	    /* groups that were asked for */
 	struct question *asked[GROUPS_MOST];
+	unsigned waits; /* of those */
 	struct found {
 		struct blob *blob;
 		enum filetype type;
@@ -307,6 +309,8 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
 	l->asked[i] = question_new(w);
 	if (!l->asked[i])
 		return -ENOMEM;
+	l->asked[i]->of = l;
+	l->waits++;
 	l->w->fetched |= question_fetch(l->asked[i], s->fetch, cands, n);
 	return 0;
 }
@@ -365,9 +369,8 @@ static void take_answer(struct loading *l, unsigned i)
 	struct err e = {0};
 	int r;
 
-	if (!q)
-		return;
 	l->asked[i] = NULL;
+	l->waits--;
 	w->fetch_seconds += q->ended - q->begun;
 	if (q->r == 0 && q->blob && (r = check_sum(w, q, &e)) < 0) {
 		say_why(w, filetype_name(q->key.type), r, e.text);
@@ -411,6 +414,7 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 	l->make = question_new(w);
 	if (!l->make)
 		return -ENOMEM;
+	l->make->of = l;
 	l->w->made = true;
 	r = derive_open(s->derive, &a, question_answered, l->make, &l->make->making);
 	if (r < 0)
@@ -424,8 +428,6 @@ static void take_made(struct symb *s, struct loading *l)
 	struct err e = {0};
 	int r;
 
-	if (!q)
-		return;
 	l->make = NULL;
 	l->w->make_seconds += q->ended - q->begun;
 	r = q->r == 0 && !q->blob ? -EIO : q->r;
@@ -448,44 +450,61 @@ struct batch {
 	size_t n;
 };
 
-/* Makes and loads until each module has a file, or has none left. */
-static int make_all(struct batch *b)
+/* The first groups, and when they have nothing the others. */
+static int ask_more(struct batch *b, struct loading *l)
 {
-	bool more = true;
+	unsigned to = l->n_tried < l->n_first ? l->n_first : l->n_groups;
 	int r = 0;
 
-	while (r == 0 && more) {
-		more = false;
-		for (size_t i = 0; r == 0 && i < b->n; i++)
-			if (!b->all[i].over && b->all[i].n_found) {
-				r = make(b->s, &b->all[i], b->w);
-				more = true;
-			}
-		if (r == 0)
-			r = wait_all(b->w, &b->s->stop);
-		for (size_t i = 0; r == 0 && i < b->n; i++)
-			take_made(b->s, &b->all[i]);
+	while (r == 0 && l->n_tried < to)
+		r = ask(b->s, l, l->n_tried++, b->w);
+	return r;
+}
+
+/* Until it waits for an answer, has a file, or there is none. Nobody waits for other modules: while one
+ * is fetched another is made. */
+static int go_on(struct batch *b, struct loading *l)
+{
+	int r = 0;
+
+	while (r == 0 && !l->over && !l->make && !l->waits) {
+		if (l->n_found)
+			r = make(b->s, l, b->w);
+		else if (l->n_tried < l->n_groups)
+			r = ask_more(b, l);
+		else
+			break;
 	}
 	return r;
 }
 
-static int try_groups(struct batch *b, bool first)
+static void take_any(struct batch *b, struct loading *l, const struct question *q)
 {
+	if (q == l->make) {
+		take_made(b->s, l);
+		return;
+	}
+	for (unsigned i = 0; i < l->n_groups; i++)
+		if (l->asked[i] == q) {
+			take_answer(l, i);
+			return;
+		}
+}
+
+static int load_all(struct batch *b)
+{
+	struct question *q = NULL;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < b->n; i++) {
-		struct loading *l = &b->all[i];
-		unsigned from = first ? 0 : l->n_first, to = first ? l->n_first : l->n_groups;
-
-		for (unsigned g = from; r == 0 && !l->over && g < to; g++)
-			r = ask(b->s, l, g, b->w);
-	}
-	if (r == 0)
-		r = wait_all(b->w, &b->s->stop);
 	for (size_t i = 0; r == 0 && i < b->n; i++)
-		for (unsigned g = 0; g < b->all[i].n_groups; g++)
-			take_answer(&b->all[i], g);
-	return r < 0 ? r : make_all(b);
+		r = go_on(b, &b->all[i]);
+	while (r == 0 && (r = wait_next(b->w, &b->s->stop, &q)) == 0 && q) {
+		struct loading *l = q->of;
+
+		take_any(b, l, q);
+		r = go_on(b, l);
+	}
+	return r;
 }
 
 /* What is still under way is called off, or left to itself. */
@@ -542,10 +561,8 @@ int load_modules(struct symb *s, struct request *q, const struct symb_flags *fla
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++)
 		if (q->wanted[i].referenced && q->wanted[i].name[0] && q->wanted[i].id[0])
 			begin(s, &b, &q->wanted[i], flags);
-	if (r == 0 && b.n)
-		r = try_groups(&b, true);
-	if (r == 0 && b.n)
-		r = try_groups(&b, false);
+	if (r == 0)
+		r = load_all(&b);
 	batch_release(&b);
 	return r;
 }

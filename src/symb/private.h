@@ -25,6 +25,10 @@ struct symb {
 	struct loaded *newest, *oldest; /* by use */
 	unsigned n_loaded;
 	uint64_t resident; /* bytes of the files that may stay in memory */
+	unsigned writing;  /* answers that are being written */
+	pthread_cond_t written;
+	/* constant */
+	unsigned writers; /* so many at once */
 };
 
 /* ---- request.c ---------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "symb/private.h"
 
 #include <string.h>
+#include <unistd.h>
 
 const struct symb_api symb_apis[] = {
 	{"v5", "/symbolicate/v5", "jobs of modules and stacks; functions, files, lines, inlined calls", true},
@@ -66,7 +67,9 @@ int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limit
 	}
 	s->fetch = f;
 	set_limits(&s->limits, limits);
+	s->writers = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 2L), 8L);
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->written, NULL);
 	*out = s;
 	return 0;
 }
@@ -82,6 +85,7 @@ void symb_free(struct symb *s)
 		return;
 	derive_free(s->derive);
 	loaded_forget_all(s);
+	pthread_cond_destroy(&s->written);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -104,6 +108,26 @@ static void let_go(struct symb *s, struct request *q)
 			loaded_unref(s, q->wanted[i].file);
 }
 
+/* An answer that is written touches file after file, and grows; it waits for nobody. More of them at once
+ * than there are processors end no sooner, and take more memory. */
+static int write_answer(struct symb *s, const struct symb_api *api, struct request *q,
+	const struct symb_flags *flags, double took, struct buf *out)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->writing >= s->writers)
+		pthread_cond_wait(&s->written, &s->lock);
+	s->writing++;
+	pthread_mutex_unlock(&s->lock);
+	r = reply_write(s, api, q, flags, took, out);
+	pthread_mutex_lock(&s->lock);
+	s->writing--;
+	pthread_cond_signal(&s->written);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
 /* 0, or an error of this machine. */
 static int run(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double begun, struct buf *out)
@@ -114,7 +138,7 @@ static int run(struct symb *s, const struct symb_api *api, struct request *q,
 	if (r == 0)
 		count_modules(s, q);
 	if (r == 0)
-		r = reply_write(s, api, q, flags, took, out);
+		r = write_answer(s, api, q, flags, took, out);
 	let_go(s, q);
 	return r;
 }

@@ -80,6 +80,8 @@ static void answer(struct question *q, int r, struct blob *b, const struct key *
 	snprintf(q->why, sizeof(q->why), "%s", why ? why : "");
 	q->ended = clock_seconds();
 	q->done = true;
+	q->before = q->w->done;
+	q->w->done = q;
 	q->w->pending--;
 	pthread_cond_signal(&q->w->change);
 	pthread_mutex_unlock(&q->w->lock);
@@ -121,14 +123,36 @@ void question_cancel(struct question *q)
 	question_unref(q);
 }
 
+/* Under the lock: an answer, or a look whether it is to stop. */
+static void pause_for_change(struct waits *w)
+{
+	struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
+
+	pthread_cond_timedwait(&w->change, &w->lock, &until);
+}
+
+static bool stops(const atomic_bool *stop)
+{
+	return stop && atomic_load(stop);
+}
+
+int wait_next(struct waits *w, const atomic_bool *stop, struct question **out)
+{
+	LOCK_SCOPE(&w->lock);
+
+	while (!w->done && w->pending && !stops(stop))
+		pause_for_change(w);
+	*out = w->done;
+	if (w->done)
+		w->done = w->done->before;
+	return !*out && w->pending ? -EINTR : 0;
+}
+
 int wait_all(struct waits *w, const atomic_bool *stop)
 {
 	LOCK_SCOPE(&w->lock);
 
-	while (w->pending && !(stop && atomic_load(stop))) {
-		struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
-
-		pthread_cond_timedwait(&w->change, &w->lock, &until);
-	}
+	while (w->pending && !stops(stop))
+		pause_for_change(w);
 	return w->pending ? -EINTR : 0;
 }

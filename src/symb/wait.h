@@ -12,6 +12,7 @@ struct waits {
 	pthread_cond_t change;
 	/* under lock */
 	unsigned refs, pending;
+	struct question *done; /* those whose answer nobody took, the last first */
 };
 
 /* One question, and its answer: of the one who asked, and until it came of the one who answers. */
@@ -19,10 +20,12 @@ struct question {
 	struct waits *w;
 	struct ticket *ticket; /* of whichever it is that was asked */
 	struct making *making;
+	void *of;     /* the asker's */
 	double begun; /* seconds, monotonic */
 	/* under the lock of `w`, until it is done */
 	unsigned refs;
 	bool done;
+	struct question *before; /* that was answered, too */
 	int r;
 	struct blob *blob;
 	struct key key;
@@ -42,6 +45,10 @@ void question_answered(void *ctx, const struct fetched *f);
 void question_fail(struct question *q, int r);
 /* Asks for a whole file; whether it was not here. */
 bool question_fetch(struct question *q, struct fetch *f, const struct artifact *cands, unsigned n);
+
+/* One that was answered, and was not told before; NULL: there is none, and none is pending. Who asks this
+ * drops no question before he was told of it, unless he asks no more. 0; -EINTR: `stop`. */
+int wait_next(struct waits *w, const atomic_bool *stop, struct question **out);
 
 /* Until nothing is pending. -EINTR: `stop`, which may be NULL. */
 int wait_all(struct waits *w, const atomic_bool *stop);

@@ -74,4 +74,20 @@ if [ -n "$VECTORS" ]; then
   done
 fi
 symfs_unserve one
-exit 0
+
+# What is here is made while another file has not come yet: a module waits for none but itself.
+id_of() { printf '%032X0' "$1"; }
+for n in 1 2; do
+  mkdir -p "$TMP/slow/m$n/$(id_of $n)"
+  printf 'MODULE Linux x86_64 %s m%d\nFUNC 1000 10 0 f%d\n1000 10 %d 0\n' "$(id_of $n)" $n $n $n >"$TMP/slow/m$n/$(id_of $n)/m$n.sym"
+done
+upstream_start slow --root "$TMP/slow"
+upstream_fault "$URL_slow" '/m1/*' silent
+symfs_serve two --source "breakpad@$URL_slow" --lookup-deadline 60s
+curl -gsS --noproxy '*' --max-time 100 -d "{\"memoryMap\": [[\"m1\", \"$(id_of 1)\"], [\"m2\", \"$(id_of 2)\"]], \"stacks\": [[[0, 4096], [1, 4096]]]}" \
+  -o "$TMP/both" "$URL_two/symbolicate/v5" 2>"$TMP/curl.log" &
+asker=$!
+PIDS="$PIDS $asker"
+wait_for 50 grep -q 'was made of' "$TMP/two.log" || fail "nothing was made before all had come"
+[ ! -s "$TMP/both" ] && ! gone "$asker" || fail "the slow file was not waited for"
+symfs_unserve two

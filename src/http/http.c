@@ -8,6 +8,7 @@
 #include "http/private.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -469,11 +470,21 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 	return r;
 }
 
+/* Bodies and answers are large and short-lived: each is memory of its own, given back when it goes, and
+ * what many threads free in turn does not stay with each of them. */
+static void spare_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_TRIM_THRESHOLD, 1 << 20);
+	mallopt(M_ARENA_MAX, HTTP_THREADS);
+}
+
 static int start(struct http *h, const struct http_opts *o, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
 	int r;
 
+	spare_memory();
 	h->token = o->token ? strdup(o->token) : NULL;
 	h->listen = strdup(o->listen);
 	h->log_path = o->access_log ? strdup(o->access_log) : NULL;

@@ -396,7 +396,8 @@ int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, v
 
 int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out)
 {
-	struct part_wait *w = wait_new(p, p->size, 0, ready, ctx);
+	/* Wants all: of a file with holes something may be missing that nobody reads. */
+	struct part_wait *w = wait_new(p, 0, SIZE_MAX, ready, ctx);
 
 	if (!w)
 		return -ENOMEM;

@@ -100,3 +100,18 @@ symfs_mount o --source "symstore@$URL_old"
 same_file "$TMP/far/$PDB" "$MNT_o/symstore/$PDB"
 [ "$(upstream_count "$URL_old" requests "*$PDB")" = 1 ] || fail "more than one request without ranges"
 symfs_umount o
+
+# A program whose last block has one byte, of which the first blocks say enough: who reads all of it over
+# HTTP, in a way that does not say so from the start, gets that byte, too.
+printf 'char large[200000] = {1};\n__declspec(dllexport) int start(void) { return large[5]; }\n' >"$TMP/w/last.c"
+(cd "$TMP/w" && "$CLANG" --target=x86_64-pc-windows-msvc -O0 -c last.c &&
+  "$LINK" /nologo /dll /noentry /nodefaultlib /out:last.dll last.o) || fail "a library"
+PE=$(path_in symstore "$TMP/w/last.dll")
+head -c $((262145 - $(stat -c %s "$TMP/w/last.dll"))) /dev/zero >>"$TMP/w/last.dll"
+mkdir -p "$TMP/far/$(dirname "$PE")"
+cp "$TMP/w/last.dll" "$TMP/far/$PE"
+symfs_serve s --source "symstore@$URL_up"
+fetch_url -r 0-9 -o /dev/null "$URL_s/symstore/$PE" || fail "its beginning"
+fetch_url -r 0-9 -H 'If-Range: "another"' -o "$TMP/got" "$URL_s/symstore/$PE" || fail "all but its last byte: $(stat -c %s "$TMP/got")"
+same_file "$TMP/got" "$TMP/w/last.dll"
+symfs_unserve s

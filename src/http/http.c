@@ -283,6 +283,18 @@ static int keep_body(struct exchange *x, const char *p, size_t n)
 	return 503;
 }
 
+/* Who waits for leave to send hears that there is none. Others send already, and if that is not read they may
+ * see a broken line and never the answer. Where it ends must be plain. */
+static bool must_be_read(struct exchange *x)
+{
+	const char *length = exchange_header(x, "Content-Length");
+
+	if (x->refuse == 400 || exchange_header(x, "Expect"))
+		return false;
+	return length ? strtoull(length, NULL, 10) <= 2 * x->h->body_most
+		      : exchange_header(x, "Transfer-Encoding") != NULL;
+}
+
 /* False: what nobody asked for has no end. Who sends somewhat too much is told so. */
 static bool take_body(struct exchange *x, const char *p, size_t n)
 {
@@ -292,7 +304,7 @@ static bool take_body(struct exchange *x, const char *p, size_t n)
 		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
 			x->refuse = 413;
 		x->status = x->refuse;
-		return x->bytes <= x->h->body_most;
+		return x->bytes <= 2 * x->h->body_most;
 	}
 	if (n > x->h->body_most - x->body.n)
 		x->refuse = 413;
@@ -317,8 +329,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
 		x->refuse = judge_head(x);
-		/* The body of what is refused is not waited for. */
-		return x->refuse ? refuse(x, x->refuse) : MHD_YES;
+		return x->refuse && !must_be_read(x) ? refuse(x, x->refuse) : MHD_YES;
 	}
 	if (*upload_n) {
 		if (!take_body(x, upload, *upload_n))

@@ -7,6 +7,8 @@
  *	rude-client PORT silent		nothing at all, until the server ends it: `closed`
  *	rude-client PORT half		half a head, and then its own end: `closed`
  *	rude-client PORT head BYTES	a header of so many bytes: the status line
+ *	rude-client PORT upload BYTES	a POST with a body of so many bytes, of which all are sent before anything
+ *					is read: the status line, or `broken`
  *	rude-client PORT pipeline N PATH	N requests at once: how many 200s came
  *
  * It gives up after a minute. */
@@ -129,6 +131,28 @@ static int head(unsigned long bytes)
 	return 0;
 }
 
+static int upload(size_t n)
+{
+	char head[200], *body = malloc(n + 1), room[4096];
+	int fd = dial();
+	ssize_t r;
+
+	if (!body)
+		return 2;
+	memset(body, ' ', n);
+	body[n] = '\0';
+	snprintf(head, sizeof(head), "POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", n);
+	if (put(fd, head) && put(fd, body) && (r = read(fd, room, sizeof(room) - 1)) > 0) {
+		room[r] = '\0';
+		room[strcspn(room, "\r")] = '\0';
+		puts(room);
+	} else {
+		puts("broken");
+	}
+	free(body);
+	return 0;
+}
+
 static int pipeline(unsigned n, const char *path)
 {
 	size_t room = (size_t)n * (strlen(path) + 64), got = 0, most = (size_t)n * 65536;
@@ -180,6 +204,8 @@ int main(int argc, char **argv)
 		return half();
 	if (strcmp(what, "head") == 0 && argc == 4)
 		return head(strtoul(argv[3], NULL, 10));
+	if (strcmp(what, "upload") == 0 && argc == 4)
+		return upload(strtoul(argv[3], NULL, 10));
 	if (strcmp(what, "pipeline") == 0 && argc == 5)
 		return pipeline((unsigned)strtoul(argv[3], NULL, 10), argv[4]);
 	return 2;

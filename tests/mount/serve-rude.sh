@@ -42,6 +42,12 @@ status() { fetch_url -o "$TMP/said" -w '%{http_code}' -d '{"stacks": [[]], "memo
 [ "$(status -H 'Transfer-Encoding: chunked' -H 'Content-Length: 3')" = 400 ] || fail "chunks and a length: $(cat "$TMP/said")"
 [ "$(status -H 'Content-Length: 33' -H 'Content-Length: 3')" = 400 ] || fail "two lengths: $(cat "$TMP/said")"
 
+# ---- a body that is too large, of who sends all of it before he listens -------------------
+for n in 17000000 30000000; do
+  said=$("$RUDE" "$PORT" upload $n)
+  case $said in "HTTP/1.1 413 "*) ;; *) fail "a body of $n bytes: $said" ;; esac
+done
+
 # ---- heads and pipelines -----------------------------------------------------------------
 case $("$RUDE" "$PORT" head 8000) in "HTTP/1.1 200"*) ;; *) fail "a head of 8 KB" ;; esac
 for n in 40000 1000000; do

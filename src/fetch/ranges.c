@@ -154,7 +154,7 @@ static int range_write(void *ctx, uint64_t off, const void *p, size_t n)
 	if (r == -ENOSPC && work_room(fl, n) == 0)
 		return -EAGAIN;
 	if (r < 0) {
-		if (r == -ESTALE) /* it was removed from the store */
+		if (r == -ESTALE) /* the disk lost some of it */
 			rg->error = r;
 		else
 			fl->disk_error = r;
@@ -365,13 +365,14 @@ void ranges_resume(struct flight *fl)
 /* ---- which ranges ------------------------------------------------------------------- */
 
 /* The first bytes from `off` that are neither here nor on their way; *stop is where the next of
- * either begin. */
+ * either begin. What is here of the beginning of a block is not asked for again: who yields to others
+ * before a block is whole would never get on. */
 static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint64_t *from, uint64_t *stop)
 {
 	struct sparse_hole h;
 
 	while (off < end && sparse_missing(fl->sparse, off, end - off, &h)) {
-		uint64_t at = h.off, to = h.off + h.n;
+		uint64_t at = h.off + sparse_piece(fl->sparse, h.off, SPARSE_BLOCK), to = h.off + h.n;
 		bool moved = false;
 
 		for (const struct range *rg = fl->ranges; rg; rg = rg->next) {

@@ -670,6 +670,30 @@ static bool seal_other(struct work *w, struct err *e)
 	return true;
 }
 
+/* It was removed from the store while it was filled, or was published already for who asked by another of
+ * its keys. All of it is here: a copy is as good. */
+static int publish_copy(struct work *w, struct err *e)
+{
+	struct draft *d;
+	int r = draft_new(&d, w->fl->f->store, e);
+
+	if (r < 0)
+		return r;
+	r = draft_copy(d, sparse_fd(w->sparse), 0, sparse_size(w->sparse));
+	if (r < 0) {
+		draft_discard(d);
+		return err_set(e, r, "%s", err_text(r));
+	}
+	return learn_publish(w->fl->f, d, &w->fl->own, &w->facts, &w->blob, e);
+}
+
+static int finish_sparse(struct work *w, struct err *e)
+{
+	int r = learn_finish(w->fl->f, w->sparse, &w->fl->own, &w->facts, &w->blob, e);
+
+	return (r == -ESTALE || r == -EALREADY) && sparse_is_full(w->sparse) ? publish_copy(w, e) : r;
+}
+
 static int seal_publish(struct work *w, struct err *e)
 {
 	struct fetch *f = w->fl->f;
@@ -682,7 +706,7 @@ static int seal_publish(struct work *w, struct err *e)
 		return -ENOENT;
 	}
 	d = take(w->draft);
-	r = w->sparse ? learn_finish(f, w->sparse, k, &w->facts, &w->blob, e)
+	r = w->sparse ? finish_sparse(w, e)
 		: w->packing ? packed_publish(f, w->packing, d, k, &w->facts, &w->blob, e)
 			   : learn_publish(f, d, k, &w->facts, &w->blob, e);
 
@@ -691,7 +715,7 @@ static int seal_publish(struct work *w, struct err *e)
 		sparse_drop(w->sparse);
 	if (r == 0)
 		store_main_key(f->store, k, &w->own);
-	return r;
+	return r == -ENOENT ? -EIO : r; /* of the store: nobody said that there is no such file */
 }
 
 /* All of it is the file: who only reads need not wait until the disk has it. */

@@ -180,6 +180,7 @@ static int sync_or_lose(struct sparse *f)
 		return 0;
 	log_warn("%s/sparse/%s: cannot be synced: %s", f->s->dir, f->name, err_text(r));
 	atomic_store(&f->stale, true);
+	atomic_store(&f->lost, true);
 	for (uint64_t i = 0; i < f->words; i++)
 		atomic_store(&f->here[i], f->saved[i]);
 	atomic_store(&f->present, f->saved_bytes);
@@ -241,11 +242,15 @@ int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct
 		r = -EALREADY;
 	if (r == 0)
 		r = sync_or_lose(f);
+	if (r == 0 && !is_at_its_place(f))
+		r = -ESTALE;
 	if (r == 0)
 		r = draft_of_sparse(&d, f->s, f->fd, f->name);
 	if (r < 0)
 		return err_set(e, r, "%s: %s", key_text(&f->key, room), err_text(r));
 	r = store_publish_learned(f->s, d, &f->key, facts, l, out, e);
+	if (r == -ENOENT && !is_at_its_place(f))
+		return err_set(e, -ESTALE, "%s: removed from the store", key_text(&f->key, room));
 	if (r < 0)
 		return r;
 	f->finished = true;

@@ -43,6 +43,7 @@ struct sparse {
 	atomic_uint_fast64_t present;
 	atomic_uint_fast64_t dirty, dirty_since, looked;
 	atomic_bool stale;
+	atomic_bool lost; /* what was written could not be synced; then it is stale, too */
 	struct stripe stripes[STRIPES];
 
 	pthread_mutex_t committing;

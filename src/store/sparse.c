@@ -306,7 +306,7 @@ static int write_in(struct sparse *f, uint64_t off, const void *p, size_t n)
 
 	if (is_here(f, block))
 		return 0;
-	if (sparse_is_stale(f))
+	if (atomic_load(&f->lost))
 		return -ESTALE;
 	r = write_all(f->fd, off, p, n);
 	if (r == 0 && is_whole_with(f, st, block, from, from + (uint32_t)n)) {
@@ -377,7 +377,7 @@ int sparse_write(struct sparse *f, uint64_t off, const void *p, size_t n)
 		return -EBADF;
 	if (off > f->validator.size || n > f->validator.size - off)
 		return -EFBIG;
-	if (sparse_is_stale(f))
+	if (atomic_load(&f->lost))
 		return -ESTALE;
 	r = look_at_space(f, n);
 	while (n && r == 0) {

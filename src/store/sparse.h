@@ -67,7 +67,8 @@ static inline void cleanup_sparse(struct sparse **f)
 uint64_t sparse_size(const struct sparse *f);
 const struct sparse_validator *sparse_validator(const struct sparse *f);
 bool sparse_is_writer(const struct sparse *f);
-/* Another validator came, or it was removed: what is here can be read, nothing more will be kept. */
+/* Another validator came, or it was removed: what is here can be read, and more can be written for who
+ * reads it, but nothing of it will be kept. */
 bool sparse_is_stale(const struct sparse *f);
 /* Another generation has another number (63 bits, more than 1), also after a restart. */
 uint64_t sparse_number(const struct sparse *f);
@@ -97,7 +98,7 @@ ssize_t sparse_read(struct sparse *f, uint64_t off, void *p, size_t n, struct sp
 
 /* Any thread, also several at once. Blocks that are here are left as they are; of one that is not,
  * parts may come in any order (many small parts with gaps may be forgotten: then it stays absent).
- * 0; -EFBIG: past the end; -ESTALE; -EBADF: peeked; -ENOSPC: also when less than min-free would be
+ * 0; -EFBIG: past the end; -ESTALE: the disk could not sync what was here; -EBADF: peeked; -ENOSPC: also when less than min-free would be
  * left: a worker calls store_make_room(), and then the same may be tried again. */
 int sparse_write(struct sparse *f, uint64_t off, const void *p, size_t n);
 

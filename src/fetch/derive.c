@@ -19,10 +19,12 @@
 
 /* Grows when other bytes are made of the same file; then what is stored is made anew. */
 #define MAKER "symfs gsym 4"
-/* Of misses: nothing to say, and broken. */
+/* Of misses: nothing to say; broken; and slow, for which the machine may be to blame. */
 #define NOTHING "gsym"
 #define BROKEN "gsym-failed"
+#define SLOW "gsym-slow"
 #define REMEMBER_SECONDS 86400
+#define SLOW_SECONDS 300
 #define THREADS_MOST 4
 #define SECONDS 120
 #define POLL_MS 50 /* looks at other processes' conversions */
@@ -343,7 +345,7 @@ static unsigned inputs_of(const struct artifact *a, struct artifact out[static I
 
 /* ---- what is here ---------------------------------------------------------------------- */
 
-/* 0; -EAGAIN: it is not stored. -ENOENT, -EBADMSG: it was tried. */
+/* 0; -EAGAIN: it is not stored. -ENOENT, -EBADMSG, -ETIMEDOUT: it was tried. */
 static int find_made(struct derive *d, const struct key *k, struct blob **out)
 {
 	int64_t now = clock_wall();
@@ -358,6 +360,8 @@ static int find_made(struct derive *d, const struct key *k, struct blob **out)
 	}
 	if (store_miss_until(d->store, k, "", NOTHING) > now)
 		return -ENOENT;
+	if (store_miss_until(d->store, k, "", SLOW) > now)
+		return -ETIMEDOUT;
 	return store_miss_until(d->store, k, "", BROKEN) > now ? -EBADMSG : -EAGAIN;
 }
 
@@ -493,6 +497,10 @@ static int judge(struct job *j, int r)
 	if (r < 0 && r != -EINTR)
 		log_warn("%s cannot be made of %s, which %s", key_text(&j->key, room),
 			blob_path(j->in), j->e.text[0] ? j->e.text : err_text(r));
+	if (r == -ETIME) {
+		store_miss_add(j->d->store, &j->key, "", SLOW, SLOW_SECONDS, j->e.text);
+		return -ETIMEDOUT;
+	}
 	if (!nothing && !broken)
 		return r;
 	store_miss_add(j->d->store, &j->key, "", nothing ? NOTHING : BROKEN, REMEMBER_SECONDS,

@@ -26,13 +26,13 @@ int derive_exact(const struct artifact *input, struct artifact *out);
 /* The name of what is made: of an `a` of the above. 0, -ENOENT. */
 int derive_key(const struct artifact *a, struct key *out);
 
-/* 0: `f` is the answer, and f->blob the caller's; f->r is -ENOENT or -EBADMSG when it was tried not
- * long ago, and there is nothing to make it of or that is broken. -EAGAIN: it is not here. Starts no
+/* 0: `f` is the answer, and f->blob the caller's; f->r is -ENOENT, -EBADMSG or -ETIMEDOUT when it was
+ * tried not long ago, and there is nothing to make it of, that is broken, or it took too long. -EAGAIN: it is not here. Starts no
  * traffic. */
 int derive_try(struct derive *d, const struct artifact *a, struct fetched *f);
 
 /* Gets what it is made of, and makes it; `ready` as with fetch_open(), also of errors: of getting it,
- * or -EBADMSG, -EINTR. `*out` is written before `ready` can run, and the caller's until
+ * or -EBADMSG, -ETIMEDOUT, -EINTR. `*out` is written before `ready` can run, and the caller's until
  * making_unref(). 0, -ENOMEM, -ENOENT as derive_artifact(). */
 int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, void *ctx,
 	struct making **out);

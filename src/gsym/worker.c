@@ -69,7 +69,7 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 
 #define LOOK_MS 200 /* whether it is to stop */
 
-/* The status of waitpid(); -ETIMEDOUT, -EINTR: it was ended. */
+/* The status of waitpid(); -ETIME, -EINTR: it was ended. */
 static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *status)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -89,7 +89,7 @@ static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *s
 	while (waitpid(pid, status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return stopped ? -EINTR : late ? -ETIMEDOUT : 0;
+	return stopped ? -EINTR : late ? -ETIME : 0;
 }
 
 /* The units that it lacks. 0; -EBADMSG, -ENOMEM. */
@@ -162,8 +162,8 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
 	r = wait_for(pid, seconds, o->stop, &status);
-	if (r == -ETIMEDOUT)
-		return err_set(e, r, "takes too long to convert");
+	if (r == -ETIME)
+		return err_set(e, r, "was not converted within %u s, on a machine with much to do", seconds);
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
 	r = verdict(o, words, status, e);

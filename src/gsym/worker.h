@@ -56,7 +56,8 @@ struct gsym_work {
 /* Converts the file `in`; *out is a descriptor of what was made, the caller's. Waits.
  * -EAGAIN: another file is lacked, which may be given the next time.
  * -ENOMSG, -ENODATA: there is nothing to make it of; -EBADMSG: the input is broken, or the worker
- * did not survive it; -ETIMEDOUT; -EINTR: `stop`; -ENOTSUP, -EFBIG; -ENOMEM and others: here. Words in `e` follow a
+ * did not survive it; -ETIMEDOUT: it takes too much processor time; -ETIME: too much of the clock's, which others
+ * may be to blame for; -EINTR: `stop`; -ENOTSUP, -EFBIG; -ENOMEM and others: here. Words in `e` follow a
  * subject. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
 

@@ -3,7 +3,7 @@
 # the first who asks starts the service, which has a user and a cache of its own; reload, a crash, stop.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl systemd-nspawn
+need curl systemd-nspawn flock
 [ "$(id -u)" = 0 ] || skip "only root starts containers"
 [ -x /lib/systemd/systemd ] || skip "no systemd"
 
@@ -63,6 +63,9 @@ echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs-*' | wc
 journalctl -u $unit -u symfs-serve.socket --no-pager >/symfs-test/out/journal
 echo end
 EOF
+# Two at once would have the same control groups: one after the other, whoever starts them.
+exec 7<"$(command -v systemd-nspawn)"
+flock -w 600 7 || skip "another test has a container all the time"
 # Whatever it does, it ends; and it holds no mounts of other tests.
 "$top_srcdir/scripts/apart" timeout -k 5 140 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
   --bind-ro="$SYMFS:/symfs-test/bin/symfs" --bind="$TMP/etc:/symfs-test/etc" --bind="$OUT:/symfs-test/out" --bind-ro="$TMP/srv:/symfs-test/srv" \

@@ -10,6 +10,7 @@ START_TEST(whole)
 	struct world w;
 	struct asker a;
 
+	patient();
 	world_begin(&w);
 	put("one", 1, 100000);
 	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
@@ -29,6 +30,7 @@ START_TEST(exists_then_whole_is_one_get)
 	static const size_t sizes[] = {sizeof(struct tiny_elf), 5000, 300000, BIG};
 	struct world w;
 
+	patient();
 	world_begin(&w);
 	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct asker a;
@@ -50,6 +52,7 @@ START_TEST(many_lookups_then_opens)
 	struct asker a[MANY];
 	struct world w;
 
+	patient();
 	world_begin(&w);
 	for (unsigned i = 0; i < MANY; i++)
 		put("one", i, 200000);
@@ -90,6 +93,7 @@ START_TEST(parked_is_over)
 	struct world w;
 	struct asker a;
 
+	patient();
 	world_begin(&w);
 	put("one", 1, 64u << 20); /* more than sockets hold */
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), 0);
@@ -291,6 +295,7 @@ START_TEST(taught)
 	struct world w;
 	char key[160];
 
+	patient();
 	world_begin(&w);
 	put("one", 1, 100000);
 	debug_id_parse(&victim.m.debug_id, "44332211665588779900AABBCCDDEEFF0", 33);
@@ -344,6 +349,7 @@ START_TEST(part_that_changed)
 	struct world w;
 	struct key k;
 
+	patient();
 	world_begin(&w);
 	ck_assert_int_eq(publish_part_of(w.fetch, 2, &k), -EBADMSG);
 	ck_assert(!store_has(w.store, &k, NULL));

@@ -381,7 +381,7 @@ int main(void)
 		puts("1..0 # SKIP the calls of disk.h are those of machines of 64 bits");
 		return EXIT_SUCCESS;
 	}
-	tcase_set_timeout(c, 60.0 + 3 * rounds());
+	tcase_set_timeout(c, 600.0 + 3 * rounds());
 	tcase_add_test(c, no_bit_lies);
 	tcase_add_test(c, without_syncs_bits_lie);
 	suite_add_tcase(s, c);

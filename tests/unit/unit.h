@@ -11,7 +11,7 @@ static inline int unit_run(const char *name, const TTest *const *tests)
 	SRunner *r;
 	int failed;
 
-	tcase_set_timeout(c, 120);
+	tcase_set_timeout(c, 600); /* only against hanging */
 	for (; *tests; tests++)
 		tcase_add_test(c, *tests);
 	suite_add_tcase(s, c);

@@ -122,10 +122,11 @@ int64_t asked_since(struct fetch *f, const struct key *k); /* how often since th
 
 struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
 
-/* What a source answers to one question, without more of the body than shows what it is. `via` as an
- * artifact's. 0; -EACCES: it may not be asked without credentials. (waits; not on the net thread) */
-int why_ask(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via,
-	struct net_reply *out);
+/* Asks a source one question, without more of the body than shows what it is; `via` as an artifact's.
+ * NULL: it may not be asked without credentials; no memory. why_end() waits for the answer, until a time
+ * (clock_ms()) or until *stop, and frees the probe; false: there was none. (not on the net thread) */
+struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via);
+bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
 /* ---- tickets: one asker's place ----------------------------------------------------- */
 

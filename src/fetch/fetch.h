@@ -114,9 +114,9 @@ bool fetch_complete(struct fetch *f, struct artifact *a);
 /* Where a server that is asked for a symbol file by the code id of its program, as Mozilla's may be, says
  * that it is: `path` is "PROGRAM/CODE-ID/x.sym", `via` as an artifact's; debug_file and debug_id of `out`
  * are set. -ENOENT: none knows it; -EHOSTUNREACH: one of them could not be asked. fetch_may_locate():
- * there is a source that may. (waits for servers, one after the other) */
+ * there is a source that may. (waits for servers, as long as a lookup may take, or until *stop) */
 bool fetch_may_locate(struct fetch *f);
-int fetch_locate(struct fetch *f, const char *path, const char *via, struct module *out);
+int fetch_locate(struct fetch *f, const char *path, const char *via, const atomic_bool *stop, struct module *out);
 
 struct fetch_attempt {
 	char source[64];

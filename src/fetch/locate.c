@@ -1,6 +1,7 @@
 /* Where servers that know programs by their code id, as Mozilla's does, say that a symbol file is: they
  * redirect to the path by its debug id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
@@ -64,35 +65,76 @@ static bool read_url(const char *url, struct module *out)
 	       strcmp(out->debug_file, ".") != 0 && strcmp(out->debug_file, "..") != 0;
 }
 
-/* -ENOENT also where it has the file and does not redirect: then its path tells nothing. */
-static int ask_source(struct fetch *f, const struct source *s, const char *path, const char *via,
+/* One that is asked. */
+struct question {
+	const struct source *s;
+	struct probe *p;
+	uint64_t since;
+};
+
+/* -EHOSTUNREACH: it cannot be asked, or not now. */
+static int ask(struct fetch *f, const char *path, const char *via, struct question *q)
+{
+	struct source_ask what = {0};
+	char why[240];
+
+	if (source_file(q->s, path, &what) == 0 && breaker_may(f->breakers, q->s->origin, clock_ms(), why)) {
+		q->since = clock_ms();
+		q->p = why_begin(f, q->s, &what, via);
+		if (!q->p)
+			breaker_tell(f->breakers, q->s->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
+	}
+	source_ask_release(&what);
+	return q->p ? 0 : -EHOSTUNREACH;
+}
+
+/* -ENOENT also where it has the file and does not redirect: then its path tells nothing. `until` is 0 when
+ * nobody wants to know any more. */
+static int take_answer(struct fetch *f, struct question *q, uint64_t until, const atomic_bool *stop,
 	struct module *out)
 {
-	struct source_ask ask = {0};
 	struct net_reply reply = {0};
+	bool answered = why_end(q->p, until, stop, &reply);
+	bool silent = until && !answered && !atomic_load(stop) && !breaker_alive(f->breakers, q->s->origin, q->since);
 	struct judgement j;
-	int r = source_file(s, path, &ask);
 
-	if (r == 0)
-		r = why_ask(f, s, &ask, via, &reply);
-	source_ask_release(&ask);
-	if (r < 0)
+	if (!answered) {
+		breaker_tell(f->breakers, q->s->origin, clock_ms(), silent ? BLAME_SILENT : BLAME_UNKNOWN, 0,
+			"no answer before the lookup deadline");
 		return -EHOSTUNREACH;
-	source_judge(s, &reply, &j);
+	}
+	source_judge(q->s, &reply, &j);
+	breaker_tell(f->breakers, q->s->origin, clock_ms(), j.blame,
+		reply.retry_after > 0 ? (uint64_t)reply.retry_after * 1000 : 0, j.text);
 	if (j.verdict == VERDICT_FOUND)
 		return read_url(reply.url, out) ? 0 : -ENOENT;
 	return j.verdict == VERDICT_MISSING ? -ENOENT : -EHOSTUNREACH;
 }
 
-int fetch_locate(struct fetch *f, const char *path, const char *via, struct module *out)
+int fetch_locate(struct fetch *f, const char *path, const char *via, const atomic_bool *stop, struct module *out)
 {
 	struct sources *so = fetch_sources(f);
-	int answer = -ENOENT;
+	_cleanup_free_ struct question *list = calloc(so->n + 1, sizeof(*list));
+	uint64_t until = clock_ms() + f->opts.lookup_deadline_ms;
+	int answer = list ? -ENOENT : -EHOSTUNREACH;
+	unsigned n = 0;
 
-	for (unsigned i = 0; answer < 0 && i < so->n; i++) {
-		int r = may_know(so->list[i]) ? ask_source(f, so->list[i], path, via, out) : -ENOENT;
+	for (unsigned i = 0; list && i < so->n; i++) {
+		if (!may_know(so->list[i]))
+			continue;
+		list[n].s = so->list[i];
+		if (ask(f, path, via, &list[n]) == 0)
+			n++;
+		else
+			answer = -EHOSTUNREACH;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct module m = {0};
+		int r = take_answer(f, &list[i], answer == 0 ? 0 : until, stop, &m);
 
-		if (r != -ENOENT)
+		if (r == 0 && answer < 0)
+			*out = m;
+		if (answer < 0 && r != -ENOENT)
 			answer = r;
 	}
 	sources_unref(so);

@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+#define LOOK_NS 100000000 /* whether it is to stop */
 
 /* One question, asked while the caller waits. It ends by itself: every transfer has bounds. */
 struct probe {
@@ -70,7 +73,7 @@ static void probe_wait(struct probe *p)
 }
 
 /* -EACCES: there are no credentials for it. */
-static int probe_ask(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
+static int probe_begin(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
 {
 	char line[ARTIFACT_VIA + 16];
 	int r = source_request(s, ask, &p->req);
@@ -85,24 +88,80 @@ static int probe_ask(struct probe *p, const struct source *s, const struct sourc
 	if (!p->req.stall_ms)
 		p->req.stall_ms = p->f->opts.lookup_deadline_ms;
 	net_call(p->f->net, probe_start, p);
-	if (p->started == 0)
-		probe_wait(p);
-	else
-		p->reply.error = p->started;
 	net_req_release(&p->req);
+	if (p->started < 0) {
+		p->reply.error = p->started;
+		p->done = true;
+	}
 	return 0;
 }
 
-int why_ask(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via,
-	struct net_reply *out)
+static int probe_ask(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
 {
-	struct probe p = {
-		.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
-	int r = probe_ask(&p, s, ask, via);
+	int r = probe_begin(p, s, ask, via);
 
-	*out = p.reply;
+	if (r == 0)
+		probe_wait(p);
 	return r;
 }
+
+static void probe_free(struct probe *p)
+{
+	pthread_cond_destroy(&p->over);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+/* ---- questions to several at once ---------------------------------------------------- */
+
+struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via)
+{
+	struct probe *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->f = f;
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->over, NULL);
+	if (probe_begin(p, s, ask, via) == 0)
+		return p;
+	probe_free(p);
+	return NULL;
+}
+
+static void probe_cancel(void *ctx)
+{
+	struct probe *p = ctx;
+	LOCK_SCOPE(&p->lock);
+
+	if (!p->done)
+		transfer_cancel(p->transfer);
+}
+
+bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out)
+{
+	bool done;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->done && clock_ms() < until && !atomic_load(stop)) {
+		struct timespec look;
+
+		clock_gettime(CLOCK_REALTIME, &look);
+		look.tv_nsec += LOOK_NS;
+		look.tv_sec += look.tv_nsec / 1000000000;
+		look.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&p->over, &p->lock, &look);
+	}
+	done = p->done;
+	pthread_mutex_unlock(&p->lock);
+	if (!done)
+		net_call(p->f->net, probe_cancel, p);
+	*out = p->reply;
+	probe_free(p);
+	return done;
+}
+
+/* ---- what each says ------------------------------------------------------------------ */
 
 static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask,
 	enum filetype type, struct fetch_attempt *row)

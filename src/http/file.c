@@ -566,9 +566,8 @@ static void ask_where(void *ctx)
 	struct http *h = x->h;
 	uint64_t asked;
 	struct unknown *u = unknown_of(x, &asked);
-	int r = fetch_locate(h->fetch, path_of(x), x->via, x->where);
+	int r = fetch_locate(h->fetch, path_of(x), x->via, &h->stopping, x->where);
 
-	/* Of an address that was read in part, nothing counts. */
 	x->where->debug_id.set = r == 0;
 	if (r == -ENOENT) {
 		pthread_mutex_lock(&h->lock);

@@ -165,6 +165,25 @@ done
 [ "$(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym)" = 1 ] || fail "a code id that nobody knows was asked for $(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym) times"
 symfs_unserve codes
 
+# Servers that say nothing cost a lookup's time together, and not each its own; the end does not wait.
+mkdir "$TMP/nothing"
+for silent in s1 s2 s3; do
+  upstream_start $silent --root "$TMP/nothing"
+  eval "silent_url=\$URL_$silent"
+  upstream_fault "$silent_url" '*' silent
+  set -- "$@" --source "breakpad@$silent_url"
+done
+symfs_serve mute "$@" --lookup-deadline 3s
+case $(fetch_url -o /dev/null -w '%{http_code}' "$URL_mute/far.dll/5ab380779000/far.sym") in 50[24]) ;; *) fail "no answer about a code id" ;; esac
+symfs_unserve mute
+symfs_serve mute "$@"
+fetch_url -o /dev/null "$URL_mute/far.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
+PIDS="$PIDS $!"
+asked_all() { for u in "$URL_s1" "$URL_s2" "$URL_s3"; do [ "$(upstream_count "$u" inflight '/far.dll/5ab380779000/far.sym')" -ge 1 ] || return 1; done; }
+wait_for 20 asked_all || fail "not all are asked at once"
+symfs_unserve mute
+set --
+
 # ---- servers that lead to each other ---------------------------------------------------------
 mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"
 printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nPUBLIC 10 0 f\n' >"$TMP/up/a.so/111111111111111111111111111111110/a.so.sym"

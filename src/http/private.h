@@ -127,6 +127,7 @@ struct exchange {
 	/* under http->lock */
 	struct part_wait *awaited; /* of the file that is being sent */
 	bool gone;		 /* its client is */
+	atomic_bool left;	 /* the same, for who makes the answer */
 	bool over, on_list;
 	uint64_t number;
 	struct exchange *next, **at;
@@ -167,6 +168,8 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
 /* The halves of that, for who waits for something else: between them the request is some thread's
  * alone, which does not touch it after exchange_resume(). */
 void exchange_suspend(struct exchange *x);
+/* Whether its client is there is looked at until it is resumed: who may touch it holds a reference. */
+void exchange_park(struct exchange *x);
 void exchange_resume(struct exchange *x);
 void answer_of(const struct fetched *f, struct answer *out);
 void answer_release(struct answer *a);

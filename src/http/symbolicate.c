@@ -26,6 +26,7 @@ static void read_flags(struct exchange *x, struct symb_flags *out)
 		.demangle = is_on(x, "demangle"),
 		.function_size = is_on(x, "function_size"),
 		.module_errors = is_on(x, "module_errors"),
+		.gone = &x->left,
 	};
 }
 
@@ -35,7 +36,8 @@ static void work(void *ctx)
 	struct http *h = x->h;
 	struct span body = {(const uint8_t *)x->body.p, x->body.n};
 
-	x->symb_status = symb_answer(h->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
+	x->symb_status = atomic_load(&x->left) ? 503
+			 : symb_answer(h->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
 	x->answered = true;
 	exchange_drop_body(x);
 	atomic_fetch_sub(&h->jobs, 1);
@@ -54,6 +56,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 			"{\"title\": \"too many requests are waiting\"}");
 	}
 	read_flags(x, &x->flags);
+	atomic_fetch_add(&x->refs, 1);
 	exchange_suspend(x);
 	if (workers_post(h->workers, work, x) < 0) {
 		atomic_fetch_sub(&h->jobs, 1);
@@ -61,6 +64,9 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 		x->answered = true;
 		buf_adds(&x->reply, "{\"title\": \"out of memory\"}");
 		exchange_resume(x);
+	} else {
+		exchange_park(x);
 	}
+	exchange_unref(x);
 	return MHD_YES;
 }

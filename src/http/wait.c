@@ -86,8 +86,8 @@ static void wait_ready(void *ctx, const struct fetched *f)
 	exchange_resume(x);
 }
 
-/* From now on there is a ticket to cancel. */
-static void park(struct exchange *x)
+/* From now on there is something to cancel. */
+void exchange_park(struct exchange *x)
 {
 	struct http *h = x->h;
 	struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT};
@@ -123,7 +123,7 @@ enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, 
 		x->answered = true;
 		exchange_resume(x);
 	} else {
-		park(x);
+		exchange_park(x);
 	}
 	exchange_unref(x);
 	return MHD_YES;
@@ -173,7 +173,7 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
 		    : part_wait_sealed(p, bytes_ready, x, &w);
 	set_awaited(x, r == 0 ? w : NULL);
 	if (r == 0) {
-		park(x);
+		exchange_park(x);
 	} else {
 		x->failed = r < 0;
 		exchange_resume(x);
@@ -206,6 +206,7 @@ static struct exchange *take_parked(struct http *h, uint64_t number, struct part
 		if (!number || x->number == number) {
 			atomic_fetch_add(&x->refs, 1);
 			x->gone = true;
+			atomic_store(&x->left, true);
 			*bytes = x->awaited ? part_wait_ref(x->awaited) : NULL;
 			list_remove(x);
 			return x;

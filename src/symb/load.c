@@ -446,6 +446,7 @@ static void take_made(struct symb *s, struct loading *l)
 struct batch {
 	struct symb *s;
 	struct waits *w;
+	const atomic_bool *gone;
 	struct loading *all;
 	size_t n;
 };
@@ -498,7 +499,7 @@ static int load_all(struct batch *b)
 
 	for (size_t i = 0; r == 0 && i < b->n; i++)
 		r = go_on(b, &b->all[i]);
-	while (r == 0 && (r = wait_next(b->w, &b->s->stop, &q)) == 0 && q) {
+	while (r == 0 && (r = wait_next(b->w, &b->s->stop, b->gone, &q)) == 0 && q) {
 		struct loading *l = q->of;
 
 		take_any(b, l, q);
@@ -555,7 +556,7 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags)
 {
-	struct batch b = {.s = s, .w = waits_new(), .all = calloc(q->n_wanted + 1, sizeof(*b.all))};
+	struct batch b = {.s = s, .w = waits_new(), .gone = flags->gone, .all = calloc(q->n_wanted + 1, sizeof(*b.all))};
 	int r = b.w && b.all ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++)

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/span.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,7 @@ struct symb_flags {
 	bool demangle;	    /* names of C++ and Rust as people read them */
 	bool function_size; /* v5: "function_size" in each frame that has a function */
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
+	const atomic_bool *gone; /* becomes true when nobody waits for the answer any more; NULL */
 };
 
 /* The HTTP status: 200, 400, 413, 500 (out of memory), 503 (stopped). `out` gets the body, JSON in

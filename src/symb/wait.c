@@ -136,11 +136,11 @@ static bool stops(const atomic_bool *stop)
 	return stop && atomic_load(stop);
 }
 
-int wait_next(struct waits *w, const atomic_bool *stop, struct question **out)
+int wait_next(struct waits *w, const atomic_bool *stop, const atomic_bool *gone, struct question **out)
 {
 	LOCK_SCOPE(&w->lock);
 
-	while (!w->done && w->pending && !stops(stop))
+	while (!w->done && w->pending && !stops(stop) && !stops(gone))
 		pause_for_change(w);
 	*out = w->done;
 	if (w->done)

@@ -47,8 +47,9 @@ void question_fail(struct question *q, int r);
 bool question_fetch(struct question *q, struct fetch *f, const struct artifact *cands, unsigned n);
 
 /* One that was answered, and was not told before; NULL: there is none, and none is pending. Who asks this
- * drops no question before he was told of it, unless he asks no more. 0; -EINTR: `stop`. */
-int wait_next(struct waits *w, const atomic_bool *stop, struct question **out);
+ * drops no question before he was told of it, unless he asks no more. 0; -EINTR: `stop`, or `gone`, which
+ * may be NULL. */
+int wait_next(struct waits *w, const atomic_bool *stop, const atomic_bool *gone, struct question **out);
 
 /* Until nothing is pending. -EINTR: `stop`, which may be NULL. */
 int wait_all(struct waits *w, const atomic_bool *stop);

@@ -83,7 +83,7 @@ for n in 1 2; do
 done
 upstream_start slow --root "$TMP/slow"
 upstream_fault "$URL_slow" '/m1/*' silent
-symfs_serve two --source "breakpad@$URL_slow" --lookup-deadline 60s
+symfs_serve two --source "breakpad@$URL_slow" --lookup-deadline 100s --stall-timeout 100s
 curl -gsS --noproxy '*' --max-time 100 -d "{\"memoryMap\": [[\"m1\", \"$(id_of 1)\"], [\"m2\", \"$(id_of 2)\"]], \"stacks\": [[[0, 4096], [1, 4096]]]}" \
   -o "$TMP/both" "$URL_two/symbolicate/v5" 2>"$TMP/curl.log" &
 asker=$!

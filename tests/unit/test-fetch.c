@@ -484,7 +484,7 @@ END_TEST
 START_TEST(the_deadline_begins_with_the_turn)
 {
 	enum { MANY = 8 };
-	struct fetch_opts o = {.lookup_deadline_ms = 4000, .park_ms = PARK_MS, .grace_ms = GRACE_MS,
+	struct fetch_opts o = {.lookup_deadline_ms = 8000, .park_ms = PARK_MS, .grace_ms = GRACE_MS,
 		.breaker_ms = 60000, .max_file_size = 1ull << 30};
 	struct asker a[MANY];
 	struct fetch *f = NULL;
@@ -495,8 +495,8 @@ START_TEST(the_deadline_begins_with_the_turn)
 	world_begin(&w);
 	for (unsigned i = 0; i < MANY; i++)
 		put("one", i, 5000);
-	upstream_fault(&w.one, "path=*&kind=slow&arg=2500");
-	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=debuginfod\nconnections=4\n", w.one.url);
+	upstream_fault(&w.one, "path=*&kind=slow&arg=4500");
+	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=debuginfod\nconnections=4\nstall-timeout=30s\n", w.one.url);
 	ck_assert_msg(fetch_new(&f, w.store, sources_of(text), &o, &e) == 0, "%s", e.text);
 	for (unsigned i = 0; i < MANY; i++)
 		ask(&a[i], f, i, FETCH_WHOLE);

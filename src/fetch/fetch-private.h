@@ -317,6 +317,8 @@ void flight_offer(struct flight *fl);
 void flight_proven(struct flight *fl); /* which it is. */
 void flight_readers(struct flight *fl); /* (net) readers came, went, or want something */
 void flight_park(struct flight *fl);   /* (net) when nobody wants the whole yet */
+/* (net) Nobody waits for it any more, because its source answered too late; it goes on for the next asker. */
+bool flight_lingers(const struct flight *fl);
 void flight_unpark(struct flight *fl);
 
 /* part.c: what readers get before all is here. Made, advanced and ended on the net thread. */

@@ -76,6 +76,11 @@ static bool is_lonely(const struct flight *fl)
 	return !fl->tickets && !(fl->part && part_is_open(fl->part));
 }
 
+bool flight_lingers(const struct flight *fl)
+{
+	return fl->linger && is_lonely(fl);
+}
+
 /* Whether sources were asked by another name than this asker's. What they said of that name says
  * nothing to him. */
 static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
@@ -240,7 +245,7 @@ void flight_readers(struct flight *fl)
 	}
 	if (fl->state != FLIGHT_BODY)
 		return;
-	if (!is_lonely(fl))
+	if (!is_lonely(fl) || fl->linger)
 		ranges_go(fl);
 	else if (flight_here(fl) < fl->size)
 		flight_park(fl);

@@ -607,7 +607,7 @@ void ranges_go(struct flight *fl)
 		fl->want_len = 0;
 		work_probe(fl);
 	}
-	if (wants_all(fl) || fl->touched * 100 > fl->size * TOUCHED_PERCENT)
+	if (wants_all(fl) || flight_lingers(fl) || fl->touched * 100 > fl->size * TOUCHED_PERCENT)
 		fl->fill = true;
 	if (fl->part)
 		part_spare(fl->part, !fl->fill);

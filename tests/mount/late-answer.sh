@@ -1,0 +1,41 @@
+#!/bin/sh
+# A source that answers ranges, and answers after the lookup deadline only: who asked is told so, and what
+# comes late is fetched for the next asker, to its end. It is not begun and then kept open for ever.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy readelf curl cmp
+need_mount
+
+head -c 3000000 /dev/urandom >"$TMP/noise"
+for n in 1 2; do
+  make_program "$TMP/far$n" prog
+  objcopy --add-section .noise="$TMP/noise" "$TMP/far$n/full/$([ $n = 1 ] && echo prog || echo libprog.so)" "$TMP/large$n" || fail objcopy
+  put_gdb "$TMP/up" "$TMP/large$n"
+  eval "name$n=\$(gdb_path \"\$(build_id \"\$TMP/large$n\")\")"
+done
+upstream_start up --root "$TMP/up"
+symfs_mount m --source "gdb@$URL_up" --lookup-deadline 1s --breaker-seconds 1s
+
+late() {
+  stat "$MNT_m/gdb/$1" >/dev/null 2>"$TMP/late.log" && return 1
+  grep -q 'timed out' "$TMP/late.log"
+}
+stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store-m" "gdb/$1" >"$TMP/where" 2>/dev/null; }
+closed() { ! find "/proc/$PID_m/fd" -lname '*/sparse/*' 2>/dev/null | grep -q .; }
+
+# Nobody comes.
+upstream_fault "$URL_up" "/$name1" slow 2500 1
+late "$name1" || fail "the first is not late: $(cat "$TMP/late.log")"
+wait_for 60 stored "$name1" || fail "what came late is not here: $(upstream_count "$URL_up" bytes) bytes came"
+same_file "$(cat "$TMP/where")" "$TMP/large1"
+
+# Somebody comes, reads a little of it, and goes.
+upstream_fault "$URL_up" "/$name2" slow 2500 1
+wait_for 30 late "$name2" || fail "the second is not late: $(cat "$TMP/late.log")"
+first() { head -c 1 "$MNT_m/gdb/$name2"; }
+wait_for 30 first || fail "it does not come"
+wait_for 60 stored "$name2" || fail "what was read a little of is not here: $(upstream_count "$URL_up" bytes) bytes came"
+same_file "$(cat "$TMP/where")" "$TMP/large2"
+wait_for 20 closed || fail "files with holes are open: $(ls -l "/proc/$PID_m/fd")"
+symfs_umount m
+exit 0

@@ -41,6 +41,7 @@ struct net {
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);
 void transfers_drop(struct net *n);
+void transfers_stopped(struct net *n, uint64_t ms); /* for so long nobody could be heard */
 void transfers_admit(struct net *n); /* starts those whose turn it is */
 
 /* request.c: a URL taken apart. `url` has no user:password and no fragment. */

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <string.h>
 
+#define STOPPED_MS 2000 /* so much later than it should, a turn of the loop says that we were stopped */
+
 /* ---- timers ------------------------------------------------------------------------- */
 
 static void ring_init(struct net_timer *ring)
@@ -77,6 +79,22 @@ static int timers_wait(const struct net *n)
 	if (t == &n->timers)
 		return 60 * 1000;
 	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
+}
+
+/* In time in which we could not listen nobody was silent: who was stopped (Ctrl-Z, a frozen container)
+ * and goes on finds answers that came long ago, and no deadline that passed without him. `wait` is how
+ * long the turn since *last could take. */
+static void allow_for_stop(struct net *n, uint64_t *last, int wait)
+{
+	uint64_t now = clock_ms(), took = now - *last;
+
+	*last = now;
+	if (took <= (uint64_t)wait + STOPPED_MS)
+		return;
+	took -= (uint64_t)wait;
+	for (struct net_timer *t = n->timers.next; t != &n->timers; t = t->next)
+		t->due += took;
+	transfers_stopped(n, took);
 }
 
 /* ---- calls -------------------------------------------------------------------------- */
@@ -176,14 +194,19 @@ static void transfers_end(struct net *n)
 static void *net_main(void *arg)
 {
 	struct net *n = arg;
-	int running;
+	uint64_t last = clock_ms();
+	int running, wait = 0;
 
-	while (calls_run(n)) {
+	for (;;) {
+		allow_for_stop(n, &last, wait);
+		if (!calls_run(n))
+			break;
 		timers_run(n);
 		curl_multi_perform(n->multi, &running);
 		transfers_end(n);
 		transfers_admit(n);
-		curl_multi_poll(n->multi, NULL, 0, timers_wait(n), NULL);
+		wait = timers_wait(n);
+		curl_multi_poll(n->multi, NULL, 0, wait, NULL);
 	}
 	transfers_drop(n);
 	return NULL;

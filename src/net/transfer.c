@@ -112,6 +112,14 @@ void transfers_drop(struct net *n)
 		transfer_free(n->transfers);
 }
 
+void transfers_stopped(struct net *n, uint64_t ms)
+{
+	for (struct transfer *t = n->transfers; t; t = t->next) {
+		t->heard += ms;
+		t->turned += ms;
+	}
+}
+
 static int fail(struct transfer *t, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 static int fail(struct transfer *t, int error, const char *fmt, ...)

@@ -1,0 +1,40 @@
+#!/bin/sh
+# The daemon is stopped (Ctrl-Z, a frozen container) while it waits for a server, for longer than any of
+# its deadlines, and goes on: what came meanwhile counts, and nobody is blamed for silence.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy readelf curl cmp
+need_mount
+
+head -c 3000000 /dev/urandom >"$TMP/noise"
+for n in 1 2; do
+  make_program "$TMP/far$n" prog
+  objcopy --add-section .noise="$TMP/noise" "$TMP/far$n/full/$([ $n = 1 ] && echo prog || echo libprog.so)" "$TMP/large$n" || fail objcopy
+  put_gdb "$TMP/up" "$TMP/large$n"
+  eval "name$n=\$(gdb_path \"\$(build_id \"\$TMP/large$n\")\")"
+done
+upstream_start up --root "$TMP/up"
+symfs_mount m --source "gdb@$URL_up" --lookup-deadline 5s --stall-timeout 4s
+
+exec 5<"$MNT_m/gdb/$name1" || fail "it cannot be opened"
+upstream_fault "$URL_up" '/*' slow 1500
+upstream_reset "$URL_up"
+("$top_builddir/tests/helpers/read-at" 1000000 5000 <&5 >"$TMP/got" 2>"$TMP/look.log") &
+reader=$!
+stat "$MNT_m/gdb/$name2" >/dev/null 2>"$TMP/stat.log" &
+asker=$!
+both() { [ "$(upstream_count "$URL_up" requests)" -ge 2 ]; }
+wait_for 20 both || fail "the server is not asked: $(cat "$TMP/look.log" "$TMP/stat.log")"
+kill -STOP "$PID_m"
+until_ms=$(($(now_ms) + 6500))
+over() { [ "$(now_ms)" -ge "$until_ms" ]; }
+wait_for 20 over
+kill -CONT "$PID_m"
+wait $reader || fail "who read: $(cat "$TMP/look.log")"
+tail -c +1000001 "$TMP/large1" | head -c 5000 | cmp - "$TMP/got" || fail "wrong bytes"
+wait $asker || fail "who asked: $(cat "$TMP/stat.log")"
+[ "$(upstream_count "$URL_up" get)" = "$(upstream_count "$URL_up" ranges)" ] ||
+  fail "all of a file was asked for: $(fetch_url "$URL_up/_control/count")"
+exec 5<&-
+symfs_umount m
+exit 0

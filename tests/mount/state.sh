@@ -44,7 +44,10 @@ why() { "$SYMFS" why --json "$1"; }
 why "$MNT_m/$path" | grep -q '"verdict":"not asked"' || fail "why before: $(why "$MNT_m/$path")"
 grep -q 'not asked' "$MNT_m/.symfs/why/$path" || fail "why file"
 [ "$(upstream_count "$URL_up" get)" = 0 ] || fail "looking at .symfs asked the server"
-getfattr -n user.symfs.state "$MNT_m/$path" 2>/dev/null | grep -q remote || fail "state before"
+# To look at it begins to fetch it, and so small a file would be here a moment later.
+upstream_fault "$URL_up" "/${path#gdb/}" trickle 2000 1
+getfattr -n user.symfs.state "$MNT_m/$path" >"$TMP/said" 2>&1
+grep -qE '"(remote|partial [0-9]+ %)"' "$TMP/said" || fail "state before: $(cat "$TMP/said")"
 cmp "$TMP/p/debug/foo.debug" "$MNT_m/$path" || fail "bytes"
 gets=$(upstream_count "$URL_up" get)
 

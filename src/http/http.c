@@ -485,7 +485,7 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
  * what many threads free in turn does not stay with each of them. */
 static void spare_memory(void)
 {
-	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	mallopt(M_TRIM_THRESHOLD, 1 << 20);
 	mallopt(M_ARENA_MAX, HTTP_THREADS);
 }

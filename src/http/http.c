@@ -211,9 +211,8 @@ static enum MHD_Result dispatch(struct exchange *x)
 	case ROUTE_METRICS:
 		return page_metrics(x);
 	case ROUTE_MISSING:
-		return page_missing(x);
 	case ROUTE_MISSES:
-		return page_misses(x);
+		return page_list(x);
 	case ROUTE_STATUS:
 		return page_status(x);
 	case ROUTE_METHOD:

@@ -158,7 +158,7 @@ static int add_line(struct http *h, const struct key *k, struct buf *out)
 	return r < 0 ? r : add_field(out, a.m.code_id[0] ? a.m.code_id : t.id, "\r\n");
 }
 
-int misses_text(struct http *h, struct buf *out)
+int misses_text(struct http *h, const atomic_bool *gone, struct buf *out)
 {
 	_cleanup_free_ struct store_miss_row *rows = calloc(PAGE, sizeof(*rows));
 	struct store *st = fetch_store(h->fetch);
@@ -166,7 +166,7 @@ int misses_text(struct http *h, struct buf *out)
 	int64_t after = 0;
 	int n, r = rows ? buf_adds(out, "debug_file,debug_id,code_file,code_id\r\n") : -ENOMEM;
 
-	while (r == 0 && (n = store_list_misses(st, &after, rows, PAGE)) > 0)
+	while (r == 0 && !atomic_load(gone) && (n = store_list_misses(st, &after, rows, PAGE)) > 0)
 		for (int i = 0; r == 0 && i < n; i++) {
 			const struct key *k = &rows[i].key;
 

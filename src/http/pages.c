@@ -25,20 +25,47 @@ enum MHD_Result page_health(struct exchange *x)
 	return exchange_text(x, 200, "text/plain; charset=utf-8", "no-store", "ok\n");
 }
 
-enum MHD_Result page_misses(struct exchange *x)
-{
-	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
-	int r = misses_text(x->h, &text);
+/* ---- lists: as long as the index, so no thread that others wait for writes them ------ */
 
-	return page(x, "text/csv; charset=utf-8", r, &text);
+static void write_list(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http *h = x->h;
+
+	x->answer.r = 0;
+	if (x->route->what == ROUTE_MISSES)
+		x->answer.r = misses_text(h, &x->left, &x->reply);
+	else
+		fetch_missing(h->fetch, &x->reply);
+	x->answered = true;
+	atomic_fetch_sub(&h->lists, 1);
+	exchange_resume(x);
 }
 
-enum MHD_Result page_missing(struct exchange *x)
+enum MHD_Result page_list(struct exchange *x)
 {
-	_cleanup_buf_ struct buf text = BUF_UP_TO(PAGE_MOST);
+	struct http *h = x->h;
 
-	fetch_missing(x->h->fetch, &text);
-	return page(x, "text/csv; charset=utf-8", 0, &text);
+	if (x->answered)
+		return page(x, "text/csv; charset=utf-8", x->answer.r, &x->reply);
+	if (atomic_fetch_add(&h->lists, 1) >= HTTP_LISTS_MOST) {
+		atomic_fetch_sub(&h->lists, 1);
+		return exchange_text(x, 503, "text/plain; charset=utf-8", "no-store",
+			"others are being told what is missing\n");
+	}
+	x->reply = BUF_UP_TO(PAGE_MOST);
+	atomic_fetch_add(&x->refs, 1);
+	exchange_suspend(x);
+	if (workers_post(h->workers, write_list, x) < 0) {
+		atomic_fetch_sub(&h->lists, 1);
+		x->answer.r = -ENOMEM;
+		x->answered = true;
+		exchange_resume(x);
+	} else {
+		exchange_park(x);
+	}
+	exchange_unref(x);
+	return MHD_YES;
 }
 
 /* ---- numbers ------------------------------------------------------------------------ */

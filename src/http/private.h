@@ -22,6 +22,7 @@
 /* POSTs that are answered at once, and those beside them that may wait for it. */
 #define HTTP_WORKERS 16
 #define HTTP_JOBS_MOST 256
+#define HTTP_LISTS_MOST 4
 /* Bytes of all bodies that are here; more, when that is less than four of the largest. */
 #define HTTP_BODIES_MOST (256ull << 20)
 #define HTTP_RETRY_SECONDS "5"
@@ -73,6 +74,7 @@ struct http {
 	atomic_bool stopping;
 	atomic_uint_fast64_t bodies; /* bytes of POSTs */
 	atomic_uint waiting; /* requests that wait for fetch/ */
+	atomic_uint lists; /* of what is missing, that are being written */
 	atomic_uint jobs; /* POSTs that wait for an answer, or for their turn */
 	atomic_int log_fd;
 
@@ -194,9 +196,9 @@ int misses_new(struct misses **out); /* 0, -ENOMEM */
 void misses_free(struct misses *m);  /* NULL is fine */
 /* Of a request for a symbol file that is nowhere: keeps what it says of the program, for a while. */
 void misses_tell(struct exchange *x);
-/* "debug_file,debug_id,code_file,code_id", as Mozilla's server had it. 0, -ENOMEM, -EFBIG. (reads the
+/* "debug_file,debug_id,code_file,code_id", as Mozilla's server had it, until `gone`. 0, -ENOMEM, -EFBIG. (reads the
  * disk) */
-int misses_text(struct http *h, struct buf *out);
+int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
 
 /* ---- hops.c ------------------------------------------------------------------------- */
 
@@ -226,8 +228,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x);
 
 enum MHD_Result page_health(struct exchange *x);
 enum MHD_Result page_metrics(struct exchange *x);
-enum MHD_Result page_missing(struct exchange *x); /* of any type */
-enum MHD_Result page_misses(struct exchange *x);  /* of symbol files */
+enum MHD_Result page_list(struct exchange *x); /* what is missing: of any type, or symbol files */
 enum MHD_Result page_status(struct exchange *x);
 
 /* ---- search.c ----------------------------------------------------------------------- */

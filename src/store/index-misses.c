@@ -1,14 +1,19 @@
 /* The index: what is known not to be there. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "store/index-private.h"
 
+#define CLOCK_SLACK 60 /* seconds */
+
+/* What was written down later than now is of a clock that was set back since: it would hold until that
+ * time comes again. */
 static int miss_until_with(struct conn *c, const char *canon, const char *name,
 	const char *source, int64_t *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	int r;
 
-	r = rows_of(&rows, c, Q_MISS, "ttt", canon, name, source);
+	r = rows_of(&rows, c, Q_MISS, "ttti", canon, name, source, clock_wall() + CLOCK_SLACK);
 	if (r == 0)
 		r = rows_next(&rows);
 	if (r < 0)

@@ -122,7 +122,7 @@ const char *const index_sql[QUERIES] = {
 	[Q_VICTIM] = "SELECT id, sha256, size, 0, used FROM (SELECT id, sha256, size, used"
 		     "  FROM objects WHERE keep_until <= ?1 AND id <> ?2 ORDER BY used, id LIMIT 1)"
 		     " UNION ALL SELECT id, name, bytes, 1, used FROM (SELECT id, name, bytes, used"
-		     "  FROM sparse WHERE keep_until <= ?1 ORDER BY used, id LIMIT 1)"
+		     "  FROM sparse WHERE keep_until <= ?1 OR keep_until > ?1 + 60 ORDER BY used, id LIMIT 1)"
 		     " ORDER BY 5, 4 LIMIT 1",
 	[Q_SPARSE] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE canon = ?",
 	[Q_SPARSE_NAME] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE name = ?",
@@ -182,7 +182,8 @@ const char *const index_sql[QUERIES] = {
 			     " ORDER BY object_id LIMIT ?",
 	[Q_MODULE_BY_DEBUG] = "SELECT " MODULE_COLUMNS " FROM modules WHERE debug <> ''"
 			      " AND debug IN (?, ?) ORDER BY object_id LIMIT ?",
-	[Q_MISS] = "SELECT until FROM misses WHERE canon = ? AND name = ? AND source = ?",
+	[Q_MISS] = "SELECT until FROM misses WHERE canon = ? AND name = ? AND source = ?"
+		   " AND since <= ?",
 	[Q_MISS_PUT] = "INSERT INTO misses(canon, key, name, source, since, until, reason)"
 		       " VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(canon, name, source) DO UPDATE SET"
 		       " since = excluded.since, until = excluded.until, reason = excluded.reason,"
@@ -190,7 +191,7 @@ const char *const index_sql[QUERIES] = {
 	[Q_MISS_ASKED] = "UPDATE misses SET asked = asked + ? WHERE canon = ?",
 	[Q_MISSES_LIST] = "SELECT id, key, source, since, until, asked FROM misses"
 			  " WHERE id > ? AND until > ? ORDER BY id LIMIT ?",
-	[Q_MISSES_EXPIRE] = "DELETE FROM misses WHERE until <= ?",
+	[Q_MISSES_EXPIRE] = "DELETE FROM misses WHERE until <= ?1 OR since > ?1 + 60",
 	[Q_MISSES_DROP] = "DELETE FROM misses WHERE canon = ?",
 	[Q_MISSES_DROP_ALL] = "DELETE FROM misses",
 };

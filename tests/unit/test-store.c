@@ -384,6 +384,11 @@ START_TEST(misses)
 	ck_assert_int_eq(store_list_misses(s, &after, rows, 4), 3);
 	ck_assert(rows[0].asked == 4 && rows[1].asked == 4 && rows[2].asked == 2);
 
+	/* By a clock that was ahead and was set back since: it says nothing. */
+	sql("UPDATE misses SET since = since + 100000, until = until + 100000 WHERE source = 'one'");
+	ck_assert_int_eq(store_miss_until(s, &a, "", "one"), 0);
+	sql("UPDATE misses SET since = since - 100000 WHERE source = 'one'");
+	ck_assert_int_gt(store_miss_until(s, &a, "", "one"), now + 100000);
 	sql("UPDATE misses SET until = 10 WHERE source = 'one'");
 	ck_assert_int_eq(store_miss_until(s, &a, "", "one"), 0);
 	ck_assert_uint_eq(totals(s).misses, 1);

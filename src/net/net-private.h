@@ -66,6 +66,7 @@ struct head {
 
 void head_begin(struct head *h, struct net_reply *r);
 int head_line(struct head *h, struct net_reply *r, const char *line, size_t n); /* 0, -ENOMEM, -EPROTO */
+int head_trailer(struct head *h, size_t n); /* n bytes behind the body: 0, -EPROTO: there is no end of them */
 void head_finish(const struct head *h, struct net_reply *r);			/* tells r->size */
 void head_release(struct head *h);
 

@@ -157,6 +157,12 @@ int head_line(struct head *h, struct net_reply *r, const char *line, size_t n)
 	return header(h, r, (struct value){line, (size_t)(colon - line)}, v);
 }
 
+int head_trailer(struct head *h, size_t n)
+{
+	h->bytes += n;
+	return h->bytes > HEAD_MOST ? -EPROTO : 0;
+}
+
 void head_finish(const struct head *h, struct net_reply *r)
 {
 	/* Content-Length counts bytes of the wire: it says nothing once they are decoded. */

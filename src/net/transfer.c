@@ -469,6 +469,14 @@ static int head_complete(struct transfer *t)
 	return r < 0 ? fail(t, r, "stopped: %s", err_text(r)) : 0;
 }
 
+static size_t on_trailer(struct transfer *t, size_t n)
+{
+	if (head_trailer(&t->head, n) == 0)
+		return n;
+	fail(t, -EPROTO, "what follows the body is too large");
+	return 0;
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
 	struct transfer *t = ctx;
@@ -479,7 +487,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	if (t->cancelled || t->reply.error)
 		return 0;
 	if (t->head_over)
-		return n; /* a trailer */
+		return on_trailer(t, n);
 	if (n <= 2 && (p[0] == '\r' || p[0] == '\n'))
 		return head_complete(t) < 0 ? 0 : n;
 	r = head_line(&t->head, &t->reply, p, n);

@@ -63,7 +63,7 @@ static const char help[] =
 	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
 	"  endless (BYTES/S[,STATUS])  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
 	"  trickle (BYTES/S)  redirect ([CODE ]URL, `loop`, or URL* and the path follows)\n"
-	"  wrong-length (DELTA)  garbage  bad-range  no-range  gzip-bomb (MIB)  echo-headers\n";
+	"  wrong-length (DELTA)  garbage  trailers  bad-range  no-range  gzip-bomb (MIB)  echo-headers\n";
 
 struct options {
 	unsigned port, delay_ms;
@@ -850,6 +850,22 @@ static void fault_garbage(struct conn *c, const char *arg)
 	c->keep = false;
 }
 
+/* All of it, and then lines that never end. */
+static void fault_trailers(struct conn *c, const char *arg)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n";
+	char line[1000];
+
+	(void)arg;
+	memset(line, 'y', sizeof(line));
+	memcpy(line, "X-More: ", 8);
+	memcpy(line + sizeof(line) - 2, "\r\n", 2);
+	c->keep = false;
+	if (conn_send(c, head, sizeof(head) - 1))
+		while (conn_send(c, line, sizeof(line)) && conn_wait(c, 1))
+			;
+}
+
 static void fault_endless(struct conn *c, const char *arg)
 {
 	static const char magic[] = "\x7f" "ELF\x02\x01\x01";
@@ -958,6 +974,7 @@ static const struct fault faults[] = {
 	{"cut", .change = change_cut},
 	{"cut-nolen", .change = change_cut_nolen},
 	{"endless", fault_endless},
+	{"trailers", fault_trailers},
 	{"silent", fault_silent},
 	{"silent-after", .change = change_silent_after},
 	{"reset", fault_reset},

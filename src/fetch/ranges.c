@@ -21,6 +21,8 @@
 #define PIECE_HEAD 512		/* what comes with a piece, at most */
 #define ERRORS_MOST 3		/* without a block more, before another way is taken */
 #define AGAIN_MS 100
+#define LEAST_RATE 64		/* bytes in a second: what is slower is asked for again, by another connection */
+#define SILENT_MS 30000		/* where the source does not say */
 #define LOOK_MS 200		/* for other processes that want all of it */
 #define TOUCHED_PERCENT 35	/* who wants so much wants all */
 
@@ -31,6 +33,7 @@ struct range {
 	uint64_t off, end, at;
 	bool fills; /* nobody waits for it in particular */
 	bool yields; /* to others at its host; what is left of it is asked for again */
+	uint64_t since, came; /* clock_ms() of a look at how fast it is, and bytes from then on; 0: none yet */
 	bool one_only; /* the server answers no more than one range */
 	int error;
 	/* n: pages here and there, and no blocks. More than one come as parts of one answer. */
@@ -183,6 +186,33 @@ static int several_body(struct range *rg, uint64_t off, const void *p, size_t n)
 	return r == -EPROTO ? refuse_several(rg) : r;
 }
 
+/* Once in the time in which a server may be silent. A server that drips is not silent, and who waits for
+ * these bytes would wait for hours, while other connections to it may be well. */
+static bool hardly_moves(struct range *rg, size_t n)
+{
+	const struct source *s = rg->fl->winner->source;
+	uint64_t now = clock_ms(), ms = s->o.stall_ms ? s->o.stall_ms : SILENT_MS;
+	bool slow;
+
+	if (!rg->since)
+		rg->since = now;
+	rg->came += n;
+	if (now - rg->since < ms)
+		return false;
+	slow = rg->came < (now - rg->since) * LEAST_RATE / 1000;
+	rg->since = now;
+	rg->came = 0;
+	if (slow)
+		log_debug(LOG_FETCH, "%s: %s: a range drips", rg->fl->canon, s->name);
+	return slow;
+}
+
+static int hold(struct range *rg)
+{
+	rg->since = rg->came = 0;
+	return -EAGAIN;
+}
+
 static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct range *rg = ctx;
@@ -190,7 +220,7 @@ static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
 	int r;
 
 	if (fl->making_room || (fl->parked && rg->fills))
-		return -EAGAIN;
+		return hold(rg);
 	if (rg->n <= 1 && (off > rg->end - rg->off || n > rg->end - rg->off - off)) {
 		rg->error = -ESTALE;
 		return -ECANCELED;
@@ -202,6 +232,8 @@ static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
 	atomic_fetch_add(&fl->f->stats.bytes, n);
 	if (fl->part)
 		part_advance(fl->part, 0);
+	if (rg->at < rg->end && hardly_moves(rg, n))
+		return -ECANCELED;
 	rg->yields = rg->n <= 1 && rg->at < rg->end && transfer_should_yield(rg->transfer);
 	return rg->yields ? -ECANCELED : 0;
 }

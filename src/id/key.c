@@ -97,7 +97,7 @@ bool key_is_by_debug_id(const struct key *k)
 /* Zeros are no identifier: tools that found none write them, of many files. */
 static bool is_nil(const struct key *k)
 {
-	return rules[k->type].id == BY_DEBUG && k->id[strspn(k->id, "0")] == '\0';
+	return rules[k->type].id == BY_DEBUG && k->id[0] && k->id[strspn(k->id, "0")] == '\0';
 }
 
 static bool name_counts(const struct key *k)

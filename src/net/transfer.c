@@ -114,9 +114,12 @@ void transfers_drop(struct net *n)
 
 void transfers_stopped(struct net *n, uint64_t ms)
 {
+	uint64_t now = clock_ms();
+
+	/* Never later than now: some of it was heard in that same turn, before the long wait or behind it. */
 	for (struct transfer *t = n->transfers; t; t = t->next) {
-		t->heard += ms;
-		t->turned += ms;
+		t->heard = MIN(t->heard + ms, now);
+		t->turned = MIN(t->turned + ms, now);
 	}
 }
 

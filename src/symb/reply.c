@@ -272,12 +272,11 @@ static void put_stacks(struct writing *w, const struct asked_job *job)
 
 /* ---- modules ------------------------------------------------------------------------ */
 
-/* "false" is believed, and remembered by some who ask: what could not be asked is unknown. */
+/* As Mozilla's service: "false" also where somebody could not be asked. Who wants to know the
+ * difference asks for the errors. */
 static const char *found_word(const struct wanted *w)
 {
-	if (w->file)
-		return "true";
-	return w->asked && !w->unsure ? "false" : "null";
+	return !w->asked ? "null" : w->file ? "true" : "false";
 }
 
 static void put_key(struct writing *w, const struct wanted *m)

@@ -7,9 +7,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define LOOK_NS 100000000 /* whether it is to stop */
+#define LOOK_MS 100 /* whether it is to stop */
 
 /* One question, asked while the caller waits. It ends by itself: every transfer has bounds. */
 struct probe {
@@ -144,12 +143,8 @@ bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct ne
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->done && clock_ms() < until && !atomic_load(stop)) {
-		struct timespec look;
+		struct timespec look = clock_after(CLOCK_REALTIME, LOOK_MS);
 
-		clock_gettime(CLOCK_REALTIME, &look);
-		look.tv_nsec += LOOK_NS;
-		look.tv_sec += look.tv_nsec / 1000000000;
-		look.tv_nsec %= 1000000000;
 		pthread_cond_timedwait(&p->over, &p->lock, &look);
 	}
 	done = p->done;

@@ -445,10 +445,12 @@ static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_
 	return atomic_load(&h->stopping) ? MHD_NO : MHD_YES;
 }
 
+/* By poll(): libmicrohttpd 0.9 takes 128 events at a time from epoll and looks for more before it does
+ * anything; when there were exactly so many, those wait for the next one that comes. */
 static int start_daemon(struct http *h, int fd, struct err *e)
 {
 	h->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_come,
+		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_come,
 		h, handle, h, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT, h->most,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(h->idle_ms / 1000 + 1),

@@ -59,6 +59,45 @@ enum field_range field_range(const char *range, uint64_t size, uint64_t *off, ui
 	return RANGE_PART;
 }
 
+/* ---- codings ------------------------------------------------------------------------ */
+
+/* Of "gzip;q=0.5": that it is not refused by a weight of zero. */
+static bool is_wanted(const char *p, size_t n)
+{
+	const char *end = p + n, *q = memchr(p, ';', n);
+	uint64_t whole;
+
+	if (!q)
+		return true;
+	q = skip_blank(q + 1);
+	if (end - q < 3 || (*q | 32) != 'q' || q[1] != '=')
+		return true;
+	q += 2;
+	if (!take_number(&q, &whole) || whole)
+		return true;
+	return q < end && *q == '.' && strspn(q + 1, "0") < strspn(q + 1, "0123456789");
+}
+
+bool field_accepts_gzip(const char *value)
+{
+	bool any = false;
+
+	while (value && *value) {
+		size_t n, name;
+
+		value += strspn(value, " \t,");
+		n = strcspn(value, ",");
+		name = strcspn(value, " \t;,");
+		if ((name == 4 && strncasecmp(value, "gzip", 4) == 0) ||
+			(name == 6 && strncasecmp(value, "x-gzip", 6) == 0))
+			return is_wanted(value, n);
+		if (name == 1 && *value == '*')
+			any = is_wanted(value, n);
+		value += n;
+	}
+	return any;
+}
+
 /* ---- validators --------------------------------------------------------------------- */
 
 bool field_has_tag(const char *list, const char *tag)

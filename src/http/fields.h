@@ -32,5 +32,9 @@ int64_t field_date_read(const char *text);
  * takes does not tell how much was right. */
 bool field_authorized(const char *value, const char *token);
 
+/* Whether Accept-Encoding lets an answer be packed by gzip: it names it, or everything, and not with q=0.
+ * NULL: it does not. */
+bool field_accepts_gzip(const char *value);
+
 /* How many hops a Via names that are a symfs; `*ours` whether one is `id`. */
 unsigned field_via(const char *value, const char *id, bool *ours);

@@ -1,6 +1,7 @@
 /* Files: what of them is asked for, and how an answer of fetch/ reads in HTTP. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
@@ -16,7 +17,8 @@
 #include <sys/stat.h>
 
 #define UNKNOWN_MS 600000 /* as long as Mozilla's server believes it */
-#define TAG_TEXT (SHA256_TEXT + 2)
+#define TAG_TEXT (SHA256_TEXT + 7) /* "DIGEST-gzip" */
+#define PACK_LEAST 1024		   /* less is not worth it */
 #define STREAM_BUFFER (32u << 10) /* of memory, for each file that is sent while it comes */
 #define STREAM_AHEAD (4u << 20)	  /* of a range of a file with holes: what is asked for at once */
 
@@ -80,6 +82,7 @@ enum MHD_Result file_reply_error(struct exchange *x)
 /* ---- what is said of a file --------------------------------------------------------- */
 
 struct told {
+	bool packs; /* on the way */
 	uint64_t size;
 	char tag[TAG_TEXT], date[FIELD_DATE]; /* "": none */
 	int64_t changed;
@@ -129,23 +132,46 @@ static void tell_known(struct exchange *x, uint64_t was, struct told *out)
 		memcpy(out->tag, tag, sizeof(tag));
 }
 
+static bool is_text(const struct answer *a)
+{
+	return a->key.type == FILETYPE_BREAKPAD || a->key.type == FILETYPE_SOURCE;
+}
+
+/* Text that servers hold packed, most of them, is stored as it is inside, and packed again for who asks for
+ * that. Another symfs wants to know its size, and ranges of it. */
+static bool packs(struct exchange *x, const struct answer *a)
+{
+	return is_text(a) && a->blob && blob_size(a->blob) >= PACK_LEAST && !exchange_header(x, "Range") &&
+		!exchange_header(x, "X-Symfs-Via") && field_accepts_gzip(exchange_header(x, "Accept-Encoding"));
+}
+
+/* Other bytes have another tag. */
+static void tag_packed(char tag[static TAG_TEXT])
+{
+	size_t n = strlen(tag);
+
+	snprintf(tag + n - 1, TAG_TEXT - n + 1, "-gzip\"");
+}
+
 static int tell(struct exchange *x, const struct answer *a, struct told *out)
 {
 	int r = 0;
 
+	out->packs = packs(x, a);
 	if (a->part)
 		tell_part(a->part, out);
 	else
 		r = tell_blob(a->blob, out);
-	if (r == 0 && a->was)
+	if (r == 0 && out->packs)
+		tag_packed(out->tag);
+	else if (r == 0 && a->was)
 		tell_known(x, a->was, out);
 	return r;
 }
 
-static const char *type_of(enum filetype t)
+static const char *type_of(const struct answer *a)
 {
-	return t == FILETYPE_BREAKPAD || t == FILETYPE_SOURCE ? "text/plain; charset=utf-8"
-							      : "application/octet-stream";
+	return is_text(a) ? "text/plain; charset=utf-8" : "application/octet-stream";
 }
 
 /* A header's value is one line of what can be seen. */
@@ -177,11 +203,14 @@ static void tell_debuginfod(struct exchange *x, const struct answer *a, uint64_t
 static void tell_headers(struct exchange *x, const struct answer *a, const struct told *t,
 	struct MHD_Response *r)
 {
-	response_header(r, "Content-Type", type_of(a->key.type));
+	response_header(r, "Content-Type", type_of(a));
 	response_header(r, "ETag", t->tag);
 	if (t->date[0])
 		response_header(r, "Last-Modified", t->date);
-	response_header(r, "Accept-Ranges", "bytes");
+	if (!t->packs)
+		response_header(r, "Accept-Ranges", "bytes");
+	if (is_text(a))
+		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Cache-Control", HTTP_FOREVER);
 	if (x->route->debuginfod)
 		tell_debuginfod(x, a, t->size, r);
@@ -273,7 +302,64 @@ static struct MHD_Response *from_part(struct exchange *x, uint64_t off, uint64_t
 	return r;
 }
 
-/* ---- both ---------------------------------------------------------------------------- */
+/* ---- the file, packed on the way ------------------------------------------------------- */
+
+struct packed {
+	struct exchange *x;
+	struct blob *blob;
+	struct gzip *gzip;
+	uint64_t at;
+};
+
+static ssize_t packed_source(void *ctx, void *p, size_t n)
+{
+	struct packed *k = ctx;
+	ssize_t got = blob_read(k->blob, k->at, p, n);
+
+	k->at += got > 0 ? (uint64_t)got : 0;
+	return got;
+}
+
+static ssize_t packed_read(void *ctx, uint64_t pos, char *out, size_t most)
+{
+	struct packed *k = ctx;
+	ssize_t n = gzip_read(k->gzip, out, most);
+
+	k->x->bytes = pos + (uint64_t)MAX(n, 0);
+	return n > 0 ? n : n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void packed_free(void *ctx)
+{
+	struct packed *k = ctx;
+
+	gzip_free(k->gzip);
+	blob_unref(k->blob);
+	exchange_unref(k->x);
+	free(k);
+}
+
+static struct MHD_Response *from_packed(struct exchange *x, struct blob *b)
+{
+	struct packed *k = calloc(1, sizeof(*k));
+	struct MHD_Response *r;
+
+	if (!k || gzip_new(&k->gzip, packed_source, k) < 0) {
+		free(k);
+		return NULL;
+	}
+	k->x = x;
+	k->blob = blob_ref(b);
+	atomic_fetch_add(&x->refs, 1);
+	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BUFFER, packed_read, k, packed_free);
+	if (!r)
+		packed_free(k);
+	else
+		response_header(r, "Content-Encoding", "gzip");
+	return r;
+}
+
+/* ---- all of them ---------------------------------------------------------------------- */
 
 static bool unchanged(struct exchange *x, const struct told *t)
 {
@@ -322,7 +408,9 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 			return reply_range_error(x, &t);
 		status = what == RANGE_PART ? 206 : 200;
 	}
-	r = a->part ? from_part(x, off, n, status == 200) : from_file(a->blob, off, n);
+	r = a->part    ? from_part(x, off, n, status == 200)
+	    : t.packs ? from_packed(x, a->blob)
+		      : from_file(a->blob, off, n);
 	if (!r)
 		return reply_error(x, &(struct answer){.r = -EMFILE});
 	tell_headers(x, a, &t, r);
@@ -331,7 +419,7 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 			off + n - 1, t.size);
 		response_header(r, "Content-Range", text);
 	}
-	x->bytes = exchange_is_head(x) || a->part ? 0 : n;
+	x->bytes = exchange_is_head(x) || a->part || t.packs ? 0 : n;
 	return exchange_reply(x, status, r);
 }
 
@@ -351,7 +439,7 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 
 	if (!r)
 		return MHD_NO;
-	response_header(r, "Content-Type", type_of(a->key.type));
+	response_header(r, "Content-Type", type_of(a));
 	response_header(r, "Accept-Ranges", "bytes");
 	response_header(r, "Cache-Control", "no-cache");
 	if (x->route->debuginfod && known)

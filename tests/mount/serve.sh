@@ -3,7 +3,7 @@
 # could not be asked, clients that go, tokens, and stacks. The files come from a server with faults.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl gcc readelf objcopy
+need curl gcc readelf objcopy gzip
 
 # get NAME WANTED-STATUS PATH [CURL-ARGS...]: body in $TMP/body, head in $TMP/head.
 get() {
@@ -68,6 +68,34 @@ get "$U" 200 /symstore2/index2.txt
 get "$U" 200 "/$SYM" -I
 has "content-length: $SIZE"
 has "etag: $tag"
+
+# ---- text is packed for who asks -----------------------------------------------------------
+packed="$(echo "$tag" | sed 's/"$/-gzip"/')"
+get "$U" 200 "/$SYM" -H 'Accept-Encoding: br, gzip'
+has 'content-encoding: gzip'
+has 'vary: accept-encoding'
+has "etag: $packed"
+hasnt content-length
+hasnt accept-ranges
+[ "$(wc -c <"$TMP/body")" -lt $((SIZE / 2)) ] || fail "packed: $(wc -c <"$TMP/body") of $SIZE bytes"
+gzip -dc "$TMP/body" | cmp -s - "$FILE" || fail "what is inside is something else"
+get "$U" 304 "/$SYM" -H 'Accept-Encoding: gzip' -H "If-None-Match: $packed"
+get "$U" 200 "/$SYM" -H "If-None-Match: $packed"
+has 'vary: accept-encoding'
+for refusal in 'Accept-Encoding: gzip;q=0' 'Accept-Encoding: identity' 'Range: bytes=0-'; do
+  get "$U" "$(case $refusal in Range*) echo 206 ;; *) echo 200 ;; esac)" "/$SYM" -H 'Accept-Encoding:' -H "$refusal"
+  hasnt content-encoding
+  body_is "$FILE"
+done
+get "$U" 206 "/$SYM" -H 'Accept-Encoding: gzip' -H 'Range: bytes=100-299'
+hasnt content-encoding
+tail -c +101 "$FILE" | head -c 200 | cmp -s - "$TMP/body" || fail "a range of what could be packed"
+fetch_url -I -H 'Accept-Encoding: gzip' "$U/$SYM" >"$TMP/head" || fail "HEAD"
+has 'content-encoding: gzip'
+hasnt content-length
+get "$U" 200 "/buildid/$ID/debuginfo" -H 'Accept-Encoding: gzip'
+hasnt content-encoding
+body_is "$DEBUG"
 
 # ---- ranges and validators ---------------------------------------------------------------
 range() { # RANGE WANTED-STATUS OFF COUNT

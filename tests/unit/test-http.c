@@ -215,6 +215,21 @@ START_TEST(test_validators)
 }
 END_TEST
 
+START_TEST(test_codings)
+{
+	static const char *const yes[] = {"gzip", "deflate, gzip, br", "GZIP;q=0.5", "x-gzip", "br;q=1.0, *;q=0.1",
+		"identity;q=0,gzip ; q=1", "gzip;q=0.001", "gzip;", "gzip;q=", "*;q=0, gzip"};
+	static const char *const no[] = {"", "identity", "br, deflate", "gzip;q=0", "gzip; q=0.000", "gzip;Q=0",
+		"*, gzip;q=0.0", "*;q=0", "gzipped", "xgzip", ", ,"};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(yes); i++)
+		ck_assert_msg(field_accepts_gzip(yes[i]), "%s", yes[i]);
+	for (unsigned i = 0; i < ARRAY_SIZE(no); i++)
+		ck_assert_msg(!field_accepts_gzip(no[i]), "%s", no[i]);
+	ck_assert(!field_accepts_gzip(NULL));
+}
+END_TEST
+
 START_TEST(test_tokens)
 {
 	ck_assert(field_authorized("Bearer sesame123", "sesame123"));
@@ -244,4 +259,4 @@ START_TEST(test_via)
 END_TEST
 
 UNIT_MAIN("http", test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
-	test_ranges, test_validators, test_tokens, test_via)
+	test_ranges, test_validators, test_codings, test_tokens, test_via)

@@ -6,13 +6,7 @@
 need gcc objcopy readelf curl cmp
 need_mount
 
-head -c 3000000 /dev/urandom >"$TMP/noise"
-for n in 1 2; do
-  make_program "$TMP/far$n" prog
-  objcopy --add-section .noise="$TMP/noise" "$TMP/far$n/full/$([ $n = 1 ] && echo prog || echo libprog.so)" "$TMP/large$n" || fail objcopy
-  put_gdb "$TMP/up" "$TMP/large$n"
-  eval "name$n=\$(gdb_path \"\$(build_id \"\$TMP/large$n\")\")"
-done
+make_two_large
 upstream_start up --root "$TMP/up"
 symfs_mount m --source "gdb@$URL_up" --lookup-deadline 5s --stall-timeout 4s
 

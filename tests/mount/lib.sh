@@ -296,6 +296,20 @@ put_gdb() {
 
 gdb_path() { gp_rest=${1#??}; echo ".build-id/${1%"$gp_rest"}/$gp_rest${2:-}"; }
 
+# make_two_large: programs of 3 MB, $TMP/large1 and $TMP/large2, which are read in parts; below $TMP/up by
+# their build ids, at $name1 and $name2 there.
+make_two_large() {
+  head -c 3000000 /dev/urandom >"$TMP/noise"
+  for ml_n in 1 2; do
+    make_program "$TMP/far$ml_n" prog
+    echo $ml_n >>"$TMP/noise"
+    objcopy --add-section .noise="$TMP/noise" "$TMP/far$ml_n/full/$([ $ml_n = 1 ] && echo prog || echo libprog.so)" \
+      "$TMP/large$ml_n" || fail objcopy
+    put_gdb "$TMP/up" "$TMP/large$ml_n"
+    eval "name$ml_n=\$(gdb_path \"\$(build_id \"\$TMP/large$ml_n\")\")"
+  done
+}
+
 same_file() { cmp -s "$1" "$2" || fail "$1 differs from $2"; }
 
 # symfs_serve NAME [ARGS...]: a server with its own store; sets URL_NAME and PID_NAME.

@@ -105,6 +105,13 @@ static bool name_counts(const struct key *k)
 	return (rules[k->type].name_counts && !key_is_by_debug_id(k)) || is_nil(k);
 }
 
+bool key_of_nil(const struct artifact *a)
+{
+	struct debug_id d;
+
+	return rules[type_of(a)].id == BY_DEBUG && module_debug_id(&a->m, false, &d) == 0 && debug_id_is_nil(&d);
+}
+
 int key_of(struct key *out, const struct artifact *a)
 {
 	enum filetype type = type_of(a);

@@ -1,7 +1,8 @@
 /* The name of one artifact of one build: "elf_debug dfb85de4… ", "pdb 3249D99D…1 crash.pdb".
  * Keys are compared by key_canon(): an identifier says which build a file is of; a name belongs
  * to the identity only where identifiers are known to collide (PE: link time and size; a debug id of
- * zeros, which is none), or where it is the identity (source paths, sections). Elsewhere the name is a hint, kept as first given.
+ * zeros, which is none), or where it is the identity (source paths, sections). Elsewhere the name is
+ * a hint, kept as first given.
  * PE and ELF files go by their code id. Some ask for them by debug id, and cannot know the other;
  * and an ELF file without a build id has no other: then the debug id is in the key, in Breakpad's
  * form, which is longer than a PE's code id and has an odd number of digits, as no build id has.
@@ -23,6 +24,9 @@ struct key {
 
 /* The key of what `a` names. 0, -ENOENT when it lacks the identifier that its type goes by. */
 int key_of(struct key *out, const struct artifact *a);
+
+/* Whether it goes by a debug id of zeros: then a path that does not tell its name means no file. */
+bool key_of_nil(const struct artifact *a);
 
 /* What is known of an artifact by its key alone. */
 void key_artifact(const struct key *k, struct artifact *out);

@@ -79,11 +79,17 @@ static bool object_fits(const struct layout_row *row, const struct artifact *a)
 	return object == OBJECT_UNKNOWN || object == row->object;
 }
 
+static bool tells_name(const struct layout_row *row)
+{
+	return strstr(row->pattern, "{code_file") || strstr(row->pattern, "{debug_file");
+}
+
 static bool row_fits(const struct layout_row *row, const struct artifact *a)
 {
 	if (row->flags & ROW_NO_CODE && a->m.code_id[0])
 		return false;
-	return row->type == a->type && !(row->flags & ROW_ACCEPTED) && object_fits(row, a);
+	return row->type == a->type && !(row->flags & ROW_ACCEPTED) && object_fits(row, a) &&
+		(!key_of_nil(a) || tells_name(row));
 }
 
 static void change_case(char *p, size_t n, enum casing c)
@@ -208,32 +214,6 @@ static int print_nth(struct printing *p, struct buf *out)
 	buf_release(&p->path);
 	buf_release(&p->said);
 	return r == 0 ? -ENOENT : r < 0 ? r : 0;
-}
-
-int layout_each(const struct layout *l, const struct artifact *a,
-	int (*each)(void *ctx, unsigned row, const char *path), void *ctx)
-{
-	struct printing p = {.l = l, .a = a};
-	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
-	int r = 0;
-
-	p.path = BUF_UP_TO(LAYOUT_PATH_MAX);
-	p.said = BUF_UP_TO(SAID_MOST);
-	for (unsigned i = 0; r == 0 && l->rows[i].pattern; i++) {
-		if (!row_fits(&l->rows[i], a))
-			continue;
-		buf_clear(&path);
-		p.left = 0;
-		r = print_row(&p, &l->rows[i], &path);
-		if (r <= 0)
-			continue;
-		r = say(&p);
-		if (r == 0)
-			r = each(ctx, i, buf_text(&path));
-	}
-	buf_release(&p.path);
-	buf_release(&p.said);
-	return r;
 }
 
 int layout_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
@@ -451,4 +431,54 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 	/* A source's path may well end in what is never probed for elsewhere. */
 	if (!any_never(path) || strcasestr(path, "/source/"))
 		parse_path(l, path, out);
+}
+
+/* ---- listing ------------------------------------------------------------------------ */
+
+/* An id that is mostly zeros can look like one of another kind, and then its path means no file. */
+static bool is_odd(const struct artifact *a)
+{
+	static const uint8_t zeros[12];
+
+	return a->m.debug_id.set && memcmp(a->m.debug_id.guid + 4, zeros, sizeof(zeros)) == 0;
+}
+
+static bool reads_back(const struct layout *l, const struct artifact *a, const char *path)
+{
+	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
+	struct key want, have;
+	bool found = false;
+
+	if (!hit || key_of(&want, a) < 0)
+		return false;
+	layout_parse(l, path, hit);
+	for (unsigned i = 0; i < hit->n && !found; i++)
+		found = key_of(&have, &hit->files[i]) == 0 && key_equal(&want, &have);
+	return found;
+}
+
+int layout_each(const struct layout *l, const struct artifact *a,
+	int (*each)(void *ctx, unsigned row, const char *path), void *ctx)
+{
+	struct printing p = {.l = l, .a = a};
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	int r = 0;
+
+	p.path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	p.said = BUF_UP_TO(SAID_MOST);
+	for (unsigned i = 0; r == 0 && l->rows[i].pattern; i++) {
+		if (!row_fits(&l->rows[i], a))
+			continue;
+		buf_clear(&path);
+		p.left = 0;
+		r = print_row(&p, &l->rows[i], &path);
+		if (r <= 0)
+			continue;
+		r = say(&p);
+		if (r == 0 && (!is_odd(a) || reads_back(l, a, buf_text(&path))))
+			r = each(ctx, i, buf_text(&path));
+	}
+	buf_release(&p.path);
+	buf_release(&p.said);
+	return r;
 }

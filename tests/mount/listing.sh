@@ -40,12 +40,16 @@ for dir in breakpad/SAME.SO unified native symstore symstore2 unified/00; do
 done
 [ "$(ls "$MNT_m/breakpad/SAME.SO" | wc -l)" = $SAME ] || fail "in another case"
 
-# Whatever is listed is there, and is a file of ours.
+# Whatever is listed is there, and is a file of ours. Module 0 has an id of zeros, which is none: a path
+# without its name means no file.
 find "$MNT_m/breakpad" "$MNT_m/unified" "$MNT_m/native" -type f ! -name '*.meta' >"$TMP/files"
 [ "$(wc -l <"$TMP/files")" -ge $(((COUNT + SAME) * 2)) ] || fail "$(wc -l <"$TMP/files") files"
-shuf -n 100 --random-source="$SYMFS" "$TMP/files" | while read -r file; do
-  grep -q '^MODULE' "$file" || fail "$file: $(head -c 100 "$file")"
-  [ "$(stat -c %i "$file")" = "$(ls -i "$file" | cut -d' ' -f1)" ] || fail "$file: inode"
+xargs grep -L '^MODULE' <"$TMP/files" >"$TMP/others" 2>&1 && [ ! -s "$TMP/others" ] || fail "$(head -n 3 "$TMP/others")"
+grep -q '/breakpad/module-0/' "$TMP/files" || fail "an id of zeros is not listed"
+grep -Eq '/unified/00/0{30}/' "$TMP/files" && fail "an id of zeros is listed without its name"
+find "$MNT_m" -type f -exec stat -c %i {} + >"$TMP/stat" 2>"$TMP/gone" || fail "$(head -n 3 "$TMP/gone")"
+head -n 20 "$TMP/files" | while read -r file; do
+  [ "$(stat -c %i "$file")" = "$(ls -i "${file%/*}" | sed -n "s|^ *\([0-9]*\) ${file##*/}\$|\1|p")" ] || fail "$file: inode"
 done || exit 1
 
 # While it is read, others come, and some go: who stays is met once.

@@ -13,6 +13,7 @@
 
 #define UUID "67e9247c814e392ba027dbde6748fcbf"
 #define DASHED "67E9247C-814E-392B-A027-DBDE6748FCBF"
+#define NIL "00000000000000000000000000000000"
 #define GUID "3249D99D0C4049318610F4E4FB0B6936"
 
 /* What the files of one type and one kind of module are called and go by. */
@@ -148,6 +149,57 @@ START_TEST(every_row)
 		}
 	ck_assert_uint_ge(rows, 150);
 	ck_assert_uint_ge(printed, rows);
+}
+END_TEST
+
+struct back {
+	const struct layout *l;
+	const struct artifact *a;
+};
+
+static int reads_back(void *ctx, unsigned row, const char *path)
+{
+	const struct back *b = ctx;
+	struct layout_hit hit;
+
+	layout_parse(b->l, path, &hit);
+	ck_assert_msg(among(&hit, b->a), "%s %s", b->l->name, path);
+	return 0;
+}
+
+static unsigned asked_by_name(const struct layout *l, const struct artifact *a)
+{
+	for (unsigned nth = 0;; nth++) {
+		_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+
+		if (layout_server_path(l, a, CASING_DEFAULT, nth, &path, NULL) < 0)
+			return nth;
+		ck_assert_msg(strcasestr(path.p, "odd.pd"), "%s %s", l->name, path.p);
+	}
+}
+
+/* Of an id of zeros, or nearly, too, no path is listed that means no file; nor is a server asked for one
+ * that does not tell the name, when the name is all there is. */
+START_TEST(zeros)
+{
+	static const char *const ids[] = {"000000000", NIL "0", NIL "1", NIL "ffffffff"};
+	unsigned asked = 0;
+
+	for (const struct layout *l = layouts; l->name; l++)
+		for (unsigned n = 0; n < FILETYPES * ARRAY_SIZE(ids); n++) {
+			const char *id = ids[n % ARRAY_SIZE(ids)];
+			struct artifact a = {.type = n / ARRAY_SIZE(ids), .m.debug_file = "Odd.pdb"};
+			struct back b = {l, &a};
+			struct key k;
+
+			ck_assert_int_eq(debug_id_parse(&a.m.debug_id, id, strlen(id)), 0);
+			if (key_of(&k, &a) < 0)
+				continue;
+			ck_assert_int_eq(layout_each(l, &a, reads_back, &b), 0);
+			if (key_of_nil(&a))
+				asked += asked_by_name(l, &a);
+		}
+	ck_assert_uint_ge(asked, 10);
 }
 END_TEST
 
@@ -691,4 +743,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, entries, bundles, sources, hostile)
+UNIT_MAIN("layout", every_row, zeros, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, entries, bundles, sources, hostile)

@@ -305,7 +305,7 @@ static bool plausible_debug(const struct artifact *a)
 		       (a->type != FILETYPE_PDB || !a->m.debug_file[0] ||
 			       name_ends(a->m.debug_file, ".pdb"));
 	if (a->type == FILETYPE_PORTABLEPDB)
-		return debug_id_stamped(d);
+		return debug_id_stamped(d) || d->age == 0; /* its time may be left out */
 	if (a->type != FILETYPE_PDB)
 		return true;
 	return memcmp(d->guid + 4, zeros, sizeof(zeros)) != 0 &&
@@ -435,12 +435,14 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 
 /* ---- listing ------------------------------------------------------------------------ */
 
-/* An id that is mostly zeros can look like one of another kind, and then its path means no file. */
+/* A GUID that is mostly zeros looks like the signature of a PDB 2.0, filled up, and then its path may mean
+ * no file. */
 static bool is_odd(const struct artifact *a)
 {
 	static const uint8_t zeros[12];
+	const struct debug_id *d = &a->m.debug_id;
 
-	return a->m.debug_id.set && memcmp(a->m.debug_id.guid + 4, zeros, sizeof(zeros)) == 0;
+	return d->set && !d->pdb20 && memcmp(d->guid + 4, zeros, sizeof(zeros)) == 0;
 }
 
 static bool reads_back(const struct layout *l, const struct artifact *a, const char *path)

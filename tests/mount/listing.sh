@@ -82,3 +82,16 @@ tail -n 1 "$TMP/have" | grep -qx other.so || fail "both: $(tail -n 2 "$TMP/have"
 [ "$(wc -l <"$TMP/have")" = $((COUNT + 22)) ] || fail "both: $(wc -l <"$TMP/have")"
 symfs_umount both
 symfs_umount m
+
+# Of files of every kind, too, each listed path is there.
+if [ -d "$top_srcdir/../shared/fixtures" ]; then
+  "$SYMFS" add -r --cache "$TMP/store-every" "$top_srcdir/../shared/fixtures" >"$TMP/add.out" 2>&1
+  symfs_mount every
+  find "$MNT_every" \( -type f -o -type l \) >"$TMP/files" 2>"$TMP/gone"
+  xargs -d '\n' stat -L -c %i <"$TMP/files" 2>>"$TMP/gone" >"$TMP/stat"
+  [ ! -s "$TMP/gone" ] || fail "listed and not there: $(head -n 3 "$TMP/gone")"
+  [ "$(wc -l <"$TMP/files")" -ge 900 ] || fail "of every kind: $(wc -l <"$TMP/files")"
+  symfs_umount every
+else
+  say "no shared fixtures: only symbol files were listed"
+fi

@@ -68,11 +68,6 @@ static void work(void *ctx)
 enum MHD_Result checksum_check(struct exchange *x)
 {
 	x->checked = x->answered = true;
-	exchange_suspend(x);
-	if (workers_post(x->h->workers, work, x) < 0) {
-		answer_release(&x->answer);
-		x->answer.r = -ENOMEM;
-		exchange_resume(x);
-	}
+	exchange_post(x, work);
 	return MHD_YES;
 }

@@ -654,7 +654,7 @@ static void ask_where(void *ctx)
 	struct http *h = x->h;
 	uint64_t asked;
 	struct unknown *u = unknown_of(x, &asked);
-	int r = fetch_locate(h->fetch, path_of(x), x->via, &h->stopping, x->where);
+	int r = fetch_locate(h->fetch, path_of(x), x->via, &x->left, x->where);
 
 	x->where->debug_id.set = r == 0;
 	if (r == -ENOENT) {
@@ -674,9 +674,7 @@ static bool where_begin(struct exchange *x)
 	x->where = calloc(1, sizeof(*x->where));
 	if (!x->where)
 		return false;
-	exchange_suspend(x);
-	if (workers_post(x->h->workers, ask_where, x) < 0)
-		exchange_resume(x);
+	exchange_post(x, ask_where);
 	return true;
 }
 

@@ -54,17 +54,8 @@ enum MHD_Result page_list(struct exchange *x)
 			"others are being told what is missing\n");
 	}
 	x->reply = BUF_UP_TO(PAGE_MOST);
-	atomic_fetch_add(&x->refs, 1);
-	exchange_suspend(x);
-	if (workers_post(h->workers, write_list, x) < 0) {
+	if (!exchange_post(x, write_list))
 		atomic_fetch_sub(&h->lists, 1);
-		x->answer.r = -ENOMEM;
-		x->answered = true;
-		exchange_resume(x);
-	} else {
-		exchange_park(x);
-	}
-	exchange_unref(x);
 	return MHD_YES;
 }
 

@@ -160,18 +160,17 @@ void exchange_drop_body(struct exchange *x);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
-/* Suspends the connection until fetch/ or derive/ has answered; then the request is handled again,
- * and x->answer is there. `need` NULL: derive's, of cands[0]. */
+/* Suspends the connection until fetch/ or derive/ has answered; then the request is handled again, and x->answer
+ * is there, or it is refused. `need` NULL: derive's, of cands[0]. */
 enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need);
 /* In a content reader, which then returns 0: suspends the connection until some of the n bytes at `off`
  * are here; n == 0: until the whole was judged. When they never will be, x->failed is set. */
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
-/* The halves of that, for who waits for something else: between them the request is some thread's
- * alone, which does not touch it after exchange_resume(). */
-void exchange_suspend(struct exchange *x);
-/* Whether its client is there is looked at until it is resumed: who may touch it holds a reference. */
-void exchange_park(struct exchange *x);
+/* Suspends the connection until a worker has done work(x), which ends with exchange_resume() and touches the
+ * request only before that; then the request is handled again. False: it will not be done, and the request is
+ * refused. A client that goes is seen in x->left. */
+bool exchange_post(struct exchange *x, void (*work)(void *ctx));
 void exchange_resume(struct exchange *x);
 void answer_of(const struct fetched *f, struct answer *out);
 void answer_release(struct answer *a);

@@ -56,17 +56,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 			"{\"title\": \"too many requests are waiting\"}");
 	}
 	read_flags(x, &x->flags);
-	atomic_fetch_add(&x->refs, 1);
-	exchange_suspend(x);
-	if (workers_post(h->workers, work, x) < 0) {
+	if (!exchange_post(x, work))
 		atomic_fetch_sub(&h->jobs, 1);
-		x->symb_status = 503;
-		x->answered = true;
-		buf_adds(&x->reply, "{\"title\": \"out of memory\"}");
-		exchange_resume(x);
-	} else {
-		exchange_park(x);
-	}
-	exchange_unref(x);
 	return MHD_YES;
 }

@@ -54,11 +54,18 @@ static void list_remove(struct exchange *x)
 	epoll_ctl(x->h->epoll, EPOLL_CTL_DEL, x->conn->fd, NULL);
 }
 
-void exchange_suspend(struct exchange *x)
+/* From here to exchange_resume() the request is some thread's alone. False: nobody must wait any more. */
+static bool begin_wait(struct exchange *x)
 {
-	atomic_fetch_add(&x->h->waiting, 1);
-	atomic_fetch_add(&x->refs, 1); /* exchange_resume() drops it */
+	struct http *h = x->h;
+
+	atomic_fetch_add(&h->waiting, 1);
+	atomic_fetch_add(&x->refs, 2); /* exchange_resume() drops one, end_begin() the other */
 	MHD_suspend_connection(x->c);
+	LOCK_SCOPE(&h->lock);
+	x->over = false;
+	/* Who counts as waiting before that is seen is waited for at the end. */
+	return !x->gone && !atomic_load(&h->stopping);
 }
 
 /* Once it is resumed it may be over. */
@@ -77,17 +84,8 @@ void exchange_resume(struct exchange *x)
 	atomic_fetch_sub(&h->waiting, 1);
 }
 
-static void wait_ready(void *ctx, const struct fetched *f)
-{
-	struct exchange *x = ctx;
-
-	answer_of(f, &x->answer);
-	x->answered = true;
-	exchange_resume(x);
-}
-
 /* From now on there is something to cancel. */
-void exchange_park(struct exchange *x)
+static void park(struct exchange *x)
 {
 	struct http *h = x->h;
 	struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT};
@@ -106,27 +104,45 @@ void exchange_park(struct exchange *x)
 		log_debug(LOG_HTTP, "a connection is not watched: %s", err_text(errno));
 }
 
+/* `r` of what was to begin; not 0: there is nothing to wait for. */
+static void end_begin(struct exchange *x, int r)
+{
+	if (r < 0)
+		x->refuse = 503;
+	if (r == 0)
+		park(x);
+	else
+		exchange_resume(x);
+	exchange_unref(x);
+}
+
+static void wait_ready(void *ctx, const struct fetched *f)
+{
+	struct exchange *x = ctx;
+
+	answer_of(f, &x->answer);
+	x->answered = true;
+	exchange_resume(x);
+}
+
 enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need)
 {
 	struct http *h = x->h;
-	int r;
-
-	atomic_fetch_add(&x->refs, 1);
-	exchange_suspend(x);
-	/* Who counts as waiting before that is seen is waited for at the end. */
-	r = atomic_load(&h->stopping) ? -EINTR
+	int r = !begin_wait(x) ? -EINTR
 		: need ? fetch_open(h->fetch, cands, n, *need, wait_ready, x, &x->ticket)
-		 : derive_open(h->derive, cands, wait_ready, x, &x->making);
-	if (r < 0) {
-		x->answer.r = r;
-		x->answered = true;
-		exchange_resume(x);
-	} else {
-		exchange_park(x);
-	}
-	exchange_unref(x);
+		       : derive_open(h->derive, cands, wait_ready, x, &x->making);
+
+	end_begin(x, r);
 	return MHD_YES;
+}
+
+bool exchange_post(struct exchange *x, void (*work)(void *ctx))
+{
+	int r = begin_wait(x) ? workers_post(x->h->workers, work, x) : -EINTR;
+
+	end_begin(x, r);
+	return r == 0;
 }
 
 /* ---- one whose file is being sent ---------------------------------------------------- */
@@ -151,34 +167,17 @@ static void set_awaited(struct exchange *x, struct part_wait *w)
 	part_wait_unref(old);
 }
 
-/* False: nobody must wait any more. Who counts as waiting before that is seen is waited for at the
- * end. */
-static bool may_wait(struct exchange *x)
-{
-	LOCK_SCOPE(&x->h->lock);
-
-	x->over = false;
-	return !x->gone && !atomic_load(&x->h->stopping);
-}
-
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n)
 {
 	struct part_wait *w = NULL;
-	int r;
-
-	atomic_fetch_add(&x->refs, 1);
-	exchange_suspend(x);
-	r = !may_wait(x) ? -EINTR
+	int r = !begin_wait(x) ? -EINTR
 		: n ? part_wait_first(p, off, n, bytes_ready, x, &w)
 		    : part_wait_sealed(p, bytes_ready, x, &w);
+
 	set_awaited(x, r == 0 ? w : NULL);
-	if (r == 0) {
-		exchange_park(x);
-	} else {
+	if (r != 0)
 		x->failed = r < 0;
-		exchange_resume(x);
-	}
-	exchange_unref(x);
+	end_begin(x, r);
 }
 
 /* ---- clients that go ------------------------------------------------------------------ */

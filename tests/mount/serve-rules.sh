@@ -183,6 +183,18 @@ asked_all() { for u in "$URL_s1" "$URL_s2" "$URL_s3"; do [ "$(upstream_count "$u
 wait_for 20 asked_all || fail "not all are asked at once"
 symfs_unserve mute
 set --
+# Whoever goes while the program is fetched, after servers were asked, is missed then, too.
+upstream_start blank --root "$TMP/nothing"
+symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 120s --stall-timeout 120s
+curl -gsS --noproxy '*' --max-time 200 -o /dev/null "$URL_left/gone.dll/5ab380779000/gone.sym" >/dev/null 2>&1 &
+asker=$!
+PIDS="$PIDS $asker"
+program_asked() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" -ge 1 ]; }
+nobody_asks() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" = 0 ]; }
+wait_for 20 program_asked || fail "the program is not asked for"
+kill "$asker"
+wait_for 30 nobody_asks || fail "what nobody waits for any longer is still asked for"
+symfs_unserve left
 
 # ---- servers that lead to each other ---------------------------------------------------------
 mkdir -p "$TMP/up/a.so/111111111111111111111111111111110"

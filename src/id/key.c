@@ -282,7 +282,7 @@ int key_sample(unsigned class, const char *name, struct key *out)
 		[KEY_FORM_NONE] = "",
 		[KEY_CODE_TINY] = "11",
 		[KEY_CODE_SHORT] = "11111111",
-		[KEY_CODE_TIME] = "1111111111111",
+		[KEY_CODE_TIME] = "1111111111111111", /* a build id of eight bytes, too */
 		[KEY_CODE_UUID] = "11111111111111111111111111111111",
 		[KEY_CODE] = "1111111111111111111111111111111111111111",
 		[KEY_SIG] = "111111111",

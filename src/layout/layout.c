@@ -435,14 +435,14 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 
 /* ---- listing ------------------------------------------------------------------------ */
 
-/* A GUID that is mostly zeros looks like the signature of a PDB 2.0, filled up, and then its path may mean
- * no file. */
+/* An id that no path is believed to have; or a GUID that is mostly zeros, which looks like the signature of a
+ * PDB 2.0, filled up. Its path may mean no file, or another one. */
 static bool is_odd(const struct artifact *a)
 {
 	static const uint8_t zeros[12];
 	const struct debug_id *d = &a->m.debug_id;
 
-	return d->set && !d->pdb20 && memcmp(d->guid + 4, zeros, sizeof(zeros)) == 0;
+	return !plausible(a) || (d->set && !d->pdb20 && memcmp(d->guid + 4, zeros, sizeof(zeros)) == 0);
 }
 
 static bool reads_back(const struct layout *l, const struct artifact *a, const char *path)
@@ -459,7 +459,32 @@ static bool reads_back(const struct layout *l, const struct artifact *a, const c
 	return found;
 }
 
+struct reading {
+	const struct layout *l;
+	const struct artifact *a;
+	int (*each)(void *ctx, unsigned row, const char *path);
+	void *ctx;
+	bool odd;
+};
+
+static int each_read_back(void *ctx, unsigned row, const char *path)
+{
+	struct reading *rd = ctx;
+	/* Where all have one name, it is not read as each of them. */
+	bool doubtful = rd->odd || (rd->l->one_name && rd->l->rows[row].flags & ROW_PRINTED);
+
+	return doubtful && !reads_back(rd->l, rd->a, path) ? 0 : rd->each(rd->ctx, row, path);
+}
+
 int layout_each(const struct layout *l, const struct artifact *a,
+	int (*each)(void *ctx, unsigned row, const char *path), void *ctx)
+{
+	struct reading rd = {l, a, each, ctx, is_odd(a)};
+
+	return layout_each_printed(l, a, each_read_back, &rd);
+}
+
+int layout_each_printed(const struct layout *l, const struct artifact *a,
 	int (*each)(void *ctx, unsigned row, const char *path), void *ctx)
 {
 	struct printing p = {.l = l, .a = a};
@@ -477,7 +502,7 @@ int layout_each(const struct layout *l, const struct artifact *a,
 		if (r <= 0)
 			continue;
 		r = say(&p);
-		if (r == 0 && (!is_odd(a) || reads_back(l, a, buf_text(&path))))
+		if (r == 0)
 			r = each(ctx, i, buf_text(&path));
 	}
 	buf_release(&p.path);

@@ -75,9 +75,12 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 int layout_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
 	struct buf *out);
 
-/* All of them, in that order, with the row that each is of (an index). Stops when `each` returns
- * non-zero, and returns that; 0; -ENOMEM. */
+/* All of them, in that order, with the row that each is of (an index), but those that are read as another
+ * file or as none. Stops when `each` returns non-zero, and returns that; 0; -ENOMEM. */
 int layout_each(const struct layout *l, const struct artifact *a,
+	int (*each)(void *ctx, unsigned row, const char *path), void *ctx);
+/* The same, also of what is not read so. */
+int layout_each_printed(const struct layout *l, const struct artifact *a,
 	int (*each)(void *ctx, unsigned row, const char *path), void *ctx);
 
 /* How many bytes of a name make up the directory in front of it, in a layout of two tiers. */

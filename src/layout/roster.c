@@ -38,10 +38,10 @@ static int sample(const struct layout *l, unsigned class, struct sampling *out)
 	if (key_sample(class, class / KEY_FORMS == FILETYPE_SOURCE ? "/n" : "n", &k) < 0)
 		return 0;
 	key_artifact(&k, &a);
-	r = layout_each(l, &a, sampled, out);
+	r = layout_each_printed(l, &a, sampled, out);
 	k.name[0] = '\0';
 	key_artifact(&k, &a);
-	return r == 0 ? layout_each(l, &a, sampled, out) : r;
+	return r == 0 ? layout_each_printed(l, &a, sampled, out) : r;
 }
 
 static int add_classes(struct roster *out)

@@ -442,6 +442,37 @@ static int print_name(struct browse *b, const struct roster_part *part, unsigned
 	return key_sample(class, name, &k) == 0 ? print_key(&p) : 0;
 }
 
+/* Whether it takes more than the name to say whether a key of the class is listed: signatures of PDB 2.0 with
+ * ages that it did not have, and short ids of WASM modules, are read back by nobody. */
+static bool is_mixed(unsigned class)
+{
+	unsigned type = class / KEY_FORMS, form = class % KEY_FORMS;
+	bool wasm = type == FILETYPE_WASM_CODE || type == FILETYPE_WASM_DEBUG;
+
+	return form == KEY_SIG || (wasm && form == KEY_CODE_TIME);
+}
+
+/* Whether a key of the class and of this name prints. 1, 0, -errno. */
+static int prints_any(struct browse *b, unsigned class, const char *name, struct browse_entry *out)
+{
+	struct print p = {.b = b, .part = b->part};
+	struct roster_range g = {.stem = ""};
+	struct index_name had = b->name;
+	bool named = b->named;
+	struct key k = {.type = class / KEY_FORMS};
+	char folded[MODULE_NAME_MAX];
+	int r;
+
+	snprintf(k.name, sizeof(k.name), "%s", name);
+	r = index_view_name(b->v, key_folded(&k, folded), &b->name);
+	b->named = true;
+	if (r == 0)
+		r = first_of_class(b, &p, &g, class, out);
+	b->name = had;
+	b->named = named;
+	return r == -ENOENT ? 0 : r;
+}
+
 /* The name at the place, in the first class that prints it. */
 static int fill_name(struct browse *b, const struct place *at)
 {
@@ -453,7 +484,8 @@ static int fill_name(struct browse *b, const struct place *at)
 		const struct index_row *row = &st->rows[st->i];
 
 		if (st->i < st->n && row->id == at->id)
-			r = print_name(b, b->part, st->class, row->text, NULL, &e);
+			r = is_mixed(st->class) ? prints_any(b, st->class, row->text, &e)
+				: print_name(b, b->part, st->class, row->text, NULL, &e);
 	}
 	return r > 0 ? add(b, &e, (uint64_t)at->id) : r;
 }

@@ -167,6 +167,51 @@ static int reads_back(void *ctx, unsigned row, const char *path)
 	return 0;
 }
 
+static unsigned listed_of(const struct artifact *a)
+{
+	unsigned n = 0;
+	struct key k;
+
+	if (key_of(&k, a) < 0)
+		return 0;
+	for (const struct layout *l = layouts; l->name; l++, n++)
+		ck_assert_int_eq(layout_each(l, a, reads_back, &(struct back){l, a}), 0);
+	return n;
+}
+
+/* Files may have ids that no path is believed to have: then the path is not listed. */
+START_TEST(odd_ids)
+{
+	static const char *const names[] = {"", "odd", "odd.pdb", "odd.wasm", "odd.exe"};
+	static const char *const debug[] = {"3F14DD8A0", "3F14DD8A1", "3F14DD8Afffff", NIL "2", GUID "1", GUID "10000000"};
+	static const char *const code[] = {"ab", "abcd", "abcdef", "0123456789abcd", "0123456789abcdef",
+		"0123456789abcdef01", UUID, UUID "01234567", UUID UUID};
+	unsigned n = 0;
+
+	for (enum filetype type = 1; type < FILETYPES; type++)
+		for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+			struct artifact from = {.type = type}, a;
+
+			snprintf(from.m.code_file, sizeof(from.m.code_file), "%s", names[i]);
+			snprintf(from.m.debug_file, sizeof(from.m.debug_file), "%s", names[i]);
+			for (unsigned j = 0; j < ARRAY_SIZE(debug); j++) {
+				a = from;
+				ck_assert_int_eq(debug_id_parse(&a.m.debug_id, debug[j], strlen(debug[j])), 0);
+				n += listed_of(&a);
+			}
+			for (unsigned j = 0; j < ARRAY_SIZE(code); j++) {
+				struct key k = {.type = type};
+
+				snprintf(k.id, sizeof(k.id), "%s", code[j]);
+				snprintf(k.name, sizeof(k.name), "%s", names[i]);
+				key_artifact(&k, &a);
+				n += a.m.code_id[0] ? listed_of(&a) : 0;
+			}
+		}
+	ck_assert_uint_ge(n, 1000);
+}
+END_TEST
+
 static unsigned asked_by_name(const struct layout *l, const struct artifact *a)
 {
 	for (unsigned nth = 0;; nth++) {
@@ -743,4 +788,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, zeros, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, entries, bundles, sources, hostile)
+UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, entries, bundles, sources, hostile)

@@ -2,7 +2,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <check.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+/* What random tests begin with: the same in every run, unless somebody gives SYMFS_TEST_SEED. */
+static inline uint32_t unit_seed(uint32_t usual)
+{
+	const char *text = getenv("SYMFS_TEST_SEED");
+
+	return text ? usual + (uint32_t)strtoul(text, NULL, 10) * 2654435761u : usual;
+}
 
 static inline int unit_run(const char *name, const TTest *const *tests)
 {

@@ -179,7 +179,7 @@ struct wishes {
 	const char *path;
 };
 
-static int say_error(const struct wishes *w, const struct buf *body)
+static void say_error(const struct wishes *w, const struct buf *body)
 {
 	_cleanup_jtext_ struct jtext j = {0};
 	struct showing s = {.j = &j, .text = BUF_UP_TO(1u << 20)};
@@ -189,7 +189,6 @@ static int say_error(const struct wishes *w, const struct buf *body)
 		title = shown(&s, 0, "title");
 	fprintf(stderr, "symfs symbolicate: %s: %s\n", w->path ? w->path : "stdin", title ? title : "no answer");
 	buf_release(&s.text);
-	return EXIT_NO;
 }
 
 static int symbolicate(struct app *app, const struct wishes *w)
@@ -217,11 +216,12 @@ static int symbolicate(struct app *app, const struct wishes *w)
 	symb_free(symb);
 	if (interrupted)
 		return EXIT_INTERRUPTED;
-	if (status != 200 && w->text)
-		return say_error(w, &out);
 	if (status == 200 && w->text)
 		return show_text(&out);
-	printf("%s\n", buf_text(&out));
+	if (w->text)
+		say_error(w, &out);
+	else
+		printf("%s\n", buf_text(&out));
 	return status == 200 ? EXIT_DONE : status < 500 ? EXIT_NO : EXIT_LOCAL;
 }
 

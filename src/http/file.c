@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "base/view.h"
+#include "config.h"
 #include "http/private.h"
 #include "obj/obj.h"
 
@@ -19,6 +20,8 @@
 #define UNKNOWN_MS 600000 /* as long as Mozilla's server believes it */
 #define TAG_TEXT (SHA256_TEXT + 7) /* "DIGEST-gzip" */
 #define PACK_LEAST 1024		   /* less is not worth it */
+#define AGENT_WORD PACKAGE_NAME "/"
+#define BYTES_TYPE "application/octet-stream"
 #define STREAM_BUFFER (32u << 10) /* of memory, for each file that is sent while it comes */
 #define STREAM_AHEAD (4u << 20)	  /* of a range of a file with holes: what is asked for at once */
 
@@ -137,12 +140,21 @@ static bool is_text(const struct answer *a)
 	return a->key.type == FILETYPE_BREAKPAD || a->key.type == FILETYPE_SOURCE;
 }
 
+static bool is_symfs(struct exchange *x)
+{
+	const char *agent = exchange_header(x, "User-Agent");
+
+	return agent && strncmp(agent, AGENT_WORD, strlen(AGENT_WORD)) == 0;
+}
+
 /* Text that servers hold packed, most of them, is stored as it is inside, and packed again for who asks for
- * that. Another symfs wants to know its size, and ranges of it. */
+ * that. Another symfs wants to know its size, and ranges of it. Each that is packed takes memory for as long as
+ * its client reads. */
 static bool packs(struct exchange *x, const struct answer *a)
 {
 	return is_text(a) && a->blob && blob_size(a->blob) >= PACK_LEAST && !exchange_header(x, "Range") &&
-		!exchange_header(x, "X-Symfs-Via") && field_accepts_gzip(exchange_header(x, "Accept-Encoding"));
+		field_accepts_gzip(exchange_header(x, "Accept-Encoding")) && !is_symfs(x) &&
+		atomic_load(&x->h->packing) < HTTP_PACKING_MOST;
 }
 
 /* Other bytes have another tag. */
@@ -171,7 +183,7 @@ static int tell(struct exchange *x, const struct answer *a, struct told *out)
 
 static const char *type_of(const struct answer *a)
 {
-	return is_text(a) ? "text/plain; charset=utf-8" : "application/octet-stream";
+	return is_text(a) ? "text/plain; charset=utf-8" : BYTES_TYPE;
 }
 
 /* A header's value is one line of what can be seen. */
@@ -221,6 +233,23 @@ static void tell_headers(struct exchange *x, const struct answer *a, const struc
 static struct MHD_Response *empty(void)
 {
 	return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+}
+
+static ssize_t no_body(void *ctx, uint64_t off, char *p, size_t n)
+{
+	return MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/* Where no body is sent; how long it would be, or MHD_SIZE_UNKNOWN. Of one in chunks libmicrohttpd 0.9 sends the
+ * last chunk all the same, which the client takes for the beginning of the next answer. So that ends the
+ * connection. */
+static struct MHD_Response *only_head(uint64_t size)
+{
+	struct MHD_Response *r = MHD_create_response_from_callback(size, 4096, no_body, NULL, NULL);
+
+	if (r && size == MHD_SIZE_UNKNOWN)
+		MHD_set_response_options(r, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
+	return r;
 }
 
 /* The descriptor is the response's own: the blob's may be closed while the body is sent. */
@@ -333,6 +362,7 @@ static void packed_free(void *ctx)
 {
 	struct packed *k = ctx;
 
+	atomic_fetch_sub(&k->x->h->packing, 1);
 	gzip_free(k->gzip);
 	blob_unref(k->blob);
 	exchange_unref(k->x);
@@ -351,11 +381,10 @@ static struct MHD_Response *from_packed(struct exchange *x, struct blob *b)
 	k->x = x;
 	k->blob = blob_ref(b);
 	atomic_fetch_add(&x->refs, 1);
+	atomic_fetch_add(&x->h->packing, 1);
 	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BUFFER, packed_read, k, packed_free);
 	if (!r)
 		packed_free(k);
-	else
-		response_header(r, "Content-Encoding", "gzip");
 	return r;
 }
 
@@ -364,11 +393,11 @@ static struct MHD_Response *from_packed(struct exchange *x, struct blob *b)
 static bool unchanged(struct exchange *x, const struct told *t)
 {
 	const char *tags = exchange_header(x, "If-None-Match");
-	const char *since = exchange_header(x, "If-Modified-Since");
+	int64_t since = field_date_read(exchange_header(x, "If-Modified-Since"));
 
 	if (tags)
 		return field_has_tag(tags, t->tag);
-	return since && field_date_read(since) >= t->changed;
+	return since >= 0 && since >= t->changed;
 }
 
 static enum MHD_Result reply_range_error(struct exchange *x, const struct told *t)
@@ -386,6 +415,7 @@ static enum MHD_Result reply_range_error(struct exchange *x, const struct told *
 static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 {
 	const char *range = exchange_header(x, "Range");
+	bool head = exchange_is_head(x);
 	uint64_t off = 0, n;
 	struct MHD_Response *r;
 	int status = 200;
@@ -395,7 +425,7 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 	if (tell(x, a, &t) < 0)
 		return reply_error(x, &(struct answer){.r = -EIO});
 	if (unchanged(x, &t)) {
-		r = empty();
+		r = only_head(t.packs ? MHD_SIZE_UNKNOWN : t.size);
 		if (r)
 			tell_headers(x, a, &t, r);
 		return exchange_reply(x, 304, r);
@@ -409,37 +439,37 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 		status = what == RANGE_PART ? 206 : 200;
 	}
 	r = a->part    ? from_part(x, off, n, status == 200)
-	    : t.packs ? from_packed(x, a->blob)
-		      : from_file(a->blob, off, n);
+	    : !t.packs ? from_file(a->blob, off, n)
+	    : head     ? only_head(MHD_SIZE_UNKNOWN)
+		       : from_packed(x, a->blob);
 	if (!r)
 		return reply_error(x, &(struct answer){.r = -EMFILE});
 	tell_headers(x, a, &t, r);
+	if (t.packs)
+		response_header(r, "Content-Encoding", "gzip");
 	if (status == 206) {
 		snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, off,
 			off + n - 1, t.size);
 		response_header(r, "Content-Range", text);
 	}
-	x->bytes = exchange_is_head(x) || a->part || t.packs ? 0 : n;
+	x->bytes = head || a->part || t.packs ? 0 : n;
 	return exchange_reply(x, status, r);
 }
 
 /* ---- HEAD of what is not here ------------------------------------------------------- */
 
-static ssize_t no_body(void *ctx, uint64_t off, char *p, size_t n)
-{
-	return MHD_CONTENT_READER_END_OF_STREAM;
-}
-
 /* It exists; how large it is may be known, what it is worth as a validator is not. */
 static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
-	bool known = a->size != FETCH_SIZE_UNKNOWN && x->route->what == ROUTE_FILE;
+	bool made = x->route->what == ROUTE_MADE, known = a->size != FETCH_SIZE_UNKNOWN && !made;
 	uint64_t size = known ? a->size : MHD_SIZE_UNKNOWN;
-	struct MHD_Response *r = MHD_create_response_from_callback(size, 4096, no_body, NULL, NULL);
+	struct MHD_Response *r = only_head(size);
 
 	if (!r)
 		return MHD_NO;
-	response_header(r, "Content-Type", type_of(a));
+	response_header(r, "Content-Type", made ? BYTES_TYPE : type_of(a));
+	if (!made && is_text(a))
+		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Accept-Ranges", "bytes");
 	response_header(r, "Cache-Control", "no-cache");
 	if (x->route->debuginfod && known)

@@ -26,6 +26,7 @@
 /* Bytes of all bodies that are here; more, when that is less than four of the largest. */
 #define HTTP_BODIES_MOST (256ull << 20)
 #define HTTP_RETRY_SECONDS "5"
+#define HTTP_PACKING_MOST 256 /* answers that are packed on the way, each with a third of a megabyte */
 #define HTTP_TOLD_CODES 4096 /* symbol files of which a client said whose they are */
 /* What has an identity never changes under its path. */
 #define HTTP_FOREVER "max-age=86400, immutable"
@@ -74,6 +75,7 @@ struct http {
 	atomic_bool stopping;
 	atomic_uint_fast64_t bodies; /* bytes of POSTs */
 	atomic_uint waiting; /* requests that wait for fetch/ */
+	atomic_uint packing; /* answers that are packed on the way */
 	atomic_uint lists; /* of what is missing, that are being written */
 	atomic_uint jobs; /* POSTs that wait for an answer, or for their turn */
 	atomic_int log_fd;

@@ -10,6 +10,8 @@
  *	rude-client PORT upload BYTES	a POST with a body of so many bytes, of which all are sent before anything
  *					is read: the status line, or `broken`
  *	rude-client PORT pipeline N PATH	N requests at once: how many 200s came
+ *	rude-client PORT bare PATH	HEAD, as one who reads gzip, and a GET at once: how many bytes came between the
+ *					head and the next answer, or the end
  *
  * It gives up after a minute. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -177,6 +179,28 @@ static int pipeline(unsigned n, const char *path)
 	return 0;
 }
 
+static int bare(const char *path)
+{
+	char ask[1000], in[65536];
+	size_t got = 0;
+	int fd = dial();
+	const char *end, *next;
+	ssize_t r;
+
+	snprintf(ask, sizeof(ask), "HEAD %s HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n"
+		"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+	put(fd, ask);
+	while (got < sizeof(in) - 1 && (r = read(fd, in + got, sizeof(in) - 1 - got)) > 0)
+		got += (size_t)r;
+	in[got] = '\0';
+	end = strstr(in, "\r\n\r\n");
+	if (!end)
+		return 2;
+	next = strstr(end, "HTTP/1.1 ");
+	printf("%zu\n", (next ? (size_t)(next - end) : strlen(end)) - 4);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[2] : "";
@@ -208,5 +232,7 @@ int main(int argc, char **argv)
 		return upload(strtoul(argv[3], NULL, 10));
 	if (strcmp(what, "pipeline") == 0 && argc == 5)
 		return pipeline((unsigned)strtoul(argv[3], NULL, 10), argv[4]);
+	if (strcmp(what, "bare") == 0 && argc == 4)
+		return bare(argv[3]);
 	return 2;
 }

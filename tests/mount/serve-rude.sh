@@ -60,6 +60,11 @@ for path in /healthz "/$SYM"; do
   said=$("$RUDE" "$PORT" pipeline 100 "$path")
   [ "$said" = 100 ] || fail "of 100 requests for $path in one go $said were answered"
 done
+# A head is no more than that, also of what has no length yet.
+for path in "/$SYM" "/gsym/breakpad/$SYM.gsym" /healthz; do
+  said=$("$RUDE" "$PORT" bare "$path")
+  [ "$said" = 0 ] || fail "HEAD of $path: $said bytes behind the head"
+done
 
 # ---- connections -------------------------------------------------------------------------
 mkfifo "$TMP/hold" "$TMP/hold2"

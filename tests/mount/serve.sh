@@ -60,6 +60,8 @@ get "$U" 200 "/buildid/$ID/executable"
 body_is "$TMP/far/bin/prog"
 has "x-debuginfod-size: $(wc -c <"$TMP/far/bin/prog")"
 has 'content-type: application/octet-stream'
+fetch_url -I "$U/gsym/breakpad/$SYM.gsym" >"$TMP/head" || fail "HEAD of what is not made yet"
+has 'content-type: application/octet-stream'
 get "$U" 200 "/gsym/gdb/$GDB.debug.gsym"
 "$SYMFS" gsym verify "$TMP/body" >/dev/null 2>&1 || fail "what gsym/ has is no GSYM"
 get "$U" 200 /symstore2/index2.txt
@@ -80,6 +82,14 @@ hasnt accept-ranges
 [ "$(wc -c <"$TMP/body")" -lt $((SIZE / 2)) ] || fail "packed: $(wc -c <"$TMP/body") of $SIZE bytes"
 gzip -dc "$TMP/body" | cmp -s - "$FILE" || fail "what is inside is something else"
 get "$U" 304 "/$SYM" -H 'Accept-Encoding: gzip' -H "If-None-Match: $packed"
+get "$U" 200 "/$SYM" -H 'Accept-Encoding: gzip' -H "If-None-Match: $tag"
+has "etag: $packed"
+get "$U" 304 "/$SYM" -H "If-None-Match: $tag"
+has "content-length: $SIZE"
+# Not for another symfs, which wants its size, and no packed body.
+get "$U" 200 "/$SYM" -H 'Accept-Encoding: gzip' -A "$("$SYMFS" --version | head -n 1 | tr ' ' /)"
+hasnt content-encoding
+has "content-length: $SIZE"
 get "$U" 200 "/$SYM" -H "If-None-Match: $packed"
 has 'vary: accept-encoding'
 for refusal in 'Accept-Encoding: gzip;q=0' 'Accept-Encoding: identity' 'Range: bytes=0-'; do

@@ -63,6 +63,11 @@ static void add_types(struct results *r, const struct module *m)
 		int n;
 
 		a.m.object = types[i].object;
+		/* Some keys are none without a name; which is not looked at. */
+		if (types[i].by_name) {
+			snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
+			snprintf(a.m.debug_file, sizeof(a.m.debug_file), "x");
+		}
 		if (key_of(&k, &a) < 0)
 			continue;
 		n = store_keys_with_id(fetch_store(r->h->fetch), &k, known, KNOWN_MOST);

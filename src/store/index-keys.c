@@ -68,10 +68,14 @@ int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, u
 	_cleanup_reader_ struct reader rd = {.ix = ix};
 	struct key bare = *k;
 	char from[KEY_TEXT], to[KEY_TEXT + 1];
+	size_t n_from;
 	int r = reader_open(&rd);
 
 	bare.name[0] = '\0';
-	snprintf(to, sizeof(to), "%s!", key_canon(&bare, from));
+	n_from = strlen(key_canon(&bare, from));
+	if (n_from && from[n_from - 1] == ' ') /* where a name would follow */
+		from[n_from - 1] = '\0';
+	snprintf(to, sizeof(to), "%s!", from);
 	return r < 0 ? r : with_id(rd.c, from, to, out, n);
 }
 
@@ -135,6 +139,77 @@ int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned
 	int r = reader_open(&rd);
 
 	return r < 0 ? r : list_with(rd.c, after, rows, n);
+}
+
+/* ---- what is older -------------------------------------------------------------------- */
+
+struct old_key {
+	int64_t id;
+	char key[KEY_TEXT], canon[KEY_TEXT];
+};
+
+/* Keys whose id ends the text and is all zeros, as no key does any more that such an id is of. */
+static int next_old(struct conn *c, struct old_key *k)
+{
+	static const char text[] = "SELECT id, key, canon FROM keys WHERE id > ?"
+				   " AND rtrim(canon, '0') LIKE '% ' ORDER BY id LIMIT 1";
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(c->db, text, -1, &st, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(st, 1, k->id);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW) {
+		k->id = sqlite3_column_int64(st, 0);
+		column_text(st, 1, k->key, sizeof(k->key));
+		column_text(st, 2, k->canon, sizeof(k->canon));
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : conn_code(rc);
+}
+
+/* It goes where it has no name, or the file was fetched again since. */
+static int rename_old(struct conn *c, const struct old_key *old)
+{
+	static const char *const texts[] = {"UPDATE OR IGNORE keys SET canon = ? WHERE canon = ?",
+		"DELETE FROM keys WHERE ?1 <> ?2 AND canon = ?2"};
+	char canon[KEY_TEXT] = "";
+	sqlite3_stmt *st;
+	int rc = SQLITE_OK;
+	struct key k;
+	bool keeps = key_parse(&k, old->key) == 0;
+
+	if (keeps)
+		key_canon(&k, canon);
+	for (unsigned i = keeps ? 0 : 1; rc == SQLITE_OK && i < ARRAY_SIZE(texts); i++) {
+		st = NULL;
+		rc = sqlite3_prepare_v2(c->db, texts[i], -1, &st, NULL);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_bind_text(st, 1, canon, -1, SQLITE_STATIC);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_bind_text(st, 2, old->canon, -1, SQLITE_STATIC);
+		if (rc == SQLITE_OK && sqlite3_step(st) != SQLITE_DONE)
+			rc = sqlite3_errcode(c->db);
+		sqlite3_finalize(st);
+	}
+	return conn_code(rc);
+}
+
+int keys_upgrade(struct conn *c)
+{
+	struct old_key old = {.id = 0};
+	int r;
+
+	while ((r = next_old(c, &old)) > 0) {
+		r = rename_old(c, &old);
+		if (r < 0)
+			return r;
+	}
+	/* They are asked for again. */
+	return r < 0 ? r
+		     : conn_code(sqlite3_exec(c->db, "DELETE FROM misses WHERE rtrim(canon, '0') LIKE '% '", NULL, NULL,
+			       NULL));
 }
 
 /* ---- within a turn ------------------------------------------------------------------ */

@@ -12,7 +12,8 @@
 #define TEXT_OF_(x) #x
 #define INDEX_APPLICATION 1937337958 /* "symf" */
 #define INDEX_VERSION_3 3	     /* before files with holes */
-#define INDEX_VERSION 4
+#define INDEX_VERSION_4 4	     /* before names counted beside ids of zeros */
+#define INDEX_VERSION 5
 #define LOG_PAGES 400 /* that the log may grow by: on a small disk it is in the way of blobs */
 #define BUSY_MS 5000
 
@@ -108,6 +109,9 @@ void rows_end(struct rows *r);
 /* A statement that only does something. */
 int conn_run(struct conn *c, enum query q, const char *what, ...);
 void column_text(sqlite3_stmt *st, int i, char *out, size_t room);
+
+/* The rows of version 4 whose key is told apart from others in another way now. In a transaction. */
+int keys_upgrade(struct conn *c);
 
 /* ---- the index ------------------------------------------------------------------------ */
 

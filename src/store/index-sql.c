@@ -85,7 +85,7 @@ const char index_schema_4[] =
 	" UPDATE totals SET sparse = sparse - 1, sparse_bytes = sparse_bytes - old.bytes; END;"
 	"CREATE TRIGGER sparse_grows AFTER UPDATE OF bytes ON sparse BEGIN"
 	" UPDATE totals SET sparse_bytes = sparse_bytes + new.bytes - old.bytes; END;"
-	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_4) ";";
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key"

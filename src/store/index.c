@@ -27,6 +27,11 @@ static int pragma_number(struct conn *c, const char *text, int64_t *out)
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EUCLEAN : conn_code(rc);
 }
 
+static int set_version(struct conn *c)
+{
+	return conn_code(sqlite3_exec(c->db, "PRAGMA user_version = " TEXT_OF(INDEX_VERSION), NULL, NULL, NULL));
+}
+
 /* What an older symfs wrote gets what is new, and loses nothing. */
 static int upgrade(struct conn *c)
 {
@@ -38,6 +43,10 @@ static int upgrade(struct conn *c)
 		r = pragma_number(c, "PRAGMA user_version", &version);
 	if (r == 0 && version == INDEX_VERSION_3) /* else another process was faster */
 		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
+	if (r == 0 && version < INDEX_VERSION)
+		r = keys_upgrade(c);
+	if (r == 0 && version < INDEX_VERSION)
+		r = set_version(c);
 	if (r == 0)
 		r = conn_run(c, Q_COMMIT, "");
 	if (!sqlite3_get_autocommit(c->db))
@@ -60,7 +69,7 @@ static int judge(struct conn *c)
 		return r;
 	if (app == 0 && version == 0 && tables == 0)
 		return -ENOENT;
-	if (app == INDEX_APPLICATION && version == INDEX_VERSION_3)
+	if (app == INDEX_APPLICATION && (version == INDEX_VERSION_3 || version == INDEX_VERSION_4))
 		return upgrade(c);
 	return app == INDEX_APPLICATION && version == INDEX_VERSION ? 0 : -EUCLEAN;
 }
@@ -153,6 +162,8 @@ static int fill_new(struct conn *c, const char *id)
 		r = conn_code(sqlite3_exec(c->db, index_schema, NULL, NULL, NULL));
 	if (r == 0)
 		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
+	if (r == 0)
+		r = set_version(c);
 	return r == 0 ? conn_run(c, Q_META_SET, "tt", "id", id) : r;
 }
 

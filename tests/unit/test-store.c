@@ -356,6 +356,75 @@ START_TEST(misses_by_name)
 }
 END_TEST
 
+/* What was written when no name counted beside an id of zeros is found by its name, once. */
+START_TEST(zeros_of_version_4)
+{
+	struct key one = key_of_text("breakpad 000000000000000000000000000000000 One.so"), other = key_nth(1);
+	struct key two = key_of_text("portablepdb 000000000000000000000000000000000 two.pdb"), elf = key_of_text("elf_code 0000");
+	struct key again = key_of_text("pdb 0000000000 again.pdb"), page = key_of_text("perfmap 000000000 0");
+	struct store_miss_row miss;
+	struct store_row rows[8];
+	int64_t after = 0;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &one, 1, 10), 0);
+	ck_assert_int_eq(publish(s, &two, 2, 10), 0);
+	ck_assert_int_eq(publish(s, &other, 3, 10), 0);
+	ck_assert_int_eq(publish(s, &elf, 4, 10), 0);
+	ck_assert_int_eq(publish(s, &again, 5, 10), 0);
+	ck_assert_int_eq(publish(s, &page, 6, 10), 0);
+	ck_assert_int_eq(store_miss_add(s, &one, "", "test", 1000, ""), 0);
+	store_close(s);
+	sql("UPDATE keys SET canon = 'breakpad 000000000000000000000000000000000' WHERE canon LIKE 'breakpad %';"
+	    "UPDATE keys SET canon = 'portablepdb 00000000000000000000000000000000' WHERE canon LIKE 'portable%';"
+	    "UPDATE misses SET key = 'pdb 0000000000', canon = key;"
+	    "INSERT INTO keys SELECT 100, 'pdb 0000000000', key, object_id, source, url, verified, fetched, class, stem,"
+	    " tier, name_id FROM keys WHERE canon LIKE 'pdb %';"
+	    "INSERT INTO keys SELECT 101, 'sourcebundle 000000000', 'sourcebundle 000000000', object_id, source, url,"
+	    " verified, fetched, class, stem, NULL, NULL FROM keys WHERE id = 100;"
+	    "PRAGMA user_version = 4");
+	s = open_scratch();
+	ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
+	ck_assert(finds(s, &one, 1, 10) && finds(s, &two, 2, 10) && finds(s, &other, 3, 10));
+	ck_assert(finds(s, &elf, 4, 10) && finds(s, &again, 5, 10) && finds(s, &page, 6, 10));
+	ck_assert_int_eq(store_list(s, 0, rows, 8), 6);
+	ck_assert_int_eq(store_list_misses(s, &after, &miss, 1), 0);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* Of an id all that is known, whatever its name. */
+START_TEST(keys_with_an_id)
+{
+	static const char *const texts[] = {"pe 5ab380779000 a.exe", "pe 5ab380779000 Zoo.exe", "pe 5ab3807790001 b.exe",
+		"breakpad 000000000000000000000000000000000 one.so", "breakpad 000000000000000000000000000000000 two.so",
+		"breakpad 000000000000000000000000000000001 other.so", "elf_debug 0011223344556677"};
+	static const struct {
+		const char *text;
+		int n;
+	} rows[] = {{"pe 5ab380779000 x", 2}, {"breakpad 000000000000000000000000000000000 x", 2},
+		{"breakpad 000000000000000000000000000000001 x", 1}, {"elf_debug 0011223344556677", 1}, {"pe 5ab38077900 x", 0}};
+	struct key k, out[4];
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
+		k = key_of_text(texts[i]);
+		ck_assert_int_eq(publish(s, &k, i, 10), 0);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		k = key_of_text(rows[i].text);
+		ck_assert_msg(store_keys_with_id(s, &k, out, 4) == rows[i].n, "%s", rows[i].text);
+	}
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(misses)
 {
 	struct key a = key_nth(1), b = key_nth(2);
@@ -1491,7 +1560,7 @@ int main(void)
 		quota_evicts_the_oldest, damage_keeps_pins_and_misses, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,
-		misses_by_name, labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,
+		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,
 		swept_after_boot, two_processes, killed_at_any_moment, killed_at_each_call, readers_never_wait,
 		many_threads};
 	Suite *s = suite_create("store");

@@ -68,6 +68,6 @@ static void work(void *ctx)
 enum MHD_Result checksum_check(struct exchange *x)
 {
 	x->checked = x->answered = true;
-	exchange_post(x, work);
+	exchange_post(x, x->h->workers, work);
 	return MHD_YES;
 }

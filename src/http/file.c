@@ -704,7 +704,7 @@ static bool where_begin(struct exchange *x)
 	x->where = calloc(1, sizeof(*x->where));
 	if (!x->where)
 		return false;
-	exchange_post(x, ask_where);
+	exchange_post(x, x->h->askers, ask_where);
 	return true;
 }
 

@@ -512,7 +512,8 @@ static int start(struct http *h, const struct http_opts *o, struct err *e)
 		r = symb_new(&h->symb, h->fetch, o->limits, e);
 	if (r == 0 && (r = misses_new(&h->misses)) < 0)
 		err_set(e, r, "%s", err_text(r));
-	if (r == 0 && (r = workers_new(&h->workers, HTTP_WORKERS)) < 0)
+	if (r == 0 && ((r = workers_new(&h->workers, HTTP_WORKERS)) < 0 ||
+			      (r = workers_new(&h->askers, HTTP_ASKERS)) < 0))
 		err_set(e, r, "cannot start threads: %s", err_text(r));
 	if (r == 0 && (r = watch_start(h)) < 0)
 		err_set(e, r, "cannot start a thread: %s", err_text(r));
@@ -530,8 +531,8 @@ static void http_free(struct http *h)
 {
 	int fd = atomic_load(&h->log_fd);
 
-	if (h->workers)
-		workers_free(h->workers);
+	workers_free(h->workers);
+	workers_free(h->askers);
 	symb_free(h->symb);
 	derive_free(h->derive);
 	misses_free(h->misses);

@@ -54,7 +54,7 @@ enum MHD_Result page_list(struct exchange *x)
 			"others are being told what is missing\n");
 	}
 	x->reply = BUF_UP_TO(PAGE_MOST);
-	if (!exchange_post(x, write_list))
+	if (!exchange_post(x, h->workers, write_list))
 		atomic_fetch_sub(&h->lists, 1);
 	return MHD_YES;
 }

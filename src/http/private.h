@@ -22,6 +22,7 @@
 /* POSTs that are answered at once, and those beside them that may wait for it. */
 #define HTTP_WORKERS 16
 #define HTTP_JOBS_MOST 256
+#define HTTP_ASKERS 8
 #define HTTP_LISTS_MOST 4
 /* Bytes of all bodies that are here; more, when that is less than four of the largest. */
 #define HTTP_BODIES_MOST (256ull << 20)
@@ -55,6 +56,7 @@ struct http {
 	struct derive *derive;
 	struct symb *symb;
 	struct workers *workers;
+	struct workers *askers; /* of servers; who waits for those is waited for by nobody else */
 	struct misses *misses;
 	struct unknown {
 		uint64_t asked, until;
@@ -169,10 +171,10 @@ enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, 
 /* In a content reader, which then returns 0: suspends the connection until some of the n bytes at `off`
  * are here; n == 0: until the whole was judged. When they never will be, x->failed is set. */
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
-/* Suspends the connection until a worker has done work(x), which ends with exchange_resume() and touches the
+/* Suspends the connection until one of those has done work(x), which ends with exchange_resume() and touches the
  * request only before that; then the request is handled again. False: it will not be done, and the request is
  * refused. A client that goes is seen in x->left. */
-bool exchange_post(struct exchange *x, void (*work)(void *ctx));
+bool exchange_post(struct exchange *x, struct workers *of, void (*work)(void *ctx));
 void exchange_resume(struct exchange *x);
 void answer_of(const struct fetched *f, struct answer *out);
 void answer_release(struct answer *a);

@@ -56,7 +56,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 			"{\"title\": \"too many requests are waiting\"}");
 	}
 	read_flags(x, &x->flags);
-	if (!exchange_post(x, work))
+	if (!exchange_post(x, h->workers, work))
 		atomic_fetch_sub(&h->jobs, 1);
 	return MHD_YES;
 }

@@ -137,9 +137,9 @@ enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, 
 	return MHD_YES;
 }
 
-bool exchange_post(struct exchange *x, void (*work)(void *ctx))
+bool exchange_post(struct exchange *x, struct workers *of, void (*work)(void *ctx))
 {
-	int r = begin_wait(x) ? workers_post(x->h->workers, work, x) : -EINTR;
+	int r = begin_wait(x) ? workers_post(of, work, x) : -EINTR;
 
 	end_begin(x, r);
 	return r == 0;

@@ -183,6 +183,20 @@ asked_all() { for u in "$URL_s1" "$URL_s2" "$URL_s3"; do [ "$(upstream_count "$u
 wait_for 20 asked_all || fail "not all are asked at once"
 symfs_unserve mute
 set --
+# Nor does anybody wait behind those who wait for such servers.
+symfs_serve many --source "breakpad@$URL_s1" --lookup-deadline 120s --stall-timeout 120s
+for n in 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29; do
+  curl -gsS --noproxy '*' --max-time 200 -o /dev/null "$URL_many/far$n.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
+  askers="${askers:-} $!"
+done
+PIDS="$PIDS $askers"
+all_wait() { fetch_url "$URL_many/metrics" | grep -qx 'symfs_http_waiting 20'; }
+wait_for 60 all_wait || fail "not all wait for a server: $(fetch_url "$URL_many/metrics" | grep waiting)"
+get "$URL_many" 200 /symbolicate/v5 -d '{"memoryMap": [], "stacks": [[[-1, 1]]]}'
+get "$URL_many" 200 /missing.csv
+wait_for 20 all_wait || fail "who waits for a server was answered: the test shows nothing"
+kill $askers
+symfs_unserve many
 # Whoever goes while the program is fetched, after servers were asked, is missed then, too.
 upstream_start blank --root "$TMP/nothing"
 symfs_serve left --source "breakpad@$URL_blank" --source "symstore@$URL_s1" --lookup-deadline 120s --stall-timeout 120s

@@ -86,7 +86,7 @@ static int print_one(void *ctx, unsigned row, const char *path)
 		return 0;
 	if (!e.dir) {
 		e.type = p->k->type;
-		e.number = key_number(p->k);
+		e.number = index_view_number(p->b->v, p->k);
 	}
 	p->any = true;
 	return p->each(p->ctx, &e, row, p->nth++);

@@ -13,7 +13,7 @@ struct browse_entry {
 	uint64_t offset; /* read on behind it; never 0, below 2^63 */
 	bool dir;
 	enum filetype type;  /* of a file */
-	uint64_t number;     /* of a file: key_number() */
+	uint64_t number;     /* of a file: key_number(), by its code id where it has one */
 	char name[MODULE_NAME_MAX];
 };
 

@@ -79,7 +79,7 @@ int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, u
 	return r < 0 ? r : with_id(rd.c, from, to, out, n);
 }
 
-static int main_key_with(struct conn *c, const char *canon, enum filetype type, struct key *out)
+int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct key *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	char text[KEY_TEXT];
@@ -103,7 +103,7 @@ int index_main_key(struct index *ix, const char *canon, enum filetype type, stru
 	_cleanup_reader_ struct reader rd = {.ix = ix};
 	int r = reader_open(&rd);
 
-	return r < 0 ? r : main_key_with(rd.c, canon, type, out);
+	return r < 0 ? r : conn_main_key(rd.c, canon, type, out);
 }
 
 static int list_with(struct conn *c, int64_t after, struct store_row *out, unsigned n)

@@ -112,6 +112,7 @@ void column_text(sqlite3_stmt *st, int i, char *out, size_t room);
 
 /* The rows of version 4 whose key is told apart from others in another way now. In a transaction. */
 int keys_upgrade(struct conn *c);
+int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct key *out); /* index_main_key() */
 
 /* ---- the index ------------------------------------------------------------------------ */
 

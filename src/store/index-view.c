@@ -147,3 +147,13 @@ int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_
 		snprintf(k->name, sizeof(k->name), "%s", name);
 	return 0;
 }
+
+uint64_t index_view_number(struct index_view *v, const struct key *k)
+{
+	char canon[KEY_TEXT];
+	struct key own;
+
+	if (key_is_by_debug_id(k) && conn_main_key(v->rd.c, key_canon(k, canon), k->type, &own) == 0)
+		return key_number(&own);
+	return key_number(k);
+}

@@ -102,6 +102,8 @@ int index_view_name(struct index_view *v, const char *folded, struct index_name 
 int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX]);
 int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_ID_MAX],
 	struct key *k);
+/* key_number(), as look-ups tell it: of a file that goes by a code id that of its key by this. */
+uint64_t index_view_number(struct index_view *v, const struct key *k);
 
 /* ---- within a turn ------------------------------------------------------------------ */
 

@@ -513,6 +513,34 @@ START_TEST(offsets_stay_good)
 }
 END_TEST
 
+/* A file that is listed by its debug id has the number that a look-up tells: that of its code id. */
+START_TEST(numbers_by_debug_id)
+{
+	static const char *const texts[] = {"pe 5ab380779000 a.exe", "pe 3249D99D0C4049318610F4E4FB0B69361 a.exe",
+		"elf_code 3249D99D0C4049318610F4E4FB0B69350"};
+	static const char *const dirs[] = {"32/49d99d0c4049318610f4e4fb0b69361", "32/49d99d0c4049318610f4e4fb0b69350"};
+	struct roster *ro = malloc(sizeof(*ro));
+	struct browse_entry e[2];
+	struct key keys[3];
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(key_parse(&keys[i], texts[i]), 0);
+	put_all(s, keys, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(roster_of(layout_find("unified"), dirs[i], ro), 0);
+		ck_assert_int_eq(store_browse(s, ro, 0, e, 2), 1);
+		ck_assert_str_eq(e[0].name, "executable");
+		ck_assert_uint_eq(e[0].number, key_number(&keys[i ? 2 : 0]));
+	}
+	free(ro);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 /* ---- the table ---------------------------------------------------------------------- */
 
 static int row_of(void *ctx, unsigned row, const char *path)
@@ -603,5 +631,5 @@ START_TEST(every_row_has_a_part)
 }
 END_TEST
 
-UNIT_MAIN("browse", every_path_once, stays_are_seen_once, offsets_stay_good, classes_are_uniform,
+UNIT_MAIN("browse", every_path_once, stays_are_seen_once, offsets_stay_good, numbers_by_debug_id, classes_are_uniform,
 	every_row_has_a_part)

@@ -517,13 +517,12 @@ static int start(struct http *h, const struct http_opts *o, struct err *e)
 		err_set(e, r, "cannot start threads: %s", err_text(r));
 	if (r == 0 && (r = watch_start(h)) < 0)
 		err_set(e, r, "cannot start a thread: %s", err_text(r));
-	if (r < 0)
-		return r;
-	r = start_daemon(h, fd, e);
+	else if (r == 0 && (r = start_daemon(h, fd, e)) < 0)
+		watch_stop(h);
 	if (r == 0)
 		take_fd(&fd); /* MHD closes it */
-	else
-		watch_stop(h);
+	else if (fd >= 0)
+		listen_forget(h->listen);
 	return r;
 }
 

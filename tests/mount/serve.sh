@@ -225,6 +225,9 @@ for wrong in nonsense 127.0.0.1 127.0.0.1:70000 '[::1:80' unix: systemd; do
   "$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen "$wrong" >/dev/null 2>"$TMP/err"
   [ $? = 2 ] || fail "--listen $wrong: $(cat "$TMP/err")"
 done
+"$SYMFS" serve --no-default-sources --cache "$TMP/store-x" --listen "unix:$TMP/socket" --access-log "$TMP/none/log" >"$TMP/said" 2>&1 &&
+  fail "a log where no directory is"
+[ ! -e "$TMP/socket" ] || fail "a server that did not start leaves its socket"
 symfs_serve two --source "breakpad@$URL_up" --token-file "$TMP/token" --listen "unix:$TMP/socket"
 sock="--unix-socket $TMP/socket"
 get http://x 401 "/$SYM" $sock

@@ -18,8 +18,9 @@ struct browse_entry {
 };
 
 /* The entries behind an offset (0: from the start), at most n; each name once, whatever its case.
- * An offset stays good when keys come and go: what was stored all the time is met exactly once, and
- * an entry that the offset was of may be gone. How many, 0: no more; -errno. (reads the disk) */
+ * An offset stays good when keys come and go: what was stored all the time is met exactly once, unless
+ * another key that comes or goes meanwhile has the same name there; and an entry that the offset was of
+ * may be gone. How many, 0: no more; -errno. (reads the disk) */
 int store_browse(struct store *s, const struct roster *l, uint64_t after, struct browse_entry *out,
 	unsigned n);
 

@@ -364,6 +364,24 @@ static void children(const struct layout *l, const struct key *keys, unsigned n,
 	paths_sort(out, true);
 }
 
+/* Those that stay; a name that others have, too, is that of whoever comes first, and they come and go. */
+static void staying(const struct layout *l, const struct key *keys, unsigned stay, unsigned n, const char *dir,
+	struct paths *out)
+{
+	struct paths others = {NULL};
+	size_t kept = 0;
+
+	children(l, keys, stay, dir, out);
+	children(l, keys + stay, n - stay, dir, &others);
+	for (size_t i = 0; i < out->n; i++)
+		if (find(&others, out->p[i]) == SIZE_MAX)
+			out->p[kept++] = out->p[i];
+		else
+			free(out->p[i]);
+	out->n = kept;
+	paths_free(&others);
+}
+
 /* Lists a directory in steps, between which keys behind the first `stay` go or come back. */
 static void churned(struct store *s, const struct layout *l, const char *dir, const struct key *keys,
 	unsigned stay, unsigned n)
@@ -376,7 +394,7 @@ static void churned(struct store *s, const struct layout *l, const char *dir, co
 	size_t missed = 0, first = 0;
 	int got;
 
-	children(l, keys, stay, dir, &want);
+	staying(l, keys, stay, n, dir, &want);
 	seen = calloc(want.n + 1, sizeof(*seen));
 	in_layout(l, dir, ro);
 	while ((got = store_browse(s, ro, after, e, 1 + dice(3))) > 0) {

@@ -301,7 +301,7 @@ static size_t check_all(struct store *s, const struct key *keys, unsigned n)
 
 START_TEST(every_path_once)
 {
-	enum { N = 1500 };
+	enum { N = 1700 };
 	struct key *keys = calloc(N, sizeof(*keys));
 	struct store *s;
 	size_t seen;
@@ -317,7 +317,7 @@ START_TEST(every_path_once)
 	put_all(s, keys, N);
 	seen = check_all(s, keys, N);
 	printf("# %zu entries\n", seen);
-	ck_assert_uint_gt(seen, 4000);
+	ck_assert_uint_gt(seen, 5000);
 	/* Half of them go, and leave nothing behind. */
 	for (unsigned i = N / 2; i < N; i++)
 		drop(s, &keys[i]);

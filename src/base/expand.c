@@ -1,41 +1,31 @@
-/* zlib, zstd and xz at once. */
+/* Decompresses what lies in memory as a whole: sections of object files (zlib, zstd), .gnu_debugdata
+ * (xz). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/expand.h"
+#include "base/inflate.h"
 #include "base/util.h"
 
-#define ZLIB_CONST
 #include <lzma.h>
-#include <zlib.h>
 #include <zstd.h>
 #include "base/banned.h"
 
-/* zlib counts in 32 bits. */
-#define PIECE (1u << 30)
-
 int expand_zlib(struct span in, uint8_t *out, size_t n)
 {
-	z_stream z = {.next_in = in.p, .next_out = out};
-	size_t left_in = in.n, left_out = n;
-	int r;
+	_cleanup_inflater_ struct inflater *z = NULL;
+	size_t made = 0, left = in.n, room;
+	int r = inflater_new(&z, INFLATE_ZLIB);
 
-	if (inflateInit(&z) != Z_OK)
-		return -ENOMEM;
+	if (r < 0)
+		return r;
 	do {
-		uInt gave = (uInt)MIN(left_in, (size_t)PIECE);
-		uInt room = (uInt)MIN(left_out, (size_t)PIECE);
-
-		z.avail_in = gave;
-		z.avail_out = room;
-		r = inflate(&z, Z_NO_FLUSH);
-		left_in -= gave - z.avail_in;
-		left_out -= room - z.avail_out;
-		if (r == Z_OK && gave == z.avail_in && room == z.avail_out)
-			r = Z_BUF_ERROR;
-	} while (r == Z_OK);
-	inflateEnd(&z);
-	if (r == Z_MEM_ERROR)
-		return -ENOMEM;
-	return r == Z_STREAM_END && !left_out ? 0 : -EBADMSG;
+		left = in.n;
+		room = n - made;
+		r = inflater_step(z, &in, out + made, &room);
+		made += room;
+	} while (r == 0 && (room || in.n < left));
+	if (r == -ENOMEM)
+		return r;
+	return r == 1 && made == n ? 0 : -EBADMSG;
 }
 
 int expand_zstd(struct span in, uint8_t *out, size_t n)
@@ -43,7 +33,7 @@ int expand_zstd(struct span in, uint8_t *out, size_t n)
 	return ZSTD_decompress(out, n, in.p, in.n) == n ? 0 : -EBADMSG;
 }
 
-/* The largest dictionary that xz makes takes 64 MiB. */
+/* A decoder of `xz -9` needs 65 MiB, nearly all of it for the dictionary. */
 #define XZ_MEMORY (80u << 20)
 #define XZ_PIECE (64u << 10)
 

@@ -1,4 +1,4 @@
-/* Deflate: raw, with zlib's frame, with gzip's. */
+/* Decompresses deflate data: raw, framed as zlib does, framed as gzip does. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* Deflate data, taken apart (zlib): in memory, what zip members and embedded debug files are; in
- * parts, what comes as a stream. */
+/* Decompresses deflate data (RFC 1950 to 1952), by zlib: at once what lies in memory, as members of
+ * zip files and embedded debug files do; step by step what arrives as a stream. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/span.h"
@@ -18,6 +18,12 @@ enum inflate_form {
 
 int inflater_new(struct inflater **out, enum inflate_form form); /* 0, -ENOMEM */
 void inflater_free(struct inflater *z);				 /* NULL is fine */
+
+static inline void cleanup_inflater(struct inflater **z)
+{
+	inflater_free(*z);
+}
+#define _cleanup_inflater_ __attribute__((cleanup(cleanup_inflater)))
 
 /* Takes from the front of `in`, which is moved on, and writes to `out`; *n is the room there, and
  * then what was made. 0: it wants more input, or more room (then all of it was used). 1: the stream

@@ -39,10 +39,11 @@ struct http_counters {
 };
 
 /* One connection. */
+#define PEER_TEXT 64
 struct conn {
 	int fd;
 	uint64_t number;
-	char peer[64];
+	char peer[PEER_TEXT];
 	/* under http->lock */
 	bool busy;	/* with a request that is here */
 	bool shut;

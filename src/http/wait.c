@@ -215,15 +215,27 @@ static struct exchange *take_parked(struct http *h, uint64_t number, struct part
 
 /* ---- connections -------------------------------------------------------------------- */
 
-static void peer_text(const struct sockaddr *sa, char out[static 64])
+/* MHD_get_connection_info() keeps one answer for each connection: the next call overwrites it. */
+static int conn_fd(struct MHD_Connection *mhd)
 {
-	if (sa->sa_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)sa)->sin_addr, out, 64);
-	else if (sa->sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, out,
-			64);
-	else
-		snprintf(out, 64, "unix");
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return i ? i->connect_fd : -1;
+}
+
+static void peer_text(struct MHD_Connection *mhd, char out[static PEER_TEXT])
+{
+	const union MHD_ConnectionInfo *i =
+		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const void *sa = i ? i->client_addr : NULL;
+	int family = sa ? ((const struct sockaddr *)sa)->sa_family : AF_UNSPEC;
+
+	if (family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, out, PEER_TEXT);
+	else if (family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, out, PEER_TEXT);
+	else if (sa)
+		snprintf(out, PEER_TEXT, "unix");
 }
 
 /* Under http->lock. MHD sees the end of the connection and closes it. */
@@ -251,17 +263,13 @@ static void make_room(struct http *h)
 
 static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
 {
-	const union MHD_ConnectionInfo *fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-	const union MHD_ConnectionInfo *peer =
-		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	struct conn *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	c->fd = fd ? fd->connect_fd : -1;
+	c->fd = conn_fd(mhd);
 	c->since = clock_ms();
-	if (peer && peer->client_addr)
-		peer_text(peer->client_addr, c->peer);
+	peer_text(mhd, c->peer);
 	atomic_fetch_add(&h->counters.connections, 1);
 	LOCK_SCOPE(&h->lock);
 	make_room(h);

@@ -1,12 +1,15 @@
-/* http/: what a request asks for, and the header fields that decide something. */
+/* http/: what a request asks for, the header fields that decide something, and what a connection remembers of its
+ * client. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/fields.h"
+#include "http/private.h"
 #include "http/route.h"
 #include "id/key.h"
 #include "layout/layout.h"
 #include "unit.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -258,5 +261,41 @@ START_TEST(test_via)
 }
 END_TEST
 
+/* Stands in for libmicrohttpd's function, of which newer versions overwrite the answer in the next call. */
+static struct sockaddr_in client = {.sin_family = AF_INET};
+const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *c,
+	enum MHD_ConnectionInfoType what, ...)
+{
+	static union MHD_ConnectionInfo answer;
+
+	(void)c;
+	memset(&answer, 0, sizeof(answer));
+	if (what == MHD_CONNECTION_INFO_CONNECTION_FD)
+		answer.connect_fd = 1234;
+	else if (what == MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+		answer.client_addr = (struct sockaddr *)(void *)&client;
+	else
+		return NULL;
+	return &answer;
+}
+
+START_TEST(test_connection)
+{
+	struct http h = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = -1, .most = 10};
+	void *socket_context = NULL;
+	struct conn *c;
+
+	client.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	conn_event(&h, NULL, &socket_context, MHD_CONNECTION_NOTIFY_STARTED);
+	c = socket_context;
+	ck_assert_ptr_nonnull(c);
+	ck_assert_int_eq(c->fd, 1234);
+	ck_assert_str_eq(c->peer, "127.0.0.1");
+	conn_event(&h, NULL, &socket_context, MHD_CONNECTION_NOTIFY_CLOSED);
+	ck_assert_ptr_null(socket_context);
+}
+END_TEST
+
 UNIT_MAIN("http", test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
-	test_ranges, test_validators, test_codings, test_tokens, test_via)
+	test_ranges, test_validators, test_codings, test_tokens, test_via,
+	test_connection)

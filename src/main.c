@@ -5,9 +5,11 @@
 #include "cmd/cmd.h"
 #include "config.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cmd *const commands[] = {
 	&cmd_mount,
@@ -55,10 +57,24 @@ static bool is_mount(int argc, char **argv)
 	       strncmp(argv[3], "-o", 2) == 0;
 }
 
+/* Opens /dev/null on each standard stream that the caller closed. The next open() would take the
+ * free number, and messages would go into a file of the store. The direction is the wrong one, so
+ * that reading the input and writing results still fail. -1: there is no /dev/null. */
+static int fill_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return -1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct cmd *c = argc > 1 ? find_command(argv[1]) : NULL;
 
+	if (fill_streams() < 0)
+		return EXIT_LOCAL;
 	log_topics(getenv("SYMFS_DEBUG"));
 	if (c)
 		return c->run(argc - 1, argv + 1);

@@ -32,7 +32,7 @@ _symfs_mount_options()
 	local keys=(${_symfs_keys//--/}) typed=
 
 	[[ $cur != *,* ]] || typed=${cur%,*},
-	COMPREPLY=($(compgen -P "$typed" -W "allow_other ro uid= gid= exact_size no_passthrough source=
+	COMPREPLY=($(compgen -P "$typed" -W "allow_other ro uid= gid= exact_size no_passthrough source= log_file=
 		${keys[*]/%/=}" -- "${cur##*,}"))
 	[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null
 }
@@ -49,7 +49,7 @@ _symfs_value()
 	symbolicate:--api) _symfs_words "v4 v5" ;;
 	serve:--listen | mount:--serve) _symfs_words "127.0.0.1:8737 unix: systemd" ;;
 	serve:--connections | serve:--idle-seconds) COMPREPLY=() ;;
-	serve:--token-file | serve:--access-log) _symfs_files -f ;;
+	serve:--token-file | serve:--access-log | serve:--log-file | mount:--log-file) _symfs_files -f ;;
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
@@ -86,7 +86,7 @@ _symfs_path()
 _symfs_options()
 {
 	case $command in
-	mount) _symfs_words "-f -o --serve $_symfs_common" ;;
+	mount) _symfs_words "-f -o --serve --log-file $_symfs_common" ;;
 	umount) _symfs_words "-l --help" ;;
 	get) _symfs_words "-o $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
@@ -104,7 +104,8 @@ _symfs_options()
 		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --stdin --against --dump --address --json
 			--help" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
-	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log $_symfs_common" ;;
+	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log --log-file
+			$_symfs_common" ;;
 	symbolicate)
 		_symfs_words "--api --text --debug --lenient --demangle --function-size --module-errors $_symfs_common" ;;
 	esac

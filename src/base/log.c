@@ -1,11 +1,18 @@
-/* Messages to stderr, a line each. */
+/* Messages to stderr, a log file or syslog, a line each. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
+#include "base/clock.h"
+#include "base/util.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *const topic_names[LOG_TOPICS] = {
@@ -17,6 +24,7 @@ static const char *const topic_names[LOG_TOPICS] = {
 static const char *log_prefix = "symfs";
 static bool log_journal;
 static bool log_syslog;
+static bool log_timed; /* a log file, whose lines begin with the time */
 static bool log_on[LOG_TOPICS];
 
 void log_open(const char *prefix, bool journal)
@@ -25,10 +33,57 @@ void log_open(const char *prefix, bool journal)
 	log_journal = journal;
 }
 
-void log_to_syslog(void)
+/* The C library's syslog() drops lines silently when this fails. */
+static bool syslog_listens(void)
+{
+	static const int types[] = {SOCK_DGRAM, SOCK_STREAM};
+	struct sockaddr_un un = {.sun_family = AF_UNIX, .sun_path = _PATH_LOG};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		_cleanup_close_ int fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&un, sizeof(un)) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool log_to_syslog(void)
 {
 	log_syslog = true;
 	openlog(NULL, LOG_PID, LOG_DAEMON);
+	return syslog_listens();
+}
+
+int log_open_file(const char *path, int *fd, struct err *e)
+{
+	_cleanup_close_ int f = open(path,
+		O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+	struct stat st;
+
+	if (f < 0 || fstat(f, &st) < 0)
+		return err_set(e, -errno, "log file %s: %s", path, err_text(errno));
+	if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
+		return err_set(e, -EINVAL, "log file %s: is not a regular file", path);
+	*fd = take_fd(&f);
+	return 0;
+}
+
+void log_to_file(int fd)
+{
+	dup2(fd, STDERR_FILENO);
+	log_journal = false;
+	log_timed = true;
+}
+
+int log_reopen_file(const char *path, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	int r = log_open_file(path, &fd, e);
+
+	if (r == 0 && dup2(fd, STDERR_FILENO) < 0)
+		return err_set(e, -errno, "log file %s: %s", path, err_text(errno));
+	return r;
 }
 
 static bool topic_set(const char *word, size_t n)
@@ -65,6 +120,16 @@ bool log_wants(enum log_topic t)
 	return log_on[t];
 }
 
+/* "2026-11-22T11:25:17Z " */
+static size_t add_time(char *line, size_t room)
+{
+	time_t now = clock_wall();
+	struct tm tm = {0};
+
+	gmtime_r(&now, &tm);
+	return strftime(line, room, "%FT%TZ ", &tm);
+}
+
 static void log_line(int priority, const char *topic, const char *fmt, va_list ap)
 {
 	char line[2048];
@@ -73,6 +138,8 @@ static void log_line(int priority, const char *topic, const char *fmt, va_list a
 
 	if (log_journal)
 		n += (size_t)snprintf(line, sizeof(line), "<%d>", priority);
+	if (log_timed)
+		n += add_time(line, sizeof(line));
 	n += (size_t)snprintf(line + n, sizeof(line) - n, "%s: ", log_prefix);
 	if (topic)
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "[%s] ", topic);

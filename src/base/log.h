@@ -1,8 +1,10 @@
 /* Messages: one line per event. Topics follow the folders; SYMFS_DEBUG=fetch,store turns
  * them on. Lines go to stderr, with `<N>` priorities in front when that is systemd's journal; a
- * daemon that let go of its terminal sends them to syslog. Any thread. */
+ * daemon sends them to a log file or to syslog instead. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "base/err.h"
+
 #include <stdbool.h>
 
 enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LOG_HTTP, LOG_OBJ, LOG_TOPICS };
@@ -10,7 +12,16 @@ enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LO
 /* What stands before each line: "symfs mount". Kept, not copied. */
 void log_open(const char *prefix, bool journal);
 
-void log_to_syslog(void); /* from now on; before other threads log */
+/* From now on syslog gets the lines. False: nothing listens at /dev/log, and the lines are lost.
+ * Before other threads log. */
+bool log_to_syslog(void);
+
+/* Opens a log file for appending, and makes it if it is not there; `*fd` is the caller's. */
+int log_open_file(const char *path, int *fd, struct err *e);
+/* Puts the file in the place of stderr; its lines begin with the time. Before other threads log. */
+void log_to_file(int fd);
+/* Opens the file anew after it was moved away. On error the lines go on into the old one. */
+int log_reopen_file(const char *path, struct err *e);
 
 /* "fetch,store" or "all". Unknown words are told in a warning. */
 void log_topics(const char *list);

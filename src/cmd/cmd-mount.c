@@ -30,6 +30,8 @@ struct mounting {
 	struct fs_opts fs_opts;
 	struct serving serving;
 	bool foreground, hup_ends;
+	const char *log_word; /* --log-file; NULL */
+	char *log_path;	      /* the same, absolute */
 	struct buf options; /* for libfuse */
 	char *cwd;	    /* where relative words of the command line count from */
 	const char *socket; /* NOTIFY_SOCKET */
@@ -42,6 +44,7 @@ struct mounting {
 	sigset_t signals;
 	pthread_t listener;
 	int up; /* a byte goes here when the mount answers; -1 */
+	int log_fd; /* of log_path, until the mount answers; -1 */
 	atomic_bool over;
 };
 
@@ -85,6 +88,10 @@ static int take_pair(struct mounting *m, const char *key, const char *value, str
 			err_set(e, -EINVAL, "-o %s=%s: not a number", key, value);
 	if (strcmp(key, "config") == 0) {
 		a->config = value;
+		return 0;
+	}
+	if (strcmp(key, "log-file") == 0 || strcmp(key, "log_file") == 0) {
+		m->log_word = value;
 		return 0;
 	}
 	if (strcmp(key, "source") == 0) {
@@ -171,27 +178,64 @@ static void mount_is_up(void *ctx)
 		kill(getpid(), SIGTERM);
 }
 
-/* Lets go of the terminal and of pipes that others read to their end; a log file stays, else
- * syslog gets the messages. */
-static void detach_streams(void)
+/* Says where messages go from now on, while the caller still listens. */
+static void say_where(const struct mounting *m, const char *to, const char *more)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	fprintf(stderr, "symfs mount: %s: %s%s\n", m->fs_opts.mountpoint, to, more);
+}
+
+static void start_log(struct mounting *m)
+{
+	say_where(m, "logs to ", m->log_path);
+	log_to_file(m->log_fd);
+	close(take_fd(&m->log_fd));
+}
+
+static void start_syslog(const struct mounting *m, int null)
+{
+	if (log_to_syslog())
+		say_where(m, "logs to syslog", "");
+	else
+		say_where(m, "logs nothing: no syslog listens at /dev/log",
+			"; --log-file FILE keeps the messages");
+	dup2(null, STDERR_FILENO);
+}
+
+static bool is_regular(int fd)
+{
 	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Lets go of the terminal and of pipes that their readers read to the end. A file that the caller
+ * put on stderr stays there. */
+static void detach_streams(struct mounting *m)
+{
+	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
 		return;
+	if (m->log_fd >= 0)
+		start_log(m);
+	else if (!is_regular(STDERR_FILENO))
+		start_syslog(m, null);
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
-	if (fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode)) {
-		dup2(null, STDERR_FILENO);
-		log_to_syslog();
-	}
-	close(null);
+}
+
+static void foreground_is_up(void *ctx)
+{
+	struct mounting *m = ctx;
+
+	if (m->log_fd >= 0)
+		start_log(m);
+	mount_is_up(m);
 }
 
 static void background_is_up(void *ctx)
 {
-	detach_streams();
+	detach_streams(ctx);
 	mount_is_up(ctx);
 }
 
@@ -202,6 +246,8 @@ static void reload(struct mounting *m)
 	int r;
 
 	notify_reloading(m->socket);
+	if (m->log_path && log_reopen_file(m->log_path, &e) < 0)
+		log_error("%s", e.text);
 	if (chdir(m->cwd) < 0)
 		log_warn("%s: %s", m->cwd, err_text(errno));
 	r = app_reload(&m->app, &e);
@@ -245,7 +291,9 @@ static int start(struct mounting *m, struct err *e)
 	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
 	int r;
 
-	r = app_open(&m->app, &m->args, e);
+	r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
+	if (r == 0)
+		r = app_open(&m->app, &m->args, e);
 	if (r < 0)
 		return r;
 	r = app_config_text(&m->app, &text);
@@ -253,7 +301,7 @@ static int start(struct mounting *m, struct err *e)
 		return err_set(e, r, "%s", err_text(r));
 	m->fs_opts.options = buf_text(&m->options);
 	m->fs_opts.config_text = buf_text(&text);
-	m->fs_opts.up = m->foreground ? mount_is_up : background_is_up;
+	m->fs_opts.up = m->foreground ? foreground_is_up : background_is_up;
 	m->fs_opts.up_ctx = m;
 	r = fs_mount(&m->fs, m->app.fetch, &m->fs_opts, e);
 	return r == 0 && m->serving.listen ? serving_start(&m->serving, &m->app, &m->http, e) : r;
@@ -284,13 +332,7 @@ static int run_daemon(struct mounting *m)
 	int r;
 
 	serving_raise_limits();
-	sigemptyset(&m->signals);
-	sigaddset(&m->signals, SIGTERM);
-	sigaddset(&m->signals, SIGINT);
-	sigaddset(&m->signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &m->signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a draft that may not grow is an error of its write */
+	serving_signals(&m->signals);
 	r = start(m, &e);
 	if (r == 0)
 		r = serve(m, &e);
@@ -301,6 +343,8 @@ static int run_daemon(struct mounting *m)
 	app_stop_fetching(&m->app);
 	fs_free(m->fs);
 	app_close(&m->app);
+	if (m->log_fd >= 0)
+		close(m->log_fd);
 	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
 }
 
@@ -391,6 +435,9 @@ static int run_with(struct mounting *m, int argc, char **argv, char *list)
 		fprintf(stderr, "symfs mount: %s\n", e.text);
 		return r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
 	}
+	m->log_path = m->log_word ? path_absolute(m->log_word) : NULL;
+	if (m->log_word && !m->log_path)
+		return EXIT_LOCAL;
 	/* A terminal that closes sends HUP, too. */
 	m->hup_ends = m->foreground && isatty(STDIN_FILENO);
 	return m->foreground ? run_daemon(m) : run_background(m);
@@ -411,7 +458,7 @@ static bool stderr_is_journal(const char *stream)
 
 static int run_mount(int argc, char **argv)
 {
-	struct mounting m = {.up = -1, .options = BUF_UP_TO(8192),
+	struct mounting m = {.up = -1, .log_fd = -1, .options = BUF_UP_TO(8192),
 		.fs_opts = {.uid = getuid(), .gid = getgid()}};
 	_cleanup_buf_ struct buf list = BUF_UP_TO(64 << 10);
 	const char *late = NULL; /* `-fo LIST`, `--options LIST` */
@@ -420,6 +467,7 @@ static int run_mount(int argc, char **argv)
 		{"options", 'o', "OPTS", "allow_other, exact_size, uid=N, source=S, ...",
 			&late},
 		{"serve", 0, "WHERE", "over HTTP, too: as symfs serve --listen", &m.serving.listen},
+		{"log-file", 0, "FILE", "write messages there; SIGHUP opens it anew", &m.log_word},
 		{0},
 	};
 	int r;
@@ -441,6 +489,7 @@ static int run_mount(int argc, char **argv)
 	r = m.cwd ? run_with(&m, argc, argv, list.p) : EXIT_LOCAL;
 	buf_release(&m.options);
 	free(m.cwd);
+	free(m.log_path);
 	return r;
 }
 

@@ -11,71 +11,90 @@
 #include <signal.h>
 #include <stdio.h>
 
-static void reload(struct app *app, struct http *h, const char *socket)
+struct server {
+	struct serving serving;
+	struct app app;
+	struct http *http;
+	const char *socket;   /* NOTIFY_SOCKET */
+	const char *log_path; /* --log-file; NULL */
+};
+
+static void reload(struct server *s)
 {
 	struct err e = {0};
 
-	notify_reloading(socket);
-	http_reopen_log(h);
-	if (app_reload(app, &e) < 0)
+	notify_reloading(s->socket);
+	http_reopen_log(s->http);
+	if (s->log_path && log_reopen_file(s->log_path, &e) < 0)
+		log_error("%s", e.text);
+	if (app_reload(&s->app, &e) < 0)
 		log_error("nothing reloaded: %s", e.text);
 	else
 		log_info("configuration reloaded");
-	notify_send(socket, "READY=1");
+	notify_send(s->socket, "READY=1");
 }
 
 /* Until a signal that ends it. A terminal that closes sends HUP, too. */
-static void serve(struct app *app, struct http *h, const sigset_t *signals, const char *socket)
+static void serve(struct server *s, const sigset_t *signals)
 {
 	bool hup_ends = isatty(STDIN_FILENO);
 	int sig = 0;
 
-	notify_send(socket, "READY=1");
+	notify_send(s->socket, "READY=1");
 	while (sigwait(signals, &sig) == 0 && sig == SIGHUP && !hup_ends)
-		reload(app, h, socket);
-	notify_send(socket, "STOPPING=1");
+		reload(s);
+	notify_send(s->socket, "STOPPING=1");
 }
 
-static int run_server(const struct app_args *args, const struct serving *s)
+static int start(struct server *s, const struct app_args *args, struct err *e)
 {
-	const char *socket = getenv("NOTIFY_SOCKET");
-	struct http *h = NULL;
-	struct app app = {0};
+	_cleanup_close_ int log_fd = -1;
+	int r = s->log_path ? log_open_file(s->log_path, &log_fd, e) : 0;
+
+	if (r == 0)
+		r = app_open(&s->app, args, e);
+	if (r == 0)
+		r = serving_start(&s->serving, &s->app, &s->http, e);
+	if (r == 0 && log_fd >= 0) {
+		fprintf(stderr, "symfs serve: logs to %s\n", s->log_path);
+		log_to_file(log_fd);
+	}
+	return r;
+}
+
+static int run_server(struct server *s, const struct app_args *args)
+{
 	struct err e = {0};
 	sigset_t signals;
 	int r;
 
+	s->socket = getenv("NOTIFY_SOCKET");
 	serving_raise_limits();
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a draft that may not grow is an error of its write */
-	r = app_open(&app, args, &e);
+	serving_signals(&signals);
+	r = start(s, args, &e);
 	if (r == 0)
-		r = serving_start(s, &app, &h, &e);
-	if (r == 0)
-		serve(&app, h, &signals, socket);
+		serve(s, &signals);
 	else
 		fprintf(stderr, "symfs serve: %s\n", e.text);
-	/* First whoever waits gets an answer, then what it stood on goes. */
-	http_stop(h);
-	app_close(&app);
+	/* First requests that wait get an answer, then what they stood on goes. */
+	http_stop(s->http);
+	app_close(&s->app);
 	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
 }
 
 static int run_serve(int argc, char **argv)
 {
-	struct serving s = {.listen = "127.0.0.1:8737"};
+	struct server server = {.serving = {.listen = "127.0.0.1:8737"}};
+	struct serving *s = &server.serving;
 	const struct opt own[] = {
-		{"listen", 0, "WHERE", "ADDR:PORT, unix:PATH, systemd; 127.0.0.1:8737", &s.listen},
-		{"token-file", 0, "FILE", "who asks must show the token in it", &s.token_file},
-		{"anyone", 0, NULL, "without a token, also for other machines", &s.anyone},
-		{"connections", 0, "N", "so many at once (4096)", &s.connections},
-		{"idle-seconds", 0, "N", "for a head, and between two requests (60)", &s.idle_seconds},
-		{"access-log", 0, "FILE", "a line for each request; -: stderr", &s.access_log},
+		{"listen", 0, "WHERE", "ADDR:PORT, unix:PATH, systemd; 127.0.0.1:8737", &s->listen},
+		{"token-file", 0, "FILE", "who asks must show the token in it", &s->token_file},
+		{"anyone", 0, NULL, "without a token, also for other machines", &s->anyone},
+		{"connections", 0, "N", "so many at once (4096)", &s->connections},
+		{"idle-seconds", 0, "N", "for a head, and between two requests (60)", &s->idle_seconds},
+		{"access-log", 0, "FILE", "a line for each request; -: stderr", &s->access_log},
+		{"log-file", 0, "FILE", "write messages there; SIGHUP opens it anew",
+			&server.log_path},
 		{0},
 	};
 	struct app_args args;
@@ -88,8 +107,8 @@ static int run_serve(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_open("symfs serve", false);
-	serving_prepare(&s, &args);
-	return run_server(&args, &s);
+	serving_prepare(s, &args);
+	return run_server(&server, &args);
 }
 
 const struct cmd cmd_serve = {

@@ -84,3 +84,16 @@ void serving_raise_limits(void)
 		setrlimit(RLIMIT_NOFILE, &l);
 	}
 }
+
+void serving_signals(sigset_t *taken)
+{
+	sigemptyset(taken);
+	sigaddset(taken, SIGTERM);
+	sigaddset(taken, SIGINT);
+	sigaddset(taken, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, taken, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a draft that may not grow is an error of its write */
+	signal(SIGUSR1, SIG_IGN); /* other daemons reopen their log on these */
+	signal(SIGUSR2, SIG_IGN);
+}

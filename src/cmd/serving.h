@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "cmd/app.h"
 
+#include <signal.h>
+
 struct http;
 
 struct serving {
@@ -21,5 +23,9 @@ void serving_prepare(struct serving *s, struct app_args *a);
 /* The server of what `app` has open; prints where it listens. -EINVAL: options; -errno. */
 int serving_start(const struct serving *s, struct app *app, struct http **out, struct err *e);
 
-/* Every file that somebody reads, and every connection, is a descriptor. */
+/* Every file that a client reads, and every connection, is a descriptor. */
 void serving_raise_limits(void);
+
+/* Blocks the signals that end a daemon or reload it, for one thread to take (`taken`). Ignores
+ * those that would end it although its user does not mean that: SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ. */
+void serving_signals(sigset_t *taken);

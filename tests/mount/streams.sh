@@ -1,12 +1,17 @@
 #!/bin/sh
-# The standard streams of a daemon: closed ones.
+# The standard streams of a daemon: closed ones, pipes, a log file, syslog; and the signals on which
+# other daemons reopen their logs. Run by root, in a mount namespace with a /dev/log of its own.
 # SPDX-License-Identifier: LGPL-2.1-or-later
+if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
+  apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart
+  "$apart" true 2>/dev/null && { SYMFS_INSIDE=1 exec "$apart" sh "$0"; }
+fi
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl timeout
 need_mount
 
 make_program "$TMP/made" prog
-mkdir "$TMP/root" "$TMP/m"
+mkdir "$TMP/root" "$TMP/m" "$TMP/dev"
 put_gdb "$TMP/root" "$TMP/made/debug/prog.debug" .debug
 prog=$(gdb_path "$(build_id "$TMP/made/full/prog")" .debug)
 MOUNTS="$MOUNTS $TMP/m"
@@ -45,3 +50,67 @@ done 2>"$TMP/closed.err"
 "$SYMFS" id "$TMP/made/full/prog" >&- 2>"$TMP/id.err"
 [ $? = 4 ] || fail "results for a closed stream are no error: $(cat "$TMP/id.err")"
 
+# ---- signals that end no daemon ----------------------------------------------------------------
+symfs_mount n --source "$TMP/root"
+symfs_serve s --source "$TMP/root"
+for signal in USR1 USR2; do
+  kill -$signal "$PID_n" "$PID_s"
+  cmp "$MNT_n/$prog" "$TMP/root/$prog" || fail "the mount after SIG$signal"
+  fetch_url "$URL_s/healthz" >"$TMP/health" || fail "the server after SIG$signal"
+done
+symfs_umount n
+symfs_unserve s
+
+# ---- a log file --------------------------------------------------------------------------------
+logged() { grep -q "^20[0-9-]*T[0-9:]*Z symfs $1: .*reloaded" "$2"; }
+(background --log-file "$TMP/log" 2>&1; echo "exit $?") | cat >"$TMP/said"
+grep -qx 'exit 0' "$TMP/said" || fail "--log-file: $(cat "$TMP/said")"
+up "--log-file" 0
+grep -qx "symfs mount: $TMP/m: logs to $TMP/log" "$TMP/said" || fail "it does not say where it logs: $(cat "$TMP/said")"
+kill -HUP "$pid"
+wait_for 20 logged mount "$TMP/log" || fail "--log-file: no word of a reload: $(cat "$TMP/log")"
+mv "$TMP/log" "$TMP/log.1"
+kill -HUP "$pid"
+wait_for 20 logged mount "$TMP/log" || fail "SIGHUP does not open the log file anew"
+[ "$(stat -c %a "$TMP/log")" = 640 ] || fail "a log file of mode $(stat -c %a "$TMP/log")"
+down "--log-file"
+(background -o "log_file=$TMP/log2" 2>&1) >"$TMP/said" || fail "-o log_file: $(cat "$TMP/said")"
+grep -q "logs to $TMP/log2" "$TMP/said" || fail "-o log_file: $(cat "$TMP/said")"
+up "-o log_file" 0
+down "-o log_file"
+background --log-file "$TMP" 2>"$TMP/said"
+[ $? = 4 ] && grep -q "log file $TMP: " "$TMP/said" || fail "a directory as log file: $(cat "$TMP/said")"
+
+symfs_serve s --source "$TMP/root" --log-file "$TMP/slog"
+wait_for 20 grep -q "logs to $TMP/slog" "$TMP/s.log" || fail "serve does not say where it logs"
+kill -HUP "$PID_s"
+wait_for 20 logged serve "$TMP/slog" || fail "serve --log-file: $(cat "$TMP/slog")"
+mv "$TMP/slog" "$TMP/slog.1"
+kill -HUP "$PID_s"
+wait_for 20 logged serve "$TMP/slog" || fail "serve: SIGHUP does not open the log file anew"
+symfs_unserve s
+
+# ---- syslog ------------------------------------------------------------------------------------
+[ -n "${SYMFS_INSIDE:-}" ] || { say "syslog: only as root, in a namespace"; exit 0; }
+for node in null:1:3 zero:1:5 random:1:8 urandom:1:9 tty:5:0 fuse:10:229; do
+  rest=${node#*:}
+  mknod -m 666 "$TMP/dev/${node%%:*}" c "${rest%:*}" "${rest#*:}" || skip "cannot make device nodes"
+done
+ln -s /proc/self/fd "$TMP/dev/fd"
+mkdir "$TMP/dev/shm"
+mount --bind "$TMP/dev" /dev && (: >/dev/null) || fail "cannot bind a /dev"
+(background 2>&1; echo "exit $?") | cat >"$TMP/said"
+grep -qx 'exit 0' "$TMP/said" || fail "no syslog: $(cat "$TMP/said")"
+up "no syslog" 0
+grep -q "logs nothing: .*--log-file" "$TMP/said" || fail "no syslog, and it says: $(cat "$TMP/said")"
+down "no syslog"
+"$top_builddir/tests/helpers/notify-recv" /dev/log >"$TMP/syslog" 2>&1 &
+PIDS="$PIDS $!"
+wait_for 10 test -S /dev/log || fail "notify-recv: $(cat "$TMP/syslog")"
+(background 2>&1; echo "exit $?") | cat >"$TMP/said"
+grep -qx 'exit 0' "$TMP/said" || fail "syslog: $(cat "$TMP/said")"
+up "syslog" 0
+grep -qx "symfs mount: $TMP/m: logs to syslog" "$TMP/said" || fail "syslog, and it says: $(cat "$TMP/said")"
+kill -HUP "$pid"
+wait_for 20 grep -q 'symfs mount: .*reloaded' "$TMP/syslog" || fail "syslog has no word of a reload: $(cat "$TMP/syslog")"
+down "syslog"

@@ -361,6 +361,7 @@ int app_exit(int error)
 		return EXIT_INTERRUPTED;
 	case -ETIMEDOUT:
 	case -EHOSTUNREACH:
+	case -EREMOTEIO:
 	case -EACCES:
 	case -EBADMSG:
 	case -EFBIG:

@@ -159,7 +159,7 @@ static void judge_nothing(const struct source *s, const struct question *q, stru
 	struct judgement j;
 
 	source_judge(s, &q->reply, &j);
-	row->state = q->reply.status ? words[j.verdict] : "unreachable";
+	row->state = q->reply.status || j.error == -EREMOTEIO ? words[j.verdict] : "unreachable";
 	row->good = j.verdict == VERDICT_MISSING;
 	row->status = q->reply.status;
 	row->http = q->reply.http;

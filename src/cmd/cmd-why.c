@@ -54,6 +54,16 @@ static int print_json(const struct answer *a)
 	return json_print(o);
 }
 
+/* The error may begin with the status already: "HTTP 500, ask again in 3 s". */
+static void print_status(const struct fetch_attempt *row)
+{
+	char text[24];
+	size_t n = (size_t)snprintf(text, sizeof(text), "HTTP %d", row->status);
+
+	if (row->status && strncmp(row->error, text, n) != 0)
+		printf(", %s", text);
+}
+
 static int print_text(const struct answer *a)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -69,8 +79,7 @@ static int print_text(const struct answer *a)
 		printf("%d. %s  [%s]  %s\n", i + 1, row->source, row->spelling,
 			text_shown(row->url, true, &room));
 		printf("   %s", row->verdict);
-		if (row->status)
-			printf(", HTTP %d", row->status);
+		print_status(row);
 		if (row->remembered_until) {
 			char until[24];
 

@@ -54,6 +54,7 @@ struct facts {
 	struct transfer *transfer;
 	struct net_reply reply;
 	uint64_t trouble_until;
+	int trouble_error;
 	char trouble[200];
 
 	struct listing now;
@@ -339,10 +340,11 @@ static void answered(struct facts *fa)
 	race_told(fa->f, fa);
 }
 
-static void trouble(struct facts *fa, const char *text)
+static void trouble(struct facts *fa, const struct judgement *j)
 {
 	fa->trouble_until = clock_ms() + TROUBLE_MS;
-	snprintf(fa->trouble, sizeof(fa->trouble), "%.190s", text);
+	fa->trouble_error = j->error;
+	snprintf(fa->trouble, sizeof(fa->trouble), "index2.txt: %.180s", j->text);
 }
 
 /* A page for people is no index, whatever it is called. */
@@ -350,14 +352,10 @@ static void index2_done(struct facts *fa, const struct judgement *j)
 {
 	bool there = fa->reply.status >= 200 && fa->reply.status < 300 && fa->reply.error == 0;
 
-	if (j->verdict == VERDICT_LATER || j->verdict == VERDICT_LOOP) {
-		char text[200];
-
-		snprintf(text, sizeof(text), "index2.txt: %.180s", j->text);
-		trouble(fa, text);
-	} else {
+	if (j->verdict == VERDICT_LATER || j->verdict == VERDICT_LOOP)
+		trouble(fa, j);
+	else
 		know_tiers(fa, there && strncasecmp(fa->reply.type, "text/html", 9) != 0);
-	}
 	answered(fa);
 }
 
@@ -499,8 +497,8 @@ static void on_done(void *ctx, const struct net_reply *r)
 	if (fa->reply.status == 0 || (r->error < 0 && r->error != -ECANCELED))
 		fa->reply = *r;
 	source_judge(fa->source, &fa->reply, &j);
-	breaker_tell(fa->f->breakers, fa->source->origin, clock_ms(), j.blame,
-		fa->reply.retry_after > 0 ? (uint64_t)fa->reply.retry_after * 1000 : 0, j.text);
+	breaker_tell(fa->f->breakers, fa->source->origin, clock_ms(), &j,
+		fa->reply.retry_after > 0 ? (uint64_t)fa->reply.retry_after * 1000 : 0);
 	if (fa->question == ASK_INDEX2)
 		index2_done(fa, &j);
 	else if (fa->question == ASK_LASTID)
@@ -559,14 +557,14 @@ static int begin(struct facts *fa, struct attempt *at, enum question q, const ch
 
 	if (!breaker_may(fa->f->breakers, at->source->origin, clock_ms(), why)) {
 		snprintf(at->text, sizeof(at->text), "%.190s", why);
-		return -EHOSTUNREACH;
+		return breaker_error(fa->f->breakers, at->source->origin);
 	}
 	fa->set = sources_ref(at->flight->sources);
 	fa->source = at->source;
 	r = ask(fa, q, path);
 	if (r == 0)
 		return -EINPROGRESS;
-	breaker_tell(fa->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
+	breaker_unheard(fa->f->breakers, at->source->origin);
 	fa->question = ASK_NOTHING;
 	sources_unref(take(fa->set));
 	snprintf(at->text, sizeof(at->text), "%s", err_text(r));
@@ -642,7 +640,7 @@ int facts_after(struct attempt *at)
 		return 0; /* whose index is being read anew: next time */
 	if (fa->question == ASK_NOTHING && fa->trouble_until > clock_ms()) {
 		snprintf(at->text, sizeof(at->text), "%s", fa->trouble);
-		return -EHOSTUNREACH;
+		return fa->trouble_error;
 	}
 	r = fa->question == ASK_NOTHING ? begin(fa, at, ASK_INDEX2, "index2.txt") : -EINPROGRESS;
 	if (r == -EINPROGRESS)

@@ -30,7 +30,9 @@ enum fetch_need {
 
 /* An answer. `r` is 0, or
  *	-ENOENT		not there; `miss_ms` says for how long that may be believed
- *	-ETIMEDOUT	the deadline passed; -EHOSTUNREACH: no source could be asked; -EACCES: refused
+ *	-ETIMEDOUT	the deadline passed; -EHOSTUNREACH: a source that may have it could not be reached
+ *	-EREMOTEIO	such a source answered uselessly (5xx, 429, no HTTP); -EACCES: it refused
+ *	-EBADMSG	it sent another file; -EFBIG: a larger one than is allowed; -ELOOP: it leads here
  *	-EINTR		the ticket was cancelled
  *	-ENOSPC, -EIO, -ENOMEM	here */
 struct fetched {
@@ -113,7 +115,7 @@ bool fetch_complete(struct fetch *f, struct artifact *a);
 
 /* Where a server that is asked for a symbol file by the code id of its program, as Mozilla's may be, says
  * that it is: `path` is "PROGRAM/CODE-ID/x.sym", `via` as an artifact's; debug_file and debug_id of `out`
- * are set. -ENOENT: none knows it; -EHOSTUNREACH: one of them could not be asked. fetch_may_locate():
+ * are set. -ENOENT: none knows it; others: one of them could not be asked. fetch_may_locate():
  * there is a source that may. (waits for servers, as long as a lookup may take, or until *stop) */
 bool fetch_may_locate(struct fetch *f);
 int fetch_locate(struct fetch *f, const char *path, const char *via, const atomic_bool *stop, struct module *out);

@@ -72,7 +72,7 @@ struct question {
 	uint64_t since;
 };
 
-/* -EHOSTUNREACH: it cannot be asked, or not now. */
+/* -EREMOTEIO, -EHOSTUNREACH: it cannot be asked, or not now. */
 static int ask(struct fetch *f, const char *path, const char *via, struct question *q)
 {
 	struct source_ask what = {0};
@@ -82,10 +82,10 @@ static int ask(struct fetch *f, const char *path, const char *via, struct questi
 		q->since = clock_ms();
 		q->p = why_begin(f, q->s, &what, via);
 		if (!q->p)
-			breaker_tell(f->breakers, q->s->origin, clock_ms(), BLAME_UNKNOWN, 0, "");
+			breaker_unheard(f->breakers, q->s->origin);
 	}
 	source_ask_release(&what);
-	return q->p ? 0 : -EHOSTUNREACH;
+	return q->p ? 0 : breaker_error(f->breakers, q->s->origin);
 }
 
 /* -ENOENT also where it has the file and does not redirect: then its path tells nothing. `until` is 0 when
@@ -96,19 +96,19 @@ static int take_answer(struct fetch *f, struct question *q, uint64_t until, cons
 	struct net_reply reply = {0};
 	bool answered = why_end(q->p, until, stop, &reply);
 	bool silent = until && !answered && !atomic_load(stop) && !breaker_alive(f->breakers, q->s->origin, q->since);
-	struct judgement j;
+	struct judgement j = {.error = -ETIMEDOUT, .blame = silent ? BLAME_SILENT : BLAME_UNKNOWN,
+		.text = "no answer before the lookup deadline"};
 
 	if (!answered) {
-		breaker_tell(f->breakers, q->s->origin, clock_ms(), silent ? BLAME_SILENT : BLAME_UNKNOWN, 0,
-			"no answer before the lookup deadline");
+		breaker_tell(f->breakers, q->s->origin, clock_ms(), &j, 0);
 		return -EHOSTUNREACH;
 	}
 	source_judge(q->s, &reply, &j);
-	breaker_tell(f->breakers, q->s->origin, clock_ms(), j.blame,
-		reply.retry_after > 0 ? (uint64_t)reply.retry_after * 1000 : 0, j.text);
+	breaker_tell(f->breakers, q->s->origin, clock_ms(), &j,
+		reply.retry_after > 0 ? (uint64_t)reply.retry_after * 1000 : 0);
 	if (j.verdict == VERDICT_FOUND)
 		return read_url(reply.url, out) ? 0 : -ENOENT;
-	return j.verdict == VERDICT_MISSING ? -ENOENT : -EHOSTUNREACH;
+	return j.verdict == VERDICT_MISSING ? -ENOENT : j.error;
 }
 
 int fetch_locate(struct fetch *f, const char *path, const char *via, const atomic_bool *stop, struct module *out)
@@ -120,13 +120,16 @@ int fetch_locate(struct fetch *f, const char *path, const char *via, const atomi
 	unsigned n = 0;
 
 	for (unsigned i = 0; list && i < so->n; i++) {
+		int r;
+
 		if (!may_know(so->list[i]))
 			continue;
 		list[n].s = so->list[i];
-		if (ask(f, path, via, &list[n]) == 0)
+		r = ask(f, path, via, &list[n]);
+		if (r == 0)
 			n++;
 		else
-			answer = -EHOSTUNREACH;
+			answer = r;
 	}
 	for (unsigned i = 0; i < n; i++) {
 		struct module m = {0};

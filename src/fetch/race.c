@@ -75,18 +75,18 @@ static void blame_host(struct attempt *at, const struct judgement *j, const stru
 {
 	uint64_t hold = r->retry_after > 0 ? (uint64_t)r->retry_after * 1000 : 0;
 
-	breaker_tell(
-		at->flight->f->breakers, at->source->origin, clock_ms(), j->blame, hold, j->text);
+	breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), j, hold);
 }
 
-/* One bad moment is not told to anybody: neither to the breaker nor to who asks. Once, and only of
- * a host that is well otherwise: who has had more of them lately costs each asker no second wait. */
+/* Retry a transient error once, silently: neither the breaker nor the caller hears of it. Only for a host
+ * that has been healthy, so that a flaky one does not cost every caller a second wait. */
 static bool wants_again(struct attempt *at, const struct judgement *j)
 {
 	if (!j->again || at->retried ||
 		!breaker_well(at->flight->f->breakers, at->source->origin))
 		return false;
 	at->retried = at->again = true;
+	at->error = j->error;
 	snprintf(at->text, sizeof(at->text), "%.190s", j->text);
 	log_debug(LOG_FETCH, "%s: %s: %s: once more", at->flight->canon, at->source->name, j->text);
 	return true;
@@ -426,7 +426,7 @@ static void winner_done(struct attempt *at, const struct net_reply *r)
 	} else if (at->ranged && flight_here(fl) < (uint64_t)at->size) {
 		/* What is packed, or holds several, is needed as a whole. */
 		at->plain = at->again = true;
-		winner_fail(fl, -EHOSTUNREACH, "its first bytes say that all are needed");
+		winner_fail(fl, -EREMOTEIO, "its first bytes say that all are needed");
 	} else if (fl->sparse) {
 		work_merge(fl);
 	} else {
@@ -491,7 +491,7 @@ static bool may_ask(struct attempt *at)
 	if (at->flight->part ||
 		breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
 		return true;
-	attempt_fail(at, -EHOSTUNREACH, why);
+	attempt_fail(at, breaker_error(at->flight->f->breakers, at->source->origin), why);
 	return false;
 }
 
@@ -625,8 +625,7 @@ static void attempt_start(struct attempt *at)
 	if (r == 0)
 		r = attempt_request(at);
 	if (r < 0) {
-		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_UNKNOWN,
-			0, "");
+		breaker_unheard(at->flight->f->breakers, at->source->origin);
 		attempt_fail(at, r, err_text(r));
 	} else {
 		at->state = ATTEMPT_ASKING;
@@ -658,17 +657,18 @@ void race_followed(struct attempt *at, int r, struct blob *blob, const struct ke
 
 static void give_up(struct attempt *at)
 {
-	/* Nobody waits to see whether it was one bad moment. */
+	struct judgement j = {.error = at->error, .blame = BLAME_SOFT};
+
+	/* The retry is not made, so the breaker hears of the error that it was for. */
+	memcpy(j.text, at->text, sizeof(j.text));
 	if (at->later.due)
-		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), BLAME_SOFT, 0,
-			at->text);
+		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), &j, 0);
 	net_timer_stop(at->flight->f->net, &at->later);
 	if (at->transfer) {
 		transfer_cancel(take(at->transfer));
 		/* It may have been the one that tries a host which was down. */
 		if (!at->answered)
-			breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(),
-				BLAME_UNKNOWN, 0, "");
+			breaker_unheard(at->flight->f->breakers, at->source->origin);
 	}
 	at->job++;
 	at->waits = NULL;
@@ -813,11 +813,11 @@ void race_has_room(struct flight *fl, int r, const char *text)
 	}
 }
 
-/* The errno that tells best why nobody had it: a refusal a person can mend, a timeout says which
- * wait it was, a wrong file is a server's fault. */
+/* The errno that tells best why no source had it: a person can mend a refusal, a wrong file is a server's
+ * fault, a timeout says which wait it was, and a useless answer says more than no connection. */
 static int rank(int error)
 {
-	static const int order[] = {-EACCES, -EBADMSG, -EFBIG, -ETIMEDOUT};
+	static const int order[] = {-EACCES, -EBADMSG, -EFBIG, -ETIMEDOUT, -EREMOTEIO};
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
 		if (order[i] == error)
@@ -1081,13 +1081,15 @@ unsigned race_time_left(const struct flight *fl, unsigned ms)
 
 void race_deadline(struct flight *fl)
 {
+	static const struct judgement silent = {
+		.error = -ETIMEDOUT, .blame = BLAME_SILENT, .text = "no answer before the lookup deadline"};
+
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
 		if (at->state == ATTEMPT_ASKING && !at->answered && !at->waits &&
 			!(at->transfer && transfer_is_queued(at->transfer)) && !is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
-			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), BLAME_SILENT,
-				0, "no answer before the lookup deadline");
+			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), &silent, 0);
 	}
 }

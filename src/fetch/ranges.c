@@ -125,7 +125,7 @@ static int several_head(struct range *rg, const struct net_reply *r)
 	}
 	if (sends)
 		return refuse_several(rg);
-	rg->error = -EHOSTUNREACH;
+	rg->error = -EREMOTEIO;
 	return -ECANCELED;
 }
 
@@ -141,7 +141,7 @@ static int range_head(void *ctx, const struct net_reply *r)
 		(r->size < 0 || r->size == (int64_t)(rg->end - rg->off)))
 		return 0;
 	/* Another version, or no ranges any more: else it is trouble that may pass. */
-	rg->error = r->status == 200 || r->status == 206 || r->status == 416 ? -ESTALE : -EHOSTUNREACH;
+	rg->error = r->status == 200 || r->status == 206 || r->status == 416 ? -ESTALE : -EREMOTEIO;
 	return -ECANCELED;
 }
 
@@ -246,7 +246,7 @@ static void ranges_off(struct flight *fl, const char *text)
 	log_debug(LOG_FETCH, "%s: %s: no ranges: %s", fl->canon, at->source->name, text);
 	fl->plain = true;
 	at->again = true;
-	winner_fail(fl, -EHOSTUNREACH, text);
+	winner_fail(fl, -EREMOTEIO, text);
 }
 
 static void again(void *ctx)

@@ -34,7 +34,8 @@ static const struct error_row {
 } errors[] = {
 	{-ENOENT, 404, "Not Found"},
 	{-ETIMEDOUT, 504, "no source answered in time"},
-	{-EHOSTUNREACH, 502, "a source that may have it could not be asked"},
+	{-EHOSTUNREACH, 502, "a source that may have it could not be reached"},
+	{-EREMOTEIO, 502, "a source that may have it gave a useless answer"},
 	{-EACCES, 502, "a source that may have it refuses to tell"},
 	{-EBADMSG, 502, "a source sent another file than was asked for"},
 	{-EFBIG, 502, "what a source has is larger than is allowed here"},

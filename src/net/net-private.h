@@ -56,6 +56,10 @@ void target_release(struct target *t);
 
 /* reply.c: the head of one answer, line by line */
 #define HEAD_LOCATION_MAX 8192
+#define HEAD_MOST (256u << 10) /* bytes of all header lines of an answer */
+#if LIBCURL_VERSION_NUM < 0x080600
+#define CURLE_TOO_LARGE ((CURLcode)100)
+#endif
 
 struct head {
 	size_t bytes; /* of all lines so far */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEAD_MOST (256 << 10)
 #define RETRY_AFTER_MOST 86400
 
 struct value {
@@ -215,6 +214,7 @@ int error_of_curl(CURLcode code, long os_errno)
 	case CURLE_FILESIZE_EXCEEDED: return -EFBIG;
 	case CURLE_TOO_MANY_REDIRECTS: return -ELOOP;
 	case CURLE_OUT_OF_MEMORY: return -ENOMEM;
+	case CURLE_TOO_LARGE: return -EPROTO;
 	case CURLE_URL_MALFORMAT: return -EINVAL;
 	/* UNSUPPORTED_PROTOCOL here: HTTP/0.9, for the scheme was looked at before */
 	case CURLE_UNSUPPORTED_PROTOCOL:

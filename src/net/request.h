@@ -62,7 +62,7 @@ struct net_reply {
  * -ECONNREFUSED	nobody listens
  * -ETIMEDOUT		no connection in connect_ms, or no byte for stall_ms
  * -ECONNRESET		the connection broke, also before any answer
- * -EPROTO		what came was not HTTP; TLS failed
+ * -EPROTO		what came was not HTTP, or had too long a header; TLS failed
  * -EKEYREJECTED	the certificate was not accepted
  * -EPIPE		the body ended before its Content-Length
  * -EFBIG		more than `most`, or a Content-Encoding that makes very much of little

@@ -480,6 +480,11 @@ static size_t on_trailer(struct transfer *t, size_t n)
 	return 0;
 }
 
+static int header_too_long(struct transfer *t, unsigned most)
+{
+	return fail(t, -EPROTO, "sent a header longer than %u bytes", most);
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
 	struct transfer *t = ctx;
@@ -494,8 +499,10 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	if (n <= 2 && (p[0] == '\r' || p[0] == '\n'))
 		return head_complete(t) < 0 ? 0 : n;
 	r = head_line(&t->head, &t->reply, p, n);
-	if (r < 0)
-		fail(t, r, r == -ENOMEM ? "out of memory" : "the header is too large");
+	if (r == -ENOMEM)
+		fail(t, r, "out of memory");
+	else if (r < 0)
+		header_too_long(t, t->head.bytes > HEAD_MOST ? HEAD_MOST : HEAD_LOCATION_MAX);
 	return r < 0 ? 0 : n;
 }
 
@@ -654,9 +661,25 @@ static int hop(struct transfer *t)
 	return hop_start(t, next.origin);
 }
 
+/* libcurl before 8.6 reports a header line that it does not take (CURL_MAX_HTTP_HEADER) as a lack of
+ * memory. A real lack between the request and the end of the head is read as that, too: it is rare, and
+ * the next request reports it. */
+static bool is_long_line(const struct transfer *t, CURLcode result)
+{
+	curl_off_t sent = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &sent);
+	return !t->head_over && sent > 0 && (result == CURLE_OUT_OF_MEMORY || result == CURLE_TOO_LARGE);
+}
+
 static void curl_failed(struct transfer *t, CURLcode result)
 {
 	long os_errno = 0;
+
+	if (is_long_line(t, result)) {
+		header_too_long(t, CURL_MAX_HTTP_HEADER);
+		return;
+	}
 
 	/* While a body is held back, libcurl goes on with what it has read, and keeps up to 64 MiB
 	 * of what that becomes. */

@@ -19,6 +19,7 @@ struct host {
 	uint64_t alive;       /* when it last gave an answer */
 	bool outrun;	      /* see breaker_outrun() */
 	uint64_t trying;      /* since when one request tries while half open; 0: none */
+	int error;	      /* of the last failure */
 	char text[160];
 };
 
@@ -119,32 +120,63 @@ static uint64_t hold_for(const struct breakers *b, const struct host *h, enum bl
 	return MIN((uint64_t)CHEAP_MS << MIN(doublings, 20u), (uint64_t)b->open_ms);
 }
 
-void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum blame blame,
-	uint64_t hold_ms, const char *text)
+int breaker_error(struct breakers *b, const char *origin)
 {
 	LOCK_SCOPE(&b->lock);
-	struct host *h = host_find(b, origin, blame != BLAME_UNKNOWN);
-	uint64_t hold;
+	const struct host *h = host_find(b, origin, false);
 
-	if (!h)
-		return;
-	h->trying = 0; /* and another may try */
-	if (blame == BLAME_UNKNOWN)
-		return;
-	if (blame == BLAME_NONE) {
-		h->failures = 0;
-		h->open_until = 0;
-		h->alive = now;
-		h->outrun = false;
-		return;
-	}
-	h->failures++;
-	hold = hold_ms ? MIN(hold_ms, (uint64_t)HOLD_MOST) : hold_for(b, h, blame, now);
-	snprintf(h->text, sizeof(h->text), "%.150s", text);
+	return h && h->error == -EREMOTEIO ? -EREMOTEIO : -EHOSTUNREACH;
+}
+
+void breaker_unheard(struct breakers *b, const char *origin)
+{
+	LOCK_SCOPE(&b->lock);
+	struct host *h = host_find(b, origin, false);
+
+	if (h)
+		h->trying = 0;
+}
+
+static void host_is_well(struct host *h, uint64_t now)
+{
+	h->trying = h->open_until = 0;
+	h->failures = 0;
+	h->error = 0;
+	h->alive = now;
+	h->outrun = false;
+}
+
+static void host_failed(struct host *h, uint64_t now, const struct judgement *j, uint64_t hold)
+{
+	h->trying = 0;
+	h->error = j->error;
+	snprintf(h->text, sizeof(h->text), "%.150s", j->text);
 	if (hold)
 		h->open_until = MAX(h->open_until, now + hold);
 	else if (h->open_until <= now)
 		h->open_until = 0;
+}
+
+void breaker_tell(struct breakers *b, const char *origin, uint64_t now, const struct judgement *j,
+	uint64_t hold_ms)
+{
+	struct host *h;
+
+	if (j->blame == BLAME_UNKNOWN) {
+		breaker_unheard(b, origin);
+		return;
+	}
+	LOCK_SCOPE(&b->lock);
+	h = host_find(b, origin, true);
+	if (!h)
+		return;
+	if (j->blame == BLAME_NONE) {
+		host_is_well(h, now);
+		return;
+	}
+	h->failures++;
+	host_failed(h, now, j,
+		hold_ms ? MIN(hold_ms, (uint64_t)HOLD_MOST) : hold_for(b, h, j->blame, now));
 }
 
 bool breaker_alive(struct breakers *b, const char *origin, uint64_t since)

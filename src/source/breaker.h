@@ -15,10 +15,16 @@ void breakers_free(struct breakers *b);
  * open. With false, `why` says what it is down with. */
 bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[static 240]);
 
-/* What became of a request that was allowed. `hold_ms` > 0: the server named a time itself. A host
+/* What to answer in place of a host that may not be asked: -EREMOTEIO when it was reached and its last
+ * answers were useless, else -EHOSTUNREACH. */
+int breaker_error(struct breakers *b, const char *origin);
+
+/* The outcome of a request that was allowed. `hold_ms` > 0: the server named a time itself. A host
  * that answered within the last five minutes is down at the second silence in a row only. */
-void breaker_tell(struct breakers *b, const char *origin, uint64_t now, enum blame blame,
-	uint64_t hold_ms, const char *text);
+void breaker_tell(struct breakers *b, const char *origin, uint64_t now, const struct judgement *j,
+	uint64_t hold_ms);
+/* The allowed request ended before its outcome was known: another one may try. */
+void breaker_unheard(struct breakers *b, const char *origin);
 
 /* Has the host answered anything at all since then? Then it is not dead, whatever one request
  * waits for. */

@@ -14,22 +14,22 @@ static const struct status_row {
 	bool again; /* what stands between us and the server may have had a bad moment */
 } statuses[] = {
 	{200, 200, VERDICT_FOUND, 0, BLAME_NONE},
-	/* Nobody asked for a part: what is that part of? */
-	{206, 206, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+	/* The request named no range: it is unknown which part this is. */
+	{206, 206, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 	{401, 401, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{403, 403, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{404, 404, VERDICT_MISSING, -ENOENT, BLAME_NONE},
 	{407, 407, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{408, 408, VERDICT_LATER, -ETIMEDOUT, BLAME_SOFT, true},
 	{410, 410, VERDICT_MISSING, -ENOENT, BLAME_NONE},
-	{429, 429, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
+	{429, 429, VERDICT_LATER, -EREMOTEIO, BLAME_CHEAP},
 	{451, 451, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{508, 508, VERDICT_LOOP, -ELOOP, BLAME_NONE},
-	{500, 501, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
-	{502, 504, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT, true},
-	{505, 599, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
-	/* Whatever else: a server that does not speak the protocol that we ask in. */
-	{0, 999, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+	{500, 501, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT},
+	{502, 504, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT, true},
+	{505, 599, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT},
+	/* Anything else: the server does not speak the protocol of the request. */
+	{0, 999, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 };
 
 static const struct status_row too_large = {406, 406, VERDICT_LATER, -EFBIG, BLAME_NONE};
@@ -43,46 +43,38 @@ static const struct status_row *row_of(int status)
 	return row;
 }
 
+/* Errors of a transfer. -EHOSTUNREACH: no server was reached. -EREMOTEIO: one was, and its answer is useless. */
+static const struct error_row {
+	int from, error;
+	enum blame blame;
+	bool again;
+} transfer_errors[] = {
+	{-ETIMEDOUT, -ETIMEDOUT, BLAME_COSTLY},
+	{-EHOSTUNREACH, -EHOSTUNREACH, BLAME_COSTLY}, /* resolvers take their time, too */
+	{-EPIPE, -EREMOTEIO, BLAME_SOFT, true},
+	{-ECONNRESET, -EREMOTEIO, BLAME_SOFT, true},
+	{-EPROTO, -EREMOTEIO, BLAME_SOFT},
+	{-EKEYREJECTED, -EACCES, BLAME_CHEAP},
+	{-ENOMEM, -ENOMEM, BLAME_UNKNOWN},
+	{-EMFILE, -EMFILE, BLAME_UNKNOWN},
+	{-EFBIG, -EFBIG, BLAME_NONE},
+	{-ELOOP, -EREMOTEIO, BLAME_NONE},
+	{-EPERM, -EREMOTEIO, BLAME_NONE},
+	{-EPROTONOSUPPORT, -EREMOTEIO, BLAME_NONE},
+	{0, -EHOSTUNREACH, BLAME_CHEAP},
+};
+
 static void judge_error(const struct net_reply *r, struct judgement *out)
 {
+	const struct error_row *row = transfer_errors;
+
+	while (row->from && row->from != r->error)
+		row++;
 	out->verdict = VERDICT_LATER;
-	out->error = -EHOSTUNREACH;
-	out->blame = BLAME_CHEAP;
+	out->error = row->error;
+	out->blame = row->blame;
+	out->again = row->again;
 	snprintf(out->text, sizeof(out->text), "%.190s", r->text[0] ? r->text : err_text(r->error));
-	switch (r->error) {
-	case -ETIMEDOUT:
-		out->error = -ETIMEDOUT;
-		out->blame = BLAME_COSTLY;
-		break;
-	case -EHOSTUNREACH:
-		out->blame = BLAME_COSTLY; /* resolvers take their time, too */
-		break;
-	case -EPIPE:
-	case -ECONNRESET:
-		out->again = true;
-		out->blame = BLAME_SOFT;
-		break;
-	case -EPROTO:
-		out->blame = BLAME_SOFT;
-		break;
-	case -EKEYREJECTED:
-		out->error = -EACCES;
-		break;
-	case -ENOMEM:
-	case -EMFILE:
-		out->error = r->error;
-		out->blame = BLAME_UNKNOWN;
-		break;
-	case -EFBIG:
-		out->error = -EFBIG;
-		out->blame = BLAME_NONE;
-		break;
-	case -ELOOP:
-	case -EPERM:
-	case -EPROTONOSUPPORT:
-		out->blame = BLAME_NONE;
-		break;
-	}
 }
 
 void source_judge(const struct source *s, const struct net_reply *r, struct judgement *out)

@@ -137,7 +137,7 @@ enum blame {
 
 struct judgement {
 	enum verdict verdict;
-	int error;	/* errno that says so when no other source has it: -EACCES, -ETIMEDOUT, … */
+	int error;	/* what to report when no other source has it: -EACCES, -ETIMEDOUT, -EREMOTEIO, … */
 	enum blame blame;
 	bool again;	/* a second try, soon, may well go better */
 	char text[200]; /* in words, "" for FOUND */

@@ -63,7 +63,7 @@ static const char help[] =
 	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
 	"  endless (BYTES/S[,STATUS])  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
 	"  trickle (BYTES/S)  redirect ([CODE ]URL, `loop`, or URL* and the path follows)\n"
-	"  wrong-length (DELTA)  garbage  trailers  bad-range  no-range  gzip-bomb (MIB)  echo-headers\n";
+	"  wrong-length (DELTA)  garbage  long-header (BYTES)  trailers  bad-range  no-range  gzip-bomb (MIB)  echo-headers\n";
 
 struct options {
 	unsigned port, delay_ms;
@@ -850,6 +850,23 @@ static void fault_garbage(struct conn *c, const char *arg)
 	c->keep = false;
 }
 
+/* One header line of `arg` bytes, and the connection ends inside it. */
+static void fault_long_header(struct conn *c, const char *arg)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nX-Long: ";
+	uint64_t left = number(arg, 1 << 20);
+	char room[1000];
+	size_t n;
+
+	memset(room, 'y', sizeof(room));
+	c->keep = false;
+	request_end(c);
+	for (bool sent = conn_send(c, head, sizeof(head) - 1); sent && left; left -= n) {
+		n = left < sizeof(room) ? left : sizeof(room);
+		sent = conn_send(c, room, n);
+	}
+}
+
 /* All of it, and then lines that never end. */
 static void fault_trailers(struct conn *c, const char *arg)
 {
@@ -983,6 +1000,7 @@ static const struct fault faults[] = {
 	{"redirect", fault_redirect},
 	{"wrong-length", .change = change_length},
 	{"garbage", fault_garbage},
+	{"long-header", fault_long_header},
 	{"bad-range", .bad_range = true},
 	{"no-range", .no_range = true},
 	{"gzip-bomb", fault_bomb},

@@ -54,6 +54,7 @@ errno_of() {
   'No such file or directory') echo ENOENT ;;
   'Permission denied') echo EACCES ;;
   'No route to host') echo EHOSTUNREACH ;;
+  'Remote I/O error') echo EREMOTEIO ;;
   'Connection timed out') echo ETIMEDOUT ;;
   'Bad message') echo EBADMSG ;;
   'File too large') echo EFBIG ;;
@@ -162,9 +163,10 @@ poll_all &
 POLLER=$!
 PIDS="$PIDS $POLLER"
 
-# After the first trouble the host may be left alone for a moment: EHOSTUNREACH is then right, too.
-# Of what is longer by its own words all comes that tells who it is: who is quick reads it, up to an error.
-H=EHOSTUNREACH
+# After the first trouble the host may be left alone for a moment: then the answer is R when it had answered
+# uselessly, and H when it was silent. A file that is longer by its own words is identified before it breaks
+# off: a quick reader gets all that came, and then an error.
+H=EHOSTUNREACH R=EREMOTEIO
 while IFS='|' read -r what kind arg stat open get; do
   [ -n "$what" ] || continue
   new_file
@@ -213,40 +215,41 @@ done <<EOF
 410|status|410|ENOENT|ENOENT|1
 401|status|401|EACCES|EACCES|3
 403|status|403|EACCES|EACCES|3
-429 with Retry-After|status|429,1|$H|$H|3
-500|status|500|$H|$H|3
-503|status|503|$H|$H|3
-503 with Retry-After|status|503,1|$H|$H|3
+429 with Retry-After|status|429,1|$R|$R|3
+500|status|500|$R|$R|3
+503|status|503|$R|$R|3
+503 with Retry-After|status|503,1|$R|$R|3
 a slow header|slow|20000|ETIMEDOUT|ETIMEDOUT $H|3
-a part that nobody asked for (206)|status|206|$H EBADMSG|$H EBADMSG|3
-416|status|416|$H EACCES|$H EACCES|3
-400|status|400|$H|$H|3
-204|status|204|$H EBADMSG|$H EBADMSG|3
+a part that nobody asked for (206)|status|206|$R EBADMSG|$R EBADMSG|3
+416|status|416|$R EACCES|$R EACCES|3
+400|status|400|$R|$R|3
+204|status|204|$R EBADMSG|$R EBADMSG|3
 an HTML page|html||EBADMSG|EBADMSG|3
 another program's debug file|file|/spare/other.debug|ok EBADMSG|EBADMSG|3
-another file after a part|then-file|100000|ok EBADMSG|EBADMSG $H|3
+another file after a part|then-file|100000|ok EBADMSG|EBADMSG $R|3
 an empty body|file|/spare/empty|EBADMSG|EBADMSG|3
-cut short|cut|100000|ok|$H|3
-cut short, early|cut|10|$H|$H|3
+cut short|cut|100000|ok|$R|3
+cut short, early|cut|10|$R|$R|3
 cut short, no length|cut-nolen|100000|ok|EBADMSG|3
 never ending|endless|8000000|ok|EFBIG EBADMSG|3
 silent|silent||ETIMEDOUT|ETIMEDOUT $H|3
 silent after the head|silent-after|0|ETIMEDOUT $H|ETIMEDOUT $H|3
 silent in the middle|silent-after|100000|ok|ETIMEDOUT $H|3
-reset|reset|0|$H|$H|3
-reset in the middle|reset|100000|ok|$H|3
-garbage|garbage||$H|$H|3
-redirect loop|redirect|loop|$H|$H|3
+reset|reset|0|$R|$R|3
+reset in the middle|reset|100000|ok|$R|3
+garbage|garbage||$R|$R|3
+an endless header line|long-header|1000000|$R|$R|3
+redirect loop|redirect|loop|$R|$R|3
 redirect to a captive portal|redirect|/spare/portal.html|EBADMSG|EBADMSG|3
-redirect to a file|redirect|file:///etc/passwd|$H|$H|3
-redirect to gopher|redirect|gopher://127.0.0.1:1/|$H|$H|3
+redirect to a file|redirect|file:///etc/passwd|$R|$R|3
+redirect to gopher|redirect|gopher://127.0.0.1:1/|$R|$R|3
 redirect to nowhere|redirect|http://127.0.0.1:1/|$H|$H|3
-a bomb of Content-Encoding|gzip-bomb|16|EBADMSG ETIMEDOUT|EBADMSG ETIMEDOUT $H|3
+a bomb of Content-Encoding|gzip-bomb|16|EBADMSG ETIMEDOUT|EBADMSG ETIMEDOUT $R|3
 too long by its own words|wrong-length|5000000|EFBIG|EFBIG|3
-longer by its own words|wrong-length|1000|ok|ETIMEDOUT EIO $H|3
-shorter by its own words|wrong-length|-1000|ok|EBADMSG $H|3
-a bomb of gzip|bomb|gzip|ok EFBIG ETIMEDOUT|EFBIG ETIMEDOUT $H|3
-a bomb of zstd|bomb|zstd|ok EFBIG ETIMEDOUT|EFBIG ETIMEDOUT $H|3
+longer by its own words|wrong-length|1000|ok|ETIMEDOUT EIO $R|3
+shorter by its own words|wrong-length|-1000|ok|EBADMSG $R|3
+a bomb of gzip|bomb|gzip|ok EFBIG ETIMEDOUT|EFBIG ETIMEDOUT $R|3
+a bomb of zstd|bomb|zstd|ok EFBIG ETIMEDOUT|EFBIG ETIMEDOUT $R|3
 another program's debug file, packed|file|/spare/other.gz|ok EBADMSG|EBADMSG|3
 EOF
 

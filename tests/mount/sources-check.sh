@@ -18,6 +18,8 @@ upstream_start deaf --no-accept
 # shellcheck disable=SC2154 # set by upstream_start
 {
   upstream_fault "$URL_closed" "*" status 403
+  upstream_fault "$URL_failing" "/garbage/*" garbage
+  upstream_fault "$URL_failing" "/endless/*" long-header 1000000
   upstream_fault "$URL_failing" "*" status 503
   upstream_fault "$URL_portal" "*" html
   upstream_fault "$URL_slow" "*" silent
@@ -56,6 +58,12 @@ url = $URL_slow/
 layout = gdb
 [source "deaf"]
 url = $URL_deaf/
+layout = gdb
+[source "garbage"]
+url = $URL_failing/garbage/
+layout = gdb
+[source "endless"]
+url = $URL_failing/endless/
 layout = gdb
 [source "nobody"]
 url = http://127.0.0.1:1/
@@ -105,6 +113,8 @@ tiers|reachable|ranges two-tier
 old|reachable|ms +two-tier
 closed|refused|HTTP 403
 failing|failing|HTTP 503
+garbage|failing|HTTP/0.9
+endless|failing|sent a header longer than 102400 bytes
 portal|suspect|cannot be
 slow|unreachable|no byte for 2000 ms
 deaf|unreachable|no connection in 2000 ms
@@ -115,7 +125,7 @@ keyless|refused|no credentials
 dir|reachable|.
 gone|absent|.
 END
-[ $rows = 16 ] || fail "$rows rows"
+[ $rows = 18 ] || fail "$rows rows"
 grep -q ranges <<END && fail "who knows no ranges is said to"
 $(grep ' old ' "$TMP/out")
 END

@@ -365,8 +365,8 @@ START_TEST(no_miss_when_one_could_not_be_asked)
 		const char *fault;
 		int r;
 	} rows[] = {
-		{"path=*&kind=status&arg=503", -EHOSTUNREACH}, {"path=*&kind=status&arg=403", -EACCES},
-		{"path=*&kind=html", -EBADMSG}, {"path=*&kind=reset&arg=0", -EHOSTUNREACH},
+		{"path=*&kind=status&arg=503", -EREMOTEIO}, {"path=*&kind=status&arg=403", -EACCES},
+		{"path=*&kind=html", -EBADMSG}, {"path=*&kind=reset&arg=0", -EREMOTEIO},
 	};
 	struct world w;
 

@@ -405,6 +405,7 @@ START_TEST(faults)
 		{"wrong-length", -EPIPE, 200, BIG},
 		{"wrong-length&arg=-100", 0, 200, BIG - 100},
 		{"garbage", -EPROTO, 0, 0},
+		{"long-header&arg=1000000", -EPROTO, 0, 0},
 		{"trailers", -EPROTO, 200, 16},
 		{"html", 0, 200, 100},
 		{"redirect&arg=loop", -ELOOP, 0, 0},

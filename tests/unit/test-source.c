@@ -614,8 +614,8 @@ START_TEST(judges_by_source)
 		{"on-403 = refused\n", 403, VERDICT_REFUSED, -EACCES},
 		{"on-403 = miss\n", 403, VERDICT_MISSING, -ENOENT},
 		{"on-403 = miss\n", 401, VERDICT_REFUSED, -EACCES},
-		{"", 400, VERDICT_LATER, -EHOSTUNREACH},
-		{"", 406, VERDICT_LATER, -EHOSTUNREACH},
+		{"", 400, VERDICT_LATER, -EREMOTEIO},
+		{"", 406, VERDICT_LATER, -EREMOTEIO},
 		{"type = debuginfod\n", 406, VERDICT_LATER, -EFBIG},
 	};
 
@@ -644,28 +644,31 @@ START_TEST(judges)
 		enum blame blame;
 	} rows[] = {
 		{200, 0, VERDICT_FOUND, 0, BLAME_NONE},
-		{206, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
-		{204, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
-		{304, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
-		{400, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+		{206, 0, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
+		{204, 0, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
+		{304, 0, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
+		{400, 0, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 		{401, 0, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 		{403, 0, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 		{404, 0, VERDICT_MISSING, -ENOENT, BLAME_NONE},
 		{410, 0, VERDICT_MISSING, -ENOENT, BLAME_NONE},
 		{408, 0, VERDICT_LATER, -ETIMEDOUT, BLAME_SOFT},
-		{429, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
-		{500, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
-		{503, 0, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+		{429, 0, VERDICT_LATER, -EREMOTEIO, BLAME_CHEAP},
+		{500, 0, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT},
+		{503, 0, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT},
 		{508, 0, VERDICT_LOOP, -ELOOP, BLAME_NONE},
 		{0, -ETIMEDOUT, VERDICT_LATER, -ETIMEDOUT, BLAME_COSTLY},
 		{0, -EHOSTUNREACH, VERDICT_LATER, -EHOSTUNREACH, BLAME_COSTLY},
 		{0, -ECONNREFUSED, VERDICT_LATER, -EHOSTUNREACH, BLAME_CHEAP},
-		{200, -EPIPE, VERDICT_LATER, -EHOSTUNREACH, BLAME_SOFT},
+		{200, -EPIPE, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT},
+		{0, -ECONNRESET, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT},
+		{0, -EPROTO, VERDICT_LATER, -EREMOTEIO, BLAME_SOFT},
+		{302, -ELOOP, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 		{200, -EFBIG, VERDICT_LATER, -EFBIG, BLAME_NONE},
 		{0, -EMFILE, VERDICT_LATER, -EMFILE, BLAME_UNKNOWN},
 		{0, -ENOMEM, VERDICT_LATER, -ENOMEM, BLAME_UNKNOWN},
 		{0, -EKEYREJECTED, VERDICT_LATER, -EACCES, BLAME_CHEAP},
-		{302, -EPROTONOSUPPORT, VERDICT_LATER, -EHOSTUNREACH, BLAME_NONE},
+		{302, -EPROTONOSUPPORT, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -680,6 +683,40 @@ START_TEST(judges)
 }
 END_TEST
 
+static void tell(struct breakers *b, const char *origin, uint64_t now, enum blame blame, uint64_t hold,
+	const char *text)
+{
+	struct judgement j = {.blame = blame, .error = -ETIMEDOUT};
+
+	snprintf(j.text, sizeof(j.text), "%s", text);
+	breaker_tell(b, origin, now, &j, hold);
+}
+
+START_TEST(what_is_answered_for_a_host_that_is_left_alone)
+{
+	static const struct {
+		int error, gives;
+	} rows[] = {{-EREMOTEIO, -EREMOTEIO}, {-EHOSTUNREACH, -EHOSTUNREACH}, {-ETIMEDOUT, -EHOSTUNREACH},
+		{-EACCES, -EHOSTUNREACH}};
+	struct judgement well = {.blame = BLAME_NONE};
+	struct breakers *b;
+	char why[240];
+
+	ck_assert_int_eq(breakers_new(&b, 60000), 0);
+	ck_assert_int_eq(breaker_error(b, "http://h"), -EHOSTUNREACH);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct judgement j = {.blame = BLAME_CHEAP, .error = rows[i].error, .text = "trouble"};
+
+		breaker_tell(b, "http://h", 1000, &j, 0);
+		ck_assert(!breaker_may(b, "http://h", 1001, why));
+		ck_assert_int_eq(breaker_error(b, "http://h"), rows[i].gives);
+		breaker_tell(b, "http://h", 1002, &well, 0);
+		ck_assert_int_eq(breaker_error(b, "http://h"), -EHOSTUNREACH);
+	}
+	breakers_free(b);
+}
+END_TEST
+
 START_TEST(outrun)
 {
 	struct breakers *b;
@@ -690,9 +727,9 @@ START_TEST(outrun)
 	breaker_outrun(b, h);
 	ck_assert(!breaker_may_hold(b, h));
 	ck_assert(breaker_may_hold(b, "http://other"));
-	breaker_tell(b, h, 1000, BLAME_COSTLY, 0, "timed out"); /* which is no answer */
+	tell(b, h, 1000, BLAME_COSTLY, 0, "timed out"); /* which is no answer */
 	ck_assert(!breaker_may_hold(b, h));
-	breaker_tell(b, h, 2000, BLAME_NONE, 0, "");
+	tell(b, h, 2000, BLAME_NONE, 0, "");
 	ck_assert(breaker_may_hold(b, h));
 	breakers_free(b);
 }
@@ -708,12 +745,12 @@ START_TEST(breaker)
 	ck_assert(breaker_may(b, h, 1000, why) && breaker_well(b, h));
 	/* Odd answers: three in a row. A good one in between forgives. */
 	for (unsigned i = 0; i < 2; i++)
-		breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
-	breaker_tell(b, h, 1000, BLAME_NONE, 0, "");
+		tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
+	tell(b, h, 1000, BLAME_NONE, 0, "");
 	for (unsigned i = 0; i < 2; i++)
-		breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
+		tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
 	ck_assert(breaker_may(b, h, 1000, why));
-	breaker_tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
+	tell(b, h, 1000, BLAME_SOFT, 0, "HTTP 500");
 	ck_assert(!breaker_may(b, h, 1001, why));
 	ck_assert_ptr_nonnull(strstr(why, "HTTP 500"));
 	ck_assert(!breaker_well(b, h));
@@ -721,42 +758,42 @@ START_TEST(breaker)
 	ck_assert(breaker_may(b, h, 2001, why));
 	ck_assert(!breaker_may(b, h, 2002, why));
 	ck_assert_ptr_nonnull(strstr(why, "half open"));
-	breaker_tell(b, h, 2003, BLAME_COSTLY, 0, "timed out");
+	tell(b, h, 2003, BLAME_COSTLY, 0, "timed out");
 	ck_assert(!breaker_may(b, h, 62002, why));
 	ck_assert(breaker_may(b, h, 62004, why));
 	/* The one that tries was cancelled: nothing is known, and the next may try. */
-	breaker_tell(b, h, 62004, BLAME_UNKNOWN, 0, "");
+	tell(b, h, 62004, BLAME_UNKNOWN, 0, "");
 	ck_assert(breaker_may(b, h, 62004, why));
 	ck_assert(!breaker_may(b, h, 62004, why));
-	breaker_tell(b, h, 62005, BLAME_NONE, 0, "");
-	breaker_tell(b, h, 62005, BLAME_UNKNOWN, 0, "");
+	tell(b, h, 62005, BLAME_NONE, 0, "");
+	tell(b, h, 62005, BLAME_UNKNOWN, 0, "");
 	ck_assert(breaker_alive(b, h, 62005) && !breaker_alive(b, h, 62006));
 	ck_assert(!breaker_alive(b, "http://other", 0));
 	ck_assert(breaker_may(b, h, 62006, why));
 	ck_assert(breaker_may(b, h, 62006, why));
 	/* A time that the server names, within reason; and another host is another matter. */
-	breaker_tell(b, h, 70000, BLAME_CHEAP, 5000, "HTTP 429");
+	tell(b, h, 70000, BLAME_CHEAP, 5000, "HTTP 429");
 	ck_assert(!breaker_may(b, h, 74999, why));
 	ck_assert(breaker_may(b, "http://other", 74999, why));
 	ck_assert(breaker_may(b, h, 75001, why));
-	breaker_tell(b, h, 80000, BLAME_CHEAP, 1ull << 40, "HTTP 429");
+	tell(b, h, 80000, BLAME_CHEAP, 1ull << 40, "HTTP 429");
 	ck_assert(breaker_may(b, h, 80001 + 3600000, why));
 	/* One silence of who answered lately; the second in a row; and of who has not for long. */
-	breaker_tell(b, h, 4000000, BLAME_NONE, 0, "");
-	breaker_tell(b, h, 4010000, BLAME_SILENT, 0, "no answer");
+	tell(b, h, 4000000, BLAME_NONE, 0, "");
+	tell(b, h, 4010000, BLAME_SILENT, 0, "no answer");
 	ck_assert(breaker_may(b, h, 4010001, why));
-	breaker_tell(b, h, 4020000, BLAME_SILENT, 0, "no answer");
+	tell(b, h, 4020000, BLAME_SILENT, 0, "no answer");
 	ck_assert(!breaker_may(b, h, 4079999, why) && breaker_may(b, h, 4080001, why));
-	breaker_tell(b, h, 4080002, BLAME_NONE, 0, "");
-	breaker_tell(b, h, 4400000, BLAME_SILENT, 0, "no answer");
+	tell(b, h, 4080002, BLAME_NONE, 0, "");
+	tell(b, h, 4400000, BLAME_SILENT, 0, "no answer");
 	ck_assert(!breaker_may(b, h, 4459999, why));
-	breaker_tell(b, h, 4400000, BLAME_NONE, 0, "");
-	breaker_tell(b, h, 4400001, BLAME_COSTLY, 0, "no connection");
+	tell(b, h, 4400000, BLAME_NONE, 0, "");
+	tell(b, h, 4400001, BLAME_COSTLY, 0, "no connection");
 	ck_assert(!breaker_may(b, h, 4400002, why));
-	breaker_tell(b, "http://new", 4400000, BLAME_SILENT, 0, "no answer");
+	tell(b, "http://new", 4400000, BLAME_SILENT, 0, "no answer");
 	ck_assert(!breaker_may(b, "http://new", 4400001, why));
-	breaker_tell(b, h, 4500000, BLAME_NONE, 0, "");
-	breaker_tell(b, h, 4500000, BLAME_CHEAP, 0, "refused");
+	tell(b, h, 4500000, BLAME_NONE, 0, "");
+	tell(b, h, 4500000, BLAME_CHEAP, 0, "refused");
 	ck_assert(breaker_may(b, h, 4502000, why));
 	/* One that tries and never comes back does not keep the host out for ever. */
 	ck_assert(!breaker_may(b, h, 4502001, why) && breaker_may(b, h, 4502000 + 60001, why));
@@ -765,4 +802,5 @@ START_TEST(breaker)
 END_TEST
 
 UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, plans_of_stores, listed, pointers, globs, who_may_be_told_what, checksums, requests,
-	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun)
+	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun,
+	what_is_answered_for_a_host_that_is_left_alone)

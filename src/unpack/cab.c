@@ -1,6 +1,6 @@
-/* Cabinets of one file (libmspack): stored, MSZIP, LZX or Quantum. Offsets lead to and fro in them,
- * so all of the file must be here. Time is bounded by libmspack's limits for a folder, 65535 blocks
- * of 32 KiB: nothing is searched for and nothing salvaged. */
+/* Unpacks cabinets of one file, by libmspack: stored, MSZIP, LZX or Quantum. A cabinet is read at
+ * offsets in any order, so the whole file must be here. libmspack's limit for a folder, 65535 blocks of
+ * 32 KiB, bounds the time: it searches for nothing and salvages nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"
@@ -10,20 +10,20 @@
 #include <string.h>
 #include "base/banned.h"
 
-#define ALLOC_MOST (32u << 20) /* at once; the largest window has 2 MiB */
-#define IN_NAME "in"	       /* what libmspack is given as names of files */
+#define ALLOC_MOST (32u << 20) /* of one allocation; the largest window is 2 MiB */
+#define IN_NAME "in"	       /* the file names that libmspack gets */
 #define OUT_NAME "out"
 
-/* First the system: libmspack gives a pointer to it to open(). */
+/* `sys` must come first: libmspack passes a pointer to it to open(). */
 struct cab {
 	struct mspack_system sys;
 	struct unpack *u;
 	struct view *v;
 	struct err *e;
-	int error; /* of ours, under libmspack */
+	int error; /* of one of our callbacks */
 };
 
-/* What libmspack knows as a struct mspack_file. */
+/* Passed to libmspack as a struct mspack_file. */
 struct handle {
 	struct cab *c;
 	bool out;
@@ -131,7 +131,7 @@ static bool cab_begins(const uint8_t *p, size_t n)
 	return n >= 4 && memcmp(p, "MSCF", 4) == 0;
 }
 
-/* What libmspack met, when it was nothing of ours. */
+/* Returns the error of our callbacks, else puts libmspack's into words. */
 static int say(struct cab *c, int error)
 {
 	if (c->error)
@@ -159,8 +159,7 @@ static int judge(
 		return err_set(e, -ENOTSUP, "is an empty cabinet");
 	if (file->next)
 		return err_set(e, -ENOTSUP, "is a cabinet of several files");
-	/* Where the only file does not begin its folder, what is in front would be unpacked, too.
-	 */
+	/* libmspack would unpack what lies in front of the file in its folder, too. */
 	if (file->offset)
 		return err_set(e, -EBADMSG, "is broken: a cabinet whose file does not begin it");
 	return unpack_announced(u, file->length, size, e);

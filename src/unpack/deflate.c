@@ -1,5 +1,5 @@
-/* gzip and zlib. A gzip file is one file even when it has several members: pigz, bgzip and `cat`
- * make such, and its parts are one after the other (RFC 1952). */
+/* Unpacks gzip and zlib. The members of a gzip file are the parts of one file, in order (RFC 1952):
+ * pigz, bgzip and `cat` write several. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"
@@ -8,9 +8,9 @@
 
 struct deflate {
 	struct inflater *z;
-	bool one;     /* zlib: nothing may follow */
-	bool between; /* a member has ended; the next one, zeros or nothing follows */
-	bool padding; /* zeros that tapes and blocks are filled up with */
+	bool one;     /* zlib: no bytes may follow the stream */
+	bool between; /* a member has ended; the next member, zeros or the end follows */
+	bool padding; /* zeros were seen, which pad tapes and blocks */
 };
 
 static bool gzip_begins(const uint8_t *p, size_t n)
@@ -18,7 +18,7 @@ static bool gzip_begins(const uint8_t *p, size_t n)
 	return n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
 }
 
-/* The window of 32 KiB that everybody uses, no dictionary, and the check of both bytes. */
+/* The usual window of 32 KiB, no dictionary, and the check over both bytes (RFC 1950). */
 static bool zlib_begins(const uint8_t *p, size_t n)
 {
 	return n >= 2 && p[0] == 0x78 && !(p[1] & 0x20) && (p[0] << 8 | p[1]) % 31 == 0;
@@ -45,7 +45,7 @@ static void deflate_close(struct unpack *u)
 	free(d);
 }
 
-/* What stands behind the end of a member. 1: the next one. */
+/* Consumes the zeros behind a member. 0; 1: the next member begins; -EBADMSG: other bytes follow. */
 static int behind(struct deflate *d, struct span *in, const char *name, struct err *e)
 {
 	while (in->n && !in->p[0] && !d->one) {

@@ -1,5 +1,4 @@
-/* What the file inside of a packed one is called: names within are ignored, so it follows from the
- * packed file's own. */
+/* Names an unpacked file by the path of the packed one; names inside of archives are ignored. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/unpack.h"
@@ -8,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The component before the one that begins at `p`: its length, and its start. */
+/* Finds the path component before the one at `p`. Returns its length. */
 static size_t component_before(const char *path, const char *p, const char **start)
 {
 	const char *end;
@@ -22,7 +21,7 @@ static size_t component_before(const char *path, const char *p, const char **sta
 	return (size_t)(end - p);
 }
 
-/* A symbol store has `foo.pdb/IDENTIFIER/foo.pd_`: the directory knows the last letter. */
+/* A symbol store has `foo.pdb/IDENTIFIER/foo.pd_`: the directory's name has the last letter. */
 static const char *name_of_store(const char *path, const char *name)
 {
 	const char *p;

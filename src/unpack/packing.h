@@ -1,5 +1,5 @@
-/* The inside of unpack/: what a packing is, and what each of them is given. A file for each ends in
- * its row; unpack.c has the table. */
+/* The inside of unpack/: what a packing is. Each packing is a file that ends in its own row, and
+ * unpack.c has the table of them; bounds.c has what all packings call. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/span.h"
@@ -13,13 +13,13 @@ struct packing {
 	bool (*begins)(const uint8_t *p, size_t n);
 	int (*open)(struct unpack *u);	 /* 0, -ENOMEM; sets u->state, may be NULL */
 	void (*close)(struct unpack *u); /* may be NULL */
-	/* Of a stream: the next bytes of the file, all of which are taken. 0: u->ended says whether
+	/* Streams only. Consumes all of `in`, the next bytes of the file. 0: u->ended says whether
 	 * the file may end here. */
 	int (*feed)(struct unpack *u, struct span in, struct err *e);
-	/* Of others: the whole file at once. */
+	/* Others only. Unpacks the whole file at once. */
 	int (*whole)(struct unpack *u, struct view *v, struct err *e);
-	/* Of others: what the first bytes of a file have of what is inside, at most `room`; how much.
-	 * NULL: that cannot be seen without more of it. */
+	/* Others only. Unpacks up to `room` bytes from the first bytes of a file, and returns how many
+	 * these were. NULL: the first bytes do not suffice. */
 	size_t (*peek)(struct span head, uint8_t *out, size_t room);
 };
 
@@ -28,8 +28,8 @@ struct unpack {
 	unpack_write *write;
 	void *ctx;
 	uint64_t most;
-	uint64_t at;	/* of the file: what was fed */
-	uint64_t taken; /* packed bytes that were looked at: what `made` is compared with */
+	uint64_t at;	/* bytes of the file that feed() consumed */
+	uint64_t taken; /* packed bytes that were read; the ratio is made / taken */
 	uint64_t made;
 	bool ended;
 	void *state;
@@ -38,11 +38,11 @@ struct unpack {
 
 extern const struct packing packing_cab, packing_gzip, packing_zip, packing_zlib, packing_zstd;
 
-/* Bytes that come out: checked against the bounds, and written. */
+/* Writes unpacked bytes, within the bounds. 0; -EFBIG: too many; what the write function returned. */
 int unpack_out(struct unpack *u, const void *p, size_t n, struct err *e);
 
 size_t cab_peek(struct span head, uint8_t *out, size_t room);
 size_t zip_peek(struct span head, uint8_t *out, size_t room);
 
-/* Whether as many bytes as a file says it has may come out of all that it has packed. */
+/* Checks the size that an archive announces for `packed` bytes against the bounds. 0, -EFBIG. */
 int unpack_announced(const struct unpack *u, uint64_t size, uint64_t packed, struct err *e);

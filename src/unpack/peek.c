@@ -1,5 +1,5 @@
-/* The first bytes of what archives hold, of their first bytes alone: of a zip archive behind the
- * head of its first member, of a cabinet in its first block. What they say is not checked here. */
+/* Unpacks the first bytes of a zip archive's first member, or of a cabinet's first block, from the
+ * first bytes of the archive alone. Checksums are not checked here. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"
@@ -54,8 +54,8 @@ size_t zip_peek(struct span head, uint8_t *out, size_t room)
 	return head.n < 30 ? 0 : peek_at(head, at, le16(head, 8), out, room);
 }
 
-/* Behind the fixed head there may be room for others' use, in each of its three kinds of parts. One
- * of a set has names there, too, and is none of ours. */
+/* A flag of the fixed head says that the cabinet reserves room in its head, its folders and its data
+ * blocks. A cabinet of a set has names in its head, too; such cabinets are not unpacked. */
 size_t cab_peek(struct span head, uint8_t *out, size_t room)
 {
 	unsigned flags = le16(head, 30), method;

@@ -1,9 +1,8 @@
-/* The table of packings, and the bounds that hold for all. */
+/* Recognizes packed files by their first bytes, and unpacks them: the table of packings. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"
 
-#include <stdio.h>
 #include <string.h>
 #include "base/banned.h"
 
@@ -54,43 +53,7 @@ uint64_t unpack_made(const struct unpack *u)
 	return u->made;
 }
 
-/* ---- the bounds --------------------------------------------------------------------- */
-
-static int too_big(const struct unpack *u, struct err *e)
-{
-	return err_set(e, -EFBIG, "is %s of more than %llu bytes", u->packing->name,
-		(unsigned long long)u->most);
-}
-
-static int bomb(const struct unpack *u, struct err *e)
-{
-	return err_set(e, -EFBIG, "is a bomb: %s that unpacks to more than %u times its size",
-		u->packing->name, UNPACK_RATIO);
-}
-
-int unpack_out(struct unpack *u, const void *p, size_t n, struct err *e)
-{
-	int r;
-
-	if (n > u->most - u->made)
-		return too_big(u, e);
-	if (u->made + n > UNPACK_FREE && (u->made + n) / UNPACK_RATIO > u->taken)
-		return bomb(u, e);
-	r = n ? u->write(u->ctx, p, n) : 0;
-	if (r != 0)
-		return err_set(e, r, "cannot be written: %s", err_text(r));
-	u->made += n;
-	return 0;
-}
-
-int unpack_announced(const struct unpack *u, uint64_t size, uint64_t packed, struct err *e)
-{
-	if (size > u->most)
-		return too_big(u, e);
-	return size > UNPACK_FREE && size / UNPACK_RATIO > packed ? bomb(u, e) : 0;
-}
-
-/* ---- going on ----------------------------------------------------------------------- */
+/* ---- unpacking ----------------------------------------------------------------------- */
 
 static int wait_for(struct view *v, uint64_t at)
 {

@@ -1,5 +1,5 @@
-/* zip archives with one member, stored or deflated. Its directory is at the end, so all of the file
- * must be here. */
+/* Unpacks zip archives with one member, stored or deflated. The directory of an archive is at its end,
+ * so the whole file must be here. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"
@@ -11,7 +11,7 @@
 
 struct member {
 	struct zip_entry entry;
-	uint64_t at; /* of the next packed byte */
+	uint64_t at; /* offset of the next packed byte */
 	uint64_t left;
 	uint32_t crc;
 };
@@ -21,7 +21,7 @@ static bool zip_begins(const uint8_t *p, size_t n)
 	return n >= 4 && memcmp(p, "PK\3\4", 4) == 0;
 }
 
-/* The one member; directories are none, so there is no other entry at all. */
+/* Finds the only member. An archive that has entries for directories, too, is refused. */
 static int find_member(struct unpack *u, struct view *v, struct member *m, struct err *e)
 {
 	struct zip z;
@@ -57,7 +57,7 @@ static int member_out(struct unpack *u, struct member *m, const void *p, size_t 
 	return unpack_out(u, p, n, e);
 }
 
-/* The next packed bytes; none at the end. */
+/* Reads the next packed bytes; `in` is empty at the end. */
 static int member_in(
 	struct unpack *u, struct view *v, struct member *m, struct span *in, struct err *e)
 {

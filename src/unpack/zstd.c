@@ -1,5 +1,5 @@
-/* zstd. Several frames are one file, and frames that are to be skipped may stand between them:
- * pzstd makes such. */
+/* Unpacks zstd. Several frames are one file, and skippable frames may stand between them: pzstd
+ * writes such files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"
@@ -8,8 +8,8 @@
 #include <zstd_errors.h>
 #include "base/banned.h"
 
-#define WINDOW_LOG 27	       /* 128 MiB: what `zstd --long` and `--ultra` need, and no more */
-#define FRAMES_MOST (1u << 20) /* each may cost a window */
+#define WINDOW_LOG 27	       /* 128 MiB, which `zstd --long` and `--ultra` need */
+#define FRAMES_MOST (1u << 20) /* each can cost a window */
 
 struct zstd {
 	ZSTD_DStream *z;
@@ -22,7 +22,7 @@ static bool zstd_begins(const uint8_t *p, size_t n)
 		return false;
 	if (p[1] == 0xb5 && p[2] == 0x2f && p[3] == 0xfd)
 		return p[0] == 0x28;
-	/* A frame to be skipped is what pzstd begins with. */
+	/* pzstd begins with a skippable frame. */
 	return (p[0] & 0xf0) == 0x50 && p[1] == 0x2a && p[2] == 0x4d && p[3] == 0x18;
 }
 

@@ -89,15 +89,13 @@ static void count(struct adding *a, const char *format, enum placed what)
 /* ---- a slice ------------------------------------------------------------------------ */
 
 /* The keys that the store does not have yet. A debug id of a PE file may be that of several. */
-static void new_keys(struct adding *a, const struct obj_slice *s, struct store_learned *out,
-	unsigned *all)
+static void new_keys(struct adding *a, const struct key *keys, unsigned all,
+	const struct obj_slice *s, struct store_learned *out)
 {
-	struct key keys[OBJ_KEYS_MOST];
-
-	*all = obj_keys(s, keys);
 	out->m = s->module;
+	out->pinned = true;
 	out->n = 0;
-	for (unsigned i = 0; i < *all; i++)
+	for (unsigned i = 0; i < all; i++)
 		if (!store_has(a->store, &keys[i], NULL))
 			out->keys[out->n++] = keys[i];
 }
@@ -159,26 +157,22 @@ static int publish(struct adding *a, const struct item *it, const struct obj_sli
 static int add_slice(struct adding *a, const struct item *it, struct obj_slice *s, struct err *e)
 {
 	_cleanup_free_ struct store_learned *l = calloc(1, sizeof(*l));
+	struct key keys[OBJ_KEYS_MOST];
 	unsigned all;
 	int r;
 
 	if (!l)
 		return -ENOMEM;
 	obj_take_name(s, it->name);
-	new_keys(a, s, l, &all);
+	all = obj_keys(s, keys);
+	new_keys(a, keys, all, s, l);
 	if (all == 0)
 		return err_set(e, -ENOENT,
 			"%s without an identifier that any layout could name it by", s->format);
-	if (l->n == 0) {
-		count(a, s->format, PLACED_PRESENT);
-		return 0;
-	}
-	if (a->quota && s->size > a->quota)
-		return err_set(e, -EFBIG, "is larger than the store may be: the quota is %" PRIu64 " bytes",
-			a->quota);
-	r = publish(a, it, s, l, e);
+	/* It may have been downloaded: now it is the user's. */
+	r = l->n ? publish(a, it, s, l, e) : store_keep(a->store, &keys[0], STORE_FOR_GOOD);
 	if (r == 0)
-		count(a, s->format, PLACED_ADDED);
+		count(a, s->format, l->n ? PLACED_ADDED : PLACED_PRESENT);
 	return r;
 }
 

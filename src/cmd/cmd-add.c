@@ -112,9 +112,19 @@ static void print_summary(const struct adding *a)
 			t->present);
 	printf("added %" PRIu64 ", present %" PRIu64 ", not placed %" PRIu64 "\n", a->added,
 		a->present, a->unplaced);
-	if (a->quota && a->bytes > a->quota)
-		fprintf(stderr, "symfs add: the quota of %" PRIu64 " bytes is less than what was added, "
-				"so not all of it was kept\n", a->quota);
+}
+
+/* Pinned files count for the quota, and are never evicted. */
+static void warn_of_quota(const struct adding *a)
+{
+	struct store_totals t;
+
+	if (a->quota == 0 || store_count(a->store, &t) < 0 || t.pinned_bytes <= a->quota)
+		return;
+	fprintf(stderr, "symfs add: %s: pinned files take %" PRIu64 " bytes, the quota is %" PRIu64
+			": they stay, and each download is evicted by the next; raise the quota, or "
+			"release files with `symfs cache unpin` or `symfs cache rm`\n",
+		store_dir(a->store), t.pinned_bytes, a->quota);
 }
 
 static int run_add(int argc, char **argv)
@@ -142,8 +152,10 @@ static int run_add(int argc, char **argv)
 	for (int i = 1; r == 0 && i < argc; i++)
 		r = add_path(&a, argv[i], true, 0);
 	add_show_end(&a);
-	if (a.store)
+	if (a.store) {
 		print_summary(&a);
+		warn_of_quota(&a);
+	}
 	app_close(&app);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return a.status;
@@ -156,7 +168,9 @@ const struct cmd cmd_add = {
 	.args = "[-r] PATH...",
 	.help = "Puts files into the store, under every key that they answer to. A .dSYM or\n"
 		".xcarchive bundle counts as a file; a .zip, .nupkg or .snupkg archive as what is\n"
-		"in it, and a file packed by gzip, zstd or as a cabinet as what is inside. The\n"
-		"last line says how many were added, were present, and could not be placed",
+		"in it, and a file packed by gzip, zstd or as a cabinet as what is inside. What\n"
+		"was added is pinned: it counts for the quota and is not evicted, until `symfs\n"
+		"cache unpin` or `rm`. The last line says how many were added, were present, and\n"
+		"could not be placed",
 	.run = run_add,
 };

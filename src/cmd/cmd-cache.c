@@ -78,6 +78,7 @@ static struct json_object *row_json(const struct store_row *row)
 	json_add_text(o, "sha256", row->sha256);
 	add_time(o, "used", row->used);
 	add_time(o, "kept_until", row->keep_until > clock_wall() ? row->keep_until : 0);
+	json_object_object_add(o, "pinned", json_object_new_boolean(row->keep_until == STORE_FOR_GOOD));
 	json_add_text(o, "source", row->facts.source);
 	json_add_text(o, "url", row->facts.url);
 	json_object_object_add(o, "verified", json_object_new_boolean(row->facts.verified));
@@ -97,7 +98,8 @@ static void row_show(struct cache *c, const struct store_row *row, struct json_o
 	printf("%12" PRIu64 "  %s  %c%c  %s", row->size, used, row->facts.verified ? 'v' : '-',
 		row->keep_until > clock_wall() ? 'k' : '-',
 		text_shown(key_text(&row->key, room), true, &c->room));
-	printf("  %s\n", text_shown(row->facts.source, true, &c->room));
+	printf("  %s%s\n", text_shown(row->facts.source, true, &c->room),
+		row->keep_until == STORE_FOR_GOOD ? "  pinned" : "");
 }
 
 static unsigned per_cent(const struct store_sparse_row *row)
@@ -269,6 +271,8 @@ static int stats_json(struct cache *c, const struct store_totals *t)
 	json_add_number(o, "drafts", (long long)t->drafts);
 	json_add_number(o, "sparse", (long long)t->sparse);
 	json_add_number(o, "sparse_bytes", (long long)t->sparse_bytes);
+	json_add_number(o, "pinned", (long long)t->pinned);
+	json_add_number(o, "pinned_bytes", (long long)t->pinned_bytes);
 	json_object_object_add(o, "quota", c->settings->quota
 		? json_object_new_int64((int64_t)c->settings->quota) : NULL);
 	json_add_number(o, "min_free", (long long)c->settings->min_free);
@@ -288,8 +292,10 @@ static int run_stats(struct cache *c, char **words, unsigned n)
 		store_id(c->store));
 	printf("artifacts %" PRIu64 "\nkeys %" PRIu64 "\nbytes %" PRIu64 "\nmisses %" PRIu64
 	       "\ndrafts %" PRIu64 "\nsparse %" PRIu64 "\nsparse_bytes %" PRIu64
+	       "\npinned %" PRIu64 "\npinned_bytes %" PRIu64
 	       "\nquota %" PRIu64 "\nmin_free %" PRIu64 "\n",
-		t.artifacts, t.keys, t.bytes, t.misses, t.drafts, t.sparse, t.sparse_bytes,
+		t.artifacts, t.keys, t.bytes, t.misses, t.drafts, t.sparse, t.sparse_bytes, t.pinned,
+		t.pinned_bytes,
 		c->settings->quota, c->settings->min_free);
 	return done();
 }
@@ -400,7 +406,7 @@ static int each_path(struct cache *c, char **words, unsigned n,
 
 static int keep_always(struct store *s, const struct key *k)
 {
-	return store_keep(s, k, INT64_MAX);
+	return store_keep(s, k, STORE_FOR_GOOD);
 }
 
 static int keep_no_more(struct store *s, const struct key *k)
@@ -528,8 +534,8 @@ const struct cmd cmd_cache = {
 	.args = "ls|stats|verify|gc|pin|unpin|rm [--misses] [PATH...]",
 	.help = "Shows, checks and cleans the store. ls marks what is verified (v), kept (k), and\n"
 		"of what only some blocks are here (s); verify names each damaged artifact; gc\n"
-		"evicts down to the quota; pin keeps a file for good; rm --misses forgets what\n"
-		"is known not to be there. A PATH is as for `symfs get`, or a key as ls prints\n"
-		"it",
+		"evicts down to the quota; pin keeps a file for good, as `symfs add` does; unpin\n"
+		"lets it go; rm --misses forgets what is known not to be there. A PATH is as for\n"
+		"`symfs get`, or a key as ls prints it",
 	.run = run_cache,
 };

@@ -182,7 +182,8 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 			r == -ENOENT ? "not there" : err_text(r), why[0] ? ": " : "", why);
 		return app_exit(r);
 	}
-	store_keep(app->store, &found, app->settings.keep_seconds);
+	if (app->settings.keep_seconds) /* 0 would release what is pinned */
+		store_keep(app->store, &found, app->settings.keep_seconds);
 	r = out_path ? copy_out(b, out_path) : 0;
 	if (r < 0) {
 		fprintf(stderr, "symfs get: %s: %s\n", out_path, err_text(r));

@@ -131,12 +131,15 @@ bool evict_has_room(struct store *s, uint64_t need)
 	return shortage(s, need) == 0;
 }
 
-/* On a disk that others filled, all that we have is not enough: then it is kept. */
+/* On a disk that others filled, all that may be evicted is not enough: then it is kept. */
 static bool would_help(struct turn *t, uint64_t need)
 {
-	uint64_t ours = 0;
+	uint64_t ours = 0, pinned = 0, missing = shortage(t->s, need);
 
-	return index_bytes(t->ix, &ours) == 0 && ours >= shortage(t->s, need);
+	if (missing == 0)
+		return true;
+	return index_bytes(t->ix, &ours) == 0 && index_pinned_bytes(t->ix, &pinned) == 0 &&
+	       ours - MIN(pinned, ours) >= missing;
 }
 
 static int free_floor(struct turn *t, uint64_t need)

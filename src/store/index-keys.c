@@ -21,6 +21,7 @@ static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 	out->facts.verified = sqlite3_column_int(st, 6) != 0;
 	out->facts.fetched = sqlite3_column_int64(st, 7);
 	column_text(st, 8, text, sizeof(text));
+	out->object.pinned = sqlite3_column_int64(st, 9) == INT64_MAX;
 	return key_parse(&out->key, text);
 }
 
@@ -122,8 +123,8 @@ static int list_with(struct conn *c, int64_t after, struct store_row *out, unsig
 		if (hit_fill(&hit, rows.st) < 0)
 			return -EUCLEAN;
 		row->key = hit.key;
-		row->id = sqlite3_column_int64(rows.st, 9);
-		row->keep_until = sqlite3_column_int64(rows.st, 10);
+		row->keep_until = sqlite3_column_int64(rows.st, 9);
+		row->id = sqlite3_column_int64(rows.st, 10);
 		snprintf(row->sha256, sizeof(row->sha256), "%s", hit.object.sha256);
 		row->size = hit.object.size;
 		row->used = hit.used;
@@ -214,8 +215,8 @@ int keys_upgrade(struct conn *c)
 
 /* ---- within a turn ------------------------------------------------------------------ */
 
-/* The one object that a query answers with. */
-static int object_from(struct rows *rows, int r, struct index_object *out)
+/* The first three columns of the one row that a query answers with. */
+static int victim_from(struct rows *rows, int r, struct index_object *out)
 {
 	if (r == 0)
 		r = rows_next(rows);
@@ -224,7 +225,16 @@ static int object_from(struct rows *rows, int r, struct index_object *out)
 	out->id = sqlite3_column_int64(rows->st, 0);
 	column_text(rows->st, 1, out->sha256, sizeof(out->sha256));
 	out->size = (uint64_t)sqlite3_column_int64(rows->st, 2);
+	out->pinned = false;
 	return 0;
+}
+
+static int object_from(struct rows *rows, int r, struct index_object *out)
+{
+	r = victim_from(rows, r, out);
+	if (r == 0)
+		out->pinned = sqlite3_column_int64(rows->st, 3) == INT64_MAX;
+	return r;
 }
 
 int index_object_find(struct index *ix, const char *sha256, struct index_object *out)
@@ -245,7 +255,7 @@ int index_victim(struct index *ix, int64_t now, int64_t except, struct index_obj
 	bool *sparse)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
-	int r = object_from(&rows, rows_of(&rows, ix->writer, Q_VICTIM, "ii", now, except), out);
+	int r = victim_from(&rows, rows_of(&rows, ix->writer, Q_VICTIM, "ii", now, except), out);
 
 	if (r == 0)
 		*sparse = sqlite3_column_int(rows.st, 3) != 0;

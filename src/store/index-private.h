@@ -13,7 +13,8 @@
 #define INDEX_APPLICATION 1937337958 /* "symf" */
 #define INDEX_VERSION_3 3	     /* before files with holes */
 #define INDEX_VERSION_4 4	     /* before names counted beside ids of zeros */
-#define INDEX_VERSION 5
+#define INDEX_VERSION_5 5	     /* before labels said what is pinned */
+#define INDEX_VERSION 6
 #define LOG_PAGES 400 /* that the log may grow by: on a small disk it is in the way of blobs */
 #define BUSY_MS 5000
 
@@ -29,6 +30,7 @@ enum query {
 	Q_LIST,
 	Q_COUNT,
 	Q_BYTES,
+	Q_PINNED,
 	Q_OBJECT,
 	Q_OBJECT_NEXT,
 	Q_OBJECT_PUT,
@@ -78,8 +80,8 @@ enum query {
 };
 
 extern const char *const index_sql[QUERIES];
-/* Of version 3, and what version 4 has beyond: a new index is made by both. */
-extern const char index_schema[], index_schema_4[];
+/* Of version 3, and what versions 4 and 6 have beyond: a new index is made by all of them. */
+extern const char index_schema[], index_schema_4[], index_schema_6[];
 
 /* ---- connections ---------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #include "store/index-private.h"
 
 #define GONE_MOST 10000
+#define PINNED "9223372036854775807" /* keep_until of what is kept for good: INT64_MAX */
 
 const char index_schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -87,8 +88,22 @@ const char index_schema_4[] =
 	" UPDATE totals SET sparse_bytes = sparse_bytes + new.bytes - old.bytes; END;"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_4) ";";
 
+const char index_schema_6[] =
+	/* Eviction goes along the first, and so never steps over pinned objects. */
+	"DROP INDEX IF EXISTS objects_used;"
+	"CREATE INDEX objects_used ON objects(used) WHERE keep_until < " PINNED ";"
+	"CREATE INDEX IF NOT EXISTS objects_pinned ON objects(size) WHERE keep_until = " PINNED ";"
+	/* Older versions did not pin what `symfs add` stored. */
+	"UPDATE objects SET keep_until = " PINNED " WHERE id IN"
+	" (SELECT object_id FROM keys WHERE source = 'add' AND url LIKE '/%');"
+	/* Labels of older versions do not say what is pinned: the next write turn rewrites them. */
+	"INSERT OR IGNORE INTO intents SELECT sha256, 0 FROM objects WHERE keep_until = " PINNED ";"
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
+
 #define HIT_COLUMNS                                                                                \
-	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key"
+	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key,"           \
+	" o.keep_until"
+#define OBJECT_COLUMNS "id, sha256, size, keep_until"
 #define SPARSE_COLUMNS                                                                             \
 	"id, name, key, size, source, etag, modified, url, present, bytes, used, since, keep_until"
 #define MODULE_COLUMNS "kind, code_id, code_file, debug_id, debug_file, checksum"
@@ -104,14 +119,17 @@ const char *const index_sql[QUERIES] = {
 		   " WHERE k.canon = ?",
 	[Q_SIBLINGS] = "SELECT s.key FROM keys k JOIN keys s ON s.object_id = k.object_id"
 		       " WHERE k.canon = ? ORDER BY s.id LIMIT 64",
-	[Q_LIST] = "SELECT " HIT_COLUMNS ", k.id, o.keep_until FROM keys k"
+	[Q_LIST] = "SELECT " HIT_COLUMNS ", k.id FROM keys k"
 		   " JOIN objects o ON o.id = k.object_id WHERE k.id > ? ORDER BY k.id LIMIT ?",
 	[Q_COUNT] = "SELECT artifacts, bytes, (SELECT count(*) FROM keys),"
-		    " (SELECT count(*) FROM misses WHERE until > ?), sparse, sparse_bytes"
+		    " (SELECT count(*) FROM misses WHERE until > ?), sparse, sparse_bytes,"
+		    " (SELECT count(*) FROM objects WHERE keep_until = " PINNED "),"
+		    " (SELECT coalesce(sum(size), 0) FROM objects WHERE keep_until = " PINNED ")"
 		    " FROM totals",
 	[Q_BYTES] = "SELECT bytes + sparse_bytes FROM totals",
-	[Q_OBJECT] = "SELECT id, sha256, size FROM objects WHERE sha256 = ?",
-	[Q_OBJECT_NEXT] = "SELECT id, sha256, size FROM objects WHERE id > ? ORDER BY id LIMIT 1",
+	[Q_PINNED] = "SELECT coalesce(sum(size), 0) FROM objects WHERE keep_until = " PINNED,
+	[Q_OBJECT] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE sha256 = ?",
+	[Q_OBJECT_NEXT] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE id > ? ORDER BY id LIMIT 1",
 	[Q_OBJECT_PUT] = "INSERT INTO objects(sha256, size, used) VALUES(?, ?, ?)"
 			 " ON CONFLICT(sha256) DO UPDATE SET size = excluded.size,"
 			 " used = max(used, excluded.used) RETURNING id",
@@ -120,7 +138,8 @@ const char *const index_sql[QUERIES] = {
 	[Q_OBJECT_KEEP] = "UPDATE objects SET keep_until ="
 			  " CASE WHEN ?1 > 0 THEN max(keep_until, ?1) ELSE 0 END WHERE id = ?2",
 	[Q_VICTIM] = "SELECT id, sha256, size, 0, used FROM (SELECT id, sha256, size, used"
-		     "  FROM objects WHERE keep_until <= ?1 AND id <> ?2 ORDER BY used, id LIMIT 1)"
+		     "  FROM objects WHERE keep_until < " PINNED " AND keep_until <= ?1 AND id <> ?2"
+		     "  ORDER BY used, id LIMIT 1)"
 		     " UNION ALL SELECT id, name, bytes, 1, used FROM (SELECT id, name, bytes, used"
 		     "  FROM sparse WHERE keep_until <= ?1 OR keep_until > ?1 + 60 ORDER BY used, id LIMIT 1)"
 		     " ORDER BY 5, 4 LIMIT 1",

@@ -27,11 +27,6 @@ static int pragma_number(struct conn *c, const char *text, int64_t *out)
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EUCLEAN : conn_code(rc);
 }
 
-static int set_version(struct conn *c)
-{
-	return conn_code(sqlite3_exec(c->db, "PRAGMA user_version = " TEXT_OF(INDEX_VERSION), NULL, NULL, NULL));
-}
-
 /* What an older symfs wrote gets what is new, and loses nothing. */
 static int upgrade(struct conn *c)
 {
@@ -43,10 +38,10 @@ static int upgrade(struct conn *c)
 		r = pragma_number(c, "PRAGMA user_version", &version);
 	if (r == 0 && version == INDEX_VERSION_3) /* else another process was faster */
 		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION)
+	if (r == 0 && version < INDEX_VERSION_5)
 		r = keys_upgrade(c);
 	if (r == 0 && version < INDEX_VERSION)
-		r = set_version(c);
+		r = conn_code(sqlite3_exec(c->db, index_schema_6, NULL, NULL, NULL));
 	if (r == 0)
 		r = conn_run(c, Q_COMMIT, "");
 	if (!sqlite3_get_autocommit(c->db))
@@ -69,7 +64,7 @@ static int judge(struct conn *c)
 		return r;
 	if (app == 0 && version == 0 && tables == 0)
 		return -ENOENT;
-	if (app == INDEX_APPLICATION && (version == INDEX_VERSION_3 || version == INDEX_VERSION_4))
+	if (app == INDEX_APPLICATION && version >= INDEX_VERSION_3 && version < INDEX_VERSION)
 		return upgrade(c);
 	return app == INDEX_APPLICATION && version == INDEX_VERSION ? 0 : -EUCLEAN;
 }
@@ -163,7 +158,7 @@ static int fill_new(struct conn *c, const char *id)
 	if (r == 0)
 		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
 	if (r == 0)
-		r = set_version(c);
+		r = conn_code(sqlite3_exec(c->db, index_schema_6, NULL, NULL, NULL));
 	return r == 0 ? conn_run(c, Q_META_SET, "tt", "id", id) : r;
 }
 
@@ -254,6 +249,8 @@ static int count_with(struct conn *c, int64_t now, struct store_totals *out)
 	out->misses = (uint64_t)sqlite3_column_int64(rows.st, 3);
 	out->sparse = (uint64_t)sqlite3_column_int64(rows.st, 4);
 	out->sparse_bytes = (uint64_t)sqlite3_column_int64(rows.st, 5);
+	out->pinned = (uint64_t)sqlite3_column_int64(rows.st, 6);
+	out->pinned_bytes = (uint64_t)sqlite3_column_int64(rows.st, 7);
 	return 0;
 }
 
@@ -336,13 +333,13 @@ int index_meta_set(struct index *ix, const char *name, const char *value)
 	return conn_run(ix->writer, Q_META_SET, "tt", name, value);
 }
 
-int index_bytes(struct index *ix, uint64_t *out)
+static int one_sum(struct index *ix, enum query q, uint64_t *out)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	int64_t bytes;
 	int r;
 
-	r = rows_of(&rows, ix->writer, Q_BYTES, "");
+	r = rows_of(&rows, ix->writer, q, "");
 	if (r == 0)
 		r = rows_next(&rows);
 	if (r <= 0)
@@ -350,6 +347,16 @@ int index_bytes(struct index *ix, uint64_t *out)
 	bytes = sqlite3_column_int64(rows.st, 0);
 	*out = bytes > 0 ? (uint64_t)bytes : 0;
 	return 0;
+}
+
+int index_bytes(struct index *ix, uint64_t *out)
+{
+	return one_sum(ix, Q_BYTES, out);
+}
+
+int index_pinned_bytes(struct index *ix, uint64_t *out)
+{
+	return one_sum(ix, Q_PINNED, out);
 }
 
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when)

@@ -15,6 +15,7 @@ struct index_object {
 	int64_t id;
 	char sha256[SHA256_TEXT];
 	uint64_t size;
+	bool pinned; /* kept for good; its label says so, too */
 };
 
 struct index_hit {
@@ -119,12 +120,14 @@ int index_object_next(struct index *ix, int64_t after, struct index_object *out)
 int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id);
 int index_object_drop(struct index *ix, int64_t id); /* its keys too */
 int index_object_used(struct index *ix, int64_t id, int64_t when);
-int index_object_keep(struct index *ix, int64_t id, int64_t until); /* never sooner; 0: not kept */
+/* Never sooner than before; 0: not kept; INT64_MAX: pinned. A label that this makes wrong needs an intent. */
+int index_object_keep(struct index *ix, int64_t id, int64_t until);
 /* The least recently used that may go, but for the object `except`. `sparse`: it is a file with holes;
  * its name and the bytes on disk are in `out`. -ENOENT */
 int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out,
 	bool *sparse);
 int index_bytes(struct index *ix, uint64_t *out); /* files with holes, too */
+int index_pinned_bytes(struct index *ix, uint64_t *out);
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_key_put(struct index *ix, const struct key *k, int64_t object,

@@ -64,6 +64,21 @@ int label_add_module(struct buf *b, const struct module *m)
 	return r == 0 ? buf_adds(b, "\n") : r;
 }
 
+int label_add_pin(struct buf *b)
+{
+	return buf_adds(b, "p1\n");
+}
+
+bool label_is_pinned(const char *text)
+{
+	for (size_t n; *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		if (n == 2 && memcmp(text, "p1", 2) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Takes \xHH back, in place. */
 static int unescape(char *text)
 {

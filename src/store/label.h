@@ -4,7 +4,10 @@
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
  *	m1 TAB KIND TAB CODE_ID TAB CODE_FILE TAB DEBUG_ID TAB DEBUG_FILE TAB CHECKSUM
  *
- * The second kind of line is what the bytes say of their module; there is at most one.
+ *	p1
+ *
+ * The second kind of line is what the bytes say of their module; there is at most one. The third says that
+ * the blob is pinned: the user added or pinned it.
  * Control characters and backslashes stand as \xHH, so a name from outside cannot make a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -26,6 +29,9 @@ int label_parse(struct label_line *out, const char *line, size_t n); /* 0, -EINV
 int label_add_module(struct buf *b, const struct module *m);
 /* What the label says of the module. 0, -ENOENT. */
 int label_module(const char *text, struct module *out);
+
+int label_add_pin(struct buf *b);
+bool label_is_pinned(const char *text);
 
 /* Calls `each` for the lines that can be read, and skips the others. Stops at non-zero. */
 int label_each(const char *text, int (*each)(void *ctx, const struct label_line *l), void *ctx);

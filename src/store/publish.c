@@ -112,7 +112,7 @@ static int intend(struct index *ix, struct publishing *p)
 
 struct relabelling {
 	struct publishing *p;
-	struct buf *text;
+	struct buf *text; /* the new label */
 	bool there;
 };
 
@@ -127,11 +127,16 @@ static int other_line(void *ctx, const struct key *k, const struct blob_facts *f
 	return label_add(l->text, k, l->p->facts, l->p->size);
 }
 
+static bool is_pinning(const struct publishing *p)
+{
+	return p->learned && p->learned->pinned;
+}
+
 static int write_label(struct index *ix, struct publishing *p)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(LABEL_MOST);
 	struct relabelling l = {.p = p, .text = &text};
-	struct index_object o;
+	struct index_object o = {.pinned = false};
 	int r;
 
 	r = index_object_find(ix, p->sha256, &o);
@@ -146,6 +151,8 @@ static int write_label(struct index *ix, struct publishing *p)
 			r = label_add(&text, &p->learned->keys[i], p->facts, p->size);
 	if (r == 0 && p->teaches)
 		r = label_add_module(&text, &p->m);
+	if (r == 0 && (o.pinned || is_pinning(p)))
+		r = label_add_pin(&text);
 	return r == 0 ? label_write(p->s->dirfd, p->sha256, &text) : r;
 }
 
@@ -173,6 +180,8 @@ static int commit(struct index *ix, struct publishing *p)
 	r = index_begin(ix);
 	if (r == 0)
 		r = index_object_put(ix, p->sha256, p->size, clock_wall(), &p->object);
+	if (r == 0 && is_pinning(p))
+		r = index_object_keep(ix, p->object, STORE_FOR_GOOD);
 	if (r == 0)
 		r = index_key_put(ix, &p->k, p->object, p->facts);
 	if (r == 0)

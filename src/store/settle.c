@@ -34,7 +34,9 @@ int settle_label(struct index *ix, const struct index_object *o, struct buf *out
 	int r;
 
 	r = index_keys_of(ix, o->id, add_line, &l);
-	return r == 0 && out->n ? settle_label_module(ix, o->id, out) : r;
+	if (r == 0 && out->n)
+		r = settle_label_module(ix, o->id, out);
+	return r == 0 && out->n && o->pinned ? label_add_pin(out) : r;
 }
 
 /* A blob that its label brings back to the index. */
@@ -84,6 +86,8 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 	r = label_each(text, adopt_line, &a);
 	if (r == 0 && a.object && label_module(text, &m) == 0)
 		r = index_module_put(ix, a.object, &m);
+	if (r == 0 && a.object && label_is_pinned(text))
+		r = index_object_keep(ix, a.object, INT64_MAX);
 	return r == 0 && !a.object ? -ENOENT : r;
 }
 

@@ -364,13 +364,34 @@ int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *ro
 
 /* ---- keeping and removing ----------------------------------------------------------- */
 
-static int keep_in(struct index *ix, const char *canon, int64_t until)
+static int keep_in(struct turn *t, const char *canon, int64_t until)
 {
 	struct index_hit hit;
 	int r;
 
-	r = index_key_find(ix, canon, &hit);
-	return r == 0 ? index_object_keep(ix, hit.object.id, until) : r;
+	r = index_begin(t->ix);
+	if (r == 0)
+		r = index_key_find(t->ix, canon, &hit);
+	if (r == 0)
+		r = index_object_keep(t->ix, hit.object.id, until);
+	/* The label says what is pinned. */
+	if (r == 0 && (until == STORE_FOR_GOOD || until == 0))
+		r = index_intent_add(t->ix, hit.object.sha256, false);
+	if (r == 0)
+		r = index_commit(t->ix);
+	if (r < 0) {
+		index_rollback(t->ix);
+		return r;
+	}
+	turn_settle(t); /* where the disk has no room for the label, a later write turn writes it */
+	return 0;
+}
+
+static bool is_pinned(struct store *s, const struct key *k)
+{
+	struct index_hit hit;
+
+	return hit_of(s, k, &hit) == 0 && hit.object.pinned;
 }
 
 int store_keep(struct store *s, const struct key *k, int64_t seconds)
@@ -380,10 +401,12 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds)
 	char canon[KEY_TEXT];
 
 	if (seconds > 0)
-		until = seconds > INT64_MAX - now ? INT64_MAX : now + seconds;
+		until = seconds > INT64_MAX - now ? STORE_FOR_GOOD : now + seconds;
+	if (until && is_pinned(s, k))
+		return 0;
 	key_canon(k, canon);
 	while (turn_next(&t))
-		t.r = keep_in(t.ix, canon, until);
+		t.r = keep_in(&t, canon, until);
 	return t.r;
 }
 

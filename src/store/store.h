@@ -76,6 +76,7 @@ int store_publish(struct store *s, struct draft *d, const struct key *k, const s
 #define STORE_KEYS_MOST 8
 struct store_learned {
 	struct module m; /* with a code id and a debug id it tells one from the other later */
+	bool pinned;	 /* the user's own file: never evicted, until store_keep() with 0 seconds */
 	unsigned n;
 	struct key keys[STORE_KEYS_MOST];
 };
@@ -112,8 +113,9 @@ int64_t store_miss_until(struct store *s, const struct key *k, const char *name,
 /* By every name; NULL: all misses. (waits); how many, -errno */
 int store_misses_clear(struct store *s, const struct key *k);
 
-/* Keeps an artifact from eviction for so long, at least; 0 seconds: lets it go again. 0, -ENOENT.
- * (waits) */
+/* Keeps an artifact from eviction for so long, at least; STORE_FOR_GOOD pins it: that outlives the index;
+ * 0 seconds: lets it go again, also what store_publish_learned() pinned. 0, -ENOENT. (waits) */
+#define STORE_FOR_GOOD INT64_MAX
 int store_keep(struct store *s, const struct key *k, int64_t seconds);
 
 struct store_row {
@@ -122,7 +124,7 @@ struct store_row {
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	int64_t used; /* wall clock */
-	int64_t keep_until; /* not evicted before */
+	int64_t keep_until; /* not evicted before; STORE_FOR_GOOD: pinned */
 	struct blob_facts facts;
 };
 
@@ -151,6 +153,7 @@ int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *ro
 struct store_totals {
 	uint64_t artifacts, keys, bytes, misses, drafts;
 	uint64_t sparse, sparse_bytes; /* files with holes (sparse.h), and what they take on the disk */
+	uint64_t pinned, pinned_bytes; /* of the artifacts: these are not evicted */
 };
 int store_count(struct store *s, struct store_totals *out);
 

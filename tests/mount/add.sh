@@ -1,6 +1,6 @@
 #!/bin/sh
 # symfs add: what is added is served by a mount that is already there, within two seconds also
-# where it had just said "not there"; what has no place is named.
+# where it had just said "not there"; what has no place is named; what was added is never evicted.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -53,3 +53,60 @@ head -c 200 "$TMP/p/full/foo" >"$TMP/cut"
 "$SYMFS" add --cache "$TMP/store" "$TMP/cut" | grep -q 'cut short' || fail "a cut file is not called that"
 "$SYMFS" cache verify --cache "$TMP/store" || fail verify
 symfs_umount m
+
+# ---- pinned: no download evicts what was added, until `cache unpin` ----------------------------------
+make_program "$TMP/r" bar
+head -c 40000 /dev/urandom >"$TMP/noise"
+for f in 1 2 3 4; do
+  make_program "$TMP/r" "n$f"
+  objcopy --add-section .noise="$TMP/noise" "$TMP/r/debug/n$f.debug" "$TMP/n$f" || fail objcopy
+  put_gdb "$TMP/up" "$TMP/n$f" .debug
+done
+upstream_start up --root "$TMP/up"
+bar=gdb/$(gdb_path "$(build_id "$TMP/r/full/bar")" .debug)
+symfs_mount q --quota 60000 --source "gdb@$URL_up"
+store=$TMP/store-q
+"$SYMFS" add --cache "$store" --quota 60000 "$TMP/r/debug/bar.debug" >"$TMP/out" 2>"$TMP/err" || fail "add: $(cat "$TMP/err")"
+[ ! -s "$TMP/err" ] || fail "a warning within the quota: $(cat "$TMP/err")"
+"$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/r/full/bar").*add  pinned\$" || fail "cache ls: $("$SYMFS" cache ls --cache "$store")"
+"$SYMFS" cache ls --json --cache "$store" | grep -q '"pinned": *true' || fail "cache ls --json: $("$SYMFS" cache ls --json --cache "$store")"
+downloads() {
+  for f in 1 2 3 4; do same_file "$TMP/n$f" "$MNT_q/gdb/$(gdb_path "$(build_id "$TMP/n$f")" .debug)"; done
+}
+stored() { "$SYMFS" get --offline --no-default-sources --keep-seconds 0 --cache "$store" "$bar" >"$TMP/out" 2>&1; }
+downloads
+stored || fail "four downloads evicted what was added: $("$SYMFS" cache ls --cache "$store")"
+rm "$store"/index.sqlite*
+stored || fail "it went with the index"
+downloads
+stored || fail "the index was made anew, and four downloads evicted what was added"
+"$SYMFS" cache gc --quota 1 --cache "$store" >/dev/null || fail gc
+stored || fail "cache gc evicted what was added"
+
+# More than the quota: it is stored, and a warning says what follows and what to do.
+"$SYMFS" add --cache "$store" --quota 60000 "$TMP/n1" "$TMP/n2" >"$TMP/out" 2>"$TMP/err" || fail "add: $(cat "$TMP/err")"
+grep -q "$store: pinned files take [0-9]* bytes, the quota is 60000: .*symfs cache unpin" "$TMP/err" || fail "no warning: $(cat "$TMP/out" "$TMP/err")"
+pinned=$("$SYMFS" cache stats --cache "$store" | sed -n 's/^pinned //p')
+[ "$pinned" = 3 ] || fail "pinned: $pinned"
+downloads
+stored || fail "over the quota: what was added was evicted"
+
+"$SYMFS" cache unpin --cache "$store" "$bar" || fail unpin
+"$SYMFS" cache ls --cache "$store" "$bar" | grep -q pinned && fail "pinned after unpin"
+downloads
+stored && fail "after unpin it is not evicted"
+for f in 1 2; do "$SYMFS" cache rm --cache "$store" "gdb/$(gdb_path "$(build_id "$TMP/n$f")" .debug)" || fail rm; done
+[ "$("$SYMFS" cache stats --cache "$store" | sed -n 's/^pinned_bytes //p')" = 0 ] || fail "pinned after cache rm"
+
+# What was downloaded before, and the members of an archive, are the user's once he adds them.
+downloads
+out=$("$SYMFS" add --cache "$store" "$TMP/n4") || fail "add: $out"
+[ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 1, not placed 0" ] || fail "present: $out"
+"$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/n4").*pinned\$" || fail "what was present is not pinned"
+if command -v zip >/dev/null; then
+  (cd "$TMP" && zip -q a.zip n1 n2) || fail zip
+  "$SYMFS" add --cache "$store" "$TMP/a.zip" >/dev/null || fail "add a.zip"
+  [ "$("$SYMFS" cache stats --cache "$store" | sed -n 's/^pinned //p')" = 3 ] || fail "members of an archive are not pinned"
+fi
+"$SYMFS" cache verify --cache "$store" || fail verify
+symfs_umount q

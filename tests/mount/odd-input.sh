@@ -162,11 +162,11 @@ fat 20000 >over
 ends 1 'over: not placed: is broken: its slices lie over each other' add --cache "$TMP/over-store" over
 
 # ---- a store that is too small -------------------------------------------------------------------------
-ends 1 'prog: not placed: is larger than the store may be: the quota is 4096 bytes' add --cache "$TMP/small" --quota 4096 prog
+ends 0 "pinned files take $(stat -c %s prog) bytes, the quota is 4096" add --cache "$TMP/small" --quota 4096 prog
 i=0
 for i in 1 2 3 4 5 6; do echo "int f(void) { return $i; }" | gcc -g -shared -fPIC -Wl,--build-id=sha1 -x c -o "dir/l$i.so" -; done
 size=$(stat -c %s dir/l1.so)
-ends 0 'so not all of it was kept' add -r --cache "$TMP/small" --quota $((size * 3)) dir
+ends 0 'cache unpin' add -r --cache "$TMP/small" --quota $((size * 3)) dir
 ends 0 'added 6' add -r --cache "$TMP/large" --quota $((size * 10)) dir
 [ ! -s err ] || fail "$(cat err)"
 

@@ -541,6 +541,102 @@ START_TEST(damage_keeps_pins_and_misses)
 }
 END_TEST
 
+static bool is_pinned(struct store *s, const struct key *k)
+{
+	struct store_row row = {.id = 0};
+
+	while (store_list(s, row.id, &row, 1) == 1)
+		if (key_equal(&row.key, k))
+			return row.keep_until == STORE_FOR_GOOD;
+	return false;
+}
+
+static int publish_pinned(struct store *s, const struct key *k, unsigned content, size_t size)
+{
+	_cleanup_free_ unsigned char *p = malloc(size + 1);
+	struct store_learned l = {.pinned = true};
+	struct draft *d;
+
+	fill_bytes(p, size, content);
+	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
+	ck_assert_int_eq(draft_write(d, 0, p, size), 0);
+	return store_publish_learned(s, d, k, &FACTS, &l, NULL, NULL);
+}
+
+/* What was added stays: over the quota, when the index is deleted, and when the same bytes get a key. */
+START_TEST(pins_stay)
+{
+	struct key added = key_nth(1), more = key_nth(2), pinned = key_nth(3), freed = key_nth(4), k;
+	struct store *s;
+
+	scratch_dir();
+	s = open_with(5000, 0);
+	ck_assert_int_eq(publish_pinned(s, &added, 1, 4000), 0);
+	ck_assert_int_eq(publish(s, &more, 1, 4000), 0);
+	ck_assert_int_eq(publish(s, &pinned, 3, 500), 0);
+	ck_assert_int_eq(store_keep(s, &pinned, STORE_FOR_GOOD), 0);
+	ck_assert_int_eq(store_keep(s, &pinned, 5), 0); /* never sooner */
+	ck_assert_int_eq(publish_pinned(s, &freed, 4, 3000), 0);
+	ck_assert_uint_eq(totals(s).pinned, 3);
+	ck_assert_uint_eq(totals(s).pinned_bytes, 7500);
+	for (unsigned i = 10; i < 20; i++) {
+		k = key_nth(i);
+		ck_assert_int_eq(publish(s, &k, i, 2000), 0);
+	}
+	ck_assert(finds(s, &added, 1, 4000) && finds(s, &more, 1, 4000));
+	ck_assert(finds(s, &pinned, 3, 500) && finds(s, &freed, 4, 3000) && finds(s, &k, 19, 2000));
+	ck_assert_uint_eq(totals(s).artifacts, 4);
+	ck_assert_int_eq(store_keep(s, &freed, 0), 0);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	store_close(s);
+	sql("UPDATE objects SET used = id");
+	for (unsigned round = 0; round < 2; round++) {
+		s = open_with(5000, 0);
+		ck_assert(is_pinned(s, &added) && is_pinned(s, &more) && is_pinned(s, &pinned));
+		ck_assert(!is_pinned(s, &freed));
+		ck_assert_int_eq(verify_quiet(s), 0);
+		store_close(s);
+		ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
+	}
+	s = open_with(5000, 0);
+	ck_assert_int_eq(store_trim(s), 0);
+	ck_assert(store_has(s, &added, NULL) && store_has(s, &pinned, NULL));
+	ck_assert(!store_has(s, &freed, NULL));
+	ck_assert_int_eq(store_remove_file(s, &added), 0);
+	ck_assert_uint_eq(totals(s).pinned_bytes, 500);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* A store of an older version: what was pinned or added is pinned, and its label says so. */
+START_TEST(pins_of_version_5)
+{
+	struct key pinned = key_nth(1), added = key_nth(2), other = key_nth(3);
+	struct blob_facts from_add = {.source = "add", .url = "/a/file", .fetched = 1000};
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &pinned, 1, 1000), 0);
+	ck_assert_int_eq(publish_facts(s, &added, 2, 1000, &from_add, NULL), 0);
+	ck_assert_int_eq(publish(s, &other, 3, 1000), 0);
+	store_close(s);
+	sql("DROP INDEX objects_used; DROP INDEX objects_pinned; CREATE INDEX objects_used ON objects(used);"
+	    "UPDATE objects SET keep_until = 9223372036854775807 WHERE id = 1; PRAGMA user_version = 5");
+	for (unsigned round = 0; round < 2; round++) {
+		s = open_scratch();
+		ck_assert(!is_there(in_scratch("index.sqlite.damaged")));
+		ck_assert(is_pinned(s, &pinned) && is_pinned(s, &added) && !is_pinned(s, &other));
+		ck_assert_int_eq(verify_quiet(s), 0);
+		store_close(s);
+		if (round == 0)
+			ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
+	}
+	scratch_end();
+}
+END_TEST
+
 START_TEST(not_open_to_all)
 {
 	struct store_opts o = {.dir = scratch};
@@ -1557,7 +1653,7 @@ int main(void)
 {
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
-		quota_evicts_the_oldest, damage_keeps_pins_and_misses, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
+		quota_evicts_the_oldest, damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,
 		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,

@@ -244,6 +244,8 @@ static void add_rules(const struct source *one, struct buf *out)
 	if (one->o.has_index)
 		buf_adds(out, "has-index = yes\n");
 	add_words("ptr-map", one->o.ptr_map, out);
+	if (one->o.follow_links)
+		buf_adds(out, "follow-links = yes\n");
 	if (one->o.requires_checksum)
 		buf_adds(out, "requires-checksum = yes\n");
 	if (one->o.checksum_placeholder)

@@ -595,7 +595,6 @@ static void look_for_package(struct job *j)
 	_cleanup_buf_ struct buf path = BUF_UP_TO(16 << 10);
 	struct blob_facts facts = *blob_facts(j->in);
 	const char *name = blob_path(j->in);
-	struct stat st;
 	size_t n;
 	int fd;
 
@@ -607,12 +606,10 @@ static void look_for_package(struct job *j)
 		n -= 6;
 	if (buf_add(&path, name, n) < 0 || buf_adds(&path, ".dwp") < 0)
 		return;
-	fd = open(buf_text(&path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
+	/* It bears no identity that could be compared. */
+	if (fetch_in_place(j->d->fetch, facts.source, buf_text(&path), FILETYPE_COMPANION, &fd) < 0)
 		return;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		close(fd);
-	else if (blob_of_file(&j->package.blob, fd, buf_text(&path), &facts) == 0)
+	if (blob_of_file(&j->package.blob, fd, buf_text(&path), &facts) == 0)
 		j->package.state = LACK_HERE;
 }
 

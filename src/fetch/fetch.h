@@ -96,6 +96,11 @@ void ticket_unref(struct ticket *t);
  * may come twice. It stops when `each` returns more than 0, and returns that. (waits for disk) */
 int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx);
 
+/* Opens a file of a directory source again, or one beside it, by the path that was told of it; links
+ * are judged as for a file of that type. 0; negative: it is not there, or may not be had so.
+ * (waits for disk) */
+int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd);
+
 /* A line for each download under way: key, source, bytes, percent, rate, who waits. */
 void fetch_activity(struct fetch *f, struct buf *out);
 

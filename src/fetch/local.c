@@ -1,5 +1,6 @@
 /* Directory sources: looked into with open(2), served in place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mounts.h"
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LINKS_MOST 16
 #define NAMES_MOST 100000 /* of a directory are looked through for one in another case */
 
 /* People point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself. Asking ourselves would
@@ -42,72 +42,49 @@ bool local_two_tier(int base)
 {
 	struct stat st;
 
-	return fstatat(base, "index2.txt", &st, 0) == 0;
+	return fstatat(base, "index2.txt", &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The directory that holds `path`, and the last name of it. */
-static int open_parent(int at, const char *path, int *out, const char **name)
+/* Types whose files bear no identity could be any file of this machine: they never leave the directory. */
+static enum beneath_links links_of(const struct source *s, enum filetype t)
 {
-	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *parent =
-		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-	_cleanup_close_ int dir = -1;
-	int r;
-
-	if (!parent)
-		return -ENOMEM;
-	dir = openat(at, parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return errno == ELOOP ? -ENOENT : -errno; /* of links; ours means something else */
-	r = local_refuse(dir);
-	if (r < 0)
-		return r;
-	*name = slash ? slash + 1 : path;
-	*out = take_fd(&dir);
-	return 0;
+	if (obj_is_anonymous(t))
+		return BENEATH_INSIDE;
+	return s->o.follow_links ? BENEATH_ALL : BENEATH_OWNERS;
 }
 
-static int open_plain(int dir, const char *name, int *out)
+/* Where the kernel lets users make hard links to files of others (fs.protected_hardlinks=0), such a
+ * link must not make a file readable through us. */
+static int judge_hard_links(int fd, char why[static 200])
 {
-	_cleanup_close_ int fd =
-		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOENT;
-	*out = take_fd(&fd);
-	return 0;
+	if (st.st_nlink < 2 || st.st_mode & S_IROTH)
+		return 0;
+	snprintf(why, 200, "it has another hard link, and not everyone may read it");
+	return -EACCES;
 }
 
-/* Opens a file below the base. Its directory may be a link into a symfs, and so may the file
- * itself: its links are followed here, one by one, so that no name of a file is looked up in a
- * symfs, where it would wait for us. */
-static int open_below(int base, const char *path, int *out)
+/* Opens a file below the source's directory. -EACCES: it may not be had by this way, and `why` says so. */
+static int open_below(const struct source *s, int base, enum filetype t, const char *path, int *out,
+	char why[static 200])
 {
-	_cleanup_close_ int at = -1;
-	char target[PATH_MAX];
+	const struct beneath b = {.base = base, .links = links_of(s, t)};
+	_cleanup_close_ int fd = -1;
+	int r = beneath_open(&b, path, &fd);
 
-	for (unsigned hops = 0; hops < LINKS_MOST; hops++) {
-		const char *name = NULL;
-		int dir = -1, r = open_parent(at >= 0 ? at : base, path, &dir, &name);
-		ssize_t n;
-
-		if (r < 0)
-			return r;
-		if (at >= 0)
-			close(at);
-		at = dir;
-		n = readlinkat(at, name, target, sizeof(target));
-		if (n < 0)
-			return errno == EINVAL ? open_plain(at, name, out) : -errno;
-		if ((size_t)n == sizeof(target))
-			return -ENAMETOOLONG;
-		target[n] = '\0';
-		path = target;
+	if (r == -EXDEV) {
+		snprintf(why, 200, "a link leads out of the directory%s",
+			b.links == BENEATH_OWNERS ? "; follow-links = yes allows that" : "");
+		return -EACCES;
 	}
-	return -ENOENT; /* they go round in circles */
+	if (r == 0 && obj_is_anonymous(t))
+		r = judge_hard_links(fd, why);
+	if (r == 0)
+		*out = take_fd(&fd);
+	return r;
 }
 
 static int check_file(const struct source *s, int fd, const struct key *k, bool *verified,
@@ -246,7 +223,7 @@ static int try_file(struct look *l, int file, const char *dir, const char *path)
 
 static int try_path(struct look *l, const char *path)
 {
-	int fd, r = open_below(l->base, path, &fd);
+	int fd, r = open_below(l->s, l->base, l->k->type, path, &fd, l->why);
 
 	return r < 0 ? r : try_file(l, fd, l->s->o.path, path);
 }
@@ -283,7 +260,7 @@ static int step(int dir, const char *name, bool last, int *out, struct buf *real
 
 	for (unsigned tries = 0; tries < 2; tries++) {
 		if (last) {
-			r = open_plain(dir, name, out);
+			r = beneath_open_name(dir, name, out);
 		} else {
 			*out = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 			r = *out < 0 ? -errno : local_refuse(*out);
@@ -305,7 +282,7 @@ static int step(int dir, const char *name, bool last, int *out, struct buf *real
 	return r == -ENOTDIR ? -ENOENT : r;
 }
 
-/* Opens a file below a directory, without leaving it. -EACCES: a link stands there. */
+/* Opens a file below a directory, without leaving it. -EACCES: it is a link, or lies behind one. */
 static int open_inside(const char *root, const char *rest, int *out, struct buf *real)
 {
 	_cleanup_close_ int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -361,13 +338,13 @@ static int follow(struct look *l, const char *text, size_t n)
 	return r;
 }
 
-/* -ENOENT: there is none. */
+/* -ENOENT: there is none. A file.ptr bears no identity, and parts of it are shown to users. */
 static int try_ptr(struct look *l, const char *path)
 {
 	_cleanup_close_ int fd = -1;
 	char text[PTR_MOST];
 	ssize_t n;
-	int r = open_below(l->base, path, &fd);
+	int r = open_below(l->s, l->base, FILETYPE_SOURCE, path, &fd, l->why);
 
 	if (r < 0)
 		return r;
@@ -441,6 +418,56 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 			worst = r;
 	}
 }
+
+/* ---- again -------------------------------------------------------------------------- */
+
+/* The path below a directory; NULL: it is not there. */
+static const char *path_below(const char *dir, const char *path)
+{
+	size_t n = strlen(dir);
+
+	while (n && dir[n - 1] == '/')
+		n--;
+	return strncmp(path, dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+static int open_of_ptr(const struct source *s, const char *path, int *out)
+{
+	_cleanup_buf_ struct buf real = BUF_UP_TO(8192);
+	int r = -ENOENT;
+
+	for (char **map = s->o.ptr_map; r == -ENOENT && map && *map; map++) {
+		const char *rest = path_below(ptr_dir(*map), path);
+
+		if (rest)
+			r = open_inside(ptr_dir(*map), rest, out, &real);
+	}
+	return r;
+}
+
+int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd)
+{
+	struct sources *so = fetch_sources(f);
+	char why[200];
+	int r = -ENOENT;
+
+	for (unsigned i = 0; r == -ENOENT && i < so->n; i++) {
+		const struct source *s = so->list[i];
+		const char *rest = s->o.path ? path_below(s->o.path, path) : NULL;
+		_cleanup_close_ int base = -1;
+
+		if (strcmp(s->name, source) != 0)
+			continue;
+		if (rest && local_open_base(s, &base) == 0)
+			r = open_below(s, base, t, rest, fd, why);
+		else
+			r = open_of_ptr(s, path, fd);
+	}
+	sources_unref(so);
+	return r;
+}
+
+/* ---- looking ------------------------------------------------------------------------ */
 
 static int look_into(struct look *l, const struct artifact *a)
 {

@@ -5,7 +5,6 @@
 #include "fs/private.h"
 #include "obj/obj.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,7 +81,7 @@ static const struct xattr_row {
 
 /* A key has one identifier; a file that is here tells the other one, but for a source or a
  * section, which are any bytes. */
-static void learn_ids(struct told *t)
+static void learn_ids(struct fs *fs, struct told *t)
 {
 	_cleanup_close_ int own = -1;
 	int fd = t->blob ? blob_fd(t->blob) : -1;
@@ -92,8 +91,8 @@ static void learn_ids(struct told *t)
 	struct module *m = &t->a.m;
 
 	/* In place: its URL is a path. */
-	if (fd < 0)
-		fd = own = open(t->facts.url, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && fetch_in_place(fs->fetch, t->facts.source, t->facts.url, t->a.type, &own) == 0)
+		fd = own;
 	if (!s || fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return;
 	v = view_of_fd(fd, (uint64_t)st.st_size);
@@ -142,7 +141,7 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 		t->percent = percent_of(fs, &t->a);
 	if (t->here && t->a.type != FILETYPE_SOURCE && t->a.type != FILETYPE_SECTION &&
 		(!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
-		learn_ids(t);
+		learn_ids(fs, t);
 	return 0;
 }
 

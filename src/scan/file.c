@@ -1,10 +1,10 @@
 /* Files and directories of a tree, and what a file is. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/beneath.h"
 #include "base/util.h"
 #include "scan/private.h"
 #include "unpack/unpack.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,12 +192,15 @@ static int add_inside(struct view *v, const char *path, struct buf *out)
 /* The keys of a file, NULL when it has none. What is broken has those of its whole slices. */
 static int keys_of(int dir, const char *way, const char *name, uint64_t size, char **keys)
 {
-	_cleanup_close_ int fd =
-		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = -1;
 	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * KEY_TEXT);
 	_cleanup_buf_ struct buf path = BUF_UP_TO(2 * PATH_MAX);
-	struct view v = view_of_fd(fd, size);
-	int r = fd < 0 ? -errno : add_slices(&v, name, &out);
+	struct view v;
+	int r = beneath_open_name(dir, name, &fd);
+
+	v = view_of_fd(fd, size);
+	if (r == 0)
+		r = add_slices(&v, name, &out);
 
 	*keys = NULL;
 	if (r == -ENOMSG && buf_addf(&path, "%s/%s", way, name) == 0)

@@ -1,5 +1,6 @@
 /* Reading the tree. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mounts.h"
@@ -326,17 +327,17 @@ void walk_dirty(struct scan *s)
 {
 	for (size_t i = 0; i < s->n_dirs && !scan_stopping(s); i++) {
 		struct scan_dir *d = s->dirs[i];
-		_cleanup_close_ int root = -1, fd = -1;
+		_cleanup_close_ int root = -1, dir = -1, fd = -1;
 		struct reading in = {0};
 
 		if (!d->dirty)
 			continue;
 		d->dirty = false;
 		root = open_root(s);
-		fd = root < 0 ? -1
-			      : openat(root, *d->path ? d->path : ".",
-					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && mounts_refuse_symfs(fd) == 0 && read_dir(s, d, fd, &in) != -EINTR)
+		/* A directory above may be a link by now. */
+		if (root >= 0 && beneath_open_dir(&(struct beneath){.base = root}, d->path, &dir) == 0)
+			fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && read_dir(s, d, fd, &in) != -EINTR)
 			dir_take(s, d, &in);
 		reading_release(&in);
 	}

@@ -61,7 +61,7 @@ static size_t map_prefix(const char *map)
 	return n;
 }
 
-static const char *map_dir(const char *map)
+const char *ptr_dir(const char *map)
 {
 	const char *dir = strchr(map, '=') + 1;
 
@@ -70,7 +70,7 @@ static const char *map_dir(const char *map)
 
 bool ptr_map_valid(const char *map)
 {
-	return map_prefix(map) && map_dir(map)[0] == '/';
+	return map_prefix(map) && ptr_dir(map)[0] == '/';
 }
 
 /* What is left of the path behind the prefix; NULL: it does not begin so. */
@@ -122,6 +122,6 @@ int ptr_resolve(const struct source *s, const char *path, char **dir, struct buf
 	r = add_parts(left, rest);
 	if (r < 0)
 		return r == -EINVAL ? r : -ENOMEM;
-	*dir = strdup(map_dir(best));
+	*dir = strdup(ptr_dir(best));
 	return *dir ? 0 : -ENOMEM;
 }

@@ -19,6 +19,9 @@ enum ptr_kind ptr_parse(const char *text, size_t n, char out[static 1024]);
 /* Is it "PREFIX=/DIRECTORY"? */
 bool ptr_map_valid(const char *map);
 
+/* The DIRECTORY of such a line. */
+const char *ptr_dir(const char *map);
+
 /* Where the source lets such a path lead: the longest prefix counts, in any case, with slashes either
  * way. `rest` is what lies below the directory, without `..`. 0, -ENOMEM; -ENOENT: nowhere;
  * -EINVAL: it would leave the directory. */

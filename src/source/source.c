@@ -42,6 +42,8 @@ const struct conf_field source_fields[] = {
 		"000Admin lists what it has"},
 	{"ptr-map", CONF_LIST, offsetof(struct source_opts, ptr_map), NULL,
 		"prefix=directory that file.ptr may name"},
+	{"follow-links", CONF_BOOL, offsetof(struct source_opts, follow_links), "no",
+		"links may lead out of the directory"},
 	{"enabled", CONF_BOOL, offsetof(struct source_opts, enabled), "yes", "ask it at all"},
 	{"connections", CONF_COUNT, offsetof(struct source_opts, connections), "0",
 		"requests at once"},

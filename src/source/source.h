@@ -17,6 +17,7 @@ struct source_opts {
 	char **headers, **filetypes;
 	char **patterns, **never; /* globs of names: only these; not these */
 	char **ptr_map; /* PREFIX=DIRECTORY: where a file.ptr may lead; NULL: none is read */
+	bool follow_links; /* of a directory: any link may lead out of it to files that prove what they are */
 	bool has_index; /* it lists in 000Admin what it has */
 	bool enabled, requires_checksum, checksum_placeholder, allow_unverified;
 	unsigned tier; /* higher ones are asked when those before have nothing */

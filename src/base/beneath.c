@@ -1,0 +1,363 @@
+/* Opens files below a directory and judges each link on the way.
+ *
+ * A path is resolved in hops: the kernel opens the directory part, this file opens the last name,
+ * and when that is a link, its target makes the path of the next hop, again from the base. What is
+ * judged is always an open descriptor, so that a link that is replaced meanwhile changes nothing. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/beneath.h"
+#include "base/mounts.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define HOPS_MOST 16	    /* links that files are */
+#define LINKS_MOST 40	    /* links to directories in one path, as the kernel has it */
+#define DEPTH_MOST 64	    /* directories below the base that are held open */
+#define REST_MAX (2 * PATH_MAX) /* of a path with the target of a link in it */
+
+/* One attempt to resolve a path. */
+struct way {
+	const struct beneath *b;
+	uid_t owner;	/* of the base */
+	bool may_leave; /* then every step is taken by hand, and so every link is seen */
+	bool foreign;	/* a link of another owner was met */
+	bool left;	/* the last hop ended outside of the base */
+};
+
+/* ---- steps -------------------------------------------------------------------------- */
+
+/* One hop's walk to a directory, one name after the other. */
+struct steps {
+	struct way *w;
+	unsigned links;
+	/* From below the base to here: what `..` goes back through. Outside, only the last one. */
+	int dirs[DEPTH_MOST];
+	unsigned n;
+	char rest[REST_MAX];
+};
+
+static int here(const struct steps *s)
+{
+	return s->n ? s->dirs[s->n - 1] : s->w->b->base;
+}
+
+static void back(struct steps *s)
+{
+	close(s->dirs[--s->n]);
+}
+
+static void cleanup_steps(struct steps **s)
+{
+	while (*s && (*s)->n)
+		back(*s);
+	free(*s);
+}
+
+/* Takes the descriptor. */
+static int go(struct steps *s, int fd)
+{
+	if (fd < 0)
+		return -errno;
+	if (s->w->left && s->n)
+		back(s);
+	if (s->n == DEPTH_MOST) {
+		close(fd);
+		return -ENAMETOOLONG;
+	}
+	s->dirs[s->n++] = fd;
+	return 0;
+}
+
+static int leave(struct steps *s, int at, const char *name)
+{
+	struct way *w = s->w;
+
+	if (!w->may_leave || (w->b->links == BENEATH_OWNERS && w->foreign))
+		return -EXDEV;
+	w->left = true;
+	return go(s, openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int go_up(struct steps *s)
+{
+	if (s->w->left)
+		return go(s, openat(here(s), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+	if (!s->n)
+		return leave(s, s->w->b->base, "..");
+	back(s);
+	return 0;
+}
+
+/* The target stands in front of what is left to walk. */
+static int put_before(char rest[static REST_MAX], const char *target)
+{
+	char all[REST_MAX];
+	int n = snprintf(all, sizeof(all), "%s/%s", target, rest);
+
+	if (n < 0 || n >= REST_MAX)
+		return -ENAMETOOLONG;
+	memcpy(rest, all, (size_t)n + 1);
+	return 0;
+}
+
+/* Notes whose link it is. 0, -EXDEV. */
+static int judge_link(struct way *w, const struct stat *st)
+{
+	if (w->b->links == BENEATH_NONE)
+		return -EXDEV;
+	w->foreign = w->foreign || st->st_uid != w->owner;
+	return w->left && w->b->links == BENEATH_OWNERS && w->foreign ? -EXDEV : 0;
+}
+
+static int read_link(int fd, char target[static PATH_MAX])
+{
+	ssize_t n = readlinkat(fd, "", target, PATH_MAX);
+
+	if (n < 0)
+		return -errno;
+	if (n == PATH_MAX)
+		return -ENAMETOOLONG;
+	target[n] = '\0';
+	return n ? 0 : -ENOENT;
+}
+
+static int follow(struct steps *s, const char *name)
+{
+	_cleanup_close_ int fd = openat(here(s), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	char target[PATH_MAX];
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISLNK(st.st_mode))
+		return -ENOTDIR;
+	if (++s->links > LINKS_MOST)
+		return -ENOENT;
+	r = judge_link(s->w, &st);
+	if (r == 0)
+		r = read_link(fd, target);
+	if (r == 0)
+		r = put_before(s->rest, target);
+	return r;
+}
+
+/* A directory first, so that automounts are mounted. */
+static int step(struct steps *s, const char *name)
+{
+	int fd;
+
+	if (strcmp(name, "..") == 0)
+		return go_up(s);
+	fd = openat(here(s), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return follow(s, name);
+	return go(s, fd);
+}
+
+static int next_name(struct steps *s, char name[static NAME_MAX + 1])
+{
+	size_t n = strcspn(s->rest, "/");
+
+	if (n > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, s->rest, n);
+	name[n] = '\0';
+	n += strspn(s->rest + n, "/");
+	memmove(s->rest, s->rest + n, strlen(s->rest + n) + 1);
+	return 0;
+}
+
+/* Opens a directory as an O_PATH descriptor. */
+static int walk(struct way *w, const char *path, int *out)
+{
+	_cleanup_(cleanup_steps) struct steps *s = calloc(1, sizeof(*s));
+	char name[NAME_MAX + 1];
+	int r = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->w = w;
+	w->left = false;
+	if (strlen(path) >= sizeof(s->rest))
+		return -ENAMETOOLONG;
+	memcpy(s->rest, path, strlen(path) + 1);
+	while (r == 0 && s->rest[0]) {
+		if (s->rest[0] == '/') /* of a link, or of the path itself */
+			r = leave(s, AT_FDCWD, "/");
+		if (r == 0)
+			r = next_name(s, name);
+		if (r == 0 && name[0] && strcmp(name, ".") != 0)
+			r = step(s, name);
+	}
+	if (r < 0)
+		return r;
+	*out = openat(here(s), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return *out < 0 ? -errno : 0;
+}
+
+/* ---- the directory of a hop --------------------------------------------------------- */
+
+/* -ENOSYS, -EPERM, -EAGAIN: it has to be walked by hand. */
+static int ask_kernel(const struct beneath *b, const char *path, int *out)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
+			   (b->links == BENEATH_NONE ? RESOLVE_NO_SYMLINKS : 0),
+	};
+	long fd = syscall(SYS_openat2, b->base, path, &how, sizeof(how));
+
+	if (fd < 0 && errno == ELOOP)
+		return b->links == BENEATH_NONE ? -EXDEV : -ENOENT;
+	if (fd < 0)
+		return -errno;
+	*out = (int)fd;
+	return 0;
+}
+
+static int open_dir(struct way *w, const char *path, int *out)
+{
+	int dir, r = -ENOSYS;
+
+	if (!w->may_leave && !w->b->by_hand)
+		r = ask_kernel(w->b, *path ? path : ".", &dir);
+	if (r == -ENOSYS || r == -EPERM || r == -EAGAIN)
+		r = walk(w, path, &dir);
+	if (r < 0)
+		return r;
+	r = mounts_refuse_symfs(dir);
+	if (r < 0)
+		close(dir);
+	else
+		*out = dir;
+	return r;
+}
+
+/* ---- files -------------------------------------------------------------------------- */
+
+/* Opens what an O_PATH descriptor shows. Without /proc by its name, and then it must be the same. */
+static int open_again(int dir, const char *name, int fd, const struct stat *st, int *out)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	_cleanup_close_ int again = -1;
+	struct stat now;
+	char self[40];
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	again = open(self, flags);
+	if (again < 0 && errno == ENOENT) {
+		again = openat(dir, name, flags | O_NOFOLLOW);
+		if (again >= 0 && (fstat(again, &now) < 0 || now.st_dev != st->st_dev || now.st_ino != st->st_ino))
+			return -ENOENT;
+	}
+	if (again < 0)
+		return -errno;
+	*out = take_fd(&again);
+	return 0;
+}
+
+int beneath_open_name(int dir, const char *name, int *out)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode))
+		return -ELOOP;
+	return S_ISREG(st.st_mode) ? open_again(dir, name, fd, &st, out) : -ENOENT;
+}
+
+/* Opens the last name of a hop. 1: it is a link, and its target is in `target`. */
+static int open_last(struct way *w, int dir, const char *name, char target[static PATH_MAX], int *out)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode)) {
+		r = judge_link(w, &st);
+		if (r == 0)
+			r = read_link(fd, target);
+		return r < 0 ? r : 1;
+	}
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	if (w->left && w->b->links == BENEATH_OWNERS && st.st_uid != w->owner)
+		return -EXDEV;
+	return open_again(dir, name, fd, &st, out);
+}
+
+/* Where the target of the link at `path` is, seen from the base. */
+static int next_hop(char path[static REST_MAX], size_t dir_n, const char *target)
+{
+	if (*target == '/')
+		dir_n = 0;
+	if (dir_n + strlen(target) >= REST_MAX)
+		return -ENAMETOOLONG;
+	memcpy(path + dir_n, target, strlen(target) + 1);
+	return 0;
+}
+
+static int hop(struct way *w, char path[static REST_MAX], int *out)
+{
+	_cleanup_close_ int dir = -1;
+	_cleanup_free_ char *parent = NULL;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char target[PATH_MAX];
+	int r;
+
+	parent = strndup(path, (size_t)(name - path));
+	if (!parent)
+		return -ENOMEM;
+	r = open_dir(w, parent, &dir);
+	if (r == 0)
+		r = open_last(w, dir, *name ? name : ".", target, out);
+	if (r != 1)
+		return r;
+	r = next_hop(path, (size_t)(name - path), target);
+	return r < 0 ? r : 1;
+}
+
+static int attempt(const struct beneath *b, const char *asked, bool may_leave, int *out)
+{
+	struct way w = {.b = b, .may_leave = may_leave};
+	_cleanup_free_ char *path = malloc(REST_MAX);
+	struct stat st;
+	int r = 1;
+
+	if (!path)
+		return -ENOMEM;
+	if (strlen(asked) >= REST_MAX)
+		return -ENAMETOOLONG;
+	if (fstat(b->base, &st) < 0)
+		return -errno;
+	w.owner = st.st_uid;
+	memcpy(path, asked, strlen(asked) + 1);
+	for (unsigned hops = 0; r == 1 && hops < HOPS_MOST; hops++)
+		r = hop(&w, path, out);
+	return r == 1 ? -ENOENT : r; /* the links form a circle */
+}
+
+int beneath_open(const struct beneath *b, const char *path, int *out)
+{
+	int r = attempt(b, path, false, out);
+
+	return r == -EXDEV && b->links >= BENEATH_OWNERS ? attempt(b, path, true, out) : r;
+}
+
+int beneath_open_dir(const struct beneath *b, const char *path, int *out)
+{
+	struct way w = {.b = b};
+
+	return open_dir(&w, path, out);
+}

@@ -53,13 +53,9 @@ static int module_of_file(const char *path, struct module *m, unsigned *bits, st
 	r = obj_identify(&v, 0, &s, e);
 	if (r < 0)
 		return r == -ENOMSG ? err_set(e, r, "is no file of a module") : r;
-	obj_take_name(&s, path_base(path));
+	obj_complete(&s, path_base(path));
 	*m = s.module;
 	*bits = bits_of(&s);
-	if (!m->debug_id.set)
-		module_debug_id(m, s.big_endian, &m->debug_id);
-	if (!m->debug_file[0])
-		snprintf(m->debug_file, sizeof(m->debug_file), "%s", m->code_file);
 	return 0;
 }
 
@@ -257,6 +253,7 @@ static int run_best(int argc, char **argv)
 	status = take_words(w, purpose, object, argc);
 	if (status != EXIT_DONE)
 		return status;
+	app_adopt_mount(&w->args, argv[1]);
 	status = app_open(&w->app, &w->args, &e);
 	if (status < 0)
 		fprintf(stderr, "symfs best: %s\n", e.text);
@@ -271,6 +268,7 @@ const struct cmd cmd_best = {
 	.name = "best",
 	.args = "--for symtab|debug|unwind MODULE...",
 	.help = "Says which file of a module is the best for a purpose; and why not the\n"
-		"others. A MODULE is a file here, or LAYOUT/REST as under the mount",
+		"others. A MODULE is a file here, LAYOUT/REST as under the mount, or a path\n"
+		"inside a mount, whose sources are then asked",
 	.run = run_best,
 };

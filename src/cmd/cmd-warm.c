@@ -29,7 +29,7 @@ struct job {
 	struct ticket *ticket;
 	unsigned module;
 	/* under warm->lock, while it is on its way */
-	bool begun, done, told;
+	bool begun, done, told, unnamed;
 	int r;
 	uint64_t size;
 	char why[160];
@@ -150,11 +150,10 @@ static int want_program(struct warm *w, struct view *v, const char *path, struct
 		r = obj_identify(v, i, &s, e);
 		if (r == -ENOENT && i > 0)
 			return 0;
-		if (r == 0 && !s.module.code_file[0])
-			snprintf(s.module.code_file, sizeof(s.module.code_file), "%.255s",
-				strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
-		if (r == 0)
-			r = want_module(w, path, &s.module);
+		if (r < 0)
+			break;
+		obj_complete(&s, path_base(path));
+		r = want_module(w, path, &s.module);
 	}
 	return r == -ENOMSG ? err_set(e, r, "neither a core file, a minidump, nor a program") : r;
 }
@@ -246,6 +245,7 @@ static void job_over(struct job *j, const struct fetched *f)
 
 	j->done = true;
 	j->r = f->r;
+	j->unnamed = f->unnamed;
 	j->key = f->key;
 	j->size = f->r == 0 ? blob_size(f->blob) : 0;
 	snprintf(j->why, sizeof(j->why), "%.150s", f->why);
@@ -339,7 +339,7 @@ static const char *job_word(const struct job *j, char room[static 240])
 	if (j->r == 0)
 		snprintf(room, 240, "%.1f MB", (double)j->size / 1e6);
 	else if (j->r == -ENOENT)
-		snprintf(room, 240, "missing");
+		snprintf(room, 240, "%s", j->unnamed ? "not asked: " FETCH_UNNAMED : "missing");
 	else
 		snprintf(room, 240, "%s%s%s", err_text(j->r), j->why[0] ? ": " : "", j->why);
 	return room;

@@ -5,6 +5,7 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/mount-state.h"
 #include "fetch/fetch.h"
 #include "layout/tree.h"
 
@@ -14,8 +15,18 @@
 
 #define ROWS_MOST 256
 
+#define MOUNTS_MOST 16
+
+/* What a mount on the same store last saw. */
+struct view_of_mount {
+	char *mount, *text; /* text: lines, as .symfs/why has them */
+};
+
 struct answer {
 	const char *path;
+	const char *tree; /* as under the mount */
+	struct view_of_mount mounts[MOUNTS_MOST];
+	unsigned n_mounts;
 	struct key key;
 	char stored[SHA256_TEXT]; /* "" */
 	char file[4096];
@@ -40,6 +51,20 @@ static struct json_object *row_json(const struct fetch_attempt *row)
 	return o;
 }
 
+static struct json_object *mounts_json(const struct answer *a)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < a->n_mounts; i++) {
+		struct json_object *one = json_object_new_object();
+
+		json_add_text(one, "mount", a->mounts[i].mount);
+		json_add_text(one, "saw", a->mounts[i].text);
+		json_object_array_add(list, one);
+	}
+	return list;
+}
+
 static int print_json(const struct answer *a)
 {
 	struct json_object *o = json_object_new_object(), *plan = json_object_new_array();
@@ -51,6 +76,7 @@ static int print_json(const struct answer *a)
 	json_add_text(o, "key", a->key.type ? key_text(&a->key, room) : NULL);
 	json_add_text(o, "stored", a->file);
 	json_object_object_add(o, "plan", plan);
+	json_object_object_add(o, "mounts", mounts_json(a));
 	return json_print(o);
 }
 
@@ -64,6 +90,39 @@ static void print_status(const struct fetch_attempt *row)
 		printf(", %s", text);
 }
 
+static void print_row(const struct fetch_attempt *row, int nth, struct buf *room)
+{
+	char until[24];
+
+	printf("%d. %s  [%s]  %s\n", nth, row->source, row->spelling, text_shown(row->url, true, room));
+	printf("   %s", row->verdict);
+	print_status(row);
+	if (row->remembered_until) {
+		clock_print(row->remembered_until, until);
+		printf(", remembered until %s", until);
+	}
+	printf("%s%s\n", row->error[0] ? ": " : "", text_shown(row->error, true, room));
+}
+
+static void print_mount(const struct view_of_mount *m, struct buf *room)
+{
+	printf("the mount %s last saw:\n", text_shown(m->mount, true, room));
+	for (const char *line = m->text; *line; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
+		_cleanup_free_ char *one = strndup(line, strcspn(line, "\n"));
+
+		buf_clear(room);
+		printf("   %s\n", one ? text_shown(one, true, room) : "");
+	}
+}
+
+static bool any_not_asked(const struct answer *a)
+{
+	for (int i = 0; i < a->n; i++)
+		if (strcmp(a->rows[i].verdict, "not asked") == 0)
+			return true;
+	return false;
+}
+
 static int print_text(const struct answer *a)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -73,25 +132,51 @@ static int print_text(const struct answer *a)
 	printf("key     %s\n", a->key.type ? text_shown(key_text(&a->key, text), true, &room)
 					   : "none: no layout can mean this path");
 	printf("stored  %s\n", a->file[0] ? text_shown(a->file, true, &room) : "no");
-	for (int i = 0; i < a->n; i++) {
-		const struct fetch_attempt *row = &a->rows[i];
-
-		printf("%d. %s  [%s]  %s\n", i + 1, row->source, row->spelling,
-			text_shown(row->url, true, &room));
-		printf("   %s", row->verdict);
-		print_status(row);
-		if (row->remembered_until) {
-			char until[24];
-
-			clock_print(row->remembered_until, until);
-			printf(", remembered until %s", until);
-		}
-		printf("%s%s\n", row->error[0] ? ": " : "", text_shown(row->error, true, &room));
-	}
+	for (int i = 0; i < a->n; i++)
+		print_row(&a->rows[i], i + 1, &room);
 	if (a->key.type && a->n == 0)
-		printf("no source can name it\n");
+		printf(FETCH_UNNAMED "\n");
+	for (unsigned i = 0; i < a->n_mounts; i++)
+		print_mount(&a->mounts[i], &room);
+	if (any_not_asked(a))
+		printf("symfs why --ask PATH asks each source now\n");
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
+
+/* ---- mounts that use the same store ---------------------------------------------------- */
+
+static void ask_mount(void *ctx, const char *mount)
+{
+	_cleanup_free_ char *name = NULL;
+	struct answer *a = ctx;
+	struct view_of_mount *m = &a->mounts[a->n_mounts];
+
+	if (a->n_mounts == MOUNTS_MOST || asprintf(&name, "why/%s", a->tree) < 0)
+		return;
+	if (mount_state(mount, name, &m->text) < 0)
+		return;
+	m->mount = strdup(mount);
+	if (m->mount)
+		a->n_mounts++;
+	else
+		free(take(m->text));
+}
+
+static void answer_free(struct answer *a)
+{
+	for (unsigned i = 0; a && i < a->n_mounts; i++) {
+		free(a->mounts[i].mount);
+		free(a->mounts[i].text);
+	}
+	free(a);
+}
+
+static void cleanup_answer(struct answer **a)
+{
+	answer_free(*a);
+}
+
+/* ---- the plan -------------------------------------------------------------------------- */
 
 /* Also what is found by what other files taught. */
 static void find_stored(struct app *app, const struct artifact *best, struct answer *a)
@@ -123,7 +208,7 @@ static int explain(struct app *app, const struct tree_hit *hit, bool ask, struct
 static int why_path(struct app *app, const char *word, bool ask, bool json)
 {
 	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
-	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
+	_cleanup_(cleanup_answer) struct answer *a = calloc(1, sizeof(*a));
 	_cleanup_free_ char *path = NULL;
 	int r = hit && a ? app_tree_path(word, &path) : -ENOMEM, status;
 
@@ -134,7 +219,10 @@ static int why_path(struct app *app, const char *word, bool ask, bool json)
 	}
 	tree_parse(path, hit);
 	a->path = word;
+	a->tree = path;
 	r = explain(app, hit, ask, a);
+	if (r == 0 && !ask)
+		mounts_of_store(app->settings.cache_dir, ask_mount, a);
 	status = json ? print_json(a) : print_text(a);
 	return status != EXIT_DONE ? status : r < 0 ? EXIT_NO : EXIT_DONE;
 }
@@ -168,6 +256,7 @@ const struct cmd cmd_why = {
 	.name = "why",
 	.args = "[--ask] [--json] PATH",
 	.help = "Says which file a path means, and why it is not there: where it would be\n"
-		"asked for, and what is remembered of each source. Asks nobody without --ask",
+		"asked for, what is remembered of each source, and what mounts on the same\n"
+		"store last saw. Asks no source without --ask",
 	.run = run_why,
 };

@@ -37,7 +37,15 @@ struct flight;
 #define MISMATCHES 64
 #define MISMATCH_MS 60000
 struct mismatch {
-	uint64_t until, asked; /* hash of the key, the source's name and the URL */
+	uint64_t until, asked; /* seen_number() */
+	int error;
+	char text[200];
+};
+
+/* The last answer of a source that was not the file. The newest of each slot is kept. */
+#define SEEN_MOST 256
+struct seen {
+	uint64_t number, when; /* seen_number(); clock_ms(), 0: none */
 	int error;
 	char text[200];
 };
@@ -96,6 +104,7 @@ struct fetch {
 	unsigned n_asked;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
 	struct was was[WAS_MOST];
+	struct seen seen[SEEN_MOST];
 	struct module hints[HINTS_MOST]; /* a ring */
 	unsigned next_hint;
 	struct visit visits[VISITS_MOST];
@@ -121,12 +130,19 @@ void asked_tell(struct fetch *f); /* (workers) to the store */
 int64_t asked_since(struct fetch *f, const struct key *k); /* how often since that (any thread) */
 
 struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
+/* Whether any of them could be asked for it. (any thread) */
+bool fetch_can_name(const struct sources *so, const struct artifact *a);
 
 /* Asks a source one question, without more of the body than shows what it is; `via` as an artifact's.
  * NULL: it may not be asked without credentials; no memory. why_end() waits for the answer, until a time
  * (clock_ms()) or until *stop, and frees the probe; false: there was none. (not on the net thread) */
 struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
+
+/* seen.c. Any thread. A number for a key (its key_number()), a source and a URL. */
+uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask);
+void seen_add(struct fetch *f, uint64_t number, int error, const char *text);
+bool seen_find(struct fetch *f, uint64_t number, struct seen *out);
 
 /* ---- tickets: one asker's place ----------------------------------------------------- */
 
@@ -145,6 +161,7 @@ struct ticket {
 	bool done;
 	unsigned at;	  /* which candidate */
 	bool again;	  /* it goes on with the same, after a flight of another name */
+	bool named;	  /* a source could be asked for one of the candidates so far */
 	int worst;	  /* an error met so far; 0 */
 	char worst_why[200];
 	unsigned miss_ms; /* the least of the candidates' misses */

@@ -215,9 +215,28 @@ int fetch_free(struct fetch *f)
 
 /* ---- at once ------------------------------------------------------------------------ */
 
-/* Is it known, from memory alone, that no source has it? Then for how many seconds still. */
+bool fetch_can_name(const struct sources *so, const struct artifact *a)
+{
+	int r = -ENOENT;
+
+	for (unsigned i = 0; r == -ENOENT && i < so->n; i++) {
+		struct source_ask ask = {0};
+
+		r = source_plan(so->list[i], NULL, a, 0, &ask);
+		source_ask_release(&ask);
+	}
+	return r != -ENOENT;
+}
+
+/* What is known of a file that is not stored. */
+struct missing {
+	bool named;	 /* a source was asked for it, or could be */
+	int64_t seconds; /* for how long no source has it, by memory alone */
+};
+
+/* Is it known, from memory alone, that no source has it? */
 static bool known_missing(struct fetch *f, const struct sources *so, const struct artifact *a,
-	const struct key *k, int64_t *seconds)
+	const struct key *k, struct missing *m)
 {
 	int64_t now = clock_wall();
 
@@ -229,13 +248,14 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 		source_ask_release(&ask);
 		if (r == -ENOENT)
 			continue;
+		m->named = true;
 		if (so->list[i]->kind->local)
 			return false;
 		until = store_miss_until(f->store, k, layout_name_of(so->list[i]->layout, a),
 			so->list[i]->memory);
 		if (until <= now)
 			return false;
-		*seconds = MIN(*seconds, until - now);
+		m->seconds = MIN(m->seconds, until - now);
 	}
 	return true;
 }
@@ -255,7 +275,7 @@ static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out
 
 /* 0: answered. 1: nobody has it. -EAGAIN. Misses are those of the key that was asked for. */
 static int try_one(struct fetch *f, const struct sources *so, const struct artifact *asked,
-	const struct key *k, struct fetched *out, int64_t *seconds)
+	const struct key *k, struct fetched *out, struct missing *m)
 {
 	struct artifact a = *asked;
 	struct key own = *k;
@@ -264,7 +284,22 @@ static int try_one(struct fetch *f, const struct sources *so, const struct artif
 		return 0;
 	if (learn_complete(f, &a, &own) && !key_equal(k, &own) && try_stored(f, &own, out))
 		return 0;
-	return known_missing(f, so, &a, k, seconds) ? 1 : -EAGAIN;
+	return known_missing(f, so, &a, k, m) ? 1 : -EAGAIN;
+}
+
+static void answer_missing(struct fetch *f, const struct artifact *cands, unsigned n, const struct missing *m,
+	struct fetched *out)
+{
+	*out = (struct fetched){.r = -ENOENT, .miss_ms = (unsigned)m->seconds * 1000, .unnamed = !m->named,
+		.why = m->named ? "known to be missing" : FETCH_UNNAMED};
+	key_of(&out->key, &cands[0]);
+	for (unsigned i = 0; m->named && i < n; i++) {
+		struct key k;
+
+		if (key_of(&k, &cands[i]) == 0)
+			asked_again(f, &k);
+	}
+	atomic_fetch_add(m->named ? &f->stats.remembered : &f->stats.misses, 1);
 }
 
 /* A candidate answers only when all before it are known to be nowhere: else the same path would
@@ -272,7 +307,7 @@ static int try_one(struct fetch *f, const struct sources *so, const struct artif
 static int try_in_order(struct fetch *f, const struct sources *so, const struct artifact *cands,
 	unsigned n, struct fetched *out)
 {
-	int64_t seconds = MISS_ANSWER_MS / 1000;
+	struct missing m = {.seconds = MISS_ANSWER_MS / 1000};
 	int r;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -280,20 +315,11 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 
 		if (key_of(&k, &cands[i]) < 0)
 			continue;
-		r = try_one(f, so, &cands[i], &k, out, &seconds);
+		r = try_one(f, so, &cands[i], &k, out, &m);
 		if (r <= 0)
 			return r;
 	}
-	*out = (struct fetched){
-		.r = -ENOENT, .miss_ms = (unsigned)seconds * 1000, .why = "known to be missing"};
-	key_of(&out->key, &cands[0]);
-	for (unsigned i = 0; i < n; i++) {
-		struct key k;
-
-		if (key_of(&k, &cands[i]) == 0)
-			asked_again(f, &k);
-	}
-	atomic_fetch_add(&f->stats.remembered, 1);
+	answer_missing(f, cands, n, &m, out);
 	return 0;
 }
 
@@ -357,8 +383,10 @@ static bool ticket_may_wait(struct ticket *t)
 /* The next candidate that has a key; past the last, what became of all of them. */
 static void ticket_go_on(struct ticket *t)
 {
-	struct fetched a = {.r = t->worst ? t->worst : -ENOENT,
-		.why = t->worst ? t->worst_why : "no source has it"};
+	struct fetched a = {.r = t->worst ? t->worst : -ENOENT, .unnamed = !t->worst && !t->named,
+		.why = t->worst	 ? t->worst_why
+		       : t->named ? "no source has it"
+				  : FETCH_UNNAMED};
 	struct key k;
 
 	while (t->at < t->n && key_of(&k, &t->cands[t->at]) < 0)
@@ -385,6 +413,7 @@ void ticket_answer(struct ticket *t, const struct fetched *a)
 		return;
 	}
 	if (a->r == -ENOENT) {
+		t->named |= !a->unnamed;
 		t->miss_ms = MIN(t->miss_ms, a->miss_ms);
 	} else if (!t->worst) {
 		t->worst = a->r;

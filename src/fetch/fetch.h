@@ -28,6 +28,9 @@ enum fetch_need {
 
 #define FETCH_SIZE_UNKNOWN UINT64_MAX
 
+/* `why` of what no source was asked for, because none of them can name it. */
+#define FETCH_UNNAMED "no source is configured that can have it"
+
 /* An answer. `r` is 0, or
  *	-ENOENT		not there; `miss_ms` says for how long that may be believed
  *	-ETIMEDOUT	the deadline passed; -EHOSTUNREACH: a source that may have it could not be reached
@@ -45,6 +48,7 @@ struct fetched {
 	uint64_t was;	    /* part_number() of the same bytes while they came; 0 */
 	uint64_t size;	    /* or FETCH_SIZE_UNKNOWN */
 	unsigned miss_ms;   /* with -ENOENT */
+	bool unnamed;	    /* with -ENOENT: no source was asked, and `why` is FETCH_UNNAMED */
 	const char *why;    /* words for a log, never NULL; valid during ready() */
 };
 

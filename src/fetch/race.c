@@ -18,13 +18,9 @@ static void attempt_start(struct attempt *at);
 
 /* ---- wrong files, remembered in memory ---------------------------------------------- */
 
-/* By value: a reload makes new sources, where the old ones lay. */
 static uint64_t asked_for(const struct attempt *at)
 {
-	const char *where = at->ask.where ? at->ask.where : "";
-
-	return at->flight->number ^ hash_mix(at->source->name, strlen(at->source->name)) * 31 ^
-		hash_mix(where, strlen(where));
+	return seen_number(at->flight->number, at->source, &at->ask);
 }
 
 static const struct mismatch *mismatch_find(const struct attempt *at)
@@ -63,12 +59,19 @@ void attempt_release(struct attempt *at)
 	facts_put(&at->facts);
 }
 
-static void attempt_fail(struct attempt *at, int error, const char *text)
+/* It is not asked, because of an answer that it gave before. */
+static void attempt_skip(struct attempt *at, int error, const char *text)
 {
 	at->state = ATTEMPT_FAILED;
 	at->error = error;
 	snprintf(at->text, sizeof(at->text), "%.190s", text);
 	log_debug(LOG_FETCH, "%s: %s: %s", at->flight->canon, at->source->name, at->text);
+}
+
+static void attempt_fail(struct attempt *at, int error, const char *text)
+{
+	attempt_skip(at, error, text);
+	seen_add(at->flight->f, asked_for(at), error, at->text);
 }
 
 static void blame_host(struct attempt *at, const struct judgement *j, const struct net_reply *r)
@@ -206,6 +209,8 @@ static int attempt_head(void *ctx, const struct net_reply *reply)
 	 * still being asked, and nobody may conclude that it has nothing. */
 	if (j.verdict != VERDICT_MISSING)
 		attempt_fail(at, j.error, j.text);
+	else
+		seen_add(at->flight->f, asked_for(at), j.error, j.text);
 	return r->status >= 400 ? 0 : -ECANCELED;
 }
 
@@ -480,18 +485,18 @@ static bool may_ask(struct attempt *at)
 	char why[240];
 
 	if (at->stale) {
-		attempt_fail(at, -ESTALE, "it has another version of what is being read");
+		attempt_skip(at, -ESTALE, "it has another version of what is being read");
 		return false;
 	}
 	if (m) {
-		attempt_fail(at, m->error, m->text);
+		attempt_skip(at, m->error, m->text);
 		return false;
 	}
 	/* Who reads a file cannot do without the rest of it. */
 	if (at->flight->part ||
 		breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
 		return true;
-	attempt_fail(at, breaker_error(at->flight->f->breakers, at->source->origin), why);
+	attempt_skip(at, breaker_error(at->flight->f->breakers, at->source->origin), why);
 	return false;
 }
 
@@ -893,6 +898,7 @@ void race_over(struct flight *fl)
 	struct fetched a = {
 		.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
 
+	a.unnamed = !fetch_can_name(fl->sources, &fl->what);
 	if (fl->end_error)
 		flight_fail(fl, fl->end_error, fl->end_text);
 	else

@@ -210,9 +210,23 @@ static void ask_local(struct fetch *f, const struct source *s, const struct arti
 		snprintf(row->error, sizeof(row->error), "%s", why[0] ? why : err_text(r));
 }
 
-static void recall(struct fetch *f, const struct source *s, const struct artifact *a,
-	const struct key *k, struct fetch_attempt *row)
+static const char *seen_word(int error)
 {
+	switch (error) {
+	case -ENOENT: return "missing";
+	case -EACCES: return "refused";
+	case -EBADMSG:
+	case -EFBIG: return "mismatch";
+	case -ELOOP: return "loop";
+	default: return "failed";
+	}
+}
+
+/* What this process knows of a source that it does not ask now. */
+static void recall(struct fetch *f, const struct source *s, const struct artifact *a,
+	const struct key *k, const struct source_ask *ask, struct fetch_attempt *row)
+{
+	struct seen seen;
 	char text[240];
 
 	row->remembered_until = s->kind->local ? 0 : store_miss_until(f->store, k,
@@ -223,6 +237,10 @@ static void recall(struct fetch *f, const struct source *s, const struct artifac
 	} else if (strncmp(text, "open", 4) == 0 || strncmp(text, "skipped", 7) == 0) {
 		snprintf(row->verdict, sizeof(row->verdict), "skipped");
 		snprintf(row->error, sizeof(row->error), "%.190s", text);
+	} else if (seen_find(f, seen_number(key_number(k), s, ask), &seen)) {
+		snprintf(row->verdict, sizeof(row->verdict), "%s", seen_word(seen.error));
+		snprintf(row->error, sizeof(row->error), "%.160s, %llu s ago", seen.text,
+			(unsigned long long)((clock_ms() - seen.when) / 1000));
 	} else {
 		snprintf(row->verdict, sizeof(row->verdict), "not asked");
 	}
@@ -243,7 +261,7 @@ static void fill_row(struct fetch *f, const struct source *s, const struct artif
 		url_without_credentials(ask->where, &where);
 	snprintf(row->url, sizeof(row->url), "%s", buf_text(&where));
 	if (!asking)
-		recall(f, s, a, k, row);
+		recall(f, s, a, k, ask, row);
 	else if (s->kind->local)
 		ask_local(f, s, a, own, row);
 	else

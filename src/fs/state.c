@@ -165,6 +165,8 @@ static int why_artifact(struct fs *fs, const struct artifact *a, struct fetch_at
 	n = fetch_why(fs->fetch, a, false, attempts, WHY_ROWS);
 	for (int i = 0; r == 0 && i < n; i++)
 		r = why_attempt(out, (unsigned)i + 1, &attempts[i]);
+	if (r == 0 && n == 0)
+		r = buf_adds(out, FETCH_UNNAMED "\n");
 	return r < 0 ? r : MIN(n, 0);
 }
 

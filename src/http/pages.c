@@ -273,7 +273,9 @@ static int add_artifact(struct http *h, const struct artifact *a, struct fetch_a
 	n = fetch_why(h->fetch, a, false, rows, WHY_ROWS);
 	for (int i = 0; r == 0 && i < n; i++)
 		r = add_attempt(out, &rows[i]);
-	return r < 0 ? r : buf_adds(out, "</table>\n");
+	if (r == 0)
+		r = buf_adds(out, "</table>\n");
+	return r == 0 && n == 0 ? buf_adds(out, "<p>" FETCH_UNNAMED "</p>\n") : r;
 }
 
 static int add_why(struct http *h, const char *path, struct buf *out)

@@ -704,6 +704,17 @@ void obj_take_name(struct obj_slice *s, const char *base)
 		take_name(s->module.debug_file, base, name_length(s, base));
 }
 
+void obj_complete(struct obj_slice *s, const char *base)
+{
+	struct module *m = &s->module;
+
+	obj_take_name(s, base);
+	if (!m->debug_id.set)
+		module_debug_id(m, s->big_endian, &m->debug_id);
+	if (!m->debug_file[0])
+		snprintf(m->debug_file, sizeof(m->debug_file), "%s", m->code_file);
+}
+
 /* ---- words -------------------------------------------------------------------------- */
 
 int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e)

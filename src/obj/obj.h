@@ -131,6 +131,9 @@ int obj_take_uuid(struct obj_slice *s, const char *base);
 /* That, and the module's names that are the file's: without an ending that only says "debug file"; none
  * where it is called as servers and debuggers call all files, or by its id. */
 void obj_take_name(struct obj_slice *s, const char *base);
+/* That, and what follows from it: the debug id, and a debug file that is called as the program is. So each
+ * kind of server can be asked for the files of the module. */
+void obj_complete(struct obj_slice *s, const char *base);
 
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */
 

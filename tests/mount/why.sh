@@ -3,7 +3,7 @@
 # nothing is called missing that no source was asked for.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl
+need curl gcc
 need_mount
 
 ID=ab00000000000000000000000000000000000001
@@ -48,5 +48,73 @@ long-header|1000000|sent a header longer than 102400 bytes
 redirect|loop|more than 8 redirects
 END
 says 3 'No route to host' symfs_with c get --source debuginfod@http://127.0.0.1:1/ "$PATH_OF"
+
+# ---- nothing is missing that no source was asked for ------------------------------------------
+UNNAMED='no source is configured that can have it'
+never_missing() { ! grep -qi 'missing\|no source has it' "$TMP/out" || fail "$1: $(cat "$TMP/out")"; }
+
+upstream_start syms --root "$TMP/root"
+SYMS=breakpad@$URL_syms
+says 1 "$UNNAMED" symfs_with d get "$PATH_OF"
+never_missing get
+says 1 "$UNNAMED" symfs_with d get --source "$SYMS" "$PATH_OF"
+never_missing "get, and a source of another layout"
+says 0 "$UNNAMED" symfs_with d why "$PATH_OF"
+never_missing why
+symfs_with d best --for debug --object-type elf "$PATH_OF" >"$TMP/out" 2>&1
+[ "$(grep -c "not there: $UNNAMED" "$TMP/out")" = 3 ] || fail "best: $(cat "$TMP/out")"
+never_missing best
+echo '{"version":5,"memoryMap":[["a.so","AB0000000000000000000000000000000"]],"stacks":[[[0,16]]]}' >"$TMP/request"
+says 0 "breakpad: $UNNAMED" symfs_with d symbolicate --module-errors "$TMP/request"
+never_missing module_errors
+symfs_mount d --source "$SYMS"
+grep -qx "$UNNAMED" "$MNT_d/.symfs/why/$PATH_OF" || fail ".symfs/why: $(cat "$MNT_d/.symfs/why/$PATH_OF")"
+symfs_umount d
+# A source that was asked may be said to have nothing, and a second time by memory alone.
+says 1 'no source has it' symfs_with e get --source "$SRC" "$PATH_OF"
+says 1 'known to be missing' symfs_with e get --source "$SRC" "$PATH_OF"
+
+# ---- warm asks for a program's Breakpad file --------------------------------------------------
+printf 'int main(void) { return 0; }\n' >"$TMP/p.c"
+gcc -Wl,--build-id=sha1 -o "$TMP/prog" "$TMP/p.c" || fail gcc
+debug_id=$("$SYMFS" id "$TMP/prog" | awk '/breakpad id/ { print $3; exit }')
+says 0 'breakpad missing' symfs_with w warm --breakpad --source "$SYMS" "$TMP/prog"
+[ "$(upstream_count "$URL_syms" get "/prog/$debug_id/prog.sym")" = 1 ] || fail "warm --breakpad did not ask: $(cat "$TMP/out")"
+grep -q "elf_debug not asked: $UNNAMED" "$TMP/out" || fail "warm: $(cat "$TMP/out")"
+mkdir -p "$TMP/root/prog/$debug_id"
+printf 'MODULE Linux x86_64 %s prog\nPUBLIC 1000 0 main\n' "$debug_id" >"$TMP/root/prog/$debug_id/prog.sym"
+says 0 'breakpad [0-9.]+ MB' symfs_with x warm --breakpad --source "$SYMS" "$TMP/prog"
+
+# ---- a path inside a mount means its sources ----------------------------------------------------
+mkdir -p "$TMP/root/buildid/$ID"
+id=$("$SYMFS" id "$TMP/prog" | awk '/code id/ { print $3; exit }')
+mkdir -p "$TMP/root/buildid/$id"
+cp "$TMP/prog" "$TMP/root/buildid/$id/executable"
+symfs_mount m --source "$SRC"
+says 0 'elf_code +chosen' "$SYMFS" best --for symtab --object-type elf "$MNT_m/debuginfod/buildid/$id/executable"
+says 1 'elf_debug +not there: (no source has it|known to be missing)' "$SYMFS" best --for debug --object-type elf "$MNT_m/$PATH_OF"
+
+# ---- why says what mounts on the same store last saw ----------------------------------------
+BAD=debuginfod/buildid/ab00000000000000000000000000000000000002/debuginfo
+says 0 'symfs why --ask PATH' symfs_with m why --source "$SRC" "$BAD"
+upstream_fault "$URL_up" "*0002/*" status 400
+cat "$MNT_m/$BAD" >/dev/null 2>&1 && fail "a file came with status 400"
+upstream_clear "$URL_up"
+grep -qE 'failed \(HTTP 400, [0-9]+ s ago\)' "$MNT_m/.symfs/why/$BAD" || fail ".symfs/why: $(cat "$MNT_m/.symfs/why/$BAD")"
+says 0 'failed \(HTTP 400, [0-9]+ s ago\)' symfs_with m why --source "$SRC" "$BAD"
+grep -qx "the mount $MNT_m last saw:" "$TMP/out" || fail "why names no mount: $(cat "$TMP/out")"
+says 0 'failed \(HTTP 400, [0-9]+ s ago\)' "$SYMFS" why "$MNT_m/$BAD"
+says 0 "\"saw\":\"path .*HTTP 400" symfs_with m why --json --source "$SRC" "$BAD"
+says 0 'missing: HTTP 404' symfs_with m why --ask --source "$SRC" "$BAD"
+grep -q 'last saw' "$TMP/out" && fail "what a mount saw is printed beside what each source says now"
+# A mount on another store, and one whose daemon is stopped, say nothing; the latter costs a moment.
+symfs_with other why --source "$SRC" "$BAD" >"$TMP/out" 2>&1 || fail "why"
+grep -q 'last saw' "$TMP/out" && fail "a mount on another store: $(cat "$TMP/out")"
+kill -STOP "$PID_m"
+timeout 20 "$SYMFS" why --no-default-sources --cache "$TMP/store-m" --source "$SRC" "$BAD" >"$TMP/out" 2>&1
+stopped=$?
+kill -CONT "$PID_m"
+[ $stopped = 0 ] && grep -q '^   not asked' "$TMP/out" || fail "why beside a stopped mount: exit $stopped: $(cat "$TMP/out")"
+symfs_umount m
 
 say "what is said of a file that is not there"

@@ -39,6 +39,12 @@ if systemd-analyze --help | grep -q offline; then
 		{ tail -n 2 "$tmp/score"; echo "the server's unit is too exposed"; exit 1; }
 fi
 
+for unit in "$top"/etc/systemd/*/*.service.in; do
+	for key in '^MemoryMax=[1-9]' '^OOMPolicy=continue$'; do
+		grep -qE "$key" "$unit" || { echo "$unit lacks $key"; exit 1; }
+	done
+done
+
 # `Key=` at the start of a line is a setting; the comments may name them.
 namespaces='Protect(System|Home|Proc|KernelTunables|KernelModules|KernelLogs|ControlGroups|Hostname)|ProcSubset|Private(Tmp|Devices|Mounts|IPC|Network|Users)|DynamicUser|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec)Paths|Bind(ReadOnly)?Paths|TemporaryFileSystem|Root(Directory|Image)|(Mount|Extension)(Images|Directories)|MountFlags|MountAPIVFS|LogNamespace'
 if grep -nE "^($namespaces)=" "$top"/etc/systemd/*/symfs.service.in; then

@@ -11,6 +11,7 @@
 #include "cmd/secrets.h"
 #include "fetch/fetch.h"
 #include "id/filetype.h"
+#include "priv/hide.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -35,6 +36,8 @@ const struct conf_field settings_fields[] = {
 		"larger files are refused"},
 	{"keep-seconds", CONF_SECONDS, offsetof(struct settings, keep_seconds), "1h",
 		"how long `get` keeps a file from eviction"},
+	{"allow-unsandboxed", CONF_BOOL, offsetof(struct settings, allow_unsandboxed), "no",
+		"convert without a sandbox, too"},
 	{0},
 };
 
@@ -116,6 +119,7 @@ int app_configure(struct app *app, const struct app_args *a, struct err *e)
 
 	memset(app, 0, sizeof(*app));
 	app->args = *a;
+	hide_memory();
 	r = read_configuration(app, e);
 	if (r == 0)
 		r = fill_settings(app, e);
@@ -177,6 +181,7 @@ int app_open(struct app *app, const struct app_args *a, struct err *e)
 		.grace_ms = 300,
 		.breaker_ms = app->settings.breaker_ms,
 		.max_file_size = app->settings.max_file_size,
+		.allow_unsandboxed = app->settings.allow_unsandboxed,
 		.agent = app->args.agent,
 	};
 	return fetch_new(&app->fetch, app->store, so, &o, e);
@@ -196,6 +201,7 @@ void app_close(struct app *app)
 	conf_free(app->conf);
 	free(app->args.adopted);
 	memset(app, 0, sizeof(*app));
+	hide_memory_end();
 }
 
 int app_reload(struct app *app, struct err *e)
@@ -340,6 +346,7 @@ int app_config_text(struct app *app, struct buf *out)
 		s->breaker_ms);
 	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
 		s->max_file_size, s->keep_seconds);
+	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
 	buf_addf(out, "\n[symbolicate]\nbytes = %" PRIu64 "\njobs = %u\nmodules = %u\nstacks = %u\nframes = %u\n",
 		app->limits.bytes, app->limits.jobs, app->limits.modules, app->limits.stacks,
 		app->limits.frames);

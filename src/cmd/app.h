@@ -23,6 +23,7 @@ struct settings {
 	uint64_t quota, min_free, max_file_size;
 	unsigned lookup_deadline_ms, connect_ms, stall_ms, breaker_ms;
 	int64_t miss_seconds, keep_seconds;
+	bool allow_unsandboxed;
 };
 extern const struct conf_field settings_fields[];
 /* [symbolicate]: into struct symb_limits */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "base/workers.h"
+#include "fetch/fetch-private.h"
 #include "gsym/worker.h"
 #include "obj/obj.h"
 #include "store/flights.h"
@@ -19,12 +20,15 @@
 
 /* Grows when other bytes are made of the same file; then what is stored is made anew. */
 #define MAKER "symfs gsym 4"
-/* Of misses: nothing to say; broken; and slow, for which the machine may be to blame. */
+/* Of misses: nothing to say; broken; and those for which the machine may be to blame: slow, and short
+ * of memory. */
 #define NOTHING "gsym"
 #define BROKEN "gsym-failed"
 #define SLOW "gsym-slow"
+#define SHORT "gsym-memory"
 #define REMEMBER_SECONDS 86400
 #define SLOW_SECONDS 300
+#define SHORT_SECONDS 300
 #define THREADS_MOST 4
 #define SECONDS 120
 #define POLL_MS 50 /* looks at other processes' conversions */
@@ -92,6 +96,7 @@ struct derive {
 	struct store *store;
 	struct workers *workers;
 	pthread_t pulse;
+	atomic_bool bare_told; /* the log knows that workers have no filter */
 	pthread_mutex_t lock;
 	pthread_cond_t moved, ended;
 	/* under lock */
@@ -119,6 +124,7 @@ int derive_new(struct derive **out, struct fetch *f)
 	}
 	d->fetch = f;
 	d->store = fetch_store(f);
+	atomic_fetch_add(&f->derives, 1);
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->moved, NULL);
 	pthread_condattr_init(&by_clock);
@@ -345,7 +351,7 @@ static unsigned inputs_of(const struct artifact *a, struct artifact out[static I
 
 /* ---- what is here ---------------------------------------------------------------------- */
 
-/* 0; -EAGAIN: it is not stored. -ENOENT, -EBADMSG, -ETIMEDOUT: it was tried. */
+/* 0; -EAGAIN: it is not stored. -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: it was tried. */
 static int find_made(struct derive *d, const struct key *k, struct blob **out)
 {
 	int64_t now = clock_wall();
@@ -362,6 +368,8 @@ static int find_made(struct derive *d, const struct key *k, struct blob **out)
 		return -ENOENT;
 	if (store_miss_until(d->store, k, "", SLOW) > now)
 		return -ETIMEDOUT;
+	if (store_miss_until(d->store, k, "", SHORT) > now)
+		return -ENOMEM;
 	return store_miss_until(d->store, k, "", BROKEN) > now ? -EBADMSG : -EAGAIN;
 }
 
@@ -474,8 +482,11 @@ static void offer(const struct lack *l, struct gsym_work_file *out)
 
 static int make(struct job *j, struct blob **out, struct gsym_work_lack *lack, struct err *e)
 {
+	struct fetch *f = j->d->fetch;
+	bool bare = false;
 	struct gsym_work o = {.seconds = SECONDS, .stop = &j->stop, .form = form_of(&j->a),
-		.lack = lack};
+		.memory = gsym_work_memory() / (threads() * MAX(atomic_load(&f->derives), 1u)),
+		.unsandboxed = f->opts.allow_unsandboxed, .bare = &bare, .lack = lack};
 	_cleanup_close_ int fd = -1;
 	int r;
 
@@ -484,6 +495,9 @@ static int make(struct job *j, struct blob **out, struct gsym_work_lack *lack, s
 	o.units = (struct gsym_work_file){.ask = j->units.state == LACK_UNKNOWN,
 		.fd = j->found ? draft_fd(j->found) : -1};
 	r = gsym_work(&o, blob_fd(j->in), &fd, e);
+	if (bare && !atomic_exchange(&j->d->bare_told, true))
+		log_warn("workers convert without a system-call filter, which cannot be set here: "
+			"allow-unsandboxed = yes");
 	return r < 0 ? r : publish(j, fd, out, e);
 }
 
@@ -501,6 +515,8 @@ static int judge(struct job *j, int r)
 		store_miss_add(j->d->store, &j->key, "", SLOW, SLOW_SECONDS, j->e.text);
 		return -ETIMEDOUT;
 	}
+	if (r == -ENOMEM)
+		store_miss_add(j->d->store, &j->key, "", SHORT, SHORT_SECONDS, j->e.text);
 	if (!nothing && !broken)
 		return r;
 	store_miss_add(j->d->store, &j->key, "", nothing ? NOTHING : BROKEN, REMEMBER_SECONDS,

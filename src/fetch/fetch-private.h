@@ -121,6 +121,7 @@ struct fetch {
 	struct no_ranges no_ranges[NO_RANGES];
 	uint64_t refused_until[REFUSED_SLOTS]; /* until when the log knows of a source's refusal */
 
+	atomic_uint derives; /* ever made; they share the memory that workers may have (any thread) */
 	atomic_bool closing; /* written there; workers stop what is long */
 };
 

@@ -63,6 +63,7 @@ struct fetch_opts {
 	unsigned grace_ms;	     /* how long an earlier source may hold back a later one that has it */
 	unsigned breaker_ms;	     /* how long a dead host is left alone: 60000 */
 	uint64_t max_file_size;
+	bool allow_unsandboxed; /* GSYM is made also where no system-call filter can be set */
 	const char *agent; /* more words of User-Agent; NULL */
 };
 

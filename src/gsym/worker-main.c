@@ -1,43 +1,21 @@
 /* The worker itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
+#include "base/sanitized.h"
 #include "base/util.h"
 #include "gsym/make.h"
 #include "gsym/object.h"
 #include "gsym/texts.h"
 #include "gsym/worker-private.h"
 #include "gsym/worker.h"
+#include "priv/filter.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sched.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include "base/banned.h"
-
-/* Sanitizers need more memory and calls than any limit would leave. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
-#if defined(__x86_64__)
-#define THIS_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define THIS_ARCH AUDIT_ARCH_AARCH64
-#endif
 
 static void limit(int what, uint64_t most)
 {
@@ -54,52 +32,10 @@ static void set_limits(unsigned threads, unsigned seconds, uint64_t memory)
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, (uint64_t)seconds * threads);
 	limit(RLIMIT_FSIZE, 4ull << 30);
+	/* What is mapped to be read does not count, so the size of the input does not matter. */
 	if (!SANITIZED)
-		limit(RLIMIT_AS, memory);
+		limit(RLIMIT_DATA, memory);
 }
-
-#ifdef THIS_ARCH
-#define ALLOW(name)                                                                                \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
-
-/* Memory, threads, and the descriptors that it has. Anything else is an error and not the end, for
- * a library may ask and do without. */
-static int shut_in(void)
-{
-	struct sock_filter filter[] = {
-		LOAD(arch),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, THIS_ARCH, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		LOAD(nr),
-		ALLOW(read), ALLOW(write), ALLOW(pread64), ALLOW(lseek), ALLOW(fstat), ALLOW(close),
-		ALLOW(mmap), ALLOW(munmap), ALLOW(mremap), ALLOW(mprotect), ALLOW(madvise),
-		ALLOW(brk), ALLOW(futex), ALLOW(set_robust_list), ALLOW(rseq), ALLOW(sched_yield),
-		ALLOW(sched_getaffinity), ALLOW(rt_sigprocmask), ALLOW(rt_sigaction),
-		ALLOW(rt_sigreturn), ALLOW(sigaltstack), ALLOW(getpid), ALLOW(gettid),
-		ALLOW(clock_gettime), ALLOW(getrandom), ALLOW(exit), ALLOW(exit_group),
-		/* What clone3() asks for cannot be seen: the C library goes back to clone(). */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
-		LOAD(args[0]),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-	};
-	struct sock_fprog program = {.len = ARRAY_SIZE(filter), .filter = filter};
-
-	if (SANITIZED)
-		return 0;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0 ? -errno : 0;
-}
-#else
-static int shut_in(void)
-{
-	return 0; /* nobody has looked which calls this machine has */
-}
-#endif
 
 static int write_all(int fd, const char *p, size_t n)
 {
@@ -129,7 +65,7 @@ struct other {
 struct work {
 	unsigned threads, seconds;
 	uint64_t memory;
-	const char *form;
+	const char *form, *sandbox;
 	struct other alt, package, units;
 	struct unit *known; /* by id */
 	size_t n_known;
@@ -137,6 +73,34 @@ struct work {
 	size_t n_lacked, lacked_room;
 	struct worker_word word;
 };
+
+/* Memory, threads, and the descriptors that the worker has. The
+ * second names are those of 32-bit processors. */
+static int shut_in(void)
+{
+	static const char *const calls[] = {
+		"read", "write", "pread64", "lseek", "_llseek", "fstat", "fstat64", "close",
+		"mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise", "brk", "futex",
+		"futex_time64", "set_robust_list", "rseq", "sched_yield",
+		"sched_getaffinity", "rt_sigprocmask", "rt_sigaction", "rt_sigreturn",
+		"sigaltstack", "getpid", "gettid", "clock_gettime", "clock_gettime64",
+		"getrandom", "exit", "exit_group"};
+
+	return filter_set(calls, ARRAY_SIZE(calls), true);
+}
+
+/* Where no filter can be set, the worker goes on only when it was told that it may. */
+static int shut_in_or_refuse(struct work *w, struct err *e)
+{
+	int r = shut_in();
+
+	if (r == 0)
+		return 0;
+	w->word.bare = strcmp(w->sandbox, WORKER_MAY) == 0;
+	return w->word.bare ? 0 : err_set(e, -EPERM,
+		"is not converted: the worker cannot set a system-call filter (%s); "
+		"allow-unsandboxed = yes converts without one", err_text(r));
+}
 
 static int compare_units(const void *a, const void *b)
 {
@@ -237,15 +201,13 @@ static int convert(struct work *o, struct span file, struct err *e)
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-/* One that cannot be read is none. */
+/* Converts without a file that cannot be read. */
 static void open_other(struct other *o, int fd)
 {
 	struct err e = {0};
 
 	if (strcmp(o->word, WORKER_HERE) == 0)
 		map_fd(&o->bytes, fd, &e);
-	else
-		close(fd);
 }
 
 static int work(struct work *w, struct err *e)
@@ -261,13 +223,12 @@ static int work(struct work *w, struct err *e)
 	/* /proc and /sys, where this is asked, are out of reach behind the filter. */
 	if (!w->threads)
 		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
-	close_range(WORKER_UNITS + 1, ~0u, 0);
 	set_limits(w->threads, w->seconds, w->memory);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
-	r = shut_in();
+	r = shut_in_or_refuse(w, e);
 	if (r < 0)
-		return err_set(e, r, "the worker cannot be shut in: %s", err_text(r));
+		return r;
 	r = open_units(w);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : convert(w, file, e);
 }
@@ -277,15 +238,16 @@ int gsym_worker_main(int argc, char **argv)
 	struct work w = {0};
 	struct err e = {0};
 
-	if (argc != 8)
+	if (argc != 9)
 		return 2;
 	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
 	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
 	w.memory = strtoull(argv[3], NULL, 10);
 	w.form = argv[4];
-	w.alt.word = argv[5];
-	w.package.word = argv[6];
-	w.units.word = argv[7];
+	w.sandbox = argv[5];
+	w.alt.word = argv[6];
+	w.package.word = argv[7];
+	w.units.word = argv[8];
 	w.word.r = work(&w, &e);
 	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
 	/* No destructor, and nothing that looks for leaks behind the filter. */

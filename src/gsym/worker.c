@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/worker.h"
 #include "base/clock.h"
+#include "base/sanitized.h"
 #include "base/util.h"
 #include "gsym/worker-private.h"
 
@@ -19,9 +20,13 @@
 #include "base/banned.h"
 
 #define SECONDS 300
-#define MEMORY (16ull << 30)
 
-extern char **environ;
+uint64_t gsym_work_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return (uint64_t)MAX(pages, 1L << 16) * (uint64_t)MAX(size, 4096L) / 2;
+}
 
 /* Numbers that none of the worker's own has. */
 static int moved(int fd)
@@ -37,37 +42,75 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_EXACT] = "exact"};
 
-static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
+/* 3 to 8 are what the worker is given; 0 to 2 lead nowhere, but for what a sanitizer says. Nothing
+ * else is inherited, whatever a library opened meanwhile. */
+static int give(posix_spawn_file_actions_t *to, const int fds[6])
 {
-	char threads[16], seconds[16], memory[32];
-	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
-		memory, (char *)worker_forms[o->form], (char *)word_for(o, &o->alt),
-		(char *)word_for(o, &o->package), (char *)word_for(o, &o->units), NULL};
+	int r = posix_spawn_file_actions_addopen(to, 0, "/dev/null", O_RDWR, 0);
+
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(to, 0, 1);
+	if (r == 0 && !SANITIZED)
+		r = posix_spawn_file_actions_adddup2(to, 0, 2);
+	for (int i = 0; r == 0 && i < 6; i++)
+		r = fds[i] >= 0 ? posix_spawn_file_actions_adddup2(to, fds[i], WORKER_IN + i)
+				: posix_spawn_file_actions_addclose(to, WORKER_IN + i);
+	return r == 0 ? posix_spawn_file_actions_addclosefrom_np(to, WORKER_UNITS + 1) : r;
+}
+
+static int spawn(const char *program, char **argv, const int fds[6], pid_t *pid)
+{
+	char *const no_environment[] = {NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
 	int r;
 
-	snprintf(threads, sizeof(threads), "%u", o->threads);
-	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : SECONDS);
-	snprintf(memory, sizeof(memory), "%llu",
-		(unsigned long long)(o->memory ? o->memory : MEMORY));
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attr);
 	sigemptyset(&none);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
-	for (int i = 0; i < 6; i++)
-		if (fds[i] >= 0)
-			posix_spawn_file_actions_adddup2(&actions, fds[i], WORKER_IN + i);
-	r = posix_spawn(pid, o->program ? o->program : "/proc/self/exe", &actions, &attr, argv,
-		environ);
+	r = give(&actions, fds);
+	if (r == 0)
+		r = posix_spawn(pid, program ? program : "/proc/self/exe", &actions, &attr, argv,
+			no_environment);
 	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
 	return -r;
 }
 
-#define LOOK_MS 200 /* whether it is to stop */
+static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
+{
+	char threads[16], seconds[16], memory[32];
+	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
+		memory, (char *)worker_forms[o->form],
+		(char *)(o->unsandboxed ? WORKER_MAY : WORKER_MUST_NOT),
+		(char *)word_for(o, &o->alt), (char *)word_for(o, &o->package),
+		(char *)word_for(o, &o->units), NULL};
+
+	snprintf(threads, sizeof(threads), "%u", o->threads);
+	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : SECONDS);
+	snprintf(memory, sizeof(memory), "%llu",
+		(unsigned long long)(o->memory ? o->memory : gsym_work_memory()));
+	return spawn(o->program, argv, fds, pid);
+}
+
+#define LOOK_MS 200 /* at whether the worker is to stop */
+#define BLIND_MS 20 /* at whether it has ended, where that cannot be waited for */
+
+/* Whether the worker has ended, after a while at most. `pidfd` is -1 where there is none: an old
+ * kernel, or no number for it. */
+static bool ended_within(pid_t pid, int pidfd, int ms)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	siginfo_t info = {0};
+
+	if (poll(&p, 1, pidfd >= 0 ? ms : BLIND_MS) > 0)
+		return true;
+	return pidfd < 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		info.si_pid == pid;
+}
 
 /* The status of waitpid(); -ETIME, -EINTR: it was ended. */
 static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *status)
@@ -76,11 +119,7 @@ static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *s
 	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
 	bool late = false, stopped = false;
 
-	while (fd >= 0 && !late && !stopped) {
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-
-		if (poll(&p, 1, stop ? LOOK_MS : 1000) > 0)
-			break;
+	while (!late && !stopped && !ended_within(pid, fd, stop ? LOOK_MS : 1000)) {
 		stopped = stop && atomic_load(stop);
 		late = clock_ms() >= end;
 	}
@@ -118,21 +157,36 @@ static int take_lack(int words, const struct gsym_work_lack *told, struct gsym_w
 					 : 0;
 }
 
+/* Nothing of ours sends SIGKILL to a worker that ended in time: the kernel does, when memory is
+ * short. */
+static int ended_by(int number, struct err *e)
+{
+	if (number == SIGXCPU)
+		return err_set(e, -ETIMEDOUT, "takes too long to convert");
+	if (number == SIGKILL)
+		return err_set(e, -ENOMEM, "was not converted: the worker was ended by signal %d, "
+			"which the kernel sends when memory is short", number);
+	return err_set(e, -EBADMSG, "cannot be converted: the worker was ended by signal %d", number);
+}
+
 /* What it said, if it ended by itself. */
 static int verdict(const struct gsym_work *o, int words, int status, struct err *e)
 {
 	struct worker_word w;
 	ssize_t n = pread(words, &w, sizeof(w), 0);
 
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
-		return err_set(e, -ETIMEDOUT, "takes too long to convert");
 	if (WIFSIGNALED(status))
-		return err_set(e, -EBADMSG, "cannot be converted: the worker was ended by signal %d",
-			WTERMSIG(status));
+		return ended_by(WTERMSIG(status), e);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) || n != (ssize_t)sizeof(w) || w.r > 0)
 		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
 			WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	w.text[sizeof(w.text) - 1] = '\0';
+	if (o->bare)
+		*o->bare = w.bare;
+	if (w.r == -ENOMEM)
+		return err_set(e, w.r, "was not converted: it needs more memory than the %llu MiB that a "
+			"worker may have", (unsigned long long)
+			((o->memory ? o->memory : gsym_work_memory()) >> 20));
 	if (w.r == -EAGAIN) {
 		int r = o->lack ? take_lack(words, &w.lack, o->lack) : -EBADMSG;
 

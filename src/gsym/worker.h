@@ -1,6 +1,6 @@
 /* Conversion in a process of its own: a file that makes it crash, hang or grow costs that file. The
  * process gets the input as a descriptor, gives the output in memory, and can do next to nothing
- * else: it opens no file and starts nothing. */
+ * else: it opens no file, starts nothing, and sees neither the environment nor other descriptors. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -42,7 +42,9 @@ struct gsym_work {
 	const char *program; /* NULL: this one, which calls gsym_worker_main() when told so */
 	unsigned seconds;    /* of processor time for each thread, and in all of the clock's; 0: 300 */
 	unsigned threads;    /* 0: as many as there are processors, up to 8 */
-	uint64_t memory;     /* bytes; 0: 16 GiB */
+	uint64_t memory;     /* bytes that it may write to; 0: half of the machine's */
+	bool unsandboxed;    /* it may work where no system-call filter can be set */
+	bool *bare;	     /* set when it did; NULL */
 	const atomic_bool *stop; /* when it becomes true the worker is ended; NULL: never */
 	enum gsym_work_form form;
 	struct gsym_work_file alt, package; /* what dwz moved away, and split units (.dwp) */
@@ -57,9 +59,12 @@ struct gsym_work {
  * -EAGAIN: another file is lacked, which may be given the next time.
  * -ENOMSG, -ENODATA: there is nothing to make it of; -EBADMSG: the input is broken, or the worker
  * did not survive it; -ETIMEDOUT: it takes too much processor time; -ETIME: too much of the clock's, which others
- * may be to blame for; -EINTR: `stop`; -ENOTSUP, -EFBIG; -ENOMEM and others: here. Words in `e` follow a
- * subject. */
+ * may be to blame for; -EINTR: `stop`; -ENOTSUP, -EFBIG; -ENOMEM: it needs more memory than it may have, or the
+ * kernel killed it; -EPERM: no system-call filter can be set; others: here. Words in `e` follow a subject. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
+
+/* Half of the machine's memory. */
+uint64_t gsym_work_memory(void);
 
 /* In the process: reads descriptor 3, and 6 to 8, writes 4, says on 5 how it went. An exit status. */
 int gsym_worker_main(int argc, char **argv);

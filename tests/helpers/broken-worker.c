@@ -1,5 +1,6 @@
 /* symfs with a GSYM worker that does what its input says: a file that has "worker: crash" somewhere makes
- * it crash, "worker: hang" makes it go on for ever, and with "worker: wait PATH\n" it waits until there
+ * it crash, "worker: hang" makes it go on for ever, "worker: full" makes it say that its memory does not
+ * suffice, and with "worker: wait PATH\n" it waits until there
  * is such a file and then does its work. Everything else is symfs itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define gsym_worker_main real_worker_main
@@ -27,6 +28,13 @@ static void wait_for_file(const char *p, size_t n)
 		pause_a_little();
 }
 
+static void say_full(void)
+{
+	struct worker_word word = {.r = -ENOMEM};
+
+	_exit(write(WORKER_WORDS, &word, sizeof(word)) == sizeof(word) ? 0 : 3);
+}
+
 static void obey(struct span file)
 {
 	const char *p = memmem(file.p, file.n, "worker: ", 8);
@@ -39,6 +47,8 @@ static void obey(struct span file)
 		signal(SIGSEGV, SIG_DFL); /* a sanitizer would say more */
 		raise(SIGSEGV);
 	}
+	if (memcmp(p, "full", 4) == 0)
+		say_full();
 	while (memcmp(p, "hang", 4) == 0)
 		pause_a_little();
 	if (memcmp(p, "wait ", 5) == 0)

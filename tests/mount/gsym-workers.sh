@@ -26,6 +26,7 @@ told taken "wait $TMP/gate-taken"
 told held "wait $TMP/gate-held"
 told slow "wait $TMP/gate-slow"
 told bad crash
+told fat full
 told stuck hang
 
 upstream_start up --root "$TMP/up"
@@ -54,6 +55,10 @@ done
 wait_for 30 waits 16 16 || fail "who waits: $(stat_of "$MNT_one" fs_waiting) and $(stat_of "$MNT_two" fs_waiting)"
 wait_for 30 sh -c "pgrep -P $PID_one -f 'gsym work' || pgrep -P $PID_two -f 'gsym work'" || fail "nobody works"
 [ "$( { workers_of "$PID_one"; workers_of "$PID_two"; } | wc -l)" = 1 ] || fail "more than one works"
+# The worker has its streams and what it was given, and nothing of the environment.
+worker=$({ workers_of "$PID_one"; workers_of "$PID_two"; })
+[ "$(ls "/proc/$worker/fd" | sort -n | tr '\n' ' ')" = "0 1 2 3 4 5 " ] || fail "descriptors of a worker: $(ls -l "/proc/$worker/fd")"
+[ "$(tr '\0' '\n' <"/proc/$worker/environ" | wc -c)" = 0 ] || fail "the environment of a worker: $(tr '\0' '\n' <"/proc/$worker/environ")"
 : >"$TMP/gate-many"
 for r in $readers; do
   wait "$r" || fail "a reader did not get what create makes"
@@ -108,12 +113,12 @@ wait_for 7 workers_of "$PID_two" && fail "two does not follow one who is slow"
 wait "$first" && wait "$BEGUN" || fail "something else was made"
 
 # ---- workers that end badly ----------------------------------------------------------------
-refused() { # NAME: reading it fails as what is broken does
+refused() { # NAME WORDS: reading it fails with these
   eval "rf_path=\$MNT_one/\$$1"
   cat "$rf_path" >/dev/null 2>"$TMP/said" && fail "$1 was made"
-  grep -q 'Bad message' "$TMP/said" || fail "$1: $(cat "$TMP/said")"
+  grep -q "$2" "$TMP/said" || fail "$1: $(cat "$TMP/said")"
 }
-refused bad
+refused bad 'Bad message'
 grep -q 'the worker was ended by signal 11' "$TMP/one.log" || fail "the log does not say how the worker ended"
 begin cat "$MNT_one/$stuck"
 wait_for 30 workers_of "$PID_one" || fail "nobody works"
@@ -121,10 +126,18 @@ same_file "$MNT_one/$plain" "$TMP/plain.gsym" # while another is stuck
 kill -KILL "$(workers_of "$PID_one")"
 wait "$BEGUN" && fail "of a worker that was killed something was made"
 grep -q 'the worker was ended by signal 9' "$TMP/one.log" || fail "the log does not say how the worker ended"
-# Remembered, also by the other process: no worker is started, or this would hang.
-refused stuck
+# Remembered as short of memory, also by the other process: no worker is started, or this would hang.
+refused stuck 'Cannot allocate memory'
 cat "$MNT_two/$stuck" >/dev/null 2>&1 && fail "the other process does not know"
 [ "$(grep -c 'was ended by signal' "$TMP/two.log")" = 0 ] || fail "the other process tried it, too"
+# A worker that reached its limit: the file is not remembered as damaged.
+refused fat 'Cannot allocate memory'
+grep -q 'more memory than the .* MiB that a worker may have' "$TMP/one.log" || fail "the log does not say that memory was short"
+: >"$TMP/one.log"
+refused fat 'Cannot allocate memory'
+grep -q 'more memory' "$TMP/one.log" && fail "what needs more memory than there is was tried again at once"
+"$SYMFS" cache ls --cache "$TMP/store" --misses >"$TMP/misses" || fail "cache ls --misses"
+grep -q 'gsym-memory' "$TMP/misses" || fail "not remembered as short of memory: $(cat "$TMP/misses")"
 same_file "$MNT_two/$plain" "$TMP/plain.gsym"
 same_file "$MNT_one/$many" "$TMP/many.gsym"
 

@@ -17,7 +17,10 @@ _symfs
 printf '%s ' "${COMPREPLY[@]}"
 EOF
 
+sorted() { printf '%s\n' "$@" | LC_ALL=C sort; }
+
 # WORDS... are typed, the last one unfinished; WANTED are offered, and if it ends in `!`, no others.
+# The order does not matter: bash lists a directory in the order of the disk, and readline sorts.
 offers() # WANTED WORDS...
 {
 	wanted=$1
@@ -25,7 +28,7 @@ offers() # WANTED WORDS...
 	got=$(cd "$tmp/dir" && "$bash" --norc --noprofile "$tmp/ask" "$top/etc/completions/symfs.bash" "$@" 2>&1)
 	seen=$((seen + 1)) typed="$*"
 	case $wanted in
-	*!) set -- $got; [ "$*" = "${wanted%!}" ] && return ;;
+	*!) [ "$(sorted $got)" = "$(sorted ${wanted%!})" ] && return ;;
 	*)
 		missing=
 		for word in $wanted; do

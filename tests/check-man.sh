@@ -10,6 +10,9 @@ for page in "$top"/man/*.in; do
 	seen=$((seen + 1))
 	said=$(man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null) || bad "$page is not formatted"
 	[ -z "$said" ] || bad "$page: $said"
+	# groff 1.23 warns about such a line; 1.22 breaks the margin silently.
+	said=$(sed -n 's/^\.Dl //p' "$page" | grep -E '.{67}')
+	[ -z "$said" ] || bad "$page: wider than a page; .Bd -literal has no margin: $said"
 	command -v mandoc >/dev/null || continue
 	said=$(mandoc -Tlint -Wwarning "$page" | grep -vE 'unusual Xr order|referenced manual not found')
 	[ -z "$said" ] || bad "$said"

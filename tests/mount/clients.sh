@@ -103,11 +103,11 @@ mixed() {
   }'
 }
 
-# tool NAME: a client that Debian has not, as $TOOL; skips where nobody fetched it.
+# tool NAME: a client that Debian does not have, as $TOOL; skips where scripts/setup could not fetch it.
 tool() {
   TOOL=$TOOLS/bin/$1
   [ -x "$TOOL" ] || TOOL=$(command -v "$1") ||
-    skip "$1 is neither in PATH nor in $TOOLS/bin: scripts/setup clients would put it there"
+    skip "$1 is neither in PATH nor in $TOOLS/bin: $(cat "$TOOLS/$1.failed" 2>/dev/null || echo "scripts/setup clients fetches it")"
 }
 
 # path_in LAYOUT FILE: where the layout has the file, in its first spelling.

@@ -3,8 +3,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
-need gcc objcopy strip python3 curl
-python3 -c 'import boto3, moto.server' 2>/dev/null || skip "no moto"
+need gcc objcopy strip curl
+# Debian's python may stand behind another in PATH.
+PYTHON=
+for python in python3 /usr/bin/python3; do
+  $python -c 'import boto3, moto.server' 2>/dev/null && PYTHON=$python && break
+done
+[ -n "$PYTHON" ] || skip "no python3 here has moto: Debian has it since 13 (python3-moto, python3-flask-cors), npm does not"
 unset http_proxy https_proxy all_proxy ALL_PROXY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_PROFILE \
   AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE
 umask 077
@@ -16,7 +21,7 @@ none=symstore/prog/elf-buildid-1122334455667788990011223344556677889900/prog
 # The first four requests make a user and his bucket; then every signature counts.
 for _ in 1 2 3 4 5; do
   port=$(free_port)
-  INITIAL_NO_AUTH_ACTION_COUNT=4 python3 -m moto.server -H 127.0.0.1 -p $port >"$TMP/moto.log" 2>&1 &
+  INITIAL_NO_AUTH_ACTION_COUNT=4 $PYTHON -m moto.server -H 127.0.0.1 -p $port >"$TMP/moto.log" 2>&1 &
   moto_pid=$!
   PIDS="$PIDS $moto_pid"
   wait_for 60 listens_or_gone $moto_pid "$port"
@@ -39,7 +44,7 @@ boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id=
     Bucket="symbols", Key=key, Body=open(name, "rb").read(), ContentType="application/octet-stream")
 print(k["AccessKeyId"], k["SecretAccessKey"])
 END
-keys=$(timeout 60 python3 "$TMP/prepare.py" "$url" "$TMP/p/full/prog" "${prog#*/}" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
+keys=$(timeout 60 "$PYTHON" "$TMP/prepare.py" "$url" "$TMP/p/full/prog" "${prog#*/}" 2>"$TMP/err") || fail "prepare: $(cat "$TMP/err")"
 access=${keys% *} secret=${keys#* }
 [ "$(fetch_url -o /dev/null -w '%{http_code}' "$url/symbols/${prog#*/}")" = 403 ] || fail "moto serves anybody"
 conf() { # NAME ACCESS SECRET

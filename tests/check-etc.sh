@@ -19,6 +19,17 @@ sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" | grep -vE '^(url|path|type|l
 "$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
 
+# The types of files are those of the program, in the sample and in the manual, but for the two that no
+# request names.
+sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = "\(.*\)",$/\1/p' "$top/src/id/filetype.c" | grep -vxE 'none|gsym|elf_dwo' | sort >"$tmp/types"
+[ "$(wc -l <"$tmp/types")" -ge 18 ] || complain "only $(wc -l <"$tmp/types") types"
+tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*for these file types only[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
+  grep . | sort | diff "$tmp/types" - >"$tmp/out" || complain "the types of etc/symfs.conf: $(cat "$tmp/out")"
+sed -n '/^\.It Cm filetypes/,/^The default/p' "$top/man/symfs.conf.5.in" | sed -n '2,$s/^\.Cm //p' | tr -sc 'a-z0-9_' '\n' |
+  grep . | sort | diff "$tmp/types" - >"$tmp/out" || complain "the types of symfs.conf(5): $(cat "$tmp/out")"
+printf '[source "x"]\nurl = http://127.0.0.1:1/\nfiletypes = %s\n' "$(tr '\n' ' ' <"$tmp/types")" >"$tmp/types.conf"
+"$symfs" sources --no-default-sources --config "$tmp/types.conf" >"$tmp/out" 2>&1 || complain "all types: $(cat "$tmp/out")"
+
 # Of Samba: every line is one that this Samba knows, in a place where it counts.
 odd() { # FILE: what testparm says against it
   testparm -s "$1" 2>&1 >/dev/null | grep -iE 'unknown parameter|global parameter|ignoring|error|no path'
@@ -41,6 +52,7 @@ for preset in "$top"/etc/sources.d/*.conf; do
   "$symfs" sources --json --no-default-sources --config "$preset" --source "$name" >"$tmp/out" 2>&1 ||
     complain "--source $name: $(cat "$tmp/out")"
   grep -q "\"name\":\"$name\"" "$tmp/out" || complain "--source $name: $(cat "$tmp/out")"
+  grep -n 'not unpacked' "$preset" && complain "$preset: symfs unpacks what a server sends compressed"
   seen=$((seen + 1))
 done
 echo "$seen presets seen"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Help goes to stdout, fits 80 columns, ends with 0 and names each option that symfs(1) names;
-# mistakes go to stderr, name the command and end with 2.
+# Help goes to stdout, fits 80 columns and ends with 0; the manual page of a command names each option
+# that its help names. Mistakes go to stderr, name the command and end with 2.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 symfs=${top_builddir:-.}/symfs
@@ -15,6 +15,7 @@ complain() { echo "$*"; bad=1; }
 [ -s "$tmp/err" ] && complain "symfs --help says something on stderr"
 commands=$(sed -n 's/^  \([a-z]*\) .*/\1/p' "$tmp/help")
 [ "$(echo "$commands" | wc -w)" -ge 8 ] || complain "symfs --help names too few commands: $commands"
+options=0
 
 for c in $commands; do
   "$symfs" "$c" --help >"$tmp/help-$c" 2>"$tmp/err" || complain "$c --help ends with $?"
@@ -22,6 +23,12 @@ for c in $commands; do
   grep -q "^usage: symfs $c" "$tmp/help-$c" || complain "$c --help does not begin with its usage"
   for o in --config --source --cache --offline --no-default-sources --json --lookup-deadline; do
     grep -q -- "$o" "$tmp/help-$c" || complain "$c --help does not name $o"
+  done
+  page=$top/man/symfs-$c.1.in
+  [ -e "$page" ] || page=$top/man/symfs.1.in
+  for o in $(sed -n '/--config/q; s/.*--\([a-z-]*\).*/\1/p' "$tmp/help-$c"); do
+    options=$((options + 1))
+    grep -qE -- "(Fl |, )-$o( |\$)" "$page" || complain "$page does not name --$o of $c"
   done
   "$symfs" "$c" --no-such-option >"$tmp/out" 2>"$tmp/err"
   rc=$?
@@ -39,5 +46,6 @@ awk 'length($0) > 80 { print FILENAME ": longer than 80 columns: " $0; bad = 1 }
 [ -s "$tmp/out" ] && complain "an unknown command says something on stdout"
 "$symfs" >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || complain "no command does not end with 2"
-echo "$(echo "$commands" | wc -w) commands seen"
+[ $options -ge 40 ] || complain "only $options options"
+echo "$(echo "$commands" | wc -w) commands and $options options of their own seen"
 exit $bad

@@ -41,6 +41,14 @@ for layout in $(sed -n 's/^	{"\([a-z_0-9]*\)", "[a-z_0-9]*", .*/\1/p' "$top/src/
 	has symfs-layouts.7 "$layouts" "$layout"
 	seen=$((seen + 1))
 done
-echo "$seen pages and layouts seen"
+for topic in $(grep -o '\[LOG_[A-Z]*\] *= "[a-z]*"' "$top/src/base/log.c" | sed 's/.*"\(.*\)"/\1/'); do
+	grep -qE "^\.Cm conf ,.* $topic( |\$)|^\.Cm $topic ," "$top/man/symfs.1.in" || bad "symfs.1 does not name the topic $topic of SYMFS_DEBUG"
+	seen=$((seen + 1))
+done
+for page in "$top"/man/symfs-*.1.in; do
+	name=$(basename "$page" .1.in)
+	sed -n '/^\.Sh SEE ALSO/,/^\.Sh C/p' "$top/man/symfs.1.in" | grep -q "^\.Xr $name 1" || bad "symfs.1 does not refer to $name"
+done
+echo "$seen pages, layouts and topics seen"
 [ $seen -gt 3 ] || failed=1
 exit $failed

@@ -178,16 +178,20 @@ symfs_umount warm
 
 # ---- clients -------------------------------------------------------------------------------------
 mv Demo.dSYM away
+# As symfs(1) says it.
+create=$(sed -n 's/^(lldb) \(target create .*\)$/\1/p' "$top_srcdir/man/symfs.1.in")
+[ -n "$create" ] || fail "symfs(1) has no target create"
 tried=0
 for how in cold warm; do
   [ $how = warm ] && cache=$TMP/store || cache=$TMP/store-clients
   symfs_mount clients --cache "$cache" --source "lldb@$URL_up"
   M=$MNT_clients
+  create=$(echo "$create" | sed "s,/[^ ]*/lldb/[^ ]*,$M/lldb/$(lower "$PLACE"),")
   if LLDB=$(first_of lldb); then
     out=$(timeout 120 "$LLDB" -x -b -o 'settings set symbols.enable-external-lookup false' -o 'target create Demo' \
       -o 'image lookup -n work' -o "target symbols add $M/lldb/$PLACE" -o 'image lookup -v -n work' 2>&1)
     expect "lldb, $how" "$out" 'symbol file .*has been (loaded|added)' 'LineEntry: .*/m\.c:2' 'Function: .*name = "work"'
-    out=$(timeout 120 "$LLDB" -x -b -o "target create Demo --symfile $M/lldb/$(lower "$PLACE")" -o 'image lookup -v -n work' 2>&1)
+    out=$(timeout 120 "$LLDB" -x -b -o "$create" -o 'image lookup -v -n work' 2>&1)
     expect "lldb --symfile, $how" "$out" 'LineEntry: .*/m\.c:2'
     refuse "lldb alone" "$(timeout 120 "$LLDB" -x -b -o 'target create Demo' -o 'image lookup -v -n work' 2>&1)" 'LineEntry'
     tried=$((tried + 1))

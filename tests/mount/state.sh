@@ -37,6 +37,16 @@ for name in $(sed 's/ .*//' "$MNT_m/.symfs/stats"); do
   grep -q "^\.It Cm $name\$" "$top_srcdir/man/symfs.1.in" || fail "symfs(1) does not name the counter $name"
 done
 [ $seen -ge 20 ] || fail "only $seen counters"
+# Nor does symfs(1) name what is not there: of the counters and of the files, which lists show.
+section() { sed -n "/^\.Sh $1/,/^\.Sh/p" "$top_srcdir/man/symfs.1.in"; }
+for name in $(section 'THE .symfs DIRECTORY' | sed -n 's/^\.It Cm //p'); do
+  grep -q "^$name " "$MNT_m/.symfs/stats" || fail "symfs(1) names a counter $name that is not there"
+done
+section 'THE .symfs DIRECTORY' | sed -n 's/^\.It Pa \([a-z]*\).*/\1/p' | sort >"$TMP/named"
+ls "$MNT_m/.symfs" | sort | diff "$TMP/named" - || fail "symfs(1) names other files than those of .symfs"
+ls -A "$MNT_m" | grep -qx '[.]symfs' || fail ".symfs is not listed"
+section 'THE .symfs DIRECTORY' | grep -q 'not listed' && fail "symfs(1) says that .symfs is not listed"
+section 'EXTENDED ATTRIBUTES' | sed -n 's/^\.It Cm //p' | sort >"$TMP/named.xattrs"
 grep -vE '^(# (HELP|TYPE) symfs_[a-z_]+ .+|symfs_[a-z_]+ [0-9]+)$' "$MNT_m/.symfs/metrics" && fail "metrics"
 [ "$(grep -c '^symfs_' "$MNT_m/.symfs/metrics")" -ge 20 ] || fail "too few metrics"
 
@@ -59,6 +69,8 @@ for row in "kind elf_debug" "code-id $id" "source up" "state whole" "verified ye
   "sha256 $(sha256sum "$TMP/p/debug/foo.debug" | cut -d' ' -f1)" "url http://$host/${path#gdb/}"; do
   [ "$(attr "${row%% *}")" = "${row#* }" ] || fail "user.symfs.${row%% *} is $(attr "${row%% *}"), not ${row#* }"
 done
+getfattr -d -m . "$MNT_m/$path" 2>/dev/null | sed -n 's/=.*//p' | sort | diff "$TMP/named.xattrs" - ||
+  fail "symfs(1) names other attributes"
 [ "$(attr debug-id | tr -d - | tr a-f A-F)" = "$("$SYMFS" id --json "$TMP/p/full/foo" | sed -n 's/.*"breakpad_id":"\(.*\)0",/\1/p')" ] ||
   fail "debug-id"
 why "$MNT_m/$path" | grep -q "\"stored\":\"$TMP/store-m/blobs/" || fail "why after: $(why "$MNT_m/$path")"

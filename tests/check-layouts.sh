@@ -28,6 +28,8 @@ grep -q '^dsym' "$tmp/printed" && complain "dsym is printed unasked"
 sed -n 's/^\([a-z][a-z0-9]*\)\/\(.*\)/\1 \2/p' "$page" >"$tmp/examples"
 while read -r folder rest; do
   seen=$((seen + 1))
+  # gsym/ holds no layout of its own: the path of another one, and `.gsym`.
+  [ "$folder" != gsym ] || { folder=gdb rest=${rest%.gsym}; }
   "$symfs" parse "$folder" "$rest" >"$tmp/json" || complain "$folder/$rest is not read"
   grep -q '"filetype"' "$tmp/json" || complain "$folder/$rest means nothing"
   case $rest in */section/* | */source/*) continue ;; esac

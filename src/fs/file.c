@@ -59,12 +59,12 @@ static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_in
 		file_free(fs, file_of(fi)); /* who asked is gone: there will be no RELEASE */
 }
 
-/* LOOKUP said yes, and there is nothing. ESTALE makes the kernel look the name up again, which
- * drops its entry; that LOOKUP knows of the miss by now. Should it not, then the second OPEN
- * says so itself. */
-static int open_missed(struct fs *fs, struct node *n)
+/* LOOKUP said yes, but the file is not there (-ENOENT) or is another one (-EBADMSG). ESTALE makes
+ * the kernel look the name up again. That LOOKUP knows what this OPEN found out, and tries the next
+ * meaning of the path. If the kernel opens the same inode again, OPEN returns the error itself. */
+static int open_missed(struct fs *fs, struct node *n, int error)
 {
-	return node_missed(fs->nodes, n) ? -ESTALE : -ENOENT;
+	return node_missed(fs->nodes, n) ? -ESTALE : error;
 }
 
 static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
@@ -74,8 +74,8 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 	struct file *file;
 	int r;
 
-	if (f->r == -ENOENT)
-		return open_missed(fs, n);
+	if (f->r == -ENOENT || f->r == -EBADMSG)
+		return open_missed(fs, n, f->r);
 	if (f->r < 0 || (!f->blob && !f->part))
 		return f->r < 0 ? f->r : -EIO;
 	b = fs_bytes_of(f);

@@ -106,8 +106,20 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 	return 0;
 }
 
+/* What it is made of: the first, unless another of its type was found. A debug file and its program
+ * make the same GSYM (derive.h). */
+static const struct artifact *made_of(const struct artifact *cands, unsigned n, const struct key *found)
+{
+	struct key k;
+
+	for (unsigned i = 1; i < n; i++)
+		if (cands[i].type == cands[0].type && key_of(&k, &cands[i]) == 0 && key_equal(&k, found))
+			return &cands[i];
+	return &cands[0];
+}
+
 /* What would be made of a file exists when the file does, until it was tried. */
-static int made_entry(struct fs *fs, const struct artifact *input, bool object,
+static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, bool object,
 	const struct fetched *f, struct entry *out)
 {
 	struct node *node;
@@ -115,7 +127,7 @@ static int made_entry(struct fs *fs, const struct artifact *input, bool object,
 
 	if (f->r < 0)
 		return file_missing(fs, f, out);
-	r = gsym_node(fs, input, object, &node);
+	r = gsym_node(fs, made_of(cands, n, &f->key), object, &node);
 	if (r == -ENOENT)
 		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
 	if (r < 0)
@@ -128,13 +140,13 @@ static int made_entry(struct fs *fs, const struct artifact *input, bool object,
 static int gsym_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out)
 {
-	return made_entry(fs, &cands[0], false, f, out);
+	return made_entry(fs, cands, n, false, f, out);
 }
 
 static int object_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out)
 {
-	return made_entry(fs, &cands[0], true, f, out);
+	return made_entry(fs, cands, n, true, f, out);
 }
 
 static int link_entry(struct fs *fs, const struct artifact *cands, unsigned n,
@@ -154,10 +166,25 @@ static int plist_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 typedef int make_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out);
 
+/* `dir` is what the path is where there is no such file, or NULL. It was counted as known to the
+ * kernel when it was made. The kernel asks again soon: the file may come. */
+static int entry_or_dir(struct fs *fs, const struct artifact *cands, unsigned n, const struct fetched *f,
+	make_entry *make, const struct node *dir, struct entry *out)
+{
+	if (dir && (f->r == -ENOENT || f->r == -EBADMSG)) {
+		entry_of_node(fs, node_find(fs->nodes, node_ino(dir)), out);
+		out->param.entry_timeout = FS_MISS_MS / 1000.0;
+		return 0;
+	}
+	if (dir)
+		node_forget(fs->nodes, node_ino(dir), 1);
+	return make(fs, cands, n, f, out);
+}
+
 static void answer_with(struct waiting *w, const struct fetched *f, make_entry *make)
 {
 	struct entry e = {0};
-	int r = make(w->fs, w->cands, w->n, f, &e);
+	int r = entry_or_dir(w->fs, w->cands, w->n, f, make, w->node, &e);
 
 	entry_reply(w->fs, w->req, r, &e);
 }
@@ -187,22 +214,39 @@ static void plist_answer(struct waiting *w, const struct fetched *f)
 	answer_with(w, f, plist_entry);
 }
 
-static int lookup_file(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, make_entry *make,
-	wait_answer *answer, struct entry *out)
+/* Takes `dir`, which may be NULL. */
+static int lookup_file_or(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, make_entry *make,
+	wait_answer *answer, struct node *dir, struct entry *out)
 {
 	struct fetched f = {0};
 	int r;
 
 	r = fetch_try(fs->fetch, hit->files, hit->n, FETCH_EXISTS, &f);
 	if (r == -EAGAIN) {
-		r = wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS, answer, NULL, NULL);
+		r = wait_start(fs, req, hit->files, hit->n, FETCH_EXISTS, answer, dir, NULL);
 		return r < 0 ? r : FS_WAITS;
 	}
-	if (r < 0)
-		return r;
-	r = make(fs, hit->files, hit->n, &f, out);
-	blob_unref(f.blob);
+	if (r == 0) {
+		r = entry_or_dir(fs, hit->files, hit->n, &f, make, dir, out);
+		blob_unref(f.blob);
+	}
+	node_unref(fs->nodes, dir);
 	return r;
+}
+
+static int lookup_file(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, make_entry *make,
+	wait_answer *answer, struct entry *out)
+{
+	return lookup_file_or(fs, req, hit, make, answer, NULL, out);
+}
+
+static int lookup_leaf(struct fs *fs, fuse_req_t req, const char *path, const struct tree_hit *hit,
+	struct entry *out)
+{
+	struct node *dir = NULL;
+	int r = hit->else_dir ? node_of_path(fs->nodes, NODE_DIR, path, NULL, &dir) : 0;
+
+	return r < 0 ? r : lookup_file_or(fs, req, hit, leaf_entry, leaf_answer, dir, out);
 }
 
 /* It says what has been read of a file, so it is there when that is stored; nobody is asked. */
@@ -277,7 +321,7 @@ static int lookup(struct fs *fs, fuse_req_t req, const char *path, struct entry 
 			return lookup_file(fs, req, hit, object_entry, object_answer, out);
 		if (hit->gsym)
 			return lookup_file(fs, req, hit, gsym_entry, gsym_answer, out);
-		return lookup_file(fs, req, hit, leaf_entry, leaf_answer, out);
+		return lookup_leaf(fs, req, path, hit, out);
 	case TREE_TOLD:
 		return lookup_told(fs, req, hit, out);
 	}

@@ -79,15 +79,19 @@ static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
 		out->what = TREE_DIR;
 }
 
-/* A path that names no layout: whatever any of them can mean by it. */
+/* A path that names no layout: whatever any of them can mean by it. NN/REST is a program of `native`
+ * and a directory of `unified`. (A tier does not count as a directory: any name can begin so.) */
 static void parse_any(const char *path, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
+	bool dir = false;
 
 	for (const struct layout *l = layouts; hit && l->name; l++) {
 		layout_parse(l, path, hit);
 		take_hit(hit, out);
+		dir = dir || (hit->what == LAYOUT_DIR && !l->two_tier);
 	}
+	out->else_dir = dir && out->what == TREE_LEAF;
 }
 
 /* ---- what is told of a file --------------------------------------------------------- */
@@ -264,6 +268,25 @@ static const enum filetype *gsym_inputs_of(const struct artifact *a)
 	return NULL;
 }
 
+/* A path of a Breakpad file can be one of several modules. A path of a debug file or program is one
+ * of both, of one module. */
+static unsigned keep_files(const enum filetype types[2], unsigned first, struct tree_hit *out)
+{
+	unsigned n = 0;
+
+	out->files[0] = out->files[first];
+	if (types[1] != FILETYPE_NONE) {
+		out->files[1] = out->files[0];
+		out->files[0].type = types[0];
+		out->files[1].type = types[1];
+		return 2;
+	}
+	for (unsigned i = first; i < out->n; i++)
+		if (out->files[i].type == types[0] && gsym_inputs_of(&out->files[i]))
+			out->files[n++] = out->files[i];
+	return n;
+}
+
 static void keep_inputs(enum tree_gsym form, struct tree_hit *out)
 {
 	const enum filetype *types = NULL;
@@ -276,10 +299,7 @@ static void keep_inputs(enum tree_gsym form, struct tree_hit *out)
 		out->n = 0;
 		return;
 	}
-	out->files[0] = out->files[1] = out->files[i];
-	out->files[0].type = types[0];
-	out->files[1].type = types[1];
-	out->n = types[1] == FILETYPE_NONE ? 1 : 2;
+	out->n = keep_files(types, i, out);
 	out->what = TREE_LEAF;
 	out->gsym = form;
 }
@@ -314,7 +334,7 @@ static void parse_gsym(const char *rest, struct tree_hit *out)
 		keep_inputs(form, out);
 	} else {
 		tree_parse(rest, out);
-		if (out->what == TREE_EITHER && !out->file_like)
+		if ((out->what == TREE_EITHER && !out->file_like) || out->else_dir)
 			out->what = TREE_DIR;
 		if (out->what != TREE_DIR && out->what != TREE_LINK)
 			out->what = TREE_NONE;

@@ -34,6 +34,7 @@ struct tree_hit {
 	const char *rest;	     /* points into the path that was given */
 	const char *text;	     /* static */
 	bool file_like;		     /* TREE_EITHER: its last name looks like that of a source file */
+	bool else_dir;		     /* TREE_LEAF: where there is no such file, a directory of another layout */
 	enum tree_told told;
 	enum tree_gsym gsym; /* TREE_LEAF: what is made of one of `files`, and not one of them */
 	unsigned n;

@@ -557,6 +557,50 @@ START_TEST(one_file)
 }
 END_TEST
 
+/* At the root a path can be a file of one layout and a directory of another. */
+START_TEST(tree_else_dir)
+{
+	static const struct {
+		const char *path;
+		enum tree_what what;
+		bool else_dir;
+	} rows[] = {
+		{"df/b85de42daffd09640c8fe377d572de3e168920", TREE_LEAF, true},
+		{"60/3dc0f9b83078b14c4c44205044422e1a", TREE_LEAF, true},
+		{"gsym/df/b85de42daffd09640c8fe377d572de3e168920", TREE_DIR, false},
+		{"df/b85de42daffd09640c8fe377d572de3e168920.debug", TREE_LEAF, false},
+		{"df/dfb85de42daffd09640c8fe377d572de3e168920.debug", TREE_LEAF, false},
+		{"df/b85de42daffd09640c8fe377d572de3e168920/executable", TREE_LEAF, false},
+		{"native/df/b85de42daffd09640c8fe377d572de3e168920", TREE_LEAF, false},
+		{"gdb/.build-id/df/b85de42daffd09640c8fe377d572de3e168920", TREE_LEAF, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct tree_hit hit;
+
+		tree_parse(rows[i].path, &hit);
+		ck_assert_msg(hit.what == rows[i].what && (hit.what != TREE_LEAF || hit.else_dir == rows[i].else_dir),
+			"%s: %d %d", rows[i].path, hit.what, hit.else_dir);
+	}
+}
+END_TEST
+
+/* A Breakpad file of several modules by one path: GSYM can be made of each. */
+START_TEST(tree_gsym_meanings)
+{
+	struct tree_hit hit;
+
+	tree_parse("gsym/unified/60/3dc0f9b83078b14c4c44205044422e1a/breakpad.gsym", &hit);
+	ck_assert_int_eq(hit.what, TREE_LEAF);
+	ck_assert_uint_ge(hit.n, 2);
+	for (unsigned i = 0; i < hit.n; i++)
+		ck_assert_int_eq(hit.files[i].type, FILETYPE_BREAKPAD);
+	tree_parse("gsym/df/b85de42daffd09640c8fe377d572de3e168920.gsym", &hit);
+	ck_assert_uint_eq(hit.n, 2);
+	ck_assert_int_eq(hit.files[0].type, FILETYPE_ELF_DEBUG);
+}
+END_TEST
+
 START_TEST(tree)
 {
 	static const struct {
@@ -788,4 +832,4 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, entries, bundles, sources, hostile)
+UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, tree_else_dir, tree_gsym_meanings, entries, bundles, sources, hostile)

@@ -487,6 +487,14 @@ int local_refuse(int fd); /* -ELOOP: it lies in a symfs mount. Else 0 */
 int local_open_base(const struct source *s, int *fd);
 bool local_two_tier(int base); /* a symbol store there has two tiers */
 
+/* local-ids.c: whether the names in a directory source may tell the code id that a request lacks. */
+bool local_tells_ids(const struct source *s, const struct artifact *a);
+/* Calls `each` with the request and a code id that stands in the directory, until it returns something
+ * other than -ENOENT; returns that. (lookers) */
+typedef int local_each(void *ctx, const struct artifact *a);
+int local_each_id(const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
+	local_each *each, void *ctx);
+
 /* trees.c: sources that are scanned. Any thread, short waits. */
 void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; NULL ends all */
 /* scan_find(); -EHOSTUNREACH: the tree is of no source any more, or could not be walked at all. */

@@ -246,7 +246,7 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 		int64_t until;
 
 		source_ask_release(&ask);
-		if (r == -ENOENT)
+		if (r == -ENOENT && !local_tells_ids(so->list[i], a))
 			continue;
 		m->named = true;
 		if (so->list[i]->kind->local)

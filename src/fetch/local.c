@@ -118,6 +118,7 @@ struct look {
 	void *ctx;
 	int base;
 	int visit;
+	bool guessing; /* it tries code ids that it found there */
 	struct blob **out;
 	char *why;
 };
@@ -394,20 +395,19 @@ static int find_in_tree(struct look *l)
 }
 
 /* The files that the layout names. */
-static int find_by_layout(struct look *l, const struct artifact *a)
+static int find_planned(struct look *l, const struct source_facts *facts, const struct artifact *a)
 {
-	const struct source_facts facts = {.two_tier = local_two_tier(l->base)};
 	int worst = -ENOENT;
 
 	for (unsigned nth = 0;; nth++) {
 		struct source_ask ask;
-		int r = source_plan(l->s, &facts, a, nth, &ask);
+		int r = source_plan(l->s, facts, a, nth, &ask);
 
 		if (r < 0)
 			return r == -ENOENT ? worst : r;
 		r = ask.ptr ? try_ptr(l, ask.where) : try_path(l, ask.where);
-		if (r == -ENAMETOOLONG)
-			r = -ENOENT; /* no file of this disk can have the name */
+		if (r == -ENAMETOOLONG || (r == -EBADMSG && l->guessing))
+			r = -ENOENT; /* no file of this disk can have the name; or another one has it */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
 			log_warn("%s: %s/%s: %s", l->s->name, l->s->shown, ask.where,
 				l->why[0] ? l->why : err_text(r));
@@ -417,6 +417,33 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 		if (r != -ENOENT && r != -ENOTDIR)
 			worst = r;
 	}
+}
+
+struct guessing {
+	struct look *l;
+	const struct source_facts *facts;
+};
+
+static int find_guessed(void *ctx, const struct artifact *a)
+{
+	struct guessing *g = ctx;
+
+	return find_planned(g->l, g->facts, a);
+}
+
+static int find_by_layout(struct look *l, const struct artifact *a)
+{
+	const struct source_facts facts = {.two_tier = local_two_tier(l->base)};
+	struct guessing g = {l, &facts};
+	int r = find_planned(l, &facts, a);
+
+	if (r != -ENOENT)
+		return r;
+	l->guessing = true;
+	r = local_each_id(l->s, &facts, l->base, a, find_guessed, &g);
+	if (r == -ENOENT)
+		l->why[0] = '\0';
+	return r;
 }
 
 /* ---- again -------------------------------------------------------------------------- */

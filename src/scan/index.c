@@ -23,12 +23,51 @@ static int compare_refs(const void *a, const void *b)
 
 struct indexing {
 	struct scan_ref *refs;
-	size_t n, room;
+	size_t n, room, n_keys;
 };
+
+static int add_ref(struct indexing *x, const struct key *k, const struct scan_dir *d,
+	const struct scan_file *f)
+{
+	if (x->n == x->room) {
+		size_t room = x->room ? x->room * 2 : 256;
+		struct scan_ref *more = reallocarray(x->refs, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		x->refs = more;
+		x->room = room;
+	}
+	x->refs[x->n++] = (struct scan_ref){key_number(k), d, f};
+	return 0;
+}
+
+/* An ELF file is also asked for by the debug id that follows from its build id. The key does not tell
+ * the byte order of the file, so both ids lead to it: the reader of the file compares them. */
+static int add_debug_ids(struct indexing *x, const struct key *k, const struct scan_dir *d,
+	const struct scan_file *f)
+{
+	struct artifact a;
+	int r = 0;
+
+	if ((k->type != FILETYPE_ELF_CODE && k->type != FILETYPE_ELF_DEBUG) || key_is_by_debug_id(k))
+		return 0;
+	key_artifact(k, &a);
+	for (int big = 0; r == 0 && big < 2; big++) {
+		struct artifact by = {.type = k->type, .m.object = OBJECT_ELF};
+		struct key own;
+
+		if (module_debug_id(&a.m, big, &by.m.debug_id) == 0 && key_of(&own, &by) == 0)
+			r = add_ref(x, &own, d, f);
+	}
+	return r;
+}
 
 static int index_file(struct indexing *x, const struct scan_dir *d, const struct scan_file *f)
 {
-	for (const char *p = f->keys; p && *p;) {
+	int r = 0;
+
+	for (const char *p = f->keys; r == 0 && p && *p;) {
 		size_t n = strcspn(p, "\n");
 		char text[KEY_TEXT];
 		struct key k;
@@ -37,18 +76,12 @@ static int index_file(struct indexing *x, const struct scan_dir *d, const struct
 		p += n + 1;
 		if (key_parse(&k, text) < 0)
 			continue;
-		if (x->n == x->room) {
-			size_t room = x->room ? x->room * 2 : 256;
-			struct scan_ref *more = reallocarray(x->refs, room, sizeof(*more));
-
-			if (!more)
-				return -ENOMEM;
-			x->refs = more;
-			x->room = room;
-		}
-		x->refs[x->n++] = (struct scan_ref){key_number(&k), d, f};
+		r = add_ref(x, &k, d, f);
+		x->n_keys += r == 0;
+		if (r == 0)
+			r = add_debug_ids(x, &k, d, f);
 	}
-	return 0;
+	return r;
 }
 
 void index_bury(struct scan *s)
@@ -72,10 +105,11 @@ void index_build(struct scan *s)
 	if (x.n)
 		qsort(x.refs, x.n, sizeof(*x.refs), compare_refs);
 	if (r < 0)
-		x.n = 0;
+		x.n = x.n_keys = 0;
 	pthread_mutex_lock(&s->lock);
 	s->refs = x.refs;
 	s->n_refs = x.n;
+	s->n_keys = x.n_keys;
 	pthread_mutex_unlock(&s->lock);
 	free(old);
 	index_bury(s);

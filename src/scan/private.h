@@ -66,6 +66,7 @@ struct scan {
 	size_t n_dirs, room;
 	struct scan_ref *refs; /* sorted */
 	size_t n_refs;
+	size_t n_keys; /* those of the files' own; the others are the debug ids that follow */
 	bool walked;
 	int error; /* of the root */
 };

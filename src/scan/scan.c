@@ -98,7 +98,7 @@ static void *run(void *ctx)
 	memory_read(s);
 	walk_all(s);
 	memory_forget(s);
-	log_debug(LOG_FETCH, "%s: walked, %zu keys", s->path, s->n_refs);
+	log_debug(LOG_FETCH, "%s: walked, %zu keys", s->path, s->n_keys);
 	memory_write(s);
 	follow(s);
 	memory_write(s);
@@ -264,5 +264,5 @@ void scan_state(struct scan *s, char out[static 240])
 							    : err_text(s->error));
 	else
 		snprintf(out, 240, "%s, %zu artifacts in %" PRIu64 " files",
-			s->walked ? "there" : "being walked", s->n_refs, s->files);
+			s->walked ? "there" : "being walked", s->n_keys, s->files);
 }

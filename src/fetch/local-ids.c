@@ -1,0 +1,252 @@
+/* Directory sources, asked by a debug id alone. Their layouts file ELF and PE files by the code id; the
+ * names in the directory tell which code ids there are. The debug id of an ELF file is the beginning of
+ * its build id. That of a PE file is in the file, so the files of one name are read. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/beneath.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMES_MOST 100000 /* of a directory */
+#define FILES_MOST 4096	  /* that are read for one request */
+#define PE_PLACE "ffffffff1" /* stands for the code id in a path: its place is looked for */
+
+struct asking {
+	const struct source *s;
+	const struct source_facts *facts;
+	int base;
+	local_each *each;
+	void *ctx;
+	unsigned files;
+	char begin[256]; /* of ELF: how a name begins that has more digits of the build id behind */
+};
+
+/* ---- names of a directory ----------------------------------------------------------- */
+
+typedef int each_name(struct asking *q, struct artifact *a, const char *name);
+
+/* The first n bytes of the path. NULL: there is no such directory, or it is not inside the source's. */
+static DIR *open_names(const struct asking *q, const char *path, size_t n)
+{
+	const struct beneath b = {.base = q->base, .links = BENEATH_INSIDE};
+	_cleanup_free_ char *dir = strndup(path, n);
+	_cleanup_close_ int at = -1;
+	int fd;
+	DIR *d;
+
+	if (!dir || beneath_open_dir(&b, dir, &at) < 0)
+		return NULL;
+	fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!d && fd >= 0)
+		close(fd);
+	return d;
+}
+
+/* -ENOENT: `each` wanted none of them, or there is no such directory. */
+static int each_in(struct asking *q, const char *path, size_t n, each_name *each, struct artifact *a)
+{
+	DIR *d = open_names(q, path, n);
+	struct dirent *e;
+	int r = -ENOENT;
+
+	if (!d)
+		return -ENOENT;
+	for (unsigned seen = 0; r == -ENOENT && seen < NAMES_MOST && (e = readdir(d)); seen++)
+		if (e->d_name[0] != '.')
+			r = each(q, a, e->d_name);
+	closedir(d);
+	return r;
+}
+
+/* Where the component that holds `place` begins; NULL: none does. */
+static const char *component_of(const char *path, const char *place, const char **end)
+{
+	const char *at = strcasestr(path, place), *slash;
+
+	if (!at)
+		return NULL;
+	*end = at + strlen(place);
+	slash = memrchr(path, '/', (size_t)(at - path));
+	return slash ? slash + 1 : path;
+}
+
+static int try_with(struct asking *q, const struct artifact *a)
+{
+	return q->files++ < FILES_MOST ? q->each(q->ctx, a) : -ENOENT;
+}
+
+/* ---- ELF ---------------------------------------------------------------------------- */
+
+/* The code id of `a` is what the debug id tells: the first 16 bytes. */
+static int elf_name(struct asking *q, struct artifact *a, const char *name)
+{
+	size_t n = strlen(q->begin), have = strlen(a->m.code_id), more = 0;
+	struct artifact full = *a;
+
+	if (strncasecmp(name, q->begin, n) != 0)
+		return -ENOENT;
+	for (name += n; isxdigit((unsigned char)name[more]) && have + more < CODE_ID_MAX; more++)
+		full.m.code_id[have + more] = (char)tolower((unsigned char)name[more]);
+	full.m.code_id[have + more] = '\0';
+	return more % 2 ? -ENOENT : try_with(q, &full);
+}
+
+/* The names in the directory of one path that begin as its component does. `last`: the beginning of the
+ * path before, which spellings share. */
+static int elf_path(struct asking *q, struct artifact *a, const char *path, struct buf *last)
+{
+	const char *end, *at = component_of(path, a->m.code_id + 2, &end);
+	size_t n = at ? (size_t)(end - path) : 0;
+	int r;
+
+	if (!at || (size_t)(end - at) >= sizeof(q->begin) ||
+		(last->n == n && memcmp(last->p, path, n) == 0))
+		return -ENOENT;
+	buf_clear(last);
+	r = buf_add(last, path, n);
+	if (r < 0)
+		return r;
+	snprintf(q->begin, sizeof(q->begin), "%.*s", (int)(end - at), at);
+	return each_in(q, path, (size_t)(at - path), elf_name, a);
+}
+
+static int elf_paths(struct asking *q, struct artifact *a)
+{
+	_cleanup_buf_ struct buf last = BUF_UP_TO(LAYOUT_PATH_MAX);
+	int r = -ENOENT;
+
+	for (unsigned nth = 0; r == -ENOENT; nth++) {
+		struct source_ask ask = {0};
+
+		if (source_plan(q->s, q->facts, a, nth, &ask) < 0)
+			return -ENOENT;
+		r = elf_path(q, a, ask.where, &last);
+		source_ask_release(&ask);
+	}
+	return r;
+}
+
+static int ask_elf(struct asking *q, const struct artifact *a)
+{
+	struct artifact known = *a;
+	int r = -ENOENT;
+
+	if (!known.m.code_file[0])
+		memcpy(known.m.code_file, a->m.debug_file, sizeof(known.m.code_file));
+	/* Which byte order the file has is not known. */
+	for (int big = 0; r == -ENOENT && big < 2; big++) {
+		struct debug_id swapped;
+
+		debug_id_from_build_id(&swapped, a->m.debug_id.guid, 16, big);
+		hex_print(swapped.guid, 16, known.m.code_id);
+		r = elf_paths(q, &known);
+	}
+	return r;
+}
+
+/* ---- PE ----------------------------------------------------------------------------- */
+
+static int pe_id(struct asking *q, struct artifact *a, const char *name)
+{
+	struct artifact full = *a;
+	size_t n = strlen(name);
+
+	if (n <= 8 || n > 16 || strspn(name, "0123456789abcdefABCDEF") != n ||
+		module_set_code_id(&full.m, name, n) < 0)
+		return -ENOENT;
+	return try_with(q, &full);
+}
+
+/* The directories of one name: each is a code id. */
+static int pe_ids(struct asking *q, struct artifact *a)
+{
+	struct source_ask ask = {0};
+	const char *end, *at;
+	int r = -ENOENT;
+
+	snprintf(a->m.code_id, sizeof(a->m.code_id), PE_PLACE);
+	if (source_plan(q->s, q->facts, a, 0, &ask) < 0)
+		return -ENOENT;
+	at = component_of(ask.where, PE_PLACE, &end);
+	if (at)
+		r = each_in(q, ask.where, (size_t)(at - ask.where), pe_id, a);
+	source_ask_release(&ask);
+	return r;
+}
+
+static size_t stem(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? (size_t)(dot - name) : strlen(name);
+}
+
+/* A program is called as its PDB, but for the extension. */
+static int pe_name(struct asking *q, struct artifact *a, const char *name)
+{
+	size_t n = stem(a->m.debug_file);
+	struct artifact named = *a;
+
+	if (strlen(name) >= sizeof(named.m.code_file) || stem(name) != n || strncasecmp(name, a->m.debug_file, n) != 0 ||
+		strcasecmp(name, a->m.debug_file) == 0)
+		return -ENOENT;
+	snprintf(named.m.code_file, sizeof(named.m.code_file), "%s", name);
+	return pe_ids(q, &named);
+}
+
+/* The directory that has the names of programs. */
+static int pe_names(struct asking *q, struct artifact *a)
+{
+	struct source_ask ask = {0};
+	const char *end, *at;
+	int r = -ENOENT;
+
+	memcpy(a->m.code_file, a->m.debug_file, sizeof(a->m.code_file));
+	snprintf(a->m.code_id, sizeof(a->m.code_id), PE_PLACE);
+	if (source_plan(q->s, q->facts, a, 0, &ask) < 0)
+		return -ENOENT;
+	at = component_of(ask.where, PE_PLACE, &end);
+	if (at && at > ask.where + 1) {
+		const char *name = memrchr(ask.where, '/', (size_t)(at - ask.where - 1));
+
+		r = each_in(q, ask.where, name ? (size_t)(name - ask.where) : 0, pe_name, a);
+	}
+	source_ask_release(&ask);
+	return r;
+}
+
+static int ask_pe(struct asking *q, const struct artifact *a)
+{
+	struct artifact known = *a;
+
+	if (known.m.code_file[0])
+		return pe_ids(q, &known);
+	return known.m.debug_file[0] ? pe_names(q, &known) : -ENOENT;
+}
+
+/* ---- both --------------------------------------------------------------------------- */
+
+bool local_tells_ids(const struct source *s, const struct artifact *a)
+{
+	bool by_code = a->type == FILETYPE_ELF_CODE || a->type == FILETYPE_ELF_DEBUG || a->type == FILETYPE_PE;
+
+	return s->kind->local && !source_scans(s) && by_code && !a->m.code_id[0] && a->m.debug_id.set &&
+	       source_allows(s, a);
+}
+
+int local_each_id(const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
+	local_each *each, void *ctx)
+{
+	struct asking q = {.s = s, .facts = facts, .base = base, .each = each, .ctx = ctx};
+
+	if (!local_tells_ids(s, a))
+		return -ENOENT;
+	return a->type == FILETYPE_PE ? ask_pe(&q, a) : ask_elf(&q, a);
+}

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "symb/choose.h"
 #include "symb/private.h"
 
 #include <inttypes.h>
@@ -133,7 +134,15 @@ static int more_slots(struct request *q)
 	return 0;
 }
 
-/* Takes the texts. Files are asked for by the id as it was given, too: many servers compare bytes. */
+/* Files are asked for by the debug id as it was given, too: many servers compare bytes. No server
+ * has dashes there. */
+static void take_given(struct module *m, const char *id)
+{
+	if (strlen(id) < ID_MOST && all_of(id, is_hex))
+		snprintf(m->path, sizeof(m->path), "%s", id);
+}
+
+/* Takes the texts. `more`: what an object says of the module; NULL: the id is a debug id. */
 static int add_module(struct reading *r, char *name, char *id, const struct module *more)
 {
 	struct request *q = r->q;
@@ -159,10 +168,10 @@ static int add_module(struct reading *r, char *name, char *id, const struct modu
 			w->m = *more;
 		if (!w->m.debug_file[0] && strlen(name) < MODULE_NAME_MAX)
 			snprintf(w->m.debug_file, sizeof(w->m.debug_file), "%s", name);
-		if (!w->m.debug_id.set)
+		if (!more) {
 			debug_id_parse(&w->m.debug_id, id, strlen(id));
-		if (strlen(id) < ID_MOST)
-			snprintf(w->m.path, sizeof(w->m.path), "%s", id);
+			take_given(&w->m, id);
+		}
 	}
 	q->refs[q->n_refs++] = q->slots[at] - 1;
 	return 0;
@@ -208,6 +217,19 @@ static bool read_base(struct reading *r, uint32_t object, const char *name, char
 	return (size_t)snprintf(out, MODULE_NAME_MAX, "%s", path_base(path)) < MODULE_NAME_MAX;
 }
 
+/* The debug id that follows from the code id. 32 digits of an unknown kind are a UUID. */
+static void derive_debug_id(struct module *m)
+{
+	struct module of = *m;
+
+	if (m->debug_id.set)
+		return;
+	of.object = best_object(m);
+	if (of.object == OBJECT_UNKNOWN)
+		of.object = OBJECT_MACHO;
+	module_debug_id(&of, false, &m->debug_id);
+}
+
 /* Ours: a module with what else is known of it. */
 static int read_object(struct reading *r, uint32_t index, uint32_t token)
 {
@@ -231,6 +253,8 @@ static int read_object(struct reading *r, uint32_t index, uint32_t token)
 		return bad_module(r, index, "has an invalid code_id");
 	if (!read_text(r, token, "debug_checksum", m.checksum, sizeof(m.checksum)))
 		return bad_module(r, index, "has an invalid debug_checksum");
+	take_given(&m, id);
+	derive_debug_id(&m);
 	return add_module(r, strdup(m.debug_file[0] ? m.debug_file : m.code_file),
 		strdup(id[0] ? id : code), &m);
 }

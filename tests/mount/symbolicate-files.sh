@@ -55,6 +55,29 @@ ask both --source "gdb@$TMP/tree" --source "breakpad@$TMP/both/breakpad" both.js
 "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-sym" --source "breakpad@$TMP/both/breakpad" both.json 2>/dev/null | grep -q '"function": "from_sym"' ||
   fail "without the ELF file the .sym is not used"
 
+# The debug id follows from the code id of an ELF file. A server is asked by it, and by no other.
+upstream_start sym --root "$TMP/both/breakpad" --log "$TMP/sym.requests"
+asks_once() { # NAME MODULE
+  : >"$TMP/sym.requests"
+  request "$2" "$(frames $start)" >"$1.json"
+  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-once-$1" --source "breakpad@$URL_sym" "$1.json" 2>/dev/null |
+    grep -q '"function": "from_sym"' || fail "$1: the .sym is not found: $(cat "$TMP/sym.requests")"
+  paths=$(cut -d' ' -f2 "$TMP/sym.requests" | sort -u)
+  [ "$paths" = "/prog/$(breakpad_id prog)/prog.sym" ] || fail "$1 asked for $paths"
+}
+dashed=$(breakpad_id prog | sed 's/0$//; s/^\(.\{8\}\)\(....\)\(....\)\(....\)/\1-\2-\3-\4-/' | tr '[:upper:]' '[:lower:]')
+asks_once code "{\"type\": \"elf\", \"debug_file\": \"prog\", \"code_id\": \"$(build_id prog)\"}"
+asks_once untyped "{\"debug_file\": \"prog\", \"code_id\": \"$(build_id prog)\"}"
+asks_once dashed "{\"debug_file\": \"prog\", \"debug_id\": \"$dashed\"}"
+for id in "\"code_id\": \"$(build_id prog)\"" "\"debug_id\": \"$dashed\""; do # that is nowhere
+  : >"$TMP/sym.requests"
+  request "{\"debug_file\": \"gone\", $id}" "$(frames $start)" >gone.json
+  "$SYMFS" symbolicate --no-default-sources --cache "$TMP/store-gone" --source "breakpad@$URL_sym" gone.json >/dev/null 2>&1
+  paths=$(cut -d' ' -f2 "$TMP/sym.requests" | sort -u)
+  [ "$paths" = "/gone/$(breakpad_id prog)/gone.sym" ] || fail "$id asked for $paths"
+  rm -rf "$TMP/store-gone"
+done
+
 # Linked to a fixed address: offsets count from there.
 if gcc -g -O1 -no-pie -fno-pie -Wl,--build-id=sha1 -o fixed p.c 2>/dev/null; then
   base=$(readelf -lW fixed | awk '$1 == "LOAD" { print $3; exit }')

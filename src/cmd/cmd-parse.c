@@ -30,12 +30,15 @@ static const char *name_in(const struct module *m, const char *path)
 static struct json_object *candidate_json(const struct artifact *a, const char *path)
 {
 	struct json_object *o = json_object_new_object();
-	char id[DEBUG_ID_TEXT];
+	char id[DEBUG_ID_TEXT], code[CODE_ID_MAX + 1];
 
+	memcpy(code, a->m.code_id, sizeof(code));
+	if (a->m.object == OBJECT_PE)
+		pe_id_trim(code);
 	json_add_text(o, "request_path", path);
 	json_add_text(o, "filetype", filetype_name(a->type));
 	json_add_text(o, "object_type", object_type_name(a->m.object));
-	json_add_text(o, "code_id", a->m.code_id);
+	json_add_text(o, "code_id", code);
 	json_add_text(o, "code_file", name_in(&a->m, path));
 	json_add_text(o, "debug_id", debug_id_text(&a->m.debug_id, id));
 	json_add_text(o, "debug_file", a->m.debug_file);

@@ -94,6 +94,8 @@ static int take_ids(const struct words *w, struct module *m)
 {
 	if (w->code_id && module_set_code_id(m, w->code_id, strlen(w->code_id)) < 0)
 		return wrong("code-id", "expected up to 128 hexadecimal digits");
+	if (m->object == OBJECT_PE || m->object == OBJECT_PE_DOTNET)
+		pe_id_trim(m->code_id);
 	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
 		return wrong("debug-id", "expected a GUID, and maybe an age");
 	/* What follows from a code id need not be told. */

@@ -112,6 +112,13 @@ bool key_of_nil(const struct artifact *a)
 	return rules[type_of(a)].id == BY_DEBUG && module_debug_id(&a->m, false, &d) == 0 && debug_id_is_nil(&d);
 }
 
+/* One id, one spelling. (Of a companion such an id is a PE's; a build id is longer.) */
+static void trim_id(struct key *k)
+{
+	if (k->type == FILETYPE_PE || k->type == FILETYPE_COMPANION)
+		pe_id_trim(k->id);
+}
+
 int key_of(struct key *out, const struct artifact *a)
 {
 	enum filetype type = type_of(a);
@@ -128,6 +135,7 @@ int key_of(struct key *out, const struct artifact *a)
 		return -ENOENT;
 	out->type = type;
 	snprintf(out->id, sizeof(out->id), "%s", id);
+	trim_id(out);
 	snprintf(out->name, sizeof(out->name), "%s", name);
 	return name_counts(out) && !name[0] ? -ENOENT : 0;
 }
@@ -234,6 +242,7 @@ int key_parse(struct key *out, const char *text)
 		if (hex_value(id[i]) < 0)
 			return -EINVAL;
 	memcpy(out->id, id, n);
+	trim_id(out);
 	if (name && strlen(name + 1) >= sizeof(out->name))
 		return -EINVAL;
 	if (name)

@@ -24,11 +24,24 @@ int module_set_code_id(struct module *m, const char *text, size_t n)
 	return used ? 0 : -EINVAL;
 }
 
+void pe_id_trim(char *code_id)
+{
+	size_t n = strlen(code_id), zeros;
+
+	if (n <= 9 || n > 16)
+		return;
+	zeros = strspn(code_id + 8, "0");
+	zeros = zeros < n - 8 ? zeros : n - 9; /* a size of zero has one digit */
+	memmove(code_id + 8, code_id + 8 + zeros, n - 8 - zeros + 1);
+}
+
 const char *module_code_text(const struct module *m, char out[static MODULE_ID_TEXT])
 {
 	size_t n = strlen(m->code_id);
 
 	memcpy(out, m->code_id, n + 1);
+	if (m->object == OBJECT_PE || m->object == OBJECT_PE_DOTNET)
+		pe_id_trim(out);
 	if (m->object != OBJECT_ELF || n < 16 || n >= 40)
 		return out;
 	memset(out + n, '0', 40 - n);

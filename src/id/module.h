@@ -45,6 +45,10 @@ struct artifact {
  * nothing is left or there is too much. */
 int module_set_code_id(struct module *m, const char *text, size_t n);
 
+/* The code id of a PE file is a time in eight digits and a size; some tools fill the size up with
+ * zeros, to eight digits. Cuts these zeros off, in place; leaves other ids alone. */
+void pe_id_trim(char *code_id);
+
 /* The UUID of a Mach-O file, and mostly of a WASM module, is its code id and its debug id: 32
  * digits in lower case, from the code id, or from the debug id when there is no code id.
  * -ENOENT: neither, or the code id is no UUID. */

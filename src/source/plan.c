@@ -8,13 +8,36 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Few tools fill the size in the id of a PE file up with zeros. A server is asked for such an id only
+ * if the request has it; a directory costs nothing. */
+static int pe_variant(const struct source *s, const struct artifact *a, unsigned variant, struct artifact *out)
+{
+	size_t n;
+
+	pe_id_trim(out->m.code_id);
+	n = strlen(out->m.code_id);
+	if (variant == 0)
+		return 0;
+	if (variant == 1 && strcmp(a->m.code_id, out->m.code_id) != 0) {
+		*out = *a;
+		return 0;
+	}
+	if (variant != 2 || !s->kind->local || n <= 8 || n >= 16 || strlen(a->m.code_id) == 16)
+		return -ENOENT;
+	memmove(out->m.code_id + 24 - n, out->m.code_id + 8, n - 8 + 1);
+	memset(out->m.code_id + 8, '0', 16 - n);
+	return 0;
+}
+
 /* Microsoft's tools fill short build ids up with zeros to 20 bytes; the file itself does not.
- * Variant 0 is the id as given. -ENOENT: the variant is none of its own. */
-static int id_variant(const struct artifact *a, unsigned variant, struct artifact *out)
+ * Variant 0 is the id as given. -ENOENT: there is no such variant of the id. */
+static int id_variant(const struct source *s, const struct artifact *a, unsigned variant, struct artifact *out)
 {
 	size_t n = strlen(a->m.code_id);
 
 	*out = *a;
+	if (a->type == FILETYPE_PE || (a->type == FILETYPE_COMPANION && n <= 16))
+		return pe_variant(s, a, variant, out);
 	if (variant == 0)
 		return 0;
 	if (a->m.object != OBJECT_ELF)
@@ -223,7 +246,7 @@ int plan_path(const struct source *s, const struct source_facts *facts, const st
 	if (!source_allows(s, a))
 		return -ENOENT;
 	for (sp.id = 0; sp.id < 3; sp.id++) {
-		if (id_variant(a, sp.id, &v) < 0)
+		if (id_variant(s, a, sp.id, &v) < 0)
 			continue;
 		r = plan_id(s, facts, &v, &sp, &nth, out);
 		if (r < 0)

@@ -133,6 +133,13 @@ START_TEST(key_identity)
 		{"elf_code 3249D99D0C4049318610F4E4FB0B69360",
 			"elf_code 3249D99D0C4049318610F4E4FB0B693600000000", false},
 		{"companion 5ab380779000 sos.dll", "companion 5ab380779000 mscordbi.dll", false},
+		/* The size in the id of a PE file, filled up with zeros; an ELF file has no size there. */
+		{"pe 542d5742000f2000 foo.exe", "pe 542D5742f2000 foo.exe", true},
+		{"pe 542d57420f2000 foo.exe", "pe 542D5742f2000 foo.exe", true},
+		{"pe 542d574200000000 foo.exe", "pe 542D57420 foo.exe", true},
+		{"pe 542d5742000f2000 foo.exe", "pe 542D5742f200 foo.exe", false},
+		{"companion 542d5742000f2000 sos.dll", "companion 542D5742f2000 sos.dll", true},
+		{"elf_code 542d5742000f2000", "elf_code 542d5742f2000", false},
 		/* The id of a unit is no build id, which is filled up. */
 		{"elf_dwo 0123456789ABCDEF", "elf_dwo 0123456789abcdef a.dwo", true},
 		{"elf_dwo 0123456789abcdef", "elf_dwo 0123456789abcdef000000000000000000000000", false},

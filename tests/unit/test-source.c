@@ -200,6 +200,16 @@ START_TEST(plans_of_stores)
 	check_plan("[source \"a\"]\nurl=http://h\nlayout=ssqp\n", &pe,
 		(const char *const[]){"http://h/foo.dll/5ab380779000/foo.dll",
 			"http://h/foo.dll/5ab380779000/foo.dl_", NULL});
+	snprintf(pe.m.code_id, sizeof(pe.m.code_id), "5ab3807700009000");
+	check_plan("[source \"a\"]\nurl=http://h\nlayout=ssqp\n", &pe, /* as it was asked for, too */
+		(const char *const[]){"http://h/foo.dll/5ab380779000/foo.dll",
+			"http://h/foo.dll/5ab380779000/foo.dl_",
+			"http://h/foo.dll/5ab3807700009000/foo.dll",
+			"http://h/foo.dll/5ab3807700009000/foo.dl_", NULL});
+	snprintf(pe.m.code_id, sizeof(pe.m.code_id), "5ab380779000");
+	check_plan("[source \"a\"]\npath=/srv\nlayout=ssqp\n", &pe,
+		(const char *const[]){"foo.dll/5ab380779000/foo.dll", "foo.dll/5ab380779000/foo.dl_",
+			"foo.dll/5ab3807700009000/foo.dll", "foo.dll/5ab3807700009000/foo.dl_", NULL});
 	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 5, &ask), 0);
 	ck_assert_str_eq(ask.where, "http://h/fo/foo.dll/5AB380779000/file.ptr");
 	ck_assert_str_eq(ask.spelling, "symstore_index2, name in lower case, file.ptr");

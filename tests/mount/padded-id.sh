@@ -1,0 +1,45 @@
+#!/bin/sh
+# The code id of a PE file whose size is filled up with zeros is the same id, wherever it is given.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need cmp curl
+EXE=$top_srcdir/../shared/fixtures/symbolic/symbolic-testutils/fixtures/windows/crash.exe
+[ -f "$EXE" ] || skip "no ../shared/fixtures"
+ID=5AB380779000 PADDED=5AB3807700009000
+
+for kept in $ID $PADDED; do
+  mkdir -p "$TMP/$kept/crash.exe/$kept"
+  cp "$EXE" "$TMP/$kept/crash.exe/$kept/crash.exe"
+done
+upstream_start u --root "$TMP/$ID" --log "$TMP/requests"
+
+# Each spelling finds a file that a directory keeps by the other, and a server's.
+for source in "symstore@$TMP/$ID" "symstore@$TMP/$PADDED" "symstore@$URL_u"; do
+  n=$((${n:-0} + 1))
+  symfs_mount m$n --source "$source"
+  cmp "$EXE" "$TMP/m$n/symstore/crash.exe/$PADDED/crash.exe" || fail "$source by $PADDED"
+  cmp "$EXE" "$TMP/m$n/symstore/crash.exe/$ID/crash.exe" || fail "$source by $ID"
+  [ "$(stat -c %i "$TMP/m$n/symstore/crash.exe/$PADDED/crash.exe")" = "$(stat -c %i "$TMP/m$n/symstore2/cr/crash.exe/$ID/crash.exe")" ] ||
+    fail "$source: two inodes"
+  symfs_umount m$n
+done
+[ "$(grep -c '^GET .* 20[06] ' "$TMP/requests")" = 1 ] || fail "more than one request: $(cat "$TMP/requests")"
+
+# A server that files by padded ids is asked for one when the request has it.
+upstream_start p --root "$TMP/$PADDED"
+"$SYMFS" get --no-default-sources --cache "$TMP/store-p" --source "symstore@$URL_p" "symstore/crash.exe/$PADDED/crash.exe" \
+  >"$TMP/got" 2>"$TMP/get.err" || fail "get: $(cat "$TMP/get.err")"
+cmp "$EXE" "$(cat "$TMP/got")" || fail "get: other bytes"
+
+"$SYMFS" add --cache "$TMP/store-a" "$EXE" >"$TMP/add.out" 2>&1 || fail "add"
+symfs_serve a --cache "$TMP/store-a"
+fetch_url "$URL_a/crash.exe/$PADDED/crash.exe" | cmp - "$EXE" || fail "serve"
+printf '{"memoryMap":[{"type":"pe","code_file":"crash.exe","code_id":"%s"}],"stacks":[[[0,4096]]]}' $PADDED |
+  "$SYMFS" symbolicate --offline --cache "$TMP/store-a" - >"$TMP/answer" 2>"$TMP/symbolicate.err"
+grep -q 'cannot be made of .*which has no functions' "$TMP/symbolicate.err" ||
+  fail "symbolicate: the file is not found: $(cat "$TMP/answer" "$TMP/symbolicate.err")"
+
+"$SYMFS" parse symstore "foo.exe/542D5742000f2000/foo.exe" | grep -q '"code_id": *"542d5742f2000"' || fail parse
+[ "$("$SYMFS" paths --layout symstore --type pe --object-type pe --code-file foo.exe --code-id 542D5742000f2000 | cut -f3 | head -n 1)" = \
+  foo.exe/542D5742f2000/foo.exe ] || fail paths

@@ -285,6 +285,10 @@ static void park_poll(void *ctx)
 
 	if (!fl->parked)
 		return;
+	if (fl->sparse && sparse_is_gone(fl->sparse)) {
+		flight_cancel(fl); /* evicted: the disk gets its blocks back when it is closed */
+		return;
+	}
 	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
 	if (!flights_wanted(fl->f->store, fl->number))
 		return;
@@ -297,6 +301,8 @@ void flight_unpark(struct flight *fl)
 	if (!fl->parked)
 		return;
 	fl->parked = false;
+	if (fl->sparse)
+		sparse_set_idle(fl->sparse, false);
 	net_timer_stop(fl->f->net, &fl->park);
 	net_timer_stop(fl->f->net, &fl->poll);
 	winner_resume(fl);
@@ -352,6 +358,8 @@ void flight_park(struct flight *fl)
 	if (will_stop(fl))
 		park_make_room(fl);
 	fl->parked = true;
+	if (fl->sparse)
+		sparse_set_idle(fl->sparse, true);
 	net_timer_set(fl->f->net, &fl->park, fl->f->opts.park_ms, park_over, fl);
 	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
 }

@@ -674,6 +674,7 @@ void ranges_opened(struct flight *fl, int r, struct sparse *sp, const char *text
 		return;
 	}
 	fl->sparse = sparse_ref(sp);
+	sparse_set_idle(sp, fl->parked);
 	draft_discard(take(fl->draft));
 }
 

@@ -12,8 +12,16 @@
 #include <sys/statvfs.h>
 
 #define BATCH 64
-#define OPEN_FOR 60 /* seconds that a file with holes is left alone when it was found open */
 #define ROOM_AHEAD (16 << 20) /* what eviction frees beyond the need, where it can */
+#define BLOCKS_MS 1000	      /* a download that lost its readers and its file closes it in that time */
+
+/* One round of eviction, in a turn. */
+struct eviction {
+	struct turn *t;
+	int64_t except;		 /* the number of an object that stays; 0: none */
+	struct index_place past; /* files with holes up to here are gone, or are read just now */
+};
+#define EVICTION(turn) ((struct eviction){.t = (turn), .past = INDEX_PLACE_FIRST})
 
 struct batch {
 	struct index_object victims[BATCH];
@@ -23,13 +31,16 @@ struct batch {
 };
 
 /* Its file goes before its row: a row without a file is dropped when it is looked at. */
-static int take_sparse(struct turn *t, const struct index_object *o, int64_t now, bool *taken)
+static int take_sparse(struct eviction *v, struct index_object *o, int64_t used, bool *taken)
 {
-	int r = sparse_file_remove_idle(t->s, o->sha256);
+	bool held;
+	int r = sparse_file_remove_idle(v->t->s, o->sha256, &o->size, &held);
 
+	v->past = (struct index_place){used, o->id};
+	if (r == 0 && held)
+		atomic_store(&v->t->s->held_until, clock_ms() + BLOCKS_MS);
 	*taken = r == 0;
-	return r == 0 ? index_sparse_drop(t->ix, o->sha256)
-		      : index_sparse_keep(t->ix, o->sha256, now + OPEN_FOR);
+	return r == 0 ? index_sparse_drop(v->t->ix, o->sha256) : 0;
 }
 
 static int take_blob(struct turn *t, const struct index_object *o)
@@ -40,9 +51,10 @@ static int take_blob(struct turn *t, const struct index_object *o)
 }
 
 /* Chooses victims and takes them out of the index, in one transaction. */
-static int choose(struct turn *t, uint64_t want, int64_t except, struct batch *b)
+static int choose(struct eviction *v, uint64_t want, struct batch *b)
 {
-	int64_t now = clock_wall();
+	struct turn *t = v->t;
+	int64_t now = clock_wall(), used;
 	int r;
 
 	b->n = 0;
@@ -52,10 +64,10 @@ static int choose(struct turn *t, uint64_t want, int64_t except, struct batch *b
 		struct index_object *o = &b->victims[b->n];
 		bool *sparse = &b->sparse[b->n], taken = true;
 
-		r = index_victim(t->ix, now, except, o, sparse);
+		r = index_victim(t->ix, now, v->except, &v->past, o, sparse, &used);
 		if (r < 0)
 			break;
-		r = *sparse ? take_sparse(t, o, now, &taken) : take_blob(t, o);
+		r = *sparse ? take_sparse(v, o, used, &taken) : take_blob(t, o);
 		if (!taken)
 			continue;
 		b->n++;
@@ -69,15 +81,17 @@ static int choose(struct turn *t, uint64_t want, int64_t except, struct batch *b
 	return r;
 }
 
-int evict_bytes(struct turn *t, uint64_t want, int64_t except)
+/* Drops the least recently used until they were `want` bytes, or none is left that may go. */
+static int evict_bytes(struct eviction *v, uint64_t want)
 {
 	_cleanup_free_ struct batch *b = calloc(1, sizeof(*b));
+	struct turn *t = v->t;
 	bool full = false;
 
 	if (!b)
 		return -ENOMEM;
 	for (uint64_t gone = 0; gone < want; gone += b->bytes) {
-		int r = choose(t, want - gone, except, b);
+		int r = choose(v, want - gone, b);
 
 		/* No room even for the log of the index: the files go first, then their rows. */
 		if (r == -ENOSPC && b->n)
@@ -102,15 +116,17 @@ int evict_bytes(struct turn *t, uint64_t want, int64_t except)
 
 int evict_to_quota(struct turn *t, int64_t except)
 {
+	struct eviction v = EVICTION(t);
 	uint64_t bytes;
 	int r;
 
+	v.except = except;
 	if (t->s->quota == 0)
 		return 0;
 	r = index_bytes(t->ix, &bytes);
 	if (r < 0 || bytes <= t->s->quota)
 		return r;
-	return evict_bytes(t, bytes - t->s->quota, except);
+	return evict_bytes(&v, bytes - t->s->quota);
 }
 
 /* Bytes that are missing for `need` more ones. */
@@ -138,12 +154,14 @@ static bool would_help(struct turn *t, uint64_t need)
 
 	if (missing == 0)
 		return true;
-	return index_bytes(t->ix, &ours) == 0 && index_pinned_bytes(t->ix, &pinned) == 0 &&
-	       ours - MIN(pinned, ours) >= missing;
+	if (index_bytes(t->ix, &ours) < 0 || index_pinned_bytes(t->ix, &pinned) < 0)
+		return false;
+	return ours - MIN(pinned, ours) + sparses_uncommitted(t->s, t->ix) >= missing;
 }
 
-static int free_floor(struct turn *t, uint64_t need)
+static int free_floor(struct eviction *v, uint64_t need)
 {
+	struct turn *t = v->t;
 	uint64_t before, after = shortage(t->s, need);
 	int r = 0;
 
@@ -152,20 +170,31 @@ static int free_floor(struct turn *t, uint64_t need)
 	/* Files that somebody holds open give nothing back: stop when that helps no more. */
 	do {
 		before = after;
-		r = before ? evict_bytes(t, before, 0) : 0;
+		r = before ? evict_bytes(v, before) : 0;
 		after = shortage(t->s, need);
 	} while (r == 0 && after && after < before);
 	return r;
 }
 
-int evict_make_room(struct store *s, uint64_t need)
+static void make_room(struct store *s, uint64_t need)
 {
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 
-	while (turn_next(&t))
-		t.r = free_floor(&t, would_help(&t, need + ROOM_AHEAD) ? need + ROOM_AHEAD : need);
+	while (turn_next(&t)) {
+		struct eviction v = EVICTION(&t);
+
+		t.r = free_floor(&v, would_help(&t, need + ROOM_AHEAD) ? need + ROOM_AHEAD : need);
+	}
 	if (t.r < 0)
 		log_debug(LOG_STORE, "nothing could be evicted: %s", err_text(t.r));
+}
+
+int evict_make_room(struct store *s, uint64_t need)
+{
+	make_room(s, need);
+	/* Blocks may be on their way back. Outside of the turn: that download may want a turn first. */
+	while (!evict_has_room(s, need) && clock_ms() < atomic_load(&s->held_until))
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	return evict_has_room(s, need) ? 0 : -ENOSPC;
 }
 
@@ -185,6 +214,7 @@ int store_make_room(struct store *s, uint64_t need, struct err *e)
 
 static int trim_in(struct turn *t)
 {
+	struct eviction v = EVICTION(t);
 	int r;
 
 	r = index_begin(t->ix);
@@ -199,7 +229,7 @@ static int trim_in(struct turn *t)
 		r = evict_to_quota(t, 0);
 	}
 	if (r == 0 && would_help(t, 0))
-		r = free_floor(t, 0);
+		r = free_floor(&v, 0);
 	return r;
 }
 

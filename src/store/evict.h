@@ -3,9 +3,7 @@
 #pragma once
 #include "store/turn.h"
 
-/* In a turn: drops whole blobs until they were `want` bytes, or none is left that may go.
- * `except` is the number of an object that stays, 0: none. */
-int evict_bytes(struct turn *t, uint64_t want, int64_t except);
+/* In a turn. `except` is the number of an object that stays, 0: none. */
 int evict_to_quota(struct turn *t, int64_t except);
 
 /* Whether `need` bytes can be written and min_free stays free. */

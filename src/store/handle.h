@@ -42,6 +42,7 @@ struct store {
 	pthread_mutex_t index_lock;
 	struct index *index; /* under index_lock; replaced only within a turn */
 	atomic_uint_fast64_t looked;
+	atomic_uint_fast64_t held_until; /* clock_ms(): until then a download may hold a file that was evicted */
 	atomic_bool lost; /* files went, and the disk had no room for saying so: rows are to be swept */
 
 	struct notes notes;
@@ -72,7 +73,10 @@ void sparses_init(struct store *s);
 void sparses_release(struct store *s);
 /* Removes rows without their file, and files that no row names and nobody has open. */
 void sparses_clean(struct store *s);
-/* In a turn: rows whose file is gone, or is another one, go. */
+/* In a turn: bytes on the disk that the index does not count yet. */
+uint64_t sparses_uncommitted(struct store *s, struct index *ix);
+/* In a turn and a transaction: rows whose file is gone, or is another one, go; the others say what the
+ * file takes on the disk. */
 int sparses_sweep(struct store *s, struct index *ix);
 /* In a turn and a transaction: forgets what a key has; `name` (or "") is the file that is to go after
  * the commit. */

@@ -251,15 +251,18 @@ int index_object_next(struct index *ix, int64_t after, struct index_object *out)
 	return object_from(&rows, rows_of(&rows, ix->writer, Q_OBJECT_NEXT, "i", after), out);
 }
 
-int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out,
-	bool *sparse)
+int index_victim(struct index *ix, int64_t now, int64_t except, const struct index_place *past,
+	struct index_object *out, bool *sparse, int64_t *used)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
-	int r = victim_from(&rows, rows_of(&rows, ix->writer, Q_VICTIM, "ii", now, except), out);
+	int r = rows_of(&rows, ix->writer, Q_VICTIM, "iiii", now, except, past->used, past->id);
 
-	if (r == 0)
-		*sparse = sqlite3_column_int(rows.st, 3) != 0;
-	return r;
+	r = victim_from(&rows, r, out);
+	if (r < 0)
+		return r;
+	*sparse = sqlite3_column_int(rows.st, 3) != 0;
+	*used = sqlite3_column_int64(rows.st, 4);
+	return 0;
 }
 
 int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id)

@@ -22,7 +22,6 @@ static int sparse_fill(struct store_sparse_row *out, sqlite3_stmt *st)
 	out->allocated = (uint64_t)sqlite3_column_int64(st, 9);
 	out->used = sqlite3_column_int64(st, 10);
 	out->since = sqlite3_column_int64(st, 11);
-	out->keep_until = sqlite3_column_int64(st, 12);
 	return key_parse(&out->key, text) < 0 ? -EUCLEAN : 0;
 }
 
@@ -145,11 +144,6 @@ int index_sparse_drop(struct index *ix, const char *name)
 int index_sparse_used(struct index *ix, const char *name, int64_t when)
 {
 	return conn_run(ix->writer, Q_SPARSE_USED, "it", when, name);
-}
-
-int index_sparse_keep(struct index *ix, const char *name, int64_t until)
-{
-	return conn_run(ix->writer, Q_SPARSE_KEEP, "it", until, name);
 }
 
 int index_sparse_grew(struct index *ix, const char *name, uint64_t present, uint64_t bytes,

@@ -67,7 +67,7 @@ const char index_schema[] =
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_3) ";";
 
 const char index_schema_4[] =
-	/* Files with holes: `bytes` are those that they take on the disk. */
+	/* Files with holes: `bytes` are those that they take on the disk; keep_until is not used any more. */
 	"CREATE TABLE sparse(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,"
 	" canon TEXT NOT NULL UNIQUE, key TEXT NOT NULL, size INTEGER NOT NULL,"
 	" source TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, url TEXT NOT NULL,"
@@ -105,7 +105,7 @@ const char index_schema_6[] =
 	" o.keep_until"
 #define OBJECT_COLUMNS "id, sha256, size, keep_until"
 #define SPARSE_COLUMNS                                                                             \
-	"id, name, key, size, source, etag, modified, url, present, bytes, used, since, keep_until"
+	"id, name, key, size, source, etag, modified, url, present, bytes, used, since"
 #define MODULE_COLUMNS "kind, code_id, code_file, debug_id, debug_file, checksum"
 
 const char *const index_sql[QUERIES] = {
@@ -141,7 +141,7 @@ const char *const index_sql[QUERIES] = {
 		     "  FROM objects WHERE keep_until < " PINNED " AND keep_until <= ?1 AND id <> ?2"
 		     "  ORDER BY used, id LIMIT 1)"
 		     " UNION ALL SELECT id, name, bytes, 1, used FROM (SELECT id, name, bytes, used"
-		     "  FROM sparse WHERE keep_until <= ?1 OR keep_until > ?1 + 60 ORDER BY used, id LIMIT 1)"
+		     "  FROM sparse WHERE (used, id) > (?3, ?4) ORDER BY used, id LIMIT 1)"
 		     " ORDER BY 5, 4 LIMIT 1",
 	[Q_SPARSE] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE canon = ?",
 	[Q_SPARSE_NAME] = "SELECT " SPARSE_COLUMNS " FROM sparse WHERE name = ?",
@@ -151,7 +151,6 @@ const char *const index_sql[QUERIES] = {
 	[Q_SPARSE_DROP] = "DELETE FROM sparse WHERE name = ?",
 	[Q_SPARSE_USED] = "UPDATE sparse SET used = ? WHERE name = ?",
 	[Q_SPARSE_GREW] = "UPDATE sparse SET present = ?, bytes = ?, used = ? WHERE name = ?",
-	[Q_SPARSE_KEEP] = "UPDATE sparse SET keep_until = ? WHERE name = ?",
 	[Q_SPARSE_PART] = "SELECT part, bits, sums FROM sparse_parts WHERE sparse_id ="
 			  " (SELECT id FROM sparse WHERE name = ?) AND part = ?",
 	[Q_SPARSE_PARTS] = "SELECT part, bits, sums FROM sparse_parts WHERE sparse_id ="

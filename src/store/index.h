@@ -122,10 +122,14 @@ int index_object_drop(struct index *ix, int64_t id); /* its keys too */
 int index_object_used(struct index *ix, int64_t id, int64_t when);
 /* Never sooner than before; 0: not kept; INT64_MAX: pinned. A label that this makes wrong needs an intent. */
 int index_object_keep(struct index *ix, int64_t id, int64_t until);
-/* The least recently used that may go, but for the object `except`. `sparse`: it is a file with holes;
- * its name and the bytes on disk are in `out`. -ENOENT */
-int index_victim(struct index *ix, int64_t now, int64_t except, struct index_object *out,
-	bool *sparse);
+/* The least recently used that may go, but for the object `except` and for files with holes up to the place
+ * `past`. `sparse`: it is a file with holes; its name and the bytes on disk are in `out`. -ENOENT */
+struct index_place {
+	int64_t used, id;
+};
+#define INDEX_PLACE_FIRST ((struct index_place){.used = INT64_MIN})
+int index_victim(struct index *ix, int64_t now, int64_t except, const struct index_place *past,
+	struct index_object *out, bool *sparse, int64_t *used);
 int index_bytes(struct index *ix, uint64_t *out); /* files with holes, too */
 int index_pinned_bytes(struct index *ix, uint64_t *out);
 
@@ -161,7 +165,6 @@ int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *
 int index_sparse_put(struct index *ix, const struct store_sparse_row *row); /* without a block */
 int index_sparse_drop(struct index *ix, const char *name);
 int index_sparse_used(struct index *ix, const char *name, int64_t when);
-int index_sparse_keep(struct index *ix, const char *name, int64_t until);
 int index_sparse_grew(struct index *ix, const char *name, uint64_t present, uint64_t bytes,
 	int64_t when);
 int index_sparse_part(struct index *ix, const char *name, int64_t part, struct index_part *out);

@@ -41,6 +41,11 @@ static int lock_for(int fd, bool fill)
 	return r == 0 ? lock(fd, F_RDLCK, LOCK_OPEN, 1) : r;
 }
 
+int sparse_file_lock_open(int fd, bool open)
+{
+	return lock(fd, open ? F_RDLCK : F_UNLCK, LOCK_OPEN, 1);
+}
+
 /* 0, or -EAGAIN when somebody cleaned it away between the open and the lock. */
 static int try_new(struct store *s, uint64_t size, char name[static SPARSE_NAME], int *out)
 {
@@ -114,12 +119,14 @@ void sparse_file_unlink(struct store *s, const char *name)
 		log_warn("%s/%s: cannot be removed: %s", s->dir, rel, err_text(errno));
 }
 
-int sparse_file_remove_idle(struct store *s, const char *name)
+int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held)
 {
 	_cleanup_close_ int fd = -1;
 	char rel[SPARSE_REL];
-	int r;
+	struct stat st;
 
+	*bytes = 0;
+	*held = false;
 	if (!name_is_ours(name))
 		return 0;
 	sparse_file_path(name, rel);
@@ -128,9 +135,11 @@ int sparse_file_remove_idle(struct store *s, const char *name)
 		fd = openat(s->dirfd, rel, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || errno == ELOOP ? 0 : -EBUSY;
-	r = lock(fd, F_WRLCK, LOCK_OPEN, 2);
-	if (r < 0)
+	if (lock(fd, F_WRLCK, LOCK_OPEN, 1) < 0)
 		return -EBUSY;
+	*held = lock(fd, F_WRLCK, LOCK_FILL, 1) < 0;
+	if (fstat(fd, &st) == 0)
+		*bytes = (uint64_t)st.st_blocks * 512;
 	sparse_file_unlink(s, name);
 	return 0;
 }
@@ -165,23 +174,26 @@ static bool remove_orphan(struct store *s, const char *name)
 	return unlinkat(s->dirfd, rel, 0) == 0;
 }
 
-static bool is_sound(struct store *s, const struct store_sparse_row *row)
+static bool is_sound(struct store *s, const struct store_sparse_row *row, uint64_t *bytes)
 {
 	char rel[SPARSE_REL];
 	struct stat st;
 
-	return name_is_ours(row->name) &&
-	       fstatat(s->dirfd, sparse_file_path(row->name, rel), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       S_ISREG(st.st_mode) && (uint64_t)st.st_size == row->validator.size;
+	if (!name_is_ours(row->name) ||
+		fstatat(s->dirfd, sparse_file_path(row->name, rel), &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	*bytes = (uint64_t)st.st_blocks * 512;
+	return S_ISREG(st.st_mode) && (uint64_t)st.st_size == row->validator.size;
 }
 
 /* A process that was killed when the file was removed, or was published, and the row was not. */
 static bool has_unsound_row(struct store *s)
 {
 	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes;
 
 	while (store_list_sparse(s, row.id, &row, 1) > 0)
-		if (!is_sound(s, &row))
+		if (!is_sound(s, &row, &bytes))
 			return true;
 	return false;
 }
@@ -225,15 +237,29 @@ void sparses_clean(struct store *s)
 int sparses_sweep(struct store *s, struct index *ix)
 {
 	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes;
 	int r;
 
 	while ((r = index_sparse_next(ix, row.id, &row)) == 0) {
-		if (!is_sound(s, &row))
+		if (!is_sound(s, &row, &bytes))
 			r = index_sparse_drop(ix, row.name);
+		else if (bytes > row.allocated)
+			r = index_sparse_grew(ix, row.name, row.present, bytes, row.used);
 		if (r < 0)
 			return r;
 	}
 	return r == -ENOENT ? 0 : r;
+}
+
+uint64_t sparses_uncommitted(struct store *s, struct index *ix)
+{
+	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes, n = 0;
+
+	while (index_sparse_next(ix, row.id, &row) == 0)
+		if (is_sound(s, &row, &bytes) && bytes > row.allocated)
+			n += bytes - row.allocated;
+	return n;
 }
 
 int sparse_forget(struct index *ix, const char *canon, char name[static 17])

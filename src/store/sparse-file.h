@@ -1,5 +1,6 @@
 /* The files in DIR/sparse/: how they are named, opened, locked and taken away. Locks (OFD) lie past
- * any end of a file: one byte for who fills it, one that all who have it open share. For this folder. */
+ * any end of a file: one byte for the process that fills it, one that all processes share that read it.
+ * For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"
@@ -17,5 +18,8 @@ int sparse_file_new(struct store *s, uint64_t size, char name[static SPARSE_NAME
 int sparse_file_open(struct store *s, const char *name, bool fill, int *fd, struct stat *st);
 
 void sparse_file_unlink(struct store *s, const char *name);
-/* Removes it when nobody has it open. 0, also when it was not there; -EBUSY. */
-int sparse_file_remove_idle(struct store *s, const char *name);
+/* Says whether this process reads it. -EBUSY: another process removes it just now. */
+int sparse_file_lock_open(int fd, bool open);
+/* Removes it when no process reads it. 0, also when it was not there; -EBUSY. `bytes` are what it takes on
+ * the disk. `held`: a process that fills it has it open; the disk gets them back when that one closes it. */
+int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held);

@@ -60,6 +60,24 @@ void sparse_unref(struct sparse *f)
 	sparse_free(f);
 }
 
+bool sparse_is_gone(struct sparse *f)
+{
+	struct stat st;
+	bool gone = fstat(f->fd, &st) == 0 && st.st_nlink == 0;
+
+	if (gone)
+		atomic_store(&f->stale, true);
+	return gone;
+}
+
+void sparse_set_idle(struct sparse *f, bool idle)
+{
+	/* A file that is removed just now: its reader reads on, but nothing of it is kept. */
+	if (f->writer && sparse_file_lock_open(f->fd, !idle) < 0)
+		atomic_store(&f->stale, true);
+	sparse_is_gone(f);
+}
+
 static struct sparse *find_listed(struct store *s, const struct key *k)
 {
 	LOCK_SCOPE(&s->sparses.lock);

@@ -116,6 +116,13 @@ int sparse_commit(struct sparse *f);
 int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct store_learned *l,
 	struct blob **out, struct err *e);
 
+/* Of one to fill: whether no reader needs it now, as when a download only waits for its next reader. Then
+ * eviction may remove the file; the holder sees that by sparse_is_gone(), and should let go of it, because
+ * the disk gets the blocks back only then. Any thread; no waiting. */
+void sparse_set_idle(struct sparse *f, bool idle);
+/* Whether the file was removed; then it is stale, too. Any thread; no waiting. */
+bool sparse_is_gone(struct sparse *f);
+
 /* Forgets it: index and file. Who holds it can read what it had. (waits) */
 int sparse_drop(struct sparse *f);
 
@@ -130,7 +137,6 @@ struct store_sparse_row {
 	uint64_t present;   /* bytes that are there, committed */
 	uint64_t allocated; /* bytes on disk: these count for the quota */
 	int64_t used, since;
-	int64_t keep_until; /* open, when last seen: not evicted before */
 };
 
 /* In the order of id, with id > after, at most n. How many, or -errno. */

@@ -267,6 +267,7 @@ struct flight {
 	bool in_dirs;	  /* directories are looked into, by the job of this number: */
 	unsigned dirs_job;
 	int local_error;  /* of a directory source; 0 */
+	int store_error;  /* it could not say whether it has the file; 0 */
 	int disk_error;	  /* of the draft; 0 */
 	bool making_room; /* a worker evicts; the winner waits */
 	uint64_t room_for; /* the draft's end + 1 when room was last made: not twice for the same */
@@ -434,7 +435,7 @@ bool learn_complete(struct fetch *f, struct artifact *a, struct key *k);
 /* Of a file that was asked for by `k` and identified before all of it was stored. */
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
 /* What the store has; `main` is the key that answers for all that find the file. */
-bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main);
+int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main);
 /* Judges a whole file and publishes it, with all that it teaches: of a fat file the slice that was
  * asked for, and the others beside it. Takes the draft. -EBADMSG: it is not what was asked for.
  * Others: this machine. */

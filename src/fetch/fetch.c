@@ -265,7 +265,7 @@ static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out
 	struct key main;
 	struct blob *b;
 
-	if (!learn_find(f, k, &b, &main))
+	if (learn_find(f, k, &b, &main) < 0)
 		return false;
 	*out = (struct fetched){.key = main, .blob = b, .size = blob_size(b), .why = "",
 		.was = was_find(f, blob_number(b))};

@@ -161,14 +161,16 @@ bool fetch_complete(struct fetch *f, struct artifact *a)
 	return learn_complete(f, a, &k);
 }
 
-bool learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main)
+int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main)
 {
-	if (store_find(f->store, k, out) < 0)
-		return false;
+	int r = store_find(f->store, k, out);
+
+	if (r < 0)
+		return r;
 	*main = *k;
 	if (key_is_by_debug_id(k))
 		store_main_key(f->store, k, main);
-	return true;
+	return 0;
 }
 
 /* ---- a file, published -------------------------------------------------------------- */

@@ -878,10 +878,13 @@ static void conclude(struct flight *fl)
 			net_timer_set(fl->f->net, &fl->poll, RESUME_MS, ask_again, fl);
 		return;
 	}
-	fl->end_error = worst ? worst->error : fl->local_error;
+	fl->end_error = worst ? worst->error : fl->store_error ? fl->store_error : fl->local_error;
 	if (worst)
 		snprintf(fl->end_text, sizeof(fl->end_text), "%.63s: %.130s", worst->source->name,
 			worst->text);
+	else if (fl->store_error)
+		snprintf(fl->end_text, sizeof(fl->end_text), "the store cannot be read: %s",
+			err_text(fl->store_error));
 	else
 		snprintf(fl->end_text, sizeof(fl->end_text), "%s", fl->local_text);
 	/* Also when another could not be asked: who said no is not asked again meanwhile. */

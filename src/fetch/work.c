@@ -132,10 +132,11 @@ static void check_run(struct work *w)
 
 	w->what = fl->asked;
 	w->own = fl->key;
-	if (learn_find(f, &fl->key, &w->blob, &w->own))
+	w->r = learn_find(f, &fl->key, &w->blob, &w->own);
+	if (w->r == 0)
 		return;
 	if (learn_complete(f, &w->what, &w->own) && !key_equal(&w->own, &fl->key) &&
-		learn_find(f, &w->own, &w->blob, &w->own))
+		learn_find(f, &w->own, &w->blob, &w->own) == 0)
 		return;
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
@@ -170,6 +171,7 @@ static void check_back(struct work *w)
 	}
 	fl->what = w->what;
 	fl->own = w->own;
+	fl->store_error = w->r == -ENOENT ? 0 : w->r;
 	flight_plan(fl);
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];

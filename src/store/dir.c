@@ -93,6 +93,27 @@ int dir_open(int *out, const char *path, struct err *e)
 	return 0;
 }
 
+bool dir_is_removed(int dirfd)
+{
+	struct stat st;
+
+	return fstat(dirfd, &st) == 0 && st.st_nlink == 0;
+}
+
+/* What cannot be looked at, as on a failing disk, may still be there. */
+bool dir_is_elsewhere(int dirfd, const char *path)
+{
+	struct stat here, there;
+
+	if (fstat(dirfd, &here) < 0)
+		return false;
+	if (here.st_nlink == 0)
+		return true;
+	if (stat(path, &there) < 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	return here.st_dev != there.st_dev || here.st_ino != there.st_ino;
+}
+
 static bool is_lower_hex(const char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

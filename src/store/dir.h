@@ -13,6 +13,9 @@
 /* Opens the directory, and makes it (0700) with blobs/, partial/ and sparse/ when it is missing. The errors
  * of store_open(). */
 int dir_open(int *out, const char *path, struct err *e);
+/* Whether the open directory was removed; whether it was, or `path` leads to another one now. */
+bool dir_is_removed(int dirfd);
+bool dir_is_elsewhere(int dirfd, const char *path);
 bool dir_type_is_remote(unsigned long f_type); /* as statfs(2) names NFS and SMB */
 
 /* Where a blob or its `.key` lies: "blobs/ab/REST". `sha256` is 64 hex digits. */

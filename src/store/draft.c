@@ -90,6 +90,8 @@ int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 	d->fd = -1;
 	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
 		r = make_file(d);
+	if (r == -ENOENT)
+		r = -EIO; /* the store's directory was removed */
 	if (r < 0) {
 		free(d);
 		return err_set(e, r, "%s/partial: %s", s->dir, err_text(r));
@@ -104,6 +106,8 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 
 	if (!evict_has_room(s, 1))
 		evict_make_room(s, 1);
+	if (dir_is_elsewhere(s->dirfd, s->dir))
+		turn_recover(s);
 	r = draft_new_at_once(out, s, e);
 	if (r == 0)
 		(*out)->at_once = false;
@@ -245,6 +249,40 @@ int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size)
 	if (r == 0)
 		*size = (uint64_t)st.st_size;
 	return r;
+}
+
+bool draft_is_lost(const struct draft *d)
+{
+	char rel[64];
+	struct stat here, there;
+
+	rel_name(d, rel);
+	return !d->placed && fstat(d->fd, &here) == 0 &&
+	       (fstatat(d->s->dirfd, rel, &there, AT_SYMLINK_NOFOLLOW) < 0 ? errno == ENOENT :
+		       here.st_dev != there.st_dev || here.st_ino != there.st_ino);
+}
+
+int draft_copy_anew(struct draft *d)
+{
+	struct draft *n;
+	struct stat st;
+	int r;
+
+	if (d->lent)
+		return -ENOENT;
+	r = fstat(d->fd, &st) < 0 ? -errno : draft_new(&n, d->s, NULL);
+	if (r < 0)
+		return r;
+	r = draft_copy(n, d->fd, 0, (uint64_t)st.st_size);
+	if (r < 0) {
+		draft_discard(n);
+		return r;
+	}
+	close(d->fd);
+	d->fd = n->fd;
+	memcpy(d->name, n->name, sizeof(d->name));
+	free(n);
+	return 0;
 }
 
 int draft_place(struct draft *d, const char *sha256)

@@ -30,15 +30,38 @@ static bool is_held(struct store *s, off_t at)
 	return fcntl(s->flights.fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
 }
 
+static int open_file(struct store *s, int dirfd, struct err *e)
+{
+	int fd = openat(dirfd, "flights", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	return fd < 0 ? err_set(e, -errno, "%s/flights: %s", s->dir, err_text(errno)) : fd;
+}
+
 int flights_init(struct store *s, struct err *e)
 {
 	struct flights *f = &s->flights;
+	int fd = open_file(s, s->dirfd, e);
 
-	f->fd = openat(s->dirfd, "flights", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-		0600);
-	if (f->fd < 0)
-		return err_set(e, -errno, "%s/flights: %s", s->dir, err_text(errno));
+	if (fd < 0)
+		return fd;
+	f->fd = fd;
 	pthread_mutex_init(&f->lock, NULL);
+	return 0;
+}
+
+/* What this process leads, it leads no more for other processes: at worst they download it, too. */
+int flights_reopen(struct store *s, int dirfd, struct err *e)
+{
+	struct flights *f = &s->flights;
+	_cleanup_close_ int fd = open_file(s, dirfd, e);
+	LOCK_SCOPE(&f->lock);
+
+	if (fd < 0)
+		return fd;
+	if (dup3(fd, f->fd, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "%s/flights: %s", s->dir, err_text(errno));
+	for (unsigned i = 0; i < f->n; i++)
+		set(s, F_RDLCK, place(f->wants[i].number, BYTE_WANT), 1);
 	return 0;
 }
 

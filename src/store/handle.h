@@ -32,7 +32,7 @@ struct sparses {
 struct store {
 	/* fixed once open */
 	char *dir;
-	int dirfd; /* flock(2): one process has its turn */
+	int dirfd; /* flock(2): one process has its turn. The number stays when the directory is replaced */
 	char id[17];
 	uint64_t quota, min_free;
 
@@ -43,6 +43,7 @@ struct store {
 	struct index *index; /* under index_lock; replaced only within a turn */
 	atomic_uint_fast64_t looked;
 	atomic_uint_fast64_t held_until; /* clock_ms(): until then a download may hold a file that was evicted */
+	atomic_bool broken; /* the directory was removed and cannot be made anew: that was logged */
 	atomic_bool lost; /* files went, and the disk had no room for saying so: rows are to be swept */
 
 	struct notes notes;
@@ -54,6 +55,7 @@ int blob_of_store(struct blob **out, int fd, const char *path, const char *sha25
 	const struct blob_facts *facts); /* takes fd, also on error */
 
 int flights_init(struct store *s, struct err *e);
+int flights_reopen(struct store *s, int dirfd, struct err *e); /* in another directory, under the same number */
 void flights_release(struct store *s);
 
 /* Removes what dead processes left in partial/. */
@@ -66,6 +68,11 @@ int draft_of_sparse(struct draft **out, struct store *s, int fd, const char *nam
 int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size);
 /* Moves a sealed draft to its place among the blobs, over whatever lies there; once. */
 int draft_place(struct draft *d, const char *sha256);
+/* Whether its file is not in the store's directory any more, because that was removed or replaced. */
+bool draft_is_lost(const struct draft *d);
+/* Copies it into a new file: what was removed with the directory can still be read. (waits) -ENOENT: it is a
+ * file with holes. */
+int draft_copy_anew(struct draft *d);
 /* Takes a placed one back, so that it can be placed again. */
 void draft_take_back(struct draft *d, const char *sha256);
 

@@ -249,6 +249,16 @@ static int publish_turn(struct publishing *p, struct blob **out)
 	return blob_of_store(out, fd, path, p->sha256, p->size, p->facts);
 }
 
+/* The directory was removed while the draft was filled. */
+static int publish_anew(struct publishing *p, struct blob **out)
+{
+	int r = draft_copy_anew(p->d);
+
+	if (r == 0)
+		r = draft_seal(p->d, p->sha256, &p->size);
+	return r == 0 ? publish_turn(p, out) : r;
+}
+
 static void cleanup_draft(struct draft **d)
 {
 	draft_discard(*d);
@@ -268,6 +278,8 @@ int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 		r = publish_turn(&p, out);
 	if (r == -ENOSPC && evict_make_room(s, ROOM_AHEAD) == 0)
 		r = publish_turn(&p, out);
+	if (r == -ENOENT && draft_is_lost(d))
+		r = publish_anew(&p, out);
 	if (r < 0)
 		return err_set(e, r, "%s: cannot be stored in %s: %s", key_text(k, room), s->dir,
 			err_text(r));

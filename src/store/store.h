@@ -13,6 +13,8 @@
  * Several processes of one user share a store; anything else in DIR is left alone. All calls
  * may come from any thread; those marked (waits) touch the disk and belong on a worker. What is
  * not marked reads the index (WAL: no reader waits for a writer) and is fast.
+ * When the directory is removed, or its path leads to another one, the next call opens or makes the one at
+ * the path; blobs and files with holes that are open stay readable. Where that fails, calls fail with -EIO.
  * kill -9 or power loss at any moment loses at most the drafts, and what a file with holes got since
  * it was last committed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

@@ -4,11 +4,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/dir.h"
 #include "store/evict.h"
 #include "store/rebuild.h"
 #include "store/settle.h"
 #include "store/sweep.h"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <time.h>
 
@@ -23,12 +25,12 @@ static bool is_late(struct store *s, uint64_t end)
 	return clock_ms() > (hurry ? MIN(hurry, end) : end);
 }
 
-static int flock_bounded(struct store *s)
+static int flock_bounded(struct store *s, int dirfd)
 {
 	uint64_t end = clock_ms() + WAIT_MS;
 	struct timespec pause = {.tv_nsec = 500000};
 
-	while (flock(s->dirfd, LOCK_EX | LOCK_NB) < 0) {
+	while (flock(dirfd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno == EINTR)
 			continue;
 		if (errno != EWOULDBLOCK)
@@ -47,7 +49,7 @@ static int hold(struct store *s)
 	int r;
 
 	pthread_mutex_lock(&s->turn_lock);
-	r = flock_bounded(s);
+	r = flock_bounded(s, s->dirfd);
 	if (r < 0)
 		pthread_mutex_unlock(&s->turn_lock);
 	return r;
@@ -79,21 +81,62 @@ static void replace(struct store *s, struct index *ix)
 	index_unref(old);
 }
 
+/* Another directory under the same descriptor, for which the turn holds the lock then. What was made in the
+ * old one (drafts, locks of downloads) stays there. */
+static int replace_dir(struct store *s, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	r = dir_open(&fd, s->dir, e);
+	if (r == 0)
+		r = flock_bounded(s, fd);
+	if (r == 0)
+		r = flights_reopen(s, fd, e);
+	if (r == 0 && dup3(fd, s->dirfd, O_CLOEXEC) < 0)
+		r = -errno;
+	return r;
+}
+
+/* In a turn: the directory that the store's path leads to. */
+static int renew_dir(struct store *s, struct err *e)
+{
+	struct err own = {0};
+	int r;
+
+	if (!dir_is_elsewhere(s->dirfd, s->dir))
+		return 0;
+	r = replace_dir(s, &own);
+	if (r == 0) {
+		log_warn("%s: the directory was removed or replaced; what is there now is the store", s->dir);
+		atomic_store(&s->broken, false);
+		return 0;
+	}
+	if (!atomic_exchange(&s->broken, true))
+		log_error("%s: the directory was removed, and cannot be made anew: %s", s->dir,
+			own.text[0] ? own.text : err_text(r));
+	return err_set(e, -EIO, "%s", own.text[0] ? own.text : err_text(r));
+}
+
 /* In a turn: an index at its place that is not `bad`. */
 static int renew(struct store *s, struct index *bad, struct err *e)
 {
 	_cleanup_index_ struct index *now = current(s);
 	struct index *fresh = NULL;
-	bool moved = now && index_moved(now);
+	bool moved;
 	int r;
 
+	r = renew_dir(s, e);
+	if (r < 0)
+		return r;
+	moved = now && index_moved(now);
 	if (now && now != bad && !moved)
 		return 0; /* another thread was here before */
 	/* Where it was moved, another process has set it aside already, or somebody deleted it. */
 	r = rebuild_open(s, now && !moved, &fresh, e);
 	if (r == 0)
 		replace(s, fresh);
-	return r;
+	return r == -ENOENT ? -EIO : r; /* the directory went meanwhile: that says nothing of any key */
 }
 
 static void write_notes(struct turn *t)
@@ -184,12 +227,12 @@ static int first_read(struct turn *t)
 	uint64_t now = clock_ms();
 
 	t->ix = current(s);
-	if (!t->ix)
+	if (!t->ix || dir_is_removed(s->dirfd))
 		return -EUCLEAN;
 	if (now - atomic_load_explicit(&s->looked, memory_order_relaxed) < LOOK_EVERY_MS)
 		return 0;
 	atomic_store_explicit(&s->looked, now, memory_order_relaxed);
-	return index_seems_moved(t->ix) ? -EUCLEAN : 0;
+	return dir_is_elsewhere(s->dirfd, s->dir) || index_seems_moved(t->ix) ? -EUCLEAN : 0;
 }
 
 static int second(struct turn *t)
@@ -256,6 +299,15 @@ int turn_first(struct store *s, struct err *e)
 	r = renew(s, NULL, e);
 	let_go(s);
 	return r;
+}
+
+int turn_recover(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	while (turn_next(&t)) /* a turn begins with that */
+		t.r = 0;
+	return t.r;
 }
 
 void turn_try_notes(struct store *s)

@@ -6,7 +6,9 @@
  *		t.r = index_...(t.ix, ...);
  *	return t.r;
  *
- * When t.r is -EUCLEAN the index is rebuilt and the body runs once more. For this folder. */
+ * When t.r is -EUCLEAN the index is rebuilt and the body runs once more. The same when the store's directory
+ * was removed, or its path leads to another one: that is opened or made first. As long as it cannot be, each
+ * turn fails with -EIO. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"
@@ -30,6 +32,9 @@ int turn_settle(struct turn *t);
 
 /* Opens the index of a handle that has none yet: makes or rebuilds it where it must. */
 int turn_first(struct store *s, struct err *e);
+
+/* Opens or makes the store's directory anew where it was removed. (waits) */
+int turn_recover(struct store *s);
 
 /* Writes uses down when nobody is in the way. Never waits. */
 void turn_try_notes(struct store *s);

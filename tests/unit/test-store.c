@@ -637,6 +637,97 @@ START_TEST(pins_of_version_5)
 }
 END_TEST
 
+static struct draft *half_filled(struct store *s, size_t n)
+{
+	_cleanup_free_ unsigned char *p = malloc(n + 1);
+	struct draft *d;
+
+	fill_bytes(p, n, 7);
+	ck_assert_int_eq(draft_new(&d, s, NULL), 0);
+	ck_assert_int_eq(draft_write(d, 0, p, n / 2), 0);
+	return d;
+}
+
+static int fill_rest(struct store *s, struct draft *d, const struct key *k, size_t n)
+{
+	_cleanup_free_ unsigned char *p = malloc(n + 1);
+
+	fill_bytes(p, n, 7);
+	ck_assert_int_eq(draft_write(d, n / 2, p + n / 2, n - n / 2), 0);
+	return store_publish(s, d, k, &FACTS, NULL, NULL);
+}
+
+/* rm -rf, or mv, under an open store: the next call makes it anew, and knows nothing of the old one. */
+START_TEST(directory_goes)
+{
+	struct key k = key_nth(1), missing = key_nth(2), half = key_nth(3), again = key_nth(4);
+	struct blob *held = NULL, *b = NULL;
+	char moved[sizeof(scratch) + 8];
+	struct draft *d;
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish_facts(s, &k, 1, 5000, &FACTS, &held), 0);
+	ck_assert_int_eq(store_miss_add(s, &missing, "", "test", 1000, "404"), 0);
+	d = half_filled(s, 100000);
+	scratch_end();
+	ck_assert_int_eq(store_miss_until(s, &missing, "", "test"), 0);
+	ck_assert_int_eq(store_find(s, &k, &b), -ENOENT);
+	ck_assert(is_there(in_scratch("index.sqlite")) && has_bytes(held, 1, 5000));
+	ck_assert_int_eq(fill_rest(s, d, &half, 100000), 0);
+	ck_assert(finds(s, &half, 7, 100000));
+	ck_assert_int_eq(publish(s, &k, 1, 5000), 0);
+	ck_assert_int_eq(verify_quiet(s), 0);
+
+	d = half_filled(s, 3000);
+	snprintf(moved, sizeof(moved), "%s.moved", scratch);
+	ck_assert_int_eq(rename(scratch, moved), 0);
+	ck_assert_int_eq(publish(s, &again, 9, 2000), 0);
+	ck_assert_int_eq(store_find(s, &k, &b), -ENOENT);
+	ck_assert_int_eq(fill_rest(s, d, &half, 3000), 0);
+	ck_assert(finds(s, &again, 9, 2000) && finds(s, &half, 7, 3000));
+	ck_assert_uint_eq(totals(s).artifacts, 2);
+	ck_assert_int_eq(verify_quiet(s), 0);
+	blob_unref(held);
+	store_close(s);
+	scratch_end();
+	nftw(moved, scratch_rm, 16, FTW_DEPTH | FTW_PHYS);
+}
+END_TEST
+
+/* A file in its place: that is an error, and not "not stored". */
+START_TEST(directory_cannot_be_made)
+{
+	struct key k = key_nth(1);
+	struct draft *d;
+	struct blob *b;
+	struct store *s;
+	int fd;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(publish(s, &k, 1, 5000), 0);
+	scratch_end();
+	fd = open(scratch, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(store_find(s, &k, &b), -EIO);
+		ck_assert_int_eq(draft_new(&d, s, NULL), -EIO);
+		ck_assert_int_eq(draft_new_at_once(&d, s, NULL), -EIO);
+		ck_assert_int_eq(store_miss_add(s, &k, "", "test", 1000, ""), -EIO);
+		ck_assert_int_eq(store_remove(s, &k), -EIO);
+	}
+	ck_assert_int_eq(unlink(scratch), 0);
+	ck_assert_int_eq(store_find(s, &k, &b), -ENOENT);
+	ck_assert_int_eq(publish(s, &k, 1, 5000), 0);
+	ck_assert(finds(s, &k, 1, 5000));
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(not_open_to_all)
 {
 	struct store_opts o = {.dir = scratch};
@@ -1653,7 +1744,8 @@ int main(void)
 {
 	const TTest *const plain[] = {publish_and_find, removes_a_file, one_blob_many_keys, survives_reopen,
 		use_is_noted_once_an_hour, file_gone_is_forgotten, file_in_place, misses,
-		quota_evicts_the_oldest, damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
+		quota_evicts_the_oldest, damage_keeps_pins_and_misses, pins_stay, pins_of_version_5, directory_goes,
+		directory_cannot_be_made, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,
 		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,

@@ -1,0 +1,114 @@
+#!/bin/sh
+# The store's directory is removed or renamed under a mount: the store makes it anew and goes on, open files
+# can be read to their end, and no answer from the old store is given any more. Where the directory cannot
+# be made, the answer is EIO and never "no such file".
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy strip readelf curl cmp
+need_mount
+
+make_two_large
+for p in one two late added; do
+  make_program "$TMP/made" $p
+  # shellcheck disable=SC2034 # for eval
+  at=gdb/$(gdb_path "$(build_id "$TMP/made/full/$p")" .debug)
+  eval "$p=\$at"
+done
+for p in one two; do put_gdb "$TMP/up" "$TMP/made/debug/$p.debug" .debug; done
+upstream_start up --root "$TMP/up"
+store=$TMP/stores/store
+file_of() { echo "$TMP/made/debug/$1.debug"; }
+here() { eval "cmp -s \"\$(file_of $1)\" \"\$MNT_m/\$$1\""; }
+# never_enoent NAME: it comes within seconds, and until then the error is another one.
+never_enoent() {
+  ne_name=$1
+  ne_path=$MNT_m/$(eval "echo \"\$$1\"")
+  : >"$TMP/said"
+  came() { cmp "$(file_of "$ne_name")" "$ne_path" 2>>"$TMP/said"; }
+  wait_for 10 came || fail "$row: $1 does not come: $(tail -n 1 "$TMP/said")"
+  grep -vq 'Input/output error' "$TMP/said" && fail "$row: $1: $(cat "$TMP/said")"
+}
+begin() {
+  rm -rf "$store"
+  symfs_mount m --cache "$store" --source "gdb@$URL_up"
+  "$SYMFS" add --cache "$store" "$(file_of added)" >/dev/null || fail "$row: add"
+  here one && here added || fail "$row: before"
+  here late && fail "$row: it is there before the server has it"
+  exec 5<"$MNT_m/$one"                                # stored
+  exec 6<"$MNT_m/gdb/$name1" && look 6 1 1000000 5000 # some of it is here
+}
+# look DESCRIPTOR N OFFSET COUNT
+look() {
+  eval "timeout -s KILL 60 \"\$top_builddir/tests/helpers/read-at\" $3 $4 <&$1" >"$TMP/got" 2>"$TMP/look.log" ||
+    fail "$row: $2 at $3: $(cat "$TMP/look.log")"
+  tail -c "+$(($3 + 1))" "$TMP/large$2" | head -c "$4" | cmp - "$TMP/got" || fail "$row: wrong bytes at $3"
+}
+goes_on() {
+  never_enoent one
+  never_enoent two
+  put_gdb "$TMP/up" "$(file_of late)" .debug # it was remembered to be missing by the old store
+  [ "$row" = exchanged ] || # that store remembers it, too
+    wait_for 10 here late || fail "$row: a miss outlived its store: $(stat "$MNT_m/$late" 2>&1)"
+  look 6 1 2000000 5000
+  cmp "$TMP/large1" - <&6 || fail "$row: an open file that was here in part"
+  cmp "$(file_of one)" - <&5 || fail "$row: an open file that was stored"
+  exec 5<&- 6<&-
+  same_file "$TMP/large1" "$MNT_m/gdb/$name1"
+  stored() { "$SYMFS" get --offline --no-default-sources --cache "$store" "$two"; }
+  wait_for 10 stored || fail "$row: nothing is stored anew"
+  gone "$PID_m" && fail "$row: the daemon ended"
+  rm "$TMP/up/${late#gdb/}"
+}
+end() {
+  symfs_umount m
+  grep -c 'the directory was removed or replaced' "$TMP/m.log" | grep -qx 1 || fail "$row: no word, or many"
+  "$SYMFS" cache verify --cache "$store" >"$TMP/out" 2>&1 || fail "$row: cache verify: $(cat "$TMP/out")"
+}
+
+row="removed"
+begin
+rm -rf "$store"
+goes_on
+end
+
+row="removed with its parent"
+begin
+rm -rf "$TMP/stores"
+goes_on
+end
+
+# Renamed: what was moved is left alone, and the path leads to a new store.
+row="renamed"
+begin
+"$SYMFS" cache ls --cache "$store" | sort >"$TMP/before"
+mv "$store" "$TMP/stores/old"
+goes_on
+end
+grep -q 'elf_debug.*add' "$TMP/before" || fail "nothing was in it: $(cat "$TMP/before")"
+"$SYMFS" cache verify --cache "$TMP/stores/old" >"$TMP/out" 2>&1 || fail "what was renamed: $(cat "$TMP/out")"
+"$SYMFS" get --offline --no-default-sources --cache "$TMP/stores/old" "$added" >/dev/null || fail "what was renamed lost a file"
+
+# Another store in its place: it is the store from now on.
+row="exchanged"
+begin
+mv "$store" "$TMP/stores/second" && mv "$TMP/stores/old" "$store"
+goes_on
+here added || fail "the store at the path is not used"
+end
+
+# A file in its place: nothing can be stored. What was there is an error, and comes back.
+row="blocked"
+begin
+rm -rf "$store" && : >"$store"
+blocked() {
+  cat "$MNT_m/$1" >/dev/null 2>"$TMP/said" && fail "blocked: $1 is read"
+  grep -q 'Input/output error' "$TMP/said"
+}
+for p in "$added" "$one" gdb/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug "$two" "$added"; do
+  blocked "$p" || fail "blocked: $p: $(cat "$TMP/said")"
+done
+rm "$store"
+goes_on
+end
+grep -q 'cannot be made anew' "$TMP/m.log" || fail "blocked: no word in the log"
+exit 0

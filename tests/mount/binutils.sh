@@ -7,8 +7,8 @@
 need_mount
 need addr2line objdump unshare gcc objcopy readelf nm debuginfod nginx curl
 [ -d /usr/lib/debug ] || skip "there is no /usr/lib/debug to bind over"
-unshare -m sh -c "mkdir -p '$TMP/bound' && mount --bind '$TMP/bound' /usr/lib/debug" 2>/dev/null ||
-  skip "no mount namespace here"
+why=$(unshare -m sh -c "mkdir -p '$TMP/bound' && mount --bind '$TMP/bound' /usr/lib/debug" 2>&1) ||
+  skip "no mount namespace here: $why"
 
 far_program
 far_mounts debuginfod nginx

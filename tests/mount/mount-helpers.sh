@@ -5,7 +5,7 @@
 if [ -z "${SYMFS_INSIDE:-}" ]; then
   [ "$(id -u)" = 0 ] || { echo "SKIP: not root"; exit 77; }
   apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart
-  "$apart" true 2>/dev/null || { echo "SKIP: no mount namespaces here"; exit 77; }
+  why=$("$apart" true 2>&1) || { echo "SKIP: no mount namespace here: $why"; exit 77; }
   SYMFS_INSIDE=1 exec "$apart" sh "$0"
 fi
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

@@ -14,7 +14,7 @@ for page in "$top"/man/*.in; do
 	said=$(sed -n 's/^\.Dl //p' "$page" | grep -E '.{67}')
 	[ -z "$said" ] || bad "$page: wider than a page; .Bd -literal has no margin: $said"
 	command -v mandoc >/dev/null || continue
-	said=$(mandoc -Tlint -Wwarning "$page" | grep -vE 'unusual Xr order|referenced manual not found')
+	said=$(mandoc -Tlint -Wwarning "$page" | grep -vE 'unusual Xr order|referenced manual not found|unexpected section: Sh ERRORS')
 	[ -z "$said" ] || bad "$said"
 done
 

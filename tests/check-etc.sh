@@ -15,7 +15,7 @@ complain() { echo "$*"; bad=1; }
 "$symfs" sources --no-default-sources --config "$top/etc/symfs.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf: $(cat "$tmp/out")"
 # With every comment that looks like a setting taken at its word.
-sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" | grep -vE '^(url|path|type|layout|casing|header|filetypes|path-patterns|never|requires-checksum|checksum-placeholder|allow-unverified|on-403|tier|connections|proxy|ca-file|cert|key|netrc|bucket|prefix|endpoint|region|style|access-key|secret-key|session-token|profile|anonymous|enabled|accept-invalid-certs|allow-private|ptr-map|follow-links|has-index|connect-timeout|stall-timeout|miss-lifetime|max-file-size) = ' >"$tmp/all.conf"
+sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" | grep -vE '^(url|path|type|layout|casing|header|filetypes|path-patterns|never|requires-checksum|checksum-placeholder|allow-unverified|on-403|tier|connections|proxy|ca-file|cert|key|netrc|bucket|prefix|endpoint|region|style|access-key|secret-key|session-token|profile|anonymous|enabled|accept-invalid-certs|allow-private|allow-http-redirects|ptr-map|follow-links|has-index|connect-timeout|stall-timeout|miss-lifetime|max-file-size) = ' >"$tmp/all.conf"
 "$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
 

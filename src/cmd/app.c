@@ -289,6 +289,8 @@ static void add_way(const struct source *one, struct buf *out)
 {
 	if (one->o.allow_private)
 		buf_adds(out, "allow-private = yes\n");
+	if (one->o.allow_http_redirects)
+		buf_adds(out, "allow-http-redirects = yes\n");
 	if (one->o.connections)
 		buf_addf(out, "connections = %u\n", one->o.connections);
 	add_text("ca-file", one->o.ca_file, out);

@@ -1,82 +1,58 @@
-/* Addresses that are not of the public Internet. */
+/* Networks of addresses, and where redirects may lead. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/address.h"
 #include "base/util.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct range4 {
-	uint32_t net;
-	unsigned bits;
-} ranges4[] = {
-	{0x00000000, 8},  /* this network; 0.0.0.0 connects to this machine */
-	{0x0a000000, 8},  /* private */
-	{0x64400000, 10}, /* shared, behind a provider's NAT */
-	{0x7f000000, 8},  /* loopback */
-	{0xa9fe0000, 16}, /* link-local; a cloud's metadata */
-	{0xac100000, 12}, /* private */
-	{0xc0000000, 24}, /* assignments of protocols */
-	{0xc0a80000, 16}, /* private */
-	{0xc6120000, 15}, /* benchmarks */
-	{0xe0000000, 4},  /* multicast */
-	{0xf0000000, 4},  /* reserved; broadcast */
-};
+/* ---- one form ----------------------------------------------------------------------- */
 
-static bool is_private4(uint32_t a)
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+static struct address of_four(const void *four)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(ranges4); i++)
-		if ((a ^ ranges4[i].net) >> (32 - ranges4[i].bits) == 0)
-			return true;
-	return false;
+	struct address a;
+
+	memcpy(a.bytes, mapped, 12);
+	memcpy(a.bytes + 12, four, 4);
+	return a;
 }
 
-/* IPv4 in IPv6, at a byte of it: mapped, compatible (::1 and :: are of these), NAT64, 6to4. */
+/* Where other forms of IPv6 hold an IPv4 address: compatible, NAT64, 6to4. */
 static const struct form {
 	uint8_t prefix[12];
 	unsigned n, at;
 } forms[] = {
-	{{[10] = 0xff, [11] = 0xff}, 12, 12},
 	{{0}, 12, 12},
 	{{0x00, 0x64, 0xff, 0x9b}, 12, 12},
 	{{0x20, 0x02}, 2, 2},
 };
 
-static const struct range6 {
-	uint8_t first, second, mask; /* of the second byte */
-} ranges6[] = {
-	{0xfc, 0, 0},	    /* unique local */
-	{0xfd, 0, 0},
-	{0xfe, 0x80, 0xc0}, /* link-local */
-	{0xfe, 0xc0, 0xc0}, /* site-local */
-	{0xff, 0, 0},	    /* multicast */
-};
-
-static bool is_private6(const uint8_t a[static 16])
+static struct address of_six(const uint8_t six[static 16])
 {
-	for (size_t i = 0; i < ARRAY_SIZE(ranges6); i++)
-		if (a[0] == ranges6[i].first && (a[1] & ranges6[i].mask) == ranges6[i].second)
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		const uint8_t *p = a + forms[i].at;
+	struct address a;
 
-		if (memcmp(a, forms[i].prefix, forms[i].n) == 0)
-			return is_private4((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-					   (uint32_t)p[2] << 8 | p[3]);
-	}
-	/* NAT64 of one's own network */
-	return memcmp(a, "\x00\x64\xff\x9b\x00\x01", 6) == 0;
+	memcpy(a.bytes, six, 16);
+	if (IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)&a) || IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)&a))
+		return a;
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (memcmp(six, forms[i].prefix, forms[i].n) == 0)
+			return of_four(six + forms[i].at);
+	return a;
 }
 
-bool address_is_private(const struct sockaddr *a)
+bool address_of(const struct sockaddr *a, struct address *out)
 {
 	if (a->sa_family == AF_INET)
-		return is_private4(ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr));
-	return a->sa_family != AF_INET6 ||
-	       is_private6(((const struct sockaddr_in6 *)a)->sin6_addr.s6_addr);
+		*out = of_four(&((const struct sockaddr_in *)a)->sin_addr);
+	else if (a->sa_family == AF_INET6)
+		*out = of_six(((const struct sockaddr_in6 *)a)->sin6_addr.s6_addr);
+	else
+		return false;
+	return true;
 }
 
 /* The host of an origin, without the brackets of IPv6, a zone, and a dot at the end. */
@@ -95,21 +71,25 @@ static char *host_of(const char *origin)
 	return copy;
 }
 
-bool origin_is_private(const char *origin)
+bool address_of_origin(const char *origin, struct address *out)
 {
+	static const uint8_t loopback[4] = {127, 0, 0, 1};
 	_cleanup_free_ char *host = host_of(origin);
 	size_t n = host ? strlen(host) : 0;
-	struct in6_addr six;
-	struct in_addr four;
+	uint8_t raw[16];
 
 	if (!host)
-		return true; /* memory has run out: nothing is allowed by that */
-	if (inet_pton(AF_INET, host, &four) == 1)
-		return is_private4(ntohl(four.s_addr));
-	if (inet_pton(AF_INET6, host, &six) == 1)
-		return is_private6(six.s6_addr);
-	return strcasecmp(host, "localhost") == 0 ||
-	       (n > 10 && strcasecmp(host + n - 10, ".localhost") == 0);
+		return false; /* memory has run out; the connection is judged, too */
+	if (inet_pton(AF_INET, host, raw) == 1)
+		*out = of_four(raw);
+	else if (inet_pton(AF_INET6, host, raw) == 1)
+		*out = of_six(raw);
+	else if (strcasecmp(host, "localhost") == 0 ||
+		 (n > 10 && strcasecmp(host + n - 10, ".localhost") == 0))
+		*out = of_four(loopback);
+	else
+		return false;
+	return true;
 }
 
 unsigned origin_port(const char *origin)
@@ -121,4 +101,62 @@ unsigned origin_port(const char *origin)
 	if (colon)
 		return (unsigned)strtoul(colon + 1, NULL, 10);
 	return strncasecmp(origin, "https:", 6) == 0 ? 443 : 80;
+}
+
+/* ---- networks ----------------------------------------------------------------------- */
+
+/* The first that holds an address counts. */
+static const struct range {
+	uint8_t prefix[16];
+	unsigned bits;
+	enum address_net net;
+} ranges[] = {
+#define FOUR(a, b, c, bits, net) {{[10] = 0xff, [11] = 0xff, [12] = a, [13] = b, [14] = c}, 96 + (bits), net}
+	FOUR(0, 0, 0, 8, ADDRESS_LINK_LOCAL), /* connects to this machine */
+	FOUR(10, 0, 0, 8, ADDRESS_10),
+	FOUR(100, 64, 0, 10, ADDRESS_RESERVED), /* shared, behind a provider's NAT */
+	FOUR(127, 0, 0, 8, ADDRESS_LOOPBACK),
+	FOUR(169, 254, 0, 16, ADDRESS_LINK_LOCAL),
+	FOUR(172, 16, 0, 12, ADDRESS_172),
+	FOUR(192, 0, 0, 24, ADDRESS_RESERVED), /* assignments of protocols */
+	FOUR(192, 168, 0, 16, ADDRESS_192),
+	FOUR(198, 18, 0, 15, ADDRESS_RESERVED), /* benchmarks */
+	FOUR(224, 0, 0, 3, ADDRESS_RESERVED),	/* multicast, reserved, broadcast */
+#undef FOUR
+	{{[15] = 1}, 128, ADDRESS_LOOPBACK},
+	{{0}, 128, ADDRESS_LINK_LOCAL},
+	{{0xfc}, 7, ADDRESS_UNIQUE},
+	{{0xfe, 0x80}, 10, ADDRESS_LINK_LOCAL},
+	{{0xfe, 0xc0}, 10, ADDRESS_RESERVED}, /* site-local */
+	{{0xff}, 8, ADDRESS_RESERVED},	      /* multicast */
+	{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, ADDRESS_RESERVED}, /* NAT64 of a local network */
+};
+
+static bool is_in(const struct address *a, const struct range *r)
+{
+	unsigned whole = r->bits / 8, rest = r->bits % 8;
+
+	return memcmp(a->bytes, r->prefix, whole) == 0 &&
+	       (!rest || (a->bytes[whole] ^ r->prefix[whole]) >> (8 - rest) == 0);
+}
+
+enum address_net address_net(const struct address *a)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (is_in(a, &ranges[i]))
+			return ranges[i].net;
+	return ADDRESS_PUBLIC;
+}
+
+enum redirect_judgement address_judge(const struct address *from, const struct address *to, bool allow_private)
+{
+	enum address_net net = address_net(to);
+
+	if (net == ADDRESS_PUBLIC || (from && memcmp(from, to, sizeof(*to)) == 0))
+		return REDIRECT_ALLOWED;
+	if (net == ADDRESS_LINK_LOCAL)
+		return REDIRECT_LINK_LOCAL;
+	if (allow_private || (from && net != ADDRESS_RESERVED && address_net(from) == net))
+		return REDIRECT_ALLOWED;
+	return REDIRECT_PRIVATE;
 }

@@ -1,16 +1,43 @@
-/* Which addresses are of this machine or of its own network, and so nothing that a server elsewhere
- * has to name. Pure, any thread. */
+/* Which network an address belongs to, and whether a redirect may lead there: a server must not make
+ * us ask hosts that it could not ask itself. Pure, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
-/* Loopback, link-local, private, shared and reserved ranges, multicast; the same inside IPv6's
- * forms of IPv4. What is neither IPv4 nor IPv6 is private. */
-bool address_is_private(const struct sockaddr *a);
+/* An IPv6 address; IPv4 in any of the forms that IPv6 has for it is the mapped one (::ffff:a.b.c.d). */
+struct address {
+	uint8_t bytes[16];
+};
 
-/* Is the host of an origin ("https://host:port") private by its name alone: a literal address, or
- * localhost? False also when only a resolver could tell. */
-bool origin_is_private(const char *origin);
+enum address_net {
+	ADDRESS_PUBLIC,
+	ADDRESS_LOOPBACK,
+	ADDRESS_10,		/* 10/8 */
+	ADDRESS_172,	/* 172.16/12 */
+	ADDRESS_192,	/* 192.168/16 */
+	ADDRESS_UNIQUE,	/* fc00::/7 */
+	ADDRESS_RESERVED,	/* shared, for benchmarks, multicast, site-local, ... */
+	ADDRESS_LINK_LOCAL	/* 169.254/16 (a cloud's metadata), fe80::/10; and 0/8, ::, which are this machine */
+};
+
+bool address_of(const struct sockaddr *a, struct address *out); /* false: neither IPv4 nor IPv6 */
+
+/* Of an origin ("https://host:port") whose host is a literal address or localhost. False: only a
+ * resolver can tell. */
+bool address_of_origin(const char *origin, struct address *out);
+
+enum address_net address_net(const struct address *a);
+
+enum redirect_judgement {
+	REDIRECT_ALLOWED,
+	REDIRECT_PRIVATE,   /* only with allow-private */
+	REDIRECT_LINK_LOCAL /* never */
+};
+
+/* May a redirect lead from one address (NULL: unknown, or public) to another? The same address is the
+ * same host. */
+enum redirect_judgement address_judge(const struct address *from, const struct address *to, bool allow_private);
 
 unsigned origin_port(const char *origin); /* also when it is the usual one */

@@ -34,8 +34,9 @@ struct net_req {
 	char *netrc;		/* a file */
 	char *ca_file;		/* in place of the system's certificates */
 	char *proxy;		/* URL; "none": none; NULL: what the environment says */
-	bool allow_private;	/* a redirect may lead to this machine or its network, although the
-				   first host was not there */
+	bool allow_private;	/* a redirect may lead to this machine or a private network, also when
+				   the first host is not there */
+	bool allow_http;	/* a redirect may lead from https to http */
 	unsigned connections;	/* requests of one origin at once; 0: as the net has it. The same
 				   for all requests of an origin, else the least counts */
 	enum net_rank rank;
@@ -68,7 +69,7 @@ struct net_reply {
  * -EFBIG		more than `most`, or a Content-Encoding that makes very much of little
  * -ELOOP		too many redirects
  * -EPROTONOSUPPORT	a redirect to something that is not http(s)
- * -EPERM		a redirect from elsewhere to this machine or its network
+ * -EPERM		a redirect to where it may not lead: address.h, or from https to http
  * -ECANCELED		by a sink that returned it (any negative of a sink comes back as is)
  * -ENOMEM, -EMFILE, -EIO	this machine's trouble, not the server's */
 

@@ -43,7 +43,8 @@ struct transfer {
 	uint64_t most;
 	unsigned connections;
 	char *proxy;	    /* as in the request */
-	bool private_goes;  /* redirects may lead to private addresses */
+	bool allow_private; /* redirects may lead to private addresses */
+	bool allow_http;    /* and from https to http */
 	struct net_req proof; /* of who we are: only sigv4, cert, key, netrc are set */
 
 	/* this hop */
@@ -55,8 +56,11 @@ struct transfer {
 	enum net_rank rank;
 	uint64_t turned; /* clock_ms(): when its turn, or the wait for it, began */
 	bool proxied; /* by a proxy, unless an exception from it counts */
-	bool intruded; /* it leads to a private address, and may not */
+	const char *refused; /* why the redirect may not lead there; NULL */
 	unsigned hops;
+	struct address source; /* of the first hop's server */
+	bool source_known;
+	bool strayed; /* a redirect led to a public host: what comes behind it is its word, not the source's */
 	struct head head;
 	bool head_over;
 	uint64_t skipped;
@@ -225,30 +229,58 @@ static bool env_has(const char *name)
 	return value && *value;
 }
 
-/* Whether the settings name a proxy for the hop. Exceptions (no_proxy) are not looked at. */
-static bool has_proxy(const struct transfer *t)
+/* The proxy that the settings name for the hop, or NULL. Exceptions (no_proxy) are not looked at. */
+static const char *proxy_of(const struct transfer *t)
 {
+	const char *const names[] = {
+		strncmp(t->origin, "https:", 6) == 0 ? "https_proxy" : "http_proxy",
+		strncmp(t->origin, "https:", 6) == 0 ? "HTTPS_PROXY" : "http_proxy",
+		"all_proxy", "ALL_PROXY"};
+
 	if (t->proxy)
-		return *t->proxy && strcasecmp(t->proxy, "none") != 0;
-	if (strncmp(t->origin, "https:", 6) == 0 ? env_has("https_proxy") || env_has("HTTPS_PROXY")
-						 : env_has("http_proxy"))
-		return true;
-	return env_has("all_proxy") || env_has("ALL_PROXY");
+		return *t->proxy && strcasecmp(t->proxy, "none") != 0 ? t->proxy : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (env_has(names[i]))
+			return getenv(names[i]);
+	return NULL;
 }
 
-/* The server itself is at this address, or its proxy: who is at another port than the origin's is
- * the proxy. What lies behind one, only it can tell. */
-static bool may_reach(struct transfer *t, const struct sockaddr *a, unsigned port)
+/* The server itself is at the other end, or its proxy: a connection to another port than the origin's is
+ * the proxy's. */
+static bool is_direct(const struct transfer *t, unsigned port)
 {
-	if (t->proxied && port != origin_port(t->origin))
-		return true;
-	if (!address_is_private(a))
-		return true;
+	return !t->proxied || port == origin_port(t->origin);
+}
+
+/* A proxy at the origin's own port cannot be told from the server. */
+static bool is_surely_direct(const struct transfer *t, unsigned port)
+{
+	const char *proxy = proxy_of(t);
+	char origin[NET_HOST_MAX];
+
+	if (!is_direct(t, port))
+		return false;
+	return !proxy || (net_origin(proxy, origin) == 0 && origin_port(origin) != port);
+}
+
+/* The source itself may be anywhere. */
+static bool may_lead_to(struct transfer *t, const struct address *to)
+{
+	const struct address *from = t->source_known && !t->strayed ? &t->source : NULL;
+
 	if (is_home(t))
-		t->private_goes = true;
-	if (!t->private_goes)
-		t->intruded = true;
-	return t->private_goes;
+		return true;
+	switch (address_judge(from, to, t->allow_private)) {
+	case REDIRECT_ALLOWED:
+		return true;
+	case REDIRECT_PRIVATE:
+		t->refused = "a redirect to a private address (allow-private)";
+		break;
+	case REDIRECT_LINK_LOCAL:
+		t->refused = "a redirect to a link-local address";
+		break;
+	}
+	return false;
 }
 
 static unsigned port_of(const struct sockaddr *a)
@@ -259,40 +291,73 @@ static unsigned port_of(const struct sockaddr *a)
 
 static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
+	struct transfer *t = ctx;
+	struct address to;
+
 	on_resolve(NULL, NULL, ctx);
-	/* A name may have several addresses: refusing one does not end the transfer. */
-	if (!may_reach(ctx, &a->addr, port_of(&a->addr)))
+	/* A name may have several addresses: refusing one does not end the transfer. What lies behind a
+	 * proxy, only the proxy can tell. */
+	if (!address_of(&a->addr, &to) ||
+		(is_direct(t, port_of(&a->addr)) && !may_lead_to(t, &to)))
 		return CURL_SOCKET_BAD;
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
-/* The same again, for a connection that another transfer has opened. */
-static bool may_use(struct transfer *t, const char *ip, unsigned port)
+/* What is not an address becomes ::, where no redirect may lead. */
+static struct address address_of_text(const char *ip)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
 	struct sockaddr_in four = {.sin_family = AF_INET};
 	char plain[INET6_ADDRSTRLEN];
+	struct address a;
 
 	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(ip, "%"), ip);
-	if (inet_pton(AF_INET, plain, &four.sin_addr) == 1)
-		return may_reach(t, (struct sockaddr *)&four, port);
-	inet_pton(AF_INET6, plain, &six.sin6_addr); /* else it is ::, which is private */
-	return may_reach(t, (struct sockaddr *)&six, port);
+	if (inet_pton(AF_INET, plain, &four.sin_addr) == 1) {
+		address_of((struct sockaddr *)&four, &a);
+		return a;
+	}
+	inet_pton(AF_INET6, plain, &six.sin6_addr);
+	address_of((struct sockaddr *)&six, &a);
+	return a;
 }
 
+/* Remembers who the source is, or that a redirect left its network. */
+static void note_reached(struct transfer *t, const struct address *at, unsigned port)
+{
+	struct address literal;
+	bool named;
+
+	if (t->hops == 0 && is_surely_direct(t, port)) {
+		t->source = *at;
+		t->source_known = true;
+	}
+	if (is_home(t))
+		return;
+	named = !is_direct(t, port) && !address_of_origin(t->origin, &literal);
+	if (!named && !is_direct(t, port))
+		at = &literal;
+	if (named || address_net(at) == ADDRESS_PUBLIC)
+		t->strayed = true;
+}
+
+/* Judged again, for a connection that another transfer has opened. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
 	struct transfer *t = ctx;
+	const struct address at = address_of_text(ip);
 
 	stall_start(t);
 	/* One that was refused before does not matter any more. */
-	t->intruded = false;
-	return may_use(t, ip, (unsigned)port) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+	t->refused = NULL;
+	if (is_direct(t, (unsigned)port) && !may_lead_to(t, &at))
+		return CURL_PREREQFUNC_ABORT;
+	note_reached(t, &at, (unsigned)port);
+	return CURL_PREREQFUNC_OK;
 }
 
-static int intrusion(struct transfer *t)
+static int refuse(struct transfer *t)
 {
-	return fail(t, -EPERM, "a redirect to a private address (allow-private)");
+	return fail(t, -EPERM, "%s", t->refused);
 }
 
 /* ---- turns -------------------------------------------------------------------------- */
@@ -620,6 +685,9 @@ void transfers_admit(struct net *n)
 
 static int hop_start(struct transfer *t, const char *origin)
 {
+	struct address to;
+	bool literal;
+
 	head_begin(&t->head, &t->reply);
 	t->head.bytes = 0;
 	t->head_over = t->wanted = false;
@@ -627,12 +695,14 @@ static int hop_start(struct transfer *t, const char *origin)
 	t->reply.status = 0;
 	snprintf(t->reply.url, sizeof(t->reply.url), "%s", t->url);
 	snprintf(t->origin, sizeof(t->origin), "%s", origin);
-	t->proxied = has_proxy(t);
-	t->intruded = false;
-	if (origin_is_private(origin)) {
-		t->private_goes = t->private_goes || is_home(t);
-		if (!t->private_goes)
-			return intrusion(t);
+	t->proxied = proxy_of(t) != NULL;
+	t->refused = NULL;
+	literal = address_of_origin(origin, &to);
+	if (literal && !may_lead_to(t, &to))
+		return refuse(t);
+	if (literal && t->hops == 0) {
+		t->source = to;
+		t->source_known = true;
 	}
 	if (curl_easy_setopt(t->easy, CURLOPT_URL, t->url) != CURLE_OK ||
 		set_proof(t, is_home(t)) != CURLE_OK)
@@ -655,6 +725,8 @@ static int hop(struct transfer *t)
 		return fail(t, r, "out of memory");
 	if (r < 0)
 		return fail(t, -EPROTONOSUPPORT, "a redirect to something that is not http(s)");
+	if (!t->allow_http && strncmp(t->origin, "https:", 6) == 0 && strncmp(next.origin, "http:", 5) == 0)
+		return fail(t, -EPERM, "a redirect from https to http (allow-http-redirects)");
 	/* A user and a password that a server sent are not ours to try: next's own stay unused. */
 	free(t->url);
 	t->url = take(next.url);
@@ -704,8 +776,8 @@ void transfer_ended(struct transfer *t, CURLcode result)
 			return;
 	} else if (!t->reply.error && result != CURLE_OK && !(t->head_over && !t->wanted)) {
 		/* The body of a 404 may break off: the status has said it all. */
-		if (t->intruded && !t->head_over)
-			intrusion(t);
+		if (t->refused && !t->head_over)
+			refuse(t);
 		else
 			curl_failed(t, result);
 	}
@@ -927,7 +999,8 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 		.most = req->most,
 		.connections = req->connections,
 		.rank = req->rank,
-		.private_goes = req->allow_private,
+		.allow_private = req->allow_private,
+		.allow_http = req->allow_http,
 		.began = clock_ms(),
 	};
 	head_begin(&t->head, &t->reply);

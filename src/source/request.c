@@ -47,6 +47,7 @@ int source_request(const struct source *s, const struct source_ask *a, struct ne
 		.most = s->o.max_file_size,
 		.insecure = s->o.accept_invalid_certs,
 		.allow_private = s->o.allow_private,
+		.allow_http = s->o.allow_http_redirects,
 		.connections = s->o.connections,
 	};
 	if (add_headers(s, a, out) < 0 || copy_text(&out->url, a->where) < 0 ||

@@ -70,6 +70,8 @@ const struct conf_field source_fields[] = {
 		"no", "do not verify TLS"},
 	{"allow-private", CONF_BOOL, offsetof(struct source_opts, allow_private), "no",
 		"it may redirect to private addresses"},
+	{"allow-http-redirects", CONF_BOOL, offsetof(struct source_opts, allow_http_redirects), "no",
+		"it may redirect from https to http"},
 	{"connect-timeout", CONF_MS, offsetof(struct source_opts, connect_ms), NULL, ""},
 	{"stall-timeout", CONF_MS, offsetof(struct source_opts, stall_ms), NULL, ""},
 	{"miss-lifetime", CONF_SECONDS, offsetof(struct source_opts, miss_seconds), NULL, ""},

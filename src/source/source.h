@@ -27,7 +27,7 @@ struct source_opts {
 
 	/* how it is reached */
 	unsigned connections; /* 0: those of all hosts */
-	bool accept_invalid_certs, allow_private;
+	bool accept_invalid_certs, allow_private, allow_http_redirects;
 	char *proxy, *ca_file, *cert, *key, *netrc;
 
 	/* s3 */

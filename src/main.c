@@ -3,7 +3,9 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
+#include "cmd/secrets.h"
 #include "config.h"
+#include "source/source.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -50,6 +52,14 @@ static const struct cmd *find_command(const char *name)
 	return NULL;
 }
 
+static void no_such_command(const char *word)
+{
+	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
+
+	url_for_message(word, &shown);
+	fprintf(stderr, "symfs: no such command: %.100s\n", buf_text(&shown));
+}
+
 /* `symfs SRC DIR -o OPTS`, as mount(8) calls its helpers. */
 static bool is_mount(int argc, char **argv)
 {
@@ -71,9 +81,12 @@ static int fill_streams(void)
 
 int main(int argc, char **argv)
 {
+	_cleanup_free_ char *room = NULL; /* of words that other users must not read */
 	const struct cmd *c = argc > 1 ? find_command(argv[1]) : NULL;
 
 	if (fill_streams() < 0)
+		return EXIT_LOCAL;
+	if (secrets_cover(argc, argv, &room) < 0)
 		return EXIT_LOCAL;
 	log_topics(getenv("SYMFS_DEBUG"));
 	if (c)
@@ -89,7 +102,7 @@ int main(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (argc > 1)
-		fprintf(stderr, "symfs: no such command: %.100s\n", argv[1]);
+		no_such_command(argv[1]);
 	print_commands(stderr);
 	return EXIT_USAGE;
 }

@@ -12,6 +12,7 @@
 #include "fetch/fetch.h"
 #include "fs/fs.h"
 #include "http/http.h"
+#include "source/source.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,6 +34,7 @@ struct mounting {
 	const char *log_word; /* --log-file; NULL */
 	char *log_path;	      /* the same, absolute */
 	struct buf options; /* for libfuse */
+	struct buf shown;   /* SRC without a password */
 	char *cwd;	    /* where relative words of the command line count from */
 	const char *socket; /* NOTIFY_SOCKET */
 	unsigned watchdog_ms;
@@ -104,6 +106,14 @@ static int take_pair(struct mounting *m, const char *key, const char *value, str
 	return r == -ENOENT ? err_set(e, -EINVAL, "no such option: -o %s=", key) : r;
 }
 
+static int unknown_option(const char *word, struct err *e)
+{
+	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
+
+	url_for_message(word, &shown);
+	return err_set(e, -EINVAL, "no such option: -o %s", buf_text(&shown));
+}
+
 /* `word` stays alive as long as `m`. */
 static int take_word(struct mounting *m, char *word, struct err *e)
 {
@@ -124,7 +134,7 @@ static int take_word(struct mounting *m, char *word, struct err *e)
 	else if (strcmp(word, "no-default-sources") == 0 || strcmp(word, "no_default_sources") == 0)
 		m->args.no_default_sources = true;
 	else if (!equals)
-		return err_set(e, -EINVAL, "no such option: -o %s", word);
+		return unknown_option(word, e);
 	if (!equals)
 		return 0;
 	*equals = '\0';
@@ -408,17 +418,43 @@ static int run_background(struct mounting *m)
 
 /* ---- the command -------------------------------------------------------------------- */
 
+/* SRC is the first source when it is a URL or an absolute path; any other word is a name for the mount
+ * table, which every user can read. */
+static int take_source(struct mounting *m, const char *word, struct err *e)
+{
+	struct app_args *a = &m->args;
+	bool url = strstr(word, "://") != NULL;
+
+	m->fs_opts.source = word;
+	if (!url && word[0] != '/')
+		return 0;
+	if (a->n_sources == APP_SOURCES_MOST)
+		return err_set(e, -EINVAL, "more than %d sources", APP_SOURCES_MOST);
+	memmove(a->sources + 1, a->sources, a->n_sources++ * sizeof(*a->sources));
+	a->sources[0] = word;
+	if (!url)
+		return 0;
+	if (url_for_message(word, &m->shown) < 0)
+		return err_set(e, -EINVAL, "the source is longer than 8191 bytes");
+	m->fs_opts.source = buf_text(&m->shown);
+	return 0;
+}
+
 /* `mount DIR`, or `SRC DIR` as mount(8) calls it. */
 static int take_words(struct mounting *m, int argc, char **argv, char **point, struct err *e)
 {
+	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 	int r;
 
 	if (argc != 2 && argc != 3)
 		return err_set(e, -EINVAL, "which directory? try: symfs mount --help");
-	m->fs_opts.source = argc == 3 ? argv[1] : "symfs";
+	r = argc == 3 ? take_source(m, argv[1], e) : 0;
+	if (r < 0)
+		return r;
 	r = fs_point(argv[argc - 1], point);
 	if (r < 0)
-		return err_set(e, r, "%s: %s", argv[argc - 1], err_text(r));
+		return err_set(e, r, "%s: %s",
+			url_for_message(argv[argc - 1], &shown) == 0 ? buf_text(&shown) : "", err_text(r));
 	m->fs_opts.mountpoint = *point;
 	return 0;
 }
@@ -458,7 +494,7 @@ static bool stderr_is_journal(const char *stream)
 
 static int run_mount(int argc, char **argv)
 {
-	struct mounting m = {.up = -1, .log_fd = -1, .options = BUF_UP_TO(8192),
+	struct mounting m = {.up = -1, .log_fd = -1, .options = BUF_UP_TO(8192), .shown = BUF_UP_TO(8192),
 		.fs_opts = {.uid = getuid(), .gid = getgid()}};
 	_cleanup_buf_ struct buf list = BUF_UP_TO(64 << 10);
 	const char *late = NULL; /* `-fo LIST`, `--options LIST` */
@@ -488,6 +524,7 @@ static int run_mount(int argc, char **argv)
 	m.cwd = path_absolute(".");
 	r = m.cwd ? run_with(&m, argc, argv, list.p) : EXIT_LOCAL;
 	buf_release(&m.options);
+	buf_release(&m.shown);
 	free(m.cwd);
 	free(m.log_path);
 	return r;

@@ -136,7 +136,7 @@ static int take_long(struct parsing *p, const char *word)
 		o = find_long(p->common, word, n);
 	if (o)
 		return take_option(p, o, equals ? equals + 1 : NULL);
-	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), word);
+	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), word); /* no value: it may be secret */
 	if (conf_field_find(settings_fields, key)) {
 		const char *value = argument(p, equals ? equals + 1 : NULL);
 
@@ -144,7 +144,7 @@ static int take_long(struct parsing *p, const char *word)
 			return mistake(p->c, "--%s needs a value", key);
 		return app_set(p->a, key, value, &e) < 0 ? mistake(p->c, "%s", e.text) : -1;
 	}
-	return mistake(p->c, "no such option: --%s", word);
+	return mistake(p->c, "no such option: --%s", key);
 }
 
 static int take_letters(struct parsing *p, const char *letters)

@@ -120,11 +120,14 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
-	url_without_credentials(where, &shown);
+	if (strstr(where, "://"))
+		url_for_message(where, &shown);
+	else
+		buf_adds(&shown, where); /* a path */
 	/* Two that begin alike are two: one of a name that exists is left out. */
 	if ((size_t)snprintf(name, 64, "%s@%s", layout, buf_text(&shown)) >= 64)
 		snprintf(name, 64, "%s@%.30s...%08x", layout, buf_text(&shown),
-			(unsigned)hash_mix(where, strlen(where)));
+			(unsigned)hash_mix(buf_text(&shown), shown.n));
 	for (char *p = name; *p; p++)
 		if (*p == '"' || (unsigned char)*p < 0x20)
 			*p = '_';
@@ -162,13 +165,13 @@ static const struct conf_section *find_preset(const struct conf *c, const char *
 
 static int unknown_preset(const struct conf *c, const char *name, struct err *e)
 {
-	_cleanup_buf_ struct buf known = BUF_UP_TO(300);
+	_cleanup_buf_ struct buf known = BUF_UP_TO(300), shown = BUF_UP_TO(8192);
 
 	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));)
 		buf_addf(&known, " %s", s->name);
 	return err_set(e, -EINVAL,
-		"--source %.60s: neither a URL, a path, nor a configured source (known:%s)", name,
-		known.n ? buf_text(&known) : " none");
+		"--source %.60s: neither a URL, a path, nor a configured source (known:%s)",
+		url_for_message(name, &shown) == 0 ? buf_text(&shown) : "", known.n ? buf_text(&known) : " none");
 }
 
 /* A configured source by its name: its section again, in front and switched on. */

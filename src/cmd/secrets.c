@@ -66,6 +66,47 @@ static int check_entry(const struct conf_section *s, const struct conf_entry *x,
 	return 0;
 }
 
+/* From :// to the last @ a word may hold a password, also one with / or # in it. NULL: it holds none. */
+static char *secret_of(char *word, char **end)
+{
+	char *scheme = strstr(word, "://"), *at = scheme ? strrchr(scheme, '@') : NULL;
+
+	*end = at ? at + 1 : NULL;
+	return at ? scheme + 3 : NULL;
+}
+
+static void cover(char *secret, const char *end)
+{
+	size_t left = strlen(end), gone = (size_t)(end - secret);
+
+	memmove(secret, end, left);
+	explicit_bzero(secret + left, gone);
+}
+
+int secrets_cover(int argc, char **argv, char **room)
+{
+	size_t n = 0;
+	char *end, *p;
+
+	for (int i = 1; i < argc; i++)
+		n += secret_of(argv[i], &end) ? strlen(argv[i]) + 1 : 0;
+	*room = p = malloc(n ? n : 1);
+	if (!p)
+		return -ENOMEM;
+	for (int i = 1; i < argc; i++) {
+		char *secret = secret_of(argv[i], &end);
+		size_t size = strlen(argv[i]) + 1;
+
+		if (!secret)
+			continue;
+		memcpy(p, argv[i], size);
+		cover(secret, end);
+		argv[i] = p;
+		p += size;
+	}
+	return 0;
+}
+
 int secrets_check(const struct conf *c, struct err *e)
 {
 	int r = 0;

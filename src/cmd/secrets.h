@@ -1,4 +1,4 @@
-/* Files that hold what proves who we are: nobody else may read them. Known to app.c alone. */
+/* Keeps from other users what proves who we are: in files, and in the process list. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -7,3 +7,8 @@
 /* 0; -EINVAL: a source's configuration, its key or its netrc can be read by others; `e` says which
  * command mends that. */
 int secrets_check(const struct conf *c, struct err *e);
+
+/* Copies each word of the command line that holds a URL with a user or a password, and overwrites these
+ * in the original, which other users read in the process list. argv then leads to the copies, which are in
+ * `room`, to be freed. 0, -ENOMEM. */
+int secrets_cover(int argc, char **argv, char **room);

@@ -22,7 +22,7 @@ static void log_skipped(const char *from, const char *word, const char *expected
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
-	url_without_credentials(word, &shown);
+	url_for_message(word, &shown);
 	log_warn("%s: \"%.100s\" is %s: skipped", from, buf_text(&shown), expected);
 }
 
@@ -125,11 +125,18 @@ static int client_tell(const struct client *c, struct conf_section *s)
 	return r == 0 && c->headers ? add_headers(s, c->headers) : r;
 }
 
+static const char *not_url(const char *word)
+{
+	return strstr(word, "://") && !url_is_clear(word)
+		? "no clear URL (in a password, / ? # @ are %2F %3F %23 %40)"
+		: "not a URL of http, https or file";
+}
+
 static bool is_url(const char *word)
 {
 	char origin[NET_HOST_MAX];
 
-	return strncmp(word, "file:///", 8) == 0 || net_origin(word, origin) == 0;
+	return strncmp(word, "file:///", 8) == 0 || (url_is_clear(word) && net_origin(word, origin) == 0);
 }
 
 static int add_server(struct conf *c, const struct client *client, const char *url, const char *from)
@@ -138,7 +145,7 @@ static int add_server(struct conf *c, const struct client *client, const char *u
 	int r;
 
 	if (!is_url(url)) {
-		log_skipped(from, url, "no URL of http, https or file");
+		log_skipped(from, url, not_url(url));
 		return 0;
 	}
 	r = place_add(c, false, "debuginfod", url, from, &s);

@@ -110,7 +110,7 @@ int source_mistake(const struct conf_section *c, struct err *e, const char *what
 		}
 	if (line)
 		snprintf(number, sizeof(number), "%u:", line);
-	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.60s: expected %s", file,
+	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.120s: expected %.200s", file,
 		number, c->name, what, value, expected);
 }
 
@@ -253,7 +253,8 @@ static int check_way(const struct source *s, const struct conf_section *c, struc
 		return source_mistake(c, e, "connections", conf_get(c, "connections"), "at most 64");
 	if (s->o.key && !s->o.cert)
 		return source_mistake(c, e, "key", s->o.key, "a cert that it belongs to");
-	if (s->o.proxy && strcasecmp(s->o.proxy, "none") != 0 && net_origin(s->o.proxy, origin) < 0)
+	if (s->o.proxy && strcasecmp(s->o.proxy, "none") != 0 &&
+		(!url_is_clear(s->o.proxy) || net_origin(s->o.proxy, origin) < 0))
 		return source_mistake(c, e, "proxy", "(not shown)", "http://HOST:PORT, https://HOST:PORT or none");
 	return 0;
 }
@@ -277,6 +278,15 @@ static int take_file_url(struct source *s)
 	return s->o.path ? 0 : -ENOMEM;
 }
 
+static int url_mistake(const char *url, const struct conf_section *c, struct err *e, const char *expected)
+{
+	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
+
+	return url_for_message(url, &shown) < 0
+		? -ENOMEM
+		: source_mistake(c, e, "url", buf_text(&shown), expected);
+}
+
 static int choose_place(struct source *s, const struct conf_section *c, struct err *e)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
@@ -286,9 +296,11 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path, or bucket",
 			c->file, c->line, c->name);
 	if (s->o.url) {
+		if (strstr(s->o.url, "://") && !url_is_clear(s->o.url))
+			return url_mistake(s->o.url, c, e,
+				"at most one @, in front of the host (in a password, / ? # @ are %2F %3F %23 %40)");
 		if (net_origin(s->o.url, s->origin) < 0)
-			return source_mistake(c, e, "url", "(not shown)",
-				"http://HOST/…, https://HOST/… or file:///…");
+			return url_mistake(s->o.url, c, e, "http://HOST/…, https://HOST/… or file:///…");
 		if (url_without_credentials(s->o.url, &shown) < 0)
 			return -ENOMEM;
 		s->shown = buf_take(&shown, NULL);
@@ -317,11 +329,11 @@ static int make_absolute(struct source *s)
 	return 0;
 }
 
-/* A URL that was mistyped answers 404 to everything: once it is mended, nothing of that counts. */
+/* A URL that was mistyped answers 404 to everything: once it is mended, nothing of that counts. Files of
+ * the store have this name, so that it holds no hash of a password. */
 static void choose_memory(struct source *s)
 {
-	const char *where = s->o.url ? s->o.url : s->o.path;
-	uint64_t h = hash_mix(where, strlen(where)) ^
+	uint64_t h = hash_mix(s->shown, strlen(s->shown)) ^
 		     hash_mix(s->layout->name, strlen(s->layout->name)) * 31;
 
 	snprintf(s->memory, sizeof(s->memory), "%.54s#%08x", s->name, (unsigned)(h ^ s->casing));

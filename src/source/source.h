@@ -152,5 +152,14 @@ void source_name_of_memory(char *memory);
  * that is returned. */
 int source_words(char *const *list, int (*each)(void *ctx, const char *word), void *ctx);
 
-/* The URL without user:password@ and without a query, which may be as secret. */
+/* The URL without user:password@ and without a query, which may be as secret. It is clear, or made of one
+ * that is. */
 int url_without_credentials(const char *url, struct buf *out);
+
+/* Is it certain where user and password end: does no @ stand behind the host's? In one that is not, a
+ * password may hold what should be percent-encoded (/ ? # @). */
+bool url_is_clear(const char *url);
+
+/* What a user wrote in place of a URL, for a message: without anything between :// and the last @, and
+ * without the text of a query. What begins as a path is one. */
+int url_for_message(const char *word, struct buf *out);

@@ -50,6 +50,33 @@ int url_join(struct buf *out, const char *base, const char *path)
 	return r == 0 ? url_add_path(out, path) : r;
 }
 
+bool url_is_clear(const char *url)
+{
+	const char *host = strstr(url, "://"), *at = strrchr(url, '@');
+
+	if (!at)
+		return true;
+	return host && strchr(url, '@') == at && at < host + 3 + strcspn(host + 3, "/?#");
+}
+
+int url_for_message(const char *word, struct buf *out)
+{
+	const char *host = strstr(word, "://"), *at = strrchr(word, '@'), *query;
+	int r = 0;
+
+	if (!host && (*word == '/' || *word == '.'))
+		return buf_adds(out, word);
+	if (host && (!at || at > host))
+		r = buf_add(out, word, (size_t)(host + 3 - word));
+	word = at ? at + 1 : host ? host + 3 : word;
+	query = strchr(word, '?');
+	if (!query)
+		return r == 0 ? buf_adds(out, word) : r;
+	if (r == 0)
+		r = buf_add(out, word, (size_t)(query - word));
+	return r == 0 ? buf_addf(out, "?...%s", query + strcspn(query, " \t#")) : r;
+}
+
 int url_without_credentials(const char *url, struct buf *out)
 {
 	const char *host = strstr(url, "://"), *end, *at = NULL;

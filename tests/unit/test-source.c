@@ -106,6 +106,91 @@ START_TEST(mistakes)
 }
 END_TEST
 
+/* Of each, no part of the password "hun?ter2" is shown, whatever stands in its middle. */
+START_TEST(passwords)
+{
+	static const struct {
+		const char *url, *shown;
+		bool clear;
+	} rows[] = {
+		{"https://u:hunter2@h/x", "https://h/x", true},
+		{"https://h/x", "https://h/x", true},
+		{"https://u@h", "https://h", true},
+		{"https://u:hun/ter2@h/x", "https://h/x", false},
+		{"https://u:12/ter2@h/x", "https://h/x", false},
+		{"https://u:hun#ter2@h/x", "https://h/x", false},
+		{"https://u:hun?ter2@h/x", "https://h/x", false},
+		{"https://u:hun@ter2@h/x", "https://h/x", false},
+		{"https://u:hun@ter2/hunter2@h/x", "https://h/x", false},
+		{"https://u:hunter2@h/a@b", "https://b", false},
+		{"htp://u:hunter2@h/x", "htp://h/x", true},
+		{"https://u:hunter2@h/x # a comment", "https://h/x # a comment", true},
+		{"https://u:hunter2@h/x?sig=hunter2 # a comment", "https://h/x?... # a comment", true},
+		{"u:hunter2@h/x", "h/x", false},
+		{"https:/u:hunter2@h/x", "h/x", false},
+		{"/srv/a@b", "/srv/a@b", false},
+		{"", "", true},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_buf_ struct buf shown = BUF_UP_TO(200);
+
+		ck_assert_int_eq(url_for_message(rows[i].url, &shown), 0);
+		ck_assert_str_eq(buf_text(&shown), rows[i].shown);
+		ck_assert_msg(url_is_clear(rows[i].url) == rows[i].clear, "%s", rows[i].url);
+	}
+}
+END_TEST
+
+START_TEST(mistaken_urls)
+{
+	static const char *const parts[] = {"hun", "ter2"};
+	static const struct {
+		const char *url, *says;
+	} rows[] = {
+		{"htp://u:hunter2@h/x", "url = htp://h/x: expected http://HOST"},
+		{"https://u:hunter2@h/x # ours", "url = https://h/x # ours: expected http://HOST"},
+		{"https://u:hunter2@h:p/", "url = https://h:p/: expected http://HOST"},
+		{"u:hunter2@h/", "url = h/: expected http://HOST"},
+		{"https://u:hun/ter2@h/", "url = https://h/: expected at most one @"},
+		{"https://u:12/ter2@h/", "url = https://h/: expected at most one @"},
+		{"https://u:hun#ter2@h/", "%23"},
+		{"https://u:hun?ter2@h/", "%3F"},
+		{"https://u:hun@ter2@h/", "%40"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sources *so;
+		struct err e = {0};
+		char text[200];
+
+		snprintf(text, sizeof(text), "[source \"a\"]\nurl = %s\n", rows[i].url);
+		ck_assert_int_eq(sources_of(text, &so, &e), -EINVAL);
+		ck_assert_msg(strstr(e.text, rows[i].says) != NULL, "%s: %s", rows[i].url, e.text);
+		for (unsigned j = 0; j < ARRAY_SIZE(parts); j++)
+			ck_assert_msg(!strstr(e.text, parts[j]), "%s: %s", rows[i].url, e.text);
+	}
+}
+END_TEST
+
+/* Files of the store are named by it. */
+START_TEST(memory_without_password)
+{
+	struct sources *one = sources_good("[source \"a\"]\nurl = https://u:one@h/x\n");
+	struct sources *two = sources_good("[source \"a\"]\nurl = https://v:two@h/x\n");
+	struct sources *bare = sources_good("[source \"a\"]\nurl = https://h/x\n");
+	struct sources *other = sources_good("[source \"a\"]\nurl = https://u:one@h/y\n");
+
+	ck_assert_str_eq(one->list[0]->memory, two->list[0]->memory);
+	ck_assert_str_eq(one->list[0]->memory, bare->list[0]->memory);
+	ck_assert_str_ne(one->list[0]->memory, other->list[0]->memory);
+	sources_unref(one);
+	sources_unref(two);
+	sources_unref(bare);
+	sources_unref(other);
+}
+END_TEST
+
 static void check_plan(const char *section, const struct artifact *a, const char *const *want)
 {
 	struct sources *so = sources_good(section);
@@ -811,6 +896,6 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, plans, plans_of_windows, plans_of_stores, listed, pointers, globs, who_may_be_told_what, checksums, requests,
+UNIT_MAIN("source", sections, mistakes, passwords, mistaken_urls, memory_without_password, plans, plans_of_windows, plans_of_stores, listed, pointers, globs, who_may_be_told_what, checksums, requests,
 	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun,
 	what_is_answered_for_a_host_that_is_left_alone)

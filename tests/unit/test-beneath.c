@@ -197,6 +197,14 @@ START_TEST(other_owners)
 	expect("d", BENEATH_OWNERS, "into/absolute", NO);
 	expect("d", BENEATH_OWNERS, "round-trip", NO);
 	expect("d", BENEATH_ALL, "round-trip", "secret");
+	put_dir("out/sub");
+	put("out/sub/deep", "deep secret");
+	put_link("sub", "out/theirs-too");
+	own("out/theirs-too", OTHER);
+	put_link("../out", "d/outside");
+	expect("d", BENEATH_OWNERS, "outside/sub/deep", "deep secret");
+	expect("d", BENEATH_OWNERS, "outside/theirs-too/deep", NO);
+	expect("d", BENEATH_ALL, "outside/theirs-too/deep", "deep secret");
 	/* Whose a link is does not matter as long as it stays. */
 	expect("d", BENEATH_INSIDE, "tame", "deep");
 	expect("d", BENEATH_OWNERS, "tame", "deep");

@@ -120,10 +120,11 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
-	if (strstr(where, "://"))
+	/* It may be mistyped: then it is shown once, in a message. */
+	if (strstr(where, "://") && !url_is_clear(where))
 		url_for_message(where, &shown);
 	else
-		buf_adds(&shown, where); /* a path */
+		url_without_credentials(where, &shown);
 	/* Two that begin alike are two: one of a name that exists is left out. */
 	if ((size_t)snprintf(name, 64, "%s@%s", layout, buf_text(&shown)) >= 64)
 		snprintf(name, 64, "%s@%.30s...%08x", layout, buf_text(&shown),

@@ -161,5 +161,5 @@ int url_without_credentials(const char *url, struct buf *out);
 bool url_is_clear(const char *url);
 
 /* What a user wrote in place of a URL, for a message: without anything between :// and the last @, and
- * without the text of a query. What begins as a path is one. */
+ * without the text of a query. A path, also as file:///, stays as it is. */
 int url_for_message(const char *word, struct buf *out);

@@ -64,7 +64,7 @@ int url_for_message(const char *word, struct buf *out)
 	const char *host = strstr(word, "://"), *at = strrchr(word, '@'), *query;
 	int r = 0;
 
-	if (!host && (*word == '/' || *word == '.'))
+	if (*word == '/' || *word == '.' || strncmp(word, "file:///", 8) == 0)
 		return buf_adds(out, word);
 	if (host && (!at || at > host))
 		r = buf_add(out, word, (size_t)(host + 3 - word));

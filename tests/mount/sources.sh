@@ -320,14 +320,14 @@ symfs_umount o
 
 # ---- what .symfs/config tells, and reads back ----------------------------------------------------------
 conf '[source "all"]' "url = $upper/" 'layout = gdb' 'tier = 3' 'connections = 2' 'never = *x* y?' 'path-patterns = a*' \
-  'requires-checksum = yes' 'allow-unverified = no' 'allow-private = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
+  'requires-checksum = yes' 'allow-unverified = no' 'allow-private = yes' 'allow-http-redirects = yes' 'follow-links = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" \
   "key = $TMP/client.key" "netrc = $TMP/netrc" 'proxy = http://u:hunter2@127.0.0.1:1/' 'checksum-placeholder = yes' \
   'header = Authorization: hunter2'
 symfs_mount t --config "$TMP/conf"
 cp "$TMP/t/.symfs/config" "$TMP/told"
 grep -q hunter2 "$TMP/told" "$TMP/t/.symfs/sources" "$TMP/t.log" && fail "a secret is told"
 for line in 'tier = 3' 'connections = 2' 'never = \*x\*' 'never = y?' 'path-patterns = a\*' 'requires-checksum = yes' \
-  'allow-unverified = no' 'allow-private = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
+  'allow-unverified = no' 'allow-private = yes' 'allow-http-redirects = yes' 'follow-links = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
   "netrc = $TMP/netrc" 'proxy = http://127.0.0.1:1/\{0,1\}' 'checksum-placeholder = yes' '# header = Authorization: (not shown)'; do
   grep -qx "$line" "$TMP/told" || fail "not told: $line: $(cat "$TMP/told")"
 done

@@ -129,6 +129,8 @@ START_TEST(passwords)
 		{"u:hunter2@h/x", "h/x", false},
 		{"https:/u:hunter2@h/x", "h/x", false},
 		{"/srv/a@b", "/srv/a@b", false},
+		{"file:///srv/a@b", "file:///srv/a@b", false},
+		{"./https://u:hunter2", "./https://u:hunter2", true},
 		{"", "", true},
 	};
 

@@ -3,8 +3,9 @@
 # a network namespace of the test's own.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ -z "${SYMFS_INSIDE:-}" ]; then
-  unshare -mn true 2>/dev/null || { echo "SKIP: no network namespaces here"; exit 77; }
-  SYMFS_INSIDE=1 exec unshare -mn sh "$0"
+  apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart
+  "$apart" unshare -n true 2>/dev/null || { echo "SKIP: no network namespaces here"; exit 77; }
+  SYMFS_INSIDE=1 exec "$apart" unshare -n sh "$0"
 fi
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "base/zip.h"
 #include "cmd/add.h"
+#include "cmd/bundle.h"
 #include "obj/obj.h"
 #include "unpack/unpack.h"
 
@@ -240,11 +241,12 @@ static int try_member(struct unpacking *u, const struct zip_entry *entry)
 
 /* ---- all of them -------------------------------------------------------------------- */
 
-static bool is_no_file(const struct zip_entry *entry)
+/* A directory, a link, or what says nothing of any debug file. */
+static bool is_left_out(const struct zip_entry *entry)
 {
 	size_t n = strlen(entry->name);
 
-	return entry->link || (n && entry->name[n - 1] == '/');
+	return entry->link || (n && entry->name[n - 1] == '/') || bundle_is_info(entry->name);
 }
 
 static int next_member(struct unpacking *u, struct zip_entry *entry, struct err *e)
@@ -270,7 +272,7 @@ static int add_members(struct unpacking *u, struct view *v, struct err *e)
 		return err_set(e, -EBADMSG, "is cut short: the archive has no end");
 	while (r == 0) {
 		r = next_member(u, &entry, e);
-		if (r == 0 && !is_no_file(&entry))
+		if (r == 0 && !is_left_out(&entry))
 			r = try_member(u, &entry);
 	}
 	return r == -ENOENT ? 0 : r;

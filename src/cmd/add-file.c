@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "cmd/add.h"
+#include "cmd/bundle.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
@@ -209,6 +210,8 @@ int add_item(struct adding *a, const struct item *it)
 	bool packed = false;
 	int r;
 
+	if (!it->named && bundle_is_info(it->shown))
+		return 0;
 	add_show(a, it);
 	r = add_is_archive(it, &why);
 	if (r > 0)

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/bundle.h"
 #include "cmd/cmd.h"
 #include "cmd/gsym-files.h"
 #include "cmd/gsym-text.h"
@@ -220,10 +221,32 @@ static int check_form(struct run *run)
 	return -1;
 }
 
+/* Of a bundle its one file. */
+static int open_bundle(struct bundle *b, const char *word, struct err *e)
+{
+	int r = bundle_open(b, word, e);
+
+	return r == 0 && b->n > 1 ? err_set(e, -ENOTSUP, "holds %u debug files, of which %s is one: name one",
+					    b->n, b->files[0])
+				  : r;
+}
+
+/* Where it goes when -o does not say so: beside the file, or the bundle. */
+static const char *beside(const struct run *run, const char *word, struct buf *room)
+{
+	int len = (int)strlen(word);
+
+	while (len > 1 && word[len - 1] == '/')
+		len--;
+	buf_addf(room, "%.*s.gsym%s", len, word, is_object(run) ? ".o" : "");
+	return buf_text(room);
+}
+
 static int create(struct run *run)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_buf_ struct buf bytes = BUF_UP_TO(1ull << 36), name = BUF_UP_TO(1 << 16);
+	_cleanup_bundle_ struct bundle bundle = {0};
 	const char *path = run->argc ? run->argv[0] : NULL, *to = run->out;
 	struct gsym_made made;
 	struct err e = {0};
@@ -234,10 +257,12 @@ static int create(struct run *run)
 	r = check_form(run);
 	if (r >= 0)
 		return r;
-	if (!to) {
-		buf_addf(&name, "%s.gsym%s", path, is_object(run) ? ".o" : "");
-		to = buf_text(&name);
-	}
+	if (!to)
+		to = beside(run, path, &name);
+	r = open_bundle(&bundle, path, &e);
+	if (r < 0)
+		return fail(path, &e);
+	path = bundle.files[0];
 	r = make(run, path, &w, &made, &e);
 	if (r < 0)
 		return fail(path, &e);

@@ -6,8 +6,10 @@
 #include "base/buf.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "cmd/bundle.h"
 #include "cmd/json.h"
 #include "obj/obj.h"
+#include "obj/ppdb.h"
 
 #include <json-c/json.h>
 #include <stdio.h>
@@ -82,12 +84,14 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 	json_add_text(o, "path", path);
 	json_object_object_add(o, "index", json_object_new_int((int)index));
 	json_add_text(o, "format", s ? s->format : NULL);
+	json_add_text(o, "type", s ? object_type_name(s->module.object) : NULL);
 	json_add_text(o, "kind", s ? obj_kind_name(s->kind) : NULL);
 	json_add_text(o, "arch", s ? s->arch : NULL);
 	json_add_text(o, "code_id", s ? s->module.code_id : NULL);
 	json_add_text(o, "debug_id", id ? debug_id_text(&s->module.debug_id, text) : NULL);
 	json_add_text(
 		o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
+	json_add_text(o, "checksum", s ? s->module.checksum : NULL);
 	json_add_text(o, "name", s ? name_of(&s->module) : NULL);
 	json_object_object_add(o, "features", features_json(s ? s->features : 0));
 	json_object_object_add(o, "keys", s ? keys_json(s, path) : json_object_new_array());
@@ -119,6 +123,9 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 		print_line("debug id", debug_id_text(&s->module.debug_id, text));
 		print_line("breakpad id", debug_id_breakpad(&s->module.debug_id, text));
 	}
+	if (s->module.object == OBJECT_PE_DOTNET)
+		print_line("type", object_type_name(s->module.object));
+	print_line("checksum", s->module.checksum);
 	print_line("name", name_of(&s->module));
 	print_line("features", obj_features_text(s->features, features));
 	for (unsigned i = 0; i < s->n_types; i++)
@@ -149,6 +156,12 @@ static void fail(struct run *run, const char *path, unsigned index, int status, 
 			text_shown(why, true, &text));
 }
 
+/* A program says which checksum its Portable PDB has; that of a Portable PDB is made of its bytes. */
+static int take_checksum(struct obj_slice *s, struct view *v, struct err *e)
+{
+	return strcmp(s->format, "portablepdb") == 0 ? ppdb_make_checksum(v, s->module.checksum, e) : 0;
+}
+
 static void id_file(struct run *run, const char *path)
 {
 	_cleanup_close_ int fd = -1;
@@ -174,8 +187,25 @@ static void id_file(struct run *run, const char *path)
 			return;
 		}
 		obj_take_uuid(&s, path_base(path));
+		r = take_checksum(&s, &v, &e);
+		if (r < 0) {
+			fail(run, path, i, EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
+			return;
+		}
 		tell(run, path, i, &s);
 	}
+}
+
+static void id_word(struct run *run, const char *word)
+{
+	_cleanup_bundle_ struct bundle b = {0};
+	struct err e = {0};
+	int r = bundle_open(&b, word, &e);
+
+	if (r < 0)
+		fail(run, word, 0, r == -ENOENT ? EXIT_NO : EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
+	for (unsigned i = 0; r == 0 && i < b.n; i++)
+		id_file(run, b.files[i]);
 }
 
 static int run_id(int argc, char **argv)
@@ -193,7 +223,7 @@ static int run_id(int argc, char **argv)
 	if (args.json)
 		run.list = json_object_new_array();
 	for (int i = 1; i < argc; i++)
-		id_file(&run, argv[i]);
+		id_word(&run, argv[i]);
 	if (args.json && json_print(run.list) != EXIT_DONE)
 		return EXIT_LOCAL;
 	if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -207,6 +237,7 @@ const struct cmd cmd_id = {
 	.name = "id",
 	.args = "[--json] FILE...",
 	.help = "Shows what files say they are: format, kind, identifiers, and the keys that they\n"
-		"can be served under. Ends with 1 when a file is not identified",
+		"can be served under. A .dSYM bundle stands for the files in it. Ends with 1 when\n"
+		"a file is not identified",
 	.run = run_id,
 };

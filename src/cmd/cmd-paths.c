@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/bundle.h"
 #include "cmd/json.h"
 #include "layout/layout.h"
 #include "obj/obj.h"
@@ -187,6 +188,25 @@ static int paths_of_file(struct run *run, const char *path)
 	return status == EXIT_DONE && run->printed == before ? EXIT_NO : status;
 }
 
+static int paths_of_word(struct run *run, const char *word)
+{
+	_cleanup_bundle_ struct bundle b = {0};
+	int status = EXIT_DONE, r;
+	struct err e = {0};
+
+	r = bundle_open(&b, word, &e);
+	if (r < 0) {
+		complain(word, e.text[0] ? e.text : err_text(r));
+		return r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
+	}
+	for (unsigned i = 0; i < b.n; i++) {
+		int one = paths_of_file(run, b.files[i]);
+
+		status = MAX(status, one);
+	}
+	return status;
+}
+
 /* ---- the command -------------------------------------------------------------------- */
 
 static int take_layouts(const struct words *w, struct run *run)
@@ -213,7 +233,7 @@ static int print_all(struct run *run, const struct words *w, int argc, char **ar
 	int status = w->type ? paths_of_words(run, w) : EXIT_DONE;
 
 	for (int i = 1; i < argc; i++) {
-		int r = paths_of_file(run, argv[i]);
+		int r = paths_of_word(run, argv[i]);
 
 		/* A file that could not be read is worse than one that is nothing. */
 		status = MAX(status, r);
@@ -258,6 +278,7 @@ const struct cmd cmd_paths = {
 	.name = "paths",
 	.args = "[--layout LAYOUT]... [--casing CASING] FILE...|--type ...",
 	.help = "Prints where layouts keep a file: LAYOUT, TYPE and PATH a line, in the order in\n"
-		"which a server would be asked. Ends with 1 when there is no such path",
+		"which a server would be asked. A .dSYM bundle stands for the files in it. Ends\n"
+		"with 1 when there is no such path",
 	.run = run_paths,
 };

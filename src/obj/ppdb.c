@@ -407,6 +407,30 @@ int ppdb_checksum(struct view *v, const char *checksum, struct err *e)
 		: err_set(e, -EBADMSG, "is not the file that its program has the %s of", family);
 }
 
+int ppdb_make_checksum(struct view *v, char out[static MODULE_CHECKSUM_MAX], struct err *e)
+{
+	static const char family[] = "SHA256";
+	char text[2 * DIGEST_BYTES + 1];
+	uint8_t got[DIGEST_BYTES];
+	struct digest *d;
+	struct ppdb ppdb;
+	int r = ppdb_open(&ppdb, v, e);
+
+	if (r < 0)
+		return r;
+	d = digest_new(family);
+	if (!d)
+		return -ENOMEM;
+	r = digest_without(d, v, (struct range){ppdb.pdb.off, ID_SIZE});
+	if (r < 0) {
+		digest_free(d);
+		return r;
+	}
+	hex_print(got, digest_finish(d, got), text);
+	snprintf(out, MODULE_CHECKSUM_MAX, "%s:%s", family, text);
+	return 0;
+}
+
 static int ppdb_probe(struct view *v, unsigned index, struct obj_slice *out, struct err *e)
 {
 	struct obj_slice s = {.format = "portablepdb", .arch = "unknown", .kind = OBJ_DEBUG,

@@ -3,6 +3,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/view.h"
+#include "id/module.h"
 
 /* 0; -EBADMSG when it is none or broken, and the other answers of a probe. */
 int ppdb_features(struct view *v, unsigned *features);
@@ -12,3 +13,6 @@ int ppdb_features(struct view *v, unsigned *features);
  * cannot be told (an unknown family, no digits, no Portable PDB). -EBADMSG: it is another; `e`
  * says so. Others: the disk, memory. */
 int ppdb_checksum(struct view *v, const char *checksum, struct err *e);
+/* What compilers write into the program of a Portable PDB, "SHA256:00ff…", made of the whole file. 0; -EBADMSG:
+ * it is not one; the disk, memory. */
+int ppdb_make_checksum(struct view *v, char out[static MODULE_CHECKSUM_MAX], struct err *e);

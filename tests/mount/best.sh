@@ -137,6 +137,23 @@ row debug "$TMP/f/net.pdb" "portablepdb=$TMP/f/net.pdb"
 one "no table for it" none unwind "$TMP/f/net.pdb"
 grep -q 'no file of such a module serves that' "$TMP/out" || fail ".NET has no unwinding: $(cat "$TMP/out")"
 
+# The checksum that its program would have of it: of all of it, with zeros for its 20 bytes of identity.
+sum=$({ head -c 64 "$TMP/f/net.pdb" && head -c 20 /dev/zero && tail -c +85 "$TMP/f/net.pdb"; } | sha256sum | cut -d' ' -f1)
+"$SYMFS" id --json "$TMP/f/net.pdb" >"$TMP/out" || fail "id"
+grep -q "\"checksum\": *\"SHA256:$sum\"" "$TMP/out" || fail "not SHA256:$sum: $(cat "$TMP/out")"
+grep -q '"type": *"pe_dotnet"' "$TMP/out" || fail "no type pe_dotnet: $(cat "$TMP/out")"
+# A program and its PDB say the same checksum; one that holds its PDB is its debug file.
+PDBS=$top_srcdir/../shared/fixtures/ppdb NET=Sentry.Samples.Console.Basic
+if [ -d "$PDBS" ]; then
+  for f in ppdb-sourcelink-sample.dll ppdb-sourcelink-sample.pdb; do
+    "$SYMFS" id --json "$PDBS/$f" | sed -n 's/.*"\(checksum\|type\)": *\("[^"]*"\).*/\2/p' | tr '\n' ' ' >>"$TMP/sums"
+    echo >>"$TMP/sums"
+  done
+  [ "$(sort -u "$TMP/sums" | wc -l)" = 1 ] && grep -q '^"pe_dotnet" "SHA256:[0-9a-f]\{64\}" $' "$TMP/sums" || fail "checksums: $(cat "$TMP/sums")"
+  row debug "$PDBS/$NET-embedded-ppdb.dll" "pe=$PDBS/$NET-embedded-ppdb.dll"
+  one "a PDB inside is not symbols" none symtab "$PDBS/$NET-embedded-ppdb.dll"
+fi
+
 # ---- the command -------------------------------------------------------------------------
 best "$TMP/f/prog" >/dev/null 2>&1
 [ $? = 2 ] || fail "without --for it does not end with 2"

@@ -36,6 +36,39 @@ OTHER=${UUID%??????}ABCDEF
 NAMELESS=$UUID/$UUID.dSYM/Contents/Resources/DWARF/$UUID
 NAMED=$UUID/Demo.dSYM/Contents/Resources/DWARF/Demo
 
+# ---- commands take the bundle for what is in it ---------------------------------------------------
+(cd "$TMP/w" && "$SYMFS" id --json "$DSYM" >"$TMP/want" && "$SYMFS" id --json Demo.dSYM/ | sed "s,Demo.dSYM/C,$TMP/w/&,") >"$TMP/got" ||
+  fail "id of a bundle"
+sed -i 's,\\/,/,g' "$TMP/want" "$TMP/got"
+same_file "$TMP/want" "$TMP/got"
+"$SYMFS" paths "$DSYM" >"$TMP/want" && "$SYMFS" paths "$TMP/w/Demo.dSYM" >"$TMP/got" || fail "paths of a bundle"
+same_file "$TMP/want" "$TMP/got"
+"$SYMFS" gsym create -o "$TMP/want" "$DSYM" && "$SYMFS" gsym create Demo.dSYM/ || fail "gsym create of a bundle"
+same_file "$TMP/want" Demo.dSYM.gsym
+cp -r Demo.dSYM Two.dSYM && cp "$DSYM" Two.dSYM/Contents/Resources/DWARF/Another
+"$SYMFS" gsym create -o "$TMP/got" Two.dSYM 2>"$TMP/err" && fail "gsym create of a bundle of two"
+grep -q 'Two.dSYM: holds 2 debug files, .*DWARF/Another' "$TMP/err" || fail "two: $(cat "$TMP/err")"
+[ "$("$SYMFS" id Two.dSYM | grep -c ': macho debug')" = 2 ] || fail "id of a bundle of two: $("$SYMFS" id Two.dSYM)"
+rm -r Two.dSYM/Contents/Resources/DWARF/*
+for command in id paths "gsym create"; do
+  # shellcheck disable=SC2086
+  "$SYMFS" $command Two.dSYM >"$TMP/out" 2>"$TMP/err"
+  [ $? = 1 ] || [ "$command" = "gsym create" ] || fail "$command of an empty bundle does not end with 1"
+  grep -q 'Two.dSYM: holds no file in Contents/Resources/DWARF' "$TMP/err" || fail "$command: $(cat "$TMP/err")"
+done
+rm -r Two.dSYM Demo.dSYM.gsym
+for way in Demo.dSYM "-r $TMP/w/Demo.dSYM/" "-r $TMP/w"; do
+  # shellcheck disable=SC2086
+  "$SYMFS" add --cache "$TMP/store-add" $way >"$TMP/add.log" || fail "add $way"
+  grep -q 'Info.plist' "$TMP/add.log" && fail "add $way: $(cat "$TMP/add.log")"
+done
+if command -v zip >/dev/null; then
+  zip -qr "$TMP/bundle.zip" Demo.dSYM && "$SYMFS" add --cache "$TMP/store-add" "$TMP/bundle.zip" >"$TMP/add.log" || fail "add of an archive"
+  grep -q 'Info.plist' "$TMP/add.log" && fail "an archive: $(cat "$TMP/add.log")"
+fi
+"$SYMFS" add --cache "$TMP/store-add" Demo.dSYM/Contents/Info.plist >"$TMP/add.log" && fail "an Info.plist that was named"
+grep -q 'Info.plist: not placed' "$TMP/add.log" || fail "named: $(cat "$TMP/add.log")"
+
 mkdir -p "$TMP/far/$(dirname "$PLACE")"
 cp "$DSYM" "$TMP/far/$PLACE"
 cp Demo "$TMP/far/$PLACE.app"

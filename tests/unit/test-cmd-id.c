@@ -100,8 +100,8 @@ static const char *text_of(struct json_object *o, const char *name)
 /* One object a slice, every word there, null where there is nothing to say. */
 START_TEST(json)
 {
-	static const char *const words[] = {"path", "index", "format", "kind", "arch", "code_id",
-		"debug_id", "breakpad_id", "name", "features", "keys", "error"};
+	static const char *const words[] = {"path", "index", "format", "type", "kind", "arch", "code_id",
+		"debug_id", "breakpad_id", "checksum", "name", "features", "keys", "error"};
 	struct json_object *list, *o;
 
 	ck_assert_int_eq(run("/proc/self/exe", "--json", file("t", "x\n")), EXIT_NO);

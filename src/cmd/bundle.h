@@ -1,0 +1,23 @@
+/* dSYM bundles: directories NAME.dSYM with the debug files of a program in Contents/Resources/DWARF.
+ * One thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+
+/* What a word of the command line names: the files of a bundle in the order of their names, at most
+ * BUNDLE_MOST; any other word stands for itself. */
+#define BUNDLE_MOST 1024
+struct bundle {
+	char **files;
+	unsigned n;
+};
+
+/* 0; -ENOENT: a bundle without a file; -ENOMEM, or why its directory cannot be read. */
+int bundle_open(struct bundle *b, const char *word, struct err *e);
+void bundle_release(struct bundle *b);
+#define _cleanup_bundle_ __attribute__((cleanup(bundle_release)))
+
+/* Whether the path is that of a bundle's Info.plist, which names no debug file: "…/NAME.dSYM/Contents/Info.plist". */
+bool bundle_is_info(const char *path);

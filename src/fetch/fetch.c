@@ -35,7 +35,7 @@ struct sources *fetch_sources(struct fetch *f)
 	return sources_ref(f->sources);
 }
 
-/* Wrong files are remembered by their source's address, which a new one may get. */
+/* A person who sends SIGHUP may have mended the source that sent a wrong file: it is asked at once. */
 static void forget_mismatches(void *ctx)
 {
 	struct fetch *f = ctx;

@@ -393,6 +393,27 @@ START_TEST(no_miss_when_one_could_not_be_asked)
 }
 END_TEST
 
+/* Who sent a wrong file is not asked for it again, until sources are configured anew. */
+START_TEST(a_reload_forgets_wrong_files)
+{
+	struct asker a;
+	struct world w;
+
+	patient();
+	world_begin(&w);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, 5000);
+	upstream_fault(&w.one, "path=*&kind=html");
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), -EBADMSG);
+	upstream_clear(&w.one);
+	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), -EBADMSG);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
+	world_sources(&w, only(&w.one, "one"));
+	ck_assert_msg(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE) == 0, "%d %s", a.r, a.why);
+	world_end(&w);
+}
+END_TEST
+
 /* A 404 whose body takes its time, for the first spelling: the second is still to be asked. */
 START_TEST(a_spelling_is_not_the_source)
 {
@@ -744,6 +765,6 @@ END_TEST
 
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
-	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_spelling_is_not_the_source, overdue,
+	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_reload_forgets_wrong_files, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left)

@@ -214,6 +214,8 @@ struct attempt {
 	bool whole;		  /* the body was so short that `head` holds all of it */
 	bool verdict_set;	  /* the head already said that no body is wanted */
 	bool stale;		  /* it has another version than the one that is being read */
+	bool broke;		  /* it broke off while it sent that one; */
+	bool cut;		  /* and sent no ranges */
 	bool again, retried;	  /* it is asked a second time; it was */
 	struct net_timer later;	  /* when */
 	int64_t size;		  /* -1: not told */
@@ -281,6 +283,9 @@ struct flight {
 	struct draft *draft;
 	struct sparse *sparse;	   /* in place of `draft`, once it is filled by ranges */
 	struct part *part;	   /* what readers have of it; NULL: nobody was let in yet */
+	struct part *untouched;	   /* of a version that was given up, and of which no byte was read: its readers
+				      get the next version if that has the same size. Then `part` is NULL */
+	unsigned changes;	   /* how many versions were given up */
 	enum { OFFER_NONE, OFFER_UNPROVEN, OFFER_MADE } offer; /* `part` has all of it, which is being sealed; is
 							    it known to be the file? */
 	bool looking;		   /* a worker looks at it */
@@ -324,6 +329,7 @@ void flight_leave(struct flight *fl, struct ticket *t);	     /* (net) the asker 
 /* (net) the asker's time is up: unless the bytes come already, it waits no more, and the flight
  * goes on to its own deadline. Whether it left. */
 bool flight_overdue(struct flight *fl, struct ticket *t);
+bool flight_is_lonely(const struct flight *fl); /* (net) nobody waits for it or reads it */
 void flight_deadline(struct flight *fl); /* (net) begins the wait for "does it exist" */
 void flight_cancel(struct flight *fl);			     /* (net) ends it; its tickets must be gone */
 void flight_reap(struct flight *fl);			     /* (net) frees it when it is over and no job is out */
@@ -349,6 +355,10 @@ void part_advance(struct part *p, uint64_t have); /* so much is here from the fr
 /* Takes the reference. What is here stays readable, unless it is bad; no more comes, because of the
  * error. */
 void part_end(struct part *p, bool bad, int error);
+/* No more of it comes, and no byte of it was read: then another file of the same size may take its place, with
+ * `have` bytes from the front. False: some were read, or it has holes. */
+bool part_suspend(struct part *p);
+int part_renew(struct part *p, int fd, uint64_t have);
 /* The first read of these bytes is told, by flight_readers() and a bit of part_reached(). */
 void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end);
 unsigned part_reached(struct part *p); /* since the last time */
@@ -358,7 +368,31 @@ bool part_is_open(struct part *p);
 void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */
 uint64_t was_find(struct fetch *f, uint64_t blob); /* 0: none; any thread */
 
+/* version.c: which version of a file is read. (net) */
+void version_take(struct flight *fl, const struct attempt *at); /* it is that of the attempt's answer */
+bool same_version(const struct flight *fl, const struct net_reply *r);
+enum version_next {
+	VERSION_WAIT,	/* it may still go on */
+	VERSION_CHANGE, /* another one is read: who saw bytes of this one gets an error */
+	VERSION_LOST
+};
+struct version_left {
+	bool other;	 /* a source has another version */
+	bool same;	 /* a source may have this one */
+	bool asking;	 /* a source was asked, and has not answered yet */
+	bool grace_over; /* for as long as others wait for that */
+	unsigned changes;
+	uint64_t stuck_ms, most_ms; /* since the last byte of it came; as long as that may be */
+};
+enum version_next version_judge(const struct version_left *v);
+enum version_next version_look(const struct flight *fl, bool asking); /* of what broke off */
+bool version_has_other(const struct flight *fl);
+/* Gives it up with its readers. forget: nor is what came of it kept; wrong: nor may they read that any more. */
+void version_drop(struct flight *fl, bool forget, bool wrong, int error);
+void version_change(struct flight *fl); /* may end the flight */
+
 /* race.c: the race. (net) */
+void attempt_set_aside(const struct attempt *at, int error, const char *text); /* not asked for a while */
 void race_start(struct flight *fl);  /* starts what may be asked */
 void race_has_room(struct flight *fl, int r, const char *text); /* what came of work_room() */
 void race_look_soon(struct flight *fl); /* after any change: elects, or concludes */
@@ -393,7 +427,6 @@ int facts_after(struct attempt *at);
 /* ranges.c: files that are filled where readers look. (net) */
 bool ranges_wanted(const struct attempt *at); /* is it asked for its first bytes only? */
 void ranges_refuse(struct fetch *f, const struct source *s); /* it answers none */
-bool same_version(const struct flight *fl, const struct net_reply *r);
 void ranges_begin(struct flight *fl); /* the first range is in the draft */
 void ranges_go(struct flight *fl);    /* something changed: asks for what is wanted now */
 void ranges_resume(struct flight *fl);

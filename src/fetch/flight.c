@@ -62,23 +62,29 @@ static bool may_be_other(const struct flight *fl, const struct ticket *t)
 	return false;
 }
 
+static bool is_read(const struct flight *fl)
+{
+	const struct part *p = fl->part ? fl->part : fl->untouched;
+
+	return p && part_is_open((struct part *)p);
+}
+
 static bool wanted_whole(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
 		if (t->need != FETCH_EXISTS || may_be_other(fl, t))
 			return true;
-	return fl->part && part_is_open(fl->part);
+	return is_read(fl);
 }
 
-/* Nobody waits for it, and nobody reads it. */
-static bool is_lonely(const struct flight *fl)
+bool flight_is_lonely(const struct flight *fl)
 {
-	return !fl->tickets && !(fl->part && part_is_open(fl->part));
+	return !fl->tickets && !is_read(fl);
 }
 
 bool flight_lingers(const struct flight *fl)
 {
-	return fl->linger && is_lonely(fl);
+	return fl->linger && flight_is_lonely(fl);
 }
 
 /* Whether sources were asked by another name than this asker's. What they said of that name says
@@ -162,20 +168,32 @@ static struct fetched answer_part(const struct flight *fl)
 	return (struct fetched){.key = fl->own, .size = part_size(fl->part), .part = fl->part, .why = ""};
 }
 
+/* Readers of a version that was given up go on with this one, if they have seen neither bytes nor another size. */
+static int part_for(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
+{
+	if (fl->untouched && !sp && part_size(fl->untouched) == size && part_renew(fl->untouched, fd, have) == 0) {
+		fl->part = take(fl->untouched);
+		return 0;
+	}
+	if (fl->untouched)
+		part_end(take(fl->untouched), false, -EIO);
+	return part_new(&fl->part, fl, fd, size, have, sp);
+}
+
 /* Whether readers can be let in: how long it is must be known, and that what comes is the file. */
 static bool lets_in(struct flight *fl, const struct ticket *t)
 {
 	if (fl->offer != OFFER_NONE)
-		return fl->offer == OFFER_MADE && is_opener(t);
+		return fl->offer == OFFER_MADE && t && is_opener(t);
 	if (fl->part)
 		return true;
 	if (!fl->sure || fl->state != FLIGHT_BODY || fl->size == FETCH_SIZE_UNKNOWN)
 		return false;
 	if (fl->sparse)
-		return part_new(&fl->part, fl, sparse_fd(fl->sparse), fl->size, 0, fl->sparse) == 0;
+		return part_for(fl, sparse_fd(fl->sparse), fl->size, 0, fl->sparse) == 0;
 	if (!fl->draft || fl->winner->ranged)
 		return false; /* it will have a file with holes first */
-	return part_new(&fl->part, fl, draft_fd(fl->draft), fl->size, draft_size(fl->draft), NULL) == 0;
+	return part_for(fl, draft_fd(fl->draft), fl->size, draft_size(fl->draft), NULL) == 0;
 }
 
 static const struct ticket *any_reader(const struct flight *fl)
@@ -194,7 +212,7 @@ void flight_sure(struct flight *fl)
 
 	fl->sure = true;
 	t = any_reader(fl);
-	if (!t || !lets_in(fl, t))
+	if ((!t && !fl->untouched) || !lets_in(fl, t))
 		return;
 	a = answer_part(fl);
 	answer_tickets(fl, &a, READERS);
@@ -218,7 +236,8 @@ void flight_offer(struct flight *fl)
 	 * it by another key, which holds when it is stored. */
 	if (fl->own.type != FILETYPE_ELF_DEBUG || key_is_by_debug_id(&fl->own))
 		return;
-	if (!fl->part && any_opener_yet(fl) && part_new(&fl->part, fl, draft_fd(fl->draft), size, size, NULL) == 0)
+	if (!fl->part && !fl->untouched && any_opener_yet(fl) &&
+		part_new(&fl->part, fl, draft_fd(fl->draft), size, size, NULL) == 0)
 		fl->offer = OFFER_UNPROVEN;
 }
 
@@ -239,13 +258,13 @@ uint64_t flight_here(const struct flight *fl)
 
 void flight_readers(struct flight *fl)
 {
-	if (fl->state == FLIGHT_ASK && is_lonely(fl) && !fl->linger) {
+	if (fl->state == FLIGHT_ASK && flight_is_lonely(fl) && !fl->linger) {
 		flight_cancel(fl);
 		return;
 	}
 	if (fl->state != FLIGHT_BODY)
 		return;
-	if (!is_lonely(fl) || fl->linger)
+	if (!flight_is_lonely(fl) || fl->linger)
 		ranges_go(fl);
 	else if (flight_here(fl) < fl->size)
 		flight_park(fl);
@@ -257,7 +276,7 @@ static void park_over(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (fl->parked && is_lonely(fl))
+	if (fl->parked && flight_is_lonely(fl))
 		flight_cancel(fl);
 }
 
@@ -266,7 +285,7 @@ static void for_others(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (!is_lonely(fl) || fl->linger || fl->state != FLIGHT_BODY)
+	if (!flight_is_lonely(fl) || fl->linger || fl->state != FLIGHT_BODY)
 		return;
 	if (!flights_wanted(fl->f->store, fl->number)) {
 		flight_cancel(fl);
@@ -473,7 +492,7 @@ static void deadline_over(void *ctx)
 		net_timer_set(fl->f->net, &fl->deadline, left, deadline_over, fl);
 		return;
 	}
-	if (fl->part) {
+	if (fl->part || fl->untouched) {
 		flight_fail(fl, -ETIMEDOUT, "it broke off, and no source sent the rest in time");
 		return;
 	}
@@ -611,7 +630,7 @@ bool flight_overdue(struct flight *fl, struct ticket *t)
 void flight_leave(struct flight *fl, struct ticket *t)
 {
 	ticket_detach(t);
-	if (!is_lonely(fl) || fl->linger)
+	if (!flight_is_lonely(fl) || fl->linger)
 		return;
 	/* What is nearly done is finished: the bytes are here, only the disk is asked. */
 	if (fl->state == FLIGHT_SEAL || fl->state == FLIGHT_MISS || fl->parked)
@@ -646,6 +665,8 @@ static void flight_end(struct flight *fl, int error)
 		work_drop(fl, false);
 	if (fl->part)
 		part_end(take(fl->part), false, error);
+	if (fl->untouched)
+		part_end(take(fl->untouched), false, error ? error : -EIO);
 	if (fl->following)
 		flights_want(f->store, fl->number, false);
 	if (fl->leading || fl->alone)
@@ -676,6 +697,8 @@ void flight_cancel(struct flight *fl)
 
 void flight_finish(struct flight *fl, const struct fetched *a)
 {
+	if (fl->untouched && a->blob)
+		part_for(fl, blob_fd(a->blob), blob_size(a->blob), blob_size(a->blob), NULL);
 	flight_end(fl, a->r);
 	/* A ticket that goes on to its next candidate finds no flight of this key any more. */
 	answer_tickets(fl, a, ALL);

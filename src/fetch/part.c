@@ -30,6 +30,9 @@ struct refused {
 	uint64_t off, end;
 };
 
+/* Only bytes that were never read may be replaced by those of another version. */
+enum touch { UNTOUCHED, TOUCHED, SUSPENDED };
+
 struct part {
 	atomic_uint refs;
 	/* constant */
@@ -41,6 +44,7 @@ struct part {
 	atomic_uint_fast64_t have; /* bytes from the front that are here */
 	atomic_int over;	   /* 0; an error: no more comes */
 	atomic_bool bad;	   /* nothing of it is to be read any more */
+	_Atomic(enum touch) touch;
 	atomic_bool sealed;
 	atomic_bool sparing;	   /* only what is needed is fetched */
 	/* part_mark(): two words that need not fit each other, at the cost of one look too many */
@@ -252,6 +256,15 @@ static void look_at_marks(struct part *p, uint64_t off, uint64_t end)
 	}
 }
 
+/* From now on its bytes are constant. False: they are about to be replaced. */
+static bool touch(struct part *p)
+{
+	enum touch was = UNTOUCHED;
+
+	return atomic_load(&p->touch) == TOUCHED || atomic_compare_exchange_strong(&p->touch, &was, TOUCHED) ||
+		was == TOUCHED;
+}
+
 ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
 {
 	uint64_t end = end_of(p, off, n), at = off;
@@ -274,7 +287,11 @@ ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
 
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 {
-	if (!atomic_load_explicit(&p->bad, memory_order_relaxed) && !is_here(p, off, end_of(p, off, n)))
+	uint64_t end = end_of(p, off, n);
+	bool bad = atomic_load_explicit(&p->bad, memory_order_relaxed);
+
+	/* They may have been replaced between a look and the touch; not after it. */
+	if (!bad && (!is_here(p, off, end) || !touch(p) || !is_here(p, off, end)))
 		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
 	return part_read_told(p, off, buf, n);
 }
@@ -435,6 +452,8 @@ static void wake(struct part *p)
 		next = w->next;
 		if (!over && !is_due(p, w))
 			continue;
+		if (!over && !w->sealed)
+			touch(p); /* it reads them when it is told */
 		wait_remove(w);
 		*last = w;
 		last = &w->next;
@@ -474,6 +493,27 @@ void part_advance(struct part *p, uint64_t have)
 		pthread_mutex_unlock(&p->lock);
 	}
 	wake(p);
+}
+
+bool part_suspend(struct part *p)
+{
+	enum touch was = UNTOUCHED;
+
+	if (p->sparse || !atomic_compare_exchange_strong(&p->touch, &was, SUSPENDED))
+		return false;
+	pthread_mutex_lock(&p->lock);
+	atomic_store(&p->have, 0);
+	pthread_mutex_unlock(&p->lock);
+	return true;
+}
+
+int part_renew(struct part *p, int fd, uint64_t have)
+{
+	if (dup3(fd, p->fd, O_CLOEXEC) < 0)
+		return -errno;
+	atomic_store(&p->touch, UNTOUCHED);
+	part_advance(p, have);
+	return 0;
 }
 
 void part_end(struct part *p, bool bad, int error)

@@ -1,6 +1,7 @@
 /* A file that is still coming, and was identified: what is here of it may be read, and who wants
- * more waits. Refcounted; any thread. Its bytes never change: what another source sends in place
- * of one that broke off is compared with what was here before.
+ * more waits. Refcounted; any thread. Bytes that were read never change: what another source sends in
+ * place of one that broke off is compared with what was here before. A part of which no byte was read may
+ * become one of another version that is as long.
  *
  * A reader: part_open(), then part_read(); after -EAGAIN part_wait(), and then it reads again;
  * part_close(). The last one to close ends the download, after a while. */

@@ -14,6 +14,8 @@
 
 #define AGAIN_MS 50 /* and up to three times as much more, so that not all come at once */
 
+#define REST_MS 1000 /* for a source that broke off to send the rest, while another has other bytes */
+
 static void attempt_start(struct attempt *at);
 
 /* ---- wrong files, remembered in memory ---------------------------------------------- */
@@ -37,14 +39,19 @@ static const struct mismatch *mismatch_find(const struct attempt *at)
 	return NULL;
 }
 
-static void mismatch_add(const struct attempt *at, int error, const char *text)
+void attempt_set_aside(const struct attempt *at, int error, const char *text)
 {
 	struct fetch *f = at->flight->f;
 	struct mismatch *m = &f->mismatches[f->next_mismatch++ % MISMATCHES];
 
 	*m = (struct mismatch){clock_ms() + MISMATCH_MS, asked_for(at), error, ""};
 	snprintf(m->text, sizeof(m->text), "%.190s", text);
-	atomic_fetch_add(&f->stats.mismatches, 1);
+}
+
+static void mismatch_add(const struct attempt *at, int error, const char *text)
+{
+	attempt_set_aside(at, error, text);
+	atomic_fetch_add(&at->flight->f->stats.mismatches, 1);
 	log_warn("%s: source %s sent %s: %s", at->flight->canon, at->source->name,
 		error == -EFBIG ? "too much" : "the wrong file", text);
 }
@@ -145,6 +152,21 @@ static bool is_the_rest(const struct attempt *at, const struct net_reply *r)
 		same_version(fl, r);
 }
 
+/* A range of something else than the rest: some servers ignore If-Range. */
+static bool is_other_version(const struct attempt *at, const struct net_reply *r)
+{
+	const struct flight *fl = at->flight;
+
+	return at->asked_from && r->status == 206 &&
+		(r->range_total != (int64_t)part_size(fl->part) || !same_version(fl, r));
+}
+
+static void attempt_stale(struct attempt *at)
+{
+	at->stale = true;
+	attempt_fail(at, -ESTALE, "it has another version of what is being read");
+}
+
 /* The first bytes that were asked for, of a file that goes on; or all of a short one. */
 static bool is_the_first(const struct attempt *at, const struct net_reply *r)
 {
@@ -179,6 +201,11 @@ static int attempt_head(void *ctx, const struct net_reply *reply)
 	at->answered = true;
 	if (is_no_use(at, r)) {
 		at->plain = at->again = true;
+		return -ECANCELED;
+	}
+	if (is_other_version(at, r)) {
+		at->verdict_set = true;
+		attempt_stale(at);
 		return -ECANCELED;
 	}
 	at->ranged = is_the_first(at, r);
@@ -707,10 +734,18 @@ static void wins(struct flight *fl, struct attempt *at)
 	fl->state = FLIGHT_BODY;
 }
 
-/* It goes on with what another one, or the same, began. */
+/* It goes on with what another one, or the same, began. A source that broke off and begins anew may break off
+ * there again: where another version is to be had, readers need not wait for that. */
 static void elect_again(struct flight *fl, struct attempt *at)
 {
 	int r = fl->draft ? 0 : draft_new_at_once(&fl->draft, fl->f->store, NULL);
+
+	if (r == 0 && at->cut && !at->from && version_has_other(fl)) {
+		give_up(at);
+		attempt_fail(at, -EREMOTEIO, "it broke off, and begins anew");
+		race_look_soon(fl);
+		return;
+	}
 
 	if (r < 0) {
 		flight_fail(fl, r, "the store cannot be written");
@@ -723,8 +758,7 @@ static void elect_again(struct flight *fl, struct attempt *at)
 
 	if (r < 0) {
 		give_up(at);
-		at->stale = true;
-		attempt_fail(at, -ESTALE, "it has another version of what is being read");
+		attempt_stale(at);
 		race_look_soon(fl);
 		return;
 	}
@@ -734,16 +768,6 @@ static void elect_again(struct flight *fl, struct attempt *at)
 	flight_found(fl);
 	flight_sure(fl);
 	transfer_resume(at->transfer);
-}
-
-/* By what the version is known that is in the draft. */
-static void take_version(struct flight *fl, const struct attempt *at)
-{
-	fl->first = at->source;
-	free(fl->first_where);
-	fl->first_where = strdup(at->ask.where);
-	snprintf(fl->first_etag, sizeof(fl->first_etag), "%s", at->etag);
-	snprintf(fl->first_modified, sizeof(fl->first_modified), "%s", at->modified);
 }
 
 static void elect(struct flight *fl, struct attempt *at)
@@ -778,7 +802,7 @@ static void elect(struct flight *fl, struct attempt *at)
 	fl->early_done = fl->sure = fl->looking = false;
 	fl->early_at = EARLY_BYTES;
 	fl->broke_at = 0;
-	take_version(fl, at);
+	version_take(fl, at);
 	fl->size = at->size >= 0 ? (uint64_t)at->size : FETCH_SIZE_UNKNOWN;
 	if (at->whole)
 		fl->size = at->head_n;
@@ -830,16 +854,6 @@ static int rank(int error)
 	return 0;
 }
 
-/* Nobody has this version any more, or nothing more of it came for long enough. */
-static bool hopeless(const struct flight *fl)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < fl->n; i++)
-		any |= !fl->attempts[i].stale;
-	return !any || clock_ms() - fl->stuck_since >= fl->f->opts.lookup_deadline_ms;
-}
-
 /* Readers have a part of it, and an error would end them: all are asked for the rest until the
  * deadline. */
 static void ask_again(void *ctx)
@@ -859,6 +873,22 @@ static void ask_again(void *ctx)
 	race_start(fl);
 }
 
+/* No source goes on with what readers have a part of. */
+static void conclude_read(struct flight *fl)
+{
+	switch (version_look(fl, false)) {
+	case VERSION_CHANGE:
+		version_change(fl);
+		break;
+	case VERSION_WAIT:
+		net_timer_set(fl->f->net, &fl->poll, RESUME_MS, ask_again, fl);
+		break;
+	case VERSION_LOST:
+		flight_fail(fl, -ETIMEDOUT, "it broke off, and no source has the rest");
+		break;
+	}
+}
+
 static void conclude(struct flight *fl)
 {
 	const struct attempt *worst = NULL;
@@ -872,10 +902,7 @@ static void conclude(struct flight *fl)
 		fresh |= at->state == ATTEMPT_MISSING && !at->remembered;
 	}
 	if (fl->part) {
-		if (hopeless(fl))
-			flight_fail(fl, -ETIMEDOUT, "it broke off, and no source has the rest");
-		else
-			net_timer_set(fl->f->net, &fl->poll, RESUME_MS, ask_again, fl);
+		conclude_read(fl);
 		return;
 	}
 	fl->end_error = worst ? worst->error : fl->store_error ? fl->store_error : fl->local_error;
@@ -957,6 +984,17 @@ static bool next_tier(struct flight *fl)
 	return false;
 }
 
+/* A source that broke off is asked for the rest, and another one has another version: a short wait. */
+static void look_at_version(struct flight *fl)
+{
+	if (!fl->part || !version_has_other(fl))
+		return;
+	if (version_look(fl, true) == VERSION_CHANGE)
+		version_change(fl);
+	else if (!fl->grace.due && !fl->grace_over)
+		net_timer_set(fl->f->net, &fl->grace, REST_MS, grace_over, fl);
+}
+
 static void race_look(void *ctx)
 {
 	struct flight *fl = ctx;
@@ -978,7 +1016,9 @@ static void race_look(void *ctx)
 		held |= holds_back(at);
 		asking |= at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING;
 	}
-	if (!asking && !next_tier(fl))
+	if (asking)
+		look_at_version(fl);
+	else if (!next_tier(fl))
 		conclude(fl);
 }
 
@@ -1007,6 +1047,8 @@ void winner_fail(struct flight *fl, int error, const char *text)
 		fl->stuck_since = clock_ms();
 	}
 	at->stale = resumes && error == -ESTALE;
+	at->broke |= resumes && error != -ESTALE;
+	at->cut |= resumes && error != -ESTALE && !fl->ranged;
 	give_up(at);
 	if (error == -EBADMSG || error == -EFBIG)
 		mismatch_add(at, error, text);
@@ -1021,17 +1063,10 @@ void winner_fail(struct flight *fl, int error, const char *text)
 	fl->winner = NULL;
 	fl->room_for = 0;
 	ranges_stop(fl);
-	if (!resumes || fl->sparse)
+	if (!resumes)
+		version_drop(fl, bad, true, error);
+	else if (fl->sparse)
 		draft_discard(take(fl->draft));
-	if (!resumes) {
-		if (fl->sparse)
-			work_drop(fl, bad);
-		if (fl->part)
-			part_end(take(fl->part), true, error);
-		fl->offer = OFFER_NONE;
-		fl->size = FETCH_SIZE_UNKNOWN;
-	}
-	fl->sure = fl->sure && resumes;
 	flight_unpark(fl);
 	fl->found = false;
 	flight_deadline(fl);

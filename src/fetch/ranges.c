@@ -92,13 +92,6 @@ bool ranges_wanted(const struct attempt *at)
 		!wants_all(fl) && no_ranges_of(fl->f, s)->until < clock_ms();
 }
 
-bool same_version(const struct flight *fl, const struct net_reply *r)
-{
-	return (!r->etag[0] || !fl->first_etag[0] || strcmp(r->etag, fl->first_etag) == 0) &&
-		(!r->modified[0] || !fl->first_modified[0] ||
-			strcmp(r->modified, fl->first_modified) == 0);
-}
-
 /* ---- one request -------------------------------------------------------------------- */
 
 static void range_free(struct range *rg)

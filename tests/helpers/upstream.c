@@ -63,7 +63,8 @@ static const char help[] =
 	"Kinds: status (403 or 429,SECONDS)  html  file (PATH)  cut (BYTES)  cut-nolen (BYTES)\n"
 	"  endless (BYTES/S[,STATUS])  silent  silent-after (BYTES)  reset (BYTES)  slow (MS)\n"
 	"  trickle (BYTES/S)  redirect ([CODE ]URL, `loop`, or URL* and the path follows)\n"
-	"  wrong-length (DELTA)  garbage  long-header (BYTES)  trailers  bad-range  no-range  gzip-bomb (MIB)  echo-headers\n";
+	"  wrong-length (DELTA)  garbage  long-header (BYTES)  trailers  bad-range  no-range\n"
+	"  no-if-range  lying-range (DELTA)  gzip-bomb (MIB)  echo-headers\n";
 
 struct options {
 	unsigned port, delay_ms;
@@ -597,7 +598,15 @@ static int range_read(const char *text, uint64_t size, uint64_t *start, uint64_t
 	return 1;
 }
 
-static void add_validators(struct conn *c, struct reply *r, const struct stat *st, bool *range_ok)
+struct file_opts {
+	bool no_range, bad_range, no_if_range;
+	int64_t range_delta; /* added to the size that Content-Range tells */
+	void (*change)(struct reply *r, const char *arg);
+	const char *arg;
+};
+
+static void add_validators(struct conn *c, struct reply *r, const struct stat *st, const struct file_opts *o,
+	bool *range_ok)
 {
 	char etag[64], date[40];
 	const char *want = c->rq.if_range;
@@ -612,7 +621,7 @@ static void add_validators(struct conn *c, struct reply *r, const struct stat *s
 	reply_add(r, "ETag: %s\r\nLast-Modified: %s\r\n", etag, date);
 	if (c->rq.if_none_match[0] && strcmp(c->rq.if_none_match, etag) == 0)
 		r->status = 304;
-	if (want[0] && strcmp(want, etag) != 0 && strcmp(want, date) != 0)
+	if (want[0] && !o->no_if_range && strcmp(want, etag) != 0 && strcmp(want, date) != 0)
 		*range_ok = false;
 }
 
@@ -690,18 +699,12 @@ static void shift_range(struct reply *r)
 	}
 }
 
-struct file_opts {
-	bool no_range, bad_range;
-	void (*change)(struct reply *r, const char *arg);
-	const char *arg;
-};
-
-static void tell_range(struct conn *c, struct reply *r)
+static void tell_range(struct conn *c, struct reply *r, int64_t delta)
 {
 	snprintf(c->rq.sent_range, sizeof(c->rq.sent_range), "%llu-%llu",
 		(unsigned long long)r->start, (unsigned long long)(r->start + r->len - 1));
 	reply_add(r, "Content-Range: bytes %s/%llu\r\n", c->rq.sent_range,
-		(unsigned long long)r->total);
+		(unsigned long long)r->total + (unsigned long long)delta);
 }
 
 /* 0: the reply has a body, of a file or of a virtual one. */
@@ -741,7 +744,7 @@ static void serve_file(struct conn *c, const char *path, const struct file_opts 
 	r.rate = u->o.rate;
 	if (range_ok)
 		reply_add(&r, "Accept-Ranges: bytes\r\n");
-	add_validators(c, &r, &st, &range_ok);
+	add_validators(c, &r, &st, o, &range_ok);
 	if (r.status == 304)
 		r.len = r.total = 0;
 	if (range_ok && strchr(c->rq.range, ',') && !u->o.one_range && r.fd >= 0)
@@ -751,7 +754,7 @@ static void serve_file(struct conn *c, const char *path, const struct file_opts 
 	if (r.status == 206 && o->bad_range && !packed)
 		shift_range(&r);
 	if (r.status == 206 && !packed)
-		tell_range(c, &r);
+		tell_range(c, &r, o->range_delta);
 	if (r.status == 200 && r.fd >= 0 && u->o.gzip && c->rq.accepts_gzip)
 		packed = gzip_stored(r.fd, r.len, &r.len);
 	if (packed && r.fd >= 0) {
@@ -774,7 +777,7 @@ struct fault {
 	const char *kind;
 	void (*serve)(struct conn *c, const char *arg);
 	void (*change)(struct reply *r, const char *arg); /* serves the file, with this change */
-	bool bad_range, no_range;
+	bool bad_range, no_range, no_if_range, lying_range;
 };
 
 static void fault_status(struct conn *c, const char *arg)
@@ -1003,6 +1006,8 @@ static const struct fault faults[] = {
 	{"long-header", fault_long_header},
 	{"bad-range", .bad_range = true},
 	{"no-range", .no_range = true},
+	{"no-if-range", .no_if_range = true},
+	{"lying-range", .lying_range = true},
 	{"gzip-bomb", fault_bomb},
 	{"echo-headers", fault_echo},
 };
@@ -1243,7 +1248,9 @@ static void serve_request(struct conn *c)
 		reply_text(c, 405, "text/plain", "no HEAD\n");
 	else
 		serve_file(c, rq->path, &(struct file_opts){.change = f ? f->change : NULL, .arg = arg,
-			.bad_range = f && f->bad_range, .no_range = f && f->no_range});
+			.bad_range = f && f->bad_range, .no_range = f && f->no_range,
+			.no_if_range = f && f->no_if_range,
+			.range_delta = f && f->lying_range ? strtoll(arg, NULL, 10) : 0});
 }
 
 /* More bytes into buf. False: the end. */

@@ -2,6 +2,8 @@
  * out to be wrong at its end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "readers.h"
+#include "base/clock.h"
+#include "fetch/fetch-private.h"
 
 #define SIZE (2u << 20)
 #define RATE "4000000" /* so that it is identified before it breaks */
@@ -193,36 +195,273 @@ START_TEST(all_of_it_again)
 }
 END_TEST
 
-/* The same identity, other bytes: they are never mixed. */
-START_TEST(another_version)
+/* The nth at both sources; the second has other bytes under the same identity. */
+static void put_two_versions(unsigned n, size_t size, size_t other_size)
 {
-	struct world w;
-	struct reader a;
-	char path[512], room[4096];
+	char path[512];
 	int fd;
 
-	world_begin_slow(&w, RATE);
-	put("one", 1, SIZE);
-	put("two", 1, SIZE);
-	snprintf(path, sizeof(path), "%s/two/buildid/%.40s/executable", scratch, id_text(1));
+	put("one", n, size);
+	put("two", n, other_size);
+	snprintf(path, sizeof(path), "%s/two/buildid/%.40s/executable", scratch, id_text(n));
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq(pwrite(fd, "other", 5, CUT - 100), 5);
 	close(fd);
-	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
-	upstream_fault(&w.one, "path=*&kind=status&arg=503");
-	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
-	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
-	/* What was here stays what it was. */
-	ck_assert_int_eq(reader_read(&a, CUT - 4096, room, 4096 - 200), 4096 - 200);
-	reader_close(&a);
-	/* Who opens it anew has the other version, all of it. */
-	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
-	ck_assert(a.part || a.blob);
+}
+
+/* Opens it anew: all of it is what `root` has, and none of that took as long as a deadline. */
+static void opens_at_once(struct fetch *f, unsigned n, const char *root)
+{
+	unsigned long long begin = clock_ms();
+	struct reader a;
+
+	ck_assert_int_eq(reader_open(&a, f, n), 0);
 	if (a.part)
-		same_as(&a, "two", 1, 0);
+		same_as(&a, root, n, 0);
 	reader_close(&a);
-	stored_soon(w.fetch, 1);
+	stored_soon(f, n);
+	ck_assert_uint_lt(clock_ms() - begin, lookup_deadline_ms / 2);
+}
+
+static void reads_first_bytes(struct reader *a)
+{
+	char room[4096];
+
+	ck_assert_ptr_nonnull(a->part);
+	ck_assert_int_eq(reader_read(a, 0, room, sizeof(room)), sizeof(room));
+}
+
+/* The same identity, other bytes: they are never mixed. Who has bytes of the first version gets an error,
+ * and who comes then the second version, at once. */
+START_TEST(another_version)
+{
+	static const char *const faults[] = {"kind=no-range", "kind=status&arg=503", "kind=reset&arg=0",
+		"kind=silent"};
+	struct world w;
+
+	patient();
+	world_begin_slow(&w, RATE);
+	for (unsigned i = 0; i < ARRAY_SIZE(faults); i++) {
+		unsigned long long begin = clock_ms();
+		struct reader a;
+		char room[4096];
+
+		put_two_versions(i, SIZE, SIZE);
+		upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+		upstream_fault(&w.one, "path=*&%s", faults[i]);
+		ck_assert_int_eq(reader_open(&a, w.fetch, i), 0);
+		reads_first_bytes(&a);
+		ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
+		ck_assert_msg(clock_ms() - begin < lookup_deadline_ms / 2, "%s: %llu ms", faults[i], clock_ms() - begin);
+		/* What was here stays what it was. */
+		ck_assert_int_eq(reader_read(&a, CUT - 4096, room, 4096 - 200), 4096 - 200);
+		reader_close(&a);
+		opens_at_once(w.fetch, i, "two");
+		upstream_clear(&w.one);
+	}
 	world_end(&w);
+}
+END_TEST
+
+/* It breaks off at the same place each time. */
+START_TEST(never_more_than_half)
+{
+	struct world w;
+	struct reader a, b;
+	struct asker whole;
+	char room[10];
+
+	patient();
+	world_begin_slow(&w, RATE);
+	put_two_versions(1, SIZE, SIZE + 5000);
+	upstream_fault(&w.one, "path=*&kind=reset&arg=%d&only=wholes", CUT);
+	upstream_fault(&w.one, "path=*&kind=reset&arg=0");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	reads_first_bytes(&a);
+	/* Who waits for the whole has seen nothing of it. */
+	ask(&whole, w.fetch, 1, FETCH_WHOLE);
+	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
+	ck_assert_int_eq(reader_open(&b, w.fetch, 1), 0);
+	if (b.part)
+		same_as(&b, "two", 1, 0);
+	ck_assert_msg(answer_of(&whole) == 0, "%d %s", whole.r, whole.why);
+	ck_assert_str_eq(whole.source, "two");
+	ck_assert_uint_lt(took(&whole), lookup_deadline_ms / 2);
+	reader_close(&a);
+	reader_close(&b);
+	world_end(&w);
+}
+END_TEST
+
+/* Who opened it and read nothing gets the other version when it is as long; else an error. */
+START_TEST(another_version_for_readers_of_nothing)
+{
+	struct world w;
+	struct reader a, b;
+	char room[10];
+
+	patient();
+	world_begin_slow(&w, RATE);
+	put_two_versions(1, SIZE, SIZE);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	upstream_fault(&w.one, "path=*&kind=no-range");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	ck_assert_int_eq(reader_open(&b, w.fetch, 1), 0);
+	ck_assert_ptr_nonnull(a.part);
+	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), 10);
+	same_as(&a, "two", 1, 0);
+	same_as(&b, "two", 1, 0);
+	reader_close(&a);
+	reader_close(&b);
+
+	upstream_clear(&w.one);
+	put_two_versions(2, SIZE, SIZE - 5000);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	upstream_fault(&w.one, "path=*&kind=no-range");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 2), 0);
+	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
+	reader_close(&a);
+	opens_at_once(w.fetch, 2, "two");
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(longer_by_its_own_words)
+{
+	struct world w;
+	struct reader a;
+	char room[10];
+
+	patient();
+	world_begin_slow(&w, RATE);
+	put_two_versions(1, SIZE, SIZE);
+	upstream_fault(&w.one, "path=*&kind=wrong-length&arg=1000");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	reads_first_bytes(&a);
+	ck_assert_int_eq(reader_read(&a, SIZE + 100, room, 10), -EIO);
+	reader_close(&a);
+	opens_at_once(w.fetch, 1, "two");
+	world_end(&w);
+}
+END_TEST
+
+/* A source that has another version now, and no other has any: that one is read. */
+START_TEST(the_only_source_changes)
+{
+	struct world w;
+	struct reader a;
+	char path[512], room[10];
+
+	patient();
+	world_begin_slow(&w, RATE);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, SIZE);
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	reads_first_bytes(&a);
+	/* Another file, as long, under the same name. */
+	snprintf(path, sizeof(path), "%s/one/buildid/%.40s/executable", scratch, id_text(1));
+	ck_assert_int_eq(unlink(path), 0);
+	write_elf(path, 1, 20, SIZE + 4096);
+	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
+	reader_close(&a);
+	opens_at_once(w.fetch, 1, "one");
+	world_end(&w);
+}
+END_TEST
+
+/* In place of the first version: as long, with other bytes behind its identity. */
+static void replace_with_other(const char *path, unsigned n)
+{
+	char new[520];
+	int fd;
+
+	snprintf(new, sizeof(new), "%s.new", path);
+	write_elf(new, n, 20, SIZE);
+	fd = open(new, O_WRONLY | O_CLOEXEC);
+	for (off_t at = 4096; at < SIZE; at += 4096)
+		ck_assert_int_eq(pwrite(fd, "other", 5, at), 5);
+	close(fd);
+	ck_assert_int_eq(rename(new, path), 0);
+}
+
+/* A server that sends a range of whatever it has now: only its ETag tells that this is another file. */
+START_TEST(a_server_that_ignores_if_range)
+{
+	struct world w;
+	struct reader a;
+	char path[512], room[10];
+
+	patient();
+	world_begin_slow(&w, RATE);
+	world_sources(&w, only(&w.one, "one"));
+	put("one", 1, SIZE);
+	snprintf(path, sizeof(path), "%s/one/buildid/%.40s/executable", scratch, id_text(1));
+	upstream_fault(&w.one, "path=*&kind=cut&arg=%d&times=1", CUT);
+	upstream_fault(&w.one, "path=*&kind=no-if-range");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	reads_first_bytes(&a);
+	replace_with_other(path, 1);
+	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
+	reader_close(&a);
+	opens_at_once(w.fetch, 1, "one");
+	world_end(&w);
+}
+END_TEST
+
+/* The same of a file of which only that is fetched which is read. */
+START_TEST(ranges_of_a_server_that_ignores_if_range)
+{
+	struct world w;
+	struct reader a;
+	char text[256], path[512], room[4096];
+	const char *id = id_text(1);
+
+	patient();
+	world_begin(&w);
+	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=gdb\n", w.one.url);
+	world_sources(&w, sources_of(text));
+	make_dir("%s/one/.build-id/%.2s", scratch, id);
+	snprintf(path, sizeof(path), "%s/one/.build-id/%.2s/%.38s", scratch, id, id + 2);
+	write_elf(path, 1, 20, SIZE);
+	upstream_fault(&w.one, "path=*&kind=no-if-range");
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	reads_first_bytes(&a);
+	ck_assert_int_eq(reader_read(&a, SIZE / 2, room, sizeof(room)), sizeof(room));
+	ck_assert_uint_ge(upstream_count(&w.one, "ranges"), 2);
+	replace_with_other(path, 1);
+	ck_assert_int_eq(reader_read(&a, SIZE - 10, room, 10), -EIO);
+	reader_close(&a);
+	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
+	same_as_file(&a, path, 0);
+	reader_close(&a);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(what_becomes_of_a_version)
+{
+	static const struct {
+		struct version_left left;
+		enum version_next next;
+	} rows[] = {
+		/* No other version: sources are asked until nothing came for too long. */
+		{{.same = true, .stuck_ms = 10, .most_ms = 1000}, VERSION_WAIT},
+		{{.same = true, .stuck_ms = 1000, .most_ms = 1000}, VERSION_LOST},
+		{{.same = true, .asking = true, .stuck_ms = 1000, .most_ms = 1000}, VERSION_WAIT},
+		{{.stuck_ms = 10, .most_ms = 1000}, VERSION_LOST},
+		/* Another one: what is asked may still answer, for a moment. */
+		{{.other = true, .same = true, .most_ms = 1000}, VERSION_CHANGE},
+		{{.other = true, .most_ms = 1000}, VERSION_CHANGE},
+		{{.other = true, .same = true, .asking = true, .most_ms = 1000}, VERSION_WAIT},
+		{{.other = true, .same = true, .asking = true, .grace_over = true, .most_ms = 1000}, VERSION_CHANGE},
+		/* Not for ever. */
+		{{.other = true, .changes = 100, .most_ms = 1000}, VERSION_LOST},
+		{{.other = true, .same = true, .changes = 100, .stuck_ms = 10, .most_ms = 1000}, VERSION_WAIT},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		ck_assert_msg(version_judge(&rows[i].left) == rows[i].next, "row %u", i);
 }
 END_TEST
 
@@ -359,5 +598,7 @@ START_TEST(waits_can_be_cancelled_and_end_with_fetch)
 END_TEST
 
 UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, small_files_are_read_before_they_are_stored, the_rest_of_what_broke_off, again_and_again,
-	all_of_it_again, another_version, wrong_at_the_end, first_bytes_and_the_seal,
+	all_of_it_again, another_version, never_more_than_half, another_version_for_readers_of_nothing,
+	longer_by_its_own_words, the_only_source_changes, a_server_that_ignores_if_range,
+	ranges_of_a_server_that_ignores_if_range, what_becomes_of_a_version, wrong_at_the_end, first_bytes_and_the_seal,
 	the_last_reader_ends_it, waits_can_be_cancelled_and_end_with_fetch)

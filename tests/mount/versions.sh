@@ -1,0 +1,124 @@
+#!/bin/sh
+# A source that breaks off in the middle of a file, while a second source has other bytes of the same build
+# id: a reader that has bytes of the first gets one error, at once; whoever opens the file then, or has seen
+# nothing yet, gets the second source's bytes, at once. Two versions are never mixed. The same by symfs serve.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need gcc objcopy curl cmp
+need_mount
+
+ONE=$TMP/one TWO=$TMP/two
+mkdir -p "$ONE" "$TWO"
+echo 'int main(void) { return 0; }' >"$TMP/x.c"
+n=0
+# new_file: the next build id: at one and at two, with other bytes; sets id, name.
+new_file() {
+  n=$((n + 1))
+  id=$(printf 'cb%038x' $n)
+  name=$(gdb_path "$id" .debug)
+  gcc -g -Wl,--build-id=0x"$id" -o "$TMP/x" "$TMP/x.c" || fail gcc
+  for root in "$ONE" "$TWO"; do
+    head -c 3000000 /dev/urandom >"$TMP/noise"
+    mkdir -p "$root/$(dirname "$name")"
+    objcopy --only-keep-debug --add-section .noise="$TMP/noise" "$TMP/x" "$root/$name" || fail objcopy
+  done
+}
+
+# The deadline is long, so that what waits for it is seen.
+LIMITS='--lookup-deadline 60s --stall-timeout 30s --breaker-seconds 1s'
+BOUND=25000
+upstream_start ranges --root "$ONE" --rate 6000000
+upstream_start plain --root "$ONE" --rate 6000000 --no-range
+upstream_start two --root "$TWO"
+
+# at_once WHAT COMMAND...: sets rc; it took no deadline.
+at_once() {
+  ao_what=$1
+  shift
+  from=$(now_ms)
+  timeout -s KILL 100 "$@" 2>>"$TMP/err"
+  rc=$?
+  took=$(($(now_ms) - from))
+  [ $took -lt $BOUND ] || fail "$row: $ao_what took $took ms"
+}
+# is_whole WHAT FILE WANT: all of a version, and of which.
+is_whole() {
+  case $3 in
+  one) same_file "$2" "$ONE/$name" ;;
+  two) same_file "$2" "$TWO/$name" ;;
+  esac
+}
+# is_part WHAT FILE: what a reader got before its error is the beginning of one version.
+is_part() {
+  ip_n=$(stat -c %s "$2")
+  cmp -s -n "$ip_n" "$2" "$ONE/$name" || cmp -s -n "$ip_n" "$2" "$TWO/$name" || fail "$row: $1: two versions are mixed"
+}
+
+# twice WHAT WANT COMMAND...: the command, whose output is the file, may fail once; then it has all of WANT.
+twice() {
+  tw_what=$1 tw_want=$2
+  shift 2
+  at_once "$tw_what" "$@" >"$TMP/got"
+  if [ $rc != 0 ]; then
+    is_part "$tw_what" "$TMP/got"
+    failed=$((failed + 1))
+    at_once "$tw_what again" "$@" >"$TMP/got"
+    [ $rc = 0 ] || fail "$row: $tw_what fails again: exit $rc"
+  fi
+  is_whole "$tw_what" "$TMP/got" "$tw_want"
+}
+
+# row NAME SOURCE KIND ARG MOUNT GET SERVE: whose bytes a reader in the mount gets, symfs get, and a client
+row() {
+  row=$1 want=$5 want_get=$6 want_serve=$7
+  eval "first=\$URL_$2"
+  new_file
+  upstream_fault "$first" "/$name" "$3" "$4"
+  # shellcheck disable=SC2086
+  symfs_mount m $LIMITS --source "gdb@$first" --source "gdb@$URL_two"
+  # shellcheck disable=SC2086
+  symfs_serve s $LIMITS --source "gdb@$first" --source "gdb@$URL_two"
+  twice "a reader" "$want" cat "$MNT_m/gdb/$name"
+  # shellcheck disable=SC2086
+  at_once "symfs get" "$SYMFS" get --no-default-sources --cache "$TMP/store-get" $LIMITS --source "gdb@$first" \
+    --source "gdb@$URL_two" -o "$TMP/got" "gdb/$name" >/dev/null
+  [ $rc = 0 ] || fail "$row: symfs get: $(cat "$TMP/err")"
+  is_whole "symfs get" "$TMP/got" "$want_get"
+  twice "a client of symfs serve" "$want_serve" curl -gsS --noproxy '*' "$URL_s/gdb/$name"
+  symfs_umount m
+  symfs_unserve s
+  upstream_clear "$first"
+  rm -rf "$TMP"/store-*
+}
+failed=0
+row 'it breaks off at half, and sends no rest' plain reset 1500000 two two two
+row 'its Content-Length is 1,000 too large' plain wrong-length 1000 two two two
+row 'the same, of one that knows ranges' ranges wrong-length 1000 two two two
+# Without ranges it does not lie.
+row 'its Content-Range is 1,000 too large' ranges lying-range 1000 two one one
+[ $failed -ge 3 ] || fail "only $failed readers had bytes of the first: that is no test of them"
+failed=0
+row 'it breaks off at half, and sends the rest when asked' ranges reset 1500000 one two one
+[ $failed = 0 ] || fail "$row: a reader got an error"
+
+# ---- who has seen nothing yet ----------------------------------------------------------------
+# One reader has bytes of the first, another waits for the whole of it in the same mount.
+row='readers beside each other'
+new_file
+upstream_fault "$URL_plain" "/$name" reset 1500000
+# shellcheck disable=SC2086
+symfs_serve s $LIMITS --source "gdb@$URL_plain" --source "gdb@$URL_two"
+for i in 1 2 3 4; do
+  (timeout -s KILL 100 curl -gsS --noproxy '*' "$URL_s/gdb/$name" >"$TMP/beside-$i" 2>/dev/null; echo $? >"$TMP/beside-$i.rc") &
+  PIDS="$PIDS $!"
+done
+at_once "HEAD" curl -gsSI --noproxy '*' -o /dev/null "$URL_s/gdb/$name"
+for i in 1 2 3 4; do
+  wait_for 60 test -s "$TMP/beside-$i.rc"
+  read -r rc <"$TMP/beside-$i.rc"
+  is_part "$i" "$TMP/beside-$i"
+  [ "$rc" != 0 ] || is_whole "$i" "$TMP/beside-$i" two
+done
+twice "who comes then" two curl -gsS --noproxy '*' "$URL_s/gdb/$name"
+symfs_unserve s
+say "$n files in two versions"

@@ -55,12 +55,12 @@ offers "mnt!" symfs mount m
 offers "mnt!" symfs umount m
 offers "mine.conf!" symfs id mi
 offers "-f -o --source --offline --no-default-sources --quota" symfs mount -
-offers "allow_other allow-unsandboxed=!" symfs mount -o al
+offers "allow_other allow-unsandboxed= allow-origins=!" symfs mount -o al
 offers "quota=!" symfs mount -o qu
 offers "-l --help!" symfs umount -
 offers "microsoft mozilla!" symfs get --source m
 offers "mnt mine.conf!" symfs get --config m
-offers "allow_other ro uid= gid= exact_size no_passthrough source= log_file= cache-dir= quota= min-free= lookup-deadline= connect-timeout= stall-timeout= miss-lifetime= breaker-seconds= max-file-size= keep-seconds= allow-unsandboxed=!" symfs mount -o ""
+offers "allow_other ro uid= gid= exact_size no_passthrough source= log_file= cache-dir= quota= min-free= lookup-deadline= connect-timeout= stall-timeout= miss-lifetime= breaker-seconds= max-file-size= keep-seconds= allow-unsandboxed= server-names= allow-origins=!" symfs mount -o ""
 offers "ro,uid=!" symfs mount -o ro,ui
 offers "!" symfs get --quota 1
 offers "debuginfod/!" symfs get de

@@ -4,7 +4,8 @@
 _symfs_commands="mount umount get warm core add id paths parse why status sources cache gsym
 	symbolicate best serve"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
-	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds --allow-unsandboxed"
+	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds --allow-unsandboxed
+	--server-names --allow-origins"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
 _symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug elf_dwo gsym il2cpp mach_code mach_debug pdb pe
 	perfmap portablepdb section source sourcebundle uuidmap wasm_code wasm_debug"

@@ -38,6 +38,10 @@ const struct conf_field settings_fields[] = {
 		"how long `get` keeps a file from eviction"},
 	{"allow-unsandboxed", CONF_BOOL, offsetof(struct settings, allow_unsandboxed), "no",
 		"convert without a sandbox, too"},
+	{"server-names", CONF_LIST, offsetof(struct settings, server_names), NULL,
+		"serve: host names of this server"},
+	{"allow-origins", CONF_LIST, offsetof(struct settings, allow_origins), NULL,
+		"serve: web pages that may read"},
 	{0},
 };
 
@@ -349,6 +353,8 @@ int app_config_text(struct app *app, struct buf *out)
 	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
 		s->max_file_size, s->keep_seconds);
 	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
+	add_words("server-names", s->server_names, out);
+	add_words("allow-origins", s->allow_origins, out);
 	buf_addf(out, "\n[symbolicate]\nbytes = %" PRIu64 "\njobs = %u\nmodules = %u\nstacks = %u\nframes = %u\n",
 		app->limits.bytes, app->limits.jobs, app->limits.modules, app->limits.stacks,
 		app->limits.frames);

@@ -24,6 +24,7 @@ struct settings {
 	unsigned lookup_deadline_ms, connect_ms, stall_ms, breaker_ms;
 	int64_t miss_seconds, keep_seconds;
 	bool allow_unsandboxed;
+	char **server_names, **allow_origins; /* lists; NULL: none */
 };
 extern const struct conf_field settings_fields[];
 /* [symbolicate]: into struct symb_limits */

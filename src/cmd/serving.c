@@ -54,7 +54,8 @@ static int read_number(const char *name, const char *text, unsigned most, unsign
 int serving_start(const struct serving *s, struct app *app, struct http **out, struct err *e)
 {
 	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone,
-		.id = s->id[0] ? s->id : NULL, .limits = &app->limits};
+		.id = s->id[0] ? s->id : NULL, .limits = &app->limits,
+		.names = app->settings.server_names, .origins = app->settings.allow_origins};
 	_cleanup_free_ char *token = NULL;
 	int r = s->token_file ? read_token(s->token_file, &token, e) : 0;
 

@@ -99,4 +99,5 @@ int conf_value(const struct conf_field *f, const char *value, void *into, const 
 	struct err *e);
 /* Adds a copy to a list as CONF_LIST has them, which ends with NULL. 0, -ENOMEM. */
 int conf_list_add(char ***list, const char *value);
+void conf_list_free(char **list); /* NULL is fine */
 const struct conf_field *conf_field_find(const struct conf_field *fields, const char *name);

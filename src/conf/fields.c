@@ -84,6 +84,13 @@ int conf_list_add(char ***list, const char *value)
 	return p[n] ? 0 : -ENOMEM;
 }
 
+void conf_list_free(char **list)
+{
+	for (char **p = list; p && *p; p++)
+		free(*p);
+	free(list);
+}
+
 static const char *const type_words[] = {
 	[CONF_BOOL] = "yes or no",
 	[CONF_SIZE] = "a size such as 512M, 10G or none",
@@ -203,9 +210,7 @@ void conf_release(const struct conf_field *fields, void *into)
 			free(*(char **)at);
 			*(char **)at = NULL;
 		} else if (f->type == CONF_LIST) {
-			for (char **p = *(char ***)at; p && *p; p++)
-				free(*p);
-			free(*(char ***)at);
+			conf_list_free(*(char ***)at);
 			*(char ***)at = NULL;
 		}
 	}

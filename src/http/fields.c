@@ -238,3 +238,25 @@ unsigned field_via(const char *value, const char *id, bool *ours)
 	}
 	return hops;
 }
+
+bool field_host(const char *value, size_t n, char out[static FIELD_HOST])
+{
+	static const char in_name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%";
+	bool literal = n && *value == '[';
+	size_t host = 0;
+
+	if (literal)
+		value++, n--;
+	while (host < n && strchr(literal ? "0123456789abcdefABCDEF:." : in_name, value[host]))
+		host++;
+	if (host >= FIELD_HOST || (literal && (host == n || value[host] != ']')))
+		return false;
+	for (size_t i = host + literal; i < n; i++)
+		if (i == host + literal ? value[i] != ':' : value[i] < '0' || value[i] > '9')
+			return false;
+	if (!literal && host > 1 && value[host - 1] == '.')
+		host--;
+	memcpy(out, value, host);
+	out[host] = '\0';
+	return true;
+}

@@ -38,3 +38,8 @@ bool field_accepts_gzip(const char *value);
 
 /* How many hops a Via names that are a symfs; `*ours` whether one is `id`. */
 unsigned field_via(const char *value, const char *id, bool *ours);
+
+/* The host in the n bytes of a `Host` or of a URL's authority: without the port, the brackets of IPv6 and
+ * a dot at its end; "" when there is none. False: it is not of the form HOST[:PORT]. */
+#define FIELD_HOST 256 /* a name of DNS has at most 253 bytes */
+bool field_host(const char *value, size_t n, char out[static FIELD_HOST]);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "conf/conf.h"
 #include "config.h"
 #include "http/private.h"
 
@@ -34,8 +35,8 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 		log_debug(LOG_HTTP, "header %s is left out", name);
 }
 
-/* Whoever may read symbols may read them from any page; what symfs is doing is not for pages of
- * others. */
+/* Pages of other origins may read symbols, if the configuration allows it, but never what symfs is
+ * doing. */
 static bool for_pages(const struct exchange *x)
 {
 	switch (x->route->what) {
@@ -48,6 +49,22 @@ static bool for_pages(const struct exchange *x)
 	default:
 		return true;
 	}
+}
+
+/* Answers without Access-Control-Allow-Origin differ by Origin, too. */
+static void add_origin(struct exchange *x, struct MHD_Response *r)
+{
+	const char *origin = head_origin(x), *vary = MHD_get_response_header(r, "Vary");
+
+	if (origin)
+		response_header(r, "Access-Control-Allow-Origin", origin);
+	if (!head_varies(x->h))
+		return;
+	/* One line: some caches read only the first. */
+	if (vary && MHD_del_response_header(r, "Vary", "Accept-Encoding") == MHD_YES)
+		response_header(r, "Vary", "Accept-Encoding, Origin");
+	else
+		response_header(r, "Vary", "Origin");
 }
 
 /* As Mozilla's symbol server understands it. */
@@ -85,8 +102,10 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 		response_header(r, "Content-Security-Policy",
 			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
 			"frame-ancestors 'none'");
+	if (x->close)
+		response_header(r, "Connection", "close");
 	if (for_pages(x))
-		response_header(r, "Access-Control-Allow-Origin", "*");
+		add_origin(x, r);
 	if (x->route->tecken && wants_time(x)) {
 		snprintf(via, sizeof(via), "%.3f",
 			x->route->ignored ? 0.0 : (double)(clock_ms() - x->began) / 1000);
@@ -148,9 +167,11 @@ static enum MHD_Result refuse(struct exchange *x, int status)
 	} texts[] = {
 		{400, "Bad Request\n"},
 		{401, "a token is asked for\n"},
+		{403, "this page is for clients of this machine, or with a token\n"},
 		{404, "Not Found\n"},
 		{405, "Method Not Allowed\n"},
 		{413, "Content Too Large\n"},
+		{421, "Misdirected Request: this server has another name; symfs.conf names more in server-names\n"},
 		{503, "symfs is ending, or has too much to do\n"},
 		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
 	};
@@ -183,12 +204,14 @@ static enum MHD_Result options(struct exchange *x)
 	if (!r)
 		return MHD_NO;
 	response_header(r, "Allow", x->route->allow);
-	response_header(r, "Access-Control-Allow-Methods", x->route->allow);
-	response_header(r, "Access-Control-Allow-Headers", "*");
-	response_header(r, "Access-Control-Expose-Headers",
-		"accept, accept-encoding, authorization, content-type, dnt, origin, user-agent, "
-		"x-csrftoken, x-requested-with");
-	response_header(r, "Access-Control-Max-Age", "86400");
+	if (head_origin(x)) {
+		response_header(r, "Access-Control-Allow-Methods", x->route->allow);
+		response_header(r, "Access-Control-Allow-Headers", "*");
+		response_header(r, "Access-Control-Expose-Headers",
+			"accept, accept-encoding, authorization, content-type, dnt, origin, "
+			"user-agent, x-csrftoken, x-requested-with");
+		response_header(r, "Access-Control-Max-Age", "86400");
+	}
 	return exchange_reply(x, 200, r);
 }
 
@@ -230,27 +253,15 @@ static enum MHD_Result dispatch(struct exchange *x)
 	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, "Not Found\n");
 }
 
-static enum MHD_Result count_lengths(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
-{
-	*(unsigned *)ctx += strcasecmp(name, "Content-Length") == 0;
-	return MHD_YES;
-}
-
-/* Where a body ends must be as plain to others on the way, or they read another request. */
-static bool is_ambiguous(struct exchange *x)
-{
-	const char *coding = exchange_header(x, "Transfer-Encoding");
-	unsigned lengths = 0;
-
-	MHD_get_connection_values(x->c, MHD_HEADER_KIND, count_lengths, &lengths);
-	return lengths > 1 || (coding && (lengths || strcasecmp(coding, "chunked") != 0));
-}
-
 /* What can be said by the head alone; 0: go on. */
 static int judge_head(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");
+	int status = head_judge(x);
 
+	x->close = status == 400;
+	if (status)
+		return status;
 	if (atomic_load(&x->h->stopping))
 		return 503;
 	if (x->h->token && x->route->what != ROUTE_HEALTH && x->route->what != ROUTE_OPTIONS &&
@@ -258,8 +269,6 @@ static int judge_head(struct exchange *x)
 		return 401;
 	if (!hops_may_pass(x))
 		return 508;
-	if (is_ambiguous(x))
-		return 400;
 	if (length && strtoull(length, NULL, 10) > (x->route->api ? x->h->body_most : HTTP_HEAD_MOST))
 		return 413;
 	return 0;
@@ -324,6 +333,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	if (!x->seen) {
 		x->seen = true;
 		x->method = method;
+		x->version = version;
 		conn_busy(x->h, x->conn, false); /* not before its body is here, too */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
@@ -502,7 +512,9 @@ static int start(struct http *h, const struct http_opts *o, struct err *e)
 	h->log_path = o->access_log ? strdup(o->access_log) : NULL;
 	if (!h->listen || (o->token && !h->token) || (o->access_log && !h->log_path))
 		return err_set(e, -ENOMEM, "out of memory");
-	r = listen_on(h, o, &fd, e);
+	r = head_configure(h, o, e);
+	if (r == 0)
+		r = listen_on(h, o, &fd, e);
 	if (r == 0)
 		r = access_open(h, e);
 	snprintf(h->id, sizeof(h->id), "%s", o->id ? o->id : "unknown");
@@ -542,6 +554,8 @@ static void http_free(struct http *h)
 	if (h->wake >= 0)
 		close(h->wake);
 	pthread_mutex_destroy(&h->lock);
+	conf_list_free(h->names);
+	conf_list_free(h->origins);
 	free(h->token);
 	free(h->listen);
 	free(h->log_path);

@@ -15,6 +15,8 @@ struct http_opts {
 	const char *id;	    /* by which a request of our own is known, see http_id(); NULL: none is */
 	const char *token;  /* who asks must show it; NULL: nobody must */
 	bool anyone;	    /* an address that others reach may be listened on without a token */
+	char *const *names; /* of this server, beside its address and localhost: lists, NULL at the end; NULL */
+	char *const *origins; /* of pages that may read answers: the same */
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
 	unsigned connections; /* at once; 0: 4096, or what descriptors allow */
 	const struct symb_limits *limits; /* of requests to symbolicate; NULL: symb_limits_default */

@@ -64,6 +64,8 @@ struct http {
 	} unknown[256]; /* under lock: code ids of which servers know nothing */
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
+	char **names, **origins; /* server-names, allow-origins; NULL at the end; NULL: none */
+	bool anyone;
 	char where[LISTEN_TEXT];
 	char id[HTTP_ID_TEXT]; /* who we are */
 	unsigned most; /* connections */
@@ -109,12 +111,13 @@ struct exchange {
 	struct MHD_Connection *c;
 	struct conn *conn;
 	char *target; /* as it came */
-	const char *method;
+	const char *method, *version;
 	struct route *route;
 	uint64_t began; /* clock_ms() */
 	bool seen;	/* the head was looked at */
 	struct buf body;
 	int refuse; /* an HTTP status, decided while the body comes */
+	bool close; /* where the next request begins is not certain */
 
 	/* of the wait */
 	struct ticket *ticket;
@@ -203,6 +206,17 @@ void misses_tell(struct exchange *x);
 /* "debug_file,debug_id,code_file,code_id", as Mozilla's server had it, until `gone`. 0, -ENOMEM, -EFBIG. (reads the
  * disk) */
 int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
+
+/* ---- head.c ------------------------------------------------------------------------- */
+
+/* Takes names and origins from the options. -EINVAL: one is of no use; -ENOMEM. */
+int head_configure(struct http *h, const struct http_opts *o, struct err *e);
+/* 0; 400 (the connection ends then), 403 or 421. */
+int head_judge(struct exchange *x);
+/* The value of Access-Control-Allow-Origin; NULL: other origins may read no answer. */
+const char *head_origin(struct exchange *x);
+/* Whether that value depends on `Origin`. */
+bool head_varies(const struct http *h);
 
 /* ---- hops.c ------------------------------------------------------------------------- */
 

@@ -10,6 +10,8 @@
  *	rude-client PORT upload BYTES	a POST with a body of so many bytes, of which all are sent before anything
  *					is read: the status line, or `broken`
  *	rude-client PORT pipeline N PATH	N requests at once: how many 200s came
+ *	rude-client PORT raw		sends what stands on stdin, byte for byte: the status of each answer, a line each,
+ *					until the server ends the connection
  *	rude-client PORT bare PATH	HEAD, as one who reads gzip, and a GET at once: how many bytes came between the
  *					head and the next answer, or the end
  *
@@ -92,7 +94,7 @@ static int drip(const char *line)
 {
 	char text[300];
 
-	snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n",
+	snprintf(text, sizeof(text), "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n",
 		line ? line : "POST /symbolicate/v5");
 	return insist(text, "x", 100000);
 }
@@ -102,14 +104,14 @@ static int endless(void)
 	static char chunk[4096 + 9];
 
 	snprintf(chunk, sizeof(chunk), "1000\r\n%04096d\r\n", 0);
-	return insist("GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", chunk, 0);
+	return insist("GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", chunk, 0);
 }
 
 static int half(void)
 {
 	int fd = dial();
 
-	put(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n");
+	put(fd, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n");
 	shutdown(fd, SHUT_WR);
 	return until_closed(fd);
 }
@@ -123,7 +125,7 @@ static int head(unsigned long bytes)
 		return 2;
 	memset(text, 'x', bytes);
 	text[bytes] = '\0';
-	if (put(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Large: ") && put(fd, text))
+	if (put(fd, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Large: ") && put(fd, text))
 		put(fd, "\r\nConnection: close\r\n\r\n");
 	if (read(fd, line, sizeof(line) - 1) > 0)
 		printf("%.*s\n", (int)strcspn(line, "\r\n"), line);
@@ -143,7 +145,7 @@ static int upload(size_t n)
 		return 2;
 	memset(body, ' ', n);
 	body[n] = '\0';
-	snprintf(head, sizeof(head), "POST /symbolicate/v5 HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", n);
+	snprintf(head, sizeof(head), "POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n", n);
 	if (put(fd, head) && put(fd, body) && (r = read(fd, room, sizeof(room) - 1)) > 0) {
 		room[r] = '\0';
 		room[strcspn(room, "\r")] = '\0';
@@ -165,7 +167,7 @@ static int pipeline(unsigned n, const char *path)
 	if (!ask || !in)
 		return 2;
 	for (unsigned i = 0, at = 0; i < n; i++)
-		at += (unsigned)snprintf(ask + at, room - at, "GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n", path,
+		at += (unsigned)snprintf(ask + at, room - at, "GET %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", path,
 			i + 1 == n ? "Connection: close\r\n" : "");
 	put(fd, ask);
 	while (got < most && (r = read(fd, in + got, most - got)) > 0)
@@ -187,8 +189,8 @@ static int bare(const char *path)
 	const char *end, *next;
 	ssize_t r;
 
-	snprintf(ask, sizeof(ask), "HEAD %s HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n"
-		"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+	snprintf(ask, sizeof(ask), "HEAD %s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
+		"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
 	put(fd, ask);
 	while (got < sizeof(in) - 1 && (r = read(fd, in + got, sizeof(in) - 1 - got)) > 0)
 		got += (size_t)r;
@@ -198,6 +200,26 @@ static int bare(const char *path)
 		return 2;
 	next = strstr(end, "HTTP/1.1 ");
 	printf("%zu\n", (next ? (size_t)(next - end) : strlen(end)) - 4);
+	return 0;
+}
+
+static int raw(void)
+{
+	char room[65536];
+	int fd = dial();
+	size_t n = 0;
+	ssize_t r;
+
+	while (n < sizeof(room) && (r = read(STDIN_FILENO, room + n, sizeof(room) - n)) > 0)
+		n += (size_t)r;
+	if (send(fd, room, n, MSG_NOSIGNAL) != (ssize_t)n)
+		return 2;
+	for (n = 0; n < sizeof(room) - 1 && (r = read(fd, room + n, sizeof(room) - 1 - n)) > 0;)
+		n += (size_t)r;
+	room[n] = '\0';
+	for (char *p = room; (p = strstr(p, "HTTP/1.1 ")); p += 9)
+		if (strspn(p + 9, "0123456789") == 3)
+			printf("%.3s\n", p + 9);
 	return 0;
 }
 
@@ -232,6 +254,8 @@ int main(int argc, char **argv)
 		return upload(strtoul(argv[3], NULL, 10));
 	if (strcmp(what, "pipeline") == 0 && argc == 5)
 		return pipeline((unsigned)strtoul(argv[3], NULL, 10), argv[4]);
+	if (strcmp(what, "raw") == 0)
+		return raw();
 	if (strcmp(what, "bare") == 0 && argc == 4)
 		return bare(argv[3]);
 	return 2;

@@ -11,7 +11,7 @@ mkdir -p "$TMP/up"
 if [ -f "$VECTORS" ] && [ -d "$SHARED/fixtures/sym" ]; then ROOT=$SHARED/fixtures/sym; else ROOT=$TMP/up VECTORS=; fi
 
 nginx_start sym "$ROOT"
-symfs_serve one --source "breakpad@$URL_sym"
+symfs_serve one --source "breakpad@$URL_sym" --allow-origins '*'
 
 # What the helper takes for `symfs symbolicate`: a POST, that is 0 for 200 and 1 for a refusal.
 cat >"$TMP/post" <<EOF

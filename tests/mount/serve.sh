@@ -41,7 +41,7 @@ get "$U" 200 "/$SYM"
 body_is "$FILE"
 has 'content-type: text/plain; charset=utf-8'
 has 'accept-ranges: bytes'
-has 'access-control-allow-origin: \*'
+hasnt 'access-control-allow-origin'
 has "content-length: $SIZE"
 tag=$(tr -d '\r' <"$TMP/head" | sed -n 's/^etag: //Ip') date=$(tr -d '\r' <"$TMP/head" | sed -n 's/^last-modified: //Ip')
 [ -n "$tag" ] && [ -n "$date" ] || fail "no validators: $(cat "$TMP/head")"

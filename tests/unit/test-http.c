@@ -261,6 +261,34 @@ START_TEST(test_via)
 }
 END_TEST
 
+START_TEST(test_hosts)
+{
+	static const struct {
+		const char *value, *host; /* NULL: of another form */
+	} rows[] = {
+		{"localhost", "localhost"}, {"localhost:8737", "localhost"}, {"Symbols.Example.", "Symbols.Example"},
+		{"127.0.0.1:1", "127.0.0.1"}, {"[::1]", "::1"}, {"[::1]:80", "::1"}, {"", ""}, {":80", ""},
+		{"a:", "a"}, {"[::ffff:127.0.0.1]", "::ffff:127.0.0.1"}, {"::1", NULL}, {"[::1", NULL},
+		{"[::1]80", NULL}, {"a b", NULL}, {"a\tb", NULL}, {"a:8x", NULL}, {"user@a", NULL}, {"a/b", NULL},
+		{"a,b", NULL}, {"[a]b", NULL}, {"a:80:80", NULL}, {"[g]", NULL},
+	};
+	char host[FIELD_HOST], longest[FIELD_HOST + 2];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool got = field_host(rows[i].value, strlen(rows[i].value), host);
+
+		ck_assert_msg(got == (rows[i].host != NULL), "%s", rows[i].value);
+		if (got)
+			ck_assert_str_eq(host, rows[i].host);
+	}
+	ck_assert(field_host("a.b/c", 3, host));
+	ck_assert_str_eq(host, "a.b");
+	memset(longest, 'a', sizeof(longest));
+	ck_assert(field_host(longest, FIELD_HOST - 1, host));
+	ck_assert(!field_host(longest, FIELD_HOST, host));
+}
+END_TEST
+
 /* Stands in for libmicrohttpd's function, of which newer versions overwrite the answer in the next call. */
 static struct sockaddr_in client = {.sin_family = AF_INET};
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *c,
@@ -297,5 +325,5 @@ START_TEST(test_connection)
 END_TEST
 
 UNIT_MAIN("http", test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
-	test_ranges, test_validators, test_codings, test_tokens, test_via,
+	test_ranges, test_validators, test_codings, test_tokens, test_via, test_hosts,
 	test_connection)

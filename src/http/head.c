@@ -1,0 +1,243 @@
+/* Judges the head of a request: lines that another server on the way could read differently, the
+ * host name that the client asked for, who may see pages about this server, and which pages of
+ * other origins may read answers.
+ *
+ * A browser sends requests to 127.0.0.1 for any page whose name resolves there (DNS rebinding). The
+ * name in `Host` is the page's, so without a token it must be a name of this server. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "conf/conf.h"
+#include "http/private.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+struct lines {
+	unsigned hosts, codings, lengths;
+	bool broken;
+};
+
+static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_n,
+	const char *value, size_t value_n)
+{
+	struct lines *l = ctx;
+
+	l->hosts += strcasecmp(name, "Host") == 0;
+	l->codings += strcasecmp(name, "Transfer-Encoding") == 0;
+	l->lengths += strcasecmp(name, "Content-Length") == 0;
+	/* "Host : x": other servers drop the blank, or the line. libmicrohttpd 1.0 refuses these itself, and
+	 * a NUL; 0.9.75 ends a value at the NUL and does not show it. */
+	l->broken |= strcspn(name, " \t") < name_n || (value && strlen(value) < value_n);
+	return MHD_YES;
+}
+
+/* RFC 9112, 3.2 and 6: one Host, which HTTP/1.0 may omit, and one way to find the body's end. */
+static bool is_ambiguous(struct exchange *x)
+{
+	const char *coding = exchange_header(x, "Transfer-Encoding");
+	bool old = strcmp(x->version, "HTTP/1.0") == 0;
+	struct lines l = {0};
+
+	MHD_get_connection_values_n(x->c, MHD_HEADER_KIND, count_line, &l);
+	return l.broken || l.hosts > 1 || l.codings > 1 || l.lengths > 1 ||
+	       (l.hosts == 0 && !old) ||
+	       (coding && (old || l.lengths || strcasecmp(coding, "chunked") != 0));
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+union address {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_storage room;
+};
+
+/* IPv4 in the form of IPv6, so that a socket for both compares as one for either. */
+static bool to_v6(const union address *a, struct in6_addr *out)
+{
+	if (a->sa.sa_family == AF_INET6) {
+		*out = a->in6.sin6_addr;
+		return true;
+	}
+	if (a->sa.sa_family != AF_INET)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->s6_addr[10] = out->s6_addr[11] = 0xff;
+	memcpy(out->s6_addr + 12, &a->in.sin_addr, 4);
+	return true;
+}
+
+static bool is_own_address(int fd, const char *host)
+{
+	union address here = {0}, asked = {0};
+	struct in6_addr own, wanted;
+	socklen_t n = sizeof(here);
+
+	if (getsockname(fd, &here.sa, &n) < 0 || !to_v6(&here, &own))
+		return false;
+	if (inet_pton(AF_INET, host, &asked.in.sin_addr) == 1)
+		asked.sa.sa_family = AF_INET;
+	else if (inet_pton(AF_INET6, host, &asked.in6.sin6_addr) == 1)
+		asked.sa.sa_family = AF_INET6;
+	return to_v6(&asked, &wanted) && memcmp(&own, &wanted, sizeof(own)) == 0;
+}
+
+/* What the request asks this server to be: the target's host, if that is a URL, else Host's (RFC
+ * 9112, 3.2.2). False: no host can be read from it. */
+static bool asked_host(struct exchange *x, char out[static FIELD_HOST])
+{
+	const char *host = exchange_header(x, "Host");
+
+	if (strncasecmp(x->target, "http://", 7) == 0)
+		return field_host(x->target + 7, strcspn(x->target + 7, "/?#"), out);
+	out[0] = '\0';
+	return !host || field_host(host, strlen(host), out);
+}
+
+static bool is_local_name(const struct http *h, const struct exchange *x, const char *host)
+{
+	if (strcasecmp(host, "localhost") == 0 || is_own_address(x->conn->fd, host))
+		return true;
+	for (char **name = h->names; name && *name; name++)
+		if (strcasecmp(*name, host) == 0)
+			return true;
+	return false;
+}
+
+static bool is_unix(const struct exchange *x)
+{
+	union address a = {0};
+	socklen_t n = sizeof(a);
+
+	return getsockname(x->conn->fd, &a.sa, &n) == 0 && a.sa.sa_family == AF_UNIX;
+}
+
+/* 0, 400, 421. A request of HTTP/1.0 may name no host: browsers always do. */
+static int judge_host(struct exchange *x)
+{
+	char host[FIELD_HOST];
+
+	if (!asked_host(x, host))
+		return 400;
+	if (!exchange_header(x, "Host") && !*host)
+		return 0;
+	return is_local_name(x->h, x, host) ? 0 : 421;
+}
+
+/* ---- pages about this server --------------------------------------------------------------- */
+
+static bool is_loopback(const union address *a)
+{
+	struct in6_addr v6;
+
+	if (!to_v6(a, &v6))
+		return false;
+	return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+}
+
+/* They name sources, files and what users looked for. */
+static bool is_private(const struct exchange *x)
+{
+	return x->route->what == ROUTE_STATUS || x->route->what == ROUTE_MISSING ||
+	       x->route->what == ROUTE_MISSES;
+}
+
+/* Of this machine, and no page that was rebound to it. */
+static bool is_neighbour(struct exchange *x)
+{
+	union address peer = {0};
+	socklen_t n = sizeof(peer);
+
+	if (is_unix(x))
+		return true;
+	return getpeername(x->conn->fd, &peer.sa, &n) == 0 && is_loopback(&peer) && judge_host(x) == 0;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+int head_judge(struct exchange *x)
+{
+	const struct http *h = x->h;
+	int status;
+
+	if (is_ambiguous(x))
+		return 400;
+	if (h->token)
+		return 0; /* no page knows it */
+	status = h->anyone || is_unix(x) ? 0 : judge_host(x);
+	if (status == 0 && is_private(x) && !is_neighbour(x))
+		return 403;
+	return status;
+}
+
+const char *head_origin(struct exchange *x)
+{
+	const char *origin = exchange_header(x, "Origin");
+
+	if (x->h->anyone)
+		return "*";
+	for (char **o = x->h->origins; o && *o; o++)
+		if (strcmp(*o, "*") == 0 || (origin && strcasecmp(*o, origin) == 0))
+			return strcmp(*o, "*") == 0 ? *o : origin;
+	return NULL;
+}
+
+bool head_varies(const struct http *h)
+{
+	return !h->anyone && h->origins && *h->origins;
+}
+
+/* ---- what the configuration says ----------------------------------------------------------- */
+
+static int add_name(char ***out, const char *word, struct err *e)
+{
+	char host[FIELD_HOST];
+
+	if (!field_host(word, strlen(word), host) || !*host || (*word != '[' && strchr(word, ':')))
+		return err_set(e, -EINVAL, "server-names = %.100s: expected names without a port", word);
+	return conf_list_add(out, host);
+}
+
+static int add_origin(char ***out, char *word, struct err *e)
+{
+	char *host = strstr(word, "://"), *end;
+	size_t n = strlen(word);
+
+	if (n && word[n - 1] == '/')
+		word[n - 1] = '\0';
+	end = host ? strpbrk(host + 3, "/?#@") : NULL;
+	if (strcmp(word, "*") != 0 && (!host || host == word || !host[3] || end))
+		return err_set(e, -EINVAL,
+			"allow-origins = %.100s: expected https://HOST, https://HOST:PORT or *", word);
+	return conf_list_add(out, word);
+}
+
+static int add_words(char ***out, const char *list, bool names, struct err *e)
+{
+	_cleanup_free_ char *copy = strdup(list);
+	char *save = NULL;
+	int r = copy ? 0 : -ENOMEM;
+
+	for (char *word = copy ? strtok_r(copy, ", \t", &save) : NULL; r == 0 && word;
+		word = strtok_r(NULL, ", \t", &save))
+		r = names ? add_name(out, word, e) : add_origin(out, word, e);
+	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
+}
+
+int head_configure(struct http *h, const struct http_opts *o, struct err *e)
+{
+	int r = 0;
+
+	for (char *const *list = o->names; r == 0 && list && *list; list++)
+		r = add_words(&h->names, *list, true, e);
+	for (char *const *list = o->origins; r == 0 && list && *list; list++)
+		r = add_words(&h->origins, *list, false, e);
+	h->anyone = o->anyone;
+	return r;
+}

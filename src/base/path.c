@@ -99,14 +99,19 @@ static int write_all(int fd, const char *p, size_t n)
 
 int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e)
 {
-	_cleanup_close_ int f = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	_cleanup_close_ int found = open(path, O_PATH | O_CLOEXEC), f = -1;
+	char again[40];
 	struct stat st;
 
-	if (f < 0 || fstat(f, &st) < 0)
+	if (found < 0 || fstat(found, &st) < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, -EINVAL, "%s",
 			S_ISDIR(st.st_mode) ? err_text(EISDIR) : "is not a regular file");
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
+	f = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (f < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
 	*size = (uint64_t)st.st_size;
 	*fd = take_fd(&f);
 	return 0;

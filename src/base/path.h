@@ -17,8 +17,9 @@ int path_mkdirs(const char *path, mode_t mode);	 /* 0 also when it is there; -er
 char *path_absolute(const char *path);		 /* from the working directory, no symlink followed;
 						    free() it; NULL: out of memory */
 
-/* Opens a file to read all of it. A pipe is not waited for: 0; -EINVAL: it is none of the regular ones;
- * -errno. `e` says it, without the path. */
+/* Opens a file to read all of it. Nothing but a regular file is opened, for an open alone starts what
+ * some devices do, and wakes the writer of a pipe. 0; -EINVAL: not a regular file; -errno. `e` says it,
+ * without the path. */
 int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e);
 
 /* Writes a file beside, syncs it, renames it over `name` in `dirfd`, syncs the directory. */

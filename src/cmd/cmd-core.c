@@ -32,15 +32,15 @@ struct sysroot {
 /* Is the file at that path, on this machine, the one that was mapped? */
 static bool is_local(const struct dump_module *d)
 {
-	_cleanup_close_ int fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_close_ int fd = -1;
 	struct obj_slice s;
 	struct err e = {0};
-	struct stat st;
+	uint64_t size;
 	struct view v;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+	if (path_open_file(d->path, &fd, &size, &e) < 0)
 		return false;
-	v = view_of_fd(fd, (uint64_t)st.st_size);
+	v = view_of_fd(fd, size);
 	return obj_identify(&v, 0, &s, &e) == 0 && build_id_equal(s.module.code_id, d->m.code_id);
 }
 
@@ -114,14 +114,14 @@ static void link_usr(const struct sysroot *s)
 
 static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 {
-	_cleanup_close_ int fd = open(core, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct stat st;
+	_cleanup_close_ int fd = -1;
+	uint64_t size;
 	struct view v;
-	int r;
+	int r = path_open_file(core, &fd, &size, e);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, -errno, "%s", err_text(errno));
-	v = view_of_fd(fd, (uint64_t)st.st_size);
+	if (r < 0)
+		return r;
+	v = view_of_fd(fd, size);
 	r = dump_read(&v, link_module, s, e);
 	if (r == 0)
 		link_usr(s);

@@ -102,6 +102,19 @@ done
 grep -q " $TMPDIR/" /proc/self/mountinfo && fail "a mount is left behind"
 core sh -c 'exit 7'
 [ $? = 7 ] || fail "the debugger's exit status is not told"
+# What stands at the path of a module is opened only if it is a file: an open wakes a pipe's writer.
+mkdir -p "$NEAR/bin"
+mkfifo "$NEAR/bin/libprog.so" || fail "mkfifo"
+(echo opened >"$NEAR/bin/libprog.so") 2>/dev/null &
+writer=$!
+PIDS="$PIDS $writer"
+writes() { [ "$(cut -d" " -f3 "/proc/$writer/stat")" = S ]; }
+wait_for 20 writes || fail "the pipe's writer does not wait: $(cat "/proc/$writer/stat")"
+core sh -c 'exit 7'
+[ $? = 7 ] || fail "symfs core with a pipe at the path of a module"
+gone $writer && fail "symfs core opens a pipe that a core names"
+kill $writer
+rm "$NEAR/bin/libprog.so"
 "$SYMFS" core "$top_srcdir/README.md" 2>"$TMP/err" && fail "symfs core takes a text"
 grep -q 'neither a core file' "$TMP/err" || fail "symfs core says $(cat "$TMP/err")"
 

@@ -1,9 +1,11 @@
 /* symfs status: what mounts are doing, read from their .symfs files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 
@@ -12,27 +14,116 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ASK_MS 2000	    /* all mounts are asked at once */
+#define FILE_MOST (4 << 20) /* of one file */
+#define MOUNTS_MOST 64
+#define POINTS_MOST 16384 /* bytes of a mount point, escaped */
+
+enum { VERSION, STATS, ACTIVITY, SOURCES, FILES };
+static const char *const names[FILES] = {"version", "stats", "activity", "sources"};
+
+/* What the child writes for each file, in the order of `names`: a letter, the bytes, a NUL. */
+#define READ 'r'
+#define DENIED 'd'
+
+struct mount {
+	char *point;
+	struct ask ask;
+};
+
 struct statuses {
-	const char *only; /* this mount; NULL: all */
+	const char *only; /* this mount; NULL: all of root and of the caller */
 	bool json;
 	struct json_object *list;
-	unsigned seen;
+	unsigned n, more; /* those that are asked, and those beyond MOUNTS_MOST */
+	struct mount mounts[MOUNTS_MOST];
 	int status;
 };
 
-static char *read_state(const char *mount, const char *name)
+/* ---- asking ------------------------------------------------------------------------------ */
+
+static int add_file(const char *point, const char *name, struct buf *out)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(8192);
-	char *text = NULL;
+	_cleanup_free_ char *text = NULL;
+	int r = buf_addf(&path, "%s/.symfs/%s", point, name);
 
-	buf_addf(&path, "%s/.symfs/%s", mount, name);
-	return path_read(AT_FDCWD, buf_text(&path), 4 << 20, &text, NULL) == 0 ? text : NULL;
+	if (r == 0)
+		r = path_read(AT_FDCWD, buf_text(&path), FILE_MOST, &text, NULL);
+	if (r < 0 && r != -EACCES)
+		return r;
+	r = buf_addf(out, "%c%s", r == 0 ? READ : DENIED, r == 0 ? text : "");
+	return r < 0 ? r : buf_add(out, "", 1);
 }
+
+/* In the child. A file that cannot be read ends the text early. */
+static void tell_files(void *ctx, int to)
+{
+	_cleanup_buf_ struct buf out = BUF_UP_TO(FILES * (FILE_MOST + 2));
+	const char *point = ctx;
+
+	for (int i = 0; i < FILES; i++)
+		if (add_file(point, names[i], &out) < 0)
+			break;
+	for (size_t done = 0; done < out.n;) {
+		ssize_t n = write(to, out.p + done, out.n - done);
+
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+}
+
+/* Another user's mount answers what that user likes, and never if that user likes. */
+static bool is_trusted(const struct mount_row *m)
+{
+	const char *id = strstr(m->options, "user_id=");
+	unsigned long uid = id ? strtoul(id + strlen("user_id="), NULL, 10) : 0;
+
+	return id && (uid == 0 || uid == getuid());
+}
+
+static int ask_mount(void *ctx, const struct mount_row *m)
+{
+	struct statuses *s = ctx;
+	struct mount *to;
+
+	if (strncmp(m->type, "fuse.symfs", 10) != 0 ||
+		(s->only ? strcmp(s->only, m->point) != 0 : !is_trusted(m)))
+		return 0;
+	if (s->n == MOUNTS_MOST) {
+		s->more++;
+		return 0;
+	}
+	to = &s->mounts[s->n];
+	to->point = strdup(m->point);
+	to->ask = (struct ask){.text = BUF_UP_TO(FILES * (FILE_MOST + 2) + 1)};
+	if (!to->point || ask_start(&to->ask, tell_files, to->point) < 0) {
+		free(to->point);
+		return -ENOMEM;
+	}
+	s->n++;
+	return 0;
+}
+
+static void wait_all(struct statuses *s)
+{
+	struct ask list[MOUNTS_MOST];
+
+	for (unsigned i = 0; i < s->n; i++)
+		list[i] = s->mounts[i].ask;
+	ask_wait(list, s->n, clock_ms() + ASK_MS);
+	for (unsigned i = 0; i < s->n; i++)
+		s->mounts[i].ask = list[i];
+}
+
+/* ---- printing ---------------------------------------------------------------------------- */
 
 /* "name value" lines become members. */
 static struct json_object *stats_json(char *text)
 {
 	struct json_object *o = json_object_new_object();
+	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 	char *save = NULL;
 
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -41,77 +132,131 @@ static struct json_object *stats_json(char *text)
 		if (!blank)
 			continue;
 		*blank = '\0';
-		json_add_number(o, line, strtoll(blank + 1, NULL, 10));
+		json_add_number(o, text_shown(line, false, &room), strtoll(blank + 1, NULL, 10));
 	}
 	return o;
 }
 
+/* NULL, which prints as null: the caller may not read it. */
 static struct json_object *lines_json(char *text)
 {
-	struct json_object *list = json_object_new_array();
+	struct json_object *list = text ? json_object_new_array() : NULL;
 	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 	char *save = NULL;
 
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
 		json_object_array_add(list, json_object_new_string(text_shown(line, false, &room)));
 	return list;
 }
 
-static void add_json(struct statuses *s, const char *point, const char *version, char *stats,
-	char *activity, char *sources)
+static void add_json(struct statuses *s, const char *point, char *texts[FILES])
 {
 	struct json_object *o = json_object_new_object();
 
 	json_add_text(o, "mount", point);
-	json_add_text(o, "version", version);
-	json_object_object_add(o, "stats", stats_json(stats));
-	json_object_object_add(o, "activity", lines_json(activity));
-	json_object_object_add(o, "sources", lines_json(sources));
+	json_add_text(o, "version", texts[VERSION]);
+	json_object_object_add(o, "stats", stats_json(texts[STATS]));
+	json_object_object_add(o, "activity", lines_json(texts[ACTIVITY]));
+	json_object_object_add(o, "sources", lines_json(texts[SOURCES]));
 	json_object_array_add(s->list, o);
 }
 
-static void print_text(const char *point, const char *version, const char *stats,
-	const char *activity, const char *sources)
+/* A line at a time: what a mount says may hold the terminal's commands. */
+static void print_lines(const char *head, char *text, const char *none)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
+	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
+	char *save = NULL;
 
-	printf("%s: %s\n", text_shown(point, true, &room), version);
-	printf("\nunder way:\n%s", activity[0] ? activity : "nothing\n");
-	printf("\nsources:\n%s", sources[0] ? sources : "none\n");
-	printf("\ncounters:\n%s", stats);
+	printf("\n%s:\n", head);
+	if (!text || !*text)
+		printf("%s\n", text ? none : "only the mount's owner may read this");
+	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
+		printf("%s\n", text_shown(line, true, &room));
 }
 
-static int show_mount(void *ctx, const struct mount_row *m)
+static void print_text(const char *shown, char *texts[FILES])
 {
-	struct statuses *s = ctx;
-	_cleanup_free_ char *version = NULL, *stats = NULL, *activity = NULL, *sources = NULL;
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
-	if (strncmp(m->type, "fuse.symfs", 10) != 0 || (s->only && strcmp(s->only, m->point) != 0))
-		return 0;
-	s->seen++;
-	version = read_state(m->point, "version");
-	stats = read_state(m->point, "stats");
-	activity = read_state(m->point, "activity");
-	sources = read_state(m->point, "sources");
-	if (!version || !stats || !activity || !sources) {
-		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n",
-			m->point);
-		s->status = EXIT_UNASKED;
-		return 0;
+	printf("%s: %s\n", shown, text_shown(texts[VERSION], true, &room));
+	print_lines("under way", texts[ACTIVITY], "nothing");
+	print_lines("sources", texts[SOURCES], "none");
+	print_lines("counters", texts[STATS], "none");
+}
+
+/* The texts point into the buffer; that of ACTIVITY may be NULL. False: not all are there. */
+static bool split(struct buf *text, char *texts[FILES])
+{
+	size_t at = 0;
+
+	for (int i = 0; i < FILES; i++) {
+		const char *end = at < text->n ? memchr(text->p + at, '\0', text->n - at) : NULL;
+
+		if (!end || (text->p[at] != READ && (i != ACTIVITY || text->p[at] != DENIED)))
+			return false;
+		texts[i] = text->p[at] == READ ? text->p + at + 1 : NULL;
+		at = (size_t)(end - text->p) + 1;
 	}
-	version[strcspn(version, "\n")] = '\0';
-	if (s->json)
-		add_json(s, m->point, version, stats, activity, sources);
-	else
-		print_text(m->point, version, stats, activity, sources);
-	return 0;
+	texts[VERSION][strcspn(texts[VERSION], "\n")] = '\0';
+	return true;
+}
+
+static void show_mount(struct statuses *s, struct mount *m)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(POINTS_MOST);
+	const char *shown = text_shown(m->point, true, &room);
+	char *texts[FILES];
+
+	if (!m->ask.over) {
+		fprintf(stderr,
+			"symfs status: %s: no answer in %d s; its daemon is stopped or hangs; "
+			"`symfs umount` detaches it\n",
+			shown, ASK_MS / 1000);
+		s->status = EXIT_LOCAL;
+	} else if (!split(&m->ask.text, texts)) {
+		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n", shown);
+		if (s->status == EXIT_DONE)
+			s->status = EXIT_UNASKED;
+	} else if (s->json) {
+		add_json(s, m->point, texts);
+	} else {
+		print_text(shown, texts);
+	}
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+static int show_all(struct statuses *s)
+{
+	int r = mounts_each(ask_mount, s);
+
+	if (r < 0) {
+		fprintf(stderr, "symfs status: cannot ask all mounts: %s\n", err_text(r));
+		s->status = EXIT_LOCAL;
+	}
+	wait_all(s);
+	for (unsigned i = 0; i < s->n; i++) {
+		show_mount(s, &s->mounts[i]);
+		buf_release(&s->mounts[i].ask.text);
+		free(s->mounts[i].point);
+	}
+	if (s->more)
+		fprintf(stderr, "symfs status: %u more mounts; name one to ask it\n", s->more);
+	if (s->n == 0 && s->status == EXIT_DONE) {
+		fprintf(stderr, "symfs status: %s\n",
+			s->only ? "not a symfs mount" : "no symfs is mounted");
+		s->status = EXIT_NO;
+	}
+	if (s->json && json_print(s->list) != EXIT_DONE)
+		return EXIT_LOCAL;
+	return s->status;
 }
 
 static int run_status(int argc, char **argv)
 {
-	struct statuses s = {0};
-	struct app_args args;
+	_cleanup_free_ struct statuses *s = calloc(1, sizeof(*s));
 	_cleanup_free_ char *only = NULL;
+	struct app_args args;
 	int status = app_options(&args, &cmd_status, NULL, &argc, argv);
 
 	if (status >= 0)
@@ -121,25 +266,21 @@ static int run_status(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	only = argc == 2 ? path_absolute(argv[1]) : NULL;
-	s.only = only;
-	s.json = args.json;
-	if (s.json)
-		s.list = json_object_new_array();
-	mounts_each(show_mount, &s);
-	if (s.seen == 0) {
-		fprintf(stderr, "symfs status: %s\n",
-			only ? "not a symfs mount" : "no symfs is mounted");
-		s.status = EXIT_NO;
-	}
-	if (s.json && json_print(s.list) != EXIT_DONE)
+	if (!s || (argc == 2 && !only)) {
+		fprintf(stderr, "symfs status: out of memory\n");
 		return EXIT_LOCAL;
-	return s.status;
+	}
+	s->only = only;
+	s->json = args.json;
+	if (s->json)
+		s->list = json_object_new_array();
+	return show_all(s);
 }
 
 const struct cmd cmd_status = {
 	.name = "status",
 	.args = "[--json] [DIR]",
 	.help = "Shows what a mount is doing: downloads under way, sources, counters. Without\n"
-		"DIR, every symfs mount",
+		"DIR, every symfs mount of yours and of root",
 	.run = run_status,
 };

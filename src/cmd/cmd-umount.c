@@ -1,21 +1,21 @@
 /* symfs umount: returns when the mount is gone and its daemon has ended. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "fs/fs.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include "base/banned.h"
 
 #define ASK_MS 3000
-#define END_MS 30000
+#define ALL_MS 9500 /* the whole command: 10 s are documented */
 
 /* ---- who serves a mount ------------------------------------------------------------- */
 
@@ -23,8 +23,9 @@
 #define UNKNOWN 0   /* it lives, and does not talk to us: another user's mount */
 
 /* Writes the line `pid N` of .symfs/stats to the pipe, or `errno N`. */
-static void ask_pid(const char *point, int to)
+static void ask_pid(void *ctx, int to)
 {
+	const char *point = ctx;
 	_cleanup_buf_ struct buf name = BUF_UP_TO(8192);
 	char text[64];
 	ssize_t n, w;
@@ -49,43 +50,31 @@ static pid_t read_pid(const char *text)
 	return NOBODY;
 }
 
-/* The daemon's pid, NOBODY, UNKNOWN. A child asks, because who waits for a stopped daemon can
- * only be killed. */
+/* The daemon's pid, NOBODY, UNKNOWN. */
 static pid_t daemon_of(const char *point)
 {
-	struct pollfd p = {.events = POLLIN};
-	char text[80] = "";
-	int ends[2];
-	pid_t child;
+	struct ask a = {.text = BUF_UP_TO(128)};
+	pid_t pid = UNKNOWN;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return UNKNOWN;
-	child = fork();
-	if (child == 0) {
-		ask_pid(point, ends[1]);
-		_exit(0);
+	if (ask_start(&a, ask_pid, (void *)(uintptr_t)point) == 0) {
+		ask_wait(&a, 1, clock_ms() + ASK_MS);
+		pid = read_pid(buf_text(&a.text));
 	}
-	close(ends[1]);
-	p.fd = ends[0];
-	if (child > 0 && poll(&p, 1, ASK_MS) > 0 && read(ends[0], text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	close(ends[0]);
-	if (child < 0)
-		return UNKNOWN;
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	return read_pid(text);
+	buf_release(&a.text);
+	return pid;
 }
 
 /* 0: it has ended. */
-static int wait_end(int pidfd)
+static int wait_end(int pidfd, uint64_t until)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	uint64_t now;
 	int r;
 
-	do
-		r = poll(&p, 1, END_MS);
-	while (r < 0 && errno == EINTR);
+	do {
+		now = clock_ms();
+		r = poll(&p, 1, now < until ? (int)(until - now) : 0);
+	} while (r < 0 && errno == EINTR);
 	return r > 0 ? 0 : -ETIMEDOUT;
 }
 
@@ -93,6 +82,7 @@ static int wait_end(int pidfd)
 
 static int unmount(const char *point, bool lazy)
 {
+	uint64_t until = clock_ms() + ALL_MS;
 	pid_t pid = daemon_of(point);
 	_cleanup_close_ int pidfd = -1;
 	struct err e;
@@ -113,7 +103,7 @@ static int unmount(const char *point, bool lazy)
 			r == -EBUSY ? "; -l detaches it all the same" : "");
 		return r == -EBUSY ? EXIT_NO : EXIT_LOCAL;
 	}
-	if (pidfd >= 0 && wait_end(pidfd) < 0) {
+	if (pidfd >= 0 && wait_end(pidfd, until) < 0) {
 		fprintf(stderr,
 			"symfs umount: %s is unmounted, but its daemon (pid %d) has not ended "
 			"yet; a program in another mount namespace may hold a copy of it\n",

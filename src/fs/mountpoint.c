@@ -24,13 +24,13 @@ int fs_point(const char *path, char **out)
 {
 	_cleanup_free_ char *whole = path_absolute(path), *way = NULL;
 	struct buf b = BUF_UP_TO(PATH_MAX);
-	struct stat st;
-	char *slash;
+	char *slash, c;
 
 	if (!whole)
 		return -ENOMEM;
-	/* A link to a directory is what it leads to; but a dead mount cannot be asked. */
-	if (lstat(whole, &st) == 0 && S_ISLNK(st.st_mode)) {
+	/* A link to a directory is what it leads to. For readlink() the kernel does not ask the daemon of a
+	 * mount at that place, which may be dead or stopped; for lstat() it does. */
+	if (readlink(whole, &c, 1) >= 0) {
 		*out = realpath(whole, NULL);
 		return *out ? 0 : -errno;
 	}

@@ -1,0 +1,98 @@
+#!/bin/sh
+# symfs status and symfs umount with mounts that do not answer: a stopped daemon, a dead one, a copy of
+# the mount that keeps its daemon alive; and what a mount says never reaches the terminal as commands.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
+  apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart
+  "$apart" true 2>/dev/null && { SYMFS_INSIDE=1 exec "$apart" sh "$0"; }
+fi
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need timeout
+need_mount
+
+mkdir "$TMP/src"
+status() { # WANTED ARGS...: within 3 s of its own time; output in $TMP/out and $TMP/err
+  st_want=$1
+  shift
+  for _ in 1 2 3; do # the machine may be busy: the best of three
+    st_from=$(now_ms)
+    timeout 30 "$SYMFS" status "$@" >"$TMP/out" 2>"$TMP/err"
+    st_got=$? st_took=$(($(now_ms) - st_from))
+    [ $st_took -gt 3000 ] || break
+  done
+  [ $st_got = "$st_want" ] || fail "status $*: exit $st_got, wanted $st_want: $(cat "$TMP/out" "$TMP/err")"
+  [ $st_took -le 3000 ] || fail "status $*: $st_took ms"
+}
+
+# ---- a stopped daemon ----------------------------------------------------------------------------
+symfs_mount one --source "$TMP/src"
+symfs_mount two --source "$TMP/src"
+symfs_mount three --source "$TMP/src"
+status 0
+[ "$(grep -c ': symfs [0-9]' "$TMP/out")" = 3 ] || fail "status of three mounts: $(cat "$TMP/out")"
+kill -STOP "$PID_one" "$PID_two"
+for args in "$MNT_one" "--json $MNT_one"; do
+  # shellcheck disable=SC2086 # words
+  status 4 $args
+  grep -q "^symfs status: $MNT_one: no answer in 2 s; its daemon is stopped" "$TMP/err" || fail "no sentence: $(cat "$TMP/err")"
+done
+status 4
+[ "$(grep -c 'no answer in 2 s' "$TMP/err")" = 2 ] || fail "two are stopped: $(cat "$TMP/err")"
+grep -q "^$MNT_three: symfs " "$TMP/out" || fail "the third is not shown: $(cat "$TMP/out")"
+(cd / && status 4 "$MNT_one" && [ "$st_took" -le 3000 ]) || fail "from elsewhere"
+# Its reader sees the end, whatever became of the process that asked.
+from=$(now_ms)
+timeout 30 "$SYMFS" status "$MNT_one" 2>/dev/null | cat >"$TMP/out"
+[ $(($(now_ms) - from)) -le 6000 ] || fail "a reader of the output waits $(($(now_ms) - from)) ms"
+kill -CONT "$PID_one" "$PID_two"
+status 0
+for m in one two three; do symfs_umount $m; done
+
+# A dead one is no hang.
+symfs_mount dead --source "$TMP/src"
+kill -KILL "$PID_dead"
+wait_gone "$PID_dead" 20 || fail "SIGKILL"
+status 3 "$MNT_dead"
+grep -q 'is its daemon gone' "$TMP/err" || fail "a dead mount: $(cat "$TMP/err")"
+"$SYMFS" umount "$MNT_dead" || fail "umount of a dead mount"
+
+# ---- names ---------------------------------------------------------------------------------------
+esc=$(printf '\033]0;owned\007')
+mkdir "$TMP/src$esc" "$TMP/mnt$esc"
+MOUNTS="$MOUNTS $TMP/mnt$esc"
+timeout 30 "$SYMFS" mount --no-default-sources --cache "$TMP/store" --source "$TMP/src$esc" "$TMP/mnt$esc" 2>"$TMP/err" ||
+  fail "a mount point with an escape: $(cat "$TMP/err")"
+pid=$(stat_of "$TMP/mnt$esc" pid)
+PIDS="$PIDS $pid"
+for args in "" --json; do
+  # shellcheck disable=SC2086 # words
+  status 0 $args
+  grep -q owned "$TMP/out" || fail "status $args does not name it: $(cat -v "$TMP/out")"
+  LC_ALL=C tr -d '\n' <"$TMP/out" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "status $args prints commands: $(cat -v "$TMP/out")"
+done
+kill -STOP "$pid"
+status 4
+LC_ALL=C tr -d '\n' <"$TMP/err" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "messages hold commands: $(cat -v "$TMP/err")"
+# A stopped daemon does not keep its mount.
+from=$(now_ms)
+timeout 60 "$SYMFS" umount "$TMP/mnt$esc" 2>"$TMP/err" || fail "umount of a stopped mount: $(cat -v "$TMP/err")"
+[ $(($(now_ms) - from)) -le 10000 ] || fail "umount of a stopped mount: $(($(now_ms) - from)) ms"
+kill -CONT "$pid"
+wait_gone "$pid" 20 || fail "the daemon stays"
+
+# ---- umount waits ten seconds at most ------------------------------------------------------------
+[ -n "${SYMFS_INSIDE:-}" ] || { say "a copy of a mount: only as root"; exit 0; }
+symfs_mount held --source "$TMP/src"
+unshare -m --propagation private sleep 600 &
+holder=$!
+PIDS="$PIDS $holder"
+copied() { [ "$(readlink "/proc/$holder/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]; }
+wait_for 20 copied || fail "unshare"
+from=$(now_ms)
+timeout 60 "$SYMFS" umount "$MNT_held" 2>"$TMP/err"
+r=$? took=$(($(now_ms) - from))
+[ $r = 4 ] && grep -q "is unmounted, but its daemon (pid $PID_held) has not ended" "$TMP/err" || fail "a copy of the mount: exit $r: $(cat "$TMP/err")"
+[ $took -le 10000 ] || fail "umount takes $took ms"
+say "umount gave up after $took ms"
+kill $holder
+wait_gone "$PID_held" 20 || fail "the daemon outlives the last copy"

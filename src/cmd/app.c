@@ -14,6 +14,7 @@
 #include "priv/hide.h"
 #include "store/store.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -435,6 +436,7 @@ int app_tree_path(const char *word, char **out)
 int app_adopt_mount(struct app_args *a, const char *word)
 {
 	_cleanup_free_ char *mount = NULL, *rest = NULL;
+	_cleanup_close_ int fd = -1;
 
 	if (word[0] != '/' || a->config || a->cache || a->n_sources || a->no_default_sources)
 		return 0;
@@ -443,6 +445,11 @@ int app_adopt_mount(struct app_args *a, const char *word)
 	if (asprintf(&a->adopted, "%s/.symfs/config", mount) < 0) {
 		a->adopted = NULL;
 		return -ENOMEM;
+	}
+	fd = open(a->adopted, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES) {
+		log_warn("%s: another user's mount; your own configuration counts", mount);
+		return 0;
 	}
 	a->config = a->adopted;
 	a->no_default_sources = true;

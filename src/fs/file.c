@@ -143,15 +143,15 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 }
 
 /* A copy of what is true now: pages of it must not be kept, and its size is not known before. */
-static int open_state(struct fs *fs, const struct node *n, struct fuse_file_info *fi)
+static int open_state(struct fs *fs, fuse_req_t req, const struct node *n, struct fuse_file_info *fi)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(64 << 20);
-	const char *rest = node_path(n);
 	struct file *file;
 	int r;
 
-	rest += strcspn(rest, "/");
-	r = state_text(fs, *rest ? rest + 1 : rest, &text);
+	if (!state_may_read(fs, n, fuse_req_ctx(req)->uid))
+		return -EACCES;
+	r = state_text(fs, state_rest(n), &text);
 	if (r < 0)
 		return r;
 	file = file_new(fs);
@@ -186,7 +186,7 @@ static int open_node(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_
 	case NODE_LEAF:
 		return open_or_wait(fs, req, n, fi);
 	case NODE_STATE:
-		return open_state(fs, n, fi);
+		return open_state(fs, req, n, fi);
 	case NODE_TEXT:
 		return open_text(fs, n, fi);
 	case NODE_DIR:

@@ -109,6 +109,7 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 {
 	fs->fetch = f;
 	fs->uid = o->uid;
+	fs->mounter = getuid();
 	fs->page = (size_t)MAX(sysconf(_SC_PAGESIZE), 4096L);
 	fs->gid = o->gid;
 	fs->exact_size = o->exact_size;

@@ -70,6 +70,8 @@ double fs_attr(struct fs *fs, const struct node *n, struct stat *st)
 		return leaf_attr(fs, n, st);
 	if (node_kind(n) == NODE_LINK || node_kind(n) == NODE_TEXT)
 		st->st_size = (off_t)strlen(node_text(n));
+	if (node_kind(n) == NODE_STATE && state_owner_only(n))
+		st->st_mode = S_IFREG | 0400;
 	return k->believe;
 }
 

@@ -58,7 +58,8 @@ struct fs {
 	struct fuse_session *session;
 	char *point;
 	int mount_id; /* -1: not mounted */
-	uid_t uid;
+	uid_t uid;	/* as files show it */
+	uid_t mounter;
 	gid_t gid;
 	size_t page; /* of the kernel's memory: bytes */
 	bool exact_size, pass_wanted;
@@ -165,6 +166,10 @@ void listing_free(struct listing *l);
 int state_kind(const char *rest, enum node_kind *kind);
 const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
 int state_text(struct fs *fs, const char *rest, struct buf *out);
+const char *state_rest(const struct node *n); /* of its path, behind ".symfs/" */
+/* Whether a file is 0400, and whether a user may open it. */
+bool state_owner_only(const struct node *n);
+bool state_may_read(const struct fs *fs, const struct node *n, uid_t who);
 
 /* ---- xattr.c ------------------------------------------------------------------------ */
 

@@ -118,15 +118,16 @@ static int text_missing(struct fs *fs, struct buf *out)
 static const struct state_row {
 	const char *name;
 	int (*text)(struct fs *fs, struct buf *out); /* NULL: a directory */
+	bool owner_only; /* it names what users look for, or paths of the machine */
 } rows[] = {
-	{"version", text_version},
-	{"config", text_config},
-	{"sources", text_sources},
-	{"stats", text_stats},
-	{"metrics", text_metrics},
-	{"activity", text_activity},
-	{"missing", text_missing},
-	{"why", NULL},
+	{"version", text_version, false},
+	{"config", text_config, true},
+	{"sources", text_sources, false},
+	{"stats", text_stats, false},
+	{"metrics", text_metrics, false},
+	{"activity", text_activity, true},
+	{"missing", text_missing, true},
+	{"why", NULL, false},
 };
 
 /* ---- why ---------------------------------------------------------------------------- */
@@ -230,6 +231,28 @@ const char *state_entry(unsigned nth, enum node_kind *kind)
 		return NULL;
 	*kind = rows[nth].text ? NODE_STATE : NODE_DIR;
 	return rows[nth].name;
+}
+
+const char *state_rest(const struct node *n)
+{
+	const char *path = node_path(n);
+
+	path += strcspn(path, "/");
+	return *path ? path + 1 : path;
+}
+
+bool state_owner_only(const struct node *n)
+{
+	const struct state_row *row = row_find(state_rest(n));
+
+	return row && row->owner_only;
+}
+
+/* The kernel checks modes only with default_permissions. `uid=` names another owner than the user who
+ * mounted. */
+bool state_may_read(const struct fs *fs, const struct node *n, uid_t who)
+{
+	return !state_owner_only(n) || who == 0 || who == fs->uid || who == fs->mounter;
 }
 
 int state_text(struct fs *fs, const char *rest, struct buf *out)

@@ -103,6 +103,32 @@ user_mount -o allow_other "$mnt" >"$TMP/bg.log" 2>&1 || fail "allow_other: $?"
 pid=$(user_pid)
 PIDS="$PIDS $pid"
 cmp "$mnt/$prog" "$TMP/root/$prog" || fail "allow_other, and root cannot read"
+# Without a directory, root does not ask a mount that another user may have made to hang.
+"$SYMFS" status >"$TMP/out" 2>"$TMP/err"
+[ $? = 1 ] && [ ! -s "$TMP/out" ] || fail "root asks another user's mount: $(cat "$TMP/out" "$TMP/err")"
+"$SYMFS" status "$mnt" >"$TMP/out" || fail "status of another user's mount"
+as_user "$TMP/bin/symfs" status >"$TMP/out" || fail "a user's status"
+grep -q "^$mnt: symfs " "$TMP/out" || fail "a user's status lacks $mnt: $(cat "$TMP/out")"
+
+# What users look for, and paths of the machine, are for the owner and for root.
+as_other() { setpriv --reuid=65533 --regid=65533 --clear-groups env HOME="$TMP/other" "$@"; }
+as_other cmp "$mnt/$prog" "$TMP/root/$prog" || fail "allow_other, and another user cannot read"
+for text in activity missing config; do
+  [ "$(as_user stat -c '%a %u' "$mnt/.symfs/$text")" = "400 65534" ] || fail "$text: $(stat -c '%a %u' "$mnt/.symfs/$text")"
+  as_user cat "$mnt/.symfs/$text" >/dev/null || fail "the owner cannot read $text"
+  cat "$mnt/.symfs/$text" >/dev/null || fail "root cannot read $text"
+  for way in "$text" "../.symfs/$text" "why/.symfs/$text"; do
+    as_other cat "$mnt/.symfs/$way" >"$TMP/out" 2>"$TMP/err" && fail "another user reads $way: $(cat "$TMP/out")"
+  done
+done
+for text in version sources stats metrics; do
+  as_other cat "$mnt/.symfs/$text" >/dev/null || fail "another user cannot read $text"
+done
+as_other "$TMP/bin/symfs" status "$mnt" >"$TMP/out" || fail "another user's status: $?"
+grep -q "only the mount's owner may read this" "$TMP/out" || fail "another user's status: $(cat "$TMP/out")"
+as_other "$TMP/bin/symfs" status --json "$mnt" | tr -d ' ' | grep -q '"activity":null' || fail "another user's status --json"
+as_other "$TMP/bin/symfs" why "$mnt/$prog" >"$TMP/out" 2>"$TMP/err"
+[ $? != 2 ] && grep -q "another user's mount" "$TMP/err" || fail "why in another user's mount: $(cat "$TMP/err")"
 "$SYMFS" umount "$mnt" || fail "root cannot unmount it"
 wait_gone "$pid" 20 || fail "the daemon outlives the unmount by root"
 # Another user's store is not ours.

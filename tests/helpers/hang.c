@@ -1,6 +1,7 @@
-/* hang DIR FLAG: mounts an empty directory at DIR. While the file FLAG exists it answers no LOOKUP, as
- * a file server that is gone; those that wait are answered when FLAG is removed, or who waits is killed,
- * as with NFS. Ends with its mount, with who started it, and after five minutes. */
+/* hang DIR FLAG [symfs]: mounts an empty directory at DIR. While the file FLAG exists it answers no LOOKUP,
+ * as a file server that is gone. Waiting processes are answered when FLAG is removed or when they are killed,
+ * as with NFS. With `symfs` the mount is of the type fuse.symfs, and killing the processes does not help. Ends
+ * with its mount, with the process that started it, and after five minutes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define FUSE_USE_VERSION 35
 #include <errno.h>
@@ -17,6 +18,7 @@
 #define WAITING_MOST 1000
 
 static const char *flag;
+static bool deaf;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static fuse_req_t waiting[WAITING_MOST]; /* under lock */
 static unsigned n_waiting;
@@ -45,7 +47,7 @@ static void let_some_go(bool all)
 {
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < n_waiting;) {
-		if (all || fuse_req_interrupted(waiting[i])) {
+		if (all || (!deaf && fuse_req_interrupted(waiting[i]))) {
 			fuse_reply_err(waiting[i], ENOENT);
 			waiting[i] = waiting[--n_waiting];
 		} else {
@@ -70,16 +72,18 @@ static const struct fuse_lowlevel_ops ops = {.lookup = hang_lookup, .getattr = h
 
 int main(int argc, char **argv)
 {
-	char name[] = "hang", options[] = "-ofsname=hang", *args[] = {name, options, NULL};
+	char name[] = "hang", options[] = "-ofsname=hang", as_symfs[] = "-ofsname=hang,subtype=symfs";
+	char *args[] = {name, argc == 4 ? as_symfs : options, NULL};
 	struct fuse_args fuse = FUSE_ARGS_INIT(2, args);
 	struct fuse_session *s;
 	pthread_t thread;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: hang DIR FLAG\n");
+	if (argc != 3 && (argc != 4 || strcmp(argv[3], "symfs") != 0)) {
+		fprintf(stderr, "usage: hang DIR FLAG [symfs]\n");
 		return 2;
 	}
 	flag = argv[2];
+	deaf = argc == 4;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	alarm(300);
 	s = fuse_session_new(&fuse, &ops, sizeof(ops), NULL);

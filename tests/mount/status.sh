@@ -48,6 +48,23 @@ kill -CONT "$PID_one" "$PID_two"
 status 0
 for m in one two three; do symfs_umount $m; done
 
+# A daemon that has read the question and hangs: not even SIGKILL ends the process that asked.
+mkdir "$TMP/deaf"
+touch "$TMP/flag"
+MOUNTS="$MOUNTS $TMP/deaf"
+"$top_builddir/tests/helpers/hang" "$TMP/deaf" "$TMP/flag" symfs >"$TMP/hang.log" 2>&1 &
+PIDS="$PIDS $!"
+wait_for 20 is_mounted "$TMP/deaf" || fail "no mount that hangs: $(cat "$TMP/hang.log")"
+status 4 "$TMP/deaf"
+grep -q "no answer in 2 s" "$TMP/err" || fail "a hanging daemon: $(cat "$TMP/err")"
+from=$(now_ms)
+timeout 30 "$SYMFS" status "$TMP/deaf" 2>&1 | cat >"$TMP/out"
+[ $(($(now_ms) - from)) -le 6000 ] || fail "a reader of the output waits $(($(now_ms) - from)) ms for a hanging daemon"
+from=$(now_ms)
+timeout 60 "$SYMFS" umount "$TMP/deaf" 2>"$TMP/err" || fail "umount of a hanging mount: $(cat "$TMP/err")"
+[ $(($(now_ms) - from)) -le 10000 ] || fail "umount of a hanging mount: $(($(now_ms) - from)) ms"
+rm "$TMP/flag"
+
 # A dead one is no hang.
 symfs_mount dead --source "$TMP/src"
 kill -KILL "$PID_dead"

@@ -18,12 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Grows when other bytes are made of the same file; then what is stored is made anew. */
-#define MAKER "symfs gsym 4"
+/* Grows when other bytes are made of the same file, or another file is refused; then what is stored is made
+ * anew, and what is remembered of files that were refused does not count. */
+#define MAKER_NUMBER "5"
+#define MAKER "symfs gsym " MAKER_NUMBER
 /* Of misses: nothing to say; broken; and those for which the machine may be to blame: slow, and short
  * of memory. */
-#define NOTHING "gsym"
-#define BROKEN "gsym-failed"
+#define NOTHING "gsym-" MAKER_NUMBER
+#define BROKEN "gsym-failed-" MAKER_NUMBER
 #define SLOW "gsym-slow"
 #define SHORT "gsym-memory"
 #define REMEMBER_SECONDS 86400
@@ -240,9 +242,10 @@ static const struct family *family_of(enum filetype t, enum gsym_work_form form)
 	return NULL;
 }
 
-/* The last is for look-ups of ours alone. */
+/* The last two are for look-ups of ours alone. */
 static const char *const form_names[] = {
-	[GSYM_WORK_V1] = ".gsym", [GSYM_WORK_OBJECT] = ".gsym.o", [GSYM_WORK_EXACT] = ".exact"};
+	[GSYM_WORK_V1] = ".gsym", [GSYM_WORK_OBJECT] = ".gsym.o", [GSYM_WORK_EXACT] = ".exact",
+	[GSYM_WORK_LENIENT] = ".lenient"};
 
 /* What is made of which file, in which form, is the name: "elf_debug.gsym.o". */
 static void set_name(struct artifact *a, enum filetype of, enum gsym_work_form form)
@@ -328,9 +331,9 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 	return made_of(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, out);
 }
 
-int derive_exact(const struct artifact *input, struct artifact *out)
+int derive_exact(const struct artifact *input, bool lenient, struct artifact *out)
 {
-	return made_of(input, GSYM_WORK_EXACT, out);
+	return made_of(input, lenient ? GSYM_WORK_LENIENT : GSYM_WORK_EXACT, out);
 }
 
 static unsigned inputs_of(const struct artifact *a, struct artifact out[static INPUTS])

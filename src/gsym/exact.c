@@ -69,14 +69,16 @@ struct exact {
 	LIST(struct mark) marks;
 	LIST(struct called) publics; /* `place` is the name */
 	/* of the function under way */
+	struct nest_list nested;
 	LIST(struct branch) branches;
 	LIST(struct branch_line) lines;
 	LIST(struct called) calls;    /* of all levels, one behind the other */
 	LIST(struct covered) covered; /* likewise */
-	uint32_t no_file;
+	bool marks_told;  /* names and files say more than names */
+	uint32_t no_file; /* for calls without a file */
 };
 
-int exact_new(struct exact **out, struct gsym_writer *w)
+int exact_new(struct exact **out, struct gsym_writer *w, bool marks)
 {
 	struct exact *x = calloc(1, sizeof(*x));
 	const char mark[] = {MARK};
@@ -85,7 +87,8 @@ int exact_new(struct exact **out, struct gsym_writer *w)
 	if (!x)
 		return -ENOMEM;
 	x->w = w;
-	if (gsym_text(w, mark, 1, &text) < 0 || gsym_add_file(w, 0, text, &x->no_file) < 0) {
+	x->marks_told = marks;
+	if (marks && (gsym_text(w, mark, 1, &text) < 0 || gsym_add_file(w, 0, text, &x->no_file) < 0)) {
 		free(x);
 		return -ENOMEM;
 	}
@@ -101,6 +104,7 @@ void exact_free(struct exact *x)
 	free(x->places.at);
 	free(x->marks.at);
 	free(x->publics.at);
+	free(x->nested.at);
 	free(x->branches.at);
 	free(x->lines.at);
 	free(x->calls.at);
@@ -145,15 +149,24 @@ static int add_mark(struct exact *x, uint32_t addr, uint32_t place, enum how how
 
 /* ---- the tree of a function --------------------------------------------------------- */
 
+/* The calls that are open at an address, behind the function itself. */
 struct tree {
 	struct exact *x;
-	uint32_t stack[GSYM_DEPTH_MOST];
+	struct {
+		uint32_t branch;
+		uint64_t end;
+	} open[GSYM_DEPTH_MOST + 1]; /* nest_calls() lets through no more */
 	unsigned n;
 };
 
+static uint64_t end_of(uint64_t addr, uint64_t size)
+{
+	return addr + size < addr ? UINT64_MAX : addr + size;
+}
+
 static struct branch *innermost(struct tree *t)
 {
-	return &t->x->branches.at[t->stack[t->n - 1]];
+	return &t->x->branches.at[t->open[t->n - 1].branch];
 }
 
 static int push_branch(struct tree *t, uint64_t addr, uint64_t size, uint32_t name)
@@ -162,8 +175,6 @@ static int push_branch(struct tree *t, uint64_t addr, uint64_t size, uint32_t na
 	uint32_t at = (uint32_t)x->branches.n;
 	struct branch *parent;
 
-	if (t->n == ARRAY_SIZE(t->stack) - 1)
-		return -EBADMSG;
 	if (MORE(&x->branches) < 0)
 		return -ENOMEM;
 	x->branches.at[x->branches.n++] = (struct branch){
@@ -174,7 +185,8 @@ static int push_branch(struct tree *t, uint64_t addr, uint64_t size, uint32_t na
 					     : &x->branches.at[parent->last_child].next) = at;
 		parent->last_child = at;
 	}
-	t->stack[t->n++] = at;
+	t->open[t->n].branch = at;
+	t->open[t->n++].end = end_of(addr, size);
 	return 0;
 }
 
@@ -196,105 +208,81 @@ static int push_line(struct tree *t, const struct exact_line *l)
 /* Leaves the calls that have ended. */
 static void leave_address(struct tree *t, uint64_t addr)
 {
-	while (t->n > 1) {
-		const struct branch *b = innermost(t);
-		uint64_t end = b->addr + b->size < b->addr ? UINT64_MAX : b->addr + b->size;
-
-		if (end > addr)
-			return;
+	while (t->n > 1 && t->open[t->n - 1].end <= addr)
 		t->n--;
-	}
 }
 
-static void leave_depth(struct tree *t, unsigned depth)
+/* In the caller a call is a line. */
+static int enter_call(struct tree *t, const struct nest_call *c)
 {
-	while (t->n > depth + 1)
-		t->n--;
+	struct exact_line call = {c->addr, c->size, c->call_file, c->call_line, 0};
+	int r;
+
+	t->n = MIN(t->n, c->depth + 1);
+	r = push_line(t, &call);
+	return r < 0 ? r : push_branch(t, c->addr, c->size, c->name);
+}
+
+/* A line ends where the innermost call ends or the next one begins. *rest is what remains of it then. */
+static int enter_line(struct tree *t, struct exact_line *l, uint64_t next_call, bool *rest)
+{
+	uint64_t end = end_of(l->addr, l->size), split = MIN(t->open[t->n - 1].end, next_call);
+	struct exact_line piece = *l;
+
+	*rest = split < end;
+	if (*rest) {
+		piece.size = split - l->addr;
+		l->addr = split;
+		l->size = end - split;
+	}
+	return push_line(t, &piece);
 }
 
 static int compare_lines(const void *a, const void *b)
 {
 	const struct exact_line *x = a, *y = b;
 
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
-static int compare_calls(const void *a, const void *b)
-{
-	const struct exact_call *x = a, *y = b;
-
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
-	return (x->depth > y->depth) - (x->depth < y->depth);
+	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* What compares equal keeps its order. */
-static int sort_stable(void *list, size_t n, size_t size, int (*compare)(const void *, const void *))
+/* By address; lines of one address stay in the order of the file, as the first of them counts. */
+static void sort_lines(struct exact_line *l, size_t n)
 {
-	char *p = list, *from, *to, *swap, *room;
 	bool sorted = true;
 
 	for (size_t i = 1; sorted && i < n; i++)
-		sorted = compare(p + (i - 1) * size, p + i * size) <= 0;
-	if (sorted)
-		return 0;
-	room = malloc(n * size);
-	if (!room)
-		return -ENOMEM;
-	from = p;
-	to = room;
-	for (size_t run = 1; run < n; run *= 2) {
-		for (size_t at = 0; at < n; at += 2 * run) {
-			size_t a = at, a_end = MIN(at + run, n), b = a_end, b_end = MIN(at + 2 * run, n);
-
-			for (size_t i = at; i < b_end; i++) {
-				bool first = b == b_end ||
-					(a < a_end && compare(from + a * size, from + b * size) <= 0);
-				size_t *take_from = first ? &a : &b;
-
-				memcpy(to + i * size, from + (*take_from)++ * size, size);
-			}
-		}
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	if (from != p)
-		memcpy(p, from, n * size);
-	free(room);
-	return 0;
+		sorted = l[i - 1].addr <= l[i].addr;
+	if (!sorted)
+		qsort(l, n, sizeof(*l), compare_lines);
 }
 
-static int enter_call(struct tree *t, const struct exact_call *c)
-{
-	struct exact_line call = {c->addr, c->size, c->call_file, c->call_line};
-	int r;
-
-	leave_address(t, c->addr);
-	leave_depth(t, c->depth);
-	r = push_line(t, &call);
-	return r < 0 ? r : push_branch(t, c->addr, c->size, c->name);
-}
-
-/* Lines belong to the innermost call that has their first address. */
+/* Lines and calls in turn, by address; a call comes before a line of its address. All that is left when one
+ * of them begins behind the function is dropped. The rest of a split line comes next, even if other lines
+ * begin before it. */
 static int grow_tree(struct exact *x, const struct exact_func *f)
 {
+	const struct nest_call *c = x->nested.at, *calls_end = c + x->nested.n;
+	struct exact_line *l = f->lines, *lines_end = l + f->n_lines;
 	struct tree t = {.x = x};
-	size_t call = 0, line = 0;
-	int r = sort_stable(f->lines, f->n_lines, sizeof(*f->lines), compare_lines);
+	uint64_t end = f->addr + f->size; /* modulo 2^64, as in symbolic */
+	int r;
 
-	if (r == 0)
-		r = sort_stable(f->calls, f->n_calls, sizeof(*f->calls), compare_calls);
 	x->branches.n = x->lines.n = 0;
-	if (r == 0)
-		r = push_branch(&t, f->addr, f->size, f->name);
-	while (r == 0 && (call < f->n_calls || line < f->n_lines)) {
-		if (call < f->n_calls &&
-			(line == f->n_lines || f->calls[call].addr <= f->lines[line].addr)) {
-			r = enter_call(&t, &f->calls[call++]);
+	r = push_branch(&t, f->addr, f->size, f->name);
+	while (r == 0 && (c < calls_end || l < lines_end)) {
+		bool call = c < calls_end && (l == lines_end || c->addr <= l->addr), rest = false;
+		uint64_t addr = call ? c->addr : l->addr;
+
+		leave_address(&t, addr);
+		if (addr >= end)
+			break;
+		if (call) {
+			r = enter_call(&t, c++);
 		} else {
-			leave_address(&t, f->lines[line].addr);
-			r = push_line(&t, &f->lines[line++]);
+			r = enter_line(&t, l, c < calls_end ? c->addr : UINT64_MAX, &rest);
+			l += !rest;
 		}
 	}
 	return r;
@@ -408,13 +396,16 @@ static int walk_branch(struct exact *x, uint32_t which, bool inlined, size_t cal
 		c = x->branches.at[c].next)
 		r = walk_branch(x, c, true, own_calls, calls_end);
 	x->calls.n = own_calls;
-	return r < 0 ? r : add_mark(x, (uint32_t)(b.addr + b.size), NONE, HOW_END);
+	return r < 0 ? r : add_mark(x, (uint32_t)end_of(b.addr, b.size), NONE, HOW_END);
 }
 
 int exact_add(struct exact *x, const struct exact_func *f)
 {
-	int r = grow_tree(x, f);
+	int r = nest_calls(f->calls, &x->nested);
 
+	sort_lines(f->lines, f->n_lines);
+	if (r == 0)
+		r = grow_tree(x, f);
 	x->calls.n = x->covered.n = 0;
 	return r < 0 ? r : walk_branch(x, 0, false, 0, 0);
 }
@@ -455,6 +446,16 @@ static void settle_marks(struct exact *x)
 		x->marks.at[n++] = m;
 	}
 	x->marks.n = n;
+}
+
+/* A function of GSYM has less than 4 GiB: where one place has all addresses, the last one begins anew. */
+static int mark_last(struct exact *x)
+{
+	const struct mark *last = x->marks.n ? &x->marks.at[x->marks.n - 1] : NULL;
+
+	if (!last || last->addr == UINT32_MAX || last->place == NONE)
+		return 0;
+	return add_mark(x, UINT32_MAX, last->place, HOW_ALWAYS);
 }
 
 static uint64_t mark_end(const struct exact *x, size_t i)
@@ -525,7 +526,7 @@ static int name_of(struct exact *x, const struct function *f, uint32_t start, ui
 	int64_t more = (int64_t)start - (int64_t)f->entry;
 	_cleanup_buf_ struct buf b = BUF_UP_TO(16u << 20);
 
-	if (!more && name[0] && name[0] != MARK) {
+	if (!x->marks_told || (!more && name[0] && name[0] != MARK)) {
 		*out = f->name;
 		return 0;
 	}
@@ -539,7 +540,7 @@ static int tell_run(struct exact *x, size_t from, size_t to)
 {
 	const struct function f = x->functions.at[function_of(x, x->marks.at[from].place)];
 	uint32_t start = x->marks.at[from].addr, name;
-	uint64_t size = MIN(mark_end(x, to - 1) - start, (uint64_t)UINT32_MAX);
+	uint64_t size = mark_end(x, to - 1) - start;
 	bool any = false;
 	int r = name_of(x, &f, start, &name);
 
@@ -570,6 +571,7 @@ static int tell_all(struct exact *x)
 		if (place == NONE)
 			continue;
 		while (next < x->marks.n && x->marks.at[next].place != NONE &&
+			mark_end(x, next) - x->marks.at[i].addr <= UINT32_MAX &&
 			function_of(x, x->marks.at[next].place) == function_of(x, place))
 			next++;
 		r = tell_run(x, i, next);
@@ -593,8 +595,12 @@ int exact_finish(struct exact *x, uint32_t module)
 	}
 	settle_marks(x);
 	if (r == 0)
+		r = mark_last(x);
+	if (r == 0)
 		r = tell_all(x);
 	/* A file without functions was found all the same. */
+	if (!x->marks_told)
+		return r;
 	if (!module && !gsym_functions(x->w) && r == 0)
 		r = gsym_text(x->w, (const char[]){MARK}, 1, &module);
 	if (r == 0 && module)
@@ -611,7 +617,46 @@ static bool is_separator(char c)
 
 static bool is_drive(const char *p, size_t n)
 {
-	return n > 2 && ((p[0] | 32) >= 'a' && (p[0] | 32) <= 'z') && p[1] == ':' && is_separator(p[2]);
+	return n >= 2 && ((p[0] | 32) >= 'a' && (p[0] | 32) <= 'z') && p[1] == ':' &&
+	       (n == 2 || is_separator(p[2]));
+}
+
+static bool is_unc(const char *p, size_t n)
+{
+	return n >= 2 && is_separator(p[0]) && p[1] == p[0];
+}
+
+static char separator_of(const char *p, size_t n)
+{
+	return memchr(p, '\\', n) || is_unc(p, n) || is_drive(p, n) ? '\\' : '/';
+}
+
+/* Directory and name apart and together again: separators behind the path go, and of those between
+ * the two one is left. A name such as `<stdin>` or `C:` stands alone. */
+static size_t join_again(const char *p, size_t n, char *room)
+{
+	size_t end = n, name, dir;
+
+	while (end && is_separator(p[end - 1]))
+		end--;
+	end = end ? end : n;
+	for (name = end; name && !is_separator(p[name - 1]);)
+		name--;
+	dir = name > 1 ? name - 1 : name; /* a root keeps its separator */
+	if (!name || (end > name && ((p[name] == '<' && p[end - 1] == '>') || is_drive(p + name, end - name)))) {
+		memcpy(room, p + name, end - name);
+		return end - name;
+	}
+	memcpy(room, p, dir);
+	if (end == name)
+		return dir;
+	room[dir] = separator_of(p, dir);
+	while (dir && is_separator(p[dir - 1])) {
+		room[dir - 1] = room[dir];
+		dir--;
+	}
+	memcpy(room + dir + 1, p + name, end - name);
+	return dir + 1 + end - name;
 }
 
 /* Back to in front of the last part; false when there is none that could go. */
@@ -619,7 +664,7 @@ static bool pop_part(const char *room, size_t *n)
 {
 	size_t at = *n;
 
-	if (!at || (at == 1 && is_separator(room[0])))
+	if (!at)
 		return false;
 	while (at && !is_separator(room[at - 1]))
 		at--;
@@ -627,10 +672,11 @@ static bool pop_part(const char *room, size_t *n)
 	return true;
 }
 
-size_t exact_path(const char *p, size_t n, char *room)
+/* In place: what is written is never longer than what was read. */
+static size_t clean(char *room, size_t n)
 {
-	const char *end = p + n;
-	char separator = memchr(p, '\\', n) || is_drive(p, n) ? '\\' : '/';
+	const char *p = room, *end = room + n;
+	char separator = separator_of(p, n);
 	bool needs = false, past_root = false;
 	size_t made = 0;
 
@@ -646,7 +692,7 @@ size_t exact_path(const char *p, size_t n, char *room)
 			continue;
 		if (len == 2 && part[0] == '.' && part[1] == '.') {
 			if (!past_root && pop_part(room, &made)) {
-				needs = made > 0;
+				needs = needs && made;
 				continue;
 			}
 			needs = needs && past_root;
@@ -654,12 +700,18 @@ size_t exact_path(const char *p, size_t n, char *room)
 		}
 		if (needs)
 			room[made++] = separator;
-		memcpy(room + made, part, len);
+		memmove(room + made, part, len);
 		made += len;
 		needs = true;
 	}
-	room[made] = '\0';
 	return made;
+}
+
+size_t exact_path(const char *p, size_t n, char *room)
+{
+	n = n ? clean(room, join_again(p, n, room)) : 0;
+	room[n] = '\0';
+	return n;
 }
 
 /* ---- look-ups ----------------------------------------------------------------------- */

@@ -3,42 +3,41 @@
  * FUNC or an inlined call that ends leaves nothing behind it, up to whatever begins next. So ranges of
  * GSYM's functions never overlap here, and a FUNC that others interrupt becomes several of them.
  *
- * What is made so is for look-ups of ours (symb/) and is not served: names and files say more than
- * names, as exact_name() and exact_file() tell, and one function is none (EXACT_NAME_AT). */
+ * With `marks` the file is for look-ups of ours (symb/) and is not served: names and files say more than
+ * names, as exact_name() and exact_file() tell, and one function is none (EXACT_NAME_AT). Without, it is a
+ * GSYM file for anyone, which has no place for two things: how far behind its FUNC a piece begins, and a call
+ * from no file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "gsym/nest.h"
 #include "gsym/writer.h"
 
 #include <stdbool.h>
 
 struct exact;
 
-/* A line record, and a range of an inlined call, as the file has them. */
+/* A line record. */
 struct exact_line {
 	uint64_t addr, size;
 	uint32_t file, line; /* `file` is the writer's number */
+	uint32_t order;	     /* its number in the FUNC */
 };
 
-struct exact_call {
-	uint64_t addr, size;
-	unsigned depth; /* 0: called by the function itself */
-	uint32_t name, call_file, call_line;
-};
-
+/* Lines and calls that begin before the FUNC must have been left out. */
 struct exact_func {
 	uint64_t addr, size;
 	uint32_t name;
-	struct exact_line *lines; /* both are sorted in place */
+	struct exact_line *lines; /* they are sorted and changed */
 	size_t n_lines;
-	struct exact_call *calls;
-	size_t n_calls;
+	struct nest_queue *calls; /* which is empty afterwards */
 };
 
-int exact_new(struct exact **out, struct gsym_writer *w); /* -ENOMEM */
+/* -ENOMEM */
+int exact_new(struct exact **out, struct gsym_writer *w, bool marks);
 void exact_free(struct exact *x);			  /* NULL is fine */
 
-/* In the order of the file; PUBLICs behind all functions, whatever the file says. -ENOMEM; -EBADMSG:
- * inlined calls that nest too deep; -EFBIG. */
+/* In the order of the file; PUBLICs behind all functions, whatever the file says. -ENOMEM; -EFBIG: inlined
+ * calls overlap too much, see nest.h. */
 int exact_add(struct exact *x, const struct exact_func *f);
 int exact_public(struct exact *x, uint64_t addr, uint32_t name);
 /* All of it to the writer. `module`: the writer's number of the text that is the name of the program,

@@ -1,9 +1,9 @@
 /* Reads Breakpad symbol files, line by line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/from-breakpad.h"
+#include "base/utf8.h"
 #include "base/util.h"
 #include "gsym/exact.h"
-#include "gsym/inlines.h"
 #include "gsym/writer-private.h"
 
 #include <string.h>
@@ -11,62 +11,40 @@
 #include "base/banned.h"
 
 #define UNKNOWN "<unknown>"
-/* Modules have 4 GiB at most, and a PUBLIC behind which nothing comes reaches as far. */
-#define MODULE_END (1ull << 32)
+/* symbolic decodes so many bytes as UTF-8 before it looks for the MODULE line. */
+#define HEADER_BYTES 320
 
 /* From the numbers of FILE and INLINE_ORIGIN, which need not be dense, to those of the writer. */
 struct numbers {
 	struct {
 		uint64_t key;
-		uint32_t value, file;
+		uint32_t value, old; /* `old`: of an INLINE_ORIGIN, the name for INLINE records of 2020 */
 		bool used;
 	} *slot;
 	size_t room, n;
 };
 
-struct line {
-	uint64_t addr;
-	uint32_t file, number;
-	size_t order;
-};
-
-struct symbol {
-	uint64_t addr, end;
-	uint32_t name;
-	size_t order;
-};
-
-enum place { AT_START, AT_HEAD, AT_FILES, OUTSIDE, IN_FUNC, AFTER_BAD_FUNC, AT_END };
+enum place { AT_START, OUTSIDE, IN_FUNC, AFTER_BAD_FUNC, AT_END };
 
 struct breakpad {
 	struct gsym_writer *w;
-	bool strict;
+	struct exact *exact;
+	bool strict, marks;
 	enum place place;
+	bool in_head; /* only MODULE, INFO and FILE lines came so far */
 	struct breakpad_counts counts;
 	struct numbers files, origins;
 	struct buf half; /* a line whose end has not come yet */
 	bool too_long;	 /* and it is longer than a line may be */
+	char header[HEADER_BYTES + 1];
+	size_t n_header;
 
 	/* the FUNC under way */
-	struct symbol func;
-	struct line *lines;
-	size_t n_lines, lines_room;
-	bool lines_disordered;
-	struct inlines inlines;
-
-	struct symbol *funcs; /* all that are in the writer; `order` is the entry there */
-	size_t n_funcs, funcs_room;
-	struct symbol *publics;
-	size_t n_publics, publics_room;
+	struct exact_func func;
+	size_t lines_room;
+	struct nest_queue calls;
 
 	bool id_from_code;
-
-	/* instead of lines and inlines, when look-ups are to answer as Mozilla's do */
-	struct exact *exact;
-	struct exact_line *exact_lines;
-	size_t n_exact_lines, exact_lines_room;
-	struct exact_call *exact_calls;
-	size_t n_exact_calls, exact_calls_room;
 	uint32_t module; /* the name of the program; 0: not told */
 	bool module_sought, no_line_end;
 };
@@ -79,13 +57,103 @@ struct text {
 
 static bool is_space(char c)
 {
-	return c == ' ' || c == '\t';
+	return c == ' ' || c == '\t' || c == '\r';
 }
 
 static void skip_space(struct text *t)
 {
 	while (t->p < t->end && is_space(*t->p))
 		t->p++;
+}
+
+/* Of White_Space in Unicode those that have several bytes. */
+static const char *const wide_spaces[] = {"\xc2\x85", "\xc2\xa0", "\xe1\x9a\x80", "\xe2\x80\x80",
+	"\xe2\x80\x81", "\xe2\x80\x82", "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
+	"\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
+	"\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
+
+static size_t wide_space(const char *p, size_t room)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wide_spaces); i++) {
+		size_t n = strlen(wide_spaces[i]);
+
+		if (n <= room && memcmp(p, wide_spaces[i], n) == 0)
+			return n;
+	}
+	return 0;
+}
+
+static bool is_plain_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The bytes of the white space that the text begins with, or ends with; 0: none. */
+static size_t space_before(struct text t)
+{
+	if (t.p == t.end)
+		return 0;
+	return is_plain_space(*t.p) ? 1 : (uint8_t)*t.p < 0x80 ? 0 : wide_space(t.p, (size_t)(t.end - t.p));
+}
+
+static size_t space_behind(struct text t)
+{
+	size_t n = 0;
+
+	if (t.p == t.end)
+		return 0;
+	if ((uint8_t)t.end[-1] < 0x80)
+		return is_plain_space(t.end[-1]);
+	for (size_t len = 2; !n && len <= 3 && (size_t)(t.end - t.p) >= len; len++)
+		n = wide_space(t.end - len, len) == len ? len : 0;
+	return n;
+}
+
+static struct text trimmed(struct text t)
+{
+	size_t n;
+
+	while ((n = space_before(t)))
+		t.p += n;
+	while ((n = space_behind(t)))
+		t.end -= n;
+	return t;
+}
+
+/* Whether up to three bytes begin a character. */
+static bool is_part_of_character(struct text t)
+{
+	size_t n = (size_t)(t.end - t.p);
+	bool is = false;
+
+	for (unsigned pad = 0x80; n < 4 && !is && pad <= 0xa0; pad += 0x10) {
+		unsigned char c[5] = {0};
+
+		memset(c, (int)pad, 4);
+		memcpy(c, t.p, n);
+		is = utf8_length(c) > n;
+	}
+	return is;
+}
+
+/* `cut`: a character at the end may be incomplete. */
+static bool is_utf8(struct text t, bool cut)
+{
+	while (t.p < t.end) {
+		unsigned char c[5] = {0};
+		unsigned n;
+
+		if ((uint8_t)*t.p < 0x80) {
+			t.p++;
+			continue;
+		}
+		memcpy(c, t.p, (size_t)MIN(t.end - t.p, 4));
+		n = utf8_length(c);
+		if (!n)
+			return cut && is_part_of_character(t);
+		t.p += n;
+	}
+	return true;
 }
 
 /* Whether the text begins with this word, which is taken. */
@@ -163,7 +231,7 @@ static inline bool take_decimal(struct text *t, uint64_t *out)
 	return true;
 }
 
-/* Compilers make lines below 0 and above what fits; they mean that there is none. */
+/* Compilers make lines below 0, which mean that there is none. Of greater ones the lower 32 bits count. */
 static inline bool take_line_number(struct text *t, uint32_t *out)
 {
 	bool minus = t->p < t->end && *t->p == '-';
@@ -172,7 +240,7 @@ static inline bool take_line_number(struct text *t, uint32_t *out)
 	t->p += minus;
 	if (!take_decimal(t, &v))
 		return false;
-	*out = minus || v > UINT32_MAX ? 0 : (uint32_t)v;
+	*out = minus ? 0 : (uint32_t)v;
 	return true;
 }
 
@@ -204,7 +272,7 @@ static int numbers_room(struct numbers *m)
 	return 0;
 }
 
-static int numbers_put(struct numbers *m, uint64_t key, uint32_t value, uint32_t file)
+static int numbers_put(struct numbers *m, uint64_t key, uint32_t value, uint32_t old)
 {
 	size_t at;
 
@@ -214,7 +282,7 @@ static int numbers_put(struct numbers *m, uint64_t key, uint32_t value, uint32_t
 	m->n += !m->slot[at].used;
 	m->slot[at].key = key;
 	m->slot[at].value = value;
-	m->slot[at].file = file;
+	m->slot[at].old = old;
 	m->slot[at].used = true;
 	return 0;
 }
@@ -225,72 +293,38 @@ static uint32_t numbers_get(const struct numbers *m, uint64_t key)
 	return m->room ? m->slot[slot_of(m, key)].value : 0;
 }
 
+/* For an INLINE_ORIGIN as INLINE records of 2020 mean it. */
+static uint32_t numbers_old(const struct numbers *m, uint64_t key)
+{
+	return m->room ? m->slot[slot_of(m, key)].old : 0;
+}
+
 /* ---- a function that is complete ------------------------------------------------------ */
 
-/* Of lines at one address the last told counts. */
-static int compare_lines(const void *a, const void *b)
+static bool in_block(const struct breakpad *b)
 {
-	const struct line *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
-static int remember(struct breakpad *b, struct symbol **list, size_t *n, size_t *room,
-	struct symbol s)
-{
-	if (grow(list, room, *n, sizeof(**list)) < 0)
-		return -ENOMEM;
-	(*list)[(*n)++] = s;
-	return 0;
-}
-
-static int tell_func(struct breakpad *b)
-{
-	struct symbol f = b->func;
-	int r = gsym_begin(b->w, f.addr, f.end - f.addr, f.name, GSYM_DEBUG);
-
-	if (r == -ERANGE) /* no function is so long */
-		return 0;
-	if (b->lines_disordered)
-		qsort(b->lines, b->n_lines, sizeof(*b->lines), compare_lines);
-	for (size_t i = 0; r == 0 && i < b->n_lines; i++)
-		r = gsym_add_row(b->w, b->lines[i].addr, b->lines[i].file, b->lines[i].number);
-	if (r == 0)
-		r = inlines_tell(&b->inlines, b->w);
-	if (r == -E2BIG)
-		r = 0;
-	f.order = gsym_functions(b->w);
-	if (r == 0)
-		r = gsym_end(b->w);
-	return r < 0 ? r : remember(b, &b->funcs, &b->n_funcs, &b->funcs_room, f);
-}
-
-static int tell_exact(struct breakpad *b)
-{
-	struct exact_func f = {b->func.addr, b->func.end - b->func.addr, b->func.name,
-		b->exact_lines, b->n_exact_lines, b->exact_calls, b->n_exact_calls};
-
-	return exact_add(b->exact, &f);
+	return b->place == IN_FUNC || b->place == AFTER_BAD_FUNC;
 }
 
 static int end_func(struct breakpad *b)
 {
-	int r = b->place != IN_FUNC || b->func.end <= b->func.addr ? 0
-		: b->exact ? tell_exact(b) : tell_func(b);
+	int r = 0;
 
-	if (b->place == IN_FUNC || b->place == AFTER_BAD_FUNC)
+	if (b->place == IN_FUNC) {
+		b->func.calls = &b->calls;
+		r = exact_add(b->exact, &b->func);
+	}
+	if (in_block(b))
 		b->place = OUTSIDE;
-	b->n_lines = b->n_exact_lines = b->n_exact_calls = 0;
-	b->lines_disordered = false;
-	inlines_clear(&b->inlines);
+	b->func.n_lines = 0;
+	b->calls.n = 0;
 	return r;
 }
 
 /* ---- records ------------------------------------------------------------------------- */
 
-/* Each returns 0, or -EBADMSG for a line that is not what its first word says. */
+/* What each record may look like is what symbolic accepts. Each function returns 0, or -EBADMSG for a line
+ * that is not what its first word says. The text is what follows that word. */
 
 static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 {
@@ -302,68 +336,66 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 
-/* As the service shows paths; directory and name together, so that it comes back as it was. */
-static int add_exact_path(struct breakpad *b, struct text t, uint32_t *out)
-{
-	_cleanup_free_ char *room = malloc((size_t)(t.end - t.p) + 1);
-	size_t n = room ? exact_path(t.p, (size_t)(t.end - t.p), room) : 0;
-	int r = room ? gsym_text(b->w, room, n, out) : -ENOMEM;
-
-	return r < 0 ? r : gsym_add_file(b->w, 0, *out, out);
-}
-
+/* As the service shows paths. For look-ups of ours directory and name stay together, so that the path comes
+ * back as it was. */
 static int read_file(struct breakpad *b, struct text t)
 {
+	_cleanup_free_ char *path = NULL;
 	uint64_t number;
 	uint32_t file;
-	int r;
-
-	if (!take_decimal(&t, &number) || t.p == t.end)
-		return -EBADMSG;
-	r = b->exact ? add_exact_path(b, t, &file)
-		     : gsym_add_path(b->w, t.p, (size_t)(t.end - t.p), &file);
-	return r < 0 ? r : numbers_put(&b->files, number, file, 0);
-}
-
-/* Of 2020 for some months: with the number of a file before the name. */
-static void skip_old_file(struct text *t)
-{
-	struct text at = *t;
-	uint32_t file;
-
-	if (take_line_number(&at, &file) && at.p < at.end)
-		*t = at;
-}
-
-static int read_origin(struct breakpad *b, struct text t)
-{
-	uint64_t number;
-	uint32_t name;
+	size_t n;
 	int r;
 
 	if (!take_decimal(&t, &number))
 		return -EBADMSG;
-	if (!b->strict)
-		skip_old_file(&t);
-	if (t.p == t.end)
+	path = malloc((size_t)(t.end - t.p) + 1);
+	if (!path)
+		return -ENOMEM;
+	n = exact_path(t.p, (size_t)(t.end - t.p), path);
+	if (b->marks) {
+		r = gsym_text(b->w, path, n, &file);
+		if (r == 0)
+			r = gsym_add_file(b->w, 0, file, &file);
+	} else {
+		r = gsym_add_path(b->w, path, n, &file);
+	}
+	return r < 0 ? r : numbers_put(&b->files, number, file, 0);
+}
+
+/* For some months of 2020 INLINE_ORIGIN had the number of a file before the name, and INLINE none. */
+static struct text without_old_file(struct text t)
+{
+	struct text at = t;
+	uint32_t file;
+
+	return take_line_number(&at, &file) && at.p < at.end ? at : t;
+}
+
+static int read_origin(struct breakpad *b, struct text t)
+{
+	struct text old;
+	uint64_t number;
+	uint32_t name, old_name;
+	int r;
+
+	if (!take_decimal(&t, &number) || t.p == t.end)
 		return -EBADMSG;
+	old = without_old_file(t);
 	r = gsym_text(b->w, t.p, (size_t)(t.end - t.p), &name);
-	return r < 0 ? r : numbers_put(&b->origins, number, name, 0);
+	if (r == 0)
+		r = gsym_text(b->w, old.p, (size_t)(old.end - old.p), &old_name);
+	return r < 0 ? r : numbers_put(&b->origins, number, name, old_name);
 }
 
 static int read_func(struct breakpad *b, struct text t)
 {
-	uint64_t size, params;
-	int r = end_func(b);
+	uint64_t params;
+	int r;
 
-	if (r < 0)
-		return r;
 	b->place = AFTER_BAD_FUNC;
 	TAKE_WORD(&t, "m");
-	if (!take_hex(&t, &b->func.addr) || !take_hex(&t, &size) || !take_hex(&t, &params) ||
-		b->func.addr + size < b->func.addr)
+	if (!take_hex(&t, &b->func.addr) || !take_hex(&t, &b->func.size) || !take_hex(&t, &params))
 		return -EBADMSG;
-	b->func.end = b->func.addr + size;
 	r = rest_as_text(b, t, &b->func.name);
 	if (r < 0)
 		return r;
@@ -372,38 +404,31 @@ static int read_func(struct breakpad *b, struct text t)
 	return 0;
 }
 
-static int keep_exact_line(struct breakpad *b, const struct exact_line *l)
+static int keep_line(struct breakpad *b, struct exact_line l)
 {
-	if (l->addr < b->func.addr)
+	struct exact_func *f = &b->func;
+
+	if (!l.size || b->place != IN_FUNC || l.addr < f->addr)
 		return 0;
-	if (grow(&b->exact_lines, &b->exact_lines_room, b->n_exact_lines, sizeof(*l)) < 0)
+	if (f->n_lines == UINT32_MAX)
+		return -EFBIG;
+	if (grow(&f->lines, &b->lines_room, f->n_lines, sizeof(l)) < 0)
 		return -ENOMEM;
-	b->exact_lines[b->n_exact_lines++] = *l;
+	l.order = (uint32_t)f->n_lines;
+	f->lines[f->n_lines++] = l;
 	return 0;
 }
 
 static int read_line(struct breakpad *b, struct text t)
 {
-	const struct line *last;
-	uint64_t addr, size, file;
-	uint32_t number;
+	struct exact_line l = {0};
+	uint64_t file;
 
-	if (!take_hex(&t, &addr) || !take_hex(&t, &size) || !take_line_number(&t, &number) ||
+	if (!take_hex(&t, &l.addr) || !take_hex(&t, &l.size) || !take_line_number(&t, &l.line) ||
 		!take_decimal(&t, &file) || t.p != t.end)
 		return -EBADMSG;
-	if (!size || b->place != IN_FUNC)
-		return 0;
-	if (b->exact)
-		return keep_exact_line(b,
-			&(struct exact_line){addr, size, numbers_get(&b->files, file), number});
-	if (grow(&b->lines, &b->lines_room, b->n_lines, sizeof(*b->lines)) < 0)
-		return -ENOMEM;
-	last = b->n_lines ? &b->lines[b->n_lines - 1] : NULL;
-	b->lines_disordered |= last && last->addr > addr;
-	b->lines[b->n_lines] =
-		(struct line){addr, numbers_get(&b->files, file), number, b->n_lines};
-	b->n_lines++;
-	return 0;
+	l.file = numbers_get(&b->files, file);
+	return keep_line(b, l);
 }
 
 static unsigned count_words(struct text t)
@@ -416,26 +441,27 @@ static unsigned count_words(struct text t)
 	return n;
 }
 
-static int keep_exact_calls(struct breakpad *b, struct exact_call c, struct text ranges)
+static int keep_calls(struct breakpad *b, struct nest_call c, struct text ranges)
 {
-	while (take_hex(&ranges, &c.addr) && take_hex(&ranges, &c.size)) {
-		if (grow(&b->exact_calls, &b->exact_calls_room, b->n_exact_calls, sizeof(c)) < 0)
+	while (take_hex(&ranges, &c.addr) && take_hex(&ranges, &c.size))
+		if (c.addr >= b->func.addr && nest_push(&b->calls, &c) < 0)
 			return -ENOMEM;
-		b->exact_calls[b->n_exact_calls++] = c;
-	}
 	return 0;
 }
 
+/* `old`: without the number of the calling file. Strict: that, or a line below zero, is bad. */
 static int read_inline(struct breakpad *b, struct text t)
 {
-	bool old = count_words(t) % 2; /* without the number of the calling file */
+	bool old = !b->strict && count_words(t) % 2, minus = false;
 	uint64_t depth, file = UINT64_MAX, origin, start, size;
-	uint32_t call_line;
+	struct nest_call c = {0};
 	struct text ranges;
-	int r;
 
-	if (!take_decimal(&t, &depth) || !take_line_number(&t, &call_line) ||
-		((!old || b->strict) && !take_decimal(&t, &file)) || !take_decimal(&t, &origin))
+	if (!take_decimal(&t, &depth))
+		return -EBADMSG;
+	minus = t.p < t.end && *t.p == '-';
+	if ((minus && b->strict) || !take_line_number(&t, &c.call_line) ||
+		(!old && !take_decimal(&t, &file)) || !take_decimal(&t, &origin))
 		return -EBADMSG;
 	ranges = t;
 	while (take_hex(&t, &start))
@@ -443,39 +469,26 @@ static int read_inline(struct breakpad *b, struct text t)
 			return -EBADMSG;
 	if (t.p != t.end || t.p == ranges.p)
 		return -EBADMSG;
-	if (b->place != IN_FUNC || depth >= GSYM_DEPTH_MOST)
-		return 0;
-	if (b->exact)
-		return keep_exact_calls(b,
-			(struct exact_call){0, 0, (unsigned)depth, numbers_get(&b->origins, origin),
-				numbers_get(&b->files, file), call_line},
-			ranges);
-	r = inlines_add(&b->inlines, (unsigned)depth, numbers_get(&b->origins, origin),
-		numbers_get(&b->files, file), call_line);
-	while (r == 0 && take_hex(&ranges, &start) && take_hex(&ranges, &size))
-		r = inlines_range(&b->inlines, start, size);
-	return r;
+	c.depth = (uint32_t)depth;
+	c.name = old ? numbers_old(&b->origins, origin) : numbers_get(&b->origins, origin);
+	c.call_file = numbers_get(&b->files, file);
+	return b->place == IN_FUNC ? keep_calls(b, c, ranges) : 0;
 }
 
 static int read_public(struct breakpad *b, struct text t)
 {
-	struct symbol s = {0};
-	uint64_t params;
-	int r = end_func(b);
+	uint64_t addr, params;
+	uint32_t name;
+	int r;
 
-	if (r < 0)
-		return r;
 	TAKE_WORD(&t, "m");
-	if (!take_hex(&t, &s.addr) || !take_hex(&t, &params))
+	if (!take_hex(&t, &addr) || !take_hex(&t, &params))
 		return -EBADMSG;
-	r = rest_as_text(b, t, &s.name);
+	r = rest_as_text(b, t, &name);
 	if (r < 0)
 		return r;
-	s.order = b->n_publics;
 	b->counts.publics++;
-	if (b->exact)
-		return exact_public(b->exact, s.addr, s.name);
-	return remember(b, &b->publics, &b->n_publics, &b->publics_room, s);
+	return exact_public(b->exact, addr, name);
 }
 
 static void set_id(struct breakpad *b, struct text t, size_t most)
@@ -495,9 +508,9 @@ static void set_id(struct breakpad *b, struct text t, size_t most)
 /* The service refuses files for machines that it does not know. */
 static bool is_known_machine(struct text t)
 {
-	static const char *const known[] = {"unknown", "x86", "i386", "x86_unknown", "x86_64", "amd64",
+	static const char *const known[] = {"unknown", "x86", "i386", "x86_unknown", "x86_64", "x86-64", "amd64",
 		"x86_64h", "x86_64_unknown", "arm", "armv5", "armv6", "armv6m", "armv7", "armv7f",
-		"armv7s", "armv7k", "armv7m", "armv7em", "arm_unknown", "arm64", "arm64v8", "arm64e",
+		"armv7s", "armv7k", "armv7m", "armv7em", "arm_unknown", "arm64", "arm-64", "arm64v8", "arm64e",
 		"arm64_unknown", "arm64_32", "arm64_32_v8", "arm64_32_unknown", "ppc", "ppc64",
 		"mips", "mips64", "wasm32"};
 	size_t n = 0;
@@ -510,30 +523,42 @@ static bool is_known_machine(struct text t)
 	return false;
 }
 
-static bool has_known_machine(struct text t)
+static struct text take_any_word(struct text *t)
 {
-	while (t.p < t.end && !is_space(*t.p)) /* the system */
-		t.p++;
-	skip_space(&t);
-	return is_known_machine(t);
+	struct text word = {t->p, t->p};
+
+	while (t->p < t->end && !is_space(*t->p))
+		t->p++;
+	word.end = t->p;
+	skip_space(t);
+	return word;
+}
+
+static bool is_module_id(struct text t)
+{
+	struct text id = take_any_word(&t);
+
+	for (const char *p = id.p; p < id.end; p++)
+		if (!digits[(uint8_t)*p])
+			return false;
+	return id.p < id.end;
 }
 
 /* Of an ELF file its build id is the id, of a Mach-O file its UUID; a PE has none of the kind. */
 static int read_module(struct breakpad *b, struct text t)
 {
-	bool known = has_known_machine(t), windows = TAKE_WORD(&t, "windows");
+	struct text system, machine;
 
-	if (b->exact && !known)
+	b->place = OUTSIDE;
+	system = take_any_word(&t);
+	machine = take_any_word(&t);
+	if (b->strict && (!is_known_machine(machine) || !is_module_id(t)))
 		return -EBADMSG;
-	b->id_from_code = !windows;
-	if (TAKE_WORD(&t, "mac")) {
-		while (t.p < t.end && !is_space(*t.p)) /* the architecture */
-			t.p++;
-		skip_space(&t);
+	b->id_from_code = !TAKE_WORD(&system, "windows");
+	if (TAKE_WORD(&system, "mac")) {
 		set_id(b, t, 16);
 		b->id_from_code = false;
 	}
-	b->place = AT_HEAD;
 	return 0;
 }
 
@@ -546,60 +571,78 @@ static int read_info(struct breakpad *b, struct text t)
 
 /* ---- lines --------------------------------------------------------------------------- */
 
-static bool in_block(const struct breakpad *b)
+/* Whether the line begins with this word and a blank; the text is what follows them, then. */
+static bool is_record(struct text *t, const char *word, size_t n)
 {
-	return b->place == IN_FUNC || b->place == AFTER_BAD_FUNC;
+	if ((size_t)(t->end - t->p) < n || memcmp(t->p, word, n) != 0)
+		return false;
+	t->p += n;
+	return true;
+}
+#define IS_RECORD(t, word) is_record((t), (word " "), sizeof(word))
+
+typedef int read_fn(struct breakpad *b, struct text t);
+
+static int read_rest(struct breakpad *b, struct text t, read_fn *read)
+{
+	return is_utf8(t, false) ? read(b, trimmed(t)) : -EBADMSG;
 }
 
-/* In strict mode the paths of a file stand directly behind its head, and what is none of a block's
- * records is a bad line there; see rule 6 and 7 of what Eliot's library does. */
-static int read_other(struct breakpad *b, struct text t)
+/* MODULE and INFO may stand between FILE lines; any other line ends the files. */
+static bool is_head(struct text t)
 {
-	bool head = b->place == AT_HEAD || b->place == AT_FILES;
+	struct text at[3] = {t, t, t};
 
-	if (b->strict && in_block(b))
-		return read_line(b, t);
-	if (TAKE_WORD(&t, "FILE")) {
-		if (b->strict && !head)
-			return 0;
-		b->place = head ? AT_FILES : b->place;
-		return read_file(b, t);
-	}
-	if (TAKE_WORD(&t, "INFO"))
-		return b->place == AT_HEAD ? read_info(b, t) : 0;
-	b->place = head ? OUTSIDE : b->place;
-	if (TAKE_WORD(&t, "INLINE_ORIGIN"))
-		return read_origin(b, t);
-	return in_block(b) ? read_line(b, t) : 0;
+	return IS_RECORD(&at[0], "FILE") || IS_RECORD(&at[1], "INFO") || IS_RECORD(&at[2], "MODULE");
+}
+
+static int read_head(struct breakpad *b, struct text t)
+{
+	if (IS_RECORD(&t, "FILE"))
+		return read_rest(b, t, read_file);
+	return IS_RECORD(&t, "INFO") ? read_info(b, trimmed(t)) : 0;
+}
+
+/* A FUNC's lines and calls reach to the next FUNC, PUBLIC or STACK. How to unwind comes last, and is most of
+ * many files: no record behind the first STACK counts. */
+static int begin_record(struct breakpad *b, enum place place)
+{
+	int r = end_func(b);
+
+	b->place = place;
+	return r;
 }
 
 static int read_record(struct breakpad *b, struct text t)
 {
-	/* Most lines begin with a digit, or a hexadecimal digit that is no capital letter. */
-	if (b->place == IN_FUNC && digits[(uint8_t)*t.p] && *t.p != 'F')
-		return read_line(b, t);
-	if (b->place == AT_START)
-		return TAKE_WORD(&t, "MODULE") ? read_module(b, t) : -ENOMSG;
-	if (TAKE_WORD(&t, "FUNC"))
-		return read_func(b, t);
-	if (TAKE_WORD(&t, "INLINE"))
-		return in_block(b) ? read_inline(b, t) : -EBADMSG;
-	if (TAKE_WORD(&t, "PUBLIC"))
-		return read_public(b, t);
-	if (TAKE_WORD(&t, "STACK")) {
-		int r = end_func(b);
+	int r = b->place == IN_FUNC ? read_line(b, t) : -EBADMSG; /* most lines */
 
-		/* How to unwind comes last, and is most of many files. */
-		b->place = b->strict ? AT_END : b->place;
+	if (r != -EBADMSG)
 		return r;
+	b->in_head = b->in_head && is_head(t);
+	if (b->in_head)
+		return read_head(b, t);
+	if (IS_RECORD(&t, "FUNC")) {
+		r = begin_record(b, AFTER_BAD_FUNC);
+		return r < 0 ? r : read_rest(b, t, read_func);
 	}
-	return read_other(b, t);
+	if (IS_RECORD(&t, "PUBLIC")) {
+		r = begin_record(b, OUTSIDE);
+		return r < 0 ? r : read_rest(b, t, read_public);
+	}
+	if (IS_RECORD(&t, "STACK"))
+		return begin_record(b, AT_END);
+	if (IS_RECORD(&t, "INLINE_ORIGIN"))
+		return read_rest(b, t, read_origin);
+	if (!in_block(b) || t.p == t.end)
+		return 0;
+	return IS_RECORD(&t, "INLINE") ? read_rest(b, t, read_inline) : read_rest(b, t, read_line);
 }
 
 /* PUBLIC never costs more than itself, nor does FILE where it may stand. */
 static bool costs_all(const struct breakpad *b, struct text t)
 {
-	return b->strict && !TAKE_WORD(&t, "PUBLIC") && (in_block(b) || !TAKE_WORD(&t, "FILE"));
+	return b->strict && !IS_RECORD(&t, "PUBLIC") && (!b->in_head || !IS_RECORD(&t, "FILE"));
 }
 
 static int bad_line(struct breakpad *b, struct text t, struct err *e)
@@ -619,7 +662,10 @@ static int seek_module(struct breakpad *b, struct text t)
 	const char *last = t.p;
 	unsigned words = 1;
 
-	if (!b->exact || b->module_sought || b->no_line_end)
+	while (t.end > t.p && is_space(t.end[-1]))
+		t.end--;
+
+	if (!b->marks || b->module_sought || b->no_line_end)
 		return 0;
 	if (t.end - t.p >= 4 && (memcmp(t.p, "FILE", 4) == 0 || memcmp(t.p, "FUNC", 4) == 0))
 		b->module_sought = true;
@@ -636,23 +682,33 @@ static int seek_module(struct breakpad *b, struct text t)
 	return gsym_text(b->w, last, (size_t)(t.end - last), &b->module);
 }
 
-/* A line without its end; NUL-terminated only when it is whole in `half`. */
+/* The first line. */
+static int read_first(struct breakpad *b, struct text t)
+{
+	bool cut = t.end - t.p + !b->no_line_end > HEADER_BYTES; /* with its line end */
+
+	t.end = MIN(t.end, t.p + HEADER_BYTES);
+	b->in_head = true;
+	if (!IS_RECORD(&t, "MODULE"))
+		return -ENOMSG;
+	return is_utf8(t, cut) || !b->strict ? read_module(b, trimmed(t)) : -EBADMSG;
+}
+
+/* A line without its end. */
 static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
-	struct text t = {p, p + n};
+	struct text t = {p, p + n}, shown_text;
 	char shown[64];
 	int r;
 
 	b->counts.lines++;
 	if (b->place == AT_END)
 		return 0;
-	while (t.end > t.p && (t.end[-1] == '\r' || is_space(t.end[-1])))
+	if (n && t.end[-1] == '\r')
 		t.end--;
-	if (t.p == t.end)
-		return 0;
 	r = seek_module(b, t);
 	if (r == 0)
-		r = read_record(b, t);
+		r = b->place == AT_START ? read_first(b, t) : read_record(b, t);
 	if (r == 0)
 		return 0;
 	if (r == -ENOMSG)
@@ -662,7 +718,8 @@ static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 	n = MIN((size_t)(t.end - t.p), sizeof(shown) - 1);
 	memcpy(shown, t.p, n);
 	shown[n] = '\0';
-	return bad_line(b, (struct text){shown, shown + n}, e);
+	shown_text = (struct text){shown, shown + n};
+	return bad_line(b, shown_text, e);
 }
 
 /* Part of a line that goes on. */
@@ -683,9 +740,9 @@ static int end_half(struct breakpad *b, struct err *e)
 
 	if (b->too_long) {
 		b->counts.lines++;
-		if (b->place == IN_FUNC && b->half.n > 5 && memcmp(b->half.p, "FUNC ", 5) == 0) {
-			r = end_func(b);
-			b->place = AFTER_BAD_FUNC;
+		b->in_head = false;
+		if (b->half.n > 5 && memcmp(b->half.p, "FUNC ", 5) == 0) {
+			r = begin_record(b, AFTER_BAD_FUNC);
 			if (r < 0)
 				return err_set(e, r, "%s", err_text(r));
 		}
@@ -700,10 +757,27 @@ static int end_half(struct breakpad *b, struct err *e)
 	return r;
 }
 
+/* symbolic refuses a file of more than 320 bytes, when a character is broken in those. */
+static int check_header(struct breakpad *b, const char *p, size_t n, struct err *e)
+{
+	size_t more = MIN(n, sizeof(b->header) - b->n_header);
+
+	if (!more || !b->strict)
+		return 0;
+	memcpy(b->header + b->n_header, p, more);
+	b->n_header += more;
+	if (b->n_header < sizeof(b->header) || is_utf8((struct text){b->header, b->header + HEADER_BYTES}, true))
+		return 0;
+	return err_set(e, -EBADMSG, "is broken: its first %d bytes are not UTF-8", HEADER_BYTES);
+}
+
 int breakpad_feed(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
 	const char *end = p + n;
+	int checked = check_header(b, p, n, e);
 
+	if (checked < 0)
+		return checked;
 	while (p < end) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		int r;
@@ -726,114 +800,6 @@ int breakpad_feed(struct breakpad *b, const char *p, size_t n, struct err *e)
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-static int compare_symbols(const void *a, const void *b)
-{
-	const struct symbol *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
-/* A later FUNC hides an earlier one that begins where it does, unless that reaches further. */
-static void drop_hidden(struct breakpad *b)
-{
-	for (size_t i = 1; i < b->n_funcs; i++) {
-		struct symbol *x = &b->funcs[i];
-
-		for (size_t k = i; k-- && b->funcs[k].addr == x->addr;)
-			if (b->funcs[k].end <= x->end)
-				b->w->entries[b->funcs[k].order].name = 0;
-	}
-}
-
-/* The first of the sorted symbols that begins behind `addr`. */
-static size_t first_after(const struct symbol *s, size_t n, uint64_t addr)
-{
-	size_t from = 0;
-
-	while (from < n) {
-		size_t mid = from + (n - from) / 2;
-
-		if (s[mid].addr <= addr)
-			from = mid + 1;
-		else
-			n = mid;
-	}
-	return from;
-}
-
-/* Where a PUBLIC inside of a FUNC ends: where the next of its lines or inlined calls begins.
- * *starts: one begins at `addr` itself. */
-static uint64_t end_in_func(const struct breakpad *b, const struct symbol *f, uint64_t addr,
-	bool *starts)
-{
-	const struct entry *x = &b->w->entries[f->order];
-	uint64_t end = f->end;
-
-	*starts = addr == f->addr;
-	for (uint32_t i = 0; i < x->n_rows; i++) {
-		uint64_t at = x->addr + b->w->rows[x->rows + i].at;
-
-		*starts = *starts || at == addr;
-		if (at > addr)
-			end = MIN(end, at);
-	}
-	for (uint32_t i = 0; i < x->n_ranges; i++) {
-		uint64_t at = x->addr + b->w->ranges[x->ranges + i].at;
-
-		*starts = *starts || at == addr;
-		if (at > addr)
-			end = MIN(end, at);
-	}
-	return end;
-}
-
-/* Whether a PUBLIC says anything, and where it ends. */
-static bool place_public(const struct breakpad *b, struct symbol *s)
-{
-	size_t func = first_after(b->funcs, b->n_funcs, s->addr);
-	bool starts = false;
-
-	/* In a list of thousands none reaches over more than its neighbours. */
-	for (size_t i = func, tries = 0; i-- && tries < 8; tries++)
-		if (b->funcs[i].end > s->addr) {
-			s->end = MIN(s->end, end_in_func(b, &b->funcs[i], s->addr, &starts));
-			break;
-		}
-	if (func < b->n_funcs)
-		s->end = MIN(s->end, b->funcs[func].addr);
-	return !starts && s->end > s->addr;
-}
-
-static int tell_public(struct breakpad *b, const struct symbol *s)
-{
-	int r = gsym_begin(b->w, s->addr, MIN(s->end - s->addr, (uint64_t)UINT32_MAX), s->name,
-		GSYM_GLOBAL);
-
-	return r < 0 ? r : gsym_end(b->w);
-}
-
-static int tell_publics(struct breakpad *b)
-{
-	size_t n = b->n_publics;
-
-	for (size_t i = 0; i < n; i++) {
-		struct symbol s = b->publics[i];
-		int r;
-
-		s.end = MAX(s.addr + 1, MODULE_END);
-		if (i + 1 < n)
-			s.end = MIN(s.end, b->publics[i + 1].addr);
-		if (s.end == s.addr || !place_public(b, &s)) /* the last of an address counts */
-			continue;
-		r = tell_public(b, &s);
-		if (r < 0 && r != -ERANGE)
-			return r;
-	}
-	return 0;
-}
-
 int breakpad_finish(struct breakpad *b, struct breakpad_counts *out, struct err *e)
 {
 	int r;
@@ -845,42 +811,25 @@ int breakpad_finish(struct breakpad *b, struct breakpad_counts *out, struct err 
 	if (b->place == AT_START)
 		return err_set(e, -EBADMSG, "is no Breakpad file: no MODULE line");
 	r = end_func(b);
-	if (r == 0 && b->exact)
+	if (r == 0)
 		r = exact_finish(b->exact, b->module);
-	if (r == 0) {
-		if (b->n_funcs)
-			qsort(b->funcs, b->n_funcs, sizeof(*b->funcs), compare_symbols);
-		if (b->n_publics)
-			qsort(b->publics, b->n_publics, sizeof(*b->publics), compare_symbols);
-		drop_hidden(b);
-		r = tell_publics(b);
-	}
 	*out = b->counts;
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-int breakpad_new_exact(struct breakpad **out, struct gsym_writer *w)
-{
-	int r = breakpad_new(out, w, true);
-
-	if (r == 0)
-		r = exact_new(&(*out)->exact, w);
-	if (r < 0) {
-		breakpad_free(*out);
-		*out = NULL;
-	}
-	return r;
-}
-
-int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict)
+int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool marks)
 {
 	struct breakpad *b = calloc(1, sizeof(*b));
+	int r = b ? exact_new(&b->exact, w, marks) : -ENOMEM;
 
 	*out = NULL;
-	if (!b)
-		return -ENOMEM;
+	if (r < 0) {
+		free(b);
+		return r;
+	}
 	b->w = w;
 	b->strict = strict;
+	b->marks = marks;
 	b->half = BUF_UP_TO(BREAKPAD_LINE_MOST);
 	gsym_set_base(w, 0);
 	*out = b;
@@ -893,13 +842,9 @@ void breakpad_free(struct breakpad *b)
 		return;
 	free(b->files.slot);
 	free(b->origins.slot);
-	free(b->lines);
-	free(b->funcs);
-	free(b->publics);
-	inlines_release(&b->inlines);
+	free(b->func.lines);
+	free(b->calls.at);
 	exact_free(b->exact);
-	free(b->exact_lines);
-	free(b->exact_calls);
 	buf_release(&b->half);
 	free(b);
 }

@@ -19,12 +19,10 @@ struct breakpad_counts {
 	uint64_t first_bad; /* the number of the first; 0: none */
 };
 
-/* Not strict: a bad line costs that line, a bad FUNC line the block that it begins. Strict: one bad
- * FUNC, line, INLINE or INLINE_ORIGIN costs everything, as it does for Mozilla's Eliot, and so does
- * a line of an unknown kind behind a FUNC. Bad FILE and PUBLIC lines are left out in both. */
-int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict); /* -ENOMEM */
-/* Strict, and look-ups answer as the service does: see exact.h. */
-int breakpad_new_exact(struct breakpad **out, struct gsym_writer *w); /* -ENOMEM */
+/* Both: look-ups find what Mozilla's service finds (exact.h). A bad FILE or PUBLIC line is left out.
+ * Strict: any other bad line costs the whole file, as it does there. Not strict: it costs that line, a bad
+ * FUNC line the block that it begins. `marks`: for look-ups of ours alone. -ENOMEM. */
+int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool marks);
 void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);
 #define _cleanup_breakpad_ __attribute__((cleanup(cleanup_breakpad)))

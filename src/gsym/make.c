@@ -26,7 +26,7 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 {
 	_cleanup_breakpad_ struct breakpad *b = NULL;
 	struct breakpad_counts counts;
-	int r = o->exact ? breakpad_new_exact(&b, w) : breakpad_new(&b, w, o->strict);
+	int r = breakpad_new(&b, w, o->strict, o->exact);
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));

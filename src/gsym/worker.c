@@ -40,7 +40,8 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 }
 
 const char *const worker_forms[] = {
-	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_EXACT] = "exact"};
+	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_EXACT] = "exact",
+	[GSYM_WORK_LENIENT] = "lenient"};
 
 /* 3 to 8 are what the worker is given; 0 to 2 lead nowhere, but for what a sanitizer says. Nothing
  * else is inherited, whatever a library opened meanwhile. */

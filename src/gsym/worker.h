@@ -35,7 +35,8 @@ struct gsym_work_unit {
 enum gsym_work_form {
 	GSYM_WORK_V1,
 	GSYM_WORK_OBJECT, /* the form in an object file */
-	GSYM_WORK_EXACT	  /* version 1, as gsym_make_opts has `exact` */
+	GSYM_WORK_EXACT,  /* version 1, as gsym_make_opts has `exact` and `strict` */
+	GSYM_WORK_LENIENT /* the same without `strict` */
 };
 
 struct gsym_work {

@@ -240,9 +240,9 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 }
 
 /* Breakpad's files answer as they do at Mozilla, Portable PDBs in a way of their own. */
-static bool is_exact(const struct module *m, enum filetype t, const struct symb_flags *flags)
+static bool is_exact(const struct module *m, enum filetype t)
 {
-	return m->object == OBJECT_PE_DOTNET || (t == FILETYPE_BREAKPAD && !flags->lenient);
+	return m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD;
 }
 
 /* What is made of such a file. 0, -ENOENT. */
@@ -253,7 +253,8 @@ static int made_of(const struct module *m, enum filetype t, const struct symb_fl
 
 	if (!artifact_of(m, t, &in))
 		return -ENOENT;
-	return is_exact(m, t, flags) ? derive_exact(&in, out) : derive_artifact(&in, false, out);
+	return is_exact(m, t) ? derive_exact(&in, flags->lenient && t == FILETYPE_BREAKPAD, out)
+			      : derive_artifact(&in, false, out);
 }
 
 /* ---- what is here already ----------------------------------------------------------- */
@@ -287,7 +288,7 @@ static bool is_here(struct symb *s, struct loading *l)
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
 		if (made_of(&l->w->m, t, l->flags, &a) == 0 &&
-			find_made(s, &a, is_exact(&l->w->m, t, l->flags), &l->w->file))
+			find_made(s, &a, is_exact(&l->w->m, t), &l->w->file))
 			return true;
 	}
 	return false;
@@ -434,7 +435,7 @@ static void take_made(struct symb *s, struct loading *l)
 	if (r < 0)
 		err_set(&e, r, "%s", q->why);
 	else
-		r = load(s, &l->made, is_exact(&l->w->m, l->making, l->flags), q->blob, &l->w->file, &e);
+		r = load(s, &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
 	if (r < 0)
 		say_why(l->w, filetype_name(l->making), r, e.text);
 	l->over = r == 0;

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsyms.h"
 #include "gsym/from-breakpad.h"
+#include "gsym/nest.h"
 #include "unit.h"
 
 #define HEAD "MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 a.so\n"
@@ -33,7 +34,9 @@ static int feed(struct breakpad *b, const char *text, size_t n, size_t piece, st
 	return r;
 }
 
-static void make_pieces(struct made *m, const char *text, size_t n, bool strict, size_t piece)
+enum made_form { LENIENT = 0, STRICT = 1, MARKS = 2 };
+
+static void make_pieces(struct made *m, const char *text, size_t n, unsigned form, size_t piece)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_breakpad_ struct breakpad *b = NULL;
@@ -41,7 +44,7 @@ static void make_pieces(struct made *m, const char *text, size_t n, bool strict,
 	memset(m, 0, sizeof(*m));
 	m->file = m->text = BUF_UP_TO(64 << 20);
 	ck_assert_int_eq(gsym_writer_new(&w), 0);
-	ck_assert_int_eq(breakpad_new(&b, w, strict), 0);
+	ck_assert_int_eq(breakpad_new(&b, w, form & STRICT, form & MARKS), 0);
 	m->r = feed(b, text, n, piece, &m->e);
 	if (m->r == 0)
 		m->r = breakpad_finish(b, &m->counts, &m->e);
@@ -54,9 +57,9 @@ static void make_pieces(struct made *m, const char *text, size_t n, bool strict,
 	ck_assert_msg(gsym_check(&m->g, &m->e) == 0, "%s", m->e.text);
 }
 
-static void make(struct made *m, const char *text, bool strict)
+static void make(struct made *m, const char *text, unsigned form)
 {
-	make_pieces(m, text, strlen(text), strict, 4096);
+	make_pieces(m, text, strlen(text), form, 4096);
 }
 
 static const char *at(struct made *m, uint64_t addr)
@@ -80,7 +83,7 @@ START_TEST(records)
 		"FUNC 3000 0 0 empty\n3000 10 5 0\n"
 		"FUNC 4000 8 0\n"
 		"PUBLIC 5000 0 first\nPUBLIC m 5010 0 second one\nPUBLIC 6000 0\n"
-		"STACK CFI INIT 1000 40 .cfa: $rsp 8 +\n", true);
+		"STACK CFI INIT 1000 40 .cfa: $rsp 8 +\n", STRICT);
 	ck_assert_str_eq(at(&m, 0xfff), "-");
 	ck_assert_str_eq(at(&m, 0x1000), "main(int, char**)@:0");
 	ck_assert_str_eq(at(&m, 0x1004), "main(int, char**)@/src/a.c:10");
@@ -121,7 +124,7 @@ START_TEST(inlines_in_any_order)
 		"INLINE 0 20 0 1 1020 10\n"
 		"INLINE 1 30 0 2 1044 4 1024 4 1014 4\n"
 		"INLINE 2 40 0 0 1015 1 1045 1\n"
-		"INLINE 1 50 0 1 1080 4\n", true);
+		"INLINE 1 50 0 1 1080 4\n", STRICT);
 	ck_assert_str_eq(at(&m, 0x1012), "x@/src/a.c:1 < f@/src/a.c:10");
 	ck_assert_str_eq(at(&m, 0x1014), "z@/src/a.c:1 < x@/src/a.c:30 < f@/src/a.c:10");
 	ck_assert_str_eq(
@@ -134,14 +137,17 @@ END_TEST
 /* Numbers without the calling file, and origins with one, as Breakpad wrote for some months. */
 START_TEST(old_inlines)
 {
-	_cleanup_made_ struct made m;
-
-	make(&m, HEAD FILES "INLINE_ORIGIN 0 1 x\nINLINE_ORIGIN 1 -1 y z\n"
+	_cleanup_made_ struct made m, marked;
+	static const char text[] = HEAD FILES "INLINE_ORIGIN 0 1 x\nINLINE_ORIGIN 1 -1 y z\n"
 		"FUNC 1000 100 0 f\n1000 100 1 0\n"
-		"INLINE 0 10 0 1 1010 10\nINLINE 0 10 0 1020 10\n", false);
+		"INLINE 0 10 0 1 1010 10\nINLINE 0 10 1 1020 10\n";
+
+	make(&m, text, LENIENT);
 	ck_assert_uint_eq(m.counts.bad, 0);
-	ck_assert_str_eq(at(&m, 0x1010), "y z@/src/a.c:1 < f@/src/a.c:10");
-	ck_assert_str_eq(at(&m, 0x1020), "f@/src/a.c:1"); /* nobody knows where it was called */
+	ck_assert_str_eq(at(&m, 0x1010), "-1 y z@/src/a.c:1 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1020), "f@/src/a.c:1"); /* GSYM has no call from an unknown file */
+	make(&marked, text, LENIENT | MARKS);
+	ck_assert_str_eq(at(&marked, 0x1020), "y z@/src/a.c:1 < f@\1:10");
 }
 END_TEST
 
@@ -164,22 +170,115 @@ START_TEST(functions_that_meet)
 		true);
 	ck_assert_str_eq(at(&m, 0x1000), "wide@/src/a.c:1");
 	ck_assert_str_eq(at(&m, 0x1020), "within@/src/a.c:2");
-	ck_assert_str_eq(at(&m, 0x1030), "wide@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x1030), "-");
 	ck_assert_str_eq(at(&m, 0x1050), "in_func@:0");
 	ck_assert_str_eq(at(&m, 0x10ff), "in_func@:0");
 	ck_assert_str_eq(at(&m, 0x1100), "-");
-	ck_assert_str_eq(at(&m, 0x2000), "late@:0");
-	ck_assert_str_eq(at(&m, 0x3000), "hides@:0");
-	ck_assert_str_eq(at(&m, 0x4008), "short@:0");
-	ck_assert_str_eq(at(&m, 0x4018), "long@:0");
+	ck_assert_str_eq(at(&m, 0x2000), "early@:0");
+	ck_assert_str_eq(at(&m, 0x3000), "hidden@:0");
+	ck_assert_str_eq(at(&m, 0x3010), "-");
+	ck_assert_str_eq(at(&m, 0x4008), "long@:0");
+	ck_assert_str_eq(at(&m, 0x4018), "-");
 	ck_assert_str_eq(at(&m, 0x3ff0), "before@:0");
 	ck_assert_str_eq(at(&m, 0x3fff), "before@:0");
 	ck_assert_str_eq(at(&m, 0x5001), "lines@/src/a.c:1");
 	ck_assert_str_eq(at(&m, 0x5002), "in_lines@:0");
-	ck_assert_str_eq(at(&m, 0x5008), "lines@/src/b.c:3");
+	ck_assert_str_eq(at(&m, 0x5008), "lines@/src/a.c:2");
 	ck_assert_str_eq(at(&m, 0), "zero@:0");
 	ck_assert_str_eq(at(&m, 0xfff), "zero@:0");
-	ck_assert_str_eq(at(&m, 0x5100), "last@:0");
+	ck_assert_str_eq(at(&m, 0x5100), "twice@:0");
+}
+END_TEST
+
+#define FOUR FILES "INLINE_ORIGIN 0 x\nINLINE_ORIGIN 1 a\nINLINE_ORIGIN 2 b\nINLINE_ORIGIN 3 c\n"
+
+/* Three calls of one range: after the call before them left the heap, the second of them is on top. In the
+ * order of the file `a` would be found, as `a` is where no call comes before. */
+START_TEST(calls_that_tie)
+{
+	_cleanup_made_ struct made m, first;
+
+	make(&m, HEAD FOUR "FUNC 1000 100 0 f\n1000 100 1 0\nINLINE 0 10 0 0 1000 4\nINLINE 0 11 0 1 1010 8\n"
+		"INLINE 0 12 0 2 1010 8\nINLINE 0 13 0 3 1010 8\n", STRICT);
+	ck_assert_str_eq(at(&m, 0x1010), "b@/src/a.c:1 < f@/src/a.c:12");
+	make(&first, HEAD FOUR "FUNC 1000 100 0 f\n1000 100 1 0\nINLINE 0 11 0 1 1010 8\n"
+		"INLINE 0 12 0 2 1010 8\nINLINE 0 13 0 3 1010 8\n", STRICT);
+	ck_assert_str_eq(at(&first, 0x1010), "a@/src/a.c:1 < f@/src/a.c:11");
+}
+END_TEST
+
+/* Rust's BinaryHeap gives twelve calls of one address, and two before them, in this order. */
+START_TEST(order_of_ties)
+{
+	struct nest_queue q = {0};
+	struct buf got = BUF_UP_TO(1000);
+
+	for (uint32_t i = 0; i < 14; i++)
+		ck_assert_int_eq(nest_push(&q, &(struct nest_call){.addr = i < 2 ? i : 10, .size = 4, .name = i}), 0);
+	while (q.n)
+		buf_addf(&got, "%u ", nest_pop(&q).name);
+	ck_assert_str_eq(buf_text(&got), "0 1 2 6 12 11 13 9 8 5 7 10 4 3 ");
+	buf_release(&got);
+	free(q.at);
+}
+END_TEST
+
+/* Calls that no call of the depth before covers are dropped; one that begins before its sibling ended begins
+ * there; one that is longer than its caller goes on in the next one, or is dropped. */
+START_TEST(calls_that_overlap)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m, HEAD FOUR "FUNC 1000 100 0 f\n1000 100 1 0\n"
+		"INLINE 1 20 0 0 1000 8\n"		    /* no caller */
+		"INLINE 0 10 0 1 1010 10\nINLINE 0 11 0 2 1018 10\n" /* the second has 1020 to 1027 */
+		"INLINE 1 21 0 3 1018 20\n"		    /* in both of them, and not behind */
+		"INLINE 0 12 0 1 1040 8\nINLINE 0 13 0 2 1042 4\n"  /* covered by a sibling */
+		"INLINE 0 14 0 1 1050 ffffffffffffffff\n" /* ends behind 2^64 */
+		"INLINE 0 15 0 1 ff0 20\n",		    /* begins before the FUNC */
+		STRICT);
+	ck_assert_str_eq(at(&m, 0x1000), "f@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x1010), "a@/src/a.c:1 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1018), "c@/src/a.c:1 < a@/src/a.c:21 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1020), "c@/src/a.c:1 < b@/src/a.c:21 < f@/src/a.c:11");
+	ck_assert_str_eq(at(&m, 0x1028), "f@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x1042), "a@/src/a.c:1 < f@/src/a.c:12");
+	ck_assert_str_eq(at(&m, 0x1050), "f@/src/a.c:1");
+}
+END_TEST
+
+/* Each piece of a line belongs to the innermost call that covers it; what lies outside of the FUNC is nothing. */
+START_TEST(lines_that_are_split)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m, HEAD FOUR "FUNC 1000 40 0 f\nINLINE 0 10 0 1 1010 10\nINLINE 1 11 0 2 1014 4\nINLINE 0 12 0 1 1050 8\n"
+		"1000 100 1 0\nff0 4 9 0\n1048 4 9 0\n", STRICT);
+	ck_assert_str_eq(at(&m, 0xff0), "-");
+	ck_assert_str_eq(at(&m, 0x100f), "f@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x1010), "a@/src/a.c:1 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1014), "b@/src/a.c:1 < a@/src/a.c:11 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1018), "a@/src/a.c:1 < f@/src/a.c:10");
+	ck_assert_str_eq(at(&m, 0x1020), "f@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x103f), "f@/src/a.c:1");
+	ck_assert_str_eq(at(&m, 0x1040), "-");
+	ck_assert_str_eq(at(&m, 0x1050), "-");
+}
+END_TEST
+
+/* The first address and the last, and no address between them that has nothing. */
+START_TEST(all_addresses)
+{
+	_cleanup_made_ struct made m, last;
+
+	make(&m, HEAD "PUBLIC 0 0 all\n", STRICT);
+	ck_assert_str_eq(at(&m, 0), "all@:0");
+	ck_assert_str_eq(at(&m, 0xfffffffe), "all@:0");
+	ck_assert_str_eq(at(&m, 0xffffffff), "all@:0");
+	make(&last, HEAD FILES "FUNC ffffffff 1 0 end\nFUNC fffffff0 f 0 f\nfffffff0 f 4294967303 0\n", STRICT);
+	ck_assert_str_eq(at(&last, 0xffffffff), "end@:0");
+	ck_assert_str_eq(at(&last, 0xfffffffe), "f@/src/a.c:7"); /* the line modulo 2^32 */
+	ck_assert_str_eq(at(&last, 0xffffffef), "-");
 }
 END_TEST
 
@@ -193,29 +292,57 @@ START_TEST(bad_lines)
 		bool fatal;
 	} rows[] = {
 		{"1010 4 7 0\n", 0, false},
+		{"  1010  4\t7  0 \n", 0, false},
 		{"1010 4 -7 0\n", 0, false},
 		{"1010 4 99999999999 0\n", 0, false},
+		{"1010 0 7 0\n", 0, false},
+		{"000000000000000001010 4 7 0\n", 0, false},
 		{"\n", 0, false},
+		{"\r\n", 0, false},
+		{" \n", 1, true},
 		{"1010 4 7\n", 1, true},
 		{"1010 4 7 0 0\n", 1, true},
+		{"1010 4 +7 0\n", 1, true},
+		{"1010 4 7 -1\n", 1, true},
+		{"1010 4 18446744073709551616 0\n", 1, true},
 		{"1010 zz 7 0\n", 1, true},
+		{"0x1010 4 7 0\n", 1, true},
+		{"1010 4 7 0\xff\n", 1, true},
 		{"11110000111100001 4 7 0\n", 1, true},
 		{"hello\n", 1, true},
-		{"INFO URL https://127.0.0.1/\n", 0, true},
-		{"FILE 7 /src/late.c\n", 0, true},
+		{"INFO URL https://127.0.0.1/\n", 1, true},
+		{"FILE 7 /src/late.c\n", 1, true},
+		{"MODULE x\n", 1, true},
 		{"INLINE_ORIGIN 7\n", 1, true},
+		{"INLINE_ORIGIN 7 late\n", 0, false},
+		{"INLINE_ORIGIN  7  late\n", 0, false},
+		{"INLINE_ORIGIN\t7 late\n", 1, true},
 		{"INLINE_ORIGIN x y\n", 1, true},
 		{"INLINE 0 1 0 0 1000 zz\n", 1, true},
+		{"INLINE 0 1 0 0 1000\n", 0, true},
 		{"INLINE 0 1 0 0 1000 10 1020\n", 0, true},
+		{"INLINE 0 -1 0 0 1010 4\n", 0, true},
+		{"INLINE  0  1  0  0  1010  4 \n", 0, false},
+		{"INLINE 0 1 9 9 1010 4\n", 0, false},
+		{"INLINE 4294967296 1 0 0 1010 4\n", 0, false},
+		{"INLINE 300 1 0 0 1010 4\n", 0, false},
 		{"INLINE x 1 0 0 1000 10\n", 1, true},
+		{" INLINE 0 1 0 0 1010 4\n", 1, true},
 		{"FUNC 2000 10 lost\n", 1, true},
 		{"FUNC x 10 0 lost\n", 1, true},
-		{"FUNC ffffffffffffffff 10 0 lost\n", 1, true},
+		{"FUNC m2000 10 0 lost\n", 1, true},
+		{"FUNC 2000 10 0 lost\xff\n", 1, true},
+		{" FUNC 2000 10 0 lost\n", 1, true},
+		{"FUNC ffffffffffffffff 10 0 lost\n", 0, false},
+		{"FUNC 2000 ffffffffffffffff 0 behind\n", 0, false},
 		{"PUBLIC x 0 lost\n", 1, false},
+		{"PUBLIC 1020 0 lost\xff\n", 1, false},
 		{"PUBLIC 1 2\n", 0, false},
-		{"PUBLIC\n", 1, false},
+		{"PUBLIC \n", 1, false},
+		{"PUBLIC\n", 1, true},
 		{"FUNC 2000 ffffffffff 0 too_long\n", 0, false},
 		{"STACK what\n", 0, false},
+		{"STACK\n", 1, true},
 	};
 	char text[1024];
 
@@ -226,7 +353,7 @@ START_TEST(bad_lines)
 		snprintf(text, sizeof(text), HEAD FILES "INLINE_ORIGIN 0 x\nFUNC 1000 20 0 before\n"
 			"1000 10 1 0\n%s%sFUNC 3000 10 0 after\n3000 10 1 1\n", rows[i / 2].line,
 			strncmp(rows[i / 2].line, "FUNC", 4) == 0 ? "2004 4 1 0\n" : "");
-		make(&m, text, strict);
+		make(&m, text, strict ? STRICT : LENIENT);
 		if (strict && rows[i / 2].fatal) {
 			ck_assert_msg(m.r == -EBADMSG, "%s: %d", rows[i / 2].line, m.r);
 			ck_assert_msg(
@@ -234,7 +361,7 @@ START_TEST(bad_lines)
 			continue;
 		}
 		ck_assert_str_eq(at(&m, 0x1000), "before@/src/a.c:1");
-		if (!strict || strncmp(rows[i / 2].line, "STACK", 5) != 0)
+		if (strncmp(rows[i / 2].line, "STACK ", 6) != 0)
 			ck_assert_str_eq(at(&m, 0x3000), "after@/src/b.c:1");
 		ck_assert_msg(m.counts.bad == rows[i / 2].bad, "%s: %d bad", rows[i / 2].line,
 			(int)m.counts.bad);
@@ -252,7 +379,7 @@ START_TEST(no_symbol_file)
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_made_ struct made m;
 
-		make(&m, rows[i], false);
+		make(&m, rows[i], LENIENT);
 		ck_assert_int_eq(m.r, -EBADMSG);
 		ck_assert_str_eq(m.e.text, "is no Breakpad file: no MODULE line");
 	}
@@ -281,7 +408,7 @@ START_TEST(ids)
 		char text[512];
 
 		snprintf(text, sizeof(text), "%sFUNC 1000 10 0 f\n", rows[i].head);
-		make(&m, text, true);
+		make(&m, text, STRICT);
 		ck_assert_int_eq(m.r, 0);
 		ck_assert_uint_eq(m.g.id.n, rows[i].n);
 		if (rows[i].n)
@@ -304,7 +431,7 @@ START_TEST(long_lines)
 	memset(text + n, 'y', most);
 	n += most;
 	n += (size_t)snprintf(text + n, 2 * most - n, "\n2000 10 1 0\nFUNC 3000 10 0 end\n");
-	make_pieces(&m, text, n, false, 1000);
+	make_pieces(&m, text, n, LENIENT, 1000);
 	ck_assert_int_eq(m.r, 0);
 	ck_assert_uint_eq(m.counts.bad, 1);
 	ck_assert_uint_eq(m.counts.first_bad, 3);
@@ -323,13 +450,13 @@ START_TEST(pieces)
 		"PUBLIC 2000 0 p";
 	_cleanup_made_ struct made whole;
 
-	make_pieces(&whole, text, sizeof(text) - 1, false, sizeof(text));
+	make_pieces(&whole, text, sizeof(text) - 1, LENIENT, sizeof(text));
 	ck_assert_str_eq(at(&whole, 0x2000), "p@:0");
 	ck_assert_uint_eq(whole.counts.bad, 1);
 	for (size_t n = 1; n < 40; n++) {
 		_cleanup_made_ struct made m;
 
-		make_pieces(&m, text, sizeof(text) - 1, false, n);
+		make_pieces(&m, text, sizeof(text) - 1, LENIENT, n);
 		ck_assert_int_eq(m.r, 0);
 		ck_assert_uint_eq(m.file.n, whole.file.n);
 		ck_assert_mem_eq(m.file.p, whole.file.p, m.file.n);
@@ -352,32 +479,38 @@ START_TEST(deep_and_wide)
 		buf_addf(&text, " %x 1", 0x2000 + i * 2);
 	for (unsigned k = 0; k < 60; k++)
 		buf_addf(&text, "\nINLINE %u 1 0 0 2000 e000", k + 1);
-	make_pieces(&m, text.p, text.n, true, 4096);
+	make_pieces(&m, text.p, text.n, STRICT, 4096);
 	ck_assert_int_eq(m.r, 0);
 	ck_assert_str_eq(at(&m, 0x1000 + 0x101), "f@/src/a.c:1");
 	buf_release(&text);
 }
 END_TEST
 
-/* Calls that lie across each other, level by level: each would be as many as there are paths. The
- * function stays, and its lines. */
-START_TEST(no_tree)
+/* Calls that reach over all of those before them are split by each. Many are nested, too many cost the file. */
+START_TEST(calls_without_end)
 {
-	struct buf text = BUF_UP_TO(1 << 22);
-	_cleanup_made_ struct made m;
+	static const struct {
+		unsigned n;
+		int r;
+	} rows[] = {{100, 0}, {20000, -EFBIG}};
 
-	buf_adds(&text, HEAD FILES "INLINE_ORIGIN 0 x\nINLINE_ORIGIN 1 y\n"
-			      "FUNC 1000 1000 0 f\n1000 1000 1 0\n");
-	for (unsigned depth = 0; depth < 10; depth++)
-		for (unsigned i = 0; i < 8; i++)
-			buf_addf(&text, "INLINE %u 1 0 0 %x 800\n", depth, 0x1000 + i);
-	buf_adds(&text, "FUNC 3000 10 0 g\nINLINE 0 7 1 1 3004 8\n3000 10 2 1\n");
-	make_pieces(&m, text.p, text.n, true, 4096);
-	ck_assert_str_eq(at(&m, 0x1100), "f@/src/a.c:1");
-	ck_assert_str_eq(at(&m, 0x3004), "y@/src/b.c:2 < g@/src/b.c:7");
-	buf_release(&text);
+	for (unsigned k = 0; k < ARRAY_SIZE(rows); k++) {
+		struct buf text = BUF_UP_TO(1 << 22);
+		_cleanup_made_ struct made m;
+
+		buf_adds(&text, HEAD FILES "INLINE_ORIGIN 0 x\nFUNC 1000 100000 0 f\n1000 100000 1 0\n");
+		for (unsigned i = 0; i < rows[k].n; i++)
+			buf_addf(&text, "INLINE 0 %u 0 0 %x 2\n", i + 1, 0x1000 + 2 * i);
+		for (unsigned i = 1; i < 250; i++)
+			buf_addf(&text, "INLINE %u 1 0 0 1000 100000\n", i);
+		make_pieces(&m, text.p, text.n, STRICT, 4096);
+		ck_assert_int_eq(m.r, rows[k].r);
+		if (m.r == 0)
+			ck_assert_msg(strlen(at(&m, 0x1065)) > 249 * strlen("x@/src/a.c:1 < "), "%s", at(&m, 0x1065));
+		buf_release(&text);
+	}
 }
 END_TEST
 
-UNIT_MAIN("gsym-breakpad", records, inlines_in_any_order, old_inlines, functions_that_meet,
-	bad_lines, no_symbol_file, ids, long_lines, pieces, deep_and_wide, no_tree)
+UNIT_MAIN("gsym-breakpad", records, inlines_in_any_order, old_inlines, functions_that_meet, calls_that_tie, order_of_ties,
+	calls_that_overlap, lines_that_are_split, all_addresses, bad_lines, no_symbol_file, ids, long_lines, pieces, deep_and_wide, calls_without_end)

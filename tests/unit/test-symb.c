@@ -150,8 +150,13 @@ START_TEST(paths)
 	static const char *const rows[][2] = {
 		{"/src/./a/../gaps.c", "/src/gaps.c"}, {"relative/b.c", "relative/b.c"},
 		{"c:\\build\\x\\..\\w.c", "c:\\build\\w.c"}, {"c:/build/./w.c", "c:\\build\\w.c"},
-		{"../a.c", "../a.c"}, {"a/../../b.c", "../b.c"}, {"./a", "a"}, {"a//b", "a//b"},
+		{"../a.c", "../a.c"}, {"a/../../b.c", "../b.c"}, {"./a", "a"}, {"a//b", "a/b"},
 		{"/", ""}, {"hg:host/path:dir/file", "hg:host/path:dir/file"}, {"", ""},
+		{"a\\b", "a/b"}, {"a\\b\\c", "a\\b\\c"}, {"//srv/x", "\\\\srv\\x"}, {"\\\\srv\\x", "\\\\srv\\x"},
+		{"a/b//", "a/b"}, {"//", ""}, {"///", "\\"}, {"C:", "C:"}, {"a/C:", "C:"}, {"/x/<y>", "<y>"},
+		{"c:/a/../../b", "b"}, {"/..", ".."}, {"//..", ".."}, {"//a/../b", "\\\\b"}, {"a//b//c", "a//b/c"},
+		{"/a/", "/a"}, {"a/..", ""}, {"a/..//b", "b"}, {"\\x.c", "\\x.c"}, {"\\\\", ""}, {"x\\/y", "x\\y"},
+		{"a/b/../../../c", "../c"}, {"<y>/z", "<y>/z"}, {"/<b>", "<b>"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -193,21 +198,22 @@ START_TEST(pieces)
 		{0x118, NULL, 0, 0}, {0x120, "outer", 0x20, 3}, {0x13f, "outer", 0x3f, 3}, {0x140, NULL, 0, 0},
 		{0x200, "\1odd", 0, 9},
 	};
-	struct exact_line outer[] = {{0x120, 0x20, 0, 3}, {0x100, 0x10, 0, 1}}, inner[] = {{0x110, 8, 0, 2}},
-			  odd[] = {{0x200, 8, 0, 9}};
+	struct exact_line outer[] = {{0x120, 0x20, 0, 3, 0}, {0x100, 0x10, 0, 1, 1}}, inner[] = {{0x110, 8, 0, 2, 0}},
+			  odd[] = {{0x200, 8, 0, 9, 0}};
+	struct nest_queue none = {0};
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	struct gsym_hit *hit = malloc(sizeof(*hit));
 	struct buf file = BUF_UP_TO(1 << 20);
-	struct exact_func f[3] = {{.addr = 0x100, .size = 0x40, .lines = outer, .n_lines = 2},
-		{.addr = 0x110, .size = 8, .lines = inner, .n_lines = 1},
-		{.addr = 0x200, .size = 8, .lines = odd, .n_lines = 1}};
+	struct exact_func f[3] = {{.addr = 0x100, .size = 0x40, .lines = outer, .n_lines = 2, .calls = &none},
+		{.addr = 0x110, .size = 8, .lines = inner, .n_lines = 1, .calls = &none},
+		{.addr = 0x200, .size = 8, .lines = odd, .n_lines = 1, .calls = &none}};
 	struct exact *x = NULL;
 	struct err e = {0};
 	struct gsym g;
 
 	ck_assert_int_eq(gsym_writer_new(&w), 0);
 	gsym_set_base(w, 0);
-	ck_assert_int_eq(exact_new(&x, w), 0);
+	ck_assert_int_eq(exact_new(&x, w, true), 0);
 	gsym_text(w, "outer", 5, &f[0].name);
 	gsym_text(w, "inner", 5, &f[1].name);
 	gsym_text(w, "\1odd", 4, &f[2].name);

@@ -70,14 +70,20 @@ static int read_escape(struct reader *r)
 	return 0;
 }
 
-/* The bytes of one character that is no ASCII; the text does not end with NUL, so what may be looked
+/* Half of a pair of UTF-16, as UTF-8 would have it: three bytes. Python takes it ("surrogatepass"). */
+static bool is_half(const uint8_t *p, const uint8_t *end)
+{
+	return end - p >= 3 && p[0] == 0xed && p[1] >= 0xa0 && p[1] < 0xc0 && (p[2] & 0xc0) == 0x80;
+}
+
+/* The bytes of one character that is not ASCII; the text does not end with NUL, so what may be looked
  * at is copied. */
 static unsigned wide_character(const struct reader *r)
 {
 	unsigned char c[5] = {0};
 
 	memcpy(c, r->p, (size_t)MIN(r->end - r->p, 4));
-	return utf8_length(c);
+	return is_half(r->p, r->end) ? 3 : utf8_length(c);
 }
 
 static int read_string(struct reader *r)
@@ -254,70 +260,64 @@ static int read_all(struct reader *r)
 	return e == 0 && r->p < r->end ? bad(r, "something behind the value") : e;
 }
 
-int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e)
-{
-	struct reader r = {.j = j, .most = most};
-	int n;
+/* ---- encodings ---------------------------------------------------------------------- */
 
-	*j = (struct jtext){.text = text};
-	if (text.n > UINT32_MAX)
-		return err_set(e, -E2BIG, "is longer than 4 GiB");
-	if (text.n >= 3 && memcmp(text.p, "\xef\xbb\xbf", 3) == 0) {
-		j->text.p += 3;
-		j->text.n -= 3;
-	}
-	r.start = r.p = j->text.p;
-	r.end = r.start + j->text.n;
-	n = read_all(&r);
-	if (n == -EBADMSG)
-		return err_set(e, n, "is no JSON: byte %zu: %s", (size_t)(r.p - r.start), r.bad);
-	if (n == -E2BIG)
-		return err_set(e, n, "has more than %u values", most);
-	return n < 0 ? err_set(e, n, "%s", err_text(n)) : 0;
+/* UTF-16 and UTF-32 begin with a mark, or are known by the zeros in their first character, which is ASCII in
+ * JSON. This is how Python's json.loads() chooses. */
+struct encoding {
+	unsigned width; /* bytes of a unit: 1, 2 or 4 */
+	bool big;
+	size_t mark; /* bytes to skip */
+};
+
+static struct encoding encoding_of(struct span t)
+{
+	uint8_t b[4] = {0};
+
+	for (size_t i = 0; i < MIN(t.n, sizeof(b)); i++)
+		b[i] = t.p[i];
+	if (t.n >= 4 && memcmp(b, "\0\0\xfe\xff", 4) == 0)
+		return (struct encoding){4, true, 4};
+	if (t.n >= 4 && memcmp(b, "\xff\xfe\0\0", 4) == 0)
+		return (struct encoding){4, false, 4};
+	if (t.n >= 2 && ((b[0] == 0xfe && b[1] == 0xff) || (b[0] == 0xff && b[1] == 0xfe)))
+		return (struct encoding){2, b[0] == 0xfe, 2};
+	if (t.n >= 3 && memcmp(b, "\xef\xbb\xbf", 3) == 0)
+		return (struct encoding){1, false, 3};
+	if ((t.n < 4 && t.n != 2) || (b[0] && b[1]))
+		return (struct encoding){1, false, 0};
+	if (!b[0])
+		return (struct encoding){t.n == 2 || b[1] ? 2 : 4, true, 0};
+	return (struct encoding){t.n == 2 || b[2] || b[3] ? 2 : 4, false, 0};
 }
 
-void jtext_release(struct jtext *j)
-{
-	free(j->token);
-	j->token = NULL;
-	j->n = j->room = 0;
-}
-
-/* ---- values ------------------------------------------------------------------------- */
-
-static uint32_t four_digits(const uint8_t *p)
+static uint32_t unit_at(const uint8_t *p, const struct encoding *e)
 {
 	uint32_t v = 0;
 
-	for (unsigned i = 0; i < 4; i++)
-		v = v << 4 | (uint32_t)hex_value((char)p[i]);
+	for (unsigned i = 0; i < e->width; i++)
+		v = v << 8 | p[e->big ? i : e->width - 1 - i];
 	return v;
 }
 
-/* The character at *p, behind a backslash, as UTF-8; how many bytes, 0: it is none that text has. */
-static unsigned unescape(const uint8_t **p, const uint8_t *end, uint8_t out[static 4])
+static bool is_high(uint32_t c)
 {
-	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-	uint32_t c, low;
+	return c >= 0xd800 && c < 0xdc00;
+}
 
-	if (**p != 'u') {
-		out[0] = (uint8_t)to[strchr(from, **p) - from];
-		(*p)++;
-		return 1;
-	}
-	c = four_digits(*p + 1);
-	*p += 5;
-	if (c >= 0xd800 && c < 0xdc00) {
-		if (end - *p < 6 || (*p)[0] != '\\' || (*p)[1] != 'u')
-			return 0;
-		low = four_digits(*p + 2);
-		if (low < 0xdc00 || low > 0xdfff)
-			return 0;
-		*p += 6;
-		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-	}
-	if (!c || (c >= 0xdc00 && c < 0xe000))
-		return 0;
+static bool is_low(uint32_t c)
+{
+	return c >= 0xdc00 && c < 0xe000;
+}
+
+static uint32_t join_pair(uint32_t high, uint32_t low)
+{
+	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/* A character, or half of a pair, in bytes; how many. */
+static unsigned put_character(uint32_t c, uint8_t out[static 4])
+{
 	if (c < 0x80)
 		return out[0] = (uint8_t)c, 1;
 	if (c < 0x800) {
@@ -338,28 +338,176 @@ static unsigned unescape(const uint8_t **p, const uint8_t *end, uint8_t out[stat
 	return 4;
 }
 
+/* To UTF-8, with halves of pairs as they are. -EBADMSG: not text in this encoding. */
+static int to_utf8(struct span t, const struct encoding *e, struct buf *out)
+{
+	int r = t.n % e->width ? -EBADMSG : 0;
+
+	for (size_t at = 0; r == 0 && at < t.n; at += e->width) {
+		uint32_t c = unit_at(t.p + at, e), low = 0;
+		uint8_t bytes[4];
+
+		if (e->width == 2 && is_high(c) && t.n - at >= 4)
+			low = unit_at(t.p + at + 2, e);
+		if (is_low(low)) {
+			c = join_pair(c, low);
+			at += 2;
+		}
+		r = c > 0x10ffff ? -EBADMSG : buf_add(out, bytes, put_character(c, bytes));
+	}
+	return r;
+}
+
+static int decode(struct jtext *j, struct span text)
+{
+	struct encoding e = encoding_of(text);
+	struct span rest = {text.p + e.mark, text.n - e.mark};
+	int r;
+
+	j->text = rest;
+	if (e.width == 1)
+		return 0;
+	/* A unit of two bytes becomes three at most, one of four becomes four at most. */
+	j->utf8 = BUF_UP_TO((size_t)UINT32_MAX);
+	r = to_utf8(rest, &e, &j->utf8);
+	j->text = (struct span){(const uint8_t *)buf_text(&j->utf8), j->utf8.n};
+	return r == -EFBIG ? -E2BIG : r;
+}
+
+int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e)
+{
+	struct reader r = {.j = j, .most = most, .bad = "not UTF-16 or UTF-32"};
+	int n;
+
+	*j = (struct jtext){.text = text};
+	if (text.n > UINT32_MAX)
+		return err_set(e, -E2BIG, "is longer than 4 GiB");
+	n = decode(j, text);
+	r.start = r.p = j->text.p;
+	r.end = r.start + j->text.n;
+	if (n == 0)
+		n = read_all(&r);
+	if (n == -EBADMSG)
+		return err_set(e, n, "is no JSON: byte %zu: %s", (size_t)(r.p - r.start), r.bad);
+	if (n == -E2BIG)
+		return err_set(e, n, "has more than %u values", most);
+	return n < 0 ? err_set(e, n, "%s", err_text(n)) : 0;
+}
+
+void jtext_release(struct jtext *j)
+{
+	free(j->token);
+	j->token = NULL;
+	j->n = j->room = 0;
+	buf_release(&j->utf8);
+}
+
+/* ---- values ------------------------------------------------------------------------- */
+
+static uint32_t four_digits(const uint8_t *p)
+{
+	uint32_t v = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		v = v << 4 | (uint32_t)hex_value((char)p[i]);
+	return v;
+}
+
+static uint32_t escaped(const uint8_t **p, const uint8_t *end)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	uint32_t c = *(*p)++, low;
+
+	if (c != 'u')
+		return (uint8_t)to[strchr(from, (int)c) - from];
+	c = four_digits(*p);
+	*p += 4;
+	if (!is_high(c) || end - *p < 6 || (*p)[0] != '\\' || (*p)[1] != 'u')
+		return c;
+	low = four_digits(*p + 2);
+	if (!is_low(low))
+		return c;
+	*p += 6;
+	return join_pair(c, low);
+}
+
+/* The next character of a string that was read, or half of a pair. */
+static uint32_t next_character(const uint8_t **p, const uint8_t *end)
+{
+	uint32_t c = *(*p)++;
+	unsigned more = c < 0xc0 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+
+	if (c == '\\')
+		return escaped(p, end);
+	c &= more ? 0x3fu >> more : 0x7f;
+	for (; more; more--)
+		c = c << 6 | (*(*p)++ & 0x3f);
+	return c;
+}
+
+static struct span string_of(const struct jtext *j, uint32_t token)
+{
+	return (struct span){j->text.p + j->token[token].at, j->token[token].len};
+}
+
 int jtext_string(const struct jtext *j, uint32_t token, char *out, size_t room)
 {
-	const struct jtoken *t = &j->token[token];
-	const uint8_t *p = j->text.p + t->at, *end = p + t->len;
+	struct span s = string_of(j, token);
+	const uint8_t *p = s.p, *end = p + s.n;
 	size_t n = 0;
 
 	while (p < end) {
-		uint8_t c[4];
-		unsigned len = 1;
+		uint32_t c = next_character(&p, end);
+		uint8_t bytes[4];
+		unsigned len = put_character(c, bytes);
 
-		c[0] = *p++;
-		if (c[0] == '\\')
-			len = unescape(&p, end, c);
-		if (!len || n + len >= room)
+		if (!c || is_high(c) || is_low(c) || n + len >= room)
 			return -1;
-		memcpy(out + n, c, len);
+		memcpy(out + n, bytes, len);
 		n += len;
 	}
 	if (n >= room)
 		return -1;
 	out[n] = '\0';
 	return (int)n;
+}
+
+uint32_t jtext_length(const struct jtext *j, uint32_t token)
+{
+	struct span s = string_of(j, token);
+	const uint8_t *p = s.p, *end = p + s.n;
+	uint32_t n = 0;
+
+	for (; p < end; n++)
+		next_character(&p, end);
+	return n;
+}
+
+static bool same_string(const struct jtext *j, uint32_t a, uint32_t b)
+{
+	struct span x = string_of(j, a), y = string_of(j, b);
+	const uint8_t *p = x.p, *p_end = p + x.n, *q = y.p, *q_end = q + y.n;
+
+	while (p < p_end && q < q_end)
+		if (next_character(&p, p_end) != next_character(&q, q_end))
+			return false;
+	return p == p_end && q == q_end;
+}
+
+uint32_t jtext_members(const struct jtext *j, uint32_t object, uint32_t most)
+{
+	uint32_t at = object + 1, n = 0, seen[JTEXT_MEMBERS_MOST];
+
+	for (uint32_t i = 0; n < MIN(most, (uint32_t)JTEXT_MEMBERS_MOST) && i < j->token[object].n; i++) {
+		uint32_t k = 0;
+
+		while (k < n && !same_string(j, seen[k], at))
+			k++;
+		if (k == n)
+			seen[n++] = at;
+		at = j->token[at + 1].next;
+	}
+	return n;
 }
 
 static bool name_is(const struct jtext *j, uint32_t token, const char *name)
@@ -406,6 +554,37 @@ int jtext_integer(const struct jtext *j, uint32_t token, bool *minus, uint64_t *
 	*minus = *minus && v;
 	*out = v;
 	return 0;
+}
+
+#define DIGITS_MOST 4300
+#define WORDS_MOST (DIGITS_MOST * 10 / 96 + 1) /* of 32 bits; ten bits have more than three digits */
+
+int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out)
+{
+	struct span t = string_of(j, token);
+	uint32_t word[WORDS_MOST] = {0};
+	size_t n = 0;
+	int r;
+
+	if (t.n > DIGITS_MOST)
+		return -EINVAL;
+	for (size_t i = 0; i < t.n; i++) {
+		uint64_t carry = (uint64_t)(t.p[i] - '0');
+
+		if (t.p[i] < '0' || t.p[i] > '9')
+			return -EINVAL;
+		for (size_t k = 0; k < n; k++) {
+			carry += (uint64_t)word[k] * 10;
+			word[k] = (uint32_t)carry;
+			carry >>= 32;
+		}
+		if (carry)
+			word[n++] = (uint32_t)carry;
+	}
+	r = buf_addf(out, "0x%x", n ? word[n - 1] : 0);
+	for (size_t k = n ? n - 1 : 0; r == 0 && k--;)
+		r = buf_addf(out, "%08x", word[k]);
+	return r;
 }
 
 /* ---- writing ------------------------------------------------------------------------ */

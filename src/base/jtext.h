@@ -1,5 +1,5 @@
 /* JSON text that comes from outside, read in place: one pass makes a flat list of tokens, bounded in
- * number and depth, and the text itself is neither copied nor changed. Also the few words that it
+ * number and depth, and the text itself is not changed; it is copied only to become UTF-8. Also the few words that it
  * takes to write JSON into a buffer. Any thread; nothing is kept. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -22,12 +22,13 @@ struct jtoken {
 };
 
 struct jtext {
-	struct span text;
+	struct span text; /* UTF-8: as it came, or in `utf8` */
+	struct buf utf8;
 	struct jtoken *token; /* the first is the whole value */
 	uint32_t n, room;
 };
 
-/* At most `most` tokens. 0; -EBADMSG: no JSON (`e` says where); -E2BIG: more tokens, or it is longer
+/* The text is UTF-8, UTF-16 or UTF-32, with or without a byte order mark. At most `most` tokens. 0; -EBADMSG: no JSON (`e` says where); -E2BIG: more tokens, or it is longer
  * than 4 GiB; -ENOMEM. Numbers may be Infinity and NaN, as Python reads them. jtext_release() also
  * after an error. */
 int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e);
@@ -41,6 +42,17 @@ uint32_t jtext_member(const struct jtext *j, uint32_t object, const char *name);
 /* A string as UTF-8 into `out`, NUL-terminated. Its length; -1: it has more than `room - 1` bytes, a
  * NUL, or half of a surrogate pair. */
 int jtext_string(const struct jtext *j, uint32_t token, char *out, size_t room);
+
+/* The characters of a string, as Python counts them: an escape is one, and so is half of a surrogate pair. */
+uint32_t jtext_length(const struct jtext *j, uint32_t token);
+
+/* The members of an object that have different names; counting stops at `most`, or at the number here. */
+#define JTEXT_MEMBERS_MOST 64
+uint32_t jtext_members(const struct jtext *j, uint32_t object, uint32_t most);
+
+/* The digits of an integer as hexadecimal ones, "0x1f", whatever its size. 0; -EINVAL: not an integer, or one
+ * below zero, or with more than 4300 digits, which Python refuses; -ENOMEM. */
+int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out);
 
 /* A number without a fraction and an exponent. 0: it is *out, or less than zero when *minus (and never
  * minus zero). -ERANGE: it is one that does not fit. -EINVAL: it is none. */

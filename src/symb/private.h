@@ -60,6 +60,7 @@ struct asked_frame {
 	bool minus;	 /* the offset is -1 */
 	uint32_t method; /* of a Portable PDB: a row; 0: none */
 	uint64_t offset;
+	size_t big;	 /* instead of the offset, when 64 bits are too few: where its text is, and 1 */
 };
 
 struct asked_stack {
@@ -82,6 +83,7 @@ struct request {
 	size_t n_stacks, stacks_room;
 	struct asked_job *jobs;
 	size_t n_jobs, jobs_room;
+	struct buf bigs; /* offsets of more than 64 bits, "0x...", each with a NUL behind it */
 	uint32_t *slots; /* a table of `wanted` by name and id; 0: free */
 	size_t n_slots;
 };
@@ -89,6 +91,9 @@ struct request {
 /* 200, or the status that refuses it, and `e` has the title. */
 int request_read(struct request *q, const struct symb_api *api, struct span body,
 	const struct symb_limits *limits, struct err *e);
+/* When the modules are loaded: 200, or 400 where an offset of more than 64 bits is in a module that was found,
+ * at which the service fails. */
+int request_check(const struct request *q, struct err *e);
 void request_release(struct request *q);
 
 /* ---- load.c ------------------------------------------------------------------------- */

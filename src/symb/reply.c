@@ -86,7 +86,7 @@ static const char *module_name(const struct wanted *w)
 /* Where a frame is looked up. A Portable PDB has a range of addresses for each method. */
 static bool address_of(const struct loaded *l, const struct asked_frame *f, uint64_t *out)
 {
-	if (f->minus)
+	if (f->minus || f->big)
 		return false;
 	if (f->method) {
 		*out = PPDB_METHOD(f->method) | f->offset;
@@ -119,6 +119,15 @@ static void look_up(struct writing *w, struct wanted *module, const struct asked
 static void put_hex(struct writing *w, bool minus, uint64_t v)
 {
 	put_f(w, "\"%s0x%" PRIx64 "\"", minus ? "-" : "", v);
+}
+
+/* The offset of a frame, as Python prints it; in `room`, or where the request has it. */
+static const char *offset_of(const struct writing *w, const struct asked_frame *f, char room[static 24])
+{
+	if (f->big)
+		return w->q->bigs.p + f->big - 1;
+	snprintf(room, 24, "%s0x%" PRIx64, f->minus ? "-" : "", f->offset);
+	return room;
 }
 
 static void put_place(struct writing *w, const struct gsym_frame *f)
@@ -165,12 +174,13 @@ static void put_function(struct writing *w, const struct asked_frame *f, const s
 static void put_frame_v5(struct writing *w, struct wanted *module, uint32_t n, const struct asked_frame *f)
 {
 	struct answer a;
+	char room[24];
 
 	look_up(w, module, f, &a);
 	put_f(w, "{\"frame\": %" PRIu32 ", \"module\": ", n);
 	put_string(w, module_name(a.module));
 	put(w, ", \"module_offset\": ");
-	put_hex(w, f->minus, f->offset);
+	put_string(w, offset_of(w, f, room));
 	if (f->method)
 		put_f(w, ", \"function_id\": \"0x%" PRIx32 "\"", f->method);
 	if (a.found) {
@@ -185,11 +195,12 @@ static void put_frame_v4(struct writing *w, struct wanted *module, const struct 
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
 	struct answer a;
+	char room[24];
 	int r;
 
 	look_up(w, module, f, &a);
 	r = a.found && !f->method ? buf_adds(&text, name_of(w, a.function))
-				  : buf_addf(&text, "%s0x%" PRIx64, f->minus ? "-" : "", f->offset);
+				  : buf_adds(&text, offset_of(w, f, room));
 	if (r == 0)
 		r = buf_addf(&text, " (in %s)", module_name(a.module));
 	if (w->r == 0)

@@ -321,6 +321,21 @@ static int set_module(struct reading *r, const struct asked_job *job, struct pla
 	return 0;
 }
 
+/* No file has anything so far away; the answer repeats the offset. */
+static int read_big(struct reading *r, struct place p, uint32_t token, struct asked_frame *f)
+{
+	struct buf *b = &r->q->bigs;
+	size_t at = b->n;
+	int n;
+
+	b->most = SYMB_REPLY_MOST;
+	n = jtext_hex(r->j, token, b);
+	if (n == 0)
+		n = buf_add(b, "", 1);
+	f->big = at + 1;
+	return n == 0 ? 0 : n == -EINVAL ? bad_frame(r, p, "has an invalid module_offset") : no_memory(r);
+}
+
 static int read_frame(struct reading *r, const struct asked_job *job, struct place p, uint32_t token,
 	struct asked_frame *f)
 {
@@ -334,6 +349,8 @@ static int read_frame(struct reading *r, const struct asked_job *job, struct pla
 	if (status)
 		return status;
 	n = number_of(r, token + 2, &f->minus, &f->offset);
+	if (n == -ERANGE && !f->minus)
+		return read_big(r, p, token + 2, f);
 	return n < 0 || (f->minus && f->offset != 1) ? bad_frame(r, p, "has an invalid module_offset") : 0;
 }
 
@@ -490,11 +507,14 @@ static int read_job(struct reading *r, uint32_t token)
 static int read_jobs(struct reading *r, uint32_t token)
 {
 	enum jkind kind = kind_of(r, token);
-	uint32_t n = kind == JTEXT_STRING ? r->j->token[token].len : count_of(r, token), at = token + 1;
+	uint32_t n = count_of(r, token), at = token + 1;
 	int status = 0;
 
 	if (kind != JTEXT_ARRAY && kind != JTEXT_OBJECT && kind != JTEXT_STRING)
 		return err_set(r->e, 400, "jobs must be a list");
+	if (kind != JTEXT_ARRAY) /* as Python's len() counts */
+		n = kind == JTEXT_STRING ? jtext_length(r->j, token)
+					 : jtext_members(r->j, token, r->limits->jobs + 1);
 	if (n > r->limits->jobs)
 		return err_set(r->e, 400, "please limit number of jobs in a single request to <= %u",
 			r->limits->jobs);
@@ -553,6 +573,35 @@ int request_read(struct request *q, const struct symb_api *api, struct span body
 	return 200;
 }
 
+static int check_job(const struct request *q, unsigned n, struct err *e)
+{
+	const struct asked_job *job = &q->jobs[n];
+
+	for (size_t s = 0; s < job->n_stacks; s++) {
+		const struct asked_stack *stack = &q->stacks[job->stacks + s];
+
+		for (size_t f = 0; f < stack->n; f++) {
+			const struct asked_frame *frame = &q->frames[stack->first + f];
+
+			if (frame->big && frame->module != NO_MODULE &&
+				q->wanted[q->refs[job->modules + frame->module]].file)
+				return err_set(e, 400,
+					"job %u has invalid stacks: stack %zu frame %zu has an invalid module_offset",
+					n, s, f);
+		}
+	}
+	return 200;
+}
+
+int request_check(const struct request *q, struct err *e)
+{
+	int status = 200;
+
+	for (unsigned i = 0; q->bigs.n && status == 200 && i < q->n_jobs; i++)
+		status = check_job(q, i, e);
+	return status;
+}
+
 void request_release(struct request *q)
 {
 	for (size_t i = 0; i < q->n_wanted; i++) {
@@ -565,5 +614,6 @@ void request_release(struct request *q)
 	free(q->stacks);
 	free(q->jobs);
 	free(q->slots);
+	buf_release(&q->bigs);
 	memset(q, 0, sizeof(*q));
 }

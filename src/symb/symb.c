@@ -128,19 +128,22 @@ static int write_answer(struct symb *s, const struct symb_api *api, struct reque
 	return r;
 }
 
-/* 0, or an error of this machine. */
+/* An HTTP status, or an error of this machine. */
 static int run(struct symb *s, const struct symb_api *api, struct request *q,
-	const struct symb_flags *flags, double begun, struct buf *out)
+	const struct symb_flags *flags, double begun, struct buf *out, struct err *e)
 {
 	int r = load_modules(s, q, flags);
 	double took = clock_seconds() - begun;
+	int status = 200;
 
-	if (r == 0)
+	if (r == 0) {
 		count_modules(s, q);
-	if (r == 0)
+		status = request_check(q, e);
+	}
+	if (r == 0 && status == 200)
 		r = write_answer(s, api, q, flags, took, out);
 	let_go(s, q);
-	return r;
+	return r < 0 ? r : status;
 }
 
 int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
@@ -150,12 +153,13 @@ int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	struct request q = {0};
 	struct err e = {0};
 	double begun = clock_seconds();
-	int status = request_read(&q, api, body, &s->limits, &e), r = 0;
+	int status = request_read(&q, api, body, &s->limits, &e), r = status;
 
 	count(s, COUNT_REQUESTS, 1);
 	buf_clear(out);
 	if (status == 200)
-		r = run(s, api, &q, flags ? flags : &none, begun, out);
+		r = run(s, api, &q, flags ? flags : &none, begun, out, &e);
+	status = r;
 	if (r < 0) {
 		status = r == -EINTR ? 503 : 500;
 		err_set(&e, status, "%s", r == -EINTR ? "the service stops" : err_text(r));

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
-need nginx curl
+need nginx curl iconv
 CASES=$top_builddir/tests/helpers/symbolicate-cases
 SHARED=$top_srcdir/../shared
 
@@ -113,6 +113,31 @@ symbolicate --api v6 "$TMP/request" >/dev/null 2>&1
 [ $? = 2 ] || fail "--api v6 does not end with 2"
 symbolicate "$TMP/nowhere" >/dev/null 2>&1
 [ $? = 4 ] || fail "a file that is not there does not end with 4"
+
+# As Python reads and counts: any encoding of Unicode, halves of surrogate pairs, offsets of any size in a module
+# that is not found, and `jobs` that are not a list.
+for code in UTF-16 UTF-16LE UTF-16BE UTF-32 UTF-32LE UTF-32BE; do
+  iconv -f UTF-8 -t $code "$TMP/request" >"$TMP/coded" || fail "iconv -t $code"
+  symbolicate "$TMP/coded" >"$TMP/json2" || fail "$code: $(cat "$TMP/json2")"
+  cmp -s "$TMP/json" "$TMP/json2" || fail "$code: $(cat "$TMP/json2")"
+done
+printf '{"x": "\\ud83d \355\240\275", %s' "${request#?}" | symbolicate >"$TMP/json2" || fail "halves of pairs: $(cat "$TMP/json2")"
+cmp -s "$TMP/json" "$TMP/json2" || fail "halves of pairs: $(cat "$TMP/json2")"
+big='{"memoryMap": [["nowhere.so", "ABCDEF0123456789ABCDEF0123456789A"]], "stacks": [[[0, 18446744073709551616], [-1, 340282366920938463463374607431768211455]]]}'
+printf %s "$big" | symbolicate >"$TMP/json2" || fail "an offset of 65 bits: $(cat "$TMP/json2")"
+grep -q '"module": "nowhere.so", "module_offset": "0x10000000000000000"}, {"frame": 1, "module": "<unknown>", "module_offset": "0xf\{32\}"}' "$TMP/json2" ||
+  fail "an offset of 65 bits: $(cat "$TMP/json2")"
+printf %s "$big" | symbolicate --api v4 | grep -q '"0x10000000000000000 (in nowhere.so)", "0xf*f (in <unknown>)"' || fail "an offset of 65 bits in v4"
+counts() { # JOBS WORDS: the title of the refusal
+  echo "{\"jobs\": $1}" | symbolicate >"$TMP/json2"
+  grep -q "^{\"title\": \"$2\"}\$" "$TMP/json2" || fail "jobs $1: $(cat "$TMP/json2")"
+}
+counts '"aaaaaaaaaa"' 'job 0 is invalid'
+counts '"aaaaaaaaaaa"' 'please limit number of jobs in a single request to <= 10'
+counts '"\ud83d\ude00\u00e9\u00e9\u00e9\u00e9\u00e9"' 'job 0 is invalid'
+counts '"éééééééééé"' 'job 0 is invalid'
+counts '{"a": 1, "a": 2, "a": 3, "a": 4, "a": 5, "a": 6, "a": 7, "a": 8, "a": 9, "a": 10, "a": 11}' 'job 0 is invalid'
+counts '{"0": 1, "1": 2, "2": 3, "3": 4, "4": 5, "5": 6, "6": 7, "7": 8, "8": 9, "9": 10, "a": 11}' 'please limit number of jobs in a single request to <= 10'
 
 # Nobody is there: the answer says that nothing was found, and soon.
 "$SYMFS" symbolicate --offline --cache "$TMP/empty" "$TMP/request" >"$TMP/json" || fail "--offline"

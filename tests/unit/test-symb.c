@@ -47,6 +47,107 @@ START_TEST(json_or_not)
 }
 END_TEST
 
+/* Any encoding that Python's json.loads() detects, and what it takes for none. */
+START_TEST(json_encodings)
+{
+#define ROW(text, r) {text, sizeof(text) - 1, r}
+	static const struct {
+		const char *text;
+		size_t n;
+		int r;
+	} rows[] = {
+		ROW("[\0\"\0\xe9\0\"\0]\0", 0),					      /* UTF-16LE */
+		ROW("\0[\0\"\0\xe9\0\"\0]", 0), ROW("\xff\xfe[\0\"\0\xe9\0\"\0]\0", 0), /* UTF-16BE, marks */
+		ROW("\xfe\xff\0[\0\"\0\xe9\0\"\0]", 0),
+		ROW("[\0\0\0\"\0\0\0\xe9\0\0\0\"\0\0\0]\0\0\0", 0), /* UTF-32LE */
+		ROW("\0\0\0[\0\0\0\"\0\0\0\xe9\0\0\0\"\0\0\0]", 0),
+		ROW("\xff\xfe\0\0[\0\0\0\"\0\0\0\xe9\0\0\0\"\0\0\0]\0\0\0", 0),
+		ROW("\0\0\xfe\xff\0\0\0[\0\0\0\"\0\0\0\xe9\0\0\0\"\0\0\0]", 0),
+		ROW("\xef\xbb\xbf[\"\xc3\xa9\"]", 0),
+		ROW("7\0", 0), ROW("\0" "7", 0), ROW("7", 0),
+		ROW("[\0\"\0\x3d\xd8\0\xde\"\0]\0", 0),	 /* a pair */
+		ROW("[\0\"\0\x3d\xd8\"\0]\0", 0),	 /* half of one */
+		ROW("[\"\xed\xa0\xbd\"]", 0), ROW("[\"\\ud83d\"]", 0), ROW("[\"\\ude00\\ud83d\"]", 0),
+		ROW("[\0\0\0\"\0\0\0\x3d\xd8\0\0\"\0\0\0]\0\0\0", 0),
+		ROW("[\0\"\0\xe9\0\"\0]", -EBADMSG),			/* half a unit */
+		ROW("[\0\0\0\"\0\0\0\0\0\x11\0\"\0\0\0]\0\0\0", -EBADMSG), /* beyond U+10FFFF */
+		ROW("[\"\xed\xa0\"]", -EBADMSG), ROW("[\"\xed\xc0\x80\"]", -EBADMSG),
+	};
+#undef ROW
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct jtext j;
+		int r = jtext_read(&j, (struct span){(const uint8_t *)rows[i].text, rows[i].n}, 1000, NULL);
+
+		ck_assert_msg(r == rows[i].r, "row %zu: %d", i, r);
+		if (i < 9) {
+			char room[8];
+
+			ck_assert_int_eq(jtext_string(&j, 1, room, sizeof(room)), 2);
+			ck_assert_str_eq(room, "\xc3\xa9");
+		}
+		jtext_release(&j);
+	}
+	ck_assert_int_eq(jtext_read(&(struct jtext){{0}}, (struct span){NULL, 0}, 1000, NULL), -EBADMSG);
+}
+END_TEST
+
+START_TEST(json_lengths)
+{
+	static const struct {
+		const char *text;
+		uint32_t n, members;
+	} rows[] = {
+		{"\"\"", 0, 0}, {"\"abc\"", 3, 0}, {"\"\\u00e9\\n\xc3\xa9\"", 3, 0}, {"\"\\ud83d\\ude00\"", 1, 0},
+		{"\"\xf0\x9f\x98\x80\"", 1, 0}, {"\"\\ud83d\\ud83d\"", 2, 0}, {"\"\\ud83dx\"", 2, 0}, {"\"\xed\xa0\xbd\"", 1, 0},
+		{"{}", 0, 0}, {"{\"a\": 1, \"b\": {\"c\": 2}, \"a\": [3]}", 0, 2}, {"{\"a\": 1, \"\\u0061\": 2}", 0, 1},
+		{"{\"1\":1,\"2\":1,\"3\":1,\"4\":1}", 0, 3},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct jtext j;
+
+		ck_assert_int_eq(read_text(&j, rows[i].text), 0);
+		if (j.token[0].kind == JTEXT_STRING)
+			ck_assert_uint_eq(jtext_length(&j, 0), rows[i].n);
+		else
+			ck_assert_uint_eq(jtext_members(&j, 0, 3), rows[i].members);
+		jtext_release(&j);
+	}
+}
+END_TEST
+
+START_TEST(json_hex)
+{
+	static const struct {
+		const char *text, *hex;
+	} rows[] = {
+		{"0", "0x0"}, {"16", "0x10"}, {"4294967295", "0xffffffff"}, {"4294967296", "0x100000000"},
+		{"18446744073709551616", "0x10000000000000000"}, {"340282366920938463463374607431768211455",
+			"0xffffffffffffffffffffffffffffffff"}, {"-1", NULL}, {"1.5", NULL}, {"1e30", NULL},
+	};
+	char digits[4302];
+	struct buf b = BUF_UP_TO(1 << 16);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows) + 2; i++) {
+		const char *text = i < ARRAY_SIZE(rows) ? rows[i].text : digits, *hex = i < ARRAY_SIZE(rows) ? rows[i].hex : NULL;
+		struct jtext j;
+		int r;
+
+		memset(digits, '9', sizeof(digits));
+		digits[i == ARRAY_SIZE(rows) ? 4300 : 4301] = '\0';
+		buf_clear(&b);
+		ck_assert_int_eq(read_text(&j, text), 0);
+		r = jtext_hex(&j, 0, &b);
+		ck_assert_int_eq(r, hex || i == ARRAY_SIZE(rows) ? 0 : -EINVAL);
+		if (hex)
+			ck_assert_str_eq(buf_text(&b), hex);
+		jtext_release(&j);
+	}
+	buf_release(&b);
+}
+END_TEST
+
 START_TEST(json_bounds)
 {
 	char deep[2 * JTEXT_DEPTH + 3];
@@ -280,5 +381,5 @@ START_TEST(platforms)
 }
 END_TEST
 
-UNIT_MAIN("symb", json_or_not, json_bounds, json_values, json_integers, json_written, paths, names, pieces, tables,
+UNIT_MAIN("symb", json_or_not, json_encodings, json_lengths, json_hex, json_bounds, json_values, json_integers, json_written, paths, names, pieces, tables,
 	platforms)

@@ -57,7 +57,7 @@ offers "mine.conf!" symfs id mi
 offers "-f -o --source --offline --no-default-sources --quota" symfs mount -
 offers "allow_other allow-unsandboxed= allow-origins=!" symfs mount -o al
 offers "quota=!" symfs mount -o qu
-offers "-l --help!" symfs umount -
+offers "-l --lazy --help!" symfs umount -
 offers "microsoft mozilla!" symfs get --source m
 offers "mnt mine.conf!" symfs get --config m
 offers "allow_other ro uid= gid= exact_size no_passthrough source= log_file= cache-dir= quota= min-free= lookup-deadline= connect-timeout= stall-timeout= miss-lifetime= breaker-seconds= max-file-size= keep-seconds= allow-unsandboxed= server-names= allow-origins=!" symfs mount -o ""
@@ -79,6 +79,15 @@ offers "!" symfs parse symstore s
 offers "wasm_code wasm_debug!" symfs paths --type wasm
 offers "--code-file --code-id!" symfs paths --co
 offers "mine.conf!" symfs paths mi
+
+# Both offer each option that the help of a command names.
+symfs=${top_builddir:-.}/symfs
+for command in $("$symfs" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
+	for option in $("$symfs" "$command" --help | sed -n '/--config/q; s/^  [-a-z, ]\{4\}\(--[a-z-]*\).*/\1/p'); do
+		offers "$option" symfs "$command" "$option"
+		grep -qE -- "[^a-z-]$option[^a-z-]" "$top/etc/completions/_symfs" || { echo "_symfs does not name $option"; failed=1; }
+	done
+done
 
 # What the tables name, both files name.
 for file in symfs.bash _symfs; do

@@ -42,8 +42,8 @@ _symfs_mount_options()
 _symfs_value()
 {
 	case $command:$1 in
-	mount:-o) _symfs_mount_options ;;
-	*:--config | get:-o | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
+	mount:-o | mount:--options) _symfs_mount_options ;;
+	*:--config | get:-o | get:--output | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
 	gsym:-o | gsym:--output | gsym:--against) _symfs_files -f ;;
 	best:--for) _symfs_words "symtab debug unwind" ;;
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
@@ -87,12 +87,12 @@ _symfs_path()
 _symfs_options()
 {
 	case $command in
-	mount) _symfs_words "-f -o --serve --log-file $_symfs_common" ;;
-	umount) _symfs_words "-l --help" ;;
-	get) _symfs_words "-o $_symfs_common" ;;
+	mount) _symfs_words "-f --foreground -o --options --serve --log-file $_symfs_common" ;;
+	umount) _symfs_words "-l --lazy --help" ;;
+	get) _symfs_words "-o --output $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
 	core) _symfs_words "$_symfs_common" ;;
-	add) _symfs_words "-r $_symfs_common" ;;
+	add) _symfs_words "-r --recursive $_symfs_common" ;;
 	id) _symfs_words "--json --help" ;;
 	parse) _symfs_words "--help" ;;
 	paths)

@@ -28,6 +28,7 @@ struct listing {
 	char *dir; /* constant: path of the directory */
 	/* under lock */
 	struct roster *roster; /* NULL: nothing of a layout is listed here */
+	mode_t dir_mode;       /* of its directories, which may be links */
 	bool opened;
 	/* of what is stored: those behind the offset `after` */
 	struct browse_entry *batch;
@@ -178,7 +179,7 @@ static int scan_path(void *ctx, unsigned row, const char *path)
 
 	if (!name || !path_name_ok(name, n))
 		return 0;
-	return dir ? name_add(s->l, name, n, S_IFDIR, 0)
+	return dir ? name_add(s->l, name, n, s->l->dir_mode, 0)
 		   : name_add(s->l, name, n, leaf_mode(s->l, s->k->type),
 			     leaf_ino(s->l, s->k->type, key_number(s->k)));
 }
@@ -311,7 +312,7 @@ static int next_stored(struct fs *fs, struct listing *l, uint64_t off, struct en
 		if (is_fixed(l, e->name))
 			continue;
 		*out = (struct entry){.name = e->name, .next = off,
-			.mode = e->dir ? S_IFDIR : leaf_mode(l, e->type),
+			.mode = e->dir ? l->dir_mode : leaf_mode(l, e->type),
 			.ino = e->dir ? 0 : leaf_ino(l, e->type, e->number)};
 		return 1;
 	}
@@ -374,6 +375,7 @@ static int listing_open(struct listing *l)
 	if (hit->layout && hit->what != TREE_STATE) {
 		l->roster = malloc(sizeof(*l->roster));
 		r = l->roster ? roster_of(hit->layout, hit->rest, l->roster) : -ENOMEM;
+		l->dir_mode = tree_links_dirs(hit->layout, hit->rest) ? S_IFLNK : S_IFDIR;
 	}
 	l->opened = r == 0;
 	return r;

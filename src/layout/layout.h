@@ -48,6 +48,7 @@ struct layout {
 	bool two_tier;	    /* the first two characters of the first part stand before it */
 	const struct layout_row *rows; /* ends with a NULL pattern */
 	enum filetype links; /* in its folder these are links to where `dsym` has them */
+	bool dir_links;	     /* behind the prefix, the directory of an id is a link to the one without it */
 	bool one_name;	     /* files of several types have the same path */
 	bool ours;	     /* a folder of the mount: no server has it, and nobody who asks for all
 				layouts means it */

@@ -245,7 +245,8 @@ static const struct layout_row slashsymbols_rows[] = {
 	{0},
 };
 
-/* perf's own cache of build ids: its directory has the name that is a file to gdb. */
+/* perf's own cache of build ids: its directory has the name that is a file to gdb. perf links the
+ * directory to where the cache has the program, and `perf annotate` wants to read that link. */
 static const struct layout_row perf_rows[] = {
 	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code:0-2}/{code:2-}/elf", 0},
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code:0-2}/{code:2-}/debug", 0},
@@ -263,7 +264,7 @@ const struct layout layouts[] = {
 	{"slashsymbols", "slashsymbols", "", "NAME/ID/symbols", false, slashsymbols_rows,
 		.one_name = true},
 	{"native", "native", "", "each platform's own layout", false, native_rows},
-	{"perf", "perf", ".build-id", "perf's build-id cache", false, perf_rows},
+	{"perf", "perf", ".build-id", "perf's build-id cache", false, perf_rows, .dir_links = true},
 	{"dsym", "dsym", "", "dSYM bundles by UUID", false, dsym_rows, .ours = true},
 	/* Last: its two characters in front are the weakest claim to a path at the root. */
 	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", true,

@@ -8,6 +8,7 @@
 #include "layout/source-name.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -199,6 +200,37 @@ int tree_link(const struct artifact *a, struct buf *path, struct buf *target)
 	return r == 0 ? bundle_path(a, target) : r;
 }
 
+/* ---- links to directories ----------------------------------------------------------- */
+
+/* ".build-id/xx/rest" -> "xx/rest": what stands behind the prefix, if it has so many slashes. */
+static const char *behind_prefix(const struct layout *l, const char *rest, unsigned slashes)
+{
+	size_t n = strlen(l->prefix);
+
+	if (!l->dir_links || strncasecmp(rest, l->prefix, n) != 0 || rest[n] != '/')
+		return NULL;
+	rest += n + 1;
+	for (const char *p = rest; (p = strchr(p, '/')); p++)
+		slashes--;
+	return slashes == 0 ? rest : NULL;
+}
+
+bool tree_links_dirs(const struct layout *l, const char *rest)
+{
+	return behind_prefix(l, rest, 0);
+}
+
+static void link_dir(const struct layout *l, const char *rest, struct tree_hit *out)
+{
+	const char *id = behind_prefix(l, rest, 1);
+
+	if (!id || strlen(id) + sizeof("../../") > sizeof(out->target))
+		return;
+	snprintf(out->target, sizeof(out->target), "../../%s", id);
+	out->what = TREE_LINK;
+	out->text = out->target;
+}
+
 /* ---- paths -------------------------------------------------------------------------- */
 
 static void parse_folder(const struct layout *l, const char *rest, struct tree_hit *out)
@@ -220,6 +252,8 @@ static void parse_folder(const struct layout *l, const char *rest, struct tree_h
 	take_hit(hit, out);
 	if (out->what == TREE_LEAF && (told || tree_is_link(l, out->files[0].type)))
 		out->what = TREE_TOLD;
+	if (out->what == TREE_DIR)
+		link_dir(l, rest, out);
 }
 
 static const struct layout *folder_find(const char *path, size_t n)

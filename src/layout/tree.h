@@ -32,7 +32,8 @@ struct tree_hit {
 	enum tree_what what;
 	const struct layout *layout; /* whose folder it is in; NULL at the root */
 	const char *rest;	     /* points into the path that was given */
-	const char *text;	     /* static */
+	const char *text;	     /* static, or in `target` */
+	char target[CODE_ID_MAX + 16];
 	bool file_like;		     /* TREE_EITHER: its last name looks like that of a source file */
 	bool else_dir;		     /* TREE_LEAF: where there is no such file, a directory of another layout */
 	enum tree_told told;
@@ -52,6 +53,9 @@ const char *tree_entry(const char *path, unsigned nth, enum tree_what *what);
 
 /* Whether a layout's folder has a link for files of this type. */
 bool tree_is_link(const struct layout *l, enum filetype t);
+
+/* Whether the directories in a directory of a layout's folder are links. `rest`: as tree_parse() has it. */
+bool tree_links_dirs(const struct layout *l, const char *rest);
 
 /* Paths in the mount, canonical. Of the link of a dSYM, and where it leads seen from there; of its
  * bundle's Info.plist. 0, -ENOENT: it has no UUID; -ENOMEM, -EFBIG. */

@@ -40,6 +40,26 @@ report() {
 for via in debuginfod nginx; do
   expect "perf, $via" "$(report "$TMP/$via/perf")" '^ +[0-9.]+% +\[\.\] burn_here'
 done
+
+# perf annotate disassembles the program of the cache when the link to its directory can be read.
+annotate() {
+  timeout 120 perf --buildid-dir "$1" annotate -i "$TMP/perf.data" --stdio -s burn_here 2>"$TMP/annotate.err"
+}
+for via in debuginfod nginx; do
+  annotate "$TMP/$via/perf" >"$TMP/annotated" || say "annotate: $(cat "$TMP/annotate.err")"
+  expect "perf annotate, $via" "$(cat "$TMP/annotated")" 'imul|1664525|0x19660d'
+done
+refuse "perf annotate without the mount" "$(annotate "$TMP/nothing")" 'imul|1664525|0x19660d'
+
+# The link and its directory are there for any id, and cause no traffic.
+before=$(stat_of "$MNT_nginx" fetch_requests; stat_of "$MNT_nginx" requests)
+none=0123456789abcdef0123456789abcdef01234567
+link=$MNT_nginx/perf/.build-id/01/${none#01}
+[ "$(readlink "$link")" = "../../01/${none#01}" ] || fail "readlink: $(readlink "$link")"
+[ -d "$link/." ] || fail "the link leads nowhere"
+[ "$before" = "$(stat_of "$MNT_nginx" fetch_requests; stat_of "$MNT_nginx" requests)" ] || fail "a link causes traffic"
+[ -e "$link/elf" ] && fail "a program that is nowhere"
+
 for dir in "$TMP/empty/perf" "$TMP/nothing"; do
   none=$(report "$dir")
   expect "perf without the mount" "$none" '^ +[0-9.]+% +\[\.\] 0x'

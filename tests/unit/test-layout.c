@@ -652,7 +652,10 @@ START_TEST(tree)
 		{"symstore/libm.so/elf-buildid-" ID "/libm.so", TREE_LEAF, FILETYPE_ELF_CODE},
 		/* A path in a folder whose layout cannot mean it. */
 		{"symstore/buildid/" ID "/debuginfo", TREE_LEAF, FILETYPE_ELF_DEBUG},
-		{"perf/.build-id/df/b85de42daffd09640c8fe377d572de3e168920", TREE_DIR, 0},
+		{"perf/.build-id/df/b85de42daffd09640c8fe377d572de3e168920", TREE_LINK, 0},
+		{"perf/df/b85de42daffd09640c8fe377d572de3e168920", TREE_DIR, 0},
+		{"perf/.build-id/df", TREE_DIR, 0},
+		{"perf/.build-id/df/b85de42daffd09640c8fe377d572de3e16892g", TREE_NONE, 0},
 		{"perf/.build-id/df/b85de42daffd09640c8fe377d572de3e168920/elf", TREE_LEAF, FILETYPE_ELF_CODE},
 		{"symstore/a\x01" "b/elf-buildid-" ID "/a\x01" "b", TREE_NONE, 0},
 		{"native/df/b85de42daffd09640c8fe377d572de3e168920", TREE_LEAF, FILETYPE_ELF_CODE},

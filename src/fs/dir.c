@@ -11,6 +11,8 @@
 #include "layout/tree.h"
 #include "store/browse.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -21,11 +23,15 @@ struct name {
 	uint64_t ino; /* of a leaf; 0: a directory's is made from its path */
 	size_t at;    /* in `text` */
 	mode_t mode;
+	bool dir;
+	struct gsym_listed file;
 };
 
 struct listing {
 	pthread_mutex_t lock;
-	char *dir; /* constant: path of the directory */
+	/* constant */
+	char *dir;	/* path of the directory */
+	const char *of; /* the same, or in gsym/ the path of the directory that it mirrors */
 	/* under lock */
 	struct roster *roster; /* NULL: nothing of a layout is listed here */
 	mode_t dir_mode;       /* of its directories, which may be links */
@@ -70,6 +76,9 @@ static struct listing *listing_new(const char *dir)
 		listing_free(l);
 		return NULL;
 	}
+	l->of = tree_mirrored(l->dir);
+	if (!l->of)
+		l->of = l->dir;
 	return l;
 }
 
@@ -116,7 +125,7 @@ static int more_room(struct listing *l)
 }
 
 /* 0, -ENOMEM, -EFBIG: as many as are shown. */
-static int name_add(struct listing *l, const char *name, size_t len, mode_t mode, uint64_t ino)
+static int name_add(struct listing *l, const char *name, size_t len, const struct name *what)
 {
 	size_t at = l->text.n;
 	uint32_t *to;
@@ -137,7 +146,8 @@ static int name_add(struct listing *l, const char *name, size_t len, mode_t mode
 		r = buf_add(&l->text, "", 1);
 	if (r < 0)
 		return r;
-	l->names[l->n] = (struct name){.ino = ino, .at = at, .mode = mode};
+	l->names[l->n] = *what;
+	l->names[l->n].at = at;
 	*to = (uint32_t)++l->n;
 	return 0;
 }
@@ -154,7 +164,7 @@ static bool is_fixed(const struct listing *l, const char *name)
 {
 	const char *fixed;
 
-	for (unsigned nth = 0; (fixed = tree_entry(l->dir, nth, NULL)); nth++)
+	for (unsigned nth = 0; (fixed = tree_entry(l->of, nth, NULL)); nth++)
 		if (strcasecmp(fixed, name) == 0)
 			return true;
 	return false;
@@ -176,12 +186,14 @@ static int scan_path(void *ctx, unsigned row, const char *path)
 	const char *name = roster_component(s->l->roster, path);
 	size_t n = name ? strcspn(name, "/") : 0;
 	bool dir = name && name[n];
+	struct name what;
 
 	if (!name || !path_name_ok(name, n))
 		return 0;
-	return dir ? name_add(s->l, name, n, s->l->dir_mode, 0)
-		   : name_add(s->l, name, n, leaf_mode(s->l, s->k->type),
-			     leaf_ino(s->l, s->k->type, key_number(s->k)));
+	what = (struct name){.dir = dir, .file = {s->k->type, key_number(s->k)}};
+	what.mode = dir ? s->l->dir_mode : leaf_mode(s->l, s->k->type);
+	what.ino = dir ? 0 : leaf_ino(s->l, s->k->type, what.file.number);
+	return name_add(s->l, name, n, &what);
 }
 
 static int scan_key(void *ctx, const struct key *k)
@@ -232,6 +244,8 @@ static int snapshot_make(struct fs *fs, struct listing *l)
 struct entry {
 	const char *name;
 	mode_t mode;
+	bool dir; /* or a link to one */
+	struct gsym_listed file; /* if it is a layout's */
 	uint64_t ino; /* 0: made from the path */
 	uint64_t next; /* offset behind it */
 };
@@ -258,9 +272,11 @@ static int next_fixed(const struct listing *l, uint64_t nth, struct entry *out)
 		out->name = l->dir[6] ? NULL : state_entry((unsigned)nth, &kind);
 		out->mode = out->name && kind == NODE_DIR ? S_IFDIR : S_IFREG;
 	} else {
-		out->name = tree_entry(l->dir, (unsigned)nth, &what);
+		out->name = tree_entry(l->of, (unsigned)nth, &what);
 		out->mode = out->name ? tree_mode(what) : 0;
 	}
+	out->dir = !S_ISREG(out->mode);
+	out->file = (struct gsym_listed){0};
 	return out->name != NULL;
 }
 
@@ -311,7 +327,8 @@ static int next_stored(struct fs *fs, struct listing *l, uint64_t off, struct en
 		off = e->offset;
 		if (is_fixed(l, e->name))
 			continue;
-		*out = (struct entry){.name = e->name, .next = off,
+		*out = (struct entry){.name = e->name, .next = off, .dir = e->dir,
+			.file = {e->type, e->number},
 			.mode = e->dir ? l->dir_mode : leaf_mode(l, e->type),
 			.ino = e->dir ? 0 : leaf_ino(l, e->type, e->number)};
 		return 1;
@@ -331,6 +348,7 @@ static int next_local(struct fs *fs, struct listing *l, uint64_t nth, struct ent
 		return r;
 	name = &l->names[nth];
 	*out = (struct entry){.name = l->text.p + name->at, .mode = name->mode, .ino = name->ino,
+		.dir = name->dir, .file = name->file,
 		.next = (nth + 1) << BROWSE_PART_BITS | BROWSE_PART_FREE};
 	return 1;
 }
@@ -371,7 +389,7 @@ static int listing_open(struct listing *l)
 
 	if (!hit)
 		return -ENOMEM;
-	tree_parse(l->dir, hit);
+	tree_parse(l->of, hit);
 	if (hit->layout && hit->what != TREE_STATE) {
 		l->roster = malloc(sizeof(*l->roster));
 		r = l->roster ? roster_of(hit->layout, hit->rest, l->roster) : -ENOMEM;
@@ -427,6 +445,17 @@ static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 		in_state(l) ? NODE_STATE : NODE_TEXT, buf_text(&path));
 }
 
+/* What is listed for the entry: in gsym/ what is made of it, by a name in `room`, or nothing. */
+static bool listed(struct fs *fs, const struct listing *l, struct entry *e, char room[static NAME_MAX + 1])
+{
+	if (l->of == l->dir)
+		return true;
+	if ((size_t)snprintf(room, NAME_MAX + 1, "%s", e->name) > NAME_MAX)
+		return false;
+	e->name = room;
+	return gsym_mirror(fs, l->dir, e->dir ? NULL : &e->file, room, &e->mode, &e->ino);
+}
+
 /* As many entries as fit, from the offset on. Their bytes, -errno when there is not even one. */
 static ssize_t fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t off, char *p,
 	size_t size)
@@ -435,12 +464,18 @@ static ssize_t fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t o
 	int r = l->opened ? 0 : listing_open(l);
 
 	while (r == 0) {
+		char room[NAME_MAX + 1];
 		struct entry e;
 		size_t n;
 
 		r = next_entry(fs, l, off, &e);
 		if (r <= 0)
 			break;
+		r = 0;
+		if (!listed(fs, l, &e, room)) {
+			off = e.next;
+			continue;
+		}
 		n = fuse_add_direntry(req, p + used, size - used, e.name,
 			&(struct stat){.st_ino = entry_ino(l, &e), .st_mode = e.mode},
 			(off_t)e.next);
@@ -448,7 +483,6 @@ static ssize_t fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t o
 			break;
 		used += n;
 		off = e.next;
-		r = 0;
 	}
 	return r < 0 && !used ? r : (ssize_t)used;
 }

@@ -3,6 +3,8 @@
 #include "base/util.h"
 #include "fs/private.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* As derive_try(), with what it says in one word. */
@@ -32,6 +34,81 @@ int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct n
 	blob_unref(f.blob);
 	return r;
 }
+
+/* ---- listings ----------------------------------------------------------------------- */
+
+static bool is_listed(const struct artifact *a, const struct gsym_listed *file)
+{
+	struct key k;
+
+	return key_of(&k, a) == 0 && key_number(&k) == file->number;
+}
+
+/* Which of the inputs of a path the listed file is; NULL: it is none of them. A path can have several
+ * meanings, and another one may be listed. (A PE file has two keys.) */
+static const struct artifact *input_of(const struct tree_hit *hit, const struct gsym_listed *file)
+{
+	const struct artifact *first = hit->files;
+
+	if (hit->what != TREE_LEAF || !hit->gsym)
+		return NULL;
+	for (unsigned i = 0; i < hit->n; i++)
+		if (first[i].type == file->type && (file->type != FILETYPE_BREAKPAD || is_listed(&first[i], file)))
+			return first[i].type == first->type ? &first[i] : first;
+	return NULL;
+}
+
+/* Whether GSYM can be made of a listed file, as far as that is known without making it. */
+static bool may_make(struct fs *fs, const char *path, const struct gsym_listed *file, uint64_t *ino)
+{
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+	const struct artifact *input;
+	struct fetched f = {0};
+	struct artifact a;
+	struct key k;
+	int r;
+
+	if (!hit)
+		return false;
+	tree_parse(path, hit);
+	input = input_of(hit, file);
+	if (!input || derive_artifact(input, false, &a) < 0 || derive_key(&a, &k) < 0)
+		return false;
+	r = made(fs, &a, &f);
+	blob_unref(f.blob);
+	*ino = key_number(&k);
+	return r == 0 || r == -EAGAIN;
+}
+
+static bool is_there(const char *path, mode_t *mode)
+{
+	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
+
+	if (!hit)
+		return false;
+	tree_parse(path, hit);
+	*mode = hit->what == TREE_LINK ? S_IFLNK : S_IFDIR;
+	return hit->what == TREE_DIR || hit->what == TREE_LINK;
+}
+
+bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file, char name[static NAME_MAX + 1],
+	mode_t *mode, uint64_t *ino)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(FS_PATH_MAX);
+
+	if (buf_addf(&path, "%s/%s%s", dir, name, file ? ".gsym" : "") < 0)
+		return false;
+	*ino = 0;
+	if (!file)
+		return is_there(buf_text(&path), mode);
+	*mode = S_IFREG;
+	if (strlen(name) + strlen(".gsym") > NAME_MAX || !may_make(fs, buf_text(&path), file, ino))
+		return false;
+	memcpy(name + strlen(name), ".gsym", sizeof(".gsym"));
+	return true;
+}
+
+/* ---- files -------------------------------------------------------------------------- */
 
 int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
 	bool opens)

@@ -10,6 +10,7 @@
 #include "layout/tree.h"
 
 #include <fuse_lowlevel.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -147,6 +148,16 @@ void pass_close(struct fs *fs, struct file *file);
 
 /* The leaf of what would be made of `input`, which exists. -ENOENT, -EBADMSG: it cannot be made. */
 int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct node **out);
+/* A file that is listed. */
+struct gsym_listed {
+	enum filetype type;
+	uint64_t number; /* of its key */
+};
+/* The entry of a directory in gsym/ for an entry of the directory that it mirrors: a directory (`file` is
+ * NULL), or the name of a file, which gets ".gsym" behind it. False: nothing is listed for it. `*ino`: 0: a
+ * directory's is made from its path. Starts no traffic, and makes nothing. */
+bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file, char name[static NAME_MAX + 1],
+	mode_t *mode, uint64_t *ino);
 /* 0: it is here; f->blob is the caller's. -EAGAIN; -ENOENT, -EBADMSG: it cannot be made. */
 int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
 /* Gets what it is made of and makes it, for an OPEN or else a GETATTR. FS_WAITS, -errno. */

@@ -19,6 +19,29 @@
  * be had. Without it, such a client says that the index cannot be read. */
 #define GSYM "gsym"
 #define PINGME "symfs\n"
+#define README                                                                                     \
+	"This is a symfs mount: debug files by every path that debuggers ask for. A file\n"        \
+	"is fetched when it is opened. Directories list what is stored and what directory\n"       \
+	"sources hold; any other file that a source has is found by its path.\n"                   \
+	"\n"                                                                                       \
+	"  gdb/           .build-id/NN/REST[.debug]: gdb, LLDB, elfutils, llvm-symbolizer\n"       \
+	"  debuginfod/    DEBUGINFOD_URLS=file://MOUNT/debuginfod\n"                               \
+	"  perf/          perf --buildid-dir MOUNT/perf\n"                                         \
+	"  lldb/          UUID directories of macOS, linked to the bundles in dsym/\n"             \
+	"  dsym/          dSYM bundles by UUID\n"                                                  \
+	"  symstore/      a Microsoft symbol store: NAME/ID/NAME\n"                                \
+	"  symstore2/     the same with two tiers: NA/NAME/ID/NAME\n"                              \
+	"  ssqp/          the same in lower case, as .NET's tools ask\n"                           \
+	"  breakpad/      Breakpad symbol files: NAME/ID/NAME.sym\n"                               \
+	"  unified/       Symbolicator's layout: NN/REST/debuginfo, executable, ...\n"             \
+	"  native/        the layout of each platform's own tools, in one directory\n"             \
+	"  slashsymbols/  NAME/ID/symbols\n"                                                       \
+	"  gsym/          PATH.gsym for the paths above: functions, lines, inlined calls\n"        \
+	"  .build-id      where debuggers look that take this directory itself\n"                  \
+	"  000Admin/      with pingme.txt, what tells clients that this is a symbol store\n"       \
+	"  .symfs/        status, activity, stats; why/PATH says why a file is not there\n"        \
+	"\n"                                                                                       \
+	"See symfs(1) and symfs-layouts(7).\n"
 #define ADMIN "000Admin"
 #define ADMIN_ROWS(folder)                                                                         \
 	{folder ADMIN, "server.txt", TREE_TEXT, ""}, {folder ADMIN, "history.txt", TREE_TEXT, ""}
@@ -31,6 +54,7 @@ static const struct fixed {
 	{"", ".build-id", TREE_LINK, "gdb/.build-id"},
 	{"", ".symfs", TREE_STATE, ""},
 	{"", GSYM, TREE_DIR, NULL},
+	{"", "README", TREE_TEXT, README},
 	{"", "pingme.txt", TREE_TEXT, PINGME},
 	{"", ADMIN, TREE_DIR, NULL},
 	ADMIN_ROWS(""),
@@ -351,6 +375,14 @@ static enum tree_gsym gsym_of(const char *path, struct buf *of)
 	return form;
 }
 
+/* "000Admin" and "symstore/000Admin": no file of them can be made into GSYM. */
+static bool is_admin(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strcasecmp(slash ? slash + 1 : path, ADMIN) == 0;
+}
+
 /* Under gsym/: the same directories, and for each path PATH.gsym and PATH.gsym.o. */
 static void parse_gsym(const char *rest, struct tree_hit *out)
 {
@@ -370,12 +402,21 @@ static void parse_gsym(const char *rest, struct tree_hit *out)
 		tree_parse(rest, out);
 		if ((out->what == TREE_EITHER && !out->file_like) || out->else_dir)
 			out->what = TREE_DIR;
-		if (out->what != TREE_DIR && out->what != TREE_LINK)
+		if ((out->what != TREE_DIR && out->what != TREE_LINK) || is_admin(rest))
 			out->what = TREE_NONE;
 		out->n = 0;
 	}
 	out->layout = NULL;
 	out->rest = rest;
+}
+
+const char *tree_mirrored(const char *path)
+{
+	size_t first = strcspn(path, "/");
+
+	if (first != strlen(GSYM) || strncasecmp(path, GSYM, first) != 0)
+		return NULL;
+	return path + first + (path[first] == '/');
 }
 
 void tree_parse(const char *path, struct tree_hit *out)
@@ -391,8 +432,8 @@ void tree_parse(const char *path, struct tree_hit *out)
 	}
 	if (parse_fixed(path, first, out))
 		return;
-	if (first == 4 && strncasecmp(path, GSYM, 4) == 0) {
-		parse_gsym(path + first + (path[first] == '/'), out);
+	if (tree_mirrored(path)) {
+		parse_gsym(tree_mirrored(path), out);
 		return;
 	}
 	if (l)

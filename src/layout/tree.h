@@ -54,6 +54,9 @@ const char *tree_entry(const char *path, unsigned nth, enum tree_what *what);
 /* Whether a layout's folder has a link for files of this type. */
 bool tree_is_link(const struct layout *l, enum filetype t);
 
+/* Of "gsym/PATH", and "gsym" itself: PATH. NULL: it is not in gsym/. */
+const char *tree_mirrored(const char *path);
+
 /* Whether the directories in a directory of a layout's folder are links. `rest`: as tree_parse() has it. */
 bool tree_links_dirs(const struct layout *l, const char *rest);
 

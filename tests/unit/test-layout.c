@@ -613,6 +613,12 @@ START_TEST(tree)
 		{".symfs", TREE_STATE, 0},
 		{".symfs/why/gdb/x", TREE_STATE, 0},
 		{"pingme.txt", TREE_TEXT, 0},
+		{"README", TREE_TEXT, 0},
+		{"gsym/README", TREE_NONE, 0},
+		{"gsym/pingme.txt", TREE_NONE, 0},
+		{"gsym/symstore/000Admin", TREE_NONE, 0},
+		{"gsym/gsym", TREE_NONE, 0},
+		{"gsym/.build-id", TREE_LINK, 0},
 		{"index2.txt", TREE_NONE, 0},
 		{"symstore2/index2.txt", TREE_TEXT, 0},
 		{"symstore/index2.txt", TREE_NONE, 0},
@@ -741,7 +747,7 @@ START_TEST(entries)
 	} rows[] = {
 		{"symstore", "pingme.txt 000Admin/ "}, {"symstore2", "pingme.txt index2.txt 000Admin/ "},
 		{"SYMSTORE2/000ADMIN", "server.txt history.txt "}, {"000Admin", "server.txt history.txt "},
-		{"gdb", ".build-id/ "}, {"lldb", ""}, {"dsym/" DASHED, ""},
+		{"gdb", ".build-id/ "}, {"lldb", ""}, {"gsym/gdb", ""}, {"dsym/" DASHED, ""},
 		{"dsym/" DASHED "/A.dSYM/Contents", "Info.plist "}, {"lldb/A.dSYM/Contents", ""}, {"symstore/foo.pdb", ""},
 	};
 

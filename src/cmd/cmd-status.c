@@ -36,6 +36,7 @@ struct statuses {
 	bool json;
 	struct json_object *list;
 	unsigned n, more; /* those that are asked, and those beyond MOUNTS_MOST */
+	unsigned seen;	  /* those that the caller may look at */
 	struct mount mounts[MOUNTS_MOST];
 	int status;
 };
@@ -184,6 +185,12 @@ static void print_text(const char *shown, char *texts[FILES])
 	print_lines("counters", texts[STATS], "none");
 }
 
+/* The kernel lets only its owner into a mount without allow_other. */
+static bool is_denied(const struct mount *m)
+{
+	return m->ask.text.n && m->ask.text.p[0] == DENIED;
+}
+
 /* The texts point into the buffer; that of ACTIVITY may be NULL. False: not all are there. */
 static bool split(struct buf *text, char *texts[FILES])
 {
@@ -207,12 +214,19 @@ static void show_mount(struct statuses *s, struct mount *m)
 	const char *shown = text_shown(m->point, true, &room);
 	char *texts[FILES];
 
+	if (is_denied(m) && !s->only)
+		return;
+	s->seen++;
 	if (!m->ask.over) {
 		fprintf(stderr,
 			"symfs status: %s: no answer in %d s; its daemon is stopped or hangs; "
 			"`symfs umount` detaches it\n",
 			shown, ASK_MS / 1000);
 		s->status = EXIT_LOCAL;
+	} else if (is_denied(m)) {
+		fprintf(stderr, "symfs status: %s: only its owner may look; mount with -o allow_other for others\n",
+			shown);
+		s->status = EXIT_UNASKED;
 	} else if (!split(&m->ask.text, texts)) {
 		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n", shown);
 		if (s->status == EXIT_DONE)
@@ -242,7 +256,7 @@ static int show_all(struct statuses *s)
 	}
 	if (s->more)
 		fprintf(stderr, "symfs status: %u more mounts; name one to ask it\n", s->more);
-	if (s->n == 0 && s->status == EXIT_DONE) {
+	if (s->seen == 0 && s->status == EXIT_DONE) {
 		fprintf(stderr, "symfs status: %s\n",
 			s->only ? "not a symfs mount" : "no symfs is mounted");
 		s->status = EXIT_NO;

@@ -86,6 +86,17 @@ static int merge_module(struct index *ix, struct publishing *p)
 	return 0;
 }
 
+static bool is_pinning(const struct publishing *p)
+{
+	return p->learned && p->learned->pinned;
+}
+
+/* A download that ends after `symfs add` brought other bytes must not drop the user's file. */
+static bool may_take(const struct publishing *p, const struct index_object *from)
+{
+	return strcmp(from->sha256, p->sha256) == 0 || (p->d && (!from->pinned || is_pinning(p)));
+}
+
 /* Says which files are about to change: of this blob, and of the one that loses its key. */
 static int intend(struct index *ix, struct publishing *p)
 {
@@ -95,8 +106,8 @@ static int intend(struct index *ix, struct publishing *p)
 	r = index_begin(ix);
 	if (r == 0)
 		r = index_key_find(ix, p->canon, &old);
-	if (r == 0 && !p->d && strcmp(old.object.sha256, p->sha256) != 0)
-		return -EEXIST;
+	if (r == 0 && !may_take(p, &old.object))
+		return p->d ? -ESTALE : -EEXIST;
 	if (r == 0)
 		r = index_intent_add(ix, old.object.sha256, false);
 	if (r == 0)
@@ -125,11 +136,6 @@ static int other_line(void *ctx, const struct key *k, const struct blob_facts *f
 		return label_add(l->text, k, facts, l->p->size);
 	l->there = true;
 	return label_add(l->text, k, l->p->facts, l->p->size);
-}
-
-static bool is_pinning(const struct publishing *p)
-{
-	return p->learned && p->learned->pinned;
 }
 
 static int write_label(struct index *ix, struct publishing *p)

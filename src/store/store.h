@@ -69,7 +69,7 @@ void draft_discard(struct draft *d); /* NULL is fine */
 
 /* Publishes a whole artifact under a key, at once or not at all, and takes the draft, also on
  * error. What was stored under the key before stays readable for those who hold it. Misses of
- * the key are forgotten. (waits: digest, fsync, commit) */
+ * the key are forgotten. -ESTALE: other bytes are pinned under the key. (waits: digest, fsync, commit) */
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e);
 

@@ -602,8 +602,16 @@ START_TEST(pins_stay)
 	ck_assert_int_eq(store_trim(s), 0);
 	ck_assert(store_has(s, &added, NULL) && store_has(s, &pinned, NULL));
 	ck_assert(!store_has(s, &freed, NULL));
+	/* A download of other bytes that ends later does not take its place; another add does. */
+	ck_assert_int_eq(publish(s, &pinned, 7, 600), -ESTALE);
+	ck_assert(finds(s, &pinned, 3, 500));
+	ck_assert_int_eq(publish(s, &pinned, 3, 500), 0);
+	ck_assert_int_eq(publish_pinned(s, &more, 8, 700), 0);
+	ck_assert(finds(s, &more, 8, 700) && finds(s, &added, 1, 4000));
+	ck_assert_int_eq(store_remove_file(s, &more), 0);
 	ck_assert_int_eq(store_remove_file(s, &added), 0);
 	ck_assert_uint_eq(totals(s).pinned_bytes, 500);
+	ck_assert_int_eq(verify_quiet(s), 0);
 	store_close(s);
 	scratch_end();
 }

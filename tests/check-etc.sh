@@ -19,6 +19,21 @@ sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" | grep -vE '^(url|path|type|l
 "$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
 
+# The sample has every key that the program reads, but for second names, with the value that holds without it.
+cat "$top/src/cmd/app.c" "$top/src/source/source.c" | tr '\n\t' '  ' |
+  grep -oE '\{"[a-z0-9-]+", CONF_[A-Z]+, [^,]*, [a-z_0-9]*\), *("[^"]*"|NULL)' |
+  sed 's/^{"\([^"]*\)".*, *"\(.*\)"$/#\1 = \2/; s/^{"\([^"]*\)".* NULL$/#\1 = /' >"$tmp/keys"
+keys=0
+while read -r row; do
+  keys=$((keys + 1))
+  case $row in '#kind ='* | '#headers ='* | '#types ='*) continue ;; esac
+  case $row in
+  *=) grep -q "^$row " "$top/etc/symfs.conf" ;;
+  *) grep -qxF "$row" "$top/etc/symfs.conf" ;;
+  esac || complain "etc/symfs.conf lacks \"$row\""
+done <"$tmp/keys"
+[ $keys -ge 55 ] || complain "only $keys keys"
+
 # The types of files are those of the program, in the sample and in the manual, but for the two that no
 # request names.
 sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = "\(.*\)",$/\1/p' "$top/src/id/filetype.c" | grep -vxE 'none|gsym|elf_dwo' | sort >"$tmp/types"

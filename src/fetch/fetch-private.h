@@ -282,6 +282,7 @@ struct flight {
 	uint64_t size;	  /* or FETCH_SIZE_UNKNOWN */
 	struct draft *draft;
 	struct sparse *sparse;	   /* in place of `draft`, once it is filled by ranges */
+	bool fresh;		   /* nothing of that was here before */
 	struct part *part;	   /* what readers have of it; NULL: nobody was let in yet */
 	struct part *untouched;	   /* of a version that was given up, and of which no byte was read: its readers
 				      get the next version if that has the same size. Then `part` is NULL */
@@ -356,7 +357,7 @@ void part_advance(struct part *p, uint64_t have); /* so much is here from the fr
  * error. */
 void part_end(struct part *p, bool bad, int error);
 /* No more of it comes, and no byte of it was read: then another file of the same size may take its place, with
- * `have` bytes from the front. False: some were read, or it has holes. */
+ * `have` bytes from the front. False: some were read, or may have been. */
 bool part_suspend(struct part *p);
 int part_renew(struct part *p, int fd, uint64_t have);
 /* The first read of these bytes is told, by flight_readers() and a bit of part_reached(). */
@@ -442,7 +443,7 @@ struct probed {
 	int n_heads;	 /* of obj_heads() */
 	char text[400];
 };
-void ranges_opened(struct flight *fl, int r, struct sparse *sp, const char *text);
+void ranges_opened(struct flight *fl, int r, struct sparse *sp, bool fresh, const char *text);
 void ranges_probed(struct flight *fl, const struct probed *p);
 /* How much of it is here; whether anything was kept. */
 uint64_t flight_here(const struct flight *fl);

@@ -39,12 +39,13 @@ struct part {
 	int fd;
 	uint64_t size, number;
 	int64_t time;
-	struct sparse *sparse; /* NULL: it comes from front to back */
+	struct sparse *sparse; /* of one with holes: see sparse_of() */
 
 	atomic_uint_fast64_t have; /* bytes from the front that are here */
 	atomic_int over;	   /* 0; an error: no more comes */
 	atomic_bool bad;	   /* nothing of it is to be read any more */
 	_Atomic(enum touch) touch;
+	atomic_bool renewed;	   /* or about to be: `sparse` holds no bytes of it any more */
 	atomic_bool sealed;
 	atomic_bool sparing;	   /* only what is needed is fetched */
 	/* part_mark(): two words that need not fit each other, at the cost of one look too many */
@@ -94,6 +95,8 @@ int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64
 	pthread_mutex_init(&p->lock, NULL);
 	p->size = size;
 	p->sparse = sp ? sparse_ref(sp) : NULL;
+	/* The kernel may still have pages of a file with holes that was read by earlier handles. */
+	atomic_init(&p->touch, sp && !fl->fresh ? TOUCHED : UNTOUCHED);
 	p->number = sp ? sparse_number(sp) : fresh_number();
 	p->time = clock_wall();
 	atomic_init(&p->have, have);
@@ -194,15 +197,23 @@ bool part_is_sealed(const struct part *p)
 
 /* ---- reading ------------------------------------------------------------------------ */
 
+/* NULL: it comes from front to back. */
+static struct sparse *sparse_of(const struct part *p)
+{
+	return atomic_load_explicit(&p->renewed, memory_order_acquire) ? NULL : p->sparse;
+}
+
 static bool is_here(const struct part *p, uint64_t off, uint64_t end)
 {
+	struct sparse *sp = sparse_of(p);
+
 	if (off >= end)
 		return true;
-	if (!p->sparse)
+	if (!sp)
 		return end <= atomic_load_explicit(&p->have, memory_order_acquire);
 	/* The second takes a lock, and only pages are ever fetched as pieces. */
-	return sparse_has(p->sparse, off, end - off) ||
-		(end - off <= PIECE_MOST && sparse_has_pieces(p->sparse, off, end - off));
+	return sparse_has(sp, off, end - off) ||
+		(end - off <= PIECE_MOST && sparse_has_pieces(sp, off, end - off));
 }
 
 static uint64_t end_of(const struct part *p, uint64_t off, size_t n)
@@ -213,18 +224,19 @@ static uint64_t end_of(const struct part *p, uint64_t off, size_t n)
 size_t part_here(const struct part *p, uint64_t off, size_t n)
 {
 	uint64_t end = end_of(p, off, n), have;
+	struct sparse *sp = sparse_of(p);
 
 	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
 		return 0;
-	if (p->sparse) {
-		if (sparse_has(p->sparse, off, end - off))
+	if (sp) {
+		if (sparse_has(sp, off, end - off))
 			return (size_t)(end - off);
 		end = MIN(end, off - off % SPARSE_BLOCK + SPARSE_BLOCK);
-		if (sparse_has(p->sparse, off, end - off))
+		if (sparse_has(sp, off, end - off))
 			return (size_t)(end - off);
 		/* What part_wait_first() takes for bytes that are here has to be some here, too: who is told
 		 * to look and sees none would look for ever. */
-		return (size_t)sparse_piece(p->sparse, off, MIN(end - off, PIECE_MOST));
+		return (size_t)sparse_piece(sp, off, MIN(end - off, PIECE_MOST));
 	}
 	have = atomic_load_explicit(&p->have, memory_order_acquire);
 	return have > off ? (size_t)(MIN(end, have) - off) : 0;
@@ -280,7 +292,7 @@ ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
 			return -EIO;
 		at += (uint64_t)got;
 	}
-	if (p->sparse)
+	if (sparse_of(p))
 		look_at_marks(p, off, end);
 	return (ssize_t)(end - off);
 }
@@ -484,7 +496,7 @@ bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end)
 
 void part_advance(struct part *p, uint64_t have)
 {
-	if (!p->sparse) {
+	if (!sparse_of(p)) {
 		if (have <= atomic_load_explicit(&p->have, memory_order_relaxed))
 			return;
 		/* A waiter looks at `have` under the lock before it joins the list. */
@@ -499,10 +511,11 @@ bool part_suspend(struct part *p)
 {
 	enum touch was = UNTOUCHED;
 
-	if (p->sparse || !atomic_compare_exchange_strong(&p->touch, &was, SUSPENDED))
+	if (!atomic_compare_exchange_strong(&p->touch, &was, SUSPENDED))
 		return false;
 	pthread_mutex_lock(&p->lock);
 	atomic_store(&p->have, 0);
+	atomic_store(&p->renewed, true);
 	pthread_mutex_unlock(&p->lock);
 	return true;
 }

@@ -660,13 +660,14 @@ void ranges_begin(struct flight *fl)
 
 /* ---- what workers found ------------------------------------------------------------- */
 
-void ranges_opened(struct flight *fl, int r, struct sparse *sp, const char *text)
+void ranges_opened(struct flight *fl, int r, struct sparse *sp, bool fresh, const char *text)
 {
 	if (r < 0) {
 		ranges_off(fl, text);
 		return;
 	}
 	fl->sparse = sparse_ref(sp);
+	fl->fresh = fresh;
 	sparse_set_idle(sp, fl->parked);
 	draft_discard(take(fl->draft));
 }

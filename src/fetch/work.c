@@ -28,7 +28,7 @@ struct work {
 	struct sparse *sparse;
 	struct sparse_validator validator;
 	struct probed probed;
-	bool opens;
+	bool opens, fresh; /* a file with holes; which was not there before */
 	const struct packing *packing; /* of what is in `draft` or `fd` */
 	bool bad;		       /* the file is no good */
 	bool sure;		       /* it is what was asked for, by what is here of it */
@@ -482,6 +482,7 @@ static void sparse_run(struct work *w)
 
 	w->r = n > 0 ? sparse_open(w->fl->f->store, &w->fl->own, &w->validator, w->facts.url, &w->sparse, &e)
 		     : -EIO;
+	w->fresh = w->r == 0 && sparse_present(w->sparse) == 0;
 	if (w->r == 0)
 		w->r = sparse_write(w->sparse, 0, p, (size_t)n);
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text[0] ? e.text : err_text(w->r));
@@ -497,7 +498,7 @@ static void probe_back(struct work *w)
 	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || !fl->ranged)
 		return;
 	if (w->opens)
-		ranges_opened(fl, w->r, w->sparse, w->text);
+		ranges_opened(fl, w->r, w->sparse, w->fresh, w->text);
 	if (!w->opens || w->r == 0)
 		ranges_probed(fl, &w->probed);
 }

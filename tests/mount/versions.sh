@@ -121,4 +121,19 @@ for i in 1 2 3 4; do
 done
 twice "who comes then" two curl -gsS --noproxy '*' "$URL_s/gdb/$name"
 symfs_unserve s
+# A program that has the file open and read nothing of it goes on with the other version, which is as long.
+row='open, and nothing was read'
+new_file
+upstream_fault "$URL_ranges" "/$name" slow 1 1 # the first range, and no more
+upstream_fault "$URL_ranges" "/$name" status 500
+# shellcheck disable=SC2086
+symfs_mount o $LIMITS --source "gdb@$URL_ranges" --source "gdb@$URL_two"
+exec 5<"$MNT_o/gdb/$name" || fail "$row: it cannot be opened"
+for at in 2500000 0; do
+  at_once "a read at $at" "$top_builddir/tests/helpers/read-at" $at 5000 <&5 >"$TMP/got"
+  [ $rc = 0 ] || fail "$row: at $at: $(tail -n 1 "$TMP/err")"
+  tail -c "+$((at + 1))" "$TWO/$name" | head -c 5000 | cmp -s - "$TMP/got" || fail "$row: wrong bytes at $at"
+done
+exec 5<&-
+symfs_umount o
 say "$n files in two versions"

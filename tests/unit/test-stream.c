@@ -439,6 +439,60 @@ START_TEST(ranges_of_a_server_that_ignores_if_range)
 }
 END_TEST
 
+/* The nth at both sources, as gdb names it; the second has other bytes from the first block on. */
+static void put_for_gdb(struct world *w, unsigned n, char path_of_two[static 512])
+{
+	const char *id = id_text(n), *const roots[] = {"one", "two"};
+	char text[512], path[512];
+	int fd;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(roots); i++) {
+		make_dir("%s/%s/.build-id/%.2s", scratch, roots[i], id);
+		snprintf(path, sizeof(path), "%s/%s/.build-id/%.2s/%.38s", scratch, roots[i], id, id + 2);
+		write_elf(path, n, 20, SIZE);
+	}
+	memcpy(path_of_two, path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	for (off_t at = 4096; at < SIZE; at += 4096)
+		ck_assert_int_eq(pwrite(fd, "other", 5, at), 5);
+	close(fd);
+	snprintf(text, sizeof(text), "[source \"one\"]\nurl=%s\nlayout=gdb\n[source \"two\"]\nurl=%s\nlayout=gdb\n",
+		w->one.url, w->two.url);
+	world_sources(w, sources_of(text));
+}
+
+/* A file of which only that is fetched which is read: the same for who read nothing of it. */
+START_TEST(ranges_of_another_version)
+{
+	struct world w;
+	struct reader a;
+	char path[512], room[4096];
+
+	patient();
+	world_begin(&w);
+	for (unsigned i = 1; i <= 2; i++) {
+		put_for_gdb(&w, i, path);
+		ck_assert_int_eq(reader_open(&a, w.fetch, i), 0);
+		ck_assert_ptr_nonnull(a.part);
+		if (i == 2)
+			reads_first_bytes(&a);
+		upstream_fault(&w.one, "path=*&kind=status&arg=500");
+		/* The beginning is here, the end is not. */
+		ck_assert_int_eq(reader_read(&a, SIZE - 4096, room, sizeof(room)), i == 2 ? -EIO : (int)sizeof(room));
+		if (i == 1)
+			same_as_file(&a, path, 0);
+		reader_close(&a);
+		ck_assert_int_eq(reader_open(&a, w.fetch, i), 0);
+		if (a.part)
+			same_as_file(&a, path, 0);
+		reader_close(&a);
+		stored_soon(w.fetch, i);
+		upstream_clear(&w.one);
+	}
+	world_end(&w);
+}
+END_TEST
+
 START_TEST(what_becomes_of_a_version)
 {
 	static const struct {
@@ -600,5 +654,5 @@ END_TEST
 UNIT_MAIN("stream", readers_do_not_wait_for_the_whole, small_files_are_read_before_they_are_stored, the_rest_of_what_broke_off, again_and_again,
 	all_of_it_again, another_version, never_more_than_half, another_version_for_readers_of_nothing,
 	longer_by_its_own_words, the_only_source_changes, a_server_that_ignores_if_range,
-	ranges_of_a_server_that_ignores_if_range, what_becomes_of_a_version, wrong_at_the_end, first_bytes_and_the_seal,
+	ranges_of_a_server_that_ignores_if_range, ranges_of_another_version, what_becomes_of_a_version, wrong_at_the_end, first_bytes_and_the_seal,
 	the_last_reader_ends_it, waits_can_be_cancelled_and_end_with_fetch)

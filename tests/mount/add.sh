@@ -100,6 +100,8 @@ for f in 1 2; do "$SYMFS" cache rm --cache "$store" "gdb/$(gdb_path "$(build_id 
 
 # What was downloaded before, and the members of an archive, are the user's once he adds them.
 downloads
+kept() { "$SYMFS" get --offline --no-default-sources --cache "$store" "gdb/$(gdb_path "$(build_id "$TMP/n4")" .debug)"; }
+wait_for 10 kept || fail "what was downloaded is not stored"
 out=$("$SYMFS" add --cache "$store" "$TMP/n4") || fail "add: $out"
 [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 1, not placed 0" ] || fail "present: $out"
 "$SYMFS" cache ls --cache "$store" | grep -q "elf_debug $(build_id "$TMP/n4").*pinned\$" || fail "what was present is not pinned"

@@ -1,5 +1,6 @@
 /* One function of a GSYM file: where its parts lie, its line rows, its tree of inlined calls. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
 
@@ -43,11 +44,69 @@ static const char *end_of_inlines(const struct gsym *g, struct gsym_func *f, str
 	return NULL;
 }
 
-static const char *parts_old(const struct gsym *g, uint64_t at, struct gsym_func *f)
+/* Whether records follow each other from `at` to the one that ends the function. `extra`: what their
+ * lengths say too much. */
+static bool ends_from(const struct gsym *g, uint64_t at, uint32_t extra)
 {
 	for (;;) {
 		const uint8_t *h = span_at(g->data, at, 4);
-		uint32_t type = h ? load32(h, g->swap) : 0, len;
+		uint32_t len;
+
+		if (!h || load32(h, g->swap) == INFO_END)
+			return h;
+		h = span_at(g->data, at, 8);
+		len = h ? load32(h + 4, g->swap) : 0;
+		if (!h || len < extra || len - extra > g->data.n - at - 8)
+			return false;
+		at += 8 + len - extra;
+	}
+}
+
+/* A record of a kind that is not known is passed. It does not tell which of the two lengths it has, so
+ * the records before it do, or those behind it. */
+static const char *end_of_unknown(const struct gsym *g, uint64_t at, uint32_t len, int *extra, struct span *data)
+{
+	if (data->n != len)
+		return "a function that reaches outside";
+	if (*extra < 0)
+		*extra = !ends_from(g, at + 8 + len, 0) && len >= 4 && ends_from(g, at + 8 + len - 4, 4) ? 4 : 0;
+	if (len < (uint32_t)*extra)
+		return "information of another length than it says";
+	data->n -= (uint32_t)*extra;
+	return NULL;
+}
+
+/* What is at a record, and where its data ends. `*extra`: 0 or 4, -1: not known yet. */
+static const char *part_old(const struct gsym *g, uint64_t at, uint32_t type, int *extra, struct gsym_func *f,
+	struct span *data)
+{
+	const uint8_t *h = span_at(g->data, at, 8);
+	uint32_t len = h ? load32(h + 4, g->swap) : 0;
+	const char *bad;
+
+	if (!h)
+		return "a function that reaches outside";
+	*data = (struct span){h + 8, MIN(len, g->data.n - at - 8)};
+	if (type != INFO_LINES && type != INFO_INLINES)
+		return end_of_unknown(g, at, len, extra, data);
+	bad = type == INFO_LINES ? end_of_lines(f, data) : end_of_inlines(g, f, data);
+	if (bad)
+		return bad;
+	if (data->n != len && data->n + 4 != len)
+		return "information of another length than it says";
+	*extra = (int)(len - data->n);
+	if (type == INFO_LINES)
+		f->biased = data->n != len;
+	return NULL;
+}
+
+static const char *parts_old(const struct gsym *g, uint64_t at, struct gsym_func *f)
+{
+	int extra = -1;
+
+	for (;;) {
+		const uint8_t *h = span_at(g->data, at, 4);
+		uint32_t type = h ? load32(h, g->swap) : 0;
 		struct span data;
 		const char *bad;
 
@@ -55,25 +114,9 @@ static const char *parts_old(const struct gsym *g, uint64_t at, struct gsym_func
 			return "a function without an end";
 		if (type == INFO_END)
 			return NULL;
-		h = span_at(g->data, at, 8);
-		if (!h)
-			return "a function that reaches outside";
-		len = load32(h + 4, g->swap);
-		data = (struct span){h + 8, g->data.n - at - 8};
-		if (data.n > len)
-			data.n = len;
-		if (type == INFO_LINES)
-			bad = end_of_lines(f, &data);
-		else if (type == INFO_INLINES)
-			bad = end_of_inlines(g, f, &data);
-		else
-			bad = "information of a kind that nobody knows";
+		bad = part_old(g, at, type, &extra, f, &data);
 		if (bad)
 			return bad;
-		if (data.n != len && data.n + 4 != len)
-			return "information of another length than it says";
-		if (type == INFO_LINES)
-			f->biased = data.n != len;
 		at += 8 + data.n;
 	}
 }

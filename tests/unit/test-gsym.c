@@ -792,7 +792,8 @@ static char *load(const char *path, size_t *n)
 START_TEST(kept_files)
 {
 	static const char *const fine[] = {"unknown-kind", "lines-leb-padded", "inlines-deep-250",
-		"sect0-file-missing-", "overlap", "inlines-range-0"};
+		"sect0-file-missing-", "overlap", "inlines-range-0",
+		"sect0-unknown-kind"};
 	const char *top = getenv("top_srcdir");
 	struct buf text = BUF_UP_TO(1 << 16);
 	struct dirent *entry;

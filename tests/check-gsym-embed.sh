@@ -59,6 +59,11 @@ embedded() {
     grep -q . said-before || fail "$name: nothing is said of $what"
     cmp -s said-before said-after || fail "$name: $what: $(diff said-before said-after | head -n 6)"
   done
+  for mode in 755 640; do
+    chmod $mode "before/$file"
+    (umask 077 && "$SYMFS" gsym create --embed -o moded "before/$file") || fail "$name: of mode $mode"
+    [ "$(stat -c %a moded)" = $mode ] || fail "$name: mode $mode became $(stat -c %a moded)"
+  done
   "$SYMFS" gsym create --embed -o twice "after/$file" 2>err && fail "$name: it was put in twice"
   "$SYMFS" gsym create --embed --full-names -o again "before/$file" && cmp -s again "after/$file" || fail "$name: the second time it is another"
   # What it is asked for by is the same, but for a PE file's own name, which has its size in memory.

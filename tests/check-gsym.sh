@@ -42,9 +42,9 @@ awk 'BEGIN {
 ends 0 create demo.sym
 [ -s demo.sym.gsym ] || complain "create writes no demo.sym.gsym"
 ends 0 create -o a.gsym demo.sym
-ends 0 -o b.gsym demo.sym
+ends 0 create --format v1 -o b.gsym demo.sym
 ends 0 create --strict -o - demo.sym
-cmp -s a.gsym b.gsym || complain "-o writes another file than create"
+cmp -s a.gsym b.gsym || complain "--format v1 writes another file than create"
 cmp -s a.gsym demo.sym.gsym || complain "create writes another file without -o"
 cmp -s a.gsym out || complain "create -o - writes another file"
 ends 0 create -o c.gsym a.gsym
@@ -66,11 +66,34 @@ says '"inlined":true' out
 ends 0 dump a.gsym
 says '^\[0x1000-0x103c) ns::Class<0>::function(int)$' out
 says 'ns::inlined_0(int) called at /src/dir0/file0.cpp:7$' out
+says '^magic 0x4753594d, version 1, addresses of 2 bytes, strings of [0-9]* bytes$' out
+says '^  1 0x[0-9a-f]* 0x[0-9a-f]*$' out
+says '^  [0-9]* /src/dir0/file0.cpp$' out
+[ "$(sed -n '/^address offset/,/^files:/p' out | grep -c '^  ')" = 151 ] || complain "dump shows $(grep -c '^  [0-9]' out) offsets"
 cp out want
 ends 0 --dump a.gsym
 cmp -s want out || complain "--dump is not dump"
 ends 0 dump --json a.gsym
 says '"name":"ns::Class<0>::function(int)"' out
+python3 - out <<'PY' || complain "dump --json: $(head -c 300 out)"
+import json, sys
+d = json.load(open(sys.argv[1]))
+ok = d["magic"] == "0x4753594d" and d["version"] == 1 and d["string_table"] is None
+ok = ok and len(d["address_offsets"]) == len(d["info_offsets"]) == len(d["functions"]) == 151
+ok = ok and all(int(d["base"], 16) + int(o, 16) == int(f["address"], 16)
+                for o, f in zip(d["address_offsets"], d["functions"]))
+ok = ok and {"directory": "/src/dir0", "basename": "file0.cpp"} in [
+    {k: f[k] for k in ("directory", "basename")} for f in d["files"]]
+sys.exit(not ok)
+PY
+# The first tool of the format is called without a command, and writes the object form.
+ends 0 -o a.o demo.sym
+ends 0 dump a.o
+says ', strings of [0-9]* bytes in .gsymstrtab$' out
+ends 0 create -o made.o --format object demo.sym
+cmp -s a.o made.o || complain "-o without a command writes another file than create --format object"
+ends 0 -o a.v1 --format v1 demo.sym
+cmp -s a.v1 a.gsym || complain "--format counts without a command, too"
 ends 0 stats a.gsym
 says '^functions 251$' out
 says '^with_inlines 200$' out

@@ -21,6 +21,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/banned.h"
 
 /* From so many addresses on it pays to look at all functions first. */
@@ -141,7 +142,7 @@ static int make(const struct run *run, const char *path, struct gsym_writer **ou
 
 /* Who interrupts a conversion ends it at once. While the file is written, which does not take long,
  * that waits: what was begun would stay. */
-static int save(const char *path, const struct buf *b, struct err *e)
+static int save(const char *path, const struct buf *b, mode_t mode, struct err *e)
 {
 	_cleanup_free_ char *copy = strdup(path);
 	_cleanup_close_ int dir = -1;
@@ -160,6 +161,8 @@ static int save(const char *path, const struct buf *b, struct err *e)
 	sigaddset(&ends, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &ends, &before);
 	r = dir < 0 ? -errno : path_write_synced(dir, path_base(path), b->p, b->n, 0644);
+	if (r == 0 && mode && fchmodat(dir, path_base(path), mode, 0) < 0)
+		r = -errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
@@ -242,6 +245,14 @@ static const char *beside(const struct run *run, const char *word, struct buf *r
 	return buf_text(room);
 }
 
+/* A copy of a file has its permissions, but no set-user-ID bit. 0: those of any new file. */
+static mode_t mode_of(const struct run *run, const char *path)
+{
+	struct stat st;
+
+	return run->embed && stat(path, &st) == 0 ? st.st_mode & 0777 : 0;
+}
+
 static int create(struct run *run)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
@@ -273,7 +284,7 @@ static int create(struct run *run)
 	if (strcmp(to, "-") == 0)
 		return flushed(
 			fwrite(bytes.p, 1, bytes.n, stdout) == bytes.n ? EXIT_DONE : EXIT_LOCAL);
-	r = save(to, &bytes, &e);
+	r = save(to, &bytes, mode_of(run, path), &e);
 	return r < 0 ? fail(to, &e) : EXIT_DONE;
 }
 
@@ -581,15 +592,18 @@ static const struct {
 };
 
 /* `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`: as the first tool of this
- * format was called. */
+ * format was called. That tool wrote the object form. */
 static int run_bare(struct run *run)
 {
 	if (run->dump)
 		return dump(run);
 	if (run->addresses.n)
 		return lookup(run);
-	if (run->out)
+	if (run->out) {
+		if (!run->format)
+			run->format = "object";
 		return create(run);
+	}
 	return usage(run->argc ? "no such command" : "what to do?");
 }
 

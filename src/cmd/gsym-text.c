@@ -213,6 +213,29 @@ static const char *print_nodes(const struct gsym *g, const struct gsym_func *f)
 	return r < 0 ? it.bad : NULL;
 }
 
+static void print_tables(const struct gsym *g)
+{
+	const char *dir, *base;
+	char room[8192];
+
+	printf("magic 0x%x, version %u, addresses of %u bytes, strings of %zu bytes%s", GSYM_MAGIC,
+		GSYM_VERSION, g->off_size, g->strings.n, *g->strings_in ? " in " : "");
+	print_text(g->strings_in);
+	putchar('\n');
+	puts("address offset, information offset:");
+	for (uint32_t i = 0; i < g->count; i++)
+		printf("  %" PRIu32 " 0x%" PRIx64 " 0x%" PRIx32 "\n", i, gsym_addr(g, i) - g->base,
+			gsym_info_at(g, i));
+	puts("files:");
+	for (uint32_t i = 1; i < g->n_files; i++) {
+		printf("  %" PRIu32 " ", i);
+		if (gsym_file(g, i, &dir, &base) == 0)
+			print_text(gsym_path_text(dir, base, room, sizeof(room)));
+		putchar('\n');
+	}
+	puts("functions:");
+}
+
 int gsym_dump_text(const struct gsym *g, struct err *e)
 {
 	char room[64];
@@ -220,6 +243,7 @@ int gsym_dump_text(const struct gsym *g, struct err *e)
 	printf("%s, %s-endian, base 0x%" PRIx64 ", %" PRIu32 " functions, %" PRIu32 " files%s%s\n",
 		gsym_form_name(g->form), g->big ? "big" : "little", g->base, g->count,
 		g->n_files ? g->n_files - 1 : 0, g->id.n ? ", id " : "", id_text(g, room));
+	print_tables(g);
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct gsym_func f;
 		const char *bad;
@@ -318,6 +342,9 @@ static struct json_object *head_json(const struct gsym *g)
 	char room[64];
 
 	json_add_text(o, "form", gsym_form_name(g->form));
+	add_address(o, "magic", GSYM_MAGIC);
+	json_add_number(o, "version", GSYM_VERSION);
+	json_add_text(o, "string_table", g->strings_in);
 	json_add_text(o, "byte_order", g->big ? "big" : "little");
 	add_address(o, "base", g->base);
 	json_add_number(o, "address_bytes", g->off_size);
@@ -340,6 +367,35 @@ static const char *print_function_json(const struct gsym *g, const struct gsym_f
 	return bad;
 }
 
+static void print_files_json(const struct gsym *g)
+{
+	for (uint32_t i = 1; i < g->n_files; i++) {
+		struct json_object *o = json_object_new_object();
+		const char *dir, *base;
+
+		if (gsym_file(g, i, &dir, &base) < 0)
+			dir = base = NULL;
+		json_add_number(o, "index", i);
+		json_add_text(o, "directory", dir);
+		json_add_text(o, "basename", base);
+		printf("%s%s", i > 1 ? "," : "", json_object_to_json_string_ext(o, JSON_FLAGS));
+		json_object_put(o);
+	}
+}
+
+static void print_tables_json(const struct gsym *g)
+{
+	fputs(",\n\"address_offsets\":[", stdout);
+	for (uint32_t i = 0; i < g->count; i++)
+		printf("%s\"0x%" PRIx64 "\"", i ? "," : "", gsym_addr(g, i) - g->base);
+	fputs("],\n\"info_offsets\":[", stdout);
+	for (uint32_t i = 0; i < g->count; i++)
+		printf("%s\"0x%" PRIx32 "\"", i ? "," : "", gsym_info_at(g, i));
+	fputs("],\n\"files\":[", stdout);
+	print_files_json(g);
+	putchar(']');
+}
+
 /* One function at a time: a file of some megabytes would be gigabytes of JSON in memory. */
 int gsym_dump_json(const struct gsym *g, struct err *e)
 {
@@ -347,8 +403,10 @@ int gsym_dump_json(const struct gsym *g, struct err *e)
 	const char *text = json_object_to_json_string_ext(head, JSON_FLAGS);
 	int r = 0;
 
-	printf("%.*s,\"functions\":[", (int)strlen(text) - 1, text);
+	printf("%.*s", (int)strlen(text) - 1, text);
 	json_object_put(head);
+	print_tables_json(g);
+	fputs(",\n\"functions\":[", stdout);
 	for (uint32_t i = 0; r == 0 && i < g->count; i++) {
 		struct gsym_func f;
 		const char *bad;

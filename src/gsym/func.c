@@ -125,7 +125,7 @@ static const char *parts_old(const struct gsym *g, uint64_t at, struct gsym_func
 
 const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
 {
-	uint32_t at = load32(g->infos + (size_t)i * 4, g->swap);
+	uint32_t at = gsym_info_at(g, i);
 	const uint8_t *h = span_at(g->data, at, 8);
 
 	if (!h)

@@ -28,6 +28,7 @@ struct gsym {
 	struct span id;		/* the UUID or build id; empty when there is none */
 	struct span data;	/* what the offsets of functions count from */
 	struct span strings;
+	const char *strings_in; /* GSYM_SECT0: the section that holds them; else "" */
 	const uint8_t *offsets, *infos, *files;
 	/* gsym_prepare()'s: for each function the nearest before it that reaches over its start. */
 	uint32_t *outer;
@@ -79,7 +80,11 @@ struct gsym_func {
 	bool biased;		    /* its line table counts files from 1 too many: gsym.py did */
 };
 
+#define GSYM_MAGIC 0x4753594du
+#define GSYM_VERSION 1 /* that of all four forms */
+
 uint64_t gsym_addr(const struct gsym *g, uint32_t i);
+uint32_t gsym_info_at(const struct gsym *g, uint32_t i); /* where its record is, in `data` */
 int gsym_func_at(const struct gsym *g, uint32_t i, struct gsym_func *out, struct err *e);
 
 /* 0; -EBADMSG when there is no such file, or its strings are nowhere. */

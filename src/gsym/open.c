@@ -7,7 +7,6 @@
 
 #include "base/banned.h"
 
-#define GSYM_MAGIC 0x4753594du
 #define HEAD_V1 48	/* version 1 ends its header with room for a UUID */
 #define HEAD_OLD 28	/* the prototype's with offset and size of the strings */
 #define NAME_AT 20	/* or here with the name of a section */
@@ -34,7 +33,7 @@ static int read_head(struct gsym *g, struct err *e)
 	g->swap = load32(h, false) != GSYM_MAGIC;
 	g->big = g->swap != HOST_BIG;
 	version = load16(h + 4, g->swap);
-	if (version != 1)
+	if (version != GSYM_VERSION)
 		return err_set(e, -ENOTSUP, "is GSYM of version %u: only 1 is read", version);
 	g->off_size = h[6];
 	if (g->off_size != 1 && g->off_size != 2 && g->off_size != 4 && g->off_size != 8)
@@ -149,6 +148,7 @@ static int open_section(struct gsym *g, const struct image *m, struct err *e)
 		return open_alone(g, m->file, e);
 	}
 	g->form = GSYM_SECT0;
+	g->strings_in = (const char *)g->data.p + NAME_AT;
 	r = set_strings(g, strings, e);
 	return r < 0 ? r : read_tables(g, NAME_AT + len, e);
 }
@@ -178,6 +178,7 @@ int gsym_open(struct gsym *g, struct span file, struct err *e)
 
 	memset(g, 0, sizeof(*g));
 	g->data = file;
+	g->strings_in = "";
 	if (!has_magic(file))
 		return open_object(g, file, e);
 	r = read_head(g, e);
@@ -212,6 +213,11 @@ uint64_t gsym_addr(const struct gsym *g, uint32_t i)
 	default:
 		return g->base + load64(p, g->swap);
 	}
+}
+
+uint32_t gsym_info_at(const struct gsym *g, uint32_t i)
+{
+	return load32(g->infos + (size_t)i * 4, g->swap);
 }
 
 const char *gsym_string(const struct gsym *g, uint64_t offset)

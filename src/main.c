@@ -15,6 +15,7 @@
 
 static const struct cmd *const commands[] = {
 	&cmd_mount,
+	&cmd_mount_helper,
 	&cmd_umount,
 	&cmd_serve,
 	&cmd_get,

@@ -1,11 +1,11 @@
 # Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount umount get warm core add id paths parse why status sources cache gsym
+_symfs_commands="mount mount-helper umount get warm core add id paths parse why status sources cache gsym
 	symbolicate best serve"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds --allow-unsandboxed
-	--server-names --allow-origins"
+	--run-as --read-all --server-names --allow-origins"
 _symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
 _symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug elf_dwo gsym il2cpp mach_code mach_debug pdb pe
 	perfmap portablepdb section source sourcebundle uuidmap wasm_code wasm_debug"
@@ -87,7 +87,8 @@ _symfs_path()
 _symfs_options()
 {
 	case $command in
-	mount) _symfs_words "-f --foreground -o --options --serve --log-file $_symfs_common" ;;
+	mount) _symfs_words "-f --foreground -o --options --serve --log-file --mount-helper $_symfs_common" ;;
+	mount-helper) _symfs_words "-o --options --listen --help" ;;
 	umount) _symfs_words "-l --lazy --help" ;;
 	get) _symfs_words "-o --output $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
@@ -115,7 +116,7 @@ _symfs_options()
 _symfs_argument()
 {
 	case $command in
-	mount | umount | status) _symfs_files -d ;;
+	mount | mount-helper | umount | status) _symfs_files -d ;;
 	add | id | paths | warm | core | symbolicate | best) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words check ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;

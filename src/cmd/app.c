@@ -39,6 +39,9 @@ const struct conf_field settings_fields[] = {
 		"how long `get` keeps a file from eviction"},
 	{"allow-unsandboxed", CONF_BOOL, offsetof(struct settings, allow_unsandboxed), "no",
 		"convert without a sandbox, too"},
+	{"run-as", CONF_TEXT, offsetof(struct settings, run_as), NULL, "user of the daemon"},
+	{"read-all", CONF_BOOL, offsetof(struct settings, read_all), "no",
+		"the daemon reads all sources"},
 	{"server-names", CONF_LIST, offsetof(struct settings, server_names), NULL,
 		"serve: host names of this server"},
 	{"allow-origins", CONF_LIST, offsetof(struct settings, allow_origins), NULL,
@@ -156,31 +159,33 @@ int app_sources(struct app *app, struct sources **out, struct err *e)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-int app_open_store(struct app *app, const struct app_args *a, struct err *e)
+static int open_store(struct app *app, struct err *e)
 {
-	struct store_opts o = {0};
-	int r = app_configure(app, a, e);
+	struct store_opts o = {.dir = app->settings.cache_dir,
+		.quota = app->settings.quota,
+		.min_free = app->settings.min_free};
 
-	if (r < 0)
-		return r;
-	o.dir = app->settings.cache_dir;
-	o.quota = app->settings.quota;
-	o.min_free = app->settings.min_free;
 	/* Whatever the store says of itself is local trouble, not a refusal by a source. */
 	return store_open(&app->store, &o, e) < 0 ? -EIO : 0;
 }
 
-int app_open(struct app *app, const struct app_args *a, struct err *e)
+int app_open_store(struct app *app, const struct app_args *a, struct err *e)
 {
-	struct sources *so;
-	struct fetch_opts o;
-	int r = app_open_store(app, a, e);
+	int r = app_configure(app, a, e);
 
-	if (r == 0)
-		r = app_sources(app, &so, e);
-	if (r < 0)
-		return r;
-	o = (struct fetch_opts){
+	return r == 0 ? open_store(app, e) : r;
+}
+
+int app_prepare(struct app *app, const struct app_args *a, struct err *e)
+{
+	int r = app_configure(app, a, e);
+
+	return r == 0 ? app_sources(app, &app->prepared, e) : r;
+}
+
+int app_start(struct app *app, struct err *e)
+{
+	struct fetch_opts o = {
 		.lookup_deadline_ms = app->settings.lookup_deadline_ms,
 		.park_ms = 10000,
 		.grace_ms = 300,
@@ -189,7 +194,16 @@ int app_open(struct app *app, const struct app_args *a, struct err *e)
 		.allow_unsandboxed = app->settings.allow_unsandboxed,
 		.agent = app->args.agent,
 	};
-	return fetch_new(&app->fetch, app->store, so, &o, e);
+	int r = open_store(app, e);
+
+	return r == 0 ? fetch_new(&app->fetch, app->store, take(app->prepared), &o, e) : r;
+}
+
+int app_open(struct app *app, const struct app_args *a, struct err *e)
+{
+	int r = app_prepare(app, a, e);
+
+	return r == 0 ? app_start(app, e) : r;
 }
 
 void app_stop_fetching(struct app *app)
@@ -202,6 +216,8 @@ void app_close(struct app *app)
 {
 	app_stop_fetching(app);
 	store_close(app->store);
+	if (app->prepared)
+		sources_unref(app->prepared);
 	conf_release(settings_fields, &app->settings);
 	conf_free(app->conf);
 	free(app->args.adopted);
@@ -354,6 +370,9 @@ int app_config_text(struct app *app, struct buf *out)
 	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
 		s->max_file_size, s->keep_seconds);
 	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
+	buf_addf(out, "read-all = %s\n", s->read_all ? "yes" : "no");
+	if (s->run_as)
+		buf_addf(out, "run-as = %s\n", s->run_as);
 	add_words("server-names", s->server_names, out);
 	add_words("allow-origins", s->allow_origins, out);
 	buf_addf(out, "\n[symbolicate]\nbytes = %" PRIu64 "\njobs = %u\nmodules = %u\nstacks = %u\nframes = %u\n",

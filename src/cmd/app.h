@@ -23,7 +23,8 @@ struct settings {
 	uint64_t quota, min_free, max_file_size;
 	unsigned lookup_deadline_ms, connect_ms, stall_ms, breaker_ms;
 	int64_t miss_seconds, keep_seconds;
-	bool allow_unsandboxed;
+	bool allow_unsandboxed, read_all;
+	char *run_as; /* NULL */
 	char **server_names, **allow_origins; /* lists; NULL: none */
 };
 extern const struct conf_field settings_fields[];
@@ -75,12 +76,16 @@ struct app {
 	struct symb_limits limits;
 	struct conf *conf;
 	bool keys_told; /* the log knows which sources lack credentials */
+	struct sources *prepared; /* by app_prepare(), until app_start() */
 	struct store *store;
 	struct fetch *fetch; /* NULL after app_open_store() */
 };
 
 /* -EINVAL: configuration. Others: the store. `e` is filled. */
 int app_open(struct app *app, const struct app_args *a, struct err *e);
+/* The two halves of app_open(): reads everything that configures; then opens the store and starts threads. */
+int app_prepare(struct app *app, const struct app_args *a, struct err *e);
+int app_start(struct app *app, struct err *e);
 int app_open_store(struct app *app, const struct app_args *a, struct err *e);
 void app_close(struct app *app);
 

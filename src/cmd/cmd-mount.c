@@ -8,9 +8,11 @@
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/notify.h"
+#include "cmd/rights.h"
 #include "cmd/serving.h"
 #include "fetch/fetch.h"
 #include "fs/fs.h"
+#include "fs/helper.h"
 #include "http/http.h"
 #include "source/source.h"
 
@@ -39,8 +41,12 @@ struct mounting {
 	const char *socket; /* NOTIFY_SOCKET */
 	unsigned watchdog_ms;
 
+	const char *helper_socket; /* --mount-helper; NULL */
+
 	/* the daemon */
 	struct app app;
+	struct rights rights;
+	struct helper *helper; /* NULL: fusermount3 mounts */
 	struct fs *fs;
 	struct http *http; /* NULL: nobody is served */
 	sigset_t signals;
@@ -249,6 +255,16 @@ static void background_is_up(void *ctx)
 	mount_is_up(ctx);
 }
 
+/* Configuration is read again with the rights that are left. */
+static const char *why_unread(const struct mounting *m, int code)
+{
+	if (code != -EACCES || !m->rights.drop)
+		return "";
+	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, who must be able to "
+				   "read it)"
+				 : " (the daemon gave up its rights at the start; start it anew)";
+}
+
 static void reload(struct mounting *m)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
@@ -262,10 +278,12 @@ static void reload(struct mounting *m)
 		log_warn("%s: %s", m->cwd, err_text(errno));
 	r = app_reload(&m->app, &e);
 	if (r < 0)
-		log_error("nothing reloaded: %s", e.text);
+		log_error("nothing reloaded: %s%s", e.text, why_unread(m, e.code));
 	else if (app_config_text(&m->app, &text) == 0 &&
 		 fs_set_config_text(m->fs, buf_text(&text)) == 0)
 		log_info("configuration reloaded");
+	if (r == 0)
+		rights_check(&m->rights, &m->app);
 	if (!m->foreground && chdir("/") < 0)
 		log_warn("/: %s", err_text(errno));
 	notify_send(m->socket, "READY=1");
@@ -296,20 +314,78 @@ static void *listen_main(void *arg)
 	}
 }
 
+/* ---- rights ------------------------------------------------------------------------- */
+
+/* Without the right to mount, and without a helper that listens, fusermount3 is asked. */
+static int start_helper(struct mounting *m, struct err *e)
+{
+	struct caps_keep keep = m->rights.keep;
+	struct helper_mount what;
+	int r;
+
+	if (m->helper_socket)
+		return helper_connect(&m->helper, m->helper_socket, e);
+	if (!m->rights.admin)
+		return 0;
+	r = helper_mount_fill(&what, m->fs_opts.mountpoint, m->fs_opts.source,
+		m->options.n ? buf_text(&m->options) : "", e);
+	what.daemon = keep.uid;
+	keep.admin = true;
+	keep.read_all = false;
+	return r == 0 ? helper_start(&m->helper, &what, &keep, e) : r;
+}
+
+/* The directory of a file; NULL: there is no such file. */
+static char *directory_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? strndup(path, (size_t)MAX(slash - path, 1)) : path ? strdup(".") : NULL;
+}
+
+/* From here on the process has what the daemon needs, and no more. */
+static int give_up_rights(struct mounting *m, struct err *e)
+{
+	const char *listen = m->serving.listen;
+	bool local = listen && strncmp(listen, "unix:", 5) == 0;
+	_cleanup_free_ char *log = directory_of(m->log_path),
+			    *socket = directory_of(local ? listen + 5 : NULL);
+	const char *const writes[RIGHTS_WRITES] = {log, socket};
+
+	return rights_give_up(&m->rights, &m->app, writes, e);
+}
+
+/* All that takes more rights than the daemon keeps, before there are threads. */
+static int prepare(struct mounting *m, struct err *e)
+{
+	int r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
+
+	if (r == 0)
+		r = app_prepare(&m->app, &m->args, e);
+	if (r == 0)
+		r = rights_choose(&m->rights, &m->app.settings, m->helper_socket != NULL, e);
+	if (r == 0)
+		r = serving_open(&m->serving, e);
+	if (r == 0)
+		r = start_helper(m, e);
+	return r == 0 ? give_up_rights(m, e) : r;
+}
+
 static int start(struct mounting *m, struct err *e)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
-	int r;
+	int r = prepare(m, e);
 
-	r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
 	if (r == 0)
-		r = app_open(&m->app, &m->args, e);
+		r = app_start(&m->app, e);
 	if (r < 0)
 		return r;
 	r = app_config_text(&m->app, &text);
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
+	rights_check(&m->rights, &m->app);
 	m->fs_opts.options = buf_text(&m->options);
+	m->fs_opts.helper = m->helper;
 	m->fs_opts.config_text = buf_text(&text);
 	m->fs_opts.up = m->foreground ? foreground_is_up : background_is_up;
 	m->fs_opts.up_ctx = m;
@@ -352,6 +428,8 @@ static int run_daemon(struct mounting *m)
 	http_stop(m->http);
 	app_stop_fetching(&m->app);
 	fs_free(m->fs);
+	helper_free(m->helper);
+	serving_close(&m->serving);
 	app_close(&m->app);
 	if (m->log_fd >= 0)
 		close(m->log_fd);
@@ -504,6 +582,7 @@ static int run_mount(int argc, char **argv)
 			&late},
 		{"serve", 0, "WHERE", "over HTTP, too: as symfs serve --listen", &m.serving.listen},
 		{"log-file", 0, "FILE", "write messages there; SIGHUP opens it anew", &m.log_word},
+		{"mount-helper", 0, "SOCKET", "let `symfs mount-helper` mount", &m.helper_socket},
 		{0},
 	};
 	int r;

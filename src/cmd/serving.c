@@ -51,7 +51,19 @@ static int read_number(const char *name, const char *text, unsigned most, unsign
 		err_set(e, -EINVAL, "--%s %s: a number from 1 to %u, please", name, text, most);
 }
 
-int serving_start(const struct serving *s, struct app *app, struct http **out, struct err *e)
+int serving_open(struct serving *s, struct err *e)
+{
+	return s->listen ? http_listen(s->listen, &s->socket, e) : 0;
+}
+
+void serving_close(struct serving *s)
+{
+	if (s->socket)
+		http_unlisten(s->listen, s->socket);
+	s->socket = 0;
+}
+
+int serving_start(struct serving *s, struct app *app, struct http **out, struct err *e)
 {
 	struct http_opts o = {.listen = s->listen, .access_log = s->access_log, .anyone = s->anyone,
 		.id = s->id[0] ? s->id : NULL, .limits = &app->limits,
@@ -67,8 +79,11 @@ int serving_start(const struct serving *s, struct app *app, struct http **out, s
 		r = read_number("idle-seconds", s->idle_seconds, 86400, &seconds, e);
 	o.idle_ms = seconds * 1000;
 	o.token = token;
-	if (r == 0)
+	if (r == 0) {
+		o.socket = s->socket;
+		s->socket = 0;
 		r = http_start(out, app->fetch, &o, e);
+	}
 	if (r < 0)
 		return r;
 	printf("listening on %s\n", http_where(*out));

@@ -14,14 +14,20 @@ struct serving {
 	const char *token_file, *access_log;
 	const char *connections, *idle_seconds; /* numbers; NULL */
 	bool anyone;
+	int socket; /* serving_open()'s, until serving_start() takes it; 0 */
 	char id[40], agent[48]; /* serving_prepare()'s */
 };
 
 /* Before app_open(), whose User-Agent it writes: a server that is its own source shall notice. */
 void serving_prepare(struct serving *s, struct app_args *a);
 
+/* Opens the socket, for a process that gives up the right to before it can serve. -EINVAL, -errno. */
+int serving_open(struct serving *s, struct err *e);
+/* When it has not come to serving_start(). */
+void serving_close(struct serving *s);
+
 /* The server of what `app` has open; prints where it listens. -EINVAL: options; -errno. */
-int serving_start(const struct serving *s, struct app *app, struct http **out, struct err *e);
+int serving_start(struct serving *s, struct app *app, struct http **out, struct err *e);
 
 /* Every file that a client reads, and every connection, is a descriptor. */
 void serving_raise_limits(void);

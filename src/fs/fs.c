@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "fs/helper.h"
 #include "fs/private.h"
 #include "store/store.h"
 
@@ -114,6 +115,7 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	fs->gid = o->gid;
 	fs->exact_size = o->exact_size;
 	fs->pass_wanted = !o->no_passthrough;
+	fs->helper = o->helper;
 	fs->up = o->up;
 	fs->up_ctx = o->up_ctx;
 	fs->mounted = clock_wall();
@@ -136,6 +138,38 @@ static int init(struct fs *fs, struct fetch *f, const struct fs_opts *o)
 	return fs->nodes && fs->config_text ? 0 : -ENOMEM;
 }
 
+static int explain_helper(const struct fs *fs, int r, struct err *e)
+{
+	if (r == -EACCES || r == -ENOENT)
+		return err_set(e, r, "%s: the helper that mounts cannot get there, or not to /dev/fuse: %s; "
+			"the daemon's user must be able to enter each directory above", fs->point, err_text(r));
+	return err_set(e, r, "%s: the kernel refused to mount: %s; in a container it takes CAP_SYS_ADMIN and "
+		"/dev/fuse", fs->point, err_text(r));
+}
+
+/* Through the helper, which opens the connection; libfuse takes it by its number. */
+static int mount_by_helper(struct fs *fs, struct err *e)
+{
+	char name[32];
+	int fd = helper_mount(fs->helper);
+
+	if (fd < 0)
+		return explain_helper(fs, fd, e);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+	if (fuse_session_mount(fs->session, name) == 0)
+		return 0;
+	close(fd);
+	helper_unmount(fs->helper);
+	return err_set(e, -EIO, "%s: libfuse does not take the connection", fs->point);
+}
+
+static int mount_here(struct fs *fs, struct err *e)
+{
+	if (fs->helper)
+		return mount_by_helper(fs, e);
+	return fuse_session_mount(fs->session, fs->point) == 0 ? 0 : explain(fs->point, e);
+}
+
 static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
 {
 	_cleanup_buf_ struct buf options = BUF_UP_TO(OPTIONS_MAX);
@@ -148,13 +182,13 @@ static int mount_session(struct fs *fs, const struct fs_opts *o, struct err *e)
 	r = fs_point(o->mountpoint, &fs->point);
 	if (r < 0)
 		return err_set(e, r, "%s: %s", o->mountpoint, err_text(r));
-	r = point_prepare(fs->point, nonempty, e);
+	r = point_prepare(fs->point, fs->helper, nonempty, e);
 	if (r == 0)
 		r = session_new(fs, buf_text(&options), e);
+	if (r == 0)
+		r = mount_here(fs, e);
 	if (r < 0)
 		return r;
-	if (fuse_session_mount(fs->session, fs->point) != 0)
-		return explain(fs->point, e);
 	fs->mount_id = point_mount_id(fs->point);
 	r = handshake_prepare(fs);
 	return r < 0 ? err_set(e, r, "%s: %s", fs->point, err_text(r)) : 0;
@@ -267,17 +301,30 @@ static int serve_end(struct server *servers, unsigned n)
 	return r;
 }
 
+/* The mount lives on, less well. */
+static void say_helper_gone(struct fs *fs)
+{
+	fs->helper_gone = true;
+	log_error("%s: the helper of this mount has ended: no more files are passed to the kernel, and at the "
+		"end the mount stays in the mount table until `symfs umount` or the next mount there", fs->point);
+}
+
 int fs_loop(struct fs *fs)
 {
 	struct server servers[FS_THREADS];
 	unsigned n = serve_start(fs, servers);
-	struct pollfd p = {.fd = fs->wake, .events = POLLIN};
+	struct pollfd p[2] = {{.fd = fs->wake, .events = POLLIN},
+		{.fd = fs->helper ? helper_fd(fs->helper) : -1}};
 	int wait_ms = -1;
 	eventfd_t none;
 
 	while (n && !atomic_load(&fs->stopping) && !fuse_session_exited(fs->session)) {
-		if (poll(&p, 1, wait_ms) > 0)
+		if (poll(p, 2, wait_ms) > 0 && p[0].revents)
 			eventfd_read(fs->wake, &none);
+		if (p[1].revents && !fs->helper_gone) {
+			say_helper_gone(fs);
+			p[1].fd = -1;
+		}
 		wait_ms = wait_look(fs);
 	}
 	fuse_session_exit(fs->session);
@@ -319,6 +366,14 @@ static void cut(struct fs *fs)
 	fuse_session_unmount(fs->session);
 }
 
+static void unmount_by_helper(struct fs *fs)
+{
+	int r = helper_unmount(fs->helper);
+
+	if (r < 0)
+		log_error("%s: not unmounted: %s; try: symfs umount %s", fs->point, err_text(r), fs->point);
+}
+
 static void unmount(struct fs *fs)
 {
 	struct err e;
@@ -327,6 +382,11 @@ static void unmount(struct fs *fs)
 		return;
 	if (!point_is_mounted(fs->mount_id)) {
 		cut(fs);
+		return;
+	}
+	if (fs->helper) {
+		if (point_mount_id(fs->point) == fs->mount_id)
+			unmount_by_helper(fs);
 		return;
 	}
 	fuse_session_unmount(fs->session);

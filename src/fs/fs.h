@@ -11,12 +11,15 @@
 
 struct fetch;
 struct fs;
+struct helper;
 
 struct fs_opts {
 	const char *mountpoint;	  /* absolute */
 	const char *options;	  /* further options of libfuse, "allow_other,..." or ""; `nonempty`
 				     mounts over a directory that holds something */
 	const char *source;	  /* what the mount table shows as device: "symfs" */
+	struct helper *helper;	  /* mounts and unmounts for this process; NULL: it does that itself.
+				     The caller's, until fs_free() */
 	const char *config_text;  /* what .symfs/config shows; without secrets */
 	uid_t uid;
 	gid_t gid;

@@ -4,6 +4,7 @@
 #include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
+#include "fs/helper.h"
 #include "fs/private.h"
 
 #include <dirent.h>
@@ -173,7 +174,18 @@ static int check_directory(const char *point, bool nonempty, struct err *e)
 	return 0;
 }
 
-int point_prepare(const char *point, bool nonempty, struct err *e)
+static int detach_dead(const char *point, struct helper *helper, struct err *e)
+{
+	int r;
+
+	log_warn("%s: the daemon of this mount is gone; replacing it", point);
+	if (!helper)
+		return fs_detach(point, true, e);
+	r = helper_clear(helper);
+	return r < 0 ? err_set(e, r, "%s: %s", point, err_text(r)) : 0;
+}
+
+int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e)
 {
 	enum fs_point_state state = fs_point_state(point);
 	int r;
@@ -182,11 +194,8 @@ int point_prepare(const char *point, bool nonempty, struct err *e)
 		return err_set(e, -EBUSY,
 			"%s is a symfs mount already; unmount it first: symfs umount %s", point,
 			point);
-	if (state == FS_POINT_DEAD) {
-		log_warn("%s: the daemon of this mount is gone; replacing it", point);
-		r = fs_detach(point, true, e);
-		if (r < 0)
-			return r;
-	}
+	r = state == FS_POINT_DEAD ? detach_dead(point, helper, e) : 0;
+	if (r < 0)
+		return r;
 	return check_directory(point, nonempty, e);
 }

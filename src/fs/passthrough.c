@@ -1,7 +1,7 @@
 /* Passthrough: the kernel is given the store's own file, and reads and maps it by itself. Without it
  * the first read of each page goes through us, and the page is in memory twice.
  *
- * It takes a kernel that can (6.9), CAP_SYS_ADMIN, and a store that lies on no stacked file system.
+ * It takes a kernel that can (6.9), CAP_SYS_ADMIN, which a helper has for us, and a store that lies on no stacked file system.
  * Whether all of that is so, the first open tells; when it is refused, it is not tried again, and
  * everything is read as ever.
  *
@@ -12,6 +12,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
+#include "fs/helper.h"
 #include "fs/kernel.h"
 #include "fs/private.h"
 
@@ -28,7 +29,11 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 static int backing_open(struct fs *fs, int fd)
 {
 	struct fuse_backing_map map = {.fd = fd};
-	int id = ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_OPEN, &map);
+	int id;
+
+	if (fs->helper)
+		return helper_pass(fs->helper, fd);
+	id = ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_OPEN, &map);
 
 	return id > 0 ? id : id < 0 ? -errno : -EIO;
 }
@@ -37,7 +42,11 @@ static void backing_close(struct fs *fs, int id)
 {
 	uint32_t number = (uint32_t)id;
 
-	if (fs->session) /* else it went with the connection */
+	if (!fs->session)
+		return; /* it went with the connection */
+	if (fs->helper)
+		helper_pass_no_more(fs->helper, id);
+	else
 		ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_CLOSE, &number);
 }
 

@@ -49,6 +49,7 @@ struct file {
 	struct file *next, **at;
 };
 
+struct helper;
 struct waiting;
 
 struct fs {
@@ -57,6 +58,7 @@ struct fs {
 	struct derive *derive;
 	struct nodes *nodes;
 	struct fuse_session *session;
+	struct helper *helper; /* NULL: this process mounts by itself */
 	char *point;
 	int mount_id; /* -1: not mounted */
 	uid_t uid;	/* as files show it */
@@ -69,6 +71,7 @@ struct fs {
 	void *up_ctx;
 	bool parallel; /* since INIT: the kernel offers parallel directory operations */
 	uint64_t offered; /* by the kernel at INIT, where libfuse does not tell: bits 32 to 63 */
+	bool helper_gone; /* thread of fs_loop() only: the log knows of it */
 	int wake; /* eventfd: the loop has something to look at */
 	pthread_key_t room; /* file.c: what a thread reads to */
 	bool has_room;
@@ -249,6 +252,6 @@ int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing)
 /* ---- mountpoint.c ------------------------------------------------------------------- */
 
 /* Makes the place free for a mount, or says why not. */
-int point_prepare(const char *point, bool nonempty, struct err *e);
+int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e);
 int point_mount_id(const char *point); /* of the uppermost symfs mount there; -1 */
 bool point_is_mounted(int mount_id);

@@ -483,7 +483,12 @@ int http_id(char out[static HTTP_ID_TEXT])
 static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct err *e)
 {
 	bool local;
-	int r = listen_open(o->listen, fd, &local, h->where, e);
+	int r;
+
+	if (o->socket)
+		*fd = o->socket;
+	r = o->socket ? listen_describe(*fd, &local, h->where, e)
+		      : listen_open(o->listen, fd, &local, h->where, e);
 
 	if (r == 0 && !local && !h->token && !o->anyone)
 		return err_set(e, -EINVAL,
@@ -560,6 +565,20 @@ static void http_free(struct http *h)
 	free(h->listen);
 	free(h->log_path);
 	free(h);
+}
+
+int http_listen(const char *listen, int *socket, struct err *e)
+{
+	char where[LISTEN_TEXT];
+	bool local;
+
+	return listen_open(listen, socket, &local, where, e);
+}
+
+void http_unlisten(const char *listen, int socket)
+{
+	close(socket);
+	listen_forget(listen);
 }
 
 int http_start(struct http **out, struct fetch *f, const struct http_opts *o, struct err *e)

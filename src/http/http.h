@@ -12,6 +12,7 @@ struct symb_limits;
 
 struct http_opts {
 	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
+	int socket;	    /* of http_listen(), which http_start() takes; 0: it opens one */
 	const char *id;	    /* by which a request of our own is known, see http_id(); NULL: none is */
 	const char *token;  /* who asks must show it; NULL: nobody must */
 	bool anyone;	    /* an address that others reach may be listened on without a token */
@@ -27,6 +28,10 @@ struct http_opts {
  * its own source is found out. 0, -EIO. */
 #define HTTP_ID_TEXT 33
 int http_id(char out[static HTTP_ID_TEXT]);
+
+/* Opens the socket of http_opts.listen before the process gives up the right to. -EINVAL, -errno. */
+int http_listen(const char *listen, int *socket, struct err *e);
+void http_unlisten(const char *listen, int socket); /* when it does not come to http_start() */
 
 /* Listens, and answers from now on. The fetch stays the caller's and must outlive it. -EINVAL: what
  * is asked for makes no sense, or is not safe; others: the address. `e` says which. */

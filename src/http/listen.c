@@ -39,7 +39,7 @@ static bool is_local(const union any_address *a)
 	return a->sa.sa_family == AF_UNIX;
 }
 
-static int describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
+int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e)
 {
 	char host[INET6_ADDRSTRLEN] = "";
 	union any_address a = {0};
@@ -178,7 +178,7 @@ int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN
 	else
 		r = open_tcp(word, &got, e);
 	if (r == 0)
-		r = describe(got, local, shown, e);
+		r = listen_describe(got, local, shown, e);
 	if (r == 0)
 		*fd = take_fd(&got);
 	return r;

@@ -12,6 +12,9 @@
  * these; -errno. */
 int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
+/* The same of a socket that listens already. */
+int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
+
 /* At the end: puts another socket under the number of one that systemd passed. libmicrohttpd shuts down
  * what it listened on, and systemd goes on listening there: its unit would fail, and nobody could start
  * the service again. Who comes now waits for the next one. */

@@ -1,6 +1,6 @@
 /* symfs with a GSYM worker that does what its input says: a file that has "worker: crash" somewhere makes
  * it crash, "worker: hang" makes it go on for ever, "worker: full" makes it say that its memory does not
- * suffice, and with "worker: wait PATH\n" it waits until there
+ * suffice, "worker: write PATH\n" makes it try to make that file, as its daemon could, and with "worker: wait PATH\n" it waits until there
  * is such a file and then does its work. Everything else is symfs itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define gsym_worker_main real_worker_main
@@ -8,6 +8,7 @@
 #undef gsym_worker_main
 int gsym_worker_main(int argc, char **argv);
 
+#include <fcntl.h>
 #include <signal.h>
 #include <time.h>
 
@@ -18,12 +19,29 @@ static void pause_a_little(void)
 	nanosleep(&t, NULL);
 }
 
-static void wait_for_file(const char *p, size_t n)
+static void path_of(const char *p, size_t n, char path[static 4096])
 {
 	const char *end = memchr(p, '\n', n);
+
+	snprintf(path, 4096, "%.*s", end ? (int)(end - p) : 0, p);
+}
+
+static void try_to_write(const char *p, size_t n)
+{
+	char path[4096];
+	int fd;
+
+	path_of(p, n, path);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void wait_for_file(const char *p, size_t n)
+{
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%.*s", end ? (int)(end - p) : 0, p);
+	path_of(p, n, path);
 	while (access(path, F_OK) < 0)
 		pause_a_little();
 }
@@ -51,6 +69,8 @@ static void obey(struct span file)
 		say_full();
 	while (memcmp(p, "hang", 4) == 0)
 		pause_a_little();
+	if (n > 6 && memcmp(p, "write ", 6) == 0)
+		try_to_write(p + 6, n - 6);
 	if (memcmp(p, "wait ", 5) == 0)
 		wait_for_file(p + 5, n - 5);
 }

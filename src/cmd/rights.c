@@ -1,0 +1,275 @@
+/* What the daemon of a mount gives up. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/rights.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "priv/landlock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OWN_USER "symfs" /* whose store makes the daemon run as that user */
+
+/* ---- which user --------------------------------------------------------------------- */
+
+static void become(struct rights *r, const struct passwd *pw)
+{
+	snprintf(r->user, sizeof(r->user), "%s", pw->pw_name);
+	r->keep.user = r->user;
+	r->keep.uid = pw->pw_uid;
+	r->keep.gid = pw->pw_gid;
+}
+
+/* The store belongs to whoever fills it. One that is there is left as it is: store_open() says when
+ * it is another user's. */
+static int make_store(const char *dir, const struct passwd *pw, struct err *e)
+{
+	struct stat st;
+	int r;
+
+	if (lstat(dir, &st) == 0)
+		return 0;
+	r = path_mkdirs(dir, 0700);
+	if (r == 0 && lchown(dir, pw->pw_uid, pw->pw_gid) < 0)
+		r = -errno;
+	return r < 0 ? err_set(e, r, "%s: cannot be made for user %s: %s", dir, pw->pw_name, err_text(r)) : 0;
+}
+
+static int become_named(struct rights *r, const struct settings *s, struct err *e)
+{
+	const struct passwd *pw = getpwnam(s->run_as);
+
+	if (!pw)
+		return err_set(e, -EINVAL, "run-as = %.60s: there is no such user", s->run_as);
+	if (pw->pw_uid == geteuid())
+		return 0;
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, "run-as = %.60s: only root can become another user", s->run_as);
+	become(r, pw);
+	return make_store(s->cache_dir, pw, e);
+}
+
+static void become_owner(struct rights *r, const struct settings *s)
+{
+	const struct passwd *pw = geteuid() == 0 ? getpwnam(OWN_USER) : NULL;
+	struct stat st;
+
+	if (pw && pw->pw_uid != 0 && stat(s->cache_dir, &st) == 0 && st.st_uid == pw->pw_uid)
+		become(r, pw);
+}
+
+int rights_choose(struct rights *r, const struct settings *s, bool helped, struct err *e)
+{
+	int result = 0;
+
+	memset(r, 0, sizeof(*r));
+	r->admin = caps_have_admin();
+	r->drop = r->admin || helped;
+	r->keep.uid = geteuid();
+	r->keep.gid = getegid();
+	r->keep.read_all = s->read_all && caps_have_read_all();
+	if (s->read_all && !r->keep.read_all)
+		log_warn("read-all = yes: this process was not given CAP_DAC_READ_SEARCH; "
+			 "it reads what its user may");
+	if (s->run_as)
+		result = become_named(r, s, e);
+	else if (r->admin)
+		become_owner(r, s);
+	return result;
+}
+
+/* ---- Landlock ----------------------------------------------------------------------- */
+
+/* Directories in which others keep what is theirs. */
+static const char *const private[] = {"root", "home", "boot", "lost+found"};
+
+static bool is_private(const char *name)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(private); i++)
+		if (strcmp(private[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Sources may have links to anywhere, and libraries read in many places. */
+static int allow_tree(struct landlock *l)
+{
+	DIR *d = opendir("/");
+	struct dirent *entry;
+	char path[300];
+	int r = 0;
+
+	if (!d)
+		return -errno;
+	while (r == 0 && (entry = readdir(d))) {
+		snprintf(path, sizeof(path), "/%s", entry->d_name);
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+			!is_private(entry->d_name))
+			r = landlock_allow(l, path, LANDLOCK_READ);
+	}
+	closedir(d);
+	return r;
+}
+
+/* NULL is fine. */
+static int allow_read(struct landlock *l, const char *path)
+{
+	return path ? landlock_allow(l, path, LANDLOCK_READ) : 0;
+}
+
+static int allow_ptr_map(struct landlock *l, char *const *map)
+{
+	int r = 0;
+
+	for (; r == 0 && map && *map; map++)
+		r = allow_read(l, strchr(*map, '=') ? strchr(*map, '=') + 1 : NULL);
+	return r;
+}
+
+static int allow_source(struct landlock *l, const struct source *s)
+{
+	const char *const files[] = {s->o.ca_file, s->o.cert, s->o.key, s->o.netrc};
+	int r = s->kind->local ? allow_read(l, s->shown) : 0;
+
+	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
+		r = allow_read(l, files[i]);
+	return r == 0 ? allow_ptr_map(l, s->o.ptr_map) : r;
+}
+
+/* Files by which a user configures symfs. A new one may come with SIGHUP, so directories. */
+static int allow_configuration(struct landlock *l, const struct app_args *a)
+{
+	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
+	static const char *const below[] = {".config/symfs", ".aws"};
+	char path[PATH_MAX], *slash;
+	int r = 0;
+
+	if (a->config && (slash = strrchr(a->config, '/'))) {
+		snprintf(path, sizeof(path), "%.*s", (int)MAX(slash - a->config, 1L), a->config);
+		r = allow_read(l, path);
+	}
+	for (unsigned i = 0; r == 0 && home && i < ARRAY_SIZE(below); i++) {
+		snprintf(path, sizeof(path), "%s/%s", home, below[i]);
+		r = allow_read(l, path);
+	}
+	snprintf(path, sizeof(path), "%s/symfs", xdg ? xdg : "");
+	return r == 0 && xdg ? allow_read(l, path) : r;
+}
+
+/* Directories that other things of root's live in, too. */
+static const char *const shared[] = {"/", "/root", "/home", "/tmp", "/var", "/var/cache", "/var/lib",
+	"/var/tmp", "/var/log", "/srv", "/mnt", "/opt", "/run", "/etc", "/usr", "/usr/local", "/dev/shm"};
+
+/* A store that was removed is made anew, for which its parent must be open, too; but not when much
+ * else lies there. */
+static int allow_store(struct landlock *l, const char *dir)
+{
+	_cleanup_free_ char *whole = path_absolute(dir);
+	char *slash;
+	int r;
+
+	if (!whole)
+		return -ENOMEM;
+	path_mkdirs(whole, 0700); /* store_open() says what is wrong with it */
+	r = landlock_allow(l, whole, LANDLOCK_WRITE);
+	if (r < 0 || !(slash = strrchr(whole, '/')))
+		return r;
+	slash[slash == whole] = '\0';
+	for (unsigned i = 0; i < ARRAY_SIZE(shared); i++)
+		if (strcmp(whole, shared[i]) == 0)
+			return 0;
+	return landlock_allow(l, whole, LANDLOCK_WRITE);
+}
+
+static int allow_writes(struct landlock *l, const char *const writes[RIGHTS_WRITES])
+{
+	int r = landlock_allow(l, "/dev/null", LANDLOCK_WRITE); /* the streams of workers */
+
+	for (unsigned i = 0; r == 0 && i < RIGHTS_WRITES; i++)
+		r = writes[i] ? landlock_allow(l, writes[i], LANDLOCK_WRITE) : 0;
+	return r;
+}
+
+static int allow_all(struct landlock *l, const struct app *app, const char *const writes[RIGHTS_WRITES])
+{
+	char program[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	int r = allow_tree(l);
+
+	program[MAX(n, 0L)] = '\0';
+	if (r == 0 && n > 0)
+		r = allow_read(l, program); /* of which workers are made */
+	if (r == 0)
+		r = allow_configuration(l, &app->args);
+	for (unsigned i = 0; r == 0 && i < app->prepared->n; i++)
+		r = allow_source(l, app->prepared->list[i]);
+	if (r == 0)
+		r = allow_store(l, app->settings.cache_dir);
+	return r == 0 ? allow_writes(l, writes) : r;
+}
+
+/* The daemon stays root, and root's files would be its own. */
+static int close_files(const struct app *app, const char *const writes[RIGHTS_WRITES], struct err *e)
+{
+	struct landlock l;
+	int r = landlock_new(&l);
+
+	if (r == -ENOTSUP) {
+		log_warn("the daemon runs as root and can write root's files: this kernel has no Landlock; "
+			 "run-as = USER gives the daemon a user of its own");
+		return 0;
+	}
+	if (r == 0)
+		r = allow_all(&l, app, writes);
+	if (r == 0)
+		r = landlock_apply(&l);
+	landlock_release(&l);
+	return r < 0 ? err_set(e, r, "Landlock: %s", err_text(r)) : 0;
+}
+
+/* ---- giving up ---------------------------------------------------------------------- */
+
+int rights_give_up(const struct rights *r, const struct app *app, const char *const writes[RIGHTS_WRITES],
+	struct err *e)
+{
+	int result;
+
+	if (!r->drop)
+		return 0;
+	/* Large sorts go to files; by default those lie where the daemon may not write any more. */
+	setenv("SQLITE_TMPDIR", app->settings.cache_dir, 0);
+	result = caps_give_up(&r->keep, e);
+	if (result == 0 && r->keep.uid == 0)
+		result = close_files(app, writes, e);
+	return result;
+}
+
+void rights_check(const struct rights *r, struct app *app)
+{
+	struct sources *so;
+	struct err e;
+
+	if (!r->drop || app_sources(app, &so, &e) < 0)
+		return;
+	for (unsigned i = 0; i < so->n; i++) {
+		const struct source *s = so->list[i];
+		int fd = s->kind->local ? open(s->shown, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : -1;
+
+		if (fd >= 0)
+			close(fd);
+		else if (s->kind->local && (errno == EACCES || errno == EPERM))
+			log_warn("source %s: the daemon, %s%s, cannot read %s: %s", s->name,
+				r->user[0] ? "user " : "which gave up its rights at the start",
+				r->user, s->shown, r->keep.uid == 0
+					? "start it anew with this source"
+					: "allow that user to, or set read-all = yes");
+	}
+	sources_unref(so);
+}

@@ -1,0 +1,216 @@
+/* The helper itself. Everything that it is sent may come from a daemon that somebody has taken over. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fs/helper-private.h"
+#include "fs/helper.h"
+#include "fs/kernel.h"
+#include "priv/filter.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+struct helping {
+	const struct helper_mount *m;
+	int device; /* /dev/fuse, not used yet; -1 */
+	int fuse;  /* of the connection; -1: nothing was mounted */
+	long id;   /* of the mount; -1 */
+};
+
+/* ---- messages ----------------------------------------------------------------------- */
+
+long helper_send(int sock, const void *p, unsigned long n, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} with = {0};
+	struct iovec iov = {.iov_base = (void *)p, .iov_len = n};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
+	ssize_t sent;
+
+	if (fd >= 0) {
+		msg.msg_control = with.room;
+		msg.msg_controllen = sizeof(with.room);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	do
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : sent;
+}
+
+/* There is room for one descriptor: the kernel closes more. */
+long helper_receive(int sock, void *p, unsigned long n, int *fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} with = {0};
+	struct iovec iov = {.iov_base = p, .iov_len = n};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = with.room,
+		.msg_controllen = sizeof(with.room)};
+	ssize_t got;
+
+	*fd = -1;
+	do
+		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+			c->cmsg_len == CMSG_LEN(sizeof(int)))
+			memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	return got;
+}
+
+/* ---- what it does ------------------------------------------------------------------- */
+
+/* The id of the uppermost mount at the place, without asking that mount anything; -1. */
+static long mount_id_at(const char *point)
+{
+	_cleanup_close_ int at = open(point, O_PATH | O_NOFOLLOW | O_CLOEXEC), info = -1;
+	char name[40], text[512], *line;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", at);
+	info = at >= 0 ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	n = info >= 0 ? read(info, text, sizeof(text) - 1) : -1;
+	if (n < 0)
+		return -1;
+	text[n] = '\0';
+	line = strstr(text, "mnt_id:");
+	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
+}
+
+/* Only a FUSE mount whose daemon is gone answers so. */
+static int clear(const struct helping *h)
+{
+	struct statx sx;
+
+	if (statx(AT_FDCWD, h->m->point, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
+		    STATX_BASIC_STATS, &sx) == 0 || (errno != ENOTCONN && errno != ECONNABORTED))
+		return -EINVAL;
+	return umount2(h->m->point, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+static int mount_it(struct helping *h)
+{
+	const struct helper_mount *m = h->m;
+	_cleanup_close_ int fd = -1;
+	char data[160];
+
+	if (h->fuse >= 0)
+		return -EALREADY;
+	fd = h->device >= 0 ? take_fd(&h->device) : open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	snprintf(data, sizeof(data), "fd=%d,rootmode=40000,user_id=%u,group_id=%u%s%s", fd,
+		(unsigned)m->user, (unsigned)m->group, m->allow_other ? ",allow_other" : "",
+		m->default_permissions ? ",default_permissions" : "");
+	if (mount(m->source, m->point, "fuse.symfs", m->flags | MS_RDONLY, data) < 0)
+		return -errno;
+	h->id = mount_id_at(m->point);
+	h->fuse = take_fd(&fd);
+	return 0;
+}
+
+/* Another mount that stands there by now is not ours. */
+static int unmount(const struct helping *h)
+{
+	if (h->fuse < 0 || (h->id >= 0 && mount_id_at(h->m->point) != h->id))
+		return -EINVAL;
+	return umount2(h->m->point, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* The kernel reads the file with the helper's rights, so the daemon must have it open for reading: a
+ * descriptor of O_PATH proves nothing. */
+static int pass(const struct helping *h, int fd)
+{
+	struct fuse_backing_map map = {.fd = fd};
+	struct stat st;
+	int flags = fcntl(fd, F_GETFL), r;
+
+	if (h->fuse < 0 || flags < 0 || (flags & O_PATH) || (flags & O_ACCMODE) != O_RDONLY ||
+		fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != h->m->daemon)
+		return -EBADF;
+	r = ioctl(h->fuse, FUSE_DEV_IOC_BACKING_OPEN, &map);
+	return r > 0 ? r : r < 0 ? -errno : -EIO;
+}
+
+static int pass_end(const struct helping *h, int32_t number)
+{
+	uint32_t id = (uint32_t)number;
+
+	if (h->fuse < 0 || number <= 0)
+		return -EINVAL;
+	return ioctl(h->fuse, FUSE_DEV_IOC_BACKING_CLOSE, &id) < 0 ? -errno : 0;
+}
+
+static int32_t answer(struct helping *h, const struct helper_ask *ask, int fd)
+{
+	if ((fd >= 0) != (ask->op == HELPER_PASS))
+		return -EINVAL;
+	switch (ask->op) {
+	case HELPER_CLEAR:
+		return clear(h);
+	case HELPER_MOUNT:
+		return mount_it(h);
+	case HELPER_UNMOUNT:
+		return unmount(h);
+	case HELPER_PASS:
+		return pass(h, fd);
+	case HELPER_PASS_END:
+		return pass_end(h, ask->arg);
+	}
+	return -EINVAL;
+}
+
+/* ---- the loop ----------------------------------------------------------------------- */
+
+/* false: the daemon has ended, or sent what it never sends. */
+static bool serve_one(struct helping *h, int sock)
+{
+	_cleanup_close_ int fd = -1;
+	struct helper_ask ask;
+	struct helper_answer a;
+
+	if (helper_receive(sock, &ask, sizeof(ask), &fd) != sizeof(ask))
+		return false;
+	a.r = answer(h, &ask, fd);
+	return helper_send(sock, &a, sizeof(a),
+		       ask.op == HELPER_MOUNT && a.r == 0 ? h->fuse : -1) == sizeof(a);
+}
+
+static int shut_in(void)
+{
+	static const char *const calls[] = {"recvmsg", "sendmsg", "openat", "read", "close", "fcntl",
+		"fcntl64", "fstat", "fstat64", "newfstatat", "statx", "ioctl", "mount", "umount",
+		"umount2", "exit", "exit_group", "rt_sigreturn", "restart_syscall"};
+
+	return filter_set(calls, ARRAY_SIZE(calls), false);
+}
+
+int helper_serve(int sock, int device, const struct helper_mount *m)
+{
+	struct helping h = {.m = m, .device = device, .fuse = -1, .id = -1};
+	int r = shut_in();
+
+	/* Where there are no filters, few capabilities and no input are left to stand on. */
+	if (r < 0 && r != -ENOTSUP)
+		return 4;
+	while (serve_one(&h, sock))
+		;
+	if (m->auto_unmount)
+		unmount(&h);
+	return 0;
+}

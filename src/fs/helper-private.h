@@ -1,0 +1,27 @@
+/* What a daemon and its helper say to each other: one message of this size each way, one after the
+ * other, on a socket that keeps their bounds. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdint.h>
+
+enum helper_op {
+	HELPER_CLEAR = 1,
+	HELPER_MOUNT,	 /* the answer has a descriptor */
+	HELPER_UNMOUNT,
+	HELPER_PASS,	 /* with a descriptor; the answer is the kernel's number */
+	HELPER_PASS_END, /* `arg`: that number */
+};
+
+struct helper_ask {
+	uint32_t op;
+	int32_t arg;
+};
+
+struct helper_answer {
+	int32_t r; /* 0 or more; -errno */
+};
+
+/* One message with a descriptor or -1. The bytes sent or received, also a wrong number; 0: the end;
+ * -errno. A received `*fd` is the caller's; -1: there was none. */
+long helper_send(int sock, const void *p, unsigned long n, int fd);
+long helper_receive(int sock, void *p, unsigned long n, int *fd);

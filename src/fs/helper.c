@@ -1,0 +1,288 @@
+/* The daemon's side of the helper: starts it and asks it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fs/helper.h"
+#include "base/util.h"
+#include "fs/helper-private.h"
+#include "priv/caps.h"
+#include "priv/hide.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define ANSWER_SECONDS 5 /* no answer is that long in coming */
+
+struct helper {
+	/* constant */
+	int sock;
+	pid_t pid; /* 0: not our child */
+	/* under lock: one question at a time */
+	pthread_mutex_t lock;
+	bool lost;
+};
+
+/* ---- what is mounted ---------------------------------------------------------------- */
+
+static const struct word {
+	const char *word;
+	unsigned long set, clear;
+} words[] = {
+	{"dev", 0, MS_NODEV},
+	{"nodev", MS_NODEV, 0},
+	{"suid", 0, MS_NOSUID},
+	{"nosuid", MS_NOSUID, 0},
+	{"exec", 0, MS_NOEXEC},
+	{"noexec", MS_NOEXEC, 0},
+	{"atime", 0, MS_NOATIME},
+	{"noatime", MS_NOATIME, 0},
+};
+
+static bool is_word(const char *p, size_t n, const char *word)
+{
+	return n == strlen(word) && memcmp(p, word, n) == 0;
+}
+
+static void take_word(struct helper_mount *m, const char *p, size_t n)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+		if (is_word(p, n, words[i].word))
+			m->flags = (m->flags | words[i].set) & ~words[i].clear;
+	/* Of allow_root libfuse itself keeps the others out. */
+	if (is_word(p, n, "allow_other") || is_word(p, n, "allow_root"))
+		m->allow_other = true;
+	if (is_word(p, n, "default_permissions"))
+		m->default_permissions = true;
+	if (is_word(p, n, "auto_unmount"))
+		m->auto_unmount = true;
+}
+
+int helper_mount_fill(struct helper_mount *out, const char *point, const char *source,
+	const char *options, struct err *e)
+{
+	size_t n;
+
+	memset(out, 0, sizeof(*out));
+	out->flags = MS_NOSUID | MS_NODEV;
+	out->user = out->daemon = getuid();
+	out->group = getgid();
+	snprintf(out->source, sizeof(out->source), "%s", source && *source ? source : "symfs");
+	if ((size_t)snprintf(out->point, sizeof(out->point), "%s", point) >= sizeof(out->point))
+		return err_set(e, -ENAMETOOLONG, "%.100s...: %s", point, err_text(ENAMETOOLONG));
+	for (; *options; options += n + (options[n] == ',')) {
+		n = strcspn(options, ",");
+		take_word(out, options, n);
+	}
+	return 0;
+}
+
+/* ---- starting ----------------------------------------------------------------------- */
+
+/* The terminal's signals go to all of its processes, and the helper ends with the daemon alone. */
+static void ignore_signals(void)
+{
+	static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
+		signal(all[i], SIG_IGN);
+}
+
+/* Nothing stays open but the socket: a pipe that someone reads to its end, a lock. */
+static int keep_only(int sock)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return -errno;
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	if (sock != 3 && dup3(sock, 3, O_CLOEXEC) < 0)
+		return -errno;
+	close_range(4, UINT_MAX, 0);
+	return 3;
+}
+
+/* The child. It says with the first message whether it could give up what it should. */
+static _Noreturn void help(int sock, pid_t daemon, const struct helper_mount *m,
+	const struct caps_keep *keep)
+{
+	struct helper_answer ready;
+	struct err e;
+	int fd, device;
+
+	prctl(PR_SET_NAME, "symfs-helper");
+	ignore_signals();
+	fd = keep_only(sock);
+	device = open("/dev/fuse", O_RDWR | O_CLOEXEC); /* of some systems root's alone */
+	ready.r = fd < 0 ? fd : caps_give_up(keep, &e);
+	hide_memory();
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the last change of user, which clears it */
+	if (fd < 0 || getppid() != daemon || helper_send(fd, &ready, sizeof(ready), -1) < 0 || ready.r < 0)
+		_exit(4);
+	_exit(helper_serve(fd, device, m));
+}
+
+static int new_helper(struct helper **out, int sock, pid_t pid)
+{
+	const struct timeval most = {.tv_sec = ANSWER_SECONDS};
+	struct helper *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+	h->sock = sock;
+	h->pid = pid;
+	pthread_mutex_init(&h->lock, NULL);
+	*out = h;
+	return 0;
+}
+
+static void cleanup_helper(struct helper **h)
+{
+	helper_free(*h);
+}
+
+int helper_start(struct helper **out, const struct helper_mount *m, const struct caps_keep *keep,
+	struct err *e)
+{
+	_cleanup_(cleanup_helper) struct helper *h = NULL;
+	pid_t self = getpid(), pid;
+	struct helper_answer ready;
+	int ends[2], none, r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(e, -errno, "the mount's helper: %s", err_text(errno));
+	pid = fork();
+	if (pid == 0)
+		help(ends[1], self, m, keep);
+	r = pid < 0 ? -errno : new_helper(&h, ends[0], pid);
+	close(ends[1]);
+	if (!h)
+		close(ends[0]);
+	if (r == 0)
+		r = helper_receive(h->sock, &ready, sizeof(ready), &none) == sizeof(ready) ? ready.r : -EPIPE;
+	if (r < 0)
+		return err_set(e, r, "the mount's helper does not start: %s", err_text(r));
+	*out = take(h);
+	return 0;
+}
+
+int helper_connect(struct helper **out, const char *path, struct err *e)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	_cleanup_close_ int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int r;
+
+	if (strlen(path) >= sizeof(un.sun_path))
+		return err_set(e, -EINVAL, "%s: longer than a socket's path can be", path);
+	memcpy(un.sun_path, path, strlen(path));
+	if (sock < 0 || connect(sock, (struct sockaddr *)&un, sizeof(un)) < 0)
+		return err_set(e, -errno, "%s: %s; is the mount helper's socket there?", path,
+			err_text(errno));
+	r = new_helper(out, sock, 0);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	take_fd(&sock);
+	return 0;
+}
+
+/* ---- asking ------------------------------------------------------------------------- */
+
+/* A helper that does not answer has lost its place: a later answer would be another question's. */
+static int lose(struct helper *h)
+{
+	h->lost = true;
+	shutdown(h->sock, SHUT_RDWR);
+	return -EPIPE;
+}
+
+static int ask(struct helper *h, enum helper_op op, int32_t arg, int with, int *fd)
+{
+	struct helper_ask question = {.op = op, .arg = arg};
+	struct helper_answer a;
+	LOCK_SCOPE(&h->lock);
+
+	*fd = -1;
+	if (h->lost || helper_send(h->sock, &question, sizeof(question), with) != sizeof(question) ||
+		helper_receive(h->sock, &a, sizeof(a), fd) != sizeof(a))
+		return lose(h);
+	return a.r;
+}
+
+static int ask_number(struct helper *h, enum helper_op op, int32_t arg, int with)
+{
+	_cleanup_close_ int none = -1;
+
+	return ask(h, op, arg, with, &none);
+}
+
+int helper_clear(struct helper *h)
+{
+	return ask_number(h, HELPER_CLEAR, 0, -1);
+}
+
+int helper_mount(struct helper *h)
+{
+	int fd, r = ask(h, HELPER_MOUNT, 0, -1, &fd);
+
+	if (r == 0 && fd >= 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return r < 0 ? r : -EPIPE;
+}
+
+int helper_unmount(struct helper *h)
+{
+	return ask_number(h, HELPER_UNMOUNT, 0, -1);
+}
+
+int helper_pass(struct helper *h, int fd)
+{
+	return ask_number(h, HELPER_PASS, 0, fd);
+}
+
+void helper_pass_no_more(struct helper *h, int number)
+{
+	ask_number(h, HELPER_PASS_END, number, -1);
+}
+
+int helper_fd(const struct helper *h)
+{
+	return h->sock;
+}
+
+/* ---- the end ------------------------------------------------------------------------ */
+
+/* It ends when the socket does; one that was stopped has to be killed. */
+static void wait_end(pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	for (unsigned i = 0; i < 200; i++) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+void helper_free(struct helper *h)
+{
+	if (!h)
+		return;
+	close(h->sock);
+	if (h->pid > 0)
+		wait_end(h->pid);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+}

@@ -1,0 +1,52 @@
+/* The helper of a mount: a small process that keeps CAP_SYS_ADMIN, so that the daemon, which reads what
+ * servers and files say, need not have it. The helper mounts at one place, hands the kernel files of
+ * the store to read by itself, and unmounts. It is told what and where before the daemon gives up its
+ * rights; later messages have a fixed size and no paths. It reads no files and ends with the daemon. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct caps_keep;
+struct helper;
+
+/* What is mounted. Constant once the helper has begun. */
+struct helper_mount {
+	char point[PATH_MAX]; /* as fs_point() spells it */
+	char source[256];     /* what the mount table shows as device */
+	unsigned long flags;  /* MS_* */
+	bool allow_other, default_permissions;
+	bool auto_unmount;    /* also when the daemon ends without a word */
+	uid_t user;	      /* whose mount it is, and without allow_other the only one to see it */
+	gid_t group;
+	uid_t daemon;	      /* whose files may be handed to the kernel */
+};
+
+/* Reads `-o` words ("allow_other,noexec"; the rest are the daemon's). -ENAMETOOLONG. */
+int helper_mount_fill(struct helper_mount *out, const char *point, const char *source,
+	const char *options, struct err *e);
+
+/* Forks one, which gives up all but `keep`. Before threads. -errno and `e`. */
+int helper_start(struct helper **out, const struct helper_mount *m, const struct caps_keep *keep,
+	struct err *e);
+/* The one that listens at a Unix socket (`symfs mount-helper`). */
+int helper_connect(struct helper **out, const char *path, struct err *e);
+
+/* Any thread from here on. -EPIPE: it has ended, or does not answer. */
+int helper_clear(struct helper *h);	  /* detaches a dead mount at the place; 0, -errno */
+int helper_mount(struct helper *h);	  /* a descriptor of /dev/fuse, the caller's; -errno */
+int helper_unmount(struct helper *h);	  /* detaches what it mounted; 0, -errno */
+int helper_pass(struct helper *h, int fd); /* the kernel's number of a file, > 0; -errno */
+void helper_pass_no_more(struct helper *h, int number);
+
+int helper_fd(const struct helper *h); /* hangs up when the helper ends: for poll() */
+
+/* Ends it and waits for that. NULL is fine. */
+void helper_free(struct helper *h);
+
+/* The helper's own side: serves one daemon until that ends. `device` is /dev/fuse, opened while the
+ * process still could; -1: it is opened when it is needed. An exit status. */
+int helper_serve(int sock, int device, const struct helper_mount *m);

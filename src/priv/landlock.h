@@ -1,0 +1,24 @@
+/* Landlock: a process gives up files that its user could open. For one that stays root, and whose user
+ * therefore owns what is root's. Linux 5.19; with 5.13 renames between directories would fail. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+
+struct landlock {
+	int fd; /* -1: this kernel has none */
+	unsigned long long handled;
+};
+
+enum landlock_right {
+	LANDLOCK_READ,	/* files, and what directories list */
+	LANDLOCK_WRITE, /* also: make, rename and remove */
+};
+
+/* 0; -ENOTSUP: this kernel has no Landlock, or an older one. -errno */
+int landlock_new(struct landlock *out);
+void landlock_release(struct landlock *l);
+
+/* What is at and below `path` stays open to the process. A path that is not there is skipped. */
+int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
+
+/* All else is closed, for the process and what it starts. Sets no_new_privs. */
+int landlock_apply(const struct landlock *l);

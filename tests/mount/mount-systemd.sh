@@ -1,0 +1,117 @@
+#!/bin/sh
+# The units of the mount under a real systemd, as PID 1 of a container that has this machine's /usr and
+# nothing else: the daemon has a user of its own and no right, its helper one; files are passed to the
+# kernel; a reload, a crash, stop.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need systemd-nspawn flock gcc objcopy strip readelf
+[ "$(id -u)" = 0 ] || skip "only root starts containers"
+[ -x /lib/systemd/systemd ] || skip "no systemd"
+
+UNITS=$TMP/units OUT=$TMP/out
+mkdir -p "$UNITS/symfs.service.d" "$UNITS/symfs-mount.service.d" "$OUT" "$TMP/etc" "$TMP/srv"
+make_program "$TMP/made" one
+put_gdb "$TMP/srv" "$TMP/made/debug/one.debug" .debug
+cp "$TMP/made/debug/libone.so.debug" "$TMP/srv/added.debug"
+for unit in symfs symfs-mount; do
+  sed 's|@bindir@|/symfs-test/bin|' "$top_srcdir/etc/systemd/system/$unit.service.in" >"$UNITS/$unit.service"
+done
+cp "$top_srcdir/etc/systemd/system/symfs-mount.socket" "$UNITS/"
+cp "$top_srcdir/etc/sysusers.d/symfs.conf" "$OUT/sysusers.conf"
+ln -s /dev/null "$UNITS/systemd-firstboot.service" # it would ask for a language
+# LeakSanitizer looks at itself as a debugger does, which the unit forbids.
+for unit in symfs symfs-mount; do
+  printf '[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' >"$UNITS/$unit.service.d/test.conf"
+done
+echo 'Environment=SYMFS_ARGS="--config=/symfs-test/etc/symfs.conf"' >>"$UNITS/symfs.service.d/test.conf"
+cat >"$UNITS/check.service" <<'EOF'
+[Unit]
+DefaultDependencies=no
+[Service]
+Type=oneshot
+ExecStart=/bin/sh /symfs-test/out/check.sh
+ExecStopPost=/bin/systemctl poweroff --force --force
+TimeoutStartSec=100
+EOF
+printf '[source "own"]\npath = /symfs-test/srv\nlayout = gdb\n' >"$TMP/etc/symfs.conf"
+cat >"$OUT/check.sh" <<EOF
+ONE=gdb/$(gdb_path "$(build_id "$TMP/made/full/one")" .debug)
+ADDED=gdb/$(gdb_path "$(build_id "$TMP/made/full/libone.so")" .debug)
+EOF
+cat >>"$OUT/check.sh" <<'EOF'
+exec >/symfs-test/out/said 2>&1
+systemd-sysusers /symfs-test/out/sysusers.conf >/dev/null 2>&1
+unit=symfs.service
+is() { systemctl show -P "$1" $unit; }
+told() { # PID: rights, by the words of /proc/PID/status
+  sed -n 's/^\(CapPrm\|CapEff\|CapBnd\|CapAmb\|NoNewPrivs\):[[:space:]]*/\1 /p' "/proc/$1/status" | tr '\n' ' '
+  echo
+}
+systemctl start $unit && echo started
+pid=$(is MainPID)
+helper=$(systemctl show -P MainPID symfs-mount.service)
+[ "$(stat -c %u /var/cache/symfs)" = "$(id -u symfs)" ] && echo "its own cache"
+sed -n 's/^Uid:[[:space:]]*//p' "/proc/$pid/status" | tr '\t' '\n' | grep -qvx "$(id -u symfs)" || echo "user symfs"
+told "$pid"
+told "$helper"
+grep -q ' /run/symfs .* - fuse.symfs ' /proc/self/mountinfo && echo mounted
+cmp /run/symfs/$ONE /symfs-test/srv/${ONE#gdb/} && echo same
+setpriv --reuid=65534 --regid=65534 --clear-groups cmp /run/symfs/$ONE /symfs-test/srv/${ONE#gdb/} && echo "same for all"
+setpriv --reuid=symfs --regid=symfs --clear-groups env ASAN_OPTIONS=detect_leaks=0 /symfs-test/bin/symfs add --no-default-sources --cache /var/cache/symfs /symfs-test/srv/added.debug | tail -n 1
+for _ in $(seq 100); do cmp /run/symfs/$ADDED /symfs-test/srv/added.debug 2>/dev/null && break; sleep 0.1; done
+cmp /run/symfs/$ADDED /symfs-test/srv/added.debug && echo "same that was added"
+grep -q '^fs_passthrough [1-9]' /run/symfs/.symfs/stats && echo "passed through"
+systemctl reload $unit && echo reloaded
+systemctl kill -s KILL --kill-who=main $unit
+for _ in $(seq 600); do [ "$(is NRestarts)" = 1 ] && [ "$(is ActiveState)" = active ] && break; sleep 0.1; done
+echo "restarts: $(is NRestarts)"
+cmp /run/symfs/$ONE /symfs-test/srv/${ONE#gdb/} && echo "same again"
+[ "$(grep -c ' /run/symfs ' /proc/self/mountinfo)" = 1 ] && echo "one mount"
+systemctl stop $unit
+echo "stopped: $(is Result) $(is ExecMainStatus)"
+for _ in $(seq 100); do systemctl -q is-active symfs-mount.service || break; sleep 0.1; done
+echo "helper: $(systemctl is-active symfs-mount.service)"
+grep -c ' /run/symfs ' /proc/self/mountinfo
+echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs*' | wc -l)"
+journalctl -u $unit -u symfs-mount.service --no-pager >/symfs-test/out/journal
+echo end
+EOF
+# Two at once would have the same control groups: one after the other, whoever starts them.
+exec 7<"$(command -v systemd-nspawn)"
+flock -w 600 7 || skip "another test has a container all the time"
+# Whatever it does, it ends; and it holds no mounts of other tests.
+"$top_srcdir/scripts/apart" sh -c '
+  mknod "$0/fuse" c 10 229 && chmod 666 "$0/fuse" && mount --bind "$0/fuse" /dev/fuse && shift && exec "$@"' "$TMP" -- \
+  timeout -k 5 140 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
+  --bind=/dev/fuse --bind-ro="$SYMFS:/symfs-test/bin/symfs" --bind="$TMP/etc:/symfs-test/etc" --bind="$OUT:/symfs-test/out" \
+  --bind-ro="$TMP/srv:/symfs-test/srv" --bind-ro="$UNITS:/etc/systemd/system" --machine="symfs-test-$$" \
+  /lib/systemd/systemd --unit=check.service --log-target=console --show-status=no </dev/null >"$TMP/boot.out" 2>&1
+rmdir "/run/systemd/nspawn/propagate/symfs-test-$$" 2>/dev/null
+[ -s "$OUT/said" ] || skip "systemd does not boot here: $(tail -n 3 "$TMP/boot.out")"
+cat >"$TMP/want" <<'EOF'
+started
+its own cache
+user symfs
+CapPrm 0000000000000000 CapEff 0000000000000000 CapBnd 0000000000000000 CapAmb 0000000000000000 NoNewPrivs 1 
+CapPrm 0000000000200000 CapEff 0000000000200000 CapBnd 0000000000000000 CapAmb 0000000000000000 NoNewPrivs 1 
+mounted
+same
+same for all
+added 1, present 0, not placed 0
+same that was added
+passed through
+reloaded
+restarts: 1
+same again
+one mount
+stopped: success 0
+helper: inactive
+0
+failed: 0
+end
+EOF
+# Before Linux 6.9 nothing is.
+[ "$(printf '%s\n' 6.9 "$(uname -r)" | sort -V | head -n 1)" = 6.9 ] || sed -i '/^passed through$/d' "$TMP/want"
+cmp "$OUT/said" "$TMP/want" || fail "$(diff "$TMP/want" "$OUT/said"; tail -n 40 "$OUT/journal" 2>/dev/null; tail -n 20 "$TMP/boot.out")"
+exit 0

@@ -35,8 +35,8 @@ if gcc -O1 -shared -fPIC -Wl,--build-id=sha1 -o whole.so a.c 2>log && command -v
   create -o stripped.gsym stripped.so && create -o packed.gsym packed.so
   at=0x$(nm whole.so | awk '/ deeper$/ { print $1 }')
   "$symfs" gsym lookup "$at" stripped.gsym | grep -q deeper && complain "the test strips nothing"
-  "$symfs" gsym lookup "$at" packed.gsym | grep -q 'deeper@' || complain "what is packed is not read: $("$symfs" gsym lookup "$at" packed.gsym)"
-  "$symfs" gsym lookup "0x$(nm whole.so | awk '/ other$/ { print $1 }')" packed.gsym | grep -q 'other@' || complain "what is not packed is lost"
+  "$symfs" gsym lookup "$at" packed.gsym | grep -q 'deeper$' || complain "what is packed is not read: $("$symfs" gsym lookup "$at" packed.gsym)"
+  "$symfs" gsym lookup "0x$(nm whole.so | awk '/ other$/ { print $1 }')" packed.gsym | grep -q 'other$' || complain "what is not packed is lost"
   # What is broken, or unpacks to more than symbols could, costs only itself.
   head -c 100 mini.xz >cut.xz
   head -c 300000000 /dev/zero | xz -0 >bomb.xz
@@ -176,7 +176,7 @@ for target in x86_64:i386pep i686:i386pe aarch64:arm64pe; do
     "$NM" p.dll | awk '$2 ~ /^[tT]$/ { print "0x" $1, $3 }' | sed "$([ $target = i686 ] && echo 's/ _/ /')" >names
   grep -q ' deeper$' names || complain "PE of $target: no symbols: $(cat names)"
   while read -r at name; do
-    "$symfs" gsym lookup "$at" symbols.gsym | grep -q "	$name@:0\$" || complain "PE of $target: $name at $at: $("$symfs" gsym lookup "$at" symbols.gsym)"
+    "$symfs" gsym lookup "$at" symbols.gsym | grep -q "	$name\$" || complain "PE of $target: $name at $at: $("$symfs" gsym lookup "$at" symbols.gsym)"
   done <names
   "$STRIP" p.dll -o exports.dll && create -o exports.gsym exports.dll && "$symfs" gsym dump exports.gsym >dump
   grep -q ') work$' dump && grep -q ') a_longer_name$' dump || complain "PE of $target: exports: $(cat dump)"
@@ -196,11 +196,11 @@ if LD64=$(first_of ld64.lld) && "$CLANG" -target x86_64-apple-macos11 -O1 -c one
   "$symfs" gsym verify m.gsym >/dev/null && "$symfs" gsym create -o m2.gsym m.o 2>err && "$symfs" gsym verify m2.gsym >/dev/null ||
     complain "Mach-O: $(cat err)"
   while read -r at name; do
-    "$symfs" gsym lookup "$at" m.o | grep -q "	$name@:0\$" || complain "Mach-O: the object has no $name"
+    "$symfs" gsym lookup "$at" m.o | grep -q "	$name\$" || complain "Mach-O: the object has no $name"
   done <names
   [ "$(wc -l <names)" -ge 4 ] || complain "Mach-O: no symbols: $(cat names)"
   while read -r at name; do
-    "$symfs" gsym lookup "$at" m.gsym | grep -q "	$name@:0\$" || complain "Mach-O: $name at $at: $("$symfs" gsym lookup "$at" m.gsym)"
+    "$symfs" gsym lookup "$at" m.gsym | grep -q "	$name\$" || complain "Mach-O: $name at $at: $("$symfs" gsym lookup "$at" m.gsym)"
   done <names
   seen="$seen macho"
 else

@@ -316,6 +316,7 @@ struct lookup {
 	const struct gsym *g;
 	const char *path;
 	struct json_object *list; /* NULL: text */
+	bool fields;		  /* text for programs */
 	struct buf line;
 	int status;
 };
@@ -334,7 +335,7 @@ static void look_up(struct lookup *l, uint64_t addr)
 		buf_clear(&l->line);
 		gsym_address_text(addr, &l->line);
 		buf_add(&l->line, "\t", 1);
-		r = gsym_frames_text(l->g, addr, &l->line, &e);
+		r = gsym_frames_text(l->g, addr, l->fields, &l->line, &e);
 		if (r < 0) { /* each address has its line */
 			buf_clear(&l->line);
 			gsym_address_text(addr, &l->line);
@@ -396,7 +397,7 @@ static int look_up_words(struct lookup *l, const struct run *run)
 static int lookup(struct run *run)
 {
 	_cleanup_opened_ struct opened o = {0};
-	struct lookup l = {.g = &o.g, .line = BUF_UP_TO(16 << 20)};
+	struct lookup l = {.g = &o.g, .fields = run->from_stdin, .line = BUF_UP_TO(16 << 20)};
 	unsigned n = run->addresses.n + (unsigned)run->argc - 1;
 	struct err e = {0};
 	int status;
@@ -479,9 +480,9 @@ static void compare_at(struct comparison *c, uint64_t addr)
 		return;
 	buf_clear(&c->a);
 	buf_clear(&c->b);
-	c->r = gsym_frames_text(c->ours, addr, &c->a, &c->e);
+	c->r = gsym_frames_text(c->ours, addr, false, &c->a, &c->e);
 	if (c->r == 0)
-		c->r = gsym_frames_text(c->theirs, addr, &c->b, &c->e);
+		c->r = gsym_frames_text(c->theirs, addr, false, &c->b, &c->e);
 	c->asked++;
 	if (c->r < 0 || strcmp(buf_text(&c->a), buf_text(&c->b)) == 0)
 		return;

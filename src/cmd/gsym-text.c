@@ -78,7 +78,21 @@ static void add_address(struct json_object *o, const char *name, uint64_t v)
 
 /* ---- frames -------------------------------------------------------------------------- */
 
-int gsym_frames_text(const struct gsym *g, uint64_t addr, struct buf *out, struct err *e)
+static int add_frame(struct buf *out, const struct gsym_frame *f, bool fields)
+{
+	int r = add_shown(out, f->name);
+
+	if (r < 0 || (!fields && !f->dir[0] && !f->base[0] && !f->line))
+		return r;
+	r = buf_adds(out, "@");
+	if (r == 0)
+		r = add_path(out, f->dir, f->base);
+	if (r == 0)
+		r = buf_add(out, ":", 1);
+	return r == 0 ? add_number(out, f->line, 10) : r;
+}
+
+int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e)
 {
 	struct gsym_hit hit;
 	int r = gsym_lookup(g, addr, &hit, e);
@@ -86,20 +100,10 @@ int gsym_frames_text(const struct gsym *g, uint64_t addr, struct buf *out, struc
 	if (r == -ENOENT)
 		return buf_adds(out, "-");
 	for (unsigned i = 0; r == 0 && i < hit.n; i++) {
-		const struct gsym_frame *f = &hit.frame[i];
-
 		if (i)
 			r = buf_adds(out, " < ");
 		if (r == 0)
-			r = add_shown(out, f->name);
-		if (r == 0)
-			r = buf_adds(out, "@");
-		if (r == 0)
-			r = add_path(out, f->dir, f->base);
-		if (r == 0)
-			r = buf_add(out, ":", 1);
-		if (r == 0)
-			r = add_number(out, f->line, 10);
+			r = add_frame(out, &hit.frame[i], fields);
 	}
 	return r;
 }

@@ -10,8 +10,9 @@ int gsym_dump_text(const struct gsym *g, struct err *e);
 int gsym_dump_json(const struct gsym *g, struct err *e);
 int gsym_stats(const struct gsym *g, bool json, struct err *e);
 
-/* "name@dir/base:line < outer@…", "-" for an address in no function. -EBADMSG. */
-int gsym_frames_text(const struct gsym *g, uint64_t addr, struct buf *out, struct err *e);
+/* "name@dir/base:line < outer@…", "-" for an address in no function. A frame without a file is "name", or
+ * with `fields` "name@:0". -EBADMSG. */
+int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e);
 
 /* "0x1f". */
 int gsym_address_text(uint64_t addr, struct buf *out);

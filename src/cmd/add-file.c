@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define SLICES_MOST 64
 
@@ -89,6 +90,20 @@ static void count(struct adding *a, const char *format, enum placed what)
 
 /* ---- a slice ------------------------------------------------------------------------ */
 
+/* A file of the same id and another name is another file: then this one's key has its name. */
+static bool is_here(struct adding *a, struct key *k)
+{
+	char name[MODULE_PATH_MAX];
+	struct key named;
+
+	if (!store_has(a->store, k, NULL))
+		return false;
+	if (!key_by_name(k, &named) || store_name(a->store, k, name) < 0 || strcasecmp(name, k->name) == 0)
+		return true;
+	*k = named;
+	return store_has(a->store, k, NULL);
+}
+
 /* The keys that the store does not have yet. A debug id of a PE file may be that of several. */
 static void new_keys(struct adding *a, const struct key *keys, unsigned all,
 	const struct obj_slice *s, struct store_learned *out)
@@ -96,9 +111,12 @@ static void new_keys(struct adding *a, const struct key *keys, unsigned all,
 	out->m = s->module;
 	out->pinned = true;
 	out->n = 0;
-	for (unsigned i = 0; i < all; i++)
-		if (!store_has(a->store, &keys[i], NULL))
-			out->keys[out->n++] = keys[i];
+	for (unsigned i = 0; i < all; i++) {
+		struct key k = keys[i];
+
+		if (!is_here(a, &k))
+			out->keys[out->n++] = k;
+	}
 }
 
 /* The copy is what is checked: the file may change under our hands. */

@@ -271,6 +271,12 @@ static const struct family *family_of_made(const struct artifact *a)
 	return family_of(filetype_find(word), form_of(a));
 }
 
+/* Of one id there may be several Breakpad files, of different names: key_by_name(). */
+static bool may_be_several(const struct key *k, enum gsym_work_form form)
+{
+	return k->type == FILETYPE_BREAKPAD && (form == GSYM_WORK_EXACT || form == GSYM_WORK_LENIENT);
+}
+
 /* The input's own identifier, and the name where that is part of it. */
 static int name_made(const struct artifact *input, enum gsym_work_form form, struct key *out)
 {
@@ -286,8 +292,9 @@ static int name_made(const struct artifact *input, enum gsym_work_form form, str
 	out->type = FILETYPE_GSYM;
 	snprintf(out->id, sizeof(out->id), "%s", k.id);
 	snprintf(out->name, sizeof(out->name), "%s", made.m.path);
-	if (strchr(key_canon(&k, canon), ' ') != strrchr(canon, ' '))
-		snprintf(out->name, sizeof(out->name), "%.60s of %s", made.m.path, key_folded(&k, folded));
+	key_folded(&k, folded);
+	if (folded[0] && (strchr(key_canon(&k, canon), ' ') != strrchr(canon, ' ') || may_be_several(&k, form)))
+		snprintf(out->name, sizeof(out->name), "%.60s of %s", made.m.path, folded);
 	return 0;
 }
 

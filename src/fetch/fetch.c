@@ -396,6 +396,7 @@ static void ticket_go_on(struct ticket *t)
 			ticket_overdue(t);
 			return;
 		}
+		k = store_key(t->f->store, &k); /* a file with a key of its own is not another one's flight */
 		flight_join(t->f, t, &t->cands[t->at], &k);
 		return;
 	}

@@ -167,9 +167,7 @@ int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct k
 
 	if (r < 0)
 		return r;
-	*main = *k;
-	if (key_is_by_debug_id(k))
-		store_main_key(f->store, k, main);
+	store_main_key(f->store, k, main);
 	return 0;
 }
 

@@ -102,7 +102,18 @@ static bool is_nil(const struct key *k)
 
 static bool name_counts(const struct key *k)
 {
-	return (rules[k->type].name_counts && !key_is_by_debug_id(k)) || is_nil(k);
+	return (rules[k->type].name_counts && !key_is_by_debug_id(k)) || is_nil(k) || k->named;
+}
+
+bool key_by_name(const struct key *k, struct key *out)
+{
+	char folded[MODULE_NAME_MAX];
+
+	if (k->type != FILETYPE_BREAKPAD || name_counts(k) || !key_folded(k, folded)[0])
+		return false;
+	*out = *k;
+	out->named = true;
+	return true;
 }
 
 bool key_of_nil(const struct artifact *a)
@@ -217,8 +228,8 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 
 const char *key_text(const struct key *k, char room[static KEY_TEXT])
 {
-	snprintf(room, KEY_TEXT, "%s %s%s%s", filetype_name(k->type), k->id, k->name[0] ? " " : "",
-		k->name);
+	snprintf(room, KEY_TEXT, "%s %s%s%s%s", filetype_name(k->type), k->id, k->named ? "=" : "",
+		k->name[0] ? " " : "", k->name);
 	return room;
 }
 
@@ -236,6 +247,8 @@ int key_parse(struct key *out, const char *text)
 	out->type = filetype_find(type);
 	id++;
 	n = name ? (size_t)(name - id) : strlen(id);
+	out->named = out->type == FILETYPE_BREAKPAD && n && id[n - 1] == '=';
+	n -= out->named;
 	if (out->type == FILETYPE_NONE || n == 0 || n >= sizeof(out->id))
 		return -EINVAL;
 	for (size_t i = 0; i < n; i++)

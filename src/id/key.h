@@ -20,10 +20,17 @@ struct key {
 	enum filetype type;
 	char id[KEY_ID_MAX];	    /* code id in lower-case hex, or a debug id in Breakpad's form */
 	char name[MODULE_PATH_MAX]; /* file name; path of a source; name of a section; "" */
+	bool named; /* the name counts, although its type does not make it: see key_by_name() */
 };
 
 /* The key of what `a` names. 0, -ENOENT when it lacks the identifier that its type goes by. */
 int key_of(struct key *out, const struct artifact *a);
+
+/* Breakpad files of one debug id and different names: the first is stored under the id alone, and any request
+ * for the id gets it; further ones are stored under id and name, and a request with that name gets them. This
+ * is the key by id and name; its text has a `=` behind the id. False: keys of this type have no such form, or
+ * `k` has no file name. */
+bool key_by_name(const struct key *k, struct key *out);
 
 /* Whether it goes by a debug id of zeros: then a path that does not tell its name means no file. */
 bool key_of_nil(const struct artifact *a);

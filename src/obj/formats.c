@@ -269,6 +269,7 @@ static bool id_is(const struct key *want, const struct key *have)
 	if (want->type == FILETYPE_WASM_CODE || want->type == FILETYPE_WASM_DEBUG)
 		return wasm_id_is(want->id, have->id);
 	a.name[0] = b.name[0] = '\0';
+	a.named = b.named = false;
 	return key_equal(&a, &b);
 }
 

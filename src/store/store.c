@@ -114,12 +114,28 @@ const char *store_id(const struct store *s)
 
 /* ---- finding ------------------------------------------------------------------------ */
 
+struct key store_key(struct store *s, const struct key *k)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	struct index_hit hit;
+	char canon[KEY_TEXT];
+	struct key named;
+
+	if (!key_by_name(k, &named))
+		return *k;
+	key_canon(&named, canon);
+	while (turn_next(&t))
+		t.r = index_find(t.ix, canon, &hit);
+	return t.r == 0 ? named : *k;
+}
+
 static int hit_of(struct store *s, const struct key *k, struct index_hit *out)
 {
+	struct key here = store_key(s, k);
 	_cleanup_turn_ struct turn t = {.s = s};
 	char canon[KEY_TEXT];
 
-	key_canon(k, canon);
+	key_canon(&here, canon);
 	while (turn_next(&t))
 		t.r = index_find(t.ix, canon, out);
 	if (t.r == 0 && !dir_sha256_ok(out->object.sha256))
@@ -175,10 +191,16 @@ void store_main_key(struct store *s, const struct key *k, struct key *out)
 	char canon[KEY_TEXT];
 	struct key own;
 
+	*out = *k;
+	if (!key_is_by_debug_id(k)) {
+		*out = store_key(s, k);
+		return;
+	}
 	key_canon(k, canon);
 	while (turn_next(&t))
-		t.r = key_is_by_debug_id(k) ? index_main_key(t.ix, canon, k->type, &own) : -ENOENT;
-	*out = t.r == 0 ? own : *k;
+		t.r = index_main_key(t.ix, canon, k->type, &own);
+	if (t.r == 0)
+		*out = own;
 }
 
 bool store_has(struct store *s, const struct key *k, uint64_t *size)
@@ -399,12 +421,14 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds)
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 	int64_t now = clock_wall(), until = 0;
 	char canon[KEY_TEXT];
+	struct key here;
 
 	if (seconds > 0)
 		until = seconds > INT64_MAX - now ? STORE_FOR_GOOD : now + seconds;
 	if (until && is_pinned(s, k))
 		return 0;
-	key_canon(k, canon);
+	here = store_key(s, k);
+	key_canon(&here, canon);
 	while (turn_next(&t))
 		t.r = keep_in(&t, canon, until);
 	return t.r;
@@ -449,8 +473,10 @@ static int remove_by(struct store *s, const struct key *k, bool file)
 {
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 	char canon[KEY_TEXT];
+	struct key here;
 
-	key_canon(k, canon);
+	here = store_key(s, k);
+	key_canon(&here, canon);
 	while (turn_next(&t))
 		t.r = remove_in(&t, canon, file);
 	return t.r;

@@ -45,8 +45,10 @@ const char *store_id(const struct store *s); /* 16 hex digits, made with the sto
 /* 0: *out is open (its use is noted, at most once an hour). -ENOENT. A blob whose file is gone
  * or has another size is forgotten: -ENOENT. */
 int store_find(struct store *s, const struct key *k, struct blob **out);
-/* Of all keys of the file that `k` finds the one by code id, where `k` is by debug id: an artifact has
- * one name for inode numbers. `k` itself when there is none. */
+/* The key that the file is stored under: the one by id and name, where there is such a file, else `k`. */
+struct key store_key(struct store *s, const struct key *k);
+/* Of all keys of the file that `k` finds the one by code id, where `k` is by debug id, and the one by id and
+ * name, where there is one: an artifact has one name for inode numbers. `k` itself when there is none. */
 void store_main_key(struct store *s, const struct key *k, struct key *out);
 /* Would store_find() find it? Opens nothing. `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);

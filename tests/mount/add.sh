@@ -112,3 +112,37 @@ if command -v zip >/dev/null; then
 fi
 "$SYMFS" cache verify --cache "$store" || fail verify
 symfs_umount q
+
+# ---- two Breakpad files of one id --------------------------------------------------------
+# The name asked selects among them, whatever its case; any other name means the first.
+id=ABCDEF0123456789ABCDEF01234567890 store=$TMP/named-store
+for n in one two; do
+  printf 'MODULE Linux x86_64 %s %s.so\nFUNC 10 10 0 of_%s\n' $id $n $n >"$TMP/$n.so.sym"
+  out=$("$SYMFS" add --no-default-sources --cache "$store" "$TMP/$n.so.sym") || fail "add $n.so.sym: $out"
+  [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 1, present 0, not placed 0" ] || fail "$n.so.sym: $out"
+done
+out=$("$SYMFS" add --no-default-sources --cache "$store" "$TMP/two.so.sym" "$TMP/one.so.sym") || fail "add again: $out"
+[ "$(printf '%s\n' "$out" | tail -n 1)" = "added 0, present 2, not placed 0" ] || fail "again: $out"
+named() {
+  printf '{"memoryMap": [["one.so", "%s"], ["two.so", "%s"], ["TWO.so", "%s"], ["three.so", "%s"]], "stacks": [[[0, 20], [1, 20], [2, 20], [3, 20]]]}' $id $id $id $id |
+    "$SYMFS" symbolicate --api v4 --offline --no-default-sources --cache "$store" 2>/dev/null
+}
+symbolicated='{"symbolicatedStacks": [["of_one (in one.so)", "of_two (in two.so)", "of_two (in TWO.so)", "of_one (in three.so)"]], "knownModules": [true, true, true, true]}'
+for _ in cold warm; do
+  [ "$(named)" = "$symbolicated" ] || fail "two names: $(named)"
+done
+symfs_mount n --no-default-sources --cache "$store"
+for pair in one:one two:two TWO:two three:one; do
+  tail -n 1 "$MNT_n/breakpad/${pair%:*}.so/$id/${pair%:*}.so.sym" | grep -q "of_${pair#*:}\$" || fail "in the mount: $pair"
+done
+[ "$(stat -c %i "$MNT_n/breakpad/one.so/$id/one.so.sym")" != "$(stat -c %i "$MNT_n/breakpad/two.so/$id/two.so.sym")" ] ||
+  fail "two files have one inode number"
+listed=$(ls "$MNT_n/breakpad" | tr '\n' ' ')
+[ "$listed" = "one.so two.so " ] || fail "listed: $listed"
+symfs_umount n
+rm -f "$store"/index.sqlite*
+[ "$(named)" = "$symbolicated" ] || fail "two names, with an index that was rebuilt: $(named)"
+"$SYMFS" cache rm --cache "$store" "breakpad/two.so/$id/two.so.sym" || fail "cache rm"
+"$SYMFS" cache ls --cache "$store" | grep -q "breakpad $id one.so" || fail "cache rm took the other one"
+"$SYMFS" cache ls --cache "$store" | grep -q "breakpad $id= two.so" && fail "cache rm left it"
+exit 0

@@ -81,6 +81,7 @@ START_TEST(key_round_trip)
 		"elf_code 3249D99D0C4049318610F4E4FB0B69360 prog",
 		"elf_debug 3249D99D0C4049318610F4E4FB0B69360",
 		"source dfb85de42daffd09640c8fe377d572de3e168920 /a b/c.c",
+		"breakpad 3249D99D0C4049318610F4E4FB0B69361 a.so",
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -116,6 +117,10 @@ START_TEST(key_identity)
 		{"breakpad 000000000000000000000000000000000 a.so", "breakpad 000000000000000000000000000000000 b.so", false},
 		{"breakpad 000000000000000000000000000000000 a.so", "breakpad 000000000000000000000000000000000 A.so", true},
 		{"breakpad 000000000000000000000000000000001 a.so", "breakpad 000000000000000000000000000000001 b.so", true},
+		/* Further files of one id have their name in the key. */
+		{"breakpad 3249D99D0C4049318610F4E4FB0B69361= a.so", "breakpad 3249D99D0C4049318610F4E4FB0B69361= A.so", true},
+		{"breakpad 3249D99D0C4049318610F4E4FB0B69361= a.so", "breakpad 3249D99D0C4049318610F4E4FB0B69361= b.so", false},
+		{"breakpad 3249D99D0C4049318610F4E4FB0B69361= a.so", "breakpad 3249D99D0C4049318610F4E4FB0B69361 a.so", false},
 		{"source aabb /a/B.c", "source aabb /a/b.c", false},
 		{"portablepdb 3249D99D0C4049318610F4E4FB0B6936ffffffff a.pdb",
 			"portablepdb 3249D99D0C4049318610F4E4FB0B6936e60b819d", true},
@@ -165,6 +170,23 @@ static void check_key(const struct artifact *a, const char *want)
 }
 
 /* What a key lacks follows from another identifier, where there is a rule. */
+START_TEST(key_names)
+{
+	struct key k = key_from("breakpad 3249D99D0C4049318610F4E4FB0B69361 a.so"), named, again;
+	char room[KEY_TEXT];
+
+	ck_assert(key_by_name(&k, &named));
+	ck_assert_str_eq(key_text(&named, room), "breakpad 3249D99D0C4049318610F4E4FB0B69361= a.so");
+	again = key_from(room);
+	ck_assert(key_equal(&again, &named) && !key_equal(&again, &k));
+	ck_assert(!key_by_name(&named, &again));
+	k = key_from("breakpad 3249D99D0C4049318610F4E4FB0B69361");
+	ck_assert(!key_by_name(&k, &named));
+	k = key_from("pdb 3249D99D0C4049318610F4E4FB0B69361 a.pdb");
+	ck_assert(!key_by_name(&k, &named));
+}
+END_TEST
+
 START_TEST(key_follows)
 {
 	struct artifact a = {.type = FILETYPE_MACH_DEBUG, .m.object = OBJECT_MACHO};
@@ -256,4 +278,4 @@ START_TEST(key_refuses)
 END_TEST
 
 UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
-	key_follows, key_by_debug_id, module_texts, key_refuses)
+	key_names, key_follows, key_by_debug_id, module_texts, key_refuses)

@@ -929,6 +929,8 @@ void race_over(struct flight *fl)
 		.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
 
 	a.unnamed = !fetch_can_name(fl->sources, &fl->what);
+	if (a.unnamed)
+		a.why = FETCH_UNNAMED;
 	if (fl->end_error)
 		flight_fail(fl, fl->end_error, fl->end_text);
 	else

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/rights.h"
 #include "base/log.h"
+#include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
@@ -118,6 +119,50 @@ static int allow_tree(struct landlock *l)
 	return r;
 }
 
+/* In one of those directories. */
+static bool is_below_private(const char *path)
+{
+	for (unsigned i = 0; path[0] == '/' && i < ARRAY_SIZE(private); i++) {
+		size_t n = strlen(private[i]);
+
+		if (strncmp(path + 1, private[i], n) == 0 && (path[n + 1] == '/' || !path[n + 1]))
+			return true;
+	}
+	return false;
+}
+
+/* The mount that a path lies in, by its spelling: nothing is asked of it. */
+struct holder {
+	const char *path;
+	size_t longest;
+	bool far;
+};
+
+static int note_holder(void *ctx, const struct mount_row *m)
+{
+	static const char *const far[] = {"fuse", "nfs", "cifs", "smb", "9p", "ceph", "afs", "autofs"};
+	struct holder *h = ctx;
+	size_t n = strlen(m->point);
+
+	if (strncmp(h->path, m->point, n) != 0 || n < h->longest ||
+		(n > 1 && h->path[n] != '/' && h->path[n] != '\0'))
+		return 0;
+	h->longest = n;
+	h->far = false;
+	for (unsigned i = 0; i < ARRAY_SIZE(far); i++)
+		h->far = h->far || strncmp(m->type, far[i], strlen(far[i])) == 0;
+	return 0;
+}
+
+/* A server's directory may never answer, and looking at it would hold up the mount. */
+static bool may_hang(const char *path)
+{
+	struct holder h = {.path = path};
+
+	mounts_each(note_holder, &h);
+	return h.far;
+}
+
 /* NULL is fine. */
 static int allow_read(struct landlock *l, const char *path)
 {
@@ -136,7 +181,8 @@ static int allow_ptr_map(struct landlock *l, char *const *map)
 static int allow_source(struct landlock *l, const struct source *s)
 {
 	const char *const files[] = {s->o.ca_file, s->o.cert, s->o.key, s->o.netrc};
-	int r = s->kind->local ? allow_read(l, s->shown) : 0;
+	bool look = s->kind->local && (is_below_private(s->shown) || !may_hang(s->shown));
+	int r = look ? allow_read(l, s->shown) : 0;
 
 	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
 		r = allow_read(l, files[i]);
@@ -251,25 +297,53 @@ int rights_give_up(const struct rights *r, const struct app *app, const char *co
 	return result;
 }
 
+/* Sources that are looked at. */
+struct look {
+	struct sources *so;
+	char who[96];
+	const char *way_out;
+};
+
+static void look_at(const struct look *l, const struct source *s)
+{
+	int fd = s->kind->local ? open(s->shown, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	else if (s->kind->local && (errno == EACCES || errno == EPERM))
+		log_warn("source %s: the daemon, %s, cannot read %s: %s", s->name, l->who, s->shown, l->way_out);
+}
+
+static void *look_main(void *arg)
+{
+	struct look *l = arg;
+
+	for (unsigned i = 0; i < l->so->n; i++)
+		look_at(l, l->so->list[i]);
+	sources_unref(l->so);
+	free(l);
+	return NULL;
+}
+
+/* On a thread of its own, which is not waited for: a directory may never answer. */
 void rights_check(const struct rights *r, struct app *app)
 {
-	struct sources *so;
+	struct look *l = r->drop ? calloc(1, sizeof(*l)) : NULL;
+	pthread_t thread;
 	struct err e;
 
-	if (!r->drop || app_sources(app, &so, &e) < 0)
+	if (!l || app_sources(app, &l->so, &e) < 0) {
+		free(l);
 		return;
-	for (unsigned i = 0; i < so->n; i++) {
-		const struct source *s = so->list[i];
-		int fd = s->kind->local ? open(s->shown, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC) : -1;
-
-		if (fd >= 0)
-			close(fd);
-		else if (s->kind->local && (errno == EACCES || errno == EPERM))
-			log_warn("source %s: the daemon, %s%s, cannot read %s: %s", s->name,
-				r->user[0] ? "user " : "which gave up its rights at the start",
-				r->user, s->shown, r->keep.uid == 0
-					? "start it anew with this source"
-					: "allow that user to, or set read-all = yes");
 	}
-	sources_unref(so);
+	if (r->user[0])
+		snprintf(l->who, sizeof(l->who), "user %s", r->user);
+	else
+		snprintf(l->who, sizeof(l->who), "which gave up its rights at the start");
+	l->way_out = r->keep.uid == 0 ? "start it anew with this source"
+				      : "allow that user to, or set read-all = yes";
+	if (pthread_create(&thread, NULL, look_main, l) == 0)
+		pthread_detach(thread);
+	else
+		look_main(l);
 }

@@ -1,0 +1,181 @@
+/* priv/ and fs/helper: what a process gives up is gone, and the helper of a mount does nothing that a daemon
+ * which was taken over could use. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/sanitized.h"
+#include "base/util.h"
+#include "fs/helper-private.h"
+#include "fs/helper.h"
+#include "priv/caps.h"
+#include "priv/filter.h"
+#include "priv/landlock.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* The exit status of a process that does this. */
+static int status_of(int (*fn)(const char *dir), const char *dir)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(fn(dir));
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int make_file(const char *dir, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+}
+
+static int open_in(const char *dir, const char *name, int flags)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* ---- filters ------------------------------------------------------------------------ */
+
+static int behind_filter(const char *dir)
+{
+	static const char *const calls[] = {"exit_group", "write", "no_such_call"};
+
+	if (filter_set(calls, ARRAY_SIZE(calls), false) < 0)
+		return 1;
+	if (syscall(SYS_getppid) != -1 || errno != EPERM)
+		return 2;
+	return syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY) != -1 ? 3 : 0;
+}
+
+START_TEST(filters)
+{
+	if (!SANITIZED) /* there it lets everything pass */
+		ck_assert_int_eq(status_of(behind_filter, NULL), 0);
+}
+END_TEST
+
+/* ---- Landlock ----------------------------------------------------------------------- */
+
+static int behind_landlock(const char *dir)
+{
+	char path[128];
+	struct landlock l;
+	int r = landlock_new(&l);
+
+	if (r < 0)
+		return r == -ENOTSUP ? 77 : 1;
+	snprintf(path, sizeof(path), "%s/read", dir);
+	r = landlock_allow(&l, path, LANDLOCK_READ);
+	snprintf(path, sizeof(path), "%s/write", dir);
+	r = r == 0 ? landlock_allow(&l, path, LANDLOCK_WRITE) : r;
+	r = r == 0 ? landlock_allow(&l, "/no/such/place", LANDLOCK_WRITE) : r;
+	if (r < 0 || landlock_apply(&l) < 0)
+		return 2;
+	landlock_release(&l);
+	if (make_file(dir, "write/new") < 0 || open_in(dir, "read/f", O_RDONLY) < 0)
+		return 3;
+	if (open_in(dir, "f", O_RDONLY) >= 0 || open_in(dir, "read/f", O_WRONLY) >= 0 || make_file(dir, "read/new") >= 0)
+		return 4;
+	return 0;
+}
+
+START_TEST(landlock)
+{
+	char dir[] = "/tmp/test-priv.XXXXXX", command[64];
+	int r;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	r = open(dir, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(mkdirat(r, "read", 0755) | mkdirat(r, "write", 0755), 0);
+	close(r);
+	close(make_file(dir, "f"));
+	close(make_file(dir, "read/f"));
+	r = status_of(behind_landlock, dir);
+	ck_assert_msg(r == 0 || r == 77, "step %d", r);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* ---- the helper --------------------------------------------------------------------- */
+
+static void passes(struct helper *h, int fd, bool taken)
+{
+	int r = helper_pass(h, fd);
+
+	/* Nobody serves this mount, so the kernel itself says no to what the helper lets through. */
+	ck_assert_msg(r < 0 && (r != -EBADF) == taken, "%d", r);
+	close(fd);
+}
+
+static void passes_only_what_is_open(struct helper *h, const char *dir)
+{
+	int fd = make_file(dir, "file"), other = make_file(dir, "other");
+
+	ck_assert_int_eq(fchown(other, 65534, 65534), 0);
+	passes(h, fd, false); /* open for writing, too */
+	close(other);
+	passes(h, open_in(dir, "file", O_RDONLY), true);
+	passes(h, open_in(dir, "file", O_PATH), false);
+	passes(h, open_in(dir, "other", O_RDONLY), false);
+	passes(h, open_in(dir, ".", O_RDONLY), false);
+	passes(h, open("/dev/null", O_RDONLY), false);
+}
+
+START_TEST(helper)
+{
+	const struct caps_keep keep = {.admin = true};
+	char dir[] = "/tmp/test-priv.XXXXXX", point[64], command[64];
+	struct helper_mount m;
+	struct helper *h;
+	struct err e;
+	int fuse, r;
+
+	if (getuid() != 0 || !caps_have_admin() || access("/dev/fuse", R_OK | W_OK) < 0)
+		return;
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0); /* no mount of this test is seen outside */
+	ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(point, sizeof(point), "%s/point", dir);
+	ck_assert_int_eq(mkdir(point, 0755), 0);
+	ck_assert_int_eq(helper_mount_fill(&m, point, "name", "allow_other,noexec", &e), 0);
+	r = helper_start(&h, &m, &keep, &e);
+	ck_assert_msg(r == 0, "%s", e.text);
+	passes(h, open("/dev/null", O_RDONLY), false);
+	ck_assert_int_eq(helper_unmount(h), -EINVAL);
+	ck_assert_int_eq(helper_clear(h), -EINVAL); /* nothing dead is there */
+	fuse = helper_mount(h);
+	ck_assert_int_ge(fuse, 0);
+	ck_assert_int_eq(helper_mount(h), -EALREADY);
+	passes_only_what_is_open(h, dir);
+
+	/* What stands on top is not its own. */
+	ck_assert_int_eq(mount("none", point, "tmpfs", 0, NULL), 0);
+	ck_assert_int_eq(helper_unmount(h), -EINVAL);
+	ck_assert_int_eq(umount(point), 0);
+	ck_assert_int_eq(helper_unmount(h), 0);
+	close(fuse);
+
+	/* A message of another size: it ends. */
+	ck_assert_int_eq(helper_send(helper_fd(h), "x", 1, -1), 1);
+	ck_assert_int_eq(helper_unmount(h), -EPIPE);
+	helper_free(h);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+UNIT_MAIN("priv", filters, landlock, helper)

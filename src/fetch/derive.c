@@ -253,12 +253,21 @@ static void set_name(struct artifact *a, enum filetype of, enum gsym_work_form f
 	snprintf(a->m.path, sizeof(a->m.path), "%s%s", filetype_name(of), form_names[form]);
 }
 
+/* With this behind it, the input is one of several files of its id: key_by_name(). */
+#define BY_NAME "="
+
+static bool is_by_name(const struct artifact *a)
+{
+	return strstr(a->m.path, BY_NAME) != NULL;
+}
+
 static enum gsym_work_form form_of(const struct artifact *a)
 {
 	const char *tail = strchr(a->m.path, '.');
+	size_t n = tail ? strcspn(tail, BY_NAME) : 0;
 
 	for (unsigned i = 0; tail && i < ARRAY_SIZE(form_names); i++)
-		if (strcmp(tail, form_names[i]) == 0)
+		if (strlen(form_names[i]) == n && strncmp(tail, form_names[i], n) == 0)
 			return i;
 	return GSYM_WORK_V1;
 }
@@ -271,30 +280,25 @@ static const struct family *family_of_made(const struct artifact *a)
 	return family_of(filetype_find(word), form_of(a));
 }
 
-/* Of one id there may be several Breakpad files, of different names: key_by_name(). */
-static bool may_be_several(const struct key *k, enum gsym_work_form form)
-{
-	return k->type == FILETYPE_BREAKPAD && (form == GSYM_WORK_EXACT || form == GSYM_WORK_LENIENT);
-}
-
 /* The input's own identifier, and the name where that is part of it. */
-static int name_made(const struct artifact *input, enum gsym_work_form form, struct key *out)
+static int name_made(const struct artifact *input, enum gsym_work_form form, bool by_name, struct key *out)
 {
 	char canon[KEY_TEXT], folded[MODULE_NAME_MAX];
 	struct artifact made = *input;
-	struct key k;
+	struct key k, named;
 	int r = key_of(&k, input);
 
 	if (r < 0)
 		return r;
+	if (by_name && key_by_name(&k, &named))
+		k = named;
 	set_name(&made, input->type, form);
 	memset(out, 0, sizeof(*out));
 	out->type = FILETYPE_GSYM;
 	snprintf(out->id, sizeof(out->id), "%s", k.id);
 	snprintf(out->name, sizeof(out->name), "%s", made.m.path);
-	key_folded(&k, folded);
-	if (folded[0] && (strchr(key_canon(&k, canon), ' ') != strrchr(canon, ' ') || may_be_several(&k, form)))
-		snprintf(out->name, sizeof(out->name), "%.60s of %s", made.m.path, folded);
+	if (strchr(key_canon(&k, canon), ' ') != strrchr(canon, ' '))
+		snprintf(out->name, sizeof(out->name), "%.60s of %s", made.m.path, key_folded(&k, folded));
 	return 0;
 }
 
@@ -305,7 +309,7 @@ static int key_made_of(const struct artifact *a, enum filetype of, struct key *o
 
 	input.type = of;
 	input.m.path[0] = '\0';
-	return name_made(&input, form_of(a), out);
+	return name_made(&input, form_of(a), is_by_name(a), out);
 }
 
 int derive_key(const struct artifact *a, struct key *out)
@@ -318,7 +322,7 @@ int derive_key(const struct artifact *a, struct key *out)
 	return -ENOENT;
 }
 
-static int made_of(const struct artifact *input, enum gsym_work_form form, struct artifact *out)
+static int made_of(const struct artifact *input, enum gsym_work_form form, bool by_name, struct artifact *out)
 {
 	const struct family *f = family_of(input->type, form);
 	struct key k;
@@ -330,17 +334,22 @@ static int made_of(const struct artifact *input, enum gsym_work_form form, struc
 	if (f->object != OBJECT_UNKNOWN)
 		out->m.object = f->object;
 	set_name(out, f->inputs[0], form);
+	if (by_name)
+		snprintf(out->m.path + strlen(out->m.path), sizeof(BY_NAME), BY_NAME);
 	return derive_key(out, &k);
 }
 
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out)
 {
-	return made_of(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, out);
+	return made_of(input, object ? GSYM_WORK_OBJECT : GSYM_WORK_V1, false, out);
 }
 
-int derive_exact(const struct artifact *input, bool lenient, struct artifact *out)
+int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out)
 {
-	return made_of(input, lenient ? GSYM_WORK_LENIENT : GSYM_WORK_EXACT, out);
+	struct key k;
+	bool by_name = key_of(&k, input) == 0 && store_key(d->store, &k).named;
+
+	return made_of(input, lenient ? GSYM_WORK_LENIENT : GSYM_WORK_EXACT, by_name, out);
 }
 
 static unsigned inputs_of(const struct artifact *a, struct artifact out[static INPUTS])

@@ -21,7 +21,7 @@ int derive_artifact(const struct artifact *input, bool object, struct artifact *
 
 /* The same for look-ups of ours, also of Portable PDBs: gsym/exact.h, gsym/from-ppdb.h. Such a file is for
  * nobody else. `lenient`, only for Breakpad files: a bad line costs that line, not the file. */
-int derive_exact(const struct artifact *input, bool lenient, struct artifact *out);
+int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 
 /* The name of what is made: of an `a` of the above. 0, -ENOENT. */
 int derive_key(const struct artifact *a, struct key *out);

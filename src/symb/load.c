@@ -246,14 +246,14 @@ static bool is_exact(const struct module *m, enum filetype t)
 }
 
 /* What is made of such a file. 0, -ENOENT. */
-static int made_of(const struct module *m, enum filetype t, const struct symb_flags *flags,
+static int made_of(struct symb *s, const struct module *m, enum filetype t, const struct symb_flags *flags,
 	struct artifact *out)
 {
 	struct artifact in;
 
 	if (!artifact_of(m, t, &in))
 		return -ENOENT;
-	return is_exact(m, t) ? derive_exact(&in, flags->lenient && t == FILETYPE_BREAKPAD, out)
+	return is_exact(m, t) ? derive_exact(s->derive, &in, flags->lenient && t == FILETYPE_BREAKPAD, out)
 			      : derive_artifact(&in, false, out);
 }
 
@@ -287,7 +287,7 @@ static bool is_here(struct symb *s, struct loading *l)
 		/* What it was made of is held against that each time. */
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
-		if (made_of(&l->w->m, t, l->flags, &a) == 0 &&
+		if (made_of(s, &l->w->m, t, l->flags, &a) == 0 &&
 			find_made(s, &a, is_exact(&l->w->m, t), &l->w->file))
 			return true;
 	}
@@ -406,7 +406,7 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 			best = i;
 	l->making = l->found[best].type;
 	drop_found(l, best);
-	r = made_of(&l->w->m, l->making, l->flags, &a);
+	r = made_of(s, &l->w->m, l->making, l->flags, &a);
 	if (r < 0) {
 		say_why(l->w, filetype_name(l->making), r, "nothing is made of such files yet");
 		return 0;

@@ -119,6 +119,9 @@ id=ABCDEF0123456789ABCDEF01234567890 store=$TMP/named-store
 for n in one two; do
   printf 'MODULE Linux x86_64 %s %s.so\nFUNC 10 10 0 of_%s\n' $id $n $n >"$TMP/$n.so.sym"
   out=$("$SYMFS" add --no-default-sources --cache "$store" "$TMP/$n.so.sym") || fail "add $n.so.sym: $out"
+  # What was asked before the second file came must not stay.
+  printf '{"memoryMap": [["two.so", "%s"], ["four.so", "%s"]], "stacks": [[[0, 20], [1, 20]]]}' $id $id |
+    "$SYMFS" symbolicate --offline --no-default-sources --cache "$store" >/dev/null 2>&1 || fail "symbolicate, $n"
   [ "$(printf '%s\n' "$out" | tail -n 1)" = "added 1, present 0, not placed 0" ] || fail "$n.so.sym: $out"
 done
 out=$("$SYMFS" add --no-default-sources --cache "$store" "$TMP/two.so.sym" "$TMP/one.so.sym") || fail "add again: $out"
@@ -131,6 +134,8 @@ symbolicated='{"symbolicatedStacks": [["of_one (in one.so)", "of_two (in two.so)
 for _ in cold warm; do
   [ "$(named)" = "$symbolicated" ] || fail "two names: $(named)"
 done
+made=$("$SYMFS" cache ls --cache "$store" | grep -c 'breakpad.exact')
+[ "$made" = 2 ] || fail "made for look-ups: $made files, not one for each"
 symfs_mount n --no-default-sources --cache "$store"
 for pair in one:one two:two TWO:two three:one; do
   tail -n 1 "$MNT_n/breakpad/${pair%:*}.so/$id/${pair%:*}.so.sym" | grep -q "of_${pair#*:}\$" || fail "in the mount: $pair"

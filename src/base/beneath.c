@@ -16,8 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define HOPS_MOST 16	    /* links that files are */
-#define LINKS_MOST 40	    /* links to directories in one path, as the kernel has it */
+#define LINKS_MOST 40	    /* links that files are, and links to directories in one path: as the kernel has it */
 #define DEPTH_MOST 64	    /* directories below the base that are held open */
 #define REST_MAX (2 * PATH_MAX) /* of a path with the target of a link in it */
 
@@ -25,9 +24,13 @@
 struct way {
 	const struct beneath *b;
 	uid_t owner;	/* of the base */
-	bool may_leave; /* then every step is taken by hand, and so every link is seen */
-	bool foreign;	/* a link of another owner was met */
-	bool left;	/* the last hop ended outside of the base */
+	bool may_leave;
+	bool foreign; /* a link of another owner was met */
+	bool left;    /* the last hop ended outside of the base */
+	bool closed;  /* a directory on the way, met by hand, cannot be searched by everyone */
+	/* Of the links on the way, but for those of root and of our own user, who may read what we read. */
+	enum { AUTHORS_NONE, AUTHORS_ONE, AUTHORS_MANY } authors;
+	uid_t author; /* of AUTHORS_ONE */
 };
 
 /* ---- steps -------------------------------------------------------------------------- */
@@ -106,11 +109,20 @@ static int put_before(char rest[static REST_MAX], const char *target)
 	return 0;
 }
 
+static void note_author(struct way *w, uid_t uid)
+{
+	if (uid == 0 || uid == geteuid() || (w->authors == AUTHORS_ONE && uid == w->author))
+		return;
+	w->authors = w->authors == AUTHORS_NONE ? AUTHORS_ONE : AUTHORS_MANY;
+	w->author = uid;
+}
+
 /* Notes whose link it is. 0, -EXDEV. */
 static int judge_link(struct way *w, const struct stat *st)
 {
 	if (w->b->links == BENEATH_NONE)
 		return -EXDEV;
+	note_author(w, st->st_uid);
 	w->foreign = w->foreign || st->st_uid != w->owner;
 	return w->left && w->b->links == BENEATH_OWNERS && w->foreign ? -EXDEV : 0;
 }
@@ -151,6 +163,7 @@ static int follow(struct steps *s, const char *name)
 /* A directory first, so that automounts are mounted. */
 static int step(struct steps *s, const char *name)
 {
+	struct stat st;
 	int fd;
 
 	if (strcmp(name, "..") == 0)
@@ -158,6 +171,8 @@ static int step(struct steps *s, const char *name)
 	fd = openat(here(s), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
 		return follow(s, name);
+	if (fd >= 0 && (fstat(fd, &st) < 0 || !(st.st_mode & S_IXOTH)))
+		s->w->closed = true;
 	return go(s, fd);
 }
 
@@ -184,7 +199,6 @@ static int walk(struct way *w, const char *path, int *out)
 	if (!s)
 		return -ENOMEM;
 	s->w = w;
-	w->left = false;
 	if (strlen(path) >= sizeof(s->rest))
 		return -ENAMETOOLONG;
 	memcpy(s->rest, path, strlen(path) + 1);
@@ -204,31 +218,36 @@ static int walk(struct way *w, const char *path, int *out)
 
 /* ---- the directory of a hop --------------------------------------------------------- */
 
-/* -ENOSYS, -EPERM, -EAGAIN: it has to be walked by hand. */
+/* Meets no links, so that each is judged when it is met by hand. */
 static int ask_kernel(const struct beneath *b, const char *path, int *out)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS |
-			   (b->links == BENEATH_NONE ? RESOLVE_NO_SYMLINKS : 0),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
 	};
 	long fd = syscall(SYS_openat2, b->base, path, &how, sizeof(how));
 
-	if (fd < 0 && errno == ELOOP)
-		return b->links == BENEATH_NONE ? -EXDEV : -ENOENT;
 	if (fd < 0)
 		return -errno;
 	*out = (int)fd;
 	return 0;
 }
 
+/* The kernel cannot, or met a link, or a way out. */
+static bool is_for_hands(const struct way *w, int r)
+{
+	return r == -ENOSYS || r == -EPERM || r == -EAGAIN || r == -ELOOP || (r == -EXDEV && w->may_leave);
+}
+
 static int open_dir(struct way *w, const char *path, int *out)
 {
 	int dir, r = -ENOSYS;
 
-	if (!w->may_leave && !w->b->by_hand)
+	w->left = false;
+	/* Behind a link, `closed` counts. */
+	if (!w->b->by_hand && w->authors == AUTHORS_NONE)
 		r = ask_kernel(w->b, *path ? path : ".", &dir);
-	if (r == -ENOSYS || r == -EPERM || r == -EAGAIN)
+	if (is_for_hands(w, r))
 		r = walk(w, path, &dir);
 	if (r < 0)
 		return r;
@@ -275,6 +294,14 @@ int beneath_open_name(int dir, const char *name, int *out)
 	return S_ISREG(st.st_mode) ? open_again(dir, name, fd, &st, out) : -ENOENT;
 }
 
+/* A file without an identity is had through a link only if the link's author could read it, too. */
+static bool may_be_had(const struct way *w, const struct stat *st)
+{
+	if (w->b->links != BENEATH_INSIDE || w->authors == AUTHORS_NONE)
+		return true;
+	return (w->authors == AUTHORS_ONE && w->author == st->st_uid) || (st->st_mode & S_IROTH && !w->closed);
+}
+
 /* Opens the last name of a hop. 1: it is a link, and its target is in `target`. */
 static int open_last(struct way *w, int dir, const char *name, char target[static PATH_MAX], int *out)
 {
@@ -294,7 +321,7 @@ static int open_last(struct way *w, int dir, const char *name, char target[stati
 		return -ENOENT;
 	if (w->left && w->b->links == BENEATH_OWNERS && st.st_uid != w->owner)
 		return -EXDEV;
-	return open_again(dir, name, fd, &st, out);
+	return may_be_had(w, &st) ? open_again(dir, name, fd, &st, out) : -EPERM;
 }
 
 /* Where the target of the link at `path` is, seen from the base. */
@@ -328,9 +355,9 @@ static int hop(struct way *w, char path[static REST_MAX], int *out)
 	return r < 0 ? r : 1;
 }
 
-static int attempt(const struct beneath *b, const char *asked, bool may_leave, int *out)
+int beneath_open(const struct beneath *b, const char *asked, int *out)
 {
-	struct way w = {.b = b, .may_leave = may_leave};
+	struct way w = {.b = b, .may_leave = b->links >= BENEATH_OWNERS};
 	_cleanup_free_ char *path = malloc(REST_MAX);
 	struct stat st;
 	int r = 1;
@@ -343,16 +370,9 @@ static int attempt(const struct beneath *b, const char *asked, bool may_leave, i
 		return -errno;
 	w.owner = st.st_uid;
 	memcpy(path, asked, strlen(asked) + 1);
-	for (unsigned hops = 0; r == 1 && hops < HOPS_MOST; hops++)
+	for (unsigned links = 0; r == 1 && links <= LINKS_MOST; links++)
 		r = hop(&w, path, out);
 	return r == 1 ? -ENOENT : r; /* the links form a circle */
-}
-
-int beneath_open(const struct beneath *b, const char *path, int *out)
-{
-	int r = attempt(b, path, false, out);
-
-	return r == -EXDEV && b->links >= BENEATH_OWNERS ? attempt(b, path, true, out) : r;
 }
 
 int beneath_open_dir(const struct beneath *b, const char *path, int *out)

@@ -80,6 +80,10 @@ static int open_below(const struct source *s, int base, enum filetype t, const c
 			b.links == BENEATH_OWNERS ? "; follow-links = yes allows that" : "");
 		return -EACCES;
 	}
+	if (r == -EPERM) {
+		snprintf(why, 200, "a link of another user leads to a file that not everyone may read");
+		return -EACCES;
+	}
 	if (r == 0 && obj_is_anonymous(t))
 		r = judge_hard_links(fd, why);
 	if (r == 0)

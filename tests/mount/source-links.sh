@@ -42,7 +42,7 @@ escapes="x/s.c root$TMP/secret tmp/secret x/y/up.c out/secret x/first.c x/again$
 outside="$escapes x/home.c x/passwd.c root/etc/passwd x/fifo.c"
 inside="x/plain.c x/mine.c x/link.c x/y/chain.c x/y/here/chain.c"
 
-symfs_mount m -o allow_other --source "debuginfod@$D"
+symfs_mount m --read-all yes -o allow_other --source "debuginfod@$D"
 at=$MNT_m/debuginfod/buildid/$id/source
 for path in $outside; do
   as_other cat "$at/$path" >"$TMP/got" 2>"$TMP/err" && fail "served by the mount: $path: $(cat "$TMP/got")"
@@ -105,10 +105,21 @@ rest=${quiet#??}
 mkdir -p "$R/.build-id/${quiet%"$rest"}"
 chmod -R 777 "$R"
 link=$R/$(gdb_path "$quiet" .debug)
-symfs_mount r -o allow_other --source "gdb@$R"
+symfs_mount r --read-all yes -o allow_other --source "gdb@$R"
 as_other ln -s "$TMP/private/quiet.debug" "$link" || fail "ln"
 cat "$MNT_r/gdb/$(gdb_path "$quiet" .debug)" >"$TMP/got" 2>/dev/null && fail "the other user's link leads out"
 as_other rm "$link"
+# A private file of a third user, and one of root's, in the same directory.
+mkdir -p "$R/buildid/$id/source" && chmod -R 777 "$R/buildid"
+setpriv --reuid=65533 --regid=65533 --clear-groups sh -c "umask 077; mkdir '$R/third'; echo 'int third;' >'$R/third/t.c'" || fail "a third user"
+cp "$TMP/secret" "$R/kept.c"
+as_other sh -c "cd '$R/buildid/$id/source' && ln -s ../../../third/t.c t.c && ln -s ../../../third here && ln -s ../../../kept.c k.c" || fail "ln"
+symfs_mount x --read-all yes -o allow_other --source "debuginfod@$R"
+for path in t.c here/t.c k.c; do
+  cat "$MNT_x/debuginfod/buildid/$id/source/$path" >"$TMP/got" 2>/dev/null && fail "a private file of the directory is served: $path: $(cat "$TMP/got")"
+  grep -q "source/$path: a link of another user leads to a file that not everyone may read" "$TMP/x.log" || fail "not said why: $path"
+done
+symfs_umount x
 # A link of root's to another link of the other user's.
 as_other ln -s "$TMP/private/quiet.debug" "$R/middle"
 ln -s ../../middle "$link"
@@ -145,7 +156,7 @@ T=$TMP/tree
 mkdir -p "$T/sub"
 cp "$TMP/p/debug/prog.debug" "$T/sub/"
 chown -R $OTHER:$OTHER "$T"
-symfs_mount t -o allow_other --source "scan@$T"
+symfs_mount t --read-all yes -o allow_other --source "scan@$T"
 found=$MNT_t/gdb/$(gdb_path "$id" .debug)
 wait_for 20 cmp -s "$found" "$TMP/p/debug/prog.debug" || fail "the tree is not walked"
 as_other sh -c "mv '$T/sub' '$T/gone' && ln -s '$TMP/private' '$T/sub' && ln -s '$TMP/private/quiet.debug' '$T/quiet.debug'" || fail "ln"

@@ -57,7 +57,15 @@ static const char *name_of(enum beneath_links l)
 	return names[l];
 }
 
-/* As the kernel resolves it and by hand: "" stands for -EXDEV, NULL for -ENOENT. */
+#define NO ""
+#define PRIVATE "-EPERM"
+
+static int error_of(const char *wanted)
+{
+	return !wanted ? -ENOENT : strcmp(wanted, PRIVATE) == 0 ? -EPERM : *wanted ? 0 : -EXDEV;
+}
+
+/* As the kernel resolves it and by hand: NO stands for -EXDEV, PRIVATE for -EPERM, NULL for -ENOENT. */
 static void expect(const char *base, enum beneath_links links, const char *path, const char *wanted)
 {
 	struct beneath b = {.base = base_of(base), .links = links};
@@ -68,7 +76,7 @@ static void expect(const char *base, enum beneath_links links, const char *path,
 
 		b.by_hand = i;
 		r = try(&b, path, text);
-		ck_assert_msg(r == (!wanted ? -ENOENT : *wanted ? 0 : -EXDEV) && (r || !strcmp(text, wanted)),
+		ck_assert_msg(r == error_of(wanted) && (r || !strcmp(text, wanted)),
 			"%s, %s, by hand %u: %d \"%s\"", path, name_of(links), i, r, text);
 	}
 	close(b.base);
@@ -98,8 +106,6 @@ static void own(const char *path, uid_t uid)
 {
 	ck_assert_int_eq(lchown(in_scratch(path), uid, (gid_t)-1), 0);
 }
-
-#define NO ""
 
 START_TEST(plain_files)
 {
@@ -205,8 +211,7 @@ START_TEST(other_owners)
 	expect("d", BENEATH_OWNERS, "outside/sub/deep", "deep secret");
 	expect("d", BENEATH_OWNERS, "outside/theirs-too/deep", NO);
 	expect("d", BENEATH_ALL, "outside/theirs-too/deep", "deep secret");
-	/* Whose a link is does not matter as long as it stays. */
-	expect("d", BENEATH_INSIDE, "tame", "deep");
+	/* A file that is verified may be anybody's as long as the link stays. */
 	expect("d", BENEATH_OWNERS, "tame", "deep");
 	/* A directory of the other owner trusts that owner's links, and not root's. */
 	own("d", OTHER);
@@ -214,6 +219,64 @@ START_TEST(other_owners)
 	expect("d", BENEATH_OWNERS, "mallory", NO);
 	own("out/secret", OTHER);
 	expect("d", BENEATH_OWNERS, "mallory", "secret");
+	scratch_end();
+}
+END_TEST
+
+static void chmod_of(const char *path, mode_t mode)
+{
+	ck_assert_int_eq(chmod(in_scratch(path), mode), 0);
+}
+
+START_TEST(private_files_inside)
+{
+	if (geteuid() != 0)
+		return;
+	make_tree();
+	put_link("a/b/deep", "d/ours");
+	put_link("a/b/deep", "d/theirs");
+	put_link("a/b", "d/dir");
+	put_link("theirs", "d/chain");
+	own("d/theirs", OTHER);
+	own("d/dir", OTHER);
+	own("d/chain", OTHER - 1);
+	/* deep is ours, and 0600. */
+	expect("d", BENEATH_INSIDE, "ours", "deep");
+	expect("d", BENEATH_INSIDE, "theirs", PRIVATE);
+	expect("d", BENEATH_INSIDE, "dir/deep", PRIVATE);
+	expect("d", BENEATH_INSIDE, "chain", PRIVATE);
+	chmod_of("d/a/b/deep", 0644);
+	expect("d", BENEATH_INSIDE, "theirs", "deep");
+	expect("d", BENEATH_INSIDE, "dir/deep", "deep");
+	expect("d", BENEATH_INSIDE, "chain", "deep");
+	/* Everyone may read it, but not everyone reaches it. */
+	chmod_of("d/a", 0700);
+	expect("d", BENEATH_INSIDE, "ours", "deep");
+	expect("d", BENEATH_INSIDE, "theirs", PRIVATE);
+	expect("d", BENEATH_INSIDE, "dir/deep", PRIVATE);
+	/* It is the link's author's own: two authors are too many. */
+	own("d/a/b/deep", OTHER);
+	expect("d", BENEATH_INSIDE, "theirs", "deep");
+	expect("d", BENEATH_INSIDE, "dir/deep", "deep");
+	expect("d", BENEATH_INSIDE, "chain", PRIVATE);
+	scratch_end();
+}
+END_TEST
+
+START_TEST(long_chains)
+{
+	char from[16], to[16];
+
+	make_tree();
+	for (unsigned i = 0; i < 41; i++) {
+		snprintf(to, sizeof(to), i ? "%u" : "plain", i);
+		snprintf(from, sizeof(from), "d/%u", i + 1);
+		put_link(to, from);
+	}
+	/* As long as the kernel follows them. */
+	expect_all("40", NO, "plain", "plain", "plain");
+	expect("d", BENEATH_INSIDE, "41", NULL);
+	ck_assert_int_lt(open(in_scratch("d/41"), O_RDONLY | O_CLOEXEC), 0);
 	scratch_end();
 }
 END_TEST
@@ -325,5 +388,5 @@ START_TEST(swapped_while_it_is_opened)
 }
 END_TEST
 
-UNIT_MAIN("beneath", plain_files, links_inside, links_outside, other_owners, base_is_a_link, directories,
+UNIT_MAIN("beneath", plain_files, links_inside, links_outside, other_owners, private_files_inside, long_chains, base_is_a_link, directories,
 	no_descriptor_is_lost, swapped_while_it_is_opened)

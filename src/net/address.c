@@ -76,12 +76,14 @@ bool address_of_origin(const char *origin, struct address *out)
 	static const uint8_t loopback[4] = {127, 0, 0, 1};
 	_cleanup_free_ char *host = host_of(origin);
 	size_t n = host ? strlen(host) : 0;
+	struct in_addr four;
 	uint8_t raw[16];
 
 	if (!host)
 		return false; /* memory has run out; the connection is judged, too */
-	if (inet_pton(AF_INET, host, raw) == 1)
-		*out = of_four(raw);
+	/* 0x7f.1 and 2130706433 are 127.0.0.1 for resolvers, and so for a proxy. */
+	if (inet_aton(host, &four))
+		*out = of_four(&four);
 	else if (inet_pton(AF_INET6, host, raw) == 1)
 		*out = of_six(raw);
 	else if (strcasecmp(host, "localhost") == 0 ||

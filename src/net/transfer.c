@@ -60,6 +60,8 @@ struct transfer {
 	unsigned hops;
 	struct address source; /* of the first hop's server */
 	bool source_known;
+	struct address first_peer; /* of the first hop's connection: the server's, or its proxy's */
+	unsigned first_port;	   /* 0: none yet */
 	bool strayed; /* a redirect led to a public host: what comes behind it is its word, not the source's */
 	struct head head;
 	bool head_over;
@@ -283,6 +285,17 @@ static bool may_lead_to(struct transfer *t, const struct address *to)
 	return false;
 }
 
+/* What lies behind a proxy, only the proxy can tell. A proxy that has the port of the origins is told from
+ * a server by its address, which the first hop met. */
+static bool may_connect(struct transfer *t, const struct address *to, unsigned port)
+{
+	if (!is_direct(t, port))
+		return true;
+	if (t->proxied && port == t->first_port && memcmp(to, &t->first_peer, sizeof(*to)) == 0)
+		return true;
+	return may_lead_to(t, to);
+}
+
 static unsigned port_of(const struct sockaddr *a)
 {
 	return ntohs(a->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
@@ -295,10 +308,8 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
 	struct address to;
 
 	on_resolve(NULL, NULL, ctx);
-	/* A name may have several addresses: refusing one does not end the transfer. What lies behind a
-	 * proxy, only the proxy can tell. */
-	if (!address_of(&a->addr, &to) ||
-		(is_direct(t, port_of(&a->addr)) && !may_lead_to(t, &to)))
+	/* A name may have several addresses: refusing one does not end the transfer. */
+	if (!address_of(&a->addr, &to) || !may_connect(t, &to, port_of(&a->addr)))
 		return CURL_SOCKET_BAD;
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
@@ -325,16 +336,20 @@ static struct address address_of_text(const char *ip)
 static void note_reached(struct transfer *t, const struct address *at, unsigned port)
 {
 	struct address literal;
-	bool named;
+	bool named, direct = is_surely_direct(t, port);
 
-	if (t->hops == 0 && is_surely_direct(t, port)) {
+	if (t->hops == 0) {
+		t->first_peer = *at;
+		t->first_port = port;
+	}
+	if (t->hops == 0 && direct) {
 		t->source = *at;
 		t->source_known = true;
 	}
 	if (is_home(t))
 		return;
-	named = !is_direct(t, port) && !address_of_origin(t->origin, &literal);
-	if (!named && !is_direct(t, port))
+	named = !direct && !address_of_origin(t->origin, &literal);
+	if (!named && !direct)
 		at = &literal;
 	if (named || address_net(at) == ADDRESS_PUBLIC)
 		t->strayed = true;
@@ -349,7 +364,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local
 	stall_start(t);
 	/* One that was refused before does not matter any more. */
 	t->refused = NULL;
-	if (is_direct(t, (unsigned)port) && !may_lead_to(t, &at))
+	if (!may_connect(t, &at, (unsigned)port))
 		return CURL_PREREQFUNC_ABORT;
 	note_reached(t, &at, (unsigned)port);
 	return CURL_PREREQFUNC_OK;
@@ -744,6 +759,20 @@ static bool is_long_line(const struct transfer *t, CURLcode result)
 	return !t->head_over && sent > 0 && (result == CURLE_OUT_OF_MEMORY || result == CURLE_TOO_LARGE);
 }
 
+/* libcurl quotes the URL of a proxy that it cannot read, and names what it takes for the host. A proxy of
+ * the environment is such a URL as a user wrote it. */
+static bool quotes_proxy(const struct transfer *t)
+{
+	const char *proxy = proxy_of(t), *at = proxy ? strrchr(proxy, '@') : NULL, *host;
+
+	if (!at)
+		return false;
+	host = strstr(proxy, "://");
+	host = host ? host + 3 : proxy;
+	return strncmp(t->words, "Unsupported proxy", 17) == 0 || strchr(proxy, '@') != at ||
+	       at > host + strcspn(host, "/?#");
+}
+
 static void curl_failed(struct transfer *t, CURLcode result)
 {
 	long os_errno = 0;
@@ -760,6 +789,11 @@ static void curl_failed(struct transfer *t, CURLcode result)
 		return;
 	}
 	curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
+	if (quotes_proxy(t)) {
+		fail(t, error_of_curl(result, os_errno),
+			"the URL of the proxy is mistyped (in a password, / ? # @ are %%2F %%3F %%23 %%40)");
+		return;
+	}
 	fail(t, error_of_curl(result, os_errno), "%.190s",
 		t->words[0] ? t->words : curl_easy_strerror(result));
 }

@@ -113,6 +113,18 @@ refused 'a private address' http://10.0.0.1/via/198.51.100.1/to/10.200.0.2
 refused 'a private address' http://10.0.0.1/via/10.200.0.2/to/127.0.0.1
 led http://10.0.0.1/via/198.51.100.1/to/10.200.0.2 'allow-private = yes'
 
+# ---- a proxy, at the port that the servers have, too -----------------------------------------------------
+for proxy in 10.0.0.1 127.0.0.1 198.51.100.1; do
+  led http://198.51.100.1/via/198.51.100.7/www "proxy = http://$proxy:80"
+  led http://source.example/via/mirror.example/www "proxy = http://$proxy:80"
+  refused 'a private address' http://198.51.100.1/via/10.200.0.2/www "proxy = http://$proxy:80"
+  refused 'a private address' http://198.51.100.1/via/0x7f.1./www "proxy = http://$proxy:80"
+done
+# What is behind the public host is not the source's word, also when a private address is the proxy's.
+refused 'a private address' http://10.0.0.1/via/198.51.100.7/via/10.200.0.2/www 'proxy = http://10.0.0.1:80'
+refused 'a private address' http://10.0.0.1/via/mirror.example/via/10.200.0.2/www 'proxy = http://10.0.0.1:80'
+led http://10.0.0.1/via/10.200.0.2/www 'proxy = http://10.0.0.1:80'
+
 # ---- https -------------------------------------------------------------------------------------------------
 led https://10.0.0.1/tls/10.0.0.1 'accept-invalid-certs = yes'
 led http://10.0.0.1/tls/10.0.0.1 'accept-invalid-certs = yes'

@@ -117,9 +117,11 @@ START_TEST(origins)
 		{"http://LOCALHOST", "127.0.0.1"}, {"http://10.1.2.3", "10.1.2.3"},
 		{"http://[fe80::1%eth0]:1", "fe80::1"}, {"https://8.8.8.8:443", "8.8.8.8"},
 		{"http://[2606:4700::1111]", "2606:4700::1111"}, {"http://[::ffff:10.0.0.1]", "10.0.0.1"},
+		/* As inet_aton() reads them, and a proxy's resolver with it. */
+		{"http://2130706433", "127.0.0.1"}, {"http://0x7f.1.", "127.0.0.1"}, {"http://012.1:80", "10.0.0.1"},
 	};
 	static const char *const names[] = {"http://example.org", "http://localhost.example", "http://notlocalhost",
-		"http://10.example", "http://127.0.0.1.example"};
+		"http://10.example", "http://127.0.0.1.example", "http://1.2.3.4.5", "http://0x7f.example"};
 	struct address a;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {

@@ -89,7 +89,6 @@ static bool take_id(const char *value, unsigned *out)
 static int take_pair(struct mounting *m, const char *key, const char *value, struct err *e)
 {
 	struct app_args *a = &m->args;
-	int r;
 
 	if (strcmp(key, "uid") == 0 || strcmp(key, "gid") == 0)
 		return take_id(value, *key == 'u' ? &m->fs_opts.uid : &m->fs_opts.gid) ? 0 :
@@ -108,22 +107,26 @@ static int take_pair(struct mounting *m, const char *key, const char *value, str
 		a->sources[a->n_sources++] = value;
 		return 0;
 	}
-	r = app_set(a, key, value, e);
-	return r == -ENOENT ? err_set(e, -EINVAL, "no such option: -o %s=", key) : r;
+	return app_set(a, key, value, e);
 }
 
+/* What holds an @ may be the rest of a URL whose password has a comma. */
 static int unknown_option(const char *word, struct err *e)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
+	bool rest = strchr(word, '@') != NULL;
 
 	url_for_message(word, &shown);
-	return err_set(e, -EINVAL, "no such option: -o %s", buf_text(&shown));
+	return err_set(e, -EINVAL, "no such option: -o %.*s%s",
+		(int)(rest ? shown.n : strcspn(word, "=") + 1), buf_text(&shown),
+		rest ? " (in a password, a comma is %2C)" : "");
 }
 
 /* `word` stays alive as long as `m`. */
 static int take_word(struct mounting *m, char *word, struct err *e)
 {
 	char *equals = strchr(word, '=');
+	int r;
 
 	if (!*word || is_in(ignored, ARRAY_SIZE(ignored), word) ||
 		strncasecmp(word, "x-", 2) == 0 || strncmp(word, "comment=", 8) == 0 ||
@@ -144,7 +147,9 @@ static int take_word(struct mounting *m, char *word, struct err *e)
 	if (!equals)
 		return 0;
 	*equals = '\0';
-	return take_pair(m, word, equals + 1, e);
+	r = take_pair(m, word, equals + 1, e);
+	*equals = '=';
+	return r == -ENOENT ? unknown_option(word, e) : r;
 }
 
 static int take_options(struct mounting *m, char *list, struct err *e)

@@ -121,7 +121,7 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
 	/* It may be mistyped: then it is shown once, in a message. */
-	if (strstr(where, "://") && !url_is_clear(where))
+	if (url_is_meant(where) && !url_is_clear(where))
 		url_for_message(where, &shown);
 	else
 		url_without_credentials(where, &shown);

@@ -270,7 +270,7 @@ static int check_headers(const struct source *s, const struct conf_section *c, s
 /* file:// is a directory. */
 static int take_file_url(struct source *s)
 {
-	if (!s->o.url || strncmp(s->o.url, "file://", 7) != 0 || s->o.path)
+	if (!s->o.url || strncmp(s->o.url, "file:///", 8) != 0 || s->o.path)
 		return 0;
 	s->o.path = strdup(s->o.url + 7);
 	free(s->o.url);
@@ -278,13 +278,14 @@ static int take_file_url(struct source *s)
 	return s->o.path ? 0 : -ENOMEM;
 }
 
-static int url_mistake(const char *url, const struct conf_section *c, struct err *e, const char *expected)
+static int url_mistake(const char *url, const struct conf_section *c, struct err *e, const char *what,
+	const char *expected)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
 	return url_for_message(url, &shown) < 0
 		? -ENOMEM
-		: source_mistake(c, e, "url", buf_text(&shown), expected);
+		: source_mistake(c, e, what, buf_text(&shown), expected);
 }
 
 static int choose_place(struct source *s, const struct conf_section *c, struct err *e)
@@ -296,16 +297,19 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 		return err_set(e, -EINVAL, "%.200s:%u: [source \"%.60s\"] needs either url or path, or bucket",
 			c->file, c->line, c->name);
 	if (s->o.url) {
-		if (strstr(s->o.url, "://") && !url_is_clear(s->o.url))
-			return url_mistake(s->o.url, c, e,
-				"at most one @, in front of the host (in a password, / ? # @ are %2F %3F %23 %40)");
+		if (strstr(s->o.url, "://") && strchr(s->o.url, '@') && !url_is_clear(s->o.url))
+			return url_mistake(s->o.url, c, e, "url",
+				"at most one @, in front of the host, and no %00 to %1F "
+				"(in a password, / ? # @ are %2F %3F %23 %40)");
 		if (net_origin(s->o.url, s->origin) < 0)
-			return url_mistake(s->o.url, c, e, "http://HOST/…, https://HOST/… or file:///…");
+			return url_mistake(s->o.url, c, e, "url", "http://HOST/…, https://HOST/… or file:///…");
 		if (url_without_credentials(s->o.url, &shown) < 0)
 			return -ENOMEM;
 		s->shown = buf_take(&shown, NULL);
 		return s->shown ? 0 : -ENOMEM;
 	}
+	if (url_is_meant(s->o.path))
+		return url_mistake(s->o.path, c, e, "path", "a directory (a URL has ://, and its key is url)");
 	path = path_absolute(s->o.path);
 	free(s->o.path);
 	s->o.path = path;

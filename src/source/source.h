@@ -156,10 +156,15 @@ int source_words(char *const *list, int (*each)(void *ctx, const char *word), vo
  * that is. */
 int url_without_credentials(const char *url, struct buf *out);
 
-/* Is it certain where user and password end: does no @ stand behind the host's? In one that is not, a
- * password may hold what should be percent-encoded (/ ? # @). */
+/* Is it certain where user and password end, and can they be sent? The one @ stands in front of the host;
+ * or there is none, and the host is not the beginning of a password ("http://user:secr"). In a URL that is
+ * not clear, a password may hold what should be percent-encoded (/ ? # @). */
 bool url_is_clear(const char *url);
 
-/* What a user wrote in place of a URL, for a message: without anything between :// and the last @, and
- * without the text of a query. A path, also as file:///, stays as it is. */
+/* A word that begins as a URL does, also when a slash is missing: it is not meant as a path. */
+bool url_is_meant(const char *word);
+
+/* What a user wrote in place of a URL, for a message: without anything between :// and the last @, without
+ * what may be the beginning of a password, and without the text of a query. A path, also as file:///, stays
+ * as it is. */
 int url_for_message(const char *word, struct buf *out);

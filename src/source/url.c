@@ -3,6 +3,7 @@
 #include "source/url.h"
 #include "source/source.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* RFC 3986 unreserved, and what a path may hold besides; a slash stays a slash. */
@@ -50,13 +51,40 @@ int url_join(struct buf *out, const char *base, const char *path)
 	return r == 0 ? url_add_path(out, path) : r;
 }
 
+/* What stands behind the host's colon is the beginning of a password, and no port: a blank or another
+ * separator cut the URL in front of its @. */
+static bool is_cut(const char *host)
+{
+	size_t n = strcspn(host, "/?#"), inside = *host == '[' ? strcspn(host, "]") : 0;
+	const char *colon = inside < n ? memchr(host + inside, ':', n - inside) : NULL;
+
+	return colon && strspn(colon + 1, "0123456789") < (size_t)(host + n - colon - 1);
+}
+
+/* %00 to %1F: libcurl sends an empty password in place of one that holds such a character. */
+static bool has_control(const char *userinfo, const char *end)
+{
+	for (; userinfo < end; userinfo++)
+		if (userinfo[0] == '%' && (userinfo[1] == '0' || userinfo[1] == '1') &&
+			isxdigit((unsigned char)userinfo[2]))
+			return true;
+	return false;
+}
+
+bool url_is_meant(const char *word)
+{
+	return word[0] != '/' && word[0] != '.' &&
+	       (strstr(word, "://") || strncasecmp(word, "http:", 5) == 0 || strncasecmp(word, "https:", 6) == 0);
+}
+
 bool url_is_clear(const char *url)
 {
 	const char *host = strstr(url, "://"), *at = strrchr(url, '@');
 
 	if (!at)
-		return true;
-	return host && strchr(url, '@') == at && at < host + 3 + strcspn(host + 3, "/?#");
+		return !host || !url_is_meant(url) || !is_cut(host + 3);
+	return host && strchr(url, '@') == at && at < host + 3 + strcspn(host + 3, "/?#") &&
+	       !has_control(host + 3, at);
 }
 
 int url_for_message(const char *word, struct buf *out)
@@ -69,6 +97,10 @@ int url_for_message(const char *word, struct buf *out)
 	if (host && (!at || at > host))
 		r = buf_add(out, word, (size_t)(host + 3 - word));
 	word = at ? at + 1 : host ? host + 3 : word;
+	if (r == 0 && host && !at && is_cut(word)) {
+		word += strcspn(word, "/?#");
+		r = buf_adds(out, "...");
+	}
 	query = strchr(word, '?');
 	if (!query)
 		return r == 0 ? buf_adds(out, word) : r;

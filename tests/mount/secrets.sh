@@ -116,6 +116,36 @@ for c in / '#' '?' @; do
     done
   done
 done
+# ---- what cuts a URL in front of its @ ---------------------------------------------------------------------
+unshown() { # COMMAND...: shows no part of the password, whatever it does
+  "$@" >"$TMP/said" 2>&1
+  grep -qE 'hun|ter2|joe' "$TMP/said" && fail "$*: a password is shown: $(cat "$TMP/said")"
+  [ -s "$TMP/said" ] || fail "$*: nothing is said: this tests nothing"
+}
+for c in ' ' ';' '*'; do
+  unshown env DEBUGINFOD_URLS="http://joe:hun${c}ter2@$host/" "$SYMFS" get --cache "$TMP/bad" "$file"
+  unshown env DEBUGINFOD_URLS= _NT_SYMBOL_PATH="srv*http://joe:hun${c}ter2@$host/" "$SYMFS" sources
+done
+for rest in "ter2@$host/" "ter2=x@$host/" "ter2/=@$host"; do
+  unshown "$SYMFS" mount -o "no-default-sources,source=gdb@http://joe:hun,$rest" "$TMP/x"
+  grep -qF 'a comma is %2C' "$TMP/said" || fail "no way out: $(cat "$TMP/said")"
+done
+unshown "$SYMFS" sources --no-default-sources --source "gdb@http://joe:hunter2"
+unshown "$SYMFS" sources --no-default-sources --source "http:/joe:hunter2@$host/"
+unshown "$SYMFS" sources --no-default-sources --source "gdb@file://joe:hunter2@$host/"
+# A control character: an empty password would be sent.
+for c in %00 %0a %1F; do
+  : >"$TMP/up.heads"
+  unshown "$SYMFS" get --no-default-sources --cache "$TMP/bad" --source "gdb@http://joe:hun${c}ter2@$host/" "$file"
+  [ -s "$TMP/up.heads" ] && fail "asked: $(cat "$TMP/up.heads")"
+done
+
+# ---- a proxy of the environment ------------------------------------------------------------------------------
+for proxy in "http://joe:hun/ter2@$host" "joe:hun@ter2@$host" "http://joe:12/hunter2@$host" "http://joe:hun ter2@$host" "joe://hunter2@$host" "http://joe:hunter2@$host:x"; do
+  unshown env SYMFS_DEBUG=net,fetch http_proxy="$proxy" "$SYMFS" get --no-default-sources --cache "$TMP/proxied" --source gdb@http://symbols.test/ "$file"
+  grep -qF 'the URL of the proxy is mistyped' "$TMP/said" || fail "$proxy: $(cat "$TMP/said")"
+done
+
 # Encoded they are sent.
 "$SYMFS" get --no-default-sources --cache "$TMP/good" --source "gdb@http://joe:h%2F%3F%23%40@$host/" "$file" >"$TMP/out" || fail "an encoded password"
 grep -q 'Authorization: Basic am9lOmgvPyNA' "$TMP/up.heads" || fail "an encoded password was not sent: $(cat "$TMP/up.heads")"

@@ -126,6 +126,14 @@ START_TEST(passwords)
 		{"htp://u:hunter2@h/x", "htp://h/x", true},
 		{"https://u:hunter2@h/x # a comment", "https://h/x # a comment", true},
 		{"https://u:hunter2@h/x?sig=hunter2 # a comment", "https://h/x?... # a comment", true},
+		{"https://u:hun", "https://...", false},
+		{"https://u:hun/x?y#z", "https://.../x?...#z", false},
+		{"https://h:80/x", "https://h:80/x", true},
+		{"https://[::1]:80", "https://[::1]:80", true},
+		{"https://[::1]/x:y", "https://[::1]/x:y", true},
+		{"https://u:hun%00ter2@h/x", "https://h/x", false},
+		{"https://u%1f:hunter2@h/x", "https://h/x", false},
+		{"https://u:%2F%3F%23%40@h/%00", "https://h/%00", true},
 		{"u:hunter2@h/x", "h/x", false},
 		{"https:/u:hunter2@h/x", "h/x", false},
 		{"/srv/a@b", "/srv/a@b", false},
@@ -153,6 +161,9 @@ START_TEST(mistaken_urls)
 		{"htp://u:hunter2@h/x", "url = htp://h/x: expected http://HOST"},
 		{"https://u:hunter2@h/x # ours", "url = https://h/x # ours: expected http://HOST"},
 		{"https://u:hunter2@h:p/", "url = https://h:p/: expected http://HOST"},
+		{"https://u:hunter2", "url = https://...: expected http://HOST"},
+		{"https://u:hun%0Ater2@h/", "url = https://h/: expected at most one @"},
+		{"file://u:hunter2@h/", "url = file://h/: expected http://HOST"},
 		{"u:hunter2@h/", "url = h/: expected http://HOST"},
 		{"https://u:hun/ter2@h/", "url = https://h/: expected at most one @"},
 		{"https://u:12/ter2@h/", "url = https://h/: expected at most one @"},
@@ -171,6 +182,35 @@ START_TEST(mistaken_urls)
 		ck_assert_msg(strstr(e.text, rows[i].says) != NULL, "%s: %s", rows[i].url, e.text);
 		for (unsigned j = 0; j < ARRAY_SIZE(parts); j++)
 			ck_assert_msg(!strstr(e.text, parts[j]), "%s: %s", rows[i].url, e.text);
+	}
+}
+END_TEST
+
+START_TEST(urls_as_paths)
+{
+	static const struct {
+		const char *path, *says; /* NULL: it is a path */
+	} rows[] = {
+		{"http://u:hunter2@h/", "path = http://h/: expected a directory"},
+		{"http:/u:hunter2@h/", "path = h/: expected a directory"},
+		{"HTTPS:u:hunter2@h/x", "path = h/x: expected a directory"},
+		{"/srv/http://x", NULL},
+		{"./http:/x", NULL},
+		{"https/x", NULL},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sources *so;
+		struct err e = {0};
+		char text[200];
+		int r;
+
+		snprintf(text, sizeof(text), "[source \"a\"]\npath = %s\n", rows[i].path);
+		r = sources_of(text, &so, &e);
+		ck_assert_msg(r == (rows[i].says ? -EINVAL : 0), "%s: %d", rows[i].path, r);
+		ck_assert_msg(!rows[i].says || strstr(e.text, rows[i].says), "%s: %s", rows[i].path, e.text);
+		if (r == 0)
+			sources_unref(so);
 	}
 }
 END_TEST
@@ -898,6 +938,6 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, passwords, mistaken_urls, memory_without_password, plans, plans_of_windows, plans_of_stores, listed, pointers, globs, who_may_be_told_what, checksums, requests,
+UNIT_MAIN("source", sections, mistakes, passwords, mistaken_urls, urls_as_paths, memory_without_password, plans, plans_of_windows, plans_of_stores, listed, pointers, globs, who_may_be_told_what, checksums, requests,
 	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun,
 	what_is_answered_for_a_host_that_is_left_alone)

@@ -22,6 +22,33 @@ struct lines {
 	bool broken;
 };
 
+/* RFC 9110, 5.6.2. */
+static bool is_token(const char *name, size_t n)
+{
+	static const char chars[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	return n && strspn(name, chars) == n;
+}
+
+/* libmicrohttpd 0.9.75 appends a continuation line to the header's name: "Content-Length:", " 5" becomes
+ * "Content-Length5", and the body a second request. */
+static bool is_longer(const char *name, const char *than)
+{
+	size_t n = strlen(than);
+
+	return strncasecmp(name, than, n) == 0 && name[n];
+}
+
+/* The blank of "Host : x" is dropped by some servers, with others the line is. Some take a CR for the end
+ * of a line. libmicrohttpd 1.0 refuses both itself, and a NUL; 0.9.75 ends a value at the NUL and does not
+ * show it. */
+static bool is_broken(const char *name, size_t name_n, const char *value, size_t value_n)
+{
+	return !is_token(name, name_n) || is_longer(name, "Content-Length") ||
+	       is_longer(name, "Transfer-Encoding") ||
+	       (value && (strlen(value) < value_n || strpbrk(value, "\r\n")));
+}
+
 static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_n,
 	const char *value, size_t value_n)
 {
@@ -30,9 +57,7 @@ static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char
 	l->hosts += strcasecmp(name, "Host") == 0;
 	l->codings += strcasecmp(name, "Transfer-Encoding") == 0;
 	l->lengths += strcasecmp(name, "Content-Length") == 0;
-	/* "Host : x": other servers drop the blank, or the line. libmicrohttpd 1.0 refuses these itself, and
-	 * a NUL; 0.9.75 ends a value at the NUL and does not show it. */
-	l->broken |= strcspn(name, " \t") < name_n || (value && strlen(value) < value_n);
+	l->broken |= is_broken(name, name_n, value, value_n);
 	return MHD_YES;
 }
 

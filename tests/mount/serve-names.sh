@@ -89,6 +89,18 @@ for url in "$URL_one" "$URL_any"; do
   # A body of 27 bytes, or none and a second request.
   raw "$url" '400 ' "${P}Content-Length : 27\r\n\r\nGET /status HTTP/1.1\r\nA: b\r\n"
 done
+# Continuation lines, and characters that do not belong into a head. The good request, and the one in the body.
+B='GET /status HTTP/1.1\r\nA: b\r\n'
+for url in "$URL_one" "$URL_any"; do
+  raw "$url" '400 ' "${P}Content-Length:\r\n 27\r\n\r\n$B"
+  raw "$url" '400 ' "${P}Content-Length: 0\r\n\t27\r\n\r\n$B"
+  raw "$url" '400 ' "${H}Host: localhost\r\nContent-Length:\r\n 27\r\n\r\n$B"
+  raw "$url" '400 ' "${P}Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n"
+  raw "$url" '400 ' "${H}Host: localhost\r\nX-A: b\rContent-Length: 27\r\n\r\n$B"
+  raw "$url" '400 ' "${H}Host: localhost\r\nX-A\013: b\r\n\r\n"
+  raw "$url" '400 ' "${H}Host: localhost\r\nX-A(b): c\r\n\r\n"
+  raw "$url" '200 200 ' "${H}Host: localhost\r\nX_a.b!#\$\047*+^\140|~9: c\r\n\r\n"
+done
 raw "$URL_one" '421 *' 'GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 raw "$URL_one" '200 200 ' 'GET http://localhost/healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n'
 raw "$URL_one" '400 *' 'GET http://localhost@evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'

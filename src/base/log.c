@@ -61,6 +61,8 @@ int log_open_file(const char *path, int *fd, struct err *e)
 		O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
 	struct stat st;
 
+	if (f < 0 && errno == ENXIO) /* a pipe that no program reads, or a socket */
+		return err_set(e, -EINVAL, "log file %s: is not a regular file", path);
 	if (f < 0 || fstat(f, &st) < 0)
 		return err_set(e, -errno, "log file %s: %s", path, err_text(errno));
 	if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))

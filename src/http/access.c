@@ -21,9 +21,12 @@ int access_open(struct http *h, struct err *e)
 	if (!h->log_path)
 		return 0;
 	if (strcmp(h->log_path, "-") != 0) {
-		fd = open(h->log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+		/* Neither opening a pipe nor writing to it waits for its reader. */
+		fd = open(h->log_path,
+			O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
 		if (fd < 0)
-			return err_set(e, -errno, "%s: %s", h->log_path, err_text(errno));
+			return err_set(e, -errno, "access log %s: %s", h->log_path,
+				errno == ENXIO ? "no program reads it" : err_text(errno));
 	}
 	/* Under the same number: who writes at this moment has one or the other. */
 	old = atomic_load(&h->log_fd);

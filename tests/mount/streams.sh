@@ -81,6 +81,31 @@ down "-o log_file"
 background --log-file "$TMP" 2>"$TMP/said"
 [ $? = 4 ] && grep -q "log file $TMP: " "$TMP/said" || fail "a directory as log file: $(cat "$TMP/said")"
 
+mkfifo "$TMP/pipe"
+background --log-file "$TMP/pipe" 2>"$TMP/said"
+[ $? = 2 ] && grep -q "log file $TMP/pipe: is not a regular file" "$TMP/said" || fail "a pipe as log file: $(cat "$TMP/said")"
+
+# The access log does not wait for the reader of a pipe: neither at the start, nor after SIGHUP, nor in a request.
+timeout -k 1 20 "$SYMFS" serve --no-default-sources --cache "$TMP/store-a" --listen 127.0.0.1:0 --access-log "$TMP/pipe" \
+  >"$TMP/out" 2>"$TMP/said"
+[ $? = 4 ] && grep -q "access log $TMP/pipe: no program reads it" "$TMP/said" || fail "a pipe without a reader: $(cat "$TMP/said")"
+symfs_serve a --access-log "$TMP/alog"
+mv "$TMP/alog" "$TMP/alog.1"
+mkfifo "$TMP/alog"
+kill -HUP "$PID_a"
+wait_for 20 grep -q "reloaded" "$TMP/a.log" || fail "SIGHUP with a pipe as access log: $(cat "$TMP/a.log")"
+fetch_url "$URL_a/healthz" >"$TMP/health" || fail "requests wait for the reader of the access log"
+grep -q /healthz "$TMP/alog.1" || fail "what cannot be opened replaced the access log"
+exec 9<>"$TMP/alog" # a reader that reads nothing
+kill -HUP "$PID_a"
+reloads() { [ "$(grep -c reloaded "$TMP/a.log")" -ge "$1" ]; }
+wait_for 20 reloads 2 || fail "SIGHUP with a reader: $(cat "$TMP/a.log")"
+long=$(head -c 3000 /dev/zero | tr '\0' a)
+seq -f "url = \"$URL_a/%g/$long\"" 40 >"$TMP/urls" # of 3,000 bytes each; 64 KiB have room
+curl -s --max-time 20 -o /dev/null -K "$TMP/urls" || fail "a full pipe as access log: curl ends with $?"
+exec 9>&-
+symfs_unserve a
+
 symfs_serve s --source "$TMP/root" --log-file "$TMP/slog"
 wait_for 20 grep -q "logs to $TMP/slog" "$TMP/s.log" || fail "serve does not say where it logs"
 kill -HUP "$PID_s"

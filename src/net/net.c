@@ -242,6 +242,9 @@ static int multi_open(struct net *n, const struct net_opts *o)
 	n->multi = curl_multi_init();
 	if (!n->multi)
 		return -ENOMEM;
+	/* Without descriptors for it, libcurl says nothing and the thread is never woken. */
+	if (curl_multi_wakeup(n->multi) != CURLM_OK)
+		return -EMFILE;
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, all);
 	n->host_usual = (unsigned)host;
 	n->host_most = 2 * host; /* who waits does so in transfer.c, in an order of ours */
@@ -278,8 +281,9 @@ int net_start(struct net **out, const struct net_opts *o, struct err *e)
 	n->last = &n->first;
 	ring_init(&n->timers);
 	n->user_agent = strdup(o->user_agent ? o->user_agent : "symfs");
-	if (!n->user_agent || multi_open(n, o) < 0)
-		return err_set(e, -ENOMEM, "net: out of memory");
+	r = n->user_agent ? multi_open(n, o) : -ENOMEM;
+	if (r < 0)
+		return err_set(e, r, "net: %s", err_text(r));
 	r = thread_open(n);
 	if (r < 0)
 		return err_set(e, r, "net: cannot start a thread: %s", err_text(r));

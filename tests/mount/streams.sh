@@ -61,6 +61,15 @@ done
 symfs_umount n
 symfs_unserve s
 
+# ---- few descriptors -----------------------------------------------------------------------------
+# Each start fails or succeeds, and none hangs: 124 is timeout's for a server that it had to end.
+for n in 4 7 10 11 12 14; do
+  timeout 20 sh -c 'ulimit -n "$0" && exec "$@"' $n timeout -k 1 8 "$SYMFS" serve --no-default-sources \
+    --cache "$TMP/store-few" --source "$TMP/root" --listen 127.0.0.1:0 >"$TMP/out" 2>"$TMP/said"
+  r=$?
+  [ $r = 4 ] || { [ $r = 124 ] && grep -q listening "$TMP/out"; } || fail "serve with $n descriptors: exit $r: $(cat "$TMP/said")"
+done
+
 # ---- a log file --------------------------------------------------------------------------------
 logged() { grep -q "^20[0-9-]*T[0-9:]*Z symfs $1: .*reloaded" "$2"; }
 (background --log-file "$TMP/log" 2>&1; echo "exit $?") | cat >"$TMP/said"

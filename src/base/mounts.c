@@ -82,16 +82,21 @@ static int same_id(void *ctx, const struct mount_row *m)
 	return 1;
 }
 
-int mounts_type_of(int fd, char type[static 64])
+int mounts_id_of(int fd)
 {
 	struct statx sx;
-	struct want w = {.type = type};
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &sx) < 0)
 		return -errno;
-	if (!(sx.stx_mask & STATX_MNT_ID))
-		return -ENOENT;
-	w.id = (int)sx.stx_mnt_id;
+	return sx.stx_mask & STATX_MNT_ID ? (int)sx.stx_mnt_id : -ENOENT;
+}
+
+int mounts_type_of(int fd, char type[static 64])
+{
+	struct want w = {.id = mounts_id_of(fd), .type = type};
+
+	if (w.id < 0)
+		return w.id;
 	return mounts_each(same_id, &w) == 1 ? 0 : -ENOENT;
 }
 

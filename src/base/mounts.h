@@ -15,6 +15,10 @@ struct mount_row {
  * returns that. -errno when the table cannot be read. Touches no file system but /proc. */
 int mounts_each(int (*each)(void *ctx, const struct mount_row *m), void *ctx);
 
+/* The mount of an open file (O_PATH will do), as the mount table numbers it. -ENOENT: the kernel does not
+ * say. Never asks the file system itself. */
+int mounts_id_of(int fd);
+
 /* The type of the file system that holds the open file (O_PATH will do): "ext4", "fuse.symfs".
  * 0, -ENOENT. Asks the kernel for the mount's id only, never the file system itself. */
 int mounts_type_of(int fd, char type[static 64]);

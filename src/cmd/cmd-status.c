@@ -8,13 +8,16 @@
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "fs/fs.h"
 
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ASK_MS 2000	    /* all mounts are asked at once */
+#define FIND_MS 500	    /* for the links on the way to DIR */
 #define FILE_MOST (4 << 20) /* of one file */
 #define MOUNTS_MOST 64
 #define POINTS_MOST 16384 /* bytes of a mount point, escaped */
@@ -25,9 +28,11 @@ static const char *const names[FILES] = {"version", "stats", "activity", "source
 /* What the child writes for each file, in the order of `names`: a letter, the bytes, a NUL. */
 #define READ 'r'
 #define DENIED 'd'
+#define HIDDEN 'h' /* stands alone: another mount covers this one */
 
 struct mount {
 	char *point;
+	int id;
 	struct ask ask;
 };
 
@@ -43,28 +48,45 @@ struct statuses {
 
 /* ---- asking ------------------------------------------------------------------------------ */
 
-static int add_file(const char *point, const char *name, struct buf *out)
+static int add_file(int root, const char *name, struct buf *out)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(8192);
 	_cleanup_free_ char *text = NULL;
-	int r = buf_addf(&path, "%s/.symfs/%s", point, name);
+	char path[64];
+	int r;
 
-	if (r == 0)
-		r = path_read(AT_FDCWD, buf_text(&path), FILE_MOST, &text, NULL);
+	snprintf(path, sizeof(path), ".symfs/%s", name);
+	r = path_read(root, path, FILE_MOST, &text, NULL);
 	if (r < 0 && r != -EACCES)
 		return r;
 	r = buf_addf(out, "%c%s", r == 0 ? READ : DENIED, r == 0 ? text : "");
 	return r < 0 ? r : buf_add(out, "", 1);
 }
 
+/* 0; HIDDEN, DENIED; READ: the daemon is gone. */
+static char open_root(const struct mount *m, int *out)
+{
+	_cleanup_close_ int fd = open(m->point, O_PATH | O_CLOEXEC);
+	int id = fd >= 0 ? mounts_id_of(fd) : -1; /* Linux before 5.8 does not say */
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? HIDDEN : errno == EACCES ? DENIED : READ;
+	if (id >= 0 && id != m->id)
+		return HIDDEN;
+	*out = take_fd(&fd);
+	return 0;
+}
+
 /* In the child. A file that cannot be read ends the text early. */
 static void tell_files(void *ctx, int to)
 {
 	_cleanup_buf_ struct buf out = BUF_UP_TO(FILES * (FILE_MOST + 2));
-	const char *point = ctx;
+	_cleanup_close_ int root = -1;
+	char why = open_root(ctx, &root);
 
-	for (int i = 0; i < FILES; i++)
-		if (add_file(point, names[i], &out) < 0)
+	if (why)
+		buf_add(&out, &why, 1);
+	for (int i = 0; root >= 0 && i < FILES; i++)
+		if (add_file(root, names[i], &out) < 0)
 			break;
 	for (size_t done = 0; done < out.n;) {
 		ssize_t n = write(to, out.p + done, out.n - done);
@@ -88,6 +110,7 @@ static int ask_mount(void *ctx, const struct mount_row *m)
 {
 	struct statuses *s = ctx;
 	struct mount *to;
+	int r;
 
 	if (strncmp(m->type, "fuse.symfs", 10) != 0 ||
 		(s->only ? strcmp(s->only, m->point) != 0 : !is_trusted(m)))
@@ -97,11 +120,13 @@ static int ask_mount(void *ctx, const struct mount_row *m)
 		return 0;
 	}
 	to = &s->mounts[s->n];
+	to->id = m->id;
 	to->point = strdup(m->point);
 	to->ask = (struct ask){.text = BUF_UP_TO(FILES * (FILE_MOST + 2) + 1)};
-	if (!to->point || ask_start(&to->ask, tell_files, to->point) < 0) {
+	r = to->point ? ask_start(&to->ask, tell_files, to) : -ENOMEM;
+	if (r < 0) {
 		free(to->point);
-		return -ENOMEM;
+		return r;
 	}
 	s->n++;
 	return 0;
@@ -191,6 +216,11 @@ static bool is_denied(const struct mount *m)
 	return m->ask.text.n && m->ask.text.p[0] == DENIED;
 }
 
+static bool is_hidden(const struct mount *m)
+{
+	return m->ask.text.n && m->ask.text.p[0] == HIDDEN;
+}
+
 /* The texts point into the buffer; that of ACTIVITY may be NULL. False: not all are there. */
 static bool split(struct buf *text, char *texts[FILES])
 {
@@ -214,7 +244,7 @@ static void show_mount(struct statuses *s, struct mount *m)
 	const char *shown = text_shown(m->point, true, &room);
 	char *texts[FILES];
 
-	if (is_denied(m) && !s->only)
+	if ((is_denied(m) && !s->only) || is_hidden(m))
 		return;
 	s->seen++;
 	if (!m->ask.over) {
@@ -240,9 +270,47 @@ static void show_mount(struct statuses *s, struct mount *m)
 
 /* ---- the command ------------------------------------------------------------------------- */
 
+/* In the child: mounts on the way may be stopped, too. */
+static void tell_point(void *ctx, int to)
+{
+	_cleanup_free_ char *point = NULL;
+
+	if (fs_point(ctx, &point) == 0 && write(to, point, strlen(point)) < 0)
+		return;
+}
+
+/* Where `s->only` leads, if links are followed. NULL: nowhere, or that takes too long. */
+static char *find_point(const struct statuses *s)
+{
+	struct ask a = {.text = BUF_UP_TO(2 * PATH_MAX)};
+	char *found = NULL;
+
+	if (ask_start(&a, tell_point, (void *)(uintptr_t)s->only) == 0) {
+		ask_wait(&a, 1, clock_ms() + FIND_MS);
+		found = a.text.n ? strdup(buf_text(&a.text)) : NULL;
+	}
+	buf_release(&a.text);
+	return found;
+}
+
+static int ask_all(struct statuses *s)
+{
+	_cleanup_free_ char *point = NULL;
+	const char *only = s->only;
+	int r = mounts_each(ask_mount, s);
+
+	if (r < 0 || s->n || !only || !(point = find_point(s)))
+		return r;
+	s->only = point;
+	r = mounts_each(ask_mount, s);
+	s->only = only;
+	return r;
+}
+
 static int show_all(struct statuses *s)
 {
-	int r = mounts_each(ask_mount, s);
+	_cleanup_buf_ struct buf room = BUF_UP_TO(POINTS_MOST);
+	int r = ask_all(s);
 
 	if (r < 0) {
 		fprintf(stderr, "symfs status: cannot ask all mounts: %s\n", err_text(r));
@@ -257,8 +325,8 @@ static int show_all(struct statuses *s)
 	if (s->more)
 		fprintf(stderr, "symfs status: %u more mounts; name one to ask it\n", s->more);
 	if (s->seen == 0 && s->status == EXIT_DONE) {
-		fprintf(stderr, "symfs status: %s\n",
-			s->only ? "not a symfs mount" : "no symfs is mounted");
+		fprintf(stderr, "symfs status: %s%s\n", s->only ? text_shown(s->only, true, &room) : "",
+			s->only ? ": no symfs is mounted there" : "no symfs is mounted");
 		s->status = EXIT_NO;
 	}
 	if (s->json && json_print(s->list) != EXIT_DONE)

@@ -46,6 +46,29 @@ timeout 30 "$SYMFS" status "$MNT_one" 2>/dev/null | cat >"$TMP/out"
 [ $(($(now_ms) - from)) -le 6000 ] || fail "a reader of the output waits $(($(now_ms) - from)) ms"
 kill -CONT "$PID_one" "$PID_two"
 status 0
+# A link leads to it, as with umount; DIR is named where no mount is.
+ln -s one "$TMP/link"
+for dir in "$TMP/link" "$TMP/link/" "$TMP/link/../one"; do
+  status 0 "$dir"
+  grep -q "^$MNT_one: symfs " "$TMP/out" || fail "status $dir: $(cat "$TMP/out")"
+done
+kill -STOP "$PID_one"
+status 4 "$TMP/link"
+status 1 "$TMP/link/gdb"
+kill -CONT "$PID_one"
+status 1 "$TMP/src"
+grep -qx "symfs status: $TMP/src: no symfs is mounted there" "$TMP/err" || fail "no mount: $(cat "$TMP/err")"
+# What another mount hides is not asked, and is not dead.
+if [ -n "${SYMFS_INSIDE:-}" ]; then
+  mount -t tmpfs none "$MNT_two" || fail "mount -t tmpfs"
+  status 1 "$MNT_two"
+  status 0
+  [ "$(grep -c ': symfs [0-9]' "$TMP/out")" = 2 ] && [ ! -s "$TMP/err" ] || fail "a hidden mount: $(cat "$TMP/out" "$TMP/err")"
+  umount "$MNT_two"
+  # Too few descriptors to ask them all.
+  (ulimit -n 5 && exec "$SYMFS" status) >"$TMP/out" 2>"$TMP/err"
+  [ $? = 4 ] && grep -q 'Too many open files' "$TMP/err" || fail "few descriptors: $(cat "$TMP/out" "$TMP/err")"
+fi
 for m in one two three; do symfs_umount $m; done
 
 # A daemon that has read the question and hangs: not even SIGKILL ends the process that asked.

@@ -110,8 +110,9 @@ int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e)
 			S_ISDIR(st.st_mode) ? err_text(EISDIR) : "is not a regular file");
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
 	f = open(again, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (f < 0)
-		return err_set(e, -errno, "%s", err_text(errno));
+	if (f < 0) /* the file was found, /proc was not */
+		return err_set(e, errno == ENOENT ? -EIO : -errno, "%s",
+			errno == ENOENT ? "cannot be opened; is /proc mounted?" : err_text(errno));
 	*size = (uint64_t)st.st_size;
 	*fd = take_fd(&f);
 	return 0;

@@ -24,7 +24,7 @@ extern char **environ;
 struct sysroot {
 	char *dir, *mount, *root; /* DIR, DIR/mnt, DIR/root */
 	char *program;		  /* DIR/root/PATH, of the core's program; NULL: not known */
-	unsigned local, fetched, unknown;
+	unsigned local, fetched, unknown, unplaced;
 };
 
 /* ---- links -------------------------------------------------------------------------- */
@@ -61,34 +61,47 @@ static bool path_ok(const char *path)
 	return true;
 }
 
+static int link_at(char *at, const char *to)
+{
+	char *slash = strrchr(at, '/');
+	int r;
+
+	*slash = '\0';
+	r = path_mkdirs(at, 0700);
+	*slash = '/';
+	return r == 0 && symlink(to, at) < 0 && errno != EEXIST ? -errno : r;
+}
+
+/* The path cannot stand beside those of other modules, or is too long. */
+static bool has_no_place(int r)
+{
+	return r == -ENOTDIR || r == -ENOENT || r == -ENAMETOOLONG || r == -ELOOP;
+}
+
 static int link_module(void *ctx, const struct dump_module *d)
 {
 	struct sysroot *s = ctx;
 	_cleanup_buf_ struct buf at = BUF_UP_TO(3 * DUMP_PATH), to = BUF_UP_TO(3 * DUMP_PATH);
-	char *slash;
+	bool local, ok = path_ok(d->path) && d->m.code_id[0] && d->m.object == OBJECT_ELF;
 	int r;
 
-	if (!path_ok(d->path) || !d->m.code_id[0] || d->m.object != OBJECT_ELF) {
+	if (!ok) {
 		s->unknown++;
 		return 0;
 	}
-	if (is_local(d)) {
-		s->local++;
-		r = buf_adds(&to, d->path);
-	} else {
-		s->fetched++;
-		r = buf_addf(&to, "%s/gdb/.build-id/%.2s/%s", s->mount, d->m.code_id, d->m.code_id + 2);
-	}
+	local = is_local(d);
+	r = local ? buf_adds(&to, d->path)
+		  : buf_addf(&to, "%s/gdb/.build-id/%.2s/%s", s->mount, d->m.code_id, d->m.code_id + 2);
 	if (r == 0)
 		r = buf_addf(&at, "%s%s", s->root, d->path);
-	if (r < 0)
-		return r;
-	slash = strrchr(at.p, '/');
-	*slash = '\0';
-	r = path_mkdirs(at.p, 0700);
-	*slash = '/';
-	if (r == 0 && symlink(to.p, at.p) < 0 && errno != EEXIST)
-		r = -errno;
+	if (r == 0)
+		r = link_at(at.p, to.p);
+	if (has_no_place(r)) {
+		s->unplaced++;
+		return 0;
+	}
+	s->local += local;
+	s->fetched += !local;
 	if (r == 0 && d->program && !s->program) {
 		s->program = strdup(at.p);
 		r = s->program ? 0 : -ENOMEM;
@@ -164,24 +177,70 @@ static void sysroot_remove(struct sysroot *s)
 
 /* ---- other programs ----------------------------------------------------------------- */
 
-/* The exit status; 128 + N of a signal; negative: it could not be started. */
-static int run(const char *file, char *const *argv, bool quiet)
+/* 0, -errno. */
+static int start_program(pid_t *pid, const char *file, char *const *argv, bool quiet, const sigset_t *mask)
 {
 	posix_spawn_file_actions_t actions;
-	int status, r;
-	pid_t pid;
+	posix_spawnattr_t attr;
+	int r;
 
 	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attr);
 	if (quiet)
 		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-	r = posix_spawnp(&pid, file, &actions, NULL, argv, environ);
+	if (mask) {
+		posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+		posix_spawnattr_setsigmask(&attr, mask);
+	}
+	r = posix_spawnp(pid, file, &actions, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
 	posix_spawn_file_actions_destroy(&actions);
-	if (r != 0)
-		return -r;
+	return -r;
+}
+
+/* 128 + N of a signal. */
+static int exit_status(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* The exit status; negative: it could not be started. */
+static int run(const char *file, char *const *argv, bool quiet)
+{
+	pid_t pid;
+	int status, r = start_program(&pid, file, argv, quiet, NULL);
+
+	if (r < 0)
+		return r;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return exit_status(status);
+}
+
+/* The same. A signal that would end this command ends the debugger, so that the mount never stays behind.
+ * ^C is the debugger's, which the terminal sends it. */
+static int run_debugger(const char *file, char *const *argv)
+{
+	sigset_t taken, old;
+	int status = 0, sig, r;
+	pid_t pid, ended;
+
+	sigemptyset(&taken);
+	sigaddset(&taken, SIGINT);
+	sigaddset(&taken, SIGTERM);
+	sigaddset(&taken, SIGHUP);
+	sigaddset(&taken, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &taken, &old);
+	r = start_program(&pid, file, argv, false, &old);
+	while (r == 0 && (ended = waitpid(pid, &status, WNOHANG)) != pid) {
+		if (ended < 0)
+			r = -errno;
+		else if (sigwait(&taken, &sig) == 0 && (sig == SIGTERM || sig == SIGHUP))
+			kill(pid, sig);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return r < 0 ? r : exit_status(status);
 }
 
 struct words {
@@ -280,7 +339,6 @@ static int debug(const struct sysroot *s, const char *core, char **own)
 {
 	const char *name = own && own[0] ? own[0] : "gdb";
 	bool lldb = strncmp(path_base(name), "lldb", 4) == 0;
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
 	struct words w = {0};
 	int r = words_add(&w, "%s", name);
 
@@ -289,12 +347,8 @@ static int debug(const struct sysroot *s, const char *core, char **own)
 		r = words_add(&w, "%s", *p);
 	if (r == 0)
 		r = lldb ? lldb_words(&w, s, core) : gdb_words(&w, s, core);
-	if (r == 0) {
-		/* ^C is the debugger's. */
-		sigaction(SIGINT, &ignore, &old);
-		r = run(name, w.list, false);
-		sigaction(SIGINT, &old, NULL);
-	}
+	if (r == 0)
+		r = run_debugger(name, w.list);
 	if (r < 0)
 		fprintf(stderr, "symfs core: %s: %s\n", name, err_text(r));
 	words_release(&w);
@@ -315,6 +369,9 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 	}
 	fprintf(stderr, "symfs core: %u modules are on this machine, %u are fetched when they are asked for, "
 		"of %u the core does not say which build they are\n", s->local, s->fetched, s->unknown);
+	if (s->unplaced)
+		fprintf(stderr, "symfs core: %u modules are left out: their paths cannot stand beside the others\n",
+			s->unplaced);
 	r = mount_with(s, options);
 	if (r != 0)
 		return r < 0 ? EXIT_LOCAL : r; /* which has said why */

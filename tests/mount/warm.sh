@@ -115,6 +115,29 @@ core sh -c 'exit 7'
 gone $writer && fail "symfs core opens a pipe that a core names"
 kill $writer
 rm "$NEAR/bin/libprog.so"
+# A signal that ends the command ends the debugger, and no mount stays behind.
+for signal in TERM HUP; do
+  rm -f "$TMP/ready"
+  "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" -- \
+    sh -c 'echo >"$0"; exec sleep 600' "$TMP/ready" >"$TMP/out" 2>&1 &
+  command=$!
+  PIDS="$PIDS $command"
+  wait_for 60 test -s "$TMP/ready" || fail "no debugger: $(cat "$TMP/out")"
+  kill -$signal $command
+  wait_gone $command 60 || fail "symfs core stays after SIG$signal"
+  wait $command
+  r=$?
+  [ $r = 143 ] || [ $r = 129 ] || fail "symfs core after SIG$signal: exit $r: $(cat "$TMP/out")"
+  grep " $TMPDIR/" /proc/self/mountinfo && fail "SIG$signal leaves a mount behind"
+done
+# A module whose path goes through another module is left out, and the others are there.
+ODD=$NEAR/bin/libprog.so
+THERE=$NEAR/bin/prog/xxxxx
+[ ${#ODD} = ${#THERE} ] || fail "$ODD and $THERE have different lengths"
+LC_ALL=C sed "s|$ODD|$THERE|g" "$TMP/core" >"$TMP/core-odd"
+timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core-odd" -- \
+  sh -c 'exit 7' >"$TMP/out" 2>&1
+[ $? = 7 ] && grep -q '1 modules are left out' "$TMP/out" || fail "a module below another: $(cat "$TMP/out")"
 "$SYMFS" core "$top_srcdir/README.md" 2>"$TMP/err" && fail "symfs core takes a text"
 grep -q 'neither a core file' "$TMP/err" || fail "symfs core says $(cat "$TMP/err")"
 

@@ -25,6 +25,7 @@ struct way {
 	const struct beneath *b;
 	uid_t owner;	/* of the base */
 	bool may_leave;
+	bool linked;  /* a link was met: what the caller passed does not leave by itself */
 	bool foreign; /* a link of another owner was met */
 	bool left;    /* the last hop ended outside of the base */
 	bool closed;  /* a directory on the way, met by hand, cannot be searched by everyone */
@@ -81,7 +82,7 @@ static int leave(struct steps *s, int at, const char *name)
 {
 	struct way *w = s->w;
 
-	if (!w->may_leave || (w->b->links == BENEATH_OWNERS && w->foreign))
+	if (!w->may_leave || !w->linked || (w->b->links == BENEATH_OWNERS && w->foreign))
 		return -EXDEV;
 	w->left = true;
 	return go(s, openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -122,6 +123,7 @@ static int judge_link(struct way *w, const struct stat *st)
 {
 	if (w->b->links == BENEATH_NONE)
 		return -EXDEV;
+	w->linked = true;
 	note_author(w, st->st_uid);
 	w->foreign = w->foreign || st->st_uid != w->owner;
 	return w->left && w->b->links == BENEATH_OWNERS && w->foreign ? -EXDEV : 0;
@@ -294,10 +296,10 @@ int beneath_open_name(int dir, const char *name, int *out)
 	return S_ISREG(st.st_mode) ? open_again(dir, name, fd, &st, out) : -ENOENT;
 }
 
-/* A file without an identity is had through a link only if the link's author could read it, too. */
+/* A file inside is had through a link only if the link's author could read it, too. */
 static bool may_be_had(const struct way *w, const struct stat *st)
 {
-	if (w->b->links != BENEATH_INSIDE || w->authors == AUTHORS_NONE)
+	if (w->b->links == BENEATH_ALL || w->left || w->authors == AUTHORS_NONE)
 		return true;
 	return (w->authors == AUTHORS_ONE && w->author == st->st_uid) || (st->st_mode & S_IROTH && !w->closed);
 }

@@ -10,7 +10,7 @@ enum beneath_links {
 	/* Relative links that stay in the directory, to a file that everyone may read or that belongs to the
 	 * author of the links. Links of root and of our own user lead to any file there. */
 	BENEATH_INSIDE,
-	BENEATH_OWNERS, /* any that stay there; also a way out, if each link on it and the file have the directory's owner */
+	BENEATH_OWNERS, /* also a way out, if each link on it and the file have the directory's owner */
 	BENEATH_ALL	/* any */
 };
 
@@ -23,7 +23,7 @@ struct beneath {
 /* Opens a regular file for reading. 0;
  * -ENOENT: it is not there, or not a regular file, or its links form a circle;
  * -EXDEV: a link leads where it may not;
- * -EPERM: a link inside leads to a file that its author may not read (BENEATH_INSIDE);
+ * -EPERM: a link inside leads to a file that its author may not read;
  * -ELOOP: it lies in a symfs mount (no name of a file was looked up there) */
 int beneath_open(const struct beneath *b, const char *path, int *out);
 

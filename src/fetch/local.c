@@ -81,7 +81,8 @@ static int open_below(const struct source *s, int base, enum filetype t, const c
 		return -EACCES;
 	}
 	if (r == -EPERM) {
-		snprintf(why, 200, "a link of another user leads to a file that not everyone may read");
+		snprintf(why, 200, "a link of another user leads to a file that not everyone may read%s",
+			b.links == BENEATH_OWNERS ? "; follow-links = yes allows that" : "");
 		return -EACCES;
 	}
 	if (r == 0 && obj_is_anonymous(t))

@@ -765,12 +765,13 @@ static bool quotes_proxy(const struct transfer *t)
 {
 	const char *proxy = proxy_of(t), *at = proxy ? strrchr(proxy, '@') : NULL, *host;
 
+	if (strncmp(t->words, "Unsupported proxy", 17) == 0)
+		return true;
 	if (!at)
 		return false;
 	host = strstr(proxy, "://");
 	host = host ? host + 3 : proxy;
-	return strncmp(t->words, "Unsupported proxy", 17) == 0 || strchr(proxy, '@') != at ||
-	       at > host + strcspn(host, "/?#");
+	return strchr(proxy, '@') != at || at > host + strcspn(host, "/?#");
 }
 
 static void curl_failed(struct transfer *t, CURLcode result)

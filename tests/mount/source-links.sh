@@ -120,6 +120,13 @@ for path in t.c here/t.c k.c; do
   grep -q "source/$path: a link of another user leads to a file that not everyone may read" "$TMP/x.log" || fail "not said why: $path"
 done
 symfs_umount x
+# A private file that is verified: follow-links lets it through.
+cp "$TMP/q/debug/quiet.debug" "$R/kept.debug" && chmod 600 "$R/kept.debug"
+as_other sh -c "mkdir '$R/buildid/$quiet' && ln -s ../../kept.debug '$R/buildid/$quiet/debuginfo'" || fail "ln"
+gets --source "debuginfod@$R" "debuginfod/buildid/$quiet/debuginfo" && fail "a private file of the directory that is verified is served"
+grep -q 'a link of another user leads to a file that not everyone may read; follow-links = yes allows that' "$TMP/err" || fail "not said why: $(cat "$TMP/err")"
+printf '[source "r"]\npath = %s\nlayout = debuginfod\nfollow-links = yes\n' "$R" >"$TMP/conf"
+gets --config "$TMP/conf" "debuginfod/buildid/$quiet/debuginfo" || fail "follow-links, inside: $(cat "$TMP/err")"
 # A link of root's to another link of the other user's.
 as_other ln -s "$TMP/private/quiet.debug" "$R/middle"
 ln -s ../../middle "$link"

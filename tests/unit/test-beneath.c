@@ -169,8 +169,9 @@ START_TEST(links_outside)
 	expect_all("home", NO, NO, "plain", "plain");
 	expect_all("back", NO, NO, "plain", "plain");
 	/* What a caller passes may not leave by itself either. */
-	expect("d", BENEATH_INSIDE, "../out/secret", NO);
-	expect("d", BENEATH_INSIDE, in_scratch("out/secret"), NO);
+	expect_all("../out/secret", NO, NO, NO, NO);
+	expect_all("a/../../out/secret", NO, NO, NO, NO);
+	expect_all(in_scratch("out/secret"), NO, NO, NO, NO);
 	scratch_end();
 }
 END_TEST
@@ -211,8 +212,8 @@ START_TEST(other_owners)
 	expect("d", BENEATH_OWNERS, "outside/sub/deep", "deep secret");
 	expect("d", BENEATH_OWNERS, "outside/theirs-too/deep", NO);
 	expect("d", BENEATH_ALL, "outside/theirs-too/deep", "deep secret");
-	/* A file that is verified may be anybody's as long as the link stays. */
-	expect("d", BENEATH_OWNERS, "tame", "deep");
+	expect("d", BENEATH_OWNERS, "tame", PRIVATE);
+	expect("d", BENEATH_ALL, "tame", "deep");
 	/* A directory of the other owner trusts that owner's links, and not root's. */
 	own("d", OTHER);
 	expect("d", BENEATH_OWNERS, "ours", NO);
@@ -228,6 +229,12 @@ static void chmod_of(const char *path, mode_t mode)
 	ck_assert_int_eq(chmod(in_scratch(path), mode), 0);
 }
 
+static void expect_guarded(const char *path, const char *wanted)
+{
+	expect("d", BENEATH_INSIDE, path, wanted);
+	expect("d", BENEATH_OWNERS, path, wanted);
+}
+
 START_TEST(private_files_inside)
 {
 	if (geteuid() != 0)
@@ -241,24 +248,25 @@ START_TEST(private_files_inside)
 	own("d/dir", OTHER);
 	own("d/chain", OTHER - 1);
 	/* deep is ours, and 0600. */
-	expect("d", BENEATH_INSIDE, "ours", "deep");
-	expect("d", BENEATH_INSIDE, "theirs", PRIVATE);
-	expect("d", BENEATH_INSIDE, "dir/deep", PRIVATE);
-	expect("d", BENEATH_INSIDE, "chain", PRIVATE);
+	expect_guarded("ours", "deep");
+	expect_guarded("theirs", PRIVATE);
+	expect_guarded("dir/deep", PRIVATE);
+	expect_guarded("chain", PRIVATE);
 	chmod_of("d/a/b/deep", 0644);
-	expect("d", BENEATH_INSIDE, "theirs", "deep");
-	expect("d", BENEATH_INSIDE, "dir/deep", "deep");
-	expect("d", BENEATH_INSIDE, "chain", "deep");
+	expect_guarded("theirs", "deep");
+	expect_guarded("dir/deep", "deep");
+	expect_guarded("chain", "deep");
 	/* Everyone may read it, but not everyone reaches it. */
 	chmod_of("d/a", 0700);
-	expect("d", BENEATH_INSIDE, "ours", "deep");
-	expect("d", BENEATH_INSIDE, "theirs", PRIVATE);
-	expect("d", BENEATH_INSIDE, "dir/deep", PRIVATE);
+	expect_guarded("ours", "deep");
+	expect_guarded("theirs", PRIVATE);
+	expect_guarded("dir/deep", PRIVATE);
 	/* It is the link's author's own: two authors are too many. */
 	own("d/a/b/deep", OTHER);
-	expect("d", BENEATH_INSIDE, "theirs", "deep");
-	expect("d", BENEATH_INSIDE, "dir/deep", "deep");
-	expect("d", BENEATH_INSIDE, "chain", PRIVATE);
+	expect_guarded("theirs", "deep");
+	expect_guarded("dir/deep", "deep");
+	expect_guarded("chain", PRIVATE);
+	expect("d", BENEATH_ALL, "chain", "deep");
 	scratch_end();
 }
 END_TEST

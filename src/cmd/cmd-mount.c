@@ -509,6 +509,9 @@ static int take_source(struct mounting *m, const char *word, struct err *e)
 	bool url = strstr(word, "://") != NULL;
 
 	m->fs_opts.source = word;
+	if (!url && url_is_meant(word))
+		return url_for_message(word, &m->shown) < 0 ? -ENOMEM :
+			err_set(e, -EINVAL, "%.100s: a URL has :// behind http or https", buf_text(&m->shown));
 	if (!url && word[0] != '/')
 		return 0;
 	if (a->n_sources == APP_SOURCES_MOST)

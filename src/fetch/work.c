@@ -31,6 +31,7 @@ struct work {
 	bool opens, fresh; /* a file with holes; which was not there before */
 	const struct packing *packing; /* of what is in `draft` or `fd` */
 	bool bad;		       /* the file is no good */
+	bool beaten;		       /* other bytes were pinned under its key meanwhile: `blob` has these */
 	bool sure;		       /* it is what was asked for, by what is here of it */
 	bool offered;		       /* flight_offer() */
 	uint64_t want;		       /* how much would tell more */
@@ -755,6 +756,18 @@ static void seal_run(struct work *w)
 	if (w->r == 0 && w->blob && w->part)
 		was_add(w->fl->f, w->part, blob_number(w->blob));
 	snprintf(w->text, sizeof(w->text), "%.390s", e.text[0] ? e.text : err_text(w->r));
+	if (w->r == -ESTALE && learn_find(w->fl->f, &w->fl->own, &w->blob, &w->own) == 0) {
+		w->beaten = true;
+		w->r = 0;
+	}
+}
+
+/* The user added another file for the key: that is the answer, but not for readers of what was downloaded. */
+static void seal_beaten(struct work *w)
+{
+	log_info("%s: other bytes are pinned in the store: the download is dropped", w->fl->canon);
+	if (!w->fl->dead)
+		version_drop(w->fl, false, false, -EIO);
 }
 
 static void seal_back(struct work *w)
@@ -762,7 +775,9 @@ static void seal_back(struct work *w)
 	struct flight *fl = w->fl;
 	struct fetched a = {.key = w->own, .blob = w->blob, .why = ""};
 
-	if (w->r == 0 && w->blob) {
+	if (w->beaten) {
+		seal_beaten(w);
+	} else if (w->r == 0 && w->blob) {
 		atomic_fetch_add(&fl->f->stats.published, 1);
 		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", fl->canon,
 			(unsigned long long)blob_size(w->blob), w->facts.source,

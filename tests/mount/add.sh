@@ -150,4 +150,23 @@ rm -f "$store"/index.sqlite*
 "$SYMFS" cache rm --cache "$store" "breakpad/two.so/$id/two.so.sym" || fail "cache rm"
 "$SYMFS" cache ls --cache "$store" | grep -q "breakpad $id one.so" || fail "cache rm took the other one"
 "$SYMFS" cache ls --cache "$store" | grep -q "breakpad $id= two.so" && fail "cache rm left it"
+
+# ---- other bytes are added while a download of the same key is on its way: these are the answer ---------
+make_program "$TMP/r" late
+late=$TMP/r/debug/late.debug
+objcopy --add-section .noise="$TMP/noise" "$late" "$TMP/mine" || fail objcopy
+head -c 300000 /dev/urandom >"$TMP/more"
+objcopy --add-section .noise="$TMP/more" "$late" "$TMP/theirs" || fail objcopy
+put_gdb "$TMP/slow" "$TMP/theirs" .debug
+upstream_start slow --root "$TMP/slow" --rate 100000
+name=gdb/$(gdb_path "$(build_id "$late")" .debug)
+store=$TMP/store-beaten
+"$SYMFS" get --no-default-sources --cache "$store" --source "gdb@$URL_slow" -o "$TMP/got" "$name" >"$TMP/out" 2>&1 &
+get=$!
+PIDS="$PIDS $get"
+comes() { [ -n "$(find "$store/partial" "$store/sparse" -type f -size +300)" ]; }
+wait_for 20 comes || fail "no download begins"
+"$SYMFS" add --cache "$store" "$TMP/mine" >"$TMP/add.out" || fail "add: $(cat "$TMP/add.out")"
+wait "$get" || fail "symfs get fails with $? when the file is added: $(cat "$TMP/out")"
+same_file "$TMP/mine" "$TMP/got"
 exit 0

@@ -132,6 +132,20 @@ static size_t add_time(char *line, size_t room)
 	return strftime(line, room, "%FT%TZ ", &tm);
 }
 
+/* Names from outside may hold control characters: a line stays a line, and a terminal gets no commands.
+ * C2 80 to C2 9F are those of Unicode: C2 9B begins one as ESC [ does. */
+static void hide_controls(char *line, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)line[i], next = i + 1 < n ? (unsigned char)line[i + 1] : 0;
+
+		if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+			line[i] = line[i + 1] = '?';
+		else if (c < 0x20 || c == 0x7f)
+			line[i] = '?';
+	}
+}
+
 static void log_line(int priority, const char *topic, const char *fmt, va_list ap)
 {
 	char line[2048];
@@ -148,10 +162,7 @@ static void log_line(int priority, const char *topic, const char *fmt, va_list a
 	r = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 	if (r > 0)
 		n += (size_t)r < sizeof(line) - n - 1 ? (size_t)r : sizeof(line) - n - 2;
-	/* Names from outside may hold control characters: a line stays a line. */
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
+	hide_controls(line, n);
 	if (log_syslog) {
 		syslog(priority, "%.*s", (int)n, line);
 		return;

@@ -61,6 +61,10 @@ done
 symfs_umount n
 symfs_unserve s
 
+# ---- control characters ------------------------------------------------------------------------
+SYMFS_DEBUG=$(printf 'a\033\302\233b\302\240c\177') "$SYMFS" --version 2>"$TMP/said" >"$TMP/out"
+LC_ALL=C grep -q "topic \"a???b$(printf '\302\240')c?\"" "$TMP/said" || fail "control characters: $(cat -v "$TMP/said")"
+
 # ---- few descriptors -----------------------------------------------------------------------------
 # Each start fails or succeeds, and none hangs: 124 is timeout's for a server that it had to end.
 for n in 4 7 10 11 12 14; do

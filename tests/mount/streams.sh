@@ -108,7 +108,7 @@ mkfifo "$TMP/alog"
 kill -HUP "$PID_a"
 wait_for 20 grep -q "reloaded" "$TMP/a.log" || fail "SIGHUP with a pipe as access log: $(cat "$TMP/a.log")"
 fetch_url "$URL_a/healthz" >"$TMP/health" || fail "requests wait for the reader of the access log"
-grep -q /healthz "$TMP/alog.1" || fail "what cannot be opened replaced the access log"
+wait_for 20 grep -q /healthz "$TMP/alog.1" || fail "what cannot be opened replaced the access log"
 exec 9<>"$TMP/alog" # a reader that reads nothing
 kill -HUP "$PID_a"
 reloads() { [ "$(grep -c reloaded "$TMP/a.log")" -ge "$1" ]; }

@@ -1,4 +1,4 @@
-/* Which directory sources answer: who is in one for long keeps others out. */
+/* Detects hung directory sources: a thread stuck in one keeps further threads out. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -18,11 +18,12 @@ static uint64_t dir_of(const struct source *s)
 
 int visit_begin(struct fetch *f, const struct source *s, char why[static 200])
 {
-	uint64_t dir = dir_of(s), now = clock_ms();
-	int slot = VISITS_MOST; /* of nobody: it is not counted */
+	int slot = VISITS_MOST; /* all are taken: this visit is not counted */
+	uint64_t dir = dir_of(s), now;
 	unsigned inside = 0;
 	LOCK_SCOPE(&f->lock);
 
+	now = clock_ms(); /* under the lock, or a visit could have begun later than now */
 	for (int i = 0; i < VISITS_MOST; i++) {
 		struct visit *v = &f->visits[i];
 

@@ -1,0 +1,57 @@
+/* Threads in directory sources: those that answer keep no thread out, and one that hangs does. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+#include "unit.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define ROUNDS 300000
+
+static struct source the_source = {.o.path = (char *)"/srv/symbols"};
+static struct fetch f = {.lock = PTHREAD_MUTEX_INITIALIZER, .opts.lookup_deadline_ms = 10000};
+
+static void *visit_often(void *ctx)
+{
+	char *why = ctx;
+
+	for (unsigned i = 0; i < ROUNDS && !why[0]; i++)
+		visit_end(&f, visit_begin(&f, &the_source, why));
+	return NULL;
+}
+
+START_TEST(quick_visits_keep_no_thread_out)
+{
+	char why[3][200] = {"", "", ""};
+	pthread_t threads[3];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, visit_often, why[i]), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++) {
+		pthread_join(threads[i], NULL);
+		ck_assert_str_eq(why[i], "");
+	}
+}
+END_TEST
+
+START_TEST(a_hung_visit_keeps_threads_out)
+{
+	char why[200] = "";
+	int visit = visit_begin(&f, &the_source, why);
+
+	ck_assert_int_ge(visit, 0);
+	f.visits[visit].since -= VISIT_LONG_MS + 1500;
+	ck_assert_int_eq(visit_begin(&f, &the_source, why), -EAGAIN);
+	ck_assert_str_eq(why, "has not answered for 2 s");
+	f.visits[visit].since -= f.opts.lookup_deadline_ms;
+	ck_assert_int_eq(visit_begin(&f, &the_source, why), -ETIMEDOUT);
+	visit_end(&f, visit);
+	visit = visit_begin(&f, &the_source, why);
+	ck_assert_int_ge(visit, 0);
+	visit_end(&f, visit);
+}
+END_TEST
+
+UNIT_MAIN("visits", quick_visits_keep_no_thread_out, a_hung_visit_keeps_threads_out)

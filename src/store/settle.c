@@ -120,6 +120,27 @@ static int relabel(struct store *s, struct index *ix, const struct index_object 
 	return label_write(s->dirfd, o->sha256, &want);
 }
 
+/* Takes the first key. */
+static int take_key(void *ctx, const struct key *k, const struct blob_facts *facts)
+{
+	char *text = ctx;
+
+	if (!text[0])
+		key_text(k, text);
+	return 0;
+}
+
+/* What the user added or pinned must not go without a word. */
+static void warn_of_lost(struct store *s, struct index *ix, const struct index_object *o, bool here)
+{
+	char text[KEY_TEXT] = "";
+
+	if (!o->pinned || index_keys_of(ix, o->id, take_key, text) < 0)
+		return;
+	log_warn("%s: %s was pinned, and its file %s: add it again", s->dir, text[0] ? text : o->sha256,
+		here ? "has another size now" : "is gone");
+}
+
 int settle(struct store *s, struct index *ix, const char *sha256, bool gone)
 {
 	struct index_object o;
@@ -141,6 +162,7 @@ int settle(struct store *s, struct index *ix, const char *sha256, bool gone)
 	if (r == 0) {
 		log_debug(LOG_STORE, "%s: %s: forgotten", sha256,
 			here ? "size differs" : "file is gone");
+		warn_of_lost(s, ix, &o, here);
 		r = index_object_drop(ix, o.id);
 		if (r < 0)
 			return r;

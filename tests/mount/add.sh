@@ -169,4 +169,11 @@ wait_for 20 comes || fail "no download begins"
 "$SYMFS" add --cache "$store" "$TMP/mine" >"$TMP/add.out" || fail "add: $(cat "$TMP/add.out")"
 wait "$get" || fail "symfs get fails with $? when the file is added: $(cat "$TMP/out")"
 same_file "$TMP/mine" "$TMP/got"
+
+# ---- a pinned file that the disk lost does not go without a word -----------------------------------------
+blob=$("$SYMFS" get --offline --no-default-sources --cache "$store" "$name") || fail "it is not stored"
+truncate -s 100 "$blob" || fail truncate
+"$SYMFS" get --offline --no-default-sources --cache "$store" "$name" >"$TMP/out" 2>&1 && fail "100 bytes of it are an answer"
+"$SYMFS" cache gc --cache "$store" >>"$TMP/out" 2>&1 || fail gc
+grep -q "$store: elf_debug .* was pinned, and its file has another size now: add it again" "$TMP/out" || fail "no word: $(cat "$TMP/out")"
 exit 0

@@ -187,17 +187,25 @@ static void add_json(struct statuses *s, const char *point, char *texts[FILES])
 	json_object_array_add(s->list, o);
 }
 
+/* A tab separates fields, and stays one. */
+static void print_fields(char *line)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
+
+	for (const char *field = strsep(&line, "\t"); field; field = strsep(&line, "\t"))
+		printf("%s%c", text_shown(field, true, &room), line ? '\t' : '\n');
+}
+
 /* A line at a time: what a mount says may hold the terminal's commands. */
 static void print_lines(const char *head, char *text, const char *none)
 {
-	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 	char *save = NULL;
 
 	printf("\n%s:\n", head);
 	if (!text || !*text)
 		printf("%s\n", text ? none : "only the mount's owner may read this");
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
-		printf("%s\n", text_shown(line, true, &room));
+		print_fields(line);
 }
 
 static void print_text(const char *shown, char *texts[FILES])

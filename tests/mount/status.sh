@@ -90,6 +90,9 @@ rm "$TMP/flag"
 
 # A dead one is no hang.
 symfs_mount dead --source "$TMP/src"
+status 0 "$MNT_dead"
+# Fields are separated by tabs, as they are in .symfs/sources.
+grep -Fqx "$(cat "$MNT_dead/.symfs/sources")" "$TMP/out" || fail "the line of a source: $(cat "$TMP/out")"
 kill -KILL "$PID_dead"
 wait_gone "$PID_dead" 20 || fail "SIGKILL"
 status 3 "$MNT_dead"
@@ -108,7 +111,7 @@ for args in "" --json; do
   # shellcheck disable=SC2086 # words
   status 0 $args
   grep -q owned "$TMP/out" || fail "status $args does not name it: $(cat -v "$TMP/out")"
-  LC_ALL=C tr -d '\n' <"$TMP/out" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "status $args prints commands: $(cat -v "$TMP/out")"
+  LC_ALL=C tr -d '\t\n' <"$TMP/out" | LC_ALL=C grep -q '[[:cntrl:]]' && fail "status $args prints commands: $(cat -v "$TMP/out")"
 done
 kill -STOP "$pid"
 status 4

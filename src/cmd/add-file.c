@@ -146,6 +146,8 @@ static int copy_slice(struct adding *a, const struct item *it, const struct obj_
 	r = draft_copy(d, it->fd, s->off, s->size);
 	if (r < 0) {
 		draft_discard(d);
+		if (r == -ENOSPC || r == -EDQUOT)
+			return err_set(e, r, "%s: cannot be stored in %s: %s", it->name, store_dir(a->store), err_text(r));
 		return err_set(e, r, "%s", r == -ENODATA ? "became shorter while it was copied" : err_text(r));
 	}
 	*out = d;

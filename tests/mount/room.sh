@@ -72,3 +72,8 @@ look_again() { exec 5<"$MNT_m/$name1" && look 1 10000000 300000 && exec 5<&-; }
 look_again
 symfs_umount m
 "$SYMFS" cache verify --cache "$store" >"$TMP/out" 2>&1 || fail "cache verify: $(cat "$TMP/out")"
+
+# ---- what does not fit --------------------------------------------------------------------------------------
+"$SYMFS" add --cache "$store" --min-free none "$TMP/large1" >"$TMP/out" 2>"$TMP/err"
+[ $? = 4 ] && grep -q "^symfs add: large1: cannot be stored in $store: No space left on device\$" "$TMP/err" ||
+  fail "16 MB are added to a disk of 7: $(cat "$TMP/out" "$TMP/err")"

@@ -40,9 +40,9 @@ static void print_commands(FILE *to)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		const char *help = commands[i]->help;
 
-		fprintf(to, "  %-11s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
+		fprintf(to, "  %-12s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
 	}
-	fprintf(to, "\nsymfs COMMAND --help says more; so does symfs(1).\n");
+	fprintf(to, "\nSee symfs COMMAND --help and symfs(1) for more.\n");
 }
 
 static const struct cmd *find_command(const char *name)

@@ -131,7 +131,7 @@ static int run_add(int argc, char **argv)
 {
 	struct adding a = {.progress = isatty(STDERR_FILENO)};
 	const struct opt own[] = {
-		{"recursive", 'r', NULL, "add what is in directories, too", &a.recurse}, {0}};
+		{"recursive", 'r', NULL, "add the files in directories, too", &a.recurse}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	struct app app;
@@ -166,11 +166,11 @@ static int run_add(int argc, char **argv)
 const struct cmd cmd_add = {
 	.name = "add",
 	.args = "[-r] PATH...",
-	.help = "Puts files into the store, under every key that they answer to. A .dSYM or\n"
-		".xcarchive bundle counts as a file; a .zip, .nupkg or .snupkg archive as what is\n"
-		"in it, and a file packed by gzip, zstd or as a cabinet as what is inside. What\n"
-		"was added is pinned: it counts for the quota and is not evicted, until `symfs\n"
-		"cache unpin` or `rm`. The last line says how many were added, were present, and\n"
-		"could not be placed",
+	.help = "Adds files to the store, under every key that fits them. A .dSYM or .xcarchive\n"
+		"bundle counts as a file. A .zip, .nupkg or .snupkg archive is unpacked, and so\n"
+		"is a file compressed with gzip, zstd or as a cabinet. Added files are pinned:\n"
+		"they count for the quota and are not evicted until `symfs cache unpin` or `rm`.\n"
+		"The last line has the numbers of files that were added, were present, and could\n"
+		"not be placed",
 	.run = run_add,
 };

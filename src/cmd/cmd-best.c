@@ -239,8 +239,8 @@ static int run_best(int argc, char **argv)
 	_cleanup_free_ struct wishes *w = calloc(1, sizeof(*w));
 	const char *purpose = NULL, *object = NULL;
 	const struct opt own[] = {
-		{"for", 0, "symtab|debug|unwind", "what it is wanted for", &purpose},
-		{"object-type", 0, "TYPE", "the platform, when it cannot be told", &object}, {0}};
+		{"for", 0, "symtab|debug|unwind", "the purpose of the file", &purpose},
+		{"object-type", 0, "TYPE", "the platform, if the path does not show it", &object}, {0}};
 	struct sigaction act = {.sa_handler = on_interrupt};
 	struct err e = {0};
 	int status;
@@ -267,8 +267,9 @@ static int run_best(int argc, char **argv)
 const struct cmd cmd_best = {
 	.name = "best",
 	.args = "--for symtab|debug|unwind MODULE...",
-	.help = "Says which file of a module is the best for a purpose; and why not the\n"
-		"others. A MODULE is a file here, LAYOUT/REST as under the mount, or a path\n"
-		"inside a mount, whose sources are then asked",
+	.help = "Reports which file of a module is the best for a purpose; also why the others\n"
+		"are not. A MODULE is a local file, LAYOUT/REST as below a mount, or a path\n"
+		"inside a mount. For a path inside a mount, the command asks the sources of that\n"
+		"mount",
 	.run = run_best,
 };

@@ -498,7 +498,7 @@ static int run_cache(int argc, char **argv)
 {
 	struct cache c = {.room = BUF_UP_TO(64 << 10)};
 	const struct opt own[] = {
-		{"misses", 0, NULL, "ls, rm: what is known not to be there", &c.misses}, {0}};
+		{"misses", 0, NULL, "ls, rm: files that servers do not have", &c.misses}, {0}};
 	const struct verb *v;
 	const char *wrong;
 	struct app_args args;
@@ -532,10 +532,10 @@ static int run_cache(int argc, char **argv)
 const struct cmd cmd_cache = {
 	.name = "cache",
 	.args = "ls|stats|verify|gc|pin|unpin|rm [--misses] [PATH...]",
-	.help = "Shows, checks and cleans the store. ls marks what is verified (v), kept (k), and\n"
-		"of what only some blocks are here (s); verify names each damaged artifact; gc\n"
-		"evicts down to the quota; pin keeps a file for good, as `symfs add` does; unpin\n"
-		"lets it go; rm --misses forgets what is known not to be there. A PATH is as for\n"
-		"`symfs get`, or a key as ls prints it",
+	.help = "Shows, checks and cleans the store. ls marks verified (v), kept (k) and sparse\n"
+		"(s) files; verify names each damaged file; gc evicts files down to the quota;\n"
+		"pin excludes a file from eviction, as `symfs add` does; unpin reverses that; rm\n"
+		"--misses forgets that servers do not have files. A PATH is as for `symfs get`,\n"
+		"or a key as ls prints it",
 	.run = run_cache,
 };

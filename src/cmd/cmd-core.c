@@ -419,7 +419,7 @@ static int run_core(int argc, char **argv)
 const struct cmd cmd_core = {
 	.name = "core",
 	.args = "CORE [-- gdb|lldb ARGS...]",
-	.help = "Starts a debugger on a core file; the program and the libraries that made it are\n"
-		"fetched, where this machine has other builds of them or none",
+	.help = "Starts a debugger on a core file; fetches the program and the libraries of the\n"
+		"core if this machine lacks them or has other builds",
 	.run = run_core,
 };

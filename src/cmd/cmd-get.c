@@ -197,7 +197,7 @@ static int run_get(int argc, char **argv)
 {
 	const char *out_path = NULL;
 	const struct opt own[] = {
-		{"output", 'o', "FILE", "copy it there (one PATH)", &out_path}, {0}};
+		{"output", 'o', "FILE", "copy the file to FILE (one PATH)", &out_path}, {0}};
 	struct sigaction act = {.sa_handler = on_interrupt};
 	struct app_args args;
 	struct app app;
@@ -231,7 +231,7 @@ static int run_get(int argc, char **argv)
 const struct cmd cmd_get = {
 	.name = "get",
 	.args = "[-o FILE] PATH...",
-	.help = "Fetches whole artifacts and prints a local path for each, in order. A PATH is\n"
-		"LAYOUT/REST as under the mount, or an absolute path inside a mount",
+	.help = "Downloads whole files and prints a local path for each, in order. A PATH is\n"
+		"LAYOUT/REST as below a mount, or an absolute path inside a mount",
 	.run = run_get,
 };

@@ -612,19 +612,19 @@ static int run_gsym(int argc, char **argv)
 {
 	struct run run = {0};
 	const struct opt own[] = {
-		{"output", 'o', "FILE", "where create writes; - is the standard output", &run.out},
-		{"format", 0, "v1|object", "what create writes", &run.format},
-		{"arch", 0, "NAME", "of a fat Mach-O file: x86_64, arm64", &run.arch},
-		{"threads", 0, "N", "how many create uses, up to 8; all processors", &run.threads},
-		{"embed", 0, NULL, "create writes a copy of FILE with GSYM in it", &run.embed},
-		{"shorten-cpp", 0, NULL, "names without the defaults of C++'s library",
+		{"output", 'o', "FILE", "create: the output; - is the standard output", &run.out},
+		{"format", 0, "v1|object", "create: the form of the output (v1)", &run.format},
+		{"arch", 0, "NAME", "part of a fat Mach-O file: x86_64, arm64", &run.arch},
+		{"threads", 0, "N", "create: up to 8 threads (all processors)", &run.threads},
+		{"embed", 0, NULL, "create: write a copy of FILE with GSYM in it", &run.embed},
+		{"shorten-cpp", 0, NULL, "omit default template arguments from names",
 			&run.shorten},
-		{"full-names", 0, NULL, "in an object, too", &run.full},
-		{"strict", 0, NULL, "one bad line of a Breakpad file costs all", &run.strict},
-		{"stdin", 0, NULL, "lookup reads addresses, one a line", &run.from_stdin},
-		{"against", 0, "FILE", "verify makes FILE anew, and compares", &run.against},
+		{"full-names", 0, NULL, "keep full names in an object", &run.full},
+		{"strict", 0, NULL, "reject a Breakpad file with a bad line", &run.strict},
+		{"stdin", 0, NULL, "lookup: read addresses from stdin, one a line", &run.from_stdin},
+		{"against", 0, "FILE", "verify: compare with a GSYM made from FILE", &run.against},
 		{"dump", 0, NULL, "the same as the command dump", &run.dump},
-		{"address", 0, "ADDR", "the same as lookup; may stand more than once",
+		{"address", 0, "ADDR", "the same as lookup; may be repeated",
 			.words = &run.addresses},
 		{0},
 	};
@@ -657,9 +657,9 @@ static int run_gsym(int argc, char **argv)
 const struct cmd cmd_gsym = {
 	.name = "gsym",
 	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
-	.help = "Makes, shows and asks GSYM files: addresses to functions, files and lines.\n"
-		"create makes one of a Breakpad symbol file, of the DWARF and the symbols of an\n"
-		"ELF, Mach-O or PE file, or of another GSYM file. lookup prints a line for each\n"
-		"address. verify ends with 1 when something differs",
+	.help = "Creates, searches and prints GSYM files: addresses to functions, files and\n"
+		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
+		"symbols of an ELF, Mach-O or PE file, or from another GSYM file. lookup prints\n"
+		"a line for each address. The exit status of verify is 1 if something differs",
 	.run = run_gsym,
 };

@@ -236,8 +236,8 @@ static int run_id(int argc, char **argv)
 const struct cmd cmd_id = {
 	.name = "id",
 	.args = "[--json] FILE...",
-	.help = "Shows what files say they are: format, kind, identifiers, and the keys that they\n"
-		"can be served under. A .dSYM bundle stands for the files in it. Ends with 1 when\n"
-		"a file is not identified",
+	.help = "Identifies files: format, kind, identifiers, and the keys that fit them. A\n"
+		".dSYM bundle stands for the files in it. The exit status is 1 if a file cannot\n"
+		"be identified",
 	.run = run_id,
 };

@@ -86,8 +86,8 @@ static int run_mount_helper(int argc, char **argv)
 {
 	const char *listen_at = NULL, *options = "";
 	const struct opt own[] = {
-		{"listen", 0, "SOCKET", "a path, or systemd: the socket that it passed", &listen_at},
-		{"options", 'o', "OPTS", "as of symfs mount: allow_other, auto_unmount, ...", &options},
+		{"listen", 0, "SOCKET", "a path, or systemd for a passed socket", &listen_at},
+		{"options", 'o', "OPTS", "as for symfs mount: allow_other, ...", &options},
 		{0},
 	};
 	_cleanup_free_ char *point = NULL;
@@ -117,6 +117,6 @@ static int run_mount_helper(int argc, char **argv)
 const struct cmd cmd_mount_helper = {
 	.name = "mount-helper",
 	.args = "--listen SOCKET [-o OPTS] DIR",
-	.help = "Mounts for a daemon without rights; systemd starts it",
+	.help = "Mounts for an unprivileged daemon; systemd starts it",
 	.run = run_mount_helper,
 };

@@ -588,9 +588,9 @@ static int run_mount(int argc, char **argv)
 		{"foreground", 'f', NULL, "stay in the foreground", &m.foreground},
 		{"options", 'o', "OPTS", "allow_other, exact_size, uid=N, source=S, ...",
 			&late},
-		{"serve", 0, "WHERE", "over HTTP, too: as symfs serve --listen", &m.serving.listen},
-		{"log-file", 0, "FILE", "write messages there; SIGHUP opens it anew", &m.log_word},
-		{"mount-helper", 0, "SOCKET", "let `symfs mount-helper` mount", &m.helper_socket},
+		{"serve", 0, "WHERE", "also serve over HTTP, as symfs serve --listen", &m.serving.listen},
+		{"log-file", 0, "FILE", "append messages to FILE; SIGHUP reopens it", &m.log_word},
+		{"mount-helper", 0, "SOCKET", "let `symfs mount-helper` at SOCKET mount", &m.helper_socket},
 		{0},
 	};
 	int r;
@@ -620,6 +620,7 @@ static int run_mount(int argc, char **argv)
 const struct cmd cmd_mount = {
 	.name = "mount",
 	.args = "[-f] [-o OPTS] [--serve WHERE] DIR",
-	.help = "Mounts at DIR and returns when it answers; the daemon stays behind",
+	.help = "Mounts at DIR and returns when the mount answers; the daemon continues in the\n"
+		"background",
 	.run = run_mount,
 };

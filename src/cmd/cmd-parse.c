@@ -88,7 +88,8 @@ static int run_parse(int argc, char **argv)
 const struct cmd cmd_parse = {
 	.name = "parse",
 	.args = "LAYOUT PATH",
-	.help = "Says in JSON what a path of a layout means: every file that it can be, the best\n"
-		"candidate first. Ends with 1 when it is a directory, or nothing",
+	.help = "Prints in JSON what a path of a layout means: every file that it can name, the\n"
+		"best candidate first. The exit status is 1 if the path names a directory or\n"
+		"nothing",
 	.run = run_parse,
 };

@@ -247,16 +247,16 @@ static int run_paths(int argc, char **argv)
 {
 	struct words w = {0};
 	const struct opt own[] = {
-		{"layout", 0, "LAYOUT", "this layout; may stand more than once", NULL, &w.layouts},
+		{"layout", 0, "LAYOUT", "only this layout; may be repeated", NULL, &w.layouts},
 		{"casing", 0, "CASING", "default, lowercase or uppercase", &w.casing, NULL},
-		{"type", 0, "TYPE", "from identifiers: the type of the file", &w.type, NULL},
+		{"type", 0, "TYPE", "the type of a file given by identifiers", &w.type, NULL},
 		{"object-type", 0, "TYPE", "elf, macho, pe, pe_dotnet, wasm, unknown", &w.object,
 			NULL},
-		{"code-file", 0, "NAME", "the program or library", &w.code_file, NULL},
+		{"code-file", 0, "NAME", "the name of the program or library", &w.code_file, NULL},
 		{"code-id", 0, "ID", "its build id, UUID, or time and size", &w.code_id, NULL},
-		{"debug-file", 0, "NAME", "its debug file", &w.debug_file, NULL},
-		{"debug-id", 0, "ID", "the id of that", &w.debug_id, NULL},
-		{"big-endian", 0, NULL, "the program is: for ids that follow", &w.big_endian, NULL},
+		{"debug-file", 0, "NAME", "the name of the debug file", &w.debug_file, NULL},
+		{"debug-id", 0, "ID", "the id of the debug file", &w.debug_id, NULL},
+		{"big-endian", 0, NULL, "the program is big-endian: for derived ids", &w.big_endian, NULL},
 		{0},
 	};
 	struct app_args args;
@@ -277,8 +277,8 @@ static int run_paths(int argc, char **argv)
 const struct cmd cmd_paths = {
 	.name = "paths",
 	.args = "[--layout LAYOUT]... [--casing CASING] FILE...|--type ...",
-	.help = "Prints where layouts keep a file: LAYOUT, TYPE and PATH a line, in the order in\n"
-		"which a server would be asked. A .dSYM bundle stands for the files in it. Ends\n"
-		"with 1 when there is no such path",
+	.help = "Prints the paths of files in layouts: LAYOUT, TYPE and PATH a line, in the\n"
+		"order of the requests to a server. A .dSYM bundle stands for the files in it.\n"
+		"The exit status is 1 if there is no path",
 	.run = run_paths,
 };

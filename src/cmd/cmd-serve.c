@@ -88,12 +88,12 @@ static int run_serve(int argc, char **argv)
 	struct serving *s = &server.serving;
 	const struct opt own[] = {
 		{"listen", 0, "WHERE", "ADDR:PORT, unix:PATH, systemd; 127.0.0.1:8737", &s->listen},
-		{"token-file", 0, "FILE", "who asks must show the token in it", &s->token_file},
-		{"anyone", 0, NULL, "without a token, also for other machines", &s->anyone},
-		{"connections", 0, "N", "so many at once (4096)", &s->connections},
-		{"idle-seconds", 0, "N", "for a head, and between two requests (60)", &s->idle_seconds},
-		{"access-log", 0, "FILE", "a line for each request; -: stderr", &s->access_log},
-		{"log-file", 0, "FILE", "write messages there; SIGHUP opens it anew",
+		{"token-file", 0, "FILE", "require the token in FILE from clients", &s->token_file},
+		{"anyone", 0, NULL, "serve other machines without a token", &s->anyone},
+		{"connections", 0, "N", "maximum of simultaneous connections (4096)", &s->connections},
+		{"idle-seconds", 0, "N", "limit for a head, and between requests (60)", &s->idle_seconds},
+		{"access-log", 0, "FILE", "append a line for each request; -: stderr", &s->access_log},
+		{"log-file", 0, "FILE", "append messages to FILE; SIGHUP reopens it",
 			&server.log_path},
 		{0},
 	};
@@ -114,7 +114,7 @@ static int run_serve(int argc, char **argv)
 const struct cmd cmd_serve = {
 	.name = "serve",
 	.args = "[--listen WHERE] [OPTIONS]",
-	.help = "Serves over HTTP what the mount has: every layout under /LAYOUT/, and at the\n"
-		"root what debuginfod, symbol servers and Breakpad's tools ask for",
+	.help = "Serves the contents of a mount over HTTP: every layout under /LAYOUT/, and at\n"
+		"the root the paths of debuginfod, symbol servers and Breakpad's tools",
 	.run = run_serve,
 };

@@ -175,6 +175,6 @@ static int run_sources(int argc, char **argv)
 const struct cmd cmd_sources = {
 	.name = "sources",
 	.args = "[check] [--json]",
-	.help = "Lists the sources in force, in order; or checks that each is there",
+	.help = "Lists the sources in use, in order; or checks whether each is reachable",
 	.run = run_sources,
 };

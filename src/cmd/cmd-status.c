@@ -370,7 +370,7 @@ static int run_status(int argc, char **argv)
 const struct cmd cmd_status = {
 	.name = "status",
 	.args = "[--json] [DIR]",
-	.help = "Shows what a mount is doing: downloads under way, sources, counters. Without\n"
-		"DIR, every symfs mount of yours and of root",
+	.help = "Shows what a mount is doing: running downloads, sources, counters. Without DIR,\n"
+		"it shows every symfs mount of this user and of root",
 	.run = run_status,
 };

@@ -231,12 +231,12 @@ static int run_symbolicate(int argc, char **argv)
 	const char *api = "v5";
 	const struct opt own[] = {
 		{"api", 0, "v4|v5", "the version of the request (v5)", &api},
-		{"debug", 0, NULL, "v5: also tell of downloads and times", &w.flags.debug},
-		{"lenient", 0, NULL, "a bad line of a .sym file costs itself alone", &w.flags.lenient},
-		{"demangle", 0, NULL, "names of C++ and Rust as people read them", &w.flags.demangle},
-		{"function-size", 0, NULL, "v5: also tell how long functions are", &w.flags.function_size},
-		{"module-errors", 0, NULL, "v5: also tell why a module was not found", &w.flags.module_errors},
-		{"text", 0, NULL, "print stacks for people, not JSON", &w.text},
+		{"debug", 0, NULL, "v5: add downloads and times", &w.flags.debug},
+		{"lenient", 0, NULL, "skip bad lines of a .sym file", &w.flags.lenient},
+		{"demangle", 0, NULL, "demangle names of C++ and Rust", &w.flags.demangle},
+		{"function-size", 0, NULL, "v5: add the sizes of functions", &w.flags.function_size},
+		{"module-errors", 0, NULL, "v5: add why a module was not found", &w.flags.module_errors},
+		{"text", 0, NULL, "print stacks as text, not JSON", &w.text},
 		{0}};
 	struct sigaction act = {.sa_handler = on_interrupt};
 	struct app_args args;

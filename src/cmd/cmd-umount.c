@@ -118,7 +118,7 @@ static int run_umount(int argc, char **argv)
 	_cleanup_free_ char *point = NULL;
 	bool lazy = false;
 	const struct opt own[] = {
-		{"lazy", 'l', NULL, "detach it although it is in use", &lazy},
+		{"lazy", 'l', NULL, "detach DIR even if it is in use", &lazy},
 		{0},
 	};
 	struct app_args args;
@@ -142,6 +142,7 @@ static int run_umount(int argc, char **argv)
 const struct cmd cmd_umount = {
 	.name = "umount",
 	.args = "[-l] DIR",
-	.help = "Unmounts, and returns when the daemon has ended; 1 when the mount is in use",
+	.help = "Unmounts, and returns when the daemon has ended; the exit status is 1 if the\n"
+		"mount is in use",
 	.run = run_umount,
 };

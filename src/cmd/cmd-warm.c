@@ -415,7 +415,7 @@ static int warm_words(struct warm *w, int argc, char **argv)
 static int run_warm(int argc, char **argv)
 {
 	struct warm w = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-	const struct opt own[] = {{"breakpad", 0, NULL, "Breakpad files, too", &w.breakpad}, {0}};
+	const struct opt own[] = {{"breakpad", 0, NULL, "download Breakpad files, too", &w.breakpad}, {0}};
 	struct sigaction act = {.sa_handler = on_interrupt};
 	struct app_args args;
 	struct err e = {0};
@@ -449,7 +449,7 @@ static int run_warm(int argc, char **argv)
 const struct cmd cmd_warm = {
 	.name = "warm",
 	.args = "CORE|MINIDUMP|PID|PROGRAM|-...",
-	.help = "Fetches the files of all modules at once, before a debugger asks; prints a line\n"
-		"for each module and what it has. - reads keys or paths from standard input",
+	.help = "Downloads the files of all modules before a debugger needs them; prints a line\n"
+		"for each module with its files. - reads keys or paths from stdin",
 	.run = run_warm,
 };

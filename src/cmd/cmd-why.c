@@ -231,7 +231,7 @@ static int run_why(int argc, char **argv)
 {
 	bool ask = false;
 	const struct opt own[] = {
-		{"ask", 0, NULL, "ask every source now, and say what it answers", &ask}, {0}};
+		{"ask", 0, NULL, "ask every source now and print the answers", &ask}, {0}};
 	struct app_args args;
 	struct app app;
 	struct err e = {0};
@@ -255,8 +255,8 @@ static int run_why(int argc, char **argv)
 const struct cmd cmd_why = {
 	.name = "why",
 	.args = "[--ask] [--json] PATH",
-	.help = "Says which file a path means, and why it is not there: where it would be\n"
-		"asked for, what is remembered of each source, and what mounts on the same\n"
-		"store last saw. Asks no source without --ask",
+	.help = "Explains which file a path means, and why the file is not there: what each\n"
+		"source would be asked, its last answers, and what mounts on the same store last\n"
+		"saw. Asks no source without --ask",
 	.run = run_why,
 };

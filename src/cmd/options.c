@@ -24,8 +24,8 @@ static void print_help(const struct cmd *c, const struct opt *own, const struct 
 		print_option(own->name, own->letter, own->arg, own->help);
 	for (; common->name; common++)
 		print_option(common->name, common->letter, common->arg, common->help);
-	print_option("help", 'h', NULL, "this text");
-	printf("\nEach key of [symfs] in symfs.conf(5) is an option, too:\n");
+	print_option("help", 'h', NULL, "print this text");
+	printf("\nEach key of [symfs] in symfs.conf(5) is also an option:\n");
 	for (const struct conf_field *f = settings_fields; f->name; f++)
 		print_option(f->name, 0, "VALUE", f->help);
 }
@@ -193,12 +193,12 @@ int app_options(
 	struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv)
 {
 	const struct opt common[] = {
-		{"config", 0, "FILE", "read this configuration, too", &a->config},
-		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "a source; may stand more than once",
+		{"config", 0, "FILE", "read this configuration file first", &a->config},
+		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "add a source; may be repeated",
 			a->sources},
-		{"cache", 0, "DIR", "the store", &a->cache},
-		{"offline", 0, NULL, "ask no server", &a->offline},
-		{"no-default-sources", 0, NULL, "only those of --source and --config",
+		{"cache", 0, "DIR", "the directory of the store", &a->cache},
+		{"offline", 0, NULL, "ask no server; use local files only", &a->offline},
+		{"no-default-sources", 0, NULL, "use those of --source and --config only",
 			&a->no_default_sources},
 		{"json", 0, NULL, "print JSON", &a->json},
 		{0},

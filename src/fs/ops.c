@@ -214,7 +214,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	FS_OP(fs, req);
 	struct statvfs st = {0};
 
-	if (statvfs(store_dir(fetch_store(fs->fetch)), &st) < 0)
+	if (store_statvfs(fetch_store(fs->fetch), &st) < 0)
 		st.f_bsize = st.f_frsize = 4096;
 	st.f_namemax = NAME_MAX;
 	fuse_reply_statfs(req, &st);

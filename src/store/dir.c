@@ -1,6 +1,7 @@
 /* The places inside a store's directory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/dir.h"
+#include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"
 
@@ -27,6 +28,18 @@ bool dir_type_is_remote(unsigned long f_type)
 		if ((f_type & 0xffffffff) == remote[i])
 			return true;
 	return false;
+}
+
+/* Opens the directory at `path` with O_PATH. -ELOOP: it lies in a symfs mount, perhaps this process's
+ * own, which would wait for itself: no file system was asked about the directory. */
+static int open_path(const char *path, int *out)
+{
+	_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : mounts_refuse_symfs(fd);
+
+	if (r == 0)
+		*out = take_fd(&fd);
+	return r;
 }
 
 static int judge(int fd, const char *path, struct err *e)
@@ -68,15 +81,19 @@ static int subdir(int dirfd, const char *path, const char *name, struct err *e)
 
 int dir_open(int *out, const char *path, struct err *e)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int at = -1, fd = -1;
 	int r;
 
 	r = path_mkdirs(path, 0700);
 	if (r < 0)
 		return err_set(e, r, "%s: cannot be made: %s", path, err_text(r));
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = open_path(path, &at);
+	if (r == -ELOOP)
+		return err_set(e, r, "%s: lies in a symfs mount; choose another directory with --cache", path);
+	if (r == 0)
+		fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(e, -errno, "%s: %s", path, err_text(errno));
+		return err_set(e, r < 0 ? r : -errno, "%s: %s", path, err_text(r < 0 ? r : errno));
 	r = judge(fd, path, e);
 	if (r < 0)
 		return r;
@@ -103,14 +120,19 @@ bool dir_is_removed(int dirfd)
 /* What cannot be looked at, as on a failing disk, may still be there. */
 bool dir_is_elsewhere(int dirfd, const char *path)
 {
+	_cleanup_close_ int at = -1;
 	struct stat here, there;
+	int r;
 
 	if (fstat(dirfd, &here) < 0)
 		return false;
 	if (here.st_nlink == 0)
 		return true;
-	if (stat(path, &there) < 0)
-		return errno == ENOENT || errno == ENOTDIR;
+	r = open_path(path, &at);
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP;
+	if (fstat(at, &there) < 0)
+		return false;
 	return here.st_dev != there.st_dev || here.st_ino != there.st_ino;
 }
 

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #define USE_EVERY 3600 /* seconds: noting each use would turn every read into a write */
 #define HURRY_MS 2000
@@ -105,6 +106,11 @@ void store_close(struct store *s)
 const char *store_dir(const struct store *s)
 {
 	return s->dir;
+}
+
+int store_statvfs(const struct store *s, struct statvfs *out)
+{
+	return fstatvfs(s->dirfd, out) < 0 ? -errno : 0;
 }
 
 const char *store_id(const struct store *s)

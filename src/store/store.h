@@ -23,6 +23,7 @@
 #include "id/key.h"
 #include "store/blob.h"
 
+struct statvfs;
 struct store;
 struct draft;
 
@@ -40,6 +41,7 @@ void store_close(struct store *s);
 /* The end is near: from now on nobody waits longer than two seconds for other processes. */
 void store_hurry(struct store *s);
 const char *store_dir(const struct store *s);
+int store_statvfs(const struct store *s, struct statvfs *out); /* of its disk; 0, -errno (asks the disk) */
 const char *store_id(const struct store *s); /* 16 hex digits, made with the store */
 
 /* 0: *out is open (its use is noted, at most once an hour). -ENOENT. A blob whose file is gone

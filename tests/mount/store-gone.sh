@@ -122,4 +122,14 @@ rm "$store"
 goes_on
 end
 grep -q 'cannot be made anew' "$TMP/m.log" || fail "blocked: no word in the log"
+
+# A link into the mount in its place: the daemon does not wait for itself.
+row="leads into its own mount"
+begin
+rm -rf "$store" && ln -s "$MNT_m/gdb" "$store"
+for p in "$added" "$two"; do blocked "$p" || fail "$row: $p: $(cat "$TMP/said")"; done
+timeout -s KILL 20 df "$MNT_m" >/dev/null || fail "$row: df"
+rm "$store"
+goes_on
+end
 exit 0

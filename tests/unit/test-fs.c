@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -475,9 +476,10 @@ int store_name(struct store *s, const struct key *k, char name[static MODULE_PAT
 	return -ENOENT;
 }
 
-const char *store_dir(const struct store *s)
+int store_statvfs(const struct store *s, struct statvfs *out)
 {
-	return "/";
+	(void)s;
+	return statvfs("/", out) < 0 ? -errno : 0;
 }
 
 const struct fetch_stat_row fetch_stat_rows[] = {

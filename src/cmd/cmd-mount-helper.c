@@ -34,13 +34,15 @@ static int make_socket(const char *path, int *out, struct err *e)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct stat st;
 
 	if (!*path || strlen(path) >= sizeof(un.sun_path))
 		return err_set(e, -EINVAL, "--listen %s: systemd, or a path of at most %zu bytes", path,
 			sizeof(un.sun_path) - 1);
 	memcpy(un.sun_path, path, strlen(path));
 	umask(0177);
-	unlink(path); /* of one that ended */
+	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+		unlink(path); /* of one that ended */
 	if (fd < 0 || bind(fd, (struct sockaddr *)&un, sizeof(un)) < 0 || listen(fd, 1) < 0)
 		return err_set(e, -errno, "%s: %s", path, err_text(errno));
 	*out = take_fd(&fd);

@@ -48,7 +48,23 @@ long helper_send(int sock, const void *p, unsigned long n, int fd)
 	return sent < 0 ? -errno : sent;
 }
 
-/* There is room for one descriptor: the kernel closes more. */
+/* Takes the first descriptor of a control message into *fd, and closes the rest. */
+static void take_passed(const struct cmsghdr *c, int *fd)
+{
+	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < n; i++) {
+		int got;
+
+		memcpy(&got, CMSG_DATA(c) + i * sizeof(got), sizeof(got));
+		if (*fd < 0)
+			*fd = got;
+		else
+			close(got);
+	}
+}
+
+/* Padding leaves room for a second descriptor, which the kernel fills; it closes a third itself. */
 long helper_receive(int sock, void *p, unsigned long n, int *fd)
 {
 	union {
@@ -67,10 +83,9 @@ long helper_receive(int sock, void *p, unsigned long n, int *fd)
 	if (got < 0)
 		return -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-			c->cmsg_len == CMSG_LEN(sizeof(int)))
-			memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-	return got;
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			take_passed(c, fd);
+	return msg.msg_flags & MSG_TRUNC ? (long)n + 1 : got;
 }
 
 /* ---- what it does ------------------------------------------------------------------- */
@@ -92,12 +107,14 @@ static long mount_id_at(const char *point)
 	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Only a FUSE mount whose daemon is gone answers so. */
+/* Only a FUSE mount whose daemon is gone answers so. Later the mount there is our own daemon's, which
+ * might not answer: then the helper would wait for the daemon, and would keep the connection of a daemon
+ * that ended open. */
 static int clear(const struct helping *h)
 {
 	struct statx sx;
 
-	if (statx(AT_FDCWD, h->m->point, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
+	if (h->fuse >= 0 || statx(AT_FDCWD, h->m->point, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
 		    STATX_BASIC_STATS, &sx) == 0 || (errno != ENOTCONN && errno != ECONNABORTED))
 		return -EINVAL;
 	return umount2(h->m->point, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;

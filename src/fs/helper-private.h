@@ -21,7 +21,7 @@ struct helper_answer {
 	int32_t r; /* 0 or more; -errno */
 };
 
-/* One message with a descriptor or -1. The bytes sent or received, also a wrong number; 0: the end;
- * -errno. A received `*fd` is the caller's; -1: there was none. */
+/* One message with a descriptor or -1. The bytes sent or received, also a wrong number (n + 1: more than
+ * n); 0: the end; -errno. A received `*fd` is the caller's; -1: there was none. */
 long helper_send(int sock, const void *p, unsigned long n, int fd);
 long helper_receive(int sock, void *p, unsigned long n, int *fd);

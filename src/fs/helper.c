@@ -123,7 +123,9 @@ static _Noreturn void help(int sock, pid_t daemon, const struct helper_mount *m,
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC); /* of some systems root's alone */
 	ready.r = fd < 0 ? fd : caps_give_up(keep, &e);
 	hide_memory();
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the last change of user, which clears it */
+	/* After the last change of user, which clears it. SIGCONT lets a stopped helper see the end of the
+	 * daemon, and unmount. */
+	prctl(PR_SET_PDEATHSIG, m->auto_unmount ? SIGCONT : SIGKILL);
 	if (fd < 0 || getppid() != daemon || helper_send(fd, &ready, sizeof(ready), -1) < 0 || ready.r < 0)
 		_exit(4);
 	_exit(helper_serve(fd, device, m));
@@ -272,8 +274,9 @@ static void wait_end(pid_t pid)
 			return;
 		nanosleep(&pause, NULL);
 	}
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	/* Landlock may keep us from it; then the kernel kills it when we end (PR_SET_PDEATHSIG). */
+	if (kill(pid, SIGKILL) == 0)
+		waitpid(pid, NULL, 0);
 }
 
 void helper_free(struct helper *h)

@@ -10,10 +10,12 @@
 #include "priv/landlock.h"
 #include "unit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -135,6 +137,70 @@ static void passes_only_what_is_open(struct helper *h, const char *dir)
 	passes(h, open("/dev/null", O_RDONLY), false);
 }
 
+static unsigned open_in_process(pid_t pid)
+{
+	char path[64];
+	unsigned n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static pid_t only_child(void)
+{
+	char path[64], text[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	f = fopen(path, "re");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_ptr_nonnull(fgets(text, sizeof(text), f));
+	fclose(f);
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+/* The padding of a control message has room for a second descriptor. */
+static void send_two(int sock, int fd)
+{
+	union {
+		char room[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} with = {0};
+	struct helper_ask ask = {.op = HELPER_PASS};
+	struct iovec iov = {.iov_base = &ask, .iov_len = sizeof(ask)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = with.room,
+		.msg_controllen = sizeof(with.room)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	const int two[] = {fd, fd};
+	struct helper_answer a;
+	int none;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(two));
+	memcpy(CMSG_DATA(c), two, sizeof(two));
+	ck_assert_int_eq(sendmsg(sock, &msg, 0), sizeof(ask));
+	ck_assert_int_eq(helper_receive(sock, &a, sizeof(a), &none), sizeof(a));
+}
+
+static void keeps_no_descriptor(struct helper *h)
+{
+	pid_t pid = only_child();
+	unsigned before = open_in_process(pid);
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	for (unsigned i = 0; i < 10; i++)
+		send_two(helper_fd(h), fd);
+	close(fd);
+	ck_assert_uint_eq(open_in_process(pid), before);
+}
+
 START_TEST(helper)
 {
 	const struct caps_keep keep = {.admin = true};
@@ -161,6 +227,9 @@ START_TEST(helper)
 	ck_assert_int_ge(fuse, 0);
 	ck_assert_int_eq(helper_mount(h), -EALREADY);
 	passes_only_what_is_open(h, dir);
+	keeps_no_descriptor(h);
+	/* No process serves the mount: a helper that looked at it would wait. */
+	ck_assert_int_eq(helper_clear(h), -EINVAL);
 
 	/* What stands on top is not its own. */
 	ck_assert_int_eq(mount("none", point, "tmpfs", 0, NULL), 0);
@@ -170,7 +239,8 @@ START_TEST(helper)
 	close(fuse);
 
 	/* A message of another size: it ends. */
-	ck_assert_int_eq(helper_send(helper_fd(h), "x", 1, -1), 1);
+	ck_assert_int_eq(helper_send(helper_fd(h), point, sizeof(struct helper_ask) + 1, -1),
+		sizeof(struct helper_ask) + 1);
 	ck_assert_int_eq(helper_unmount(h), -EPIPE);
 	helper_free(h);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);

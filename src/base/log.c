@@ -23,7 +23,7 @@ static const char *const topic_names[LOG_TOPICS] = {
 /* Set once, before threads start. */
 static const char *log_prefix = "symfs";
 static bool log_journal;
-static bool log_syslog;
+static bool log_syslog, log_syslog_listens;
 static bool log_timed; /* a log file, whose lines begin with the time */
 static bool log_on[LOG_TOPICS];
 
@@ -48,11 +48,16 @@ static bool syslog_listens(void)
 	return false;
 }
 
+void log_open_syslog(void)
+{
+	openlog(NULL, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	log_syslog_listens = syslog_listens();
+}
+
 bool log_to_syslog(void)
 {
 	log_syslog = true;
-	openlog(NULL, LOG_PID, LOG_DAEMON);
-	return syslog_listens();
+	return log_syslog_listens;
 }
 
 int log_open_file(const char *path, int *fd, struct err *e)

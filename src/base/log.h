@@ -12,7 +12,9 @@ enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LO
 /* What stands before each line: "symfs mount". Kept, not copied. */
 void log_open(const char *prefix, bool journal);
 
-/* From now on syslog gets the lines. False: nothing listens at /dev/log, and the lines are lost.
+/* Connects to /dev/log, for log_to_syslog() by a process that by then cannot. */
+void log_open_syslog(void);
+/* From now on syslog gets the lines. False: nothing listened at /dev/log, and the lines are lost.
  * Before other threads log. */
 bool log_to_syslog(void);
 

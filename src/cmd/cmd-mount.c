@@ -38,7 +38,7 @@ struct mounting {
 	struct buf options; /* for libfuse */
 	struct buf shown;   /* SRC without a password */
 	char *cwd;	    /* where relative words of the command line count from */
-	const char *socket; /* NOTIFY_SOCKET */
+	int notify;	    /* NOTIFY_SOCKET; -1 */
 	unsigned watchdog_ms;
 
 	const char *helper_socket; /* --mount-helper; NULL */
@@ -193,7 +193,7 @@ static void mount_is_up(void *ctx)
 	char text[64];
 
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d", (int)getpid());
-	notify_send(m->socket, text);
+	notify_send(m->notify, text);
 	/* Nobody waits any more: Ctrl-C during the start. */
 	if (m->up >= 0 && write(m->up, "u", 1) != 1)
 		kill(getpid(), SIGTERM);
@@ -276,7 +276,7 @@ static void reload(struct mounting *m)
 	struct err e = {0};
 	int r;
 
-	notify_reloading(m->socket);
+	notify_reloading(m->notify);
 	if (m->log_path && log_reopen_file(m->log_path, &e) < 0)
 		log_error("%s", e.text);
 	if (chdir(m->cwd) < 0)
@@ -291,7 +291,7 @@ static void reload(struct mounting *m)
 		rights_check(&m->rights, &m->app);
 	if (!m->foreground && chdir("/") < 0)
 		log_warn("/: %s", err_text(errno));
-	notify_send(m->socket, "READY=1");
+	notify_send(m->notify, "READY=1");
 }
 
 /* The only thread that takes signals; it also tells the watchdog. */
@@ -311,10 +311,10 @@ static void *listen_main(void *arg)
 			reload(m);
 		} else if (sig > 0) {
 			log_debug(LOG_FS, "signal %d: ending", sig);
-			notify_send(m->socket, "STOPPING=1");
+			notify_send(m->notify, "STOPPING=1");
 			fs_stop(m->fs);
 		} else if (sig < 0 && errno == EAGAIN && fs_alive(m->fs)) {
-			notify_send(m->socket, "WATCHDOG=1");
+			notify_send(m->notify, "WATCHDOG=1");
 		}
 	}
 }
@@ -340,24 +340,14 @@ static int start_helper(struct mounting *m, struct err *e)
 	return r == 0 ? helper_start(&m->helper, &what, &keep, e) : r;
 }
 
-/* The directory of a file; NULL: there is no such file. */
-static char *directory_of(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? strndup(path, (size_t)MAX(slash - path, 1)) : path ? strdup(".") : NULL;
-}
-
 /* From here on the process has what the daemon needs, and no more. */
 static int give_up_rights(struct mounting *m, struct err *e)
 {
 	const char *listen = m->serving.listen;
 	bool local = listen && strncmp(listen, "unix:", 5) == 0;
-	_cleanup_free_ char *log = directory_of(m->log_path),
-			    *socket = directory_of(local ? listen + 5 : NULL);
-	const char *const writes[RIGHTS_WRITES] = {log, socket};
+	const struct rights_writes writes = {m->log_path, local ? listen + 5 : NULL};
 
-	return rights_give_up(&m->rights, &m->app, writes, e);
+	return rights_give_up(&m->rights, &m->app, &writes, e);
 }
 
 /* All that takes more rights than the daemon keeps, before there are threads. */
@@ -365,6 +355,9 @@ static int prepare(struct mounting *m, struct err *e)
 {
 	int r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
 
+	m->notify = notify_open(getenv("NOTIFY_SOCKET"));
+	if (!m->foreground && !m->log_path)
+		log_open_syslog();
 	if (r == 0)
 		r = app_prepare(&m->app, &m->args, e);
 	if (r == 0)
@@ -412,7 +405,7 @@ static int serve(struct mounting *m, struct err *e)
 	atomic_store(&m->over, true);
 	pthread_kill(m->listener, SIGTERM);
 	pthread_join(m->listener, NULL);
-	notify_send(m->socket, "STOPPING=1");
+	notify_send(m->notify, "STOPPING=1");
 	return r < 0 ? err_set(e, r, "the mount broke: %s", err_text(r)) : 0;
 }
 
@@ -438,6 +431,8 @@ static int run_daemon(struct mounting *m)
 	app_close(&m->app);
 	if (m->log_fd >= 0)
 		close(m->log_fd);
+	if (m->notify >= 0)
+		close(m->notify);
 	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
 }
 
@@ -580,7 +575,7 @@ static bool stderr_is_journal(const char *stream)
 
 static int run_mount(int argc, char **argv)
 {
-	struct mounting m = {.up = -1, .log_fd = -1, .options = BUF_UP_TO(8192), .shown = BUF_UP_TO(8192),
+	struct mounting m = {.up = -1, .log_fd = -1, .notify = -1, .options = BUF_UP_TO(8192), .shown = BUF_UP_TO(8192),
 		.fs_opts = {.uid = getuid(), .gid = getgid()}};
 	_cleanup_buf_ struct buf list = BUF_UP_TO(64 << 10);
 	const char *late = NULL; /* `-fo LIST`, `--options LIST` */
@@ -606,7 +601,6 @@ static int run_mount(int argc, char **argv)
 		return EXIT_USAGE;
 	serving_prepare(&m.serving, &m.args);
 	log_open("symfs mount", stderr_is_journal(getenv("JOURNAL_STREAM")));
-	m.socket = getenv("NOTIFY_SOCKET");
 	m.watchdog_ms = notify_watchdog_ms(getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
 	m.cwd = path_absolute(".");
 	r = m.cwd ? run_with(&m, argc, argv, list.p) : EXIT_LOCAL;

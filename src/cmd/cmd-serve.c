@@ -15,7 +15,7 @@ struct server {
 	struct serving serving;
 	struct app app;
 	struct http *http;
-	const char *socket;   /* NOTIFY_SOCKET */
+	int notify;	      /* NOTIFY_SOCKET; -1 */
 	const char *log_path; /* --log-file; NULL */
 };
 
@@ -23,7 +23,7 @@ static void reload(struct server *s)
 {
 	struct err e = {0};
 
-	notify_reloading(s->socket);
+	notify_reloading(s->notify);
 	http_reopen_log(s->http);
 	if (s->log_path && log_reopen_file(s->log_path, &e) < 0)
 		log_error("%s", e.text);
@@ -31,7 +31,7 @@ static void reload(struct server *s)
 		log_error("nothing reloaded: %s", e.text);
 	else
 		log_info("configuration reloaded");
-	notify_send(s->socket, "READY=1");
+	notify_send(s->notify, "READY=1");
 }
 
 /* Until a signal that ends it. A terminal that closes sends HUP, too. */
@@ -40,10 +40,10 @@ static void serve(struct server *s, const sigset_t *signals)
 	bool hup_ends = isatty(STDIN_FILENO);
 	int sig = 0;
 
-	notify_send(s->socket, "READY=1");
+	notify_send(s->notify, "READY=1");
 	while (sigwait(signals, &sig) == 0 && sig == SIGHUP && !hup_ends)
 		reload(s);
-	notify_send(s->socket, "STOPPING=1");
+	notify_send(s->notify, "STOPPING=1");
 }
 
 static int start(struct server *s, const struct app_args *args, struct err *e)
@@ -68,7 +68,7 @@ static int run_server(struct server *s, const struct app_args *args)
 	sigset_t signals;
 	int r;
 
-	s->socket = getenv("NOTIFY_SOCKET");
+	s->notify = notify_open(getenv("NOTIFY_SOCKET"));
 	serving_raise_limits();
 	serving_signals(&signals);
 	r = start(s, args, &e);
@@ -79,6 +79,8 @@ static int run_server(struct server *s, const struct app_args *args)
 	/* First requests that wait get an answer, then what they stood on goes. */
 	http_stop(s->http);
 	app_close(&s->app);
+	if (s->notify >= 0)
+		close(s->notify);
 	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
 }
 

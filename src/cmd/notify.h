@@ -2,12 +2,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-/* Sends "READY=1" or the like; `socket` is the value of NOTIFY_SOCKET, NULL or "" sends nothing.
- * What cannot be delivered is dropped: nobody listens then. */
-void notify_send(const char *socket, const char *text);
+/* Connects to the value of NOTIFY_SOCKET. A descriptor; -1: there is none, or no process listens. */
+int notify_open(const char *socket);
+
+/* Sends "READY=1" or the like; -1 sends nothing. What cannot be delivered is dropped. */
+void notify_send(int fd, const char *text);
 
 /* "RELOADING=1" with the time that systemd asks for beside it. */
-void notify_reloading(const char *socket);
+void notify_reloading(int fd);
 
 /* How often to send WATCHDOG=1, in milliseconds: half of WATCHDOG_USEC. 0: never; also when
  * WATCHDOG_PID names another process. Either may be NULL. */

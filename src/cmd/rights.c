@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
+#include "priv/filter.h"
 #include "priv/landlock.h"
 
 #include <dirent.h>
@@ -18,6 +19,14 @@
 
 #define OWN_USER "symfs" /* whose store makes the daemon run as that user */
 
+/* The directory that an absolute path lies in. */
+static char *parent_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strndup(path, (size_t)MAX(slash - path, 1));
+}
+
 /* ---- which user --------------------------------------------------------------------- */
 
 static void become(struct rights *r, const struct passwd *pw)
@@ -26,6 +35,23 @@ static void become(struct rights *r, const struct passwd *pw)
 	r->keep.user = r->user;
 	r->keep.uid = pw->pw_uid;
 	r->keep.gid = pw->pw_gid;
+}
+
+/* The user must be able to go through what is made above the store. A link that another user puts there
+ * meanwhile is not followed. */
+static int make_owned(const char *dir, const struct passwd *pw)
+{
+	_cleanup_free_ char *whole = path_absolute(dir);
+	_cleanup_free_ char *parent = whole ? parent_of(whole) : NULL;
+	_cleanup_close_ int fd = -1;
+	int r = parent ? path_mkdirs(parent, 0755) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	if (mkdir(whole, 0700) < 0)
+		return -errno;
+	fd = open(whole, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 || fchown(fd, pw->pw_uid, pw->pw_gid) < 0 ? -errno : 0;
 }
 
 /* The store belongs to whoever fills it. One that is there is left as it is: store_open() says when
@@ -37,9 +63,7 @@ static int make_store(const char *dir, const struct passwd *pw, struct err *e)
 
 	if (lstat(dir, &st) == 0)
 		return 0;
-	r = path_mkdirs(dir, 0700);
-	if (r == 0 && lchown(dir, pw->pw_uid, pw->pw_gid) < 0)
-		r = -errno;
+	r = make_owned(dir, pw);
 	return r < 0 ? err_set(e, r, "%s: cannot be made for user %s: %s", dir, pw->pw_name, err_text(r)) : 0;
 }
 
@@ -89,7 +113,7 @@ int rights_choose(struct rights *r, const struct settings *s, bool helped, struc
 /* ---- Landlock ----------------------------------------------------------------------- */
 
 /* Directories in which others keep what is theirs. */
-static const char *const private[] = {"root", "home", "boot", "lost+found"};
+static const char *const private[] = {"root", "home", "boot", "dev", "lost+found"};
 
 static bool is_private(const char *name)
 {
@@ -99,13 +123,24 @@ static bool is_private(const char *name)
 	return false;
 }
 
+/* Other devices are disks, with all that is closed otherwise, and terminals. */
+static int allow_devices(struct landlock *l)
+{
+	static const char *const devices[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"};
+	int r = landlock_allow(l, "/dev/null", LANDLOCK_WRITE); /* the streams of workers */
+
+	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(devices); i++)
+		r = landlock_allow(l, devices[i], LANDLOCK_READ);
+	return r;
+}
+
 /* Sources may have links to anywhere, and libraries read in many places. */
 static int allow_tree(struct landlock *l)
 {
 	DIR *d = opendir("/");
 	struct dirent *entry;
 	char path[300];
-	int r = 0;
+	int r = allow_devices(l);
 
 	if (!d)
 		return -errno;
@@ -189,18 +224,39 @@ static int allow_source(struct landlock *l, const struct source *s)
 	return r == 0 ? allow_ptr_map(l, s->o.ptr_map) : r;
 }
 
+/* Directories that other things of root's live in, too. */
+static bool is_shared(const char *dir)
+{
+	static const char *const shared[] = {"/var/cache", "/var/lib", "/var/tmp", "/var/log", "/usr/local", "/dev/shm"};
+	const char *home = getenv("HOME");
+
+	if (strrchr(dir, '/') == dir || (home && strcmp(dir, home) == 0)) /* "/", "/root", "/tmp" */
+		return true;
+	for (unsigned i = 0; i < ARRAY_SIZE(shared); i++)
+		if (strcmp(dir, shared[i]) == 0)
+			return true;
+	return false;
+}
+
+/* An editor puts a new file in place of the old one, so the directory, unless much else lies there. */
+static int allow_config_file(struct landlock *l, const char *path)
+{
+	_cleanup_free_ char *whole = path_absolute(path);
+	_cleanup_free_ char *dir = whole ? parent_of(whole) : NULL;
+
+	if (!dir)
+		return -ENOMEM;
+	return allow_read(l, is_shared(dir) ? whole : dir);
+}
+
 /* Files by which a user configures symfs. A new one may come with SIGHUP, so directories. */
 static int allow_configuration(struct landlock *l, const struct app_args *a)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
 	static const char *const below[] = {".config/symfs", ".aws"};
-	char path[PATH_MAX], *slash;
-	int r = 0;
+	char path[PATH_MAX];
+	int r = a->config ? allow_config_file(l, a->config) : 0;
 
-	if (a->config && (slash = strrchr(a->config, '/'))) {
-		snprintf(path, sizeof(path), "%.*s", (int)MAX(slash - a->config, 1L), a->config);
-		r = allow_read(l, path);
-	}
 	for (unsigned i = 0; r == 0 && home && i < ARRAY_SIZE(below); i++) {
 		snprintf(path, sizeof(path), "%s/%s", home, below[i]);
 		r = allow_read(l, path);
@@ -209,41 +265,49 @@ static int allow_configuration(struct landlock *l, const struct app_args *a)
 	return r == 0 && xdg ? allow_read(l, path) : r;
 }
 
-/* Directories that other things of root's live in, too. */
-static const char *const shared[] = {"/", "/root", "/home", "/tmp", "/var", "/var/cache", "/var/lib",
-	"/var/tmp", "/var/log", "/srv", "/mnt", "/opt", "/run", "/etc", "/usr", "/usr/local", "/dev/shm"};
-
 /* A store that was removed is made anew, for which its parent must be open, too; but not when much
  * else lies there. */
 static int allow_store(struct landlock *l, const char *dir)
 {
 	_cleanup_free_ char *whole = path_absolute(dir);
-	char *slash;
+	_cleanup_free_ char *parent = whole ? parent_of(whole) : NULL;
 	int r;
 
-	if (!whole)
+	if (!parent)
 		return -ENOMEM;
 	path_mkdirs(whole, 0700); /* store_open() says what is wrong with it */
 	r = landlock_allow(l, whole, LANDLOCK_WRITE);
-	if (r < 0 || !(slash = strrchr(whole, '/')))
-		return r;
-	slash[slash == whole] = '\0';
-	for (unsigned i = 0; i < ARRAY_SIZE(shared); i++)
-		if (strcmp(whole, shared[i]) == 0)
-			return 0;
-	return landlock_allow(l, whole, LANDLOCK_WRITE);
+	return r < 0 || is_shared(parent) ? r : landlock_allow(l, parent, LANDLOCK_WRITE);
 }
 
-static int allow_writes(struct landlock *l, const char *const writes[RIGHTS_WRITES])
+/* A log is made anew after it was rotated; in /, say, it can only be written. */
+static int allow_log(struct landlock *l, const char *path)
 {
-	int r = landlock_allow(l, "/dev/null", LANDLOCK_WRITE); /* the streams of workers */
+	_cleanup_free_ char *dir = parent_of(path);
 
-	for (unsigned i = 0; r == 0 && i < RIGHTS_WRITES; i++)
-		r = writes[i] ? landlock_allow(l, writes[i], LANDLOCK_WRITE) : 0;
-	return r;
+	if (!dir)
+		return -ENOMEM;
+	return landlock_allow(l, strrchr(dir, '/') == dir ? path : dir, LANDLOCK_LOG);
 }
 
-static int allow_all(struct landlock *l, const struct app *app, const char *const writes[RIGHTS_WRITES])
+static int allow_socket(struct landlock *l, const char *path)
+{
+	_cleanup_free_ char *whole = path_absolute(path);
+	_cleanup_free_ char *dir = whole ? parent_of(whole) : NULL;
+
+	if (!dir)
+		return -ENOMEM;
+	return strcmp(dir, "/") == 0 ? 0 : landlock_allow(l, dir, LANDLOCK_REMOVE);
+}
+
+static int allow_writes(struct landlock *l, const struct rights_writes *writes)
+{
+	int r = writes->log_path ? allow_log(l, writes->log_path) : 0;
+
+	return r == 0 && writes->socket_path ? allow_socket(l, writes->socket_path) : r;
+}
+
+static int allow_all(struct landlock *l, const struct app *app, const struct rights_writes *writes)
 {
 	char program[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -261,8 +325,19 @@ static int allow_all(struct landlock *l, const struct app *app, const char *cons
 	return r == 0 ? allow_writes(l, writes) : r;
 }
 
+/* Files are not all: the socket of a service that obeys root is as good, and so is a mode that lets another
+ * user in. Landlock closes neither. */
+static void refuse_calls(void)
+{
+	int r = filter_set_for_root();
+
+	if (r < 0)
+		log_warn("the daemon runs as root without a system-call filter, which cannot be set here: %s; "
+			 "run-as = USER gives the daemon a user of its own", err_text(r));
+}
+
 /* The daemon stays root, and root's files would be its own. */
-static int close_files(const struct app *app, const char *const writes[RIGHTS_WRITES], struct err *e)
+static int close_files(const struct app *app, const struct rights_writes *writes, struct err *e)
 {
 	struct landlock l;
 	int r = landlock_new(&l);
@@ -282,7 +357,28 @@ static int close_files(const struct app *app, const char *const writes[RIGHTS_WR
 
 /* ---- giving up ---------------------------------------------------------------------- */
 
-int rights_give_up(const struct rights *r, const struct app *app, const char *const writes[RIGHTS_WRITES],
+/* Whether root configures symfs there. */
+static bool has_configuration(const char *variable, const char *name)
+{
+	const char *dir = getenv(variable);
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", dir ? dir : "", name);
+	return dir && access(path, F_OK) == 0;
+}
+
+/* Another user mostly cannot enter root's home, and would take files that are not there for files that it may
+ * not read, whenever it reads its configuration again. */
+static void leave_home(void)
+{
+	if (has_configuration("XDG_CONFIG_HOME", "symfs") || has_configuration("HOME", ".config/symfs") ||
+		has_configuration("HOME", ".aws"))
+		return;
+	unsetenv("XDG_CONFIG_HOME");
+	unsetenv("HOME");
+}
+
+int rights_give_up(const struct rights *r, const struct app *app, const struct rights_writes *writes,
 	struct err *e)
 {
 	int result;
@@ -291,10 +387,13 @@ int rights_give_up(const struct rights *r, const struct app *app, const char *co
 		return 0;
 	/* Large sorts go to files; by default those lie where the daemon may not write any more. */
 	setenv("SQLITE_TMPDIR", app->settings.cache_dir, 0);
+	if (r->keep.user)
+		leave_home();
 	result = caps_give_up(&r->keep, e);
-	if (result == 0 && r->keep.uid == 0)
-		result = close_files(app, writes, e);
-	return result;
+	if (result < 0 || r->keep.uid != 0)
+		return result;
+	refuse_calls();
+	return close_files(app, writes, e);
 }
 
 /* Sources that are looked at. */
@@ -340,7 +439,7 @@ void rights_check(const struct rights *r, struct app *app)
 		snprintf(l->who, sizeof(l->who), "user %s", r->user);
 	else
 		snprintf(l->who, sizeof(l->who), "which gave up its rights at the start");
-	l->way_out = r->keep.uid == 0 ? "start it anew with this source"
+	l->way_out = r->keep.uid == 0 ? "start it anew, with read-all = yes when its owner is another user"
 				      : "allow that user to, or set read-all = yes";
 	if (pthread_create(&thread, NULL, look_main, l) == 0)
 		pthread_detach(thread);

@@ -21,11 +21,15 @@ struct rights {
  * there is none. `helped`: another process mounts. -EINVAL: no such user; -EPERM: only root can become another; -errno. */
 int rights_choose(struct rights *r, const struct settings *s, bool helped, struct err *e);
 
-/* More directories that the daemon writes in, beside the store: of log files, of a socket. */
-#define RIGHTS_WRITES 4
+/* What the daemon writes beside the store. NULL: there is none. */
+struct rights_writes {
+	const char *log_path;	 /* absolute */
+	const char *socket_path; /* of a Unix socket, which is removed at the end */
+};
 
-/* Gives up the rest, for good. Before threads. Nothing to do without r->drop. */
-int rights_give_up(const struct rights *r, const struct app *app, const char *const writes[RIGHTS_WRITES],
+/* Gives up the rest, for good. Before threads. Nothing to do without r->drop. A daemon that stays root can
+ * make no Unix sockets any more: messages to syslog and systemd take sockets that are open by then. */
+int rights_give_up(const struct rights *r, const struct app *app, const struct rights_writes *writes,
 	struct err *e);
 
 /* Says in the log which directory sources the daemon cannot read any more. */

@@ -7,6 +7,7 @@
 #include "priv/filter.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -217,11 +218,22 @@ static int shut_in(void)
 	return filter_set(calls, ARRAY_SIZE(calls), false);
 }
 
+/* A helper that was stopped would keep the connection of a daemon that ended open. Each message and the end
+ * of the daemon continue it. PR_SET_PDEATHSIG cannot: Landlock keeps the signals of a daemon from it. */
+static void continue_at_messages(int sock)
+{
+	fcntl(sock, F_SETSIG, SIGCONT);
+	fcntl(sock, F_SETOWN, getpid());
+	fcntl(sock, F_SETFL, fcntl(sock, F_GETFL) | O_ASYNC);
+}
+
 int helper_serve(int sock, int device, const struct helper_mount *m)
 {
 	struct helping h = {.m = m, .device = device, .fuse = -1, .id = -1};
-	int r = shut_in();
+	int r;
 
+	continue_at_messages(sock);
+	r = shut_in();
 	/* Where there are no filters, few capabilities and no input are left to stand on. */
 	if (r < 0 && r != -ENOTSUP)
 		return 4;

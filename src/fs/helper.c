@@ -123,9 +123,6 @@ static _Noreturn void help(int sock, pid_t daemon, const struct helper_mount *m,
 	device = open("/dev/fuse", O_RDWR | O_CLOEXEC); /* of some systems root's alone */
 	ready.r = fd < 0 ? fd : caps_give_up(keep, &e);
 	hide_memory();
-	/* After the last change of user, which clears it. SIGCONT lets a stopped helper see the end of the
-	 * daemon, and unmount. */
-	prctl(PR_SET_PDEATHSIG, m->auto_unmount ? SIGCONT : SIGKILL);
 	if (fd < 0 || getppid() != daemon || helper_send(fd, &ready, sizeof(ready), -1) < 0 || ready.r < 0)
 		_exit(4);
 	_exit(helper_serve(fd, device, m));
@@ -264,7 +261,7 @@ int helper_fd(const struct helper *h)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* It ends when the socket does; one that was stopped has to be killed. */
+/* It ends when the socket does. */
 static void wait_end(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
@@ -274,7 +271,6 @@ static void wait_end(pid_t pid)
 			return;
 		nanosleep(&pause, NULL);
 	}
-	/* Landlock may keep us from it; then the kernel kills it when we end (PR_SET_PDEATHSIG). */
 	if (kill(pid, SIGKILL) == 0)
 		waitpid(pid, NULL, 0);
 }

@@ -178,6 +178,10 @@ static int verdict(const struct gsym_work *o, int words, int status, struct err 
 
 	if (WIFSIGNALED(status))
 		return ended_by(WTERMSIG(status), e);
+	/* The loader of programs says so: the file is not to blame. */
+	if (WEXITSTATUS(status) == 127)
+		return err_set(e, -EIO, "was not converted: the worker does not start; start symfs anew "
+			"after an upgrade of it or of its libraries");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) || n != (ssize_t)sizeof(w) || w.r > 0)
 		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
 			WIFEXITED(status) ? WEXITSTATUS(status) : -1);

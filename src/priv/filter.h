@@ -11,3 +11,8 @@
  * filter is set and lets everything pass.
  * -ENOTSUP: this kernel or this processor has no filters; other -errno. */
 int filter_set(const char *const *calls, size_t n, bool threads);
+
+/* For a process that stays root without capabilities, beside Landlock, which does not close these: it makes
+ * no Unix socket, gives other users no rights to a file (modes, owners, attributes), and reaches no other process's
+ * memory, keys or limits. Before threads. 0; -ENOTSUP; -errno */
+int filter_set_for_root(void);

@@ -11,14 +11,18 @@ struct landlock {
 enum landlock_right {
 	LANDLOCK_READ,	/* files, and what directories list */
 	LANDLOCK_WRITE, /* also: make, rename and remove */
+	LANDLOCK_LOG,	/* files are made and written */
+	LANDLOCK_REMOVE, /* files are removed */
 };
 
 /* 0; -ENOTSUP: this kernel has no Landlock, or an older one. -errno */
 int landlock_new(struct landlock *out);
 void landlock_release(struct landlock *l);
 
-/* What is at and below `path` stays open to the process. A path that is not there is skipped. */
+/* What is at and below `path` stays open to the process. A path that is not there, or that the process
+ * cannot reach anyway, is skipped. */
 int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
 
-/* All else is closed, for the process and what it starts. Sets no_new_privs. */
+/* All else is closed, and since Linux 6.12 signals to other processes and abstract Unix sockets are, too:
+ * for the process and what it starts. Sets no_new_privs. */
 int landlock_apply(const struct landlock *l);

@@ -127,4 +127,48 @@ wait_gone "$helper" 20 || fail "the helper of a daemon that was killed lives on"
 symfs_mount lame --source "gdb@$TMP/own" --cache "$TMP/store-lame"
 replaced
 symfs_umount lame
+
+# ---- auto_unmount -------------------------------------------------------------------------------
+# By the helper, also by one that was stopped.
+not_mounted() { ! is_mounted "$1"; }
+symfs_mount auto --source "gdb@$TMP/own" -o auto_unmount
+helper=$(helper_of "$PID_auto")
+kill -STOP "$helper"
+kill -KILL "$PID_auto"
+wait_for 20 not_mounted "$MNT_auto" || fail "auto_unmount: the mount outlives its daemon"
+wait_gone "$helper" 20 || fail "auto_unmount: the helper lives on"
+
+# ---- odd places ---------------------------------------------------------------------------------
+# A home and a source that another user keeps closed: root without capabilities cannot get there.
+mkdir -p "$TMP/closed/.config/symfs" "$TMP/closed/source"
+chown -R 65534 "$TMP/closed" && chmod 700 "$TMP/closed"
+HOME=$TMP/closed
+symfs_mount far --source "gdb@$TMP/closed/source" --cache "$TMP/store-far"
+HOME=$TMP/home
+wait_for 20 grep -q "cannot read $TMP/closed/source: .*read-all" "$TMP/far.log" || fail "the log does not say that a source is closed"
+symfs_umount far
+# A store of which nothing is there yet, and a home that run-as cannot enter.
+chmod 700 "$TMP/home"
+symfs_mount buried --run-as nobody --source "gdb@$TMP/own" --cache "$TMP/new/deep/store"
+[ "$(stat -c %u "$TMP/new/deep/store")" = 65534 ] || fail "whose store? $(stat -c %u "$TMP/new/deep/store")"
+kill -HUP "$PID_buried"
+wait_for 20 grep -q 'configuration reloaded' "$TMP/buried.log" || fail "run-as: nothing is reloaded: $(cat "$TMP/buried.log")"
+symfs_umount buried
+chmod 755 "$TMP/home"
+# A configuration named from the working directory.
+mkdir -m 700 "/root/symfs-test.$$"
+printf '[symfs]\nquota = 1G\n' >"/root/symfs-test.$$/conf"
+at=$PWD
+cd "/root/symfs-test.$$" || fail cd
+symfs_mount near --config conf --source "gdb@$TMP/own"
+cd "$at" || fail cd
+kill -HUP "$PID_near"
+wait_for 20 grep -q 'reloaded' "$TMP/near.log"
+rm -rf "/root/symfs-test.$$"
+grep -q 'configuration reloaded' "$TMP/near.log" || fail "relative --config: $(cat "$TMP/near.log")"
+symfs_umount near
+# What is there stays there, unless it is a socket.
+echo precious >"$TMP/precious"
+"$TMP/symfs" mount-helper --listen "$TMP/precious" "$TMP/other" 2>/dev/null && fail "mount-helper listens at a file"
+[ "$(cat "$TMP/precious")" = precious ] || fail "mount-helper removed a file"
 say "passed through by the helper: $passed"

@@ -209,6 +209,18 @@ static void without(const int *calls, const int *errors, unsigned n)
 	seccomp_release(f);
 }
 
+/* The loader of programs ends so when a library was replaced: that is no damage of the file. */
+START_TEST(does_not_start)
+{
+	struct err e = {0};
+	char path[64];
+	int out = -1;
+
+	ck_assert_int_eq(run(script("exit 127", path), 20, text, 10, &out, &e), -EIO);
+	unlink(path);
+}
+END_TEST
+
 START_TEST(deadline_without_pidfd)
 {
 	char path[64];
@@ -249,4 +261,4 @@ START_TEST(refuses_without_filters)
 END_TEST
 
 UNIT_MAIN("gsym-worker", converts, says_why_not, broken_workers, inherits_nothing, short_of_memory,
-	deadline_without_pidfd, refuses_without_filters)
+	does_not_start, deadline_without_pidfd, refuses_without_filters)

@@ -27,19 +27,22 @@ static int listener(char name[static 128])
 START_TEST(words_arrive)
 {
 	char name[128], got[128] = "";
-	int fd = listener(name);
+	int fd = listener(name), to = notify_open(name);
 
-	notify_send(name, "READY=1");
+	notify_send(to, "READY=1");
 	ck_assert_int_eq(recv(fd, got, sizeof(got) - 1, 0), 7);
 	ck_assert_str_eq(got, "READY=1");
-	notify_reloading(name);
+	notify_reloading(to);
 	ck_assert_int_gt(recv(fd, got, sizeof(got) - 1, 0), 30);
 	ck_assert_int_eq(strncmp(got, "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
 	close(fd);
-	notify_send(name, "READY=1"); /* nobody listens */
-	notify_send(NULL, "READY=1");
-	notify_send("", "READY=1");
-	notify_send("relative", "READY=1");
+	notify_send(to, "READY=1"); /* no process listens any more */
+	close(to);
+	ck_assert_int_eq(notify_open(name), -1);
+	ck_assert_int_eq(notify_open(NULL), -1);
+	ck_assert_int_eq(notify_open(""), -1);
+	ck_assert_int_eq(notify_open("relative"), -1);
+	notify_send(-1, "READY=1");
 }
 END_TEST
 

@@ -67,10 +67,10 @@ done
 
 # ---- heads that others read differently ----------------------------------------------------------
 good='GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
-raw() { # URL WANTED HEAD: the statuses of the head (printf's words) and of a good request behind it
+raw() { # URL WANTED HEAD [OR]: the statuses of the head (printf's words) and of a good request behind it
   # shellcheck disable=SC2059 # it is a format
   r_got=$(printf "$3$good" | "$RUDE" "${1##*:}" raw | tr '\n' ' ')
-  case $r_got in $2) ;; *) fail "$3: $r_got, wanted $2" ;; esac
+  case $r_got in $2 | "${4:-$2}") ;; *) fail "$3: $r_got, wanted $2" ;; esac
   tried=$((tried + 1))
 }
 H='GET /healthz HTTP/1.1\r\n' P='POST /symbolicate/v5 HTTP/1.1\r\nHost: localhost\r\n' T='Transfer-Encoding: chunked\r\n'
@@ -90,12 +90,13 @@ for url in "$URL_one" "$URL_any"; do
   raw "$url" '400 ' "${P}Content-Length : 27\r\n\r\nGET /status HTTP/1.1\r\nA: b\r\n"
 done
 # Continuation lines, and characters that do not belong into a head. The good request, and the one in the body.
+# libmicrohttpd 1.0 unfolds the lines of a length itself: then the body is a body, and the next request is good.
 B='GET /status HTTP/1.1\r\nA: b\r\n'
 for url in "$URL_one" "$URL_any"; do
-  raw "$url" '400 ' "${P}Content-Length:\r\n 27\r\n\r\n$B"
+  raw "$url" '400 ' "${P}Content-Length:\r\n 27\r\n\r\n$B" '400 200 '
   raw "$url" '400 ' "${P}Content-Length: 0\r\n\t27\r\n\r\n$B"
-  raw "$url" '400 ' "${H}Host: localhost\r\nContent-Length:\r\n 27\r\n\r\n$B"
-  raw "$url" '400 ' "${P}Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n"
+  raw "$url" '400 ' "${H}Host: localhost\r\nContent-Length:\r\n 27\r\n\r\n$B" '200 200 '
+  raw "$url" '400 ' "${P}Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" '400 200 '
   raw "$url" '400 ' "${H}Host: localhost\r\nX-A: b\rContent-Length: 27\r\n\r\n$B"
   raw "$url" '400 ' "${H}Host: localhost\r\nX-A\013: b\r\n\r\n"
   raw "$url" '400 ' "${H}Host: localhost\r\nX-A(b): c\r\n\r\n"

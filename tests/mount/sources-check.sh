@@ -113,7 +113,7 @@ tiers|reachable|ranges two-tier
 old|reachable|ms +two-tier
 closed|refused|HTTP 403
 failing|failing|HTTP 503
-garbage|failing|HTTP/0.9
+garbage|failing|(HTTP/0.9|Invalid status line)
 endless|failing|sent a header longer than 102400 bytes
 portal|suspect|cannot be
 slow|unreachable|no byte for 2000 ms

@@ -115,8 +115,12 @@ core sh -c 'exit 7'
 gone $writer && fail "symfs core opens a pipe that a core names"
 kill $writer
 rm "$NEAR/bin/libprog.so"
-# A signal that ends the command ends the debugger, and no mount stays behind.
-for signal in TERM HUP; do
+# A signal that ends the command ends the debugger, and no mount stays behind. Below nohup(1) all ignore SIGHUP.
+case $(sed -n 's/^SigIgn:[[:space:]]*//p' /proc/$$/status) in
+*[13579bdf]) signals=TERM ;;
+*) signals='TERM HUP' ;;
+esac
+for signal in $signals; do
   rm -f "$TMP/ready"
   "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --source "gdb@$URL_up" "$TMP/core" -- \
     sh -c 'echo >"$0"; exec sleep 600' "$TMP/ready" >"$TMP/out" 2>&1 &

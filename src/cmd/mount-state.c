@@ -5,19 +5,18 @@
 #include "base/clock.h"
 #include "base/mounts.h"
 #include "base/util.h"
+#include "cmd/ask.h"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #define ANSWER_MS 2000
 #define TEXT_MOST (4u << 20) /* of one file */
 
-/* ---- the child: only system calls, since other threads may hold locks -------------------- */
+/* ---- one file ------------------------------------------------------------------------- */
 
 static bool pass_on(int from, int to)
 {
@@ -30,72 +29,32 @@ static bool pass_on(int from, int to)
 	return n == 0;
 }
 
-/* Its exit status is the errno; 0: all went into the pipe. */
-static void read_in_child(const char *path, int to)
+/* In the child: the file, and a NUL when that is all of it. */
+static void tell_file(void *path, int to)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	errno = fd < 0 ? errno : 0;
-	_exit(fd >= 0 && pass_on(fd, to) ? 0 : errno ? errno : EIO);
-}
-
-/* ---- the parent ----------------------------------------------------------------------------- */
-
-/* Until the other end is closed. */
-static int collect(int from, uint64_t until, struct buf *out)
-{
-	struct pollfd p = {.fd = from, .events = POLLIN};
-	char chunk[4096];
-	ssize_t n = 1;
-	int r = 0;
-
-	while (r == 0 && n > 0) {
-		uint64_t now = clock_ms();
-
-		if (now >= until || poll(&p, 1, (int)(until - now)) == 0)
-			return -ETIMEDOUT;
-		n = read(from, chunk, sizeof(chunk));
-		if (n > 0)
-			r = buf_add(out, chunk, (size_t)n);
-	}
-	return r < 0 ? r : n < 0 ? -errno : 0;
-}
-
-/* A child that waits for a daemon may not end even when it is killed: nothing waits for it then. */
-static int end_child(pid_t child, int r)
-{
-	int status = 0;
-
-	if (r < 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, WNOHANG);
-		return r;
-	}
-	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		return -EIO;
-	return -WEXITSTATUS(status);
+	if (fd >= 0 && pass_on(fd, to) && write(to, "", 1) != 1)
+		return;
 }
 
 int mount_state(const char *mount, const char *name, char **text)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(3 * 4096), out = BUF_UP_TO(TEXT_MOST);
-	int ends[2], r = buf_addf(&path, "%s/.symfs/%s", mount, name);
-	pid_t child;
+	_cleanup_buf_ struct buf path = BUF_UP_TO(3 * 4096);
+	struct ask a = {.text = BUF_UP_TO(TEXT_MOST)};
+	int r = buf_addf(&path, "%s/.symfs/%s", mount, name);
 
-	if (r < 0 || pipe2(ends, O_CLOEXEC) < 0)
-		return r < 0 ? r : -errno;
-	child = fork();
-	if (child == 0)
-		read_in_child(buf_text(&path), ends[1]);
-	close(ends[1]);
-	r = child < 0 ? -errno : collect(ends[0], clock_ms() + ANSWER_MS, &out);
-	close(ends[0]);
-	if (child > 0)
-		r = end_child(child, r);
-	if (r < 0)
-		return r;
-	*text = strdup(buf_text(&out));
-	return *text ? 0 : -ENOMEM;
+	if (r == 0)
+		r = ask_start(&a, tell_file, path.p);
+	if (r == 0) {
+		ask_wait(&a, 1, clock_ms() + ANSWER_MS);
+		if (a.text.n == 0 || a.text.p[a.text.n - 1] != '\0')
+			r = a.over ? -EIO : -ETIMEDOUT;
+	}
+	if (r == 0 && !(*text = strdup(buf_text(&a.text))))
+		r = -ENOMEM;
+	buf_release(&a.text);
+	return r;
 }
 
 /* ---- the mounts of a store ------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 /* Reads MOUNT/.symfs/NAME in a child process, because a read from a daemon that does not answer can only
- * be killed. 0: free() *text. -ETIMEDOUT: no answer in time. Others: of open(2) and read(2). */
+ * be killed. 0: free() *text. -ETIMEDOUT: no answer in time; -EIO: no such file, or not all of it; -ENOMEM. */
 int mount_state(const char *mount, const char *name, char **text);
 
 /* Calls `each` for every symfs mount, of the caller or of root, that keeps its files in the store `dir`, as

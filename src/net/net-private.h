@@ -38,6 +38,12 @@ struct net {
 	char *user_agent;
 };
 
+/* timer.c */
+void timers_init(struct net *n);
+void timers_run(struct net *n);	       /* those that are due */
+int timers_wait(const struct net *n);  /* ms until the next one is due, at most a minute */
+void timers_postpone(struct net *n, uint64_t ms); /* all of them */
+
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);
 void transfers_drop(struct net *n);

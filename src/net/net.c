@@ -11,76 +11,6 @@
 
 #define STOPPED_MS 2000 /* so much later than it should, a turn of the loop says that we were stopped */
 
-/* ---- timers ------------------------------------------------------------------------- */
-
-static void ring_init(struct net_timer *ring)
-{
-	ring->prev = ring->next = ring;
-}
-
-static void ring_insert(struct net_timer *before, struct net_timer *t)
-{
-	t->next = before;
-	t->prev = before->prev;
-	t->prev->next = t;
-	before->prev = t;
-}
-
-void net_timer_stop(struct net *n, struct net_timer *t)
-{
-	(void)n;
-	if (!t->due)
-		return;
-	t->prev->next = t->next;
-	t->next->prev = t->prev;
-	t->prev = t->next = NULL;
-	t->due = 0;
-}
-
-void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx)
-{
-	struct net_timer *at = &n->timers;
-
-	net_timer_stop(n, t);
-	t->due = clock_ms() + ms;
-	t->fn = fn;
-	t->ctx = ctx;
-	/* From the back: most timers wait about as long as those before them. */
-	while (at->prev != &n->timers && at->prev->due > t->due)
-		at = at->prev;
-	ring_insert(at, t);
-}
-
-/* Timers that are set while this runs wait for the next turn, even those of 0 ms. */
-static void timers_run(struct net *n)
-{
-	struct net_timer due, *t;
-	uint64_t now = clock_ms();
-
-	ring_init(&due);
-	while ((t = n->timers.next) != &n->timers && t->due <= now) {
-		t->prev->next = t->next;
-		t->next->prev = t->prev;
-		ring_insert(&due, t);
-	}
-	while ((t = due.next) != &due) {
-		net_timer_stop(n, t);
-		t->fn(t->ctx);
-	}
-}
-
-static int timers_wait(const struct net *n)
-{
-	const struct net_timer *t = n->timers.next;
-	uint64_t now = clock_ms();
-
-	if (n->ending)
-		return 0;
-	if (t == &n->timers)
-		return 60 * 1000;
-	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
-}
-
 /* In time in which we could not listen nobody was silent: who was stopped (Ctrl-Z, a frozen container)
  * and goes on finds answers that came long ago, and no deadline that passed without him. `wait` is how
  * long the turn since *last could take. */
@@ -92,8 +22,7 @@ static void allow_for_stop(struct net *n, uint64_t *last, int wait)
 	if (took <= (uint64_t)wait + STOPPED_MS)
 		return;
 	took -= (uint64_t)wait;
-	for (struct net_timer *t = n->timers.next; t != &n->timers; t = t->next)
-		t->due += took;
+	timers_postpone(n, took);
 	transfers_stopped(n, took);
 }
 
@@ -279,7 +208,7 @@ int net_start(struct net **out, const struct net_opts *o, struct err *e)
 	pthread_mutex_init(&n->lock, NULL);
 	pthread_cond_init(&n->called, NULL);
 	n->last = &n->first;
-	ring_init(&n->timers);
+	timers_init(n);
 	n->user_agent = strdup(o->user_agent ? o->user_agent : "symfs");
 	r = n->user_agent ? multi_open(n, o) : -ENOMEM;
 	if (r < 0)

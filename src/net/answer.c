@@ -1,0 +1,215 @@
+/* What a server sends: header lines, the body, and the words for what goes wrong with them. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "net/transfer-private.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SKIP_MOST (64 << 10) /* of a body that nobody wants; then the connection is closed */
+#define CODING_RATIO 1000	 /* a byte on the wire becomes no more, on average, */
+#define CODING_FREE (16u << 20) /* once so many came of them */
+
+int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
+{
+	va_list ap;
+
+	t->reply.error = error;
+	va_start(ap, fmt);
+	vsnprintf(t->reply.text, sizeof(t->reply.text), fmt, ap);
+	va_end(ap);
+	return error;
+}
+
+bool answer_is_redirect(const struct transfer *t)
+{
+	int s = t->reply.status;
+
+	return t->head.location && (s == 301 || s == 302 || s == 303 || s == 307 || s == 308);
+}
+
+static int told_too_big(struct transfer *t)
+{
+	if (!t->most || t->reply.size < 0 || (uint64_t)t->reply.size <= t->most)
+		return 0;
+	return transfer_fail(t, -EFBIG, "%lld bytes, more than %llu", (long long)t->reply.size,
+		(unsigned long long)t->most);
+}
+
+static int http_version(CURL *easy)
+{
+	long v = 0;
+
+	curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &v);
+	switch (v) {
+	case CURL_HTTP_VERSION_1_0: return 10;
+	case CURL_HTTP_VERSION_1_1: return 11;
+	case CURL_HTTP_VERSION_2_0: return 20;
+	case CURL_HTTP_VERSION_3: return 30;
+	default: return 0;
+	}
+}
+
+/* All header lines are here. */
+static int head_complete(struct transfer *t)
+{
+	long status = 0;
+	int r;
+
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 100 && status < 200)
+		return 0; /* another head follows */
+	t->head_over = true;
+	t->reply.status = (int)status;
+	t->reply.http = http_version(t->easy);
+	head_finish(&t->head, &t->reply);
+	t->wanted = status >= 200 && status < 300;
+	if (t->reply.http >= 20)
+		queue_note_http2(t);
+	if (answer_is_redirect(t))
+		return 0;
+	r = t->wanted ? told_too_big(t) : 0;
+	if (r < 0)
+		return r;
+	r = t->sink.head(t->ctx, &t->reply);
+	return r < 0 ? transfer_fail(t, r, "stopped: %s", err_text(r)) : 0;
+}
+
+static size_t on_trailer(struct transfer *t, size_t n)
+{
+	if (head_trailer(&t->head, n) == 0)
+		return n;
+	transfer_fail(t, -EPROTO, "what follows the body is too large");
+	return 0;
+}
+
+static int header_too_long(struct transfer *t, unsigned most)
+{
+	return transfer_fail(t, -EPROTO, "sent a header longer than %u bytes", most);
+}
+
+size_t answer_header(struct transfer *t, const char *p, size_t n)
+{
+	int r;
+
+	t->heard = clock_ms();
+	if (t->cancelled || t->reply.error)
+		return 0;
+	if (t->head_over)
+		return on_trailer(t, n);
+	if (n <= 2 && (p[0] == '\r' || p[0] == '\n'))
+		return head_complete(t) < 0 ? 0 : n;
+	r = head_line(&t->head, &t->reply, p, n);
+	if (r == -ENOMEM)
+		transfer_fail(t, r, "out of memory");
+	else if (r < 0)
+		header_too_long(t, t->head.bytes > HEAD_MOST ? HEAD_MOST : HEAD_LOCATION_MAX);
+	return r < 0 ? 0 : n;
+}
+
+static size_t skip(struct transfer *t, size_t n)
+{
+	t->skipped += n;
+	return t->skipped > SKIP_MOST ? 0 : n;
+}
+
+static size_t hold(struct transfer *t)
+{
+	t->paused = t->held = true;
+	return CURL_WRITEFUNC_PAUSE;
+}
+
+/* A Content-Encoding is taken off by curl as the bytes come: what becomes of few may be endless. */
+static bool is_bomb(struct transfer *t, size_t n)
+{
+	curl_off_t wire = 0;
+
+	if (t->received + n <= CODING_FREE)
+		return false;
+	curl_easy_getinfo(t->easy, CURLINFO_SIZE_DOWNLOAD_T, &wire);
+	return (t->received + n) / CODING_RATIO > (uint64_t)wire;
+}
+
+size_t answer_body(struct transfer *t, const char *p, size_t n)
+{
+	int r;
+
+	t->heard = clock_ms();
+	if (t->cancelled || t->reply.error)
+		return n ? 0 : 1;
+	if (!t->wanted)
+		return skip(t, n);
+	if (t->paused)
+		return hold(t);
+	if (t->most && (t->received > t->most || n > t->most - t->received)) {
+		transfer_fail(t, -EFBIG, "more than %llu bytes", (unsigned long long)t->most);
+		return 0;
+	}
+	if (is_bomb(t, n)) {
+		transfer_fail(t, -EFBIG, "a bomb: its coding unpacks to more than %u times its size",
+			CODING_RATIO);
+		return 0;
+	}
+	r = n ? t->sink.body(t->ctx, t->received, p, n) : 0;
+	if (r == -EAGAIN)
+		return hold(t);
+	if (r < 0) {
+		transfer_fail(t, r, "stopped: %s", err_text(r));
+		return 0;
+	}
+	t->received += n;
+	return n;
+}
+
+/* libcurl before 8.6 reports a header line that it does not take (CURL_MAX_HTTP_HEADER) as a lack of
+ * memory. A real lack between the request and the end of the head is read as that, too: it is rare, and
+ * the next request reports it. */
+static bool is_long_line(const struct transfer *t, CURLcode result)
+{
+	curl_off_t sent = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &sent);
+	return !t->head_over && sent > 0 && (result == CURLE_OUT_OF_MEMORY || result == CURLE_TOO_LARGE);
+}
+
+/* libcurl quotes the URL of a proxy that it cannot read, and names what it takes for the host. A proxy of
+ * the environment is such a URL as a user wrote it. */
+static bool quotes_proxy(const struct transfer *t)
+{
+	const char *proxy = peer_proxy(t), *at = proxy ? strrchr(proxy, '@') : NULL, *host;
+
+	if (strncmp(t->words, "Unsupported proxy", 17) == 0)
+		return true;
+	if (!at)
+		return false;
+	host = strstr(proxy, "://");
+	host = host ? host + 3 : proxy;
+	return strchr(proxy, '@') != at || at > host + strcspn(host, "/?#");
+}
+
+void answer_curl_failed(struct transfer *t, CURLcode result)
+{
+	long os_errno = 0;
+
+	if (is_long_line(t, result)) {
+		header_too_long(t, CURL_MAX_HTTP_HEADER);
+		return;
+	}
+
+	/* While a body is held back, libcurl goes on with what it has read, and keeps up to 64 MiB
+	 * of what that becomes. */
+	if (result == CURLE_OUT_OF_MEMORY && t->head.encoded) {
+		transfer_fail(t, -EFBIG, "a bomb: its coding makes more of a few bytes than can be held");
+		return;
+	}
+	curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
+	if (quotes_proxy(t)) {
+		transfer_fail(t, error_of_curl(result, os_errno),
+			"the URL of the proxy is mistyped (in a password, / ? # @ are %%2F %%3F %%23 %%40)");
+		return;
+	}
+	transfer_fail(t, error_of_curl(result, os_errno), "%.190s",
+		t->words[0] ? t->words : curl_easy_strerror(result));
+}

@@ -1,0 +1,148 @@
+/* The options of libcurl for one transfer: headers, credentials, TLS, proxy. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "net/transfer-private.h"
+
+#include <string.h>
+
+/* What proves who we are goes to the origin that was asked first, and nowhere else. */
+CURLcode easy_set_proof(struct transfer *t, bool home)
+{
+	const struct net_req *p = &t->proof;
+	const struct option {
+		CURLoption option;
+		const char *value;
+	} options[] = {
+		{CURLOPT_USERNAME, t->first.user},
+		{CURLOPT_PASSWORD, t->first.password},
+		{CURLOPT_SSLCERT, p->cert},
+		{CURLOPT_SSLKEY, p->key},
+		{CURLOPT_NETRC_FILE, p->netrc},
+		{CURLOPT_AWS_SIGV4, p->sigv4},
+	};
+	CURLcode c = CURLE_OK;
+
+	for (size_t i = 0; c == CURLE_OK && i < ARRAY_SIZE(options); i++)
+		c = curl_easy_setopt(t->easy, options[i].option, home ? options[i].value : NULL);
+	curl_easy_setopt(t->easy, CURLOPT_NETRC,
+		(long)(home && p->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	curl_easy_setopt(t->easy, CURLOPT_HTTPAUTH,
+		(long)(home && p->sigv4 ? CURLAUTH_AWS_SIGV4 : CURLAUTH_BASIC));
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, home ? t->headers : t->elsewhere);
+	return c;
+}
+
+static bool header_is(const char *line, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncasecmp(line, name, n) == 0 && line[n] == ':';
+}
+
+static int slist_add(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *l = curl_slist_append(*list, line);
+
+	if (!l)
+		return -ENOMEM;
+	*list = l;
+	return 0;
+}
+
+/* Range and If-Range say nothing about who asks; without them every server that redirects to
+ * another host (a store of objects, say) would send whole files. */
+static int headers_add(struct transfer *t, char *const *lines, bool *range)
+{
+	int r = 0;
+
+	for (; r == 0 && lines && *lines; lines++) {
+		bool plain = header_is(*lines, "Range") || header_is(*lines, "If-Range");
+
+		if ((*lines)[strcspn(*lines, "\r\n")])
+			return -EINVAL;
+		*range = *range || plain;
+		r = slist_add(&t->headers, *lines);
+		if (r == 0 && plain)
+			r = slist_add(&t->elsewhere, *lines);
+	}
+	return r;
+}
+
+static int easy_options(struct transfer *t, bool range, const struct net_req *req)
+{
+	const char *proxy = req->proxy && strcasecmp(req->proxy, "none") == 0 ? "" : req->proxy;
+	CURL *e = t->easy;
+
+	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L << 10);
+	/* Ours is `clock`; libcurl's would count the wait for a free connection. */
+	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
+	/* Else the end of a transfer waits for getaddrinfo(), and with it this whole thread. */
+	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, req->insecure ? 0L : 1L);
+	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, req->insecure ? 0L : 2L);
+	if (req->ca_file && curl_easy_setopt(e, CURLOPT_CAINFO, req->ca_file) != CURLE_OK)
+		return -ENOMEM;
+	if (proxy && curl_easy_setopt(e, CURLOPT_PROXY, proxy) != CURLE_OK)
+		return -ENOMEM;
+	/* A range of a compressed body is no range of the file. */
+	if (curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, range ? "identity" : "") != CURLE_OK ||
+		curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
+		curl_easy_setopt(e, CURLOPT_USERAGENT, t->net->user_agent) != CURLE_OK)
+		return -ENOMEM;
+	return 0;
+}
+
+/* A copy in place of what stood there. */
+static int replace(char **out, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	if (!text)
+		return 0;
+	free(*out);
+	*out = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
+static int proof_fill(struct transfer *t, const struct net_req *req)
+{
+	if (replace(&t->first.user, req->user) < 0 ||
+		replace(&t->first.password, req->password) < 0 ||
+		replace(&t->proof.sigv4, req->sigv4) < 0 ||
+		replace(&t->proof.cert, req->cert) < 0 || replace(&t->proof.key, req->key) < 0 ||
+		replace(&t->proof.netrc, req->netrc) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* libcurl has one number for all hosts; turns() keeps each to its own. */
+static void raise_limit(struct net *n, unsigned connections)
+{
+	if ((long)connections <= n->host_most)
+		return;
+	n->host_most = (long)connections;
+	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, n->host_most);
+}
+
+int easy_open(struct transfer *t, const struct net_req *req)
+{
+	bool range = false;
+	int r = target_of(&t->first, NULL, req->url);
+
+	if (r < 0)
+		return r;
+	r = headers_add(t, req->headers, &range);
+	if (r < 0)
+		return r;
+	t->url = strdup(t->first.url);
+	t->easy = curl_easy_init();
+	if (!t->url || !t->easy || replace(&t->proxy, req->proxy) < 0 || proof_fill(t, req) < 0)
+		return -ENOMEM;
+	raise_limit(t->net, req->connections);
+	return easy_options(t, range && !req->coded, req);
+}

@@ -1,0 +1,107 @@
+/* Which addresses a transfer may reach: the source's own server, its proxy, and where redirects lead. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "net/transfer-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool peer_is_home(const struct transfer *t)
+{
+	return strcmp(t->origin, t->first.origin) == 0;
+}
+
+static bool env_has(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+/* The proxy that the settings name for the hop, or NULL. Exceptions (no_proxy) are not looked at. */
+const char *peer_proxy(const struct transfer *t)
+{
+	const char *const names[] = {
+		strncmp(t->origin, "https:", 6) == 0 ? "https_proxy" : "http_proxy",
+		strncmp(t->origin, "https:", 6) == 0 ? "HTTPS_PROXY" : "http_proxy",
+		"all_proxy", "ALL_PROXY"};
+
+	if (t->proxy)
+		return *t->proxy && strcasecmp(t->proxy, "none") != 0 ? t->proxy : NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (env_has(names[i]))
+			return getenv(names[i]);
+	return NULL;
+}
+
+/* The server itself is at the other end, or its proxy: a connection to another port than the origin's is
+ * the proxy's. */
+static bool is_direct(const struct transfer *t, unsigned port)
+{
+	return !t->proxied || port == origin_port(t->origin);
+}
+
+/* A proxy at the origin's own port cannot be told from the server. */
+static bool is_surely_direct(const struct transfer *t, unsigned port)
+{
+	const char *proxy = peer_proxy(t);
+	char origin[NET_HOST_MAX];
+
+	if (!is_direct(t, port))
+		return false;
+	return !proxy || (net_origin(proxy, origin) == 0 && origin_port(origin) != port);
+}
+
+/* The source itself may be anywhere. */
+bool peer_may_lead_to(struct transfer *t, const struct address *to)
+{
+	const struct address *from = t->source_known && !t->strayed ? &t->source : NULL;
+
+	if (peer_is_home(t))
+		return true;
+	switch (address_judge(from, to, t->allow_private)) {
+	case REDIRECT_ALLOWED:
+		return true;
+	case REDIRECT_PRIVATE:
+		t->refused = "a redirect to a private address (allow-private)";
+		break;
+	case REDIRECT_LINK_LOCAL:
+		t->refused = "a redirect to a link-local address";
+		break;
+	}
+	return false;
+}
+
+/* What lies behind a proxy, only the proxy can tell. A proxy that has the port of the origins is told from
+ * a server by its address, which the first hop met. */
+bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port)
+{
+	if (!is_direct(t, port))
+		return true;
+	if (t->proxied && port == t->first_port && memcmp(to, &t->first_peer, sizeof(*to)) == 0)
+		return true;
+	return peer_may_lead_to(t, to);
+}
+
+/* Remembers who the source is, or that a redirect left its network. */
+void peer_reached(struct transfer *t, const struct address *at, unsigned port)
+{
+	struct address literal;
+	bool named, direct = is_surely_direct(t, port);
+
+	if (t->hops == 0) {
+		t->first_peer = *at;
+		t->first_port = port;
+	}
+	if (t->hops == 0 && direct) {
+		t->source = *at;
+		t->source_known = true;
+	}
+	if (peer_is_home(t))
+		return;
+	named = !direct && !address_of_origin(t->origin, &literal);
+	if (!named && !direct)
+		at = &literal;
+	if (named || address_net(at) == ADDRESS_PUBLIC)
+		t->strayed = true;
+}

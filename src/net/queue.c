@@ -1,0 +1,145 @@
+/* The order of transfers of one origin: how many run at once, which one is next, and when one yields. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "net/transfer-private.h"
+
+#include <string.h>
+
+#define TURN_MS 1000	     /* of a body, before it should yield to another */
+#define LEAST_TURN_MS 250    /* to a more urgent one */
+#define FIRST_WAIT_MS 500   /* for a first answer, before it gets a connection more */
+
+static uint64_t origin_hash(const char *origin)
+{
+	return hash_mix(origin, strlen(origin)) | 1;
+}
+
+static uint64_t *many(struct net *n, const char *origin)
+{
+	return &n->many[origin_hash(origin) / 2 % MANY_ORIGINS];
+}
+
+/* How many requests of its origin may run at once; 0: as many as libcurl lets. */
+static unsigned turns(const struct transfer *t)
+{
+	struct net *n = t->net;
+
+	if (t->connections && peer_is_home(t))
+		return t->connections;
+	return *many(n, t->origin) == origin_hash(t->origin) ? 0 : n->host_usual;
+}
+
+static bool same_origin(const struct transfer *a, const struct transfer *b)
+{
+	return strcmp(a->origin, b->origin) == 0;
+}
+
+static unsigned urgency(enum net_rank rank)
+{
+	return rank == NET_FIRST ? 2 : rank == NET_WANTED;
+}
+
+/* Nobody may hear whether there is anything, because of bodies that take their time: a few more may. */
+static bool may_exceed(const struct transfer *t, unsigned running)
+{
+	return t->rank == NET_FIRST && t->waiting && !(t->connections && peer_is_home(t)) &&
+		running < 2 * t->net->host_usual && clock_ms() - t->turned >= FIRST_WAIT_MS;
+}
+
+static bool may_run(const struct transfer *t)
+{
+	unsigned most = turns(t), running = 0;
+
+	if (!most)
+		return true;
+	for (const struct transfer *o = t->net->transfers; o; o = o->next)
+		running += o->added && same_origin(o, t);
+	return running < most || may_exceed(t, running);
+}
+
+/* Somebody as urgent was there before it. */
+static bool is_behind(const struct transfer *t)
+{
+	for (const struct transfer *o = t->net->waiting ? t->net->transfers : NULL; o; o = o->next)
+		if (o != t && o->waiting && !o->cancelled && same_origin(o, t) &&
+			urgency(o->rank) >= urgency(t->rank))
+			return true;
+	return false;
+}
+
+/* The next one: the most urgent, and of those the oldest. The list has the newest first. */
+struct transfer *queue_next(struct net *n)
+{
+	struct transfer *next = NULL;
+
+	for (struct transfer *t = n->waiting ? n->transfers : NULL; t; t = t->next)
+		if (t->waiting && !t->cancelled && (!next || urgency(t->rank) >= urgency(next->rank)) &&
+			may_run(t))
+			next = t;
+	return next;
+}
+
+static void turn_comes(void *ctx)
+{
+	/* transfers_admit() looks at it in each turn of the loop: this is one. */
+}
+
+void queue_wait(struct transfer *t)
+{
+	t->waiting = true;
+	t->turned = clock_ms();
+	t->net->waiting++;
+	if (t->rank == NET_FIRST)
+		net_timer_set(t->net, &t->clock, FIRST_WAIT_MS, turn_comes, t);
+}
+
+bool transfer_is_queued(const struct transfer *t)
+{
+	return t->waiting || (!t->added && !t->cancelled);
+}
+
+uint64_t transfer_its_turn(const struct transfer *t)
+{
+	return t->waited && t->added ? t->turned : 0;
+}
+
+void transfer_set_rank(struct transfer *t, enum net_rank rank)
+{
+	t->rank = rank;
+}
+
+bool transfer_should_yield(struct transfer *t)
+{
+	uint64_t now = clock_ms(), ran = now - t->turned;
+	struct transfer *oldest = NULL;
+
+	if (!t->net->waiting || !turns(t) || ran < LEAST_TURN_MS)
+		return false;
+	for (struct transfer *o = t->net->transfers; o; o = o->next) {
+		if (!o->waiting || o->cancelled || o->promised || !same_origin(o, t))
+			continue;
+		if (urgency(o->rank) > urgency(t->rank) || (o->rank == t->rank && ran >= TURN_MS))
+			oldest = o;
+	}
+	if (oldest)
+		oldest->promised = true;
+	return oldest != NULL;
+}
+
+void queue_note_http2(struct transfer *t)
+{
+	*many(t->net, t->origin) = origin_hash(t->origin);
+}
+
+bool queue_may_start(const struct transfer *t)
+{
+	return may_run(t) && !is_behind(t);
+}
+
+void queue_leave(struct transfer *t)
+{
+	t->net->waiting -= t->waiting;
+	t->waiting = false;
+}

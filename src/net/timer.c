@@ -1,0 +1,84 @@
+/* The timers of the net thread: a ring in the order in which they are due. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "net/net-private.h"
+
+static void ring_init(struct net_timer *ring)
+{
+	ring->prev = ring->next = ring;
+}
+
+static void ring_insert(struct net_timer *before, struct net_timer *t)
+{
+	t->next = before;
+	t->prev = before->prev;
+	t->prev->next = t;
+	before->prev = t;
+}
+
+void net_timer_stop(struct net *n, struct net_timer *t)
+{
+	(void)n;
+	if (!t->due)
+		return;
+	t->prev->next = t->next;
+	t->next->prev = t->prev;
+	t->prev = t->next = NULL;
+	t->due = 0;
+}
+
+void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx)
+{
+	struct net_timer *at = &n->timers;
+
+	net_timer_stop(n, t);
+	t->due = clock_ms() + ms;
+	t->fn = fn;
+	t->ctx = ctx;
+	/* From the back: most timers wait about as long as those before them. */
+	while (at->prev != &n->timers && at->prev->due > t->due)
+		at = at->prev;
+	ring_insert(at, t);
+}
+
+/* Timers that are set while this runs wait for the next turn, even those of 0 ms. */
+void timers_run(struct net *n)
+{
+	struct net_timer due, *t;
+	uint64_t now = clock_ms();
+
+	ring_init(&due);
+	while ((t = n->timers.next) != &n->timers && t->due <= now) {
+		t->prev->next = t->next;
+		t->next->prev = t->prev;
+		ring_insert(&due, t);
+	}
+	while ((t = due.next) != &due) {
+		net_timer_stop(n, t);
+		t->fn(t->ctx);
+	}
+}
+
+int timers_wait(const struct net *n)
+{
+	const struct net_timer *t = n->timers.next;
+	uint64_t now = clock_ms();
+
+	if (n->ending)
+		return 0;
+	if (t == &n->timers)
+		return 60 * 1000;
+	return t->due <= now ? 0 : (int)MIN(t->due - now, 60 * 1000);
+}
+
+void timers_postpone(struct net *n, uint64_t ms)
+{
+	for (struct net_timer *t = n->timers.next; t != &n->timers; t = t->next)
+		t->due += ms;
+}
+
+void timers_init(struct net *n)
+{
+	ring_init(&n->timers);
+}

@@ -1,0 +1,86 @@
+/* One transfer, as the files of net/ that work on it see it: transfer.c runs it, queue.c orders it among
+ * others of its host, peer.c judges which addresses it may reach, answer.c reads what comes, easy.c sets
+ * libcurl's options. (net) */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "net/address.h"
+#include "net/net-private.h"
+
+struct transfer {
+	struct net *net;
+	struct transfer *prev, *next;
+	CURL *easy;
+	bool added; /* to the multi */
+	struct net_sink sink;
+	void *ctx;
+
+	/* what was asked */
+	struct target first; /* of the request: its origin gets headers, user and password */
+	struct curl_slist *headers;
+	struct curl_slist *elsewhere; /* those that may go to other origins */
+	unsigned connect_ms, stall_ms;
+	uint64_t most;
+	unsigned connections;
+	char *proxy;	    /* as in the request */
+	bool allow_private; /* redirects may lead to private addresses */
+	bool allow_http;    /* and from https to http */
+	struct net_req proof; /* of who we are: only sigv4, cert, key, netrc are set */
+
+	/* this hop */
+	char *url;
+	char origin[NET_HOST_MAX];
+	bool waiting; /* for its turn at the origin */
+	bool waited;  /* and it came */
+	bool promised; /* another one ends for it */
+	enum net_rank rank;
+	uint64_t turned; /* clock_ms(): when its turn, or the wait for it, began */
+	bool proxied; /* by a proxy, unless an exception from it counts */
+	const char *refused; /* why the redirect may not lead there; NULL */
+	unsigned hops;
+	struct address source; /* of the first hop's server */
+	bool source_known;
+	struct address first_peer; /* of the first hop's connection: the server's, or its proxy's */
+	unsigned first_port;	   /* 0: none yet */
+	bool strayed; /* a redirect led to a public host: what comes behind it is its word, not the source's */
+	struct head head;
+	bool head_over;
+	uint64_t skipped;
+
+	struct net_timer clock; /* until connected, then until stalled */
+	struct net_timer later; /* settle() */
+	uint64_t began, heard;	/* clock_ms(): of net_get(), of the last byte */
+	uint64_t received;
+	bool wanted;	/* the body goes to the sink */
+	bool paused;	/* no body(), says transfer_pause() or the sink */
+	bool held;	/* libcurl keeps bytes back and waits for curl_easy_pause() */
+	bool cancelled;
+
+	struct net_reply reply;
+	char words[CURL_ERROR_SIZE]; /* libcurl's */
+};
+
+/* answer.c: what the server sends, for libcurl's callbacks; and the words of an error. */
+int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4))); /* returns `error` */
+size_t answer_header(struct transfer *t, const char *p, size_t n); /* bytes taken; other than n: failed */
+size_t answer_body(struct transfer *t, const char *p, size_t n);   /* the same, or CURL_WRITEFUNC_PAUSE */
+bool answer_is_redirect(const struct transfer *t);
+void answer_curl_failed(struct transfer *t, CURLcode result); /* libcurl's error into the reply */
+
+/* easy.c: libcurl's options */
+int easy_open(struct transfer *t, const struct net_req *req); /* 0, -EINVAL, -ENOMEM */
+CURLcode easy_set_proof(struct transfer *t, bool home);
+
+/* peer.c: which addresses a transfer may reach */
+bool peer_is_home(const struct transfer *t);	     /* at the origin that was asked first */
+const char *peer_proxy(const struct transfer *t);    /* that the settings name for this hop; NULL */
+bool peer_may_lead_to(struct transfer *t, const struct address *to); /* false: t->refused says why */
+bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port);
+void peer_reached(struct transfer *t, const struct address *at, unsigned port);
+
+/* queue.c: the order of transfers of one origin */
+bool queue_may_start(const struct transfer *t);
+void queue_wait(struct transfer *t);
+struct transfer *queue_next(struct net *n); /* the next one that may start; NULL */
+void queue_leave(struct transfer *t);	    /* it starts, or ends; also when it does not wait */
+void queue_note_http2(struct transfer *t);  /* its origin needs no limit of connections */

@@ -106,18 +106,6 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 	return 0;
 }
 
-/* What it is made of: the first, unless another of its type was found. A debug file and its program
- * make the same GSYM (derive.h). */
-static const struct artifact *made_of(const struct artifact *cands, unsigned n, const struct key *found)
-{
-	struct key k;
-
-	for (unsigned i = 1; i < n; i++)
-		if (cands[i].type == cands[0].type && key_of(&k, &cands[i]) == 0 && key_equal(&k, found))
-			return &cands[i];
-	return &cands[0];
-}
-
 /* What would be made of a file exists when the file does, until it was tried. */
 static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, bool object,
 	const struct fetched *f, struct entry *out)
@@ -127,7 +115,7 @@ static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, b
 
 	if (f->r < 0)
 		return file_missing(fs, f, out);
-	r = gsym_node(fs, made_of(cands, n, &f->key), object, &node);
+	r = gsym_node(fs, tree_gsym_input(cands, n, &f->key), object, &node);
 	if (r == -ENOENT)
 		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
 	if (r < 0)

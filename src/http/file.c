@@ -480,6 +480,36 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 
 /* ---- what is asked ------------------------------------------------------------------ */
 
+static enum MHD_Result reply(struct exchange *x);
+
+/* As derive_try(), of what is made of the file. */
+static int try_made(struct exchange *x, const struct artifact *input, struct artifact *a, struct fetched *f)
+{
+	int r = derive_artifact(input, x->route->hit.gsym == TREE_GSYM_OBJECT, a);
+
+	return r == 0 ? derive_try(x->h->derive, a, f) : r;
+}
+
+/* Of what a path under gsym/ can mean, `x->answer` is the file that exists: makes GSYM of it. */
+static enum MHD_Result make(struct exchange *x)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	struct fetched f = {0};
+	struct artifact a;
+	int r = try_made(x, tree_gsym_input(hit->files, hit->n, &x->answer.key), &a, &f);
+
+	if (r == -EAGAIN && exchange_is_head(x))
+		return reply_exists(x, &x->answer);
+	answer_release(&x->answer);
+	x->answered = false;
+	if (r == -EAGAIN)
+		return exchange_wait(x, &a, 1, NULL);
+	f.r = r < 0 ? r : f.r;
+	answer_of(&f, &x->answer);
+	blob_unref(f.blob);
+	return reply(x);
+}
+
 static enum MHD_Result reply(struct exchange *x)
 {
 	const struct answer *a = &x->answer;
@@ -488,22 +518,20 @@ static enum MHD_Result reply(struct exchange *x)
 		return reply_error(x, a);
 	if (checksum_waits(x))
 		return checksum_check(x);
-	/* Of what would be made, only what it is made of is known to exist. */
-	if ((!a->blob && !a->part) || (x->route->what == ROUTE_MADE && a->key.type != FILETYPE_GSYM))
+	if (x->route->what == ROUTE_MADE && a->key.type != FILETYPE_GSYM)
+		return make(x);
+	if (!a->blob && !a->part)
 		return reply_exists(x, a);
 	return reply_file(x, a);
 }
 
-/* As fetch_try(), of what would be made of the file. */
-static int try_made(struct exchange *x, struct artifact *a, struct fetched *f)
+/* Whether only the sources can say which file GSYM is made of. */
+static bool has_meanings(const struct tree_hit *hit)
 {
-	const struct tree_hit *hit = &x->route->hit;
-	int r = derive_artifact(&hit->files[0], hit->gsym == TREE_GSYM_OBJECT, a);
-
-	return r == 0 ? derive_try(x->h->derive, a, f) : r;
+	return hit->n > 1 && hit->files[0].type == hit->files[1].type;
 }
 
-/* NULL: what is asked for is made of others. */
+/* NULL: what is asked for is made of one other file. */
 static const enum fetch_need *need_of(struct exchange *x)
 {
 	static const enum fetch_need exists = FETCH_EXISTS, part = FETCH_OPEN, all = FETCH_STREAM,
@@ -512,7 +540,7 @@ static const enum fetch_need *need_of(struct exchange *x)
 	if (exchange_is_head(x))
 		return &exists;
 	if (x->route->what == ROUTE_MADE)
-		return NULL;
+		return has_meanings(&x->route->hit) ? &whole : NULL;
 	if (x->checksum)
 		return &whole; /* it is a digest of all of it */
 	return exchange_header(x, "Range") ? &part : &all;
@@ -530,7 +558,8 @@ static enum MHD_Result begin(struct exchange *x)
 	checksum_take(x);
 	hops_tell(x);
 	need = need_of(x);
-	if (made && (r = try_made(x, &a, &f)) != -EAGAIN) {
+	if (made && (r = try_made(x, &hit->files[0], &a, &f)) != -EAGAIN &&
+		(f.blob || !has_meanings(hit))) {
 		f.r = r < 0 ? r : f.r;
 		answer_of(&f, &x->answer);
 		blob_unref(f.blob);

@@ -187,10 +187,10 @@ static void cancel(struct exchange *x, struct part_wait *bytes)
 {
 	if (bytes)
 		part_wait_cancel(bytes);
+	else if (x->making) /* after the ticket that found what it is made of */
+		making_cancel(x->making);
 	else if (x->ticket)
 		ticket_cancel(x->ticket);
-	else if (x->making)
-		making_cancel(x->making);
 	part_wait_unref(bytes);
 	exchange_unref(x);
 }

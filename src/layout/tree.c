@@ -410,6 +410,16 @@ static void parse_gsym(const char *rest, struct tree_hit *out)
 	out->rest = rest;
 }
 
+const struct artifact *tree_gsym_input(const struct artifact *files, unsigned n, const struct key *found)
+{
+	struct key k;
+
+	for (unsigned i = 1; i < n; i++)
+		if (files[i].type == files[0].type && key_of(&k, &files[i]) == 0 && key_equal(&k, found))
+			return &files[i];
+	return &files[0];
+}
+
 const char *tree_mirrored(const char *path)
 {
 	size_t first = strcspn(path, "/");

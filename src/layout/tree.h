@@ -28,6 +28,8 @@ enum tree_gsym {
 	TREE_GSYM_OBJECT /* the form that lies in an object file */
 };
 
+struct key;
+
 struct tree_hit {
 	enum tree_what what;
 	const struct layout *layout; /* whose folder it is in; NULL at the root */
@@ -56,6 +58,10 @@ bool tree_is_link(const struct layout *l, enum filetype t);
 
 /* Of "gsym/PATH", and "gsym" itself: PATH. NULL: it is not in gsym/. */
 const char *tree_mirrored(const char *path);
+
+/* Of the n files that a path under gsym/ can mean: which one GSYM is made of when `found` exists. A debug file
+ * and its program make the same GSYM, so a key of another type than the first file's means the first file. */
+const struct artifact *tree_gsym_input(const struct artifact *files, unsigned n, const struct key *found);
 
 /* Whether the directories in a directory of a layout's folder are links. `rest`: as tree_parse() has it. */
 bool tree_links_dirs(const struct layout *l, const char *rest);

@@ -589,15 +589,23 @@ END_TEST
 START_TEST(tree_gsym_meanings)
 {
 	struct tree_hit hit;
+	struct key k;
 
 	tree_parse("gsym/unified/60/3dc0f9b83078b14c4c44205044422e1a/breakpad.gsym", &hit);
 	ck_assert_int_eq(hit.what, TREE_LEAF);
 	ck_assert_uint_ge(hit.n, 2);
 	for (unsigned i = 0; i < hit.n; i++)
 		ck_assert_int_eq(hit.files[i].type, FILETYPE_BREAKPAD);
+	for (unsigned i = 0; i < hit.n; i++) {
+		ck_assert_int_eq(key_of(&k, &hit.files[i]), 0);
+		ck_assert_ptr_eq(tree_gsym_input(hit.files, hit.n, &k), &hit.files[i]);
+	}
 	tree_parse("gsym/df/b85de42daffd09640c8fe377d572de3e168920.gsym", &hit);
 	ck_assert_uint_eq(hit.n, 2);
 	ck_assert_int_eq(hit.files[0].type, FILETYPE_ELF_DEBUG);
+	/* The program exists; its debug file gives the same GSYM. */
+	ck_assert_int_eq(key_of(&k, &hit.files[1]), 0);
+	ck_assert_ptr_eq(tree_gsym_input(hit.files, hit.n, &k), &hit.files[0]);
 }
 END_TEST
 

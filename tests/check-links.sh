@@ -1,0 +1,31 @@
+#!/bin/sh
+# The calls between object files run downstairs only, and in no circle that src/FLOORS does not name. Also shows
+# that the check can fail.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
+build=${top_builddir:-.}
+command -v nm >/dev/null || { echo "SKIP: no nm"; exit 77; }
+[ -e "$build/src/main.o" ] || { echo "$build is not built"; exit 1; }
+sh "$top/scripts/check-arrows" "$top/src" "$build/src" || exit 1
+
+bad=$(mktemp -d) || exit 1
+trap 'rm -rf "$bad"' EXIT
+mkdir "$bad/base" "$bad/fs"
+printf 'floor base\nfloor fs\ncircle fs/gone fs/too (for a test)\n' >"$bad/FLOORS"
+echo 'void fs_up(void); void base_call(void); void base_call(void) { fs_up(); }' >"$bad/base/up.c"
+echo 'void fs_up(void); void fs_there(void); void fs_up(void) { fs_there(); }' >"$bad/fs/back.c"
+echo 'void fs_up(void); void fs_there(void); void fs_there(void) { fs_up(); }' >"$bad/fs/forth.c"
+echo '#include <stdio.h>' >"$bad/fs/lost.c"
+for f in base/up fs/back fs/forth; do
+  ${CC:-cc} -c -o "$bad/$f.o" "$bad/$f.c" || exit 1
+done
+out=$(sh "$top/scripts/check-arrows" "$bad" "$bad") && { echo "a broken tree passed"; exit 1; }
+for said in 'base/up.c uses fs_up of fs/back.c, upstairs' 'a circle that FLOORS does not name: fs/back fs/forth' \
+  'FLOORS names 2 files in the circle of fs/' 'lost.o'; do
+  case $out in *"$said"*) ;; *) echo "not found: $said; only: $out"; exit 1 ;; esac
+done
+mkdir "$bad/none"
+echo '#include <stdio.h>' >"$bad/none/main.c"
+printf 'floor .\n' >"$bad/none/FLOORS"
+sh "$top/scripts/check-arrows" "$bad/none" "$bad/none" >/dev/null && { echo "a build without an object passed"; exit 1; }
+exit 0

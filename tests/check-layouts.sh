@@ -68,13 +68,16 @@ done
 [ $? = 1 ] || complain "a text file does not end with 1"
 "$symfs" paths "$top/no-such-file" >"$tmp/out" 2>"$tmp/err"
 [ $? = 4 ] || complain "a missing file does not end with 4"
-for type in $(sed -n 's/^	\[FILETYPE_[A-Z0-9_]*\] = "\([a-z0-9_]*\)",/\1/p' "$top/src/id/filetype.c"); do
+types=0
+for type in $(sed -n 's/^	\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c"); do
+  types=$((types + 1))
   [ "$type" = none ] && continue
   grep -qw "$type" "$page" || complain "symfs-layouts(7) does not name $type"
   for file in symfs.bash _symfs; do
     grep -qw "$type" "$top/etc/completions/$file" || complain "$file does not name $type"
   done
-  seen=$((seen + 1))
 done
-echo "$seen examples and types seen"
+want=$(sed -n '/^enum filetype {/,/^}/s/^	FILETYPE_[A-Z0-9_]*,.*/x/p' "$top/src/id/filetype.h" | wc -l)
+[ "$types" = "$want" ] || complain "$types of $want file types have a row that this test reads"
+echo "$seen examples and $types types seen"
 exit $bad

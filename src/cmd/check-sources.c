@@ -79,23 +79,16 @@ static void question_start(void *ctx)
 }
 
 /* What no server has, of whatever the source may be asked for. */
-static const struct {
-	enum filetype type;
-	enum object_type object;
-} tries[] = {
-	{FILETYPE_ELF_DEBUG, OBJECT_ELF}, {FILETYPE_ELF_CODE, OBJECT_ELF},
-	{FILETYPE_PDB, OBJECT_PE}, {FILETYPE_PE, OBJECT_PE},
-	{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET}, {FILETYPE_BREAKPAD, OBJECT_PE},
-	{FILETYPE_MACH_DEBUG, OBJECT_MACHO}, {FILETYPE_WASM_DEBUG, OBJECT_WASM},
-	{FILETYPE_SOURCEBUNDLE, OBJECT_PE},
-};
+static const enum filetype tries[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_PDB, FILETYPE_PE,
+	FILETYPE_PORTABLEPDB, FILETYPE_BREAKPAD, FILETYPE_MACH_DEBUG, FILETYPE_WASM_DEBUG, FILETYPE_SOURCEBUNDLE};
 
 static int plan_nothing(const struct source *s, struct source_ask *ask)
 {
 	int r = -ENOENT;
 
 	for (size_t i = 0; r == -ENOENT && i < ARRAY_SIZE(tries); i++) {
-		struct artifact a = {.type = tries[i].type, .m = {.object = tries[i].object}};
+		enum object_type object = filetype_row(tries[i])->object;
+		struct artifact a = {.type = tries[i], .m = {.object = object ? object : OBJECT_PE}};
 		bool pe = a.m.object == OBJECT_PE || a.m.object == OBJECT_PE_DOTNET;
 
 		snprintf(a.m.code_id, sizeof(a.m.code_id), "%s",

@@ -111,24 +111,16 @@ static int want(struct warm *w, const struct module *m, enum filetype type)
 /* What debuggers ask for, for each kind of module. */
 static int want_module(struct warm *w, const char *path, const struct module *m)
 {
-	static const struct {
-		enum object_type object;
-		enum filetype type;
-	} rows[] = {
-		{OBJECT_ELF, FILETYPE_ELF_DEBUG},     {OBJECT_ELF, FILETYPE_ELF_CODE},
-		{OBJECT_MACHO, FILETYPE_MACH_DEBUG},  {OBJECT_MACHO, FILETYPE_MACH_CODE},
-		{OBJECT_PE, FILETYPE_PDB},	      {OBJECT_PE, FILETYPE_PE},
-		{OBJECT_PE_DOTNET, FILETYPE_PORTABLEPDB}, {OBJECT_PE_DOTNET, FILETYPE_PE},
-		{OBJECT_WASM, FILETYPE_WASM_DEBUG},   {OBJECT_WASM, FILETYPE_WASM_CODE},
-	};
+	const struct object_row *row = object_row(m->object);
 	char id[DEBUG_ID_TEXT];
 	int r;
 
 	debug_id_breakpad(&m->debug_id, id);
 	r = module_add(w, path[0] ? path : m->code_file, m->code_id[0] ? m->code_id : id);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
-		if (rows[i].object == m->object)
-			r = want(w, m, rows[i].type);
+	if (r == 0)
+		r = want(w, m, row->debug);
+	if (r == 0)
+		r = want(w, m, row->program);
 	if (r == 0 && w->breakpad && m->debug_id.set)
 		r = want(w, m, FILETYPE_BREAKPAD);
 	return r;

@@ -35,13 +35,7 @@ static void ticket_detach(struct ticket *t)
 
 static bool begin_alike(enum filetype a, enum filetype b)
 {
-	static const enum filetype pairs[][2] = {{FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG},
-		{FILETYPE_MACH_CODE, FILETYPE_MACH_DEBUG}, {FILETYPE_WASM_CODE, FILETYPE_WASM_DEBUG}};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(pairs); i++)
-		if ((a == pairs[i][0] && b == pairs[i][1]) || (a == pairs[i][1] && b == pairs[i][0]))
-			return true;
-	return false;
+	return b != FILETYPE_NONE && filetype_row(a)->twin == b;
 }
 
 /* Something is there, but its first bytes do not tell whether it is this or something else that the

@@ -22,20 +22,9 @@
 /* Whether another file may know what the request does not. A build id is enough for its file. */
 static bool may_lack(const struct artifact *a)
 {
-	switch (a->type) {
-	case FILETYPE_PE:
-	case FILETYPE_PDB:
-	case FILETYPE_PORTABLEPDB:
-	case FILETYPE_BREAKPAD:
-	case FILETYPE_SOURCEBUNDLE:
-	case FILETYPE_IL2CPP:
-		return true;
-	case FILETYPE_ELF_CODE:
-	case FILETYPE_ELF_DEBUG:
-		return !a->m.code_id[0];
-	default:
-		return false;
-	}
+	const struct filetype_row *row = filetype_row(a->type);
+
+	return row->flags & TYPE_LEARNS || (row->id == ID_CODE_OR_DEBUG && !a->m.code_id[0]);
 }
 
 static bool is_windows(enum object_type t)
@@ -61,7 +50,7 @@ static bool is_of(const struct artifact *a, const struct module *row)
 		!same_text(module_debug_text(&mine, one), module_debug_text(row, two)))
 		return false;
 	/* A time and a size are shared by files of other names. */
-	if (a->type == FILETYPE_PE && mine.code_file[0] && row->code_file[0] &&
+	if (filetype_is(a->type, TYPE_NAME_COUNTS) && mine.code_file[0] && row->code_file[0] &&
 		strcasecmp(mine.code_file, row->code_file) != 0)
 		return false;
 	/* Here one id follows from the other, so nobody needs to be believed. */
@@ -137,7 +126,7 @@ bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
 
 	if (!may_lack(a))
 		return false;
-	if (k->type == FILETYPE_PORTABLEPDB)
+	if (filetype_row(k->type)->object == OBJECT_PE_DOTNET)
 		like.object = OBJECT_PE_DOTNET;
 	rows = calloc(ROWS_MOST, sizeof(*rows));
 	n = rows ? store_modules(f->store, &like, rows, ROWS_MOST) : 0;
@@ -177,9 +166,7 @@ int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct k
  * with symbols alone it is a poor one. */
 static bool may_serve(const struct obj_slice *s, enum filetype asked, enum filetype t)
 {
-	bool debug = t == FILETYPE_ELF_DEBUG || t == FILETYPE_MACH_DEBUG || t == FILETYPE_WASM_DEBUG;
-
-	return t == asked || !debug || s->features & OBJ_HAS_DEBUG;
+	return t == asked || !filetype_is(t, TYPE_DEBUG_FILE) || s->features & OBJ_HAS_DEBUG;
 }
 
 /* `name`: the file name that it was asked for by. A PE file does not know its own, and one that was
@@ -203,15 +190,7 @@ static void learn_slice(const struct obj_slice *found, const struct key *k, cons
 
 static const char *name_asked(const struct key *k)
 {
-	switch (k->type) {
-	case FILETYPE_PE:
-	case FILETYPE_ELF_CODE:
-	case FILETYPE_MACH_CODE:
-	case FILETYPE_WASM_CODE:
-		return key_is_by_debug_id(k) ? "" : k->name;
-	default:
-		return "";
-	}
+	return filetype_is(k->type, TYPE_PROGRAM) && !key_is_by_debug_id(k) ? k->name : "";
 }
 
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k)

@@ -235,7 +235,7 @@ static int ask_pe(struct asking *q, const struct artifact *a)
 
 bool local_tells_ids(const struct source *s, const struct artifact *a)
 {
-	bool by_code = a->type == FILETYPE_ELF_CODE || a->type == FILETYPE_ELF_DEBUG || a->type == FILETYPE_PE;
+	bool by_code = filetype_row(a->type)->id == ID_CODE_OR_DEBUG;
 
 	return s->kind->local && !source_scans(s) && by_code && !a->m.code_id[0] && a->m.debug_id.set &&
 	       source_allows(s, a);
@@ -248,5 +248,5 @@ int local_each_id(const struct source *s, const struct source_facts *facts, int 
 
 	if (!local_tells_ids(s, a))
 		return -ENOENT;
-	return a->type == FILETYPE_PE ? ask_pe(&q, a) : ask_elf(&q, a);
+	return filetype_row(a->type)->object == OBJECT_PE ? ask_pe(&q, a) : ask_elf(&q, a);
 }

@@ -340,12 +340,11 @@ static bool is_fat(const uint8_t head[static OBJ_HEAD])
 /* Programs and their debug files begin alike. */
 static uint32_t alike(const void *head, size_t n)
 {
-	static const enum filetype types[] = {FILETYPE_ELF_CODE, FILETYPE_ELF_DEBUG,
-		FILETYPE_MACH_CODE, FILETYPE_MACH_DEBUG, FILETYPE_WASM_CODE, FILETYPE_WASM_DEBUG};
 	uint32_t bits = 0;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(types); i++)
-		bits |= obj_may_be(types[i], head, n) ? 1u << types[i] : 0;
+	for (unsigned t = 0; t < FILETYPES; t++)
+		if (filetype_row(t)->twin != FILETYPE_NONE && obj_may_be(t, head, n))
+			bits |= 1u << t;
 	return bits;
 }
 

@@ -67,13 +67,6 @@ static int refuse_several(struct range *rg)
 	return -ECANCELED;
 }
 
-/* Of these some are read here and there. */
-static bool is_random(enum filetype t)
-{
-	return t == FILETYPE_PDB || t == FILETYPE_PE || t == FILETYPE_ELF_CODE || t == FILETYPE_ELF_DEBUG ||
-		t == FILETYPE_MACH_CODE || t == FILETYPE_MACH_DEBUG;
-}
-
 static bool wants_all(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
@@ -88,7 +81,7 @@ bool ranges_wanted(const struct attempt *at)
 	const struct source *s = at->source;
 
 	return !fl->plain && !at->plain && !at->ask.ptr && s->kind != &source_debuginfod &&
-		strcmp(s->layout->name, "debuginfod") != 0 && is_random(fl->own.type) &&
+		strcmp(s->layout->name, "debuginfod") != 0 && filetype_is(fl->own.type, TYPE_RANDOM) &&
 		!wants_all(fl) && no_ranges_of(fl->f, s)->until < clock_ms();
 }
 

@@ -8,20 +8,14 @@
 
 #define EARLY_INSIDE (1u << 20) /* bytes of the inside that tell another build */
 
-/* Types that a packed file can be without being packed for us: they can be anything. */
-static bool may_be_meant(enum filetype t)
-{
-	return t == FILETYPE_SOURCE || t == FILETYPE_SECTION || t == FILETYPE_COMPANION;
-}
-
 const struct packing *packed_as(enum filetype t, const void *head, size_t n)
 {
 	const struct packing *p = n >= UNPACK_HEAD ? packing_of(head, n) : NULL;
 
-	/* Of these no reader is here, so that any first bytes would do. */
-	if (p && (t == FILETYPE_IL2CPP || t == FILETYPE_GSYM))
-		return p;
-	return p && !may_be_meant(t) && !obj_may_be(t, head, n) ? p : NULL;
+	if (!p || filetype_is(t, TYPE_ANY_PACKING))
+		return NULL;
+	/* Without a reader for the type, obj_may_be() takes any first bytes. */
+	return !obj_reads(t) || !obj_may_be(t, head, n) ? p : NULL;
 }
 
 size_t packed_inside(

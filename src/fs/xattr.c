@@ -139,7 +139,7 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 	}
 	if (!t->here)
 		t->percent = percent_of(fs, &t->a);
-	if (t->here && t->a.type != FILETYPE_SOURCE && t->a.type != FILETYPE_SECTION &&
+	if (t->here && !filetype_is(t->a.type, TYPE_ANY_BYTES) &&
 		(!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
 		learn_ids(fs, t);
 	return 0;

@@ -136,11 +136,6 @@ static void tell_known(struct exchange *x, uint64_t was, struct told *out)
 		memcpy(out->tag, tag, sizeof(tag));
 }
 
-static bool is_text(const struct answer *a)
-{
-	return a->key.type == FILETYPE_BREAKPAD || a->key.type == FILETYPE_SOURCE;
-}
-
 static bool is_symfs(struct exchange *x)
 {
 	const char *agent = exchange_header(x, "User-Agent");
@@ -153,7 +148,7 @@ static bool is_symfs(struct exchange *x)
  * its client reads. */
 static bool packs(struct exchange *x, const struct answer *a)
 {
-	return is_text(a) && a->blob && blob_size(a->blob) >= PACK_LEAST && !exchange_header(x, "Range") &&
+	return filetype_is(a->key.type, TYPE_TEXT) && a->blob && blob_size(a->blob) >= PACK_LEAST && !exchange_header(x, "Range") &&
 		field_accepts_gzip(exchange_header(x, "Accept-Encoding")) && !is_symfs(x) &&
 		atomic_load(&x->h->packing) < HTTP_PACKING_MOST;
 }
@@ -184,7 +179,7 @@ static int tell(struct exchange *x, const struct answer *a, struct told *out)
 
 static const char *type_of(const struct answer *a)
 {
-	return is_text(a) ? "text/plain; charset=utf-8" : BYTES_TYPE;
+	return filetype_is(a->key.type, TYPE_TEXT) ? "text/plain; charset=utf-8" : BYTES_TYPE;
 }
 
 /* A header's value is one line of what can be seen. */
@@ -222,7 +217,7 @@ static void tell_headers(struct exchange *x, const struct answer *a, const struc
 		response_header(r, "Last-Modified", t->date);
 	if (!t->packs)
 		response_header(r, "Accept-Ranges", "bytes");
-	if (is_text(a))
+	if (filetype_is(a->key.type, TYPE_TEXT))
 		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Cache-Control", HTTP_FOREVER);
 	if (x->route->debuginfod)
@@ -469,7 +464,7 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 	if (!r)
 		return MHD_NO;
 	response_header(r, "Content-Type", made ? BYTES_TYPE : type_of(a));
-	if (!made && is_text(a))
+	if (!made && filetype_is(a->key.type, TYPE_TEXT))
 		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Accept-Ranges", "bytes");
 	response_header(r, "Cache-Control", "no-cache");

@@ -40,31 +40,20 @@ static void add_key(struct results *r, const struct key *k)
 /* What can be asked for by this alone; of what also has a name, only what is known. */
 static void add_types(struct results *r, const struct module *m)
 {
-	static const struct {
-		enum filetype type;
-		enum object_type object;
-		bool by_name;
-	} types[] = {
-		{FILETYPE_ELF_DEBUG, OBJECT_ELF, false},
-		{FILETYPE_ELF_CODE, OBJECT_ELF, false},
-		{FILETYPE_MACH_DEBUG, OBJECT_MACHO, false},
-		{FILETYPE_MACH_CODE, OBJECT_MACHO, false},
-		{FILETYPE_WASM_DEBUG, OBJECT_WASM, false},
-		{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, true},
-		{FILETYPE_PDB, OBJECT_PE, true},
-		{FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, true},
-		{FILETYPE_PE, OBJECT_PE, true},
-	};
+	static const enum filetype types[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG,
+		FILETYPE_MACH_CODE, FILETYPE_WASM_DEBUG, FILETYPE_BREAKPAD, FILETYPE_PDB, FILETYPE_PORTABLEPDB,
+		FILETYPE_PE};
 	_cleanup_free_ struct key *known = calloc(KNOWN_MOST, sizeof(*known));
 
 	for (unsigned i = 0; known && i < ARRAY_SIZE(types); i++) {
-		struct artifact a = {.type = types[i].type, .m = *m};
+		struct artifact a = {.type = types[i], .m = *m};
+		bool by_name = filetype_is(types[i], TYPE_LEARNS);
 		struct key k;
 		int n;
 
-		a.m.object = types[i].object;
+		a.m.object = filetype_row(types[i])->object;
 		/* Some keys are none without a name; which is not looked at. */
-		if (types[i].by_name) {
+		if (by_name) {
 			snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 			snprintf(a.m.debug_file, sizeof(a.m.debug_file), "x");
 		}
@@ -73,8 +62,8 @@ static void add_types(struct results *r, const struct module *m)
 		n = store_keys_with_id(fetch_store(r->h->fetch), &k, known, KNOWN_MOST);
 		for (int j = 0; j < n; j++)
 			add_key(r, &known[j]);
-		if (!types[i].by_name)
-			add(r, types[i].type, &a.m);
+		if (!by_name)
+			add(r, types[i], &a.m);
 	}
 }
 

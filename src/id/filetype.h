@@ -1,7 +1,8 @@
-/* Kinds of files that a symbol server can hold, and kinds of modules that they belong to.
+/* Kinds of files that a symbol server can hold, and kinds of modules that they belong to: one row each.
  * The names are the words of the command line and of `symfs id`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <stdbool.h>
 
 enum filetype {
 	FILETYPE_NONE,
@@ -19,7 +20,7 @@ enum filetype {
 	FILETYPE_UUIDMAP,
 	FILETYPE_BCSYMBOLMAP,
 	FILETYPE_IL2CPP,
-	FILETYPE_SOURCE,	/* one source file of a build, by the path its line table names */
+	FILETYPE_SOURCE,	/* one source file of a build, by the path that its line table names */
 	FILETYPE_SECTION,	/* one ELF section of a build, by its name */
 	FILETYPE_PERFMAP,
 	FILETYPE_GSYM,
@@ -38,7 +39,72 @@ enum object_type {
 	OBJECT_TYPES
 };
 
+/* Which identifier of the module is in a file's key. The first that the module has. */
+enum filetype_id {
+	ID_CODE,
+	ID_CODE_OR_DEBUG,
+	ID_UUID,
+	ID_CODE_OR_UUID,
+	ID_DEBUG,
+};
+
+/* Which name of the module is in a file's key. */
+enum filetype_name_from {
+	NAME_CODE_FILE,
+	NAME_DEBUG_FILE,
+	NAME_PATH, /* of a source file or section: case counts */
+};
+
+enum filetype_flag {
+	/* Keys (id/key.c) */
+	TYPE_NAME_COUNTS = 1 << 0, /* ids collide: the name belongs to the key */
+	TYPE_SEVERAL = 1 << 1,	   /* files of one id and different names can be stored: key_by_name() */
+	TYPE_PE_ID = 1 << 2,	   /* the id can be the time and size of a PE file */
+
+	/* What the bytes say (obj/, fetch/) */
+	TYPE_ANONYMOUS = 1 << 3,  /* nothing in the file identifies its build */
+	TYPE_ANY_BYTES = 1 << 4,  /* no format: an HTML page can be the right file */
+	TYPE_ANY_PACKING = 1 << 5, /* a gzip file can itself be what was asked for */
+	TYPE_TEXT = 1 << 6,	  /* `symfs serve` sends it packed */
+
+	/* What it is of its module */
+	TYPE_PROGRAM = 1 << 7,	   /* the machine code */
+	TYPE_DEBUG_FILE = 1 << 8,  /* debug information, where the program can have the same: see twin */
+	TYPE_CODE_NAME = 1 << 9,   /* the name of the file on disk is the module's code_file */
+	TYPE_DEBUG_NAME = 1 << 10, /* and, or, its debug_file */
+
+	/* How it is asked for */
+	TYPE_RANDOM = 1 << 11,  /* debuggers read parts of it: fetch byte ranges */
+	TYPE_CAB = 1 << 12,	/* symbol stores hold it as a cabinet: `x.pd_` */
+	TYPE_LEARNS = 1 << 13,  /* other files of the module tell names and ids that requests lack */
+	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms is made of it */
+};
+
+/* All that is known of a type. A new one is an enumerator, a row in filetype.c, and its rows in
+ * layout/layouts.c; a format that identifies its files is obj/'s. */
+struct filetype_row {
+	const char *name;	 /* "elf_debug" */
+	enum object_type object; /* the modules that have such files; OBJECT_UNKNOWN: any */
+	enum filetype_id id;
+	enum filetype_name_from name_from;
+	const char *id_word;  /* what people call its id: "build id" */
+	enum filetype twin;   /* the debug file of a program, and the reverse, where both begin alike */
+	unsigned flags;
+};
+
+/* Never NULL: an unknown type has the row of FILETYPE_NONE, which has no flags. */
+const struct filetype_row *filetype_row(enum filetype t);
+bool filetype_is(enum filetype t, enum filetype_flag flag);
+
 const char *filetype_name(enum filetype t);	/* "elf_debug" */
 enum filetype filetype_find(const char *name);	/* FILETYPE_NONE: no such word */
+
+/* A kind of module: the two files that debuggers ask for. */
+struct object_row {
+	const char *name;	      /* "pe_dotnet" */
+	enum filetype debug, program; /* FILETYPE_NONE for OBJECT_UNKNOWN alone */
+};
+
+const struct object_row *object_row(enum object_type t); /* never NULL */
 const char *object_type_name(enum object_type t);
 enum object_type object_type_find(const char *name);

@@ -10,65 +10,33 @@
 #include <stdio.h>
 #include <string.h>
 
-enum id_from { BY_CODE, BY_CODE_OR_DEBUG, BY_UUID, BY_CODE_OR_UUID, BY_DEBUG };
-enum name_from { NAME_CODE_FILE, NAME_DEBUG_FILE, NAME_PATH };
-
-/* What each type goes by. */
-static const struct key_rule {
-	enum object_type object;
-	enum id_from id;
-	enum name_from name;
-	bool name_counts;
-} rules[FILETYPES] = {
-	[FILETYPE_ELF_CODE] = {OBJECT_ELF, BY_CODE_OR_DEBUG, NAME_CODE_FILE, false},
-	[FILETYPE_ELF_DEBUG] = {OBJECT_ELF, BY_CODE_OR_DEBUG, NAME_CODE_FILE, false},
-	[FILETYPE_MACH_CODE] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
-	[FILETYPE_MACH_DEBUG] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
-	[FILETYPE_PE] = {OBJECT_PE, BY_CODE_OR_DEBUG, NAME_CODE_FILE, true},
-	[FILETYPE_PDB] = {OBJECT_PE, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_PORTABLEPDB] = {OBJECT_PE_DOTNET, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_WASM_CODE] = {OBJECT_WASM, BY_CODE_OR_UUID, NAME_CODE_FILE, false},
-	[FILETYPE_WASM_DEBUG] = {OBJECT_WASM, BY_CODE_OR_UUID, NAME_CODE_FILE, false},
-	[FILETYPE_BREAKPAD] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_SOURCEBUNDLE] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_UUIDMAP] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
-	[FILETYPE_BCSYMBOLMAP] = {OBJECT_MACHO, BY_UUID, NAME_CODE_FILE, false},
-	[FILETYPE_IL2CPP] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_SOURCE] = {OBJECT_ELF, BY_CODE, NAME_PATH, true},
-	[FILETYPE_SECTION] = {OBJECT_ELF, BY_CODE, NAME_PATH, true},
-	[FILETYPE_PERFMAP] = {OBJECT_UNKNOWN, BY_DEBUG, NAME_DEBUG_FILE, false},
-	[FILETYPE_GSYM] = {OBJECT_UNKNOWN, BY_CODE, NAME_PATH, true}, /* fetch/derive.c makes them */
-	[FILETYPE_COMPANION] = {OBJECT_UNKNOWN, BY_CODE, NAME_CODE_FILE, true},
-	[FILETYPE_ELF_DWO] = {OBJECT_UNKNOWN, BY_CODE, NAME_CODE_FILE, false}, /* that is no build id */
-};
-
 /* PDB 2.0's ids are as short as a code id. An ELF file's has no age. */
 static const char *debug_id_of(
-	const struct key_rule *rule, const struct module *m, char room[static DEBUG_ID_TEXT])
+	const struct filetype_row *row, const struct module *m, char room[static DEBUG_ID_TEXT])
 {
 	const struct debug_id *d = &m->debug_id;
 
-	if (debug_id_is_nil(d) || d->pdb20 || (rule->object == OBJECT_ELF && d->age))
+	if (debug_id_is_nil(d) || d->pdb20 || (row->object == OBJECT_ELF && d->age))
 		return "";
 	return debug_id_breakpad(d, room);
 }
 
 /* The text of the id, in `room` or in the module; "": it has none. */
 static const char *id_of(
-	const struct key_rule *rule, const struct module *m, char room[static DEBUG_ID_TEXT])
+	const struct filetype_row *row, const struct module *m, char room[static DEBUG_ID_TEXT])
 {
 	struct debug_id d;
 
-	switch (rule->id) {
-	case BY_CODE_OR_DEBUG:
-		return m->code_id[0] ? m->code_id : debug_id_of(rule, m, room);
-	case BY_CODE_OR_UUID:
+	switch (row->id) {
+	case ID_CODE_OR_DEBUG:
+		return m->code_id[0] ? m->code_id : debug_id_of(row, m, room);
+	case ID_CODE_OR_UUID:
 		if (m->code_id[0])
 			return m->code_id;
 		/* fall through */
-	case BY_UUID:
+	case ID_UUID:
 		return module_uuid(m, room) == 0 ? room : "";
-	case BY_DEBUG:
+	case ID_DEBUG:
 		/* Paths do not say which byte order; most files are little-endian. */
 		return module_debug_id(m, false, &d) == 0 ? debug_id_breakpad(&d, room) : "";
 	default:
@@ -88,28 +56,28 @@ static enum filetype type_of(const struct artifact *a)
 
 bool key_is_by_debug_id(const struct key *k)
 {
-	const struct key_rule *rule = &rules[k->type];
+	const struct filetype_row *row = filetype_row(k->type);
 	size_t n = strlen(k->id);
 
-	return rule->id == BY_CODE_OR_DEBUG && (rule->object == OBJECT_ELF ? n == 33 : n > 32);
+	return row->id == ID_CODE_OR_DEBUG && (row->object == OBJECT_ELF ? n == 33 : n > 32);
 }
 
 /* Zeros are no identifier: tools that found none write them, of many files. */
 static bool is_nil(const struct key *k)
 {
-	return rules[k->type].id == BY_DEBUG && k->id[0] && k->id[strspn(k->id, "0")] == '\0';
+	return filetype_row(k->type)->id == ID_DEBUG && k->id[0] && k->id[strspn(k->id, "0")] == '\0';
 }
 
 static bool name_counts(const struct key *k)
 {
-	return (rules[k->type].name_counts && !key_is_by_debug_id(k)) || is_nil(k) || k->named;
+	return (filetype_is(k->type, TYPE_NAME_COUNTS) && !key_is_by_debug_id(k)) || is_nil(k) || k->named;
 }
 
 bool key_by_name(const struct key *k, struct key *out)
 {
 	char folded[MODULE_NAME_MAX];
 
-	if (k->type != FILETYPE_BREAKPAD || name_counts(k) || !key_folded(k, folded)[0])
+	if (!filetype_is(k->type, TYPE_SEVERAL) || name_counts(k) || !key_folded(k, folded)[0])
 		return false;
 	*out = *k;
 	out->named = true;
@@ -120,26 +88,27 @@ bool key_of_nil(const struct artifact *a)
 {
 	struct debug_id d;
 
-	return rules[type_of(a)].id == BY_DEBUG && module_debug_id(&a->m, false, &d) == 0 && debug_id_is_nil(&d);
+	return filetype_row(type_of(a))->id == ID_DEBUG && module_debug_id(&a->m, false, &d) == 0 &&
+	       debug_id_is_nil(&d);
 }
 
 /* One id, one spelling. (Of a companion such an id is a PE's; a build id is longer.) */
 static void trim_id(struct key *k)
 {
-	if (k->type == FILETYPE_PE || k->type == FILETYPE_COMPANION)
+	if (filetype_is(k->type, TYPE_PE_ID))
 		pe_id_trim(k->id);
 }
 
 int key_of(struct key *out, const struct artifact *a)
 {
 	enum filetype type = type_of(a);
-	const struct key_rule *rule = &rules[type];
+	const struct filetype_row *row = filetype_row(type);
 	const struct module *m = &a->m;
-	const char *name = rule->name == NAME_PATH	? m->path
-			   : rule->name == NAME_CODE_FILE ? m->code_file
-							  : m->debug_file;
+	const char *name = row->name_from == NAME_PATH	      ? m->path
+			   : row->name_from == NAME_CODE_FILE ? m->code_file
+							      : m->debug_file;
 	char room[DEBUG_ID_TEXT];
-	const char *id = id_of(rule, m, room);
+	const char *id = id_of(row, m, room);
 
 	memset(out, 0, sizeof(*out));
 	if (type == FILETYPE_NONE || !id[0])
@@ -161,19 +130,19 @@ static enum object_type companion_object(const char *id)
 
 void key_artifact(const struct key *k, struct artifact *out)
 {
-	const struct key_rule *rule = &rules[k->type];
+	const struct filetype_row *row = filetype_row(k->type);
 	struct module *m = &out->m;
 
 	memset(out, 0, sizeof(*out));
 	out->type = k->type;
-	m->object = k->type == FILETYPE_COMPANION ? companion_object(k->id) : rule->object;
-	if (rule->id != BY_DEBUG && !key_is_by_debug_id(k))
+	m->object = k->type == FILETYPE_COMPANION ? companion_object(k->id) : row->object;
+	if (row->id != ID_DEBUG && !key_is_by_debug_id(k))
 		snprintf(m->code_id, sizeof(m->code_id), "%.*s", CODE_ID_MAX, k->id);
 	else
 		debug_id_parse(&m->debug_id, k->id, strlen(k->id));
-	if (rule->name == NAME_PATH)
+	if (row->name_from == NAME_PATH)
 		snprintf(m->path, sizeof(m->path), "%s", k->name);
-	else if (rule->name == NAME_CODE_FILE)
+	else if (row->name_from == NAME_CODE_FILE)
 		snprintf(m->code_file, sizeof(m->code_file), "%.255s", k->name);
 	else
 		snprintf(m->debug_file, sizeof(m->debug_file), "%.255s", k->name);
@@ -181,7 +150,7 @@ void key_artifact(const struct key *k, struct artifact *out)
 
 static bool is_build_id(const struct key *k)
 {
-	return (rules[k->type].object == OBJECT_ELF && !key_is_by_debug_id(k)) ||
+	return (filetype_row(k->type)->object == OBJECT_ELF && !key_is_by_debug_id(k)) ||
 		(k->type == FILETYPE_COMPANION && companion_object(k->id) == OBJECT_ELF);
 }
 
@@ -204,7 +173,7 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT])
 {
 	bool counts = name_counts(k);
 	/* Sections and source paths are names on a case-sensitive system. */
-	bool fold = counts && rules[k->type].name != NAME_PATH;
+	bool fold = counts && filetype_row(k->type)->name_from != NAME_PATH;
 	size_t digits = id_counts(k);
 	size_t n = (size_t)snprintf(
 		room, KEY_TEXT, "%s %.*s", filetype_name(k->type), (int)digits, k->id);
@@ -247,7 +216,7 @@ int key_parse(struct key *out, const char *text)
 	out->type = filetype_find(type);
 	id++;
 	n = name ? (size_t)(name - id) : strlen(id);
-	out->named = out->type == FILETYPE_BREAKPAD && n && id[n - 1] == '=';
+	out->named = filetype_is(out->type, TYPE_SEVERAL) && n && id[n - 1] == '=';
 	n -= out->named;
 	if (out->type == FILETYPE_NONE || n == 0 || n >= sizeof(out->id))
 		return -EINVAL;
@@ -347,7 +316,7 @@ const char *key_folded(const struct key *k, char out[static MODULE_NAME_MAX])
 	size_t n = strlen(k->name);
 
 	out[0] = '\0';
-	if (rules[k->type].name == NAME_PATH || n >= MODULE_NAME_MAX || !path_name_ok(k->name, n))
+	if (filetype_row(k->type)->name_from == NAME_PATH || n >= MODULE_NAME_MAX || !path_name_ok(k->name, n))
 		return out;
 	memcpy(out, k->name, n + 1);
 	fold(out);

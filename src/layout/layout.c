@@ -154,7 +154,7 @@ static int print_spelling(struct printing *p, enum tier tier, bool compressed, s
 
 static int print_spellings(struct printing *p, struct buf *out)
 {
-	bool squeezed = p->a->type == FILETYPE_PE || p->a->type == FILETYPE_PDB;
+	bool squeezed = filetype_is(p->a->type, TYPE_CAB);
 	unsigned tiers = p->server && p->l->two_tier ? TIERS : 1;
 	int r = 0;
 

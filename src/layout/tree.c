@@ -306,58 +306,47 @@ static bool parse_fixed(const char *path, size_t first, struct tree_hit *out)
 	return true;
 }
 
-/* What GSYM is made of: debug files, and where there is none, programs. */
-static const enum filetype gsym_inputs[][2] = {
-	{FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE},
-	{FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE},
-	{FILETYPE_PE, FILETYPE_NONE},
-	{FILETYPE_BREAKPAD, FILETYPE_NONE},
-};
-
-/* The row that a file stands in, if it has an identifier. */
-static const enum filetype *gsym_inputs_of(const struct artifact *a)
+/* Whether GSYM is made of the file, and it has an identifier. */
+static bool is_gsym_input(const struct artifact *a)
 {
 	struct key k;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(gsym_inputs); i++)
-		if ((a->type == gsym_inputs[i][0] || a->type == gsym_inputs[i][1]) &&
-			key_of(&k, a) == 0)
-			return gsym_inputs[i];
-	return NULL;
+	return filetype_is(a->type, TYPE_GSYM_FROM) && key_of(&k, a) == 0;
 }
 
 /* A path of a Breakpad file can be one of several modules. A path of a debug file or program is one
  * of both, of one module. */
-static unsigned keep_files(const enum filetype types[2], unsigned first, struct tree_hit *out)
+static unsigned keep_files(unsigned first, struct tree_hit *out)
 {
+	enum filetype type = out->files[first].type, twin = filetype_row(type)->twin;
+	bool program = filetype_is(type, TYPE_PROGRAM);
 	unsigned n = 0;
 
 	out->files[0] = out->files[first];
-	if (types[1] != FILETYPE_NONE) {
+	if (twin != FILETYPE_NONE) {
 		out->files[1] = out->files[0];
-		out->files[0].type = types[0];
-		out->files[1].type = types[1];
+		out->files[0].type = program ? twin : type;
+		out->files[1].type = program ? type : twin;
 		return 2;
 	}
 	for (unsigned i = first; i < out->n; i++)
-		if (out->files[i].type == types[0] && gsym_inputs_of(&out->files[i]))
+		if (out->files[i].type == type && is_gsym_input(&out->files[i]))
 			out->files[n++] = out->files[i];
 	return n;
 }
 
 static void keep_inputs(enum tree_gsym form, struct tree_hit *out)
 {
-	const enum filetype *types = NULL;
 	unsigned i = 0;
 
-	while (tree_names_file(out) && i < out->n && !(types = gsym_inputs_of(&out->files[i])))
+	while (i < out->n && !is_gsym_input(&out->files[i]))
 		i++;
-	if (!types) {
+	if (!tree_names_file(out) || i == out->n) {
 		out->what = TREE_NONE;
 		out->n = 0;
 		return;
 	}
-	out->n = keep_files(types, i, out);
+	out->n = keep_files(i, out);
 	out->what = TREE_LEAF;
 	out->gsym = form;
 }

@@ -30,23 +30,7 @@ static const struct obj_format *const formats[] = {
 
 bool obj_is_anonymous(enum filetype t)
 {
-	switch (t) {
-	case FILETYPE_SOURCE:
-	case FILETYPE_SECTION:
-	case FILETYPE_UUIDMAP:
-	case FILETYPE_BCSYMBOLMAP:
-	case FILETYPE_IL2CPP:
-	case FILETYPE_COMPANION:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* An HTML page is a fine source file. */
-static bool is_anything(enum filetype t)
-{
-	return t == FILETYPE_SOURCE || t == FILETYPE_SECTION;
+	return filetype_is(t, TYPE_ANONYMOUS);
 }
 
 static bool serves(const struct obj_format *f, enum filetype t)
@@ -215,7 +199,7 @@ bool obj_may_be(enum filetype t, const void *head, size_t n)
 	bool known = false;
 	const char *what;
 
-	if (is_anything(t))
+	if (filetype_is(t, TYPE_ANY_BYTES))
 		return true;
 	memcpy(h.p, head, h.n);
 	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
@@ -266,17 +250,11 @@ static bool id_is(const struct key *want, const struct key *have)
 
 	if (want->type == FILETYPE_PDB || want->type == FILETYPE_PORTABLEPDB)
 		return pdb_fits(want, have);
-	if (want->type == FILETYPE_WASM_CODE || want->type == FILETYPE_WASM_DEBUG)
+	if (filetype_row(want->type)->object == OBJECT_WASM)
 		return wasm_id_is(want->id, have->id);
 	a.name[0] = b.name[0] = '\0';
 	a.named = b.named = false;
 	return key_equal(&a, &b);
-}
-
-/* Without it, such a file's only key is that by its debug id. */
-static bool takes_code_id(enum filetype t)
-{
-	return t == FILETYPE_PE || t == FILETYPE_ELF_CODE || t == FILETYPE_ELF_DEBUG;
 }
 
 /* The key that a file of these ids has where it was asked for as `want`: by the kind of id that
@@ -287,8 +265,8 @@ static int key_as(const struct key *want, const struct module *m, struct key *ou
 
 	if (key_is_by_debug_id(want))
 		a.m.code_id[0] = '\0';
-	else if (m->code_id[0] == '\0' && takes_code_id(want->type))
-		return -ENOENT;
+	else if (m->code_id[0] == '\0' && filetype_row(want->type)->id == ID_CODE_OR_DEBUG)
+		return -ENOENT; /* without a code id, the only key is that by debug id */
 	/* Ids are compared, and not names; but some keys are none without a name. */
 	snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 	if (!a.m.debug_file[0])
@@ -301,9 +279,11 @@ static int key_as(const struct key *want, const struct module *m, struct key *ou
  * another, and so has a file that makes up its own. */
 static int key_by_build_id(enum filetype t, const struct module *m, struct key *out)
 {
+	const struct filetype_row *row = filetype_row(t);
 	struct artifact a = {.type = t, .m = *m};
+	bool any_module = row->object == OBJECT_UNKNOWN && row->id == ID_DEBUG;
 
-	if ((t != FILETYPE_BREAKPAD && t != FILETYPE_SOURCEBUNDLE) || m->object != OBJECT_ELF || !m->code_id[0])
+	if (!any_module || m->object != OBJECT_ELF || !m->code_id[0])
 		return -ENOENT;
 	memset(&a.m.debug_id, 0, sizeof(a.m.debug_id));
 	return key_of(out, &a);
@@ -320,18 +300,7 @@ static bool is_of(const struct key *k, const struct module *m)
 
 static const char *id_word(const struct key *k)
 {
-	if (key_is_by_debug_id(k))
-		return "debug id";
-	switch (k->type) {
-	case FILETYPE_ELF_CODE:
-	case FILETYPE_ELF_DEBUG:
-	case FILETYPE_WASM_CODE:
-	case FILETYPE_WASM_DEBUG: return "build id";
-	case FILETYPE_PE: return "code id";
-	case FILETYPE_MACH_CODE:
-	case FILETYPE_MACH_DEBUG: return "UUID";
-	default: return "debug id";
-	}
+	return key_is_by_debug_id(k) ? "debug id" : filetype_row(k->type)->id_word;
 }
 
 static int mismatch(const struct module *m, const struct key *k, struct err *e)
@@ -347,8 +316,7 @@ static int mismatch(const struct module *m, const struct key *k, struct err *e)
 /* The right build, of another use. */
 static int wrong_use(const struct obj_slice *s, const struct key *k, struct err *e)
 {
-	bool code = k->type == FILETYPE_ELF_CODE || k->type == FILETYPE_MACH_CODE ||
-		k->type == FILETYPE_WASM_CODE;
+	bool code = filetype_is(k->type, TYPE_PROGRAM);
 
 	if (!code && s->features & OBJ_HAS_CODE)
 		return err_set(e, -EBADMSG,
@@ -415,7 +383,7 @@ static const struct obj_format *format_named(const char *name)
 	return NULL;
 }
 
-static bool is_readable_type(enum filetype t)
+bool obj_reads(enum filetype t)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++)
 		if (serves(formats[i], t))
@@ -445,9 +413,9 @@ static int check_anonymous(struct view *v, const struct key *k, struct err *e)
 	struct head h;
 	int r;
 
-	if (is_anything(t))
+	if (filetype_is(t, TYPE_ANY_BYTES))
 		return 0;
-	if (is_readable_type(t))
+	if (obj_reads(t))
 		return check_format(v, k, e);
 	r = read_head(v, &h);
 	if (r < 0)
@@ -486,7 +454,7 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	/* Past the last slice, `e` says what the last one was. */
 	if (r == 0 || r == -ENOENT)
 		return i ? -EBADMSG : err_set(e, -EBADMSG, "is empty of slices");
-	if (r == -ENOMSG && !is_readable_type(k->type))
+	if (r == -ENOMSG && !obj_reads(k->type))
 		return err_set(e, -EBADMSG, "cannot be told to be %s: no reader of %s is here",
 			k->id, filetype_name(k->type));
 	if (r == -ENOMSG && e)
@@ -586,7 +554,7 @@ unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOS
 
 	for (unsigned i = 0; i < s->n_types; i++) {
 		struct artifact a = {.type = s->types[i], .m = s->module};
-		bool wasm = a.type == FILETYPE_WASM_CODE || a.type == FILETYPE_WASM_DEBUG;
+		bool wasm = filetype_row(a.type)->object == OBJECT_WASM;
 
 		add_key(&a, keys, &n);
 		if (key_by_build_id(a.type, &a.m, &keys[n]) == 0 && (!n || !key_equal(&keys[n], &keys[n - 1])))
@@ -610,8 +578,7 @@ int obj_take_uuid(struct obj_slice *s, const char *base)
 {
 	const char *dot = strrchr(base, '.');
 	size_t n = dot ? (size_t)(dot - base) : strlen(base);
-	bool map = s->n_types &&
-		(s->types[0] == FILETYPE_UUIDMAP || s->types[0] == FILETYPE_BCSYMBOLMAP);
+	bool map = s->n_types && obj_is_anonymous(s->types[0]) && filetype_row(s->types[0])->id == ID_UUID;
 	struct debug_id id;
 
 	/* With more digits it would be an age that stands there. */
@@ -633,26 +600,13 @@ static void take_name(char out[static MODULE_NAME_MAX], const char *base, size_t
  * other it is better than none. */
 static void whose_name(const struct obj_slice *s, bool *code, bool *debug)
 {
-	*code = *debug = false;
-	switch (s->n_types ? s->types[0] : FILETYPE_NONE) {
-	case FILETYPE_PE:
-		*code = true;
-		break;
-	case FILETYPE_PDB:
-	case FILETYPE_PORTABLEPDB:
-	case FILETYPE_PERFMAP:
-		*debug = true;
-		break;
-	case FILETYPE_BREAKPAD:
-	case FILETYPE_SOURCEBUNDLE:
-		*debug = !s->module.code_id[0];
-		break;
-	case FILETYPE_UUIDMAP:
-	case FILETYPE_BCSYMBOLMAP:
-		break;
-	default:
-		*code = *debug = true;
-	}
+	enum filetype t = s->types[0];
+	bool any_module = s->n_types && filetype_row(t)->object == OBJECT_UNKNOWN;
+
+	*code = !s->n_types || filetype_is(t, TYPE_CODE_NAME);
+	*debug = !s->n_types || filetype_is(t, TYPE_DEBUG_NAME);
+	if (any_module && !*code && s->module.code_id[0])
+		*debug = false;
 }
 
 /* The program's name within that of its debug file: `x.debug`, `x.debug-zstd` are of x. Not of a PE

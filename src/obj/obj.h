@@ -91,6 +91,9 @@ bool obj_may_be(enum filetype t, const void *head, size_t n);
 /* Identifiers of such types are in their keys alone, so no file can be held against one. */
 bool obj_is_anonymous(enum filetype t);
 
+/* Whether a reader of this folder reads files of the type. */
+bool obj_reads(enum filetype t);
+
 /* Is the file what the key asked for? 1: yes (MATCH). 0: its identity cannot tell, by
  * specification (sources, sections). -EBADMSG: no (another build, HTML, broken, cut short): `e`
  * says what it is instead. -EAGAIN: the view lacks bytes. Others: the disk. With 1, `out` is

@@ -50,7 +50,9 @@ static int add_debug_ids(struct indexing *x, const struct key *k, const struct s
 	struct artifact a;
 	int r = 0;
 
-	if ((k->type != FILETYPE_ELF_CODE && k->type != FILETYPE_ELF_DEBUG) || key_is_by_debug_id(k))
+	const struct filetype_row *row = filetype_row(k->type);
+
+	if (row->object != OBJECT_ELF || row->id != ID_CODE_OR_DEBUG || key_is_by_debug_id(k))
 		return 0;
 	key_artifact(k, &a);
 	for (int big = 0; r == 0 && big < 2; big++) {

@@ -36,7 +36,7 @@ static int id_variant(const struct source *s, const struct artifact *a, unsigned
 	size_t n = strlen(a->m.code_id);
 
 	*out = *a;
-	if (a->type == FILETYPE_PE || (a->type == FILETYPE_COMPANION && n <= 16))
+	if (a->type == FILETYPE_PE || (filetype_is(a->type, TYPE_PE_ID) && n <= 16))
 		return pe_variant(s, a, variant, out);
 	if (variant == 0)
 		return 0;
@@ -127,8 +127,8 @@ static bool lower(char *text)
  * as somebody wrote them, or in lower case. -ENOENT: it makes no difference. */
 static int name_variant(const struct source *s, bool lower_case, struct artifact *v)
 {
-	bool windows = v->type == FILETYPE_PE || v->type == FILETYPE_PDB ||
-		       v->type == FILETYPE_PORTABLEPDB;
+	enum object_type object = filetype_row(v->type)->object;
+	bool windows = object == OBJECT_PE || object == OBJECT_PE_DOTNET;
 	bool code, debug;
 
 	if (!lower_case)

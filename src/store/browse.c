@@ -447,7 +447,7 @@ static int print_name(struct browse *b, const struct roster_part *part, unsigned
 static bool is_mixed(unsigned class)
 {
 	unsigned type = class / KEY_FORMS, form = class % KEY_FORMS;
-	bool wasm = type == FILETYPE_WASM_CODE || type == FILETYPE_WASM_DEBUG;
+	bool wasm = filetype_row(type)->object == OBJECT_WASM;
 
 	return form == KEY_SIG || (wasm && form == KEY_CODE_TIME);
 }

@@ -217,25 +217,12 @@ static void plan(struct loading *l)
 		l->n_first = l->n_groups;
 }
 
-static enum object_type object_for(enum filetype t)
-{
-	switch (t) {
-	case FILETYPE_ELF_DEBUG:
-	case FILETYPE_ELF_CODE: return OBJECT_ELF;
-	case FILETYPE_MACH_DEBUG:
-	case FILETYPE_MACH_CODE: return OBJECT_MACHO;
-	case FILETYPE_PE: return OBJECT_PE;
-	case FILETYPE_PORTABLEPDB: return OBJECT_PE_DOTNET;
-	default: return OBJECT_UNKNOWN;
-	}
-}
-
 static bool artifact_of(const struct module *m, enum filetype t, struct artifact *out)
 {
 	struct key k;
 
 	*out = (struct artifact){.type = t, .m = *m};
-	out->m.object = m->object == OBJECT_PE_DOTNET ? m->object : object_for(t);
+	out->m.object = m->object == OBJECT_PE_DOTNET ? m->object : filetype_row(t)->object;
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
@@ -320,7 +307,7 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
 static unsigned rank_of(struct blob *b, const struct key *k)
 {
 	struct view v = view_of_fd(blob_fd(b), blob_size(b));
-	const struct best_row *row = best_row(BEST_DEBUG, object_for(k->type), 0);
+	const struct best_row *row = best_row(BEST_DEBUG, filetype_row(k->type)->object, 0);
 	struct obj_slice s = {0};
 	unsigned rank = 0;
 

@@ -277,5 +277,44 @@ START_TEST(key_refuses)
 }
 END_TEST
 
+/* What other tables take for granted of each row. */
+START_TEST(type_rows)
+{
+	for (unsigned t = 1; t < FILETYPES; t++) {
+		const struct filetype_row *row = filetype_row(t), *twin = filetype_row(row->twin);
+
+		ck_assert_msg(row->name && row->id_word, "type %u has no row", t);
+		ck_assert_int_eq(filetype_find(row->name), t);
+		if (row->name_from == NAME_PATH)
+			ck_assert(row->flags & TYPE_NAME_COUNTS);
+		if (row->flags & TYPE_ANY_BYTES)
+			ck_assert(row->flags & TYPE_ANONYMOUS && row->flags & TYPE_ANY_PACKING);
+		if (row->twin == FILETYPE_NONE)
+			continue;
+		ck_assert_int_eq(twin->twin, t);
+		ck_assert(row->object == twin->object && row->id == twin->id && row->name_from == twin->name_from);
+		ck_assert_int_eq((row->flags ^ twin->flags), TYPE_PROGRAM | TYPE_DEBUG_FILE);
+		ck_assert_int_eq(object_row(row->object)->program, row->flags & TYPE_PROGRAM ? t : row->twin);
+		ck_assert_int_eq(object_row(row->object)->debug, row->flags & TYPE_DEBUG_FILE ? t : row->twin);
+	}
+	ck_assert_int_eq(filetype_row(FILETYPE_NONE)->flags, 0);
+	ck_assert_ptr_eq(filetype_row(FILETYPES), filetype_row(FILETYPE_NONE));
+}
+END_TEST
+
+START_TEST(object_rows)
+{
+	for (unsigned o = 1; o < OBJECT_TYPES; o++) {
+		const struct object_row *row = object_row(o);
+
+		ck_assert_int_eq(object_type_find(row->name), o);
+		ck_assert(filetype_is(row->program, TYPE_PROGRAM) && !filetype_is(row->debug, TYPE_PROGRAM));
+		ck_assert(row->debug != FILETYPE_NONE);
+	}
+	ck_assert_int_eq(object_row(OBJECT_UNKNOWN)->debug, FILETYPE_NONE);
+	ck_assert_ptr_eq(object_row(OBJECT_TYPES), object_row(OBJECT_UNKNOWN));
+}
+END_TEST
+
 UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
-	key_names, key_follows, key_by_debug_id, module_texts, key_refuses)
+	key_names, key_follows, key_by_debug_id, module_texts, key_refuses, type_rows, object_rows)

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/fetch-private.h"
+#include "fetch/flight.h"
 #include "source/admin.h"
 
 #include <inttypes.h>

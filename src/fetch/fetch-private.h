@@ -6,7 +6,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/workers.h"
-#include "fetch/ahead.h"
 #include "fetch/fetch.h"
 #include "net/net.h"
 #include "obj/obj.h"
@@ -30,6 +29,7 @@
 #define LINGER_MS 300000	/* an unanswered flight that nobody waits for ends after this */
 #define MISS_ANSWER_MS 2000	/* an answer from misses is believed no longer: `symfs add` */
 
+struct attempt;
 struct flight;
 
 /* A source sent the wrong file for a key, or too much: it is not asked for it again for a while, and
@@ -176,241 +176,9 @@ struct ticket {
 void ticket_answer(struct ticket *t, const struct fetched *a);
 void ticket_again(struct ticket *t); /* (net) the same candidate once more */
 
-/* ---- flights: one key under way ----------------------------------------------------- */
-
-enum attempt_state {
-	ATTEMPT_IDLE,	   /* not started, or given up for a better one: may be started again */
-	ATTEMPT_ASKING,	   /* a transfer runs */
-	ATTEMPT_PROMISING, /* its first bytes look right; it waits for the election */
-	ATTEMPT_WON,	   /* its body fills the draft */
-	ATTEMPT_MISSING,   /* every spelling was a miss */
-	ATTEMPT_FAILED	   /* refused, unreachable, wrong file */
-};
-
-/* One source in the race of one flight. */
-struct attempt {
-	struct flight *flight;
-	const struct source *source;
-	enum attempt_state state;
-	unsigned nth;		  /* source */
-	unsigned spelling;	  /* the nth of its plan */
-	struct source_ask ask;
-	struct source_facts facts; /* by which its spellings are counted */
-	struct facts *waits;	   /* for what is being found out; NULL */
-	struct transfer *transfer;
-	bool answered;		  /* the head came */
-	uint64_t asked;		  /* clock_ms() */
-	bool remembered;	  /* missing by memory: not asked */
-	int64_t remembered_until;
-	uint8_t head[OBJ_HEAD];
-	size_t head_n;		  /* bytes taken into `head` before the election */
-	bool parted;		  /* by its first bytes only a part of it will be served */
-	const struct packing *packing; /* what its first bytes are; NULL: it is not packed */
-	bool unsure;		  /* of what kind the file inside is */
-	uint32_t may_be;	  /* a bit for each type of a program or its debug file that can begin so */
-	struct buf ptr;		  /* what a file.ptr says */
-	struct blob *blob;	  /* where it led: it needs no body */
-	unsigned job;		  /* grows: what a worker brings back of an older one is late */
-	bool whole;		  /* the body was so short that `head` holds all of it */
-	bool verdict_set;	  /* the head already said that no body is wanted */
-	bool stale;		  /* it has another version than the one that is being read */
-	bool broke;		  /* it broke off while it sent that one; */
-	bool cut;		  /* and sent no ranges */
-	bool again, retried;	  /* it is asked a second time; it was */
-	struct net_timer later;	  /* when */
-	int64_t size;		  /* -1: not told */
-	uint64_t from;		  /* of the file, where its body begins */
-	uint64_t asked_from;	  /* where it was asked to begin; 0 */
-	bool asked_range, ranged; /* for the first bytes only; and that is what came */
-	bool plain;		  /* it is not asked so */
-	char etag[128], modified[64]; /* of the answer; "" */
-	int error;		  /* of FAILED */
-	char text[200];
-};
-
-void attempt_release(struct attempt *at); /* what it owns */
-
-enum flight_state {
-	FLIGHT_CHECK,  /* a worker looks into the store, at misses and directories */
-	FLIGHT_FOLLOW, /* another process fetches it */
-	FLIGHT_ASK,    /* the race */
-	FLIGHT_BODY,   /* one source won, its bytes come */
-	FLIGHT_SEAL,   /* a worker checks and publishes */
-	FLIGHT_MISS,   /* a worker writes the misses down */
-	FLIGHT_DONE
-};
-
-struct flight {
-	struct flight *next;
-	struct fetch *f;
-	struct sources *sources;
-	struct artifact asked; /* by its first asker */
-	struct artifact what;  /* completed by what other files taught */
-	struct key key;	       /* of what was asked; `canon` and `number` are its */
-	struct key own;	       /* what a file is judged by and stored under, and what is answered */
-	char canon[KEY_TEXT];
-	uint64_t number;
-	enum flight_state state;
-
-	struct ticket *tickets;
-	unsigned jobs;	  /* on workers: the flight lives until they are back */
-	bool dead;	  /* nobody wants it any more */
-	bool leading;	  /* we hold the lock of `number` */
-	bool alone;	  /* another process leads, and does not get on */
-	bool beat;	  /* what we said last, or heard */
-	unsigned silent;  /* how many looks ago that was */
-	bool following;	  /* we said that we want it whole */
-	bool found;	  /* a source has it, by its first bytes */
-	bool overdue;	  /* the lookup deadline passed without an answer */
-	bool linger;	  /* goes on for the next asker although nobody waits */
-	bool grace_over, early_done, parked;
-	bool sure;	  /* the file was identified by what came of it so far */
-
-	bool in_dirs;	  /* directories are looked into, by the job of this number: */
-	unsigned dirs_job;
-	int local_error;  /* of a directory source; 0 */
-	int store_error;  /* it could not say whether it has the file; 0 */
-	int disk_error;	  /* of the draft; 0 */
-	bool making_room; /* a worker evicts; the winner waits */
-	uint64_t room_for; /* the draft's end + 1 when room was last made: not twice for the same */
-	char local_text[200];
-	int end_error;	  /* what a race ended with that nobody won; 0: no source has it */
-	char end_text[200];
-
-	struct net_timer deadline, grace, poll, park, look, beats;
-	uint64_t began;
-	uint64_t size;	  /* or FETCH_SIZE_UNKNOWN */
-	struct draft *draft;
-	struct sparse *sparse;	   /* in place of `draft`, once it is filled by ranges */
-	bool fresh;		   /* nothing of that was here before */
-	struct part *part;	   /* what readers have of it; NULL: nobody was let in yet */
-	struct part *untouched;	   /* of a version that was given up, and of which no byte was read: its readers
-				      get the next version if that has the same size. Then `part` is NULL */
-	unsigned changes;	   /* how many versions were given up */
-	enum { OFFER_NONE, OFFER_UNPROVEN, OFFER_MADE } offer; /* `part` has all of it, which is being sealed; is
-							    it known to be the file? */
-	bool looking;		   /* a worker looks at it */
-	int broke;		   /* why the winner broke off meanwhile; 0 */
-	char broke_text[200];
-	uint64_t early_at;	   /* the identity is looked at when so much is here */
-	uint64_t broke_at;	   /* how much was here when the last one broke off, */
-	uint64_t stuck_since;	   /* and when it was first no more: clock_ms() */
-	/* The version that `draft` is of: who sent it, and by what it is known there. */
-	const struct source *first;
-	char *first_where, first_etag[128], first_modified[64];
-	struct attempt *winner;
-
-	/* ranges.c */
-	bool ranged;		   /* the winner sends what it is asked for; no transfer of it runs */
-	bool plain;		   /* ranges went wrong: the whole is asked for */
-	bool probing, committing;  /* a worker looks at it, syncs it */
-	bool all;		   /* somebody reads it who will read all of it */
-	bool fill;		   /* all of it is wanted */
-	uint64_t fill_at, touched;
-	uint64_t want_off, want_len; /* what is looked at next */
-	struct range *ranges;
-	unsigned range_errors; /* since `range_had` bytes were here */
-	uint64_t range_had;
-	struct ahead ahead;
-	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of `ahead` */
-	struct ahead_span queue[AHEAD_BATCH]; /* pieces that were not asked for yet: */
-	unsigned queue_at, queued;	      /* from, to */
-	unsigned reached;		      /* a bit for each run whose marked bytes are read */
-	struct net_timer later;
-
-	unsigned n;
-	unsigned tier;		   /* sources up to this one are asked */
-	struct attempt attempts[]; /* room for one of each source */
-};
-
-/* Joins the flight of a key, or starts one. (net) */
-void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k);
-void flight_plan(struct flight *fl); /* (net) finds the sources that can be asked for it */
-void flight_leave(struct flight *fl, struct ticket *t);	     /* (net) the asker has gone */
-/* (net) the asker's time is up: unless the bytes come already, it waits no more, and the flight
- * goes on to its own deadline. Whether it left. */
-bool flight_overdue(struct flight *fl, struct ticket *t);
-bool flight_is_lonely(const struct flight *fl); /* (net) nobody waits for it or reads it */
-void flight_deadline(struct flight *fl); /* (net) begins the wait for "does it exist" */
-void flight_cancel(struct flight *fl);			     /* (net) ends it; its tickets must be gone */
-void flight_reap(struct flight *fl);			     /* (net) frees it when it is over and no job is out */
-void flight_finish(struct flight *fl, const struct fetched *a); /* (net) answers everybody, ends it */
-void flight_fail(struct flight *fl, int error, const char *why);
-void flight_found(struct flight *fl);  /* (net) a source has it: answers those who only ask that */
-void flight_sure(struct flight *fl);   /* (net) what is here was identified: lets readers in */
-/* (net) All of it is here and will be sealed: who opens it may be let in as soon as it is known to be the file, */
-void flight_offer(struct flight *fl);
-void flight_proven(struct flight *fl); /* which it is. */
-void flight_readers(struct flight *fl); /* (net) readers came, went, or want something */
-void flight_park(struct flight *fl);   /* (net) when nobody wants the whole yet */
-/* (net) Nobody waits for it any more, because its source answered too late; it goes on for the next asker. */
-bool flight_lingers(const struct flight *fl);
-void flight_unpark(struct flight *fl);
-
-/* part.c: what readers get before all is here. Made, advanced and ended on the net thread. */
-int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have,
-	struct sparse *sp);
-/* The nth that is waited for. False: there are not so many. */
-bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end);
-void part_advance(struct part *p, uint64_t have); /* so much is here from the front; of one with holes 0 */
-/* Takes the reference. What is here stays readable, unless it is bad; no more comes, because of the
- * error. */
-void part_end(struct part *p, bool bad, int error);
-/* No more of it comes, and no byte of it was read: then another file of the same size may take its place, with
- * `have` bytes from the front. False: some were read, or may have been. */
-bool part_suspend(struct part *p);
-int part_renew(struct part *p, int fd, uint64_t have);
-/* The first read of these bytes is told, by flight_readers() and a bit of part_reached(). */
-void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end);
-unsigned part_reached(struct part *p); /* since the last time */
-void part_spare(struct part *p, bool sparing); /* part_refuses() may */
-void part_nudge(struct part *p); /* flight_readers() runs soon */
-bool part_is_open(struct part *p);
+/* part.c: what became of a download that was read while it came */
 void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */
 uint64_t was_find(struct fetch *f, uint64_t blob); /* 0: none; any thread */
-
-/* version.c: which version of a file is read. (net) */
-void version_take(struct flight *fl, const struct attempt *at); /* it is that of the attempt's answer */
-bool same_version(const struct flight *fl, const struct net_reply *r);
-enum version_next {
-	VERSION_WAIT,	/* it may still go on */
-	VERSION_CHANGE, /* another one is read: who saw bytes of this one gets an error */
-	VERSION_LOST
-};
-struct version_left {
-	bool other;	 /* a source has another version */
-	bool same;	 /* a source may have this one */
-	bool asking;	 /* a source was asked, and has not answered yet */
-	bool grace_over; /* for as long as others wait for that */
-	unsigned changes;
-	uint64_t stuck_ms, most_ms; /* since the last byte of it came; as long as that may be */
-};
-enum version_next version_judge(const struct version_left *v);
-enum version_next version_look(const struct flight *fl, bool asking); /* of what broke off */
-bool version_has_other(const struct flight *fl);
-/* Gives it up with its readers. forget: nor is what came of it kept; wrong: nor may they read that any more. */
-void version_drop(struct flight *fl, bool forget, bool wrong, int error);
-void version_change(struct flight *fl); /* may end the flight */
-
-/* race.c: the race. (net) */
-void attempt_set_aside(const struct attempt *at, int error, const char *text); /* not asked for a while */
-void race_start(struct flight *fl);  /* starts what may be asked */
-void race_has_room(struct flight *fl, int r, const char *text); /* what came of work_room() */
-void race_look_soon(struct flight *fl); /* after any change: elects, or concludes */
-void race_stop(struct flight *fl);   /* cancels every transfer */
-void race_over(struct flight *fl);   /* nobody won, and the misses are written: answers */
-bool race_is_queued(const struct flight *fl); /* a source was not asked yet: others are before us */
-/* How many of so many ms a source still has that was asked late, because others were before us, or whose
- * answer came just now; 0: there is none, or it had them. */
-unsigned race_time_left(const struct flight *fl, unsigned ms);
-void race_deadline(struct flight *fl); /* blames those who have not answered */
-/* What came of work_ptr(). */
-void race_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
-void winner_fail(struct flight *fl, int error, const char *text); /* its file was no good */
-void winner_broke(struct flight *fl); /* the same, when it was looked at what came before it broke off */
-void winner_resume(struct flight *fl);
-
-void race_told(struct fetch *f, const struct facts *fa); /* what attempts waited for is known, or cannot be */
 
 /* facts.c: what is found out about symbol stores. */
 struct source_facts facts_get(struct fetch *f, const struct source *s); /* any thread */
@@ -424,43 +192,6 @@ bool facts_before(struct attempt *at);
 /* (net) When nothing that was asked for was there. 0: that is all. 1: more is known now than the
  * attempt was planned by. -EINPROGRESS: it waits. Others: it cannot be said, and at->text is why. */
 int facts_after(struct attempt *at);
-
-/* ranges.c: files that are filled where readers look. (net) */
-bool ranges_wanted(const struct attempt *at); /* is it asked for its first bytes only? */
-void ranges_refuse(struct fetch *f, const struct source *s); /* it answers none */
-void ranges_begin(struct flight *fl); /* the first range is in the draft */
-void ranges_go(struct flight *fl);    /* something changed: asks for what is wanted now */
-void ranges_resume(struct flight *fl);
-void ranges_stop(struct flight *fl);
-struct probed {
-	int r;	    /* of obj_check() */
-	int sparse; /* of obj_is_sparse() */
-	bool sure;
-	uint64_t want_off, want_len;
-	struct obj_walk walk; /* if it is sparse */
-	bool wants_heads;
-	uint64_t *heads; /* room for HEADS_MOST, if they are wanted */
-	int n_heads;	 /* of obj_heads() */
-	char text[400];
-};
-void ranges_opened(struct flight *fl, int r, struct sparse *sp, bool fresh, const char *text);
-void ranges_probed(struct flight *fl, const struct probed *p);
-/* How much of it is here; whether anything was kept. */
-uint64_t flight_here(const struct flight *fl);
-
-/* work.c: what runs on workers, and what becomes of it. (net) */
-void work_check(struct flight *fl);
-void work_looked(struct flight *fl); /* the directories are waited for no longer */
-void work_early(struct flight *fl);
-void work_sparse(struct flight *fl); /* the draft becomes a file with holes, and is looked at */
-void work_probe(struct flight *fl);  /* it is looked at again */
-void work_commit(struct flight *fl); /* what came is there after a restart */
-void work_merge(struct flight *fl);  /* what it lacks is in the draft, which was compared with it */
-void work_drop(struct flight *fl, bool bad); /* lets go of `sparse`; bad: forgets it */
-void work_seal(struct flight *fl);
-void work_misses(struct flight *fl); /* writes them down; after an error the store is looked at once more */
-void work_ptr(struct attempt *at); /* `ptr` is there: sees where it leads */
-int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain */
 
 /* learn.c: what files teach. (workers, and who calls fetch_try() and fetch_why()) */
 /* Fills in what files of the store, and those that are read already, know of the request and it does not;

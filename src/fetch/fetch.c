@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/fetch-private.h"
+#include "fetch/flight.h"
 #include "config.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/fetch-private.h"
+#include "fetch/flight.h"
 #include "net/multipart.h"
 
 #include <inttypes.h>

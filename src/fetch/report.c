@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mounts.h"
 #include "base/util.h"
-#include "fetch/fetch-private.h"
+#include "fetch/flight.h"
 
 #include <dirent.h>
 #include <fcntl.h>

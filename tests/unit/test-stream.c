@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "readers.h"
 #include "base/clock.h"
-#include "fetch/fetch-private.h"
+#include "fetch/flight.h"
 
 #define SIZE (2u << 20)
 #define RATE "4000000" /* so that it is identified before it breaks */

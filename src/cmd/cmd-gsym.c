@@ -10,10 +10,10 @@
 #include "cmd/gsym-files.h"
 #include "cmd/gsym-text.h"
 #include "cmd/json.h"
-#include "gsym/embed.h"
-#include "gsym/make.h"
-#include "gsym/object.h"
-#include "gsym/worker.h"
+#include "convert/embed.h"
+#include "convert/make.h"
+#include "convert/object.h"
+#include "convert/worker.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

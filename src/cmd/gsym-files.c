@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "gsym/image.h"
+#include "image/image.h"
 #include "obj/obj.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Other files that a program's debug information is in, looked for where it says and beside it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "gsym/make.h"
+#include "convert/make.h"
 
 /* Maps a file; `out` is what GSYM is made of: all of it, or of a fat Mach-O file the slice of the
  * architecture `arch`, which may be NULL when there is but one. 0; -ENOTSUP: there are others, or it

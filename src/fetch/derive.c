@@ -6,7 +6,7 @@
 #include "base/util.h"
 #include "base/workers.h"
 #include "fetch/fetch-private.h"
-#include "gsym/worker.h"
+#include "convert/worker.h"
 #include "obj/obj.h"
 #include "store/flights.h"
 

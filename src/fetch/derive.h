@@ -1,4 +1,4 @@
-/* Files that are made of others: GSYM of debug files, by workers that may crash (gsym/worker.h). Made
+/* Files that are made of others: GSYM of debug files, by workers that may crash (convert/worker.h). Made
  * once however many ask and in however many processes, stored under the identity of what they are
  * made of. What cannot be made is remembered, with the reason. Any thread; nobody waits in a call. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -19,7 +19,7 @@ void derive_free(struct derive *d);
  * that lies in an object file. 0, -ENOENT: nothing is made of such files, or it lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
-/* The same for look-ups of ours, also of Portable PDBs: gsym/exact.h, gsym/from-ppdb.h. Such a file is for
+/* The same for look-ups of ours, also of Portable PDBs: convert/exact.h, convert/from-ppdb.h. Such a file is for
  * nobody else. `lenient`, only for Breakpad files: a bad line costs that line, not the file. */
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/gsym.h"
 #include "base/util.h"
-#include "gsym/bytes.h"
-#include "gsym/image.h"
+#include "base/bytes.h"
+#include "image/image.h"
 
 #include "base/banned.h"
 

@@ -1,27 +1,11 @@
 /* Texts and pairs that are stored once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/texts.h"
+#include "base/grow.h"
 #include "base/util.h"
 
 #include <string.h>
 #include "base/banned.h"
-
-int grow(void *array, size_t *room, size_t n, size_t each)
-{
-	void **p = array, *more;
-	size_t want = *room ? *room + *room / 2 : 64;
-
-	if (n < *room)
-		return 0;
-	if (want > SIZE_MAX / each)
-		return -ENOMEM;
-	more = realloc(*p, want * each);
-	if (!more)
-		return -ENOMEM;
-	*p = more;
-	*room = want;
-	return 0;
-}
 
 /* Eight bytes a step; files come with millions of names, many of them long. */
 static uint64_t hash_bytes(const void *data, size_t n)

@@ -28,9 +28,6 @@ struct pairs {
 	size_t n, room;
 };
 
-/* Room for one more of `each` bytes. -ENOMEM. */
-int grow(void *array, size_t *room, size_t n, size_t each);
-
 int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out); /* -ENOMEM, -EFBIG */
 const char *texts_at(const struct texts *t, uint32_t i);
 void texts_release(struct texts *t);

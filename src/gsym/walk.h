@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
-#include "gsym/bytes.h"
+#include "base/bytes.h"
 #include "gsym/gsym.h"
 
 /* Kinds of information about a function. */

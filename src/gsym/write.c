@@ -2,7 +2,7 @@
  * which the functions, sorted, first name them: so the bytes do not depend on who told what first,
  * and what nothing names is not written. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gsym/bytes.h"
+#include "base/bytes.h"
 #include "gsym/share.h"
 #include "gsym/walk.h"
 #include "gsym/writer-private.h"

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/shorten.h"
 #include "gsym/writer-private.h"
+#include "base/grow.h"
 #include "base/util.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "obj/obj.h"
 #include "obj/ppdb.h"
 #include "symb/choose.h"
-#include "gsym/exact.h"
+#include "convert/exact.h"
 #include "symb/private.h"
 #include "symb/wait.h"
 

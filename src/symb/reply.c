@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"
-#include "gsym/exact.h"
-#include "gsym/from-ppdb.h"
+#include "convert/exact.h"
+#include "convert/from-ppdb.h"
 #include "symb/private.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * Mozilla's service answers them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
-#include "gsym/from-breakpad.h"
+#include "convert/from-breakpad.h"
 #include "unit/gsyms.h"
 
 static void must(bool ok, const char *what)

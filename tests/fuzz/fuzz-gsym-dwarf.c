@@ -2,9 +2,9 @@
  * one thread and with three, and what is made is whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
-#include "gsym/embed.h"
-#include "gsym/make.h"
-#include "gsym/object.h"
+#include "convert/embed.h"
+#include "convert/make.h"
+#include "convert/object.h"
 #include "unit/gsyms.h"
 
 static void must(bool ok, const char *what)

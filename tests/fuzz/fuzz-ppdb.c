@@ -1,7 +1,7 @@
 /* Any bytes as a Portable PDB file, or as a program with one in it: what it is, and its lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
-#include "gsym/from-ppdb.h"
+#include "convert/from-ppdb.h"
 
 static void make_lines(const uint8_t *p, size_t n)
 {

@@ -4,7 +4,7 @@
  * is such a file and then does its work. Everything else is symfs itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define gsym_worker_main real_worker_main
-#include "gsym/worker-main.c"
+#include "convert/worker-main.c"
 #undef gsym_worker_main
 int gsym_worker_main(int argc, char **argv);
 

@@ -7,10 +7,10 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/util.h"
-#include "gsym/bytes.h"
+#include "base/bytes.h"
 #include "gsym/gsym.h"
-#include "gsym/image.h"
-#include "gsym/worker.h"
+#include "image/image.h"
+#include "convert/worker.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "gsym/exact.h"
-#include "gsym/from-breakpad.h"
+#include "convert/exact.h"
+#include "convert/from-breakpad.h"
 #include "gsym/gsym.h"
 #include "gsym/writer.h"
 

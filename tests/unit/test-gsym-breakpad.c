@@ -1,9 +1,9 @@
-/* gsym/from-breakpad.c: what each record does, what a bad line costs in either mode, text in pieces
+/* convert/from-breakpad.c: what each record does, what a bad line costs in either mode, text in pieces
  * of any size, and symbol files that others made. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsyms.h"
-#include "gsym/from-breakpad.h"
-#include "gsym/nest.h"
+#include "convert/from-breakpad.h"
+#include "convert/nest.h"
 #include "unit.h"
 
 #define HEAD "MODULE Linux x86_64 C0BCC3F19827FE653058404B2831D9E60 a.so\n"

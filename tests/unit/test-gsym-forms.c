@@ -1,7 +1,7 @@
-/* gsym/shorten.c: what names of C++ lose; gsym/object.c: object files of each format, byte order and
+/* gsym/shorten.c: what names of C++ lose; convert/object.c: object files of each format, byte order and
  * width are read back, function by function. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "gsym/object.h"
+#include "convert/object.h"
 #include "gsym/shorten.h"
 #include "gsyms.h"
 #include "unit.h"

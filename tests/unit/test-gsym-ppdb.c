@@ -1,11 +1,11 @@
-/* gsym/from-ppdb.c: method and offset to document and line, for files that are built here byte by byte and,
+/* convert/from-ppdb.c: method and offset to document and line, for files that are built here byte by byte and,
  * where they are, for those that others made. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
-#include "gsym/exact.h"
-#include "gsym/from-ppdb.h"
-#include "gsym/make.h"
+#include "convert/exact.h"
+#include "convert/from-ppdb.h"
+#include "convert/make.h"
 #include "unit.h"
 
 #include <dirent.h>

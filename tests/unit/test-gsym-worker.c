@@ -1,12 +1,12 @@
-/* gsym/worker.c: conversion in a process of its own gives what is made without, and a worker that
+/* convert/worker.c: conversion in a process of its own gives what is made without, and a worker that
  * crashes, hangs, grows or says nothing costs only its file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/path.h"
 #include "base/sanitized.h"
-#include "gsym/make.h"
-#include "gsym/worker-private.h"
-#include "gsym/worker.h"
+#include "convert/make.h"
+#include "convert/worker-private.h"
+#include "convert/worker.h"
 #include "gsyms.h"
 #include "unit.h"
 

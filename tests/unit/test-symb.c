@@ -1,9 +1,9 @@
-/* base/jtext.c and gsym/exact.c: what tests/mount/symbolicate.sh and the fuzz targets do not look at one by
+/* base/jtext.c and convert/exact.c: what tests/mount/symbolicate.sh and the fuzz targets do not look at one by
  * one. And the tables of symb/best.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"
-#include "gsym/exact.h"
+#include "convert/exact.h"
 #include "gsym/gsym.h"
 #include "obj/obj.h"
 #include "symb/best.h"

@@ -1,0 +1,466 @@
+/* Units of DWARF, walked by several threads and told one after the other. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "convert/from-dwarf.h"
+#include "base/grow.h"
+#include "base/util.h"
+#include "dwarf/batch.h"
+#include "dwarf/split.h"
+#include "convert/make.h"
+#include "gsym/texts.h"
+
+#include "base/banned.h"
+
+#define THREADS_MOST 8
+/* What was read and cannot be told yet may take so much; then who read ahead waits. */
+#define AHEAD_MOST (64u << 20)
+#define NUMBER_NONE UINT32_MAX
+
+enum { DW_UT_type = 2, DW_UT_split_type = 6 };
+
+struct job {
+	struct gsym_writer *w;
+	struct strays *strays;
+	const struct gsym_make_opts *o;
+	struct dwarf_file file, alt, package;
+	bool asked_package, has_package; /* under `finding` */
+	struct dwarf_split **splits; /* by unit: each its own thread's until all have ended */
+	pthread_mutex_t finding;
+	struct text_range *text;
+	size_t n_text;
+	struct dwarf_told told;
+	uint32_t *texts, *files; /* numbers of a batch -> of the writer; who tells has them */
+	size_t texts_room, files_room;
+
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	/* under lock */
+	size_t next, turn;	/* the unit that is read next; the one that is told next */
+	struct batch **pending; /* by unit */
+	size_t ahead;		/* bytes in them */
+	bool telling;
+	int failed;
+};
+
+void strays_release(struct strays *s)
+{
+	free(s->all);
+	free(s->rows);
+	memset(s, 0, sizeof(*s));
+}
+
+/* ---- telling --------------------------------------------------------------------------- */
+
+static int numbers_room(uint32_t **numbers, size_t *room, size_t n)
+{
+	if (n > *room) {
+		uint32_t *more = realloc(*numbers, n * sizeof(**numbers));
+
+		if (!more)
+			return -ENOMEM;
+		*numbers = more;
+		*room = n;
+	}
+	if (n)
+		memset(*numbers, 0xff, n * sizeof(**numbers));
+	return 0;
+}
+
+static int text_number(struct job *j, const struct batch *b, uint32_t i, uint32_t *out)
+{
+	const char *s = i == BATCH_NONE ? NULL : b->names[i].text;
+	int r = 0;
+
+	*out = 0;
+	if (!s)
+		return 0;
+	if (j->texts[i] == NUMBER_NONE)
+		r = gsym_name(j->w, s, strlen(s), &j->texts[i]);
+	*out = j->texts[i];
+	return r;
+}
+
+static int file_number(struct job *j, const struct batch *b, uint32_t i, uint32_t *out)
+{
+	int r = 0;
+
+	if (j->files[i] == NUMBER_NONE)
+		r = gsym_add_path(j->w, b->files[i], strlen(b->files[i]), &j->files[i]);
+	*out = j->files[i];
+	return r;
+}
+
+static int tell_rows(struct job *j, const struct batch *b, const struct batch_func *f)
+{
+	uint32_t file;
+	int r = 0;
+
+	for (uint32_t i = f->rows; r == 0 && i < f->rows + f->n_rows; i++) {
+		r = file_number(j, b, b->rows[i].file, &file);
+		if (r == 0)
+			r = gsym_add_row(j->w, b->rows[i].addr, file, b->rows[i].line);
+	}
+	return r;
+}
+
+static int tell_node(struct job *j, const struct batch *b, const struct batch_node *n)
+{
+	uint32_t name, file;
+	int r = text_number(j, b, n->name, &name);
+
+	if (r == 0)
+		r = file_number(j, b, n->file, &file);
+	if (r == 0)
+		r = gsym_add_inline(j->w, n->depth, name, file, n->line);
+	for (uint32_t i = n->ranges; r == 0 && i < n->ranges + n->n_ranges; i++)
+		r = gsym_add_range(j->w, b->ranges.all[i].start,
+			b->ranges.all[i].end - b->ranges.all[i].start);
+	return r;
+}
+
+static int tell_func(struct job *j, const struct batch *b, const struct batch_func *f)
+{
+	uint32_t name;
+	int r = text_number(j, b, f->name, &name);
+
+	if (r < 0 || !name)
+		return r;
+	r = gsym_begin(j->w, f->addr, f->size, name, GSYM_DEBUG);
+	if (r == -ERANGE)
+		return 0;
+	if (r == 0)
+		r = tell_rows(j, b, f);
+	for (uint32_t i = f->nodes; r == 0 && i < f->end_nodes; i++)
+		if (b->nodes[i].owner == f->owner)
+			r = tell_node(j, b, &b->nodes[i]);
+	return r < 0 ? r : gsym_end(j->w);
+}
+
+static int keep_stray(struct job *j, const struct batch *b, const struct batch_orphan *o)
+{
+	struct strays *s = j->strays;
+	struct stray_lines l = {o->low, o->high, o->high, s->n_rows, o->n_rows};
+	int r = 0;
+
+	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = o->rows; r == 0 && i < o->rows + o->n_rows; i++) {
+		struct stray_row row = {b->rows[i].addr, 0, b->rows[i].line};
+
+		r = file_number(j, b, b->rows[i].file, &row.file);
+		if (r == 0 && grow(&s->rows, &s->rows_room, s->n_rows, sizeof(*s->rows)) < 0)
+			r = -ENOMEM;
+		if (r == 0)
+			s->rows[s->n_rows++] = row;
+	}
+	if (r == 0)
+		s->all[s->n++] = l;
+	return r;
+}
+
+static int tell(struct job *j, const struct batch *b)
+{
+	int r = numbers_room(&j->texts, &j->texts_room, b->n_names);
+
+	if (r == 0)
+		r = numbers_room(&j->files, &j->files_room, b->n_files);
+	gsym_set_order(j->w, (uint32_t)MIN(j->turn, (size_t)UINT32_MAX));
+	for (size_t i = 0; r == 0 && i < b->n_funcs; i++)
+		r = tell_func(j, b, &b->funcs[i]);
+	for (size_t i = 0; r == 0 && i < b->n_orphans; i++)
+		r = keep_stray(j, b, &b->orphans[i]);
+	j->told.broken += b->broken;
+	j->told.split += b->split;
+	return r;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static int find_file(struct job *j, const struct gsym_want *want, struct span *out)
+{
+	int r = -ENOENT;
+
+	if (!j->o->find)
+		return r;
+	pthread_mutex_lock(&j->finding);
+	r = j->o->find(j->o->ctx, want, out);
+	pthread_mutex_unlock(&j->finding);
+	return r;
+}
+
+/* The first that finds a skeleton looks for the package. Under j->finding. */
+static int open_package(struct job *j)
+{
+	struct gsym_want want = {.kind = GSYM_DWP, .name = "", .dir = ""};
+	struct err e = {0};
+	struct span bytes;
+	struct image m;
+	int r;
+
+	if (j->asked_package || !j->o->find)
+		return 0;
+	j->asked_package = true;
+	r = j->o->find(j->o->ctx, &want, &bytes);
+	if (r < 0 || image_open(&m, bytes, &e) < 0)
+		return r == -EAGAIN ? r : 0;
+	r = dwarf_open(&j->package, &m, true, &e);
+	j->has_package = r == 0;
+	return r == -ENOMEM ? r : 0;
+}
+
+static int has_package(struct job *j, bool *out)
+{
+	LOCK_SCOPE(&j->finding);
+	int r = open_package(j);
+
+	*out = j->has_package;
+	return r;
+}
+
+/* Of a skeleton; -ENOENT: nobody has what was split off. */
+static int find_split(
+	struct job *j, struct dwarf_walker *w, const struct dwarf_unit *u, struct dwarf_split *s)
+{
+	struct gsym_want want = {.kind = GSYM_DWO, .name = u->dwo_name, .dir = u->comp_dir,
+		.dwo_id = u->dwo_id};
+	struct span bytes;
+	bool package;
+	int r = has_package(j, &package);
+
+	if (r == 0)
+		r = package ? dwarf_split_of_package(s, &w->reader, &j->package, u->dwo_id) : -ENOENT;
+	if (r == 0 || r == -ENOMEM || r == -EAGAIN)
+		return r;
+	dwarf_close(&s->file);
+	r = find_file(j, &want, &bytes);
+	return r < 0 ? r : dwarf_split_open(s, &w->reader, bytes, u->dwo_id);
+}
+
+/* Lines, and the symbols of the linked file, are there even where the rest is not. */
+static int walk_skeleton(struct job *j, struct dwarf_walker *w, size_t i,
+	const struct dwarf_unit *u, struct batch *out)
+{
+	struct dwarf_split *s = calloc(1, sizeof(*s));
+	struct dwarf_unit split;
+	int r = s ? find_split(j, w, u, s) : -ENOMEM;
+
+	j->splits[i] = s;
+	if (r == 0)
+		r = dwarf_unit_open(&split, &w->reader, &s->file, s->head, u);
+	if (r == -ENOMEM || r == -EAGAIN)
+		return r;
+	if (r < 0) {
+		out->split = true;
+		return dwarf_walk(w, u, out);
+	}
+	r = dwarf_walk(w, &split, out);
+	dwarf_unit_close(&split);
+	return r;
+}
+
+static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct batch *out)
+{
+	const struct dwarf_head *h = &j->file.units[i];
+	struct dwarf_unit u;
+	int r;
+
+	/* Types have no code. */
+	if (h->version >= 5 && (h->kind == DW_UT_type || h->kind == DW_UT_split_type))
+		return 0;
+	r = dwarf_unit_open(&u, &w->reader, &j->file, h, NULL);
+	if (r == -EBADMSG) {
+		out->broken = true;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	/* What a partial unit has is used by others, by reference. */
+	if (u.dwo_name)
+		r = walk_skeleton(j, w, i, &u, out);
+	else if (u.tag != DW_TAG_partial_unit)
+		r = dwarf_walk(w, &u, out);
+	dwarf_unit_close(&u);
+	return r;
+}
+
+/* Tells whatever is next, if nobody else does. Called and left under lock. */
+static void tell_pending(struct job *j)
+{
+	if (j->telling)
+		return;
+	j->telling = true;
+	while (!j->failed && j->turn < j->file.n_units && j->pending[j->turn]) {
+		struct batch *b = take(j->pending[j->turn]);
+		int r;
+
+		pthread_mutex_unlock(&j->lock);
+		r = tell(j, b);
+		if (j->o->progress)
+			j->o->progress(j->o->ctx, (unsigned)(j->file.units[j->turn].end * 1000 /
+							     j->file.s[DWARF_INFO].n));
+		pthread_mutex_lock(&j->lock);
+		j->ahead -= batch_size(b);
+		batch_release(b);
+		free(b);
+		j->turn++;
+		j->failed = j->failed ? j->failed : r;
+		pthread_cond_broadcast(&j->moved);
+	}
+	j->telling = false;
+}
+
+/* Called and left under lock. */
+static void one_unit(struct job *j, struct dwarf_walker *w)
+{
+	size_t i = j->next++;
+	struct batch *b;
+	int r;
+
+	pthread_mutex_unlock(&j->lock);
+	b = calloc(1, sizeof(*b));
+	r = b ? read_unit(j, w, i, b) : -ENOMEM;
+	pthread_mutex_lock(&j->lock);
+	j->failed = j->failed ? j->failed : r;
+	if (!b)
+		return;
+	j->pending[i] = b;
+	j->ahead += batch_size(b);
+	tell_pending(j);
+	/* Whose turn it is never waits. */
+	while (!j->failed && j->ahead > AHEAD_MOST && j->turn < j->next && !j->pending[j->turn])
+		pthread_cond_wait(&j->moved, &j->lock);
+	if (j->failed)
+		pthread_cond_broadcast(&j->moved);
+}
+
+static void *read_units(void *ctx)
+{
+	struct job *j = ctx;
+	struct dwarf_walker w = {.text = j->text, .n_text = j->n_text};
+
+	pthread_mutex_lock(&j->lock);
+	while (!j->failed && j->next < j->file.n_units)
+		one_unit(j, &w);
+	pthread_mutex_unlock(&j->lock);
+	dwarf_walker_release(&w);
+	return NULL;
+}
+
+static unsigned threads_for(const struct job *j)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t n = j->o->threads ? j->o->threads : (size_t)MAX(processors, 1L);
+
+	return (unsigned)MIN(MIN(n, (size_t)THREADS_MOST), MAX(j->file.n_units, (size_t)1));
+}
+
+/* The caller is one of the threads; when no more can be had, the only one. */
+static int run(struct job *j)
+{
+	unsigned n = threads_for(j), started = 0;
+	pthread_t threads[THREADS_MOST];
+
+	j->pending = calloc(j->file.n_units + 1, sizeof(struct batch *));
+	j->splits = calloc(j->file.n_units + 1, sizeof(struct dwarf_split *));
+	if (!j->pending || !j->splits)
+		return -ENOMEM;
+	while (started + 1 < n &&
+		pthread_create(&threads[started], NULL, read_units, j) == 0)
+		started++;
+	read_units(j);
+	while (started)
+		pthread_join(threads[--started], NULL);
+	for (size_t i = 0; i < j->file.n_units; i++)
+		if (j->pending[i]) {
+			batch_release(j->pending[i]);
+			free(j->pending[i]);
+		}
+	return j->failed;
+}
+
+static void release_splits(struct job *j)
+{
+	for (size_t i = 0; j->splits && i < j->file.n_units; i++)
+		if (j->splits[i]) {
+			dwarf_close(&j->splits[i]->file);
+			free(j->splits[i]);
+		}
+	free(j->splits);
+	free(j->pending);
+}
+
+/* A name and a build id, in .gnu_debugaltlink. */
+static int open_alt(struct job *j, const struct image *m)
+{
+	struct gsym_want want = {.kind = GSYM_ALT, .dir = ""};
+	struct image_section s;
+	struct image alt;
+	struct span bytes, id;
+	struct err e = {0};
+	const uint8_t *nul;
+	int r;
+
+	if (image_find(m, ".gnu_debugaltlink", &s) < 0 || !s.bytes.n)
+		return 0;
+	nul = memchr(s.bytes.p, 0, s.bytes.n);
+	j->told.no_alt = true;
+	if (!nul)
+		return 0;
+	want.name = (const char *)s.bytes.p;
+	want.id = (struct span){nul + 1, s.bytes.n - (size_t)(nul + 1 - s.bytes.p)};
+	r = find_file(j, &want, &bytes);
+	if (r < 0 || image_open(&alt, bytes, &e) < 0)
+		return r == -EAGAIN ? r : 0;
+	id = image_build_id(&alt);
+	if (id.n != want.id.n || memcmp(id.p, want.id.p, id.n) != 0)
+		return 0;
+	r = dwarf_open(&j->alt, &alt, false, &e);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	j->file.alt = &j->alt;
+	j->told.no_alt = false;
+	return 0;
+}
+
+static int open_files(struct job *j, const struct image *m, struct err *e)
+{
+	int r = dwarf_open(&j->file, m, false, e);
+
+	if (r < 0 || !j->file.n_units)
+		return r;
+	r = open_alt(j, m);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
+static int tell_all(struct job *j, const struct image *m, struct err *e)
+{
+	int r = open_files(j, m, e);
+
+	if (r < 0)
+		return r;
+	r = text_ranges(m, &j->text, &j->n_text);
+	if (r == 0)
+		r = run(j);
+	if (r == -E2BIG)
+		return err_set(e, -EBADMSG, "is broken: its ranges are shared over and over");
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
+int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct gsym_make_opts *o,
+	struct strays *strays, struct dwarf_told *out, struct err *e)
+{
+	struct job j = {.w = w, .strays = strays, .o = o, .lock = PTHREAD_MUTEX_INITIALIZER,
+		.moved = PTHREAD_COND_INITIALIZER, .finding = PTHREAD_MUTEX_INITIALIZER};
+	size_t before = gsym_functions(w);
+	int r = tell_all(&j, m, e);
+
+	j.told.functions = gsym_functions(w) - before;
+	*out = j.told;
+	release_splits(&j);
+	dwarf_close(&j.file);
+	dwarf_close(&j.package);
+	dwarf_close(&j.alt);
+	free(j.text);
+	free(j.texts);
+	free(j.files);
+	return r;
+}

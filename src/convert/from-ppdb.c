@@ -1,0 +1,409 @@
+/* Reads the documents and sequence points of Portable PDBs. The identity is obj/ppdb.c's business. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "convert/from-ppdb.h"
+#include "base/inflate.h"
+#include "base/little.h"
+#include "base/util.h"
+
+#include <string.h>
+#include "base/banned.h"
+
+#define TABLE_DOCUMENT 0x30
+#define TABLE_METHOD 0x31
+#define TABLES_LEAST 24
+#define STREAMS_MOST 64
+#define ROWS_MOST 0xffffffu
+#define NAME_MOST (64u << 10)
+#define EMBEDDED_MOST (512u << 20)
+/* What a point has in place of a line where a debugger does not stop. */
+#define HIDDEN 0xfeefee
+
+struct reader {
+	struct gsym_writer *w;
+	struct span tables, blobs;
+	unsigned guid, blob; /* bytes of an index into these */
+	uint32_t n_documents, n_methods;
+	const uint8_t *documents, *methods;
+	uint32_t *files; /* by row of the document, from 1; 0: not asked for yet */
+	uint32_t no_name;
+};
+
+/* ---- numbers ------------------------------------------------------------------------ */
+
+static uint32_t read_index(const uint8_t *p, unsigned bytes)
+{
+	return bytes == 4 ? le32(p) : le16(p);
+}
+
+/* Of one, two or four bytes. */
+static bool take_uint(struct span *s, uint32_t *out)
+{
+	const uint8_t *p = s->p;
+	unsigned n;
+
+	if (!s->n)
+		return false;
+	n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 2 : p[0] < 0xe0 ? 4 : 0;
+	if (!n || s->n < n)
+		return false;
+	*out = n == 1	? p[0]
+	       : n == 2 ? (uint32_t)(p[0] & 0x3f) << 8 | p[1]
+			: (uint32_t)(p[0] & 0x1f) << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+	s->p += n;
+	s->n -= n;
+	return true;
+}
+
+/* The sign is in the lowest bit, and fills up the width of the form. */
+static bool take_int(struct span *s, int64_t *out)
+{
+	size_t before = s->n;
+	uint32_t v;
+
+	if (!take_uint(s, &v))
+		return false;
+	*out = v >> 1;
+	if (v & 1) {
+		size_t bytes = before - s->n;
+
+		*out -= bytes == 1 ? 1 << 6 : bytes == 2 ? 1 << 13 : 1 << 28;
+	}
+	return true;
+}
+
+/* A run of bytes in the heap; the one at 0 is empty. */
+static bool blob_at(const struct reader *r, uint32_t at, struct span *out)
+{
+	uint32_t n;
+
+	*out = (struct span){r->blobs.p, 0};
+	if (!at)
+		return true;
+	if (at >= r->blobs.n)
+		return false;
+	*out = (struct span){r->blobs.p + at, r->blobs.n - at};
+	if (!take_uint(out, &n) || n > out->n)
+		return false;
+	out->n = n;
+	return true;
+}
+
+/* ---- documents ---------------------------------------------------------------------- */
+
+/* A name is a separator and the parts that it stands between, each a blob of its own. */
+static int document_name(const struct reader *r, struct span name, struct buf *out)
+{
+	char separator;
+	uint32_t at;
+	bool first = true;
+	int e = 0;
+
+	if (!name.n)
+		return 0;
+	separator = (char)name.p[0];
+	if (name.p[0] >= 0x80)
+		return -EBADMSG;
+	name.p++;
+	name.n--;
+	while (e == 0 && name.n) {
+		struct span part;
+
+		if (!take_uint(&name, &at) || !blob_at(r, at, &part))
+			return -EBADMSG;
+		if (!first && separator)
+			e = buf_add(out, &separator, 1);
+		if (e == 0)
+			e = buf_add(out, part.p, part.n);
+		first = false;
+	}
+	return e == -EFBIG ? -EBADMSG : e;
+}
+
+static int read_document(struct reader *r, uint32_t row, uint32_t *out)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(NAME_MOST);
+	const uint8_t *p = r->documents + (size_t)(row - 1) * 2 * (r->blob + r->guid);
+	struct span blob;
+	uint32_t text;
+	int e = blob_at(r, read_index(p, r->blob), &blob) ? document_name(r, blob, &name) : -EBADMSG;
+
+	if (e == 0)
+		e = gsym_text(r->w, buf_text(&name), name.n, &text);
+	return e < 0 ? e : gsym_add_file(r->w, 0, text, out);
+}
+
+static int file_of(struct reader *r, uint32_t row, uint32_t *out)
+{
+	int e = 0;
+
+	if (!row || row > r->n_documents)
+		return -EBADMSG;
+	if (!r->files[row])
+		e = read_document(r, row, &r->files[row]);
+	*out = r->files[row];
+	return e;
+}
+
+/* ---- points ------------------------------------------------------------------------- */
+
+struct point {
+	uint64_t il;
+	int64_t line, column;
+	bool first, plain; /* none was read; none that has a line */
+};
+
+/* 1: it has a line. 0: it is hidden. */
+static int take_lines(struct span *s, struct point *p)
+{
+	uint32_t lines, columns, line, column;
+	int64_t more_columns, more_line, more_column;
+
+	if (!take_uint(s, &lines))
+		return -EBADMSG;
+	if (!lines) {
+		if (!take_uint(s, &columns))
+			return -EBADMSG;
+		more_columns = columns;
+	} else if (!take_int(s, &more_columns)) {
+		return -EBADMSG;
+	}
+	if (!lines && !more_columns)
+		return 0;
+	if (p->plain) {
+		if (!take_uint(s, &line) || !take_uint(s, &column))
+			return -EBADMSG;
+		p->line = line;
+		p->column = column;
+		p->plain = false;
+	} else {
+		if (!take_int(s, &more_line) || !take_int(s, &more_column))
+			return -EBADMSG;
+		p->line += more_line;
+		p->column += more_column;
+	}
+	return p->line >= 0 && p->line <= UINT32_MAX ? 1 : -EBADMSG;
+}
+
+static int tell_points(struct reader *r, uint32_t method, uint32_t document, struct span s)
+{
+	struct point p = {.first = true, .plain = true};
+	uint32_t skipped, more, file = 0;
+	int e;
+
+	if (!take_uint(&s, &skipped)) /* the signature of the local variables */
+		return -EBADMSG;
+	if (!document && !take_uint(&s, &document))
+		return -EBADMSG;
+	e = file_of(r, document, &file);
+	while (e == 0 && s.n) {
+		if (!take_uint(&s, &more))
+			return -EBADMSG;
+		if (!more && !p.first) {
+			e = take_uint(&s, &document) ? file_of(r, document, &file) : -EBADMSG;
+			continue;
+		}
+		p.il += more;
+		p.first = false;
+		if (p.il > UINT32_MAX)
+			return -EBADMSG;
+		e = take_lines(&s, &p);
+		if (e == 1)
+			e = p.line == HIDDEN ? 0
+					     : gsym_add_row(r->w, PPDB_METHOD(method) + p.il, file,
+						       (uint32_t)p.line);
+	}
+	return e;
+}
+
+static int tell_method(struct reader *r, uint32_t method)
+{
+	unsigned size = r->n_documents < 1u << 16 ? 2 : 4;
+	const uint8_t *p = r->methods + (size_t)(method - 1) * (size + r->blob);
+	uint32_t at = read_index(p + size, r->blob);
+	struct span blob;
+	int e;
+
+	if (!at)
+		return 0;
+	if (!blob_at(r, at, &blob))
+		return -EBADMSG;
+	if (!blob.n)
+		return 0;
+	e = gsym_begin(r->w, PPDB_METHOD(method), UINT32_MAX, r->no_name, GSYM_DEBUG);
+	if (e == 0)
+		e = tell_points(r, method, read_index(p, size), blob);
+	return e < 0 ? e : gsym_end(r->w);
+}
+
+/* ---- the file ----------------------------------------------------------------------- */
+
+/* The streams that are of use; one that is named and lies outside breaks the file. */
+static const char *find_streams(struct reader *r, struct span file)
+{
+	const uint8_t *h = span_at(file, 0, 16);
+	size_t at = h ? 16 + (((size_t)le32(h + 12) + 3) & ~(size_t)3) : 0;
+	const uint8_t *n = h ? span_at(file, at, 4) : NULL;
+
+	if (!n || le16(n + 2) > STREAMS_MOST)
+		return "its header is cut short";
+	at += 4;
+	for (unsigned i = le16(n + 2); i; i--) {
+		const uint8_t *s = span_at(file, at, 8);
+		size_t left = s ? file.n - at - 8 : 0, len = s ? strnlen((const char *)s + 8, MIN(left, 32u)) : 0;
+		struct span bytes;
+
+		if (!s || len == MIN(left, 32u))
+			return "its list of streams is cut short";
+		bytes = (struct span){span_at(file, le32(s), le32(s + 4)), le32(s + 4)};
+		if (!bytes.p)
+			return "one of its streams ends behind the file's end";
+		if (strcmp((const char *)s + 8, "#~") == 0)
+			r->tables = bytes;
+		else if (strcmp((const char *)s + 8, "#Blob") == 0)
+			r->blobs = bytes;
+		at += 8 + ((len + 4) & ~(size_t)3);
+	}
+	return NULL;
+}
+
+/* Documents and methods are the first two tables that such a file can have. */
+static const char *find_tables(struct reader *r)
+{
+	const uint8_t *h = span_at(r->tables, 0, TABLES_LEAST), *rows;
+	uint64_t valid = h ? le64(h + 8) : 0;
+	size_t at = TABLES_LEAST, documents, methods;
+
+	if (!h)
+		return "it has no tables";
+	if (valid << (64 - TABLE_DOCUMENT))
+		return "it has tables of a program";
+	r->guid = h[6] & 2 ? 4 : 2;
+	r->blob = h[6] & 4 ? 4 : 2;
+	for (unsigned i = TABLE_DOCUMENT; i < 64; i++) {
+		if (!(valid >> i & 1))
+			continue;
+		rows = span_at(r->tables, at, 4);
+		if (!rows || le32(rows) > ROWS_MOST)
+			return "its table sizes are cut short";
+		if (i == TABLE_DOCUMENT)
+			r->n_documents = le32(rows);
+		else if (i == TABLE_METHOD)
+			r->n_methods = le32(rows);
+		at += 4;
+	}
+	documents = (size_t)r->n_documents * 2 * (r->blob + r->guid);
+	methods = (size_t)r->n_methods * ((r->n_documents < 1u << 16 ? 2 : 4) + r->blob);
+	r->documents = span_at(r->tables, at, documents);
+	r->methods = span_at(r->tables, at + documents, methods);
+	return r->documents && r->methods ? NULL : "its tables do not fit their stream";
+}
+
+static int tell_file(struct gsym_writer *w, struct span file, struct err *e)
+{
+	/* How a name says that it is none: see exact_name(). */
+	static const char no_name[] = "\1" "0 ";
+	struct reader r = {.w = w};
+	const char *bad = find_streams(&r, file);
+	int n = 0;
+
+	if (!bad)
+		bad = find_tables(&r);
+	if (bad)
+		return err_set(e, -EBADMSG, "is broken: %s", bad);
+	r.files = calloc((size_t)r.n_documents + 1, sizeof(*r.files));
+	n = r.files ? gsym_text(w, no_name, sizeof(no_name) - 1, &r.no_name) : -ENOMEM;
+	gsym_set_base(w, 0);
+	for (uint32_t i = 1; n == 0 && i <= r.n_methods; i++) {
+		n = tell_method(&r, i);
+		if (n == -EBADMSG)
+			err_set(e, n, "is broken: the lines of method %u", i);
+	}
+	free(r.files);
+	return n < 0 && n != -EBADMSG ? err_set(e, n, "%s", err_text(n)) : n;
+}
+
+/* ---- inside of a program ------------------------------------------------------------ */
+
+#define DEBUG_ENTRY 28
+#define DEBUG_EMBEDDED 17
+
+/* Where in the file an address of the program lies. */
+static bool to_offset(struct span file, size_t sections, unsigned n, uint32_t rva, size_t *out)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t *s = span_at(file, sections + (size_t)i * 40, 40);
+		uint32_t start = s ? le32(s + 12) : 0, size = s ? le32(s + 16) : 0;
+
+		if (s && rva >= start && rva - start < size) {
+			*out = (size_t)le32(s + 20) + (rva - start);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The debug directory. */
+static struct span debug_entries(struct span file)
+{
+	const uint8_t *mz = span_at(file, 0, 64), *pe = mz ? span_at(file, le32(mz + 60), 24 + 2) : NULL;
+	size_t optional = mz ? (size_t)le32(mz + 60) + 24 : 0, directory, at;
+	struct span none = {0};
+	const uint8_t *d;
+
+	if (!pe || memcmp(mz, "MZ", 2) != 0 || memcmp(pe, "PE\0\0", 4) != 0)
+		return none;
+	directory = optional + (le16(pe + 24) == 0x20b ? 112 : 96) + (size_t)6 * 8;
+	d = directory + 8 <= optional + le16(pe + 20) ? span_at(file, directory, 8) : NULL;
+	if (!d || !to_offset(file, optional + le16(pe + 20), le16(pe + 6), le32(d), &at))
+		return none;
+	none = (struct span){span_at(file, at, le32(d + 4)), le32(d + 4)};
+	return none.p ? none : (struct span){0};
+}
+
+static int tell_embedded(struct gsym_writer *w, struct span packed, struct err *e)
+{
+	const uint8_t *h = span_at(packed, 0, 8);
+	_cleanup_free_ uint8_t *room = NULL;
+	size_t size = h ? le32(h + 4) : 0, made = 0;
+	int r;
+
+	if (!h || memcmp(h, "MPDB", 4) != 0)
+		return err_set(e, -EBADMSG, "is broken: its embedded debug file has no head");
+	if (size > EMBEDDED_MOST || size / 1000 > packed.n)
+		return err_set(e, -EFBIG, "has an embedded debug file of %zu bytes", size);
+	room = malloc(size ? size : 1);
+	r = room ? inflate_raw(packed.p + 8, packed.n - 8, room, size, &made) : -ENOMEM;
+	if (r == 0 && made != size)
+		r = -EBADMSG;
+	if (r < 0)
+		return err_set(e, r, "has an embedded debug file that cannot be unpacked");
+	return tell_file(w, (struct span){room, size}, e);
+}
+
+static int tell_program(struct gsym_writer *w, struct span file, struct err *e)
+{
+	struct span entries = debug_entries(file);
+
+	for (size_t at = 0; entries.n - at >= DEBUG_ENTRY; at += DEBUG_ENTRY) {
+		const uint8_t *d = entries.p + at;
+		struct span packed = {NULL, le32(d + 16)};
+
+		if (le32(d + 12) != DEBUG_EMBEDDED)
+			continue;
+		packed.p = span_at(file, le32(d + 24), packed.n);
+		if (!packed.p)
+			return err_set(e, -EBADMSG, "is broken: its embedded debug file lies outside");
+		return tell_embedded(w, packed, e);
+	}
+	return err_set(e, -ENODATA, "has no debug file in it");
+}
+
+bool ppdb_is(struct span file)
+{
+	return file.n >= 4 && (memcmp(file.p, "BSJB", 4) == 0 || memcmp(file.p, "MZ", 2) == 0);
+}
+
+int gsym_from_ppdb(struct gsym_writer *w, struct span file, struct err *e)
+{
+	return memcmp(file.p, "MZ", 2) == 0 ? tell_program(w, file, e) : tell_file(w, file, e);
+}

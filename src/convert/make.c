@@ -1,0 +1,140 @@
+/* Which reader a file is for. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "convert/make.h"
+#include "base/util.h"
+#include "convert/from-breakpad.h"
+#include "convert/from-dwarf.h"
+#include "convert/from-ppdb.h"
+#include "convert/from-symbols.h"
+#include "image/image.h"
+#include "image/relocate.h"
+
+#include "base/banned.h"
+
+#define PIECE (1u << 20)
+#define NOTHING "is nothing that GSYM is made from"
+#define ET_REL 1
+
+static void tell_progress(const struct gsym_make_opts *o, uint64_t done, uint64_t all)
+{
+	if (o->progress)
+		o->progress(o->ctx, (unsigned)(all ? done * 1000 / all : 1000));
+}
+
+static int make_from_breakpad(struct gsym_writer *w, struct span file,
+	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
+{
+	_cleanup_breakpad_ struct breakpad *b = NULL;
+	struct breakpad_counts counts;
+	int r = breakpad_new(&b, w, o->strict, o->exact);
+
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	for (size_t at = 0; r == 0 && at < file.n; at += PIECE) {
+		r = breakpad_feed(b, (const char *)file.p + at, MIN(PIECE, file.n - at), e);
+		tell_progress(o, at, file.n);
+	}
+	if (r == 0)
+		r = breakpad_finish(b, &counts, e);
+	if (r < 0)
+		return r;
+	out->from = "breakpad";
+	out->left_out = counts.bad;
+	out->first_left_out = counts.first_bad;
+	return 0;
+}
+
+/* What the header says of an object file, and its name. */
+static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_made *out, struct err *e)
+{
+	static const char *const names[] = {
+		[IMAGE_ELF] = "elf", [IMAGE_MACHO] = "macho", [IMAGE_COFF] = "pe"};
+	struct span id = image_build_id(m);
+	uint64_t base = image_base(m);
+	struct image_macho macho;
+	struct image_pe pe;
+
+	out->from = names[m->kind];
+	out->big = m->big;
+	out->is32 = !m->is64;
+	out->type = m->type;
+	/* Of another machine an object would not be known for COFF: it is ELF, of no machine. */
+	if (m->kind != IMAGE_COFF || image_is_coff(m->machine)) {
+		out->kind = m->kind;
+		out->machine = m->machine;
+		out->submachine = m->submachine;
+	}
+	if (m->kind == IMAGE_MACHO) {
+		if (image_macho(m, &macho) < 0)
+			return err_set(e, -EBADMSG, "is broken: its load commands lie outside");
+		id = macho.uuid;
+		base = macho.base;
+	} else if (m->kind == IMAGE_COFF) {
+		image_pe(m, &pe);
+		base = pe.base;
+	}
+	gsym_set_base(w, base);
+	gsym_set_id(w, id.p, id.n);
+	return 0;
+}
+
+static int make_from_image(struct gsym_writer *w, const struct image *m,
+	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
+{
+	struct strays strays = {0};
+	struct dwarf_told told = {0};
+	int r = set_head(w, m, out, e);
+
+	if (r < 0)
+		return r;
+	r = gsym_from_dwarf(w, m, o, &strays, &told, e);
+	out->broken = told.broken;
+	out->split = told.split;
+	out->no_alt = told.no_alt;
+	if (r == 0)
+		r = gsym_from_symbols(w, m, &strays, e);
+	strays_release(&strays);
+	return r;
+}
+
+/* In an ELF file that is not linked every section begins at 0, until they are placed. */
+static int make_from_object(struct gsym_writer *w, struct span file,
+	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
+{
+	_cleanup_free_ uint64_t *placed = NULL;
+	struct image m;
+	int r = image_open(&m, file, e);
+
+	if (r < 0)
+		return r != -ENOMSG ? r : err_set(e, -ENOMSG, NOTHING);
+	if (m.kind == IMAGE_COFF && !m.linked)
+		return err_set(e, -ENOTSUP, "is not linked: its functions have no addresses yet");
+	if (m.kind == IMAGE_ELF && m.type == ET_REL)
+		r = image_place(&m, &placed, e);
+	return r < 0 ? r : make_from_image(w, &m, o, out, e);
+}
+
+int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,
+	struct gsym_made *out, struct err *e)
+{
+	const char *head = span_at(file, 0, 7);
+	struct gsym g;
+	int r;
+
+	*out = (struct gsym_made){0};
+	gsym_set_shorten(w, o->shorten);
+	if (head && memcmp(head, "MODULE ", 7) == 0)
+		return make_from_breakpad(w, file, o, out, e);
+	if (o->exact && ppdb_is(file)) {
+		out->from = "portablepdb";
+		return gsym_from_ppdb(w, file, e);
+	}
+	r = gsym_open(&g, file, e);
+	if (r == -ENOMSG)
+		return make_from_object(w, file, o, out, e);
+	if (r < 0)
+		return r;
+	out->from = "gsym";
+	out->big = g.big;
+	return gsym_copy(w, &g, e);
+}

@@ -1,0 +1,218 @@
+/* Object files around two sections. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "convert/object.h"
+#include "base/util.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include "base/banned.h"
+
+enum {
+	SHT_PROGBITS = 1, SHT_STRTAB = 3,
+	MH_MAGIC = 0xfeedface, MH_OBJECT = 1, LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, S_ATTR_DEBUG = 0x02000000,
+	COFF_DATA = 0x40, COFF_DISCARDABLE = 0x02000000, COFF_READ = 0x40000000
+};
+
+#define STRINGS_NAME ".gsymstrtab"
+#define MACHO_STRINGS_NAME "__gsym_strtab"
+#define NAMES "\0.shstrtab\0.gsym\0" STRINGS_NAME
+#define ALIGN 8 /* so that the tables in the section are aligned in the file */
+
+struct object {
+	struct buf *out;
+	const struct gsym_made *made;
+	const struct buf *main, *strings;
+	bool big, is64;
+	int failed;
+};
+
+static void put(struct object *o, const void *p, size_t n)
+{
+	if (!o->failed)
+		o->failed = buf_add(o->out, p, n);
+}
+
+static void put_number(struct object *o, uint64_t v, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		put(o, &(uint8_t){(uint8_t)(v >> 8 * (o->big ? n - 1 - i : i))}, 1);
+}
+
+static void put_word(struct object *o, uint64_t v)
+{
+	put_number(o, v, o->is64 ? 8 : 4);
+}
+
+/* A name in room for n bytes. */
+static void put_name(struct object *o, const char *name, size_t n)
+{
+	char room[16] = {0};
+
+	memcpy(room, name, MIN(strlen(name), n));
+	put(o, room, n);
+}
+
+static uint64_t aligned(uint64_t at)
+{
+	return (at + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* The sections themselves, the first of which is to be at `at`. */
+static void put_bytes(struct object *o, uint64_t at)
+{
+	while (!o->failed && o->out->n < at)
+		put_number(o, 0, 1);
+	put(o, o->main->p, o->main->n);
+	put(o, o->strings->p, o->strings->n);
+}
+
+/* ---- ELF -------------------------------------------------------------------------------- */
+
+static void put_section(struct object *o, uint32_t name, uint32_t type, uint64_t off, uint64_t size,
+	unsigned align)
+{
+	put_number(o, name, 4);
+	put_number(o, type, 4);
+	put_word(o, 0);
+	put_word(o, 0);
+	put_word(o, off);
+	put_word(o, size);
+	put_number(o, 0, 4);
+	put_number(o, 0, 4);
+	put_word(o, align);
+	put_word(o, 0);
+}
+
+static void put_head(struct object *o)
+{
+	uint8_t ident[16] = {0x7f, 'E', 'L', 'F', o->is64 ? 2 : 1, o->big ? 2 : 1, 1};
+	unsigned head = o->is64 ? 64 : 52;
+
+	put(o, ident, sizeof(ident));
+	put_number(o, o->made->type ? o->made->type : 1, 2);
+	put_number(o, o->made->machine, 2);
+	put_number(o, 1, 4);
+	put_word(o, 0);
+	put_word(o, 0);
+	put_word(o, head); /* the section headers are behind this one */
+	put_number(o, 0, 4);
+	put_number(o, head, 2);
+	put_number(o, 0, 2);
+	put_number(o, 0, 2);
+	put_number(o, o->is64 ? 64 : 40, 2);
+	put_number(o, 4, 2);
+	put_number(o, 1, 2); /* the one that has the names */
+}
+
+static void put_elf(struct object *o)
+{
+	uint64_t names = o->is64 ? 64 + 4 * 64 : 52 + 4 * 40, at = aligned(names + sizeof(NAMES));
+
+	put_head(o);
+	put_section(o, 0, 0, 0, 0, 0);
+	put_section(o, 1, SHT_STRTAB, names, sizeof(NAMES), 1);
+	put_section(o, 11, SHT_PROGBITS, at, o->main->n, ALIGN);
+	put_section(o, 17, SHT_PROGBITS, at + o->main->n, o->strings->n, 1);
+	put(o, NAMES, sizeof(NAMES));
+	put_bytes(o, at);
+}
+
+/* ---- Mach-O ------------------------------------------------------------------------------ */
+
+static void put_macho_section(struct object *o, const char *name, uint64_t addr, uint64_t size,
+	uint64_t off, unsigned align)
+{
+	put_name(o, name, 16);
+	put_name(o, "__GSYM", 16);
+	put_word(o, addr);
+	put_word(o, size);
+	put_number(o, off, 4);
+	put_number(o, align, 4);
+	put_number(o, 0, 4);
+	put_number(o, 0, 4);
+	put_number(o, S_ATTR_DEBUG, 4);
+	put_number(o, 0, 8);
+	put_number(o, 0, o->is64 ? 4 : 0);
+}
+
+/* As `ld -r` makes them: one segment without a name. */
+static void put_macho(struct object *o)
+{
+	unsigned head = o->is64 ? 32 : 28, segment = o->is64 ? 72 + 2 * 80 : 56 + 2 * 68;
+	uint64_t at = aligned(head + segment), size = o->main->n + o->strings->n;
+
+	put_number(o, MH_MAGIC | o->is64, 4);
+	put_number(o, o->made->machine, 4);
+	put_number(o, o->made->submachine, 4);
+	put_number(o, MH_OBJECT, 4);
+	put_number(o, 1, 4);
+	put_number(o, segment, 4);
+	put_number(o, 0, o->is64 ? 8 : 4);
+	put_number(o, o->is64 ? LC_SEGMENT_64 : LC_SEGMENT, 4);
+	put_number(o, segment, 4);
+	put_name(o, "", 16);
+	put_word(o, 0);
+	put_word(o, size);
+	put_word(o, at);
+	put_word(o, size);
+	put_number(o, 7, 4);
+	put_number(o, 7, 4);
+	put_number(o, 2, 4);
+	put_number(o, 0, 4);
+	put_macho_section(o, "__gsym", 0, o->main->n, at, 3);
+	put_macho_section(o, MACHO_STRINGS_NAME, o->main->n, o->strings->n, at + o->main->n, 0);
+	put_bytes(o, at);
+}
+
+/* ---- COFF ------------------------------------------------------------------------------- */
+
+static void put_coff_section(struct object *o, const char *name, uint64_t size, uint64_t off)
+{
+	put_name(o, name, 8);
+	put_number(o, 0, 8);
+	put_number(o, size, 4);
+	put_number(o, off, 4);
+	put_number(o, 0, 8);
+	put_number(o, 0, 4);
+	put_number(o, COFF_DATA | COFF_DISCARDABLE | COFF_READ, 4);
+}
+
+/* A name of more than eight bytes is in the table behind the symbols, of which there are none. */
+static void put_coff(struct object *o)
+{
+	uint64_t at = aligned(20 + 2 * 40), end = at + o->main->n + o->strings->n;
+
+	if (end > UINT32_MAX) {
+		o->failed = -EFBIG;
+		return;
+	}
+	put_number(o, o->made->machine, 2);
+	put_number(o, 2, 2);
+	put_number(o, 0, 4); /* no time: the same input gives the same bytes */
+	put_number(o, end, 4);
+	put_number(o, 0, 4);
+	put_number(o, 0, 2);
+	put_number(o, 0, 2);
+	put_coff_section(o, ".gsym", o->main->n, at);
+	put_coff_section(o, "/4", o->strings->n, at + o->main->n);
+	put_bytes(o, at);
+	put_number(o, 4 + sizeof(STRINGS_NAME), 4);
+	put(o, STRINGS_NAME, sizeof(STRINGS_NAME));
+}
+
+int gsym_write_object(struct gsym_writer *w, const struct gsym_made *made, struct buf *out, struct err *e)
+{
+	static void (*const formats[])(struct object *o) = {
+		[IMAGE_ELF] = put_elf, [IMAGE_MACHO] = put_macho, [IMAGE_COFF] = put_coff};
+	_cleanup_buf_ struct buf main = BUF_UP_TO(UINT32_MAX), strings = BUF_UP_TO(UINT32_MAX);
+	struct object o = {.out = out, .made = made, .main = &main, .strings = &strings,
+		.big = made->big, .is64 = !made->is32};
+	int r = gsym_write(w, GSYM_SECT0, made->big,
+		made->kind == IMAGE_MACHO ? MACHO_STRINGS_NAME : STRINGS_NAME, &main, &strings, e);
+
+	if (r < 0)
+		return r;
+	buf_clear(out);
+	formats[made->kind](&o);
+	return o.failed < 0 ? err_set(e, o.failed, "%s", err_text(o.failed)) : 0;
+}

@@ -1,0 +1,261 @@
+/* The worker itself. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/map.h"
+#include "base/sanitized.h"
+#include "base/util.h"
+#include "convert/make.h"
+#include "convert/object.h"
+#include "convert/worker-private.h"
+#include "convert/worker.h"
+#include "priv/filter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include "base/banned.h"
+
+static void limit(int what, uint64_t most)
+{
+	struct rlimit l;
+
+	if (getrlimit(what, &l) < 0)
+		return;
+	l.rlim_cur = MIN((rlim_t)most, l.rlim_max);
+	setrlimit(what, &l);
+}
+
+static void set_limits(unsigned threads, unsigned seconds, uint64_t memory)
+{
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CPU, (uint64_t)seconds * threads);
+	limit(RLIMIT_FSIZE, 4ull << 30);
+	/* What is mapped to be read does not count, so the size of the input does not matter. */
+	if (!SANITIZED)
+		limit(RLIMIT_DATA, memory);
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t w = write(fd, p, MIN(n, (size_t)1 << 24));
+
+		if (w < 0)
+			return -errno;
+		p += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+/* A file with split units, within another. */
+struct unit {
+	uint64_t id;
+	struct span bytes;
+};
+
+/* Another file, if it has one. */
+struct other {
+	const char *word;
+	struct span bytes;
+};
+
+struct work {
+	unsigned threads, seconds;
+	uint64_t memory;
+	const char *form, *sandbox;
+	struct other alt, package, units;
+	struct unit *known; /* by id */
+	size_t n_known;
+	uint64_t *lacked;
+	size_t n_lacked, lacked_room;
+	struct worker_word word;
+};
+
+/* Memory, threads, and the descriptors that the worker has. The
+ * second names are those of 32-bit processors. */
+static int shut_in(void)
+{
+	static const char *const calls[] = {
+		"read", "write", "pread64", "lseek", "_llseek", "fstat", "fstat64", "close",
+		"mmap", "mmap2", "munmap", "mremap", "mprotect", "madvise", "brk", "futex",
+		"futex_time64", "set_robust_list", "rseq", "sched_yield",
+		"sched_getaffinity", "rt_sigprocmask", "rt_sigaction", "rt_sigreturn",
+		"sigaltstack", "getpid", "gettid", "clock_gettime", "clock_gettime64",
+		"getrandom", "exit", "exit_group"};
+
+	return filter_set(calls, ARRAY_SIZE(calls), true);
+}
+
+/* Where no filter can be set, the worker goes on only when it was told that it may. */
+static int shut_in_or_refuse(struct work *w, struct err *e)
+{
+	int r = shut_in();
+
+	if (r == 0)
+		return 0;
+	w->word.bare = strcmp(w->sandbox, WORKER_MAY) == 0;
+	return w->word.bare ? 0 : err_set(e, -EPERM,
+		"is not converted: the worker cannot set a system-call filter (%s); "
+		"allow-unsandboxed = yes converts without one", err_text(r));
+}
+
+static int compare_units(const void *a, const void *b)
+{
+	const struct unit *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What is in the file of units. */
+static int open_units(struct work *w)
+{
+	struct span all = w->units.bytes;
+	size_t room = 0;
+	uint64_t at = 0;
+
+	for (struct gsym_work_unit h; span_at(all, at, sizeof(h)); at += (h.size + 7) & ~7ull) {
+		memcpy(&h, all.p + at, sizeof(h));
+		at += sizeof(h);
+		if (h.size > all.n || !span_at(all, at, h.size))
+			return -EBADMSG;
+		if (grow(&w->known, &room, w->n_known, sizeof(*w->known)) < 0)
+			return -ENOMEM;
+		w->known[w->n_known++] = (struct unit){h.id, {all.p + at, h.size}};
+	}
+	if (w->n_known)
+		qsort(w->known, w->n_known, sizeof(*w->known), compare_units);
+	return 0;
+}
+
+/* What is not there is noted, and the rest read: all that are lacked are asked for at once. */
+static int find_unit(struct work *w, uint64_t id, struct span *out)
+{
+	struct unit want = {.id = id},
+		    *u = w->n_known ? bsearch(&want, w->known, w->n_known, sizeof(want), compare_units) : NULL;
+
+	if (u) {
+		*out = u->bytes;
+		return 0;
+	}
+	if (strcmp(w->units.word, WORKER_ASK) != 0 || w->n_lacked == GSYM_WORK_UNITS_MOST)
+		return -ENOENT;
+	if (grow(&w->lacked, &w->lacked_room, w->n_lacked, sizeof(*w->lacked)) < 0)
+		return -ENOMEM;
+	w->lacked[w->n_lacked++] = id;
+	return -ENOENT;
+}
+
+static int find(void *ctx, const struct gsym_want *want, struct span *out)
+{
+	struct work *w = ctx;
+	struct other *o = want->kind == GSYM_ALT ? &w->alt : &w->package;
+	struct gsym_work_lack *lack = &w->word.lack;
+
+	if (want->kind == GSYM_DWO)
+		return find_unit(w, want->dwo_id, out);
+	*out = o->bytes;
+	if (strcmp(o->word, WORKER_ASK) != 0)
+		return o->bytes.n ? 0 : -ENOENT;
+	lack->kind = want->kind;
+	lack->id_len = (uint8_t)MIN(want->id.n, sizeof(lack->id));
+	if (lack->id_len)
+		memcpy(lack->id, want->id.p, lack->id_len);
+	return -EAGAIN;
+}
+
+static int convert(struct work *o, struct span file, struct err *e)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
+	bool strict = strcmp(o->form, worker_forms[GSYM_WORK_EXACT]) == 0;
+	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
+		.shorten = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0,
+		.exact = strict || strcmp(o->form, worker_forms[GSYM_WORK_LENIENT]) == 0, .strict = strict};
+	struct gsym_made made;
+	int r = gsym_writer_new(&w);
+
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	r = gsym_make(w, file, &opts, &made, e);
+	if (o->n_lacked && (r == 0 || r == -ENODATA)) {
+		o->word.lack.kind = GSYM_DWO;
+		qsort(o->lacked, o->n_lacked, sizeof(*o->lacked), compare_ids);
+		return err_set(e, -EAGAIN, "lacks %zu units", o->n_lacked);
+	}
+	if (r == 0)
+		r = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0
+			? gsym_write_object(w, &made, &bytes, e)
+			: gsym_write(w, GSYM_V1, made.big, NULL, &bytes, NULL, e);
+	if (r < 0)
+		return r;
+	r = write_all(WORKER_OUT, bytes.p, bytes.n);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
+/* Converts without a file that cannot be read. */
+static void open_other(struct other *o, int fd)
+{
+	struct err e = {0};
+
+	if (strcmp(o->word, WORKER_HERE) == 0)
+		map_fd(&o->bytes, fd, &e);
+}
+
+static int work(struct work *w, struct err *e)
+{
+	struct span file;
+	int r = map_fd(&file, WORKER_IN, e);
+
+	if (r < 0)
+		return r;
+	open_other(&w->alt, WORKER_ALT);
+	open_other(&w->package, WORKER_PACKAGE);
+	open_other(&w->units, WORKER_UNITS);
+	/* /proc and /sys, where this is asked, are out of reach behind the filter. */
+	if (!w->threads)
+		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
+	set_limits(w->threads, w->seconds, w->memory);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(e, -errno, "%s", err_text(errno));
+	r = shut_in_or_refuse(w, e);
+	if (r < 0)
+		return r;
+	r = open_units(w);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : convert(w, file, e);
+}
+
+int gsym_worker_main(int argc, char **argv)
+{
+	struct work w = {0};
+	struct err e = {0};
+
+	if (argc != 9)
+		return 2;
+	w.threads = (unsigned)strtoul(argv[1], NULL, 10);
+	w.seconds = (unsigned)strtoul(argv[2], NULL, 10);
+	w.memory = strtoull(argv[3], NULL, 10);
+	w.form = argv[4];
+	w.sandbox = argv[5];
+	w.alt.word = argv[6];
+	w.package.word = argv[7];
+	w.units.word = argv[8];
+	w.word.r = work(&w, &e);
+	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
+	/* No destructor, and nothing that looks for leaks behind the filter. */
+	if (write_all(WORKER_WORDS, (const char *)&w.word, sizeof(w.word)) < 0)
+		_exit(3);
+	if (w.word.r == -EAGAIN && w.word.lack.kind == GSYM_DWO &&
+		write_all(WORKER_WORDS, (const char *)w.lacked, w.n_lacked * sizeof(*w.lacked)) < 0)
+		_exit(3);
+	_exit(0);
+}

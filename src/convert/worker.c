@@ -1,0 +1,232 @@
+/* Starts a worker and waits for it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "convert/worker.h"
+#include "base/clock.h"
+#include "base/sanitized.h"
+#include "base/util.h"
+#include "convert/worker-private.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include "base/banned.h"
+
+#define SECONDS 300
+
+uint64_t gsym_work_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	return (uint64_t)MAX(pages, 1L << 16) * (uint64_t)MAX(size, 4096L) / 2;
+}
+
+/* Numbers that none of the worker's own has. */
+static int moved(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
+}
+
+static const char *word_for(const struct gsym_work *o, const struct gsym_work_file *f)
+{
+	return !o->lack ? WORKER_NONE : f->ask ? WORKER_ASK : f->fd >= 0 ? WORKER_HERE : WORKER_NONE;
+}
+
+const char *const worker_forms[] = {
+	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_EXACT] = "exact",
+	[GSYM_WORK_LENIENT] = "lenient"};
+
+/* 3 to 8 are what the worker is given; 0 to 2 lead nowhere, but for what a sanitizer says. Nothing
+ * else is inherited, whatever a library opened meanwhile. */
+static int give(posix_spawn_file_actions_t *to, const int fds[6])
+{
+	int r = posix_spawn_file_actions_addopen(to, 0, "/dev/null", O_RDWR, 0);
+
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(to, 0, 1);
+	if (r == 0 && !SANITIZED)
+		r = posix_spawn_file_actions_adddup2(to, 0, 2);
+	for (int i = 0; r == 0 && i < 6; i++)
+		r = fds[i] >= 0 ? posix_spawn_file_actions_adddup2(to, fds[i], WORKER_IN + i)
+				: posix_spawn_file_actions_addclose(to, WORKER_IN + i);
+	return r == 0 ? posix_spawn_file_actions_addclosefrom_np(to, WORKER_UNITS + 1) : r;
+}
+
+static int spawn(const char *program, char **argv, const int fds[6], pid_t *pid)
+{
+	char *const no_environment[] = {NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t none;
+	int r;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attr);
+	sigemptyset(&none);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+	r = give(&actions, fds);
+	if (r == 0)
+		r = posix_spawn(pid, program ? program : "/proc/self/exe", &actions, &attr, argv,
+			no_environment);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return -r;
+}
+
+static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
+{
+	char threads[16], seconds[16], memory[32];
+	char *argv[] = {(char *)"symfs", (char *)"gsym", (char *)GSYM_WORKER_WORD, threads, seconds,
+		memory, (char *)worker_forms[o->form],
+		(char *)(o->unsandboxed ? WORKER_MAY : WORKER_MUST_NOT),
+		(char *)word_for(o, &o->alt), (char *)word_for(o, &o->package),
+		(char *)word_for(o, &o->units), NULL};
+
+	snprintf(threads, sizeof(threads), "%u", o->threads);
+	snprintf(seconds, sizeof(seconds), "%u", o->seconds ? o->seconds : SECONDS);
+	snprintf(memory, sizeof(memory), "%llu",
+		(unsigned long long)(o->memory ? o->memory : gsym_work_memory()));
+	return spawn(o->program, argv, fds, pid);
+}
+
+#define LOOK_MS 200 /* at whether the worker is to stop */
+#define BLIND_MS 20 /* at whether it has ended, where that cannot be waited for */
+
+/* Whether the worker has ended, after a while at most. `pidfd` is -1 where there is none: an old
+ * kernel, or no number for it. */
+static bool ended_within(pid_t pid, int pidfd, int ms)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	siginfo_t info = {0};
+
+	if (poll(&p, 1, pidfd >= 0 ? ms : BLIND_MS) > 0)
+		return true;
+	return pidfd < 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+		info.si_pid == pid;
+}
+
+/* The status of waitpid(); -ETIME, -EINTR: it was ended. */
+static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *status)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
+	bool late = false, stopped = false;
+
+	while (!late && !stopped && !ended_within(pid, fd, stop ? LOOK_MS : 1000)) {
+		stopped = stop && atomic_load(stop);
+		late = clock_ms() >= end;
+	}
+	if (late || stopped)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return stopped ? -EINTR : late ? -ETIME : 0;
+}
+
+/* The units that it lacks. 0; -EBADMSG, -ENOMEM. */
+static int take_units(int words, struct gsym_work_lack *lack)
+{
+	struct stat st;
+	size_t n;
+
+	if (fstat(words, &st) < 0 || st.st_size <= (off_t)sizeof(struct worker_word))
+		return -EBADMSG;
+	n = MIN(((size_t)st.st_size - sizeof(struct worker_word)) / 8, (size_t)GSYM_WORK_UNITS_MOST);
+	lack->units = n ? malloc(n * 8) : NULL;
+	if (!lack->units)
+		return n ? -ENOMEM : -EBADMSG;
+	lack->n_units = n;
+	return pread(words, lack->units, n * 8, sizeof(struct worker_word)) == (ssize_t)(n * 8) ? 0 : -EBADMSG;
+}
+
+static int take_lack(int words, const struct gsym_work_lack *told, struct gsym_work_lack *out)
+{
+	*out = *told;
+	out->units = NULL; /* its own addresses mean nothing here */
+	out->n_units = 0;
+	return told->id_len > sizeof(told->id) || (unsigned)told->kind > GSYM_DWO ? -EBADMSG
+		: told->kind == GSYM_DWO ? take_units(words, out)
+					 : 0;
+}
+
+/* Nothing of ours sends SIGKILL to a worker that ended in time: the kernel does, when memory is
+ * short. */
+static int ended_by(int number, struct err *e)
+{
+	if (number == SIGXCPU)
+		return err_set(e, -ETIMEDOUT, "takes too long to convert");
+	if (number == SIGKILL)
+		return err_set(e, -ENOMEM, "was not converted: the worker was ended by signal %d, "
+			"which the kernel sends when memory is short", number);
+	return err_set(e, -EBADMSG, "cannot be converted: the worker was ended by signal %d", number);
+}
+
+/* What it said, if it ended by itself. */
+static int verdict(const struct gsym_work *o, int words, int status, struct err *e)
+{
+	struct worker_word w;
+	ssize_t n = pread(words, &w, sizeof(w), 0);
+
+	if (WIFSIGNALED(status))
+		return ended_by(WTERMSIG(status), e);
+	/* The loader of programs says so: the file is not to blame. */
+	if (WEXITSTATUS(status) == 127)
+		return err_set(e, -EIO, "was not converted: the worker does not start; start symfs anew "
+			"after an upgrade of it or of its libraries");
+	if (!WIFEXITED(status) || WEXITSTATUS(status) || n != (ssize_t)sizeof(w) || w.r > 0)
+		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
+			WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	w.text[sizeof(w.text) - 1] = '\0';
+	if (o->bare)
+		*o->bare = w.bare;
+	if (w.r == -ENOMEM)
+		return err_set(e, w.r, "was not converted: it needs more memory than the %llu MiB that a "
+			"worker may have", (unsigned long long)
+			((o->memory ? o->memory : gsym_work_memory()) >> 20));
+	if (w.r == -EAGAIN) {
+		int r = o->lack ? take_lack(words, &w.lack, o->lack) : -EBADMSG;
+
+		if (r < 0)
+			return err_set(e, r, "cannot be converted: %s", err_text(r));
+	}
+	return w.r < 0 ? err_set(e, w.r, "%s", w.text) : 0;
+}
+
+int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
+{
+	_cleanup_close_ int made = memfd_create("gsym", MFD_CLOEXEC);
+	_cleanup_close_ int words = memfd_create("gsym-words", MFD_CLOEXEC);
+	_cleanup_close_ int a = moved(in), b = moved(made), c = moved(words);
+	_cleanup_close_ int alt = o->lack && o->alt.fd >= 0 ? moved(o->alt.fd) : -1;
+	_cleanup_close_ int package = o->lack && o->package.fd >= 0 ? moved(o->package.fd) : -1;
+	_cleanup_close_ int units = o->lack && o->units.fd >= 0 ? moved(o->units.fd) : -1;
+	unsigned seconds = o->seconds ? o->seconds : SECONDS;
+	int status = 0, r;
+	pid_t pid;
+
+	if (made < 0 || words < 0 || a < 0 || b < 0 || c < 0 ||
+		(o->lack && ((o->alt.fd >= 0 && alt < 0) || (o->package.fd >= 0 && package < 0) ||
+				    (o->units.fd >= 0 && units < 0))))
+		return err_set(e, -errno, "%s", err_text(errno));
+	r = start(o, (const int[]){a, b, c, alt, package, units}, &pid);
+	if (r < 0)
+		return err_set(e, r, "no worker could be started: %s", err_text(r));
+	r = wait_for(pid, seconds, o->stop, &status);
+	if (r == -ETIME)
+		return err_set(e, r, "was not converted within %u s, on a machine with much to do", seconds);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	r = verdict(o, words, status, e);
+	if (r == 0)
+		*out = take_fd(&made);
+	return r;
+}

@@ -1,0 +1,274 @@
+/* A cursor over DWARF 2 to 5, for what GSYM needs: functions, inlined calls, their names, ranges and
+ * lines. Nothing else is decoded, and nothing but what is under way is kept. All of it works on
+ * bytes in memory and stays within them; what is broken costs the unit that it is in.
+ *
+ * A file is opened once and then read by many threads; each has a reader of its own. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/err.h"
+#include "base/span.h"
+#include "image/image.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Inlined calls that are nested deeper are not read. */
+#define DWARF_DEPTH_MOST 256
+
+/* ---- files ---------------------------------------------------------------------------- */
+
+enum dwarf_section {
+	DWARF_INFO, DWARF_ABBREV, DWARF_STR, DWARF_LINE, DWARF_LINE_STR, DWARF_ADDR, DWARF_RANGES,
+	DWARF_RNGLISTS, DWARF_STR_OFFSETS, DWARF_CU_INDEX, DWARF_SECTIONS
+};
+
+/* Of a unit, what is before its first entry. Offsets count from the start of .debug_info. */
+struct dwarf_head {
+	uint64_t at, first, end;
+	uint64_t abbrevs;
+	uint64_t id; /* of a skeleton and of the split unit that belongs to it */
+	uint16_t version;
+	uint8_t kind, addr_size, off_size;
+};
+
+struct dwarf_file {
+	struct span s[DWARF_SECTIONS];
+	size_t mapped[DWARF_SECTIONS]; /* not 0: the section was compressed, and is ours */
+	bool swap;
+	bool dwo; /* has the sections of split units */
+	struct dwarf_head *units;
+	size_t n_units;
+	const struct dwarf_file *alt; /* what dwz took out of several files; may be NULL */
+	/* How often ranges may be read in all: a file that has many functions share long lists is
+	 * not allowed to take the square of its size. */
+	_Atomic int64_t budget;
+};
+
+/* The sections of `m`, which must outlive it; `dwo`: those of split units. 0, also when there are
+ * none; -EBADMSG, -ENOMEM, -EFBIG. */
+int dwarf_open(struct dwarf_file *f, const struct image *m, bool dwo, struct err *e);
+void dwarf_close(struct dwarf_file *f);
+/* The units in the sections that are there, and the budget; dwarf_open() has done it. -ENOMEM. */
+int dwarf_find_units(struct dwarf_file *f);
+
+/* The unit that has this offset, or NULL. */
+const struct dwarf_head *dwarf_unit_at(const struct dwarf_file *f, uint64_t off);
+
+/* ---- entries --------------------------------------------------------------------------- */
+
+enum dwarf_tag {
+	DW_TAG_array_type = 0x01, DW_TAG_class_type = 0x02, DW_TAG_enumeration_type = 0x04,
+	DW_TAG_lexical_block = 0x0b, DW_TAG_compile_unit = 0x11, DW_TAG_structure_type = 0x13,
+	DW_TAG_subroutine_type = 0x15, DW_TAG_union_type = 0x17, DW_TAG_inlined_subroutine = 0x1d,
+	DW_TAG_subprogram = 0x2e, DW_TAG_namespace = 0x39, DW_TAG_partial_unit = 0x3c,
+	DW_TAG_call_site = 0x48, DW_TAG_skeleton_unit = 0x4a, DW_TAG_GNU_call_site = 0x4109
+};
+
+/* The attributes that are looked at. */
+enum dwarf_field {
+	AT_NONE, AT_LOW, AT_HIGH, AT_RANGES, AT_NAME, AT_LINKAGE, AT_SPEC, AT_ORIGIN, AT_DECL_FILE,
+	AT_DECL_LINE, AT_CALL_FILE, AT_CALL_LINE, AT_SIBLING, AT_DECLARATION, AT_LINES, AT_COMP_DIR,
+	AT_LANGUAGE, AT_STR_BASE, AT_ADDR_BASE, AT_RNGLISTS_BASE, AT_GNU_RANGES_BASE, AT_DWO_NAME,
+	AT_DWO_ID, AT_FIELDS
+};
+
+enum dwarf_act {
+	ACT_NONE,  /* its children may be anything */
+	ACT_SKIP,  /* what is in it has no code */
+	ACT_TYPE,  /* a scope for names; code may be in it, but not in C */
+	ACT_SCOPE, ACT_FUNC, ACT_BLOCK, ACT_INLINE
+};
+
+struct dwarf_attr {
+	uint16_t form;
+	uint8_t field;
+	int64_t value; /* of DW_FORM_implicit_const */
+};
+
+/* So many bytes to pass, then one value of a form that has no fixed size; form 0 is the end. */
+struct dwarf_step {
+	uint32_t bytes;
+	uint16_t form;
+};
+
+struct dwarf_abbrev {
+	uint64_t code;
+	uint32_t attrs, n_attrs, steps;
+	int32_t fixed; /* bytes that all the values take; -1: it depends */
+	uint16_t tag;
+	bool children, sibling;
+	uint8_t act;
+};
+
+/* One table, for units of the same sizes. */
+struct dwarf_abbrevs {
+	const struct dwarf_file *file;
+	uint64_t at;
+	uint8_t version, addr_size, off_size;
+	struct dwarf_abbrev *all;
+	size_t n, room;
+	struct dwarf_attr *attrs;
+	size_t n_attrs, attrs_room;
+	struct dwarf_step *steps;
+	size_t n_steps, steps_room;
+	unsigned users;
+};
+
+struct dwarf_value {
+	uint16_t form; /* 0: there is none */
+	uint64_t v;
+	const uint8_t *p; /* of a text within .debug_info */
+};
+
+/* A unit whose first entry was read. */
+struct dwarf_unit {
+	const struct dwarf_file *file;
+	const struct dwarf_file *main; /* has the addresses and lines, of split units too */
+	const struct dwarf_head *head;
+	struct dwarf_abbrevs *abbrevs;
+	const struct dwarf_unit *skeleton;
+	uint64_t str_base, addr_base, rnglists_base, ranges_base;
+	uint64_t low, lines, dwo_id;
+	bool has_lines;
+	unsigned tag, language;
+	const char *comp_dir; /* "" */
+	const char *dwo_name; /* NULL */
+	uint64_t children; /* where its entries begin; 0: it has none */
+	struct span str_offsets, rnglists;
+};
+
+struct dwarf_die {
+	uint64_t at;
+	const struct dwarf_abbrev *abbrev;
+	uint32_t has; /* a bit for each field */
+	struct dwarf_value v[AT_FIELDS];
+	uint64_t next; /* where its children begin, or what is behind it */
+};
+
+static inline bool die_has(const struct dwarf_die *d, enum dwarf_field f)
+{
+	return d->has >> f & 1;
+}
+
+struct dwarf_scope {
+	uint64_t at, end;
+	uint32_t parent; /* UINT32_MAX: none */
+	uint16_t tag;
+};
+
+struct dwarf_scopes {
+	struct dwarf_scope *all;
+	size_t n, room;
+};
+
+/* Another unit that one refers to. */
+struct dwarf_foreign {
+	struct dwarf_unit unit;
+	struct dwarf_scopes scopes;
+	bool scanned;
+};
+
+#define DWARF_TABLES 64
+#define DWARF_FOREIGN 16
+
+/* What a thread keeps. */
+struct dwarf_reader {
+	struct dwarf_abbrevs *tables[DWARF_TABLES];
+	struct dwarf_foreign *foreign[DWARF_FOREIGN];
+};
+
+void dwarf_reader_release(struct dwarf_reader *r);
+
+/* Opens a unit, with its bases, and `skeleton` when it is a split one. -EBADMSG, -ENOMEM. */
+int dwarf_unit_open(struct dwarf_unit *u, struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_head *h, const struct dwarf_unit *skeleton);
+void dwarf_unit_close(struct dwarf_unit *u);
+
+const struct dwarf_abbrev *dwarf_abbrev_of(const struct dwarf_abbrevs *t, uint64_t code);
+/* The table of a unit: to be given back with dwarf_abbrevs_drop(). */
+int dwarf_abbrevs_get(struct dwarf_reader *r, const struct dwarf_file *f,
+	const struct dwarf_head *h, struct dwarf_abbrevs **out);
+void dwarf_abbrevs_drop(struct dwarf_abbrevs *t);
+
+/* All fields of the entry `at` whose values begin at `p`. False: it is broken. */
+bool dwarf_read_die(const struct dwarf_unit *u, uint64_t at, const struct dwarf_abbrev *a,
+	const uint8_t *p, struct dwarf_die *out);
+/* The entry at an offset; false also when there is none. */
+bool dwarf_die_at(const struct dwarf_unit *u, uint64_t at, struct dwarf_die *out);
+/* Moves *p behind the values of an entry. */
+bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
+	const uint8_t **p, const uint8_t *end);
+
+/* NULL: it is no text, or lies nowhere. */
+const char *dwarf_text(const struct dwarf_unit *u, const struct dwarf_value *v);
+bool dwarf_address(const struct dwarf_unit *u, const struct dwarf_value *v, uint64_t *out);
+bool dwarf_number(const struct dwarf_value *v, uint64_t *out);
+/* What entry is referred to: `*f` is the file that it is in. */
+bool dwarf_reference(const struct dwarf_unit *u, const struct dwarf_value *v,
+	const struct dwarf_file **f, uint64_t *out);
+
+struct dwarf_range {
+	uint64_t start, end;
+};
+
+struct dwarf_ranges {
+	struct dwarf_range *all;
+	size_t n, room;
+};
+
+/* Appends the ranges of an entry, none of them empty. -EBADMSG: they lie nowhere; -ENOMEM; -E2BIG:
+ * the file's budget is used up. */
+int dwarf_die_ranges(const struct dwarf_unit *u, const struct dwarf_die *d,
+	struct dwarf_ranges *out);
+
+/* ---- lines ----------------------------------------------------------------------------- */
+
+struct dwarf_row {
+	uint64_t addr;
+	uint32_t file, line;
+};
+
+/* Rows that belong together: [low, high). */
+struct dwarf_sequence {
+	uint64_t low, high, reach; /* `reach`: the highest end of all that begin before or here */
+	uint32_t rows, n_rows, order;
+};
+
+struct dwarf_line_file {
+	const char *name;
+	uint64_t dir;
+	uint32_t number; /* the caller's; UINT32_MAX: has none yet */
+};
+
+struct dwarf_lines {
+	const struct dwarf_file *file;
+	uint64_t at;
+	bool opened, ran;
+	unsigned version;
+	const char *comp_dir;
+	const char **dirs;
+	size_t n_dirs, dirs_room;
+	struct dwarf_line_file *files;
+	size_t n_files, files_room;
+	struct dwarf_row *rows;
+	size_t n_rows, rows_room;
+	struct dwarf_sequence *sequences; /* by address */
+	size_t n_sequences, sequences_room;
+	/* of the header */
+	uint64_t program, end;
+	uint8_t min_length, max_ops, line_range, opcode_base, addr_size;
+	int8_t line_base;
+	uint8_t lengths[256];
+};
+
+/* The header, then the program. What they hold stays for the next use; opening the same table again
+ * costs nothing. -EBADMSG, -ENOMEM. */
+int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf_unit *u);
+int dwarf_lines_run(struct dwarf_lines *l, const struct dwarf_unit *u);
+void dwarf_lines_release(struct dwarf_lines *l);
+
+/* File i of the table, or NULL. */
+struct dwarf_line_file *dwarf_line_file(struct dwarf_lines *l, uint64_t i);
+/* The directory that a file's name is relative to, in one or two pieces; "" for what is missing. */
+void dwarf_line_dirs(const struct dwarf_lines *l, const struct dwarf_line_file *f,
+	const char **first, const char **second);

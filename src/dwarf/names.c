@@ -1,0 +1,257 @@
+/* Names of functions: what a linker calls them, else the name with those of what it is in. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "dwarf/batch.h"
+
+#include "base/banned.h"
+
+/* From an inlined call to its origin, from there to a declaration: three steps are many. */
+#define CHAIN_MOST 16
+#define PARTS_MOST 64
+#define NAME_MOST (1u << 20)
+
+/* Where an entry is. Another unit may give way to a third one whenever an entry is looked at, so
+ * nothing but places is kept from one look to the next. */
+struct place {
+	const struct dwarf_file *file;
+	uint64_t at;
+};
+
+/* An entry, and the unit that it is in, until the next is looked at. */
+struct spot {
+	const struct dwarf_unit *unit;
+	struct dwarf_foreign *foreign; /* NULL: it is the walker's own unit */
+	struct dwarf_die die;
+};
+
+static struct dwarf_foreign *open_foreign(
+	struct dwarf_walker *w, const struct dwarf_file *f, const struct dwarf_head *h)
+{
+	uint64_t hash = (h->at ^ (uintptr_t)f >> 4) * 0x9e3779b97f4a7c15;
+	struct dwarf_foreign **slot = &w->reader.foreign[hash >> 32 & (DWARF_FOREIGN - 1)];
+	struct dwarf_foreign *x = *slot;
+
+	if (x && x->unit.head == h)
+		return x;
+	if (!x)
+		x = *slot = calloc(1, sizeof(*x));
+	if (!x)
+		return NULL;
+	dwarf_unit_close(&x->unit);
+	x->scopes.n = 0;
+	x->scanned = false;
+	if (dwarf_unit_open(&x->unit, &w->reader, f, h, NULL) < 0)
+		x->unit.head = NULL;
+	return x->unit.head ? x : NULL;
+}
+
+static bool look(struct dwarf_walker *w, struct place p, struct spot *out)
+{
+	const struct dwarf_head *own = w->unit->head, *h;
+
+	out->foreign = NULL;
+	out->unit = w->unit;
+	if (p.file != w->unit->file || p.at < own->at || p.at >= own->end) {
+		h = dwarf_unit_at(p.file, p.at);
+		out->foreign = h ? open_foreign(w, p.file, h) : NULL;
+		out->unit = out->foreign ? &out->foreign->unit : NULL;
+	}
+	return out->unit && dwarf_die_at(out->unit, p.at, &out->die);
+}
+
+/* The entry that this one only completes. */
+static bool origin_of(const struct spot *s, struct place *out)
+{
+	enum dwarf_field f = die_has(&s->die, AT_SPEC) ? AT_SPEC : AT_ORIGIN;
+
+	return die_has(&s->die, f) &&
+	       dwarf_reference(s->unit, &s->die.v[f], &out->file, &out->at);
+}
+
+static const char *text_of(const struct spot *s, enum dwarf_field f)
+{
+	const char *text = die_has(&s->die, f) ? dwarf_text(s->unit, &s->die.v[f]) : NULL;
+
+	return text && text[0] ? text : NULL;
+}
+
+static const char *short_name(struct dwarf_walker *w, struct place p)
+{
+	const char *name = NULL;
+	struct spot s;
+
+	for (unsigned i = 0; i < CHAIN_MOST && !name && look(w, p, &s); i++) {
+		name = text_of(&s, AT_NAME);
+		if (!origin_of(&s, &p))
+			break;
+	}
+	return name;
+}
+
+/* ---- what it is in --------------------------------------------------------------------- */
+
+static bool is_context(unsigned tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_structure_type ||
+	       tag == DW_TAG_union_type || tag == DW_TAG_class_type || tag == DW_TAG_subprogram;
+}
+
+static const struct dwarf_scopes *scopes_of(struct dwarf_walker *w, const struct spot *s)
+{
+	struct dwarf_foreign *x = s->foreign;
+
+	if (!x)
+		return &w->scopes;
+	if (!x->scanned) {
+		x->scanned = true;
+		if (dwarf_scan(&x->unit, &x->scopes) < 0)
+			x->scopes.n = 0;
+	}
+	return &x->scopes;
+}
+
+/* The scope around an entry, through blocks; NULL: the unit, or something that gives no name. */
+static const struct dwarf_scope *scope_around(const struct dwarf_scopes *all, uint64_t at)
+{
+	size_t from = 0, to = all->n;
+	uint32_t i;
+
+	while (from < to) { /* the last that begins before it */
+		size_t mid = from + (to - from) / 2;
+
+		if (all->all[mid].at < at)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	i = from ? (uint32_t)from - 1 : UINT32_MAX;
+	while (i != UINT32_MAX &&
+		(all->all[i].end <= at || all->all[i].tag == DW_TAG_lexical_block))
+		i = all->all[i].parent;
+	return i != UINT32_MAX && is_context(all->all[i].tag) ? &all->all[i] : NULL;
+}
+
+/* What an entry is in; what it completes was declared there, so that is asked first. An inlined call
+ * is in whatever calls it, which says nothing of its name. */
+static bool find_context(struct dwarf_walker *w, struct place p, struct place *out, unsigned deep)
+{
+	const struct dwarf_scope *scope;
+	struct place origin;
+	struct spot s;
+
+	if (deep >= CHAIN_MOST || !look(w, p, &s))
+		return false;
+	if (origin_of(&s, &origin)) {
+		if (find_context(w, origin, out, deep + 1))
+			return true;
+		if (!look(w, p, &s))
+			return false;
+	}
+	if (s.die.abbrev->tag == DW_TAG_inlined_subroutine)
+		return false;
+	scope = scope_around(scopes_of(w, &s), p.at);
+	if (scope)
+		*out = (struct place){p.file, scope->at};
+	return scope;
+}
+
+static int qualified(struct dwarf_walker *w, struct place at, const char *name, const char **out)
+{
+	const char *parts[PARTS_MOST];
+	size_t n = 0, len = strlen(name) + 1;
+	char *text, *p;
+
+	/* Each is farther out, or the file leads in a circle. */
+	for (unsigned i = 0; i < PARTS_MOST && find_context(w, at, &at, 0); i++) {
+		const char *part = short_name(w, at);
+
+		if (!part || len + strlen(part) + 2 > NAME_MOST)
+			continue;
+		parts[n++] = part;
+		len += strlen(part) + 2;
+	}
+	*out = name;
+	if (!n)
+		return 0;
+	p = text = batch_text(w->out, len);
+	if (!text)
+		return -ENOMEM;
+	while (n--) {
+		const char *part = parts[n];
+		size_t k = strlen(part);
+
+		memcpy(p, part, k);
+		if (part[0] == '<' && part[k - 1] == '>') { /* <lambda(int)> */
+			p[0] = '{';
+			p[k - 1] = '}';
+		}
+		memcpy(p + k, "::", 2);
+		p += k + 2;
+	}
+	memcpy(p, name, strlen(name) + 1);
+	*out = text;
+	return 0;
+}
+
+/* C++ and its like; C too, as programs of C++ were marked as C. */
+static bool is_qualified(unsigned language, const char *name)
+{
+	static const uint16_t languages[] = {0x02, 0x04, 0x11, 0x1a, 0x19, 0x21, 0x2a, 0x2b, 0x3a};
+	bool any = false;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(languages); i++)
+		any = any || languages[i] == language;
+	return any && !(name[0] == '_' && name[1] == 'Z' &&
+			      (strstr(name, ".isra.") || strstr(name, ".part.")));
+}
+
+static int find_name(struct dwarf_walker *w, struct batch_name *n)
+{
+	struct place p = {n->file, n->at};
+	const char *name = NULL;
+	struct spot s;
+
+	n->text = NULL;
+	for (unsigned i = 0; i < CHAIN_MOST && look(w, p, &s); i++) {
+		const char *linkage = text_of(&s, AT_LINKAGE);
+
+		if (linkage) {
+			n->text = linkage;
+			return 0;
+		}
+		name = name ? name : text_of(&s, AT_NAME);
+		if (!origin_of(&s, &p))
+			break;
+	}
+	n->text = name;
+	if (!name || !is_qualified(w->unit->language, name))
+		return 0;
+	return qualified(w, (struct place){n->file, n->at}, name, &n->text);
+}
+
+int dwarf_find_names(struct dwarf_walker *w)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->out->n_names; i++)
+		r = find_name(w, &w->out->names[i]);
+	return r;
+}
+
+bool dwarf_declared(struct dwarf_walker *w, const struct dwarf_die *d, uint64_t *file,
+	uint64_t *line)
+{
+	struct spot s = {.unit = w->unit, .die = *d};
+	bool has_file = false, has_line = false;
+	struct place p;
+
+	for (unsigned i = 0; i < CHAIN_MOST && !s.foreign; i++) {
+		if (!has_file && die_has(&s.die, AT_DECL_FILE))
+			has_file = dwarf_number(&s.die.v[AT_DECL_FILE], file);
+		if (!has_line && die_has(&s.die, AT_DECL_LINE))
+			has_line = dwarf_number(&s.die.v[AT_DECL_LINE], line);
+		if ((has_file && has_line) || !origin_of(&s, &p) || !look(w, p, &s))
+			break;
+	}
+	return has_file && has_line;
+}

@@ -1,0 +1,12 @@
+/* Where a file has instructions. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "image/image.h"
+
+/* Where the file has instructions, as image_base() counts; sorted. free() it. */
+struct text_range {
+	uint64_t start, end;
+};
+int text_ranges(const struct image *m, struct text_range **out, size_t *n); /* -ENOMEM */
+/* The range that has the address, or NULL. */
+const struct text_range *text_range_of(const struct text_range *all, size_t n, uint64_t addr);

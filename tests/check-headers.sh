@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each header compiles alone, and twice in a row; and is part of what is released.
+# Each header compiles alone, and twice in a row.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 cd "${top_srcdir:-$(dirname "$0")/..}/src" || exit 1
 seen=0
@@ -9,7 +9,6 @@ for h in $(find . -name '*.h' | sort); do
   # shellcheck disable=SC2086
   printf '#include "%s"\n#include "%s"\n' "$h" "$h" |
     ${CC:-cc} $flags -Wall -Wextra -Werror -fsyntax-only -I. -x c - || exit 1
-  grep -qF "src/${h#./}" ../Makefile.am || { echo "$h does not stand in Makefile.am"; exit 1; }
   seen=$((seen + 1))
 done
 echo "$seen headers seen"

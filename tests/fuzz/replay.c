@@ -1,6 +1,5 @@
 /* The main of a fuzz target without a fuzzer: runs it over the files and folders named, or over
- * tests/data/broken/NAME when it is called replay-NAME. A crash that was found becomes a file
- * there, and a line of this. */
+ * tests/data/broken/NAME when it is called fuzz-NAME. A crash that was found becomes a file there. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "base/path.h"
@@ -57,14 +56,14 @@ static void replay(const char *path)
 
 int main(int argc, char **argv)
 {
-	const char *top = getenv("top_srcdir"), *name = strstr(path_base(argv[0]), "replay-");
+	const char *top = getenv("top_srcdir"), *name = strstr(path_base(argv[0]), "fuzz-");
 	char dir[4096];
 
 	for (int i = 1; i < argc; i++)
 		replay(argv[i]);
 	if (argc < 2 && name) {
 		snprintf(dir, sizeof(dir), "%s/tests/data/broken/%s", top ? top : ".",
-			name + strlen("replay-"));
+			name + strlen("fuzz-"));
 		replay(dir);
 	}
 	printf("1..%u\n", seen);

@@ -223,7 +223,7 @@ static int take_layouts(const struct words *w, struct run *run)
 	}
 	run->n_layouts = w->layouts.n;
 	for (unsigned i = 0; !w->layouts.n && layout_at(i) && i < ARRAY_SIZE(run->layouts); i++)
-		if (!layout_at(i)->ours)
+		if (!(layout_at(i)->flags & LAYOUT_MOUNT_ONLY))
 			run->layouts[run->n_layouts++] = layout_at(i);
 	return EXIT_DONE;
 }

@@ -146,7 +146,7 @@ void facts_free(struct fetch *f)
 
 static bool wants_tiers(const struct source *s)
 {
-	return source_is_store(s) && strcmp(s->layout->name, "symstore") == 0;
+	return source_is_store(s) && s->layout->tiered;
 }
 
 /* ---- remembered in the store ------------------------------------------------------------ */

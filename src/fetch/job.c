@@ -86,5 +86,5 @@ void out_of_memory(struct flight *fl)
  * that was is not there. */
 bool is_other(const struct work *w, struct view *v, struct key *own)
 {
-	return w->winner->source->layout->one_name && obj_is_other_use(v, &w->fl->own, own);
+	return w->winner->source->layout->flags & LAYOUT_ONE_NAME && obj_is_other_use(v, &w->fl->own, own);
 }

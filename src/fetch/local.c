@@ -104,7 +104,7 @@ static int check_file(const struct source *s, int fd, const struct key *k, bool 
 		return -errno;
 	v = view_of_fd(fd, (uint64_t)st.st_size);
 	r = obj_check(&v, k, slice, &e);
-	if (r == -EBADMSG && s->layout->one_name && obj_is_other_use(&v, k, NULL))
+	if (r == -EBADMSG && s->layout->flags & LAYOUT_ONE_NAME && obj_is_other_use(&v, k, NULL))
 		return -ENOENT; /* the path is that of other types, too */
 	if (r < 0) {
 		snprintf(why, 200, "%.190s", e.text[0] ? e.text : err_text(r));

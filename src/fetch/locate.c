@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Breakpad's paths are those of `native`, too. */
 static bool may_know(const struct source *s)
 {
 	return !s->kind->local && s->types >> FILETYPE_BREAKPAD & 1 &&
-	       (strcmp(s->layout->name, "breakpad") == 0 || strcmp(s->layout->name, "native") == 0);
+	       s->layout->flags & LAYOUT_CODE_ID_LOOKUP;
 }
 
 bool fetch_may_locate(struct fetch *f)

@@ -80,9 +80,8 @@ bool ranges_wanted(const struct attempt *at)
 	const struct flight *fl = at->flight;
 	const struct source *s = at->source;
 
-	return !fl->plain && !at->plain && !at->ask.ptr && s->kind != &source_debuginfod &&
-		strcmp(s->layout->name, "debuginfod") != 0 && filetype_is(fl->own.type, TYPE_RANDOM) &&
-		!wants_all(fl) && no_ranges_of(fl->f, s)->until < clock_ms();
+	return !fl->plain && !at->plain && !at->ask.ptr && source_sends_ranges(s) &&
+		filetype_is(fl->own.type, TYPE_RANDOM) && !wants_all(fl) && no_ranges_of(fl->f, s)->until < clock_ms();
 }
 
 /* ---- one request -------------------------------------------------------------------- */

@@ -157,7 +157,7 @@ static void find_file(struct route *out)
 	if (!out->debuginfod)
 		find_symbol(out);
 	tree_parse(out->path, &out->hit);
-	if (out->hit.layout && strcmp(out->hit.layout->name, "breakpad") != 0)
+	if (out->hit.layout && !(out->hit.layout->flags & LAYOUT_TECKEN))
 		out->tecken = out->ignored = out->code_id = false;
 	out->allow = "GET, HEAD";
 	out->what = what_of(&out->hit);

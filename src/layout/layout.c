@@ -133,7 +133,7 @@ static int print_tier(struct printing *p, enum tier tier, struct buf *out)
 static int print_spelling(struct printing *p, enum tier tier, bool compressed, struct buf *out)
 {
 	size_t start = out->n;
-	int r = p->l->two_tier ? print_tier(p, tier, out) : 0;
+	int r = p->l->flags & LAYOUT_TWO_TIER ? print_tier(p, tier, out) : 0;
 
 	if (r == 0 && p->left == 0) {
 		r = buf_add(out, p->path.p, p->path.n);
@@ -155,7 +155,7 @@ static int print_spelling(struct printing *p, enum tier tier, bool compressed, s
 static int print_spellings(struct printing *p, struct buf *out)
 {
 	bool squeezed = filetype_is(p->a->type, TYPE_CAB);
-	unsigned tiers = p->server && p->l->two_tier ? TIERS : 1;
+	unsigned tiers = p->server && p->l->flags & LAYOUT_TWO_TIER ? TIERS : 1;
 	int r = 0;
 
 	for (enum tier tier = 0; r == 0 && tier < tiers; tier++) {
@@ -399,7 +399,7 @@ static void parse_path(const struct layout *l, const char *path, struct layout_h
 {
 	bool only_tier = false;
 
-	if (l->two_tier)
+	if (l->flags & LAYOUT_TWO_TIER)
 		path = strip_tier(path, &only_tier);
 	if (!path)
 		return;
@@ -471,7 +471,7 @@ static int each_read_back(void *ctx, unsigned row, const char *path)
 {
 	struct reading *rd = ctx;
 	/* Where all have one name, it is not read as each of them. */
-	bool doubtful = rd->odd || (rd->l->one_name && rd->l->rows[row].flags & ROW_PRINTED);
+	bool doubtful = rd->odd || (rd->l->flags & LAYOUT_ONE_NAME && rd->l->rows[row].flags & ROW_PRINTED);
 
 	return doubtful && !reads_back(rd->l, rd->a, path) ? 0 : rd->each(rd->ctx, row, path);
 }

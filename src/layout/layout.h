@@ -39,19 +39,34 @@ enum row_flags {
 	ROW_NO_CODE = 32  /* printed only for a module whose code id is not known */
 };
 
+enum layout_flag {
+	/* Its paths */
+	LAYOUT_TWO_TIER = 1 << 0,     /* the first two characters of the first part stand before it */
+	LAYOUT_ONE_NAME = 1 << 1,     /* files of several types have the same path */
+	LAYOUT_FIXED_PREFIX = 1 << 2, /* no server leaves the prefix out */
+	LAYOUT_WINDOWS_NAMES = 1 << 3, /* names of PE files and PDBs may stand in lower case, too */
+
+	/* Its folder of the mount */
+	LAYOUT_DIR_LINKS = 1 << 4, /* behind the prefix, an id's directory links to the one without the prefix */
+	LAYOUT_MOUNT_ONLY = 1 << 5, /* no server has it; "all layouts" leaves it out */
+
+	/* What its servers do */
+	LAYOUT_SYMBOL_STORE = 1 << 6, /* they have index2.txt, 000Admin/ and file.ptr */
+	LAYOUT_NO_RANGES = 1 << 7,    /* they send whole files only */
+	LAYOUT_CODE_ID_LOOKUP = 1 << 8, /* they redirect from a code id to a Breakpad file's path */
+	LAYOUT_TECKEN = 1 << 9, /* `symfs serve` answers in its paths as Mozilla's Tecken does */
+};
+
 struct layout {
 	const char *name;   /* the word of configuration: "symstore_index2" */
 	const char *folder; /* under the mount: "symstore2" */
 	const char *prefix; /* in front of every path in the mount and on most servers, may be
 			       left out when read: ".build-id", "buildid", "" */
 	const char *help;
-	bool two_tier;	    /* the first two characters of the first part stand before it */
 	const struct layout_row *rows; /* ends with a NULL pattern */
+	unsigned flags;
 	enum filetype links; /* in its folder these are links to where `dsym` has them */
-	bool dir_links;	     /* behind the prefix, the directory of an id is a link to the one without it */
-	bool one_name;	     /* files of several types have the same path */
-	bool ours;	     /* a folder of the mount: no server has it, and nobody who asks for all
-				layouts means it */
+	const char *tiered;  /* a store of this layout may turn out to have that one; or NULL */
 };
 
 enum layout_what { LAYOUT_NONE = 0, LAYOUT_DIR = 1, LAYOUT_FILE = 2 };

@@ -254,20 +254,24 @@ static const struct layout_row perf_rows[] = {
 };
 
 const struct layout layouts[] = {
-	{"gdb", "gdb", ".build-id", "GDB and elfutils build-id directories", false, gdb_rows},
-	{"lldb", "lldb", "", "LLDB UUID directories", false, lldb_rows, .links = FILETYPE_MACH_DEBUG},
-	{"symstore", "symstore", "", "Microsoft symbol server, one tier", false, symstore_rows},
-	{"ssqp", "ssqp", "", "Microsoft symbol server, SSQP casing", false, ssqp_rows},
-	{"breakpad", "breakpad", "", "Breakpad symbol directories", false, breakpad_rows},
-	{"debuginfod", "debuginfod", "buildid", "debuginfod's web API", false, debuginfod_rows},
-	{"unified", "unified", "", "Symbolicator's unified layout", false, unified_rows},
-	{"slashsymbols", "slashsymbols", "", "NAME/ID/symbols", false, slashsymbols_rows,
-		.one_name = true},
-	{"native", "native", "", "each platform's own layout", false, native_rows},
-	{"perf", "perf", ".build-id", "perf's build-id cache", false, perf_rows, .dir_links = true},
-	{"dsym", "dsym", "", "dSYM bundles by UUID", false, dsym_rows, .ours = true},
+	{"gdb", "gdb", ".build-id", "GDB and elfutils build-id directories", gdb_rows},
+	{"lldb", "lldb", "", "LLDB UUID directories", lldb_rows, .links = FILETYPE_MACH_DEBUG},
+	{"symstore", "symstore", "", "Microsoft symbol server, one tier", symstore_rows,
+		LAYOUT_SYMBOL_STORE | LAYOUT_WINDOWS_NAMES, .tiered = "symstore_index2"},
+	{"ssqp", "ssqp", "", "Microsoft symbol server, SSQP casing", ssqp_rows},
+	{"breakpad", "breakpad", "", "Breakpad symbol directories", breakpad_rows,
+		LAYOUT_CODE_ID_LOOKUP | LAYOUT_TECKEN},
+	{"debuginfod", "debuginfod", "buildid", "debuginfod's web API", debuginfod_rows,
+		LAYOUT_FIXED_PREFIX | LAYOUT_NO_RANGES},
+	{"unified", "unified", "", "Symbolicator's unified layout", unified_rows},
+	{"slashsymbols", "slashsymbols", "", "NAME/ID/symbols", slashsymbols_rows, LAYOUT_ONE_NAME},
+	/* Its Breakpad files have Breakpad's paths. */
+	{"native", "native", "", "each platform's own layout", native_rows,
+		LAYOUT_WINDOWS_NAMES | LAYOUT_CODE_ID_LOOKUP},
+	{"perf", "perf", ".build-id", "perf's build-id cache", perf_rows, LAYOUT_DIR_LINKS},
+	{"dsym", "dsym", "", "dSYM bundles by UUID", dsym_rows, LAYOUT_MOUNT_ONLY},
 	/* Last: its two characters in front are the weakest claim to a path at the root. */
-	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", true,
-		symstore_rows},
+	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", symstore_rows,
+		LAYOUT_TWO_TIER | LAYOUT_SYMBOL_STORE | LAYOUT_WINDOWS_NAMES},
 	{0},
 };

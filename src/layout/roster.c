@@ -139,7 +139,7 @@ static void new_part(const struct making *m, const struct pattern_part *p, int w
 	lower(out->range.name, sizeof(out->range.name), p->name);
 	lower(out->range.stem, sizeof(out->range.stem), p->stem);
 	out->range.whole = p->whole;
-	out->range.tiered = what == ROSTER_NAMES && m->out->layout->two_tier && !m->tiers;
+	out->range.tiered = what == ROSTER_NAMES && m->out->layout->flags & LAYOUT_TWO_TIER && !m->tiers;
 	if (out->range.tiered && tier < sizeof(out->range.tier)) {
 		memcpy(out->range.tier, m->out->dir, tier);
 		fold(out->range.tier);
@@ -200,7 +200,7 @@ static int by_what(const void *a, const void *b)
 /* The directory without the tier. */
 static const char *inner_of(const struct roster *l)
 {
-	size_t n = l->layout->two_tier ? strcspn(l->dir, "/") : 0;
+	size_t n = l->layout->flags & LAYOUT_TWO_TIER ? strcspn(l->dir, "/") : 0;
 
 	return l->dir + n + (n && l->dir[n]);
 }
@@ -234,7 +234,7 @@ int roster_of(const struct layout *l, const char *dir, struct roster *out)
 	snprintf(out->dir, sizeof(out->dir), "%s", dir);
 	m->out = out;
 	m->inner = inner_of(out);
-	m->tiers = l->two_tier && !out->dir[0];
+	m->tiers = l->flags & LAYOUT_TWO_TIER && !out->dir[0];
 	add_rows(m);
 	qsort(out->parts, out->n, sizeof(out->parts[0]), by_what);
 	return add_classes(out);
@@ -257,7 +257,7 @@ const char *roster_component(const struct roster *l, const char *path)
 	size_t n;
 
 	/* Some cut the tier in another way; the name behind it says what it is. */
-	if (l->layout->two_tier && strchr(dir, '/') && strchr(path, '/')) {
+	if (l->layout->flags & LAYOUT_TWO_TIER && strchr(dir, '/') && strchr(path, '/')) {
 		dir += strcspn(dir, "/") + 1;
 		path += strcspn(path, "/") + 1;
 	}
@@ -283,7 +283,7 @@ bool roster_row_of(const struct roster *l, const struct roster_part *part, unsig
 	const char *inner = inner_of(l), *pattern = l->layout->rows[row].pattern;
 	_cleanup_free_ char *sub = NULL;
 	struct pattern_part p;
-	bool tiers = l->layout->two_tier && !l->dir[0];
+	bool tiers = l->layout->flags & LAYOUT_TWO_TIER && !l->dir[0];
 
 	if (part->text && (strncasecmp(part->text, name, part->text_n) != 0 || name[part->text_n]))
 		return false;

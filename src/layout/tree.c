@@ -114,7 +114,7 @@ static void parse_any(const char *path, struct tree_hit *out)
 	for (const struct layout *l = layouts; hit && l->name; l++) {
 		layout_parse(l, path, hit);
 		take_hit(hit, out);
-		dir = dir || (hit->what == LAYOUT_DIR && !l->two_tier);
+		dir = dir || (hit->what == LAYOUT_DIR && !(l->flags & LAYOUT_TWO_TIER));
 	}
 	out->else_dir = dir && out->what == TREE_LEAF;
 }
@@ -231,7 +231,7 @@ static const char *behind_prefix(const struct layout *l, const char *rest, unsig
 {
 	size_t n = strlen(l->prefix);
 
-	if (!l->dir_links || strncasecmp(rest, l->prefix, n) != 0 || rest[n] != '/')
+	if (!(l->flags & LAYOUT_DIR_LINKS) || strncasecmp(rest, l->prefix, n) != 0 || rest[n] != '/')
 		return NULL;
 	rest += n + 1;
 	for (const char *p = rest; (p = strchr(p, '/')); p++)

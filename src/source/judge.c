@@ -1,7 +1,7 @@
 /* What a reply means: a miss, a refusal, or trouble. Only a true "not there" is a miss. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "source/sources.h"
+#include "source/source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,8 +31,6 @@ static const struct status_row {
 	/* Anything else: the server does not speak the protocol of the request. */
 	{0, 999, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 };
-
-static const struct status_row too_large = {406, 406, VERDICT_LATER, -EFBIG, BLAME_NONE};
 
 static const struct status_row *row_of(int status)
 {
@@ -89,9 +87,6 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 	/* Stores of objects say so of what is not there, to who may not list them. */
 	if (r->status == 403 && s && s->missing_403)
 		row = row_of(404);
-	/* This is how the protocol says that a file is larger than was wanted. */
-	if (r->status == 406 && s && s->kind == &source_debuginfod && s->o.max_file_size)
-		row = &too_large;
 	out->verdict = row->verdict;
 	out->error = row->error;
 	out->blame = row->blame;

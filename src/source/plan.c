@@ -78,8 +78,7 @@ static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 
 		return r == 0 ? buf_adds(out, "/") : r;
 	}
-	/* debuginfod's API is fixed: no server has it without. */
-	return strcmp(l->name, "debuginfod") == 0 ? -ENOENT : 0;
+	return l->flags & LAYOUT_FIXED_PREFIX ? -ENOENT : 0;
 }
 
 /* One spelling: which of the ids, of the prefixes, of the names, of the layout's paths. */
@@ -99,16 +98,9 @@ static void say_spelling(const struct source *s, const struct spelling *sp, char
 		sp->compressed ? ", compressed" : "", sp->ptr ? ", file.ptr" : "");
 }
 
-static bool is_symbol_store(const struct layout *l)
-{
-	return strncmp(l->name, "symstore", 8) == 0;
-}
-
 const struct layout *source_layout(const struct source *s, const struct source_facts *facts)
 {
-	return facts && facts->two_tier && strcmp(s->layout->name, "symstore") == 0
-		? layout_find("symstore_index2")
-		: s->layout;
+	return facts && facts->two_tier && s->layout->tiered ? layout_find(s->layout->tiered) : s->layout;
 }
 
 static bool lower(char *text)
@@ -133,8 +125,7 @@ static int name_variant(const struct source *s, bool lower_case, struct artifact
 
 	if (!lower_case)
 		return 0;
-	if (!windows || s->casing != CASING_DEFAULT ||
-		!(is_symbol_store(s->layout) || strcmp(s->layout->name, "native") == 0))
+	if (!windows || s->casing != CASING_DEFAULT || !(s->layout->flags & LAYOUT_WINDOWS_NAMES))
 		return -ENOENT;
 	code = lower(v->m.code_file);
 	debug = lower(v->m.debug_file);
@@ -174,7 +165,7 @@ static int print_ptr(const struct source *s, const struct artifact *v, struct sp
 	const char *slash;
 	int r;
 
-	if (!s->o.ptr_map || !is_symbol_store(sp->layout))
+	if (!s->o.ptr_map || !(sp->layout->flags & LAYOUT_SYMBOL_STORE))
 		return -ENOENT;
 	sp->path = 0;
 	r = print_spelling(s, v, sp, &path);
@@ -195,7 +186,7 @@ static bool is_listed(const struct source_facts *facts, const struct spelling *s
 
 	if (!facts || !facts->admin)
 		return true;
-	if (sp->layout->two_tier && strchr(p, '/'))
+	if (sp->layout->flags & LAYOUT_TWO_TIER && strchr(p, '/'))
 		p = strchr(p, '/') + 1;
 	return admin_has(facts->admin, p);
 }

@@ -17,4 +17,5 @@ static int dir_plan(const struct source *s, const struct source_facts *facts, co
 	return out->where ? 0 : -ENOMEM;
 }
 
-const struct source_kind source_dir = {"dir", "gdb", true, dir_plan};
+const struct source_kind source_dir = {
+	.name = "dir", .layout = "gdb", .local = true, .plan = dir_plan};

@@ -41,5 +41,18 @@ static int http_plan(const struct source *s, const struct source_facts *facts, c
 	return out->where ? checksum_header(s, a, out) : -ENOMEM;
 }
 
-const struct source_kind source_http = {"http", "native", false, http_plan};
-const struct source_kind source_debuginfod = {"debuginfod", "debuginfod", false, http_plan};
+/* The protocol says with 406 that the file is larger than the request wanted. */
+static void debuginfod_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
+{
+	if (r->status == 406 && s->o.max_file_size)
+		out->error = -EFBIG;
+}
+
+const struct source_kind source_http = {.name = "http", .layout = "native", .plan = http_plan};
+const struct source_kind source_debuginfod = {
+	.name = "debuginfod",
+	.layout = "debuginfod",
+	.no_ranges = true,
+	.plan = http_plan,
+	.judge = debuginfod_judge,
+};

@@ -11,7 +11,7 @@
 static const struct layout_row no_rows[] = {{0}};
 
 const struct layout source_anywhere = {
-	"scan", "scan", "", "any tree, by what its files are", false, no_rows};
+	"scan", "scan", "", "any tree, by what its files are", no_rows};
 
 /* One question: whether any file of the tree is the one. */
 static int scan_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,

@@ -424,9 +424,14 @@ int source_file(const struct source *s, const char *path, struct source_ask *out
 	return out->where ? 0 : -ENOMEM;
 }
 
+bool source_sends_ranges(const struct source *s)
+{
+	return !s->kind->no_ranges && !(s->layout->flags & LAYOUT_NO_RANGES);
+}
+
 bool source_is_store(const struct source *s)
 {
-	return !s->kind->local && strncmp(s->layout->name, "symstore", 8) == 0;
+	return !s->kind->local && s->layout->flags & LAYOUT_SYMBOL_STORE;
 }
 
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,

@@ -62,6 +62,7 @@ struct source_kind {
 	const char *name;
 	const char *layout;	  /* when the configuration names none */
 	bool local;		  /* asked by open(2), not over the net */
+	bool no_ranges;		  /* its servers send whole files only, in any layout */
 	/* The nth thing to ask for (0 first), best first. -ENOENT past the last; -ENOMEM. */
 	int (*plan)(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 		unsigned nth, struct source_ask *out);
@@ -103,6 +104,9 @@ int source_plan(const struct source *s, const struct source_facts *facts, const 
 
 /* A file that a source may have beside artifacts ("index2.txt"), as something to ask for. 0, -ENOMEM. */
 int source_file(const struct source *s, const char *path, struct source_ask *out);
+
+/* Whether its server may send byte ranges of a file. */
+bool source_sends_ranges(const struct source *s);
 
 /* Is it a symbol store on a server, so that facts can be found out about it? */
 bool source_is_store(const struct source *s);

@@ -223,7 +223,7 @@ static void model(const struct layout *l, const struct key *keys, unsigned n, st
 
 		key_artifact(&keys[i], &a);
 		layout_each(l, &a, model_path, out);
-		if (!l->two_tier || key_sample(key_class(&keys[i]), keys[i].name, &any) < 0)
+		if (!(l->flags & LAYOUT_TWO_TIER) || key_sample(key_class(&keys[i]), keys[i].name, &any) < 0)
 			continue;
 		key_artifact(&any, &a);
 		layout_each(l, &a, model_tier, out);

@@ -7,7 +7,6 @@
 
 #include <lzma.h>
 #include <zstd.h>
-#include "base/banned.h"
 
 int expand_zlib(struct span in, uint8_t *out, size_t n)
 {

@@ -4,7 +4,6 @@
 #include "base/util.h"
 
 #include <stdint.h>
-#include "base/banned.h"
 
 int grow(void *array, size_t *room, size_t n, size_t each)
 {

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #define ZLIB_CONST
 #include <zlib.h>
-#include "base/banned.h"
 
 #define LEVEL 1
 #define MEMORY 8 /* zlib's own choice */

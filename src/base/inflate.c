@@ -6,7 +6,6 @@
 #include <limits.h>
 #define ZLIB_CONST
 #include <zlib.h>
-#include "base/banned.h"
 
 struct inflater {
 	z_stream z;

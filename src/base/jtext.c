@@ -6,7 +6,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 struct reader {
 	struct jtext *j;

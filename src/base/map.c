@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include "base/banned.h"
 
 int map_file(struct span *out, const char *path, struct err *e)
 {

@@ -5,7 +5,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 #define END_SIZE 22
 #define END64_SIZE 56

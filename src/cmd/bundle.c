@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include "base/banned.h"
 
 #define INSIDE "Contents/Resources/DWARF"
 

@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "base/banned.h"
 
 /* From so many addresses on it pays to look at all functions first. */
 #define MANY 64

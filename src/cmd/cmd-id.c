@@ -14,7 +14,6 @@
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* As many slices as are shown of one file. */
 #define SLICES_MOST 256

@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include "base/banned.h"
 
 #define PASSED_FIRST 3 /* of the descriptors that systemd passes */
 

@@ -25,7 +25,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "base/banned.h"
 
 struct mounting {
 	/* what was asked for */

@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define SLICES_MOST 256
 

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include "base/banned.h"
 
 #define ASK_MS 3000
 #define ALL_MS 9500 /* the whole command: 10 s are documented */

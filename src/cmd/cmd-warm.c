@@ -217,7 +217,7 @@ static int want_word(struct warm *w, const char *word, struct err *e)
 	if (strcmp(word, "-") == 0)
 		return want_list(w, stdin, e);
 	if (is_number(word) && access(word, F_OK) < 0)
-		return dump_process((pid_t)atoi(word), each_module, w, e);
+		return dump_process((pid_t)strtoul(word, NULL, 10), each_module, w, e);
 	return want_file(w, word, e);
 }
 

@@ -9,7 +9,6 @@
 #include "obj/obj.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 #define PATH_ROOM (16u << 10)
 

@@ -8,7 +8,6 @@
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define JSON_FLAGS (JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
 

@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
-#include "base/banned.h"
 
 int notify_open(const char *socket_name)
 {

@@ -6,7 +6,6 @@
 #include "base/bytes.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 enum {
 	CERTIFICATES = 4, RELOCATIONS = 5, DEBUG = 6, DIRECTORIES = 16, ENTRY = 40, DEBUG_ENTRY = 28,

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 void embed_put(struct embed *x, const void *p, size_t n)
 {

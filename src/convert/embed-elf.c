@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 enum {
 	SHT_PROGBITS = 1, SHF_ALLOC = 2, SHF_COMPRESSED = 0x800, SHN_LORESERVE = 0xff00

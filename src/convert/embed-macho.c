@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include "base/banned.h"
 
 enum {
 	MH_EXECUTE = 2, MH_DYLIB = 6, MH_DYLINKER = 7, MH_BUNDLE = 8, MH_DSYM = 10, MH_KEXT = 11,

@@ -4,7 +4,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 /* In a file whose parts lie over each other what was moved may have hit something else. */
 static int check(const struct embed *x, struct err *e)

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define NONE UINT32_MAX
 #define MARK '\1'

@@ -9,7 +9,6 @@
 
 #include <string.h>
 #include <strings.h>
-#include "base/banned.h"
 
 #define UNKNOWN "<unknown>"
 /* symbolic decodes so many bytes as UTF-8 before it looks for the MODULE line. */

@@ -8,7 +8,6 @@
 #include "convert/make.h"
 #include "gsym/texts.h"
 
-#include "base/banned.h"
 
 #define THREADS_MOST 8
 /* What was read and cannot be told yet may take so much; then who read ahead waits. */

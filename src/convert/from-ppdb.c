@@ -6,7 +6,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 #define TABLE_DOCUMENT 0x30
 #define TABLE_METHOD 0x31

@@ -8,7 +8,6 @@
 #include "convert/symbols-private.h"
 #include "gsym/writer-private.h"
 
-#include "base/banned.h"
 
 enum {
 	SHT_SYMTAB = 2, SHT_DYNSYM = 11,

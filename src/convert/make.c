@@ -9,7 +9,6 @@
 #include "image/image.h"
 #include "image/relocate.h"
 
-#include "base/banned.h"
 
 #define PIECE (1u << 20)
 #define NOTHING "is nothing that GSYM is made from"

@@ -6,7 +6,6 @@
 #include "gsym/gsym.h"
 
 #include <stdbool.h>
-#include "base/banned.h"
 
 /* ---- the queue ----------------------------------------------------------------------- */
 

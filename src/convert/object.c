@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include "base/banned.h"
 
 enum {
 	SHT_PROGBITS = 1, SHT_STRTAB = 3,

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include "base/banned.h"
 
 static void limit(int what, uint64_t most)
 {

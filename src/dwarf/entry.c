@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "dwarf/forms.h"
 
-#include "base/banned.h"
 
 enum {
 	DW_RLE_end = 0, DW_RLE_base_addressx = 1, DW_RLE_startx_endx = 2, DW_RLE_startx_length = 3,

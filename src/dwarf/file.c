@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <sys/mman.h>
-#include "base/banned.h"
 
 enum {
 	SHF_COMPRESSED = 0x800, ELFCOMPRESS_ZLIB = 1, ELFCOMPRESS_ZSTD = 2,

@@ -3,7 +3,6 @@
 #include "dwarf/forms.h"
 #include "base/util.h"
 
-#include "base/banned.h"
 
 static bool pass(uint64_t n, const uint8_t **p, const uint8_t *end)
 {

@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "dwarf/forms.h"
 
-#include "base/banned.h"
 
 enum {
 	DW_LNS_copy = 1, DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_set_file,

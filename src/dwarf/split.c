@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "base/bytes.h"
 
-#include "base/banned.h"
 
 enum { DW_UT_split_compile = 5 };
 

@@ -5,7 +5,6 @@
 #include "dwarf/batch.h"
 #include "dwarf/forms.h"
 
-#include "base/banned.h"
 
 /* Entries in entries; real ones are some dozens deep. */
 #define DEEP_MOST 1024

@@ -4,7 +4,6 @@
 #include "gsym/writer.h"
 #include "gsym/walk.h"
 
-#include "base/banned.h"
 
 struct copy {
 	struct gsym_writer *w;

@@ -4,7 +4,6 @@
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
 
-#include "base/banned.h"
 
 /* ---- records of the prototype --------------------------------------------------------- */
 

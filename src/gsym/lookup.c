@@ -3,7 +3,6 @@
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
 
-#include "base/banned.h"
 
 #define NOBODY UINT32_MAX
 

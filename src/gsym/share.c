@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include "base/banned.h"
 
 static size_t hash(const char *p)
 {

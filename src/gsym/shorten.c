@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define STD "std::"
 #define NAME_MOST (16u << 10) /* what is longer stays as it is */

@@ -5,7 +5,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 /* Eight bytes a step; files come with millions of names, many of them long. */
 static uint64_t hash_bytes(const void *data, size_t n)

@@ -7,7 +7,6 @@
 #include "gsym/walk.h"
 #include "gsym/writer-private.h"
 
-#include "base/banned.h"
 
 #define MAGIC 0x4753594du
 #define HEAD_SIZE 48

@@ -6,7 +6,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 int gsym_writer_new(struct gsym_writer **out)
 {

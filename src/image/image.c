@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "base/bytes.h"
 
-#include "base/banned.h"
 
 enum {
 	SHT_NOTE = 7, SHT_NOBITS = 8, SHF_GROUP = 0x200, SHN_XINDEX = 0xffff, PT_LOAD = 1, NT_GNU_BUILD_ID = 3,

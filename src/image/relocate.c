@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 
 #include <sys/mman.h>
-#include "base/banned.h"
 
 enum {
 	SHT_SYMTAB = 2, SHT_RELA = 4, SHT_REL = 9, SHT_SYMTAB_SHNDX = 18, SHF_ALLOC = 2,

@@ -5,7 +5,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 #define MAGIC "BCSymbolMap Version:"
 #define LINE_MOST 64

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include "base/banned.h"
 
 /* The lines of MODULE and INFO. Other tools cap them at 320 bytes, and lose the code id behind a
  * long name. */

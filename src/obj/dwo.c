@@ -5,7 +5,6 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include "base/banned.h"
 
 #define SLOTS_MOST (1u << 22)
 #define UNITS_MOST 4096	   /* units of types may come first */

@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* A hostile file may claim four billion of each. Object files of -ffunction-sections have the
  * most sections, and core files the most segments, of what is real. */

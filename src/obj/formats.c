@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include "base/banned.h"
 
 static const struct obj_format *const formats[] = {
 	&obj_bcsymbolmap,

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* A kernel collection, the largest of what is real, has some hundreds of kilobytes of them. */
 #define COMMANDS_MOST (4u << 20)

@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define SUPERBLOCK_SIZE 56
 #define BLOCK_LEAST 512u

@@ -13,7 +13,6 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* Windows loads none with more than 96; linkers of other systems have no such limit. */
 #define SECTIONS_MOST 4096u

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include "base/banned.h"
 
 #define HEAD_MOST 1024
 #define MAGIC "FFFFFFFF 00 "

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* Compilers write six streams, and a version of a dozen characters. */
 #define STREAMS_MOST 32u

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* A browser's manifest, the largest of what is real, has some twenty megabytes. */
 #define MANIFEST_MOST (64u << 20)

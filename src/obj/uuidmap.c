@@ -6,7 +6,6 @@
 #include "base/util.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 #define MAP_MOST (64u << 10)
 

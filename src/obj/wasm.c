@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define SECTIONS_MOST (1u << 16)
 #define ID_MOST (CODE_ID_MAX / 2)

@@ -14,7 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* Files that stay mapped when nobody uses them. */
 #define LOADED_MOST 512

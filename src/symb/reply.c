@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define PATH_MOST 16384
 

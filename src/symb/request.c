@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 /* Digits of an identifier; none has more, and longer ones are no file's. */
 #define ID_MOST 256

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"
-#include "base/banned.h"
 
 static int too_big(const struct unpack *u, struct err *e)
 {

@@ -8,7 +8,6 @@
 #include <mspack.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/banned.h"
 
 #define ALLOC_MOST (32u << 20) /* of one allocation; the largest window is 2 MiB */
 #define IN_NAME "in"	       /* the file names that libmspack gets */

@@ -4,7 +4,6 @@
 #include "base/inflate.h"
 #include "base/util.h"
 #include "unpack/packing.h"
-#include "base/banned.h"
 
 struct deflate {
 	struct inflater *z;

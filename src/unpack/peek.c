@@ -6,7 +6,6 @@
 #include "unpack/packing.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 enum method { STORED = 0, MSZIP = 1, DEFLATED = 8 };
 

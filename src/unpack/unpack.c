@@ -4,7 +4,6 @@
 #include "unpack/packing.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 static const struct packing *const packings[] = {
 	&packing_gzip, &packing_zstd, &packing_cab, &packing_zip, &packing_zlib};

@@ -7,7 +7,6 @@
 #include "unpack/packing.h"
 
 #include <string.h>
-#include "base/banned.h"
 
 struct member {
 	struct zip_entry entry;

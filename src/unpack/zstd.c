@@ -6,7 +6,6 @@
 
 #include <zstd.h>
 #include <zstd_errors.h>
-#include "base/banned.h"
 
 #define WINDOW_LOG 27	       /* 128 MiB, which `zstd --long` and `--ultra` need */
 #define FRAMES_MOST (1u << 20) /* each can cost a window */

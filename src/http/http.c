@@ -1,4 +1,4 @@
-/* The server: connections and requests, and what all answers have. */
+/* The server: starts and ends it, judges each request, and calls the handler of its route. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/http.h"
 #include "base/clock.h"
@@ -8,192 +8,12 @@
 #include "config.h"
 #include "http/private.h"
 
-#include <inttypes.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-
-/* ---- answers ------------------------------------------------------------------------ */
-
-const char *exchange_header(struct exchange *x, const char *name)
-{
-	return MHD_lookup_connection_value(x->c, MHD_HEADER_KIND, name);
-}
-
-bool exchange_is_head(const struct exchange *x)
-{
-	return strcmp(x->method, "HEAD") == 0;
-}
-
-void response_header(struct MHD_Response *r, const char *name, const char *value)
-{
-	if (MHD_add_response_header(r, name, value) == MHD_NO)
-		log_debug(LOG_HTTP, "header %s is left out", name);
-}
-
-/* Pages of other origins may read symbols, if the configuration allows it, but never what symfs is
- * doing. */
-static bool for_pages(const struct exchange *x)
-{
-	switch (x->route->what) {
-	case ROUTE_HEALTH:
-	case ROUTE_METRICS:
-	case ROUTE_STATUS:
-	case ROUTE_MISSING:
-	case ROUTE_MISSES:
-		return false;
-	default:
-		return true;
-	}
-}
-
-/* Answers without Access-Control-Allow-Origin differ by Origin, too. */
-static void add_origin(struct exchange *x, struct MHD_Response *r)
-{
-	const char *origin = head_origin(x), *vary = MHD_get_response_header(r, "Vary");
-
-	if (origin)
-		response_header(r, "Access-Control-Allow-Origin", origin);
-	if (!head_varies(x->h))
-		return;
-	/* One line: some caches read only the first. */
-	if (vary && MHD_del_response_header(r, "Vary", "Accept-Encoding") == MHD_YES)
-		response_header(r, "Vary", "Accept-Encoding, Origin");
-	else
-		response_header(r, "Vary", "Origin");
-}
-
-/* As Mozilla's symbol server understands it. */
-static bool wants_time(struct exchange *x)
-{
-	const char *debug = exchange_header(x, "Debug");
-
-	return debug && (strcasecmp(debug, "true") == 0 || strcasecmp(debug, "yes") == 0 ||
-				strcmp(debug, "1") == 0);
-}
-
-static void count_status(struct http *h, int status)
-{
-	if (status < 300)
-		atomic_fetch_add(&h->counters.ok, 1);
-	else if (status < 400)
-		atomic_fetch_add(&h->counters.redirected, 1);
-	else
-		atomic_fetch_add(status < 500 ? &h->counters.refused : &h->counters.failed, 1);
-}
-
-enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r)
-{
-	enum MHD_Result ok;
-	char via[64];
-
-	if (!r)
-		return MHD_NO;
-	x->status = status;
-	count_status(x->h, status);
-	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
-	response_header(r, "Via", via);
-	response_header(r, "X-Content-Type-Options", "nosniff");
-	if (x->route->what == ROUTE_STATUS) /* no script, whatever a name smuggles in */
-		response_header(r, "Content-Security-Policy",
-			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-			"frame-ancestors 'none'");
-	if (x->close)
-		response_header(r, "Connection", "close");
-	if (for_pages(x))
-		add_origin(x, r);
-	if (x->route->tecken && wants_time(x)) {
-		snprintf(via, sizeof(via), "%.3f",
-			x->route->ignored ? 0.0 : (double)(clock_ms() - x->began) / 1000);
-		response_header(r, "Debug-Time", via);
-	}
-	ok = MHD_queue_response(x->c, (unsigned)status, r);
-	MHD_destroy_response(r);
-	return ok;
-}
-
-static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *type, const char *cache,
-	struct MHD_Response *r, size_t n)
-{
-	if (!r)
-		return MHD_NO;
-	x->bytes = n;
-	response_header(r, "Content-Type", type);
-	response_header(r, "Cache-Control", cache);
-	if (status == 502 || status == 503 || status == 504)
-		response_header(r, "Retry-After", HTTP_RETRY_SECONDS);
-	if (status == 401)
-		response_header(r, "WWW-Authenticate", "Bearer realm=\"symfs\"");
-	if (status == 405)
-		response_header(r, "Allow", x->route->allow);
-	return exchange_reply(x, status, r);
-}
-
-enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,
-	const char *text)
-{
-	size_t n = strlen(text);
-	struct MHD_Response *r =
-		MHD_create_response_from_buffer(n, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
-
-	return reply_bytes(x, status, type, cache, r, n);
-}
-
-enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
-	struct buf *text)
-{
-	size_t n;
-	char *p = buf_take(text, &n);
-	struct MHD_Response *r;
-
-	if (!p)
-		return MHD_NO;
-	r = MHD_create_response_from_buffer(n, p, MHD_RESPMEM_MUST_FREE);
-	if (!r)
-		free(p);
-	return reply_bytes(x, status, type, cache, r, n);
-}
-
-/* What is said before anybody looks for anything. */
-static enum MHD_Result refuse(struct exchange *x, int status)
-{
-	static const struct {
-		int status;
-		const char *text;
-	} texts[] = {
-		{400, "Bad Request\n"},
-		{401, "a token is asked for\n"},
-		{403, "this page is for clients of this machine, or with a token\n"},
-		{404, "Not Found\n"},
-		{405, "Method Not Allowed\n"},
-		{413, "Content Too Large\n"},
-		{421, "Misdirected Request: this server has another name; symfs.conf names more in server-names\n"},
-		{503, "symfs is ending, or has too much to do\n"},
-		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
-	};
-	char json[120];
-
-	if (status == 413 && x->route->api) {
-		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"
-			PRIu64 " bytes\"}", x->h->body_most);
-		return exchange_text(x, 413, "application/json", "no-store", json);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		if (texts[i].status != status)
-			continue;
-		if (!x->route->api)
-			return exchange_text(x, status, "text/plain; charset=utf-8", "no-store",
-				texts[i].text);
-		snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status,
-			(int)strcspn(texts[i].text, ":\n"), texts[i].text);
-		return exchange_text(x, status, "application/json", "no-store", json);
-	}
-	return MHD_NO;
-}
 
 /* ---- requests ----------------------------------------------------------------------- */
 
@@ -222,6 +42,7 @@ static enum MHD_Result dispatch(struct exchange *x)
 	case ROUTE_OPTIONS:
 		return options(x);
 	case ROUTE_FILE:
+		return x->route->code_id && !x->route->ignored ? code_id_handle(x) : file_handle(x);
 	case ROUTE_MADE:
 		return file_handle(x);
 	case ROUTE_TOLD:
@@ -239,9 +60,9 @@ static enum MHD_Result dispatch(struct exchange *x)
 	case ROUTE_STATUS:
 		return page_status(x);
 	case ROUTE_METHOD:
-		return refuse(x, 405);
+		return exchange_refuse(x, 405);
 	case ROUTE_BAD:
-		return refuse(x, 400);
+		return exchange_refuse(x, 400);
 	case ROUTE_SYMBOLICATE:
 		return symbolicate_handle(x);
 	case ROUTE_NONE:
@@ -274,55 +95,6 @@ static int judge_head(struct exchange *x)
 	return 0;
 }
 
-void exchange_drop_body(struct exchange *x)
-{
-	atomic_fetch_sub(&x->h->bodies, x->body.n);
-	buf_release(&x->body);
-}
-
-/* 0, or the status that refuses it. */
-static int keep_body(struct exchange *x, const char *p, size_t n)
-{
-	struct http *h = x->h;
-
-	if (atomic_fetch_add(&h->bodies, n) + n <= h->bodies_most && buf_add(&x->body, p, n) == 0)
-		return 0;
-	atomic_fetch_sub(&h->bodies, n);
-	return 503;
-}
-
-/* Who waits for leave to send hears that there is none. Others send already, and if that is not read they may
- * see a broken line and never the answer. Where it ends must be plain. */
-static bool must_be_read(struct exchange *x)
-{
-	const char *length = exchange_header(x, "Content-Length");
-
-	if (x->refuse == 400 || exchange_header(x, "Expect"))
-		return false;
-	return length ? strtoull(length, NULL, 10) <= 2 * x->h->body_most
-		      : exchange_header(x, "Transfer-Encoding") != NULL;
-}
-
-/* False: what nobody asked for has no end. Who sends somewhat too much is told so. */
-static bool take_body(struct exchange *x, const char *p, size_t n)
-{
-	conn_moves(x->h, x->conn, n);
-	if (x->refuse || !x->route->api) {
-		x->bytes += n;
-		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
-			x->refuse = 413;
-		x->status = x->refuse;
-		return x->bytes <= 2 * x->h->body_most;
-	}
-	if (n > x->h->body_most - x->body.n)
-		x->refuse = 413;
-	else
-		x->refuse = keep_body(x, p, n);
-	if (x->refuse)
-		exchange_drop_body(x);
-	return true;
-}
-
 static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
 	const char *version, const char *upload, size_t *upload_n, void **req)
 {
@@ -338,10 +110,10 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
 		x->refuse = judge_head(x);
-		return x->refuse && !must_be_read(x) ? refuse(x, x->refuse) : MHD_YES;
+		return x->refuse && !exchange_must_read(x) ? exchange_refuse(x, x->refuse) : MHD_YES;
 	}
 	if (*upload_n) {
-		if (!take_body(x, upload, *upload_n))
+		if (!exchange_take_body(x, upload, *upload_n))
 			return MHD_NO;
 		*upload_n = 0;
 		return MHD_YES;
@@ -351,52 +123,9 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	if (!x->refuse && !x->answered && atomic_load(&x->h->stopping))
 		x->refuse = 503;
 	if (x->refuse)
-		return refuse(x, x->refuse);
+		return exchange_refuse(x, x->refuse);
 	x->bytes = 0;
 	return dispatch(x);
-}
-
-/* The first that is heard of a request: its line. */
-static void *request_new(void *ctx, const char *target, struct MHD_Connection *c)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct exchange *x = calloc(1, sizeof(*x));
-
-	if (!x)
-		return NULL;
-	x->h = ctx;
-	x->c = c;
-	x->conn = info ? info->socket_context : NULL;
-	x->began = clock_ms();
-	x->body = BUF_UP_TO(x->h->body_most);
-	x->reply = BUF_UP_TO(SYMB_REPLY_MOST);
-	x->target = strdup(target);
-	x->route = malloc(sizeof(*x->route));
-	atomic_init(&x->refs, 1);
-	if (!x->target || !x->route || !x->conn) {
-		exchange_unref(x);
-		return NULL;
-	}
-	return x;
-}
-
-void exchange_unref(struct exchange *x)
-{
-	if (atomic_fetch_sub(&x->refs, 1) != 1)
-		return;
-	answer_release(&x->answer);
-	if (x->ticket)
-		ticket_unref(x->ticket);
-	making_unref(x->making);
-	part_wait_unref(x->awaited);
-	exchange_drop_body(x);
-	buf_release(&x->reply);
-	free(x->where);
-	free(x->checksum);
-	free(x->route);
-	free(x->target);
-	free(x);
 }
 
 static void completed(void *ctx, struct MHD_Connection *c, void **req,
@@ -466,7 +195,7 @@ static int start_daemon(struct http *h, int fd, struct err *e)
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(h->idle_ms / 1000 + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MOST, MHD_OPTION_NOTIFY_COMPLETED,
 		completed, h, MHD_OPTION_NOTIFY_CONNECTION, conn_event, h, MHD_OPTION_URI_LOG_CALLBACK,
-		request_new, h, MHD_OPTION_UNESCAPE_CALLBACK, leave_as_is, h, MHD_OPTION_END);
+		exchange_new, h, MHD_OPTION_UNESCAPE_CALLBACK, leave_as_is, h, MHD_OPTION_END);
 	return h->daemon ? 0 : err_set(e, -EIO, "%s: the server does not start", h->where);
 }
 

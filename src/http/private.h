@@ -147,10 +147,26 @@ struct exchange {
 	uint64_t bytes;
 };
 
-/* ---- http.c ------------------------------------------------------------------------- */
+/* ---- exchange.c ---------------------------------------------------------------------- */
+
+/* The first that is heard of a request: its line. `ctx` is the struct http. NULL: out of memory. */
+void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c);
+void exchange_unref(struct exchange *x);
 
 const char *exchange_header(struct exchange *x, const char *name); /* NULL */
 bool exchange_is_head(const struct exchange *x);
+
+/* Whether its body is read before the request is refused. */
+bool exchange_must_read(struct exchange *x);
+/* n bytes of its body. False: the connection is to end. */
+bool exchange_take_body(struct exchange *x, const char *p, size_t n);
+/* Of a POST: it was read, or is not wanted. */
+void exchange_drop_body(struct exchange *x);
+
+void answer_of(const struct fetched *f, struct answer *out);
+void answer_release(struct answer *a);
+
+/* ---- reply.c ------------------------------------------------------------------------- */
 
 /* Takes the response, adds what all have, and queues it. */
 enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r);
@@ -160,11 +176,20 @@ enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, 
 /* The same; takes the buffer's bytes. */
 enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
 	struct buf *text);
+/* What is said before anybody looks for anything. */
+enum MHD_Result exchange_refuse(struct exchange *x, int status);
+enum MHD_Result exchange_missing(struct exchange *x);
+enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* of a->r */
 void response_header(struct MHD_Response *r, const char *name, const char *value);
 
-void exchange_unref(struct exchange *x);
-/* Of a POST: it was read, or is not wanted. */
-void exchange_drop_body(struct exchange *x);
+/* ---- conn.c -------------------------------------------------------------------------- */
+
+void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
+	enum MHD_ConnectionNotificationCode what);
+void conn_busy(struct http *h, struct conn *c, bool busy);
+void conn_moves(struct http *h, struct conn *c, size_t bytes); /* of a body */
+/* Closes those whose head or body does not come in time. False: no connection is left. */
+bool conn_sweep(struct http *h);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
@@ -180,22 +205,30 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
  * refused. A client that goes is seen in x->left. */
 bool exchange_post(struct exchange *x, struct workers *of, void (*work)(void *ctx));
 void exchange_resume(struct exchange *x);
-void answer_of(const struct fetched *f, struct answer *out);
-void answer_release(struct answer *a);
 
 int watch_start(struct http *h);
 /* Nobody waits any more, all were called back, and the thread has ended. */
 void watch_stop(struct http *h);
 
-void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
-	enum MHD_ConnectionNotificationCode what);
-void conn_busy(struct http *h, struct conn *c, bool busy);
-void conn_moves(struct http *h, struct conn *c, size_t bytes); /* of a body */
-
 /* ---- file.c ------------------------------------------------------------------------- */
 
 enum MHD_Result file_handle(struct exchange *x);
-enum MHD_Result file_reply_error(struct exchange *x); /* of x->answer */
+enum MHD_Result file_reply(struct exchange *x); /* with x->answer */
+
+/* ---- code-id.c ---------------------------------------------------------------------- */
+
+enum MHD_Result code_id_handle(struct exchange *x);
+
+/* ---- body.c ------------------------------------------------------------------------- */
+
+/* Responses without header fields. NULL: out of memory or of descriptors. */
+struct MHD_Response *body_empty(void);
+/* For HEAD and 304: the length of a body that is not sent, or MHD_SIZE_UNKNOWN. */
+struct MHD_Response *body_of_head(uint64_t size);
+struct MHD_Response *body_of_file(struct blob *b, uint64_t off, uint64_t n);
+/* n bytes of x->answer.part, as they come; `whole`: not a range of it. */
+struct MHD_Response *body_of_part(struct exchange *x, uint64_t off, uint64_t n, bool whole);
+struct MHD_Response *body_packed(struct exchange *x, struct blob *b); /* by gzip */
 
 /* ---- misses.c ----------------------------------------------------------------------- */
 

@@ -33,7 +33,7 @@ static enum MHD_Result tell(struct exchange *x)
 		r = told_write(x->h->fetch, hit->told, asked_for(hit, &f.key), &f, &path, &text);
 	if (r < 0) {
 		x->answer.r = r;
-		return file_reply_error(x);
+		return exchange_error(x, &x->answer);
 	}
 	/* A name that is part of it may be learned any moment. */
 	return exchange_buf(x, 200,

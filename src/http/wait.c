@@ -1,48 +1,20 @@
-/* Requests that wait. MHD does not look at a suspended connection, so whether its client is gone is
- * seen here; and so is who holds a connection and sends nothing, or very slowly. One thread. */
+/* Requests that wait. MHD does not look at a suspended connection, so one thread does: it cancels what a
+ * client that is gone has waited for. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
 #include "http/private.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #define EVENTS 64
 #define SWEEP_MS 1000
 #define ENDING_MS 20
-#define BODY_BYTES_MS 4 /* of a request */
 
 /* ---- one that waits ----------------------------------------------------------------- */
-
-void answer_of(const struct fetched *f, struct answer *out)
-{
-	out->r = f->r;
-	out->key = f->key;
-	out->blob = f->r == 0 && f->blob ? blob_ref(f->blob) : NULL;
-	out->part = f->r == 0 && f->part ? part_ref(f->part) : NULL;
-	if (out->part)
-		part_open(out->part);
-	out->was = f->was;
-	out->size = f->size;
-	out->miss_ms = f->miss_ms;
-	snprintf(out->why, sizeof(out->why), "%s", f->why ? f->why : "");
-}
-
-void answer_release(struct answer *a)
-{
-	blob_unref(a->blob);
-	if (a->part)
-		part_close(a->part);
-	part_unref(a->part);
-	memset(a, 0, sizeof(*a));
-}
 
 /* Under http->lock. */
 static void list_remove(struct exchange *x)
@@ -213,128 +185,6 @@ static struct exchange *take_parked(struct http *h, uint64_t number, struct part
 	return NULL;
 }
 
-/* ---- connections -------------------------------------------------------------------- */
-
-/* MHD_get_connection_info() keeps one answer for each connection: the next call overwrites it. */
-static int conn_fd(struct MHD_Connection *mhd)
-{
-	const union MHD_ConnectionInfo *i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	return i ? i->connect_fd : -1;
-}
-
-static void peer_text(struct MHD_Connection *mhd, char out[static PEER_TEXT])
-{
-	const union MHD_ConnectionInfo *i =
-		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	const void *sa = i ? i->client_addr : NULL;
-	int family = sa ? ((const struct sockaddr *)sa)->sa_family : AF_UNSPEC;
-
-	if (family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, out, PEER_TEXT);
-	else if (family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, out, PEER_TEXT);
-	else if (sa)
-		snprintf(out, PEER_TEXT, "unix");
-}
-
-/* Under http->lock. MHD sees the end of the connection and closes it. */
-static void shut(struct http *h, struct conn *c)
-{
-	c->shut = true;
-	shutdown(c->fd, SHUT_RDWR);
-	atomic_fetch_add(&h->counters.closed, 1);
-}
-
-/* Under http->lock. Who holds many connections open must not keep others out: the one that has
- * been silent for longest goes. */
-static void make_room(struct http *h)
-{
-	struct conn *oldest = NULL;
-
-	if (h->n_conns < h->most - h->most / 8)
-		return;
-	for (struct conn *c = h->conns; c; c = c->next)
-		if (!c->busy && !c->shut && (!oldest || c->since < oldest->since))
-			oldest = c;
-	if (oldest)
-		shut(h, oldest);
-}
-
-static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
-{
-	struct conn *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->fd = conn_fd(mhd);
-	c->since = clock_ms();
-	peer_text(mhd, c->peer);
-	atomic_fetch_add(&h->counters.connections, 1);
-	LOCK_SCOPE(&h->lock);
-	make_room(h);
-	c->next = h->conns;
-	if (c->next)
-		c->next->at = &c->next;
-	c->at = &h->conns;
-	h->conns = c;
-	if (h->n_conns++ == 0)
-		eventfd_write(h->wake, 1);
-	return c;
-}
-
-void conn_event(void *ctx, struct MHD_Connection *mhd, void **socket_context,
-	enum MHD_ConnectionNotificationCode what)
-{
-	struct http *h = ctx;
-	struct conn *c = *socket_context;
-
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		*socket_context = conn_new(h, mhd);
-		return;
-	}
-	if (!c)
-		return;
-	pthread_mutex_lock(&h->lock);
-	*c->at = c->next;
-	if (c->next)
-		c->next->at = c->at;
-	h->n_conns--;
-	pthread_mutex_unlock(&h->lock);
-	free(c);
-	*socket_context = NULL;
-}
-
-void conn_busy(struct http *h, struct conn *c, bool busy)
-{
-	if (!c)
-		return;
-	LOCK_SCOPE(&h->lock);
-	c->busy = busy;
-	c->since = clock_ms();
-}
-
-void conn_moves(struct http *h, struct conn *c, size_t bytes)
-{
-	if (!c)
-		return;
-	LOCK_SCOPE(&h->lock);
-	c->since = MIN(c->since + bytes / BODY_BYTES_MS, clock_ms());
-}
-
-/* A head must come whole within the time that a connection may be idle: a byte now and then does
- * not prolong it. A body has that and the time that it would take a slow line. */
-static bool sweep(struct http *h)
-{
-	LOCK_SCOPE(&h->lock);
-	uint64_t now = clock_ms();
-
-	for (struct conn *c = h->conns; c; c = c->next)
-		if (!c->busy && !c->shut && now - c->since >= h->idle_ms)
-			shut(h, c);
-	return h->n_conns > 0;
-}
-
 /* ---- the thread --------------------------------------------------------------------- */
 
 static void client_gone(struct http *h, uint64_t number)
@@ -375,7 +225,7 @@ static void *watch_main(void *arg)
 			else
 				client_gone(h, events[i].data.u64);
 		}
-		some = sweep(h);
+		some = conn_sweep(h);
 		if (atomic_load(&h->stopping))
 			cancel_all(h);
 	}

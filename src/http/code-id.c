@@ -1,0 +1,192 @@
+/* Look-ups of symbol files by the code id of their program. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/util.h"
+#include "base/view.h"
+#include "http/private.h"
+#include "obj/obj.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define UNKNOWN_MS 600000 /* as long as Mozilla's server believes it */
+
+/* NAME/ID/x.sym read as the program NAME with the code id ID. */
+static int program_of(const struct exchange *x, struct artifact *out)
+{
+	const char *path = x->route->path, *id, *end;
+
+	if (strncasecmp(path, "breakpad/", 9) == 0)
+		path += 9;
+	id = strchr(path, '/') + 1;
+	end = strchr(id, '/');
+	memset(out, 0, sizeof(*out));
+	out->type = end - id == 32 ? FILETYPE_MACH_CODE : FILETYPE_PE;
+	out->m.object = end - id == 32 ? OBJECT_MACHO : OBJECT_PE;
+	snprintf(out->m.code_file, sizeof(out->m.code_file), "%.*s", (int)(id - 1 - path), path);
+	return module_set_code_id(&out->m, id, (size_t)(end - id));
+}
+
+static int add_encoded(struct buf *out, const char *path)
+{
+	static const char plain[] = "-._~/!$&'()*+,;=:@";
+	int r = 0;
+
+	for (const unsigned char *p = (const unsigned char *)path; r == 0 && *p; p++) {
+		bool word = (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z');
+
+		r = word || strchr(plain, *p) ? buf_add(out, p, 1) : buf_addf(out, "%%%02X", *p);
+	}
+	return r;
+}
+
+static int write_location(const struct exchange *x, const struct artifact *sym, struct buf *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
+	int r = layout_path(layout_find("breakpad"), sym, CASING_DEFAULT, 0, &path);
+
+	if (r == 0)
+		r = buf_adds(out, strncasecmp(x->route->path, "breakpad/", 9) == 0 ? "/breakpad/" : "/");
+	if (r == 0)
+		r = add_encoded(out, buf_text(&path));
+	return r < 0 || !*x->route->query ? r : buf_addf(out, "?%s", x->route->query);
+}
+
+/* What the program says of its debug file: what is served in place has taught nobody. */
+static bool ask_program(struct exchange *x, struct artifact *a)
+{
+	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
+	struct blob *b = x->answer.blob;
+	struct view v;
+
+	if (!s || !b)
+		return false;
+	v = view_of_fd(blob_fd(b), blob_size(b));
+	if (obj_check(&v, &x->answer.key, s, NULL) != 1)
+		return false;
+	a->m.debug_id = s->module.debug_id;
+	snprintf(a->m.debug_file, sizeof(a->m.debug_file), "%s",
+		s->module.debug_file[0] ? s->module.debug_file : a->m.code_file);
+	return true;
+}
+
+/* Where the symbol file of the program is. -ENOENT: nobody has told its debug id. */
+static int locate(struct exchange *x, struct buf *out)
+{
+	struct artifact a;
+	int r = program_of(x, &a);
+
+	/* As a program, whose name counts beside its code id. */
+	if (r < 0 || (!fetch_complete(x->h->fetch, &a) && !ask_program(x, &a)) || !a.m.debug_id.set)
+		return -ENOENT;
+	a.type = FILETYPE_BREAKPAD;
+	return write_location(x, &a, out);
+}
+
+static enum MHD_Result reply_location(struct exchange *x, const struct buf *where)
+{
+	struct MHD_Response *r = body_empty();
+
+	if (!r)
+		return MHD_NO;
+	response_header(r, "Location", buf_text(where));
+	response_header(r, "Cache-Control", "max-age=600");
+	return exchange_reply(x, 302, r);
+}
+
+/* The symbol file of that very id, if it is one of a debug file; else the program, which tells. */
+static enum MHD_Result code_id_begin(struct exchange *x)
+{
+	static const enum fetch_need whole = FETCH_WHOLE;
+	struct tree_hit *hit = &x->route->hit;
+	struct fetched f = {0};
+	int r;
+
+	if (hit->n < LAYOUT_CANDIDATES && program_of(x, &hit->files[hit->n]) == 0)
+		hit->n++;
+	if (hit->n == 0)
+		return exchange_missing(x);
+	hops_tell(x);
+	r = fetch_try(x->h->fetch, hit->files, hit->n, FETCH_WHOLE, &f);
+	if (r == -EAGAIN)
+		return exchange_wait(x, hit->files, hit->n, &whole);
+	f.r = r < 0 ? r : f.r;
+	answer_of(&f, &x->answer);
+	x->answered = true;
+	blob_unref(f.blob);
+	return code_id_handle(x);
+}
+
+/* ---- and where servers say that it is -------------------------------------------------- */
+
+static const char *path_of(const struct exchange *x)
+{
+	const char *path = x->route->path;
+
+	return path + (strncasecmp(path, "breakpad/", 9) == 0 ? 9 : 0);
+}
+
+static struct unknown *unknown_of(struct exchange *x, uint64_t *asked)
+{
+	*asked = hash_mix(path_of(x), strlen(path_of(x)));
+	return &x->h->unknown[*asked % ARRAY_SIZE(x->h->unknown)];
+}
+
+static bool is_unknown(struct exchange *x)
+{
+	uint64_t asked;
+	const struct unknown *u = unknown_of(x, &asked);
+	LOCK_SCOPE(&x->h->lock);
+
+	return u->asked == asked && u->until > clock_ms();
+}
+
+static void ask_where(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http *h = x->h;
+	uint64_t asked;
+	struct unknown *u = unknown_of(x, &asked);
+	int r = fetch_locate(h->fetch, path_of(x), x->via, &x->left, x->where);
+
+	x->where->debug_id.set = r == 0;
+	if (r == -ENOENT) {
+		pthread_mutex_lock(&h->lock);
+		*u = (struct unknown){asked, clock_ms() + UNKNOWN_MS};
+		pthread_mutex_unlock(&h->lock);
+	}
+	exchange_resume(x);
+}
+
+/* False: there is nobody to ask, or it was asked lately. */
+static bool where_begin(struct exchange *x)
+{
+	if (x->asked_where || !fetch_may_locate(x->h->fetch) || is_unknown(x))
+		return false;
+	x->asked_where = true;
+	x->where = calloc(1, sizeof(*x->where));
+	if (!x->where)
+		return false;
+	exchange_post(x, x->h->askers, ask_where);
+	return true;
+}
+
+enum MHD_Result code_id_handle(struct exchange *x)
+{
+	_cleanup_buf_ struct buf where = BUF_UP_TO(2 * LAYOUT_PATH_MAX + HTTP_HEAD_MOST);
+	struct artifact sym = {.type = FILETYPE_BREAKPAD};
+
+	if (x->where && x->where->debug_id.set) {
+		sym.m = *x->where;
+		return write_location(x, &sym, &where) == 0 ? reply_location(x, &where) : exchange_missing(x);
+	}
+	if (x->answered && (x->answer.r < 0 || x->answer.key.type == FILETYPE_BREAKPAD))
+		return file_reply(x);
+	if (locate(x, &where) == 0)
+		return reply_location(x, &where);
+	if (x->answered)
+		return exchange_missing(x);
+	return where_begin(x) ? MHD_YES : code_id_begin(x);
+}

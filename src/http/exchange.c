@@ -1,0 +1,139 @@
+/* One request: its head, its body, its answer, and its end. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *exchange_header(struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->c, MHD_HEADER_KIND, name);
+}
+
+bool exchange_is_head(const struct exchange *x)
+{
+	return strcmp(x->method, "HEAD") == 0;
+}
+
+/* ---- its body ------------------------------------------------------------------------ */
+
+void exchange_drop_body(struct exchange *x)
+{
+	atomic_fetch_sub(&x->h->bodies, x->body.n);
+	buf_release(&x->body);
+}
+
+/* 0, or the status that refuses it. */
+static int keep_body(struct exchange *x, const char *p, size_t n)
+{
+	struct http *h = x->h;
+
+	if (atomic_fetch_add(&h->bodies, n) + n <= h->bodies_most && buf_add(&x->body, p, n) == 0)
+		return 0;
+	atomic_fetch_sub(&h->bodies, n);
+	return 503;
+}
+
+/* Who waits for leave to send hears that there is none. Others send already, and if that is not read they may
+ * see a broken line and never the answer. Where it ends must be plain. */
+bool exchange_must_read(struct exchange *x)
+{
+	const char *length = exchange_header(x, "Content-Length");
+
+	if (x->refuse == 400 || exchange_header(x, "Expect"))
+		return false;
+	return length ? strtoull(length, NULL, 10) <= 2 * x->h->body_most
+		      : exchange_header(x, "Transfer-Encoding") != NULL;
+}
+
+/* False: what nobody asked for has no end. Who sends somewhat too much is told so. */
+bool exchange_take_body(struct exchange *x, const char *p, size_t n)
+{
+	conn_moves(x->h, x->conn, n);
+	if (x->refuse || !x->route->api) {
+		x->bytes += n;
+		if (!x->refuse && x->bytes > HTTP_HEAD_MOST)
+			x->refuse = 413;
+		x->status = x->refuse;
+		return x->bytes <= 2 * x->h->body_most;
+	}
+	if (n > x->h->body_most - x->body.n)
+		x->refuse = 413;
+	else
+		x->refuse = keep_body(x, p, n);
+	if (x->refuse)
+		exchange_drop_body(x);
+	return true;
+}
+
+/* ---- its answer ---------------------------------------------------------------------- */
+
+void answer_of(const struct fetched *f, struct answer *out)
+{
+	out->r = f->r;
+	out->key = f->key;
+	out->blob = f->r == 0 && f->blob ? blob_ref(f->blob) : NULL;
+	out->part = f->r == 0 && f->part ? part_ref(f->part) : NULL;
+	if (out->part)
+		part_open(out->part);
+	out->was = f->was;
+	out->size = f->size;
+	out->miss_ms = f->miss_ms;
+	snprintf(out->why, sizeof(out->why), "%s", f->why ? f->why : "");
+}
+
+void answer_release(struct answer *a)
+{
+	blob_unref(a->blob);
+	if (a->part)
+		part_close(a->part);
+	part_unref(a->part);
+	memset(a, 0, sizeof(*a));
+}
+
+/* ---- its life ------------------------------------------------------------------------ */
+
+/* The first that is heard of a request: its line. */
+void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->h = ctx;
+	x->c = c;
+	x->conn = info ? info->socket_context : NULL;
+	x->began = clock_ms();
+	x->body = BUF_UP_TO(x->h->body_most);
+	x->reply = BUF_UP_TO(SYMB_REPLY_MOST);
+	x->target = strdup(target);
+	x->route = malloc(sizeof(*x->route));
+	atomic_init(&x->refs, 1);
+	if (!x->target || !x->route || !x->conn) {
+		exchange_unref(x);
+		return NULL;
+	}
+	return x;
+}
+
+void exchange_unref(struct exchange *x)
+{
+	if (atomic_fetch_sub(&x->refs, 1) != 1)
+		return;
+	answer_release(&x->answer);
+	if (x->ticket)
+		ticket_unref(x->ticket);
+	making_unref(x->making);
+	part_wait_unref(x->awaited);
+	exchange_drop_body(x);
+	buf_release(&x->reply);
+	free(x->where);
+	free(x->checksum);
+	free(x->route);
+	free(x->target);
+	free(x);
+}

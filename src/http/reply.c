@@ -1,0 +1,230 @@
+/* What all answers have: header fields, texts of our own, refusals. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "http/private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+void response_header(struct MHD_Response *r, const char *name, const char *value)
+{
+	if (MHD_add_response_header(r, name, value) == MHD_NO)
+		log_debug(LOG_HTTP, "header %s is left out", name);
+}
+
+/* Pages of other origins may read symbols, if the configuration allows it, but never what symfs is
+ * doing. */
+static bool for_pages(const struct exchange *x)
+{
+	switch (x->route->what) {
+	case ROUTE_HEALTH:
+	case ROUTE_METRICS:
+	case ROUTE_STATUS:
+	case ROUTE_MISSING:
+	case ROUTE_MISSES:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Answers without Access-Control-Allow-Origin differ by Origin, too. */
+static void add_origin(struct exchange *x, struct MHD_Response *r)
+{
+	const char *origin = head_origin(x), *vary = MHD_get_response_header(r, "Vary");
+
+	if (origin)
+		response_header(r, "Access-Control-Allow-Origin", origin);
+	if (!head_varies(x->h))
+		return;
+	/* One line: some caches read only the first. */
+	if (vary && MHD_del_response_header(r, "Vary", "Accept-Encoding") == MHD_YES)
+		response_header(r, "Vary", "Accept-Encoding, Origin");
+	else
+		response_header(r, "Vary", "Origin");
+}
+
+/* As Mozilla's symbol server understands it. */
+static bool wants_time(struct exchange *x)
+{
+	const char *debug = exchange_header(x, "Debug");
+
+	return debug && (strcasecmp(debug, "true") == 0 || strcasecmp(debug, "yes") == 0 ||
+				strcmp(debug, "1") == 0);
+}
+
+static void count_status(struct http *h, int status)
+{
+	if (status < 300)
+		atomic_fetch_add(&h->counters.ok, 1);
+	else if (status < 400)
+		atomic_fetch_add(&h->counters.redirected, 1);
+	else
+		atomic_fetch_add(status < 500 ? &h->counters.refused : &h->counters.failed, 1);
+}
+
+enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r)
+{
+	enum MHD_Result ok;
+	char via[64];
+
+	if (!r)
+		return MHD_NO;
+	x->status = status;
+	count_status(x->h, status);
+	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
+	response_header(r, "Via", via);
+	response_header(r, "X-Content-Type-Options", "nosniff");
+	if (x->route->what == ROUTE_STATUS) /* no script, whatever a name smuggles in */
+		response_header(r, "Content-Security-Policy",
+			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+			"frame-ancestors 'none'");
+	if (x->close)
+		response_header(r, "Connection", "close");
+	if (for_pages(x))
+		add_origin(x, r);
+	if (x->route->tecken && wants_time(x)) {
+		snprintf(via, sizeof(via), "%.3f",
+			x->route->ignored ? 0.0 : (double)(clock_ms() - x->began) / 1000);
+		response_header(r, "Debug-Time", via);
+	}
+	ok = MHD_queue_response(x->c, (unsigned)status, r);
+	MHD_destroy_response(r);
+	return ok;
+}
+
+static enum MHD_Result reply_bytes(struct exchange *x, int status, const char *type, const char *cache,
+	struct MHD_Response *r, size_t n)
+{
+	if (!r)
+		return MHD_NO;
+	x->bytes = n;
+	response_header(r, "Content-Type", type);
+	response_header(r, "Cache-Control", cache);
+	if (status == 502 || status == 503 || status == 504)
+		response_header(r, "Retry-After", HTTP_RETRY_SECONDS);
+	if (status == 401)
+		response_header(r, "WWW-Authenticate", "Bearer realm=\"symfs\"");
+	if (status == 405)
+		response_header(r, "Allow", x->route->allow);
+	return exchange_reply(x, status, r);
+}
+
+enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,
+	const char *text)
+{
+	size_t n = strlen(text);
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(n, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+
+	return reply_bytes(x, status, type, cache, r, n);
+}
+
+enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
+	struct buf *text)
+{
+	size_t n;
+	char *p = buf_take(text, &n);
+	struct MHD_Response *r;
+
+	if (!p)
+		return MHD_NO;
+	r = MHD_create_response_from_buffer(n, p, MHD_RESPMEM_MUST_FREE);
+	if (!r)
+		free(p);
+	return reply_bytes(x, status, type, cache, r, n);
+}
+
+/* What is said before anybody looks for anything. */
+enum MHD_Result exchange_refuse(struct exchange *x, int status)
+{
+	static const struct {
+		int status;
+		const char *text;
+	} texts[] = {
+		{400, "Bad Request\n"},
+		{401, "a token is asked for\n"},
+		{403, "this page is for clients of this machine, or with a token\n"},
+		{404, "Not Found\n"},
+		{405, "Method Not Allowed\n"},
+		{413, "Content Too Large\n"},
+		{421, "Misdirected Request: this server has another name; symfs.conf names more in server-names\n"},
+		{503, "symfs is ending, or has too much to do\n"},
+		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
+	};
+	char json[120];
+
+	if (status == 413 && x->route->api) {
+		snprintf(json, sizeof(json), "{\"title\": \"please limit the size of a request to <= %"
+			PRIu64 " bytes\"}", x->h->body_most);
+		return exchange_text(x, 413, "application/json", "no-store", json);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (texts[i].status != status)
+			continue;
+		if (!x->route->api)
+			return exchange_text(x, status, "text/plain; charset=utf-8", "no-store",
+				texts[i].text);
+		snprintf(json, sizeof(json), "{\"title\": \"%d %.*s\"}", status,
+			(int)strcspn(texts[i].text, ":\n"), texts[i].text);
+		return exchange_text(x, status, "application/json", "no-store", json);
+	}
+	return MHD_NO;
+}
+
+/* ---- what fetch/ could not get ---------------------------------------------------------- */
+
+/* Only what is known not to be there is a 404: clients remember that. */
+static const struct error_row {
+	int error, status;
+	const char *text;
+} errors[] = {
+	{-ENOENT, 404, "Not Found"},
+	{-ETIMEDOUT, 504, "no source answered in time"},
+	{-EHOSTUNREACH, 502, "a source that may have it could not be reached"},
+	{-EREMOTEIO, 502, "a source that may have it gave a useless answer"},
+	{-EACCES, 502, "a source that may have it refuses to tell"},
+	{-EBADMSG, 502, "a source sent another file than was asked for"},
+	{-EFBIG, 502, "what a source has is larger than is allowed here"},
+	{-ELOOP, 508, "a source leads back here"},
+	{-EINTR, 503, "given up"},
+	{-ENOSPC, 503, "the disk of the cache is full"},
+	{-ENOMEM, 503, "out of memory"},
+	{-EMFILE, 503, "too many open files"},
+	{0, 500, "local trouble"},
+};
+
+static const struct error_row *error_row(int error)
+{
+	const struct error_row *row = errors;
+
+	while (row->error && row->error != error)
+		row++;
+	return row;
+}
+
+enum MHD_Result exchange_missing(struct exchange *x)
+{
+	const char *text = !x->route->tecken   ? "Not Found\n"
+			   : x->route->ignored ? "Symbol Not Found (and ignored)"
+					       : "Symbol Not Found";
+
+	misses_tell(x);
+	/* It may be added any moment; to ask again costs little. */
+	return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", text);
+}
+
+enum MHD_Result exchange_error(struct exchange *x, const struct answer *a)
+{
+	const struct error_row *row = error_row(a->r);
+	char text[400];
+
+	if (row->status == 404)
+		return exchange_missing(x);
+	snprintf(text, sizeof(text), "%s%s%s\n", row->text, a->why[0] ? ": " : "", a->why);
+	return exchange_text(x, row->status, "text/plain; charset=utf-8", "no-store", text);
+}

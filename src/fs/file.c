@@ -7,40 +7,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-struct file *file_new(struct fs *fs)
-{
-	struct file *file = calloc(1, sizeof(*file));
-
-	if (!file)
-		return NULL;
-	LOCK_SCOPE(&fs->files_lock);
-	file->next = fs->files;
-	if (file->next)
-		file->next->at = &file->next;
-	file->at = &fs->files;
-	fs->files = file;
-	return file;
-}
-
-void file_free(struct fs *fs, struct file *file)
-{
-	if (!file)
-		return;
-	pthread_mutex_lock(&fs->files_lock);
-	*file->at = file->next;
-	if (file->next)
-		file->next->at = file->at;
-	pthread_mutex_unlock(&fs->files_lock);
-	pass_close(fs, file);
-	if (file->part)
-		part_close(file->part);
-	part_unref(file->part);
-	blob_unref(file->blob);
-	listing_free(file->listing);
-	free(file->text);
-	free(file);
-}
-
 static struct file *file_of(const struct fuse_file_info *fi)
 {
 	return (struct file *)(uintptr_t)fi->fh;
@@ -100,7 +66,7 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 	return 0;
 }
 
-void fs_open_answer(struct waiting *w, const struct fetched *f)
+static void open_answer(struct waiting *w, const struct fetched *f)
 {
 	int r = open_leaf(w->fs, w->node, f, &w->fi);
 
@@ -113,7 +79,7 @@ static int open_gsym(struct fs *fs, fuse_req_t req, struct node *n, struct fuse_
 	int r = gsym_stored(fs, n, &f);
 
 	if (r == -EAGAIN)
-		return gsym_make_leaf(fs, req, n, fi, true);
+		return gsym_make_leaf(fs, req, n, fi, open_answer);
 	f.r = r;
 	r = open_leaf(fs, n, &f, fi);
 	blob_unref(f.blob);
@@ -131,7 +97,7 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 		return open_gsym(fs, req, n, fi);
 	r = fetch_try(fs->fetch, &a, 1, FETCH_OPEN, &f);
 	if (r == -EAGAIN) {
-		r = wait_start(fs, req, &a, 1, FETCH_OPEN, fs_open_answer,
+		r = wait_start(fs, req, &a, 1, FETCH_OPEN, open_answer,
 			node_find(fs->nodes, node_ino(n)), fi);
 		return r < 0 ? r : FS_WAITS;
 	}

@@ -111,14 +111,13 @@ bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file,
 /* ---- files -------------------------------------------------------------------------- */
 
 int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
-	bool opens)
+	wait_answer *answer)
 {
 	struct artifact a;
 	int r;
 
 	node_artifact(n, &a);
-	r = wait_making(fs, req, &a, opens ? fs_open_answer : fs_getattr_answer,
-		node_find(fs->nodes, node_ino(n)), fi);
+	r = wait_making(fs, req, &a, answer, node_find(fs->nodes, node_ino(n)), fi);
 	return r < 0 ? r : FS_WAITS;
 }
 

@@ -51,6 +51,8 @@ struct file {
 
 struct helper;
 struct waiting;
+/* Replies to a request that waited (wait.c), once. */
+typedef void wait_answer(struct waiting *w, const struct fetched *f);
 
 struct fs {
 	/* constant once mounted */
@@ -106,6 +108,8 @@ static inline struct fs *fs_of(fuse_req_t req)
 
 extern const struct fuse_lowlevel_ops fs_ops;
 
+/* ---- attr.c ------------------------------------------------------------------------- */
+
 /* A thread of the loop is inside a request until the end of the enclosing block. */
 #define FS_OP(fs, req) struct fs *fs _cleanup_(fs_op_end) = fs_op_begin(req)
 struct fs *fs_op_begin(fuse_req_t req);
@@ -116,10 +120,6 @@ double fs_attr(struct fs *fs, const struct node *n, struct stat *st);
 
 /* What an answer says of the bytes: exact when there is a blob. */
 struct node_bytes fs_bytes_of(const struct fetched *f);
-
-/* What is whole and here already: 0 and f->blob is the caller's, or -EAGAIN, -ENOENT. Starts no
- * traffic. */
-int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
 
 /* ---- lookup.c ----------------------------------------------------------------------- */
 
@@ -133,8 +133,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
 void room_free(void *p); /* at the end of a thread */
 
-void fs_open_answer(struct waiting *w, const struct fetched *f);
-void fs_getattr_answer(struct waiting *w, const struct fetched *f); /* ops.c */
+/* ---- handle.c ----------------------------------------------------------------------- */
 
 struct file *file_new(struct fs *fs); /* NULL: out of memory */
 void file_free(struct fs *fs, struct file *file);
@@ -163,16 +162,24 @@ bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file,
 	mode_t *mode, uint64_t *ino);
 /* 0: it is here; f->blob is the caller's. -EAGAIN; -ENOENT, -EBADMSG: it cannot be made. */
 int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
-/* Gets what it is made of and makes it, for an OPEN or else a GETATTR. FS_WAITS, -errno. */
+/* Gets what it is made of and makes it; then `answer` replies. FS_WAITS, -errno. */
 int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
-	bool opens);
+	wait_answer *answer);
 
 /* ---- dir.c -------------------------------------------------------------------------- */
 
 void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void listing_free(struct listing *l);
+
+/* ---- listing.c ---------------------------------------------------------------------- */
+
+struct listing *listing_new(const char *dir); /* NULL: out of memory */
+void listing_free(struct listing *l);	      /* NULL is fine */
+/* Whether it has fixed names alone; before it is read. */
+bool listing_is_fixed(struct listing *l);
+/* As many entries as fit, from the offset on. Their bytes, -errno when there is not even one. */
+ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t off, char *p, size_t size);
 
 /* ---- state.c ------------------------------------------------------------------------ */
 
@@ -193,8 +200,6 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 /* ---- wait.c ------------------------------------------------------------------------- */
 
 /* A request that waits for fetch/, as a value. */
-typedef void wait_answer(struct waiting *w, const struct fetched *f);
-
 struct waiting {
 	/* constant once started */
 	struct fs *fs;
@@ -235,6 +240,10 @@ int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_an
  * `size` are what it has. 1: they are here by now. -ENOMEM. */
 int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
 	wait_answer *answer);
+
+/* What is whole and here already: 0 and f->blob is the caller's, or -EAGAIN, -ENOENT. Starts no
+ * traffic. */
+int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
 
 /* Looks at the interrupted ones. In how many milliseconds to come again; -1: none is left.
  * Thread of fs_loop() only. */

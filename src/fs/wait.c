@@ -17,6 +17,15 @@
 
 #define LOOK_EVERY_MS 50
 
+int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f)
+{
+	int r;
+
+	memset(f, 0, sizeof(*f));
+	r = fetch_try(fs->fetch, cands, n, FETCH_WHOLE, f);
+	return r < 0 ? r : f->r;
+}
+
 static void waiting_unref(struct waiting *w)
 {
 	if (atomic_fetch_sub(&w->refs, 1) != 1)

@@ -7,7 +7,7 @@
 #include "cmd/json.h"
 #include "layout/tree.h"
 #include "obj/obj.h"
-#include "store/blob.h"
+#include "store/files/blob.h"
 #include "symb/choose.h"
 
 #include <json-c/json.h>

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/key.h"
-#include "store/blob.h"
+#include "store/files/blob.h"
 
 #include <stdbool.h>
 #include <stddef.h>

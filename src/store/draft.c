@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "store/dir.h"
+#include "store/files/dir.h"
 #include "store/evict.h"
 
 #include <dirent.h>

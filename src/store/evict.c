@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "store/dir.h"
+#include "store/files/dir.h"
 #include "store/sparse-file.h"
 #include "store/sweep.h"
 

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/flights.h"
-#include "store/index.h"
+#include "store/index/index.h"
 #include "store/notes.h"
 #include "store/store.h"
 
@@ -50,9 +50,6 @@ struct store {
 	struct flights flights;
 	struct sparses sparses;
 };
-
-int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
-	const struct blob_facts *facts); /* takes fd, also on error */
 
 int flights_init(struct store *s, struct err *e);
 int flights_reopen(struct store *s, int dirfd, struct err *e); /* in another directory, under the same number */

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "store/dir.h"
+#include "store/files/dir.h"
 #include "store/evict.h"
-#include "store/label.h"
+#include "store/files/label.h"
 #include "store/settle.h"
 #include "store/sparse-file.h"
 

@@ -3,8 +3,8 @@
 #include "store/settle.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "store/dir.h"
-#include "store/label.h"
+#include "store/files/dir.h"
+#include "store/files/label.h"
 
 #include <fcntl.h>
 

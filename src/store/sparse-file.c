@@ -3,6 +3,7 @@
 #include "store/sparse-file.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "store/sparse.h"
 #include "store/turn.h"
 
 #include <dirent.h>

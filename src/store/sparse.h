@@ -20,18 +20,8 @@
 
 #define SPARSE_BLOCK 65536u
 #define SPARSE_SIZE_MOST (1ull << 40) /* 4 MiB of bitmaps */
-#define SPARSE_TAG_MAX 256
 
-/* Which bytes these are, as far as a server tells. A weak ETag (W/...) promises no bytes and counts as
- * none. Two are the same when size and source are, and the ETag, or where neither has one the date.
- * Without either none is the same as another. */
-struct sparse_validator {
-	uint64_t size;
-	char source[64];
-	char etag[SPARSE_TAG_MAX]; /* with its quotes, as it came */
-	char last_modified[64];
-};
-
+/* Whether two validators promise the same bytes: store/index/rows.h. */
 bool sparse_same(const struct sparse_validator *a, const struct sparse_validator *b);
 
 /* Bytes that are not here: whole blocks, cut at the end of the file. */
@@ -127,17 +117,6 @@ bool sparse_is_gone(struct sparse *f);
 int sparse_drop(struct sparse *f);
 
 /* ---- for people ------------------------------------------------------------------------ */
-
-struct store_sparse_row {
-	int64_t id;
-	struct key key;
-	char name[17];
-	struct sparse_validator validator;
-	char url[2048];
-	uint64_t present;   /* bytes that are there, committed */
-	uint64_t allocated; /* bytes on disk: these count for the quota */
-	int64_t used, since;
-};
 
 /* In the order of id, with id > after, at most n. How many, or -errno. */
 int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n);

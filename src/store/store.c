@@ -5,8 +5,9 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "store/dir.h"
+#include "store/files/dir.h"
 #include "store/sparse-file.h"
+#include "store/sparse.h"
 #include "store/sweep.h"
 #include "store/turn.h"
 

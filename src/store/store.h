@@ -21,7 +21,7 @@
 #pragma once
 #include "base/err.h"
 #include "id/key.h"
-#include "store/blob.h"
+#include "store/index/rows.h"
 
 struct statvfs;
 struct store;
@@ -121,18 +121,7 @@ int store_misses_clear(struct store *s, const struct key *k);
 
 /* Keeps an artifact from eviction for so long, at least; STORE_FOR_GOOD pins it: that outlives the index;
  * 0 seconds: lets it go again, also what store_publish_learned() pinned. 0, -ENOENT. (waits) */
-#define STORE_FOR_GOOD INT64_MAX
 int store_keep(struct store *s, const struct key *k, int64_t seconds);
-
-struct store_row {
-	int64_t id; /* grows; a row's number never comes back */
-	struct key key;
-	char sha256[SHA256_TEXT];
-	uint64_t size;
-	int64_t used; /* wall clock */
-	int64_t keep_until; /* not evicted before; STORE_FOR_GOOD: pinned */
-	struct blob_facts facts;
-};
 
 /* The stored keys with id > after, at most n, in the order of id. How many, or -errno. */
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);
@@ -147,20 +136,9 @@ int store_note(struct store *s, const char *name, char text[static 201]);
 int store_aside_write(struct store *s, const char *name, const void *p, size_t n);
 int store_aside_read(struct store *s, const char *name, size_t most, void **out, size_t *n);
 
-struct store_miss_row {
-	struct key key;
-	char source[64];
-	int64_t since, until;
-	int64_t asked; /* how often it was asked for, as far as was told */
-};
 /* Remembered misses that still hold; `after` is a rowid cursor, moved on. */
 int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *rows, unsigned n);
 
-struct store_totals {
-	uint64_t artifacts, keys, bytes, misses, drafts;
-	uint64_t sparse, sparse_bytes; /* files with holes (sparse.h), and what they take on the disk */
-	uint64_t pinned, pinned_bytes; /* of the artifacts: these are not evicted */
-};
 int store_count(struct store *s, struct store_totals *out);
 
 /* Forgets a key, and its blob when no other key has it. 0, -ENOENT. (waits) */

@@ -3,7 +3,7 @@
 #include "store/sweep.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "store/dir.h"
+#include "store/files/dir.h"
 #include "store/settle.h"
 #include "store/turn.h"
 

@@ -3,10 +3,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "store/dir.h"
-#include "store/label.h"
+#include "store/files/dir.h"
+#include "store/files/label.h"
 #include "store/settle.h"
 #include "store/sparse-file.h"
+#include "store/sparse.h"
 #include "store/turn.h"
 
 #include <stdio.h>

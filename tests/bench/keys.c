@@ -10,7 +10,7 @@
  * prints the median and the 99th percentile, in microseconds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "store/label.h"
+#include "store/files/label.h"
 #include "store/turn.h"
 
 #include <stdio.h>

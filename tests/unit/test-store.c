@@ -5,8 +5,8 @@
 #include "base/path.h"
 #include "behind.h"
 #include "scratch.h"
-#include "store/dir.h"
-#include "store/label.h"
+#include "store/files/dir.h"
+#include "store/files/label.h"
 
 #include <signal.h>
 #include <sqlite3.h>

@@ -1,6 +1,6 @@
 /* The index: its tables, and everything that is asked of them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/index-private.h"
+#include "store/index/private.h"
 
 #define GONE_MOST 10000
 #define PINNED "9223372036854775807" /* keep_until of what is kept for good: INT64_MAX */

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "store/index-private.h"
+#include "store/index/private.h"
 
 #include <fcntl.h>
 #include <stdio.h>

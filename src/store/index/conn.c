@@ -1,6 +1,6 @@
 /* The index: one connection and its statements. One thread at a time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/index-private.h"
+#include "store/index/private.h"
 
 #include <stdarg.h>
 #include <stdio.h>

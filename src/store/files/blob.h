@@ -30,6 +30,10 @@ static inline void cleanup_blob(struct blob **b)
 /* A file served where it lies. Takes the descriptor, also on error. 0, -errno. */
 int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_facts *facts);
 
+/* A sealed file of the store, for src/store/ only. Takes the descriptor, also on error. 0, -ENOMEM. */
+int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
+	const struct blob_facts *facts);
+
 int blob_fd(const struct blob *b);	     /* stays the blob's */
 uint64_t blob_size(const struct blob *b);
 const char *blob_path(const struct blob *b); /* absolute, where it lay when it was opened */

@@ -1,9 +1,8 @@
 /* The bytes of one artifact. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/blob.h"
+#include "store/files/blob.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "store/handle.h"
 
 #include <limits.h>
 #include <stdatomic.h>

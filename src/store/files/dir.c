@@ -1,6 +1,6 @@
 /* The places inside a store's directory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/dir.h"
+#include "store/files/dir.h"
 #include "base/mounts.h"
 #include "base/path.h"
 #include "base/util.h"

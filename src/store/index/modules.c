@@ -1,6 +1,6 @@
 /* The index: what files say of their modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/index-private.h"
+#include "store/index/private.h"
 
 #include <stdio.h>
 #include <string.h>

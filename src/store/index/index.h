@@ -6,8 +6,8 @@
  * -ENOSPC, -EBUSY, -EIO, -ENOMEM. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "store/sparse.h"
-#include "store/store.h"
+#include "base/err.h"
+#include "store/index/rows.h"
 
 struct index;
 

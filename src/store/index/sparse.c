@@ -1,6 +1,6 @@
 /* The index: files with holes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/index-private.h"
+#include "store/index/private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* What the index is made of, for index*.c only: connections, statements, readers. The tables and the
- * statements are in index-sql.c; what is done with them, by table, in the others. */
+/* What the index is made of, for this folder only: connections, statements, readers. The tables and the
+ * statements are in sql.c; what is done with them, by table, in the others. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
-#include "store/index.h"
+#include "store/index/index.h"
 
 #include <sqlite3.h>
 #include <stdatomic.h>

@@ -13,7 +13,7 @@
 #pragma once
 #include "base/buf.h"
 #include "id/key.h"
-#include "store/blob.h"
+#include "store/files/blob.h"
 
 #define LABEL_MOST (8 << 20) /* bytes: thousands of keys */
 

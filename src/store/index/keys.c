@@ -1,7 +1,7 @@
 /* The index: blobs, their keys, and files that may disagree with it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/layout.h"
-#include "store/index-private.h"
+#include "store/index/private.h"
 
 #include <stdio.h>
 #include <string.h>

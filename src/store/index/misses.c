@@ -1,7 +1,7 @@
 /* The index: what is known not to be there. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "store/index-private.h"
+#include "store/index/private.h"
 
 #define CLOCK_SLACK 60 /* seconds */
 

@@ -1,9 +1,9 @@
 /* The `.key` file beside a blob. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/label.h"
+#include "store/files/label.h"
 #include "base/path.h"
 #include "base/util.h"
-#include "store/dir.h"
+#include "store/files/dir.h"
 
 #include <stdio.h>
 #include <string.h>

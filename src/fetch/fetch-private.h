@@ -72,15 +72,15 @@ struct no_ranges {
 #define HEADS_MOST 16384 /* of units of one file; there is no reading ahead behind them */
 
 /* Who is in which directory source just now. */
-#define VISITS_MOST 64
-#define VISIT_LONG_MS 1000 /* after this the directory does not answer, and nobody else goes in, */
-#define VISITORS_MOST 8	   /* nor when so many are in it */
-struct visit {
+#define DIR_THREADS_MOST 64
+#define DIR_HUNG_MS 1000 /* after this the directory does not answer, and nobody else goes in, */
+#define DIR_THREADS_EACH 8	   /* nor when so many are in it */
+struct dir_thread {
 	uint64_t dir; /* 0: a free slot */
 	uint64_t since;
 };
 
-#define LOOKERS 32   /* threads for directories; a dead one costs VISITORS_MOST of them */
+#define LOOKERS 32   /* threads for directories; a dead one costs DIR_THREADS_EACH of them */
 #define LOOKS_MOST 8
 
 #define REFUSED_SLOTS 32
@@ -98,7 +98,7 @@ struct fetch {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct sources *sources;
-	struct facts *facts; /* grows only */
+	struct symstore *symstores; /* grows only */
 	pthread_mutex_t recall_lock; /* one reads what an earlier process knew; others wait for it */
 	struct store_asked asked[ASKED_MOST]; /* not told to the store yet */
 	unsigned n_asked;
@@ -107,7 +107,7 @@ struct fetch {
 	struct seen seen[SEEN_MOST];
 	struct module hints[HINTS_MOST]; /* a ring */
 	unsigned next_hint;
-	struct visit visits[VISITS_MOST];
+	struct dir_thread dir_threads[DIR_THREADS_MOST];
 
 	pthread_mutex_t trees_lock;
 	struct tree *trees; /* under trees_lock */
@@ -180,18 +180,18 @@ void ticket_again(struct ticket *t); /* (net) the same candidate once more */
 void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */
 uint64_t was_find(struct fetch *f, uint64_t blob); /* 0: none; any thread */
 
-/* facts.c: what is found out about symbol stores. */
-struct source_facts facts_get(struct fetch *f, const struct source *s); /* any thread */
-void facts_put(struct source_facts *known);
-void facts_renew(struct fetch *f); /* any thread; lists of what sources have are looked at again */
-void facts_stop(struct fetch *f); /* (net) when no flight is left: nothing is asked any more */
-void facts_free(struct fetch *f); /* when no thread runs any more */
-void facts_recall(struct fetch *f, const struct source *s); /* (workers) what an earlier process knew */
+/* symstore.c: what is found out about symbol stores. */
+struct source_facts symstore_known(struct fetch *f, const struct source *s); /* any thread */
+void symstore_known_release(struct source_facts *known);
+void symstore_renew(struct fetch *f); /* any thread; lists of what sources have are looked at again */
+void symstore_stop(struct fetch *f); /* (net) when no flight is left: nothing is asked any more */
+void symstore_free(struct fetch *f); /* when no thread runs any more */
+void symstore_recall(struct fetch *f, const struct source *s); /* (workers) what an earlier process knew */
 /* (net) Before anything is asked. True: the attempt waits. */
-bool facts_before(struct attempt *at);
+bool symstore_before(struct attempt *at);
 /* (net) When nothing that was asked for was there. 0: that is all. 1: more is known now than the
  * attempt was planned by. -EINPROGRESS: it waits. Others: it cannot be said, and at->text is why. */
-int facts_after(struct attempt *at);
+int symstore_after(struct attempt *at);
 
 /* learn.c: what files teach. (workers, and who calls fetch_try() and fetch_why()) */
 /* Fills in what files of the store, and those that are read already, know of the request and it does not;
@@ -232,11 +232,11 @@ int packed_publish(struct fetch *f, const struct packing *p, struct draft *d, co
 	struct blob_facts *facts, struct blob **out, struct err *e);
 uint64_t fetch_most(const struct fetch *f, const struct source *s); /* bytes of a file; 0: any */
 
-/* visits.c: which directories answer. Any thread. A disk that is gone (NFS, a stopped server) answers
+/* hung.c: which directories answer. Any thread. A disk that is gone (NFS, a stopped server) answers
  * nobody and cannot be interrupted, so nobody follows who has waited in it for long. */
-/* A number for visit_end(). With `why`: -EAGAIN, it has not answered yet; -ETIMEDOUT, nor is it likely to. */
-int visit_begin(struct fetch *f, const struct source *s, char why[static 200]);
-void visit_end(struct fetch *f, int visit); /* negative: nothing */
+/* A number for dir_leave(). With `why`: -EAGAIN, it has not answered yet; -ETIMEDOUT, nor is it likely to. */
+int dir_enter(struct fetch *f, const struct source *s, char why[static 200]);
+void dir_leave(struct fetch *f, int slot); /* negative: nothing */
 
 /* local.c: directory sources. (lookers) 0: *out. -ENOENT. -EAGAIN: it may be known soon (its tree is still
  * being walked, somebody waits for its disk). Others: it could not be looked at. What is packed is

@@ -54,7 +54,7 @@ void fetch_set_sources(struct fetch *f, struct sources *so)
 	f->loops_told = 0;
 	pthread_mutex_unlock(&f->lock);
 	net_call(f->net, forget_mismatches, f);
-	facts_renew(f);
+	symstore_renew(f);
 	sources_unref(old);
 }
 
@@ -175,7 +175,7 @@ static void close_flights(void *ctx)
 
 		flight_finish(f->flights, &a);
 	}
-	facts_stop(f);
+	symstore_stop(f);
 }
 
 #define LAST_LOOK_MS 2000
@@ -205,7 +205,7 @@ int fetch_free(struct fetch *f)
 	trees_set(f, NULL);
 	breakers_free(f->breakers);
 	sources_unref(f->sources);
-	facts_free(f);
+	symstore_free(f);
 	pthread_mutex_destroy(&f->trees_lock);
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);

@@ -23,7 +23,7 @@ struct attempt {
 	unsigned spelling;	  /* the nth of its plan */
 	struct source_ask ask;
 	struct source_facts facts; /* by which its spellings are counted */
-	struct facts *waits;	   /* for what is being found out; NULL */
+	struct symstore *waits;	   /* for what is being found out; NULL */
 	struct transfer *transfer;
 	bool answered;		  /* the head came */
 	uint64_t asked;		  /* clock_ms() */
@@ -235,7 +235,7 @@ void winner_fail(struct flight *fl, int error, const char *text); /* its file wa
 void winner_broke(struct flight *fl); /* the same, when it was looked at what came before it broke off */
 void winner_resume(struct flight *fl);
 
-void race_told(struct fetch *f, const struct facts *fa); /* what attempts waited for is known, or cannot be */
+void race_told(struct fetch *f, const struct symstore *ss); /* what attempts waited for is known, or cannot be */
 
 /* ranges.c: files that are filled where readers look. (net) */
 bool ranges_wanted(const struct attempt *at); /* is it asked for its first bytes only? */

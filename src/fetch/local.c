@@ -122,7 +122,7 @@ struct look {
 	void (*found)(void *ctx); /* NULL: it only looks */
 	void *ctx;
 	int base;
-	int visit;
+	int slot;
 	bool guessing; /* it tries code ids that it found there */
 	struct blob **out;
 	char *why;
@@ -131,8 +131,8 @@ struct look {
 /* It is there, and what follows takes its time: nobody need wait for it, and it does not hang. */
 static void say_found(struct look *l)
 {
-	visit_end(l->f, l->visit);
-	l->visit = -1;
+	dir_leave(l->f, l->slot);
+	l->slot = -1;
 	l->found(l->ctx);
 }
 
@@ -365,11 +365,11 @@ int local_follow(struct fetch *f, const struct source *s, const struct key *k, c
 	int r;
 
 	why[0] = '\0';
-	l.visit = visit_begin(f, s, why);
-	if (l.visit < 0)
+	l.slot = dir_enter(f, s, why);
+	if (l.slot < 0)
 		return -ETIMEDOUT;
 	r = follow(&l, text, n);
-	visit_end(f, l.visit);
+	dir_leave(f, l.slot);
 	return r;
 }
 
@@ -524,10 +524,10 @@ int local_find(struct fetch *f, const struct source *s, const struct artifact *a
 	int r;
 
 	why[0] = '\0';
-	l.visit = visit_begin(f, s, why);
-	if (l.visit < 0)
-		return l.visit;
+	l.slot = dir_enter(f, s, why);
+	if (l.slot < 0)
+		return l.slot;
 	r = look_into(&l, a);
-	visit_end(f, l.visit);
+	dir_leave(f, l.slot);
 	return r;
 }

@@ -27,7 +27,7 @@ static void check_run(struct work *w)
 
 		if (s->kind->local)
 			continue;
-		facts_recall(f, s);
+		symstore_recall(f, s);
 		w->until[i] = store_miss_until(f->store, &fl->key,
 				layout_name_of(s->layout, &w->what), s->memory);
 	}

@@ -63,7 +63,7 @@ void attempt_release(struct attempt *at)
 	source_ask_release(&at->ask);
 	buf_release(&at->ptr);
 	blob_unref(take(at->blob));
-	facts_put(&at->facts);
+	symstore_known_release(&at->facts);
 }
 
 /* It is not asked, because of an answer that it gave before. */
@@ -594,7 +594,7 @@ static int attempt_request(struct attempt *at)
 /* No spelling is left. */
 static void attempt_exhausted(struct attempt *at)
 {
-	int r = facts_after(at);
+	int r = symstore_after(at);
 
 	if (r == -EINPROGRESS)
 		return;
@@ -611,13 +611,13 @@ static void attempt_exhausted(struct attempt *at)
 	}
 }
 
-void race_told(struct fetch *f, const struct facts *fa)
+void race_told(struct fetch *f, const struct symstore *ss)
 {
 	for (struct flight *fl = f->flights; fl; fl = fl->next)
 		for (unsigned i = 0; i < fl->n; i++) {
 			struct attempt *at = &fl->attempts[i];
 
-			if (at->waits != fa)
+			if (at->waits != ss)
 				continue;
 			at->waits = NULL;
 			attempt_start(at);
@@ -641,10 +641,10 @@ static void attempt_start(struct attempt *at)
 	source_ask_release(&at->ask);
 	at->state = ATTEMPT_ASKING;
 	if (at->spelling == 0) {
-		if (facts_before(at))
+		if (symstore_before(at))
 			return;
-		facts_put(&at->facts);
-		at->facts = facts_get(at->flight->f, at->source);
+		symstore_known_release(&at->facts);
+		at->facts = symstore_known(at->flight->f, at->source);
 	}
 	r = source_plan(at->source, &at->facts, &at->flight->what, at->spelling, &at->ask);
 	if (r == -ENOENT) {

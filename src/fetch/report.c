@@ -96,7 +96,7 @@ bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64
 
 void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240])
 {
-	int fd = -1, visit, r;
+	int fd = -1, slot, r;
 	char why[200];
 
 	if (!s->kind->local) {
@@ -107,13 +107,13 @@ void fetch_source_state(struct fetch *f, const struct source *s, char out[static
 		trees_state(f, s, out);
 		return;
 	}
-	visit = visit_begin(f, s, why);
-	if (visit < 0) {
+	slot = dir_enter(f, s, why);
+	if (slot < 0) {
 		snprintf(out, 240, "%s", why);
 		return;
 	}
 	r = local_open_base(s, &fd);
-	visit_end(f, visit);
+	dir_leave(f, slot);
 	if (r == 0)
 		close(fd);
 	snprintf(out, 240, "%s",
@@ -230,15 +230,15 @@ static int walk_dir(struct walk *w, int fd, size_t n, unsigned depth)
 static int walk_source(struct fetch *f, struct walk *w)
 {
 	char why[200];
-	int base, fd, visit = visit_begin(f, w->s, why), r;
+	int base, fd, slot = dir_enter(f, w->s, why), r;
 
-	if (visit < 0)
+	if (slot < 0)
 		return 0;
 	r = local_open_base(w->s, &base);
 	if (r == 0)
 		w->layout = source_layout(
 			w->s, &(struct source_facts){.two_tier = local_two_tier(base)});
-	visit_end(f, visit); /* a long walk is no silence */
+	dir_leave(f, slot); /* a long walk is no silence */
 	if (r < 0)
 		return 0;
 	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

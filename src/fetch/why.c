@@ -285,8 +285,8 @@ int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
 	for (unsigned i = 0; r == 0 && i < so->n; i++) {
 		struct source_facts facts;
 
-		facts_recall(f, so->list[i]);
-		facts = facts_get(f, so->list[i]);
+		symstore_recall(f, so->list[i]);
+		facts = symstore_known(f, so->list[i]);
 		for (unsigned nth = 0; n < most; nth++) {
 			struct source_ask ask;
 
@@ -295,7 +295,7 @@ int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
 			fill_row(f, so->list[i], &a, &k, &own, &ask, ask_now, &rows[n++]);
 			source_ask_release(&ask);
 		}
-		facts_put(&facts);
+		symstore_known_release(&facts);
 	}
 	sources_unref(so);
 	return r < 0 ? r : (int)n;

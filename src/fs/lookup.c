@@ -1,7 +1,7 @@
 /* LOOKUP: what a name is. It waits for one thing only, whether a file exists (wait.c). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
-#include "fetch/told.h"
+#include "fetch/bundle.h"
 #include "fs/private.h"
 #include "layout/tree.h"
 
@@ -95,7 +95,7 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 	if (f->r < 0)
 		return file_missing(fs, f, out);
 	asked_for(cands, n, &f->key, &a);
-	r = told_write(fs->fetch, told, &a, f, &path, &text);
+	r = bundle_write(fs->fetch, told, &a, f, &path, &text);
 	if (r == 0)
 		r = node_of_path(fs->nodes, told == TOLD_LINK ? NODE_LINK : NODE_TEXT,
 			buf_text(&path), buf_text(&text), &node);

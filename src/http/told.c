@@ -1,6 +1,6 @@
 /* What is told of files: a bundle's Info.plist, and .meta. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/told.h"
+#include "fetch/bundle.h"
 #include "base/util.h"
 #include "http/private.h"
 
@@ -30,7 +30,7 @@ static enum MHD_Result tell(struct exchange *x)
 	int r = x->answer.r;
 
 	if (r == 0)
-		r = told_write(x->h->fetch, hit->told, asked_for(hit, &f.key), &f, &path, &text);
+		r = bundle_write(x->h->fetch, hit->told, asked_for(hit, &f.key), &f, &path, &text);
 	if (r < 0) {
 		x->answer.r = r;
 		return exchange_error(x, &x->answer);

@@ -13,22 +13,22 @@
 static struct source the_source = {.o.path = (char *)"/srv/symbols"};
 static struct fetch f = {.lock = PTHREAD_MUTEX_INITIALIZER, .opts.lookup_deadline_ms = 10000};
 
-static void *visit_often(void *ctx)
+static void *enter_often(void *ctx)
 {
 	char *why = ctx;
 
 	for (unsigned i = 0; i < ROUNDS && !why[0]; i++)
-		visit_end(&f, visit_begin(&f, &the_source, why));
+		dir_leave(&f, dir_enter(&f, &the_source, why));
 	return NULL;
 }
 
-START_TEST(quick_visits_keep_no_thread_out)
+START_TEST(short_stays_keep_no_thread_out)
 {
 	char why[3][200] = {"", "", ""};
 	pthread_t threads[3];
 
 	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, visit_often, why[i]), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, enter_often, why[i]), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++) {
 		pthread_join(threads[i], NULL);
 		ck_assert_str_eq(why[i], "");
@@ -36,22 +36,22 @@ START_TEST(quick_visits_keep_no_thread_out)
 }
 END_TEST
 
-START_TEST(a_hung_visit_keeps_threads_out)
+START_TEST(a_hung_thread_keeps_others_out)
 {
 	char why[200] = "";
-	int visit = visit_begin(&f, &the_source, why);
+	int slot = dir_enter(&f, &the_source, why);
 
-	ck_assert_int_ge(visit, 0);
-	f.visits[visit].since -= VISIT_LONG_MS + 1500;
-	ck_assert_int_eq(visit_begin(&f, &the_source, why), -EAGAIN);
+	ck_assert_int_ge(slot, 0);
+	f.dir_threads[slot].since -= DIR_HUNG_MS + 1500;
+	ck_assert_int_eq(dir_enter(&f, &the_source, why), -EAGAIN);
 	ck_assert_str_eq(why, "has not answered for 2 s");
-	f.visits[visit].since -= f.opts.lookup_deadline_ms;
-	ck_assert_int_eq(visit_begin(&f, &the_source, why), -ETIMEDOUT);
-	visit_end(&f, visit);
-	visit = visit_begin(&f, &the_source, why);
-	ck_assert_int_ge(visit, 0);
-	visit_end(&f, visit);
+	f.dir_threads[slot].since -= f.opts.lookup_deadline_ms;
+	ck_assert_int_eq(dir_enter(&f, &the_source, why), -ETIMEDOUT);
+	dir_leave(&f, slot);
+	slot = dir_enter(&f, &the_source, why);
+	ck_assert_int_ge(slot, 0);
+	dir_leave(&f, slot);
 }
 END_TEST
 
-UNIT_MAIN("visits", quick_visits_keep_no_thread_out, a_hung_visit_keeps_threads_out)
+UNIT_MAIN("hung", short_stays_keep_no_thread_out, a_hung_thread_keeps_others_out)

@@ -16,40 +16,40 @@ static uint64_t dir_of(const struct source *s)
 	return hash_mix(where, strlen(where)) | 1;
 }
 
-int visit_begin(struct fetch *f, const struct source *s, char why[static 200])
+int dir_enter(struct fetch *f, const struct source *s, char why[static 200])
 {
-	int slot = VISITS_MOST; /* all are taken: this visit is not counted */
+	int slot = DIR_THREADS_MOST; /* all are taken: this thread is not counted */
 	uint64_t dir = dir_of(s), now;
 	unsigned inside = 0;
 	LOCK_SCOPE(&f->lock);
 
-	now = clock_ms(); /* under the lock, or a visit could have begun later than now */
-	for (int i = 0; i < VISITS_MOST; i++) {
-		struct visit *v = &f->visits[i];
+	now = clock_ms(); /* under the lock, or a thread could have entered later than now */
+	for (int i = 0; i < DIR_THREADS_MOST; i++) {
+		struct dir_thread *v = &f->dir_threads[i];
 
 		if (!v->dir)
 			slot = i;
 		inside += v->dir == dir;
-		if (v->dir == dir && now - v->since > VISIT_LONG_MS) {
+		if (v->dir == dir && now - v->since > DIR_HUNG_MS) {
 			snprintf(why, 200, "has not answered for %llu s",
 				(unsigned long long)((now - v->since) / 1000));
 			/* A disk that has to spin up first is worth the first deadline. */
 			return now - v->since < f->opts.lookup_deadline_ms ? -EAGAIN : -ETIMEDOUT;
 		}
 	}
-	if (inside >= VISITORS_MOST) {
+	if (inside >= DIR_THREADS_EACH) {
 		snprintf(why, 200, "%u are in it", inside);
 		return -EAGAIN;
 	}
-	if (slot < VISITS_MOST)
-		f->visits[slot] = (struct visit){dir, now};
+	if (slot < DIR_THREADS_MOST)
+		f->dir_threads[slot] = (struct dir_thread){dir, now};
 	return slot;
 }
 
-void visit_end(struct fetch *f, int visit)
+void dir_leave(struct fetch *f, int slot)
 {
 	LOCK_SCOPE(&f->lock);
 
-	if (visit >= 0 && visit < VISITS_MOST)
-		f->visits[visit].dir = 0;
+	if (slot >= 0 && slot < DIR_THREADS_MOST)
+		f->dir_threads[slot].dir = 0;
 }

@@ -1,7 +1,7 @@
 /* Links and small files that are written from what is known of a file: the bundle that a leaf of
  * lldb's directories leads to, and two forms of a few words about it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fetch/told.h"
+#include "fetch/bundle.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "base/view.h"
@@ -126,7 +126,7 @@ static void known_name(struct fetch *f, const struct fetched *found, const struc
 			asked->m.code_file[0] ? asked->m.code_file : asked->m.debug_file);
 }
 
-int told_write(struct fetch *f, enum tree_told told, const struct artifact *asked,
+int bundle_write(struct fetch *f, enum tree_told told, const struct artifact *asked,
 	const struct fetched *found, struct buf *path, struct buf *text)
 {
 	struct artifact a = *asked;

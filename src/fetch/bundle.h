@@ -8,5 +8,5 @@
 /* Adds what is told of the file that was found, and the canonical path of that in the mount. `asked`
  * is the candidate that it was found as. Of what is only known to exist there is no .meta. 0, -ENOENT,
  * -ENOMEM, -EFBIG; others: the disk. (may read the file and the index) */
-int told_write(struct fetch *f, enum tree_told told, const struct artifact *asked,
+int bundle_write(struct fetch *f, enum tree_told told, const struct artifact *asked,
 	const struct fetched *found, struct buf *path, struct buf *text);

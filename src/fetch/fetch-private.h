@@ -50,7 +50,7 @@ struct seen {
 	char text[200];
 };
 
-#define ASKED_MOST 64
+#define MISS_COUNTS_MOST 64
 
 /* What became of files that were read while they came. */
 #define WAS_MOST 256
@@ -100,8 +100,8 @@ struct fetch {
 	struct sources *sources;
 	struct symstore *symstores; /* grows only */
 	pthread_mutex_t recall_lock; /* one reads what an earlier process knew; others wait for it */
-	struct store_asked asked[ASKED_MOST]; /* not told to the store yet */
-	unsigned n_asked;
+	struct store_asked miss_counts[MISS_COUNTS_MOST]; /* not yet in the store */
+	unsigned n_miss_counts;
 	uint64_t loops_told; /* a bit for each source whose loop the log knows of */
 	struct was was[WAS_MOST];
 	struct seen seen[SEEN_MOST];
@@ -125,10 +125,10 @@ struct fetch {
 	atomic_bool closing; /* written there; workers stop what is long */
 };
 
-/* A key was asked for, and it was remembered that nobody has it. (any thread) */
-void asked_again(struct fetch *f, const struct key *k);
-void asked_tell(struct fetch *f); /* (workers) to the store */
-int64_t asked_since(struct fetch *f, const struct key *k); /* how often since that (any thread) */
+/* miss-counts.c: callers that asked for a key that is remembered as missing. (any thread) */
+void miss_counts_add(struct fetch *f, const struct key *k);
+void miss_counts_flush(struct fetch *f); /* (workers) writes the counts to the store */
+int64_t miss_counts_get(struct fetch *f, const struct key *k); /* since the last flush (any thread) */
 
 struct sources *fetch_sources(struct fetch *f); /* a reference; any thread */
 /* Whether any of them could be asked for it. (any thread) */
@@ -153,6 +153,9 @@ struct ticket {
 	enum fetch_need need;
 	fetch_ready *ready;
 	void *ctx;
+	/* (net) Takes a flight's answer for the current candidate. NULL: its sources were asked by another
+	 * name, so the ticket joins a flight for the same candidate once more. */
+	void (*answer)(struct ticket *t, const struct fetched *a);
 
 	/* net thread only */
 	struct net_timer deadline; /* over all candidates, from the second on */
@@ -170,11 +173,6 @@ struct ticket {
 	unsigned n;
 	struct artifact cands[];
 };
-
-/* The candidate that the ticket waits for has an answer: passes it on, or goes to the next
- * candidate. (net) */
-void ticket_answer(struct ticket *t, const struct fetched *a);
-void ticket_again(struct ticket *t); /* (net) the same candidate once more */
 
 /* part.c: what became of a download that was read while it came */
 void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */

@@ -28,13 +28,6 @@ const struct fetch_stat_row fetch_stat_rows[] = {
 	{0},
 };
 
-struct sources *fetch_sources(struct fetch *f)
-{
-	LOCK_SCOPE(&f->lock);
-
-	return sources_ref(f->sources);
-}
-
 /* A person who sends SIGHUP may have mended the source that sent a wrong file: it is asked at once. */
 static void forget_mismatches(void *ctx)
 {
@@ -66,58 +59,6 @@ struct store *fetch_store(struct fetch *f)
 struct fetch_stats *fetch_stats(struct fetch *f)
 {
 	return &f->stats;
-}
-
-/* ---- how often ---------------------------------------------------------------------- */
-
-void asked_tell(struct fetch *f)
-{
-	_cleanup_free_ struct store_asked *asked = calloc(ASKED_MOST, sizeof(*asked));
-	unsigned n;
-
-	if (!asked)
-		return;
-	pthread_mutex_lock(&f->lock);
-	n = f->n_asked;
-	memcpy(asked, f->asked, n * sizeof(*asked));
-	f->n_asked = 0;
-	pthread_mutex_unlock(&f->lock);
-	if (n)
-		store_misses_asked(f->store, asked, n);
-}
-
-int64_t asked_since(struct fetch *f, const struct key *k)
-{
-	LOCK_SCOPE(&f->lock);
-
-	for (unsigned i = 0; i < f->n_asked; i++)
-		if (key_equal(&f->asked[i].key, k))
-			return f->asked[i].times;
-	return 0;
-}
-
-static void asked_work(void *ctx)
-{
-	asked_tell(ctx);
-}
-
-/* Numbers for people: when there are more keys than room, the rest of a moment is not counted. */
-void asked_again(struct fetch *f, const struct key *k)
-{
-	unsigned i = 0;
-	bool full;
-
-	pthread_mutex_lock(&f->lock);
-	while (i < f->n_asked && !key_equal(&f->asked[i].key, k))
-		i++;
-	if (i == f->n_asked && i < ASKED_MOST)
-		f->asked[f->n_asked++] = (struct store_asked){.key = *k};
-	if (i < ASKED_MOST)
-		f->asked[i].times++;
-	full = i == ASKED_MOST - 1 && f->asked[i].times == 1;
-	pthread_mutex_unlock(&f->lock);
-	if (full)
-		workers_post(f->workers, asked_work, f);
 }
 
 /* ---- begin and end ------------------------------------------------------------------ */
@@ -191,8 +132,8 @@ int fetch_free(struct fetch *f)
 	store_hurry(f->store);
 	if (f->net)
 		net_call(f->net, close_flights, f);
-	if (f->store && f->n_asked)
-		asked_tell(f);
+	if (f->store && f->n_miss_counts)
+		miss_counts_flush(f);
 	workers_free(f->workers);	/* their jobs post back to the net thread */
 	if (!workers_end(f->lookers, LAST_LOOK_MS)) {
 		log_warn("a directory does not answer: ending all the same");
@@ -214,19 +155,6 @@ int fetch_free(struct fetch *f)
 }
 
 /* ---- at once ------------------------------------------------------------------------ */
-
-bool fetch_can_name(const struct sources *so, const struct artifact *a)
-{
-	int r = -ENOENT;
-
-	for (unsigned i = 0; r == -ENOENT && i < so->n; i++) {
-		struct source_ask ask = {0};
-
-		r = source_plan(so->list[i], NULL, a, 0, &ask);
-		source_ask_release(&ask);
-	}
-	return r != -ENOENT;
-}
 
 /* What is known of a file that is not stored. */
 struct missing {
@@ -297,7 +225,7 @@ static void answer_missing(struct fetch *f, const struct artifact *cands, unsign
 		struct key k;
 
 		if (key_of(&k, &cands[i]) == 0)
-			asked_again(f, &k);
+			miss_counts_add(f, &k);
 	}
 	atomic_fetch_add(m->named ? &f->stats.remembered : &f->stats.misses, 1);
 }
@@ -333,147 +261,4 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 	r = try_in_order(f, so, cands, n, out);
 	sources_unref(so);
 	return r;
-}
-
-/* ---- tickets ------------------------------------------------------------------------ */
-
-void ticket_unref(struct ticket *t)
-{
-	if (t && __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		free(t);
-}
-
-static void ticket_deliver(struct ticket *t, const struct fetched *a)
-{
-	struct fetched b = *a;
-
-	t->done = true;
-	net_timer_stop(t->f->net, &t->deadline);
-	if (b.r == -ENOENT)
-		atomic_fetch_add(&t->f->stats.misses, 1);
-	if (b.blob)
-		b.was = was_find(t->f, blob_number(b.blob));
-	t->ready(t->ctx, &b);
-	ticket_unref(t);
-}
-
-static void ticket_overdue(void *ctx)
-{
-	struct ticket *t = ctx;
-	struct fetched a = {.r = -ETIMEDOUT, .why = "no answer before the lookup deadline"};
-
-	if (t->flight && !flight_overdue(t->flight, t))
-		return;
-	key_of(&a.key, &t->cands[0]);
-	ticket_deliver(t, &a);
-}
-
-/* Each candidate's flight has a deadline of its own; together they may not take longer than one.
- * Who wants the whole, and waited for the body of one that turned out wrong, waits anew. */
-static bool ticket_may_wait(struct ticket *t)
-{
-	uint64_t waited = clock_ms() - t->began, most = t->f->opts.lookup_deadline_ms;
-
-	if (waited < most)
-		net_timer_set(
-			t->f->net, &t->deadline, (unsigned)(most - waited), ticket_overdue, t);
-	return waited < most || (t->need != FETCH_EXISTS && t->worst != -ETIMEDOUT);
-}
-
-/* The next candidate that has a key; past the last, what became of all of them. */
-static void ticket_go_on(struct ticket *t)
-{
-	struct fetched a = {.r = t->worst ? t->worst : -ENOENT, .unnamed = !t->worst && !t->named,
-		.why = t->worst	 ? t->worst_why
-		       : t->named ? "no source has it"
-				  : FETCH_UNNAMED};
-	struct key k;
-
-	while (t->at < t->n && key_of(&k, &t->cands[t->at]) < 0)
-		t->at++;
-	if (t->at < t->n && !t->f->closing) {
-		if ((t->at > 0 || t->again) && !ticket_may_wait(t)) {
-			ticket_overdue(t);
-			return;
-		}
-		k = store_key(t->f->store, &k); /* a file with a key of its own is not another one's flight */
-		flight_join(t->f, t, &t->cands[t->at], &k);
-		return;
-	}
-	key_of(&a.key, &t->cands[0]);
-	a.miss_ms = t->worst ? 0 : t->miss_ms;
-	if (t->f->closing)
-		a.r = -EINTR;
-	ticket_deliver(t, &a);
-}
-
-void ticket_answer(struct ticket *t, const struct fetched *a)
-{
-	if (a->r == 0) {
-		ticket_deliver(t, a);
-		return;
-	}
-	if (a->r == -ENOENT) {
-		t->named |= !a->unnamed;
-		t->miss_ms = MIN(t->miss_ms, a->miss_ms);
-	} else if (!t->worst) {
-		t->worst = a->r;
-		snprintf(t->worst_why, sizeof(t->worst_why), "%.190s", a->why);
-	}
-	t->at++;
-	ticket_go_on(t);
-}
-
-void ticket_again(struct ticket *t)
-{
-	t->again = true;
-	ticket_go_on(t);
-}
-
-static void ticket_begin(void *ctx)
-{
-	struct ticket *t = ctx;
-
-	t->began = clock_ms();
-	ticket_go_on(t);
-}
-
-int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
-	fetch_ready *ready, void *ctx, struct ticket **out)
-{
-	struct ticket *t = calloc(1, sizeof(*t) + n * sizeof(*cands));
-
-	if (!t)
-		return -ENOMEM;
-	*t = (struct ticket){.refs = 2, .f = f, .need = need, .ready = ready, .ctx = ctx, .n = n,
-		.miss_ms = MISS_ANSWER_MS};
-	memcpy(t->cands, cands, n * sizeof(*cands));
-	*out = t;
-	if (net_post(f->net, ticket_begin, t) < 0) {
-		free(t);
-		*out = NULL;
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static void cancel_now(void *ctx)
-{
-	struct ticket *t = ctx;
-	struct fetched a = {.r = -EINTR, .why = "interrupted"};
-
-	if (!t->done) {
-		if (t->flight)
-			flight_leave(t->flight, t);
-		key_of(&a.key, &t->cands[0]);
-		ticket_deliver(t, &a);
-	}
-	ticket_unref(t);
-}
-
-void ticket_cancel(struct ticket *t)
-{
-	__atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);
-	if (net_post(t->f->net, cancel_now, t) < 0)
-		ticket_unref(t); /* it ends at its deadline instead */
 }

@@ -130,9 +130,9 @@ static void answer_tickets(struct flight *fl, const struct fetched *a, enum aske
 		if (is_among(who, fl, t)) {
 			ticket_detach(t);
 			if ((a->r == -ENOENT || a->r == -EBADMSG) && asked_otherwise(fl, t))
-				ticket_again(t);
+				t->answer(t, NULL);
 			else
-				ticket_answer(t, a);
+				t->answer(t, a);
 		}
 		t = next;
 	}
@@ -568,20 +568,20 @@ static void join_running(struct flight *fl, struct ticket *t)
 		fl->found = false;
 		flight_deadline(fl);
 	} else if (fl->found && t->need == FETCH_EXISTS) {
-		ticket_answer(t, &a);
+		t->answer(t, &a);
 		return;
 	}
 	fl->all |= t->need == FETCH_STREAM;
 	if (is_reader(t) && lets_in(fl, t)) {
 		a = answer_part(fl);
-		ticket_answer(t, &a);
+		t->answer(t, &a);
 		part_nudge(fl->part);
 		flight_unpark(fl);
 		return;
 	}
 	if (fl->overdue && !fl->found) {
 		a = (struct fetched){.r = -ETIMEDOUT, .key = fl->key, .why = "still no answer"};
-		ticket_answer(t, &a);
+		t->answer(t, &a);
 		return;
 	}
 	ticket_attach(fl, t);
@@ -602,7 +602,7 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 	}
 	fl = flight_new(f, a, k);
 	if (!fl) {
-		ticket_answer(t, &none);
+		t->answer(t, &none);
 		return;
 	}
 	log_debug(LOG_FETCH, "%s: flight", fl->canon);

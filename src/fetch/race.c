@@ -918,7 +918,7 @@ static void conclude(struct flight *fl)
 		work_misses(fl);
 		return;
 	}
-	asked_again(fl->f, &fl->key);
+	miss_counts_add(fl->f, &fl->key);
 	race_over(fl);
 }
 

@@ -165,7 +165,7 @@ void fetch_missing(struct fetch *f, struct buf *out)
 			source_name_of_memory(rows[i].source);
 			add_csv(out, rows[i].source, ",");
 			buf_addf(out, "%s,%s,%" PRId64 "\n", since, until,
-				rows[i].asked + asked_since(f, &rows[i].key));
+				rows[i].asked + miss_counts_get(f, &rows[i].key));
 		}
 }
 

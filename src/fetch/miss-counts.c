@@ -1,0 +1,56 @@
+/* Counts how often callers ask for files that are remembered as missing, for lists of misses. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+#include <string.h>
+
+void miss_counts_flush(struct fetch *f)
+{
+	_cleanup_free_ struct store_asked *asked = calloc(MISS_COUNTS_MOST, sizeof(*asked));
+	unsigned n;
+
+	if (!asked)
+		return;
+	pthread_mutex_lock(&f->lock);
+	n = f->n_miss_counts;
+	memcpy(asked, f->miss_counts, n * sizeof(*asked));
+	f->n_miss_counts = 0;
+	pthread_mutex_unlock(&f->lock);
+	if (n)
+		store_misses_asked(f->store, asked, n);
+}
+
+int64_t miss_counts_get(struct fetch *f, const struct key *k)
+{
+	LOCK_SCOPE(&f->lock);
+
+	for (unsigned i = 0; i < f->n_miss_counts; i++)
+		if (key_equal(&f->miss_counts[i].key, k))
+			return f->miss_counts[i].times;
+	return 0;
+}
+
+static void miss_counts_work(void *ctx)
+{
+	miss_counts_flush(ctx);
+}
+
+/* The counts are for people: keys beyond the room are not counted until the next flush. */
+void miss_counts_add(struct fetch *f, const struct key *k)
+{
+	unsigned i = 0;
+	bool full;
+
+	pthread_mutex_lock(&f->lock);
+	while (i < f->n_miss_counts && !key_equal(&f->miss_counts[i].key, k))
+		i++;
+	if (i == f->n_miss_counts && i < MISS_COUNTS_MOST)
+		f->miss_counts[f->n_miss_counts++] = (struct store_asked){.key = *k};
+	if (i < MISS_COUNTS_MOST)
+		f->miss_counts[i].times++;
+	full = i == MISS_COUNTS_MOST - 1 && f->miss_counts[i].times == 1;
+	pthread_mutex_unlock(&f->lock);
+	if (full)
+		workers_post(f->workers, miss_counts_work, f);
+}

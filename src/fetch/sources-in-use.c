@@ -1,0 +1,24 @@
+/* The sources in use: one set with a reference count, which a reload replaces as a whole. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fetch/fetch-private.h"
+
+struct sources *fetch_sources(struct fetch *f)
+{
+	LOCK_SCOPE(&f->lock);
+
+	return sources_ref(f->sources);
+}
+
+bool fetch_can_name(const struct sources *so, const struct artifact *a)
+{
+	int r = -ENOENT;
+
+	for (unsigned i = 0; r == -ENOENT && i < so->n; i++) {
+		struct source_ask ask = {0};
+
+		r = source_plan(so->list[i], NULL, a, 0, &ask);
+		source_ask_release(&ask);
+	}
+	return r != -ENOENT;
+}

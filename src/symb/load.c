@@ -2,155 +2,18 @@
  * made into GSYM and mapped. The thread of the caller waits here, for all modules at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "base/hash.h"
-#include "base/map.h"
 #include "base/util.h"
 #include "obj/obj.h"
 #include "obj/ppdb.h"
 #include "symb/choose.h"
-#include "convert/exact.h"
 #include "symb/private.h"
 #include "symb/wait.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Files that stay mapped when nobody uses them. */
-#define LOADED_MOST 512
-
-/* Files of so many bytes together may stay in memory; those that come later go when they were used. */
-#define RESIDENT_MOST (96ull << 20)
-
 /* Of one module at most so many kinds of files are asked for. */
 #define GROUPS_MOST 6
-
-/* ---- files that are mapped ---------------------------------------------------------- */
-
-static void unlink_loaded(struct symb *s, struct loaded *l)
-{
-	*(l->newer ? &l->newer->older : &s->newest) = l->older;
-	*(l->older ? &l->older->newer : &s->oldest) = l->newer;
-	l->newer = l->older = NULL;
-	s->n_loaded--;
-}
-
-static void put_first(struct symb *s, struct loaded *l)
-{
-	l->older = s->newest;
-	*(s->newest ? &s->newest->newer : &s->oldest) = l;
-	s->newest = l;
-	s->n_loaded++;
-}
-
-static void free_loaded(struct loaded *l)
-{
-	gsym_release(&l->g);
-	map_release(&l->map);
-	free(l);
-}
-
-/* (under lock) What nobody uses goes, the longest unused first. */
-static void trim_loaded(struct symb *s, unsigned most)
-{
-	struct loaded *l = s->oldest, *newer;
-
-	for (; l && s->n_loaded > most; l = newer) {
-		newer = l->newer;
-		if (l->refs)
-			continue;
-		unlink_loaded(s, l);
-		s->resident -= l->resident ? l->map.n : 0;
-		free_loaded(l);
-	}
-}
-
-void loaded_unref(struct symb *s, struct loaded *l)
-{
-	LOCK_SCOPE(&s->lock);
-	l->refs--;
-	trim_loaded(s, LOADED_MOST);
-}
-
-void loaded_rest(struct symb *s, struct loaded *l)
-{
-	bool stays;
-
-	pthread_mutex_lock(&s->lock);
-	if (!l->resident && l->map.n <= RESIDENT_MOST - s->resident) {
-		l->resident = true;
-		s->resident += l->map.n;
-	}
-	stays = l->resident;
-	pthread_mutex_unlock(&s->lock);
-	if (!stays)
-		map_rest(l->map);
-}
-
-void loaded_forget_all(struct symb *s)
-{
-	LOCK_SCOPE(&s->lock);
-	trim_loaded(s, 0);
-}
-
-static struct loaded *find_loaded(struct symb *s, const char *canon)
-{
-	uint64_t hash = hash_mix(canon, strlen(canon));
-	LOCK_SCOPE(&s->lock);
-	struct loaded *l = s->newest;
-
-	while (l && (l->hash != hash || strcmp(l->key, canon) != 0))
-		l = l->older;
-	if (!l)
-		return NULL;
-	l->refs++;
-	unlink_loaded(s, l);
-	put_first(s, l);
-	return l;
-}
-
-/* The file tells how the program is called, where that is not how its debug file is. */
-static void read_name(struct loaded *l)
-{
-	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
-	int64_t more;
-
-	if (hit && gsym_lookup(&l->g, EXACT_NAME_AT, hit, NULL) == 0 && hit->start == EXACT_NAME_AT)
-		snprintf(l->name, sizeof(l->name), "%.255s", exact_name(hit->frame[0].name, &more));
-}
-
-/* Files of the store never change and nobody else writes there, so that they can be mapped. Many
- * may do it at once: the first stays. */
-static int load(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
-	struct err *e)
-{
-	struct loaded *l = calloc(1, sizeof(*l));
-	int r = l ? map_fd(&l->map, blob_fd(b), e) : err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
-
-	if (r == 0)
-		r = gsym_open(&l->g, l->map, e);
-	/* Functions that never overlap need no walk over all of them, which would touch each page. */
-	if (r == 0 && exact)
-		l->g.prepared = true;
-	else if (r == 0)
-		r = gsym_prepare(&l->g, e);
-	if (r < 0) {
-		if (l)
-			free_loaded(l);
-		return r;
-	}
-	key_canon(k, l->key);
-	l->hash = hash_mix(l->key, strlen(l->key));
-	l->refs = 1;
-	l->exact = exact;
-	if (l->exact)
-		read_name(l);
-	map_rest(l->map);
-	LOCK_SCOPE(&s->lock);
-	put_first(s, l);
-	atomic_fetch_add(&s->counts[COUNT_LOADED], 1);
-	*out = l;
-	return 0;
-}
 
 /* ---- which files there may be ------------------------------------------------------- */
 
@@ -254,11 +117,11 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, stru
 
 	if (derive_key(a, &k) < 0)
 		return false;
-	*out = find_loaded(s, key_canon(&k, canon));
+	*out = loaded_find(s, key_canon(&k, canon));
 	if (*out)
 		return true;
 	found = derive_try(s->derive, a, &f) == 0 && f.r == 0 &&
-		load(s, &k, exact, f.blob, out, NULL) == 0;
+		loaded_new(s, &k, exact, f.blob, out, NULL) == 0;
 	blob_unref(f.blob);
 	return found;
 }
@@ -421,7 +284,7 @@ static void take_made(struct symb *s, struct loading *l)
 	if (r < 0)
 		err_set(&e, r, "%s", q->why);
 	else
-		r = load(s, &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
+		r = loaded_new(s, &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
 	if (r < 0)
 		say_why(l->w, filetype_name(l->making), r, e.text);
 	l->over = r == 0;

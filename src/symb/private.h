@@ -96,7 +96,7 @@ int request_read(struct request *q, const struct symb_api *api, struct span body
 int request_check(const struct request *q, struct err *e);
 void request_release(struct request *q);
 
-/* ---- load.c ------------------------------------------------------------------------- */
+/* ---- loaded.c ----------------------------------------------------------------------- */
 
 /* A file that is looked up, mapped. Shared by requests; it stays mapped for a while after the last. */
 struct loaded {
@@ -111,13 +111,21 @@ struct loaded {
 	bool exact; /* exact.h: names may say more than names */
 };
 
-/* Finds the files of all modules that are referenced. 0; -EINTR: stopped; -ENOMEM. */
-int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
+/* A reference to the file that is mapped under this key; NULL: none is. */
+struct loaded *loaded_find(struct symb *s, const char *canon);
+/* Maps the file. `*out` is a reference. 0, -errno. */
+int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
+	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
 /* Nobody here looks anything up in it any more; its pages are given back when others fill the room for
  * what stays in memory. */
 void loaded_rest(struct symb *s, struct loaded *l);
 void loaded_forget_all(struct symb *s);
+
+/* ---- load.c ------------------------------------------------------------------------- */
+
+/* Finds the files of all modules that are referenced. 0; -EINTR: stopped; -ENOMEM. */
+int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
 
 /* ---- reply.c ------------------------------------------------------------------------ */
 

@@ -1,0 +1,210 @@
+/* Looks up the frames of a request, and writes each as v5 or v4 has it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/demangle.h"
+#include "base/util.h"
+#include "convert/exact.h"
+#include "convert/from-ppdb.h"
+#include "symb/writing.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* A function as it is wanted; good until the next. */
+static const char *name_of(struct writing *w, const char *name)
+{
+	return w->flags->demangle && demangle(name, &w->name) ? buf_text(&w->name) : name;
+}
+
+struct answer {
+	struct wanted *module; /* NULL: there is none */
+	bool found;
+	int64_t more; /* of offsets into the function */
+	uint64_t offset;
+	const char *function;
+};
+
+static const char *module_name(const struct wanted *w)
+{
+	if (w && w->file && w->file->name[0])
+		return w->file->name;
+	return w && w->name[0] ? w->name : "<unknown>";
+}
+
+/* Where a frame is looked up. A Portable PDB has a range of addresses for each method. */
+static bool address_of(const struct loaded *l, const struct asked_frame *f, uint64_t *out)
+{
+	if (f->minus || f->big)
+		return false;
+	if (f->method) {
+		*out = PPDB_METHOD(f->method) | f->offset;
+		return f->offset <= UINT32_MAX && l->exact;
+	}
+	*out = f->offset + l->g.base;
+	return *out >= f->offset && !(l->exact && f->offset > UINT32_MAX);
+}
+
+static void look_up(struct writing *w, struct wanted *module, const struct asked_frame *f, struct answer *a)
+{
+	const struct loaded *l = module ? module->file : NULL;
+	uint64_t addr;
+
+	*a = (struct answer){.module = module};
+	w->frames++;
+	if (!l || !address_of(l, f, &addr) || gsym_lookup(&l->g, addr, &w->hit, NULL) < 0)
+		return;
+	a->found = true;
+	a->function = w->hit.frame[w->hit.n - 1].name;
+	a->offset = addr - w->hit.start;
+	if (l->exact) {
+		a->function = exact_name(a->function, &a->more);
+		a->offset += (uint64_t)a->more;
+	}
+	w->named++;
+}
+
+/* Numbers below zero have their sign in front, as Python prints them. */
+static void put_hex(struct writing *w, bool minus, uint64_t v)
+{
+	reply_putf(w, "\"%s0x%" PRIx64 "\"", minus ? "-" : "", v);
+}
+
+/* The offset of a frame, as Python prints it; in `room`, or where the request has it. */
+static const char *offset_of(const struct writing *w, const struct asked_frame *f, char room[static 24])
+{
+	if (f->big)
+		return w->q->bigs.p + f->big - 1;
+	snprintf(room, 24, "%s0x%" PRIx64, f->minus ? "-" : "", f->offset);
+	return room;
+}
+
+static void put_place(struct writing *w, const struct gsym_frame *f)
+{
+	if (!exact_file(f->dir, f->base))
+		return;
+	reply_put(w, ", \"file\": ");
+	reply_string(w, gsym_path_text(f->dir, f->base, w->path, sizeof(w->path)));
+	if (f->line)
+		reply_putf(w, ", \"line\": %" PRIu32, f->line);
+}
+
+static void put_inlines(struct writing *w)
+{
+	if (w->hit.n < 2)
+		return;
+	reply_put(w, ", \"inlines\": [");
+	for (unsigned i = 0; i + 1 < w->hit.n; i++) {
+		reply_put(w, i ? ", {\"function\": " : "{\"function\": ");
+		reply_string(w, name_of(w, w->hit.frame[i].name));
+		put_place(w, &w->hit.frame[i]);
+		reply_put(w, "}");
+	}
+	reply_put(w, "]");
+}
+
+/* A method has no name in its PDB, and no function's is known. */
+static void put_function(struct writing *w, const struct asked_frame *f, const struct answer *a)
+{
+	bool minus = (int64_t)a->offset < 0 && a->more < 0;
+
+	if (f->method)
+		return;
+	reply_put(w, ", \"function\": ");
+	reply_string(w, name_of(w, a->function));
+	reply_put(w, ", \"function_offset\": ");
+	put_hex(w, minus, minus ? -a->offset : a->offset);
+	if (w->flags->function_size) {
+		reply_put(w, ", \"function_size\": ");
+		put_hex(w, false, w->hit.size);
+	}
+}
+
+static void put_frame_v5(struct writing *w, struct wanted *module, uint32_t n, const struct asked_frame *f)
+{
+	struct answer a;
+	char room[24];
+
+	look_up(w, module, f, &a);
+	reply_putf(w, "{\"frame\": %" PRIu32 ", \"module\": ", n);
+	reply_string(w, module_name(a.module));
+	reply_put(w, ", \"module_offset\": ");
+	reply_string(w, offset_of(w, f, room));
+	if (f->method)
+		reply_putf(w, ", \"function_id\": \"0x%" PRIx32 "\"", f->method);
+	if (a.found) {
+		put_function(w, f, &a);
+		put_place(w, &w->hit.frame[w->hit.n - 1]);
+		put_inlines(w);
+	}
+	reply_put(w, "}");
+}
+
+static void put_frame_v4(struct writing *w, struct wanted *module, const struct asked_frame *f)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(SYMB_REPLY_MOST);
+	struct answer a;
+	char room[24];
+	int r;
+
+	look_up(w, module, f, &a);
+	r = a.found && !f->method ? buf_adds(&text, name_of(w, a.function))
+				  : buf_adds(&text, offset_of(w, f, room));
+	if (r == 0)
+		r = buf_addf(&text, " (in %s)", module_name(a.module));
+	if (w->r == 0)
+		w->r = r < 0 ? r : jtext_add(w->out, buf_text(&text));
+}
+
+/* Which frames are of which module, each list in the order of the request. */
+static void sort_frames(struct writing *w, uint32_t *first)
+{
+	const struct request *q = w->q;
+	size_t i = q->n_jobs;
+
+	for (size_t m = 0; m <= q->n_wanted; m++)
+		first[m] = NO_PART;
+	while (i--) {
+		const struct asked_job *job = &q->jobs[i];
+
+		for (size_t k = job->n_stacks; k--;) {
+			const struct asked_stack *s = &q->stacks[job->stacks + k];
+
+			for (size_t f = s->n; f--;) {
+				const struct asked_frame *frame = &q->frames[s->first + f];
+				struct part *p = &w->part[s->first + f];
+
+				p->number = (uint32_t)f;
+				p->module = frame->module == NO_MODULE
+						    ? (uint32_t)q->n_wanted
+						    : q->refs[job->modules + frame->module];
+				p->next = first[p->module];
+				first[p->module] = (uint32_t)(s->first + f);
+			}
+		}
+	}
+}
+
+/* Module by module, so that of many large files one is in memory at a time. */
+void frames_write(struct writing *w, struct symb *s, const struct symb_api *api, uint32_t *first)
+{
+	struct buf *out = w->out;
+
+	sort_frames(w, first);
+	w->out = &w->parts;
+	for (size_t m = 0; w->r == 0 && m <= w->q->n_wanted; m++) {
+		struct wanted *module = m < w->q->n_wanted ? &w->q->wanted[m] : NULL;
+
+		for (uint32_t i = first[m]; w->r == 0 && i != NO_PART; i = w->part[i].next) {
+			struct part *p = &w->part[i];
+
+			p->at = w->parts.n;
+			if (api->jobs)
+				put_frame_v5(w, module, p->number, &w->q->frames[i]);
+			else
+				put_frame_v4(w, module, &w->q->frames[i]);
+			p->n = (uint32_t)(w->parts.n - p->at);
+		}
+		if (module && module->file && first[m] != NO_PART)
+			loaded_rest(s, module->file);
+	}
+	w->out = out;
+}

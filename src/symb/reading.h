@@ -1,0 +1,48 @@
+/* What the files that read a request share: the tokens of its JSON, lists that grow, and errors. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/hash.h"
+#include "symb/private.h"
+
+struct reading {
+	struct request *q;
+	const struct jtext *j;
+	const struct symb_limits *limits;
+	unsigned job;
+	struct err *e;
+};
+
+static inline enum jkind kind_of(const struct reading *r, uint32_t token)
+{
+	return r->j->token[token].kind;
+}
+
+static inline uint32_t next_of(const struct reading *r, uint32_t token)
+{
+	return r->j->token[token].next;
+}
+
+static inline uint32_t count_of(const struct reading *r, uint32_t token)
+{
+	return r->j->token[token].n;
+}
+
+static inline bool is_hex(char c)
+{
+	return hex_value(c) >= 0;
+}
+
+/* They write r->e and return the HTTP status. */
+int reading_no_memory(struct reading *r);
+int reading_too_many(struct reading *r, const char *what, unsigned most);
+
+/* Makes room for one more than n members of `size` bytes. 0, -ENOMEM. */
+int reading_grow(void *list, size_t *room, size_t n, size_t size);
+
+/* A member that is a text, of at most `room` bytes with its NUL; "" where it is missing. False: it is something
+ * else. */
+bool reading_text(struct reading *r, uint32_t object, const char *name, char *out, size_t room);
+
+/* Each reads a member of a job into the request. 0, or the HTTP status that refuses it, and r->e has the title. */
+int request_modules(struct reading *r, uint32_t token, struct asked_job *job);
+int request_stacks(struct reading *r, uint32_t token, struct asked_job *job);

@@ -1,0 +1,129 @@
+/* What an answer says of the work behind it, for clients that send the header Debug: times and downloads. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "symb/writing.h"
+
+#include <inttypes.h>
+
+/* `"NAME": {"FILE/ID": seconds, ...}, ` of those that `has` is true of; returns the sum. */
+static double put_times(struct writing *w, const char *name, double (*of)(const struct wanted *m, bool *has))
+{
+	double sum = 0;
+	bool some = false;
+
+	reply_putf(w, "\"%s\": {", name);
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		bool has = false;
+		double v = of(&w->q->wanted[i], &has);
+
+		if (!has)
+			continue;
+		if (some)
+			reply_put(w, ", ");
+		some = true;
+		reply_key(w, &w->q->wanted[i]);
+		reply_putf(w, ": %.9f", v);
+		sum += v;
+	}
+	reply_put(w, "}, ");
+	return sum;
+}
+
+/* The same where there is mostly none, and then nothing is written. */
+static void put_failures(struct writing *w, double (*of)(const struct wanted *m, bool *has))
+{
+	bool some = false, has;
+
+	for (size_t i = 0; !some && i < w->q->n_wanted; i++, some = has)
+		of(&w->q->wanted[i], &has);
+	if (some)
+		put_times(w, "fail_time_per_module", of);
+}
+
+static double fetch_time(const struct wanted *m, bool *has)
+{
+	*has = m->fetched && m->size;
+	return m->fetch_seconds;
+}
+
+static double fetch_fail_time(const struct wanted *m, bool *has)
+{
+	*has = m->fetched && !m->size;
+	return m->fetch_seconds;
+}
+
+static double make_time(const struct wanted *m, bool *has)
+{
+	*has = m->made && m->file;
+	return m->make_seconds;
+}
+
+static double make_fail_time(const struct wanted *m, bool *has)
+{
+	*has = m->made && !m->file;
+	return m->make_seconds;
+}
+
+/* Making a file stores it, and no time of that is its own. */
+static double save_time(const struct wanted *m, bool *has)
+{
+	*has = m->made && m->file;
+	return 0;
+}
+
+static void put_downloads(struct writing *w)
+{
+	uint64_t bytes = 0;
+	unsigned count = 0;
+	bool some = false;
+
+	reply_put(w, "\"downloads\": {\"size_per_module\": {");
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		struct wanted *m = &w->q->wanted[i];
+
+		count += m->fetched;
+		if (!m->fetched || !m->size)
+			continue;
+		if (some)
+			reply_put(w, ", ");
+		some = true;
+		reply_key(w, m);
+		reply_putf(w, ": %" PRIu64, m->size);
+		bytes += m->size;
+	}
+	reply_putf(w, "}, \"count\": %u, \"size\": %" PRIu64 ", ", count, bytes);
+	put_failures(w, fetch_fail_time);
+	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
+}
+
+void reply_debug(struct writing *w, double took)
+{
+	unsigned lookups = 0, hits = 0, uses = 0;
+	double looked = 0;
+	bool some = false;
+
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		lookups += w->q->wanted[i].asked;
+		hits += w->q->wanted[i].hit;
+		looked += w->q->wanted[i].look_seconds;
+		uses += w->q->wanted[i].asked ? w->q->wanted[i].jobs : 0;
+	}
+	reply_putf(w, ", \"debug\": {\"time\": %.9f, ", took);
+	reply_putf(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, looked);
+	put_downloads(w);
+	reply_put(w, "\"parse_sym\": {");
+	put_failures(w, make_fail_time);
+	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", make_time));
+	reply_put(w, "\"save_symcache\": {");
+	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", save_time));
+	reply_putf(w, "\"modules\": {\"count\": %u, \"stacks_per_module\": {", uses);
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		if (!w->q->wanted[i].asked)
+			continue;
+		if (some)
+			reply_put(w, ", ");
+		some = true;
+		reply_key(w, &w->q->wanted[i]);
+		reply_putf(w, ": %u", w->q->wanted[i].jobs);
+	}
+	reply_put(w, "}}}");
+}

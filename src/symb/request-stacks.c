@@ -1,0 +1,199 @@
+/* Reads the stacks of a job: frames as pairs of module and offset, or as objects. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "symb/reading.h"
+
+#include <string.h>
+
+struct place {
+	uint32_t stack, frame;
+};
+
+static int bad_frame(struct reading *r, struct place p, const char *what)
+{
+	return err_set(r->e, 400, "job %u has invalid stacks: stack %u frame %u %s", r->job, p.stack,
+		p.frame, what);
+}
+
+/* As jtext_integer(), but what is true is 1. */
+static int number_of(const struct reading *r, uint32_t token, bool *minus, uint64_t *out)
+{
+	enum jkind kind = kind_of(r, token);
+
+	*minus = false;
+	*out = kind == JTEXT_TRUE;
+	if (kind == JTEXT_TRUE || kind == JTEXT_FALSE)
+		return 0;
+	return kind == JTEXT_NUMBER ? jtext_integer(r->j, token, minus, out) : -EINVAL;
+}
+
+static int set_module(struct reading *r, const struct asked_job *job, struct place p, bool minus,
+	uint64_t index, struct asked_frame *f)
+{
+	struct wanted *w;
+
+	f->module = NO_MODULE;
+	if (minus && index == 1)
+		return 0;
+	if (minus || index >= job->n_modules)
+		return bad_frame(r, p, "has a module_index that isn't in modules");
+	f->module = (uint32_t)index;
+	w = &r->q->wanted[r->q->refs[job->modules + index]];
+	w->referenced = true;
+	return 0;
+}
+
+/* No file has anything so far away; the answer repeats the offset. */
+static int read_big(struct reading *r, struct place p, uint32_t token, struct asked_frame *f)
+{
+	struct buf *b = &r->q->bigs;
+	size_t at = b->n;
+	int n;
+
+	b->most = SYMB_REPLY_MOST;
+	n = jtext_hex(r->j, token, b);
+	if (n == 0)
+		n = buf_add(b, "", 1);
+	f->big = at + 1;
+	return n == 0 ? 0 : n == -EINVAL ? bad_frame(r, p, "has an invalid module_offset") : reading_no_memory(r);
+}
+
+static int read_frame(struct reading *r, const struct asked_job *job, struct place p, uint32_t token,
+	struct asked_frame *f)
+{
+	uint64_t index;
+	bool minus;
+	int n = number_of(r, token + 1, &minus, &index), status;
+
+	if (n == -EINVAL)
+		return bad_frame(r, p, "has an invalid module_index");
+	status = set_module(r, job, p, minus, n < 0 ? UINT64_MAX : index, f);
+	if (status)
+		return status;
+	n = number_of(r, token + 2, &f->minus, &f->offset);
+	if (n == -ERANGE && !f->minus)
+		return read_big(r, p, token + 2, f);
+	return n < 0 || (f->minus && f->offset != 1) ? bad_frame(r, p, "has an invalid module_offset") : 0;
+}
+
+/* "0x1f", or a number. */
+static bool read_hex(struct reading *r, uint32_t object, const char *name, uint64_t *out)
+{
+	uint32_t t = jtext_member(r->j, object, name);
+	char text[32];
+	bool minus;
+	int n;
+
+	if (t && kind_of(r, t) == JTEXT_NUMBER)
+		return jtext_integer(r->j, t, &minus, out) == 0 && !minus;
+	if (!t || kind_of(r, t) != JTEXT_STRING)
+		return false;
+	n = jtext_string(r->j, t, text, sizeof(text));
+	if (n < 3 || n > 18 || text[0] != '0' || (text[1] != 'x' && text[1] != 'X'))
+		return false;
+	*out = 0;
+	for (const char *c = text + 2; *c; c++) {
+		if (!is_hex(*c))
+			return false;
+		*out = *out << 4 | (uint64_t)hex_value(*c);
+	}
+	return true;
+}
+
+/* "rel:N" */
+static bool read_mode(struct reading *r, uint32_t object, uint64_t *index)
+{
+	char text[32];
+
+	if (!reading_text(r, object, "addr_mode", text, sizeof(text)) || strncmp(text, "rel:", 4) != 0 ||
+		!text[4] || strlen(text) > 14)
+		return false;
+	*index = 0;
+	for (const char *c = text + 4; *c; c++) {
+		if (*c < '0' || *c > '9')
+			return false;
+		*index = *index * 10 + (uint64_t)(*c - '0');
+	}
+	return true;
+}
+
+/* Tokens name their table in the highest byte; a row alone has none there. */
+#define TABLE_METHOD_DEF 6
+
+/* Ours: a frame of a program for .NET, or of any module by its name for addresses. */
+static int read_frame_object(struct reading *r, const struct asked_job *job, struct place p,
+	uint32_t token, struct asked_frame *f)
+{
+	uint64_t index, method = 0;
+	int status;
+
+	if (!jtext_member(r->j, token, "addr_mode"))
+		return bad_frame(r, p, "is not a list of two items");
+	if (!read_mode(r, token, &index))
+		return bad_frame(r, p, "has an invalid addr_mode");
+	status = set_module(r, job, p, false, index, f);
+	if (status)
+		return status;
+	if (!read_hex(r, token, "instruction_addr", &f->offset))
+		return bad_frame(r, p, "has an invalid instruction_addr");
+	if (!jtext_member(r->j, token, "function_id"))
+		return 0;
+	if (!read_hex(r, token, "function_id", &method))
+		return bad_frame(r, p, "has an invalid function_id");
+	if (method >> 24 == TABLE_METHOD_DEF)
+		method &= 0xffffff;
+	if (!method || method >> 24)
+		return bad_frame(r, p, "has a function_id that is no MethodDef");
+	f->method = (uint32_t)method;
+	return 0;
+}
+
+static int read_stack(struct reading *r, const struct asked_job *job, uint32_t index, uint32_t token)
+{
+	struct request *q = r->q;
+	struct asked_stack s = {.first = q->n_frames, .n = count_of(r, token)};
+	uint32_t at = token + 1;
+	int status = 0;
+
+	if (kind_of(r, token) != JTEXT_ARRAY)
+		return err_set(r->e, 400, "job %u has invalid stacks: stack %u is not a list", r->job, index);
+	if (q->n_stacks == r->limits->stacks)
+		return reading_too_many(r, "stacks", r->limits->stacks);
+	for (uint32_t i = 0; !status && i < s.n; i++, at = next_of(r, at)) {
+		struct asked_frame f = {0};
+		struct place p = {index, i};
+
+		if (q->n_frames == r->limits->frames)
+			return reading_too_many(r, "frames", r->limits->frames);
+		if (kind_of(r, at) == JTEXT_ARRAY && count_of(r, at) == 2)
+			status = read_frame(r, job, p, at, &f);
+		else if (kind_of(r, at) == JTEXT_OBJECT)
+			status = read_frame_object(r, job, p, at, &f);
+		else
+			status = bad_frame(r, p, "is not a list of two items");
+		if (reading_grow(&q->frames, &q->frames_room, q->n_frames, sizeof(*q->frames)) < 0)
+			return reading_no_memory(r);
+		q->frames[q->n_frames++] = f;
+	}
+	if (!status && reading_grow(&q->stacks, &q->stacks_room, q->n_stacks, sizeof(*q->stacks)) < 0)
+		return reading_no_memory(r);
+	if (!status)
+		q->stacks[q->n_stacks++] = s;
+	return status;
+}
+
+int request_stacks(struct reading *r, uint32_t token, struct asked_job *job)
+{
+	uint32_t at = token + 1;
+	int status = 0;
+
+	if (kind_of(r, token) != JTEXT_ARRAY)
+		return err_set(r->e, 400, "job %u has invalid stacks: stacks must be a list of lists", r->job);
+	if (!count_of(r, token))
+		return err_set(r->e, 400, "job %u has invalid stacks: no stacks specified", r->job);
+	job->stacks = r->q->n_stacks;
+	for (uint32_t i = 0; !status && i < count_of(r, token); i++, at = next_of(r, at))
+		status = read_stack(r, job, i, at);
+	job->n_stacks = r->q->n_stacks - job->stacks;
+	return status;
+}

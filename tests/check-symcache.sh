@@ -7,6 +7,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 AGREE=$top_builddir/tests/helpers/symcache-agree
+[ -x "$AGREE" ] || skip "built without json-c"
 SHARED=$top_srcdir/../shared
 VECTORS=$SHARED/vectors/symcache ORACLE=$SHARED/tools/oracle/symcache
 [ -d "$VECTORS" ] || skip "no $VECTORS"

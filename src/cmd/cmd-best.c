@@ -10,7 +10,6 @@
 #include "store/files/blob.h"
 #include "symb/choose.h"
 
-#include <json-c/json.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +27,7 @@ struct wishes {
 	struct app_args args;
 	enum best_purpose purpose;
 	enum object_type object; /* OBJECT_UNKNOWN: as the module says */
-	struct json_object *json;
+	struct json *json; /* NULL: text */
 };
 
 /* ---- which module ------------------------------------------------------------------- */
@@ -131,29 +130,31 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 static void add_json(const struct wishes *w, const char *word, const struct module *m,
 	const struct best_choice *c)
 {
-	struct json_object *o = json_object_new_object(), *all = json_object_new_array();
+	struct json *j = w->json;
 	char text[512];
 
-	json_add_text(o, "module", word);
-	json_add_text(o, "name", module_text(m, text));
-	json_add_text(o, "for", best_purpose_name(w->purpose));
-	json_add_text(o, "platform", object_type_name(c->object));
-	json_add_text(o, "chosen", c->chosen < 0 ? NULL : filetype_name(c->all[c->chosen].type));
-	json_add_text(o, "path", c->chosen < 0 ? NULL : blob_path(c->all[c->chosen].blob));
+	json_begin_object(j, NULL);
+	json_text(j, "module", word);
+	json_text(j, "name", module_text(m, text));
+	json_text(j, "for", best_purpose_name(w->purpose));
+	json_text(j, "platform", object_type_name(c->object));
+	json_text(j, "chosen", c->chosen < 0 ? NULL : filetype_name(c->all[c->chosen].type));
+	json_text(j, "path", c->chosen < 0 ? NULL : blob_path(c->all[c->chosen].blob));
+	json_begin_array(j, "candidates");
 	for (unsigned i = 0; i < c->n; i++) {
 		const struct best_candidate *x = &c->all[i];
-		struct json_object *one = json_object_new_object();
 
-		json_add_text(one, "type", filetype_name(x->type));
-		json_add_text(one, "verdict", best_verdict_name(x->verdict));
-		json_add_text(one, "why", x->why);
-		json_add_text(one, "path", x->blob ? blob_path(x->blob) : NULL);
-		json_add_text(one, "source", x->blob ? blob_facts(x->blob)->source : NULL);
-		json_add_text(one, "note", x->verdict == BEST_CHOSEN && is_unread(x) ? UNREAD : NULL);
-		json_object_array_add(all, one);
+		json_begin_object(j, NULL);
+		json_text(j, "type", filetype_name(x->type));
+		json_text(j, "verdict", best_verdict_name(x->verdict));
+		json_text(j, "why", x->why);
+		json_text(j, "path", x->blob ? blob_path(x->blob) : NULL);
+		json_text(j, "source", x->blob ? blob_facts(x->blob)->source : NULL);
+		json_text(j, "note", x->verdict == BEST_CHOSEN && is_unread(x) ? UNREAD : NULL);
+		json_end(j);
 	}
-	json_object_object_add(o, "candidates", all);
-	json_object_array_add(w->json, o);
+	json_end(j);
+	json_end(j);
 }
 
 /* What could not be asked may be there. */
@@ -219,18 +220,23 @@ static int take_words(struct wishes *w, const char *purpose, const char *object,
 static int all_modules(struct wishes *w, int argc, char **argv)
 {
 	int worst = EXIT_DONE;
+	struct json j;
 
-	w->json = w->args.json ? json_object_new_array() : NULL;
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
+	w->json = w->args.json ? &j : NULL;
 	for (int i = 1; i < argc && !atomic_load(&stop); i++) {
 		int one = one_module(w, argv[i]);
 
 		worst = MAX(worst, one);
 	}
+	json_end(&j);
 	if (w->json) {
-		int status = json_print(w->json);
+		int status = json_print(&j);
 
 		worst = MAX(worst, status);
 	}
+	json_release(&j);
 	return worst;
 }
 

@@ -11,7 +11,6 @@
 #include "obj/obj.h"
 #include "obj/ppdb.h"
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +18,7 @@
 #define SLICES_MOST 256
 
 struct run {
-	struct json_object *list; /* NULL: text */
+	struct json *json; /* NULL: text */
 	int status;
 };
 
@@ -47,55 +46,52 @@ static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-static struct json_object *features_json(unsigned features)
+static void add_features(struct json *j, unsigned features)
 {
-	struct json_object *list = json_object_new_array();
 	char room[64], *rest = room, *word;
 
-	if (!features || strcmp(obj_features_text(features, room), "none") == 0)
-		return list;
-	while ((word = strsep(&rest, ",")))
-		json_object_array_add(list, json_object_new_string(word));
-	return list;
+	json_begin_array(j, "features");
+	if (features && strcmp(obj_features_text(features, room), "none") != 0)
+		while ((word = strsep(&rest, ",")))
+			json_string(j, NULL, word);
+	json_end(j);
 }
 
-static struct json_object *keys_json(const struct obj_slice *s, const char *path)
+static void add_keys(struct json *j, const struct obj_slice *s, const char *path)
 {
-	struct json_object *list = json_object_new_array();
-	_cleanup_buf_ struct buf clean = BUF_UP_TO(1 << 20);
 	char room[KEY_TEXT];
 
-	for (unsigned i = 0; i < s->n_types; i++)
+	json_begin_array(j, "keys");
+	for (unsigned i = 0; s && i < s->n_types; i++)
 		if (slice_key(s, path, i, room) == 0)
-			json_object_array_add(list,
-				json_object_new_string(text_shown(room, false, &clean)));
-	return list;
+			json_string(j, NULL, room);
+	json_end(j);
 }
 
 /* Every word is always there; `s` is NULL when the file told nothing. */
 static void add_json(struct run *run, const char *path, unsigned index, const struct obj_slice *s,
 	const char *error)
 {
-	struct json_object *o = json_object_new_object();
+	struct json *j = run->json;
 	bool id = s && !debug_id_is_nil(&s->module.debug_id);
 	char text[DEBUG_ID_TEXT], breakpad[DEBUG_ID_TEXT];
 
-	json_add_text(o, "path", path);
-	json_object_object_add(o, "index", json_object_new_int((int)index));
-	json_add_text(o, "format", s ? s->format : NULL);
-	json_add_text(o, "type", s ? object_type_name(s->module.object) : NULL);
-	json_add_text(o, "kind", s ? obj_kind_name(s->kind) : NULL);
-	json_add_text(o, "arch", s ? s->arch : NULL);
-	json_add_text(o, "code_id", s ? s->module.code_id : NULL);
-	json_add_text(o, "debug_id", id ? debug_id_text(&s->module.debug_id, text) : NULL);
-	json_add_text(
-		o, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
-	json_add_text(o, "checksum", s ? s->module.checksum : NULL);
-	json_add_text(o, "name", s ? name_of(&s->module) : NULL);
-	json_object_object_add(o, "features", features_json(s ? s->features : 0));
-	json_object_object_add(o, "keys", s ? keys_json(s, path) : json_object_new_array());
-	json_add_text(o, "error", error);
-	json_object_array_add(run->list, o);
+	json_begin_object(j, NULL);
+	json_text(j, "path", path);
+	json_number(j, "index", index);
+	json_text(j, "format", s ? s->format : NULL);
+	json_text(j, "type", s ? object_type_name(s->module.object) : NULL);
+	json_text(j, "kind", s ? obj_kind_name(s->kind) : NULL);
+	json_text(j, "arch", s ? s->arch : NULL);
+	json_text(j, "code_id", s ? s->module.code_id : NULL);
+	json_text(j, "debug_id", id ? debug_id_text(&s->module.debug_id, text) : NULL);
+	json_text(j, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
+	json_text(j, "checksum", s ? s->module.checksum : NULL);
+	json_text(j, "name", s ? name_of(&s->module) : NULL);
+	add_features(j, s ? s->features : 0);
+	add_keys(j, s, path);
+	json_text(j, "error", error);
+	json_end(j);
 }
 
 /* ---- text --------------------------------------------------------------------------- */
@@ -136,7 +132,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 
 static void tell(struct run *run, const char *path, unsigned index, const struct obj_slice *s)
 {
-	if (run->list)
+	if (run->json)
 		add_json(run, path, index, s, NULL);
 	else
 		print_slice(path, index, s);
@@ -148,7 +144,7 @@ static void fail(struct run *run, const char *path, unsigned index, int status, 
 
 	/* A file that could not be read is worse than one that is nothing. */
 	run->status = MAX(run->status, status);
-	if (run->list)
+	if (run->json)
 		add_json(run, path, index, NULL, why);
 	else
 		fprintf(stderr, "symfs id: %s: %s\n", text_shown(path, true, &name),
@@ -211,6 +207,7 @@ static int run_id(int argc, char **argv)
 {
 	struct app_args args;
 	struct run run = {0};
+	struct json j;
 	int status = app_options(&args, &cmd_id, NULL, &argc, argv);
 
 	if (status >= 0)
@@ -219,12 +216,15 @@ static int run_id(int argc, char **argv)
 		fprintf(stderr, "symfs id: which file? try: symfs id --help\n");
 		return EXIT_USAGE;
 	}
-	if (args.json)
-		run.list = json_object_new_array();
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
+	run.json = args.json ? &j : NULL;
 	for (int i = 1; i < argc; i++)
 		id_word(&run, argv[i]);
-	if (args.json && json_print(run.list) != EXIT_DONE)
+	json_end(&j);
+	if (args.json && json_print(&j) != EXIT_DONE)
 		return EXIT_LOCAL;
+	json_release(&j);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "symfs id: %s\n", err_text(errno));
 		return EXIT_LOCAL;

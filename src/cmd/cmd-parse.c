@@ -6,7 +6,6 @@
 #include "cmd/json.h"
 #include "layout/layout.h"
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -27,40 +26,43 @@ static const char *name_in(const struct module *m, const char *path)
 	return "";
 }
 
-static struct json_object *candidate_json(const struct artifact *a, const char *path)
+static void add_candidate(struct json *j, const struct artifact *a, const char *path)
 {
-	struct json_object *o = json_object_new_object();
 	char id[DEBUG_ID_TEXT], code[CODE_ID_MAX + 1];
 
 	memcpy(code, a->m.code_id, sizeof(code));
 	if (a->m.object == OBJECT_PE)
 		pe_id_trim(code);
-	json_add_text(o, "request_path", path);
-	json_add_text(o, "filetype", filetype_name(a->type));
-	json_add_text(o, "object_type", object_type_name(a->m.object));
-	json_add_text(o, "code_id", code);
-	json_add_text(o, "code_file", name_in(&a->m, path));
-	json_add_text(o, "debug_id", debug_id_text(&a->m.debug_id, id));
-	json_add_text(o, "debug_file", a->m.debug_file);
+	json_begin_object(j, NULL);
+	json_text(j, "request_path", path);
+	json_text(j, "filetype", filetype_name(a->type));
+	json_text(j, "object_type", object_type_name(a->m.object));
+	json_text(j, "code_id", code);
+	json_text(j, "code_file", name_in(&a->m, path));
+	json_text(j, "debug_id", debug_id_text(&a->m.debug_id, id));
+	json_text(j, "debug_file", a->m.debug_file);
 	if (a->m.path[0])
-		json_add_text(o, a->type == FILETYPE_SECTION ? "section" : "path", a->m.path);
-	return o;
+		json_text(j, a->type == FILETYPE_SECTION ? "section" : "path", a->m.path);
+	json_end(j);
 }
 
 static int parse(const struct layout *l, const char *path)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
-	struct json_object *list = json_object_new_array();
+	struct json j;
 	int status;
 
-	if (!hit || !list) {
+	if (!hit) {
 		fprintf(stderr, "symfs parse: %s\n", err_text(-ENOMEM));
 		return EXIT_LOCAL;
 	}
 	layout_parse(l, path, hit);
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
 	for (unsigned i = 0; i < hit->n; i++)
-		json_object_array_add(list, candidate_json(&hit->files[i], path));
-	status = json_print(list);
+		add_candidate(&j, &hit->files[i], path);
+	json_end(&j);
+	status = json_print(&j);
 	return status != EXIT_DONE ? status : hit->n ? EXIT_DONE : EXIT_NO;
 }
 

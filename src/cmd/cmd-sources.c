@@ -7,42 +7,44 @@
 #include "cmd/json.h"
 #include "id/filetype.h"
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct json_object *types_json(const struct source *s)
+static void add_types(struct json *j, const struct source *s)
 {
-	struct json_object *list;
-
-	if (s->types == UINT64_MAX)
-		return NULL;
-	list = json_object_new_array();
+	if (s->types == UINT64_MAX) {
+		json_null(j, "filetypes");
+		return;
+	}
+	json_begin_array(j, "filetypes");
 	for (unsigned t = 1; t < FILETYPES; t++)
 		if (s->types >> t & 1)
-			json_object_array_add(list, json_object_new_string(filetype_name(t)));
-	return list;
+			json_string(j, NULL, filetype_name(t));
+	json_end(j);
 }
 
 static int print_json(const struct sources *so)
 {
 	static const char *const casings[] = {"default", "lowercase", "uppercase"};
-	struct json_object *list = json_object_new_array();
+	struct json j;
 
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
-		struct json_object *o = json_object_new_object();
 
-		json_add_text(o, "name", s->name);
-		json_add_text(o, "type", s->kind->name);
-		json_add_text(o, "layout", s->layout->name);
-		json_add_text(o, "casing", casings[s->casing]);
-		json_add_text(o, s->kind->local ? "path" : "url", s->shown);
-		json_object_object_add(o, "filetypes", types_json(s));
-		json_add_number(o, "miss_lifetime", s->o.miss_seconds);
-		json_object_array_add(list, o);
+		json_begin_object(&j, NULL);
+		json_text(&j, "name", s->name);
+		json_text(&j, "type", s->kind->name);
+		json_text(&j, "layout", s->layout->name);
+		json_text(&j, "casing", casings[s->casing]);
+		json_text(&j, s->kind->local ? "path" : "url", s->shown);
+		add_types(&j, s);
+		json_number(&j, "miss_lifetime", s->o.miss_seconds);
+		json_end(&j);
 	}
-	return json_print(list);
+	json_end(&j);
+	return json_print(&j);
 }
 
 static int print_text(const struct sources *so)
@@ -62,38 +64,41 @@ static int print_text(const struct sources *so)
 
 /* ---- check -------------------------------------------------------------------------- */
 
-static void add_answer(struct json_object *o, const char *name, int answer)
+static void add_answer(struct json *j, const char *name, int answer)
 {
-	json_object_object_add(o, name, answer < 0 ? NULL : json_object_new_boolean(answer));
-}
-
-static void add_checked(struct json_object *o, const char *name, long long n)
-{
-	json_object_object_add(o, name, n ? json_object_new_int64(n) : NULL);
+	if (answer < 0)
+		json_null(j, name);
+	else
+		json_boolean(j, name, answer);
 }
 
 static int print_check_json(const struct sources *so, const struct check_row *rows)
 {
-	struct json_object *list = json_object_new_array();
+	struct json j;
 
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
-		struct json_object *o = json_object_new_object();
 
-		json_add_text(o, "name", s->name);
-		json_add_text(o, "type", s->kind->name);
-		json_add_text(o, s->kind->local ? "path" : "url", s->shown);
-		json_add_text(o, "state", rows[i].state);
-		add_checked(o, "status", rows[i].status);
-		add_checked(o, "http", rows[i].http);
-		json_object_object_add(
-			o, "ms", rows[i].status ? json_object_new_int64(rows[i].ms) : NULL);
-		add_answer(o, "ranges", rows[i].ranges);
-		add_answer(o, "two_tier", rows[i].two_tier);
-		json_add_text(o, "text", rows[i].text);
-		json_object_array_add(list, o);
+		json_begin_object(&j, NULL);
+		json_text(&j, "name", s->name);
+		json_text(&j, "type", s->kind->name);
+		json_text(&j, s->kind->local ? "path" : "url", s->shown);
+		json_text(&j, "state", rows[i].state);
+		json_number_or_null(&j, "status", rows[i].status);
+		json_number_or_null(&j, "http", rows[i].http);
+		if (rows[i].status)
+			json_number(&j, "ms", rows[i].ms);
+		else
+			json_null(&j, "ms");
+		add_answer(&j, "ranges", rows[i].ranges);
+		add_answer(&j, "two_tier", rows[i].two_tier);
+		json_text(&j, "text", rows[i].text);
+		json_end(&j);
 	}
-	return json_print(list);
+	json_end(&j);
+	return json_print(&j);
 }
 
 static void say_http(const struct check_row *row, char out[static 40])

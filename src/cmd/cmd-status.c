@@ -11,7 +11,6 @@
 #include "fs/fs.h"
 
 #include <fcntl.h>
-#include <json-c/json.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +37,7 @@ struct mount {
 
 struct statuses {
 	const char *only; /* this mount; NULL: all of root and of the caller */
-	bool json;
-	struct json_object *list;
+	struct json *json; /* NULL: text */
 	unsigned n, more; /* those that are asked, and those beyond MOUNTS_MOST */
 	unsigned seen;	  /* those that the caller may look at */
 	struct mount mounts[MOUNTS_MOST];
@@ -146,45 +144,46 @@ static void wait_all(struct statuses *s)
 /* ---- printing ---------------------------------------------------------------------------- */
 
 /* "name value" lines become members. */
-static struct json_object *stats_json(char *text)
+static void add_stats(struct json *j, char *text)
 {
-	struct json_object *o = json_object_new_object();
-	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 	char *save = NULL;
 
+	json_begin_object(j, "stats");
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *blank = strchr(line, ' ');
 
 		if (!blank)
 			continue;
 		*blank = '\0';
-		json_add_number(o, text_shown(line, false, &room), strtoll(blank + 1, NULL, 10));
+		json_number(j, line, strtoll(blank + 1, NULL, 10));
 	}
-	return o;
+	json_end(j);
 }
 
-/* NULL, which prints as null: the caller may not read it. */
-static struct json_object *lines_json(char *text)
+/* `text` is NULL when the caller may not read it. */
+static void add_lines(struct json *j, const char *name, char *text)
 {
-	struct json_object *list = text ? json_object_new_array() : NULL;
-	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
 	char *save = NULL;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
-		json_object_array_add(list, json_object_new_string(text_shown(line, false, &room)));
-	return list;
+	if (!text) {
+		json_null(j, name);
+		return;
+	}
+	json_begin_array(j, name);
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		json_string(j, NULL, line);
+	json_end(j);
 }
 
-static void add_json(struct statuses *s, const char *point, char *texts[FILES])
+static void add_json(struct json *j, const char *point, char *texts[FILES])
 {
-	struct json_object *o = json_object_new_object();
-
-	json_add_text(o, "mount", point);
-	json_add_text(o, "version", texts[VERSION]);
-	json_object_object_add(o, "stats", stats_json(texts[STATS]));
-	json_object_object_add(o, "activity", lines_json(texts[ACTIVITY]));
-	json_object_object_add(o, "sources", lines_json(texts[SOURCES]));
-	json_object_array_add(s->list, o);
+	json_begin_object(j, NULL);
+	json_text(j, "mount", point);
+	json_text(j, "version", texts[VERSION]);
+	add_stats(j, texts[STATS]);
+	add_lines(j, "activity", texts[ACTIVITY]);
+	add_lines(j, "sources", texts[SOURCES]);
+	json_end(j);
 }
 
 /* A tab separates fields, and stays one. */
@@ -270,7 +269,7 @@ static void show_mount(struct statuses *s, struct mount *m)
 		if (s->status == EXIT_DONE)
 			s->status = EXIT_UNASKED;
 	} else if (s->json) {
-		add_json(s, m->point, texts);
+		add_json(s->json, m->point, texts);
 	} else {
 		print_text(shown, texts);
 	}
@@ -337,8 +336,6 @@ static int show_all(struct statuses *s)
 			s->only ? ": no symfs is mounted there" : "no symfs is mounted");
 		s->status = EXIT_NO;
 	}
-	if (s->json && json_print(s->list) != EXIT_DONE)
-		return EXIT_LOCAL;
 	return s->status;
 }
 
@@ -347,6 +344,7 @@ static int run_status(int argc, char **argv)
 	_cleanup_free_ struct statuses *s = calloc(1, sizeof(*s));
 	_cleanup_free_ char *only = NULL;
 	struct app_args args;
+	struct json j;
 	int status = app_options(&args, &cmd_status, NULL, &argc, argv);
 
 	if (status >= 0)
@@ -361,10 +359,15 @@ static int run_status(int argc, char **argv)
 		return EXIT_LOCAL;
 	}
 	s->only = only;
-	s->json = args.json;
-	if (s->json)
-		s->list = json_object_new_array();
-	return show_all(s);
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
+	s->json = args.json ? &j : NULL;
+	status = show_all(s);
+	json_end(&j);
+	if (s->json && json_print(&j) != EXIT_DONE)
+		status = EXIT_LOCAL;
+	json_release(&j);
+	return status;
 }
 
 const struct cmd cmd_status = {

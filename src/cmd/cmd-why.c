@@ -9,7 +9,6 @@
 #include "fetch/fetch.h"
 #include "layout/tree.h"
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,50 +33,52 @@ struct answer {
 	struct fetch_attempt rows[ROWS_MOST];
 };
 
-static struct json_object *row_json(const struct fetch_attempt *row)
+static void add_row(struct json *j, const struct fetch_attempt *row)
 {
-	struct json_object *o = json_object_new_object();
 	char until[24] = "";
 
 	if (row->remembered_until)
 		clock_print(row->remembered_until, until);
-	json_add_text(o, "source", row->source);
-	json_add_text(o, "url", row->url);
-	json_add_text(o, "spelling", row->spelling);
-	json_add_text(o, "verdict", row->verdict);
-	json_object_object_add(o, "status", row->status ? json_object_new_int(row->status) : NULL);
-	json_add_text(o, "remembered_until", until);
-	json_add_text(o, "error", row->error);
-	return o;
+	json_begin_object(j, NULL);
+	json_text(j, "source", row->source);
+	json_text(j, "url", row->url);
+	json_text(j, "spelling", row->spelling);
+	json_text(j, "verdict", row->verdict);
+	json_number_or_null(j, "status", row->status);
+	json_text(j, "remembered_until", until);
+	json_text(j, "error", row->error);
+	json_end(j);
 }
 
-static struct json_object *mounts_json(const struct answer *a)
+static void add_mounts(struct json *j, const struct answer *a)
 {
-	struct json_object *list = json_object_new_array();
-
+	json_begin_array(j, "mounts");
 	for (unsigned i = 0; i < a->n_mounts; i++) {
-		struct json_object *one = json_object_new_object();
-
-		json_add_text(one, "mount", a->mounts[i].mount);
-		json_add_text(one, "saw", a->mounts[i].text);
-		json_object_array_add(list, one);
+		json_begin_object(j, NULL);
+		json_text(j, "mount", a->mounts[i].mount);
+		json_text(j, "saw", a->mounts[i].text);
+		json_end(j);
 	}
-	return list;
+	json_end(j);
 }
 
 static int print_json(const struct answer *a)
 {
-	struct json_object *o = json_object_new_object(), *plan = json_object_new_array();
 	char room[KEY_TEXT];
+	struct json j;
 
+	json_init(&j, false);
+	json_begin_object(&j, NULL);
+	json_text(&j, "path", a->path);
+	json_text(&j, "key", a->key.type ? key_text(&a->key, room) : NULL);
+	json_text(&j, "stored", a->file);
+	json_begin_array(&j, "plan");
 	for (int i = 0; i < a->n; i++)
-		json_object_array_add(plan, row_json(&a->rows[i]));
-	json_add_text(o, "path", a->path);
-	json_add_text(o, "key", a->key.type ? key_text(&a->key, room) : NULL);
-	json_add_text(o, "stored", a->file);
-	json_object_object_add(o, "plan", plan);
-	json_object_object_add(o, "mounts", mounts_json(a));
-	return json_print(o);
+		add_row(&j, &a->rows[i]);
+	json_end(&j);
+	add_mounts(&j, a);
+	json_end(&j);
+	return json_print(&j);
 }
 
 /* The error may begin with the status already: "HTTP 500, ask again in 3 s". */

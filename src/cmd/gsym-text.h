@@ -3,6 +3,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "cmd/json.h"
 #include "gsym/gsym.h"
 
 /* To stdout, one function after the other. -EBADMSG: broken there, what came before is printed. */
@@ -17,6 +18,11 @@ int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct bu
 /* "0x1f". */
 int gsym_address_text(uint64_t addr, struct buf *out);
 
-/* An object with the address and a list of frames. -EBADMSG. */
-struct json_object;
-int gsym_frames_json(const struct gsym *g, uint64_t addr, struct json_object **out, struct err *e);
+/* Adds an object with the address and a list of frames. -EBADMSG: nothing was added. */
+int gsym_frames_json(const struct gsym *g, uint64_t addr, struct json *j, struct err *e);
+
+/* What the files gsym-*.c share. */
+void gsym_add_head(struct json *j, const struct gsym *g); /* members: form, byte order, base, id, ... */
+const char *gsym_id_text(const struct gsym *g, char room[static 64]);
+void gsym_file_text(const struct gsym *g, uint64_t index, char *room, size_t n); /* "" when it has no such file */
+int gsym_bad_function(uint32_t i, const char *why, struct err *e); /* -EBADMSG */

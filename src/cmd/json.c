@@ -1,13 +1,15 @@
-/* Printing of text and of JSON. */
+/* Printing of text that is safe to show, and the writer of JSON documents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/json.h"
 #include "base/err.h"
+#include "base/jtext.h"
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 
 #include <errno.h>
-#include <json-c/json.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *text_shown(const char *text, bool terminal, struct buf *room)
 {
@@ -29,27 +31,139 @@ const char *text_shown(const char *text, bool terminal, struct buf *room)
 	return buf_text(room);
 }
 
-void json_add_text(struct json_object *o, const char *name, const char *text)
-{
-	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
+/* ---- documents ---------------------------------------------------------------------- */
 
-	json_object_object_add(o, name,
-		text && text[0] ? json_object_new_string(text_shown(text, false, &room)) : NULL);
+void json_init(struct json *j, bool compact)
+{
+	j->text = BUF_UP_TO((size_t)UINT32_MAX);
+	j->compact = compact;
+	json_clear(j);
 }
 
-void json_add_number(struct json_object *o, const char *name, long long n)
+void json_release(struct json *j)
 {
-	json_object_object_add(o, name, json_object_new_int64(n));
+	buf_release(&j->text);
 }
 
-int json_print(struct json_object *o)
+void json_clear(struct json *j)
 {
-	int r = printf("%s\n", json_object_to_json_string_ext(o,
-		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+	buf_clear(&j->text);
+	j->error = 0;
+	j->depth = 0;
+}
 
-	json_object_put(o);
-	if (r >= 0 && fflush(stdout) == 0)
+static void json_note(struct json *j, int r)
+{
+	if (r < 0 && j->error == 0)
+		j->error = r;
+}
+
+static void json_break_line(struct json *j)
+{
+	if (!j->compact)
+		json_note(j, buf_addf(&j->text, "\n%*s", (int)(2 * j->depth), ""));
+}
+
+/* No value ends with an opening bracket: a string has its closing quote. */
+static bool json_is_empty(const struct json *j)
+{
+	return j->text.n == 0 || strchr("[{", j->text.p[j->text.n - 1]);
+}
+
+/* What stands before a value: comma, line break, name. */
+static void json_begin_value(struct json *j, const char *name)
+{
+	if (!json_is_empty(j))
+		json_note(j, buf_add(&j->text, ",", 1));
+	if (j->depth)
+		json_break_line(j);
+	if (name) {
+		json_note(j, jtext_add(&j->text, name));
+		json_note(j, buf_add(&j->text, ":", 1));
+	}
+}
+
+static void json_open(struct json *j, const char *name, char opening, char closing)
+{
+	json_begin_value(j, name);
+	json_note(j, buf_add(&j->text, &opening, 1));
+	json_note(j, j->depth == JSON_DEPTH ? -EFBIG : 0);
+	if (j->depth < JSON_DEPTH)
+		j->closing[j->depth++] = closing;
+}
+
+void json_begin_object(struct json *j, const char *name)
+{
+	json_open(j, name, '{', '}');
+}
+
+void json_begin_array(struct json *j, const char *name)
+{
+	json_open(j, name, '[', ']');
+}
+
+void json_end(struct json *j)
+{
+	bool empty = json_is_empty(j);
+
+	if (j->depth == 0)
+		return;
+	j->depth--;
+	if (!empty)
+		json_break_line(j);
+	json_note(j, buf_add(&j->text, &j->closing[j->depth], 1));
+}
+
+void json_string(struct json *j, const char *name, const char *text)
+{
+	json_begin_value(j, name);
+	json_note(j, jtext_add(&j->text, text));
+}
+
+void json_null(struct json *j, const char *name)
+{
+	json_begin_value(j, name);
+	json_note(j, buf_adds(&j->text, "null"));
+}
+
+void json_text(struct json *j, const char *name, const char *text)
+{
+	if (text && text[0])
+		json_string(j, name, text);
+	else
+		json_null(j, name);
+}
+
+void json_number(struct json *j, const char *name, long long n)
+{
+	json_begin_value(j, name);
+	json_note(j, buf_addf(&j->text, "%lld", n));
+}
+
+void json_number_or_null(struct json *j, const char *name, long long n)
+{
+	if (n)
+		json_number(j, name, n);
+	else
+		json_null(j, name);
+}
+
+void json_boolean(struct json *j, const char *name, bool value)
+{
+	json_begin_value(j, name);
+	json_note(j, buf_adds(&j->text, value ? "true" : "false"));
+}
+
+int json_print(struct json *j)
+{
+	int r = j->error;
+
+	json_note(j, buf_add(&j->text, "\n", 1));
+	if (r == 0 && j->error == 0 && fwrite(j->text.p, 1, j->text.n, stdout) == j->text.n && fflush(stdout) == 0) {
+		json_release(j);
 		return EXIT_DONE;
-	fprintf(stderr, "symfs: stdout: %s\n", err_text(errno));
+	}
+	fprintf(stderr, "symfs: stdout: %s\n", err_text(j->error ? j->error : errno));
+	json_release(j);
 	return EXIT_LOCAL;
 }

@@ -5,6 +5,7 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need nginx curl
 CASES=$top_builddir/tests/helpers/symbolicate-cases
+[ -x "$CASES" ] || skip "built without json-c"
 SHARED=$top_srcdir/../shared
 VECTORS=$SHARED/vectors/symbolicate_cases.json
 mkdir -p "$TMP/up"

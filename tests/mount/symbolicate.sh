@@ -6,6 +6,7 @@
 . "$top_srcdir/tests/mount/clients.sh"
 need nginx curl iconv
 CASES=$top_builddir/tests/helpers/symbolicate-cases
+[ -x "$CASES" ] || skip "built without json-c"
 SHARED=$top_srcdir/../shared
 
 sym() # NAME ID: stdin is the file

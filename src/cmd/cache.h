@@ -1,0 +1,32 @@
+/* What the files of `symfs cache` share: cmd-cache.c has the command and its verbs,
+ * cache-ls.c lists, cache-word.c reads the words. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "cmd/app.h"
+#include "cmd/json.h"
+#include "id/key.h"
+#include "layout/layout.h"
+
+struct cache {
+	struct store *store;
+	const struct settings *settings;
+	bool json, misses;
+	struct buf room; /* of what is shown */
+};
+
+/* A word of the command line: the keys that it can mean, best first. */
+struct cache_word {
+	unsigned n;
+	struct key keys[LAYOUT_CANDIDATES];
+};
+
+/* 0; an exit status when no layout can mean the word, after the message. */
+int cache_word_parse(struct cache *c, const char *word, struct cache_word *out);
+
+/* Ends what was printed. An exit status. */
+int cache_flush(void);
+/* Prints what failed with the store, and why. An exit status. */
+int cache_failed(struct cache *c, const char *what, int r);
+
+/* `symfs cache ls`: an exit status. */
+int cache_ls(struct cache *c, char **words, unsigned n);

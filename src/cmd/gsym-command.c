@@ -1,0 +1,50 @@
+/* What all commands of `symfs gsym` share: messages, the exit status, a GSYM file that is open. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/map.h"
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "cmd/gsym-command.h"
+#include "cmd/json.h"
+
+#include <stdio.h>
+
+int gsym_fail(const char *path, const struct err *e)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
+
+	fprintf(stderr, "symfs gsym: %s%s%s\n", path ? text_shown(path, true, &name) : "",
+		path ? ": " : "",
+		text_shown(e->text[0] ? e->text : err_text(e->code), true, &text));
+	return e->code == -ENOMSG || e->code == -ENODATA || e->code == -ENOTSUP ? EXIT_NO
+										: EXIT_LOCAL;
+}
+
+int gsym_usage(const char *what)
+{
+	fprintf(stderr, "symfs gsym: %s; try: symfs gsym --help\n", what);
+	return EXIT_USAGE;
+}
+
+int gsym_flushed(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, "symfs gsym: %s\n", err_text(errno));
+	return EXIT_LOCAL;
+}
+
+void gsym_file_release(struct gsym_file *o)
+{
+	gsym_release(&o->g);
+	map_release(&o->file);
+}
+
+int gsym_file_open(struct gsym_file *o, const char *path)
+{
+	struct err e = {0};
+	int r = map_file(&o->file, path, &e);
+
+	if (r == 0)
+		r = gsym_open(&o->g, o->file, &e);
+	return r < 0 ? gsym_fail(path, &e) : -1;
+}

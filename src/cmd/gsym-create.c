@@ -1,0 +1,218 @@
+/* symfs gsym create: makes a GSYM file, an object with GSYM, or a copy of a file with GSYM in it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/map.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/bundle.h"
+#include "cmd/cmd.h"
+#include "cmd/gsym-command.h"
+#include "cmd/gsym-files.h"
+#include "cmd/json.h"
+#include "convert/embed.h"
+#include "convert/object.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct making {
+	struct gsym_files files;
+	const char *path;
+	unsigned told; /* per cent */
+};
+
+static void show_progress(void *ctx, unsigned part)
+{
+	struct making *p = ctx;
+
+	if (part / 10 == p->told)
+		return;
+	p->told = part / 10;
+	fprintf(stderr, "\r%s: %u %%", path_base(p->path), p->told);
+}
+
+static int find_file(void *ctx, const struct gsym_want *want, struct span *out)
+{
+	struct making *p = ctx;
+
+	return gsym_files_find(&p->files, want, out);
+}
+
+/* What a file has to say, in a writer. */
+int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writer **out,
+	struct gsym_made *made, struct err *e)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	_cleanup_map_ struct span map = {0};
+	struct span file = {0};
+	struct making p = {.path = path, .files = {.path = path}};
+	struct gsym_make_opts o = {.strict = run->strict, .shorten = run->shorten, .threads = run->n_threads,
+		.find = find_file, .ctx = &p};
+	int r;
+
+	if (isatty(STDERR_FILENO))
+		o.progress = show_progress;
+	r = gsym_files_open(&map, &file, path, run->arch, e);
+	if (r == 0)
+		r = gsym_writer_new(&w);
+	if (r == 0)
+		r = gsym_make(w, file, &o, made, e);
+	if (p.told)
+		fputs("\r\033[K", stderr);
+	gsym_files_release(&p.files);
+	if (r == 0)
+		*out = take(w);
+	return r;
+}
+
+/* Who interrupts a conversion ends it at once. While the file is written, which does not take long,
+ * that waits: what was begun would stay. */
+static int save(const char *path, const struct buf *b, mode_t mode, struct err *e)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	_cleanup_close_ int dir = -1;
+	char *slash = copy ? strrchr(copy, '/') : NULL;
+	sigset_t ends, before;
+	int r;
+
+	if (!copy)
+		return err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
+	if (slash)
+		*slash = '\0';
+	dir = open(!slash ? "." : copy[0] ? copy : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &ends, &before);
+	r = dir < 0 ? -errno : path_write_synced(dir, path_base(path), b->p, b->n, 0644);
+	if (r == 0 && mode && fchmodat(dir, path_base(path), mode, 0) < 0)
+		r = -errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
+static void tell_left_out(const char *path, const struct gsym_made *made)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10);
+
+	if (made->left_out)
+		fprintf(stderr, "symfs gsym: %s: bad lines left out: %" PRIu64
+			", the first is line %" PRIu64 "\n", text_shown(path, true, &name),
+			made->left_out, made->first_left_out);
+	if (made->broken)
+		fprintf(stderr, "symfs gsym: %s: broken units of debug information: %zu\n",
+			text_shown(path, true, &name), made->broken);
+	if (made->split)
+		fprintf(stderr,
+			"symfs gsym: %s: units whose debug information is in other files, not found: "
+			"%zu\n",
+			text_shown(path, true, &name), made->split);
+	if (made->no_alt)
+		fprintf(stderr, "symfs gsym: %s: what dwz took out of it was not found\n",
+			text_shown(path, true, &name));
+}
+
+static bool is_object(const struct gsym_run *run)
+{
+	return run->embed || (run->format && strcmp(run->format, "object") == 0);
+}
+
+/* What create writes. */
+static int render(const struct gsym_run *run, const char *path, struct gsym_writer *w,
+	const struct gsym_made *made, struct buf *out, struct err *e)
+{
+	_cleanup_map_ struct span map = {0};
+	struct span file = {0};
+	int r;
+
+	if (!is_object(run))
+		return gsym_write(w, GSYM_V1, made->big, NULL, out, NULL, e);
+	if (!run->embed)
+		return gsym_write_object(w, made, out, e);
+	r = gsym_files_open(&map, &file, path, run->arch, e);
+	return r < 0 ? r : gsym_embed(w, made, file, out, e);
+}
+
+/* -1: go on. */
+static int check_form(struct gsym_run *run)
+{
+	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
+		return gsym_usage("--format is v1 or object");
+	if (run->shorten && run->full)
+		return gsym_usage("--shorten-cpp and --full-names do not go together");
+	if (run->embed && run->format && strcmp(run->format, "v1") == 0)
+		return gsym_usage("--embed writes the form that lies in objects");
+	if (run->embed && !run->out)
+		return gsym_usage("--embed needs -o: it does not write to the file itself");
+	run->shorten = run->shorten || (is_object(run) && !run->full);
+	return -1;
+}
+
+/* Of a bundle its one file. */
+static int open_bundle(struct bundle *b, const char *word, struct err *e)
+{
+	int r = bundle_open(b, word, e);
+
+	return r == 0 && b->n > 1 ? err_set(e, -ENOTSUP, "holds %u debug files, of which %s is one: name one",
+					    b->n, b->files[0])
+				  : r;
+}
+
+/* Where it goes when -o does not say so: beside the file, or the bundle. */
+static const char *beside(const struct gsym_run *run, const char *word, struct buf *room)
+{
+	int len = (int)strlen(word);
+
+	while (len > 1 && word[len - 1] == '/')
+		len--;
+	buf_addf(room, "%.*s.gsym%s", len, word, is_object(run) ? ".o" : "");
+	return buf_text(room);
+}
+
+/* A copy of a file has its permissions, but no set-user-ID bit. 0: those of any new file. */
+static mode_t mode_of(const struct gsym_run *run, const char *path)
+{
+	struct stat st;
+
+	return run->embed && stat(path, &st) == 0 ? st.st_mode & 0777 : 0;
+}
+
+int gsym_create(struct gsym_run *run)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	_cleanup_buf_ struct buf bytes = BUF_UP_TO(1ull << 36), name = BUF_UP_TO(1 << 16);
+	_cleanup_bundle_ struct bundle bundle = {0};
+	const char *path = run->argc ? run->argv[0] : NULL, *to = run->out;
+	struct gsym_made made;
+	struct err e = {0};
+	int r;
+
+	if (run->argc != 1)
+		return gsym_usage(path ? "only one file at a time" : "of which file?");
+	r = check_form(run);
+	if (r >= 0)
+		return r;
+	if (!to)
+		to = beside(run, path, &name);
+	r = open_bundle(&bundle, path, &e);
+	if (r < 0)
+		return gsym_fail(path, &e);
+	path = bundle.files[0];
+	r = gsym_run_make(run, path, &w, &made, &e);
+	if (r < 0)
+		return gsym_fail(path, &e);
+	tell_left_out(path, &made);
+	r = render(run, path, w, &made, &bytes, &e);
+	if (r < 0)
+		return gsym_fail(path, &e);
+	if (strcmp(to, "-") == 0)
+		return gsym_flushed(
+			fwrite(bytes.p, 1, bytes.n, stdout) == bytes.n ? EXIT_DONE : EXIT_LOCAL);
+	r = save(to, &bytes, mode_of(run, path), &e);
+	return r < 0 ? gsym_fail(to, &e) : EXIT_DONE;
+}

@@ -1,0 +1,144 @@
+/* symfs gsym lookup: addresses to functions, files and lines. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "cmd/gsym-command.h"
+#include "cmd/gsym-text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* From so many addresses on it pays to look at all functions first. */
+#define MANY 64
+
+/* "0x1f" is hexadecimal, "31" is not; with a letter in it there is no doubt. */
+static bool parse_address(const char *word, uint64_t *out)
+{
+	bool hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
+	const char *p = word + (hex ? 2 : 0);
+	uint64_t base = hex || strpbrk(p, "abcdefABCDEF") ? 16 : 10, v = 0;
+
+	if (!p[0])
+		return false;
+	for (; *p; p++) {
+		unsigned letter = (unsigned char)(*p | 0x20) - 'a', digit = (unsigned char)*p - '0';
+
+		if (digit > 9 && base == 16 && letter < 6)
+			digit = letter + 10;
+		if (digit >= base || v > (UINT64_MAX - digit) / base)
+			return false;
+		v = v * base + digit;
+	}
+	*out = v;
+	return true;
+}
+
+struct lookup {
+	const struct gsym *g;
+	const char *path;
+	struct json *json; /* NULL: text */
+	bool fields;	   /* text for programs */
+	struct buf line;
+	int status;
+};
+
+static void look_up(struct lookup *l, uint64_t addr)
+{
+	struct err e = {0};
+	int r;
+
+	if (l->json) {
+		r = gsym_frames_json(l->g, addr, l->json, &e);
+	} else {
+		buf_clear(&l->line);
+		gsym_address_text(addr, &l->line);
+		buf_add(&l->line, "\t", 1);
+		r = gsym_frames_text(l->g, addr, l->fields, &l->line, &e);
+		if (r < 0) { /* each address has its line */
+			buf_clear(&l->line);
+			gsym_address_text(addr, &l->line);
+			buf_adds(&l->line, "\t-");
+		}
+		buf_add(&l->line, "\n", 1);
+		fwrite(l->line.p, 1, l->line.n, stdout);
+	}
+	if (r < 0)
+		l->status = gsym_fail(l->path, &e);
+}
+
+static int look_up_lines(struct lookup *l)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+
+	while ((n = getline(&line, &room, stdin)) >= 0) {
+		char *word = line + strspn(line, " \t");
+		uint64_t addr;
+
+		word[strcspn(word, " \t\r\n")] = '\0';
+		if (!word[0])
+			continue;
+		if (!parse_address(word, &addr)) {
+			_cleanup_buf_ struct buf shown = BUF_UP_TO(1 << 16);
+
+			fprintf(stderr, "symfs gsym: no address: %.100s\n",
+				text_shown(word, true, &shown));
+			return EXIT_USAGE;
+		}
+		look_up(l, addr);
+	}
+	return l->status;
+}
+
+static int look_up_words(struct lookup *l, const struct gsym_run *run)
+{
+	uint64_t addr;
+
+	for (unsigned pass = 0; pass < 2;
+		pass++) { /* all of them are addresses, or none is asked */
+		for (unsigned i = 0; i < run->addresses.n + (unsigned)run->argc - 1; i++) {
+			const char *word = i < run->addresses.n ? run->addresses.word[i]
+								: run->argv[i - run->addresses.n];
+
+			if (!parse_address(word, &addr)) {
+				fprintf(stderr, "symfs gsym: no address: %.100s\n", word);
+				return EXIT_USAGE;
+			}
+			if (pass)
+				look_up(l, addr);
+		}
+	}
+	return l->status;
+}
+
+int gsym_look_up(struct gsym_run *run)
+{
+	_cleanup_gsym_file_ struct gsym_file o = {0};
+	struct lookup l = {.g = &o.g, .fields = run->from_stdin, .line = BUF_UP_TO(16 << 20)};
+	unsigned n = run->addresses.n + (unsigned)run->argc - 1;
+	struct err e = {0};
+	struct json j;
+	int status;
+
+	if (!run->argc)
+		return gsym_usage("in which file?");
+	if (run->from_stdin ? n > 0 : n == 0)
+		return gsym_usage(n ? "--stdin takes no other addresses" : "which address?");
+	l.path = run->argv[run->argc - 1];
+	status = gsym_file_open(&o, l.path);
+	if (status >= 0)
+		return status;
+	if ((run->from_stdin || n >= MANY) && gsym_prepare(&o.g, &e) < 0)
+		return gsym_fail(l.path, &e);
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
+	l.json = run->args.json ? &j : NULL;
+	status = run->from_stdin ? look_up_lines(&l) : look_up_words(&l, run);
+	json_end(&j);
+	if (l.json && status != EXIT_USAGE && json_print(&j) != EXIT_DONE)
+		status = EXIT_LOCAL;
+	json_release(&j);
+	buf_release(&l.line);
+	return gsym_flushed(status);
+}

@@ -14,15 +14,15 @@ complain() { echo "$*"; bad=1; }
 
 "$symfs" sources --no-default-sources --config "$top/etc/symfs.conf" >"$tmp/out" 2>&1 ||
   complain "etc/symfs.conf: $(cat "$tmp/out")"
-# With every comment that looks like a setting taken at its word.
-sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" | grep -vE '^(url|path|type|layout|casing|header|filetypes|path-patterns|never|requires-checksum|checksum-placeholder|allow-unverified|on-403|tier|connections|proxy|ca-file|cert|key|netrc|bucket|prefix|endpoint|region|style|access-key|secret-key|session-token|profile|anonymous|enabled|accept-invalid-certs|allow-private|allow-http-redirects|ptr-map|follow-links|has-index|connect-timeout|stall-timeout|miss-lifetime|max-file-size) = ' >"$tmp/all.conf"
-"$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
-  complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
-
 # The sample has every key that the program reads, but for second names, with the value that holds without it.
-cat "$top/src/cmd/app.c" "$top/src/source/source.c" | tr '\n\t' '  ' |
-  grep -oE '\{"[a-z0-9-]+", CONF_[A-Z]+, [^,]*, [a-z_0-9]*\), *("[^"]*"|NULL)' |
-  sed 's/^{"\([^"]*\)".*, *"\(.*\)"$/#\1 = \2/; s/^{"\([^"]*\)".* NULL$/#\1 = /' >"$tmp/keys"
+keys_of() { # FILE...: "#KEY = DEFAULT" of each row of their tables
+  cat "$@" | tr '\n\t' '  ' | grep -oE '\{"[a-z0-9-]+", CONF_[A-Z]+, [^,]*, [a-z_0-9]*\), *("[^"]*"|NULL)' |
+    sed 's/^{"\([^"]*\)".*, *"\(.*\)"$/#\1 = \2/; s/^{"\([^"]*\)".* NULL$/#\1 = /'
+}
+keys_of "$top/src/cmd/app.c" >"$tmp/keys"
+keys_of "$top"/src/source/source*.c >"$tmp/source-keys"
+[ "$(wc -l <"$tmp/source-keys")" -ge 40 ] || complain "only $(wc -l <"$tmp/source-keys") keys of sources"
+cat "$tmp/source-keys" >>"$tmp/keys"
 keys=0
 while read -r row; do
   keys=$((keys + 1))
@@ -33,6 +33,20 @@ while read -r row; do
   esac || complain "etc/symfs.conf lacks \"$row\""
 done <"$tmp/keys"
 [ $keys -ge 55 ] || complain "only $keys keys"
+# With every comment that looks like a setting taken at its word, but for those of sources.
+sed 's/^#\([a-z-]* = \)/\1/' "$top/etc/symfs.conf" |
+  grep -vE "^($(sed 's/^#//; s/ =.*//' "$tmp/source-keys" | paste -sd '|')) = " >"$tmp/all.conf"
+"$symfs" sources --no-default-sources --config "$tmp/all.conf" >"$tmp/out" 2>&1 ||
+  complain "etc/symfs.conf without its comment signs: $(cat "$tmp/out")"
+
+# Each kind of source is a type in the sample and in the manual.
+kinds=$(grep -ohE '\.name = "[a-z0-9]+"' "$top"/src/source/source-*.c | sed 's/.*"\(.*\)"/\1/')
+for kind in $kinds; do
+  sed '/^#type = /q' "$top/etc/symfs.conf" | tac | sed '/^#$/q' | grep '^# ' | grep -qw "$kind" ||
+    complain "etc/symfs.conf does not name the type $kind"
+  sed -n '/^\.It Cm type/,/^\.El/p' "$top/man/symfs.conf.5.in" | grep -qw "$kind" || complain "symfs.conf(5) does not name the type $kind"
+done
+[ "$(echo $kinds | wc -w)" -ge 5 ] || complain "only the types $kinds"
 
 # The types of files are those of the program, in the sample and in the manual, but for the two that no
 # request names.

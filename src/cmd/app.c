@@ -291,20 +291,6 @@ static void add_text(const char *key, const char *value, struct buf *out)
 		buf_addf(out, "%s = %s\n", key, value);
 }
 
-static void add_bucket(const struct source *one, struct buf *out)
-{
-	add_text("bucket", one->o.bucket, out);
-	add_text("prefix", one->o.prefix, out);
-	add_text("endpoint", one->o.endpoint, out);
-	add_text("region", one->o.region, out);
-	add_text("style", one->o.style, out);
-	add_text("profile", one->o.profile, out);
-	if (one->o.anonymous)
-		buf_adds(out, "anonymous = yes\n");
-	if (one->o.access_key)
-		buf_adds(out, "# access-key, secret-key: (not shown)\n");
-}
-
 /* How it is reached. */
 static void add_way(const struct source *one, struct buf *out)
 {
@@ -332,8 +318,8 @@ static void add_source(const struct source *one, const struct settings *s, struc
 {
 	buf_addf(out, "\n[source \"%s\"]\ntype = %s\nlayout = %s\n", one->name, one->kind->name,
 		one->layout->name);
-	if (one->kind == &source_s3)
-		add_bucket(one, out);
+	if (one->kind->show)
+		one->kind->show(one, out);
 	else
 		buf_addf(out, "%s = %s\n", one->kind->local ? "path" : "url", one->shown);
 	if (one->casing != CASING_DEFAULT)

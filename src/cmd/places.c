@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "layout/layout.h"
+#include "source/kinds.h"
 #include "source/sources.h"
 
 #include <fcntl.h>

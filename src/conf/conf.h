@@ -92,6 +92,12 @@ int conf_only(const struct conf *c, const char *const kinds[], struct err *e);
 int conf_defaults(const struct conf_field *fields, void *into);
 /* Then what the section says. -EINVAL: unknown name or bad value, "FILE:LINE: …". */
 int conf_fill(const struct conf_section *s, const struct conf_field *fields, void *into, struct err *e);
+/* The same for several structs: the first part with a key of that name takes the value. Ends with NULL fields. */
+struct conf_part {
+	const struct conf_field *fields;
+	void *into;
+};
+int conf_fill_parts(const struct conf_section *s, const struct conf_part *parts, struct err *e);
 void conf_release(const struct conf_field *fields, void *into);
 
 /* One value into one field: `where` begins the message. */

@@ -182,23 +182,35 @@ int conf_defaults(const struct conf_field *fields, void *into)
 	return 0;
 }
 
-int conf_fill(
-	const struct conf_section *s, const struct conf_field *fields, void *into, struct err *e)
+static const struct conf_part *part_with(const struct conf_part *parts, const char *name)
+{
+	while (parts->fields && !conf_field_find(parts->fields, name))
+		parts++;
+	return parts->fields ? parts : NULL;
+}
+
+int conf_fill_parts(const struct conf_section *s, const struct conf_part *parts, struct err *e)
 {
 	for (const struct conf_entry *x = s->entries; x; x = x->next) {
-		const struct conf_field *f = conf_field_find(fields, x->name);
+		const struct conf_part *part = part_with(parts, x->name);
 		char where[320];
 		int r;
 
 		snprintf(where, sizeof(where), "%.250s:%u", x->file ? x->file : s->file, x->line);
-		if (!f)
+		if (!part)
 			return err_set(e, -EINVAL, "%s: [%s] has no key \"%.60s\"", where, s->kind,
 				x->name);
-		r = conf_value(f, x->value, into, where, e);
+		r = conf_value(conf_field_find(part->fields, x->name), x->value, part->into, where, e);
 		if (r < 0)
 			return r;
 	}
 	return 0;
+}
+
+int conf_fill(
+	const struct conf_section *s, const struct conf_field *fields, void *into, struct err *e)
+{
+	return conf_fill_parts(s, (struct conf_part[]){{fields, into}, {0}}, e);
 }
 
 void conf_release(const struct conf_field *fields, void *into)

@@ -1,7 +1,7 @@
 /* Directories of this machine, in any layout. They are served in place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
-#include "source/sources.h"
+#include "source/kinds.h"
 
 #include <errno.h>
 

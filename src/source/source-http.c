@@ -3,7 +3,7 @@
  * lower-case hex of whole bytes: what we ask it for never is. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
-#include "source/sources.h"
+#include "source/kinds.h"
 #include "source/url.h"
 
 #include <errno.h>
@@ -53,6 +53,7 @@ const struct source_kind source_debuginfod = {
 	.name = "debuginfod",
 	.layout = "debuginfod",
 	.no_ranges = true,
+	.by_layout = true,
 	.plan = http_plan,
 	.judge = debuginfod_judge,
 };

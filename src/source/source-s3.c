@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "source/plan.h"
 #include "source/section.h"
-#include "source/sources.h"
+#include "source/kinds.h"
 #include "source/url.h"
 
 #include <stdio.h>
@@ -13,6 +13,28 @@
 /* The digest of no bytes, which a GET has. Who signs must say it, and libcurl 7.88 does not. */
 #define EMPTY_DIGEST "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define REGION "us-east-1"
+
+struct s3_opts {
+	char *bucket, *prefix, *endpoint, *region, *style;
+	char *access_key, *secret_key, *session_token, *profile;
+	bool anonymous;
+};
+
+static const struct conf_field s3_fields[] = {
+	{"bucket", CONF_TEXT, offsetof(struct s3_opts, bucket), NULL, "of an S3 store"},
+	{"prefix", CONF_TEXT, offsetof(struct s3_opts, prefix), NULL, "in the bucket"},
+	{"endpoint", CONF_TEXT, offsetof(struct s3_opts, endpoint), NULL,
+		"URL of the store; Amazon's"},
+	{"region", CONF_TEXT, offsetof(struct s3_opts, region), NULL, "us-east-1"},
+	{"style", CONF_TEXT, offsetof(struct s3_opts, style), NULL, "path, virtual"},
+	{"access-key", CONF_TEXT, offsetof(struct s3_opts, access_key), NULL, "ID of the credentials"},
+	{"secret-key", CONF_TEXT, offsetof(struct s3_opts, secret_key), NULL, "secret of the credentials"},
+	{"session-token", CONF_TEXT, offsetof(struct s3_opts, session_token), NULL, ""},
+	{"profile", CONF_TEXT, offsetof(struct s3_opts, profile), NULL,
+		"of the AWS files, in place of keys"},
+	{"anonymous", CONF_BOOL, offsetof(struct s3_opts, anonymous), "no", "sign nothing"},
+	{0},
+};
 
 /* Letters, digits, - and _, and dots where these may stand. */
 static bool is_word(const char *text, bool dots)
@@ -30,9 +52,10 @@ static bool is_word(const char *text, bool dots)
 static int choose_style(const struct source *s, const struct conf_section *c, bool *virtual,
 	struct err *e)
 {
-	const char *style = s->o.style;
+	const struct s3_opts *o = s->own;
+	const char *style = o->style;
 
-	*virtual = !s->o.endpoint && !strchr(s->o.bucket, '.');
+	*virtual = !o->endpoint && !strchr(o->bucket, '.');
 	if (!style)
 		return 0;
 	*virtual = strcmp(style, "virtual") == 0;
@@ -64,6 +87,7 @@ static int add_prefix(struct buf *out, const char *prefix)
 /* scheme://[BUCKET.]HOST[/BUCKET][/PREFIX] */
 static int add_base(const struct source *s, const char *endpoint, bool virtual, struct buf *out)
 {
+	const struct s3_opts *o = s->own;
 	const char *host = strstr(endpoint, "://") + 3;
 	size_t n = strlen(endpoint);
 	int r;
@@ -72,12 +96,12 @@ static int add_base(const struct source *s, const char *endpoint, bool virtual, 
 		n--;
 	r = buf_add(out, endpoint, (size_t)(host - endpoint));
 	if (r == 0 && virtual)
-		r = buf_addf(out, "%s.", s->o.bucket);
+		r = buf_addf(out, "%s.", o->bucket);
 	if (r == 0)
 		r = buf_add(out, host, (size_t)(endpoint + n - host));
 	if (r == 0 && !virtual)
-		r = buf_addf(out, "/%s", s->o.bucket);
-	return r == 0 && s->o.prefix ? add_prefix(out, s->o.prefix) : r;
+		r = buf_addf(out, "/%s", o->bucket);
+	return r == 0 && o->prefix ? add_prefix(out, o->prefix) : r;
 }
 
 static bool is_endpoint(const char *url)
@@ -92,18 +116,20 @@ static bool is_endpoint(const char *url)
 
 static int check_words(const struct source *s, const struct conf_section *c, struct err *e)
 {
+	const struct s3_opts *o = s->own;
+
 	if (s->o.url || s->o.path)
 		return source_mistake(c, e, s->o.url ? "url" : "path", "(not shown)",
 			"endpoint and bucket in its place");
-	if (!s->o.bucket || !is_word(s->o.bucket, true))
+	if (!o->bucket || !is_word(o->bucket, true))
 		return source_mistake(
-			c, e, "bucket", s->o.bucket ? s->o.bucket : "", "the name of a bucket");
-	if (s->o.region && !is_word(s->o.region, false))
-		return source_mistake(c, e, "region", s->o.region, "a word such as eu-central-1");
-	if (!s->o.access_key != !s->o.secret_key)
-		return source_mistake(c, e, s->o.access_key ? "access-key" : "secret-key",
+			c, e, "bucket", o->bucket ? o->bucket : "", "the name of a bucket");
+	if (o->region && !is_word(o->region, false))
+		return source_mistake(c, e, "region", o->region, "a word such as eu-central-1");
+	if (!o->access_key != !o->secret_key)
+		return source_mistake(c, e, o->access_key ? "access-key" : "secret-key",
 			"(not shown)", "both of access-key and secret-key");
-	if (s->o.access_key && s->o.anonymous)
+	if (o->access_key && o->anonymous)
 		return source_mistake(c, e, "anonymous", "yes", "no access-key beside it");
 	return 0;
 }
@@ -111,18 +137,19 @@ static int check_words(const struct source *s, const struct conf_section *c, str
 static int s3_init(struct source *s, const struct conf_section *c, struct err *e)
 {
 	_cleanup_buf_ struct buf url = BUF_UP_TO(4096);
+	struct s3_opts *o = s->own;
 	char amazon[128];
-	const char *endpoint = s->o.endpoint;
+	const char *endpoint = o->endpoint;
 	bool virtual;
 	int r = check_words(s, c, e);
 
-	if (r == 0 && !s->o.region && !(s->o.region = strdup(REGION)))
+	if (r == 0 && !o->region && !(o->region = strdup(REGION)))
 		r = -ENOMEM;
 	if (r == 0)
 		r = choose_style(s, c, &virtual, e);
 	if (r < 0)
 		return r;
-	snprintf(amazon, sizeof(amazon), "https://s3.%.60s.amazonaws.com", s->o.region);
+	snprintf(amazon, sizeof(amazon), "https://s3.%.60s.amazonaws.com", o->region);
 	if (!endpoint)
 		endpoint = amazon;
 	if (!is_endpoint(endpoint))
@@ -130,7 +157,7 @@ static int s3_init(struct source *s, const struct conf_section *c, struct err *e
 			c, e, "endpoint", "(not shown)", "http://HOST:PORT or https://HOST:PORT");
 	r = add_base(s, endpoint, virtual, &url);
 	if (r < 0 && r != -ENOMEM)
-		return source_mistake(c, e, s->o.prefix ? "prefix" : "endpoint", "(not shown)",
+		return source_mistake(c, e, o->prefix ? "prefix" : "endpoint", "(not shown)",
 			"a shorter one");
 	if (r < 0)
 		return r;
@@ -157,21 +184,23 @@ static int s3_plan(const struct source *s, const struct source_facts *facts, con
 
 static int s3_sign(const struct source *s, struct net_req *out)
 {
-	if (s->o.anonymous)
+	const struct s3_opts *o = s->own;
+
+	if (o->anonymous)
 		return 0;
-	if (!s->o.access_key)
+	if (!o->access_key)
 		return -EACCES;
-	out->user = strdup(s->o.access_key);
-	out->password = strdup(s->o.secret_key);
-	if (asprintf(&out->sigv4, "aws:amz:%s:s3", s->o.region) < 0)
+	out->user = strdup(o->access_key);
+	out->password = strdup(o->secret_key);
+	if (asprintf(&out->sigv4, "aws:amz:%s:s3", o->region) < 0)
 		out->sigv4 = NULL;
 	if (!out->user || !out->password || !out->sigv4 ||
 		source_add_header(out, "x-amz-content-sha256: " EMPTY_DIGEST) < 0)
 		return -ENOMEM;
-	if (s->o.session_token) {
+	if (o->session_token) {
 		_cleanup_buf_ struct buf line = BUF_UP_TO(16384);
 
-		if (buf_addf(&line, "x-amz-security-token: %s", s->o.session_token) < 0)
+		if (buf_addf(&line, "x-amz-security-token: %s", o->session_token) < 0)
 			return -ENOMEM;
 		return source_add_header(out, buf_text(&line));
 	}
@@ -181,19 +210,47 @@ static int s3_sign(const struct source *s, struct net_req *out)
 /* What a store answers to a signature for another region. */
 static void s3_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
 {
+	const struct s3_opts *o = s->own;
+
 	if (r->error < 0 || (r->status != 400 && r->status != 301 && r->status != 307))
 		return;
 	out->verdict = VERDICT_REFUSED;
 	out->error = -EACCES;
 	snprintf(out->text, sizeof(out->text), "HTTP %d: is the region %.40s?", r->status,
-		s->o.region);
+		o->region);
+}
+
+static void add_text(const char *key, const char *value, struct buf *out)
+{
+	if (value)
+		buf_addf(out, "%s = %s\n", key, value);
+}
+
+static void s3_show(const struct source *s, struct buf *out)
+{
+	const struct s3_opts *o = s->own;
+
+	add_text("bucket", o->bucket, out);
+	add_text("prefix", o->prefix, out);
+	add_text("endpoint", o->endpoint, out);
+	add_text("region", o->region, out);
+	add_text("style", o->style, out);
+	add_text("profile", o->profile, out);
+	if (o->anonymous)
+		buf_adds(out, "anonymous = yes\n");
+	if (o->access_key)
+		buf_adds(out, "# access-key, secret-key: (not shown)\n");
 }
 
 const struct source_kind source_s3 = {
 	.name = "s3",
 	.layout = "native",
+	.place = "bucket",
+	.fields = s3_fields,
+	.size = sizeof(struct s3_opts),
 	.init = s3_init,
 	.plan = s3_plan,
+	.show = s3_show,
 	.sign = s3_sign,
 	.judge = s3_judge,
 };

@@ -2,7 +2,7 @@
  * lies; what the files are does (scan/, which fetch/ asks). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/key.h"
-#include "source/sources.h"
+#include "source/kinds.h"
 
 #include <errno.h>
 #include <stdio.h>

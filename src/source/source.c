@@ -5,7 +5,7 @@
 #include "base/util.h"
 #include "source/ptr.h"
 #include "source/section.h"
-#include "source/sources.h"
+#include "source/kinds.h"
 #include "source/url.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
-	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, s3, dir"},
+	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, s3, dir, scan"},
 	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "type in another word"},
 	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
 		"how its files are laid out"},
@@ -54,18 +54,6 @@ const struct conf_field source_fields[] = {
 	{"key", CONF_TEXT, offsetof(struct source_opts, key), NULL, "its key"},
 	{"netrc", CONF_TEXT, offsetof(struct source_opts, netrc), NULL,
 		"a file of names and passwords"},
-	{"bucket", CONF_TEXT, offsetof(struct source_opts, bucket), NULL, "of an S3 store"},
-	{"prefix", CONF_TEXT, offsetof(struct source_opts, prefix), NULL, "in the bucket"},
-	{"endpoint", CONF_TEXT, offsetof(struct source_opts, endpoint), NULL,
-		"URL of the store; Amazon's"},
-	{"region", CONF_TEXT, offsetof(struct source_opts, region), NULL, "us-east-1"},
-	{"style", CONF_TEXT, offsetof(struct source_opts, style), NULL, "path, virtual"},
-	{"access-key", CONF_TEXT, offsetof(struct source_opts, access_key), NULL, "ID of the credentials"},
-	{"secret-key", CONF_TEXT, offsetof(struct source_opts, secret_key), NULL, "secret of the credentials"},
-	{"session-token", CONF_TEXT, offsetof(struct source_opts, session_token), NULL, ""},
-	{"profile", CONF_TEXT, offsetof(struct source_opts, profile), NULL,
-		"of the AWS files, in place of keys"},
-	{"anonymous", CONF_BOOL, offsetof(struct source_opts, anonymous), "no", "sign nothing"},
 	{"accept-invalid-certs", CONF_BOOL, offsetof(struct source_opts, accept_invalid_certs),
 		"no", "do not verify TLS"},
 	{"allow-private", CONF_BOOL, offsetof(struct source_opts, allow_private), "no",
@@ -86,48 +74,43 @@ void source_ask_release(struct source_ask *a)
 	a->where = a->header = NULL;
 }
 
+static void own_free(const struct source_kind *kind, void *own)
+{
+	if (own)
+		conf_release(kind->fields, own);
+	free(own);
+}
+
 void source_free(struct source *s)
 {
 	if (!s)
 		return;
 	conf_release(source_fields, &s->o);
+	own_free(s->kind, s->own);
 	free(s->shown);
 	free(s);
 }
 
-/* The command line has no lines. */
-int source_mistake(const struct conf_section *c, struct err *e, const char *what, const char *value,
-	const char *expected)
+/* The kind of a section that has no type. */
+static const struct source_kind *implied_kind(const struct source *s, const struct conf_section *c)
 {
-	const char *file = c->file;
-	unsigned line = c->line;
-	char number[16] = "";
+	const struct source_opts *o = &s->o;
 
-	for (const struct conf_entry *x = c->entries; x; x = x->next)
-		if (strcmp(x->name, what) == 0) {
-			file = x->file ? x->file : c->file;
-			line = x->line;
-		}
-	if (line)
-		snprintf(number, sizeof(number), "%u:", line);
-	return err_set(e, -EINVAL, "%.200s:%s [source \"%.60s\"]: %s = %.120s: expected %.200s", file,
-		number, c->name, what, value, expected);
-}
-
-static bool is_debuginfod(const struct source_opts *o)
-{
-	return o->layout && strcmp(o->layout, "debuginfod") == 0;
+	if (o->path)
+		return &source_dir;
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		if (source_kinds[i]->place && conf_get(c, source_kinds[i]->place))
+			return source_kinds[i];
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		if (source_kinds[i]->by_layout && o->layout && strcmp(o->layout, source_kinds[i]->layout) == 0)
+			return source_kinds[i];
+	return &source_http;
 }
 
 static int choose_kind(struct source *s, const struct conf_section *c, struct err *e)
 {
-	const char *type = s->o.type;
+	const char *type = s->o.type ? s->o.type : implied_kind(s, c)->name;
 
-	if (!type)
-		type = s->o.path	       ? "dir"
-		       : s->o.bucket	       ? "s3"
-		       : is_debuginfod(&s->o) ? "debuginfod"
-					       : "http";
 	s->kind = source_kind_find(type);
 	if (!s->kind)
 		return source_mistake(c, e, "type", type, "http, debuginfod, s3, dir or scan");
@@ -351,16 +334,48 @@ void source_name_of_memory(char *memory)
 		*hash = '\0';
 }
 
-static int source_init(struct source *s, const struct conf_section *c, struct err *e)
+/* Keys of every kind are keys of a section: one that takes over from a preset may have keys of two kinds. */
+static int fill(struct source *s, const struct conf_section *c, void *own[static SOURCE_KINDS], struct err *e)
 {
+	struct conf_part parts[SOURCE_KINDS + 2] = {{source_fields, &s->o}};
+	unsigned n = 1;
 	int r = conf_defaults(source_fields, &s->o);
 
-	if (r == 0)
-		r = conf_fill(c, source_fields, &s->o, e);
+	for (size_t i = 0; r == 0 && i < SOURCE_KINDS; i++) {
+		const struct source_kind *kind = source_kinds[i];
+
+		if (!kind->fields)
+			continue;
+		own[i] = calloc(1, kind->size);
+		r = own[i] ? conf_defaults(kind->fields, own[i]) : -ENOMEM;
+		parts[n++] = (struct conf_part){kind->fields, own[i]};
+	}
+	return r == 0 ? conf_fill_parts(c, parts, e) : r;
+}
+
+/* Reads the section, and keeps what its kind needs. */
+static int read_section(struct source *s, const struct conf_section *c, struct err *e)
+{
+	void *own[SOURCE_KINDS] = {0};
+	int r = fill(s, c, own, e);
+
 	if (r == 0)
 		r = take_file_url(s);
 	if (r == 0)
 		r = choose_kind(s, c, e);
+	for (size_t i = 0; i < SOURCE_KINDS; i++) {
+		if (r == 0 && source_kinds[i] == s->kind)
+			s->own = own[i];
+		else
+			own_free(source_kinds[i], own[i]);
+	}
+	return r;
+}
+
+static int source_init(struct source *s, const struct conf_section *c, struct err *e)
+{
+	int r = read_section(s, c, e);
+
 	if (r == 0 && s->kind->init)
 		r = s->kind->init(s, c, e);
 	if (r == 0)

@@ -11,7 +11,7 @@
 
 struct source;
 
-/* What `[source "NAME"]` may say; see source_fields. */
+/* What any `[source "NAME"]` may say; see source_fields. Keys of one kind are in that kind's file. */
 struct source_opts {
 	char *url, *path, *type, *layout, *casing, *on_403;
 	char **headers, **filetypes;
@@ -29,11 +29,6 @@ struct source_opts {
 	unsigned connections; /* 0: those of all hosts */
 	bool accept_invalid_certs, allow_private, allow_http_redirects;
 	char *proxy, *ca_file, *cert, *key, *netrc;
-
-	/* s3 */
-	char *endpoint, *region, *bucket, *prefix, *style;
-	char *access_key, *secret_key, *session_token, *profile;
-	bool anonymous;
 };
 extern const struct conf_field source_fields[];
 
@@ -63,6 +58,10 @@ struct source_kind {
 	const char *layout;	  /* when the configuration names none */
 	bool local;		  /* asked by open(2), not over the net */
 	bool no_ranges;		  /* its servers send whole files only, in any layout */
+	bool by_layout;		  /* a url with this layout, and no type, is of this kind */
+	const char *place;	  /* the key, beside url and path, that says where it is: implies the kind */
+	const struct conf_field *fields; /* keys of its own: NULL, or they fill a struct of `size` bytes, s->own */
+	size_t size;
 	/* The nth thing to ask for (0 first), best first. -ENOENT past the last; -ENOMEM. */
 	int (*plan)(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 		unsigned nth, struct source_ask *out);
@@ -72,6 +71,8 @@ struct source_kind {
 	int (*init)(struct source *s, const struct conf_section *c, struct err *e);
 	/* Adds to a request what proves who asks. 0, -ENOMEM; -EACCES: there is nothing. */
 	int (*sign)(const struct source *s, struct net_req *out);
+	/* Adds the keys that say where it is, for `symfs sources`; none that is secret. NULL: url or path. */
+	void (*show)(const struct source *s, struct buf *out);
 	/* A second word on what a reply means. */
 	void (*judge)(const struct source *s, const struct net_reply *r, struct judgement *out);
 };
@@ -87,6 +88,7 @@ struct source {
 	char origin[NET_HOST_MAX];	/* "" for a local one */
 	char *shown;			/* URL or path without credentials */
 	struct source_opts o;
+	void *own;			/* as kind->fields fills it */
 };
 
 /* From a section of configuration; times and sizes that it does not set are those of `defaults`

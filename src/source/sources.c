@@ -1,33 +1,12 @@
-/* The table of kinds, and the set of sources. */
+/* The set of sources, and what a section of configuration takes over from a later one of its name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/sources.h"
 #include "base/util.h"
+#include "source/kinds.h"
 
 #include <string.h>
 
-static const struct source_kind *const kinds[] = {
-	&source_http, &source_debuginfod, &source_dir, &source_scan, &source_s3};
-
-const struct source_kind *source_kind_find(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (strcmp(kinds[i]->name, name) == 0)
-			return kinds[i];
-	return NULL;
-}
-
 /* ---- overriding --------------------------------------------------------------------- */
-
-/* Keys that say where a source is: who says one of them takes over none. */
-static bool says_where(const char *key)
-{
-	static const char *const keys[] = {"url", "path", "bucket"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (strcmp(keys[i], key) == 0)
-			return true;
-	return false;
-}
 
 /* Another word for a key is the same key. */
 static const char *key_of_word(const char *word)
@@ -44,7 +23,7 @@ static const char *key_of_word(const char *word)
 static bool has_place(const struct conf_section *s)
 {
 	for (const struct conf_entry *x = s->entries; x; x = x->next)
-		if (says_where(x->name))
+		if (source_key_is_place(x->name))
 			return true;
 	return false;
 }
@@ -61,7 +40,7 @@ static bool has_key(const struct conf_section *s, const struct conf_entry *end, 
 static bool same_place(const struct conf_section *s, const struct conf_section *from)
 {
 	for (const struct conf_entry *x = s->entries; x; x = x->next)
-		if (says_where(x->name) && !conf_get(from, x->name))
+		if (source_key_is_place(x->name) && !conf_get(from, x->name))
 			return false;
 	return true;
 }
@@ -76,7 +55,7 @@ static int inherit(struct conf_section *s, const struct conf_section *from)
 	while (own && own->next)
 		own = own->next;
 	for (const struct conf_entry *x = from->entries; r == 0 && x; x = x->next) {
-		if (placed && (says_where(x->name) ||
+		if (placed && (source_key_is_place(x->name) ||
 				      (typed && strcmp(key_of_word(x->name), "type") == 0)))
 			continue;
 		if (!own || !has_key(s, own->next, x->name))

@@ -1,13 +1,7 @@
-/* The set of sources, in the order of their priority, and the kinds that there are. */
+/* The set of sources, in the order of their priority. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "source/source.h"
-
-/* A new kind is one file, one extern, one row in sources.c. */
-extern const struct source_kind source_http, source_debuginfod, source_dir, source_scan,
-	source_s3;
-const struct source_kind *source_kind_find(const char *name); /* NULL */
-extern const struct layout source_anywhere; /* of source_scan, which has none */
 
 struct sources {
 	unsigned refs; /* atomic */

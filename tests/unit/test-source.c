@@ -4,6 +4,7 @@
 #include "source/breaker.h"
 #include "source/admin.h"
 #include "source/ptr.h"
+#include "source/kinds.h"
 #include "source/sources.h"
 #include "unit.h"
 
@@ -103,6 +104,62 @@ START_TEST(mistakes)
 		ck_assert_int_eq(sources_of(rows[i].text, &so, &e), -EINVAL);
 		ck_assert_msg(strstr(e.text, rows[i].says) != NULL, "%s: %s", rows[i].text, e.text);
 	}
+}
+END_TEST
+
+/* A new kind or layout is in the words that a mistyped one meets. */
+START_TEST(mistakes_name_all)
+{
+	struct sources *so;
+	struct err e = {0};
+
+	ck_assert_int_eq(sources_of("[source \"a\"]\nurl=http://x\ntype=ftp\n", &so, &e), -EINVAL);
+	for (size_t i = 0; i < SOURCE_KINDS; i++) {
+		ck_assert_ptr_nonnull(strstr(e.text, source_kinds[i]->name));
+		ck_assert_ptr_nonnull(strstr(conf_field_find(source_fields, "type")->help, source_kinds[i]->name));
+		ck_assert_ptr_eq(source_kind_find(source_kinds[i]->name), source_kinds[i]);
+	}
+	ck_assert_int_eq(sources_of("[source \"a\"]\nurl=http://x\nlayout=gbd\n", &so, &e), -EINVAL);
+	for (unsigned i = 0; layout_at(i); i++)
+		if (!(layout_at(i)->flags & LAYOUT_MOUNT_ONLY))
+			ck_assert_ptr_nonnull(strstr(e.text, layout_at(i)->name));
+}
+END_TEST
+
+START_TEST(kinds_implied)
+{
+	static const struct {
+		const char *keys;
+		const struct source_kind *kind;
+		bool ranges;
+	} rows[] = {
+		{"url=http://x\n", &source_http, true},
+		{"url=http://x\nlayout=debuginfod\n", &source_debuginfod, false},
+		{"url=http://x\ntype=debuginfod\nlayout=gdb\n", &source_debuginfod, false},
+		{"url=http://x\ntype=http\nlayout=debuginfod\n", &source_http, false},
+		{"url=http://x\nlayout=gdb\n", &source_http, true},
+		{"bucket=b\n", &source_s3, true},
+		{"path=/x\n", &source_dir, true},
+		{"path=/x\nlayout=scan\n", &source_scan, true},
+		{"url=file:///x\n", &source_dir, true},
+		/* Keys of another kind are read and not used. */
+		{"url=http://x\nregion=eu\naccess-key=a\n", &source_http, true},
+	};
+	struct err e = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[200];
+		struct sources *so;
+
+		snprintf(text, sizeof(text), "[source \"a\"]\n%s", rows[i].keys);
+		so = sources_good(text);
+		ck_assert_ptr_eq(so->list[0]->kind, rows[i].kind);
+		ck_assert_int_eq(source_sends_ranges(so->list[0]), rows[i].ranges);
+		ck_assert_int_eq(so->list[0]->own != NULL, rows[i].kind->fields != NULL);
+		sources_unref(so);
+	}
+	ck_assert_int_eq(sources_of("[source \"a\"]\nurl=http://x\nanonymous=maybe\n", NULL, &e), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(e.text, "anonymous = maybe: expected yes or no"));
 }
 END_TEST
 
@@ -484,7 +541,7 @@ static void check_allows(const char *keys, const struct artifact *a, bool may)
 	sources_unref(so);
 }
 
-START_TEST(who_may_be_told_what)
+START_TEST(names_and_types_allowed)
 {
 	struct artifact named = artifact_of(FILETYPE_ELF_CODE, ID, "libSecret.so");
 	struct artifact nameless = artifact_of(FILETYPE_ELF_DEBUG, ID, "");
@@ -829,7 +886,7 @@ static void tell(struct breakers *b, const char *origin, uint64_t now, enum blam
 	breaker_tell(b, origin, now, &j, hold);
 }
 
-START_TEST(what_is_answered_for_a_host_that_is_left_alone)
+START_TEST(answer_while_failing)
 {
 	static const struct {
 		int error, gives;
@@ -938,6 +995,8 @@ START_TEST(breaker)
 }
 END_TEST
 
-UNIT_MAIN("source", sections, mistakes, passwords, mistaken_urls, urls_as_paths, memory_without_password, plans, plans_of_windows, plans_of_stores, listed, pointers, globs, who_may_be_told_what, checksums, requests,
-	s3, s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker, outrun,
-	what_is_answered_for_a_host_that_is_left_alone)
+UNIT_MAIN("source", mistakes_name_all, kinds_implied, sections, mistakes, passwords,
+	mistaken_urls, urls_as_paths, memory_without_password, plans, plans_of_windows,
+	plans_of_stores, listed, pointers, globs, names_and_types_allowed, checksums, requests, s3,
+	s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker,
+	outrun, answer_while_failing)

@@ -1,0 +1,24 @@
+/* The table of kinds of sources. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "source/kinds.h"
+
+#include <string.h>
+
+const struct source_kind *const source_kinds[SOURCE_KINDS] = {
+	&source_http, &source_debuginfod, &source_s3, &source_dir, &source_scan};
+
+const struct source_kind *source_kind_find(const char *name)
+{
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		if (strcmp(source_kinds[i]->name, name) == 0)
+			return source_kinds[i];
+	return NULL;
+}
+
+bool source_key_is_place(const char *key)
+{
+	for (size_t i = 0; i < SOURCE_KINDS; i++)
+		if (source_kinds[i]->place && strcmp(source_kinds[i]->place, key) == 0)
+			return true;
+	return strcmp(key, "url") == 0 || strcmp(key, "path") == 0;
+}

@@ -1,0 +1,16 @@
+/* The kinds of sources. A new kind is one file, an extern here, a row in kinds.c, and a line in
+ * Makefile.am. Constant tables, any thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "source/source.h"
+
+#define SOURCE_KINDS 5
+
+extern const struct source_kind source_debuginfod, source_dir, source_http, source_s3, source_scan;
+extern const struct source_kind *const source_kinds[SOURCE_KINDS];
+extern const struct layout source_anywhere; /* of source_scan, which has none */
+
+const struct source_kind *source_kind_find(const char *name); /* NULL */
+
+/* Whether a key says where a source is: "url", "path", or what a kind has in their place. */
+bool source_key_is_place(const char *key);

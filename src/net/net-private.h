@@ -7,13 +7,6 @@
 #include <curl/curl.h>
 #include <pthread.h>
 
-struct call {
-	struct call *next;
-	void (*fn)(void *ctx);
-	void *ctx;
-	bool *ran; /* not NULL: the struct is the waiter's own, and so is this word */
-};
-
 #define MANY_ORIGINS 64
 
 struct net {
@@ -28,9 +21,9 @@ struct net {
 	bool ending; /* `stopping` was seen */
 
 	pthread_mutex_t lock;
-	pthread_cond_t called; /* some `ran` is true now */
+	pthread_cond_t called; /* a net_call() has run */
 	/* under lock */
-	struct call *first, **last;
+	struct net_post *first, **last; /* calls to run */
 	bool stopping;
 
 	/* constant after net_start() */

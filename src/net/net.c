@@ -28,23 +28,39 @@ static void allow_for_stop(struct net *n, uint64_t *last, int wait)
 
 /* ---- calls -------------------------------------------------------------------------- */
 
-static void call_add(struct net *n, struct call *c)
+void net_post_by(struct net *n, struct net_post *post, void (*fn)(void *ctx), void *ctx)
 {
 	LOCK_SCOPE(&n->lock);
 
-	*n->last = c;
-	n->last = &c->next;
+	*post = (struct net_post){.fn = fn, .ctx = ctx};
+	*n->last = post;
+	n->last = &post->next;
 	curl_multi_wakeup(n->multi);
+}
+
+struct own_post {
+	struct net_post post;
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+
+static void own_post_run(void *ctx)
+{
+	struct own_post own = *(struct own_post *)ctx;
+
+	free(ctx);
+	own.fn(own.ctx);
 }
 
 int net_post(struct net *n, void (*fn)(void *ctx), void *ctx)
 {
-	struct call *c = malloc(sizeof(*c));
+	struct own_post *own = malloc(sizeof(*own));
 
-	if (!c)
+	if (!own)
 		return -ENOMEM;
-	*c = (struct call){.fn = fn, .ctx = ctx};
-	call_add(n, c);
+	own->fn = fn;
+	own->ctx = ctx;
+	net_post_by(n, &own->post, own_post_run, own);
 	return 0;
 }
 
@@ -53,51 +69,56 @@ bool net_here(const struct net *n)
 	return pthread_equal(n->thread, pthread_self());
 }
 
+struct call {
+	struct net_post post;
+	struct net *net;
+	void (*fn)(void *ctx);
+	void *ctx;
+	bool ran; /* under the lock of `net` */
+};
+
+static void call_run(void *ctx)
+{
+	struct call *c = ctx;
+
+	c->fn(c->ctx);
+	LOCK_SCOPE(&c->net->lock);
+	c->ran = true;
+	pthread_cond_broadcast(&c->net->called);
+}
+
 int net_call(struct net *n, void (*fn)(void *ctx), void *ctx)
 {
-	bool ran = false;
-	struct call c = {.fn = fn, .ctx = ctx, .ran = &ran};
+	struct call c = {.net = n, .fn = fn, .ctx = ctx};
 
 	if (net_here(n)) {
 		fn(ctx);
 		return 0;
 	}
-	call_add(n, &c);
+	net_post_by(n, &c.post, call_run, &c);
 	LOCK_SCOPE(&n->lock);
-	while (!ran)
+	while (!c.ran)
 		pthread_cond_wait(&n->called, &n->lock);
 	return 0;
-}
-
-static void call_run(struct net *n, struct call *c)
-{
-	c->fn(c->ctx);
-	if (c->ran) {
-		LOCK_SCOPE(&n->lock);
-		*c->ran = true;
-		pthread_cond_broadcast(&n->called);
-	} else {
-		free(c);
-	}
 }
 
 /* Runs what was posted so far. False: there was nothing, and no more is to come. Who saw that the
  * end is near must not go to sleep: the wakeup that told so may be spent. */
 static bool calls_run(struct net *n)
 {
-	struct call *c, *next;
+	struct net_post *p, *next;
 
 	pthread_mutex_lock(&n->lock);
-	c = n->first;
+	p = n->first;
 	n->ending = n->stopping;
 	n->first = NULL;
 	n->last = &n->first;
 	pthread_mutex_unlock(&n->lock);
-	if (!c && n->ending)
+	if (!p && n->ending)
 		return false;
-	for (; c; c = next) {
-		next = c->next;
-		call_run(n, c);
+	for (; p; p = next) {
+		next = p->next;
+		p->fn(p->ctx);
 	}
 	return true;
 }

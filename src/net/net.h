@@ -32,6 +32,15 @@ bool net_here(const struct net *n); /* is this the net thread? */
  * thread itself (then later, never nested). 0, -ENOMEM. */
 int net_post(struct net *n, void (*fn)(void *ctx), void *ctx);
 
+/* The same with memory of the caller, so it cannot fail. The struct may be used anew, or freed, as soon as
+ * fn runs. */
+struct net_post {
+	struct net_post *next;
+	void (*fn)(void *ctx);
+	void *ctx;
+};
+void net_post_by(struct net *n, struct net_post *post, void (*fn)(void *ctx), void *ctx);
+
 /* The same, and waits until it ran. On the net thread it runs at once. */
 int net_call(struct net *n, void (*fn)(void *ctx), void *ctx);
 

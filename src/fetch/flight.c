@@ -411,7 +411,8 @@ static void begin_fetching(struct flight *fl)
 	if (fl->found)
 		flight_deadline(fl);
 	fl->found = false;
-	work_check(fl);
+	fl->state = FLIGHT_CHECK;
+	check_start(fl);
 }
 
 static void follow(struct flight *fl);
@@ -507,8 +508,10 @@ void flight_deadline(struct flight *fl)
 	net_timer_set(fl->f->net, &fl->deadline, fl->f->opts.lookup_deadline_ms, deadline_over, fl);
 }
 
-void flight_plan(struct flight *fl)
+void attempts_plan(struct flight *fl, const int64_t *until)
 {
+	int64_t now = clock_wall();
+
 	while (fl->n)
 		attempt_release(&fl->attempts[--fl->n]);
 	for (unsigned i = 0; i < fl->sources->n; i++) {
@@ -517,11 +520,15 @@ void flight_plan(struct flight *fl)
 
 		if (!s->kind->local && source_plan(s, NULL, &fl->what, 0, &ask) == 0)
 			fl->attempts[fl->n++] = (struct attempt){
-				.flight = fl, .source = s, .nth = i, .size = -1};
+				.flight = fl, .source = s, .nth = i, .size = -1,
+				.remembered = until[i] > now, .remembered_until = until[i],
+				.state = until[i] > now ? ATTEMPT_MISSING : ATTEMPT_IDLE};
 		source_ask_release(&ask);
 	}
 	log_debug(LOG_FETCH, "%s: %u sources", fl->canon, fl->n);
 }
+
+static void flight_event(struct flight *fl, const struct event *e);
 
 static struct flight *flight_new(struct fetch *f, const struct artifact *a, const struct key *k)
 {
@@ -532,6 +539,7 @@ static struct flight *flight_new(struct fetch *f, const struct artifact *a, cons
 		sources_unref(so);
 		return NULL;
 	}
+	fl->event = flight_event;
 	fl->f = f;
 	fl->sources = so;
 	fl->asked = fl->what = *a;
@@ -647,7 +655,7 @@ static void flight_end(struct flight *fl, int error)
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		net_timer_stop(f->net, timers[i]);
-	work_looked(fl);
+	check_stop(fl);
 	race_stop(fl);
 	while (*at && *at != fl)
 		at = &(*at)->next;
@@ -656,7 +664,7 @@ static void flight_end(struct flight *fl, int error)
 	draft_discard(take(fl->draft));
 	ranges_stop(fl);
 	if (fl->sparse)
-		work_drop(fl, false);
+		sparse_close_later(fl, false);
 	if (fl->part)
 		part_end(take(fl->part), false, error);
 	if (fl->untouched)
@@ -709,4 +717,85 @@ void flight_fail(struct flight *fl, int error, const char *why)
 		atomic_fetch_add(&fl->f->stats.failures, 1);
 	log_debug(LOG_FETCH, "%s: %s: %s", fl->canon, err_name(error), text);
 	flight_finish(fl, &a);
+}
+
+/* ---- events --------------------------------------------------------------------------------------------- */
+
+static void finish_with(struct flight *fl, const struct event *e)
+{
+	struct fetched a = {.key = *e->key, .blob = e->blob, .size = blob_size(e->blob), .why = ""};
+
+	flight_finish(fl, &a);
+}
+
+/* A directory said that it had the file, and does not after all. */
+static void said_not_found(struct flight *fl)
+{
+	if (!fl->found)
+		return;
+	if (!fl->tickets) {
+		flight_cancel(fl);
+		return;
+	}
+	fl->found = false;
+	flight_deadline(fl);
+}
+
+static void said_all(struct flight *fl)
+{
+	fl->state = FLIGHT_SEAL;
+	flight_unpark(fl); /* nothing is left to wait for: it must not make room for others */
+	if (fl->draft && !fl->sparse && !fl->winner->packing)
+		flight_offer(fl);
+	seal_start(fl);
+}
+
+static void flight_event(struct flight *fl, const struct event *e)
+{
+	switch (e->said) {
+	case SAID_BACK:
+		flight_reap(fl);
+		break;
+	case SAID_FAILED:
+		flight_fail(fl, e->error, e->text);
+		break;
+	case SAID_HERE:
+		finish_with(fl, e);
+		break;
+	case SAID_FOUND:
+		flight_found(fl);
+		break;
+	case SAID_NOT_FOUND:
+		said_not_found(fl);
+		break;
+	case SAID_ABSENT:
+		race_start(fl);
+		break;
+	case SAID_FAILED_BODY:
+		winner_fail(fl, e->error, e->text);
+		break;
+	case SAID_BROKE:
+		winner_broke(fl);
+		break;
+	case SAID_SURE:
+		flight_sure(fl);
+		break;
+	case SAID_ALL:
+		said_all(fl);
+		break;
+	case SAID_ROOM:
+		race_has_room(fl, e->error, e->text);
+		break;
+	case SAID_PROVEN:
+		if (fl->offer == OFFER_UNPROVEN)
+			flight_proven(fl);
+		break;
+	case SAID_BEATEN:
+		version_drop(fl, false, false, -EIO);
+		finish_with(fl, e);
+		break;
+	case SAID_MISSED:
+		race_over(fl);
+		break;
+	}
 }

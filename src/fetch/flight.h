@@ -5,6 +5,8 @@
 #include "fetch/ahead.h"
 #include "fetch/fetch-private.h"
 
+#include <errno.h>
+
 enum attempt_state {
 	ATTEMPT_IDLE,	   /* not started, or given up for a better one: may be started again */
 	ATTEMPT_ASKING,	   /* a transfer runs */
@@ -67,7 +69,43 @@ enum flight_state {
 	FLIGHT_DONE
 };
 
+/* What a part of a flight reports to it. */
+enum said {
+	SAID_BACK,	  /* a job came back */
+	SAID_FAILED,	  /* the flight cannot go on: `error`, `text` */
+	SAID_HERE,	  /* the file is in the store: `key`, `blob` */
+	SAID_FOUND,	  /* the file exists */
+	SAID_NOT_FOUND,	  /* no directory has it, although SAID_FOUND may have come */
+	SAID_ABSENT,	  /* it is neither in the store nor in a directory: servers are asked */
+	SAID_FAILED_BODY, /* the winner's file is no good: `error`, `text` */
+	SAID_BROKE,	  /* the winner broke off while its first bytes were looked at */
+	SAID_SURE,	  /* what is here was identified */
+	SAID_ALL,	  /* all bytes are here */
+	SAID_ROOM,	  /* the disk has room now, or (`error`, `text`) has none */
+	SAID_PROVEN,	  /* all bytes that wait for the disk are the file */
+	SAID_BEATEN,	  /* other bytes were pinned meanwhile: `key`, `blob` */
+	SAID_MISSED,	  /* the misses are written down */
+};
+struct event {
+	enum said said;
+	int error;
+	const char *text;
+	const struct key *key;
+	struct blob *blob; /* borrowed */
+};
+
+/* phase-check.c */
+struct check {
+	enum { CHECK_STORE, CHECK_DIRS, CHECK_OVER } step;
+	unsigned job;	 /* the newest in directories: an answer of an older one is late */
+	struct net_timer timer;
+	int store_error; /* the store could not say whether it has the file; 0 */
+	int dir_error;	 /* a directory could not; 0 */
+	char dir_text[200];
+};
+
 struct flight {
+	void (*event)(struct flight *fl, const struct event *e); /* the only way up to flight.c */
 	struct flight *next;
 	struct fetch *f;
 	struct sources *sources;
@@ -93,14 +131,10 @@ struct flight {
 	bool grace_over, early_done, parked;
 	bool sure;	  /* the file was identified by what came of it so far */
 
-	bool in_dirs;	  /* directories are looked into, by the job of this number: */
-	unsigned dirs_job;
-	int local_error;  /* of a directory source; 0 */
-	int store_error;  /* it could not say whether it has the file; 0 */
+	struct check check;
 	int disk_error;	  /* of the draft; 0 */
 	bool making_room; /* a worker evicts; the winner waits */
 	uint64_t room_for; /* the draft's end + 1 when room was last made: not twice for the same */
-	char local_text[200];
 	int end_error;	  /* what a race ended with that nobody won; 0: no source has it */
 	char end_text[200];
 
@@ -150,9 +184,20 @@ struct flight {
 	struct attempt attempts[]; /* room for one of each source */
 };
 
+static inline void flight_say(struct flight *fl, struct event e)
+{
+	fl->event(fl, &e);
+}
+
+static inline void flight_say_no_memory(struct flight *fl)
+{
+	flight_say(fl, (struct event){.said = SAID_FAILED, .error = -ENOMEM, .text = "out of memory"});
+}
+
 /* Joins the flight of a key, or starts one. (net) */
 void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k);
-void flight_plan(struct flight *fl); /* (net) finds the sources that can be asked for it */
+/* (net) Finds the servers that can be asked for it; `until` has for each source how long its miss counts. */
+void attempts_plan(struct flight *fl, const int64_t *until);
 void flight_leave(struct flight *fl, struct ticket *t);	     /* (net) the asker has gone */
 /* (net) the asker's time is up: unless the bytes come already, it waits no more, and the flight
  * goes on to its own deadline. Whether it left. */
@@ -245,31 +290,44 @@ void ranges_go(struct flight *fl);    /* something changed: asks for what is wan
 void ranges_resume(struct flight *fl);
 void ranges_stop(struct flight *fl);
 struct probed {
-	int r;	    /* of obj_check() */
+	bool opens, fresh; /* the file was opened; none of it was here before */
+	int opened;	   /* 0; the error */
+	int r;		   /* of obj_check() */
 	int sparse; /* of obj_is_sparse() */
 	bool sure;
 	uint64_t want_off, want_len;
 	struct obj_walk walk; /* if it is sparse */
-	bool wants_heads;
-	uint64_t *heads; /* room for HEADS_MOST, if they are wanted */
+	uint64_t *heads; /* room for HEADS_MOST; NULL: they are not wanted */
 	int n_heads;	 /* of obj_heads() */
 	char text[400];
 };
-void ranges_opened(struct flight *fl, int r, struct sparse *sp, bool fresh, const char *text);
-void ranges_probed(struct flight *fl, const struct probed *p);
 /* How much of it is here; whether anything was kept. */
 uint64_t flight_here(const struct flight *fl);
 
-/* work.c: what runs on workers, and what becomes of it. (net) */
-void work_check(struct flight *fl);
-void work_looked(struct flight *fl); /* the directories are waited for no longer */
-void work_early(struct flight *fl);
-void work_sparse(struct flight *fl); /* the draft becomes a file with holes, and is looked at */
-void work_probe(struct flight *fl);  /* it is looked at again */
-void work_commit(struct flight *fl); /* what came is there after a restart */
-void work_merge(struct flight *fl);  /* what it lacks is in the draft, which was compared with it */
-void work_drop(struct flight *fl, bool bad); /* lets go of `sparse`; bad: forgets it */
-void work_seal(struct flight *fl);
-void work_misses(struct flight *fl); /* writes them down; after an error the store is looked at once more */
-void work_ptr(struct attempt *at); /* `ptr` is there: sees where it leads */
-int work_room(struct flight *fl, uint64_t need); /* 0; -ENOMEM, -ENOSPC: in vain */
+/* ptr.c: follows `at->ptr`. The answer comes on the net thread, unless the attempt is started anew. */
+typedef void ptr_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
+void ptr_follow(struct attempt *at, ptr_followed *followed);
+
+/* probe.c: sparse files on workers. ready() runs on the net thread. 0, -ENOMEM. */
+typedef void probed_ready(struct flight *fl, const struct attempt *winner, struct sparse *sp, const struct probed *p);
+int probe_first(struct flight *fl, probed_ready *ready); /* the draft becomes a sparse file */
+int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready); /* takes `heads` */
+void sparse_job_commit(struct flight *fl);
+
+/* phase-check.c */
+void check_start(struct flight *fl);
+void check_stop(struct flight *fl); /* the phase is over: directories are not waited for any longer */
+
+/* phase-body.c */
+/* Where files of several types have one path, one of another type is not a wrong file; `own` becomes its key.
+ * (any thread) */
+bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own);
+void body_identify(struct flight *fl); /* begins to look at the first bytes */
+int body_make_room(struct flight *fl, uint64_t need); /* 0: SAID_ROOM follows; -ENOMEM; -ENOSPC: in vain */
+
+/* phase-seal.c */
+void seal_start(struct flight *fl); /* takes the body */
+void sparse_close_later(struct flight *fl, bool drop); /* on a worker; drop: what is here is forgotten */
+
+/* phase-miss.c */
+void misses_write(struct flight *fl);

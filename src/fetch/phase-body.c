@@ -6,105 +6,155 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* ---- early: a wrong file is thrown away before all of it came ----------------------- */
-
-static void early_run(struct work *w)
+bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own)
 {
-	struct view v = view_of_stream(w->fd, w->have, w->size);
+	return at->source->layout->flags & LAYOUT_ONE_NAME && obj_is_other_use(v, k, own);
+}
+
+/* ---- the first bytes: a wrong file is thrown away before all of it came -------------------------------- */
+
+struct early_job {
+	struct job job;
+	struct attempt *winner;
+	unsigned nth; /* of the winner */
+	const struct packing *packing;
+	int fd;
+	uint64_t have, size;
+	/* results */
+	int r;
+	bool sure;     /* it is what was asked for, by what is here of it */
+	uint64_t want; /* with so many bytes more could be said */
+	char text[400];
+};
+
+static void early_run(struct job *j)
+{
+	struct early_job *b = (struct early_job *)j;
+	struct flight *fl = j->flight;
+	struct view v = view_of_stream(b->fd, b->have, b->size);
 	struct obj_slice slice;
 	struct err e = {0};
 
-	w->r = w->packing ? packed_early(w->packing, w->fd, w->have, &w->fl->own, &e)
-			  : obj_check(&v, &w->fl->own, &slice, &e);
-	if (w->r == -EAGAIN)
-		w->want = v.want_off + MIN(v.want_len, UINT64_MAX - v.want_off);
-	if (w->r == -EBADMSG && !w->packing && is_other(w, &v, NULL))
-		w->r = -ENOENT;
-	if (w->r == 1 && !w->packing)
-		learn_early(w->fl->f, &slice, &w->fl->own);
-	w->sure = !w->packing && ((w->r == 1 && slice.size == w->size) || (w->r == -EAGAIN && obj_promises(&v, &w->fl->own)));
-	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
+	b->r = b->packing ? packed_early(b->packing, b->fd, b->have, &fl->own, &e)
+			  : obj_check(&v, &fl->own, &slice, &e);
+	if (b->r == -EAGAIN)
+		b->want = v.want_off + MIN(v.want_len, UINT64_MAX - v.want_off);
+	if (b->r == -EBADMSG && !b->packing && is_other_use(b->winner, &fl->own, &v, NULL))
+		b->r = -ENOENT;
+	if (b->r == 1 && !b->packing)
+		learn_early(fl->f, &slice, &fl->own);
+	b->sure = !b->packing && ((b->r == 1 && slice.size == b->size) || (b->r == -EAGAIN && obj_promises(&v, &fl->own)));
+	snprintf(b->text, sizeof(b->text), "%.390s", e.text);
 }
 
-static void early_back(struct work *w)
+static void early_back(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct early_job *b = (struct early_job *)j;
+	struct flight *fl = j->flight;
 
-	/* The one whose bytes these were may have failed meanwhile, and another have won. */
-	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || w->winner->job != w->job)
+	/* The attempt whose bytes these were may have failed meanwhile, and another have won. */
+	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != b->winner || b->winner->job != b->nth)
 		return;
 	fl->looking = false;
-	if (w->r == -EBADMSG || w->r == -ENOENT) {
+	if (b->r == -EBADMSG || b->r == -ENOENT) {
 		fl->broke = 0;
-		winner_fail(fl, w->r, w->text);
+		flight_say(fl, (struct event){SAID_FAILED_BODY, .error = b->r, .text = b->text});
 		return;
 	}
 	if (!fl->found) {
-		/* So much of it is what it should be that nobody need wait for the rest. */
+		/* So much of it is as it should be that a request need not wait for the rest. */
 		fl->winner->may_be = 0;
-		flight_found(fl);
+		flight_say(fl, (struct event){SAID_FOUND});
 	}
-	if (w->sure && !fl->winner->parted) {
-		flight_sure(fl);
-	} else if (w->want && !w->packing && !fl->winner->parted) {
-		/* What tells lies further behind: each look at twice as much. */
-		fl->early_at = MAX(w->want, 2 * w->have);
+	if (b->sure && !fl->winner->parted) {
+		flight_say(fl, (struct event){SAID_SURE});
+	} else if (b->want && !b->packing && !fl->winner->parted) {
+		/* What identifies it lies further behind: each look is at twice as much. */
+		fl->early_at = MAX(b->want, 2 * b->have);
 		fl->early_done = false;
 	}
 	if (fl->broke)
-		winner_broke(fl);
+		flight_say(fl, (struct event){SAID_BROKE});
 }
 
-void work_early(struct flight *fl)
+static void early_free(struct job *j)
 {
-	struct work *w = work_new(fl, early_run, early_back);
+	struct early_job *b = (struct early_job *)j;
+
+	if (b->fd >= 0)
+		close(b->fd);
+	free(b);
+}
+
+static const struct job_kind early_kind = {early_run, early_back, early_free};
+
+void body_identify(struct flight *fl)
+{
+	struct early_job *b = calloc(1, sizeof(*b));
 
 	fl->early_done = true;
-	if (!w)
+	if (!b)
 		return; /* the check at the end still stands */
-	w->winner = fl->winner;
-	w->job = fl->winner->job;
-	w->packing = fl->winner->packing;
-	w->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
-	w->have = draft_size(fl->draft);
-	w->size = fl->size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->size;
-	if (w->fd < 0) {
-		work_free(w);
+	b->winner = fl->winner;
+	b->nth = fl->winner->job;
+	b->packing = fl->winner->packing;
+	b->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
+	b->have = draft_size(fl->draft);
+	b->size = fl->size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->size;
+	if (b->fd < 0) {
+		early_free(&b->job);
 		return;
 	}
-	fl->looking = work_start(w) == 0;
+	fl->looking = job_start(&b->job, fl, &early_kind) == 0;
 }
 
-/* ---- room: the disk is full, and what was least recently used makes room ------------ */
+/* ---- the disk is full: what was least recently used makes room ----------------------------------------- */
 
-static void room_run(struct work *w)
+struct room_job {
+	struct job job;
+	uint64_t need;
+	int r;
+	char text[400];
+};
+
+static void room_run(struct job *j)
 {
+	struct room_job *m = (struct room_job *)j;
 	struct err e = {0};
 
-	w->r = store_make_room(w->fl->f->store, w->size, &e);
-	snprintf(w->text, sizeof(w->text), "%.390s", e.text);
+	m->r = store_make_room(j->flight->f->store, m->need, &e);
+	snprintf(m->text, sizeof(m->text), "%.390s", e.text);
 }
 
-static void room_back(struct work *w)
+static void room_back(struct job *j)
 {
-	w->fl->making_room = false;
-	if (!w->fl->dead)
-		race_has_room(w->fl, w->r, w->text);
+	struct room_job *m = (struct room_job *)j;
+	struct flight *fl = j->flight;
+
+	fl->making_room = false;
+	if (!fl->dead)
+		flight_say(fl, (struct event){SAID_ROOM, .error = m->r, .text = m->text});
 }
 
-/* A turn of the store may be a long wait, so it is none for the net thread. */
-int work_room(struct flight *fl, uint64_t need)
+static void room_free(struct job *j)
+{
+	free(j);
+}
+
+static const struct job_kind room_kind = {room_run, room_back, room_free};
+
+int body_make_room(struct flight *fl, uint64_t need)
 {
 	uint64_t at = flight_here(fl) + 1;
-	struct work *w;
+	struct room_job *m;
 
 	if (fl->room_for == at)
 		return -ENOSPC;
-	w = work_new(fl, room_run, room_back);
-	if (!w)
+	m = calloc(1, sizeof(*m));
+	if (!m)
 		return -ENOMEM;
-	w->size = MAX(need, 1);
-	if (work_start(w) < 0)
+	m->need = MAX(need, 1);
+	if (job_start(&m->job, fl, &room_kind) < 0)
 		return -ENOMEM;
 	fl->room_for = at;
 	fl->making_room = true;

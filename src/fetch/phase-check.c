@@ -7,20 +7,33 @@
 
 #include <stdio.h>
 
-/* ---- check: is it here already, is it known to be missing? ---------------------------- */
+#define LOOKS_MOST 8	      /* jobs at once that look into directories */
+#define LOOK_AGAIN_MS 10      /* when there are so many already */
+#define TREE_POLL_MS 100      /* between looks at trees that are still being walked */
+#define TREE_WAIT_MS 2000     /* that directories have before servers are asked */
 
-static void check_run(struct work *w)
+struct check_job {
+	struct job job;
+	struct artifact what;
+	struct key own;	    /* that `blob` is stored under, or the file would be */
+	struct blob *blob;  /* NULL: not here */
+	int r;
+	int64_t *until;	    /* of each source: for how long its miss counts */
+};
+
+static void check_run(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct check_job *c = (struct check_job *)j;
+	struct flight *fl = j->flight;
 	struct fetch *f = fl->f;
 
-	w->what = fl->asked;
-	w->own = fl->key;
-	w->r = learn_find(f, &fl->key, &w->blob, &w->own);
-	if (w->r == 0)
+	c->what = fl->asked;
+	c->own = fl->key;
+	c->r = learn_find(f, &fl->key, &c->blob, &c->own);
+	if (c->r == 0)
 		return;
-	if (learn_complete(f, &w->what, &w->own) && !key_equal(&w->own, &fl->key) &&
-		learn_find(f, &w->own, &w->blob, &w->own) == 0)
+	if (learn_complete(f, &c->what, &c->own) && !key_equal(&c->own, &fl->key) &&
+		learn_find(f, &c->own, &c->blob, &c->own) == 0)
 		return;
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
@@ -28,59 +41,76 @@ static void check_run(struct work *w)
 		if (s->kind->local)
 			continue;
 		symstore_recall(f, s);
-		w->until[i] = store_miss_until(f->store, &fl->key,
-				layout_name_of(s->layout, &w->what), s->memory);
+		c->until[i] = store_miss_until(f->store, &fl->key, layout_name_of(s->layout, &c->what), s->memory);
 	}
 }
 
-static void finish_with(struct flight *fl, struct work *w)
+static void look_into_dirs(void *ctx);
+
+static void check_back(struct job *j)
 {
-	struct fetched a = {.key = w->own, .blob = w->blob, .size = blob_size(w->blob), .why = ""};
-
-	flight_finish(fl, &a);
-}
-
-static void look_or_race(struct flight *fl);
-
-static void check_back(struct work *w)
-{
-	struct flight *fl = w->fl;
-	int64_t now = clock_wall();
+	struct check_job *c = (struct check_job *)j;
+	struct flight *fl = j->flight;
 
 	if (fl->dead)
 		return;
-	if (w->blob) {
-		finish_with(fl, w);
+	if (c->blob) {
+		flight_say(fl, (struct event){SAID_HERE, .key = &c->own, .blob = c->blob});
 		return;
 	}
-	fl->what = w->what;
-	fl->own = w->own;
-	fl->store_error = w->r == -ENOENT ? 0 : w->r;
-	flight_plan(fl);
-	for (unsigned i = 0; i < fl->n; i++) {
-		struct attempt *at = &fl->attempts[i];
-
-		at->remembered = w->until[at->nth] > now;
-		at->remembered_until = w->until[at->nth];
-		at->state = at->remembered ? ATTEMPT_MISSING : ATTEMPT_IDLE;
-		at->spelling = 0;
-	}
-	look_or_race(fl);
+	fl->what = c->what;
+	fl->own = c->own;
+	fl->check.store_error = c->r == -ENOENT ? 0 : c->r;
+	attempts_plan(fl, c->until);
+	for (unsigned i = 0; i < fl->sources->n; i++)
+		if (fl->sources->list[i]->kind->local) {
+			look_into_dirs(fl);
+			return;
+		}
+	fl->check.dir_error = 0;
+	flight_say(fl, (struct event){SAID_ABSENT});
 }
 
-void work_check(struct flight *fl)
+static void check_free(struct job *j)
 {
-	struct work *w = work_new(fl, check_run, check_back);
+	struct check_job *c = (struct check_job *)j;
 
-	fl->state = FLIGHT_CHECK;
-	if (!w || work_start(w) < 0)
-		out_of_memory(fl);
+	blob_unref(c->blob);
+	free(c->until);
+	free(c);
 }
 
-/* ---- look: does a directory have it? Its disk may be gone, and then nobody waits for it. -- */
+static const struct job_kind check_kind = {check_run, check_back, check_free};
 
-/* A source that leads to ourselves: one line for each, until they are configured anew. */
-static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
+void check_start(struct flight *fl)
+{
+	struct check_job *c = calloc(1, sizeof(*c));
+
+	fl->check.step = CHECK_STORE;
+	if (c)
+		c->until = calloc(fl->sources->n + 1, sizeof(*c->until));
+	if (c && !c->until)
+		check_free(&c->job);
+	else if (c && job_start(&c->job, fl, &check_kind) == 0)
+		return;
+	flight_say_no_memory(fl);
+}
+
+/* ---- does a directory have it? Its disk may be gone, and then the flight does not wait for it -------- */
+
+struct dirs_job {
+	struct job job;
+	unsigned nth; /* the flight's `check.job` */
+	struct artifact what;
+	struct key own;	   /* of `blob` */
+	struct blob *blob; /* NULL: no directory has the file */
+	bool walking;	   /* a tree that may have the file is still being walked */
+	int r;
+	char text[400];
+};
+
+/* One line in the log for each source that leads into a symfs mount, until a reload. */
+static void log_loop(struct fetch *f, unsigned nth, const struct source *s)
 {
 	uint64_t bit = 1ull << nth % 64;
 	LOCK_SCOPE(&f->lock);
@@ -90,47 +120,45 @@ static void tell_loop(struct fetch *f, unsigned nth, const struct source *s)
 	f->loops_told |= bit;
 }
 
-/* What a directory has is packed, or part of a file, and nobody who asks for no more need wait until it
- * is not. */
-static void found_in_dir(void *ctx)
+/* A directory has the file packed, or as a part of another file. A request that only asks whether the file
+ * exists need not wait until it is unpacked. */
+static void dirs_found(void *flight)
 {
-	struct flight *fl = ctx;
+	struct flight *fl = flight;
 
-	if (fl->dead || !fl->in_dirs)
+	if (fl->dead || fl->check.step != CHECK_DIRS)
 		return;
-	net_timer_stop(fl->f->net, &fl->poll); /* it takes as long as it takes */
-	flight_found(fl);
+	net_timer_stop(fl->f->net, &fl->check.timer); /* unpacking has no deadline */
+	flight_say(fl, (struct event){SAID_FOUND});
 }
 
 static void dir_has_it(void *ctx)
 {
-	struct work *w = ctx;
-
-	net_post(w->fl->f->net, found_in_dir, w->fl); /* before work_back(): the flight lives */
+	job_tell(ctx, dirs_found);
 }
 
-static void look_run(struct work *w)
+static void dirs_run(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct dirs_job *d = (struct dirs_job *)j;
+	struct flight *fl = j->flight;
 
-	for (unsigned i = 0; i < fl->sources->n && !w->blob; i++) {
+	for (unsigned i = 0; i < fl->sources->n && !d->blob; i++) {
 		const struct source *s = fl->sources->list[i];
 		char why[200];
 		int r;
 
 		if (!s->kind->local)
 			continue;
-		r = local_find(fl->f, s, &w->what, &w->own, dir_has_it, w, &w->blob, why);
+		r = local_find(fl->f, s, &d->what, &d->own, dir_has_it, j, &d->blob, why);
 		if (r == -EAGAIN) {
-			w->walking = true;
-			r = -ETIMEDOUT; /* unless another has it: that it is missing cannot be said */
+			d->walking = true;
+			r = -ETIMEDOUT; /* not a miss, unless another directory has the file */
 		}
 		if (r == -ELOOP)
-			tell_loop(fl->f, i, s);
-		if (r < 0 && r != -ENOENT && r != -ELOOP && !w->r) {
-			w->r = r;
-			snprintf(w->text, sizeof(w->text), "%s: %.200s", s->name,
-				why[0] ? why : err_text(r));
+			log_loop(fl->f, i, s);
+		if (r < 0 && r != -ENOENT && r != -ELOOP && !d->r) {
+			d->r = r;
+			snprintf(d->text, sizeof(d->text), "%s: %.200s", s->name, why[0] ? why : err_text(r));
 		}
 	}
 }
@@ -143,7 +171,7 @@ static bool any_server(const struct flight *fl)
 	return false;
 }
 
-/* What is on this machine is worth a short wait, and all of the time when there is nobody else. */
+/* Directories of this machine are worth a short wait, and all of the time when no server can be asked. */
 static unsigned patience(const struct flight *fl)
 {
 	unsigned most = fl->f->opts.lookup_deadline_ms;
@@ -155,94 +183,87 @@ static void check_again(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (fl->state == FLIGHT_CHECK && !fl->jobs)
-		work_check(fl);
+	if (!fl->jobs)
+		check_start(fl);
 }
 
-static void look_over(struct flight *fl, int r, const char *text)
+static void absent(struct flight *fl, int r, const char *text)
 {
-	fl->local_error = r;
-	snprintf(fl->local_text, sizeof(fl->local_text), "%.190s", text);
-	race_start(fl);
+	fl->check.dir_error = r;
+	snprintf(fl->check.dir_text, sizeof(fl->check.dir_text), "%.190s", text);
+	flight_say(fl, (struct event){SAID_ABSENT});
 }
 
-void work_looked(struct flight *fl)
+void check_stop(struct flight *fl)
 {
-	if (!fl->in_dirs)
-		return;
-	fl->in_dirs = false;
-	fl->f->looks--;
-	net_timer_stop(fl->f->net, &fl->poll);
+	net_timer_stop(fl->f->net, &fl->check.timer);
+	if (fl->check.step == CHECK_DIRS)
+		fl->f->looks--;
+	fl->check.step = CHECK_OVER;
 }
 
-static void look_late(void *ctx)
+static void dirs_late(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	if (!fl->in_dirs)
-		return;
-	work_looked(fl);
+	check_stop(fl);
 	log_debug(LOG_FETCH, "%s: a directory does not answer", fl->canon);
-	look_over(fl, -ETIMEDOUT, "a directory does not answer");
+	absent(fl, -ETIMEDOUT, "a directory does not answer");
 }
 
-static void look_back(struct work *w)
+static void dirs_back(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct dirs_job *d = (struct dirs_job *)j;
+	struct flight *fl = j->flight;
 
-	if (fl->dead || !fl->in_dirs || fl->dirs_job != w->job)
+	if (fl->dead || fl->check.step != CHECK_DIRS || fl->check.job != d->nth)
 		return;
-	work_looked(fl);
-	if (w->blob) {
-		finish_with(fl, w);
-		return;
-	}
-	if (fl->found) { /* it was not, after all */
-		if (!fl->tickets) {
-			flight_cancel(fl);
-			return;
-		}
-		fl->found = false;
-		flight_deadline(fl);
-	}
-	if (w->walking && (clock_ms() - fl->began < patience(fl) || !any_server(fl))) {
-		net_timer_set(fl->f->net, &fl->poll, TREE_POLL_MS, check_again, fl);
+	check_stop(fl);
+	if (d->blob) {
+		flight_say(fl, (struct event){SAID_HERE, .key = &d->own, .blob = d->blob});
 		return;
 	}
-	look_over(fl, w->r, w->text);
+	flight_say(fl, (struct event){SAID_NOT_FOUND});
+	if (fl->dead)
+		return;
+	if (d->walking && (clock_ms() - fl->began < patience(fl) || !any_server(fl))) {
+		net_timer_set(fl->f->net, &fl->check.timer, TREE_POLL_MS, check_again, fl);
+		return;
+	}
+	absent(fl, d->r, d->text);
 }
 
-static void look(void *ctx)
+static void dirs_free(struct job *j)
+{
+	struct dirs_job *d = (struct dirs_job *)j;
+
+	blob_unref(d->blob);
+	free(d);
+}
+
+static const struct job_kind dirs_kind = {dirs_run, dirs_back, dirs_free};
+
+static void look_into_dirs(void *ctx)
 {
 	struct flight *fl = ctx;
 	struct fetch *f = fl->f;
-	struct work *w;
+	struct dirs_job *d;
 
 	if (f->looks >= LOOKS_MOST) {
-		net_timer_set(f->net, &fl->poll, LOOK_AGAIN_MS, look, fl);
+		net_timer_set(f->net, &fl->check.timer, LOOK_AGAIN_MS, look_into_dirs, fl);
 		return;
 	}
-	w = work_new(fl, look_run, look_back);
-	if (w) {
-		w->what = fl->what;
-		w->own = fl->own;
-		w->job = ++fl->dirs_job;
+	d = calloc(1, sizeof(*d));
+	if (d) {
+		d->what = fl->what;
+		d->own = fl->own;
+		d->nth = ++fl->check.job;
 	}
-	if (!w || work_start_on(lookers(f), w) < 0) {
-		out_of_memory(fl);
+	if (!d || job_start_in_dirs(&d->job, fl, &dirs_kind) < 0) {
+		flight_say_no_memory(fl);
 		return;
 	}
-	fl->in_dirs = true;
+	fl->check.step = CHECK_DIRS;
 	f->looks++;
-	net_timer_set(f->net, &fl->poll, patience(fl), look_late, fl);
-}
-
-static void look_or_race(struct flight *fl)
-{
-	for (unsigned i = 0; i < fl->sources->n; i++)
-		if (fl->sources->list[i]->kind->local) {
-			look(fl);
-			return;
-		}
-	look_over(fl, 0, "");
+	net_timer_set(f->net, &fl->check.timer, patience(fl), dirs_late, fl);
 }

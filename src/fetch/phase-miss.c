@@ -1,13 +1,17 @@
-/* Writes down the misses of a race that no source won. */
+/* The phase after a race that no source won: writes down the misses, and looks into the store once more. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/job.h"
 
 #include <stdio.h>
 
-/* ---- misses: of every source that said no ------------------------------------------- */
+struct misses {
+	struct job job;
+	struct blob *blob; /* another process brought the file meanwhile, or `symfs add` did */
+	struct key key;	   /* of `blob` */
+};
 
-/* Of the key that was asked for, and of the name by which it was. */
+/* A miss is of the key that was asked for, and of the name by which the source was asked. */
 static void miss_add(struct flight *fl, const struct attempt *at)
 {
 	const char *name = layout_name_of(at->source->layout, &fl->what);
@@ -21,9 +25,10 @@ static void miss_add(struct flight *fl, const struct attempt *at)
 		"not there");
 }
 
-static void misses_run(struct work *w)
+static void misses_run(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct misses *m = (struct misses *)j;
+	struct flight *fl = j->flight;
 
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
@@ -32,31 +37,35 @@ static void misses_run(struct work *w)
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
 			miss_add(fl, at);
 	}
-	/* Another process may have got it meanwhile, from where we did not, or `symfs add` brought it. */
-	w->own = fl->own;
+	m->key = fl->own;
 	if (fl->end_error)
-		learn_find(fl->f, &fl->own, &w->blob, &w->own);
+		learn_find(fl->f, &fl->own, &m->blob, &m->key);
 }
 
-static void misses_back(struct work *w)
+static void misses_back(struct job *j)
 {
-	struct fetched a = {.key = w->own, .blob = w->blob, .why = ""};
+	struct misses *m = (struct misses *)j;
 
-	if (w->fl->dead)
+	if (j->flight->dead)
 		return;
-	if (!w->blob) {
-		race_over(w->fl);
-		return;
-	}
-	a.size = blob_size(w->blob);
-	flight_finish(w->fl, &a);
+	flight_say(j->flight, m->blob ? (struct event){SAID_HERE, .key = &m->key, .blob = m->blob}
+				      : (struct event){SAID_MISSED});
 }
 
-void work_misses(struct flight *fl)
+static void misses_free(struct job *j)
 {
-	struct work *w = work_new(fl, misses_run, misses_back);
+	struct misses *m = (struct misses *)j;
 
-	fl->state = FLIGHT_MISS;
-	if (!w || work_start(w) < 0)
-		out_of_memory(fl);
+	blob_unref(m->blob);
+	free(m);
+}
+
+static const struct job_kind misses_kind = {misses_run, misses_back, misses_free};
+
+void misses_write(struct flight *fl)
+{
+	struct misses *m = calloc(1, sizeof(*m));
+
+	if (!m || job_start(&m->job, fl, &misses_kind) < 0)
+		flight_say_no_memory(fl);
 }

@@ -7,254 +7,313 @@
 
 #include <stdio.h>
 
-static void merge_run(struct work *w)
+/* ---- the blocks that a sparse file lacks come from the whole, which was compared with the others ------- */
+
+struct merge_job {
+	struct job job;
+	struct sparse *sparse;
+	struct draft *draft;
+	int r;
+};
+
+static void merge_run(struct job *j)
 {
+	struct merge_job *m = (struct merge_job *)j;
 	const size_t room = 1 << 20;
 	_cleanup_free_ char *p = malloc(room);
-	uint64_t size = sparse_size(w->sparse);
+	uint64_t size = sparse_size(m->sparse);
 	struct sparse_hole h;
 
-	w->r = p ? 0 : -ENOMEM;
-	while (w->r == 0 && sparse_missing(w->sparse, 0, size, &h)) {
-		ssize_t n = pread(draft_fd(w->draft), p, (size_t)MIN(h.n, room), (off_t)h.off);
+	m->r = p ? 0 : -ENOMEM;
+	while (m->r == 0 && sparse_missing(m->sparse, 0, size, &h)) {
+		ssize_t n = pread(draft_fd(m->draft), p, (size_t)MIN(h.n, room), (off_t)h.off);
 
-		w->r = n > 0 ? sparse_write(w->sparse, h.off, p, (size_t)n) : n < 0 ? -errno : -EIO;
+		m->r = n > 0 ? sparse_write(m->sparse, h.off, p, (size_t)n) : n < 0 ? -errno : -EIO;
 	}
 }
 
-static void merge_back(struct work *w)
+static void merge_back(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct merge_job *m = (struct merge_job *)j;
+	struct flight *fl = j->flight;
 
 	if (fl->dead)
 		return;
-	if (w->r < 0) {
-		log_error("%s: the store: %s", fl->canon, err_text(w->r));
-		flight_fail(fl, w->r, "the store cannot be written");
+	if (m->r < 0) {
+		log_error("%s: the store: %s", fl->canon, err_text(m->r));
+		flight_say(fl, (struct event){SAID_FAILED, .error = m->r, .text = "the store cannot be written"});
 		return;
 	}
 	if (fl->part)
 		part_advance(fl->part, 0);
-	work_seal(fl);
+	seal_start(fl);
 }
 
-void work_merge(struct flight *fl)
+static void merge_free(struct job *j)
 {
-	struct work *w = work_new(fl, merge_run, merge_back);
+	struct merge_job *m = (struct merge_job *)j;
 
-	fl->state = FLIGHT_SEAL;
-	if (!w) {
-		out_of_memory(fl);
+	sparse_unref(m->sparse);
+	draft_discard(m->draft);
+	free(m);
+}
+
+static const struct job_kind merge_kind = {merge_run, merge_back, merge_free};
+
+static void merge_start(struct flight *fl)
+{
+	struct merge_job *m = calloc(1, sizeof(*m));
+
+	if (m) {
+		m->sparse = sparse_ref(fl->sparse);
+		m->draft = take(fl->draft);
+	}
+	if (!m || job_start(&m->job, fl, &merge_kind) < 0)
+		flight_say_no_memory(fl);
+}
+
+/* ---- is it what was asked for? then it is published ----------------------------------------------------- */
+
+struct seal_job {
+	struct job job;
+	struct attempt *winner;
+	struct draft *draft;   /* one of the two */
+	struct sparse *sparse;
+	const struct packing *packing; /* of `draft` */
+	uint64_t most;	       /* bytes of what is unpacked */
+	uint64_t part;	       /* its part_number(); 0 */
+	bool offered;	       /* readers may have it as soon as it is known to be the file */
+	struct blob_facts facts;
+	/* results */
+	int r;
+	bool bad;    /* the file is not what was asked for */
+	bool beaten; /* other bytes were pinned under its key meanwhile: `blob` has these */
+	struct blob *blob;
+	struct key own;
+	char text[400];
+};
+
+/* The draft becomes one of what is inside. */
+static int seal_unpack(struct seal_job *s, struct err *e)
+{
+	struct draft *inside;
+	int r = packed_open(s->job.flight->f, s->packing, draft_fd(s->draft), draft_size(s->draft), s->most,
+		&inside, e);
+
+	s->bad = r == -EBADMSG || r == -EFBIG;
+	if (r < 0)
+		return r;
+	draft_discard(s->draft);
+	s->draft = inside;
+	return 0;
+}
+
+static struct view view_of_all(const struct seal_job *s)
+{
+	return s->sparse ? view_of_fd(sparse_fd(s->sparse), sparse_size(s->sparse))
+			 : view_of_fd(draft_fd(s->draft), draft_size(s->draft));
+}
+
+/* A file of another use is no answer, and is kept for requests that ask for it. */
+static bool seal_other(struct seal_job *s, struct err *e)
+{
+	struct flight *fl = s->job.flight;
+	struct view v = view_of_all(s);
+	struct key own;
+
+	if (!is_other_use(s->winner, &fl->own, &v, &own))
+		return false;
+	if (s->sparse)
+		sparse_drop(s->sparse);
+	else
+		learn_publish(fl->f, take(s->draft), &own, &s->facts, NULL, NULL);
+	err_set(e, -ENOENT, "has only %s there", filetype_name(own.type));
+	return true;
+}
+
+/* The sparse file was removed from the store while it was filled, or was published for a request by another
+ * of its keys. All of it is here: a copy is as good. */
+static int publish_copy(struct seal_job *s, struct err *e)
+{
+	struct flight *fl = s->job.flight;
+	struct draft *d;
+	int r = draft_new(&d, fl->f->store, e);
+
+	if (r < 0)
+		return r;
+	r = draft_copy(d, sparse_fd(s->sparse), 0, sparse_size(s->sparse));
+	if (r < 0) {
+		draft_discard(d);
+		return err_set(e, r, "%s", err_text(r));
+	}
+	return learn_publish(fl->f, d, &fl->own, &s->facts, &s->blob, e);
+}
+
+static int finish_sparse(struct seal_job *s, struct err *e)
+{
+	struct flight *fl = s->job.flight;
+	int r = learn_finish(fl->f, s->sparse, &fl->own, &s->facts, &s->blob, e);
+
+	return (r == -ESTALE || r == -EALREADY) && sparse_is_full(s->sparse) ? publish_copy(s, e) : r;
+}
+
+static int seal_publish(struct seal_job *s, struct err *e)
+{
+	struct flight *fl = s->job.flight;
+	struct fetch *f = fl->f;
+	const struct key *k = &fl->own;
+	struct draft *d;
+	int r;
+
+	if (seal_other(s, e)) {
+		s->bad = true;
+		return -ENOENT;
+	}
+	d = take(s->draft);
+	r = s->sparse ? finish_sparse(s, e)
+		: s->packing ? packed_publish(f, s->packing, d, k, &s->facts, &s->blob, e)
+			     : learn_publish(f, d, k, &s->facts, &s->blob, e);
+
+	s->bad = r == -EBADMSG;
+	if (s->bad && s->sparse)
+		sparse_drop(s->sparse);
+	if (r == 0)
+		store_main_key(f->store, k, &s->own);
+	return r == -ENOENT ? -EIO : r; /* of the store: no source said that there is no such file */
+}
+
+static void seal_proven(void *flight)
+{
+	struct flight *fl = flight;
+
+	if (!fl->dead && fl->state == FLIGHT_SEAL)
+		flight_say(fl, (struct event){SAID_PROVEN});
+}
+
+/* All of it is the file: a reader need not wait until the disk has it. */
+static void seal_prove(struct seal_job *s)
+{
+	struct flight *fl = s->job.flight;
+	struct view v = view_of_all(s);
+	struct obj_slice slice;
+	struct err e = {0};
+
+	if (obj_check(&v, &fl->own, &slice, &e) != 1 || slice.size != draft_size(s->draft))
+		return;
+	learn_early(fl->f, &slice, &fl->own);
+	job_tell(&s->job, seal_proven);
+}
+
+static void seal_run(struct job *j)
+{
+	struct seal_job *s = (struct seal_job *)j;
+	struct flight *fl = j->flight;
+	struct err e = {0};
+
+	if (s->offered)
+		seal_prove(s);
+	s->r = s->packing ? seal_unpack(s, &e) : 0;
+	if (s->r == 0)
+		s->r = seal_publish(s, &e);
+	/* At once: a request that finds it in the store from now on should get the number of these bytes. */
+	if (s->r == 0 && s->blob && s->part)
+		was_add(fl->f, s->part, blob_number(s->blob));
+	snprintf(s->text, sizeof(s->text), "%.390s", e.text[0] ? e.text : err_text(s->r));
+	if (s->r == -ESTALE && learn_find(fl->f, &fl->own, &s->blob, &s->own) == 0) {
+		s->beaten = true;
+		s->r = 0;
+	}
+}
+
+static void seal_log(const struct seal_job *s)
+{
+	if (s->beaten) {
+		log_info("%s: other bytes are pinned in the store: the download is dropped", s->job.flight->canon);
+	} else if (s->r == 0 && s->blob) {
+		atomic_fetch_add(&s->job.flight->f->stats.published, 1);
+		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", s->job.flight->canon,
+			(unsigned long long)blob_size(s->blob), s->facts.source,
+			s->packing ? ", unpacked from " : "", s->packing ? packing_name(s->packing) : "");
+	}
+}
+
+static void seal_back(struct job *j)
+{
+	struct seal_job *s = (struct seal_job *)j;
+	struct flight *fl = j->flight;
+
+	seal_log(s);
+	if (fl->dead)
+		return;
+	if (s->bad) {
+		flight_say(fl, (struct event){SAID_FAILED_BODY, .error = s->r, .text = s->text});
+	} else if (s->r < 0) {
+		log_error("%s: %s", fl->canon, s->text);
+		flight_say(fl, (struct event){SAID_FAILED, .error = s->r, .text = s->text});
+	} else {
+		flight_say(fl, (struct event){s->beaten ? SAID_BEATEN : SAID_HERE, .key = &s->own, .blob = s->blob});
+	}
+}
+
+static void seal_free(struct job *j)
+{
+	struct seal_job *s = (struct seal_job *)j;
+
+	blob_unref(s->blob);
+	draft_discard(s->draft);
+	sparse_unref(s->sparse);
+	free(s);
+}
+
+static const struct job_kind seal_kind = {seal_run, seal_back, seal_free};
+
+void seal_start(struct flight *fl)
+{
+	struct seal_job *s;
+	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
+
+	if (fl->draft && fl->sparse) {
+		merge_start(fl);
 		return;
 	}
-	w->sparse = sparse_ref(fl->sparse);
-	w->draft = take(fl->draft);
-	if (work_start(w) < 0)
-		out_of_memory(fl);
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		flight_say_no_memory(fl);
+		return;
+	}
+	s->offered = fl->offer == OFFER_UNPROVEN;
+	s->draft = take(fl->draft);
+	s->sparse = take(fl->sparse);
+	s->part = fl->part ? part_number(fl->part) : 0;
+	s->winner = fl->winner;
+	s->packing = fl->winner->packing;
+	s->most = fetch_most(fl->f, fl->winner->source);
+	s->facts.fetched = fl->part ? part_time(fl->part) : clock_wall();
+	snprintf(s->facts.source, sizeof(s->facts.source), "%s", fl->winner->source->name);
+	url_without_credentials(fl->winner->ask.where, &url);
+	snprintf(s->facts.url, sizeof(s->facts.url), "%s", buf_text(&url));
+	if (job_start(&s->job, fl, &seal_kind) < 0)
+		flight_say_no_memory(fl);
 }
 
-static void let_go(void *ctx)
+/* ---- a sparse file that is given up --------------------------------------------------------------------- */
+
+static void commit_and_close(void *ctx)
 {
 	sparse_commit(ctx);
 	sparse_unref(ctx);
 }
 
-static void forget(void *ctx)
+static void drop_and_close(void *ctx)
 {
 	sparse_drop(ctx);
 	sparse_unref(ctx);
 }
 
-void work_drop(struct flight *fl, bool bad)
+void sparse_close_later(struct flight *fl, bool drop)
 {
 	struct sparse *sp = take(fl->sparse);
 
-	if (workers_post(fl->f->workers, bad ? forget : let_go, sp) < 0)
+	if (workers_post(fl->f->workers, drop ? drop_and_close : commit_and_close, sp) < 0)
 		sparse_unref(sp);
-}
-
-/* ---- seal: is it what was asked for? then it is published --------------------------- */
-
-/* The draft becomes one of what is inside. */
-static int seal_unpack(struct work *w, struct err *e)
-{
-	struct draft *inside;
-	int r = packed_open(w->fl->f, w->packing, draft_fd(w->draft), draft_size(w->draft), w->size,
-		&inside, e);
-
-	w->bad = r == -EBADMSG || r == -EFBIG;
-	if (r < 0)
-		return r;
-	draft_discard(w->draft);
-	w->draft = inside;
-	return 0;
-}
-
-/* It came in vain for who asked, and is kept for who will ask for that. True: it is of another use. */
-static bool seal_other(struct work *w, struct err *e)
-{
-	struct draft *d = w->draft;
-	struct view v = w->sparse ? view_of_fd(sparse_fd(w->sparse), sparse_size(w->sparse))
-				  : view_of_fd(draft_fd(d), draft_size(d));
-	struct key own;
-
-	if (!is_other(w, &v, &own))
-		return false;
-	if (w->sparse)
-		sparse_drop(w->sparse);
-	else
-		learn_publish(w->fl->f, take(w->draft), &own, &w->facts, NULL, NULL);
-	err_set(e, -ENOENT, "has only %s there", filetype_name(own.type));
-	return true;
-}
-
-/* It was removed from the store while it was filled, or was published already for who asked by another of
- * its keys. All of it is here: a copy is as good. */
-static int publish_copy(struct work *w, struct err *e)
-{
-	struct draft *d;
-	int r = draft_new(&d, w->fl->f->store, e);
-
-	if (r < 0)
-		return r;
-	r = draft_copy(d, sparse_fd(w->sparse), 0, sparse_size(w->sparse));
-	if (r < 0) {
-		draft_discard(d);
-		return err_set(e, r, "%s", err_text(r));
-	}
-	return learn_publish(w->fl->f, d, &w->fl->own, &w->facts, &w->blob, e);
-}
-
-static int finish_sparse(struct work *w, struct err *e)
-{
-	int r = learn_finish(w->fl->f, w->sparse, &w->fl->own, &w->facts, &w->blob, e);
-
-	return (r == -ESTALE || r == -EALREADY) && sparse_is_full(w->sparse) ? publish_copy(w, e) : r;
-}
-
-static int seal_publish(struct work *w, struct err *e)
-{
-	struct fetch *f = w->fl->f;
-	const struct key *k = &w->fl->own;
-	struct draft *d;
-	int r;
-
-	if (seal_other(w, e)) {
-		w->bad = true;
-		return -ENOENT;
-	}
-	d = take(w->draft);
-	r = w->sparse ? finish_sparse(w, e)
-		: w->packing ? packed_publish(f, w->packing, d, k, &w->facts, &w->blob, e)
-			   : learn_publish(f, d, k, &w->facts, &w->blob, e);
-
-	w->bad = r == -EBADMSG;
-	if (w->bad && w->sparse)
-		sparse_drop(w->sparse);
-	if (r == 0)
-		store_main_key(f->store, k, &w->own);
-	return r == -ENOENT ? -EIO : r; /* of the store: nobody said that there is no such file */
-}
-
-/* All of it is the file: who only reads need not wait until the disk has it. */
-static void let_in(void *ctx)
-{
-	struct flight *fl = ctx;
-
-	if (!fl->dead && fl->state == FLIGHT_SEAL && fl->offer == OFFER_UNPROVEN)
-		flight_proven(fl);
-}
-
-static void seal_look(struct work *w)
-{
-	struct view v = view_of_fd(draft_fd(w->draft), draft_size(w->draft));
-	struct obj_slice slice;
-	struct err e = {0};
-
-	if (obj_check(&v, &w->fl->own, &slice, &e) != 1 || slice.size != draft_size(w->draft))
-		return;
-	learn_early(w->fl->f, &slice, &w->fl->own);
-	net_post(w->fl->f->net, let_in, w->fl); /* before work_back(): the flight lives */
-}
-
-static void seal_run(struct work *w)
-{
-	struct err e = {0};
-
-	if (w->offered)
-		seal_look(w);
-	w->r = w->packing ? seal_unpack(w, &e) : 0;
-	if (w->r == 0)
-		w->r = seal_publish(w, &e);
-	/* At once: who finds it in the store from now on should hear whose bytes these were. */
-	if (w->r == 0 && w->blob && w->part)
-		was_add(w->fl->f, w->part, blob_number(w->blob));
-	snprintf(w->text, sizeof(w->text), "%.390s", e.text[0] ? e.text : err_text(w->r));
-	if (w->r == -ESTALE && learn_find(w->fl->f, &w->fl->own, &w->blob, &w->own) == 0) {
-		w->beaten = true;
-		w->r = 0;
-	}
-}
-
-/* The user added another file for the key: that is the answer, but not for readers of what was downloaded. */
-static void seal_beaten(struct work *w)
-{
-	log_info("%s: other bytes are pinned in the store: the download is dropped", w->fl->canon);
-	if (!w->fl->dead)
-		version_drop(w->fl, false, false, -EIO);
-}
-
-static void seal_back(struct work *w)
-{
-	struct flight *fl = w->fl;
-	struct fetched a = {.key = w->own, .blob = w->blob, .why = ""};
-
-	if (w->beaten) {
-		seal_beaten(w);
-	} else if (w->r == 0 && w->blob) {
-		atomic_fetch_add(&fl->f->stats.published, 1);
-		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", fl->canon,
-			(unsigned long long)blob_size(w->blob), w->facts.source,
-			w->packing ? ", unpacked from " : "",
-			w->packing ? packing_name(w->packing) : "");
-	}
-	if (fl->dead)
-		return;
-	if (w->bad) {
-		winner_fail(fl, w->r, w->text);
-	} else if (w->r < 0) {
-		log_error("%s: %s", fl->canon, w->text);
-		flight_fail(fl, w->r, w->text);
-	} else {
-		a.size = blob_size(w->blob);
-		flight_finish(fl, &a);
-	}
-}
-
-void work_seal(struct flight *fl)
-{
-	struct work *w = work_new(fl, seal_run, seal_back);
-	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
-
-	fl->state = FLIGHT_SEAL;
-	flight_unpark(fl); /* nothing is left to wait for: it must not make room for others */
-	if (!w) {
-		out_of_memory(fl);
-		return;
-	}
-	if (fl->draft && !fl->sparse && !fl->winner->packing)
-		flight_offer(fl);
-	w->offered = fl->offer == OFFER_UNPROVEN;
-	w->draft = take(fl->draft);
-	w->sparse = take(fl->sparse);
-	w->part = fl->part ? part_number(fl->part) : 0;
-	w->winner = fl->winner;
-	w->packing = fl->winner->packing;
-	w->size = fetch_most(fl->f, fl->winner->source);
-	w->facts.fetched = fl->part ? part_time(fl->part) : clock_wall();
-	snprintf(w->facts.source, sizeof(w->facts.source), "%s", fl->winner->source->name);
-	url_without_credentials(fl->winner->ask.where, &url);
-	snprintf(w->facts.url, sizeof(w->facts.url), "%s", buf_text(&url));
-	if (work_start(w) < 0)
-		out_of_memory(fl);
 }

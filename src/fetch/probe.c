@@ -6,135 +6,172 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* ---- files with holes ---------------------------------------------------------------- */
+struct probe_job {
+	struct job job;
+	struct attempt *winner;
+	probed_ready *ready;
+	bool opens; /* the file, with the first bytes, which are in `fd`: */
+	int fd;
+	struct sparse_validator validator;
+	char url[2048];
+	/* results */
+	struct sparse *sparse;
+	struct probed probed;
+};
 
 static bool has_bytes(const void *ctx, uint64_t off, uint64_t n)
 {
 	return sparse_has(ctx, off, n);
 }
 
-/* What its first bytes, and those that they lead to, say of it. */
-static void probe_run(struct work *w)
+/* What the first bytes, and those that they lead to, say of the file. */
+static void identify(struct probe_job *b)
 {
-	struct probed *p = &w->probed;
-	enum filetype t = w->fl->own.type;
-	struct view v = view_of_holes(sparse_fd(w->sparse), sparse_size(w->sparse), has_bytes, w->sparse);
+	struct flight *fl = b->job.flight;
+	struct probed *p = &b->probed;
+	struct view v = view_of_holes(sparse_fd(b->sparse), sparse_size(b->sparse), has_bytes, b->sparse);
 	struct obj_slice slice;
 	struct err e = {0};
 
-	p->r = obj_check(&v, &w->fl->own, &slice, &e);
-	if (p->r == -EBADMSG && is_other(w, &v, NULL))
+	p->r = obj_check(&v, &fl->own, &slice, &e);
+	if (p->r == -EBADMSG && is_other_use(b->winner, &fl->own, &v, NULL))
 		p->r = -ENOENT;
 	if (p->r == 1)
-		learn_early(w->fl->f, &slice, &w->fl->own);
-	p->sure = (p->r == 1 && slice.size == sparse_size(w->sparse)) || (p->r == -EAGAIN && obj_promises(&v, &w->fl->own));
+		learn_early(fl->f, &slice, &fl->own);
+	p->sure = (p->r == 1 && slice.size == sparse_size(b->sparse)) || (p->r == -EAGAIN && obj_promises(&v, &fl->own));
 	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
 	if (p->r >= 0)
-		p->sparse = obj_is_sparse(&v, t);
+		p->sparse = obj_is_sparse(&v, fl->own.type);
 	p->walk.n_tables = 0;
 	if (p->sparse == 1)
 		obj_walk(&v, &p->walk);
-	if (p->sparse == 1 && p->wants_heads)
+	if (p->sparse == 1 && p->heads)
 		p->n_heads = obj_heads(&v, p->heads, HEADS_MOST);
 	p->want_off = v.want_off;
 	p->want_len = v.want_len;
 }
 
-/* -EBUSY: a process that just let go of it has not yet written what it has. */
-static void sparse_run(struct work *w)
+/* -EBUSY: the process that just closed the file has not yet written which bytes it has. */
+static void open_with_first_bytes(struct probe_job *b)
 {
+	struct store *st = b->job.flight->f->store;
 	_cleanup_free_ char *p = malloc(EARLY_BYTES);
+	struct probed *out = &b->probed;
 	struct err e = {0};
-	ssize_t n = p ? pread(w->fd, p, EARLY_BYTES, 0) : -1;
+	ssize_t n = p ? pread(b->fd, p, EARLY_BYTES, 0) : -1;
 
-	w->r = n > 0 ? sparse_open(w->fl->f->store, &w->fl->own, &w->validator, w->facts.url, &w->sparse, &e)
-		     : -EIO;
-	w->fresh = w->r == 0 && sparse_present(w->sparse) == 0;
-	if (w->r == 0)
-		w->r = sparse_write(w->sparse, 0, p, (size_t)n);
-	snprintf(w->text, sizeof(w->text), "%.390s", e.text[0] ? e.text : err_text(w->r));
-	if (w->r == 0)
-		probe_run(w);
+	out->opened = n > 0 ? sparse_open(st, &b->job.flight->own, &b->validator, b->url, &b->sparse, &e) : -EIO;
+	out->fresh = out->opened == 0 && sparse_present(b->sparse) == 0;
+	if (out->opened == 0)
+		out->opened = sparse_write(b->sparse, 0, p, (size_t)n);
+	snprintf(out->text, sizeof(out->text), "%.390s", e.text[0] ? e.text : err_text(out->opened));
 }
 
-static void probe_back(struct work *w)
+static void probe_run(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct probe_job *b = (struct probe_job *)j;
 
-	fl->probing = false;
-	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != w->winner || !fl->ranged)
-		return;
-	if (w->opens)
-		ranges_opened(fl, w->r, w->sparse, w->fresh, w->text);
-	if (!w->opens || w->r == 0)
-		ranges_probed(fl, &w->probed);
+	if (b->opens)
+		open_with_first_bytes(b);
+	if (b->probed.opened == 0)
+		identify(b);
 }
 
-static void start_probe(struct work *w)
+static void probe_back(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct probe_job *b = (struct probe_job *)j;
 
-	w->winner = fl->winner;
-	fl->probing = true;
-	if (work_start(w) < 0)
-		out_of_memory(fl);
+	b->probed.opens = b->opens;
+	b->ready(j->flight, b->winner, b->sparse, &b->probed);
 }
 
-void work_sparse(struct flight *fl)
+static void probe_free(struct job *j)
 {
+	struct probe_job *b = (struct probe_job *)j;
+
+	if (b->fd >= 0)
+		close(b->fd);
+	sparse_unref(b->sparse);
+	free(b->probed.heads);
+	free(b);
+}
+
+static const struct job_kind probe_kind = {probe_run, probe_back, probe_free};
+
+static struct probe_job *probe_new(struct flight *fl, probed_ready *ready)
+{
+	struct probe_job *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->winner = fl->winner;
+	b->ready = ready;
+	b->fd = -1;
+	return b;
+}
+
+int probe_first(struct flight *fl, probed_ready *ready)
+{
+	struct probe_job *b = probe_new(fl, ready);
 	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
-	struct work *w = fl->probing ? NULL : work_new(fl, sparse_run, probe_back);
 
-	if (!w) {
-		if (!fl->probing)
-			out_of_memory(fl);
-		return;
-	}
-	w->opens = true;
-	w->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
-	w->validator.size = fl->size;
-	snprintf(w->validator.source, sizeof(w->validator.source), "%s", fl->winner->source->name);
-	snprintf(w->validator.etag, sizeof(w->validator.etag), "%s", fl->first_etag);
-	snprintf(w->validator.last_modified, sizeof(w->validator.last_modified), "%s", fl->first_modified);
+	if (!b)
+		return -ENOMEM;
+	b->opens = true;
+	b->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
+	b->validator.size = fl->size;
+	snprintf(b->validator.source, sizeof(b->validator.source), "%s", fl->winner->source->name);
+	snprintf(b->validator.etag, sizeof(b->validator.etag), "%s", fl->first_etag);
+	snprintf(b->validator.last_modified, sizeof(b->validator.last_modified), "%s", fl->first_modified);
 	url_without_credentials(fl->winner->ask.where, &url);
-	snprintf(w->facts.url, sizeof(w->facts.url), "%s", buf_text(&url));
-	start_probe(w);
+	snprintf(b->url, sizeof(b->url), "%s", buf_text(&url));
+	return job_start(&b->job, fl, &probe_kind);
 }
 
-void work_probe(struct flight *fl)
+int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready)
 {
-	struct work *w = fl->probing ? NULL : work_new(fl, probe_run, probe_back);
+	struct probe_job *b = probe_new(fl, ready);
 
-	if (!w) {
-		if (!fl->probing)
-			out_of_memory(fl);
-		return;
+	if (!b) {
+		free(heads);
+		return -ENOMEM;
 	}
-	w->sparse = sparse_ref(fl->sparse);
-	if (fl->heads == HEADS_WANTED) {
-		w->probed.heads = calloc(HEADS_MOST, sizeof(*w->probed.heads));
-		w->probed.wants_heads = w->probed.heads != NULL;
-		fl->heads = w->probed.heads ? HEADS_WANTED : HEADS_KNOWN;
-	}
-	start_probe(w);
+	b->sparse = sparse_ref(fl->sparse);
+	b->probed.heads = heads;
+	return job_start(&b->job, fl, &probe_kind);
 }
 
-static void commit_run(struct work *w)
+/* ---- what came is there after a restart ---------------------------------------------------------------- */
+
+struct commit_job {
+	struct job job;
+	struct sparse *sparse;
+};
+
+static void commit_run(struct job *j)
 {
-	sparse_commit(w->sparse);
+	sparse_commit(((struct commit_job *)j)->sparse);
 }
 
-static void commit_back(struct work *w)
+static void commit_back(struct job *j)
 {
-	w->fl->committing = false;
+	j->flight->committing = false;
 }
 
-void work_commit(struct flight *fl)
+static void commit_free(struct job *j)
 {
-	struct work *w = fl->committing ? NULL : work_new(fl, commit_run, commit_back);
+	sparse_unref(((struct commit_job *)j)->sparse);
+	free(j);
+}
 
-	if (!w)
-		return; /* later */
-	w->sparse = sparse_ref(fl->sparse);
-	fl->committing = work_start(w) == 0;
+static const struct job_kind commit_kind = {commit_run, commit_back, commit_free};
+
+void sparse_job_commit(struct flight *fl)
+{
+	struct commit_job *c = fl->committing ? NULL : calloc(1, sizeof(*c));
+
+	if (!c)
+		return; /* the next block tries again */
+	c->sparse = sparse_ref(fl->sparse);
+	fl->committing = job_start(&c->job, fl, &commit_kind) == 0;
 }

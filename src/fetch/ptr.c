@@ -2,55 +2,77 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/job.h"
+#include "source/ptr.h"
 
 #include <string.h>
 
-/* ---- file.ptr: where it leads is a disk of this machine ----------------------------- */
+struct follow_ptr {
+	struct job job;
+	struct attempt *attempt;
+	unsigned nth; /* of the attempt: its answer is late when another one runs by now */
+	char ptr[PTR_MOST];
+	size_t n;
+	ptr_followed *followed;
+	/* results */
+	int r;
+	struct blob *blob;
+	struct key key;
+	char text[200];
+};
 
-static void ptr_found(void *ctx)
+static void ptr_found(void *flight)
 {
-	struct flight *fl = ctx;
+	struct flight *fl = flight;
 
 	if (!fl->dead)
-		flight_found(fl);
+		flight_say(fl, (struct event){SAID_FOUND});
 }
 
 static void ptr_has_it(void *ctx)
 {
-	struct work *w = ctx;
-
-	net_post(w->fl->f->net, ptr_found, w->fl); /* before work_back(): the flight lives */
+	job_tell(ctx, ptr_found);
 }
 
-static void ptr_run(struct work *w)
+static void ptr_run(struct job *j)
 {
-	struct flight *fl = w->fl;
+	struct follow_ptr *p = (struct follow_ptr *)j;
+	struct flight *fl = j->flight;
 
-	w->own = fl->own;
-	w->r = local_follow(fl->f, w->winner->source, &fl->own, w->ptr, w->ptr_n, ptr_has_it, w,
-		&w->blob, w->text);
-	if (w->r == 0)
-		store_main_key(fl->f->store, &fl->own, &w->own);
+	p->key = fl->own;
+	p->r = local_follow(fl->f, p->attempt->source, &fl->own, p->ptr, p->n, ptr_has_it, j, &p->blob, p->text);
+	if (p->r == 0)
+		store_main_key(fl->f->store, &fl->own, &p->key);
 }
 
-static void ptr_back(struct work *w)
+static void ptr_back(struct job *j)
 {
-	if (!w->fl->dead && w->winner->job == w->job)
-		race_followed(w->winner, w->r, w->blob, &w->own, w->text);
+	struct follow_ptr *p = (struct follow_ptr *)j;
+
+	if (!j->flight->dead && p->attempt->job == p->nth)
+		p->followed(p->attempt, p->r, p->blob, &p->key, p->text);
 }
 
-void work_ptr(struct attempt *at)
+static void ptr_free(struct job *j)
 {
-	struct work *w = work_new(at->flight, ptr_run, ptr_back);
+	struct follow_ptr *p = (struct follow_ptr *)j;
 
-	if (!w) {
-		out_of_memory(at->flight);
-		return;
+	blob_unref(p->blob);
+	free(p);
+}
+
+static const struct job_kind ptr_kind = {ptr_run, ptr_back, ptr_free};
+
+void ptr_follow(struct attempt *at, ptr_followed *followed)
+{
+	struct follow_ptr *p = calloc(1, sizeof(*p));
+
+	if (p) {
+		p->attempt = at;
+		p->nth = at->job;
+		p->n = MIN(at->ptr.n, sizeof(p->ptr));
+		memcpy(p->ptr, buf_text(&at->ptr), p->n);
+		p->followed = followed;
 	}
-	w->winner = at;
-	w->job = at->job;
-	w->ptr_n = MIN(at->ptr.n, sizeof(w->ptr));
-	memcpy(w->ptr, buf_text(&at->ptr), w->ptr_n);
-	if (work_start_on(lookers(at->flight->f), w) < 0)
-		out_of_memory(at->flight);
+	if (!p || job_start_in_dirs(&p->job, at->flight, &ptr_kind) < 0)
+		flight_say_no_memory(at->flight);
 }

@@ -17,6 +17,7 @@
 #define REST_MS 1000 /* for a source that broke off to send the rest, while another has other bytes */
 
 static void attempt_start(struct attempt *at);
+static ptr_followed ptr_led;
 
 /* ---- wrong files, remembered in memory ---------------------------------------------- */
 
@@ -314,7 +315,7 @@ static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n
 	if (fl->making_room || (fl->parked && flight_here(fl) >= PARK_BYTES))
 		return -EAGAIN;
 	r = keep(fl, at->from + off, p, n);
-	if (r == -ENOSPC && work_room(fl, n) == 0)
+	if (r == -ENOSPC && body_make_room(fl, n) == 0)
 		return -EAGAIN;
 	if (r == -ESTALE)
 		return r;
@@ -326,7 +327,7 @@ static int winner_body(struct attempt *at, uint64_t off, const void *p, size_t n
 	if (fl->part)
 		part_advance(fl->part, flight_here(fl));
 	if (!fl->early_done && !fl->sparse && flight_here(fl) >= fl->early_at)
-		work_early(fl);
+		body_identify(fl);
 	return 0;
 }
 
@@ -419,7 +420,7 @@ static void short_body(struct attempt *at)
 	if (at->state == ATTEMPT_PROMISING)
 		return;
 	if (at->ask.ptr) {
-		work_ptr(at);
+		ptr_follow(at, ptr_led);
 		return;
 	}
 	if (!may_win(at, at->head, at->head_n, true)) {
@@ -458,10 +459,8 @@ static void winner_done(struct attempt *at, const struct net_reply *r)
 		/* What is packed, or holds several, is needed as a whole. */
 		at->plain = at->again = true;
 		winner_fail(fl, -EREMOTEIO, "its first bytes say that all are needed");
-	} else if (fl->sparse) {
-		work_merge(fl);
 	} else {
-		work_seal(fl);
+		flight_say(fl, (struct event){SAID_ALL});
 	}
 }
 
@@ -663,7 +662,7 @@ static void attempt_start(struct attempt *at)
 	}
 }
 
-void race_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text)
+static void ptr_led(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text)
 {
 	if (at->state != ATTEMPT_ASKING)
 		return;
@@ -786,7 +785,7 @@ static void elect(struct flight *fl, struct attempt *at)
 
 	if (r == 0 && at->head_n)
 		r = draft_write(fl->draft, 0, at->head, at->head_n);
-	if (r == -ENOSPC && work_room(fl, at->head_n) == 0) {
+	if (r == -ENOSPC && body_make_room(fl, at->head_n) == 0) {
 		draft_discard(take(fl->draft)); /* race_has_room() has it elected again */
 		return;
 	}
@@ -814,7 +813,7 @@ static void elect(struct flight *fl, struct attempt *at)
 		at->packing ? packing_name(at->packing) : "");
 	flight_found(fl);
 	if (at->whole) {
-		work_seal(fl);
+		flight_say(fl, (struct event){SAID_ALL});
 		return;
 	}
 	flight_park(fl);
@@ -904,18 +903,19 @@ static void conclude(struct flight *fl)
 		conclude_read(fl);
 		return;
 	}
-	fl->end_error = worst ? worst->error : fl->store_error ? fl->store_error : fl->local_error;
+	fl->end_error = worst ? worst->error : fl->check.store_error ? fl->check.store_error : fl->check.dir_error;
 	if (worst)
 		snprintf(fl->end_text, sizeof(fl->end_text), "%.63s: %.130s", worst->source->name,
 			worst->text);
-	else if (fl->store_error)
+	else if (fl->check.store_error)
 		snprintf(fl->end_text, sizeof(fl->end_text), "the store cannot be read: %s",
-			err_text(fl->store_error));
+			err_text(fl->check.store_error));
 	else
-		snprintf(fl->end_text, sizeof(fl->end_text), "%s", fl->local_text);
+		snprintf(fl->end_text, sizeof(fl->end_text), "%s", fl->check.dir_text);
 	/* Also when another could not be asked: who said no is not asked again meanwhile. */
 	if (fresh || fl->end_error) {
-		work_misses(fl);
+		fl->state = FLIGHT_MISS;
+		misses_write(fl);
 		return;
 	}
 	miss_counts_add(fl->f, &fl->key);

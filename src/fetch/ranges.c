@@ -139,7 +139,7 @@ static int range_write(void *ctx, uint64_t off, const void *p, size_t n)
 	if (off < rg->off || n > rg->end - MIN(off, rg->end))
 		return -EPROTO; /* a part that nobody asked for */
 	r = sparse_write(fl->sparse, off, p, n);
-	if (r == -ENOSPC && work_room(fl, n) == 0)
+	if (r == -ENOSPC && body_make_room(fl, n) == 0)
 		return -EAGAIN;
 	if (r < 0) {
 		if (r == -ESTALE) /* the disk lost some of it */
@@ -280,7 +280,7 @@ static void range_done(void *ctx, const struct net_reply *r)
 	if (!copy.yields)
 		fl->range_errors = 0;
 	if (sparse_is_due(fl->sparse))
-		work_commit(fl);
+		sparse_job_commit(fl);
 	ranges_go(fl);
 }
 
@@ -590,6 +590,9 @@ static void pump(struct flight *fl)
 		transfer_set_rank(rg->transfer, rank_of(rg));
 }
 
+static void open_sparse(struct flight *fl);
+static void probe(struct flight *fl);
+
 /* Another process wants all of it. */
 static void look(void *ctx)
 {
@@ -610,19 +613,19 @@ void ranges_go(struct flight *fl)
 		return;
 	if (!fl->sparse) {
 		if (!fl->parked)
-			work_sparse(fl);
+			open_sparse(fl);
 		return;
 	}
 	if (sparse_is_full(fl->sparse)) {
 		if (!fl->probing) {
 			ranges_stop(fl); /* all came; some were not told yet that they are over */
-			work_seal(fl);
+			flight_say(fl, (struct event){SAID_ALL});
 		}
 		return;
 	}
 	if (fl->want_len && sparse_has(fl->sparse, fl->want_off, fl->want_len)) {
 		fl->want_len = 0;
-		work_probe(fl);
+		probe(fl);
 	}
 	if (wants_all(fl) || flight_lingers(fl) || fl->touched * 100 > fl->size * TOUCHED_PERCENT)
 		fl->fill = true;
@@ -630,7 +633,7 @@ void ranges_go(struct flight *fl)
 		part_spare(fl->part, !fl->fill);
 	pump(fl);
 	if (fl->heads == HEADS_WANTED && !fl->want_len)
-		work_probe(fl);
+		probe(fl);
 	if (!fl->parked && !fl->poll.due)
 		net_timer_set(fl->f->net, &fl->poll, LOOK_MS, look, fl);
 	if (!fl->ranges && fl->fill && !fl->parked)
@@ -652,14 +655,14 @@ void ranges_begin(struct flight *fl)
 
 /* ---- what workers found ------------------------------------------------------------- */
 
-void ranges_opened(struct flight *fl, int r, struct sparse *sp, bool fresh, const char *text)
+static void opened(struct flight *fl, struct sparse *sp, const struct probed *p)
 {
-	if (r < 0) {
-		ranges_off(fl, text);
+	if (p->opened < 0) {
+		ranges_off(fl, p->text);
 		return;
 	}
 	fl->sparse = sparse_ref(sp);
-	fl->fresh = fresh;
+	fl->fresh = p->fresh;
 	sparse_set_idle(sp, fl->parked);
 	draft_discard(take(fl->draft));
 }
@@ -673,13 +676,13 @@ static void learn_walk(struct flight *fl, const struct probed *p)
 			ahead_table(a, p->walk.tables[i].off, p->walk.tables[i].n);
 		a->units = (struct ahead_span){p->walk.units.off, p->walk.units.off + p->walk.units.n};
 	}
-	if (p->wants_heads && p->sparse == 1 && p->n_heads != -EAGAIN) {
+	if (p->heads && p->sparse == 1 && p->n_heads != -EAGAIN) {
 		fl->heads = HEADS_KNOWN;
 		ahead_heads(a, p->heads, (unsigned)MAX(p->n_heads, 0)); /* or there is no hopping */
 	}
 }
 
-void ranges_probed(struct flight *fl, const struct probed *p)
+static void learn_probed(struct flight *fl, const struct probed *p)
 {
 	if (p->r == -EBADMSG || p->r == -ENOENT) {
 		winner_fail(fl, p->r, p->text);
@@ -688,7 +691,7 @@ void ranges_probed(struct flight *fl, const struct probed *p)
 	if (p->sure || fl->sure)
 		flight_sure(fl);
 	learn_walk(fl, p);
-	if (p->r == -EAGAIN || p->sparse == -EAGAIN || (p->sparse == 1 && p->wants_heads && p->n_heads == -EAGAIN)) {
+	if (p->r == -EAGAIN || p->sparse == -EAGAIN || (p->sparse == 1 && p->heads && p->n_heads == -EAGAIN)) {
 		fl->want_off = p->want_off;
 		fl->want_len = MIN(p->want_len, fl->size - MIN(fl->size, p->want_off));
 	} else if (!p->sparse) {
@@ -698,4 +701,39 @@ void ranges_probed(struct flight *fl, const struct probed *p)
 	if (!fl->want_len && !fl->sure)
 		fl->fill = true;
 	ranges_go(fl);
+}
+
+static void probed(struct flight *fl, const struct attempt *winner, struct sparse *sp, const struct probed *p)
+{
+	fl->probing = false;
+	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != winner || !fl->ranged)
+		return;
+	if (p->opens)
+		opened(fl, sp, p);
+	if (!p->opens || p->opened == 0)
+		learn_probed(fl, p);
+}
+
+static void open_sparse(struct flight *fl)
+{
+	if (fl->probing)
+		return;
+	fl->probing = true;
+	if (probe_first(fl, probed) < 0)
+		flight_say_no_memory(fl);
+}
+
+static void probe(struct flight *fl)
+{
+	uint64_t *heads = NULL;
+
+	if (fl->probing)
+		return;
+	if (fl->heads == HEADS_WANTED) {
+		heads = calloc(HEADS_MOST, sizeof(*heads));
+		fl->heads = heads ? HEADS_WANTED : HEADS_KNOWN;
+	}
+	fl->probing = true;
+	if (probe_again(fl, heads, probed) < 0)
+		flight_say_no_memory(fl);
 }

@@ -62,7 +62,7 @@ enum version_next version_look(const struct flight *fl, bool asking)
 void version_drop(struct flight *fl, bool forget, bool wrong, int error)
 {
 	if (fl->sparse)
-		work_drop(fl, forget);
+		sparse_close_later(fl, forget);
 	draft_discard(take(fl->draft));
 	if (fl->part && part_suspend(fl->part))
 		fl->untouched = take(fl->part);

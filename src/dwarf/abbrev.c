@@ -235,17 +235,3 @@ int dwarf_abbrevs_get(struct dwarf_reader *r, const struct dwarf_file *f,
 	*out = t;
 	return 0;
 }
-
-void dwarf_reader_release(struct dwarf_reader *r)
-{
-	for (unsigned i = 0; i < DWARF_FOREIGN; i++) {
-		if (!r->foreign[i])
-			continue;
-		dwarf_unit_close(&r->foreign[i]->unit);
-		free(r->foreign[i]->scopes.all);
-		free(r->foreign[i]);
-	}
-	for (unsigned i = 0; i < DWARF_TABLES; i++)
-		dwarf_abbrevs_drop(r->tables[i]);
-	memset(r, 0, sizeof(*r));
-}

@@ -202,6 +202,8 @@ bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
 /* NULL: it is no text, or lies nowhere. */
 const char *dwarf_text(const struct dwarf_unit *u, const struct dwarf_value *v);
 bool dwarf_address(const struct dwarf_unit *u, const struct dwarf_value *v, uint64_t *out);
+/* Address number `i` of .debug_addr; false: there is no such number. */
+bool dwarf_address_by_index(const struct dwarf_unit *u, uint64_t i, uint64_t *out);
 bool dwarf_number(const struct dwarf_value *v, uint64_t *out);
 /* What entry is referred to: `*f` is the file that it is in. */
 bool dwarf_reference(const struct dwarf_unit *u, const struct dwarf_value *v,

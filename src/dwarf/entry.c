@@ -1,15 +1,8 @@
-/* Units and entries: values, texts, addresses, references and ranges. */
+/* Entries, and what their values mean: texts, addresses, numbers, references. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/grow.h"
 #include "base/util.h"
 #include "dwarf/forms.h"
 
-
-enum {
-	DW_RLE_end = 0, DW_RLE_base_addressx = 1, DW_RLE_startx_endx = 2, DW_RLE_startx_length = 3,
-	DW_RLE_offset_pair = 4, DW_RLE_base_address = 5, DW_RLE_start_end = 6,
-	DW_RLE_start_length = 7
-};
 
 /* ---- entries -------------------------------------------------------------------------- */
 
@@ -113,7 +106,7 @@ const char *dwarf_text(const struct dwarf_unit *u, const struct dwarf_value *v)
 	}
 }
 
-static bool address_by_index(const struct dwarf_unit *u, uint64_t i, uint64_t *out)
+bool dwarf_address_by_index(const struct dwarf_unit *u, uint64_t i, uint64_t *out)
 {
 	struct span s = u->main->s[DWARF_ADDR];
 	unsigned size = u->head->addr_size;
@@ -139,9 +132,9 @@ bool dwarf_address(const struct dwarf_unit *u, const struct dwarf_value *v, uint
 	case DW_FORM_addrx3:
 	case DW_FORM_addrx4:
 	case DW_FORM_GNU_addr_index:
-		return address_by_index(u, v->v, out);
+		return dwarf_address_by_index(u, v->v, out);
 	case DW_FORM_LLVM_addrx_offset:
-		if (!address_by_index(u, (uint32_t)v->v, out))
+		if (!dwarf_address_by_index(u, (uint32_t)v->v, out))
 			return false;
 		*out += v->v >> 32;
 		return true;
@@ -194,252 +187,4 @@ bool dwarf_reference(const struct dwarf_unit *u, const struct dwarf_value *v,
 	default:
 		return false;
 	}
-}
-
-/* ---- ranges ---------------------------------------------------------------------------- */
-
-static int add_range(struct dwarf_ranges *out, uint64_t start, uint64_t end)
-{
-	if (start >= end)
-		return 0;
-	if (grow(&out->all, &out->room, out->n, sizeof(*out->all)) < 0)
-		return -ENOMEM;
-	out->all[out->n++] = (struct dwarf_range){start, end};
-	return 0;
-}
-
-static bool spend(const struct dwarf_file *f, int64_t bytes)
-{
-	struct dwarf_file *own = (struct dwarf_file *)f; /* that it is counted is not its content */
-
-	return atomic_fetch_sub_explicit(&own->budget, bytes, memory_order_relaxed) >= bytes;
-}
-
-/* .debug_ranges, until version 4. It is the linked file's also for split units. */
-static int old_ranges(const struct dwarf_unit *u, uint64_t off, struct dwarf_ranges *out)
-{
-	unsigned size = u->head->addr_size;
-	uint64_t top = size == 8 ? UINT64_MAX : (1ull << 8 * size) - 1, base = u->low;
-	struct span s = u->main->s[DWARF_RANGES];
-	const uint8_t *p;
-	int r = 0;
-
-	for (; r == 0 && (p = span_at(s, off, 2 * size)); off += 2 * size) {
-		uint64_t start = load_sized(p, size, u->main->swap),
-			 end = load_sized(p + size, size, u->main->swap);
-
-		if (!spend(u->main, 2 * size))
-			return -E2BIG;
-		if (!start && !end)
-			return 0;
-		if (start == top)
-			base = end;
-		else
-			r = add_range(out, (base + start) & top, (base + end) & top);
-	}
-	return r < 0 ? r : -EBADMSG;
-}
-
-struct rnglist {
-	const struct dwarf_unit *u;
-	const uint8_t *p, *end;
-	uint64_t base;
-};
-
-static bool take_address(struct rnglist *l, uint64_t *out)
-{
-	unsigned size = l->u->head->addr_size;
-
-	if ((size_t)(l->end - l->p) < size)
-		return false;
-	*out = load_sized(l->p, size, l->u->file->swap);
-	l->p += size;
-	return true;
-}
-
-static bool take_index(struct rnglist *l, uint64_t *out)
-{
-	uint64_t i;
-
-	return take_uleb(&l->p, l->end, &i) && address_by_index(l->u, i, out);
-}
-
-/* 1: a range; 0: the end; 2: neither. */
-static int next_range(struct rnglist *l, uint64_t *start, uint64_t *end)
-{
-	bool ok = false;
-
-	if (l->p == l->end)
-		return -EBADMSG;
-	switch (*l->p++) {
-	case DW_RLE_end:
-		return 0;
-	case DW_RLE_base_addressx:
-		return take_index(l, &l->base) ? 2 : -EBADMSG;
-	case DW_RLE_base_address:
-		return take_address(l, &l->base) ? 2 : -EBADMSG;
-	case DW_RLE_startx_endx:
-		ok = take_index(l, start) && take_index(l, end);
-		break;
-	case DW_RLE_startx_length:
-		ok = take_index(l, start) && take_uleb(&l->p, l->end, end);
-		*end += *start;
-		break;
-	case DW_RLE_offset_pair:
-		ok = take_uleb(&l->p, l->end, start) && take_uleb(&l->p, l->end, end);
-		*start += l->base;
-		*end += l->base;
-		break;
-	case DW_RLE_start_end:
-		ok = take_address(l, start) && take_address(l, end);
-		break;
-	case DW_RLE_start_length:
-		ok = take_address(l, start) && take_uleb(&l->p, l->end, end);
-		*end += *start;
-		break;
-	}
-	return ok ? 1 : -EBADMSG;
-}
-
-static int new_ranges(const struct dwarf_unit *u, uint64_t off, struct dwarf_ranges *out)
-{
-	struct rnglist l = {.u = u, .base = u->low};
-	uint64_t start = 0, end = 0;
-	int r;
-
-	if (off >= u->rnglists.n)
-		return -EBADMSG;
-	l.p = u->rnglists.p + off;
-	l.end = u->rnglists.p + u->rnglists.n;
-	while ((r = next_range(&l, &start, &end)) > 0) {
-		if (!spend(u->file, 4))
-			return -E2BIG;
-		if (r == 1 && add_range(out, start, end) < 0)
-			return -ENOMEM;
-	}
-	return r;
-}
-
-static int listed_ranges(
-	const struct dwarf_unit *u, const struct dwarf_value *v, struct dwarf_ranges *out)
-{
-	unsigned size = u->head->off_size;
-	const uint8_t *p;
-
-	if (v->form == DW_FORM_rnglistx) {
-		if (v->v > u->rnglists.n || u->rnglists_base > u->rnglists.n)
-			return -EBADMSG;
-		p = span_at(u->rnglists, u->rnglists_base + v->v * size, size);
-		return p ? new_ranges(u, u->rnglists_base + load_sized(p, size, u->file->swap), out)
-			 : -EBADMSG;
-	}
-	if (u->head->version >= 5)
-		return new_ranges(u, v->v, out);
-	return old_ranges(u, u->ranges_base + v->v, out);
-}
-
-int dwarf_die_ranges(const struct dwarf_unit *u, const struct dwarf_die *d,
-	struct dwarf_ranges *out)
-{
-	uint64_t low, high;
-
-	if (die_has(d, AT_LOW) && die_has(d, AT_HIGH)) {
-		if (!dwarf_address(u, &d->v[AT_LOW], &low))
-			return -EBADMSG;
-		if (!dwarf_address(u, &d->v[AT_HIGH], &high)) {
-			if (!dwarf_number(&d->v[AT_HIGH], &high))
-				return -EBADMSG;
-			high += low;
-		}
-		return add_range(out, low, high);
-	}
-	return die_has(d, AT_RANGES) ? listed_ranges(u, &d->v[AT_RANGES], out) : 0;
-}
-
-/* ---- units ---------------------------------------------------------------------------- */
-
-static uint64_t number_or(const struct dwarf_die *d, enum dwarf_field f, uint64_t otherwise)
-{
-	uint64_t v;
-
-	return die_has(d, f) && dwarf_number(&d->v[f], &v) ? v : otherwise;
-}
-
-/* Bases come first: without them the texts and addresses of the same entry have no meaning. */
-static void set_bases(struct dwarf_unit *u, const struct dwarf_die *root)
-{
-	const struct dwarf_unit *skeleton = u->skeleton;
-	unsigned head = u->head->off_size == 8 ? 16 : 8;
-	bool split = u->file->dwo && u->head->version >= 5;
-
-	u->str_offsets = u->file->s[DWARF_STR_OFFSETS];
-	u->rnglists = u->file->s[DWARF_RNGLISTS];
-	u->str_base = number_or(root, AT_STR_BASE, split ? head : 0);
-	u->rnglists_base = number_or(root, AT_RNGLISTS_BASE, split ? head + 4 : 0);
-	u->addr_base = skeleton ? skeleton->addr_base : number_or(root, AT_ADDR_BASE, 0);
-	/* In the skeleton itself it does not count: only what was split off uses it. */
-	u->ranges_base = skeleton ? skeleton->ranges_base : 0;
-}
-
-static const char *text_or(const struct dwarf_unit *u, const struct dwarf_die *d,
-	enum dwarf_field f, const char *otherwise)
-{
-	const char *s = die_has(d, f) ? dwarf_text(u, &d->v[f]) : NULL;
-
-	return s ? s : otherwise;
-}
-
-static void set_rest(struct dwarf_unit *u, const struct dwarf_die *root)
-{
-	const struct dwarf_unit *skeleton = u->skeleton;
-
-	u->tag = root->abbrev->tag;
-	u->children = root->abbrev->children ? root->next : 0;
-	u->language = (unsigned)number_or(root, AT_LANGUAGE, 0);
-	u->comp_dir = text_or(u, root, AT_COMP_DIR, skeleton ? skeleton->comp_dir : "");
-	u->dwo_name = text_or(u, root, AT_DWO_NAME, NULL);
-	u->dwo_id = u->head->version >= 5 ? u->head->id : number_or(root, AT_DWO_ID, 0);
-	u->has_lines = die_has(root, AT_LINES);
-	u->lines = number_or(root, AT_LINES, 0);
-	if (!die_has(root, AT_LOW) || !dwarf_address(u, &root->v[AT_LOW], &u->low))
-		u->low = 0;
-	if (skeleton) {
-		u->low = skeleton->low;
-		u->has_lines = skeleton->has_lines;
-		u->lines = skeleton->lines;
-	}
-}
-
-int dwarf_unit_open(struct dwarf_unit *u, struct dwarf_reader *r, const struct dwarf_file *f,
-	const struct dwarf_head *h, const struct dwarf_unit *skeleton)
-{
-	struct dwarf_die root;
-	int result;
-
-	memset(u, 0, sizeof(*u));
-	u->file = f;
-	u->main = skeleton ? skeleton->main : f;
-	u->head = h;
-	u->skeleton = skeleton;
-	if (!h->first)
-		return -EBADMSG;
-	result = dwarf_abbrevs_get(r, f, h, &u->abbrevs);
-	if (result < 0)
-		return result;
-	if (!dwarf_die_at(u, h->first, &root)) {
-		dwarf_unit_close(u);
-		return -EBADMSG;
-	}
-	set_bases(u, &root);
-	set_rest(u, &root);
-	/* A skeleton of version 4 tells only its split unit where ranges begin. */
-	if (!skeleton && u->dwo_name)
-		u->ranges_base = number_or(&root, AT_GNU_RANGES_BASE, 0);
-	return 0;
-}
-
-void dwarf_unit_close(struct dwarf_unit *u)
-{
-	dwarf_abbrevs_drop(u->abbrevs);
-	u->abbrevs = NULL;
 }

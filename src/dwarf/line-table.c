@@ -1,0 +1,274 @@
+/* The header of a line table, version 2 to 5: directories and files. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "dwarf/line-table.h"
+#include "base/grow.h"
+#include "base/util.h"
+
+enum { DW_LNCT_path = 1, DW_LNCT_directory_index = 2 };
+
+#define FORMATS_MOST 16
+
+struct head {
+	struct dwarf_lines *l;
+	const struct dwarf_unit *u;
+	const uint8_t *p, *end;
+	struct dwarf_sizes sizes;
+};
+
+static int add_dir(struct dwarf_lines *l, const char *name)
+{
+	if (grow(&l->dirs, &l->dirs_room, l->n_dirs, sizeof(*l->dirs)) < 0)
+		return -ENOMEM;
+	l->dirs[l->n_dirs++] = name;
+	return 0;
+}
+
+int line_table_add(struct dwarf_lines *l, const char *name, uint64_t dir)
+{
+	if (grow(&l->files, &l->files_room, l->n_files, sizeof(*l->files)) < 0)
+		return -ENOMEM;
+	l->files[l->n_files++] = (struct dwarf_line_file){name, dir, UINT32_MAX};
+	return 0;
+}
+
+const char *take_line_text(const uint8_t **p, const uint8_t *end)
+{
+	const uint8_t *nul = memchr(*p, 0, (size_t)(end - *p));
+	const char *s = (const char *)*p;
+
+	if (nul)
+		*p = nul + 1;
+	return nul ? s : NULL;
+}
+
+bool take_line_file(const uint8_t **p, const uint8_t *end, uint64_t *dir)
+{
+	uint64_t skipped;
+
+	return take_uleb(p, end, dir) && take_uleb(p, end, &skipped) &&
+	       take_uleb(p, end, &skipped);
+}
+
+/* Directories and files count from 1: number 0 is the unit's, and no file. */
+static int old_tables(struct head *h)
+{
+	const char *name;
+	uint64_t dir;
+	int r = add_dir(h->l, "");
+
+	while (r == 0) {
+		name = take_line_text(&h->p, h->end);
+		if (!name)
+			return -EBADMSG;
+		if (!name[0])
+			break;
+		r = add_dir(h->l, name);
+	}
+	if (r == 0)
+		r = line_table_add(h->l, NULL, 0);
+	while (r == 0) {
+		name = take_line_text(&h->p, h->end);
+		if (!name)
+			return -EBADMSG;
+		if (!name[0])
+			break;
+		if (!take_line_file(&h->p, h->end, &dir))
+			return -EBADMSG;
+		r = line_table_add(h->l, name, dir);
+	}
+	return r;
+}
+
+struct format {
+	uint64_t type;
+	unsigned form;
+};
+
+static int take_formats(struct head *h, struct format *all)
+{
+	unsigned n;
+
+	if (h->p == h->end)
+		return -EBADMSG;
+	n = *h->p++;
+	if (n > FORMATS_MOST)
+		return -EBADMSG;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t form;
+
+		if (!take_uleb(&h->p, h->end, &all[i].type) || !take_uleb(&h->p, h->end, &form) ||
+			form > UINT16_MAX)
+			return -EBADMSG;
+		all[i].form = (unsigned)form;
+	}
+	return (int)n;
+}
+
+static int take_entry(struct head *h, const struct format *all, int n, bool file)
+{
+	const char *name = NULL;
+	uint64_t dir = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct dwarf_value v;
+
+		if (!read_form(all[i].form, 0, h->sizes, h->u->main->swap, &h->p, h->end, &v))
+			return -EBADMSG;
+		if (all[i].type == DW_LNCT_path)
+			name = dwarf_text(h->u->skeleton ? h->u->skeleton : h->u, &v);
+		else if (all[i].type == DW_LNCT_directory_index)
+			dwarf_number(&v, &dir);
+	}
+	return file ? line_table_add(h->l, name, dir) : add_dir(h->l, name ? name : "");
+}
+
+static int new_table(struct head *h, bool file)
+{
+	struct format formats[FORMATS_MOST];
+	int r = 0, n = take_formats(h, formats);
+	uint64_t count;
+
+	if (n < 0 || !take_uleb(&h->p, h->end, &count))
+		return -EBADMSG;
+	/* Entries of no bytes would never end. */
+	if (!n || count > (uint64_t)(h->end - h->p))
+		return count ? -EBADMSG : 0;
+	while (r == 0 && count--)
+		r = take_entry(h, formats, n, file);
+	return r;
+}
+
+static int read_fixed(struct head *h)
+{
+	struct dwarf_lines *l = h->l;
+	unsigned n;
+
+	if ((size_t)(h->end - h->p) < (l->version >= 4 ? 6u : 5u))
+		return -EBADMSG;
+	l->min_length = *h->p++;
+	l->max_ops = l->version >= 4 ? *h->p++ : 1;
+	h->p++; /* whether rows are statements at first */
+	l->line_base = (int8_t)*h->p++;
+	l->line_range = *h->p++;
+	l->opcode_base = *h->p++;
+	n = l->opcode_base ? l->opcode_base - 1 : 0;
+	if ((size_t)(h->end - h->p) < n)
+		return -EBADMSG;
+	memset(l->lengths, 0, sizeof(l->lengths));
+	memcpy(l->lengths + 1, h->p, n);
+	h->p += n;
+	return 0;
+}
+
+/* Where the table is, and the parts of the header that say how to read the rest. */
+static int read_start(struct head *h, uint64_t at)
+{
+	struct span s = h->u->main->s[DWARF_LINE];
+	bool swap = h->u->main->swap;
+	const uint8_t *p = span_at(s, at, 4);
+	uint64_t length = p ? load32(p, swap) : 0, head;
+
+	h->sizes = sizes_of(h->u->head);
+	h->sizes.off = 4;
+	at += 4;
+	if (length == UINT32_MAX) {
+		p = span_at(s, at, 8);
+		length = p ? load64(p, swap) : 0;
+		h->sizes.off = 8;
+		at += 8;
+	}
+	/* A table that is cut short is good for what it has. */
+	length = at <= s.n ? MIN(length, s.n - at) : 0;
+	s.n = at <= s.n ? at + length : 0;
+	p = span_at(s, at, 4u + h->sizes.off);
+	if (!p)
+		return -EBADMSG;
+	h->l->version = h->sizes.version = (uint8_t)load16(p, swap);
+	if (load16(p, swap) < 2 || load16(p, swap) > 5)
+		return -ENOTSUP;
+	h->l->addr_size = h->l->version >= 5 ? p[2] : h->u->head->addr_size;
+	h->sizes.addr = h->l->addr_size;
+	at += h->l->version >= 5 ? 4 : 2;
+	p = span_at(s, at, h->sizes.off);
+	if (!p)
+		return -EBADMSG;
+	head = load_sized(p, h->sizes.off, swap);
+	at += h->sizes.off;
+	if (head > s.n - at)
+		return -EBADMSG;
+	h->p = s.p + at;
+	h->end = h->p + head;
+	h->l->program = at + head;
+	h->l->end = s.n;
+	return 0;
+}
+
+static int read_header(struct dwarf_lines *l, const struct dwarf_unit *u)
+{
+	struct head h = {.l = l, .u = u};
+	int r = read_start(&h, u->lines);
+
+	if (r == 0)
+		r = read_fixed(&h);
+	if (r < 0)
+		return r;
+	if (l->version < 5)
+		return old_tables(&h);
+	r = new_table(&h, false);
+	return r < 0 ? r : new_table(&h, true);
+}
+
+int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf_unit *u)
+{
+	int r;
+
+	if (!u->has_lines)
+		return -EBADMSG;
+	if (l->opened && l->file == u->main && l->at == u->lines) {
+		l->comp_dir = u->comp_dir;
+		return 0;
+	}
+	l->file = u->main;
+	l->at = u->lines;
+	l->opened = l->ran = false;
+	l->n_dirs = l->n_files = l->n_rows = l->n_sequences = 0;
+	l->comp_dir = u->comp_dir;
+	r = read_header(l, u);
+	l->opened = r == 0;
+	return r;
+}
+
+void dwarf_lines_release(struct dwarf_lines *l)
+{
+	free(l->dirs);
+	free(l->files);
+	free(l->rows);
+	free(l->sequences);
+	memset(l, 0, sizeof(*l));
+}
+
+struct dwarf_line_file *dwarf_line_file(struct dwarf_lines *l, uint64_t i)
+{
+	return i < l->n_files && l->files[i].name ? &l->files[i] : NULL;
+}
+
+static bool is_absolute(const char *s)
+{
+	bool letter = (s[0] >= 'a' && s[0] <= 'z') || (s[0] >= 'A' && s[0] <= 'Z');
+
+	return s[0] == '/' || s[0] == '\\' ||
+	       (letter && s[1] == ':' && (s[2] == '/' || s[2] == '\\'));
+}
+
+void dwarf_line_dirs(const struct dwarf_lines *l, const struct dwarf_line_file *f,
+	const char **first, const char **second)
+{
+	*first = *second = "";
+	if (is_absolute(f->name))
+		return;
+	if (f->dir < l->n_dirs)
+		*second = l->dirs[f->dir];
+	/* From version 5 on directory 0 is the unit's own. */
+	if (!is_absolute(*second) && (l->version < 5 || f->dir))
+		*first = l->comp_dir;
+}

@@ -1,0 +1,238 @@
+/* Which rows of the line table belong to a function, and which to none. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/util.h"
+#include "dwarf/walk.h"
+
+bool walk_has_text(const struct walk *k, uint64_t addr)
+{
+	return !k->w->n_text || text_range_of(k->w->text, k->w->n_text, addr);
+}
+
+int walk_want_lines(struct walk *k)
+{
+	struct dwarf_lines *l = &k->w->lines;
+	int r;
+
+	if (!k->u->has_lines)
+		return 0;
+	r = dwarf_lines_open(l, k->u);
+	if (r == 0 && !l->ran)
+		r = dwarf_lines_run(l, k->u);
+	if (r == -ENOMEM)
+		return r;
+	k->out->broken = k->out->broken || r < 0;
+	return 0;
+}
+
+/* ---- rows of a function ----------------------------------------------------------------- */
+
+static int add_row(struct walk *k, struct batch_func *f, uint64_t addr, const struct dwarf_row *row)
+{
+	struct batch *b = k->out;
+	uint32_t file;
+
+	if (walk_file_number(k, row->file, &file) < 0)
+		return -ENOMEM;
+	if (file == BATCH_NONE) /* without a file a line says nothing */
+		return 0;
+	if (grow(&b->rows, &b->rows_room, b->n_rows, sizeof(*b->rows)) < 0)
+		return -ENOMEM;
+	b->rows[b->n_rows++] = (struct dwarf_row){addr, file, row->line};
+	f->n_rows++;
+	return 0;
+}
+
+/* The last of n sorted rows that is not behind `addr`; the first when all are. */
+static size_t row_at(const struct dwarf_row *rows, size_t n, uint64_t addr)
+{
+	size_t from = 0;
+
+	while (from < n) {
+		size_t mid = from + (n - from) / 2;
+
+		if (rows[mid].addr <= addr)
+			from = mid + 1;
+		else
+			n = mid;
+	}
+	return from ? from - 1 : 0;
+}
+
+/* The rows of one sequence between two addresses. */
+static int add_rows(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
+	uint64_t start, uint64_t end)
+{
+	const struct dwarf_row *rows = k->w->lines.rows + s->rows;
+	int r = 0;
+
+	for (size_t i = row_at(rows, s->n_rows, start);
+		r == 0 && i < s->n_rows && rows[i].addr < end; i++)
+		r = add_row(k, f, MAX(rows[i].addr, start), &rows[i]);
+	return r;
+}
+
+/* The rows of one sequence that are in the function. */
+static int take_sequence(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
+	uint64_t start, uint64_t end)
+{
+	struct dwarf_walker *w = k->w;
+
+	if (grow(&w->taken, &w->taken_room, w->n_taken, sizeof(*w->taken)) < 0)
+		return -ENOMEM;
+	w->taken[w->n_taken++] = (struct dwarf_taken){
+		(size_t)(s - w->lines.sequences), start, end};
+	return add_rows(k, f, s, start, end);
+}
+
+/* How far the line where a sequence begins is from where the function is declared. */
+static uint64_t distance(const struct walk *k, const struct dwarf_sequence *s, uint64_t start,
+	bool declared, uint64_t file, uint64_t line)
+{
+	const struct dwarf_row *rows = k->w->lines.rows + s->rows;
+	const struct dwarf_row *row = &rows[row_at(rows, s->n_rows, start)];
+
+	if (!declared)
+		return 0;
+	if (row->file != file)
+		return UINT64_MAX;
+	return row->line >= line ? row->line - line : UINT32_MAX + (line - row->line);
+}
+
+/* Functions that a linker folded into one have a sequence each, at the same addresses: the one
+ * that begins where the function is declared is its own. */
+static struct dwarf_sequence *best_sequence(
+	struct walk *k, const struct dwarf_die *d, uint64_t start, size_t behind)
+{
+	struct dwarf_sequence *all = k->w->lines.sequences, *best = NULL;
+	uint64_t file = 0, line = 0, least = 0, far;
+	bool declared = false, asked = false;
+
+	for (size_t i = behind; i-- && all[i].reach > start;) {
+		if (all[i].high <= start)
+			continue;
+		if (best && !asked) {
+			declared = dwarf_declared(k->w, d, &file, &line);
+			asked = true;
+			least = distance(k, best, start, declared, file, line);
+		}
+		far = asked ? distance(k, &all[i], start, declared, file, line) : 0;
+		if (!best || far <= least) { /* of equals the first */
+			best = &all[i];
+			least = far;
+		}
+	}
+	return best;
+}
+
+static int declared_row(struct walk *k, const struct dwarf_die *d, struct batch_func *f)
+{
+	uint64_t file, line;
+
+	if (!dwarf_declared(k->w, d, &file, &line) || file > UINT32_MAX || line > UINT32_MAX)
+		return 0;
+	return add_row(k, f, f->addr,
+		&(struct dwarf_row){f->addr, (uint32_t)file, (uint32_t)line});
+}
+
+int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func *f)
+{
+	struct dwarf_lines *l = &k->w->lines;
+	uint64_t at = f->addr, end = f->addr + f->size;
+	size_t from = 0, to = l->n_sequences;
+	struct dwarf_sequence *s;
+	int r = 0;
+
+	f->rows = (uint32_t)k->out->n_rows;
+	if (!l->opened || !l->ran)
+		return 0;
+	while (from < to) { /* the first that begins behind it */
+		size_t mid = from + (to - from) / 2;
+
+		if (l->sequences[mid].low <= at)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	s = best_sequence(k, d, at, from);
+	if (s) {
+		r = take_sequence(k, f, s, at, end);
+		at = s->high;
+	}
+	for (; r == 0 && from < l->n_sequences && l->sequences[from].low < end; from++) {
+		s = &l->sequences[from];
+		if (s->low < at)
+			continue;
+		r = take_sequence(k, f, s, at, end);
+		at = s->high;
+	}
+	return r == 0 && !f->n_rows ? declared_row(k, d, f) : r;
+}
+
+/* ---- rows of no function ---------------------------------------------------------------- */
+
+/* It may be padding: nobody knows before symbols are read. */
+static int take_orphan(struct walk *k, const struct dwarf_sequence *s, uint64_t low, uint64_t high)
+{
+	struct batch *b = k->out;
+	struct batch_func f = {.addr = low, .rows = (uint32_t)b->n_rows};
+	int r;
+
+	if (low >= high || !walk_has_text(k, low))
+		return 0;
+	r = add_rows(k, &f, s, low, high);
+	if (r < 0 || !f.n_rows)
+		return r;
+	if (grow(&b->orphans, &b->orphans_room, b->n_orphans, sizeof(*b->orphans)) < 0)
+		return -ENOMEM;
+	b->orphans[b->n_orphans++] = (struct batch_orphan){low, high, f.rows, f.n_rows};
+	return 0;
+}
+
+static int compare_taken(const void *a, const void *b)
+{
+	const struct dwarf_taken *x = a, *y = b;
+
+	if (x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* What lies between those that were taken of a sequence, which are `n` and sorted. */
+static int take_gaps(struct walk *k, const struct dwarf_sequence *s,
+	const struct dwarf_taken *taken, size_t n)
+{
+	uint64_t at = s->low;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = take_orphan(k, s, at, MIN(taken[i].start, s->high));
+		at = MAX(at, taken[i].end);
+	}
+	return r < 0 ? r : take_orphan(k, s, at, s->high);
+}
+
+/* Assembler has lines and no functions; and compilers leave functions out that are the same as
+ * another, or that only go on to another. */
+int walk_take_orphans(struct walk *k)
+{
+	struct dwarf_walker *w = k->w;
+	struct dwarf_lines *l = &w->lines;
+	bool own = k->u->tag == DW_TAG_compile_unit || k->u->tag == DW_TAG_skeleton_unit;
+	int r = own ? walk_want_lines(k) : 0;
+	size_t from = 0;
+
+	if (!l->opened || !l->ran || l->file != k->u->main || l->at != k->u->lines)
+		return r;
+	if (w->n_taken)
+		qsort(w->taken, w->n_taken, sizeof(*w->taken), compare_taken);
+	for (size_t i = 0; r == 0 && i < l->n_sequences; i++) {
+		size_t to = from;
+
+		while (to < w->n_taken && w->taken[to].sequence == i)
+			to++;
+		r = take_gaps(k, &l->sequences[i], w->n_taken ? w->taken + from : NULL, to - from);
+		from = to;
+	}
+	return r;
+}

@@ -1,0 +1,60 @@
+/* One walk through the entries of a unit, for the files that walk. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "dwarf/batch.h"
+#include "dwarf/forms.h"
+
+/* Entries in entries; real ones are some dozens deep. */
+#define WALK_DEEP_MOST 1024
+
+/* What the children of an entry are in. */
+struct level {
+	uint32_t scope, owner;
+	uint16_t depth; /* of inlined calls */
+	bool dropped;	/* calls in a call that was left out */
+};
+
+struct walk;
+
+/* What is done with entries that may have code. Each returns 0, or an error that ends the walk. */
+struct walk_visit {
+	/* Sets *owner to the function's number in the batch; BATCH_NONE: the entry has no code. */
+	int (*func)(struct walk *k, const struct dwarf_die *d, uint32_t *owner);
+	/* The children of that function are over. */
+	void (*end_func)(struct walk *k, uint32_t owner);
+	/* *dropped: the call has no code, or its caller is not known. */
+	int (*call)(struct walk *k, const struct dwarf_die *d, const struct level *in, bool *dropped);
+};
+
+struct walk {
+	struct dwarf_walker *w;
+	const struct dwarf_unit *u;
+	struct dwarf_scopes *scopes;
+	const struct walk_visit *visit; /* NULL: only scopes are wanted */
+	struct batch *out;
+	const uint8_t *start, *p, *end;
+	bool is_c;
+	unsigned n;
+	struct level levels[WALK_DEEP_MOST];
+};
+
+/* A walk that only records scopes, until it has a visitor. free() it; NULL: no memory. */
+struct walk *walk_new(const struct dwarf_unit *u, struct dwarf_scopes *scopes);
+/* 0; -EBADMSG: an entry is broken, and those behind it are not read; -ENOMEM, or the visitor's. */
+int walk_entries(struct walk *k);
+
+/* The batch's number of the name of the entry at `at`; the same entry has the same number. -ENOMEM. */
+int batch_name_number(struct dwarf_walker *w, const struct dwarf_file *f, uint64_t at, uint32_t *out);
+/* The batch's number of file `i` of the unit's table; BATCH_NONE: the table has no such file. -ENOMEM. */
+int walk_file_number(struct walk *k, uint64_t i, uint32_t *out);
+
+/* Whether there are instructions at `addr`. Where there are none, a linker left the function out, and
+ * wrote 0 or -1 or something else for its address. */
+bool walk_has_text(const struct walk *k, uint64_t addr);
+/* Reads the unit's line table, if it has one; a broken one marks the batch as broken. -ENOMEM. */
+int walk_want_lines(struct walk *k);
+/* Adds the rows of a function, and sets f->rows and f->n_rows. -ENOMEM. */
+int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func *f);
+/* Rows that no function took. Assembler has lines and no functions. Compilers leave out a function that
+ * equals another, or that only jumps to another. -ENOMEM. */
+int walk_take_orphans(struct walk *k);

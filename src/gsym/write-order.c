@@ -1,0 +1,98 @@
+/* The order of functions in a file, and which of several with the same addresses stays. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "gsym/write-private.h"
+
+static const char *name_of(const struct gsym_writer *w, const struct entry *x)
+{
+	return texts_at(&w->texts, x->name);
+}
+
+/* Which of two with the same addresses is better; see enum gsym_rank. */
+static int compare_worth(const struct entry *x, const struct entry *y, const struct gsym_writer *w)
+{
+	const char *a = name_of(w, x), *b = name_of(w, y);
+	size_t n = strlen(a), m = strlen(b);
+
+	if (!n != !m)
+		return n ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (!x->n_nodes != !y->n_nodes)
+		return x->n_nodes ? -1 : 1;
+	if (!x->n_rows != !y->n_rows)
+		return x->n_rows ? -1 : 1;
+	if (n != m)
+		return n < m ? -1 : 1;
+	return strcmp(a, b);
+}
+
+/* Two of the same name and rank: anything that does not depend on who came first. */
+static int compare_content(
+	const struct entry *x, const struct entry *y, const struct gsym_writer *w)
+{
+	if (x->order != y->order)
+		return x->order < y->order ? -1 : 1;
+	if (x->n_rows != y->n_rows)
+		return x->n_rows > y->n_rows ? -1 : 1;
+	if (x->n_nodes != y->n_nodes)
+		return x->n_nodes > y->n_nodes ? -1 : 1;
+	for (uint32_t i = 0; i < x->n_rows; i++) {
+		const struct row *a = &w->rows[x->rows + i], *b = &w->rows[y->rows + i];
+		struct pair f, g;
+		int r;
+
+		if (a->at != b->at)
+			return a->at < b->at ? -1 : 1;
+		if (a->line != b->line)
+			return a->line < b->line ? -1 : 1;
+		if (!a->file || !b->file) {
+			if (a->file != b->file)
+				return a->file ? -1 : 1;
+			continue;
+		}
+		f = w->files.at[a->file];
+		g = w->files.at[b->file];
+		r = strcmp(texts_at(&w->texts, f.base), texts_at(&w->texts, g.base));
+		if (!r)
+			r = strcmp(texts_at(&w->texts, f.dir), texts_at(&w->texts, g.dir));
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int compare_entries(const void *a, const void *b, void *w)
+{
+	const struct entry *x = a, *y = b;
+	int r;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	/* What has no size answers only where nothing else begins. */
+	if (x->size != y->size)
+		return !x->size != !y->size ? (x->size ? -1 : 1) : (x->size < y->size ? -1 : 1);
+	r = compare_worth(x, y, w);
+	if (!r)
+		r = compare_content(x, y, w);
+	return r ? r : (x->rows > y->rows) - (x->rows < y->rows);
+}
+
+int write_sort(struct output *o)
+{
+	struct gsym_writer *w = o->w;
+
+	o->all = malloc(w->n_entries * sizeof(*o->all));
+	if (!o->all)
+		return -ENOMEM;
+	memcpy(o->all, w->entries, w->n_entries * sizeof(*o->all));
+	qsort_r(o->all, w->n_entries, sizeof(*o->all), compare_entries, w);
+	for (size_t i = 0; i < w->n_entries; i++) {
+		const struct entry *last = o->n ? &o->all[o->n - 1] : NULL, *x = &o->all[i];
+
+		if (!x->name || (last && last->addr == x->addr &&
+					(last->size == x->size || !x->size)))
+			continue;
+		o->all[o->n++] = *x;
+	}
+	return 0;
+}

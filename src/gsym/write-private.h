@@ -1,0 +1,115 @@
+/* What the files that write GSYM share: the output, and numbers as bytes. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/bytes.h"
+#include "gsym/share.h"
+#include "gsym/walk.h"
+#include "gsym/writer-private.h"
+
+struct output {
+	struct gsym_writer *w;
+	enum gsym_form form;
+	bool swap;
+	struct buf *main, *strings;
+	struct shared shared; /* strings that are not written; not with GSYM_V1 */
+	struct entry *all; /* sorted, each range of addresses once */
+	size_t n;
+	uint32_t *text_at;   /* by number of the text; 0: not named yet */
+	uint32_t *file_at;   /* by number of the file */
+	struct pair *files;  /* in the order of the file */
+	uint32_t n_files;
+	uint64_t base;
+	unsigned off_size;
+	struct buf payload;
+	int failed;	     /* the first error of put(); later ones do nothing */
+};
+
+static inline void put(struct output *o, struct buf *b, const void *p, size_t n)
+{
+	if (!o->failed)
+		o->failed = buf_add(b, p, n);
+}
+
+static inline void put8(struct output *o, struct buf *b, uint8_t v)
+{
+	put(o, b, &v, 1);
+}
+
+static inline void put16(struct output *o, struct buf *b, uint16_t v)
+{
+	v = o->swap ? bswap_16(v) : v;
+	put(o, b, &v, sizeof(v));
+}
+
+static inline void put32(struct output *o, struct buf *b, uint32_t v)
+{
+	v = o->swap ? bswap_32(v) : v;
+	put(o, b, &v, sizeof(v));
+}
+
+static inline void put64(struct output *o, struct buf *b, uint64_t v)
+{
+	v = o->swap ? bswap_64(v) : v;
+	put(o, b, &v, sizeof(v));
+}
+
+static inline void put_off(struct output *o, uint64_t v)
+{
+	if (o->off_size == 1)
+		put8(o, o->main, (uint8_t)v);
+	else if (o->off_size == 2)
+		put16(o, o->main, (uint16_t)v);
+	else if (o->off_size == 4)
+		put32(o, o->main, (uint32_t)v);
+	else
+		put64(o, o->main, v);
+}
+
+static inline void put_uleb(struct output *o, struct buf *b, uint64_t v)
+{
+	uint8_t room[10];
+	size_t n = 0;
+
+	do {
+		room[n] = v & 0x7f;
+		v >>= 7;
+		room[n++] |= v ? 0x80 : 0;
+	} while (v);
+	put(o, b, room, n);
+}
+
+/* The same number in `pad` bytes more. */
+static inline void put_padded(struct output *o, struct buf *b, uint64_t v, unsigned pad)
+{
+	put_uleb(o, b, v);
+	if (o->failed || !pad)
+		return;
+	b->p[b->n - 1] |= (char)0x80;
+	while (--pad)
+		put8(o, b, 0x80);
+	put8(o, b, 0);
+}
+
+static inline void put_sleb(struct output *o, struct buf *b, int64_t v)
+{
+	bool more;
+
+	do {
+		uint8_t c = v & 0x7f;
+
+		v >>= 7;
+		more = !((v == 0 && !(c & 0x40)) || (v == -1 && (c & 0x40)));
+		put8(o, b, more ? c | 0x80 : c);
+	} while (more);
+}
+
+static inline void align_to(struct output *o, unsigned n)
+{
+	while (!o->failed && o->main->n % n)
+		put8(o, o->main, 0);
+}
+
+/* Sorts the functions into o->all, and leaves out those that another function stands for. -ENOMEM. */
+int write_sort(struct output *o);
+/* One function, at the end of o->main. */
+void write_function(struct output *o, const struct entry *x);

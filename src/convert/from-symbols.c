@@ -1,146 +1,9 @@
-/* Symbol tables of ELF and Mach-O files, and what all tables share. */
+/* Turns symbol tables into functions: which symbols are functions, and where each ends. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-symbols.h"
-#include "base/expand.h"
-#include "base/grow.h"
 #include "base/util.h"
-#include "base/bytes.h"
 #include "convert/symbols-private.h"
-#include "gsym/writer-private.h"
 
-
-enum {
-	SHT_SYMTAB = 2, SHT_DYNSYM = 11,
-	STT_NOTYPE = 0, STT_FUNC = 2, STT_GNU_IFUNC = 10, STB_LOCAL = 0, STB_WEAK = 2,
-	SHN_UNDEF = 0, SHN_ABS = 0xfff1, SHN_COMMON = 0xfff2,
-	EM_PPC64 = 21, EM_ARM = 40,
-	N_STAB = 0xe0, N_TYPE = 0x0e, N_SECT = 0x0e, N_EXT = 1
-};
-
-/* ---- what debug information told ------------------------------------------------------- */
-
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct text_range *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->end > y->end) - (x->end < y->end);
-}
-
-static int collect_known(struct symbols *s)
-{
-	size_t n = s->w->n_entries;
-	uint64_t reach = 0;
-
-	s->known = malloc(n * sizeof(*s->known) + 1);
-	s->reach = malloc(n * sizeof(*s->reach) + 1);
-	if (!s->known || !s->reach)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		s->known[i] = (struct text_range){s->w->entries[i].addr,
-			s->w->entries[i].addr + s->w->entries[i].size};
-	if (n)
-		qsort(s->known, n, sizeof(*s->known), compare_ranges);
-	for (size_t i = 0; i < n; i++)
-		s->reach[i] = reach = MAX(reach, s->known[i].end);
-	s->n_known = n;
-	return 0;
-}
-
-/* A function that begins there, or for what has no size, one that has the address. */
-static bool is_known(const struct symbols *s, const struct symbol *x)
-{
-	size_t from = 0, to = s->n_known;
-
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (s->known[mid].start <= x->addr)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	if (!from)
-		return false;
-	return s->known[from - 1].start == x->addr || (!x->size && s->reach[from - 1] > x->addr);
-}
-
-/* ---- reading a table ------------------------------------------------------------------- */
-
-/* Marks of where instructions and data begin ($a, $d, $x) and an assembler's own labels. */
-static bool is_mark(const char *name)
-{
-	return name[0] == '$' || strncmp(name, ".L", 2) == 0;
-}
-
-/* In the first ABI of 64-bit PowerPC a function's symbol leads to a descriptor of it. */
-static uint64_t through_descriptor(const struct symbols *s, uint64_t addr)
-{
-	const uint8_t *p = NULL;
-
-	if (s->m->machine == EM_PPC64 && addr >= s->opd.addr)
-		p = span_at(s->opd.bytes, addr - s->opd.addr, 8);
-	return p ? load64(p, s->m->swap) : addr;
-}
-
-int symbols_add(struct symbols *s, const struct symbol *x)
-{
-	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
-
-	if (!text || is_known(s, x))
-		return 0;
-	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
-		return -ENOMEM;
-	s->all[s->n] = *x;
-	s->all[s->n++].size = MIN(x->size, text->end - x->addr);
-	return 0;
-}
-
-static int add_symbol(struct symbols *s, const uint8_t *p, struct span names)
-{
-	bool wide = s->m->is64, swap = s->m->swap;
-	unsigned info = p[wide ? 4 : 12], type = info & 15, bind = info >> 4;
-	unsigned section = load16(p + (wide ? 6 : 14), swap);
-	uint64_t name = load32(p, swap);
-	struct symbol x = {
-		.addr = wide ? load64(p + 8, swap) : load32(p + 4, swap),
-		.size = wide ? load64(p + 16, swap) : load32(p + 8, swap),
-		.rank = bind == STB_LOCAL ? GSYM_LOCAL : bind == STB_WEAK ? GSYM_WEAK : GSYM_GLOBAL,
-		.typed = type != STT_NOTYPE,
-	};
-
-	if ((type != STT_NOTYPE && type != STT_FUNC && type != STT_GNU_IFUNC) ||
-		section == SHN_UNDEF || section == SHN_ABS || section == SHN_COMMON)
-		return 0;
-	if (name >= names.n || !memchr(names.p + name, 0, names.n - name))
-		return 0;
-	x.name = (const char *)names.p + name;
-	if (!x.name[0] || (!x.typed && is_mark(x.name)))
-		return 0;
-	if (s->m->machine == EM_ARM && x.typed)
-		x.addr &= ~1ull; /* it says that the code is Thumb */
-	x.addr = through_descriptor(s, x.addr);
-	if (s->m->placed && section >= s->m->n_sections)
-		return 0;
-	x.addr += s->m->placed ? s->m->placed[section] : 0;
-	return symbols_add(s, &x);
-}
-
-static int read_table(struct symbols *s, const struct image_section *table)
-{
-	size_t each = s->m->is64 ? 24 : 16;
-	struct image_section names;
-	int r = 0;
-
-	if (image_section(s->m, table->link, &names) < 0)
-		return 0;
-	for (size_t at = each; r == 0 && at + each <= table->bytes.n; at += each)
-		r = add_symbol(s, table->bytes.p + at, names.bytes);
-	return r;
-}
-
-/* ---- what is told ------------------------------------------------------------------------ */
 
 /* At one address those with a size come first. */
 static int compare_symbols(const void *a, const void *b)
@@ -192,7 +55,7 @@ static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 	return r;
 }
 
-static int tell(struct symbols *s, const struct symbol *x, uint64_t size)
+static int tell_symbol(struct symbols *s, const struct symbol *x, uint64_t size)
 {
 	uint32_t name;
 	int r = gsym_name(s->w, x->name, strlen(x->name), &name);
@@ -207,7 +70,7 @@ static int tell(struct symbols *s, const struct symbol *x, uint64_t size)
 }
 
 /* Where a symbol without a size ends. */
-static uint64_t end_of(const struct symbols *s, size_t i)
+static uint64_t symbol_end(const struct symbols *s, size_t i)
 {
 	const struct symbol *x = &s->all[i];
 	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
@@ -232,7 +95,7 @@ static uint64_t end_of(const struct symbols *s, size_t i)
 /* What has no type and no size is a label when it lies in a function, and a function of its own when
  * not; in something that has a size and no type, too, when others may use it: assembler has tables of
  * functions. What has a type and no size is a function, unless one with a size begins there. */
-static int tell_all(struct symbols *s)
+static int tell_symbols(struct symbols *s)
 {
 	uint64_t typed_reach = 0, reach = 0, sized_at = UINT64_MAX, same_at = UINT64_MAX,
 		 same_end = 0;
@@ -250,11 +113,11 @@ static int tell_all(struct symbols *s)
 			continue;
 		if (!size) {
 			if (same_at != x->addr)
-				same_end = end_of(s, i);
+				same_end = symbol_end(s, i);
 			same_at = x->addr;
 			size = same_end - x->addr;
 		}
-		r = tell(s, x, size);
+		r = tell_symbol(s, x, size);
 		if (r < 0)
 			return r;
 		reach = MAX(reach, x->addr + size);
@@ -264,104 +127,19 @@ static int tell_all(struct symbols *s)
 	return 0;
 }
 
-/* Symbols of Mach-O have no size, and begin with an underscore that nobody wrote. */
-static int add_macho_symbol(struct symbols *s, const uint8_t *p, struct span names)
-{
-	uint64_t at = load32(p, s->m->swap);
-	struct symbol x = {
-		.addr = s->m->is64 ? load64(p + 8, s->m->swap) : load32(p + 8, s->m->swap),
-		.rank = p[4] & N_EXT ? GSYM_GLOBAL : GSYM_LOCAL,
-		.typed = true,
-	};
-
-	if (p[4] & N_STAB || (p[4] & N_TYPE) != N_SECT || at >= names.n ||
-		!memchr(names.p + at, 0, names.n - at))
-		return 0;
-	x.name = (const char *)names.p + at;
-	x.name += x.name[0] == '_';
-	return x.name[0] ? symbols_add(s, &x) : 0;
-}
-
-static int read_macho(struct symbols *s)
-{
-	size_t each = s->m->is64 ? 16 : 12;
-	struct image_macho macho;
-	int r = 0;
-
-	if (image_macho(s->m, &macho) < 0)
-		return 0;
-	for (size_t at = 0; r == 0 && at + each <= macho.symbols.n; at += each)
-		r = add_macho_symbol(s, macho.symbols.p + at, macho.names);
-	return r;
-}
-
-static int read_tables(struct symbols *s)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; r == 0 && i < s->m->n_sections; i++) {
-		struct image_section table;
-
-		if (image_section(s->m, i, &table) == 0 &&
-			(table.type == SHT_SYMTAB || table.type == SHT_DYNSYM))
-			r = read_table(s, &table);
-	}
-	return r;
-}
-
-/* Symbols that a distribution left in a stripped program: a file of its own, packed. Real ones are
- * a fifth of their size. What is wrong with it costs itself. */
-#define DEBUGDATA_MOST (256ull << 20)
-#define DEBUGDATA_ANYWAY (1u << 20)
-#define DEBUGDATA_RATIO 200
-
-static int read_debugdata(struct symbols *s)
-{
-	const struct image *outer = s->m;
-	struct image_section packed;
-	struct err e = {0};
-	struct image inner;
-	int r;
-
-	if (image_find(outer, ".gnu_debugdata", &packed) < 0 || !packed.bytes.n)
-		return 0;
-	s->debugdata.most =
-		MIN(packed.bytes.n * DEBUGDATA_RATIO + DEBUGDATA_ANYWAY, DEBUGDATA_MOST);
-	r = expand_xz(packed.bytes, &s->debugdata);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	if (image_open(&inner, (struct span){(uint8_t *)s->debugdata.p, s->debugdata.n}, &e) < 0 ||
-		inner.kind != IMAGE_ELF || inner.machine != outer->machine)
-		return 0;
-	s->m = &inner;
-	r = read_tables(s);
-	s->m = outer;
-	return r;
-}
-
-static int read_elf(struct symbols *s)
-{
-	int r;
-
-	if (image_find(s->m, ".opd", &s->opd) < 0)
-		s->opd = (struct image_section){0};
-	r = read_tables(s);
-	return r < 0 ? r : read_debugdata(s);
-}
-
-static int read_all(struct symbols *s)
+static int read_symbols(struct symbols *s)
 {
 	int r = text_ranges(s->m, &s->text, &s->n_text);
 
 	if (r == 0)
-		r = collect_known(s);
+		r = symbols_collect_known(s);
 	if (r == 0)
-		r = s->m->kind == IMAGE_ELF	  ? read_elf(s)
-		    : s->m->kind == IMAGE_MACHO ? read_macho(s)
+		r = s->m->kind == IMAGE_ELF	  ? symbols_of_elf(s)
+		    : s->m->kind == IMAGE_MACHO ? symbols_of_macho(s)
 						  : symbols_of_pe(s);
 	if (r == 0 && s->n) {
 		qsort(s->all, s->n, sizeof(*s->all), compare_symbols);
-		r = tell_all(s);
+		r = tell_symbols(s);
 	}
 	return r;
 }
@@ -386,7 +164,7 @@ int gsym_from_symbols(
 		qsort(strays->all, strays->n, sizeof(*strays->all), compare_strays);
 	for (size_t i = 0; i < strays->n; i++)
 		strays->all[i].reach = reach = MAX(reach, strays->all[i].high);
-	r = read_all(&s);
+	r = read_symbols(&s);
 
 	free(s.text);
 	free(s.all);

@@ -27,9 +27,13 @@ struct symbols {
 	char *names;	      /* of those that have no NUL in the file */
 };
 
-/* Into the table, if it lies among instructions and is not known better: 0, -ENOMEM. A size is cut at
- * the end of its section. */
+/* (symbols-known.c) The functions that the writer has already, into s->known. -ENOMEM. */
+int symbols_collect_known(struct symbols *s);
+/* (symbols-known.c) Into the table, if it lies among instructions and is not known better: 0, -ENOMEM. A
+ * size is cut at the end of its section. */
 int symbols_add(struct symbols *s, const struct symbol *x);
 
-/* Of a PE file: its symbol table and its exports (from-pe.c). 0, -ENOMEM. */
-int symbols_of_pe(struct symbols *s);
+/* All symbols of a file of one format. What is broken in it is left out. 0, -ENOMEM. */
+int symbols_of_elf(struct symbols *s);
+int symbols_of_macho(struct symbols *s);
+int symbols_of_pe(struct symbols *s); /* its symbol table and its exports */

@@ -19,7 +19,7 @@ void derive_free(struct derive *d);
  * that lies in an object file. 0, -ENOENT: nothing is made of such files, or it lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
-/* The same for look-ups of ours, also of Portable PDBs: convert/exact.h, convert/from-ppdb.h. Such a file is for
+/* The same for look-ups of ours, also of Portable PDBs: convert/eliot.h, convert/from-ppdb.h. Such a file is for
  * nobody else. `lenient`, only for Breakpad files: a bad line costs that line, not the file. */
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 

@@ -4,8 +4,6 @@
 #include "gsym/texts.h"
 #include "gsym/writer.h"
 
-#define GSYM_ID_MOST 20
-
 struct row {
 	uint32_t at, file, line; /* `at` from the start of the function */
 };

@@ -54,6 +54,17 @@ size_t gsym_functions(const struct gsym_writer *w)
 	return w->n_entries;
 }
 
+void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uint64_t *size)
+{
+	*addr = w->entries[i].addr;
+	*size = w->entries[i].size;
+}
+
+const char *gsym_text_at(const struct gsym_writer *w, uint32_t text)
+{
+	return texts_at(&w->texts, text);
+}
+
 /* ---- names --------------------------------------------------------------------------- */
 
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)

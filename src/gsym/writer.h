@@ -19,6 +19,8 @@ void gsym_writer_free(struct gsym_writer *w);
 void cleanup_gsym_writer(struct gsym_writer **w);
 #define _cleanup_gsym_writer_ __attribute__((cleanup(cleanup_gsym_writer)))
 
+#define GSYM_ID_MOST 20 /* bytes of an id that the header has room for */
+
 /* What the header says. An id of more than 20 bytes has no room there and is left out. */
 void gsym_set_base(struct gsym_writer *w, uint64_t base);
 void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
@@ -58,6 +60,10 @@ int gsym_end(struct gsym_writer *w);
 int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e);
 
 size_t gsym_functions(const struct gsym_writer *w); /* that were ended */
+/* The addresses of function `i` of those. */
+void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uint64_t *size);
+/* The text that has this number; valid until the next text is added. */
+const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
 
 /* Strings that are there already, which end with a NUL and outlive the next gsym_write(): with GSYM_SECT0
  * its `strings` are only those that come behind them. An empty span: none are. */

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"
-#include "convert/exact.h"
+#include "convert/eliot.h"
 #include "convert/from-ppdb.h"
 #include "symb/writing.h"
 
@@ -56,7 +56,7 @@ static void look_up(struct writing *w, struct wanted *module, const struct asked
 	a->function = w->hit.frame[w->hit.n - 1].name;
 	a->offset = addr - w->hit.start;
 	if (l->exact) {
-		a->function = exact_name(a->function, &a->more);
+		a->function = eliot_name(a->function, &a->more);
 		a->offset += (uint64_t)a->more;
 	}
 	w->named++;
@@ -79,7 +79,7 @@ static const char *offset_of(const struct writing *w, const struct asked_frame *
 
 static void put_place(struct writing *w, const struct gsym_frame *f)
 {
-	if (!exact_file(f->dir, f->base))
+	if (!eliot_file(f->dir, f->base))
 		return;
 	reply_put(w, ", \"file\": ");
 	reply_string(w, gsym_path_text(f->dir, f->base, w->path, sizeof(w->path)));

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/util.h"
-#include "convert/exact.h"
+#include "convert/eliot.h"
 #include "symb/private.h"
 
 #include <stdio.h>
@@ -103,8 +103,8 @@ static void read_name(struct loaded *l)
 	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
 	int64_t more;
 
-	if (hit && gsym_lookup(&l->g, EXACT_NAME_AT, hit, NULL) == 0 && hit->start == EXACT_NAME_AT)
-		snprintf(l->name, sizeof(l->name), "%.255s", exact_name(hit->frame[0].name, &more));
+	if (hit && gsym_lookup(&l->g, ELIOT_NAME_AT, hit, NULL) == 0 && hit->start == ELIOT_NAME_AT)
+		snprintf(l->name, sizeof(l->name), "%.255s", eliot_name(hit->frame[0].name, &more));
 }
 
 /* Files of the store never change and nobody else writes there, so that they can be mapped. Many

@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "convert/exact.h"
+#include "convert/eliot.h"
 #include "convert/from-breakpad.h"
 #include "gsym/gsym.h"
 #include "gsym/writer.h"
@@ -83,9 +83,9 @@ static struct json_object *frame_json(const struct ours *o, unsigned i, uint64_t
 	const struct gsym_frame *f = &o->hit.frame[i];
 	struct json_object *frame = json_object_new_array();
 	int64_t more, entry = ENTRY_OF_CALL;
-	const char *name = exact_name(f->name, &more);
+	const char *name = eliot_name(f->name, &more);
 	char path[PATH_MOST];
-	bool file = exact_file(f->dir, f->base);
+	bool file = eliot_file(f->dir, f->base);
 
 	if (i == o->hit.n - 1)
 		entry = (int64_t)o->hit.start - more;

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"
-#include "convert/exact.h"
+#include "convert/eliot.h"
 #include "convert/from-ppdb.h"
 #include "convert/make.h"
 #include "unit.h"
@@ -54,8 +54,8 @@ static const char *look(struct made *m, uint32_t method, uint32_t il)
 	if (gsym_lookup(&m->g, PPDB_METHOD(method) | il, &m->hit, NULL) < 0)
 		return "";
 	ck_assert_uint_eq(m->hit.n, 1);
-	ck_assert_str_eq(exact_name(f->name, &more), "");
-	if (!exact_file(f->dir, f->base))
+	ck_assert_str_eq(eliot_name(f->name, &more), "");
+	if (!eliot_file(f->dir, f->base))
 		return "";
 	snprintf(text, sizeof(text), "%s:%u", f->base, f->line);
 	return text;

@@ -1,9 +1,9 @@
-/* base/jtext.c and convert/exact.c: what tests/mount/symbolicate.sh and the fuzz targets do not look at one by
+/* base/jtext.c and convert/eliot.c: what tests/mount/symbolicate.sh and the fuzz targets do not look at one by
  * one. And the tables of symb/best.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"
-#include "convert/exact.h"
+#include "convert/eliot.h"
 #include "gsym/gsym.h"
 #include "obj/obj.h"
 #include "symb/best.h"
@@ -262,7 +262,7 @@ START_TEST(paths)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char room[64];
-		size_t n = exact_path(rows[i][0], strlen(rows[i][0]), room);
+		size_t n = eliot_path(rows[i][0], strlen(rows[i][0]), room);
 
 		ck_assert_msg(strcmp(room, rows[i][1]) == 0 && n == strlen(room), "%s: %s, not %s", rows[i][0],
 			room, rows[i][1]);
@@ -274,14 +274,14 @@ START_TEST(names)
 {
 	int64_t more;
 
-	ck_assert_str_eq(exact_name("plain", &more), "plain");
+	ck_assert_str_eq(eliot_name("plain", &more), "plain");
 	ck_assert_int_eq(more, 0);
-	ck_assert_str_eq(exact_name("\1" "1f f(int, int)", &more), "f(int, int)");
+	ck_assert_str_eq(eliot_name("\1" "1f f(int, int)", &more), "f(int, int)");
 	ck_assert_int_eq(more, 0x1f);
-	ck_assert_str_eq(exact_name("\1-5 f", &more), "f");
+	ck_assert_str_eq(eliot_name("\1-5 f", &more), "f");
 	ck_assert_int_eq(more, -5);
-	ck_assert_str_eq(exact_name("\1" "0 ", &more), "");
-	ck_assert(!exact_file("", "") && !exact_file("", "\1") && exact_file("", "a.c") && exact_file("/d", ""));
+	ck_assert_str_eq(eliot_name("\1" "0 ", &more), "");
+	ck_assert(!eliot_file("", "") && !eliot_file("", "\1") && eliot_file("", "a.c") && eliot_file("/d", ""));
 }
 END_TEST
 
@@ -299,28 +299,28 @@ START_TEST(pieces)
 		{0x118, NULL, 0, 0}, {0x120, "outer", 0x20, 3}, {0x13f, "outer", 0x3f, 3}, {0x140, NULL, 0, 0},
 		{0x200, "\1odd", 0, 9},
 	};
-	struct exact_line outer[] = {{0x120, 0x20, 0, 3, 0}, {0x100, 0x10, 0, 1, 1}}, inner[] = {{0x110, 8, 0, 2, 0}},
+	struct eliot_line outer[] = {{0x120, 0x20, 0, 3, 0}, {0x100, 0x10, 0, 1, 1}}, inner[] = {{0x110, 8, 0, 2, 0}},
 			  odd[] = {{0x200, 8, 0, 9, 0}};
 	struct nest_queue none = {0};
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	struct gsym_hit *hit = malloc(sizeof(*hit));
 	struct buf file = BUF_UP_TO(1 << 20);
-	struct exact_func f[3] = {{.addr = 0x100, .size = 0x40, .lines = outer, .n_lines = 2, .calls = &none},
+	struct eliot_func f[3] = {{.addr = 0x100, .size = 0x40, .lines = outer, .n_lines = 2, .calls = &none},
 		{.addr = 0x110, .size = 8, .lines = inner, .n_lines = 1, .calls = &none},
 		{.addr = 0x200, .size = 8, .lines = odd, .n_lines = 1, .calls = &none}};
-	struct exact *x = NULL;
+	struct eliot *x = NULL;
 	struct err e = {0};
 	struct gsym g;
 
 	ck_assert_int_eq(gsym_writer_new(&w), 0);
 	gsym_set_base(w, 0);
-	ck_assert_int_eq(exact_new(&x, w, true), 0);
+	ck_assert_int_eq(eliot_new(&x, w, true), 0);
 	gsym_text(w, "outer", 5, &f[0].name);
 	gsym_text(w, "inner", 5, &f[1].name);
 	gsym_text(w, "\1odd", 4, &f[2].name);
 	for (size_t i = 0; i < ARRAY_SIZE(f); i++)
-		ck_assert_int_eq(exact_add(x, &f[i]), 0);
-	ck_assert_int_eq(exact_finish(x, 0), 0);
+		ck_assert_int_eq(eliot_add(x, &f[i]), 0);
+	ck_assert_int_eq(eliot_finish(x, 0), 0);
 	ck_assert_int_eq(gsym_write(w, GSYM_V1, false, NULL, &file, NULL, &e), 0);
 	ck_assert_int_eq(gsym_open(&g, (struct span){(uint8_t *)file.p, file.n}, &e), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -330,11 +330,11 @@ START_TEST(pieces)
 		ck_assert_msg((r == 0) == (rows[i].name != NULL), "%llx: %d", (unsigned long long)rows[i].addr, r);
 		if (r < 0)
 			continue;
-		ck_assert_str_eq(exact_name(hit->frame[0].name, &more), rows[i].name);
+		ck_assert_str_eq(eliot_name(hit->frame[0].name, &more), rows[i].name);
 		ck_assert_uint_eq(rows[i].addr - hit->start + (uint64_t)more, rows[i].offset);
 		ck_assert_uint_eq(hit->frame[0].line, rows[i].line);
 	}
-	exact_free(x);
+	eliot_free(x);
 	free(hit);
 	buf_release(&file);
 }

@@ -1,6 +1,6 @@
 /* Nests inlined calls. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "convert/nest.h"
+#include "convert/eliot-nest.h"
 #include "base/grow.h"
 #include "base/util.h"
 #include "gsym/gsym.h"

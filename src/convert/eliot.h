@@ -4,55 +4,55 @@
  * GSYM's functions never overlap here, and a FUNC that others interrupt becomes several of them.
  *
  * With `marks` the file is for look-ups of ours (symb/) and is not served: names and files say more than
- * names, as exact_name() and exact_file() tell, and one function is none (EXACT_NAME_AT). Without, it is a
+ * names, as eliot_name() and eliot_file() tell, and one function is none (ELIOT_NAME_AT). Without, it is a
  * GSYM file for anyone, which has no place for two things: how far behind its FUNC a piece begins, and a call
  * from no file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "convert/nest.h"
+#include "convert/eliot-nest.h"
 #include "gsym/writer.h"
 
 #include <stdbool.h>
 
-struct exact;
+struct eliot;
 
 /* A line record. */
-struct exact_line {
+struct eliot_line {
 	uint64_t addr, size;
 	uint32_t file, line; /* `file` is the writer's number */
 	uint32_t order;	     /* its number in the FUNC */
 };
 
 /* Lines and calls that begin before the FUNC must have been left out. */
-struct exact_func {
+struct eliot_func {
 	uint64_t addr, size;
 	uint32_t name;
-	struct exact_line *lines; /* they are sorted and changed */
+	struct eliot_line *lines; /* they are sorted and changed */
 	size_t n_lines;
 	struct nest_queue *calls; /* which is empty afterwards */
 };
 
 /* -ENOMEM */
-int exact_new(struct exact **out, struct gsym_writer *w, bool marks);
-void exact_free(struct exact *x);			  /* NULL is fine */
+int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks);
+void eliot_free(struct eliot *x);			  /* NULL is fine */
 
 /* In the order of the file; PUBLICs behind all functions, whatever the file says. -ENOMEM; -EFBIG: inlined
  * calls overlap too much, see nest.h. */
-int exact_add(struct exact *x, const struct exact_func *f);
-int exact_public(struct exact *x, uint64_t addr, uint32_t name);
+int eliot_add(struct eliot *x, const struct eliot_func *f);
+int eliot_public(struct eliot *x, uint64_t addr, uint32_t name);
 /* All of it to the writer. `module`: the writer's number of the text that is the name of the program,
  * 0 when the file tells none. */
-int exact_finish(struct exact *x, uint32_t module);
+int eliot_finish(struct eliot *x, uint32_t module);
 
 /* A path without `.` and `..`, as the service shows it, in `room` of at least n + 1 bytes. */
-size_t exact_path(const char *p, size_t n, char *room);
+size_t eliot_path(const char *p, size_t n, char *room);
 
 /* ---- look-ups ----------------------------------------------------------------------- */
 
 /* Where a file has the name of its program as if it was a function; no module reaches so far. */
-#define EXACT_NAME_AT (1ull << 32)
+#define ELIOT_NAME_AT (1ull << 32)
 
 /* The name of a function; *more: what is to be added to offsets into it. */
-const char *exact_name(const char *name, int64_t *more);
+const char *eliot_name(const char *name, int64_t *more);
 /* Whether a file is one: calls from nowhere have a file, too. */
-bool exact_file(const char *dir, const char *base);
+bool eliot_file(const char *dir, const char *base);

@@ -1,0 +1,177 @@
+/* From marks to functions of GSYM, which never overlap. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/buf.h"
+#include "base/util.h"
+#include "convert/eliot-private.h"
+
+#include <inttypes.h>
+
+static int compare_marks(const void *a, const void *b)
+{
+	const struct mark *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* One mark an address stays: the place that begins there, or NONE. */
+static void settle_marks(struct eliot *x)
+{
+	size_t n = 0;
+
+	if (x->marks.n)
+		qsort(x->marks.at, x->marks.n, sizeof(*x->marks.at), compare_marks);
+	for (size_t i = 0; i < x->marks.n;) {
+		struct mark m = x->marks.at[i++];
+
+		for (; i < x->marks.n && x->marks.at[i].addr == m.addr; i++)
+			if (x->marks.at[i].how == HOW_ALWAYS ||
+				(x->marks.at[i].how == HOW_IF_FREE && m.place == NONE))
+				m.place = x->marks.at[i].place;
+		x->marks.at[n++] = m;
+	}
+	x->marks.n = n;
+}
+
+/* A function of GSYM has less than 4 GiB: where one place has all addresses, the last one begins anew. */
+static int mark_last(struct eliot *x)
+{
+	const struct mark *last = x->marks.n ? &x->marks.at[x->marks.n - 1] : NULL;
+
+	if (!last || last->addr == UINT32_MAX || last->place == NONE)
+		return 0;
+	return eliot_add_mark(x, UINT32_MAX, last->place, HOW_ALWAYS);
+}
+
+static uint64_t mark_end(const struct eliot *x, size_t i)
+{
+	return i + 1 < x->marks.n ? x->marks.at[i + 1].addr : 1ull << 32;
+}
+
+static uint32_t depth_of(const struct eliot *x, uint32_t place)
+{
+	uint32_t n = 0;
+
+	for (; x->places.at[place].into != NONE; place = x->places.at[place].into)
+		n++;
+	return n;
+}
+
+/* The place that has so many callers; NONE: there are not so many. */
+static uint32_t place_at(const struct eliot *x, uint32_t place, uint32_t depth)
+{
+	uint32_t n = depth_of(x, place);
+
+	for (; n > depth; n--)
+		place = x->places.at[place].into;
+	return n == depth ? place : NONE;
+}
+
+static uint32_t function_of(const struct eliot *x, uint32_t place)
+{
+	return x->places.at[place_at(x, place, 0)].function;
+}
+
+static bool same_call(const struct eliot *x, uint32_t a, uint32_t b)
+{
+	return a != NONE && b != NONE && x->places.at[a].function == x->places.at[b].function &&
+	       x->places.at[a].into == x->places.at[b].into;
+}
+
+/* The calls of one depth among marks that follow each other, and the calls in them. */
+static int tell_calls(struct eliot *x, size_t from, size_t to, uint32_t depth)
+{
+	for (size_t i = from, next; i < to; i = next) {
+		uint32_t call = place_at(x, x->marks.at[i].place, depth);
+		const struct place *around;
+		int r;
+
+		for (next = i + 1; next < to && same_call(x, call, place_at(x, x->marks.at[next].place, depth));)
+			next++;
+		if (call == NONE)
+			continue;
+		around = &x->places.at[x->places.at[call].into];
+		r = gsym_add_inline(x->w, depth, x->functions.at[x->places.at[call].function].name,
+			around->file ? around->file : x->no_file, around->line);
+		if (r == 0)
+			r = gsym_add_range(x->w, x->marks.at[i].addr,
+				mark_end(x, next - 1) - x->marks.at[i].addr);
+		if (r == 0)
+			r = tell_calls(x, i, next, depth + 1);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A function that goes on behind others says how far it had come. */
+static int name_of(struct eliot *x, const struct function *f, uint32_t start, uint32_t *out)
+{
+	const char *name = gsym_text_at(x->w, f->name);
+	int64_t more = (int64_t)start - (int64_t)f->entry;
+	_cleanup_buf_ struct buf b = BUF_UP_TO(16u << 20);
+
+	if (!x->marks_told || (!more && name[0] && name[0] != MARK)) {
+		*out = f->name;
+		return 0;
+	}
+	if (buf_addf(&b, "%c%s%" PRIx64 " %s", MARK, more < 0 ? "-" : "",
+		    (uint64_t)(more < 0 ? -more : more), name) < 0)
+		return -ENOMEM;
+	return gsym_text(x->w, b.p, b.n, out);
+}
+
+static int tell_run(struct eliot *x, size_t from, size_t to)
+{
+	const struct function f = x->functions.at[function_of(x, x->marks.at[from].place)];
+	uint32_t start = x->marks.at[from].addr, name;
+	uint64_t size = mark_end(x, to - 1) - start;
+	bool any = false;
+	int r = name_of(x, &f, start, &name);
+
+	if (r == 0)
+		r = gsym_begin(x->w, start, size, name, GSYM_DEBUG);
+	for (size_t i = from; i < to; i++) {
+		const struct place *p = &x->places.at[x->marks.at[i].place];
+
+		any = any || p->file || p->line || p->into != NONE;
+	}
+	for (size_t i = from; any && r == 0 && i < to; i++) {
+		const struct place *p = &x->places.at[x->marks.at[i].place];
+
+		r = gsym_add_row(x->w, x->marks.at[i].addr, p->file, p->line);
+	}
+	if (any && r == 0)
+		r = tell_calls(x, from, to, 1);
+	return r < 0 ? r : gsym_end(x->w);
+}
+
+static int tell_all(struct eliot *x)
+{
+	for (size_t i = 0, next; i < x->marks.n; i = next) {
+		uint32_t place = x->marks.at[i].place;
+		int r;
+
+		next = i + 1;
+		if (place == NONE)
+			continue;
+		while (next < x->marks.n && x->marks.at[next].place != NONE &&
+			mark_end(x, next) - x->marks.at[i].addr <= UINT32_MAX &&
+			function_of(x, x->marks.at[next].place) == function_of(x, place))
+			next++;
+		r = tell_run(x, i, next);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int eliot_tell(struct eliot *x)
+{
+	int r;
+
+	settle_marks(x);
+	r = mark_last(x);
+	return r < 0 ? r : tell_all(x);
+}

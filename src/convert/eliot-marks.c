@@ -1,0 +1,119 @@
+/* From the tree of a FUNC to marks: what is told of which address. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "convert/eliot-private.h"
+
+static void line_range(const struct eliot_line *l, uint32_t *start, uint32_t *end)
+{
+	uint32_t size = (uint32_t)MIN(l->size, (uint64_t)UINT32_MAX);
+
+	*start = (uint32_t)MIN(l->addr, (uint64_t)UINT32_MAX);
+	*end = size > UINT32_MAX - *start ? UINT32_MAX : *start + size;
+}
+
+static int compare_covered(const void *a, const void *b)
+{
+	const struct covered *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* What the lines of the calls in a branch cover, behind what is in the list already. */
+static int cover(struct eliot *x, const struct branch *b)
+{
+	size_t first = x->covered.n;
+
+	for (uint32_t c = b->first_child; c != NONE; c = x->branches.at[c].next)
+		for (uint32_t l = x->branches.at[c].first_line; l != NONE; l = x->lines.at[l].next) {
+			struct covered v = {.order = (uint32_t)(x->covered.n - first)};
+
+			line_range(&x->lines.at[l].l, &v.start, &v.end);
+			if (MORE(&x->covered) < 0)
+				return -ENOMEM;
+			x->covered.at[x->covered.n++] = v;
+		}
+	if (x->covered.n > first)
+		qsort(x->covered.at + first, x->covered.n - first, sizeof(*x->covered.at), compare_covered);
+	return 0;
+}
+
+struct walk {
+	uint32_t function;
+	size_t calls, calls_end;     /* where this function was called from, by address */
+	size_t covered, covered_end; /* by the calls in it */
+	uint32_t into;
+};
+
+/* A line is what was there itself, or calls what is inlined there, or both in turn. */
+static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l, uint32_t *reached)
+{
+	uint32_t at, end, place = NONE;
+	int r;
+
+	line_range(l, &at, &end);
+	*reached = at;
+	while (w->calls < w->calls_end && x->calls.at[w->calls].addr <= at)
+		w->into = x->calls.at[w->calls++].place;
+	r = eliot_add_place(x, (struct place){w->function, l->file, l->line, w->into}, &place);
+	while (r == 0 && at < end) {
+		const struct covered *c =
+			w->covered < w->covered_end ? &x->covered.at[w->covered] : NULL;
+
+		if (!c || c->start > at)
+			r = eliot_add_mark(x, at, place, HOW_ALWAYS);
+		if (r == 0 && c && c->start < end) {
+			if (MORE(&x->calls) < 0)
+				return -ENOMEM;
+			x->calls.at[x->calls.n++] = (struct called){c->start, place};
+			at = c->end;
+			w->covered++;
+		} else {
+			at = end;
+		}
+	}
+	*reached = at;
+	return r;
+}
+
+static int walk_branch(struct eliot *x, uint32_t which, bool inlined, size_t calls, size_t calls_end)
+{
+	const struct branch b = x->branches.at[which];
+	size_t own_calls = x->calls.n, own_covered = x->covered.n;
+	struct walk w = {.calls = calls, .calls_end = calls_end, .into = NONE};
+	uint32_t place = NONE, reached = 0;
+	int r;
+
+	if (!b.size || b.addr > UINT32_MAX)
+		return 0;
+	r = eliot_add_function(x, inlined ? NONE : (uint32_t)b.addr, b.name, &w.function);
+	if (r == 0)
+		r = cover(x, &b);
+	w.covered = own_covered;
+	w.covered_end = x->covered.n;
+	if (calls < calls_end)
+		w.into = x->calls.at[w.calls++].place;
+	for (uint32_t l = b.first_line; r == 0 && l != NONE;) {
+		r = walk_line(x, &w, &x->lines.at[l].l, &reached);
+		for (l = x->lines.at[l].next; l != NONE && (uint32_t)x->lines.at[l].l.addr < reached;)
+			l = x->lines.at[l].next;
+	}
+	x->covered.n = own_covered;
+	if (r == 0 && !inlined)
+		r = eliot_add_place(x, (struct place){w.function, 0, 0, NONE}, &place);
+	if (r == 0 && !inlined)
+		r = eliot_add_mark(x, (uint32_t)b.addr, place, HOW_IF_FREE);
+	calls_end = x->calls.n;
+	for (uint32_t c = b.first_child; r == 0 && c != NONE && calls_end > own_calls;
+		c = x->branches.at[c].next)
+		r = walk_branch(x, c, true, own_calls, calls_end);
+	x->calls.n = own_calls;
+	return r < 0 ? r : eliot_add_mark(x, (uint32_t)end_of(b.addr, b.size), NONE, HOW_END);
+}
+
+int eliot_mark_tree(struct eliot *x)
+{
+	x->calls.n = x->covered.n = 0;
+	return walk_branch(x, 0, false, 0, 0);
+}

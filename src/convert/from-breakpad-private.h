@@ -1,0 +1,56 @@
+/* What the readers of Breakpad files share: the file that is being read. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/buf.h"
+#include "convert/eliot.h"
+#include "convert/from-breakpad-text.h"
+#include "convert/from-breakpad.h"
+
+/* symbolic decodes so many bytes as UTF-8 before it looks for the MODULE line. */
+#define HEADER_BYTES 320
+
+/* From the numbers of FILE and INLINE_ORIGIN, which need not be dense, to those of the writer. */
+struct numbers {
+	struct {
+		uint64_t key;
+		uint32_t value, old; /* `old`: of an INLINE_ORIGIN, the name for INLINE records of 2020 */
+		bool used;
+	} *slot;
+	size_t room, n;
+};
+
+enum place { AT_START, OUTSIDE, IN_FUNC, AFTER_BAD_FUNC, AT_END };
+
+struct breakpad {
+	struct gsym_writer *w;
+	struct eliot *eliot;
+	bool strict, marks;
+	enum place place;
+	bool in_head; /* only MODULE, INFO and FILE lines came so far */
+	struct breakpad_counts counts;
+	struct numbers files, origins;
+	struct buf half; /* a line whose end has not come yet */
+	bool too_long;	 /* and it is longer than a line may be */
+	char header[HEADER_BYTES + 1];
+	size_t n_header;
+
+	/* the FUNC under way */
+	struct eliot_func func;
+	size_t lines_room;
+	struct nest_queue calls;
+
+	bool id_from_code;
+	uint32_t module; /* the name of the program; 0: not told */
+	bool module_sought, no_line_end;
+};
+
+/* Each record takes the text behind its first word, and accepts what symbolic accepts. 0; -EBADMSG: the line
+ * is not what its first word says; -ENOMEM, -EFBIG. */
+int breakpad_read_file(struct breakpad *b, struct text t);
+int breakpad_read_origin(struct breakpad *b, struct text t);
+int breakpad_read_func(struct breakpad *b, struct text t);
+int breakpad_read_line(struct breakpad *b, struct text t);
+int breakpad_read_inline(struct breakpad *b, struct text t);
+int breakpad_read_public(struct breakpad *b, struct text t);
+int breakpad_read_module(struct breakpad *b, struct text t);
+int breakpad_read_info(struct breakpad *b, struct text t);

@@ -1,0 +1,310 @@
+/* The records of Breakpad files: what each kind of line means. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/util.h"
+#include "convert/from-breakpad-private.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define UNKNOWN "<unknown>"
+
+/* ---- numbers ------------------------------------------------------------------------- */
+
+static size_t slot_of(const struct numbers *m, uint64_t key)
+{
+	size_t at = (size_t)(key * 0x9e3779b97f4a7c15 >> 20) & (m->room - 1);
+
+	while (m->slot[at].used && m->slot[at].key != key)
+		at = (at + 1) & (m->room - 1);
+	return at;
+}
+
+static int numbers_room(struct numbers *m)
+{
+	struct numbers more = {.room = m->room ? m->room * 2 : 1024, .n = m->n};
+
+	if (m->n < m->room / 2)
+		return 0;
+	more.slot = calloc(more.room, sizeof(*more.slot));
+	if (!more.slot)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->room; i++)
+		if (m->slot[i].used)
+			more.slot[slot_of(&more, m->slot[i].key)] = m->slot[i];
+	free(m->slot);
+	*m = more;
+	return 0;
+}
+
+static int numbers_put(struct numbers *m, uint64_t key, uint32_t value, uint32_t old)
+{
+	size_t at;
+
+	if (numbers_room(m) < 0)
+		return -ENOMEM;
+	at = slot_of(m, key);
+	m->n += !m->slot[at].used;
+	m->slot[at].key = key;
+	m->slot[at].value = value;
+	m->slot[at].old = old;
+	m->slot[at].used = true;
+	return 0;
+}
+
+/* 0 when there is none: no file, no name. */
+static uint32_t numbers_get(const struct numbers *m, uint64_t key)
+{
+	return m->room ? m->slot[slot_of(m, key)].value : 0;
+}
+
+/* For an INLINE_ORIGIN as INLINE records of 2020 mean it. */
+static uint32_t numbers_old(const struct numbers *m, uint64_t key)
+{
+	return m->room ? m->slot[slot_of(m, key)].old : 0;
+}
+
+/* ---- records ------------------------------------------------------------------------- */
+
+static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
+{
+	int r;
+
+	if (t.p == t.end)
+		return gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
+	r = gsym_name(b->w, t.p, (size_t)(t.end - t.p), out);
+	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
+}
+
+/* As the service shows paths. For look-ups of ours directory and name stay together, so that the path comes
+ * back as it was. */
+int breakpad_read_file(struct breakpad *b, struct text t)
+{
+	_cleanup_free_ char *path = NULL;
+	uint64_t number;
+	uint32_t file;
+	size_t n;
+	int r;
+
+	if (!take_decimal(&t, &number))
+		return -EBADMSG;
+	path = malloc((size_t)(t.end - t.p) + 1);
+	if (!path)
+		return -ENOMEM;
+	n = eliot_path(t.p, (size_t)(t.end - t.p), path);
+	if (b->marks) {
+		r = gsym_text(b->w, path, n, &file);
+		if (r == 0)
+			r = gsym_add_file(b->w, 0, file, &file);
+	} else {
+		r = gsym_add_path(b->w, path, n, &file);
+	}
+	return r < 0 ? r : numbers_put(&b->files, number, file, 0);
+}
+
+/* For some months of 2020 INLINE_ORIGIN had the number of a file before the name, and INLINE none. */
+static struct text without_old_file(struct text t)
+{
+	struct text at = t;
+	uint32_t file;
+
+	return take_line_number(&at, &file) && at.p < at.end ? at : t;
+}
+
+int breakpad_read_origin(struct breakpad *b, struct text t)
+{
+	struct text old;
+	uint64_t number;
+	uint32_t name, old_name;
+	int r;
+
+	if (!take_decimal(&t, &number) || t.p == t.end)
+		return -EBADMSG;
+	old = without_old_file(t);
+	r = gsym_text(b->w, t.p, (size_t)(t.end - t.p), &name);
+	if (r == 0)
+		r = gsym_text(b->w, old.p, (size_t)(old.end - old.p), &old_name);
+	return r < 0 ? r : numbers_put(&b->origins, number, name, old_name);
+}
+
+int breakpad_read_func(struct breakpad *b, struct text t)
+{
+	uint64_t params;
+	int r;
+
+	b->place = AFTER_BAD_FUNC;
+	TAKE_WORD(&t, "m");
+	if (!take_hex(&t, &b->func.addr) || !take_hex(&t, &b->func.size) || !take_hex(&t, &params))
+		return -EBADMSG;
+	r = rest_as_text(b, t, &b->func.name);
+	if (r < 0)
+		return r;
+	b->place = IN_FUNC;
+	b->counts.funcs++;
+	return 0;
+}
+
+static int keep_line(struct breakpad *b, struct eliot_line l)
+{
+	struct eliot_func *f = &b->func;
+
+	if (!l.size || b->place != IN_FUNC || l.addr < f->addr)
+		return 0;
+	if (f->n_lines == UINT32_MAX)
+		return -EFBIG;
+	if (grow(&f->lines, &b->lines_room, f->n_lines, sizeof(l)) < 0)
+		return -ENOMEM;
+	l.order = (uint32_t)f->n_lines;
+	f->lines[f->n_lines++] = l;
+	return 0;
+}
+
+int breakpad_read_line(struct breakpad *b, struct text t)
+{
+	struct eliot_line l = {0};
+	uint64_t file;
+
+	if (!take_hex(&t, &l.addr) || !take_hex(&t, &l.size) || !take_line_number(&t, &l.line) ||
+		!take_decimal(&t, &file) || t.p != t.end)
+		return -EBADMSG;
+	l.file = numbers_get(&b->files, file);
+	return keep_line(b, l);
+}
+
+static unsigned count_words(struct text t)
+{
+	unsigned n = 0;
+
+	for (skip_space(&t); t.p < t.end; skip_space(&t), n++)
+		while (t.p < t.end && !is_space(*t.p))
+			t.p++;
+	return n;
+}
+
+static int keep_calls(struct breakpad *b, struct nest_call c, struct text ranges)
+{
+	while (take_hex(&ranges, &c.addr) && take_hex(&ranges, &c.size))
+		if (c.addr >= b->func.addr && nest_push(&b->calls, &c) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* `old`: without the number of the calling file. Strict: that, or a line below zero, is bad. */
+int breakpad_read_inline(struct breakpad *b, struct text t)
+{
+	bool old = !b->strict && count_words(t) % 2, minus = false;
+	uint64_t depth, file = UINT64_MAX, origin, start, size;
+	struct nest_call c = {0};
+	struct text ranges;
+
+	if (!take_decimal(&t, &depth))
+		return -EBADMSG;
+	minus = t.p < t.end && *t.p == '-';
+	if ((minus && b->strict) || !take_line_number(&t, &c.call_line) ||
+		(!old && !take_decimal(&t, &file)) || !take_decimal(&t, &origin))
+		return -EBADMSG;
+	ranges = t;
+	while (take_hex(&t, &start))
+		if (!take_hex(&t, &size))
+			return -EBADMSG;
+	if (t.p != t.end || t.p == ranges.p)
+		return -EBADMSG;
+	c.depth = (uint32_t)depth;
+	c.name = old ? numbers_old(&b->origins, origin) : numbers_get(&b->origins, origin);
+	c.call_file = numbers_get(&b->files, file);
+	return b->place == IN_FUNC ? keep_calls(b, c, ranges) : 0;
+}
+
+int breakpad_read_public(struct breakpad *b, struct text t)
+{
+	uint64_t addr, params;
+	uint32_t name;
+	int r;
+
+	TAKE_WORD(&t, "m");
+	if (!take_hex(&t, &addr) || !take_hex(&t, &params))
+		return -EBADMSG;
+	r = rest_as_text(b, t, &name);
+	if (r < 0)
+		return r;
+	b->counts.publics++;
+	return eliot_public(b->eliot, addr, name);
+}
+
+static void set_id(struct breakpad *b, struct text t, size_t most)
+{
+	uint8_t id[GSYM_ID_MOST];
+	size_t n = 0;
+
+	while (t.end - t.p >= 2 && n < most && breakpad_digits[(uint8_t)t.p[0]] && breakpad_digits[(uint8_t)t.p[1]]) {
+		id[n++] = (uint8_t)((breakpad_digits[(uint8_t)t.p[0]] - 1) << 4 |
+				    (breakpad_digits[(uint8_t)t.p[1]] - 1));
+		t.p += 2;
+	}
+	if (most == 16 ? n == 16 : t.p == t.end || is_space(*t.p))
+		gsym_set_id(b->w, id, n);
+}
+
+/* The service refuses files for machines that it does not know. */
+static bool is_known_machine(struct text t)
+{
+	static const char *const known[] = {"unknown", "x86", "i386", "x86_unknown", "x86_64", "x86-64", "amd64",
+		"x86_64h", "x86_64_unknown", "arm", "armv5", "armv6", "armv6m", "armv7", "armv7f",
+		"armv7s", "armv7k", "armv7m", "armv7em", "arm_unknown", "arm64", "arm-64", "arm64v8", "arm64e",
+		"arm64_unknown", "arm64_32", "arm64_32_v8", "arm64_32_unknown", "ppc", "ppc64",
+		"mips", "mips64", "wasm32"};
+	size_t n = 0;
+
+	while (t.p + n < t.end && !is_space(t.p[n]))
+		n++;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strlen(known[i]) == n && strncasecmp(known[i], t.p, n) == 0)
+			return true;
+	return false;
+}
+
+static struct text take_any_word(struct text *t)
+{
+	struct text word = {t->p, t->p};
+
+	while (t->p < t->end && !is_space(*t->p))
+		t->p++;
+	word.end = t->p;
+	skip_space(t);
+	return word;
+}
+
+static bool is_module_id(struct text t)
+{
+	struct text id = take_any_word(&t);
+
+	for (const char *p = id.p; p < id.end; p++)
+		if (!breakpad_digits[(uint8_t)*p])
+			return false;
+	return id.p < id.end;
+}
+
+/* Of an ELF file its build id is the id, of a Mach-O file its UUID; a PE has none of the kind. */
+int breakpad_read_module(struct breakpad *b, struct text t)
+{
+	struct text system, machine;
+
+	b->place = OUTSIDE;
+	system = take_any_word(&t);
+	machine = take_any_word(&t);
+	if (b->strict && (!is_known_machine(machine) || !is_module_id(t)))
+		return -EBADMSG;
+	b->id_from_code = !TAKE_WORD(&system, "windows");
+	if (TAKE_WORD(&system, "mac")) {
+		set_id(b, t, 16);
+		b->id_from_code = false;
+	}
+	return 0;
+}
+
+int breakpad_read_info(struct breakpad *b, struct text t)
+{
+	if (b->id_from_code && TAKE_WORD(&t, "CODE_ID"))
+		set_id(b, t, GSYM_ID_MOST);
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* Words and numbers of a line of a Breakpad file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A line, or what remains of it; not ended by a NUL. */
+struct text {
+	const char *p, *end;
+};
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static inline void skip_space(struct text *t)
+{
+	while (t->p < t->end && is_space(*t->p))
+		t->p++;
+}
+
+/* Without the white space of Unicode at both ends. */
+struct text text_trimmed(struct text t);
+/* `cut`: a character at the end may be incomplete. */
+bool text_is_utf8(struct text t, bool cut);
+
+/* Whether the text begins with this word, which is taken. */
+bool text_take_word(struct text *t, const char *word, size_t n);
+#define TAKE_WORD(t, word) text_take_word((t), (word), sizeof(word) - 1)
+
+/* The value of a hexadecimal digit, plus 1; 0 for any other byte. */
+extern const uint8_t breakpad_digits[256];
+
+/* Each takes a number and the white space behind it. False, and nothing is taken: there is no such number. */
+static inline bool take_hex(struct text *t, uint64_t *out)
+{
+	const char *p = t->p;
+	uint64_t v = 0;
+	uint8_t d;
+
+	for (; p < t->end && (d = breakpad_digits[(uint8_t)*p]); p++) {
+		if (v >> 60)
+			return false;
+		v = v << 4 | (uint64_t)(d - 1);
+	}
+	if (p == t->p || (p < t->end && !is_space(*p)))
+		return false;
+	t->p = p;
+	skip_space(t);
+	*out = v;
+	return true;
+}
+
+static inline bool take_decimal(struct text *t, uint64_t *out)
+{
+	const char *p = t->p;
+	uint64_t v = 0;
+
+	for (; p < t->end && *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(v, 10, &v) ||
+			__builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+			return false;
+	if (p == t->p || (p < t->end && !is_space(*p)))
+		return false;
+	t->p = p;
+	skip_space(t);
+	*out = v;
+	return true;
+}
+
+/* Compilers make lines below 0, which mean that there is none. Of greater ones the lower 32 bits count. */
+static inline bool take_line_number(struct text *t, uint32_t *out)
+{
+	bool minus = t->p < t->end && *t->p == '-';
+	uint64_t v;
+
+	t->p += minus;
+	if (!take_decimal(t, &v))
+		return false;
+	*out = minus ? 0 : (uint32_t)v;
+	return true;
+}

@@ -1,0 +1,66 @@
+/* The table of symbols: takes those that debug information has not told. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/util.h"
+#include "convert/symbols-private.h"
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct text_range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+int symbols_collect_known(struct symbols *s)
+{
+	size_t n = gsym_functions(s->w);
+	uint64_t reach = 0, size;
+
+	s->known = malloc(n * sizeof(*s->known) + 1);
+	s->reach = malloc(n * sizeof(*s->reach) + 1);
+	if (!s->known || !s->reach)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		gsym_function_at(s->w, i, &s->known[i].start, &size);
+		s->known[i].end = s->known[i].start + size;
+	}
+	if (n)
+		qsort(s->known, n, sizeof(*s->known), compare_ranges);
+	for (size_t i = 0; i < n; i++)
+		s->reach[i] = reach = MAX(reach, s->known[i].end);
+	s->n_known = n;
+	return 0;
+}
+
+/* A function that begins there, or for what has no size, one that has the address. */
+static bool is_known(const struct symbols *s, const struct symbol *x)
+{
+	size_t from = 0, to = s->n_known;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (s->known[mid].start <= x->addr)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (!from)
+		return false;
+	return s->known[from - 1].start == x->addr || (!x->size && s->reach[from - 1] > x->addr);
+}
+
+int symbols_add(struct symbols *s, const struct symbol *x)
+{
+	const struct text_range *text = text_range_of(s->text, s->n_text, x->addr);
+
+	if (!text || is_known(s, x))
+		return 0;
+	if (grow(&s->all, &s->room, s->n, sizeof(*s->all)) < 0)
+		return -ENOMEM;
+	s->all[s->n] = *x;
+	s->all[s->n++].size = MIN(x->size, text->end - x->addr);
+	return 0;
+}

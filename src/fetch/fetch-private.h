@@ -7,6 +7,7 @@
 #pragma once
 #include "base/workers.h"
 #include "fetch/fetch.h"
+#include "fetch/symstore.h"
 #include "net/net.h"
 #include "obj/obj.h"
 #include "source/breaker.h"
@@ -177,19 +178,6 @@ struct ticket {
 /* part.c: what became of a download that was read while it came */
 void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */
 uint64_t was_find(struct fetch *f, uint64_t blob); /* 0: none; any thread */
-
-/* symstore.c: what is found out about symbol stores. */
-struct source_facts symstore_known(struct fetch *f, const struct source *s); /* any thread */
-void symstore_known_release(struct source_facts *known);
-void symstore_renew(struct fetch *f); /* any thread; lists of what sources have are looked at again */
-void symstore_stop(struct fetch *f); /* (net) when no flight is left: nothing is asked any more */
-void symstore_free(struct fetch *f); /* when no thread runs any more */
-void symstore_recall(struct fetch *f, const struct source *s); /* (workers) what an earlier process knew */
-/* (net) Before anything is asked. True: the attempt waits. */
-bool symstore_before(struct attempt *at);
-/* (net) When nothing that was asked for was there. 0: that is all. 1: more is known now than the
- * attempt was planned by. -EINPROGRESS: it waits. Others: it cannot be said, and at->text is why. */
-int symstore_after(struct attempt *at);
 
 /* learn.c: what files teach. (workers, and who calls fetch_try() and fetch_why()) */
 /* Fills in what files of the store, and those that are read already, know of the request and it does not;

@@ -25,7 +25,7 @@ struct attempt {
 	unsigned spelling;	  /* the nth of its plan */
 	struct source_ask ask;
 	struct source_facts facts; /* by which its spellings are counted */
-	struct symstore *waits;	   /* for what is being found out; NULL */
+	struct symstore_wait wait; /* for what is being found out */
 	struct transfer *transfer;
 	bool answered;		  /* the head came */
 	uint64_t asked;		  /* clock_ms() */
@@ -279,8 +279,6 @@ void race_followed(struct attempt *at, int r, struct blob *blob, const struct ke
 void winner_fail(struct flight *fl, int error, const char *text); /* its file was no good */
 void winner_broke(struct flight *fl); /* the same, when it was looked at what came before it broke off */
 void winner_resume(struct flight *fl);
-
-void race_told(struct fetch *f, const struct symstore *ss); /* what attempts waited for is known, or cannot be */
 
 /* ranges.c: files that are filled where readers look. (net) */
 bool ranges_wanted(const struct attempt *at); /* is it asked for its first bytes only? */

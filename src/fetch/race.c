@@ -65,6 +65,7 @@ void attempt_release(struct attempt *at)
 	buf_release(&at->ptr);
 	blob_unref(take(at->blob));
 	symstore_known_release(&at->facts);
+	symstore_wait_stop(&at->wait);
 }
 
 /* It is not asked, because of an answer that it gave before. */
@@ -593,7 +594,7 @@ static int attempt_request(struct attempt *at)
 /* No spelling is left. */
 static void attempt_exhausted(struct attempt *at)
 {
-	int r = symstore_after(at);
+	int r = symstore_after(&at->wait, &at->facts, at->spelling > 0, at->text);
 
 	if (r == -EINPROGRESS)
 		return;
@@ -610,18 +611,13 @@ static void attempt_exhausted(struct attempt *at)
 	}
 }
 
-void race_told(struct fetch *f, const struct symstore *ss)
+/* What the attempt waited for is known, or cannot be known. */
+static void attempt_waited(struct symstore_wait *w)
 {
-	for (struct flight *fl = f->flights; fl; fl = fl->next)
-		for (unsigned i = 0; i < fl->n; i++) {
-			struct attempt *at = &fl->attempts[i];
+	struct attempt *at = (struct attempt *)((char *)w - offsetof(struct attempt, wait));
 
-			if (at->waits != ss)
-				continue;
-			at->waits = NULL;
-			attempt_start(at);
-			race_look_soon(fl);
-		}
+	attempt_start(at);
+	race_look_soon(at->flight);
 }
 
 /* Asks for the current spelling, or finds that there is none left. */
@@ -640,7 +636,9 @@ static void attempt_start(struct attempt *at)
 	source_ask_release(&at->ask);
 	at->state = ATTEMPT_ASKING;
 	if (at->spelling == 0) {
-		if (symstore_before(at))
+		symstore_wait_stop(&at->wait);
+		at->wait = (struct symstore_wait){at->flight->f, at->flight->sources, at->source, attempt_waited};
+		if (symstore_before(&at->wait, at->text))
 			return;
 		symstore_known_release(&at->facts);
 		at->facts = symstore_known(at->flight->f, at->source);
@@ -701,7 +699,7 @@ static void give_up(struct attempt *at)
 			breaker_unheard(at->flight->f->breakers, at->source->origin);
 	}
 	at->job++;
-	at->waits = NULL;
+	symstore_wait_stop(&at->wait);
 	blob_unref(take(at->blob));
 	if (at->state == ATTEMPT_ASKING || at->state == ATTEMPT_PROMISING)
 		at->state = ATTEMPT_IDLE;
@@ -1132,7 +1130,7 @@ void race_deadline(struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && !at->answered && !at->waits &&
+		if (at->state == ATTEMPT_ASKING && !at->answered && !at->wait.on &&
 			!(at->transfer && transfer_is_queued(at->transfer)) && !is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), &silent, 0);

@@ -1,37 +1,27 @@
-/* What is found out about symbol stores beside their configuration: whether they have two tiers
- * (index2.txt), and what they list (000Admin). A question is asked once for all who want to know,
- * and they wait: a flat store's "not there" is none before it is known that the store is flat.
+/* Finds out about symbol stores what their configuration does not say: whether they have two tiers
+ * (index2.txt), and what they list (000Admin). Each question is asked once, and all callers wait for
+ * its answer: a "not there" counts only when the number of tiers is known.
  *
- * Facts belong to where a source is, not to the source: a reload changes nothing. */
+ * What is known belongs to where a source is, so it outlives a reload. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/flight.h"
+#include "fetch/fetch-private.h"
+#include "fetch/symstore.h"
 #include "source/admin.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define TIERS_SECONDS 86400	  /* for so long it is known */
-#define INDEX_MS (3600u * 1000)	  /* then lastid.txt is looked at again */
-#define AGAIN_MS (600u * 1000)	  /* and after trouble */
-#define TROUBLE_MS 5000		  /* who asks so soon after trouble hears of the same */
-#define TROUBLE_MOST 3		  /* transactions in a row that could not be had: it is not the file */
+#define TIERS_SECONDS 86400	  /* the number of tiers is believed for so long */
+#define INDEX_MS (3600u * 1000)	  /* then lastid.txt is asked for again, */
+#define AGAIN_MS (600u * 1000)	  /* after trouble sooner */
+#define TROUBLE_MS 5000		  /* for so long after trouble, callers get the same error */
+#define TROUBLE_MOST 3		  /* transactions in a row that failed: the host is to blame, not one file */
 #define SEGMENT_MOST (64u << 20)
 #define LASTID_MOST 64
-
-#define SAVED_MOST ((64u << 20) + 4096)
-
-/* An index, and what makes it possible to ask only for what is newer. */
-struct listing {
-	struct admin_index *index; /* NULL: never had */
-	unsigned last;		   /* its lastid */
-	int64_t when;		   /* wall clock: when it was as the server's */
-	char etag[128], modified[64];
-};
 
 enum question { ASK_NOTHING, ASK_INDEX2, ASK_LASTID, ASK_SEGMENT };
 
@@ -43,9 +33,9 @@ struct symstore {
 	/* under f->lock; `admin` is a reference, and only there when it is complete */
 	struct source_facts known;
 	int64_t tiers_until; /* wall clock; 0: whether it has two is not known */
-	struct listing loaded; /* by an earlier process; the net thread takes it */
-	bool recalled;	       /* that was looked for */
-	bool renew;	       /* the index is to be looked at, whatever its age */
+	struct symstore_listing loaded; /* saved by an earlier process; the net thread takes it */
+	bool recalled; /* `loaded` was looked for */
+	bool renew;    /* the index is to be asked for, whatever its age */
 
 	/* net thread only */
 	struct sources *set; /* while something is asked: keeps `source` */
@@ -53,18 +43,19 @@ struct symstore {
 	enum question question;
 	struct transfer *transfer;
 	struct net_reply reply;
+	struct symstore_wait *waiting, *called; /* `called`: still to be called back */
 	uint64_t trouble_until;
 	int trouble_error;
 	char trouble[200];
 
-	struct listing now;
+	struct symstore_listing now;
 	uint64_t index_due;
 	char lastid[LASTID_MOST];
 	size_t lastid_n;
 	struct admin_index *building;
 	unsigned building_last;
 	unsigned todo[ADMIN_SEGMENTS_MOST], todo_n, todo_at; /* transactions to read */
-	unsigned bad[ADMIN_SEGMENTS_MOST], bad_n, in_a_row;  /* that could not be read */
+	unsigned bad[ADMIN_SEGMENTS_MOST], bad_n, in_a_row;  /* transactions that could not be read */
 };
 
 /* ---- known ---------------------------------------------------------------------------- */
@@ -124,7 +115,7 @@ static void symstore_drop(struct symstore *ss)
 	free(ss);
 }
 
-/* What would come of it would be given to workers that have ended. */
+/* The answers would be posted to workers that have ended. */
 void symstore_stop(struct fetch *f)
 {
 	LOCK_SCOPE(&f->lock);
@@ -149,97 +140,12 @@ static bool wants_tiers(const struct source *s)
 	return source_is_store(s) && s->layout->tiered;
 }
 
-/* ---- remembered in the store ------------------------------------------------------------ */
+/* ---- what an earlier process saved ------------------------------------------------------ */
 
-static void note_name(const char *memory, char out[static 80])
+static void symstore_recall_listing(struct fetch *f, const struct source *s)
 {
-	snprintf(out, 80, "index2 %s", memory);
-}
-
-static void listing_name(const char *memory, char out[static 40])
-{
-	snprintf(out, 40, "000admin-%016" PRIx64, hash_mix(memory, strlen(memory)));
-}
-
-struct saving {
-	struct fetch *f;
-	char memory[64];
-	struct listing what;
-};
-
-/* "symfs 000Admin 1 LAST WHEN HASH", ETag and date in a line each, then hashes. */
-static void listing_write(void *ctx)
-{
-	struct saving *s = ctx;
-	_cleanup_buf_ struct buf body = BUF_UP_TO(SAVED_MOST), all = BUF_UP_TO(SAVED_MOST);
-	char name[40];
-	int r = admin_dump(s->what.index, &body);
-
-	if (r == 0)
-		r = buf_addf(&all, "symfs 000Admin 1 %u %" PRId64 " %016" PRIx64 "\n%s\n%s\n",
-			s->what.last, s->what.when, hash_mix(buf_text(&body), body.n), s->what.etag,
-			s->what.modified);
-	if (r == 0)
-		r = buf_add(&all, buf_text(&body), body.n);
-	listing_name(s->memory, name);
-	if (r == 0)
-		store_aside_write(s->f->store, name, buf_text(&all), all.n);
-	admin_unref(s->what.index);
-	free(s);
-}
-
-static void listing_save(struct symstore *ss)
-{
-	struct saving *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return;
-	*s = (struct saving){.f = ss->f, .what = ss->now};
-	snprintf(s->memory, sizeof(s->memory), "%s", ss->memory);
-	admin_ref(s->what.index);
-	if (workers_post(ss->f->workers, listing_write, s) < 0) {
-		admin_unref(s->what.index);
-		free(s);
-	}
-}
-
-/* The next line of at most room - 1 bytes, without its end. NULL: there is none. */
-static const char *take_line(const char *p, const char *end, char *out, size_t room)
-{
-	const char *stop = memchr(p, '\n', (size_t)(end - p));
-
-	if (!stop || (size_t)(stop - p) >= room)
-		return NULL;
-	memcpy(out, p, (size_t)(stop - p));
-	out[stop - p] = '\0';
-	return stop + 1;
-}
-
-static int listing_parse(const char *p, size_t n, struct listing *out)
-{
-	const char *end = p + n;
-	char first[100];
-	uint64_t hash;
-
-	p = take_line(p, end, first, sizeof(first));
-	if (!p || sscanf(first, "symfs 000Admin 1 %u %" SCNd64 " %" SCNx64, &out->last, &out->when,
-			  &hash) != 3)
-		return -EINVAL;
-	p = take_line(p, end, out->etag, sizeof(out->etag));
-	if (p)
-		p = take_line(p, end, out->modified, sizeof(out->modified));
-	if (!p || hash_mix(p, (size_t)(end - p)) != hash || out->last > ADMIN_SEGMENTS_MOST)
-		return -EINVAL;
-	return admin_load(&out->index, p, (size_t)(end - p));
-}
-
-static void listing_recall(struct fetch *f, const struct source *s)
-{
-	_cleanup_free_ void *text = NULL;
-	struct listing got = {0};
+	struct symstore_listing got = {0};
 	struct symstore *ss;
-	char name[40];
-	size_t n;
 
 	LOCK_SCOPE(&f->recall_lock);
 	pthread_mutex_lock(&f->lock);
@@ -249,9 +155,7 @@ static void listing_recall(struct fetch *f, const struct source *s)
 	if (ss)
 		ss->recalled = true;
 	pthread_mutex_unlock(&f->lock);
-	listing_name(s->memory, name);
-	if (!ss || store_aside_read(f->store, name, SAVED_MOST, &text, &n) < 0 ||
-		listing_parse(text, n, &got) < 0)
+	if (!ss || symstore_load_listing(f, s->memory, &got) < 0)
 		return;
 	pthread_mutex_lock(&f->lock);
 	ss->loaded = got;
@@ -268,50 +172,29 @@ void symstore_renew(struct fetch *f)
 
 void symstore_recall(struct fetch *f, const struct source *s)
 {
-	char name[80], text[201];
+	int64_t now = clock_wall(), until;
 	bool two_tier;
-	int64_t until;
 
 	if (s->o.has_index && source_is_store(s))
-		listing_recall(f, s);
-	if (!wants_tiers(s))
+		symstore_recall_listing(f, s);
+	if (!wants_tiers(s) || symstore_load_tiers(f, s->memory, &two_tier, &until) < 0 || until <= now ||
+		until > now + TIERS_SECONDS)
 		return;
-	note_name(s->memory, name);
-	if (store_note(f->store, name, text) < 0 ||
-		sscanf(text, "%*[yn] %" SCNd64, &until) != 1 || until <= clock_wall() ||
-		until > clock_wall() + TIERS_SECONDS)
-		return;
-	two_tier = text[0] == 'y';
 	LOCK_SCOPE(&f->lock);
 	struct symstore *ss = symstore_of(f, s);
 
-	if (!ss || ss->tiers_until > clock_wall())
+	if (!ss || ss->tiers_until > now)
 		return;
 	ss->known.two_tier = two_tier;
 	ss->tiers_until = until;
 }
 
-struct note {
-	struct fetch *f;
-	char memory[64];
-	bool two_tier;
-	int64_t until;
-};
+/* ---- asking (net) ----------------------------------------------------------------------- */
 
-static void note_write(void *ctx)
-{
-	struct note *n = ctx;
-	char name[80], text[64];
-
-	note_name(n->memory, name);
-	snprintf(text, sizeof(text), "%c %" PRId64, n->two_tier ? 'y' : 'n', n->until);
-	store_note_set(n->f->store, name, text);
-	free(n);
-}
+static int symstore_ask(struct symstore *ss, enum question q, const char *path);
 
 static void know_tiers(struct symstore *ss, bool two_tier)
 {
-	struct note *n = calloc(1, sizeof(*n));
 	int64_t until = clock_wall() + TIERS_SECONDS;
 
 	pthread_mutex_lock(&ss->f->lock);
@@ -319,25 +202,24 @@ static void know_tiers(struct symstore *ss, bool two_tier)
 	ss->tiers_until = until;
 	pthread_mutex_unlock(&ss->f->lock);
 	log_debug(LOG_FETCH, "source %s has %s", ss->source->name, two_tier ? "two tiers" : "one tier");
-	if (!n)
-		return;
-	*n = (struct note){.f = ss->f, .two_tier = two_tier, .until = until};
-	snprintf(n->memory, sizeof(n->memory), "%s", ss->memory);
-	if (workers_post(ss->f->workers, note_write, n) < 0)
-		free(n);
+	symstore_save_tiers(ss->f, ss->memory, two_tier, until);
 }
 
-/* ---- asking (net) ----------------------------------------------------------------------- */
-
-static int symstore_ask(struct symstore *ss, enum question q, const char *path);
-
-/* Those who waited go on. */
+/* Calls back the callers that waited, in the order in which they came. */
 static void symstore_answered(struct symstore *ss)
 {
+	struct symstore_wait *w;
+
 	ss->question = ASK_NOTHING;
 	sources_unref(take(ss->set));
 	ss->source = NULL;
-	race_told(ss->f, ss);
+	ss->called = ss->waiting; /* a caller that is called back may wait for another answer */
+	ss->waiting = NULL;
+	while ((w = ss->called) != NULL) {
+		ss->called = w->next;
+		w->on = NULL;
+		w->ready(w);
+	}
 }
 
 static void symstore_trouble(struct symstore *ss, const struct judgement *j)
@@ -347,7 +229,7 @@ static void symstore_trouble(struct symstore *ss, const struct judgement *j)
 	snprintf(ss->trouble, sizeof(ss->trouble), "index2.txt: %.180s", j->text);
 }
 
-/* A page for people is no index, whatever it is called. */
+/* An HTML page is not an index2.txt, whatever its name. */
 static void index2_done(struct symstore *ss, const struct judgement *j)
 {
 	bool there = ss->reply.status >= 200 && ss->reply.status < 300 && ss->reply.error == 0;
@@ -359,7 +241,7 @@ static void index2_done(struct symstore *ss, const struct judgement *j)
 	symstore_answered(ss);
 }
 
-/* An index that cannot be had hides nothing: the store is asked without it. */
+/* Without an index the store is asked for every file. */
 static void index_failed(struct symstore *ss, const char *what)
 {
 	log_warn("source %s: its index: %s", ss->source->name, what);
@@ -373,8 +255,8 @@ static void index_complete(struct symstore *ss)
 	struct admin_index *old;
 
 	if (ss->bad_n)
-		log_warn("source %s: %u transactions of its index could not be read: it is asked for "
-			 "what is not listed, too",
+		log_warn("source %s: %u transactions of its index could not be read: "
+			"files that the index does not list are asked for, too",
 			ss->source->name, ss->bad_n);
 	log_debug(LOG_FETCH, "source %s lists %zu files in %u transactions", ss->source->name,
 		admin_count(ss->building), ss->building_last);
@@ -388,12 +270,12 @@ static void index_complete(struct symstore *ss)
 	ss->now.last = ss->building_last;
 	ss->now.when = clock_wall();
 	if (!ss->bad_n)
-		listing_save(ss);
+		symstore_save_listing(ss->f, ss->memory, &ss->now);
 	ss->index_due = clock_ms() + (ss->bad_n ? AGAIN_MS : INDEX_MS);
 	symstore_answered(ss);
 }
 
-/* One after the other: some servers refuse who wants several at once. */
+/* One after the other: some servers refuse a client that sends several requests at once. */
 static void next_segment(struct symstore *ss)
 {
 	char path[40];
@@ -407,7 +289,7 @@ static void next_segment(struct symstore *ss)
 		index_failed(ss, "it cannot be asked for");
 }
 
-/* A transaction that was taken back is not there any more. */
+/* A transaction that was taken back is missing on the server. That is not an error. */
 static void segment_done(struct symstore *ss, const struct judgement *j)
 {
 	bool good = admin_end(ss->building) && ss->reply.error == 0;
@@ -429,7 +311,7 @@ static void segment_done(struct symstore *ss, const struct judgement *j)
 	next_segment(ss);
 }
 
-/* What was not read yet, and what could not be; from the start when it is another index. */
+/* Reads the transactions that are new and those that failed; all of them when it is another index. */
 static int plan_segments(struct symstore *ss)
 {
 	bool more = ss->now.index && ss->building_last >= ss->now.last;
@@ -548,38 +430,67 @@ static int symstore_ask(struct symstore *ss, enum question q, const char *path)
 	return r;
 }
 
-/* ---- who wants to know (net) ------------------------------------------------------------ */
+/* ---- callers that want to know (net) ---------------------------------------------------- */
 
-static int symstore_begin(struct symstore *ss, struct attempt *at, enum question q, const char *path)
+static void symstore_wait(struct symstore *ss, struct symstore_wait *w)
+{
+	struct symstore_wait **last = &ss->waiting;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = w;
+	w->next = NULL;
+	w->on = ss;
+}
+
+static bool symstore_wait_remove(struct symstore_wait **list, struct symstore_wait *w)
+{
+	while (*list && *list != w)
+		list = &(*list)->next;
+	if (!*list)
+		return false;
+	*list = w->next;
+	return true;
+}
+
+void symstore_wait_stop(struct symstore_wait *w)
+{
+	struct symstore *ss = take(w->on);
+
+	if (ss && !symstore_wait_remove(&ss->waiting, w))
+		symstore_wait_remove(&ss->called, w);
+}
+
+static int symstore_begin(struct symstore *ss, const struct symstore_wait *w, enum question q, const char *path,
+	char text[static 200])
 {
 	char why[240];
 	int r;
 
-	if (!breaker_may(ss->f->breakers, at->source->origin, clock_ms(), why)) {
-		snprintf(at->text, sizeof(at->text), "%.190s", why);
-		return breaker_error(ss->f->breakers, at->source->origin);
+	if (!breaker_may(ss->f->breakers, w->source->origin, clock_ms(), why)) {
+		snprintf(text, 200, "%.190s", why);
+		return breaker_error(ss->f->breakers, w->source->origin);
 	}
-	ss->set = sources_ref(at->flight->sources);
-	ss->source = at->source;
+	ss->set = sources_ref(w->set);
+	ss->source = w->source;
 	r = symstore_ask(ss, q, path);
 	if (r == 0)
 		return -EINPROGRESS;
-	breaker_unheard(ss->f->breakers, at->source->origin);
+	breaker_unheard(ss->f->breakers, w->source->origin);
 	ss->question = ASK_NOTHING;
 	sources_unref(take(ss->set));
-	snprintf(at->text, sizeof(at->text), "%s", err_text(r));
+	snprintf(text, 200, "%s", err_text(r));
 	return r;
 }
 
-static struct symstore *symstore_for(struct attempt *at)
+static struct symstore *symstore_for(const struct symstore_wait *w)
 {
-	struct fetch *f = at->flight->f;
-	LOCK_SCOPE(&f->lock);
+	LOCK_SCOPE(&w->f->lock);
 
-	return symstore_of(f, at->source);
+	return symstore_of(w->f, w->source);
 }
 
-/* What a worker brought, and what a reload wants. */
+/* Takes the list that a worker loaded, and heeds a reload. */
 static void take_loaded(struct symstore *ss)
 {
 	int64_t age;
@@ -599,19 +510,19 @@ static void take_loaded(struct symstore *ss)
 	ss->renew = false;
 }
 
-/* Its index, before it is asked for anything. An old one serves while a newer is read. */
-bool symstore_before(struct attempt *at)
+/* An old index serves while a newer one is read. */
+bool symstore_before(struct symstore_wait *w, char text[static 200])
 {
 	struct symstore *ss;
 
-	if (!at->source->o.has_index || !source_is_store(at->source) || !(ss = symstore_for(at)))
+	if (!w->source->o.has_index || !source_is_store(w->source) || !(ss = symstore_for(w)))
 		return false;
 	take_loaded(ss);
 	if (ss->question == ASK_NOTHING && ss->index_due <= clock_ms())
-		symstore_begin(ss, at, ASK_LASTID, "000Admin/lastid.txt");
+		symstore_begin(ss, w, ASK_LASTID, "000Admin/lastid.txt", text);
 	if (ss->question == ASK_NOTHING || ss->question == ASK_INDEX2 || ss->now.index)
 		return false;
-	at->waits = ss;
+	symstore_wait(ss, w);
 	return true;
 }
 
@@ -623,27 +534,26 @@ static int tiers_of(struct symstore *ss)
 	return ss->tiers_until > clock_wall() ? ss->known.two_tier : -ENOENT;
 }
 
-int symstore_after(struct attempt *at)
+int symstore_after(struct symstore_wait *w, const struct source_facts *known, bool asked, char text[static 200])
 {
 	struct symstore *ss;
 	int r;
 
-	if (!wants_tiers(at->source) || at->facts.two_tier || !(ss = symstore_for(at)))
+	if (!wants_tiers(w->source) || known->two_tier || !(ss = symstore_for(w)))
 		return 0;
-	/* It was asked for nothing, because it lists nothing of the kind. */
-	if (at->facts.admin && at->spelling == 0)
-		return 0;
+	if (known->admin && !asked)
+		return 0; /* nothing was asked for, because the index lists nothing of the kind */
 	r = tiers_of(ss);
 	if (r >= 0)
 		return r;
 	if (ss->question != ASK_NOTHING && ss->question != ASK_INDEX2)
-		return 0; /* whose index is being read anew: next time */
+		return 0; /* its index is being read anew: next time */
 	if (ss->question == ASK_NOTHING && ss->trouble_until > clock_ms()) {
-		snprintf(at->text, sizeof(at->text), "%s", ss->trouble);
+		snprintf(text, 200, "%s", ss->trouble);
 		return ss->trouble_error;
 	}
-	r = ss->question == ASK_NOTHING ? symstore_begin(ss, at, ASK_INDEX2, "index2.txt") : -EINPROGRESS;
+	r = ss->question == ASK_NOTHING ? symstore_begin(ss, w, ASK_INDEX2, "index2.txt", text) : -EINPROGRESS;
 	if (r == -EINPROGRESS)
-		at->waits = ss;
+		symstore_wait(ss, w);
 	return r;
 }

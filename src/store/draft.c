@@ -3,26 +3,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
-#include "store/files/dir.h"
 #include "store/evict.h"
+#include "store/files/dir.h"
+#include "store/files/partial.h"
+#include "store/room.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 
-#define NAME_HEAD "draft-"
-#define NAME_ROOM 32
 #define LOOK_EVERY (4 << 20)  /* bytes between two looks at the free space */
 
 struct draft {
 	struct store *s;
 	int fd;
 	const char *folder;
-	char name[NAME_ROOM]; /* in there */
+	char name[PARTIAL_NAME]; /* in there */
 	bool placed;
 	bool lent; /* a file with holes that is full: it stays when it is not published */
 	uint64_t end;
@@ -31,65 +29,25 @@ struct draft {
 	bool at_once;	 /* nobody makes room here, because that waits */
 };
 
-static bool name_is_ours(const char *name)
-{
-	size_t head = strlen(NAME_HEAD);
-
-	return strlen(name) == head + 16 && strncmp(name, NAME_HEAD, head) == 0 &&
-	       strspn(name + head, "0123456789abcdef") == 16;
-}
-
-static int lock_whole(int fd)
-{
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-	return fcntl(fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
-}
-
 static void rel_name(const struct draft *d, char out[static 64])
 {
 	snprintf(out, 64, "%s/%s", d->folder, d->name);
 }
 
-/* 0, or -EAGAIN when somebody cleaned it away between the open and the lock. */
-static int make_file(struct draft *d)
-{
-	uint8_t raw[8];
-	char hex[17], rel[64];
-	struct stat st;
-
-	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
-		return -EIO;
-	hex_print(raw, sizeof(raw), hex);
-	snprintf(d->name, sizeof(d->name), NAME_HEAD "%s", hex);
-	rel_name(d, rel);
-	d->fd = openat(d->s->dirfd, rel, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (d->fd < 0 && errno == ENOENT && mkdirat(d->s->dirfd, "partial", 0700) == 0)
-		return -EAGAIN;
-	if (d->fd < 0)
-		return errno == EEXIST ? -EAGAIN : -errno;
-	if (lock_whole(d->fd) == 0 && fstat(d->fd, &st) == 0 && st.st_nlink == 1)
-		return 0;
-	close(take_fd(&d->fd));
-	return -EAGAIN;
-}
-
 int draft_new_at_once(struct draft **out, struct store *s, struct err *e)
 {
 	struct draft *d;
-	int r = -EAGAIN;
+	int r;
 
-	if (!evict_has_room(s, 1))
-		return evict_no_room(s, e);
+	if (!room_has(s, 1))
+		return room_refuse(s, e);
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return err_set(e, -ENOMEM, "out of memory");
 	d->at_once = true;
 	d->s = s;
 	d->folder = "partial";
-	d->fd = -1;
-	for (unsigned i = 0; i < 16 && r == -EAGAIN; i++)
-		r = make_file(d);
+	r = partial_new(s->dirfd, d->name, &d->fd);
 	if (r == -ENOENT)
 		r = -EIO; /* the store's directory was removed */
 	if (r < 0) {
@@ -104,7 +62,7 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 {
 	int r;
 
-	if (!evict_has_room(s, 1))
+	if (!room_has(s, 1))
 		evict_make_room(s, 1);
 	if (dir_is_elsewhere(s->dirfd, s->dir))
 		turn_recover(s);
@@ -130,7 +88,7 @@ static int look_at_space(struct draft *d, size_t n)
 	if (d->looked < LOOK_EVERY && n < LOOK_EVERY)
 		return 0;
 	d->looked = 0;
-	if (evict_has_room(d->s, n) || (make_room(d, n) && evict_has_room(d->s, n)))
+	if (room_has(d->s, n) || (make_room(d, n) && room_has(d->s, n)))
 		return 0;
 	d->looked = LOOK_EVERY; /* and when it is tried again */
 	return -ENOSPC;
@@ -311,61 +269,4 @@ void draft_take_back(struct draft *d, const char *sha256)
 		return;
 	rel_name(d, to);
 	d->placed = renameat(d->s->dirfd, dir_blob(sha256, from), d->s->dirfd, to) < 0;
-}
-
-static DIR *open_partial(struct store *s)
-{
-	int fd = openat(s->dirfd, "partial", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
-}
-
-/* Its writer locks a draft before it does anything else with it, so one that can be locked here
- * has no writer, or one that will notice (make_file). */
-static bool remove_orphan(int partial, const char *name)
-{
-	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	_cleanup_close_ int fd = -1, sealed = -1;
-
-	fd = openat(partial, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0)
-		return lock_whole(fd) == 0 && unlinkat(partial, name, 0) == 0;
-	if (errno != EACCES)
-		return false;
-	/* Sealed, so it was locked long ago: asking is enough. */
-	sealed = openat(partial, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return sealed >= 0 && fcntl(sealed, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK &&
-	       unlinkat(partial, name, 0) == 0;
-}
-
-void drafts_clean(struct store *s)
-{
-	DIR *d = open_partial(s);
-	struct dirent *entry;
-	unsigned n = 0;
-
-	while (d && (entry = readdir(d)))
-		n += name_is_ours(entry->d_name) && remove_orphan(dirfd(d), entry->d_name);
-	if (n)
-		log_debug(LOG_STORE, "%s: removed %u drafts of dead processes", s->dir, n);
-	if (d)
-		closedir(d);
-}
-
-int drafts_count(struct store *s, uint64_t *out)
-{
-	DIR *d = open_partial(s);
-	struct dirent *entry;
-	uint64_t n = 0;
-
-	if (!d)
-		return -errno;
-	while ((entry = readdir(d)))
-		n += name_is_ours(entry->d_name);
-	closedir(d);
-	*out = n;
-	return 0;
 }

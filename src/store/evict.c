@@ -5,11 +5,11 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "store/files/dir.h"
+#include "store/files/partial.h"
+#include "store/room.h"
 #include "store/sparse-file.h"
+#include "store/sparse-rows.h"
 #include "store/sweep.h"
-
-#include <inttypes.h>
-#include <sys/statvfs.h>
 
 #define BATCH 64
 #define ROOM_AHEAD (16 << 20) /* what eviction frees beyond the need, where it can */
@@ -129,28 +129,10 @@ int evict_to_quota(struct turn *t, int64_t except)
 	return evict_bytes(&v, bytes - t->s->quota);
 }
 
-/* Bytes that are missing for `need` more ones. */
-static uint64_t shortage(struct store *s, uint64_t need)
-{
-	struct statvfs fs;
-	uint64_t there, floor;
-
-	if (fstatvfs(s->dirfd, &fs) < 0)
-		return 0;
-	there = (uint64_t)fs.f_bavail * fs.f_frsize;
-	floor = s->min_free > UINT64_MAX - need ? UINT64_MAX : s->min_free + need;
-	return there < floor ? floor - there : 0;
-}
-
-bool evict_has_room(struct store *s, uint64_t need)
-{
-	return shortage(s, need) == 0;
-}
-
 /* On a disk that others filled, all that may be evicted is not enough: then it is kept. */
 static bool would_help(struct turn *t, uint64_t need)
 {
-	uint64_t ours = 0, pinned = 0, missing = shortage(t->s, need);
+	uint64_t ours = 0, pinned = 0, missing = room_missing(t->s, need);
 
 	if (missing == 0)
 		return true;
@@ -162,7 +144,7 @@ static bool would_help(struct turn *t, uint64_t need)
 static int free_floor(struct eviction *v, uint64_t need)
 {
 	struct turn *t = v->t;
-	uint64_t before, after = shortage(t->s, need);
+	uint64_t before, after = room_missing(t->s, need);
 	int r = 0;
 
 	if (!would_help(t, need))
@@ -171,7 +153,7 @@ static int free_floor(struct eviction *v, uint64_t need)
 	do {
 		before = after;
 		r = before ? evict_bytes(v, before) : 0;
-		after = shortage(t->s, need);
+		after = room_missing(t->s, need);
 	} while (r == 0 && after && after < before);
 	return r;
 }
@@ -193,23 +175,14 @@ int evict_make_room(struct store *s, uint64_t need)
 {
 	make_room(s, need);
 	/* Blocks may be on their way back. Outside of the turn: that download may want a turn first. */
-	while (!evict_has_room(s, need) && clock_ms() < atomic_load(&s->held_until))
+	while (!room_has(s, need) && clock_ms() < atomic_load(&s->held_until))
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	return evict_has_room(s, need) ? 0 : -ENOSPC;
-}
-
-int evict_no_room(struct store *s, struct err *e)
-{
-	if (s->min_free)
-		return err_set(e, -ENOSPC,
-			"%s: less than min-free (%" PRIu64 " MiB) is left, the file system is full",
-			s->dir, s->min_free >> 20);
-	return err_set(e, -ENOSPC, "%s: the file system is full", s->dir);
+	return room_has(s, need) ? 0 : -ENOSPC;
 }
 
 int store_make_room(struct store *s, uint64_t need, struct err *e)
 {
-	return evict_make_room(s, need) < 0 ? evict_no_room(s, e) : 0;
+	return evict_make_room(s, need) < 0 ? room_refuse(s, e) : 0;
 }
 
 static int trim_in(struct turn *t)
@@ -237,7 +210,7 @@ int store_trim(struct store *s)
 {
 	_cleanup_turn_ struct turn t = {.s = s, .write = true};
 
-	drafts_clean(s);
+	partial_clean(s->dirfd, s->dir);
 	while (turn_next(&t))
 		t.r = trim_in(&t);
 	sparses_clean(s); /* after the sweep, which drops rows */

@@ -6,9 +6,5 @@
 /* In a turn. `except` is the number of an object that stays, 0: none. */
 int evict_to_quota(struct turn *t, int64_t except);
 
-/* Whether `need` bytes can be written and min_free stays free. */
-bool evict_has_room(struct store *s, uint64_t need);
-/* Evicts until they can. Takes a turn. 0, -ENOSPC. */
+/* Evicts until `need` bytes can be written and min_free stays free. Takes a turn. 0, -ENOSPC. */
 int evict_make_room(struct store *s, uint64_t need);
-/* -ENOSPC, with words that say whether it is the disk or min_free. */
-int evict_no_room(struct store *s, struct err *e);

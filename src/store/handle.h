@@ -55,9 +55,6 @@ int flights_init(struct store *s, struct err *e);
 int flights_reopen(struct store *s, int dirfd, struct err *e); /* in another directory, under the same number */
 void flights_release(struct store *s);
 
-/* Removes what dead processes left in partial/. */
-void drafts_clean(struct store *s);
-int drafts_count(struct store *s, uint64_t *out);
 /* A draft that is a full file with holes: NAME of sparse/. Where it is not published it stays what it
  * was. Duplicates the descriptor. */
 int draft_of_sparse(struct draft **out, struct store *s, int fd, const char *name);
@@ -77,11 +74,3 @@ void sparses_init(struct store *s);
 void sparses_release(struct store *s);
 /* Removes rows without their file, and files that no row names and nobody has open. */
 void sparses_clean(struct store *s);
-/* In a turn: bytes on the disk that the index does not count yet. */
-uint64_t sparses_uncommitted(struct store *s, struct index *ix);
-/* In a turn and a transaction: rows whose file is gone, or is another one, go; the others say what the
- * file takes on the disk. */
-int sparses_sweep(struct store *s, struct index *ix);
-/* In a turn and a transaction: forgets what a key has; `name` (or "") is the file that is to go after
- * the commit. */
-int sparse_forget(struct index *ix, const char *canon, char name[static 17]);

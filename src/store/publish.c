@@ -9,6 +9,7 @@
 #include "store/files/label.h"
 #include "store/settle.h"
 #include "store/sparse-file.h"
+#include "store/sparse-rows.h"
 
 #include <stdio.h>
 #include <string.h>

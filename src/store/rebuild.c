@@ -3,7 +3,7 @@
 #include "store/rebuild.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "store/salvage.h"
+#include "store/index/salvage.h"
 #include "store/sweep.h"
 
 #include <fcntl.h>
@@ -25,6 +25,16 @@ static int set_aside(struct store *s)
 	return 0;
 }
 
+static void salvage(struct store *s, struct index *ix)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/index.sqlite.damaged", s->dir) < 0)
+		path = NULL;
+	else
+		index_salvage(ix, path);
+}
+
 static int fill(struct store *s, struct index *ix, bool damaged)
 {
 	struct index_object o = {.id = 0};
@@ -33,7 +43,7 @@ static int fill(struct store *s, struct index *ix, bool damaged)
 
 	r = sweep(s, ix);
 	if (r == 0 && damaged)
-		salvage(s, ix, "index.sqlite.damaged");
+		salvage(s, ix);
 	while (r == 0 && (r = index_object_next(ix, o.id, &o)) == 0)
 		artifacts++;
 	if (r == -ENOENT)

@@ -23,3 +23,10 @@ int sparse_file_lock_open(int fd, bool open);
 /* Removes it when no process reads it. 0, also when it was not there; -EBUSY. `bytes` are what it takes on
  * the disk. `held`: a process that fills it has it open; the disk gets them back when that one closes it. */
 int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held);
+
+bool sparse_file_is_name(const char *name); /* 16 hex digits? */
+/* A descriptor that keeps every other process from opening the file. -EBUSY: a process fills or reads it, or
+ * it is gone. */
+int sparse_file_open_unused(struct store *s, const char *name);
+/* Whether the file is there and has this size; then `bytes` are what it takes on the disk. */
+bool sparse_file_is_sound(struct store *s, const char *name, uint64_t size, uint64_t *bytes);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "store/evict.h"
+#include "store/room.h"
 #include "store/sparse-private.h"
 #include "store/turn.h"
 
@@ -267,8 +268,8 @@ int sparse_open(struct store *s, const struct key *k, const struct sparse_valida
 		*out = take(there);
 		return 0;
 	}
-	if (!evict_has_room(s, 1) && evict_make_room(s, 1) < 0)
-		return evict_no_room(s, e);
+	if (!room_has(s, 1) && evict_make_room(s, 1) < 0)
+		return room_refuse(s, e);
 	if (there) {
 		atomic_store(&there->stale, true);
 		sparse_unlist(there);

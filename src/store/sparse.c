@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
-#include "store/evict.h"
+#include "store/room.h"
 #include "store/sparse-private.h"
 
 #include <limits.h>
@@ -361,7 +361,7 @@ static int look_at_space(struct sparse *f, size_t n)
 
 	if (looked < LOOK_EVERY)
 		return 0;
-	if (!evict_has_room(f->s, n)) {
+	if (!room_has(f->s, n)) {
 		atomic_store(&f->looked, LOOK_EVERY); /* and when it is tried again */
 		return -ENOSPC;
 	}

@@ -6,17 +6,21 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "store/files/dir.h"
+#include "store/files/partial.h"
 #include "store/sparse-file.h"
-#include "store/sparse.h"
+#include "store/sparse-rows.h"
 #include "store/sweep.h"
 #include "store/turn.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
 #define USE_EVERY 3600 /* seconds: noting each use would turn every read into a write */
 #define HURRY_MS 2000
+
+/* ---- opening ------------------------------------------------------------------------ */
 
 static int read_id(struct store *s)
 {
@@ -25,6 +29,59 @@ static int read_id(struct store *s)
 	while (turn_next(&t))
 		t.r = index_meta(t.ix, "id", s->id, sizeof(s->id));
 	return t.r == -ENOENT ? -EIO : t.r;
+}
+
+static int sweep_in(struct turn *t, const char *boot)
+{
+	int r;
+
+	r = index_begin(t->ix);
+	if (r == 0)
+		r = sweep(t->s, t->ix);
+	if (r == 0)
+		r = index_meta_set(t->ix, "boot", boot);
+	return r == 0 ? index_commit(t->ix) : r;
+}
+
+/* 0: since this boot. -ENOENT: not yet, or who knows. */
+static int was_swept(struct index *ix, const char *boot)
+{
+	char known[64];
+	int r = index_meta(ix, "boot", known, sizeof(known));
+
+	return r == 0 && strcmp(known, boot) != 0 ? -ENOENT : r;
+}
+
+/* Most often there is nothing to do, and then nobody's turn is waited for. */
+static int look_for_sweep(struct store *s, const char *boot)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+
+	while (turn_next(&t))
+		t.r = was_swept(t.ix, boot);
+	return t.r;
+}
+
+/* Sweeps once after each start of the machine: a power failure may have cost the index its last
+ * commits, while the files that they spoke of are there. */
+static int sweep_after_boot(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_free_ char *boot = NULL;
+	int r;
+
+	if (path_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 60, &boot, NULL) < 0)
+		return 0;
+	boot[strcspn(boot, "\n")] = '\0';
+	r = look_for_sweep(s, boot);
+	if (r != -ENOENT)
+		return r;
+	while (turn_next(&t)) {
+		t.r = was_swept(t.ix, boot);
+		if (t.r == -ENOENT)
+			t.r = sweep_in(&t, boot);
+	}
+	return t.r;
 }
 
 static int open_parts(struct store *s, struct err *e)
@@ -38,7 +95,7 @@ static int open_parts(struct store *s, struct err *e)
 		r = turn_first(s, e);
 	if (r < 0)
 		return r;
-	drafts_clean(s);
+	partial_clean(s->dirfd, s->dir);
 	r = read_id(s);
 	if (r == 0)
 		r = sweep_after_boot(s);
@@ -277,7 +334,7 @@ int store_count(struct store *s, struct store_totals *out)
 	while (turn_next(&t))
 		t.r = index_count(t.ix, clock_wall(), &totals);
 	if (t.r == 0)
-		t.r = drafts_count(s, &totals.drafts);
+		t.r = partial_count(s->dirfd, &totals.drafts);
 	if (t.r == 0)
 		*out = totals;
 	return t.r;
@@ -497,18 +554,4 @@ int store_remove(struct store *s, const struct key *k)
 int store_remove_file(struct store *s, const struct key *k)
 {
 	return remove_by(s, k, true);
-}
-
-/* ---- files with holes ----------------------------------------------------------------- */
-
-int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n)
-{
-	_cleanup_turn_ struct turn t = {.s = s};
-	int count = 0;
-
-	while (turn_next(&t)) {
-		count = index_sparse_list(t.ix, after, rows, n);
-		t.r = MIN(count, 0);
-	}
-	return t.r < 0 ? t.r : count;
 }

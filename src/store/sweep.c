@@ -1,14 +1,12 @@
 /* A look at every file of the store. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/sweep.h"
-#include "base/path.h"
 #include "base/util.h"
 #include "store/files/dir.h"
 #include "store/settle.h"
-#include "store/turn.h"
+#include "store/sparse-rows.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 struct sweeping {
 	struct store *s;
@@ -62,55 +60,4 @@ int sweep(struct store *s, struct index *ix)
 	if (r == 0)
 		r = dir_walk(s->dirfd, sweep_file, &w);
 	return r == 0 ? settle_all(s, ix) : r;
-}
-
-static int sweep_in(struct turn *t, const char *boot)
-{
-	int r;
-
-	r = index_begin(t->ix);
-	if (r == 0)
-		r = sweep(t->s, t->ix);
-	if (r == 0)
-		r = index_meta_set(t->ix, "boot", boot);
-	return r == 0 ? index_commit(t->ix) : r;
-}
-
-/* 0: since this boot. -ENOENT: not yet, or who knows. */
-static int was_swept(struct index *ix, const char *boot)
-{
-	char known[64];
-	int r = index_meta(ix, "boot", known, sizeof(known));
-
-	return r == 0 && strcmp(known, boot) != 0 ? -ENOENT : r;
-}
-
-/* Most often there is nothing to do, and then nobody's turn is waited for. */
-static int look_for_sweep(struct store *s, const char *boot)
-{
-	_cleanup_turn_ struct turn t = {.s = s};
-
-	while (turn_next(&t))
-		t.r = was_swept(t.ix, boot);
-	return t.r;
-}
-
-int sweep_after_boot(struct store *s)
-{
-	_cleanup_turn_ struct turn t = {.s = s, .write = true};
-	_cleanup_free_ char *boot = NULL;
-	int r;
-
-	if (path_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 60, &boot, NULL) < 0)
-		return 0;
-	boot[strcspn(boot, "\n")] = '\0';
-	r = look_for_sweep(s, boot);
-	if (r != -ENOENT)
-		return r;
-	while (turn_next(&t)) {
-		t.r = was_swept(t.ix, boot);
-		if (t.r == -ENOENT)
-			t.r = sweep_in(&t, boot);
-	}
-	return t.r;
 }

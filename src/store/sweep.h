@@ -6,7 +6,3 @@
 #include "store/handle.h"
 
 int sweep(struct store *s, struct index *ix);
-
-/* Sweeps once after each start of the machine: a power failure may have cost the index its last
- * commits, while the files that they spoke of are there. */
-int sweep_after_boot(struct store *s);

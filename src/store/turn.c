@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "store/files/dir.h"
-#include "store/evict.h"
 #include "store/rebuild.h"
+#include "store/room.h"
 #include "store/settle.h"
 #include "store/sweep.h"
 
@@ -187,7 +187,7 @@ static void sweep_lost(struct turn *t)
 {
 	int r;
 
-	if (!atomic_load(&t->s->lost) || !evict_has_room(t->s, SWEEP_ROOM))
+	if (!atomic_load(&t->s->lost) || !room_has(t->s, SWEEP_ROOM))
 		return;
 	r = index_begin(t->ix);
 	if (r == 0)

@@ -10,64 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define IDLE_MOST 8 /* readers kept open */
-
 /* ---- opening ------------------------------------------------------------------------ */
-
-static int pragma_number(struct conn *c, const char *text, int64_t *out)
-{
-	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(c->db, text, -1, &st, NULL);
-
-	if (rc == SQLITE_OK)
-		rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW)
-		*out = sqlite3_column_int64(st, 0);
-	sqlite3_finalize(st);
-	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EUCLEAN : conn_code(rc);
-}
-
-/* What an older symfs wrote gets what is new, and loses nothing. */
-static int upgrade(struct conn *c)
-{
-	int64_t version = 0;
-	int r;
-
-	r = conn_run(c, Q_BEGIN, "");
-	if (r == 0)
-		r = pragma_number(c, "PRAGMA user_version", &version);
-	if (r == 0 && version == INDEX_VERSION_3) /* else another process was faster */
-		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
-	if (r == 0 && version < INDEX_VERSION_5)
-		r = keys_upgrade(c);
-	if (r == 0 && version < INDEX_VERSION)
-		r = conn_code(sqlite3_exec(c->db, index_schema_6, NULL, NULL, NULL));
-	if (r == 0)
-		r = conn_run(c, Q_COMMIT, "");
-	if (!sqlite3_get_autocommit(c->db))
-		conn_run(c, Q_ROLLBACK, "");
-	return r;
-}
-
-/* 0: ours. -ENOENT: nothing was ever written here. -EUCLEAN. */
-static int judge(struct conn *c)
-{
-	int64_t app, version, tables;
-	int r;
-
-	r = pragma_number(c, "PRAGMA application_id", &app);
-	if (r == 0)
-		r = pragma_number(c, "PRAGMA user_version", &version);
-	if (r == 0)
-		r = pragma_number(c, "SELECT count(*) FROM sqlite_master", &tables);
-	if (r < 0)
-		return r;
-	if (app == 0 && version == 0 && tables == 0)
-		return -ENOENT;
-	if (app == INDEX_APPLICATION && version >= INDEX_VERSION_3 && version < INDEX_VERSION)
-		return upgrade(c);
-	return app == INDEX_APPLICATION && version == INDEX_VERSION ? 0 : -EUCLEAN;
-}
 
 static int index_new(struct index **out, const char *dir)
 {
@@ -126,7 +69,7 @@ int index_open(struct index **out, const char *dir, struct err *e)
 		return err_set(e, -EINVAL, "%s: is not a plain file", ix->path);
 	r = conn_open(&ix->writer, ix->path, false);
 	if (r == 0)
-		r = judge(ix->writer);
+		r = conn_check_version(ix->writer);
 	if (r == 0)
 		r = wal_on(ix->writer);
 	for (unsigned q = 0; q < QUERIES && r == 0; q++)
@@ -194,44 +137,6 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 }
 
 /* ---- readers ------------------------------------------------------------------------ */
-
-int reader_open(struct reader *rd)
-{
-	struct index *ix = rd->ix;
-
-	{
-		LOCK_SCOPE(&ix->lock);
-		struct conn *c = ix->idle;
-
-		if (c) {
-			ix->idle = c->next;
-			ix->idle_n--;
-			rd->c = c;
-			return 0;
-		}
-	}
-	return conn_open(&rd->c, ix->path, true);
-}
-
-void reader_close(struct reader *rd)
-{
-	struct index *ix = rd->ix;
-	struct conn *c = rd->c;
-
-	if (!c)
-		return;
-	{
-		LOCK_SCOPE(&ix->lock);
-
-		if (ix->idle_n < IDLE_MOST) {
-			c->next = ix->idle;
-			ix->idle = c;
-			ix->idle_n++;
-			return;
-		}
-	}
-	conn_free(c);
-}
 
 static int count_with(struct conn *c, int64_t now, struct store_totals *out)
 {

@@ -95,6 +95,9 @@ int conn_open(struct conn **out, const char *path, bool reader);
 void conn_free(struct conn *c); /* NULL is fine */
 int conn_code(int rc);		/* of SQLite: 0, -errno */
 bool conn_path_missing(const char *path);
+/* Brings an index that an older symfs wrote up to date. 0; -ENOENT: nothing was ever written there; -EUCLEAN: it
+ * is not an index, or a newer symfs wrote it. */
+int conn_check_version(struct conn *c);
 
 /* A statement that answers in rows: row_next() until it is not 1. Reset by cleanup. */
 struct rows {
@@ -111,8 +114,6 @@ void rows_end(struct rows *r);
 int conn_run(struct conn *c, enum query q, const char *what, ...);
 void column_text(sqlite3_stmt *st, int i, char *out, size_t room);
 
-/* The rows of version 4 whose key is told apart from others in another way now. In a transaction. */
-int keys_upgrade(struct conn *c);
 int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct key *out); /* index_main_key() */
 
 /* ---- the index ------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* What a damaged index still tells. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "store/salvage.h"
+#include "store/index/salvage.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
@@ -64,16 +64,11 @@ static int take_rows(sqlite3 *db, const char *sql, struct index *ix,
 	return n;
 }
 
-void salvage(struct store *s, struct index *ix, const char *name)
+void index_salvage(struct index *ix, const char *path)
 {
-	_cleanup_free_ char *path = NULL;
 	sqlite3 *db = NULL;
 	int objects = 0, misses = 0;
 
-	if (asprintf(&path, "%s/%s", s->dir, name) < 0) {
-		path = NULL;
-		return;
-	}
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_PRIVATECACHE, NULL) == SQLITE_OK &&
 		sqlite3_exec(db, "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1;", NULL, NULL,
 			NULL) == SQLITE_OK) {

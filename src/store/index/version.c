@@ -1,0 +1,129 @@
+/* The index: which version wrote it, and bringing an older one up to date. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/index/private.h"
+
+#include <string.h>
+
+static int pragma_number(struct conn *c, const char *text, int64_t *out)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(c->db, text, -1, &st, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*out = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EUCLEAN : conn_code(rc);
+}
+
+struct old_key {
+	int64_t id;
+	char key[KEY_TEXT], canon[KEY_TEXT];
+};
+
+/* Keys whose id ends the text and is all zeros, as no key does any more that such an id is of. */
+static int next_old(struct conn *c, struct old_key *k)
+{
+	static const char text[] = "SELECT id, key, canon FROM keys WHERE id > ?"
+				   " AND rtrim(canon, '0') LIKE '% ' ORDER BY id LIMIT 1";
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(c->db, text, -1, &st, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_int64(st, 1, k->id);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW) {
+		k->id = sqlite3_column_int64(st, 0);
+		column_text(st, 1, k->key, sizeof(k->key));
+		column_text(st, 2, k->canon, sizeof(k->canon));
+	}
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : conn_code(rc);
+}
+
+/* It goes where it has no name, or the file was fetched again since. */
+static int rename_old(struct conn *c, const struct old_key *old)
+{
+	static const char *const texts[] = {"UPDATE OR IGNORE keys SET canon = ? WHERE canon = ?",
+		"DELETE FROM keys WHERE ?1 <> ?2 AND canon = ?2"};
+	char canon[KEY_TEXT] = "";
+	sqlite3_stmt *st;
+	int rc = SQLITE_OK;
+	struct key k;
+	bool keeps = key_parse(&k, old->key) == 0;
+
+	if (keeps)
+		key_canon(&k, canon);
+	for (unsigned i = keeps ? 0 : 1; rc == SQLITE_OK && i < ARRAY_SIZE(texts); i++) {
+		st = NULL;
+		rc = sqlite3_prepare_v2(c->db, texts[i], -1, &st, NULL);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_bind_text(st, 1, canon, -1, SQLITE_STATIC);
+		if (rc == SQLITE_OK)
+			rc = sqlite3_bind_text(st, 2, old->canon, -1, SQLITE_STATIC);
+		if (rc == SQLITE_OK && sqlite3_step(st) != SQLITE_DONE)
+			rc = sqlite3_errcode(c->db);
+		sqlite3_finalize(st);
+	}
+	return conn_code(rc);
+}
+
+/* The rows of version 4 whose key is told apart from others in another way now. In a transaction. */
+static int upgrade_keys(struct conn *c)
+{
+	struct old_key old = {.id = 0};
+	int r;
+
+	while ((r = next_old(c, &old)) > 0) {
+		r = rename_old(c, &old);
+		if (r < 0)
+			return r;
+	}
+	/* They are asked for again. */
+	return r < 0 ? r
+		     : conn_code(sqlite3_exec(c->db, "DELETE FROM misses WHERE rtrim(canon, '0') LIKE '% '", NULL, NULL,
+			       NULL));
+}
+
+/* What an older symfs wrote gets what is new, and loses nothing. */
+static int upgrade(struct conn *c)
+{
+	int64_t version = 0;
+	int r;
+
+	r = conn_run(c, Q_BEGIN, "");
+	if (r == 0)
+		r = pragma_number(c, "PRAGMA user_version", &version);
+	if (r == 0 && version == INDEX_VERSION_3) /* else another process was faster */
+		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
+	if (r == 0 && version < INDEX_VERSION_5)
+		r = upgrade_keys(c);
+	if (r == 0 && version < INDEX_VERSION)
+		r = conn_code(sqlite3_exec(c->db, index_schema_6, NULL, NULL, NULL));
+	if (r == 0)
+		r = conn_run(c, Q_COMMIT, "");
+	if (!sqlite3_get_autocommit(c->db))
+		conn_run(c, Q_ROLLBACK, "");
+	return r;
+}
+
+int conn_check_version(struct conn *c)
+{
+	int64_t app, version, tables;
+	int r;
+
+	r = pragma_number(c, "PRAGMA application_id", &app);
+	if (r == 0)
+		r = pragma_number(c, "PRAGMA user_version", &version);
+	if (r == 0)
+		r = pragma_number(c, "SELECT count(*) FROM sqlite_master", &tables);
+	if (r < 0)
+		return r;
+	if (app == 0 && version == 0 && tables == 0)
+		return -ENOENT;
+	if (app == INDEX_APPLICATION && version >= INDEX_VERSION_3 && version < INDEX_VERSION)
+		return upgrade(c);
+	return app == INDEX_APPLICATION && version == INDEX_VERSION ? 0 : -EUCLEAN;
+}

@@ -1,0 +1,96 @@
+/* Cleaning up DIR/sparse/: rows without their file, and files that no row names. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "store/sparse-file.h"
+#include "store/sparse-rows.h"
+#include "store/sparse.h"
+#include "store/turn.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+static bool has_row(struct store *s, const char *name)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	struct store_sparse_row row;
+
+	while (turn_next(&t))
+		t.r = index_sparse_find_name(t.ix, name, &row);
+	return t.r != -ENOENT; /* who knows: it stays */
+}
+
+/* Its maker locks a file before the row is written. So what can be locked and has no row, also
+ * after it was locked, has neither maker nor use. */
+static bool remove_orphan(struct store *s, const char *name)
+{
+	_cleanup_close_ int fd = -1;
+	char rel[SPARSE_REL];
+
+	if (has_row(s, name))
+		return false;
+	fd = sparse_file_open_unused(s, name);
+	if (fd < 0 || has_row(s, name))
+		return false;
+	return unlinkat(s->dirfd, sparse_file_path(name, rel), 0) == 0;
+}
+
+int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n)
+{
+	_cleanup_turn_ struct turn t = {.s = s};
+	int count = 0;
+
+	while (turn_next(&t)) {
+		count = index_sparse_list(t.ix, after, rows, n);
+		t.r = MIN(count, 0);
+	}
+	return t.r < 0 ? t.r : count;
+}
+
+/* A process that was killed when the file was removed, or was published, and the row was not. */
+static bool has_unsound_row(struct store *s)
+{
+	struct store_sparse_row row = {.id = 0};
+	uint64_t bytes;
+
+	while (store_list_sparse(s, row.id, &row, 1) > 0)
+		if (!sparse_file_is_sound(s, row.name, row.validator.size, &bytes))
+			return true;
+	return false;
+}
+
+static int sweep_in(struct turn *t)
+{
+	int r = index_begin(t->ix);
+
+	if (r == 0)
+		r = sparses_sweep(t->s, t->ix);
+	return r == 0 ? index_commit(t->ix) : r;
+}
+
+static void sweep_rows(struct store *s)
+{
+	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+
+	while (turn_next(&t))
+		t.r = sweep_in(&t);
+}
+
+void sparses_clean(struct store *s)
+{
+	int fd = openat(s->dirfd, "sparse", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	if (has_unsound_row(s))
+		sweep_rows(s);
+	while (d && (entry = readdir(d)))
+		n += sparse_file_is_name(entry->d_name) && remove_orphan(s, entry->d_name);
+	if (n)
+		log_debug(LOG_STORE, "%s: removed %u files with holes that nothing names", s->dir, n);
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+}

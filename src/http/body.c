@@ -73,7 +73,7 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 	struct part *p = x->answer.part;
 	size_t n = to_send(s, p, pos, most), here = part_here(p, s->off + pos, n);
 
-	if (here && !x->failed) {
+	if (here && x->step != STEP_CUT) {
 		ssize_t got = part_read(p, s->off + pos, out, here);
 
 		if (got != -EAGAIN) {
@@ -82,7 +82,7 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 		}
 	}
 	/* It may have ended between two looks, with nobody waiting who would be told. */
-	if (x->failed || part_over(p)) {
+	if (x->step == STEP_CUT || part_over(p)) {
 		log_debug(LOG_HTTP, "%s: no more than %llu bytes came", x->target, (unsigned long long)pos);
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}

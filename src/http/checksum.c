@@ -28,7 +28,7 @@ bool checksum_waits(const struct exchange *x)
 {
 	const struct answer *a = &x->answer;
 
-	return x->checksum && !x->checked && a->r == 0 && a->blob &&
+	return x->checksum && x->step < STEP_CHECK && a->r == 0 && a->blob &&
 	       (a->key.type == FILETYPE_PORTABLEPDB || a->key.type == FILETYPE_PDB);
 }
 
@@ -67,7 +67,6 @@ static void work(void *ctx)
 /* All of the file is read, so not by a thread that others wait for. */
 enum MHD_Result checksum_check(struct exchange *x)
 {
-	x->checked = x->answered = true;
-	exchange_post(x, x->h->workers, work);
+	exchange_post(x, STEP_CHECK, x->h->workers, work);
 	return MHD_YES;
 }

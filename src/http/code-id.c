@@ -111,11 +111,8 @@ static enum MHD_Result code_id_begin(struct exchange *x)
 	hops_tell(x);
 	r = fetch_try(x->h->fetch, hit->files, hit->n, FETCH_WHOLE, &f);
 	if (r == -EAGAIN)
-		return exchange_wait(x, hit->files, hit->n, &whole);
-	f.r = r < 0 ? r : f.r;
-	answer_of(&f, &x->answer);
-	x->answered = true;
-	blob_unref(f.blob);
+		return exchange_wait(x, STEP_ANSWER, hit->files, hit->n, &whole);
+	exchange_answered(x, STEP_ANSWER, r, &f);
 	return code_id_handle(x);
 }
 
@@ -163,13 +160,12 @@ static void ask_where(void *ctx)
 /* False: there is nobody to ask, or it was asked lately. */
 static bool where_begin(struct exchange *x)
 {
-	if (x->asked_where || !fetch_may_locate(x->h->fetch) || is_unknown(x))
+	if (x->step >= STEP_LOCATE || !fetch_may_locate(x->h->fetch) || is_unknown(x))
 		return false;
-	x->asked_where = true;
 	x->where = calloc(1, sizeof(*x->where));
 	if (!x->where)
 		return false;
-	exchange_post(x, x->h->askers, ask_where);
+	exchange_post(x, STEP_LOCATE, x->h->askers, ask_where);
 	return true;
 }
 
@@ -182,11 +178,11 @@ enum MHD_Result code_id_handle(struct exchange *x)
 		sym.m = *x->where;
 		return write_location(x, &sym, &where) == 0 ? reply_location(x, &where) : exchange_missing(x);
 	}
-	if (x->answered && (x->answer.r < 0 || x->answer.key.type == FILETYPE_BREAKPAD))
+	if (x->step >= STEP_ANSWER && (x->answer.r < 0 || x->answer.key.type == FILETYPE_BREAKPAD))
 		return file_reply(x);
 	if (locate(x, &where) == 0)
 		return reply_location(x, &where);
-	if (x->answered)
+	if (x->step >= STEP_ANSWER)
 		return exchange_missing(x);
 	return where_begin(x) ? MHD_YES : code_id_begin(x);
 }

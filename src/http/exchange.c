@@ -84,6 +84,14 @@ void answer_of(const struct fetched *f, struct answer *out)
 	snprintf(out->why, sizeof(out->why), "%s", f->why ? f->why : "");
 }
 
+void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f)
+{
+	f->r = r < 0 ? r : f->r;
+	answer_of(f, &x->answer);
+	blob_unref(take(f->blob));
+	x->step = step;
+}
+
 void answer_release(struct answer *a)
 {
 	blob_unref(a->blob);

@@ -244,35 +244,7 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 	return exchange_reply(x, 200, r);
 }
 
-/* ---- what is asked ------------------------------------------------------------------ */
-
-/* As derive_try(), of what is made of the file. */
-static int try_made(struct exchange *x, const struct artifact *input, struct artifact *a, struct fetched *f)
-{
-	int r = derive_artifact(input, x->route->hit.gsym == TREE_GSYM_OBJECT, a);
-
-	return r == 0 ? derive_try(x->h->derive, a, f) : r;
-}
-
-/* Of what a path under gsym/ can mean, `x->answer` is the file that exists: makes GSYM of it. */
-static enum MHD_Result make(struct exchange *x)
-{
-	const struct tree_hit *hit = &x->route->hit;
-	struct fetched f = {0};
-	struct artifact a;
-	int r = try_made(x, tree_gsym_input(hit->files, hit->n, &x->answer.key), &a, &f);
-
-	if (r == -EAGAIN && exchange_is_head(x))
-		return reply_exists(x, &x->answer);
-	answer_release(&x->answer);
-	x->answered = false;
-	if (r == -EAGAIN)
-		return exchange_wait(x, &a, 1, NULL);
-	f.r = r < 0 ? r : f.r;
-	answer_of(&f, &x->answer);
-	blob_unref(f.blob);
-	return file_reply(x);
-}
+/* ---- the answer is there ------------------------------------------------------------ */
 
 enum MHD_Result file_reply(struct exchange *x)
 {
@@ -282,11 +254,45 @@ enum MHD_Result file_reply(struct exchange *x)
 		return exchange_error(x, a);
 	if (checksum_waits(x))
 		return checksum_check(x);
-	if (x->route->what == ROUTE_MADE && a->key.type != FILETYPE_GSYM)
-		return make(x);
-	if (!a->blob && !a->part)
-		return reply_exists(x, a);
-	return reply_file(x, a);
+	return a->blob || a->part ? reply_file(x, a) : reply_exists(x, a);
+}
+
+/* ---- a file of the tree ------------------------------------------------------------- */
+
+static const enum fetch_need *need_of(struct exchange *x)
+{
+	static const enum fetch_need exists = FETCH_EXISTS, part = FETCH_OPEN, all = FETCH_STREAM,
+				     whole = FETCH_WHOLE;
+
+	if (exchange_is_head(x))
+		return &exists;
+	if (x->checksum || x->route->what == ROUTE_MADE)
+		return &whole; /* a digest and a conversion read all of it */
+	return exchange_header(x, "Range") ? &part : &all;
+}
+
+/* Asks for the files of the path. */
+static enum MHD_Result fetch_files(struct exchange *x, enum step step)
+{
+	const struct tree_hit *hit = &x->route->hit;
+	const enum fetch_need *need = need_of(x);
+	struct fetched f = {0};
+	int r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
+
+	if (r == -EAGAIN)
+		return exchange_wait(x, step, hit->files, hit->n, need);
+	exchange_answered(x, step, r, &f);
+	return file_handle(x);
+}
+
+/* ---- GSYM of a file ----------------------------------------------------------------- */
+
+/* As derive_try(), of what is made of `input`. */
+static int try_made(struct exchange *x, const struct artifact *input, struct artifact *a, struct fetched *f)
+{
+	int r = derive_artifact(input, x->route->hit.gsym == TREE_GSYM_OBJECT, a);
+
+	return r == 0 ? derive_try(x->h->derive, a, f) : r;
 }
 
 /* Whether only the sources can say which file GSYM is made of. */
@@ -295,56 +301,56 @@ static bool has_meanings(const struct tree_hit *hit)
 	return hit->n > 1 && hit->files[0].type == hit->files[1].type;
 }
 
-/* NULL: what is asked for is made of one other file. */
-static const enum fetch_need *need_of(struct exchange *x)
+static enum MHD_Result begin_made(struct exchange *x)
 {
-	static const enum fetch_need exists = FETCH_EXISTS, part = FETCH_OPEN, all = FETCH_STREAM,
-				     whole = FETCH_WHOLE;
+	const struct tree_hit *hit = &x->route->hit;
+	struct fetched f = {0};
+	struct artifact a;
+	int r = try_made(x, &hit->files[0], &a, &f);
 
-	if (exchange_is_head(x))
-		return &exists;
-	if (x->route->what == ROUTE_MADE)
-		return has_meanings(&x->route->hit) ? &whole : NULL;
-	if (x->checksum)
-		return &whole; /* it is a digest of all of it */
-	return exchange_header(x, "Range") ? &part : &all;
+	if (r != -EAGAIN && (f.blob || !has_meanings(hit))) {
+		exchange_answered(x, STEP_ANSWER, r, &f);
+		return file_reply(x);
+	}
+	if (has_meanings(hit) || exchange_is_head(x))
+		return fetch_files(x, STEP_INPUT);
+	return exchange_wait(x, STEP_ANSWER, &a, 1, NULL);
 }
 
-static enum MHD_Result begin(struct exchange *x)
+/* `answer` is the file that exists: makes GSYM of it. HEAD only asks whether it could be made. */
+static enum MHD_Result make_of_input(struct exchange *x)
 {
-	const enum fetch_need *need;
 	const struct tree_hit *hit = &x->route->hit;
-	bool made = x->route->what == ROUTE_MADE;
 	struct fetched f = {0};
 	struct artifact a;
 	int r;
 
+	if (x->answer.r < 0)
+		return exchange_error(x, &x->answer);
+	r = try_made(x, tree_gsym_input(hit->files, hit->n, &x->answer.key), &a, &f);
+	if (r == -EAGAIN && exchange_is_head(x))
+		return reply_exists(x, &x->answer);
+	answer_release(&x->answer);
+	if (r == -EAGAIN)
+		return exchange_wait(x, STEP_ANSWER, &a, 1, NULL);
+	exchange_answered(x, STEP_ANSWER, r, &f);
+	return file_reply(x);
+}
+
+/* ---- the request -------------------------------------------------------------------- */
+
+static enum MHD_Result begin(struct exchange *x)
+{
+	if (x->route->ignored || x->route->hit.n == 0)
+		return exchange_missing(x);
 	checksum_take(x);
 	hops_tell(x);
-	need = need_of(x);
-	if (made && (r = try_made(x, &hit->files[0], &a, &f)) != -EAGAIN &&
-		(f.blob || !has_meanings(hit))) {
-		f.r = r < 0 ? r : f.r;
-		answer_of(&f, &x->answer);
-		blob_unref(f.blob);
-		return file_reply(x);
-	}
-	if (made && !need)
-		return exchange_wait(x, &a, 1, NULL);
-	r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
-	if (r == -EAGAIN)
-		return exchange_wait(x, hit->files, hit->n, need);
-	f.r = r < 0 ? r : f.r;
-	answer_of(&f, &x->answer);
-	blob_unref(f.blob);
-	return file_reply(x);
+	return x->route->what == ROUTE_MADE ? begin_made(x) : fetch_files(x, STEP_ANSWER);
 }
 
 enum MHD_Result file_handle(struct exchange *x)
 {
-	if (x->answered)
-		return file_reply(x);
-	if (x->route->ignored || x->route->hit.n == 0)
-		return exchange_missing(x);
-	return begin(x);
+	if (x->step < STEP_INPUT)
+		return begin(x);
+	return x->step == STEP_INPUT ? make_of_input(x) : file_reply(x);
 }

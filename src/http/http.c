@@ -35,44 +35,52 @@ static enum MHD_Result options(struct exchange *x)
 	return exchange_reply(x, 200, r);
 }
 
-/* With all that came of the request, and again when what it waited for is there. */
-static enum MHD_Result dispatch(struct exchange *x)
+static enum MHD_Result not_found(struct exchange *x)
 {
-	switch (x->route->what) {
-	case ROUTE_OPTIONS:
-		return options(x);
-	case ROUTE_FILE:
-		return x->route->code_id && !x->route->ignored ? code_id_handle(x) : file_handle(x);
-	case ROUTE_MADE:
-		return file_handle(x);
-	case ROUTE_TOLD:
-		return told_handle(x);
-	case ROUTE_TEXT:
-		return exchange_text(x, 200, "text/plain; charset=utf-8", HTTP_STRUCTURAL,
-			x->route->hit.text);
-	case ROUTE_HEALTH:
-		return page_health(x);
-	case ROUTE_METRICS:
-		return page_metrics(x);
-	case ROUTE_MISSING:
-	case ROUTE_MISSES:
-		return page_list(x);
-	case ROUTE_STATUS:
-		return page_status(x);
-	case ROUTE_METHOD:
-		return exchange_refuse(x, 405);
-	case ROUTE_BAD:
-		return exchange_refuse(x, 400);
-	case ROUTE_SYMBOLICATE:
-		return symbolicate_handle(x);
-	case ROUTE_NONE:
-		break;
-	}
-	if (x->route->tecken)
-		return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL,
-			x->route->ignored ? "Symbol Not Found (and ignored)" : "Symbol Not Found");
-	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, "Not Found\n");
+	const char *text = !x->route->tecken   ? "Not Found\n"
+			   : x->route->ignored ? "Symbol Not Found (and ignored)"
+					       : "Symbol Not Found";
+
+	return exchange_text(x, 404, "text/plain; charset=utf-8", HTTP_STRUCTURAL, text);
 }
+
+static enum MHD_Result bad_target(struct exchange *x)
+{
+	return exchange_refuse(x, 400);
+}
+
+static enum MHD_Result bad_method(struct exchange *x)
+{
+	return exchange_refuse(x, 405);
+}
+
+static enum MHD_Result fixed_text(struct exchange *x)
+{
+	return exchange_text(x, 200, "text/plain; charset=utf-8", HTTP_STRUCTURAL, x->route->hit.text);
+}
+
+static enum MHD_Result file_or_code_id(struct exchange *x)
+{
+	return x->route->code_id && !x->route->ignored ? code_id_handle(x) : file_handle(x);
+}
+
+/* Each is called when the whole request is here, and again after each wait (enum step). */
+static enum MHD_Result (*const handlers[])(struct exchange *x) = {
+	[ROUTE_NONE] = not_found,
+	[ROUTE_BAD] = bad_target,
+	[ROUTE_METHOD] = bad_method,
+	[ROUTE_OPTIONS] = options,
+	[ROUTE_FILE] = file_or_code_id,
+	[ROUTE_MADE] = file_handle,
+	[ROUTE_GENERATED] = generated_handle,
+	[ROUTE_TEXT] = fixed_text,
+	[ROUTE_SYMBOLICATE] = symbolicate_handle,
+	[ROUTE_HEALTH] = page_health,
+	[ROUTE_METRICS] = page_metrics,
+	[ROUTE_STATUS] = page_status,
+	[ROUTE_MISSING] = page_list,
+	[ROUTE_MISSES] = page_list,
+};
 
 /* What can be said by the head alone; 0: go on. */
 static int judge_head(struct exchange *x)
@@ -102,8 +110,8 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 
 	if (!x)
 		return MHD_NO;
-	if (!x->seen) {
-		x->seen = true;
+	if (x->step == STEP_HEAD) {
+		x->step = STEP_BODY;
 		x->method = method;
 		x->version = version;
 		conn_busy(x->h, x->conn, false); /* not before its body is here, too */
@@ -120,12 +128,12 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 	}
 	conn_busy(x->h, x->conn, true);
 	/* Who would wait now would not be waited for. */
-	if (!x->refuse && !x->answered && atomic_load(&x->h->stopping))
+	if (!x->refuse && x->step < STEP_ANSWER && atomic_load(&x->h->stopping))
 		x->refuse = 503;
 	if (x->refuse)
 		return exchange_refuse(x, x->refuse);
 	x->bytes = 0;
-	return dispatch(x);
+	return handlers[x->route->what](x);
 }
 
 static void completed(void *ctx, struct MHD_Connection *c, void **req,
@@ -140,7 +148,7 @@ static void completed(void *ctx, struct MHD_Connection *c, void **req,
 		return;
 	if (!cut)
 		atomic_fetch_add(&h->counters.bytes, x->bytes);
-	if (x->seen) {
+	if (x->step != STEP_HEAD) {
 		access_write(h, x, cut);
 		conn_busy(h, x->conn, false);
 	}

@@ -37,7 +37,6 @@ static void write_list(void *ctx)
 		x->answer.r = misses_text(h, &x->left, &x->reply);
 	else
 		fetch_missing(h->fetch, &x->reply);
-	x->answered = true;
 	atomic_fetch_sub(&h->lists, 1);
 	exchange_resume(x);
 }
@@ -46,7 +45,7 @@ enum MHD_Result page_list(struct exchange *x)
 {
 	struct http *h = x->h;
 
-	if (x->answered)
+	if (x->step == STEP_ANSWER)
 		return page(x, "text/csv; charset=utf-8", x->answer.r, &x->reply);
 	if (atomic_fetch_add(&h->lists, 1) >= HTTP_LISTS_MOST) {
 		atomic_fetch_sub(&h->lists, 1);
@@ -54,7 +53,7 @@ enum MHD_Result page_list(struct exchange *x)
 			"others are being told what is missing\n");
 	}
 	x->reply = BUF_UP_TO(PAGE_MOST);
-	if (!exchange_post(x, h->workers, write_list))
+	if (!exchange_post(x, STEP_ANSWER, h->workers, write_list))
 		atomic_fetch_sub(&h->lists, 1);
 	return MHD_YES;
 }

@@ -105,6 +105,19 @@ struct answer {
 	char why[240];
 };
 
+/* Where a request is. On the thread of its connection, but for STEP_CUT; a request that waits is handled again
+ * when its wait is over, and finds here what it waited for. Steps are only ever passed in this order. */
+enum step {
+	STEP_HEAD,   /* its head was not looked at yet */
+	STEP_BODY,   /* its body comes; then the handler of its route begins */
+	STEP_LOCATE, /* servers are asked where the symbol file of a code id is: `where` (code-id.c) */
+	STEP_INPUT,  /* sources are asked which file of several GSYM is made of: `answer` (file.c) */
+	STEP_ANSWER, /* the answer is fetched or made: `answer` or `reply` */
+	STEP_CHECK,  /* the checksum of `answer` is compared with the client's (checksum.c) */
+	STEP_SEND,   /* the response is queued, and its body is sent */
+	STEP_CUT     /* the rest of the body will never come */
+};
+
 /* One request. It lives until MHD is done with it and nobody waits for it. */
 struct exchange {
 	struct http *h;
@@ -114,7 +127,7 @@ struct exchange {
 	const char *method, *version;
 	struct route *route;
 	uint64_t began; /* clock_ms() */
-	bool seen;	/* the head was looked at */
+	enum step step;
 	struct buf body;
 	int refuse; /* an HTTP status, decided while the body comes */
 	bool close; /* where the next request begins is not certain */
@@ -122,14 +135,10 @@ struct exchange {
 	/* of the wait */
 	struct ticket *ticket;
 	struct making *making;
-	bool failed; /* there is no more of the file that is being sent */
-	bool answered; /* `answer` is there, or `reply` */
 	struct answer answer;
 	char via[8 * HTTP_ID_TEXT + 1]; /* hops.c */
 	struct module *where; /* of a symbol file that was asked for by code id; NULL */
-	bool asked_where;
 	char *checksum; /* that the file must have; NULL */
-	bool checked;
 	struct symb_flags flags;
 	int symb_status;
 	struct buf reply;
@@ -163,6 +172,8 @@ bool exchange_take_body(struct exchange *x, const char *p, size_t n);
 /* Of a POST: it was read, or is not wanted. */
 void exchange_drop_body(struct exchange *x);
 
+/* fetch_try() or derive_try() returned `r` and answered at once: moves the answer to x->answer. */
+void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f);
 void answer_of(const struct fetched *f, struct answer *out);
 void answer_release(struct answer *a);
 
@@ -195,15 +206,15 @@ bool conn_sweep(struct http *h);
 
 /* Suspends the connection until fetch/ or derive/ has answered; then the request is handled again, and x->answer
  * is there, or it is refused. `need` NULL: derive's, of cands[0]. */
-enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, unsigned n,
+enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need);
 /* In a content reader, which then returns 0: suspends the connection until some of the n bytes at `off`
- * are here; n == 0: until the whole was judged. When they never will be, x->failed is set. */
+ * are here; n == 0: until the whole was judged. When they never will be, x->step is STEP_CUT. */
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
 /* Suspends the connection until one of those has done work(x), which ends with exchange_resume() and touches the
  * request only before that; then the request is handled again. False: it will not be done, and the request is
  * refused. A client that goes is seen in x->left. */
-bool exchange_post(struct exchange *x, struct workers *of, void (*work)(void *ctx));
+bool exchange_post(struct exchange *x, enum step step, struct workers *of, void (*work)(void *ctx));
 void exchange_resume(struct exchange *x);
 
 int watch_start(struct http *h);
@@ -267,9 +278,9 @@ void checksum_take(struct exchange *x);
 bool checksum_waits(const struct exchange *x);
 enum MHD_Result checksum_check(struct exchange *x);
 
-/* ---- told.c ------------------------------------------------------------------------- */
+/* ---- generated.c -------------------------------------------------------------------- */
 
-enum MHD_Result told_handle(struct exchange *x);
+enum MHD_Result generated_handle(struct exchange *x);
 
 /* ---- symbolicate.c ------------------------------------------------------------------ */
 

@@ -75,6 +75,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 	if (!r)
 		return MHD_NO;
 	x->status = status;
+	x->step = STEP_SEND;
 	count_status(x->h, status);
 	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
 	response_header(r, "Via", via);

@@ -131,7 +131,7 @@ static enum route_what what_of(const struct tree_hit *hit)
 	case TREE_EITHER: /* nobody asks a server for a directory */
 		return hit->n ? ROUTE_FILE : ROUTE_NONE;
 	case TREE_TOLD: /* a link has no meaning here: what it leads to has the same bytes */
-		return hit->told == TOLD_LINK ? ROUTE_FILE : ROUTE_TOLD;
+		return hit->told == TOLD_LINK ? ROUTE_FILE : ROUTE_GENERATED;
 	case TREE_TEXT:
 		return ROUTE_TEXT;
 	default:

@@ -16,7 +16,7 @@ enum route_what {
 	ROUTE_OPTIONS,	   /* which methods, and whether a page of another origin may ask */
 	ROUTE_FILE,	   /* one of hit.files */
 	ROUTE_MADE,	   /* GSYM of hit.files[0] */
-	ROUTE_TOLD,	   /* hit.told of one of hit.files */
+	ROUTE_GENERATED,   /* hit.told of one of hit.files */
 	ROUTE_TEXT,	   /* hit.text */
 	ROUTE_SYMBOLICATE, /* `api` */
 	ROUTE_HEALTH,

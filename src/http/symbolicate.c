@@ -38,7 +38,6 @@ static void work(void *ctx)
 
 	x->symb_status = atomic_load(&x->left) ? 503
 			 : symb_answer(h->symb, symb_api_find(x->route->api), body, &x->flags, &x->reply);
-	x->answered = true;
 	exchange_drop_body(x);
 	atomic_fetch_sub(&h->jobs, 1);
 	exchange_resume(x);
@@ -48,7 +47,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 {
 	struct http *h = x->h;
 
-	if (x->answered)
+	if (x->step == STEP_ANSWER)
 		return exchange_buf(x, x->symb_status, "application/json", "no-store", &x->reply);
 	if (atomic_fetch_add(&h->jobs, 1) >= HTTP_JOBS_MOST) {
 		atomic_fetch_sub(&h->jobs, 1);
@@ -56,7 +55,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 			"{\"title\": \"too many requests are waiting\"}");
 	}
 	read_flags(x, &x->flags);
-	if (!exchange_post(x, h->workers, work))
+	if (!exchange_post(x, STEP_ANSWER, h->workers, work))
 		atomic_fetch_sub(&h->jobs, 1);
 	return MHD_YES;
 }

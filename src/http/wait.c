@@ -93,15 +93,17 @@ static void wait_ready(void *ctx, const struct fetched *f)
 	struct exchange *x = ctx;
 
 	answer_of(f, &x->answer);
-	x->answered = true;
 	exchange_resume(x);
 }
 
-enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, unsigned n,
+enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need)
 {
 	struct http *h = x->h;
-	int r = !begin_wait(x) ? -EINTR
+	int r;
+
+	x->step = step;
+	r = !begin_wait(x) ? -EINTR
 		: need ? fetch_open(h->fetch, cands, n, *need, wait_ready, x, &x->ticket)
 		       : derive_open(h->derive, cands, wait_ready, x, &x->making);
 
@@ -109,9 +111,12 @@ enum MHD_Result exchange_wait(struct exchange *x, const struct artifact *cands, 
 	return MHD_YES;
 }
 
-bool exchange_post(struct exchange *x, struct workers *of, void (*work)(void *ctx))
+bool exchange_post(struct exchange *x, enum step step, struct workers *of, void (*work)(void *ctx))
 {
-	int r = begin_wait(x) ? workers_post(of, work, x) : -EINTR;
+	int r;
+
+	x->step = step;
+	r = begin_wait(x) ? workers_post(of, work, x) : -EINTR;
 
 	end_begin(x, r);
 	return r == 0;
@@ -123,7 +128,8 @@ static void bytes_ready(void *ctx, int r)
 {
 	struct exchange *x = ctx;
 
-	x->failed = r < 0;
+	if (r < 0)
+		x->step = STEP_CUT;
 	exchange_resume(x);
 }
 
@@ -147,8 +153,8 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
 		    : part_wait_sealed(p, bytes_ready, x, &w);
 
 	set_awaited(x, r == 0 ? w : NULL);
-	if (r != 0)
-		x->failed = r < 0;
+	if (r < 0)
+		x->step = STEP_CUT;
 	end_begin(x, r);
 }
 

@@ -54,7 +54,7 @@ static const struct {
 	{"/gsym/debuginfod/buildid/" ID "/debuginfo.gsym", ROUTE_MADE, FILETYPE_ELF_DEBUG},
 	{"/gdb/.build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug", ROUTE_FILE, FILETYPE_ELF_DEBUG},
 	{"/lldb/67E9/247C/814E/392B/A027/DBDE6748FCBF", ROUTE_FILE, FILETYPE_MACH_DEBUG},
-	{"/unified/df/b85de42daffd09640c8fe377d572de3e168920/debuginfo.meta", ROUTE_TOLD, FILETYPE_ELF_DEBUG},
+	{"/unified/df/b85de42daffd09640c8fe377d572de3e168920/debuginfo.meta", ROUTE_GENERATED, FILETYPE_ELF_DEBUG},
 	{"/symstore", ROUTE_NONE, 0},
 	{"/.symfs/config", ROUTE_NONE, 0},
 	{"/desktop.ini", ROUTE_NONE, 0},

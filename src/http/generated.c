@@ -22,7 +22,7 @@ static const struct artifact *asked_for(const struct tree_hit *hit, const struct
 	return &hit->files[0];
 }
 
-static enum MHD_Result tell(struct exchange *x)
+static enum MHD_Result generated_reply(struct exchange *x)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(TOLD_MOST), text = BUF_UP_TO(TOLD_MOST);
 	const struct tree_hit *hit = &x->route->hit;
@@ -40,21 +40,19 @@ static enum MHD_Result tell(struct exchange *x)
 		hit->told == TOLD_META ? "application/json" : "text/xml; charset=utf-8", "no-cache", &text);
 }
 
-enum MHD_Result told_handle(struct exchange *x)
+enum MHD_Result generated_handle(struct exchange *x)
 {
 	const struct tree_hit *hit = &x->route->hit;
 	const enum fetch_need *need = need_of(hit->told);
 	struct fetched f = {0};
 	int r;
 
-	if (x->answered)
-		return tell(x);
+	if (x->step == STEP_ANSWER)
+		return generated_reply(x);
 	hops_tell(x);
 	r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
 	if (r == -EAGAIN)
-		return exchange_wait(x, hit->files, hit->n, need);
-	f.r = r < 0 ? r : f.r;
-	answer_of(&f, &x->answer);
-	blob_unref(f.blob);
-	return tell(x);
+		return exchange_wait(x, STEP_ANSWER, hit->files, hit->n, need);
+	exchange_answered(x, STEP_ANSWER, r, &f);
+	return generated_reply(x);
 }

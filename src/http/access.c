@@ -1,5 +1,5 @@
-/* The access log: a line for each request, in the form that most tools for web servers read, with
- * the milliseconds at its end. */
+/* The access log: one line per request, in the form that most tools for web servers read, with the
+ * milliseconds at its end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#define FIELD_MOST (16u << 10) /* bytes of one that a client sent, as it is written */
+#define FIELD_MOST (16u << 10) /* bytes of one field of the log that a client sent */
 
 int access_open(struct http *h, struct err *e)
 {
@@ -26,9 +26,9 @@ int access_open(struct http *h, struct err *e)
 			O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
 		if (fd < 0)
 			return err_set(e, -errno, "access log %s: %s", h->log_path,
-				errno == ENXIO ? "no program reads it" : err_text(errno));
+				errno == ENXIO ? "no program reads this pipe" : err_text(errno));
 	}
-	/* Under the same number: who writes at this moment has one or the other. */
+	/* The descriptor keeps its number, so a thread that writes now has the old file or the new one. */
 	old = atomic_load(&h->log_fd);
 	if (old < 0 || old == STDERR_FILENO)
 		atomic_store(&h->log_fd, fd);
@@ -45,8 +45,8 @@ void http_reopen_log(struct http *h)
 		log_error("%s", e.text);
 }
 
-/* What a client sent may hold anything, and be long: of three fields that become four times as long, all
- * of the line has room in a buffer and its end is written. */
+/* A client can send any bytes, and many of them. Escapes make a field four times as long; each is cut, so
+ * that the whole line fits in its buffer. */
 static void add_quoted(struct buf *out, const char *text)
 {
 	size_t end = out->n + FIELD_MOST;
@@ -65,7 +65,7 @@ static void add_quoted(struct buf *out, const char *text)
 	buf_adds(out, "\"");
 }
 
-/* A line is written at once, so that lines of several threads do not mix. */
+/* One write() per line, so that the lines of several threads do not mix. */
 void access_write(struct http *h, struct exchange *x, bool cut)
 {
 	_cleanup_buf_ struct buf line = BUF_UP_TO(3 * FIELD_MOST + 1024),

@@ -1,4 +1,4 @@
-/* The bodies of files: from the store, while they come, and packed on the way. */
+/* The bodies of responses: files of the store, files that are still downloading, and text packed by gzip. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/gzip.h"
 #include "base/log.h"
@@ -7,8 +7,8 @@
 
 #include <fcntl.h>
 
-#define STREAM_BUFFER (32u << 10) /* of memory, for each file that is sent while it comes */
-#define STREAM_AHEAD (4u << 20)	  /* of a range of a file with holes: what is asked for at once */
+#define STREAM_BUFFER (32u << 10) /* bytes of memory for each body that is read by a callback */
+#define STREAM_AHEAD (4u << 20)	  /* bytes of a sparse file that are asked for at once */
 
 /* ---- what is stored ------------------------------------------------------------------- */
 
@@ -22,9 +22,8 @@ static ssize_t no_body(void *ctx, uint64_t off, char *p, size_t n)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-/* Where no body is sent; how long it would be, or MHD_SIZE_UNKNOWN. Of one in chunks libmicrohttpd 0.9 sends the
- * last chunk all the same, which the client takes for the beginning of the next answer. So that ends the
- * connection. */
+/* libmicrohttpd 0.9 sends the last chunk of a chunked body even to HEAD, and the client would take it for the
+ * beginning of the next response. So a response of unknown size ends the connection. */
 struct MHD_Response *body_of_head(uint64_t size)
 {
 	struct MHD_Response *r = MHD_create_response_from_callback(size, 4096, no_body, NULL, NULL);
@@ -34,7 +33,7 @@ struct MHD_Response *body_of_head(uint64_t size)
 	return r;
 }
 
-/* The descriptor is the response's own: the blob's may be closed while the body is sent. */
+/* The response gets its own descriptor: the blob may be closed while the body is sent. */
 struct MHD_Response *body_of_file(struct blob *b, uint64_t off, uint64_t n)
 {
 	int fd = n ? fcntl(blob_fd(b), F_DUPFD_CLOEXEC, 0) : -1;
@@ -50,15 +49,15 @@ struct MHD_Response *body_of_file(struct blob *b, uint64_t off, uint64_t n)
 	return r;
 }
 
-/* ---- the file while it comes --------------------------------------------------------- */
+/* ---- a file that is downloading ------------------------------------------------------ */
 
 struct stream {
 	struct exchange *x;
 	uint64_t off, n;
-	bool whole; /* not a range of it */
+	bool whole; /* all of the file, not a range */
 };
 
-/* Of the whole the last byte is sent when the whole was judged: a wrong file never looks complete. */
+/* The last byte of a whole file waits until the file was verified, so a wrong file never looks complete. */
 static size_t to_send(const struct stream *s, const struct part *p, uint64_t pos, size_t most)
 {
 	uint64_t n = MIN(most, s->n - pos);
@@ -81,9 +80,9 @@ static ssize_t stream_read(void *ctx, uint64_t pos, char *out, size_t most)
 			return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
 		}
 	}
-	/* It may have ended between two looks, with nobody waiting who would be told. */
+	/* The download may have failed while this connection did not wait for it. */
 	if (x->step == STEP_CUT || part_over(p)) {
-		log_debug(LOG_HTTP, "%s: no more than %llu bytes came", x->target, (unsigned long long)pos);
+		log_debug(LOG_HTTP, "%s: the download ended after %llu bytes", x->target, (unsigned long long)pos);
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}
 	exchange_wait_bytes(x, p, s->off + pos, n ? (size_t)MIN(s->n - pos, STREAM_AHEAD) : 0);
@@ -113,7 +112,7 @@ struct MHD_Response *body_of_part(struct exchange *x, uint64_t off, uint64_t n, 
 	return r;
 }
 
-/* ---- the file, packed on the way ------------------------------------------------------- */
+/* ---- a file packed by gzip ------------------------------------------------------------- */
 
 struct packed {
 	struct exchange *x;

@@ -1,6 +1,6 @@
-/* What a debugger knows of a PDB, by the program that it belongs to: the source is told, and what it
- * sent is held against it. Whose checksum is another's gets no file, and neither what is stored nor who
- * else asks is touched by that: he may be wrong. */
+/* The checksum of a PDB, which debuggers read from the program and send along. The sources get it, and the file is
+ * compared with it. A client whose checksum differs gets an error; the store and other clients are not affected,
+ * because that client may be wrong. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/private.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHECKSUMS_MOST 16 /* in one field */
+#define CHECKSUMS_MOST 16 /* in one header field */
 
-/* The first of them is told to those who want to hear one. */
+/* The sources get the first one. */
 void checksum_take(struct exchange *x)
 {
 	const char *sum = exchange_header(x, "SymbolChecksum");
@@ -32,8 +32,8 @@ bool checksum_waits(const struct exchange *x)
 	       (a->key.type == FILETYPE_PORTABLEPDB || a->key.type == FILETYPE_PDB);
 }
 
-/* One that fits is enough; those of families that nobody here knows tell nothing. */
-static int compare(struct blob *b, char *list, struct err *e)
+/* One match is enough. A checksum of an unknown algorithm neither matches nor differs. */
+static int checksum_compare(struct blob *b, char *list, struct err *e)
 {
 	struct view v = view_of_fd(blob_fd(b), blob_size(b));
 	char *sum;
@@ -49,12 +49,12 @@ static int compare(struct blob *b, char *list, struct err *e)
 	return r;
 }
 
-static void work(void *ctx)
+static void checksum_work(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct answer *a = &x->answer;
 	struct err e = {0};
-	int r = compare(a->blob, x->checksum, &e);
+	int r = checksum_compare(a->blob, x->checksum, &e);
 
 	if (r < 0) {
 		answer_release(a);
@@ -64,9 +64,9 @@ static void work(void *ctx)
 	exchange_resume(x);
 }
 
-/* All of the file is read, so not by a thread that others wait for. */
+/* This reads the whole file, so a worker does it and not a thread of libmicrohttpd. */
 enum MHD_Result checksum_check(struct exchange *x)
 {
-	exchange_post(x, STEP_CHECK, x->h->workers, work);
+	exchange_post(x, STEP_CHECK, x->h->workers, checksum_work);
 	return MHD_YES;
 }

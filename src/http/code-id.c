@@ -1,4 +1,5 @@
-/* Look-ups of symbol files by the code id of their program. */
+/* NAME/ID/x.sym where ID is the code id of a program, not the debug id of a symbol file: redirects the client to the
+ * path with the debug id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -11,9 +12,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define UNKNOWN_MS 600000 /* as long as Mozilla's server believes it */
+#define UNKNOWN_MS 600000 /* as long as Mozilla's server remembers it */
 
-/* NAME/ID/x.sym read as the program NAME with the code id ID. */
+/* Reads the path as the program NAME with the code id ID. */
 static int program_of(const struct exchange *x, struct artifact *out)
 {
 	const char *path = x->route->path, *id, *end;
@@ -54,7 +55,7 @@ static int write_location(const struct exchange *x, const struct artifact *sym, 
 	return r < 0 || !*x->route->query ? r : buf_addf(out, "?%s", x->route->query);
 }
 
-/* What the program says of its debug file: what is served in place has taught nobody. */
+/* Reads the debug id from the program itself. A file that is served in place is not in the index. */
 static bool ask_program(struct exchange *x, struct artifact *a)
 {
 	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
@@ -72,13 +73,13 @@ static bool ask_program(struct exchange *x, struct artifact *a)
 	return true;
 }
 
-/* Where the symbol file of the program is. -ENOENT: nobody has told its debug id. */
+/* The path of the symbol file of the program. -ENOENT: its debug id is not known. */
 static int locate(struct exchange *x, struct buf *out)
 {
 	struct artifact a;
 	int r = program_of(x, &a);
 
-	/* As a program, whose name counts beside its code id. */
+	/* The name counts beside the code id. */
 	if (r < 0 || (!fetch_complete(x->h->fetch, &a) && !ask_program(x, &a)) || !a.m.debug_id.set)
 		return -ENOENT;
 	a.type = FILETYPE_BREAKPAD;
@@ -96,7 +97,7 @@ static enum MHD_Result reply_location(struct exchange *x, const struct buf *wher
 	return exchange_reply(x, 302, r);
 }
 
-/* The symbol file of that very id, if it is one of a debug file; else the program, which tells. */
+/* Fetches the symbol file, in case ID is a debug id after all, or else the program, which holds the debug id. */
 static enum MHD_Result code_id_begin(struct exchange *x)
 {
 	static const enum fetch_need whole = FETCH_WHOLE;
@@ -108,7 +109,7 @@ static enum MHD_Result code_id_begin(struct exchange *x)
 		hit->n++;
 	if (hit->n == 0)
 		return exchange_missing(x);
-	hops_tell(x);
+	hops_pass_on(x);
 	r = fetch_try(x->h->fetch, hit->files, hit->n, FETCH_WHOLE, &f);
 	if (r == -EAGAIN)
 		return exchange_wait(x, STEP_ANSWER, hit->files, hit->n, &whole);
@@ -116,7 +117,7 @@ static enum MHD_Result code_id_begin(struct exchange *x)
 	return code_id_handle(x);
 }
 
-/* ---- and where servers say that it is -------------------------------------------------- */
+/* ---- servers that look up code ids ----------------------------------------------------- */
 
 static const char *path_of(const struct exchange *x)
 {
@@ -140,7 +141,7 @@ static bool is_unknown(struct exchange *x)
 	return u->asked == asked && u->until > clock_ms();
 }
 
-static void ask_where(void *ctx)
+static void locate_work(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http *h = x->h;
@@ -157,7 +158,7 @@ static void ask_where(void *ctx)
 	exchange_resume(x);
 }
 
-/* False: there is nobody to ask, or it was asked lately. */
+/* Asks the servers that may know. False: there is none, or they said lately that they do not know it. */
 static bool where_begin(struct exchange *x)
 {
 	if (x->step >= STEP_LOCATE || !fetch_may_locate(x->h->fetch) || is_unknown(x))
@@ -165,7 +166,7 @@ static bool where_begin(struct exchange *x)
 	x->where = calloc(1, sizeof(*x->where));
 	if (!x->where)
 		return false;
-	exchange_post(x, STEP_LOCATE, x->h->askers, ask_where);
+	exchange_post(x, STEP_LOCATE, x->h->askers, locate_work);
 	return true;
 }
 

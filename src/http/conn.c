@@ -1,4 +1,4 @@
-/* Connections: which there are, and which are closed because their client is silent or too slow. */
+/* The list of connections. Closes those whose client sends nothing, or sends a request too slowly. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#define BODY_BYTES_MS 4 /* of a request */
+#define BODY_BYTES_MS 4 /* bytes of a request body that earn its client one more millisecond */
 
 /* MHD_get_connection_info() keeps one answer for each connection: the next call overwrites it. */
 static int conn_fd(struct MHD_Connection *mhd)
@@ -43,8 +43,8 @@ static void shut(struct http *h, struct conn *c)
 	atomic_fetch_add(&h->counters.closed, 1);
 }
 
-/* Under http->lock. Who holds many connections open must not keep others out: the one that has
- * been silent for longest goes. */
+/* Under http->lock. A client that holds many connections open must not keep others out: closes the connection
+ * that has been silent for longest. */
 static void make_room(struct http *h)
 {
 	struct conn *oldest = NULL;
@@ -119,8 +119,8 @@ void conn_moves(struct http *h, struct conn *c, size_t bytes)
 	c->since = MIN(c->since + bytes / BODY_BYTES_MS, clock_ms());
 }
 
-/* A head must come whole within the time that a connection may be idle: a byte now and then does
- * not prolong it. A body has that and the time that it would take a slow line. */
+/* A head must arrive within the idle time, however its bytes trickle in. A body has the idle time and what a
+ * line of 4 kB/s needs. */
 bool conn_sweep(struct http *h)
 {
 	LOCK_SCOPE(&h->lock);

@@ -1,4 +1,4 @@
-/* One request: its head, its body, its answer, and its end. */
+/* One request: its life, its header fields, its body, and the answer that fetch/ gave. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -25,7 +25,7 @@ void exchange_drop_body(struct exchange *x)
 	buf_release(&x->body);
 }
 
-/* 0, or the status that refuses it. */
+/* 0, or the HTTP status of the refusal. */
 static int keep_body(struct exchange *x, const char *p, size_t n)
 {
 	struct http *h = x->h;
@@ -36,8 +36,8 @@ static int keep_body(struct exchange *x, const char *p, size_t n)
 	return 503;
 }
 
-/* Who waits for leave to send hears that there is none. Others send already, and if that is not read they may
- * see a broken line and never the answer. Where it ends must be plain. */
+/* A client that sent `Expect: 100-continue` can simply be refused. Others are already sending: their body is read,
+ * or they see a reset connection instead of the response. Only when its length is unambiguous. */
 bool exchange_must_read(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");
@@ -48,7 +48,8 @@ bool exchange_must_read(struct exchange *x)
 		      : exchange_header(x, "Transfer-Encoding") != NULL;
 }
 
-/* False: what nobody asked for has no end. Who sends somewhat too much is told so. */
+/* An unwanted body is read up to twice the allowed size, so that its client can read the 413. Then the connection
+ * ends. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n)
 {
 	conn_moves(x->h, x->conn, n);
@@ -103,7 +104,7 @@ void answer_release(struct answer *a)
 
 /* ---- its life ------------------------------------------------------------------------ */
 
-/* The first that is heard of a request: its line. */
+/* libmicrohttpd has read the request line. */
 void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *info =

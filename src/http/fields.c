@@ -1,4 +1,4 @@
-/* Header fields. */
+/* Parses header fields of HTTP: ranges, codings, validators, dates, credentials, hosts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/fields.h"
 #include "base/hash.h"
@@ -11,7 +11,7 @@
 
 /* ---- ranges ------------------------------------------------------------------------- */
 
-/* Digits at *p, which is moved behind them. False: none, or more than fit. */
+/* Reads digits and moves *p behind them. False: no digit, or the number does not fit. */
 static bool take_number(const char **p, uint64_t *out)
 {
 	const char *start = *p;
@@ -45,7 +45,7 @@ enum field_range field_range(const char *range, uint64_t size, uint64_t *off, ui
 	has_last = take_number(&p, &last);
 	if (*skip_blank(p) || (!has_first && !has_last) || (has_first && has_last && last < first))
 		return RANGE_WHOLE;
-	if (!has_first) { /* the last so many */
+	if (!has_first) { /* "-N": the last N bytes */
 		if (last == 0 || size == 0)
 			return RANGE_NEVER;
 		*n = MIN(last, size);
@@ -61,7 +61,7 @@ enum field_range field_range(const char *range, uint64_t size, uint64_t *off, ui
 
 /* ---- codings ------------------------------------------------------------------------ */
 
-/* Of "gzip;q=0.5": that it is not refused by a weight of zero. */
+/* Whether a coding like "gzip;q=0.5" is acceptable: its weight is not zero. */
 static bool is_wanted(const char *p, size_t n)
 {
 	const char *end = p + n, *q = memchr(p, ';', n);
@@ -164,7 +164,7 @@ int64_t field_date_read(const char *text)
 
 /* ---- credentials -------------------------------------------------------------------- */
 
-/* Digests are compared, all of them: neither the length nor the beginning of the secret shows. */
+/* Compares digests, and every byte of them, so that the time reveals neither the length nor a prefix. */
 static bool same_secret(const char *a, size_t n, const char *b)
 {
 	uint8_t one[32], two[32], different = 0;
@@ -184,7 +184,7 @@ static int base64_value(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* How many bytes; -EINVAL. */
+/* Returns the number of bytes; -EINVAL. */
 static int base64_read(const char *text, char *out, size_t room)
 {
 	unsigned bits = 0, have = 0;

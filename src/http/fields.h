@@ -1,5 +1,5 @@
-/* The header fields of HTTP that decide something: ranges, validators, dates, credentials. Values in,
- * values out; any thread. */
+/* Parses header fields of HTTP: ranges, codings, validators, dates, credentials, hosts. Pure functions, any
+ * thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -9,37 +9,36 @@
 #define FIELD_DATE 32
 
 enum field_range {
-	RANGE_WHOLE,  /* none was asked for, or several, or in words that mean nothing: all of it */
-	RANGE_PART,
-	RANGE_NEVER   /* 416 */
+	RANGE_WHOLE,  /* no range, several, or a field that does not parse: send the whole file */
+	RANGE_PART,   /* 206 */
+	RANGE_NEVER   /* no byte of the range exists: 416 */
 };
 
-/* What `Range` asks for of so many bytes; NULL: nothing. */
+/* What `Range` (may be NULL) asks of a file of `size` bytes. `*off` and `*n` are written for RANGE_PART. */
 enum field_range field_range(const char *range, uint64_t size, uint64_t *off, uint64_t *n);
 
-/* Whether a list of If-None-Match has the tag (with its quotes); weak tags compare alike. */
+/* Whether the list of If-None-Match contains the tag (with its quotes); a weak tag matches a strong one. */
 bool field_has_tag(const char *list, const char *tag);
 
-/* Whether If-Range lets a range be: the same strong tag, or the very date. NULL: it does. */
+/* Whether If-Range allows a partial response: it is the same strong tag or the same date. NULL allows it. */
 bool field_if_range(const char *value, const char *tag, const char *date);
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT". */
 void field_date(int64_t wall, char out[static FIELD_DATE]);
-/* Of that form only; -1: it is none. */
+/* Reads that form only. -1: not a date of that form. */
 int64_t field_date_read(const char *text);
 
-/* Whether Authorization has the token, as "Bearer TOKEN", or as the password of "Basic". How long it
- * takes does not tell how much was right. */
+/* Whether Authorization has the token, as "Bearer TOKEN" or as the password of "Basic". The time it takes does
+ * not depend on how much of the token matches. */
 bool field_authorized(const char *value, const char *token);
 
-/* Whether Accept-Encoding lets an answer be packed by gzip: it names it, or everything, and not with q=0.
- * NULL: it does not. */
+/* Whether Accept-Encoding allows gzip: it names gzip or `*`, without q=0. NULL does not. */
 bool field_accepts_gzip(const char *value);
 
-/* How many hops a Via names that are a symfs; `*ours` whether one is `id`. */
+/* The number of symfs servers that a Via names; `*ours`: one of them has this id. */
 unsigned field_via(const char *value, const char *id, bool *ours);
 
-/* The host in the n bytes of a `Host` or of a URL's authority: without the port, the brackets of IPv6 and
- * a dot at its end; "" when there is none. False: it is not of the form HOST[:PORT]. */
+/* The host in the n bytes of a `Host` field or of a URL's authority, without port, brackets of IPv6 and final
+ * dot; "" when it is empty. False: not of the form HOST[:PORT]. */
 #define FIELD_HOST 256 /* a name of DNS has at most 253 bytes */
 bool field_host(const char *value, size_t n, char out[static FIELD_HOST]);

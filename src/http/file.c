@@ -1,4 +1,4 @@
-/* Files: what a request asks of one, and what the answer says of it. */
+/* Requests for files, and for GSYM of a file: fetches, and writes the header fields of the response. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "config.h"
@@ -10,27 +10,28 @@
 #include <sys/stat.h>
 
 #define TAG_TEXT (SHA256_TEXT + 7) /* "DIGEST-gzip" */
-#define PACK_LEAST 1024		   /* less is not worth it */
+#define PACK_LEAST 1024		   /* bytes; smaller files are not packed */
 #define AGENT_WORD PACKAGE_NAME "/"
 #define BYTES_TYPE "application/octet-stream"
 
-/* ---- what is said of a file --------------------------------------------------------- */
+/* ---- header fields ------------------------------------------------------------------ */
 
-struct told {
-	bool packs; /* on the way */
+/* The representation that the client gets. */
+struct representation {
+	bool packed; /* by gzip */
 	uint64_t size;
-	char tag[TAG_TEXT], date[FIELD_DATE]; /* "": none */
-	int64_t changed;
+	char tag[TAG_TEXT], date[FIELD_DATE]; /* "": no date */
+	int64_t changed; /* wall clock */
 };
 
-/* Of the bytes of a file while it comes: nobody knows its digest then. */
+/* The tag of a file that is downloading: its digest is not known yet. */
 static void tag_part(uint64_t number, char out[static TAG_TEXT])
 {
 	snprintf(out, TAG_TEXT, "\"part-%016" PRIx64 "\"", number);
 }
 
-/* When it began is not when it will be stored, so there is no date. */
-static void tell_part(struct part *p, struct told *out)
+/* A file that is not stored yet has no date. */
+static void describe_part(struct part *p, struct representation *out)
 {
 	out->size = part_size(p);
 	out->changed = INT64_MAX;
@@ -38,7 +39,7 @@ static void tell_part(struct part *p, struct told *out)
 	tag_part(part_number(p), out->tag);
 }
 
-static int tell_blob(struct blob *b, struct told *out)
+static int describe_blob(struct blob *b, struct representation *out)
 {
 	const char *digest = blob_sha256(b);
 	struct stat st;
@@ -55,9 +56,9 @@ static int tell_blob(struct blob *b, struct told *out)
 	return 0;
 }
 
-/* Who has the beginning of it asks for the rest by the tag that it had while it came: those are the
- * same bytes, and they keep that tag for who knows it. */
-static void tell_known(struct exchange *x, uint64_t was, struct told *out)
+/* A client that has the beginning of a file asks for the rest by the tag that the download had. These are the same
+ * bytes, so that client sees the same tag again. */
+static void keep_part_tag(struct exchange *x, uint64_t was, struct representation *out)
 {
 	const char *range = exchange_header(x, "If-Range"), *tags = exchange_header(x, "If-None-Match");
 	char tag[TAG_TEXT];
@@ -74,17 +75,16 @@ static bool is_symfs(struct exchange *x)
 	return agent && strncmp(agent, AGENT_WORD, strlen(AGENT_WORD)) == 0;
 }
 
-/* Text that servers hold packed, most of them, is stored as it is inside, and packed again for who asks for
- * that. Another symfs wants to know its size, and ranges of it. Each that is packed takes memory for as long as
- * its client reads. */
-static bool packs(struct exchange *x, const struct answer *a)
+/* Text is stored unpacked and is packed for clients that accept gzip. Another symfs wants sizes and ranges, so it
+ * gets the text unpacked. Each packed body takes memory for as long as its client reads. */
+static bool is_packed(struct exchange *x, const struct answer *a)
 {
 	return filetype_is(a->key.type, TYPE_TEXT) && a->blob && blob_size(a->blob) >= PACK_LEAST && !exchange_header(x, "Range") &&
 		field_accepts_gzip(exchange_header(x, "Accept-Encoding")) && !is_symfs(x) &&
 		atomic_load(&x->h->packing) < HTTP_PACKING_MOST;
 }
 
-/* Other bytes have another tag. */
+/* A packed body is other bytes, so it has another tag. */
 static void tag_packed(char tag[static TAG_TEXT])
 {
 	size_t n = strlen(tag);
@@ -92,19 +92,19 @@ static void tag_packed(char tag[static TAG_TEXT])
 	snprintf(tag + n - 1, TAG_TEXT - n + 1, "-gzip\"");
 }
 
-static int tell(struct exchange *x, const struct answer *a, struct told *out)
+static int describe(struct exchange *x, const struct answer *a, struct representation *out)
 {
 	int r = 0;
 
-	out->packs = packs(x, a);
+	out->packed = is_packed(x, a);
 	if (a->part)
-		tell_part(a->part, out);
+		describe_part(a->part, out);
 	else
-		r = tell_blob(a->blob, out);
-	if (r == 0 && out->packs)
+		r = describe_blob(a->blob, out);
+	if (r == 0 && out->packed)
 		tag_packed(out->tag);
 	else if (r == 0 && a->was)
-		tell_known(x, a->was, out);
+		keep_part_tag(x, a->was, out);
 	return r;
 }
 
@@ -113,7 +113,7 @@ static const char *type_of(const struct answer *a)
 	return filetype_is(a->key.type, TYPE_TEXT) ? "text/plain; charset=utf-8" : BYTES_TYPE;
 }
 
-/* A header's value is one line of what can be seen. */
+/* Leaves out a name with control characters: a header field is one line. */
 static void add_name(struct MHD_Response *r, const char *name)
 {
 	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
@@ -123,8 +123,8 @@ static void add_name(struct MHD_Response *r, const char *name)
 		response_header(r, "X-DEBUGINFOD-FILE", name);
 }
 
-/* As debuginfod tells them: the size also where the body is compressed or its length is not told. */
-static void tell_debuginfod(struct exchange *x, const struct answer *a, uint64_t size,
+/* The header fields of debuginfod. They have the size also when the body is packed or has no Content-Length. */
+static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t size,
 	struct MHD_Response *r)
 {
 	char text[24], name[MODULE_PATH_MAX] = "";
@@ -139,25 +139,25 @@ static void tell_debuginfod(struct exchange *x, const struct answer *a, uint64_t
 	add_name(r, slash ? slash + 1 : name);
 }
 
-static void tell_headers(struct exchange *x, const struct answer *a, const struct told *t,
+static void add_headers(struct exchange *x, const struct answer *a, const struct representation *t,
 	struct MHD_Response *r)
 {
 	response_header(r, "Content-Type", type_of(a));
 	response_header(r, "ETag", t->tag);
 	if (t->date[0])
 		response_header(r, "Last-Modified", t->date);
-	if (!t->packs)
+	if (!t->packed)
 		response_header(r, "Accept-Ranges", "bytes");
 	if (filetype_is(a->key.type, TYPE_TEXT))
 		response_header(r, "Vary", "Accept-Encoding");
 	response_header(r, "Cache-Control", HTTP_FOREVER);
 	if (x->route->debuginfod)
-		tell_debuginfod(x, a, t->size, r);
+		add_debuginfod(x, a, t->size, r);
 }
 
-/* ---- all of them ---------------------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------------------------- */
 
-static bool unchanged(struct exchange *x, const struct told *t)
+static bool unchanged(struct exchange *x, const struct representation *t)
 {
 	const char *tags = exchange_header(x, "If-None-Match");
 	int64_t since = field_date_read(exchange_header(x, "If-Modified-Since"));
@@ -167,7 +167,7 @@ static bool unchanged(struct exchange *x, const struct told *t)
 	return since >= 0 && since >= t->changed;
 }
 
-static enum MHD_Result reply_range_error(struct exchange *x, const struct told *t)
+static enum MHD_Result reply_range_error(struct exchange *x, const struct representation *t)
 {
 	struct MHD_Response *r = body_empty();
 	char text[48];
@@ -186,15 +186,15 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 	uint64_t off = 0, n;
 	struct MHD_Response *r;
 	int status = 200;
-	struct told t;
+	struct representation t;
 	char text[80];
 
-	if (tell(x, a, &t) < 0)
+	if (describe(x, a, &t) < 0)
 		return exchange_error(x, &(struct answer){.r = -EIO});
 	if (unchanged(x, &t)) {
-		r = body_of_head(t.packs ? MHD_SIZE_UNKNOWN : t.size);
+		r = body_of_head(t.packed ? MHD_SIZE_UNKNOWN : t.size);
 		if (r)
-			tell_headers(x, a, &t, r);
+			add_headers(x, a, &t, r);
 		return exchange_reply(x, 304, r);
 	}
 	n = t.size;
@@ -206,26 +206,24 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 		status = what == RANGE_PART ? 206 : 200;
 	}
 	r = a->part    ? body_of_part(x, off, n, status == 200)
-	    : !t.packs ? body_of_file(a->blob, off, n)
+	    : !t.packed ? body_of_file(a->blob, off, n)
 	    : head     ? body_of_head(MHD_SIZE_UNKNOWN)
 		       : body_packed(x, a->blob);
 	if (!r)
 		return exchange_error(x, &(struct answer){.r = -EMFILE});
-	tell_headers(x, a, &t, r);
-	if (t.packs)
+	add_headers(x, a, &t, r);
+	if (t.packed)
 		response_header(r, "Content-Encoding", "gzip");
 	if (status == 206) {
 		snprintf(text, sizeof(text), "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, off,
 			off + n - 1, t.size);
 		response_header(r, "Content-Range", text);
 	}
-	x->bytes = head || a->part || t.packs ? 0 : n;
+	x->bytes = head || a->part || t.packed ? 0 : n;
 	return exchange_reply(x, status, r);
 }
 
-/* ---- HEAD of what is not here ------------------------------------------------------- */
-
-/* It exists; how large it is may be known, what it is worth as a validator is not. */
+/* To HEAD: the file exists, and is not stored. Its size may be known; a tag is not. */
 static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
 	bool made = x->route->what == ROUTE_MADE, known = a->size != FETCH_SIZE_UNKNOWN && !made;
@@ -240,7 +238,7 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 	response_header(r, "Accept-Ranges", "bytes");
 	response_header(r, "Cache-Control", "no-cache");
 	if (x->route->debuginfod && known)
-		tell_debuginfod(x, a, a->size, r);
+		add_debuginfod(x, a, a->size, r);
 	return exchange_reply(x, 200, r);
 }
 
@@ -344,7 +342,7 @@ static enum MHD_Result begin(struct exchange *x)
 	if (x->route->ignored || x->route->hit.n == 0)
 		return exchange_missing(x);
 	checksum_take(x);
-	hops_tell(x);
+	hops_pass_on(x);
 	return x->route->what == ROUTE_MADE ? begin_made(x) : fetch_files(x, STEP_ANSWER);
 }
 

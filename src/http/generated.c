@@ -1,13 +1,13 @@
-/* What is told of files: a bundle's Info.plist, and .meta. */
+/* Requests for generated files: a bundle's Info.plist, and .meta. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/bundle.h"
 #include "base/util.h"
 #include "http/private.h"
 
-#define TOLD_MOST (64 << 10)
+#define TEXT_MOST (64 << 10)
 
-/* It says what has been read of the file, or only that there is one. */
-static const enum fetch_need *need_of(enum tree_told told)
+/* .meta says what is in the file; Info.plist only needs the file to exist. */
+static const enum fetch_need *need_for(enum tree_told told)
 {
 	static const enum fetch_need exists = FETCH_EXISTS, whole = FETCH_WHOLE;
 
@@ -24,7 +24,7 @@ static const struct artifact *asked_for(const struct tree_hit *hit, const struct
 
 static enum MHD_Result generated_reply(struct exchange *x)
 {
-	_cleanup_buf_ struct buf path = BUF_UP_TO(TOLD_MOST), text = BUF_UP_TO(TOLD_MOST);
+	_cleanup_buf_ struct buf path = BUF_UP_TO(TEXT_MOST), text = BUF_UP_TO(TEXT_MOST);
 	const struct tree_hit *hit = &x->route->hit;
 	struct fetched f = {.key = x->answer.key, .blob = x->answer.blob, .why = ""};
 	int r = x->answer.r;
@@ -35,7 +35,7 @@ static enum MHD_Result generated_reply(struct exchange *x)
 		x->answer.r = r;
 		return exchange_error(x, &x->answer);
 	}
-	/* A name that is part of it may be learned any moment. */
+	/* It contains the name of the file, which may become known later. */
 	return exchange_buf(x, 200,
 		hit->told == TOLD_META ? "application/json" : "text/xml; charset=utf-8", "no-cache", &text);
 }
@@ -43,13 +43,13 @@ static enum MHD_Result generated_reply(struct exchange *x)
 enum MHD_Result generated_handle(struct exchange *x)
 {
 	const struct tree_hit *hit = &x->route->hit;
-	const enum fetch_need *need = need_of(hit->told);
+	const enum fetch_need *need = need_for(hit->told);
 	struct fetched f = {0};
 	int r;
 
 	if (x->step == STEP_ANSWER)
 		return generated_reply(x);
-	hops_tell(x);
+	hops_pass_on(x);
 	r = fetch_try(x->h->fetch, hit->files, hit->n, *need, &f);
 	if (r == -EAGAIN)
 		return exchange_wait(x, STEP_ANSWER, hit->files, hit->n, need);

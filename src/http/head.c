@@ -1,9 +1,8 @@
-/* Judges the head of a request: lines that another server on the way could read differently, the
- * host name that the client asked for, who may see pages about this server, and which pages of
- * other origins may read answers.
+/* Judges the head of a request: ambiguous lines, the host name, access to the pages about this server, and which
+ * other origins may read responses.
  *
- * A browser sends requests to 127.0.0.1 for any page whose name resolves there (DNS rebinding). The
- * name in `Host` is the page's, so without a token it must be a name of this server. */
+ * A browser sends requests to 127.0.0.1 for any page whose name resolves to that address (DNS rebinding). `Host`
+ * then has the name of that page. So without a token, `Host` must be a name of this server. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "conf/conf.h"
@@ -39,9 +38,8 @@ static bool is_longer(const char *name, const char *than)
 	return strncasecmp(name, than, n) == 0 && name[n];
 }
 
-/* The blank of "Host : x" is dropped by some servers, with others the line is. Some take a CR for the end
- * of a line. libmicrohttpd 1.0 refuses both itself, and a NUL; 0.9.75 ends a value at the NUL and does not
- * show it. */
+/* Some servers drop the blank of "Host : x", others drop the line. Some take a CR for the end of a line.
+ * libmicrohttpd 1.0 refuses both, and a NUL; 0.9.75 silently ends a value at a NUL. */
 static bool is_broken(const char *name, size_t name_n, const char *value, size_t value_n)
 {
 	return !is_token(name, name_n) || is_longer(name, "Content-Length") ||
@@ -61,7 +59,7 @@ static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-/* RFC 9112, 3.2 and 6: one Host, which HTTP/1.0 may omit, and one way to find the body's end. */
+/* RFC 9112, 3.2 and 6: exactly one Host (HTTP/1.0 may omit it), and one way to find the end of the body. */
 static bool is_ambiguous(struct exchange *x)
 {
 	const char *coding = exchange_header(x, "Transfer-Encoding");
@@ -83,7 +81,7 @@ union address {
 	struct sockaddr_storage room;
 };
 
-/* IPv4 in the form of IPv6, so that a socket for both compares as one for either. */
+/* Maps IPv4 to IPv6, so that an address of a dual-stack socket compares with either. */
 static bool to_v6(const union address *a, struct in6_addr *out)
 {
 	if (a->sa.sa_family == AF_INET6) {
@@ -113,8 +111,8 @@ static bool is_own_address(int fd, const char *host)
 	return to_v6(&asked, &wanted) && memcmp(&own, &wanted, sizeof(own)) == 0;
 }
 
-/* What the request asks this server to be: the target's host, if that is a URL, else Host's (RFC
- * 9112, 3.2.2). False: no host can be read from it. */
+/* The host that the client asked for: that of the target when it is a URL, else that of `Host` (RFC 9112, 3.2.2).
+ * False: it does not parse. */
 static bool asked_host(struct exchange *x, char out[static FIELD_HOST])
 {
 	const char *host = exchange_header(x, "Host");
@@ -143,7 +141,7 @@ static bool is_unix(const struct exchange *x)
 	return getsockname(x->conn->fd, &a.sa, &n) == 0 && a.sa.sa_family == AF_UNIX;
 }
 
-/* 0, 400, 421. A request of HTTP/1.0 may name no host: browsers always do. */
+/* 0, 400, 421. A request without a host (HTTP/1.0) is fine: browsers always send one. */
 static int judge_host(struct exchange *x)
 {
 	char host[FIELD_HOST];
@@ -166,14 +164,14 @@ static bool is_loopback(const union address *a)
 	return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
 }
 
-/* They name sources, files and what users looked for. */
+/* Pages that name sources, files and what users looked for. */
 static bool is_private(const struct exchange *x)
 {
 	return x->route->what == ROUTE_STATUS || x->route->what == ROUTE_MISSING ||
 	       x->route->what == ROUTE_MISSES;
 }
 
-/* Of this machine, and no page that was rebound to it. */
+/* Whether the client runs on this machine, and is not a web page that was rebound to it. */
 static bool is_neighbour(struct exchange *x)
 {
 	union address peer = {0};
@@ -184,7 +182,7 @@ static bool is_neighbour(struct exchange *x)
 	return getpeername(x->conn->fd, &peer.sa, &n) == 0 && is_loopback(&peer) && judge_host(x) == 0;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the verdict --------------------------------------------------------------------------- */
 
 int head_judge(struct exchange *x)
 {
@@ -194,7 +192,7 @@ int head_judge(struct exchange *x)
 	if (is_ambiguous(x))
 		return 400;
 	if (h->token)
-		return 0; /* no page knows it */
+		return 0; /* a web page does not know the token */
 	status = h->anyone || is_unix(x) ? 0 : judge_host(x);
 	if (status == 0 && is_private(x) && !is_neighbour(x))
 		return 403;
@@ -218,7 +216,7 @@ bool head_varies(const struct http *h)
 	return !h->anyone && h->origins && *h->origins;
 }
 
-/* ---- what the configuration says ----------------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------------------------- */
 
 static int add_name(char ***out, const char *word, struct err *e)
 {

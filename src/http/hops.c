@@ -1,6 +1,6 @@
-/* Which symfs a request came through. Each that asks another names itself in User-Agent, and those
- * before it in X-Symfs-Via: not in Via, because with that many servers send nothing packed. Who finds
- * himself there would wait for himself. */
+/* Detects loops between symfs servers. A server names itself in User-Agent when it asks another one, and in X-Symfs-Via
+ * the servers that the request came through. (Not in Via: many servers send nothing packed to a client with Via.) A
+ * server that finds its own id there would wait for itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/private.h"
@@ -10,7 +10,7 @@
 
 #define HOPS_MOST 8
 
-/* Adds an id to the list, if it is one. False: it is our own, or one too many. */
+/* Adds a word to the list if it is an id. False: the id of this server, or one too many. */
 static bool add_hop(struct exchange *x, const char *id, size_t n)
 {
 	size_t used = strlen(x->via);
@@ -45,7 +45,7 @@ bool hops_may_pass(struct exchange *x)
 	return add_list(x, exchange_header(x, "X-Symfs-Via")) && add_hop(x, at, strcspn(at, " ;,\t"));
 }
 
-void hops_tell(struct exchange *x)
+void hops_pass_on(struct exchange *x)
 {
 	_Static_assert(sizeof(x->via) <= ARTIFACT_VIA, "an artifact takes them along");
 	for (unsigned i = 0; i < x->route->hit.n; i++)

@@ -1,4 +1,4 @@
-/* The server: starts and ends it, judges each request, and calls the handler of its route. */
+/* The HTTP server: starts and stops it, judges each request, and calls the handler of its route. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/http.h"
 #include "base/clock.h"
@@ -82,7 +82,7 @@ static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_MISSES] = page_list,
 };
 
-/* What can be said by the head alone; 0: go on. */
+/* 0, or the status that refuses a request by its head alone. */
 static int judge_head(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");
@@ -114,7 +114,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		x->step = STEP_BODY;
 		x->method = method;
 		x->version = version;
-		conn_busy(x->h, x->conn, false); /* not before its body is here, too */
+		conn_busy(x->h, x->conn, false); /* until its body is here */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
 		x->refuse = judge_head(x);
@@ -127,7 +127,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		return MHD_YES;
 	}
 	conn_busy(x->h, x->conn, true);
-	/* Who would wait now would not be waited for. */
+	/* A wait that begins now would outlive the server. */
 	if (!x->refuse && x->step < STEP_ANSWER && atomic_load(&x->h->stopping))
 		x->refuse = 503;
 	if (x->refuse)
@@ -166,13 +166,13 @@ static void mhd_log(void *ctx, const char *fmt, va_list args)
 	log_debug(LOG_HTTP, "%s", text);
 }
 
-/* Targets are decoded by route_find(), which knows a slash from %2F's kin and a NUL from nothing. */
+/* route_find() decodes targets itself: it refuses %00, which libmicrohttpd would take for the end. */
 static size_t leave_as_is(void *ctx, struct MHD_Connection *c, char *text)
 {
 	return strlen(text);
 }
 
-/* Each connection is a descriptor, and so is the file that it gets. */
+/* A connection needs a descriptor, and so does the file that it sends. */
 static unsigned bound_connections(unsigned wanted)
 {
 	unsigned most = wanted ? wanted : 4096;
@@ -183,8 +183,8 @@ static unsigned bound_connections(unsigned wanted)
 	return MAX(most, 8u * HTTP_THREADS);
 }
 
-/* At the end nobody comes in any more. (MHD_quiesce_daemon() would say so to who comes, but its own threads
- * race it for the listening socket, and who loses aborts the process.) */
+/* Refuses connections once the server is stopping. (MHD_quiesce_daemon() would do that, but it races libmicrohttpd's
+ * own threads for the listening socket, and the loser aborts the process.) */
 static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_t n)
 {
 	const struct http *h = ctx;
@@ -192,8 +192,8 @@ static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_
 	return atomic_load(&h->stopping) ? MHD_NO : MHD_YES;
 }
 
-/* By poll(): libmicrohttpd 0.9 takes 128 events at a time from epoll and looks for more before it does
- * anything; when there were exactly so many, those wait for the next one that comes. */
+/* Uses poll(): libmicrohttpd 0.9 takes 128 events at a time from epoll, and handles none before it has asked for
+ * more. After exactly 128 events it blocks until another one comes. */
 static int start_daemon(struct http *h, int fd, struct err *e)
 {
 	h->daemon = MHD_start_daemon(
@@ -229,13 +229,13 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 
 	if (r == 0 && !local && !h->token && !o->anyone)
 		return err_set(e, -EINVAL,
-			"%s is reached from other machines, by anyone: --token-file FILE asks who "
-			"they are, --anyone says that this is meant", h->where);
+			"%s is reachable from other machines without a token: use --token-file FILE, "
+			"or --anyone to allow this", h->where);
 	return r;
 }
 
-/* Bodies and answers are large and short-lived: each is memory of its own, given back when it goes, and
- * what many threads free in turn does not stay with each of them. */
+/* Bodies and responses are large and short-lived. Each gets a mapping of its own, which free() returns to the
+ * kernel, and few arenas keep what threads free. */
 static void spare_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);
@@ -356,7 +356,7 @@ void http_stop(struct http *h)
 		return;
 	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_LISTEN_FD);
 	listen_leave(h->listen, info ? info->listen_fd : -1);
-	atomic_store(&h->stopping, true); /* nobody comes in any more */
+	atomic_store(&h->stopping, true); /* new connections are refused from now on */
 	symb_stop(h->symb);
 	watch_stop(h);
 	MHD_stop_daemon(h->daemon);

@@ -1,4 +1,4 @@
-/* Sockets to listen on. */
+/* Opens the socket that the server listens on: TCP, Unix, or one that systemd passed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/listen.h"
 #include "base/log.h"
@@ -26,7 +26,7 @@ union any_address {
 	struct sockaddr_storage room;
 };
 
-/* ---- what it is --------------------------------------------------------------------- */
+/* ---- kinds of sockets --------------------------------------------------------------- */
 
 static bool is_local(const union any_address *a)
 {
@@ -46,7 +46,7 @@ int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct 
 	socklen_t n = sizeof(a);
 
 	if (getsockname(fd, &a.sa, &n) < 0)
-		return err_set(e, -errno, "no socket to listen on: %s", err_text(errno));
+		return err_set(e, -errno, "cannot listen on this descriptor: %s", err_text(errno));
 	*local = is_local(&a);
 	if (a.sa.sa_family == AF_UNIX) {
 		snprintf(shown, LISTEN_TEXT, UNIX_WORD "%.*s", (int)sizeof(a.un.sun_path),
@@ -58,20 +58,20 @@ int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct 
 		inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof(host));
 		snprintf(shown, LISTEN_TEXT, "http://[%s]:%u", host, ntohs(a.in6.sin6_port));
 	} else {
-		return err_set(e, -EINVAL, "the socket is none of TCP, and no unix socket");
+		return err_set(e, -EINVAL, "the socket is neither TCP nor Unix");
 	}
 	return 0;
 }
 
-/* ---- the ways ----------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------ */
 
-/* What socket activation passes; the words are not for our children. */
+/* Takes the socket of socket activation, and unsets its variables so that no child sees them. */
 static int passed(int *fd, struct err *e)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
 
 	if (!pid || !count || strtol(pid, NULL, 10) != getpid() || strcmp(count, "1") != 0)
-		return err_set(e, -EINVAL, "systemd passed no socket, or more than one");
+		return err_set(e, -EINVAL, "expected exactly one socket from systemd");
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
@@ -81,7 +81,7 @@ static int passed(int *fd, struct err *e)
 	return 0;
 }
 
-/* A socket that nobody listens on any more is in the way. */
+/* Removes the file of a socket that no process listens on. */
 static void remove_dead(const struct sockaddr_un *un)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -98,7 +98,7 @@ static int open_unix(const char *path, int *out, struct err *e)
 	_cleanup_close_ int fd = -1;
 
 	if (!*path || strlen(path) >= sizeof(un.sun_path))
-		return err_set(e, -EINVAL, "unix:%s: a path of 1 to %zu bytes, please", path,
+		return err_set(e, -EINVAL, "unix:%s: expected a path of 1 to %zu bytes", path,
 			sizeof(un.sun_path) - 1);
 	memcpy(un.sun_path, path, strlen(path));
 	remove_dead(&un);
@@ -122,7 +122,7 @@ static int open_address(const struct addrinfo *a, const char *word, int *out, st
 	return 0;
 }
 
-/* "ADDRESS:PORT" in two; the brackets of IPv6 go. */
+/* Splits "ADDRESS:PORT"; drops the brackets of IPv6. */
 static bool split(const char *word, char host[static 128], const char **port)
 {
 	const char *colon = strrchr(word, ':');
@@ -192,7 +192,7 @@ void listen_leave(const char *word, int fd)
 	if (strcmp(word, "systemd") != 0 || fd < 0)
 		return;
 	other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Without a name it gets one that nobody else has. */
+	/* bind() without a name gives the socket a unique one. */
 	if (other < 0 || bind(other, (struct sockaddr *)&nowhere, sizeof(nowhere.sun_family)) < 0 ||
 		listen(other, 1) < 0 || dup3(other, fd, O_CLOEXEC) < 0)
 		log_debug(LOG_HTTP, "the socket that systemd passed is shut down: %s", err_text(errno));

@@ -1,5 +1,5 @@
-/* What was asked for and is nowhere: all of it, as the mount's .symfs/missing has it, and of symbol files
- * in the columns that Mozilla's symbol server had, by which others know what they should upload. */
+/* /missingsymbols.csv: the symbol files that clients asked for and no source has, in the columns of Mozilla's symbol
+ * server, so that their owners know what to upload. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"
@@ -12,15 +12,15 @@
 #define CODE_FILE_MOST 128
 #define CODE_ID_MOST 64
 
-/* Which program a client said that a symbol file is of. Nothing is looked for by it: it is printed. */
-struct told_code {
-	uint64_t key; /* the hash of it; 0: free */
+/* The program that a client named in its request for a symbol file. It is only printed, never looked up. */
+struct program {
+	uint64_t key; /* hash of the symbol file's key; 0: free */
 	char file[CODE_FILE_MOST], id[CODE_ID_MOST];
 };
 
 struct misses {
 	pthread_mutex_t lock;
-	struct told_code told[HTTP_TOLD_CODES];
+	struct program programs[HTTP_PROGRAMS];
 };
 
 int misses_new(struct misses **out)
@@ -55,11 +55,11 @@ static bool is_code_id(const char *text)
 	return *text && strspn(text, "0123456789abcdefABCDEF") == strlen(text);
 }
 
-void misses_tell(struct exchange *x)
+void misses_note(struct exchange *x)
 {
 	const char *query = x->route->query;
 	struct misses *m = x->h->misses;
-	struct told_code t = {0};
+	struct program t = {0};
 	struct key k;
 
 	if (!x->route->tecken || !x->route->hit.n || x->route->hit.files[0].type != FILETYPE_BREAKPAD ||
@@ -72,21 +72,21 @@ void misses_tell(struct exchange *x)
 		return;
 	t.key = hash_of(&k);
 	LOCK_SCOPE(&m->lock);
-	m->told[t.key / 2 % HTTP_TOLD_CODES] = t;
+	m->programs[t.key / 2 % HTTP_PROGRAMS] = t;
 }
 
-static void find_told(struct misses *m, const struct key *k, struct told_code *out)
+static void find_program(struct misses *m, const struct key *k, struct program *out)
 {
 	uint64_t key = hash_of(k);
-	const struct told_code *t = &m->told[key / 2 % HTTP_TOLD_CODES];
+	const struct program *t = &m->programs[key / 2 % HTTP_PROGRAMS];
 	LOCK_SCOPE(&m->lock);
 
-	*out = t->key == key ? *t : (struct told_code){0};
+	*out = t->key == key ? *t : (struct program){0};
 }
 
 /* ---- Mozilla's columns --------------------------------------------------------------- */
 
-/* Keys that were printed: a miss is remembered of each source. */
+/* Keys that were printed already: each source has its own row for a miss. */
 struct seen {
 	uint64_t *slot;
 	size_t n, room;
@@ -116,7 +116,7 @@ static bool is_new(struct seen *s, uint64_t key)
 	return true;
 }
 
-/* A field as Python's csv module writes it: in quotes when it has to be. */
+/* Writes a field as Python's csv module does: in quotes where they are needed. */
 static int add_field(struct buf *out, const char *text, const char *end)
 {
 	int r = 0;
@@ -136,18 +136,18 @@ static void upper_case(char *text)
 			*text = (char)(*text - 'a' + 'A');
 }
 
-/* What files taught of the module counts more than what somebody said. */
+/* What files say of the module counts more than what the client said. */
 static int add_line(struct http *h, const struct key *k, struct buf *out)
 {
 	struct artifact a;
-	struct told_code t;
+	struct program t;
 	char id[KEY_ID_MAX];
 	int r;
 
 	key_artifact(k, &a);
 	a.m.code_file[0] = a.m.code_id[0] = '\0';
 	fetch_complete(h->fetch, &a);
-	find_told(h->misses, k, &t);
+	find_program(h->misses, k, &t);
 	snprintf(id, sizeof(id), "%s", k->id);
 	upper_case(id);
 	r = add_field(out, k->name, ",");
@@ -170,7 +170,7 @@ int misses_text(struct http *h, const atomic_bool *gone, struct buf *out)
 		for (int i = 0; r == 0 && i < n; i++) {
 			const struct key *k = &rows[i].key;
 
-			/* One source lacks what another has. */
+			/* Another source may have it. */
 			if (k->type == FILETYPE_BREAKPAD && k->name[0] && is_new(&seen, hash_of(k)) &&
 				!store_has(st, k, NULL))
 				r = add_line(h, k, out);

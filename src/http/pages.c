@@ -1,4 +1,4 @@
-/* What symfs is doing: for machines that watch it, and for people. */
+/* Pages about the server: health, metrics, lists of misses, and the status page for people. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -25,7 +25,7 @@ enum MHD_Result page_health(struct exchange *x)
 	return exchange_text(x, 200, "text/plain; charset=utf-8", "no-store", "ok\n");
 }
 
-/* ---- lists: as long as the index, so no thread that others wait for writes them ------ */
+/* ---- lists: as long as the index, so workers write them ------------------------------ */
 
 static void write_list(void *ctx)
 {
@@ -50,7 +50,7 @@ enum MHD_Result page_list(struct exchange *x)
 	if (atomic_fetch_add(&h->lists, 1) >= HTTP_LISTS_MOST) {
 		atomic_fetch_sub(&h->lists, 1);
 		return exchange_text(x, 503, "text/plain; charset=utf-8", "no-store",
-			"others are being told what is missing\n");
+			"too many of these lists are being written; try again\n");
 	}
 	x->reply = BUF_UP_TO(PAGE_MOST);
 	if (!exchange_post(x, STEP_ANSWER, h->workers, write_list))
@@ -71,8 +71,8 @@ static const struct counter_row {
 	{"http_refused", "answers with 4xx", offsetof(struct http_counters, refused)},
 	{"http_failed", "answers with 5xx", offsetof(struct http_counters, failed)},
 	{"http_bytes", "bytes of bodies sent", offsetof(struct http_counters, bytes)},
-	{"http_gone", "clients that went while they waited", offsetof(struct http_counters, gone)},
-	{"http_closed", "connections closed for their silence", offsetof(struct http_counters, closed)},
+	{"http_gone", "clients that disconnected while they waited", offsetof(struct http_counters, gone)},
+	{"http_closed", "connections closed because the client was silent", offsetof(struct http_counters, closed)},
 };
 
 static uint64_t number_at(const void *base, size_t offset)
@@ -158,7 +158,7 @@ static int add_cell(struct buf *out, const char *text)
 	return r < 0 ? r : buf_adds(out, "</td>");
 }
 
-/* Lines of fields between tabs, as rows. */
+/* Makes rows of lines whose fields are separated by tabs. */
 static int add_rows(struct buf *out, char *text)
 {
 	char *line, *field;
@@ -288,7 +288,7 @@ static int add_why(struct http *h, const char *path, struct buf *out)
 		return r;
 	n = search(h, path, found);
 	if (n == 0)
-		return buf_adds(out, "<p id=\"why\">no layout can mean this path, and it is neither a key nor "
+		return buf_adds(out, "<p id=\"why\">this is not a path of any layout, a key or "
 				     "an identifier</p>\n");
 	r = buf_adds(out, "<div id=\"why\">\n");
 	for (unsigned i = 0; r == 0 && i < n; i++)
@@ -298,14 +298,14 @@ static int add_why(struct http *h, const char *path, struct buf *out)
 
 static int add_search(struct http *h, const char *path, struct buf *out)
 {
-	int r = buf_adds(out, "<h2>Why is it there, or not?</h2>\n<form action=\"/status\">"
+	int r = buf_adds(out, "<h2>Why is a file found or missing?</h2>\n<form action=\"/status\">"
 			      "<input name=\"path\" size=\"90\" placeholder=\"debuginfod/buildid/ID/debuginfo,"
 			      " symstore/NAME/ID/NAME, a key, a build id, ...\" value=\"");
 
 	if (r == 0)
 		r = add_html(out, path);
 	if (r == 0)
-		r = buf_adds(out, "\"> <button>look</button></form>\n");
+		r = buf_adds(out, "\"> <button>Explain</button></form>\n");
 	return r < 0 ? r : add_why(h, path, out);
 }
 
@@ -321,13 +321,13 @@ static int add_rates(struct http *h, struct buf *out)
 {
 	struct fetch_stats *s = fetch_stats(h->fetch);
 	uint64_t hits = atomic_load(&s->hits), asked = hits + atomic_load(&s->flights);
-	int r = buf_addf(out, "<p id=\"rate\">of %" PRIu64 " questions %" PRIu64 " %% were answered from the "
+	int r = buf_addf(out, "<p id=\"rate\">%" PRIu64 " requests for files, %" PRIu64 " %% of them answered from the "
 			      "cache</p>\n", asked, asked ? hits * 100 / asked : 0);
 
 	return r;
 }
 
-static int write_page(struct http *h, const char *path, struct buf *out)
+static int add_page(struct http *h, const char *path, struct buf *out)
 {
 	int r = buf_adds(out, head);
 
@@ -353,6 +353,6 @@ enum MHD_Result page_status(struct exchange *x)
 	int r;
 
 	route_query(x->route->query, "path", path, sizeof(path));
-	r = write_page(x->h, path, &text);
+	r = add_page(x->h, path, &text);
 	return page(x, "text/html; charset=utf-8", r, &text);
 }

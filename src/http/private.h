@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* What the files of http/ share: the server, its connections, and the requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -18,20 +18,20 @@
 #include <stdint.h>
 
 #define HTTP_THREADS 4
-#define HTTP_HEAD_MOST (32 << 10)  /* of one connection's memory: a request's head must fit in */
-/* POSTs that are answered at once, and those beside them that may wait for it. */
+#define HTTP_HEAD_MOST (32 << 10)  /* bytes of memory for a connection; the head of a request must fit in */
+/* POSTs that are answered at the same time, and POSTs that may wait beside them. */
 #define HTTP_WORKERS 16
 #define HTTP_JOBS_MOST 256
 #define HTTP_ASKERS 8
 #define HTTP_LISTS_MOST 4
-/* Bytes of all bodies that are here; more, when that is less than four of the largest. */
+/* Bytes of all request bodies in memory; at least four of the largest. */
 #define HTTP_BODIES_MOST (256ull << 20)
 #define HTTP_RETRY_SECONDS "5"
-#define HTTP_PACKING_MOST 256 /* answers that are packed on the way, each with a third of a megabyte */
-#define HTTP_TOLD_CODES 4096 /* symbol files of which a client said whose they are */
-/* What has an identity never changes under its path. */
+#define HTTP_PACKING_MOST 256 /* bodies packed at the same time, each with a third of a megabyte */
+#define HTTP_PROGRAMS 4096 /* symbol files whose program a client named (misses.c) */
+/* A file never changes under the path of its identity. */
 #define HTTP_FOREVER "max-age=86400, immutable"
-#define HTTP_STRUCTURAL "max-age=3600" /* no layout will ever mean what none means now */
+#define HTTP_STRUCTURAL "max-age=3600" /* paths that no layout means stay so */
 
 struct http_counters {
 	atomic_uint_fast64_t connections, requests, ok, redirected, refused, failed, bytes, gone,
@@ -45,9 +45,9 @@ struct conn {
 	uint64_t number;
 	char peer[PEER_TEXT];
 	/* under http->lock */
-	bool busy;	/* with a request that is here */
+	bool busy;	/* a whole request is here and being answered */
 	bool shut;
-	uint64_t since; /* clock_ms(): when it last began to wait for a head, or a body; later as that comes */
+	uint64_t since; /* clock_ms(): when the wait for a head or body began; moves on as the body comes */
 	struct conn *next, **at;
 };
 
@@ -57,20 +57,20 @@ struct http {
 	struct derive *derive;
 	struct symb *symb;
 	struct workers *workers;
-	struct workers *askers; /* of servers; who waits for those is waited for by nobody else */
+	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
 	struct misses *misses;
 	struct unknown {
 		uint64_t asked, until;
-	} unknown[256]; /* under lock: code ids of which servers know nothing */
+	} unknown[256]; /* under lock: code ids that no server knows */
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
-	char **names, **origins; /* server-names, allow-origins; NULL at the end; NULL: none */
+	char **names, **origins; /* server-names, allow-origins; NULL ends a list; NULL: no list */
 	bool anyone;
 	char where[LISTEN_TEXT];
-	char id[HTTP_ID_TEXT]; /* who we are */
-	unsigned most; /* connections */
+	char id[HTTP_ID_TEXT]; /* of this server, against loops (hops.c) */
+	unsigned most; /* connections at the same time */
 	uint64_t idle_ms;
-	uint64_t body_most, bodies_most; /* bytes of one POST, and of all */
+	uint64_t body_most, bodies_most; /* bytes of one POST, and of all POSTs */
 	int64_t started; /* wall clock */
 	pthread_t watcher;
 	int epoll, wake;
@@ -80,9 +80,9 @@ struct http {
 	atomic_bool stopping;
 	atomic_uint_fast64_t bodies; /* bytes of POSTs */
 	atomic_uint waiting; /* requests that wait for fetch/ */
-	atomic_uint packing; /* answers that are packed on the way */
-	atomic_uint lists; /* of what is missing, that are being written */
-	atomic_uint jobs; /* POSTs that wait for an answer, or for their turn */
+	atomic_uint packing; /* bodies that are being packed */
+	atomic_uint lists; /* lists of misses that are being written */
+	atomic_uint jobs; /* POSTs that are being answered or wait for a worker */
 	atomic_int log_fd;
 
 	pthread_mutex_t lock;
@@ -90,16 +90,16 @@ struct http {
 	struct conn *conns;
 	unsigned n_conns;
 	uint64_t last_number;
-	struct exchange *parked; /* those that wait */
+	struct exchange *parked; /* requests that wait and can be cancelled */
 };
 
-/* How a request was answered, or why not: what fetch/ said, kept. */
+/* A copy of what fetch/ or derive/ answered. */
 struct answer {
 	int r;
 	struct key key;
 	struct blob *blob; /* a reference */
-	struct part *part; /* of what is still coming: a reference, and open */
-	uint64_t was;	   /* of the blob: part_number() while it came; 0 */
+	struct part *part; /* a file that is downloading: a reference, and open */
+	uint64_t was;	   /* part_number() of the blob while it was downloaded; 0 */
 	uint64_t size;
 	unsigned miss_ms;
 	char why[240];
@@ -118,35 +118,35 @@ enum step {
 	STEP_CUT     /* the rest of the body will never come */
 };
 
-/* One request. It lives until MHD is done with it and nobody waits for it. */
+/* One request. It lives until libmicrohttpd is done with it and its wait has ended. */
 struct exchange {
 	struct http *h;
 	struct MHD_Connection *c;
 	struct conn *conn;
-	char *target; /* as it came */
+	char *target; /* of the request line, undecoded */
 	const char *method, *version;
 	struct route *route;
 	uint64_t began; /* clock_ms() */
 	enum step step;
 	struct buf body;
-	int refuse; /* an HTTP status, decided while the body comes */
-	bool close; /* where the next request begins is not certain */
+	int refuse; /* the HTTP status of a refusal, decided before the body ends; 0 */
+	bool close; /* it is not certain where the next request begins */
 
-	/* of the wait */
+	/* of the wait, and its result */
 	struct ticket *ticket;
 	struct making *making;
 	struct answer answer;
 	char via[8 * HTTP_ID_TEXT + 1]; /* hops.c */
-	struct module *where; /* of a symbol file that was asked for by code id; NULL */
-	char *checksum; /* that the file must have; NULL */
+	struct module *where; /* STEP_LOCATE: the symbol file, if debug_id.set; NULL */
+	char *checksum; /* that the client expects; NULL */
 	struct symb_flags flags;
 	int symb_status;
 	struct buf reply;
 	atomic_uint refs;
 	/* under http->lock */
-	struct part_wait *awaited; /* of the file that is being sent */
-	bool gone;		 /* its client is */
-	atomic_bool left;	 /* the same, for who makes the answer */
+	struct part_wait *awaited; /* STEP_SEND: the wait for bytes of the file */
+	bool gone;		 /* the client disconnected */
+	atomic_bool left;	 /* the same, for the worker that makes the answer */
 	bool over, on_list;
 	uint64_t number;
 	struct exchange *next, **at;
@@ -158,18 +158,18 @@ struct exchange {
 
 /* ---- exchange.c ---------------------------------------------------------------------- */
 
-/* The first that is heard of a request: its line. `ctx` is the struct http. NULL: out of memory. */
+/* libmicrohttpd has read the request line. `ctx` is the struct http. NULL: out of memory. */
 void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c);
 void exchange_unref(struct exchange *x);
 
-const char *exchange_header(struct exchange *x, const char *name); /* NULL */
+const char *exchange_header(struct exchange *x, const char *name); /* NULL: the request has none */
 bool exchange_is_head(const struct exchange *x);
 
-/* Whether its body is read before the request is refused. */
+/* Whether to read the body of a request that is refused. */
 bool exchange_must_read(struct exchange *x);
-/* n bytes of its body. False: the connection is to end. */
+/* Takes n bytes of the body. False: the connection must end. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n);
-/* Of a POST: it was read, or is not wanted. */
+/* Frees the body of a POST, after it was read or where it is not wanted. */
 void exchange_drop_body(struct exchange *x);
 
 /* fetch_try() or derive_try() returned `r` and answered at once: moves the answer to x->answer. */
@@ -179,18 +179,18 @@ void answer_release(struct answer *a);
 
 /* ---- reply.c ------------------------------------------------------------------------- */
 
-/* Takes the response, adds what all have, and queues it. */
+/* Takes the response, adds the common header fields, and queues it. */
 enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Response *r);
-/* A short text of our own; `cache` for Cache-Control. */
+/* Sends a short text; `cache` is the value of Cache-Control. */
 enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,
 	const char *text);
-/* The same; takes the buffer's bytes. */
+/* The same; takes the bytes of the buffer. */
 enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
 	struct buf *text);
-/* What is said before anybody looks for anything. */
+/* Refuses the request with a fixed text. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status);
-enum MHD_Result exchange_missing(struct exchange *x);
-enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* of a->r */
+enum MHD_Result exchange_missing(struct exchange *x); /* 404, and notes the miss */
+enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* the status of a->r */
 void response_header(struct MHD_Response *r, const char *name, const char *value);
 
 /* ---- conn.c -------------------------------------------------------------------------- */
@@ -198,27 +198,27 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
 void conn_busy(struct http *h, struct conn *c, bool busy);
-void conn_moves(struct http *h, struct conn *c, size_t bytes); /* of a body */
-/* Closes those whose head or body does not come in time. False: no connection is left. */
+void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body came */
+/* Closes connections whose head or body does not come in time. False: no connection is left. */
 bool conn_sweep(struct http *h);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
-/* Suspends the connection until fetch/ or derive/ has answered; then the request is handled again, and x->answer
- * is there, or it is refused. `need` NULL: derive's, of cands[0]. */
+/* Suspends the connection until fetch/ has answered, or for `need` NULL until derive/ has converted cands[0]. Then the
+ * request is handled again: x->step is `step` and x->answer is there, or x->refuse is set. */
 enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need);
 /* In a content reader, which then returns 0: suspends the connection until some of the n bytes at `off`
- * are here; n == 0: until the whole was judged. When they never will be, x->step is STEP_CUT. */
+ * are here; n == 0: until the whole file was verified. When they never will be, x->step is STEP_CUT. */
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
-/* Suspends the connection until one of those has done work(x), which ends with exchange_resume() and touches the
- * request only before that; then the request is handled again. False: it will not be done, and the request is
- * refused. A client that goes is seen in x->left. */
+/* Suspends the connection until a thread of `of` has run work(x). work() ends with exchange_resume(), and does not touch
+ * the request after that; then the request is handled again. False: work() will not run, and x->refuse is set. When
+ * the client disconnects, x->left becomes true. */
 bool exchange_post(struct exchange *x, enum step step, struct workers *of, void (*work)(void *ctx));
 void exchange_resume(struct exchange *x);
 
 int watch_start(struct http *h);
-/* Nobody waits any more, all were called back, and the thread has ended. */
+/* Cancels all waits. On return every callback has run, and the thread has ended. */
 void watch_stop(struct http *h);
 
 /* ---- file.c ------------------------------------------------------------------------- */
@@ -245,36 +245,36 @@ struct MHD_Response *body_packed(struct exchange *x, struct blob *b); /* by gzip
 
 int misses_new(struct misses **out); /* 0, -ENOMEM */
 void misses_free(struct misses *m);  /* NULL is fine */
-/* Of a request for a symbol file that is nowhere: keeps what it says of the program, for a while. */
-void misses_tell(struct exchange *x);
-/* "debug_file,debug_id,code_file,code_id", as Mozilla's server had it, until `gone`. 0, -ENOMEM, -EFBIG. (reads the
- * disk) */
+/* A request for a symbol file found nothing: keeps what the request says of the program. */
+void misses_note(struct exchange *x);
+/* Lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server has them, until `*gone`. 0, -ENOMEM, -EFBIG.
+ * (reads the disk) */
 int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
 
-/* Takes names and origins from the options. -EINVAL: one is of no use; -ENOMEM. */
+/* Takes names and origins from the options. 0; -EINVAL: one does not parse; -ENOMEM. */
 int head_configure(struct http *h, const struct http_opts *o, struct err *e);
-/* 0; 400 (the connection ends then), 403 or 421. */
+/* 0; 400 (then the connection ends), 403 or 421. */
 int head_judge(struct exchange *x);
-/* The value of Access-Control-Allow-Origin; NULL: other origins may read no answer. */
+/* The value of Access-Control-Allow-Origin; NULL: other origins may not read responses. */
 const char *head_origin(struct exchange *x);
 /* Whether that value depends on `Origin`. */
 bool head_varies(const struct http *h);
 
 /* ---- hops.c ------------------------------------------------------------------------- */
 
-/* False: the request went through this server before, or through too many. Reads what hops_tell()
- * then gives to those who ask further. */
+/* False: the request came through this server before, or through too many servers. Reads the ids that
+ * hops_pass_on() then gives to sources. */
 bool hops_may_pass(struct exchange *x);
-void hops_tell(struct exchange *x);
+void hops_pass_on(struct exchange *x);
 
 /* ---- checksum.c --------------------------------------------------------------------- */
 
-/* Of the request, for the sources and for later. */
+/* Reads the checksum of the request, for the sources and for the check. */
 void checksum_take(struct exchange *x);
-/* Whether the answer is a file that was not yet held against it; then checksum_check() suspends the
- * connection until it was, and the request is handled again. Such a file is needed as a whole. */
+/* Whether the answer is a file that must be checked first. Then checksum_check() suspends the connection, and the
+ * request is handled again. */
 bool checksum_waits(const struct exchange *x);
 enum MHD_Result checksum_check(struct exchange *x);
 
@@ -290,12 +290,12 @@ enum MHD_Result symbolicate_handle(struct exchange *x);
 
 enum MHD_Result page_health(struct exchange *x);
 enum MHD_Result page_metrics(struct exchange *x);
-enum MHD_Result page_list(struct exchange *x); /* what is missing: of any type, or symbol files */
+enum MHD_Result page_list(struct exchange *x); /* misses of all types, or of symbol files */
 enum MHD_Result page_status(struct exchange *x);
 
 /* ---- search.c ----------------------------------------------------------------------- */
 
-/* The artifacts that a path, a key or an identifier may mean, SEARCH_MOST at most. How many. (reads the
+/* The artifacts that a path, a key or an identifier may mean, at most SEARCH_MOST. Returns how many. (reads the
  * index) */
 #define SEARCH_MOST 24
 unsigned search(struct http *h, const char *words, struct artifact *out);

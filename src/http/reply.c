@@ -1,4 +1,4 @@
-/* What all answers have: header fields, texts of our own, refusals. */
+/* Sends responses: the header fields that all have, short texts, refusals, and errors of fetch/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,11 +13,10 @@
 void response_header(struct MHD_Response *r, const char *name, const char *value)
 {
 	if (MHD_add_response_header(r, name, value) == MHD_NO)
-		log_debug(LOG_HTTP, "header %s is left out", name);
+		log_debug(LOG_HTTP, "out of memory for the header field %s", name);
 }
 
-/* Pages of other origins may read symbols, if the configuration allows it, but never what symfs is
- * doing. */
+/* Pages of other origins may read symbols if the configuration allows it, but never the pages about the server. */
 static bool for_pages(const struct exchange *x)
 {
 	switch (x->route->what) {
@@ -32,7 +31,7 @@ static bool for_pages(const struct exchange *x)
 	}
 }
 
-/* Answers without Access-Control-Allow-Origin differ by Origin, too. */
+/* `Vary` also stands where Access-Control-Allow-Origin does not: a response without it depends on Origin, too. */
 static void add_origin(struct exchange *x, struct MHD_Response *r)
 {
 	const char *origin = head_origin(x), *vary = MHD_get_response_header(r, "Vary");
@@ -80,7 +79,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 	snprintf(via, sizeof(via), "1.1 symfs/%s", x->h->id);
 	response_header(r, "Via", via);
 	response_header(r, "X-Content-Type-Options", "nosniff");
-	if (x->route->what == ROUTE_STATUS) /* no script, whatever a name smuggles in */
+	if (x->route->what == ROUTE_STATUS) /* no script runs, whatever a file name contains */
 		response_header(r, "Content-Security-Policy",
 			"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
 			"frame-ancestors 'none'");
@@ -140,7 +139,6 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	return reply_bytes(x, status, type, cache, r, n);
 }
 
-/* What is said before anybody looks for anything. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status)
 {
 	static const struct {
@@ -148,13 +146,13 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 		const char *text;
 	} texts[] = {
 		{400, "Bad Request\n"},
-		{401, "a token is asked for\n"},
+		{401, "a token is required\n"},
 		{403, "this page is for clients of this machine, or with a token\n"},
 		{404, "Not Found\n"},
 		{405, "Method Not Allowed\n"},
 		{413, "Content Too Large\n"},
 		{421, "Misdirected Request: this server has another name; symfs.conf names more in server-names\n"},
-		{503, "symfs is ending, or has too much to do\n"},
+		{503, "symfs is stopping or overloaded; try again later\n"},
 		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
 	};
 	char json[120];
@@ -177,9 +175,9 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 	return MHD_NO;
 }
 
-/* ---- what fetch/ could not get ---------------------------------------------------------- */
+/* ---- errors of fetch/ ------------------------------------------------------------------- */
 
-/* Only what is known not to be there is a 404: clients remember that. */
+/* 404 stands only for files that are known to be missing: clients remember it. */
 static const struct error_row {
 	int error, status;
 	const char *text;
@@ -187,16 +185,16 @@ static const struct error_row {
 	{-ENOENT, 404, "Not Found"},
 	{-ETIMEDOUT, 504, "no source answered in time"},
 	{-EHOSTUNREACH, 502, "a source that may have it could not be reached"},
-	{-EREMOTEIO, 502, "a source that may have it gave a useless answer"},
-	{-EACCES, 502, "a source that may have it refuses to tell"},
-	{-EBADMSG, 502, "a source sent another file than was asked for"},
-	{-EFBIG, 502, "what a source has is larger than is allowed here"},
-	{-ELOOP, 508, "a source leads back here"},
-	{-EINTR, 503, "given up"},
+	{-EREMOTEIO, 502, "a source that may have it sent an unusable reply"},
+	{-EACCES, 502, "a source that may have it denied access"},
+	{-EBADMSG, 502, "a source sent a different file"},
+	{-EFBIG, 502, "the file is larger than max-file-size"},
+	{-ELOOP, 508, "a source leads back to this server"},
+	{-EINTR, 503, "the request was cancelled"},
 	{-ENOSPC, 503, "the disk of the cache is full"},
 	{-ENOMEM, 503, "out of memory"},
 	{-EMFILE, 503, "too many open files"},
-	{0, 500, "local trouble"},
+	{0, 500, "a local error"},
 };
 
 static const struct error_row *error_row(int error)
@@ -214,8 +212,8 @@ enum MHD_Result exchange_missing(struct exchange *x)
 			   : x->route->ignored ? "Symbol Not Found (and ignored)"
 					       : "Symbol Not Found";
 
-	misses_tell(x);
-	/* It may be added any moment; to ask again costs little. */
+	misses_note(x);
+	/* The file may be added at any moment, and a further request costs little. */
 	return exchange_text(x, 404, "text/plain; charset=utf-8", "no-cache", text);
 }
 

@@ -1,4 +1,4 @@
-/* What a request asks for. */
+/* What a request asks for: method and target in, a route out. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/route.h"
 #include "base/hash.h"
@@ -95,7 +95,7 @@ static bool is_hex(const char *text, size_t n)
 	return n > 0;
 }
 
-/* A debug id of Breakpad has 33 digits at least; what is shorter may be the code id of a program. */
+/* A debug id of Breakpad has at least 33 digits; a shorter id may be the code id of a program. */
 static void judge_symbol(const struct parts *p, struct route *out)
 {
 	static const char zeros[] = "000000000000000000000000000000000";
@@ -128,9 +128,9 @@ static enum route_what what_of(const struct tree_hit *hit)
 	switch (hit->what) {
 	case TREE_LEAF:
 		return hit->gsym ? ROUTE_MADE : ROUTE_FILE;
-	case TREE_EITHER: /* nobody asks a server for a directory */
+	case TREE_EITHER: /* clients do not ask for directories */
 		return hit->n ? ROUTE_FILE : ROUTE_NONE;
-	case TREE_TOLD: /* a link has no meaning here: what it leads to has the same bytes */
+	case TREE_TOLD: /* over HTTP a link is the file that it leads to */
 		return hit->told == TOLD_LINK ? ROUTE_FILE : ROUTE_GENERATED;
 	case TREE_TEXT:
 		return ROUTE_TEXT;
@@ -139,7 +139,7 @@ static enum route_what what_of(const struct tree_hit *hit)
 	}
 }
 
-/* What Mozilla's server has files of; others are called ignored where no layout means them, either. */
+/* Endings of files that Mozilla's server has. Other paths that no layout means are "ignored". */
 static bool has_symbols_ending(const char *path)
 {
 	static const char *const endings[] = {".sym", ".dl_", ".ex_", ".pd_", ".dbg.gz", ".tar.bz2"};

@@ -1,5 +1,5 @@
-/* What a request asks for: method and target in, a value out. The same layout rows as the mount's
- * say what a path means, so the two faces cannot drift apart. Pure functions, any thread. */
+/* What a request asks for: method and target in, a route out. The layout rows of the mount say what a path means,
+ * so mount and server cannot differ. Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "layout/tree.h"
@@ -10,12 +10,12 @@
 #define ROUTE_PATH_MAX 4096
 
 enum route_what {
-	ROUTE_NONE,	   /* no layout can mean it, and nothing else does */
-	ROUTE_BAD,	   /* the target is no path: 400 */
-	ROUTE_METHOD,	   /* it is there, for other methods: 405, `allow` says which */
-	ROUTE_OPTIONS,	   /* which methods, and whether a page of another origin may ask */
+	ROUTE_NONE,	   /* not a path of any layout, and not one of the server's own */
+	ROUTE_BAD,	   /* the target is not a path: 400 */
+	ROUTE_METHOD,	   /* the path needs another method: 405, `allow` says which */
+	ROUTE_OPTIONS,	   /* the methods of a path, and whether pages of other origins may use them */
 	ROUTE_FILE,	   /* one of hit.files */
-	ROUTE_MADE,	   /* GSYM of hit.files[0] */
+	ROUTE_MADE,	   /* GSYM of one of hit.files */
 	ROUTE_GENERATED,   /* hit.told of one of hit.files */
 	ROUTE_TEXT,	   /* hit.text */
 	ROUTE_SYMBOLICATE, /* `api` */
@@ -31,8 +31,8 @@ struct route {
 	const char *allow; /* static */
 	const char *api;   /* "v5"; static */
 	const char *query; /* in the target, behind the `?`; "" */
-	bool tecken;	   /* a path as Mozilla's symbol server has them: its words for a miss */
-	bool ignored;	   /* and one that it does not look up at all */
+	bool tecken;	   /* a path of Mozilla's symbol server (Tecken): a miss is told in its words */
+	bool ignored;	   /* one that Tecken does not look up at all */
 	bool code_id;	   /* NAME/ID/x.sym whose id may be a code id; hit.n may be 0 */
 	bool debuginfod;
 	struct tree_hit hit; /* its `rest` points into `path` */
@@ -42,7 +42,7 @@ struct route {
 /* `target` is that of the request line, as it came; it must stay as long as out->query is used. */
 void route_find(const char *method, const char *target, struct route *out);
 
-/* The value of a field of a query, decoded. False: there is none, or it does not fit. */
+/* The decoded value of a field of a query. False: the query has no such field, or it does not fit. */
 bool route_query(const char *query, const char *name, char *out, size_t room);
 
 /* Percent-decodes n characters; `plus`: a `+` is a space. 0; -EINVAL: broken, or a NUL or another

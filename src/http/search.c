@@ -1,5 +1,5 @@
-/* What somebody who looks for symbols types: a path of any layout, a key as `symfs get` prints it, or
- * nothing but an identifier. */
+/* The search of the status page: a path of any layout, a key as `symfs cache ls` prints it, or an identifier
+ * alone. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KNOWN_MOST 8 /* of one type, by different names */
+#define KNOWN_MOST 8 /* files of one type and identifier, by different names */
 
 struct results {
 	struct http *h;
@@ -37,7 +37,7 @@ static void add_key(struct results *r, const struct key *k)
 	add(r, a.type, &a.m);
 }
 
-/* What can be asked for by this alone; of what also has a name, only what is known. */
+/* Adds the types that an identifier alone can name. Of types that also need a name, only known files. */
 static void add_types(struct results *r, const struct module *m)
 {
 	static const enum filetype types[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG,
@@ -52,7 +52,7 @@ static void add_types(struct results *r, const struct module *m)
 		int n;
 
 		a.m.object = filetype_row(types[i])->object;
-		/* Some keys are none without a name; which is not looked at. */
+		/* Keys of these types need a name; the look-up ignores it. */
 		if (by_name) {
 			snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 			snprintf(a.m.debug_file, sizeof(a.m.debug_file), "x");
@@ -67,7 +67,7 @@ static void add_types(struct results *r, const struct module *m)
 	}
 }
 
-/* Digits of an identifier, without what some put between them. False: it is none. */
+/* Reads the digits of an identifier, without dashes and braces. False: not an identifier. */
 static bool read_id(const char *text, char digits[static MODULE_ID_TEXT])
 {
 	size_t n = 0;

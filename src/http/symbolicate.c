@@ -1,5 +1,5 @@
-/* POST /symbolicate: answers take from a millisecond to the downloads of all modules, so they are
- * made by a few threads of their own, and the connection waits. */
+/* POST /symbolicate: an answer takes from a millisecond up to the download of all modules, so workers make it while the
+ * connection waits. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -15,7 +15,7 @@ static bool is_on(struct exchange *x, const char *name)
 	       strcmp(value, "false") != 0;
 }
 
-/* Any value of Debug, also "false", as the service itself has it. */
+/* Any value of Debug counts, even "false", as in Mozilla's service. */
 static void read_flags(struct exchange *x, struct symb_flags *out)
 {
 	const char *debug = exchange_header(x, "Debug");
@@ -30,7 +30,7 @@ static void read_flags(struct exchange *x, struct symb_flags *out)
 	};
 }
 
-static void work(void *ctx)
+static void symbolicate_work(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http *h = x->h;
@@ -55,7 +55,7 @@ enum MHD_Result symbolicate_handle(struct exchange *x)
 			"{\"title\": \"too many requests are waiting\"}");
 	}
 	read_flags(x, &x->flags);
-	if (!exchange_post(x, STEP_ANSWER, h->workers, work))
+	if (!exchange_post(x, STEP_ANSWER, h->workers, symbolicate_work))
 		atomic_fetch_sub(&h->jobs, 1);
 	return MHD_YES;
 }

@@ -1,5 +1,5 @@
-/* Requests that wait. MHD does not look at a suspended connection, so one thread does: it cancels what a
- * client that is gone has waited for. */
+/* Requests that wait. libmicrohttpd does not watch a suspended connection, so one thread of this file does: when the
+ * client disconnects, it cancels what the request waits for. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -14,7 +14,7 @@
 #define SWEEP_MS 1000
 #define ENDING_MS 20
 
-/* ---- one that waits ----------------------------------------------------------------- */
+/* ---- waiting for an answer ---------------------------------------------------------- */
 
 /* Under http->lock. */
 static void list_remove(struct exchange *x)
@@ -26,7 +26,8 @@ static void list_remove(struct exchange *x)
 	epoll_ctl(x->h->epoll, EPOLL_CTL_DEL, x->conn->fd, NULL);
 }
 
-/* From here to exchange_resume() the request is some thread's alone. False: nobody must wait any more. */
+/* From here to exchange_resume() the request belongs to the thread that answers it. False: the client is gone, or the
+ * server stops. */
 static bool begin_wait(struct exchange *x)
 {
 	struct http *h = x->h;
@@ -36,11 +37,11 @@ static bool begin_wait(struct exchange *x)
 	MHD_suspend_connection(x->c);
 	LOCK_SCOPE(&h->lock);
 	x->over = false;
-	/* Who counts as waiting before that is seen is waited for at the end. */
+	/* `waiting` was raised before this look, so watch_stop() waits for this request. */
 	return !x->gone && !atomic_load(&h->stopping);
 }
 
-/* Once it is resumed it may be over. */
+/* After MHD_resume_connection() the request may be freed at any moment. */
 void exchange_resume(struct exchange *x)
 {
 	struct http *h = x->h;
@@ -56,7 +57,7 @@ void exchange_resume(struct exchange *x)
 	atomic_fetch_sub(&h->waiting, 1);
 }
 
-/* From now on there is something to cancel. */
+/* Puts the request on the list, where the watcher can cancel it. */
 static void park(struct exchange *x)
 {
 	struct http *h = x->h;
@@ -73,10 +74,10 @@ static void park(struct exchange *x)
 	h->parked = x;
 	x->on_list = true;
 	if (epoll_ctl(h->epoll, EPOLL_CTL_ADD, x->conn->fd, &ev) < 0)
-		log_debug(LOG_HTTP, "a connection is not watched: %s", err_text(errno));
+		log_debug(LOG_HTTP, "cannot watch a connection: %s", err_text(errno));
 }
 
-/* `r` of what was to begin; not 0: there is nothing to wait for. */
+/* `r`: 0 where a wait has begun; negative: it could not begin; else there is nothing to wait for. */
 static void end_begin(struct exchange *x, int r)
 {
 	if (r < 0)
@@ -122,7 +123,7 @@ bool exchange_post(struct exchange *x, enum step step, struct workers *of, void 
 	return r == 0;
 }
 
-/* ---- one whose file is being sent ---------------------------------------------------- */
+/* ---- waiting for bytes of a file ------------------------------------------------------ */
 
 static void bytes_ready(void *ctx, int r)
 {
@@ -133,7 +134,7 @@ static void bytes_ready(void *ctx, int r)
 	exchange_resume(x);
 }
 
-/* Who cancels may hold the one before: it is over, and its own. */
+/* The canceller may still hold a reference to the previous wait; that one has finished. */
 static void set_awaited(struct exchange *x, struct part_wait *w)
 {
 	struct part_wait *old;
@@ -158,14 +159,14 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
 	end_begin(x, r);
 }
 
-/* ---- clients that go ------------------------------------------------------------------ */
+/* ---- clients that disconnect ----------------------------------------------------------- */
 
-/* Without the lock: what is made of others, and what sends a file, calls back from inside. */
+/* Without http->lock: cancelling a conversion or a wait for bytes calls back from inside. */
 static void cancel(struct exchange *x, struct part_wait *bytes)
 {
 	if (bytes)
 		part_wait_cancel(bytes);
-	else if (x->making) /* after the ticket that found what it is made of */
+	else if (x->making) /* it follows the ticket that found its input */
 		making_cancel(x->making);
 	else if (x->ticket)
 		ticket_cancel(x->ticket);
@@ -173,8 +174,8 @@ static void cancel(struct exchange *x, struct part_wait *bytes)
 	exchange_unref(x);
 }
 
-/* The parked one of that number, or any; with a reference to it and to what it waits for, and not
- * cancelled a second time. */
+/* Takes the request of that number (0: any) from the list, so that it is cancelled once. The caller gets references to
+ * it and to the bytes that it waits for. NULL: it does not wait any more. */
 static struct exchange *take_parked(struct http *h, uint64_t number, struct part_wait **bytes)
 {
 	LOCK_SCOPE(&h->lock);
@@ -200,7 +201,7 @@ static void client_gone(struct http *h, uint64_t number)
 
 	if (!x)
 		return;
-	log_debug(LOG_HTTP, "%s: nobody waits any longer", x->target);
+	log_debug(LOG_HTTP, "%s: the client disconnected", x->target);
 	atomic_fetch_add(&h->counters.gone, 1);
 	cancel(x, bytes);
 }

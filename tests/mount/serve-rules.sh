@@ -236,7 +236,7 @@ for server in $ring; do
   n=$((n + 1))
   eval "url=\$URL_$server"
   get "$url" 508 "/a.so/2222222222222222222222222222222$n/a.so.sym"
-  grep -q 'a source leads back here' "$TMP/body" || fail "a ring: $(cat "$TMP/body")"
+  grep -q 'a source leads back to this server' "$TMP/body" || fail "a ring: $(cat "$TMP/body")"
   get "$url" 508 "/a.so/5ab3807790$n/a.so.sym"
 done
 # Asked at once, each may wait for the next until one gives up; none hangs, and none says that it is not there.

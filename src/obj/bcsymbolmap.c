@@ -1,7 +1,7 @@
 /* BCSymbolMaps: the names that a store's compiler hid, one a line, in the order of their numbers.
  * Whose they are is in the file's name alone. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/util.h"
 
 #include <string.h>

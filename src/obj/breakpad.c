@@ -2,7 +2,7 @@
  * stands in the first line; features need a look at the records, of which a large file has
  * millions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/util.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
  * tools know only the narrow one. A slice is read through a view of its own, so that nothing in
  * it can point out of it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/hash.h"
 #include "base/span.h"
 #include "base/util.h"
@@ -61,18 +61,6 @@ static uint64_t number(bool big, const uint8_t *p, unsigned n)
 static uint32_t word(const struct macho *m, const uint8_t *p)
 {
 	return (uint32_t)number(m->big, p, 4);
-}
-
-static int macho_read(struct view *v, struct err *e, const char *what, uint64_t off, void *p,
-	size_t n)
-{
-	int r = view_read(v, off, p, n);
-
-	if (r == -ENODATA)
-		return err_set(e, -EBADMSG, "is cut short: %s ends behind the file's end", what);
-	if (r < 0 && r != -EAGAIN)
-		return err_set(e, r, "cannot be read: %s", err_text(r));
-	return r;
 }
 
 /* What stands at `off` must be there for the file to be whole. */
@@ -219,11 +207,11 @@ static int macho_open(struct macho *m, struct view *v, struct err *e)
 	memset(m, 0, sizeof(*m));
 	m->v = v;
 	m->e = e;
-	r = macho_read(v, e, "its header", 0, h, 4);
+	r = obj_read(v, "its header", 0, h, 4, e);
 	if (r == 0 && !thin_magic(h, &m->is64, &m->big))
 		return -ENOMSG;
 	if (r == 0)
-		r = macho_read(v, e, "its header", 0, h, 28);
+		r = obj_read(v, "its header", 0, h, 28, e);
 	if (r < 0)
 		return r;
 	m->cpu = word(m, h + 4);
@@ -235,8 +223,7 @@ static int macho_open(struct macho *m, struct view *v, struct err *e)
 	if (n > COMMANDS_MOST)
 		return err_set(e, -EBADMSG, "is broken: %u bytes of load commands", n);
 	if (!view_holds(v, head, n))
-		return err_set(e, -EBADMSG,
-			"is cut short: its load commands end behind the file's end");
+		return obj_cut_off(e, "its load commands");
 	if (v->have < head + n) {
 		v->want_off = 0;
 		v->want_len = head + n;
@@ -245,7 +232,7 @@ static int macho_open(struct macho *m, struct view *v, struct err *e)
 	commands = malloc(n ? n : 1);
 	if (!commands)
 		return err_set(e, -ENOMEM, "cannot be read: %s", err_text(ENOMEM));
-	r = macho_read(v, e, "its load commands", head, commands, n);
+	r = obj_read(v, "its load commands", head, commands, n, e);
 	return r < 0 ? r : walk_commands(m, (struct span){commands, n});
 }
 
@@ -253,17 +240,7 @@ static int macho_open(struct macho *m, struct view *v, struct err *e)
  * it speaks of. */
 static int check_whole(struct macho *m)
 {
-	struct view *v = m->v;
-
-	if (v->size != VIEW_UNKNOWN && m->end > v->size)
-		return err_set(m->e, -EBADMSG, "is cut short: it has %llu bytes, and needs %llu",
-			(unsigned long long)v->size, (unsigned long long)m->end);
-	if (v->size == VIEW_UNKNOWN && m->end > v->have) {
-		v->want_off = v->have;
-		v->want_len = m->end - v->have;
-		return -EAGAIN;
-	}
-	return 0;
+	return obj_check_whole(m->v, m->end, m->e);
 }
 
 /* ---- what it all means -------------------------------------------------------------- */
@@ -389,7 +366,7 @@ static int fat_open(struct view *v, struct fat *fat, struct err *e)
 	magic = (uint32_t)number(true, h, 4);
 	if (magic != MAGIC_FAT && magic != MAGIC_FAT64)
 		return -ENOMSG;
-	r = macho_read(v, e, "its header", 0, h, 8);
+	r = obj_read(v, "its header", 0, h, 8, e);
 	if (r < 0)
 		return r;
 	fat->count = (uint32_t)number(true, h + 4, 4);
@@ -406,7 +383,7 @@ static int fat_at(struct view *v, const struct fat *fat, uint32_t i, struct fat_
 {
 	unsigned each = fat->wide ? 32 : 20;
 	uint8_t p[32];
-	int r = macho_read(v, e, "the table of its slices", 8 + i * each, p, each);
+	int r = obj_read(v, "the table of its slices", 8 + i * each, p, each, e);
 
 	if (r < 0)
 		return r;
@@ -430,16 +407,7 @@ static int fat_whole(struct view *v, const struct fat *fat, struct err *e)
 			return r;
 		end = MAX(end, at.off > UINT64_MAX - at.size ? UINT64_MAX : at.off + at.size);
 	}
-	if (v->size != VIEW_UNKNOWN && end > v->size)
-		return err_set(e, -EBADMSG,
-			"is cut short: it has %llu bytes, and its slices need %llu",
-			(unsigned long long)v->size, (unsigned long long)end);
-	if (v->size == VIEW_UNKNOWN && end > v->have) {
-		v->want_off = v->have;
-		v->want_len = end - v->have;
-		return -EAGAIN;
-	}
-	return 0;
+	return obj_check_whole(v, end, e);
 }
 
 /* Fat static libraries hold archives, and hostile files hold fat files: neither has an identity,
@@ -454,7 +422,7 @@ static int slice_probe(struct view *v, const struct fat_slice *at, struct obj_sl
 	int r = view_slice(v, at->off, at->size, &inner);
 
 	if (r < 0)
-		return err_set(e, -EBADMSG, "is cut short: a slice ends behind the file's end");
+		return obj_cut_off(e, "a slice");
 	r = view_read(&inner, 0, magic, sizeof(magic));
 	if (r == 0 && thin_magic(magic, &is64, &big))
 		r = thin_probe(&inner, &s, e);

@@ -1,5 +1,5 @@
 /* What a file says it is. One file per format reads through views (base/view.h), bounded, never
- * crashing on a broken file; formats.c holds the table. Any thread; nothing is kept. */
+ * crashing on a broken file (private.h); formats.c holds the table. Any thread; nothing is kept. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -40,44 +40,6 @@ struct obj_walk {
 	struct obj_span units; /* over the heads of which they hop; n 0: none, or nobody can list them */
 };
 
-struct obj_format {
-	const char *name;
-	const char *magic;
-	size_t magic_len;
-	struct {
-		const char *magic;
-		size_t len;
-	} also[6];   /* what else its files begin with */
-	bool shared; /* so do files of other formats: only probe() tells, with -ENOMSG */
-	enum filetype serves[4]; /* what its files may be asked for as */
-	/* Slice `index` of the file. As obj_identify(). */
-	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
-	/* May be NULL. 0: the ids in `out` are those of the file, whatever its missing bytes are,
-	 * so that another build is refused after its first block. Else nothing is sure yet. */
-	int (*early)(struct view *v, struct module *out);
-	/* May be NULL. After early(): by what is here, the whole is announced to be one that
-	 * serves as `t`. */
-	bool (*promises)(struct view *v, enum filetype t);
-	/* May be NULL: no. As obj_is_sparse(). */
-	int (*sparse)(struct view *v, enum filetype t);
-	/* May be NULL: not known. As obj_walk(), obj_heads(). */
-	int (*walk)(struct view *v, struct obj_walk *out);
-	int (*heads)(struct view *v, uint64_t *heads, unsigned most);
-};
-
-/* One for each file of this folder; formats.c has the table. */
-extern const struct obj_format obj_bcsymbolmap;
-extern const struct obj_format obj_breakpad;
-extern const struct obj_format obj_elf;
-extern const struct obj_format obj_macho;
-extern const struct obj_format obj_pdb;
-extern const struct obj_format obj_pe;
-extern const struct obj_format obj_perfmap;
-extern const struct obj_format obj_ppdb;
-extern const struct obj_format obj_sourcebundle;
-extern const struct obj_format obj_uuidmap;
-extern const struct obj_format obj_wasm;
-
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
  * -EBADMSG: one does, and the file is broken or cut short: `e` says how. -ENOENT: past the
  * last slice. -EAGAIN: the view lacks bytes, v->want_off and want_len say which; ask again. */
@@ -117,16 +79,11 @@ int obj_walk(struct view *v, struct obj_walk *out);
 /* Where the units of obj_walk() begin, ascending, by what the file's index says: hints, not proved. How
  * many, up to `most`; -EAGAIN; -ENOENT. */
 int obj_heads(struct view *v, uint64_t *heads, unsigned most);
-int obj_always_sparse(struct view *v, enum filetype t); /* for the formats: 1 */
 
 /* The keys that a slice answers to by what its own bytes say; the names are those in its module.
  * An ELF file with a build id goes by that: who has only the debug id finds the build id first. */
 #define OBJ_KEYS_MOST 8
 unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOST]);
-
-/* view_read() for the readers of this folder: `what` is cut short, -EBADMSG, or could not be read,
- * and `e` says so. -EAGAIN is passed on without words. */
-int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e);
 
 /* What the name of its file tells of a slice that does not tell it itself. Maps are named by the UUID
  * whose they are; -ENOENT: this one is not, or is none. */
@@ -143,7 +100,5 @@ const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "o
 /* "symtab,debug,unwind" or "none"; the words of `symfs id`. */
 const char *obj_features_text(unsigned features, char out[static 64]);
 
-/* For the formats: a word for an architecture that a file tells in text, "unknown" when it is none
- * that we know; and the name at the end of a path of either kind, "" when it can be no name. */
-const char *obj_arch(const char *p, size_t n);
+/* The name at the end of a path of either kind; "" when it can be no name. */
 void obj_base_name(char out[static MODULE_NAME_MAX], const char *p, size_t n);

@@ -3,7 +3,7 @@
  * machine. The directory of a large file is megabytes long, so only its few words that say
  * where these two streams begin are read, one by one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/little.h"
 #include "base/util.h"
 
@@ -187,17 +187,8 @@ static int pdb_facts(struct pdb *pdb, struct view *v, struct err *e)
 static int check_whole(struct pdb *pdb)
 {
 	uint64_t end = (uint64_t)pdb->blocks * pdb->block_size;
-	struct view *v = pdb->v;
 
-	if (v->size != VIEW_UNKNOWN && end > v->size)
-		return err_set(pdb->e, -EBADMSG, "is cut short: it has %llu bytes, and needs %llu",
-			(unsigned long long)v->size, (unsigned long long)end);
-	if (v->size == VIEW_UNKNOWN && end > v->have) {
-		v->want_off = v->have;
-		v->want_len = end - v->have;
-		return -EAGAIN;
-	}
-	return 0;
+	return obj_check_whole(pdb->v, end, pdb->e);
 }
 
 static const char *arch_of(const struct pdb *pdb)

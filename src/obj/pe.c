@@ -2,7 +2,7 @@
  * link time and the size in memory. The debug directory says which PDB belongs to it: this is where
  * the two names of a module meet, so it is read with care, entry by entry. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/hash.h"
 #include "base/inflate.h"
 #include "base/little.h"
@@ -239,17 +239,7 @@ static int pe_sections(struct pe *pe)
 /* While nobody knows how long the file will be, it is whole as soon as its sections are. */
 static int check_whole(struct pe *pe)
 {
-	struct view *v = pe->v;
-
-	if (v->size != VIEW_UNKNOWN && pe->end > v->size)
-		return err_set(pe->e, -EBADMSG, "is cut short: it has %llu bytes, and needs %llu",
-			(unsigned long long)v->size, (unsigned long long)pe->end);
-	if (v->size == VIEW_UNKNOWN && pe->end > v->have) {
-		v->want_off = v->have;
-		v->want_len = pe->end - v->have;
-		return -EAGAIN;
-	}
-	return 0;
+	return obj_check_whole(pe->v, pe->end, pe->e);
 }
 
 /* Whether the file has these bytes. 0, -ENOENT; -EAGAIN while nobody knows how long it will be. */

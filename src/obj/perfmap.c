@@ -2,7 +2,7 @@
  * Addresses at the very top are the header: a signature of sixteen bytes, which the image has too,
  * and a version. Servers file them by both; here the version is the debug id's age. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/util.h"
 
 #include <stdio.h>

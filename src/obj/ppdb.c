@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/little.h"
 #include "base/util.h"
-#include "obj/obj.h"
+#include "obj/private.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,8 +98,7 @@ static int take_stream(struct ppdb *ppdb, uint64_t *at)
 	if (r < 0)
 		return r;
 	if (!view_holds(ppdb->v, s.off, s.size))
-		return err_set(ppdb->e, -EBADMSG,
-			"is cut short: one of its streams ends behind the file's end");
+		return obj_cut_off(ppdb->e, "one of its streams");
 	ppdb->end = MAX(ppdb->end, s.off + s.size);
 	if (strcmp(name, "#Pdb") == 0)
 		ppdb->pdb = s;

@@ -1,7 +1,7 @@
 /* Source bundles: eight bytes, and a zip archive of sources with a manifest that tells the ids of
  * the debug file which they belong to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/hash.h"
 #include "base/util.h"
 #include "base/zip.h"

@@ -2,7 +2,7 @@
  * again. The dSYM's own UUID is the file's name, so that no map can be held against its key; but
  * a page or another property list is told from one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/util.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * take the length byte for the id's first one, and so ask for another id than linkers print; such
  * requests are understood where identities are compared. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "obj/obj.h"
+#include "obj/private.h"
 #include "base/hash.h"
 #include "base/util.h"
 
@@ -31,14 +31,7 @@ struct wasm {
 
 static int wasm_read(struct wasm *w, uint64_t off, void *p, size_t n)
 {
-	int r = view_read(w->v, off, p, n);
-
-	if (r == -ENODATA)
-		return err_set(
-			w->e, -EBADMSG, "is cut short: a section ends behind the file's end");
-	if (r < 0 && r != -EAGAIN)
-		return err_set(w->e, r, "cannot be read: %s", err_text(r));
-	return r;
+	return obj_read(w->v, "a section", off, p, n, w->e);
 }
 
 /* A number of seven bits a byte, at most 32 of them; *off moves behind it. */
@@ -180,11 +173,9 @@ static int wasm_open(struct wasm *w, struct view *v, struct err *e)
 	memset(w, 0, sizeof(*w));
 	w->v = v;
 	w->e = e;
-	r = view_read(v, 0, h, sizeof(h));
-	if (r == -ENODATA)
-		return err_set(e, -EBADMSG, "is cut short: its header ends behind the file's end");
+	r = obj_read(v, "its header", 0, h, sizeof(h), e);
 	if (r < 0)
-		return r == -EAGAIN ? r : err_set(e, r, "cannot be read: %s", err_text(r));
+		return r;
 	if (memcmp(h + 4, "\1\0\0\0", 4) != 0) /* a component has another layer there */
 		return err_set(e, -EBADMSG, "is WebAssembly, and no module of version 1");
 	return walk(w);

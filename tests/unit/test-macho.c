@@ -301,8 +301,8 @@ END_TEST
 START_TEST(broken_files)
 {
 	program(&image, true, false, uuid_a);
-	object_broken(image.p, 3 * 4, "cut short: its header");
-	object_broken(image.p, 100, "cut short: its load commands");
+	object_broken(image.p, 3 * 4, "cut short before the end of its header");
+	object_broken(image.p, 100, "cut short before the end of its load commands");
 	object_broken(image.p, 900, "cut short: it has 900 bytes");
 	put_at(&image, 20, 0xffffffff, 4);
 	object_broken(image.p, image.n, "4294967295 bytes of load commands");
@@ -350,7 +350,7 @@ START_TEST(fat_slices)
 		ck_assert_int_eq(object_check(p, n, FILETYPE_MACH_CODE, UUID_B, &s, &e), -EBADMSG);
 		ck_assert_int_eq(object_check(p, n, FILETYPE_MACH_CODE,
 			"00000000000000000000000000000001", &s, &e), -EBADMSG);
-		object_broken(p, n - 1, "its slices need");
+		object_broken(p, n - 1, "needs");
 	}
 }
 END_TEST
@@ -410,7 +410,7 @@ START_TEST(strange_slices)
 	ck_assert_int_eq(s.kind, OBJ_OTHER);
 	put_at(&at, 8 + 8, 0xfffffff0, 4);
 	put_at(&at, 8 + 12, 0xfffffff0, 4);
-	object_broken(at.p, n, "its slices need");
+	object_broken(at.p, n, "needs");
 	/* A slice's own bytes end where it ends, though the file goes on. */
 	n = fat(p, false);
 	memcpy(at.p, p, n);

@@ -413,12 +413,12 @@ START_TEST(lies)
 	broken("is a DOS program");
 	library();
 	put_at(0x3c, 0xfffffff0, 4);
-	broken("PE header ends behind");
+	broken("before the end of its PE header");
 	library();
 	put_at(HEADER + 6, 4097, 2);
 	broken("4097 sections");
 	put_at(HEADER + 6, 4096, 2);
-	broken("section table ends behind");
+	broken("before the end of its section table");
 	library();
 	put_at(OPTIONAL, 0x107, 2);
 	broken("kind 0x107");

@@ -273,7 +273,7 @@ START_TEST(lies)
 	put_at(36, 36, 4);
 	broken("table sizes are cut short");
 	put_at(36, 0xffffffff, 4);
-	broken("behind the file's end");
+	broken("before the end of one of its streams");
 	build(&usual);
 	put_bytes(40, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 32);
 	broken("has no end");

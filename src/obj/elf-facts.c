@@ -1,0 +1,283 @@
+/* ELF: what the segments and sections say of a file: image, symbols, debug information, where its build id is. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "obj/elf.h"
+
+#include <string.h>
+
+/* Of a segment's. */
+static const struct elf_field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_filesz = {16, 4, 32, 8},
+	ph_align = {28, 4, 48, 8};
+/* Of a section's. */
+static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
+	sh_off = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_align = {32, 4, 48, 8};
+
+/* ---- segments ----------------------------------------------------------------------- */
+
+static int take_segment(struct elf *elf, const uint8_t *p)
+{
+	struct elf_range at = {elf_field(elf, p, ph_off), elf_field(elf, p, ph_filesz)};
+
+	switch (elf_field(elf, p, ph_type)) {
+	case PT_LOAD:
+		if (!at.size)
+			return 0;
+		elf->loads = true;
+		/* An end behind 2^64 is as far outside as any. */
+		elf->load_end = MAX(elf->load_end,
+			at.off > UINT64_MAX - at.size ? UINT64_MAX : at.off + at.size);
+		return 0;
+	case PT_DYNAMIC:
+		elf->dynamic = at;
+		return 0;
+	case PT_SCE_DYNLIBDATA:
+		if (at.size >= SCE_ID_SIZE && !elf->sce.size)
+			elf->sce = at;
+		return 0;
+	case PT_NOTE:
+		/* A core file's notes are of the process, not of the file. */
+		if (elf->id_found || elf->type == ET_CORE)
+			return 0;
+		return elf_id_in_notes(elf, at, elf_field(elf, p, ph_align), false);
+	default:
+		return 0;
+	}
+}
+
+int elf_segments(struct elf *elf)
+{
+	for (uint32_t i = 0; i < elf->segments.count; i++) {
+		const uint8_t *p;
+		int r = elf_table_at(elf, &elf->segments, i, &p);
+
+		if (r == 0)
+			r = take_segment(elf, p);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- sections ----------------------------------------------------------------------- */
+
+static int section_at(struct elf *elf, uint32_t i, struct elf_section *s)
+{
+	const uint8_t *p;
+	int r = elf_table_at(elf, &elf->sections, i, &p);
+
+	if (r < 0)
+		return r;
+	memset(s, 0, sizeof(*s));
+	s->type = (uint32_t)elf_field(elf, p, sh_type);
+	s->flags = elf_field(elf, p, sh_flags);
+	s->align = elf_field(elf, p, sh_align);
+	s->at = (struct elf_range){elf_field(elf, p, sh_off), elf_field(elf, p, sh_size)};
+	s->name_at = (uint32_t)elf_field(elf, p, sh_name);
+	return 0;
+}
+
+static int section_name(struct elf *elf, struct elf_section *s)
+{
+	uint64_t left = s->name_at < elf->names.size ? elf->names.size - s->name_at : 0;
+	int r;
+
+	if (!left)
+		return 0;
+	r = elf_read(elf, "the table of section names", elf->names.off + s->name_at, s->name,
+		(size_t)MIN(left, sizeof(s->name)));
+	/* One that fills the room is longer than all that are looked for. */
+	if (!memchr(s->name, '\0', sizeof(s->name)))
+		s->name[0] = '\0';
+	return r;
+}
+
+static bool starts(const char *s, const char *with)
+{
+	return strncmp(s, with, strlen(with)) == 0;
+}
+
+static void take_walk(struct elf *elf, const struct elf_section *s)
+{
+	static const char *const tables[] = {".debug_aranges", ".debug_abbrev", ".gdb_index", ".debug_names",
+		".symtab", ".strtab"};
+	struct obj_walk *w = &elf->walk;
+
+	if (strcmp(s->name, ".debug_info") == 0 && !w->units.n)
+		w->units = (struct obj_span){s->at.off, s->at.size};
+	if (strcmp(s->name, ".gdb_index") == 0 && !elf->index.size)
+		elf->index = s->at;
+	if (strcmp(s->name, ".debug_names") == 0 && !elf->names_table.size)
+		elf->names_table = s->at;
+	if (strcmp(s->name, ".debug_aranges") == 0 && !elf->aranges.size)
+		elf->aranges = s->at;
+	for (unsigned i = 0; i < ARRAY_SIZE(tables) && w->n_tables < OBJ_TABLES_MOST; i++)
+		if (strcmp(s->name, tables[i]) == 0)
+			w->tables[w->n_tables++] = (struct obj_span){s->at.off, s->at.size};
+}
+
+static void take_split(struct elf *elf, const struct elf_section *s)
+{
+	const struct {
+		const char *name;
+		struct dwo_range *out;
+	} rows[] = {
+		{".debug_info.dwo", &elf->split.info},
+		{".debug_abbrev.dwo", &elf->split.abbrev},
+		{".debug_cu_index", &elf->split.index},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!rows[i].out->size && strcmp(s->name, rows[i].name) == 0 && !(s->flags & SHF_COMPRESSED))
+			*rows[i].out = (struct dwo_range){s->at.off, s->at.size};
+}
+
+/* What a section with bytes adds to the file by its name. */
+static void take_name(struct elf *elf, const struct elf_section *s)
+{
+	static const struct {
+		const char *name;
+		unsigned feature;
+	} rows[] = {
+		{".debug_info", OBJ_HAS_DEBUG},	 {".zdebug_info", OBJ_HAS_DEBUG},
+		{".debug_info.dwo", OBJ_HAS_DEBUG}, {".eh_frame", OBJ_HAS_UNWIND},
+		{".debug_frame", OBJ_HAS_UNWIND},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(s->name, rows[i].name) == 0)
+			elf->features |= rows[i].feature;
+	/* .debug_gdb_scripts is loaded, and survives `strip`: it makes no debug file. */
+	if (!(s->flags & SHF_ALLOC) && (starts(s->name, ".debug_") || starts(s->name, ".zdebug_")))
+		elf->debug = true;
+	/* A compressed one is read as a whole, and so is all that it leads to. */
+	if ((strcmp(s->name, ".gdb_index") == 0 || strcmp(s->name, ".debug_names") == 0) &&
+		!(s->flags & SHF_COMPRESSED))
+		elf->indexed = true;
+	if (!(s->flags & SHF_COMPRESSED))
+		take_walk(elf, s);
+	if (strcmp(s->name, ".text") == 0 && !elf->text.size && s->at.off)
+		elf->text = s->at;
+	if (strcmp(s->name, ".note.gnu.build-id") == 0 && !elf->id_section.size)
+		elf->id_section = s->at;
+	take_split(elf, s);
+}
+
+static int take_section(struct elf *elf, struct elf_section *s)
+{
+	bool here = s->type != SHT_NOBITS;
+	int r;
+
+	if (s->type == SHT_NULL || !s->at.size)
+		return 0;
+	if (s->flags & SHF_ALLOC) {
+		elf->allocates = true;
+		if (s->flags & SHF_EXECINSTR && here)
+			elf->code_here = true;
+		else if (s->flags & SHF_EXECINSTR)
+			elf->code_hollow = true;
+		else if (here && s->type != SHT_NOTE)
+			elf->data_here = true;
+	}
+	if (!here)
+		return 0;
+	elf->section_end = MAX(elf->section_end,
+		s->at.off > UINT64_MAX - s->at.size ? UINT64_MAX : s->at.off + s->at.size);
+	if (s->type == SHT_SYMTAB)
+		elf->symtab = true;
+	if (s->type == SHT_SYMTAB || s->type == SHT_DYNSYM)
+		elf->features |= OBJ_HAS_SYMTAB;
+	r = section_name(elf, s);
+	if (r == 0)
+		take_name(elf, s);
+	return r;
+}
+
+static int elf_sections(struct elf *elf)
+{
+	struct elf_section s;
+	int r;
+
+	if (elf->sections.count && elf->names_index) {
+		if (elf->names_index >= elf->sections.count)
+			return err_set(elf->e, -EBADMSG,
+				"is broken: section %u of %u has the names", elf->names_index,
+				elf->sections.count);
+		r = section_at(elf, elf->names_index, &s);
+		if (r < 0)
+			return r;
+		if (s.at.off > UINT64_MAX - s.at.size)
+			return err_set(
+				elf->e, -EBADMSG, "is broken: its section names are nowhere");
+		if (s.type != SHT_NOBITS)
+			elf->names = s.at;
+	}
+	for (uint32_t i = 0; i < elf->sections.count; i++) {
+		r = section_at(elf, i, &s);
+		if (r == 0)
+			r = take_section(elf, &s);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------------- */
+
+/* The image that a process would map, not a husk of it. Debug files keep the headers of what
+ * they lost, and old ones even its segment sizes, so sections are asked before segments. A
+ * library may be data alone; notes stay in every debug file, and say nothing. */
+bool elf_has_image(const struct elf *elf)
+{
+	if (!elf->allocates)
+		return elf->loads;
+	return elf->code_here || (elf->data_here && !elf->code_hollow);
+}
+
+/* Whether the bytes that the headers speak of are all there. While nobody knows how long the
+ * file will be, it is whole as soon as they are. */
+static int check_whole(struct elf *elf)
+{
+	uint64_t end = elf->section_end;
+
+	if (elf_has_image(elf))
+		end = MAX(end, elf->load_end);
+	return obj_check_whole(elf->v, end, elf->e);
+}
+
+/* Where the segments had no build id: the section of that name, other notes (a kernel's are in
+ * `.notes`), and what the consoles of one maker have instead. */
+static int find_id_elsewhere(struct elf *elf)
+{
+	struct elf_section s;
+	int r = 0;
+
+	if (elf->type == ET_CORE)
+		return 0;
+	if (elf->id_section.size)
+		r = elf_id_in_notes(elf, elf->id_section, 4, true);
+	for (uint32_t i = 0; r == 0 && !elf->id_found && i < elf->sections.count; i++) {
+		r = section_at(elf, i, &s);
+		if (r == 0 && s.type == SHT_NOTE)
+			r = elf_id_in_notes(elf, s.at, s.align, false);
+	}
+	if (r == 0 && !elf->id_found && elf->sce.size) {
+		r = elf_take_id(elf, elf->sce.off, SCE_ID_SIZE);
+		r = r == -ENODATA ? 0 : r;
+	}
+	return r;
+}
+
+int elf_facts(struct elf *elf, struct view *v, struct err *e)
+{
+	int r = elf_open(elf, v, e);
+
+	if (r == 0)
+		r = elf_segments(elf);
+	if (r == 0)
+		r = elf_sections(elf);
+	if (r == 0)
+		r = check_whole(elf);
+	if (r == 0 && !elf->id_found)
+		r = find_id_elsewhere(elf);
+	return r;
+}

@@ -1,0 +1,103 @@
+/* What the files of the ELF reader share: elf-read.c, elf-notes.c, elf-facts.c, elf-heads.c, elf.c. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "obj/dwo.h"
+#include "obj/private.h"
+
+#define BUILD_ID_MOST (CODE_ID_MAX / 2)
+#define SCE_ID_SIZE 20
+
+enum {
+	ET_REL = 1, ET_EXEC = 2, ET_DYN = 3, ET_CORE = 4,
+	ET_SCE_EXEC = 0xfe00, ET_SCE_DYNEXEC = 0xfe10, ET_SCE_DYNAMIC = 0xfe18,
+	PT_LOAD = 1, PT_DYNAMIC = 2, PT_NOTE = 4, PT_SCE_DYNLIBDATA = 0x61000000,
+	PN_XNUM = 0xffff, PF_X = 1,
+	SHT_NULL = 0, SHT_SYMTAB = 2, SHT_NOTE = 7, SHT_NOBITS = 8, SHT_DYNSYM = 11,
+	SHN_XINDEX = 0xffff,
+	SHF_ALLOC = 2, SHF_EXECINSTR = 4, SHF_COMPRESSED = 0x800,
+	NT_GNU_BUILD_ID = 3,
+	DT_FLAGS_1 = 0x6ffffffb, DF_1_PIE = 0x08000000
+};
+
+/* Where the two word sizes keep a field. */
+struct elf_field {
+	uint8_t at32, n32, at64, n64;
+};
+
+/* Headers of one kind, read some dozens at a time. */
+struct elf_table {
+	const char *what;
+	uint64_t off;
+	uint32_t count, entry;
+	uint32_t from, to; /* which are in `room` */
+	uint8_t room[4096];
+};
+
+struct elf_range {
+	uint64_t off, size;
+};
+
+struct elf_section {
+	uint32_t type, name_at;
+	uint64_t flags, align;
+	struct elf_range at;
+	char name[24]; /* longer names are none that matter here */
+};
+
+struct elf {
+	struct view *v;
+	struct err *e;
+	bool is64, big;
+	unsigned type, machine;
+	uint32_t names_index; /* which section has the names of sections */
+	struct elf_table segments, sections;
+
+	/* what the segments say */
+	struct elf_range dynamic, sce;
+	uint64_t load_end; /* where the last loaded byte ends */
+	bool loads;	   /* some bytes of the file are loaded */
+
+	/* what the sections say */
+	struct elf_range names, text, id_section;
+	struct dwo_sections split; /* what split debug information has */
+	uint64_t section_end;
+	bool allocates;	      /* some section is part of the image, with bytes or without */
+	bool code_here;	      /* instructions, with their bytes */
+	bool code_hollow;     /* instructions, without their bytes */
+	bool data_here;	      /* another part of the image, notes apart */
+	bool symtab, debug;   /* what `strip` takes away */
+	bool indexed;	      /* who reads its debug information finds it by an index */
+	struct elf_range index, names_table, aranges; /* what lists units */
+	struct obj_walk walk;
+	unsigned features;
+
+	bool id_found;
+	unsigned id_size;
+	uint8_t id[BUILD_ID_MOST];
+	unsigned notes_left;
+};
+
+/* ---- elf-read.c: the header, and tables of headers ---------------------------------- */
+
+uint64_t elf_number(const struct elf *elf, const uint8_t *p, unsigned n); /* n bytes in the file's byte order */
+uint64_t elf_field(const struct elf *elf, const uint8_t *p, struct elf_field f);
+int elf_read(struct elf *elf, const char *what, uint64_t off, void *p, size_t n); /* as obj_read() */
+int elf_open(struct elf *elf, struct view *v, struct err *e);
+int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t **out);
+
+/* ---- elf-notes.c: the build id ------------------------------------------------------ */
+
+int elf_take_id(struct elf *elf, uint64_t off, uint64_t n); /* -ENODATA: it is not in the file */
+/* 0: elf->id_found says whether there is one. `any_owner`: the section's name already says what it is. */
+int elf_id_in_notes(struct elf *elf, struct elf_range at, uint64_t align, bool any_owner);
+
+/* ---- elf-facts.c: what segments and sections say ------------------------------------ */
+
+int elf_segments(struct elf *elf); /* alone: a build id near the front */
+int elf_facts(struct elf *elf, struct view *v, struct err *e); /* all */
+bool elf_has_image(const struct elf *elf);
+
+/* ---- elf-heads.c: where debuggers walk; as obj_walk() and obj_heads() --------------- */
+
+int elf_walk(struct view *v, struct obj_walk *out);
+int elf_heads(struct view *v, uint64_t *heads, unsigned most);

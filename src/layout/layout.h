@@ -95,6 +95,10 @@ int layout_path(const struct layout *l, const struct artifact *a, enum casing c,
  * file or as none. Stops when `each` returns non-zero, and returns that; 0; -ENOMEM. */
 int layout_each(const struct layout *l, const struct artifact *a,
 	int (*each)(void *ctx, unsigned row, const char *path), void *ctx);
+/* Whether keys of one class (key_class()) and one name differ in whether layout_each() lists them, so that one key
+ * does not stand for all. */
+bool layout_class_varies(unsigned class);
+
 /* The same, also of what is not read so. */
 int layout_each_printed(const struct layout *l, const struct artifact *a,
 	int (*each)(void *ctx, unsigned row, const char *path), void *ctx);

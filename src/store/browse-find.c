@@ -1,0 +1,159 @@
+/* Listings: whether a part of a listing has an entry, and adding an entry that no earlier part has. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/browse-private.h"
+#include "base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The first stem that is not in the range any more. */
+void browse_range_end(const struct roster_range *g, char out[static KEY_ID_MAX + 1])
+{
+	snprintf(out, KEY_ID_MAX + 1, "%s%c", g->stem, g->whole ? '0' : 'g');
+}
+
+/* Looks through the keys of one class for one that prints. 1, 0, -errno. */
+int browse_first_of_class(struct browse *b, struct browse_print *p, const struct roster_range *g,
+	unsigned class, struct browse_entry *out)
+{
+	char stem[KEY_ID_MAX], end[KEY_ID_MAX + 1];
+	struct index_row row = {.id = 0};
+	int r = 1;
+
+	browse_range_end(g, end);
+	snprintf(stem, sizeof(stem), "%s", g->stem);
+	while (r > 0) {
+		struct key k;
+
+		r = index_view_stems(b->v, class, b->named ? &b->name : NULL, stem, row.id, end, &row,
+			1);
+		if (r <= 0)
+			break;
+		snprintf(stem, sizeof(stem), "%.*s", KEY_ID_MAX - 1, row.place);
+		r = browse_key_of_row(b, &row, &k);
+		p->k = &k;
+		p->each = browse_take_first;
+		p->ctx = out;
+		if (r == 0)
+			r = browse_print_key(p);
+		free(row.text);
+		free(row.key);
+		if (r != 0)
+			return r;
+		r = 1;
+	}
+	return r;
+}
+
+/* 1: *out is an entry of the part that keys of the range have; 0; -errno. */
+int browse_first_of_range(struct browse *b, const struct roster_part *part,
+	const struct roster_range *g, const char *only, struct browse_entry *out)
+{
+	struct browse_print p = {.b = b, .part = part, .only = only};
+	int r = 0;
+
+	b->named = g->name[0];
+	if (b->named)
+		r = index_view_name(b->v, g->name, &b->name);
+	if (r == -ENOENT)
+		return 0;
+	for (unsigned class = 0; r == 0 && class < KEY_CLASSES; class++)
+		if (g->classes[class])
+			r = browse_first_of_class(b, &p, g, class, out);
+	return r;
+}
+
+/* What a name prints: any key of the class would do. 1, 0, -errno. */
+int browse_print_name(struct browse *b, const struct roster_part *part, unsigned class,
+	const char *name, const char *only, struct browse_entry *out)
+{
+	struct browse_print p = {.b = b, .part = part, .only = only, .each = browse_take_first, .ctx = out};
+	struct key k;
+
+	p.k = &k;
+	return key_sample(class, name, &k) == 0 ? browse_print_key(&p) : 0;
+}
+
+static int tier_has_class(struct browse *b, const struct roster_part *part, unsigned class,
+	const char *tier, const char *only, struct browse_entry *out)
+{
+	struct index_row row = {.id = 0};
+	int r = 1;
+
+	while (r > 0) {
+		r = index_view_names(b->v, class, tier, NULL, row.id, &row, 1);
+		if (r <= 0)
+			break;
+		r = browse_print_name(b, part, class, row.text, only, out);
+		free(row.text);
+		if (r != 0)
+			return r;
+		r = 1;
+	}
+	return r;
+}
+
+/* An entry of the part that a name of the tier prints. 1, 0, -errno. */
+int browse_tier_has(struct browse *b, const struct roster_part *part, const char *tier,
+	const char *only, struct browse_entry *out)
+{
+	int r = 0;
+
+	for (unsigned class = 0; r == 0 && class < KEY_CLASSES; class++)
+		if (part->range.classes[class])
+			r = tier_has_class(b, part, class, tier, only, out);
+	return r;
+}
+
+/* Whether the part has the name. 1, 0, -errno. */
+int browse_part_has(struct browse *b, const struct roster_part *part, const char *name)
+{
+	unsigned row = roster_first_row(part);
+	int r = 0;
+
+	for (; r == 0 && row < ROSTER_ROWS; row++) {
+		struct roster_range g;
+		struct browse_entry e;
+
+		if (!part->rows[row])
+			continue;
+		if (!roster_row_of(b->l, part, row, name, &g)) {
+			if (part->what != ROSTER_STEMS)
+				break;
+			continue;
+		}
+		r = part->what == ROSTER_TIERS ? browse_tier_has(b, part, g.tier, name, &e)
+						: browse_first_of_range(b, part, &g, name, &e);
+		if (part->what != ROSTER_STEMS)
+			break;
+	}
+	return r;
+}
+
+static uint64_t offset_of(const struct browse *b, uint64_t place)
+{
+	return place << BROWSE_PART_BITS | (b->nth_part + 1);
+}
+
+bool browse_is_full(const struct browse *b)
+{
+	return b->n == b->room;
+}
+
+/* Adds an entry, unless a part before this one has its name. 0, -errno. */
+int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place)
+{
+	struct index_name name = b->name;
+	bool named = b->named;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < b->nth_part; i++)
+		r = browse_part_has(b, &b->l->parts[i], e->name);
+	b->name = name;
+	b->named = named;
+	if (r != 0)
+		return MIN(r, 0);
+	b->out[b->n] = *e;
+	b->out[b->n++].offset = offset_of(b, place);
+	return 0;
+}

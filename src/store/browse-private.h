@@ -1,0 +1,95 @@
+/* What a listing is made of, for browse*.c only. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "store/browse.h"
+#include "store/index/index.h"
+
+#define AHEAD 32 /* rows of a class that are read at a time */
+
+/* The rows of one class that come next. */
+struct browse_stream {
+	unsigned class;
+	bool end;
+	unsigned n, i;
+	struct index_row rows[AHEAD];
+};
+
+struct browse {
+	struct index_view *v;
+	const struct roster *l;
+	struct browse_entry *out;
+	unsigned n, room;
+	/* of the part at hand */
+	const struct roster_part *part;
+	unsigned nth_part;
+	bool named; /* the range has a file name: */
+	struct index_name name;
+	unsigned streams;
+	struct browse_stream *stream; /* one for each class of the range */
+};
+
+/* ---- printing (browse-print.c) ------------------------------------------------------- */
+
+/* What a key prints in the directory, of the rows of a part. */
+struct browse_print {
+	const struct browse *b;
+	const struct roster_part *part;
+	const struct key *k;
+	const char *only; /* no other name than this */
+	unsigned nth;
+	bool any;
+	int (*each)(void *ctx, const struct browse_entry *e, unsigned row, unsigned nth);
+	void *ctx;
+};
+
+/* Calls `each` with each entry that the key has in the directory. 0, -errno, or what `each` stopped with. */
+int browse_print_key(struct browse_print *p);
+/* The key of a row, by the name that all keys of that name are shown by. 0, -EUCLEAN. */
+int browse_key_of_row(const struct browse *b, const struct index_row *row, struct key *out);
+/* An `each` that stops at the first entry, which goes to its ctx. */
+int browse_take_first(void *ctx, const struct browse_entry *e, unsigned row, unsigned nth);
+
+/* ---- whether there is an entry (browse-find.c): 1 and the entry, 0, -errno ------------- */
+
+/* The first stem that is not in the range any more. */
+void browse_range_end(const struct roster_range *g, char out[static KEY_ID_MAX + 1]);
+/* Of the keys of one class and of the range, with the name of `b` where it is named. */
+int browse_first_of_class(struct browse *b, struct browse_print *p, const struct roster_range *g,
+	unsigned class, struct browse_entry *out);
+int browse_first_of_range(struct browse *b, const struct roster_part *part, const struct roster_range *g,
+	const char *only, struct browse_entry *out);
+/* Of a file name alone, where any key of the class would print the same. */
+int browse_print_name(struct browse *b, const struct roster_part *part, unsigned class,
+	const char *name, const char *only, struct browse_entry *out);
+/* Of the file names of a tier. */
+int browse_tier_has(struct browse *b, const struct roster_part *part, const char *tier,
+	const char *only, struct browse_entry *out);
+int browse_part_has(struct browse *b, const struct roster_part *part, const char *name);
+
+bool browse_is_full(const struct browse *b);
+/* Adds an entry at a place of the current part, unless an earlier part has its name. 0, -errno. */
+int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place);
+
+/* ---- streams (browse-streams.c) ------------------------------------------------------- */
+
+/* A place in the order that the index has. */
+struct browse_place {
+	char text[MODULE_NAME_MAX]; /* stem, tier */
+	int64_t id;
+};
+
+/* A stream for each class of the current part, from its beginning. 0, -ENOMEM. */
+int browse_streams_begin(struct browse *b);
+void browse_streams_end(struct browse *b);
+/* The first row behind the place, of one stream or of all; NULL: there is none. 0, -errno. */
+int browse_stream_row(struct browse *b, struct browse_stream *st, const struct browse_place *at,
+	const struct index_row **out);
+int browse_least_row(struct browse *b, const struct browse_place *at, const struct index_row **out);
+
+/* ---- the kinds of parts: adds the entries behind `after`. 0, -errno -------------------- */
+
+int browse_fill_one(struct browse *b, uint64_t after);
+int browse_fill_digits(struct browse *b, uint64_t after);
+int browse_fill_stems(struct browse *b, uint64_t after);
+int browse_fill_tiers(struct browse *b, uint64_t after);
+int browse_fill_names(struct browse *b, uint64_t after);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Help goes to stdout, fits 80 columns and ends with 0; the manual page of a command names each option
-# that its help names. Mistakes go to stderr, name the command and end with 2.
+# that its help names. An option that a command has no use for is refused. Mistakes go to stderr, name the command and end with 2.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 symfs=${top_builddir:-.}/symfs
@@ -15,18 +15,33 @@ complain() { echo "$*"; bad=1; }
 [ -s "$tmp/err" ] && complain "symfs --help says something on stderr"
 commands=$(sed -n 's/^  \([a-z]*\) .*/\1/p' "$tmp/help")
 [ "$(echo "$commands" | wc -w)" -ge 8 ] || complain "symfs --help names too few commands: $commands"
-options=0
+options=0 configured=0 bare=0 refusals=0
 
 for c in $commands; do
   "$symfs" "$c" --help >"$tmp/help-$c" 2>"$tmp/err" || complain "$c --help ends with $?"
   [ -s "$tmp/err" ] && complain "$c --help says something on stderr"
   grep -q "^usage: symfs $c" "$tmp/help-$c" || complain "$c --help does not begin with its usage"
-  for o in --config --source --cache --offline --no-default-sources --json --lookup-deadline; do
-    grep -q -- "$o" "$tmp/help-$c" || complain "$c --help does not name $o"
+  # A command that reads the configuration takes all of these, any other none.
+  for o in --config=x --source=x --cache=x --cache-dir=x --offline --no-default-sources --lookup-deadline=1s; do
+    if grep -q -- --config "$tmp/help-$c"; then
+      grep -q -- "${o%=*}" "$tmp/help-$c" || complain "$c --help does not name $o"
+      continue
+    fi
+    grep -q -- " ${o%=*}" "$tmp/help-$c" && complain "$c --help names $o"
+    "$symfs" "$c" "$o" >"$tmp/out" 2>"$tmp/err"
+    [ $? = 2 ] || complain "$c $o does not end with 2"
+    grep -q "^symfs $c: ${o%=*}: this command uses no sources" "$tmp/err" || complain "$c $o: $(cat "$tmp/err")"
+    refusals=$((refusals + 1))
   done
+  if ! grep -q -- --json "$tmp/help-$c"; then
+    "$symfs" "$c" --json >"$tmp/out" 2>"$tmp/err"
+    [ $? = 2 ] || complain "$c --json does not end with 2"
+    grep -q "this command has no JSON output" "$tmp/err" || complain "$c --json: $(cat "$tmp/err")"
+    refusals=$((refusals + 1))
+  fi
   page=$top/man/symfs-$c.1.in
   [ -e "$page" ] || page=$top/man/symfs.1.in
-  for o in $(sed -n '/--config/q; s/^  [-a-z, ]\{4\}--\([a-z-]*\).*/\1/p' "$tmp/help-$c"); do
+  for o in $(sed -n '/--config/q; /--help/q; s/^  [-a-z, ]\{4\}--\([a-z-]*\).*/\1/p' "$tmp/help-$c"); do
     options=$((options + 1))
     grep -qE -- "(Fl |, )-$o( |\$)" "$page" || complain "$page does not name --$o of $c"
   done
@@ -35,6 +50,8 @@ for c in $commands; do
   [ $rc = 2 ] || complain "$c --no-such-option ends with $rc"
   [ -s "$tmp/out" ] && complain "$c --no-such-option says something on stdout"
   grep -q "^symfs $c: " "$tmp/err" || complain "$c --no-such-option: $(cat "$tmp/err")"
+  grep -q -- --config "$tmp/help-$c" || { bare=$((bare + 1)); continue; }
+  configured=$((configured + 1))
   "$symfs" "$c" --lookup-deadline soon >"$tmp/out" 2>"$tmp/err"
   [ $? = 2 ] || complain "$c --lookup-deadline soon does not end with 2"
   grep -q 'expected a time' "$tmp/err" || complain "$c --lookup-deadline soon: $(cat "$tmp/err")"
@@ -47,5 +64,7 @@ awk 'length($0) > 80 { print FILENAME ": longer than 80 columns: " $0; bad = 1 }
 "$symfs" >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || complain "no command does not end with 2"
 [ $options -ge 40 ] || complain "only $options options"
+[ $configured -ge 8 ] && [ $bare -ge 5 ] && [ $refusals -ge 40 ] ||
+  complain "only $configured commands with configuration, $bare without, $refusals refusals"
 echo "$(echo "$commands" | wc -w) commands and $options options of their own seen"
 exit $bad

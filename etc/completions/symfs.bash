@@ -6,7 +6,8 @@ _symfs_commands="mount mount-helper umount get warm core add id paths parse why 
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds --allow-unsandboxed
 	--run-as --read-all --server-names --allow-origins"
-_symfs_common="--config --source --cache --offline --no-default-sources --help $_symfs_keys"
+# --cache-dir is --cache.
+_symfs_common="--config --source --cache --offline --no-default-sources --help ${_symfs_keys#--cache-dir}"
 _symfs_filetypes="bcsymbolmap breakpad companion elf_code elf_debug elf_dwo gsym il2cpp mach_code mach_debug pdb pe
 	perfmap portablepdb section source sourcebundle uuidmap wasm_code wasm_debug"
 _symfs_layouts="breakpad debuginfod dsym gdb lldb native perf slashsymbols ssqp symstore symstore2 unified"
@@ -95,12 +96,13 @@ _symfs_options()
 	core) _symfs_words "$_symfs_common" ;;
 	add) _symfs_words "-r --recursive $_symfs_common" ;;
 	id) _symfs_words "--json --help" ;;
-	parse) _symfs_words "--help" ;;
+	parse) _symfs_words "--json --help" ;;
 	paths)
 		_symfs_words "--layout --casing --type --object-type --code-file --code-id --debug-file
 			--debug-id --big-endian --help" ;;
 	why) _symfs_words "--ask --json $_symfs_common" ;;
-	status | sources) _symfs_words "--json $_symfs_common" ;;
+	status) _symfs_words "--json --help" ;;
+	sources) _symfs_words "--json $_symfs_common" ;;
 	cache) _symfs_words "--misses --json $_symfs_common" ;;
 	gsym)
 		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --stdin --against --dump --address --json
@@ -109,7 +111,8 @@ _symfs_options()
 	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log --log-file
 			$_symfs_common" ;;
 	symbolicate)
-		_symfs_words "--api --text --debug --lenient --demangle --function-size --module-errors $_symfs_common" ;;
+		_symfs_words "--api --text --debug --lenient --demangle --function-size --module-errors --json
+			$_symfs_common" ;;
 	esac
 }
 

@@ -277,5 +277,7 @@ const struct cmd cmd_best = {
 		"are not. A MODULE is a local file, LAYOUT/REST as below a mount, or a path\n"
 		"inside a mount. For a path inside a mount, the command asks the sources of that\n"
 		"mount",
+	.configured = true,
+	.json = true,
 	.run = run_best,
 };

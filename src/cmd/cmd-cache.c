@@ -307,5 +307,7 @@ const struct cmd cmd_cache = {
 		"pin excludes a file from eviction, as `symfs add` does; unpin reverses that; rm\n"
 		"--misses forgets that servers do not have files. A PATH is as for `symfs get`,\n"
 		"or a key as ls prints it",
+	.configured = true,
+	.json = true,
 	.run = run_cache,
 };

@@ -421,5 +421,6 @@ const struct cmd cmd_core = {
 	.args = "CORE [-- gdb|lldb ARGS...]",
 	.help = "Starts a debugger on a core file; fetches the program and the libraries of the\n"
 		"core if this machine lacks them or has other builds",
+	.configured = true,
 	.run = run_core,
 };

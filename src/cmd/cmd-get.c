@@ -233,5 +233,6 @@ const struct cmd cmd_get = {
 	.args = "[-o FILE] PATH...",
 	.help = "Downloads whole files and prints a local path for each, in order. A PATH is\n"
 		"LAYOUT/REST as below a mount, or an absolute path inside a mount",
+	.configured = true,
 	.run = run_get,
 };

@@ -133,5 +133,6 @@ const struct cmd cmd_gsym = {
 		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
 		"symbols of an ELF, Mach-O or PE file, or from another GSYM file. lookup prints\n"
 		"a line for each address. The exit status of verify is 1 if something differs",
+	.json = true,
 	.run = run_gsym,
 };

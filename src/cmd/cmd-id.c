@@ -238,5 +238,6 @@ const struct cmd cmd_id = {
 	.help = "Identifies files: format, kind, identifiers, and the keys that fit them. A\n"
 		".dSYM bundle stands for the files in it. The exit status is 1 if a file cannot\n"
 		"be identified",
+	.json = true,
 	.run = run_id,
 };

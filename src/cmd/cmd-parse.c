@@ -93,5 +93,6 @@ const struct cmd cmd_parse = {
 	.help = "Prints in JSON what a path of a layout means: every file that it can name, the\n"
 		"best candidate first. The exit status is 1 if the path names a directory or\n"
 		"nothing",
+	.json = true,
 	.run = run_parse,
 };

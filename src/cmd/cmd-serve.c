@@ -118,5 +118,6 @@ const struct cmd cmd_serve = {
 	.args = "[--listen WHERE] [OPTIONS]",
 	.help = "Serves the contents of a mount over HTTP: every layout under /LAYOUT/, and at\n"
 		"the root the paths of debuginfod, symbol servers and Breakpad's tools",
+	.configured = true,
 	.run = run_serve,
 };

@@ -181,5 +181,7 @@ const struct cmd cmd_sources = {
 	.name = "sources",
 	.args = "[check] [--json]",
 	.help = "Lists the sources in use, in order; or checks whether each is reachable",
+	.configured = true,
+	.json = true,
 	.run = run_sources,
 };

@@ -443,5 +443,6 @@ const struct cmd cmd_warm = {
 	.args = "CORE|MINIDUMP|PID|PROGRAM|-...",
 	.help = "Downloads the files of all modules before a debugger needs them; prints a line\n"
 		"for each module with its files. - reads keys or paths from stdin",
+	.configured = true,
 	.run = run_warm,
 };

@@ -259,5 +259,7 @@ const struct cmd cmd_why = {
 	.help = "Explains which file a path means, and why the file is not there: what each\n"
 		"source would be asked, its last answers, and what mounts on the same store last\n"
 		"saw. Asks no source without --ask",
+	.configured = true,
+	.json = true,
 	.run = run_why,
 };

@@ -1,6 +1,7 @@
 /* A subcommand: one file that ends in one const struct cmd, one row in main.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include <stdbool.h>
 
 /* What a command ends with. */
 enum {
@@ -14,6 +15,8 @@ enum {
 
 struct cmd {
 	const char *name, *args, *help;
+	bool configured; /* it reads the configuration: it takes --config, --source, --cache, --quota, ... */
+	bool json;	 /* it takes --json */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit status */
 };
 

@@ -1,4 +1,4 @@
-/* Options of every command. */
+/* The command line: the options that commands share, a command's own, --help, and what is wrong with them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -17,17 +17,29 @@ static void print_option(const char *name, char letter, const char *arg, const c
 	printf("  %-31s %s\n", left, help);
 }
 
+/* --cache under its name in the configuration. */
+#define CACHE_ALIAS "cache-dir"
+
+static bool takes_common(const struct cmd *c, const struct opt *o)
+{
+	return strcmp(o->name, "json") == 0 ? c->json : c->configured;
+}
+
 static void print_help(const struct cmd *c, const struct opt *own, const struct opt *common)
 {
 	printf("usage: symfs %s%s%s\n%s.\n\n", c->name, *c->args ? " " : "", c->args, c->help);
 	for (; own && own->name; own++)
 		print_option(own->name, own->letter, own->arg, own->help);
 	for (; common->name; common++)
-		print_option(common->name, common->letter, common->arg, common->help);
+		if (takes_common(c, common))
+			print_option(common->name, common->letter, common->arg, common->help);
 	print_option("help", 'h', NULL, "print this text");
+	if (!c->configured)
+		return;
 	printf("\nEach key of [symfs] in symfs.conf(5) is also an option:\n");
 	for (const struct conf_field *f = settings_fields; f->name; f++)
-		print_option(f->name, 0, "VALUE", f->help);
+		if (strcmp(f->name, CACHE_ALIAS) != 0)
+			print_option(f->name, 0, "VALUE", f->help);
 }
 
 static const struct opt *find_long(const struct opt *rows, const char *name, size_t n)
@@ -46,7 +58,7 @@ static const struct opt *find_letter(const struct opt *rows, char letter)
 	return NULL;
 }
 
-static int mistake(const struct cmd *c, const char *fmt, const char *what)
+static int option_wrong(const struct cmd *c, const char *fmt, const char *what)
 {
 	fprintf(stderr, "symfs %s: ", c->name);
 	fprintf(stderr, fmt, what);
@@ -65,6 +77,10 @@ int app_set(struct app_args *a, const char *key, const char *value, struct err *
 	for (char *p = name; *p; p++)
 		if (*p == '_')
 			*p = '-';
+	if (strcmp(name, CACHE_ALIAS) == 0) {
+		a->cache = value;
+		return 0;
+	}
 	f = conf_field_find(settings_fields, name);
 	if (!f)
 		return err_set(e, -ENOENT, "no such key: %.60s", key);
@@ -103,14 +119,14 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 
 	if (!o->arg) {
 		*(bool *)o->into = true;
-		return inside ? mistake(p->c, "--%s takes no value", o->name) : -1;
+		return inside ? option_wrong(p->c, "--%s takes no value", o->name) : -1;
 	}
 	value = argument(p, inside);
 	if (!value)
-		return mistake(p->c, "--%s needs a value", o->name);
+		return option_wrong(p->c, "--%s needs a value", o->name);
 	if (o->words) {
 		if (o->words->n == ARRAY_SIZE(o->words->word))
-			return mistake(p->c, "too many of --%s", o->name);
+			return option_wrong(p->c, "too many of --%s", o->name);
 		o->words->word[o->words->n++] = value;
 		return -1;
 	}
@@ -119,9 +135,29 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 		return -1;
 	}
 	if (p->a->n_sources == APP_SOURCES_MOST)
-		return mistake(p->c, "more than 64 of --%s", "source");
+		return option_wrong(p->c, "more than 64 of --%s", "source");
 	p->a->sources[p->a->n_sources++] = value;
 	return -1;
+}
+
+/* 2: no such option, or one that the command has no use for. */
+static int refuse_option(struct parsing *p, const char *name)
+{
+	if (strcmp(name, "json") == 0)
+		return option_wrong(p->c, "--%s: this command has no JSON output", name);
+	if (find_long(p->common, name, strlen(name)) || conf_field_find(settings_fields, name))
+		return option_wrong(p->c, "--%s: this command uses no sources, no cache and no configuration", name);
+	return option_wrong(p->c, "no such option: --%s", name);
+}
+
+static int take_setting(struct parsing *p, const char *key, const char *inside)
+{
+	const char *value = argument(p, inside);
+	struct err e;
+
+	if (!value)
+		return option_wrong(p->c, "--%s needs a value", key);
+	return app_set(p->a, key, value, &e) < 0 ? option_wrong(p->c, "%s", e.text) : -1;
 }
 
 static int take_long(struct parsing *p, const char *word)
@@ -130,21 +166,17 @@ static int take_long(struct parsing *p, const char *word)
 	size_t n = equals ? (size_t)(equals - word) : strlen(word);
 	const struct opt *o = find_long(p->own, word, n);
 	char key[40];
-	struct err e;
 
-	if (!o)
+	if (!o) {
 		o = find_long(p->common, word, n);
+		o = o && takes_common(p->c, o) ? o : NULL;
+	}
 	if (o)
 		return take_option(p, o, equals ? equals + 1 : NULL);
 	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), word); /* no value: it may be secret */
-	if (conf_field_find(settings_fields, key)) {
-		const char *value = argument(p, equals ? equals + 1 : NULL);
-
-		if (!value)
-			return mistake(p->c, "--%s needs a value", key);
-		return app_set(p->a, key, value, &e) < 0 ? mistake(p->c, "%s", e.text) : -1;
-	}
-	return mistake(p->c, "no such option: --%s", key);
+	if (p->c->configured && conf_field_find(settings_fields, key))
+		return take_setting(p, key, equals ? equals + 1 : NULL);
+	return refuse_option(p, key);
 }
 
 static int take_letters(struct parsing *p, const char *letters)
@@ -155,7 +187,7 @@ static int take_letters(struct parsing *p, const char *letters)
 		int r;
 
 		if (!o)
-			return mistake(p->c, "no such option: -%s", word);
+			return option_wrong(p->c, "no such option: -%s", word);
 		if (o->arg)
 			return take_option(p, o, letters[1] ? letters + 1 : NULL);
 		r = take_option(p, o, NULL);
@@ -196,9 +228,9 @@ int app_options(
 		{"config", 0, "FILE", "read this configuration file first", &a->config},
 		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "add a source; may be repeated",
 			a->sources},
-		{"cache", 0, "DIR", "the directory of the store", &a->cache},
+		{"cache", 0, "DIR", "the directory of the store (or --cache-dir)", &a->cache},
 		{"offline", 0, NULL, "ask no server; use local files only", &a->offline},
-		{"no-default-sources", 0, NULL, "use those of --source and --config only",
+		{"no-default-sources", 0, NULL, "use the sources of --source and --config only",
 			&a->no_default_sources},
 		{"json", 0, NULL, "print JSON", &a->json},
 		{0},

@@ -1,0 +1,264 @@
+/* The daemon of symfs mount: its start, its messages, signals, reload and end. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "cmd/mounting.h"
+#include "cmd/notify.h"
+#include "fs/helper.h"
+#include "http/http.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The kernel and the loop have met: who waits for the mount may go on. */
+static void mount_is_up(void *ctx)
+{
+	struct mounting *m = ctx;
+	char text[64];
+
+	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d", (int)getpid());
+	notify_send(m->notify, text);
+	/* Nobody waits any more: Ctrl-C during the start. */
+	if (m->up >= 0 && write(m->up, "u", 1) != 1)
+		kill(getpid(), SIGTERM);
+}
+
+/* Says where messages go from now on, while the caller still listens. */
+static void say_where(const struct mounting *m, const char *to, const char *more)
+{
+	fprintf(stderr, "symfs mount: %s: %s%s\n", m->fs_opts.mountpoint, to, more);
+}
+
+static void start_log(struct mounting *m)
+{
+	say_where(m, "logs to ", m->log_path);
+	log_to_file(m->log_fd);
+	close(take_fd(&m->log_fd));
+}
+
+static void start_syslog(const struct mounting *m, int null)
+{
+	if (log_to_syslog())
+		say_where(m, "logs to syslog", "");
+	else
+		say_where(m, "logs nothing: no syslog listens at /dev/log",
+			"; --log-file FILE keeps the messages");
+	dup2(null, STDERR_FILENO);
+}
+
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Lets go of the terminal and of pipes that their readers read to the end. A file that the caller
+ * put on stderr stays there. */
+static void detach_streams(struct mounting *m)
+{
+	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	if (m->log_fd >= 0)
+		start_log(m);
+	else if (!is_regular(STDERR_FILENO))
+		start_syslog(m, null);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+}
+
+static void foreground_is_up(void *ctx)
+{
+	struct mounting *m = ctx;
+
+	if (m->log_fd >= 0)
+		start_log(m);
+	mount_is_up(m);
+}
+
+static void background_is_up(void *ctx)
+{
+	detach_streams(ctx);
+	mount_is_up(ctx);
+}
+
+/* Configuration is read again with the rights that are left. */
+static const char *why_unread(const struct mounting *m, int code)
+{
+	if (code != -EACCES || !m->rights.drop)
+		return "";
+	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, who must be able to "
+				   "read it)"
+				 : " (the daemon gave up its rights at the start; start it anew)";
+}
+
+static void reload(struct mounting *m)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
+	struct err e = {0};
+	int r;
+
+	notify_reloading(m->notify);
+	if (m->log_path && log_reopen_file(m->log_path, &e) < 0)
+		log_error("%s", e.text);
+	if (chdir(m->cwd) < 0)
+		log_warn("%s: %s", m->cwd, err_text(errno));
+	r = app_reload(&m->app, &e);
+	if (r < 0)
+		log_error("nothing reloaded: %s%s", e.text, why_unread(m, e.code));
+	else if (app_config_text(&m->app, &text) == 0 &&
+		 fs_set_config_text(m->fs, buf_text(&text)) == 0)
+		log_info("configuration reloaded");
+	if (r == 0)
+		rights_check(&m->rights, &m->app);
+	if (!m->foreground && chdir("/") < 0)
+		log_warn("/: %s", err_text(errno));
+	notify_send(m->notify, "READY=1");
+}
+
+/* The only thread that takes signals; it also tells the watchdog. */
+static void *listen_main(void *arg)
+{
+	struct mounting *m = arg;
+	struct timespec pause = {.tv_sec = m->watchdog_ms / 1000,
+		.tv_nsec = m->watchdog_ms % 1000 * 1000000};
+	int sig;
+
+	for (;;) {
+		sig = m->watchdog_ms ? sigtimedwait(&m->signals, NULL, &pause)
+				     : sigwaitinfo(&m->signals, NULL);
+		if (atomic_load(&m->over))
+			return NULL;
+		if (sig == SIGHUP && !m->hup_ends) {
+			reload(m);
+		} else if (sig > 0) {
+			log_debug(LOG_FS, "signal %d: ending", sig);
+			notify_send(m->notify, "STOPPING=1");
+			fs_stop(m->fs);
+		} else if (sig < 0 && errno == EAGAIN && fs_alive(m->fs)) {
+			notify_send(m->notify, "WATCHDOG=1");
+		}
+	}
+}
+
+/* ---- rights ------------------------------------------------------------------------- */
+
+/* Without the right to mount, and without a helper that listens, fusermount3 is asked. */
+static int start_helper(struct mounting *m, struct err *e)
+{
+	struct caps_keep keep = m->rights.keep;
+	struct helper_mount what;
+	int r;
+
+	if (m->helper_socket)
+		return helper_connect(&m->helper, m->helper_socket, e);
+	if (!m->rights.admin)
+		return 0;
+	r = helper_mount_fill(&what, m->fs_opts.mountpoint, m->fs_opts.source,
+		m->options.n ? buf_text(&m->options) : "", e);
+	what.daemon = keep.uid;
+	keep.admin = true;
+	keep.read_all = false;
+	return r == 0 ? helper_start(&m->helper, &what, &keep, e) : r;
+}
+
+/* From here on the process has what the daemon needs, and no more. */
+static int give_up_rights(struct mounting *m, struct err *e)
+{
+	const char *listen = m->serving.listen;
+	bool local = listen && strncmp(listen, "unix:", 5) == 0;
+	const struct rights_writes writes = {m->log_path, local ? listen + 5 : NULL};
+
+	return rights_give_up(&m->rights, &m->app, &writes, e);
+}
+
+/* All that takes more rights than the daemon keeps, before there are threads. */
+static int prepare(struct mounting *m, struct err *e)
+{
+	int r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
+
+	m->notify = notify_open(getenv("NOTIFY_SOCKET"));
+	if (!m->foreground && !m->log_path)
+		log_open_syslog();
+	if (r == 0)
+		r = app_prepare(&m->app, &m->args, e);
+	if (r == 0)
+		r = rights_choose(&m->rights, &m->app.settings, m->helper_socket != NULL, e);
+	if (r == 0)
+		r = serving_open(&m->serving, e);
+	if (r == 0)
+		r = start_helper(m, e);
+	return r == 0 ? give_up_rights(m, e) : r;
+}
+
+static int start(struct mounting *m, struct err *e)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
+	int r = prepare(m, e);
+
+	if (r == 0)
+		r = app_start(&m->app, e);
+	if (r < 0)
+		return r;
+	r = app_config_text(&m->app, &text);
+	if (r < 0)
+		return err_set(e, r, "%s", err_text(r));
+	rights_check(&m->rights, &m->app);
+	m->fs_opts.options = buf_text(&m->options);
+	m->fs_opts.helper = m->helper;
+	m->fs_opts.config_text = buf_text(&text);
+	m->fs_opts.up = m->foreground ? foreground_is_up : background_is_up;
+	m->fs_opts.up_ctx = m;
+	r = fs_mount(&m->fs, m->app.fetch, &m->fs_opts, e);
+	return r == 0 && m->serving.listen ? serving_start(&m->serving, &m->app, &m->http, e) : r;
+}
+
+/* Serves until the end; what is left when this returns is app_close()'s. */
+static int serve(struct mounting *m, struct err *e)
+{
+	int r = pthread_create(&m->listener, NULL, listen_main, m);
+
+	if (r != 0)
+		return err_set(e, -r, "cannot start a thread: %s", err_text(r));
+	/* A directory that is only the daemon's working directory could not be unmounted. */
+	if (!m->foreground && chdir("/") < 0)
+		log_warn("/: %s", err_text(errno));
+	r = fs_loop(m->fs);
+	atomic_store(&m->over, true);
+	pthread_kill(m->listener, SIGTERM);
+	pthread_join(m->listener, NULL);
+	notify_send(m->notify, "STOPPING=1");
+	return r < 0 ? err_set(e, r, "the mount broke: %s", err_text(r)) : 0;
+}
+
+/* The exit status of a daemon, or of the whole command with -f. */
+int mount_daemon(struct mounting *m)
+{
+	struct err e = {0};
+	int r;
+
+	serving_raise_limits();
+	serving_signals(&m->signals);
+	r = start(m, &e);
+	if (r == 0)
+		r = serve(m, &e);
+	if (r < 0)
+		fprintf(stderr, "symfs mount: %s\n", e.text);
+	/* First whoever waits gets an answer, then the mount goes, then what it stood on. */
+	http_stop(m->http);
+	app_stop_fetching(&m->app);
+	fs_free(m->fs);
+	helper_free(m->helper);
+	serving_close(&m->serving);
+	app_close(&m->app);
+	if (m->log_fd >= 0)
+		close(m->log_fd);
+	if (m->notify >= 0)
+		close(m->notify);
+	return r == 0 ? EXIT_DONE : r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
+}

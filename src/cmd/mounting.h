@@ -1,0 +1,49 @@
+/* What the files of `symfs mount` share: cmd-mount.c has the command and the background, mount-options.c
+ * reads -o, mount-daemon.c is the daemon. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "cmd/app.h"
+#include "cmd/rights.h"
+#include "cmd/serving.h"
+#include "fs/fs.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+struct mounting {
+	/* what was asked for */
+	struct app_args args;
+	struct fs_opts fs_opts;
+	struct serving serving;
+	bool foreground, hup_ends;
+	const char *log_word; /* --log-file; NULL */
+	char *log_path;	      /* the same, absolute */
+	struct buf options; /* for libfuse */
+	struct buf shown;   /* SRC without a password */
+	char *cwd;	    /* where relative words of the command line count from */
+	int notify;	    /* NOTIFY_SOCKET; -1 */
+	unsigned watchdog_ms;
+
+	const char *helper_socket; /* --mount-helper; NULL */
+
+	/* the daemon */
+	struct app app;
+	struct rights rights;
+	struct helper *helper; /* NULL: fusermount3 mounts */
+	struct fs *fs;
+	struct http *http; /* NULL: nobody is served */
+	sigset_t signals;
+	pthread_t listener;
+	int up; /* a byte goes here when the mount answers; -1 */
+	int log_fd; /* of log_path, until the mount answers; -1 */
+	atomic_bool over;
+};
+
+/* mount-options.c. Takes each `-o LIST` out of argv and joins the lists in `list`. 0, -ENOMEM, -EFBIG. */
+int mount_options_collect(int *argc, char **argv, struct buf *list);
+/* Puts the options of the list, which is changed, into `m`. 0, -EINVAL, -ENOMEM; `e` has the reason. */
+int mount_options_parse(struct mounting *m, char *list, struct err *e);
+
+/* mount-daemon.c. Mounts, serves until the end, and releases what it opened. An exit status. */
+int mount_daemon(struct mounting *m);

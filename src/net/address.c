@@ -80,7 +80,7 @@ bool address_of_origin(const char *origin, struct address *out)
 	uint8_t raw[16];
 
 	if (!host)
-		return false; /* memory has run out; the connection is judged, too */
+		return false; /* out of memory; the address of the connection is judged later */
 	/* 0x7f.1 and 2130706433 are 127.0.0.1 for resolvers, and so for a proxy. */
 	if (inet_aton(host, &four))
 		*out = of_four(&four);

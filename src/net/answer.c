@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SKIP_MOST (64 << 10) /* of a body that nobody wants; then the connection is closed */
-#define CODING_RATIO 1000	 /* a byte on the wire becomes no more, on average, */
-#define CODING_FREE (16u << 20) /* once so many came of them */
+#define SKIP_MOST (64 << 10) /* bytes of an unwanted body; then the connection is closed */
+/* Decoded bytes for each byte on the wire, on average, once a body has more than CODING_FREE bytes. */
+#define CODING_RATIO 1000
+#define CODING_FREE (16u << 20)
 
 int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
 {
@@ -30,7 +31,7 @@ bool answer_is_redirect(const struct transfer *t)
 	return t->head.location && (s == 301 || s == 302 || s == 303 || s == 307 || s == 308);
 }
 
-static int told_too_big(struct transfer *t)
+static int check_size(struct transfer *t)
 {
 	if (!t->most || t->reply.size < 0 || (uint64_t)t->reply.size <= t->most)
 		return 0;
@@ -70,7 +71,7 @@ static int head_complete(struct transfer *t)
 		queue_note_http2(t);
 	if (answer_is_redirect(t))
 		return 0;
-	r = t->wanted ? told_too_big(t) : 0;
+	r = t->wanted ? check_size(t) : 0;
 	if (r < 0)
 		return r;
 	r = t->sink.head(t->ctx, &t->reply);
@@ -81,7 +82,7 @@ static size_t on_trailer(struct transfer *t, size_t n)
 {
 	if (head_trailer(&t->head, n) == 0)
 		return n;
-	transfer_fail(t, -EPROTO, "what follows the body is too large");
+	transfer_fail(t, -EPROTO, "the headers after the body are too large");
 	return 0;
 }
 
@@ -109,19 +110,19 @@ size_t answer_header(struct transfer *t, const char *p, size_t n)
 	return r < 0 ? 0 : n;
 }
 
-static size_t skip(struct transfer *t, size_t n)
+static size_t skip_body(struct transfer *t, size_t n)
 {
 	t->skipped += n;
 	return t->skipped > SKIP_MOST ? 0 : n;
 }
 
-static size_t hold(struct transfer *t)
+static size_t hold_body(struct transfer *t)
 {
 	t->paused = t->held = true;
 	return CURL_WRITEFUNC_PAUSE;
 }
 
-/* A Content-Encoding is taken off by curl as the bytes come: what becomes of few may be endless. */
+/* libcurl decodes a Content-Encoding as the bytes come: a few bytes may become very many. */
 static bool is_bomb(struct transfer *t, size_t n)
 {
 	curl_off_t wire = 0;
@@ -140,21 +141,21 @@ size_t answer_body(struct transfer *t, const char *p, size_t n)
 	if (t->cancelled || t->reply.error)
 		return n ? 0 : 1;
 	if (!t->wanted)
-		return skip(t, n);
+		return skip_body(t, n);
 	if (t->paused)
-		return hold(t);
+		return hold_body(t);
 	if (t->most && (t->received > t->most || n > t->most - t->received)) {
 		transfer_fail(t, -EFBIG, "more than %llu bytes", (unsigned long long)t->most);
 		return 0;
 	}
 	if (is_bomb(t, n)) {
-		transfer_fail(t, -EFBIG, "a bomb: its coding unpacks to more than %u times its size",
+		transfer_fail(t, -EFBIG, "a bomb: its Content-Encoding expands to more than %u times its size",
 			CODING_RATIO);
 		return 0;
 	}
 	r = n ? t->sink.body(t->ctx, t->received, p, n) : 0;
 	if (r == -EAGAIN)
-		return hold(t);
+		return hold_body(t);
 	if (r < 0) {
 		transfer_fail(t, r, "stopped: %s", err_text(r));
 		return 0;
@@ -163,9 +164,8 @@ size_t answer_body(struct transfer *t, const char *p, size_t n)
 	return n;
 }
 
-/* libcurl before 8.6 reports a header line that it does not take (CURL_MAX_HTTP_HEADER) as a lack of
- * memory. A real lack between the request and the end of the head is read as that, too: it is rare, and
- * the next request reports it. */
+/* libcurl before 8.6 reports a header line longer than CURL_MAX_HTTP_HEADER as CURLE_OUT_OF_MEMORY. A
+ * real lack of memory at this point is taken for such a line: it is rare, and the next request reports it. */
 static bool is_long_line(const struct transfer *t, CURLcode result)
 {
 	curl_off_t sent = 0;
@@ -174,8 +174,8 @@ static bool is_long_line(const struct transfer *t, CURLcode result)
 	return !t->head_over && sent > 0 && (result == CURLE_OUT_OF_MEMORY || result == CURLE_TOO_LARGE);
 }
 
-/* libcurl quotes the URL of a proxy that it cannot read, and names what it takes for the host. A proxy of
- * the environment is such a URL as a user wrote it. */
+/* Whether libcurl's text may contain the URL of the proxy, with its password. libcurl quotes a URL that it
+ * cannot parse, and names what it takes for the host. */
 static bool quotes_proxy(const struct transfer *t)
 {
 	const char *proxy = peer_proxy(t), *at = proxy ? strrchr(proxy, '@') : NULL, *host;
@@ -198,10 +198,10 @@ void answer_curl_failed(struct transfer *t, CURLcode result)
 		return;
 	}
 
-	/* While a body is held back, libcurl goes on with what it has read, and keeps up to 64 MiB
-	 * of what that becomes. */
+	/* While the body is paused, libcurl decodes what it has read, and keeps up to 64 MiB of the
+	 * result. */
 	if (result == CURLE_OUT_OF_MEMORY && t->head.encoded) {
-		transfer_fail(t, -EFBIG, "a bomb: its coding makes more of a few bytes than can be held");
+		transfer_fail(t, -EFBIG, "a bomb: its Content-Encoding expands a few bytes to more than fits in memory");
 		return;
 	}
 	curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What proves who we are goes to the origin that was asked first, and nowhere else. */
+/* Credentials go to the origin of the first URL, and nowhere else. */
 CURLcode easy_set_proof(struct transfer *t, bool home)
 {
 	const struct net_req *p = &t->proof;
@@ -49,8 +49,8 @@ static int slist_add(struct curl_slist **list, const char *line)
 	return 0;
 }
 
-/* Range and If-Range say nothing about who asks; without them every server that redirects to
- * another host (a store of objects, say) would send whole files. */
+/* Range and If-Range are no secrets, so they go to other origins too. Otherwise a server that redirects
+ * to another host (to an object store, for example) would send whole files. */
 static int headers_add(struct transfer *t, char *const *lines, bool *range)
 {
 	int r = 0;
@@ -79,9 +79,9 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L << 10);
-	/* Ours is `clock`; libcurl's would count the wait for a free connection. */
+	/* transfer.c has its own connect timeout; libcurl's would include the wait for a free connection. */
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
-	/* Else the end of a transfer waits for getaddrinfo(), and with it this whole thread. */
+	/* Otherwise the end of a transfer waits for getaddrinfo(), and so does the net thread. */
 	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, req->insecure ? 0L : 1L);
 	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, req->insecure ? 0L : 2L);
@@ -89,7 +89,7 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 		return -ENOMEM;
 	if (proxy && curl_easy_setopt(e, CURLOPT_PROXY, proxy) != CURLE_OK)
 		return -ENOMEM;
-	/* A range of a compressed body is no range of the file. */
+	/* A range of a compressed body is not a range of the file. */
 	if (curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, range ? "identity" : "") != CURLE_OK ||
 		curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
 		curl_easy_setopt(e, CURLOPT_USERAGENT, t->net->user_agent) != CURLE_OK)
@@ -97,8 +97,8 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 	return 0;
 }
 
-/* A copy in place of what stood there. */
-static int replace(char **out, const char *text)
+/* Replaces a string by a copy of `text`. NULL: leaves it. */
+static int replace_text(char **out, const char *text)
 {
 	char *copy = text ? strdup(text) : NULL;
 
@@ -109,18 +109,18 @@ static int replace(char **out, const char *text)
 	return copy ? 0 : -ENOMEM;
 }
 
-static int proof_fill(struct transfer *t, const struct net_req *req)
+static int copy_proof(struct transfer *t, const struct net_req *req)
 {
-	if (replace(&t->first.user, req->user) < 0 ||
-		replace(&t->first.password, req->password) < 0 ||
-		replace(&t->proof.sigv4, req->sigv4) < 0 ||
-		replace(&t->proof.cert, req->cert) < 0 || replace(&t->proof.key, req->key) < 0 ||
-		replace(&t->proof.netrc, req->netrc) < 0)
+	if (replace_text(&t->first.user, req->user) < 0 ||
+		replace_text(&t->first.password, req->password) < 0 ||
+		replace_text(&t->proof.sigv4, req->sigv4) < 0 ||
+		replace_text(&t->proof.cert, req->cert) < 0 || replace_text(&t->proof.key, req->key) < 0 ||
+		replace_text(&t->proof.netrc, req->netrc) < 0)
 		return -ENOMEM;
 	return 0;
 }
 
-/* libcurl has one number for all hosts; turns() keeps each to its own. */
+/* libcurl has one limit for all hosts; queue.c keeps each origin to its own. */
 static void raise_limit(struct net *n, unsigned connections)
 {
 	if ((long)connections <= n->host_most)
@@ -141,7 +141,7 @@ int easy_open(struct transfer *t, const struct net_req *req)
 		return r;
 	t->url = strdup(t->first.url);
 	t->easy = curl_easy_init();
-	if (!t->url || !t->easy || replace(&t->proxy, req->proxy) < 0 || proof_fill(t, req) < 0)
+	if (!t->url || !t->easy || replace_text(&t->proxy, req->proxy) < 0 || copy_proof(t, req) < 0)
 		return -ENOMEM;
 	raise_limit(t->net, req->connections);
 	return easy_options(t, range && !req->coded, req);

@@ -1,5 +1,6 @@
 /* The body of an answer with several ranges (multipart/byteranges, RFC 9110). Each part says which bytes it
- * has, so the boundary need not be known: where a part ends is counted. Any thread; no memory of its own. */
+ * has, so the boundary need not be known: the end of a part is found by counting. Any thread; allocates
+ * nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -20,11 +21,11 @@ struct multipart {
 	char line[MULTIPART_LINE]; /* the beginning of one that is not complete */
 };
 
-/* Some bytes of the file, never none. What it returns other than 0 ends multipart_feed(). */
+/* Gets bytes of the file, at least one. A result other than 0 ends multipart_feed(). */
 typedef int multipart_bytes(void *ctx, uint64_t off, const void *p, size_t n);
 
-/* Takes the next n bytes of a body. 0. -EPROTO: it is none. What `each` returned: then nothing of these n
- * counts as taken, and who feeds them again is told the same bytes again. */
+/* Takes the next n bytes of a body. 0; -EPROTO: not such a body; else what `each` returned: then none of
+ * these n bytes count as taken, and feeding them again calls `each` with the same bytes again. */
 int multipart_feed(struct multipart *m, const void *p, size_t n, multipart_bytes *each, void *ctx);
 /* After the last byte: whether it ended where it should. */
 bool multipart_is_over(const struct multipart *m);

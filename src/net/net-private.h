@@ -1,5 +1,5 @@
-/* What the files of net/ share; nobody else includes it. Everything here runs on the net thread,
- * but for what stands "under lock". */
+/* What the files of net/ share. Everything here runs on the net thread, except for fields "under
+ * lock". */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "net/net.h"
@@ -14,11 +14,11 @@ struct net {
 	CURLM *multi;
 	struct net_timer timers; /* a ring, the next one due first */
 	struct transfer *transfers; /* the newest first */
-	unsigned waiting;	    /* of them for their turn at an origin */
-	unsigned host_usual; /* requests of one origin at once, of who asks for no other number */
-	long host_most;	     /* connections, as libcurl has it: never fewer than that */
-	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: a connection has room */
-	bool ending; /* `stopping` was seen */
+	unsigned waiting;	    /* how many of them wait for a slot at an origin */
+	unsigned host_usual; /* concurrent requests to one origin, unless a request says how many */
+	long host_most;	     /* connections to one host that libcurl may open: never fewer than host_usual */
+	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
+	bool ending; /* the thread has seen `stopping` */
 
 	pthread_mutex_t lock;
 	pthread_cond_t called; /* a net_call() has run */
@@ -40,8 +40,8 @@ void timers_postpone(struct net *n, uint64_t ms); /* all of them */
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);
 void transfers_drop(struct net *n);
-void transfers_stopped(struct net *n, uint64_t ms); /* for so long nobody could be heard */
-void transfers_admit(struct net *n); /* starts those whose turn it is */
+void transfers_stopped(struct net *n, uint64_t ms); /* this process did not run for `ms`: do not count them */
+void transfers_admit(struct net *n); /* starts those that get a slot */
 
 /* request.c: a URL taken apart. `url` has no user:password and no fragment. */
 struct target {
@@ -49,7 +49,7 @@ struct target {
 	char origin[NET_HOST_MAX];
 };
 
-/* `ref` as seen from `base` (NULL: ref is absolute). 0, -ENOMEM; -EINVAL: not http(s), or none. */
+/* `ref` as seen from `base` (NULL: ref is absolute). 0, -ENOMEM; -EINVAL: not a URL of http or https. */
 int target_of(struct target *out, const char *base, const char *ref);
 void target_release(struct target *t);
 
@@ -62,15 +62,15 @@ void target_release(struct target *t);
 
 struct head {
 	size_t bytes; /* of all lines so far */
-	int64_t length, debuginfod_size; /* -1: not told */
+	int64_t length, debuginfod_size; /* -1: unknown */
 	bool encoded, chunked;
 	char *location; /* owned */
 };
 
 void head_begin(struct head *h, struct net_reply *r);
 int head_line(struct head *h, struct net_reply *r, const char *line, size_t n); /* 0, -ENOMEM, -EPROTO */
-int head_trailer(struct head *h, size_t n); /* n bytes behind the body: 0, -EPROTO: there is no end of them */
-void head_finish(const struct head *h, struct net_reply *r);			/* tells r->size */
+int head_trailer(struct head *h, size_t n); /* n bytes of headers after the body: 0; -EPROTO: too many */
+void head_finish(const struct head *h, struct net_reply *r); /* sets r->size */
 void head_release(struct head *h);
 
 int error_of_curl(CURLcode code, long os_errno); /* a negative errno of net_errors */

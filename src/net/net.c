@@ -1,4 +1,4 @@
-/* The net thread: posted calls, timers, and libcurl's multi, in turns. */
+/* The net thread: its loop runs posted calls, timers and libcurl's multi. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/net.h"
 #include "base/clock.h"
@@ -9,11 +9,11 @@
 #include <signal.h>
 #include <string.h>
 
-#define STOPPED_MS 2000 /* so much later than it should, a turn of the loop says that we were stopped */
+#define STOPPED_MS 2000 /* a round of the loop that is so late means that this process was stopped */
 
-/* In time in which we could not listen nobody was silent: who was stopped (Ctrl-Z, a frozen container)
- * and goes on finds answers that came long ago, and no deadline that passed without him. `wait` is how
- * long the turn since *last could take. */
+/* A process that was stopped (Ctrl-Z, a frozen container) could not receive, so its servers were not
+ * silent. Postpones all timers and stall timeouts by that time. `wait` is how long the round since *last
+ * could take. */
 static void allow_for_stop(struct net *n, uint64_t *last, int wait)
 {
 	uint64_t now = clock_ms(), took = now - *last;
@@ -102,8 +102,8 @@ int net_call(struct net *n, void (*fn)(void *ctx), void *ctx)
 	return 0;
 }
 
-/* Runs what was posted so far. False: there was nothing, and no more is to come. Who saw that the
- * end is near must not go to sleep: the wakeup that told so may be spent. */
+/* Runs the calls that were posted so far. False: there were none, and no more will come. When n->ending
+ * is set the loop must not sleep: the wakeup of net_stop() may be used up. */
 static bool calls_run(struct net *n)
 {
 	struct net_post *p, *next;
@@ -192,19 +192,19 @@ static int multi_open(struct net *n, const struct net_opts *o)
 	n->multi = curl_multi_init();
 	if (!n->multi)
 		return -ENOMEM;
-	/* Without descriptors for it, libcurl says nothing and the thread is never woken. */
+	/* Without descriptors for its wakeup, libcurl reports nothing, and the thread would never wake. */
 	if (curl_multi_wakeup(n->multi) != CURLM_OK)
 		return -EMFILE;
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, all);
 	n->host_usual = (unsigned)host;
-	n->host_most = 2 * host; /* who waits does so in transfer.c, in an order of ours */
+	n->host_most = 2 * host; /* transfers wait in queue.c, which orders them */
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_HOST_CONNECTIONS, n->host_most);
 	curl_multi_setopt(n->multi, CURLMOPT_MAXCONNECTS, all);
 	return 0;
 }
 
-/* Signals belong to the main thread; also SIGPIPE, which TLS raises where MSG_NOSIGNAL cannot
- * reach. Threads that libcurl makes from ours inherit this. */
+/* Signals are for the main thread; also SIGPIPE, which TLS raises where MSG_NOSIGNAL has no effect.
+ * Threads that libcurl starts inherit this mask. */
 static int thread_open(struct net *n)
 {
 	sigset_t all, old;

@@ -14,9 +14,9 @@ struct net;
 struct transfer;
 
 struct net_opts {
-	unsigned connections;	 /* at once, of all hosts; 0: 64 */
-	unsigned host_connections; /* per host; 0: 8. Twice as many when first answers wait for long
-				      behind bodies, unless a request says how many */
+	unsigned connections;	 /* concurrent, to all hosts; 0: 64 */
+	unsigned host_connections; /* per host; 0: 8. Twice as many when first answers wait long for
+				      bodies, unless a request says how many */
 	const char *user_agent;	 /* "symfs/0.1.0" */
 };
 
@@ -55,20 +55,20 @@ struct net_timer {
 void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx);
 void net_timer_stop(struct net *n, struct net_timer *t); /* also when it is not set */
 
-/* What a transfer tells. Order: head once (not when nobody answered, nor for an answer that
- * announces more than `most`), body any number, done once. Redirects are followed inside; `head`
- * is told of the last answer only. Only the body of a 2xx is told, that of others is skipped. */
+/* The callbacks of a transfer. Order: head once (not without an answer, nor for an answer that
+ * announces more than `most` bytes), body any number of times, done once. Redirects are followed inside;
+ * `head` gets the last answer only. Only the body of a 2xx is passed on, any other is skipped. */
 struct net_sink {
 	/* Status and headers are here. 0 goes on; negative ends the transfer: done() gets it. */
 	int (*head)(void *ctx, const struct net_reply *r);
-	/* n bytes of the (decoded) body, which begin at `off` of it. 0; -EAGAIN: keep them, I
-	 * call transfer_resume() later and get the same again; other negative: ends. */
+	/* n bytes of the (decoded) body, which begin at `off` of it. 0; -EAGAIN: keep them, the same bytes
+	 * come again after transfer_resume(); other negative: ends the transfer. */
 	int (*body)(void *ctx, uint64_t off, const void *p, size_t n);
 	/* The end: r->error is 0 when the whole body came. The transfer is freed after this. */
 	void (*done)(void *ctx, const struct net_reply *r);
 };
 
-/* Starts a GET. (net) No callback runs before it returns. -EINVAL: the URL is none of http(s). */
+/* Starts a GET. (net) No callback runs before it returns. -EINVAL: not a URL of http or https. */
 int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
 	struct transfer **out);
 
@@ -76,12 +76,12 @@ void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resu
 void transfer_resume(struct transfer *t); /* (net) */
 void transfer_cancel(struct transfer *t); /* (net) freed; none of its callbacks runs any more.
 					     Not from inside its own callbacks. */
-/* (net) It waits for others at its host; nothing was sent. */
+/* (net) It waits for a slot at its host; nothing was sent. */
 bool transfer_is_queued(const struct transfer *t);
 /* (net) clock_ms() of the end of that wait; 0: it never waited, or waits still. */
 uint64_t transfer_its_turn(const struct transfer *t);
 void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
-/* (net) Others wait at its host, who are as urgent, and it had its turn: it should end, and go on with a
- * new request, for which it waits. True once for each who waits. */
+/* (net) True when it has used its time slice and an equally urgent transfer waits for the host: cancel it
+ * and request the rest anew. True once for each transfer that waits. */
 bool transfer_should_yield(struct transfer *t);
-uint64_t transfer_received(const struct transfer *t); /* (net) bytes of body told so far */
+uint64_t transfer_received(const struct transfer *t); /* (net) bytes of the body that body() took so far */

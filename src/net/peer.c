@@ -18,7 +18,7 @@ static bool env_has(const char *name)
 	return value && *value;
 }
 
-/* The proxy that the settings name for the hop, or NULL. Exceptions (no_proxy) are not looked at. */
+/* Exceptions (no_proxy) are not considered. */
 const char *peer_proxy(const struct transfer *t)
 {
 	const char *const names[] = {
@@ -34,14 +34,13 @@ const char *peer_proxy(const struct transfer *t)
 	return NULL;
 }
 
-/* The server itself is at the other end, or its proxy: a connection to another port than the origin's is
- * the proxy's. */
+/* The peer is the server or its proxy. A port other than the origin's means the proxy. */
 static bool is_direct(const struct transfer *t, unsigned port)
 {
 	return !t->proxied || port == origin_port(t->origin);
 }
 
-/* A proxy at the origin's own port cannot be told from the server. */
+/* A proxy at the origin's own port cannot be distinguished from the server. */
 static bool is_surely_direct(const struct transfer *t, unsigned port)
 {
 	const char *proxy = peer_proxy(t);
@@ -52,7 +51,7 @@ static bool is_surely_direct(const struct transfer *t, unsigned port)
 	return !proxy || (net_origin(proxy, origin) == 0 && origin_port(origin) != port);
 }
 
-/* The source itself may be anywhere. */
+/* The source itself may have any address. */
 bool peer_may_lead_to(struct transfer *t, const struct address *to)
 {
 	const struct address *from = t->source_known && !t->strayed ? &t->source : NULL;
@@ -72,8 +71,8 @@ bool peer_may_lead_to(struct transfer *t, const struct address *to)
 	return false;
 }
 
-/* What lies behind a proxy, only the proxy can tell. A proxy that has the port of the origins is told from
- * a server by its address, which the first hop met. */
+/* Only the proxy knows where it connects to. A proxy at the port of the origins is recognized by its
+ * address, which is that of the first hop. */
 bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port)
 {
 	if (!is_direct(t, port))
@@ -83,7 +82,7 @@ bool peer_may_connect(struct transfer *t, const struct address *to, unsigned por
 	return peer_may_lead_to(t, to);
 }
 
-/* Remembers who the source is, or that a redirect left its network. */
+/* Remembers the source's address, or that a redirect left its network. */
 void peer_reached(struct transfer *t, const struct address *at, unsigned port)
 {
 	struct address literal;

@@ -7,28 +7,29 @@
 
 #include <string.h>
 
-#define TURN_MS 1000	     /* of a body, before it should yield to another */
-#define LEAST_TURN_MS 250    /* to a more urgent one */
-#define FIRST_WAIT_MS 500   /* for a first answer, before it gets a connection more */
+/* How long a transfer keeps its slot before it should yield to one as urgent, and to a more urgent one. */
+#define SLOT_MS 1000
+#define LEAST_SLOT_MS 250
+#define FIRST_WAIT_MS 500 /* a first answer waits so long before it gets an extra slot */
 
 static uint64_t origin_hash(const char *origin)
 {
 	return hash_mix(origin, strlen(origin)) | 1;
 }
 
-static uint64_t *many(struct net *n, const char *origin)
+static uint64_t *http2_hash(struct net *n, const char *origin)
 {
 	return &n->many[origin_hash(origin) / 2 % MANY_ORIGINS];
 }
 
-/* How many requests of its origin may run at once; 0: as many as libcurl lets. */
-static unsigned turns(const struct transfer *t)
+/* The number of slots at its origin; 0: as many as libcurl allows. */
+static unsigned slots(const struct transfer *t)
 {
 	struct net *n = t->net;
 
 	if (t->connections && peer_is_home(t))
 		return t->connections;
-	return *many(n, t->origin) == origin_hash(t->origin) ? 0 : n->host_usual;
+	return *http2_hash(n, t->origin) == origin_hash(t->origin) ? 0 : n->host_usual;
 }
 
 static bool same_origin(const struct transfer *a, const struct transfer *b)
@@ -41,16 +42,16 @@ static unsigned urgency(enum net_rank rank)
 	return rank == NET_FIRST ? 2 : rank == NET_WANTED;
 }
 
-/* Nobody may hear whether there is anything, because of bodies that take their time: a few more may. */
+/* Slow bodies must not keep all first answers waiting: a few extra slots are for those. */
 static bool may_exceed(const struct transfer *t, unsigned running)
 {
 	return t->rank == NET_FIRST && t->waiting && !(t->connections && peer_is_home(t)) &&
-		running < 2 * t->net->host_usual && clock_ms() - t->turned >= FIRST_WAIT_MS;
+		running < 2 * t->net->host_usual && clock_ms() - t->slot_since >= FIRST_WAIT_MS;
 }
 
 static bool may_run(const struct transfer *t)
 {
-	unsigned most = turns(t), running = 0;
+	unsigned most = slots(t), running = 0;
 
 	if (!most)
 		return true;
@@ -59,7 +60,7 @@ static bool may_run(const struct transfer *t)
 	return running < most || may_exceed(t, running);
 }
 
-/* Somebody as urgent was there before it. */
+/* A transfer that is as urgent waits already. */
 static bool is_behind(const struct transfer *t)
 {
 	for (const struct transfer *o = t->net->waiting ? t->net->transfers : NULL; o; o = o->next)
@@ -69,7 +70,7 @@ static bool is_behind(const struct transfer *t)
 	return false;
 }
 
-/* The next one: the most urgent, and of those the oldest. The list has the newest first. */
+/* The most urgent one, and of those the oldest. The list has the newest first. */
 struct transfer *queue_next(struct net *n)
 {
 	struct transfer *next = NULL;
@@ -81,18 +82,18 @@ struct transfer *queue_next(struct net *n)
 	return next;
 }
 
-static void turn_comes(void *ctx)
+static void wake_loop(void *ctx)
 {
-	/* transfers_admit() looks at it in each turn of the loop: this is one. */
+	/* The timer makes a round of the loop, which calls transfers_admit(). */
 }
 
 void queue_wait(struct transfer *t)
 {
 	t->waiting = true;
-	t->turned = clock_ms();
+	t->slot_since = clock_ms();
 	t->net->waiting++;
 	if (t->rank == NET_FIRST)
-		net_timer_set(t->net, &t->clock, FIRST_WAIT_MS, turn_comes, t);
+		net_timer_set(t->net, &t->clock, FIRST_WAIT_MS, wake_loop, t);
 }
 
 bool transfer_is_queued(const struct transfer *t)
@@ -102,7 +103,7 @@ bool transfer_is_queued(const struct transfer *t)
 
 uint64_t transfer_its_turn(const struct transfer *t)
 {
-	return t->waited && t->added ? t->turned : 0;
+	return t->waited && t->added ? t->slot_since : 0;
 }
 
 void transfer_set_rank(struct transfer *t, enum net_rank rank)
@@ -112,15 +113,15 @@ void transfer_set_rank(struct transfer *t, enum net_rank rank)
 
 bool transfer_should_yield(struct transfer *t)
 {
-	uint64_t now = clock_ms(), ran = now - t->turned;
+	uint64_t now = clock_ms(), ran = now - t->slot_since;
 	struct transfer *oldest = NULL;
 
-	if (!t->net->waiting || !turns(t) || ran < LEAST_TURN_MS)
+	if (!t->net->waiting || !slots(t) || ran < LEAST_SLOT_MS)
 		return false;
 	for (struct transfer *o = t->net->transfers; o; o = o->next) {
 		if (!o->waiting || o->cancelled || o->promised || !same_origin(o, t))
 			continue;
-		if (urgency(o->rank) > urgency(t->rank) || (o->rank == t->rank && ran >= TURN_MS))
+		if (urgency(o->rank) > urgency(t->rank) || (o->rank == t->rank && ran >= SLOT_MS))
 			oldest = o;
 	}
 	if (oldest)
@@ -130,7 +131,7 @@ bool transfer_should_yield(struct transfer *t)
 
 void queue_note_http2(struct transfer *t)
 {
-	*many(t->net, t->origin) = origin_hash(t->origin);
+	*http2_hash(t->net, t->origin) = origin_hash(t->origin);
 }
 
 bool queue_may_start(const struct transfer *t)

@@ -1,4 +1,4 @@
-/* What an answer says: header lines to a net_reply, libcurl's errors to ours. */
+/* Reads header lines into a net_reply, and turns libcurl's errors into those of net. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -19,7 +19,7 @@ static bool value_is(struct value v, const char *word)
 	return v.n == strlen(word) && strncasecmp(v.p, word, v.n) == 0;
 }
 
-/* Digits only; -1 for anything else, and for what no file is as large as. */
+/* Digits only; -1 for anything else, and for numbers larger than any file. */
 static int64_t value_number(struct value v)
 {
 	int64_t n = 0;
@@ -34,7 +34,7 @@ static int64_t value_number(struct value v)
 	return n;
 }
 
-/* Whole or not at all: half an ETag is no ETag. */
+/* Copies all of it or nothing: half an ETag identifies nothing. */
 static void value_copy(struct value v, char *out, size_t room)
 {
 	out[0] = '\0';
@@ -87,7 +87,7 @@ static void content_range(struct value v, struct net_reply *r)
 		r->range_start = first;
 }
 
-static int location(struct head *h, struct value v)
+static int take_location(struct head *h, struct value v)
 {
 	if (v.n > HEAD_LOCATION_MAX)
 		return -EPROTO;
@@ -97,7 +97,7 @@ static int location(struct head *h, struct value v)
 	return h->location ? 0 : -ENOMEM;
 }
 
-static int header(struct head *h, struct net_reply *r, struct value name, struct value v)
+static int take_header(struct head *h, struct net_reply *r, struct value name, struct value v)
 {
 	if (value_is(name, "Content-Length"))
 		h->length = value_number(v);
@@ -120,7 +120,7 @@ static int header(struct head *h, struct net_reply *r, struct value name, struct
 	else if (value_is(name, "Last-Modified"))
 		value_copy(v, r->modified, sizeof(r->modified));
 	else if (value_is(name, "Location"))
-		return location(h, v);
+		return take_location(h, v);
 	return 0;
 }
 
@@ -153,7 +153,7 @@ int head_line(struct head *h, struct net_reply *r, const char *line, size_t n)
 		v.n--;
 	while (v.n && (*v.p == ' ' || *v.p == '\t'))
 		v.p++, v.n--;
-	return header(h, r, (struct value){line, (size_t)(colon - line)}, v);
+	return take_header(h, r, (struct value){line, (size_t)(colon - line)}, v);
 }
 
 int head_trailer(struct head *h, size_t n)
@@ -164,7 +164,7 @@ int head_trailer(struct head *h, size_t n)
 
 void head_finish(const struct head *h, struct net_reply *r)
 {
-	/* Content-Length counts bytes of the wire: it says nothing once they are decoded. */
+	/* Content-Length counts encoded bytes, so it is not the size of a decoded body. */
 	if (h->length >= 0 && !h->encoded && !h->chunked)
 		r->size = h->length;
 	else
@@ -176,7 +176,7 @@ void head_release(struct head *h)
 	free(take(h->location));
 }
 
-/* libcurl tells one code for all that keeps it from connecting. */
+/* libcurl has one code for everything that keeps it from connecting. */
 static int error_of_connect(long os_errno)
 {
 	switch (os_errno) {
@@ -206,7 +206,7 @@ int error_of_curl(CURLcode code, long os_errno)
 	case CURLE_PARTIAL_FILE: return -EPIPE;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
-	case CURLE_SSL_CERTPROBLEM: /* with ours */
+	case CURLE_SSL_CERTPROBLEM: /* with the client certificate */
 	case CURLE_SSL_CRL_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
 	case CURLE_SSL_INVALIDCERTSTATUS:
@@ -216,7 +216,7 @@ int error_of_curl(CURLcode code, long os_errno)
 	case CURLE_OUT_OF_MEMORY: return -ENOMEM;
 	case CURLE_TOO_LARGE: return -EPROTO;
 	case CURLE_URL_MALFORMAT: return -EINVAL;
-	/* UNSUPPORTED_PROTOCOL here: HTTP/0.9, for the scheme was looked at before */
+	/* UNSUPPORTED_PROTOCOL here is HTTP/0.9: the scheme was checked before */
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_BAD_CONTENT_ENCODING:

@@ -1,5 +1,5 @@
-/* Requests and their URLs. libcurl's own parser takes them apart: what is checked here is then
- * what is asked there, and no second reading of one URL exists. */
+/* Requests and their URLs. libcurl's own parser takes URLs apart, so that symfs checks exactly the URL
+ * that libcurl requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/request.h"
 #include "base/util.h"
@@ -44,12 +44,12 @@ static int url_error(CURLUcode c)
 	return c == CURLUE_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
 }
 
-/* A part as a string of ours. 0 with NULL when the URL has no such part. */
+/* A copy of a part. 0 with NULL when the URL has no such part. */
 static int url_part(CURLU *u, CURLUPart part, unsigned flags, char **out)
 {
 	_cleanup_curl_text_ char *text = NULL;
 
-	/* The one other failure is a part that decodes to control characters: nobody's password. */
+	/* The only other failure is a part that decodes to control characters, which no password has. */
 	if (curl_url_get(u, part, &text, flags) != CURLUE_OK)
 		return 0;
 	*out = strdup(text);
@@ -79,7 +79,7 @@ static int url_origin(CURLU *u, char out[static NET_HOST_MAX])
 static int url_open(CURLU **out, const char *base, const char *ref)
 {
 	_cleanup_curlu_ CURLU *u = curl_url();
-	/* Other schemes are read too, so that they can be named and refused. */
+	/* Other schemes are parsed as well, so that they can be named and refused. */
 	const unsigned flags = CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE;
 	CURLUcode c = CURLUE_OK;
 

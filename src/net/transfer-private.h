@@ -24,39 +24,39 @@ struct transfer {
 	char *proxy;	    /* as in the request */
 	bool allow_private; /* redirects may lead to private addresses */
 	bool allow_http;    /* and from https to http */
-	struct net_req proof; /* of who we are: only sigv4, cert, key, netrc are set */
+	struct net_req proof; /* credentials: only sigv4, cert, key, netrc are set */
 
 	/* this hop */
 	char *url;
 	char origin[NET_HOST_MAX];
-	bool waiting; /* for its turn at the origin */
-	bool waited;  /* and it came */
-	bool promised; /* another one ends for it */
+	bool waiting;  /* for a slot at the origin */
+	bool waited;   /* for the slot that it has now */
+	bool promised; /* a running transfer was asked to end for it */
 	enum net_rank rank;
-	uint64_t turned; /* clock_ms(): when its turn, or the wait for it, began */
-	bool proxied; /* by a proxy, unless an exception from it counts */
-	const char *refused; /* why the redirect may not lead there; NULL */
+	uint64_t slot_since; /* clock_ms(): when it got its slot, or began to wait for one */
+	bool proxied; /* the settings name a proxy; an exception (no_proxy) may apply */
+	const char *refused; /* why the redirect may not lead to an address; NULL */
 	unsigned hops;
 	struct address source; /* of the first hop's server */
 	bool source_known;
 	struct address first_peer; /* of the first hop's connection: the server's, or its proxy's */
-	unsigned first_port;	   /* 0: none yet */
-	bool strayed; /* a redirect led to a public host: what comes behind it is its word, not the source's */
+	unsigned first_port;	   /* 0: not connected yet */
+	bool strayed; /* a redirect led to a public host, so the source no longer decides where the next ones lead */
 	struct head head;
 	bool head_over;
 	uint64_t skipped;
 
-	struct net_timer clock; /* until connected, then until stalled */
+	struct net_timer clock; /* the connect timeout, then the stall timeout */
 	struct net_timer later; /* settle() */
 	uint64_t began, heard;	/* clock_ms(): of net_get(), of the last byte */
 	uint64_t received;
 	bool wanted;	/* the body goes to the sink */
-	bool paused;	/* no body(), says transfer_pause() or the sink */
-	bool held;	/* libcurl keeps bytes back and waits for curl_easy_pause() */
+	bool paused;	/* by transfer_pause() or the sink: body() is not called */
+	bool held;	/* libcurl keeps bytes until curl_easy_pause() */
 	bool cancelled;
 
 	struct net_reply reply;
-	char words[CURL_ERROR_SIZE]; /* libcurl's */
+	char words[CURL_ERROR_SIZE]; /* libcurl's error text */
 };
 
 /* answer.c: what the server sends, for libcurl's callbacks; and the words of an error. */

@@ -1,6 +1,6 @@
-/* One transfer: a libcurl easy handle, its clock, its redirects. libcurl calls back while it
- * holds its own state, so whatever is asked of it from a callback happens in settle(), which a
- * timer of 0 ms runs between two turns. */
+/* One transfer: a libcurl easy handle, its timeouts, its redirects. libcurl calls back while it
+ * holds its own state. Requests that callbacks make of libcurl are therefore carried out by transfer_settle(),
+ * which a timer of 0 ms runs in the next round of the loop. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #define HOPS_MOST 8
-#define SKIP_MS 2000	     /* the same, in time */
+#define SKIP_MS 2000 /* longest time to skip an unwanted body; then the connection is closed */
 #define CONNECT_MS 5000
 #define STALL_MS 30000
 
@@ -60,10 +60,10 @@ void transfers_stopped(struct net *n, uint64_t ms)
 {
 	uint64_t now = clock_ms();
 
-	/* Never later than now: some of it was heard in that same turn, before the long wait or behind it. */
+	/* Never later than now: some bytes came in that same round, before or after the long wait. */
 	for (struct transfer *t = n->transfers; t; t = t->next) {
 		t->heard = MIN(t->heard + ms, now);
-		t->turned = MIN(t->turned + ms, now);
+		t->slot_since = MIN(t->slot_since + ms, now);
 	}
 }
 
@@ -75,14 +75,13 @@ static void transfer_log(const struct transfer *t, const char *how)
 		(int)strcspn(t->url, "?"), t->url, strchr(t->url, '?') ? "?..." : "");
 }
 
-/* The end: the sink hears of it, the transfer is gone. Never inside libcurl. */
-static void finish(struct transfer *t)
+/* The end: calls done() and frees the transfer. Never inside a callback of libcurl. */
+static void transfer_finish(struct transfer *t)
 {
 	struct net_sink sink = t->sink;
 	char how[sizeof(t->reply.text) + 8] = "";
 
-	/* Out of libcurl's hands first: done() may start and cancel others, and may take its time.
-	 */
+	/* First, because done() may start and cancel other transfers, and may take long. */
 	if (t->added)
 		curl_multi_remove_handle(t->net->multi, t->easy);
 	t->added = false;
@@ -93,9 +92,9 @@ static void finish(struct transfer *t)
 	transfer_free(t);
 }
 
-/* ---- the clock ---------------------------------------------------------------------- */
+/* ---- timeouts ----------------------------------------------------------------------- */
 
-/* Nothing more of a body that is only skipped: the answer is complete without it. */
+/* Ends a body that is only skipped: the answer is complete without it. */
 static void skip_over(void *ctx)
 {
 	transfer_ended(ctx, CURLE_WRITE_ERROR);
@@ -106,7 +105,7 @@ static void stall_check(void *ctx)
 	struct transfer *t = ctx;
 	uint64_t quiet = clock_ms() - t->heard;
 
-	/* Nobody can send to who takes nothing; transfer_resume() starts the clock again. */
+	/* We paused it, so silence is not the server's fault; transfer_resume() restarts the timeout. */
 	if (t->paused && t->head_over)
 		return;
 	if (quiet < t->stall_ms) {
@@ -114,7 +113,7 @@ static void stall_check(void *ctx)
 		return;
 	}
 	transfer_fail(t, -ETIMEDOUT, "no byte for %u ms", t->stall_ms);
-	finish(t);
+	transfer_finish(t);
 }
 
 static void stall_start(struct transfer *t)
@@ -128,11 +127,11 @@ static void connect_over(void *ctx)
 	struct transfer *t = ctx;
 
 	transfer_fail(t, -ETIMEDOUT, "no connection in %u ms", t->connect_ms);
-	finish(t);
+	transfer_finish(t);
 }
 
-/* The time for connecting begins here and not in net_get(): a transfer that waits for one of the
- * host's connections to become free has not begun to connect. Resolving comes before sockets. */
+/* The connect timeout begins here and not in net_get(): a transfer that waits for a free connection
+ * of its host has not begun to connect. libcurl resolves the name before it makes sockets. */
 static int on_resolve(void *state, void *reserved, void *ctx)
 {
 	struct transfer *t = ctx;
@@ -162,7 +161,7 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
-/* What is not an address becomes ::, where no redirect may lead. */
+/* A text that is not an address becomes ::, where no redirect may lead. */
 static struct address address_of_text(const char *ip)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
@@ -180,14 +179,14 @@ static struct address address_of_text(const char *ip)
 	return a;
 }
 
-/* Judged again, for a connection that another transfer has opened. */
+/* Judges the peer again: another transfer may have opened this connection. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
 	struct transfer *t = ctx;
 	const struct address at = address_of_text(ip);
 
 	stall_start(t);
-	/* One that was refused before does not matter any more. */
+	/* An address that was refused before does not matter any more. */
 	t->refused = NULL;
 	if (!peer_may_connect(t, &at, (unsigned)port))
 		return CURL_PREREQFUNC_ABORT;
@@ -195,7 +194,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local
 	return CURL_PREREQFUNC_OK;
 }
 
-static int refuse(struct transfer *t)
+static int transfer_refuse(struct transfer *t)
 {
 	return transfer_fail(t, -EPERM, "%s", t->refused);
 }
@@ -227,7 +226,7 @@ static int add_to_multi(struct transfer *t)
 			t, c == CURLM_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s", curl_multi_strerror(c));
 	t->added = true;
 	t->promised = false;
-	t->turned = clock_ms();
+	t->slot_since = clock_ms();
 	return 0;
 }
 
@@ -240,7 +239,7 @@ void transfers_admit(struct net *n)
 		t->waited = true;
 		net_timer_stop(n, &t->clock);
 		if (add_to_multi(t) < 0)
-			finish(t);
+			transfer_finish(t);
 	}
 }
 
@@ -260,7 +259,7 @@ static int hop_start(struct transfer *t, const char *origin)
 	t->refused = NULL;
 	literal = address_of_origin(origin, &to);
 	if (literal && !peer_may_lead_to(t, &to))
-		return refuse(t);
+		return transfer_refuse(t);
 	if (literal && t->hops == 0) {
 		t->source = to;
 		t->source_known = true;
@@ -274,7 +273,7 @@ static int hop_start(struct transfer *t, const char *origin)
 	return 0;
 }
 
-static int hop(struct transfer *t)
+static int transfer_redirect(struct transfer *t)
 {
 	_cleanup_(target_release) struct target next = {0};
 	int r;
@@ -288,7 +287,7 @@ static int hop(struct transfer *t)
 		return transfer_fail(t, -EPROTONOSUPPORT, "a redirect to something that is not http(s)");
 	if (!t->allow_http && strncmp(t->origin, "https:", 6) == 0 && strncmp(next.origin, "http:", 5) == 0)
 		return transfer_fail(t, -EPERM, "a redirect from https to http (allow-http-redirects)");
-	/* A user and a password that a server sent are not ours to try: next's own stay unused. */
+	/* The user and the password in a redirect's URL are not used: a server sent them. */
 	free(t->url);
 	t->url = take(next.url);
 	return hop_start(t, next.origin);
@@ -300,25 +299,25 @@ void transfer_ended(struct transfer *t, CURLcode result)
 	t->added = false;
 	net_timer_stop(t->net, &t->clock);
 	if (t->cancelled)
-		return; /* settle() is on its way */
+		return; /* transfer_settle() is on its way */
 	if (!t->reply.error && t->head_over && answer_is_redirect(t)) {
-		if (hop(t) == 0)
+		if (transfer_redirect(t) == 0)
 			return;
 	} else if (!t->reply.error && result != CURLE_OK && !(t->head_over && !t->wanted)) {
-		/* The body of a 404 may break off: the status has said it all. */
+		/* The body of a 404 may be cut short: the status says enough. */
 		if (t->refused && !t->head_over)
-			refuse(t);
+			transfer_refuse(t);
 		else
 			answer_curl_failed(t, result);
 	}
-	finish(t);
+	transfer_finish(t);
 }
 
-/* ---- settle ------------------------------------------------------------------------- */
+/* ---- transfer_settle ------------------------------------------------------------------------- */
 
-/* libcurl 7.88 calls body() right here, 8.14 in the next turn. An error from here would not be
- * told in a message in all versions. */
-static void let_go(struct transfer *t)
+/* libcurl 7.88 calls body() in here, 8.14 in the next round. Not every version reports an error of
+ * this call in a message, so it is handled here. */
+static void unpause(struct transfer *t)
 {
 	CURLcode c;
 
@@ -328,7 +327,7 @@ static void let_go(struct transfer *t)
 		transfer_ended(t, c);
 }
 
-static void settle(void *ctx)
+static void transfer_settle(void *ctx)
 {
 	struct transfer *t = ctx;
 
@@ -336,15 +335,15 @@ static void settle(void *ctx)
 		transfer_free(t);
 	} else if (!t->added && !t->waiting) {
 		if (hop_start(t, t->first.origin) < 0)
-			finish(t);
+			transfer_finish(t);
 	} else if (t->held && !t->paused) {
-		let_go(t);
+		unpause(t);
 	}
 }
 
-static void settle_later(struct transfer *t)
+static void transfer_settle_later(struct transfer *t)
 {
-	net_timer_set(t->net, &t->later, 0, settle, t);
+	net_timer_set(t->net, &t->later, 0, transfer_settle, t);
 }
 
 void transfer_pause(struct transfer *t)
@@ -360,7 +359,7 @@ void transfer_resume(struct transfer *t)
 	if (t->wanted)
 		stall_start(t);
 	if (t->held)
-		settle_later(t);
+		transfer_settle_later(t);
 }
 
 void transfer_cancel(struct transfer *t)
@@ -368,7 +367,7 @@ void transfer_cancel(struct transfer *t)
 	t->cancelled = true;
 	net_timer_stop(t->net, &t->clock);
 	transfer_log(t, "cancelled: ");
-	settle_later(t);
+	transfer_settle_later(t);
 }
 
 uint64_t transfer_received(const struct transfer *t)
@@ -426,7 +425,7 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 	if (t->next)
 		t->next->prev = t;
 	n->transfers = t;
-	settle_later(t);
+	transfer_settle_later(t);
 	*out = take(t);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/util.h"
 #include "base/workers.h"
 #include "fetch/fetch-private.h"
+#include "fetch/follow.h"
 #include "convert/worker.h"
 #include "obj/obj.h"
 #include "store/flights.h"
@@ -33,7 +34,6 @@
 #define SHORT_SECONDS 300
 #define THREADS_MOST 4
 #define SECONDS 120
-#define POLL_MS 50 /* looks at other processes' conversions */
 
 /* What GSYM is made of: of several files of one module the first that there is. */
 static const struct family {
@@ -82,7 +82,7 @@ struct job {
 	/* of whoever has the job: the ticket's callback, then one worker after the other */
 	struct blob *in;
 	struct key key;	   /* of what is made of `in` */
-	bool leads, alone; /* alone: beside a leader that does not get on */
+	struct follow follow; /* which process makes it; under lock */
 	enum filetype of;  /* `in` */
 	struct lack alt, package, units;
 	uint64_t *ids; /* of split units that are asked for, one after the other */
@@ -142,44 +142,18 @@ int derive_new(struct derive **out, struct fetch *f)
 static void *pulse_main(void *arg)
 {
 	struct derive *d = arg;
-	bool high = false;
 	LOCK_SCOPE(&d->lock);
 
 	while (!d->over) {
 		struct timespec until = clock_after(CLOCK_MONOTONIC, FLIGHTS_BEAT_MS);
 
-		high = !high;
 		for (struct job *j = d->jobs; j; j = j->next)
-			if (j->leads)
-				flights_beat(d->store, key_number(&j->key), high);
+			if (j->follow.leads)
+				follow_beat(&j->follow, d->store, key_number(&j->key));
 		while (!d->over && pthread_cond_timedwait(&d->ended, &d->lock, &until) == 0)
 			;
 	}
 	return NULL;
-}
-
-/* Called under lock. -EAGAIN: another process does. Without a pulse it would seem to be stopped, and be
- * left alone: no harm but work done twice. */
-static int lead(struct job *j)
-{
-	struct derive *d = j->d;
-	int r = flights_lead(d->store, key_number(&j->key));
-
-	if (r < 0)
-		return r;
-	j->leads = true;
-	if (!d->pulses)
-		d->pulses = pthread_create(&d->pulse, NULL, pulse_main, d) == 0;
-	return 0;
-}
-
-static void lead_no_more(struct job *j)
-{
-	LOCK_SCOPE(&j->d->lock);
-
-	if (j->leads)
-		flights_drop(j->d->store, key_number(&j->key));
-	j->leads = false;
 }
 
 static void pulse_end(struct derive *d)
@@ -425,11 +399,13 @@ static int find_any(struct job *j, struct blob **out)
 
 /* ---- the end of a job ------------------------------------------------------------------ */
 
-/* From now on nobody joins it. */
+/* No caller joins it from now on, and other processes may make it. */
 static struct making *leave_list(struct job *j)
 {
 	LOCK_SCOPE(&j->d->lock);
 	struct job **at = &j->d->jobs;
+
+	follow_end(&j->follow, j->d->store, key_number(&j->key));
 
 	while (*at != j)
 		at = &(*at)->next;
@@ -451,7 +427,6 @@ static void finish(struct job *j, int r, struct blob *b)
 		.size = b ? blob_size(b) : FETCH_SIZE_UNKNOWN};
 	struct making *m, *next;
 
-	lead_no_more(j);
 	m = leave_list(j);
 	f.why = j->e.text[0] ? j->e.text : err_text(r);
 	for (; m; m = next) {
@@ -547,59 +522,53 @@ static int judge(struct job *j, int r)
 static bool made_here(const struct job *j)
 {
 	for (const struct job *other = j->d->jobs; other; other = other->next)
-		if (other != j && (other->leads || other->alone) && key_equal(&other->key, &j->key))
+		if (other != j && (other->follow.leads || other->follow.alone) && key_equal(&other->key, &j->key))
 			return true;
 	return false;
 }
 
-/* What the one who makes it says, each time that it is looked. */
-struct leader {
-	bool beat;
-	unsigned silent; /* looks at which it was as before */
-};
-
-/* 0: it is ours to make. -EAGAIN: it is being made. Looks are counted and not time, in which we may have
- * been stopped, too. */
-static int may_make(struct job *j, struct leader *l)
+/* Under lock. Without this thread the conversion would seem stalled to other processes: they would do the
+ * same work, which is no harm. */
+static void pulse_begin(struct derive *d)
 {
-	bool beat;
+	if (!d->pulses)
+		d->pulses = pthread_create(&d->pulse, NULL, pulse_main, d) == 0;
+}
+
+/* As follow_look(). A lock would not keep out another conversion of this process. */
+static int may_make(struct job *j)
+{
 	int r;
 	LOCK_SCOPE(&j->d->lock);
 
-	/* A lock of the process's own would not stand in its way. */
 	if (made_here(j))
 		return -EAGAIN;
-	r = lead(j);
-	if (r != -EAGAIN)
-		return r;
-	beat = flights_beats(j->d->store, key_number(&j->key));
-	l->silent = beat == l->beat ? l->silent + 1 : 0;
-	l->beat = beat;
-	j->alone = l->silent > FLIGHTS_SILENCE_MS / POLL_MS;
-	return j->alone ? 0 : -EAGAIN;
+	r = follow_look(&j->follow, j->d->store, key_number(&j->key), 0);
+	if (j->follow.leads)
+		pulse_begin(j->d);
+	return r;
 }
 
 /* 0: it is there, made by somebody else. -EAGAIN: it is ours to make. As find_made(); -EINTR. */
 static int lead_or_follow(struct job *j, struct blob **out)
 {
-	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
-	struct leader leader = {0};
+	const struct timespec pause = {.tv_nsec = FOLLOW_LOOK_MS * 1000000L};
 	char room[KEY_TEXT];
 	int r;
 
 	for (;;) {
 		r = find_made(j->d, &j->key, out);
-		if (r != -EAGAIN || j->leads || j->alone)
+		if (r != -EAGAIN || j->follow.leads || j->follow.alone)
 			return r;
 		if (atomic_load(&j->stop))
 			return -EINTR;
-		r = may_make(j, &leader);
+		r = may_make(j);
 		if (r == -EAGAIN)
 			nanosleep(&pause, NULL);
 		else if (r < 0)
 			return err_set(&j->e, r, "the store's lock file: %s", err_text(r));
-		else if (j->alone)
-			log_warn("%s: another process makes it and does not get on: made beside it",
+		else if (j->follow.alone)
+			log_warn("%s: the process converting it has stalled; converting it here too",
 				key_text(&j->key, room));
 	}
 }

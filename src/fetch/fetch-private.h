@@ -21,10 +21,7 @@
 #define PARKED_MOST 4		/* of them at once */
 #define EARLY_BYTES (256u << 10) /* the identity is looked at here, before the end */
 #define RESUME_MS 500		/* a download that readers wait for is begun again so often */
-#define POLL_MS 50		/* looks at other processes' flights */
 #define LOOK_AGAIN_MS 10	/* when as many look into directories as may */
-#define BEAT_MS FLIGHTS_BEAT_MS
-#define SILENCE_MS FLIGHTS_SILENCE_MS
 #define TREE_POLL_MS 100	/* looks at trees that are still being walked */
 #define TREE_WAIT_MS 2000	/* for so long before servers are asked */
 #define LINGER_MS 300000	/* an unanswered flight that nobody waits for ends after this */

@@ -285,7 +285,7 @@ static void for_others(void *ctx)
 		flight_cancel(fl);
 		return;
 	}
-	net_timer_set(fl->f->net, &fl->poll, POLL_MS, for_others, fl);
+	net_timer_set(fl->f->net, &fl->poll, FOLLOW_LOOK_MS, for_others, fl);
 	if (!fl->fill) {
 		fl->fill = true;
 		ranges_go(fl);
@@ -302,7 +302,7 @@ static void park_poll(void *ctx)
 		flight_cancel(fl); /* evicted: the disk gets its blocks back when it is closed */
 		return;
 	}
-	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
+	net_timer_set(fl->f->net, &fl->poll, FOLLOW_LOOK_MS, park_poll, fl);
 	if (!flights_wanted(fl->f->store, fl->number))
 		return;
 	flight_unpark(fl);
@@ -374,32 +374,20 @@ void flight_park(struct flight *fl)
 	if (fl->sparse)
 		sparse_set_idle(fl->sparse, true);
 	net_timer_set(fl->f->net, &fl->park, fl->f->opts.park_ms, park_over, fl);
-	net_timer_set(fl->f->net, &fl->poll, POLL_MS, park_poll, fl);
+	net_timer_set(fl->f->net, &fl->poll, FOLLOW_LOOK_MS, park_poll, fl);
 }
 
 /* ---- leading, and following a flight of another process ----------------------------- */
 
-static void beat(void *ctx)
+static void flight_beat(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	fl->beat = !fl->beat;
-	flights_beat(fl->f->store, fl->number, fl->beat);
-	net_timer_set(fl->f->net, &fl->beats, BEAT_MS, beat, fl);
+	follow_beat(&fl->follow, fl->f->store, fl->number);
+	net_timer_set(fl->f->net, &fl->beats, FLIGHTS_BEAT_MS, flight_beat, fl);
 }
 
-/* It was stopped, say. Looks are counted and not time, in which we may have been stopped, too. */
-static bool leader_is_silent(struct flight *fl)
-{
-	unsigned most = fl->f->opts.silence_ms ? fl->f->opts.silence_ms : SILENCE_MS;
-	bool heard = flights_beats(fl->f->store, fl->number);
-
-	fl->silent = heard == fl->beat ? fl->silent + 1 : 0;
-	fl->beat = heard;
-	return fl->silent > most / POLL_MS;
-}
-
-/* By us, or beside the one who does not get on. */
+/* As leader, or beside a leader that has stalled. */
 static void begin_fetching(struct flight *fl)
 {
 	struct fetch *f = fl->f;
@@ -415,24 +403,25 @@ static void begin_fetching(struct flight *fl)
 	check_start(fl);
 }
 
-static void follow(struct flight *fl);
+static void flight_follow(struct flight *fl);
 
-static void follow_poll(void *ctx)
+static void flight_follow_again(void *ctx)
 {
 	struct flight *fl = ctx;
 
-	follow(fl);
+	flight_follow(fl);
 }
 
-static void follow(struct flight *fl)
+static void flight_follow(struct flight *fl)
 {
 	struct fetch *f = fl->f;
-	int r = flights_lead(f->store, fl->number);
+	int r = follow_look(&fl->follow, f->store, fl->number, f->opts.silence_ms);
 
 	if (r == 0) {
-		fl->leading = true;
-		fl->beat = false;
-		beat(fl);
+		if (fl->follow.leads)
+			flight_beat(fl);
+		else
+			log_warn("%s: the process downloading it has stalled; downloading it here too", fl->canon);
 		begin_fetching(fl);
 		return;
 	}
@@ -440,18 +429,12 @@ static void follow(struct flight *fl)
 		flight_fail(fl, r, "the store's lock file");
 		return;
 	}
-	if (leader_is_silent(fl)) {
-		log_warn("%s: another process fetches it and does not get on: fetched beside it", fl->canon);
-		fl->alone = true;
-		begin_fetching(fl);
-		return;
-	}
 	fl->state = FLIGHT_FOLLOW;
 	if (wanted_whole(fl) != fl->following) {
 		fl->following = !fl->following;
 		flights_want(f->store, fl->number, fl->following);
 	}
-	net_timer_set(f->net, &fl->poll, POLL_MS, follow_poll, fl);
+	net_timer_set(f->net, &fl->poll, FOLLOW_LOOK_MS, flight_follow_again, fl);
 	if (!fl->found && flights_found(f->store, fl->number))
 		flight_found(fl);
 	if (!fl->tickets)
@@ -617,7 +600,7 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 	fl->all = t->need == FETCH_STREAM;
 	ticket_attach(fl, t);
 	flight_deadline(fl);
-	follow(fl);
+	flight_follow(fl);
 }
 
 bool flight_overdue(struct flight *fl, struct ticket *t)
@@ -671,9 +654,8 @@ static void flight_end(struct flight *fl, int error)
 		part_end(take(fl->untouched), false, error ? error : -EIO);
 	if (fl->following)
 		flights_want(f->store, fl->number, false);
-	if (fl->leading || fl->alone)
-		flights_drop(f->store, fl->number);
-	fl->following = fl->leading = fl->alone = fl->parked = false;
+	follow_end(&fl->follow, f->store, fl->number);
+	fl->following = fl->parked = false;
 	fl->state = FLIGHT_DONE;
 	fl->dead = true;
 }

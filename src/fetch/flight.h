@@ -4,6 +4,7 @@
 #pragma once
 #include "fetch/ahead.h"
 #include "fetch/fetch-private.h"
+#include "fetch/follow.h"
 
 #include <errno.h>
 
@@ -120,10 +121,7 @@ struct flight {
 	struct ticket *tickets;
 	unsigned jobs;	  /* on workers: the flight lives until they are back */
 	bool dead;	  /* nobody wants it any more */
-	bool leading;	  /* we hold the lock of `number` */
-	bool alone;	  /* another process leads, and does not get on */
-	bool beat;	  /* what we said last, or heard */
-	unsigned silent;  /* how many looks ago that was */
+	struct follow follow; /* which process works on it */
 	bool following;	  /* we said that we want it whole */
 	bool found;	  /* a source has it, by its first bytes */
 	bool overdue;	  /* the lookup deadline passed without an answer */

@@ -99,7 +99,7 @@ wait_for 30 workers_of "$PID_one" || fail "nobody works"
 kill -STOP "$PID_one"
 : >"$TMP/gate-held"
 timeout 60 cmp "$MNT_two/$held" "$TMP/held.gsym" || fail "two waits for who is stopped"
-grep -q 'another process makes it and does not get on' "$TMP/two.log" || fail "two did not go its own way"
+grep -q 'the process converting it has stalled' "$TMP/two.log" || fail "two did not go its own way"
 kill -CONT "$PID_one"
 wait "$first" || fail "who was stopped has something else"
 # Who is slow and lives is followed for as long as it takes.

@@ -31,7 +31,7 @@ from=$(now_ms)
 symfs_mount m --cache "$TMP/store" --source "gdb@$URL_up"
 timeout 60 cmp "$MNT_m/gdb/$name" "$TMP/far/full/large" || fail "the mount waits for who is stopped"
 say "beside one who is stopped: $(($(now_ms) - from)) ms"
-grep -q 'does not get on' "$TMP/m.log" || fail "it did not go its own way: $(cat "$TMP/m.log")"
+grep -q 'has stalled' "$TMP/m.log" || fail "it did not go its own way: $(cat "$TMP/m.log")"
 [ "$(upstream_count "$URL_up" requests "/$name")" -ge 2 ] || fail "who fetched it?"
 
 stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store" "gdb/$name" >/dev/null 2>&1; }

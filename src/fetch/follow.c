@@ -1,0 +1,45 @@
+/* Leads one download or conversion among the processes of a store, or detects that its leader stalled. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/follow.h"
+#include "store/flights.h"
+
+#include <errno.h>
+
+/* Looks are counted and not time: this process may have been stopped, too, while the clock went on. */
+static bool follow_is_silent(struct follow *w, struct store *s, uint64_t number, unsigned silence_ms)
+{
+	unsigned most = silence_ms ? silence_ms : FLIGHTS_SILENCE_MS;
+	bool heard = flights_beats(s, number);
+
+	w->silent = heard == w->beat ? w->silent + 1 : 0;
+	w->beat = heard;
+	return w->silent > most / FOLLOW_LOOK_MS;
+}
+
+int follow_look(struct follow *w, struct store *s, uint64_t number, unsigned silence_ms)
+{
+	int r = flights_lead(s, number);
+
+	if (r == 0) {
+		w->leads = true;
+		w->beat = false;
+		return 0;
+	}
+	if (r != -EAGAIN)
+		return r;
+	w->alone = follow_is_silent(w, s, number, silence_ms);
+	return w->alone ? 0 : -EAGAIN;
+}
+
+void follow_beat(struct follow *w, struct store *s, uint64_t number)
+{
+	w->beat = !w->beat;
+	flights_beat(s, number, w->beat);
+}
+
+void follow_end(struct follow *w, struct store *s, uint64_t number)
+{
+	if (w->leads || w->alone)
+		flights_drop(s, number);
+	*w = (struct follow){0};
+}

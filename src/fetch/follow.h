@@ -1,0 +1,24 @@
+/* Leads the making of one file (a download, a conversion) among the processes that share a store, or
+ * follows the process that leads it. No call waits. One thread at a time for each. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+struct store;
+
+#define FOLLOW_LOOK_MS 50 /* between two calls of follow_look() */
+
+struct follow {
+	bool leads;	 /* this process holds the lock; the caller calls follow_beat() every FLIGHTS_BEAT_MS */
+	bool alone;	 /* the process that leads has stalled: this one works beside it */
+	bool beat;	 /* the last beat that was sent or seen */
+	unsigned silent; /* looks since it changed */
+};
+
+/* Tries to lead. 0: this process is to work on it, as leader or alone. -EAGAIN: another process makes
+ * progress; look again after FOLLOW_LOOK_MS. Others: the store's lock file. A leader has stalled after
+ * `silence_ms` without a beat; 0: FLIGHTS_SILENCE_MS. */
+int follow_look(struct follow *w, struct store *s, uint64_t number, unsigned silence_ms);
+void follow_beat(struct follow *w, struct store *s, uint64_t number); /* a leader's sign of life */
+void follow_end(struct follow *w, struct store *s, uint64_t number); /* releases the lock; also when there is none */

@@ -1,0 +1,47 @@
+/* GSYM of debug files: the row of the kind, and how a worker process makes it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/derive-private.h"
+#include "fetch/fetch-private.h"
+
+#define SECONDS 120
+/* Grows when other bytes are made of the same file, or other files are refused. Then what is stored is made
+ * anew, and remembered refusals do not count. */
+#define MAKER_NUMBER "5"
+
+/* Gives the worker process another file, or lets it ask for one. */
+static void gsym_offer(const struct lack *l, struct gsym_work_file *out)
+{
+	out->ask = l->state == LACK_UNKNOWN;
+	out->fd = l->state == LACK_HERE ? blob_fd(l->blob) : -1;
+}
+
+static int make_gsym(struct conversion *c, int *fd, struct gsym_work_lack *lack, struct err *e)
+{
+	struct fetch *f = c->d->fetch;
+	bool bare = false;
+	struct gsym_work o = {.seconds = SECONDS, .stop = &c->stop, .form = derive_form(&c->a),
+		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&f->derives), 1u)),
+		.unsandboxed = f->opts.allow_unsandboxed, .bare = &bare, .lack = lack};
+	int r;
+
+	gsym_offer(&c->alt, &o.alt);
+	gsym_offer(&c->package, &o.package);
+	o.units = (struct gsym_work_file){.ask = c->units.state == LACK_UNKNOWN,
+		.fd = c->found ? draft_fd(c->found) : -1};
+	r = gsym_work(&o, blob_fd(c->in), fd, e);
+	if (bare && !atomic_exchange(&c->d->warned, true))
+		log_warn("workers convert without a system-call filter, which cannot be set here: "
+			"allow-unsandboxed = yes");
+	return r;
+}
+
+const struct derive_kind derive_gsym = {
+	.name = "gsym",
+	.type = FILETYPE_GSYM,
+	.maker = "symfs gsym " MAKER_NUMBER,
+	.faults = {[DERIVE_NOTHING] = "gsym-" MAKER_NUMBER, [DERIVE_BROKEN] = "gsym-failed-" MAKER_NUMBER,
+		[DERIVE_SLOW] = "gsym-slow", [DERIVE_SHORT] = "gsym-memory"},
+	.make = make_gsym,
+};

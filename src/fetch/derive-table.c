@@ -1,0 +1,272 @@
+/* The table of conversions under way: callers join one, other processes see its heartbeat, and its
+ * requests for files are cancelled with it. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "base/workers.h"
+#include "fetch/derive-private.h"
+#include "fetch/fetch-private.h"
+#include "store/flights.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS_MOST 4
+
+/* ---- begin and end ------------------------------------------------------------------ */
+
+/* One for each processor, and one more, because a worker may wait for the disk. */
+unsigned derive_threads(void)
+{
+	return 1 + (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), THREADS_MOST - 1L);
+}
+
+int derive_new(struct derive **out, struct fetch *f)
+{
+	struct derive *d = calloc(1, sizeof(*d));
+	int r = d ? workers_new(&d->workers, derive_threads()) : -ENOMEM;
+	pthread_condattr_t by_clock;
+
+	if (r < 0) {
+		free(d);
+		return r;
+	}
+	d->fetch = f;
+	d->store = fetch_store(f);
+	atomic_fetch_add(&f->derives, 1);
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->answered, NULL);
+	pthread_condattr_init(&by_clock);
+	pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->ended, &by_clock);
+	pthread_condattr_destroy(&by_clock);
+	*out = d;
+	return 0;
+}
+
+/* ---- the heartbeat of conversions that this process leads --------------------------------------------------------------------- */
+
+static void *pulse_main(void *arg)
+{
+	struct derive *d = arg;
+	LOCK_SCOPE(&d->lock);
+
+	while (!d->over) {
+		struct timespec until = clock_after(CLOCK_MONOTONIC, FLIGHTS_BEAT_MS);
+
+		for (struct conversion *c = d->conversions; c; c = c->next)
+			if (c->follow.leads)
+				follow_beat(&c->follow, d->store, key_number(&c->key));
+		while (!d->over && pthread_cond_timedwait(&d->ended, &d->lock, &until) == 0)
+			;
+	}
+	return NULL;
+}
+
+/* Under lock. Without this thread the conversion would seem stalled to other processes: they would do the
+ * same work, which is no harm. */
+void derive_pulse(struct derive *d)
+{
+	if (!d->pulses)
+		d->pulses = pthread_create(&d->pulse, NULL, pulse_main, d) == 0;
+}
+
+static void pulse_end(struct derive *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->over = true;
+	pthread_cond_signal(&d->ended);
+	pthread_mutex_unlock(&d->lock);
+	if (d->pulses)
+		pthread_join(d->pulse, NULL);
+}
+
+/* Under lock. */
+static void conversion_give_up(struct conversion *c)
+{
+	c->abandoned = true;
+	atomic_store(&c->stop, true);
+	if (c->ticket)
+		ticket_cancel(c->ticket);
+}
+
+void derive_stop(struct derive *d)
+{
+	if (!d)
+		return;
+	LOCK_SCOPE(&d->lock);
+	if (d->stopped)
+		return;
+	d->stopped = true;
+	for (struct conversion *c = d->conversions; c; c = c->next)
+		conversion_give_up(c);
+}
+
+void derive_free(struct derive *d)
+{
+	if (!d)
+		return;
+	derive_stop(d);
+	pthread_mutex_lock(&d->lock);
+	while (d->asking)
+		pthread_cond_wait(&d->answered, &d->lock);
+	pthread_mutex_unlock(&d->lock);
+	workers_free(d->workers);
+	pulse_end(d);
+	pthread_cond_destroy(&d->ended);
+	pthread_cond_destroy(&d->answered);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* ---- callers ------------------------------------------------------------------------- */
+
+/* Under lock. */
+static struct conversion *conversion_find(struct derive *d, const struct key *name)
+{
+	struct conversion *c = d->conversions;
+
+	while (c && (c->abandoned || !key_equal(&c->name, name)))
+		c = c->next;
+	return c;
+}
+
+bool derive_join(struct derive *d, struct making *m, struct conversion *fresh)
+{
+	LOCK_SCOPE(&d->lock);
+	struct conversion *c = conversion_find(d, &fresh->name);
+
+	m->on = c ? c : fresh;
+	m->next = m->on->callers;
+	m->on->callers = m;
+	if (c)
+		return false;
+	fresh->next = d->conversions;
+	d->conversions = fresh;
+	return true;
+}
+
+void making_cancel(struct making *m)
+{
+	struct fetched f = {.r = -EINTR, .why = "interrupted", .size = FETCH_SIZE_UNKNOWN};
+	struct conversion *c;
+
+	pthread_mutex_lock(&m->d->lock);
+	c = m->on;
+	if (c) {
+		struct making **at = &c->callers;
+
+		while (*at != m)
+			at = &(*at)->next;
+		*at = m->next;
+		m->on = NULL;
+		f.key = c->name;
+		if (!c->callers && !c->abandoned)
+			conversion_give_up(c);
+	}
+	pthread_mutex_unlock(&m->d->lock);
+	if (!c)
+		return;
+	m->ready(m->ctx, &f);
+	making_unref(m);
+}
+
+/* ---- the end of one ------------------------------------------------------------------ */
+
+/* No caller joins it from now on, and other processes may make it. */
+static struct making *table_remove(struct conversion *c)
+{
+	LOCK_SCOPE(&c->d->lock);
+	struct conversion **at = &c->d->conversions;
+
+	follow_end(&c->follow, c->d->store, key_number(&c->key));
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	for (struct making *m = c->callers; m; m = m->next)
+		m->on = NULL;
+	return c->callers;
+}
+
+void making_unref(struct making *m)
+{
+	if (m && atomic_fetch_sub(&m->refs, 1) == 1)
+		free(m);
+}
+
+void derive_finish(struct conversion *c, int r, struct blob *b)
+{
+	struct fetched f = {.r = r, .key = c->key, .blob = r < 0 ? NULL : b, .miss_ms = 2000,
+		.size = b ? blob_size(b) : FETCH_SIZE_UNKNOWN};
+	struct making *m, *next;
+
+	m = table_remove(c);
+	f.why = c->e.text[0] ? c->e.text : err_text(r);
+	for (; m; m = next) {
+		next = m->next;
+		m->ready(m->ctx, &f);
+		making_unref(m);
+	}
+	blob_unref(c->in);
+	blob_unref(c->alt.blob);
+	blob_unref(c->package.blob);
+	blob_unref(c->unit);
+	draft_discard(c->found);
+	free(c->ids);
+	free(c);
+}
+
+/* ---- asking for files ---------------------------------------------------------------- */
+
+void derive_go_on(struct conversion *c)
+{
+	if (workers_post(c->d->workers, c->run, c) < 0)
+		derive_finish(c, -ENOMEM, NULL);
+}
+
+/* In the ticket's callback, before the conversion goes on: after that it may be freed. */
+static void ticket_ran(struct conversion *c)
+{
+	LOCK_SCOPE(&c->d->lock);
+
+	ticket_unref(take(c->ticket));
+}
+
+/* The last act of a callback: derive_free() waits for it. */
+static void callback_ended(struct derive *d)
+{
+	LOCK_SCOPE(&d->lock);
+
+	d->asking--;
+	pthread_cond_broadcast(&d->answered);
+}
+
+static void conversion_ready(void *ctx, const struct fetched *f)
+{
+	struct conversion *c = ctx;
+	struct derive *d = c->d;
+
+	ticket_ran(c);
+	c->got(c, f);
+	derive_go_on(c);
+	callback_ended(d);
+}
+
+int derive_ask(struct conversion *c, const struct artifact *a, unsigned n, enum derive_wants wants,
+	void (*got)(struct conversion *c, const struct fetched *f))
+{
+	struct derive *d = c->d;
+	int r;
+
+	LOCK_SCOPE(&d->lock);
+	if (d->stopped || c->abandoned)
+		return -EINTR;
+	c->wants = wants;
+	c->got = got;
+	d->asking++;
+	r = fetch_open(d->fetch, a, n, FETCH_WHOLE, conversion_ready, c, &c->ticket);
+	if (r < 0)
+		d->asking--;
+	return r;
+}

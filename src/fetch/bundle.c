@@ -1,5 +1,5 @@
-/* Links and small files that are written from what is known of a file: the bundle that a leaf of
- * lldb's directories leads to, and two forms of a few words about it. */
+/* Writes links and small files about a file: the dSYM bundle that a leaf of lldb's directories links to, its
+ * Info.plist, and .meta. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/bundle.h"
 #include "base/utf8.h"
@@ -86,7 +86,7 @@ static int add_pair(struct buf *out, const char *name, const char *value)
 	return r == 0 && value[0] ? buf_adds(out, "\"") : r;
 }
 
-/* As Symbolicator's symsorter writes it; what the file does not tell is left out. */
+/* As Symbolicator's symsorter writes it, without what the file does not say. */
 static int write_meta(const char *name, const struct fetched *f, struct buf *out)
 {
 	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
@@ -111,12 +111,12 @@ static int write_meta(const char *name, const struct fetched *f, struct buf *out
 
 /* ---- all of them -------------------------------------------------------------------- */
 
-/* The name that the file came with first, else the one that it is asked for by now. */
+/* The name that the file first came with, else the name by which it is asked for now. */
 static void known_name(struct fetch *f, const struct fetched *found, const struct artifact *asked,
 	char name[static MODULE_PATH_MAX])
 {
 	name[0] = '\0';
-	/* What is only known to exist is not stored; and this may be the thread of the network. */
+	/* A file that is only known to exist is not stored. This may be the net thread, which must not wait. */
 	if (found->blob)
 		store_name(fetch_store(f), &found->key, name);
 	if (!name[0])

@@ -1,4 +1,4 @@
-/* The face of fetch/: answers at once where it can, tickets where it cannot. */
+/* A fetch: begins and ends it, replaces its sources, and answers requests at once where it can. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -17,18 +17,18 @@ const struct fetch_stat_row fetch_stat_rows[] = {
 	STAT(remembered, "answered from remembered misses at once"),
 	STAT(misses, "answered: no source has it"),
 	STAT(flights, "downloads and look-ups begun"),
-	STAT(joined, "askers who joined one under way"),
+	STAT(joined, "requests that joined a download under way"),
 	STAT(requests, "requests sent to sources"),
 	STAT(bytes, "bytes received from sources"),
 	STAT(published, "artifacts stored"),
 	STAT(mismatches, "wrong files that sources sent"),
-	STAT(failures, "flights that ended in an error"),
+	STAT(failures, "downloads and look-ups that ended in an error"),
 	STAT(timeouts, "lookup deadlines that passed"),
-	STAT(cancelled, "flights whose last asker left"),
+	STAT(cancelled, "downloads whose last caller left"),
 	{0},
 };
 
-/* A person who sends SIGHUP may have mended the source that sent a wrong file: it is asked at once. */
+/* A reload may follow the repair of a source that sent a wrong file: that source is asked at once. */
 static void forget_mismatches(void *ctx)
 {
 	struct fetch *f = ctx;
@@ -44,7 +44,7 @@ void fetch_set_sources(struct fetch *f, struct sources *so)
 	pthread_mutex_lock(&f->lock);
 	old = f->sources;
 	f->sources = so;
-	f->loops_told = 0;
+	f->loops_logged = 0;
 	pthread_mutex_unlock(&f->lock);
 	net_call(f->net, forget_mismatches, f);
 	symstore_renew(f);
@@ -121,7 +121,7 @@ static void close_flights(void *ctx)
 
 #define LAST_LOOK_MS 2000
 
-static void nothing(void *ctx)
+static void no_op(void *ctx)
 {
 }
 
@@ -134,13 +134,13 @@ int fetch_free(struct fetch *f)
 		net_call(f->net, close_flights, f);
 	if (f->store && f->n_miss_counts)
 		miss_counts_flush(f);
-	workers_free(f->workers);	/* their jobs post back to the net thread */
+	workers_free(f->workers);	/* ends when their jobs are posted back to the net thread */
 	if (!workers_end(f->lookers, LAST_LOOK_MS)) {
-		log_warn("a directory does not answer: ending all the same");
+		log_warn("a directory does not answer; exiting all the same");
 		return -EBUSY;
 	}
 	if (f->net) {
-		net_call(f->net, nothing, NULL); /* which has then seen them all */
+		net_call(f->net, no_op, NULL); /* the net thread has then run all of them */
 		net_stop(f->net);
 	}
 	trees_set(f, NULL);
@@ -158,11 +158,11 @@ int fetch_free(struct fetch *f)
 
 /* What is known of a file that is not stored. */
 struct missing {
-	bool named;	 /* a source was asked for it, or could be */
-	int64_t seconds; /* for how long no source has it, by memory alone */
+	bool named;	 /* a source has a name for it */
+	int64_t seconds; /* the remembered misses hold for so long */
 };
 
-/* Is it known, from memory alone, that no source has it? */
+/* Whether remembered misses alone say that no source has it. */
 static bool known_missing(struct fetch *f, const struct sources *so, const struct artifact *a,
 	const struct key *k, struct missing *m)
 {
@@ -201,7 +201,7 @@ static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out
 	return true;
 }
 
-/* 0: answered. 1: nobody has it. -EAGAIN. Misses are those of the key that was asked for. */
+/* 0: answered. 1: no source has it. -EAGAIN. Misses are those of the key that was asked for. */
 static int try_one(struct fetch *f, const struct sources *so, const struct artifact *asked,
 	const struct key *k, struct fetched *out, struct missing *m)
 {
@@ -230,8 +230,8 @@ static void answer_missing(struct fetch *f, const struct artifact *cands, unsign
 	atomic_fetch_add(m->named ? &f->stats.remembered : &f->stats.misses, 1);
 }
 
-/* A candidate answers only when all before it are known to be nowhere: else the same path would
- * be one file or another, by what happens to be stored. */
+/* A candidate is the answer only when every candidate before it is known to be missing. Otherwise the meaning
+ * of a path would depend on what happens to be stored. */
 static int try_in_order(struct fetch *f, const struct sources *so, const struct artifact *cands,
 	unsigned n, struct fetched *out)
 {

@@ -1,8 +1,8 @@
-/* Get it once. Whoever asks for an artifact first starts a flight, whoever asks after joins it;
- * nothing is shown to anybody before it was judged. Any thread may ask; nobody waits in a call.
+/* Gets each artifact once. The first request for an artifact starts a download (a flight), later requests
+ * join it. No byte is shown before the file was identified. Any thread; no call waits unless it says so.
  *
- * A request: fetch_try() answers from the store, from remembered misses or from facts at once,
- * or says -EAGAIN; then fetch_open() with the same words gives a ticket and calls `ready`, once. */
+ * A request: fetch_try() answers at once from the store or from remembered misses, or returns -EAGAIN. Then
+ * fetch_open() with the same arguments gives a ticket and calls `ready` once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -20,32 +20,34 @@ struct ticket;
 struct sources;
 
 enum fetch_need {
-	FETCH_EXISTS, /* is it there? (LOOKUP): the type's magic was seen; the lookup deadline holds */
-	FETCH_OPEN,   /* to be read (OPEN): it was identified, and what is not here yet is coming */
-	FETCH_STREAM, /* the same, and all of it will be read, from front to back */
+	FETCH_EXISTS, /* LOOKUP: first bytes of the right type came; the lookup deadline holds */
+	FETCH_OPEN,   /* OPEN: the file was identified, and the bytes that are missing are coming */
+	FETCH_STREAM, /* the same, and the caller will read all of it, from front to back */
 	FETCH_WHOLE   /* all bytes, verified (`symfs get`) */
 };
 
 #define FETCH_SIZE_UNKNOWN UINT64_MAX
 
-/* `why` of what no source was asked for, because none of them can name it. */
+/* `why`, when no source was asked, because no source has a name for the artifact. */
 #define FETCH_UNNAMED "no source is configured that can have it"
 
 /* An answer. `r` is 0, or
- *	-ENOENT		not there; `miss_ms` says for how long that may be believed
- *	-ETIMEDOUT	the deadline passed; -EHOSTUNREACH: a source that may have it could not be reached
- *	-EREMOTEIO	such a source answered uselessly (5xx, 429, no HTTP); -EACCES: it refused
- *	-EBADMSG	it sent another file; -EFBIG: a larger one than is allowed; -ELOOP: it leads here
+ *	-ENOENT		no source has it; `miss_ms` says for how long that may be believed
+ *	-ETIMEDOUT	the deadline passed
+ *	-EHOSTUNREACH	a source that may have it could not be reached
+ *	-EREMOTEIO	such a source gave a useless answer (5xx, 429, not HTTP)
+ *	-EACCES		such a source refused
+ *	-EBADMSG	a source sent another file; -EFBIG: a file larger than is allowed
+ *	-ELOOP		a source leads back into a symfs mount
  *	-EINTR		the ticket was cancelled
- *	-ENOSPC, -EIO, -ENOMEM	here */
+ *	-ENOSPC, -EIO, -ENOMEM	an error of this machine */
 struct fetched {
 	int r;
 	struct key key;	    /* of the candidate that was found */
 	struct blob *blob;  /* borrowed: blob_ref() to keep. Never NULL for FETCH_WHOLE and r == 0 */
-	struct part *part;  /* borrowed; for FETCH_OPEN and FETCH_STREAM, and r == 0, one of the
-			       two is not NULL. Who keeps it calls part_open() before this call
-			       returns */
-	uint64_t was;	    /* part_number() of the same bytes while they came; 0 */
+	struct part *part;  /* borrowed. For FETCH_OPEN and FETCH_STREAM, and r == 0, `blob` or `part`
+			       is not NULL. To keep it, call part_open() before `ready` returns */
+	uint64_t was;	    /* part_number() of the same bytes during their download; 0 */
 	uint64_t size;	    /* or FETCH_SIZE_UNKNOWN */
 	unsigned miss_ms;   /* with -ENOENT */
 	bool unnamed;	    /* with -ENOENT: no source was asked, and `why` is FETCH_UNNAMED */
@@ -59,11 +61,11 @@ typedef void fetch_ready(void *ctx, const struct fetched *f);
 struct fetch_opts {
 	unsigned lookup_deadline_ms; /* 10000 */
 	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP: 10000 */
-	unsigned silence_ms;	     /* how long another process that fetches may say nothing; 0: 5000 */
-	unsigned grace_ms;	     /* how long an earlier source may hold back a later one that has it */
-	unsigned breaker_ms;	     /* how long a dead host is left alone: 60000 */
+	unsigned silence_ms;	     /* a leader in another process has stalled after so long without a beat; 0: 5000 */
+	unsigned grace_ms;	     /* how long a source may hold back a later source that has the file */
+	unsigned breaker_ms;	     /* how long a host that failed is not asked: 60000 */
 	uint64_t max_file_size;
-	bool allow_unsandboxed; /* GSYM is made also where no system-call filter can be set */
+	bool allow_unsandboxed; /* make GSYM also where no system-call filter can be set */
 	const char *agent; /* more words of User-Agent; NULL */
 };
 
@@ -71,12 +73,11 @@ struct fetch_opts {
 int fetch_new(struct fetch **out, struct store *st, struct sources *so, const struct fetch_opts *o,
 	struct err *e);
 
-/* Cancels every ticket, waits until every `ready` ran, ends its threads. */
-/* 0. -EBUSY: a directory source does not answer who is in it, so nothing of `f` was freed, nor may its
- * store be closed: the process is to end soon. */
+/* Cancels every ticket, waits until every `ready` ran, and ends the threads. 0. -EBUSY: a thread is stuck in a
+ * directory source. Nothing was freed then: leave the store open, and exit. */
 int fetch_free(struct fetch *f);
 
-/* Replaces the sources (SIGHUP); flights under way go on with the old ones. Takes `so`. */
+/* Replaces the sources (SIGHUP); flights under way keep the old set. Takes `so`. */
 void fetch_set_sources(struct fetch *f, struct sources *so);
 
 /* One to LAYOUT_CANDIDATES artifacts, best first: the first that exists is the answer.
@@ -89,27 +90,26 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	fetch_ready *ready, void *ctx, struct ticket **out);
 
-/* I stopped waiting: makes ready(-EINTR) run soon, unless it ran; never waits. Any thread. The
- * last to leave a flight ends it. */
+/* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. Never waits. Any thread. When its
+ * last ticket leaves, a flight ends. */
 void ticket_cancel(struct ticket *t);
 void ticket_unref(struct ticket *t);
 
-/* ---- what it is doing, for people --------------------------------------------------- */
+/* ---- status --------------------------------------------------- */
 
-/* Every artifact that is in a directory source, whose layout says so: what their trees hold when
- * they are walked, six levels deep and 200,000 entries in all. `each` gets keys in no order; a key
- * may come twice. It stops when `each` returns more than 0, and returns that. (waits for disk) */
+/* Walks the directory sources, at most six levels deep and 200,000 entries in all, and calls `each` with the
+ * keys of the files, in no order; a key may come twice. Stops when `each` returns more than 0, and returns
+ * that. (waits for disk) */
 int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx);
 
-/* Opens a file of a directory source again, or one beside it, by the path that was told of it; links
- * are judged as for a file of that type. 0; negative: it is not there, or may not be had so.
- * (waits for disk) */
+/* Opens a file of a directory source again, or a file beside it, by the path of the first answer. Links are
+ * judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: it may not be opened. (waits for disk) */
 int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd);
 
-/* A line for each download under way: key, source, bytes, percent, rate, who waits. */
+/* A line for each download under way: key, source, bytes, percent, rate, number of waiting callers. */
 void fetch_activity(struct fetch *f, struct buf *out);
 
-/* How far the download of a key is: bytes so far and in all (or FETCH_SIZE_UNKNOWN). False: none
+/* The progress of a download: bytes so far and in all (or FETCH_SIZE_UNKNOWN). False: no download of that key
  * is under way. */
 bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64_t *size);
 
@@ -119,14 +119,14 @@ struct source;
 void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240]);
 void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, CSV */
 
-/* What files taught of a module: fills in what the artifact lacks. False: nothing is known of it.
+/* Fills in identifiers that the artifact lacks and stored files of its module have. False: no such file.
  * (waits for the index) */
 bool fetch_complete(struct fetch *f, struct artifact *a);
 
-/* Where a server that is asked for a symbol file by the code id of its program, as Mozilla's may be, says
- * that it is: `path` is "PROGRAM/CODE-ID/x.sym", `via` as an artifact's; debug_file and debug_id of `out`
- * are set. -ENOENT: none knows it; others: one of them could not be asked. fetch_may_locate():
- * there is a source that may. (waits for servers, as long as a lookup may take, or until *stop) */
+/* Asks servers that know symbol files by the code id of the program, as Mozilla's does, for the debug id.
+ * `path` is "PROGRAM/CODE-ID/x.sym", `via` as an artifact's. 0: debug_file and debug_id of `out` are set.
+ * -ENOENT: no server knows it; others: a server could not be asked. fetch_may_locate(): whether there is such
+ * a server. (waits for servers until the lookup deadline, or until *stop) */
 bool fetch_may_locate(struct fetch *f);
 int fetch_locate(struct fetch *f, const char *path, const char *via, const atomic_bool *stop, struct module *out);
 
@@ -140,8 +140,8 @@ struct fetch_attempt {
 	char error[200];
 };
 
-/* What would be asked for an artifact, in order, and what is remembered of each; with `ask`, also
- * what each answers now (waits; not on the net thread, not in a FUSE worker). How many, <= most. */
+/* Writes the requests for an artifact, in order, and what is remembered of each. With `ask` it sends them, and
+ * writes the answers (waits; not on the net thread, not in a FUSE worker). How many rows, <= most. */
 int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_attempt *rows,
 	unsigned most);
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By value: a reload makes new sources. What a server's file.ptr leads to is the server's. */
+/* By path: a reload makes new sources. The target of a server's file.ptr counts as the server's. */
 static uint64_t dir_of(const struct source *s)
 {
 	const char *where = s->o.path ? s->o.path : s->name;
@@ -33,7 +33,7 @@ int dir_enter(struct fetch *f, const struct source *s, char why[static 200])
 		if (v->dir == dir && now - v->since > DIR_HUNG_MS) {
 			snprintf(why, 200, "has not answered for %llu s",
 				(unsigned long long)((now - v->since) / 1000));
-			/* A disk that has to spin up first is worth the first deadline. */
+			/* A disk may have to spin up: until the first deadline the answer may still come. */
 			return now - v->since < f->opts.lookup_deadline_ms ? -EAGAIN : -ETIMEDOUT;
 		}
 	}

@@ -1,5 +1,5 @@
-/* Where servers that know programs by their code id, as Mozilla's does, say that a symbol file is: they
- * redirect to the path by its debug id. */
+/* Finds the debug id of a program by its code id: servers such as Mozilla's redirect to the path of the
+ * symbol file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -58,20 +58,20 @@ static bool read_url(const char *url, struct module *out)
 
 	if (!file || n < 4 || strncasecmp(url + n - 4, ".sym", 4) != 0)
 		return false;
-	/* A debug id has 33 digits at least, a code id never as many. */
+	/* A debug id has at least 33 digits, a code id always fewer. */
 	return sym - id - 1 >= 33 && debug_id_parse(&out->debug_id, id + 1, (size_t)(sym - id - 1)) == 0 &&
 	       decode(file + 1, (size_t)(id - file - 1), out->debug_file, sizeof(out->debug_file)) &&
 	       strcmp(out->debug_file, ".") != 0 && strcmp(out->debug_file, "..") != 0;
 }
 
-/* One that is asked. */
+/* A server that is asked. */
 struct question {
 	const struct source *s;
 	struct probe *p;
 	uint64_t since;
 };
 
-/* -EREMOTEIO, -EHOSTUNREACH: it cannot be asked, or not now. */
+/* -EREMOTEIO, -EHOSTUNREACH: the server cannot be asked, or not now. */
 static int ask(struct fetch *f, const char *path, const char *via, struct question *q)
 {
 	struct source_ask what = {0};
@@ -87,8 +87,8 @@ static int ask(struct fetch *f, const char *path, const char *via, struct questi
 	return q->p ? 0 : breaker_error(f->breakers, q->s->origin);
 }
 
-/* -ENOENT also where it has the file and does not redirect: then its path tells nothing. `until` is 0 when
- * nobody wants to know any more. */
+/* -ENOENT also when the server has the file and does not redirect: then its path shows no debug id. `until`
+ * is 0 when the answer is not needed any more. */
 static int take_answer(struct fetch *f, struct question *q, uint64_t until, const atomic_bool *stop,
 	struct module *out)
 {

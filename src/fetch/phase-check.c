@@ -115,9 +115,9 @@ static void log_loop(struct fetch *f, unsigned nth, const struct source *s)
 	uint64_t bit = 1ull << nth % 64;
 	LOCK_SCOPE(&f->lock);
 
-	if (!(f->loops_told & bit))
+	if (!(f->loops_logged & bit))
 		log_warn("source %s: %s leads into a symfs mount: skipped", s->name, s->shown);
-	f->loops_told |= bit;
+	f->loops_logged |= bit;
 }
 
 /* A directory has the file packed, or as a part of another file. A request that only asks whether the file

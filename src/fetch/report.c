@@ -1,5 +1,4 @@
-/* What fetch is doing, in words: downloads under way, sources and their health, misses, and why a
- * file is not there. */
+/* Status as text: downloads under way, sources and their health, remembered misses, what directories hold. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/mounts.h"
@@ -238,7 +237,7 @@ static int walk_source(struct fetch *f, struct walk *w)
 	if (r == 0)
 		w->layout = source_layout(
 			w->s, &(struct source_facts){.two_tier = local_two_tier(base)});
-	dir_leave(f, slot); /* a long walk is no silence */
+	dir_leave(f, slot); /* or a long walk would count as hung */
 	if (r < 0)
 		return 0;
 	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

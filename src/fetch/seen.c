@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By value: after a reload other sources may lie where the old ones lay. */
+/* By origin and URL: after a reload other sources may have the addresses of the old ones. */
 uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask)
 {
 	const char *where = ask->where ? ask->where : "";

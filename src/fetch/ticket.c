@@ -38,8 +38,8 @@ static void ticket_overdue(void *ctx)
 	ticket_deliver(t, &a);
 }
 
-/* Each candidate's flight has a deadline of its own; together they may not take longer than one.
- * Who wants the whole, and waited for the body of one that turned out wrong, waits anew. */
+/* Each candidate's flight has a deadline of its own; together they may not take longer than one deadline. A
+ * caller that wants the whole file, and waited for a body that turned out wrong, waits anew. */
 static bool ticket_may_wait(struct ticket *t)
 {
 	uint64_t waited = clock_ms() - t->began, most = t->f->opts.lookup_deadline_ms;
@@ -50,7 +50,7 @@ static bool ticket_may_wait(struct ticket *t)
 	return waited < most || (t->need != FETCH_EXISTS && t->worst != -ETIMEDOUT);
 }
 
-/* The next candidate that has a key; past the last, what became of all of them. */
+/* Joins a flight for the next candidate that has a key. After the last, delivers the joint answer. */
 static void ticket_go_on(struct ticket *t)
 {
 	struct fetched a = {.r = t->worst ? t->worst : -ENOENT, .unnamed = !t->worst && !t->named,
@@ -66,7 +66,7 @@ static void ticket_go_on(struct ticket *t)
 			ticket_overdue(t);
 			return;
 		}
-		k = store_key(t->f->store, &k); /* a file with a key of its own is not another one's flight */
+		k = store_key(t->f->store, &k); /* a stored file may have a key of its own */
 		flight_join(t->f, t, &t->cands[t->at], &k);
 		return;
 	}
@@ -145,5 +145,5 @@ void ticket_cancel(struct ticket *t)
 {
 	__atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);
 	if (net_post(t->f->net, ticket_cancel_now, t) < 0)
-		ticket_unref(t); /* it ends at its deadline instead */
+		ticket_unref(t); /* no memory: the ticket ends at its deadline */
 }

@@ -1,5 +1,5 @@
-/* The scans of sources that are arbitrary trees: begun and ended with the sources, and with them
- * what they remember in the store. Two sources of one path share one. */
+/* Scans of directory sources without a layout: a scan begins and ends with its source, and is saved in the
+ * store. Two sources with one path share a scan. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"
@@ -17,7 +17,7 @@
 struct tree {
 	struct tree *next;
 	struct scan *scan;
-	unsigned refs; /* the list's, while it is wanted, and those who ask it; under the lock */
+	unsigned refs; /* of the list, while it is wanted, and of callers; under the lock */
 	bool wanted;   /* while trees_set() runs */
 };
 
@@ -30,7 +30,7 @@ static struct tree **tree_at(struct fetch *f, const char *path)
 	return at;
 }
 
-/* Where a tree is remembered, or NULL: then it is walked anew each time. */
+/* Where a tree is saved. NULL: it is walked anew in each process. */
 static char *memory_of(const struct fetch *f, const char *path)
 {
 	_cleanup_free_ char *dir = NULL;
@@ -48,7 +48,7 @@ static char *memory_of(const struct fetch *f, const char *path)
 		: file;
 }
 
-/* Called under the lock. */
+/* Under the lock. */
 static void tree_begin(struct fetch *f, const char *path)
 {
 	_cleanup_free_ char *memory = memory_of(f, path);
@@ -66,7 +66,7 @@ static void tree_begin(struct fetch *f, const char *path)
 	f->trees = t;
 }
 
-/* It is asked without the lock: a listing takes long, and nobody waits for it. NULL: there is none. */
+/* A reference, because a listing takes long and must not hold the lock. NULL: the source has no tree. */
 static struct tree *tree_take(struct fetch *f, const struct source *s)
 {
 	LOCK_SCOPE(&f->trees_lock);
@@ -77,7 +77,7 @@ static struct tree *tree_take(struct fetch *f, const struct source *s)
 	return t;
 }
 
-/* Who lets go of it last ends its walk. */
+/* The last reference ends the walk. */
 static void tree_give(struct fetch *f, struct tree *t)
 {
 	bool last;
@@ -91,7 +91,7 @@ static void tree_give(struct fetch *f, struct tree *t)
 	free(t);
 }
 
-/* Takes out those that no source wants any more. */
+/* Removes the trees that no source has any more. */
 static struct tree *take_unwanted(struct fetch *f)
 {
 	struct tree *gone = NULL, **at = &f->trees;

@@ -1,5 +1,5 @@
-/* Why a file is not there: the plan for an artifact, what is remembered of each step, and on
- * request what each source says now. */
+/* Explains why a file is missing: the requests for an artifact, what is remembered of each, and what each
+ * source answers now. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_MS 100 /* whether it is to stop */
+#define LOOK_MS 100 /* between looks at *stop */
 
-/* One question, asked while the caller waits. It ends by itself: every transfer has bounds. */
+/* One request, for which the caller waits. It ends by itself, because every transfer has bounds. */
 struct probe {
 	struct fetch *f;
 	struct net_req req;
@@ -19,7 +19,7 @@ struct probe {
 	pthread_cond_t over;
 	bool done;
 	int started;
-	struct net_reply reply; /* of the head, or of the end when none came */
+	struct net_reply reply; /* of the head, or of the end when no head came */
 	uint8_t first[OBJ_HEAD];
 	size_t first_n;
 };
@@ -32,7 +32,7 @@ static int probe_head(void *ctx, const struct net_reply *r)
 	return r->status == 200 ? 0 : -ECANCELED;
 }
 
-/* No more of the body is wanted than shows what kind of file it is. */
+/* Reads only so much of the body as shows what kind of file it is. */
 static int probe_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct probe *probe = ctx;
@@ -71,7 +71,7 @@ static void probe_wait(struct probe *p)
 		pthread_cond_wait(&p->over, &p->lock);
 }
 
-/* -EACCES: there are no credentials for it. */
+/* -EACCES: there are no credentials for the source. */
 static int probe_begin(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
 {
 	char line[ARTIFACT_VIA + 16];
@@ -111,7 +111,7 @@ static void probe_free(struct probe *p)
 	free(p);
 }
 
-/* ---- questions to several at once ---------------------------------------------------- */
+/* ---- requests to several sources at once ---------------------------------------------------- */
 
 struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via)
 {
@@ -156,7 +156,7 @@ bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct ne
 	return done;
 }
 
-/* ---- what each says ------------------------------------------------------------------ */
+/* ---- the answers ------------------------------------------------------------------ */
 
 static void ask_http(struct fetch *f, const struct source *s, const struct source_ask *ask,
 	enum filetype type, struct fetch_attempt *row)
@@ -222,7 +222,7 @@ static const char *seen_word(int error)
 	}
 }
 
-/* What this process knows of a source that it does not ask now. */
+/* What this process knows of a source that is not asked now. */
 static void recall(struct fetch *f, const struct source *s, const struct artifact *a,
 	const struct key *k, const struct source_ask *ask, struct fetch_attempt *row)
 {

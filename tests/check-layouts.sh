@@ -79,5 +79,14 @@ for type in $(sed -n 's/^	\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "
 done
 want=$(sed -n '/^enum filetype {/,/^}/s/^	FILETYPE_[A-Z0-9_]*,.*/x/p' "$top/src/id/filetype.h" | wc -l)
 [ "$types" = "$want" ] || complain "$types of $want file types have a row that this test reads"
-echo "$seen examples and $types types seen"
+# Each format has a fuzzer, but for three that are a few words of text.
+formats=0
+for format in $(sed -n 's/^	&obj_\([a-z0-9]*\),$/\1/p' "$top/src/obj/formats.c"); do
+  formats=$((formats + 1))
+  case $format in bcsymbolmap | perfmap | uuidmap) continue ;; esac
+  [ -f "$top/tests/fuzz/fuzz-$format.c" ] || complain "there is no tests/fuzz/fuzz-$format.c"
+  [ -d "$top/tests/data/broken/$format" ] || complain "there is no tests/data/broken/$format"
+done
+[ $formats -ge 11 ] || complain "only $formats formats"
+echo "$seen examples, $types types and $formats formats seen"
 exit $bad

@@ -302,6 +302,40 @@ START_TEST(type_rows)
 }
 END_TEST
 
+/* The types that a flag is for, as fetch/, http/ and layout/ need them. */
+START_TEST(type_flags)
+{
+	static const struct {
+		enum filetype_flag flag;
+		const char *types;
+	} rows[] = {
+		{TYPE_RANDOM, "elf_code elf_debug mach_code mach_debug pe pdb"},
+		{TYPE_CAB, "pe pdb"},
+		{TYPE_TEXT, "breakpad source"},
+		{TYPE_LEARNS, "pe pdb portablepdb breakpad sourcebundle il2cpp"},
+		{TYPE_GSYM_FROM, "elf_code elf_debug mach_code mach_debug pe breakpad"},
+		{TYPE_ANONYMOUS, "uuidmap bcsymbolmap il2cpp source section companion"},
+		{TYPE_ANY_BYTES, "source section"},
+		{TYPE_ANY_PACKING, "source section companion"},
+		{TYPE_NAME_COUNTS, "pe source section gsym companion"},
+		{TYPE_SEVERAL, "breakpad"},
+		{TYPE_PE_ID, "pe companion"},
+		{TYPE_PROGRAM, "elf_code mach_code pe wasm_code"},
+		{TYPE_DEBUG_FILE, "elf_debug mach_debug wasm_debug"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		char have[400] = "";
+
+		for (unsigned t = 1; t < FILETYPES; t++)
+			if (filetype_is(t, rows[i].flag))
+				snprintf(have + strlen(have), sizeof(have) - strlen(have), "%s%s", have[0] ? " " : "",
+					filetype_name(t));
+		ck_assert_str_eq(have, rows[i].types);
+	}
+}
+END_TEST
+
 START_TEST(object_rows)
 {
 	for (unsigned o = 1; o < OBJECT_TYPES; o++) {
@@ -317,4 +351,4 @@ START_TEST(object_rows)
 END_TEST
 
 UNIT_MAIN("id", debug_id_forms, debug_id_refuses, debug_id_of_build_id, key_round_trip, key_identity,
-	key_names, key_follows, key_by_debug_id, module_texts, key_refuses, type_rows, object_rows)
+	key_names, key_follows, key_by_debug_id, module_texts, key_refuses, type_rows, type_flags, object_rows)

@@ -4,6 +4,7 @@
 #include "id/key.h"
 #include "layout/layouts.h"
 #include "layout/tree.h"
+#include "obj/obj.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -849,4 +850,45 @@ START_TEST(hostile)
 }
 END_TEST
 
-UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows, apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree, tree_else_dir, tree_gsym_meanings, entries, bundles, sources, hostile)
+/* A new type has a path in some layout, and a reader, or nothing in it identifies its build. GSYM is made
+ * here, and split debug information is found beside its program. */
+START_TEST(types_have_paths_and_readers)
+{
+	for (unsigned t = 1; t < FILETYPES; t++) {
+		bool path = false;
+
+		for (unsigned i = 0; layout_at(i); i++)
+			for (const struct layout_row *row = layout_at(i)->rows; row->pattern; row++)
+				path = path || row->type == t;
+		ck_assert_msg(path == (t != FILETYPE_GSYM && t != FILETYPE_ELF_DWO), "%s", filetype_name(t));
+		ck_assert_msg(obj_reads(t) || filetype_is(t, TYPE_ANONYMOUS) || t == FILETYPE_GSYM, "%s",
+			filetype_name(t));
+	}
+}
+END_TEST
+
+/* What other folders take for granted of the flags. */
+START_TEST(layout_flags)
+{
+	unsigned stores = 0;
+
+	for (unsigned i = 0; layout_at(i); i++) {
+		const struct layout *l = layout_at(i), *tiered = l->tiered ? layout_find(l->tiered) : NULL;
+
+		ck_assert_int_eq(l->tiered != NULL, tiered != NULL);
+		ck_assert(!tiered || (tiered->flags & LAYOUT_TWO_TIER && tiered->rows == l->rows));
+		ck_assert(!tiered || tiered->flags == (l->flags | LAYOUT_TWO_TIER));
+		stores += l->flags & LAYOUT_SYMBOL_STORE ? 1 : 0;
+	}
+	ck_assert_uint_eq(stores, 2);
+	ck_assert(layout_find("breakpad")->flags & LAYOUT_CODE_ID_LOOKUP);
+	ck_assert(layout_find("native")->flags & LAYOUT_CODE_ID_LOOKUP);
+	ck_assert(layout_find("breakpad")->flags & LAYOUT_TECKEN);
+	ck_assert(!(layout_find("native")->flags & LAYOUT_TECKEN));
+}
+END_TEST
+
+UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows,
+	apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree,
+	tree_else_dir, tree_gsym_meanings, entries, bundles, sources, hostile,
+	types_have_paths_and_readers, layout_flags)

@@ -18,13 +18,7 @@
 
 #define HEAD_MOST 4096	/* bytes that show what is inside of a packed file */
 #define PARK_BYTES (1u << 20)	/* a parked flight stops reading here */
-#define PARKED_MOST 4		/* of them at once */
 #define EARLY_BYTES (256u << 10) /* the identity is looked at here, before the end */
-#define RESUME_MS 500		/* a download that readers wait for is begun again so often */
-#define LOOK_AGAIN_MS 10	/* when as many look into directories as may */
-#define TREE_POLL_MS 100	/* looks at trees that are still being walked */
-#define TREE_WAIT_MS 2000	/* for so long before servers are asked */
-#define LINGER_MS 300000	/* an unanswered flight that nobody waits for ends after this */
 #define MISS_ANSWER_MS 2000	/* an answer from misses is believed no longer: `symfs add` */
 
 struct attempt;
@@ -79,7 +73,6 @@ struct dir_thread {
 };
 
 #define LOOKERS 32   /* threads for directories; a hung directory holds up to DIR_THREADS_EACH of them */
-#define LOOKS_MOST 8
 
 #define REFUSED_SLOTS 32
 #define REFUSED_MS 10000

@@ -1,517 +1,408 @@
-/* One key under way, and everyone who waits for it. */
+/* Flights, each the download of one key: their phases, and what each event does in each phase. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/flight.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
-#include "fetch/flight.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- tickets of a flight ------------------------------------------------------------ */
+#define LINGER_MS 300000 /* after its deadline a flight that no request waits for goes on for so long */
 
-static void ticket_attach(struct flight *fl, struct ticket *t)
-{
-	t->flight = fl;
-	t->prev = NULL;
-	t->next = fl->tickets;
-	if (t->next)
-		t->next->prev = t;
-	fl->tickets = t;
-}
+static void flight_event(struct flight *fl, const struct event *e);
+static void flight_cancel(struct flight *fl);
+static void flight_fail(struct flight *fl, int error, const char *why);
+static void wait_for_answer(struct flight *fl);
 
-static void ticket_detach(struct ticket *t)
-{
-	if (t->prev)
-		t->prev->next = t->next;
-	else
-		t->flight->tickets = t->next;
-	if (t->next)
-		t->next->prev = t->prev;
-	t->flight = NULL;
-	t->prev = t->next = NULL;
-}
-
-static bool begin_alike(enum filetype a, enum filetype b)
-{
-	return b != FILETYPE_NONE && filetype_row(a)->twin == b;
-}
-
-/* Something is there, but its first bytes do not tell whether it is this or something else that the
- * asker's path can mean: the program in place of its debug file, or what is packed so that nothing
- * can be seen of it. */
-static bool may_be_other(const struct flight *fl, const struct ticket *t)
-{
-	const struct attempt *at = fl->winner;
-
-	for (unsigned i = t->at + 1; i < t->n && t->need == FETCH_EXISTS; i++) {
-		enum filetype other = t->cands[i].type;
-
-		/* Who has no winner was told by a directory, or by another process. */
-		if (at ? at->unsure || (other != fl->key.type && at->may_be >> other & 1)
-		       : begin_alike(fl->key.type, other))
-			return true;
-	}
-	return false;
-}
-
-static bool is_read(const struct flight *fl)
-{
-	const struct part *p = fl->part ? fl->part : fl->untouched;
-
-	return p && part_is_open((struct part *)p);
-}
-
-static bool wanted_whole(const struct flight *fl)
-{
-	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (t->need != FETCH_EXISTS || may_be_other(fl, t))
-			return true;
-	return is_read(fl);
-}
-
-bool flight_is_lonely(const struct flight *fl)
-{
-	return !fl->tickets && !is_read(fl);
-}
-
-bool flight_lingers(const struct flight *fl)
-{
-	return fl->linger && flight_is_lonely(fl);
-}
-
-/* Whether sources were asked by another name than this asker's. What they said of that name says
- * nothing to him. */
-static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
-{
-	const struct artifact *a = &t->cands[t->at];
-
-	for (unsigned i = 0; i < fl->sources->n; i++) {
-		const struct layout *l = fl->sources->list[i]->layout;
-		const char *name = layout_name_of(l, a);
-
-		if (strcmp(name, layout_name_of(l, &fl->asked)) != 0 &&
-			strcmp(name, layout_name_of(l, &fl->what)) != 0)
-			return true;
-	}
-	return false;
-}
-
-static bool is_reader(const struct ticket *t)
-{
-	return t->need == FETCH_OPEN || t->need == FETCH_STREAM;
-}
-
-/* A stream has validators that hold for good once it is stored: so small a one waits for that. */
-static bool is_opener(const struct ticket *t)
-{
-	return t->need == FETCH_OPEN;
-}
-
-enum askers { ALL, READERS, OPENERS, WHO_ASK_EXISTS, WHO_ARE_SURE /* and ask for no more than that it exists */ };
-
-static bool is_among(enum askers who, const struct flight *fl, const struct ticket *t)
-{
-	if (who == ALL || who == READERS)
-		return who == ALL || is_reader(t);
-	if (who == OPENERS)
-		return is_opener(t);
-	return t->need == FETCH_EXISTS && !(who == WHO_ARE_SURE && may_be_other(fl, t));
-}
-
-static void answer_tickets(struct flight *fl, const struct fetched *a, enum askers who)
-{
-	struct ticket *t = fl->tickets;
-
-	while (t) {
-		struct ticket *next = t->next;
-
-		if (is_among(who, fl, t)) {
-			ticket_detach(t);
-			if ((a->r == -ENOENT || a->r == -EBADMSG) && asked_otherwise(fl, t))
-				t->answer(t, NULL);
-			else
-				t->answer(t, a);
-		}
-		t = next;
-	}
-}
+/* ---- it exists -------------------------------------------------------------------------------------------- */
 
 static struct fetched answer_exists(const struct flight *fl)
 {
-	return (struct fetched){.key = fl->own, .size = fl->size, .why = ""};
+	return (struct fetched){.key = fl->own, .size = fl->body.size, .why = ""};
 }
 
-void flight_found(struct flight *fl)
+static void flight_found(struct flight *fl)
 {
 	struct fetched a = answer_exists(fl);
 
-	answer_tickets(fl, &a, WHO_ARE_SURE);
+	tickets_answer(fl, &a, TICKETS_EXISTS_SURE);
 	for (struct ticket *t = fl->tickets; t; t = t->next)
-		if (may_be_other(fl, t))
+		if (ticket_may_mean_other(fl, t))
 			return; /* its deadline stands */
 	fl->found = true;
 	net_timer_stop(fl->f->net, &fl->deadline);
 }
 
-/* ---- readers: served as the bytes come ---------------------------------------------- */
+/* What was found is not the file, or not found by this process: requests wait for "does it exist" again. */
+static void flight_unfound(struct flight *fl)
+{
+	if (fl->found)
+		wait_for_answer(fl);
+	fl->found = false;
+}
+
+/* ---- readers: served as the bytes come -------------------------------------------------------------------- */
+
+/* Readers came, went, or want something. */
+static void readers_changed(void *ctx);
 
 static struct fetched answer_part(const struct flight *fl)
 {
-	return (struct fetched){.key = fl->own, .size = part_size(fl->part), .part = fl->part, .why = ""};
+	struct part *p = fl->readers.part;
+
+	return (struct fetched){.key = fl->own, .size = part_size(p), .part = p, .why = ""};
+}
+
+static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
+{
+	struct part_opts o = {.fd = fd, .size = size, .have = have, .sp = sp, .touched = sp && !fl->body.fresh,
+		.net = fl->f->net, .changed = readers_changed, .ctx = fl};
+
+	return part_new(&fl->readers.part, &o);
 }
 
 /* Readers of a version that was given up go on with this one, if they have seen neither bytes nor another size. */
 static int part_for(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
 {
-	if (fl->untouched && !sp && part_size(fl->untouched) == size && part_renew(fl->untouched, fd, have) == 0) {
-		fl->part = take(fl->untouched);
+	struct readers *rd = &fl->readers;
+
+	if (rd->untouched && !sp && part_size(rd->untouched) == size && part_renew(rd->untouched, fd, have) == 0) {
+		rd->part = take(rd->untouched);
 		return 0;
 	}
-	if (fl->untouched)
-		part_end(take(fl->untouched), false, -EIO);
-	return part_new(&fl->part, fl, fd, size, have, sp);
+	if (rd->untouched)
+		part_end(take(rd->untouched), false, -EIO);
+	return open_part(fl, fd, size, have, sp);
 }
 
-/* Whether readers can be let in: how long it is must be known, and that what comes is the file. */
+/* Whether readers can be let in: the size must be known, and that what comes is the file. */
 static bool lets_in(struct flight *fl, const struct ticket *t)
 {
-	if (fl->offer != OFFER_NONE)
-		return fl->offer == OFFER_MADE && t && is_opener(t);
-	if (fl->part)
+	const struct body *b = &fl->body;
+
+	if (fl->readers.offer != OFFER_NONE)
+		return fl->readers.offer == OFFER_MADE && t && t->need == FETCH_OPEN;
+	if (fl->readers.part)
 		return true;
-	if (!fl->sure || fl->state != FLIGHT_BODY || fl->size == FETCH_SIZE_UNKNOWN)
+	if (!b->sure || !flight_receives(fl) || b->size == FETCH_SIZE_UNKNOWN)
 		return false;
-	if (fl->sparse)
-		return part_for(fl, sparse_fd(fl->sparse), fl->size, 0, fl->sparse) == 0;
-	if (!fl->draft || fl->winner->ranged)
-		return false; /* it will have a file with holes first */
-	return part_for(fl, draft_fd(fl->draft), fl->size, draft_size(fl->draft), NULL) == 0;
+	if (b->file)
+		return part_for(fl, sparse_fd(b->file), b->size, 0, b->file) == 0;
+	if (!b->draft || b->winner->ranged)
+		return false; /* it will be a sparse file first */
+	return part_for(fl, draft_fd(b->draft), b->size, draft_size(b->draft), NULL) == 0;
 }
 
-static const struct ticket *any_reader(const struct flight *fl)
-{
-	const struct ticket *t = fl->tickets;
-
-	while (t && !is_reader(t))
-		t = t->next;
-	return t;
-}
-
-void flight_sure(struct flight *fl)
+static void flight_sure(struct flight *fl)
 {
 	const struct ticket *t;
 	struct fetched a;
 
-	fl->sure = true;
-	t = any_reader(fl);
-	if ((!t && !fl->untouched) || !lets_in(fl, t))
+	fl->body.sure = true;
+	t = tickets_reader(fl);
+	if ((!t && !fl->readers.untouched) || !lets_in(fl, t))
 		return;
 	a = answer_part(fl);
-	answer_tickets(fl, &a, READERS);
-	part_nudge(fl->part); /* none of them may have opened it */
+	tickets_answer(fl, &a, TICKETS_READERS);
+	part_nudge(fl->readers.part); /* perhaps no reader opened it */
 }
 
-/* Or who may soon be one: a LOOKUP has been answered, an OPEN follows. */
-static bool any_opener_yet(const struct flight *fl)
+/* All of it is here and will be sealed: OPEN is answered as soon as it is known to be the file. Debuggers wait
+ * for one debug file after the other. A reader of another file may go on to what that file taught, or ask for
+ * it by another key, which holds when it is stored. */
+static void flight_offer(struct flight *fl)
 {
-	for (const struct ticket *t = fl->tickets; t; t = t->next)
-		if (t->need == FETCH_OPEN || t->need == FETCH_EXISTS)
-			return true;
-	return !fl->tickets;
-}
+	struct draft *d = fl->body.draft;
+	uint64_t size = draft_size(d);
 
-void flight_offer(struct flight *fl)
-{
-	uint64_t size = draft_size(fl->draft);
-
-	/* What debuggers wait for, one after the other. Who reads another may go on to what it taught, or ask for
-	 * it by another key, which holds when it is stored. */
 	if (fl->own.type != FILETYPE_ELF_DEBUG || key_is_by_debug_id(&fl->own))
 		return;
-	if (!fl->part && !fl->untouched && any_opener_yet(fl) &&
-		part_new(&fl->part, fl, draft_fd(fl->draft), size, size, NULL) == 0)
-		fl->offer = OFFER_UNPROVEN;
+	if (!fl->readers.part && !fl->readers.untouched && tickets_may_open(fl) &&
+		open_part(fl, draft_fd(d), size, size, NULL) == 0)
+		fl->readers.offer = OFFER_UNPROVEN;
 }
 
-void flight_proven(struct flight *fl)
+static void said_proven(struct flight *fl)
 {
-	struct fetched a = answer_part(fl);
+	struct fetched a;
 
-	fl->offer = OFFER_MADE;
-	answer_tickets(fl, &a, OPENERS);
+	if (fl->readers.offer != OFFER_UNPROVEN)
+		return;
+	a = answer_part(fl);
+	fl->readers.offer = OFFER_MADE;
+	tickets_answer(fl, &a, TICKETS_OPENERS);
 }
 
-uint64_t flight_here(const struct flight *fl)
+/* ---- parked: LOOKUP was answered, an OPEN may come ---------------------------------------------------------- */
+
+static void park(struct flight *fl)
 {
-	if (fl->sparse)
-		return sparse_present(fl->sparse);
-	return fl->draft ? draft_size(fl->draft) : 0;
+	if (fl->phase != FLIGHT_BODY || fl->linger || flight_is_wanted_whole(fl) || !park_begin(fl))
+		return;
+	fl->phase = FLIGHT_PARKED;
 }
 
-void flight_readers(struct flight *fl)
+static void unpark(struct flight *fl)
 {
-	if (fl->state == FLIGHT_ASK && flight_is_lonely(fl) && !fl->linger) {
+	if (fl->phase != FLIGHT_PARKED)
+		return;
+	park_end(fl);
+	fl->phase = FLIGHT_BODY;
+	body_flow(fl);
+}
+
+static void readers_changed(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->phase == FLIGHT_RACE && flight_is_lonely(fl) && !fl->linger) {
 		flight_cancel(fl);
 		return;
 	}
-	if (fl->state != FLIGHT_BODY)
+	if (!flight_receives(fl))
 		return;
 	if (!flight_is_lonely(fl) || fl->linger)
 		ranges_go(fl);
-	else if (flight_here(fl) < fl->size)
-		flight_park(fl);
+	else if (body_here(&fl->body) < fl->body.size)
+		park(fl);
 }
 
-/* ---- parked: LOOKUP was answered, OPEN may come ------------------------------------- */
+/* ---- the lookup deadline ------------------------------------------------------------------------------------ */
 
-static void park_over(void *ctx)
+/* How long requests that can be interrupted wait beyond the deadline: for the host's queue, and from their turn
+ * on as long as any. */
+static unsigned time_left(const struct flight *fl)
 {
-	struct flight *fl = ctx;
+	unsigned most = fl->f->opts.lookup_deadline_ms;
 
-	if (fl->parked && flight_is_lonely(fl))
-		flight_cancel(fl);
+	if (fl->linger || !flight_is_wanted_whole(fl))
+		return 0;
+	return race_is_queued(fl) ? most : race_time_left(fl, most);
 }
 
-/* Goes on for askers of other processes, as long as there are any. */
-static void for_others(void *ctx)
-{
-	struct flight *fl = ctx;
-
-	if (!flight_is_lonely(fl) || fl->linger || fl->state != FLIGHT_BODY)
-		return;
-	if (!flights_wanted(fl->f->store, fl->number)) {
-		flight_cancel(fl);
-		return;
-	}
-	net_timer_set(fl->f->net, &fl->poll, FOLLOW_LOOK_MS, for_others, fl);
-	if (!fl->fill) {
-		fl->fill = true;
-		ranges_go(fl);
-	}
-}
-
-static void park_poll(void *ctx)
-{
-	struct flight *fl = ctx;
-
-	if (!fl->parked)
-		return;
-	if (fl->sparse && sparse_is_gone(fl->sparse)) {
-		flight_cancel(fl); /* evicted: the disk gets its blocks back when it is closed */
-		return;
-	}
-	net_timer_set(fl->f->net, &fl->poll, FOLLOW_LOOK_MS, park_poll, fl);
-	if (!flights_wanted(fl->f->store, fl->number))
-		return;
-	flight_unpark(fl);
-	for_others(fl);
-}
-
-void flight_unpark(struct flight *fl)
-{
-	if (!fl->parked)
-		return;
-	fl->parked = false;
-	if (fl->sparse)
-		sparse_set_idle(fl->sparse, false);
-	net_timer_stop(fl->f->net, &fl->park);
-	net_timer_stop(fl->f->net, &fl->poll);
-	winner_resume(fl);
-}
-
-/* A file that is no larger than what a parked flight takes ends by itself. */
-static bool will_stop(const struct flight *fl)
-{
-	if (fl->winner && fl->winner->ranged)
-		return false; /* no transfer stands still */
-	return fl->size == FETCH_SIZE_UNKNOWN || fl->size > PARK_BYTES;
-}
-
-/* How many of a source's transfers may stand still: one of its connections stays free. */
-static unsigned parked_most(const struct source *s)
-{
-	return s->o.connections ? s->o.connections - 1 : UINT_MAX;
-}
-
-/* Cancels the oldest that is parked, of a source or of all, when there are `most` of them. */
-static void park_limit(struct fetch *f, const struct source *s, unsigned most)
-{
-	struct flight *oldest = NULL;
-	unsigned n = 0;
-
-	for (struct flight *fl = f->flights; fl; fl = fl->next) {
-		if (!fl->parked || fl->tickets || !will_stop(fl) ||
-			(s && fl->winner->source != s))
-			continue;
-		n++;
-		if (!oldest || fl->began < oldest->began)
-			oldest = fl;
-	}
-	if (oldest && n >= most)
-		flight_cancel(oldest);
-}
-
-/* A transfer that stands still keeps its connection, and a host has few: the oldest makes room. */
-static void park_make_room(struct flight *fl)
-{
-	park_limit(fl->f, fl->winner->source, parked_most(fl->winner->source));
-	park_limit(fl->f, NULL, PARKED_MOST);
-}
-
-/* Nobody needs the whole yet: a flight that only answered LOOKUP waits for OPEN a while. */
-void flight_park(struct flight *fl)
-{
-	if (fl->parked || fl->linger || fl->state != FLIGHT_BODY || wanted_whole(fl))
-		return;
-	/* Where there is one connection, it is not kept from others: the file comes whole. */
-	if (will_stop(fl) && parked_most(fl->winner->source) == 0)
-		return;
-	if (will_stop(fl))
-		park_make_room(fl);
-	fl->parked = true;
-	if (fl->sparse)
-		sparse_set_idle(fl->sparse, true);
-	net_timer_set(fl->f->net, &fl->park, fl->f->opts.park_ms, park_over, fl);
-	net_timer_set(fl->f->net, &fl->poll, FOLLOW_LOOK_MS, park_poll, fl);
-}
-
-/* ---- leading, and following a flight of another process ----------------------------- */
-
-static void flight_beat(void *ctx)
-{
-	struct flight *fl = ctx;
-
-	follow_beat(&fl->follow, fl->f->store, fl->number);
-	net_timer_set(fl->f->net, &fl->beats, FLIGHTS_BEAT_MS, flight_beat, fl);
-}
-
-/* As leader, or beside a leader that has stalled. */
-static void begin_fetching(struct flight *fl)
-{
-	struct fetch *f = fl->f;
-
-	if (fl->following)
-		flights_want(f->store, fl->number, false);
-	fl->following = false;
-	/* What the one before had found is not found by us yet. */
-	if (fl->found)
-		flight_deadline(fl);
-	fl->found = false;
-	fl->state = FLIGHT_CHECK;
-	check_start(fl);
-}
-
-static void flight_follow(struct flight *fl);
-
-static void flight_follow_again(void *ctx)
-{
-	struct flight *fl = ctx;
-
-	flight_follow(fl);
-}
-
-static void flight_follow(struct flight *fl)
-{
-	struct fetch *f = fl->f;
-	int r = follow_look(&fl->follow, f->store, fl->number, f->opts.silence_ms);
-
-	if (r == 0) {
-		if (fl->follow.leads)
-			flight_beat(fl);
-		else
-			log_warn("%s: the process downloading it has stalled; downloading it here too", fl->canon);
-		begin_fetching(fl);
-		return;
-	}
-	if (r != -EAGAIN) {
-		flight_fail(fl, r, "the store's lock file");
-		return;
-	}
-	fl->state = FLIGHT_FOLLOW;
-	if (wanted_whole(fl) != fl->following) {
-		fl->following = !fl->following;
-		flights_want(f->store, fl->number, fl->following);
-	}
-	net_timer_set(f->net, &fl->poll, FOLLOW_LOOK_MS, flight_follow_again, fl);
-	if (!fl->found && flights_found(f->store, fl->number))
-		flight_found(fl);
-	if (!fl->tickets)
-		flight_cancel(fl);
-}
-
-/* ---- beginning and end -------------------------------------------------------------- */
-
-/* Nobody is kept waiting longer than this for "does it exist". The flight goes on without
- * askers: a server that is slow, not dead, will have it ready for the next one. */
+/* The flight goes on without requests: a server that is slow, not dead, will have sent the file for the next
+ * one. */
 static void deadline_over(void *ctx)
 {
 	struct flight *fl = ctx;
 	struct fetched a = {
 		.r = -ETIMEDOUT, .key = fl->key, .why = "no answer before the lookup deadline"};
-
-	bool again = fl->overdue;
+	bool second = fl->linger;
 	unsigned left;
 
 	if (fl->found)
 		return;
-	if (fl->winner) { /* it comes, and does not tell what it is */
+	if (fl->body.winner) { /* its bytes come, and do not show what they are */
 		fl->found = true;
-		answer_tickets(fl, &a, WHO_ASK_EXISTS);
+		tickets_answer(fl, &a, TICKETS_EXISTS);
 		return;
 	}
-	/* Who can be interrupted waits for his turn behind others of ours, and from then on as long as all. */
-	left = again || !wanted_whole(fl) ? 0
-		: race_is_queued(fl)	  ? fl->f->opts.lookup_deadline_ms
-					  : race_time_left(fl, fl->f->opts.lookup_deadline_ms);
+	left = time_left(fl);
 	if (left) {
-		answer_tickets(fl, &a, WHO_ASK_EXISTS);
+		tickets_answer(fl, &a, TICKETS_EXISTS);
 		net_timer_set(fl->f->net, &fl->deadline, left, deadline_over, fl);
 		return;
 	}
-	if (fl->part || fl->untouched) {
+	if (fl->readers.part || fl->readers.untouched) {
 		flight_fail(fl, -ETIMEDOUT, "it broke off, and no source sent the rest in time");
 		return;
 	}
-	fl->overdue = fl->linger = true;
-	if (!again) {
+	fl->linger = true;
+	if (!second) {
 		atomic_fetch_add(&fl->f->stats.timeouts, 1);
 		race_deadline(fl);
 	}
-	answer_tickets(fl, &a, ALL);
-	if (again || fl->state == FLIGHT_FOLLOW)
+	tickets_answer(fl, &a, TICKETS_ALL);
+	if (second || fl->phase == FLIGHT_FOLLOW)
 		flight_cancel(fl);
 	else
 		net_timer_set(fl->f->net, &fl->deadline, LINGER_MS, deadline_over, fl);
 }
 
-void flight_deadline(struct flight *fl)
+static void wait_for_answer(struct flight *fl)
 {
 	net_timer_set(fl->f->net, &fl->deadline, fl->f->opts.lookup_deadline_ms, deadline_over, fl);
 }
 
-void attempts_plan(struct flight *fl, const int64_t *until)
+/* ---- the race, and its winner ------------------------------------------------------------------------------- */
+
+static void begin_race(struct flight *fl)
 {
-	int64_t now = clock_wall();
-
-	while (fl->n)
-		attempt_release(&fl->attempts[--fl->n]);
-	for (unsigned i = 0; i < fl->sources->n; i++) {
-		const struct source *s = fl->sources->list[i];
-		struct source_ask ask = {0};
-
-		if (!s->kind->local && source_plan(s, NULL, &fl->what, 0, &ask) == 0)
-			fl->attempts[fl->n++] = (struct attempt){
-				.flight = fl, .source = s, .nth = i, .size = -1,
-				.remembered = until[i] > now, .remembered_until = until[i],
-				.state = until[i] > now ? ATTEMPT_MISSING : ATTEMPT_IDLE};
-		source_ask_release(&ask);
-	}
-	log_debug(LOG_FETCH, "%s: %u sources", fl->canon, fl->n);
+	fl->phase = FLIGHT_RACE;
+	race_start(fl);
 }
 
-static void flight_event(struct flight *fl, const struct event *e);
+/* The attempt led to a file on a disk of this machine, which was checked. */
+static void elect_blob(struct flight *fl, struct blob *blob)
+{
+	struct fetched a = {.key = fl->own, .blob = blob, .size = blob_size(blob), .why = ""};
+
+	flight_finish(fl, &a);
+	blob_unref(blob);
+}
+
+/* The attempt goes on with what another one, or the same, began. */
+static void elect_again(struct flight *fl, struct attempt *at)
+{
+	int r = body_resume(fl, at);
+
+	if (r == -EREMOTEIO || r == -ESTALE) {
+		attempt_give_up(at);
+		if (r == -ESTALE)
+			attempt_stale(at);
+		else
+			attempt_fail(at, r, "it broke off, and begins anew");
+		race_look_soon(fl);
+		return;
+	}
+	if (r < 0) {
+		flight_fail(fl, r, "the store cannot be written");
+		return;
+	}
+	race_won(fl, at);
+	fl->phase = FLIGHT_BODY;
+	log_debug(LOG_FETCH, "%s: %s goes on %s byte %llu", fl->canon, at->source->name,
+		at->from ? "from" : "up to and past", (unsigned long long)body_here(&fl->body));
+	flight_found(fl);
+	flight_sure(fl);
+	transfer_resume(at->transfer);
+}
+
+static void said_all(struct flight *fl);
+
+static void elect(struct flight *fl, struct attempt *at)
+{
+	struct err e = {0};
+	int r = body_begin(fl, at, &e);
+
+	if (r == -EAGAIN)
+		return;
+	if (r < 0) {
+		log_error("%s: the store: %s", fl->canon, e.text[0] ? e.text : err_text(r));
+		flight_fail(fl, r, e.text[0] ? e.text : "the store cannot be written");
+		return;
+	}
+	race_won(fl, at);
+	fl->phase = FLIGHT_BODY;
+	if (!at->unsure)
+		flights_say_found(fl->f->store, fl->number);
+	log_debug(LOG_FETCH, "%s: %s has it, %lld bytes%s%s", fl->canon, at->source->name,
+		(long long)at->size, at->packing ? " of " : "",
+		at->packing ? packing_name(at->packing) : "");
+	flight_found(fl);
+	if (at->whole) {
+		said_all(fl);
+		return;
+	}
+	park(fl);
+	transfer_resume(at->transfer);
+}
+
+static void said_elected(struct flight *fl, struct attempt *at)
+{
+	if (at->blob)
+		elect_blob(fl, take(at->blob));
+	else if (fl->body.kind != BODY_NONE)
+		elect_again(fl, at);
+	else
+		elect(fl, at);
+}
+
+/* Lets go of what is here, and of its readers; forget: also of what a sparse file keeps for later; wrong: its
+ * readers may not read what is here any more. */
+static void drop_version(struct flight *fl, bool forget, bool wrong, int error)
+{
+	struct readers *rd = &fl->readers;
+
+	body_drop(fl, forget);
+	if (rd->part && part_suspend(rd->part))
+		rd->untouched = take(rd->part);
+	else if (rd->part)
+		part_end(take(rd->part), wrong, error);
+	rd->offer = OFFER_NONE;
+}
+
+/* The sources that were given up for the winner are asked again. */
+static void said_body_failed(struct flight *fl, int error, const char *text)
+{
+	if (!body_lost(fl, error, text))
+		drop_version(fl, error == -EBADMSG || error == -ENOENT, true, error);
+	if (fl->phase == FLIGHT_PARKED)
+		park_end(fl);
+	fl->found = false;
+	wait_for_answer(fl);
+	begin_race(fl);
+}
+
+static void said_other_version(struct flight *fl)
+{
+	log_warn("%s: source %s broke off: another version is read from now on", fl->canon,
+		fl->body.version.source->name);
+	race_stop(fl);
+	ranges_stop(fl);
+	version_forget_attempts(fl);
+	drop_version(fl, true, false, -EIO);
+	ranges_give_up(fl);
+	body_leave_version(fl);
+	if (flight_is_lonely(fl) && !fl->linger && !flights_wanted(fl->f->store, fl->number)) {
+		flight_cancel(fl);
+		return;
+	}
+	wait_for_answer(fl);
+	begin_race(fl);
+}
+
+static void said_room(struct flight *fl, int error, const char *text)
+{
+	if (error < 0) {
+		log_error("%s: the store: %s", fl->canon, text);
+		flight_fail(fl, error, text);
+	} else if (fl->phase == FLIGHT_RACE) {
+		race_look_soon(fl);
+	} else {
+		body_flow(fl);
+	}
+}
+
+static void answer_lost(struct flight *fl)
+{
+	struct fetched a = {
+		.r = -ENOENT, .key = fl->key, .miss_ms = MISS_ANSWER_MS, .why = "no source has it"};
+
+	a.unnamed = !fetch_can_name(fl->sources, &fl->what);
+	if (a.unnamed)
+		a.why = FETCH_UNNAMED;
+	if (fl->race.error)
+		flight_fail(fl, fl->race.error, fl->race.text);
+	else
+		flight_finish(fl, &a);
+}
+
+/* Misses are written down also when another source could not be asked: those that said no are not asked again
+ * meanwhile. */
+static void said_lost(struct flight *fl, bool fresh)
+{
+	if (fresh || fl->race.error) {
+		fl->phase = FLIGHT_MISS;
+		misses_write(fl);
+		return;
+	}
+	miss_counts_add(fl->f, &fl->key);
+	answer_lost(fl);
+}
+
+static void said_all(struct flight *fl)
+{
+	if (fl->phase == FLIGHT_PARKED)
+		park_end(fl); /* nothing is left to wait for: it must not make room for others */
+	fl->phase = FLIGHT_SEAL;
+	if (fl->body.kind == BODY_STREAM && !fl->body.winner->packing)
+		flight_offer(fl);
+	seal_start(fl);
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------------------- */
 
 static struct flight *flight_new(struct fetch *f, const struct artifact *a, const struct key *k)
 {
@@ -522,14 +413,14 @@ static struct flight *flight_new(struct fetch *f, const struct artifact *a, cons
 		sources_unref(so);
 		return NULL;
 	}
-	fl->event = flight_event;
 	fl->f = f;
+	fl->event = flight_event;
 	fl->sources = so;
 	fl->asked = fl->what = *a;
 	fl->key = fl->own = *k;
 	key_canon(k, fl->canon);
 	fl->number = key_number(k);
-	fl->size = FETCH_SIZE_UNKNOWN;
+	fl->body.size = FETCH_SIZE_UNKNOWN;
 	fl->began = clock_ms();
 	fl->next = f->flights;
 	f->flights = fl;
@@ -548,36 +439,35 @@ static struct flight *flight_find(struct fetch *f, const struct key *k)
 	return fl;
 }
 
-/* A ticket comes to a flight that is already on its way. */
+/* A request comes to a flight that is already under way. */
 static void join_running(struct flight *fl, struct ticket *t)
 {
 	struct fetched a = answer_exists(fl);
 
 	atomic_fetch_add(&fl->f->stats.joined, 1);
 	log_debug(LOG_FETCH, "%s: joined", fl->canon);
-	if (fl->found && may_be_other(fl, t)) {
-		fl->found = false;
-		flight_deadline(fl);
+	if (fl->found && ticket_may_mean_other(fl, t)) {
+		flight_unfound(fl);
 	} else if (fl->found && t->need == FETCH_EXISTS) {
 		t->answer(t, &a);
 		return;
 	}
-	fl->all |= t->need == FETCH_STREAM;
-	if (is_reader(t) && lets_in(fl, t)) {
+	fl->streamed |= t->need == FETCH_STREAM;
+	if (ticket_is_reader(t) && lets_in(fl, t)) {
 		a = answer_part(fl);
 		t->answer(t, &a);
-		part_nudge(fl->part);
-		flight_unpark(fl);
+		part_nudge(fl->readers.part);
+		unpark(fl);
 		return;
 	}
-	if (fl->overdue && !fl->found) {
+	if (fl->linger && !fl->found) {
 		a = (struct fetched){.r = -ETIMEDOUT, .key = fl->key, .why = "still no answer"};
 		t->answer(t, &a);
 		return;
 	}
-	ticket_attach(fl, t);
-	if (t->need != FETCH_EXISTS || may_be_other(fl, t))
-		flight_unpark(fl);
+	tickets_add(fl, t);
+	if (t->need != FETCH_EXISTS || ticket_may_mean_other(fl, t))
+		unpark(fl);
 	if (t->need == FETCH_WHOLE || t->need == FETCH_STREAM)
 		ranges_go(fl);
 }
@@ -597,10 +487,10 @@ void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, co
 		return;
 	}
 	log_debug(LOG_FETCH, "%s: flight", fl->canon);
-	fl->all = t->need == FETCH_STREAM;
-	ticket_attach(fl, t);
-	flight_deadline(fl);
-	flight_follow(fl);
+	fl->streamed = t->need == FETCH_STREAM;
+	tickets_add(fl, t);
+	wait_for_answer(fl);
+	lead_or_follow(fl);
 }
 
 bool flight_overdue(struct flight *fl, struct ticket *t)
@@ -608,20 +498,20 @@ bool flight_overdue(struct flight *fl, struct ticket *t)
 	if ((fl->found || race_is_queued(fl) || race_time_left(fl, fl->f->opts.lookup_deadline_ms)) &&
 		t->need != FETCH_EXISTS)
 		return false;
-	ticket_detach(t);
+	tickets_remove(t);
 	return true;
 }
 
 void flight_leave(struct flight *fl, struct ticket *t)
 {
-	ticket_detach(t);
+	tickets_remove(t);
 	if (!flight_is_lonely(fl) || fl->linger)
 		return;
 	/* What is nearly done is finished: the bytes are here, only the disk is asked. */
-	if (fl->state == FLIGHT_SEAL || fl->state == FLIGHT_MISS || fl->parked)
+	if (fl->phase == FLIGHT_SEAL || fl->phase == FLIGHT_MISS || fl->phase == FLIGHT_PARKED)
 		return;
-	if (fl->state == FLIGHT_BODY && flights_wanted(fl->f->store, fl->number)) {
-		for_others(fl);
+	if (fl->phase == FLIGHT_BODY && flights_wanted(fl->f->store, fl->number)) {
+		park_for_others(fl);
 		return;
 	}
 	atomic_fetch_add(&fl->f->stats.cancelled, 1);
@@ -629,67 +519,68 @@ void flight_leave(struct flight *fl, struct ticket *t)
 	flight_cancel(fl);
 }
 
+static void end_parts(struct flight *fl, int error)
+{
+	struct readers *rd = &fl->readers;
+
+	if (rd->part)
+		part_end(take(rd->part), false, error);
+	if (rd->untouched)
+		part_end(take(rd->untouched), false, error ? error : -EIO);
+}
+
 /* Out of the table, silent: from now on it only waits for its jobs. */
 static void flight_end(struct flight *fl, int error)
 {
 	struct fetch *f = fl->f;
-	struct net_timer *timers[] = {&fl->deadline, &fl->grace, &fl->poll, &fl->park, &fl->look, &fl->beats};
 	struct flight **at = &f->flights;
 
-	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
-		net_timer_stop(f->net, timers[i]);
-	check_stop(fl);
-	race_stop(fl);
 	while (*at && *at != fl)
 		at = &(*at)->next;
 	if (*at)
 		*at = fl->next;
-	draft_discard(take(fl->draft));
+	net_timer_stop(f->net, &fl->deadline);
+	check_stop(fl);
+	race_stop(fl);
+	park_end(fl);
 	ranges_stop(fl);
-	if (fl->sparse)
-		sparse_close_later(fl, false);
-	if (fl->part)
-		part_end(take(fl->part), false, error);
-	if (fl->untouched)
-		part_end(take(fl->untouched), false, error ? error : -EIO);
-	if (fl->following)
-		flights_want(f->store, fl->number, false);
-	follow_end(&fl->follow, f->store, fl->number);
-	fl->following = fl->parked = false;
-	fl->state = FLIGHT_DONE;
-	fl->dead = true;
+	body_drop(fl, false);
+	end_parts(fl, error);
+	lead_end(fl);
+	fl->phase = FLIGHT_DONE;
 }
 
-void flight_reap(struct flight *fl)
+static void flight_reap(struct flight *fl)
 {
-	if (!fl->dead || fl->jobs || fl->tickets)
+	if (fl->phase != FLIGHT_DONE || fl->jobs || fl->tickets)
 		return;
 	for (unsigned i = 0; i < fl->n; i++)
 		attempt_release(&fl->attempts[i]);
 	sources_unref(fl->sources);
-	free(fl->first_where);
-	ahead_end(&fl->ahead);
+	version_release(&fl->body.version);
+	ranges_release(&fl->ranges);
 	free(fl);
 }
 
-void flight_cancel(struct flight *fl)
+/* Its tickets must be gone. */
+static void flight_cancel(struct flight *fl)
 {
-	if (!fl->dead)
+	if (fl->phase != FLIGHT_DONE)
 		flight_end(fl, -EINTR);
 	flight_reap(fl);
 }
 
 void flight_finish(struct flight *fl, const struct fetched *a)
 {
-	if (fl->untouched && a->blob)
+	if (fl->readers.untouched && a->blob)
 		part_for(fl, blob_fd(a->blob), blob_size(a->blob), blob_size(a->blob), NULL);
 	flight_end(fl, a->r);
 	/* A ticket that goes on to its next candidate finds no flight of this key any more. */
-	answer_tickets(fl, a, ALL);
+	tickets_answer(fl, a, TICKETS_ALL);
 	flight_reap(fl);
 }
 
-void flight_fail(struct flight *fl, int error, const char *why)
+static void flight_fail(struct flight *fl, int error, const char *why)
 {
 	char text[200];
 	struct fetched a = {.r = error, .key = fl->key, .why = text};
@@ -701,8 +592,6 @@ void flight_fail(struct flight *fl, int error, const char *why)
 	flight_finish(fl, &a);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
-
 static void finish_with(struct flight *fl, const struct event *e)
 {
 	struct fetched a = {.key = *e->key, .blob = e->blob, .size = blob_size(e->blob), .why = ""};
@@ -710,74 +599,91 @@ static void finish_with(struct flight *fl, const struct event *e)
 	flight_finish(fl, &a);
 }
 
-/* A directory said that it had the file, and does not after all. */
+/* ---- events ------------------------------------------------------------------------------------------------- */
+
+/* A directory said that it had the file, and does not have it after all. */
 static void said_not_found(struct flight *fl)
 {
-	if (!fl->found)
-		return;
-	if (!fl->tickets) {
+	if (fl->found && !fl->tickets)
 		flight_cancel(fl);
-		return;
-	}
-	fl->found = false;
-	flight_deadline(fl);
+	else
+		flight_unfound(fl);
 }
 
-static void said_all(struct flight *fl)
+static void said_follows(struct flight *fl)
 {
-	fl->state = FLIGHT_SEAL;
-	flight_unpark(fl); /* nothing is left to wait for: it must not make room for others */
-	if (fl->draft && !fl->sparse && !fl->winner->packing)
-		flight_offer(fl);
-	seal_start(fl);
+	fl->phase = FLIGHT_FOLLOW;
+	if (!fl->found && flights_found(fl->f->store, fl->number))
+		flight_found(fl);
+	if (!fl->tickets)
+		flight_cancel(fl);
+}
+
+/* What the other process had found is not found by this one yet. */
+static void said_leads(struct flight *fl)
+{
+	flight_unfound(fl);
+	fl->phase = FLIGHT_CHECK;
+	check_start(fl);
+}
+
+static void said_wanted(struct flight *fl)
+{
+	unpark(fl);
+	park_for_others(fl);
+}
+
+/* The user added another file for the key: that is the answer, but not for readers of what was downloaded. */
+static void said_beaten(struct flight *fl, const struct event *e)
+{
+	drop_version(fl, false, false, -EIO);
+	finish_with(fl, e);
 }
 
 static void flight_event(struct flight *fl, const struct event *e)
 {
 	switch (e->said) {
-	case SAID_BACK:
-		flight_reap(fl);
-		break;
+	case SAID_JOB_BACK:
+		return flight_reap(fl);
 	case SAID_FAILED:
-		flight_fail(fl, e->error, e->text);
-		break;
+		return flight_fail(fl, e->error, e->text);
+	case SAID_FOLLOWS:
+		return said_follows(fl);
+	case SAID_LEADS:
+		return said_leads(fl);
 	case SAID_HERE:
-		finish_with(fl, e);
-		break;
+		return finish_with(fl, e);
 	case SAID_FOUND:
-		flight_found(fl);
-		break;
+		return flight_found(fl);
 	case SAID_NOT_FOUND:
-		said_not_found(fl);
-		break;
+		return said_not_found(fl);
 	case SAID_ABSENT:
-		race_start(fl);
-		break;
-	case SAID_FAILED_BODY:
-		winner_fail(fl, e->error, e->text);
-		break;
-	case SAID_BROKE:
-		winner_broke(fl);
-		break;
+		return begin_race(fl);
+	case SAID_ATTEMPT:
+		return race_look_soon(fl);
+	case SAID_ELECTED:
+		return said_elected(fl, e->attempt);
+	case SAID_OTHER_VERSION:
+		return said_other_version(fl);
+	case SAID_LOST:
+		return said_lost(fl, e->fresh);
 	case SAID_SURE:
-		flight_sure(fl);
-		break;
+		return flight_sure(fl);
+	case SAID_BODY_FAILED:
+		return said_body_failed(fl, e->error, e->text);
+	case SAID_UNWANTED:
+		return flight_cancel(fl);
+	case SAID_WANTED:
+		return said_wanted(fl);
 	case SAID_ALL:
-		said_all(fl);
-		break;
+		return said_all(fl);
 	case SAID_ROOM:
-		race_has_room(fl, e->error, e->text);
-		break;
+		return said_room(fl, e->error, e->text);
 	case SAID_PROVEN:
-		if (fl->offer == OFFER_UNPROVEN)
-			flight_proven(fl);
-		break;
+		return said_proven(fl);
 	case SAID_BEATEN:
-		version_drop(fl, false, false, -EIO);
-		finish_with(fl, e);
-		break;
-	case SAID_MISSED:
-		race_over(fl);
-		break;
+		return said_beaten(fl, e);
+	case SAID_MISSES_STORED:
+		return answer_lost(fl);
 	}
 }

@@ -10,7 +10,7 @@ static void job_back(void *ctx)
 	j->kind->back(j);
 	j->kind->free(j);
 	fl->jobs--;
-	flight_say(fl, (struct event){.said = SAID_BACK});
+	flight_say(fl, (struct event){.said = SAID_JOB_BACK});
 }
 
 static void job_run(void *ctx)

@@ -64,7 +64,8 @@ struct part {
 	unsigned next_refused;
 
 	/* net thread only */
-	struct flight *flight;
+	void (*changed)(void *ctx); /* NULL: its flight is over */
+	void *ctx;
 };
 
 /* ---- lifetime ----------------------------------------------------------------------- */
@@ -80,28 +81,28 @@ static uint64_t fresh_number(void)
 	return n > 1 ? n : 2;
 }
 
-int part_new(struct part **out, struct flight *fl, int fd, uint64_t size, uint64_t have,
-	struct sparse *sp)
+int part_new(struct part **out, const struct part_opts *o)
 {
 	struct part *p = calloc(1, sizeof(*p));
 
 	if (p)
-		p->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		p->fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
 	if (!p || p->fd < 0) {
 		free(p);
 		return p ? -EMFILE : -ENOMEM;
 	}
 	atomic_init(&p->refs, 1);
 	pthread_mutex_init(&p->lock, NULL);
-	p->size = size;
-	p->sparse = sp ? sparse_ref(sp) : NULL;
-	/* The kernel may still have pages of a file with holes that was read by earlier handles. */
-	atomic_init(&p->touch, sp && !fl->fresh ? TOUCHED : UNTOUCHED);
-	p->number = sp ? sparse_number(sp) : fresh_number();
+	p->size = o->size;
+	p->sparse = o->sp ? sparse_ref(o->sp) : NULL;
+	/* The kernel may still have pages of a sparse file that was read by earlier handles. */
+	atomic_init(&p->touch, o->touched ? TOUCHED : UNTOUCHED);
+	p->number = o->sp ? sparse_number(o->sp) : fresh_number();
 	p->time = clock_wall();
-	atomic_init(&p->have, have);
-	p->net = fl->f->net;
-	p->flight = fl;
+	atomic_init(&p->have, o->have);
+	p->net = o->net;
+	p->changed = o->changed;
+	p->ctx = o->ctx;
 	*out = p;
 	return 0;
 }
@@ -146,8 +147,8 @@ static void nudged(void *ctx)
 	pthread_mutex_lock(&p->lock);
 	p->nudged = false;
 	pthread_mutex_unlock(&p->lock);
-	if (p->flight)
-		flight_readers(p->flight);
+	if (p->changed)
+		p->changed(p->ctx);
 	part_unref(p);
 }
 
@@ -535,7 +536,7 @@ void part_end(struct part *p, bool bad, int error)
 
 	pthread_mutex_lock(&p->lock);
 	p->net = NULL;
-	p->flight = NULL;
+	p->changed = NULL;
 	if (bad)
 		atomic_store(&p->bad, true);
 	if (sealed)

@@ -1,14 +1,24 @@
-/* Identifies the first bytes of a download, and makes room for the rest. */
+/* The bytes of the source that won: they are kept, and identified before all of them came. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/util.h"
 #include "fetch/job.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 
-bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own)
+/* The transfer broke off while its first bytes were being identified. They are worth keeping if they are right:
+ * now that the verdict is in, the winner fails. */
+static void winner_broke(struct flight *fl)
 {
-	return at->source->layout->flags & LAYOUT_ONE_NAME && obj_is_other_use(v, k, own);
+	struct event e = {SAID_BODY_FAILED, .error = fl->body.broke};
+	char text[200];
+
+	snprintf(text, sizeof(text), "%s", fl->body.broke_text);
+	e.text = text;
+	fl->body.broke = 0;
+	flight_say(fl, e);
 }
 
 /* ---- the first bytes: a wrong file is thrown away before all of it came -------------------------------- */
@@ -53,28 +63,28 @@ static void early_back(struct job *j)
 	struct flight *fl = j->flight;
 
 	/* The attempt whose bytes these were may have failed meanwhile, and another have won. */
-	if (fl->dead || fl->state != FLIGHT_BODY || fl->winner != b->winner || b->winner->job != b->nth)
+	if (flight_is_over(fl) || !flight_receives(fl) || fl->body.winner != b->winner || b->winner->job != b->nth)
 		return;
-	fl->looking = false;
+	fl->body.look = LOOK_OVER;
 	if (b->r == -EBADMSG || b->r == -ENOENT) {
-		fl->broke = 0;
-		flight_say(fl, (struct event){SAID_FAILED_BODY, .error = b->r, .text = b->text});
+		fl->body.broke = 0;
+		flight_say(fl, (struct event){SAID_BODY_FAILED, .error = b->r, .text = b->text});
 		return;
 	}
 	if (!fl->found) {
 		/* So much of it is as it should be that a request need not wait for the rest. */
-		fl->winner->may_be = 0;
+		fl->body.winner->may_be = 0;
 		flight_say(fl, (struct event){SAID_FOUND});
 	}
-	if (b->sure && !fl->winner->parted) {
+	if (b->sure && !fl->body.winner->parted) {
 		flight_say(fl, (struct event){SAID_SURE});
-	} else if (b->want && !b->packing && !fl->winner->parted) {
+	} else if (b->want && !b->packing && !fl->body.winner->parted) {
 		/* What identifies it lies further behind: each look is at twice as much. */
-		fl->early_at = MAX(b->want, 2 * b->have);
-		fl->early_done = false;
+		fl->body.look_at = MAX(b->want, 2 * b->have);
+		fl->body.look = LOOK_LATER;
 	}
-	if (fl->broke)
-		flight_say(fl, (struct event){SAID_BROKE});
+	if (fl->body.broke)
+		winner_broke(fl);
 }
 
 static void early_free(struct job *j)
@@ -88,75 +98,223 @@ static void early_free(struct job *j)
 
 static const struct job_kind early_kind = {early_run, early_back, early_free};
 
-void body_identify(struct flight *fl)
+static void identify(struct flight *fl)
 {
 	struct early_job *b = calloc(1, sizeof(*b));
 
-	fl->early_done = true;
+	fl->body.look = LOOK_OVER;
 	if (!b)
 		return; /* the check at the end still stands */
-	b->winner = fl->winner;
-	b->nth = fl->winner->job;
-	b->packing = fl->winner->packing;
-	b->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
-	b->have = draft_size(fl->draft);
-	b->size = fl->size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->size;
+	b->winner = fl->body.winner;
+	b->nth = fl->body.winner->job;
+	b->packing = fl->body.winner->packing;
+	b->fd = fcntl(draft_fd(fl->body.draft), F_DUPFD_CLOEXEC, 0);
+	b->have = draft_size(fl->body.draft);
+	b->size = fl->body.size == FETCH_SIZE_UNKNOWN ? VIEW_UNKNOWN : fl->body.size;
 	if (b->fd < 0) {
 		early_free(&b->job);
 		return;
 	}
-	fl->looking = job_start(&b->job, fl, &early_kind) == 0;
+	if (job_start(&b->job, fl, &early_kind) == 0)
+		fl->body.look = LOOK_RUNS;
 }
 
-/* ---- the disk is full: what was least recently used makes room ----------------------------------------- */
+/* ---- the winner's transfer ------------------------------------------------------------------------------ */
 
-struct room_job {
-	struct job job;
-	uint64_t need;
+static int winner_body(void *ctx, uint64_t off, const void *p, size_t n)
+{
+	struct attempt *at = ctx;
+	struct flight *fl = at->flight;
+	struct body *b = &fl->body;
 	int r;
-	char text[400];
-};
 
-static void room_run(struct job *j)
-{
-	struct room_job *m = (struct room_job *)j;
-	struct err e = {0};
-
-	m->r = store_make_room(j->flight->f->store, m->need, &e);
-	snprintf(m->text, sizeof(m->text), "%.390s", e.text);
-}
-
-static void room_back(struct job *j)
-{
-	struct room_job *m = (struct room_job *)j;
-	struct flight *fl = j->flight;
-
-	fl->making_room = false;
-	if (!fl->dead)
-		flight_say(fl, (struct event){SAID_ROOM, .error = m->r, .text = m->text});
-}
-
-static void room_free(struct job *j)
-{
-	free(j);
-}
-
-static const struct job_kind room_kind = {room_run, room_back, room_free};
-
-int body_make_room(struct flight *fl, uint64_t need)
-{
-	uint64_t at = flight_here(fl) + 1;
-	struct room_job *m;
-
-	if (fl->room_for == at)
-		return -ENOSPC;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return -ENOMEM;
-	m->need = MAX(need, 1);
-	if (job_start(&m->job, fl, &room_kind) < 0)
-		return -ENOMEM;
-	fl->room_for = at;
-	fl->making_room = true;
+	if (fl->room.making || (fl->phase == FLIGHT_PARKED && body_here(b) >= PARK_BYTES))
+		return -EAGAIN;
+	r = body_keep(fl, at->from + off, p, n);
+	if (r == -ENOSPC && body_make_room(fl, n) == 0)
+		return -EAGAIN;
+	if (r == -ESTALE)
+		return r;
+	if (r < 0) {
+		b->disk_error = r;
+		return r;
+	}
+	atomic_fetch_add(&fl->f->stats.bytes, n);
+	if (fl->readers.part)
+		part_advance(fl->readers.part, body_here(b));
+	if (b->look == LOOK_LATER && !b->file && body_here(b) >= b->look_at)
+		identify(fl);
 	return 0;
+}
+
+static void fail(struct flight *fl, int error, const char *text)
+{
+	flight_say(fl, (struct event){SAID_BODY_FAILED, .error = error, .text = text});
+}
+
+/* The transfer ended before its end. */
+static void winner_cut(struct attempt *at, const struct net_reply *r)
+{
+	struct flight *fl = at->flight;
+	struct body *b = &fl->body;
+	struct judgement j;
+
+	/* Each break may have its second try, as long as more bytes come. */
+	if (fl->readers.part && body_here(b) > b->broke_at)
+		at->retried = false;
+	source_judge(at->source, r, &j);
+	if (!attempt_wants_again(at, &j) && !(at->ranged && attempt_tries_plain(at, r)))
+		attempt_blame(at, &j, r);
+	b->broke = j.error;
+	snprintf(b->broke_text, sizeof(b->broke_text), "%.190s", j.text);
+	if (b->look != LOOK_RUNS)
+		winner_broke(fl);
+}
+
+static void winner_done(void *ctx, const struct net_reply *r)
+{
+	struct attempt *at = ctx;
+	struct flight *fl = at->flight;
+	struct body *b = &fl->body;
+
+	if (b->disk_error) {
+		log_error("%s: the store: %s", fl->canon, err_text(b->disk_error));
+		flight_say(fl, (struct event){SAID_FAILED, .error = b->disk_error, .text = "the store cannot be written"});
+	} else if (r->error == -ESTALE || (fl->readers.part && r->error == 0 &&
+			draft_size(b->draft) != part_size(fl->readers.part))) {
+		fail(fl, -ESTALE, "it has another version of what is being read");
+	} else if (r->error < 0) {
+		winner_cut(at, r);
+	} else if (at->ranged && body_here(b) < b->size && !at->packing && !at->parted) {
+		ranges_begin(fl);
+	} else if (at->ranged && body_here(b) < (uint64_t)at->size) {
+		/* What is packed, or holds several, is needed as a whole. */
+		at->plain = at->again = true;
+		fail(fl, -EREMOTEIO, "its first bytes say that all are needed");
+	} else {
+		flight_say(fl, (struct event){SAID_ALL});
+	}
+}
+
+static const struct net_sink winner = {.body = winner_body, .done = winner_done};
+
+void body_flow(struct flight *fl)
+{
+	if (fl->ranges.on)
+		ranges_resume(fl);
+	else if (fl->body.winner && fl->body.winner->transfer)
+		transfer_resume(fl->body.winner->transfer);
+}
+
+/* ---- a winner comes and goes ---------------------------------------------------------------------------- */
+
+static void set_winner(struct flight *fl, struct attempt *at)
+{
+	at->state = ATTEMPT_WON;
+	at->taker = &winner;
+	fl->body.winner = at;
+}
+
+int body_begin(struct flight *fl, struct attempt *at, struct err *e)
+{
+	struct body *b = &fl->body;
+	int r = body_open_draft(fl, e);
+
+	if (r == 0 && at->head_n)
+		r = draft_write(b->draft, 0, at->head, at->head_n);
+	if (r == -ENOSPC && body_make_room(fl, at->head_n) == 0) {
+		body_drop_draft(fl); /* SAID_ROOM has it elected again */
+		return -EAGAIN;
+	}
+	if (r < 0)
+		return r;
+	set_winner(fl, at);
+	for (unsigned i = 0; i < fl->n; i++)
+		fl->attempts[i].stale = false;
+	b->sure = false;
+	b->look = LOOK_LATER;
+	b->look_at = EARLY_BYTES;
+	b->broke_at = 0;
+	version_take(&b->version, at);
+	b->size = at->size >= 0 ? (uint64_t)at->size : FETCH_SIZE_UNKNOWN;
+	if (at->whole)
+		b->size = at->head_n;
+	if (at->parted || at->packing)
+		b->size = FETCH_SIZE_UNKNOWN; /* of what is inside */
+	return 0;
+}
+
+static bool may_be_same(const struct flight *fl, const struct attempt *at)
+{
+	return !at->packing && !at->parted && !at->whole &&
+		(at->size < 0 || (uint64_t)at->size == part_size(fl->readers.part));
+}
+
+/* A source that broke off and begins anew may break off there again: where another version is to be had,
+ * readers need not wait for that. */
+int body_resume(struct flight *fl, struct attempt *at)
+{
+	int r = body_open_draft(fl, NULL);
+
+	if (r < 0)
+		return r;
+	if (at->cut && !at->from && version_has_other(fl))
+		return -EREMOTEIO;
+	if (!may_be_same(fl, at) || body_keep(fl, 0, at->head, at->head_n) < 0)
+		return -ESTALE;
+	set_winner(fl, at);
+	return 0;
+}
+
+/* Whether readers may go on with what is here, when a winner fails. */
+static bool resumes(const struct flight *fl, int error)
+{
+	bool bad = error == -EBADMSG || error == -ENOENT || error == -EFBIG;
+
+	return fl->readers.part && fl->body.kind != BODY_NONE && !bad;
+}
+
+static void judge_winner(struct attempt *at, int error, const char *text)
+{
+	attempt_give_up(at);
+	if (error == -EBADMSG || error == -EFBIG)
+		mismatch_add(at, error, text);
+	else if (!at->plain && error != -ENOENT)
+		log_warn("%s: source %s: %s", at->flight->canon, at->source->name, text);
+	if (at->again)
+		attempt_again(at);
+	else if (error == -ENOENT)
+		at->state = ATTEMPT_MISSING;
+	else
+		attempt_fail(at, error, text);
+}
+
+bool body_lost(struct flight *fl, int error, const char *text)
+{
+	struct body *b = &fl->body;
+	struct attempt *at = b->winner;
+	bool more = resumes(fl, error);
+
+	if (more && body_here(b) > b->broke_at) {
+		b->broke_at = body_here(b);
+		b->stuck_since = clock_ms();
+	}
+	at->stale = more && error == -ESTALE;
+	at->broke |= more && error != -ESTALE;
+	at->cut |= more && error != -ESTALE && !fl->ranges.on;
+	judge_winner(at, error, text);
+	b->winner = NULL;
+	if (b->look == LOOK_RUNS)
+		b->look = LOOK_LATER; /* its answer will be late */
+	room_forget(fl);
+	ranges_stop(fl);
+	if (more && b->file)
+		body_drop_draft(fl);
+	return more;
+}
+
+void body_leave_version(struct flight *fl)
+{
+	fl->body.broke_at = 0;
+	fl->body.versions_left++;
 }

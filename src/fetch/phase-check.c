@@ -52,7 +52,7 @@ static void check_back(struct job *j)
 	struct check_job *c = (struct check_job *)j;
 	struct flight *fl = j->flight;
 
-	if (fl->dead)
+	if (flight_is_over(fl))
 		return;
 	if (c->blob) {
 		flight_say(fl, (struct event){SAID_HERE, .key = &c->own, .blob = c->blob});
@@ -126,7 +126,7 @@ static void dirs_found(void *flight)
 {
 	struct flight *fl = flight;
 
-	if (fl->dead || fl->check.step != CHECK_DIRS)
+	if (flight_is_over(fl) || fl->check.step != CHECK_DIRS)
 		return;
 	net_timer_stop(fl->f->net, &fl->check.timer); /* unpacking has no deadline */
 	flight_say(fl, (struct event){SAID_FOUND});
@@ -216,7 +216,7 @@ static void dirs_back(struct job *j)
 	struct dirs_job *d = (struct dirs_job *)j;
 	struct flight *fl = j->flight;
 
-	if (fl->dead || fl->check.step != CHECK_DIRS || fl->check.job != d->nth)
+	if (flight_is_over(fl) || fl->check.step != CHECK_DIRS || fl->check.job != d->nth)
 		return;
 	check_stop(fl);
 	if (d->blob) {
@@ -224,7 +224,7 @@ static void dirs_back(struct job *j)
 		return;
 	}
 	flight_say(fl, (struct event){SAID_NOT_FOUND});
-	if (fl->dead)
+	if (flight_is_over(fl))
 		return;
 	if (d->walking && (clock_ms() - fl->began < patience(fl) || !any_server(fl))) {
 		net_timer_set(fl->f->net, &fl->check.timer, TREE_POLL_MS, check_again, fl);

@@ -38,7 +38,7 @@ static void misses_run(struct job *j)
 			miss_add(fl, at);
 	}
 	m->key = fl->own;
-	if (fl->end_error)
+	if (fl->race.error)
 		learn_find(fl->f, &fl->own, &m->blob, &m->key);
 }
 
@@ -46,10 +46,10 @@ static void misses_back(struct job *j)
 {
 	struct misses *m = (struct misses *)j;
 
-	if (j->flight->dead)
+	if (flight_is_over(j->flight))
 		return;
 	flight_say(j->flight, m->blob ? (struct event){SAID_HERE, .key = &m->key, .blob = m->blob}
-				      : (struct event){SAID_MISSED});
+				      : (struct event){SAID_MISSES_STORED});
 }
 
 static void misses_free(struct job *j)

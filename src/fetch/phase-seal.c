@@ -37,15 +37,15 @@ static void merge_back(struct job *j)
 	struct merge_job *m = (struct merge_job *)j;
 	struct flight *fl = j->flight;
 
-	if (fl->dead)
+	if (flight_is_over(fl))
 		return;
 	if (m->r < 0) {
 		log_error("%s: the store: %s", fl->canon, err_text(m->r));
 		flight_say(fl, (struct event){SAID_FAILED, .error = m->r, .text = "the store cannot be written"});
 		return;
 	}
-	if (fl->part)
-		part_advance(fl->part, 0);
+	if (fl->readers.part)
+		part_advance(fl->readers.part, 0);
 	seal_start(fl);
 }
 
@@ -65,8 +65,8 @@ static void merge_start(struct flight *fl)
 	struct merge_job *m = calloc(1, sizeof(*m));
 
 	if (m) {
-		m->sparse = sparse_ref(fl->sparse);
-		m->draft = take(fl->draft);
+		m->sparse = sparse_ref(fl->body.file);
+		m->draft = body_take_draft(fl);
 	}
 	if (!m || job_start(&m->job, fl, &merge_kind) < 0)
 		flight_say_no_memory(fl);
@@ -186,7 +186,7 @@ static void seal_proven(void *flight)
 {
 	struct flight *fl = flight;
 
-	if (!fl->dead && fl->state == FLIGHT_SEAL)
+	if (!flight_is_over(fl) && fl->phase == FLIGHT_SEAL)
 		flight_say(fl, (struct event){SAID_PROVEN});
 }
 
@@ -243,10 +243,10 @@ static void seal_back(struct job *j)
 	struct flight *fl = j->flight;
 
 	seal_log(s);
-	if (fl->dead)
+	if (flight_is_over(fl))
 		return;
 	if (s->bad) {
-		flight_say(fl, (struct event){SAID_FAILED_BODY, .error = s->r, .text = s->text});
+		flight_say(fl, (struct event){SAID_BODY_FAILED, .error = s->r, .text = s->text});
 	} else if (s->r < 0) {
 		log_error("%s: %s", fl->canon, s->text);
 		flight_say(fl, (struct event){SAID_FAILED, .error = s->r, .text = s->text});
@@ -272,7 +272,7 @@ void seal_start(struct flight *fl)
 	struct seal_job *s;
 	_cleanup_buf_ struct buf url = BUF_UP_TO(8192);
 
-	if (fl->draft && fl->sparse) {
+	if (fl->body.draft && fl->body.file) {
 		merge_start(fl);
 		return;
 	}
@@ -281,39 +281,17 @@ void seal_start(struct flight *fl)
 		flight_say_no_memory(fl);
 		return;
 	}
-	s->offered = fl->offer == OFFER_UNPROVEN;
-	s->draft = take(fl->draft);
-	s->sparse = take(fl->sparse);
-	s->part = fl->part ? part_number(fl->part) : 0;
-	s->winner = fl->winner;
-	s->packing = fl->winner->packing;
-	s->most = fetch_most(fl->f, fl->winner->source);
-	s->facts.fetched = fl->part ? part_time(fl->part) : clock_wall();
-	snprintf(s->facts.source, sizeof(s->facts.source), "%s", fl->winner->source->name);
-	url_without_credentials(fl->winner->ask.where, &url);
+	s->offered = fl->readers.offer == OFFER_UNPROVEN;
+	s->draft = body_take_draft(fl);
+	s->sparse = body_take_file(fl);
+	s->part = fl->readers.part ? part_number(fl->readers.part) : 0;
+	s->winner = fl->body.winner;
+	s->packing = fl->body.winner->packing;
+	s->most = fetch_most(fl->f, fl->body.winner->source);
+	s->facts.fetched = fl->readers.part ? part_time(fl->readers.part) : clock_wall();
+	snprintf(s->facts.source, sizeof(s->facts.source), "%s", fl->body.winner->source->name);
+	url_without_credentials(fl->body.winner->ask.where, &url);
 	snprintf(s->facts.url, sizeof(s->facts.url), "%s", buf_text(&url));
 	if (job_start(&s->job, fl, &seal_kind) < 0)
 		flight_say_no_memory(fl);
-}
-
-/* ---- a sparse file that is given up --------------------------------------------------------------------- */
-
-static void commit_and_close(void *ctx)
-{
-	sparse_commit(ctx);
-	sparse_unref(ctx);
-}
-
-static void drop_and_close(void *ctx)
-{
-	sparse_drop(ctx);
-	sparse_unref(ctx);
-}
-
-void sparse_close_later(struct flight *fl, bool drop)
-{
-	struct sparse *sp = take(fl->sparse);
-
-	if (workers_post(fl->f->workers, drop ? drop_and_close : commit_and_close, sp) < 0)
-		sparse_unref(sp);
 }

@@ -104,7 +104,7 @@ static struct probe_job *probe_new(struct flight *fl, probed_ready *ready)
 
 	if (!b)
 		return NULL;
-	b->winner = fl->winner;
+	b->winner = fl->body.winner;
 	b->ready = ready;
 	b->fd = -1;
 	return b;
@@ -118,12 +118,12 @@ int probe_first(struct flight *fl, probed_ready *ready)
 	if (!b)
 		return -ENOMEM;
 	b->opens = true;
-	b->fd = fcntl(draft_fd(fl->draft), F_DUPFD_CLOEXEC, 0);
-	b->validator.size = fl->size;
-	snprintf(b->validator.source, sizeof(b->validator.source), "%s", fl->winner->source->name);
-	snprintf(b->validator.etag, sizeof(b->validator.etag), "%s", fl->first_etag);
-	snprintf(b->validator.last_modified, sizeof(b->validator.last_modified), "%s", fl->first_modified);
-	url_without_credentials(fl->winner->ask.where, &url);
+	b->fd = fcntl(draft_fd(fl->body.draft), F_DUPFD_CLOEXEC, 0);
+	b->validator.size = fl->body.size;
+	snprintf(b->validator.source, sizeof(b->validator.source), "%s", fl->body.winner->source->name);
+	snprintf(b->validator.etag, sizeof(b->validator.etag), "%s", fl->body.version.etag);
+	snprintf(b->validator.last_modified, sizeof(b->validator.last_modified), "%s", fl->body.version.modified);
+	url_without_credentials(fl->body.winner->ask.where, &url);
 	snprintf(b->url, sizeof(b->url), "%s", buf_text(&url));
 	return job_start(&b->job, fl, &probe_kind);
 }
@@ -136,7 +136,7 @@ int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready)
 		free(heads);
 		return -ENOMEM;
 	}
-	b->sparse = sparse_ref(fl->sparse);
+	b->sparse = sparse_ref(fl->body.file);
 	b->probed.heads = heads;
 	return job_start(&b->job, fl, &probe_kind);
 }
@@ -155,7 +155,7 @@ static void commit_run(struct job *j)
 
 static void commit_back(struct job *j)
 {
-	j->flight->committing = false;
+	j->flight->ranges.committing = false;
 }
 
 static void commit_free(struct job *j)
@@ -168,10 +168,10 @@ static const struct job_kind commit_kind = {commit_run, commit_back, commit_free
 
 void sparse_job_commit(struct flight *fl)
 {
-	struct commit_job *c = fl->committing ? NULL : calloc(1, sizeof(*c));
+	struct commit_job *c = fl->ranges.committing ? NULL : calloc(1, sizeof(*c));
 
 	if (!c)
 		return; /* the next block tries again */
-	c->sparse = sparse_ref(fl->sparse);
-	fl->committing = job_start(&c->job, fl, &commit_kind) == 0;
+	c->sparse = sparse_ref(fl->body.file);
+	fl->ranges.committing = job_start(&c->job, fl, &commit_kind) == 0;
 }

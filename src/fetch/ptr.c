@@ -24,7 +24,7 @@ static void ptr_found(void *flight)
 {
 	struct flight *fl = flight;
 
-	if (!fl->dead)
+	if (!flight_is_over(fl))
 		flight_say(fl, (struct event){SAID_FOUND});
 }
 
@@ -48,7 +48,7 @@ static void ptr_back(struct job *j)
 {
 	struct follow_ptr *p = (struct follow_ptr *)j;
 
-	if (!j->flight->dead && p->attempt->job == p->nth)
+	if (!flight_is_over(j->flight) && p->attempt->job == p->nth)
 		p->followed(p->attempt, p->r, p->blob, &p->key, p->text);
 }
 

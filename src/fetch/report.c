@@ -24,8 +24,9 @@ struct activity {
 static const char *const state_words[] = {
 	[FLIGHT_CHECK] = "looking",
 	[FLIGHT_FOLLOW] = "another symfs fetches it",
-	[FLIGHT_ASK] = "asking",
+	[FLIGHT_RACE] = "asking",
 	[FLIGHT_BODY] = "receiving",
+	[FLIGHT_PARKED] = "waiting for open",
 	[FLIGHT_SEAL] = "checking",
 	[FLIGHT_MISS] = "missing",
 	[FLIGHT_DONE] = "done",
@@ -33,23 +34,23 @@ static const char *const state_words[] = {
 
 static void flight_line(const struct flight *fl, struct buf *out)
 {
-	uint64_t have = flight_here(fl), ms = clock_ms() - fl->began;
+	uint64_t have = body_here(&fl->body), ms = clock_ms() - fl->began;
 	unsigned exists = 0, whole = 0;
 
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
 		*(t->need != FETCH_EXISTS ? &whole : &exists) += 1;
 	buf_addf(
-		out, "%s: %s", fl->canon, fl->parked ? "waiting for open" : state_words[fl->state]);
-	if (fl->winner)
-		buf_addf(out, " from %s", fl->winner->source->name);
+		out, "%s: %s", fl->canon, state_words[fl->phase]);
+	if (fl->body.winner)
+		buf_addf(out, " from %s", fl->body.winner->source->name);
 	if (have)
 		buf_addf(out, ", %" PRIu64 " bytes", have);
-	if (have && fl->size != FETCH_SIZE_UNKNOWN && fl->size)
-		buf_addf(out, " of %" PRIu64 " (%u %%)", fl->size,
-			(unsigned)(have * 100 / fl->size));
+	if (have && fl->body.size != FETCH_SIZE_UNKNOWN && fl->body.size)
+		buf_addf(out, " of %" PRIu64 " (%u %%)", fl->body.size,
+			(unsigned)(have * 100 / fl->body.size));
 	if (have && ms)
 		buf_addf(out, ", %" PRIu64 " kB/s", have / ms);
-	if (fl->part && part_is_open(fl->part))
+	if (fl->readers.part && part_is_open(fl->readers.part))
 		buf_adds(out, ", read as it comes");
 	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence\n",
 		(unsigned)(ms / 1000), (unsigned)(ms % 1000 / 100), whole, exists);
@@ -75,9 +76,9 @@ static void progress_now(void *ctx)
 	struct activity *a = ctx;
 
 	for (const struct flight *fl = a->f->flights; fl; fl = fl->next)
-		if (key_equal(&fl->key, a->only) && (fl->draft || fl->sparse)) {
-			a->have = flight_here(fl);
-			a->size = fl->size;
+		if (key_equal(&fl->key, a->only) && fl->body.kind != BODY_NONE) {
+			a->have = body_here(&fl->body);
+			a->size = fl->body.size;
 		}
 }
 

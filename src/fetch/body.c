@@ -1,0 +1,140 @@
+/* The bytes of a download: a stream, a sparse file, or both, and how each becomes another. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fetch/flight.h"
+
+#include <string.h>
+#include <unistd.h>
+
+bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own)
+{
+	return at->source->layout->flags & LAYOUT_ONE_NAME && obj_is_other_use(v, k, own);
+}
+
+int body_open_draft(struct flight *fl, struct err *e)
+{
+	struct body *b = &fl->body;
+	int r = b->draft ? 0 : draft_new_at_once(&b->draft, fl->f->store, e);
+
+	if (r == 0)
+		b->kind = b->file ? BODY_BESIDE : BODY_STREAM;
+	return r;
+}
+
+void body_drop_draft(struct flight *fl)
+{
+	draft_discard(take(fl->body.draft));
+	fl->body.kind = fl->body.file ? BODY_SPARSE : BODY_NONE;
+}
+
+void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh)
+{
+	fl->body.file = sparse_ref(sp);
+	fl->body.fresh = fresh;
+	body_drop_draft(fl);
+}
+
+struct draft *body_take_draft(struct flight *fl)
+{
+	struct draft *d = take(fl->body.draft);
+
+	fl->body.kind = fl->body.file ? BODY_SPARSE : BODY_NONE;
+	return d;
+}
+
+struct sparse *body_take_file(struct flight *fl)
+{
+	struct sparse *sp = take(fl->body.file);
+
+	fl->body.kind = fl->body.draft ? BODY_STREAM : BODY_NONE;
+	return sp;
+}
+
+static void commit_and_close(void *ctx)
+{
+	sparse_commit(ctx);
+	sparse_unref(ctx);
+}
+
+static void drop_and_close(void *ctx)
+{
+	sparse_drop(ctx);
+	sparse_unref(ctx);
+}
+
+void body_drop(struct flight *fl, bool forget)
+{
+	struct sparse *sp = body_take_file(fl);
+
+	if (sp && workers_post(fl->f->workers, forget ? drop_and_close : commit_and_close, sp) < 0)
+		sparse_unref(sp);
+	body_drop_draft(fl);
+	fl->body.size = FETCH_SIZE_UNKNOWN;
+	fl->body.sure = false;
+}
+
+/* ---- bytes that came, beside those that are here ------------------------------------------------------------ */
+
+/* What was here before one broke off is compared, so that versions are never mixed: -ESTALE. */
+static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
+{
+	int fd = fl->body.file ? sparse_fd(fl->body.file) : draft_fd(fl->body.draft);
+	const char *new = p;
+	char old[4096];
+
+	while (n) {
+		size_t step = MIN(n, sizeof(old));
+		ssize_t got = pread(fd, old, step, (off_t)off);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		if (memcmp(old, new, (size_t)got) != 0)
+			return -ESTALE;
+		off += (size_t)got;
+		new += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+/* What is here of a file with holes is compared, block by block; all goes into a draft, and what was
+ * missing is shown when every block was compared: a later one may tell that this is another version. */
+static int keep_beside(struct flight *fl, uint64_t off, const void *p, size_t n)
+{
+	const char *at = p;
+	uint64_t to = off;
+	int r = 0;
+
+	if (off > sparse_size(fl->body.file) || n > sparse_size(fl->body.file) - off)
+		return -ESTALE;
+	for (size_t left = n; left && r == 0;) {
+		size_t step = MIN(left, (size_t)(SPARSE_BLOCK - to % SPARSE_BLOCK));
+
+		/* Of a block that is not whole, pages may have been read. */
+		if (!sparse_has(fl->body.file, to, step))
+			step = MIN(step, (size_t)(AHEAD_PAGE - to % AHEAD_PAGE));
+		if (sparse_has_pieces(fl->body.file, to, step))
+			r = same_bytes(fl, to, at, step);
+		to += step;
+		at += step;
+		left -= step;
+	}
+	return r < 0 ? r : draft_write(fl->body.draft, off, p, n);
+}
+
+int body_keep(struct flight *fl, uint64_t off, const void *p, size_t n)
+{
+	uint64_t have = body_here(&fl->body);
+	size_t old = off < have ? (size_t)MIN(n, have - off) : 0;
+	int r;
+
+	if (fl->body.file)
+		return keep_beside(fl, off, p, n);
+	r = same_bytes(fl, off, p, old);
+
+	if (r == 0 && fl->readers.part && n > part_size(fl->readers.part) - MIN(off, part_size(fl->readers.part)))
+		return -ESTALE;
+	return r < 0 || n == old ? r : draft_write(fl->body.draft, off + old, (const char *)p + old, n - old);
+}

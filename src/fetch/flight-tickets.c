@@ -1,0 +1,145 @@
+/* The requests that wait for a flight: which of them an answer is for. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/flight.h"
+
+#include <string.h>
+
+void tickets_add(struct flight *fl, struct ticket *t)
+{
+	t->flight = fl;
+	t->prev = NULL;
+	t->next = fl->tickets;
+	if (t->next)
+		t->next->prev = t;
+	fl->tickets = t;
+}
+
+void tickets_remove(struct ticket *t)
+{
+	if (t->prev)
+		t->prev->next = t->next;
+	else
+		t->flight->tickets = t->next;
+	if (t->next)
+		t->next->prev = t->prev;
+	t->flight = NULL;
+	t->prev = t->next = NULL;
+}
+
+static bool begin_alike(enum filetype a, enum filetype b)
+{
+	return b != FILETYPE_NONE && filetype_row(a)->twin == b;
+}
+
+/* The other file may be the program in place of its debug file, or whatever is packed so that its inside
+ * cannot be seen. */
+bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t)
+{
+	const struct attempt *at = fl->body.winner;
+
+	for (unsigned i = t->at + 1; i < t->n && t->need == FETCH_EXISTS; i++) {
+		enum filetype other = t->cands[i].type;
+
+		/* Without a winner, a directory source or another process reported the file. */
+		if (at ? at->unsure || (other != fl->key.type && at->may_be >> other & 1)
+		       : begin_alike(fl->key.type, other))
+			return true;
+	}
+	return false;
+}
+
+bool ticket_is_reader(const struct ticket *t)
+{
+	return t->need == FETCH_OPEN || t->need == FETCH_STREAM;
+}
+
+const struct ticket *tickets_reader(const struct flight *fl)
+{
+	const struct ticket *t = fl->tickets;
+
+	while (t && !ticket_is_reader(t))
+		t = t->next;
+	return t;
+}
+
+/* After LOOKUP was answered an OPEN may follow. */
+bool tickets_may_open(const struct flight *fl)
+{
+	for (const struct ticket *t = fl->tickets; t; t = t->next)
+		if (t->need == FETCH_OPEN || t->need == FETCH_EXISTS)
+			return true;
+	return !fl->tickets;
+}
+
+bool flight_is_read(const struct flight *fl)
+{
+	struct part *p = fl->readers.part ? fl->readers.part : fl->readers.untouched;
+
+	return p && part_is_open(p);
+}
+
+bool flight_is_lonely(const struct flight *fl)
+{
+	return !fl->tickets && !flight_is_read(fl);
+}
+
+bool flight_is_wanted_whole(const struct flight *fl)
+{
+	for (const struct ticket *t = fl->tickets; t; t = t->next)
+		if (t->need != FETCH_EXISTS || ticket_may_mean_other(fl, t))
+			return true;
+	return flight_is_read(fl);
+}
+
+/* Whether sources were asked by another name than that of the ticket. Their answers to that name say nothing
+ * about this one. */
+static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
+{
+	const struct artifact *a = &t->cands[t->at];
+
+	for (unsigned i = 0; i < fl->sources->n; i++) {
+		const struct layout *l = fl->sources->list[i]->layout;
+		const char *name = layout_name_of(l, a);
+
+		if (strcmp(name, layout_name_of(l, &fl->asked)) != 0 &&
+			strcmp(name, layout_name_of(l, &fl->what)) != 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_among(enum tickets_which which, const struct flight *fl, const struct ticket *t)
+{
+	switch (which) {
+	case TICKETS_ALL:
+		return true;
+	case TICKETS_READERS:
+		return ticket_is_reader(t);
+	case TICKETS_OPENERS:
+		/* A stream has validators that hold for good once it is stored: a small one waits for that. */
+		return t->need == FETCH_OPEN;
+	case TICKETS_EXISTS:
+		return t->need == FETCH_EXISTS;
+	case TICKETS_EXISTS_SURE:
+		return t->need == FETCH_EXISTS && !ticket_may_mean_other(fl, t);
+	}
+	return false;
+}
+
+void tickets_answer(struct flight *fl, const struct fetched *a, enum tickets_which which)
+{
+	struct ticket *t = fl->tickets;
+
+	while (t) {
+		struct ticket *next = t->next;
+
+		if (is_among(which, fl, t)) {
+			tickets_remove(t);
+			if ((a->r == -ENOENT || a->r == -EBADMSG) && asked_otherwise(fl, t))
+				t->answer(t, NULL);
+			else
+				t->answer(t, a);
+		}
+		t = next;
+	}
+}

@@ -1,0 +1,109 @@
+/* The phase in which no request needs the bytes: LOOKUP was answered, and an OPEN may come. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/flight.h"
+
+#include <limits.h>
+
+#define PARKED_MOST 4 /* flights at once whose transfers stand still */
+
+static void say_unwanted(struct flight *fl)
+{
+	flight_say(fl, (struct event){SAID_UNWANTED});
+}
+
+static void park_over(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (flight_is_lonely(fl))
+		say_unwanted(fl);
+}
+
+static void park_look(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->body.file && sparse_is_gone(fl->body.file)) {
+		say_unwanted(fl); /* evicted: the disk gets its blocks back when it is closed */
+		return;
+	}
+	net_timer_set(fl->f->net, &fl->park.look, FOLLOW_LOOK_MS, park_look, fl);
+	if (flights_wanted(fl->f->store, fl->number))
+		flight_say(fl, (struct event){SAID_WANTED});
+}
+
+static void others_look(void *ctx)
+{
+	park_for_others(ctx);
+}
+
+void park_for_others(struct flight *fl)
+{
+	if (!flight_is_lonely(fl) || fl->linger || fl->phase != FLIGHT_BODY)
+		return;
+	if (!flights_wanted(fl->f->store, fl->number)) {
+		say_unwanted(fl);
+		return;
+	}
+	net_timer_set(fl->f->net, &fl->park.look, FOLLOW_LOOK_MS, others_look, fl);
+	ranges_fill(fl);
+}
+
+/* A file that is no larger than what a parked flight takes ends by itself. */
+static bool will_stop(const struct flight *fl)
+{
+	if (fl->body.winner && fl->body.winner->ranged)
+		return false; /* no transfer stands still */
+	return fl->body.size == FETCH_SIZE_UNKNOWN || fl->body.size > PARK_BYTES;
+}
+
+/* How many of a source's transfers may stand still: one of its connections stays free. */
+static unsigned parked_most(const struct source *s)
+{
+	return s->o.connections ? s->o.connections - 1 : UINT_MAX;
+}
+
+/* Cancels the oldest that is parked, of a source or of all, when there are `most` of them. */
+static void park_limit(struct fetch *f, const struct source *s, unsigned most)
+{
+	struct flight *oldest = NULL;
+	unsigned n = 0;
+
+	for (struct flight *fl = f->flights; fl; fl = fl->next) {
+		if (fl->phase != FLIGHT_PARKED || fl->tickets || !will_stop(fl) ||
+			(s && fl->body.winner->source != s))
+			continue;
+		n++;
+		if (!oldest || fl->began < oldest->began)
+			oldest = fl;
+	}
+	if (oldest && n >= most)
+		say_unwanted(oldest);
+}
+
+bool park_begin(struct flight *fl)
+{
+	const struct source *s = fl->body.winner->source;
+
+	/* Where there is one connection, it is not kept from others: the file comes whole. */
+	if (will_stop(fl) && parked_most(s) == 0)
+		return false;
+	/* A transfer that stands still keeps its connection, and a host has few: the oldest makes room. */
+	if (will_stop(fl)) {
+		park_limit(fl->f, s, parked_most(s));
+		park_limit(fl->f, NULL, PARKED_MOST);
+	}
+	if (fl->body.file)
+		sparse_set_idle(fl->body.file, true);
+	net_timer_set(fl->f->net, &fl->park.over, fl->f->opts.park_ms, park_over, fl);
+	net_timer_set(fl->f->net, &fl->park.look, FOLLOW_LOOK_MS, park_look, fl);
+	return true;
+}
+
+void park_end(struct flight *fl)
+{
+	net_timer_stop(fl->f->net, &fl->park.over);
+	net_timer_stop(fl->f->net, &fl->park.look);
+	if (fl->body.file)
+		sparse_set_idle(fl->body.file, false);
+}

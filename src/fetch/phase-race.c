@@ -1,0 +1,322 @@
+/* The race of the sources for one key: all of a tier are asked at once, and the first in their order that has
+ * the file wins. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "fetch/flight.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RESUME_MS 500 /* a download that readers wait for is begun again so often */
+#define REST_MS 1000 /* for a source that broke off to send the rest, while another has other bytes */
+
+static void race_look(void *ctx);
+
+void attempts_plan(struct flight *fl, const int64_t *until)
+{
+	int64_t now = clock_wall();
+
+	while (fl->n)
+		attempt_release(&fl->attempts[--fl->n]);
+	for (unsigned i = 0; i < fl->sources->n; i++) {
+		const struct source *s = fl->sources->list[i];
+		struct source_ask ask = {0};
+
+		if (!s->kind->local && source_plan(s, NULL, &fl->what, 0, &ask) == 0)
+			fl->attempts[fl->n++] = (struct attempt){
+				.flight = fl, .source = s, .nth = i, .size = -1,
+				.remembered = until[i] > now, .remembered_until = until[i],
+				.state = until[i] > now ? ATTEMPT_MISSING : ATTEMPT_IDLE};
+		source_ask_release(&ask);
+	}
+	log_debug(LOG_FETCH, "%s: %u sources", fl->canon, fl->n);
+}
+
+static void start_tier(struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == ATTEMPT_IDLE &&
+			fl->attempts[i].source->o.tier <= fl->race.tier)
+			attempt_start(&fl->attempts[i]);
+	race_look_soon(fl);
+}
+
+void race_start(struct flight *fl)
+{
+	fl->race.grace_over = false;
+	net_timer_stop(fl->f->net, &fl->race.grace);
+	start_tier(fl);
+}
+
+void race_won(struct flight *fl, const struct attempt *winner)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (&fl->attempts[i] != winner)
+			attempt_give_up(&fl->attempts[i]);
+}
+
+void race_stop(struct flight *fl)
+{
+	struct net_timer *timers[] = {&fl->race.look, &fl->race.grace, &fl->race.again};
+
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		net_timer_stop(fl->f->net, timers[i]);
+	race_won(fl, NULL);
+}
+
+void race_look_soon(struct flight *fl)
+{
+	net_timer_set(fl->f->net, &fl->race.look, 0, race_look, fl);
+}
+
+/* ---- no source has it ----------------------------------------------------------------------------------- */
+
+/* The errno that tells best why no source had it: a person can mend a refusal, a wrong file is a server's
+ * fault, a timeout says which wait it was, and a useless answer says more than no connection. */
+static int rank(int error)
+{
+	static const int order[] = {-EACCES, -EBADMSG, -EFBIG, -ETIMEDOUT, -EREMOTEIO};
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		if (order[i] == error)
+			return (int)(ARRAY_SIZE(order) - i);
+	return 0;
+}
+
+/* Readers have a part of it, and an error would end them: all are asked for the rest until the
+ * deadline. */
+static void ask_again(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (fl->phase != FLIGHT_RACE || !fl->readers.part)
+		return;
+	for (unsigned i = 0; i < fl->n; i++) {
+		struct attempt *at = &fl->attempts[i];
+
+		if (at->state != ATTEMPT_FAILED && at->state != ATTEMPT_MISSING)
+			continue;
+		at->state = ATTEMPT_IDLE;
+		at->spelling = 0;
+	}
+	race_start(fl);
+}
+
+/* No source goes on with what readers have a part of. */
+static void conclude_read(struct flight *fl)
+{
+	switch (version_look(fl, false)) {
+	case VERSION_CHANGE:
+		flight_say(fl, (struct event){SAID_OTHER_VERSION});
+		break;
+	case VERSION_WAIT:
+		net_timer_set(fl->f->net, &fl->race.again, RESUME_MS, ask_again, fl);
+		break;
+	case VERSION_LOST:
+		flight_say(fl, (struct event){SAID_FAILED, .error = -ETIMEDOUT,
+			.text = "it broke off, and no source has the rest"});
+		break;
+	}
+}
+
+/* The attempt whose error says best why no source has the file; NULL: all said that it is not there. */
+static const struct attempt *worst_of(const struct flight *fl)
+{
+	const struct attempt *worst = NULL;
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_FAILED && (!worst || rank(at->error) > rank(worst->error)))
+			worst = at;
+	}
+	return worst;
+}
+
+static bool any_new_miss(const struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++)
+		if (fl->attempts[i].state == ATTEMPT_MISSING && !fl->attempts[i].remembered)
+			return true;
+	return false;
+}
+
+static void conclude(struct flight *fl)
+{
+	const struct attempt *worst = worst_of(fl);
+	const struct check *c = &fl->check;
+	struct race *ra = &fl->race;
+
+	if (fl->readers.part) {
+		conclude_read(fl);
+		return;
+	}
+	ra->error = worst ? worst->error : c->store_error ? c->store_error : c->dir_error;
+	if (worst)
+		snprintf(ra->text, sizeof(ra->text), "%.63s: %.130s", worst->source->name, worst->text);
+	else if (c->store_error)
+		snprintf(ra->text, sizeof(ra->text), "the store cannot be read: %s", err_text(c->store_error));
+	else
+		snprintf(ra->text, sizeof(ra->text), "%s", c->dir_text);
+	flight_say(fl, (struct event){SAID_LOST, .fresh = any_new_miss(fl)});
+}
+
+/* ---- the election --------------------------------------------------------------------------------------- */
+
+void race_see(struct election *el, enum attempt_state state, bool holds_back)
+{
+	unsigned nth = ++el->seen;
+
+	if (state == ATTEMPT_PROMISING && !el->best && (!el->held || el->grace_over))
+		el->best = nth;
+	if (state == ATTEMPT_IDLE && !el->idle)
+		el->idle = nth;
+	el->promised |= state == ATTEMPT_PROMISING;
+	el->asking |= state == ATTEMPT_ASKING;
+	el->held |= state == ATTEMPT_PROMISING || (state == ATTEMPT_ASKING && holds_back);
+}
+
+enum race_says race_judge(const struct election *el, unsigned *which)
+{
+	*which = el->best ? el->best - 1 : el->idle ? el->idle - 1 : 0;
+	if (el->best)
+		return RACE_ELECT;
+	if (el->promised)
+		return RACE_HOLD;
+	if (el->asking)
+		return RACE_WAIT;
+	return el->idle ? RACE_NEXT_TIER : RACE_LOST;
+}
+
+static void grace_over(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	fl->race.grace_over = true;
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_PROMISING)
+			break;
+		if (at->state == ATTEMPT_ASKING && !at->answered)
+			breaker_outrun(fl->f->breakers, at->source->origin);
+	}
+	race_look_soon(fl);
+}
+
+/* May it still win against a later one? A source that waits for its retry does not hold the others back. */
+static bool holds_back(const struct attempt *at)
+{
+	return !at->later.due &&
+		(at->answered || breaker_may_hold(at->flight->f->breakers, at->source->origin));
+}
+
+/* A source that broke off is asked for the rest, and another one has another version: a short wait. */
+static void look_at_version(struct flight *fl)
+{
+	if (!fl->readers.part || !version_has_other(fl))
+		return;
+	if (version_look(fl, true) == VERSION_CHANGE)
+		flight_say(fl, (struct event){SAID_OTHER_VERSION});
+	else if (!fl->race.grace.due && !fl->race.grace_over)
+		net_timer_set(fl->f->net, &fl->race.grace, REST_MS, grace_over, fl);
+}
+
+static enum race_says judge(const struct flight *fl, unsigned *which)
+{
+	struct election el = {.grace_over = fl->race.grace_over};
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		race_see(&el, at->state, at->state == ATTEMPT_ASKING && holds_back(at));
+	}
+	return race_judge(&el, which);
+}
+
+static void race_look(void *ctx)
+{
+	struct flight *fl = ctx;
+	unsigned which = 0;
+
+	if (fl->phase != FLIGHT_RACE || fl->room.making)
+		return;
+	switch (judge(fl, &which)) {
+	case RACE_ELECT:
+		flight_say(fl, (struct event){SAID_ELECTED, .attempt = &fl->attempts[which]});
+		break;
+	case RACE_HOLD:
+		/* An earlier source may still win, but a slow one does not hold up a fast one long. */
+		if (!fl->race.grace.due)
+			net_timer_set(fl->f->net, &fl->race.grace, fl->f->opts.grace_ms, grace_over, fl);
+		look_at_version(fl);
+		break;
+	case RACE_WAIT:
+		look_at_version(fl);
+		break;
+	case RACE_NEXT_TIER: /* sources stand in the order of their tiers */
+		fl->race.tier = fl->attempts[which].source->o.tier;
+		start_tier(fl);
+		break;
+	case RACE_LOST:
+		conclude(fl);
+		break;
+	}
+}
+
+/* ---- the lookup deadline -------------------------------------------------------------------------------- */
+
+/* Is a body coming from there right now? Then a request without an answer may well have waited
+ * for one of the host's connections, and says nothing against it. */
+static bool is_sending(const struct fetch *f, const char *origin)
+{
+	for (const struct flight *fl = f->flights; fl; fl = fl->next)
+		if (fl->phase == FLIGHT_BODY && fl->body.winner &&
+			(fl->body.winner->transfer || fl->ranges.list) && strcmp(fl->body.winner->source->origin, origin) == 0)
+			return true;
+	return false;
+}
+
+bool race_is_queued(const struct flight *fl)
+{
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_ASKING && at->transfer && transfer_is_queued(at->transfer))
+			return true;
+	}
+	return false;
+}
+
+unsigned race_time_left(const struct flight *fl, unsigned ms)
+{
+	uint64_t now = clock_ms(), least = now > ms ? now - ms : 0, since = least;
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		const struct attempt *at = &fl->attempts[i];
+
+		/* Its answer is here, and only we have not looked at it, or have no room yet. */
+		if (at->state == ATTEMPT_PROMISING)
+			return ms;
+		if (at->state == ATTEMPT_ASKING && at->transfer)
+			since = MAX(since, transfer_its_turn(at->transfer));
+	}
+	return (unsigned)(since - least);
+}
+
+void race_deadline(struct flight *fl)
+{
+	static const struct judgement silent = {
+		.error = -ETIMEDOUT, .blame = BLAME_SILENT, .text = "no answer before the lookup deadline"};
+
+	for (unsigned i = 0; i < fl->n; i++) {
+		struct attempt *at = &fl->attempts[i];
+
+		if (at->state == ATTEMPT_ASKING && !at->answered && !at->wait.on &&
+			!(at->transfer && transfer_is_queued(at->transfer)) && !is_sending(fl->f, at->source->origin) &&
+			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
+			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), &silent, 0);
+	}
+}

@@ -105,7 +105,7 @@ _symfs_options()
 	sources) _symfs_words "--json $_symfs_common" ;;
 	cache) _symfs_words "--misses --json $_symfs_common" ;;
 	gsym)
-		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --stdin --against --dump --address --json
+		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --json
 			--help" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
 	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log --log-file

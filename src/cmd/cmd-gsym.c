@@ -92,6 +92,7 @@ static int run_gsym(int argc, char **argv)
 		{"shorten-cpp", 0, NULL, "omit default template arguments from names",
 			&run.shorten},
 		{"full-names", 0, NULL, "keep full names in an object", &run.full},
+		{"plain-names", 0, NULL, "omit parameters from names of a PDB", &run.plain_names},
 		{"strict", 0, NULL, "reject a Breakpad file with a bad line", &run.strict},
 		{"stdin", 0, NULL, "lookup: read addresses from stdin, one a line", &run.from_stdin},
 		{"against", 0, "FILE", "verify: compare with a GSYM made from FILE", &run.against},
@@ -131,8 +132,9 @@ const struct cmd cmd_gsym = {
 	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
 	.help = "Creates, searches and prints GSYM files: addresses to functions, files and\n"
 		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
-		"symbols of an ELF, Mach-O or PE file, or from another GSYM file. lookup prints\n"
-		"a line for each address. The exit status of verify is 1 if something differs",
+		"symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM file.\n"
+		"lookup prints a line for each address. The exit status of verify is 1 if\n"
+		"something differs",
 	.json = true,
 	.run = run_gsym,
 };

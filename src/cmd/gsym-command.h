@@ -10,7 +10,7 @@ struct gsym_run {
 	struct app_args args;
 	const char *out, *against, *format, *threads, *arch;
 	unsigned n_threads; /* 0: not said */
-	bool dump, strict, from_stdin, shorten, full, embed;
+	bool dump, strict, from_stdin, shorten, full, plain_names, embed;
 	struct opt_words addresses; /* of --address */
 	int argc;
 	char **argv; /* words behind the subcommand */

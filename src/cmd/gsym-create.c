@@ -50,7 +50,8 @@ int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writ
 	_cleanup_map_ struct span map = {0};
 	struct span file = {0};
 	struct making p = {.path = path, .files = {.path = path}};
-	struct gsym_make_opts o = {.strict = run->strict, .shorten = run->shorten, .threads = run->n_threads,
+	struct gsym_make_opts o = {.strict = run->strict, .shorten = run->shorten,
+		.plain_names = run->plain_names, .threads = run->n_threads,
 		.find = find_file, .ctx = &p};
 	int r;
 

@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "convert/from-breakpad.h"
 #include "convert/from-dwarf.h"
+#include "convert/from-pdb.h"
 #include "convert/from-ppdb.h"
 #include "convert/from-symbols.h"
 #include "image/image.h"
@@ -127,6 +128,10 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 	if (o->exact && ppdb_is(file)) {
 		out->from = "portablepdb";
 		return gsym_from_ppdb(w, file, e);
+	}
+	if (pdb_file_is(file)) {
+		out->from = "pdb";
+		return gsym_from_pdb(w, file, o->plain_names, o->progress, o->ctx, e);
 	}
 	r = gsym_open(&g, file, e);
 	if (r == -ENOMSG)

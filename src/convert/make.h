@@ -24,6 +24,7 @@ struct gsym_make_opts {
 	 * Portable PDBs (from-ppdb.h). */
 	bool exact;
 	bool shorten; /* names of C++ (shorten.h) */
+	bool plain_names; /* of PDBs: without the types of parameters */
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
 	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT; -EAGAIN: all is to
 	 * end, and so it does. NULL: nothing is found. One thread at a time calls it. */
@@ -34,7 +35,7 @@ struct gsym_make_opts {
 };
 
 struct gsym_made {
-	const char *from; /* "gsym", "breakpad", "elf", "macho", "pe", "portablepdb": static */
+	const char *from; /* "gsym", "breakpad", "elf", "macho", "pe", "pdb", "portablepdb": static */
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
 	unsigned type;	  /* of an ELF file; 0 of others */

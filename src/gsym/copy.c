@@ -26,6 +26,8 @@ static int copy_file(struct copy *c, uint64_t index, uint32_t *out)
 		c->bad = "a file that is not there";
 		return r;
 	}
+	if (index && index < c->g->n_files && !*dir && !*base && !file_is_none(c->g, (uint32_t)index))
+		return gsym_add_unnamed_file(c->w, out);
 	r = copy_text(c, dir, &d);
 	if (r == 0)
 		r = copy_text(c, base, &b);

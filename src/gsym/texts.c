@@ -93,6 +93,15 @@ static int texts_append(struct texts *t, const char *p, size_t n)
 	return 0;
 }
 
+int texts_add_empty(struct texts *t, uint32_t *out)
+{
+	int r = texts_append(t, "", 0);
+
+	if (r == 0)
+		*out = (uint32_t)(t->n - 1);
+	return r;
+}
+
 int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out)
 {
 	uint32_t *slot;

@@ -29,6 +29,8 @@ struct pairs {
 };
 
 int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out); /* -ENOMEM, -EFBIG */
+/* An empty text that is not text 0. */
+int texts_add_empty(struct texts *t, uint32_t *out);
 const char *texts_at(const struct texts *t, uint32_t i);
 void texts_release(struct texts *t);
 

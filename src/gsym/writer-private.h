@@ -40,6 +40,7 @@ struct gsym_writer {
 	struct {
 		size_t node, ranges;
 	} open[GSYM_DEPTH_MOST]; /* by depth: the call that the next may be a child of */
+	uint32_t unnamed; /* gsym_no_name()'s; 0: not asked for yet */
 	uint32_t order; /* of what is told now */
 	unsigned skip;	  /* calls deeper than this belong to one that was dropped; 0: none was */
 	struct span shared;

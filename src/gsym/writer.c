@@ -97,6 +97,22 @@ int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *
 	return pairs_add(&w->files, (struct pair){dir, base}, out);
 }
 
+int gsym_no_name(struct gsym_writer *w, uint32_t *out)
+{
+	int r = w->unnamed ? 0 : texts_add_empty(&w->texts, &w->unnamed);
+
+	*out = w->unnamed;
+	return r;
+}
+
+int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out)
+{
+	uint32_t name;
+	int r = gsym_no_name(w, &name);
+
+	return r < 0 ? r : gsym_add_file(w, 0, name, out);
+}
+
 /* "C:\a\b.c" has no slash; a path with one is not split at a backslash, which may be in a name. */
 static const char *last_separator(const char *p, size_t n)
 {

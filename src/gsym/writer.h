@@ -34,6 +34,10 @@ int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 /* The same for a name of a function, which may be shortened. */
 int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out);
+/* An empty name that is not 0: a function whose name is 0 is left out. */
+int gsym_no_name(struct gsym_writer *w, uint32_t *out);
+/* A file without a name. It is not "no file": readers skip an inlined call that comes from no file. */
+int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out);
 /* Split at the last separator; the directory keeps none but a root's. */
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 

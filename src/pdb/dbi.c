@@ -1,0 +1,206 @@
+/* Reads stream 3 of a PDB: its modules, and which code is whose. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/little.h"
+#include "base/util.h"
+#include "pdb/pdb-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAM_DBI 3
+#define HEADER_SIZE 64
+#define MODULE_SIZE 64 /* before its names */
+#define MODULES_MOST 65535u
+#define SLOTS 11 /* of optional streams */
+#define CODE (0x20u | 0x20000000u)
+
+enum { CONTRIBS_V60 = 0xf12eba2d, CONTRIBS_V2 = 0xf13151e4, CONTRIB_V60_SIZE = 28, CONTRIB_V2_SIZE = 32 };
+enum { FLAG_INCREMENTAL = 1, FLAG_STRIPPED = 2 };
+
+/* Where the substreams lie. */
+struct parts {
+	uint32_t modules, contribs, others, optional; /* bytes of each; `others` lie between */
+};
+
+static const char *take_text(struct span *s)
+{
+	const uint8_t *end = memchr(s->p, 0, s->n);
+	const char *text = (const char *)s->p;
+
+	if (!end)
+		return NULL;
+	s->n -= (size_t)(end + 1 - s->p);
+	s->p = end + 1;
+	return text;
+}
+
+/* The next module; each begins at a multiple of 4. False: no more, or it is cut short. */
+static bool next_module(struct span all, size_t *at, struct pdb_module *out)
+{
+	const uint8_t *h = span_at(all, *at, MODULE_SIZE);
+	struct span names = {h + MODULE_SIZE, all.n - *at - MODULE_SIZE};
+
+	if (!h)
+		return false;
+	out->stream = (uint16_t)le16(h + 34);
+	out->symbols = le32(h + 36);
+	out->lines_old = le32(h + 40);
+	out->lines = le32(h + 44);
+	out->name = take_text(&names);
+	if (!out->name || !take_text(&names))
+		return false;
+	*at = (size_t)(names.p - all.p + 3) & ~(size_t)3;
+	return true;
+}
+
+static void check_module(const struct pdb *p, struct pdb_module *m)
+{
+	uint32_t size = msf_size(&p->msf, m->stream);
+
+	if (m->symbols > size || m->lines_old > size - m->symbols ||
+		m->lines > size - m->symbols - m->lines_old)
+		m->stream = MSF_NO_STREAM;
+}
+
+static int read_modules(struct pdb *p, struct span all)
+{
+	struct pdb_module m;
+	size_t at = 0;
+	uint32_t n = 0;
+
+	while (n < MODULES_MOST && next_module(all, &at, &m))
+		n++;
+	p->modules = calloc((size_t)n + 1, sizeof(*p->modules));
+	if (!p->modules)
+		return -ENOMEM;
+	at = 0;
+	for (; p->n_modules < n && next_module(all, &at, &p->modules[p->n_modules]); p->n_modules++)
+		check_module(p, &p->modules[p->n_modules]);
+	return 0;
+}
+
+static int compare_contribs(const void *a, const void *b)
+{
+	const struct pdb_contrib *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return (x->module > y->module) - (x->module < y->module);
+}
+
+/* Of an unknown version nothing is taken: then each module's symbols say themselves where they lie. */
+static int read_contribs(struct pdb *p, struct span all)
+{
+	uint32_t version = all.n >= 4 ? le32(all.p) : 0;
+	size_t each = version == CONTRIBS_V60 ? CONTRIB_V60_SIZE : version == CONTRIBS_V2 ? CONTRIB_V2_SIZE : 0;
+	size_t n = each ? (all.n - 4) / each : 0;
+
+	p->contribs = calloc(n + 1, sizeof(*p->contribs));
+	if (!p->contribs)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *c = all.p + 4 + i * each;
+		struct pdb_contrib got = {(uint16_t)le16(c), (uint16_t)le16(c + 16), le32(c + 4), le32(c + 8)};
+
+		if (got.size && got.size <= INT32_MAX && got.module < p->n_modules && (le32(c + 12) & CODE))
+			p->contribs[p->n_contribs++] = got;
+	}
+	if (p->n_contribs)
+		qsort(p->contribs, p->n_contribs, sizeof(*p->contribs), compare_contribs);
+	return 0;
+}
+
+static uint16_t slot(const uint8_t *slots, uint32_t n, unsigned i)
+{
+	return i < n ? (uint16_t)le16(slots + 2 * i) : MSF_NO_STREAM;
+}
+
+static int read_header(struct pdb *p, struct msf_io *io, struct parts *parts, struct err *e)
+{
+	uint8_t h[HEADER_SIZE];
+	uint32_t n = msf_size(&p->msf, STREAM_DBI);
+	uint64_t sum = HEADER_SIZE;
+	int r;
+
+	if (n < sizeof(h))
+		return 0;
+	r = msf_read(&p->msf, io, STREAM_DBI, 0, h, sizeof(h), "its debug information", e);
+	if (r < 0 || le32(h) != UINT32_MAX)
+		return r;
+	p->has_dbi = true;
+	p->age = le32(h + 8);
+	p->publics = (uint16_t)le16(h + 16);
+	p->records = (uint16_t)le16(h + 20);
+	p->incremental = le16(h + 56) & FLAG_INCREMENTAL;
+	p->stripped = le16(h + 56) & FLAG_STRIPPED;
+	p->machine = (uint16_t)le16(h + 58);
+	parts->modules = le32(h + 24);
+	parts->contribs = le32(h + 28);
+	parts->optional = le32(h + 48);
+	for (unsigned i = 0; i < 5; i++)
+		sum += le32(h + 24 + 4 * i);
+	sum += le32(h + 52);
+	if (sum > n || parts->optional > n - sum)
+		return err_set(e, -EBADMSG, "is broken: its debug information of %u bytes has parts of more", n);
+	parts->others = (uint32_t)(sum - HEADER_SIZE - parts->modules - parts->contribs);
+	return 0;
+}
+
+static int read_parts(struct pdb *p, struct msf_io *io, const struct parts *parts, struct pdb_optional *o,
+	struct err *e)
+{
+	_cleanup_free_ uint8_t *contribs = NULL;
+	uint8_t slots[2 * SLOTS];
+	uint32_t at = HEADER_SIZE, n = MIN(parts->optional / 2, (uint32_t)SLOTS);
+	int r = msf_load(&p->msf, io, STREAM_DBI, at, parts->modules, &p->module_info, "its list of modules", e);
+	int r2 = msf_load(&p->msf, io, STREAM_DBI, at + parts->modules, parts->contribs, &contribs,
+		"its section contributions", e);
+	int r3 = msf_read(&p->msf, io, STREAM_DBI, at + parts->modules + parts->contribs + parts->others, slots,
+		2 * (size_t)n, "its list of optional streams", e);
+
+	r = r < 0 && r != -EAGAIN ? r : r2 < 0 && r2 != -EAGAIN ? r2 : r3 < 0 ? r3 : r2 < 0 ? r2 : r;
+	if (r == 0)
+		r = read_modules(p, (struct span){p->module_info, parts->modules});
+	if (r == 0)
+		r = read_contribs(p, (struct span){contribs, parts->contribs});
+	*o = (struct pdb_optional){slot(slots, n, 3), slot(slots, n, 4), slot(slots, n, 5), slot(slots, n, 10)};
+	return r;
+}
+
+int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struct err *e)
+{
+	struct parts parts = {0};
+	int r = read_header(p, io, &parts, e);
+
+	*o = (struct pdb_optional){MSF_NO_STREAM, MSF_NO_STREAM, MSF_NO_STREAM, MSF_NO_STREAM};
+	return r < 0 || !p->has_dbi ? r : read_parts(p, io, &parts, o, e);
+}
+
+/* Contributions may overlap a little: the nearest before it that reaches over the address has it. */
+#define BACK_MOST 16
+
+const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off)
+{
+	size_t from = 0, to = p->n_contribs;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+		const struct pdb_contrib *c = &p->contribs[mid];
+
+		if (c->section < section || (c->section == section && c->off <= off))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	for (size_t i = from; i > 0 && from - i < BACK_MOST; i--) {
+		const struct pdb_contrib *c = &p->contribs[i - 1];
+
+		if (c->section != section)
+			break;
+		if (off - c->off < c->size)
+			return c;
+	}
+	return NULL;
+}

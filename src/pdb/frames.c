@@ -1,0 +1,152 @@
+/* Cuts functions into pieces with the same frames. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "pdb/frames.h"
+#include "base/grow.h"
+#include "base/util.h"
+#include "pdb/module-private.h"
+
+#include <stdlib.h>
+
+#define WORK_MOST (64u << 20)
+
+static int compare_offsets(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* All places where a row of the function or of a call begins or ends, ascending. */
+static int find_cuts(const struct pdb_func *f, const struct pdb_rows *lines, const struct pdb_rows *rows,
+	uint32_t **out, size_t *n)
+{
+	uint32_t *at = malloc((2 * (lines->n + rows->n) + 2) * sizeof(*at));
+	const struct pdb_rows *both[] = {lines, rows};
+	size_t all = 0, kept = 1;
+
+	if (!at)
+		return -ENOMEM;
+	at[all++] = f->off;
+	at[all++] = f->off + f->size;
+	for (unsigned k = 0; k < 2; k++)
+		for (size_t i = 0; i < both[k]->n; i++) {
+			at[all++] = both[k]->at[i].from;
+			at[all++] = both[k]->at[i].to;
+		}
+	qsort(at, all, sizeof(*at), compare_offsets);
+	for (size_t i = 1; i < all; i++)
+		if (at[i] != at[kept - 1])
+			at[kept++] = at[i];
+	*out = at;
+	*n = kept;
+	return 0;
+}
+
+/* The piece that begins at `off`, which is a cut. */
+static size_t piece_at(const struct pdb_pieces_of *p, uint32_t off)
+{
+	size_t from = 0, to = p->n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (p->at[mid].from < off)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static int make_pieces(const struct pdb_func *f, const struct pdb_rows *lines, struct pdb_pieces_of *out)
+{
+	_cleanup_free_ uint32_t *cuts = NULL;
+	size_t n, row = 0;
+	int r = find_cuts(f, lines, &out->sites.rows, &cuts, &n);
+
+	if (r < 0)
+		return r;
+	out->at = calloc(n, sizeof(*out->at));
+	if (!out->at)
+		return -ENOMEM;
+	for (size_t i = 0; i + 1 < n; i++) {
+		struct pdb_piece *p = &out->at[out->n++];
+
+		*p = (struct pdb_piece){.from = cuts[i], .to = cuts[i + 1], .cell = -1};
+		while (row < lines->n && lines->at[row].to <= p->from)
+			row++;
+		if (row < lines->n && lines->at[row].from <= p->from) {
+			p->file = lines->at[row].file;
+			p->line = lines->at[row].line;
+		}
+	}
+	return 0;
+}
+
+/* Puts a call into the pieces of one row, where its caller is the innermost frame so far. A sibling that
+ * came first keeps them. */
+static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *row, bool own, uint64_t *work)
+{
+	int parent = p->sites.at[site].parent;
+
+	for (size_t i = piece_at(p, row->from); i < p->n && p->at[i].from < row->to; i++) {
+		int cell = p->at[i].cell;
+		int r;
+
+		++*work;
+		if ((cell < 0 ? -1 : p->cells[cell].site) != parent)
+			continue;
+		r = grow(&p->cells, &p->cells_room, p->n_cells, sizeof(*p->cells));
+		if (r < 0)
+			return r;
+		p->cells[p->n_cells] =
+			(struct pdb_cell){cell, site, own ? row->file : 0, own ? row->line : 0};
+		p->at[i].cell = (int)p->n_cells++;
+	}
+	return 0;
+}
+
+/* Where only calls inside of it have a row, the call itself is there, too, at an unknown line. */
+static int paint(struct pdb_pieces_of *p)
+{
+	uint64_t work = 0;
+	int r = 0;
+
+	for (size_t s = 0; r == 0 && s < p->sites.n && work < WORK_MOST; s++) {
+		const struct pdb_site *site = &p->sites.at[s];
+
+		for (size_t i = site->row; r == 0 && i < site->all_end && work++ < WORK_MOST; i++)
+			r = paint_row(p, (int)s, &p->sites.rows.at[i], i < site->row_end, &work);
+	}
+	if (work >= WORK_MOST)
+		for (size_t i = 0; i < p->n; i++)
+			p->at[i].cell = -1;
+	return r;
+}
+
+int pdb_cut(const struct pdb_code *c, const struct pdb_func *f, struct pdb_pieces_of *out)
+{
+	struct pdb_rows lines = {0};
+	int r;
+
+	*out = (struct pdb_pieces_of){0};
+	r = pdb_lines_of(c, f->section, f->off, f->size, &lines);
+	if (r == 0)
+		r = pdb_sites_of(c, f, &out->sites);
+	if (r == 0)
+		r = make_pieces(f, &lines, out);
+	if (r == 0)
+		r = paint(out);
+	pdb_rows_release(&lines);
+	if (r < 0)
+		pdb_cut_release(out);
+	return r;
+}
+
+void pdb_cut_release(struct pdb_pieces_of *p)
+{
+	pdb_sites_release(&p->sites);
+	free(take(p->cells));
+	free(take(p->at));
+	p->n = p->n_cells = p->cells_room = 0;
+}

@@ -1,0 +1,95 @@
+/* Reads stream 1 of a PDB: its identity, the streams that have a name, and how it was linked. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/little.h"
+#include "base/util.h"
+#include "pdb/pdb-private.h"
+
+#include <string.h>
+
+#define STREAM_INFO 1
+#define HEADER_SIZE 28
+#define INFO_MOST (16u << 20)
+
+enum { FEATURE_VC110 = 20091201, FEATURE_VC140 = 20140508, FEATURE_MINI = 0x494e494d };
+
+/* Takes `n` bytes from the front. NULL: there are fewer. */
+static const uint8_t *take_bytes(struct span *s, size_t n)
+{
+	const uint8_t *p = s->p;
+
+	if (n > s->n)
+		return NULL;
+	s->p += n;
+	s->n -= n;
+	return p;
+}
+
+static bool take_u32(struct span *s, uint32_t *out)
+{
+	const uint8_t *p = take_bytes(s, 4);
+
+	if (p)
+		*out = le32(p);
+	return p;
+}
+
+/* A hash table from texts to stream numbers. It is small, so it is read through. */
+static bool read_named_streams(struct pdb *p, struct span *s)
+{
+	uint32_t size, n, words;
+	struct span texts;
+
+	if (!take_u32(s, &n) || !(texts.p = take_bytes(s, n)) || !take_u32(s, &size) || !take_u32(s, &words))
+		return false;
+	texts.n = n;
+	for (int i = 0; i < 2; i++)
+		if (!take_u32(s, &words) || words > s->n / 4 || !take_bytes(s, 4 * (size_t)words))
+			return false;
+	for (uint32_t i = 0; i < size; i++) {
+		const uint8_t *e = take_bytes(s, 8);
+		const char *name = e ? span_at(texts, le32(e), sizeof("/names")) : NULL;
+
+		if (!e)
+			return false;
+		if (name && memcmp(name, "/names", sizeof("/names")) == 0)
+			p->names = le32(e + 4);
+	}
+	return take_u32(s, &words);
+}
+
+static void read_features(struct pdb *p, struct span *s, bool *has_ids)
+{
+	uint32_t code;
+
+	while (take_u32(s, &code)) {
+		*has_ids |= code == FEATURE_VC110 || code == FEATURE_VC140;
+		p->fastlink |= code == FEATURE_MINI;
+		if (code == FEATURE_VC110)
+			break;
+	}
+}
+
+int pdb_read_info(struct pdb *p, struct msf_io *io, bool *has_ids, struct err *e)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint32_t n = msf_size(&p->msf, STREAM_INFO);
+	struct span s;
+	int r;
+
+	*has_ids = false;
+	if (n < HEADER_SIZE || n > INFO_MOST)
+		return err_set(e, -EBADMSG, "is broken: its identity has %u bytes", n);
+	r = msf_load(&p->msf, io, STREAM_INFO, 0, n, &bytes, "its identity", e);
+	if (r < 0)
+		return r;
+	p->info_version = le32(bytes);
+	p->signature = le32(bytes + 4);
+	p->age = le32(bytes + 8);
+	memcpy(p->guid, bytes + 12, sizeof(p->guid));
+	s = (struct span){bytes + HEADER_SIZE, n - HEADER_SIZE};
+	if (read_named_streams(p, &s))
+		read_features(p, &s, has_ids);
+	if (p->names >= p->msf.n_streams)
+		p->names = 0;
+	return 0;
+}

@@ -1,0 +1,309 @@
+/* Reads the lines of a module (C13). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/little.h"
+#include "base/util.h"
+#include "pdb/module-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART_IGNORE = 0x80000000, PART_LINES = 0xf2, PART_CHECKSUMS = 0xf4, PART_INLINEES = 0xf6, PART_IMPORTS = 0xf7 };
+enum { LINES_HEADER = 12, BLOCK_HEADER = 12, LINE_SIZE = 8, COLUMN_SIZE = 4, CHECKSUM_HEADER = 6 };
+enum { HIDDEN_1 = 0xfeefee, HIDDEN_2 = 0xf00f00, LINE_MASK = 0xffffff };
+
+static int index_fragments(struct pdb_code *c)
+{
+	c->by_fragment = calloc(c->n_fragments + 1, sizeof(*c->by_fragment));
+	if (!c->by_fragment)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_fragments; i++)
+		c->by_fragment[i] = (struct pdb_range){.section = c->fragments[i].section,
+			.from = c->fragments[i].off, .which = (uint32_t)i,
+			.to = (uint64_t)c->fragments[i].off + c->fragments[i].size};
+	pdb_ranges_sort(c->by_fragment, c->n_fragments);
+	return 0;
+}
+
+/* ---- the parts ------------------------------------------------------------------------------ */
+
+static int add_fragment(struct pdb_code *c, struct span part)
+{
+	struct pdb_fragment f;
+	int r;
+
+	if (part.n < LINES_HEADER)
+		return 0;
+	f = (struct pdb_fragment){.off = le32(part.p), .section = (uint16_t)le16(part.p + 4),
+		.columns = le16(part.p + 6) & 1, .size = le32(part.p + 8),
+		.blocks = {part.p + LINES_HEADER, part.n - LINES_HEADER}};
+	r = grow(&c->fragments, &c->fragments_room, c->n_fragments, sizeof(f));
+	if (r == 0)
+		c->fragments[c->n_fragments++] = f;
+	return r;
+}
+
+static int add_inlinees(struct pdb_code *c, struct span part)
+{
+	bool extra = part.n >= 4 && le32(part.p) == 1;
+	size_t at = 4;
+	const uint8_t *h;
+
+	while ((h = span_at(part, at, extra ? 16 : 12))) {
+		int r = grow(&c->inlinees, &c->inlinees_room, c->n_inlinees, sizeof(*c->inlinees));
+
+		if (r < 0)
+			return r;
+		c->inlinees[c->n_inlinees] =
+			(struct pdb_inlinee){le32(h), le32(h + 4), le32(h + 8), (uint32_t)c->n_inlinees};
+		c->n_inlinees++;
+		at += 12;
+		if (extra)
+			at += 4 + 4 * (size_t)le32(h + 12);
+	}
+	return 0;
+}
+
+static int compare_inlinees(const void *a, const void *b)
+{
+	const struct pdb_inlinee *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Parts come in any order. */
+int pdb_read_lines(struct pdb_code *c)
+{
+	size_t at = 0;
+	const uint8_t *h;
+	int r = 0;
+
+	while (r == 0 && (h = span_at(c->lines, at, 8))) {
+		uint32_t kind = le32(h), n = le32(h + 4);
+		struct span part = {span_at(c->lines, at + 8, n), n};
+
+		if (!part.p)
+			break;
+		if (kind == PART_LINES)
+			r = add_fragment(c, part);
+		else if (kind == PART_INLINEES)
+			r = add_inlinees(c, part);
+		else if (kind == PART_CHECKSUMS)
+			c->checksums = part;
+		else if (kind == PART_IMPORTS)
+			c->imports = part;
+		at += 8 + (((size_t)n + 3) & ~(size_t)3);
+	}
+	if (c->n_inlinees)
+		qsort(c->inlinees, c->n_inlinees, sizeof(*c->inlinees), compare_inlinees);
+	return r < 0 ? r : index_fragments(c);
+}
+
+uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file)
+{
+	const uint8_t *h = span_at(c->checksums, file, CHECKSUM_HEADER);
+
+	return h ? le32(h) : 0;
+}
+
+bool pdb_inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint32_t *line)
+{
+	size_t from = 0, to = c->n_inlinees;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (c->inlinees[mid].id < id)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	if (from == c->n_inlinees || c->inlinees[from].id != id)
+		return false;
+	*file = c->inlinees[from].file;
+	*line = c->inlinees[from].line;
+	return true;
+}
+
+void pdb_rows_release(struct pdb_rows *rows)
+{
+	free(take(rows->at));
+	rows->n = rows->room = 0;
+}
+
+/* ---- lines of a fragment -------------------------------------------------------------------- */
+
+struct entry {
+	uint32_t off, file, line, order;
+};
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static bool is_hidden(uint32_t line)
+{
+	return line == HIDDEN_1 || line == HIDDEN_2;
+}
+
+/* All lines of all its blocks, each of one file. A second file's begin lower again. */
+static size_t take_entries(const struct pdb_fragment *f, struct entry *out)
+{
+	size_t at = 0, n = 0;
+	const uint8_t *h;
+
+	while ((h = span_at(f->blocks, at, BLOCK_HEADER))) {
+		uint32_t lines = le32(h + 4), size = le32(h + 8);
+		size_t most = (MIN((size_t)size, f->blocks.n - at) - MIN((size_t)size, (size_t)BLOCK_HEADER)) / LINE_SIZE;
+
+		for (size_t i = 0; i < lines && i < most; i++) {
+			const uint8_t *l = h + BLOCK_HEADER + i * LINE_SIZE;
+
+			if (!is_hidden(le32(l + 4) & LINE_MASK))
+				out[n] = (struct entry){le32(l), le32(h), le32(l + 4) & LINE_MASK, (uint32_t)n}, n++;
+		}
+		if (size < BLOCK_HEADER)
+			break;
+		at += size;
+	}
+	return n;
+}
+
+static int add_row(struct pdb_rows *rows, uint32_t from, uint32_t to, uint32_t file, uint32_t line)
+{
+	int r;
+
+	if (from >= to)
+		return 0;
+	r = grow(&rows->at, &rows->room, rows->n, sizeof(*rows->at));
+	if (r == 0)
+		rows->at[rows->n++] = (struct pdb_row){from, to, file, line};
+	return r;
+}
+
+/* The part of a fragment's lines in [from, to). Of several at one place the last is right: the first have
+ * no bytes. */
+static int add_fragment_rows(const struct pdb_fragment *f, uint32_t from, uint32_t to, struct pdb_rows *out)
+{
+	_cleanup_free_ struct entry *all = calloc(f->blocks.n / LINE_SIZE + 1, sizeof(*all));
+	size_t n;
+	int r = 0;
+
+	if (!all)
+		return -ENOMEM;
+	n = take_entries(f, all);
+	qsort(all, n, sizeof(*all), compare_entries);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		uint64_t a = (uint64_t)f->off + all[i].off;
+		uint64_t b = (uint64_t)f->off + (i + 1 < n ? MIN(all[i + 1].off, f->size) : f->size);
+
+		if (all[i].off < f->size)
+			r = add_row(out, (uint32_t)MAX(a, from), (uint32_t)MIN(b, to), all[i].file, all[i].line);
+	}
+	return r;
+}
+
+/* ---- lines of a range ----------------------------------------------------------------------- */
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct pdb_row *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* What earlier fragments cover, one range after the other, ascending. */
+struct covered {
+	struct pdb_rows ranges;
+};
+
+static int cover(struct covered *c, uint32_t from, uint32_t to)
+{
+	int r = add_row(&c->ranges, from, to, 0, 0);
+
+	if (r == 0 && c->ranges.n > 1)
+		qsort(c->ranges.at, c->ranges.n, sizeof(*c->ranges.at), compare_rows);
+	return r;
+}
+
+/* The part of a fragment that no earlier one covers. */
+static int add_uncovered(struct covered *c, const struct pdb_fragment *f, uint32_t from, uint32_t to,
+	struct pdb_rows *out)
+{
+	uint32_t at = from;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->ranges.n && at < to; i++) {
+		const struct pdb_row *k = &c->ranges.at[i];
+
+		if (k->to <= at)
+			continue;
+		if (k->from > at)
+			r = add_fragment_rows(f, at, MIN(k->from, to), out);
+		at = MAX(at, k->to);
+	}
+	if (r == 0 && at < to)
+		r = add_fragment_rows(f, at, to, out);
+	return r == 0 ? cover(c, from, to) : r;
+}
+
+#define FRAGMENTS_MOST 64 /* of one function */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The fragments that have some of it, the first of the file first. */
+static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_t from, uint64_t to, uint32_t *out)
+{
+	size_t i = pdb_ranges_end(c->by_fragment, c->n_fragments, section, to);
+	unsigned n = 0;
+
+	while (n < FRAGMENTS_MOST && pdb_ranges_back(c->by_fragment, &i, section, from))
+		out[n++] = c->by_fragment[i].which;
+	qsort(out, n, sizeof(*out), compare_numbers);
+	return n;
+}
+
+int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size, struct pdb_rows *out)
+{
+	struct covered covered = {0};
+	uint32_t which[FRAGMENTS_MOST];
+	uint64_t end = MIN((uint64_t)off + size, UINT32_MAX);
+	unsigned n = fragments_of(c, section, off, end, which);
+	int r = 0;
+
+	*out = (struct pdb_rows){0};
+	for (unsigned i = 0; r == 0 && i < n; i++) {
+		const struct pdb_fragment *f = &c->fragments[which[i]];
+		uint64_t to = MIN(end, (uint64_t)f->off + f->size);
+
+		r = add_uncovered(&covered, f, MAX(off, f->off), (uint32_t)to, out);
+	}
+	pdb_rows_release(&covered.ranges);
+	if (out->n > 1)
+		qsort(out->at, out->n, sizeof(*out->at), compare_rows);
+	return r;
+}
+
+bool pdb_has_lines(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size)
+{
+	struct pdb_rows rows;
+	bool any = false;
+	int r = pdb_lines_of(c, section, off, size, &rows);
+
+	for (size_t i = 0; r == 0 && i < rows.n; i++)
+		any |= rows.at[i].line != 0;
+	pdb_rows_release(&rows);
+	return any;
+}

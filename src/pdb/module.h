@@ -1,0 +1,105 @@
+/* One module of a PDB: its functions, lines and inlined calls, as its stream has them. In section and
+ * offset; a struct pdb_code is one thread's. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "pdb/pdb.h"
+
+enum pdb_code_kind { PDB_PROC, PDB_THUNK, PDB_SEPARATED, PDB_TRAMPOLINE };
+
+struct pdb_func {
+	enum pdb_code_kind kind;
+	uint16_t section;
+	uint32_t off, size;
+	const char *name;	  /* in the module's bytes; of SEPARATED its parent's, or NULL */
+	uint32_t type;		  /* of types; 0: unknown */
+	uint32_t at, end;	  /* its records, in `symbols` */
+	uint16_t target_section;  /* TRAMPOLINE: where it jumps; SEPARATED: where its parent is */
+	uint32_t target;
+};
+
+/* Code whose lines are listed together. */
+struct pdb_fragment {
+	uint16_t section;
+	bool columns;
+	uint32_t off, size;
+	struct span blocks;
+};
+
+/* Something that lies at [from, to) of a section. In order of `from`; `reach` is the highest `to` so far. */
+struct pdb_range {
+	uint32_t section, which;
+	uint64_t from, to, reach;
+};
+
+/* Where the body of a function that was inlined begins. */
+struct pdb_inlinee {
+	uint32_t id, file, line;
+	uint32_t order;
+};
+
+struct pdb_code {
+	const struct pdb *p;
+	unsigned module;
+	uint8_t *bytes;
+	struct span symbols, lines; /* `symbols` begins with the signature, as offsets of records count */
+	size_t n_funcs, funcs_room;
+	struct pdb_func *funcs;	   /* in order of the file */
+	struct pdb_range *by_func; /* and of their addresses */
+	size_t n_fragments, fragments_room;
+	struct pdb_fragment *fragments;
+	struct pdb_range *by_fragment;
+	size_t n_inlinees, inlinees_room;
+	struct pdb_inlinee *inlinees; /* by id */
+	struct span checksums;	      /* which file has which name */
+	struct span imports;	      /* ids of other modules */
+};
+
+/* 0; -EAGAIN; -ENOENT: nothing is known of the module; -EBADMSG, -ENOMEM. pdb_code_release() in every
+ * case. */
+int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, unsigned module, struct err *e);
+void pdb_code_release(struct pdb_code *c);
+
+/* The number of a file's name (pdb_name()) by its number in the lines. 0: it has none. */
+uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file);
+
+/* The first that has the code; NULL. */
+const struct pdb_func *pdb_func_at(const struct pdb_code *c, unsigned section, uint32_t off);
+
+/* The first function of the module that begins in [from, to); NULL. Trampolines do not count. */
+const struct pdb_func *pdb_func_from(const struct pdb_code *c, unsigned section, uint32_t from, uint32_t to);
+
+/* Bytes [from, to) of the section that come from one line. `line` 0: it is not known. */
+struct pdb_row {
+	uint32_t from, to;
+	uint32_t file, line;
+};
+
+struct pdb_rows {
+	struct pdb_row *at;
+	size_t n, room;
+};
+void pdb_rows_release(struct pdb_rows *rows);
+
+/* The lines of [off, off + size), ascending and without overlap. 0; -ENOMEM. */
+int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size, struct pdb_rows *out);
+
+/* Whether a line of some of it is known. */
+bool pdb_has_lines(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size);
+
+/* A call that was inlined, with the rows of its body: [row, row_end) are its own, those up to `all_end` are of
+ * it and of the calls in it. */
+struct pdb_site {
+	uint32_t inlinee; /* an id, or one of another module (bit 31) */
+	int parent;	  /* -1: the function itself */
+	size_t row, row_end, all_end;
+};
+
+struct pdb_sites {
+	struct pdb_site *at;
+	size_t n, room;
+	struct pdb_rows rows;
+};
+void pdb_sites_release(struct pdb_sites *s);
+
+/* The inlined calls of a function, each before those in it, siblings in order. 0; -ENOMEM. */
+int pdb_sites_of(const struct pdb_code *c, const struct pdb_func *f, struct pdb_sites *out);

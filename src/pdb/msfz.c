@@ -1,0 +1,232 @@
+/* Reads MSFZ, the form of a PDB's container whose streams may be compressed. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/expand.h"
+#include "base/inflate.h"
+#include "base/little.h"
+#include "base/util.h"
+#include "pdb/msf-private.h"
+
+#include <stdlib.h>
+
+#define HEADER_SIZE 80
+#define CHUNK_ENTRY 20
+#define CHUNK_MOST (256u << 20)	  /* bytes of one, decompressed */
+#define EXPAND_MOST 1024u	  /* a stream is at most so many times as long as the file */
+#define DIRECTORY_MOST (64u << 20)
+#define SIZE_NONE UINT32_MAX
+#define WHERE_PACKED ((uint64_t)1 << 63)
+
+const char msfz_magic[32] = "Microsoft MSFZ Container\r\n\x1a" "ALD\0";
+
+enum { HOW_PLAIN, HOW_ZSTD, HOW_DEFLATE };
+
+/* ---- bytes that are packed ------------------------------------------------------------------ */
+
+static int unpack(uint32_t how, struct span in, uint8_t *out, size_t n, const char *what, struct err *e)
+{
+	size_t made = n;
+	int r = -ENOTSUP;
+
+	if (how == HOW_PLAIN && in.n == n) {
+		memcpy(out, in.p, n);
+		return 0;
+	}
+	if (how == HOW_ZSTD)
+		r = expand_zstd(in, out, n);
+	else if (how == HOW_DEFLATE)
+		r = inflate_raw(in.p, in.n, out, n, &made);
+	if (r == 0 && made != n)
+		r = -EBADMSG;
+	if (r == -ENOTSUP)
+		return err_set(e, r, "has %s compressed in a way (%u) that symfs does not know", what, how);
+	return r < 0 ? err_set(e, r, "is broken: %s cannot be decompressed", what) : 0;
+}
+
+static int read_packed(struct msf_io *io, uint32_t how, uint64_t off, uint32_t packed, uint8_t *out, size_t n,
+	const char *what, struct err *e)
+{
+	_cleanup_free_ uint8_t *in = NULL;
+	int r;
+
+	if (packed > io->v.size)
+		return err_set(e, -EBADMSG, "is broken: %s has %u compressed bytes", what, packed);
+	in = malloc((size_t)packed + 1);
+	if (!in)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = msf_file_read(io, off, in, packed, what, e);
+	return r < 0 ? r : unpack(how, (struct span){in, packed}, out, n, what, e);
+}
+
+/* ---- the directory ---------------------------------------------------------------------------- */
+
+static int read_chunks(struct msf *m, struct msf_io *io, uint64_t off, uint32_t n, uint32_t size, struct err *e)
+{
+	_cleanup_free_ uint8_t *table = NULL;
+	int r;
+
+	if ((uint64_t)n * CHUNK_ENTRY > size || size > m->file_size)
+		return err_set(e, -EBADMSG, "is broken: %u chunks in a table of %u bytes", n, size);
+	table = malloc((size_t)size + 1);
+	m->chunks = calloc((size_t)n + 1, sizeof(*m->chunks));
+	if (!table || !m->chunks)
+		return -ENOMEM;
+	r = msf_file_read(io, off, table, size, "its table of chunks", e);
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const uint8_t *p = table + (size_t)i * CHUNK_ENTRY;
+
+		m->chunks[i] = (struct msf_chunk){le64(p), le32(p + 8), le32(p + 12), le32(p + 16)};
+		if (m->chunks[i].size > CHUNK_MOST)
+			r = err_set(e, -EBADMSG, "is broken: chunk %u has %u bytes", i, m->chunks[i].size);
+	}
+	m->n_chunks = n;
+	return r;
+}
+
+/* One fragment after the other until a size of 0; a stream that was deleted has the size alone. */
+static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size_t *at, struct err *e)
+{
+	uint64_t size = 0;
+
+	s->first = (uint32_t)m->n_fragments;
+	for (;;) {
+		const uint8_t *p = span_at(d, *at, 4);
+
+		if (!p)
+			return err_set(e, -EBADMSG, "is broken: its directory is cut short");
+		*at += 4;
+		if (le32(p) == 0 || (le32(p) == SIZE_NONE && size == 0))
+			break;
+		if (!(p = span_at(d, *at - 4, 12)))
+			return err_set(e, -EBADMSG, "is broken: its directory is cut short");
+		*at += 8;
+		size += le32(p);
+		if (size > UINT32_MAX || size / EXPAND_MOST > m->file_size)
+			return err_set(e, -EBADMSG, "is broken: a stream of %llu bytes", (unsigned long long)size);
+		m->fragments[m->n_fragments++] = (struct msf_fragment){le32(p), le64(p + 4)};
+	}
+	s->size = (uint32_t)size;
+	return 0;
+}
+
+static int index_streams(struct msf *m, uint32_t n, struct span d, struct err *e)
+{
+	size_t at = 0;
+	int r = 0;
+
+	if (n > d.n / 4)
+		return err_set(e, -EBADMSG, "is broken: %u streams in a directory of %zu bytes", n, d.n);
+	m->streams = calloc((size_t)n + 1, sizeof(*m->streams));
+	m->fragments = calloc(d.n / 12 + 1, sizeof(*m->fragments));
+	if (!m->streams || !m->fragments)
+		return -ENOMEM;
+	m->n_streams = n;
+	for (uint32_t i = 0; r == 0 && i < n; i++)
+		r = index_stream(m, &m->streams[i], d, &at, e);
+	return r;
+}
+
+int msfz_open(struct msf *m, struct msf_io *io, struct err *e)
+{
+	_cleanup_free_ uint8_t *directory = NULL;
+	uint8_t h[HEADER_SIZE];
+	uint32_t size;
+	int r = msf_file_read(io, 0, h, sizeof(h), "its header", e);
+
+	if (r < 0)
+		return r;
+	if (le64(h + 32) != 0)
+		return err_set(e, -ENOTSUP, "is an MSFZ of version %llu, which symfs does not read",
+			(unsigned long long)le64(h + 32));
+	size = le32(h + 68);
+	if (size > DIRECTORY_MOST || size / EXPAND_MOST > m->file_size)
+		return err_set(e, -EBADMSG, "is broken: a directory of %u bytes", size);
+	directory = malloc((size_t)size + 1);
+	if (!directory)
+		return -ENOMEM;
+	r = read_packed(io, le32(h + 60), le64(h + 40), le32(h + 64), directory, size, "its directory", e);
+	if (r == 0 || r == -EAGAIN) {
+		int chunks = read_chunks(m, io, le64(h + 48), le32(h + 72), le32(h + 76), e);
+
+		r = chunks < 0 && chunks != -EAGAIN ? chunks : r < 0 ? r : chunks;
+	}
+	return r < 0 ? r : index_streams(m, le32(h + 56), (struct span){directory, size}, e);
+}
+
+/* ---- streams ---------------------------------------------------------------------------------- */
+
+/* The chunk that was read last is kept: a stream is read from front to back, mostly. */
+static int load_chunk(const struct msf *m, struct msf_io *io, uint32_t i, const char *what, struct err *e)
+{
+	const struct msf_chunk *c;
+	int r;
+
+	if (io->has_chunk && io->chunk_n == i)
+		return 0;
+	if (i >= m->n_chunks)
+		return err_set(e, -EBADMSG, "is broken: %s is in chunk %u of %u", what, i, m->n_chunks);
+	c = &m->chunks[i];
+	msf_io_release(io);
+	io->chunk = malloc((size_t)c->size + 1);
+	if (!io->chunk)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = read_packed(io, c->how, c->off, c->packed, io->chunk, c->size, what, e);
+	if (r < 0) {
+		msf_io_release(io);
+		return r;
+	}
+	io->chunk_n = i;
+	io->chunk_size = c->size;
+	io->has_chunk = true;
+	return 0;
+}
+
+/* A fragment begins in a chunk and may go on in those behind it. */
+static int read_from_chunks(const struct msf *m, struct msf_io *io, uint32_t i, uint64_t off, uint8_t *p,
+	size_t n, const char *what, struct err *e)
+{
+	while (i < m->n_chunks && off >= m->chunks[i].size) {
+		off -= m->chunks[i].size;
+		i++;
+	}
+	while (n) {
+		size_t step;
+		int r = load_chunk(m, io, i, what, e);
+
+		if (r < 0)
+			return r;
+		step = (size_t)MIN(n, io->chunk_size - off);
+		memcpy(p, io->chunk + off, step);
+		p += step;
+		n -= step;
+		off = 0;
+		i++;
+	}
+	return 0;
+}
+
+int msfz_read(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t off, uint8_t *p, size_t n,
+	const char *what, struct err *e)
+{
+	const struct msf_fragment *f = &m->fragments[m->streams[stream].first];
+	uint64_t at = off;
+	int r = 0;
+
+	for (; r == 0 && n; f++) {
+		size_t step;
+
+		if (at >= f->size) {
+			at -= f->size;
+			continue;
+		}
+		step = (size_t)MIN(n, f->size - at);
+		if (f->where & WHERE_PACKED)
+			r = read_from_chunks(m, io, (uint32_t)(f->where >> 32) & 0x7fffffffu,
+				(uint32_t)f->where + at, p, step, what, e);
+		else
+			r = msf_file_read(io, (f->where & 0xffffffffffffu) + at, p, step, what, e);
+		p += step;
+		n -= step;
+		at = 0;
+	}
+	return r;
+}

@@ -1,0 +1,61 @@
+/* Opens a PDB: its container, then the streams that say what is where. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "pdb/pdb-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAM_TYPES = 2, STREAM_IDS = 4 };
+
+/* Of several parts that may each lack bytes: an error counts more than -EAGAIN. */
+static int worse(int a, int b)
+{
+	return a < 0 && a != -EAGAIN ? a : b < 0 ? b : a;
+}
+
+static int read_streams(struct pdb *p, struct msf_io *io, struct err *e)
+{
+	struct pdb_optional o;
+	bool has_ids;
+	int r = pdb_read_info(p, io, &has_ids, e), dbi;
+
+	if (r < 0 && r != -EAGAIN)
+		return r;
+	dbi = pdb_read_dbi(p, io, &o, e);
+	r = worse(r, dbi);
+	if (r < 0)
+		return r;
+	r = pdb_read_addresses(p, io, &o, e);
+	r = worse(r, pdb_read_records(p, io, &p->types, STREAM_TYPES, e));
+	return has_ids ? worse(r, pdb_read_records(p, io, &p->ids, STREAM_IDS, e)) : r;
+}
+
+int pdb_open(struct pdb *p, struct msf_io *io, struct err *e)
+{
+	int r;
+
+	memset(p, 0, sizeof(*p));
+	p->records = p->publics = MSF_NO_STREAM;
+	r = msf_open(&p->msf, io, e);
+	if (r == 0)
+		r = read_streams(p, io, e);
+	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
+}
+
+void pdb_release(struct pdb *p)
+{
+	msf_release(&p->msf);
+	free(take(p->modules));
+	free(take(p->module_info));
+	free(take(p->contribs));
+	free(take(p->sections));
+	free(take(p->original));
+	free(take(p->moved));
+	free(take(p->moved_from));
+	free(take(p->types.marks));
+	free(take(p->types.bytes));
+	free(take(p->ids.bytes));
+	free(take(p->name_bytes));
+	free(take(p->ids.marks));
+}

@@ -1,0 +1,181 @@
+/* Reads the symbols of a module: its functions, thunks and separated code. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/little.h"
+#include "base/util.h"
+#include "pdb/module-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SCOPES_MOST 64
+
+static const char *text_at(struct span record, size_t at)
+{
+	return at < record.n && memchr(record.p + at, 0, record.n - at) ? (const char *)record.p + at : "";
+}
+
+bool pdb_symbol_next(struct span all, uint32_t *at, uint32_t end, struct pdb_symbol *out)
+{
+	const uint8_t *h;
+	uint32_t len;
+
+	if (*at > end || end - *at < 4 || !(h = span_at(all, *at, 4)))
+		return false;
+	len = le16(h);
+	if (len < 2 || len > end - *at - 2)
+		return false;
+	*out = (struct pdb_symbol){.kind = (uint16_t)le16(h + 2), .at = *at, .record = {h, (size_t)len + 2}};
+	*at += len + 2;
+	return true;
+}
+
+bool pdb_symbol_opens(uint16_t kind)
+{
+	switch (kind) {
+	case S_LPROC32: case S_GPROC32: case S_LPROC32_ID: case S_GPROC32_ID: case S_LPROC32_DPC:
+	case S_LPROC32_DPC_ID: case S_THUNK32: case S_BLOCK32: case S_WITH32: case S_SEPCODE:
+	case S_INLINESITE: case S_INLINESITE2: case S_GMANPROC: case S_LMANPROC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool pdb_symbol_closes(uint16_t kind)
+{
+	return kind == S_END || kind == S_INLINESITE_END || kind == S_PROC_ID_END;
+}
+
+/* Fills in what a record says; false: it is not of code, or is too short. */
+static bool read_func(const struct pdb_symbol *s, struct pdb_func *f)
+{
+	const uint8_t *h = s->record.p;
+	size_t n = s->record.n;
+
+	*f = (struct pdb_func){.name = ""};
+	switch (s->kind) {
+	case S_LPROC32: case S_GPROC32: case S_LPROC32_DPC: case S_LPROC32_ID: case S_GPROC32_ID:
+	case S_LPROC32_DPC_ID:
+		if (n < 39)
+			return false;
+		*f = (struct pdb_func){.kind = PDB_PROC, .size = le32(h + 16), .type = le32(h + 28),
+			.off = le32(h + 32), .section = (uint16_t)le16(h + 36), .name = text_at(s->record, 39)};
+		return true;
+	case S_THUNK32:
+		if (n < 25)
+			return false;
+		*f = (struct pdb_func){.kind = PDB_THUNK, .off = le32(h + 16), .section = (uint16_t)le16(h + 20),
+			.size = le16(h + 22), .name = text_at(s->record, 25)};
+		return true;
+	case S_SEPCODE:
+		if (n < 32)
+			return false;
+		*f = (struct pdb_func){.kind = PDB_SEPARATED, .size = le32(h + 12), .off = le32(h + 20),
+			.target = le32(h + 24), .section = (uint16_t)le16(h + 28),
+			.target_section = (uint16_t)le16(h + 30)};
+		return true;
+	case S_TRAMPOLINE:
+		if (n < 20)
+			return false;
+		*f = (struct pdb_func){.kind = PDB_TRAMPOLINE, .size = le16(h + 6), .off = le32(h + 8),
+			.target = le32(h + 12), .section = (uint16_t)le16(h + 16),
+			.target_section = (uint16_t)le16(h + 18)};
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The proc whose code was moved away in part: it comes first, mostly. */
+static void name_separated(struct pdb_code *c)
+{
+	for (size_t i = 0; i < c->n_funcs; i++) {
+		struct pdb_func *f = &c->funcs[i];
+		const struct pdb_func *parent;
+
+		if (f->kind != PDB_SEPARATED)
+			continue;
+		parent = pdb_func_at(c, f->target_section, f->target);
+		if (parent && parent->kind == PDB_PROC) {
+			f->name = parent->name;
+			f->type = parent->type;
+		}
+	}
+}
+
+static int index_funcs(struct pdb_code *c)
+{
+	c->by_func = calloc(c->n_funcs + 1, sizeof(*c->by_func));
+	if (!c->by_func)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_funcs; i++)
+		c->by_func[i] = (struct pdb_range){.section = c->funcs[i].section, .from = c->funcs[i].off,
+			.to = (uint64_t)c->funcs[i].off + c->funcs[i].size, .which = (uint32_t)i};
+	pdb_ranges_sort(c->by_func, c->n_funcs);
+	name_separated(c);
+	return 0;
+}
+
+static bool keeps(const struct pdb_func *f)
+{
+	return f->size && f->size <= INT32_MAX && f->off <= UINT32_MAX - f->size;
+}
+
+/* Records are walked one by one, and scopes are counted: a wrong end in a record leads nowhere. */
+int pdb_read_symbols(struct pdb_code *c)
+{
+	size_t open[SCOPES_MOST];
+	unsigned depth = 0;
+	uint32_t at = 4;
+	struct pdb_symbol s;
+
+	while (pdb_symbol_next(c->symbols, &at, (uint32_t)c->symbols.n, &s)) {
+		struct pdb_func f;
+		bool is = read_func(&s, &f) && keeps(&f);
+
+		if (is) {
+			int r = grow(&c->funcs, &c->funcs_room, c->n_funcs, sizeof(f));
+
+			if (r < 0)
+				return r;
+			f.at = at;
+			f.end = (uint32_t)c->symbols.n;
+			c->funcs[c->n_funcs++] = f;
+		}
+		if (pdb_symbol_opens(s.kind)) {
+			if (depth < SCOPES_MOST)
+				open[depth] = is ? c->n_funcs : 0;
+			depth++;
+		} else if (pdb_symbol_closes(s.kind) && depth) {
+			depth--;
+			if (depth < SCOPES_MOST && open[depth])
+				c->funcs[open[depth] - 1].end = s.at;
+		}
+	}
+	return index_funcs(c);
+}
+
+const struct pdb_func *pdb_func_at(const struct pdb_code *c, unsigned section, uint32_t off)
+{
+	size_t i = pdb_ranges_end(c->by_func, c->n_funcs, section, (uint64_t)off + 1);
+	const struct pdb_func *first = NULL;
+
+	while (pdb_ranges_back(c->by_func, &i, section, off))
+		if (!first || &c->funcs[c->by_func[i].which] < first)
+			first = &c->funcs[c->by_func[i].which];
+	return first;
+}
+
+const struct pdb_func *pdb_func_from(const struct pdb_code *c, unsigned section, uint32_t from, uint32_t to)
+{
+	for (size_t i = pdb_ranges_end(c->by_func, c->n_funcs, section, from); i < c->n_funcs; i++) {
+		const struct pdb_range *r = &c->by_func[i];
+
+		if (r->section != section || r->from >= to)
+			return NULL;
+		if (c->funcs[r->which].kind != PDB_TRAMPOLINE)
+			return &c->funcs[r->which];
+	}
+	return NULL;
+}

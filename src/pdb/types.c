@@ -1,0 +1,393 @@
+/* Spells types of a PDB as Breakpad and Mozilla's symbolication service expect them in names: classes without
+ * their keyword, `const` of what is pointed to behind the type, no return type of the function itself. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/little.h"
+#include "base/util.h"
+#include "pdb/names-private.h"
+#include "pdb/udt.h"
+
+#define DEPTH_MOST 64
+#define SIMPLE_END 0x1000u /* numbers below are of types that are built in */
+
+enum {
+	LF_MODIFIER = 0x1001, LF_POINTER = 0x1002, LF_PROCEDURE = 0x1008, LF_MFUNCTION = 0x1009, LF_ARGLIST = 0x1201,
+	LF_ARRAY = 0x1503, LF_ENUM = 0x1507, LF_ALIAS = 0x150a
+};
+enum { MODIFIER_CONST = 1, POINTER_CONST = 0x400 };
+enum { MODE_POINTER, MODE_LREF, MODE_DATA_MEMBER, MODE_FUNC_MEMBER, MODE_RREF };
+
+/* ---- simple types ------------------------------------------------------------------------- */
+
+static const char *simple_name(uint32_t kind)
+{
+	switch (kind) {
+	case 0x00: return "<NoType>";
+	case 0x03: return "void";
+	case 0x08: return "HRESULT";
+	case 0x10: return "signed char";
+	case 0x20: return "unsigned char";
+	case 0x30: return "bool";
+	case 0x11: case 0x72: return "short";
+	case 0x21: case 0x73: return "unsigned short";
+	case 0x12: return "long";
+	case 0x22: return "unsigned long";
+	case 0x13: case 0x76: return "long long";
+	case 0x23: case 0x77: return "unsigned long long";
+	case 0x14: case 0x78: return "int128_t";
+	case 0x24: case 0x79: return "uint128_t";
+	case 0x40: return "float";
+	case 0x41: return "double";
+	case 0x42: return "long double";
+	case 0x46: return "float16_t";
+	case 0x68: return "int8_t";
+	case 0x69: return "uint8_t";
+	case 0x70: return "char";
+	case 0x71: return "wchar_t";
+	case 0x74: return "int";
+	case 0x75: return "unsigned int";
+	case 0x7a: return "char16_t";
+	case 0x7b: return "char32_t";
+	case 0x7c: return "char8_t";
+	default: return "<unknown>";
+	}
+}
+
+static unsigned simple_size(uint32_t kind)
+{
+	switch (kind) {
+	case 0x10: case 0x20: case 0x30: case 0x68: case 0x69: case 0x70: case 0x7c: return 1;
+	case 0x11: case 0x21: case 0x72: case 0x73: case 0x71: case 0x7a: case 0x46: return 2;
+	case 0x12: case 0x22: case 0x74: case 0x75: case 0x40: case 0x7b: case 0x08: return 4;
+	case 0x13: case 0x23: case 0x76: case 0x77: case 0x41: return 8;
+	case 0x42: return 10;
+	case 0x14: case 0x24: case 0x78: case 0x79: return 16;
+	default: return 0;
+	}
+}
+
+static unsigned simple_pointer_size(uint32_t type)
+{
+	static const unsigned sizes[] = {0, 2, 4, 4, 4, 6, 8, 16};
+
+	return sizes[type >> 8 & 7];
+}
+
+static int add_simple(uint32_t type, struct buf *out)
+{
+	return buf_adds(out, simple_name(type & 0xff));
+}
+
+/* ---- sizes, for the bounds of arrays ------------------------------------------------------ */
+
+static size_t size_offset(uint16_t leaf)
+{
+	return leaf == LF_ARRAY || leaf == LF_UNION ? 8 : 16;
+}
+
+static uint64_t size_of(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, unsigned depth);
+
+static uint64_t size_of_class(struct pdb_namer *n, const struct pdb_code *c, const struct pdb_record *rec,
+	unsigned depth)
+{
+	struct pdb_udt udt;
+	uint32_t number;
+
+	if (!pdb_udt(rec, &udt))
+		return 0;
+	if (!udt.declared)
+		return udt.size;
+	return pdb_definition(n->p, n->io, rec, &number) == 0 ? size_of(n, c, number, depth + 1) : 0;
+}
+
+/* 0: it is not known. */
+static uint64_t size_of(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, unsigned depth)
+{
+	struct pdb_record rec;
+	uint64_t size = 0;
+	size_t end;
+
+	if (type < SIMPLE_END)
+		return type >> 8 & 7 ? simple_pointer_size(type) : simple_size(type & 0xff);
+	if (depth > DEPTH_MOST || pdb_record_of(n, c, &n->p->types, type, &rec) < 0)
+		return 0;
+	switch (rec.leaf) {
+	case LF_POINTER:
+		size = rec.body.n >= 8 ? le32(rec.body.p + 4) >> 13 & 0x3f : 0;
+		break;
+	case LF_MODIFIER:
+		size = rec.body.n >= 4 ? size_of(n, c, le32(rec.body.p), depth + 1) : 0;
+		break;
+	case LF_ENUM:
+		size = rec.body.n >= 8 ? size_of(n, c, le32(rec.body.p + 4), depth + 1) : 0;
+		break;
+	case LF_ARRAY:
+		if (!pdb_number(rec.body, 8, &size, &end))
+			size = 0;
+		break;
+	default:
+		size = size_of_class(n, c, &rec, depth);
+		break;
+	}
+	pdb_record_release(&rec);
+	return size;
+}
+
+/* ---- types -------------------------------------------------------------------------------- */
+
+static int add_arguments(struct pdb_namer *n, const struct pdb_code *c, uint32_t list, uint32_t first, unsigned depth,
+	struct buf *out)
+{
+	struct pdb_record rec;
+	uint32_t count;
+	int r = pdb_record_of(n, c, &n->p->types, list, &rec);
+
+	if (r == 0 && (rec.leaf != LF_ARGLIST || rec.body.n < 4))
+		r = -ENOENT;
+	count = r == 0 ? MIN(le32(rec.body.p), (uint32_t)((rec.body.n - 4) / 4)) : 0;
+	if (r == 0)
+		r = buf_adds(out, "(");
+	if (r == 0 && first)
+		r = pdb_add_type(n, c, first, depth, out);
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		if (i || first)
+			r = buf_adds(out, ", ");
+		if (r == 0)
+			r = pdb_add_type(n, c, le32(rec.body.p + 4 + 4 * (size_t)i), depth, out);
+	}
+	if (r == 0)
+		r = buf_adds(out, ")");
+	pdb_record_release(&rec);
+	return r;
+}
+
+/* What a pointer says of itself, behind a type or inside of the parentheses of a function's. */
+static int add_mark(uint32_t attributes, bool space, struct buf *out)
+{
+	static const char *const marks[] = {"*", "&", "::*", "::*", "&&"};
+	unsigned mode = attributes >> 5 & 7;
+	int r = space ? buf_adds(out, " ") : 0;
+
+	if (r == 0)
+		r = buf_adds(out, mode < ARRAY_SIZE(marks) ? marks[mode] : "*");
+	return r == 0 && attributes & POINTER_CONST ? buf_adds(out, " const") : r;
+}
+
+/* A chain of pointers, from the outermost on, and what the last one points to. */
+#define CHAIN_MOST 16
+
+struct chain {
+	unsigned n;
+	uint32_t attributes[CHAIN_MOST];
+	bool pointee_const[CHAIN_MOST]; /* what this one points to cannot be written */
+	uint32_t type;
+	struct pdb_record rec; /* of `type`, unless it is simple */
+};
+
+static int read_record(struct pdb_namer *n, const struct pdb_code *c, struct chain *ch)
+{
+	pdb_record_release(&ch->rec);
+	return ch->type < SIMPLE_END ? 0 : pdb_record_of(n, c, &n->p->types, ch->type, &ch->rec);
+}
+
+static int follow_pointers(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, struct chain *ch)
+{
+	int r;
+
+	*ch = (struct chain){.type = type};
+	r = read_record(n, c, ch);
+	while (r == 0 && ch->type >= SIMPLE_END && ch->rec.leaf == LF_POINTER && ch->rec.body.n >= 8 &&
+		ch->n < CHAIN_MOST) {
+		unsigned i = ch->n++;
+
+		ch->attributes[i] = le32(ch->rec.body.p + 4);
+		ch->type = le32(ch->rec.body.p);
+		r = pdb_resolve_id(n, c, &ch->type);
+		if (r == 0)
+			r = read_record(n, c, ch);
+		if (r < 0 || ch->type < SIMPLE_END || ch->rec.leaf != LF_MODIFIER || ch->rec.body.n < 6)
+			continue;
+		ch->pointee_const[i] = le16(ch->rec.body.p + 4) & MODIFIER_CONST;
+		ch->type = le32(ch->rec.body.p);
+		r = read_record(n, c, ch);
+	}
+	if (r == 0 && ch->type < SIMPLE_END && ch->type >> 8 & 7 && ch->n < CHAIN_MOST) {
+		ch->n++; /* a pointer to a simple type has no record */
+		ch->type &= 0xff;
+	}
+	return r;
+}
+
+/* "*", "**", "* const &": a space only before the first, and behind a word. */
+static int add_marks(const struct chain *ch, bool space, struct buf *out)
+{
+	int r = 0;
+
+	for (unsigned i = ch->n; r == 0 && i-- > 0;) {
+		if (ch->pointee_const[i] && !(i + 1 < ch->n && ch->attributes[i + 1] & POINTER_CONST)) {
+			r = buf_adds(out, space ? " const" : "const");
+			space = true;
+		}
+		if (r == 0)
+			r = add_mark(ch->attributes[i], space, out);
+		space = ch->attributes[i] & POINTER_CONST;
+	}
+	return r;
+}
+
+/* "int (*)(char)": the marks stand in the middle. */
+static int add_function(struct pdb_namer *n, const struct pdb_code *c, const struct chain *ch, unsigned depth,
+	struct buf *out)
+{
+	bool member = ch->rec.leaf == LF_MFUNCTION;
+	struct span b = ch->rec.body;
+	int r = 0;
+
+	if (b.n < (member ? 24u : 12u))
+		return -ENOENT;
+	if (le32(b.p)) {
+		r = pdb_add_type(n, c, le32(b.p), depth, out);
+		if (r == 0 && ch->n)
+			r = buf_adds(out, " ");
+	}
+	if (r == 0 && ch->n)
+		r = buf_adds(out, "(");
+	if (r == 0 && ch->n && member)
+		r = pdb_add_type(n, c, le32(b.p + 4), depth, out);
+	if (r == 0 && ch->n)
+		r = add_marks(ch, false, out);
+	if (r == 0 && ch->n)
+		r = buf_adds(out, ")");
+	return r < 0 ? r : add_arguments(n, c, le32(member ? b.p + 16 : b.p + 8), 0, depth, out);
+}
+
+/* All dimensions behind the type: an array of arrays counts the outer one first. */
+static int add_array(struct pdb_namer *n, const struct pdb_code *c, const struct chain *ch, unsigned depth,
+	struct buf *out)
+{
+	_cleanup_buf_ struct buf bounds = BUF_UP_TO(256);
+	struct chain at = *ch;
+	uint64_t size, each;
+	size_t end;
+	int r = 0;
+
+	at.rec.bytes = NULL; /* the caller's */
+	while (r == 0 && at.type >= SIMPLE_END && at.rec.leaf == LF_ARRAY && at.rec.body.n >= 8) {
+		uint32_t element = le32(at.rec.body.p);
+
+		if (!pdb_number(at.rec.body, 8, &size, &end))
+			size = 0;
+		each = size_of(n, c, element, depth);
+		r = each ? buf_addf(&bounds, "[%llu]", (unsigned long long)(size / each)) : buf_adds(&bounds, "[]");
+		at.type = element;
+		if (r == 0)
+			r = read_record(n, c, &at);
+	}
+	pdb_record_release(&at.rec);
+	if (r == 0)
+		r = pdb_add_type(n, c, at.type, depth, out);
+	return r < 0 ? r : buf_add(out, buf_text(&bounds), bounds.n);
+}
+
+static int add_named(const struct chain *ch, size_t size_at, struct buf *out)
+{
+	uint64_t size;
+	size_t end = size_at;
+
+	if (ch->rec.leaf != LF_ENUM && ch->rec.leaf != LF_ALIAS && !pdb_number(ch->rec.body, size_at, &size, &end))
+		return -ENOENT;
+	return pdb_add_text(ch->rec.body, end, out);
+}
+
+static int add_target(struct pdb_namer *n, const struct pdb_code *c, const struct chain *ch, unsigned depth,
+	struct buf *out)
+{
+	int r;
+
+	if (ch->type < SIMPLE_END)
+		return add_simple(ch->type, out);
+	switch (ch->rec.leaf) {
+	case LF_CLASS: case LF_STRUCTURE: case LF_INTERFACE: case LF_UNION:
+		return add_named(ch, size_offset(ch->rec.leaf), out);
+	case LF_ENUM:
+		return add_named(ch, 12, out);
+	case LF_ALIAS:
+		return add_named(ch, 4, out);
+	case LF_ARRAY:
+		return add_array(n, c, ch, depth, out);
+	case LF_MODIFIER:
+		if (ch->rec.body.n < 6)
+			return -ENOENT;
+		if (le32(ch->rec.body.p) < SIMPLE_END && le32(ch->rec.body.p) >> 8 & 7)
+			return buf_addf(out, "%s const *", simple_name(le32(ch->rec.body.p) & 0xff));
+		r = le16(ch->rec.body.p + 4) & MODIFIER_CONST ? buf_adds(out, "const ") : 0;
+		return r < 0 ? r : pdb_add_type(n, c, le32(ch->rec.body.p), depth, out);
+	default:
+		return buf_adds(out, "<unknown>");
+	}
+}
+
+int pdb_add_type(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, unsigned depth, struct buf *out)
+{
+	struct chain ch;
+	int r;
+
+	if (depth > DEPTH_MOST)
+		return -ENOENT;
+	r = pdb_resolve_id(n, c, &type);
+	if (r < 0)
+		return r;
+	r = follow_pointers(n, c, type, &ch);
+	if (r == 0 && ch.type >= SIMPLE_END && (ch.rec.leaf == LF_PROCEDURE || ch.rec.leaf == LF_MFUNCTION)) {
+		r = add_function(n, c, &ch, depth + 1, out);
+	} else if (r == 0) {
+		r = add_target(n, c, &ch, depth + 1, out);
+		if (r == 0)
+			r = add_marks(&ch, true, out);
+	}
+	pdb_record_release(&ch.rec);
+	return r;
+}
+
+/* ---- functions ---------------------------------------------------------------------------- */
+
+enum this_kind { THIS_NONE, THIS_OF_CLASS, THIS_CONST, THIS_OTHER };
+
+/* Whether `this` points to the class, and may write to it. */
+static int this_of(struct pdb_namer *n, const struct pdb_code *c, uint32_t class, uint32_t this, enum this_kind *out)
+{
+	struct chain ch;
+	int r;
+
+	*out = this ? THIS_OTHER : THIS_NONE;
+	if (!this)
+		return 0;
+	r = pdb_resolve_id(n, c, &class);
+	if (r == 0)
+		r = follow_pointers(n, c, this, &ch);
+	else
+		return r;
+	if (r == 0 && ch.n == 1 && ch.type == class)
+		*out = ch.pointee_const[0] ? THIS_CONST : THIS_OF_CLASS;
+	pdb_record_release(&ch.rec);
+	return r;
+}
+
+int pdb_add_parameters(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, unsigned depth, struct buf *out)
+{
+	struct pdb_record rec;
+	enum this_kind this = THIS_NONE;
+	int r = pdb_record_of(n, c, &n->p->types, type, &rec);
+
+	if (r == 0 && rec.leaf == LF_PROCEDURE && rec.body.n >= 12) {
+		r = add_arguments(n, c, le32(rec.body.p + 8), 0, depth, out);
+	} else if (r == 0 && rec.leaf == LF_MFUNCTION && rec.body.n >= 24) {
+		r = this_of(n, c, le32(rec.body.p + 4), le32(rec.body.p + 8), &this);
+		if (r == 0)
+			r = add_arguments(n, c, le32(rec.body.p + 16),
+				this == THIS_OTHER ? le32(rec.body.p + 8) : 0, depth, out);
+		if (r == 0 && this == THIS_CONST)
+			r = buf_adds(out, " const");
+	}
+	pdb_record_release(&rec);
+	return r;
+}

@@ -1,0 +1,118 @@
+/* Finds the definition of a class that a PDB's record only declares, by the hash of its name. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/little.h"
+#include "base/util.h"
+#include "pdb/udt.h"
+
+#include <string.h>
+
+#define STEP 2048u /* hashes that are read at once */
+
+/* Microsoft's: the same for both cases of a letter. */
+static uint32_t hash_name(const char *name)
+{
+	const uint8_t *p = (const uint8_t *)name;
+	size_t n = strlen(name);
+	uint32_t h = 0;
+
+	for (; n >= 4; p += 4, n -= 4)
+		h ^= le32(p);
+	if (n >= 2) {
+		h ^= le16(p);
+		p += 2;
+		n -= 2;
+	}
+	if (n)
+		h ^= *p;
+	h |= 0x20202020;
+	h ^= h >> 11;
+	return h ^ h >> 16;
+}
+
+static const char *text_at(struct span s, size_t at, size_t *end)
+{
+	const uint8_t *stop = at < s.n ? memchr(s.p + at, 0, s.n - at) : NULL;
+
+	*end = stop ? (size_t)(stop - s.p) + 1 : s.n;
+	return stop ? (const char *)s.p + at : NULL;
+}
+
+bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out)
+{
+	size_t at = r->leaf == LF_UNION ? 8 : 16, end;
+	bool is = r->leaf == LF_CLASS || r->leaf == LF_STRUCTURE || r->leaf == LF_UNION || r->leaf == LF_INTERFACE;
+
+	*out = (struct pdb_udt){0};
+	if (!is || r->body.n < at || !pdb_number(r->body, at, &out->size, &end))
+		return false;
+	out->declared = le16(r->body.p + 2) & UDT_DECLARED;
+	out->name = text_at(r->body, end, &end);
+	if (le16(r->body.p + 2) & UDT_UNIQUE)
+		out->unique = text_at(r->body, end, &end);
+	return out->name;
+}
+
+/* A small number is itself; a larger one says how it is written. */
+bool pdb_number(struct span body, size_t at, uint64_t *out, size_t *end)
+{
+	const uint8_t *p = span_at(body, at, 2);
+	uint32_t kind = p ? le16(p) : 0;
+	size_t n = kind == 0x8000 ? 1 : kind <= 0x8002 ? 2 : kind <= 0x8004 ? 4 : 8;
+
+	if (!p)
+		return false;
+	*out = kind;
+	*end = at + 2;
+	if (kind < 0x8000)
+		return true;
+	p = span_at(body, at + 2, n);
+	if (!p)
+		return false;
+	*out = n == 1 ? p[0] : n == 2 ? le16(p) : n == 4 ? le32(p) : le64(p);
+	*end = at + 2 + n;
+	return true;
+}
+
+static int is_definition(const struct pdb *p, struct msf_io *io, uint32_t number, const struct pdb_udt *of)
+{
+	struct pdb_record rec;
+	struct pdb_udt udt;
+	int r = pdb_record(p, io, &p->types, number, &rec, NULL);
+
+	if (r == 0)
+		r = pdb_udt(&rec, &udt) && !udt.declared && strcmp(udt.name, of->name) == 0 &&
+				(!of->unique || !udt.unique || strcmp(udt.unique, of->unique) == 0);
+	pdb_record_release(&rec);
+	return r == -EAGAIN || r == -ENOMEM ? r : r > 0;
+}
+
+/* Records with a name of their own are filed under it; others under the one that people see. */
+int pdb_definition(const struct pdb *p, struct msf_io *io, const struct pdb_record *declaration, uint32_t *number)
+{
+	const struct pdb_records *t = &p->types;
+	uint8_t hashes[STEP * 4];
+	struct pdb_udt udt;
+	uint32_t by_name, by_unique;
+
+	if (!t->buckets || !pdb_udt(declaration, &udt))
+		return -ENOENT;
+	by_name = hash_name(udt.name) % t->buckets;
+	by_unique = udt.unique ? hash_name(udt.unique) % t->buckets : by_name;
+	for (uint32_t from = 0; from < t->end - t->begin; from += STEP) {
+		uint32_t n = MIN(STEP, t->end - t->begin - from);
+		int r = msf_read(&p->msf, io, t->hashes, t->hashes_at + 4 * from, hashes, 4 * (size_t)n,
+			"its hashes of types", NULL);
+
+		for (uint32_t i = 0; r == 0 && i < n; i++) {
+			uint32_t h = le32(hashes + 4 * (size_t)i);
+
+			if (h != by_name && h != by_unique)
+				continue;
+			*number = t->begin + from + i;
+			r = is_definition(p, io, *number, &udt);
+		}
+		if (r)
+			return r == 1 ? 0 : r == -EBADMSG ? -ENOENT : r;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,19 @@
+/* Records of classes, structures and unions. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "pdb/pdb.h"
+
+enum { LF_CLASS = 0x1504, LF_STRUCTURE = 0x1505, LF_UNION = 0x1506, LF_INTERFACE = 0x1519 };
+enum { UDT_DECLARED = 0x80, UDT_UNIQUE = 0x200 };
+
+struct pdb_udt {
+	uint64_t size;
+	bool declared; /* its definition is another record */
+	const char *name, *unique; /* in the record; `unique` may be NULL */
+};
+
+/* False: the record is none of these, or is broken. */
+bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out);
+
+/* A number in a record, and where it ends. False: it is cut short. */
+bool pdb_number(struct span body, size_t at, uint64_t *out, size_t *end);

@@ -1,0 +1,38 @@
+#!/bin/sh
+# PDBs that a script makes of a real one: variants of the container and of the streams answer as the original,
+# and each of many damaged files ends in a sentence or in GSYM.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
+need python3
+shared=${top_srcdir:-$(dirname "$0")/..}/../shared
+pdb=$shared/fixtures/pdb vectors=$top_builddir/tests/unit/test-pdb-vectors
+[ -f "$shared/tools/pdb/mkvar.py" ] || skip "no ../shared/tools/pdb"
+cd "$TMP" || exit 1
+
+mkdir variants damaged
+python3 "$shared/tools/pdb/mkvar.py" "$pdb/fixtures/cl64.pdb" variants >made || fail "mkvar.py"
+n=0
+for file in variants/*; do
+  name=$(basename "$file")
+  table=$pdb/expected/variants/${name%.*}.tsv letters=none
+  [ -f "$table" ] || { table=$pdb/expected/cl64.tsv letters=letters; }
+  "$vectors" "$file" "$table" "$letters" >said || fail "$name: $(cat said)"
+  n=$((n + 1))
+done
+[ "$n" -ge 12 ] || fail "only $n variants"
+"$vectors" variants/noipi.pdb "$pdb/expected/crash.tsv" letters >/dev/null && fail "the table of another file passed"
+
+# No crash, no hang, no memory that grows with a number in the file.
+python3 "$shared/tools/pdb/mutate.py" "$pdb/fixtures/cl64.pdb" damaged >made || fail "mutate.py"
+made=0 refused=0
+for file in damaged/*; do
+  timeout 20 "$top_builddir/symfs" gsym create -o out.gsym "$file" >said 2>&1
+  case $? in
+  0) made=$((made + 1)) ;;
+  1 | 2 | 3 | 4) [ -s said ] || fail "$file: refused without a word"; refused=$((refused + 1)) ;;
+  *) fail "$file: $(cat said)" ;;
+  esac
+done
+echo "$made made, $refused refused"
+[ $((made + refused)) -ge 140 ] || fail "only $((made + refused)) files"
+[ "$made" -gt 20 ] && [ "$refused" -gt 20 ] || fail "they all end alike"

@@ -1,4 +1,4 @@
-/* ELF core files: NT_FILE names what was mapped, and of each file the kernel dumps the first page,
+/* Reads ELF core files: NT_FILE lists the mapped files, and the kernel dumps the first page of each,
  * which has the build id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
@@ -13,7 +13,7 @@
 enum { ET_CORE = 4, PT_LOAD = 1, PT_NOTE = 4, PN_XNUM = 0xffff, NT_AUXV = 6, NT_FILE = 0x46494c45 };
 
 struct part {
-	uint64_t address, offset, size; /* what of it was dumped */
+	uint64_t address, offset, size; /* the part that was dumped */
 };
 
 struct core {
@@ -33,7 +33,7 @@ struct core {
 
 static int broken(struct core *c, const char *what)
 {
-	return err_set(c->e, -EBADMSG, "a core file that is broken or cut short: %s", what);
+	return err_set(c->e, -EBADMSG, "the core file is broken or cut short: %s", what);
 }
 
 static int core_bytes(struct core *c, const char *what, uint64_t off, void *p, size_t n)
@@ -48,7 +48,7 @@ static uint64_t word_at(const struct core *c, const uint8_t *p)
 	return dump_number(p, c->is64 ? 8 : 4, c->big);
 }
 
-/* A file that the kernel could not dump to its end has parts that are not there. */
+/* The kernel may have failed to dump the end of a segment. */
 static int read_memory(const struct memory *m, uint64_t at, void *p, size_t n)
 {
 	const struct core *c = (const struct core *)m;
@@ -72,13 +72,13 @@ static int read_head(struct core *c)
 	c->is64 = h[4] == 2;
 	c->big = h[5] == 2;
 	if (dump_number(h + 16, 2, c->big) != ET_CORE)
-		return err_set(c->e, -ENOMSG, "an ELF file, but no core file");
+		return err_set(c->e, -ENOMSG, "this is an ELF file, but not a core file");
 	c->phoff = word_at(c, h + (c->is64 ? 32 : 28));
 	c->phentsize = (unsigned)dump_number(h + (c->is64 ? 54 : 42), 2, c->big);
 	c->phnum = dump_number(h + (c->is64 ? 56 : 44), 2, c->big);
 	if (c->phentsize < (c->is64 ? 56 : 32))
 		return broken(c, "its segments are too short");
-	if (c->phnum == PN_XNUM) { /* the true number is in the first section's header */
+	if (c->phnum == PN_XNUM) { /* then the first section header has the number */
 		uint64_t shoff = word_at(c, h + (c->is64 ? 40 : 32));
 		uint8_t info[4];
 
@@ -102,7 +102,7 @@ static int take_note(struct core *c, uint64_t type, const uint8_t *desc, size_t 
 	if (!c->files)
 		return -ENOMEM;
 	memcpy(c->files, desc, n);
-	c->files[n] = '\0'; /* the last name ends, whatever the file says */
+	c->files[n] = '\0'; /* ends the last name in any case */
 	c->files_n = n;
 	return 0;
 }
@@ -208,7 +208,7 @@ int core_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 		r = read_segments(&c);
 	if (r == 0)
 		r = c.files ? tell_files(&c, each, ctx)
-			    : err_set(e, -ENODATA, "a core file without a list of mapped files (NT_FILE)");
+			    : err_set(e, -ENODATA, "the core file has no list of mapped files (NT_FILE)");
 	free(c.parts);
 	free(c.files);
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;

@@ -1,4 +1,4 @@
-/* ELF files as they lie in memory, and the lists that the kernel keeps of them. */
+/* Reads build ids of ELF files in the memory of a program, and joins mappings of one file to a module. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/hash.h"
@@ -93,7 +93,7 @@ static int take_id(const struct image *im, const uint8_t *id, size_t n, struct m
 	return 0;
 }
 
-/* Names and descriptions are filled up to four bytes. */
+/* Names and descriptions are padded to four bytes. */
 static size_t padded(uint64_t n)
 {
 	return (size_t)((n + 3) & ~(uint64_t)3);
@@ -140,7 +140,7 @@ int image_identify(const struct memory *mem, uint64_t base, struct module *m)
 {
 	struct image im = {.mem = mem, .base = base};
 	struct segment s;
-	uint64_t linked = 0; /* the address that was to be `base` */
+	uint64_t linked = 0; /* the address that the file was linked for */
 	int r = image_open(&im);
 
 	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
@@ -180,10 +180,10 @@ int joining_flush(struct joining *j)
 	if (r == -ENOMEM)
 		return r;
 	if (r == -ENOMSG && j->mem->read(j->mem, j->now.base, &(char){0}, 1) == 0)
-		return 0; /* a font, a locale: no module */
+		return 0; /* a font or a locale, not a module */
 	name_module(&j->now);
 	j->now.program = j->entry >= j->now.base && j->entry < j->now.end;
-	if (++j->told > DUMP_MODULES)
+	if (++j->n > DUMP_MODULES)
 		return -E2BIG;
 	return j->each(j->ctx, &j->now);
 }
@@ -198,7 +198,7 @@ int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, 
 	}
 	r = joining_flush(j);
 	if (r != 0 || offset > 0 || strlen(path) >= sizeof(j->now.path))
-		return r; /* a part that does not begin with the file's head is no module */
+		return r; /* a mapping without the head of the file is not a module */
 	memset(&j->now, 0, sizeof(j->now));
 	snprintf(j->now.path, sizeof(j->now.path), "%s", path);
 	j->now.base = from;

@@ -1,4 +1,4 @@
-/* Minidumps, as Windows, Breakpad and Crashpad write them. Layout: minidumpapiset.h of the Windows
+/* Reads minidumps, as Windows, Breakpad and Crashpad write them. Layout: minidumpapiset.h of the Windows
  * SDK, and Breakpad's minidump_format.h for what other systems have in it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
@@ -21,14 +21,14 @@ enum { PLATFORM_WINDOWS = 2, PLATFORM_MAC = 0x8101, PLATFORM_IOS = 0x8102, PLATF
 struct minidump {
 	struct view *v;
 	struct err *e;
-	uint64_t modules, system; /* where the streams are; 0: there is none */
+	uint64_t modules, system; /* offsets of the streams; 0: the dump has none */
 	uint64_t modules_size;
 	unsigned platform;
 };
 
 static int broken(struct minidump *d, const char *what)
 {
-	return err_set(d->e, -EBADMSG, "a minidump that is broken or cut short: %s", what);
+	return err_set(d->e, -EBADMSG, "the minidump is broken or cut short: %s", what);
 }
 
 static int bytes(struct minidump *d, const char *what, uint64_t off, void *p, size_t n)
@@ -61,7 +61,7 @@ static int read_directory(struct minidump *d)
 		if (le32(s) == STREAM_SYSTEM && !d->system)
 			d->system = le32(s + 8);
 	}
-	return d->modules ? 0 : err_set(d->e, -ENODATA, "a minidump without a list of modules");
+	return d->modules ? 0 : err_set(d->e, -ENODATA, "the minidump has no list of modules");
 }
 
 static int read_platform(struct minidump *d)
@@ -104,7 +104,7 @@ static size_t put_utf8(char *out, uint32_t c)
 	return 4;
 }
 
-/* A half of a pair that stands alone becomes U+FFFD. */
+/* A lone surrogate becomes U+FFFD. */
 static void utf8_of(const uint8_t *p, size_t units, char *out, size_t room)
 {
 	size_t n = 0;
@@ -200,7 +200,7 @@ static int read_module(struct minidump *d, uint64_t at, struct dump_module *out)
 		if (r == 0)
 			take_record(d, record, size, &out->m);
 	}
-	/* A program of Windows goes by its time and size, also without debug information. */
+	/* A PE file is known by its time and size, even without debug information. */
 	if (r == 0 && object_of(d->platform) == OBJECT_PE && le32(h + 16)) {
 		out->m.object = OBJECT_PE;
 		snprintf(out->m.code_id, sizeof(out->m.code_id), "%08x%x", le32(h + 16), le32(h + 8));
@@ -223,7 +223,7 @@ int minidump_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 	if (r < 0)
 		return r;
 	count = le32(head);
-	/* Some writers fill up to eight bytes before the first. */
+	/* Some writers pad to eight bytes before the first module. */
 	at = d.modules + (d.modules_size == 8 + (uint64_t)count * MODULE_SIZE ? 8 : 4);
 	if (count > DUMP_MODULES)
 		return broken(&d, "more modules than any program has");

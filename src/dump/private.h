@@ -1,32 +1,34 @@
-/* What the files of this folder share. */
+/* What the readers of dump/ share: the memory of a program, ELF images in it, and mappings that become
+ * modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "dump/dump.h"
 
-/* The memory of a program. 0: n bytes at an address are in `p`; else they are not to be had. */
+/* The memory of a program. read() returns 0 when the n bytes at an address are in `p`; negative: they
+ * are missing. */
 struct memory {
 	int (*read)(const struct memory *m, uint64_t at, void *p, size_t n);
 };
 
-/* The ELF file that is mapped from `base` on: its build id, as far as it is in memory. 0: `m` has
- * it. -ENOMSG: no ELF file. -ENODATA: it has no build id, or not in memory. */
+/* Reads the build id of the ELF file that is mapped at `base`. 0: `m` has it; -ENOMSG: not an ELF file;
+ * -ENODATA: the file has no build id, or it is not in memory. */
 int image_identify(const struct memory *mem, uint64_t base, struct module *m);
 
-/* The value of an entry of an auxiliary vector; 0: there is none. */
-#define AUX_ENTRY 9 /* where the program begins */
+/* The value of an entry of an auxiliary vector; 0: it has no such entry. */
+#define AUX_ENTRY 9 /* the entry point of the program */
 uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t type);
 
 uint64_t dump_number(const uint8_t *p, unsigned n, bool big);
 
-/* A mapping of a file joins the module before when it goes on with the same file, or begins one.
- * `flush` tells the last. */
+/* Joins mappings to modules: a mapping continues the module before it when it maps the same file, or
+ * begins a new one. joining_flush() reports the last module. */
 struct joining {
 	const struct memory *mem;
 	dump_each *each;
 	void *ctx;
 	uint64_t entry; /* an address within the program; 0: unknown */
 	bool open;
-	unsigned told;
+	unsigned n; /* modules reported */
 	struct dump_module now;
 };
 int joining_add(struct joining *j, uint64_t from, uint64_t to, uint64_t offset, const char *path);

@@ -1,4 +1,4 @@
-/* A running process. */
+/* Reads the modules of a running process from /proc/PID/maps and its memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -21,7 +21,7 @@ static int read_memory(const struct memory *m, uint64_t at, void *p, size_t n)
 {
 	const struct process *x = (const struct process *)m;
 
-	/* A file that became shorter under its mapping is an error here, and no signal. */
+	/* Where the file of a mapping was truncated, this is an error and not a SIGBUS. */
 	return x->fd >= 0 && pread(x->fd, p, n, (off_t)at) == (ssize_t)n ? 0 : -ENODATA;
 }
 
@@ -63,10 +63,10 @@ int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e)
 	snprintf(name, sizeof(name), "/proc/%d", (int)pid);
 	proc = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
-		return err_set(e, -ESRCH, "process %d: there is none", (int)pid);
+		return err_set(e, -ESRCH, "no such process: %d", (int)pid);
 	r = path_read(proc, "maps", MAPS_MOST, &maps, NULL);
 	if (r < 0)
-		return err_set(e, r, "process %d: what it has mapped cannot be read: %s", (int)pid, err_text(r));
+		return err_set(e, r, "process %d: cannot read its mappings: %s", (int)pid, err_text(r));
 	mem = x.fd = openat(proc, "mem", O_RDONLY | O_CLOEXEC);
 	j.entry = entry_of(proc);
 	for (char *line = strtok_r(maps, "\n", &save); r == 0 && line; line = strtok_r(NULL, "\n", &save))

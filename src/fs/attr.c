@@ -1,4 +1,4 @@
-/* Attributes of files and directories, and the beginning and end of every op. */
+/* Attributes of files and directories, and what every op does first and last. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -34,7 +34,7 @@ static const struct kind_row {
 	[NODE_STATE] = {S_IFREG | 0444, 1, FS_SOON},
 };
 
-/* A guess is told, but never believed: the kernel cuts a read at the size it believes. */
+/* The kernel may not cache a guessed size: it ends reads at the size that it knows. */
 static double leaf_attr(struct fs *fs, const struct node *n, struct stat *st)
 {
 	struct node_bytes b;

@@ -23,8 +23,8 @@ static int open_dir(struct fs *fs, const struct node *n, struct fuse_file_info *
 		return -ENOMEM;
 	}
 	fi->fh = (uintptr_t)file;
-	/* Fixed names alone: the kernel may keep them. Files come from other processes, too, and nobody
-	 * would tell the kernel. */
+	/* The kernel may cache fixed names. Other processes add files to the store, and the kernel
+	 * would not notice. */
 	if (listing_is_fixed(file->listing))
 		fi->cache_readdir = fi->keep_cache = 1;
 	return 0;

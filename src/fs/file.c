@@ -1,5 +1,5 @@
-/* Open files. OPEN waits until the file was identified; a READ then waits for its bytes, and fails
- * only when there is no other way to them (debuggers map files: an error is a SIGBUS). */
+/* OPEN, READ and RELEASE of files. OPEN waits until the file was identified. READ waits for its bytes,
+ * and fails only when no source can give them: debuggers map files, and an error is a SIGBUS. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/private.h"
@@ -22,7 +22,7 @@ static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_in
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else if (handshake_open(req, fi, file_of(fi)->backing) < 0)
-		file_free(fs, file_of(fi)); /* who asked is gone: there will be no RELEASE */
+		file_free(fs, file_of(fi)); /* the caller is gone: no RELEASE will come */
 }
 
 /* LOOKUP said yes, but the file is not there (-ENOENT) or is another one (-EBADMSG). ESTALE makes
@@ -60,7 +60,7 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 		file->blob = blob_ref(f->blob);
 	}
 	fi->fh = (uintptr_t)file;
-	fi->keep_cache = 1; /* so there are never others in the page cache */
+	fi->keep_cache = 1; /* the page cache never holds other bytes */
 	fi->noflush = 1;
 	pass_open(fs, n, file, fi);
 	return 0;
@@ -108,7 +108,7 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 	return r;
 }
 
-/* A copy of what is true now: pages of it must not be kept, and its size is not known before. */
+/* Writes the text at OPEN. The kernel must not cache its pages, and its size is not known before. */
 static int open_state(struct fs *fs, fuse_req_t req, const struct node *n, struct fuse_file_info *fi)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(64 << 20);
@@ -176,8 +176,8 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 /* ---- READ --------------------------------------------------------------------------- */
 
-/* A copy, at the end shorter than `size`: who reads may have closed the file, and RELEASE freed
- * it on another thread, before the reply returns. How much, or -errno. */
+/* Copies the bytes: another thread may close the file, and RELEASE free it, before the reply returns.
+ * Returns their number, less than `size` at the end of the file; or -errno. */
 static ssize_t read_file(const struct file *file, uint64_t off, char *p, size_t size)
 {
 	size_t n;
@@ -192,8 +192,8 @@ static ssize_t read_file(const struct file *file, uint64_t off, char *p, size_t 
 	return (ssize_t)n;
 }
 
-/* Where a thread of the loop reads to. It is kept: memory of such a size would be given back to the
- * kernel each time, and each of its pages be zeroed for nothing. */
+/* The buffer that a thread of the loop reads to. It is kept, because free() would return memory of this
+ * size to the kernel, which would zero its pages again. */
 struct room {
 	char *p;
 	size_t n;
@@ -238,7 +238,7 @@ static void read_reply(struct fs *fs, fuse_req_t req, const char *p, ssize_t n)
 		fuse_reply_buf(req, p, (size_t)n);
 }
 
-/* What it waited for has come, or never will. */
+/* The bytes have come, or never will. */
 static void read_answer(struct waiting *w, const struct fetched *f)
 {
 	_cleanup_free_ char *p = f->r == 0 ? malloc(w->size) : NULL;
@@ -249,10 +249,9 @@ static void read_answer(struct waiting *w, const struct fetched *f)
 	read_reply(w->fs, w->req, p, n);
 }
 
-/* The kernel fills up what a reader asks for: 64 KiB before and behind a page that a mapping lacks. In a
- * file of which only that is fetched which is needed this would be three blocks for one. An error to
- * such a read is seen by nobody: the kernel then asks for the page alone. What O_DIRECT asks for is the
- * reader's own. */
+/* Whether to refuse a read-around. For a page that a mapping lacks, the kernel reads 64 KiB before and
+ * behind it. In a sparse file that would fetch three blocks in place of one. No program sees the error:
+ * the kernel then asks for the page alone. A read with O_DIRECT is the program's own. */
 static bool is_around(const struct fs *fs, const struct file *file, uint64_t off, size_t size,
 	const struct fuse_file_info *fi)
 {

@@ -1,4 +1,4 @@
-/* The life of a mount: options, session, the loop, the end. */
+/* Mounts, runs the loop that answers the kernel, and unmounts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fs/fs.h"
 #include "base/clock.h"
@@ -31,7 +31,7 @@ static int add_escaped(struct buf *b, const char *text)
 	return r;
 }
 
-/* The caller's options but `nonempty`, which libfuse 3 does not know any more. */
+/* Adds the caller's options except `nonempty`, which libfuse 3 does not know any more. */
 static int add_options(struct buf *b, const char *options, bool *nonempty)
 {
 	int r = 0;
@@ -57,7 +57,7 @@ static int make_options(const struct fs_opts *o, struct buf *b, bool *nonempty)
 		r = add_escaped(b, o->source && *o->source ? o->source : "symfs");
 	if (r == 0)
 		r = add_options(b, o->options ? o->options : "", nonempty);
-	/* Last, so that nothing before it has a say: there is nothing to write to. */
+	/* Last, so that it wins over the options before it: nothing can be written here. */
 	return r < 0 ? r : buf_adds(b, ",ro");
 }
 
@@ -84,11 +84,11 @@ static int session_new(struct fs *fs, const char *options, struct err *e)
 	fs->session = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), fs);
 	fuse_opt_free_args(&args);
 	if (!fs->session)
-		return err_set(e, -EINVAL, "libfuse does not take the options \"%s\"", options);
+		return err_set(e, -EINVAL, "libfuse rejected the options \"%s\"", options);
 	return 0;
 }
 
-/* libfuse says on its own log what failed; here stands what to do about it. */
+/* libfuse logs what failed; this says what to do about it. */
 static int explain(const char *point, struct err *e)
 {
 	if (access("/dev/fuse", F_OK) < 0)
@@ -100,7 +100,7 @@ static int explain(const char *point, struct err *e)
 	if (geteuid() != 0)
 		return err_set(e, -EPERM,
 			"%s: fusermount3 did not mount; is the package fuse3 installed, "
-			"is the directory yours, and do its words above say more?",
+			"is the directory yours? Its messages above may say more",
 			point);
 	return err_set(e, -EPERM, "%s: the kernel refused to mount; in a container it takes "
 		"CAP_SYS_ADMIN and /dev/fuse", point);
@@ -160,7 +160,7 @@ static int mount_by_helper(struct fs *fs, struct err *e)
 		return 0;
 	close(fd);
 	helper_unmount(fs->helper);
-	return err_set(e, -EIO, "%s: libfuse does not take the connection", fs->point);
+	return err_set(e, -EIO, "%s: libfuse rejected the connection", fs->point);
 }
 
 static int mount_here(struct fs *fs, struct err *e)
@@ -269,7 +269,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* How many run. Signals belong to the caller's threads. */
+/* Returns the number of threads that run. They block signals, which the caller's threads handle. */
 static unsigned serve_start(struct fs *fs, struct server *servers)
 {
 	sigset_t all, old;
@@ -301,12 +301,12 @@ static int serve_end(struct server *servers, unsigned n)
 	return r;
 }
 
-/* The mount lives on, less well. */
-static void say_helper_gone(struct fs *fs)
+/* The mount goes on without passthrough. */
+static void log_helper_gone(struct fs *fs)
 {
 	fs->helper_gone = true;
-	log_error("%s: the helper of this mount has ended: no more files are passed to the kernel, and at the "
-		"end the mount stays in the mount table until `symfs umount` or the next mount there", fs->point);
+	log_error("%s: the helper of this mount has ended. No more files are passed to the kernel, and when symfs "
+		"stops, the mount stays in the mount table until `symfs umount` or the next mount there", fs->point);
 }
 
 int fs_loop(struct fs *fs)
@@ -322,7 +322,7 @@ int fs_loop(struct fs *fs)
 		if (poll(p, 2, wait_ms) > 0 && p[0].revents)
 			eventfd_read(fs->wake, &none);
 		if (p[1].revents && !fs->helper_gone) {
-			say_helper_gone(fs);
+			log_helper_gone(fs);
 			p[1].fd = -1;
 		}
 		wait_ms = wait_look(fs);
@@ -351,9 +351,9 @@ bool fs_alive(struct fs *fs)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* Ours was taken away, and another mount may stand at the place by now, which is not ours to
- * unmount. libfuse keeps its hands off the place when its descriptor says that the connection is
- * cut; so does a pipe without a reader. What still held our mount open gets ENOTCONN. */
+/* The mount was removed by another process, and another mount may stand at its place. libfuse does not
+ * unmount when its descriptor reports a cut connection, so it gets one that does: a pipe without a
+ * reader. Programs that still hold the old mount open get ENOTCONN. */
 static void cut(struct fs *fs)
 {
 	int ends[2];
@@ -371,7 +371,7 @@ static void unmount_by_helper(struct fs *fs)
 	int r = helper_unmount(fs->helper);
 
 	if (r < 0)
-		log_error("%s: not unmounted: %s; try: symfs umount %s", fs->point, err_text(r), fs->point);
+		log_error("%s: cannot unmount: %s; try: symfs umount %s", fs->point, err_text(r), fs->point);
 }
 
 static void unmount(struct fs *fs)
@@ -390,7 +390,7 @@ static void unmount(struct fs *fs)
 		return;
 	}
 	fuse_session_unmount(fs->session);
-	/* libfuse leaves a mount whose connection was cut alone. */
+	/* libfuse does not unmount after its connection was cut. */
 	if (point_is_mounted(fs->mount_id) && point_mount_id(fs->point) == fs->mount_id &&
 		fs_detach(fs->point, true, &e) < 0)
 		log_error("%s", e.text);
@@ -400,7 +400,7 @@ void fs_free(struct fs *fs)
 {
 	if (!fs)
 		return;
-	derive_free(fs->derive); /* who waits is answered while there is a session */
+	derive_free(fs->derive); /* answers requests that wait, so before the session ends */
 	if (fs->session) {
 		unmount(fs);
 		fuse_session_destroy(take(fs->session));

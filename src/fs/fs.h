@@ -1,5 +1,5 @@
-/* The mount. Turns a path into artifacts, and what fetch/ says into a reply to the kernel. The
- * only user of libfuse. */
+/* The mount: turns paths into artifacts, and answers of fetch/ into replies to the kernel. The only
+ * user of libfuse. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -18,20 +18,20 @@ struct fs_opts {
 	const char *options;	  /* further options of libfuse, "allow_other,..." or ""; `nonempty`
 				     mounts over a directory that holds something */
 	const char *source;	  /* what the mount table shows as device: "symfs" */
-	struct helper *helper;	  /* mounts and unmounts for this process; NULL: it does that itself.
-				     The caller's, until fs_free() */
+	struct helper *helper;	  /* mounts and unmounts for this process; NULL: the process does it.
+				     Stays the caller's; not freed before fs_free() */
 	const char *config_text;  /* what .symfs/config shows; without secrets */
 	uid_t uid;
 	gid_t gid;
 	bool exact_size;	  /* getattr waits for the true size */
 	bool no_passthrough;	  /* the kernel reads nothing by itself */
-	void (*up)(void *ctx);	  /* once, when the kernel and the loop have met; NULL. On a thread
-				     of the loop; it must not touch the mount */
+	void (*up)(void *ctx);	  /* called once when the mount answers; NULL. On a thread of the loop;
+				     it must not touch the mount */
 	void *up_ctx;
 };
 
-/* Mounts; the kernel may ask from now on, answers begin with fs_loop(). `f` stays the caller's.
- * A dead symfs mount at the place is detached and replaced. -EBUSY: a symfs mount that lives;
+/* Mounts; the kernel sends requests from now on, and fs_loop() answers them. `f` stays the caller's.
+ * Detaches a dead symfs mount at the place. 0; -EBUSY: a symfs mount there is alive;
  * -ENOENT, -ENOTDIR, -ENOTEMPTY, -EPERM, -EINVAL (options), -EIO: `e` names the mount point and
  * what to do. */
 int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct err *e);
@@ -43,29 +43,28 @@ void fs_stop(struct fs *fs); /* makes fs_loop() return; async-signal-safe */
 /* What .symfs/config shows from now on. 0, -ENOMEM. */
 int fs_set_config_text(struct fs *fs, const char *text);
 
-/* Unmounts when it is still mounted. Every answer has been given: call it after fetch_free() has
- * ended the tickets, or while none is open. */
+/* Unmounts if it is still mounted. No ticket may be open: call it after fetch_free(). NULL is fine. */
 void fs_free(struct fs *fs);
 
-/* Whether the loop still answers, for the watchdog: false when each of its threads has been in
- * one and the same request for ten seconds. Touches nothing and never waits: a process that asks
- * its own mount cannot even be killed while the answer is missing. */
+/* Whether the loop still answers, for the watchdog: false when every thread has spent ten seconds in
+ * one request. Does not access the mount and never waits: a process that waits for its own mount cannot
+ * even be killed. */
 bool fs_alive(struct fs *fs);
 
 /* ---- mount points, also of other processes ------------------------------------------ */
 
-/* As the mount table spells it: links of the way resolved, the place itself untouched (a dead
- * mount answers nothing). `*out` is yours to free(). -ENOENT, -ENOTDIR. */
+/* The path as the mount table spells it. Resolves links in it, but does not access the place itself,
+ * which may be a dead mount. `*out` is the caller's to free(). 0, -ENOENT, -ENOTDIR. */
 int fs_point(const char *path, char **out);
 
-/* Whether a symfs is mounted at the place; asks the mount table only. */
+/* Whether a symfs is mounted at the place, by the mount table alone. */
 bool fs_is_mounted(const char *point);
 
 enum fs_point_state { FS_POINT_OTHER, FS_POINT_ALIVE, FS_POINT_DEAD };
 
-/* What stands at a place that fs_point() spelled: a symfs mount that answers, one whose daemon
- * is gone, or anything else. Waits as long as that mount takes to answer. */
+/* What is at a place that fs_point() spelled: a symfs mount that answers, one whose daemon is gone, or
+ * anything else. Waits as long as that mount takes to answer. */
 enum fs_point_state fs_point_state(const char *point);
 
-/* Unmounts: as root by itself, else through fusermount3. -EBUSY, -EINVAL: nothing is mounted. */
+/* Unmounts: root by umount(2), others through fusermount3. 0; -EBUSY; -EINVAL: nothing is mounted. */
 int fs_detach(const char *point, bool lazy, struct err *e);

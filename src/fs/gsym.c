@@ -1,4 +1,4 @@
-/* Leaves of gsym/: they exist when what they are made of does, and are made when they are opened. */
+/* Files of gsym/: they exist when their input exists, and are converted when they are opened. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/private.h"
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As derive_try(), with what it says in one word. */
-static int made(struct fs *fs, const struct artifact *a, struct fetched *f)
+/* As derive_try(), with both of its results in one. */
+static int gsym_try(struct fs *fs, const struct artifact *a, struct fetched *f)
 {
 	int r = derive_try(fs->derive, a, f);
 
@@ -26,7 +26,7 @@ int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct n
 	if (r == 0)
 		r = derive_key(&a, &k);
 	if (r == 0)
-		r = made(fs, &a, &f);
+		r = gsym_try(fs, &a, &f);
 	if (r == 0)
 		b = fs_bytes_of(&f);
 	if (r == 0 || r == -EAGAIN)
@@ -44,8 +44,8 @@ static bool is_listed(const struct artifact *a, const struct gsym_listed *file)
 	return key_of(&k, a) == 0 && key_number(&k) == file->number;
 }
 
-/* Which of the inputs of a path the listed file is; NULL: it is none of them. A path can have several
- * meanings, and another one may be listed. (A PE file has two keys.) */
+/* The input of a path that is the listed file; NULL: no input is. A path can have several meanings, and
+ * another one may be listed. (A PE file has two keys.) */
 static const struct artifact *input_of(const struct tree_hit *hit, const struct gsym_listed *file)
 {
 	const struct artifact *first = hit->files;
@@ -74,7 +74,7 @@ static bool may_make(struct fs *fs, const char *path, const struct gsym_listed *
 	input = input_of(hit, file);
 	if (!input || derive_artifact(input, false, &a) < 0 || derive_key(&a, &k) < 0)
 		return false;
-	r = made(fs, &a, &f);
+	r = gsym_try(fs, &a, &f);
 	blob_unref(f.blob);
 	*ino = key_number(&k);
 	return r == 0 || r == -EAGAIN;
@@ -126,5 +126,5 @@ int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f)
 	struct artifact a;
 
 	node_artifact(n, &a);
-	return made(fs, &a, f);
+	return gsym_try(fs, &a, f);
 }

@@ -1,4 +1,4 @@
-/* Open files and directories: what the kernel's handles point at. */
+/* Handles: what the kernel holds of an open file or directory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/private.h"

@@ -1,9 +1,10 @@
-/* What libfuse before 3.17 does not say to the kernel, we put into its messages ourselves:
+/* Adds to the messages of libfuse before 3.17 what it does not tell the kernel:
  *
- * - that it may send several LOOKUPs into one directory at a time. libfuse knows
- *   FUSE_CAP_PARALLEL_DIROPS and forgets to pass it on. Without it, while one LOOKUP waits for a
- *   server, whoever looks up anything else there sleeps on a mutex, and not even SIGKILL wakes him;
- * - passthrough, which it does not know: that we want it, and the file of each OPEN. */
+ * - that the kernel may send several LOOKUPs into one directory at a time. libfuse knows
+ *   FUSE_CAP_PARALLEL_DIROPS and does not pass it on. Without it, while one LOOKUP waits for a server,
+ *   every other process that looks up a name in that directory sleeps on a mutex, and not even SIGKILL
+ *   wakes it;
+ * - passthrough, which libfuse does not know: that symfs wants it, and the file of each OPEN. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fs/kernel.h"
 #include "fs/private.h"
@@ -14,10 +15,10 @@
 #include <unistd.h>
 
 #if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17) /* 3.17 is another soname: no need to ask at run time */
-/* The file of the OPEN that this thread is just answering, or 0. */
+/* The file of the OPEN that this thread is answering; 0: none. */
 static _Thread_local int32_t opening;
 
-/* INIT is the first that the kernel sends: what it offers. */
+/* INIT is the first request, and says what the kernel offers. */
 static void note_offer(struct fs *fs, const char *p, size_t n)
 {
 	struct fuse_in_header head;
@@ -41,7 +42,7 @@ static ssize_t shake_read(int fd, void *p, size_t n, void *ctx)
 	return got;
 }
 
-/* The answer to INIT, which is the first of all. */
+/* The reply to INIT, which is the first of all. */
 static ssize_t write_init(const struct fs *fs, int fd, const struct iovec *iov)
 {
 	const uint32_t depth = 1;

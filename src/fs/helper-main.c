@@ -1,4 +1,5 @@
-/* The helper itself. Everything that it is sent may come from a daemon that somebody has taken over. */
+/* The helper process of a mount. Its input is hostile: an attacker may have taken over the daemon that
+ * sends it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/helper-private.h"
@@ -89,7 +90,7 @@ long helper_receive(int sock, void *p, unsigned long n, int *fd)
 	return msg.msg_flags & MSG_TRUNC ? (long)n + 1 : got;
 }
 
-/* ---- what it does ------------------------------------------------------------------- */
+/* ---- the requests ------------------------------------------------------------------- */
 
 /* The id of the uppermost mount at the place, without asking that mount anything; -1. */
 static long mount_id_at(const char *point)
@@ -108,9 +109,9 @@ static long mount_id_at(const char *point)
 	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Only a FUSE mount whose daemon is gone answers so. Later the mount there is our own daemon's, which
- * might not answer: then the helper would wait for the daemon, and would keep the connection of a daemon
- * that ended open. */
+/* Only a FUSE mount whose daemon is gone gives these errors. After the helper has mounted, the mount at
+ * the place is that of its own daemon, which might not answer. The helper would wait for it, and would
+ * keep its connection open even after that daemon has ended. */
 static int clear(const struct helping *h)
 {
 	struct statx sx;
@@ -142,7 +143,7 @@ static int mount_it(struct helping *h)
 	return 0;
 }
 
-/* Another mount that stands there by now is not ours. */
+/* Leaves another mount alone that covers the place by now. */
 static int unmount(const struct helping *h)
 {
 	if (h->fuse < 0 || (h->id >= 0 && mount_id_at(h->m->point) != h->id))
@@ -195,7 +196,7 @@ static int32_t answer(struct helping *h, const struct helper_ask *ask, int fd)
 
 /* ---- the loop ----------------------------------------------------------------------- */
 
-/* false: the daemon has ended, or sent what it never sends. */
+/* False: the daemon has ended, or its message is malformed. */
 static bool serve_one(struct helping *h, int sock)
 {
 	_cleanup_close_ int fd = -1;
@@ -234,7 +235,8 @@ int helper_serve(int sock, int device, const struct helper_mount *m)
 
 	continue_at_messages(sock);
 	r = shut_in();
-	/* Where there are no filters, few capabilities and no input are left to stand on. */
+	/* Without filters in the kernel, the dropped capabilities and the small input still protect the
+	 * system. */
 	if (r < 0 && r != -ENOTSUP)
 		return 4;
 	while (serve_one(&h, sock))

@@ -1,5 +1,5 @@
-/* What a daemon and its helper say to each other: one message of this size each way, one after the
- * other, on a socket that keeps their bounds. */
+/* The protocol between a daemon and its helper: a request and an answer of this size, one after the
+ * other, on a socket that preserves message boundaries. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdint.h>
@@ -21,7 +21,8 @@ struct helper_answer {
 	int32_t r; /* 0 or more; -errno */
 };
 
-/* One message with a descriptor or -1. The bytes sent or received, also a wrong number (n + 1: more than
- * n); 0: the end; -errno. A received `*fd` is the caller's; -1: there was none. */
+/* Sends or receives one message with a descriptor or -1. Returns the number of bytes, which may be
+ * wrong (n + 1: more than n); 0: the end; -errno. A received `*fd` is the caller's; -1: the message has
+ * none. */
 long helper_send(int sock, const void *p, unsigned long n, int fd);
 long helper_receive(int sock, void *p, unsigned long n, int *fd);

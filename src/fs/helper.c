@@ -1,4 +1,4 @@
-/* The daemon's side of the helper: starts it and asks it. */
+/* The daemon's side of the helper: starts the process and sends it requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fs/helper.h"
 #include "base/util.h"
@@ -18,13 +18,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define ANSWER_SECONDS 5 /* no answer is that long in coming */
+#define ANSWER_SECONDS 5 /* after which the helper counts as hung */
 
 struct helper {
 	/* constant */
 	int sock;
 	pid_t pid; /* 0: not our child */
-	/* under lock: one question at a time */
+	/* under lock: one request at a time */
 	pthread_mutex_t lock;
 	bool lost;
 };
@@ -55,7 +55,7 @@ static void take_word(struct helper_mount *m, const char *p, size_t n)
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
 		if (is_word(p, n, words[i].word))
 			m->flags = (m->flags | words[i].set) & ~words[i].clear;
-	/* Of allow_root libfuse itself keeps the others out. */
+	/* For allow_root, libfuse itself refuses other users. */
 	if (is_word(p, n, "allow_other") || is_word(p, n, "allow_root"))
 		m->allow_other = true;
 	if (is_word(p, n, "default_permissions"))
@@ -85,7 +85,7 @@ int helper_mount_fill(struct helper_mount *out, const char *point, const char *s
 
 /* ---- starting ----------------------------------------------------------------------- */
 
-/* The terminal's signals go to all of its processes, and the helper ends with the daemon alone. */
+/* Ignores the signals that a terminal sends to all of its processes: the helper ends with the daemon. */
 static void ignore_signals(void)
 {
 	static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
@@ -94,7 +94,7 @@ static void ignore_signals(void)
 		signal(all[i], SIG_IGN);
 }
 
-/* Nothing stays open but the socket: a pipe that someone reads to its end, a lock. */
+/* Closes every descriptor but the socket, or the helper would hold open a pipe or a lock of the caller. */
 static int keep_only(int sock)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -109,7 +109,7 @@ static int keep_only(int sock)
 	return 3;
 }
 
-/* The child. It says with the first message whether it could give up what it should. */
+/* The child. Its first message says whether it could give up its rights. */
 static _Noreturn void help(int sock, pid_t daemon, const struct helper_mount *m,
 	const struct caps_keep *keep)
 {
@@ -120,7 +120,7 @@ static _Noreturn void help(int sock, pid_t daemon, const struct helper_mount *m,
 	prctl(PR_SET_NAME, "symfs-helper");
 	ignore_signals();
 	fd = keep_only(sock);
-	device = open("/dev/fuse", O_RDWR | O_CLOEXEC); /* of some systems root's alone */
+	device = open("/dev/fuse", O_RDWR | O_CLOEXEC); /* on some systems only root may open it */
 	ready.r = fd < 0 ? fd : caps_give_up(keep, &e);
 	hide_memory();
 	if (fd < 0 || getppid() != daemon || helper_send(fd, &ready, sizeof(ready), -1) < 0 || ready.r < 0)
@@ -158,7 +158,7 @@ int helper_start(struct helper **out, const struct helper_mount *m, const struct
 	int ends[2], none, r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(e, -errno, "the mount's helper: %s", err_text(errno));
+		return err_set(e, -errno, "cannot start the helper of the mount: %s", err_text(errno));
 	pid = fork();
 	if (pid == 0)
 		help(ends[1], self, m, keep);
@@ -169,7 +169,7 @@ int helper_start(struct helper **out, const struct helper_mount *m, const struct
 	if (r == 0)
 		r = helper_receive(h->sock, &ready, sizeof(ready), &none) == sizeof(ready) ? ready.r : -EPIPE;
 	if (r < 0)
-		return err_set(e, r, "the mount's helper does not start: %s", err_text(r));
+		return err_set(e, r, "cannot start the helper of the mount: %s", err_text(r));
 	*out = take(h);
 	return 0;
 }
@@ -181,7 +181,7 @@ int helper_connect(struct helper **out, const char *path, struct err *e)
 	int r;
 
 	if (strlen(path) >= sizeof(un.sun_path))
-		return err_set(e, -EINVAL, "%s: longer than a socket's path can be", path);
+		return err_set(e, -EINVAL, "%s: too long for the path of a socket", path);
 	memcpy(un.sun_path, path, strlen(path));
 	if (sock < 0 || connect(sock, (struct sockaddr *)&un, sizeof(un)) < 0)
 		return err_set(e, -errno, "%s: %s; is the mount helper's socket there?", path,
@@ -195,7 +195,8 @@ int helper_connect(struct helper **out, const char *path, struct err *e)
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-/* A helper that does not answer has lost its place: a later answer would be another question's. */
+/* A helper that did not answer in time is not asked again: its late answer would be taken for the next
+ * one. */
 static int lose(struct helper *h)
 {
 	h->lost = true;
@@ -261,7 +262,7 @@ int helper_fd(const struct helper *h)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* It ends when the socket does. */
+/* The helper ends when its socket is closed. */
 static void wait_end(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};

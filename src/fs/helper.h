@@ -1,7 +1,8 @@
 /* The helper of a mount: a small process that keeps CAP_SYS_ADMIN, so that the daemon, which reads what
- * servers and files say, need not have it. The helper mounts at one place, hands the kernel files of
- * the store to read by itself, and unmounts. It is told what and where before the daemon gives up its
- * rights; later messages have a fixed size and no paths. It reads no files and ends with the daemon. */
+ * servers send and files contain, does not need it. The helper mounts at one place, hands the kernel
+ * files of the store to read by itself, and unmounts. It is told what and where before the daemon gives
+ * up its rights; later messages have a fixed size and no paths. It reads no files and ends with the
+ * daemon. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -19,8 +20,8 @@ struct helper_mount {
 	char source[256];     /* what the mount table shows as device */
 	unsigned long flags;  /* MS_* */
 	bool allow_other, default_permissions;
-	bool auto_unmount;    /* also when the daemon ends without a word */
-	uid_t user;	      /* whose mount it is, and without allow_other the only one to see it */
+	bool auto_unmount;    /* also when the daemon crashes */
+	uid_t user;	      /* the owner of the mount; without allow_other, the only user who may access it */
 	gid_t group;
 	uid_t daemon;	      /* whose files may be handed to the kernel */
 };
@@ -29,13 +30,13 @@ struct helper_mount {
 int helper_mount_fill(struct helper_mount *out, const char *point, const char *source,
 	const char *options, struct err *e);
 
-/* Forks one, which gives up all but `keep`. Before threads. -errno and `e`. */
+/* Forks a helper, which gives up all rights but `keep`. Before threads start. 0; -errno and `e`. */
 int helper_start(struct helper **out, const struct helper_mount *m, const struct caps_keep *keep,
 	struct err *e);
-/* The one that listens at a Unix socket (`symfs mount-helper`). */
+/* Connects to the helper that listens on a Unix socket (`symfs mount-helper`). 0; -errno and `e`. */
 int helper_connect(struct helper **out, const char *path, struct err *e);
 
-/* Any thread from here on. -EPIPE: it has ended, or does not answer. */
+/* Any thread from here on. -EPIPE: the helper has ended or does not answer. */
 int helper_clear(struct helper *h);	  /* detaches a dead mount at the place; 0, -errno */
 int helper_mount(struct helper *h);	  /* a descriptor of /dev/fuse, the caller's; -errno */
 int helper_unmount(struct helper *h);	  /* detaches what it mounted; 0, -errno */
@@ -44,9 +45,9 @@ void helper_pass_no_more(struct helper *h, int number);
 
 int helper_fd(const struct helper *h); /* hangs up when the helper ends: for poll() */
 
-/* Ends it and waits for that. NULL is fine. */
+/* Ends the helper and waits for its end. NULL is fine. */
 void helper_free(struct helper *h);
 
-/* The helper's own side: serves one daemon until that ends. `device` is /dev/fuse, opened while the
- * process still could; -1: it is opened when it is needed. An exit status. */
+/* The helper process: serves one daemon until that ends. `device` is /dev/fuse, opened while the
+ * process had the rights; -1: opened when it is needed. Returns an exit status. */
 int helper_serve(int sock, int device, const struct helper_mount *m);

@@ -1,7 +1,7 @@
-/* Listings. Any name that a layout can mean answers, so a directory lists only what is known: fixed
- * names, then what is stored, then what directories hold that are sources. What is stored streams
- * from the index, a batch at a time, and its offsets are places in the index; what other directories
- * hold is walked when a listing gets there, and is a snapshot. */
+/* What a directory lists. Every name that a layout means can be looked up, so a listing shows only
+ * known names: fixed ones, then stored files, then the files of directory sources. Stored files stream
+ * from the index in batches, and their offsets are places in the index. Directory sources are walked
+ * when a listing gets there; the result is a snapshot. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define NAMES_MAX 100000u /* of a snapshot */
+#define NAMES_MAX 100000u /* in a snapshot */
 #define BATCH 128u
 
 struct name {
@@ -31,16 +31,16 @@ struct listing {
 	pthread_mutex_t lock;
 	/* constant */
 	char *dir;	/* path of the directory */
-	const char *of; /* the same, or in gsym/ the path of the directory that it mirrors */
+	const char *of; /* in gsym/, the path of the directory that it mirrors; else `dir` */
 	/* under lock */
 	struct roster *roster; /* NULL: nothing of a layout is listed here */
-	mode_t dir_mode;       /* of its directories, which may be links */
+	mode_t dir_mode;       /* of the directories in it, which may be links */
 	bool opened;
-	/* of what is stored: those behind the offset `after` */
+	/* of stored files: the batch behind the offset `after` */
 	struct browse_entry *batch;
 	uint64_t after;
 	unsigned n_batch;
-	/* of what directories hold */
+	/* of directory sources: the snapshot */
 	bool made;
 	struct name *names;
 	size_t n, room;
@@ -82,9 +82,9 @@ struct listing *listing_new(const char *dir)
 	return l;
 }
 
-/* ---- a snapshot: names, each once ---------------------------------------------------- */
+/* ---- a snapshot: a list and a set of names ------------------------------------------- */
 
-/* Where a name stands in the set, or would. */
+/* The slot of a name in the set, which is 0 where the name is new. */
 static uint32_t *slot(struct listing *l, const char *name, size_t len)
 {
 	size_t i = hash_mix(name, len) & (l->n_set - 1);
@@ -124,7 +124,7 @@ static int more_room(struct listing *l)
 	return 0;
 }
 
-/* 0, -ENOMEM, -EFBIG: as many as are shown. */
+/* 0, -ENOMEM; -EFBIG: NAMES_MAX names are there already. */
 static int name_add(struct listing *l, const char *name, size_t len, const struct name *what)
 {
 	size_t at = l->text.n;
@@ -152,7 +152,7 @@ static int name_add(struct listing *l, const char *name, size_t len, const struc
 	return 0;
 }
 
-/* ---- what directories hold ---------------------------------------------------------- */
+/* ---- directory sources -------------------------------------------------------------- */
 
 struct scan {
 	struct fs *fs;
@@ -206,7 +206,7 @@ static int scan_key(void *ctx, const struct key *k)
 	return layout_each(s->l->roster->layout, &a, scan_path, s) < 0;
 }
 
-/* Takes out what was listed before. */
+/* Removes names that the two parts before have listed. */
 static int drop_listed(struct fs *fs, struct listing *l)
 {
 	size_t kept = 0;
@@ -234,7 +234,7 @@ static int snapshot_make(struct fs *fs, struct listing *l)
 	if (!l->roster || !l->roster->n)
 		return 0;
 	if (fetch_local(fs->fetch, scan_key, &s) > 0)
-		log_warn("%s: of directory sources %zu names are listed, and there are more",
+		log_warn("%s: listing cut off after %zu names from directory sources",
 			l->dir, l->n);
 	return drop_listed(fs, l);
 }
@@ -244,10 +244,10 @@ static int snapshot_make(struct fs *fs, struct listing *l)
 struct entry {
 	const char *name;
 	mode_t mode;
-	bool dir; /* or a link to one */
-	struct gsym_listed file; /* if it is a layout's */
+	bool dir; /* a directory, or a link to one */
+	struct gsym_listed file; /* of a file of a layout */
 	uint64_t ino; /* 0: made from the path */
-	uint64_t next; /* offset behind it */
+	uint64_t next; /* the offset behind this entry */
 };
 
 static mode_t tree_mode(enum tree_what what)
@@ -260,7 +260,7 @@ static bool in_state(const struct listing *l)
 	return strncmp(l->dir, ".symfs", 6) == 0 && (!l->dir[6] || l->dir[6] == '/');
 }
 
-/* The fixed entry of a number. 1, 0: there is none. */
+/* The nth fixed entry. 1; 0: past the last. */
 static int next_fixed(const struct listing *l, uint64_t nth, struct entry *out)
 {
 	enum tree_what what;
@@ -280,7 +280,7 @@ static int next_fixed(const struct listing *l, uint64_t nth, struct entry *out)
 	return out->name != NULL;
 }
 
-/* The place of the entry behind an offset in the batch; l->n_batch: it is not there. */
+/* The index in the batch of the entry behind an offset; l->n_batch: it is not in the batch. */
 static unsigned in_batch(const struct listing *l, uint64_t off)
 {
 	if (off == l->after)
@@ -308,7 +308,7 @@ static int read_batch(struct fs *fs, struct listing *l, uint64_t off)
 	return 0;
 }
 
-/* The stored entry behind an offset. 1, 0: there is none, -errno. */
+/* The stored entry behind an offset. 1; 0: past the last; -errno. */
 static int next_stored(struct fs *fs, struct listing *l, uint64_t off, struct entry *out)
 {
 	unsigned i = in_batch(l, off);
@@ -353,7 +353,7 @@ static int next_local(struct fs *fs, struct listing *l, uint64_t nth, struct ent
 	return 1;
 }
 
-/* The entry behind an offset, in whichever of the three it is. 1, 0: there is none, -errno. */
+/* The entry behind an offset, in any of the three parts. 1; 0: past the last; -errno. */
 static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct entry *out)
 {
 	unsigned part = off & BROWSE_PART_FREE;
@@ -374,7 +374,7 @@ static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct ent
 	return next_local(fs, l, off >> BROWSE_PART_BITS, out);
 }
 
-/* What the directory is to its layout: once for each time that it is opened. */
+/* Finds the layout of the directory. Once for each OPENDIR. */
 static int listing_open(struct listing *l)
 {
 	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
@@ -403,7 +403,7 @@ static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 		in_state(l) ? NODE_STATE : NODE_TEXT, buf_text(&path));
 }
 
-/* What is listed for the entry: in gsym/ what is made of it, by a name in `room`, or nothing. */
+/* Whether the entry is listed. In gsym/ it becomes the entry of its GSYM, whose name is in `room`. */
 static bool listed(struct fs *fs, const struct listing *l, struct entry *e, char room[static NAME_MAX + 1])
 {
 	if (l->of == l->dir)
@@ -414,8 +414,7 @@ static bool listed(struct fs *fs, const struct listing *l, struct entry *e, char
 	return gsym_mirror(fs, l->dir, e->dir ? NULL : &e->file, room, &e->mode, &e->ino);
 }
 
-/* As many entries as fit, from the offset on. Their bytes, -errno when there is not even one. */
-static ssize_t fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t off, char *p,
+static ssize_t listing_fill_from(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t off, char *p,
 	size_t size)
 {
 	size_t used = 0;
@@ -449,11 +448,11 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 {
 	LOCK_SCOPE(&l->lock);
 
-	if (off == 0) { /* what came since it was read last is seen */
+	if (off == 0) { /* rewinddir(3) shows what came since */
 		l->n_batch = 0;
 		l->made = false;
 	}
-	return fill(fs, req, l, off, p, size);
+	return listing_fill_from(fs, req, l, off, p, size);
 }
 
 bool listing_is_fixed(struct listing *l)

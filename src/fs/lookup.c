@@ -1,4 +1,4 @@
-/* LOOKUP: what a name is. It waits for one thing only, whether a file exists (wait.c). */
+/* LOOKUP: finds the node of a name. It waits for one thing only: whether a file exists (wait.c). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/bundle.h"
@@ -12,7 +12,7 @@
 /* What a LOOKUP is answered with. */
 struct entry {
 	struct fuse_entry_param param;
-	struct node *node; /* a reference; NULL: there is none, for so long */
+	struct node *node; /* a reference; NULL: a negative entry, valid for param.entry_timeout */
 };
 
 static void entry_of_node(struct fs *fs, struct node *n, struct entry *out)
@@ -40,11 +40,11 @@ static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else if (fuse_reply_entry(req, &e->param) < 0 && e->node)
-		node_forget(fs->nodes, e->param.ino, 1); /* the kernel did not hear of it */
+		node_forget(fs->nodes, e->param.ino, 1); /* the kernel did not get the reply */
 	node_unref(fs->nodes, e->node);
 }
 
-/* How the one that was found was asked for: its path says more than its key. */
+/* The candidate that was found: its path says more than its key. */
 static void asked_for(const struct artifact *cands, unsigned n, const struct key *found,
 	struct artifact *out)
 {
@@ -82,8 +82,8 @@ static int leaf_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	return r;
 }
 
-/* What is told of a file exists when the file does. It follows from a name that may be learned any
- * moment, so the kernel asks again soon. */
+/* A generated file exists when its file exists. It contains a name that may become known at any moment,
+ * so the kernel asks again soon. */
 static int told_entry(struct fs *fs, enum tree_told told, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out)
 {
@@ -106,7 +106,7 @@ static int told_entry(struct fs *fs, enum tree_told told, const struct artifact 
 	return 0;
 }
 
-/* What would be made of a file exists when the file does, until it was tried. */
+/* GSYM exists when its input exists, until a conversion has failed. */
 static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, bool object,
 	const struct fetched *f, struct entry *out)
 {
@@ -154,8 +154,8 @@ static int plist_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 typedef int make_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out);
 
-/* `dir` is what the path is where there is no such file, or NULL. It was counted as known to the
- * kernel when it was made. The kernel asks again soon: the file may come. */
+/* `dir` (may be NULL) is the directory that the path is where no such file exists. node_of_path() has
+ * counted it as known to the kernel. The kernel asks again soon: the file may come. */
 static int entry_or_dir(struct fs *fs, const struct artifact *cands, unsigned n, const struct fetched *f,
 	make_entry *make, const struct node *dir, struct entry *out)
 {
@@ -237,7 +237,7 @@ static int lookup_leaf(struct fs *fs, fuse_req_t req, const char *path, const st
 	return r < 0 ? r : lookup_file_or(fs, req, hit, leaf_entry, leaf_answer, dir, out);
 }
 
-/* It says what has been read of a file, so it is there when that is stored; nobody is asked. */
+/* .meta says what is in a file, so it exists when that file is stored. No source is asked. */
 static int lookup_meta(struct fs *fs, const struct tree_hit *hit, struct entry *out)
 {
 	struct fetched f;

@@ -1,4 +1,4 @@
-/* Places to mount at: what stands there, and how to get it away. */
+/* Mount points: what is mounted there, and how to remove it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/mounts.h"
@@ -101,7 +101,7 @@ enum fs_point_state fs_point_state(const char *point)
 
 	if (point_mount_id(point) < 0)
 		return FS_POINT_OTHER;
-	/* Past the kernel's caches: they outlive the daemon. */
+	/* Bypass the caches of the kernel, which outlive the daemon. */
 	if (statx(AT_FDCWD, point, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &sx) < 0 &&
 		(errno == ENOTCONN || errno == ECONNABORTED))
 		return FS_POINT_DEAD;
@@ -110,7 +110,7 @@ enum fs_point_state fs_point_state(const char *point)
 
 /* ---- unmounting --------------------------------------------------------------------- */
 
-/* The errno of a failed fusermount3 is only in its words. */
+/* fusermount3 reports its error as text only. */
 static int detach_as_user(const char *point, bool lazy, struct err *e)
 {
 	char *argv[] = {(char *)"fusermount3", (char *)"-u", lazy ? (char *)"-z" : (char *)"-q",

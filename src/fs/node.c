@@ -1,4 +1,4 @@
-/* The node table. */
+/* The table of nodes: inode numbers, what the kernel holds of each, and the generations of a file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fs/node.h"
 #include "base/hash.h"
@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An artifact without its empty room: 100 bytes instead of 2 KiB, and the kernel may hold
- * a million of them. */
+/* An artifact without unused space: 100 bytes in place of 2 KiB. The kernel may hold a million nodes. */
 struct packed {
 	enum filetype type;
 	enum object_type object;
@@ -16,7 +15,7 @@ struct packed {
 	char text[]; /* code_id, code_file, debug_file, path: each ends with NUL */
 };
 
-/* Two of blob_facts' texts, likewise without the room. */
+/* Two texts of blob_facts, likewise without unused space. */
 struct origin {
 	bool verified;
 	char text[]; /* source, url */
@@ -36,7 +35,7 @@ struct node {
 	struct node_bytes bytes;
 	uint64_t newer; /* at the base: the node that has the present bytes; 0: itself */
 	bool missed;
-	struct origin *origin; /* of bytes that the store does not know */
+	struct origin *origin; /* of bytes that are not in the store */
 	struct node_io io; /* under a lock of passthrough.c */
 };
 
@@ -78,7 +77,7 @@ uint64_t node_number(enum node_kind kind, const char *path)
 	return number_of(room, MIN((size_t)n, sizeof(room) - 1));
 }
 
-/* The number of one generation of an artifact. */
+/* The inode number of one generation of an artifact. */
 static uint64_t number_mix(uint64_t base, uint64_t bytes)
 {
 	uint64_t both[2] = {base, bytes};
@@ -131,7 +130,7 @@ void node_artifact(const struct node *n, struct artifact *out)
 
 static struct node **bucket(struct nodes *t, uint64_t ino)
 {
-	/* The numbers are digests already, but for the root's. */
+	/* Numbers are bits of a digest already, except that of the root. */
 	return &t->buckets[ino & (t->n_buckets - 1)];
 }
 
@@ -150,7 +149,7 @@ static void grow(struct nodes *t)
 	struct node **more = calloc(old * 2, sizeof(*more)), **from = t->buckets;
 
 	if (!more)
-		return; /* longer chains, that is all */
+		return; /* chains become longer, nothing else */
 	t->buckets = more;
 	t->n_buckets = old * 2;
 	for (size_t i = 0; i < old; i++) {
@@ -193,8 +192,8 @@ static bool same(const struct node *n, enum node_kind kind, const char *name)
 	return n->kind == kind && strcmp(n->name, name) == 0;
 }
 
-/* The number under which a name stands or may stand: two names that share 63 bits of their
- * digests do not share an inode. */
+/* The number of a name, or one that is free for it: two names whose digests share 63 bits do not share
+ * an inode. */
 static uint64_t free_number(struct nodes *t, uint64_t ino, enum node_kind kind, const char *name)
 {
 	struct node *n;
@@ -242,7 +241,7 @@ struct nodes *nodes_new(void)
 		return NULL;
 	}
 	root->nlookup = 1;
-	root->refs = 1; /* the kernel never forgets it; a foreign FORGET must not either */
+	root->refs = 1; /* the root stays, whatever FORGET says */
 	return t;
 }
 
@@ -302,7 +301,7 @@ void node_forget(struct nodes *t, uint64_t ino, uint64_t count)
 
 /* ---- names -------------------------------------------------------------------------- */
 
-/* The number of a path whose text is this: the path's own, unless the kernel still has another
+/* The inode number of a path with this text: that of the path, unless the kernel still holds another
  * text under it. */
 static uint64_t text_number(struct nodes *t, enum node_kind kind, const char *path, const char *text)
 {
@@ -336,7 +335,7 @@ int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const c
 	return 0;
 }
 
-/* Whether these are the bytes that the kernel may have. */
+/* Whether these are the bytes that the kernel may have cached. */
 static bool are_bytes(const struct node *n, const struct node_bytes *b)
 {
 	return n->bytes.number == b->number || (b->was && n->bytes.number == b->was);
@@ -368,7 +367,7 @@ static struct origin *origin_of(const struct blob_facts *f)
 
 static void learn(struct node *n, const struct node_bytes *b)
 {
-	/* What was told as exact stays: the kernel may have it, and pages with it. */
+	/* An exact size stays: the kernel may have cached it, and pages. */
 	if (!n->bytes.exact)
 		n->bytes = *b;
 	else if (b->exact && are_bytes(n, b)) {

@@ -1,6 +1,5 @@
-/* What the kernel holds: inode numbers, and what stands behind each. A node lives while the
- * kernel remembers it (nlookup) or somebody here uses it (a reference), so the table is as large
- * as the kernel's own caches. Any thread. */
+/* Nodes: the inodes that the kernel holds. A node lives while the kernel remembers it (nlookup) or
+ * symfs uses it (a reference), so the table is as large as the caches of the kernel. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/key.h"
@@ -27,12 +26,12 @@ struct nodes;
 /* The bytes behind a leaf, as far as they are known. */
 struct node_bytes {
 	bool exact;	  /* else `size` is a guess, and the rest says nothing */
-	bool settled;	  /* the store's own: they stay what they are under their number */
+	bool settled;	  /* they are in the store, and never change under their number */
 	uint64_t number;  /* blob_number(), part_number() */
-	uint64_t was;	  /* the number of the same bytes while they came; 0 */
+	uint64_t was;	  /* the number of the same bytes during their download; 0 */
 	uint64_t size;
 	int64_t time;
-	const struct blob_facts *facts; /* what is told of them; not kept, NULL when read back */
+	const struct blob_facts *facts; /* where they come from; not kept: NULL when read back */
 };
 
 struct nodes *nodes_new(void); /* with the root in it; NULL: out of memory */
@@ -43,7 +42,7 @@ uint64_t nodes_count(struct nodes *t);
 struct node *node_find(struct nodes *t, uint64_t ino);
 void node_unref(struct nodes *t, struct node *n); /* NULL is fine */
 
-/* The node of a path that is no leaf. The kernel hears of it: nlookup is one more. `text` is
+/* The node of a path that is not a leaf. Counts it as known to the kernel (nlookup). `text` is
  * copied, and may be NULL; another text is another node, because the kernel keeps what it read.
  * 0, -ENOMEM. */
 int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
@@ -56,23 +55,23 @@ int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
 
 void node_forget(struct nodes *t, uint64_t ino, uint64_t n);
 
-/* An OPEN found these exact bytes. 0: they are the node's from now on, and nothing else was ever
- * in the kernel's page cache for it. -ESTALE: it has others; the next node_of_leaf() gives
- * another node. */
+/* An OPEN found these exact bytes. 0: the node has them, and the kernel never cached other pages for
+ * it. -ESTALE: the node has other bytes; the next node_of_leaf() gives another node. */
 int node_settle(struct nodes *t, struct node *n, const struct node_bytes *bytes);
 
-/* An OPEN found nothing. Whether this is the first time since bytes were found. */
+/* An OPEN found nothing. True: for the first time since bytes were found. */
 bool node_missed(struct nodes *t, struct node *n);
 
 void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out);
 
-/* What was told of the bytes, when they are of a foreign directory: the store knows its own. */
+/* Where the bytes come from, for files of directory sources; the store knows its own files. False: not
+ * known. */
 bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out);
 
-/* How the handles of a leaf are read, for passthrough.c; under its lock. */
+/* How the handles of a leaf are read. Of passthrough.c, under its lock. */
 struct node_io {
 	unsigned cached, passed; /* handles; never both */
-	int backing;		 /* while there is one that is passed: the kernel's number of the file */
+	int backing;		 /* while `passed` is not 0: the kernel's number of the file */
 };
 struct node_io *node_io(struct node *n);
 
@@ -83,5 +82,5 @@ const char *node_path(const struct node *n); /* without a leading slash; "" for 
 const char *node_text(const struct node *n);
 void node_artifact(const struct node *n, struct artifact *out); /* of a leaf */
 
-/* The number that a path's node has, unless it collides: for readdir. */
+/* For readdir: the number of the node of a path, unless it collides. */
 uint64_t node_number(enum node_kind kind, const char *path);

@@ -1,6 +1,6 @@
-/* The table of what the kernel asks, and the small ops: GETATTR, FORGET, READLINK, STATFS, INIT. An op computes, then replies once in
- * its last line; what has to wait for fetch/ becomes a `struct waiting` (wait.c), and its answer
- * replies. */
+/* The table of what the kernel asks, and the small ops: GETATTR, FORGET, READLINK, STATFS, INIT. An op
+ * computes, then replies once in its last line; what has to wait for fetch/ becomes a `struct waiting`
+ * (wait.c), and its answer replies. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/private.h"
@@ -24,7 +24,7 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 	fuse_reply_none(req);
 }
 
-/* ---- GETATTR and other small questions ---------------------------------------------- */
+/* ---- GETATTR, READLINK, STATFS -------------------------------------------------------- */
 
 static void attr_reply(struct fs *fs, fuse_req_t req, int r, const struct node *n)
 {
@@ -57,8 +57,7 @@ static void getattr_answer(struct waiting *w, const struct fetched *f)
 	attr_reply(w->fs, w->req, r, w->node);
 }
 
-/* A leaf of which only a guess is known: perhaps it has come since; with `exact_size` wait
- * for it. */
+/* A leaf whose size is a guess: the file may be stored by now. With `exact_size`, waits for it. */
 static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
 {
 	struct artifact a;
@@ -110,7 +109,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	node_unref(fs->nodes, n);
 }
 
-/* Of the store's own disk: never of an upstream, or `df` would hang with it. */
+/* Describes the disk of the store, and never asks a source, or `df` would hang with it. */
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	FS_OP(fs, req);
@@ -122,9 +121,9 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_statfs(req, &st);
 }
 
-/* ---- what nobody can do here -------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------ */
 
-/* The mount is read-only, so the kernel refuses these by itself, until somebody remounts. */
+/* The mount is read-only, so the kernel refuses these by itself, unless root remounts it. */
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
 {
 	fuse_reply_err(req, EROFS);
@@ -185,10 +184,9 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 	fuse_reply_err(req, EROFS);
 }
 
-/* Each file is read through the page cache in requests of the kernel's choice: its own read-ahead
- * is left as it is (more of it wrecks random reads), splice gains nothing. Sizes and times are
- * ours to tell, and a change of them is no change of the bytes: without the kernel's own guess
- * about that, an open file keeps its pages when its size becomes known. */
+/* Keeps the kernel's default read-ahead, because more of it wrecks random reads; splice gains nothing.
+ * symfs says when bytes change, and a new size or time does not mean new bytes: without
+ * FUSE_CAP_AUTO_INVAL_DATA, an open file keeps its cached pages when its size becomes known. */
 static void op_init(void *ctx, struct fuse_conn_info *conn)
 {
 	struct fs *fs = ctx;
@@ -196,7 +194,7 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 	conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 		FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 		FUSE_CAP_SPLICE_MOVE | FUSE_CAP_EXPORT_SUPPORT);
-	/* A read of what is still coming waits, and must not keep others from being asked for. */
+	/* A read of a file that is downloading waits, and must not hold back other reads. */
 	conn->max_background = 1024;
 	conn->congestion_threshold = 768;
 	fs->parallel = conn->capable & FUSE_CAP_PARALLEL_DIROPS; /* handshake.c */
@@ -207,7 +205,7 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 		fs->up(fs->up_ctx);
 }
 
-/* No access: the kernel remembers that, and asks no more. No flush: likewise. */
+/* Without access and flush: the kernel remembers the ENOSYS and does not ask again. */
 const struct fuse_lowlevel_ops fs_ops = {
 	.init = op_init,
 	.lookup = op_lookup,

@@ -1,14 +1,13 @@
-/* Passthrough: the kernel is given the store's own file, and reads and maps it by itself. Without it
- * the first read of each page goes through us, and the page is in memory twice.
+/* Passthrough: the kernel gets the file of the store, and reads and maps it by itself. Without
+ * passthrough the first read of each page goes through the daemon, and the page is in memory twice.
  *
- * It takes a kernel that can (6.9), CAP_SYS_ADMIN, which a helper has for us, and a store that lies on no stacked file system.
- * Whether all of that is so, the first open tells; when it is refused, it is not tried again, and
- * everything is read as ever.
+ * It needs Linux 6.9, CAP_SYS_ADMIN (which a helper has), and a store that is not on a stacked file
+ * system. The first open finds out. When the kernel refuses, symfs does not try again, and reads go
+ * through the daemon.
  *
- * The kernel fails an open whose way of reading is not that of the handles that are open already,
- * and one that names another file for the same inode. So each inode keeps to one way, and to one
- * file, from its first open to its last release. What is counted here is never less than what the
- * kernel counts: it lets go before it tells us. */
+ * The kernel fails an open that reads in another way than the open handles of the inode do, or that
+ * names another file. So an inode keeps one way and one file from its first open to its last release.
+ * The counts here are never lower than those of the kernel: it drops a handle before it sends RELEASE. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -24,8 +23,8 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 	fs->passes = fs->pass_wanted && handshake_passes(fs, conn);
 }
 
-/* Not through libfuse's fuse_passthrough_open(): it tells every refusal as an error, and
- * fuse_passthrough_close() wants a request where there may be none. */
+/* Not through libfuse's fuse_passthrough_open(), which logs every refusal as an error; and
+ * fuse_passthrough_close() needs a request, which there may not be. */
 static int backing_open(struct fs *fs, int fd)
 {
 	struct fuse_backing_map map = {.fd = fd};
@@ -43,14 +42,14 @@ static void backing_close(struct fs *fs, int id)
 	uint32_t number = (uint32_t)id;
 
 	if (!fs->session)
-		return; /* it went with the connection */
+		return; /* it ended with the connection */
 	if (fs->helper)
 		helper_pass_no_more(fs->helper, id);
 	else
 		ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_CLOSE, &number);
 }
 
-/* Out of something: the next one may find more of it. */
+/* A shortage may be over at the next open. */
 static bool is_passing(int r)
 {
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EINTR || r == -ENOSPC;
@@ -61,23 +60,23 @@ static int try_backing(struct fs *fs, int fd)
 	int r = backing_open(fs, fd);
 
 	if (r > 0 && !fs->passed_once) {
-		log_debug(LOG_FS, "the kernel reads whole files by itself");
+		log_debug(LOG_FS, "passthrough works: the kernel reads stored files by itself");
 		fs->passed_once = true;
 	}
 	if (r < 0 && !is_passing(r)) {
-		log_debug(LOG_FS, "the kernel does not read files by itself: %s", strerror(-r));
+		log_debug(LOG_FS, "no passthrough: %s", strerror(-r));
 		fs->passes = false;
 	}
 	return r;
 }
 
-/* Whether a new handle of the node is passed through; then its file is known to the kernel. */
+/* Whether a new handle of the node is passed through; then the kernel has its file. */
 static bool enter(struct fs *fs, struct node_io *io, const struct file *file)
 {
 	int id;
 
 	if (io->passed)
-		return true; /* the same bytes: node_settle() has seen to that */
+		return true; /* node_settle() made sure that these are the same bytes */
 	if (!fs->passes || io->cached || !file->blob || !*blob_sha256(file->blob))
 		return false;
 	id = try_backing(fs, blob_fd(file->blob));
@@ -95,7 +94,7 @@ void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_fil
 	if (enter(fs, io, file)) {
 		io->passed++;
 		file->backing = io->backing;
-		fi->keep_cache = 0; /* there are no pages to keep, and the kernel insists */
+		fi->keep_cache = 0; /* there are no pages to keep, and the kernel rejects the flag */
 		atomic_fetch_add(&fs->counters.passthrough, 1);
 	} else {
 		io->cached++;

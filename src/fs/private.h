@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* What the files of fs/ share: the mount, its open files, and the requests that wait. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #define FUSE_USE_VERSION 314
@@ -17,15 +17,15 @@
 #define FS_THREADS 16
 #define FS_PATH_MAX 4096
 
-/* For how long the kernel may believe. A whole artifact never changes under its inode number;
- * no layout will ever mean what none means now. */
+/* Seconds for which the kernel may cache. A stored file never changes under its inode number, and paths
+ * that no layout means stay so. */
 #define FS_FOREVER 86400.0
 #define FS_STRUCTURAL 3600.0
-/* What is not whole yet, or lies in a foreign directory, may be gone when it is opened: short
- * enough that nobody has to tell the kernel. */
+/* A file that is downloading, or is in a directory source, may be gone when it is opened. One second is
+ * short enough that the kernel needs no invalidation. */
 #define FS_SOON 1.0
 #define FS_MISS_MS 2000
-/* What stat(2) sees until somebody knows: clients look only whether it is 0. */
+/* The size in stat(2) while it is unknown: clients only compare it with 0. */
 #define FS_SIZE_UNKNOWN ((uint64_t)1 << 40)
 
 struct fs_counters {
@@ -35,14 +35,13 @@ struct fs_counters {
 struct fs;
 struct listing;
 
-/* An open file or directory: what `fh` points at. It is constant but for `listing`, so a read
- * takes no lock. */
+/* An open file or directory, to which `fh` points. Constant except `listing`, so a read takes no lock. */
 struct file {
-	struct blob *blob;	 /* of a leaf */
+	struct blob *blob;	 /* a stored file */
 	struct node *node;	 /* a reference, where passthrough.c counts its handles; NULL */
 	int backing;		 /* the kernel's number of the blob, which it reads by itself; 0 */
-	struct part *part;	 /* of one that is still coming */
-	char *text;		 /* of a state file: as it was at open */
+	struct part *part;	 /* a file that is downloading */
+	char *text;		 /* of a state file, written at OPEN; or a fixed text */
 	size_t text_n;
 	struct listing *listing; /* of a directory */
 	/* under fs->files_lock */
@@ -63,19 +62,19 @@ struct fs {
 	struct helper *helper; /* NULL: this process mounts by itself */
 	char *point;
 	int mount_id; /* -1: not mounted */
-	uid_t uid;	/* as files show it */
+	uid_t uid;	/* the owner that files show */
 	uid_t mounter;
 	gid_t gid;
-	size_t page; /* of the kernel's memory: bytes */
+	size_t page; /* bytes of a page of memory */
 	bool exact_size, pass_wanted;
 	int64_t mounted; /* wall clock */
 	void (*up)(void *ctx);
 	void *up_ctx;
 	bool parallel; /* since INIT: the kernel offers parallel directory operations */
-	uint64_t offered; /* by the kernel at INIT, where libfuse does not tell: bits 32 to 63 */
-	bool helper_gone; /* thread of fs_loop() only: the log knows of it */
-	int wake; /* eventfd: the loop has something to look at */
-	pthread_key_t room; /* file.c: what a thread reads to */
+	uint64_t offered; /* flags of INIT that libfuse drops: bits 32 to 63 */
+	bool helper_gone; /* thread of fs_loop() only: it was logged */
+	int wake; /* eventfd that wakes the loop */
+	pthread_key_t room; /* file.c: the read buffer of a thread */
 	bool has_room;
 
 	/* any thread */
@@ -93,7 +92,7 @@ struct fs {
 	pthread_mutex_t config_lock;
 	char *config_text;     /* under config_lock */
 	pthread_mutex_t watch_lock;
-	struct waiting *watched; /* under watch_lock: interrupted, and may be meant to end */
+	struct waiting *watched; /* under watch_lock: requests that a signal interrupted */
 };
 
 static inline struct fs *fs_of(fuse_req_t req)
@@ -101,7 +100,7 @@ static inline struct fs *fs_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
-/* What a helper of an op returns when somebody else replies. */
+/* Part of an op returns this when the request waits, and `answer` will reply. */
 #define FS_WAITS 1
 
 /* ---- ops.c -------------------------------------------------------------------------- */
@@ -110,15 +109,15 @@ extern const struct fuse_lowlevel_ops fs_ops;
 
 /* ---- attr.c ------------------------------------------------------------------------- */
 
-/* A thread of the loop is inside a request until the end of the enclosing block. */
+/* Marks the thread as inside a request until the end of the enclosing block. */
 #define FS_OP(fs, req) struct fs *fs _cleanup_(fs_op_end) = fs_op_begin(req)
 struct fs *fs_op_begin(fuse_req_t req);
 void fs_op_end(struct fs **fs);
 
-/* How stat(2) sees a node, and for how long the kernel may believe it. */
+/* Fills in `st`. Returns for how many seconds the kernel may cache it. */
 double fs_attr(struct fs *fs, const struct node *n, struct stat *st);
 
-/* What an answer says of the bytes: exact when there is a blob. */
+/* What an answer says of the bytes; exact when it has a blob or a part. */
 struct node_bytes fs_bytes_of(const struct fetched *f);
 
 /* ---- lookup.c ----------------------------------------------------------------------- */
@@ -131,7 +130,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
-void room_free(void *p); /* at the end of a thread */
+void room_free(void *p); /* frees the buffer at the end of a thread */
 
 /* ---- handle.c ----------------------------------------------------------------------- */
 
@@ -141,28 +140,28 @@ void file_free(struct fs *fs, struct file *file);
 /* ---- passthrough.c ------------------------------------------------------------------ */
 
 void pass_init(struct fs *fs, struct fuse_conn_info *conn); /* within INIT */
-/* A new handle of a leaf, whose blob it has: decides how it is read. */
+/* Decides how a new handle of a leaf is read. */
 void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi);
-/* Before the blob of a handle is let go. Handles that pass_open() never saw are fine. */
+/* Call it before the blob of a handle is freed; for any handle. */
 void pass_close(struct fs *fs, struct file *file);
 
 /* ---- gsym.c ------------------------------------------------------------------------- */
 
-/* The leaf of what would be made of `input`, which exists. -ENOENT, -EBADMSG: it cannot be made. */
+/* The leaf of the GSYM of `input`, which exists. 0; -ENOENT, -EBADMSG: it cannot be converted. */
 int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct node **out);
 /* A file that is listed. */
 struct gsym_listed {
 	enum filetype type;
 	uint64_t number; /* of its key */
 };
-/* The entry of a directory in gsym/ for an entry of the directory that it mirrors: a directory (`file` is
- * NULL), or the name of a file, which gets ".gsym" behind it. False: nothing is listed for it. `*ino`: 0: a
- * directory's is made from its path. Starts no traffic, and makes nothing. */
+/* The entry in gsym/ for an entry of the mirrored directory: a directory (`file` is NULL), or a file,
+ * whose name gets ".gsym". `*ino` 0: the number follows from the path. False: nothing is listed. Asks
+ * no source and converts nothing. */
 bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file, char name[static NAME_MAX + 1],
 	mode_t *mode, uint64_t *ino);
-/* 0: it is here; f->blob is the caller's. -EAGAIN; -ENOENT, -EBADMSG: it cannot be made. */
+/* 0 and f->blob is the caller's; -EAGAIN: not converted yet; -ENOENT, -EBADMSG: it cannot be converted. */
 int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
-/* Gets what it is made of and makes it; then `answer` replies. FS_WAITS, -errno. */
+/* Fetches the input and converts it; then `answer` replies. FS_WAITS, -errno. */
 int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
 	wait_answer *answer);
 
@@ -183,14 +182,14 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 
 /* ---- state.c ------------------------------------------------------------------------ */
 
-/* What `rest` is under .symfs. 0, -ENOENT. */
+/* The kind of `rest`, a path under .symfs. 0, -ENOENT. */
 int state_kind(const char *rest, enum node_kind *kind);
 const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
 int state_text(struct fs *fs, const char *rest, struct buf *out);
-const char *state_rest(const struct node *n); /* of its path, behind ".symfs/" */
+const char *state_rest(const struct node *n); /* its path behind ".symfs/" */
 /* Whether a file is 0400, and whether a user may open it. */
 bool state_owner_only(const struct node *n);
-bool state_may_read(const struct fs *fs, const struct node *n, uid_t who);
+bool state_may_read(const struct fs *fs, const struct node *n, uid_t user);
 
 /* ---- xattr.c ------------------------------------------------------------------------ */
 
@@ -208,7 +207,7 @@ struct waiting {
 	wait_answer *answer; /* replies, once */
 	struct node *node;   /* a reference, or NULL */
 	struct fuse_file_info fi;
-	/* One of the three is written before the function below returns */
+	/* One of the three, written before wait_*() returns. */
 	struct ticket *ticket;
 	struct making *making;
 	struct part_wait *bytes;
@@ -219,7 +218,7 @@ struct waiting {
 	/* any thread */
 	atomic_uint refs;
 	/* under fs->watch_lock */
-	bool started, over;
+	bool started, over; /* it can be cancelled; its answer has come */
 	bool on_list;
 	uint64_t look_at; /* clock_ms() */
 	struct waiting *next, **at;
@@ -233,34 +232,34 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 	enum fetch_need need, wait_answer *answer, struct node *node,
 	const struct fuse_file_info *fi);
 
-/* The same for what is made of others (fetch/derive.h): `a` is what. */
+/* The same for GSYM (fetch/derive.h): `a` is the file to make. */
 int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
 	struct node *node, const struct fuse_file_info *fi);
-/* A READ of bytes that are not here yet. 0: `answer` will reply; f->r and those of `part`, `off` and
- * `size` are what it has. 1: they are here by now. -ENOMEM. */
+/* For a READ of bytes that are not here yet. 0: `answer` will reply, by f->r and by `part`, `off` and
+ * `size` of the struct waiting; 1: the bytes are here by now; -ENOMEM. */
 int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
 	wait_answer *answer);
 
-/* What is whole and here already: 0 and f->blob is the caller's, or -EAGAIN, -ENOENT. Starts no
- * traffic. */
+/* Looks for a stored file: 0 and f->blob is the caller's; -EAGAIN: it is not stored; -ENOENT. Asks no
+ * source. */
 int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
 
-/* Looks at the interrupted ones. In how many milliseconds to come again; -1: none is left.
- * Thread of fs_loop() only. */
+/* Checks the interrupted requests. Returns after how many milliseconds to check again; -1: none is
+ * left. Thread of fs_loop() only. */
 int wait_look(struct fs *fs);
 
 /* ---- handshake.c -------------------------------------------------------------------- */
 
 /* Between mount and loop. 0, -errno. */
 int handshake_prepare(struct fs *fs);
-/* Within INIT: whether the kernel can pass files through; then it is asked for it. */
+/* Within INIT: whether the kernel supports passthrough; if so, requests it. */
 bool handshake_passes(const struct fs *fs, struct fuse_conn_info *conn);
-/* fuse_reply_open(); `backing` is the kernel's number of the file that it reads by itself, or 0. */
+/* As fuse_reply_open(); `backing` is the kernel's number of the file for passthrough, or 0. */
 int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing);
 
 /* ---- mountpoint.c ------------------------------------------------------------------- */
 
-/* Makes the place free for a mount, or says why not. */
+/* Detaches a dead mount from the place. 0; -errno: it cannot be mounted at, and `e` says why. */
 int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e);
 int point_mount_id(const char *point); /* of the uppermost symfs mount there; -1 */
 bool point_is_mounted(int mount_id);

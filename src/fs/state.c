@@ -1,4 +1,4 @@
-/* .symfs: what symfs is doing, as plain text. */
+/* The files of .symfs: counters, sources, downloads, misses and explanations, as text. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
@@ -20,14 +20,14 @@ static const struct counter_row {
 	size_t offset; /* into struct fs_counters */
 } counters[] = {
 	{"fs_lookups", "names looked up", offsetof(struct fs_counters, lookups)},
-	{"fs_negative", "names that are not there", offsetof(struct fs_counters, negative)},
+	{"fs_negative", "names that do not exist", offsetof(struct fs_counters, negative)},
 	{"fs_opens", "files opened", offsetof(struct fs_counters, opens)},
-	{"fs_passthrough", "files opened that the kernel reads by itself",
+	{"fs_passthrough", "files opened for passthrough: the kernel reads them by itself",
 		offsetof(struct fs_counters, passthrough)},
 	{"fs_reads", "reads that came from the kernel", offsetof(struct fs_counters, reads)},
 	{"fs_bytes", "bytes given to the kernel", offsetof(struct fs_counters, bytes)},
 	{"fs_listings", "directories listed", offsetof(struct fs_counters, listings)},
-	{"fs_interrupted", "waiting requests to whose process a signal came",
+	{"fs_interrupted", "waiting requests that a signal interrupted",
 		offsetof(struct fs_counters, interrupted)},
 };
 
@@ -118,7 +118,7 @@ static int text_missing(struct fs *fs, struct buf *out)
 static const struct state_row {
 	const char *name;
 	int (*text)(struct fs *fs, struct buf *out); /* NULL: a directory */
-	bool owner_only; /* it names what users look for, or paths of the machine */
+	bool owner_only; /* the text has names that users look for, or local paths */
 } rows[] = {
 	{"version", text_version, false},
 	{"config", text_config, true},
@@ -186,7 +186,7 @@ static int why_text(struct fs *fs, const char *path, struct buf *out)
 	return r;
 }
 
-/* Under why/ stands the whole mount once more, each file as the answer of `symfs why`. */
+/* why/ mirrors the whole mount; each file contains the answer of `symfs why`. */
 static int why_kind(const char *path, enum node_kind *kind)
 {
 	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
@@ -248,11 +248,11 @@ bool state_owner_only(const struct node *n)
 	return row && row->owner_only;
 }
 
-/* The kernel checks modes only with default_permissions. `uid=` names another owner than the user who
+/* The kernel checks modes only with default_permissions. `uid=` names another owner than the user that
  * mounted. */
-bool state_may_read(const struct fs *fs, const struct node *n, uid_t who)
+bool state_may_read(const struct fs *fs, const struct node *n, uid_t user)
 {
-	return !state_owner_only(n) || who == 0 || who == fs->uid || who == fs->mounter;
+	return !state_owner_only(n) || user == 0 || user == fs->uid || user == fs->mounter;
 }
 
 int state_text(struct fs *fs, const char *rest, struct buf *out)

@@ -1,7 +1,7 @@
-/* Requests that wait. The kernel tells once that a signal came to the one who waits, whatever
- * signal it was: a resized window must not mean "no symbols". So an interrupted request goes on
- * a list, and the loop looks at what is pending for its process, at once and every 50 ms, until
- * it is answered or the signal is one that means to end it. */
+/* Requests that wait, and signals to the threads behind them. The kernel reports once that any signal
+ * came, even that of a resized window, which must not mean "no symbols". So an interrupted request goes
+ * on a list. The loop reads the pending signals of its thread at once and every 50 ms, until the
+ * request is answered or a signal means to end it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -50,8 +50,8 @@ static void list_remove(struct waiting *w)
 	w->on_list = false;
 }
 
-/* libfuse holds the request's lock here, and waits for this call when the request is answered:
- * it only takes note. */
+/* libfuse holds the lock of the request here, and a reply waits for this call. So it only puts the
+ * request on the list. */
 static void interrupted(fuse_req_t req, void *ctx)
 {
 	struct waiting *w = ctx;
@@ -79,8 +79,8 @@ static uint64_t signal_set(const char *status, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 16) : 0;
 }
 
-/* Whether the thread that waits has been told to end. Without an answer of /proc (it is gone, or
- * in another pid namespace) nobody could tell a Ctrl-C from a resized window: let it go. */
+/* Whether a pending signal means to end the thread that waits. Also true when /proc does not show the
+ * thread (it is gone, or in another PID namespace): then a Ctrl-C looks the same as a resized window. */
 static bool meant_to_end(pid_t pid)
 {
 	const uint64_t ends = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGQUIT - 1) |
@@ -97,7 +97,7 @@ static bool meant_to_end(pid_t pid)
 	return pending & ends;
 }
 
-/* The next one that is due, with a reference; `*wait_ms` is until the first that is not. */
+/* The next request that is due, with a reference. Else NULL, and `*wait_ms` is the time until one is. */
 static struct waiting *next_due(struct fs *fs, int *wait_ms)
 {
 	LOCK_SCOPE(&fs->watch_lock);
@@ -122,7 +122,7 @@ int wait_look(struct fs *fs)
 
 	while ((w = next_due(fs, &wait_ms))) {
 		if (meant_to_end(w->pid)) {
-			log_debug(LOG_FS, "pid %d does not wait any longer", (int)w->pid);
+			log_debug(LOG_FS, "a signal ends the wait of pid %d", (int)w->pid);
 			if (w->ticket)
 				ticket_cancel(w->ticket);
 			else if (w->bytes)
@@ -137,7 +137,7 @@ int wait_look(struct fs *fs)
 
 /* ---- one request -------------------------------------------------------------------- */
 
-/* From here on nobody but the caller touches the request. */
+/* The answer has come: takes the request off the list. From here on only the caller uses it. */
 static void withdraw(struct waiting *w)
 {
 	struct fs *fs = w->fs;
@@ -184,12 +184,12 @@ static struct waiting *waiting_new(struct fs *fs, fuse_req_t req, const struct a
 	w->n = n;
 	if (n)
 		memcpy(w->cands, cands, n * sizeof(*cands));
-	/* One for wait_start(), one for wait_ready(): either may be the last. */
+	/* One reference for wait_start() and one for wait_ready(): either may end last. */
 	atomic_init(&w->refs, 2);
 	return w;
 }
 
-/* From now on there is a ticket to cancel. */
+/* The ticket is there, so the request can be cancelled. */
 static void started(struct waiting *w)
 {
 	LOCK_SCOPE(&w->fs->watch_lock);
@@ -199,7 +199,7 @@ static void started(struct waiting *w)
 		eventfd_write(w->fs->wake, 1);
 }
 
-/* What is asked: a file, or what is made of one. */
+/* Asks for a file, or for GSYM of one. */
 static int begin(struct waiting *w, const enum fetch_need *need)
 {
 	if (need)
@@ -223,12 +223,12 @@ static int wait_for(struct fs *fs, fuse_req_t req, const struct artifact *cands,
 	if (fi)
 		w->fi = *fi;
 	atomic_fetch_add(&fs->waiting, 1);
-	/* Before it begins: afterwards the request may be answered and gone. */
+	/* Before the wait begins: after that the request may be answered and gone. */
 	fuse_req_interrupt_func(req, interrupted, w);
 	r = begin(w, need);
 	if (r < 0) {
 		withdraw(w);
-		waiting_unref(w); /* wait_ready()'s */
+		waiting_unref(w); /* the reference of wait_ready() */
 	} else {
 		started(w);
 	}

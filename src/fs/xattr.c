@@ -1,4 +1,4 @@
-/* user.symfs.*: what is known of an artifact, told without fetching it. */
+/* Extended attributes user.symfs.*: what is known of a file. Reading one never fetches. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "base/view.h"
@@ -13,75 +13,75 @@
 #define PREFIX "user.symfs."
 
 /* What the values are read from. */
-struct told {
+struct known {
 	struct artifact a;
 	struct blob *blob; /* NULL: it is not in the store */
-	bool here;	   /* it is, or it was opened where it lies */
-	unsigned percent;  /* of what is coming; 0 */
+	bool whole;	   /* it is in the store, or was opened in a directory source */
+	unsigned percent;  /* of its download; 0: no download */
 	struct blob_facts facts;
 	char value[VALUE_MAX];
 };
 
-static const char *told_kind(struct told *t)
+static const char *value_kind(struct known *t)
 {
 	return filetype_name(t->a.type);
 }
 
-static const char *told_code_id(struct told *t)
+static const char *value_code_id(struct known *t)
 {
 	return t->a.m.code_id;
 }
 
-static const char *told_debug_id(struct told *t)
+static const char *value_debug_id(struct known *t)
 {
 	return debug_id_text(&t->a.m.debug_id, t->value);
 }
 
-static const char *told_source(struct told *t)
+static const char *value_source(struct known *t)
 {
 	return t->facts.source;
 }
 
-static const char *told_url(struct told *t)
+static const char *value_url(struct known *t)
 {
 	return t->facts.url;
 }
 
-static const char *told_sha256(struct told *t)
+static const char *value_sha256(struct known *t)
 {
 	return t->blob ? blob_sha256(t->blob) : "";
 }
 
-static const char *told_state(struct told *t)
+static const char *value_state(struct known *t)
 {
-	if (t->here || !t->percent)
-		return t->here ? "whole" : "remote";
+	if (t->whole || !t->percent)
+		return t->whole ? "whole" : "remote";
 	snprintf(t->value, sizeof(t->value), "partial %u %%", t->percent);
 	return t->value;
 }
 
-static const char *told_verified(struct told *t)
+static const char *value_verified(struct known *t)
 {
-	return !t->here ? "" : t->facts.verified ? "yes" : "no";
+	return !t->whole ? "" : t->facts.verified ? "yes" : "no";
 }
 
 static const struct xattr_row {
 	const char *name;
-	const char *(*value)(struct told *t); /* "": it has none */
+	const char *(*value)(struct known *t); /* "": the file does not have it */
 } rows[] = {
-	{"kind", told_kind},
-	{"code-id", told_code_id},
-	{"debug-id", told_debug_id},
-	{"source", told_source},
-	{"url", told_url},
-	{"sha256", told_sha256},
-	{"state", told_state},
-	{"verified", told_verified},
+	{"kind", value_kind},
+	{"code-id", value_code_id},
+	{"debug-id", value_debug_id},
+	{"source", value_source},
+	{"url", value_url},
+	{"sha256", value_sha256},
+	{"state", value_state},
+	{"verified", value_verified},
 };
 
-/* A key has one identifier; a file that is here tells the other one, but for a source or a
- * section, which are any bytes. */
-static void learn_ids(struct fs *fs, struct told *t)
+/* A key has one identifier; the file has the other one. Not for a source or a section, which can be any
+ * bytes. */
+static void learn_ids(struct fs *fs, struct known *t)
 {
 	_cleanup_close_ int own = -1;
 	int fd = t->blob ? blob_fd(t->blob) : -1;
@@ -90,7 +90,7 @@ static void learn_ids(struct fs *fs, struct told *t)
 	_cleanup_free_ struct obj_slice *s = malloc(sizeof(*s));
 	struct module *m = &t->a.m;
 
-	/* In place: its URL is a path. */
+	/* For a file that is served in place, the URL is a path. */
 	if (fd < 0 && fetch_in_place(fs->fetch, t->facts.source, t->facts.url, t->a.type, &own) == 0)
 		fd = own;
 	if (!s || fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -104,7 +104,7 @@ static void learn_ids(struct fs *fs, struct told *t)
 		m->debug_id = s->module.debug_id;
 }
 
-/* Of a file that comes, at least 1; 0: none is under way, or nobody knows how long it is. */
+/* At least 1 during a download; 0: no download, or its size is unknown. */
 static unsigned percent_of(struct fs *fs, const struct artifact *a)
 {
 	uint64_t have, size;
@@ -116,8 +116,8 @@ static unsigned percent_of(struct fs *fs, const struct artifact *a)
 	return (unsigned)MAX(have * 100 / size, 1);
 }
 
-/* 0, -ENODATA: no leaf. `t` wants blob_unref(t->blob). */
-static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
+/* 0; -ENODATA: not a leaf. The caller calls blob_unref(t->blob). */
+static int read_known(struct fs *fs, fuse_ino_t ino, struct known *t)
 {
 	struct node *n = node_find(fs->nodes, ino);
 	struct fetched f;
@@ -129,17 +129,17 @@ static int told_of(struct fs *fs, fuse_ino_t ino, struct told *t)
 		return -ENODATA;
 	}
 	node_artifact(n, &t->a);
-	t->here = node_facts(fs->nodes, n, &t->facts);
+	t->whole = node_facts(fs->nodes, n, &t->facts);
 	r = t->a.type == FILETYPE_GSYM ? gsym_stored(fs, n, &f) : fs_stored(fs, &t->a, 1, &f);
 	node_unref(fs->nodes, n);
 	if (r == 0) {
 		t->blob = f.blob;
 		t->facts = *blob_facts(f.blob);
-		t->here = true;
+		t->whole = true;
 	}
-	if (!t->here)
+	if (!t->whole)
 		t->percent = percent_of(fs, &t->a);
-	if (t->here && !filetype_is(t->a.type, TYPE_ANY_BYTES) &&
+	if (t->whole && !filetype_is(t->a.type, TYPE_ANY_BYTES) &&
 		(!t->a.m.code_id[0] || debug_id_is_nil(&t->a.m.debug_id)))
 		learn_ids(fs, t);
 	return 0;
@@ -172,9 +172,9 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
 	FS_OP(fs, req);
 	const struct xattr_row *row = row_find(name);
-	struct told t = {0};
+	struct known t = {0};
 	const char *value = "";
-	int r = row ? told_of(fs, ino, &t) : -ENODATA;
+	int r = row ? read_known(fs, ino, &t) : -ENODATA;
 
 	if (r == 0)
 		value = row->value(&t);
@@ -188,8 +188,8 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
 	FS_OP(fs, req);
 	_cleanup_buf_ struct buf names = BUF_UP_TO(4096);
-	struct told t;
-	int r = told_of(fs, ino, &t);
+	struct known t;
+	int r = read_known(fs, ino, &t);
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++) {
 		if (!*rows[i].value(&t))
@@ -199,7 +199,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 			r = buf_add(&names, "", 1);
 	}
 	if (r == -ENODATA)
-		r = 0; /* what is no leaf has an empty list */
+		r = 0; /* other nodes have an empty list */
 	sized_reply(req, r, names.p, names.n, size);
 	blob_unref(t.blob);
 }

@@ -1,4 +1,5 @@
-/* The bodies of responses: files of the store, files that are still downloading, and text packed by gzip. */
+/* The bodies of responses: files of the store, files that are still downloading, and text packed by
+ * gzip. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/gzip.h"
 #include "base/log.h"
@@ -22,8 +23,8 @@ static ssize_t no_body(void *ctx, uint64_t off, char *p, size_t n)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-/* libmicrohttpd 0.9 sends the last chunk of a chunked body even to HEAD, and the client would take it for the
- * beginning of the next response. So a response of unknown size ends the connection. */
+/* libmicrohttpd 0.9 sends the last chunk of a chunked body even to HEAD, and the client would take it
+ * for the beginning of the next response. So a response of unknown size ends the connection. */
 struct MHD_Response *body_of_head(uint64_t size)
 {
 	struct MHD_Response *r = MHD_create_response_from_callback(size, 4096, no_body, NULL, NULL);

@@ -1,6 +1,6 @@
-/* The checksum of a PDB, which debuggers read from the program and send along. The sources get it, and the file is
- * compared with it. A client whose checksum differs gets an error; the store and other clients are not affected,
- * because that client may be wrong. */
+/* The checksum of a PDB, which debuggers read from the program and send along. The sources get it, and
+ * the file is compared with it. A client whose checksum differs gets an error; the store and other
+ * clients are not affected, because that client may be wrong. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/private.h"

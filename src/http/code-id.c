@@ -1,5 +1,5 @@
-/* NAME/ID/x.sym where ID is the code id of a program, not the debug id of a symbol file: redirects the client to the
- * path with the debug id. */
+/* NAME/ID/x.sym where ID is the code id of a program, not the debug id of a symbol file: redirects the
+ * client to the path with the debug id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -97,7 +97,8 @@ static enum MHD_Result reply_location(struct exchange *x, const struct buf *wher
 	return exchange_reply(x, 302, r);
 }
 
-/* Fetches the symbol file, in case ID is a debug id after all, or else the program, which holds the debug id. */
+/* Fetches the symbol file, in case ID is a debug id after all, or else the program, which holds the
+ * debug id. */
 static enum MHD_Result code_id_begin(struct exchange *x)
 {
 	static const enum fetch_need whole = FETCH_WHOLE;

@@ -43,8 +43,8 @@ static void shut(struct http *h, struct conn *c)
 	atomic_fetch_add(&h->counters.closed, 1);
 }
 
-/* Under http->lock. A client that holds many connections open must not keep others out: closes the connection
- * that has been silent for longest. */
+/* Under http->lock. A client that holds many connections open must not keep others out: closes the
+ * connection that has been silent for longest. */
 static void make_room(struct http *h)
 {
 	struct conn *oldest = NULL;
@@ -119,8 +119,8 @@ void conn_moves(struct http *h, struct conn *c, size_t bytes)
 	c->since = MIN(c->since + bytes / BODY_BYTES_MS, clock_ms());
 }
 
-/* A head must arrive within the idle time, however its bytes trickle in. A body has the idle time and what a
- * line of 4 kB/s needs. */
+/* A head must arrive within the idle time, however its bytes trickle in. A body has the idle time and
+ * what a line of 4 kB/s needs. */
 bool conn_sweep(struct http *h)
 {
 	LOCK_SCOPE(&h->lock);

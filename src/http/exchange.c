@@ -36,8 +36,9 @@ static int keep_body(struct exchange *x, const char *p, size_t n)
 	return 503;
 }
 
-/* A client that sent `Expect: 100-continue` can simply be refused. Others are already sending: their body is read,
- * or they see a reset connection instead of the response. Only when its length is unambiguous. */
+/* A client that sent `Expect: 100-continue` can simply be refused. Others are already sending: their
+ * body is read, or they see a reset connection instead of the response. Only when its length is
+ * unambiguous. */
 bool exchange_must_read(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");
@@ -48,8 +49,8 @@ bool exchange_must_read(struct exchange *x)
 		      : exchange_header(x, "Transfer-Encoding") != NULL;
 }
 
-/* An unwanted body is read up to twice the allowed size, so that its client can read the 413. Then the connection
- * ends. */
+/* An unwanted body is read up to twice the allowed size, so that its client can read the 413. Then the
+ * connection ends. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n)
 {
 	conn_moves(x->h, x->conn, n);

@@ -20,7 +20,8 @@ enum field_range field_range(const char *range, uint64_t size, uint64_t *off, ui
 /* Whether the list of If-None-Match contains the tag (with its quotes); a weak tag matches a strong one. */
 bool field_has_tag(const char *list, const char *tag);
 
-/* Whether If-Range allows a partial response: it is the same strong tag or the same date. NULL allows it. */
+/* Whether If-Range allows a partial response: it is the same strong tag or the same date. NULL allows
+ * it. */
 bool field_if_range(const char *value, const char *tag, const char *date);
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT". */
@@ -28,8 +29,8 @@ void field_date(int64_t wall, char out[static FIELD_DATE]);
 /* Reads that form only. -1: not a date of that form. */
 int64_t field_date_read(const char *text);
 
-/* Whether Authorization has the token, as "Bearer TOKEN" or as the password of "Basic". The time it takes does
- * not depend on how much of the token matches. */
+/* Whether Authorization has the token, as "Bearer TOKEN" or as the password of "Basic". The time it
+ * takes does not depend on how much of the token matches. */
 bool field_authorized(const char *value, const char *token);
 
 /* Whether Accept-Encoding allows gzip: it names gzip or `*`, without q=0. NULL does not. */
@@ -38,7 +39,7 @@ bool field_accepts_gzip(const char *value);
 /* The number of symfs servers that a Via names; `*ours`: one of them has this id. */
 unsigned field_via(const char *value, const char *id, bool *ours);
 
-/* The host in the n bytes of a `Host` field or of a URL's authority, without port, brackets of IPv6 and final
- * dot; "" when it is empty. False: not of the form HOST[:PORT]. */
+/* The host in the n bytes of a `Host` field or of a URL's authority, without port, brackets of IPv6 and
+ * final dot; "" when it is empty. False: not of the form HOST[:PORT]. */
 #define FIELD_HOST 256 /* a name of DNS has at most 253 bytes */
 bool field_host(const char *value, size_t n, char out[static FIELD_HOST]);

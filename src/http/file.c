@@ -56,8 +56,8 @@ static int describe_blob(struct blob *b, struct representation *out)
 	return 0;
 }
 
-/* A client that has the beginning of a file asks for the rest by the tag that the download had. These are the same
- * bytes, so that client sees the same tag again. */
+/* A client that has the beginning of a file asks for the rest by the tag that the download had. These
+ * are the same bytes, so that client sees the same tag again. */
 static void keep_part_tag(struct exchange *x, uint64_t was, struct representation *out)
 {
 	const char *range = exchange_header(x, "If-Range"), *tags = exchange_header(x, "If-None-Match");
@@ -75,11 +75,12 @@ static bool is_symfs(struct exchange *x)
 	return agent && strncmp(agent, AGENT_WORD, strlen(AGENT_WORD)) == 0;
 }
 
-/* Text is stored unpacked and is packed for clients that accept gzip. Another symfs wants sizes and ranges, so it
- * gets the text unpacked. Each packed body takes memory for as long as its client reads. */
+/* Text is stored unpacked and is packed for clients that accept gzip. Another symfs wants sizes and
+ * ranges, so it gets the text unpacked. Each packed body takes memory for as long as its client reads. */
 static bool is_packed(struct exchange *x, const struct answer *a)
 {
-	return filetype_is(a->key.type, TYPE_TEXT) && a->blob && blob_size(a->blob) >= PACK_LEAST && !exchange_header(x, "Range") &&
+	return filetype_is(a->key.type, TYPE_TEXT) && a->blob && blob_size(a->blob) >= PACK_LEAST &&
+		!exchange_header(x, "Range") &&
 		field_accepts_gzip(exchange_header(x, "Accept-Encoding")) && !is_symfs(x) &&
 		atomic_load(&x->h->packing) < HTTP_PACKING_MOST;
 }
@@ -123,7 +124,8 @@ static void add_name(struct MHD_Response *r, const char *name)
 		response_header(r, "X-DEBUGINFOD-FILE", name);
 }
 
-/* The header fields of debuginfod. They have the size also when the body is packed or has no Content-Length. */
+/* The header fields of debuginfod. They have the size also when the body is packed or has no
+ * Content-Length. */
 static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t size,
 	struct MHD_Response *r)
 {

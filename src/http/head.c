@@ -1,8 +1,9 @@
-/* Judges the head of a request: ambiguous lines, the host name, access to the pages about this server, and which
- * other origins may read responses.
+/* Judges the head of a request: ambiguous lines, the host name, access to the pages about this server,
+ * and which other origins may read responses.
  *
- * A browser sends requests to 127.0.0.1 for any page whose name resolves to that address (DNS rebinding). `Host`
- * then has the name of that page. So without a token, `Host` must be a name of this server. */
+ * A browser sends requests to 127.0.0.1 for any page whose name resolves to that address (DNS
+ * rebinding). `Host` then has the name of that page. So without a token, `Host` must be a name of this
+ * server. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "conf/conf.h"
@@ -111,8 +112,8 @@ static bool is_own_address(int fd, const char *host)
 	return to_v6(&asked, &wanted) && memcmp(&own, &wanted, sizeof(own)) == 0;
 }
 
-/* The host that the client asked for: that of the target when it is a URL, else that of `Host` (RFC 9112, 3.2.2).
- * False: it does not parse. */
+/* The host that the client asked for: that of the target when it is a URL, else that of `Host` (RFC
+ * 9112, 3.2.2). False: it does not parse. */
 static bool asked_host(struct exchange *x, char out[static FIELD_HOST])
 {
 	const char *host = exchange_header(x, "Host");

@@ -1,6 +1,6 @@
-/* Detects loops between symfs servers. A server names itself in User-Agent when it asks another one, and in X-Symfs-Via
- * the servers that the request came through. (Not in Via: many servers send nothing packed to a client with Via.) A
- * server that finds its own id there would wait for itself. */
+/* Detects loops between symfs servers. A server names itself in User-Agent when it asks another one,
+ * and in X-Symfs-Via the servers that the request came through. (Not in Via: many servers send nothing
+ * packed to a client with Via.) A server that finds its own id there would wait for itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/private.h"

@@ -183,8 +183,8 @@ static unsigned bound_connections(unsigned wanted)
 	return MAX(most, 8u * HTTP_THREADS);
 }
 
-/* Refuses connections once the server is stopping. (MHD_quiesce_daemon() would do that, but it races libmicrohttpd's
- * own threads for the listening socket, and the loser aborts the process.) */
+/* Refuses connections once the server is stopping. (MHD_quiesce_daemon() would do that, but it races
+ * libmicrohttpd's own threads for the listening socket, and the loser aborts the process.) */
 static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_t n)
 {
 	const struct http *h = ctx;
@@ -192,8 +192,8 @@ static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_
 	return atomic_load(&h->stopping) ? MHD_NO : MHD_YES;
 }
 
-/* Uses poll(): libmicrohttpd 0.9 takes 128 events at a time from epoll, and handles none before it has asked for
- * more. After exactly 128 events it blocks until another one comes. */
+/* Uses poll(): libmicrohttpd 0.9 takes 128 events at a time from epoll, and handles none before it has
+ * asked for more. After exactly 128 events it blocks until another one comes. */
 static int start_daemon(struct http *h, int fd, struct err *e)
 {
 	h->daemon = MHD_start_daemon(
@@ -234,8 +234,8 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 	return r;
 }
 
-/* Bodies and responses are large and short-lived. Each gets a mapping of its own, which free() returns to the
- * kernel, and few arenas keep what threads free. */
+/* Bodies and responses are large and short-lived. Each gets a mapping of its own, which free() returns
+ * to the kernel, and few arenas keep what threads free. */
 static void spare_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);

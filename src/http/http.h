@@ -1,5 +1,5 @@
-/* The HTTP server: every layout of the mount, the protocols of symbol servers at the root, symbolication, and pages
- * about the server. The only user of libmicrohttpd. */
+/* The HTTP server: every layout of the mount, the protocols of symbol servers at the root,
+ * symbolication, and pages about the server. The only user of libmicrohttpd. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -24,8 +24,8 @@ struct http_opts {
 	unsigned idle_ms;     /* that a client may take before and for the head of a request; 0: 60000 */
 };
 
-/* A new random id for http_opts and, as "serve/ID", for fetch_opts.agent, so that a server that is its own source
- * detects the loop. 0, -EIO. */
+/* A new random id for http_opts and, as "serve/ID", for fetch_opts.agent, so that a server that is its
+ * own source detects the loop. 0, -EIO. */
 #define HTTP_ID_TEXT 33
 int http_id(char out[static HTTP_ID_TEXT]);
 
@@ -33,8 +33,8 @@ int http_id(char out[static HTTP_ID_TEXT]);
 int http_listen(const char *listen, int *socket, struct err *e);
 void http_unlisten(const char *listen, int socket); /* where http_start() is not called after all */
 
-/* Listens, and answers from now on. `f` stays the caller's and must outlive the server. 0; -EINVAL: the options make
- * no sense or are not safe; -errno: the address cannot be used. `e` says why. */
+/* Listens, and answers from now on. `f` stays the caller's and must outlive the server. 0; -EINVAL: the
+ * options make no sense or are not safe; -errno: the address cannot be used. `e` says why. */
 int http_start(struct http **out, struct fetch *f, const struct http_opts *o, struct err *e);
 
 /* Where the server listens: "http://127.0.0.1:8080", "unix:/run/symfs.socket". */

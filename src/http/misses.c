@@ -1,5 +1,5 @@
-/* /missingsymbols.csv: the symbol files that clients asked for and no source has, in the columns of Mozilla's symbol
- * server, so that their owners know what to upload. */
+/* /missingsymbols.csv: the symbol files that clients asked for and no source has, in the columns of
+ * Mozilla's symbol server, so that their owners know what to upload. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"

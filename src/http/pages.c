@@ -288,7 +288,7 @@ static int add_why(struct http *h, const char *path, struct buf *out)
 		return r;
 	n = search(h, path, found);
 	if (n == 0)
-		return buf_adds(out, "<p id=\"why\">this is not a path of any layout, a key or "
+		return buf_adds(out, "<p id=\"why\">this is neither a path of any layout, a key nor "
 				     "an identifier</p>\n");
 	r = buf_adds(out, "<div id=\"why\">\n");
 	for (unsigned i = 0; r == 0 && i < n; i++)

@@ -105,8 +105,9 @@ struct answer {
 	char why[240];
 };
 
-/* Where a request is. On the thread of its connection, but for STEP_CUT; a request that waits is handled again
- * when its wait is over, and finds here what it waited for. Steps are only ever passed in this order. */
+/* Where a request is. On the thread of its connection, but for STEP_CUT; a request that waits is
+ * handled again when its wait is over, and finds here what it waited for. Steps are only ever passed in
+ * this order. */
 enum step {
 	STEP_HEAD,   /* its head was not looked at yet */
 	STEP_BODY,   /* its body comes; then the handler of its route begins */
@@ -204,16 +205,17 @@ bool conn_sweep(struct http *h);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
-/* Suspends the connection until fetch/ has answered, or for `need` NULL until derive/ has converted cands[0]. Then the
- * request is handled again: x->step is `step` and x->answer is there, or x->refuse is set. */
+/* Suspends the connection until fetch/ has answered, or for `need` NULL until derive/ has converted
+ * cands[0]. Then the request is handled again: x->step is `step` and x->answer is there, or x->refuse
+ * is set. */
 enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need);
 /* In a content reader, which then returns 0: suspends the connection until some of the n bytes at `off`
  * are here; n == 0: until the whole file was verified. When they never will be, x->step is STEP_CUT. */
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
-/* Suspends the connection until a thread of `of` has run work(x). work() ends with exchange_resume(), and does not touch
- * the request after that; then the request is handled again. False: work() will not run, and x->refuse is set. When
- * the client disconnects, x->left becomes true. */
+/* Suspends the connection until a thread of `of` has run work(x). work() ends with exchange_resume(),
+ * and does not touch the request after that; then the request is handled again. False: work() will not
+ * run, and x->refuse is set. When the client disconnects, x->left becomes true. */
 bool exchange_post(struct exchange *x, enum step step, struct workers *of, void (*work)(void *ctx));
 void exchange_resume(struct exchange *x);
 
@@ -247,8 +249,8 @@ int misses_new(struct misses **out); /* 0, -ENOMEM */
 void misses_free(struct misses *m);  /* NULL is fine */
 /* A request for a symbol file found nothing: keeps what the request says of the program. */
 void misses_note(struct exchange *x);
-/* Lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server has them, until `*gone`. 0, -ENOMEM, -EFBIG.
- * (reads the disk) */
+/* Lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server has them, until `*gone`. 0,
+ * -ENOMEM, -EFBIG. (reads the disk) */
 int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
@@ -273,8 +275,8 @@ void hops_pass_on(struct exchange *x);
 
 /* Reads the checksum of the request, for the sources and for the check. */
 void checksum_take(struct exchange *x);
-/* Whether the answer is a file that must be checked first. Then checksum_check() suspends the connection, and the
- * request is handled again. */
+/* Whether the answer is a file that must be checked first. Then checksum_check() suspends the
+ * connection, and the request is handled again. */
 bool checksum_waits(const struct exchange *x);
 enum MHD_Result checksum_check(struct exchange *x);
 
@@ -295,8 +297,8 @@ enum MHD_Result page_status(struct exchange *x);
 
 /* ---- search.c ----------------------------------------------------------------------- */
 
-/* The artifacts that a path, a key or an identifier may mean, at most SEARCH_MOST. Returns how many. (reads the
- * index) */
+/* The artifacts that a path, a key or an identifier may mean, at most SEARCH_MOST. Returns how many.
+ * (reads the index) */
 #define SEARCH_MOST 24
 unsigned search(struct http *h, const char *words, struct artifact *out);
 

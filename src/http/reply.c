@@ -16,7 +16,8 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 		log_debug(LOG_HTTP, "out of memory for the header field %s", name);
 }
 
-/* Pages of other origins may read symbols if the configuration allows it, but never the pages about the server. */
+/* Pages of other origins may read symbols if the configuration allows it, but never the pages about the
+ * server. */
 static bool for_pages(const struct exchange *x)
 {
 	switch (x->route->what) {
@@ -31,7 +32,8 @@ static bool for_pages(const struct exchange *x)
 	}
 }
 
-/* `Vary` also stands where Access-Control-Allow-Origin does not: a response without it depends on Origin, too. */
+/* `Vary` also stands where Access-Control-Allow-Origin does not: a response without it depends on
+ * Origin, too. */
 static void add_origin(struct exchange *x, struct MHD_Response *r)
 {
 	const char *origin = head_origin(x), *vary = MHD_get_response_header(r, "Vary");

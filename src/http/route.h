@@ -1,5 +1,5 @@
-/* What a request asks for: method and target in, a route out. The layout rows of the mount say what a path means,
- * so mount and server cannot differ. Pure functions, any thread. */
+/* What a request asks for: method and target in, a route out. The layout rows of the mount say what a
+ * path means, so mount and server cannot differ. Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "layout/tree.h"

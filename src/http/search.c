@@ -1,5 +1,5 @@
-/* The search of the status page: a path of any layout, a key as `symfs cache ls` prints it, or an identifier
- * alone. */
+/* The search of the status page: a path of any layout, a key as `symfs cache ls` prints it, or an
+ * identifier alone. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"

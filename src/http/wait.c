@@ -1,5 +1,5 @@
-/* Requests that wait. libmicrohttpd does not watch a suspended connection, so one thread of this file does: when the
- * client disconnects, it cancels what the request waits for. */
+/* Requests that wait. libmicrohttpd does not watch a suspended connection, so one thread of this file
+ * does: when the client disconnects, it cancels what the request waits for. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -26,8 +26,8 @@ static void list_remove(struct exchange *x)
 	epoll_ctl(x->h->epoll, EPOLL_CTL_DEL, x->conn->fd, NULL);
 }
 
-/* From here to exchange_resume() the request belongs to the thread that answers it. False: the client is gone, or the
- * server stops. */
+/* From here to exchange_resume() the request belongs to the thread that answers it. False: the client
+ * is gone, or the server stops. */
 static bool begin_wait(struct exchange *x)
 {
 	struct http *h = x->h;
@@ -174,8 +174,8 @@ static void cancel(struct exchange *x, struct part_wait *bytes)
 	exchange_unref(x);
 }
 
-/* Takes the request of that number (0: any) from the list, so that it is cancelled once. The caller gets references to
- * it and to the bytes that it waits for. NULL: it does not wait any more. */
+/* Takes the request of that number (0: any) from the list, so that it is cancelled once. The caller
+ * gets references to it and to the bytes that it waits for. NULL: it does not wait any more. */
 static struct exchange *take_parked(struct http *h, uint64_t number, struct part_wait **bytes)
 {
 	LOCK_SCOPE(&h->lock);

@@ -1,4 +1,4 @@
-/* The tables. */
+/* The tables of the best file of a module for each purpose: Sentry's choices, as rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/best.h"
 #include "obj/obj.h"
@@ -15,7 +15,7 @@ const struct best_row best_rows[] = {
 	{BEST_DEBUG, OBJECT_MACHO, 0, {FILETYPE_MACH_DEBUG, FILETYPE_BREAKPAD}},
 	{BEST_DEBUG, OBJECT_ELF, 0, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_BREAKPAD}},
 	{BEST_DEBUG, OBJECT_PE, 0, {FILETYPE_PDB, FILETYPE_BREAKPAD}},
-	/* The program may hold its Portable PDB. */
+	/* The program may contain its Portable PDB. */
 	{BEST_DEBUG, OBJECT_PE_DOTNET, 0, {FILETYPE_PORTABLEPDB, FILETYPE_PE}},
 
 	{BEST_UNWIND, OBJECT_MACHO, 0, {FILETYPE_MACH_CODE, FILETYPE_BREAKPAD}},

@@ -1,5 +1,5 @@
-/* Which file of a module is the best one for what is wanted: the tables of Sentry's Symbolicator,
- * as rows. Pure; any thread. */
+/* Which file of a module is the best one for a purpose: the tables of Sentry's Symbolicator, as rows.
+ * Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/module.h"
@@ -13,15 +13,14 @@ enum best_purpose { BEST_SYMTAB, BEST_DEBUG, BEST_UNWIND, BEST_PURPOSES };
 struct best_row {
 	enum best_purpose purpose;
 	enum object_type object;
-	unsigned bits; /* 32, 64: of such programs only; 0: of any */
+	unsigned bits; /* 32, 64: for such programs only; 0: for all */
 	enum filetype choice[BEST_CHOICES]; /* best first; ends with FILETYPE_NONE when shorter */
 };
 extern const struct best_row best_rows[]; /* ends with OBJECT_UNKNOWN */
 
-/* The row, or NULL: nothing of such a module serves the purpose. With `bits` 0 a program of 64 bits
- * is meant. */
+/* The row; NULL: no file of such a module serves the purpose. `bits` 0 means 64. */
 const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigned bits);
 
 const char *best_purpose_name(enum best_purpose p); /* "symtab" "debug" "unwind" */
 int best_purpose_find(const char *name);	     /* -EINVAL */
-unsigned best_feature(enum best_purpose p);	     /* what a file has that serves: OBJ_HAS_... */
+unsigned best_feature(enum best_purpose p);	     /* the feature that a file needs: OBJ_HAS_... */

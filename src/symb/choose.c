@@ -1,4 +1,4 @@
-/* Asks for the files of a module, and looks at what they have. */
+/* Finds the best file of a module for a purpose: fetches all candidates and judges what they contain. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/choose.h"
 #include "base/util.h"
@@ -50,7 +50,7 @@ static unsigned bits_of(const char *arch)
 struct asked {
 	struct question *q[FILETYPES];
 	struct obj_slice slice[FILETYPES];
-	bool known[FILETYPES]; /* the slice is */
+	bool known[FILETYPES]; /* the slice was identified */
 };
 
 static int ask_one(struct asked *a, struct waits *w, struct fetch *f, const struct module *m, enum filetype t)
@@ -67,7 +67,7 @@ static int ask_one(struct asked *a, struct waits *w, struct fetch *f, const stru
 	return 0;
 }
 
-/* Of a PE file which row holds is known when the file is. */
+/* Which row holds for a PE file is known only from the file. */
 static int ask_all(struct asked *a, struct waits *w, struct fetch *f, const struct module *m, enum best_purpose p)
 {
 	int r = 0;

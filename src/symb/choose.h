@@ -1,4 +1,5 @@
-/* The best file of a module for a purpose, by asking for all that there may be. */
+/* Finds the best file of a module for a purpose, by asking for every candidate. For threads that may
+ * wait. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "symb/best.h"
@@ -11,33 +12,33 @@ struct fetch;
 
 enum best_verdict {
 	BEST_CHOSEN,
-	BEST_AFTER, /* it would do, but one before it is better */
-	BEST_LACKS, /* it is there, and has not what is wanted */
+	BEST_AFTER, /* it has the feature, but an earlier one is better */
+	BEST_LACKS, /* it exists, but lacks the feature */
 	BEST_MISSING,
-	BEST_FAILED, /* it could not be asked for, or is broken */
-	BEST_NAMELESS /* what is known of the module is not enough to ask for it */
+	BEST_FAILED, /* no source could be asked for it, or it is broken */
+	BEST_NAMELESS /* too little is known of the module to ask for it */
 };
 
 struct best_candidate {
 	enum filetype type;
 	enum best_verdict verdict;
 	int error;	   /* with BEST_FAILED */
-	char why[200];	   /* words, never empty */
-	struct blob *blob; /* where there is one */
+	char why[200];	   /* for people, never empty */
+	struct blob *blob; /* a reference, or NULL */
 };
 
 struct best_choice {
 	enum object_type object;
-	unsigned bits; /* 0: not known, and nothing depends on it */
-	unsigned n;    /* 0: nothing of such a module serves the purpose */
-	int chosen;    /* -1: none */
+	unsigned bits; /* 0: unknown, and no choice depends on it */
+	unsigned n;    /* 0: no file of such a module serves the purpose */
+	int chosen;    /* an index; -1: no candidate */
 	struct best_candidate all[BEST_CHOICES];
 };
 
-/* The platform of a module that does not say it, by its identifiers and names; OBJECT_UNKNOWN. */
+/* The platform of a module, guessed from its ids and names where it does not say; or OBJECT_UNKNOWN. */
 enum object_type best_object(const struct module *m);
 
-/* Asks for all candidates at once and waits for them. `bits` 0: as the program says, when it is there.
+/* Asks for all candidates at once and waits for them. `bits` 0: read from the program, if it is found.
  * 0; -EINTR: `stop`, which may be NULL; -ENOMEM. best_release() also after an error. */
 int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, unsigned bits,
 	const atomic_bool *stop, struct best_choice *out);

@@ -9,16 +9,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A function as it is wanted; good until the next. */
+/* The name of a function, demangled if the client wants it. Valid until the next call. */
 static const char *name_of(struct writing *w, const char *name)
 {
 	return w->flags->demangle && demangle(name, &w->name) ? buf_text(&w->name) : name;
 }
 
 struct answer {
-	struct wanted *module; /* NULL: there is none */
+	struct wanted *module; /* NULL: the frame has no module */
 	bool found;
-	int64_t more; /* of offsets into the function */
+	int64_t more; /* to add to the offset into the function */
 	uint64_t offset;
 	const char *function;
 };
@@ -30,7 +30,7 @@ static const char *module_name(const struct wanted *w)
 	return w && w->name[0] ? w->name : "<unknown>";
 }
 
-/* Where a frame is looked up. A Portable PDB has a range of addresses for each method. */
+/* The address at which a frame is looked up. A Portable PDB has a range of addresses for each method. */
 static bool address_of(const struct loaded *l, const struct asked_frame *f, uint64_t *out)
 {
 	if (f->minus || f->big)
@@ -62,13 +62,13 @@ static void look_up(struct writing *w, struct wanted *module, const struct asked
 	w->named++;
 }
 
-/* Numbers below zero have their sign in front, as Python prints them. */
+/* The sign of a negative number is before the 0x, as Python prints it. */
 static void put_hex(struct writing *w, bool minus, uint64_t v)
 {
 	reply_putf(w, "\"%s0x%" PRIx64 "\"", minus ? "-" : "", v);
 }
 
-/* The offset of a frame, as Python prints it; in `room`, or where the request has it. */
+/* The offset of a frame, as Python prints it; in `room` or in the request. */
 static const char *offset_of(const struct writing *w, const struct asked_frame *f, char room[static 24])
 {
 	if (f->big)
@@ -101,7 +101,7 @@ static void put_inlines(struct writing *w)
 	reply_put(w, "]");
 }
 
-/* A method has no name in its PDB, and no function's is known. */
+/* A Portable PDB has no names of methods. */
 static void put_function(struct writing *w, const struct asked_frame *f, const struct answer *a)
 {
 	bool minus = (int64_t)a->offset < 0 && a->more < 0;
@@ -154,7 +154,7 @@ static void put_frame_v4(struct writing *w, struct wanted *module, const struct 
 		w->r = r < 0 ? r : jtext_add(w->out, buf_text(&text));
 }
 
-/* Which frames are of which module, each list in the order of the request. */
+/* Makes a list of frames for each module, in the order of the request. */
 static void sort_frames(struct writing *w, uint32_t *first)
 {
 	const struct request *q = w->q;
@@ -183,7 +183,7 @@ static void sort_frames(struct writing *w, uint32_t *first)
 	}
 }
 
-/* Module by module, so that of many large files one is in memory at a time. */
+/* Module by module, so that only one of many large files is in memory at a time. */
 void frames_write(struct writing *w, struct symb *s, const struct symb_api *api, uint32_t *first)
 {
 	struct buf *out = w->out;

@@ -1,5 +1,5 @@
-/* From modules to files that can be looked up: which may there be, which are there, the best of them
- * made into GSYM and mapped. The thread of the caller waits here, for all modules at once. */
+/* Loads the modules of a request: finds the files of each, converts the best one to GSYM, and maps it.
+ * The thread of the caller waits here for all modules at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of one module at most so many kinds of files are asked for. */
+/* Kinds of files that one module can be asked for by. */
 #define GROUPS_MOST 6
 
-/* ---- which files there may be ------------------------------------------------------- */
+/* ---- candidates --------------------------------------------------------------------- */
 
-/* Kinds of files that are asked for together, the better one first; groups are asked for at once. */
+/* File types of one ticket, best first. All groups are asked for at the same time. */
 struct group {
 	enum filetype types[2];
 };
@@ -26,10 +26,10 @@ struct loading {
 	struct wanted *w;
 	const struct symb_flags *flags;
 	struct group groups[GROUPS_MOST];
-	unsigned n_groups, n_first; /* the others only when those have nothing */
-	unsigned n_tried;	    /* groups that were asked for */
+	unsigned n_groups, n_first; /* the first n_first are asked for; the others when those find nothing */
+	unsigned n_tried;	    /* groups that were asked for so far */
 	struct question *asked[GROUPS_MOST];
-	unsigned waits; /* of those */
+	unsigned waits; /* questions without an answer */
 	struct found {
 		struct blob *blob;
 		enum filetype type;
@@ -53,8 +53,8 @@ static void add_group(struct loading *l, const struct group *g)
 	l->groups[l->n_groups++] = *g;
 }
 
-/* With a debug id alone Breakpad's file comes first: it is what such requests are about, and the
- * only one that everybody has by that id. */
+/* With a debug id alone, the Breakpad file comes first: such requests are about it, and every symbol
+ * server has it under that id. */
 static void plan(struct loading *l)
 {
 	const struct module *m = &l->w->m;
@@ -88,13 +88,13 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
-/* Breakpad's files answer as they do at Mozilla, Portable PDBs in a way of their own. */
+/* Breakpad files must answer as they do at Mozilla; Portable PDBs need a form of their own. */
 static bool is_exact(const struct module *m, enum filetype t)
 {
 	return m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD;
 }
 
-/* What is made of such a file. 0, -ENOENT. */
+/* The GSYM that is made of a file of type `t`. 0, -ENOENT. */
 static int made_of(struct symb *s, const struct module *m, enum filetype t, const struct symb_flags *flags,
 	struct artifact *out)
 {
@@ -106,7 +106,7 @@ static int made_of(struct symb *s, const struct module *m, enum filetype t, cons
 			      : derive_artifact(&in, false, out);
 }
 
-/* ---- what is here already ----------------------------------------------------------- */
+/* ---- what is stored already --------------------------------------------------------- */
 
 static bool find_made(struct symb *s, const struct artifact *a, bool exact, struct loaded **out)
 {
@@ -133,7 +133,7 @@ static bool is_here(struct symb *s, struct loading *l)
 	for (unsigned i = 0; i < l->n_groups; i++) {
 		enum filetype t = l->groups[i].types[0];
 
-		/* What it was made of is held against that each time. */
+		/* The input is compared with the checksum each time. */
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
 		if (made_of(s, &l->w->m, t, l->flags, &a) == 0 &&
@@ -165,7 +165,7 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
 	return 0;
 }
 
-/* How good a file is: what it has, and then its place in the table. */
+/* The rank of a file, lower is better: first what it contains, then its place in the table. */
 static unsigned rank_of(struct blob *b, const struct key *k)
 {
 	struct view v = view_of_fd(blob_fd(b), blob_size(b));
@@ -182,8 +182,7 @@ static unsigned rank_of(struct blob *b, const struct key *k)
 	return rank;
 }
 
-/* Whether it says that there is no such file, or none that is of use: not what could not be asked, nor
- * trouble of this machine. */
+/* Whether the error means that no usable file exists, and not that a source failed or this machine did. */
 static bool is_certain(int r)
 {
 	return r == 0 || r == -ENOENT || r == -EBADMSG || r == -EFBIG;
@@ -199,7 +198,7 @@ static void say_why(struct wanted *w, const char *what, int r, const char *why)
 			why[0] ? why : err_text(r));
 }
 
-/* Whether it is the one that the request has the checksum of, as far as that can be told. */
+/* 0: the file has the checksum of the request, or cannot be compared; -errno and `e`. */
 static int check_sum(const struct wanted *w, const struct question *q, struct err *e)
 {
 	struct view v;
@@ -235,7 +234,7 @@ static void take_answer(struct loading *l, unsigned i)
 	question_unref(q);
 }
 
-/* ---- making ------------------------------------------------------------------------- */
+/* ---- converting --------------------------------------------------------------------- */
 
 static void drop_found(struct loading *l, unsigned i)
 {
@@ -243,7 +242,7 @@ static void drop_found(struct loading *l, unsigned i)
 	l->found[i] = l->found[--l->n_found];
 }
 
-/* Begins with the best of what was found. The file is in the store, or in place, and found there. */
+/* Converts the best file that was found. derive/ finds it in the store or in place. */
 static int make(struct symb *s, struct loading *l, struct waits *w)
 {
 	struct artifact a;
@@ -257,7 +256,7 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 	drop_found(l, best);
 	r = made_of(s, &l->w->m, l->making, l->flags, &a);
 	if (r < 0) {
-		say_why(l->w, filetype_name(l->making), r, "nothing is made of such files yet");
+		say_why(l->w, filetype_name(l->making), r, "files of this type cannot be converted");
 		return 0;
 	}
 	derive_key(&a, &l->made);
@@ -301,7 +300,7 @@ struct batch {
 	size_t n;
 };
 
-/* The first groups, and when they have nothing the others. */
+/* Asks for the first groups; when they found nothing, for the others. */
 static int ask_more(struct batch *b, struct loading *l)
 {
 	unsigned to = l->n_tried < l->n_first ? l->n_first : l->n_groups;
@@ -312,9 +311,9 @@ static int ask_more(struct batch *b, struct loading *l)
 	return r;
 }
 
-/* Until it waits for an answer, has a file, or there is none. Nobody waits for other modules: while one
- * is fetched another is made. */
-static int go_on(struct batch *b, struct loading *l)
+/* Goes on until the module waits for an answer, has a file, or has no candidate left. Modules do not
+ * wait for each other: one is fetched while another is converted. */
+static int load_step(struct batch *b, struct loading *l)
 {
 	int r = 0;
 
@@ -329,7 +328,7 @@ static int go_on(struct batch *b, struct loading *l)
 	return r;
 }
 
-static void take_any(struct batch *b, struct loading *l, const struct question *q)
+static void load_answer(struct batch *b, struct loading *l, const struct question *q)
 {
 	if (q == l->make) {
 		take_made(b->s, l);
@@ -348,17 +347,17 @@ static int load_all(struct batch *b)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < b->n; i++)
-		r = go_on(b, &b->all[i]);
+		r = load_step(b, &b->all[i]);
 	while (r == 0 && (r = wait_next(b->w, &b->s->stop, b->gone, &q)) == 0 && q) {
 		struct loading *l = q->of;
 
-		take_any(b, l, q);
-		r = go_on(b, l);
+		load_answer(b, l, q);
+		r = load_step(b, l);
 	}
 	return r;
 }
 
-/* What is still under way is called off, or left to itself. */
+/* Cancels what is still under way. */
 static void batch_release(struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
@@ -376,7 +375,7 @@ static void batch_release(struct batch *b)
 		waits_unref(b->w);
 }
 
-/* Nobody has a file by a name with a line end in it, or by what is no identifier. */
+/* No source has a file by a name with a newline, or without a valid id. */
 static bool can_be_asked(const struct wanted *w)
 {
 	struct key k;
@@ -393,7 +392,7 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 
 	w->asked = true;
 	if (!can_be_asked(w)) {
-		say_why(w, "identifier", 0, "it is none");
+		say_why(w, "identifier", 0, "not valid");
 		return;
 	}
 	*l = (struct loading){.w = w, .flags = flags};

@@ -1,4 +1,4 @@
-/* Files that are mapped and looked up in, shared by requests. */
+/* GSYM files that are mapped for look-ups, shared by requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/map.h"
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Files that stay mapped when nobody uses them. */
+/* Files that stay mapped when no request uses them. */
 #define LOADED_MOST 512
 
-/* Files of so many bytes together may stay in memory; those that come later go when they were used. */
+/* Bytes of files whose pages stay in memory after use; the pages of later files are given back. */
 #define RESIDENT_MOST (96ull << 20)
 
 static void unlink_loaded(struct symb *s, struct loaded *l)
@@ -38,7 +38,7 @@ static void free_loaded(struct loaded *l)
 	free(l);
 }
 
-/* (under lock) What nobody uses goes, the longest unused first. */
+/* (under lock) Unmaps unused files, least recently used first, until `most` are left. */
 static void trim_loaded(struct symb *s, unsigned most)
 {
 	struct loaded *l = s->oldest, *newer;
@@ -97,7 +97,7 @@ struct loaded *loaded_find(struct symb *s, const char *canon)
 	return l;
 }
 
-/* The file tells how the program is called, where that is not how its debug file is. */
+/* Reads the name of the code file, which a file has when it differs from that of the debug file. */
 static void read_name(struct loaded *l)
 {
 	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
@@ -107,8 +107,8 @@ static void read_name(struct loaded *l)
 		snprintf(l->name, sizeof(l->name), "%.255s", eliot_name(hit->frame[0].name, &more));
 }
 
-/* Files of the store never change and nobody else writes there, so that they can be mapped. Many
- * may do it at once: the first stays. */
+/* Files of the store never change, so they can be mapped. Several threads may map the same file; then
+ * each mapping is used until it is trimmed. */
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e)
 {
@@ -117,7 +117,7 @@ int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, 
 
 	if (r == 0)
 		r = gsym_open(&l->g, l->map, e);
-	/* Functions that never overlap need no walk over all of them, which would touch each page. */
+	/* gsym_prepare() would touch every page, and functions that never overlap do not need it. */
 	if (r == 0 && exact)
 		l->g.prepared = true;
 	else if (r == 0)

@@ -1,4 +1,5 @@
-/* What the files of this folder share: a request as it was read, and modules that can be looked up. */
+/* What the files of symb/ share: the service, a request as it was read, and the mapped files of its
+ * modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/jtext.h"
@@ -28,39 +29,39 @@ struct symb {
 	unsigned writing;  /* answers that are being written */
 	pthread_cond_t written;
 	/* constant */
-	unsigned writers; /* so many at once */
+	unsigned writers; /* answers that may be written at the same time */
 };
 
 /* ---- request.c ---------------------------------------------------------------------- */
 
 /* A module of a request, once for all jobs that have it. */
 struct wanted {
-	char *name;	    /* of the debug file, as it was given */
-	char *id;	    /* as it was given */
-	struct module m;    /* as far as that can be read */
+	char *name;	    /* of the debug file, as in the request */
+	char *id;	    /* as in the request */
+	struct module m;    /* as far as name and id can be read */
 	bool referenced;    /* by a frame */
-	unsigned job;	    /* the last that has it, and 1: for lists without doubles */
-	unsigned jobs;	    /* how many have it */
+	unsigned job;	    /* mark of the last job that listed it: for lists without duplicates */
+	unsigned jobs;	    /* number of jobs that have it */
 	/* of the answer */
 	struct loaded *file; /* NULL: it was not found */
 	bool asked;	     /* it was looked for */
-	bool hit;	     /* it was here already */
+	bool hit;	     /* it was stored already */
 	double look_seconds; /* to find that out */
-	uint64_t size;	     /* of what was downloaded; 0: nothing was */
+	uint64_t size;	     /* bytes downloaded */
 	double fetch_seconds, make_seconds;
 	bool fetched, made;
-	bool unsure;	     /* it was not found, and may be there: somebody could not be asked */
-	char why[240];	     /* it was not found */
+	bool unsure;	     /* it was not found, but a source could not be asked */
+	char why[240];	     /* why it was not found */
 };
 
 #define NO_MODULE UINT32_MAX
 
 struct asked_frame {
 	uint32_t module; /* a number of the job's modules; NO_MODULE */
-	bool minus;	 /* the offset is -1 */
+	bool minus;	 /* the offset is negative: -1 */
 	uint32_t method; /* of a Portable PDB: a row; 0: none */
 	uint64_t offset;
-	size_t big;	 /* instead of the offset, when 64 bits are too few: where its text is, and 1 */
+	size_t big;	 /* an offset of more than 64 bits: 1 + the place of its text in `bigs`; 0 */
 };
 
 struct asked_stack {
@@ -88,25 +89,25 @@ struct request {
 	size_t n_slots;
 };
 
-/* 200, or the status that refuses it, and `e` has the title. */
+/* 200, or the HTTP status of the refusal, and `e` has the title. */
 int request_read(struct request *q, const struct symb_api *api, struct span body,
 	const struct symb_limits *limits, struct err *e);
-/* When the modules are loaded: 200, or 400 where an offset of more than 64 bits is in a module that was found,
- * at which the service fails. */
+/* After the modules are loaded: 200, or 400 for an offset of more than 64 bits in a module that was
+ * found, at which Mozilla's service fails. */
 int request_check(const struct request *q, struct err *e);
 void request_release(struct request *q);
 
 /* ---- loaded.c ----------------------------------------------------------------------- */
 
-/* A file that is looked up, mapped. Shared by requests; it stays mapped for a while after the last. */
+/* A mapped GSYM file. Requests share it, and it stays mapped for a while after the last one. */
 struct loaded {
 	struct loaded *newer, *older;
-	char key[KEY_TEXT]; /* that it is stored under: key_canon() */
-	uint64_t hash;	    /* of that */
+	char key[KEY_TEXT]; /* key_canon() of its key in the store */
+	uint64_t hash;	    /* of `key` */
 	unsigned refs;
 	struct span map;
 	struct gsym g;
-	char name[MODULE_NAME_MAX]; /* of the code file, when the file tells it */
+	char name[MODULE_NAME_MAX]; /* of the code file, if the file has it; "" */
 	bool resident; /* under the lock of symb */
 	bool exact; /* exact.h: names may say more than names */
 };
@@ -117,14 +118,14 @@ struct loaded *loaded_find(struct symb *s, const char *canon);
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
-/* Nobody here looks anything up in it any more; its pages are given back when others fill the room for
- * what stays in memory. */
+/* The request needs no more look-ups in the file: gives its pages back when other files fill the memory
+ * for them. */
 void loaded_rest(struct symb *s, struct loaded *l);
 void loaded_forget_all(struct symb *s);
 
 /* ---- load.c ------------------------------------------------------------------------- */
 
-/* Finds the files of all modules that are referenced. 0; -EINTR: stopped; -ENOMEM. */
+/* Finds the files of all modules that frames refer to. 0; -EINTR: stopped; -ENOMEM. */
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
 
 /* ---- reply.c ------------------------------------------------------------------------ */

@@ -39,10 +39,11 @@ int reading_too_many(struct reading *r, const char *what, unsigned most);
 /* Makes room for one more than n members of `size` bytes. 0, -ENOMEM. */
 int reading_grow(void *list, size_t *room, size_t n, size_t size);
 
-/* A member that is a text, of at most `room` bytes with its NUL; "" where it is missing. False: it is something
- * else. */
+/* A member that is a text, of at most `room` bytes with its NUL; "" where it is missing. False: it is
+ * something else. */
 bool reading_text(struct reading *r, uint32_t object, const char *name, char *out, size_t room);
 
-/* Each reads a member of a job into the request. 0, or the HTTP status that refuses it, and r->e has the title. */
+/* Each reads a member of a job into the request. 0, or the HTTP status that refuses it, and r->e has
+ * the title. */
 int request_modules(struct reading *r, uint32_t token, struct asked_job *job);
 int request_stacks(struct reading *r, uint32_t token, struct asked_job *job);

@@ -1,10 +1,12 @@
-/* What an answer says of the work behind it, for clients that send the header Debug: times and downloads. */
+/* What an answer says of the work behind it, for clients that send the header Debug: times and
+ * downloads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/writing.h"
 
 #include <inttypes.h>
 
-/* `"NAME": {"FILE/ID": seconds, ...}, ` of those that `has` is true of; returns the sum. */
+/* Writes `"NAME": {"FILE/ID": seconds, ...}, ` with the modules for which `of` sets `*has`. Returns the
+ * sum. */
 static double put_times(struct writing *w, const char *name, double (*of)(const struct wanted *m, bool *has))
 {
 	double sum = 0;
@@ -28,7 +30,7 @@ static double put_times(struct writing *w, const char *name, double (*of)(const 
 	return sum;
 }
 
-/* The same where there is mostly none, and then nothing is written. */
+/* The same for failures; writes nothing when there are none. */
 static void put_failures(struct writing *w, double (*of)(const struct wanted *m, bool *has))
 {
 	bool some = false, has;
@@ -63,7 +65,7 @@ static double make_fail_time(const struct wanted *m, bool *has)
 	return m->make_seconds;
 }
 
-/* Making a file stores it, and no time of that is its own. */
+/* A conversion includes storing, so no separate time is known. */
 static double save_time(const struct wanted *m, bool *has)
 {
 	*has = m->made && m->file;

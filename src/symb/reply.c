@@ -1,4 +1,4 @@
-/* Writes answers: the frames of v5 and v4, and what came of the modules. */
+/* Writes the answer to a request, in the form of v5 or v4: stacks, and which modules were found. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "symb/writing.h"
@@ -30,8 +30,8 @@ static void put_stacks(struct writing *w, const struct asked_job *job)
 
 /* ---- modules ------------------------------------------------------------------------ */
 
-/* As Mozilla's service: "false" also where somebody could not be asked. Who wants to know the
- * difference asks for the errors. */
+/* As in Mozilla's service, "false" also stands for a module of which a source could not be asked.
+ * `module_errors` has the difference. */
 static const char *found_word(const struct wanted *w)
 {
 	return !w->asked ? "null" : w->file ? "true" : "false";
@@ -73,7 +73,7 @@ static void put_known(struct writing *w, const struct asked_job *job)
 	reply_put(w, "]");
 }
 
-/* ---- the whole ---------------------------------------------------------------------- */
+/* ---- the answer --------------------------------------------------------------------- */
 
 static void put_v5(struct writing *w, double took)
 {

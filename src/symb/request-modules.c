@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Digits of an identifier; none has more, and longer ones are no file's. */
+/* Characters of an identifier and a NUL; no file has a longer one. */
 #define ID_MOST 256
 
 static bool is_name(char c)
@@ -17,7 +17,7 @@ static bool is_name(char c)
 			    strchr("_.+{}@<> ~-", c));
 }
 
-/* A pattern that ends in `$` lets one line end pass behind what it describes. */
+/* The service's regular expressions end in `$`, which also allows one newline at the end. */
 static bool all_of(const char *text, bool (*is)(char c))
 {
 	while (is(*text))
@@ -71,15 +71,14 @@ static int more_slots(struct request *q)
 	return 0;
 }
 
-/* Files are asked for by the debug id as it was given, too: many servers compare bytes. No server
- * has dashes there. */
+/* Keeps the spelling of the debug id: many servers compare bytes. No server has an id with dashes. */
 static void take_given(struct module *m, const char *id)
 {
 	if (strlen(id) < ID_MOST && all_of(id, is_hex))
 		snprintf(m->path, sizeof(m->path), "%s", id);
 }
 
-/* Takes the texts. `more`: what an object says of the module; NULL: the id is a debug id. */
+/* Takes `name` and `id`. `more`: what an object says of the module; NULL: `id` is a debug id. */
 static int add_module(struct reading *r, char *name, char *id, const struct module *more)
 {
 	struct request *q = r->q;
@@ -133,7 +132,7 @@ static int read_pair(struct reading *r, uint32_t index, uint32_t token)
 	return add_module(r, name, id, NULL);
 }
 
-/* A file name, or the path of a file. */
+/* Reads a file name or the path of a file. False: something else. */
 static bool read_base(struct reading *r, uint32_t object, const char *name, char out[static MODULE_NAME_MAX])
 {
 	char path[MODULE_PATH_MAX];
@@ -156,7 +155,7 @@ static void derive_debug_id(struct module *m)
 	module_debug_id(&of, false, &m->debug_id);
 }
 
-/* Ours: a module with what else is known of it. */
+/* An extension: a module as an object, with all that the client knows of it. */
 static int read_object(struct reading *r, uint32_t index, uint32_t token)
 {
 	struct module m = {0};

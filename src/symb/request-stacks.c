@@ -15,7 +15,7 @@ static int bad_frame(struct reading *r, struct place p, const char *what)
 		p.frame, what);
 }
 
-/* As jtext_integer(), but what is true is 1. */
+/* As jtext_integer(); `true` is 1 and `false` is 0, as in Python. */
 static int number_of(const struct reading *r, uint32_t token, bool *minus, uint64_t *out)
 {
 	enum jkind kind = kind_of(r, token);
@@ -43,7 +43,7 @@ static int set_module(struct reading *r, const struct asked_job *job, struct pla
 	return 0;
 }
 
-/* No file has anything so far away; the answer repeats the offset. */
+/* No file is that large, so the frame is not looked up; the answer repeats the offset. */
 static int read_big(struct reading *r, struct place p, uint32_t token, struct asked_frame *f)
 {
 	struct buf *b = &r->q->bigs;
@@ -117,10 +117,10 @@ static bool read_mode(struct reading *r, uint32_t object, uint64_t *index)
 	return true;
 }
 
-/* Tokens name their table in the highest byte; a row alone has none there. */
+/* The highest byte of a token is its table; a row number alone has 0 there. */
 #define TABLE_METHOD_DEF 6
 
-/* Ours: a frame of a program for .NET, or of any module by its name for addresses. */
+/* An extension: a frame as an object, of a .NET program or of any module. */
 static int read_frame_object(struct reading *r, const struct asked_job *job, struct place p,
 	uint32_t token, struct asked_frame *f)
 {
@@ -143,7 +143,7 @@ static int read_frame_object(struct reading *r, const struct asked_job *job, str
 	if (method >> 24 == TABLE_METHOD_DEF)
 		method &= 0xffffff;
 	if (!method || method >> 24)
-		return bad_frame(r, p, "has a function_id that is no MethodDef");
+		return bad_frame(r, p, "has a function_id that is not a MethodDef");
 	f->method = (uint32_t)method;
 	return 0;
 }

@@ -1,6 +1,6 @@
-/* Reads requests. What is wrong is looked for in the order in which Mozilla's service looks, and told
- * in its words; where that falls over its own feet (status 500) the answer is 400 here. What goes
- * beyond it, modules and frames as objects, is told in symfs-symbolicate(1). */
+/* Reads a request. Checks it in the order of Mozilla's service and reports errors in its words; where
+ * that service fails with 500, the status is 400 here. symfs-symbolicate(1) describes the extensions:
+ * modules and frames as objects. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "symb/reading.h"
@@ -54,7 +54,7 @@ static int read_jobs(struct reading *r, uint32_t token)
 	if (n > r->limits->jobs)
 		return err_set(r->e, 400, "please limit number of jobs in a single request to <= %u",
 			r->limits->jobs);
-	/* What is no list has parts that are no jobs. */
+	/* The members of an object or string are not jobs. */
 	if (n && kind != JTEXT_ARRAY)
 		return err_set(r->e, 400, "job 0 is invalid");
 	for (r->job = 0; !status && r->job < n; r->job++, at = next_of(r, at))

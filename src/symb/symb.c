@@ -1,4 +1,4 @@
-/* One request from its bytes to its answer. */
+/* The symbolication service: one request from its bytes to its answer, and counters. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/symb.h"
 #include "base/clock.h"
@@ -63,7 +63,7 @@ int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limit
 
 	if (r < 0) {
 		free(s);
-		return err_set(e, r, "symbolication cannot begin: %s", err_text(r));
+		return err_set(e, r, "cannot start symbolication: %s", err_text(r));
 	}
 	s->fetch = f;
 	set_limits(&s->limits, limits);
@@ -108,8 +108,8 @@ static void let_go(struct symb *s, struct request *q)
 			loaded_unref(s, q->wanted[i].file);
 }
 
-/* An answer that is written touches file after file, and grows; it waits for nobody. More of them at once
- * than there are processors end no sooner, and take more memory. */
+/* Writing an answer needs a processor and memory, and waits for nothing else. More writers than
+ * processors would finish no sooner and take more memory. */
 static int write_answer(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double took, struct buf *out)
 {
@@ -128,7 +128,7 @@ static int write_answer(struct symb *s, const struct symb_api *api, struct reque
 	return r;
 }
 
-/* An HTTP status, or an error of this machine. */
+/* Returns an HTTP status, or -errno. */
 static int run(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double begun, struct buf *out, struct err *e)
 {
@@ -162,7 +162,7 @@ int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	status = r;
 	if (r < 0) {
 		status = r == -EINTR ? 503 : 500;
-		err_set(&e, status, "%s", r == -EINTR ? "the service stops" : err_text(r));
+		err_set(&e, status, "%s", r == -EINTR ? "the service is stopping" : err_text(r));
 	}
 	if (status != 200) {
 		count(s, COUNT_REFUSED, 1);

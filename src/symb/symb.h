@@ -1,11 +1,9 @@
-/* Stacks in, names out: the requests and answers of Mozilla's symbolication service, "v4" and "v5",
- * and what of it is our own. Bytes of a request in, a status and JSON out; whoever speaks HTTP, or
- * has a file, does so above.
+/* Stacks in, names out: the API of Mozilla's symbolication service, "v4" and "v5", with extensions. The
+ * bytes of a request in, an HTTP status and JSON out. http/ and the command bring the bytes.
  *
- * symb_answer() waits: for files that are fetched and converted, which takes from nothing at all to
- * as long as fetch/ and derive/ allow. It is for threads of the caller that may wait, as many at
- * once as the caller likes (a small pool of them serves HTTP well: warm answers take a millisecond).
- * Modules of all requests share what was found, so that many who ask for one thing cost one
+ * symb_answer() waits for files to be fetched and converted, as long as fetch/ and derive/ allow. Call
+ * it on threads that may wait, any number at the same time. (A small pool serves HTTP well: a warm
+ * answer takes a millisecond.) Requests share modules, so many requests for one module cost one
  * download, one conversion and one mapping. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -21,12 +19,11 @@
 struct fetch;
 struct symb;
 
-/* Bounds of one request; a request that is past one of them is refused. 0 in any of them means the
- * number that symb_limits_default has there. */
+/* Limits of one request; a larger one is refused. 0 stands for the number in symb_limits_default. */
 struct symb_limits {
 	uint64_t bytes;	 /* of the body: 413 */
-	unsigned jobs;	 /* 400, as the service itself says it */
-	unsigned modules; /* of all jobs together: 413, as for the rest */
+	unsigned jobs;	 /* 400, as in Mozilla's service */
+	unsigned modules; /* of all jobs together: 413, as for the other limits */
 	unsigned stacks;
 	unsigned frames;
 };
@@ -34,9 +31,9 @@ extern const struct symb_limits symb_limits_default;
 
 /* The fetch stays the caller's and must outlive it. `limits` may be NULL. 0, -errno. */
 int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limits, struct err *e);
-/* From now on waiting answers end soon, with status 503. Any thread, never waits. */
+/* Makes waiting symb_answer() calls end soon, with 503. Any thread, never waits. */
 void symb_stop(struct symb *s);
-/* When no thread is in symb_answer() any more. NULL is fine. */
+/* Call it when no thread is in symb_answer() any more. NULL is fine. */
 void symb_free(struct symb *s);
 
 /* A version of the API: a row. */
@@ -53,10 +50,10 @@ const struct symb_api *symb_api_find(const char *name); /* NULL: no such version
 struct symb_flags {
 	bool debug;	    /* v5: "debug" beside "results": cache hits, downloads, times */
 	bool lenient;	    /* a bad line of a Breakpad file costs that line, not the file */
-	bool demangle;	    /* names of C++ and Rust as people read them */
+	bool demangle;	    /* demangles names of C++ and Rust */
 	bool function_size; /* v5: "function_size" in each frame that has a function */
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
-	const atomic_bool *gone; /* becomes true when nobody waits for the answer any more; NULL */
+	const atomic_bool *gone; /* becomes true when the client no longer waits; NULL */
 };
 
 /* The HTTP status: 200, 400, 413, 500 (out of memory), 503 (stopped). `out` gets the body, JSON in

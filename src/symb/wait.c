@@ -1,4 +1,4 @@
-/* Waiting for many answers at once. */
+/* Waits for many answers of fetch/ and derive/ at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/wait.h"
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LOOK_MS 200 /* whether it is to stop */
+#define LOOK_MS 200 /* between looks at `stop` */
 
 struct waits *waits_new(void)
 {
@@ -123,7 +123,7 @@ void question_cancel(struct question *q)
 	question_unref(q);
 }
 
-/* Under the lock: an answer, or a look whether it is to stop. */
+/* Under the lock: waits for an answer, at most LOOK_MS. */
 static void pause_for_change(struct waits *w)
 {
 	struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);

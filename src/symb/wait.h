@@ -1,5 +1,5 @@
-/* Many questions under way, and a thread that waits for all of them. Answers may come when nobody waits
- * any more, so what they are put into goes with the last who has it. */
+/* Questions to fetch/ and derive/, and one thread that waits for their answers. An answer may come
+ * after that thread has left, so questions are reference-counted. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "fetch/derive.h"
@@ -12,20 +12,20 @@ struct waits {
 	pthread_cond_t change;
 	/* under lock */
 	unsigned refs, pending;
-	struct question *done; /* those whose answer nobody took, the last first */
+	struct question *done; /* answers that wait_next() did not return yet, the last first */
 };
 
-/* One question, and its answer: of the one who asked, and until it came of the one who answers. */
+/* One question and its answer. The caller has one reference; the callback that answers has another. */
 struct question {
 	struct waits *w;
-	struct ticket *ticket; /* of whichever it is that was asked */
-	struct making *making;
-	void *of;     /* the asker's */
+	struct ticket *ticket; /* of fetch/, or */
+	struct making *making; /* of derive/ */
+	void *of;     /* for the caller */
 	double begun; /* seconds, monotonic */
 	/* under the lock of `w`, until it is done */
 	unsigned refs;
 	bool done;
-	struct question *before; /* that was answered, too */
+	struct question *before; /* in `done` */
 	int r;
 	struct blob *blob;
 	struct key key;
@@ -38,18 +38,18 @@ void waits_unref(struct waits *w);
 
 struct question *question_new(struct waits *w); /* NULL: out of memory */
 void question_unref(struct question *q);	/* NULL is fine */
-void question_cancel(struct question *q);	/* the same, and nobody is to answer */
+void question_cancel(struct question *q);	/* the same, and gives the question up; NULL is fine */
 
 /* A fetch_ready. */
 void question_answered(void *ctx, const struct fetched *f);
 void question_fail(struct question *q, int r);
-/* Asks for a whole file; whether it was not here. */
+/* Asks for a whole file. True: it was not stored. */
 bool question_fetch(struct question *q, struct fetch *f, const struct artifact *cands, unsigned n);
 
-/* One that was answered, and was not told before; NULL: there is none, and none is pending. Who asks this
- * drops no question before he was told of it, unless he asks no more. 0; -EINTR: `stop`, or `gone`, which
- * may be NULL. */
+/* Waits for the next answered question; `*out` is NULL when none is pending. Do not drop a question
+ * that was not returned yet, unless you stop calling this. 0; -EINTR: `*stop` or `*gone` became true
+ * (both may be NULL). */
 int wait_next(struct waits *w, const atomic_bool *stop, const atomic_bool *gone, struct question **out);
 
-/* Until nothing is pending. -EINTR: `stop`, which may be NULL. */
+/* Waits until no question is pending. 0; -EINTR: `*stop` became true (may be NULL). */
 int wait_all(struct waits *w, const atomic_bool *stop);

@@ -43,7 +43,7 @@ static void listing_write(void *ctx)
 		r = buf_add(&all, buf_text(&body), body.n);
 	listing_name(s->memory, name);
 	if (r == 0)
-		store_aside_write(s->f->store, name, buf_text(&all), all.n);
+		store_side_file_write(s->f->store, name, buf_text(&all), all.n);
 	admin_unref(s->what.index);
 	free(s);
 }
@@ -101,7 +101,7 @@ int symstore_load_listing(struct fetch *f, const char *memory, struct symstore_l
 	int r;
 
 	listing_name(memory, name);
-	r = store_aside_read(f->store, name, SAVED_MOST, &text, &n);
+	r = store_side_file_read(f->store, name, SAVED_MOST, &text, &n);
 	return r < 0 ? r : listing_parse(text, n, out);
 }
 

@@ -5,7 +5,7 @@
 #include "store/browse.h"
 #include "base/util.h"
 #include "store/browse-private.h"
-#include "store/turn.h"
+#include "store/session.h"
 
 static int fill_part(struct browse *b, uint64_t after)
 {
@@ -54,35 +54,35 @@ static int fill(struct browse *b, uint64_t after)
 int store_browse(struct store *s, const struct roster *l, uint64_t after, struct browse_entry *out,
 	unsigned n)
 {
-	_cleanup_turn_ struct turn t = {.s = s};
+	_cleanup_session_ struct session ses = {.s = s};
 	struct browse b = {.l = l, .out = out, .room = n};
 
-	while (turn_next(&t)) {
+	while (session_next(&ses)) {
 		b.n = 0;
-		t.r = index_view_open(t.ix, &b.v);
-		if (t.r < 0)
+		ses.r = index_view_open(ses.ix, &b.v);
+		if (ses.r < 0)
 			continue;
-		t.r = fill(&b, after);
+		ses.r = fill(&b, after);
 		index_view_close(b.v);
 	}
-	return t.r < 0 ? t.r : (int)b.n;
+	return ses.r < 0 ? ses.r : (int)b.n;
 }
 
 int store_browse_has(struct store *s, const struct roster *l, const char *name)
 {
-	_cleanup_turn_ struct turn t = {.s = s};
+	_cleanup_session_ struct session ses = {.s = s};
 	struct browse b = {.l = l};
 	int has = 0;
 
-	while (turn_next(&t)) {
-		t.r = index_view_open(t.ix, &b.v);
-		if (t.r < 0)
+	while (session_next(&ses)) {
+		ses.r = index_view_open(ses.ix, &b.v);
+		if (ses.r < 0)
 			continue;
 		has = 0;
 		for (unsigned i = 0; has == 0 && i < l->n; i++)
 			has = browse_part_has(&b, &l->parts[i], name);
 		index_view_close(b.v);
-		t.r = MIN(has, 0);
+		ses.r = MIN(has, 0);
 	}
-	return t.r < 0 ? t.r : has;
+	return ses.r < 0 ? ses.r : has;
 }

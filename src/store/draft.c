@@ -65,7 +65,7 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 	if (!room_has(s, 1))
 		evict_make_room(s, 1);
 	if (dir_is_elsewhere(s->dirfd, s->dir))
-		turn_recover(s);
+		session_recover(s);
 	r = draft_new_at_once(out, s, e);
 	if (r == 0)
 		(*out)->at_once = false;

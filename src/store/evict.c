@@ -1,4 +1,4 @@
-/* Making room. */
+/* Eviction: the least recently used files go until there is room. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/evict.h"
 #include "base/clock.h"
@@ -12,16 +12,16 @@
 #include "store/sweep.h"
 
 #define BATCH 64
-#define ROOM_AHEAD (16 << 20) /* what eviction frees beyond the need, where it can */
+#define ROOM_AHEAD (16 << 20) /* bytes that eviction frees beyond the need, where it can */
 #define BLOCKS_MS 1000	      /* a download that lost its readers and its file closes it in that time */
 
-/* One round of eviction, in a turn. */
+/* One round of eviction, under the write lock. */
 struct eviction {
-	struct turn *t;
+	struct session *ses;
 	int64_t except;		 /* the number of an object that stays; 0: none */
 	struct index_place past; /* files with holes up to here are gone, or are read just now */
 };
-#define EVICTION(turn) ((struct eviction){.t = (turn), .past = INDEX_PLACE_FIRST})
+#define EVICTION(session) ((struct eviction){.ses = (session), .past = INDEX_PLACE_FIRST})
 
 struct batch {
 	struct index_object victims[BATCH];
@@ -30,44 +30,44 @@ struct batch {
 	uint64_t bytes;
 };
 
-/* Its file goes before its row: a row without a file is dropped when it is looked at. */
+/* Removes the file before its row: a sweep drops a row without a file. */
 static int take_sparse(struct eviction *v, struct index_object *o, int64_t used, bool *taken)
 {
 	bool held;
-	int r = sparse_file_remove_idle(v->t->s, o->sha256, &o->size, &held);
+	int r = sparse_file_remove_idle(v->ses->s, o->sha256, &o->size, &held);
 
 	v->past = (struct index_place){used, o->id};
 	if (r == 0 && held)
-		atomic_store(&v->t->s->held_until, clock_ms() + BLOCKS_MS);
+		atomic_store(&v->ses->s->held_until, clock_ms() + BLOCKS_MS);
 	*taken = r == 0;
-	return r == 0 ? index_sparse_drop(v->t->ix, o->sha256) : 0;
+	return r == 0 ? index_sparse_drop(v->ses->ix, o->sha256) : 0;
 }
 
-static int take_blob(struct turn *t, const struct index_object *o)
+static int take_blob(struct session *ses, const struct index_object *o)
 {
-	int r = index_intent_add(t->ix, o->sha256, true);
+	int r = index_intent_add(ses->ix, o->sha256, true);
 
-	return r == 0 ? index_object_drop(t->ix, o->id) : r;
+	return r == 0 ? index_object_drop(ses->ix, o->id) : r;
 }
 
 /* Chooses victims and takes them out of the index, in one transaction. */
 static int choose(struct eviction *v, uint64_t want, struct batch *b)
 {
-	struct turn *t = v->t;
+	struct session *ses = v->ses;
 	int64_t now = clock_wall(), used;
 	int r;
 
 	b->n = 0;
 	b->bytes = 0;
-	r = index_begin(t->ix);
+	r = index_begin(ses->ix);
 	while (r == 0 && b->n < BATCH && b->bytes < want) {
 		struct index_object *o = &b->victims[b->n];
 		bool *sparse = &b->sparse[b->n], taken = true;
 
-		r = index_victim(t->ix, now, v->except, &v->past, o, sparse, &used);
+		r = index_victim(ses->ix, now, v->except, &v->past, o, sparse, &used);
 		if (r < 0)
 			break;
-		r = *sparse ? take_sparse(v, o, used, &taken) : take_blob(t, o);
+		r = *sparse ? take_sparse(v, o, used, &taken) : take_blob(ses, o);
 		if (!taken)
 			continue;
 		b->n++;
@@ -76,16 +76,16 @@ static int choose(struct eviction *v, uint64_t want, struct batch *b)
 	if (r == -ENOENT)
 		r = 0;
 	if (r == 0)
-		return index_commit(t->ix);
-	index_rollback(t->ix);
+		return index_commit(ses->ix);
+	index_rollback(ses->ix);
 	return r;
 }
 
-/* Drops the least recently used until they were `want` bytes, or none is left that may go. */
+/* Drops the least recently used files until `want` bytes are gone, or no other file may go. */
 static int evict_bytes(struct eviction *v, uint64_t want)
 {
 	_cleanup_free_ struct batch *b = calloc(1, sizeof(*b));
-	struct turn *t = v->t;
+	struct session *ses = v->ses;
 	bool full = false;
 
 	if (!b)
@@ -93,19 +93,19 @@ static int evict_bytes(struct eviction *v, uint64_t want)
 	for (uint64_t gone = 0; gone < want; gone += b->bytes) {
 		int r = choose(v, want - gone, b);
 
-		/* No room even for the log of the index: the files go first, then their rows. */
+		/* Without room even for the log of the index, the files go first, then their rows. */
 		if (r == -ENOSPC && b->n)
-			atomic_store(&t->s->lost, true);
+			atomic_store(&ses->s->lost, true);
 		for (unsigned i = 0; r == -ENOSPC && i < b->n; i++)
 			if (!b->sparse[i])
-				dir_blob_remove(t->s->dirfd, b->victims[i].sha256);
+				dir_blob_remove(ses->s->dirfd, b->victims[i].sha256);
 		if (r == -ENOSPC && b->n && !full) {
 			full = true;
 			b->bytes = 0;
 			continue;
 		}
 		if (r == 0 && b->n)
-			r = turn_settle(t);
+			r = session_settle(ses);
 		if (r < 0 || b->n == 0)
 			return r;
 		log_debug(LOG_STORE, "evicted %u artifacts, %llu bytes", b->n,
@@ -114,67 +114,68 @@ static int evict_bytes(struct eviction *v, uint64_t want)
 	return 0;
 }
 
-int evict_to_quota(struct turn *t, int64_t except)
+int evict_to_quota(struct session *ses, int64_t except)
 {
-	struct eviction v = EVICTION(t);
+	struct eviction v = EVICTION(ses);
 	uint64_t bytes;
 	int r;
 
 	v.except = except;
-	if (t->s->quota == 0)
+	if (ses->s->quota == 0)
 		return 0;
-	r = index_bytes(t->ix, &bytes);
-	if (r < 0 || bytes <= t->s->quota)
+	r = index_bytes(ses->ix, &bytes);
+	if (r < 0 || bytes <= ses->s->quota)
 		return r;
-	return evict_bytes(&v, bytes - t->s->quota);
+	return evict_bytes(&v, bytes - ses->s->quota);
 }
 
-/* On a disk that others filled, all that may be evicted is not enough: then it is kept. */
-static bool would_help(struct turn *t, uint64_t need)
+/* On a disk that other programs filled, evicting everything may not be enough: then nothing is evicted. */
+static bool would_help(struct session *ses, uint64_t need)
 {
-	uint64_t ours = 0, pinned = 0, missing = room_missing(t->s, need);
+	uint64_t ours = 0, pinned = 0, missing = room_missing(ses->s, need);
 
 	if (missing == 0)
 		return true;
-	if (index_bytes(t->ix, &ours) < 0 || index_pinned_bytes(t->ix, &pinned) < 0)
+	if (index_bytes(ses->ix, &ours) < 0 || index_pinned_bytes(ses->ix, &pinned) < 0)
 		return false;
-	return ours - MIN(pinned, ours) + sparses_uncommitted(t->s, t->ix) >= missing;
+	return ours - MIN(pinned, ours) + sparses_uncommitted(ses->s, ses->ix) >= missing;
 }
 
 static int free_floor(struct eviction *v, uint64_t need)
 {
-	struct turn *t = v->t;
-	uint64_t before, after = room_missing(t->s, need);
+	struct session *ses = v->ses;
+	uint64_t before, after = room_missing(ses->s, need);
 	int r = 0;
 
-	if (!would_help(t, need))
+	if (!would_help(ses, need))
 		return -ENOSPC;
-	/* Files that somebody holds open give nothing back: stop when that helps no more. */
+	/* Files that a process holds open give nothing back: stop when a round frees nothing. */
 	do {
 		before = after;
 		r = before ? evict_bytes(v, before) : 0;
-		after = room_missing(t->s, need);
+		after = room_missing(ses->s, need);
 	} while (r == 0 && after && after < before);
 	return r;
 }
 
 static void make_room(struct store *s, uint64_t need)
 {
-	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
 
-	while (turn_next(&t)) {
-		struct eviction v = EVICTION(&t);
+	while (session_next(&ses)) {
+		struct eviction v = EVICTION(&ses);
 
-		t.r = free_floor(&v, would_help(&t, need + ROOM_AHEAD) ? need + ROOM_AHEAD : need);
+		ses.r = free_floor(&v, would_help(&ses, need + ROOM_AHEAD) ? need + ROOM_AHEAD : need);
 	}
-	if (t.r < 0)
-		log_debug(LOG_STORE, "nothing could be evicted: %s", err_text(t.r));
+	if (ses.r < 0)
+		log_debug(LOG_STORE, "nothing could be evicted: %s", err_text(ses.r));
 }
 
 int evict_make_room(struct store *s, uint64_t need)
 {
 	make_room(s, need);
-	/* Blocks may be on their way back. Outside of the turn: that download may want a turn first. */
+	/* A download that lost its file may still hold its blocks. This waits without the write lock, which that
+	 * download may want first. */
 	while (!room_has(s, need) && clock_ms() < atomic_load(&s->held_until))
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	return room_has(s, need) ? 0 : -ENOSPC;
@@ -185,34 +186,34 @@ int store_make_room(struct store *s, uint64_t need, struct err *e)
 	return evict_make_room(s, need) < 0 ? room_refuse(s, e) : 0;
 }
 
-static int trim_in(struct turn *t)
+static int trim_in(struct session *ses)
 {
-	struct eviction v = EVICTION(t);
+	struct eviction v = EVICTION(ses);
 	int r;
 
-	r = index_begin(t->ix);
+	r = index_begin(ses->ix);
 	if (r == 0)
-		r = sweep(t->s, t->ix);
+		r = sweep(ses->s, ses->ix);
 	if (r == 0)
-		r = index_misses_expire(t->ix, clock_wall());
+		r = index_misses_expire(ses->ix, clock_wall());
 	if (r == 0)
-		r = index_commit(t->ix);
+		r = index_commit(ses->ix);
 	if (r == 0 || r == -ENOSPC) {
-		index_rollback(t->ix);
-		r = evict_to_quota(t, 0);
+		index_rollback(ses->ix);
+		r = evict_to_quota(ses, 0);
 	}
-	if (r == 0 && would_help(t, 0))
+	if (r == 0 && would_help(ses, 0))
 		r = free_floor(&v, 0);
 	return r;
 }
 
 int store_trim(struct store *s)
 {
-	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
 
 	partial_clean(s->dirfd, s->dir);
-	while (turn_next(&t))
-		t.r = trim_in(&t);
+	while (session_next(&ses))
+		ses.r = trim_in(&ses);
 	sparses_clean(s); /* after the sweep, which drops rows */
-	return t.r;
+	return ses.r;
 }

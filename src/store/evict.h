@@ -1,10 +1,10 @@
-/* Making room: the least recently used go first, what is kept stays. For this folder. */
+/* Eviction: the least recently used files go first, kept and pinned files stay. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "store/turn.h"
+#include "store/session.h"
 
-/* In a turn. `except` is the number of an object that stays, 0: none. */
-int evict_to_quota(struct turn *t, int64_t except);
+/* With the write lock. `except` is the number of an object that stays; 0: no such object. 0, -errno. */
+int evict_to_quota(struct session *ses, int64_t except);
 
-/* Evicts until `need` bytes can be written and min_free stays free. Takes a turn. 0, -ENOSPC. */
+/* Evicts until `need` bytes can be written and min_free stays free. Takes the write lock. 0, -ENOSPC. */
 int evict_make_room(struct store *s, uint64_t need);

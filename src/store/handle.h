@@ -1,10 +1,10 @@
-/* What a `struct store` is made of, for this folder only. Locks are taken in the order turn,
- * index, notes; those of flights and drafts stand alone. */
+/* What a `struct store` is made of, for this folder only. Locks are taken in the order write lock,
+ * index, pending; those of flights and drafts stand alone. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/flights.h"
 #include "store/index/index.h"
-#include "store/notes.h"
+#include "store/pending.h"
 #include "store/store.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ struct flights {
 	unsigned n, room;
 };
 
-/* The files with holes that this process fills. `opening` is taken before a turn, `lock` after. */
+/* The files with holes that this process fills. `opening` is taken before the write lock, `lock` after it. */
 struct sparses {
 	pthread_mutex_t opening; /* one at a time */
 	pthread_mutex_t lock;
@@ -32,21 +32,21 @@ struct sparses {
 struct store {
 	/* fixed once open */
 	char *dir;
-	int dirfd; /* flock(2): one process has its turn. The number stays when the directory is replaced */
+	int dirfd; /* flock(2): the write lock between processes. The number stays when the directory is replaced */
 	char id[17];
 	uint64_t quota, min_free;
 
-	pthread_mutex_t turn_lock; /* one thread has its turn */
-	atomic_uint_fast64_t hurry; /* clock_ms() at which who waits for a turn gives up; 0: never */
+	pthread_mutex_t write_lock; /* between threads of this process; taken before the flock(2) */
+	atomic_uint_fast64_t hurry; /* clock_ms() at which threads stop waiting for the write lock; 0: no such time */
 
 	pthread_mutex_t index_lock;
-	struct index *index; /* under index_lock; replaced only within a turn */
-	atomic_uint_fast64_t looked;
+	struct index *index; /* under index_lock; replaced only with the write lock */
+	atomic_uint_fast64_t looked; /* clock_ms(): when a reader last asked whether the index is at its place */
 	atomic_uint_fast64_t held_until; /* clock_ms(): until then a download may hold a file that was evicted */
 	atomic_bool broken; /* the directory was removed and cannot be made anew: that was logged */
-	atomic_bool lost; /* files went, and the disk had no room for saying so: rows are to be swept */
+	atomic_bool lost; /* files were removed, and the disk had no room to write that down: sweep the rows */
 
-	struct notes notes;
+	struct pending pending;
 	struct flights flights;
 	struct sparses sparses;
 };
@@ -54,6 +54,9 @@ struct store {
 int flights_init(struct store *s, struct err *e);
 int flights_reopen(struct store *s, int dirfd, struct err *e); /* in another directory, under the same number */
 void flights_release(struct store *s);
+
+/* The index's row of a key, or of the key by id and name where there is such a file. 0, -ENOENT. */
+int store_hit(struct store *s, const struct key *k, struct index_hit *out);
 
 /* A draft that is a full file with holes: NAME of sparse/. Where it is not published it stays what it
  * was. Duplicates the descriptor. */

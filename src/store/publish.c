@@ -40,7 +40,7 @@ static bool stands_before(const struct store_learned *l, unsigned i)
 	return false;
 }
 
-/* Which of the further keys no blob has. Nobody else changes them in this turn. */
+/* Which of the further keys no blob has. No other process changes them under the write lock. */
 static int choose_keys(struct index *ix, struct publishing *p)
 {
 	for (unsigned i = 0; p->learned && i < p->learned->n; i++) {
@@ -212,40 +212,40 @@ static void take_back(struct index *ix, struct publishing *p)
 		draft_take_back(p->d, p->sha256);
 }
 
-static int publish_in(struct turn *t, struct publishing *p)
+static int publish_in(struct session *ses, struct publishing *p)
 {
 	int r;
 
-	r = intend(t->ix, p);
+	r = intend(ses->ix, p);
 	if (r == 0)
-		r = write_label(t->ix, p);
+		r = write_label(ses->ix, p);
 	if (r == 0 && p->d)
 		r = draft_place(p->d, p->sha256);
 	if (r == 0)
-		r = commit(t->ix, p);
+		r = commit(ses->ix, p);
 	if (r < 0) {
-		index_rollback(t->ix);
-		take_back(t->ix, p);
+		index_rollback(ses->ix);
+		take_back(ses->ix, p);
 		return r;
 	}
 	if (p->sparse[0])
 		sparse_file_unlink(p->s, p->sparse);
-	turn_settle(t); /* the blob that had the key before; what fails here, the next turn does */
+	session_settle(ses); /* the blob that had the key before; what fails here, the next writer does */
 	return 0;
 }
 
-static int publish_turn(struct publishing *p, struct blob **out)
+static int publish_locked(struct publishing *p, struct blob **out)
 {
-	_cleanup_turn_ struct turn t = {.s = p->s, .write = true};
+	_cleanup_session_ struct session ses = {.s = p->s, .write = true};
 	char rel[DIR_REL], path[4300];
 	struct stat st;
 	int fd, r;
 
-	while (turn_next(&t))
-		t.r = publish_in(&t, p);
-	if (t.r < 0)
-		return t.r;
-	if (evict_to_quota(&t, p->object) < 0)
+	while (session_next(&ses))
+		ses.r = publish_in(&ses, p);
+	if (ses.r < 0)
+		return ses.r;
+	if (evict_to_quota(&ses, p->object) < 0)
 		log_warn("%s: nothing could be evicted, the store is over its quota", p->s->dir);
 	if (!out)
 		return 0;
@@ -263,7 +263,7 @@ static int publish_anew(struct publishing *p, struct blob **out)
 
 	if (r == 0)
 		r = draft_seal(p->d, p->sha256, &p->size);
-	return r == 0 ? publish_turn(p, out) : r;
+	return r == 0 ? publish_locked(p, out) : r;
 }
 
 static void cleanup_draft(struct draft **d)
@@ -282,9 +282,9 @@ int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 	key_canon(k, p.canon);
 	r = draft_seal(d, p.sha256, &p.size);
 	if (r == 0)
-		r = publish_turn(&p, out);
+		r = publish_locked(&p, out);
 	if (r == -ENOSPC && evict_make_room(s, ROOM_AHEAD) == 0)
-		r = publish_turn(&p, out);
+		r = publish_locked(&p, out);
 	if (r == -ENOENT && draft_is_lost(d))
 		r = publish_anew(&p, out);
 	if (r < 0)
@@ -309,5 +309,5 @@ int store_link(struct store *s, const struct key *k, const struct blob *b)
 		return -EINVAL; /* in place: nothing of ours */
 	key_canon(k, p.canon);
 	snprintf(p.sha256, sizeof(p.sha256), "%s", blob_sha256(b));
-	return publish_turn(&p, NULL);
+	return publish_locked(&p, NULL);
 }

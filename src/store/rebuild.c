@@ -1,4 +1,4 @@
-/* The index, made anew. */
+/* Opening the index, and rebuilding it from the labels of the blobs. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/rebuild.h"
 #include "base/log.h"
@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* The log goes first: it must never lie beside an index that it does not belong to. */
+/* Moves the log first: it must never lie beside an index to which it does not belong. */
 static int set_aside(struct store *s)
 {
 	static const char *const tails[] = {"-wal", "-shm", ""};
@@ -35,7 +35,7 @@ static void salvage(struct store *s, struct index *ix)
 		index_salvage(ix, path);
 }
 
-static int fill(struct store *s, struct index *ix, bool damaged)
+static int rebuild_index(struct store *s, struct index *ix, bool damaged)
 {
 	struct index_object o = {.id = 0};
 	unsigned long artifacts = 0;
@@ -78,7 +78,7 @@ int rebuild_open(struct store *s, bool damaged, struct index **out, struct err *
 	r = index_make(&ix, s->dir, s->id, e);
 	if (r < 0)
 		return r;
-	r = fill(s, ix, damaged);
+	r = rebuild_index(s, ix, damaged);
 	if (r < 0) {
 		index_rollback(ix);
 		return err_set(e, r, "%s: the index cannot be rebuilt: %s", s->dir, err_text(r));

@@ -1,4 +1,4 @@
-/* Makes the files of one blob and what the index says of them agree again. In a turn, and in a
+/* Makes the files of one blob and what the index says of them agree again. With the write lock, and in a
  * transaction of its caller. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

@@ -5,19 +5,19 @@
 #include "store/sparse-file.h"
 #include "store/sparse-rows.h"
 #include "store/sparse.h"
-#include "store/turn.h"
+#include "store/session.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 
 static bool has_row(struct store *s, const char *name)
 {
-	_cleanup_turn_ struct turn t = {.s = s};
+	_cleanup_session_ struct session ses = {.s = s};
 	struct store_sparse_row row;
 
-	while (turn_next(&t))
-		t.r = index_sparse_find_name(t.ix, name, &row);
-	return t.r != -ENOENT; /* who knows: it stays */
+	while (session_next(&ses))
+		ses.r = index_sparse_find_name(ses.ix, name, &row);
+	return ses.r != -ENOENT; /* who knows: it stays */
 }
 
 /* Its maker locks a file before the row is written. So what can be locked and has no row, also
@@ -37,14 +37,11 @@ static bool remove_orphan(struct store *s, const char *name)
 
 int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *rows, unsigned n)
 {
-	_cleanup_turn_ struct turn t = {.s = s};
-	int count = 0;
+	_cleanup_session_ struct session ses = {.s = s};
 
-	while (turn_next(&t)) {
-		count = index_sparse_list(t.ix, after, rows, n);
-		t.r = MIN(count, 0);
-	}
-	return t.r < 0 ? t.r : count;
+	while (session_next(&ses))
+		session_count(&ses, index_sparse_list(ses.ix, after, rows, n));
+	return session_counted(&ses);
 }
 
 /* A process that was killed when the file was removed, or was published, and the row was not. */
@@ -59,21 +56,21 @@ static bool has_unsound_row(struct store *s)
 	return false;
 }
 
-static int sweep_in(struct turn *t)
+static int sweep_in(struct session *ses)
 {
-	int r = index_begin(t->ix);
+	int r = index_begin(ses->ix);
 
 	if (r == 0)
-		r = sparses_sweep(t->s, t->ix);
-	return r == 0 ? index_commit(t->ix) : r;
+		r = sparses_sweep(ses->s, ses->ix);
+	return r == 0 ? index_commit(ses->ix) : r;
 }
 
 static void sweep_rows(struct store *s)
 {
-	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
 
-	while (turn_next(&t))
-		t.r = sweep_in(&t);
+	while (session_next(&ses))
+		ses.r = sweep_in(&ses);
 }
 
 void sparses_clean(struct store *s)

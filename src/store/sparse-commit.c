@@ -123,7 +123,7 @@ static int save_part(struct sparse *f, struct index *ix, const struct index_part
 	return index_sparse_part_put(ix, f->name, &all);
 }
 
-static int save_in(struct turn *t, struct sparse *f, const struct round *g)
+static int save_in(struct session *ses, struct sparse *f, const struct round *g)
 {
 	struct store_sparse_row row;
 	struct stat st;
@@ -131,32 +131,32 @@ static int save_in(struct turn *t, struct sparse *f, const struct round *g)
 
 	if (fstat(f->fd, &st) < 0)
 		return -errno;
-	r = index_begin(t->ix);
+	r = index_begin(ses->ix);
 	if (r == 0)
-		r = index_sparse_get_name(t->ix, f->name, &row);
+		r = index_sparse_get_name(ses->ix, f->name, &row);
 	if (r == -ENOENT)
-		r = readmit(f, t->ix);
+		r = readmit(f, ses->ix);
 	for (unsigned i = 0; i < g->n && r == 0; i++)
-		r = save_part(f, t->ix, &g->parts[i]);
+		r = save_part(f, ses->ix, &g->parts[i]);
 	if (r == 0)
-		r = index_sparse_grew(t->ix, f->name, f->saved_bytes + g->bytes,
+		r = index_sparse_grew(ses->ix, f->name, f->saved_bytes + g->bytes,
 			(uint64_t)st.st_blocks * 512, clock_wall());
 	if (r == 0)
-		r = index_commit(t->ix);
+		r = index_commit(ses->ix);
 	if (r < 0)
-		index_rollback(t->ix);
+		index_rollback(ses->ix);
 	return r;
 }
 
 static int save(struct sparse *f, const struct round *g)
 {
-	_cleanup_turn_ struct turn t = {.s = f->s, .write = true};
+	_cleanup_session_ struct session ses = {.s = f->s, .write = true};
 
-	while (turn_next(&t))
-		t.r = save_in(&t, f, g);
-	if (t.r == 0 && evict_to_quota(&t, 0) < 0)
+	while (session_next(&ses))
+		ses.r = save_in(&ses, f, g);
+	if (ses.r == 0 && evict_to_quota(&ses, 0) < 0)
 		log_warn("%s: nothing could be evicted, the store is over its quota", f->s->dir);
-	return t.r;
+	return ses.r;
 }
 
 static void mark_saved(struct sparse *f, const struct round *g)
@@ -261,7 +261,7 @@ int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct
 
 int sparse_drop(struct sparse *f)
 {
-	_cleanup_turn_ struct turn t = {.s = f->s, .write = true};
+	_cleanup_session_ struct session ses = {.s = f->s, .write = true};
 	LOCK_SCOPE(&f->committing);
 
 	if (f->finished)
@@ -269,11 +269,11 @@ int sparse_drop(struct sparse *f)
 	atomic_store(&f->stale, true);
 	sparse_unlist(f);
 	sparse_file_unlink(f->s, f->name);
-	while (turn_next(&t))
-		t.r = index_sparse_drop(t.ix, f->name);
-	if (t.r == -ENOSPC) { /* the row goes when there is room for saying so */
+	while (session_next(&ses))
+		ses.r = index_sparse_drop(ses.ix, f->name);
+	if (ses.r == -ENOSPC) { /* the row goes when there is room for saying so */
 		atomic_store(&f->s->lost, true);
 		return 0;
 	}
-	return t.r;
+	return ses.r;
 }

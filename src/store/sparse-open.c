@@ -5,7 +5,7 @@
 #include "store/evict.h"
 #include "store/room.h"
 #include "store/sparse-private.h"
-#include "store/turn.h"
+#include "store/session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -148,12 +148,12 @@ static int load_parts(struct sparse *f, struct index *ix)
 
 static int load(struct sparse *f)
 {
-	_cleanup_turn_ struct turn t = {.s = f->s};
+	_cleanup_session_ struct session ses = {.s = f->s};
 
-	while (turn_next(&t))
-		t.r = load_parts(f, t.ix);
+	while (session_next(&ses))
+		ses.r = load_parts(f, ses.ix);
 	f->saved_bytes = sparse_present(f);
-	return t.r;
+	return ses.r;
 }
 
 /* ---- opening -------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ void sparse_row_of(const struct sparse *f, struct store_sparse_row *row)
 
 /* What lies there: taken when it is of the same validator, and else dropped. 1: taken. `own`: the
  * name of one that this process holds and gives up. */
-static int take_or_drop(struct turn *t, struct sparse *f, const char *own)
+static int take_or_drop(struct session *ses, struct sparse *f, const char *own)
 {
 	_cleanup_close_ int fd = -1;
 	char canon[KEY_TEXT];
@@ -178,7 +178,7 @@ static int take_or_drop(struct turn *t, struct sparse *f, const char *own)
 	struct stat st;
 	int r;
 
-	r = index_sparse_get(t->ix, key_canon(&f->key, canon), &row);
+	r = index_sparse_get(ses->ix, key_canon(&f->key, canon), &row);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	if (strcmp(row.name, own) != 0) {
@@ -189,48 +189,48 @@ static int take_or_drop(struct turn *t, struct sparse *f, const char *own)
 			sparse_same(&row.validator, &f->validator)) {
 			memcpy(f->name, row.name, sizeof(f->name));
 			f->fd = take_fd(&fd);
-			r = index_sparse_used(t->ix, f->name, clock_wall());
+			r = index_sparse_used(ses->ix, f->name, clock_wall());
 			return r < 0 ? r : 1;
 		}
 	}
-	r = index_sparse_drop(t->ix, row.name);
+	r = index_sparse_drop(ses->ix, row.name);
 	if (r == 0)
 		sparse_file_unlink(f->s, row.name);
 	return r;
 }
 
-static int open_in(struct turn *t, struct sparse *f, const char *own)
+static int open_in(struct session *ses, struct sparse *f, const char *own)
 {
 	struct store_sparse_row row;
 	int r;
 
 	if (f->fd >= 0) /* of a first try */
 		close(take_fd(&f->fd));
-	r = index_begin(t->ix);
+	r = index_begin(ses->ix);
 	if (r == 0)
-		r = take_or_drop(t, f, own);
+		r = take_or_drop(ses, f, own);
 	if (r == 0) {
 		r = sparse_file_new(f->s, f->validator.size, f->name, &f->fd);
 		sparse_row_of(f, &row);
 		if (r == 0)
-			r = index_sparse_put(t->ix, &row);
+			r = index_sparse_put(ses->ix, &row);
 		if (r < 0 && f->fd >= 0)
 			sparse_file_unlink(f->s, f->name);
 	}
 	if (r >= 0)
-		r = index_commit(t->ix);
+		r = index_commit(ses->ix);
 	if (r < 0)
-		index_rollback(t->ix);
+		index_rollback(ses->ix);
 	return r;
 }
 
 static int open_new(struct sparse *f, const char *own)
 {
-	_cleanup_turn_ struct turn t = {.s = f->s, .write = true};
+	_cleanup_session_ struct session ses = {.s = f->s, .write = true};
 
-	while (turn_next(&t))
-		t.r = open_in(&t, f, own);
-	return t.r;
+	while (session_next(&ses))
+		ses.r = open_in(&ses, f, own);
+	return ses.r;
 }
 
 static int open_fresh(struct store *s, const struct key *k, const struct sparse_validator *v,
@@ -282,13 +282,13 @@ int sparse_open(struct store *s, const struct key *k, const struct sparse_valida
 
 static int row_by_key(struct store *s, const struct key *k, struct store_sparse_row *row)
 {
-	_cleanup_turn_ struct turn t = {.s = s};
+	_cleanup_session_ struct session ses = {.s = s};
 	char canon[KEY_TEXT];
 
 	key_canon(k, canon);
-	while (turn_next(&t))
-		t.r = index_sparse_find(t.ix, canon, row);
-	return t.r;
+	while (session_next(&ses))
+		ses.r = index_sparse_find(ses.ix, canon, row);
+	return ses.r;
 }
 
 int sparse_peek(struct store *s, const struct key *k, struct sparse **out)
@@ -323,17 +323,17 @@ int sparse_peek(struct store *s, const struct key *k, struct sparse **out)
 
 int sparse_refresh(struct sparse *f)
 {
-	_cleanup_turn_ struct turn t = {.s = f->s};
+	_cleanup_session_ struct session ses = {.s = f->s};
 	struct store_sparse_row row;
 
 	if (f->writer)
 		return 0;
-	while (turn_next(&t)) {
+	while (session_next(&ses)) {
 		LOCK_SCOPE(&f->committing);
 
-		t.r = index_sparse_find_name(t.ix, f->name, &row);
-		if (t.r == 0)
-			t.r = load_parts(f, t.ix);
+		ses.r = index_sparse_find_name(ses.ix, f->name, &row);
+		if (ses.r == 0)
+			ses.r = load_parts(f, ses.ix);
 	}
-	return t.r == -ENOENT ? -ESTALE : t.r;
+	return ses.r == -ENOENT ? -ESTALE : ses.r;
 }

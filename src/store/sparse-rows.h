@@ -1,4 +1,4 @@
-/* Rows of files with holes in the index. In a turn; for this folder. */
+/* Rows of files with holes in the index. With the write lock; for this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"

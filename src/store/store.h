@@ -87,7 +87,7 @@ struct store_learned {
 	struct key keys[STORE_KEYS_MOST];
 };
 
-/* The same, with what was learned of the file, in one turn. */
+/* The same, with what was learned of the file, in one transaction. */
 int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 	const struct blob_facts *f, const struct store_learned *l, struct blob **out, struct err *e);
 
@@ -133,8 +133,8 @@ int store_note(struct store *s, const char *name, char text[static 201]);
 
 /* The same for more than a line: a file of its own beside the index, DIR/aside/NAME, replaced at once or
  * not at all. NAME has no slash. Read is at most `most` bytes: -EFBIG; `out` is the caller's. (waits) */
-int store_aside_write(struct store *s, const char *name, const void *p, size_t n);
-int store_aside_read(struct store *s, const char *name, size_t most, void **out, size_t *n);
+int store_side_file_write(struct store *s, const char *name, const void *p, size_t n);
+int store_side_file_read(struct store *s, const char *name, size_t most, void **out, size_t *n);
 
 /* Remembered misses that still hold; `after` is a rowid cursor, moved on. */
 int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *rows, unsigned n);

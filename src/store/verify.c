@@ -1,5 +1,5 @@
-/* Is everything what it should be? Looks at each artifact in a turn of its own, and reads its bytes
- * outside of it, so that nobody waits for a long check. */
+/* `symfs cache verify`: compares the index, the labels and the bytes. Takes the write lock for each artifact anew and
+ * reads its bytes without it, so that no writer waits for a long check. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -8,7 +8,7 @@
 #include "store/settle.h"
 #include "store/sparse-file.h"
 #include "store/sparse.h"
-#include "store/turn.h"
+#include "store/session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,26 +98,26 @@ static int look(struct verifying *v, struct index *ix, const char **what)
 /* The next object: 0; -ENOENT after the last. */
 static int look_at_next(struct verifying *v, const char **what)
 {
-	_cleanup_turn_ struct turn t = {.s = v->s, .write = true};
+	_cleanup_session_ struct session ses = {.s = v->s, .write = true};
 
-	while (turn_next(&t)) {
-		t.r = index_object_next(t.ix, v->o.id, &v->o);
-		if (t.r == 0)
-			t.r = look(v, t.ix, what);
+	while (session_next(&ses)) {
+		ses.r = index_object_next(ses.ix, v->o.id, &v->o);
+		if (ses.r == 0)
+			ses.r = look(v, ses.ix, what);
 	}
-	return t.r;
+	return ses.r;
 }
 
 /* The bytes were found wrong: does the index still speak of this very file? */
 static bool is_still_there(struct verifying *v)
 {
-	_cleanup_turn_ struct turn t = {.s = v->s, .write = true};
+	_cleanup_session_ struct session ses = {.s = v->s, .write = true};
 	struct index_object o;
 	struct stat now, then;
 
-	while (turn_next(&t))
-		t.r = index_object_find(t.ix, v->o.sha256, &o);
-	return t.r == 0 && dir_blob_stat(v->s->dirfd, o.sha256, &now) == 0 &&
+	while (session_next(&ses))
+		ses.r = index_object_find(ses.ix, v->o.sha256, &o);
+	return ses.r == 0 && dir_blob_stat(v->s->dirfd, o.sha256, &now) == 0 &&
 	       fstat(v->fd, &then) == 0 && now.st_ino == then.st_ino;
 }
 
@@ -179,15 +179,15 @@ static int look_at_file(void *ctx, enum dir_kind kind, const char *sha256)
 
 static int verify_files(struct verifying *v)
 {
-	_cleanup_turn_ struct turn t = {.s = v->s, .write = true};
+	_cleanup_session_ struct session ses = {.s = v->s, .write = true};
 
 	v->has_key = false;
-	while (turn_next(&t)) {
-		struct walking w = {.v = v, .ix = t.ix};
+	while (session_next(&ses)) {
+		struct walking w = {.v = v, .ix = ses.ix};
 
-		t.r = dir_walk(v->s->dirfd, look_at_file, &w);
+		ses.r = dir_walk(v->s->dirfd, look_at_file, &w);
 	}
-	return t.r;
+	return ses.r;
 }
 
 /* ---- files with holes ----------------------------------------------------------------- */
@@ -204,12 +204,12 @@ static void tell_sparse(struct verifying *v, const struct store_sparse_row *row,
 
 static bool has_sparse_row(struct verifying *v, const char *name)
 {
-	_cleanup_turn_ struct turn t = {.s = v->s};
+	_cleanup_session_ struct session ses = {.s = v->s};
 	struct store_sparse_row row;
 
-	while (turn_next(&t))
-		t.r = index_sparse_find_name(t.ix, name, &row);
-	return t.r == 0;
+	while (session_next(&ses))
+		ses.r = index_sparse_find_name(ses.ix, name, &row);
+	return ses.r == 0;
 }
 
 /* The blocks of one part: NULL, or what is wrong. */
@@ -234,14 +234,14 @@ static const char *part_trouble(int fd, uint64_t size, const struct index_part *
 
 static int next_part(struct verifying *v, const char *name, int64_t after, struct index_part *out)
 {
-	_cleanup_turn_ struct turn t = {.s = v->s};
+	_cleanup_session_ struct session ses = {.s = v->s};
 	int n = 0;
 
-	while (turn_next(&t)) {
-		n = index_sparse_parts(t.ix, name, after, out, 1);
-		t.r = MIN(n, 0);
+	while (session_next(&ses)) {
+		n = index_sparse_parts(ses.ix, name, after, out, 1);
+		ses.r = MIN(n, 0);
 	}
-	return t.r < 0 ? t.r : n;
+	return ses.r < 0 ? ses.r : n;
 }
 
 static int look_at_parts(struct verifying *v, const struct store_sparse_row *row, int fd,

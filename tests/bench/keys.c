@@ -11,7 +11,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "store/files/label.h"
-#include "store/turn.h"
+#include "store/session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,24 +51,24 @@ static struct key key_nth(uint64_t i, bool ids)
 /* ---- fill --------------------------------------------------------------------------- */
 
 /* The keys [from, to) of the blob that the first of them was published with. */
-static int put_keys(struct turn *t, uint64_t from, uint64_t to, bool ids, const char *sha256)
+static int put_keys(struct session *ses, uint64_t from, uint64_t to, bool ids, const char *sha256)
 {
 	_cleanup_buf_ struct buf label = BUF_UP_TO(LABEL_MOST);
 	struct index_object o;
-	int r = index_begin(t->ix);
+	int r = index_begin(ses->ix);
 
 	if (r == 0)
-		r = index_object_find(t->ix, sha256, &o);
+		r = index_object_find(ses->ix, sha256, &o);
 	for (uint64_t i = from; i < to && r == 0; i++) {
 		struct key k = key_nth(i, ids);
 
-		r = index_key_put(t->ix, &k, o.id, &facts);
+		r = index_key_put(ses->ix, &k, o.id, &facts);
 		if (r == 0)
 			r = label_add(&label, &k, &facts, o.size);
 	}
 	if (r == 0)
-		r = label_write(t->s->dirfd, sha256, &label);
-	return r == 0 ? index_commit(t->ix) : r;
+		r = label_write(ses->s->dirfd, sha256, &label);
+	return r == 0 ? index_commit(ses->ix) : r;
 }
 
 static int fill_blob(struct store *s, uint64_t from, uint64_t to, bool ids)
@@ -84,11 +84,11 @@ static int fill_blob(struct store *s, uint64_t from, uint64_t to, bool ids)
 	if (r == 0)
 		r = store_publish(s, d, &k, &facts, &b, &e);
 	if (r == 0) {
-		_cleanup_turn_ struct turn t = {.s = s, .write = true};
+		_cleanup_session_ struct session ses = {.s = s, .write = true};
 
-		while (turn_next(&t))
-			t.r = put_keys(&t, from, to, ids, blob_sha256(b));
-		r = t.r;
+		while (session_next(&ses))
+			ses.r = put_keys(&ses, from, to, ids, blob_sha256(b));
+		r = ses.r;
 	}
 	return r;
 }

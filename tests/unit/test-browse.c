@@ -6,7 +6,7 @@
 #include "layout/pattern.h"
 #include "scratch.h"
 #include "store/browse.h"
-#include "store/turn.h"
+#include "store/session.h"
 
 #include <ctype.h>
 
@@ -79,32 +79,32 @@ static struct key any_key(void)
 
 static void put_all(struct store *s, const struct key *keys, unsigned n)
 {
-	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
 	char sha256[SHA256_TEXT];
 	int64_t object;
 
 	memset(sha256, 'a', sizeof(sha256) - 1);
 	sha256[sizeof(sha256) - 1] = '\0';
-	while (turn_next(&t)) {
-		t.r = index_begin(t.ix);
-		if (t.r == 0)
-			t.r = index_object_put(t.ix, sha256, 1, 1, &object);
-		for (unsigned i = 0; i < n && t.r == 0; i++)
-			t.r = index_key_put(t.ix, &keys[i], object, &FACTS);
-		if (t.r == 0)
-			t.r = index_commit(t.ix);
+	while (session_next(&ses)) {
+		ses.r = index_begin(ses.ix);
+		if (ses.r == 0)
+			ses.r = index_object_put(ses.ix, sha256, 1, 1, &object);
+		for (unsigned i = 0; i < n && ses.r == 0; i++)
+			ses.r = index_key_put(ses.ix, &keys[i], object, &FACTS);
+		if (ses.r == 0)
+			ses.r = index_commit(ses.ix);
 	}
-	ck_assert_int_eq(t.r, 0);
+	ck_assert_int_eq(ses.r, 0);
 }
 
 static void drop(struct store *s, const struct key *k)
 {
-	_cleanup_turn_ struct turn t = {.s = s, .write = true};
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
 	char canon[KEY_TEXT];
 
-	while (turn_next(&t))
-		t.r = index_key_drop(t.ix, key_canon(k, canon));
-	ck_assert_int_eq(t.r, 0);
+	while (session_next(&ses))
+		ses.r = index_key_drop(ses.ix, key_canon(k, canon));
+	ck_assert_int_eq(ses.r, 0);
 }
 
 /* ---- the model: a sorted set of folded paths ---------------------------------------- */

@@ -1640,7 +1640,7 @@ END_TEST
 
 /* ---- readers and threads ------------------------------------------------------------ */
 
-/* Another process that has its turn, and the index's lock, until it is killed. */
+/* Another process that holds the write lock, and the index's lock, until it is killed. */
 static void sit_on_the_locks(void *ctx)
 {
 	int fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC), ready = *(int *)ctx;

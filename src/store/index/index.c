@@ -206,7 +206,7 @@ bool index_seems_moved(struct index *ix)
 	return reader_open(&rd) == 0 && has_moved(rd.c);
 }
 
-/* ---- within a turn ------------------------------------------------------------------ */
+/* ---- with the write lock ------------------------------------------------------------- */
 
 bool index_moved(struct index *ix)
 {

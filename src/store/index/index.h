@@ -1,7 +1,7 @@
 /* The index: DIR/index.sqlite. It says which keys there are, which blob each has, what is known
  * missing, and which files may disagree with it (intents). For this folder.
  *
- * One connection writes, and belongs to whoever has the turn (turn.h); readers take theirs from a
+ * One connection writes, and belongs to the thread that has the write lock (session.h); readers take theirs from a
  * pool, so none waits for a writer. Every call: 0 or what it says, -EUCLEAN: the index is damaged,
  * -ENOSPC, -EBUSY, -EIO, -ENOMEM. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -106,7 +106,7 @@ int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_
 /* key_number(), as look-ups tell it: of a file that goes by a code id that of its key by this. */
 uint64_t index_view_number(struct index_view *v, const struct key *k);
 
-/* ---- within a turn ------------------------------------------------------------------ */
+/* ---- with the write lock ------------------------------------------------------------- */
 
 bool index_moved(struct index *ix);
 int index_begin(struct index *ix);

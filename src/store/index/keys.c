@@ -142,7 +142,7 @@ int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned
 	return r < 0 ? r : list_with(rd.c, after, rows, n);
 }
 
-/* ---- within a turn ------------------------------------------------------------------ */
+/* ---- with the write lock ------------------------------------------------------------- */
 
 /* The first three columns of the one row that a query answers with. */
 static int victim_from(struct rows *rows, int r, struct index_object *out)

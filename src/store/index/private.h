@@ -121,7 +121,7 @@ int conn_main_key(struct conn *c, const char *canon, enum filetype type, struct 
 struct index {
 	atomic_uint refs;
 	char *path;
-	struct conn *writer; /* within a turn only */
+	struct conn *writer; /* with the write lock only */
 
 	pthread_mutex_t lock;
 	struct conn *idle; /* under lock */

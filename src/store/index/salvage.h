@@ -4,5 +4,5 @@
 #pragma once
 #include "store/index/index.h"
 
-/* In a turn, and in the transaction that fills the new index; what cannot be read is left out. */
+/* With the write lock, and in the transaction that fills the new index; what cannot be read is left out. */
 void index_salvage(struct index *ix, const char *path);

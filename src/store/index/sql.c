@@ -96,7 +96,7 @@ const char index_schema_6[] =
 	/* Older versions did not pin what `symfs add` stored. */
 	"UPDATE objects SET keep_until = " PINNED " WHERE id IN"
 	" (SELECT object_id FROM keys WHERE source = 'add' AND url LIKE '/%');"
-	/* Labels of older versions do not say what is pinned: the next write turn rewrites them. */
+	/* Labels of older versions do not say what is pinned: the next writer rewrites them. */
 	"INSERT OR IGNORE INTO intents SELECT sha256, 0 FROM objects WHERE keep_until = " PINNED ";"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 

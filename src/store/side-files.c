@@ -1,12 +1,36 @@
-/* Files beside the index: what could be found out anew, but at a price. */
+/* What a process found out about sources, and could find out anew at a cost: notes of a line in the index, and side
+ * files in DIR/aside/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
-#include "store/handle.h"
+#include "store/session.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+int store_note_set(struct store *s, const char *name, const char *text)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	char full[256];
+
+	snprintf(full, sizeof(full), "note:%.240s", name);
+	while (session_next(&ses))
+		ses.r = index_meta_set(ses.ix, full, text);
+	return ses.r;
+}
+
+int store_note(struct store *s, const char *name, char text[static 201])
+{
+	_cleanup_session_ struct session ses = {.s = s};
+	char full[256];
+
+	snprintf(full, sizeof(full), "note:%.240s", name);
+	while (session_next(&ses))
+		ses.r = index_meta(ses.ix, full, text, 201);
+	return ses.r;
+}
 
 static int open_dir(struct store *s, bool make)
 {
@@ -18,7 +42,7 @@ static int open_dir(struct store *s, bool make)
 	return fd < 0 ? -errno : fd;
 }
 
-int store_aside_write(struct store *s, const char *name, const void *p, size_t n)
+int store_side_file_write(struct store *s, const char *name, const void *p, size_t n)
 {
 	_cleanup_close_ int dir = open_dir(s, true);
 
@@ -40,7 +64,7 @@ static int read_all(int fd, uint8_t *p, size_t n)
 	return 0;
 }
 
-int store_aside_read(struct store *s, const char *name, size_t most, void **out, size_t *n)
+int store_side_file_read(struct store *s, const char *name, size_t most, void **out, size_t *n)
 {
 	_cleanup_close_ int dir = open_dir(s, false), fd = -1;
 	struct stat st;

@@ -1,0 +1,123 @@
+/* Finding what is stored under a key. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "store/files/dir.h"
+#include "store/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define USE_EVERY 3600 /* seconds: noting each use would turn every read into a write */
+
+struct key store_key(struct store *s, const struct key *k)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+	struct index_hit hit;
+	char canon[KEY_TEXT];
+	struct key named;
+
+	if (!key_by_name(k, &named))
+		return *k;
+	key_canon(&named, canon);
+	while (session_next(&ses))
+		ses.r = index_find(ses.ix, canon, &hit);
+	return ses.r == 0 ? named : *k;
+}
+
+int store_hit(struct store *s, const struct key *k, struct index_hit *out)
+{
+	struct key here = store_key(s, k);
+	_cleanup_session_ struct session ses = {.s = s};
+	char canon[KEY_TEXT];
+
+	key_canon(&here, canon);
+	while (session_next(&ses))
+		ses.r = index_find(ses.ix, canon, out);
+	if (ses.r == 0 && !dir_sha256_ok(out->object.sha256))
+		return -ENOENT;
+	return ses.r;
+}
+
+static void note(struct store *s, const struct index_hit *h, bool broken)
+{
+	if (broken || llabs(clock_wall() - h->used) >= USE_EVERY)
+		pending_add(&s->pending, h->object.id, h->object.sha256, broken);
+	session_try_pending(s);
+}
+
+static int open_hit(struct store *s, const struct index_hit *h, struct blob **out)
+{
+	_cleanup_close_ int fd = -1;
+	char rel[DIR_REL], path[4300];
+	struct stat st;
+	int r;
+
+	r = dir_blob_open(s->dirfd, h->object.sha256, &fd, &st);
+	if (r == 0 && (uint64_t)st.st_size != h->object.size)
+		r = -ENOENT;
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/%s", s->dir, dir_blob(h->object.sha256, rel));
+	return blob_of_store(out, take_fd(&fd), path, h->object.sha256, h->object.size, &h->facts);
+}
+
+int store_find(struct store *s, const struct key *k, struct blob **out)
+{
+	struct index_hit hit, again;
+	int r;
+
+	r = store_hit(s, k, &hit);
+	if (r < 0)
+		return r;
+	r = open_hit(s, &hit, out);
+	/* The key may have got other bytes, and the old ones be gone, between the two steps. */
+	while (r == -ENOENT && store_hit(s, k, &again) == 0 && again.object.id != hit.object.id) {
+		hit = again;
+		r = open_hit(s, &hit, out);
+	}
+	if (r == 0 || r == -ENOENT)
+		note(s, &hit, r == -ENOENT);
+	return r;
+}
+
+void store_main_key(struct store *s, const struct key *k, struct key *out)
+{
+	_cleanup_session_ struct session ses = {.s = s};
+	char canon[KEY_TEXT];
+	struct key own;
+
+	*out = *k;
+	if (!key_is_by_debug_id(k)) {
+		*out = store_key(s, k);
+		return;
+	}
+	key_canon(k, canon);
+	while (session_next(&ses))
+		ses.r = index_main_key(ses.ix, canon, k->type, &own);
+	if (ses.r == 0)
+		*out = own;
+}
+
+bool store_has(struct store *s, const struct key *k, uint64_t *size)
+{
+	struct index_hit hit;
+	struct stat st;
+
+	if (store_hit(s, k, &hit) < 0 || dir_blob_stat(s->dirfd, hit.object.sha256, &st) < 0 ||
+		(uint64_t)st.st_size != hit.object.size)
+		return false;
+	if (size)
+		*size = hit.object.size;
+	return true;
+}
+
+int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX])
+{
+	struct index_hit hit;
+	int r = store_hit(s, k, &hit);
+
+	if (r == 0)
+		snprintf(name, MODULE_PATH_MAX, "%s", hit.key.name);
+	return r;
+}

@@ -1,0 +1,113 @@
+/* Keeping, pinning and removing what is stored. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/util.h"
+#include "store/session.h"
+#include "store/sparse-file.h"
+#include "store/sparse-rows.h"
+
+static int keep_in(struct session *ses, const char *canon, int64_t until)
+{
+	struct index_hit hit;
+	int r;
+
+	r = index_begin(ses->ix);
+	if (r == 0)
+		r = index_key_find(ses->ix, canon, &hit);
+	if (r == 0)
+		r = index_object_keep(ses->ix, hit.object.id, until);
+	/* The label says what is pinned. */
+	if (r == 0 && (until == STORE_FOR_GOOD || until == 0))
+		r = index_intent_add(ses->ix, hit.object.sha256, false);
+	if (r == 0)
+		r = index_commit(ses->ix);
+	if (r < 0) {
+		index_rollback(ses->ix);
+		return r;
+	}
+	session_settle(ses); /* where the disk has no room for the label, a later writer writes it */
+	return 0;
+}
+
+static bool is_pinned(struct store *s, const struct key *k)
+{
+	struct index_hit hit;
+
+	return store_hit(s, k, &hit) == 0 && hit.object.pinned;
+}
+
+int store_keep(struct store *s, const struct key *k, int64_t seconds)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	int64_t now = clock_wall(), until = 0;
+	char canon[KEY_TEXT];
+	struct key here;
+
+	if (seconds > 0)
+		until = seconds > INT64_MAX - now ? STORE_FOR_GOOD : now + seconds;
+	if (until && is_pinned(s, k))
+		return 0;
+	here = store_key(s, k);
+	key_canon(&here, canon);
+	while (session_next(&ses))
+		ses.r = keep_in(&ses, canon, until);
+	return ses.r;
+}
+
+static int remove_whole(struct index *ix, const char *canon, bool file)
+{
+	struct index_hit hit;
+	int r = index_key_find(ix, canon, &hit);
+
+	if (r == 0)
+		r = index_intent_add(ix, hit.object.sha256, file);
+	if (r == 0)
+		r = file ? index_object_drop(ix, hit.object.id) : index_key_drop(ix, canon);
+	return r;
+}
+
+static int remove_in(struct session *ses, const char *canon, bool file)
+{
+	char sparse[17] = "";
+	int r;
+
+	r = index_begin(ses->ix);
+	if (r == 0)
+		r = sparse_forget(ses->ix, canon, sparse);
+	if (r == 0)
+		r = remove_whole(ses->ix, canon, file);
+	if (r == -ENOENT && sparse[0])
+		r = 0;
+	if (r == 0)
+		r = index_commit(ses->ix);
+	if (r < 0) {
+		index_rollback(ses->ix);
+		return r;
+	}
+	if (sparse[0])
+		sparse_file_unlink(ses->s, sparse);
+	return session_settle(ses);
+}
+
+static int remove_by(struct store *s, const struct key *k, bool file)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+	char canon[KEY_TEXT];
+	struct key here;
+
+	here = store_key(s, k);
+	key_canon(&here, canon);
+	while (session_next(&ses))
+		ses.r = remove_in(&ses, canon, file);
+	return ses.r;
+}
+
+int store_remove(struct store *s, const struct key *k)
+{
+	return remove_by(s, k, false);
+}
+
+int store_remove_file(struct store *s, const struct key *k)
+{
+	return remove_by(s, k, true);
+}

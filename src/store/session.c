@@ -1,0 +1,334 @@
+/* The store's write lock, across threads and processes, and recovery from a damaged index. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "store/session.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "store/files/dir.h"
+#include "store/rebuild.h"
+#include "store/room.h"
+#include "store/settle.h"
+#include "store/sweep.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+
+#define WAIT_MS 60000	   /* the write lock is held for a short time, but for a rebuild */
+#define SWEEP_ROOM (1 << 20)
+#define CHECK_EVERY_MS 1000 /* how often a reader asks whether the index is still at its place */
+
+static bool is_late(struct store *s, uint64_t end)
+{
+	uint64_t hurry = atomic_load(&s->hurry);
+
+	return clock_ms() > (hurry ? MIN(hurry, end) : end);
+}
+
+static int flock_bounded(struct store *s, int dirfd)
+{
+	uint64_t end = clock_ms() + WAIT_MS;
+	struct timespec pause = {.tv_nsec = 500000};
+
+	while (flock(dirfd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno != EWOULDBLOCK)
+			return -errno;
+		if (is_late(s, end))
+			return -EBUSY;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 16000000)
+			pause.tv_nsec *= 2;
+	}
+	return 0;
+}
+
+static int lock_store(struct store *s)
+{
+	int r;
+
+	pthread_mutex_lock(&s->write_lock);
+	r = flock_bounded(s, s->dirfd);
+	if (r < 0)
+		pthread_mutex_unlock(&s->write_lock);
+	return r;
+}
+
+static void unlock_store(struct store *s)
+{
+	flock(s->dirfd, LOCK_UN);
+	pthread_mutex_unlock(&s->write_lock);
+}
+
+static struct index *current_index(struct store *s)
+{
+	LOCK_SCOPE(&s->index_lock);
+
+	return s->index ? index_ref(s->index) : NULL;
+}
+
+static void replace_index(struct store *s, struct index *ix)
+{
+	struct index *old;
+
+	{
+		LOCK_SCOPE(&s->index_lock);
+
+		old = s->index;
+		s->index = ix;
+	}
+	index_unref(old);
+}
+
+/* Puts another directory under the same descriptor; the write lock is that of the new directory then. What was
+ * made in the old one (drafts, locks of downloads) stays there. */
+static int replace_dir(struct store *s, struct err *e)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	r = dir_open(&fd, s->dir, e);
+	if (r == 0)
+		r = flock_bounded(s, fd);
+	if (r == 0)
+		r = flights_reopen(s, fd, e);
+	if (r == 0 && dup3(fd, s->dirfd, O_CLOEXEC) < 0)
+		r = -errno;
+	return r;
+}
+
+/* With the write lock: opens the directory that the store's path leads to. */
+static int renew_dir(struct store *s, struct err *e)
+{
+	struct err own = {0};
+	int r;
+
+	if (!dir_is_elsewhere(s->dirfd, s->dir))
+		return 0;
+	r = replace_dir(s, &own);
+	if (r == 0) {
+		log_warn("%s: the directory was removed or replaced; what is there now is the store", s->dir);
+		atomic_store(&s->broken, false);
+		return 0;
+	}
+	if (!atomic_exchange(&s->broken, true))
+		log_error("%s: the directory was removed, and cannot be made anew: %s", s->dir,
+			own.text[0] ? own.text : err_text(r));
+	return err_set(e, -EIO, "%s", own.text[0] ? own.text : err_text(r));
+}
+
+/* With the write lock: opens an index at its place that is not `bad`. */
+static int renew_index(struct store *s, struct index *bad, struct err *e)
+{
+	_cleanup_index_ struct index *now = current_index(s);
+	struct index *fresh = NULL;
+	bool moved;
+	int r;
+
+	r = renew_dir(s, e);
+	if (r < 0)
+		return r;
+	moved = now && index_moved(now);
+	if (now && now != bad && !moved)
+		return 0; /* another thread has replaced it already */
+	/* An index that is not at its place was set aside by another process, or deleted. */
+	r = rebuild_open(s, now && !moved, &fresh, e);
+	if (r == 0)
+		replace_index(s, fresh);
+	return r == -ENOENT ? -EIO : r; /* the directory went meanwhile; -ENOENT would mean a key */
+}
+
+static void write_pending(struct session *ses)
+{
+	_cleanup_free_ struct pending_item *list = calloc(PENDING_MOST, sizeof(*list));
+	unsigned n = list ? pending_take(&ses->s->pending, list) : 0;
+	int64_t now = clock_wall();
+	int r = 0;
+
+	if (n == 0)
+		return;
+	r = index_begin(ses->ix);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = list[i].broken ? index_intent_add(ses->ix, list[i].sha256, false)
+				   : index_object_used(ses->ix, list[i].object, now);
+	if (r == 0)
+		r = settle_all(ses->s, ses->ix);
+	if (r == 0)
+		r = index_commit(ses->ix);
+	else
+		index_rollback(ses->ix);
+	if (r < 0)
+		log_debug(LOG_STORE, "pending uses were lost: %s", err_text(r));
+}
+
+int session_settle(struct session *ses)
+{
+	char sha256[SHA256_TEXT];
+	bool gone;
+	int r;
+
+	r = index_intent_next(ses->ix, sha256, &gone);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = index_begin(ses->ix);
+	if (r < 0)
+		return r;
+	r = settle_all(ses->s, ses->ix);
+	if (r == 0)
+		return index_commit(ses->ix);
+	index_rollback(ses->ix);
+	return r;
+}
+
+/* After files were removed to make room while the disk had no room to write down which. */
+static void sweep_lost(struct session *ses)
+{
+	int r;
+
+	if (!atomic_load(&ses->s->lost) || !room_has(ses->s, SWEEP_ROOM))
+		return;
+	r = index_begin(ses->ix);
+	if (r == 0)
+		r = sweep(ses->s, ses->ix);
+	if (r == 0)
+		r = index_commit(ses->ix);
+	if (r < 0)
+		index_rollback(ses->ix);
+	else
+		atomic_store(&ses->s->lost, false);
+}
+
+static int begin_write(struct session *ses)
+{
+	int r;
+
+	r = lock_store(ses->s);
+	if (r < 0)
+		return r;
+	ses->held = true;
+	r = renew_index(ses->s, NULL, NULL);
+	if (r < 0)
+		return r;
+	ses->ix = current_index(ses->s);
+	r = session_settle(ses); /* what a process that was killed with the lock left half done */
+	if (r == 0)
+		write_pending(ses);
+	if (r == 0)
+		sweep_lost(ses);
+	/* A full disk must not keep a process from making room. */
+	return r == -ENOSPC ? 0 : r;
+}
+
+static int begin_read(struct session *ses)
+{
+	struct store *s = ses->s;
+	uint64_t now = clock_ms();
+
+	ses->ix = current_index(s);
+	if (!ses->ix || dir_is_removed(s->dirfd))
+		return -EUCLEAN;
+	if (now - atomic_load_explicit(&s->looked, memory_order_relaxed) < CHECK_EVERY_MS)
+		return 0;
+	atomic_store_explicit(&s->looked, now, memory_order_relaxed);
+	return dir_is_elsewhere(s->dirfd, s->dir) || index_seems_moved(ses->ix) ? -EUCLEAN : 0;
+}
+
+static int begin_again(struct session *ses)
+{
+	int r = 0;
+
+	if (!ses->write)
+		r = lock_store(ses->s);
+	else if (ses->ix)
+		index_rollback(ses->ix);
+	if (r < 0)
+		return r;
+	r = renew_index(ses->s, ses->ix, NULL);
+	if (!ses->write)
+		unlock_store(ses->s);
+	index_unref(take(ses->ix));
+	if (r == 0)
+		ses->ix = current_index(ses->s);
+	return r;
+}
+
+bool session_next(struct session *ses)
+{
+	if (ses->tries == 0) {
+		ses->tries = 1;
+		ses->r = ses->write ? begin_write(ses) : begin_read(ses);
+		if (ses->r == 0)
+			return true;
+	}
+	if (ses->r != -EUCLEAN)
+		return false;
+	if (ses->tries++ > 1) {
+		ses->r = -EIO; /* damaged again at once: the disk, not the index */
+		return false;
+	}
+	ses->r = begin_again(ses);
+	return ses->r == 0;
+}
+
+void session_end(struct session *ses)
+{
+	if (ses->held && ses->ix)
+		index_rollback(ses->ix);
+	index_unref(take(ses->ix));
+	if (ses->held)
+		unlock_store(ses->s);
+	ses->held = false;
+}
+
+int session_first(struct store *s, struct err *e)
+{
+	struct index *ix;
+	int r;
+
+	/* Most often the index is there and sound, and no lock is needed. */
+	r = index_open(&ix, s->dir, NULL);
+	if (r == 0) {
+		replace_index(s, ix);
+		return 0;
+	}
+	r = lock_store(s);
+	if (r < 0)
+		return err_set(e, r, "%s: another process holds it", s->dir);
+	r = renew_index(s, NULL, e);
+	unlock_store(s);
+	return r;
+}
+
+int session_recover(struct store *s)
+{
+	_cleanup_session_ struct session ses = {.s = s, .write = true};
+
+	while (session_next(&ses)) /* begins with the recovery */
+		ses.r = 0;
+	return ses.r;
+}
+
+void session_try_pending(struct store *s)
+{
+	_cleanup_index_ struct index *ix = NULL;
+	_cleanup_free_ struct pending_item *list = NULL;
+	int64_t used[PENDING_MOST];
+	unsigned n, n_used = 0;
+
+	if (!pending_is_due(&s->pending) || pthread_mutex_trylock(&s->write_lock) != 0)
+		return;
+	list = calloc(PENDING_MOST, sizeof(*list));
+	ix = current_index(s);
+	n = list && ix ? pending_take(&s->pending, list) : 0;
+	for (unsigned i = 0; i < n; i++)
+		if (!list[i].broken)
+			used[n_used++] = list[i].object;
+	if (n_used && index_try_used(ix, used, n_used, clock_wall()) < 0)
+		n_used = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (list[i].broken || n_used == 0)
+			pending_add(&s->pending, list[i].object, list[i].sha256, list[i].broken);
+	pthread_mutex_unlock(&s->write_lock);
+}

@@ -1,5 +1,5 @@
 /* Sections and entries of symfs.conf, and the reader of its lines. inih was tried: it cuts lines
- * at 200 bytes and tells no line numbers. */
+ * at 200 bytes and reports no line numbers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "conf/conf.h"
 #include "base/path.h"
@@ -250,8 +250,7 @@ static int read_entry(
 	char *equals = strchr(p, '='), *value;
 	size_t n = strspn(p, NAME_CHARS);
 
-	/* No more of the line is told than its first word: a header may be as secret as a password.
-	 */
+	/* The message has only the first word of the line: a header may be as secret as a password. */
 	if (!equals)
 		return err_set(e, -EINVAL, "%s:%u: expected NAME = VALUE, found \"%.*s...\"", file,
 			line, (int)MIN(n, 60), p);
@@ -263,7 +262,7 @@ static int read_entry(
 			file, line, (int)MIN(n, 60), p, p[0] ? "..." : "");
 	if (!s)
 		return err_set(
-			e, -EINVAL, "%s:%u: \"%.60s\" stands before any [section]", file, line, p);
+			e, -EINVAL, "%s:%u: \"%.60s\" comes before any [section]", file, line, p);
 	n = strlen(value);
 	if (n >= 2 && value[0] == '"' && value[n - 1] == '"') {
 		value[n - 1] = '\0';

@@ -1,5 +1,5 @@
 /* symfs.conf: sections of `name = value`. A module states its options as a const table and gets
- * a filled struct back; conf knows no module. Everything is told with file and line.
+ * a filled struct back; conf knows no module. Every mistake is reported with file and line.
  *
  *	# comment, also ; comment
  *	[symfs]

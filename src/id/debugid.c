@@ -1,4 +1,4 @@
-/* Debug ids in bytes and in text. */
+/* Debug ids: from build ids and text, to the forms that servers and tools use. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/debugid.h"
 #include "base/hash.h"

@@ -76,7 +76,7 @@ enum filetype_flag {
 	/* How it is asked for */
 	TYPE_RANDOM = 1 << 11,  /* debuggers read parts of it: fetch byte ranges */
 	TYPE_CAB = 1 << 12,	/* symbol stores hold it as a cabinet: `x.pd_` */
-	TYPE_LEARNS = 1 << 13,  /* other files of the module tell names and ids that requests lack */
+	TYPE_LEARNS = 1 << 13,  /* other files of the module may have the names and ids that a request lacks */
 	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms is made of it */
 };
 

@@ -1,4 +1,4 @@
-/* Keys: which artifact is meant. */
+/* Keys: the identity of one artifact, from what a request says; texts, comparison, and forms for listings. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/key.h"
 #include "base/hash.h"
@@ -44,7 +44,7 @@ static const char *id_of(
 	}
 }
 
-/* No PDB has an age of ffffffff: who asks so means a Portable PDB, whose path has that in place
+/* No PDB has an age of ffffffff. A request with that age means a Portable PDB, whose path has it in place
  * of an age. */
 static enum filetype type_of(const struct artifact *a)
 {
@@ -155,7 +155,7 @@ static bool is_build_id(const struct key *k)
 }
 
 /* How much of an id counts. In place of a PDB's age stands the stamp of a Portable PDB, or
- * ffffffff, depending on who asks: the GUID alone is its identity. No age has eight digits, so that
+ * ffffffff, depending on the client: the GUID alone is its identity. No age has eight digits, so that
  * stamps are known in a source bundle, too. */
 static size_t id_counts(const struct key *k)
 {

@@ -1,7 +1,7 @@
 /* The name of one artifact of one build: "elf_debug dfb85de4… ", "pdb 3249D99D…1 crash.pdb".
  * Keys are compared by key_canon(): an identifier says which build a file is of; a name belongs
  * to the identity only where identifiers are known to collide (PE: link time and size; a debug id of
- * zeros, which is none), or where it is the identity (source paths, sections). Elsewhere the name is
+ * zeros, which is not an identifier), or where it is the identity (source paths, sections). Elsewhere the name is
  * a hint, kept as first given.
  * PE and ELF files go by their code id. Some ask for them by debug id, and cannot know the other;
  * and an ELF file without a build id has no other: then the debug id is in the key, in Breakpad's
@@ -32,7 +32,7 @@ int key_of(struct key *out, const struct artifact *a);
  * `k` has no file name. */
 bool key_by_name(const struct key *k, struct key *out);
 
-/* Whether it goes by a debug id of zeros: then a path that does not tell its name means no file. */
+/* Whether its debug id is all zeros. Then a path without its name means no file. */
 bool key_of_nil(const struct artifact *a);
 
 /* What is known of an artifact by its key alone. */
@@ -55,7 +55,7 @@ bool key_is_by_debug_id(const struct key *k);
 /* Listings. Keys of one type and one form have the same fields, and those of the same use: what can
  * be printed of one can be printed of all of them, if its name is one. */
 enum key_form {
-	KEY_FORM_NONE,	/* the id is none of its type */
+	KEY_FORM_NONE,	/* not an id of this type */
 	KEY_CODE_TINY,	/* code ids: of one or two digits */
 	KEY_CODE_SHORT, /* up to 8 */
 	KEY_CODE_TIME,	/* up to 16: a time and a size */
@@ -72,7 +72,7 @@ enum key_form {
 enum key_form key_form(const struct key *k);
 /* Type and form in one number, below KEY_CLASSES. */
 unsigned key_class(const struct key *k);
-/* Any key of the class, with this name. -ENOENT: there is none, the type has no such ids. */
+/* Any key of the class, with this name. -ENOENT: the type has no such ids. */
 int key_sample(unsigned class, const char *name, struct key *out);
 
 /* The digits that an id begins with, in lower case: all of a code id, a debug id without its age. */

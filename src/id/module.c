@@ -1,4 +1,4 @@
-/* Modules. */
+/* Identifiers of a module: code ids in their one spelling, and debug ids and UUIDs that follow from them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/module.h"
 #include "base/hash.h"

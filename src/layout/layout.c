@@ -1,4 +1,4 @@
-/* Rows read both ways, and the two-tier prefix. */
+/* Paths of a layout: prints them for an artifact, and reads them back, by the layout's rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/layout.h"
 #include "base/util.h"

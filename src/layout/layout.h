@@ -19,7 +19,7 @@
  *   stamp                   ffffffff in place of a Portable PDB's stamp; reads its stamp too
  *   code_file debug_file    base names
  *   section path            of an ELF file, of a source; path takes the rest, slashes and all
- *   given                   an id as somebody spelled it, where he did (module.path); printed only
+ *   given                   an id in the request's own spelling (module.path), if it has one; printed only
  * Behind a colon stands a slice of one value ({code:0-2}, {code:2-}), or what becomes of a name:
  * `lower`, and the shapes of name.h ({debug_file:sym}), behind the plain name only. */
 struct layout_row {
@@ -72,7 +72,7 @@ struct layout {
 enum layout_what { LAYOUT_NONE = 0, LAYOUT_DIR = 1, LAYOUT_FILE = 2 };
 
 struct layout_hit {
-	unsigned what; /* LAYOUT_DIR and LAYOUT_FILE may both be set: who asks cannot tell yet */
+	unsigned what; /* LAYOUT_DIR and LAYOUT_FILE may both be set: the path alone does not decide */
 	unsigned n;
 	struct artifact files[LAYOUT_CANDIDATES]; /* best first */
 };
@@ -106,7 +106,7 @@ int layout_each_printed(const struct layout *l, const struct artifact *a,
 /* How many bytes of a name make up the directory in front of it, in a layout of two tiers. */
 size_t layout_tier(const char *name);
 
-/* The same for who asks a server, in the order to try: also the spellings that only some servers
+/* The same for a request to a server, in the order to try: also the spellings that only some servers
  * have, and behind each path of a PE file or a PDB its compressed one (crash.pd_), which the
  * mount neither lists nor reads. `compressed` may be NULL. */
 int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,

@@ -19,7 +19,7 @@
 	{FILETYPE_MACH_CODE, OBJECT_MACHO, CHUNKS ".app", 0}
 
 /* Microsoft: time in upper case and size in lower case. Ages in upper case as Microsoft has them,
- * then in lower case as Symbolicator has them, who also fills the short ids of PDB 2.0 up. */
+ * then in lower case as Symbolicator has them, which also fills the short ids of PDB 2.0 up. */
 #define PE_ROWS                                                                                    \
 	{FILETYPE_PE, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0}
 #define PDB_ROWS                                                                                   \
@@ -44,7 +44,7 @@
 
 /* Breakpad: on Windows `.sym` is in place of .exe, .dll and .pdb; Symbolicator asks for it so with
  * .pdb alone. Ages of two digits are in lower case there, and in upper case in what Breakpad's own
- * dump_syms writes. Who drops the age of a file that has none means 0. */
+ * dump_syms writes. A path without an age means age 0. */
 #define BREAKPAD_ROWS                                                                              \
 	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:winsym}", 0},         \
 	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:winsym}",             \
@@ -57,7 +57,7 @@
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:sym}",            \
 		ROW_VARIANT | ROW_NO_WASM},                                                        \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED}, \
-	/* the id in the letters in which somebody gave it; few servers fold them */               \
+	/* the id in the case of the request; few servers fold it */                                \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{given}/{debug_file:sym}",               \
 		ROW_PRINTED | ROW_VARIANT}
 
@@ -73,8 +73,8 @@ static const struct layout_row lldb_rows[] = {
 	{0},
 };
 
-/* The bundles that the leaves of lldb lead to. A name that is the UUID is none: it stands where
- * nobody knows one. The file in a bundle may have another name than the bundle (Demo.app.dSYM). */
+/* The bundles that the leaves of lldb lead to. A UUID in place of the name is not a name: it stands where
+ * the name is not known. The file in a bundle may have another name than the bundle (Demo.app.dSYM). */
 #define DASHED "{UUID:0-8}-{UUID:8-12}-{UUID:12-16}-{UUID:16-20}-{UUID:20-32}"
 #define IN_BUNDLE ".dSYM/Contents/Resources/DWARF/"
 #define BUNDLE_ROW(uuid, bundle, name, flags)                                                      \

@@ -1,4 +1,4 @@
-/* Names that follow from the name of a module. */
+/* File names that layouts derive from the name of a module: crash.sym, crash.src.zip. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/name.h"
 #include "base/util.h"

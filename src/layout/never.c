@@ -1,5 +1,5 @@
-/* Names that are never asked for anywhere. Debuggers, file managers and indexers send dozens of
- * such probes for each module; answering them costs nothing and asks nobody. */
+/* Names for which no source is ever asked. Debuggers, file managers and indexers send dozens of
+ * such probes for each module. The answer costs nothing, and no source is asked. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/never.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* One pattern, both ways: "{code_file}/elf-buildid-{code}/{code_file}". */
+/* One pattern of a layout, printed and read: "{code_file}/elf-buildid-{code}/{code_file}". */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/pattern.h"
 #include "base/hash.h"
@@ -515,7 +515,7 @@ bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n
 	if (part->ends || !m)
 		return false;
 	if (part->by_other || part->by_case || part->by_name)
-		return true; /* that, and more, is for who looks whether there is such a file */
+		return true; /* the caller decides by looking whether there is such a file */
 	snprintf(stem, sizeof(stem), "%s", part->stem);
 	for (unsigned kind = 0; kind < FIELD_STAMP; kind++) {
 		memcpy(r.hex[kind].text, stem, sizeof(stem));

@@ -21,7 +21,7 @@ struct pattern_part {
 	char stem[CODE_ID_MAX + 1]; /* the first digits of the id, lower case */
 	bool whole;		    /* all of them but for an age */
 	/* the next component */
-	bool ends;	  /* there is none: the path is that of a file */
+	bool ends;	  /* the path is that of a file: it has no further part */
 	bool rest;	  /* it takes the rest of the path, slashes and all, as do those behind it */
 	size_t rest_at;	  /* where that began in the path; 0: nothing of it stands there yet */
 	bool by_name;	  /* it has a file name in it */

@@ -1,4 +1,4 @@
-/* What stands in a directory of a layout. */
+/* Which rows of a layout put entries into one directory, for listings. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/roster.h"
 #include "base/util.h"

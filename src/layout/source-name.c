@@ -1,4 +1,4 @@
-/* What source files are called. */
+/* Whether a name is that of a source file, by its ending. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/source-name.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* The mount as one tree. */
+/* What a path below the mount point means: a folder of a layout, a file, a link, a text, or GSYM. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/tree.h"
 #include "base/util.h"
@@ -14,9 +14,9 @@
 
 /* symsrv takes a directory for a store when pingme.txt is in it, others when there is 000Admin, too;
  * index2.txt makes it two-tiered. Here stands what symstore.exe would have written: the list of its
- * transactions, which are none. There is no lastid.txt: it announces lists of all files, and who
- * reads those (Symbolicator's has_index) asks for nothing else; here, what is not listed may still
- * be had. Without it, such a client says that the index cannot be read. */
+ * transactions, which is empty. There is no lastid.txt: it announces lists of all files, and a client
+ * that reads those (Symbolicator's has_index) asks for nothing else. Here, files that are not listed may
+ * exist. Without lastid.txt, such a client says that the index cannot be read. */
 #define GSYM "gsym"
 #define PINGME "symfs\n"
 #define README                                                                                     \

@@ -1,4 +1,4 @@
-/* The mount as one tree: what a path under the mount point is. Nobody is asked: a directory
+/* The mount as one tree: what a path under the mount point is. No source is asked: a directory
  * exists when its path can be the beginning of a key, a file may exist when some layout can
  * mean it. Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -6,10 +6,10 @@
 #include "layout/layout.h"
 
 enum tree_what {
-	TREE_NONE,	/* no layout can mean it: ENOENT, and nobody is asked */
+	TREE_NONE,	/* no layout can mean it: ENOENT, without asking any source */
 	TREE_DIR,
 	TREE_LEAF,	/* one of `files` */
-	TREE_EITHER,	/* LEAF or DIR: under debuginfod's source/ only a look upstream, or who asks, can tell */
+	TREE_EITHER,	/* LEAF or DIR: under debuginfod's source/ only the source, or the kind of request, decides */
 	TREE_LINK,	/* `text` is the target */
 	TREE_TEXT,	/* a file whose content is `text` */
 	TREE_STATE,	/* under .symfs: `rest` is the path there ("" for the directory itself) */

@@ -1,5 +1,5 @@
 /* BCSymbolMaps: the names that a store's compiler hid, one a line, in the order of their numbers.
- * Whose they are is in the file's name alone. */
+ * Only the file's name says which UUID they belong to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"

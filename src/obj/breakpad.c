@@ -121,7 +121,7 @@ static int read_head(struct text all, struct sym *out, struct err *e)
 	return 0;
 }
 
-/* Whether a whole line has come that is none of the head's. */
+/* Whether a whole line is here that does not belong to the head. */
 static bool head_ends(struct text all)
 {
 	struct text line, word;
@@ -148,7 +148,7 @@ static int load_head(struct view *v, char room[static HEAD_MOST], struct text *o
 		v->want_len = n + 1;
 		return -EAGAIN;
 	}
-	/* Half a line behind the first is none. */
+	/* Half a line behind the first does not count. */
 	if (n != v->size && memrchr(room, '\n', n))
 		n = (size_t)((char *)memrchr(room, '\n', n) - room);
 	*out = (struct text){room, n};
@@ -322,8 +322,7 @@ static int breakpad_probe(struct view *v, unsigned index, struct obj_slice *out,
 		r = features_of(v, &s.features, e);
 	if (r < 0)
 		return r;
-	/* Others refuse a file whose architecture they do not know; its identity is as good as any.
-	 */
+	/* Other tools refuse a file of an unknown architecture, but its identity is good. */
 	s.arch = obj_arch(sym.arch.p, sym.arch.n);
 	*out = s;
 	return 0;

@@ -233,8 +233,8 @@ bool elf_has_image(const struct elf *elf)
 	return elf->code_here || (elf->data_here && !elf->code_hollow);
 }
 
-/* Whether the bytes that the headers speak of are all there. While nobody knows how long the
- * file will be, it is whole as soon as they are. */
+/* Whether the bytes that the headers speak of are all there. While the length of the
+ * file is not known, it is whole as soon as they are. */
 static int check_whole(struct elf *elf)
 {
 	uint64_t end = elf->section_end;

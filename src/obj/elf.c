@@ -17,8 +17,8 @@
 static const struct elf_field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_filesz = {16, 4, 32, 8},
 	ph_flags = {24, 4, 4, 4};
 
-/* What Breakpad made of code without a build id. It is no key of ours: programs that begin
- * alike share it, and the file split from the program does not. */
+/* The debug id that Breakpad makes of code without a build id. symfs does not use it as a key: programs
+ * that begin alike share it, and the file split from the program does not have it. */
 static int hash_text(struct elf *elf, struct debug_id *out)
 {
 	uint8_t text[TEXT_HASHED], hash[16] = {0};
@@ -200,7 +200,7 @@ static int elf_early(struct view *v, struct module *out)
 }
 
 /* Debug files keep the segments of what they lost, of size 0; those that keep their sizes, too, look
- * like programs, and of programs only the sections tell whether they have debug information. */
+ * like programs; and only a program's sections say whether it has debug information. */
 static bool elf_promises(struct view *v, enum filetype t)
 {
 	bool code = false, hollow = false;

@@ -41,7 +41,7 @@ struct elf_section {
 	uint32_t type, name_at;
 	uint64_t flags, align;
 	struct elf_range at;
-	char name[24]; /* longer names are none that matter here */
+	char name[24]; /* longer names do not matter here */
 };
 
 struct elf {
@@ -66,7 +66,7 @@ struct elf {
 	bool code_hollow;     /* instructions, without their bytes */
 	bool data_here;	      /* another part of the image, notes apart */
 	bool symtab, debug;   /* what `strip` takes away */
-	bool indexed;	      /* who reads its debug information finds it by an index */
+	bool indexed;	      /* its debug information has an index: debuggers read parts of it */
 	struct elf_range index, names_table, aranges; /* what lists units */
 	struct obj_walk walk;
 	unsigned features;

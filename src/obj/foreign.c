@@ -26,7 +26,7 @@ static bool is_text(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Containers and formats that a person can be told the name of. */
+/* Containers and formats that a message can name. */
 static const char *magic_word(const uint8_t *p, size_t n)
 {
 	static const struct {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A broken file must not keep its reader here for ever: fat files have a handful. */
+/* A bound for broken files: a fat file has a handful of slices. */
 #define SLICES_MOST 256
 
 /* A PDB that was written again for the same program keeps its GUID and has a higher age, and
@@ -60,7 +60,7 @@ static int key_as(const struct key *want, const struct module *m, struct key *ou
 		a.m.code_id[0] = '\0';
 	else if (m->code_id[0] == '\0' && filetype_row(want->type)->id == ID_CODE_OR_DEBUG)
 		return -ENOENT; /* without a code id, the only key is that by debug id */
-	/* Ids are compared, and not names; but some keys are none without a name. */
+	/* Ids are compared, and not names; but some keys need a name. */
 	snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 	if (!a.m.debug_file[0])
 		snprintf(a.m.debug_file, sizeof(a.m.debug_file), "x");
@@ -86,7 +86,7 @@ static int mismatch(const struct module *m, const struct key *k, struct err *e)
 	struct key own;
 
 	if (key_as(k, m, &own) < 0)
-		return err_set(e, -EBADMSG, "has no %s, so it cannot be told to be %s",
+		return err_set(e, -EBADMSG, "has no %s, so it cannot be checked against %s",
 			id_word(k), k->id);
 	return err_set(e, -EBADMSG, "is %s %s, not %s", id_word(k), own.id, k->id);
 }
@@ -103,7 +103,7 @@ static int wrong_use(const struct obj_slice *s, const struct key *k, struct err 
 	if (code && s->kind == OBJ_DEBUG)
 		return err_set(e, -EBADMSG, "is the debug file of %s %s: its code is not in it",
 			id_word(k), k->id);
-	return err_set(e, -EBADMSG, "is %s of %s %s, which is no %s", obj_kind_name(s->kind),
+	return err_set(e, -EBADMSG, "is %s of %s %s, and cannot serve as %s", obj_kind_name(s->kind),
 		id_word(k), k->id, filetype_name(k->type));
 }
 
@@ -130,7 +130,7 @@ static int wrong_format(const struct obj_format *f, const struct key *k, struct 
 	return err_set(e, -EBADMSG, "is %s, not %s", f->name, filetype_name(k->type));
 }
 
-/* With a format that tells, another build is known by its first block. */
+/* Formats with an identifier near the front show by their first block that a file is another build. */
 static int refuse_early(struct view *v, const struct key *k, struct err *e)
 {
 	struct module m;
@@ -153,7 +153,7 @@ static int refuse_early(struct view *v, const struct key *k, struct err *e)
 	return 0;
 }
 
-/* Whose it is cannot be told, but what it is. */
+/* Its format can be checked, but not its build. */
 static int check_format(struct view *v, const struct key *k, struct err *e)
 {
 	struct obj_slice s;
@@ -217,7 +217,7 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	if (r == 0 || r == -ENOENT)
 		return i ? -EBADMSG : err_set(e, -EBADMSG, "is empty of slices");
 	if (r == -ENOMSG && !obj_reads(k->type))
-		return err_set(e, -EBADMSG, "cannot be told to be %s: no reader of %s is here",
+		return err_set(e, -EBADMSG, "cannot be checked against %s: symfs does not read %s files",
 			k->id, filetype_name(k->type));
 	if (r == -ENOMSG && e)
 		e->code = -EBADMSG;

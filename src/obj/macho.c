@@ -236,8 +236,7 @@ static int macho_open(struct macho *m, struct view *v, struct err *e)
 	return r < 0 ? r : walk_commands(m, (struct span){commands, n});
 }
 
-/* As of an ELF file: while nobody knows how long it will be, it is whole once all is here that
- * it speaks of. */
+/* The headers say how far the file reaches. */
 static int check_whole(struct macho *m)
 {
 	return obj_check_whole(m->v, m->end, m->e);
@@ -302,7 +301,7 @@ static void set_types(const struct macho *m, struct obj_slice *s)
 		s->types[s->n_types++] = FILETYPE_MACH_DEBUG;
 }
 
-/* A UUID of zeros is what a linker leaves room for and nobody filled in. */
+/* A UUID of zeros is room that the linker left and no tool filled in. */
 static bool has_uuid(const struct macho *m)
 {
 	static const uint8_t zeros[16];
@@ -354,7 +353,7 @@ struct fat_slice {
 	uint64_t off, size;
 };
 
-/* -ENOMSG: it is none. */
+/* -ENOMSG: not a fat file. */
 static int fat_open(struct view *v, struct fat *fat, struct err *e)
 {
 	uint8_t h[8];

@@ -22,7 +22,7 @@ struct obj_slice {
 	enum obj_kind kind;
 	unsigned features;
 	bool big_endian;
-	struct module module; /* object type, ids; the names that the file itself tells */
+	struct module module; /* object type, ids; the names that stand in the file itself */
 	enum filetype types[4]; /* what it may be served as, best first */
 	unsigned n_types;
 	uint64_t off, size; /* where in the file */
@@ -36,8 +36,8 @@ struct obj_span {
 };
 struct obj_walk {
 	unsigned n_tables;
-	struct obj_span tables[OBJ_TABLES_MOST]; /* who begins with one reads it from front to back */
-	struct obj_span units; /* over the heads of which they hop; n 0: none, or nobody can list them */
+	struct obj_span tables[OBJ_TABLES_MOST]; /* each is read from front to back */
+	struct obj_span units; /* units, of which readers read the heads; n 0: none, or no table lists them */
 };
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
@@ -63,7 +63,7 @@ bool obj_reads(enum filetype t);
 int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e);
 
 /* Of a file that obj_check() refused: is it of the same build, and of another use? Then `own` is its key,
- * if that is not NULL. A part of a file is not told. */
+ * if that is not NULL. False for a part of a file. */
 bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
 
 /* For a view that obj_check() is not through with: does the file say at its front that it is what
@@ -71,27 +71,27 @@ bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
  * it wrong. */
 bool obj_promises(struct view *v, const struct key *k);
 
-/* Will who reads it as a `t` read here and there, by tables that say where? 1; 0: he will read most of
+/* Whether readers of a `t` read parts of the file, which tables in it lead to. 1; 0: they read most of
  * it. -EAGAIN: the view lacks bytes. */
 int obj_is_sparse(struct view *v, enum filetype t);
-/* Where its tables are. 0; -EAGAIN, -ENOENT: it cannot be told. */
+/* Where its tables are. 0; -EAGAIN; -ENOENT: unknown. */
 int obj_walk(struct view *v, struct obj_walk *out);
 /* Where the units of obj_walk() begin, ascending, by what the file's index says: hints, not proved. How
  * many, up to `most`; -EAGAIN; -ENOENT. */
 int obj_heads(struct view *v, uint64_t *heads, unsigned most);
 
 /* The keys that a slice answers to by what its own bytes say; the names are those in its module.
- * An ELF file with a build id goes by that: who has only the debug id finds the build id first. */
+ * The key of an ELF file with a build id is the build id: a request with only the debug id finds that first. */
 #define OBJ_KEYS_MOST 8
 unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOST]);
 
-/* What the name of its file tells of a slice that does not tell it itself. Maps are named by the UUID
- * whose they are; -ENOENT: this one is not, or is none. */
+/* Takes a map's UUID from its file name, where the file itself has none. 0; -ENOENT: not a map, or its name
+ * is not a UUID. */
 int obj_take_uuid(struct obj_slice *s, const char *base);
-/* That, and the module's names that are the file's: without an ending that only says "debug file"; none
- * where it is called as servers and debuggers call all files, or by its id. */
+/* The same, and takes the module's names from the file name, without an ending such as `.debug`. A name that
+ * servers give to every file ("debuginfo"), or an id, is not taken. */
 void obj_take_name(struct obj_slice *s, const char *base);
-/* That, and what follows from it: the debug id, and a debug file that is called as the program is. So each
+/* The same, and fills in what follows: the debug id, and the program's name as the debug file's. Then each
  * kind of server can be asked for the files of the module. */
 void obj_complete(struct obj_slice *s, const char *base);
 

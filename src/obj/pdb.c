@@ -182,8 +182,7 @@ static int pdb_facts(struct pdb *pdb, struct view *v, struct err *e)
 	return r < 0 ? r : read_dbi(pdb);
 }
 
-/* The header counts the blocks. While nobody knows how long the file will be, it is whole as soon
- * as they are all here. */
+/* The header counts the blocks. */
 static int check_whole(struct pdb *pdb)
 {
 	uint64_t end = (uint64_t)pdb->blocks * pdb->block_size;

@@ -46,7 +46,7 @@ struct directory {
 };
 
 struct section {
-	char name[24]; /* longer names are none that matter here */
+	char name[24]; /* longer names do not matter here */
 	uint32_t virtual_size, rva, size, off, flags;
 };
 
@@ -236,13 +236,13 @@ static int pe_sections(struct pe *pe)
 	return 0;
 }
 
-/* While nobody knows how long the file will be, it is whole as soon as its sections are. */
+/* The sections say how far the file reaches. */
 static int check_whole(struct pe *pe)
 {
 	return obj_check_whole(pe->v, pe->end, pe->e);
 }
 
-/* Whether the file has these bytes. 0, -ENOENT; -EAGAIN while nobody knows how long it will be. */
+/* Whether the file has these bytes. 0, -ENOENT; -EAGAIN while the length of the file is not known. */
 static int in_file(struct pe *pe, uint64_t off, uint64_t n)
 {
 	struct view *v = pe->v;

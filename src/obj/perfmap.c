@@ -17,7 +17,7 @@ enum { LINE_SIGNATURE, LINE_VERSION, LINE_SYSTEM, LINE_ARCH, LINE_ABI, LINES };
 struct head {
 	char text[HEAD_MOST + 1];
 	const char *values[LINES]; /* into the text; NULL: the line is not there */
-	bool symbols;		   /* a line follows that is none of the header's */
+	bool symbols;		   /* a line follows that does not belong to the header */
 };
 
 static bool has_token(const char *line, unsigned token)
@@ -28,7 +28,7 @@ static bool has_token(const char *line, unsigned token)
 	return strncasecmp(line, want, 12) == 0;
 }
 
-/* Cuts the text into lines, and ends with the first that is none of the header's. */
+/* Cuts the text into lines, and ends with the first that does not belong to the header. */
 static void split(struct head *h, size_t n)
 {
 	char *rest = h->text, *line;
@@ -97,9 +97,9 @@ static int perfmap_head(struct view *v, struct head *h, struct module *m, struct
 	id = h->values[LINE_SIGNATURE];
 	if (!id || (strlen(id) != 32 && strlen(id) != 36) ||
 		debug_id_parse(&m->debug_id, id, strlen(id)) < 0)
-		return err_set(e, -EBADMSG, "is broken: its signature is none");
+		return err_set(e, -EBADMSG, "is broken: its signature is not a GUID");
 	if (!h->values[LINE_VERSION] || decimal(h->values[LINE_VERSION], &m->debug_id.age) < 0)
-		return err_set(e, -EBADMSG, "is broken: its version is none");
+		return err_set(e, -EBADMSG, "is broken: its version is not a number");
 	return 0;
 }
 

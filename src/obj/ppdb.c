@@ -248,7 +248,7 @@ static int read_tables(struct ppdb *ppdb)
 	return r;
 }
 
-/* Whether the kind is one that brings sources, or tells where they are. */
+/* Whether the kind is one that holds sources, or says where they are. */
 static int is_sources(struct ppdb *ppdb, uint32_t guid, bool *out)
 {
 	uint8_t kind[16];
@@ -303,7 +303,7 @@ static int find_features(struct ppdb *ppdb)
 
 /* ---- answers ------------------------------------------------------------------------ */
 
-/* While nobody knows how long the file will be, it is whole as soon as its streams are. */
+/* While the length of the file is not known, it is whole as soon as its streams are. */
 static int check_whole(struct ppdb *ppdb)
 {
 	struct view *v = ppdb->v;

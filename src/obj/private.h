@@ -11,15 +11,14 @@ struct obj_format {
 		const char *magic;
 		size_t len;
 	} also[6];   /* what else its files begin with */
-	bool shared; /* so do files of other formats: only probe() tells, with -ENOMSG */
+	bool shared; /* so do files of other formats: probe() answers -ENOMSG for those */
 	enum filetype serves[4]; /* what its files may be asked for as */
 	/* Slice `index` of the file. As obj_identify(). */
 	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
 	/* May be NULL. 0: the ids in `out` are those of the file, whatever its missing bytes are,
 	 * so that another build is refused after its first block. Else nothing is sure yet. */
 	int (*early)(struct view *v, struct module *out);
-	/* May be NULL. After early(): by what is here, the whole is announced to be one that
-	 * serves as `t`. */
+	/* May be NULL. After early(): whether the bytes so far announce a file that serves as `t`. */
 	bool (*promises)(struct view *v, enum filetype t);
 	/* May be NULL: no. As obj_is_sparse(). */
 	int (*sparse)(struct view *v, enum filetype t);
@@ -74,11 +73,11 @@ int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, 
 /* -EBADMSG, and `e` says that `what` ("its header") is not all in the file. */
 int obj_cut_off(struct err *e, const char *what);
 
-/* Whether a file that needs `end` bytes has them. While the view does not know how long the file will be, it is
- * whole as soon as they are all here. 0; -EBADMSG, and `e` says so; -EAGAIN. */
+/* Whether a file that needs `end` bytes has them. While the length of the file is not known, it is whole as
+ * soon as they are all here. 0; -EBADMSG, and `e` says so; -EAGAIN. */
 int obj_check_whole(struct view *v, uint64_t end, struct err *e);
 
 int obj_always_sparse(struct view *v, enum filetype t); /* 1: for formats that debuggers always read in parts */
 
-/* A word for an architecture that a file tells in text; "unknown". */
+/* The word for an architecture that stands in a file as text; "unknown". */
 const char *obj_arch(const char *p, size_t n);

@@ -1,4 +1,4 @@
-/* What a slice of a file answers to: its keys, the names that its file name tells, and words for it. */
+/* What a slice of a file is found by: its keys, the names in its file name, and words for it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/private.h"
@@ -78,9 +78,9 @@ static void take_name(char out[static MODULE_NAME_MAX], const char *base, size_t
 		snprintf(out, MODULE_NAME_MAX, "%.*s", (int)MIN(n, MODULE_NAME_MAX - 1), base);
 }
 
-/* Whose name a file has: of a program and its debug information it is one and the same; a PDB is not
- * called what its program is; and "x.src.zip" is the name of neither, but for files that go by no
- * other it is better than none. */
+/* Whether the name of a file is the program's, the debug file's, or both: in ELF, Mach-O and WASM both have
+ * one name; a PDB has another than its program. "x.src.zip" is neither, but better than no name for files that
+ * have only a debug id. */
 static void whose_name(const struct obj_slice *s, bool *code, bool *debug)
 {
 	enum filetype t = s->types[0];

@@ -1,4 +1,4 @@
-/* Source bundles: eight bytes, and a zip archive of sources with a manifest that tells the ids of
+/* Source bundles: eight bytes, and a zip archive of sources with a manifest that has the ids of
  * the debug file which they belong to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
@@ -222,7 +222,7 @@ static bool is_build_id(const struct module *m)
 	return false;
 }
 
-/* A bundle does not tell of what kind the program is; its ids do. A UUID that is both ids as it
+/* A bundle does not say what kind of program it belongs to; its ids do. A UUID that is both ids as it
  * stands is Mach-O's, or WebAssembly's; a debug id that follows from the code id, ELF's; and ids
  * that have nothing to do with each other, a PE file's. */
 static enum object_type object_of(const struct module *m, const char *arch)

@@ -1,6 +1,6 @@
 /* UUID maps: property lists that say which UUID a dSYM's program had before the store compiled it
  * again. The dSYM's own UUID is the file's name, so that no map can be held against its key; but
- * a page or another property list is told from one. */
+ * a page or another property list does not pass as one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"

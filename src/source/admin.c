@@ -1,4 +1,4 @@
-/* The index of a symbol store: lines to a set of hashes. */
+/* The index of a symbol store (000Admin/): reads its lines into a set of hashes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/admin.h"
 #include "base/hash.h"

@@ -21,7 +21,7 @@ void admin_unref(struct admin_index *ix);			     /* any thread; NULL is fine */
 
 /* The next bytes of a transaction. 0, -ENOMEM; -EFBIG: more than an index may hold. */
 int admin_feed(struct admin_index *ix, const char *p, size_t n);
-/* Its end. False: there were lines that are none, so who knows what it should have said. */
+/* Its end. False: some lines were malformed, so the index may be incomplete. */
 bool admin_end(struct admin_index *ix);
 
 size_t admin_count(const struct admin_index *ix); /* of directories */

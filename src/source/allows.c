@@ -1,4 +1,4 @@
-/* Which artifacts a source may be told of: what it is asked for tells it what somebody debugs. */
+/* Which artifacts a source may be asked for. A request reveals to the server what is being debugged. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -68,7 +68,7 @@ bool source_allows(const struct source *s, const struct artifact *a)
 		return false;
 	if (s->o.requires_checksum && !a->m.checksum[0])
 		return false;
-	/* Who wants some names only has nothing for what has no name. */
+	/* A source for some names only does not have files without a name. */
 	if (s->o.patterns && !any_name(s->o.patterns, a))
 		return false;
 	return !s->o.never || !any_name(s->o.never, a);

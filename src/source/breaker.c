@@ -1,4 +1,4 @@
-/* Which hosts are down. */
+/* The circuit breaker: which hosts fail, and when each is tried again. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/breaker.h"
 #include "base/util.h"
@@ -9,7 +9,7 @@
 #define SOFT_MANY 3	   /* odd answers in a row before a host counts as down */
 #define CHEAP_MS 1000	   /* a refusal costs nothing: ask again soon, then less and less */
 #define HOLD_MOST 3600000u /* whatever a server asks for */
-#define LATELY_MS 300000   /* who answered so lately is not dead for one silence */
+#define LATELY_MS 300000   /* a host that answered so lately is not down for one silence */
 
 struct host {
 	struct host *next;
@@ -90,8 +90,7 @@ bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[
 
 	if (!h || !h->open_until)
 		return true;
-	/* One that tries and never tells would keep the host out for ever: after a while, another.
-	 */
+	/* A trial that never reports would block the host for ever: after a while, allow another. */
 	if (h->open_until <= now && (!h->trying || now - h->trying > b->open_ms)) {
 		h->trying = now;
 		return true;

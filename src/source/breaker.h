@@ -34,7 +34,7 @@ bool breaker_alive(struct breakers *b, const char *origin, uint64_t since);
 bool breaker_well(struct breakers *b, const char *origin);
 
 /* The host was outrun: it held back a later source that had the file as long as it may, and gave
- * no answer. Until it gives one, it holds nobody back any more. */
+ * no answer. Until it gives one, it does not hold other sources back. */
 void breaker_outrun(struct breakers *b, const char *origin);
 bool breaker_may_hold(struct breakers *b, const char *origin);
 

@@ -11,10 +11,10 @@ static const struct status_row {
 	enum verdict verdict;
 	int error;
 	enum blame blame;
-	bool again; /* what stands between us and the server may have had a bad moment */
+	bool again; /* a proxy in front of the server may have failed for a moment */
 } statuses[] = {
 	{200, 200, VERDICT_FOUND, 0, BLAME_NONE},
-	/* The request named no range: it is unknown which part this is. */
+	/* The request named no range, so it is not known which part this is. */
 	{206, 206, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 	{401, 401, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{403, 403, VERDICT_REFUSED, -EACCES, BLAME_NONE},
@@ -84,13 +84,13 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 		judge_error(r, out);
 		return;
 	}
-	/* Stores of objects say so of what is not there, to who may not list them. */
+	/* Object stores answer 403 for a missing file when the client may not list the store. */
 	if (r->status == 403 && s && s->missing_403)
 		row = row_of(404);
 	out->verdict = row->verdict;
 	out->error = row->error;
 	out->blame = row->blame;
-	/* Who names a time is asked then. */
+	/* A server that names a time is asked at that time. */
 	out->again = row->again && r->retry_after < 0;
 	if (row->verdict == VERDICT_FOUND)
 		return;

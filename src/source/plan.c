@@ -1,4 +1,4 @@
-/* Which paths of its layout a source is asked for: the layout's own, then the spellings that
+/* Plans the paths that a source is asked for: those of its layout, then the spellings that
  * real servers need. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
@@ -116,7 +116,7 @@ static bool lower(char *text)
 }
 
 /* Names of Windows have no case, but many a store of theirs lies on a disk that has: there they are
- * as somebody wrote them, or in lower case. -ENOENT: it makes no difference. */
+ * in the case of their author, or in lower case. -ENOENT: there is no difference. */
 static int name_variant(const struct source *s, bool lower_case, struct artifact *v)
 {
 	enum object_type object = filetype_row(v->type)->object;

@@ -1,4 +1,4 @@
-/* file.ptr, and what it may mean here. */
+/* Reads file.ptr, a file of symbol stores that says where the real file is, and maps its path. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/ptr.h"
 #include "base/util.h"
@@ -50,7 +50,7 @@ enum ptr_kind ptr_parse(const char *text, size_t n, char out[static 1024])
 	return kind;
 }
 
-/* "PREFIX = /DIRECTORY": how long the prefix is, without slashes at its end; 0: it is none. */
+/* "PREFIX = /DIRECTORY": how long the prefix is, without slashes at its end; 0: not such a line. */
 static size_t map_prefix(const char *map)
 {
 	const char *equals = strchr(map, '=');

@@ -1,6 +1,6 @@
 /* Symbol servers over HTTP: any layout under a base URL; and debuginfod, whose layout is its API.
  * A stock debuginfod answers GET only (HEAD is 400), no ranges, and 503 for an id that is not
- * lower-case hex of whole bytes: what we ask it for never is. */
+ * lower-case hex of whole bytes, which symfs never sends. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
 #include "source/kinds.h"

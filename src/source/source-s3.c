@@ -1,5 +1,5 @@
-/* Stores that speak S3, whoever runs them: any layout below a prefix of a bucket. Requests are
- * signed (SigV4) by the one who transfers them; what they need for it is put together here. */
+/* Stores that speak S3: any layout below a prefix of a bucket. libcurl signs the requests (SigV4); this file
+ * puts together what it needs for that. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "source/plan.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The digest of no bytes, which a GET has. Who signs must say it, and libcurl 7.88 does not. */
+/* The SHA-256 of the empty body of a GET. A signed request must have it, and libcurl 7.88 does not add it. */
 #define EMPTY_DIGEST "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define REGION "us-east-1"
 

@@ -227,7 +227,7 @@ static int check_ptrs(const struct source *s, const struct conf_section *c, stru
 	return 0;
 }
 
-/* A key without a certificate, or a proxy that is none, would be found out by the first request. */
+/* Finds a key without a certificate, or a malformed proxy, before the first request does. */
 static int check_way(const struct source *s, const struct conf_section *c, struct err *e)
 {
 	char origin[NET_HOST_MAX];

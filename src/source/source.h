@@ -46,7 +46,7 @@ struct judgement;
 /* What was found out about a source, beside its configuration. NULL is nothing. */
 struct source_facts {
 	bool two_tier; /* its symbol store has the first two characters of names in front */
-	struct admin_index *admin; /* all that it has; NULL: who knows */
+	struct admin_index *admin; /* all that it has; NULL: not known */
 };
 
 /* The layout in which it is asked. */
@@ -69,7 +69,7 @@ struct source_kind {
 	/* The rest may be NULL. */
 	/* Its own words to s->o.url. 0, -ENOMEM; -EINVAL, and `e` says what. */
 	int (*init)(struct source *s, const struct conf_section *c, struct err *e);
-	/* Adds to a request what proves who asks. 0, -ENOMEM; -EACCES: there is nothing. */
+	/* Adds credentials to a request. 0, -ENOMEM; -EACCES: there are none. */
 	int (*sign)(const struct source *s, struct net_req *out);
 	/* Adds the keys that say where it is, for `symfs sources`; none that is secret. NULL: url or path. */
 	void (*show)(const struct source *s, struct buf *out);
@@ -113,7 +113,7 @@ bool source_sends_ranges(const struct source *s);
 /* Is it a symbol store on a server, so that facts can be found out about it? */
 bool source_is_store(const struct source *s);
 
-/* Whether the source may be told of the artifact, and may have it: types, names, checksum. */
+/* Whether the source may be asked for the artifact, and may have it: types, names, checksum. */
 bool source_allows(const struct source *s, const struct artifact *a);
 
 /* Whether a glob means a name: `*` crosses slashes, a backslash is one, case does not matter. */
@@ -127,19 +127,19 @@ int source_add_header(struct net_req *req, const char *line); /* 0, -ENOMEM */
 enum verdict {
 	VERDICT_FOUND,	  /* a body comes, to be checked */
 	VERDICT_MISSING,  /* it is not there: may be remembered */
-	VERDICT_REFUSED,  /* we may not have it: 401, 403 */
+	VERDICT_REFUSED,  /* not with these credentials: 401, 403 */
 	VERDICT_LATER,	  /* it could not be asked now */
-	VERDICT_LOOP	  /* it is ourselves: 508 */
+	VERDICT_LOOP	  /* the request came back to this symfs: 508 */
 };
 
-/* What harm the reply does to the standing of its host. */
+/* How a reply counts against its host in the breaker (breaker.h). */
 enum blame {
 	BLAME_NONE,    /* it is alive */
 	BLAME_SOFT,    /* odd; a few in a row count */
 	BLAME_CHEAP,   /* down, and it said so at once */
 	BLAME_COSTLY,  /* down, and it cost a wait */
 	BLAME_SILENT,  /* a wait, too; but it may be slow with one file alone */
-	BLAME_UNKNOWN  /* it was not heard out: cancelled, or this machine's own trouble */
+	BLAME_UNKNOWN  /* unknown: the request was cancelled, or this machine failed */
 };
 
 struct judgement {

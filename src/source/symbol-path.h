@@ -14,7 +14,7 @@ enum symbol_place_kind {
 	SYMBOL_DIR,	/* an absolute path of this system */
 	SYMBOL_URL,	/* http, https or file */
 	SYMBOL_DEFAULT, /* Microsoft's public server; `where` is "" */
-	SYMBOL_SHARE,	/* \\server\share: there are none on this system */
+	SYMBOL_SHARE,	/* \\server\share: not available on this system */
 	SYMBOL_DRIVE,	/* C:\symbols: neither */
 	SYMBOL_NONSENSE /* nor is it anything else, a relative path for one */
 };

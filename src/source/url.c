@@ -1,4 +1,4 @@
-/* URLs of things that are asked for. */
+/* URLs: joins and encodes them, and shows them without credentials. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/url.h"
 #include "source/source.h"

@@ -153,14 +153,14 @@ static int judge(
 	const struct mscabd_file *file = cab->files;
 
 	if (cab->flags & (MSCAB_HDR_PREVCAB | MSCAB_HDR_NEXTCAB))
-		return err_set(e, -ENOTSUP, "is a cabinet of a set, whose others are not here");
+		return err_set(e, -ENOTSUP, "is one cabinet of a set; the others are missing");
 	if (!file || !file->folder)
 		return err_set(e, -ENOTSUP, "is an empty cabinet");
 	if (file->next)
 		return err_set(e, -ENOTSUP, "is a cabinet of several files");
 	/* libmspack would unpack what lies in front of the file in its folder, too. */
 	if (file->offset)
-		return err_set(e, -EBADMSG, "is broken: a cabinet whose file does not begin it");
+		return err_set(e, -EBADMSG, "is broken: a cabinet whose file does not begin at its start");
 	return unpack_announced(u, file->length, size, e);
 }
 
@@ -178,7 +178,7 @@ static int extract(struct cab *c, struct mscab_decompressor *d, struct err *e)
 			r = say(c, r);
 		else if (c->u->made != cab->files->length)
 			r = err_set(
-				e, -EBADMSG, "is broken: a cabinet with less in it than it says");
+				e, -EBADMSG, "is broken: the cabinet holds less than its header says");
 	}
 	d->close(d, cab);
 	return r;

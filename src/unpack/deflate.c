@@ -56,7 +56,7 @@ static int behind(struct deflate *d, struct span *in, const char *name, struct e
 		return 0;
 	if (d->one || d->padding || in->p[0] != 0x1f)
 		return err_set(
-			e, -EBADMSG, "is broken: something stands behind the end of the %s", name);
+			e, -EBADMSG, "is broken: there are bytes after the end of the %s", name);
 	inflater_again(d->z);
 	return 1;
 }
@@ -76,7 +76,7 @@ static int member(struct unpack *u, struct deflate *d, struct span *in, struct e
 			return err_set(e, r, "cannot be unpacked: %s", err_text(r));
 		if (r < 0)
 			return err_set(
-				e, r, "is broken: its %s data make no sense", u->packing->name);
+				e, r, "is broken: its %s data are invalid", u->packing->name);
 		d->between = r == 1;
 		r = unpack_out(u, u->out, n, e);
 		if (r != 0)

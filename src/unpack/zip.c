@@ -39,7 +39,7 @@ static int find_member(struct unpack *u, struct view *v, struct member *m, struc
 	if (m->entry.encrypted)
 		return err_set(e, -ENOTSUP, "is an encrypted zip archive");
 	if (m->entry.method != 0 && m->entry.method != 8)
-		return err_set(e, -ENOTSUP, "is a zip archive whose method %u is not known here",
+		return err_set(e, -ENOTSUP, "is a zip archive with the unknown method %u",
 			m->entry.method);
 	r = zip_member(&z, &m->entry, &m->at, e);
 	if (r < 0)
@@ -51,7 +51,7 @@ static int find_member(struct unpack *u, struct view *v, struct member *m, struc
 static int member_out(struct unpack *u, struct member *m, const void *p, size_t n, struct err *e)
 {
 	if (n > m->entry.size - u->made)
-		return err_set(e, -EBADMSG, "is broken: its member has more bytes than it says");
+		return err_set(e, -EBADMSG, "is broken: its member is longer than the archive says");
 	m->crc = inflate_crc(m->crc, p, n);
 	return unpack_out(u, p, n, e);
 }
@@ -133,7 +133,7 @@ static int zip_whole(struct unpack *u, struct view *v, struct err *e)
 	if (r != 0)
 		return r;
 	if (u->made != m.entry.size || m.crc != m.entry.crc)
-		return err_set(e, -EBADMSG, "is broken: its member is not what its checksum says");
+		return err_set(e, -EBADMSG, "is broken: the checksum of its member is wrong");
 	return 0;
 }
 

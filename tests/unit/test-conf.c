@@ -72,7 +72,7 @@ START_TEST(mistakes)
 		{"[symfs]\nwait-time = soon\n", "x.conf:2: wait-time = soon: expected a time"},
 		{"[symfs]\nsize = 99999999999999999999\n", "too large"},
 		{"[symfs]\nwait-time = 999999d\n", "too large"},
-		{"on = yes\n", "x.conf:1: \"on\" stands before any [section]"},
+		{"on = yes\n", "x.conf:1: \"on\" comes before any [section]"},
 		{"[symfs\n", "x.conf:1: expected ]"},
 		{"[source \"x]\n", "x.conf:1: expected [source"},
 		{"[symfs]\nnonsense\n", "x.conf:2: expected NAME = VALUE"},

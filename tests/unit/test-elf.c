@@ -564,8 +564,10 @@ END_TEST
 START_TEST(extended_numbering)
 {
 	struct image *m = library(true, false, 20);
-	struct obj_slice s;
 	unsigned n = m->secs;
+	struct err e = {0};
+	struct obj_slice s;
+	struct view v;
 
 	put_at(m, m->shoff + 32, n, 8);
 	put_at(m, m->shoff + 40, n - 1, 4);
@@ -578,7 +580,9 @@ START_TEST(extended_numbering)
 	ck_assert_int_eq(s.kind, OBJ_LIBRARY);
 
 	put_at(m, m->shoff + 32, UINT64_MAX, 8);
-	ck_assert_int_eq(identify(m, &s), -EBADMSG);
+	v = view_of_mem(m->p, m->n);
+	ck_assert_int_eq(obj_identify(&v, 0, &s, &e), -EBADMSG);
+	ck_assert_str_eq(e.text, "is broken: its section table has 4294967295 entries");
 }
 END_TEST
 

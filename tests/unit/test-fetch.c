@@ -318,6 +318,30 @@ START_TEST(taught)
 }
 END_TEST
 
+/* Programs of Windows share ids: one completes a request only under the same name. */
+START_TEST(names_of_pe_files)
+{
+	static const char id[] = "5ab380779000", debug[] = "3249D99D0C4049318610F4E4FB0B69361";
+	const struct key k = {.type = FILETYPE_PE, .id = "5ab380779000", .name = "a.exe"};
+	struct obj_slice s = {.module = {.object = OBJECT_PE, .debug_file = "a.pdb"}};
+	struct world w;
+
+	world_begin(&w);
+	snprintf(s.module.code_id, sizeof(s.module.code_id), "%s", id);
+	debug_id_parse(&s.module.debug_id, debug, strlen(debug));
+	learn_early(w.fetch, &s, &k);
+	for (unsigned other = 0; other < 2; other++) {
+		struct artifact a = {.type = FILETYPE_PE, .m.object = OBJECT_PE};
+
+		snprintf(a.m.code_id, sizeof(a.m.code_id), "%s", id);
+		snprintf(a.m.code_file, sizeof(a.m.code_file), "%s", other ? "b.exe" : "A.exe");
+		ck_assert_int_eq(fetch_complete(w.fetch, &a), !other);
+		ck_assert_int_eq(a.m.debug_id.set, !other);
+	}
+	world_end(&w);
+}
+END_TEST
+
 /* The nth file at an offset of a file, as a part of it. */
 static int publish_part_of(struct fetch *f, unsigned n, struct key *k)
 {
@@ -767,4 +791,5 @@ UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
 	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_reload_forgets_wrong_files, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
-	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left)
+	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left,
+	names_of_pe_files)

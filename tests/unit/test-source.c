@@ -749,6 +749,12 @@ START_TEST(overriding)
 		{"[source \"a\"]\npath=/p\nenabled=yes\n",
 			"[source \"a\"]\nurl=http://y/\ntype=http\nlayout=symstore\nenabled=no\n", "/p", 1, "symstore",
 			2},
+		/* nor the place */
+		{"[source \"a\"]\nurl=http://x/\nenabled=yes\n",
+			"[source \"a\"]\nbucket=b\nregion=eu\nlayout=gdb\nenabled=no\n", "http://x/", 1, "gdb", 2},
+		{"[source \"a\"]\nbucket=b\nenabled=yes\n",
+			"[source \"a\"]\nurl=http://y/\nlayout=gdb\nenabled=no\n", "https://b.s3.us-east-1.amazonaws.com",
+			1, "gdb", 2},
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -247,10 +247,10 @@ START_TEST(gzip_members)
 	put(&b, "\0\0\0\0", 4);
 	must(&b, "onetwo", 6, 0, "zeros behind");
 	put(&b, "x", 1);
-	must_fail(&b, -EBADMSG, "behind the end");
+	must_fail(&b, -EBADMSG, "after the end");
 	pack_zlib(&zlib, "one", 3);
 	put(&zlib, "\0", 1);
-	must_fail(&zlib, -EBADMSG, "behind the end");
+	must_fail(&zlib, -EBADMSG, "after the end");
 }
 END_TEST
 
@@ -285,9 +285,9 @@ START_TEST(zip_others)
 		{{.members = 2, .count = 1}, -ENOTSUP, "several members"},
 		{{.encrypted = true}, -ENOTSUP, "encrypted"},
 		{{.method = 14}, -ENOTSUP, "method 14"},
-		{{.size = 3}, -EBADMSG, "more bytes than it says"},
+		{{.size = 3}, -EBADMSG, "longer than the archive says"},
 		{{.size = 6}, -EBADMSG, "checksum"},
-		{{.stored = true, .size = 3}, -EBADMSG, "more bytes than it says"},
+		{{.stored = true, .size = 3}, -EBADMSG, "longer than the archive says"},
 	};
 	_cleanup_buf_ struct buf empty = BUF_UP_TO(ROOM), text = BUF_UP_TO(ROOM);
 

@@ -42,7 +42,21 @@ status() { fetch_url -o "$TMP/said" -w '%{http_code}' -d '{"stacks": [[]], "memo
 [ "$(status -H 'Transfer-Encoding: chunked' -H 'Content-Length: 3')" = 400 ] || fail "chunks and a length: $(cat "$TMP/said")"
 [ "$(status -H 'Content-Length: 33' -H 'Content-Length: 3')" = 400 ] || fail "two lengths: $(cat "$TMP/said")"
 
-# ---- a body that is too large, of who sends all of it before he listens -------------------
+# ---- memory of bodies: the server counts those that it holds, and forgets those that it answered ----
+head -c 16000000 /dev/zero | tr '\0' ' ' >"$TMP/blank"
+for n in $(seq 18); do
+  [ "$(status -d "@$TMP/blank" -H Expect:)" = 400 ] || fail "body $n of 16 MB: $(cat "$TMP/said")"
+done
+
+# ---- a body on a slow line: it takes longer than a connection may be idle, and comes steadily ----
+{
+  printf '{"stacks": [[]], "memoryMap": []}'
+  head -c 100000 "$TMP/blank"
+} >"$TMP/steady"
+[ "$(fetch_url -o "$TMP/said" -w '%{http_code}' --limit-rate 20000 --data-binary "@$TMP/steady" -H Expect: "$URL_strict/symbolicate/v5")" = 200 ] ||
+  fail "a slow and steady body: $(cat "$TMP/said")"
+
+# ---- a body that is too large, from a client that sends all of it before it reads ----------
 for n in 17000000 30000000; do
   said=$("$RUDE" "$PORT" upload $n)
   case $said in "HTTP/1.1 413 "*) ;; *) fail "a body of $n bytes: $said" ;; esac
@@ -80,6 +94,16 @@ PIDS="$PIDS $!"
 exec 9>"$TMP/hold2"
 wait_for 60 grep -q open "$TMP/idle2.out" || fail "200 connections"
 wait_for 30 healthy "$URL_strict" || fail "200 idle connections keep others out, where 64 are allowed"
+# The same where idle connections may stay for a minute: the oldest of them is closed for a new one.
+symfs_serve full --source "breakpad@$TMP/up" --connections 64
+mkfifo "$TMP/hold3"
+"$RUDE" "${URL_full##*:}" idle 200 <"$TMP/hold3" >"$TMP/idle3.out" &
+PIDS="$PIDS $!"
+exec 7>"$TMP/hold3"
+wait_for 60 grep -q open "$TMP/idle3.out" || fail "200 connections to a server with 64"
+wait_for 20 healthy "$URL_full" || fail "idle connections keep others out until they have been idle for a minute"
+exec 7>&-
+symfs_unserve full
 exec 8>&- 9>&-
 wait_for 60 back_to "$PID_one" "$((before + 2))" || fail "descriptors: $before before, $(fds "$PID_one") after"
 symfs_unserve one

@@ -1,8 +1,8 @@
-/* What files teach. A file that is published gets every key that it proves by its own bytes, and
- * says how the identifiers of its module belong together; later a request that knows less is
- * completed by that before the sources are planned.
+/* Identifiers that files prove. A published file gets every key that its own bytes prove, and shows which
+ * identifiers belong to one module. A later request that has fewer of them is completed before sources are
+ * asked.
  *
- * What was learned is a hint of what to ask for, and never of what to believe: a file is judged by
+ * Such a completion is a hint what to ask for, and never what to believe: a file is judged by
  * the key that was asked for, or by one that follows from it by a rule. Hence a file that lies about
  * others costs a question, at worst. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -19,7 +19,7 @@
 
 /* ---- a request, completed ----------------------------------------------------------- */
 
-/* Whether another file may know what the request does not. A build id is enough for its file. */
+/* Whether another file may have identifiers that the request lacks. A build id is enough for its file. */
 static bool may_lack(const struct artifact *a)
 {
 	const struct filetype_row *row = filetype_row(a->type);
@@ -45,7 +45,7 @@ static bool is_of(const struct artifact *a, const struct module *row)
 	if (mine.object != OBJECT_UNKNOWN && row->object != OBJECT_UNKNOWN &&
 		mine.object != row->object && !(is_windows(mine.object) && is_windows(row->object)))
 		return false;
-	mine.object = row->object; /* which says how ids are compared */
+	mine.object = row->object; /* it decides how ids are compared */
 	if (!same_text(module_code_text(&mine, one), module_code_text(row, two)) ||
 		!same_text(module_debug_text(&mine, one), module_debug_text(row, two)))
 		return false;
@@ -53,7 +53,7 @@ static bool is_of(const struct artifact *a, const struct module *row)
 	if (filetype_is(a->type, TYPE_NAME_COUNTS) && mine.code_file[0] && row->code_file[0] &&
 		strcasecmp(mine.code_file, row->code_file) != 0)
 		return false;
-	/* Here one id follows from the other, so nobody needs to be believed. */
+	/* One id follows from the other, so no file needs to be believed. */
 	return row->object != OBJECT_ELF || module_ids_fit(row->code_id, &row->debug_id);
 }
 
@@ -67,7 +67,7 @@ static void take_from(struct module *m, const struct module *row)
 {
 	if (m->object == OBJECT_UNKNOWN)
 		m->object = row->object;
-	/* In place of a stamp that it does not know, who asks has this. */
+	/* The request has this in place of a stamp that it does not know. */
 	if (!m->debug_id.set || (m->debug_id.age == UINT32_MAX && row->debug_id.set))
 		m->debug_id = row->debug_id;
 	take_text(m->code_id, row->code_id, sizeof(m->code_id));
@@ -76,7 +76,7 @@ static void take_from(struct module *m, const struct module *row)
 	take_text(m->checksum, row->checksum, sizeof(m->checksum));
 }
 
-/* The key that the file is judged by: that of the request, unless another follows from it. */
+/* The key that the file is judged by: the key of the request, unless another key follows from it. */
 static void sharpen(const struct artifact *a, struct key *k)
 {
 	bool by_rule = a->m.object == OBJECT_ELF && a->m.code_id[0];
@@ -90,7 +90,7 @@ static void sharpen(const struct artifact *a, struct key *k)
 		memcpy(k->name, own.name, sizeof(k->name));
 }
 
-/* Whether they are of one module for sure: an id that both have. */
+/* Whether both are certainly of one module: they share an id. */
 static bool is_same(const struct module *a, const struct module *b)
 {
 	char one[MODULE_ID_TEXT], two[MODULE_ID_TEXT];
@@ -108,7 +108,7 @@ static bool take_hints(struct fetch *f, struct artifact *a, const struct module 
 	for (unsigned i = 0; i < HINTS_MOST; i++) {
 		struct module mine = *like;
 
-		mine.object = f->hints[i].object; /* which says how ids are compared */
+		mine.object = f->hints[i].object; /* it decides how ids are compared */
 		if (mine.object == OBJECT_UNKNOWN || !is_same(&mine, &f->hints[i]) || !is_of(a, &f->hints[i]))
 			continue;
 		take_from(&a->m, &f->hints[i]);
@@ -130,7 +130,7 @@ bool learn_complete(struct fetch *f, struct artifact *a, struct key *k)
 		like.object = OBJECT_PE_DOTNET;
 	rows = calloc(ROWS_MOST, sizeof(*rows));
 	n = rows ? store_modules(f->store, &like, rows, ROWS_MOST) : 0;
-	/* The oldest speaks first; a younger one adds what that did not say. */
+	/* The oldest file comes first; a younger file adds what is still missing. */
 	for (int i = 0; i < n; i++) {
 		if (!is_of(a, &rows[i]))
 			continue;
@@ -205,7 +205,7 @@ void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k
 	f->hints[f->next_hint++ % HINTS_MOST] = m;
 }
 
-/* The copy is what is judged: a file of a directory may change under our hands. */
+/* The copy is judged, because a file of a directory may change meanwhile. */
 static int learn_copy(struct draft *d, const struct key *k, const char *name,
 	struct store_learned *out, struct err *e)
 {
@@ -213,14 +213,14 @@ static int learn_copy(struct draft *d, const struct key *k, const char *name,
 	struct obj_slice s;
 	int r = obj_check(&v, k, &s, e);
 
-	if (r == 0) /* what has parts, tells what they are */
+	if (r == 0) /* a file with parts shows what they are */
 		r = err_set(e, -EBADMSG, "changed while it was copied");
 	if (r == 1)
 		learn_slice(&s, k, name, out);
 	return r == 1 ? 0 : r;
 }
 
-/* Takes nothing: the bytes are copied, with shared blocks where the file system can. */
+/* Copies the bytes, with shared blocks where the file system can share them. */
 static int publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
 	const char *name, const struct blob_facts *facts, struct blob **out, struct err *e)
 {
@@ -256,9 +256,9 @@ static bool is_new(struct fetch *f, const struct store_learned *l)
 	return l->n > 0;
 }
 
-/* The other slices of a fat file, which is here as a whole: each is an artifact of its own. All of
- * them together are no larger than the file, or they lie over each other and it is up to no good.
- * What cannot be stored is fetched when it is asked for. */
+/* Publishes the other slices of a whole fat file: each is an artifact of its own. Slices that are together
+ * larger than the file overlap, which is an attack. A slice that cannot be stored is fetched when it is asked
+ * for. */
 static void publish_others(struct fetch *f, int fd, uint64_t size, const struct obj_slice *but,
 	const struct key *k, const struct blob_facts *facts)
 {
@@ -308,7 +308,7 @@ int learn_finish(struct fetch *f, struct sparse *sp, const struct key *k, struct
 		if (l && r == 1)
 			learn_slice(&s, k, name_asked(k), l);
 		r = sparse_finish(sp, facts, l, out, e);
-		r = r == -EBADMSG ? -EIO : r; /* of the store, not of the file */
+		r = r == -EBADMSG ? -EIO : r; /* an error of the store, not of the file */
 	}
 	free(l);
 	return r;
@@ -336,5 +336,5 @@ int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct 
 			publish_others(f, draft_fd(d), draft_size(d), &s, k, facts);
 		draft_discard(d);
 	}
-	return r == -EBADMSG ? -EIO : r; /* of the store, not of the file */
+	return r == -EBADMSG ? -EIO : r; /* an error of the store, not of the file */
 }

@@ -1,6 +1,6 @@
-/* Directory sources, asked by a debug id alone. Their layouts file ELF and PE files by the code id; the
- * names in the directory tell which code ids there are. The debug id of an ELF file is the beginning of
- * its build id. That of a PE file is in the file, so the files of one name are read. */
+/* Finds programs in directory sources by a debug id alone. Their paths have the code id, so the names in the
+ * directory show which code ids exist. The debug id of an ELF file is the beginning of its build id. The debug
+ * id of a PE file is in the file, so the files of one name are read. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/hash.h"
@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES_MOST 100000 /* of a directory */
-#define FILES_MOST 4096	  /* that are read for one request */
-#define PE_PLACE "ffffffff1" /* stands for the code id in a path: its place is looked for */
+#define NAMES_MOST 100000 /* names of a directory */
+#define FILES_MOST 4096	  /* files that are read for one request */
+#define PE_PLACE "ffffffff1" /* a mark in place of the code id in a path */
 
 struct asking {
 	const struct source *s;
@@ -24,7 +24,7 @@ struct asking {
 	local_each *each;
 	void *ctx;
 	unsigned files;
-	char begin[256]; /* of ELF: how a name begins that has more digits of the build id behind */
+	char begin[256]; /* ELF: the beginning of a name, before further digits of the build id */
 };
 
 /* ---- names of a directory ----------------------------------------------------------- */
@@ -49,7 +49,7 @@ static DIR *open_names(const struct asking *q, const char *path, size_t n)
 	return d;
 }
 
-/* -ENOENT: `each` wanted none of them, or there is no such directory. */
+/* -ENOENT: `each` accepted no name, or there is no such directory. */
 static int each_in(struct asking *q, const char *path, size_t n, each_name *each, struct artifact *a)
 {
 	DIR *d = open_names(q, path, n);
@@ -65,7 +65,7 @@ static int each_in(struct asking *q, const char *path, size_t n, each_name *each
 	return r;
 }
 
-/* Where the component that holds `place` begins; NULL: none does. */
+/* Where the component that holds `place` begins; NULL: no component does. */
 static const char *component_of(const char *path, const char *place, const char **end)
 {
 	const char *at = strcasestr(path, place), *slash;
@@ -84,7 +84,7 @@ static int try_with(struct asking *q, const struct artifact *a)
 
 /* ---- ELF ---------------------------------------------------------------------------- */
 
-/* The code id of `a` is what the debug id tells: the first 16 bytes. */
+/* The code id of `a` is what the debug id shows: the first 16 bytes. */
 static int elf_name(struct asking *q, struct artifact *a, const char *name)
 {
 	size_t n = strlen(q->begin), have = strlen(a->m.code_id), more = 0;
@@ -99,7 +99,7 @@ static int elf_name(struct asking *q, struct artifact *a, const char *name)
 }
 
 /* The names in the directory of one path that begin as its component does. `last`: the beginning of the
- * path before, which spellings share. */
+ * previous path, which spellings share. */
 static int elf_path(struct asking *q, struct artifact *a, const char *path, struct buf *last)
 {
 	const char *end, *at = component_of(path, a->m.code_id + 2, &end);
@@ -188,7 +188,7 @@ static size_t stem(const char *name)
 	return dot ? (size_t)(dot - name) : strlen(name);
 }
 
-/* A program is called as its PDB, but for the extension. */
+/* A program has the name of its PDB with another extension. */
 static int pe_name(struct asking *q, struct artifact *a, const char *name)
 {
 	size_t n = stem(a->m.debug_file);

@@ -1,4 +1,4 @@
-/* Directory sources: looked into with open(2), served in place. */
+/* Directory sources: finds files in them by open(2), which are served in place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/clock.h"
@@ -15,11 +15,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define NAMES_MOST 100000 /* of a directory are looked through for one in another case */
+#define NAMES_MOST 100000 /* entries of a directory that are compared with a name in another case */
 
-/* People point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself. Asking ourselves would
- * wait for ourselves, so what lies in a symfs mount is left out. Only directories were walked to
- * get here, and those a symfs answers without asking anybody. The caller tells the log, once. */
+/* Users point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself, and a request would then wait for
+ * itself. So files in a symfs mount are left out. The walk to this point opened directories only, which symfs
+ * answers without a request. The caller writes one line to the log. */
 int local_refuse(int fd)
 {
 	return mounts_refuse_symfs(fd);
@@ -45,7 +45,7 @@ bool local_two_tier(int base)
 	return fstatat(base, "index2.txt", &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Types whose files bear no identity could be any file of this machine: they never leave the directory. */
+/* A file of a type without identity could be any file of this machine: it must lie in the directory. */
 static enum beneath_links links_of(const struct source *s, enum filetype t)
 {
 	if (obj_is_anonymous(t))
@@ -53,8 +53,8 @@ static enum beneath_links links_of(const struct source *s, enum filetype t)
 	return s->o.follow_links ? BENEATH_ALL : BENEATH_OWNERS;
 }
 
-/* Where the kernel lets users make hard links to files of others (fs.protected_hardlinks=0), such a
- * link must not make a file readable through us. */
+/* With fs.protected_hardlinks=0 users can make hard links to other users' files. Such a link must not make a
+ * file readable through symfs. */
 static int judge_hard_links(int fd, char why[static 200])
 {
 	struct stat st;
@@ -67,7 +67,7 @@ static int judge_hard_links(int fd, char why[static 200])
 	return -EACCES;
 }
 
-/* Opens a file below the source's directory. -EACCES: it may not be had by this way, and `why` says so. */
+/* Opens a file below the source's directory. -EACCES: it may not be opened by this path, and `why` says so. */
 static int open_below(const struct source *s, int base, enum filetype t, const char *path, int *out,
 	char why[static 200])
 {
@@ -105,7 +105,7 @@ static int check_file(const struct source *s, int fd, const struct key *k, bool 
 	v = view_of_fd(fd, (uint64_t)st.st_size);
 	r = obj_check(&v, k, slice, &e);
 	if (r == -EBADMSG && s->layout->flags & LAYOUT_ONE_NAME && obj_is_other_use(&v, k, NULL))
-		return -ENOENT; /* the path is that of other types, too */
+		return -ENOENT; /* files of other types have the same path */
 	if (r < 0) {
 		snprintf(why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
 		return r == -EIO || r == -ENOMEM ? r : -EBADMSG;
@@ -114,21 +114,21 @@ static int check_file(const struct source *s, int fd, const struct key *k, bool 
 	return 0;
 }
 
-/* One look into one directory. */
+/* One search in one directory. */
 struct look {
 	struct fetch *f;
 	const struct source *s;
 	const struct key *k;
-	void (*found)(void *ctx); /* NULL: it only looks */
+	void (*found)(void *ctx); /* NULL: nothing goes into the store */
 	void *ctx;
 	int base;
 	int slot;
-	bool guessing; /* it tries code ids that it found there */
+	bool guessing; /* it tries code ids that it found in the directory */
 	struct blob **out;
 	char *why;
 };
 
-/* It is there, and what follows takes its time: nobody need wait for it, and it does not hang. */
+/* The file exists, and what follows takes long: callers need not wait for it, and the thread is not hung. */
 static void say_found(struct look *l)
 {
 	dir_leave(l->f, l->slot);
@@ -136,8 +136,8 @@ static void say_found(struct look *l)
 	l->found(l->ctx);
 }
 
-/* A slice of a fat file is no file that could be served where it lies: it is copied into the store,
- * with shared blocks where the file system can. */
+/* A slice of a fat file cannot be served in place: it is copied into the store, with shared blocks where the
+ * file system can share them. */
 static int take_slice(
 	struct look *l, int fd, const struct obj_slice *slice, const struct blob_facts *facts)
 {
@@ -160,8 +160,8 @@ static bool is_part(int fd, const struct obj_slice *slice)
 	return fstat(fd, &st) == 0 && (slice->off || slice->size != (uint64_t)st.st_size);
 }
 
-/* A packed file: 1 when its first bytes show the type inside, 0 when they show nothing, -EBADMSG when
- * they show another. -ENOENT: it is not packed. */
+/* A packed file: 1 when its first bytes show the right type inside, 0 when they show nothing, -EBADMSG when
+ * they show another type. -ENOENT: it is not packed. */
 static int packing_of_file(int fd, enum filetype t, const struct packing **out)
 {
 	uint8_t head[HEAD_MOST], inside[OBJ_HEAD];
@@ -177,7 +177,7 @@ static int packing_of_file(int fd, enum filetype t, const struct packing **out)
 	return have > 0;
 }
 
-/* A packed file cannot either: what is inside goes into the store. */
+/* A packed file cannot be served in place either: the inside goes into the store. */
 static int take_packed(
 	struct look *l, const struct packing *p, bool sure, int fd, struct blob_facts *facts)
 {
@@ -236,7 +236,7 @@ static int try_path(struct look *l, const char *path)
 
 /* ---- file.ptr ----------------------------------------------------------------------- */
 
-/* A name that Windows wrote: a disk that minds the case may have it in another. */
+/* Windows wrote the name: a case-sensitive disk may have it in another case. */
 static int find_name(int dir, const char *name, char out[static NAME_MAX + 1])
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -258,7 +258,7 @@ static int find_name(int dir, const char *name, char out[static NAME_MAX + 1])
 	return r;
 }
 
-/* One step down, and its name as the disk has it; what is a link leads nowhere. */
+/* One step down, by the name as the disk has it. A link is refused. */
 static int step(int dir, const char *name, bool last, int *out, struct buf *real)
 {
 	char other[NAME_MAX + 1];
@@ -335,7 +335,7 @@ static int follow(struct look *l, const char *text, size_t n)
 	if (r == 0)
 		r = open_inside(root, buf_text(&rest), &fd, &real);
 	else if (r == -ENOENT || r == -EINVAL)
-		r = -EACCES; /* there is a file, and no leave to have it */
+		r = -EACCES; /* the file exists, and may not be opened */
 	if (r == 0)
 		r = try_file(l, fd, root, buf_text(&real));
 	else
@@ -344,7 +344,7 @@ static int follow(struct look *l, const char *text, size_t n)
 	return r;
 }
 
-/* -ENOENT: there is none. A file.ptr bears no identity, and parts of it are shown to users. */
+/* -ENOENT: there is no file.ptr. It has no identity, and parts of it are shown to users. */
 static int try_ptr(struct look *l, const char *path)
 {
 	_cleanup_close_ int fd = -1;
@@ -373,8 +373,8 @@ int local_follow(struct fetch *f, const struct source *s, const struct key *k, c
 	return r;
 }
 
-/* The files of a tree that answer to the key. One that changed since it was walked is none: the scan
- * will see it, too. */
+/* The files of a tree that have the key. A file that changed since the walk does not count: the scan will read
+ * it again. */
 static int find_in_tree(struct look *l)
 {
 	int worst = -ENOENT;
@@ -412,7 +412,7 @@ static int find_planned(struct look *l, const struct source_facts *facts, const 
 			return r == -ENOENT ? worst : r;
 		r = ask.ptr ? try_ptr(l, ask.where) : try_path(l, ask.where);
 		if (r == -ENAMETOOLONG || (r == -EBADMSG && l->guessing))
-			r = -ENOENT; /* no file of this disk can have the name; or another one has it */
+			r = -ENOENT; /* no file of this disk can have the name, or another file has it */
 		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
 			log_warn("%s: %s/%s: %s", l->s->name, l->s->shown, ask.where,
 				l->why[0] ? l->why : err_text(r));
@@ -453,7 +453,7 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 
 /* ---- again -------------------------------------------------------------------------- */
 
-/* The path below a directory; NULL: it is not there. */
+/* The path below a directory; NULL: the file is not below it. */
 static const char *path_below(const char *dir, const char *path)
 {
 	size_t n = strlen(dir);
@@ -507,7 +507,7 @@ static int look_into(struct look *l, const struct artifact *a)
 	int r = local_open_base(l->s, &base);
 
 	if (r < 0) {
-		/* A directory that is not there yet holds nothing. */
+		/* A directory that does not exist yet is empty. */
 		snprintf(l->why, 200, "%s", r == -ELOOP ? "inside a symfs mount" : err_text(r));
 		return r == -ENOTDIR ? -ENOENT : r;
 	}

@@ -105,16 +105,6 @@ void symstore_known_release(struct source_facts *known)
 	known->two_tier = false;
 }
 
-static void symstore_drop(struct symstore *ss)
-{
-	admin_unref(ss->known.admin);
-	admin_unref(ss->now.index);
-	admin_unref(ss->loaded.index);
-	admin_unref(ss->building);
-	sources_unref(ss->set);
-	free(ss);
-}
-
 /* The answers would be posted to workers that have ended. */
 void symstore_stop(struct fetch *f)
 {
@@ -131,7 +121,12 @@ void symstore_free(struct fetch *f)
 		struct symstore *ss = f->symstores;
 
 		f->symstores = ss->next;
-		symstore_drop(ss);
+		admin_unref(ss->known.admin);
+		admin_unref(ss->now.index);
+		admin_unref(ss->loaded.index);
+		admin_unref(ss->building);
+		sources_unref(ss->set);
+		free(ss);
 	}
 }
 
@@ -222,22 +217,18 @@ static void symstore_answered(struct symstore *ss)
 	}
 }
 
-static void symstore_trouble(struct symstore *ss, const struct judgement *j)
-{
-	ss->trouble_until = clock_ms() + TROUBLE_MS;
-	ss->trouble_error = j->error;
-	snprintf(ss->trouble, sizeof(ss->trouble), "index2.txt: %.180s", j->text);
-}
-
 /* An HTML page is not an index2.txt, whatever its name. */
 static void index2_done(struct symstore *ss, const struct judgement *j)
 {
 	bool there = ss->reply.status >= 200 && ss->reply.status < 300 && ss->reply.error == 0;
 
-	if (j->verdict == VERDICT_LATER || j->verdict == VERDICT_LOOP)
-		symstore_trouble(ss, j);
-	else
+	if (j->verdict == VERDICT_LATER || j->verdict == VERDICT_LOOP) {
+		ss->trouble_until = clock_ms() + TROUBLE_MS;
+		ss->trouble_error = j->error;
+		snprintf(ss->trouble, sizeof(ss->trouble), "index2.txt: %.180s", j->text);
+	} else {
 		know_tiers(ss, there && strncasecmp(ss->reply.type, "text/html", 9) != 0);
+	}
 	symstore_answered(ss);
 }
 
@@ -443,22 +434,21 @@ static void symstore_wait(struct symstore *ss, struct symstore_wait *w)
 	w->on = ss;
 }
 
-static bool symstore_wait_remove(struct symstore_wait **list, struct symstore_wait *w)
+static void symstore_wait_remove(struct symstore_wait **list, struct symstore_wait *w)
 {
 	while (*list && *list != w)
 		list = &(*list)->next;
-	if (!*list)
-		return false;
-	*list = w->next;
-	return true;
+	if (*list)
+		*list = w->next;
 }
 
 void symstore_wait_stop(struct symstore_wait *w)
 {
-	struct symstore *ss = take(w->on);
-
-	if (ss && !symstore_wait_remove(&ss->waiting, w))
-		symstore_wait_remove(&ss->called, w);
+	if (!w->on)
+		return;
+	symstore_wait_remove(&w->on->waiting, w);
+	symstore_wait_remove(&w->on->called, w);
+	w->on = NULL;
 }
 
 static int symstore_begin(struct symstore *ss, const struct symstore_wait *w, enum question q, const char *path,

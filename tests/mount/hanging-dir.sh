@@ -61,7 +61,7 @@ stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such fil
 : >"$TMP/flag"
 stat "$MNT_m/.build-id/ab/$(printf '%038d' 99).debug" >/dev/null 2>&1
 symfs_umount m
-grep -q 'ending all the same' "$TMP/m.log" || fail "the end: $(cat "$TMP/m.log")"
+grep -q 'exiting all the same' "$TMP/m.log" || fail "the end: $(cat "$TMP/m.log")"
 symfs_mount alone --lookup-deadline 4s --source "gdb@$TMP/far"
 from=$(now_ms)
 stat "$MNT_alone/$PATH_four" >"$TMP/alone.out" 2>&1 && fail "found"

@@ -54,4 +54,20 @@ START_TEST(a_hung_thread_keeps_others_out)
 }
 END_TEST
 
-UNIT_MAIN("hung", short_stays_keep_no_thread_out, a_hung_thread_keeps_others_out)
+START_TEST(a_full_directory_keeps_further_threads_out)
+{
+	int slots[DIR_THREADS_EACH];
+	char why[200] = "";
+
+	for (int i = 0; i < DIR_THREADS_EACH; i++) {
+		slots[i] = dir_enter(&f, &the_source, why);
+		ck_assert_int_ge(slots[i], 0);
+	}
+	ck_assert_int_eq(dir_enter(&f, &the_source, why), -EAGAIN);
+	ck_assert_str_eq(why, "8 are in it");
+	for (int i = 0; i < DIR_THREADS_EACH; i++)
+		dir_leave(&f, slots[i]);
+}
+END_TEST
+
+UNIT_MAIN("hung", short_stays_keep_no_thread_out, a_hung_thread_keeps_others_out, a_full_directory_keeps_further_threads_out)

@@ -59,7 +59,7 @@ for compiler in g++ clang++; do
     tried=$((tried + 1))
   done
 done
-# So does who answers whole stacks, for a module by its build id alone.
+# So does symfs symbolicate, for a module by its build id alone.
 build "program-id" g++ -O2 -g -Wl,--build-id=sha1 2>/dev/null
 AGREE_THROUGH=symbolicate AGREE_ADDRESSES=1000 AGREE_WANTED=98 sh "$agree" "$TMP/program-id" >"$TMP/said" 2>&1 ||
   fail "symfs symbolicate: $(cat "$TMP/said")"

@@ -84,7 +84,7 @@ for target in x86_64 i386 aarch64 arm riscv64 riscv32 powerpc64le powerpc; do
   cmp -s r.answers linked.answers || complain "$target: linked, it answers otherwise: $(diff r.answers linked.answers | head -n 4)"
   compared=$((compared + 100)) seen="$seen $target"
 done
-# A machine whose relocations nobody knows is refused, not read wrongly.
+# A machine whose relocations are not known is refused, not read wrongly.
 if [ -f a.o ]; then
   { head -c 18 a.o; printf '\053\000'; tail -c +21 a.o; } >sparc.o
   "$symfs" gsym create -o no.gsym sparc.o 2>err && complain "relocations of an unknown machine were read"

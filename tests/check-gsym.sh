@@ -146,7 +146,7 @@ ends 2 nonsense
 ends 2 lookup a.gsym
 ends 2 lookup zz a.gsym
 ends 2 lookup 0x1 0xx a.gsym
-[ -s out ] && complain "addresses are answered before one that is none"
+[ -s out ] && complain "addresses are answered before a word that is not an address"
 ends 2 lookup 18446744073709551616 a.gsym
 ends 2 lookup --stdin 0x1 a.gsym
 ends 0 create --format object demo.sym

@@ -15,7 +15,7 @@ static int compare_marks(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* One mark an address stays: the place that begins there, or NONE. */
+/* Leaves one mark for each address: the place that begins there, or NONE. See enum how. */
 static void settle_marks(struct eliot *x)
 {
 	size_t n = 0;
@@ -58,7 +58,8 @@ static uint32_t depth_of(const struct eliot *x, uint32_t place)
 	return n;
 }
 
-/* The place that has so many callers; NONE: there are not so many. */
+/* Of a place and those that it was inlined into: the one that is `depth` calls deep. NONE: it is not that
+ * deep. */
 static uint32_t place_at(const struct eliot *x, uint32_t place, uint32_t depth)
 {
 	uint32_t n = depth_of(x, place);
@@ -105,7 +106,7 @@ static int tell_calls(struct eliot *x, size_t from, size_t to, uint32_t depth)
 	return 0;
 }
 
-/* A function that goes on behind others says how far it had come. */
+/* The name of a piece of a FUNC says how far into the FUNC the piece begins. */
 static int name_of(struct eliot *x, const struct function *f, uint32_t start, uint32_t *out)
 {
 	const char *name = gsym_text_at(x->w, f->name);

@@ -1,4 +1,4 @@
-/* From the tree of a FUNC to marks: what is told of which address. */
+/* Turns the tree of a FUNC into places and marks: which line holds from which address on. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/eliot-private.h"
@@ -20,7 +20,7 @@ static int compare_covered(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* What the lines of the calls in a branch cover, behind what is in the list already. */
+/* Appends to x->covered what the lines of the calls in a branch cover, sorted by address. */
 static int cover(struct eliot *x, const struct branch *b)
 {
 	size_t first = x->covered.n;
@@ -46,7 +46,8 @@ struct walk {
 	uint32_t into;
 };
 
-/* A line is what was there itself, or calls what is inlined there, or both in turn. */
+/* Marks one line. Where a call covers part of it, the line is the place of the call, and the call marks that
+ * part. */
 static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l, uint32_t *reached)
 {
 	uint32_t at, end, place = NONE;

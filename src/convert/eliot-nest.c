@@ -1,4 +1,4 @@
-/* Nests inlined calls. */
+/* Puts the inlined calls of a FUNC into each other, in symbolic's order. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/eliot-nest.h"
 #include "base/grow.h"

@@ -53,7 +53,7 @@ static size_t join_again(const char *p, size_t n, char *room)
 	return dir + 1 + end - name;
 }
 
-/* Back to in front of the last part; false when there is none that could go. */
+/* Removes the last part of a path. False: the path has no part that could go. */
 static bool pop_part(const char *room, size_t *n)
 {
 	size_t at = *n;

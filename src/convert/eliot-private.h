@@ -1,4 +1,20 @@
-/* What the files of eliot share: places, marks, and the tree of the FUNC under way. */
+/* What the files of eliot share: places, marks, and the tree of the FUNC under way.
+ *
+ * A FUNC goes through these states:
+ *
+ * 1. (eliot-nest.c) Its inlined calls, in any order in the file, become `nested`: sorted, and each within
+ *    its caller.
+ * 2. (eliot-tree.c) Its lines and `nested` become a tree of branches. A branch is the FUNC or a call, and
+ *    has lines and further calls. In the caller's branch a call is also a line: the one that calls.
+ * 3. (eliot-marks.c) The tree becomes places and marks. A place is what an address means: a line in a
+ *    function, and the place that the function was inlined into. A mark says from which address on a place
+ *    holds. FUNCs overlap here: marks of all of them are in one list.
+ *
+ * When all FUNCs and PUBLICs are in that list, (eliot-functions.c)
+ *
+ * 4. marks are sorted, and of several at one address one stays: see enum how;
+ * 5. each run of marks in one FUNC becomes a function of GSYM. A FUNC that another one interrupts becomes
+ *    several functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/grow.h"
@@ -7,30 +23,34 @@
 #define NONE UINT32_MAX
 #define MARK '\1'
 
-/* A function, or an inlined one. */
+/* A FUNC, a PUBLIC or an inlined function. `entry` is its first address; NONE: it is inlined. */
 struct function {
 	uint32_t entry, name;
 };
 
-/* Line of a file in a function; and where that was inlined. */
+/* What an address means: a line in a function. `into` is the place that the function was inlined into; NONE:
+ * the function was called. */
 struct place {
 	uint32_t function, file, line, into;
 };
 
-/* What is told of one address. Later ones count more, but not all of them: */
+/* Which of several marks at one address stays. They are taken in the order in which they were added. */
 enum how {
-	HOW_ALWAYS,  /* a line */
-	HOW_IF_FREE, /* a function, a PUBLIC: not where there is a place */
-	HOW_END      /* nothing, where nothing was told */
+	HOW_ALWAYS,  /* a line: replaces any mark before it */
+	HOW_IF_FREE, /* the start of a FUNC or PUBLIC: replaces only HOW_END */
+	HOW_END      /* the end of a FUNC or a call: replaces nothing */
 };
 
+/* From `addr` on `place` holds; NONE: no place does. */
+/* From `addr` on `place` holds; NONE: no place does. */
 struct mark {
 	uint32_t addr, place;
 	enum how how;
-	uint32_t order;
+	uint32_t order; /* its number: qsort() keeps no order of its own */ /* its number: qsort() keeps no order of its own */
 };
 
-/* A function under way, in a tree of inlined calls. */
+/* A node of the tree: the FUNC or an inlined call. Lists of lines and children are linked by index; NONE is
+ * the end. */
 struct branch {
 	uint64_t addr, size;
 	uint32_t name;
@@ -42,10 +62,14 @@ struct branch_line {
 	uint32_t next;
 };
 
+/* At `addr` something is called from `place`. */
+/* At `addr` something is called from `place`. */
 struct called {
 	uint32_t addr, place;
 };
 
+/* Addresses of a call's lines, which hide the caller's line. */
+/* Addresses of a call's lines, which hide the caller's line. */
 struct covered {
 	uint32_t start, end, order;
 };
@@ -63,13 +87,13 @@ struct eliot {
 	LIST(struct place) places;
 	LIST(struct mark) marks;
 	LIST(struct called) publics; /* `place` is the name */
-	/* of the function under way */
+	/* of the FUNC under way */
 	struct nest_list nested;
 	LIST(struct branch) branches;
 	LIST(struct branch_line) lines;
 	LIST(struct called) calls;    /* of all levels, one behind the other */
 	LIST(struct covered) covered; /* likewise */
-	bool marks_told;  /* names and files say more than names */
+	bool marks_told;  /* names and files hold more than names: see eliot.h */
 	uint32_t no_file; /* for calls without a file */
 };
 

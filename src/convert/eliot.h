@@ -3,8 +3,9 @@
  * FUNC or an inlined call that ends leaves nothing behind it, up to whatever begins next. So ranges of
  * GSYM's functions never overlap here, and a FUNC that others interrupt becomes several of them.
  *
- * With `marks` the file is for look-ups of ours (symb/) and is not served: names and files say more than
- * names, as eliot_name() and eliot_file() tell, and one function is none (ELIOT_NAME_AT). Without, it is a
+ * With `marks` the file is for the look-ups of symb/ and is not served. Its names and files hold more than
+ * names (eliot_name() and eliot_file() take them apart). The function at ELIOT_NAME_AT is the program's name.
+ * Without `marks` it is a
  * GSYM file for anyone, which has no place for two things: how far behind its FUNC a piece begins, and a call
  * from no file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -37,7 +38,7 @@ int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks);
 void eliot_free(struct eliot *x);			  /* NULL is fine */
 
 /* In the order of the file; PUBLICs behind all functions, whatever the file says. -ENOMEM; -EFBIG: inlined
- * calls overlap too much, see nest.h. */
+ * calls overlap too much, see eliot-nest.h. */
 int eliot_add(struct eliot *x, const struct eliot_func *f);
 int eliot_public(struct eliot *x, uint64_t addr, uint32_t name);
 /* All of it to the writer. `module`: the writer's number of the text that is the name of the program,

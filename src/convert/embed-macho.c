@@ -159,7 +159,7 @@ static int look_at_segment(struct macho *f, const struct command *c, struct err 
 	return 0;
 }
 
-/* The commands of the old file, which nobody writes to. */
+/* The commands of the old file, which stays as it is. */
 static uint8_t *old_commands(const struct macho *f)
 {
 	return (uint8_t *)(uintptr_t)f->x->m.file.p + f->x->m.at;

@@ -52,7 +52,7 @@ static int numbers_put(struct numbers *m, uint64_t key, uint32_t value, uint32_t
 	return 0;
 }
 
-/* 0 when there is none: no file, no name. */
+/* 0, which is no file and no name, where the number is not known. */
 static uint32_t numbers_get(const struct numbers *m, uint64_t key)
 {
 	return m->room ? m->slot[slot_of(m, key)].value : 0;
@@ -76,7 +76,7 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 
-/* As the service shows paths. For look-ups of ours directory and name stay together, so that the path comes
+/* As the service shows paths. For the look-ups of symb/ directory and name stay together, so that the path comes
  * back as it was. */
 int breakpad_read_file(struct breakpad *b, struct text t)
 {
@@ -284,7 +284,7 @@ static bool is_module_id(struct text t)
 	return id.p < id.end;
 }
 
-/* Of an ELF file its build id is the id, of a Mach-O file its UUID; a PE has none of the kind. */
+/* Of an ELF file its build id is the id, of a Mach-O file its UUID; a PE has no such id. */
 int breakpad_read_module(struct breakpad *b, struct text t)
 {
 	struct text system, machine;

@@ -70,7 +70,7 @@ static inline bool take_decimal(struct text *t, uint64_t *out)
 	return true;
 }
 
-/* Compilers make lines below 0, which mean that there is none. Of greater ones the lower 32 bits count. */
+/* Compilers make lines below 0, which mean no line. Of greater ones the lower 32 bits count. */
 static inline bool take_line_number(struct text *t, uint32_t *out)
 {
 	bool minus = t->p < t->end && *t->p == '-';

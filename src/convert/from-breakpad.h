@@ -19,9 +19,9 @@ struct breakpad_counts {
 	uint64_t first_bad; /* the number of the first; 0: none */
 };
 
-/* Both: look-ups find what Mozilla's service finds (exact.h). A bad FILE or PUBLIC line is left out.
+/* Both: look-ups find what Mozilla's service finds (eliot.h). A bad FILE or PUBLIC line is left out.
  * Strict: any other bad line costs the whole file, as it does there. Not strict: it costs that line, a bad
- * FUNC line the block that it begins. `marks`: for look-ups of ours alone. -ENOMEM. */
+ * FUNC line the block that it begins. `marks`: for the look-ups of symb/ alone. -ENOMEM. */
 int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool marks);
 void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);

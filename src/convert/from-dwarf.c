@@ -1,4 +1,4 @@
-/* Units of DWARF, walked by several threads and told one after the other. */
+/* Converts DWARF: several threads read units, and one at a time gives them to the writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-dwarf.h"
 #include "base/grow.h"
@@ -10,7 +10,8 @@
 
 
 #define THREADS_MOST 8
-/* What was read and cannot be told yet may take so much; then who read ahead waits. */
+/* Units that were read and wait for those before them may take this many bytes; then the threads that read
+ * ahead wait. */
 #define AHEAD_MOST (64u << 20)
 #define NUMBER_NONE UINT32_MAX
 
@@ -27,13 +28,13 @@ struct job {
 	struct text_range *text;
 	size_t n_text;
 	struct dwarf_told told;
-	uint32_t *texts, *files; /* numbers of a batch -> of the writer; who tells has them */
+	uint32_t *texts, *files; /* numbers of a batch -> of the writer; of the thread that is telling */
 	size_t texts_room, files_room;
 
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	/* under lock */
-	size_t next, turn;	/* the unit that is read next; the one that is told next */
+	size_t next, turn;	/* the unit to be read next; the one to be given to the writer next */
 	struct batch **pending; /* by unit */
 	size_t ahead;		/* bytes in them */
 	bool telling;
@@ -215,7 +216,7 @@ static int has_package(struct job *j, bool *out)
 	return r;
 }
 
-/* Of a skeleton; -ENOENT: nobody has what was split off. */
+/* The split unit of a skeleton; -ENOENT: it was not found. */
 static int find_split(
 	struct job *j, struct dwarf_walker *w, const struct dwarf_unit *u, struct dwarf_split *s)
 {
@@ -281,7 +282,7 @@ static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct bat
 	return r;
 }
 
-/* Tells whatever is next, if nobody else does. Called and left under lock. */
+/* Gives the next units to the writer, unless another thread is doing so. Called and left under lock. */
 static void tell_pending(struct job *j)
 {
 	if (j->telling)
@@ -324,7 +325,7 @@ static void one_unit(struct job *j, struct dwarf_walker *w)
 	j->pending[i] = b;
 	j->ahead += batch_size(b);
 	tell_pending(j);
-	/* Whose turn it is never waits. */
+	/* The thread that reads the next unit for the writer never waits. */
 	while (!j->failed && j->ahead > AHEAD_MOST && j->turn < j->next && !j->pending[j->turn])
 		pthread_cond_wait(&j->moved, &j->lock);
 	if (j->failed)

@@ -299,7 +299,7 @@ static const char *find_tables(struct reader *r)
 
 static int tell_file(struct gsym_writer *w, struct span file, struct err *e)
 {
-	/* How a name says that it is none: see eliot_name(). */
+	/* Stands for no name: see eliot_name(). */
 	static const char no_name[] = "\1" "0 ";
 	struct reader r = {.w = w};
 	const char *bad = find_streams(&r, file);

@@ -1,5 +1,5 @@
 /* Portable PDBs into a writer: which line of which document the instructions of each method are. Only
- * for look-ups of ours: a method is the row that it has in the program's table, and has the addresses
+ * for the look-ups of symb/: a method is the row that it has in the program's table, and has the addresses
  * from PPDB_METHOD of that row on, one for each byte of its instructions. Names are not in such files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

@@ -1,4 +1,4 @@
-/* Which reader a file is for. */
+/* Chooses the reader of a file by its first bytes, and converts the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/make.h"
 #include "base/util.h"
@@ -26,7 +26,7 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 {
 	_cleanup_breakpad_ struct breakpad *b = NULL;
 	struct breakpad_counts counts;
-	int r = breakpad_new(&b, w, o->strict, o->exact);
+	int r = breakpad_new(&b, w, o->strict, o->eliot);
 
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
@@ -125,7 +125,7 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 	gsym_set_shorten(w, o->shorten);
 	if (head && memcmp(head, "MODULE ", 7) == 0)
 		return make_from_breakpad(w, file, o, out, e);
-	if (o->exact && ppdb_is(file)) {
+	if (o->eliot && ppdb_is(file)) {
 		out->from = "portablepdb";
 		return gsym_from_ppdb(w, file, e);
 	}

@@ -1,4 +1,4 @@
-/* Tells a writer all that a file has to say, whatever kind of file it is. */
+/* Converts a file of any format that has functions: into a writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -20,16 +20,16 @@ struct gsym_want {
 
 struct gsym_make_opts {
 	bool strict; /* of Breakpad files: a bad line costs everything */
-	/* For look-ups of ours alone: Breakpad's files as Mozilla's service answers them (exact.h), and
-	 * Portable PDBs (from-ppdb.h). */
-	bool exact;
+	/* For the look-ups of symb/ alone: Breakpad's files with more in their names (eliot.h), and Portable
+	 * PDBs (from-ppdb.h). */
+	bool eliot;
 	bool shorten; /* names of C++ (shorten.h) */
 	bool plain_names; /* of PDBs: without the types of parameters */
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
 	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT; -EAGAIN: all is to
 	 * end, and so it does. NULL: nothing is found. One thread at a time calls it. */
 	int (*find)(void *ctx, const struct gsym_want *want, struct span *out);
-	/* How far it is, of 1000; may be NULL. */
+	/* Called with the progress, 0 to 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned part);
 	void *ctx;
 };

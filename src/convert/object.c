@@ -1,4 +1,4 @@
-/* Object files around two sections. */
+/* Writes the object files that GSYM may lie in: ELF, Mach-O or COFF, with two sections. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/object.h"
 #include "base/util.h"

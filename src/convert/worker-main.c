@@ -1,4 +1,4 @@
-/* The worker itself. */
+/* The worker process: sets its limits and its filter, converts, and reports the result. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/map.h"
@@ -176,10 +176,10 @@ static int convert(struct work *o, struct span file, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
 	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
-	bool strict = strcmp(o->form, worker_forms[GSYM_WORK_EXACT]) == 0;
+	bool strict = strcmp(o->form, worker_forms[GSYM_WORK_ELIOT]) == 0;
 	struct gsym_make_opts opts = {.threads = o->threads, .find = find, .ctx = o,
 		.shorten = strcmp(o->form, worker_forms[GSYM_WORK_OBJECT]) == 0,
-		.exact = strict || strcmp(o->form, worker_forms[GSYM_WORK_LENIENT]) == 0, .strict = strict};
+		.eliot = strict || strcmp(o->form, worker_forms[GSYM_WORK_LENIENT]) == 0, .strict = strict};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
 

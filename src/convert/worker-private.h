@@ -1,4 +1,4 @@
-/* What a worker and who starts it agree on. */
+/* The protocol between a worker and the process that starts it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/worker.h"
@@ -6,7 +6,7 @@
 /* Its descriptors. */
 enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_PACKAGE = 7, WORKER_UNITS = 8 };
 
-/* What it is told of each of the last three. */
+/* Words of the command line, one for each of the last three descriptors. */
 #define WORKER_NONE "none"
 #define WORKER_ASK "ask"
 #define WORKER_HERE "here"

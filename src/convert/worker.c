@@ -1,4 +1,4 @@
-/* Starts a worker and waits for it. */
+/* Starts a worker process and waits for it, with a deadline. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/worker.h"
 #include "base/clock.h"
@@ -27,7 +27,7 @@ uint64_t gsym_work_memory(void)
 	return (uint64_t)MAX(pages, 1L << 16) * (uint64_t)MAX(size, 4096L) / 2;
 }
 
-/* Numbers that none of the worker's own has. */
+/* Descriptors above those that the worker uses. */
 static int moved(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
@@ -39,7 +39,7 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 }
 
 const char *const worker_forms[] = {
-	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_EXACT] = "exact",
+	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
 	[GSYM_WORK_LENIENT] = "lenient"};
 
 /* 3 to 8 are what the worker is given; 0 to 2 lead nowhere, but for what a sanitizer says. Nothing
@@ -99,7 +99,7 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 #define LOOK_MS 200 /* at whether the worker is to stop */
 #define BLIND_MS 20 /* at whether it has ended, where that cannot be waited for */
 
-/* Whether the worker has ended, after a while at most. `pidfd` is -1 where there is none: an old
+/* Whether the worker has ended, after a while at most. `pidfd` is -1 where the kernel has no such descriptors: an old
  * kernel, or no number for it. */
 static bool ended_within(pid_t pid, int pidfd, int ms)
 {
@@ -157,7 +157,7 @@ static int take_lack(int words, const struct gsym_work_lack *told, struct gsym_w
 					 : 0;
 }
 
-/* Nothing of ours sends SIGKILL to a worker that ended in time: the kernel does, when memory is
+/* symfs does not send SIGKILL to a worker that ended in time: the kernel does, when memory is
  * short. */
 static int ended_by(int number, struct err *e)
 {

@@ -12,8 +12,8 @@
 
 /* Another file that the input's debug information is in. */
 struct gsym_work_file {
-	bool ask; /* nobody has looked for it: then end, and say that it is lacked */
-	int fd;	  /* -1: there is none */
+	bool ask; /* the file was not looked for yet: the worker ends, and says that it lacks it */
+	int fd;	  /* -1: the file was looked for and not found */
 };
 
 struct gsym_work_lack {
@@ -35,7 +35,7 @@ struct gsym_work_unit {
 enum gsym_work_form {
 	GSYM_WORK_V1,
 	GSYM_WORK_OBJECT, /* the form in an object file */
-	GSYM_WORK_EXACT,  /* version 1, as gsym_make_opts has `exact` and `strict` */
+	GSYM_WORK_ELIOT,  /* version 1, as gsym_make_opts has `eliot` and `strict` */
 	GSYM_WORK_LENIENT /* the same without `strict` */
 };
 

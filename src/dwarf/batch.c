@@ -1,4 +1,4 @@
-/* What a batch holds. */
+/* Frees a batch, measures it, and keeps its texts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dwarf/batch.h"
 #include "base/util.h"

@@ -21,14 +21,15 @@ struct batch_node {
 	uint16_t depth; /* from 1 */
 };
 
-/* Where a name is to be found, and when it was found, the name: NULL when there is none. */
+/* The entry that a name is looked up from. `text` is the name, once it was looked up; NULL: the entry has no
+ * name. */
 struct batch_name {
 	const struct dwarf_file *file;
 	uint64_t at;
 	const char *text;
 };
 
-/* Lines that belong to no function that is told, where only symbols say what functions there are: of
+/* Lines that belong to no function of the debug information; only symbols say which functions are there: of
  * assembler, and of what compilers have no entry for. */
 struct batch_orphan {
 	uint64_t low, high;

@@ -33,7 +33,7 @@ struct dwarf_head {
 
 struct dwarf_file {
 	struct span s[DWARF_SECTIONS];
-	size_t mapped[DWARF_SECTIONS]; /* not 0: the section was compressed, and is ours */
+	size_t mapped[DWARF_SECTIONS]; /* not 0: the section was compressed, and dwarf_close() unmaps so many bytes */
 	bool swap;
 	bool dwo; /* has the sections of split units */
 	struct dwarf_head *units;
@@ -115,7 +115,7 @@ struct dwarf_abbrevs {
 };
 
 struct dwarf_value {
-	uint16_t form; /* 0: there is none */
+	uint16_t form; /* 0: the entry does not have the attribute */
 	uint64_t v;
 	const uint8_t *p; /* of a text within .debug_info */
 };
@@ -193,7 +193,7 @@ void dwarf_abbrevs_drop(struct dwarf_abbrevs *t);
 /* All fields of the entry `at` whose values begin at `p`. False: it is broken. */
 bool dwarf_read_die(const struct dwarf_unit *u, uint64_t at, const struct dwarf_abbrev *a,
 	const uint8_t *p, struct dwarf_die *out);
-/* The entry at an offset; false also when there is none. */
+/* The entry at an offset; false: it is broken, or no entry is there. */
 bool dwarf_die_at(const struct dwarf_unit *u, uint64_t at, struct dwarf_die *out);
 /* Moves *p behind the values of an entry. */
 bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
@@ -218,7 +218,7 @@ struct dwarf_ranges {
 	size_t n, room;
 };
 
-/* Appends the ranges of an entry, none of them empty. -EBADMSG: they lie nowhere; -ENOMEM; -E2BIG:
+/* Appends the ranges of an entry; empty ones are left out. -EBADMSG: they lie nowhere; -ENOMEM; -E2BIG:
  * the file's budget is used up. */
 int dwarf_die_ranges(const struct dwarf_unit *u, const struct dwarf_die *d,
 	struct dwarf_ranges *out);

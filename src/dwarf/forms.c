@@ -1,4 +1,4 @@
-/* Values of all forms. */
+/* Reads and passes values of all forms. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dwarf/forms.h"
 #include "base/util.h"
@@ -46,7 +46,7 @@ bool skip_form(unsigned form, struct dwarf_sizes s, bool swap, const uint8_t **p
 		return take_sleb(p, end, &(int64_t){0});
 	case DW_FORM_LLVM_addrx_offset:
 		return take_uleb(p, end, &n) && pass(4, p, end);
-	case DW_FORM_indirect: /* once; nobody nests it */
+	case DW_FORM_indirect: /* once: no compiler nests it */
 		return take_uleb(p, end, &n) && n != DW_FORM_indirect && n <= UINT16_MAX &&
 		       skip_form((unsigned)n, s, swap, p, end);
 	case DW_FORM_udata:

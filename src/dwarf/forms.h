@@ -32,7 +32,7 @@ static inline struct dwarf_sizes sizes_of(const struct dwarf_head *h)
 	return (struct dwarf_sizes){(uint8_t)h->version, h->addr_size, h->off_size};
 }
 
-/* Bytes that every value of the form has; -1: it depends; -2: nobody knows. */
+/* Bytes that every value of the form has; -1: it depends; -2: the form is not known. */
 static inline int form_size(unsigned form, struct dwarf_sizes s)
 {
 	switch (form) {

@@ -171,7 +171,7 @@ int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func 
 
 /* ---- rows of no function ---------------------------------------------------------------- */
 
-/* It may be padding: nobody knows before symbols are read. */
+/* The lines may be of padding: only symbols say so, which are read later. */
 static int take_orphan(struct walk *k, const struct dwarf_sequence *s, uint64_t low, uint64_t high)
 {
 	struct batch *b = k->out;

@@ -3,7 +3,7 @@
 #pragma once
 #include "dwarf/dwarf.h"
 
-/* A file of its own, with one unit that is wanted. dwarf_close() its file when nobody reads it. */
+/* A file of its own, with one unit that is wanted. dwarf_close() its file when no reader uses it. */
 struct dwarf_split {
 	struct dwarf_file file;
 	const struct dwarf_head *head;

@@ -71,7 +71,7 @@ static int call_site_of(struct walk *k, const struct dwarf_die *d, struct batch_
 	return k->w->lines.opened ? walk_file_number(k, file, &n->file) : 0;
 }
 
-/* *dropped: there is no code of it, or nobody knows who calls. */
+/* *dropped: the call has no code, or its caller is not known. */
 static int take_call(struct walk *k, const struct dwarf_die *d, const struct level *in, bool *dropped)
 {
 	struct batch *b = k->out;

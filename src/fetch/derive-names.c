@@ -25,7 +25,7 @@ static const struct family *family_of(enum filetype t, enum gsym_work_form form)
 	for (unsigned i = 0; i < ARRAY_SIZE(families); i++)
 		for (unsigned k = 0; k < DERIVE_INPUTS; k++)
 			if (families[i].inputs[k] == t && t != FILETYPE_NONE &&
-				(!families[i].exact || form == GSYM_WORK_EXACT))
+				(!families[i].exact || form == GSYM_WORK_ELIOT))
 				return &families[i];
 	return NULL;
 }
@@ -37,7 +37,7 @@ static const struct form {
 } forms[] = {
 	[GSYM_WORK_V1] = {".gsym", FILETYPE_GSYM},
 	[GSYM_WORK_OBJECT] = {".gsym.o", FILETYPE_GSYM},
-	[GSYM_WORK_EXACT] = {".exact", FILETYPE_GSYM},
+	[GSYM_WORK_ELIOT] = {".exact", FILETYPE_GSYM},
 	[GSYM_WORK_LENIENT] = {".lenient", FILETYPE_GSYM},
 };
 
@@ -142,7 +142,7 @@ int derive_exact(struct derive *d, const struct artifact *input, bool lenient, s
 	struct key k;
 	bool by_name = key_of(&k, input) == 0 && store_key(d->store, &k).named;
 
-	return made_of(input, lenient ? GSYM_WORK_LENIENT : GSYM_WORK_EXACT, by_name, out);
+	return made_of(input, lenient ? GSYM_WORK_LENIENT : GSYM_WORK_ELIOT, by_name, out);
 }
 
 unsigned derive_inputs(const struct artifact *a, struct artifact out[static DERIVE_INPUTS])

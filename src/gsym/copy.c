@@ -1,4 +1,4 @@
-/* What is in a GSYM file, told to a writer: another form, another byte order, without what nobody
+/* Reads a GSYM file into a writer: another form, another byte order, without what nobody
  * names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/writer.h"

@@ -1,5 +1,5 @@
 /* GSYM files: address -> function, file, line and what was inlined there. A view of bytes that
- * belong to somebody else and must outlive it; every access stays inside them, and what is broken
+ * belong to the caller and must outlive it; every access stays inside them, and what is broken
  * is an error with words. Nothing here allocates but gsym_prepare(). A struct gsym that is ready
  * may be read by any number of threads.
  *
@@ -25,7 +25,7 @@ struct gsym {
 	uint64_t base;		/* addresses in the table count from here */
 	uint32_t count;		/* of functions */
 	uint32_t n_files;	/* index 0, no file, is one of them */
-	struct span id;		/* the UUID or build id; empty when there is none */
+	struct span id;		/* the UUID or build id; empty: the file has no id */
 	struct span data;	/* what the offsets of functions count from */
 	struct span strings;
 	const char *strings_in; /* GSYM_SECT0: the section that holds them; else "" */
@@ -54,7 +54,7 @@ const char *gsym_form_name(enum gsym_form form); /* "v1" "sect0" "sect1" "alone0
 
 struct gsym_frame {
 	const char *name;	/* of the function; "" when it has none */
-	const char *dir, *base; /* "" when there is none; print with gsym_path_text() */
+	const char *dir, *base; /* "": not known; print with gsym_path_text() */
 	uint32_t line;
 	uint64_t offset; /* of the address, from the start of the function or inlined range */
 };

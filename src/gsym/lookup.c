@@ -1,10 +1,10 @@
-/* From an address to frames. */
+/* Looks an address up: the function, its line and its inlined calls. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
 
 
-#define NOBODY UINT32_MAX
+#define NO_FUNCTION UINT32_MAX
 
 /* ---- which function ------------------------------------------------------------------ */
 
@@ -111,8 +111,8 @@ static int among_equals(const struct gsym *g, uint32_t *i, uint64_t addr)
 static uint32_t before(const struct gsym *g, uint32_t i)
 {
 	if (!g->prepared)
-		return i ? i - 1 : NOBODY;
-	return g->outer ? g->outer[i] : NOBODY;
+		return i ? i - 1 : NO_FUNCTION;
+	return g->outer ? g->outer[i] : NO_FUNCTION;
 }
 
 /* The nearest function that covers the address: the last that begins before it, or one that reaches
@@ -122,7 +122,7 @@ static int find_function(const struct gsym *g, uint64_t addr, uint32_t *out)
 	uint32_t i = count_before(g, addr);
 	int r = -ENOENT;
 
-	for (i = i ? i - 1 : NOBODY; i != NOBODY; i = before(g, i)) {
+	for (i = i ? i - 1 : NO_FUNCTION; i != NO_FUNCTION; i = before(g, i)) {
 		r = among_equals(g, &i, addr);
 		if (r != -ENOENT)
 			break;
@@ -134,7 +134,7 @@ static int find_function(const struct gsym *g, uint64_t addr, uint32_t *out)
 /* ---- frames -------------------------------------------------------------------------- */
 
 /* What a record of LLVM's has is of use only as far as its lines and calls: what is behind them is
- * not looked at, and may lie on a page that nobody has touched. */
+ * not looked at, and may lie on a page that was not touched yet. */
 static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f)
 {
 	uint64_t at = load32(g->infos + (size_t)i * 4, g->swap);
@@ -423,11 +423,11 @@ static int chain(const struct gsym *g, uint32_t *outer, bool *nested, struct err
 
 	for (uint32_t i = 0; i < g->count; i++) {
 		uint64_t start = gsym_addr(g, i);
-		uint32_t at = i ? i - 1 : NOBODY;
+		uint32_t at = i ? i - 1 : NO_FUNCTION;
 
 		if (i && start < gsym_addr(g, at))
 			return err_set(e, -EBADMSG, "is broken: address %u is out of order", i);
-		while (at != NOBODY) {
+		while (at != NO_FUNCTION) {
 			if (end_of(g, at, &end) < 0)
 				return err_set(e, -EBADMSG,
 					"is broken at function %u: it lies outside", at);
@@ -436,7 +436,7 @@ static int chain(const struct gsym *g, uint32_t *outer, bool *nested, struct err
 			at = outer[at];
 		}
 		outer[i] = at;
-		*nested = *nested || at != NOBODY;
+		*nested = *nested || at != NO_FUNCTION;
 	}
 	return 0;
 }

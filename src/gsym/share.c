@@ -1,4 +1,4 @@
-/* Strings of a section, by what they say. */
+/* Finds strings of a section that is there already, so that they need not be written again. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/share.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* std::vector<T, std::allocator<T> > is std::vector<T>. */
+/* Shortens names of C++: std::vector<T, std::allocator<T> > becomes std::vector<T>. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/shorten.h"
 #include "base/util.h"
@@ -247,7 +247,7 @@ static int shorten(struct text t, unsigned depth, struct buf *out)
 			continue;
 		}
 		t.p += strlen(STD);
-		/* Versions of the library that nobody says. */
+		/* Versions of the library, which people leave out. */
 		if (begins(t, "__cxx11::"))
 			t.p += 9;
 		else if (begins(t, "__1::"))

@@ -26,7 +26,7 @@ static int compare_worth(const struct entry *x, const struct entry *y, const str
 	return strcmp(a, b);
 }
 
-/* Two of the same name and rank: anything that does not depend on who came first. */
+/* Two of the same name and rank: by anything but the order in which they came. */
 static int compare_content(
 	const struct entry *x, const struct entry *y, const struct gsym_writer *w)
 {

@@ -1,5 +1,5 @@
-/* From what a writer was told to the bytes of a file. Texts and files are numbered in the order in
- * which the functions, sorted, first name them: so the bytes do not depend on who told what first,
+/* Writes the file: from the functions in a writer to bytes. Texts and files are numbered in the order in
+ * which the functions, sorted, first name them: so the bytes do not depend on the order in which functions came,
  * and what nothing names is not written. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"

@@ -1,4 +1,4 @@
-/* What the two files of the writer share: functions as they were told. */
+/* What the files of the writer share: functions as they were added. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "gsym/texts.h"
@@ -41,7 +41,7 @@ struct gsym_writer {
 		size_t node, ranges;
 	} open[GSYM_DEPTH_MOST]; /* by depth: the call that the next may be a child of */
 	uint32_t unnamed; /* gsym_no_name()'s; 0: not asked for yet */
-	uint32_t order; /* of what is told now */
+	uint32_t order; /* of the functions that are added now: gsym_set_order() */
 	unsigned skip;	  /* calls deeper than this belong to one that was dropped; 0: none was */
 	struct span shared;
 	uint64_t base;

@@ -1,4 +1,4 @@
-/* What a writer is told, kept until it is written. */
+/* Collects functions, rows and inlined calls, until gsym_write(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/shorten.h"
 #include "gsym/writer-private.h"
@@ -202,7 +202,7 @@ int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32
 	last = w->now.n_nodes ? &w->nodes[w->n_nodes - 1] : NULL;
 	if (w->skip && depth <= w->skip)
 		w->skip = 0;
-	/* A child of nobody, or deeper than readers go: with what is in it. */
+	/* A call without a caller, or deeper than readers go, is dropped with the calls in it. */
 	if (!w->skip &&
 		(!depth || depth > (last ? last->depth : 0) + 1 || depth >= GSYM_DEPTH_MOST))
 		w->skip = depth ? depth : 1;

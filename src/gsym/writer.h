@@ -1,4 +1,4 @@
-/* Makes GSYM files. What is told may come in any order: the same functions give the same bytes.
+/* Makes GSYM files. Functions may come in any order: the same functions give the same bytes.
  * One thread at a time for a writer; nothing is borrowed after a call returns. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

@@ -486,7 +486,7 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		int r = elf_section(m, i, out);
 
-		/* A section that lies outside is broken only for who asks for it. In what is not
+		/* A section that lies outside is an error only when it is read. In what is not
 		 * linked yet, one in a group may stand there as often as others need it: types. */
 		if (same_name(out, name) && !(m->placed && out->flags & SHF_GROUP))
 			return r;

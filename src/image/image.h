@@ -34,10 +34,10 @@ struct image_section {
 	uint32_t type, link, info; /* ELF's */
 	uint64_t flags, addr, size, entry;
 	uint64_t align;
-	struct span bytes; /* n is 0 where the file has none of them */
+	struct span bytes; /* n is 0 where the file has no bytes of it */
 };
 
-/* -ENOMSG: none of these formats. -EBADMSG: broken. */
+/* -ENOMSG: another format. -EBADMSG: broken. */
 int image_open(struct image *m, struct span file, struct err *e);
 
 /* ELF only: section i of m->n_sections. -EBADMSG. */
@@ -50,14 +50,14 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
  * nothing is. */
 uint64_t image_base(const struct image *m);
 
-/* ELF only: the build id, empty when there is none. */
+/* ELF only: the build id; empty: the file has no build id. */
 struct span image_build_id(const struct image *m);
 
 /* Mach-O only: what its load commands say besides sections. */
 struct image_macho {
 	uint64_t base;			/* of the segment __TEXT */
 	uint64_t text_start, text_end;	/* of the section __text */
-	struct span uuid;		/* empty when there is none */
+	struct span uuid;		/* empty: the file has no UUID */
 	struct span symbols, names;	/* of the symbol table: entries of 16 or of 12 bytes */
 };
 int image_macho(const struct image *m, struct image_macho *out); /* 0; -EBADMSG */

@@ -1,4 +1,4 @@
-/* What a linker would do to debug information, and nothing else of what it does. */
+/* Places the sections of an object file and relocates its debug information, as a linker would. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "image/relocate.h"
 #include "base/util.h"

@@ -11,6 +11,6 @@ int image_place(struct image *m, uint64_t **out, struct err *e);
 
 /* What is said of section `index` is done to its bytes: to a copy, *bytes from then on, of *mapped
  * bytes to munmap(), unless *mapped says that they are such a copy already. Does nothing to a file
- * that was not placed. 0; -ENOTSUP: nobody here knows this machine's relocations; -ENOMEM. */
+ * that was not placed. 0; -ENOTSUP: this machine's relocations are not known here; -ENOMEM. */
 int image_relocate(const struct image *m, uint32_t index, struct span *bytes, size_t *mapped,
 	struct err *e);

@@ -109,7 +109,7 @@ struct loaded {
 	struct gsym g;
 	char name[MODULE_NAME_MAX]; /* of the code file, if the file has it; "" */
 	bool resident; /* under the lock of symb */
-	bool exact; /* exact.h: names may say more than names */
+	bool exact; /* eliot.h: names may hold more than names */
 };
 
 /* A reference to the file that is mapped under this key; NULL: none is. */

@@ -1,4 +1,4 @@
-/* Help for tests of gsym/: an ELF file around sections of ours, and what is found at an address as
+/* Help for tests of gsym/: an ELF file around given sections, and what is found at an address as
  * a line of text. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

@@ -112,6 +112,32 @@ START_TEST(records)
 }
 END_TEST
 
+/* Of two lines of a call that begin at one address the first holds; the second hides the caller's line, too. */
+START_TEST(lines_that_begin_together)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m, HEAD FILES "INLINE_ORIGIN 0 x\n"
+		"FUNC 1000 20 0 f\n"
+		"INLINE 0 5 0 0 1000 10\n"
+		"1000 4 10 0\n1000 8 11 0\n1010 10 12 0\n", STRICT);
+	ck_assert_str_eq(at(&m, 0x1000), "x@/src/a.c:10 < f@/src/a.c:5");
+	ck_assert_str_eq(at(&m, 0x1004), "x@/src/a.c:10 < f@/src/a.c:5");
+	ck_assert_str_eq(at(&m, 0x1010), "f@/src/a.c:12");
+}
+END_TEST
+
+/* White space of Unicode at the end of a line is not part of the name. */
+START_TEST(wide_space_behind_a_name)
+{
+	_cleanup_made_ struct made m;
+
+	make(&m, HEAD "PUBLIC 5000 0 first\xc2\xa0\nPUBLIC 6000 0 last\xe2\x80\x83\n", STRICT);
+	ck_assert_str_eq(at(&m, 0x5000), "first@:0");
+	ck_assert_str_eq(at(&m, 0x6000), "last@:0");
+}
+END_TEST
+
 /* As Breakpad's own tools write them: by first address, so that a child may come behind a sibling
  * of its parent; and a call that two callers share. */
 START_TEST(inlines_in_any_order)
@@ -130,7 +156,7 @@ START_TEST(inlines_in_any_order)
 	ck_assert_str_eq(
 		at(&m, 0x1045), "x@/src/a.c:1 < z@/src/a.c:40 < x@/src/a.c:30 < f@/src/a.c:10");
 	ck_assert_str_eq(at(&m, 0x1024), "z@/src/a.c:1 < y@/src/a.c:30 < f@/src/a.c:20");
-	ck_assert_str_eq(at(&m, 0x1080), "f@/src/a.c:1"); /* called by nobody */
+	ck_assert_str_eq(at(&m, 0x1080), "f@/src/a.c:1"); /* without a caller */
 }
 END_TEST
 
@@ -512,5 +538,6 @@ START_TEST(calls_without_end)
 }
 END_TEST
 
-UNIT_MAIN("gsym-breakpad", records, inlines_in_any_order, old_inlines, functions_that_meet, calls_that_tie, order_of_ties,
+UNIT_MAIN("gsym-breakpad", records, lines_that_begin_together, wide_space_behind_a_name,
+	inlines_in_any_order, old_inlines, functions_that_meet, calls_that_tie, order_of_ties,
 	calls_that_overlap, lines_that_are_split, all_addresses, bad_lines, no_symbol_file, ids, long_lines, pieces, deep_and_wide, calls_without_end)

@@ -25,7 +25,7 @@ struct made {
 static int make(struct made *m, struct span file, struct err *e)
 {
 	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
-	struct gsym_make_opts o = {.exact = true};
+	struct gsym_make_opts o = {.eliot = true};
 	struct gsym_made made;
 	int r = gsym_writer_new(&w);
 
@@ -44,7 +44,7 @@ static void release(struct made *m)
 	buf_release(&m->bytes);
 }
 
-/* "DOCUMENT:LINE", "" when there is none. */
+/* "DOCUMENT:LINE", "" where no line is known. */
 static const char *look(struct made *m, uint32_t method, uint32_t il)
 {
 	static char text[4096];

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The completions load into a bare bash (and a zsh, where there is one) and offer what the manual
-# page and the tables in the source name.
+# The completions load into a bare bash (and a zsh, where there is one) and offer each command, subcommand, option,
+# layout, file type and preset that the program has. Also shows that a word which is not offered is found.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 bash=$(command -v bash) || { echo "no bash"; exit 77; }
@@ -42,7 +42,6 @@ offers() # WANTED WORDS...
 
 mkdir -p "$tmp/dir/mnt"
 touch "$tmp/dir/mine.conf"
-offers "mount umount get add id paths parse why status sources cache gsym" symfs ""
 offers "umount!" symfs um
 offers "symbolicate!" symfs sy
 offers "serve!" symfs se
@@ -66,11 +65,10 @@ offers "!" symfs get --quota 1
 offers "debuginfod/!" symfs get de
 offers "symstore/ symstore2/!" symfs why sym
 offers "--ask --json" symfs why -
-offers "ls stats verify gc pin unpin rm!" symfs cache ""
 offers "debuginfod/!" symfs cache rm de
 offers "--misses --miss-lifetime!" symfs cache rm --mis
 offers "--json!" symfs sources --j
-offers "create dump lookup verify stats mine.conf" symfs gsym ""
+offers "mine.conf" symfs gsym ""
 offers "mnt mine.conf!" symfs gsym dump m
 offers "--strict --stdin!" symfs gsym --st
 offers "mnt mine.conf!" symfs gsym verify --against m
@@ -80,28 +78,62 @@ offers "wasm_code wasm_debug!" symfs paths --type wasm
 offers "--code-file --code-id!" symfs paths --co
 offers "mine.conf!" symfs paths mi
 
-# Both offer each option that the help of a command names.
 symfs=${top_builddir:-.}/symfs
-for command in $("$symfs" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
-	for option in $("$symfs" "$command" --help | sed -n '/--config/q; s/^  [-a-z, ]\{4\}\(--[a-z-]*\).*/\1/p'); do
+. "$top/tests/tables.sh"
+one_line() { tr '\n' ' ' | sed 's/ $//'; }
+offers "$(commands_named | one_line) --help --version!" symfs ""
+[ "$(commands_named | wc -l)" -ge 15 ] || { echo "only $(commands_named | wc -l) commands"; failed=1; }
+for command in $(commands_named); do
+	subs=$(subcommands_named "$command" | one_line)
+	[ -z "$subs" ] || offers "$subs" symfs "$command" ""
+	for option in $(options_named "$command"); do
 		offers "$option" symfs "$command" "$option"
-		grep -qE -- "[^a-z-]$option[^a-z-]" "$top/etc/completions/_symfs" || { echo "_symfs does not name $option"; failed=1; }
 	done
 done
+offers "$(filetypes_named | LC_ALL=C sort -u | one_line)!" symfs paths --type ""
+failed_before=$failed
+offers frobnicate symfs "" >/dev/null
+[ $failed = 1 ] && failed=$failed_before || { echo "a command that does not exist is offered"; failed=1; }
+
+# For zsh nothing is typed: the words of its file count. Prints those that it lacks.
+zsh_lacks()
+{
+	for command in $1; do
+		grep -qE "^ *(.*[ '])?'?$command:" "$zsh" || echo "_symfs does not describe $command"
+		# A case of its own begins with the word.
+		sed -n "/^    $command)/,/;;\$/{s/[$]json/--json/;p}" "$zsh" >"$tmp/case"
+		[ -s "$tmp/case" ] || echo "_symfs has no case for $command"
+		for word in $(subcommands_named "$command" 2>/dev/null) $(options_named "$command" 2>/dev/null); do
+			grep -qE -- "[^a-z-]$word[^a-z-]" "$tmp/case" || echo "_symfs does not name $word of $command"
+		done
+	done
+}
+zsh=$top/etc/completions/_symfs
+lacking=$(zsh_lacks "$(commands_named)")
+[ -z "$lacking" ] || { echo "$lacking"; failed=1; }
+[ "$(zsh_lacks frobnicate | wc -l)" = 2 ] || { echo "zsh_lacks misses nothing, not even what does not exist"; failed=1; }
 
 # What the tables name, both files name.
-for file in symfs.bash _symfs; do
-	words=" $(tr -sc 'a-z0-9_-' ' ' <"$top/etc/completions/$file") "
-	{
-		for preset in "$top"/etc/sources.d/*.conf; do basename "$preset" .conf; done
-		sed -n '/^\[symfs\]/,/^#\[source/s/^#\([a-z-]*\) = .*/--\1/p' "$top/etc/symfs.conf"
-		sed -n 's/^	{"[a-z_0-9]*", "\([a-z_0-9]*\)", .*/\1/p' "$top/src/layout/layouts.c"
-	} >"$tmp/named"
+words_lacking() # FILE, and words on stdin
+{
+	words=" $(tr -sc 'a-z0-9_-' ' ' <"$top/etc/completions/$1") "
 	while read -r word; do
-		case $words in *" $word "*) ;; *) echo "$file does not name $word"; failed=1 ;; esac
-		seen=$((seen + 1))
-	done <"$tmp/named"
+		case $words in *" $word "*) ;; *) echo "$1 does not name $word" ;; esac
+	done
+}
+{
+	presets_named
+	keys_named | sed 's/^/--/'
+	layout_folders_named
+	filetypes_named
+} >"$tmp/named"
+for file in symfs.bash _symfs; do
+	lacking=$(words_lacking $file <"$tmp/named")
+	[ -z "$lacking" ] || { echo "$lacking"; failed=1; }
+	[ -n "$(echo frobnicate | words_lacking $file)" ] || { echo "$file names what does not exist"; failed=1; }
+	seen=$((seen + $(wc -l <"$tmp/named")))
 done
+[ "$(wc -l <"$tmp/named")" -ge 55 ] || { echo "the tables name only $(wc -l <"$tmp/named") words"; failed=1; }
 
 if command -v zsh >/dev/null; then
 	zsh -f -n "$top/etc/completions/_symfs" || failed=1

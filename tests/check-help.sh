@@ -13,7 +13,8 @@ complain() { echo "$*"; bad=1; }
 "$symfs" --version | grep -q '^symfs [0-9]' || complain "--version"
 "$symfs" --help >"$tmp/help" 2>"$tmp/err" || complain "symfs --help ends with $?"
 [ -s "$tmp/err" ] && complain "symfs --help says something on stderr"
-commands=$(sed -n 's/^  \([a-z]*\) .*/\1/p' "$tmp/help")
+. "$top/tests/tables.sh"
+commands=$(commands_named)
 [ "$(echo "$commands" | wc -w)" -ge 8 ] || complain "symfs --help names too few commands: $commands"
 options=0 configured=0 bare=0 refusals=0
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The manual pages are formatted without a warning, and name every command, key and preset.
+# The manual pages are formatted without a warning, and describe each command, subcommand, key, layout, file type,
+# kind of source and preset that the program has. Also shows that a word without a place is found.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 command -v man >/dev/null || { echo "no man: apt-get install man-db"; exit 77; }
@@ -21,26 +22,79 @@ done
 text() { MANWIDTH=1000 man --nh -E UTF-8 -l "$top/man/$1.in" 2>/dev/null | tr -s ' \n' '  '; }
 has() { case $2 in *"$3"*) ;; *) bad "$1 does not name $3" ;; esac; }
 
-symfs=$(text symfs.1) conf=$(text symfs.conf.5) layouts=$(text symfs-layouts.7)
-for word in mount umount get id paths parse why status sources 'cache ls' 'cache rm' 'gsym create' 'gsym lookup'; do
-	has symfs.1 "$symfs" "$word"
-done
+conf=$(text symfs.conf.5)
 for key in $(sed -n 's/^#\([a-z][a-z-]*\) = .*/\1/p' "$top/etc/symfs.conf"); do
 	has symfs.conf.5 "$conf" " $key"
-done
-# The keys of [symfs] are options too.
-for key in $(sed -n '/^\[symfs\]/,/^#\[source/s/^#\([a-z-]*\) = .*/\1/p' "$top/etc/symfs.conf"); do
-	has symfs.1 "$symfs" "--$key"
 done
 for preset in "$top"/etc/sources.d/*.conf; do
 	name=$(basename "$preset" .conf)
 	grep -q "^\[source \"$name\"\]" "$preset" || bad "$preset does not define $name"
-	has symfs.conf.5 "$conf" "$name"
 done
-for layout in $(sed -n 's/^	{"\([a-z_0-9]*\)", "[a-z_0-9]*", .*/\1/p' "$top/src/layout/layouts.c"); do
-	has symfs-layouts.7 "$layouts" "$layout"
-	seen=$((seen + 1))
+
+# What the program and its tables name has a place in a manual page. Each function reads words and prints a line
+# for each one without a place.
+symfs=${top_builddir:-.}/symfs
+man=$top/man
+. "$top/tests/tables.sh"
+lacks() { echo "$1 does not describe $2"; }
+
+commands_without_place()
+{
+	while read -r command; do
+		grep -qE "^\.Cm $command( |\$)" "$man/symfs.1.in" || lacks "the synopsis of symfs.1" "$command"
+		[ -e "$man/symfs-$command.1.in" ] || grep -qE "^\.It Cm $command( |\$)" "$man/symfs.1.in" || lacks symfs.1 "$command"
+	done
+}
+subcommands_without_place() # COMMAND
+{
+	sub_page=$man/symfs-$1.1.in
+	[ -e "$sub_page" ] || sub_page=$man/symfs.1.in
+	while read -r sub; do
+		grep -qE "^\.((It |Op )?Cm|Ss|Nm symfs $1) (.*[^a-z-])?$sub([^a-z-]|\$)" "$sub_page" || lacks "$sub_page" "$1 $sub"
+	done
+}
+options_without_place()
+{
+	while read -r key; do grep -qE "^\.(It )?Fl (.* )?-$key( |\$)" "$man/symfs.1.in" || lacks symfs.1 "--$key"; done
+}
+items_without_place() # PAGE
+{
+	while read -r word; do grep -qE "^\.(It )?Cm (.*[^a-z0-9_-])?$word([^a-z0-9_-]|\$)" "$man/$1.in" || lacks "$1" "$word"; done
+}
+layouts_without_place()
+{
+	while read -r word; do grep -qE "^\.(Ss|It|Cm|Pa) .*$word" "$man/symfs-layouts.7.in" || lacks symfs-layouts.7 "$word"; done
+}
+types_without_place()
+{
+	while read -r word; do grep -qw "$word" "$man/symfs-layouts.7.in" || lacks symfs-layouts.7 "$word"; done
+}
+asked() { seen=$((seen + $(wc -l <"$tmp/words"))); }
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+# ask LEAST LIST CHECK [ARG]: at least that many words, each with a place; a word that is invented has none.
+ask()
+{
+	least=$1 list=$2
+	shift 2
+	$list >"$tmp/words"
+	[ "$(wc -l <"$tmp/words")" -ge "$least" ] || bad "$list: only $(wc -l <"$tmp/words") words"
+	asked
+	without=$("$@" <"$tmp/words")
+	[ -z "$without" ] || bad "$without"
+	echo frobnicate | "$@" | grep -q frobnicate || bad "$1 misses nothing, not even what does not exist"
+}
+ask 15 commands_named commands_without_place
+for command in $(commands_named); do
+	subcommands() { subcommands_named "$command"; }
+	[ -z "$(subcommands)" ] || ask 1 subcommands subcommands_without_place "$command"
 done
+ask 10 keys_named options_without_place
+ask 10 layouts_named layouts_without_place
+ask 15 filetypes_named types_without_place
+ask 5 source_kinds_named items_without_place symfs.conf.5
+ask 15 presets_named items_without_place symfs.conf.5
 for topic in $(grep -o '\[LOG_[A-Z]*\] *= "[a-z]*"' "$top/src/base/log.c" | sed 's/.*"\(.*\)"/\1/'); do
 	grep -qE "^\.Cm conf ,.* $topic( |\$)|^\.Cm $topic ," "$top/man/symfs.1.in" || bad "symfs.1 does not name the topic $topic of SYMFS_DEBUG"
 	seen=$((seen + 1))
@@ -49,6 +103,6 @@ for page in "$top"/man/symfs-*.1.in; do
 	name=$(basename "$page" .1.in)
 	sed -n '/^\.Sh SEE ALSO/,/^\.Sh C/p' "$top/man/symfs.1.in" | grep -q "^\.Xr $name 1" || bad "symfs.1 does not refer to $name"
 done
-echo "$seen pages, layouts and topics seen"
-[ $seen -gt 3 ] || failed=1
+echo "$seen pages, words and topics seen"
+[ $seen -gt 80 ] || failed=1
 exit $failed

@@ -42,11 +42,10 @@ enum how {
 };
 
 /* From `addr` on `place` holds; NONE: no place does. */
-/* From `addr` on `place` holds; NONE: no place does. */
 struct mark {
 	uint32_t addr, place;
 	enum how how;
-	uint32_t order; /* its number: qsort() keeps no order of its own */ /* its number: qsort() keeps no order of its own */
+	uint32_t order; /* its number: qsort() keeps no order of its own */
 };
 
 /* A node of the tree: the FUNC or an inlined call. Lists of lines and children are linked by index; NONE is
@@ -63,12 +62,10 @@ struct branch_line {
 };
 
 /* At `addr` something is called from `place`. */
-/* At `addr` something is called from `place`. */
 struct called {
 	uint32_t addr, place;
 };
 
-/* Addresses of a call's lines, which hide the caller's line. */
 /* Addresses of a call's lines, which hide the caller's line. */
 struct covered {
 	uint32_t start, end, order;

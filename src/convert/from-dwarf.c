@@ -8,7 +8,6 @@
 #include "convert/make.h"
 #include "gsym/texts.h"
 
-
 #define THREADS_MOST 8
 /* Units that were read and wait for those before them may take this many bytes; then the threads that read
  * ahead wait. */

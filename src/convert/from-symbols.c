@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "convert/symbols-private.h"
 
-
 /* At one address those with a size come first. */
 static int compare_symbols(const void *a, const void *b)
 {

@@ -10,7 +10,6 @@
 #include "image/image.h"
 #include "image/relocate.h"
 
-
 #define PIECE (1u << 20)
 #define NOTHING "is nothing that GSYM is made from"
 #define ET_REL 1

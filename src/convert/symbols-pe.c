@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 #include "convert/symbols-private.h"
 
-
 enum {
 	CLASS_EXTERNAL = 2, CLASS_STATIC = 3, TYPE_FUNCTION = 0x20, SYMBOL_SIZE = 18,
 	MACHINE_386 = 0x14c, MACHINE_X86_64 = 0x8664

@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "dwarf/forms.h"
 
-
 /* An entry whose values all together are longer than this is no entry. */
 #define FIXED_MOST (1 << 24)
 

@@ -3,7 +3,6 @@
 #include "dwarf/batch.h"
 #include "base/util.h"
 
-
 #define CHUNK (16u << 10)
 
 struct chunk {

@@ -3,7 +3,6 @@
 #include "base/util.h"
 #include "dwarf/forms.h"
 
-
 /* ---- entries -------------------------------------------------------------------------- */
 
 bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,

@@ -3,7 +3,6 @@
 #include "dwarf/forms.h"
 #include "base/util.h"
 
-
 static bool pass(uint64_t n, const uint8_t **p, const uint8_t *end)
 {
 	if (n > (uint64_t)(end - *p))

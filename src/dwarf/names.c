@@ -3,7 +3,6 @@
 #include "base/util.h"
 #include "dwarf/batch.h"
 
-
 /* From an inlined call to its origin, from there to a declaration: three steps are many. */
 #define CHAIN_MOST 16
 #define PARTS_MOST 64

@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "base/bytes.h"
 
-
 enum { DW_UT_split_compile = 5 };
 
 /* Columns of an index that are looked at, by the number that version 2 and 5 share for them. */

@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "dwarf/walk.h"
 
-
 /* ---- functions and calls --------------------------------------------------------------- */
 
 static int add_func(struct walk *k, const struct dwarf_die *d, struct dwarf_range range,

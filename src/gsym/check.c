@@ -3,7 +3,6 @@
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
 
-
 static const char *check_lines(const struct gsym *g, const struct gsym_func *f)
 {
 	const char *dir, *base;

@@ -4,7 +4,6 @@
 #include "gsym/writer.h"
 #include "gsym/walk.h"
 
-
 struct copy {
 	struct gsym_writer *w;
 	const struct gsym *g;

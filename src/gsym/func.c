@@ -4,7 +4,6 @@
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
 
-
 /* ---- records of the prototype --------------------------------------------------------- */
 
 /* Its lengths are those of the data, as its manual has it, or 4 more, as its code does. So the data

@@ -3,7 +3,6 @@
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
 
-
 #define NO_FUNCTION UINT32_MAX
 
 /* ---- which function ------------------------------------------------------------------ */

@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 #include "image/image.h"
 
-
 #define HEAD_V1 48	/* version 1 ends its header with room for a UUID */
 #define HEAD_OLD 28	/* the prototype's with offset and size of the strings */
 #define NAME_AT 20	/* or here with the name of a section */

@@ -4,7 +4,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 
-
 #define MAGIC 0x4753594du
 #define HEAD_SIZE 48
 

@@ -4,7 +4,6 @@
 #include "base/grow.h"
 #include "base/util.h"
 
-
 enum { SHF_ALLOC = 2, SHF_EXECINSTR = 4, SCN_EXECUTE = 0x20000000 };
 
 static int compare_ranges(const void *a, const void *b)

@@ -7,7 +7,6 @@
 
 #include <sys/prctl.h>
 
-
 #define MOST_MS 60000 /* a test that waits longer has failed */
 
 static struct scan *scan;

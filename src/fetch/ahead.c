@@ -13,7 +13,7 @@
 #define TABLE_MOST (8u << 20)  /* a window in a table */
 #define TABLE_AT_ONCE (2u << 20) /* a table, or what is left of one, that is read without a pause, */
 #define TABLE_SHARE 64	       /* if it is no more than this part of the file */
-#define MARKED_LEAST (512u << 10) /* shorter windows may be somebody's last; in a table they seldom are */
+#define MARKED_LEAST (512u << 10) /* a shorter window may be a reader's last; in a table it seldom is */
 #define HEAD 64		       /* bytes of a unit that say how long it is, and of what kind */
 #define HOPS_LEAST 2	       /* heads one after the other: chance, up to here */
 #define BATCH_LEAST 4
@@ -67,7 +67,7 @@ static const struct ahead_span *table_at(const struct ahead *a, uint64_t off)
 	return NULL;
 }
 
-/* Blocks are fetched as a whole, so he may begin anywhere in the one behind the last window. */
+/* Blocks are fetched whole, so a reader may continue anywhere in the block after the last window. */
 static struct ahead_run *run_at(struct ahead *a, uint64_t from)
 {
 	for (unsigned i = 0; i < AHEAD_RUNS; i++)
@@ -76,7 +76,7 @@ static struct ahead_run *run_at(struct ahead *a, uint64_t from)
 	return NULL;
 }
 
-/* How much is fetched for who wants so much at once. */
+/* How much is fetched for a reader that wants so much at once. */
 static uint64_t first_window(const struct ahead *a, const struct ahead_span *table, uint64_t from, uint64_t n)
 {
 	uint64_t left;
@@ -86,7 +86,7 @@ static uint64_t first_window(const struct ahead *a, const struct ahead_span *tab
 	left = table->end - from;
 	if (left <= TABLE_AT_ONCE && left <= a->size / TABLE_SHARE)
 		return MAX(n, left);
-	/* Who begins with a long one goes on, mostly. */
+	/* A reader that begins with a long read mostly continues. */
 	return from <= table->off && n <= WINDOW_LEAST && a->size / TABLE_SHARE >= WINDOW_LEAST ? WINDOW_LEAST : n;
 }
 
@@ -104,7 +104,7 @@ uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
 		run->window = MIN(run->window * 2, table ? TABLE_MOST : WINDOW_MOST);
 		n = MAX(n, run->window);
 	}
-	/* The next table is another matter, unless somebody asked for it. */
+	/* The window ends with the table, unless a reader asked for bytes behind it. */
 	if (table)
 		n = MAX(MIN(n, table->end - from), to - from);
 	run->next = from + MIN(n, a->size - from);

@@ -30,7 +30,7 @@ void attempt_release(struct attempt *at)
 	symstore_wait_stop(&at->wait);
 }
 
-/* It is not asked, because of an answer that it gave before. */
+/* The source is not asked, because of an earlier answer. */
 static void attempt_skip(struct attempt *at, int error, const char *text)
 {
 	at->state = ATTEMPT_FAILED;
@@ -84,8 +84,8 @@ void attempt_again(struct attempt *at)
 	net_timer_set(at->flight->f->net, &at->later, AGAIN_MS + jitter, again_now, at);
 }
 
-/* Who may not have it should know: a key is wrong, or has run out. Not for each of many files. */
-static void refused_tell(struct attempt *at, const char *text)
+/* Logs a refusal (401, 403), at most once per source every 10 s: the credentials may be wrong or expired. */
+static void log_refusal(struct attempt *at, const char *text)
 {
 	struct fetch *f = at->flight->f;
 	const char *name = at->source->name;
@@ -97,7 +97,7 @@ static void refused_tell(struct attempt *at, const char *text)
 	log_warn("%s: source %s refuses: %s", at->flight->canon, name, text);
 }
 
-/* It answers, but its first range never comes: perhaps the whole does. */
+/* The source answers, but its first range never comes: perhaps the whole does. */
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 {
 	if (!at->asked_range || at->plain || !at->answered || r->error == -ECANCELED || r->error == -EBADMSG)
@@ -140,7 +140,8 @@ static bool is_the_first(const struct attempt *at, const struct net_reply *r)
 		r->size == MIN(r->range_total, (int64_t)EARLY_BYTES);
 }
 
-/* Later ranges could not be told to be of the same version: it is asked for as a whole at once. */
+/* Whether the answer to a range is useless: without a validator later ranges may be of another version, so the
+ * source is asked for the whole at once. */
 static bool is_no_use(struct attempt *at, const struct net_reply *r)
 {
 	uint64_t most = fetch_most(at->flight->f, at->source);
@@ -197,9 +198,9 @@ static int attempt_head(void *ctx, const struct net_reply *reply)
 	if (j.verdict == VERDICT_FOUND)
 		return 0;
 	if (j.verdict == VERDICT_REFUSED)
-		refused_tell(at, j.text);
-	/* A miss is one of this spelling: until attempt_done() tried the others, the source is
-	 * still being asked, and nobody may conclude that it has nothing. */
+		log_refusal(at, j.text);
+	/* A miss is one of this spelling. Until attempt_done() has tried the others, the source is still being
+	 * asked, and the race may not conclude that it has nothing. */
 	if (j.verdict != VERDICT_MISSING)
 		attempt_fail(at, j.error, j.text);
 	else
@@ -336,7 +337,7 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 			return;
 		}
 		attempt_blame(at, &j, r);
-		/* A length that is told costs nothing to hear again. */
+		/* The announced length is too large: remembered, so that the source is not asked again. */
 		if (j.error == -EFBIG && at->state == ATTEMPT_PROMISING)
 			mismatch_add(at, j.error, j.text);
 		attempt_fail(at, j.error, j.text);
@@ -346,7 +347,7 @@ static void attempt_done(void *ctx, const struct net_reply *r)
 	attempt_say(at);
 }
 
-static const struct net_sink sink = {attempt_head, attempt_body, attempt_done};
+static const struct net_sink attempt_sink = {attempt_head, attempt_body, attempt_done};
 
 /* ---- the question ----------------------------------------------------------------------------------------- */
 
@@ -364,7 +365,7 @@ static bool may_ask(struct attempt *at)
 		attempt_skip(at, m->error, m->text);
 		return false;
 	}
-	/* Who reads a file cannot do without the rest of it. */
+	/* Readers of a file cannot do without the rest of it. */
 	if (at->flight->readers.part ||
 		breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
 		return true;
@@ -372,8 +373,7 @@ static bool may_ask(struct attempt *at)
 	return false;
 }
 
-/* From where it stopped, if it is still the same version there. Without a strong validator nobody
- * could tell, and all of it comes anew. */
+/* Asks for the rest from where it stopped, if the source can compare versions. Otherwise all of it comes anew. */
 static int ask_for_the_rest(struct attempt *at, struct net_req *req)
 {
 	const struct flight *fl = at->flight;
@@ -402,8 +402,8 @@ static int ask_for_the_rest(struct attempt *at, struct net_req *req)
 	return r;
 }
 
-/* Servers that lead to each other shall notice. */
-static int tell_hops(struct attempt *at, struct net_req *req)
+/* Sends X-Symfs-Via, so that servers which are each other's source detect the loop. */
+static int add_hops(struct attempt *at, struct net_req *req)
 {
 	char line[ARTIFACT_VIA + 16];
 
@@ -424,21 +424,21 @@ static int attempt_request(struct attempt *at)
 	if (!req.most)
 		req.most = f->opts.max_file_size;
 	req.rank = NET_FIRST;
-	r = tell_hops(at, &req);
+	r = add_hops(at, &req);
 	if (r == 0)
 		r = ask_for_the_rest(at, &req);
 	if (r < 0) {
 		net_req_release(&req);
 		return r;
 	}
-	r = net_get(f->net, &req, &sink, at, &at->transfer);
+	r = net_get(f->net, &req, &attempt_sink, at, &at->transfer);
 	net_req_release(&req);
 	if (r == 0)
 		atomic_fetch_add(&f->stats.requests, 1);
 	return r;
 }
 
-/* No spelling is left. */
+/* Every spelling was a miss. */
 static void attempt_exhausted(struct attempt *at)
 {
 	int r = symstore_after(&at->wait, &at->facts, at->spelling > 0, at->text);
@@ -467,7 +467,7 @@ static void attempt_waited(struct symstore_wait *w)
 	attempt_say(at);
 }
 
-/* Asks for the current spelling, or finds that there is none left. */
+/* Asks for the current spelling, or finds that no spelling is left. */
 void attempt_start(struct attempt *at)
 {
 	int r;
@@ -532,14 +532,14 @@ void attempt_give_up(struct attempt *at)
 {
 	struct judgement j = {.error = at->error, .blame = BLAME_SOFT};
 
-	/* The retry is not made, so the breaker hears of the error that it was for. */
+	/* The retry is not made, so the breaker is told of the error that it was for. */
 	memcpy(j.text, at->text, sizeof(j.text));
 	if (at->later.due)
 		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), &j, 0);
 	net_timer_stop(at->flight->f->net, &at->later);
 	if (at->transfer) {
 		transfer_cancel(take(at->transfer));
-		/* It may have been the one that tries a host which was down. */
+		/* This request may have been the one by which the breaker tries a failing host. */
 		if (!at->answered)
 			breaker_unheard(at->flight->f->breakers, at->source->origin);
 	}

@@ -100,7 +100,7 @@ static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
 }
 
 /* What is here of a file with holes is compared, block by block; all goes into a draft, and what was
- * missing is shown when every block was compared: a later one may tell that this is another version. */
+ * missing is shown when every block was compared: a later one may show that this is another version. */
 static int keep_beside(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
 	const char *at = p;

@@ -1,4 +1,4 @@
-/* Files that are still coming: the bytes that are here, and who waits for others. */
+/* Files that are still coming: the bytes that are here, and the readers that wait for others. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/part.h"
 #include "base/clock.h"
@@ -85,11 +85,12 @@ int part_new(struct part **out, const struct part_opts *o)
 {
 	struct part *p = calloc(1, sizeof(*p));
 
-	if (p)
-		p->fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
-	if (!p || p->fd < 0) {
+	if (!p)
+		return -ENOMEM;
+	p->fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+	if (p->fd < 0) {
 		free(p);
-		return p ? -EMFILE : -ENOMEM;
+		return -EMFILE;
 	}
 	atomic_init(&p->refs, 1);
 	pthread_mutex_init(&p->lock, NULL);
@@ -138,9 +139,9 @@ int64_t part_time(const struct part *p)
 	return p->time;
 }
 
-/* ---- its flight hears of what readers do -------------------------------------------- */
+/* ---- readers are reported to the flight -------------------------------------------- */
 
-static void nudged(void *ctx)
+static void part_changed(void *ctx)
 {
 	struct part *p = ctx;
 
@@ -153,11 +154,11 @@ static void nudged(void *ctx)
 }
 
 /* Under lock: so the net thread is there as long as `net` is. */
-static void nudge(struct part *p)
+static void post_change(struct part *p)
 {
 	if (!p->net || p->nudged)
 		return;
-	p->nudged = net_post(p->net, nudged, part_ref(p)) == 0;
+	p->nudged = net_post(p->net, part_changed, part_ref(p)) == 0;
 	if (!p->nudged)
 		part_unref(p);
 }
@@ -166,7 +167,7 @@ void part_nudge(struct part *p)
 {
 	LOCK_SCOPE(&p->lock);
 
-	nudge(p);
+	post_change(p);
 }
 
 void part_open(struct part *p)
@@ -181,7 +182,7 @@ void part_close(struct part *p)
 	LOCK_SCOPE(&p->lock);
 
 	if (--p->opens == 0)
-		nudge(p);
+		post_change(p);
 }
 
 bool part_is_open(struct part *p)
@@ -235,15 +236,15 @@ size_t part_here(const struct part *p, uint64_t off, size_t n)
 		end = MIN(end, off - off % SPARSE_BLOCK + SPARSE_BLOCK);
 		if (sparse_has(sp, off, end - off))
 			return (size_t)(end - off);
-		/* What part_wait_first() takes for bytes that are here has to be some here, too: who is told
-		 * to look and sees none would look for ever. */
+		/* Whatever part_wait_first() takes for here has to be some bytes here, too: otherwise a reader would be
+		 * woken for ever and see none. */
 		return (size_t)sparse_piece(sp, off, MIN(end - off, PIECE_MOST));
 	}
 	have = atomic_load_explicit(&p->have, memory_order_acquire);
 	return have > off ? (size_t)(MIN(end, have) - off) : 0;
 }
 
-/* ---- who reads on -------------------------------------------------------------------- */
+/* ---- readers that read on -------------------------------------------------------------------- */
 
 void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end)
 {
@@ -270,7 +271,7 @@ static void look_at_marks(struct part *p, uint64_t off, uint64_t end)
 }
 
 /* From now on its bytes are constant. False: they are about to be replaced. */
-static bool touch(struct part *p)
+static bool part_touch(struct part *p)
 {
 	enum touch was = UNTOUCHED;
 
@@ -304,7 +305,7 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 	bool bad = atomic_load_explicit(&p->bad, memory_order_relaxed);
 
 	/* They may have been replaced between a look and the touch; not after it. */
-	if (!bad && (!is_here(p, off, end) || !touch(p) || !is_here(p, off, end)))
+	if (!bad && (!is_here(p, off, end) || !part_touch(p) || !is_here(p, off, end)))
 		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
 	return part_read_told(p, off, buf, n);
 }
@@ -314,7 +315,7 @@ int part_over(const struct part *p)
 	return atomic_load(&p->over);
 }
 
-/* ---- who asks for more than he needs ------------------------------------------------- */
+/* ---- reads that ask for more than is needed ------------------------------------------------- */
 
 void part_spare(struct part *p, bool sparing)
 {
@@ -400,7 +401,7 @@ static int wait_begin(struct part_wait *w, struct part_wait **out)
 		last = &(*last)->next;
 	*last = w;
 	w->at = last;
-	nudge(p);
+	post_change(p);
 	pthread_mutex_unlock(&p->lock);
 	return 0;
 }
@@ -426,7 +427,7 @@ int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, v
 
 int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out)
 {
-	/* Wants all: of a file with holes something may be missing that nobody reads. */
+	/* Wants all: of a sparse file something may be missing that is never read. */
 	struct part_wait *w = wait_new(p, 0, SIZE_MAX, ready, ctx);
 
 	if (!w)
@@ -454,8 +455,8 @@ void part_wait_cancel(struct part_wait *w)
 		wait_over(w, -EINTR);
 }
 
-/* Those whose bytes are here, or all when there is an error. */
-static void wake(struct part *p)
+/* Wakes the readers whose bytes are here, or all when there is an error. */
+static void wake_waits(struct part *p)
 {
 	int over = atomic_load(&p->over);
 	struct part_wait *w, *next, *due = NULL, **last = &due;
@@ -466,7 +467,7 @@ static void wake(struct part *p)
 		if (!over && !is_due(p, w))
 			continue;
 		if (!over && !w->sealed)
-			touch(p); /* it reads them when it is told */
+			part_touch(p); /* the reader reads them when it is called */
 		wait_remove(w);
 		*last = w;
 		last = &w->next;
@@ -505,7 +506,7 @@ void part_advance(struct part *p, uint64_t have)
 		atomic_store_explicit(&p->have, have, memory_order_release);
 		pthread_mutex_unlock(&p->lock);
 	}
-	wake(p);
+	wake_waits(p);
 }
 
 bool part_suspend(struct part *p)
@@ -544,7 +545,7 @@ void part_end(struct part *p, bool bad, int error)
 	else /* what is here is read all the same */
 		atomic_store(&p->over, error == -ENOSPC ? error : -EIO);
 	pthread_mutex_unlock(&p->lock);
-	wake(p);
+	wake_waits(p);
 	part_unref(p);
 }
 

@@ -1,7 +1,7 @@
-/* A file that is still coming, and was identified: what is here of it may be read, and who wants
- * more waits. Refcounted; any thread. Bytes that were read never change: what another source sends in
- * place of one that broke off is compared with what was here before. A part of which no byte was read may
- * become one of another version that is as long.
+/* A file that is still coming, and was identified: what is here of it may be read, and readers of other bytes
+ * wait. Refcounted; any thread. Bytes that were read never change: what another source sends in place of one that
+ * broke off is compared with what was here before. A part of which no byte was read may become one of another
+ * version that is as long.
  *
  * A reader: part_open(), then part_read(); after -EAGAIN part_wait(), and then it reads again;
  * part_close(). The last one to close ends the download, after a while. */
@@ -35,7 +35,7 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n);
 /* 0, or the error with which it ended: what is not here by then never comes. */
 int part_over(const struct part *p);
 
-/* The same of what part_wait() told to be here: it cannot say -EAGAIN. */
+/* The same of bytes that part_wait() reported to be here: never -EAGAIN. */
 ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);
 
 /* How many of n bytes at off are here, without a gap (perhaps more than that: of a file with holes it
@@ -43,9 +43,8 @@ ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);
  * Pieces of a block may be forgotten before they are read: then part_read() says -EAGAIN. */
 size_t part_here(const struct part *p, uint64_t off, size_t n);
 
-/* After -EAGAIN, for who asks for more than he needs and asks again for less when he is refused, as the
- * kernel does that reads around a page: whether to refuse him. Never twice for the same bytes, and only
- * where bytes that nobody needs would have to be fetched for him. */
+/* After -EAGAIN: should this read fail? The kernel reads around a page, and after a failure asks for the page
+ * alone. Never true twice for the same bytes, and only where unneeded bytes would have to be fetched. */
 bool part_refuses(struct part *p, uint64_t off, size_t n);
 
 /* Runs once, with no lock held: 0: they are here, or -EIO, -EINTR. It must not wait. */
@@ -55,7 +54,7 @@ typedef void part_ready(void *ctx, int r);
  * now, or there is an error: part_read() says which. -ENOMEM. */
 int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
 	struct part_wait **out);
-/* The same for who takes what there is: it ends with the first of the bytes, and asks for all. */
+/* The same for a reader that takes what there is: the wait ends with the first of the bytes, and all are fetched. */
 int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
 	struct part_wait **out);
 /* The same until part_is_sealed(). */

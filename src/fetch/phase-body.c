@@ -98,7 +98,7 @@ static void early_free(struct job *j)
 
 static const struct job_kind early_kind = {early_run, early_back, early_free};
 
-static void identify(struct flight *fl)
+static void early_start(struct flight *fl)
 {
 	struct early_job *b = calloc(1, sizeof(*b));
 
@@ -143,11 +143,11 @@ static int winner_body(void *ctx, uint64_t off, const void *p, size_t n)
 	if (fl->readers.part)
 		part_advance(fl->readers.part, body_here(b));
 	if (b->look == LOOK_LATER && !b->file && body_here(b) >= b->look_at)
-		identify(fl);
+		early_start(fl);
 	return 0;
 }
 
-static void fail(struct flight *fl, int error, const char *text)
+static void winner_fails(struct flight *fl, int error, const char *text)
 {
 	flight_say(fl, (struct event){SAID_BODY_FAILED, .error = error, .text = text});
 }
@@ -182,7 +182,7 @@ static void winner_done(void *ctx, const struct net_reply *r)
 		flight_say(fl, (struct event){SAID_FAILED, .error = b->disk_error, .text = "the store cannot be written"});
 	} else if (r->error == -ESTALE || (fl->readers.part && r->error == 0 &&
 			draft_size(b->draft) != part_size(fl->readers.part))) {
-		fail(fl, -ESTALE, "it has another version of what is being read");
+		winner_fails(fl, -ESTALE, "it has another version of what is being read");
 	} else if (r->error < 0) {
 		winner_cut(at, r);
 	} else if (at->ranged && body_here(b) < b->size && !at->packing && !at->parted) {
@@ -190,7 +190,7 @@ static void winner_done(void *ctx, const struct net_reply *r)
 	} else if (at->ranged && body_here(b) < (uint64_t)at->size) {
 		/* What is packed, or holds several, is needed as a whole. */
 		at->plain = at->again = true;
-		fail(fl, -EREMOTEIO, "its first bytes say that all are needed");
+		winner_fails(fl, -EREMOTEIO, "its first bytes say that all are needed");
 	} else {
 		flight_say(fl, (struct event){SAID_ALL});
 	}

@@ -73,9 +73,9 @@ void race_look_soon(struct flight *fl)
 
 /* ---- no source has it ----------------------------------------------------------------------------------- */
 
-/* The errno that tells best why no source had it: a person can mend a refusal, a wrong file is a server's
+/* Ranks the errors of sources by how much they explain: a person can mend a refusal, a wrong file is a server's
  * fault, a timeout says which wait it was, and a useless answer says more than no connection. */
-static int rank(int error)
+static int rank_of_error(int error)
 {
 	static const int order[] = {-EACCES, -EBADMSG, -EFBIG, -ETIMEDOUT, -EREMOTEIO};
 
@@ -87,7 +87,7 @@ static int rank(int error)
 
 /* Readers have a part of it, and an error would end them: all are asked for the rest until the
  * deadline. */
-static void ask_again(void *ctx)
+static void race_ask_again(void *ctx)
 {
 	struct flight *fl = ctx;
 
@@ -112,7 +112,7 @@ static void conclude_read(struct flight *fl)
 		flight_say(fl, (struct event){SAID_OTHER_VERSION});
 		break;
 	case VERSION_WAIT:
-		net_timer_set(fl->f->net, &fl->race.again, RESUME_MS, ask_again, fl);
+		net_timer_set(fl->f->net, &fl->race.again, RESUME_MS, race_ask_again, fl);
 		break;
 	case VERSION_LOST:
 		flight_say(fl, (struct event){SAID_FAILED, .error = -ETIMEDOUT,
@@ -129,7 +129,7 @@ static const struct attempt *worst_of(const struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_FAILED && (!worst || rank(at->error) > rank(worst->error)))
+		if (at->state == ATTEMPT_FAILED && (!worst || rank_of_error(at->error) > rank_of_error(worst->error)))
 			worst = at;
 	}
 	return worst;
@@ -143,7 +143,7 @@ static bool any_new_miss(const struct flight *fl)
 	return false;
 }
 
-static void conclude(struct flight *fl)
+static void race_conclude(struct flight *fl)
 {
 	const struct attempt *worst = worst_of(fl);
 	const struct check *c = &fl->check;
@@ -190,7 +190,7 @@ enum race_says race_judge(const struct election *el, unsigned *which)
 	return el->idle ? RACE_NEXT_TIER : RACE_LOST;
 }
 
-static void grace_over(void *ctx)
+static void race_grace_over(void *ctx)
 {
 	struct flight *fl = ctx;
 
@@ -206,7 +206,7 @@ static void grace_over(void *ctx)
 	race_look_soon(fl);
 }
 
-/* May it still win against a later one? A source that waits for its retry does not hold the others back. */
+/* Whether the attempt may still win against a later one. A source that waits for its retry does not hold the others back. */
 static bool holds_back(const struct attempt *at)
 {
 	return !at->later.due &&
@@ -221,10 +221,10 @@ static void look_at_version(struct flight *fl)
 	if (version_look(fl, true) == VERSION_CHANGE)
 		flight_say(fl, (struct event){SAID_OTHER_VERSION});
 	else if (!fl->race.grace.due && !fl->race.grace_over)
-		net_timer_set(fl->f->net, &fl->race.grace, REST_MS, grace_over, fl);
+		net_timer_set(fl->f->net, &fl->race.grace, REST_MS, race_grace_over, fl);
 }
 
-static enum race_says judge(const struct flight *fl, unsigned *which)
+static enum race_says race_decide(const struct flight *fl, unsigned *which)
 {
 	struct election el = {.grace_over = fl->race.grace_over};
 
@@ -243,14 +243,14 @@ static void race_look(void *ctx)
 
 	if (fl->phase != FLIGHT_RACE || fl->room.making)
 		return;
-	switch (judge(fl, &which)) {
+	switch (race_decide(fl, &which)) {
 	case RACE_ELECT:
 		flight_say(fl, (struct event){SAID_ELECTED, .attempt = &fl->attempts[which]});
 		break;
 	case RACE_HOLD:
 		/* An earlier source may still win, but a slow one does not hold up a fast one long. */
 		if (!fl->race.grace.due)
-			net_timer_set(fl->f->net, &fl->race.grace, fl->f->opts.grace_ms, grace_over, fl);
+			net_timer_set(fl->f->net, &fl->race.grace, fl->f->opts.grace_ms, race_grace_over, fl);
 		look_at_version(fl);
 		break;
 	case RACE_WAIT:
@@ -261,7 +261,7 @@ static void race_look(void *ctx)
 		start_tier(fl);
 		break;
 	case RACE_LOST:
-		conclude(fl);
+		race_conclude(fl);
 		break;
 	}
 }

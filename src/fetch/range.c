@@ -35,8 +35,8 @@ static int refuse_several(struct range *rg)
 	return -ECANCELED;
 }
 
-/* Which parts there are is seen as they come. A server that sends all, or what lies between them, too,
- * knows one range only; that it has another version shows when it is asked for that. */
+/* The parts are judged as they come. A server that sends all, or also what lies between them, knows one range
+ * only; whether it has another version shows when it is asked for that range. */
 static int several_head(struct range *rg, const struct net_reply *r)
 {
 	static const char type[] = "multipart/byteranges";
@@ -75,7 +75,7 @@ static int range_write(void *ctx, uint64_t off, const void *p, size_t n)
 	int r;
 
 	if (off < rg->off || n > rg->end - MIN(off, rg->end))
-		return -EPROTO; /* a part that nobody asked for */
+		return -EPROTO; /* a part that was not asked for */
 	r = sparse_write(fl->body.file, off, p, n);
 	if (r == -ENOSPC && body_make_room(fl, n) == 0)
 		return -EAGAIN;
@@ -109,8 +109,8 @@ static int several_body(struct range *rg, uint64_t off, const void *p, size_t n)
 	return r == -EPROTO ? refuse_several(rg) : r;
 }
 
-/* Once in the time in which a server may be silent. A server that drips is not silent, and who waits for
- * these bytes would wait for hours, while other connections to it may be well. */
+/* Checked once per stall timeout. A server that trickles never stalls, yet a reader could wait for hours while
+ * other connections to it are fine. */
 static bool hardly_moves(struct range *rg, size_t n)
 {
 	const struct source *s = rg->fl->body.winner->source;
@@ -130,7 +130,7 @@ static bool hardly_moves(struct range *rg, size_t n)
 	return slow;
 }
 
-static int hold(struct range *rg)
+static int range_hold(struct range *rg)
 {
 	rg->since = rg->came = 0;
 	return -EAGAIN;
@@ -143,7 +143,7 @@ static int range_body(void *ctx, uint64_t off, const void *p, size_t n)
 	int r;
 
 	if (fl->room.making || (fl->phase == FLIGHT_PARKED && rg->fills))
-		return hold(rg);
+		return range_hold(rg);
 	if (rg->n <= 1 && (off > rg->end - rg->off || n > rg->end - rg->off - off)) {
 		rg->error = -ESTALE;
 		return -ECANCELED;
@@ -171,7 +171,7 @@ static void range_done(void *ctx, const struct net_reply *r)
 	copy.over(copy.fl, &copy, r);
 }
 
-static const struct net_sink sink = {range_head, range_body, range_done};
+static const struct net_sink range_sink = {range_head, range_body, range_done};
 
 /* Bytes that identify the file come before bytes for its readers. */
 static enum net_rank rank_of(const struct range *rg)
@@ -213,7 +213,7 @@ static int range_request(struct flight *fl, struct range *rg)
 	if (r == 0)
 		r = add_range(&req, rg);
 	if (r == 0)
-		r = net_get(fl->f->net, &req, &sink, rg, &rg->transfer);
+		r = net_get(fl->f->net, &req, &range_sink, rg, &rg->transfer);
 	net_req_release(&req);
 	return r;
 }

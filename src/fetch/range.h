@@ -27,5 +27,5 @@ struct range {
 /* Sends a copy, and puts it into the flight's list. 0, -errno. */
 int range_send(const struct range *what);
 void range_cancel(struct range *rg); /* frees it */
-void range_rank(struct range *rg);   /* tells the host's queue how urgent it is by now */
+void range_rank(struct range *rg);   /* sets how urgent it is by now in the host's queue */
 uint64_t range_pieces_size(const struct range *rg);

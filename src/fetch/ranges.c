@@ -16,9 +16,9 @@
 #define ERRORS_MOST 3		/* without a block more, before another way is taken */
 #define AGAIN_MS 100
 #define LOOK_MS 200		/* for other processes that want all of it */
-#define TOUCHED_PERCENT 35	/* who wants so much wants all */
+#define TOUCHED_PERCENT 35	/* of the file: then all of it is fetched */
 
-/* Ranges do not lead on: what is missing comes with the whole, and what is here is compared. */
+/* Ranges make no progress: what is missing comes with the whole, and what is here is compared with it. */
 static void ranges_off(struct flight *fl, const char *text)
 {
 	struct attempt *at = fl->body.winner;
@@ -29,7 +29,7 @@ static void ranges_off(struct flight *fl, const char *text)
 	flight_say(fl, (struct event){SAID_BODY_FAILED, .error = -EREMOTEIO, .text = text});
 }
 
-static void again(void *ctx)
+static void ranges_again(void *ctx)
 {
 	ranges_go(ctx);
 }
@@ -39,7 +39,7 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 	char text[200];
 
 	snprintf(text, sizeof(text), "%.190s", r->text[0] && r->error != -ECANCELED ? r->text : "an odd answer to a range");
-	/* Some bytes of a block are no progress: each time they would be forgotten. */
+	/* A part of a block is not progress: it would be forgotten each time. */
 	if (sparse_present(fl->body.file) > fl->ranges.had)
 		fl->ranges.errors = 0;
 	fl->ranges.had = sparse_present(fl->body.file);
@@ -48,10 +48,10 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 		flight_say(fl, (struct event){SAID_FAILED, .error = fl->ranges.disk_error,
 			.text = "the store cannot be written"});
 	} else if (rg->error == -ESTALE || r->error == -ETIMEDOUT || ++fl->ranges.errors > ERRORS_MOST) {
-		/* Readers wait for who is silent, and that is long: not three times. */
+		/* Readers wait for a silent source through the stall timeout: not three times. */
 		ranges_off(fl, rg->error == -ESTALE ? "another version, or no ranges" : text);
 	} else {
-		net_timer_set(fl->f->net, &fl->ranges.later, AGAIN_MS * fl->ranges.errors, again, fl);
+		net_timer_set(fl->f->net, &fl->ranges.later, AGAIN_MS * fl->ranges.errors, ranges_again, fl);
 	}
 }
 
@@ -102,9 +102,8 @@ void ranges_resume(struct flight *fl)
 
 /* ---- which ranges ------------------------------------------------------------------- */
 
-/* The first bytes from `off` that are neither here nor on their way; *stop is where the next of
- * either begin. What is here of the beginning of a block is not asked for again: who yields to others
- * before a block is whole would never get on. */
+/* The first bytes from `off` that are neither here nor on their way; *stop is where the next of either begin.
+ * The part of a block that is here is skipped, or a range that yields inside a block would never make progress. */
 static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint64_t *from, uint64_t *stop)
 {
 	struct sparse_hole h;
@@ -133,7 +132,7 @@ static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint
 	return false;
 }
 
-static unsigned count(const struct flight *fl, bool fills)
+static unsigned count_ranges(const struct flight *fl, bool fills)
 {
 	unsigned n = 0;
 
@@ -169,7 +168,7 @@ static unsigned requests_for_pieces(const struct flight *fl)
 	return n;
 }
 
-/* So many of the queue as go into one request. */
+/* As many pieces of the queue as one request can carry. */
 static void send_pieces(struct flight *fl)
 {
 	unsigned most = ranges_takes_several(fl->f, fl->body.winner->source) ? PIECES_MOST : 1;
@@ -186,11 +185,11 @@ static void send_pieces(struct flight *fl)
 	rg.off = rg.at = rg.pieces[0].off;
 	rg.end = rg.pieces[rg.n - 1].end;
 	fl->ranges.touched += range_pieces_size(&rg);
-	range_send(&rg); /* or who waits for one asks again */
+	range_send(&rg); /* without memory, a waiting reader asks again */
 }
 
-/* Whether who wants [off, end) gets it as one of many. */
-static bool demand_pieces(struct flight *fl, uint64_t off, uint64_t end)
+/* Whether a request for several pieces covers [off, end). */
+static bool fetch_in_pieces(struct flight *fl, uint64_t off, uint64_t end)
 {
 	struct ahead_span more[AHEAD_BATCH];
 	unsigned n;
@@ -208,15 +207,15 @@ static bool demand_pieces(struct flight *fl, uint64_t off, uint64_t end)
 	return true;
 }
 
-/* ---- what somebody waits for -------------------------------------------------------- */
+/* ---- what readers wait for -------------------------------------------------------- */
 
-/* A long one comes faster in two halves. */
+/* A long window comes faster in two halves. */
 static bool start_window(struct flight *fl, uint64_t from, uint64_t to)
 {
 	uint64_t half = from + (to - from) / 2;
 
 	half -= half % SPARSE_BLOCK;
-	if (to - from <= HALF_MOST || half <= from || count(fl, false) + 2 > AT_ONCE)
+	if (to - from <= HALF_MOST || half <= from || count_ranges(fl, false) + 2 > AT_ONCE)
 		return range_start(fl, from, to, false) == 0;
 	return range_start(fl, from, half, false) == 0 && range_start(fl, half, to, false) == 0;
 }
@@ -228,19 +227,19 @@ static void mark_runs(struct flight *fl)
 			part_mark(fl->readers.part, i, fl->ranges.ahead.runs[i].mark, fl->ranges.ahead.runs[i].next);
 }
 
-/* Readers came to what was read ahead for them: so that they need not wait at its end. */
-static void go_on(struct flight *fl)
+/* Readers came to what was read ahead for them: the next bytes are fetched before they wait for them. */
+static void read_ahead(struct flight *fl)
 {
 	uint64_t from, to, at, stop;
 
 	fl->ranges.reached |= part_reached(fl->readers.part);
-	for (unsigned i = 0; i < AHEAD_RUNS && count(fl, false) < AT_ONCE; i++) {
+	for (unsigned i = 0; i < AHEAD_RUNS && count_ranges(fl, false) < AT_ONCE; i++) {
 		if (!(fl->ranges.reached & 1u << i))
 			continue;
 		fl->ranges.reached &= ~(1u << i);
 		if (fl->ranges.fill || !ahead_go_on(&fl->ranges.ahead, i, &from, &to))
 			continue;
-		for (at = from; count(fl, false) < AT_ONCE && first_hole(fl, at, to, &at, &stop); at = stop) {
+		for (at = from; count_ranges(fl, false) < AT_ONCE && first_hole(fl, at, to, &at, &stop); at = stop) {
 			stop = MIN(stop, to + SPARSE_BLOCK - 1 - (to + SPARSE_BLOCK - 1) % SPARSE_BLOCK);
 			fl->ranges.touched += stop - at;
 			if (range_start(fl, at, stop, false) < 0)
@@ -250,12 +249,12 @@ static void go_on(struct flight *fl)
 	}
 }
 
-/* One more request for what somebody waits for. False: there is none to make. */
-static bool demand(struct flight *fl, uint64_t off, uint64_t end)
+/* One more request for bytes that a reader waits for. False: no request is needed. */
+static bool fetch_wanted(struct flight *fl, uint64_t off, uint64_t end)
 {
 	uint64_t from, stop, to, next, next_stop;
 
-	if (demand_pieces(fl, off, end))
+	if (fetch_in_pieces(fl, off, end))
 		return false;
 	if (!first_hole(fl, off, end, &from, &stop))
 		return false;
@@ -280,11 +279,11 @@ static bool demand(struct flight *fl, uint64_t off, uint64_t end)
 	return start_window(fl, from, to);
 }
 
-static void fill(struct flight *fl)
+static void fill_next(struct flight *fl)
 {
 	uint64_t from, stop;
 
-	if (count(fl, true))
+	if (count_ranges(fl, true))
 		return;
 	if (!first_hole(fl, fl->ranges.fill_at, fl->body.size, &from, &stop) && !first_hole(fl, 0, fl->body.size, &from, &stop))
 		return;
@@ -292,36 +291,36 @@ static void fill(struct flight *fl)
 	range_start(fl, from, stop, true);
 }
 
-static void pump(struct flight *fl)
+static void send_wanted(struct flight *fl)
 {
 	uint64_t off, end;
 
-	if (fl->ranges.want_len && count(fl, false) < AT_ONCE)
-		demand(fl, fl->ranges.want_off, MIN(fl->ranges.want_off + fl->ranges.want_len, fl->body.size));
-	for (unsigned i = 0; fl->readers.part && count(fl, false) < AT_ONCE && part_wanted(fl->readers.part, i, &off, &end); i++)
-		while (count(fl, false) < AT_ONCE && demand(fl, off, end))
+	if (fl->ranges.want_len && count_ranges(fl, false) < AT_ONCE)
+		fetch_wanted(fl, fl->ranges.want_off, MIN(fl->ranges.want_off + fl->ranges.want_len, fl->body.size));
+	for (unsigned i = 0; fl->readers.part && count_ranges(fl, false) < AT_ONCE && part_wanted(fl->readers.part, i, &off, &end); i++)
+		while (count_ranges(fl, false) < AT_ONCE && fetch_wanted(fl, off, end))
 			;
 	if (fl->readers.part)
-		go_on(fl);
+		read_ahead(fl);
 	while (fl->ranges.queue_at < fl->ranges.queued && requests_for_pieces(fl) < SINGLES_MOST)
 		send_pieces(fl);
 	if (fl->ranges.fill && fl->phase != FLIGHT_PARKED)
-		fill(fl);
+		fill_next(fl);
 	for (struct range *rg = fl->ranges.list; rg; rg = rg->next)
 		range_rank(rg);
 }
 
 static void open_sparse(struct flight *fl);
-static void probe(struct flight *fl);
+static void probe_file(struct flight *fl);
 
-/* Another process wants all of it. */
-static void look(void *ctx)
+/* Looks whether another process wants all of it. */
+static void look_at_others(void *ctx)
 {
 	struct flight *fl = ctx;
 
 	if (!fl->ranges.on || fl->phase == FLIGHT_PARKED || !flight_receives(fl))
 		return;
-	net_timer_set(fl->f->net, &fl->ranges.others, LOOK_MS, look, fl);
+	net_timer_set(fl->f->net, &fl->ranges.others, LOOK_MS, look_at_others, fl);
 	if (!fl->ranges.fill && flights_wanted(fl->f->store, fl->number)) {
 		fl->ranges.fill = true;
 		ranges_go(fl);
@@ -339,24 +338,24 @@ void ranges_go(struct flight *fl)
 	}
 	if (sparse_is_full(fl->body.file)) {
 		if (!fl->ranges.probing) {
-			ranges_stop(fl); /* all came; some were not told yet that they are over */
+			ranges_stop(fl); /* all came; some transfers have not reported their end yet */
 			flight_say(fl, (struct event){SAID_ALL});
 		}
 		return;
 	}
 	if (fl->ranges.want_len && sparse_has(fl->body.file, fl->ranges.want_off, fl->ranges.want_len)) {
 		fl->ranges.want_len = 0;
-		probe(fl);
+		probe_file(fl);
 	}
 	if (flight_wants_all(fl) || (fl->linger && flight_is_lonely(fl)) || fl->ranges.touched * 100 > fl->body.size * TOUCHED_PERCENT)
 		fl->ranges.fill = true;
 	if (fl->readers.part)
 		part_spare(fl->readers.part, !fl->ranges.fill);
-	pump(fl);
+	send_wanted(fl);
 	if (fl->ranges.heads == HEADS_WANTED && !fl->ranges.want_len)
-		probe(fl);
+		probe_file(fl);
 	if (fl->phase != FLIGHT_PARKED && !fl->ranges.others.due)
-		net_timer_set(fl->f->net, &fl->ranges.others, LOOK_MS, look, fl);
+		net_timer_set(fl->f->net, &fl->ranges.others, LOOK_MS, look_at_others, fl);
 	if (!fl->ranges.list && fl->ranges.fill && fl->phase != FLIGHT_PARKED)
 		ranges_off(fl, "out of memory"); /* nothing could be started */
 }
@@ -396,7 +395,7 @@ void ranges_release(struct ranges *rs)
 
 /* ---- what workers found ------------------------------------------------------------- */
 
-static void opened(struct flight *fl, struct sparse *sp, const struct probed *p)
+static void take_sparse(struct flight *fl, struct sparse *sp, const struct probed *p)
 {
 	if (p->opened < 0) {
 		ranges_off(fl, p->text);
@@ -436,19 +435,19 @@ static void learn_probed(struct flight *fl, const struct probed *p)
 	} else if (!p->sparse) {
 		fl->ranges.fill = true;
 	}
-	/* Nothing more can be told, and it is not told yet: the end says it. */
+	/* No further range would identify the file: only the whole can. */
 	if (!fl->ranges.want_len && !fl->body.sure)
 		fl->ranges.fill = true;
 	ranges_go(fl);
 }
 
-static void probed(struct flight *fl, const struct attempt *winner, struct sparse *sp, const struct probed *p)
+static void take_probed(struct flight *fl, const struct attempt *winner, struct sparse *sp, const struct probed *p)
 {
 	fl->ranges.probing = false;
 	if (flight_is_over(fl) || !flight_receives(fl) || fl->body.winner != winner || !fl->ranges.on)
 		return;
 	if (p->opens)
-		opened(fl, sp, p);
+		take_sparse(fl, sp, p);
 	if (!p->opens || p->opened == 0)
 		learn_probed(fl, p);
 }
@@ -458,11 +457,11 @@ static void open_sparse(struct flight *fl)
 	if (fl->ranges.probing)
 		return;
 	fl->ranges.probing = true;
-	if (probe_first(fl, probed) < 0)
+	if (probe_first(fl, take_probed) < 0)
 		flight_say_no_memory(fl);
 }
 
-static void probe(struct flight *fl)
+static void probe_file(struct flight *fl)
 {
 	uint64_t *heads = NULL;
 
@@ -473,6 +472,6 @@ static void probe(struct flight *fl)
 		fl->ranges.heads = heads ? HEADS_WANTED : HEADS_KNOWN;
 	}
 	fl->ranges.probing = true;
-	if (probe_again(fl, heads, probed) < 0)
+	if (probe_again(fl, heads, take_probed) < 0)
 		flight_say_no_memory(fl);
 }

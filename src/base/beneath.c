@@ -1,7 +1,7 @@
 /* Opens files below a directory and judges each link on the way.
  *
  * A path is resolved in hops: the kernel opens the directory part, this file opens the last name,
- * and when that is a link, its target makes the path of the next hop, again from the base. What is
+ * and when that is a link, its target makes the path of the next open_hop, again from the base. What is
  * judged is always an open descriptor, so that a link that is replaced meanwhile changes nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define LINKS_MOST 40	    /* links that files are, and links to directories in one path: as the kernel has it */
+#define LINKS_MOST 40	    /* links in one path, as in the kernel */
 #define DEPTH_MOST 64	    /* directories below the base that are held open */
 #define REST_MAX (2 * PATH_MAX) /* of a path with the target of a link in it */
 
@@ -25,33 +25,33 @@ struct way {
 	const struct beneath *b;
 	uid_t owner;	/* of the base */
 	bool may_leave;
-	bool linked;  /* a link was met: what the caller passed does not leave by itself */
+	bool linked;  /* a link was met: only a link may lead out, never the path of the caller */
 	bool foreign; /* a link of another owner was met */
-	bool left;    /* the last hop ended outside of the base */
-	bool closed;  /* a directory on the way, met by hand, cannot be searched by everyone */
-	/* Of the links on the way, but for those of root and of our own user, who may read what we read. */
+	bool left;    /* the last open_hop ended outside of the base */
+	bool closed;  /* walk() met a directory that not every user may search */
+	/* Owners of the links on the way, except for root and our own user, which may read what we read. */
 	enum { AUTHORS_NONE, AUTHORS_ONE, AUTHORS_MANY } authors;
 	uid_t author; /* of AUTHORS_ONE */
 };
 
 /* ---- steps -------------------------------------------------------------------------- */
 
-/* One hop's walk to a directory, one name after the other. */
+/* One open_hop's walk to a directory, one name after the other. */
 struct steps {
 	struct way *w;
 	unsigned links;
-	/* From below the base to here: what `..` goes back through. Outside, only the last one. */
+	/* From below the base to current_dir: what `..` goes step_back through. Outside, only the last one. */
 	int dirs[DEPTH_MOST];
 	unsigned n;
 	char rest[REST_MAX];
 };
 
-static int here(const struct steps *s)
+static int current_dir(const struct steps *s)
 {
 	return s->n ? s->dirs[s->n - 1] : s->w->b->base;
 }
 
-static void back(struct steps *s)
+static void step_back(struct steps *s)
 {
 	close(s->dirs[--s->n]);
 }
@@ -59,17 +59,17 @@ static void back(struct steps *s)
 static void cleanup_steps(struct steps **s)
 {
 	while (*s && (*s)->n)
-		back(*s);
+		step_back(*s);
 	free(*s);
 }
 
 /* Takes the descriptor. */
-static int go(struct steps *s, int fd)
+static int step_into(struct steps *s, int fd)
 {
 	if (fd < 0)
 		return -errno;
 	if (s->w->left && s->n)
-		back(s);
+		step_back(s);
 	if (s->n == DEPTH_MOST) {
 		close(fd);
 		return -ENAMETOOLONG;
@@ -78,23 +78,23 @@ static int go(struct steps *s, int fd)
 	return 0;
 }
 
-static int leave(struct steps *s, int at, const char *name)
+static int step_out(struct steps *s, int at, const char *name)
 {
 	struct way *w = s->w;
 
 	if (!w->may_leave || !w->linked || (w->b->links == BENEATH_OWNERS && w->foreign))
 		return -EXDEV;
 	w->left = true;
-	return go(s, openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+	return step_into(s, openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-static int go_up(struct steps *s)
+static int step_up(struct steps *s)
 {
 	if (s->w->left)
-		return go(s, openat(here(s), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+		return step_into(s, openat(current_dir(s), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
 	if (!s->n)
-		return leave(s, s->w->b->base, "..");
-	back(s);
+		return step_out(s, s->w->b->base, "..");
+	step_back(s);
 	return 0;
 }
 
@@ -141,9 +141,9 @@ static int read_link(int fd, char target[static PATH_MAX])
 	return n ? 0 : -ENOENT;
 }
 
-static int follow(struct steps *s, const char *name)
+static int step_through_link(struct steps *s, const char *name)
 {
-	_cleanup_close_ int fd = openat(here(s), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(current_dir(s), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char target[PATH_MAX];
 	struct stat st;
 	int r;
@@ -169,13 +169,13 @@ static int step(struct steps *s, const char *name)
 	int fd;
 
 	if (strcmp(name, "..") == 0)
-		return go_up(s);
-	fd = openat(here(s), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		return step_up(s);
+	fd = openat(current_dir(s), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-		return follow(s, name);
+		return step_through_link(s, name);
 	if (fd >= 0 && (fstat(fd, &st) < 0 || !(st.st_mode & S_IXOTH)))
 		s->w->closed = true;
-	return go(s, fd);
+	return step_into(s, fd);
 }
 
 static int next_name(struct steps *s, char name[static NAME_MAX + 1])
@@ -206,7 +206,7 @@ static int walk(struct way *w, const char *path, int *out)
 	memcpy(s->rest, path, strlen(path) + 1);
 	while (r == 0 && s->rest[0]) {
 		if (s->rest[0] == '/') /* of a link, or of the path itself */
-			r = leave(s, AT_FDCWD, "/");
+			r = step_out(s, AT_FDCWD, "/");
 		if (r == 0)
 			r = next_name(s, name);
 		if (r == 0 && name[0] && strcmp(name, ".") != 0)
@@ -214,11 +214,11 @@ static int walk(struct way *w, const char *path, int *out)
 	}
 	if (r < 0)
 		return r;
-	*out = openat(here(s), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*out = openat(current_dir(s), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return *out < 0 ? -errno : 0;
 }
 
-/* ---- the directory of a hop --------------------------------------------------------- */
+/* ---- the directory of a open_hop --------------------------------------------------------- */
 
 /* Meets no links, so that each is judged when it is met by hand. */
 static int ask_kernel(const struct beneath *b, const char *path, int *out)
@@ -235,8 +235,8 @@ static int ask_kernel(const struct beneath *b, const char *path, int *out)
 	return 0;
 }
 
-/* The kernel cannot, or met a link, or a way out. */
-static bool is_for_hands(const struct way *w, int r)
+/* Whether walk() must resolve the path: the kernel cannot, or met a link or a way out. */
+static bool needs_walk(const struct way *w, int r)
 {
 	return r == -ENOSYS || r == -EPERM || r == -EAGAIN || r == -ELOOP || (r == -EXDEV && w->may_leave);
 }
@@ -249,7 +249,7 @@ static int open_dir(struct way *w, const char *path, int *out)
 	/* Behind a link, `closed` counts. */
 	if (!w->b->by_hand && w->authors == AUTHORS_NONE)
 		r = ask_kernel(w->b, *path ? path : ".", &dir);
-	if (is_for_hands(w, r))
+	if (needs_walk(w, r))
 		r = walk(w, path, &dir);
 	if (r < 0)
 		return r;
@@ -296,15 +296,15 @@ int beneath_open_name(int dir, const char *name, int *out)
 	return S_ISREG(st.st_mode) ? open_again(dir, name, fd, &st, out) : -ENOENT;
 }
 
-/* A file inside is had through a link only if the link's author could read it, too. */
-static bool may_be_had(const struct way *w, const struct stat *st)
+/* A link leads to a file inside only if the owner of the link could read the file as well. */
+static bool may_open(const struct way *w, const struct stat *st)
 {
 	if (w->b->links == BENEATH_ALL || w->left || w->authors == AUTHORS_NONE)
 		return true;
 	return (w->authors == AUTHORS_ONE && w->author == st->st_uid) || (st->st_mode & S_IROTH && !w->closed);
 }
 
-/* Opens the last name of a hop. 1: it is a link, and its target is in `target`. */
+/* Opens the last name of a open_hop. 1: it is a link, and its target is in `target`. */
 static int open_last(struct way *w, int dir, const char *name, char target[static PATH_MAX], int *out)
 {
 	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -323,10 +323,10 @@ static int open_last(struct way *w, int dir, const char *name, char target[stati
 		return -ENOENT;
 	if (w->left && w->b->links == BENEATH_OWNERS && st.st_uid != w->owner)
 		return -EXDEV;
-	return may_be_had(w, &st) ? open_again(dir, name, fd, &st, out) : -EPERM;
+	return may_open(w, &st) ? open_again(dir, name, fd, &st, out) : -EPERM;
 }
 
-/* Where the target of the link at `path` is, seen from the base. */
+/* Replaces the link at the end of `path` by its target. */
 static int next_hop(char path[static REST_MAX], size_t dir_n, const char *target)
 {
 	if (*target == '/')
@@ -337,7 +337,7 @@ static int next_hop(char path[static REST_MAX], size_t dir_n, const char *target
 	return 0;
 }
 
-static int hop(struct way *w, char path[static REST_MAX], int *out)
+static int open_hop(struct way *w, char path[static REST_MAX], int *out)
 {
 	_cleanup_close_ int dir = -1;
 	_cleanup_free_ char *parent = NULL;
@@ -373,7 +373,7 @@ int beneath_open(const struct beneath *b, const char *asked, int *out)
 	w.owner = st.st_uid;
 	memcpy(path, asked, strlen(asked) + 1);
 	for (unsigned links = 0; r == 1 && links <= LINKS_MOST; links++)
-		r = hop(&w, path, out);
+		r = open_hop(&w, path, out);
 	return r == 1 ? -ENOENT : r; /* the links form a circle */
 }
 

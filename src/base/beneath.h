@@ -6,12 +6,12 @@
 
 /* Which symbolic links below the directory are followed. */
 enum beneath_links {
-	BENEATH_NONE,	/* none */
+	BENEATH_NONE,	/* no link */
 	/* Relative links that stay in the directory, to a file that everyone may read or that belongs to the
 	 * author of the links. Links of root and of our own user lead to any file there. */
 	BENEATH_INSIDE,
 	BENEATH_OWNERS, /* also a way out, if each link on it and the file have the directory's owner */
-	BENEATH_ALL	/* any */
+	BENEATH_ALL	/* every link */
 };
 
 struct beneath {

@@ -1,4 +1,4 @@
-/* A growing run of bytes. */
+/* A growing buffer of bytes with an upper bound. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 

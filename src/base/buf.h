@@ -1,4 +1,4 @@
-/* A growing run of bytes, always NUL-terminated, never longer than `most`. */
+/* A growing buffer of bytes, always NUL-terminated, never longer than `most`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>
@@ -14,7 +14,7 @@ int buf_add(struct buf *b, const void *p, size_t n); /* 0, -ENOMEM, -EFBIG past 
 int buf_adds(struct buf *b, const char *text);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *buf_text(const struct buf *b);
-char *buf_take(struct buf *b, size_t *n); /* yours to free(), never NULL but for ENOMEM */
+char *buf_take(struct buf *b, size_t *n); /* free() it; NULL: out of memory */
 void buf_clear(struct buf *b);		  /* empty, keeps its room */
 void buf_release(struct buf *b);
 #define _cleanup_buf_ __attribute__((cleanup(buf_release)))

@@ -1,4 +1,4 @@
-/* Time. */
+/* Reads the monotonic and the wall clock, and prints times. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 

@@ -5,8 +5,8 @@
 #include <time.h>
 
 uint64_t clock_ms(void);      /* monotonic, milliseconds; never 0 */
-double clock_seconds(void);   /* monotonic, as fine as there is: for how long something took */
-struct timespec clock_after(clockid_t clock, unsigned ms); /* so long from now, by that clock */
+double clock_seconds(void);   /* monotonic, as precise as possible: for durations */
+struct timespec clock_after(clockid_t clock, unsigned ms); /* `ms` from now, by that clock */
 int64_t clock_wall(void);     /* seconds since 1970 */
 
 /* "2026-05-04T10:20:30Z" for seconds since 1970. */

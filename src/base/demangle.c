@@ -1,5 +1,5 @@
-/* libiberty's demanglers, held within bounds: names are as hostile as the files that they stand in, and
- * a short one can stand for more text than there is memory, since its parts refer to each other. */
+/* libiberty's demanglers, with bounds. Names are as hostile as the files that hold them, and a short name
+ * can stand for more text than fits in memory, because its parts refer to each other. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"
@@ -16,9 +16,9 @@ struct printing {
 	jmp_buf enough;
 };
 
-/* The printers ask nobody whether to go on. They hold no memory but of their stack while they print,
- * so that they can be left from here. */
-static void add(const char *text, size_t n, void *ctx)
+/* The printers have no way to stop. While they print they hold memory on their stack only, so longjmp()
+ * may leave them. */
+static void print_part(const char *text, size_t n, void *ctx)
 {
 	struct printing *p = ctx;
 
@@ -33,8 +33,8 @@ static const char *past_number(const char *p)
 	return *p ? p + 1 : p;
 }
 
-/* Whether a name of Rust may have a part that is not of ASCII: while such a part is printed memory is
- * held. Says so of a few others, too. */
+/* Whether a Rust name may have a part that is not ASCII: printing such a part allocates memory. True for a
+ * few other names as well. */
 static bool has_punycode(const char *p)
 {
 	while (*p) {
@@ -65,7 +65,7 @@ static bool print_name(printer *print, const char *name, struct buf *out)
 	struct printing p = {.out = out};
 
 	buf_clear(out);
-	if (setjmp(p.enough) == 0 && print(name, DMGL_PARAMS | DMGL_ANSI, add, &p) && out->n)
+	if (setjmp(p.enough) == 0 && print(name, DMGL_PARAMS | DMGL_ANSI, print_part, &p) && out->n)
 		return true;
 	buf_clear(out);
 	return false;

@@ -1,4 +1,4 @@
-/* Error values with words. */
+/* Errors with a text for users. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/err.h"
 

@@ -1,5 +1,5 @@
-/* What went wrong, in words for a person. Functions return a negative errno;
- * those a person waits for also fill a `struct err`. No memory to free. */
+/* An error with a text for users. Functions return a negative errno; those whose errors users read also
+ * fill a `struct err`. It has no memory to free. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 

@@ -1,5 +1,4 @@
-/* Decompresses what lies in memory as a whole: sections of object files (zlib, zstd), .gnu_debugdata
- * (xz). */
+/* Decompresses data that is in memory as a whole: sections of object files (zlib, zstd), .gnu_debugdata (xz). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/expand.h"
 #include "base/inflate.h"

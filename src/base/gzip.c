@@ -1,4 +1,4 @@
-/* gzip, written. */
+/* Compresses a stream as gzip. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/gzip.h"
 #include "base/util.h"
@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #define LEVEL 1
-#define MEMORY 8 /* zlib's own choice */
+#define MEMORY 8 /* zlib's default */
 #define PIECE (32u << 10)
 
 struct gzip {

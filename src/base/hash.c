@@ -1,4 +1,4 @@
-/* Digests and hex. */
+/* Digests, checksums and hexadecimal digits. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"

@@ -7,7 +7,7 @@
 
 #define SHA256_TEXT 65 /* 64 hex digits and NUL */
 
-struct sha256; /* one digest under way; one thread at a time */
+struct sha256; /* a digest that is being computed; one thread at a time */
 
 struct sha256 *sha256_new(void); /* NULL: out of memory */
 void sha256_add(struct sha256 *s, const void *p, size_t n);
@@ -29,7 +29,7 @@ void digest_add(struct digest *d, const void *p, size_t n);
 size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES]); /* frees it; its bytes */
 void digest_free(struct digest *d);
 
-uint32_t crc32c(const void *p, size_t n); /* finds bytes that a disk lost; proves nothing */
+uint32_t crc32c(const void *p, size_t n); /* detects damage by a disk, not by an attacker */
 
 uint64_t hash_mix(const void *p, size_t n); /* FNV-1a: for tables in memory only */
 

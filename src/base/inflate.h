@@ -4,7 +4,7 @@
 #pragma once
 #include "base/span.h"
 
-/* `n` bytes of a raw deflate stream into `out`; *made: how many came of it. 0; -EFBIG when they
+/* Inflates `n` bytes of a raw deflate stream into `out`; *made is their number. 0; -EFBIG when they
  * do not fit `room`; -EBADMSG when the stream is broken or ends too soon; -ENOMEM. */
 int inflate_raw(const void *p, size_t n, void *out, size_t room, size_t *made);
 

@@ -64,7 +64,7 @@ static int read_escape(struct reader *r)
 		return 0;
 	}
 	if (!*r->p || !strchr("\"\\/bfnrt", *r->p))
-		return bad(r, "an escape that there is not");
+		return bad(r, "an unknown escape");
 	r->p++;
 	return 0;
 }
@@ -75,8 +75,7 @@ static bool is_half(const uint8_t *p, const uint8_t *end)
 	return end - p >= 3 && p[0] == 0xed && p[1] >= 0xa0 && p[1] < 0xc0 && (p[2] & 0xc0) == 0x80;
 }
 
-/* The bytes of one character that is not ASCII; the text does not end with NUL, so what may be looked
- * at is copied. */
+/* The bytes of one character that is not ASCII. utf8_length() needs a NUL at the end, so it gets a copy. */
 static unsigned wide_character(const struct reader *r)
 {
 	unsigned char c[5] = {0};
@@ -104,7 +103,7 @@ static int read_string(struct reader *r)
 		if (*r->p >= 0x80)
 			n = wide_character(r);
 		if (!n)
-			return bad(r, "a string that is no UTF-8");
+			return bad(r, "a string that is not UTF-8");
 		r->p += n;
 	}
 	if (r->p == r->end)
@@ -143,7 +142,7 @@ static int read_number(struct reader *r)
 	first = r->p;
 	n = take_digits(r);
 	if (!n || (n > 1 && *first == '0'))
-		return bad(r, "no value");
+		return bad(r, "not a value");
 	if (r->p < r->end && *r->p == '.') {
 		r->p++;
 		if (!take_digits(r))
@@ -171,19 +170,19 @@ static int read_value(struct reader *r)
 	const uint8_t *at = r->p;
 
 	if (r->p == r->end)
-		return bad(r, "no value");
+		return bad(r, "not a value");
 	switch (*r->p) {
 	case '{': return open_value(r, JTEXT_OBJECT);
 	case '[': return open_value(r, JTEXT_ARRAY);
 	case '"': return read_string(r);
-	case 'n': return take_word(r, "null") ? add_token(r, JTEXT_NULL, at, 4) : bad(r, "no value");
-	case 't': return take_word(r, "true") ? add_token(r, JTEXT_TRUE, at, 4) : bad(r, "no value");
-	case 'f': return take_word(r, "false") ? add_token(r, JTEXT_FALSE, at, 5) : bad(r, "no value");
+	case 'n': return take_word(r, "null") ? add_token(r, JTEXT_NULL, at, 4) : bad(r, "not a value");
+	case 't': return take_word(r, "true") ? add_token(r, JTEXT_TRUE, at, 4) : bad(r, "not a value");
+	case 'f': return take_word(r, "false") ? add_token(r, JTEXT_FALSE, at, 5) : bad(r, "not a value");
 	default: return read_number(r);
 	}
 }
 
-/* ---- the whole ---------------------------------------------------------------------- */
+/* ---- the document ------------------------------------------------------------------- */
 
 static struct jtoken *innermost(struct reader *r)
 {
@@ -223,7 +222,7 @@ static bool at_close(const struct reader *r, const struct jtoken *t)
 	return r->p < r->end && *r->p == (t->kind == JTEXT_ARRAY ? ']' : '}');
 }
 
-/* Goes on in an array or object that is open: to its next element, or to its end. */
+/* Reads the next element of the innermost array or object, or its end. */
 static int next_element(struct reader *r)
 {
 	struct jtoken *t = innermost(r);
@@ -256,7 +255,7 @@ static int read_all(struct reader *r)
 		e = next_element(r);
 	}
 	skip_space(r);
-	return e == 0 && r->p < r->end ? bad(r, "something behind the value") : e;
+	return e == 0 && r->p < r->end ? bad(r, "text after the value") : e;
 }
 
 int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e)
@@ -273,7 +272,7 @@ int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e)
 	if (n == 0)
 		n = read_all(&r);
 	if (n == -EBADMSG)
-		return err_set(e, n, "is no JSON: byte %zu: %s", (size_t)(r.p - r.start), r.bad);
+		return err_set(e, n, "is not JSON: byte %zu: %s", (size_t)(r.p - r.start), r.bad);
 	if (n == -E2BIG)
 		return err_set(e, n, "has more than %u values", most);
 	return n < 0 ? err_set(e, n, "%s", err_text(n)) : 0;

@@ -1,6 +1,6 @@
-/* JSON text that comes from outside, read in place: one pass makes a flat list of tokens, bounded in
- * number and depth, and the text itself is not changed; it is copied only to become UTF-8. Also the few words that it
- * takes to write JSON into a buffer. Any thread; nothing is kept. */
+/* Reads JSON text of other programs in place: one pass makes a flat list of tokens, bounded in number and
+ * depth. The text is not changed, and copied only to become UTF-8. Also writes JSON strings into a buffer.
+ * Any thread; no state is kept. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -18,7 +18,7 @@ struct jtoken {
 	enum jkind kind;
 	uint32_t at, len; /* in the text; of a string without its quotes */
 	uint32_t n;	  /* elements of an array, members of an object: each a name and a value */
-	uint32_t next;	  /* the token behind this value and all that is in it */
+	uint32_t next;	  /* the token after this value and everything in it */
 };
 
 struct jtext {
@@ -28,15 +28,15 @@ struct jtext {
 	uint32_t n, room;
 };
 
-/* The text is UTF-8, UTF-16 or UTF-32, with or without a byte order mark. At most `most` tokens. 0; -EBADMSG: no JSON (`e` says where); -E2BIG: more tokens, or it is longer
+/* The text is UTF-8, UTF-16 or UTF-32, with or without a byte order mark. At most `most` tokens. 0; -EBADMSG: not JSON (`e` says where); -E2BIG: more tokens, or it is longer
  * than 4 GiB; -ENOMEM. Numbers may be Infinity and NaN, as Python reads them. jtext_release() also
  * after an error. */
 int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e);
 void jtext_release(struct jtext *j);
 #define _cleanup_jtext_ __attribute__((cleanup(jtext_release)))
 
-/* The value of a member; the last of several with the same name. 0: there is none (the token with
- * that number is never a member). `object` is the number of an object's token. */
+/* The value of a member; the last of several with the same name. 0: no such member (token 0 is never a
+ * member). `object` is the number of an object's token. */
 uint32_t jtext_member(const struct jtext *j, uint32_t object, const char *name);
 
 /* A string as UTF-8 into `out`, NUL-terminated. Its length; -1: it has more than `room - 1` bytes, a
@@ -55,11 +55,11 @@ uint32_t jtext_members(const struct jtext *j, uint32_t object, uint32_t most);
 int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out);
 
 /* A number without a fraction and an exponent. 0: it is *out, or less than zero when *minus (and never
- * minus zero). -ERANGE: it is one that does not fit. -EINVAL: it is none. */
+ * minus zero). -ERANGE: it does not fit. -EINVAL: not such a number. */
 int jtext_integer(const struct jtext *j, uint32_t token, bool *minus, uint64_t *out);
 
 /* ---- writing ------------------------------------------------------------------------ */
 
-/* A string with its quotes; a byte that is no UTF-8 becomes \xNN, spelled out. 0, -ENOMEM, -EFBIG. */
+/* Adds a string with its quotes; a byte that is not UTF-8 becomes the text \xNN. 0, -ENOMEM, -EFBIG. */
 int jtext_add(struct buf *b, const char *text);
 int jtext_add_n(struct buf *b, const char *text, size_t n);

@@ -9,10 +9,10 @@
 
 enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LOG_HTTP, LOG_OBJ, LOG_TOPICS };
 
-/* What stands before each line: "symfs mount". Kept, not copied. */
+/* The prefix of each line: "symfs mount". Kept, not copied. */
 void log_open(const char *prefix, bool journal);
 
-/* Connects to /dev/log, for log_to_syslog() by a process that by then cannot. */
+/* Connects to /dev/log early, because the process may lose the right before log_to_syslog(). */
 void log_open_syslog(void);
 /* From now on syslog gets the lines. False: nothing listened at /dev/log, and the lines are lost.
  * Before other threads log. */
@@ -25,7 +25,7 @@ void log_to_file(int fd);
 /* Opens the file anew after it was moved away. On error the lines go on into the old one. */
 int log_reopen_file(const char *path, struct err *e);
 
-/* "fetch,store" or "all". Unknown words are told in a warning. */
+/* "fetch,store" or "all". A warning names unknown words. */
 void log_topics(const char *list);
 bool log_wants(enum log_topic t);
 

@@ -1,4 +1,4 @@
-/* Files in memory. */
+/* Maps files into memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* The mount table. */
+/* Reads the mount table of the process. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/mounts.h"
 #include "base/util.h"
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 /* The kernel writes blanks and backslashes as \ooo. */
-static void unescape(const char *from, char *to, size_t room)
+static void unescape_octal(const char *from, char *to, size_t room)
 {
 	size_t n = 0;
 
@@ -43,10 +43,10 @@ static bool row_parse(char *line, struct mount_row *m)
 	if (!words[4] || !source)
 		return false;
 	m->id = (int)strtol(words[0], NULL, 10);
-	unescape(words[4], m->point, sizeof(m->point));
-	unescape(type, m->type, sizeof(m->type));
-	unescape(source, m->source, sizeof(m->source));
-	unescape(options ? options : "", m->options, sizeof(m->options));
+	unescape_octal(words[4], m->point, sizeof(m->point));
+	unescape_octal(type, m->type, sizeof(m->type));
+	unescape_octal(source, m->source, sizeof(m->source));
+	unescape_octal(options ? options : "", m->options, sizeof(m->options));
 	return true;
 }
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 struct mount_row {
-	int id;			/* as statx(2) STATX_MNT_ID tells it */
+	int id;			/* as in STATX_MNT_ID of statx(2) */
 	char point[4096];	/* unescaped */
 	char type[64];		/* "fuse.symfs" */
 	char source[1024];
@@ -15,8 +15,8 @@ struct mount_row {
  * returns that. -errno when the table cannot be read. Touches no file system but /proc. */
 int mounts_each(int (*each)(void *ctx, const struct mount_row *m), void *ctx);
 
-/* The mount of an open file (O_PATH will do), as the mount table numbers it. -ENOENT: the kernel does not
- * say. Never asks the file system itself. */
+/* The mount of an open file (O_PATH will do), as the mount table numbers it. -ENOENT: this kernel does not
+ * report it. Never asks the file system itself. */
 int mounts_id_of(int fd);
 
 /* The type of the file system that holds the open file (O_PATH will do): "ext4", "fuse.symfs".
@@ -26,6 +26,6 @@ int mounts_type_of(int fd, char type[static 64]);
 /* -ELOOP: the open file lies in a symfs mount. Else 0. */
 int mounts_refuse_symfs(int fd);
 
-/* A directory below an open one, to be read, links not followed; -1: it is none, or a symfs is
- * mounted there, which might ask us in turn. */
+/* Opens a subdirectory for reading, without following links. -1: not a directory, or a symfs mount, which
+ * might ask this process in turn. */
 int mounts_open_sub(int dir, const char *name);

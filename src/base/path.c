@@ -1,4 +1,4 @@
-/* Paths and small files. */
+/* Makes paths absolute, makes directories, reads and writes small files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/buf.h"

@@ -17,9 +17,8 @@ int path_mkdirs(const char *path, mode_t mode);	 /* 0 also when it is there; -er
 char *path_absolute(const char *path);		 /* from the working directory, no symlink followed;
 						    free() it; NULL: out of memory */
 
-/* Opens a file to read all of it. Nothing but a regular file is opened, for an open alone starts what
- * some devices do, and wakes the writer of a pipe. 0; -EINVAL: not a regular file; -errno. `e` says it,
- * without the path. */
+/* Opens a regular file for reading. Opens no other file, because open() alone starts some devices, and
+ * wakes the writer of a pipe. 0; -EINVAL: not a regular file; -errno. The text in `e` has no path. */
 int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e);
 
 /* Writes a file beside, syncs it, renames it over `name` in `dirfd`, syncs the directory. */

@@ -1,4 +1,4 @@
-/* Bytes that belong to someone else. Parsers of things in memory read through span_at(). */
+/* Bytes in memory that another part owns. Parsers read them through span_at(), which checks bounds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>

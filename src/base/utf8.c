@@ -1,4 +1,4 @@
-/* UTF-8. */
+/* Checks the UTF-8 of one character. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/utf8.h"
 

@@ -1,7 +1,7 @@
-/* UTF-8, as far as names of files need it. */
+/* UTF-8, as far as file names need it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-/* Bytes of the character at p, which ends with NUL somewhere; 0 when it is none (overlong, cut, a
+/* The number of bytes of the character at p, a NUL-terminated text; 0: not UTF-8 (overlong, truncated, a
  * surrogate). */
 unsigned utf8_length(const unsigned char *p);

@@ -1,4 +1,4 @@
-/* Reads of files that may not all be here. */
+/* Reads from files that may be incomplete. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/view.h"
 
@@ -56,7 +56,7 @@ int view_read(struct view *v, uint64_t off, void *p, size_t n)
 {
 	if (!view_holds(v, off, n))
 		return -ENODATA;
-	/* nothing is never waited for */
+	/* An empty read never waits. */
 	if (n && (off + n > v->have || (v->has && !v->has(v->ctx, v->base + off, n)))) {
 		v->want_off = off;
 		v->want_len = n;

@@ -1,6 +1,6 @@
-/* Bytes of a file that may not all be here: a whole file, a stream that still grows, a file
- * with holes. Readers of foreign formats (obj/) take every byte through view_read(), so a
- * hole never reads as zeros and nothing is read out of bounds. Not shared between threads. */
+/* Reads a file that may be incomplete: a whole file, a download that still grows, a sparse file. Readers of
+ * formats (obj/) get every byte through view_read(), so a hole never reads as zeros and no read is out of
+ * bounds. Not shared between threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -13,26 +13,26 @@ struct view {
 	int fd;			/* read with pread; -1: `mem` */
 	const uint8_t *mem;
 	uint64_t base;		/* where this view begins in the file (a slice of a fat file) */
-	uint64_t size;		/* bytes of the whole; VIEW_UNKNOWN while nobody knows */
-	uint64_t have;		/* bytes from the front that are here; all of them when == size */
-	/* Not NULL: of a file with holes, whether so many of its bytes are here. */
+	uint64_t size;		/* of the whole file; VIEW_UNKNOWN */
+	uint64_t have;		/* bytes from the start that are present */
+	/* Of a sparse file: whether the n bytes at `off` are present. Else NULL. */
 	bool (*has)(const void *ctx, uint64_t off, uint64_t n);
 	const void *ctx;
-	uint64_t want_off, want_len;	/* after -EAGAIN: what was missing */
+	uint64_t want_off, want_len;	/* after -EAGAIN: the missing range */
 };
 
-/* A file that is all here. The descriptor stays the caller's. */
+/* A complete file. The descriptor stays the caller's. */
 struct view view_of_fd(int fd, uint64_t size);
 struct view view_of_mem(const void *p, size_t n);
 
 /* A stream of which the first `have` bytes are in `fd`; `size` may be VIEW_UNKNOWN. */
 struct view view_of_stream(int fd, uint64_t have, uint64_t size);
 
-/* A file of which has() says what is here. */
+/* A sparse file; has() knows what is present. */
 struct view view_of_holes(int fd, uint64_t size,
 	bool (*has)(const void *ctx, uint64_t off, uint64_t n), const void *ctx);
 
-/* 0: `n` bytes at `off` are in `p`. -EAGAIN: not here yet, see want_off and want_len.
+/* 0: `n` bytes at `off` are in `p`. -EAGAIN: not present yet, see want_off and want_len.
  * -ENODATA: they lie past the end. -EIO and others: the disk. `p` is unspecified unless 0. */
 int view_read(struct view *v, uint64_t off, void *p, size_t n);
 

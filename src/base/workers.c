@@ -1,4 +1,4 @@
-/* A pool of worker threads. */
+/* A pool of worker threads with one queue. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/workers.h"
 #include "base/clock.h"
@@ -109,7 +109,7 @@ int workers_post(struct workers *w, void (*fn)(void *ctx), void *ctx)
 	return 0;
 }
 
-static void tell_to_stop(struct workers *w)
+static void workers_stop(struct workers *w)
 {
 	LOCK_SCOPE(&w->lock);
 
@@ -121,7 +121,7 @@ void workers_free(struct workers *w)
 {
 	if (!w)
 		return;
-	tell_to_stop(w);
+	workers_stop(w);
 	for (unsigned i = 0; i < w->n; i++)
 		pthread_join(w->threads[i], NULL);
 	pthread_cond_destroy(&w->ended);
@@ -130,7 +130,7 @@ void workers_free(struct workers *w)
 	free(w);
 }
 
-static bool all_end(struct workers *w, unsigned ms)
+static bool workers_wait(struct workers *w, unsigned ms)
 {
 	struct timespec until = clock_after(CLOCK_MONOTONIC, ms);
 	LOCK_SCOPE(&w->lock);
@@ -144,8 +144,8 @@ bool workers_end(struct workers *w, unsigned ms)
 {
 	if (!w)
 		return true;
-	tell_to_stop(w);
-	if (!all_end(w, ms))
+	workers_stop(w);
+	if (!workers_wait(w, ms))
 		return false;
 	workers_free(w);
 	return true;

@@ -1,4 +1,4 @@
-/* Zip archives: the directory, with 64-bit sizes where they are, and members stored or deflated. */
+/* Reads zip archives: the directory, also with 64-bit sizes, and members that are stored or deflated. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/zip.h"
 #include "base/inflate.h"
@@ -12,7 +12,7 @@
 #define COMMENT_MOST 65535
 #define ENTRY_SIZE 46
 #define LOCAL_SIZE 30
-#define RATIO_MOST 1032 /* deflate makes no more of a byte */
+#define RATIO_MOST 1032 /* the most that deflate expands */
 #define EXTRA64 1 /* the extra field that has what does not fit 32 bits */
 
 static uint64_t number(const uint8_t *p, unsigned n)
@@ -37,7 +37,7 @@ static int zip_read(struct zip *z, const char *what, uint64_t off, void *p, size
 
 /* ---- the directory ------------------------------------------------------------------ */
 
-/* Where the end record is: behind it there is only a comment, whose length it tells. */
+/* Finds the end record. Only a comment may follow it, whose length it has. */
 static int find_end(struct zip *z, uint64_t *at, uint8_t end[static END_SIZE], struct err *e)
 {
 	size_t n = (size_t)MIN(z->v->size, END_SIZE + COMMENT_MOST);
@@ -157,7 +157,7 @@ static int read_name(struct zip *z, struct zip_entry *out, size_t n, struct err 
 
 static int read_extra(struct zip *z, struct zip_entry *out, uint64_t at, size_t n, struct err *e)
 {
-	uint8_t extra[1024]; /* what is longer holds nothing of ours in front */
+	uint8_t extra[1024]; /* the 64-bit field comes early, also in a longer list */
 	int r;
 
 	n = MIN(n, sizeof(extra));

@@ -33,7 +33,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e);
 /* Where the packed bytes of a member begin; all of them lie inside the archive. */
 int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struct err *e);
 
-/* All bytes of a member, yours to free(). -EFBIG: it has more than `most`. -ENOTSUP: encrypted, or
+/* All bytes of a member; free() them. -EFBIG: it has more than `most`. -ENOTSUP: encrypted, or
  * packed by another method than deflate. */
 int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char **out, size_t *n,
 	struct err *e);
@@ -44,6 +44,6 @@ struct zip_stream;
 int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_entry *entry,
 	struct err *e); /* -ENOTSUP as zip_extract() */
 /* *n is the room at `p`, and then how much came: 0 only at the end. After an error, -EAGAIN too,
- * there is no more to ask. */
+ * the stream cannot continue. */
 int zip_stream_read(struct zip_stream *s, void *p, size_t *n, struct err *e);
 void zip_stream_close(struct zip_stream *s); /* NULL is fine */

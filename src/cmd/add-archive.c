@@ -1,5 +1,5 @@
-/* What is in an archive: each member is unpacked into a draft of the store as its bytes come out, and
- * then added as any other file. Its name is a word to show and to call it by, never a path. */
+/* Adds the members of an archive: unpacks each into a draft of the store, and then adds it like any other
+ * file. A member's name is shown and may become a name in a key; it is never used as a path. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
@@ -15,11 +15,11 @@
 #include <strings.h>
 
 #define MEMBERS_MOST (1u << 18)
-/* So many bytes of each byte of the archive, when that is more than these. Debug information that
- * was made to be packed well becomes some thirty. */
+/* The most bytes for each byte of the archive, if that is more than BYTES_FREE. Debug information may
+ * compress thirtyfold. */
 #define RATIO_MOST 100
 #define BYTES_FREE (256u << 20)
-#define HEAD_MOST (64u << 10) /* most that is no symbol file says so in these */
+#define HEAD_MOST (64u << 10) /* most files that are not symbol files show it in these bytes */
 #define CHUNK (256u << 10)
 
 struct unpacking {
@@ -27,14 +27,14 @@ struct unpacking {
 	const struct item *archive;
 	struct budget *budget;
 	struct zip z;
-	uint64_t packed_left; /* of the archive: what was packed by nobody yet */
+	uint64_t packed_left; /* bytes of the archive that no member has used yet */
 	uint64_t seen;
 	uint8_t head[HEAD_MOST];
 	uint8_t inside[HEAD_MOST];
 	uint8_t chunk[CHUNK];
 };
 
-/* ---- what is one -------------------------------------------------------------------- */
+/* ---- which files are archives ------------------------------------------------------- */
 
 static bool is_zip(const void *head, size_t n)
 {
@@ -52,8 +52,7 @@ static bool name_says_so(const char *name)
 	return false;
 }
 
-/* Many formats of many programs are zip archives with another name: those that a tree is full of
- * are not searched. */
+/* Documents and packages of many programs are zip archives with another suffix: they are not searched. */
 int add_is_archive(const struct item *it, const char **why_not)
 {
 	struct view v = view_of_fd(it->fd, it->size);
@@ -75,11 +74,11 @@ int add_is_archive(const struct item *it, const char **why_not)
 
 /* ---- one member --------------------------------------------------------------------- */
 
-/* Bytes that came out. */
+/* Takes unpacked bytes. */
 static int spend(struct unpacking *u, size_t n, struct err *e)
 {
 	if (n > u->budget->bytes)
-		return err_set(e, -EFBIG, "too many bytes come out of this archive");
+		return err_set(e, -EFBIG, "the archive expands to too many bytes");
 	u->budget->bytes -= n;
 	return 0;
 }
@@ -113,7 +112,7 @@ static int judge_head(
 		return name_says_so(name) ? 0
 					  : err_set(e, -EINVAL,
 						    "a zip archive whose name does not say so");
-	if (p && !inside) /* the head of some packed files shows nothing */
+	if (p && !inside) /* for some packings the head does not show what is inside */
 		return 0;
 	v.size = p ? VIEW_UNKNOWN : size;
 	r = obj_identify(&v, 0, &slice, e);
@@ -169,15 +168,15 @@ static int unpack(struct unpacking *u, const struct zip_entry *entry, const stru
 	return 0;
 }
 
-/* Before a byte of it is read: an archive can have the same bytes in a million members, and small
- * ones that become large. */
+/* Called before a member is read: an archive can use the same bytes for a million members, and small
+ * members may become very large. */
 static int afford(struct unpacking *u, const struct zip_entry *entry, struct err *e)
 {
 	if (entry->packed > u->packed_left)
-		return err_set(e, -EBADMSG, "is broken: its bytes are those of others, too");
+		return err_set(e, -EBADMSG, "is broken: another member uses the same bytes");
 	u->packed_left -= entry->packed;
 	if (entry->size > u->budget->bytes)
-		return err_set(e, -EFBIG, "too many bytes come out of this archive");
+		return err_set(e, -EFBIG, "the archive expands to too many bytes");
 	return 0;
 }
 
@@ -192,7 +191,7 @@ static int add_member(struct unpacking *u, const struct zip_entry *entry, struct
 		r = unpack(u, entry, it, &d, e);
 	if (r < 0)
 		return r;
-	fd = fcntl(draft_fd(d), F_DUPFD_CLOEXEC, 0); /* what is in the store is closed there */
+	fd = fcntl(draft_fd(d), F_DUPFD_CLOEXEC, 0); /* publishing closes the draft's own descriptor */
 	r = fd < 0 ? err_set(e, -errno, "%s", err_text(errno)) : 0;
 	it->fd = fd;
 	it->size = draft_size(d);
@@ -213,7 +212,7 @@ static void member_text(struct buf *b, const char *archive, const struct zip_ent
 		buf_addf(b, "%s!(member %llu)", archive, (unsigned long long)nth);
 }
 
-/* A name that can be none of a file is no name. */
+/* A name that no file can have counts as no name. */
 static int try_member(struct unpacking *u, const struct zip_entry *entry)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10), from = BUF_UP_TO(64 << 10);
@@ -241,7 +240,7 @@ static int try_member(struct unpacking *u, const struct zip_entry *entry)
 
 /* ---- all of them -------------------------------------------------------------------- */
 
-/* A directory, a link, or what says nothing of any debug file. */
+/* Whether to skip a member: a directory, a link, a file that is never a symbol file. */
 static bool is_left_out(const struct zip_entry *entry)
 {
 	size_t n = strlen(entry->name);
@@ -262,7 +261,7 @@ static int next_member(struct unpacking *u, struct zip_entry *entry, struct err 
 	return 0;
 }
 
-/* 0: all were tried. What is wrong with the archive itself is in `e`. */
+/* 0: all members were tried. Else `e` says what is wrong with the archive itself. */
 static int add_members(struct unpacking *u, struct view *v, struct err *e)
 {
 	struct zip_entry entry;

@@ -1,4 +1,4 @@
-/* A file that is added: what it is, and into the store with each of its slices. */
+/* Adds a file: identifies it, and stores each of its slices. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/clock.h"
@@ -70,7 +70,7 @@ int add_stop(struct adding *a, int r, const struct err *e)
 
 const char *add_why(int r, const struct err *e)
 {
-	/* What else it is, HTML or text, is not why. */
+	/* The text of obj/ names what it is instead (HTML, text); that is not the reason. */
 	if (r == -ENOMSG && strcmp(e->text, "is empty") != 0)
 		return "of no format that symfs knows";
 	return e->text[0] ? e->text : err_text(r);
@@ -90,7 +90,7 @@ static void count(struct adding *a, const char *format, enum placed what)
 
 /* ---- a slice ------------------------------------------------------------------------ */
 
-/* A file of the same id and another name is another file: then this one's key has its name. */
+/* Another file of the same id may be stored; then the key of this one has its name. */
 static bool is_here(struct adding *a, struct key *k)
 {
 	char name[MODULE_PATH_MAX];
@@ -104,7 +104,7 @@ static bool is_here(struct adding *a, struct key *k)
 	return store_has(a->store, k, NULL);
 }
 
-/* The keys that the store does not have yet. A debug id of a PE file may be that of several. */
+/* The keys that the store does not have yet. Several PE files may have the same debug id. */
 static void new_keys(struct adding *a, const struct key *keys, unsigned all,
 	const struct obj_slice *s, struct store_learned *out)
 {
@@ -119,7 +119,7 @@ static void new_keys(struct adding *a, const struct key *keys, unsigned all,
 	}
 }
 
-/* The copy is what is checked: the file may change under our hands. */
+/* Checks the copy, not the file, which may change meanwhile. */
 static int check_copy(struct draft *d, const struct key *k, bool *verified, struct err *e)
 {
 	struct view v = view_of_fd(draft_fd(d), draft_size(d));
@@ -190,7 +190,7 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 	if (all == 0)
 		return err_set(e, -ENOENT,
 			"%s without an identifier that any layout could name it by", s->format);
-	/* It may have been downloaded: now it is the user's. */
+	/* It may have been downloaded; from now on it is pinned. */
 	r = l->n ? publish(a, it, s, l, e) : store_keep(a->store, &keys[0], STORE_FOR_GOOD);
 	if (r == 0)
 		count(a, s->format, l->n ? PLACED_ADDED : PLACED_PRESENT);
@@ -199,8 +199,8 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 
 /* ---- a file ------------------------------------------------------------------------- */
 
-/* Each slice is copied, and all of them together are no larger than the file, unless they lie over
- * each other and it is up to no good. */
+/* Each slice is copied. Together they are no larger than the file, unless they overlap, as only a hostile
+ * file has it. */
 static int add_slices(struct adding *a, const struct item *it, struct err *e)
 {
 	struct view v = view_of_fd(it->fd, it->size);

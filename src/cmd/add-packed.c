@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So many bytes of each packed one, when that is more than these: as of archives. */
+/* The most bytes for each packed byte, as in add-archive.c. */
 #define RATIO_MOST 100
 #define BYTES_FREE (256u << 20)
-#define HEAD_MOST (64u << 10) /* most that is no symbol file says so in these */
+#define HEAD_MOST (64u << 10) /* most files that are not symbol files show it in these bytes */
 
 struct unpacking {
 	struct adding *a;
@@ -59,7 +59,7 @@ static int take_bytes(void *ctx, const void *p, size_t n)
 	return u->r;
 }
 
-/* How much may come out; of what lies in an archive it is the archive's. */
+/* How many bytes may come out; in an archive the budget of the archive counts. */
 static uint64_t most_bytes(const struct item *it)
 {
 	if (it->budget)
@@ -67,7 +67,7 @@ static uint64_t most_bytes(const struct item *it)
 	return MAX(it->size > UINT64_MAX / RATIO_MOST ? UINT64_MAX : it->size * RATIO_MOST, BYTES_FREE);
 }
 
-/* The words of unpack/ say what it is packed by; those for what is inside do not. */
+/* Errors of unpack/ name the packing; errors about the content do not. */
 static int wrapped(struct unpacking *u, const struct packing *p, int r)
 {
 	if (r < 0 && !add_is_trouble(r)) {
@@ -110,9 +110,9 @@ static int add_inside(struct unpacking *u)
 	return add_item(u->a, &it);
 }
 
-/* ---- the door ----------------------------------------------------------------------- */
+/* ---- the entry ---------------------------------------------------------------------- */
 
-/* A zip archive may hold many, so it is one of add-archive.c. */
+/* A zip archive may hold many files, so add-archive.c reads it. */
 static const struct packing *what_packing(const struct item *it)
 {
 	struct view v = view_of_fd(it->fd, it->size);

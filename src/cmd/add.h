@@ -22,7 +22,7 @@ struct adding {
 	struct tally tallies[24];
 };
 
-/* What may still come out of an archive and of those in it. */
+/* How much more may come out of an archive and of the archives in it. */
 struct budget {
 	uint64_t bytes, members;
 };
@@ -32,20 +32,20 @@ struct item {
 	int fd; /* stays the caller's */
 	uint64_t size;
 	const char *shown; /* "dir/a.zip!lib/x.pdb" */
-	size_t dir;	   /* so much of it is left out where there is little room */
-	const char *name;  /* that it goes by when it tells none itself; may be "" */
-	const char *from;  /* the same as `shown`, absolute: for those who ask later */
+	size_t dir;	   /* length of its directory part, which is omitted where room is short */
+	const char *name;  /* its name if its bytes have none; may be "" */
+	const char *from;  /* the same as `shown`, absolute: the source that the store remembers */
 	bool named;	   /* on the command line */
-	struct draft **draft; /* its bytes, which may be taken; NULL: they are somebody's file */
+	struct draft **draft; /* its bytes, which may be taken; NULL: a file of the user, to be copied */
 	unsigned depth;	      /* how many archives it is in */
-	struct budget *budget; /* of the outermost one; NULL: it is in none */
+	struct budget *budget; /* of the outermost archive; NULL: it is not in an archive */
 };
 
 /* Puts the slices of a file, or what is in an archive, into the store, and counts. 0, also when it
- * has no place (then a line says why); -errno when there is no use in going on: that was told. */
+ * has no place (a line says why); -errno: the command must stop, and the reason was printed. */
 int add_item(struct adding *a, const struct item *it);
 
-/* A package in an archive of packages is usual; more is a riddle. */
+/* A package in an archive of packages is usual; deeper nesting is an attack. */
 #define ADD_DEPTH_MOST 2
 
 /* ---- add-archive.c ---- */

@@ -1,4 +1,4 @@
-/* The parts, put together. */
+/* Builds settings, sources, store and fetch from options and configuration; prints the configuration. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/app.h"
 #include "cmd/aws.h"
@@ -60,8 +60,8 @@ const struct conf_field limits_fields[] = {
 
 /* ---- settings ----------------------------------------------------------------------- */
 
-/* The first section read has the highest priority, so the last is filled in first. */
-static int fill(struct app *app, const char *kind, const struct conf_field *fields, void *into,
+/* The first section that was read has the highest priority, so the last one is applied first. */
+static int fill_section(struct app *app, const char *kind, const struct conf_field *fields, void *into,
 	struct err *e)
 {
 	const struct conf_section *all[16];
@@ -78,10 +78,10 @@ static int fill(struct app *app, const char *kind, const struct conf_field *fiel
 
 static int fill_settings(struct app *app, struct err *e)
 {
-	int r = fill(app, "symfs", settings_fields, &app->settings, e);
+	int r = fill_section(app, "symfs", settings_fields, &app->settings, e);
 
 	if (r == 0)
-		r = fill(app, "symbolicate", limits_fields, &app->limits, e);
+		r = fill_section(app, "symbolicate", limits_fields, &app->limits, e);
 	for (unsigned i = 0; r == 0 && i < app->args.n_set; i++)
 		r = conf_value(app->args.set[i].field, app->args.set[i].value, &app->settings,
 			"command line", e);
@@ -109,7 +109,7 @@ static int read_configuration(struct app *app, struct err *e)
 		r = conf_only(app->conf, kinds, e);
 	if (r == 0 && (r = sources_inherit(app->conf)) < 0)
 		err_set(e, r, "out of memory");
-	/* Presets can be named even when nothing else of them counts. */
+	/* --source may name a preset even with --no-default-sources. */
 	if (r == 0)
 		r = places_command_line(app->conf, app->args.sources, app->args.n_sources, e);
 	if (r == 0 && app->args.no_default_sources)
@@ -117,7 +117,7 @@ static int read_configuration(struct app *app, struct err *e)
 			last ? last : places_last(app->conf, app->args.n_sources), "source");
 	else if (r == 0)
 		r = places_environment(app->conf, e);
-	/* Whatever keeps a file from being read: what is asked of symfs cannot be known. */
+	/* A file that cannot be read is an error: it may ask for anything. */
 	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }
 
@@ -131,7 +131,7 @@ int app_configure(struct app *app, const struct app_args *a, struct err *e)
 	r = read_configuration(app, e);
 	if (r == 0)
 		r = fill_settings(app, e);
-	/* A file that is not there or may not be read is a mistake of configuration, and neither
+	/* A missing or unreadable file is an error of the configuration, and neither
 	 * "not there" nor a refusal by a source. */
 	return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
@@ -145,9 +145,9 @@ int app_sources(struct app *app, struct sources **out, struct err *e)
 		.miss_seconds = s->miss_seconds,
 		.max_file_size = s->max_file_size,
 	};
-	int r = aws_fill(app->conf, !app->keys_told, e);
+	int r = aws_fill(app->conf, !app->warned, e);
 
-	app->keys_told = true;
+	app->warned = true;
 	if (r == 0)
 		r = secrets_check(app->conf, e);
 	if (r == 0)
@@ -165,7 +165,7 @@ static int open_store(struct app *app, struct err *e)
 		.quota = app->settings.quota,
 		.min_free = app->settings.min_free};
 
-	/* Whatever the store says of itself is local trouble, not a refusal by a source. */
+	/* An error of the store is a local problem, not a refusal by a source. */
 	return store_open(&app->store, &o, e) < 0 ? -EIO : 0;
 }
 
@@ -209,7 +209,7 @@ int app_open(struct app *app, const struct app_args *a, struct err *e)
 void app_stop_fetching(struct app *app)
 {
 	if (fetch_free(take(app->fetch)) < 0)
-		app->store = NULL; /* somebody hangs who may still touch it */
+		app->store = NULL; /* a thread hangs in a directory source, and may still use the store */
 }
 
 void app_close(struct app *app)
@@ -246,7 +246,7 @@ int app_reload(struct app *app, struct err *e)
 	return r;
 }
 
-/* ---- telling ------------------------------------------------------------------------ */
+/* ---- the configuration as text ------------------------------------------------------ */
 
 static void add_types(const struct source *one, struct buf *out)
 {
@@ -263,7 +263,7 @@ static void add_words(const char *key, char *const *words, struct buf *out)
 		buf_addf(out, "%s = %s\n", key, *words);
 }
 
-/* What it may be told, and what its answers mean. */
+/* Which requests a source gets, and what its answers mean. */
 static void add_rules(const struct source *one, struct buf *out)
 {
 	add_words("path-patterns", one->o.patterns, out);
@@ -291,7 +291,7 @@ static void add_text(const char *key, const char *value, struct buf *out)
 		buf_addf(out, "%s = %s\n", key, value);
 }
 
-/* How it is reached. */
+/* How a source is reached. */
 static void add_way(const struct source *one, struct buf *out)
 {
 	if (one->o.allow_private)
@@ -313,7 +313,7 @@ static void add_way(const struct source *one, struct buf *out)
 		buf_adds(out, "accept-invalid-certs = yes\n");
 }
 
-/* A section that reads back as the same source, but for what is secret. */
+/* A section that reads back as the same source, without its secrets. */
 static void add_source(const struct source *one, const struct settings *s, struct buf *out)
 {
 	buf_addf(out, "\n[source \"%s\"]\ntype = %s\nlayout = %s\n", one->name, one->kind->name,
@@ -453,7 +453,7 @@ int app_adopt_mount(struct app_args *a, const char *word)
 	}
 	fd = open(a->adopted, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES) {
-		log_warn("%s: another user's mount; your own configuration counts", mount);
+		log_warn("%s is another user's mount; using your own configuration", mount);
 		return 0;
 	}
 	a->config = a->adopted;

@@ -1,5 +1,5 @@
-/* The parts, put together: options and configuration -> store, sources, fetch. The one place
- * that knows every constructor, and the only one that reads the environment. */
+/* Builds what a command works with: options and configuration -> store, sources, fetch. The only place that
+ * knows every constructor, and the only one that reads the environment. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -31,7 +31,7 @@ extern const struct conf_field settings_fields[];
 /* [symbolicate]: into struct symb_limits */
 extern const struct conf_field limits_fields[];
 
-/* What an option that may stand more than once is put into. */
+/* The values of an option that may be given more than once. */
 struct opt_words {
 	unsigned n;
 	const char *word[32];
@@ -41,10 +41,10 @@ struct opt_words {
 struct opt {
 	const char *name; /* "ask": --ask */
 	char letter;	  /* 'f': -f; 0: none */
-	const char *arg;  /* "FILE": it takes one; NULL: it takes none */
+	const char *arg;  /* "FILE": the name of its value; NULL: it has no value */
 	const char *help;
-	void *into;	  /* const char ** when it takes one, else bool * */
-	struct opt_words *words; /* instead: it takes one, and may stand more than once */
+	void *into;	  /* const char ** when it has a value, else bool * */
+	struct opt_words *words; /* instead: it has a value, and may be given more than once */
 };
 
 /* What a command line says, without the command's own options and words. */
@@ -63,8 +63,8 @@ struct app_args {
 };
 
 /* Takes all options out of argv, common ones and the command's own; words are left in order,
- * argv[0] included. `--` ends options. Negative: go on. Else the command ends with this exit
- * status: help was printed, or a mistake told. */
+ * argv[0] included. `--` ends options. Negative: continue. Else the command ends with this exit
+ * status, after --help or a message. */
 int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
 
 /* One `KEY=VALUE` of [symfs], as `mount -o` has them. -ENOENT: no such key. -EINVAL. */
@@ -75,7 +75,7 @@ struct app {
 	struct settings settings;
 	struct symb_limits limits;
 	struct conf *conf;
-	bool keys_told; /* the log knows which sources lack credentials */
+	bool warned; /* the log names the sources that lack credentials */
 	struct sources *prepared; /* by app_prepare(), until app_start() */
 	struct store *store;
 	struct fetch *fetch; /* NULL after app_open_store() */
@@ -89,14 +89,14 @@ int app_start(struct app *app, struct err *e);
 int app_open_store(struct app *app, const struct app_args *a, struct err *e);
 void app_close(struct app *app);
 
-/* The first part of app_close(): whoever waits gets an answer, and nothing is fetched any more. */
+/* The first part of app_close(): every waiting caller gets an answer, and no download continues. */
 void app_stop_fetching(struct app *app);
 
-/* Only settings and sources, nothing opened; for app_close() all the same. */
+/* Only settings and sources; opens nothing, but needs app_close(). */
 int app_configure(struct app *app, const struct app_args *a, struct err *e);
 int app_sources(struct app *app, struct sources **out, struct err *e);
 
-/* Reads configuration again and replaces the sources; on a mistake everything stays. */
+/* Reads the configuration again and replaces the sources; an error changes nothing. */
 int app_reload(struct app *app, struct err *e);
 
 /* The settings and sources in force, as symfs.conf would say them, without secrets. */
@@ -109,6 +109,6 @@ int app_exit(int error);
  * mount -> the path under the mount, without leading slash; free() it. -ENOENT: neither. */
 int app_tree_path(const char *word, char **out);
 
-/* Who names a path inside a mount, and nothing else, means that mount: its store and its sources
- * (as .symfs/config tells them, so without their secrets). 0 also when it does nothing. */
+/* A path inside a mount, without options that choose sources or a store, means that mount: uses its store
+ * and its sources (from .symfs/config, so without their secrets). 0 also when it does nothing. */
 int app_adopt_mount(struct app_args *a, const char *word);

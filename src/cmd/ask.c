@@ -9,10 +9,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define GRACE_MS 100 /* for a killed child to go */
+#define GRACE_MS 100 /* for a killed child to end */
 #define REAP_MS 2
 
-/* The child may outlive the command: a reader of its output must not wait for the child. */
+/* The child may outlive the command, and must not keep the command's output open. */
 static void leave_descriptors(int keep)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,5 +1,5 @@
-/* What AWS's own tools know of who asks, for sources of type s3. Their files are read as ours are:
- * sections and `name = value`; what does not read like that ends the reading, and is told. */
+/* Credentials from AWS's variables and files, for sources of type s3. The files have sections and lines
+ * `name = value`. Reading a file ends at the first line of another form, with a warning. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/aws.h"
 #include "base/buf.h"
@@ -12,7 +12,7 @@
 struct aws {
 	struct conf *credentials, *config; /* NULL until they are wanted */
 	char *credentials_file, *config_file;
-	bool tell;
+	bool warn;
 };
 
 static void aws_release(struct aws *a)
@@ -51,7 +51,7 @@ static int read_file(struct conf **out, const char *file)
 		return r;
 	r = conf_read(*out, file, &e);
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ENOMEM)
-		log_warn("%s: what stands behind that is not read", e.text);
+		log_warn("%s: the rest of the file is ignored", e.text);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -78,7 +78,7 @@ static const struct conf_section *profile_in(const struct conf *c, const char *n
 	return conf_next(c, kind, NULL) ? conf_next(c, kind, NULL) : conf_next(c, name, NULL);
 }
 
-/* What a profile says, and in which file. */
+/* A value of a profile, and its file. */
 static const char *profile_get(
 	const struct aws *a, const char *name, const char *key, const char **file)
 {
@@ -152,12 +152,12 @@ static int fill_word(struct aws *a, struct conf_section *s, const char *profile,
 		from = *variables;
 	}
 	if (!value || conf_get(s, "profile")) {
-		const char *file, *told;
+		const char *file, *found;
 
 		r = read_files(a);
-		told = r == 0 ? profile_get(a, profile, theirs, &file) : NULL;
-		if (told) {
-			value = told;
+		found = r == 0 ? profile_get(a, profile, theirs, &file) : NULL;
+		if (found) {
+			value = found;
 			from = file;
 		}
 	}
@@ -188,7 +188,7 @@ static int fill_section(struct aws *a, struct conf_section *s)
 	if (r < 0 || says_yes(conf_get(s, "anonymous")))
 		return r;
 	r = fill_keys(a, s, profile);
-	if (r == 0 && a->tell && a->credentials_file && !conf_get(s, "access-key"))
+	if (r == 0 && a->warn && a->credentials_file && !conf_get(s, "access-key"))
 		log_warn("source %s: no credentials: neither access-key and secret-key, nor "
 			 "AWS_ACCESS_KEY_ID, nor the profile \"%.60s\" in %s; anonymous = yes asks without",
 			s->name, profile, a->credentials_file);
@@ -204,7 +204,7 @@ static bool is_s3(const struct conf_section *s)
 	return type ? strcmp(type, "s3") == 0 : conf_get(s, "bucket") != NULL;
 }
 
-/* Whoever asks nobody needs no keys. */
+/* A source that is not asked (--offline) needs no keys. */
 static bool is_asked(const struct conf *c, const struct conf_section *s)
 {
 	const char *enabled = conf_get(s, "enabled");
@@ -215,9 +215,9 @@ static bool is_asked(const struct conf *c, const struct conf_section *s)
 	return !enabled || says_yes(enabled);
 }
 
-int aws_fill(struct conf *c, bool tell, struct err *e)
+int aws_fill(struct conf *c, bool warn, struct err *e)
 {
-	struct aws a = {.tell = tell};
+	struct aws a = {.warn = warn};
 	int r = 0;
 
 	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));)

@@ -8,6 +8,6 @@
 #include "base/err.h"
 #include "conf/conf.h"
 
-/* Gives each s3 source what its section does not say. With `tell`, a source without credentials
- * is told to the log. 0, -ENOMEM. */
-int aws_fill(struct conf *c, bool tell, struct err *e);
+/* Completes the section of each s3 source. With `warn`, the log names each source without credentials.
+ * 0, -ENOMEM. */
+int aws_fill(struct conf *c, bool warn, struct err *e);

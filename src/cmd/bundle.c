@@ -1,4 +1,4 @@
-/* dSYM bundles on the command line. */
+/* Finds the debug files of a dSYM bundle that a word of the command line names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/bundle.h"
 #include "base/util.h"
@@ -19,7 +19,7 @@ static bool is_dir(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int add(struct bundle *b, char *path)
+static int bundle_add(struct bundle *b, char *path)
 {
 	if (!path)
 		return -ENOMEM;
@@ -27,7 +27,7 @@ static int add(struct bundle *b, char *path)
 	return 0;
 }
 
-/* A link in a bundle may lead anywhere: only plain files count. */
+/* A link in a bundle may lead anywhere: only regular files count. */
 static int add_file(struct bundle *b, const char *dir, const char *name)
 {
 	char *path = NULL;
@@ -36,7 +36,7 @@ static int add_file(struct bundle *b, const char *dir, const char *name)
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
 		return -ENOMEM;
 	if (b->n < BUNDLE_MOST && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-		return add(b, path);
+		return bundle_add(b, path);
 	free(path);
 	return 0;
 }
@@ -71,7 +71,7 @@ int bundle_open(struct bundle *b, const char *word, struct err *e)
 		dir = NULL;
 		return err_set(e, -ENOMEM, "%s", err_text(ENOMEM));
 	}
-	return is_dir(dir) ? add_all(b, dir, e) : add(b, strdup(word));
+	return is_dir(dir) ? add_all(b, dir, e) : bundle_add(b, strdup(word));
 }
 
 void bundle_release(struct bundle *b)

@@ -23,7 +23,7 @@ int cache_word_parse(struct cache *c, const char *word, struct cache_word *out)
 		r = app_tree_path(word, &path);
 	if (r == 0)
 		tree_parse(path, hit);
-	/* What the mount writes beside a file is not in the cache: `rm` of it is not one of the file. */
+	/* A file that the mount generates (NAME.meta) is not in the cache: `rm` of it must not remove NAME. */
 	for (unsigned i = 0; r == 0 && tree_names_file(hit) && i < hit->n; i++)
 		out->n += key_of(&out->keys[out->n], &hit->files[i]) == 0;
 	if (r == 0 && out->n)

@@ -11,7 +11,7 @@ struct cache {
 	struct store *store;
 	const struct settings *settings;
 	bool json, misses;
-	struct buf room; /* of what is shown */
+	struct buf room; /* for text_shown() */
 };
 
 /* A word of the command line: the keys that it can mean, best first. */

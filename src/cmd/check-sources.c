@@ -1,6 +1,6 @@
-/* Are the sources there, and what do they understand? Each is asked for a file that cannot exist,
- * under an identifier that says in its logs who asked, and stores of symbols for the file by which
- * they say how many tiers they have. */
+/* Checks whether the sources answer, and what they support. Asks each for a file that cannot exist, by an
+ * identifier that names symfs in its logs, and symbol stores also for the file that shows their number of
+ * tiers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
@@ -78,7 +78,7 @@ static void question_start(void *ctx)
 		question_done(q, &none);
 }
 
-/* What no server has, of whatever the source may be asked for. */
+/* A request for a file that no server has, of any type that the source may be asked for. */
 static const enum filetype tries[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_PDB, FILETYPE_PE,
 	FILETYPE_PORTABLEPDB, FILETYPE_BREAKPAD, FILETYPE_MACH_DEBUG, FILETYPE_WASM_DEBUG, FILETYPE_SOURCEBUNDLE};
 
@@ -108,7 +108,7 @@ static int prepare_nothing(const struct source *s, struct question *q)
 	struct source_ask ask = {0};
 	int r = plan_nothing(s, &ask);
 
-	/* Who may be told nothing that we could make up: does anybody answer there at all? */
+	/* No made-up identifier may be sent to this source: check only whether its URL answers. */
 	if (r == -ENOENT) {
 		ask.where = strdup(s->o.url);
 		r = ask.where ? 0 : -ENOMEM;
@@ -120,7 +120,7 @@ static int prepare_nothing(const struct source *s, struct question *q)
 	return r;
 }
 
-/* The file is small and there or not; a part of it shows whether parts can be had. */
+/* The file is small. A range of it shows whether the server supports ranges. */
 static int prepare_index2(const struct source *s, struct question *q)
 {
 	struct source_ask ask = {0};

@@ -76,7 +76,7 @@ static bool is_bundle(const char *path)
 	return false;
 }
 
-/* Named links are followed, those that a directory holds are not: trees have loops. */
+/* Follows links that are named on the command line, but none in directories: trees have loops. */
 static int add_path(struct adding *a, const char *path, bool named, unsigned depth)
 {
 	_cleanup_close_ int fd =
@@ -84,7 +84,7 @@ static int add_path(struct adding *a, const char *path, bool named, unsigned dep
 	struct stat st;
 
 	if (fd < 0 && !named && (errno == ELOOP || errno == ENXIO))
-		return 0; /* a link; a socket, which is no more to be added than a pipe */
+		return 0; /* a link, a socket, a pipe, a device */
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		add_refuse(a, path, err_text(errno), named);
 		return 0;
@@ -114,7 +114,7 @@ static void print_summary(const struct adding *a)
 		a->present, a->unplaced);
 }
 
-/* Pinned files count for the quota, and are never evicted. */
+/* Pinned files count towards the quota, and are never evicted. */
 static void warn_of_quota(const struct adding *a)
 {
 	struct store_totals t;
@@ -131,7 +131,7 @@ static int run_add(int argc, char **argv)
 {
 	struct adding a = {.progress = isatty(STDERR_FILENO)};
 	const struct opt own[] = {
-		{"recursive", 'r', NULL, "add the files in directories, too", &a.recurse}, {0}};
+		{"recursive", 'r', NULL, "also add the files in directories", &a.recurse}, {0}};
 	struct app_args args;
 	struct err e = {0};
 	struct app app;
@@ -140,7 +140,7 @@ static int run_add(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 2) {
-		fprintf(stderr, "symfs add: which file? try: symfs add --help\n");
+		fprintf(stderr, "symfs add: expected a file or directory; try: symfs add --help\n");
 		return EXIT_USAGE;
 	}
 	r = app_open_store(&app, &args, &e);

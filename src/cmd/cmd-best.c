@@ -1,4 +1,4 @@
-/* symfs best: which file of a module is the best for a purpose, and why not the others. */
+/* symfs best: reports which file of a module is the best for a purpose, and why the others are not. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -51,7 +51,7 @@ static int module_of_file(const char *path, struct module *m, unsigned *bits, st
 	v = view_of_fd(fd, size);
 	r = obj_identify(&v, 0, &s, e);
 	if (r < 0)
-		return r == -ENOMSG ? err_set(e, r, "is no file of a module") : r;
+		return r == -ENOMSG ? err_set(e, r, "is not a program, library or debug file") : r;
 	obj_complete(&s, path_base(path));
 	*m = s.module;
 	*bits = bits_of(&s);
@@ -84,7 +84,7 @@ static int module_of(const char *word, struct module *m, unsigned *bits, struct 
 	return stat(word, &st) == 0 ? module_of_file(word, m, bits, e) : module_of_path(word, m, e);
 }
 
-/* ---- what is said of it ------------------------------------------------------------- */
+/* ---- the output --------------------------------------------------------------------- */
 
 static const char *module_text(const struct module *m, char room[static 512])
 {
@@ -97,7 +97,7 @@ static const char *module_text(const struct module *m, char room[static 512])
 	return room;
 }
 
-/* Looks-ups of ours have no reader for what is the best file here. */
+/* Whether symbolication has no reader for this file, although it is the best one. */
 static bool is_unread(const struct best_candidate *c)
 {
 	return c->type == FILETYPE_PDB;
@@ -157,7 +157,7 @@ static void add_json(const struct wishes *w, const char *word, const struct modu
 	json_end(j);
 }
 
-/* What could not be asked may be there. */
+/* A source that could not be asked may have the file. */
 static int status_of(const struct best_choice *c)
 {
 	int status = EXIT_NO;
@@ -198,7 +198,7 @@ static int one_module(struct wishes *w, const char *word)
 
 /* ---- the command -------------------------------------------------------------------- */
 
-static int mistake(const char *text)
+static int best_usage(const char *text)
 {
 	fprintf(stderr, "symfs best: %s; try: symfs best --help\n", text);
 	return EXIT_USAGE;
@@ -209,12 +209,12 @@ static int take_words(struct wishes *w, const char *purpose, const char *object,
 	int p = purpose ? best_purpose_find(purpose) : -EINVAL;
 
 	if (p < 0)
-		return mistake(purpose ? "--for: expected symtab, debug or unwind" : "--for what?");
+		return best_usage(purpose ? "--for: expected symtab, debug or unwind" : "expected --for symtab, debug or unwind");
 	w->purpose = (enum best_purpose)p;
 	w->object = object ? object_type_find(object) : OBJECT_UNKNOWN;
 	if (object && w->object == OBJECT_UNKNOWN)
-		return mistake("--object-type: expected elf, macho, pe, pe_dotnet or wasm");
-	return argc < 2 ? mistake("which MODULE?") : EXIT_DONE;
+		return best_usage("--object-type: expected elf, macho, pe, pe_dotnet or wasm");
+	return argc < 2 ? best_usage("expected a MODULE") : EXIT_DONE;
 }
 
 static int all_modules(struct wishes *w, int argc, char **argv)

@@ -1,4 +1,4 @@
-/* symfs cache: what the store holds, whether it is sound, and what may go. */
+/* symfs cache: lists, checks and cleans the store; pins files and forgets misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cache.h"
@@ -149,9 +149,9 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 	return c->json ? gc_json(&before, &after) : gc_text(&before, &after);
 }
 
-/* ---- what is done to a PATH --------------------------------------------------------- */
+/* ---- pin, unpin, rm ----------------------------------------------------------------- */
 
-/* Does it to the first key that is stored: that is the one which the path shows. */
+/* Changes the first key of each word that is stored: that is the file which the mount shows. */
 static int each_path(struct cache *c, char **words, unsigned n,
 	int (*change)(struct store *s, const struct key *k))
 {
@@ -179,7 +179,7 @@ static int keep_always(struct store *s, const struct key *k)
 	return store_keep(s, k, STORE_FOR_GOOD);
 }
 
-static int keep_no_more(struct store *s, const struct key *k)
+static int keep_default(struct store *s, const struct key *k)
 {
 	return store_keep(s, k, 0);
 }
@@ -191,10 +191,10 @@ static int run_pin(struct cache *c, char **words, unsigned n)
 
 static int run_unpin(struct cache *c, char **words, unsigned n)
 {
-	return each_path(c, words, n, keep_no_more);
+	return each_path(c, words, n, keep_default);
 }
 
-/* Every key that the words can mean: whichever was asked for, nobody had it. */
+/* Forgets the misses of every key that a word can mean. */
 static int forget_misses(struct cache *c, char **words, unsigned n)
 {
 	_cleanup_free_ struct cache_word *m = calloc(1, sizeof(*m));
@@ -217,7 +217,7 @@ static int forget_misses(struct cache *c, char **words, unsigned n)
 	return worst == EXIT_DONE ? cache_flush() : worst;
 }
 
-/* The file, also by what else it answers to: else one that is no good would still be found. */
+/* Removes the file with all of its keys: otherwise a bad file would still be found by another key. */
 static int run_rm(struct cache *c, char **words, unsigned n)
 {
 	return c->misses ? forget_misses(c, words, n) : each_path(c, words, n, store_remove_file);
@@ -250,17 +250,17 @@ static const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
-/* NULL when all is well. */
-static const char *mistake(const struct verb *v, bool misses, unsigned n)
+/* NULL: the words are right. */
+static const char *words_wrong(const struct verb *v, bool misses, unsigned n)
 {
 	if (!v)
-		return "one of ls, stats, verify, gc, pin, unpin, rm is expected";
+		return "expected ls, stats, verify, gc, pin, unpin or rm";
 	if (misses && !v->misses)
-		return "--misses goes with ls and rm";
+		return "--misses is for ls and rm only";
 	if (v->paths == WANTS_NONE && n)
-		return "no PATH is expected";
+		return "this command takes no PATH";
 	if (v->paths == WANTS_SOME && n == 0 && !misses)
-		return "which PATH?";
+		return "expected a PATH";
 	return NULL;
 }
 
@@ -279,7 +279,7 @@ static int run_cache(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	v = find_verb(argc > 1 ? argv[1] : NULL);
-	wrong = mistake(v, c.misses, argc > 2 ? (unsigned)argc - 2 : 0);
+	wrong = words_wrong(v, c.misses, argc > 2 ? (unsigned)argc - 2 : 0);
 	if (wrong) {
 		fprintf(stderr, "symfs cache: %s; try: symfs cache --help\n", wrong);
 		return EXIT_USAGE;

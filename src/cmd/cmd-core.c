@@ -1,5 +1,5 @@
-/* symfs core: a debugger on a core file whose program and libraries are not on this machine. It sees
- * a sysroot of links: to local files that are the same build, else into a mount of its own. */
+/* symfs core: starts a debugger on a core file whose program and libraries are not on this machine. The
+ * debugger sees a sysroot of links: to local files of the same build, else into a private mount. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -29,7 +29,7 @@ struct sysroot {
 
 /* ---- links -------------------------------------------------------------------------- */
 
-/* Is the file at that path, on this machine, the one that was mapped? */
+/* Whether the file at that path on this machine is the one that was mapped. */
 static bool is_local(const struct dump_module *d)
 {
 	_cleanup_close_ int fd = -1;
@@ -44,7 +44,7 @@ static bool is_local(const struct dump_module *d)
 	return obj_identify(&v, 0, &s, &e) == 0 && build_id_equal(s.module.code_id, d->m.code_id);
 }
 
-/* A core file is anybody's: a path in it leads nowhere but below the root. */
+/* A core file is not trusted: a path in it leads nowhere but below the root. */
 static bool path_ok(const char *path)
 {
 	if (path[0] != '/')
@@ -205,7 +205,7 @@ static int exit_status(int status)
 }
 
 /* The exit status; negative: it could not be started. */
-static int run(const char *file, char *const *argv, bool quiet)
+static int run_program(const char *file, char *const *argv, bool quiet)
 {
 	pid_t pid;
 	int status, r = start_program(&pid, file, argv, quiet, NULL);
@@ -275,7 +275,7 @@ static void words_release(struct words *w)
 	free(w->list);
 }
 
-/* The mount takes this command's own options along: every word but its name and the core. */
+/* The mount gets the options of this command: every word but its name and the core. */
 static int mount_with(const struct sysroot *s, const struct words *options)
 {
 	struct words w = {0};
@@ -288,7 +288,7 @@ static int mount_with(const struct sysroot *s, const struct words *options)
 	if (r == 0)
 		r = words_add(&w, "%s", s->mount);
 	if (r == 0)
-		r = run("/proc/self/exe", w.list, true);
+		r = run_program("/proc/self/exe", w.list, true);
 	words_release(&w);
 	return r;
 }
@@ -298,7 +298,7 @@ static void unmount(const struct sysroot *s)
 	struct words w = {0};
 
 	if (words_add(&w, "symfs") == 0 && words_add(&w, "umount") == 0 && words_add(&w, "%s", s->mount) == 0)
-		run("/proc/self/exe", w.list, true);
+		run_program("/proc/self/exe", w.list, true);
 	words_release(&w);
 }
 
@@ -311,7 +311,7 @@ static int gdb_words(struct words *w, const struct sysroot *s, const char *core)
 	r = r ? r : words_add(w, "set sysroot %s", s->root);
 	r = r ? r : words_add(w, "-iex");
 	r = r ? r : words_add(w, "set debug-file-directory %s/gdb:/usr/lib/debug", s->mount);
-	r = r ? r : words_add(w, "-iex"); /* the mount asks them */
+	r = r ? r : words_add(w, "-iex"); /* the mount asks these servers */
 	r = r ? r : words_add(w, "set debuginfod enabled off");
 	if (s->program)
 		r = r ? r : words_add(w, "%s", s->program);
@@ -334,7 +334,7 @@ static int lldb_words(struct words *w, const struct sysroot *s, const char *core
 	return r;
 }
 
-/* `gdb -batch -ex bt`, or whatever is called so: its own words stand behind ours. */
+/* `gdb -batch -ex bt` or `lldb ...`: the words of the caller follow those of this command. */
 static int debug(const struct sysroot *s, const char *core, char **own)
 {
 	const char *name = own && own[0] ? own[0] : "gdb";
@@ -374,7 +374,7 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 			s->unplaced);
 	r = mount_with(s, options);
 	if (r != 0)
-		return r < 0 ? EXIT_LOCAL : r; /* which has said why */
+		return r < 0 ? EXIT_LOCAL : r; /* the mount has printed the reason */
 	r = debug(s, core, own);
 	unmount(s);
 	return r;
@@ -399,7 +399,7 @@ static int run_core(int argc, char **argv)
 	n = words;
 	status = r < 0 ? EXIT_LOCAL : app_options(&args, &cmd_core, none, &n, argv);
 	if (status < 0 && n != 2) {
-		fprintf(stderr, "symfs core: which core file? one; try: symfs core --help\n");
+		fprintf(stderr, "symfs core: expected one core file; try: symfs core --help\n");
 		status = EXIT_USAGE;
 	}
 	if (status < 0) {

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* One file on its way; the answer comes on another thread. */
+/* One file that is being fetched; the answer comes on another thread. */
 struct getting {
 	pthread_mutex_t lock;
 	pthread_cond_t over;
@@ -71,7 +71,7 @@ static bool get_wait(struct getting *g, unsigned ms)
 	return g->done;
 }
 
-/* Waits for the answer; a person who waits sees how far it is. */
+/* Waits for the answer, and shows progress on a terminal. */
 static void get_watch(struct getting *g, struct ticket *t, struct fetch *f, const struct key *k,
 	const char *word)
 {
@@ -129,7 +129,7 @@ static int copy_out(const struct blob *b, const char *path)
 	if (fd < 0 || fstat(fd, &to) < 0 || fstat(blob_fd(b), &from) < 0)
 		return -errno;
 	if (from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-		return 0; /* onto itself: it is there, and nothing must be cut off */
+		return 0; /* the same file: a copy would truncate it */
 	if (S_ISREG(to.st_mode) && ftruncate(fd, 0) < 0)
 		return -errno;
 	while ((uint64_t)off < blob_size(b)) {

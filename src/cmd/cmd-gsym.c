@@ -1,5 +1,4 @@
-/* symfs gsym: makes GSYM files, shows them, asks them for addresses, and compares them. It needs no
- * mount, no store and no source. */
+/* symfs gsym: the command, and its gsym_dump and gsym_print_stats. It needs no mount, no store and no source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cmd.h"
@@ -10,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- dump, stats --------------------------------------------------------------------- */
+/* ---- gsym_dump, gsym_print_stats --------------------------------------------------------------------- */
 
-static int show(
+static int gsym_show(
 	struct gsym_run *run, int (*print)(const struct gsym_run *run, const struct gsym *g, struct err *e))
 {
 	_cleanup_gsym_file_ struct gsym_file o = {0};
@@ -20,7 +19,7 @@ static int show(
 	int status;
 
 	if (run->argc != 1)
-		return gsym_usage(run->argc ? "only one file at a time" : "which file?");
+		return gsym_usage(run->argc ? "expected only one file" : "expected a file");
 	status = gsym_file_open(&o, run->argv[0]);
 	if (status >= 0)
 		return status;
@@ -41,14 +40,14 @@ static int print_stats(const struct gsym_run *run, const struct gsym *g, struct 
 	return gsym_stats(g, run->args.json, e);
 }
 
-static int dump(struct gsym_run *run)
+static int gsym_dump(struct gsym_run *run)
 {
-	return show(run, print_dump);
+	return gsym_show(run, print_dump);
 }
 
-static int stats(struct gsym_run *run)
+static int gsym_print_stats(struct gsym_run *run)
 {
-	return show(run, print_stats);
+	return gsym_show(run, print_stats);
 }
 
 /* ---- the command --------------------------------------------------------------------- */
@@ -58,18 +57,18 @@ static const struct {
 	int (*run)(struct gsym_run *run);
 } subcommands[] = {
 	{"create", gsym_create},
-	{"dump", dump},
+	{"dump", gsym_dump},
 	{"lookup", gsym_look_up},
 	{"verify", gsym_verify},
-	{"stats", stats},
+	{"stats", gsym_print_stats},
 };
 
-/* `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`: as the first tool of this
+/* `symfs gsym -o OUT FILE`, `--gsym_dump FILE`, `--address 0x1000 FILE`: as the first tool of this
  * format was called. That tool wrote the object form. */
 static int run_bare(struct gsym_run *run)
 {
 	if (run->dump)
-		return dump(run);
+		return gsym_dump(run);
 	if (run->addresses.n)
 		return gsym_look_up(run);
 	if (run->out) {
@@ -77,7 +76,7 @@ static int run_bare(struct gsym_run *run)
 			run->format = "object";
 		return gsym_create(run);
 	}
-	return gsym_usage(run->argc ? "no such command" : "what to do?");
+	return gsym_usage(run->argc ? "no such command" : "expected create, gsym_dump, lookup, verify or gsym_print_stats");
 }
 
 static int run_gsym(int argc, char **argv)
@@ -96,14 +95,14 @@ static int run_gsym(int argc, char **argv)
 		{"strict", 0, NULL, "reject a Breakpad file with a bad line", &run.strict},
 		{"stdin", 0, NULL, "lookup: read addresses from stdin, one a line", &run.from_stdin},
 		{"against", 0, "FILE", "verify: compare with a GSYM made from FILE", &run.against},
-		{"dump", 0, NULL, "the same as the command dump", &run.dump},
+		{"dump", 0, NULL, "the same as the command gsym_dump", &run.dump},
 		{"address", 0, "ADDR", "the same as lookup; may be repeated",
 			.words = &run.addresses},
 		{0},
 	};
 	int status;
 
-	/* For the daemon, not for people. */
+	/* Used by the daemon, not by users. */
 	if (argc > 1 && strcmp(argv[1], GSYM_WORKER_WORD) == 0)
 		return gsym_worker_main(argc - 1, argv + 1);
 	status = app_options(&run.args, &cmd_gsym, own, &argc, argv);
@@ -129,7 +128,7 @@ static int run_gsym(int argc, char **argv)
 
 const struct cmd cmd_gsym = {
 	.name = "gsym",
-	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
+	.args = "create|gsym_dump|lookup|verify|gsym_print_stats [ADDR...] FILE",
 	.help = "Creates, searches and prints GSYM files: addresses to functions, files and\n"
 		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
 		"symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM file.\n"

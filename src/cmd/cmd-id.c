@@ -1,5 +1,5 @@
-/* symfs id: what files say they are. One object for each slice of each file, so that a fat file
- * shows all that it answers for. */
+/* symfs id: identifies files. Prints one object for each slice of each file, so that a fat file shows all
+ * of its identifiers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/app.h"
 #include "cmd/cmd.h"
@@ -14,8 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As many slices as are shown of one file. */
-#define SLICES_MOST 256
+#define SLICES_MOST 256 /* of one file */
 
 struct run {
 	struct json *json; /* NULL: text */
@@ -27,7 +26,7 @@ static const char *name_of(const struct module *m)
 	return m->debug_file[0] ? m->debug_file : m->code_file;
 }
 
-/* Where a name is part of the key and the file does not tell it, it is the file's own. */
+/* Where a name is part of the key and the bytes have none, the file's own name is used. */
 static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 	char room[static KEY_TEXT])
 {
@@ -68,7 +67,7 @@ static void add_keys(struct json *j, const struct obj_slice *s, const char *path
 	json_end(j);
 }
 
-/* Every word is always there; `s` is NULL when the file told nothing. */
+/* Every member is always there; `s` is NULL when the file was not identified. */
 static void add_json(struct run *run, const char *path, unsigned index, const struct obj_slice *s,
 	const char *error)
 {
@@ -130,7 +129,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 
 /* ---- files -------------------------------------------------------------------------- */
 
-static void tell(struct run *run, const char *path, unsigned index, const struct obj_slice *s)
+static void report_slice(struct run *run, const char *path, unsigned index, const struct obj_slice *s)
 {
 	if (run->json)
 		add_json(run, path, index, s, NULL);
@@ -138,11 +137,11 @@ static void tell(struct run *run, const char *path, unsigned index, const struct
 		print_slice(path, index, s);
 }
 
-static void fail(struct run *run, const char *path, unsigned index, int status, const char *why)
+static void report_failure(struct run *run, const char *path, unsigned index, int status, const char *why)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
 
-	/* A file that could not be read is worse than one that is nothing. */
+	/* A file that could not be read is worse than one that is not identified. */
 	run->status = MAX(run->status, status);
 	if (run->json)
 		add_json(run, path, index, NULL, why);
@@ -151,7 +150,7 @@ static void fail(struct run *run, const char *path, unsigned index, int status, 
 			text_shown(why, true, &text));
 }
 
-/* A program says which checksum its Portable PDB has; that of a Portable PDB is made of its bytes. */
+/* A program names the checksum of its Portable PDB; for a Portable PDB it is computed from the bytes. */
 static int take_checksum(struct obj_slice *s, struct view *v, struct err *e)
 {
 	return strcmp(s->format, "portablepdb") == 0 ? ppdb_make_checksum(v, s->module.checksum, e) : 0;
@@ -167,7 +166,7 @@ static void id_file(struct run *run, const char *path)
 	int r;
 
 	if (path_open_file(path, &fd, &size, &e) < 0) {
-		fail(run, path, 0, EXIT_LOCAL, e.text);
+		report_failure(run, path, 0, EXIT_LOCAL, e.text);
 		return;
 	}
 	v = view_of_fd(fd, size);
@@ -176,7 +175,7 @@ static void id_file(struct run *run, const char *path)
 		if (r == -ENOENT)
 			return;
 		if (r < 0) {
-			fail(run, path, i,
+			report_failure(run, path, i,
 				r == -ENOMSG || r == -EBADMSG ? EXIT_NO : EXIT_LOCAL,
 				e.text[0] ? e.text : err_text(r));
 			return;
@@ -184,10 +183,10 @@ static void id_file(struct run *run, const char *path)
 		obj_take_uuid(&s, path_base(path));
 		r = take_checksum(&s, &v, &e);
 		if (r < 0) {
-			fail(run, path, i, EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
+			report_failure(run, path, i, EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
 			return;
 		}
-		tell(run, path, i, &s);
+		report_slice(run, path, i, &s);
 	}
 }
 
@@ -198,7 +197,7 @@ static void id_word(struct run *run, const char *word)
 	int r = bundle_open(&b, word, &e);
 
 	if (r < 0)
-		fail(run, word, 0, r == -ENOENT ? EXIT_NO : EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
+		report_failure(run, word, 0, r == -ENOENT ? EXIT_NO : EXIT_LOCAL, e.text[0] ? e.text : err_text(r));
 	for (unsigned i = 0; r == 0 && i < b.n; i++)
 		id_file(run, b.files[i]);
 }
@@ -213,7 +212,7 @@ static int run_id(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 2) {
-		fprintf(stderr, "symfs id: which file? try: symfs id --help\n");
+		fprintf(stderr, "symfs id: expected a file; try: symfs id --help\n");
 		return EXIT_USAGE;
 	}
 	json_init(&j, false);

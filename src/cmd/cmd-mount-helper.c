@@ -28,7 +28,7 @@ static int passed(int *fd, struct err *e)
 	return 0;
 }
 
-/* For this user alone. */
+/* Makes a socket that only this user may connect to. */
 static int make_socket(const char *path, int *out, struct err *e)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -41,14 +41,14 @@ static int make_socket(const char *path, int *out, struct err *e)
 	memcpy(un.sun_path, path, strlen(path));
 	umask(0177);
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-		unlink(path); /* of one that ended */
+		unlink(path); /* left by a helper that ended */
 	if (fd < 0 || bind(fd, (struct sockaddr *)&un, sizeof(un)) < 0 || listen(fd, 1) < 0)
 		return err_set(e, -errno, "%s: %s", path, err_text(errno));
 	*out = take_fd(&fd);
 	return 0;
 }
 
-/* Mounting for another user would give that user's files to the kernel with our rights. */
+/* Mounting for another user would let that user serve files with the rights of this one. */
 static int accept_own(int listener, int *out, struct err *e)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
@@ -100,7 +100,7 @@ static int run_mount_helper(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	if (argc != 2 || !listen_at) {
-		fprintf(stderr, "symfs mount-helper: --listen and a directory, please\n");
+		fprintf(stderr, "symfs mount-helper: expected --listen and one directory; try: symfs mount-helper --help\n");
 		return EXIT_USAGE;
 	}
 	r = fs_point(argv[1], &point);

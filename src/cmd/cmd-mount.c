@@ -18,9 +18,9 @@
 
 /* ---- the background ----------------------------------------------------------------- */
 
-/* The one who waits. A byte: the mount answers, and is looked at once to make sure. None: the
- * daemon has said what is wrong. */
-static int wait_for(pid_t pid, int from, const char *point)
+/* Waits for the daemon. A byte means that the mount answers, which stat() confirms. Without one the daemon
+ * has ended, and has printed why. */
+static int wait_for_daemon(pid_t pid, int from, const char *point)
 {
 	struct stat st;
 	int status;
@@ -44,8 +44,8 @@ static int wait_for(pid_t pid, int from, const char *point)
 	return EXIT_LOCAL;
 }
 
-/* What the caller had open beside its streams is no business of a daemon: it may be a file of the
- * very mount that somebody wants to unmount. */
+/* Closes the descriptors of the caller, except for the standard streams: one may be a file of this very
+ * mount, which could then not be unmounted. */
 static void close_inherited(int keep)
 {
 	if (keep > 3)
@@ -53,7 +53,7 @@ static void close_inherited(int keep)
 	close_range((unsigned)keep + 1, UINT_MAX, 0);
 }
 
-/* Before there are threads, transfers and SQLite: none of them survives a fork. */
+/* Forks before there are threads, transfers and SQLite, which do not survive a fork. */
 static int run_background(struct mounting *m)
 {
 	int ends[2];
@@ -65,7 +65,7 @@ static int run_background(struct mounting *m)
 	}
 	if (pid > 0) {
 		close(ends[1]);
-		return wait_for(pid, ends[0], m->fs_opts.mountpoint);
+		return wait_for_daemon(pid, ends[0], m->fs_opts.mountpoint);
 	}
 	close(ends[0]);
 	m->up = ends[1];
@@ -78,7 +78,7 @@ static int run_background(struct mounting *m)
 
 /* SRC is the first source when it is a URL or an absolute path; any other word is a name for the mount
  * table, which every user can read. */
-static int take_source(struct mounting *m, const char *word, struct err *e)
+static int mount_take_source(struct mounting *m, const char *word, struct err *e)
 {
 	struct app_args *a = &m->args;
 	bool url = strstr(word, "://") != NULL;
@@ -102,14 +102,14 @@ static int take_source(struct mounting *m, const char *word, struct err *e)
 }
 
 /* `mount DIR`, or `SRC DIR` as mount(8) calls it. */
-static int take_words(struct mounting *m, int argc, char **argv, char **point, struct err *e)
+static int mount_take_words(struct mounting *m, int argc, char **argv, char **point, struct err *e)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 	int r;
 
 	if (argc != 2 && argc != 3)
-		return err_set(e, -EINVAL, "which directory? try: symfs mount --help");
-	r = argc == 3 ? take_source(m, argv[1], e) : 0;
+		return err_set(e, -EINVAL, "expected one directory; try: symfs mount --help");
+	r = argc == 3 ? mount_take_source(m, argv[1], e) : 0;
 	if (r < 0)
 		return r;
 	r = fs_point(argv[argc - 1], point);
@@ -120,14 +120,14 @@ static int take_words(struct mounting *m, int argc, char **argv, char **point, s
 	return 0;
 }
 
-static int run_with(struct mounting *m, int argc, char **argv, char *list)
+static int mount_run(struct mounting *m, int argc, char **argv, char *list)
 {
 	_cleanup_free_ char *point = NULL;
 	struct err e = {0};
 	int r = mount_options_parse(m, list, &e);
 
 	if (r == 0)
-		r = take_words(m, argc, argv, &point, &e);
+		r = mount_take_words(m, argc, argv, &point, &e);
 	if (r < 0) {
 		fprintf(stderr, "symfs mount: %s\n", e.text);
 		return r == -EINVAL ? EXIT_USAGE : EXIT_LOCAL;
@@ -135,7 +135,7 @@ static int run_with(struct mounting *m, int argc, char **argv, char *list)
 	m->log_path = m->log_word ? path_absolute(m->log_word) : NULL;
 	if (m->log_word && !m->log_path)
 		return EXIT_LOCAL;
-	/* A terminal that closes sends HUP, too. */
+	/* A terminal that closes sends SIGHUP as well. */
 	m->hup_ends = m->foreground && isatty(STDIN_FILENO);
 	return m->foreground ? mount_daemon(m) : run_background(m);
 }
@@ -183,7 +183,7 @@ static int run_mount(int argc, char **argv)
 	log_open("symfs mount", stderr_is_journal(getenv("JOURNAL_STREAM")));
 	m.watchdog_ms = notify_watchdog_ms(getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
 	m.cwd = path_absolute(".");
-	r = m.cwd ? run_with(&m, argc, argv, list.p) : EXIT_LOCAL;
+	r = m.cwd ? mount_run(&m, argc, argv, list.p) : EXIT_LOCAL;
 	buf_release(&m.options);
 	buf_release(&m.shown);
 	free(m.cwd);

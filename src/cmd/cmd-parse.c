@@ -1,4 +1,4 @@
-/* symfs parse: what a path of a layout means. Every candidate, the best one first. */
+/* symfs parse: prints what a path of a layout means: every candidate, the best one first. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/app.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Keys without a name have a fixed word in its place, "_.debug": the path is told as it is. */
+/* Layouts without names have a fixed word in the place of the name ("_.debug"); then there is no name. */
 static const char *name_in(const struct module *m, const char *path)
 {
 	const char *last = strrchr(path, '/'), *first = path;
@@ -76,7 +76,7 @@ static int run_parse(int argc, char **argv)
 		return status;
 	if (argc != 3) {
 		fprintf(stderr,
-			"symfs parse: one LAYOUT and one PATH, please; try: symfs parse --help\n");
+			"symfs parse: expected LAYOUT PATH; try: symfs parse --help\n");
 		return EXIT_USAGE;
 	}
 	l = layout_find(argv[1]);

@@ -1,5 +1,5 @@
-/* symfs paths: where each layout keeps a file, in the order in which a server would be asked. The
- * file is there to be read, or is told of by its identifiers. */
+/* symfs paths: where each layout keeps a file, in the order in which a server would be asked. The file is
+ * read, or described by its identifiers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -98,7 +98,7 @@ static int take_ids(const struct words *w, struct module *m)
 		pe_id_trim(m->code_id);
 	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
 		return wrong("debug-id", "expected a GUID, and maybe an age");
-	/* What follows from a code id need not be told. */
+	/* A debug id that follows from the code id need not be given. */
 	if (!m->debug_id.set)
 		module_debug_id(m, w->big_endian, &m->debug_id);
 	return EXIT_DONE;
@@ -234,7 +234,7 @@ static int print_all(struct run *run, const struct words *w, int argc, char **ar
 	for (int i = 1; i < argc; i++) {
 		int r = paths_of_word(run, argv[i]);
 
-		/* A file that could not be read is worse than one that is nothing. */
+		/* A file that could not be read is worse than one that is not identified. */
 		status = MAX(status, r);
 	}
 	if (fflush(stdout) != 0 || ferror(stdout))

@@ -1,4 +1,4 @@
-/* symfs serve: what the mount has, over HTTP, for hosts that cannot mount. Stays in the foreground. */
+/* symfs serve: serves the files of the mount over HTTP, for hosts that cannot mount. Stays in the foreground. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -34,7 +34,7 @@ static void reload(struct server *s)
 	notify_send(s->notify, "READY=1");
 }
 
-/* Until a signal that ends it. A terminal that closes sends HUP, too. */
+/* Runs until a signal ends it. A terminal that closes sends SIGHUP as well. */
 static void serve(struct server *s, const sigset_t *signals)
 {
 	bool hup_ends = isatty(STDIN_FILENO);
@@ -76,7 +76,7 @@ static int run_server(struct server *s, const struct app_args *args)
 		serve(s, &signals);
 	else
 		fprintf(stderr, "symfs serve: %s\n", e.text);
-	/* First requests that wait get an answer, then what they stood on goes. */
+	/* First waiting requests get an answer, then the store and the sources are closed. */
 	http_stop(s->http);
 	app_close(&s->app);
 	if (s->notify >= 0)
@@ -105,7 +105,7 @@ static int run_serve(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc != 1) {
-		fprintf(stderr, "symfs serve: no words, only options; try: symfs serve --help\n");
+		fprintf(stderr, "symfs serve: expected options only; try: symfs serve --help\n");
 		return EXIT_USAGE;
 	}
 	log_open("symfs serve", false);

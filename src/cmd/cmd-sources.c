@@ -1,4 +1,4 @@
-/* symfs sources: which sources are in force, in order; and whether they are there. */
+/* symfs sources: lists the sources in use, in order, and checks whether each is reachable. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/app.h"
@@ -101,7 +101,7 @@ static int print_check_json(const struct sources *so, const struct check_row *ro
 	return json_print(&j);
 }
 
-static void say_http(const struct check_row *row, char out[static 40])
+static void http_text(const struct check_row *row, char out[static 40])
 {
 	if (!row->status)
 		out[0] = '\0';
@@ -119,7 +119,7 @@ static int print_check_text(const struct sources *so, const struct check_row *ro
 		const struct check_row *row = &rows[i];
 		char http[40];
 
-		say_http(row, http);
+		http_text(row, http);
 		printf("%2u. %-30s %-12s %-17s%s%s%s%s\n", i + 1, so->list[i]->name, row->state,
 			http, row->ranges == 1 ? " ranges" : "",
 			row->two_tier == 1 ? " two-tier" : "", row->text[0] ? " " : "",
@@ -128,7 +128,7 @@ static int print_check_text(const struct sources *so, const struct check_row *ro
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
-/* Nobody is asked twice, and nothing is remembered: neither a miss nor that a host is down. */
+/* Asks each source once, and remembers nothing: neither a miss nor that a host is down. */
 static int run_check(const struct app *app, const struct sources *so)
 {
 	_cleanup_free_ struct check_row *rows = calloc(so->n ? so->n : 1, sizeof(*rows));

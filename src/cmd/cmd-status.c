@@ -74,8 +74,8 @@ static char open_root(const struct mount *m, int *out)
 	return 0;
 }
 
-/* In the child. A file that cannot be read ends the text early. */
-static void tell_files(void *ctx, int to)
+/* Runs in the child. A file that cannot be read ends the text early. */
+static void child_write_files(void *ctx, int to)
 {
 	_cleanup_buf_ struct buf out = BUF_UP_TO(FILES * (FILE_MOST + 2));
 	_cleanup_close_ int root = -1;
@@ -95,7 +95,7 @@ static void tell_files(void *ctx, int to)
 	}
 }
 
-/* Another user's mount answers what that user likes, and never if that user likes. */
+/* The daemon of another user may answer anything, or never. */
 static bool is_trusted(const struct mount_row *m)
 {
 	const char *id = strstr(m->options, "user_id=");
@@ -121,7 +121,7 @@ static int ask_mount(void *ctx, const struct mount_row *m)
 	to->id = m->id;
 	to->point = strdup(m->point);
 	to->ask = (struct ask){.text = BUF_UP_TO(FILES * (FILE_MOST + 2) + 1)};
-	r = to->point ? ask_start(&to->ask, tell_files, to) : -ENOMEM;
+	r = to->point ? ask_start(&to->ask, child_write_files, to) : -ENOMEM;
 	if (r < 0) {
 		free(to->point);
 		return r;
@@ -195,7 +195,7 @@ static void print_fields(char *line)
 		printf("%s%c", text_shown(field, true, &room), line ? '\t' : '\n');
 }
 
-/* A line at a time: what a mount says may hold the terminal's commands. */
+/* Prints line by line: the text of a mount may contain control sequences of terminals. */
 static void print_lines(const char *head, char *text, const char *none)
 {
 	char *save = NULL;
@@ -217,7 +217,7 @@ static void print_text(const char *shown, char *texts[FILES])
 	print_lines("counters", texts[STATS], "none");
 }
 
-/* The kernel lets only its owner into a mount without allow_other. */
+/* The kernel lets only the owner into a mount without allow_other. */
 static bool is_denied(const struct mount *m)
 {
 	return m->ask.text.n && m->ask.text.p[0] == DENIED;
@@ -229,7 +229,7 @@ static bool is_hidden(const struct mount *m)
 }
 
 /* The texts point into the buffer; that of ACTIVITY may be NULL. False: not all are there. */
-static bool split(struct buf *text, char *texts[FILES])
+static bool split_texts(struct buf *text, char *texts[FILES])
 {
 	size_t at = 0;
 
@@ -261,10 +261,10 @@ static void show_mount(struct statuses *s, struct mount *m)
 			shown, ASK_MS / 1000);
 		s->status = EXIT_LOCAL;
 	} else if (is_denied(m)) {
-		fprintf(stderr, "symfs status: %s: only its owner may look; mount with -o allow_other for others\n",
+		fprintf(stderr, "symfs status: %s: only its owner may read it; mount with -o allow_other for other users\n",
 			shown);
 		s->status = EXIT_UNASKED;
-	} else if (!split(&m->ask.text, texts)) {
+	} else if (!split_texts(&m->ask.text, texts)) {
 		fprintf(stderr, "symfs status: %s does not answer: is its daemon gone?\n", shown);
 		if (s->status == EXIT_DONE)
 			s->status = EXIT_UNASKED;
@@ -277,8 +277,8 @@ static void show_mount(struct statuses *s, struct mount *m)
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* In the child: mounts on the way may be stopped, too. */
-static void tell_point(void *ctx, int to)
+/* Runs in the child, because a mount on the way may be stopped as well. */
+static void child_write_point(void *ctx, int to)
 {
 	_cleanup_free_ char *point = NULL;
 
@@ -286,13 +286,13 @@ static void tell_point(void *ctx, int to)
 		return;
 }
 
-/* Where `s->only` leads, if links are followed. NULL: nowhere, or that takes too long. */
+/* The mount point that `s->only` leads to through links. NULL: none, or no answer in time. */
 static char *find_point(const struct statuses *s)
 {
 	struct ask a = {.text = BUF_UP_TO(2 * PATH_MAX)};
 	char *found = NULL;
 
-	if (ask_start(&a, tell_point, (void *)(uintptr_t)s->only) == 0) {
+	if (ask_start(&a, child_write_point, (void *)(uintptr_t)s->only) == 0) {
 		ask_wait(&a, 1, clock_ms() + FIND_MS);
 		found = a.text.n ? strdup(buf_text(&a.text)) : NULL;
 	}
@@ -350,7 +350,7 @@ static int run_status(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc > 2) {
-		fprintf(stderr, "symfs status: one DIR at most; try: symfs status --help\n");
+		fprintf(stderr, "symfs status: expected at most one DIR; try: symfs status --help\n");
 		return EXIT_USAGE;
 	}
 	only = argc == 2 ? path_absolute(argv[1]) : NULL;

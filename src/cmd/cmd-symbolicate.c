@@ -1,4 +1,4 @@
-/* symfs symbolicate: a request of Mozilla's symbolication service from a file, its answer on stdout. */
+/* symfs symbolicate: answers a request of Mozilla's symbolication service, from a file, on stdout. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"
@@ -14,7 +14,7 @@
 
 #define CHUNK (64 << 10)
 
-/* Until symb_answer() is over. */
+/* Used until symb_answer() returns. */
 static struct symb *running;
 static volatile sig_atomic_t interrupted;
 
@@ -25,7 +25,7 @@ static void on_interrupt(int signal)
 		symb_stop(running);
 }
 
-/* No more than shows that it is too long: symb_answer() says how long it may be. */
+/* Reads one byte more than the limit, so that symb_answer() sees that the request is too long. */
 static int read_all(int fd, uint64_t most, struct buf *out)
 {
 	char chunk[CHUNK];
@@ -57,7 +57,7 @@ struct showing {
 	struct buf text, room;
 };
 
-/* A member that is a string, as a terminal may show it; NULL: there is none. */
+/* A string member, safe for a terminal; NULL: no such member. */
 static const char *shown(struct showing *s, uint32_t object, const char *name)
 {
 	uint32_t t = jtext_member(s->j, object, name);

@@ -16,10 +16,10 @@
 #define ASK_MS 3000
 #define ALL_MS 9500 /* the whole command: 10 s are documented */
 
-/* ---- who serves a mount ------------------------------------------------------------- */
+/* ---- the daemon of a mount ---------------------------------------------------------- */
 
-#define NOBODY (-1) /* it is dead or stopped */
-#define UNKNOWN 0   /* it lives, and does not talk to us: another user's mount */
+#define NO_DAEMON (-1) /* it is dead or stopped */
+#define UNKNOWN 0      /* it lives, but we may not read its files: another user's mount */
 
 /* Writes the line `pid N` of .symfs/stats to the pipe, or `errno N`. */
 static void ask_pid(void *ctx, int to)
@@ -46,10 +46,10 @@ static pid_t read_pid(const char *text)
 		return (pid_t)strtol(text + 4, NULL, 10);
 	if (strncmp(text, "errno ", 6) == 0 && strtol(text + 6, NULL, 10) != ENOTCONN)
 		return UNKNOWN;
-	return NOBODY;
+	return NO_DAEMON;
 }
 
-/* The daemon's pid, NOBODY, UNKNOWN. */
+/* The daemon's pid, NO_DAEMON, UNKNOWN. */
 static pid_t daemon_of(const char *point)
 {
 	struct ask a = {.text = BUF_UP_TO(128)};
@@ -87,11 +87,11 @@ static int unmount(const char *point, bool lazy)
 	struct err e;
 	int r;
 
-	/* Before it can end, so that the number is still its own. */
+	/* Opened before the daemon can end, so that the pid is still its own. */
 	if (pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* Whoever uses a dead mount gets nothing but errors from it. */
-	r = fs_detach(point, pid == NOBODY, &e);
+	/* Programs that use a dead mount only get errors from it. */
+	r = fs_detach(point, pid == NO_DAEMON, &e);
 	if (r == -EBUSY && lazy) {
 		r = fs_detach(point, true, &e);
 		if (r == 0)
@@ -99,7 +99,7 @@ static int unmount(const char *point, bool lazy)
 	}
 	if (r < 0) {
 		fprintf(stderr, "symfs umount: %s%s\n", e.text,
-			r == -EBUSY ? "; -l detaches it all the same" : "");
+			r == -EBUSY ? "; -l detaches it anyway" : "");
 		return r == -EBUSY ? EXIT_NO : EXIT_LOCAL;
 	}
 	if (pidfd >= 0 && wait_end(pidfd, until) < 0) {
@@ -126,7 +126,7 @@ static int run_umount(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	if (argc != 2) {
-		fprintf(stderr, "symfs umount: which directory? try: symfs umount --help\n");
+		fprintf(stderr, "symfs umount: expected one directory; try: symfs umount --help\n");
 		return EXIT_USAGE;
 	}
 	r = fs_point(argv[1], &point);

@@ -23,7 +23,7 @@
 #define JOBS_MOST 500000u
 #define LINE_MOST 8192
 
-/* One file that is wanted: the first of the candidates that exists. */
+/* One file to fetch: the first of the candidates that exists. */
 struct job {
 	struct warm *warm;
 	struct ticket *ticket;
@@ -131,7 +131,7 @@ static int each_module(void *ctx, const struct dump_module *d)
 	return want_module(ctx, d->path, &d->m);
 }
 
-/* ---- where it is told --------------------------------------------------------------- */
+/* ---- what names the modules --------------------------------------------------------- */
 
 static int want_program(struct warm *w, struct view *v, const char *path, struct err *e)
 {
@@ -398,7 +398,7 @@ static int warm_words(struct warm *w, int argc, char **argv)
 		buf_clear(&room);
 		fprintf(stderr, "symfs warm: %s: %s\n", text_shown(argv[i], true, &room),
 			e.text[0] ? e.text : err_text(r));
-		/* A dump that was cut short has told the modules before the cut. */
+		/* A truncated dump still lists the modules before its end. */
 		status = r == -ENOMEM ? EXIT_LOCAL : EXIT_NO;
 	}
 	return status;
@@ -407,7 +407,7 @@ static int warm_words(struct warm *w, int argc, char **argv)
 static int run_warm(int argc, char **argv)
 {
 	struct warm w = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-	const struct opt own[] = {{"breakpad", 0, NULL, "download Breakpad files, too", &w.breakpad}, {0}};
+	const struct opt own[] = {{"breakpad", 0, NULL, "also download Breakpad files", &w.breakpad}, {0}};
 	struct sigaction act = {.sa_handler = on_interrupt};
 	struct app_args args;
 	struct err e = {0};
@@ -416,7 +416,7 @@ static int run_warm(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc < 2) {
-		fprintf(stderr, "symfs warm: of what? try: symfs warm --help\n");
+		fprintf(stderr, "symfs warm: expected a core file, minidump, program or process id; try: symfs warm --help\n");
 		return EXIT_USAGE;
 	}
 	r = app_open(&w.app, &args, &e);
@@ -433,7 +433,7 @@ static int run_warm(int argc, char **argv)
 		worst = worst_of(&w);
 		status = MAX(status, worst);
 	}
-	app_close(&w.app); /* whoever might still tell a job is gone */
+	app_close(&w.app); /* from here on no callback reaches a job */
 	warm_release(&w);
 	return fflush(stdout) == 0 ? status : EXIT_LOCAL;
 }

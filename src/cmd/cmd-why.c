@@ -1,4 +1,4 @@
-/* symfs why: the key that a path means, the plan, and what each source says. */
+/* symfs why: prints the key that a path means, the plan, and the answer of each source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -16,7 +16,7 @@
 
 #define MOUNTS_MOST 16
 
-/* What a mount on the same store last saw. */
+/* The last answers that a mount on the same store got. */
 struct view_of_mount {
 	char *mount, *text; /* text: lines, as .symfs/why has them */
 };
@@ -179,7 +179,7 @@ static void cleanup_answer(struct answer **a)
 
 /* ---- the plan -------------------------------------------------------------------------- */
 
-/* Also what is found by what other files taught. */
+/* Finds the file also by what other files of the store say about the module. */
 static void find_stored(struct app *app, const struct artifact *best, struct answer *a)
 {
 	struct fetched f;
@@ -241,7 +241,7 @@ static int run_why(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (argc != 2) {
-		fprintf(stderr, "symfs why: one PATH, please; try: symfs why --help\n");
+		fprintf(stderr, "symfs why: expected one PATH; try: symfs why --help\n");
 		return EXIT_USAGE;
 	}
 	app_adopt_mount(&args, argv[1]);

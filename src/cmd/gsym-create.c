@@ -22,17 +22,17 @@
 struct making {
 	struct gsym_files files;
 	const char *path;
-	unsigned told; /* per cent */
+	unsigned shown; /* tens of per cent */
 };
 
 static void show_progress(void *ctx, unsigned part)
 {
 	struct making *p = ctx;
 
-	if (part / 10 == p->told)
+	if (part / 10 == p->shown)
 		return;
-	p->told = part / 10;
-	fprintf(stderr, "\r%s: %u %%", path_base(p->path), p->told);
+	p->shown = part / 10;
+	fprintf(stderr, "\r%s: %u %%", path_base(p->path), p->shown);
 }
 
 static int find_file(void *ctx, const struct gsym_want *want, struct span *out)
@@ -42,7 +42,6 @@ static int find_file(void *ctx, const struct gsym_want *want, struct span *out)
 	return gsym_files_find(&p->files, want, out);
 }
 
-/* What a file has to say, in a writer. */
 int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writer **out,
 	struct gsym_made *made, struct err *e)
 {
@@ -62,7 +61,7 @@ int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writ
 		r = gsym_writer_new(&w);
 	if (r == 0)
 		r = gsym_make(w, file, &o, made, e);
-	if (p.told)
+	if (p.shown)
 		fputs("\r\033[K", stderr);
 	gsym_files_release(&p.files);
 	if (r == 0)
@@ -70,9 +69,9 @@ int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writ
 	return r;
 }
 
-/* Who interrupts a conversion ends it at once. While the file is written, which does not take long,
- * that waits: what was begun would stay. */
-static int save(const char *path, const struct buf *b, mode_t mode, struct err *e)
+/* Writes the output. SIGINT ends a conversion at once, but waits for this short write: otherwise a
+ * temporary file would stay. */
+static int save_output(const char *path, const struct buf *b, mode_t mode, struct err *e)
 {
 	_cleanup_free_ char *copy = strdup(path);
 	_cleanup_close_ int dir = -1;
@@ -97,7 +96,7 @@ static int save(const char *path, const struct buf *b, mode_t mode, struct err *
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-static void tell_left_out(const char *path, const struct gsym_made *made)
+static void report_left_out(const char *path, const struct gsym_made *made)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10);
 
@@ -114,7 +113,7 @@ static void tell_left_out(const char *path, const struct gsym_made *made)
 			"%zu\n",
 			text_shown(path, true, &name), made->split);
 	if (made->no_alt)
-		fprintf(stderr, "symfs gsym: %s: what dwz took out of it was not found\n",
+		fprintf(stderr, "symfs gsym: %s: the file that dwz moved parts of it to was not found\n",
 			text_shown(path, true, &name));
 }
 
@@ -123,7 +122,7 @@ static bool is_object(const struct gsym_run *run)
 	return run->embed || (run->format && strcmp(run->format, "object") == 0);
 }
 
-/* What create writes. */
+/* Writes the GSYM file, the object or the copy into memory. */
 static int render(const struct gsym_run *run, const char *path, struct gsym_writer *w,
 	const struct gsym_made *made, struct buf *out, struct err *e)
 {
@@ -145,16 +144,16 @@ static int check_form(struct gsym_run *run)
 	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
 		return gsym_usage("--format is v1 or object");
 	if (run->shorten && run->full)
-		return gsym_usage("--shorten-cpp and --full-names do not go together");
+		return gsym_usage("--shorten-cpp and --full-names exclude each other");
 	if (run->embed && run->format && strcmp(run->format, "v1") == 0)
-		return gsym_usage("--embed writes the form that lies in objects");
+		return gsym_usage("--embed always writes the form of objects; omit --format v1");
 	if (run->embed && !run->out)
 		return gsym_usage("--embed needs -o: it does not write to the file itself");
 	run->shorten = run->shorten || (is_object(run) && !run->full);
 	return -1;
 }
 
-/* Of a bundle its one file. */
+/* A bundle must hold only one debug file. */
 static int open_bundle(struct bundle *b, const char *word, struct err *e)
 {
 	int r = bundle_open(b, word, e);
@@ -164,8 +163,8 @@ static int open_bundle(struct bundle *b, const char *word, struct err *e)
 				  : r;
 }
 
-/* Where it goes when -o does not say so: beside the file, or the bundle. */
-static const char *beside(const struct gsym_run *run, const char *word, struct buf *room)
+/* The output without -o: default_output the file, or the bundle. */
+static const char *default_output(const struct gsym_run *run, const char *word, struct buf *room)
 {
 	int len = (int)strlen(word);
 
@@ -194,12 +193,12 @@ int gsym_create(struct gsym_run *run)
 	int r;
 
 	if (run->argc != 1)
-		return gsym_usage(path ? "only one file at a time" : "of which file?");
+		return gsym_usage(path ? "expected only one file" : "expected a file");
 	r = check_form(run);
 	if (r >= 0)
 		return r;
 	if (!to)
-		to = beside(run, path, &name);
+		to = default_output(run, path, &name);
 	r = open_bundle(&bundle, path, &e);
 	if (r < 0)
 		return gsym_fail(path, &e);
@@ -207,13 +206,13 @@ int gsym_create(struct gsym_run *run)
 	r = gsym_run_make(run, path, &w, &made, &e);
 	if (r < 0)
 		return gsym_fail(path, &e);
-	tell_left_out(path, &made);
+	report_left_out(path, &made);
 	r = render(run, path, w, &made, &bytes, &e);
 	if (r < 0)
 		return gsym_fail(path, &e);
 	if (strcmp(to, "-") == 0)
 		return gsym_flushed(
 			fwrite(bytes.p, 1, bytes.n, stdout) == bytes.n ? EXIT_DONE : EXIT_LOCAL);
-	r = save(to, &bytes, mode_of(run, path), &e);
+	r = save_output(to, &bytes, mode_of(run, path), &e);
 	return r < 0 ? gsym_fail(to, &e) : EXIT_DONE;
 }

@@ -1,4 +1,4 @@
-/* Files beside the one that is converted. */
+/* Finds the other files that hold parts of a program's debug information. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/gsym-files.h"
 #include "base/buf.h"
@@ -52,11 +52,11 @@ int gsym_files_open(struct span *map, struct span *out, const char *path, const 
 	*out = *map;
 	head = span_at(*map, 0, 4);
 	if (!head || memcmp(head, fat, sizeof(fat)) != 0 || (head[3] != 0xbe && head[3] != 0xbf))
-		return arch ? err_set(e, -ENOTSUP, "is no fat file: --arch says nothing of it") : 0;
+		return arch ? err_set(e, -ENOTSUP, "is not a fat file; omit --arch") : 0;
 	return pick_slice(*map, arch, out, e);
 }
 
-/* Only the alternate file is known by its build id; the others are looked at when they are read. */
+/* Only the alternate file has a build id to check; the others are checked when they are read. */
 static bool is_wanted(const struct gsym_want *want, struct span bytes)
 {
 	struct err e = {0};
@@ -71,7 +71,7 @@ static bool is_wanted(const struct gsym_want *want, struct span bytes)
 	return id.n == want->id.n && memcmp(id.p, want->id.p, id.n) == 0;
 }
 
-/* 0: it is this one. */
+/* 0: the file matches. */
 static int try_path(struct gsym_files *f, const struct gsym_want *want, const struct buf *path,
 	struct span *out)
 {

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* From so many addresses on it pays to look at all functions first. */
+/* With this many addresses, it is faster to index all functions first. */
 #define MANY 64
 
-/* "0x1f" is hexadecimal, "31" is not; with a letter in it there is no doubt. */
+/* Hexadecimal with 0x or with a letter, else decimal. */
 static bool parse_address(const char *word, uint64_t *out)
 {
 	bool hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
@@ -82,7 +82,7 @@ static int look_up_lines(struct lookup *l)
 		if (!parse_address(word, &addr)) {
 			_cleanup_buf_ struct buf shown = BUF_UP_TO(1 << 16);
 
-			fprintf(stderr, "symfs gsym: no address: %.100s\n",
+			fprintf(stderr, "symfs gsym: not an address: %.100s\n",
 				text_shown(word, true, &shown));
 			return EXIT_USAGE;
 		}
@@ -96,13 +96,13 @@ static int look_up_words(struct lookup *l, const struct gsym_run *run)
 	uint64_t addr;
 
 	for (unsigned pass = 0; pass < 2;
-		pass++) { /* all of them are addresses, or none is asked */
+		pass++) { /* checks all words before the first look-up */
 		for (unsigned i = 0; i < run->addresses.n + (unsigned)run->argc - 1; i++) {
 			const char *word = i < run->addresses.n ? run->addresses.word[i]
 								: run->argv[i - run->addresses.n];
 
 			if (!parse_address(word, &addr)) {
-				fprintf(stderr, "symfs gsym: no address: %.100s\n", word);
+				fprintf(stderr, "symfs gsym: not an address: %.100s\n", word);
 				return EXIT_USAGE;
 			}
 			if (pass)
@@ -122,9 +122,9 @@ int gsym_look_up(struct gsym_run *run)
 	int status;
 
 	if (!run->argc)
-		return gsym_usage("in which file?");
+		return gsym_usage("expected a file");
 	if (run->from_stdin ? n > 0 : n == 0)
-		return gsym_usage(n ? "--stdin takes no other addresses" : "which address?");
+		return gsym_usage(n ? "--stdin excludes other addresses" : "expected an address");
 	l.path = run->argv[run->argc - 1];
 	status = gsym_file_open(&o, l.path);
 	if (status >= 0)

@@ -10,14 +10,14 @@
 
 #define EACH(byte) ((uint64_t)(byte)*0x0101010101010101)
 
-/* No byte is below ' ', and none is 0x7f or above it. */
+/* Whether all bytes are printable ASCII. */
 static bool is_plain(const char *s, size_t n)
 {
 	uint64_t w, bad = 0;
 
 	for (; n >= sizeof(w); n -= sizeof(w), s += sizeof(w)) {
 		memcpy(&w, s, sizeof(w));
-		/* Of a byte that lends to the one before it the high bit tells, too. */
+		/* A byte that borrows from the next one sets its high bit as well. */
 		bad |= (w - EACH(' ')) | (w + EACH(1)) | w;
 	}
 	bad &= EACH(0x80);

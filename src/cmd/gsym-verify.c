@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So many differences are shown. */
-#define SHOWN_MOST 20
+#define SHOWN_MOST 20 /* differences */
 
 struct comparison {
 	const struct gsym *ours, *theirs;
@@ -36,7 +35,7 @@ static void compare_at(struct comparison *c, uint64_t addr)
 		printf("0x%" PRIx64 "\t%s\t%s\n", addr, buf_text(&c->a), buf_text(&c->b));
 }
 
-/* Answers change only where something begins or ends. */
+/* Compares where answers can change: at the bounds of functions, lines and inlined calls. */
 static void compare_function(struct comparison *c, const struct gsym *g, uint32_t i)
 {
 	struct gsym_func f;
@@ -113,7 +112,7 @@ int gsym_verify(struct gsym_run *run)
 	int status;
 
 	if (run->argc != 1)
-		return gsym_usage(run->argc ? "only one file at a time" : "which file?");
+		return gsym_usage(run->argc ? "expected only one file" : "expected a file");
 	status = gsym_file_open(&o, run->argv[0]);
 	if (status >= 0)
 		return status;

@@ -1,4 +1,4 @@
-/* The daemon of symfs mount: its start, its messages, signals, reload and end. */
+/* The daemon of symfs mount: its daemon_start, its messages, signals, daemon_reload and end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The kernel and the loop have met: who waits for the mount may go on. */
+/* The kernel and the loop are connected: tells systemd, or the command in the foreground, that the mount
+ * answers. */
 static void mount_is_up(void *ctx)
 {
 	struct mounting *m = ctx;
@@ -21,20 +22,20 @@ static void mount_is_up(void *ctx)
 
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d", (int)getpid());
 	notify_send(m->notify, text);
-	/* Nobody waits any more: Ctrl-C during the start. */
+	/* The command in the foreground is gone: Ctrl-C during the daemon_start. */
 	if (m->up >= 0 && write(m->up, "u", 1) != 1)
 		kill(getpid(), SIGTERM);
 }
 
-/* Says where messages go from now on, while the caller still listens. */
-static void say_where(const struct mounting *m, const char *to, const char *more)
+/* Prints where messages go from now on, while the caller still sees stderr. */
+static void print_log_place(const struct mounting *m, const char *to, const char *more)
 {
 	fprintf(stderr, "symfs mount: %s: %s%s\n", m->fs_opts.mountpoint, to, more);
 }
 
 static void start_log(struct mounting *m)
 {
-	say_where(m, "logs to ", m->log_path);
+	print_log_place(m, "logs to ", m->log_path);
 	log_to_file(m->log_fd);
 	close(take_fd(&m->log_fd));
 }
@@ -42,9 +43,9 @@ static void start_log(struct mounting *m)
 static void start_syslog(const struct mounting *m, int null)
 {
 	if (log_to_syslog())
-		say_where(m, "logs to syslog", "");
+		print_log_place(m, "logs to syslog", "");
 	else
-		say_where(m, "logs nothing: no syslog listens at /dev/log",
+		print_log_place(m, "logs nothing: no syslog listens at /dev/log",
 			"; --log-file FILE keeps the messages");
 	dup2(null, STDERR_FILENO);
 }
@@ -56,8 +57,8 @@ static bool is_regular(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Lets go of the terminal and of pipes that their readers read to the end. A file that the caller
- * put on stderr stays there. */
+/* Detaches from the terminal and from pipes, whose readers wait for their end. Keeps stderr if it is a
+ * file. */
 static void detach_streams(struct mounting *m)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -87,17 +88,17 @@ static void background_is_up(void *ctx)
 	mount_is_up(ctx);
 }
 
-/* Configuration is read again with the rights that are left. */
+/* Explains EACCES: a daemon_reload reads the configuration with the rights that are left. */
 static const char *why_unread(const struct mounting *m, int code)
 {
 	if (code != -EACCES || !m->rights.drop)
 		return "";
 	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, who must be able to "
 				   "read it)"
-				 : " (the daemon gave up its rights at the start; start it anew)";
+				 : " (the daemon gave up its rights at the daemon_start; daemon_start it anew)";
 }
 
-static void reload(struct mounting *m)
+static void daemon_reload(struct mounting *m)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
 	struct err e = {0};
@@ -121,8 +122,8 @@ static void reload(struct mounting *m)
 	notify_send(m->notify, "READY=1");
 }
 
-/* The only thread that takes signals; it also tells the watchdog. */
-static void *listen_main(void *arg)
+/* The only thread that takes signals; it also notifies the watchdog. */
+static void *signals_main(void *arg)
 {
 	struct mounting *m = arg;
 	struct timespec pause = {.tv_sec = m->watchdog_ms / 1000,
@@ -135,7 +136,7 @@ static void *listen_main(void *arg)
 		if (atomic_load(&m->over))
 			return NULL;
 		if (sig == SIGHUP && !m->hup_ends) {
-			reload(m);
+			daemon_reload(m);
 		} else if (sig > 0) {
 			log_debug(LOG_FS, "signal %d: ending", sig);
 			notify_send(m->notify, "STOPPING=1");
@@ -148,7 +149,7 @@ static void *listen_main(void *arg)
 
 /* ---- rights ------------------------------------------------------------------------- */
 
-/* Without the right to mount, and without a helper that listens, fusermount3 is asked. */
+/* Without the right to mount, and without a helper that listens, fusermount3 mounts. */
 static int start_helper(struct mounting *m, struct err *e)
 {
 	struct caps_keep keep = m->rights.keep;
@@ -167,7 +168,7 @@ static int start_helper(struct mounting *m, struct err *e)
 	return r == 0 ? helper_start(&m->helper, &what, &keep, e) : r;
 }
 
-/* From here on the process has what the daemon needs, and no more. */
+/* From here on the process keeps only the rights that the daemon needs. */
 static int give_up_rights(struct mounting *m, struct err *e)
 {
 	const char *listen = m->serving.listen;
@@ -177,8 +178,8 @@ static int give_up_rights(struct mounting *m, struct err *e)
 	return rights_give_up(&m->rights, &m->app, &writes, e);
 }
 
-/* All that takes more rights than the daemon keeps, before there are threads. */
-static int prepare(struct mounting *m, struct err *e)
+/* Everything that needs more rights than the daemon keeps; before there are threads. */
+static int daemon_prepare(struct mounting *m, struct err *e)
 {
 	int r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
 
@@ -196,10 +197,10 @@ static int prepare(struct mounting *m, struct err *e)
 	return r == 0 ? give_up_rights(m, e) : r;
 }
 
-static int start(struct mounting *m, struct err *e)
+static int daemon_start(struct mounting *m, struct err *e)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(1 << 20);
-	int r = prepare(m, e);
+	int r = daemon_prepare(m, e);
 
 	if (r == 0)
 		r = app_start(&m->app, e);
@@ -218,14 +219,14 @@ static int start(struct mounting *m, struct err *e)
 	return r == 0 && m->serving.listen ? serving_start(&m->serving, &m->app, &m->http, e) : r;
 }
 
-/* Serves until the end; what is left when this returns is app_close()'s. */
-static int serve(struct mounting *m, struct err *e)
+/* Serves until the end; the caller releases what is open. */
+static int daemon_serve(struct mounting *m, struct err *e)
 {
-	int r = pthread_create(&m->listener, NULL, listen_main, m);
+	int r = pthread_create(&m->listener, NULL, signals_main, m);
 
 	if (r != 0)
-		return err_set(e, -r, "cannot start a thread: %s", err_text(r));
-	/* A directory that is only the daemon's working directory could not be unmounted. */
+		return err_set(e, -r, "cannot daemon_start a thread: %s", err_text(r));
+	/* The file system of the working directory could not be unmounted. */
 	if (!m->foreground && chdir("/") < 0)
 		log_warn("/: %s", err_text(errno));
 	r = fs_loop(m->fs);
@@ -244,12 +245,12 @@ int mount_daemon(struct mounting *m)
 
 	serving_raise_limits();
 	serving_signals(&m->signals);
-	r = start(m, &e);
+	r = daemon_start(m, &e);
 	if (r == 0)
-		r = serve(m, &e);
+		r = daemon_serve(m, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs mount: %s\n", e.text);
-	/* First whoever waits gets an answer, then the mount goes, then what it stood on. */
+	/* First waiting callers get an answer, then the mount ends, then its helper, store and sources. */
 	http_stop(m->http);
 	app_stop_fetching(&m->app);
 	fs_free(m->fs);

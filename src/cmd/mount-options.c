@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What libfuse or the kernel takes as it is. */
+/* Options for libfuse or the kernel, passed on unchanged. */
 static const char *const passed[] = {"allow_other", "allow_root", "auto_unmount", "nonempty",
 	"default_permissions", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime",
 	"noatime"};
 
-/* What mount(8), fstab and systemd write beside it. */
+/* Options of mount(8), fstab and systemd that mean nothing here. */
 static const char *const ignored[] = {"ro", "rw", "defaults", "auto", "noauto", "user", "nouser",
 	"users", "nousers", "owner", "group", "_netdev", "nofail", "relatime"};
 
@@ -36,7 +36,7 @@ static bool take_id(const char *value, unsigned *out)
 	return true;
 }
 
-static int take_pair(struct mounting *m, const char *key, const char *value, struct err *e)
+static int option_take_pair(struct mounting *m, const char *key, const char *value, struct err *e)
 {
 	struct app_args *a = &m->args;
 
@@ -60,8 +60,8 @@ static int take_pair(struct mounting *m, const char *key, const char *value, str
 	return app_set(a, key, value, e);
 }
 
-/* What holds an @ may be the rest of a URL whose password has a comma. */
-static int unknown_option(const char *word, struct err *e)
+/* A word with an @ may be the rest of a URL whose password has a comma. */
+static int option_unknown(const char *word, struct err *e)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 	bool rest = strchr(word, '@') != NULL;
@@ -73,7 +73,7 @@ static int unknown_option(const char *word, struct err *e)
 }
 
 /* `word` stays alive as long as `m`. */
-static int take_word(struct mounting *m, char *word, struct err *e)
+static int option_take(struct mounting *m, char *word, struct err *e)
 {
 	char *equals = strchr(word, '=');
 	int r;
@@ -93,13 +93,13 @@ static int take_word(struct mounting *m, char *word, struct err *e)
 	else if (strcmp(word, "no-default-sources") == 0 || strcmp(word, "no_default_sources") == 0)
 		m->args.no_default_sources = true;
 	else if (!equals)
-		return unknown_option(word, e);
+		return option_unknown(word, e);
 	if (!equals)
 		return 0;
 	*equals = '\0';
-	r = take_pair(m, word, equals + 1, e);
+	r = option_take_pair(m, word, equals + 1, e);
 	*equals = '=';
-	return r == -ENOENT ? unknown_option(word, e) : r;
+	return r == -ENOENT ? option_unknown(word, e) : r;
 }
 
 int mount_options_parse(struct mounting *m, char *list, struct err *e)
@@ -108,7 +108,7 @@ int mount_options_parse(struct mounting *m, char *list, struct err *e)
 	int r = 0;
 
 	while (r == 0 && list && (word = strsep(&list, ",")))
-		r = take_word(m, word, e);
+		r = option_take(m, word, e);
 	return r;
 }
 

@@ -29,7 +29,7 @@ static bool pass_on(int from, int to)
 	return n == 0;
 }
 
-/* In the child: the file, and a NUL when that is all of it. */
+/* Runs in the child. Writes the file, and a NUL after a complete file. */
 static void tell_file(void *path, int to)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -65,7 +65,7 @@ struct users {
 	void *ctx;
 };
 
-/* A line "cache-dir = DIR" of a configuration; "" when there is none. */
+/* The value of the line "cache-dir = DIR" in a configuration; "" without such a line. */
 static void cache_dir_of(const char *config, char out[static 4096])
 {
 	static const char key[] = "\ncache-dir = ";
@@ -75,7 +75,7 @@ static void cache_dir_of(const char *config, char out[static 4096])
 	snprintf(out, 4096, "%.*s", (int)MIN(strcspn(at, "\n"), 4095u), at);
 }
 
-/* Of the caller or of root: what others mounted may hang, or lie. */
+/* Only mounts of the caller or of root: those of other users may hang, or lie. */
 static bool is_trusted(const struct mount_row *m)
 {
 	const char *at = strstr(m->options, "user_id=");

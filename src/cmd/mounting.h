@@ -21,7 +21,7 @@ struct mounting {
 	char *log_path;	      /* the same, absolute */
 	struct buf options; /* for libfuse */
 	struct buf shown;   /* SRC without a password */
-	char *cwd;	    /* where relative words of the command line count from */
+	char *cwd;	    /* the directory that relative paths of the command line start from */
 	int notify;	    /* NOTIFY_SOCKET; -1 */
 	unsigned watchdog_ms;
 
@@ -32,7 +32,7 @@ struct mounting {
 	struct rights rights;
 	struct helper *helper; /* NULL: fusermount3 mounts */
 	struct fs *fs;
-	struct http *http; /* NULL: nobody is served */
+	struct http *http; /* NULL: it does not serve over HTTP */
 	sigset_t signals;
 	pthread_t listener;
 	int up; /* a byte goes here when the mount answers; -1 */

@@ -1,4 +1,4 @@
-/* Datagrams to systemd: see sd_notify(3), whose library this small protocol does not need. */
+/* Sends datagrams to systemd, as sd_notify(3) describes; this small protocol needs no library. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/notify.h"
 #include "base/util.h"

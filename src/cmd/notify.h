@@ -1,8 +1,8 @@
-/* Words for the one who started a daemon: systemd's datagrams to $NOTIFY_SOCKET. Any thread. */
+/* Notifies the service manager that started a daemon, by datagrams to $NOTIFY_SOCKET. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-/* Connects to the value of NOTIFY_SOCKET. A descriptor; -1: there is none, or no process listens. */
+/* Connects to the value of NOTIFY_SOCKET. A descriptor; -1: it is not set, or no process listens. */
 int notify_open(const char *socket);
 
 /* Sends "READY=1" or the like; -1 sends nothing. What cannot be delivered is dropped. */

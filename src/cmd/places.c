@@ -1,4 +1,4 @@
-/* Files, presets and words that name sources. */
+/* Finds configuration files, presets and the sources that --source names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/places.h"
 #include "base/buf.h"
@@ -105,7 +105,7 @@ static const char *split_layout(const char *word, char layout[static 40])
 	return word;
 }
 
-/* A directory's layout, by what lies in it. */
+/* The layout of a directory, by its content. */
 static const char *guess_layout(const char *path)
 {
 	_cleanup_free_ char *buildid = NULL;
@@ -116,17 +116,17 @@ static const char *guess_layout(const char *path)
 	return stat(buildid, &st) == 0 ? "debuginfod" : "gdb";
 }
 
-/* The name under which misses are remembered: it must say where, and nothing secret. */
+/* The name under which misses are remembered: it identifies the place, and has no secrets. */
 static void name_of(const char *layout, const char *where, char name[static 64])
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
-	/* It may be mistyped: then it is shown once, in a message. */
+	/* A mistyped URL is shown once, in a message. */
 	if (url_is_meant(where) && !url_is_clear(where))
 		url_for_message(where, &shown);
 	else
 		url_without_credentials(where, &shown);
-	/* Two that begin alike are two: one of a name that exists is left out. */
+	/* Two sources may begin alike: a source whose name exists is left out. */
 	if ((size_t)snprintf(name, 64, "%s@%s", layout, buf_text(&shown)) >= 64)
 		snprintf(name, 64, "%s@%.30s...%08x", layout, buf_text(&shown),
 			(unsigned)hash_mix(buf_text(&shown), shown.n));
@@ -176,7 +176,7 @@ static int unknown_preset(const struct conf *c, const char *name, struct err *e)
 		url_for_message(name, &shown) == 0 ? buf_text(&shown) : "", known.n ? buf_text(&known) : " none");
 }
 
-/* A configured source by its name: its section again, in front and switched on. */
+/* Moves the section of a configured source to the front, and enables it. */
 static int add_preset(struct conf *c, const char *name, struct err *e)
 {
 	const struct conf_section *preset = find_preset(c, name);

@@ -15,7 +15,7 @@ const struct conf_section *places_last(const struct conf *c, unsigned n);
 
 /* Behind: DEBUGINFOD_URLS or the .urls files of /etc/debuginfod, with what DEBUGINFOD_TIMEOUT,
  * DEBUGINFOD_MAXSIZE and DEBUGINFOD_HEADERS_FILE say of them; then _NT_SYMBOL_PATH and
- * _NT_ALT_SYMBOL_PATH. What they mean for other programs, and not for this one, is told to the
+ * _NT_ALT_SYMBOL_PATH. Values that only other programs can use are named in the
  * log and skipped: a mistake in a variable costs that word alone. */
 int places_environment(struct conf *c, struct err *e);
 
@@ -24,6 +24,6 @@ int places_environment(struct conf *c, struct err *e);
 int place_add(struct conf *c, bool first, const char *layout, const char *where, const char *from,
 	struct conf_section **out);
 
-/* The store's directory when nobody names one: $CACHE_DIRECTORY (systemd), $XDG_CACHE_HOME/symfs,
+/* The store's directory when no option or key names one: $CACHE_DIRECTORY (systemd), $XDG_CACHE_HOME/symfs,
  * ~/.cache/symfs, /var/cache/symfs. NULL: no memory. */
 char *place_cache(void);

@@ -1,4 +1,4 @@
-/* What the daemon of a mount gives up. */
+/* Which user, capabilities, files and system calls the daemon of a mount keeps. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/rights.h"
 #include "base/log.h"
@@ -54,8 +54,8 @@ static int make_owned(const char *dir, const struct passwd *pw)
 	return fd < 0 || fchown(fd, pw->pw_uid, pw->pw_gid) < 0 ? -errno : 0;
 }
 
-/* The store belongs to whoever fills it. One that is there is left as it is: store_open() says when
- * it is another user's. */
+/* A new store belongs to the user of the daemon. An existing one is left as it is: store_open() reports a
+ * store of another user. */
 static int make_store(const char *dir, const struct passwd *pw, struct err *e)
 {
 	struct stat st;
@@ -72,7 +72,7 @@ static int become_named(struct rights *r, const struct settings *s, struct err *
 	const struct passwd *pw = getpwnam(s->run_as);
 
 	if (!pw)
-		return err_set(e, -EINVAL, "run-as = %.60s: there is no such user", s->run_as);
+		return err_set(e, -EINVAL, "run-as = %.60s: no such user", s->run_as);
 	if (pw->pw_uid == geteuid())
 		return 0;
 	if (geteuid() != 0)
@@ -123,7 +123,7 @@ static bool is_private(const char *name)
 	return false;
 }
 
-/* Other devices are disks, with all that is closed otherwise, and terminals. */
+/* Other devices include disks, by which closed files could be read, and terminals. */
 static int allow_devices(struct landlock *l)
 {
 	static const char *const devices[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"};
@@ -154,7 +154,7 @@ static int allow_tree(struct landlock *l)
 	return r;
 }
 
-/* In one of those directories. */
+/* Whether a path lies in one of those directories. */
 static bool is_below_private(const char *path)
 {
 	for (unsigned i = 0; path[0] == '/' && i < ARRAY_SIZE(private); i++) {
@@ -166,7 +166,7 @@ static bool is_below_private(const char *path)
 	return false;
 }
 
-/* The mount that a path lies in, by its spelling: nothing is asked of it. */
+/* The mount that a path lies in, by its spelling; does not access the mount. */
 struct holder {
 	const char *path;
 	size_t longest;
@@ -189,7 +189,7 @@ static int note_holder(void *ctx, const struct mount_row *m)
 	return 0;
 }
 
-/* A server's directory may never answer, and looking at it would hold up the mount. */
+/* A directory of a network file system may never answer, and accessing it would block the mount. */
 static bool may_hang(const char *path)
 {
 	struct holder h = {.path = path};
@@ -224,7 +224,7 @@ static int allow_source(struct landlock *l, const struct source *s)
 	return r == 0 ? allow_ptr_map(l, s->o.ptr_map) : r;
 }
 
-/* Directories that other things of root's live in, too. */
+/* Directories that also hold other files of root. */
 static bool is_shared(const char *dir)
 {
 	static const char *const shared[] = {"/var/cache", "/var/lib", "/var/tmp", "/var/log", "/usr/local", "/dev/shm"};
@@ -238,7 +238,7 @@ static bool is_shared(const char *dir)
 	return false;
 }
 
-/* An editor puts a new file in place of the old one, so the directory, unless much else lies there. */
+/* An editor replaces a file by a new one, so allow its directory, unless that holds much else. */
 static int allow_config_file(struct landlock *l, const char *path)
 {
 	_cleanup_free_ char *whole = path_absolute(path);
@@ -249,7 +249,7 @@ static int allow_config_file(struct landlock *l, const char *path)
 	return allow_read(l, is_shared(dir) ? whole : dir);
 }
 
-/* Files by which a user configures symfs. A new one may come with SIGHUP, so directories. */
+/* Files by which a user configures symfs. SIGHUP may bring a new one, so allow their directories. */
 static int allow_configuration(struct landlock *l, const struct app_args *a)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
@@ -265,7 +265,7 @@ static int allow_configuration(struct landlock *l, const struct app_args *a)
 	return r == 0 && xdg ? allow_read(l, path) : r;
 }
 
-/* A store that was removed is made anew, for which its parent must be open, too; but not when much
+/* A store that was removed is made anew, which needs access to its parent; but not when much
  * else lies there. */
 static int allow_store(struct landlock *l, const char *dir)
 {
@@ -275,7 +275,7 @@ static int allow_store(struct landlock *l, const char *dir)
 
 	if (!parent)
 		return -ENOMEM;
-	path_mkdirs(whole, 0700); /* store_open() says what is wrong with it */
+	path_mkdirs(whole, 0700); /* store_open() reports errors */
 	r = landlock_allow(l, whole, LANDLOCK_WRITE);
 	return r < 0 || is_shared(parent) ? r : landlock_allow(l, parent, LANDLOCK_WRITE);
 }
@@ -315,7 +315,7 @@ static int allow_all(struct landlock *l, const struct app *app, const struct rig
 
 	program[MAX(n, 0L)] = '\0';
 	if (r == 0 && n > 0)
-		r = allow_read(l, program); /* of which workers are made */
+		r = allow_read(l, program); /* workers are new processes of it */
 	if (r == 0)
 		r = allow_configuration(l, &app->args);
 	for (unsigned i = 0; r == 0 && i < app->prepared->n; i++)
@@ -325,7 +325,7 @@ static int allow_all(struct landlock *l, const struct app *app, const struct rig
 	return r == 0 ? allow_writes(l, writes) : r;
 }
 
-/* Files are not all: the socket of a service that obeys root is as good, and so is a mode that lets another
+/* Files are not enough: the socket of a service that obeys root is as good, and so is a mode that lets another
  * user in. Landlock closes neither. */
 static void refuse_calls(void)
 {
@@ -333,10 +333,10 @@ static void refuse_calls(void)
 
 	if (r < 0)
 		log_warn("the daemon runs as root without a system-call filter, which cannot be set here: %s; "
-			 "run-as = USER gives the daemon a user of its own", err_text(r));
+			 "run-as = USER gives the daemon its own user", err_text(r));
 }
 
-/* The daemon stays root, and root's files would be its own. */
+/* For a daemon that stays root, which owns all files of root. */
 static int close_files(const struct app *app, const struct rights_writes *writes, struct err *e)
 {
 	struct landlock l;
@@ -344,7 +344,7 @@ static int close_files(const struct app *app, const struct rights_writes *writes
 
 	if (r == -ENOTSUP) {
 		log_warn("the daemon runs as root and can write root's files: this kernel has no Landlock; "
-			 "run-as = USER gives the daemon a user of its own");
+			 "run-as = USER gives the daemon its own user");
 		return 0;
 	}
 	if (r == 0)
@@ -357,7 +357,7 @@ static int close_files(const struct app *app, const struct rights_writes *writes
 
 /* ---- giving up ---------------------------------------------------------------------- */
 
-/* Whether root configures symfs there. */
+/* Whether root configures symfs in that directory. */
 static bool has_configuration(const char *variable, const char *name)
 {
 	const char *dir = getenv(variable);
@@ -396,10 +396,10 @@ int rights_give_up(const struct rights *r, const struct app *app, const struct r
 	return close_files(app, writes, e);
 }
 
-/* Sources that are looked at. */
+/* Checks whether the daemon can read directory sources. */
 struct look {
 	struct sources *so;
-	char who[96];
+	char daemon[96]; /* what messages call it */
 	const char *way_out;
 };
 
@@ -410,7 +410,7 @@ static void look_at(const struct look *l, const struct source *s)
 	if (fd >= 0)
 		close(fd);
 	else if (s->kind->local && (errno == EACCES || errno == EPERM))
-		log_warn("source %s: the daemon, %s, cannot read %s: %s", s->name, l->who, s->shown, l->way_out);
+		log_warn("source %s: the daemon, %s, cannot read %s: %s", s->name, l->daemon, s->shown, l->way_out);
 }
 
 static void *look_main(void *arg)
@@ -424,7 +424,7 @@ static void *look_main(void *arg)
 	return NULL;
 }
 
-/* On a thread of its own, which is not waited for: a directory may never answer. */
+/* Runs on its own thread, for which no caller waits: a directory may never answer. */
 void rights_check(const struct rights *r, struct app *app)
 {
 	struct look *l = r->drop ? calloc(1, sizeof(*l)) : NULL;
@@ -436,9 +436,9 @@ void rights_check(const struct rights *r, struct app *app)
 		return;
 	}
 	if (r->user[0])
-		snprintf(l->who, sizeof(l->who), "user %s", r->user);
+		snprintf(l->daemon, sizeof(l->daemon), "user %s", r->user);
 	else
-		snprintf(l->who, sizeof(l->who), "which gave up its rights at the start");
+		snprintf(l->daemon, sizeof(l->daemon), "which gave up its rights at the start");
 	l->way_out = r->keep.uid == 0 ? "start it anew, with read-all = yes when its owner is another user"
 				      : "allow that user to, or set read-all = yes";
 	if (pthread_create(&thread, NULL, look_main, l) == 0)

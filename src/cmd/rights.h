@@ -18,10 +18,10 @@ struct rights {
 };
 
 /* Decides, from run-as, read-all and the owner of the store, and makes the store of another user when
- * there is none. `helped`: another process mounts. -EINVAL: no such user; -EPERM: only root can become another; -errno. */
+ * there is no such user. `helped`: another process mounts. -EINVAL: no such user; -EPERM: only root can become another; -errno. */
 int rights_choose(struct rights *r, const struct settings *s, bool helped, struct err *e);
 
-/* What the daemon writes beside the store. NULL: there is none. */
+/* What the daemon writes beside the store. NULL: nothing. */
 struct rights_writes {
 	const char *log_path;	 /* absolute */
 	const char *socket_path; /* of a Unix socket, which is removed at the end */

@@ -1,4 +1,4 @@
-/* Whether others can read what is secret in a configuration. */
+/* Checks whether other users can read the secrets of a configuration, and hides those of the command line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/secrets.h"
 #include "base/util.h"
@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* A header that is sent to prove something, by what such headers are called. */
+/* Whether a header carries credentials, by its name. */
 static bool header_is_secret(const char *line)
 {
 	static const char *const words[] = {"auth", "cookie", "token", "key", "secret", "password"};
@@ -40,7 +40,7 @@ static bool is_secret(const struct conf_entry *x)
 	return strcmp(x->name, "secret-key") == 0 || strcmp(x->name, "session-token") == 0;
 }
 
-/* Only files have readers: words of the command line and variables have not. */
+/* Other users can read files only, not the command line or variables. */
 static bool readable(const char *path, mode_t by)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* Keeps from other users what proves who we are: in files, and in the process list. */
+/* Keeps credentials from other users: in files, and in the process list. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Serving over HTTP. */
+/* The HTTP server of symfs serve and of symfs mount --serve: its options, signals and start. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
 #include "base/path.h"
@@ -13,7 +13,7 @@
 
 #define TOKEN_MOST 512
 
-/* The first line of a file. A token that others may read protects nothing. */
+/* Reads the first line of a file. A token that other users may read protects nothing. */
 static int read_token(const char *path, char **out, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
@@ -25,9 +25,9 @@ static int read_token(const char *path, char **out, struct err *e)
 		return err_set(e, -EINVAL, "%s: %s", path, err_text(r));
 	n = strcspn(text, "\r\n");
 	if (n < 8 || n > TOKEN_MOST)
-		return err_set(e, -EINVAL, "%s: a token of 8 to %d characters, please", path, TOKEN_MOST);
+		return err_set(e, -EINVAL, "%s: the token must have 8 to %d characters", path, TOKEN_MOST);
 	if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0007)
-		return err_set(e, -EINVAL, "%s: everybody may read or write it; chmod o= %s", path, path);
+		return err_set(e, -EINVAL, "%s: all users may read or write it; try: chmod o= %s", path, path);
 	*out = strndup(text, n);
 	return *out ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
@@ -48,7 +48,7 @@ static int read_number(const char *name, const char *text, unsigned most, unsign
 		return 0;
 	*out = n && n < 8 && strspn(text, "0123456789") == n ? (unsigned)strtoul(text, NULL, 10) : 0;
 	return *out && *out <= most ? 0 :
-		err_set(e, -EINVAL, "--%s %s: a number from 1 to %u, please", name, text, most);
+		err_set(e, -EINVAL, "--%s %s: expected a number from 1 to %u", name, text, most);
 }
 
 int serving_open(struct serving *s, struct err *e)
@@ -109,7 +109,7 @@ void serving_signals(sigset_t *taken)
 	sigaddset(taken, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, taken, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a draft that may not grow is an error of its write */
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error of write() */
 	signal(SIGUSR1, SIG_IGN); /* other daemons reopen their log on these */
 	signal(SIGUSR2, SIG_IGN);
 }

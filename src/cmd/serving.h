@@ -10,7 +10,7 @@
 struct http;
 
 struct serving {
-	const char *listen; /* NULL: nobody is served */
+	const char *listen; /* NULL: it does not serve over HTTP */
 	const char *token_file, *access_log;
 	const char *connections, *idle_seconds; /* numbers; NULL */
 	bool anyone;

@@ -1,4 +1,4 @@
-/* Variables that users already have, and the sources that they name. */
+/* Sources from variables of other programs: DEBUGINFOD_URLS, _NT_SYMBOL_PATH and their relatives. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/log.h"
@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 
 #define HEADERS_MOST (64 << 10)
-#define CONNECT_SECONDS 5 /* a shorter DEBUGINFOD_TIMEOUT shortens this, too */
+#define CONNECT_SECONDS 5 /* a shorter DEBUGINFOD_TIMEOUT shortens it */
 
-/* A mistyped URL may hold a password all the same. */
+/* A mistyped URL may still hold a password. */
 static void log_skipped(const char *from, const char *word, const char *expected)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
@@ -28,9 +28,9 @@ static void log_skipped(const char *from, const char *word, const char *expected
 
 /* ---- debuginfod --------------------------------------------------------------------- */
 
-/* What debuginfod's client says of all its servers. */
+/* The settings of debuginfod's client, for all of its servers. */
 struct client {
-	uint64_t timeout, size; /* seconds, bytes; 0: not told */
+	uint64_t timeout, size; /* seconds, bytes; 0: not set */
 	char *headers;		/* lines */
 };
 
@@ -47,7 +47,7 @@ static uint64_t number_of(const char *variable)
 		n = n * 10 + (uint64_t)(*p - '0');
 	if (!*p)
 		return n;
-	log_warn("%s: \"%.60s\" is no number: ignored", variable, value);
+	log_warn("%s: \"%.60s\" is not a number: ignored", variable, value);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ static void client_read(struct client *c)
 		log_warn("DEBUGINFOD_HEADERS_FILE: %s: %s", headers, err_text(r));
 }
 
-/* One line of the file; no more of a bad one is told than its number, it may be a password. */
+/* One line of the file. A warning about a bad line has only its number, because it may be a password. */
 static int add_header(struct conf_section *s, char *line, unsigned number)
 {
 	size_t n = strlen(line);
@@ -102,7 +102,7 @@ static int set_number(struct conf_section *s, const char *key, uint64_t n, const
 	return conf_set(s, key, text, 0);
 }
 
-/* A directory's files are not transferred: nothing of this is for them. */
+/* These settings are for downloads, so not for directories. */
 static int client_tell(const struct client *c, struct conf_section *s)
 {
 	int r = 0;
@@ -152,7 +152,7 @@ static int add_server(struct conf *c, const struct client *client, const char *u
 	return r == 0 ? client_tell(client, s) : r;
 }
 
-/* URLs with blanks between; `ima:…` words are the client's own business. */
+/* URLs with blanks between them; `ima:…` words are for debuginfod's client only. */
 static int add_servers(struct conf *c, const struct client *client, const char *urls, const char *from)
 {
 	int r = 0;
@@ -209,7 +209,7 @@ struct adding {
 	const char *from;
 };
 
-/* A store of two tiers says so with a file. */
+/* A file in the store shows that it has two tiers. */
 static const char *store_layout(const char *dir)
 {
 	_cleanup_free_ char *index2 = NULL;

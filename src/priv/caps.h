@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-bool caps_have_admin(void);    /* CAP_SYS_ADMIN, with which one mounts */
-bool caps_have_read_all(void); /* CAP_DAC_READ_SEARCH, with which one reads everything */
+bool caps_have_admin(void);    /* CAP_SYS_ADMIN, which may mount */
+bool caps_have_read_all(void); /* CAP_DAC_READ_SEARCH, which may read every file */
 
 /* What a process keeps. */
 struct caps_keep {
-	const char *user; /* whose user id, group and further groups it takes; NULL: it stays what it is */
+	const char *user; /* its ids and groups become those of the process; NULL: no change */
 	uid_t uid;
 	gid_t gid;
 	bool admin;	  /* CAP_SYS_ADMIN */

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From now on the calls of these names work; any other fails with EPERM and does not end the
- * process, for a library may ask and do without. With `threads` clone() works, too, but only for
- * threads. A name that this processor's kernel does not have is skipped. In a sanitized build the
+/* From now on only the calls of these names work; any other fails with EPERM and does not end the
+ * process, because a library may try a call and do without. With `threads` clone() works as well, but only
+ * for threads. A name that this processor's kernel does not have is skipped. In a sanitized build the
  * filter is set and lets everything pass.
  * -ENOTSUP: this kernel or this processor has no filters; other -errno. */
 int filter_set(const char *const *calls, size_t n, bool threads);

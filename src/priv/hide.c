@@ -1,4 +1,4 @@
-/* Memory that other processes cannot read. */
+/* Hides the memory of this process from other processes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "priv/hide.h"
 #include "base/sanitized.h"

@@ -1,10 +1,10 @@
-/* Landlock: a process gives up files that its user could open. For one that stays root, and whose user
- * therefore owns what is root's. Linux 5.19; with 5.13 renames between directories would fail. */
+/* Landlock: a process gives up files that its user could open. For a daemon that stays root, which owns the
+ * files of root. Linux 5.19; with 5.13 renames between directories would fail. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
 struct landlock {
-	int fd; /* -1: this kernel has none */
+	int fd; /* -1: this kernel has no Landlock */
 	unsigned long long handled;
 };
 
@@ -23,6 +23,6 @@ void landlock_release(struct landlock *l);
  * cannot reach anyway, is skipped. */
 int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
 
-/* All else is closed, and since Linux 6.12 signals to other processes and abstract Unix sockets are, too:
+/* Everything else is closed; since Linux 6.12 also signals to other processes and abstract Unix sockets:
  * for the process and what it starts. Sets no_new_privs. */
 int landlock_apply(const struct landlock *l);

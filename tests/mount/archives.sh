@@ -169,7 +169,7 @@ last_is "added 1, present 0, not placed 6" "$out"
 zip_write "$TMP/h.zip" -z 400000000 bomb "$f" small "$f"
 [ "$(stat -c %s "$TMP/h.zip")" -lt 2000000 ] || fail "that is no bomb"
 hostile "$TMP/h.zip"
-says "h.zip!bomb: not placed: too many bytes come out of this archive" "$out"
+says "h.zip!bomb: not placed: the archive expands to too many bytes" "$out"
 last_is "added 1, present 0, not placed 1" "$out"
 # So do many that share one budget, also within an archive of its own.
 zip_write "$TMP/in.zip" -z 100000000 a "$f" -z 100000000 b "$f" -z 100000000 c "$f" d "$f"
@@ -182,7 +182,7 @@ head -c 40000 /dev/urandom >"$TMP/noise"
 cat "$f" "$TMP/noise" >"$TMP/big"
 zip_write "$TMP/h.zip" -n 50 a "$TMP/big" last "$TMP/p/full/libfoo.so"
 hostile "$TMP/h.zip"
-says "h.zip!a: not placed: is broken: its bytes are those of others, too" "$out"
+says "h.zip!a: not placed: is broken: another member uses the same bytes" "$out"
 
 # A million of nothing: those that may be are tried, the rest is one line.
 zip_write "$TMP/h.zip" -w -n 1000000 d/ - x "$f"

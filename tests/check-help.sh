@@ -59,6 +59,11 @@ for c in $commands; do
 done
 awk 'length($0) > 80 { print FILENAME ": longer than 80 columns: " $0; bad = 1 } END { exit bad }' "$tmp"/help* || bad=1
 
+# --cache and --cache-dir are one option: the last one counts.
+dir() { "$symfs" cache stats --no-default-sources "$@" | sed -n 's/^directory //p'; }
+[ "$(dir --cache "$tmp/a" --cache-dir "$tmp/b")" = "$tmp/b" ] || complain "--cache-dir after --cache does not count"
+[ "$(dir --cache-dir "$tmp/b" --cache "$tmp/a")" = "$tmp/a" ] || complain "--cache after --cache-dir does not count"
+
 "$symfs" nonsense >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || complain "an unknown command does not end with 2"
 [ -s "$tmp/out" ] && complain "an unknown command says something on stdout"

@@ -8,65 +8,20 @@
 #include <string.h>
 #include <strings.h>
 
-struct sha256 {
-	EVP_MD_CTX *md;
-};
-
-struct sha256 *sha256_new(void)
-{
-	struct sha256 *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->md = EVP_MD_CTX_new();
-	if (!s->md || EVP_DigestInit_ex(s->md, EVP_sha256(), NULL) != 1) {
-		sha256_free(s);
-		return NULL;
-	}
-	return s;
-}
-
-void sha256_add(struct sha256 *s, const void *p, size_t n)
-{
-	EVP_DigestUpdate(s->md, p, n);
-}
-
-void sha256_finish(struct sha256 *s, uint8_t out[static 32])
-{
-	EVP_DigestFinal_ex(s->md, out, NULL);
-	sha256_free(s);
-}
-
-void sha256_free(struct sha256 *s)
-{
-	if (!s)
-		return;
-	EVP_MD_CTX_free(s->md);
-	free(s);
-}
-
 void sha256_of(const void *p, size_t n, uint8_t out[static 32])
 {
 	EVP_Digest(p, n, out, NULL, EVP_sha256(), NULL);
-}
-
-void sha256_text_of(const void *p, size_t n, char out[static SHA256_TEXT])
-{
-	uint8_t raw[32];
-
-	sha256_of(p, n, raw);
-	hex_print(raw, sizeof(raw), out);
 }
 
 int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT])
 {
 	const size_t room = 256 << 10;
 	_cleanup_free_ uint8_t *chunk = malloc(room);
-	struct sha256 *s = chunk ? sha256_new() : NULL;
-	uint8_t raw[32];
+	struct digest *d = chunk ? digest_new("SHA256") : NULL;
+	uint8_t raw[DIGEST_BYTES];
 	uint64_t off = 0;
 
-	if (!s)
+	if (!d)
 		return -ENOMEM;
 	while (off < size) {
 		ssize_t n = pread(fd, chunk, (size_t)MIN(room, size - off), (off_t)off);
@@ -76,14 +31,13 @@ int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT])
 		if (n <= 0) {
 			int r = n < 0 ? -errno : -ENODATA;
 
-			sha256_free(s);
+			digest_free(d);
 			return r;
 		}
-		sha256_add(s, chunk, (size_t)n);
+		digest_add(d, chunk, (size_t)n);
 		off += (uint64_t)n;
 	}
-	sha256_finish(s, raw);
-	hex_print(raw, sizeof(raw), out);
+	hex_print(raw, digest_finish(d, raw), out);
 	return 0;
 }
 

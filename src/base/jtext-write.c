@@ -30,9 +30,9 @@ static int add_odd(struct buf *b, const uint8_t **p, const uint8_t *end)
 	return at ? buf_addf(b, "\\%c", to[at - from]) : buf_addf(b, "\\u%04x", c);
 }
 
-int jtext_add_n(struct buf *b, const char *text, size_t n)
+int jtext_add(struct buf *b, const char *text)
 {
-	const uint8_t *p = (const uint8_t *)text, *end = p + n;
+	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
 	int r = buf_add(b, "\"", 1);
 
 	while (r == 0 && p < end) {
@@ -45,9 +45,4 @@ int jtext_add_n(struct buf *b, const char *text, size_t n)
 			r = add_odd(b, &p, end);
 	}
 	return r < 0 ? r : buf_add(b, "\"", 1);
-}
-
-int jtext_add(struct buf *b, const char *text)
-{
-	return jtext_add_n(b, text, strlen(text));
 }

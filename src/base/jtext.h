@@ -62,4 +62,3 @@ int jtext_integer(const struct jtext *j, uint32_t token, bool *minus, uint64_t *
 
 /* Adds a string with its quotes; a byte that is not UTF-8 becomes the text \xNN. 0, -ENOMEM, -EFBIG. */
 int jtext_add(struct buf *b, const char *text);
-int jtext_add_n(struct buf *b, const char *text, size_t n);

@@ -122,11 +122,6 @@ void log_topics(const char *list)
 	}
 }
 
-bool log_wants(enum log_topic t)
-{
-	return log_on[t];
-}
-
 /* "2026-11-22T11:25:17Z " */
 static size_t add_time(char *line, size_t room)
 {

@@ -27,7 +27,6 @@ int log_reopen_file(const char *path, struct err *e);
 
 /* "fetch,store" or "all". A warning names unknown words. */
 void log_topics(const char *list);
-bool log_wants(enum log_topic t);
 
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

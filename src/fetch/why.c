@@ -234,7 +234,7 @@ static void recall(struct fetch *f, const struct source *s, const struct artifac
 	fetch_source_state(f, s, text);
 	if (row->remembered_until > clock_wall()) {
 		snprintf(row->verdict, sizeof(row->verdict), "missing");
-	} else if (strncmp(text, "open", 4) == 0 || strncmp(text, "skipped", 7) == 0) {
+	} else if (strncmp(text, "failing, retry in", 17) == 0 || strncmp(text, "skipped", 7) == 0) {
 		snprintf(row->verdict, sizeof(row->verdict), "skipped");
 		snprintf(row->error, sizeof(row->error), "%.190s", text);
 	} else if (seen_find(f, seen_number(key_number(k), s, ask), &seen)) {

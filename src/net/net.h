@@ -84,4 +84,3 @@ void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
 /* (net) True when it has used its time slice and an equally urgent transfer waits for the host: cancel it
  * and request the rest anew. True once for each transfer that waits. */
 bool transfer_should_yield(struct transfer *t);
-uint64_t transfer_received(const struct transfer *t); /* (net) bytes of the body that body() took so far */

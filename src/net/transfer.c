@@ -370,11 +370,6 @@ void transfer_cancel(struct transfer *t)
 	transfer_settle_later(t);
 }
 
-uint64_t transfer_received(const struct transfer *t)
-{
-	return t->received;
-}
-
 /* ---- the beginning ------------------------------------------------------------------ */
 
 static void easy_callbacks(struct transfer *t)

@@ -75,12 +75,12 @@ static struct host *host_find(struct breakers *b, const char *origin, bool make)
 static void host_text(const struct host *h, uint64_t now, char out[static 240])
 {
 	if (!h || !h->open_until)
-		snprintf(out, 240, "closed");
+		snprintf(out, 240, "ok");
 	else if (h->open_until > now)
-		snprintf(out, 240, "open for %llu s more: %s",
+		snprintf(out, 240, "failing, retry in %llu s: %s",
 			(unsigned long long)((h->open_until - now + 999) / 1000), h->text);
 	else
-		snprintf(out, 240, "half open: %s", h->text);
+		snprintf(out, 240, "failing, retrying now: %s", h->text);
 }
 
 bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[static 240])

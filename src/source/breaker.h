@@ -38,5 +38,5 @@ bool breaker_well(struct breakers *b, const char *origin);
 void breaker_outrun(struct breakers *b, const char *origin);
 bool breaker_may_hold(struct breakers *b, const char *origin);
 
-/* "closed", "open for 12 s more: connection timed out", "half open". Changes nothing. */
+/* "ok", "failing, retry in 12 s: connection timed out", "failing, retrying now: ...". Changes nothing. */
 void breaker_text(struct breakers *b, const char *origin, uint64_t now, char out[static 240]);

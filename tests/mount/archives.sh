@@ -175,7 +175,7 @@ last_is "added 1, present 0, not placed 1" "$out"
 zip_write "$TMP/in.zip" -z 100000000 a "$f" -z 100000000 b "$f" -z 100000000 c "$f" d "$f"
 zip_write "$TMP/h.zip" in.zip "$TMP/in.zip"
 hostile "$TMP/h.zip"
-says "h.zip!in.zip!c: not placed: too many bytes" "$out"
+says "h.zip!in.zip!c: not placed: the archive expands to too many bytes" "$out"
 
 # The same bytes as many members.
 head -c 40000 /dev/urandom >"$TMP/noise"

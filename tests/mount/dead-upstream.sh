@@ -50,8 +50,8 @@ for which in deaf silent; do
   [ $took -le 1000 ] || fail "$which: the next fifty lookups took $took ms"
   [ "$(grep -c 'No route to host' "$TMP/fifty.err")" = 50 ] || fail "$which: $(sort "$TMP/fifty.err" | head -n 3)"
 
-  grep -q 'open for .* s more: .' "$mnt/.symfs/sources" || fail "$which: not to be seen in sources: $(cat "$mnt/.symfs/sources")"
-  grep -q 'skipped (open for' "$mnt/.symfs/why/debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" ||
+  grep -q 'failing, retry in .* s: .' "$mnt/.symfs/sources" || fail "$which: not to be seen in sources: $(cat "$mnt/.symfs/sources")"
+  grep -q 'skipped (failing, retry in' "$mnt/.symfs/why/debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" ||
     fail "$which: not to be seen in why"
   [ "$(wc -l <"$mnt/.symfs/missing")" = 1 ] || fail "$which: remembered as missing: $(cat "$mnt/.symfs/missing")"
   # Who asks now what the server says is told, too; and nobody waits for ever.

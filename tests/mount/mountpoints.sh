@@ -29,8 +29,8 @@ refused 4 'file/below' "$TMP/file/below"
 mkdir "$TMP/full"
 echo precious >"$TMP/full/precious"
 refused 4 'not empty' "$TMP/full"
-refused 2 'which directory' # none at all
-refused 2 'which directory' "$TMP/a" "$TMP/b" "$TMP/c"
+refused 2 'expected one directory' # none at all
+refused 2 'expected one directory' "$TMP/a" "$TMP/b" "$TMP/c"
 refused 2 'no such option' --frobnicate "$TMP/full"
 refused 2 'no such option' -o frobnicate "$TMP/full"
 refused 2 'no such option' -o frobnicate=7 "$TMP/full"

@@ -58,13 +58,13 @@ if [ "$(id -u)" = 0 ]; then
   stat "$mnt/." >/dev/null 2>"$TMP/err" && fail "root sees a user's mount"
   grep -q 'Permission denied' "$TMP/err" || fail "root: $(cat "$TMP/err")"
   "$SYMFS" status "$mnt" >"$TMP/out" 2>"$TMP/err"
-  [ $? = 3 ] && grep -q "$mnt: only its owner may look" "$TMP/err" || fail "root's status of a user's mount: $(cat "$TMP/err")"
+  [ $? = 3 ] && grep -q "$mnt: only its owner may read" "$TMP/err" || fail "root's status of a user's mount: $(cat "$TMP/err")"
   # Nor does a user see root's, and without a directory status does not mention it.
   symfs_mount private --source "$TMP/root"
   as_user "$TMP/bin/symfs" status >"$TMP/out" 2>"$TMP/err" || fail "a user's status beside root's mount: $(cat "$TMP/err")"
   grep -q "^$mnt: symfs " "$TMP/out" && [ ! -s "$TMP/err" ] || fail "a user's status beside root's mount: $(cat "$TMP/out" "$TMP/err")"
   as_user "$TMP/bin/symfs" status "$MNT_private" >"$TMP/out" 2>"$TMP/err"
-  [ $? = 3 ] && grep -q "only its owner may look" "$TMP/err" || fail "a user's status of root's mount: $(cat "$TMP/err")"
+  [ $? = 3 ] && grep -q "only its owner may read" "$TMP/err" || fail "a user's status of root's mount: $(cat "$TMP/err")"
   symfs_umount private
   # But root may unmount what it cannot see.
 fi

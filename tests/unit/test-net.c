@@ -73,7 +73,6 @@ static int got_body(void *ctx, uint64_t off, const void *p, size_t n)
 
 	event(g, 'b');
 	ck_assert_uint_eq(off, g->body.n);
-	ck_assert_uint_eq(transfer_received(g->t), off);
 	if (g->body_r)
 		return g->body_r;
 	if (g->held < g->hold) {

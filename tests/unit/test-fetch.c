@@ -208,16 +208,20 @@ END_TEST
 START_TEST(misses)
 {
 	struct world w;
+	struct artifact missing = nth(1);
 	struct asker a;
+	struct key k;
 
 	patient();
 	world_begin(&w);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), -ENOENT);
 	ck_assert_uint_gt(a.miss_ms, 0);
 	ck_assert_int_eq(try_now(w.fetch, 1), -ENOENT);
-	/* Of a set without one of them it is known, too; of another source, or URL, nothing is. */
+	/* The miss holds for a set without one of the sources, but not for another source or URL. */
 	world_sources(&w, only(&w.two, "two"));
 	ck_assert_int_eq(try_now(w.fetch, 1), -ENOENT);
+	ck_assert_int_eq(key_of(&k, &missing), 0);
+	ck_assert_int_eq(miss_counts_get(w.fetch, &k), 2);
 	world_sources(&w, only(&w.two, "three"));
 	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
 	world_sources(&w, only(&w.one, "two"));

@@ -1,0 +1,88 @@
+/* Files that are made of others: what is stored or remembered of them answers at once. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/derive-private.h"
+#include "fetches.h"
+#include "unit.h"
+
+static struct derive *derive_of(struct world *w)
+{
+	struct derive *d = NULL;
+
+	ck_assert_int_eq(derive_new(&d, w->fetch), 0);
+	return d;
+}
+
+static struct artifact gsym_of(unsigned n)
+{
+	struct artifact input = nth(n), a;
+
+	ck_assert_int_eq(derive_artifact(&input, false, &a), 0);
+	return a;
+}
+
+static void store_made_by(struct world *w, const struct artifact *a, const char *maker)
+{
+	struct blob_facts facts = {.source = "gsym", .verified = true};
+	struct draft *draft;
+	struct blob *b = NULL;
+	struct err e = {0};
+	struct key k;
+
+	snprintf(facts.url, sizeof(facts.url), "%s of it", maker);
+	ck_assert_int_eq(derive_key(a, &k), 0);
+	ck_assert_int_eq(draft_new(&draft, w->store, &e), 0);
+	ck_assert_int_eq(draft_write(draft, 0, "GSYM", 4), 0);
+	ck_assert_msg(store_publish(w->store, draft, &k, &facts, &b, &e) == 0, "%s", e.text);
+	blob_unref(b);
+}
+
+START_TEST(a_file_of_another_maker_is_made_anew)
+{
+	struct artifact mine = gsym_of(1), other = gsym_of(2);
+	char maker[64];
+	struct derive *d;
+	struct fetched f;
+	struct world w;
+
+	patient();
+	world_begin(&w);
+	d = derive_of(&w);
+	store_made_by(&w, &mine, derive_gsym.maker);
+	snprintf(maker, sizeof(maker), "%s0", derive_gsym.maker);
+	store_made_by(&w, &other, maker);
+	ck_assert_int_eq(derive_try(d, &mine, &f), 0);
+	ck_assert_int_eq(f.r, 0);
+	blob_unref(f.blob);
+	ck_assert_int_eq(derive_try(d, &other, &f), -EAGAIN);
+	derive_free(d);
+	world_end(&w);
+}
+END_TEST
+
+START_TEST(a_fault_is_remembered)
+{
+	static const int errors[DERIVE_FAULTS] = {[DERIVE_NOTHING] = -ENOENT, [DERIVE_BROKEN] = -EBADMSG,
+		[DERIVE_SLOW] = -ETIMEDOUT, [DERIVE_SHORT] = -ENOMEM};
+	struct derive *d;
+	struct world w;
+
+	patient();
+	world_begin(&w);
+	d = derive_of(&w);
+	for (unsigned i = 0; i < DERIVE_FAULTS; i++) {
+		struct artifact a = gsym_of(i);
+		struct fetched f;
+		struct key k;
+
+		ck_assert_int_eq(derive_try(d, &a, &f), -EAGAIN);
+		ck_assert_int_eq(derive_key(&a, &k), 0);
+		store_miss_add(w.store, &k, "", derive_gsym.faults[i], 100, "it is so");
+		ck_assert_int_eq(derive_try(d, &a, &f), 0);
+		ck_assert_int_eq(f.r, errors[i]);
+	}
+	derive_free(d);
+	world_end(&w);
+}
+END_TEST
+
+UNIT_MAIN("derive", a_file_of_another_maker_is_made_anew, a_fault_is_remembered)

@@ -1,4 +1,4 @@
-/* What the readers of a file with holes will want next. */
+/* Read-ahead for sparse files: the windows, tables and unit heads that readers will want next. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/ahead.h"
 #include "base/util.h"

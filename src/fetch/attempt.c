@@ -108,7 +108,7 @@ bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 
 /* ---- the head of an answer -------------------------------------------------------------------------------- */
 
-/* The rest of what broke off, of the same version: then it is as good as the whole. */
+/* Whether the answer is the rest of the download that broke off, in the same version: as good as the whole. */
 static bool is_the_rest(const struct attempt *at, const struct net_reply *r)
 {
 	const struct flight *fl = at->flight;
@@ -118,7 +118,7 @@ static bool is_the_rest(const struct attempt *at, const struct net_reply *r)
 		same_version(&fl->body.version, r);
 }
 
-/* A range of something else than the rest: some servers ignore If-Range. */
+/* Whether the answer is a range of another version: some servers ignore If-Range. */
 static bool is_other_version(const struct attempt *at, const struct net_reply *r)
 {
 	const struct flight *fl = at->flight;
@@ -133,7 +133,7 @@ void attempt_stale(struct attempt *at)
 	attempt_fail(at, -ESTALE, "it has another version of what is being read");
 }
 
-/* The first bytes that were asked for, of a file that goes on; or all of a short one. */
+/* Whether the answer is the first range that was asked for: all of it, or less of a short file. */
 static bool is_the_first(const struct attempt *at, const struct net_reply *r)
 {
 	return at->asked_range && r->status == 206 && r->range_start == 0 && r->range_total > 0 &&
@@ -210,14 +210,14 @@ static int attempt_head(void *ctx, const struct net_reply *reply)
 
 /* ---- its first bytes -------------------------------------------------------------------------------------- */
 
-/* Of a fat file one slice is served, and how long it is stands in a table that is not read yet. No
- * other file that is served begins so. */
+/* Of a fat Mach-O file one slice is served, whose size is in a table that was not read yet. No other type
+ * begins like that. */
 static bool is_fat(const uint8_t head[static OBJ_HEAD])
 {
 	return memcmp(head, "\xca\xfe\xba", 3) == 0;
 }
 
-/* Programs and their debug files begin alike. */
+/* The types that can begin so: programs and their debug files begin alike. */
 static uint32_t alike(const void *head, size_t n)
 {
 	uint32_t bits = 0;
@@ -228,7 +228,8 @@ static uint32_t alike(const void *head, size_t n)
 	return bits;
 }
 
-/* By its first bytes, which are more than OBJ_HEAD unless it is shorter. */
+/* Whether a file with these first bytes may be the right one. `head` has OBJ_HEAD bytes or more, unless the file
+ * is shorter. */
 static bool may_win(struct attempt *at, const void *head, size_t n, bool all)
 {
 	enum filetype t = at->flight->key.type;
@@ -246,7 +247,7 @@ static bool may_win(struct attempt *at, const void *head, size_t n, bool all)
 	return obj_may_be(t, head, n);
 }
 
-/* Before the election, as few bytes are taken as show what kind of file it is. */
+/* Before the election the attempt takes only the bytes that show the type of the file. */
 static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct attempt *at = ctx;
@@ -280,7 +281,7 @@ static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 	return -EAGAIN;
 }
 
-/* Words for a body that cannot be what was asked for. */
+/* The body cannot be what was asked for: the attempt fails, and says what it is instead. */
 static void mismatch_head(struct attempt *at)
 {
 	struct view v = view_of_mem(at->head, at->head_n);
@@ -293,7 +294,7 @@ static void mismatch_head(struct attempt *at)
 		at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
 }
 
-/* A body so short that the election has all of it. */
+/* The body ended before the election: `head` holds all of it. */
 static void short_body(struct attempt *at)
 {
 	if (at->state == ATTEMPT_PROMISING)
@@ -351,7 +352,7 @@ static const struct net_sink attempt_sink = {attempt_head, attempt_body, attempt
 
 /* ---- the question ----------------------------------------------------------------------------------------- */
 
-/* May this source be asked for this key now? Else it has failed, and says why. */
+/* Whether the source may be asked for this key now. Otherwise the attempt fails with the reason. */
 static bool may_ask(struct attempt *at)
 {
 	const struct mismatch *m = mismatch_find(at);
@@ -386,7 +387,7 @@ static int ask_for_the_rest(struct attempt *at, struct net_req *req)
 	at->ranged = false;
 	at->asked_range = !fl->readers.part && ranges_wanted(at);
 	if (at->asked_range) {
-		req->coded = true; /* some have no other */
+		req->coded = true; /* some sources have the file compressed only */
 		snprintf(line, sizeof(line), "Range: bytes=0-%u", EARLY_BYTES - 1);
 		return source_add_header(req, line);
 	}

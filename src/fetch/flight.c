@@ -515,7 +515,7 @@ void flight_leave(struct flight *fl, struct ticket *t)
 		return;
 	}
 	atomic_fetch_add(&fl->f->stats.cancelled, 1);
-	log_debug(LOG_FETCH, "%s: the last asker left", fl->canon);
+	log_debug(LOG_FETCH, "%s: the last request left", fl->canon);
 	flight_cancel(fl);
 }
 

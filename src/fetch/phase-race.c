@@ -85,8 +85,7 @@ static int rank_of_error(int error)
 	return 0;
 }
 
-/* Readers have a part of it, and an error would end them: all are asked for the rest until the
- * deadline. */
+/* An error would end the readers of a part: every source is asked for the rest until the deadline. */
 static void race_ask_again(void *ctx)
 {
 	struct flight *fl = ctx;

@@ -1,5 +1,5 @@
-/* Only the bytes that are needed: a file from a server that answers ranges is filled where its readers
- * look, or from front to back when they will want most of it. (net) */
+/* Byte ranges: a file from a server that answers ranges is filled where its readers look, or from front to back
+ * when they will want most of it. (net) */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"

@@ -4,36 +4,17 @@
 # kernel; a reload, a crash, stop.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+. "$top_srcdir/tests/mount/container.sh"
 need_mount
-need systemd-nspawn flock gcc objcopy strip readelf
-[ "$(id -u)" = 0 ] || skip "only root starts containers"
-[ -x /lib/systemd/systemd ] || skip "no systemd"
+need gcc objcopy strip readelf
+container_begin symfs symfs-mount
 
-UNITS=$TMP/units OUT=$TMP/out
-mkdir -p "$UNITS/symfs.service.d" "$UNITS/symfs-mount.service.d" "$OUT" "$TMP/etc" "$TMP/srv"
 make_program "$TMP/made" one
 put_gdb "$TMP/srv" "$TMP/made/debug/one.debug" .debug
 cp "$TMP/made/debug/libone.so.debug" "$TMP/srv/added.debug"
-for unit in symfs symfs-mount; do
-  sed 's|@bindir@|/symfs-test/bin|' "$top_srcdir/etc/systemd/system/$unit.service.in" >"$UNITS/$unit.service"
-done
 cp "$top_srcdir/etc/systemd/system/symfs-mount.socket" "$UNITS/"
 cp "$top_srcdir/etc/sysusers.d/symfs.conf" "$OUT/sysusers.conf"
-ln -s /dev/null "$UNITS/systemd-firstboot.service" # it would ask for a language
-# LeakSanitizer looks at itself as a debugger does, which the unit forbids.
-for unit in symfs symfs-mount; do
-  printf '[Service]\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' >"$UNITS/$unit.service.d/test.conf"
-done
 echo 'Environment=SYMFS_ARGS="--config=/symfs-test/etc/symfs.conf"' >>"$UNITS/symfs.service.d/test.conf"
-cat >"$UNITS/check.service" <<'EOF'
-[Unit]
-DefaultDependencies=no
-[Service]
-Type=oneshot
-ExecStart=/bin/sh /symfs-test/out/check.sh
-ExecStopPost=/bin/systemctl poweroff --force --force
-TimeoutStartSec=100
-EOF
 printf '[source "own"]\npath = /symfs-test/srv\nlayout = gdb\n' >"$TMP/etc/symfs.conf"
 cat >"$OUT/check.sh" <<EOF
 ONE=gdb/$(gdb_path "$(build_id "$TMP/made/full/one")" .debug)
@@ -77,18 +58,9 @@ echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs*' | wc 
 journalctl -u $unit -u symfs-mount.service --no-pager >/symfs-test/out/journal
 echo end
 EOF
-# Two at once would have the same control groups: one after the other, whoever starts them.
-exec 7<"$(command -v systemd-nspawn)"
-flock -w 600 7 || skip "another test has a container all the time"
-# Whatever it does, it ends; and it holds no mounts of other tests.
-"$top_srcdir/scripts/apart" sh -c '
-  mknod "$0/fuse" c 10 229 && chmod 666 "$0/fuse" && mount --bind "$0/fuse" /dev/fuse && shift && exec "$@"' "$TMP" -- \
-  timeout -k 5 140 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
-  --bind=/dev/fuse --bind-ro="$SYMFS:/symfs-test/bin/symfs" --bind="$TMP/etc:/symfs-test/etc" --bind="$OUT:/symfs-test/out" \
-  --bind-ro="$TMP/srv:/symfs-test/srv" --bind-ro="$UNITS:/etc/systemd/system" --machine="symfs-test-$$" \
-  /lib/systemd/systemd --unit=check.service --log-target=console --show-status=no </dev/null >"$TMP/boot.out" 2>&1
-rmdir "/run/systemd/nspawn/propagate/symfs-test-$$" 2>/dev/null
-[ -s "$OUT/said" ] || skip "systemd does not boot here: $(tail -n 3 "$TMP/boot.out")"
+CONTAINER_FUSE=yes
+export CONTAINER_FUSE
+container_run
 cat >"$TMP/want" <<'EOF'
 started
 its own cache
@@ -113,5 +85,4 @@ end
 EOF
 # Before Linux 6.9 nothing is.
 [ "$(printf '%s\n' 6.9 "$(uname -r)" | sort -V | head -n 1)" = 6.9 ] || sed -i '/^passed through$/d' "$TMP/want"
-cmp "$OUT/said" "$TMP/want" || fail "$(diff "$TMP/want" "$OUT/said"; tail -n 40 "$OUT/journal" 2>/dev/null; tail -n 20 "$TMP/boot.out")"
-exit 0
+container_said

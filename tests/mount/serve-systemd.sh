@@ -3,35 +3,16 @@
 # the first who asks starts the service, which has a user and a cache of its own; reload, a crash, stop.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
-need curl systemd-nspawn flock
-[ "$(id -u)" = 0 ] || skip "only root starts containers"
-[ -x /lib/systemd/systemd ] || skip "no systemd"
+. "$top_srcdir/tests/mount/container.sh"
+need curl
+container_begin symfs-serve
 
-UNITS=$TMP/units OUT=$TMP/out
-mkdir -p "$UNITS/sockets.target.wants" "$UNITS/symfs-serve.service.d" "$OUT" "$TMP/etc" "$TMP/srv/a.so/111111111111111111111111111111110"
+mkdir -p "$UNITS/sockets.target.wants" "$TMP/srv/a.so/111111111111111111111111111111110"
 SYM=a.so/111111111111111111111111111111110/a.so.sym
 { echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/srv/$SYM"
-sed 's|@bindir@|/symfs-test/bin|' "$top_srcdir/etc/systemd/system/symfs-serve.service.in" >"$UNITS/symfs-serve.service"
 cp "$top_srcdir/etc/systemd/system/symfs-serve.socket" "$UNITS/"
 ln -s ../symfs-serve.socket "$UNITS/sockets.target.wants/"
-ln -s /dev/null "$UNITS/systemd-firstboot.service" # it would ask for a language
-# LeakSanitizer looks at itself as a debugger does, which the unit forbids; nobody else's configuration counts.
-cat >"$UNITS/symfs-serve.service.d/test.conf" <<'EOF'
-[Service]
-Environment=ASAN_OPTIONS=detect_leaks=0
-Environment=SYMFS_SERVE_ARGS="--config=/symfs-test/etc/symfs.conf"
-EOF
-cat >"$UNITS/check.service" <<'EOF'
-[Unit]
-DefaultDependencies=no
-Wants=sockets.target
-After=sockets.target
-[Service]
-Type=oneshot
-ExecStart=/bin/sh /symfs-test/out/check.sh
-ExecStopPost=/bin/systemctl poweroff --force --force
-TimeoutStartSec=100
-EOF
+echo 'Environment=SYMFS_SERVE_ARGS="--config=/symfs-test/etc/symfs.conf"' >>"$UNITS/symfs-serve.service.d/test.conf"
 printf '[source "own"]\npath = /symfs-test/srv\nlayout = breakpad\n' >"$TMP/etc/symfs.conf"
 cat >"$OUT/check.sh" <<'EOF'
 exec >/symfs-test/out/said 2>&1
@@ -64,16 +45,7 @@ echo "failed: $(systemctl list-units --failed --no-legend --plain 'symfs-*' | wc
 journalctl -u $unit -u symfs-serve.socket --no-pager >/symfs-test/out/journal
 echo end
 EOF
-# Two at once would have the same control groups: one after the other, whoever starts them.
-exec 7<"$(command -v systemd-nspawn)"
-flock -w 600 7 || skip "another test has a container all the time"
-# Whatever it does, it ends; and it holds no mounts of other tests.
-"$top_srcdir/scripts/apart" timeout -k 5 140 systemd-nspawn --quiet --register=no --keep-unit --private-network --directory=/ --volatile=yes \
-  --bind-ro="$SYMFS:/symfs-test/bin/symfs" --bind="$TMP/etc:/symfs-test/etc" --bind="$OUT:/symfs-test/out" --bind-ro="$TMP/srv:/symfs-test/srv" \
-  --bind-ro="$UNITS:/etc/systemd/system" --machine="symfs-test-$$" \
-  /lib/systemd/systemd --unit=check.service --log-target=console --show-status=no </dev/null >"$TMP/boot.out" 2>&1
-rmdir "/run/systemd/nspawn/propagate/symfs-test-$$" 2>/dev/null
-[ -s "$OUT/said" ] || skip "systemd does not boot here: $(tail -n 3 "$TMP/boot.out")"
+container_run sockets.target
 cat >"$TMP/want" <<'EOF'
 before: active inactive
 first: 200
@@ -92,5 +64,4 @@ at last: active active
 failed: 0
 end
 EOF
-cmp "$OUT/said" "$TMP/want" || fail "$(diff "$TMP/want" "$OUT/said"; tail -n 40 "$OUT/journal" 2>/dev/null; tail -n 20 "$TMP/boot.out")"
-exit 0
+container_said

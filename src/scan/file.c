@@ -11,7 +11,7 @@
 
 /* Bytes of the inside of a packed file in which its identity must be. */
 #define INSIDE_MOST (16u << 20)
-#define JUDGED (64u << 10) /* after so many it is seen whether it can have one at all */
+#define JUDGED (64u << 10) /* after so many bytes it is clear whether it can have one at all */
 
 /* ---- files and directories ---------------------------------------------------------- */
 
@@ -137,7 +137,7 @@ struct inside {
 	bool judged;
 };
 
-/* Most that is no symbol file says so early. */
+/* Most files without symbols can be told early. */
 static int judge(struct inside *in)
 {
 	struct view v = view_of_mem(in->b.p, in->b.n);
@@ -160,8 +160,8 @@ static int take_inside(void *ctx, const void *p, size_t n)
 	return r < 0 ? r : in->b.n == in->b.most ? -ECANCELED : 0;
 }
 
-/* What is in a packed file, as far as INSIDE_MOST tell. -ENOMSG: it is none. A zip archive may hold
- * anything, and most are no symbols. */
+/* The keys of the file inside a packed file, from its first INSIDE_MOST bytes. -ENOMSG: it is not packed. Most zip
+ * archives hold no symbols. */
 static int add_inside(struct view *v, const char *path, struct buf *out)
 {
 	_cleanup_unpack_ struct unpack *u = NULL;
@@ -189,7 +189,7 @@ static int add_inside(struct view *v, const char *path, struct buf *out)
 	return r == -ENOMEM || r == -EIO ? r : r < 0 ? -ENOMSG : 0;
 }
 
-/* The keys of a file, NULL when it has none. What is broken has those of its whole slices. */
+/* The keys of a file, NULL when it has no key. A broken file has those of its whole slices. */
 static int keys_of(int dir, const char *way, const char *name, uint64_t size, char **keys)
 {
 	_cleanup_close_ int fd = -1;
@@ -222,7 +222,7 @@ static bool is_same(const struct scan_file *f, const struct stat *st)
 	       f->mtime == mtime_of(st) && f->mtime != -1;
 }
 
-/* 0: `out` is the file as it is now; what is known of it already is not read again. */
+/* 0: `out` is the file as it is now; a file that is known already is not read again. */
 int look_at(const struct scan_dir *before, const struct scan_dir *remembered, int dir,
 	const char *name, const struct stat *st, struct scan_file *out)
 {

@@ -1,4 +1,4 @@
-/* From a key to the files that answer to it. */
+/* The index of a scanned tree: from a key to the files that have it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By key, and of one key the largest file first: it says most. */
+/* By key, and of one key the largest file first: it has most information. */
 static int compare_refs(const void *a, const void *b)
 {
 	const struct scan_ref *x = a, *y = b;
@@ -42,7 +42,7 @@ static int add_ref(struct indexing *x, const struct key *k, const struct scan_di
 	return 0;
 }
 
-/* An ELF file is also asked for by the debug id that follows from its build id. The key does not tell
+/* An ELF file is also asked for by the debug id that follows from its build id. The key does not say
  * the byte order of the file, so both ids lead to it: the reader of the file compares them. */
 static int add_debug_ids(struct indexing *x, const struct key *k, const struct scan_dir *d,
 	const struct scan_file *f)

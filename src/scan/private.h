@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* A scanned tree in memory: its directories, files and index. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "obj/obj.h"

@@ -1,4 +1,4 @@
-/* Trees that are walked and followed. */
+/* Scanned trees: starting and stopping the thread that follows a tree, and asking for keys. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,7 +25,7 @@ const char *scan_path(const struct scan *s)
 
 /* ---- following ---------------------------------------------------------------------- */
 
-/* Notes which directories changed. true: too much did. */
+/* Notes which directories changed. true: more than the kernel could queue; read all. */
 static bool take_events(struct scan *s)
 {
 	char room[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -53,7 +53,7 @@ static bool take_events(struct scan *s)
 	return all;
 }
 
-/* Waits for `ms` (-1: until something happens). 1: something did. 0: nothing. -1: the end. */
+/* Waits for `ms` (-1: without a limit). 1: an event came. 0: no event. -1: the thread is to end. */
 static int wait_for(struct scan *s, int ms)
 {
 	struct pollfd p[] = {{.fd = s->stop, .events = POLLIN}, {.fd = s->inotify, .events = POLLIN}};

@@ -1,4 +1,4 @@
-/* Reading the tree. */
+/* Walking a scanned tree: reading directories, and watching them for changes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/clock.h"
@@ -16,7 +16,7 @@
 #include <sys/inotify.h>
 
 #define INDEX_MS 300 /* how often a first walk shows what it found so far */
-/* IN_ATTRIB: who may read a file. IN_MOVE_SELF: of the root nobody else tells it. */
+/* IN_ATTRIB: permissions may change. IN_MOVE_SELF: no other event says that the root was moved. */
 #define WATCHED                                                                                    \
 	(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |        \
 		IN_MOVE_SELF | IN_ONLYDIR)
@@ -77,7 +77,7 @@ static struct scan_dir *dir_add(struct scan *s, const char *path)
 	return d;
 }
 
-/* Who is told of a watch's events. */
+/* Remembers which directory a watch is of. */
 static int watch_set(struct scan *s, int watch, struct scan_dir *d)
 {
 	size_t n = (size_t)watch + 1;
@@ -127,7 +127,7 @@ static void dir_watch(struct scan *s, struct scan_dir *d, int fd)
 	}
 }
 
-/* What has nothing to tell, and many files. */
+/* Directories that have many files and no symbols. */
 static bool is_skipped(const char *name)
 {
 	static const char *const names[] = {".", "..", ".git", ".hg", ".svn"};
@@ -308,7 +308,7 @@ void walk_all(struct scan *s)
 {
 	_cleanup_close_ int fd = open_root(s);
 
-	/* First: who finds a file is not told that there is no tree. */
+	/* First, so that a caller that finds a file does not see the error of an earlier walk. */
 	pthread_mutex_lock(&s->lock);
 	s->error = fd < 0 ? fd : 0;
 	pthread_mutex_unlock(&s->lock);

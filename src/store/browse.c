@@ -31,7 +31,7 @@ static int fill_part(struct browse *b, uint64_t after)
 		break;
 	}
 	browse_streams_end(b);
-	/* There never was such a name, or so long ago that nobody knows where it stood. */
+	/* The offset is of a name that never was, or was dropped so long ago that its place is not known. */
 	return r == -ENOENT ? 0 : r;
 }
 

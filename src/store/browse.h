@@ -5,7 +5,7 @@
 #include "store/store.h"
 
 /* The lowest bits of an offset say which part of the listing it is in; this one and 0 are left to
- * who shows more entries than ours. */
+ * callers that show further entries. */
 #define BROWSE_PART_BITS 5
 #define BROWSE_PART_FREE ((1u << BROWSE_PART_BITS) - 1)
 
@@ -17,10 +17,10 @@ struct browse_entry {
 	char name[MODULE_NAME_MAX];
 };
 
-/* The entries behind an offset (0: from the start), at most n; each name once, whatever its case.
- * An offset stays good when keys come and go: what was stored all the time is met exactly once, unless
- * another key that comes or goes meanwhile has the same name there; and an entry that the offset was of
- * may be gone. How many, 0: no more; -errno. (reads the disk) */
+/* The entries behind an offset (0: from the start), at most n; each name once, whatever its case. How many;
+ * 0: no more; -errno. (reads the disk)
+ * An offset stays good when keys come and go. A file that is stored all the time is listed exactly once, unless
+ * another key with the same name comes or goes meanwhile. The entry of the offset itself may be gone. */
 int store_browse(struct store *s, const struct roster *l, uint64_t after, struct browse_entry *out,
 	unsigned n);
 

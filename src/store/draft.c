@@ -25,8 +25,8 @@ struct draft {
 	bool lent; /* a file with holes that is full: it stays when it is not published */
 	uint64_t end;
 	uint64_t looked; /* bytes written since the last look */
-	uint64_t evicted; /* the end + 1 when others made room: not twice for the same bytes */
-	bool at_once;	 /* nobody makes room here, because that waits */
+	uint64_t evicted; /* the end + 1 when eviction made room: not twice for the same bytes */
+	bool at_once;	 /* its thread must not wait: no eviction makes room */
 };
 
 static void rel_name(const struct draft *d, char out[static 64])
@@ -90,7 +90,7 @@ static int look_at_space(struct draft *d, size_t n)
 	d->looked = 0;
 	if (room_has(d->s, n) || (make_room(d, n) && room_has(d->s, n)))
 		return 0;
-	d->looked = LOOK_EVERY; /* and when it is tried again */
+	d->looked = LOOK_EVERY; /* ask again at the next try */
 	return -ENOSPC;
 }
 

@@ -132,13 +132,13 @@ int evict_to_quota(struct session *ses, int64_t except)
 /* On a disk that other programs filled, evicting everything may not be enough: then nothing is evicted. */
 static bool would_help(struct session *ses, uint64_t need)
 {
-	uint64_t ours = 0, pinned = 0, missing = room_missing(ses->s, need);
+	uint64_t bytes = 0, pinned = 0, missing = room_missing(ses->s, need);
 
 	if (missing == 0)
 		return true;
-	if (index_bytes(ses->ix, &ours) < 0 || index_pinned_bytes(ses->ix, &pinned) < 0)
+	if (index_bytes(ses->ix, &bytes) < 0 || index_pinned_bytes(ses->ix, &pinned) < 0)
 		return false;
-	return ours - MIN(pinned, ours) + sparses_uncommitted(ses->s, ses->ix) >= missing;
+	return bytes - MIN(pinned, bytes) + sparses_uncommitted(ses->s, ses->ix) >= missing;
 }
 
 static int free_floor(struct eviction *v, uint64_t need)

@@ -22,7 +22,7 @@ static int set(struct store *s, short type, off_t at, off_t len)
 	return fcntl(s->flights.fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
 }
 
-/* Whether another open file holds a lock there: our own never stands in our way. */
+/* Whether another process holds a lock there: locks of the same open file do not count. */
 static bool is_held(struct store *s, off_t at)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
@@ -49,7 +49,7 @@ int flights_init(struct store *s, struct err *e)
 	return 0;
 }
 
-/* What this process leads, it leads no more for other processes: at worst they download it, too. */
+/* Other processes see no longer which downloads this process leads: at worst they download the same. */
 int flights_reopen(struct store *s, int dirfd, struct err *e)
 {
 	struct flights *f = &s->flights;
@@ -125,7 +125,7 @@ void flights_want(struct store *s, uint64_t number, bool want)
 	if (want) {
 		if (!w)
 			w = want_add(f, number);
-		/* Out of memory: the leader is not told, and the follower leads when it stops. */
+		/* Out of memory: the leader does not learn of it, and the follower leads when the leader stops. */
 		if (w && w->count++ == 0)
 			set(s, F_RDLCK, place(number, BYTE_WANT), 1);
 	} else if (w && --w->count == 0) {

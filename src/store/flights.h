@@ -5,8 +5,8 @@
 #pragma once
 #include "store/store.h"
 
-/* 0: this process leads now. -EAGAIN: another process does. -errno. (Two askers in one process
- * are the caller's to join.) */
+/* 0: this process leads now. -EAGAIN: another process does. -errno. (The caller joins two
+ * requests of one process.) */
 int flights_lead(struct store *s, uint64_t number);
 
 /* The leader says that the artifact exists, before its bytes are whole. */
@@ -17,10 +17,10 @@ bool flights_found(struct store *s, uint64_t number); /* does another process sa
 void flights_want(struct store *s, uint64_t number, bool want);
 bool flights_wanted(struct store *s, uint64_t number); /* does another process want it? */
 
-/* A leader that gets on says something else each time; one that was stopped does not. */
-#define FLIGHTS_BEAT_MS 500	/* so often it says so */
-#define FLIGHTS_SILENCE_MS 5000 /* who does not for so long is not followed any more */
+/* The heartbeat of a leader: it changes as long as the leader makes progress. */
+#define FLIGHTS_BEAT_MS 500	/* the leader changes it this often */
+#define FLIGHTS_SILENCE_MS 5000 /* a leader whose heartbeat stands still this long is not followed */
 void flights_beat(struct store *s, uint64_t number, bool high);
 bool flights_beats(struct store *s, uint64_t number); /* what another process says now */
 
-void flights_drop(struct store *s, uint64_t number); /* all that a leader says is let go */
+void flights_drop(struct store *s, uint64_t number); /* releases all locks of a leader */

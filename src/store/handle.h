@@ -75,5 +75,5 @@ void draft_take_back(struct draft *d, const char *sha256);
 
 void sparses_init(struct store *s);
 void sparses_release(struct store *s);
-/* Removes rows without their file, and files that no row names and nobody has open. */
+/* Removes rows without their file, and files that no row names and no process has open. */
 void sparses_clean(struct store *s);

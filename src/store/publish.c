@@ -202,8 +202,7 @@ static int commit(struct index *ix, struct publishing *p)
 	return r == 0 ? index_commit(ix) : r;
 }
 
-/* What has no row would be taken in from its label, and be the first to go when room is made for
- * it. */
+/* A blob without a row would come back from its label, and be the first to be evicted. */
 static void take_back(struct index *ix, struct publishing *p)
 {
 	struct index_object o;
@@ -306,7 +305,7 @@ int store_link(struct store *s, const struct key *k, const struct blob *b)
 	struct publishing p = {.s = s, .k = *k, .facts = blob_facts(b), .size = blob_size(b)};
 
 	if (!blob_sha256(b)[0])
-		return -EINVAL; /* in place: nothing of ours */
+		return -EINVAL; /* a file of a directory source: not in the store */
 	key_canon(k, p.canon);
 	snprintf(p.sha256, sizeof(p.sha256), "%s", blob_sha256(b));
 	return publish_locked(&p, NULL);

@@ -1,4 +1,4 @@
-/* Files and index, made to agree. */
+/* Settling: the files of one blob and the index are made to agree. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/settle.h"
 #include "base/log.h"
@@ -80,7 +80,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 
 	r = label_read(s->dirfd, sha256, &text);
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-		return r; /* says nothing of the label */
+		return r; /* an error of this process, not of the label */
 	if (r < 0)
 		return -ENOENT;
 	r = label_each(text, adopt_line, &a);
@@ -91,7 +91,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 	return r == 0 && !a.object ? -ENOENT : r;
 }
 
-/* What cannot be removed is only a waste: it must not stop every writer after this one. */
+/* A file that cannot be removed only wastes space: it must not stop later writers. */
 static void remove_files(struct store *s, const char *sha256)
 {
 	int r = dir_blob_remove(s->dirfd, sha256);
@@ -109,7 +109,7 @@ static int relabel(struct store *s, struct index *ix, const struct index_object 
 	r = settle_label(ix, o, &want);
 	if (r < 0)
 		return r;
-	if (want.n == 0) { /* no key leads here any more */
+	if (want.n == 0) { /* no key has this blob now */
 		r = index_object_drop(ix, o->id);
 		if (r == 0)
 			remove_files(s, o->sha256);
@@ -130,7 +130,7 @@ static int take_key(void *ctx, const struct key *k, const struct blob_facts *fac
 	return 0;
 }
 
-/* What the user added or pinned must not go without a word. */
+/* A file that the user added or pinned must not vanish silently. */
 static void warn_of_lost(struct store *s, struct index *ix, const struct index_object *o, bool here)
 {
 	char text[KEY_TEXT] = "";

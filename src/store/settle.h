@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "store/handle.h"
 
-/* Settles one: a row without its file goes; a file without a row comes back when its label tells
- * what it is, else (or when it is to go) it goes; a label that differs is written again. */
+/* Settles one blob. A row without its file is dropped. A file without a row comes back when its label says what it
+ * is; otherwise, or with `gone`, the file is removed. A label that differs is written again. */
 int settle(struct store *s, struct index *ix, const char *sha256, bool gone);
 
 /* Settles every intent. */

@@ -17,11 +17,11 @@ static bool has_row(struct store *s, const char *name)
 
 	while (session_next(&ses))
 		ses.r = index_sparse_find_name(ses.ix, name, &row);
-	return ses.r != -ENOENT; /* who knows: it stays */
+	return ses.r != -ENOENT; /* on any other error the file stays */
 }
 
-/* Its maker locks a file before the row is written. So what can be locked and has no row, also
- * after it was locked, has neither maker nor use. */
+/* A process locks a new file before it writes the row. So a file that can be locked, and has no row also after that,
+ * belongs to no process. */
 static bool remove_orphan(struct store *s, const char *name)
 {
 	_cleanup_close_ int fd = -1;
@@ -85,7 +85,7 @@ void sparses_clean(struct store *s)
 	while (d && (entry = readdir(d)))
 		n += sparse_file_is_name(entry->d_name) && remove_orphan(s, entry->d_name);
 	if (n)
-		log_debug(LOG_STORE, "%s: removed %u files with holes that nothing names", s->dir, n);
+		log_debug(LOG_STORE, "%s: removed %u files with holes that no row names", s->dir, n);
 	if (d)
 		closedir(d);
 	else if (fd >= 0)

@@ -1,4 +1,4 @@
-/* Blobs with holes: what was written becomes what is known after a restart. */
+/* Files with holes: committing blocks, so that they are known after a restart, and finishing a full file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -28,7 +28,7 @@ static int sum_block(struct sparse *f, uint64_t block, uint8_t *room, uint32_t *
 	return r;
 }
 
-/* What of one part is here and not saved. */
+/* The blocks of one part that are here and not saved. */
 static int gather_part(struct sparse *f, uint64_t part, uint8_t *room, struct round *g)
 {
 	struct index_part *p = &g->parts[g->n];
@@ -78,7 +78,7 @@ static bool is_at_its_place(struct sparse *f)
 	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* There is no row: either it was removed, or the index was made anew and knows nothing of it.
+/* There is no row: the file was removed, or the index was rebuilt and does not know it.
  * -EAGAIN: now there is one again, without a block. */
 static int readmit(struct sparse *f, struct index *ix)
 {
@@ -171,7 +171,7 @@ static void mark_saved(struct sparse *f, const struct round *g)
 }
 
 /* What could not be synced is lost: the kernel may have dropped its pages already, and would say
- * nothing the next time. So it is here no more, and nobody adds to this file. */
+ * nothing the next time. So these blocks count as absent, and no more is written to this file. */
 static int sync_or_lose(struct sparse *f)
 {
 	int r = fdatasync(f->fd) < 0 ? -errno : 0;
@@ -195,7 +195,7 @@ static int commit_all(struct sparse *f)
 
 	atomic_store(&f->dirty_since, 0);
 	while (r == 0) {
-		/* What is gathered was written before the sync, and so is on disk before its bits. */
+		/* Gathered blocks were written before the sync, so they are on disk before their bits. */
 		r = gather(f, &part, g);
 		if (r < 0 || g->n == 0)
 			break;

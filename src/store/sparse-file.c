@@ -1,4 +1,4 @@
-/* The files in DIR/sparse/. */
+/* Files with holes: how the files in DIR/sparse/ are named, opened, locked and removed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/sparse-file.h"
 #include "base/log.h"
@@ -44,7 +44,7 @@ int sparse_file_lock_open(int fd, bool open)
 	return lock(fd, open ? F_RDLCK : F_UNLCK, LOCK_OPEN, 1);
 }
 
-/* 0, or -EAGAIN when somebody cleaned it away between the open and the lock. */
+/* 0, or -EAGAIN when another process cleaned the file away between the open and the lock. */
 static int try_new(struct store *s, uint64_t size, char name[static SPARSE_NAME], int *out)
 {
 	_cleanup_close_ int fd = -1;
@@ -58,7 +58,7 @@ static int try_new(struct store *s, uint64_t size, char name[static SPARSE_NAME]
 	fd = openat(s->dirfd, sparse_file_path(name, rel),
 		O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 && errno == ENOENT && mkdirat(s->dirfd, "sparse", 0700) == 0)
-		return -EAGAIN; /* someone emptied the directory while this process runs */
+		return -EAGAIN; /* the directory was emptied while this process runs */
 	if (fd < 0)
 		return errno == EEXIST ? -EAGAIN : -errno;
 	if (lock_for(fd, true) < 0 || fstat(fd, &st) < 0 || st.st_nlink != 1)
@@ -92,7 +92,7 @@ int sparse_file_open(struct store *s, const char *name, bool fill, int *out, str
 	if (!sparse_file_is_name(name))
 		return -ENOENT;
 	fd = openat(s->dirfd, sparse_file_path(name, rel), flags);
-	/* Its writer was killed while it was being published. */
+	/* Its writer was killed while it published the file. */
 	if (fd < 0 && errno == EACCES && fchmodat(s->dirfd, rel, 0600, 0) == 0)
 		fd = openat(s->dirfd, rel, flags);
 	if (fd < 0)

@@ -1,4 +1,4 @@
-/* The files in DIR/sparse/: how they are named, opened, locked and taken away. Locks (OFD) lie past
+/* The files in DIR/sparse/: how they are named, opened, locked and removed. Locks (OFD) lie past
  * any end of a file: one byte for the process that fills it, one that all processes share that read it.
  * For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -14,7 +14,7 @@ const char *sparse_file_path(const char *name, char room[static SPARSE_REL]); /*
 
 /* A new file of `size` bytes without a block, locked to be filled. */
 int sparse_file_new(struct store *s, uint64_t size, char name[static SPARSE_NAME], int *fd);
-/* 0: it is open and locked. -EBUSY: somebody fills it (or, to read: removes it). -ENOENT */
+/* 0: it is open and locked. -EBUSY: another process fills it (or, to read: removes it). -ENOENT */
 int sparse_file_open(struct store *s, const char *name, bool fill, int *fd, struct stat *st);
 
 void sparse_file_unlink(struct store *s, const char *name);

@@ -1,4 +1,4 @@
-/* Blobs with holes: which of them this process has open, and what the index knows of one. */
+/* Files with holes: opening one, the list of those that this process has open, and what the index knows of one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -12,7 +12,7 @@
 
 #define PARTS_AT_ONCE 8
 
-/* ---- who has it open ------------------------------------------------------------------ */
+/* ---- references ----------------------------------------------------------------------- */
 
 struct sparse *sparse_ref(struct sparse *f)
 {
@@ -49,7 +49,7 @@ void sparse_unref(struct sparse *f)
 		if (atomic_compare_exchange_weak_explicit(&f->refs, &refs, refs - 1,
 			    memory_order_release, memory_order_relaxed))
 			return;
-	/* The last one lets the lock of the file go before an opener can miss it in the list. */
+	/* The last reference releases the lock of the file before an opener can miss it in the list. */
 	{
 		LOCK_SCOPE(&f->s->sparses.lock);
 
@@ -73,7 +73,7 @@ bool sparse_is_gone(struct sparse *f)
 
 void sparse_set_idle(struct sparse *f, bool idle)
 {
-	/* A file that is removed just now: its reader reads on, but nothing of it is kept. */
+	/* The file is being removed: its reader can continue, but nothing of it is kept. */
 	if (f->writer && sparse_file_lock_open(f->fd, !idle) < 0)
 		atomic_store(&f->stale, true);
 	sparse_is_gone(f);
@@ -168,8 +168,8 @@ void sparse_row_of(const struct sparse *f, struct store_sparse_row *row)
 	row->used = row->since = clock_wall();
 }
 
-/* What lies there: taken when it is of the same validator, and else dropped. 1: taken. `own`: the
- * name of one that this process holds and gives up. */
+/* Takes the file that the key has when its validator is the same, and drops it otherwise. 1: taken. `own`: the name
+ * of a file that this process holds and gives up. */
 static int take_or_drop(struct session *ses, struct sparse *f, const char *own)
 {
 	_cleanup_close_ int fd = -1;

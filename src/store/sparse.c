@@ -1,4 +1,4 @@
-/* Blobs with holes: one in memory. Which blocks are here, reading, writing. */
+/* Files with holes: one in memory. Which blocks are here, reading and writing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -89,7 +89,7 @@ static bool is_here(const struct sparse *f, uint64_t block)
 	return atomic_load_explicit(&f->here[block / WORD], memory_order_acquire) >> block % WORD & 1;
 }
 
-/* The block was written: whoever sees the bit sees the bytes. */
+/* The block was written: a thread that sees the bit sees the bytes. */
 static void set_here(struct sparse *f, uint64_t block)
 {
 	uint32_t n = sparse_block_size(f, block);
@@ -362,7 +362,7 @@ static int look_at_space(struct sparse *f, size_t n)
 	if (looked < LOOK_EVERY)
 		return 0;
 	if (!room_has(f->s, n)) {
-		atomic_store(&f->looked, LOOK_EVERY); /* and when it is tried again */
+		atomic_store(&f->looked, LOOK_EVERY); /* ask again at the next try */
 		return -ENOSPC;
 	}
 	atomic_store(&f->looked, 0);

@@ -1,4 +1,4 @@
-/* Blobs with holes: files that are filled block by block, in any order, until they are whole.
+/* Files with holes: filled block by block, in any order, until they are whole.
  *
  *	DIR/sparse/NAME		the bytes, at their places; what is absent is a hole. NAME is random:
  *				each generation has its own file, and no name is used twice
@@ -6,7 +6,7 @@
  *				there and was synced
  *
  * A block counts when all of it was written. The order on disk is: data, fdatasync, then the bits, in
- * one transaction; so a bit is true after kill -9 and power loss, and what had none is fetched again.
+ * one transaction; so a bit is true after kill -9 and power loss, and a block without a bit is fetched again.
  * An index that has to be made anew knows no bits, and its files with holes are removed.
  *
  * Two bitmaps (what is here, what is on disk) are all that is held of a file: 32 bytes for 8 MiB.
@@ -32,8 +32,8 @@ struct sparse_hole {
 struct sparse;
 
 /* To fill: what is stored of the key with the same validator, else a new file without a byte; what was
- * there of another validator is dropped, and whoever holds it can read what it had. Openers of one
- * process share one. `url` is told in listings. (waits)
+ * there of another validator is dropped, and its holders can still read what it had. Openers of one
+ * process share one. `url` is shown in listings. (waits)
  * 0; -EBUSY: another process fills it: sparse_peek(), or wait; -EFBIG; -ENOSPC. */
 int sparse_open(struct store *s, const struct key *k, const struct sparse_validator *v, const char *url,
 	struct sparse **out, struct err *e);
@@ -43,7 +43,7 @@ int sparse_peek(struct store *s, const struct key *k, struct sparse **out);
  * any more, it is whole (store_find()) or was dropped. */
 int sparse_refresh(struct sparse *f);
 
-/* The store must outlive it. Who unrefs last loses the blocks that were not committed. Any thread. */
+/* The store must outlive it. The last unref loses the blocks that were not committed. Any thread. */
 struct sparse *sparse_ref(struct sparse *f);
 void sparse_unref(struct sparse *f); /* NULL is fine */
 static inline void cleanup_sparse(struct sparse **f)
@@ -57,8 +57,8 @@ static inline void cleanup_sparse(struct sparse **f)
 uint64_t sparse_size(const struct sparse *f);
 const struct sparse_validator *sparse_validator(const struct sparse *f);
 bool sparse_is_writer(const struct sparse *f);
-/* Another validator came, or it was removed: what is here can be read, and more can be written for who
- * reads it, but nothing of it will be kept. */
+/* Another validator came, or the file was removed: its bytes can be read, and more can be written for its readers,
+ * but nothing of it will be kept. */
 bool sparse_is_stale(const struct sparse *f);
 /* Another generation has another number (63 bits, more than 1), also after a restart. */
 uint64_t sparse_number(const struct sparse *f);
@@ -71,7 +71,7 @@ int sparse_fd(const struct sparse *f);
 /* Whether all of these bytes are here; what lies past the end counts as here. Once true, always, but for
  * a disk that failed to sync them: then the file is stale, too. */
 bool sparse_has(const struct sparse *f, uint64_t off, uint64_t n);
-/* The first run of absent blocks that these bytes touch. false: there is none. */
+/* The first run of absent blocks that these bytes touch. false: all of them are here. */
 bool sparse_missing(const struct sparse *f, uint64_t off, uint64_t n, struct sparse_hole *out);
 
 /* The same, and of a block that is not whole what was written of it counts, too, unless it was forgotten:
@@ -88,8 +88,8 @@ ssize_t sparse_read(struct sparse *f, uint64_t off, void *p, size_t n, struct sp
 
 /* Any thread, also several at once. Blocks that are here are left as they are; of one that is not,
  * parts may come in any order (many small parts with gaps may be forgotten: then it stays absent).
- * 0; -EFBIG: past the end; -ESTALE: the disk could not sync what was here; -EBADF: peeked; -ENOSPC: also when less than min-free would be
- * left: a worker calls store_make_room(), and then the same may be tried again. */
+ * 0; -EFBIG: past the end; -ESTALE: the disk could not sync what was here; -EBADF: peeked; -ENOSPC: also when less
+ * than min-free would be left: a worker calls store_make_room(), and then the same may be tried again. */
 int sparse_write(struct sparse *f, uint64_t off, const void *p, size_t n);
 
 /* Whether there is enough that sparse_commit() should be called: 8 MiB, or a second of waiting. */
@@ -113,7 +113,7 @@ void sparse_set_idle(struct sparse *f, bool idle);
 /* Whether the file was removed; then it is stale, too. Any thread; no waiting. */
 bool sparse_is_gone(struct sparse *f);
 
-/* Forgets it: index and file. Who holds it can read what it had. (waits) */
+/* Removes it from the index and the disk. Its holders can still read what it had. (waits) */
 int sparse_drop(struct sparse *f);
 
 /* ---- for people ------------------------------------------------------------------------ */

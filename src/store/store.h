@@ -29,7 +29,7 @@ struct draft;
 
 struct store_opts {
 	const char *dir;
-	uint64_t quota;	   /* bytes of blobs; 0: none. Least recently used go first */
+	uint64_t quota;	   /* bytes of blobs; 0: no quota. Least recently used files go first */
 	uint64_t min_free; /* bytes that stay free on the file system */
 };
 
@@ -38,7 +38,7 @@ struct store_opts {
  * they come; -EREMOTE: on NFS or SMB, where locks cannot be trusted; -EPERM: another user's, or open to all. */
 int store_open(struct store **out, const struct store_opts *o, struct err *e); /* (waits) */
 void store_close(struct store *s);
-/* The end is near: from now on nobody waits longer than two seconds for other processes. */
+/* At shutdown: from now on no call waits longer than two seconds for other processes. */
 void store_hurry(struct store *s);
 const char *store_dir(const struct store *s);
 int store_statvfs(const struct store *s, struct statvfs *out); /* of its disk; 0, -errno (asks the disk) */
@@ -50,7 +50,7 @@ int store_find(struct store *s, const struct key *k, struct blob **out);
 /* The key that the file is stored under: the one by id and name, where there is such a file, else `k`. */
 struct key store_key(struct store *s, const struct key *k);
 /* Of all keys of the file that `k` finds the one by code id, where `k` is by debug id, and the one by id and
- * name, where there is one: an artifact has one name for inode numbers. `k` itself when there is none. */
+ * name, where there is one: an artifact has one name for inode numbers. `k` itself when it has no such key. */
 void store_main_key(struct store *s, const struct key *k, struct key *out);
 /* Would store_find() find it? Opens nothing. `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
@@ -72,16 +72,16 @@ uint64_t draft_size(const struct draft *d); /* the end of what was written so fa
 void draft_discard(struct draft *d); /* NULL is fine */
 
 /* Publishes a whole artifact under a key, at once or not at all, and takes the draft, also on
- * error. What was stored under the key before stays readable for those who hold it. Misses of
+ * error. A blob that was stored under the key before stays readable for its holders. Misses of
  * the key are forgotten. -ESTALE: other bytes are pinned under the key. (waits: digest, fsync, commit) */
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e);
 
-/* What the bytes of an artifact say of themselves. Further keys never take a key from another
- * blob: a file that claims an identity hides none that was here before. */
+/* What the bytes of an artifact say of themselves. Further keys never take a key from another blob: a file that
+ * claims an identity does not hide an earlier file. */
 #define STORE_KEYS_MOST 8
 struct store_learned {
-	struct module m; /* with a code id and a debug id it tells one from the other later */
+	struct module m; /* with a code id and a debug id; later requests learn one from the other */
 	bool pinned;	 /* the user's own file: never evicted, until store_keep() with 0 seconds */
 	unsigned n;
 	struct key keys[STORE_KEYS_MOST];
@@ -92,8 +92,8 @@ int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 	const struct blob_facts *f, const struct store_learned *l, struct blob **out, struct err *e);
 
 /* What files of the store say of the module that has the code id of `like`; when that is not known,
- * its debug id. At most n, the file that came first first: what was once told is not changed by who
- * comes later, and goes with its file. How many, or -errno. */
+ * its debug id. At most n, the file that came first first: a file that comes later does not change
+ * an earlier answer; each answer goes with its file. How many, or -errno. */
 int store_modules(struct store *s, const struct module *like, struct module *out, unsigned n);
 
 /* The keys that have type and id of `k`, whatever their name, of what is stored and of what is remembered
@@ -105,16 +105,16 @@ int store_link(struct store *s, const struct key *k, const struct blob *b);
 
 /* Misses: "this source does not have it", for so long. Only a true "not there" is remembered.
  * `name`: what the source was asked for by, when its paths have a name that the key does not count;
- * else "". A miss by one name is none by another. */
+ * else "". A miss by one name says nothing about another name. */
 int store_miss_add(struct store *s, const struct key *k, const char *name, const char *source,
 	int64_t seconds, const char *reason); /* (waits) */
-/* Tells that keys were asked for while they were remembered, each so many times. (waits) */
+/* Adds how many times keys were asked for while their misses held. (waits) */
 struct store_asked {
 	struct key key;
 	int64_t times;
 };
 int store_misses_asked(struct store *s, const struct store_asked *asked, unsigned n);
-/* The wall-clock second until which the miss holds; 0: none is remembered. */
+/* The wall-clock second until which the miss holds; 0: no miss is remembered. */
 int64_t store_miss_until(struct store *s, const struct key *k, const char *name, const char *source);
 /* By every name; NULL: all misses. (waits); how many, -errno */
 int store_misses_clear(struct store *s, const struct key *k);
@@ -126,12 +126,12 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds);
 /* The stored keys with id > after, at most n, in the order of id. How many, or -errno. */
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);
 
-/* A line under a name, for whoever finds something out that the next process need not: of at most 200
- * bytes, and lost with the index. 0; -ENOENT. */
+/* A note: a line of at most 200 bytes under a name, so that the next process need not find the same out again.
+ * Lost with the index. 0; -ENOENT. */
 int store_note_set(struct store *s, const char *name, const char *text); /* (waits) */
 int store_note(struct store *s, const char *name, char text[static 201]);
 
-/* The same for more than a line: a file of its own beside the index, DIR/aside/NAME, replaced at once or
+/* A side file, for more than a line: beside the index, DIR/aside/NAME, replaced at once or
  * not at all. NAME has no slash. Read is at most `most` bytes: -EFBIG; `out` is the caller's. (waits) */
 int store_side_file_write(struct store *s, const char *name, const void *p, size_t n);
 int store_side_file_read(struct store *s, const char *name, size_t most, void **out, size_t *n);

@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef void verify_told(void *ctx, const struct key *k, const char *path, const char *what);
+typedef void verify_damaged(void *ctx, const struct key *k, const char *path, const char *what);
 
 struct verifying {
 	struct store *s;
-	verify_told *damaged;
+	verify_damaged *damaged;
 	void *ctx;
 	int count;
 
@@ -27,7 +27,7 @@ struct verifying {
 	int fd;		/* open when the bytes are to be read */
 };
 
-static void tell(struct verifying *v, const char *sha256, const char *what)
+static void report_blob(struct verifying *v, const char *sha256, const char *what)
 {
 	char rel[DIR_REL], path[4300];
 
@@ -65,7 +65,7 @@ static const char *label_trouble(struct verifying *v, struct index *ix, int *r)
 }
 
 /* What can be seen without reading the bytes. */
-static int look(struct verifying *v, struct index *ix, const char **what)
+static int verify_look(struct verifying *v, struct index *ix, const char **what)
 {
 	struct stat st;
 	int r;
@@ -103,7 +103,7 @@ static int look_at_next(struct verifying *v, const char **what)
 	while (session_next(&ses)) {
 		ses.r = index_object_next(ses.ix, v->o.id, &v->o);
 		if (ses.r == 0)
-			ses.r = look(v, ses.ix, what);
+			ses.r = verify_look(v, ses.ix, what);
 	}
 	return ses.r;
 }
@@ -138,7 +138,7 @@ static int verify_objects(struct verifying *v)
 				what = "digest differs";
 		}
 		if (what)
-			tell(v, v->o.sha256, what);
+			report_blob(v, v->o.sha256, what);
 		if (v->fd >= 0)
 			close(take_fd(&v->fd));
 	}
@@ -156,7 +156,7 @@ static int any_line(void *ctx, const struct label_line *l)
 	return 1;
 }
 
-/* A blob without a row is taken in by the next sweep, when its label tells what it is. */
+/* A blob without a row is taken in by the next sweep, when its label says what it is. */
 static int look_at_file(void *ctx, enum dir_kind kind, const char *sha256)
 {
 	struct walking *w = ctx;
@@ -173,7 +173,7 @@ static int look_at_file(void *ctx, enum dir_kind kind, const char *sha256)
 	if (label_read(w->v->s->dirfd, sha256, &text) == 0)
 		label_each(text, any_line, &known);
 	if (!known)
-		tell(w->v, sha256, "neither index nor .key file know it");
+		report_blob(w->v, sha256, "neither index nor .key file know it");
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static int verify_files(struct verifying *v)
 
 /* ---- files with holes ----------------------------------------------------------------- */
 
-static void tell_sparse(struct verifying *v, const struct store_sparse_row *row, const char *what)
+static void report_sparse(struct verifying *v, const struct store_sparse_row *row, const char *what)
 {
 	char rel[SPARSE_REL], path[4300];
 
@@ -280,7 +280,7 @@ static int verify_one_sparse(struct verifying *v, const struct store_sparse_row 
 		r = look_at_parts(v, row, fd, &what);
 	/* It may have become whole, or gone, meanwhile. */
 	if (what && has_sparse_row(v, row->name))
-		tell_sparse(v, row, what);
+		report_sparse(v, row, what);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -294,7 +294,7 @@ static int verify_sparses(struct verifying *v)
 	return r;
 }
 
-int store_verify(struct store *s, verify_told *damaged, void *ctx)
+int store_verify(struct store *s, verify_damaged *damaged, void *ctx)
 {
 	struct verifying v = {.s = s, .damaged = damaged, .ctx = ctx, .fd = -1};
 	int r;

@@ -1,4 +1,4 @@
-/* The bytes of one artifact. */
+/* Blobs: the bytes of one artifact, open for reading. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/files/blob.h"
 #include "base/clock.h"

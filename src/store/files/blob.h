@@ -11,7 +11,7 @@
 
 struct blob;
 
-/* What is told of an artifact beside its bytes. */
+/* What is known of an artifact beside its bytes. */
 struct blob_facts {
 	char source[64];	/* name of the source it came from */
 	char url[2048];		/* or path; without credentials */

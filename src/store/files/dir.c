@@ -1,4 +1,4 @@
-/* The places inside a store's directory. */
+/* The store's directory: opening and checking it, and its blobs and labels by name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/files/dir.h"
 #include "base/mounts.h"
@@ -57,7 +57,7 @@ static int judge(int fd, const char *path, struct err *e)
 	if (st.st_uid != geteuid())
 		return err_set(e, -EPERM, "%s: belongs to user %u, a store has one owner", path,
 			(unsigned)st.st_uid);
-	/* Whoever can put files here chooses what debuggers believe. */
+	/* A user that can put files here chooses what debuggers read. */
 	if (st.st_mode & S_IWOTH)
 		return err_set(e, -EPERM, "%s: everybody can write to it; chmod o-w it, or choose "
 			"another directory with --cache", path);
@@ -117,7 +117,7 @@ bool dir_is_removed(int dirfd)
 	return fstat(dirfd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* What cannot be looked at, as on a failing disk, may still be there. */
+/* A directory that cannot be read, as on a failing disk, may still be there. */
 bool dir_is_elsewhere(int dirfd, const char *path)
 {
 	_cleanup_close_ int at = -1;
@@ -168,7 +168,7 @@ int dir_fan_out(int dirfd, const char *sha256, int *out)
 
 	snprintf(name, sizeof(name), "blobs/%.2s", sha256);
 	if (mkdirat(dirfd, name, 0700) < 0 && errno == ENOENT) {
-		/* Someone emptied the directory while this process runs. */
+		/* The directory was emptied while this process runs. */
 		if (mkdirat(dirfd, "blobs", 0700) < 0 && errno != EEXIST)
 			return -errno;
 		if (mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)

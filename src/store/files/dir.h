@@ -1,5 +1,5 @@
-/* The places inside a store's directory: how its files are named, opened and taken away. Names
- * that are not ours are never touched. For this folder. */
+/* The places inside a store's directory: how its files are named, opened and removed. Files with
+ * other names are never touched. For src/store/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

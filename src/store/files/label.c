@@ -1,4 +1,4 @@
-/* The `.key` file beside a blob. */
+/* Labels, the `.key` files beside blobs: writing, reading and comparing them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/files/label.h"
 #include "base/path.h"
@@ -79,7 +79,7 @@ bool label_is_pinned(const char *text)
 	return false;
 }
 
-/* Takes \xHH back, in place. */
+/* Undoes \xHH, in place. */
 static int unescape(char *text)
 {
 	char *to = text;

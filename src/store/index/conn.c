@@ -15,7 +15,7 @@ int conn_code(int rc)
 		return 0;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-	case SQLITE_ERROR: /* the statements are ours: when they do not fit, the tables are not */
+	case SQLITE_ERROR: /* the statements are fixed: where they do not fit, the tables are not those of symfs */
 	case SQLITE_SCHEMA:
 	case SQLITE_CONSTRAINT:
 		return -EUCLEAN;

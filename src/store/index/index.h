@@ -25,7 +25,7 @@ struct index_hit {
 	struct blob_facts facts;
 };
 
-/* -ENOENT: there is none yet. -EUCLEAN: what lies there is not an index of this version. */
+/* -ENOENT: there is no index yet. -EUCLEAN: the file is not an index of this version. */
 int index_open(struct index **out, const char *dir, struct err *e);
 /* Makes one (or fills an empty one), and leaves a transaction open: commit, or it never was. */
 int index_make(struct index **out, const char *dir, const char *id, struct err *e);
@@ -53,7 +53,7 @@ int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct stor
 	unsigned n);
 int index_count(struct index *ix, int64_t now, struct store_totals *out);
 int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
-bool index_seems_moved(struct index *ix); /* its file is not at its place any more */
+bool index_seems_moved(struct index *ix); /* its file is no longer at its place */
 
 /* Files with holes. Of a part of one: which blocks are there, and their sums (CRC-32C). */
 #define PART_BLOCKS 512 /* 32 MiB of the file; a row of two and a half pages of the index */
@@ -103,7 +103,7 @@ int index_view_name(struct index_view *v, const char *folded, struct index_name 
 int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX]);
 int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_ID_MAX],
 	struct key *k);
-/* key_number(), as look-ups tell it: of a file that goes by a code id that of its key by this. */
+/* key_number(), as look-ups answer it: of a file that has a key by code id, the number of that key. */
 uint64_t index_view_number(struct index_view *v, const struct key *k);
 
 /* ---- with the write lock ------------------------------------------------------------- */
@@ -111,7 +111,7 @@ uint64_t index_view_number(struct index_view *v, const struct key *k);
 bool index_moved(struct index *ix);
 int index_begin(struct index *ix);
 int index_commit(struct index *ix);   /* rolls back on error */
-void index_rollback(struct index *ix); /* harmless when none is open */
+void index_rollback(struct index *ix); /* harmless without a transaction */
 
 int index_meta_set(struct index *ix, const char *name, const char *value);
 
@@ -155,7 +155,7 @@ int index_miss_asked(struct index *ix, const char *canon, int64_t times);
 int index_misses_expire(struct index *ix, int64_t now);
 int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; how many */
 
-/* Writes uses down without waiting for anybody: -EBUSY when another process writes. */
+/* Writes uses down without waiting: -EBUSY when another process writes. */
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when);
 
 /* Files with holes: one of a key. What no row has the name of is not changed. */

@@ -1,12 +1,12 @@
-/* The index: what is known not to be there. */
+/* The index: remembered misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "store/index/private.h"
 
 #define CLOCK_SLACK 60 /* seconds */
 
-/* What was written down later than now is of a clock that was set back since: it would hold until that
- * time comes again. */
+/* A miss from the future was written before the clock was set back. It does not count: it would hold until that time
+ * comes again. */
 static int miss_until_with(struct conn *c, const char *canon, const char *name,
 	const char *source, int64_t *out)
 {

@@ -22,7 +22,7 @@ struct store_miss_row {
 	struct key key;
 	char source[64];
 	int64_t since, until;
-	int64_t asked; /* how often it was asked for, as far as was told */
+	int64_t asked; /* how often it was asked for: store_misses_asked() */
 };
 
 struct store_totals {
@@ -31,9 +31,9 @@ struct store_totals {
 	uint64_t pinned, pinned_bytes; /* of the artifacts: these are not evicted */
 };
 
-/* Which bytes these are, as far as a server tells. A weak ETag (W/...) promises no bytes and counts as
- * none. Two are the same when size and source are, and the ETag, or where neither has one the date.
- * Without either none is the same as another. */
+/* Which version of a file a server sends. Two validators are the same when size, source and ETag are, or, where
+ * neither has an ETag, size, source and date. A weak ETag (W/...) promises no bytes and does not count. Without
+ * ETag and date a validator is the same as no other. */
 struct sparse_validator {
 	uint64_t size;
 	char source[64];

@@ -1,5 +1,5 @@
-/* What an index that was set aside still tells and no label does: when a blob was used, what is kept,
- * what is known missing. For src/store/rebuild.c. */
+/* What a damaged index still says, and no label does: when a blob was used, what is kept, and what is
+ * known missing. For src/store/rebuild.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/index/index.h"

@@ -19,7 +19,7 @@ const char index_schema[] =
 	/* Listings go along these. */
 	"CREATE INDEX keys_stem ON keys(class, stem);"
 	"CREATE INDEX keys_name ON keys(class, tier, name_id, stem) WHERE name_id IS NOT NULL;"
-	/* File names, each once whatever its case, as first given; `keys` counts who has it. */
+	/* File names, each once whatever its case, as first given; `keys` counts the keys that have it. */
 	"CREATE TABLE names(id INTEGER PRIMARY KEY AUTOINCREMENT, folded TEXT NOT NULL UNIQUE,"
 	" name TEXT NOT NULL, tier TEXT NOT NULL, keys INTEGER NOT NULL);"
 	/* Where those were that are gone, for listings that stand there; only the last of them. */

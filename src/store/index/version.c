@@ -22,7 +22,7 @@ struct old_key {
 	char key[KEY_TEXT], canon[KEY_TEXT];
 };
 
-/* Keys whose id ends the text and is all zeros, as no key does any more that such an id is of. */
+/* The next key whose id ends the text and is all zeros: since version 5 a name follows such an id. 1, 0, -errno. */
 static int next_old(struct conn *c, struct old_key *k)
 {
 	static const char text[] = "SELECT id, key, canon FROM keys WHERE id > ?"
@@ -43,7 +43,7 @@ static int next_old(struct conn *c, struct old_key *k)
 	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : conn_code(rc);
 }
 
-/* It goes where it has no name, or the file was fetched again since. */
+/* Drops the key when it has no name, or when the file was fetched again since. */
 static int rename_old(struct conn *c, const struct old_key *old)
 {
 	static const char *const texts[] = {"UPDATE OR IGNORE keys SET canon = ? WHERE canon = ?",
@@ -70,7 +70,7 @@ static int rename_old(struct conn *c, const struct old_key *old)
 	return conn_code(rc);
 }
 
-/* The rows of version 4 whose key is told apart from others in another way now. In a transaction. */
+/* Renames the keys of version 4 that version 5 writes in another way. In a transaction. */
 static int upgrade_keys(struct conn *c)
 {
 	struct old_key old = {.id = 0};
@@ -87,7 +87,7 @@ static int upgrade_keys(struct conn *c)
 			       NULL));
 }
 
-/* What an older symfs wrote gets what is new, and loses nothing. */
+/* Adds what newer versions have to an older index, and loses nothing. */
 static int upgrade(struct conn *c)
 {
 	int64_t version = 0;

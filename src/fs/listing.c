@@ -33,7 +33,7 @@ struct listing {
 	char *dir;	/* path of the directory */
 	const char *of; /* in gsym/, the path of the directory that it mirrors; else `dir` */
 	/* under lock */
-	struct roster *roster; /* NULL: nothing of a layout is listed here */
+	struct listing_plan *plan; /* NULL: nothing of a layout is listed here */
 	mode_t dir_mode;       /* of the directories in it, which may be links */
 	bool opened;
 	/* of stored files: the batch behind the offset `after` */
@@ -57,7 +57,7 @@ void listing_free(struct listing *l)
 	buf_release(&l->text);
 	free(l->names);
 	free(l->set);
-	free(l->roster);
+	free(l->plan);
 	free(l->batch);
 	free(l->dir);
 	free(l);
@@ -172,18 +172,18 @@ static bool is_fixed(const struct listing *l, const char *name)
 
 static mode_t leaf_mode(const struct listing *l, enum filetype t)
 {
-	return tree_is_link(l->roster->layout, t) ? S_IFLNK : S_IFREG;
+	return tree_is_link(l->plan->layout, t) ? S_IFLNK : S_IFREG;
 }
 
 static uint64_t leaf_ino(const struct listing *l, enum filetype t, uint64_t number)
 {
-	return tree_is_link(l->roster->layout, t) ? 0 : number;
+	return tree_is_link(l->plan->layout, t) ? 0 : number;
 }
 
 static int scan_path(void *ctx, unsigned row, const char *path)
 {
 	struct scan *s = ctx;
-	const char *name = roster_component(s->l->roster, path);
+	const char *name = listing_component(s->l->plan, path);
 	size_t n = name ? strcspn(name, "/") : 0;
 	bool dir = name && name[n];
 	struct name what;
@@ -203,7 +203,7 @@ static int scan_key(void *ctx, const struct key *k)
 
 	s->k = k;
 	key_artifact(k, &a);
-	return layout_each(s->l->roster->layout, &a, scan_path, s) < 0;
+	return layout_each(s->l->plan->layout, &a, scan_path, s) < 0;
 }
 
 /* Removes names that the two parts before have listed. */
@@ -214,7 +214,7 @@ static int drop_listed(struct fs *fs, struct listing *l)
 	for (size_t i = 0; i < l->n; i++) {
 		const char *name = l->text.p + l->names[i].at;
 		int has = is_fixed(l, name) ? 1
-					    : store_browse_has(fetch_store(fs->fetch), l->roster, name);
+					    : store_browse_has(fetch_store(fs->fetch), l->plan, name);
 
 		if (has < 0)
 			return has;
@@ -231,7 +231,7 @@ static int snapshot_make(struct fs *fs, struct listing *l)
 
 	l->n = l->room = l->n_set = 0;
 	buf_clear(&l->text);
-	if (!l->roster || !l->roster->n)
+	if (!l->plan || !l->plan->n)
 		return 0;
 	if (fetch_local(fs->fetch, scan_key, &s) > 0)
 		log_warn("%s: listing cut off after %zu names from directory sources",
@@ -300,7 +300,7 @@ static int read_batch(struct fs *fs, struct listing *l, uint64_t off)
 	l->n_batch = 0;
 	if (!l->batch)
 		return -ENOMEM;
-	n = store_browse(fetch_store(fs->fetch), l->roster, off, l->batch, BATCH);
+	n = store_browse(fetch_store(fs->fetch), l->plan, off, l->batch, BATCH);
 	if (n < 0)
 		return n;
 	l->after = off;
@@ -361,7 +361,7 @@ static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct ent
 
 	if (part == 0) {
 		r = next_fixed(l, off >> BROWSE_PART_BITS, out);
-		if (r != 0 || !l->roster)
+		if (r != 0 || !l->plan)
 			return r;
 		off = 0;
 	}
@@ -384,8 +384,8 @@ static int listing_open(struct listing *l)
 		return -ENOMEM;
 	tree_parse(l->of, hit);
 	if (hit->layout && hit->what != TREE_STATE) {
-		l->roster = malloc(sizeof(*l->roster));
-		r = l->roster ? roster_of(hit->layout, hit->rest, l->roster) : -ENOMEM;
+		l->plan = malloc(sizeof(*l->plan));
+		r = l->plan ? listing_plan_of(hit->layout, hit->rest, l->plan) : -ENOMEM;
 		l->dir_mode = tree_links_dirs(hit->layout, hit->rest) ? S_IFLNK : S_IFDIR;
 	}
 	l->opened = r == 0;
@@ -457,5 +457,5 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 
 bool listing_is_fixed(struct listing *l)
 {
-	return listing_open(l) == 0 && (!l->roster || !l->roster->n);
+	return listing_open(l) == 0 && (!l->plan || !l->plan->n);
 }

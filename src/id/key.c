@@ -300,7 +300,7 @@ static void fold(char *text)
 		*text = (char)tolower((unsigned char)*text);
 }
 
-const char *key_stem(const struct key *k, char out[static KEY_ID_MAX])
+const char *key_id_prefix(const struct key *k, char out[static KEY_ID_MAX])
 {
 	enum key_form form = key_form(k);
 

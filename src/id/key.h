@@ -76,7 +76,7 @@ unsigned key_class(const struct key *k);
 int key_sample(unsigned class, const char *name, struct key *out);
 
 /* The digits that an id begins with, in lower case: all of a code id, a debug id without its age. */
-const char *key_stem(const struct key *k, char out[static KEY_ID_MAX]);
+const char *key_id_prefix(const struct key *k, char out[static KEY_ID_MAX]);
 
 /* The file name of a key as listings compare it (ASCII folded). "": it has none, or one that cannot
  * stand in a path. Sections and source paths are no file names. */

@@ -401,12 +401,12 @@ unsigned pattern_parse(const char *pattern, const char *path, struct module *m)
 
 /* ---- directories -------------------------------------------------------------------- */
 
-static bool of_stem(const struct token *t)
+static bool of_prefix(const struct token *t)
 {
 	return t->field && t->field->kind < FIELD_STAMP;
 }
 
-/* Whether the stem is whole behind this slice of it. */
+/* Whether the prefix is whole behind this slice of it. */
 static bool completes(const struct token *t)
 {
 	size_t whole = t->field->kind == FIELD_SIG_PADDED ? 8 : t->field->digits;
@@ -436,7 +436,7 @@ static void next_component(const char *pattern, struct pattern_part *out)
 		p = token_of(p, end, &t);
 		if (!t.field)
 			continue;
-		if (of_stem(&t)) {
+		if (of_prefix(&t)) {
 			out->by_digits = true;
 			out->completes = out->completes || completes(&t);
 			out->digits = MAX(out->digits, t.to);
@@ -456,7 +456,7 @@ static void note_whole(const char *pattern, size_t pn, struct pattern_part *out)
 
 	for (const char *p = pattern; p < pattern + pn;) {
 		p = token_of(p, pattern + pn, &t);
-		out->whole = out->whole || (of_stem(&t) && completes(&t));
+		out->whole = out->whole || (of_prefix(&t) && completes(&t));
 	}
 }
 
@@ -466,8 +466,8 @@ static void take_reading(const struct reading *r, struct pattern_part *out)
 	const struct module *m = r->m;
 
 	snprintf(out->name, sizeof(out->name), "%s", m->code_file[0] ? m->code_file : m->debug_file);
-	for (unsigned kind = 0; kind < FIELD_STAMP && !out->stem[0]; kind++)
-		snprintf(out->stem, sizeof(out->stem), "%.*s", kind == FIELD_SIG_PADDED ? 8 : CODE_ID_MAX,
+	for (unsigned kind = 0; kind < FIELD_STAMP && !out->prefix[0]; kind++)
+		snprintf(out->prefix, sizeof(out->prefix), "%.*s", kind == FIELD_SIG_PADDED ? 8 : CODE_ID_MAX,
 			r->hex[kind].text);
 }
 
@@ -510,16 +510,16 @@ bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n
 {
 	_cleanup_free_ struct module *m = calloc(1, sizeof(*m));
 	struct reading r = {.m = m};
-	char stem[CODE_ID_MAX + 1];
+	char prefix[CODE_ID_MAX + 1];
 
 	if (part->ends || !m)
 		return false;
 	if (part->by_other || part->by_case || part->by_name)
 		return true; /* the caller decides by looking whether there is such a file */
-	snprintf(stem, sizeof(stem), "%s", part->stem);
+	snprintf(prefix, sizeof(prefix), "%s", part->prefix);
 	for (unsigned kind = 0; kind < FIELD_STAMP; kind++) {
-		memcpy(r.hex[kind].text, stem, sizeof(stem));
-		r.hex[kind].n = strlen(stem);
+		memcpy(r.hex[kind].text, prefix, sizeof(prefix));
+		r.hex[kind].n = strlen(prefix);
 	}
 	return read_component(&r, part->text, part->n, name, n);
 }

@@ -18,17 +18,17 @@ unsigned pattern_parse(const char *pattern, const char *path, struct module *m);
  * component is made of. */
 struct pattern_part {
 	char name[MODULE_NAME_MAX]; /* what the path says: a file name, as spelled there, or "" */
-	char stem[CODE_ID_MAX + 1]; /* the first digits of the id, lower case */
+	char prefix[CODE_ID_MAX + 1]; /* the first digits of the id, lower case */
 	bool whole;		    /* all of them but for an age */
 	/* the next component */
 	bool ends;	  /* the path is that of a file: it has no further part */
 	bool rest;	  /* it takes the rest of the path, slashes and all, as do those behind it */
 	size_t rest_at;	  /* where that began in the path; 0: nothing of it stands there yet */
 	bool by_name;	  /* it has a file name in it */
-	bool by_digits;	  /* digits of the stem */
+	bool by_digits;	  /* digits of the prefix */
 	bool by_other;	  /* an age */
 	bool by_case;	  /* a section, a path: upper and lower case differ */
-	bool completes;	  /* and then the stem is whole; else `digits` are known */
+	bool completes;	  /* and then the prefix is whole; else `digits` are known */
 	size_t digits;
 	const char *text; /* in the pattern */
 	size_t n;

@@ -14,29 +14,29 @@ int browse_fill_one(struct browse *b, uint64_t after)
 	return r > 0 ? browse_add(b, &e, 1) : r;
 }
 
-/* The beginning of the range's stems, and `width` digits more. */
-static void stem_with(const struct roster_range *g, size_t width, uint64_t value,
+/* The beginning of the range's prefixes, and `width` digits more. */
+static void prefix_with(const struct listing_range *g, size_t width, uint64_t value,
 	char out[static KEY_ID_MAX])
 {
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "%0*llx", (int)width, (unsigned long long)value);
-	snprintf(out, KEY_ID_MAX, "%.*s%s", (int)(KEY_ID_MAX - sizeof(digits)), g->stem, digits);
+	snprintf(out, KEY_ID_MAX, "%.*s%s", (int)(KEY_ID_MAX - sizeof(digits)), g->prefix, digits);
 }
 
-/* The lowest value from `value` on that some stem has; *value past the last when none has. */
-static int next_value(struct browse *b, const struct roster_range *g, size_t digits,
+/* The lowest value from `value` on that some prefix has; *value past the last when none has. */
+static int next_value(struct browse *b, const struct listing_range *g, size_t digits,
 	uint64_t *value)
 {
-	size_t had = strlen(g->stem);
+	size_t had = strlen(g->prefix);
 	char from[KEY_ID_MAX], end[KEY_ID_MAX + 1], least[KEY_ID_MAX] = "";
 
-	stem_with(g, digits - had, *value, from);
+	prefix_with(g, digits - had, *value, from);
 	browse_range_end(g, end);
 	for (unsigned class = 0; class < KEY_CLASSES; class++) {
 		struct index_row row;
 		int r = !g->classes[class] ? 0
-			: index_view_stems(b->v, class, b->named ? &b->name : NULL, from, 0, end, &row,
+			: index_view_ids(b->v, class, b->named ? &b->name : NULL, from, 0, end, &row,
 				  1);
 
 		if (r < 0)
@@ -58,8 +58,8 @@ static int next_value(struct browse *b, const struct roster_range *g, size_t dig
 
 int browse_fill_digits(struct browse *b, uint64_t after)
 {
-	struct roster_range g = b->part->range;
-	size_t width = b->part->digits - strlen(g.stem);
+	struct listing_range g = b->part->range;
+	size_t width = b->part->digits - strlen(g.prefix);
 	uint64_t value = after, past = 1ull << 4 * width;
 	int r = 0;
 
@@ -73,7 +73,7 @@ int browse_fill_digits(struct browse *b, uint64_t after)
 		r = next_value(b, &b->part->range, b->part->digits, &value);
 		if (r < 0 || value >= past)
 			break;
-		stem_with(&b->part->range, width, value, g.stem);
+		prefix_with(&b->part->range, width, value, g.prefix);
 		r = browse_first_of_range(b, b->part, &g, NULL, &e);
 		r = r > 0 ? browse_add(b, &e, value + 1) : r;
 	}

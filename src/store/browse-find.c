@@ -6,30 +6,30 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first stem that is not in the range any more. */
-void browse_range_end(const struct roster_range *g, char out[static KEY_ID_MAX + 1])
+/* The first prefix that is not in the range any more. */
+void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX + 1])
 {
-	snprintf(out, KEY_ID_MAX + 1, "%s%c", g->stem, g->whole ? '0' : 'g');
+	snprintf(out, KEY_ID_MAX + 1, "%s%c", g->prefix, g->whole ? '0' : 'g');
 }
 
 /* Looks through the keys of one class for one that prints. 1, 0, -errno. */
-int browse_first_of_class(struct browse *b, struct browse_print *p, const struct roster_range *g,
+int browse_first_of_class(struct browse *b, struct browse_print *p, const struct listing_range *g,
 	unsigned class, struct browse_entry *out)
 {
-	char stem[KEY_ID_MAX], end[KEY_ID_MAX + 1];
+	char prefix[KEY_ID_MAX], end[KEY_ID_MAX + 1];
 	struct index_row row = {.id = 0};
 	int r = 1;
 
 	browse_range_end(g, end);
-	snprintf(stem, sizeof(stem), "%s", g->stem);
+	snprintf(prefix, sizeof(prefix), "%s", g->prefix);
 	while (r > 0) {
 		struct key k;
 
-		r = index_view_stems(b->v, class, b->named ? &b->name : NULL, stem, row.id, end, &row,
+		r = index_view_ids(b->v, class, b->named ? &b->name : NULL, prefix, row.id, end, &row,
 			1);
 		if (r <= 0)
 			break;
-		snprintf(stem, sizeof(stem), "%.*s", KEY_ID_MAX - 1, row.place);
+		snprintf(prefix, sizeof(prefix), "%.*s", KEY_ID_MAX - 1, row.place);
 		r = browse_key_of_row(b, &row, &k);
 		p->k = &k;
 		p->each = browse_take_first;
@@ -46,8 +46,8 @@ int browse_first_of_class(struct browse *b, struct browse_print *p, const struct
 }
 
 /* 1: *out is an entry of the part that keys of the range have; 0; -errno. */
-int browse_first_of_range(struct browse *b, const struct roster_part *part,
-	const struct roster_range *g, const char *only, struct browse_entry *out)
+int browse_first_of_range(struct browse *b, const struct listing_part *part,
+	const struct listing_range *g, const char *only, struct browse_entry *out)
 {
 	struct browse_print p = {.b = b, .part = part, .only = only};
 	int r = 0;
@@ -64,7 +64,7 @@ int browse_first_of_range(struct browse *b, const struct roster_part *part,
 }
 
 /* What a name prints: any key of the class would do. 1, 0, -errno. */
-int browse_print_name(struct browse *b, const struct roster_part *part, unsigned class,
+int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out)
 {
 	struct browse_print p = {.b = b, .part = part, .only = only, .each = browse_take_first, .ctx = out};
@@ -74,7 +74,7 @@ int browse_print_name(struct browse *b, const struct roster_part *part, unsigned
 	return key_sample(class, name, &k) == 0 ? browse_print_key(&p) : 0;
 }
 
-static int tier_has_class(struct browse *b, const struct roster_part *part, unsigned class,
+static int tier_has_class(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *tier, const char *only, struct browse_entry *out)
 {
 	struct index_row row = {.id = 0};
@@ -94,7 +94,7 @@ static int tier_has_class(struct browse *b, const struct roster_part *part, unsi
 }
 
 /* An entry of the part that a name of the tier prints. 1, 0, -errno. */
-int browse_tier_has(struct browse *b, const struct roster_part *part, const char *tier,
+int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out)
 {
 	int r = 0;
@@ -106,25 +106,25 @@ int browse_tier_has(struct browse *b, const struct roster_part *part, const char
 }
 
 /* Whether the part has the name. 1, 0, -errno. */
-int browse_part_has(struct browse *b, const struct roster_part *part, const char *name)
+int browse_part_has(struct browse *b, const struct listing_part *part, const char *name)
 {
-	unsigned row = roster_first_row(part);
+	unsigned row = listing_first_row(part);
 	int r = 0;
 
-	for (; r == 0 && row < ROSTER_ROWS; row++) {
-		struct roster_range g;
+	for (; r == 0 && row < LISTING_ROWS; row++) {
+		struct listing_range g;
 		struct browse_entry e;
 
 		if (!part->rows[row])
 			continue;
-		if (!roster_row_of(b->l, part, row, name, &g)) {
-			if (part->what != ROSTER_STEMS)
+		if (!listing_row_of(b->l, part, row, name, &g)) {
+			if (part->what != LISTING_IDS)
 				break;
 			continue;
 		}
-		r = part->what == ROSTER_TIERS ? browse_tier_has(b, part, g.tier, name, &e)
+		r = part->what == LISTING_TIERS ? browse_tier_has(b, part, g.tier, name, &e)
 						: browse_first_of_range(b, part, &g, name, &e);
-		if (part->what != ROSTER_STEMS)
+		if (part->what != LISTING_IDS)
 			break;
 	}
 	return r;

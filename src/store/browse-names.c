@@ -11,7 +11,7 @@
 static int prints_any(struct browse *b, unsigned class, const char *name, struct browse_entry *out)
 {
 	struct browse_print p = {.b = b, .part = b->part};
-	struct roster_range g = {.stem = ""};
+	struct listing_range g = {.prefix = ""};
 	struct index_name had = b->name;
 	bool named = b->named;
 	struct key k = {.type = class / KEY_FORMS};

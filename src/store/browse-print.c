@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool same_name(const struct roster_part *part, const char *a, const char *b)
+static bool same_name(const struct listing_part *part, const char *a, const char *b)
 {
 	return (part->with_case ? strcmp(a, b) : strcasecmp(a, b)) == 0;
 }
@@ -31,11 +31,11 @@ static bool shows(const char *path, const char *from)
 static int print_one(void *ctx, unsigned row, const char *path)
 {
 	struct browse_print *p = ctx;
-	const char *name = roster_component(p->b->l, path);
+	const char *name = listing_component(p->b->l, path);
 	size_t n = name ? strcspn(name, "/") : 0;
 	struct browse_entry e = {.dir = name && name[n]};
 
-	if (row >= ROSTER_ROWS || !p->part->rows[row] || !name || n >= sizeof(e.name) ||
+	if (row >= LISTING_ROWS || !p->part->rows[row] || !name || n >= sizeof(e.name) ||
 		!shows(path, name))
 		return 0;
 	memcpy(e.name, name, n);

@@ -16,11 +16,11 @@ struct browse_stream {
 
 struct browse {
 	struct index_view *v;
-	const struct roster *l;
+	const struct listing_plan *l;
 	struct browse_entry *out;
 	unsigned n, room;
 	/* of the part at hand */
-	const struct roster_part *part;
+	const struct listing_part *part;
 	unsigned nth_part;
 	bool named; /* the range has a file name: */
 	struct index_name name;
@@ -33,7 +33,7 @@ struct browse {
 /* What a key prints in the directory, of the rows of a part. */
 struct browse_print {
 	const struct browse *b;
-	const struct roster_part *part;
+	const struct listing_part *part;
 	const struct key *k;
 	const char *only; /* no other name than this */
 	unsigned nth;
@@ -51,20 +51,20 @@ int browse_take_first(void *ctx, const struct browse_entry *e, unsigned row, uns
 
 /* ---- whether there is an entry (browse-find.c): 1 and the entry, 0, -errno ------------- */
 
-/* The first stem that is not in the range any more. */
-void browse_range_end(const struct roster_range *g, char out[static KEY_ID_MAX + 1]);
+/* The first prefix that is not in the range any more. */
+void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX + 1]);
 /* Of the keys of one class and of the range, with the name of `b` where it is named. */
-int browse_first_of_class(struct browse *b, struct browse_print *p, const struct roster_range *g,
+int browse_first_of_class(struct browse *b, struct browse_print *p, const struct listing_range *g,
 	unsigned class, struct browse_entry *out);
-int browse_first_of_range(struct browse *b, const struct roster_part *part, const struct roster_range *g,
+int browse_first_of_range(struct browse *b, const struct listing_part *part, const struct listing_range *g,
 	const char *only, struct browse_entry *out);
 /* Of a file name alone, where any key of the class would print the same. */
-int browse_print_name(struct browse *b, const struct roster_part *part, unsigned class,
+int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out);
 /* Of the file names of a tier. */
-int browse_tier_has(struct browse *b, const struct roster_part *part, const char *tier,
+int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out);
-int browse_part_has(struct browse *b, const struct roster_part *part, const char *name);
+int browse_part_has(struct browse *b, const struct listing_part *part, const char *name);
 
 bool browse_is_full(const struct browse *b);
 /* Adds an entry at a place of the current part, unless an earlier part has its name. 0, -errno. */
@@ -74,7 +74,7 @@ int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place);
 
 /* A place in the order that the index has. */
 struct browse_place {
-	char text[MODULE_NAME_MAX]; /* stem, tier */
+	char text[MODULE_NAME_MAX]; /* prefix, tier */
 	int64_t id;
 };
 
@@ -90,6 +90,6 @@ int browse_least_row(struct browse *b, const struct browse_place *at, const stru
 
 int browse_fill_one(struct browse *b, uint64_t after);
 int browse_fill_digits(struct browse *b, uint64_t after);
-int browse_fill_stems(struct browse *b, uint64_t after);
+int browse_fill_ids(struct browse *b, uint64_t after);
 int browse_fill_tiers(struct browse *b, uint64_t after);
 int browse_fill_names(struct browse *b, uint64_t after);

@@ -39,7 +39,7 @@ static int compare(const char *text, int64_t id, const char *text2, int64_t id2)
 
 static int refill(struct browse *b, struct browse_stream *st, const struct browse_place *from)
 {
-	const struct roster_range *g = &b->part->range;
+	const struct listing_range *g = &b->part->range;
 	struct browse_place at = *from;
 	int r;
 
@@ -53,11 +53,11 @@ static int refill(struct browse *b, struct browse_stream *st, const struct brows
 	}
 	index_rows_release(st->rows, st->n);
 	st->n = st->i = 0;
-	if (b->part->what == ROSTER_STEMS) {
+	if (b->part->what == LISTING_IDS) {
 		char end[KEY_ID_MAX + 1];
 
 		browse_range_end(g, end);
-		r = index_view_stems(b->v, st->class, b->named ? &b->name : NULL, at.text, at.id, end,
+		r = index_view_ids(b->v, st->class, b->named ? &b->name : NULL, at.text, at.id, end,
 			st->rows, AHEAD);
 	} else {
 		r = index_view_names(b->v, st->class, g->tiered ? g->tier : NULL, at.text, at.id,

@@ -14,16 +14,16 @@ static int fill_part(struct browse *b, uint64_t after)
 	b->part = &b->l->parts[b->nth_part];
 	b->named = false;
 	switch (b->part->what) {
-	case ROSTER_ONE:
+	case LISTING_ONE:
 		r = browse_fill_one(b, after);
 		break;
-	case ROSTER_DIGITS:
+	case LISTING_DIGITS:
 		r = browse_fill_digits(b, after);
 		break;
-	case ROSTER_STEMS:
-		r = browse_fill_stems(b, after);
+	case LISTING_IDS:
+		r = browse_fill_ids(b, after);
 		break;
-	case ROSTER_TIERS:
+	case LISTING_TIERS:
 		r = browse_fill_tiers(b, after);
 		break;
 	default:
@@ -51,7 +51,7 @@ static int fill(struct browse *b, uint64_t after)
 	return r;
 }
 
-int store_browse(struct store *s, const struct roster *l, uint64_t after, struct browse_entry *out,
+int store_browse(struct store *s, const struct listing_plan *l, uint64_t after, struct browse_entry *out,
 	unsigned n)
 {
 	_cleanup_session_ struct session ses = {.s = s};
@@ -68,7 +68,7 @@ int store_browse(struct store *s, const struct roster *l, uint64_t after, struct
 	return ses.r < 0 ? ses.r : (int)b.n;
 }
 
-int store_browse_has(struct store *s, const struct roster *l, const char *name)
+int store_browse_has(struct store *s, const struct listing_plan *l, const char *name)
 {
 	_cleanup_session_ struct session ses = {.s = s};
 	struct browse b = {.l = l};

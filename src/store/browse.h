@@ -1,7 +1,7 @@
 /* Listings of what is stored: the entries of a layout's directory, streamed from the index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
-#include "layout/roster.h"
+#include "layout/listing-plan.h"
 #include "store/store.h"
 
 /* The lowest bits of an offset say which part of the listing it is in; this one and 0 are left to
@@ -21,8 +21,8 @@ struct browse_entry {
  * 0: no more; -errno. (reads the disk)
  * An offset stays good when keys come and go. A file that is stored all the time is listed exactly once, unless
  * another key with the same name comes or goes meanwhile. The entry of the offset itself may be gone. */
-int store_browse(struct store *s, const struct roster *l, uint64_t after, struct browse_entry *out,
+int store_browse(struct store *s, const struct listing_plan *l, uint64_t after, struct browse_entry *out,
 	unsigned n);
 
 /* Whether store_browse() has an entry of this name, in any case. 1, 0, -errno. */
-int store_browse_has(struct store *s, const struct roster *l, const char *name);
+int store_browse_has(struct store *s, const struct listing_plan *l, const char *name);

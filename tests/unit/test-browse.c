@@ -234,18 +234,18 @@ static void model(const struct layout *l, const struct key *keys, unsigned n, st
 /* ---- what is listed ----------------------------------------------------------------- */
 
 /* Below the prefix, which is a fixed entry. */
-static void in_layout(const struct layout *l, const char *dir, struct roster *out)
+static void in_layout(const struct layout *l, const char *dir, struct listing_plan *out)
 {
 	char *at = NULL;
 
 	ck_assert_int_ge(asprintf(&at, "%s%s%s", l->prefix, *l->prefix && *dir ? "/" : "", dir), 0);
-	ck_assert_int_eq(roster_of(l, at, out), 0);
+	ck_assert_int_eq(listing_plan_of(l, at, out), 0);
 	free(at);
 }
 
 static void walk(struct store *s, const struct layout *l, const char *dir, struct paths *out)
 {
-	struct roster *ro = malloc(sizeof(*ro));
+	struct listing_plan *ro = malloc(sizeof(*ro));
 	struct browse_entry e[8];
 	uint64_t after = 0;
 	int n;
@@ -387,7 +387,7 @@ static void churned(struct store *s, const struct layout *l, const char *dir, co
 	unsigned stay, unsigned n)
 {
 	struct paths want = {NULL};
-	struct roster *ro = malloc(sizeof(*ro));
+	struct listing_plan *ro = malloc(sizeof(*ro));
 	struct browse_entry e[3];
 	unsigned *seen;
 	uint64_t after = 0;
@@ -470,7 +470,7 @@ START_TEST(offsets_stay_good)
 {
 	enum { N = 400 };
 	struct key *keys = calloc(N, sizeof(*keys));
-	struct roster *ro = malloc(sizeof(*ro));
+	struct listing_plan *ro = malloc(sizeof(*ro));
 	struct browse_entry *e = calloc(N, sizeof(*e)), one;
 	static const char *const where[][2] = {{"symstore", ""}, {"symstore_index2", ""},
 		{"gdb", ".build-id"}, {"debuginfod", "buildid"}, {"native", ""}, {"unified", ""},
@@ -491,7 +491,7 @@ START_TEST(offsets_stay_good)
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(where); i++) {
 		put_all(s, keys, N);
-		ck_assert_int_eq(roster_of(layout_find(where[i][0]), where[i][1], ro), 0);
+		ck_assert_int_eq(listing_plan_of(layout_find(where[i][0]), where[i][1], ro), 0);
 		n = store_browse(s, ro, 0, e, N);
 		ck_assert_int_gt(n, 20);
 		for (unsigned j = 0; j < 50; j++) {
@@ -537,7 +537,7 @@ START_TEST(numbers_by_debug_id)
 	static const char *const texts[] = {"pe 5ab380779000 a.exe", "pe 3249D99D0C4049318610F4E4FB0B69361 a.exe",
 		"elf_code 3249D99D0C4049318610F4E4FB0B69350"};
 	static const char *const dirs[] = {"32/49d99d0c4049318610f4e4fb0b69361", "32/49d99d0c4049318610f4e4fb0b69350"};
-	struct roster *ro = malloc(sizeof(*ro));
+	struct listing_plan *ro = malloc(sizeof(*ro));
 	struct browse_entry e[2];
 	struct key keys[3];
 	struct store *s;
@@ -548,7 +548,7 @@ START_TEST(numbers_by_debug_id)
 		ck_assert_int_eq(key_parse(&keys[i], texts[i]), 0);
 	put_all(s, keys, 3);
 	for (unsigned i = 0; i < 2; i++) {
-		ck_assert_int_eq(roster_of(layout_find("unified"), dirs[i], ro), 0);
+		ck_assert_int_eq(listing_plan_of(layout_find("unified"), dirs[i], ro), 0);
 		ck_assert_int_eq(store_browse(s, ro, 0, e, 2), 1);
 		ck_assert_str_eq(e[0].name, "executable");
 		ck_assert_uint_eq(e[0].number, key_number(&keys[i ? 2 : 0]));
@@ -567,11 +567,11 @@ static int row_of(void *ctx, unsigned row, const char *path)
 	return 0;
 }
 
-static void rows_of_key(const struct layout *l, const struct key *k, bool rows[static ROSTER_ROWS])
+static void rows_of_key(const struct layout *l, const struct key *k, bool rows[static LISTING_ROWS])
 {
 	struct artifact a;
 
-	memset(rows, 0, ROSTER_ROWS * sizeof(bool));
+	memset(rows, 0, LISTING_ROWS * sizeof(bool));
 	key_artifact(k, &a);
 	layout_each_printed(l, &a, row_of, rows);
 }
@@ -595,7 +595,7 @@ START_TEST(classes_are_uniform)
 					continue;
 				ck_assert_int_eq(key_sample(key_class(&k), k.name, &sample), 0);
 				for (unsigned i = 0; layout_at(i); i++) {
-					bool of_key[ROSTER_ROWS], of_sample[ROSTER_ROWS];
+					bool of_key[LISTING_ROWS], of_sample[LISTING_ROWS];
 
 					rows_of_key(layout_at(i), &k, of_key);
 					rows_of_key(layout_at(i), &sample, of_sample);
@@ -611,12 +611,12 @@ END_TEST
 /* Each row that prints is listed on every level of its paths, and nothing has no part. */
 START_TEST(every_row_has_a_part)
 {
-	struct roster *ro = malloc(sizeof(*ro));
+	struct listing_plan *ro = malloc(sizeof(*ro));
 	unsigned seen = 0;
 
 	for (unsigned i = 0; layout_at(i); i++)
 		for (unsigned class = 0; class < KEY_CLASSES; class++) {
-			bool rows[ROSTER_ROWS];
+			bool rows[LISTING_ROWS];
 			struct key k;
 
 			if (key_sample(class, "/n", &k) < 0)
@@ -624,7 +624,7 @@ START_TEST(every_row_has_a_part)
 			if (k.type != FILETYPE_SOURCE)
 				snprintf(k.name, sizeof(k.name), "name");
 			rows_of_key(layout_at(i), &k, rows);
-			for (unsigned row = 0; row < ROSTER_ROWS; row++) {
+			for (unsigned row = 0; row < LISTING_ROWS; row++) {
 				_cleanup_buf_ struct buf path = BUF_UP_TO(4096);
 				struct artifact a;
 
@@ -637,7 +637,7 @@ START_TEST(every_row_has_a_part)
 
 					*p = '\0';
 					path.n = (size_t)(p - path.p);
-					ck_assert_int_eq(roster_of(layout_at(i), path.p, ro), 0);
+					ck_assert_int_eq(listing_plan_of(layout_at(i), path.p, ro), 0);
 					for (unsigned part = 0; part < ro->n; part++)
 						has = has || (ro->parts[part].range.classes[class]);
 					ck_assert_msg(has, "%s: %s", layout_at(i)->name, path.p);

@@ -387,13 +387,13 @@ int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), vo
 	return each(ctx, &k) || each(ctx, &k);
 }
 
-int store_browse(struct store *s, const struct roster *l, uint64_t after, struct browse_entry *out,
+int store_browse(struct store *s, const struct listing_plan *l, uint64_t after, struct browse_entry *out,
 	unsigned n)
 {
 	return 0;
 }
 
-int store_browse_has(struct store *s, const struct roster *l, const char *name)
+int store_browse_has(struct store *s, const struct listing_plan *l, const char *name)
 {
 	return 0;
 }

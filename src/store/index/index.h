@@ -79,7 +79,7 @@ void index_view_close(struct index_view *v); /* NULL is fine */
 
 struct index_row {
 	int64_t id;	       /* of the key; of the name */
-	char place[MODULE_NAME_MAX]; /* key_stem(); the tier of a name */
+	char place[MODULE_NAME_MAX]; /* key_id_prefix(); the tier of a name */
 	char *key;	       /* key_text(), NULL of names */
 	char *text;	       /* the file name as first given, "" */
 };
@@ -94,14 +94,14 @@ struct index_name {
  * or NULL. How many; release them. */
 int index_view_names(struct index_view *v, unsigned class, const char *only, const char *tier,
 	int64_t after, struct index_row *out, unsigned n);
-/* Keys of a class in the order of (stem, id), behind (stem, after) and before the stem `end`; with
+/* Keys of a class in the order of (prefix, id), behind (prefix, after) and before the prefix `end`; with
  * one name, or NULL. How many; release them. */
-int index_view_stems(struct index_view *v, unsigned class, const struct index_name *name,
-	const char *stem, int64_t after, const char *end, struct index_row *out, unsigned n);
+int index_view_ids(struct index_view *v, unsigned class, const struct index_name *name,
+	const char *prefix, int64_t after, const char *end, struct index_row *out, unsigned n);
 int index_view_name(struct index_view *v, const char *folded, struct index_name *out); /* -ENOENT */
 /* Where a name, a key stands, or stood until not long ago. -ENOENT */
 int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX]);
-int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_ID_MAX],
+int index_view_key_place(struct index_view *v, int64_t id, char prefix[static KEY_ID_MAX],
 	struct key *k);
 /* key_number(), as look-ups answer it: of a file that has a key by code id, the number of that key. */
 uint64_t index_view_number(struct index_view *v, const struct key *k);

@@ -240,7 +240,7 @@ static int name_put(struct index *ix, const struct key *k, const char *folded)
 static int key_new(struct index *ix, const struct key *k, const char *canon, int64_t object,
 	const struct blob_facts *facts)
 {
-	char text[KEY_TEXT], stem[KEY_ID_MAX], folded[MODULE_NAME_MAX];
+	char text[KEY_TEXT], prefix[KEY_ID_MAX], folded[MODULE_NAME_MAX];
 	int r = 0;
 
 	key_folded(k, folded);
@@ -249,7 +249,7 @@ static int key_new(struct index *ix, const struct key *k, const char *canon, int
 	return r < 0 ? r
 		     : conn_run(ix->writer, Q_KEY_NEW, "ttittiiitt", canon, key_text(k, text), object,
 			       facts->source, facts->url, (int64_t)facts->verified, facts->fetched,
-			       (int64_t)key_class(k), key_stem(k, stem), folded);
+			       (int64_t)key_class(k), key_id_prefix(k, prefix), folded);
 }
 
 int index_key_put(struct index *ix, const struct key *k, int64_t object,

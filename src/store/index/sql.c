@@ -180,10 +180,10 @@ const char *const index_sql[QUERIES] = {
 	[Q_NEXT_NAMES_OF_TIER] = "SELECT name_id, tier, (SELECT name FROM names WHERE id = name_id)"
 				 " FROM keys WHERE name_id IS NOT NULL AND class = ? AND tier = ?"
 				 " AND name_id > ? GROUP BY name_id ORDER BY name_id LIMIT ?",
-	[Q_NEXT_STEMS] = "SELECT id, stem, key, (SELECT name FROM names WHERE id = name_id)"
+	[Q_NEXT_IDS] = "SELECT id, stem, key, (SELECT name FROM names WHERE id = name_id)"
 			 " FROM keys WHERE class = ? AND (stem, id) > (?, ?) AND stem < ?"
 			 " ORDER BY stem, id LIMIT ?",
-	[Q_NEXT_STEMS_OF_NAME] = "SELECT id, stem, key, NULL FROM keys WHERE name_id IS NOT NULL"
+	[Q_NEXT_IDS_OF_NAME] = "SELECT id, stem, key, NULL FROM keys WHERE name_id IS NOT NULL"
 				 " AND class = ? AND tier = ? AND name_id = ?"
 				 " AND (stem, id) > (?, ?) AND stem < ? ORDER BY stem, id LIMIT ?",
 	[Q_KEY_DROP] = "DELETE FROM keys WHERE canon = ?",

@@ -84,17 +84,17 @@ int index_view_names(struct index_view *v, unsigned class, const char *only, con
 	return view_rows(&rows, r, false, out, n);
 }
 
-int index_view_stems(struct index_view *v, unsigned class, const struct index_name *name,
-	const char *stem, int64_t after, const char *end, struct index_row *out, unsigned n)
+int index_view_ids(struct index_view *v, unsigned class, const struct index_name *name,
+	const char *prefix, int64_t after, const char *end, struct index_row *out, unsigned n)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
 	int r;
 
 	if (name)
-		r = rows_of(&rows, v->rd.c, Q_NEXT_STEMS_OF_NAME, "itititi", (int64_t)class, name->tier,
-			name->id, stem, after, end, (int64_t)n);
+		r = rows_of(&rows, v->rd.c, Q_NEXT_IDS_OF_NAME, "itititi", (int64_t)class, name->tier,
+			name->id, prefix, after, end, (int64_t)n);
 	else
-		r = rows_of(&rows, v->rd.c, Q_NEXT_STEMS, "ititi", (int64_t)class, stem, after, end,
+		r = rows_of(&rows, v->rd.c, Q_NEXT_IDS, "ititi", (int64_t)class, prefix, after, end,
 			(int64_t)n);
 	return view_rows(&rows, r, true, out, n);
 }
@@ -127,7 +127,7 @@ int index_view_name_place(struct index_view *v, int64_t id, char tier[static MOD
 	return 0;
 }
 
-int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_ID_MAX],
+int index_view_key_place(struct index_view *v, int64_t id, char prefix[static KEY_ID_MAX],
 	struct key *k)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
@@ -138,7 +138,7 @@ int index_view_key_place(struct index_view *v, int64_t id, char stem[static KEY_
 		r = rows_next(&rows);
 	if (r <= 0)
 		return r < 0 ? r : -ENOENT;
-	column_text(rows.st, 0, stem, KEY_ID_MAX);
+	column_text(rows.st, 0, prefix, KEY_ID_MAX);
 	column_text(rows.st, 1, text, sizeof(text));
 	column_text(rows.st, 2, name, sizeof(name));
 	if (key_parse(k, text) < 0)

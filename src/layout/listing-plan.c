@@ -1,6 +1,6 @@
 /* Which rows of a layout put entries into one directory, for listings. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "layout/roster.h"
+#include "layout/listing-plan.h"
 #include "base/util.h"
 #include "layout/pattern.h"
 
@@ -15,14 +15,14 @@
 /* ---- which keys a row lists --------------------------------------------------------- */
 
 struct sampling {
-	bool rows[ROSTER_ROWS];
+	bool rows[LISTING_ROWS];
 };
 
 static int sampled(void *ctx, unsigned row, const char *path)
 {
 	struct sampling *s = ctx;
 
-	if (row < ROSTER_ROWS)
+	if (row < LISTING_ROWS)
 		s->rows[row] = true;
 	return 0;
 }
@@ -44,14 +44,14 @@ static int sample(const struct layout *l, unsigned class, struct sampling *out)
 	return r == 0 ? layout_each_printed(l, &a, sampled, out) : r;
 }
 
-static int add_classes(struct roster *out)
+static int add_classes(struct listing_plan *out)
 {
 	bool types[FILETYPES] = {false};
 	struct sampling s;
 	int r = 0;
 
 	for (unsigned i = 0; i < out->n; i++)
-		for (unsigned row = 0; row < ROSTER_ROWS; row++)
+		for (unsigned row = 0; row < LISTING_ROWS; row++)
 			if (out->parts[i].rows[row])
 				types[out->layout->rows[row].type] = true;
 	for (unsigned class = 0; r == 0 && class < KEY_CLASSES; class++) {
@@ -59,7 +59,7 @@ static int add_classes(struct roster *out)
 			continue;
 		r = sample(out->layout, class, &s);
 		for (unsigned i = 0; i < out->n; i++)
-			for (unsigned row = 0; row < ROSTER_ROWS; row++)
+			for (unsigned row = 0; row < LISTING_ROWS; row++)
 				if (s.rows[row] && out->parts[i].rows[row])
 					out->parts[i].range.classes[class] = true;
 	}
@@ -84,12 +84,12 @@ static void lower(char *to, size_t room, const char *from)
 static int what_of(const struct pattern_part *p)
 {
 	if (p->whole || p->completes)
-		return ROSTER_STEMS;
+		return LISTING_IDS;
 	if (p->by_other || p->by_case || (p->by_digits && p->by_name))
 		return -1;
 	if (p->by_digits)
-		return p->digits - strlen(p->stem) <= DIGITS_MOST ? ROSTER_DIGITS : -1;
-	return p->by_name && !p->name[0] ? ROSTER_NAMES : ROSTER_ONE;
+		return p->digits - strlen(p->prefix) <= DIGITS_MOST ? LISTING_DIGITS : -1;
+	return p->by_name && !p->name[0] ? LISTING_NAMES : LISTING_ONE;
 }
 
 static bool one_token(const char *text, size_t n)
@@ -97,54 +97,54 @@ static bool one_token(const char *text, size_t n)
 	return n && text[0] == '{' && memchr(text, '}', n) == text + n - 1;
 }
 
-static bool range_same(const struct roster_range *a, const struct roster_range *b)
+static bool range_same(const struct listing_range *a, const struct listing_range *b)
 {
 	return a->tiered == b->tiered && a->whole == b->whole && strcmp(a->tier, b->tier) == 0 &&
-	       strcmp(a->name, b->name) == 0 && strcmp(a->stem, b->stem) == 0;
+	       strcmp(a->name, b->name) == 0 && strcmp(a->prefix, b->prefix) == 0;
 }
 
 /* Whether the rows of both go hand in hand. */
-static bool joins(const struct roster_part *have, const struct roster_part *new,
+static bool joins(const struct listing_part *have, const struct listing_part *new,
 	const struct pattern_part *have_p, const struct pattern_part *p)
 {
 	if (have->what != new->what || !range_same(&have->range, &new->range) ||
 		have->digits != new->digits || have->with_case != new->with_case)
 		return false;
-	/* Keys of two stems may print the same where one of them has an age behind it. */
-	if (have->what == ROSTER_STEMS)
+	/* Keys of two prefixes may print the same where one of them has an age behind it. */
+	if (have->what == LISTING_IDS)
 		return have_p->by_other == p->by_other;
-	if (have->what != ROSTER_ONE && one_token(have_p->text, have_p->n) &&
+	if (have->what != LISTING_ONE && one_token(have_p->text, have_p->n) &&
 		one_token(p->text, p->n))
 		return true;
 	return have_p->n == p->n && strncasecmp(have_p->text, p->text, p->n) == 0;
 }
 
 struct making {
-	struct roster *out;
+	struct listing_plan *out;
 	const char *inner; /* the directory without the tier */
 	bool tiers;	   /* what is listed are the tiers themselves */
-	struct pattern_part p[ROSTER_PARTS];
+	struct pattern_part p[LISTING_PARTS];
 };
 
 static void new_part(const struct making *m, const struct pattern_part *p, int what,
-	struct roster_part *out)
+	struct listing_part *out)
 {
 	size_t tier = strcspn(m->out->dir, "/");
 
 	memset(out, 0, sizeof(*out));
-	out->what = what == ROSTER_NAMES && m->tiers ? ROSTER_TIERS : (enum roster_what)what;
-	out->digits = what == ROSTER_DIGITS ? p->digits : 0;
-	out->one_each = what == ROSTER_STEMS && !p->by_name && !p->by_other && !p->by_case;
+	out->what = what == LISTING_NAMES && m->tiers ? LISTING_TIERS : (enum listing_what)what;
+	out->digits = what == LISTING_DIGITS ? p->digits : 0;
+	out->one_each = what == LISTING_IDS && !p->by_name && !p->by_other && !p->by_case;
 	out->with_case = p->by_case;
 	lower(out->range.name, sizeof(out->range.name), p->name);
-	lower(out->range.stem, sizeof(out->range.stem), p->stem);
+	lower(out->range.prefix, sizeof(out->range.prefix), p->prefix);
 	out->range.whole = p->whole;
-	out->range.tiered = what == ROSTER_NAMES && m->out->layout->flags & LAYOUT_TWO_TIER && !m->tiers;
+	out->range.tiered = what == LISTING_NAMES && m->out->layout->flags & LAYOUT_TWO_TIER && !m->tiers;
 	if (out->range.tiered && tier < sizeof(out->range.tier)) {
 		memcpy(out->range.tier, m->out->dir, tier);
 		fold(out->range.tier);
 	}
-	if (what == ROSTER_ONE && !m->tiers && !memchr(p->text, '{', p->n)) {
+	if (what == LISTING_ONE && !m->tiers && !memchr(p->text, '{', p->n)) {
 		out->text = p->text;
 		out->text_n = p->n;
 	}
@@ -152,14 +152,14 @@ static void new_part(const struct making *m, const struct pattern_part *p, int w
 
 static void add_row(struct making *m, unsigned row, const struct pattern_part *p, int what)
 {
-	struct roster *out = m->out;
-	struct roster_part new;
+	struct listing_plan *out = m->out;
+	struct listing_part new;
 	unsigned i = 0;
 
 	new_part(m, p, what, &new);
 	while (i < out->n && !joins(&out->parts[i], &new, &m->p[i], p))
 		i++;
-	if (i == ROSTER_PARTS)
+	if (i == LISTING_PARTS)
 		return;
 	if (i == out->n) {
 		m->p[i] = *p;
@@ -173,7 +173,7 @@ static void add_rows(struct making *m)
 {
 	const struct layout *l = m->out->layout;
 
-	for (unsigned row = 0; row < ROSTER_ROWS && l->rows[row].pattern; row++) {
+	for (unsigned row = 0; row < LISTING_ROWS && l->rows[row].pattern; row++) {
 		struct pattern_part p;
 		int what;
 
@@ -190,15 +190,15 @@ static void add_rows(struct making *m)
 
 static int by_what(const void *a, const void *b)
 {
-	const struct roster_part *pa = a, *pb = b;
+	const struct listing_part *pa = a, *pb = b;
 
 	if (pa->what != pb->what)
 		return (int)pa->what - (int)pb->what;
-	return (int)roster_first_row(pa) - (int)roster_first_row(pb);
+	return (int)listing_first_row(pa) - (int)listing_first_row(pb);
 }
 
 /* The directory without the tier. */
-static const char *inner_of(const struct roster *l)
+static const char *inner_of(const struct listing_plan *l)
 {
 	size_t n = l->layout->flags & LAYOUT_TWO_TIER ? strcspn(l->dir, "/") : 0;
 
@@ -219,7 +219,7 @@ static const char *behind_prefix(const struct layout *l, const char *dir)
 	return dir;
 }
 
-int roster_of(const struct layout *l, const char *dir, struct roster *out)
+int listing_plan_of(const struct layout *l, const char *dir, struct listing_plan *out)
 {
 	_cleanup_free_ struct making *m = calloc(1, sizeof(*m));
 
@@ -243,7 +243,7 @@ int roster_of(const struct layout *l, const char *dir, struct roster *out)
 /* ---- names -------------------------------------------------------------------------- */
 
 /* Whether the n bytes are the same, but for the case where that does not count. */
-static bool same_dir(const struct roster *l, const char *path, const char *dir, size_t n)
+static bool same_dir(const struct listing_plan *l, const char *path, const char *dir, size_t n)
 {
 	size_t at = (size_t)(dir - l->dir);
 	size_t folds = l->with_case <= at ? 0 : MIN(n, l->with_case - at);
@@ -251,7 +251,7 @@ static bool same_dir(const struct roster *l, const char *path, const char *dir, 
 	return strncasecmp(path, dir, folds) == 0 && strncmp(path + folds, dir + folds, n - folds) == 0;
 }
 
-const char *roster_component(const struct roster *l, const char *path)
+const char *listing_component(const struct listing_plan *l, const char *path)
 {
 	const char *dir = l->dir;
 	size_t n;
@@ -268,17 +268,17 @@ const char *roster_component(const struct roster *l, const char *path)
 										       : NULL;
 }
 
-unsigned roster_first_row(const struct roster_part *part)
+unsigned listing_first_row(const struct listing_part *part)
 {
 	unsigned row = 0;
 
-	while (row < ROSTER_ROWS - 1 && !part->rows[row])
+	while (row < LISTING_ROWS - 1 && !part->rows[row])
 		row++;
 	return row;
 }
 
-bool roster_row_of(const struct roster *l, const struct roster_part *part, unsigned row,
-	const char *name, struct roster_range *range)
+bool listing_row_of(const struct listing_plan *l, const struct listing_part *part, unsigned row,
+	const char *name, struct listing_range *range)
 {
 	const char *inner = inner_of(l), *pattern = l->layout->rows[row].pattern;
 	_cleanup_free_ char *sub = NULL;
@@ -291,9 +291,9 @@ bool roster_row_of(const struct roster *l, const struct roster_part *part, unsig
 		(!tiers && !pattern_accepts(&p, name, strlen(name))))
 		return false;
 	*range = part->range;
-	if (part->what == ROSTER_TIERS)
+	if (part->what == LISTING_TIERS)
 		lower(range->tier, sizeof(range->tier), name);
-	range->tiered = range->tiered || part->what == ROSTER_TIERS;
+	range->tiered = range->tiered || part->what == LISTING_TIERS;
 	if (tiers || p.rest)
 		return true;
 	if (asprintf(&sub, "%s%s%s", inner, *inner ? "/" : "", name) < 0 ||
@@ -301,8 +301,8 @@ bool roster_row_of(const struct roster *l, const struct roster_part *part, unsig
 		return false;
 	if (p.name[0])
 		lower(range->name, sizeof(range->name), p.name);
-	if (p.stem[0])
-		lower(range->stem, sizeof(range->stem), p.stem);
+	if (p.prefix[0])
+		lower(range->prefix, sizeof(range->prefix), p.prefix);
 	range->whole = range->whole || p.whole;
 	return true;
 }

@@ -8,9 +8,9 @@
 #include <strings.h>
 
 #define NTH_BITS 6 /* paths of one key in one layout */
-#define GROUP 64   /* names of one stem that are sorted at a time */
+#define GROUP 64   /* names of one prefix that are sorted at a time */
 
-/* The names of one stem, sorted: those that come first behind `last`. */
+/* The names of one prefix, sorted: those that come first behind `last`. */
 struct group {
 	struct browse *b;
 	char last[MODULE_NAME_MAX]; /* "": all */
@@ -24,7 +24,7 @@ struct group {
 	} names[GROUP];
 };
 
-static int name_order(const struct roster_part *part, const char *a, const char *b)
+static int name_order(const struct listing_part *part, const char *a, const char *b)
 {
 	return part->with_case ? strcmp(a, b) : strcasecmp(a, b);
 }
@@ -61,16 +61,16 @@ static int group_add(void *ctx, const struct browse_entry *e, unsigned row, unsi
 	return 0;
 }
 
-/* The keys of one stem and one class. */
-static int group_class(struct group *g, struct browse_stream *st, const char *stem)
+/* The keys of one prefix and one class. */
+static int group_class(struct group *g, struct browse_stream *st, const char *prefix)
 {
 	struct browse_print p = {.b = g->b, .part = g->b->part, .each = group_add, .ctx = g};
 	struct browse_place at = {.id = 0};
 	const struct index_row *row;
 	int r;
 
-	snprintf(at.text, sizeof(at.text), "%s", stem);
-	while ((r = browse_stream_row(g->b, st, &at, &row)) == 0 && row && strcmp(row->place, stem) == 0) {
+	snprintf(at.text, sizeof(at.text), "%s", prefix);
+	while ((r = browse_stream_row(g->b, st, &at, &row)) == 0 && row && strcmp(row->place, prefix) == 0) {
 		struct key k;
 
 		at.id = g->id = row->id;
@@ -86,8 +86,8 @@ static int group_class(struct group *g, struct browse_stream *st, const char *st
 	return r;
 }
 
-/* The names of a stem behind `last`; *more: and some are left. */
-static int fill_stem(struct browse *b, const char *stem, const char *last, bool *more)
+/* The names of a prefix behind `last`; *more: and some are left. */
+static int fill_prefix(struct browse *b, const char *prefix, const char *last, bool *more)
 {
 	_cleanup_free_ struct group *g = calloc(1, sizeof(*g));
 	int r = g ? 0 : -ENOMEM;
@@ -97,7 +97,7 @@ static int fill_stem(struct browse *b, const char *stem, const char *last, bool 
 	g->b = b;
 	snprintf(g->last, sizeof(g->last), "%s", last);
 	for (unsigned i = 0; r == 0 && i < b->streams; i++)
-		r = group_class(g, &b->stream[i], stem);
+		r = group_class(g, &b->stream[i], prefix);
 	*more = g->more;
 	for (unsigned i = 0; r == 0 && i < g->n; i++) {
 		if (browse_is_full(b)) {
@@ -123,8 +123,8 @@ static int find_nth(void *ctx, const struct browse_entry *e, unsigned row, unsig
 	return nth == f->nth;
 }
 
-/* The stem that an offset's key has, or had, and the name that it printed. */
-static int stem_place(struct browse *b, uint64_t after, struct browse_place *at,
+/* The prefix that an offset's key has, or had, and the name that it printed. */
+static int prefix_place(struct browse *b, uint64_t after, struct browse_place *at,
 	char last[static MODULE_NAME_MAX])
 {
 	struct nth_name f = {.nth = after & ((1u << NTH_BITS) - 1)};
@@ -135,7 +135,7 @@ static int stem_place(struct browse *b, uint64_t after, struct browse_place *at,
 	*at = (struct browse_place){.id = 0};
 	last[0] = '\0';
 	if (!after) {
-		snprintf(at->text, sizeof(at->text), "%s", b->part->range.stem);
+		snprintf(at->text, sizeof(at->text), "%s", b->part->range.prefix);
 		return 0;
 	}
 	r = index_view_key_place(b->v, (int64_t)(after >> NTH_BITS), at->text, &k);
@@ -146,11 +146,11 @@ static int stem_place(struct browse *b, uint64_t after, struct browse_place *at,
 	return r;
 }
 
-int browse_fill_stems(struct browse *b, uint64_t after)
+int browse_fill_ids(struct browse *b, uint64_t after)
 {
 	char last[MODULE_NAME_MAX];
 	struct browse_place at;
-	int r = stem_place(b, after, &at, last);
+	int r = prefix_place(b, after, &at, last);
 
 	b->named = b->part->range.name[0];
 	if (r == 0 && b->named)
@@ -169,7 +169,7 @@ int browse_fill_stems(struct browse *b, uint64_t after)
 		if (strcmp(next.text, at.text) != 0)
 			last[0] = '\0';
 		at = next;
-		r = fill_stem(b, at.text, last, &more);
+		r = fill_prefix(b, at.text, last, &more);
 		if (r < 0 || browse_is_full(b))
 			break;
 		if (more) {

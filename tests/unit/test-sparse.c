@@ -619,7 +619,7 @@ START_TEST(the_index_goes)
 	f = open_tagged(s, 1, 8 * B, "\"a\"");
 	ck_assert_int_eq(put(f, 0, 2 * B, 1), 0);
 	ck_assert_int_eq(sparse_commit(f), 0);
-	/* While it is open: who has it says all of it again. */
+	/* While the file is open, its process adds it to the new index with all of its blocks. */
 	ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
 	ck_assert_int_eq(put(f, 4 * B, B, 1), 0);
 	ck_assert_int_eq(sparse_commit(f), 0);
@@ -628,7 +628,7 @@ START_TEST(the_index_goes)
 	ck_assert(sparse_present(f) == 3 * B && reads(f, 0, 2 * B, 1) && reads(f, 4 * B, B, 1));
 	sparse_unref(f);
 	store_close(s);
-	/* While nobody has: its file goes. What is not ours stays. */
+	/* While no process has it open, the file goes. Files with other names stay. */
 	write_file(in_scratch("sparse/notes.txt"), "x", 1);
 	ck_assert_int_eq(unlink(in_scratch("index.sqlite")), 0);
 	s = open_scratch();
@@ -641,6 +641,12 @@ START_TEST(the_index_goes)
 	other = open_scratch();
 	store_close(other);
 	ck_assert_uint_eq(count_files(in_scratch("sparse")), 2);
+	/* The same while the download only waits for its next reader. */
+	sparse_set_idle(f, true);
+	other = open_scratch();
+	store_close(other);
+	ck_assert(!sparse_is_gone(f));
+	sparse_set_idle(f, false);
 	ck_assert_int_eq(put(f, 0, B, 1), 0);
 	ck_assert_int_eq(sparse_commit(f), 0);
 	sparse_unref(f);
@@ -691,6 +697,12 @@ START_TEST(rows_that_lie)
 	ck_assert_uint_eq(count_files(in_scratch("sparse")), 1);
 	sql("UPDATE sparse SET name = '../../etc/passwd'");
 	ck_assert_int_eq(store_trim(s), 0);
+	ck_assert_uint_eq(totals(s).sparse, 0);
+	/* Opening the store drops a row without its file, too. */
+	sparse_unref(open_tagged(s, 1, 8 * B, "\"a\""));
+	sql("UPDATE sparse SET name = '0123456789abcdef'");
+	store_close(s);
+	s = open_scratch();
 	ck_assert_uint_eq(totals(s).sparse, 0);
 	store_close(s);
 	scratch_end();

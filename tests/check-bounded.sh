@@ -6,8 +6,8 @@ bounded=${top_builddir:-.}/tests/helpers/bounded
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
-# ends STATUS TEXT COMMAND...: its status and a part of what it says. Also that it says so at all:
-# who holds our pipe holds us up.
+# ends STATUS TEXT COMMAND...: its exit status and a part of its output. It would never end, if a process that the
+# command left behind held the pipe.
 ends() {
   e_status=$1 e_text=$2
   shift 2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The sample configuration and every preset load, each preset can be named, and none is asked
-# unless somebody says so. Samba takes its share.
+# The sample configuration and every preset load, each preset can be named, and a preset is asked only when it
+# is named. Samba accepts its part of the configuration.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 symfs=${top_builddir:-.}/symfs
@@ -66,7 +66,7 @@ odd() { # FILE: what testparm says against it
 if command -v testparm >/dev/null; then
   odd "$top/etc/samba/symfs.conf" && complain "etc/samba/symfs.conf"
   { cat "$top/etc/samba/symfs.conf"; echo 'stat cash = no'; } >"$tmp/samba.conf"
-  odd "$tmp/samba.conf" >/dev/null || complain "testparm passes a line that nobody knows"
+  odd "$tmp/samba.conf" >/dev/null || complain "testparm passes a line that Samba does not know"
   { cat "$top/etc/samba/symfs.conf"; echo 'kernel change notify = no'; } >"$tmp/samba.conf"
   odd "$tmp/samba.conf" >/dev/null || complain "testparm passes a line that does not count here"
 fi
@@ -77,7 +77,7 @@ for preset in "$top"/etc/sources.d/*.conf; do
   [ "$name" = "$(basename "$preset" .conf)" ] || complain "$preset is called $name inside"
   "$symfs" sources --json --no-default-sources --config "$preset" >"$tmp/out" 2>&1 ||
     complain "$preset: $(cat "$tmp/out")"
-  grep -q '"name"' "$tmp/out" && complain "$preset is on although nobody asked for it"
+  grep -q '"name"' "$tmp/out" && complain "$preset is enabled without being named"
   "$symfs" sources --json --no-default-sources --config "$preset" --source "$name" >"$tmp/out" 2>&1 ||
     complain "--source $name: $(cat "$tmp/out")"
   grep -q "\"name\":\"$name\"" "$tmp/out" || complain "--source $name: $(cat "$tmp/out")"

@@ -3,7 +3,7 @@
  *	ahead FILE READS [RTT_MS [MB_PER_S]]
  *
  * READS are lines `OFFSET SIZE`, as `bare FILE MOUNTPOINT PATH reads` prints them while a debugger runs.
- * FILE is what they were of; its tables and heads are known from the start. One reader, who waits for
+ * FILE is what they were of; its tables and heads are known from the start. One reader, which waits for
  * each answer; an answer takes the round trip (20) and its bytes (50). It prints bytes, requests and the
  * time of waiting: what `fetch/ranges.c` makes of fetch/ahead.c, without its several requests at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

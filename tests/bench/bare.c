@@ -6,7 +6,7 @@
  * MOUNTPOINT/PATH has the bytes of FILE, and there are no other names. The kernel may keep pages,
  * names, attributes and what is not there for ever, as with a whole file of symfs. `noopen` answers
  * OPEN with "there is no such call" (FUSE_CAP_NO_OPEN_SUPPORT): the kernel asks no more. With `reads`
- * the kernel reads no page that nobody wanted, and every READ is a line on standard output, `OFFSET
+ * the kernel reads no page that no reader wanted, and every READ is a line on standard output, `OFFSET
  * SIZE`: what tests/bench/ahead.c plays again. It serves until it is unmounted. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define FUSE_USE_VERSION 314

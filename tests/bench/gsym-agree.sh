@@ -2,7 +2,7 @@
 # Whether GSYM says what other tools say: random addresses of a program's code (10,000, or
 # AGREE_ADDRESSES; AGREE_SEED for others), each looked up in the GSYM that is made of the debug file,
 # and in the debug file itself by addr2line; where they differ, by llvm-symbolizer and eu-addr2line,
-# too. Every difference is put into a class by itself: who answers as symfs does, and what differs
+# too. Every difference is put into a class by itself: which tool answers as symfs does, and what differs
 # from addr2line. Printed are each class with its count and one example, the share that is equal to
 # addr2line, and the share that is equal to one of them; with AGREE_LIST=FILE all differences.
 #

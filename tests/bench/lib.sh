@@ -22,7 +22,7 @@ big_file() {
   mkdir -p "$TMP/plain/${BIG%/*}"
   ln "$BLOB" "$TMP/plain/$BIG" || fail "ln"
   LOCAL=$(findmnt -n -o FSTYPE -T "$TMP/plain")
-  LOCAL=${LOCAL:-local} # in a tree of its own nobody knows
+  LOCAL=${LOCAL:-local} # unknown in a tree of its own
 }
 
 # measured MEASURE UNIT NAME=PATH...: runs it for $rounds rounds and prints what the places had.

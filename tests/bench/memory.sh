@@ -56,7 +56,7 @@ symfs_mount m --source "gdb@$URL_up"
 begin=$(now_ms) pids='' i=0
 for path in $paths; do
   i=$((i + 1))
-  exec 5<"$MNT_m/gdb/${path%.debug}" # it stays open, as with who maps it
+  exec 5<"$MNT_m/gdb/${path%.debug}" # it stays open, as with a process that maps it
   hops "${path%.debug}" $i <&5 >"$TMP/cmp.${path##*/}" 2>&1 &
   pids="$pids $!"
   exec 5<&-

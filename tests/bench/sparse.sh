@@ -5,7 +5,7 @@
 # BENCH_ROUNDS (3) times of a new store, in turns with curl for the whole and then the same question to
 # the local file; medians. What was answered must be what the local file answers.
 #
-# The address is one in the middle of the file: who walks over all units before it walks over half of them.
+# The address is one in the middle of the file: a reader that walks over all units before it walks over half of them.
 # The sizes: BENCH_PDB_UNITS files of 500 functions (70: 31 MB, a program of 4.6), BENCH_ELF_UNITS of 120
 # and what headers have (520: 120 MB, each unit 185 KB of .debug_info). They take minutes to make; BENCH_FIXTURES
 # is a directory where they stay for the next run.

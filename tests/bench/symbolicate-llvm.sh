@@ -3,7 +3,7 @@
 # debug file (the first of /usr/lib/debug, or those that BENCH_GSYM names), so many frames (1,000, then
 # 10,000) at random offsets of its code. First: what a process takes that has just begun, the file
 # fetched, and here made into GSYM by then; then what one more pass takes when all is ready. The shares
-# that both name alike are printed, too; who is right is for gsym-agree.sh.
+# that both name alike are printed, too; which one is right is for gsym-agree.sh.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need awk readelf

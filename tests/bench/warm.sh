@@ -47,7 +47,7 @@ ratio asked bare
 ratio noopen bare
 ratio symfs asked
 ratio symfs "$LOCAL"
-# A build id that nobody has: the kernel asks again every two seconds.
+# A build id that no source has: the kernel asks again every two seconds.
 measured absent times/s "$LOCAL=$TMP/plain/${BIG%/*}" "symfs=$MNT_warm/${BIG%/*}"
 ratio symfs "$LOCAL" 0.5
 rounds=$(((rounds + 2) / 3))

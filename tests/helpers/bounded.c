@@ -1,7 +1,7 @@
 /* bounded SECONDS[,GRACE] COMMAND...: runs a test so that it ends, and with it all that it started. A
  * test that hangs says where, and fails; without this one process that holds the test's output, even
  * one in a session of its own, would hold up the whole check. GRACE (20) is how many seconds a test
- * that was told to end has for its cleaning up, and what it started for ending after it.
+ * has to clean up after SIGTERM, and its processes to end after it.
  *
  * With BOUNDED_TIMES=FILE it appends a line `WALL USER SYSTEM COMMAND'S-LAST-WORD` to FILE: seconds of the
  * test and of every process that it started.
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bounded SECONDS[,GRACE] COMMAND...\n");
 		return 125;
 	}
-	/* Who loses its parent becomes a child of this one. */
+	/* A process that loses its parent becomes a child of this one. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);

@@ -1,5 +1,5 @@
 /* Debug files that were changed at random, converted by real workers: nothing that the files say may
- * hurt who asked. `gsym-mutate SYMFS COUNT SECONDS SEED FILE...` tries COUNT files, or as many as
+ * hurt the process that asked. `gsym-mutate SYMFS COUNT SECONDS SEED FILE...` tries COUNT files, or as many as
  * SECONDS have time for when COUNT is 0, and prints how they ended. It fails when a worker was ended by
  * a signal or a status that its limits do not explain, when what it made is not whole, or when it took
  * longer than its limit; the file is kept as mutated-N in the working directory. */

@@ -42,7 +42,7 @@ static void hang_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *
 	fuse_reply_attr(req, &st, 0);
 }
 
-/* Those that may go: all, or who was killed. */
+/* The requests that may end: all, or those of a killed process. */
 static void let_some_go(bool all)
 {
 	pthread_mutex_lock(&lock);

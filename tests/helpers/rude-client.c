@@ -12,7 +12,7 @@
  *	rude-client PORT pipeline N PATH	N requests at once: how many 200s came
  *	rude-client PORT raw		sends what stands on stdin, byte for byte: the status of each answer, a line each,
  *					until the server ends the connection
- *	rude-client PORT bare PATH	HEAD, as one who reads gzip, and a GET at once: how many bytes came between the
+ *	rude-client PORT bare PATH	HEAD with Accept-Encoding: gzip, and a GET at once: how many bytes came between the
  *					head and the next answer, or the end
  *
  * It gives up after a minute. */

@@ -31,7 +31,7 @@ static const char help[] =
 	"s3 --root DIR --bucket NAME --access-key K --secret-key S [options]\n"
 	"  --region R   (default us-east-1)   --token T  wants that session token, signed\n"
 	"  --public     serves unsigned requests, too\n"
-	"  --no-list    answers 403 for what is not there, as to who may not list\n"
+	"  --no-list    answers 403 for missing objects, as S3 does without the right to list\n"
 	"  --log FILE   a line for each request: METHOD PATH STATUS CODE\n"
 	"Prints `listening on http://127.0.0.1:PORT`.\n";
 
@@ -393,7 +393,7 @@ static void *connection(void *arg)
 		memset(rq, 0, sizeof(*rq));
 		end[2] = '\0';
 		on = parse(head, rq) && serve(fd, rq);
-		n = 0; /* nobody pipelines */
+		n = 0; /* no client pipelines */
 	}
 	free(rq);
 	free(head);

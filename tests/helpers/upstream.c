@@ -47,7 +47,7 @@ static const char help[] =
 	"  --delay MS    wait so long before each answer\n"
 	"  --rate N      at most N bytes per second for each body\n"
 	"  --no-range    know no ranges\n"
-	"  --one-range   send all to who asks for several at once\n"
+	"  --one-range   send the whole file to a request for several ranges\n"
 	"  --no-head     answer 405 to HEAD\n"
 	"  --no-validators  send neither ETag nor Last-Modified\n"
 	"  --gzip        compress for clients that accept it\n"
@@ -295,7 +295,7 @@ static void request_begin(struct conn *c)
 	pthread_mutex_unlock(&u->lock);
 }
 
-/* Bytes count before they leave: who has received them sees them counted. */
+/* Bytes are counted before they are sent, so that a client that has them finds them counted. */
 static void request_bytes(struct conn *c, uint64_t n)
 {
 	pthread_mutex_lock(&c->up->lock);
@@ -1205,7 +1205,7 @@ static bool request_read(struct conn *c)
 		*question++ = '\0';
 		copy(rq->query, sizeof(rq->query), question);
 	}
-	/* Who takes us for a proxy names the host, too. */
+	/* A client that uses this server as a proxy names the host, too. */
 	if (strncmp(line, "http://", 7) == 0)
 		memmove(line, line + 7 + strcspn(line + 7, "/"), strlen(line + 7 + strcspn(line + 7, "/")) + 1);
 	if (line[0] != '/' || !decode(line, strlen(line), rq->path, sizeof(rq->path)))
@@ -1300,7 +1300,7 @@ static void conn_serve(struct conn *c)
 	do {
 		while (!(end = strstr(c->buf, "\r\n\r\n")))
 			if (!conn_more(c) || !isupper((unsigned char)c->buf[0]))
-				return; /* also who speaks TLS to us */
+				return; /* also for a client that speaks TLS */
 		c->head = (size_t)(end - c->buf) + 4;
 		if (!request_read(c)) {
 			c->keep = false;
@@ -1393,7 +1393,7 @@ static int listen_on(struct upstream *u)
 		getsockname(u->listener, (struct sockaddr *)&a, &n) < 0)
 		return -errno;
 	u->port = ntohs(a.sin_port);
-	/* Fills the backlog, so that nobody else gets in; the sockets live as long as we do. */
+	/* Fills the backlog, so that no other client connects; the sockets stay open until the server ends. */
 	for (unsigned i = 0; u->o.no_accept && i < 4; i++) {
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 

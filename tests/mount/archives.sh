@@ -66,7 +66,7 @@ says "sourcebundle: added 1" "$out"
 says "$TMP/all.zip!packages/a.1.0.nupkg![Content_Types].xml: not placed: of no format" "$out"
 says "$TMP/all.zip!lib/x.jar: not placed: a zip archive whose name does not say so" "$out"
 last_is "added 4, present 0, not placed 3" "$out"
-grep -rqF "$TMP/all.zip!packages/a.1.0.nupkg!lib/net8.0/a.dll" "$TMP/store/blobs" || fail "nobody remembers where a.dll came from"
+grep -rqF "$TMP/all.zip!packages/a.1.0.nupkg!lib/net8.0/a.dll" "$TMP/store/blobs" || fail "the store does not record where a.dll came from"
 # One more level is not gone into.
 zip_write "$TMP/more.zip" all.zip "$TMP/all.zip"
 out=$(add "$TMP/more.zip")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # lldb's UUID directories lead to dSYM bundles that lldb and llvm-symbolizer read, whether the file
-# is far away or stored, and in any case; a file that nobody has makes no link. Beside a stored file
+# is far away or stored, and in any case; a file that no source has makes no link. Beside a stored file
 # of unified stands its .meta.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -108,13 +108,13 @@ wait_for 10 [ -e "$M/$DIR/debuginfo.meta" ] || fail "no .meta of what was fetche
 [ "$(cat "$M/$DIR/debuginfo.meta")" = '{"arch":"x86_64","file_format":"macho"}' ] || fail "$(cat "$M/$DIR/debuginfo.meta")"
 symfs_umount cold
 
-# What nobody has is not there: no link that leads nowhere, no bundle; and that is one question each.
+# What no source has is not there: no link that leads nowhere, no bundle; and that is one question each.
 upstream_reset "$URL_up"
 symfs_mount none --source "lldb@$URL_up"
 M=$MNT_none
-[ -e "$M/lldb/$(chunks "$OTHER")" ] || [ -L "$M/lldb/$(chunks "$OTHER")" ] && fail "a link to what nobody has"
-[ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Resources/DWARF/Demo" ] && fail "a bundle of what nobody has"
-[ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Info.plist" ] && fail "an Info.plist of what nobody has"
+[ -e "$M/lldb/$(chunks "$OTHER")" ] || [ -L "$M/lldb/$(chunks "$OTHER")" ] && fail "a link to what no source has"
+[ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Resources/DWARF/Demo" ] && fail "a bundle of what no source has"
+[ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Info.plist" ] && fail "an Info.plist of what no source has"
 [ "$(asked requests)" = 1 ] || fail "a miss was $(asked requests) requests"
 symfs_umount none
 
@@ -137,7 +137,7 @@ if command -v curl >/dev/null; then
     fail ".meta over HTTP: $got $(cat "$TMP/http.body")"
   for path in "dsym/$OTHER/Demo.dSYM/Contents/Info.plist" "unified/$(lower "$OTHER" | tr -d - | sed 's,^..,&/,')/debuginfo.meta"; do
     got=$(over "$URL_http/$path")
-    [ "${got%% *}" = 404 ] || fail "$path of what nobody has: $got"
+    [ "${got%% *}" = 404 ] || fail "$path of what no source has: $got"
   done
   symfs_unserve http
 fi
@@ -145,7 +145,7 @@ symfs_umount plist
 
 # A server that is down: neither yes nor no.
 symfs_mount down --source "lldb@http://127.0.0.1:9"
-ls -l "$MNT_down/lldb/$PLACE" >"$TMP/down.out" 2>&1 && fail "a link although nobody could be asked"
+ls -l "$MNT_down/lldb/$PLACE" >"$TMP/down.out" 2>&1 && fail "a link although no server could be asked"
 grep -q 'No such file' "$TMP/down.out" && fail "no server means: there is no such file"
 symfs_umount down
 
@@ -196,7 +196,7 @@ for path in breakpad.meta sourcebundle.meta uuidmap.meta nothing.meta .meta debu
   [ -e "$M/$DIR/$path" ] && fail "$path is there"
 done
 [ "$(asked requests)" = 0 ] || fail "a .meta of what is not stored asked for it"
-# The commands: a link means its file; what is written beside files is nobody's.
+# The commands: a link means its file; what is written beside files belongs to no source.
 get() { "$SYMFS" get --no-default-sources --cache "$TMP/store" "$1" 2>"$TMP/get.err"; }
 same_file "$DSYM" "$(get "lldb/$PLACE")"
 for path in "$DIR/debuginfo.meta" "dsym/$UUID/Demo.dSYM/Contents/Info.plist"; do

@@ -54,7 +54,7 @@ for which in deaf silent; do
   grep -q 'skipped (failing, retry in' "$mnt/.symfs/why/debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" ||
     fail "$which: not to be seen in why"
   [ "$(wc -l <"$mnt/.symfs/missing")" = 1 ] || fail "$which: remembered as missing: $(cat "$mnt/.symfs/missing")"
-  # Who asks now what the server says is told, too; and nobody waits for ever.
+  # `why --ask` reports the failure, too, and ends.
   from=$(now_ms)
   "$SYMFS" why --ask --no-default-sources --cache "$TMP/store-$which" --source "debuginfod@$url" \
     --connect-timeout 2s --stall-timeout 2s "debuginfod/buildid/ab$(printf '%038d' 7)/debuginfo" >"$TMP/why.out" || fail "$which: why --ask"
@@ -62,7 +62,7 @@ for which in deaf silent; do
   [ $(($(now_ms) - from)) -le 15000 ] || fail "$which: why --ask took $(($(now_ms) - from)) ms"
 done
 
-# statfs asks nobody, whatever the server does; nor does a listing.
+# Neither statfs nor a listing asks a server.
 for mnt in "$MNT_deaf" "$MNT_silent"; do
   timeout 10 stat -f "$mnt" >/dev/null || fail "statfs of $mnt"
   timeout 10 ls -R "$mnt" >/dev/null || fail "ls -R $mnt"

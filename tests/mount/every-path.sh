@@ -190,7 +190,7 @@ while :; do
     fail "round $round, seed $SEED: $(tail -n 30 "$TMP/out")"
   say "round $round: $(wc -l <"$TMP/now") files, $(cat "$TMP/out")"
   cat "$TMP/round" >>"$TMP/done"
-  [ "$(stat_of "$MNT_m" requests)" = 0 ] || fail "somebody was asked"
+  [ "$(stat_of "$MNT_m" requests)" = 0 ] || fail "a server was asked"
   symfs_umount m
   [ -s "$TMP/later" ] || break
   mv "$TMP/later" "$TMP/all"

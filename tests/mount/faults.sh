@@ -193,7 +193,7 @@ while IFS='|' read -r what kind arg stat open get; do
   check_stores "$what"
   upstream_clear "$URL_bad"
   if [ "$get" = 1 ]; then
-    # It is known to be missing now: nobody is asked.
+    # It is known to be missing now: no server is asked.
     asked=$(upstream_count "$URL_bad" get)
     check_mount "$what, remembered" ENOENT ENOENT "$MNT_m"
     [ "$(upstream_count "$URL_bad" get)" = "$asked" ] || fail "$what: asked again"
@@ -203,7 +203,7 @@ while IFS='|' read -r what kind arg stat open get; do
     continue
   fi
   grep -q "$id" "$MNT_m/.symfs/missing" && fail "$what: remembered as missing"
-  # Who sent a wrong file is not asked for it again for a minute, or until it is configured anew.
+  # A server that sent a wrong file is not asked for it again for a minute, or until it is configured anew.
   case $open_error in
   EBADMSG | EFBIG) table_row "$what" "$remembered" ;;
   *) table_row "$what" "no" ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The daemon is stopped (Ctrl-Z, a frozen container) while it waits for a server, for longer than any of
-# its deadlines, and goes on: what came meanwhile counts, and nobody is blamed for silence.
+# its deadlines, and goes on: what came meanwhile counts, and no server is blamed for silence.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp
@@ -24,9 +24,9 @@ until_ms=$(($(now_ms) + 6500))
 over() { [ "$(now_ms)" -ge "$until_ms" ]; }
 wait_for 20 over
 kill -CONT "$PID_m"
-wait $reader || fail "who read: $(cat "$TMP/look.log")"
+wait $reader || fail "the reader: $(cat "$TMP/look.log")"
 tail -c +1000001 "$TMP/large1" | head -c 5000 | cmp - "$TMP/got" || fail "wrong bytes"
-wait $asker || fail "who asked: $(cat "$TMP/stat.log")"
+wait $asker || fail "the process that asked: $(cat "$TMP/stat.log")"
 [ "$(upstream_count "$URL_up" get)" = "$(upstream_count "$URL_up" ranges)" ] ||
   fail "all of a file was asked for: $(fetch_url "$URL_up/_control/count")"
 exec 5<&-

@@ -1,6 +1,6 @@
 #!/bin/sh
 # gsym/ in the mount: a file that is only upstream is made into GSYM when it is first opened, once for
-# all who ask, and has the bytes that `symfs gsym create` makes. Looking makes nothing. What cannot
+# all readers, and has the bytes that `symfs gsym create` makes. Looking makes nothing. What cannot
 # be made is an error that is remembered, and the mount goes on.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -31,7 +31,7 @@ ls -l "$MNT_m/gsym" >/dev/null || fail "ls gsym"
 path=$MNT_m/gsym/$(gdb_path "$ID" .debug.gsym)
 [ -f "$path" ] || fail "$path is not there"
 stat "$path" >/dev/null || fail "stat"
-[ -e "$MNT_m/gsym/$(gdb_path 00112233445566778899aabbccddeeff00112233 .debug.gsym)" ] && fail "what nobody has is there"
+[ -e "$MNT_m/gsym/$(gdb_path 00112233445566778899aabbccddeeff00112233 .debug.gsym)" ] && fail "what no source has is there"
 [ -e "$MNT_m/gsym/$(gdb_path "$ID" .debug)" ] && fail "gsym/ has what is not GSYM"
 [ -e "$MNT_m/gsym/gsym" ] && fail "gsym/ is in itself"
 [ "$(made)" = 0 ] || fail "looking made something: $(grep 'was made of' "$TMP/m.log")"

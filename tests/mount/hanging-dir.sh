@@ -1,6 +1,6 @@
 #!/bin/sh
 # A directory source whose disk does not answer (a file server that is gone): what lies elsewhere is
-# read, nobody waits longer than the lookup deadline, nothing is remembered as missing, and the daemon
+# read, no reader waits longer than the lookup deadline, nothing is remembered as missing, and the daemon
 # ends. When it answers again it is looked into again.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -55,9 +55,9 @@ grep -q 'has not answered for' "$MNT_m/.symfs/sources" || fail "sources: $(cat "
 rm "$TMP/flag"
 answers() { grep -F "$TMP/far" "$MNT_m/.symfs/sources" | grep -q 'there$'; }
 wait_for 30 answers || fail "answers again: $(cat "$MNT_m/.symfs/sources")"
-stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such file' || fail "a miss that nobody says"
+stat "$MNT_m/.build-id/ab/$(printf '%038d' 1).debug" 2>&1 | grep -q 'No such file' || fail "a miss that no source reported"
 
-# The end, and again by one who has nothing else: a lookup ends at its deadline.
+# The mount ends while a lookup hangs in a directory.
 : >"$TMP/flag"
 stat "$MNT_m/.build-id/ab/$(printf '%038d' 99).debug" >/dev/null 2>&1
 symfs_umount m

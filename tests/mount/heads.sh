@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who hops over the heads of all units (eu-addr2line does) gets them in a few requests, and not the units
+# A reader that hops over the heads of all units, as eu-addr2line does, gets them in a few requests, and not the units
 # themselves: from servers that send several ranges in one answer (ours, and nginx), from one that does
 # not, and when such answers break off.
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -56,7 +56,7 @@ cost() {
   symfs_umount "$1"
 }
 
-upstream_start several --root "$TMP/far" --delay 30 # of an answer: who hops is not faster than what he shows
+upstream_start several --root "$TMP/far" --delay 30 # a reader that hops is not faster than the answers
 cost several "$URL_several" 50 28
 asked several "$URL_several"
 upstream_start single --root "$TMP/far" --one-range --rate 4000000 # what comes before it is refused counts, too
@@ -71,7 +71,7 @@ FILE=$PLAIN
 cost plain "$URL_several" 50 28
 FILE=$indexed
 
-# Who hops by HTTP, and a symfs that mounts one that serves.
+# The same over HTTP, and through a symfs whose source is another symfs.
 at_section() { readelf -SW "$1" | awk '{ sub(/^ *\[ *[0-9]*\] */, "") } $1 == ".debug_info" { print $4 }'; }
 heads_of() { readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null | sed -n 's/.*Compilation Unit @ offset \(0x\)\{0,1\}\([0-9a-f]*\):.*/\2/p'; }
 info=$(at_section "$TMP/w/prog")
@@ -88,7 +88,7 @@ nginx_start http "$TMP/far"
 asked nginx "$URL_http"
 grep -q ' 206 ' "$TMP/nginx-http/access.log" || fail "nginx was asked for no range"
 
-# Another version that differs only in the page of a head, and where nothing was read: who has the old
+# Another version that differs only in the page of a head, and where nothing was read: a reader that has the old
 # one open reads its bytes, or an error.
 upstream_start changes --root "$TMP/far"
 symfs_mount changes --source "gdb@$URL_changes"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who waits on a silent upstream can be ended at once; who only had a window resized waits on.
+# A process that waits for a silent upstream can be ended at once; SIGWINCH leaves it waiting.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -40,12 +40,12 @@ within 100 8 stat INT
 within 100 8 stat KILL
 within 100 8 stat WINCH,KILL
 
-# Signals that end nobody do not end the wait.
+# Signals that do not end the process do not end the wait.
 for signal in WINCH CHLD ALRM WINCH,CHLD,WINCH; do
   cold
   took=$("$KILL_TIME" "$MNT_m" 1 stat $signal "$path") && fail "SIG$signal ended a stat after $took ms"
 done
-wait_for 20 sh -c "[ \"\$(sed -n 's/^fs_waiting //p' '$MNT_m/.symfs/stats')\" = 0 ]" || fail "somebody still waits"
+wait_for 20 sh -c "[ \"\$(sed -n 's/^fs_waiting //p' '$MNT_m/.symfs/stats')\" = 0 ]" || fail "a request still waits"
 
 # gdb is slow to get its symbols, its window is resized and its children end meanwhile.
 upstream_fault "$URL_up" "*.debug" slow 4000

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A source that answers ranges, and answers after the lookup deadline only: who asked is told so, and what
+# A source that answers ranges, and answers after the lookup deadline only: the reader gets a timeout, and what
 # comes late is fetched for the next asker, to its end. It is not begun and then kept open for ever.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -17,13 +17,13 @@ late() {
 stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store-m" "gdb/$1" >"$TMP/where" 2>/dev/null; }
 closed() { ! find "/proc/$PID_m/fd" -lname '*/sparse/*' 2>/dev/null | grep -q .; }
 
-# Nobody comes.
+# No reader comes.
 upstream_fault "$URL_up" "/$name1" slow 2500 1
 late "$name1" || fail "the first is not late: $(cat "$TMP/late.log")"
 wait_for 60 stored "$name1" || fail "what came late is not here: $(upstream_count "$URL_up" bytes) bytes came"
 same_file "$(cat "$TMP/where")" "$TMP/large1"
 
-# Somebody comes, reads a little of it, and goes.
+# A reader comes, reads a little of it, and goes.
 upstream_fault "$URL_up" "/$name2" slow 2500 1
 wait_for 30 late "$name2" || fail "the second is not late: $(cat "$TMP/late.log")"
 first() { head -c 1 "$MNT_m/gdb/$name2"; }

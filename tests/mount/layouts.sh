@@ -207,7 +207,7 @@ for where in "$FAR/executables" "$URL_far"; do
   rm -rf "$TMP/cache-from"
 done
 
-# Also when it is so large that a look at its beginning does not tell. Who asks for its debug file hears
+# Also when it is so large that a look at its beginning does not tell. A request for its debug file says
 # that there is none; it came once for all.
 awk 'BEGIN { for (i = 0; i < 6000; i++) print "const char *s" i " = \"" i " of a string that makes the file longer than one would think\";"
   print "int main(void) { return 0; }" }' >"$TMP/long.c"

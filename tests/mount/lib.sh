@@ -15,21 +15,21 @@ UPSTREAM=$top_builddir/tests/helpers/upstream
 LC_ALL=C
 export LC_ALL
 
-# Others than who runs the tests read some of what they write; and the path of a socket has 107 bytes.
+# Some tests have other users read their files. The path of a socket has at most 107 bytes.
 umask 022
 BASE=${TMPDIR:-/tmp}
 [ ${#BASE} -le 50 ] || BASE=/tmp
 TMP=$(mktemp -d "$BASE/symfs-test.XXXXXX") || exit 1
 PIDS=
 MOUNTS=
-# Clients that Debian has not: see scripts/setup.
+# Clients that Debian does not package: see scripts/setup.
 TOOLS=${SYMFS_TEST_TOOLS:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/symfs-test-tools}
-# Nothing of the person who runs the tests may be seen by them, or touched.
+# The tests neither see nor change the files of the person that runs them.
 HOME=$TMP/home XDG_CACHE_HOME=$TMP/home/cache XDG_CONFIG_HOME=$TMP/home/config
 mkdir -p "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
 export HOME XDG_CACHE_HOME XDG_CONFIG_HOME
 unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH DEBUGINFOD_TIMEOUT DEBUGINFOD_MAXSIZE DEBUGINFOD_HEADERS_FILE _NT_SYMBOL_PATH _NT_ALT_SYMBOL_PATH CACHE_DIRECTORY NOTIFY_SOCKET
-# A mount's daemon is ended on purpose in many tests; leaks of short-lived helpers are not its own.
+# Leak checks count, also when a test ends the daemon on purpose.
 ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export ASAN_OPTIONS UBSAN_OPTIONS
@@ -49,8 +49,8 @@ skip() { say "SKIP: $*"; exit 77; }
 # By the mount table alone: the daemon may be gone.
 is_mounted() { awk -v m="$1" '$5 == m { found = 1 } END { exit !found }' /proc/self/mountinfo; }
 
-# Whether a process is one of ours still: a child that ended was reaped whenever the shell waited for
-# another, and its number may be a stranger's by now.
+# Whether this test still owns the process: the shell may have reaped it while it waited for another, and
+# the kernel may have given its number to another process.
 is_ours() {
   grep -q "^PPid:[[:space:]]*$$\$" "/proc/$1/status" || grep -qF "$TMP" "/proc/$1/cmdline"
 } 2>/dev/null
@@ -70,7 +70,7 @@ cleanup() {
     is_ours "$p" || continue
     wait_gone "$p" 5 || kill -KILL "$p" 2>/dev/null
   done
-  # What a sanitizer said is a failure, whatever the test thought.
+  # A report of a sanitizer is a failure, whatever the result of the test.
   if grep -lE 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log >/dev/null 2>&1; then
     say "a sanitizer complained:"
     grep -hE -A 12 'ERROR: (Address|Leak)Sanitizer|runtime error:|WARNING: ThreadSanitizer' "$TMP"/*.log | head -n 60
@@ -113,7 +113,7 @@ need_mount() {
   (exec 3<>/dev/fuse) 2>/dev/null || skip "/dev/fuse cannot be opened"
 }
 
-# upstream_start NAME [ARGS...]: our fault-injecting server; sets URL_NAME and PID_NAME.
+# upstream_start NAME [ARGS...]: tests/helpers/upstream, a server that injects faults; sets URL_NAME and PID_NAME.
 upstream_start() {
   us_name=$1
   shift
@@ -142,15 +142,15 @@ upstream_fault() {
 upstream_clear() { fetch_url "$1/_control/clear" >/dev/null; }
 upstream_reset() { fetch_url "$1/_control/reset" >/dev/null; }
 
-# A port that was free a moment ago, and that the kernel gives to nobody who does not ask for it. Another
-# test may take it at the same time: who needs it looks with listens_on, and else tries another.
+# A port that was free a moment ago, outside the range from which the kernel assigns ports. Another test may
+# take it at the same time: the caller checks with listens_on, and tries another port if need be.
 free_port() {
   fp_top=$(sed 's/[[:space:]].*//' /proc/sys/net/ipv4/ip_local_port_range 2>/dev/null)
   [ "${fp_top:-0}" -gt 12000 ] || fp_top=32768
   echo $((10000 + $(od -An -N4 -tu4 /dev/urandom) % (fp_top - 10000)))
 }
 
-# listens_on PID PORT: who connects to 127.0.0.1:PORT meets this process, and no other test's.
+# listens_on PID PORT: a connection to 127.0.0.1:PORT reaches this process, and not that of another test.
 listens_on() {
   lo_socket=$(awk -v port="$(printf ':%04X' "$2")" '
     $4 != "0A" || substr($2, length($2) - 4) != port { next }
@@ -259,9 +259,9 @@ stat_of() { sed -n "s/^$2 //p" "$1/.symfs/stats"; } # MOUNT COUNTER
 
 build_id() { readelf -n "$1" 2>/dev/null | sed -n 's/.*Build ID: //p' | head -n 1; }
 
-# some_build_id WORD...: 40 digits for --build-id, of these words, the same in every run. What linkers choose
-# is another in each directory, and every 256th of them ends with zeros: then a shorter one that was filled
-# up is looked for, too, and who counts requests counts more of them.
+# some_build_id WORD...: 40 digits for --build-id, made from these words, the same in every run. The id that a
+# linker chooses depends on the directory, and one of 256 ends with zeros. symfs then also asks for the id
+# without them, and a test that counts requests counts more.
 some_build_id() {
   printf '%s\n' "${0##*/}" "${SYMFS_TEST_SEED:-}" "$@" | sha1sum | sed 's/^\(.\{38\}\).*/0x\11d/'
 }

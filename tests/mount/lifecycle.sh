@@ -1,6 +1,6 @@
 #!/bin/sh
 # The life of a daemon: signals, reload, what it tells systemd, and a mount that is taken away
-# while somebody still reads.
+# while a reader is still open.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl flock
@@ -37,18 +37,18 @@ for signal in TERM INT; do
   ended "SIG$signal"
 done
 
-# Also while somebody waits for a server that says nothing: who waits is told, not left behind.
+# Also while a reader waits for a silent server: it gets an error.
 symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 60s --stall-timeout 60s
 stat "$MNT_m/$two" >"$TMP/waits.out" 2>"$TMP/waits.err" &
 waits=$!
-wait_for 20 grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "nobody waits"
+wait_for 20 grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
 kill -TERM "$PID_m"
-ended "SIGTERM while somebody waits"
-wait_gone $waits 10 || fail "SIGTERM: who waited waits on"
-wait $waits && fail "SIGTERM: who waited was told that all is well"
+ended "SIGTERM while a reader waits"
+wait_gone $waits 10 || fail "SIGTERM: the reader waits on"
+wait $waits && fail "SIGTERM: the reader got no error"
 grep -q 'No such file' "$TMP/waits.err" && fail "SIGTERM: an end is no answer: $(cat "$TMP/waits.err")"
 
-# And while somebody has a file open.
+# And while a file is open.
 symfs_mount m --source "gdb@$URL_first"
 exec 8<"$MNT_m/$one"
 kill -TERM "$PID_m"
@@ -136,7 +136,7 @@ symfs_mount m
 unset NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID
 symfs_umount m
 
-# ---- taken away while somebody reads ---------------------------------------------------------
+# ---- taken away while a file is read ---------------------------------------------------------
 symfs_mount m --source "gdb@$URL_first"
 exec 8<"$MNT_m/$one"
 dd bs=4096 count=1 <&8 of="$TMP/part1" 2>/dev/null
@@ -149,7 +149,7 @@ gone "$PID_m" && fail "umount -l: the daemon ended before its last user"
 exec 8<&-
 ended "the last close after umount -l"
 
-# The same, and then a signal: it ends although somebody still has a file.
+# The same, and then a signal: it ends although a file is still open.
 symfs_mount m --source "gdb@$URL_first"
 exec 8<"$MNT_m/$one"
 umount -l "$MNT_m" 2>/dev/null || fusermount3 -uz "$MNT_m" || fail "umount -l"
@@ -159,7 +159,7 @@ exec 8<&-
 
 # ---- another process has the store to itself ------------------------------------------------------
 # The disk is as good as full, so a download waits for room, and room for the other's turn. That
-# must be no wait for anybody else: who waits can be ended, and so can the daemon.
+# must hold up nothing else: a waiting reader can be ended, and so can the daemon.
 symfs_mount full --source "gdb@$URL_first" --source "gdb@$URL_silent" --min-free 1000000G \
   --lookup-deadline 60s --stall-timeout 60s
 mkfifo "$TMP/turn" "$TMP/turn.end"
@@ -167,28 +167,28 @@ flock "$TMP/store-full" sh -c 'echo has it >"$1"; read -r _ <"$1.end"' - "$TMP/t
 PIDS="$PIDS $!"
 read -r _ <"$TMP/turn"
 for path in "$one" "$two"; do stat "$MNT_full/$path" >/dev/null 2>&1 & done
-wait_for 20 grep -q '^fs_waiting 2' "$MNT_full/.symfs/stats" || fail "nobody waits"
-wait_for 20 sh -c "[ \"\$(sed -n 's/^requests //p' '$MNT_full/.symfs/stats')\" -ge 4 ]" || fail "nobody is asked"
+wait_for 20 grep -q '^fs_waiting 2' "$MNT_full/.symfs/stats" || fail "no request waits"
+wait_for 20 sh -c "[ \"\$(sed -n 's/^requests //p' '$MNT_full/.symfs/stats')\" -ge 4 ]" || fail "no server is asked"
 # The machine may be busy with other things: the best of three.
 for _ in 1 2 3; do
   took=$("$top_builddir/tests/helpers/kill-time" "$MNT_full" 1 stat INT "$MNT_full/$three") && break
 done || fail "INT: $took"
-[ "$took" -le 2000 ] || fail "somebody else's turn: who waits is gone after $took ms"
+[ "$took" -le 2000 ] || fail "another process's write lock: the reader is gone after $took ms"
 from=$(now_ms)
 kill -TERM "$PID_full"
-wait_gone "$PID_full" 20 || fail "somebody else's turn: the daemon goes on after SIGTERM"
-say "SIGTERM in somebody else's turn: $(($(now_ms) - from)) ms"
-wait "$PID_full" || fail "somebody else's turn: the daemon ended with $?"
+wait_gone "$PID_full" 20 || fail "another process's write lock: the daemon goes on after SIGTERM"
+say "SIGTERM in another process's write lock: $(($(now_ms) - from)) ms"
+wait "$PID_full" || fail "another process's write lock: the daemon ended with $?"
 # And it can be mounted while the other still has its turn.
 symfs_mount full --source "gdb@$URL_first"
 symfs_umount full
 echo >"$TMP/turn.end"
 
-# ---- df asks nobody -----------------------------------------------------------------------------
+# ---- df asks no server -----------------------------------------------------------------------------
 symfs_mount m --source "gdb@$URL_silent" --lookup-deadline 60s
 stat "$MNT_m/.build-id/ab/cdef00000000000000000000000000000000.debug" >/dev/null 2>&1 &
 waits=$!
-wait_for 20 grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "nobody waits"
+wait_for 20 grep -q '^fs_waiting 1' "$MNT_m/.symfs/stats" || fail "no request waits"
 for _ in 1 2 3; do # the best of three, as above
   from=$(now_ms)
   timeout 20 df "$MNT_m" >"$TMP/df" || fail "df: $?"
@@ -198,5 +198,5 @@ done
 [ $took -le 2000 ] || fail "df took $took ms"
 grep -q "$MNT_m" "$TMP/df" || fail "df: $(cat "$TMP/df")"
 kill $waits
-wait_gone $waits 20 || fail "who waits in stat does not die of SIGTERM"
+wait_gone $waits 20 || fail "a process that waits in stat does not die of SIGTERM"
 symfs_umount m

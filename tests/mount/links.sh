@@ -45,7 +45,7 @@ symfs_mount m --cache "$TMP/store" --source "symstore@$URL_up"
 exe=$MNT_m/symstore/one.exe/$CODE_one/one.exe
 by_id=$MNT_m/$(unified "$(lower "$DEBUG_one")" executable)
 pdb=$MNT_m/$(unified "$(lower "$DEBUG_one")" debuginfo)
-# A symstore is asked by names, so that nobody can be asked yet.
+# A symstore is asked by names, so that no server can be asked yet.
 [ -e "$pdb" ] && fail "a PDB without a name was found before anybody knew it"
 quiet 0 "before the program came"
 same_file "$TMP/near/one.exe" "$exe"
@@ -63,7 +63,7 @@ stored() { [ "$(stat_of "$MNT_m" published)" = 2 ]; }
 wait_for 20 stored || fail "$(stat_of "$MNT_m" published) files are stored, not 2"
 
 # ---- a large program, read in part --------------------------------------------------------------
-# Nobody wants all of it, so that it is not stored; what it told is known all the same.
+# No reader wants all of it, so that it is not stored; what it said is known all the same.
 printf 'const char big[3000000] = {1};\nint start(void) { return big[7]; }\n' >"$TMP/near/big.c"
 (cd "$TMP/near" && clang -target x86_64-pc-windows-msvc -g -gcodeview -c big.c -o big.obj &&
   lld-link /nologo /debug /pdb:big.pdb /Brepro /nodefaultlib /entry:start /subsystem:console /out:big.exe big.obj) ||
@@ -86,7 +86,7 @@ seen=$(gets)
 "$SYMFS" cache ls --misses --cache "$TMP/store" | grep -q "pdb $DEBUG_two wrong.pdb" || fail "the miss is not listed"
 grep -q '"wrong.pdb"' "$MNT_m/.symfs/missing" || fail "the miss is not in .symfs/missing"
 wait_for 5 cmp -s "$TMP/near/two.pdb" "$right" || fail "a miss by a wrong name hides the right one"
-[ "$(gets)" -gt "$seen" ] || fail "nobody was asked for the right name"
+[ "$(gets)" -gt "$seen" ] || fail "no server was asked for the right name"
 seen=$(gets)
 # It is here now, and its id says which it is.
 wait_for 5 test -e "$wrong" || fail "what is here is not found by a wrong name"
@@ -106,7 +106,7 @@ for path in "$(unified "$id" executable)" "$(unified "$debug" executable)" "$(gd
   same_file "$TMP/p/full/foo" "$MNT_m/$path"
   one_inode "$elf" "$MNT_m/$path"
 done
-# It has its debug information, so nobody needs to be asked for that.
+# It has its debug information, so no server needs to be asked for that.
 same_file "$TMP/p/full/foo" "$MNT_m/debuginfod/buildid/$id/debuginfo"
 same_file "$TMP/p/full/foo" "$MNT_m/$(unified "$debug" debuginfo)"
 quiet "$seen" "an ELF file by its other id"
@@ -115,7 +115,7 @@ quiet "$seen" "an ELF file by its other id"
 "$SYMFS" get --no-default-sources --cache "$TMP/store" "$(unified "$debug" executable)" >"$TMP/out" || fail get
 same_file "$TMP/p/full/foo" "$(cat "$TMP/out")"
 
-# One that has symbols and no more is no debug file for somebody who can have a better one.
+# One that has symbols and no more is not a debug file where a better one can be had.
 lib=$(build_id "$TMP/p/full/libfoo.so")
 mkdir -p "$TMP/far/libfoo.so/elf-buildid-$lib" "$TMP/far/_.debug/elf-buildid-sym-$lib"
 strip --strip-debug -o "$TMP/far/libfoo.so/elf-buildid-$lib/libfoo.so" "$TMP/p/full/libfoo.so"
@@ -170,7 +170,7 @@ mkdir -p "$TMP/web/$(dirname "$(unified "$intel" x)")"
 cp "$TMP/near/fat" "$TMP/web/$(unified "$intel" executable)"
 nginx_start web "$TMP/web"
 symfs_mount f --cache "$TMP/fat" --source "unified@$URL_web/unified"
-# Until it is here nobody knows the size, and nobody is told that of the fat file.
+# Until it is here its size is not known, and stat does not report that of the fat file.
 [ "$(stat -c %s "$MNT_f/$(unified "$intel" executable)")" != "$(stat -c %s "$TMP/near/fat")" ] ||
   fail "the slice is said to be as long as the fat file"
 same_file "$TMP/near/x86_64" "$MNT_f/$(unified "$intel" executable)"

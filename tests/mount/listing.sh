@@ -52,7 +52,7 @@ head -n 20 "$TMP/files" | while read -r file; do
   [ "$(stat -c %i "$file")" = "$(ls -i "${file%/*}" | sed -n "s|^ *\([0-9]*\) ${file##*/}\$|\1|p")" ] || fail "$file: inode"
 done || exit 1
 
-# While it is read, others come, and some go: who stays is met once.
+# While it is read, names come and go: one that stays is listed once.
 rm_some="\"$SYMFS\" cache rm --cache \"$TMP/store\" $(for i in $(seq 100 120); do
   printf 'breakpad/module-%d/%08X%024X0/module-%d.sym ' "$i" $(((i * 2654435761) % 4294967296)) "$i" "$i"
 done) >\"$TMP/rm.out\" 2>&1"

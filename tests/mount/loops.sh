@@ -29,12 +29,12 @@ bounded() {
   [ $(($(now_ms) - b_from)) -le $BOUND ] || fail "$b_what: $(($(now_ms) - b_from)) ms"
 }
 
-# works WHAT MOUNT: the good source behind the loop is heard, and what nobody has ends in time.
+# works WHAT MOUNT: the good source behind the loop is heard, and what no source has ends in time.
 works() {
   bounded "$1" cmp "$2/$prog" "$ROOT/$prog"
   [ $status = 0 ] || fail "$1: $(cat "$TMP/words")"
-  bounded "$1: nobody has it" stat "$2/$nothing"
-  [ $status = 1 ] || fail "$1: what nobody has: $status, $(cat "$TMP/words")"
+  bounded "$1: no source has it" stat "$2/$nothing"
+  [ $status = 1 ] || fail "$1: what no source has: $status, $(cat "$TMP/words")"
 }
 
 told() { # WHAT LOG N: one line for each source that loops, however often that was met

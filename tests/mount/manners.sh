@@ -53,7 +53,7 @@ END
 say "$rows rows"
 [ $rows = 17 ] || fail "$rows rows"
 
-# Who is down is found out although a better one always answers first.
+# A server that is down is noticed although a better one always answers first.
 upstream_start down --root "$TMP/www"
 # shellcheck disable=SC2154
 down=$URL_down
@@ -71,8 +71,8 @@ symfs_mount d --source "gdb@$down" --source "gdb@$up"
 for x in "$TMP"/x[0-9]*; do
   same_file "$TMP/d/gdb/$(gdb_path "$(build_id "$x")")" "$x"
 done
-grep -q 'open.*HTTP 503' "$TMP/d/.symfs/sources" || fail "nobody knows that it is down: $(cat "$TMP/d/.symfs/sources")"
-[ "$(upstream_count "$down" get)" -le 8 ] || fail "who is down was asked $(upstream_count "$down" get) times"
+grep -q 'open.*HTTP 503' "$TMP/d/.symfs/sources" || fail "it is not known to be down: $(cat "$TMP/d/.symfs/sources")"
+[ "$(upstream_count "$down" get)" -le 8 ] || fail "the server that is down was asked $(upstream_count "$down" get) times"
 symfs_umount d
 
 # ---- Retry-After -----------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ named "stored, through native" "$MNT_stored/native"
 named "stored, through the root" "$MNT_stored"
 symfs_umount stored
 
-# Far away: one request a module, and none again. Who is not there is a question, and no symbol.
+# Far away: one request a module, and none again. A missing module costs a request and has no symbols.
 upstream_start up --root "$TMP/far"
 symfs_mount cold --source "breakpad@$URL_up"
 named "far away" "$MNT_cold/breakpad"

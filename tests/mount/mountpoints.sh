@@ -107,7 +107,7 @@ wait_gone "$pid" 20 || fail "SIGKILL"
 timeout 60 "$SYMFS" umount "$TMP/dead" || fail "umount of a dead mount"
 mountpoint -q "$TMP/dead" 2>/dev/null && fail "umount left a dead mount"
 
-# A stopped daemon holds nobody up who wants to unmount it by force.
+# A stopped daemon can be unmounted by force.
 mount_at "$TMP/dead" || fail "stopped: $(cat "$TMP/err")"
 pid=$(stat_of "$TMP/dead" pid)
 PIDS="$PIDS $pid"

@@ -57,7 +57,7 @@ ends 4 "elf_code" paths nope prog
 ends 4 "serves  *elf_code $id" id nope prog
 ends 1 "added 1, present 0, not placed 1" add --cache "$STORE" nope prog
 
-# ---- the same in a tree: what nobody means is passed over --------------------------------------------
+# ---- the same in a tree: files without a meaning are passed over --------------------------------------------
 mkdir tree
 cp prog tree/
 cp half empty tree/

@@ -76,7 +76,7 @@ else
 fi
 exec 6<&-
 later() { cat "$MNT_late/gdb/$path_two" >/dev/null && [ "$(passed "$MNT_late")" -gt "$early" ]; }
-[ $can = no ] || wait_for 20 later || fail "not passed through when nobody reads otherwise"
+[ $can = no ] || wait_for 20 later || fail "not passed through when there is no other reader"
 symfs_umount late
 upstream_clear "$URL_up"
 

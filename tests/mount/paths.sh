@@ -1,5 +1,5 @@
 #!/bin/sh
-# Paths that no file can have are answered at once and ask nobody: `..`, control characters, long
+# Paths that no file can have are answered at once and ask no server: `..`, control characters, long
 # names, ids of a wrong length, the probes of debuggers and file managers. Directories never cause
 # traffic, whatever is done with them.
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -15,13 +15,13 @@ m=$MNT_m
 id=abcdef0123456789abcdef0123456789abcdef01
 guid=497B72F6390A44FC878E5A2D63B6CC4B
 
-quiet() { # WHAT: nobody was asked
+quiet() { # WHAT: no server was asked
   [ "$(upstream_count "$URL_plain" requests)" = 0 ] || fail "$1: the server was asked: $(upstream_count "$URL_plain" requests)"
 }
 
 # ---- leaves that cannot be -----------------------------------------------------------------------
 n=0
-none() { # PATH...: not there, and nobody is asked
+none() { # PATH...: not there, and no server is asked
   for none_path; do
     n=$((n + 1))
     error=$(stat "$m/$none_path" 2>&1 >/dev/null) && fail "'$none_path' is there: $(stat -c %F "$m/$none_path")"
@@ -57,7 +57,7 @@ for store in "" symstore/ SymStore2/; do
   done
   [ "$(cat "$m/$store"PingMe.txt)" = symfs ] || fail "$store""PingMe.txt"
   [ "$(ls "$m/$store"000Admin | tr '\n' ' ')" = "history.txt server.txt " ] || fail "$store""000Admin: $(ls "$m/$store"000Admin)"
-  [ -s "$m/$store"000Admin/server.txt ] && fail "somebody made a transaction"
+  [ -s "$m/$store"000Admin/server.txt ] && fail "a transaction was made"
 done
 [ -f "$m/symstore2/Index2.TXT" ] || fail "Index2.TXT"
 quiet "a store's own files"
@@ -91,7 +91,7 @@ none "../$(basename "$m")/symstore/../../../etc/passwd" "symstore/../../etc/pass
   fail "get takes .."
 quiet "get with .."
 
-# ---- directories ask nobody --------------------------------------------------------------------
+# ---- directories ask no server --------------------------------------------------------------------
 for dir in "" gdb gdb/.build-id gdb/.build-id/ab symstore symstore/foo.pdb "symstore/foo.pdb/${guid}1" symstore2/fo \
   debuginfod/buildid "debuginfod/buildid/$id" "debuginfod/buildid/$id/source" breakpad/foo.pdb unified/ab \
   perf/.build-id/ab .symfs .symfs/why .symfs/why/gdb foo.pdb "foo.pdb/${guid}1"; do
@@ -115,6 +115,6 @@ quiet "writes"
 
 # The counter does count: one true leaf.
 stat "$m/gdb/.build-id/ab/${id#ab}.debug" 2>/dev/null && fail "there?"
-[ "$(upstream_count "$URL_plain" requests)" -ge 1 ] || fail "a true leaf asks nobody: the check proves nothing"
+[ "$(upstream_count "$URL_plain" requests)" -ge 1 ] || fail "a true leaf asks no server: the check proves nothing"
 say "$n paths that cannot be"
 symfs_umount m

@@ -91,7 +91,7 @@ fault_row() {
   [ "$want" = error ] || whole "$TMP/$mount" "$TMP/store-$mount"
 }
 
-# Who answers no ranges is not asked for one again soon: so each of these has a mount of its own.
+# A server that ignores ranges is not asked for one again soon: so each of these has a mount of its own.
 own_row() {
   symfs_mount own --source "gdb@$URL_one" $OPTIONS
   fault_row "$@"
@@ -122,8 +122,8 @@ fault_row 'the source is down' after m2 ok status 503
 fault_row 'the source forgot it' after m2 ok status 404
 fault_row 'the source has a page only' after m2 ok html
 fault_row 'all that comes is cut' after m2 ok cut 1000
-fault_row 'nobody has the rest' after m1 error status 503
-fault_row 'nobody has it any more' after m1 error status 404
+fault_row 'no server has the rest' after m1 error status 503
+fault_row 'it is gone from the server' after m1 error status 404
 
 # ---- another version ------------------------------------------------------------------------
 # changed MOUNT WANT NEW-FILE: one has other bytes, or another date, from now on.
@@ -149,7 +149,7 @@ whole "$MNT_m1" "$TMP/store-m1"
 changed m2 ok bytes
 whole "$MNT_m2" "$TMP/store-m2"
 changed m1 error bytes
-# Who opens it anew has the new one, all of it.
+# A reader that opens it anew gets the new one, all of it.
 anew() { timeout 60 cmp -s "$MNT_m1/gdb/$name" "$ONE/$name"; }
 wait_for 30 anew || fail "the new version is not read"
 

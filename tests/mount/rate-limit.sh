@@ -1,6 +1,6 @@
 #!/bin/sh
 # A real server that limits how often it is asked (nginx, limit_req): what it puts off is not
-# missing, it comes when there is time, and who asks meanwhile hears at once that it is later.
+# missing, it comes when there is time, and a reader meanwhile gets "try again" at once.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
@@ -35,7 +35,7 @@ for status in 429 503; do
       same_file "$TMP/got-$i" "$TMP/p$i/debug/prog.debug"
     fi
   done
-  [ $late -gt 0 ] || fail "$status: the server put nobody off: this proves nothing"
+  [ $late -gt 0 ] || fail "$status: the server delayed no request: this proves nothing"
   [ "$(grep -c '^elf' "$mnt/.symfs/missing")" = 0 ] || fail "$status: remembered as missing: $(cat "$mnt/.symfs/missing")"
   for i in $(seq $FILES); do
     eval "file=\$mnt/\$path_$i"

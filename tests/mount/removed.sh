@@ -1,6 +1,6 @@
 #!/bin/sh
 # A file of which parts are read is taken away from the store meanwhile: `symfs cache rm` removes it, or
-# somebody brings the whole (`symfs add`, or another process that did not wait for a stopped one). Who has
+# the whole file arrives (by `symfs add`, or from a process that did not wait for a stopped one). A reader that has
 # it open reads on, all of it and the right bytes, and the store is sound.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -51,7 +51,7 @@ for row in rm add rm_late add_late; do
   timeout 60 cmp "$TMP/large" - <&6 || fail "$row: the whole"
   exec 6<&-
   for at in 2000000 2950000; do look "$at"; done
-  timeout 60 cmp "$TMP/large" - <&5 || fail "$row: the whole, for who had it open"
+  timeout 60 cmp "$TMP/large" - <&5 || fail "$row: the whole, for the reader that had it open"
   exec 5<&-
   symfs_umount "$row"
   "$SYMFS" cache verify --cache "$TMP/store-$row" >"$TMP/verify.log" 2>&1 || fail "$row: the store: $(cat "$TMP/verify.log")"

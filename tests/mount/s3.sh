@@ -113,7 +113,7 @@ kill -HUP "$PID_w"
 wait_for 20 cmp -s "$TMP/w/$prog" "$TMP/p/full/prog" || fail "the right key after a wrong one: $(cat "$TMP/w.log")"
 symfs_umount w
 conf "endpoint = $s3" 'access-key = NOBODY' "secret-key = $secret"
-fails 3 "$prog" "a key that nobody knows"
+fails 3 "$prog" "a key that is not known"
 s3_start shy --no-list
 conf "endpoint = $URL_shy" "$keys" 'on-403 = miss'
 gets "$prog" "$TMP/p/full/prog" "a store that may not be listed"
@@ -178,7 +178,7 @@ conf "endpoint = $s3" "$keys"
 chmod 644 "$TMP/conf"
 fails 2 "$prog" "a secret in a file that others can read"
 
-# ---- nobody's store --------------------------------------------------------------------------------------
+# ---- an anonymous bucket --------------------------------------------------------------------------------------
 s3_start open --public
 conf "endpoint = $URL_open" 'anonymous = yes'
 AWS_ACCESS_KEY_ID=AKIDOTHER AWS_SECRET_ACCESS_KEY=other gets "$lib" "$TMP/p/full/libprog.so" "anonymous"

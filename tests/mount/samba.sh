@@ -1,5 +1,5 @@
 #!/bin/sh
-# Debian's smbd exports the mount with etc/samba/symfs.conf: a file that nobody has read yet is read
+# Debian's smbd exports the mount with etc/samba/symfs.conf: a file that has not been read yet is read
 # in any case, through symstore/ and through the root, and its size is true before; what Windows
 # asks for besides causes no request and reads no directory.
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -10,7 +10,7 @@ need curl cmp smbclient gcc objcopy readelf strip
 SMBD=$(PATH=$PATH:/usr/sbin:/sbin command -v smbd) || skip "smbd is not installed"
 
 # A server that minds the case, so whoever asks it must know its spelling. Its bodies are compressed,
-# so nobody knows a size before the end.
+# so the size is not known before the end.
 for name in one two three four five six size; do
   windows_library "$TMP/w" $name
   at=$(path_in ssqp "$TMP/w/$name.pdb")
@@ -35,7 +35,7 @@ listed() { stat_of "$MNT_m" fs_listings; }
 dos() { printf '%s' "$1" | tr / '\\'; }
 bytes() { wc -c <"$1" | tr -d ' '; }
 
-# read_as SPELLING PREFIX NAME: `dir`, then `get`, of a file that nobody has asked for.
+# read_as SPELLING PREFIX NAME: `dir`, then `get`, of a file that no client has asked for.
 reads=0
 read_as() {
   ra_file=$TMP/w/$3.pdb

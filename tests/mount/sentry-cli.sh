@@ -44,8 +44,8 @@ say "$found files found, $(($(stat_of "$MNT_m" fs_listings) - before)) directori
 
 # What is nowhere is missing.
 out=$(find_id pdb "$MNT_m" 00112233-4455-6677-8899-aabbccddeeff-7)
-refuse "an id that nobody has" "$out" "$MNT_m/"
-expect "an id that nobody has" "$out" '^missing debug information'
+refuse "an id that no source has" "$out" "$MNT_m/"
+expect "an id that no source has" "$out" '^missing debug information'
 
 # Each path that a layout lists is a file of that id for another tool, too.
 n=0

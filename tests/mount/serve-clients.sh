@@ -40,7 +40,7 @@ symfs_mount two --source "debuginfod@$URL_one" --source "breakpad@$URL_one"
 same_file "$FAR/files/prog.debug" "$MNT_two/debuginfod/buildid/$PROG_ID/debuginfo"
 same_file "$FAR/files/prog" "$MNT_two/gdb/$(gdb_path "$PROG_ID")"
 same_file "$FAR/sym/one.pdb/${ONE}1/one.sym" "$MNT_two/breakpad/one.pdb/${ONE}1/one.sym"
-[ -e "$MNT_two/breakpad/two.pdb/${ONE}2/two.sym" ] && fail "what nobody has is there"
+[ -e "$MNT_two/breakpad/two.pdb/${ONE}2/two.sym" ] && fail "what no source has is there"
 if [ -x "$TOOLS/bin/minidump_stackwalk" ]; then
   "$top_builddir/tests/helpers/make-minidump" "$TMP/own.dmp" "one.dll:one.pdb:$ONE:1:180000000" -- 180001005 || fail "make-minidump"
   timeout 120 "$TOOLS/bin/minidump_stackwalk" "$TMP/own.dmp" "$MNT_two/breakpad" 2>/dev/null |

@@ -27,7 +27,7 @@ mkdir -p "$TMP/up/$SYM"
 { echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/up/$SYM/a.so.sym"
 FILE=$TMP/up/$SYM/a.so.sym SYM=$SYM/a.so.sym
 symfs_serve one --listen "unix:$TMP/socket" --source "breakpad@$TMP/up"
-# Who serves as root has workers that are not.
+# nginx as root has workers that are not.
 chmod 666 "$TMP/socket"
 
 as_here() { # SAMPLE PORT-THERE PORT-HERE
@@ -114,7 +114,7 @@ for how in mtls token; do
   chmod 600 "$TMP/$how.conf"
   symfs_mount $how --config "$TMP/$how.conf"
   same_file "$FILE" "$TMP/$how/breakpad/$SYM"
-  [ -e "$TMP/$how/breakpad/b$SYM" ] && fail "$how: what nobody has is there"
+  [ -e "$TMP/$how/breakpad/b$SYM" ] && fail "$how: what no source has is there"
   symfs_umount $how
 done
 kill "$nginx"

@@ -162,7 +162,7 @@ for _ in 1 2; do # the servers are asked once
   says 'Symbol Not Found'
   get "$URL_codes" 404 "/odd.dll/5ab380779000/odd.sym"
 done
-[ "$(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym)" = 1 ] || fail "a code id that nobody knows was asked for $(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym) times"
+[ "$(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym)" = 1 ] || fail "a code id that is not known was asked for $(upstream_count "$URL_tecken" get /none.dll/5ab380779000/none.sym) times"
 symfs_unserve codes
 
 # Servers that say nothing cost a lookup's time together, and not each its own; the end does not wait.
@@ -183,7 +183,7 @@ asked_all() { for u in "$URL_s1" "$URL_s2" "$URL_s3"; do [ "$(upstream_count "$u
 wait_for 20 asked_all || fail "not all are asked at once"
 symfs_unserve mute
 set --
-# Nor does anybody wait behind those who wait for such servers.
+# Nor does a client wait behind those that wait for such servers.
 symfs_serve many --source "breakpad@$URL_s1" --lookup-deadline 120s --stall-timeout 120s
 for n in 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29; do
   curl -gsS --noproxy '*' --max-time 200 -o /dev/null "$URL_many/far$n.dll/5ab380779000/far.sym" >/dev/null 2>&1 &
@@ -194,7 +194,7 @@ all_wait() { fetch_url "$URL_many/metrics" | grep -qx 'symfs_http_waiting 20'; }
 wait_for 60 all_wait || fail "not all wait for a server: $(fetch_url "$URL_many/metrics" | grep waiting)"
 get "$URL_many" 200 /symbolicate/v5 -d '{"memoryMap": [], "stacks": [[[-1, 1]]]}'
 get "$URL_many" 200 /missing.csv
-wait_for 20 all_wait || fail "who waits for a server was answered: the test shows nothing"
+wait_for 20 all_wait || fail "a client that waits for a server was answered: the test shows nothing"
 kill $askers
 symfs_unserve many
 # Whoever goes while the program is fetched, after servers were asked, is missed then, too.
@@ -207,7 +207,7 @@ program_asked() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" -ge 1 ]
 nobody_asks() { [ "$(upstream_count "$URL_s1" inflight '/gone.dll/*')" = 0 ]; }
 wait_for 20 program_asked || fail "the program is not asked for"
 kill "$asker"
-wait_for 30 nobody_asks || fail "what nobody waits for any longer is still asked for"
+wait_for 30 nobody_asks || fail "what no client waits for any longer is still asked for"
 symfs_unserve left
 
 # ---- servers that lead to each other ---------------------------------------------------------

@@ -66,12 +66,12 @@ tail -c +1001 "$file" | head -c 1000 | cmp -s - "$TMP/body" || fail "the bytes o
 [ "$(header etag)" = "$tag" ] || fail "another tag of the same bytes: $(cat "$TMP/head")"
 [ "$(upstream_count "$URL_up" requests "/$name")" = 1 ] || fail "a second request"
 
-# Clients that go: nobody waits, and the source is left alone.
+# Clients that go: no request waits, and the source is left alone.
 before=$(metric http_gone)
 kill -KILL "$curl_pid"
-wait_for 20 waits 0 || fail "a request of nobody is waited for"
+wait_for 20 waits 0 || fail "a request without a client still waits"
 [ "$(metric http_gone)" = $((before + 1)) ] || fail "http_gone: $(metric http_gone), before: $before"
-left=$name # its download ends when nobody comes for it: looked at below
+left=$name # its download ends when no client comes for it: looked at below
 upstream_clear "$URL_up"
 
 # ---- it breaks off, again and again: the client does not notice --------------------------
@@ -83,13 +83,13 @@ same_file "$TMP/body" "$file"
 [ "$(upstream_count "$URL_up" requests "/$name")" -ge 4 ] || fail "it never broke off"
 upstream_clear "$URL_up"
 
-# Now it is here: the digest is its tag, but for who knows it by the other one.
+# Now it is here: the digest is its tag, but for a client that knows it by the other one.
 [ "$(get)" = 200 ] || fail "the whole"
 sum=$(header etag)
 [ "$sum" = "\"$(sha256sum "$file" | cut -d' ' -f1)\"" ] || fail "the tag of the whole: $sum"
 [ -n "$(header last-modified)" ] || fail "no date"
 
-# ---- it breaks off, and nobody has the rest: cut short, never a short whole ---------------
+# ---- it breaks off, and no server has the rest: cut short, never a short whole ---------------
 new_file
 upstream_fault "$URL_up" "/$name" cut 1500000 1
 upstream_fault "$URL_up" "/$name" status 503
@@ -139,7 +139,7 @@ bytes=$(upstream_count "$URL_up" bytes "/$name")
 stored() { [ "$(get)" = 200 ] && [ "$(header etag)" = "\"$(sha256sum "$file" | cut -d' ' -f1)\"" ]; }
 wait_for 30 stored || fail "the whole is not stored: $(cat "$TMP/head")"
 [ "$(get -H 'Range: bytes=10-19' -H "If-Range: $tag")" = 206 ] || fail "a range of the whole by the older tag"
-[ "$(header etag)" = "$tag" ] || fail "it has another tag for who knows the older one: $(cat "$TMP/head")"
+[ "$(header etag)" = "$tag" ] || fail "it has another tag for a client that knows the older one: $(cat "$TMP/head")"
 [ "$(get -H 'Range: bytes=10-19' -H 'If-Range: "part-0000000000000001"')" = 200 ] || fail "a range by the tag of others"
 
 # ---- a symfs that mounts this one ------------------------------------------------------------
@@ -155,7 +155,7 @@ bytes=$(upstream_count "$URL_up" bytes "/$name")
 [ "$bytes" -le $((size + 1000000)) ] || fail "$bytes of $size bytes for the whole through two"
 symfs_umount two
 wait_for 20 waits 0 || fail "requests are left"
-wait_for 60 asks "$left" 0 || fail "a download that nobody wants goes on"
+wait_for 60 asks "$left" 0 || fail "a download without a client goes on"
 symfs_unserve one
 
 # ---- the end of the server, while it sends ---------------------------------------------------

@@ -91,11 +91,11 @@ asker=$!
 PIDS="$PIDS $asker"
 wait_for 50 grep -q 'was made of' "$TMP/two.log" || fail "nothing was made before all had come"
 [ ! -s "$TMP/both" ] && ! gone "$asker" || fail "the slow file was not waited for"
-# Who goes is not waited for, and nothing is fetched for him.
+# A client that goes is not waited for, and nothing is downloaded for it.
 fetched() { [ "$(upstream_count "$URL_slow" inflight "/m1/$(id_of 1)/m1.sym")" = "$1" ]; }
 waited() { [ "$(fetch_url "$URL_two/metrics" | sed -n 's/^symfs_http_waiting //p')" = "$1" ]; }
-fetched 1 && waited 1 || fail "nobody asks for the slow file"
+fetched 1 && waited 1 || fail "no request asks for the slow file"
 kill "$asker"
 wait_for 20 waited 0 || fail "a client that went is waited for"
-wait_for 20 fetched 0 || fail "a file is fetched for nobody"
+wait_for 20 fetched 0 || fail "a file is downloaded without a client"
 symfs_unserve two

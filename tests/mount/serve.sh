@@ -71,7 +71,7 @@ get "$U" 200 "/$SYM" -I
 has "content-length: $SIZE"
 has "etag: $tag"
 
-# ---- text is packed for who asks -----------------------------------------------------------
+# ---- text is compressed on request -----------------------------------------------------------
 packed="$(echo "$tag" | sed 's/"$/-gzip"/')"
 get "$U" 200 "/$SYM" -H 'Accept-Encoding: br, gzip'
 has 'content-encoding: gzip'
@@ -175,10 +175,10 @@ upstream_fault "$URL_up" '*693811*' silent
 curl -gsS --noproxy "*" --max-time 60 "$U/AbC.pdb/3249D99D0C4049318610F4E4FB0B693811/AbC.sym" >/dev/null 2>&1 &
 gone_pid=$!
 waits() { [ "$(metric "$U" http_waiting)" = "$1" ]; }
-wait_for 20 waits 1 || fail "nobody waits"
+wait_for 20 waits 1 || fail "no request waits"
 kill -KILL "$gone_pid"
 wait "$gone_pid" 2>/dev/null
-wait_for 20 waits 0 || fail "a request of nobody is waited for"
+wait_for 20 waits 0 || fail "a request without a client still waits"
 [ "$(metric "$U" http_gone)" = 1 ] || fail "http_gone: $(metric "$U" http_gone)"
 upstream_clear "$URL_up"
 

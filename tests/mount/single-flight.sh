@@ -1,5 +1,5 @@
 #!/bin/sh
-# Many who want one cold file at once cause one download of it, in however many ranges: 64 processes through two mounts of one
+# Many readers of one cold file cause one download of it, in however many ranges: 64 processes through two mounts of one
 # store, with `symfs get` beside them, by the names of several layouts. So do a stat and an open
 # after it, and a stat through one mount and an open through the other.
 # SPDX-License-Identifier: LGPL-2.1-or-later

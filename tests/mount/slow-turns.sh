@@ -1,5 +1,5 @@
 #!/bin/sh
-# A server so slow that a block of a file takes longer than a turn at it, and more who read than it lets in
+# A server so slow that a block of a file takes longer than a turn at it, and more readers than it lets in
 # at once: each gets on in his turn, and what came of a block is not asked for again.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

@@ -26,7 +26,7 @@ start_mount() {
 
 dice() { echo $(($(od -An -N2 -tu2 /dev/urandom) % $1)); }
 
-# (A body without a length that ends early is not among them: of a Breakpad file nobody can tell.)
+# (A body without a length that ends early is not among them: in a Breakpad file that cannot be seen.)
 # One fault for files whose number ends in some digit, on one of the servers: of the two, one is
 # good at any time, so that nothing is ever missing.
 new_fault() {
@@ -88,7 +88,7 @@ say "$kills kills, $faults faults; RSS before each kill, kB:$rss, at the end $(r
 upstream_clear "$URL_bad"
 upstream_clear "$URL_good"
 
-# When nobody asks any more, what was opened is closed. What may stay is bounded (connections that
+# When no reader is left, what was opened is closed. What may stay is bounded (connections that
 # are kept, the index's readers); a leak in so many thousand files is not.
 fds_few() { [ "$(descriptors)" -le $((fds_before + 64)) ]; }
 wait_for 30 fds_few || fail "$(descriptors) descriptors, $fds_before at the beginning:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Links in a directory source: a user who may write there cannot read through a mount or a server of
+# Links in a directory source: a user that may write there cannot read through a mount or a server of
 # root what root alone may read.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

@@ -126,10 +126,10 @@ dir|reachable|.
 gone|absent|.
 END
 [ $rows = 18 ] || fail "$rows rows"
-grep -q ranges <<END && fail "who knows no ranges is said to"
+grep -q ranges <<END && fail "a server without ranges is said to have them"
 $(grep ' old ' "$TMP/out")
 END
-grep -q 'symfs-check\|73796d66732d636865636b' "$TMP/plain.requests" || fail "not told who asked: $(cat "$TMP/plain.requests")"
+grep -q 'symfs-check\|73796d66732d636865636b' "$TMP/plain.requests" || fail "the request does not say what asked: $(cat "$TMP/plain.requests")"
 # What may not be told to a source is not told by this, either.
 grep -qE ' (shy) ' "$TMP/out" || fail "no row for shy"
 [ -e "$TMP/store" ] && fail "it made a store"

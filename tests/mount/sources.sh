@@ -70,7 +70,7 @@ gone "$ns_pid" && fail "nginx did not start"
 last() { tail -n 1 "$TMP/nginx-ng/access"; }
 
 conf '[source "tls"]' "url = https://127.0.0.1:$tls/" 'layout = gdb'
-fails 3 "$file" "a certificate that nobody knows"
+fails 3 "$file" "a certificate that is not known"
 grep -qi 'source\|tls' "$TMP/err" || fail "the source is not named: $(cat "$TMP/err")"
 symfs why "$file"
 grep -q missing "$TMP/out" && fail "a certificate's trouble is remembered as a miss: $(cat "$TMP/out")"
@@ -98,7 +98,7 @@ chmod 600 "$TMP/client.key"
 conf '[source "m"]' "url = https://127.0.0.1:$mtls/" 'layout = gdb' "ca-file = $TMP/ca.pem" "cert = $TMP/none.pem"
 fails 3 "$file" "a certificate that is not there"
 
-# ---- netrc, and who else sees it -------------------------------------------------------------------
+# ---- netrc, and the processes that see it -------------------------------------------------------------------
 printf 'machine 127.0.0.1 login user password hunter2\n' >"$TMP/netrc"
 conf '[source "n"]' "url = http://127.0.0.1:$auth/" 'layout = gdb'
 fails 3 "$file" "no password"
@@ -299,7 +299,7 @@ for n in 1 3 12; do
   symfs_umount c
   kill "$PID_slow"
 done
-# One that only stands still keeps nobody out: large files, whose LOOKUP parks a transfer.
+# A transfer that stands still keeps no other out: large files, whose LOOKUP parks a transfer.
 head -c 3000000 /dev/zero >"$TMP/pad"
 for x in x0 x1; do
   objcopy --add-section .pad="$TMP/pad" "$TMP/many/$x" "$TMP/many/big-$x" || fail objcopy

@@ -75,7 +75,7 @@ bytes=$(upstream_count "$URL_up" bytes "*$PDB")
 say "$bytes bytes after a restart"
 [ "$bytes" -le 300000 ] || fail "$bytes bytes after a restart"
 
-# Another version under the same name, while somebody has it open: he reads the old bytes or an error.
+# Another version under the same name, while it is open: the reader gets the old bytes or an error.
 exec 5<"$MNT_r/symstore/$PDB"
 dd bs=65536 count=1 <&5 >/dev/null 2>&1
 cp "$TMP/w/big.pdb" "$TMP/w/other.pdb"
@@ -89,7 +89,7 @@ exec 5<&-
 n=$(stat -c %s "$TMP/read")
 dd if="$TMP/w/big.pdb" bs=65536 skip=1 2>/dev/null | head -c "$n" | cmp -s - "$TMP/read" ||
   fail "bytes of two versions were mixed"
-# Who opens it anew has the new one.
+# A reader that opens it anew gets the new one.
 new() { cmp -s "$TMP/far/$PDB" "$MNT_r/symstore/$PDB"; }
 wait_for 20 new || fail "the new version is not read"
 symfs_umount r
@@ -101,7 +101,7 @@ same_file "$TMP/far/$PDB" "$MNT_o/symstore/$PDB"
 [ "$(upstream_count "$URL_old" requests "*$PDB")" = 1 ] || fail "more than one request without ranges"
 symfs_umount o
 
-# A program whose last block has one byte, of which the first blocks say enough: who reads all of it over
+# A program whose last block has one byte, of which the first blocks say enough: a client that reads all of it over
 # HTTP, in a way that does not say so from the start, gets that byte, too.
 printf 'char large[200000] = {1};\n__declspec(dllexport) int start(void) { return large[5]; }\n' >"$TMP/w/last.c"
 (cd "$TMP/w" && "$CLANG" --target=x86_64-pc-windows-msvc -O0 -c last.c &&

@@ -61,7 +61,7 @@ grep -qE '"(remote|partial [0-9]+ %)"' "$TMP/said" || fail "state before: $(cat 
 cmp "$TMP/p/debug/foo.debug" "$MNT_m/$path" || fail "bytes"
 gets=$(upstream_count "$URL_up" get)
 
-# Who reads a small file does not wait until the disk has it.
+# The reader of a small file does not wait until the disk has it.
 stored() { [ "$(attr state)" = whole ]; }
 attr() { getfattr --only-values -n "user.symfs.$1" "$MNT_m/$path" 2>/dev/null; }
 wait_for 20 stored || fail "user.symfs.state is $(attr state)"

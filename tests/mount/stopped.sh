@@ -1,5 +1,5 @@
 #!/bin/sh
-# A process that fetches is stopped (Ctrl-Z). Others who share its store and wait for the same file fetch
+# A process that downloads is stopped (Ctrl-Z). Others that share its store and wait for the same file fetch
 # it beside, after some seconds; when it goes on it has the file, too.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
@@ -21,7 +21,7 @@ get() { exec "$SYMFS" get --stall-timeout 3s --no-default-sources --cache "$TMP/
 PIDS="$PIDS $!"
 one=$!
 asked() { [ "$(upstream_count "$URL_up" inflight "/$name")" = 1 ]; }
-wait_for 20 asked || fail "nobody asks"
+wait_for 20 asked || fail "no server is asked"
 leader=$(pgrep -P $one -x symfs || echo $one)
 came() { [ "$(upstream_count "$URL_up" bytes "/$name")" -ge 300000 ]; }
 wait_for 20 came || fail "nothing comes"
@@ -29,17 +29,17 @@ kill -STOP "$leader"
 
 from=$(now_ms)
 symfs_mount m --cache "$TMP/store" --source "gdb@$URL_up"
-timeout 60 cmp "$MNT_m/gdb/$name" "$TMP/far/full/large" || fail "the mount waits for who is stopped"
-say "beside one who is stopped: $(($(now_ms) - from)) ms"
+timeout 60 cmp "$MNT_m/gdb/$name" "$TMP/far/full/large" || fail "the mount waits for the stopped process"
+say "beside a stopped process: $(($(now_ms) - from)) ms"
 grep -q 'has stalled' "$TMP/m.log" || fail "it did not go its own way: $(cat "$TMP/m.log")"
-[ "$(upstream_count "$URL_up" requests "/$name")" -ge 2 ] || fail "who fetched it?"
+[ "$(upstream_count "$URL_up" requests "/$name")" -ge 2 ] || fail "the mount did not download it"
 
 stored() { timeout 20 "$SYMFS" get --offline --no-default-sources --cache "$TMP/store" "gdb/$name" >/dev/null 2>&1; }
 wait_for 30 stored || fail "what was read is not stored"
 upstream_fault "$URL_up" "/$name" status 503
 kill -CONT "$leader"
 kill -CONT "$one"
-wait_gone "$one" 60 || fail "who was stopped does not end"
+wait_gone "$one" 60 || fail "the stopped process does not end"
 wait "$one" || fail "symfs get: $? $(cat "$TMP/one.log")"
 same_file "$(cat "$TMP/one.out")" "$TMP/far/full/large"
 "$SYMFS" cache verify --cache "$TMP/store" >"$TMP/verify.log" 2>&1 || fail "the store: $(cat "$TMP/verify.log")"

@@ -44,7 +44,7 @@ foreign_live() {
 }
 
 # ---- the index: garbage, cut, empty, gone ------------------------------------------------------
-damage() { # KIND, done to the index while nobody has it open
+damage() { # KIND, done to the index while no process has it open
   d_db=$TMP/store/index.sqlite
   case $1 in
   garbage) head -c 20000 /dev/urandom >"$d_db" ;;

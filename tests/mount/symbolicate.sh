@@ -59,7 +59,7 @@ INLINE 0 5 0 0 14 4
 18 8 4 0
 PUBLIC 40 0 plain_name
 EOF
-# Ids in letters that nobody else uses: who serves files compares bytes.
+# Ids in a case that no other tool uses: a file server compares bytes.
 sym odd.so aAaAaAaAaAaAaAaAaAaAaAaAaAaAaAaA0 <<'EOF'
 MODULE Linux x86_64 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA0 odd.so
 FUNC 10 10 0 odd
@@ -98,7 +98,7 @@ grep -q '"module_errors": {"bad.so/3*0": \[{"name": "NotFound", "message": "brea
 grep -q '"function_size": "0x' "$TMP/extras" || fail "--function-size: $(cat "$TMP/extras")"
 cxx='{"memoryMap": [["cxx.so", "444444444444444444444444444444440"]], "stacks": [[[0, 20], [0, 64]]]}'
 printf %s "$cxx" | symbolicate >"$TMP/raw" || fail "names of C++"
-grep -q '"function": "_ZN2ns1C4workEPKci"' "$TMP/raw" || fail "a name that nobody asked to change: $(cat "$TMP/raw")"
+grep -q '"function": "_ZN2ns1C4workEPKci"' "$TMP/raw" || fail "a name that no option asks to change: $(cat "$TMP/raw")"
 printf %s "$cxx" | symbolicate --demangle >"$TMP/plain" || fail "--demangle"
 for name in 'ns::C::work(char const\*, int)' 'core::fmt::Formatter::write_str' plain_name; do
   grep -q "\"function\": \"$name\"" "$TMP/plain" || fail "--demangle: no $name in $(cat "$TMP/plain")"
@@ -140,7 +140,7 @@ counts '"éééééééééé"' 'job 0 is invalid'
 counts '{"a": 1, "a": 2, "a": 3, "a": 4, "a": 5, "a": 6, "a": 7, "a": 8, "a": 9, "a": 10, "a": 11}' 'job 0 is invalid'
 counts '{"0": 1, "1": 2, "2": 3, "3": 4, "4": 5, "5": 6, "6": 7, "7": 8, "8": 9, "9": 10, "a": 11}' 'please limit number of jobs in a single request to <= 10'
 
-# Nobody is there: the answer says that nothing was found, and soon.
+# No server answers: the answer says that nothing was found, and soon.
 "$SYMFS" symbolicate --offline --cache "$TMP/empty" "$TMP/request" >"$TMP/json" || fail "--offline"
 grep -q '"found_modules": {"mix.so/1*A": false, "bad.so/3*0": false}' "$TMP/json" || fail "--offline: $(cat "$TMP/json")"
 
@@ -150,7 +150,7 @@ for _ in cold warm; do
   grep -q '\[\["of_one (in one.so)", "of_two (in two.so)", "0x14 (in three.so)"\]\]' "$TMP/json" || fail "ids of zeros: $(cat "$TMP/json")"
 done
 
-# Somebody may have it and cannot be asked: "false" as Mozilla's service has it, and the errors tell.
+# A server may have it and cannot be asked: "false" as Mozilla's service has it, and the errors tell.
 mkdir -p "$TMP/empty-root"
 upstream_start ill --root "$TMP/empty-root"
 upstream_fault "$URL_ill" '/mix.so/*' status 503
@@ -178,14 +178,14 @@ else
   say "no clang, no lld-link: no PE"
 fi
 
-# ---- a server that says nothing, and somebody who waits no longer --------------------------
+# ---- a server that says nothing, and a client that waits no longer --------------------------
 upstream_start slow --root "$TMP/up"
 upstream_fault "$URL_slow" '*' silent
 "$SYMFS" symbolicate --no-default-sources --source "breakpad@$URL_slow" --cache "$TMP/store-slow" "$TMP/request" >"$TMP/out" 2>"$TMP/slow-run.log" &
 pid=$!
 PIDS="$PIDS $pid"
 asked() { [ "$(upstream_count "$URL_slow" get)" -ge 1 ]; }
-wait_for 20 asked || fail "nobody asked"
+wait_for 20 asked || fail "no server was asked"
 kill -INT $pid
 wait $pid
 rc=$?

@@ -215,7 +215,7 @@ while IFS='|' read -r status says text; do
       fails "$status" "$text, $where"
       grep -q "$says" "$TMP/err" || fail "$text, $where: $(cat "$TMP/err")"
     fi
-    # Who does not say that it may lead somewhere is not asked for it.
+    # A source whose configuration does not allow index2 pointers is not asked for one.
     conf "$where"
     upstream_reset "$up"
     fails 1 "$text without ptr-map, $where"
@@ -241,7 +241,7 @@ say "$rows rows of file.ptr"
 grep -q 'file\.ptr' "$TMP/requests" || fail "file.ptr was never asked for: $(cat "$TMP/requests")"
 
 
-# What it led to is stored, and nobody is asked again.
+# What it led to is stored, and no server is asked again.
 clean
 printf 'PATH:\\\\build\\drop\\Sub\\PROG.PDB' >"$TMP/www/Prog.pdb/$DID/file.ptr"
 conf "url = $up/" "$map"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A user who is not root: mounts through fusermount3, reads, unmounts; root does not see the
+# A user other than root: mounts through fusermount3, reads, unmounts; root does not see the
 # mount unless it is allowed. Run by root, all of it happens in a mount namespace of its own, with
 # a /dev/fuse that everybody may open.
 # SPDX-License-Identifier: LGPL-2.1-or-later
@@ -52,7 +52,7 @@ PIDS="$PIDS $pid"
 as_user cat "$mnt/$prog" >"$TMP/copy" || fail "read"
 same_file "$TMP/copy" "$TMP/root/$prog"
 [ "$(as_user stat -c %a "$mnt/$prog")" = 444 ] || fail "mode $(as_user stat -c %a "$mnt/$prog")"
-[ "$(as_user stat -c %u "$mnt/$prog")" = "$(stat -c %u "/proc/$pid")" ] || fail "somebody else's file"
+[ "$(as_user stat -c %u "$mnt/$prog")" = "$(stat -c %u "/proc/$pid")" ] || fail "a file of another user"
 grep -q " $mnt .*nosuid,nodev.* fuse.symfs " /proc/self/mountinfo || fail "$(grep " $mnt " /proc/self/mountinfo)"
 if [ "$(id -u)" = 0 ]; then
   stat "$mnt/." >/dev/null 2>"$TMP/err" && fail "root sees a user's mount"

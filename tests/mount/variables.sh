@@ -37,7 +37,7 @@ done
 _NT_SYMBOL_PATH="htp://user:hunter2@h/" "$SYMFS" sources >"$TMP/out" 2>&1
 grep -q hunter2 "$TMP/out" && fail "a password is shown"
 SYMFS_DEBUG=conf _NT_SYMBOL_PATH="srv*$TMP/none*$TMP/one" "$SYMFS" sources >"$TMP/out" 2>&1
-grep -q "$TMP/none is not there" "$TMP/out" || fail "a store that is not there is not told to who debugs: $(cat "$TMP/out")"
+grep -q "$TMP/none is not there" "$TMP/out" || fail "the debug log does not name a store that is not there: $(cat "$TMP/out")"
 
 # A chain is read as a debugger reads it: the near store first, the far one for the rest, and
 # nothing is ever written into either.
@@ -109,7 +109,7 @@ took=$(($(now_ms) - start))
 DEBUGINFOD_TIMEOUT=soon "$SYMFS" sources >"$TMP/out" 2>&1 || fail "nonsense in DEBUGINFOD_TIMEOUT: $(cat "$TMP/out")"
 grep -q 'DEBUGINFOD_TIMEOUT.*soon' "$TMP/out" || fail "nonsense in DEBUGINFOD_TIMEOUT is not told"
 
-# The headers of one server are nobody else's.
+# The headers of one server go to no other.
 rm -r "$TMP/store"
 upstream_clear "$d"
 upstream_fault "$d" "*executable" redirect "$other*"

@@ -101,7 +101,7 @@ failed=0
 row 'it breaks off at half, and sends the rest when asked' ranges reset 1500000 one two one
 [ $failed = 0 ] || fail "$row: a reader got an error"
 
-# ---- who has seen nothing yet ----------------------------------------------------------------
+# ---- a client that has seen nothing yet ----------------------------------------------------------------
 # One reader has bytes of the first, another waits for the whole of it in the same mount.
 row='readers beside each other'
 new_file
@@ -119,7 +119,7 @@ for i in 1 2 3 4; do
   is_part "$i" "$TMP/beside-$i"
   [ "$rc" != 0 ] || is_whole "$i" "$TMP/beside-$i" two
 done
-twice "who comes then" two curl -gsS --noproxy '*' "$URL_s/gdb/$name"
+twice "a client that comes then" two curl -gsS --noproxy '*' "$URL_s/gdb/$name"
 symfs_unserve s
 # A program that has the file open and read nothing of it goes on with the other version, which is as long.
 row='open, and nothing was read'

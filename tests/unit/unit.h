@@ -9,7 +9,7 @@
  * of tests with a million of them. One that fails reports its place by itself. */
 #define _mark_point(file, line) ((void)0)
 
-/* What random tests begin with: the same in every run, unless somebody gives SYMFS_TEST_SEED. */
+/* The seed of random tests: the same in every run, unless SYMFS_TEST_SEED is set. */
 static inline uint32_t unit_seed(uint32_t usual)
 {
 	const char *text = getenv("SYMFS_TEST_SEED");

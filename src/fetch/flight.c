@@ -542,7 +542,7 @@ static void flight_end(struct flight *fl, int error)
 	net_timer_stop(f->net, &fl->deadline);
 	check_stop(fl);
 	race_stop(fl);
-	park_end(fl);
+	park_stop(fl);
 	ranges_stop(fl);
 	body_drop(fl, false);
 	end_parts(fl, error);

@@ -504,7 +504,8 @@ void sparse_job_commit(struct flight *fl);
 /* ---- phase-parked.c ---------------------------------------------------------------------------------------- */
 
 bool park_begin(struct flight *fl); /* false: its connection cannot be spared */
-void park_end(struct flight *fl);
+void park_end(struct flight *fl);   /* the bytes are needed again, or the download is over */
+void park_stop(struct flight *fl);  /* the flight ends: its sparse file stays idle until it is closed */
 void park_for_others(struct flight *fl); /* goes on for requests of other processes, as long as there are any */
 
 /* ---- phase-seal.c, phase-miss.c ---------------------------------------------------------------------------- */

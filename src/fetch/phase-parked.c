@@ -100,10 +100,15 @@ bool park_begin(struct flight *fl)
 	return true;
 }
 
-void park_end(struct flight *fl)
+void park_stop(struct flight *fl)
 {
 	net_timer_stop(fl->f->net, &fl->park.over);
 	net_timer_stop(fl->f->net, &fl->park.look);
+}
+
+void park_end(struct flight *fl)
+{
+	park_stop(fl);
 	if (fl->body.file)
 		sparse_set_idle(fl->body.file, false);
 }

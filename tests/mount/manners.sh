@@ -71,7 +71,7 @@ symfs_mount d --source "gdb@$down" --source "gdb@$up"
 for x in "$TMP"/x[0-9]*; do
   same_file "$TMP/d/gdb/$(gdb_path "$(build_id "$x")")" "$x"
 done
-grep -q 'open.*HTTP 503' "$TMP/d/.symfs/sources" || fail "it is not known to be down: $(cat "$TMP/d/.symfs/sources")"
+grep -q 'failing.*HTTP 503' "$TMP/d/.symfs/sources" || fail "it is not known to be down: $(cat "$TMP/d/.symfs/sources")"
 [ "$(upstream_count "$down" get)" -le 8 ] || fail "the server that is down was asked $(upstream_count "$down" get) times"
 symfs_umount d
 

@@ -23,6 +23,9 @@ static void job_run(void *ctx)
 
 void job_tell(struct job *j, void (*fn)(void *flight))
 {
+	if (j->told)
+		return; /* `word` may still be in the queue */
+	j->told = true;
 	net_post_by(j->flight->f->net, &j->word, fn, j->flight);
 }
 

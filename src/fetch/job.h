@@ -18,11 +18,12 @@ struct job {
 	struct flight *flight; /* lives as long as the job */
 	const struct job_kind *kind;
 	struct net_post home, word;
+	bool told; /* `word` was posted; of the worker */
 };
 
 /* Takes the job. 0: run(), back() and free() are called, in this order. -ENOMEM: only free() was. (net) */
 int job_start(struct job *j, struct flight *fl, const struct job_kind *kind);
 /* The same on threads of their own, which enter directories that may hang. (net) */
 int job_start_in_dirs(struct job *j, struct flight *fl, const struct job_kind *kind);
-/* From within run(), once: calls fn(flight) on the net thread, before back(). */
+/* From within run(): calls fn(flight) on the net thread, before back(). Further calls do nothing. */
 void job_tell(struct job *j, void (*fn)(void *flight));

@@ -1,7 +1,10 @@
 /* The contract of fetch/, against real upstreams and a real store: one answer for each ticket
  * whatever happens, one GET for all askers, and no miss that nobody said. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fetch/job.h"
 #include "fetches.h"
+
+#include <semaphore.h>
 
 /* ---- found -------------------------------------------------------------------------- */
 
@@ -791,9 +794,80 @@ START_TEST(a_silent_leader_is_left)
 }
 END_TEST
 
+/* ---- jobs --------------------------------------------------------------------------- */
+
+/* A job that reports twice before it ends, as one does that finds a packed file in each of two directories. */
+struct reports {
+	struct job job; /* first: the job */
+	struct flight flight;
+	sem_t ran, over; /* the job has run; it is back */
+	unsigned told, others;
+};
+
+static struct reports *reports_of(struct flight *fl)
+{
+	return (struct reports *)((char *)fl - offsetof(struct reports, flight));
+}
+
+static void reports_hear(void *flight)
+{
+	reports_of(flight)->told++;
+}
+
+static void reports_hear_other(void *ctx)
+{
+	((struct reports *)ctx)->others++;
+}
+
+static void reports_run(struct job *j)
+{
+	struct reports *r = (struct reports *)j;
+
+	job_tell(j, reports_hear);
+	net_post(j->flight->f->net, reports_hear_other, r); /* of another thread, say */
+	job_tell(j, reports_hear);
+	sem_post(&r->ran);
+}
+
+static void reports_nothing(struct job *j)
+{
+}
+
+static void reports_event(struct flight *fl, const struct event *e)
+{
+	sem_post(&reports_of(fl)->over);
+}
+
+/* The net thread takes no report before the job has run. */
+static void reports_start(void *ctx)
+{
+	static const struct job_kind kind = {reports_run, reports_nothing, reports_nothing};
+	struct reports *r = ctx;
+
+	ck_assert_int_eq(job_start(&r->job, &r->flight, &kind), 0);
+	sem_wait(&r->ran);
+}
+
+START_TEST(a_job_reports_twice)
+{
+	struct reports r = {.flight.event = reports_event};
+	struct world w;
+
+	world_begin(&w);
+	r.flight.f = w.fetch;
+	sem_init(&r.ran, 0, 0);
+	sem_init(&r.over, 0, 0);
+	net_call(w.fetch->net, reports_start, &r);
+	sem_wait(&r.over);
+	ck_assert_uint_eq(r.told, 1);
+	ck_assert_uint_eq(r.others, 1);
+	world_end(&w);
+}
+END_TEST
+
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
 	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_reload_forgets_wrong_files, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left,
-	names_of_pe_files)
+	names_of_pe_files, a_job_reports_twice)

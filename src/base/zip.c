@@ -213,7 +213,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 
 /* ---- a member ----------------------------------------------------------------------- */
 
-/* Its own header repeats the name and has an extra field of its own; then come its bytes. */
+/* The header of a member repeats the name and has another extra field; its bytes follow. */
 int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struct err *e)
 {
 	uint8_t p[LOCAL_SIZE];

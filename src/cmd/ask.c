@@ -24,7 +24,7 @@ static void leave_descriptors(int keep)
 	close_range((unsigned)keep + 1, ~0u, 0);
 }
 
-int ask_start(struct ask *a, void (*tell)(void *ctx, int to), void *ctx)
+int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx)
 {
 	int ends[2];
 
@@ -35,7 +35,7 @@ int ask_start(struct ask *a, void (*tell)(void *ctx, int to), void *ctx)
 	a->child = fork();
 	if (a->child == 0) {
 		leave_descriptors(ends[1]);
-		tell(ctx, ends[1]);
+		write_answer(ctx, ends[1]);
 		_exit(0);
 	}
 	close(ends[1]);

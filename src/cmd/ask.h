@@ -16,8 +16,8 @@ struct ask {
 	int from;
 };
 
-/* Starts a child that calls `tell` with a pipe. 0, -errno; then `a` is over with no text. */
-int ask_start(struct ask *a, void (*tell)(void *ctx, int to), void *ctx);
+/* Starts a child that calls `write_answer` with a pipe. 0, -errno; then `a` is over with no text. */
+int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx);
 
 /* Waits until all have ended, or clock_ms() is `until`, and kills those that have not. A child that a
  * signal cannot end stays behind; it holds none of the caller's descriptors. buf_release() the texts. */

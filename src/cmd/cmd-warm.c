@@ -29,7 +29,7 @@ struct job {
 	struct ticket *ticket;
 	unsigned module;
 	/* under warm->lock, while it is on its way */
-	bool begun, done, told, unnamed;
+	bool begun, done, shown, unnamed;
 	int r;
 	uint64_t size;
 	char why[160];

@@ -13,8 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The kernel and the loop are connected: tells systemd, or the command in the foreground, that the mount
- * answers. */
+/* The kernel and the loop are connected: notifies systemd, or the command in the foreground. */
 static void mount_is_up(void *ctx)
 {
 	struct mounting *m = ctx;
@@ -88,7 +87,7 @@ static void background_is_up(void *ctx)
 	mount_is_up(ctx);
 }
 
-/* Explains EACCES: a daemon_reload reads the configuration with the rights that are left. */
+/* Explains EACCES: a reload reads the configuration with the rights that are left. */
 static const char *why_unread(const struct mounting *m, int code)
 {
 	if (code != -EACCES || !m->rights.drop)

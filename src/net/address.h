@@ -25,7 +25,7 @@ enum address_net {
 bool address_of(const struct sockaddr *a, struct address *out); /* false: neither IPv4 nor IPv6 */
 
 /* Of an origin ("https://host:port") whose host is a literal address or localhost. False: only a
- * resolver can tell. */
+ * resolver knows. */
 bool address_of_origin(const char *origin, struct address *out);
 
 enum address_net address_net(const struct address *a);

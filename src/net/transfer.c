@@ -348,7 +348,7 @@ static void transfer_settle_later(struct transfer *t)
 
 void transfer_pause(struct transfer *t)
 {
-	t->paused = true; /* on_body() tells libcurl, when it comes */
+	t->paused = true; /* the next on_body() pauses libcurl */
 }
 
 void transfer_resume(struct transfer *t)

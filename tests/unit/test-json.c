@@ -84,7 +84,7 @@ END_TEST
 /* json_clear() forgets the open values and the error. */
 START_TEST(a_new_document_in_the_same_memory)
 {
-	json_init(&j, true);
+	json_init(&j, false);
 	json_begin_array(&j, NULL);
 	j.error = -ENOMEM;
 	json_clear(&j);

@@ -1086,6 +1086,51 @@ START_TEST(sixty_four)
 }
 END_TEST
 
+#define IN_ORDER 5
+
+struct in_order {
+	struct got g[IN_ORDER];
+	unsigned order[IN_ORDER], n;
+};
+
+static struct in_order in_order;
+
+static void in_order_done(struct got *g)
+{
+	in_order.order[in_order.n++] = (unsigned)(g - in_order.g);
+}
+
+static void in_order_start(void *ctx)
+{
+	for (unsigned i = 0; i < IN_ORDER; i++)
+		got_start(&in_order.g[i]);
+}
+
+/* With one slot at the origin: after the running one the most urgent, and of those the oldest. */
+START_TEST(urgent_first_then_oldest)
+{
+	static const enum net_rank ranks[IN_ORDER] = {NET_WANTED, NET_SPARE, NET_WANTED, NET_WANTED, NET_FIRST};
+	static const unsigned expected[IN_ORDER] = {0, 4, 2, 3, 1};
+	struct place p;
+
+	place_up(&p, NULL, NULL);
+	for (unsigned i = 0; i < IN_ORDER; i++) {
+		got_init(&in_order.g[i], p.n, p.up.url, "/big");
+		in_order.g[i].req.connections = 1;
+		in_order.g[i].req.rank = ranks[i];
+		in_order.g[i].on_done = in_order_done;
+	}
+	net_call(p.n, in_order_start, NULL);
+	for (unsigned i = 0; i < IN_ORDER; i++)
+		got_wait(&in_order.g[i]);
+	for (unsigned i = 0; i < IN_ORDER; i++) {
+		ck_assert_msg(in_order.order[i] == expected[i], "number %u is transfer %u", i, in_order.order[i]);
+		got_release(&in_order.g[i]);
+	}
+	place_down(&p);
+}
+END_TEST
+
 /* ---- calls and timers --------------------------------------------------------------- */
 
 struct poster {
@@ -1332,5 +1377,5 @@ UNIT_MAIN("net", whole_file, ranges, gzip, statuses, bodies_that_nobody_wants, f
 	headers_that_are_none, waiting_for_a_connection_is_no_stall, paused_is_not_stalled,
 	slow_is_not_stalled, paused_is_idle, certificates, held_bytes_come_again, held_bomb,
 	pause_before_the_first_byte, cancelled, stop_drops_what_is_left, headers_stay_at_home,
-	eight_hops, no_secret_is_told, user_agent, sixty_four, calls, stop_is_quick, timers,
+	eight_hops, no_secret_is_told, user_agent, sixty_four, urgent_first_then_oldest, calls, stop_is_quick, timers,
 	timers_end_with_the_thread, origins, origin_that_is_too_long)

@@ -101,7 +101,7 @@ background --log-file "$TMP/pipe" 2>"$TMP/said"
 # The access log does not wait for the reader of a pipe: neither at the start, nor after SIGHUP, nor in a request.
 timeout -k 1 20 "$SYMFS" serve --no-default-sources --cache "$TMP/store-a" --listen 127.0.0.1:0 --access-log "$TMP/pipe" \
   >"$TMP/out" 2>"$TMP/said"
-[ $? = 4 ] && grep -q "access log $TMP/pipe: no program reads it" "$TMP/said" || fail "a pipe without a reader: $(cat "$TMP/said")"
+[ $? = 4 ] && grep -q "access log $TMP/pipe: no program reads this pipe" "$TMP/said" || fail "a pipe without a reader: $(cat "$TMP/said")"
 symfs_serve a --access-log "$TMP/alog"
 mv "$TMP/alog" "$TMP/alog.1"
 mkfifo "$TMP/alog"

@@ -48,6 +48,27 @@ for kind in $kinds; do
 done
 [ "$(echo $kinds | wc -w)" -ge 5 ] || complain "only the types $kinds"
 
+# .symfs/config shows each key of a source, but for secrets, second names and `enabled`, so that the text reads back
+# as the same source. The kind's function `show` adds the keys that the kind alone has.
+shown=0
+for file in "$top"/src/source/source*.c; do
+  { sed -n '/^static void [a-z0-9]*_show(/,/^}/p' "$file"; cat "$top/src/cmd/secrets.c"; } >"$tmp/shows"
+  case $file in */source.c) cp "$top/src/cmd/app.c" "$tmp/shows" ;; esac
+  for key in $(keys_of "$file" | sed 's/^#//; s/ =.*//' | grep -vxE 'kind|headers|types|enabled|url|path'); do
+    shown=$((shown + 1))
+    grep -qE "(\(|, )\"$key\"[,)]|[\"n ]$key =|# ([a-z-]+, )*$key[,:]" "$tmp/shows" ||
+      complain ".symfs/config does not show \"$key\" of $(basename "$file")"
+  done
+done
+[ $shown -ge 35 ] || complain "only $shown keys in .symfs/config"
+
+# The layouts are those of the program, but for those that no server has.
+tr '\n' ' ' <"$top/src/layout/layouts.c" | grep -oE '\{"[a-z_0-9]+", "[a-z_0-9]+", [^{}]*\}' | grep -v LAYOUT_MOUNT_ONLY |
+  sed 's/^{"\([a-z_0-9]*\)".*/\1/' | sort >"$tmp/layouts"
+[ "$(wc -l <"$tmp/layouts")" -ge 11 ] || complain "only $(wc -l <"$tmp/layouts") layouts"
+tr '\n' ' ' <"$top/etc/symfs.conf" | sed 's/.*symfs-layouts(7) shows each[^:]*://; s/\..*//' | tr -sc 'a-z0-9_' '\n' |
+  grep . | sort | diff "$tmp/layouts" - >"$tmp/out" || complain "the layouts of etc/symfs.conf: $(cat "$tmp/out")"
+
 # The types of files are those of the program, in the sample and in the manual, but for the two that no
 # request names.
 sed -n 's/^\t\[FILETYPE_[A-Z0-9_]*\] = {"\([a-z0-9_]*\)",.*/\1/p' "$top/src/id/filetype.c" | grep -vxE 'none|gsym|elf_dwo' | sort >"$tmp/types"

@@ -70,6 +70,12 @@ dir() { "$symfs" cache stats --no-default-sources "$@" | sed -n 's/^directory //
 [ "$(dir --cache "$tmp/a" --cache-dir "$tmp/b")" = "$tmp/b" ] || complain "--cache-dir after --cache does not count"
 [ "$(dir --cache-dir "$tmp/b" --cache "$tmp/a")" = "$tmp/a" ] || complain "--cache after --cache-dir does not count"
 
+# symfs(1) lists the commands that take the common options.
+grep -l -- --config "$tmp"/help-* | sed 's|.*/help-||' | sort >"$tmp/takes"
+sed -n '/^Every command that asks sources/,/^The others refuse/p' "$top/man/symfs.1.in" | sed -n 's/^\.Cm //p' |
+  tr -s ' ,.' '\n' | grep . | sort | diff "$tmp/takes" - >"$tmp/out" ||
+  complain "OPTIONS of symfs.1 and the commands that take --config: $(cat "$tmp/out")"
+
 "$symfs" nonsense >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || complain "an unknown command does not end with 2"
 [ -s "$tmp/out" ] && complain "an unknown command says something on stdout"

@@ -40,6 +40,9 @@ while read -r folder rest; do
     complain "$folder/$rest is not printed"
 done <"$tmp/examples"
 [ $seen -ge 35 ] || complain "only $seen examples"
+for folder in $(sed -n 's/^	{"[a-z_0-9]*", "\([a-z_0-9]*\)", .*/\1/p' "$top/src/layout/layouts.c"); do
+  grep -q "^$folder " "$tmp/examples" || complain "symfs-layouts(7) has no example of a path in $folder/"
+done
 
 "$symfs" paths --type pdb --layout gdb --debug-id 3249d99d-0c40-4931-8610-f4e4fb0b6936-1 >"$tmp/out"
 [ $? = 1 ] || complain "no path does not end with 1"
@@ -73,10 +76,11 @@ done
 types=$(($(filetypes_named | wc -l) + 1)) # and none
 want=$(sed -n '/^enum filetype {/,/^}/s/^	FILETYPE_[A-Z0-9_]*,.*/x/p' "$top/src/id/filetype.h" | wc -l)
 [ "$types" = "$want" ] || complain "$types of $want file types have a row that this test reads"
-# Each format has a fuzzer, but for three that are a few words of text.
+# Each format has a unit test, and a fuzzer, but for three that are a few words of text.
 formats=0
 for format in $(sed -n 's/^	&obj_\([a-z0-9]*\),$/\1/p' "$top/src/obj/formats.c"); do
   formats=$((formats + 1))
+  grep -qF "\"$format\"" "$top"/tests/unit/test-*.c || complain "no unit test names the format $format"
   case $format in bcsymbolmap | perfmap | uuidmap) continue ;; esac
   [ -f "$top/tests/fuzz/fuzz-$format.c" ] || complain "there is no tests/fuzz/fuzz-$format.c"
   [ -d "$top/tests/data/broken/$format" ] || complain "there is no tests/data/broken/$format"

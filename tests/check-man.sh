@@ -1,6 +1,6 @@
 #!/bin/sh
-# The manual pages are formatted without a warning, and describe each command, subcommand, key, layout, file type,
-# kind of source and preset that the program has. Also shows that a word without a place is found.
+# The manual pages are formatted without a warning, and describe each command, subcommand, key, attribute, layout,
+# file type, kind of source and preset that the program has. Also shows that a word without a place is found.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 command -v man >/dev/null || { echo "no man: apt-get install man-db"; exit 77; }
@@ -69,6 +69,12 @@ types_without_place()
 {
 	while read -r word; do grep -qw "$word" "$man/symfs-layouts.7.in" || lacks symfs-layouts.7 "$word"; done
 }
+# The section that tests/mount/state.sh compares with what a mount has.
+attributes_without_place()
+{
+	sed -n '/^\.Sh EXTENDED ATTRIBUTES/,/^\.Sh S/p' "$man/symfs.1.in" >"$tmp/section"
+	while read -r word; do grep -qx "\.It Cm user\.symfs\.$word" "$tmp/section" || lacks symfs.1 "user.symfs.$word"; done
+}
 asked() { seen=$((seen + $(wc -l <"$tmp/words"))); }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -94,6 +100,7 @@ ask 10 keys_named options_without_place
 ask 10 layouts_named layouts_without_place
 ask 15 filetypes_named types_without_place
 ask 5 source_kinds_named items_without_place symfs.conf.5
+ask 8 xattrs_named attributes_without_place
 ask 15 presets_named items_without_place symfs.conf.5
 for topic in $(grep -o '\[LOG_[A-Z]*\] *= "[a-z]*"' "$top/src/base/log.c" | sed 's/.*"\(.*\)"/\1/'); do
 	grep -qE "^\.Cm conf ,.* $topic( |\$)|^\.Cm $topic ," "$top/man/symfs.1.in" || bad "symfs.1 does not name the topic $topic of SYMFS_DEBUG"

@@ -37,6 +37,9 @@ source_kinds_named()
 	rm -f "$kinds_conf"
 }
 
+# Without the prefix user.symfs.
+xattrs_named() { sed -n 's/^	{"\([a-z0-9-]*\)", value_.*/\1/p' "$top/src/fs/xattr.c"; }
+
 presets_named() { for preset in "$top"/etc/sources.d/*.conf; do basename "$preset" .conf; done; }
 
 # Keys of [symfs] in the sample of the configuration, which check-etc.sh compares with the program.

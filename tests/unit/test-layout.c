@@ -850,6 +850,25 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* The README of the mount names the folder of each layout, and fits on a screen. */
+START_TEST(readme_names_folders)
+{
+	struct tree_hit hit;
+	unsigned lines = 0;
+
+	tree_parse("README", &hit);
+	for (const struct layout *l = layouts; l->name; l++) {
+		char line[64];
+
+		snprintf(line, sizeof(line), "\n  %s/ ", l->folder);
+		ck_assert_msg(strstr(hit.text, line) != NULL, "README of src/layout/tree.c does not name %s/", l->folder);
+	}
+	for (const char *p = hit.text; *p; p++)
+		lines += *p == '\n';
+	ck_assert_uint_le(lines, 24);
+}
+END_TEST
+
 /* A new type has a path in some layout, and a reader, or nothing in it identifies its build. GSYM is made
  * here, and split debug information is found beside its program. */
 START_TEST(types_have_paths_and_readers)
@@ -891,4 +910,4 @@ END_TEST
 UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows,
 	apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree,
 	tree_else_dir, tree_gsym_meanings, entries, bundles, sources, hostile,
-	types_have_paths_and_readers, layout_flags)
+	readme_names_folders, types_have_paths_and_readers, layout_flags)

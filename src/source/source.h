@@ -52,7 +52,7 @@ struct source_facts {
 /* The layout in which it is asked. */
 const struct layout *source_layout(const struct source *s, const struct source_facts *facts);
 
-/* A kind of source: http, debuginfod, s3, dir. */
+/* A kind of source: a row of kinds.c. */
 struct source_kind {
 	const char *name;
 	const char *layout;	  /* when the configuration names none */
@@ -71,7 +71,7 @@ struct source_kind {
 	int (*init)(struct source *s, const struct conf_section *c, struct err *e);
 	/* Adds credentials to a request. 0, -ENOMEM; -EACCES: there are none. */
 	int (*sign)(const struct source *s, struct net_req *out);
-	/* Adds the keys that say where it is, for `symfs sources`; none that is secret. NULL: url or path. */
+	/* Adds url or path, and the kind's own keys, as .symfs/config shows them; no secret. NULL: url or path alone. */
 	void (*show)(const struct source *s, struct buf *out);
 	/* A second word on what a reply means. */
 	void (*judge)(const struct source *s, const struct net_reply *r, struct judgement *out);

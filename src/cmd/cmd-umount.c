@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 
 #define ASK_MS 3000
-#define ALL_MS 9500 /* the whole command: 10 s are documented */
+#define ALL_MS 9000 /* the whole command: 10 s are documented */
 
 /* ---- the daemon of a mount ---------------------------------------------------------- */
 

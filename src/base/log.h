@@ -14,15 +14,15 @@ void log_open(const char *prefix, bool journal);
 
 /* Connects to /dev/log early, because the process may lose the right before log_to_syslog(). */
 void log_open_syslog(void);
-/* From now on syslog gets the lines. False: nothing listened at /dev/log, and the lines are lost.
- * Before other threads log. */
+/* Sends all further lines to syslog. False: nothing listens at /dev/log, and the lines are lost. Call it
+ * before other threads log. */
 bool log_to_syslog(void);
 
-/* Opens a log file for appending, and makes it if it is not there; `*fd` is the caller's. */
+/* Opens a log file for appending, and creates it if necessary; `*fd` is the caller's. */
 int log_open_file(const char *path, int *fd, struct err *e);
-/* Puts the file in the place of stderr; its lines begin with the time. Before other threads log. */
+/* Replaces stderr by the file; its lines begin with the time. Call it before other threads log. */
 void log_to_file(int fd);
-/* Opens the file anew after it was moved away. On error the lines go on into the old one. */
+/* Reopens the file after a program has renamed it. On error, lines still go to the old file. */
 int log_reopen_file(const char *path, struct err *e);
 
 /* "fetch,store" or "all". A warning names unknown words. */

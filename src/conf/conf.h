@@ -39,7 +39,7 @@ struct conf;
 
 struct conf_entry {
 	char *name, *value;
-	char *file; /* where it stands; NULL: in the section's file */
+	char *file; /* the file that contains it; NULL: the section's file */
 	unsigned line;
 	struct conf_entry *next;
 };
@@ -56,43 +56,44 @@ struct conf_section {
 int conf_new(struct conf **out);
 void conf_free(struct conf *c);
 
-/* Adds the sections of a file behind those that are there. -ENOENT: no such file (e is set);
- * -EINVAL: a mistake, `e` is "FILE:LINE: …". */
+/* Appends the sections of a file. -ENOENT: no such file (e is set); -EINVAL: a mistake, `e` is
+ * "FILE:LINE: …". */
 int conf_read(struct conf *c, const char *path, struct err *e);
 int conf_read_text(struct conf *c, const char *file, const char *text, size_t n, struct err *e);
 
-/* An empty section behind the others: what a command line says becomes one. NULL: no memory. */
+/* Appends an empty section, for instance for the command line. NULL: out of memory. */
 struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file);
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line);
-/* The same, of an entry that stands in another file than the section. */
+/* The same for an entry from another file than its section's. */
 int conf_set_from(struct conf_section *s, const char *name, const char *value, const char *file,
 	unsigned line);
-/* The next section behind `s` of its kind and name; NULL. */
+/* The next section after `s` with the same kind and name, or NULL. */
 struct conf_section *conf_find_after(const struct conf_section *s);
 
 const struct conf_section *conf_last(const struct conf *c); /* NULL: there is none */
-/* Takes the sections of a kind behind `last` (NULL: all of that kind) out. */
+/* Removes the sections of a kind that come after `last` (NULL: all of that kind). */
 void conf_drop_after(struct conf *c, const struct conf_section *last, const char *kind);
-/* Says of the sections behind `last` (NULL: of all) that they come with the program. */
+/* Marks the sections after `last` (NULL: all) as presets, which come with the program. */
 void conf_mark_presets(struct conf *c, const struct conf_section *last);
-/* Puts an empty section in front of all others. NULL: no memory. */
+/* Inserts an empty section before all others. NULL: out of memory. */
 struct conf_section *conf_add_first(struct conf *c, const char *kind, const char *name, const char *file);
 
-/* The first section of a kind, or the next behind `after`; NULL past the last. */
+/* The first section of a kind, or the next one after `after`; NULL: no more. */
 const struct conf_section *conf_next(const struct conf *c, const char *kind,
 	const struct conf_section *after);
 
-/* NULL: not set. The last one set counts. */
+/* The value of the last entry with this name; NULL: not set. */
 const char *conf_get(const struct conf_section *s, const char *name);
 
-/* Sections of any other kind than the two given are a mistake, with file and line. */
+/* -EINVAL: the kind of a section is not in the list; `e` has file and line. */
 int conf_only(const struct conf *c, const char *const kinds[], struct err *e);
 
 /* Sets defaults; conf_release() frees what fields own. `into` may be unset memory. */
 int conf_defaults(const struct conf_field *fields, void *into);
-/* Then what the section says. -EINVAL: unknown name or bad value, "FILE:LINE: …". */
+/* Sets the fields that the section names. -EINVAL: unknown name or bad value, "FILE:LINE: …". */
 int conf_fill(const struct conf_section *s, const struct conf_field *fields, void *into, struct err *e);
-/* The same for several structs: the first part with a key of that name takes the value. Ends with NULL fields. */
+/* The same for several structs: an entry goes to the first part that has a key of that name. The array
+ * ends with NULL fields. */
 struct conf_part {
 	const struct conf_field *fields;
 	void *into;
@@ -103,7 +104,7 @@ void conf_release(const struct conf_field *fields, void *into);
 /* One value into one field: `where` begins the message. */
 int conf_value(const struct conf_field *f, const char *value, void *into, const char *where,
 	struct err *e);
-/* Adds a copy to a list as CONF_LIST has them, which ends with NULL. 0, -ENOMEM. */
+/* Adds a copy of `value` to a list as CONF_LIST has it, which ends with NULL. 0, -ENOMEM. */
 int conf_list_add(char ***list, const char *value);
 void conf_list_free(char **list); /* NULL is fine */
 const struct conf_field *conf_field_find(const struct conf_field *fields, const char *name);

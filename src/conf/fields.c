@@ -1,4 +1,4 @@
-/* Values of configuration: words into the fields of a struct, by a module's table. */
+/* Converts the text of configuration values into fields of a struct, by a module's table. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "conf/conf.h"

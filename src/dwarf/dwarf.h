@@ -1,6 +1,6 @@
 /* A cursor over DWARF 2 to 5, for what GSYM needs: functions, inlined calls, their names, ranges and
- * lines. Nothing else is decoded, and nothing but what is under way is kept. All of it works on
- * bytes in memory and stays within them; what is broken costs the unit that it is in.
+ * lines. It decodes nothing else, and keeps only the entries that are being read. All bytes are in
+ * memory, and no read leaves them. Broken bytes cost only the unit that contains them.
  *
  * A file is opened once and then read by many threads; each has a reader of its own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -22,7 +22,7 @@ enum dwarf_section {
 	DWARF_RNGLISTS, DWARF_STR_OFFSETS, DWARF_CU_INDEX, DWARF_SECTIONS
 };
 
-/* Of a unit, what is before its first entry. Offsets count from the start of .debug_info. */
+/* The header of a unit. Offsets count from the start of .debug_info. */
 struct dwarf_head {
 	uint64_t at, first, end;
 	uint64_t abbrevs;
@@ -38,17 +38,17 @@ struct dwarf_file {
 	bool dwo; /* has the sections of split units */
 	struct dwarf_head *units;
 	size_t n_units;
-	const struct dwarf_file *alt; /* what dwz took out of several files; may be NULL */
-	/* How often ranges may be read in all: a file that has many functions share long lists is
-	 * not allowed to take the square of its size. */
+	const struct dwarf_file *alt; /* the file to which dwz moved entries; may be NULL */
+	/* The budget of ranges to read. Without it, a file whose functions share long lists could take
+	 * the square of its size. */
 	_Atomic int64_t budget;
 };
 
-/* The sections of `m`, which must outlive it; `dwo`: those of split units. 0, also when there are
- * none; -EBADMSG, -ENOMEM, -EFBIG. */
+/* Opens the sections of `m`, which must outlive the file; `dwo`: those of split units. 0, also if there
+ * are none; -EBADMSG, -ENOMEM, -EFBIG. */
 int dwarf_open(struct dwarf_file *f, const struct image *m, bool dwo, struct err *e);
 void dwarf_close(struct dwarf_file *f);
-/* The units in the sections that are there, and the budget; dwarf_open() has done it. -ENOMEM. */
+/* Finds the units in the sections that are there, and sets the budget, as dwarf_open() does. -ENOMEM. */
 int dwarf_find_units(struct dwarf_file *f);
 
 /* The unit that has this offset, or NULL. */
@@ -74,7 +74,7 @@ enum dwarf_field {
 
 enum dwarf_act {
 	ACT_NONE,  /* its children may be anything */
-	ACT_SKIP,  /* what is in it has no code */
+	ACT_SKIP,  /* its children have no code */
 	ACT_TYPE,  /* a scope for names; code may be in it, but not in C */
 	ACT_SCOPE, ACT_FUNC, ACT_BLOCK, ACT_INLINE
 };
@@ -85,7 +85,7 @@ struct dwarf_attr {
 	int64_t value; /* of DW_FORM_implicit_const */
 };
 
-/* So many bytes to pass, then one value of a form that has no fixed size; form 0 is the end. */
+/* Bytes to skip, then one value of a form that has no fixed size; form 0 is the end. */
 struct dwarf_step {
 	uint32_t bytes;
 	uint16_t form;
@@ -94,7 +94,7 @@ struct dwarf_step {
 struct dwarf_abbrev {
 	uint64_t code;
 	uint32_t attrs, n_attrs, steps;
-	int32_t fixed; /* bytes that all the values take; -1: it depends */
+	int32_t fixed; /* the size of all values together; -1: it varies */
 	uint16_t tag;
 	bool children, sibling;
 	uint8_t act;
@@ -133,7 +133,7 @@ struct dwarf_unit {
 	unsigned tag, language;
 	const char *comp_dir; /* "" */
 	const char *dwo_name; /* NULL */
-	uint64_t children; /* where its entries begin; 0: it has none */
+	uint64_t children; /* where its entries begin; 0: the unit has none */
 	struct span str_offsets, rnglists;
 };
 
@@ -142,7 +142,7 @@ struct dwarf_die {
 	const struct dwarf_abbrev *abbrev;
 	uint32_t has; /* a bit for each field */
 	struct dwarf_value v[AT_FIELDS];
-	uint64_t next; /* where its children begin, or what is behind it */
+	uint64_t next; /* where its children begin, or the next entry */
 };
 
 static inline bool die_has(const struct dwarf_die *d, enum dwarf_field f)
@@ -161,7 +161,7 @@ struct dwarf_scopes {
 	size_t n, room;
 };
 
-/* Another unit that one refers to. */
+/* Another unit that an entry refers to. */
 struct dwarf_foreign {
 	struct dwarf_unit unit;
 	struct dwarf_scopes scopes;
@@ -171,7 +171,7 @@ struct dwarf_foreign {
 #define DWARF_TABLES 64
 #define DWARF_FOREIGN 16
 
-/* What a thread keeps. */
+/* The state of one reading thread. */
 struct dwarf_reader {
 	struct dwarf_abbrevs *tables[DWARF_TABLES];
 	struct dwarf_foreign *foreign[DWARF_FOREIGN];
@@ -185,27 +185,27 @@ int dwarf_unit_open(struct dwarf_unit *u, struct dwarf_reader *r, const struct d
 void dwarf_unit_close(struct dwarf_unit *u);
 
 const struct dwarf_abbrev *dwarf_abbrev_of(const struct dwarf_abbrevs *t, uint64_t code);
-/* The table of a unit: to be given back with dwarf_abbrevs_drop(). */
+/* Gets the abbreviations of a unit; dwarf_abbrevs_drop() gives them back. */
 int dwarf_abbrevs_get(struct dwarf_reader *r, const struct dwarf_file *f,
 	const struct dwarf_head *h, struct dwarf_abbrevs **out);
 void dwarf_abbrevs_drop(struct dwarf_abbrevs *t);
 
-/* All fields of the entry `at` whose values begin at `p`. False: it is broken. */
+/* Reads all fields of the entry at `at`, whose values begin at `p`. False: the entry is broken. */
 bool dwarf_read_die(const struct dwarf_unit *u, uint64_t at, const struct dwarf_abbrev *a,
 	const uint8_t *p, struct dwarf_die *out);
-/* The entry at an offset; false: it is broken, or no entry is there. */
+/* The entry at an offset; false: the entry is broken, or no entry begins there. */
 bool dwarf_die_at(const struct dwarf_unit *u, uint64_t at, struct dwarf_die *out);
 /* Moves *p behind the values of an entry. */
 bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
 	const uint8_t **p, const uint8_t *end);
 
-/* NULL: it is no text, or lies nowhere. */
+/* NULL: the value is not a text, or its text lies outside of the sections. */
 const char *dwarf_text(const struct dwarf_unit *u, const struct dwarf_value *v);
 bool dwarf_address(const struct dwarf_unit *u, const struct dwarf_value *v, uint64_t *out);
 /* Address number `i` of .debug_addr; false: there is no such number. */
 bool dwarf_address_by_index(const struct dwarf_unit *u, uint64_t i, uint64_t *out);
 bool dwarf_number(const struct dwarf_value *v, uint64_t *out);
-/* What entry is referred to: `*f` is the file that it is in. */
+/* The offset of the entry that a value refers to; `*f` is the file that contains it. */
 bool dwarf_reference(const struct dwarf_unit *u, const struct dwarf_value *v,
 	const struct dwarf_file **f, uint64_t *out);
 
@@ -218,8 +218,8 @@ struct dwarf_ranges {
 	size_t n, room;
 };
 
-/* Appends the ranges of an entry; empty ones are left out. -EBADMSG: they lie nowhere; -ENOMEM; -E2BIG:
- * the file's budget is used up. */
+/* Appends the ranges of an entry, without empty ones. -EBADMSG: they lie outside; -ENOMEM; -E2BIG: the
+ * file's budget is used up. */
 int dwarf_die_ranges(const struct dwarf_unit *u, const struct dwarf_die *d,
 	struct dwarf_ranges *out);
 
@@ -230,7 +230,7 @@ struct dwarf_row {
 	uint32_t file, line;
 };
 
-/* Rows that belong together: [low, high). */
+/* A sequence of rows, for the addresses [low, high). */
 struct dwarf_sequence {
 	uint64_t low, high, reach; /* `reach`: the highest end of all that begin before or here */
 	uint32_t rows, n_rows, order;
@@ -263,14 +263,14 @@ struct dwarf_lines {
 	uint8_t lengths[256];
 };
 
-/* The header, then the program. What they hold stays for the next use; opening the same table again
- * costs nothing. -EBADMSG, -ENOMEM. */
+/* Reads the header; dwarf_lines_run() then runs the program. Buffers stay for the next use; opening the
+ * same table again costs nothing. -EBADMSG, -ENOMEM. */
 int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf_unit *u);
 int dwarf_lines_run(struct dwarf_lines *l, const struct dwarf_unit *u);
 void dwarf_lines_release(struct dwarf_lines *l);
 
 /* File i of the table, or NULL. */
 struct dwarf_line_file *dwarf_line_file(struct dwarf_lines *l, uint64_t i);
-/* The directory that a file's name is relative to, in one or two pieces; "" for what is missing. */
+/* The directory that a file's name is relative to, in one or two parts; "" for a missing part. */
 void dwarf_line_dirs(const struct dwarf_lines *l, const struct dwarf_line_file *f,
 	const char **first, const char **second);

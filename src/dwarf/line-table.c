@@ -49,7 +49,7 @@ bool take_line_file(const uint8_t **p, const uint8_t *end, uint64_t *dir)
 	       take_uleb(p, end, &skipped);
 }
 
-/* Directories and files count from 1: number 0 is the unit's, and no file. */
+/* Directories and files count from 1: directory 0 is the unit's, and file 0 does not exist. */
 static int old_tables(struct head *h)
 {
 	const char *name;
@@ -130,7 +130,7 @@ static int new_table(struct head *h, bool file)
 
 	if (n < 0 || !take_uleb(&h->p, h->end, &count))
 		return -EBADMSG;
-	/* Entries of no bytes would never end. */
+	/* Entries without bytes would never end. */
 	if (!n || count > (uint64_t)(h->end - h->p))
 		return count ? -EBADMSG : 0;
 	while (r == 0 && count--)
@@ -177,7 +177,7 @@ static int read_start(struct head *h, uint64_t at)
 		h->sizes.off = 8;
 		at += 8;
 	}
-	/* A table that is cut short is good for what it has. */
+	/* A table that is cut short is read as far as it goes. */
 	length = at <= s.n ? MIN(length, s.n - at) : 0;
 	s.n = at <= s.n ? at + length : 0;
 	p = span_at(s, at, 4u + h->sizes.off);

@@ -1,4 +1,4 @@
-/* Opens a unit: its first entry, and the bases that its texts, addresses and ranges count from. */
+/* Opens a unit: reads its first entry, and the bases of its texts, addresses and ranges. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dwarf/forms.h"
@@ -22,7 +22,7 @@ static void set_bases(struct dwarf_unit *u, const struct dwarf_die *root)
 	u->str_base = number_or(root, AT_STR_BASE, split ? head : 0);
 	u->rnglists_base = number_or(root, AT_RNGLISTS_BASE, split ? head + 4 : 0);
 	u->addr_base = skeleton ? skeleton->addr_base : number_or(root, AT_ADDR_BASE, 0);
-	/* In the skeleton itself it does not count: only what was split off uses it. */
+	/* The skeleton does not use its own value: only the split unit does. */
 	u->ranges_base = skeleton ? skeleton->ranges_base : 0;
 }
 
@@ -77,7 +77,7 @@ int dwarf_unit_open(struct dwarf_unit *u, struct dwarf_reader *r, const struct d
 	}
 	set_bases(u, &root);
 	set_rest(u, &root);
-	/* A skeleton of version 4 tells only its split unit where ranges begin. */
+	/* The ranges base in a skeleton of version 4 is for its split unit only. */
 	if (!skeleton && u->dwo_name)
 		u->ranges_base = number_or(&root, AT_GNU_RANGES_BASE, 0);
 	return 0;

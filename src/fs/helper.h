@@ -1,8 +1,8 @@
 /* The helper of a mount: a small process that keeps CAP_SYS_ADMIN, so that the daemon, which reads what
  * servers send and files contain, does not need it. The helper mounts at one place, hands the kernel
- * files of the store to read by itself, and unmounts. It is told what and where before the daemon gives
- * up its rights; later messages have a fixed size and no paths. It reads no files and ends with the
- * daemon. */
+ * files of the store to read by itself, and unmounts. It gets the place and the options before the daemon
+ * gives up its rights; later messages have a fixed size and no paths. The helper reads no files and ends
+ * with the daemon. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

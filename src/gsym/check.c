@@ -1,4 +1,4 @@
-/* Everything in a GSYM file, read once: what a lookup would find broken only there. */
+/* Reads everything in a GSYM file once, and finds the damage that a lookup would meet. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/gsym.h"
 #include "gsym/walk.h"
@@ -32,7 +32,7 @@ static const char *check_inlines(const struct gsym *g, const struct gsym_func *f
 		if (call_site(g, node.call_file, &dir, &base) < 0)
 			return "an inlined call from a file that is not there";
 		if (node.call_line > UINT32_MAX)
-			return "an inlined call from a line that is no number";
+			return "an inlined call from an invalid line number";
 	}
 	if (r < 0)
 		return it.bad;

@@ -1,5 +1,5 @@
-/* Reads a GSYM file into a writer: another form, another byte order, without what nobody
- * names. */
+/* Reads a GSYM file into a writer, which can give it another form or byte order, and drops strings that
+ * nothing refers to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/writer.h"
 #include "gsym/walk.h"

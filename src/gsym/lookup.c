@@ -216,7 +216,7 @@ static int find_row(const struct gsym_func *f, uint64_t addr, struct gsym_row *o
 	}
 	if (!found)
 		return 0;
-	*bad = "a line or a file that is no number";
+	*bad = "an invalid line or file number";
 	if (it.line < 0 || it.line > UINT32_MAX || it.file > UINT32_MAX || it.file < it.biased)
 		return -EBADMSG;
 	*out = (struct gsym_row){addr - left, (uint32_t)it.file - it.biased, (uint32_t)it.line};
@@ -312,7 +312,7 @@ static const char *enter(
 	if (!c->file || (c->file < g->n_files && file_is_none(g, (uint32_t)c->file)))
 		return NULL;
 	if (c->line > UINT32_MAX)
-		return "an inlined call from a line that is no number";
+		return "an inlined call from an invalid line number";
 	*inner = *around;
 	inner->name = name;
 	inner->offset = addr - c->first;

@@ -14,20 +14,20 @@ enum { ROW_END = 0, ROW_FILE = 1, ROW_PC = 2, ROW_LINE = 3, ROW_SPECIAL = 4 };
 /* NULL, or why the record is broken. */
 const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out);
 
-/* As gsym_file(), for calls: the prototype left files out that only calls name, so there a file
- * that is missing has no name. */
+/* As gsym_file(), for calls. The prototype left out files that only calls name, so a missing file has no
+ * name there. */
 int call_site(const struct gsym *g, uint64_t index, const char **dir, const char **base);
 
-/* Whether file `i`, which is there, has no name: it stands for no file. */
+/* Whether file `i`, which exists, has no name and so means "no file". */
 static inline bool file_is_none(const struct gsym *g, uint32_t i)
 {
 	return !load32(g->files + (size_t)i * 8, g->swap) &&
 	       !load32(g->files + (size_t)i * 8 + 4, g->swap);
 }
 
-/* The parts of a record of version 1, whose infos begin at `at`: NULL, or what is wrong. What is not known
- * is skipped by its length, as the format means it; of two of a kind the first counts. `all`: to the end
- * of the record; else no further than both were met, as behind them nothing is of use to a look-up. */
+/* Reads the parts of a record of version 1, whose infos begin at `at`. NULL, or what is wrong. Unknown
+ * parts are skipped by their length, as the format intends; of two parts of one kind the first counts.
+ * `all`: reads to the end of the record. Else it stops once it has met both kinds that a look-up needs. */
 static inline const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f, bool all)
 {
 	bool lines = false, inlines = false;
@@ -90,11 +90,11 @@ static inline int rows_step(struct gsym_rows *it, struct gsym_row *row)
 			if (!take_sleb(&p, end, &lines))
 				return rows_bad(it, "a line table that is cut short");
 			if (lines > UINT32_MAX || lines < -(int64_t)UINT32_MAX)
-				return rows_bad(it, "a line that is no number");
+				return rows_bad(it, "an invalid line number");
 			it->line += lines;
-			/* Only a row must have a line, but no sum may overflow on the way. */
+			/* Only a row needs a valid line, but no sum before it may overflow. */
 			if (it->line > INT64_MAX / 2 || it->line < INT64_MIN / 2)
-				return rows_bad(it, "a line that is no number");
+				return rows_bad(it, "an invalid line number");
 			continue;
 		} else if (!take_uleb(&p, end, &more)) {
 			return rows_bad(it, "a line table that is cut short");
@@ -105,7 +105,7 @@ static inline int rows_step(struct gsym_rows *it, struct gsym_row *row)
 		it->addr += more;
 		if (it->line < 0 || it->line > UINT32_MAX || it->file > UINT32_MAX ||
 			it->file < it->biased)
-			return rows_bad(it, "a line or a file that is no number");
+			return rows_bad(it, "an invalid line or file number");
 		*row = (struct gsym_row){it->addr, (uint32_t)it->file - it->biased,
 			(uint32_t)it->line};
 		return 1;

@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 
-/* How many different steps from line to line an opcode can stand for, less one. */
+/* The number of different line steps that an opcode can stand for, less one. */
 #define LINE_RANGE 14
 #define STEPS_MOST 64
-/* Longer steps are no opcode's: readers refuse a window that is as far away as no line is. */
+/* Longer steps have no opcode: readers reject a window that is farther away than any line. */
 #define STEP_MOST (1 << 24)
 
 /* ---- line tables --------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static void count_step(struct steps *s, int64_t step)
 	s->n++;
 }
 
-/* The steps that one opcode stands for are those of the window that most rows are in. */
+/* Chooses the window of steps that the opcodes stand for: the one that covers most rows. */
 static void choose_steps(const struct row *rows, uint32_t n, int64_t *min, int64_t *max)
 {
 	struct steps s = {.n = 0};
@@ -131,7 +131,7 @@ static void put_inlines(struct output *o, const struct entry *x, unsigned pad)
 		const struct node *node = &nodes[i];
 		bool children = i + 1 < x->n_nodes && nodes[i + 1].depth > node->depth;
 
-		/* The children of those that are left end here. */
+		/* The children of the nodes that the walk leaves end here. */
 		for (; depth > node->depth; depth--)
 			put8(o, &o->payload, 0);
 		depth = node->depth;
@@ -145,8 +145,8 @@ static void put_inlines(struct output *o, const struct entry *x, unsigned pad)
 
 /* ---- functions ----------------------------------------------------------------------- */
 
-/* The prototype's manual wants each information to begin at a multiple of 4, and its code goes by
- * the data alone: a number that is written longer than it must be suits both. */
+/* The prototype's manual requires each information to begin at a multiple of 4, but its code follows the
+ * data alone. A number in a longer encoding than necessary suits both. */
 static void put_info(struct output *o, uint32_t type, const struct entry *x,
 	void (*encode)(struct output *o, const struct entry *x, unsigned pad))
 {

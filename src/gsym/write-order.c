@@ -7,7 +7,7 @@ static const char *name_of(const struct gsym_writer *w, const struct entry *x)
 	return texts_at(&w->texts, x->name);
 }
 
-/* Which of two with the same addresses is better; see enum gsym_rank. */
+/* Which of two functions with the same addresses is better; see enum gsym_rank. */
 static int compare_worth(const struct entry *x, const struct entry *y, const struct gsym_writer *w)
 {
 	const char *a = name_of(w, x), *b = name_of(w, y);
@@ -26,7 +26,7 @@ static int compare_worth(const struct entry *x, const struct entry *y, const str
 	return strcmp(a, b);
 }
 
-/* Two of the same name and rank: by anything but the order in which they came. */
+/* Orders two functions of the same name and rank by anything but the order in which they came. */
 static int compare_content(
 	const struct entry *x, const struct entry *y, const struct gsym_writer *w)
 {
@@ -68,7 +68,7 @@ static int compare_entries(const void *a, const void *b, void *w)
 
 	if (x->addr != y->addr)
 		return x->addr < y->addr ? -1 : 1;
-	/* What has no size answers only where nothing else begins. */
+	/* A function without a size answers only where no other function begins. */
 	if (x->size != y->size)
 		return !x->size != !y->size ? (x->size ? -1 : 1) : (x->size < y->size ? -1 : 1);
 	r = compare_worth(x, y, w);

@@ -7,9 +7,9 @@
 #include "base/span.h"
 #include "gsym/gsym.h"
 
-/* Of two that have the same addresses the better one stays: the lower rank; of the same rank the
- * one with inlined calls, then with lines, then the one with the shorter name, then the one whose
- * name sorts first, then by gsym_set_order(). */
+/* Of two functions with the same addresses the better one stays: the one with the lower rank. At the same
+ * rank it is the one with inlined calls, then with lines, then with the shorter name, then with the name
+ * that sorts first, then by gsym_set_order(). */
 enum gsym_rank { GSYM_DEBUG, GSYM_GLOBAL, GSYM_WEAK, GSYM_LOCAL };
 
 struct gsym_writer;
@@ -21,11 +21,11 @@ void cleanup_gsym_writer(struct gsym_writer **w);
 
 #define GSYM_ID_MOST 20 /* bytes of an id that the header has room for */
 
-/* What the header says. An id of more than 20 bytes has no room there and is left out. */
+/* The fields of the header. An id of more than 20 bytes does not fit and is left out. */
 void gsym_set_base(struct gsym_writer *w, uint64_t base);
 void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
 
-/* Names of functions are shortened from now on (shorten.h). */
+/* From now on names of functions are shortened (shorten.h). */
 void gsym_set_shorten(struct gsym_writer *w, bool shorten);
 
 /* Numbers for the calls below; the same text has the same number, "" has 0, and a text ends at
@@ -38,43 +38,43 @@ int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *
 int gsym_no_name(struct gsym_writer *w, uint32_t *out);
 /* A file without a name. It is not "no file": readers skip an inlined call that comes from no file. */
 int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out);
-/* Split at the last separator; the directory keeps none but a root's. */
+/* Splits the path at the last separator, which the directory keeps only if it is a root. */
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 
-/* Of functions with the same addresses, names and rank the one with the lowest order stays: the unit
- * of debug information that came first. For all that follow, 0 at first. */
+/* The order of the functions that follow, at first 0: the number of their unit of debug information. Of
+ * functions with the same addresses, name and rank the one with the lowest order stays. */
 void gsym_set_order(struct gsym_writer *w, uint32_t order);
 
-/* A function: begin, then its rows and inlined calls, then end. Begin again drops what was not
- * ended. -ERANGE: it is 4 GiB long or ends behind the last address. */
+/* A function: begin, then its rows and inlined calls, then end. Another begin drops a function that was
+ * not ended. -ERANGE: the function is 4 GiB long or ends behind the last address. */
 int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank);
-/* Rows come in order of address; one that goes back is dropped, and so is what lies outside of the
- * function. Of several at one address the last one stays, and none that repeats the one before. */
+/* Rows come in order of address. A row that goes back or lies outside of the function is dropped, and so
+ * is one that repeats the row before it. Of several rows at one address the last one stays. */
 int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line);
-/* Inlined calls, parents before their children; a call in the function itself has depth 1. Ranges
- * follow; those that are not inside of the parent's are dropped, and calls without any, too. */
+/* Inlined calls, parents before their children; a call in the function itself has depth 1. Ranges follow.
+ * Ranges outside of the parent's are dropped, and so are calls without a range. */
 int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32_t call_file,
 	uint32_t call_line);
 int gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size);
 int gsym_end(struct gsym_writer *w);
 
-/* All that is in a GSYM file, and its base and id. A function of it that is broken costs all:
- * -EBADMSG, and `e` says which. */
+/* Adds everything in a GSYM file, with its base and id. One broken function fails the call: -EBADMSG, and
+ * `e` names the function. */
 int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e);
 
-size_t gsym_functions(const struct gsym_writer *w); /* that were ended */
+size_t gsym_functions(const struct gsym_writer *w); /* functions that were ended */
 /* The addresses of function `i` of those. */
 void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uint64_t *size);
 /* The text that has this number; valid until the next text is added. */
 const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
 
-/* Strings that are there already, which end with a NUL and outlive the next gsym_write(): with GSYM_SECT0
- * its `strings` are only those that come behind them. An empty span: none are. */
+/* Strings that exist already, which end with a NUL and outlive the next gsym_write(). With GSYM_SECT0 its
+ * `strings` are only the ones after them. An empty span: there are none. */
 void gsym_share(struct gsym_writer *w, struct span strings);
 
-/* The file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and
- * `strings` the section that it names, `strings_name`. -ENODATA: no functions. -EFBIG: it would be
- * larger than the format, or a buffer, can hold. `e` says so. The writer is as before. */
+/* Writes the file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and
+ * `strings` the section that it names, `strings_name`. -ENODATA: no functions. -EFBIG: the file would be
+ * larger than the format, or a buffer, can hold. `e` has the reason. The writer is unchanged. */
 int gsym_write(struct gsym_writer *w, enum gsym_form form, bool big, const char *strings_name,
 	struct buf *main, struct buf *strings, struct err *e);

@@ -159,7 +159,7 @@ static void locate_work(void *ctx)
 	exchange_resume(x);
 }
 
-/* Asks the servers that may know. False: there is none, or they said lately that they do not know it. */
+/* Asks the servers that may know. False: there are none, or they said lately that they do not know it. */
 static bool where_begin(struct exchange *x)
 {
 	if (x->step >= STEP_LOCATE || !fetch_may_locate(x->h->fetch) || is_unknown(x))

@@ -31,7 +31,7 @@ struct route {
 	const char *allow; /* static */
 	const char *api;   /* "v5"; static */
 	const char *query; /* in the target, behind the `?`; "" */
-	bool tecken;	   /* a path of Mozilla's symbol server (Tecken): a miss is told in its words */
+	bool tecken;	   /* a path of Mozilla's symbol server (Tecken): a miss is answered in its words */
 	bool ignored;	   /* one that Tecken does not look up at all */
 	bool code_id;	   /* NAME/ID/x.sym whose id may be a code id; hit.n may be 0 */
 	bool debuginfod;

@@ -1,4 +1,5 @@
-/* Keys: the identity of one artifact, from what a request says; texts, comparison, and forms for listings. */
+/* Keys: the identity of an artifact, derived from a request; their text, comparison, and forms for
+ * listings. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/key.h"
 #include "base/hash.h"
@@ -10,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* PDB 2.0's ids are as short as a code id. An ELF file's has no age. */
+/* "": no id that fits the type. The id of a PDB 2.0 is as short as a code id. An ELF file's id has no
+ * age. */
 static const char *debug_id_of(
 	const struct filetype_row *row, const struct module *m, char room[static DEBUG_ID_TEXT])
 {
@@ -21,7 +23,7 @@ static const char *debug_id_of(
 	return debug_id_breakpad(d, room);
 }
 
-/* The text of the id, in `room` or in the module; "": it has none. */
+/* The text of the id, in `room` or in the module; "": the module has no id. */
 static const char *id_of(
 	const struct filetype_row *row, const struct module *m, char room[static DEBUG_ID_TEXT])
 {
@@ -62,7 +64,7 @@ bool key_is_by_debug_id(const struct key *k)
 	return row->id == ID_CODE_OR_DEBUG && (row->object == OBJECT_ELF ? n == 33 : n > 32);
 }
 
-/* Zeros are no identifier: tools that found none write them, of many files. */
+/* An id of zeros identifies nothing: tools that find no id write zeros into the file. */
 static bool is_nil(const struct key *k)
 {
 	return filetype_row(k->type)->id == ID_DEBUG && k->id[0] && k->id[strspn(k->id, "0")] == '\0';
@@ -92,7 +94,8 @@ bool key_of_nil(const struct artifact *a)
 	       debug_id_is_nil(&d);
 }
 
-/* One id, one spelling. (Of a companion such an id is a PE's; a build id is longer.) */
+/* Gives an id its one spelling. A companion has a PE's id, which is trimmed, or a build id, which is
+ * longer and stays. */
 static void trim_id(struct key *k)
 {
 	if (filetype_is(k->type, TYPE_PE_ID))
@@ -120,7 +123,7 @@ int key_of(struct key *out, const struct artifact *a)
 	return name_counts(out) && !name[0] ? -ENOENT : 0;
 }
 
-/* A time and a size, a UUID, or a build id: they differ in length. */
+/* A companion's id is a time and a size, a UUID, or a build id: its length shows which. */
 static enum object_type companion_object(const char *id)
 {
 	size_t n = strlen(id);
@@ -154,9 +157,9 @@ static bool is_build_id(const struct key *k)
 		(k->type == FILETYPE_COMPANION && companion_object(k->id) == OBJECT_ELF);
 }
 
-/* How much of an id counts. In place of a PDB's age stands the stamp of a Portable PDB, or
- * ffffffff, depending on the client: the GUID alone is its identity. No age has eight digits, so that
- * stamps are known in a source bundle, too. */
+/* How many characters of an id count. A Portable PDB has a stamp in place of a PDB's age, or ffffffff,
+ * depending on the client; its GUID alone is its identity. No age has eight digits, so a stamp is
+ * recognized in a source bundle, too. */
 static size_t id_counts(const struct key *k)
 {
 	size_t n = strlen(k->id);

@@ -1,6 +1,6 @@
-/* What a request, or a file, may say of a module: any of these may be missing. A path of one
- * layout can mean several (file type, module) pairs, so `layout_parse` answers with a list of
- * them; `key_of` says which one artifact a pair names. Plain values. */
+/* What a request or a file says about a module; any field may be missing. A path of one layout can mean
+ * several pairs of file type and module, so layout_parse() returns a list of pairs. key_of() returns the
+ * artifact that a pair names. Plain values. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/debugid.h"
@@ -18,14 +18,13 @@ struct module {
 	char code_file[MODULE_NAME_MAX];   /* base names, as first given */
 	char debug_file[MODULE_NAME_MAX];
 	char checksum[MODULE_CHECKSUM_MAX]; /* of the debug file: "SHA256:00ff…"; "" when not known */
-	/* Of a source file, or a section's name; in a request for a Breakpad file its id as it was given,
-	 * or "". */
+	/* The path of a source file, or the name of a section; for a Breakpad file the id as the request
+	 * gave it, or "". */
 	char path[MODULE_PATH_MAX];
 };
 
-/* Identifiers in the one spelling that they are looked for by: a code id with an ELF build id filled
- * up to 20 bytes; a debug id in lower case, without what some have in place of a Portable PDB's
- * stamp. "" when the module has none, or one of zeros. */
+/* Identifiers in the one spelling that look-ups use. An ELF build id is padded to 20 bytes. A debug id is
+ * in lower case; that of a Portable PDB has no stamp. "": the module has no identifier, or one of zeros. */
 #define MODULE_ID_TEXT (CODE_ID_MAX + 1)
 const char *module_code_text(const struct module *m, char out[static MODULE_ID_TEXT]);
 const char *module_debug_text(const struct module *m, char out[static MODULE_ID_TEXT]);
@@ -41,19 +40,19 @@ struct artifact {
 	char via[ARTIFACT_VIA]; /* the servers that the request came through, blanks between; "" */
 };
 
-/* Takes hex digits of any case (and drops what is not one, as other tools do). 0, -EINVAL when
- * nothing is left or there is too much. */
+/* Takes hex digits of any case, and drops other characters, as other tools do. 0; -EINVAL: no digit is
+ * left, or too many are. */
 int module_set_code_id(struct module *m, const char *text, size_t n);
 
 /* The code id of a PE file is a time in eight digits and a size; some tools fill the size up with
  * zeros, to eight digits. Cuts these zeros off, in place; leaves other ids alone. */
 void pe_id_trim(char *code_id);
 
-/* The UUID of a Mach-O file, and mostly of a WASM module, is its code id and its debug id: 32
- * digits in lower case, from the code id, or from the debug id when there is no code id.
- * -ENOENT: neither, or the code id is no UUID. */
+/* The UUID of a Mach-O file, and mostly of a WASM module, is its code id and its debug id: 32 digits in
+ * lower case, from the code id, or from the debug id if there is no code id. -ENOENT: the module has
+ * neither, or its code id is not a UUID. */
 int module_uuid(const struct module *m, char out[static 33]);
 
-/* The debug id, or the one that follows from the code id: of ELF (lossy, and it takes the byte
- * order of the file), Mach-O and WASM. -ENOENT. */
+/* The debug id, or the one derived from the code id of an ELF file (lossy; depends on the byte order of
+ * the file), a Mach-O file or a WASM module. -ENOENT. */
 int module_debug_id(const struct module *m, bool big_endian, struct debug_id *out);

@@ -9,7 +9,7 @@ enum {
 	PE32_PLUS = 0x20b, PE_EXPORTS = 0, PE_UNWIND = 3, LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, LC_SYMTAB = 2, LC_UUID = 0x1b
 };
 
-/* What is real has some thousand; -ffunction-sections makes the most. */
+/* Real files have some thousand; those built with -ffunction-sections have the most. */
 #define SECTIONS_MOST (1u << 20)
 #define COMMANDS_MOST (1u << 16)
 
@@ -59,7 +59,7 @@ static int elf_section(const struct image *m, uint32_t i, struct image_section *
 	return 0;
 }
 
-/* Counts that do not fit the header stand in the first section. */
+/* Counts that do not fit in the header are in the first section header. */
 static int elf_extended(struct image *m, uint32_t *names, struct err *e)
 {
 	struct image_section first;
@@ -120,7 +120,8 @@ uint64_t image_base(const struct image *m)
 		const uint8_t *h = span_at(m->file,
 			m->segments_at + (uint64_t)i * m->segment_entry, m->is64 ? 56 : 32);
 
-		/* The first: a kernel has one at 0 behind it, whose addresses are a processor's own. */
+		/* The first one counts: a kernel has a later one at 0, with the addresses of one
+		 * processor's data. */
 		if (h && load32(h, m->swap) == PT_LOAD)
 			return word(m, h + (m->is64 ? 16 : 8));
 	}
@@ -339,7 +340,7 @@ static int coff_open(struct image *m, struct err *e)
 	return 0;
 }
 
-/* A name that is too long for its header is "/" and where it stands in the string table. */
+/* A name that is too long for its header is "/" and its offset in the string table. */
 static void coff_name(const struct image *m, const uint8_t *h, struct image_section *s)
 {
 	uint64_t off = 0;
@@ -401,7 +402,7 @@ struct span image_at(const struct image *m, struct image_section *last, uint64_t
 	return (struct span){last->bytes.p + rva, last->bytes.n - rva};
 }
 
-/* Of the optional header's directories the nth: address and size. */
+/* The nth data directory of the optional header: address and size. */
 static const uint8_t *pe_directory(const struct image *m, unsigned nth)
 {
 	struct span header = {span_at(m->file, m->optional, m->optional_size), m->optional_size};
@@ -485,8 +486,9 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		int r = elf_section(m, i, out);
 
-		/* A section that lies outside is an error only when it is read. In what is not
-		 * linked yet, one in a group may stand there as often as others need it: types. */
+		/* A section that lies outside is an error only when it is read. In a file that is not
+		 * linked yet, a section in a group (of types) may occur several times, and does not
+		 * count. */
 		if (same_name(out, name) && !(m->placed && out->flags & SHF_GROUP))
 			return r;
 	}

@@ -28,13 +28,13 @@ struct image {
 };
 
 struct image_section {
-	const char *name; /* not always with a NUL behind it: name_len bytes */
+	const char *name; /* name_len bytes, not always followed by a NUL */
 	size_t name_len;
 	uint32_t index;
 	uint32_t type, link, info; /* ELF's */
 	uint64_t flags, addr, size, entry;
 	uint64_t align;
-	struct span bytes; /* n is 0 where the file has no bytes of it */
+	struct span bytes; /* n is 0: the file has no bytes of this section */
 };
 
 /* -ENOMSG: another format. -EBADMSG: broken. */
@@ -43,11 +43,11 @@ int image_open(struct image *m, struct span file, struct err *e);
 /* ELF only: section i of m->n_sections. -EBADMSG. */
 int image_section(const struct image *m, uint32_t i, struct image_section *out);
 
-/* The first of this name; of a file that was placed, that is no part of a group. -ENOENT; -EBADMSG. */
+/* The first section of this name; in a file that was placed, the first that is not in a group. -ENOENT;
+ * -EBADMSG. */
 int image_find(const struct image *m, const char *name, struct image_section *out);
 
-/* ELF only: the lowest address that is loaded, which other tools call the image's base; 0 when
- * nothing is. */
+/* ELF only: the lowest loaded address, which other tools call the image's base; 0: nothing is loaded. */
 uint64_t image_base(const struct image *m);
 
 /* ELF only: the build id; empty: the file has no build id. */
@@ -62,7 +62,7 @@ struct image_macho {
 };
 int image_macho(const struct image *m, struct image_macho *out); /* 0; -EBADMSG */
 
-/* Whether an object file that begins with this number is taken for COFF: it has no other magic. */
+/* Whether an object file that begins with this machine number counts as COFF, which has no other magic. */
 bool image_is_coff(unsigned machine);
 
 /* COFF only: section i, with its address from the base on; flags are those of its header. -EBADMSG. */
@@ -77,6 +77,7 @@ struct image_pe {
 };
 void image_pe(const struct image *m, struct image_pe *out);
 
-/* PE only: what is in the file from this address (from the base on) to the end of its section; empty
- * when there is nothing. `last` is the section that had it, to be looked at first; zeroed before. */
+/* PE only: the bytes of the file from this address (relative to the base) to the end of its section;
+ * empty: there are none. `last` is the section of the previous call, where the search begins; zero it
+ * before the first call. */
 struct span image_at(const struct image *m, struct image_section *last, uint64_t rva);

@@ -3,10 +3,11 @@
 #pragma once
 #include "image/image.h"
 
-/* Where the file has instructions, as image_base() counts; sorted. free() it. */
+/* A range of addresses with instructions, as image_base() counts them. text_ranges() returns all of a
+ * file, sorted; the caller frees them. */
 struct text_range {
 	uint64_t start, end;
 };
 int text_ranges(const struct image *m, struct text_range **out, size_t *n); /* -ENOMEM */
-/* The range that has the address, or NULL. */
+/* The range that contains the address, or NULL. */
 const struct text_range *text_range_of(const struct text_range *all, size_t n, uint64_t addr);

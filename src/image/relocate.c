@@ -13,11 +13,11 @@ enum {
 	EM_AARCH64 = 183, EM_RISCV = 243, EM_LOONGARCH = 258
 };
 
-/* SET writes what ADD and SUB change: RISC-V's linker moves code, so its assembler says differences
- * as two of these. */
+/* SET writes a value; ADD and SUB change it. RISC-V's linker moves code, so its assembler expresses a
+ * difference as two relocations. */
 enum how { SET, ADD, SUB };
 
-/* The ones that debug information has. A size of 6 is the low bits of a byte. */
+/* The relocations that occur in debug information. A size of 6 means the low 6 bits of a byte. */
 static const struct rule {
 	uint16_t machine, type, bits;
 	enum how how;
@@ -73,7 +73,7 @@ int image_place(struct image *m, uint64_t **out, struct err *e)
 
 struct symbols {
 	const struct image *m;
-	struct span all, sections; /* `sections`: of those whose section has no room in a symbol */
+	struct span all, sections; /* `sections`: the section numbers that do not fit in a symbol */
 };
 
 static void open_symbols(const struct image *m, uint32_t table, struct symbols *out)
@@ -89,7 +89,7 @@ static void open_symbols(const struct image *m, uint32_t table, struct symbols *
 			out->sections = s.bytes;
 }
 
-/* What is defined elsewhere has 0. */
+/* A symbol that is defined elsewhere has the value 0. */
 static uint64_t symbol_value(const struct symbols *s, uint32_t i)
 {
 	bool wide = s->m->is64, swap = s->m->swap;
@@ -151,7 +151,7 @@ static void store(uint8_t *p, unsigned bits, bool big, uint64_t v)
 struct relocation {
 	uint64_t at, addend;
 	uint32_t type, symbol;
-	bool has_addend; /* else it is in the bytes */
+	bool has_addend; /* else the addend is in the bytes */
 };
 
 static void apply(const struct symbols *s, const struct rule *rule, const struct relocation *x,
@@ -198,14 +198,15 @@ static int apply_all(const struct image *m, const struct image_section *table, u
 		read_one(m, table->bytes.p + at, addend, &x);
 		rule = rule_of(m, x.type, &known);
 		any = true;
-		/* Others are about what is no address of code: thread-local variables. */
+		/* Other relocations do not concern addresses of code, but for instance thread-local
+		 * variables. */
 		if (rule)
 			apply(&s, rule, &x, bytes, n);
 	}
 	return any && !known ? -ENOTSUP : 0;
 }
 
-/* A copy that may be written to. */
+/* Makes a copy that may be written to. */
 static int make_own(struct span *bytes, size_t *mapped, struct err *e)
 {
 	void *p;

@@ -37,12 +37,12 @@ int casing_find(const char *word)
 
 /* ---- two tiers ---------------------------------------------------------------------- */
 
-/* How the directory in front is cut from a name. */
+/* How a writer cuts the directory of the first tier from a name. */
 enum tier { TIER_CHARACTERS, TIER_BYTES, TIER_UNTRIMMED, TIERS };
 
-/* Bytes of the first two characters (UTF-8) of a name, without a dot at their end: "cr", "_" for
- * "_.debug". Some writers cut by bytes, and leave the directory out where that would cut a
- * character; some keep the dot. */
+/* The number of bytes in the first two characters (UTF-8) of a name, without a dot at their end: "cr",
+ * "_" for "_.debug". Some writers count two bytes, and omit the directory where that would split a
+ * character. Some keep the dot. */
 static size_t tier_of(const char *name, size_t n, enum tier tier)
 {
 	size_t at = 0;
@@ -72,7 +72,7 @@ static bool object_fits(const struct layout_row *row, const struct artifact *a)
 
 	if (row->object == OBJECT_UNKNOWN)
 		return !(row->flags & ROW_NO_WASM) || object != OBJECT_WASM;
-	/* A .NET PE is a PE; only its source bundle has places of its own. */
+	/* A .NET PE counts as a PE; only its source bundle has paths of its own. */
 	if (object == OBJECT_PE_DOTNET && a->type != FILETYPE_SOURCEBUNDLE &&
 		row->object == OBJECT_PE)
 		return true;
@@ -108,10 +108,10 @@ struct printing {
 	const struct layout *l;
 	const struct artifact *a;
 	enum casing casing;
-	unsigned left; /* paths before the wanted one */
+	unsigned left; /* paths to skip before the wanted one */
 	bool server, compressed;
 	struct buf path; /* of this row, without the tier */
-	struct buf said; /* those of the rows before, each with its NUL */
+	struct buf said; /* the paths of earlier rows, each with its NUL */
 };
 
 static int print_tier(struct printing *p, enum tier tier, struct buf *out)
@@ -258,7 +258,7 @@ static void add_candidate(struct layout_hit *out, const struct artifact *a, cons
 		if (out->files[i].type != a->type || key_of(&have, &out->files[i]) < 0 ||
 			!key_equal(&have, k))
 			continue;
-		/* One name of a symbol file can be that of several kinds of modules. */
+		/* The name of a symbol file can fit several kinds of modules. */
 		if (a->m.debug_id.set && out->files[i].m.object != a->m.object)
 			out->files[i].m.object = OBJECT_UNKNOWN;
 		return;
@@ -267,7 +267,7 @@ static void add_candidate(struct layout_hit *out, const struct artifact *a, cons
 		out->files[out->n++] = *a;
 }
 
-/* Companions of a runtime, and no file of their own id. */
+/* Whether the name is that of a runtime's companion, which has no id of its own. */
 static bool is_companion(const char *name)
 {
 	static const char *const begins[] = {
@@ -294,10 +294,10 @@ static bool plausible_code(const struct artifact *a, size_t digits)
 	}
 }
 
-/* PDB 2.0 is of the nineties: its ids are as short as those of programs, its ages small. */
+/* PDB 2.0 is from the nineties: its ids are as short as those of programs, and its ages are small. */
 static bool plausible_debug(const struct artifact *a)
 {
-	static const uint8_t zeros[12]; /* behind a signature, filled up */
+	static const uint8_t zeros[12]; /* the padding after a signature */
 	const struct debug_id *d = &a->m.debug_id;
 
 	if (d->pdb20)
@@ -305,14 +305,14 @@ static bool plausible_debug(const struct artifact *a)
 		       (a->type != FILETYPE_PDB || !a->m.debug_file[0] ||
 			       name_ends(a->m.debug_file, ".pdb"));
 	if (a->type == FILETYPE_PORTABLEPDB)
-		return debug_id_stamped(d) || d->age == 0; /* its time may be left out */
+		return debug_id_stamped(d) || d->age == 0; /* the stamp may be missing */
 	if (a->type != FILETYPE_PDB)
 		return true;
 	return memcmp(d->guid + 4, zeros, sizeof(zeros)) != 0 &&
 	       (!debug_id_stamped(d) || d->age == UINT32_MAX);
 }
 
-/* What the pattern cannot say. */
+/* Checks what a pattern cannot express. */
 static bool plausible(const struct artifact *a)
 {
 	size_t digits = strlen(a->m.code_id);
@@ -322,8 +322,8 @@ static bool plausible(const struct artifact *a)
 	return (!digits || plausible_code(a, digits)) && (!a->m.debug_id.set || plausible_debug(a));
 }
 
-/* A path can be one of a file and yet not say which: that of a PE file with the id of a PDB 2.0
- * could be that of another's code id. It names no candidate. */
+/* A path can have the form of a file's path and still be ambiguous: the code id in a PE path could be the
+ * id of a PDB 2.0. Such a path names no candidate. */
 static bool read_file(const struct layout_row *row, struct artifact *a, struct layout_hit *out)
 {
 	struct key k;
@@ -336,8 +336,8 @@ static bool read_file(const struct layout_row *row, struct artifact *a, struct l
 	return true;
 }
 
-/* "df/b85de4…" is a file of `native`, and not the directory of a PDB whose name is df: a row
- * without {path} that ends here decides. */
+/* "df/b85de4…" is a file of `native`, not the directory of a PDB with the name df: a row without {path}
+ * that ends here has precedence. */
 static void parse_rows(const struct layout *l, const char *path, struct layout_hit *out)
 {
 	bool ends = false;
@@ -370,8 +370,7 @@ static bool any_never(const char *path)
 	}
 }
 
-/* Whether the n bytes at `path` are the tier of the name behind them, in anyone's way of cutting.
- */
+/* Whether the n bytes at `path` are a tier of the name that follows, in any writer's way of cutting. */
 static bool is_tier(const char *path, size_t n, const char *name)
 {
 	size_t len = strcspn(name, "/");
@@ -382,7 +381,7 @@ static bool is_tier(const char *path, size_t n, const char *name)
 	return false;
 }
 
-/* "fo/foo.exe/…" -> "foo.exe/…". NULL when the tier is not that of the name. */
+/* "fo/foo.exe/…" -> "foo.exe/…". NULL: the tier does not fit the name. */
 static const char *strip_tier(const char *path, bool *only_tier)
 {
 	size_t n = strcspn(path, "/");
@@ -428,15 +427,15 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 		}
 		path += n + 1;
 	}
-	/* A source's path may well end in what is never probed for elsewhere. */
+	/* A source path may end in a name that is never looked up elsewhere. */
 	if (!any_never(path) || strcasestr(path, "/source/"))
 		parse_path(l, path, out);
 }
 
 /* ---- listing ------------------------------------------------------------------------ */
 
-/* An id that no path is believed to have; or a GUID that is mostly zeros, which looks like the signature of a
- * PDB 2.0, filled up. Its path may mean no file, or another one. */
+/* An id that no path is believed to have; or a GUID of mostly zeros, which looks like the padded
+ * signature of a PDB 2.0. Its path may mean no file, or another file. */
 static bool is_odd(const struct artifact *a)
 {
 	static const uint8_t zeros[12];
@@ -445,7 +444,7 @@ static bool is_odd(const struct artifact *a)
 	return !plausible(a) || (d->set && !d->pdb20 && memcmp(d->guid + 4, zeros, sizeof(zeros)) == 0);
 }
 
-/* The signatures of PDB 2.0 are in doubt with some ages, short ids of WASM modules with some lengths. */
+/* Signatures of PDB 2.0 are ambiguous with some ages, and short ids of WASM modules with some lengths. */
 bool layout_class_varies(unsigned class)
 {
 	unsigned type = class / KEY_FORMS, form = class % KEY_FORMS;
@@ -479,7 +478,7 @@ struct reading {
 static int each_read_back(void *ctx, unsigned row, const char *path)
 {
 	struct reading *rd = ctx;
-	/* Where all have one name, it is not read as each of them. */
+	/* Where all file types share one name, a path does not parse as each of them. */
 	bool doubtful = rd->odd || (rd->l->flags & LAYOUT_ONE_NAME && rd->l->rows[row].flags & ROW_PRINTED);
 
 	return doubtful && !reads_back(rd->l, rd->a, path) ? 0 : rd->each(rd->ctx, row, path);

@@ -80,7 +80,7 @@ static void lower(char *to, size_t room, const char *from)
 	fold(to);
 }
 
-/* Which of the ways, or -1: keys have no order that has these names together. */
+/* The kind of the part, or -1: no order of the keys keeps these names together. */
 static int what_of(const struct pattern_part *p)
 {
 	if (p->whole || p->completes)
@@ -103,14 +103,14 @@ static bool range_same(const struct listing_range *a, const struct listing_range
 	       strcmp(a->name, b->name) == 0 && strcmp(a->prefix, b->prefix) == 0;
 }
 
-/* Whether the rows of both go hand in hand. */
+/* Whether the rows of both parts can share one listing. */
 static bool joins(const struct listing_part *have, const struct listing_part *new,
 	const struct pattern_part *have_p, const struct pattern_part *p)
 {
 	if (have->what != new->what || !range_same(&have->range, &new->range) ||
 		have->digits != new->digits || have->with_case != new->with_case)
 		return false;
-	/* Keys of two prefixes may print the same where one of them has an age behind it. */
+	/* Keys of two prefixes may print the same if one prefix has an age after it. */
 	if (have->what == LISTING_IDS)
 		return have_p->by_other == p->by_other;
 	if (have->what != LISTING_ONE && one_token(have_p->text, have_p->n) &&
@@ -122,7 +122,7 @@ static bool joins(const struct listing_part *have, const struct listing_part *ne
 struct making {
 	struct listing_plan *out;
 	const char *inner; /* the directory without the tier */
-	bool tiers;	   /* what is listed are the tiers themselves */
+	bool tiers;	   /* the entries are the tiers themselves */
 	struct pattern_part p[LISTING_PARTS];
 };
 
@@ -205,7 +205,7 @@ static const char *inner_of(const struct listing_plan *l)
 	return l->dir + n + (n && l->dir[n]);
 }
 
-/* Drops the layout's prefix. NULL: it stands there alone, between the directory and every file. */
+/* Drops the layout's prefix. NULL: the directory is above the prefix, which is its only entry. */
 static const char *behind_prefix(const struct layout *l, const char *dir)
 {
 	size_t n = strlen(l->prefix);
@@ -242,7 +242,7 @@ int listing_plan_of(const struct layout *l, const char *dir, struct listing_plan
 
 /* ---- names -------------------------------------------------------------------------- */
 
-/* Whether the n bytes are the same, but for the case where that does not count. */
+/* Whether the n bytes are equal, ignoring case where case does not count. */
 static bool same_dir(const struct listing_plan *l, const char *path, const char *dir, size_t n)
 {
 	size_t at = (size_t)(dir - l->dir);
@@ -256,7 +256,7 @@ const char *listing_component(const struct listing_plan *l, const char *path)
 	const char *dir = l->dir;
 	size_t n;
 
-	/* Some cut the tier in another way; the name behind it says what it is. */
+	/* Some clients cut the tier in another way; the name that follows identifies the directory. */
 	if (l->layout->flags & LAYOUT_TWO_TIER && strchr(dir, '/') && strchr(path, '/')) {
 		dir += strcspn(dir, "/") + 1;
 		path += strcspn(path, "/") + 1;

@@ -15,7 +15,7 @@ bool name_ends(const char *name, const char *ending)
 	return n > e && strcasecmp(name + n - e, ending) == 0;
 }
 
-/* Without its last extension; a dot in front makes none. */
+/* The length without the last extension; a leading dot does not begin an extension. */
 static size_t stem(const char *name)
 {
 	const char *dot = strrchr(name, '.');

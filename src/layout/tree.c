@@ -12,11 +12,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* symsrv takes a directory for a store when pingme.txt is in it, others when there is 000Admin, too;
- * index2.txt makes it two-tiered. Here stands what symstore.exe would have written: the list of its
- * transactions, which is empty. There is no lastid.txt: it announces lists of all files, and a client
- * that reads those (Symbolicator's has_index) asks for nothing else. Here, files that are not listed may
- * exist. Without lastid.txt, such a client says that the index cannot be read. */
+/* symsrv takes a directory for a store if it contains pingme.txt; other clients also look for 000Admin.
+ * index2.txt marks two tiers. These are the files that symstore.exe writes, with an empty list of
+ * transactions. lastid.txt is absent: it announces lists of all files, and a client that reads those
+ * (Symbolicator's has_index) asks for nothing else. Here, files that are not listed may exist. Without
+ * lastid.txt, such a client says that the index cannot be read. */
 #define GSYM "gsym"
 #define PINGME "symfs\n"
 #define README                                                                                     \
@@ -90,7 +90,7 @@ static bool key_known(const struct tree_hit *out, const struct artifact *a)
 	return false;
 }
 
-/* Several rows, and several layouts, may mean the same file: once is enough. */
+/* Several rows, and several layouts, may mean the same file, which is added once. */
 static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
 {
 	for (unsigned i = 0; i < hit->n && out->n < LAYOUT_CANDIDATES; i++)
@@ -104,8 +104,8 @@ static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
 		out->what = TREE_DIR;
 }
 
-/* A path that names no layout: whatever any of them can mean by it. NN/REST is a program of `native`
- * and a directory of `unified`. (A tier does not count as a directory: any name can begin so.) */
+/* A path without a layout has the meaning that any layout gives it. NN/REST is a program of `native` and
+ * a directory of `unified`. (A tier does not count as a directory: any name can begin so.) */
 static void parse_any(const char *path, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
@@ -119,7 +119,7 @@ static void parse_any(const char *path, struct tree_hit *out)
 	out->else_dir = dir && out->what == TREE_LEAF;
 }
 
-/* ---- what is told of a file --------------------------------------------------------- */
+/* ---- texts about a file -------------------------------------------------------------- */
 
 #define BUNDLE ".dSYM"
 #define PLIST "/Contents/Info.plist"
@@ -131,7 +131,7 @@ bool tree_is_link(const struct layout *l, enum filetype t)
 	return l && l->links && l->links == t;
 }
 
-/* "UUID/NAME.dSYM/Contents/Info.plist" -> the path of the file that it is told of. */
+/* "UUID/NAME.dSYM/Contents/Info.plist" -> the path of the file that the list describes. */
 static bool of_plist(const char *path, struct buf *out)
 {
 	size_t n = strlen(path) - (name_ends(path, PLIST) ? strlen(PLIST) : 0);
@@ -164,7 +164,7 @@ static const struct told_row {
 	{"unified", TOLD_META, of_meta},
 };
 
-/* Whether the path is one of a text that is told of a file; then `hit` has the file. */
+/* Whether the path is that of a text about a file; then `hit` has the file. */
 static bool parse_told(const struct layout *l, const char *path, struct layout_hit *hit,
 	struct tree_hit *out)
 {
@@ -182,7 +182,7 @@ static bool parse_told(const struct layout *l, const char *path, struct layout_h
 	return false;
 }
 
-/* Where the bundle of a dSYM has it: with its name, unless that is one that is never looked up. */
+/* The path of a dSYM in its bundle: with its name, unless that name is never looked up. */
 static int bundle_path(const struct artifact *a, struct buf *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
@@ -226,7 +226,7 @@ int tree_link(const struct artifact *a, struct buf *path, struct buf *target)
 
 /* ---- links to directories ----------------------------------------------------------- */
 
-/* ".build-id/xx/rest" -> "xx/rest": what stands behind the prefix, if it has so many slashes. */
+/* ".build-id/xx/rest" -> "xx/rest": the part after the prefix, if it has so many slashes. */
 static const char *behind_prefix(const struct layout *l, const char *rest, unsigned slashes)
 {
 	size_t n = strlen(l->prefix);
@@ -306,7 +306,7 @@ static bool parse_fixed(const char *path, size_t first, struct tree_hit *out)
 	return true;
 }
 
-/* Whether GSYM is made of the file, and it has an identifier. */
+/* Whether GSYM can be made from the file, and the file has an identifier. */
 static bool is_gsym_input(const struct artifact *a)
 {
 	struct key k;
@@ -314,8 +314,8 @@ static bool is_gsym_input(const struct artifact *a)
 	return filetype_is(a->type, TYPE_GSYM_FROM) && key_of(&k, a) == 0;
 }
 
-/* A path of a Breakpad file can be one of several modules. A path of a debug file or program is one
- * of both, of one module. */
+/* The path of a Breakpad file can mean files of several modules. The path of a debug file or program
+ * means both files of one module. */
 static unsigned keep_files(unsigned first, struct tree_hit *out)
 {
 	enum filetype type = out->files[first].type, twin = filetype_row(type)->twin;
@@ -351,7 +351,7 @@ static void keep_inputs(enum tree_gsym form, struct tree_hit *out)
 	out->gsym = form;
 }
 
-/* The path of what it is made of; TREE_GSYM_NONE: it is no such name. */
+/* The path of the file that GSYM is made from; TREE_GSYM_NONE: not the name of a GSYM file. */
 static enum tree_gsym gsym_of(const char *path, struct buf *of)
 {
 	enum tree_gsym form = name_ends(path, "." GSYM)		 ? TREE_GSYM_V1
@@ -364,7 +364,7 @@ static enum tree_gsym gsym_of(const char *path, struct buf *of)
 	return form;
 }
 
-/* "000Admin" and "symstore/000Admin": no file of them can be made into GSYM. */
+/* "000Admin" and "symstore/000Admin": GSYM cannot be made from any file there. */
 static bool is_admin(const char *path)
 {
 	const char *slash = strrchr(path, '/');

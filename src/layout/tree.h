@@ -47,7 +47,7 @@ struct tree_hit {
 /* `path` has no leading slash; "" is the root. */
 void tree_parse(const char *path, struct tree_hit *out);
 
-/* Whether the path is one of a file, or of a link to it, and not of what is told or made of one. */
+/* Whether the path is that of a file or of a link to a file. False for texts about a file, and for GSYM. */
 bool tree_names_file(const struct tree_hit *hit);
 
 /* The fixed entries of a directory (`path` "", "symstore2", "symstore2/000Admin"), for readdir: the nth, NULL past the last. `what` may be NULL. */

@@ -1,5 +1,5 @@
-/* Which network an address belongs to, and whether a redirect may lead there: a server must not make
- * us ask hosts that it could not ask itself. Pure, any thread. */
+/* Which network an address belongs to, and whether a redirect may lead there: a server must not make this
+ * machine ask hosts that the server itself cannot ask. Pure, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -24,8 +24,8 @@ enum address_net {
 
 bool address_of(const struct sockaddr *a, struct address *out); /* false: neither IPv4 nor IPv6 */
 
-/* Of an origin ("https://host:port") whose host is a literal address or localhost. False: only a
- * resolver knows. */
+/* The address of an origin ("https://host:port") whose host is a literal address or localhost. False: a
+ * resolver is needed. */
 bool address_of_origin(const char *origin, struct address *out);
 
 enum address_net address_net(const struct address *a);
@@ -36,8 +36,8 @@ enum redirect_judgement {
 	REDIRECT_LINK_LOCAL /* never */
 };
 
-/* May a redirect lead from one address (NULL: unknown, or public) to another? The same address is the
- * same host. */
+/* Whether a redirect may lead from one address (NULL: unknown, or public) to another. The same address is
+ * the same host. */
 enum redirect_judgement address_judge(const struct address *from, const struct address *to, bool allow_private);
 
 unsigned origin_port(const char *origin); /* also when it is the usual one */

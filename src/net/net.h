@@ -41,7 +41,7 @@ struct net_post {
 };
 void net_post_by(struct net *n, struct net_post *post, void (*fn)(void *ctx), void *ctx);
 
-/* The same, and waits until it ran. On the net thread it runs at once. */
+/* The same, and waits until fn has run. On the net thread fn runs at once. */
 int net_call(struct net *n, void (*fn)(void *ctx), void *ctx);
 
 /* A timer lies in its owner's struct, zeroed before its first use. (net) */
@@ -55,9 +55,9 @@ struct net_timer {
 void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx);
 void net_timer_stop(struct net *n, struct net_timer *t); /* also when it is not set */
 
-/* The callbacks of a transfer. Order: head once (not without an answer, nor for an answer that
- * announces more than `most` bytes), body any number of times, done once. Redirects are followed inside;
- * `head` gets the last answer only. Only the body of a 2xx is passed on, any other is skipped. */
+/* The callbacks of a transfer, in this order: head once, body any number of times, done once. head() is
+ * left out without an answer, and for an answer that announces more than `most` bytes. Redirects are
+ * followed inside; `head` gets the last answer only. Only the body of a 2xx is passed on. */
 struct net_sink {
 	/* Status and headers are here. 0 goes on; negative ends the transfer: done() gets it. */
 	int (*head)(void *ctx, const struct net_reply *r);
@@ -76,9 +76,9 @@ void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resu
 void transfer_resume(struct transfer *t); /* (net) */
 void transfer_cancel(struct transfer *t); /* (net) freed; none of its callbacks runs any more.
 					     Not from inside its own callbacks. */
-/* (net) It waits for a slot at its host; nothing was sent. */
+/* (net) Whether the transfer waits for a slot at its host; nothing was sent yet. */
 bool transfer_is_queued(const struct transfer *t);
-/* (net) clock_ms() of the end of that wait; 0: it never waited, or waits still. */
+/* (net) clock_ms() of the end of that wait; 0: the transfer never waited, or still waits. */
 uint64_t transfer_its_turn(const struct transfer *t);
 void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
 /* (net) True when it has used its time slice and an equally urgent transfer waits for the host: cancel it

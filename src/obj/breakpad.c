@@ -10,13 +10,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* The lines of MODULE and INFO. Other tools cap them at 320 bytes, and lose the code id behind a
- * long name. */
+/* The lines MODULE and INFO. Other tools limit them to 320 bytes, and lose the code id after a long name. */
 #define HEAD_MOST 4096
 
-/* Records come sorted by kind: files, functions, publics, and unwinding last. A file larger than
- * these is not read as a whole: its front, its back, and samples of what lies between, 5 MiB and
- * a half together. What can be missed is a kind of which there is little. */
+/* Records are sorted by kind: files, functions, publics, and unwinding last. Of a larger file only the
+ * front, the back and samples between them are read, 5.5 MiB together. So a kind with few records may be
+ * missed. */
 #define FRONT_MOST (1u << 20)
 #define BACK_MOST (256u << 10)
 #define CHUNK (64u << 10)
@@ -85,7 +84,8 @@ static bool is_word(struct text t, const char *word)
 	return t.n == strlen(word) && memcmp(t.p, word, t.n) == 0;
 }
 
-/* INFO lines directly behind MODULE; those of other kinds, and an empty code id, say nothing. */
+/* Reads the INFO lines directly after MODULE. INFO lines of other kinds, and an empty code id, are
+ * ignored. */
 static void read_info(struct text *all, struct sym *out)
 {
 	struct text line;
@@ -148,7 +148,7 @@ static int load_head(struct view *v, char room[static HEAD_MOST], struct text *o
 		v->want_len = n + 1;
 		return -EAGAIN;
 	}
-	/* Half a line behind the first does not count. */
+	/* An incomplete line after the first does not count. */
 	if (n != v->size && memrchr(room, '\n', n))
 		n = (size_t)((char *)memrchr(room, '\n', n) - room);
 	*out = (struct text){room, n};
@@ -181,7 +181,7 @@ static int module_of(const struct sym *sym, struct module *m, struct err *e)
 	for (size_t i = 0; i < sym->id.n; i++)
 		if (!isxdigit((unsigned char)sym->id.p[i]))
 			return err_set(e, -EBADMSG, "is broken: its identifier is not hexadecimal");
-	/* Without an age, and with more behind it than one, it is an identifier still. */
+	/* An identifier without an age, or with further digits after the age, is valid. */
 	if (debug_id_parse(&m->debug_id, sym->id.p, sym->id.n) < 0)
 		return err_set(e, -EBADMSG, "is broken: its identifier has %zu digits", sym->id.n);
 	m->object = object_of(sym->os);
@@ -198,7 +198,7 @@ static int module_of(const struct sym *sym, struct module *m, struct err *e)
 struct scan {
 	char word[8];
 	size_t n;     /* bytes of the line, as far as they are in `word` */
-	bool skip;    /* behind the first word */
+	bool skip;    /* the first word has ended */
 	unsigned features;
 };
 
@@ -276,7 +276,7 @@ static int scan_large(struct view *v, struct scan *s, struct err *e)
 	return r < 0 ? r : scan_sample(v, v->size - BACK_MOST, BACK_MOST, &s->features, e);
 }
 
-/* The file's end is needed: unwinding stands there. */
+/* The end of the file is needed, because unwinding is there. */
 static int features_of(struct view *v, unsigned *out, struct err *e)
 {
 	struct scan s = {0};

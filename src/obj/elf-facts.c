@@ -23,7 +23,7 @@ static int take_segment(struct elf *elf, const uint8_t *p)
 		if (!at.size)
 			return 0;
 		elf->loads = true;
-		/* An end behind 2^64 is as far outside as any. */
+		/* An end beyond 2^64 counts as the end of the address space. */
 		elf->load_end = MAX(elf->load_end,
 			at.off > UINT64_MAX - at.size ? UINT64_MAX : at.off + at.size);
 		return 0;
@@ -85,7 +85,7 @@ static int section_name(struct elf *elf, struct elf_section *s)
 		return 0;
 	r = elf_read(elf, "the table of section names", elf->names.off + s->name_at, s->name,
 		(size_t)MIN(left, sizeof(s->name)));
-	/* One that fills the room is longer than all that are looked for. */
+	/* A name that fills the room is longer than all names that are looked for. */
 	if (!memchr(s->name, '\0', sizeof(s->name)))
 		s->name[0] = '\0';
 	return r;
@@ -146,10 +146,10 @@ static void take_name(struct elf *elf, const struct elf_section *s)
 	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
 		if (strcmp(s->name, rows[i].name) == 0)
 			elf->features |= rows[i].feature;
-	/* .debug_gdb_scripts is loaded, and survives `strip`: it makes no debug file. */
+	/* .debug_gdb_scripts is loaded, and survives `strip`, so it does not make a debug file. */
 	if (!(s->flags & SHF_ALLOC) && (starts(s->name, ".debug_") || starts(s->name, ".zdebug_")))
 		elf->debug = true;
-	/* A compressed one is read as a whole, and so is all that it leads to. */
+	/* A compressed index is read as a whole, and so are the sections that it refers to. */
 	if ((strcmp(s->name, ".gdb_index") == 0 || strcmp(s->name, ".debug_names") == 0) &&
 		!(s->flags & SHF_COMPRESSED))
 		elf->indexed = true;
@@ -223,9 +223,9 @@ static int elf_sections(struct elf *elf)
 
 /* ---- all of it ---------------------------------------------------------------------- */
 
-/* The image that a process would map, not a husk of it. Debug files keep the headers of what
- * they lost, and old ones even its segment sizes, so sections are asked before segments. A
- * library may be data alone; notes stay in every debug file, and say nothing. */
+/* Whether the file has the image that a process would map, not only its headers. Debug files keep the
+ * headers of removed sections, and old ones even the sizes of segments, so sections are checked before
+ * segments. A library may consist of data alone. Every debug file has notes, so notes prove nothing. */
 bool elf_has_image(const struct elf *elf)
 {
 	if (!elf->allocates)
@@ -233,8 +233,8 @@ bool elf_has_image(const struct elf *elf)
 	return elf->code_here || (elf->data_here && !elf->code_hollow);
 }
 
-/* Whether the bytes that the headers speak of are all there. While the length of the
- * file is not known, it is whole as soon as they are. */
+/* Whether all bytes that the headers refer to are present. While the length of the file is unknown, the
+ * file counts as whole as soon as they are. */
 static int check_whole(struct elf *elf)
 {
 	uint64_t end = elf->section_end;
@@ -244,8 +244,8 @@ static int check_whole(struct elf *elf)
 	return obj_check_whole(elf->v, end, elf->e);
 }
 
-/* Where the segments had no build id: the section of that name, other notes (a kernel's are in
- * `.notes`), and what the consoles of one maker have instead. */
+/* Searches for a build id that the segments do not have: in the section of that name, in other notes (a
+ * kernel's are in `.notes`), and in the equivalent that one vendor's game consoles use. */
 static int find_id_elsewhere(struct elf *elf)
 {
 	struct elf_section s;

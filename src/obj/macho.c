@@ -1,7 +1,7 @@
 /* Mach-O: executables, libraries, dSYMs, and fat files that hold one for each architecture. The
  * identity is LC_UUID. Either word size, either byte order, and fat headers of both widths; other
- * tools know only the narrow one. A slice is read through a view of its own, so that nothing in
- * it can point out of it. */
+ * tools know only the narrow one. A slice is read through a view of its own, so that no offset in
+ * the slice can lead out of it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/hash.h"
@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A kernel collection, the largest of what is real, has some hundreds of kilobytes of them. */
+/* The largest real files, kernel collections, have some hundred kilobytes of load commands. */
 #define COMMANDS_MOST (4u << 20)
 
-/* A Java class begins with the same four bytes, and then its version, which has always been 45 or
- * more. No file has so many architectures. */
+/* A Java class begins with the same four bytes, and then has its version, which has always been 45 or
+ * more. No fat file has so many architectures. */
 #define FAT_MOST 44
 
 #define MAGIC_FAT 0xcafebabe
@@ -37,11 +37,11 @@ struct macho {
 	struct err *e;
 	bool is64, big;
 	uint32_t cpu, subtype, type, count;
-	uint64_t end;	  /* where the last byte ends that the commands speak of */
+	uint64_t end;	  /* the end of the last byte that the commands refer to */
 	bool code;	  /* instructions, with their bytes */
 	bool symbols;	  /* the symbol table has some */
-	bool knows_local; /* it was said how many of them are local */
-	bool local;	  /* some are: `strip` takes those */
+	bool knows_local; /* the commands say how many symbols are local */
+	bool local;	  /* some symbols are local: `strip` removes those */
 	unsigned features;
 	bool uuid_found;
 	uint8_t uuid[16];
@@ -63,7 +63,7 @@ static uint32_t word(const struct macho *m, const uint8_t *p)
 	return (uint32_t)number(m->big, p, 4);
 }
 
-/* What stands at `off` must be there for the file to be whole. */
+/* Notes bytes that must be present for the file to be whole. */
 static void reach(struct macho *m, uint64_t off, uint64_t size)
 {
 	if (size)
@@ -244,7 +244,7 @@ static int check_whole(struct macho *m)
 
 /* ---- what it all means -------------------------------------------------------------- */
 
-/* The words are those of Sentry's tools. A subtype that they have no word for is not guessed. */
+/* The words are those of Sentry's tools. A subtype without such a word is not guessed. */
 static const char *arch_of(uint32_t cpu, uint32_t subtype)
 {
 	static const struct {
@@ -288,8 +288,8 @@ static enum obj_kind kind_of(uint32_t type)
 	}
 }
 
-/* A program with symbols of its own is its own debug file too, as it is with ELF. The symbols that
- * it shares with others do not count: `strip` leaves them. */
+/* A program with its own symbols is also its own debug file, as for ELF. External symbols do not count:
+ * `strip` leaves them. */
 static void set_types(const struct macho *m, struct obj_slice *s)
 {
 	bool symbols = m->knows_local ? m->local && m->symbols : m->symbols;
@@ -301,7 +301,7 @@ static void set_types(const struct macho *m, struct obj_slice *s)
 		s->types[s->n_types++] = FILETYPE_MACH_DEBUG;
 }
 
-/* A UUID of zeros is room that the linker left and no tool filled in. */
+/* A UUID of zeros is space that the linker reserved and no tool filled in. */
 static bool has_uuid(const struct macho *m)
 {
 	static const uint8_t zeros[16];
@@ -393,7 +393,7 @@ static int fat_at(struct view *v, const struct fat *fat, uint32_t i, struct fat_
 	return 0;
 }
 
-/* A fat file is whole when all of its slices are, whichever was asked for. */
+/* A fat file is whole if all of its slices are, whichever slice was requested. */
 static int fat_whole(struct view *v, const struct fat *fat, struct err *e)
 {
 	uint64_t end = 0;
@@ -409,8 +409,8 @@ static int fat_whole(struct view *v, const struct fat *fat, struct err *e)
 	return obj_check_whole(v, end, e);
 }
 
-/* Fat static libraries hold archives, and hostile files hold fat files: neither has an identity,
- * and the second is not gone into. */
+/* Fat static libraries contain archives, and hostile files contain fat files. Neither has an identity,
+ * and a fat file inside a fat file is not read. */
 static int slice_probe(struct view *v, const struct fat_slice *at, struct obj_slice *out,
 	struct err *e)
 {
@@ -460,7 +460,7 @@ static int macho_probe(struct view *v, unsigned index, struct obj_slice *out, st
 	return r < 0 ? r : slice_probe(v, &at, out, e);
 }
 
-/* The commands stand at the front, and the UUID among them. A fat file has several. */
+/* The load commands, with the UUID, are at the front of the file. A fat file has several UUIDs. */
 static int macho_early(struct view *v, struct module *out)
 {
 	struct macho m;

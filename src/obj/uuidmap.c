@@ -1,6 +1,6 @@
-/* UUID maps: property lists that say which UUID a dSYM's program had before the store compiled it
- * again. The dSYM's own UUID is the file's name, so that no map can be held against its key; but
- * a page or another property list does not pass as one. */
+/* UUID maps: property lists that say which UUID the program of a dSYM had before the store compiled it
+ * again. The dSYM's own UUID is the file's name, so a map cannot be compared with its key. But a web page
+ * or another property list is rejected. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"

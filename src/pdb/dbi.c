@@ -1,4 +1,4 @@
-/* Reads stream 3 of a PDB: its modules, and which code is whose. */
+/* Reads stream 3 of a PDB: its modules, and which module each range of code belongs to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"
@@ -17,7 +17,7 @@
 enum { CONTRIBS_V60 = 0xf12eba2d, CONTRIBS_V2 = 0xf13151e4, CONTRIB_V60_SIZE = 28, CONTRIB_V2_SIZE = 32 };
 enum { FLAG_INCREMENTAL = 1, FLAG_STRIPPED = 2 };
 
-/* Where the substreams lie. */
+/* The sizes of the substreams. */
 struct parts {
 	uint32_t modules, contribs, others, optional; /* bytes of each; `others` lie between */
 };
@@ -90,7 +90,8 @@ static int compare_contribs(const void *a, const void *b)
 	return (x->module > y->module) - (x->module < y->module);
 }
 
-/* Of an unknown version nothing is taken: then each module's symbols say themselves where they lie. */
+/* Contributions of an unknown version are not read: then the symbols of each module say where its code
+ * is. */
 static int read_contribs(struct pdb *p, struct span all)
 {
 	uint32_t version = all.n >= 4 ? le32(all.p) : 0;
@@ -178,7 +179,8 @@ int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struc
 	return r < 0 || !p->has_dbi ? r : read_parts(p, io, &parts, o, e);
 }
 
-/* Contributions may overlap a little: the nearest before it that reaches over the address has it. */
+/* Contributions may overlap a little: an address belongs to the nearest one before it that reaches over
+ * it. */
 #define BACK_MOST 16
 
 const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off)

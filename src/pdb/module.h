@@ -1,5 +1,5 @@
-/* One module of a PDB: its functions, lines and inlined calls, as its stream has them. In section and
- * offset; a struct pdb_code is one thread's. */
+/* One module of a PDB: its functions, lines and inlined calls, from the module's stream. Addresses are
+ * section and offset. One thread uses a struct pdb_code. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/pdb.h"
@@ -10,8 +10,8 @@ struct pdb_func {
 	enum pdb_code_kind kind;
 	uint16_t section;
 	uint32_t off, size;
-	const char *name;	  /* in the module's bytes; of SEPARATED its parent's, or NULL */
-	uint32_t type;		  /* of types; 0: unknown */
+	const char *name;	  /* in the module's bytes; of SEPARATED its parent's name, or NULL */
+	uint32_t type;		  /* the number of its type; 0: unknown */
 	uint32_t at, end;	  /* its records, in `symbols` */
 	uint16_t target_section;  /* TRAMPOLINE: where it jumps; SEPARATED: where its parent is */
 	uint32_t target;
@@ -44,7 +44,7 @@ struct pdb_code {
 	struct span symbols, lines; /* `symbols` begins with the signature, as offsets of records count */
 	size_t n_funcs, funcs_room;
 	struct pdb_func *funcs;	   /* in order of the file */
-	struct pdb_range *by_func; /* and of their addresses */
+	struct pdb_range *by_func; /* sorted by address */
 	size_t n_fragments, fragments_room;
 	struct pdb_fragment *fragments;
 	struct pdb_range *by_fragment;
@@ -54,21 +54,21 @@ struct pdb_code {
 	struct span imports;	      /* ids of other modules */
 };
 
-/* 0; -EAGAIN; -ENOENT: nothing is known of the module; -EBADMSG, -ENOMEM. pdb_code_release() in every
- * case. */
+/* 0; -EAGAIN; -ENOENT: the PDB has no symbols of the module; -EBADMSG, -ENOMEM. pdb_code_release() in
+ * every case. */
 int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, unsigned module, struct err *e);
 void pdb_code_release(struct pdb_code *c);
 
-/* The number of a file's name (pdb_name()) by its number in the lines. 0: it has none. */
+/* The number of a file's name (pdb_name()), by the file's number in the lines. 0: the file has no name. */
 uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file);
 
-/* The first that has the code; NULL. */
+/* The first function that contains this address; NULL. */
 const struct pdb_func *pdb_func_at(const struct pdb_code *c, unsigned section, uint32_t off);
 
 /* The first function of the module that begins in [from, to); NULL. Trampolines do not count. */
 const struct pdb_func *pdb_func_from(const struct pdb_code *c, unsigned section, uint32_t from, uint32_t to);
 
-/* Bytes [from, to) of the section that come from one line. `line` 0: it is not known. */
+/* Bytes [from, to) of the section that come from one line. `line` 0: the line is unknown. */
 struct pdb_row {
 	uint32_t from, to;
 	uint32_t file, line;
@@ -83,11 +83,11 @@ void pdb_rows_release(struct pdb_rows *rows);
 /* The lines of [off, off + size), ascending and without overlap. 0; -ENOMEM. */
 int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size, struct pdb_rows *out);
 
-/* Whether a line of some of it is known. */
+/* Whether the line of any byte in the range is known. */
 bool pdb_has_lines(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size);
 
-/* A call that was inlined, with the rows of its body: [row, row_end) are its own, those up to `all_end` are of
- * it and of the calls in it. */
+/* An inlined call, with the rows of its body: [row, row_end) are its own; those up to `all_end` include
+ * the calls in it. */
 struct pdb_site {
 	uint32_t inlinee; /* an id, or one of another module (bit 31) */
 	int parent;	  /* -1: the function itself */

@@ -3,7 +3,8 @@
 #pragma once
 #include "pdb/msf.h"
 
-/* Bytes of the file. 0; -EAGAIN, and they are noted as missing; -EBADMSG: they lie behind its end. */
+/* Reads bytes of the file. 0; -EAGAIN, and the bytes are noted as missing; -EBADMSG: the bytes lie beyond
+ * the end of the file. */
 int msf_file_read(struct msf_io *io, uint64_t off, void *p, size_t n, const char *what, struct err *e);
 
 extern const char msfz_magic[32];

@@ -8,7 +8,7 @@
 
 enum { STREAM_TYPES = 2, STREAM_IDS = 4 };
 
-/* Of several parts that may each lack bytes: an error counts more than -EAGAIN. */
+/* The result for several parts that may each lack bytes: an error counts more than -EAGAIN. */
 static int worse(int a, int b)
 {
 	return a < 0 && a != -EAGAIN ? a : b < 0 ? b : a;

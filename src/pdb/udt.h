@@ -12,7 +12,7 @@ struct pdb_udt {
 	const char *name, *unique; /* in the record; `unique` may be NULL */
 };
 
-/* False: the record is none of these, or is broken. */
+/* False: the record is not a class, structure or union, or is broken. */
 bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out);
 
 /* A number in a record, and where it ends. False: it is cut short. */

@@ -1,10 +1,11 @@
-/* Keeps the memory of a process that holds tokens and keys from other processes of its user, and out
- * of core files. */
+/* Keeps other processes of the same user from reading the memory of a process that holds tokens and keys.
+ * Core files lack that memory, too. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-/* Before the secrets are read. What the process starts with exec is not hidden. */
+/* Call it before the process reads secrets. Programs that the process starts with exec are not hidden. */
 void hide_memory(void);
 
-/* Once they are gone. Only in a sanitized build, whose search for leaks looks from another process. */
+/* Call it when the secrets are gone. It has an effect only in a sanitized build, where another process
+ * searches for leaks. */
 void hide_memory_end(void);

@@ -1,5 +1,6 @@
-/* Landlock: a process gives up files that its user could open. For a daemon that stays root, which owns the
- * files of root. Linux 5.19; with 5.13 renames between directories would fail. */
+/* Landlock: a process gives up access to files that its user could open. It is for a process that stays
+ * root, because all of root's files are open to that user. Needs Linux 5.19; with 5.13, renames between
+ * directories would fail. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
@@ -19,10 +20,10 @@ enum landlock_right {
 int landlock_new(struct landlock *out);
 void landlock_release(struct landlock *l);
 
-/* What is at and below `path` stays open to the process. A path that is not there, or that the process
- * cannot reach anyway, is skipped. */
+/* Keeps the files at and below `path` accessible. Skips a path that does not exist, or that the process
+ * cannot reach anyway. */
 int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
 
-/* Everything else is closed; since Linux 6.12 also signals to other processes and abstract Unix sockets:
- * for the process and what it starts. Sets no_new_privs. */
+/* Closes all other files to the process and to the programs that it starts; since Linux 6.12 also signals
+ * to other processes and abstract Unix sockets. Sets no_new_privs. */
 int landlock_apply(const struct landlock *l);

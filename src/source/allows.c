@@ -33,7 +33,7 @@ static bool any_glob(char *const *globs, const char *name)
 	return false;
 }
 
-/* Every name that a request could tell: of the module's files, and the path of a source file. */
+/* Every name that a request could reveal: those of the module's files, and the path of a source file. */
 static unsigned names_of(const struct artifact *a, const char *names[static 4])
 {
 	unsigned n = 0;

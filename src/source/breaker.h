@@ -1,6 +1,6 @@
-/* A breaker for each host: a dead server costs one bounded wait, once. Closed: it is asked.
- * Open: it is not, until a time. Then half open: one request tries, the others are spared until
- * that one is answered. Time is passed in (clock_ms()). Any thread. */
+/* A breaker for each host, so that a dead server costs one bounded wait, once. Closed: the host is asked.
+ * Open: it is not asked until a time. Then half open: one request tries the host, and no other one before
+ * that request has its outcome. Time is passed in (clock_ms()). Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -11,30 +11,29 @@ struct breakers;
 int breakers_new(struct breakers **out, unsigned open_ms);
 void breakers_free(struct breakers *b);
 
-/* May the host be asked now? True also makes this request the one that tries, when it is half
- * open. With false, `why` says what it is down with. */
+/* Whether the host may be asked now. If the breaker is half open, true also makes this request the one
+ * that tries. With false, `why` has the host's failure. */
 bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[static 240]);
 
-/* What to answer in place of a host that may not be asked: -EREMOTEIO when it was reached and its last
- * answers were useless, else -EHOSTUNREACH. */
+/* The error in place of the answer of a host that may not be asked: -EREMOTEIO if the host was reached
+ * and its last answers were useless, else -EHOSTUNREACH. */
 int breaker_error(struct breakers *b, const char *origin);
 
-/* The outcome of a request that was allowed. `hold_ms` > 0: the server named a time itself. A host
- * that answered within the last five minutes is down at the second silence in a row only. */
+/* The outcome of an allowed request. `hold_ms` > 0: the server named the delay. A host that answered
+ * within the last five minutes is down only after the second stalled request in a row. */
 void breaker_tell(struct breakers *b, const char *origin, uint64_t now, const struct judgement *j,
 	uint64_t hold_ms);
-/* The allowed request ended before its outcome was known: another one may try. */
+/* The allowed request ended before its outcome was known: another request may try. */
 void breaker_unheard(struct breakers *b, const char *origin);
 
-/* Has the host answered anything at all since then? Then it is not dead, whatever one request
- * waits for. */
+/* Whether the host has answered at all since then. If so, it is not dead, whatever one request waits for. */
 bool breaker_alive(struct breakers *b, const char *origin, uint64_t since);
 
-/* Has the host not failed since its last good answer? Then a failure may be a bad moment. */
+/* Whether the host has not failed since its last good answer. If so, a failure may be transient. */
 bool breaker_well(struct breakers *b, const char *origin);
 
-/* The host was outrun: it held back a later source that had the file as long as it may, and gave
- * no answer. Until it gives one, it does not hold other sources back. */
+/* The host held back a later source for the whole grace, and gave no answer. Until the host answers, it
+ * does not hold back other sources. */
 void breaker_outrun(struct breakers *b, const char *origin);
 bool breaker_may_hold(struct breakers *b, const char *origin);
 

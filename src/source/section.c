@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The command line has no lines. */
+/* The command line has no line numbers. */
 int source_mistake(const struct conf_section *c, struct err *e, const char *what, const char *value,
 	const char *expected)
 {

@@ -162,9 +162,9 @@ int source_words(char *const *list, int (*each)(void *ctx, const char *word), vo
  * that is. */
 int url_without_credentials(const char *url, struct buf *out);
 
-/* Is it certain where user and password end, and can they be sent? The one @ stands in front of the host;
- * or there is none, and the host is not the beginning of a password ("http://user:secr"). In a URL that is
- * not clear, a password may hold what should be percent-encoded (/ ? # @). */
+/* Whether it is certain where user and password end, and both can be sent. The only @ is before the host;
+ * or the URL has no @, and its host is not the beginning of a password ("http://user:secr"). In a URL
+ * that is not clear, a password may contain characters that should be percent-encoded (/ ? # @). */
 bool url_is_clear(const char *url);
 
 /* A word that begins as a URL does, also when a slash is missing: it is not meant as a path. */

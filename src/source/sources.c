@@ -8,7 +8,7 @@
 
 /* ---- overriding --------------------------------------------------------------------- */
 
-/* Another word for a key is the same key. */
+/* An alias of a key is the same key. */
 static const char *key_of_word(const char *word)
 {
 	static const char *const same[][2] = {
@@ -45,7 +45,7 @@ static bool same_place(const struct conf_section *s, const struct conf_section *
 	return true;
 }
 
-/* Several entries of one key come over together, when none of that key was here before. */
+/* Inherits all entries of a key together, if the section had no entry of that key before. */
 static int inherit(struct conf_section *s, const struct conf_section *from)
 {
 	bool placed = has_place(s), typed = !same_place(s, from);
@@ -72,7 +72,8 @@ int sources_inherit(struct conf *c)
 	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));) {
 		struct conf_section *from = conf_find_after(s);
 
-		/* Down the row of its name: what one says, those behind it do not change. */
+		/* In the order of the sections with this name: a key that one section sets, later ones do
+		 * not change. */
 		for (; r == 0 && from; from = conf_find_after(from))
 			if (from->preset || !has_place(s))
 				r = inherit((struct conf_section *)s, from);
@@ -91,7 +92,7 @@ static bool named_before(const struct conf *c, const struct conf_section *s)
 	return false;
 }
 
-/* Behind those of its tier. */
+/* Inserts a source after the others of its tier. */
 static void insert(struct sources *set, struct source *one)
 {
 	unsigned at = set->n++;
@@ -110,8 +111,7 @@ static int add_sources(struct sources *set, const struct conf *c,
 
 		if (r < 0)
 			return r;
-		/* The first of a name replaces later ones, also when it only says `enabled = no`.
-		 */
+		/* The first section of a name replaces later ones, even if it only says `enabled = no`. */
 		if (named_before(c, s) || !one->o.enabled)
 			source_free(one);
 		else

@@ -51,8 +51,8 @@ int url_join(struct buf *out, const char *base, const char *path)
 	return r == 0 ? url_add_path(out, path) : r;
 }
 
-/* What stands behind the host's colon is the beginning of a password, and no port: a blank or another
- * separator cut the URL in front of its @. */
+/* Text after the host's colon that is not a port is the beginning of a password: a blank or another
+ * separator cut the URL before its @. */
 static bool is_cut(const char *host)
 {
 	size_t n = strcspn(host, "/?#"), inside = *host == '[' ? strcspn(host, "]") : 0;

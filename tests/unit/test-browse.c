@@ -559,6 +559,53 @@ START_TEST(numbers_by_debug_id)
 }
 END_TEST
 
+/* Two files of one id have the same path: what is listed is the one that a look-up tries first. */
+START_TEST(numbers_of_equal_paths)
+{
+	static const char *const texts[] = {"elf_code dfb85de42daffd09640c8fe377d572de3e168920",
+		"wasm_code dfb85de42daffd09640c8fe377d572de3e168920"};
+	struct listing_plan *ro = malloc(sizeof(*ro));
+	struct browse_entry e[2];
+	struct key keys[2];
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_int_eq(key_parse(&keys[i], texts[i]), 0);
+	put_all(s, keys, 2);
+	ck_assert_int_eq(listing_plan_of(layout_find("unified"), "df/b85de42daffd09640c8fe377d572de3e168920", ro), 0);
+	ck_assert_int_eq(store_browse(s, ro, 0, e, 2), 1);
+	ck_assert_str_eq(e[0].name, "executable");
+	ck_assert_uint_eq(e[0].number, key_number(&keys[0]));
+	free(ro);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
+/* A WASM module with an id too short for a path does not list its name; one with a longer id does. */
+START_TEST(names_without_paths)
+{
+	struct listing_plan *ro = malloc(sizeof(*ro));
+	struct browse_entry e[2];
+	struct key keys[2];
+	struct store *s;
+
+	scratch_dir();
+	s = open_scratch();
+	ck_assert_int_eq(key_parse(&keys[0], "wasm_code 0123456789 short.wasm"), 0);
+	ck_assert_int_eq(key_parse(&keys[1], "wasm_code 0123456789abcdef long.wasm"), 0);
+	put_all(s, keys, 2);
+	ck_assert_int_eq(listing_plan_of(layout_find("slashsymbols"), "", ro), 0);
+	ck_assert_int_eq(store_browse(s, ro, 0, e, 2), 1);
+	ck_assert_str_eq(e[0].name, "long.wasm");
+	free(ro);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 /* ---- the table ---------------------------------------------------------------------- */
 
 static int row_of(void *ctx, unsigned row, const char *path)
@@ -649,5 +696,5 @@ START_TEST(every_row_has_a_part)
 }
 END_TEST
 
-UNIT_MAIN("browse", every_path_once, stays_are_seen_once, offsets_stay_good, numbers_by_debug_id, classes_are_uniform,
-	every_row_has_a_part)
+UNIT_MAIN("browse", every_path_once, stays_are_seen_once, offsets_stay_good, numbers_by_debug_id, numbers_of_equal_paths,
+	names_without_paths, classes_are_uniform, every_row_has_a_part)

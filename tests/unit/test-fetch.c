@@ -865,9 +865,47 @@ START_TEST(a_job_reports_twice)
 }
 END_TEST
 
+/* Two lookups wait for the index2.txt of one symbol store: both get its answer. */
+START_TEST(a_symbol_store_answers_all_lookups)
+{
+	struct artifact pdb = {.type = FILETYPE_PDB, .m.object = OBJECT_PE};
+	struct asker a[2];
+	char conf[512];
+	struct world w;
+
+	patient();
+	world_begin(&w);
+	snprintf(conf, sizeof(conf), "[source \"store\"]\nurl=%s\nlayout=symstore\n", w.one.url);
+	world_sources(&w, sources_of(conf));
+	debug_id_parse(&pdb.m.debug_id, SYM_ID, strlen(SYM_ID));
+	snprintf(pdb.m.debug_file, sizeof(pdb.m.debug_file), "a.pdb");
+	upstream_fault(&w.one, "path=/index2.txt&kind=slow&arg=1000");
+	for (unsigned i = 0; i < 2; i++) {
+		pdb.m.debug_id.age = i + 1;
+		ask_for(&a[i], w.fetch, &pdb, 1, FETCH_EXISTS);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_msg(answer_of(&a[i]) == -ENOENT, "%d %s", a[i].r, a[i].why);
+	ck_assert_uint_eq(upstream_count(&w.one, "get"), 5); /* two paths of each file, and one index2.txt */
+	world_end(&w);
+}
+END_TEST
+
+/* First bytes mean a packed file for any type, also without a reader, but not where the packing may be wanted. */
+START_TEST(packed_types)
+{
+	static const uint8_t gzip[HEAD_MOST] = {0x1f, 0x8b, 8}, elf[HEAD_MOST] = {0x7f, 'E', 'L', 'F'};
+
+	ck_assert_ptr_nonnull(packed_as(FILETYPE_ELF_CODE, gzip, sizeof(gzip)));
+	ck_assert_ptr_nonnull(packed_as(FILETYPE_IL2CPP, gzip, sizeof(gzip)));
+	ck_assert_ptr_null(packed_as(FILETYPE_SOURCE, gzip, sizeof(gzip)));
+	ck_assert_ptr_null(packed_as(FILETYPE_ELF_CODE, elf, sizeof(elf)));
+}
+END_TEST
+
 UNIT_MAIN("fetch", whole, exists_then_whole_is_one_get, many_lookups_then_opens, joiners, parked_is_over,
 	the_first_wins_within_the_grace, the_next_when_the_winner_fails, silence_after_a_failed_winner,
 	wrong_files, misses, names, taught, part_that_changed, no_miss_when_one_could_not_be_asked, a_reload_forgets_wrong_files, a_spelling_is_not_the_source, overdue,
 	one_slow_file_is_no_dead_host, a_slow_file_alone, the_deadline_begins_with_the_turn, one_deadline_for_all_candidates, candidates_in_order, cancel, free_with_flights_at_every_stage,
 	one_get_for_two_processes, the_leader_goes_on_for_others, following, a_silent_leader_is_left,
-	names_of_pe_files, a_job_reports_twice)
+	names_of_pe_files, a_job_reports_twice, a_symbol_store_answers_all_lookups, packed_types)

@@ -379,18 +379,30 @@ void ticket_unref(struct ticket *t)
 		free(t);
 }
 
+/* Once the file `more` is there, directory sources have a second file, and the store has one more. */
 int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx)
 {
-	struct key k = {.type = FILETYPE_ELF_DEBUG};
+	struct key k = {.type = FILETYPE_ELF_DEBUG}, more = {.type = FILETYPE_ELF_DEBUG};
 
 	snprintf(k.id, sizeof(k.id), "aa11223344556677889900112233445566778899");
-	return each(ctx, &k) || each(ctx, &k);
+	snprintf(more.id, sizeof(more.id), "aa22223344556677889900112233445566778899");
+	return each(ctx, &k) || each(ctx, &k) || (there(f, "more") && each(ctx, &more));
 }
+
+#define STORED 126 /* entries: more than one reply to readdir(3) holds, fewer than a batch of listing.c */
 
 int store_browse(struct store *s, const struct listing_plan *l, uint64_t after, struct browse_entry *out,
 	unsigned n)
 {
-	return 0;
+	unsigned first = there((struct fetch *)s, "more") ? 0 : 1, got = 0;
+	unsigned at = MAX((unsigned)(after >> BROWSE_PART_BITS), first);
+
+	for (; at <= STORED && got < n; at++, got++) {
+		out[got] = (struct browse_entry){.offset = (at + 1) << BROWSE_PART_BITS | 1,
+			.type = FILETYPE_ELF_DEBUG, .number = at + 2};
+		snprintf(out[got].name, sizeof(out[got].name), "%0240u", at);
+	}
+	return (int)got;
 }
 
 int store_browse_has(struct store *s, const struct listing_plan *l, const char *name)
@@ -603,7 +615,7 @@ static void touch(const struct mounted *m, const char *name)
 static void stop(struct mounted *m)
 {
 	static const char *const touched[] = {"go", "generation", "bad", "stored", "spare", "refused",
-		"waited"};
+		"waited", "more"};
 	struct statfs st;
 	char path[400];
 
@@ -830,6 +842,34 @@ START_TEST(texts_links_and_listings)
 	text[300] = '\0';
 	ck_assert_int_eq(stat(in(&m, text, room), &st), -1);
 	ck_assert_int_eq(errno, ENAMETOOLONG);
+	stop(&m);
+}
+END_TEST
+
+static unsigned entries_of(DIR *d)
+{
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while ((entry = readdir(d)))
+		n += entry->d_name[0] != '.';
+	return n;
+}
+
+/* Both parts that change are read anew: stored files, and those of directory sources. */
+START_TEST(a_listing_is_new_after_rewinddir)
+{
+	struct mounted m = start();
+	char room[512];
+	DIR *d = opendir(in(&m, "gdb/.build-id/aa", room));
+
+	ck_assert_uint_eq(entries_of(d), STORED + 1);
+	rewinddir(d);
+	ck_assert_ptr_nonnull(readdir(d));
+	touch(&m, "more");
+	rewinddir(d);
+	ck_assert_uint_eq(entries_of(d), STORED + 3);
+	closedir(d);
 	stop(&m);
 }
 END_TEST
@@ -1190,7 +1230,8 @@ int main(void)
 {
 	const TTest *const plain[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode, NULL};
 	const TTest *const all[] = {nodes_are_counted, texts_never_share_an_inode, generations_never_share_an_inode,
-		leaves_are_told_of, leaves_and_their_attributes, texts_links_and_listings, open_waits_and_sizes_become_exact,
+		leaves_are_told_of, leaves_and_their_attributes, texts_links_and_listings, a_listing_is_new_after_rewinddir,
+		open_waits_and_sizes_become_exact,
 		new_bytes_are_a_new_inode, reads_wait_for_what_is_coming,
 		reads_of_what_never_comes, reads_around_are_refused, direct_reads_are_not_refused, interrupts, dead_and_living_mounts,
 		a_lazy_unmount_ends_with_the_last_handle, NULL};

@@ -324,6 +324,21 @@ START_TEST(test_connection)
 }
 END_TEST
 
+START_TEST(test_bodies)
+{
+	struct http h = {.body_most = 100, .bodies_most = 10};
+	struct exchange x = {.h = &h, .body = BUF_UP_TO(100), .route = &route};
+
+	at("POST", "/symbolicate/v5");
+	ck_assert(exchange_take_body(&x, "123456", 6));
+	ck_assert_uint_eq(atomic_load(&h.bodies), 6);
+	ck_assert_int_eq(x.refuse, 0);
+	ck_assert(exchange_take_body(&x, "123456", 6));
+	ck_assert_int_eq(x.refuse, 503);
+	ck_assert_uint_eq(atomic_load(&h.bodies), 0);
+}
+END_TEST
+
 UNIT_MAIN("http", test_targets, test_methods, test_debuginfod, test_tecken, test_query, test_long,
 	test_ranges, test_validators, test_codings, test_tokens, test_via, test_hosts,
-	test_connection)
+	test_connection, test_bodies)

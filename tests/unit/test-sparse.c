@@ -895,6 +895,39 @@ START_TEST(full_disk)
 }
 END_TEST
 
+static void writer_without_commit(void *ctx)
+{
+	struct store *s = open_scratch();
+	struct sparse *f = open_tagged(s, 1, 100 * B, "\"a\"");
+
+	ck_assert_int_eq(put(f, 0, 100 * B, 1), 0);
+	_exit(0);
+}
+
+/* The blocks that a process wrote but did not commit are room that eviction can make. */
+START_TEST(uncommitted_blocks_are_room)
+{
+	struct store_sparse_row row;
+	struct store *s;
+
+	scratch_dir();
+	if (geteuid() != 0 || mount("none", scratch, "tmpfs", 0, "size=16m,mode=700") < 0) {
+		fprintf(stderr, "uncommitted_blocks_are_room: skipped, no tmpfs can be mounted\n");
+		scratch_end();
+		return;
+	}
+	s = open_scratch();
+	ck_assert_int_eq(child_status(in_child(writer_without_commit, NULL)), 0);
+	ck_assert_int_eq(store_list_sparse(s, 0, &row, 1), 1);
+	ck_assert_uint_eq(row.allocated, 0);
+	ck_assert_int_eq(store_make_room(s, 12 << 20, NULL), 0);
+	ck_assert_uint_eq(totals(s).sparse, 0);
+	store_close(s);
+	umount2(scratch, MNT_DETACH);
+	scratch_end();
+}
+END_TEST
+
 /* ---- an index of before ---------------------------------------------------------------- */
 
 START_TEST(older_index)
@@ -930,5 +963,5 @@ END_TEST
 UNIT_MAIN("sparse", holes_are_never_read, parts_of_blocks, committed_stays, versions_never_mix, finishes,
 	goes_with_what_replaces_it, threads_fill_and_read, threads_open_and_close, two_processes,
 	killed_writers, the_index_goes, rows_that_lie, evicted_when_idle, evicted_without_readers,
-	keeps_min_free, a_failed_sync_loses, full_disk,
+	keeps_min_free, a_failed_sync_loses, full_disk, uncommitted_blocks_are_room,
 	older_index)

@@ -1236,6 +1236,23 @@ START_TEST(damaged_while_open)
 }
 END_TEST
 
+/* A list of files recovers as any other reader does. */
+START_TEST(damaged_when_listed)
+{
+	struct store_row rows[4];
+	struct store *s;
+
+	scratch_dir();
+	fill_store();
+	s = open_scratch();
+	damage_nth(9);
+	ck_assert_int_eq(store_list(s, 0, rows, 4), 4);
+	is_filled(s);
+	store_close(s);
+	scratch_end();
+}
+END_TEST
+
 START_TEST(deleted_under_two_handles)
 {
 	struct key a = key_nth(5001), b = key_nth(5002);
@@ -1756,7 +1773,8 @@ int main(void)
 		directory_cannot_be_made, not_open_to_all, free_space_floor, full_disk, disk_that_others_fill, file_size_limit,
 		refused_directories, foreign_files_stay, emptied_while_open, dead_drafts_go,
 		learned, module_lines,
-		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse, deleted_under_two_handles, one_rebuilds,
+		misses_by_name, zeros_of_version_4, keys_with_an_id, labels_read_back, labels_refuse, damaged_when_listed,
+		deleted_under_two_handles, one_rebuilds,
 		swept_after_boot, two_processes, killed_at_any_moment, killed_at_each_call, readers_never_wait,
 		many_threads};
 	Suite *s = suite_create("store");

@@ -47,7 +47,7 @@ static int read_blocks(const struct msf *m, struct msf_io *io, const uint8_t *li
 
 	while (n) {
 		uint64_t i = off / m->block_size, skip = off % m->block_size;
-		uint64_t k = run_of_blocks(list, i, (skip + n + m->block_size - 1) / m->block_size), at, last;
+		uint64_t k = run_of_blocks(list, i, (skip + n + m->block_size - 1) / m->block_size), at = 0, last = 0;
 		size_t run = (size_t)MIN(k * m->block_size - skip, n);
 		int r = block_offset(m, le32(list + 4 * i), &at, what, e);
 

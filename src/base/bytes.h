@@ -1,4 +1,4 @@
-/* Numbers out of encoded bytes: what the readers and the writers of this folder share. */
+/* Reads and checks numbers in encoded bytes, for the readers and writers of formats. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <byteswap.h>
@@ -33,8 +33,8 @@ static inline uint64_t load64(const uint8_t *p, bool swap)
 	return swap ? bswap_64(v) : v;
 }
 
-/* A LEB128 number at *p, which moves behind it. False: cut short, or more than 64 bits. Padding
- * with bits that say nothing is allowed. */
+/* Reads a LEB128 number at *p, and moves *p past it. False: it is cut short, or has more than 64 bits.
+ * Redundant padding is allowed. */
 static inline bool take_uleb(const uint8_t **p, const uint8_t *end, uint64_t *out)
 {
 	const uint8_t *at = *p;

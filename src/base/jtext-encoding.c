@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* UTF-16 and UTF-32 begin with a mark, or are known by the zeros in their first character, which is ASCII in
- * JSON. This is how Python's json.loads() chooses. */
+/* A byte order mark shows UTF-16 and UTF-32. Without a mark the zeros in the first character show them,
+ * because JSON begins with an ASCII character. Python's json.loads() chooses in the same way. */
 struct encoding {
 	unsigned width; /* bytes of a unit: 1, 2 or 4 */
 	bool big;
@@ -65,7 +65,7 @@ unsigned jtext_put_character(uint32_t c, uint8_t out[static 4])
 	return 4;
 }
 
-/* To UTF-8, with halves of pairs as they are. -EBADMSG: not text in this encoding. */
+/* Converts to UTF-8, and keeps halves of surrogate pairs. -EBADMSG: not text in this encoding. */
 static int to_utf8(struct span t, const struct encoding *e, struct buf *out)
 {
 	int r = t.n % e->width ? -EBADMSG : 0;

@@ -69,7 +69,8 @@ static int read_escape(struct reader *r)
 	return 0;
 }
 
-/* Half of a pair of UTF-16, as UTF-8 would have it: three bytes. Python takes it ("surrogatepass"). */
+/* Half of a UTF-16 surrogate pair, encoded like UTF-8 in three bytes. Python accepts it
+ * ("surrogatepass"). */
 static bool is_half(const uint8_t *p, const uint8_t *end)
 {
 	return end - p >= 3 && p[0] == 0xed && p[1] >= 0xa0 && p[1] < 0xc0 && (p[2] & 0xc0) == 0x80;

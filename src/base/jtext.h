@@ -16,7 +16,7 @@ enum jkind { JTEXT_NULL, JTEXT_FALSE, JTEXT_TRUE, JTEXT_NUMBER, JTEXT_STRING, JT
 
 struct jtoken {
 	enum jkind kind;
-	uint32_t at, len; /* in the text; of a string without its quotes */
+	uint32_t at, len; /* in the text; a string's quotes do not count */
 	uint32_t n;	  /* elements of an array, members of an object: each a name and a value */
 	uint32_t next;	  /* the token after this value and everything in it */
 };
@@ -28,9 +28,9 @@ struct jtext {
 	uint32_t n, room;
 };
 
-/* The text is UTF-8, UTF-16 or UTF-32, with or without a byte order mark. At most `most` tokens. 0; -EBADMSG: not JSON (`e` says where); -E2BIG: more tokens, or it is longer
- * than 4 GiB; -ENOMEM. Numbers may be Infinity and NaN, as Python reads them. jtext_release() also
- * after an error. */
+/* The text is UTF-8, UTF-16 or UTF-32, with or without a byte order mark. Numbers may be Infinity and
+ * NaN, as Python reads them. 0; -EBADMSG: not JSON (`e` says where); -E2BIG: more than `most` tokens, or
+ * longer than 4 GiB; -ENOMEM. Call jtext_release() even after an error. */
 int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e);
 void jtext_release(struct jtext *j);
 #define _cleanup_jtext_ __attribute__((cleanup(jtext_release)))
@@ -46,7 +46,8 @@ int jtext_string(const struct jtext *j, uint32_t token, char *out, size_t room);
 /* The characters of a string, as Python counts them: an escape is one, and so is half of a surrogate pair. */
 uint32_t jtext_length(const struct jtext *j, uint32_t token);
 
-/* The members of an object that have different names; counting stops at `most`, or at the number here. */
+/* How many different names the members of an object have. Stops counting at `most`, or at
+ * JTEXT_MEMBERS_MOST. */
 #define JTEXT_MEMBERS_MOST 64
 uint32_t jtext_members(const struct jtext *j, uint32_t object, uint32_t most);
 
@@ -54,8 +55,8 @@ uint32_t jtext_members(const struct jtext *j, uint32_t object, uint32_t most);
  * below zero, or with more than 4300 digits, which Python refuses; -ENOMEM. */
 int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out);
 
-/* A number without a fraction and an exponent. 0: it is *out, or less than zero when *minus (and never
- * minus zero). -ERANGE: it does not fit. -EINVAL: not such a number. */
+/* Reads a number without a fraction and an exponent. 0: *out is its absolute value; *minus: it is
+ * negative (never for zero). -ERANGE: the number does not fit. -EINVAL: not such a number. */
 int jtext_integer(const struct jtext *j, uint32_t token, bool *minus, uint64_t *out);
 
 /* ---- writing ------------------------------------------------------------------------ */

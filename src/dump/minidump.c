@@ -1,5 +1,5 @@
-/* Reads minidumps, as Windows, Breakpad and Crashpad write them. Layout: minidumpapiset.h of the Windows
- * SDK, and Breakpad's minidump_format.h for what other systems have in it. */
+/* Reads minidumps, as Windows, Breakpad and Crashpad write them. The layout is in minidumpapiset.h of the
+ * Windows SDK; Breakpad's minidump_format.h has the additions of other systems. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/path.h"
@@ -49,7 +49,7 @@ static int read_directory(struct minidump *d)
 	count = le32(h + 8);
 	at = le32(h + 12);
 	if (count > STREAMS_MOST)
-		return broken(d, "more streams than any has");
+		return broken(d, "more streams than any minidump has");
 	for (uint32_t i = 0; i < count; i++) {
 		r = bytes(d, "its directory", at + (uint64_t)i * 12, s, sizeof(s));
 		if (r < 0)
@@ -72,7 +72,7 @@ static int read_platform(struct minidump *d)
 	d->platform = PLATFORM_WINDOWS;
 	if (!d->system)
 		return 0;
-	r = bytes(d, "what it says of its system", d->system + 20, p, sizeof(p));
+	r = bytes(d, "its system information", d->system + 20, p, sizeof(p));
 	if (r == 0)
 		d->platform = le32(p);
 	return r;
@@ -152,8 +152,9 @@ static enum object_type object_of(unsigned platform)
 	return platform & PLATFORM_UNIX ? OBJECT_ELF : OBJECT_PE;
 }
 
-/* "RSDS", a GUID, an age, the name of the debug file. Of a Mach-O file the GUID is the UUID; of an
- * ELF file, as older Breakpad wrote it, the first 16 bytes of the build id, swapped: no code id. */
+/* "RSDS", a GUID, an age, the name of the debug file. For a Mach-O file the GUID is the UUID. For an ELF
+ * file older Breakpad wrote the first 16 bytes of the build id, byte-swapped, as GUID; this is not a code
+ * id. */
 static void take_rsds(const struct minidump *d, const uint8_t *p, size_t n, struct module *m)
 {
 	char name[MODULE_NAME_MAX];
@@ -200,7 +201,7 @@ static int read_module(struct minidump *d, uint64_t at, struct dump_module *out)
 		if (r == 0)
 			take_record(d, record, size, &out->m);
 	}
-	/* A PE file is known by its time and size, even without debug information. */
+	/* The time and size of a PE file identify it, even without debug information. */
 	if (r == 0 && object_of(d->platform) == OBJECT_PE && le32(h + 16)) {
 		out->m.object = OBJECT_PE;
 		snprintf(out->m.code_id, sizeof(out->m.code_id), "%08x%x", le32(h + 16), le32(h + 8));

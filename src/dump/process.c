@@ -21,7 +21,8 @@ static int read_memory(const struct memory *m, uint64_t at, void *p, size_t n)
 {
 	const struct process *x = (const struct process *)m;
 
-	/* Where the file of a mapping was truncated, this is an error and not a SIGBUS. */
+	/* If the file of a mapping was truncated, pread() fails; access through memory would raise
+	 * SIGBUS. */
 	return x->fd >= 0 && pread(x->fd, p, n, (off_t)at) == (ssize_t)n ? 0 : -ENODATA;
 }
 

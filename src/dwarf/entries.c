@@ -1,4 +1,4 @@
-/* Goes once through the entries of a unit: scopes, and what a visitor wants of functions. */
+/* Walks once through the entries of a unit: records scopes, and passes functions and calls to a visitor. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -16,7 +16,7 @@ static int add_scope(struct walk *k, uint64_t at, unsigned tag, uint32_t *out)
 	return 0;
 }
 
-/* Over the children of an entry whose values are passed. */
+/* Skips the children of an entry, after the values of the entry itself. */
 static int skip_children(struct walk *k)
 {
 	unsigned deep = 1;
@@ -120,7 +120,7 @@ static int one_entry(struct walk *k, uint64_t at, const struct dwarf_abbrev *a)
 	return r < 0 ? r : enter_level(k, &next);
 }
 
-/* The children of an entry are over. */
+/* Ends the innermost entry after its last child. */
 static void leave_level(struct walk *k)
 {
 	struct level l = k->levels[--k->n];
@@ -149,7 +149,7 @@ int walk_entries(struct walk *k)
 			r = a ? one_entry(k, at, a) : -EBADMSG;
 		}
 	}
-	while (k->n) /* the end of the unit ends everything */
+	while (k->n) /* the end of the unit ends all open entries */
 		leave_level(k);
 	return r;
 }

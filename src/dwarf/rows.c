@@ -1,4 +1,4 @@
-/* Which rows of the line table belong to a function, and which to none. */
+/* Assigns the rows of the line table to functions, and finds the rows outside of every function. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -34,7 +34,7 @@ static int add_row(struct walk *k, struct batch_func *f, uint64_t addr, const st
 
 	if (walk_file_number(k, row->file, &file) < 0)
 		return -ENOMEM;
-	if (file == BATCH_NONE) /* without a file a line says nothing */
+	if (file == BATCH_NONE) /* a line number without a file is useless */
 		return 0;
 	if (grow(&b->rows, &b->rows_room, b->n_rows, sizeof(*b->rows)) < 0)
 		return -ENOMEM;
@@ -43,7 +43,7 @@ static int add_row(struct walk *k, struct batch_func *f, uint64_t addr, const st
 	return 0;
 }
 
-/* The last of n sorted rows that is not behind `addr`; the first when all are. */
+/* Index of the last of n sorted rows at or before `addr`. 0 if all rows are after `addr`. */
 static size_t row_at(const struct dwarf_row *rows, size_t n, uint64_t addr)
 {
 	size_t from = 0;
@@ -59,7 +59,7 @@ static size_t row_at(const struct dwarf_row *rows, size_t n, uint64_t addr)
 	return from ? from - 1 : 0;
 }
 
-/* The rows of one sequence between two addresses. */
+/* Adds the rows of one sequence between two addresses. */
 static int add_rows(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
 	uint64_t start, uint64_t end)
 {
@@ -72,7 +72,7 @@ static int add_rows(struct walk *k, struct batch_func *f, const struct dwarf_seq
 	return r;
 }
 
-/* The rows of one sequence that are in the function. */
+/* Adds the rows of one sequence that are in the function, and records that range as taken. */
 static int take_sequence(struct walk *k, struct batch_func *f, const struct dwarf_sequence *s,
 	uint64_t start, uint64_t end)
 {
@@ -85,7 +85,7 @@ static int take_sequence(struct walk *k, struct batch_func *f, const struct dwar
 	return add_rows(k, f, s, start, end);
 }
 
-/* How far the line where a sequence begins is from where the function is declared. */
+/* How far the line at `start` of a sequence is from the declaration of the function. */
 static uint64_t distance(const struct walk *k, const struct dwarf_sequence *s, uint64_t start,
 	bool declared, uint64_t file, uint64_t line)
 {
@@ -99,8 +99,8 @@ static uint64_t distance(const struct walk *k, const struct dwarf_sequence *s, u
 	return row->line >= line ? row->line - line : UINT32_MAX + (line - row->line);
 }
 
-/* Functions that a linker folded into one have a sequence each, at the same addresses: the one
- * that begins where the function is declared is its own. */
+/* If a linker folded several functions into one, each has a sequence, all at the same addresses. A
+ * function's own sequence is the one that begins closest to its declaration. */
 static struct dwarf_sequence *best_sequence(
 	struct walk *k, const struct dwarf_die *d, uint64_t start, size_t behind)
 {
@@ -117,7 +117,7 @@ static struct dwarf_sequence *best_sequence(
 			least = distance(k, best, start, declared, file, line);
 		}
 		far = asked ? distance(k, &all[i], start, declared, file, line) : 0;
-		if (!best || far <= least) { /* of equals the first */
+		if (!best || far <= least) { /* on a tie, the first in the table */
 			best = &all[i];
 			least = far;
 		}
@@ -146,7 +146,7 @@ int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func 
 	f->rows = (uint32_t)k->out->n_rows;
 	if (!l->opened || !l->ran)
 		return 0;
-	while (from < to) { /* the first that begins behind it */
+	while (from < to) { /* finds the first sequence after the function's start */
 		size_t mid = from + (to - from) / 2;
 
 		if (l->sequences[mid].low <= at)
@@ -171,7 +171,7 @@ int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func 
 
 /* ---- rows of no function ---------------------------------------------------------------- */
 
-/* The lines may be of padding: only symbols say so, which are read later. */
+/* These lines may belong to padding. Only the symbols show that, and symbols are read later. */
 static int take_orphan(struct walk *k, const struct dwarf_sequence *s, uint64_t low, uint64_t high)
 {
 	struct batch *b = k->out;
@@ -198,7 +198,7 @@ static int compare_taken(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* What lies between those that were taken of a sequence, which are `n` and sorted. */
+/* Takes the gaps between the n sorted ranges of a sequence that functions have taken. */
 static int take_gaps(struct walk *k, const struct dwarf_sequence *s,
 	const struct dwarf_taken *taken, size_t n)
 {
@@ -212,8 +212,8 @@ static int take_gaps(struct walk *k, const struct dwarf_sequence *s,
 	return r < 0 ? r : take_orphan(k, s, at, s->high);
 }
 
-/* Assembler has lines and no functions; and compilers leave functions out that are the same as
- * another, or that only go on to another. */
+/* Assembler code has lines but no functions. Compilers also leave out functions that equal another one,
+ * or that only continue in another one. */
 int walk_take_orphans(struct walk *k)
 {
 	struct dwarf_walker *w = k->w;

@@ -3,14 +3,14 @@
 #pragma once
 #include "dwarf/dwarf.h"
 
-/* A separate file, and the one wanted unit in it. dwarf_close() the file when no reader uses it. */
+/* A separate file, and the one wanted unit in it. dwarf_close() the file after its last use. */
 struct dwarf_split {
 	struct dwarf_file file;
 	const struct dwarf_head *head;
 };
 
-/* The unit with this id in a .dwo file; `bytes` must outlive it. -ENOENT: the file is from another build;
- * -EBADMSG, -ENOMEM. */
+/* Opens the unit with this id in a .dwo file; `bytes` must outlive it. -ENOENT: the file is from another
+ * build; -EBADMSG, -ENOMEM. */
 int dwarf_split_open(struct dwarf_split *s, struct dwarf_reader *r, struct span bytes, uint64_t id);
 
 /* The same for a package. */

@@ -22,7 +22,7 @@ static int add_func(struct walk *k, const struct dwarf_die *d, struct dwarf_rang
 	return 0;
 }
 
-/* 0, with *owner when the entry has code. */
+/* 0, -errno. *owner: the number of the function, or BATCH_NONE if the entry has no code. */
 static int take_func(struct walk *k, const struct dwarf_die *d, uint32_t *owner)
 {
 	struct dwarf_ranges *ranges = &k->w->ranges;
@@ -50,7 +50,7 @@ static int take_func(struct walk *k, const struct dwarf_die *d, uint32_t *owner)
 	return r;
 }
 
-/* Calls in what was entered since end where it does. */
+/* Ends the function: all its inlined calls are recorded. */
 static void end_func(struct walk *k, uint32_t owner)
 {
 	struct batch *b = k->out;

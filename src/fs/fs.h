@@ -18,15 +18,15 @@ struct fs_opts {
 	const char *options;	  /* further options of libfuse, "allow_other,..." or ""; `nonempty`
 				     mounts over a directory that holds something */
 	const char *source;	  /* what the mount table shows as device: "symfs" */
-	struct helper *helper;	  /* mounts and unmounts for this process; NULL: the process does it.
-				     Stays the caller's; not freed before fs_free() */
+	struct helper *helper;	  /* mounts and unmounts for this process; NULL: the process does it. The
+				     caller owns it, and frees it only after fs_free() */
 	const char *config_text;  /* what .symfs/config shows; without secrets */
 	uid_t uid;
 	gid_t gid;
 	bool exact_size;	  /* getattr waits for the true size */
 	bool no_passthrough;	  /* the kernel reads nothing by itself */
-	void (*up)(void *ctx);	  /* called once when the mount answers; NULL. On a thread of the loop;
-				     it must not touch the mount */
+	void (*up)(void *ctx);	  /* called once when the mount answers, on a thread of the loop; it must
+				     not access the mount; may be NULL */
 	void *up_ctx;
 };
 
@@ -40,7 +40,7 @@ int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct e
 int fs_loop(struct fs *fs);
 void fs_stop(struct fs *fs); /* makes fs_loop() return; async-signal-safe */
 
-/* What .symfs/config shows from now on. 0, -ENOMEM. */
+/* Changes what .symfs/config shows. 0, -ENOMEM. */
 int fs_set_config_text(struct fs *fs, const char *text);
 
 /* Unmounts if it is still mounted. No ticket may be open: call it after fetch_free(). NULL is fine. */

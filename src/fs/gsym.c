@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As derive_try(), with both of its results in one. */
+/* Like derive_try(), but also returns the error that derive_try() stores in `f`. */
 static int gsym_try(struct fs *fs, const struct artifact *a, struct fetched *f)
 {
 	int r = derive_try(fs->derive, a, f);
@@ -44,8 +44,8 @@ static bool is_listed(const struct artifact *a, const struct gsym_listed *file)
 	return key_of(&k, a) == 0 && key_number(&k) == file->number;
 }
 
-/* The input of a path that is the listed file; NULL: no input is. A path can have several meanings, and
- * another one may be listed. (A PE file has two keys.) */
+/* Which file of a path's meanings is the listed file. NULL: the listed file is not among them. (A path
+ * can have several meanings, and a PE file has two keys.) */
 static const struct artifact *input_of(const struct tree_hit *hit, const struct gsym_listed *file)
 {
 	const struct artifact *first = hit->files;
@@ -58,7 +58,7 @@ static const struct artifact *input_of(const struct tree_hit *hit, const struct 
 	return NULL;
 }
 
-/* Whether GSYM can be made of a listed file, as far as that is known without making it. */
+/* Whether GSYM can be made of a listed file, as far as symfs knows before it makes it. */
 static bool may_make(struct fs *fs, const char *path, const struct gsym_listed *file, uint64_t *ino)
 {
 	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));

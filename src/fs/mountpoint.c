@@ -29,8 +29,8 @@ int fs_point(const char *path, char **out)
 
 	if (!whole)
 		return -ENOMEM;
-	/* A link to a directory is what it leads to. For readlink() the kernel does not ask the daemon of a
-	 * mount at that place, which may be dead or stopped; for lstat() it does. */
+	/* Resolves a link to a directory. readlink() does not make the kernel ask the daemon of a mount
+	 * at that place, which may be dead or stopped; lstat() would. */
 	if (readlink(whole, &c, 1) >= 0) {
 		*out = realpath(whole, NULL);
 		return *out ? 0 : -errno;
@@ -52,7 +52,7 @@ int fs_point(const char *path, char **out)
 
 struct seek {
 	const char *point; /* or NULL */
-	int id;		   /* wanted, without a point; found, with one */
+	int id;		   /* input if `point` is NULL, else output */
 	bool symfs;
 };
 

@@ -23,8 +23,8 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 	fs->passes = fs->pass_wanted && handshake_passes(fs, conn);
 }
 
-/* Not through libfuse's fuse_passthrough_open(), which logs every refusal as an error; and
- * fuse_passthrough_close() needs a request, which there may not be. */
+/* Calls the ioctl itself: libfuse's fuse_passthrough_open() logs every refusal as an error, and
+ * fuse_passthrough_close() needs a request, which may not exist. */
 static int backing_open(struct fs *fs, int fd)
 {
 	struct fuse_backing_map map = {.fd = fd};
@@ -42,14 +42,14 @@ static void backing_close(struct fs *fs, int id)
 	uint32_t number = (uint32_t)id;
 
 	if (!fs->session)
-		return; /* it ended with the connection */
+		return; /* the registration ended with the connection */
 	if (fs->helper)
 		helper_pass_no_more(fs->helper, id);
 	else
 		ioctl(fuse_session_fd(fs->session), FUSE_DEV_IOC_BACKING_CLOSE, &number);
 }
 
-/* A shortage may be over at the next open. */
+/* Whether the error is a shortage that may be over at the next open. */
 static bool is_passing(int r)
 {
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EINTR || r == -ENOSPC;

@@ -248,8 +248,8 @@ bool state_owner_only(const struct node *n)
 	return row && row->owner_only;
 }
 
-/* The kernel checks modes only with default_permissions. `uid=` names another owner than the user that
- * mounted. */
+/* The kernel checks modes only with default_permissions. With `uid=`, the owner of the files is not the
+ * user that mounted. */
 bool state_may_read(const struct fs *fs, const struct node *n, uid_t user)
 {
 	return !state_owner_only(n) || user == 0 || user == fs->uid || user == fs->mounter;

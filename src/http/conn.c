@@ -119,8 +119,8 @@ void conn_moves(struct http *h, struct conn *c, size_t bytes)
 	c->since = MIN(c->since + bytes / BODY_BYTES_MS, clock_ms());
 }
 
-/* A head must arrive within the idle time, however its bytes trickle in. A body has the idle time and
- * what a line of 4 kB/s needs. */
+/* The head of a request must arrive within the idle time, even if its bytes arrive one by one. A body has
+ * the idle time, plus the time that it needs at 4 kB/s. */
 bool conn_sweep(struct http *h)
 {
 	LOCK_SCOPE(&h->lock);

@@ -36,9 +36,9 @@ static int keep_body(struct exchange *x, const char *p, size_t n)
 	return 503;
 }
 
-/* A client that sent `Expect: 100-continue` can simply be refused. Others are already sending: their
- * body is read, or they see a reset connection instead of the response. Only when its length is
- * unambiguous. */
+/* A client that sent `Expect: 100-continue` can simply be refused. Other clients send the body at once.
+ * If the server does not read it, they see a reset connection instead of the response. False if the
+ * length of the body is ambiguous. */
 bool exchange_must_read(struct exchange *x)
 {
 	const char *length = exchange_header(x, "Content-Length");

@@ -8,17 +8,17 @@
 
 #define LISTEN_TEXT 160
 
-/* Opens "ADDRESS:PORT", "[ADDRESS]:PORT", "unix:PATH" or "systemd" (the one socket that it passed).
- * `*fd` listens and is the caller's; `*local`: only this machine reaches it; `shown`: the address for
- * people. 0; -EINVAL: `word` is not of these forms; -errno. */
+/* Opens "ADDRESS:PORT", "[ADDRESS]:PORT", "unix:PATH" or "systemd" (the one socket that systemd passed).
+ * `*fd` listens, and the caller owns it; `*local`: only this machine reaches it; `shown`: the address for
+ * people. 0; -EINVAL: `word` has none of these forms; -errno. */
 int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
 /* The same for a socket that listens already. */
 int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
-/* Before the server stops: puts another socket under the number of the one that systemd passed.
- * libmicrohttpd shuts down its listening socket, and systemd listens on the same one: its unit would
- * fail. Clients that connect now wait until systemd starts the service again. */
+/* Before the server stops: puts another socket under the descriptor number that systemd passed.
+ * libmicrohttpd shuts down its listening socket. systemd listens on the same socket, so the shutdown
+ * would make its unit fail. Clients that connect now wait until systemd starts the service again. */
 void listen_leave(const char *word, int fd);
 
 /* Removes the file of a Unix socket that listen_open() made. */

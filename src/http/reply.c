@@ -1,4 +1,4 @@
-/* Sends responses: the header fields that all have, short texts, refusals, and errors of fetch/. */
+/* Sends responses: the header fields of every response, short texts, refusals, and errors of fetch/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -32,7 +32,7 @@ static bool for_pages(const struct exchange *x)
 	}
 }
 
-/* `Vary` also stands where Access-Control-Allow-Origin does not: a response without it depends on
+/* `Vary` is also sent without Access-Control-Allow-Origin, because the absence of that field depends on
  * Origin, too. */
 static void add_origin(struct exchange *x, struct MHD_Response *r)
 {
@@ -49,7 +49,7 @@ static void add_origin(struct exchange *x, struct MHD_Response *r)
 		response_header(r, "Vary", "Origin");
 }
 
-/* As Mozilla's symbol server understands it. */
+/* Whether the request asks for the time that the answer took, as at Mozilla's symbol server. */
 static bool wants_time(struct exchange *x)
 {
 	const char *debug = exchange_header(x, "Debug");

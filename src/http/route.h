@@ -1,5 +1,5 @@
-/* What a request asks for: method and target in, a route out. The layout rows of the mount say what a
- * path means, so mount and server cannot differ. Pure functions, any thread. */
+/* Finds the route of a request from its method and target. The layout rows of the mount say what a path
+ * means, so mount and server cannot differ. Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "layout/tree.h"
@@ -16,7 +16,7 @@ enum route_what {
 	ROUTE_OPTIONS,	   /* the methods of a path, and whether pages of other origins may use them */
 	ROUTE_FILE,	   /* one of hit.files */
 	ROUTE_MADE,	   /* GSYM of one of hit.files */
-	ROUTE_GENERATED,   /* hit.told of one of hit.files */
+	ROUTE_GENERATED,   /* generated from one of hit.files, as hit.told says */
 	ROUTE_TEXT,	   /* hit.text */
 	ROUTE_SYMBOLICATE, /* `api` */
 	ROUTE_HEALTH,
@@ -31,15 +31,15 @@ struct route {
 	const char *allow; /* static */
 	const char *api;   /* "v5"; static */
 	const char *query; /* in the target, behind the `?`; "" */
-	bool tecken;	   /* a path of Mozilla's symbol server (Tecken): a miss is answered in its words */
-	bool ignored;	   /* one that Tecken does not look up at all */
+	bool tecken;	   /* a path of Mozilla's symbol server (Tecken): answer a miss with Tecken's text */
+	bool ignored;	   /* a path that Tecken does not look up at all */
 	bool code_id;	   /* NAME/ID/x.sym whose id may be a code id; hit.n may be 0 */
 	bool debuginfod;
 	struct tree_hit hit; /* its `rest` points into `path` */
 	char path[ROUTE_PATH_MAX]; /* decoded, without leading slashes */
 };
 
-/* `target` is that of the request line, as it came; it must stay as long as out->query is used. */
+/* `target` is the unchanged target of the request line; it must stay valid while out->query is used. */
 void route_find(const char *method, const char *target, struct route *out);
 
 /* The decoded value of a field of a query. False: the query has no such field, or it does not fit. */

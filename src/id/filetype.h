@@ -24,7 +24,7 @@ enum filetype {
 	FILETYPE_SECTION,	/* one ELF section of a build, by its name */
 	FILETYPE_PERFMAP,
 	FILETYPE_GSYM,
-	FILETYPE_COMPANION,	/* .NET's debugging libraries, by the id of the runtime that they are for */
+	FILETYPE_COMPANION,	/* .NET's debugging libraries, by the id of their runtime */
 	FILETYPE_ELF_DWO,	/* split debug information, by the id of a unit in it */
 	FILETYPES
 };
@@ -39,7 +39,7 @@ enum object_type {
 	OBJECT_TYPES
 };
 
-/* Which identifier of the module is in a file's key. The first that the module has. */
+/* Which identifier of the module a file's key contains. With OR: the first one that the module has. */
 enum filetype_id {
 	ID_CODE,
 	ID_CODE_OR_DEBUG,
@@ -64,31 +64,32 @@ enum filetype_flag {
 	/* What the bytes say (obj/, fetch/) */
 	TYPE_ANONYMOUS = 1 << 3,  /* nothing in the file identifies its build */
 	TYPE_ANY_BYTES = 1 << 4,  /* no format: an HTML page can be the right file */
-	TYPE_ANY_PACKING = 1 << 5, /* a gzip file can itself be what was asked for */
+	TYPE_ANY_PACKING = 1 << 5, /* the requested file can itself be a gzip file */
 	TYPE_TEXT = 1 << 6,	  /* `symfs serve` sends it packed */
 
-	/* What it is of its module */
+	/* The file's role in the module */
 	TYPE_PROGRAM = 1 << 7,	   /* the machine code */
-	TYPE_DEBUG_FILE = 1 << 8,  /* debug information, where the program can have the same: see twin */
+	TYPE_DEBUG_FILE = 1 << 8,  /* debug information that the program can also contain: see twin */
 	TYPE_CODE_NAME = 1 << 9,   /* the name of the file on disk is the module's code_file */
-	TYPE_DEBUG_NAME = 1 << 10, /* and, or, its debug_file */
+	TYPE_DEBUG_NAME = 1 << 10, /* the same for debug_file; a type can have both flags */
 
-	/* How it is asked for */
+	/* How clients request the file */
 	TYPE_RANDOM = 1 << 11,  /* debuggers read parts of it: fetch byte ranges */
 	TYPE_CAB = 1 << 12,	/* symbol stores hold it as a cabinet: `x.pd_` */
 	TYPE_LEARNS = 1 << 13,  /* other files of the module may have the names and ids that a request lacks */
 	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms is made of it */
 };
 
-/* All that is known of a type. A new one is an enumerator, a row in filetype.c, and its rows in
- * layout/layouts.c; a format that identifies its files is obj/'s. */
+/* The properties of a type. A new type needs an enumerator, a row in filetype.c, and rows in
+ * layout/layouts.c. If files of the type identify themselves, obj/ needs a reader for the format. */
 struct filetype_row {
 	const char *name;	 /* "elf_debug" */
 	enum object_type object; /* the modules that have such files; OBJECT_UNKNOWN: any */
 	enum filetype_id id;
 	enum filetype_name_from name_from;
 	const char *id_word;  /* what people call its id: "build id" */
-	enum filetype twin;   /* the debug file of a program, and the reverse, where both begin alike */
+	enum filetype twin;   /* the debug file of a program, or the program of a debug file, if both begin
+				 alike */
 	unsigned flags;
 };
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "": no id that fits the type. The id of a PDB 2.0 is as short as a code id. An ELF file's id has no
- * age. */
+/* "": the module has no id that fits the type. The id of a PDB 2.0 is as short as a code id. The id of an
+ * ELF file has no age. */
 static const char *debug_id_of(
 	const struct filetype_row *row, const struct module *m, char room[static DEBUG_ID_TEXT])
 {
@@ -39,15 +39,15 @@ static const char *id_of(
 	case ID_UUID:
 		return module_uuid(m, room) == 0 ? room : "";
 	case ID_DEBUG:
-		/* Paths do not say which byte order; most files are little-endian. */
+		/* A path does not say the byte order of the file; most files are little-endian. */
 		return module_debug_id(m, false, &d) == 0 ? debug_id_breakpad(&d, room) : "";
 	default:
 		return m->code_id;
 	}
 }
 
-/* No PDB has an age of ffffffff. A request with that age means a Portable PDB, whose path has it in place
- * of an age. */
+/* No PDB has an age of ffffffff. A request with that age means a Portable PDB: its path has ffffffff in
+ * place of an age. */
 static enum filetype type_of(const struct artifact *a)
 {
 	bool portable =
@@ -157,9 +157,9 @@ static bool is_build_id(const struct key *k)
 		(k->type == FILETYPE_COMPANION && companion_object(k->id) == OBJECT_ELF);
 }
 
-/* How many characters of an id count. A Portable PDB has a stamp in place of a PDB's age, or ffffffff,
- * depending on the client; its GUID alone is its identity. No age has eight digits, so a stamp is
- * recognized in a source bundle, too. */
+/* How many characters of an id count. After the GUID of a Portable PDB, some clients add a stamp and
+ * others ffffffff; only the GUID is its identity. No age has eight digits, so a stamp is recognized in a
+ * source bundle, too. */
 static size_t id_counts(const struct key *k)
 {
 	size_t n = strlen(k->id);
@@ -276,14 +276,14 @@ int key_sample(unsigned class, const char *name, struct key *out)
 		[KEY_FORM_NONE] = "",
 		[KEY_CODE_TINY] = "11",
 		[KEY_CODE_SHORT] = "11111111",
-		[KEY_CODE_TIME] = "1111111111111111", /* a build id of eight bytes, too */
+		[KEY_CODE_TIME] = "1111111111111111", /* also a build id of eight bytes */
 		[KEY_CODE_UUID] = "11111111111111111111111111111111",
 		[KEY_CODE] = "1111111111111111111111111111111111111111",
 		[KEY_SIG] = "111111111",
 		[KEY_GUID] = "111111111111111111111111111111110",
 		[KEY_GUID_AGE] = "111111111111111111111111111111111",
 		[KEY_GUID_STAMP] = "1111111111111111111111111111111111111111",
-		/* KEY_CODE, where so many digits are a debug id */
+		/* KEY_CODE, for types in which 40 digits are a debug id */
 		[KEY_FORMS] = "11111111111111111111",
 	};
 	unsigned form = class % KEY_FORMS;

@@ -48,9 +48,9 @@ int module_set_code_id(struct module *m, const char *text, size_t n);
  * zeros, to eight digits. Cuts these zeros off, in place; leaves other ids alone. */
 void pe_id_trim(char *code_id);
 
-/* The UUID of a Mach-O file, and mostly of a WASM module, is its code id and its debug id: 32 digits in
- * lower case, from the code id, or from the debug id if there is no code id. -ENOENT: the module has
- * neither, or its code id is not a UUID. */
+/* The UUID of a Mach-O file, 32 digits in lower case, is both its code id and its debug id; so is that of
+ * most WASM modules. Taken from the code id, or from the debug id if there is no code id. -ENOENT: the
+ * module has neither, or its code id is not a UUID. */
 int module_uuid(const struct module *m, char out[static 33]);
 
 /* The debug id, or the one derived from the code id of an ELF file (lossy; depends on the byte order of

@@ -18,7 +18,7 @@ static bool same_name(const struct image_section *s, const char *name)
 	return s->name_len == strlen(name) && memcmp(s->name, name, s->name_len) == 0;
 }
 
-/* The text at `off`, to its NUL or the end of `all`. */
+/* Names a section: the text at `off`, up to its NUL or the end of `all`. */
 static void name_at(struct span all, uint64_t off, struct image_section *s)
 {
 	s->name = off < all.n ? (const char *)all.p + off : "";
@@ -69,7 +69,7 @@ static int elf_extended(struct image *m, uint32_t *names, struct err *e)
 		return 0;
 	}
 	if (m->entry != (m->is64 ? 64u : 40u))
-		return err_set(e, -EBADMSG, "is broken: section headers of %u bytes", m->entry);
+		return err_set(e, -EBADMSG, "is broken: its section headers have %u bytes each", m->entry);
 	if ((!m->n_sections || *names == SHN_XINDEX) && elf_section(m, 0, &first) == 0) {
 		if (!m->n_sections)
 			m->n_sections = (uint32_t)MIN(first.size, (uint64_t)UINT32_MAX);
@@ -95,7 +95,7 @@ static int elf_open(struct image *m, struct err *e)
 	m->swap = m->big != HOST_BIG;
 	h = span_at(m->file, 0, m->is64 ? 64 : 52);
 	if (!h || (h[4] != 1 && h[4] != 2) || (h[5] != 1 && h[5] != 2))
-		return err_set(e, -EBADMSG, "is broken: no whole ELF header");
+		return err_set(e, -EBADMSG, "is broken: its ELF header is incomplete");
 	m->type = load16(h + 16, m->swap);
 	m->machine = load16(h + 18, m->swap);
 	m->segments_at = word(m, h + (m->is64 ? 32 : 28));
@@ -120,8 +120,8 @@ uint64_t image_base(const struct image *m)
 		const uint8_t *h = span_at(m->file,
 			m->segments_at + (uint64_t)i * m->segment_entry, m->is64 ? 56 : 32);
 
-		/* The first one counts: a kernel has a later one at 0, with the addresses of one
-		 * processor's data. */
+		/* The first PT_LOAD segment decides: a kernel has a later one at address 0, for the data
+		 * of one processor. */
 		if (h && load32(h, m->swap) == PT_LOAD)
 			return word(m, h + (m->is64 ? 16 : 8));
 	}
@@ -167,7 +167,7 @@ static int macho_open(struct image *m, struct err *e)
 	uint32_t magic;
 
 	if (!h)
-		return err_set(e, -EBADMSG, "is broken: no whole Mach-O header");
+		return err_set(e, -EBADMSG, "is broken: its Mach-O header is incomplete");
 	m->kind = IMAGE_MACHO;
 	magic = load32(h, false);
 	m->swap = magic == 0xcefaedfe || magic == 0xcffaedfe;
@@ -314,13 +314,13 @@ static int coff_open(struct image *m, struct err *e)
 		at = load32(h + 60, m->swap);
 		h = span_at(m->file, at, 4);
 		if (!h || memcmp(h, "PE\0\0", 4) != 0)
-			return err_set(e, -EBADMSG, "is broken: no PE header");
+			return err_set(e, -EBADMSG, "is broken: it has no PE header");
 		at += 4;
 		m->linked = true;
 	}
 	h = span_at(m->file, at, 20);
 	if (!h)
-		return err_set(e, -EBADMSG, "is broken: no whole COFF header");
+		return err_set(e, -EBADMSG, "is broken: its COFF header is incomplete");
 	m->machine = load16(h, m->swap);
 	m->n_sections = load16(h + 2, m->swap);
 	symbols = load32(h + 8, m->swap);
@@ -371,7 +371,7 @@ int image_coff_section(const struct image *m, uint32_t i, struct image_section *
 	s->size = load32(h + 16, m->swap);
 	s->flags = load32(h + 36, m->swap);
 	off = load32(h + 20, m->swap);
-	/* A linker rounds the bytes in the file up. */
+	/* Linkers round up the number of bytes in the file. */
 	if (span_at(m->file, off, s->size))
 		s->bytes = (struct span){m->file.p + off, virtual ? MIN(virtual, s->size) : s->size};
 	else if (off)
@@ -486,8 +486,8 @@ int image_find(const struct image *m, const char *name, struct image_section *ou
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		int r = elf_section(m, i, out);
 
-		/* A section that lies outside is an error only when it is read. In a file that is not
-		 * linked yet, a section in a group (of types) may occur several times, and does not
+		/* A section that lies outside of the file is an error only when it is read. An unlinked
+		 * file can have several copies of a section that is in a group (of types); these do not
 		 * count. */
 		if (same_name(out, name) && !(m->placed && out->flags & SHF_GROUP))
 			return r;

@@ -29,7 +29,7 @@ static int macho_text_range(const struct image *m, struct text_range **out, size
 	return 0;
 }
 
-/* Only what is loaded: no linker makes more sections of code than that. */
+/* A bound for programs: no linker makes more sections of code. */
 #define PE_TEXT_MOST 96
 
 static int pe_text_ranges(const struct image *m, struct text_range **out, size_t *n)
@@ -62,8 +62,7 @@ int text_ranges(const struct image *m, struct text_range **out, size_t *n)
 	for (uint32_t i = 0; i < m->n_sections; i++) {
 		struct image_section s;
 
-		/* In a debug file sections lie outside of the file, but where they lie in the
-		 * program is said. */
+		/* A debug file lacks the bytes of these sections, but has their addresses in the program. */
 		if (image_section(m, i, &s) < 0 || !s.size || s.addr + s.size < s.addr)
 			continue;
 		if ((s.flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR))

@@ -51,14 +51,14 @@ int image_place(struct image *m, uint64_t **out, struct err *e)
 		struct image_section s;
 		uint64_t align;
 
-		image_section(m, i, &s); /* the header is there, if not the bytes */
+		image_section(m, i, &s); /* the section's header was checked; its bytes may be missing */
 		if (!(s.flags & SHF_ALLOC))
 			continue;
 		align = s.align && !(s.align & (s.align - 1)) ? s.align : 1;
 		if (at > UINT64_MAX - align || s.size > UINT64_MAX / 2 ||
 			((at + align - 1) & ~(align - 1)) > UINT64_MAX / 2) {
 			free(all);
-			return err_set(e, -EBADMSG, "is broken: no memory could hold its sections");
+			return err_set(e, -EBADMSG, "is broken: its sections are larger than all memory");
 		}
 		at = (at + align - 1) & ~(align - 1);
 		all[i] = at;
@@ -151,7 +151,7 @@ static void store(uint8_t *p, unsigned bits, bool big, uint64_t v)
 struct relocation {
 	uint64_t at, addend;
 	uint32_t type, symbol;
-	bool has_addend; /* else the addend is in the bytes */
+	bool has_addend; /* else the addend is in the section's bytes */
 };
 
 static void apply(const struct symbols *s, const struct rule *rule, const struct relocation *x,
@@ -198,8 +198,8 @@ static int apply_all(const struct image *m, const struct image_section *table, u
 		read_one(m, table->bytes.p + at, addend, &x);
 		rule = rule_of(m, x.type, &known);
 		any = true;
-		/* Other relocations do not concern addresses of code, but for instance thread-local
-		 * variables. */
+		/* Other relocations, for instance of thread-local variables, do not affect addresses of
+		 * code. */
 		if (rule)
 			apply(&s, rule, &x, bytes, n);
 	}

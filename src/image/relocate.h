@@ -1,12 +1,11 @@
-/* Object files that are not linked: where a linker would place their sections, and what their debug
- * information says then. */
+/* Places the sections of unlinked object files and relocates their debug information, as a linker would. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "image/image.h"
 
-/* Places the sections that would be loaded one after the other, from 0 on, each aligned, as elfutils and
- * gdb do. Sets m->placed; free() *out when `m` is not used any longer. 0; -EBADMSG: the sections are
- * larger than all memory; -ENOMEM. */
+/* Places the loadable sections one after the other, aligned, from address 0, as elfutils and gdb do. Sets
+ * m->placed; free() *out after the last use of `m`. 0; -EBADMSG: the sections are larger than all memory;
+ * -ENOMEM. */
 int image_place(struct image *m, uint64_t **out, struct err *e);
 
 /* Applies the relocations of section `index` to a copy of its bytes. Then *bytes is the copy, and *mapped

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define DIGITS_MOST 12 /* of a name: its value, with what a directory's offset also says, fits in 63 bits */
+#define DIGITS_MOST 12 /* digits of a name: a directory's offset has 63 bits, for their value and other
+			  fields */
 
 /* ---- which keys a row lists --------------------------------------------------------- */
 
@@ -27,7 +28,7 @@ static int sampled(void *ctx, unsigned row, const char *path)
 	return 0;
 }
 
-/* The rows that print keys of a class, with a name or without one. */
+/* Finds the rows that print keys of a class, with or without a name. */
 static int sample(const struct layout *l, unsigned class, struct sampling *out)
 {
 	struct artifact a;
@@ -80,7 +81,7 @@ static void lower(char *to, size_t room, const char *from)
 	fold(to);
 }
 
-/* The kind of the part, or -1: no order of the keys keeps these names together. */
+/* The kind of the part. -1: the names are not adjacent in any order of the keys. */
 static int what_of(const struct pattern_part *p)
 {
 	if (p->whole || p->completes)
@@ -205,7 +206,7 @@ static const char *inner_of(const struct listing_plan *l)
 	return l->dir + n + (n && l->dir[n]);
 }
 
-/* Drops the layout's prefix. NULL: the directory is above the prefix, which is its only entry. */
+/* `dir` without the layout's prefix. NULL: the directory is above the prefix, which is its only entry. */
 static const char *behind_prefix(const struct layout *l, const char *dir)
 {
 	size_t n = strlen(l->prefix);
@@ -256,7 +257,7 @@ const char *listing_component(const struct listing_plan *l, const char *path)
 	const char *dir = l->dir;
 	size_t n;
 
-	/* Some clients cut the tier in another way; the name that follows identifies the directory. */
+	/* Some clients derive the tier in another way; the name that follows identifies the directory. */
 	if (l->layout->flags & LAYOUT_TWO_TIER && strchr(dir, '/') && strchr(path, '/')) {
 		dir += strcspn(dir, "/") + 1;
 		path += strcspn(path, "/") + 1;

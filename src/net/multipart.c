@@ -1,4 +1,4 @@
-/* The body of an answer with several ranges. */
+/* Parses the body of an answer with several ranges. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/multipart.h"
 #include "base/util.h"
@@ -51,7 +51,7 @@ static int content_range(struct multipart *m, const char *p)
 	return 0;
 }
 
-/* One line, without its end. */
+/* Takes one line, without its end. */
 static int take_line(struct multipart *m, const char *line)
 {
 	static const char name[] = "Content-Range:";
@@ -73,7 +73,7 @@ static int take_line(struct multipart *m, const char *line)
 	return 0;
 }
 
-/* Up to the end of the line, or all. How many bytes it took, or -EPROTO. */
+/* Takes bytes up to the end of the line, or all. Returns how many, or -EPROTO. */
 static ssize_t feed_line(struct multipart *m, const char *p, size_t n)
 {
 	const char *end = memchr(p, '\n', n);
@@ -113,7 +113,7 @@ int multipart_feed(struct multipart *m, const void *p, size_t n, multipart_bytes
 	struct multipart before = *m;
 	const char *at = p, *end = at + n;
 
-	/* What follows the last boundary means nothing. */
+	/* Ignores bytes after the last boundary. */
 	while (at < end && m->state != MULTIPART_OVER) {
 		ssize_t took = m->state == MULTIPART_DATA ? feed_data(m, at, (size_t)(end - at), each, ctx)
 							  : feed_line(m, at, (size_t)(end - at));

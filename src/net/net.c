@@ -9,11 +9,11 @@
 #include <signal.h>
 #include <string.h>
 
-#define STOPPED_MS 2000 /* a round of the loop that is so late means that this process was stopped */
+#define STOPPED_MS 2000 /* if a round of the loop is this late, the process was stopped */
 
 /* A process that was stopped (Ctrl-Z, a frozen container) could not receive, so its servers were not
  * silent. Postpones all timers and stall timeouts by that time. `wait` is how long the round since *last
- * could take. */
+ * was allowed to take. */
 static void allow_for_stop(struct net *n, uint64_t *last, int wait)
 {
 	uint64_t now = clock_ms(), took = now - *last;
@@ -103,7 +103,7 @@ int net_call(struct net *n, void (*fn)(void *ctx), void *ctx)
 }
 
 /* Runs the calls that were posted so far. False: there were none, and no more will come. When n->ending
- * is set the loop must not sleep: the wakeup of net_stop() may be used up. */
+ * is set the loop must not sleep: it may have consumed the wakeup of net_stop() already. */
 static bool calls_run(struct net *n)
 {
 	struct net_post *p, *next;
@@ -203,8 +203,8 @@ static int multi_open(struct net *n, const struct net_opts *o)
 	return 0;
 }
 
-/* Signals are for the main thread; also SIGPIPE, which TLS raises where MSG_NOSIGNAL has no effect.
- * Threads that libcurl starts inherit this mask. */
+/* Blocks signals, which the main thread handles. This includes SIGPIPE: TLS raises it where MSG_NOSIGNAL
+ * has no effect. Threads that libcurl starts inherit this mask. */
 static int thread_open(struct net *n)
 {
 	sigset_t all, old;

@@ -1,5 +1,5 @@
-/* One request and one reply, as plain values. Known to source/, which plans the one and judges
- * the other, and does no transfer. */
+/* One request and one reply, as plain values. source/ uses them, too: it plans requests and judges
+ * replies, but does no transfer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #define NET_HOST_MAX 280
 
-/* Which requests go first when more wait for a host than it may get at once. */
+/* The order of requests that wait because their host already has as many as it may get at once. */
 enum net_rank {
 	NET_WANTED, /* a reader waits for these bytes */
 	NET_FIRST,  /* a caller waits to learn whether the file exists: before all bytes */
@@ -16,29 +16,28 @@ enum net_rank {
 
 struct net_req {
 	char *url;		/* percent-encoded; owned */
-	char **headers;		/* "Name: value", NULL at the end; owned; sent to the origin of
-				   `url` only, never to where a redirect leads elsewhere; but
-				   Range and If-Range go there too */
+	char **headers;		/* "Name: value", NULL at the end; owned; sent to the origin of `url` only.
+				   After a redirect to another origin, only Range and If-Range are sent. */
 	unsigned connect_ms;	/* 0: 5000 */
 	unsigned stall_ms;	/* stall timeout: no byte for that long is -ETIMEDOUT; 0: 30000 */
 	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
-	bool coded;		/* with a Range: the answer may have a Content-Encoding; then its size is
-				   unknown, and it is a range of the encoded bytes */
+	bool coded;		/* with a Range: the answer may have a Content-Encoding. Then the size is
+				   unknown, and the range counts encoded bytes */
 	bool insecure;		/* do not verify TLS */
 
 	/* The rest may be NULL or 0; owned. Credentials (user, cert, netrc) are sent to the origin of
 	 * `url` only, as headers are. */
 	char *user, *password;	/* in place of those in `url` */
-	char *sigv4;		/* they sign the request: "aws:amz:REGION:s3" */
+	char *sigv4;		/* user and password sign the request: "aws:amz:REGION:s3" */
 	char *cert, *key;	/* files */
 	char *netrc;		/* a file */
 	char *ca_file;		/* in place of the system's certificates */
 	char *proxy;		/* URL; "none": no proxy; NULL: that of the environment */
-	bool allow_private;	/* a redirect may lead to this machine or a private network, also when
-				   the first host is not there */
+	bool allow_private;	/* a redirect may lead to this machine or a private network, even if the
+				   first host is elsewhere */
 	bool allow_http;	/* a redirect may lead from https to http */
-	unsigned connections;	/* requests of one origin at once; 0: as the net has it. The same
-				   for all requests of an origin, else the least counts */
+	unsigned connections;	/* most requests to one origin at once; 0: the default of the net. If
+				   requests to an origin differ, the least value counts */
 	enum net_rank rank;
 };
 
@@ -50,27 +49,27 @@ struct net_reply {
 	int64_t size;		/* of the decoded body; -1: unknown. X-DEBUGINFOD-SIZE counts
 				   when there is no Content-Length */
 	bool ranges;		/* Accept-Ranges: bytes */
-	int64_t range_start, range_total; /* Content-Range; -1: unknown. What a 206 holds is
-				   not always what was asked for */
+	int64_t range_start, range_total; /* Content-Range; -1: unknown. A 206 can hold another range than
+					     the requested one */
 	int64_t retry_after;	/* seconds from now; -1: unknown */
 	char type[80];		/* Content-Type, "" */
 	char etag[128], modified[64];
 	char url[2048];		/* after redirects, without user:password */
 };
 
-/* net_errors: -ENOENT never (a status says that).
+/* net_errors. -ENOENT is not among them: `status` shows that a file is missing.
  * -EHOSTUNREACH	the name does not resolve, no route
  * -ECONNREFUSED	no program listens
  * -ETIMEDOUT		no connection in connect_ms, or no byte for stall_ms
  * -ECONNRESET		the connection broke, also before any answer
- * -EPROTO		what came was not HTTP, or had too long a header; TLS failed
+ * -EPROTO		the reply was not HTTP, or its header was too long; TLS failed
  * -EKEYREJECTED	the certificate was not accepted
  * -EPIPE		the body ended before its Content-Length
- * -EFBIG		more than `most`, or a Content-Encoding that makes very much of little
+ * -EFBIG		more than `most`, or a Content-Encoding that expands too much
  * -ELOOP		too many redirects
  * -EPROTONOSUPPORT	a redirect to something that is not http(s)
- * -EPERM		a redirect to where it may not lead: address.h, or from https to http
- * -ECANCELED		by a sink that returned it (any negative of a sink comes back as is)
+ * -EPERM		a forbidden redirect: to an address (see address.h), or from https to http
+ * -ECANCELED		a sink returned it (any negative value of a sink is passed on)
  * -ENOMEM, -EMFILE, -EIO	this machine's trouble, not the server's */
 
 void net_req_release(struct net_req *r);

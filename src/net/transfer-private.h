@@ -1,5 +1,5 @@
-/* One transfer, as the files of net/ that work on it see it: transfer.c runs it, queue.c orders it among
- * others of its host, peer.c judges which addresses it may reach, answer.c reads what comes, easy.c sets
+/* One transfer, shared by the files of net/. transfer.c runs it, and queue.c orders it among the others
+ * of its host. peer.c judges which addresses it may reach. answer.c reads the answer, and easy.c sets
  * libcurl's options. (net) */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -14,10 +14,10 @@ struct transfer {
 	struct net_sink sink;
 	void *ctx;
 
-	/* what was asked */
+	/* the request */
 	struct target first; /* of the request: its origin gets headers, user and password */
 	struct curl_slist *headers;
-	struct curl_slist *elsewhere; /* those that may go to other origins */
+	struct curl_slist *elsewhere; /* headers that may go to other origins */
 	unsigned connect_ms, stall_ms;
 	uint64_t most;
 	unsigned connections;
@@ -31,7 +31,7 @@ struct transfer {
 	char origin[NET_HOST_MAX];
 	bool waiting;  /* for a slot at the origin */
 	bool waited;   /* for the slot that it has now */
-	bool promised; /* a running transfer was asked to end for it */
+	bool promised; /* a running transfer was asked to end, to make room for this one */
 	enum net_rank rank;
 	uint64_t slot_since; /* clock_ms(): when it got its slot, or began to wait for one */
 	bool proxied; /* the settings name a proxy; an exception (no_proxy) may apply */
@@ -41,7 +41,8 @@ struct transfer {
 	bool source_known;
 	struct address first_peer; /* of the first hop's connection: the server's, or its proxy's */
 	unsigned first_port;	   /* 0: not connected yet */
-	bool strayed; /* a redirect led to a public host, so the source no longer decides where the next ones lead */
+	bool strayed; /* a redirect led to a public host: the source's address no longer decides where
+			 later redirects may lead */
 	struct head head;
 	bool head_over;
 	uint64_t skipped;
@@ -65,15 +66,15 @@ int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
 size_t answer_header(struct transfer *t, const char *p, size_t n); /* bytes taken; other than n: failed */
 size_t answer_body(struct transfer *t, const char *p, size_t n);   /* the same, or CURL_WRITEFUNC_PAUSE */
 bool answer_is_redirect(const struct transfer *t);
-void answer_curl_failed(struct transfer *t, CURLcode result); /* libcurl's error into the reply */
+void answer_curl_failed(struct transfer *t, CURLcode result); /* puts libcurl's error into the reply */
 
 /* easy.c: libcurl's options */
 int easy_open(struct transfer *t, const struct net_req *req); /* 0, -EINVAL, -ENOMEM */
 CURLcode easy_set_proof(struct transfer *t, bool home);
 
 /* peer.c: which addresses a transfer may reach */
-bool peer_is_home(const struct transfer *t);	     /* at the origin that was asked first */
-const char *peer_proxy(const struct transfer *t);    /* that the settings name for this hop; NULL */
+bool peer_is_home(const struct transfer *t);	     /* this hop is at the origin of the request */
+const char *peer_proxy(const struct transfer *t);    /* the proxy for this hop, by the settings; NULL */
 bool peer_may_lead_to(struct transfer *t, const struct address *to); /* false: t->refused says why */
 bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port);
 void peer_reached(struct transfer *t, const struct address *at, unsigned port);
@@ -82,5 +83,5 @@ void peer_reached(struct transfer *t, const struct address *at, unsigned port);
 bool queue_may_start(const struct transfer *t);
 void queue_wait(struct transfer *t);
 struct transfer *queue_next(struct net *n); /* the next one that may start; NULL */
-void queue_leave(struct transfer *t);	    /* it starts, or ends; also when it does not wait */
+void queue_leave(struct transfer *t);	    /* the transfer starts or ends; allowed even if it does not wait */
 void queue_note_http2(struct transfer *t);  /* its origin needs no limit of connections */

@@ -1,14 +1,14 @@
-/* ELF: what the segments and sections say of a file: image, symbols, debug information, where its build id is. */
+/* ELF: finds in segments and sections what a file has: image, symbols, debug information, build id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/elf.h"
 
 #include <string.h>
 
-/* Of a segment's. */
+/* Fields of a segment header. */
 static const struct elf_field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_filesz = {16, 4, 32, 8},
 	ph_align = {28, 4, 48, 8};
-/* Of a section's. */
+/* Fields of a section header. */
 static const struct elf_field sh_name = {0, 4, 0, 4}, sh_type = {4, 4, 4, 4}, sh_flags = {8, 4, 8, 8},
 	sh_off = {16, 4, 24, 8}, sh_size = {20, 4, 32, 8}, sh_align = {32, 4, 48, 8};
 
@@ -35,7 +35,7 @@ static int take_segment(struct elf *elf, const uint8_t *p)
 			elf->sce = at;
 		return 0;
 	case PT_NOTE:
-		/* A core file's notes are of the process, not of the file. */
+		/* The notes of a core file describe the process, not the file. */
 		if (elf->id_found || elf->type == ET_CORE)
 			return 0;
 		return elf_id_in_notes(elf, at, elf_field(elf, p, ph_align), false);
@@ -85,7 +85,7 @@ static int section_name(struct elf *elf, struct elf_section *s)
 		return 0;
 	r = elf_read(elf, "the table of section names", elf->names.off + s->name_at, s->name,
 		(size_t)MIN(left, sizeof(s->name)));
-	/* A name that fills the room is longer than all names that are looked for. */
+	/* A name that fills the buffer is longer than every name that is searched for. */
 	if (!memchr(s->name, '\0', sizeof(s->name)))
 		s->name[0] = '\0';
 	return r;
@@ -131,7 +131,7 @@ static void take_split(struct elf *elf, const struct elf_section *s)
 			*rows[i].out = (struct dwo_range){s->at.off, s->at.size};
 }
 
-/* What a section with bytes adds to the file by its name. */
+/* Records what a section with bytes adds to the file, judged by its name. */
 static void take_name(struct elf *elf, const struct elf_section *s)
 {
 	static const struct {
@@ -200,14 +200,14 @@ static int elf_sections(struct elf *elf)
 	if (elf->sections.count && elf->names_index) {
 		if (elf->names_index >= elf->sections.count)
 			return err_set(elf->e, -EBADMSG,
-				"is broken: section %u of %u has the names", elf->names_index,
+				"is broken: the section names are in section %u of %u", elf->names_index,
 				elf->sections.count);
 		r = section_at(elf, elf->names_index, &s);
 		if (r < 0)
 			return r;
 		if (s.at.off > UINT64_MAX - s.at.size)
 			return err_set(
-				elf->e, -EBADMSG, "is broken: its section names are nowhere");
+				elf->e, -EBADMSG, "is broken: its section names lie outside");
 		if (s.type != SHT_NOBITS)
 			elf->names = s.at;
 	}
@@ -234,7 +234,7 @@ bool elf_has_image(const struct elf *elf)
 }
 
 /* Whether all bytes that the headers refer to are present. While the length of the file is unknown, the
- * file counts as whole as soon as they are. */
+ * file counts as whole as soon as these bytes are present. */
 static int check_whole(struct elf *elf)
 {
 	uint64_t end = elf->section_end;
@@ -244,8 +244,8 @@ static int check_whole(struct elf *elf)
 	return obj_check_whole(elf->v, end, elf->e);
 }
 
-/* Searches for a build id that the segments do not have: in the section of that name, in other notes (a
- * kernel's are in `.notes`), and in the equivalent that one vendor's game consoles use. */
+/* Searches for a build id that no segment has: in the section of that name, in other notes (a kernel has
+ * `.notes`), and in the equivalent on one vendor's game consoles. */
 static int find_id_elsewhere(struct elf *elf)
 {
 	struct elf_section s;

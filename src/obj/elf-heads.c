@@ -20,8 +20,8 @@ int elf_walk(struct view *v, struct obj_walk *out)
 	return 0;
 }
 
-/* .gdb_index, version 4 to 9, always with its low byte first: where its lists begin, then of each unit
- * where in .debug_info it is, and how long. All of DWARF's 32-bit form only. */
+/* .gdb_index, versions 4 to 9, always little-endian. Its header has the offsets of its lists. The list of
+ * units has the offset of each unit in .debug_info, and its length. Only DWARF's 32-bit form is read. */
 #define INDEX_HEAD 12
 #define INDEX_UNIT 16
 
@@ -36,7 +36,7 @@ static void add_head(const struct elf *elf, struct head_list *l, uint64_t off)
 		l->heads[l->n++] = elf->walk.units.off + off;
 }
 
-/* n numbers of `width` bytes, `step` bytes from each other. */
+/* Reads n numbers of `width` bytes, `step` bytes apart. */
 static int read_heads(struct elf *elf, bool big, uint64_t at, unsigned n, unsigned step, unsigned width,
 	struct head_list *l)
 {
@@ -66,7 +66,7 @@ static int heads_by_index(struct elf *elf, struct head_list *l)
 	return read_heads(elf, false, elf->index.off + from, MIN((to - from) / INDEX_UNIT, l->most), INDEX_UNIT, 8, l);
 }
 
-/* .debug_names: the first table of it, which is the only one in what gdb and linkers write. */
+/* .debug_names: only its first table is read; gdb and linkers write no other. */
 #define NAMES_HEAD 36
 
 static int heads_by_names(struct elf *elf, struct head_list *l)
@@ -87,7 +87,8 @@ static int heads_by_names(struct elf *elf, struct head_list *l)
 	return read_heads(elf, elf->big, elf->names_table.off + from, (unsigned)MIN(units, (uint64_t)l->most), 4, 4, l);
 }
 
-/* .debug_aranges: of each unit with code how long its addresses are, and where it is. */
+/* .debug_aranges: for each unit with code, the length of the unit's address table and the offset of the
+ * unit. */
 #define ARANGES_HEAD 10
 #define ARANGES_MOST (1u << 20)
 

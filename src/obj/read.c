@@ -1,4 +1,4 @@
-/* What the readers of formats share: reading with an error in words, and words and names in files. */
+/* Shared by the readers of formats: reads bytes and sets an error text; names of architectures and files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"

@@ -1,7 +1,7 @@
-/* WebAssembly modules: a run of sections, the identity in a custom one named `build_id`. The
- * convention of tools is a length byte and the id behind it; older tools wrote the id alone. Others
- * take the length byte for the id's first one, and so ask for another id than linkers print; such
- * requests are understood where identities are compared. */
+/* WebAssembly modules: a sequence of sections. The custom section `build_id` has the identity. By
+ * convention this section has a length byte, then the id; older tools wrote the id alone. Some clients
+ * take the length byte for the first byte of the id, so they request another id than linkers print. The
+ * comparison of identities accepts such requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/hash.h"
@@ -34,7 +34,7 @@ static int wasm_read(struct wasm *w, uint64_t off, void *p, size_t n)
 	return obj_read(w->v, "a section", off, p, n, w->e);
 }
 
-/* A number of seven bits a byte, at most 32 of them; *off moves behind it. */
+/* Reads a LEB128 number of at most 32 bits, and moves *off past it. */
 static int read_number(struct wasm *w, uint64_t *off, uint64_t end, uint32_t *out)
 {
 	uint64_t value = 0;
@@ -63,8 +63,8 @@ static int read_number(struct wasm *w, uint64_t *off, uint64_t end, uint32_t *ou
 
 /* ---- sections ----------------------------------------------------------------------- */
 
-/* Whether the first byte counts those behind it. Sixteen bytes are a UUID, as tools wrote it that
- * know of no length, even when the first of them could be one. */
+/* Whether the first byte is the number of bytes after it. Sixteen bytes are always a UUID, even if the
+ * first byte could be a length: tools without length bytes wrote UUIDs. */
 static bool has_length(const uint8_t *p, size_t n)
 {
 	return n > 1 && n != UUID_SIZE && p[0] == n - 1;
@@ -84,7 +84,7 @@ static int take_id(struct wasm *w, uint64_t off, uint64_t n)
 		return r;
 	length = has_length(p, (size_t)n);
 	w->id_size = (size_t)n - length;
-	if (n == 1 && p[0] == 0) /* a length of none */
+	if (n == 1 && p[0] == 0) /* a length byte, and no id */
 		w->id_size = 0;
 	if (w->id_size > sizeof(w->id))
 		return err_set(w->e, -EBADMSG, "is broken: its build id has %zu bytes", w->id_size);
@@ -103,7 +103,7 @@ static int take_custom(struct wasm *w, uint64_t off, uint64_t end)
 		return r;
 	if (n > end - off)
 		return err_set(w->e, -EBADMSG, "is broken: a name ends behind its section");
-	if (n >= sizeof(name)) /* longer than all that are looked for */
+	if (n >= sizeof(name)) /* longer than every name that is searched for */
 		return 0;
 	r = wasm_read(w, off, name, n);
 	if (r < 0)
@@ -176,14 +176,14 @@ static int wasm_open(struct wasm *w, struct view *v, struct err *e)
 	r = obj_read(v, "its header", 0, h, sizeof(h), e);
 	if (r < 0)
 		return r;
-	if (memcmp(h + 4, "\1\0\0\0", 4) != 0) /* a component has another layer there */
+	if (memcmp(h + 4, "\1\0\0\0", 4) != 0) /* a component has another value here */
 		return err_set(e, -EBADMSG, "is WebAssembly, and no module of version 1");
 	return walk(w);
 }
 
 /* ---- what it all means -------------------------------------------------------------- */
 
-/* The first sixteen bytes are the debug id as they stand; of fewer, none is made. */
+/* The debug id is the first sixteen bytes of the build id, unchanged. A shorter build id has no debug id. */
 static void module_of(const struct wasm *w, struct module *m)
 {
 	memset(m, 0, sizeof(*m));

@@ -15,10 +15,10 @@ struct host {
 	struct host *next;
 	char origin[NET_HOST_MAX];
 	unsigned failures;    /* in a row */
-	uint64_t open_until;  /* 0: closed */
+	uint64_t open_until;  /* 0: ok; else failing */
 	uint64_t alive;       /* when it last gave an answer */
 	bool outrun;	      /* see breaker_outrun() */
-	uint64_t trying;      /* since when one request tries while half open; 0: none */
+	uint64_t trying;      /* when the request began that tries a failing host; 0: no such request */
 	int error;	      /* of the last failure */
 	char text[160];
 };

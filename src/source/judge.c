@@ -14,7 +14,7 @@ static const struct status_row {
 	bool again; /* a proxy in front of the server may have failed for a moment */
 } statuses[] = {
 	{200, 200, VERDICT_FOUND, 0, BLAME_NONE},
-	/* The request named no range, so it is not known which part this is. */
+	/* The request had no range, so symfs cannot know which part of the file this is. */
 	{206, 206, VERDICT_LATER, -EREMOTEIO, BLAME_NONE},
 	{401, 401, VERDICT_REFUSED, -EACCES, BLAME_NONE},
 	{403, 403, VERDICT_REFUSED, -EACCES, BLAME_NONE},
@@ -41,14 +41,15 @@ static const struct status_row *row_of(int status)
 	return row;
 }
 
-/* Errors of a transfer. -EHOSTUNREACH: no server was reached. -EREMOTEIO: one was, and its answer is useless. */
+/* Errors of a transfer. -EHOSTUNREACH: no server was reached. -EREMOTEIO: a server was reached, but its
+ * answer is useless. */
 static const struct error_row {
 	int from, error;
 	enum blame blame;
 	bool again;
 } transfer_errors[] = {
 	{-ETIMEDOUT, -ETIMEDOUT, BLAME_COSTLY},
-	{-EHOSTUNREACH, -EHOSTUNREACH, BLAME_COSTLY}, /* resolvers take their time, too */
+	{-EHOSTUNREACH, -EHOSTUNREACH, BLAME_COSTLY}, /* a failed DNS query can also take long */
 	{-EPIPE, -EREMOTEIO, BLAME_SOFT, true},
 	{-ECONNRESET, -EREMOTEIO, BLAME_SOFT, true},
 	{-EPROTO, -EREMOTEIO, BLAME_SOFT},
@@ -90,7 +91,7 @@ void source_judge(const struct source *s, const struct net_reply *r, struct judg
 	out->verdict = row->verdict;
 	out->error = row->error;
 	out->blame = row->blame;
-	/* A server that names a time is asked at that time. */
+	/* If the server names a time, symfs asks again at that time, not at once. */
 	out->again = row->again && r->retry_after < 0;
 	if (row->verdict == VERDICT_FOUND)
 		return;

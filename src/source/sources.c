@@ -1,4 +1,4 @@
-/* The set of sources, and what a section of configuration takes over from a later one of its name. */
+/* The set of sources. A section of configuration inherits entries from later sections of the same name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/sources.h"
 #include "base/util.h"
@@ -8,7 +8,7 @@
 
 /* ---- overriding --------------------------------------------------------------------- */
 
-/* An alias of a key is the same key. */
+/* Replaces an alias of a configuration key by the key. */
 static const char *key_of_word(const char *word)
 {
 	static const char *const same[][2] = {
@@ -36,7 +36,8 @@ static bool has_key(const struct conf_section *s, const struct conf_entry *end, 
 	return false;
 }
 
-/* A URL in place of a path makes another kind of source. */
+/* Whether both sections give the place of the source in the same way: a URL and a path are different
+ * kinds of sources. */
 static bool same_place(const struct conf_section *s, const struct conf_section *from)
 {
 	for (const struct conf_entry *x = s->entries; x; x = x->next)
@@ -72,8 +73,8 @@ int sources_inherit(struct conf *c)
 	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));) {
 		struct conf_section *from = conf_find_after(s);
 
-		/* In the order of the sections with this name: a key that one section sets, later ones do
-		 * not change. */
+		/* Earlier sections take precedence: a later section of this name does not change a key
+		 * that is set. */
 		for (; r == 0 && from; from = conf_find_after(from))
 			if (from->preset || !has_place(s))
 				r = inherit((struct conf_section *)s, from);

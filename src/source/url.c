@@ -6,7 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* RFC 3986 unreserved, and what a path may hold besides; a slash stays a slash. */
+/* Characters that stay as they are in a path: RFC 3986 `unreserved`, others that a path may contain, and
+ * the slash. */
 static bool plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -4,6 +4,6 @@
 #include "base/buf.h"
 
 int url_add_path(struct buf *out, const char *path);		 /* percent-encoded */
-/* The same, with all but letters, digits and -._~ encoded: as signatures want it. */
+/* Encodes every character but letters, digits, slashes and -._~, as signatures require. */
 int url_add_strict(struct buf *out, const char *path);
 int url_join(struct buf *out, const char *base, const char *path); /* one slash between */

@@ -1,4 +1,4 @@
-/* Looks up the frames of a request, and writes each as v5 or v4 has it. */
+/* Looks up the frames of a request, and writes each in the form of v5 or v4. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"
@@ -68,7 +68,7 @@ static void put_hex(struct writing *w, bool minus, uint64_t v)
 	reply_putf(w, "\"%s0x%" PRIx64 "\"", minus ? "-" : "", v);
 }
 
-/* The offset of a frame, as Python prints it; in `room` or in the request. */
+/* The offset of a frame, as Python prints it. The text is in `room` or in the request. */
 static const char *offset_of(const struct writing *w, const struct asked_frame *f, char room[static 24])
 {
 	if (f->big)

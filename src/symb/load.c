@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Kinds of files that one module can be asked for by. */
+/* most groups of file types that one module can have */
 #define GROUPS_MOST 6
 
 /* ---- candidates --------------------------------------------------------------------- */
 
-/* File types of one ticket, best first. All groups are asked for at the same time. */
+/* The file types that one ticket asks for, best first. Tickets of several groups run at the same time. */
 struct group {
 	enum filetype types[2];
 };
@@ -53,7 +53,7 @@ static void add_group(struct loading *l, const struct group *g)
 	l->groups[l->n_groups++] = *g;
 }
 
-/* With a debug id alone, the Breakpad file comes first: such requests are about it, and every symbol
+/* With a debug id alone, the Breakpad file comes first: such requests mean that file, and every symbol
  * server has it under that id. */
 static void plan(struct loading *l)
 {
@@ -88,7 +88,8 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
-/* Breakpad files must answer as they do at Mozilla; Portable PDBs need a form of their own. */
+/* Whether GSYM is made in the exact form: Breakpad files must give the same answers as at Mozilla, and
+ * Portable PDBs need their own form. */
 static bool is_exact(const struct module *m, enum filetype t)
 {
 	return m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD;
@@ -300,7 +301,7 @@ struct batch {
 	size_t n;
 };
 
-/* Asks for the first groups; when they found nothing, for the others. */
+/* Asks for the first groups; if they found nothing, asks for the others. */
 static int ask_more(struct batch *b, struct loading *l)
 {
 	unsigned to = l->n_tried < l->n_first ? l->n_first : l->n_groups;
@@ -311,7 +312,7 @@ static int ask_more(struct batch *b, struct loading *l)
 	return r;
 }
 
-/* Goes on until the module waits for an answer, has a file, or has no candidate left. Modules do not
+/* Continues until the module waits for an answer, has a file, or has no candidate left. Modules do not
  * wait for each other: one is fetched while another is converted. */
 static int load_step(struct batch *b, struct loading *l)
 {

@@ -20,7 +20,7 @@ const struct symb_stat_row symb_stat_rows[] = {
 	{"symbolicate_frames", "frames that were asked for", COUNT_FRAMES},
 	{"symbolicate_named", "frames that got a name or a line", COUNT_NAMED},
 	{"symbolicate_modules", "modules that were looked for", COUNT_MODULES},
-	{"symbolicate_missing", "modules of which there was nothing", COUNT_MISSING},
+	{"symbolicate_missing", "modules for which no file was found", COUNT_MISSING},
 	{"symbolicate_cached", "modules that were ready to be looked up", COUNT_CACHED},
 	{"symbolicate_loaded", "files that were mapped for look-ups", COUNT_LOADED},
 	{0},

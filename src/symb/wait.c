@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LOOK_MS 200 /* between looks at `stop` */
+#define LOOK_MS 200 /* interval between checks of `stop` */
 
 struct waits *waits_new(void)
 {

@@ -1,4 +1,4 @@
-/* Bounds what comes out of a packed file: in bytes, and by the ratio that gives a bomb away. */
+/* Limits the output of a packed file: its size, and its ratio to the input, which shows a bomb. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"

@@ -1,5 +1,5 @@
-/* The inside of unpack/: what a packing is. Each packing is a file that ends in its own row, and
- * unpack.c has the table of them; bounds.c has what all packings call. */
+/* Private to unpack/: the interface of a packing. The file of each packing ends with the packing's row;
+ * unpack.c has the table of rows, and bounds.c the functions that all packings call. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/span.h"
@@ -9,7 +9,7 @@
 
 struct packing {
 	const char *name;
-	bool streams; /* else its view must be whole */
+	bool streams; /* unpacks piece by piece; else the view must be complete */
 	bool (*begins)(const uint8_t *p, size_t n);
 	int (*open)(struct unpack *u);	 /* 0, -ENOMEM; sets u->state, may be NULL */
 	void (*close)(struct unpack *u); /* may be NULL */

@@ -1,7 +1,7 @@
 /* Unpacks files that hold one other file: gzip, zlib, zstd, and cabinets (MSZIP, LZX, Quantum) or zip
  * archives with one member. The first bytes of a file say how it is packed; its name does not count,
  * and names inside of it are ignored. The packed file is read through a view, so it may still be
- * growing. The output is bounded in bytes and in its ratio to the input, and so the time is.
+ * growing. The output is bounded in bytes and in its ratio to the input, which also bounds the time.
  * Any thread; one thread at a time for each struct unpack. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -19,7 +19,8 @@
 struct packing;
 struct unpack;
 
-/* The packing of a file that begins with `head`; NULL: it is not packed, or in no way known here. */
+/* The packing of a file that begins with `head`. NULL: the file is not packed, or packed in an unknown
+ * way. */
 const struct packing *packing_of(const void *head, size_t n);
 const char *packing_name(const struct packing *p); /* "gzip" "zlib" "zstd" "cab" "zip": static */
 
@@ -49,8 +50,8 @@ int unpack_more(struct unpack *u, struct view *v, struct err *e);
 
 uint64_t unpack_made(const struct unpack *u); /* bytes written so far */
 
-/* Unpacks the first bytes, as far as `head`, the first bytes of the packed file, suffices: how many.
- * 0 also when the file is broken, or is a cabinet packed by LZX or Quantum. Costs little. */
+/* Unpacks as many bytes as `head`, the first bytes of the packed file, allows. Returns their number: 0
+ * also when the file is broken, or is a cabinet packed by LZX or Quantum. Costs little. */
 size_t unpack_peek(const struct packing *p, const void *head, size_t n, void *out, size_t room);
 
 /* Names the unpacked file by the path of the packed one: "foo.debug" for "a/foo.debug.gz", "foo.pdb" for

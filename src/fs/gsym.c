@@ -44,8 +44,8 @@ static bool is_listed(const struct artifact *a, const struct gsym_listed *file)
 	return key_of(&k, a) == 0 && key_number(&k) == file->number;
 }
 
-/* Which file of a path's meanings is the listed file. NULL: the listed file is not among them. (A path
- * can have several meanings, and a PE file has two keys.) */
+/* The input of the GSYM at a path, if one meaning of the path is the listed file; else NULL. A path can
+ * have several meanings, of which another may be listed. (A PE file has two keys.) */
 static const struct artifact *input_of(const struct tree_hit *hit, const struct gsym_listed *file)
 {
 	const struct artifact *first = hit->files;

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SOFT_MANY 3	   /* odd answers in a row before a host counts as down */
-#define CHEAP_MS 1000	   /* a refusal costs nothing: ask again soon, then less and less */
-#define HOLD_MOST 3600000u /* whatever a server asks for */
-#define LATELY_MS 300000   /* a host that answered so lately is not down for one silence */
+#define SOFT_MANY 3	   /* useless answers in a row before a host counts as failing */
+#define CHEAP_MS 1000	   /* a quick failure costs nothing: retry soon, then at growing intervals */
+#define HOLD_MOST 3600000u /* the longest delay that a server can ask for */
+#define LATELY_MS 300000   /* a host that answered within this time is not failing after one stalled request */
 
 struct host {
 	struct host *next;

@@ -1,5 +1,5 @@
-/* symfs paths: where each layout keeps a file, in the order in which a server would be asked. The file is
- * read, or described by its identifiers. */
+/* symfs paths: prints the paths of a file in each layout, in the order of requests to a server. The command
+ * reads the file, or takes its identifiers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -98,7 +98,7 @@ static int take_ids(const struct words *w, struct module *m)
 		pe_id_trim(m->code_id);
 	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
 		return wrong("debug-id", "expected a GUID, and maybe an age");
-	/* A debug id that follows from the code id need not be given. */
+	/* A debug id that can be derived from the code id may be omitted. */
 	if (!m->debug_id.set)
 		module_debug_id(m, w->big_endian, &m->debug_id);
 	return EXIT_DONE;
@@ -160,7 +160,7 @@ static int paths_of_view(struct run *run, const char *path, struct view *v)
 		if (r == -ENOENT)
 			return EXIT_DONE;
 		if (r == 0) {
-			/* As `symfs add` names it, so that the mount lists what is printed here. */
+			/* Use the same name as `symfs add`, so that the mount lists the printed paths. */
 			obj_take_name(&s, path_base(path));
 			r = print_slice(run, &s);
 		}
@@ -234,7 +234,7 @@ static int print_all(struct run *run, const struct words *w, int argc, char **ar
 	for (int i = 1; i < argc; i++) {
 		int r = paths_of_word(run, argv[i]);
 
-		/* A file that could not be read is worse than one that is not identified. */
+		/* The exit status for an unreadable file outranks that for an unidentified one. */
 		status = MAX(status, r);
 	}
 	if (fflush(stdout) != 0 || ferror(stdout))

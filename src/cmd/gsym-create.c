@@ -22,7 +22,7 @@
 struct making {
 	struct gsym_files files;
 	const char *path;
-	unsigned shown; /* tens of per cent */
+	unsigned shown; /* the progress last shown, in tens of per cent */
 };
 
 static void show_progress(void *ctx, unsigned part)
@@ -69,8 +69,8 @@ int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writ
 	return r;
 }
 
-/* Writes the output. SIGINT ends a conversion at once, but waits for this short write: otherwise a
- * temporary file would stay. */
+/* Writes the output. SIGINT ends a conversion at once, but is deferred during this short write:
+ * otherwise a temporary file would remain. */
 static int save_output(const char *path, const struct buf *b, mode_t mode, struct err *e)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -138,7 +138,7 @@ static int render(const struct gsym_run *run, const char *path, struct gsym_writ
 	return r < 0 ? r : gsym_embed(w, made, file, out, e);
 }
 
-/* -1: go on. */
+/* Checks the options for the form. -1: they are valid; otherwise the exit status. */
 static int check_form(struct gsym_run *run)
 {
 	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
@@ -163,7 +163,7 @@ static int open_bundle(struct bundle *b, const char *word, struct err *e)
 				  : r;
 }
 
-/* The output without -o: default_output the file, or the bundle. */
+/* The output without -o: WORD.gsym or WORD.gsym.o, beside the file or the bundle. */
 static const char *default_output(const struct gsym_run *run, const char *word, struct buf *room)
 {
 	int len = (int)strlen(word);
@@ -174,7 +174,7 @@ static const char *default_output(const struct gsym_run *run, const char *word, 
 	return buf_text(room);
 }
 
-/* A copy of a file has its permissions, but no set-user-ID bit. 0: those of any new file. */
+/* A copy gets the permissions of the original without the set-user-ID bit. 0: the permissions of a new file. */
 static mode_t mode_of(const struct gsym_run *run, const char *path)
 {
 	struct stat st;

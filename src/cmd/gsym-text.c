@@ -17,7 +17,7 @@ static bool is_plain(const char *s, size_t n)
 
 	for (; n >= sizeof(w); n -= sizeof(w), s += sizeof(w)) {
 		memcpy(&w, s, sizeof(w));
-		/* A byte that borrows from the next one sets its high bit as well. */
+		/* A borrow from the next byte does not hide errors: the borrowing byte sets its own high bit, too. */
 		bad |= (w - EACH(' ')) | (w + EACH(1)) | w;
 	}
 	bad &= EACH(0x80);
@@ -26,7 +26,7 @@ static bool is_plain(const char *s, size_t n)
 	return !bad;
 }
 
-/* A name may be any bytes; a terminal must not obey them, and a line must stay one. */
+/* Adds a name, which may contain any bytes. Escapes keep control codes from the terminal, and keep one line. */
 static int add_shown(struct buf *out, const char *s)
 {
 	size_t n = strlen(s);

@@ -1,4 +1,4 @@
-/* Printing of text that is safe to show, and the writer of JSON documents. */
+/* Prints text with unsafe characters escaped, and writes JSON documents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/json.h"
 #include "base/err.h"
@@ -64,13 +64,13 @@ static void json_break_line(struct json *j)
 		json_note(j, buf_addf(&j->text, "\n%*s", (int)(2 * j->depth), ""));
 }
 
-/* No value ends with an opening bracket: a string has its closing quote. */
+/* Whether the open container is empty. No value ends with an opening bracket: a string ends with a quote. */
 static bool json_is_empty(const struct json *j)
 {
 	return j->text.n == 0 || strchr("[{", j->text.p[j->text.n - 1]);
 }
 
-/* What stands before a value: comma, line break, name. */
+/* Writes the text before a value: comma, line break, name. */
 static void json_begin_value(struct json *j, const char *name)
 {
 	if (!json_is_empty(j))

@@ -32,17 +32,17 @@ struct mounting {
 	struct rights rights;
 	struct helper *helper; /* NULL: fusermount3 mounts */
 	struct fs *fs;
-	struct http *http; /* NULL: it does not serve over HTTP */
+	struct http *http; /* NULL: the daemon does not serve HTTP */
 	sigset_t signals;
 	pthread_t listener;
-	int up; /* a byte goes here when the mount answers; -1 */
+	int up; /* the daemon writes a byte here when the mount answers; -1: no process waits */
 	int log_fd; /* of log_path, until the mount answers; -1 */
 	atomic_bool over;
 };
 
 /* mount-options.c. Takes each `-o LIST` out of argv and joins the lists in `list`. 0, -ENOMEM, -EFBIG. */
 int mount_options_collect(int *argc, char **argv, struct buf *list);
-/* Puts the options of the list, which is changed, into `m`. 0, -EINVAL, -ENOMEM; `e` has the reason. */
+/* Parses the options of the list into `m`, and modifies the list. 0, -EINVAL, -ENOMEM; `e` has the reason. */
 int mount_options_parse(struct mounting *m, char *list, struct err *e);
 
 /* mount-daemon.c. Mounts, serves until the end, and releases what it opened. An exit status. */

@@ -2,15 +2,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
-/* Connects to the value of NOTIFY_SOCKET. A descriptor; -1: it is not set, or no process listens. */
+/* Connects to the value of NOTIFY_SOCKET. Returns a descriptor; -1: no value is set, or no process listens. */
 int notify_open(const char *socket);
 
-/* Sends "READY=1" or the like; -1 sends nothing. What cannot be delivered is dropped. */
+/* Sends a message such as "READY=1"; with fd -1, nothing. A message that cannot be delivered is dropped. */
 void notify_send(int fd, const char *text);
 
-/* "RELOADING=1" with the time that systemd asks for beside it. */
+/* Sends "RELOADING=1" with the time stamp that systemd requires. */
 void notify_reloading(int fd);
 
-/* How often to send WATCHDOG=1, in milliseconds: half of WATCHDOG_USEC. 0: never; also when
- * WATCHDOG_PID names another process. Either may be NULL. */
+/* The interval for WATCHDOG=1 in milliseconds: half of WATCHDOG_USEC. 0: never, also if WATCHDOG_PID names
+ * another process. Either argument may be NULL. */
 unsigned notify_watchdog_ms(const char *usec, const char *pid);

@@ -4,11 +4,11 @@
 #include "base/err.h"
 #include "conf/conf.h"
 
-/* 0; -EINVAL: a source's configuration, its key or its netrc can be read by others; `e` says which
- * command mends that. */
+/* 0; -EINVAL: other users can read a source's configuration, key or netrc; `e` names the command that
+ * corrects the permissions. */
 int secrets_check(const struct conf *c, struct err *e);
 
-/* Copies each word of the command line that holds a URL with a user or a password, and overwrites these
- * in the original, which other users read in the process list. argv then leads to the copies, which are in
- * `room`, to be freed. 0, -ENOMEM. */
+/* Removes user names and passwords from the URLs of the command line, which other users see in the process
+ * list. Each changed word is first copied, and argv then points to the copy. The caller frees `room`, which
+ * holds the copies. 0, -ENOMEM. */
 int secrets_cover(int argc, char **argv, char **room);

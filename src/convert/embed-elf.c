@@ -1,4 +1,4 @@
-/* GSYM in a copy of an ELF file. What is not loaded may move: debuggers find it by its header. */
+/* GSYM in a copy of an ELF file. Sections that are not loaded may move: debuggers find them by their headers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/embed-private.h"
 #include "base/util.h"
@@ -12,7 +12,7 @@ enum {
 
 #define GSYM_NAME ".gsym"
 #define STRINGS_NAME ".gsymstrtab"
-#define ALIGN 16 /* at least; what moves stays aligned as it was */
+#define ALIGN 16 /* at least; a section that moves keeps its alignment */
 #define ALIGN_MOST 4096
 
 /* ---- a section that can grow ------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static uint64_t offset_of(const struct image *m, uint32_t i)
 	return m->is64 ? load64(h + 24, m->swap) : load32(h + 16, m->swap);
 }
 
-/* No segment reaches behind `end`. */
+/* Whether no segment reaches beyond `end`. */
 static bool segments_end_before(const struct image *m, uint64_t end)
 {
 	for (uint32_t i = 0; i < m->n_segments; i++) {
@@ -42,7 +42,7 @@ static bool segments_end_before(const struct image *m, uint64_t end)
 	return m->segments_at < end;
 }
 
-/* What would have to move, and how it is aligned; false: it must not. */
+/* Whether the host section can grow: the sections behind it may all move. `*align`: their largest alignment. */
 static bool can_grow(const struct image *m, const struct image_section *host, uint64_t *align)
 {
 	uint64_t end = offset_of(m, host->index) + host->bytes.n;
@@ -66,9 +66,9 @@ static bool can_grow(const struct image *m, const struct image_section *host, ui
 	return true;
 }
 
-/* ---- GSYM, with the strings of one of them ------------------------------------------------ */
+/* ---- GSYM that shares the strings of a section -------------------------------------------- */
 
-/* The one that needs the fewest bytes more. */
+/* Writes GSYM that shares the string section with which it needs the fewest further strings. */
 static int write_shared(struct embed *x, struct err *e)
 {
 	static const char *const hosts[] = {".debug_str", ".strtab"};
@@ -104,7 +104,7 @@ static int write_shared(struct embed *x, struct err *e)
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
-/* All that was there. The table of section headers is written anew: at the end it is left out. */
+/* Writes the old file. A section header table at its end is omitted, because a new table follows. */
 static void put_old(struct embed *x)
 {
 	const struct image *m = &x->m;
@@ -126,7 +126,7 @@ static void set_word(const struct embed *x, uint8_t *h, unsigned at64, unsigned 
 	embed_set(x, h + (x->m.is64 ? at64 : at32), v, x->m.is64 ? 8 : 4);
 }
 
-/* The old header of section i, where it is now. */
+/* Writes the header of section i with its new offset and size. */
 static void put_header(struct embed *x, uint32_t i, uint64_t names_at, uint64_t names_n)
 {
 	const struct image *m = &x->m;
@@ -134,7 +134,7 @@ static void put_header(struct embed *x, uint32_t i, uint64_t names_at, uint64_t 
 	uint8_t h[64];
 
 	memcpy(h, m->file.p + m->at + (uint64_t)i * m->entry, m->entry);
-	if (load32(h, m->swap) >= m->names.n) /* it had no name, and is not to get one */
+	if (load32(h, m->swap) >= m->names.n) /* the section has no name; a longer name table must not give it one */
 		embed_set(x, h, 0, 4);
 	if (x->delta && off >= x->end && i != x->host.index)
 		set_word(x, h, 24, 16, off + x->delta);
@@ -159,7 +159,7 @@ static void put_new(struct embed *x, uint64_t name, uint64_t off, uint64_t n, un
 	embed_put(x, h, x->m.entry);
 }
 
-/* Counts that have no room in the header of the file stand in the first section's. */
+/* Counts that are too large for the file header are stored in the first section header. */
 static int set_head(struct embed *x, uint64_t headers, uint32_t count)
 {
 	uint8_t *h = (uint8_t *)x->out->p, *first = h + headers;
@@ -208,7 +208,7 @@ static int put_all(struct embed *x)
 	return x->failed < 0 ? x->failed : set_head(x, headers, x->m.n_sections + 1 + own);
 }
 
-/* The section that has the names of sections. */
+/* Finds the section that holds the names of sections. */
 static int find_names(struct embed *x)
 {
 	if (!x->m.names.n || x->m.names.p[x->m.names.n - 1])
@@ -230,7 +230,7 @@ int embed_elf(struct embed *x, struct err *e)
 	int r;
 
 	if (find_names(x) < 0)
-		return err_set(e, -ENOTSUP, "has no sections that one could be added to");
+		return err_set(e, -ENOTSUP, "has no section table to add a section to");
 	r = write_shared(x, e);
 	if (r < 0)
 		return r;

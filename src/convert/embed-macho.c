@@ -1,5 +1,5 @@
-/* GSYM in a copy of a Mach-O file: a segment __GSYM. In a dSYM, of which nothing is loaded, it is the
- * last one; in a program or library it lies before __LINKEDIT, which has to stay the last. */
+/* GSYM in a copy of a Mach-O file: a segment __GSYM. A dSYM is never loaded, so the segment is its last.
+ * In a program or library the segment precedes __LINKEDIT, which must stay the last. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/embed-private.h"
 #include "base/util.h"
@@ -25,10 +25,10 @@ enum {
 #define HOST_NAME "__debug_str"
 #define LINKEDIT "__LINKEDIT"
 #define ALIGN 16
-#define PAGE 4096	 /* of what is not loaded, as dsymutil has it */
-#define PAGE_LOADED 16384 /* the largest that a machine has */
+#define PAGE 4096	 /* for files that are not loaded, as dsymutil assumes */
+#define PAGE_LOADED 16384 /* for loaded files: the largest page of any machine */
 
-/* Where in a load command, besides those of segments, are offsets into the file. */
+/* The places of file offsets in load commands other than segments. */
 static const struct pointers {
 	uint32_t type;
 	uint8_t n, at[6];
@@ -54,18 +54,18 @@ static const struct pointers {
 
 struct macho {
 	struct embed *x;
-	struct embed_gap gaps[2]; /* behind the load commands; where strings or the segment come in */
+	struct embed_gap gaps[2]; /* insertions: after the load commands; for strings or the segment */
 	uint64_t commands_end;
 	uint64_t first;	 /* the lowest offset of anything behind the load commands */
 	uint64_t vm_end; /* the end of the highest segment */
-	uint64_t linkedit, linkedit_addr, linkedit_size; /* where it is in the file; 0: there is none */
-	uint32_t linkedit_command; /* where that is */
+	uint64_t linkedit, linkedit_addr, linkedit_size; /* of the segment; offset 0: the file has no such segment */
+	uint32_t linkedit_command; /* the place of its load command */
 	unsigned head, each; /* sizes of a segment's command and of a section in it */
 };
 
 /* ---- load commands ------------------------------------------------------------------------ */
 
-/* A load command at `p`; the file's, or the copy's. */
+/* A load command at `p`, in the old file or in the copy. */
 struct command {
 	uint8_t *p;
 	uint32_t type, size;
@@ -113,7 +113,7 @@ static bool next_command(const struct macho *f, uint8_t *all, uint32_t *at, stru
 
 typedef void (*offset_fn)(struct macho *f, uint8_t *p, unsigned n);
 
-/* Calls `fn` with each offset into the file that a command has. */
+/* Calls `fn` with each file offset in a load command. */
 static void each_offset(struct macho *f, const struct command *c, offset_fn fn)
 {
 	if (is_segment(f, c)) {
@@ -132,7 +132,7 @@ static void each_offset(struct macho *f, const struct command *c, offset_fn fn)
 				fn(f, c->p + pointers[i].at[k], 4);
 }
 
-/* ---- what is there ----------------------------------------------------------------------- */
+/* ---- the old file ------------------------------------------------------------------------ */
 
 static void find_first(struct macho *f, uint8_t *p, unsigned n)
 {
@@ -159,7 +159,7 @@ static int look_at_segment(struct macho *f, const struct command *c, struct err 
 	return 0;
 }
 
-/* The commands of the old file, which stays as it is. */
+/* The load commands of the old file, which the caller must not change. */
 static uint8_t *old_commands(const struct macho *f)
 {
 	return (uint8_t *)(uintptr_t)f->x->m.file.p + f->x->m.at;
@@ -177,9 +177,9 @@ static int look(struct macho *f, struct err *e)
 	f->commands_end = m->at + m->commands_size;
 	f->first = m->file.n;
 	for (; r == 0 && n < m->n_commands && next_command(f, old_commands(f), &at, &c); n++) {
-		/* It may say where something is that moves. */
+		/* An unknown command may hold offsets of data that moves. */
 		if ((c.type & ~LC_REQUIRED) > LC_LAST_KNOWN)
-			return err_set(e, -ENOTSUP, "has a load command that is not known: %" PRIu32,
+			return err_set(e, -ENOTSUP, "has an unknown load command: %" PRIu32,
 				c.type & ~LC_REQUIRED);
 		each_offset(f, &c, find_first);
 		if (is_segment(f, &c))
@@ -202,7 +202,7 @@ static bool has_room(const struct macho *f, unsigned n)
 
 /* ---- the strings of a dSYM ---------------------------------------------------------------- */
 
-/* The command's segment has the bytes of the host, and nothing lies behind it. */
+/* Whether the command's segment holds the host's bytes and no segment has higher addresses. */
 static bool may_hold(const struct macho *f, const struct command *c, uint64_t from, uint64_t to)
 {
 	uint64_t off = word(f, c->p + (f->x->m.is64 ? 40 : 32)), n = word(f, c->p + (f->x->m.is64 ? 48 : 36));
@@ -211,7 +211,7 @@ static bool may_hold(const struct macho *f, const struct command *c, uint64_t fr
 		word(f, c->p + 24) + word(f, c->p + 24 + word_size(f)) == f->vm_end;
 }
 
-/* Whether a section may grow: it is in the last segment, and no other one moves. */
+/* Whether a section may grow: the section is in the last segment, and no other segment moves. */
 static bool can_grow(const struct macho *f, const struct image_section *host)
 {
 	uint64_t from = (uint64_t)(host->bytes.p - f->x->m.file.p), to = from + host->bytes.n;
@@ -244,7 +244,7 @@ static void add_word(struct macho *f, uint8_t *p, uint64_t n)
 	embed_set(f->x, p, word(f, p) + n, word_size(f));
 }
 
-/* The host's own segment: what it has is longer, and what is behind has other addresses. */
+/* Enlarges the host's segment, and shifts the addresses of the sections behind the host. */
 static void grow_segment(struct macho *f, const struct command *c)
 {
 	const struct image_section *host = &f->x->host;
@@ -297,7 +297,7 @@ static void put_section(struct macho *f, uint8_t *s, const char *name, uint64_t 
 	embed_set(x, s + 48 + 2 * w, S_ATTR_DEBUG, 4);
 }
 
-/* The new segment's command, before the one that is at `before`: sections are counted in their order. */
+/* Inserts the new segment's command before the command at `before`: section numbers follow the commands. */
 static void put_segment(struct macho *f, uint32_t before, uint64_t addr, uint64_t vm_size, uint64_t off,
 	uint64_t size)
 {
@@ -326,7 +326,7 @@ static void put_segment(struct macho *f, uint32_t before, uint64_t addr, uint64_
 	embed_set(x, head + 20, x->m.commands_size + n, 4);
 }
 
-/* Offsets of sections have 32 bits. */
+/* Rejects a file in which an offset of a section exceeds 32 bits. */
 static int check_size(const struct macho *f, uint64_t addr, uint64_t vm_size, struct err *e)
 {
 	if (f->x->failed)
@@ -371,7 +371,7 @@ static int embed_dsym(struct macho *f, struct err *e)
 	return check_size(f, addr, vm_size, e);
 }
 
-/* Of what is loaded only __LINKEDIT can move, and the load commands cannot. */
+/* In a loaded file only the segment __LINKEDIT can move; load commands must fit the room behind them. */
 static int embed_linked(struct macho *f, struct err *e)
 {
 	struct embed *x = f->x;
@@ -419,5 +419,5 @@ int embed_macho(struct embed *x, struct err *e)
 		return embed_dsym(&f, e);
 	if (type == MH_EXECUTE || (type >= MH_DYLIB && type <= MH_BUNDLE) || type == MH_KEXT)
 		return embed_linked(&f, e);
-	return err_set(e, -ENOTSUP, "is no dSYM, program or library: no segment can be added to it");
+	return err_set(e, -ENOTSUP, "is neither a dSYM nor a program or library: no segment can be added");
 }

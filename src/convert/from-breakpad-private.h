@@ -6,10 +6,10 @@
 #include "convert/from-breakpad-text.h"
 #include "convert/from-breakpad.h"
 
-/* symbolic decodes so many bytes as UTF-8 before it looks for the MODULE line. */
+/* symbolic decodes this many bytes as UTF-8 before it looks for the MODULE line. */
 #define HEADER_BYTES 320
 
-/* From the numbers of FILE and INLINE_ORIGIN, which need not be dense, to those of the writer. */
+/* Maps the numbers of FILE and INLINE_ORIGIN records, which may have gaps, to numbers of the writer. */
 struct numbers {
 	struct {
 		uint64_t key;
@@ -30,7 +30,7 @@ struct breakpad {
 	struct breakpad_counts counts;
 	struct numbers files, origins;
 	struct buf half; /* a line whose end has not come yet */
-	bool too_long;	 /* and it is longer than a line may be */
+	bool too_long;	 /* the line in `half` is longer than a line may be */
 	char header[HEADER_BYTES + 1];
 	size_t n_header;
 
@@ -40,11 +40,11 @@ struct breakpad {
 	struct nest_queue calls;
 
 	bool id_from_code;
-	uint32_t module; /* the name of the program; 0: not told */
+	uint32_t module; /* the name of the program; 0: unknown */
 	bool module_sought, no_line_end;
 };
 
-/* Each record takes the text behind its first word, and accepts what symbolic accepts. 0; -EBADMSG: the line
+/* The record readers take the text after the first word, and accept what symbolic accepts. 0; -EBADMSG: the line
  * is not what its first word says; -ENOMEM, -EFBIG. */
 int breakpad_read_file(struct breakpad *b, struct text t);
 int breakpad_read_origin(struct breakpad *b, struct text t);

@@ -14,16 +14,16 @@
 #define ROWS_MOST 0xffffffu
 #define NAME_MOST (64u << 10)
 #define EMBEDDED_MOST (512u << 20)
-/* What a point has in place of a line where a debugger does not stop. */
+/* The line number of a hidden sequence point, where no debugger stops. */
 #define HIDDEN 0xfeefee
 
 struct reader {
 	struct gsym_writer *w;
 	struct span tables, blobs;
-	unsigned guid, blob; /* bytes of an index into these */
+	unsigned guid, blob; /* bytes of an index into the GUID and the blob heap */
 	uint32_t n_documents, n_methods;
 	const uint8_t *documents, *methods;
-	uint32_t *files; /* by row of the document, from 1; 0: not asked for yet */
+	uint32_t *files; /* by the document's row, from 1; 0: not added yet */
 	uint32_t no_name;
 };
 
@@ -34,7 +34,7 @@ static uint32_t read_index(const uint8_t *p, unsigned bytes)
 	return bytes == 4 ? le32(p) : le16(p);
 }
 
-/* Of one, two or four bytes. */
+/* Takes a compressed unsigned number of one, two or four bytes. */
 static bool take_uint(struct span *s, uint32_t *out)
 {
 	const uint8_t *p = s->p;
@@ -53,7 +53,7 @@ static bool take_uint(struct span *s, uint32_t *out)
 	return true;
 }
 
-/* The sign is in the lowest bit, and fills up the width of the form. */
+/* Takes a compressed signed number. Its lowest bit is the sign, which extends to the width of the encoding. */
 static bool take_int(struct span *s, int64_t *out)
 {
 	size_t before = s->n;
@@ -70,7 +70,7 @@ static bool take_int(struct span *s, int64_t *out)
 	return true;
 }
 
-/* A run of bytes in the heap; the one at 0 is empty. */
+/* The blob at an offset of the blob heap; the blob at 0 is empty. */
 static bool blob_at(const struct reader *r, uint32_t at, struct span *out)
 {
 	uint32_t n;
@@ -89,7 +89,7 @@ static bool blob_at(const struct reader *r, uint32_t at, struct span *out)
 
 /* ---- documents ---------------------------------------------------------------------- */
 
-/* A name is a separator and the parts that it stands between, each a blob of its own. */
+/* A name is a separator and the parts that it joins; each part is a blob. */
 static int document_name(const struct reader *r, struct span name, struct buf *out)
 {
 	char separator;
@@ -148,10 +148,10 @@ static int file_of(struct reader *r, uint32_t row, uint32_t *out)
 struct point {
 	uint64_t il;
 	int64_t line, column;
-	bool first, plain; /* none was read; none that has a line */
+	bool first, plain; /* no point was read yet; no point with a line was read yet */
 };
 
-/* 1: it has a line. 0: it is hidden. */
+/* Takes the lines and columns of a point. 1: the point has a line. 0: the point is hidden. */
 static int take_lines(struct span *s, struct point *p)
 {
 	uint32_t lines, columns, line, column;
@@ -236,7 +236,7 @@ static int tell_method(struct reader *r, uint32_t method)
 
 /* ---- the file ----------------------------------------------------------------------- */
 
-/* The streams that are of use; one that is named and lies outside breaks the file. */
+/* Finds the streams that the reader needs. Such a stream outside of the file means that the file is broken. */
 static const char *find_streams(struct reader *r, struct span file)
 {
 	const uint8_t *h = span_at(file, 0, 16);
@@ -299,7 +299,7 @@ static const char *find_tables(struct reader *r)
 
 static int tell_file(struct gsym_writer *w, struct span file, struct err *e)
 {
-	/* Stands for no name: see eliot_name(). */
+	/* The name of a function without a name: see eliot_name(). */
 	static const char no_name[] = "\1" "0 ";
 	struct reader r = {.w = w};
 	const char *bad = find_streams(&r, file);

@@ -6,7 +6,7 @@
 
 enum { N_STAB = 0xe0, N_TYPE = 0x0e, N_SECT = 0x0e, N_EXT = 1 };
 
-/* Symbols of Mach-O have no size, and begin with an underscore that the source does not have. */
+/* Mach-O symbols have no size, and begin with an underscore that the name in the source lacks. */
 static int add_macho_symbol(struct symbols *s, const uint8_t *p, struct span names)
 {
 	uint64_t at = load32(p, s->m->swap);

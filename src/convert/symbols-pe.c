@@ -1,5 +1,5 @@
-/* Functions that a PE file tells besides debug information: the table of symbols that MinGW's linkers
- * leave in it, and what it exports. */
+/* Functions of a PE file from other sources than debug information: the symbol table that MinGW's linkers
+ * leave in the file, and the file's exports. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "base/bytes.h"
@@ -10,7 +10,7 @@ enum {
 	MACHINE_386 = 0x14c, MACHINE_X86_64 = 0x8664
 };
 
-/* How long the function is that begins there, as what unwinds it says; 0: nothing does. */
+/* The size of the function at `rva` by its unwind entry; 0: the function has no unwind entry. */
 static uint64_t size_of(const struct image *m, const struct image_pe *pe, uint64_t rva)
 {
 	size_t from = 0, to = m->machine == MACHINE_X86_64 ? pe->unwind.n / 12 : 0;
@@ -66,7 +66,7 @@ static int read_exports(struct symbols *s, const struct image_pe *pe)
 			continue;
 		function = span_at(functions, load16(ordinal, s->m->swap) * 4ull, 4);
 		rva = function ? load32(function, s->m->swap) : 0;
-		/* What lies in the table itself is the name of another library's function. */
+		/* An address inside the export table leads to the name of another library's function. */
 		if (!rva || (rva >= pe->exports && rva - pe->exports < pe->exports_size))
 			continue;
 		x.name = text_at(s->m, &texts, load32(name, s->m->swap));
@@ -80,7 +80,7 @@ static int read_exports(struct symbols *s, const struct image_pe *pe)
 
 /* ---- the table of symbols --------------------------------------------------------------- */
 
-/* `room` is for names of eight bytes that have no NUL. */
+/* `room` takes a copy of an eight-byte name, which has no NUL. */
 static const char *name_of(const struct symbols *s, const uint8_t *p, char *room)
 {
 	const uint8_t *nul;
@@ -106,7 +106,7 @@ static int add_coff(struct symbols *s, const struct image_pe *pe, const uint8_t 
 	};
 	struct image_section at;
 
-	/* What is static and has no type is a section or a label. */
+	/* A static symbol without a type is a section or a label. */
 	if ((class != CLASS_EXTERNAL && (class != CLASS_STATIC || !x.typed)) || !section ||
 		section > s->m->n_sections || image_coff_section(s->m, section - 1, &at) < 0)
 		return 0;
@@ -128,7 +128,7 @@ static int read_table(struct symbols *s, const struct image_pe *pe)
 		const uint8_t *p = pe->symbols.p + i * SYMBOL_SIZE;
 
 		r = add_coff(s, pe, p, s->names + i * 9);
-		i += p[17]; /* entries that say more of it */
+		i += p[17]; /* auxiliary entries of this symbol */
 	}
 	return r;
 }

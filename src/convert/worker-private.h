@@ -3,7 +3,7 @@
 #pragma once
 #include "convert/worker.h"
 
-/* Its descriptors. */
+/* The worker's descriptors. */
 enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_PACKAGE = 7, WORKER_UNITS = 8 };
 
 /* Words of the command line, one for each of the last three descriptors. */
@@ -11,17 +11,17 @@ enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_P
 #define WORKER_ASK "ask"
 #define WORKER_HERE "here"
 
-/* Whether it may work where no system-call filter can be set. */
+/* Whether the worker may run without a system-call filter if the system cannot set one. */
 #define WORKER_MAY "may"
 #define WORKER_MUST_NOT "must-not"
 
-/* What it is to make, by enum gsym_work_form. */
+/* The word for each output form, by enum gsym_work_form. */
 extern const char *const worker_forms[];
 
-/* The last that it says; behind it the ids of units that are lacked. */
+/* The worker's last message; the ids of missing units follow. */
 struct worker_word {
 	int r;
-	bool bare; /* it worked without a filter */
+	bool bare; /* the worker ran without a filter */
 	struct gsym_work_lack lack;
 	char text[252];
 };

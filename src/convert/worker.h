@@ -1,6 +1,6 @@
-/* Conversion in a process of its own: a file that makes it crash, hang or grow costs that file. The
- * process gets the input as a descriptor, gives the output in memory, and can do next to nothing
- * else: it opens no file, starts nothing, and sees neither the environment nor other descriptors. */
+/* Conversion in a separate process, the worker. An input that makes the worker crash, hang or grow costs
+ * only its own conversion. The worker reads the input from a descriptor and returns the output in memory.
+ * The worker cannot open files or start processes, and sees neither the environment nor other descriptors. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Another file that the input's debug information is in. */
+/* Another file that holds debug information of the input. */
 struct gsym_work_file {
-	bool ask; /* the file was not looked for yet: the worker ends, and says that it lacks it */
+	bool ask; /* the file was not looked for yet: if the worker needs the file, it ends and asks for it */
 	int fd;	  /* -1: the file was looked for and not found */
 };
 
@@ -20,13 +20,13 @@ struct gsym_work_lack {
 	enum gsym_want_kind kind; /* in this order: GSYM_ALT, GSYM_DWP, GSYM_DWO */
 	uint8_t id[64];		  /* of GSYM_ALT: its build id */
 	uint8_t id_len;
-	/* Of GSYM_DWO: all units that it lacks, the lowest first, by which a package of them is found, too.
-	 * The caller's to free(). */
+	/* With GSYM_DWO: the ids of all missing units, the lowest first. A package of the units is looked up
+	 * by the same ids. The caller frees them. */
 	uint64_t *units;
 	size_t n_units;
 };
 
-/* Files with split units, one behind the other in one file, padded to 8 bytes: this, then the bytes. */
+/* Precedes each file with split units when several are joined into one; each is padded to 8 bytes. */
 struct gsym_work_unit {
 	uint64_t id, size;
 };
@@ -40,32 +40,35 @@ enum gsym_work_form {
 };
 
 struct gsym_work {
-	const char *program; /* NULL: this one, which calls gsym_worker_main() when told so */
-	unsigned seconds;    /* of processor time for each thread, and in all of the clock's; 0: 300 */
+	const char *program; /* NULL: this program, which must call gsym_worker_main() for GSYM_WORKER_WORD */
+	unsigned seconds;    /* of processor time for each thread, and of elapsed time in all; 0: 300 */
 	unsigned threads;    /* 0: as many as there are processors, up to 8 */
-	uint64_t memory;     /* bytes that it may write to; 0: half of the machine's */
-	bool unsandboxed;    /* it may work where no system-call filter can be set */
-	bool *bare;	     /* set when it did; NULL */
-	const atomic_bool *stop; /* when it becomes true the worker is ended; NULL: never */
+	uint64_t memory;     /* bytes of memory that the worker may use; 0: half of the machine's memory */
+	bool unsandboxed;    /* the worker may run without a system-call filter if the system cannot set one */
+	bool *bare;	     /* set if the worker ran without a filter; may be NULL */
+	const atomic_bool *stop; /* true ends the worker; NULL: never */
 	enum gsym_work_form form;
-	struct gsym_work_file alt, package; /* what dwz moved away, and split units (.dwp) */
-	struct gsym_work_file units;	    /* single ones (.dwo), as gsym_work_unit says */
+	struct gsym_work_file alt, package; /* the parts that dwz moved away; a package of split units (.dwp) */
+	struct gsym_work_file units;	    /* single split units (.dwo), each after a gsym_work_unit */
 	struct gsym_work_lack *lack;	    /* with -EAGAIN; NULL: there are no other files */
 };
 
-/* How a program is called to be a worker: `symfs gsym work`. */
+/* The argument that makes the program a worker: `symfs gsym work`. */
 #define GSYM_WORKER_WORD "work"
 
-/* Converts the file `in`; *out is a descriptor of what was made, the caller's. Waits.
- * -EAGAIN: another file is lacked, which may be given the next time.
- * -ENOMSG, -ENODATA: there is nothing to make it of; -EBADMSG: the input is broken, or the worker
- * did not survive it; -ETIMEDOUT: it takes too much processor time; -ETIME: too much of the clock's, which others
- * may be to blame for; -EINTR: `stop`; -ENOTSUP, -EFBIG; -ENOMEM: it needs more memory than it may have, or the
- * kernel killed it; -EPERM: no system-call filter can be set; others: here. Words in `e` follow a subject. */
+/* Converts the file `in` and waits for the worker. The caller owns *out, a descriptor of the output.
+ * -EAGAIN: `lack` names a missing file; call again with the file.
+ * -ENOMSG, -ENODATA: the input has nothing to convert. -EBADMSG: the input is broken, or crashed the worker.
+ * -ETIMEDOUT: the conversion takes too much processor time. -ETIME: it takes too long, perhaps because the
+ * machine is busy. -EINTR: `stop` is true. -ENOTSUP, -EFBIG.
+ * -ENOMEM: the worker needs more than `memory`, or the kernel killed the worker.
+ * -EPERM: no system-call filter can be set. Other errors are of this process. The text in `e` lacks its
+ * subject, the name of the input. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
 
 /* Half of the machine's memory. */
 uint64_t gsym_work_memory(void);
 
-/* In the process: reads descriptor 3, and 6 to 8, writes 4, says on 5 how it went. An exit status. */
+/* The worker's main(): reads descriptors 3 and 6 to 8, writes the output to 4, and reports the result on 5.
+ * Returns the exit status. */
 int gsym_worker_main(int argc, char **argv);

@@ -64,14 +64,14 @@ static bool read_url(const char *url, struct module *out)
 	       strcmp(out->debug_file, ".") != 0 && strcmp(out->debug_file, "..") != 0;
 }
 
-/* A server that is asked. */
+/* A request to one server. */
 struct question {
 	const struct source *s;
 	struct probe *p;
 	uint64_t since;
 };
 
-/* -EREMOTEIO, -EHOSTUNREACH: the server cannot be asked, or not now. */
+/* Starts the request. -EREMOTEIO, -EHOSTUNREACH: the server cannot be asked, or not now. */
 static int ask(struct fetch *f, const char *path, const char *via, struct question *q)
 {
 	struct source_ask what = {0};
@@ -87,8 +87,8 @@ static int ask(struct fetch *f, const char *path, const char *via, struct questi
 	return q->p ? 0 : breaker_error(f->breakers, q->s->origin);
 }
 
-/* -ENOENT also when the server has the file and does not redirect: then its path shows no debug id. `until`
- * is 0 when the answer is not needed any more. */
+/* Waits for the answer. -ENOENT: also if the server has the file but does not redirect, since its path then
+ * shows no debug id. `until`: 0 if the answer is no longer needed. */
 static int take_answer(struct fetch *f, struct question *q, uint64_t until, const atomic_bool *stop,
 	struct module *out)
 {

@@ -1,5 +1,5 @@
-/* The race of the sources for one key: all of a tier are asked at once, and the first in their order that has
- * the file wins. */
+/* The race of the sources for one key. All sources of a tier are asked at once; the first source in their order
+ * that has the file wins. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RESUME_MS 500 /* a download that readers wait for is begun again so often */
-#define REST_MS 1000 /* for a source that broke off to send the rest, while another has other bytes */
+#define RESUME_MS 500 /* how often a download that readers wait for is started again */
+#define REST_MS 1000 /* the time for a source that broke off to send the rest before another version is taken */
 
 static void race_look(void *ctx);
 
@@ -85,7 +85,7 @@ static int rank_of_error(int error)
 	return 0;
 }
 
-/* An error would end the readers of a part: every source is asked for the rest until the deadline. */
+/* Asks every source for the rest, until the deadline. An error now would fail readers that have a part. */
 static void race_ask_again(void *ctx)
 {
 	struct flight *fl = ctx;
@@ -103,7 +103,7 @@ static void race_ask_again(void *ctx)
 	race_start(fl);
 }
 
-/* No source goes on with what readers have a part of. */
+/* Concludes the race when no source continues the version that readers have a part of. */
 static void conclude_read(struct flight *fl)
 {
 	switch (version_look(fl, false)) {
@@ -120,7 +120,7 @@ static void conclude_read(struct flight *fl)
 	}
 }
 
-/* The attempt whose error says best why no source has the file; NULL: all said that it is not there. */
+/* The attempt whose error best explains why no source has the file; NULL: all sources answered "not found". */
 static const struct attempt *worst_of(const struct flight *fl)
 {
 	const struct attempt *worst = NULL;
@@ -205,14 +205,15 @@ static void race_grace_over(void *ctx)
 	race_look_soon(fl);
 }
 
-/* Whether the attempt may still win against a later one. A source that waits for its retry does not hold the others back. */
+/* Whether the attempt may still win against a later one. A source that waits for its retry does not delay the
+ * others. */
 static bool holds_back(const struct attempt *at)
 {
 	return !at->later.due &&
 		(at->answered || breaker_may_hold(at->flight->f->breakers, at->source->origin));
 }
 
-/* A source that broke off is asked for the rest, and another one has another version: a short wait. */
+/* If a source broke off and another source has another version, waits briefly for the rest of the first. */
 static void look_at_version(struct flight *fl)
 {
 	if (!fl->readers.part || !version_has_other(fl))
@@ -255,7 +256,7 @@ static void race_look(void *ctx)
 	case RACE_WAIT:
 		look_at_version(fl);
 		break;
-	case RACE_NEXT_TIER: /* sources stand in the order of their tiers */
+	case RACE_NEXT_TIER: /* sources are sorted by tier */
 		fl->race.tier = fl->attempts[which].source->o.tier;
 		start_tier(fl);
 		break;
@@ -267,8 +268,8 @@ static void race_look(void *ctx)
 
 /* ---- the lookup deadline -------------------------------------------------------------------------------- */
 
-/* Is a body coming from there right now? Then a request without an answer may well have waited
- * for one of the host's connections, and says nothing against it. */
+/* Whether the origin is sending a body now. Then a request without an answer may only be waiting for one of
+ * the host's connections, and the host is not at fault. */
 static bool is_sending(const struct fetch *f, const char *origin)
 {
 	for (const struct flight *fl = f->flights; fl; fl = fl->next)
@@ -296,7 +297,7 @@ unsigned race_time_left(const struct flight *fl, unsigned ms)
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		/* Its answer is here, and only we have not looked at it, or have no room yet. */
+		/* The answer has arrived; this process has not examined it yet, or has no room. */
 		if (at->state == ATTEMPT_PROMISING)
 			return ms;
 		if (at->state == ATTEMPT_ASKING && at->transfer)

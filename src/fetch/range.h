@@ -4,21 +4,21 @@
 #include "fetch/flight.h"
 #include "net/multipart.h"
 
-#define PIECES_MOST 64 /* of one request: servers refuse very many, and very long lines */
+#define PIECES_MOST 64 /* of one request: servers reject too many ranges and overlong header lines */
 
 struct range {
 	struct range *next;
 	struct flight *fl;
 	struct transfer *transfer;
-	/* It ended, is freed, and this is a copy. */
+	/* Called at the end of the request. `rg` is a copy; the original is freed. */
 	void (*over)(struct flight *fl, const struct range *rg, const struct net_reply *r);
 	uint64_t off, end, at;
-	bool fills; /* no reader waits for it in particular */
-	bool yields; /* to other requests at its host; the rest of it is asked for again */
-	uint64_t since, came; /* clock_ms() of a look at how fast it is, and bytes from then on; 0: none yet */
+	bool fills; /* fills the file; no reader waits for these bytes */
+	bool yields; /* stops in favour of other requests at the host; its rest is requested again */
+	uint64_t since, came; /* clock_ms() at the start of the speed measurement, and the bytes since; 0: not started */
 	bool one_only; /* the server answers no more than one range */
 	int error;
-	/* n: pages here and there, and no blocks. Several come as parts of one answer. */
+	/* The pieces: scattered pages instead of blocks. Several arrive as parts of one answer. */
 	unsigned n;
 	struct ahead_span pieces[PIECES_MOST];
 	struct multipart parts;
@@ -27,5 +27,5 @@ struct range {
 /* Sends a copy, and puts it into the flight's list. 0, -errno. */
 int range_send(const struct range *what);
 void range_cancel(struct range *rg); /* frees it */
-void range_rank(struct range *rg);   /* sets how urgent it is by now in the host's queue */
+void range_rank(struct range *rg);   /* updates its priority in the host's queue */
 uint64_t range_pieces_size(const struct range *rg);

@@ -1,5 +1,5 @@
-/* Byte ranges: a file from a server that answers ranges is filled where its readers look, or from front to back
- * when they will want most of it. (net) */
+/* Byte ranges: downloads the ranges that readers need from a server that supports ranges. If the readers will
+ * need most of the file, the download goes from front to back. (net) */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -10,15 +10,15 @@
 #include <string.h>
 
 #define AT_ONCE 4		/* requests of one file */
-#define GAP (128u << 10)	/* of bytes that are here, or not wanted: cheaper than a request */
-#define HALF_MOST (1u << 20)	/* of a longer one the halves are asked for at once */
-#define SINGLES_MOST 6		/* pieces at once of a server that answers one range at a time */
-#define ERRORS_MOST 3		/* without a block more, before another way is taken */
+#define GAP (128u << 10)	/* downloading a gap up to this size costs less than another request */
+#define HALF_MOST (1u << 20)	/* bytes: the halves of a longer range are requested at once */
+#define SINGLES_MOST 6		/* pieces requested at once from a server that answers only one range for each request */
+#define ERRORS_MOST 3		/* in a row without a new block; then ranges are given up */
 #define AGAIN_MS 100
-#define LOOK_MS 200		/* for other processes that want all of it */
-#define TOUCHED_PERCENT 35	/* of the file: then all of it is fetched */
+#define LOOK_MS 200		/* how often to check whether other processes want the whole file */
+#define TOUCHED_PERCENT 35	/* if requests touched so much of the file, all of it is downloaded */
 
-/* Ranges make no progress: what is missing comes with the whole, and what is here is compared with it. */
+/* Gives up ranges that make no progress. The whole file is downloaded, and compared with the bytes present. */
 static void ranges_off(struct flight *fl, const char *text)
 {
 	struct attempt *at = fl->body.winner;
@@ -39,7 +39,7 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 	char text[200];
 
 	snprintf(text, sizeof(text), "%.190s", r->text[0] && r->error != -ECANCELED ? r->text : "an odd answer to a range");
-	/* A part of a block is not progress: it would be forgotten each time. */
+	/* A part of a block is not progress, because the part would be discarded each time. */
 	if (sparse_present(fl->body.file) > fl->ranges.had)
 		fl->ranges.errors = 0;
 	fl->ranges.had = sparse_present(fl->body.file);
@@ -48,7 +48,7 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 		flight_say(fl, (struct event){SAID_FAILED, .error = fl->ranges.disk_error,
 			.text = "the store cannot be written"});
 	} else if (rg->error == -ESTALE || r->error == -ETIMEDOUT || ++fl->ranges.errors > ERRORS_MOST) {
-		/* Readers wait for a silent source through the stall timeout: not three times. */
+		/* With a silent source readers wait for the whole stall timeout. They must not wait so long three times. */
 		ranges_off(fl, rg->error == -ESTALE ? "another version, or no ranges" : text);
 	} else {
 		net_timer_set(fl->f->net, &fl->ranges.later, AGAIN_MS * fl->ranges.errors, ranges_again, fl);
@@ -58,7 +58,7 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 static void range_over(struct flight *fl, const struct range *rg, const struct net_reply *r)
 {
 	if (rg->one_only) {
-		ranges_go(fl); /* what readers lack of its pieces is asked for again */
+		ranges_go(fl); /* requests the pieces that readers still need */
 		return;
 	}
 	if (rg->yields) {
@@ -102,8 +102,8 @@ void ranges_resume(struct flight *fl)
 
 /* ---- which ranges ------------------------------------------------------------------- */
 
-/* The first bytes from `off` that are neither here nor on their way; *stop is where the next of either begin.
- * The part of a block that is here is skipped, or a range that yields inside a block would never make progress. */
+/* The first bytes from `off` that are neither present nor requested. *stop: the next byte that is. The present
+ * part of a block is skipped; otherwise a range that yields inside a block would never make progress. */
 static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint64_t *from, uint64_t *stop)
 {
 	struct sparse_hole h;
@@ -141,7 +141,7 @@ static unsigned count_ranges(const struct flight *fl, bool fills)
 	return n;
 }
 
-/* ---- pieces: pages that are wanted here and there, far from each other --------------- */
+/* ---- pieces: scattered pages, far from each other ------------------------------------- */
 
 static bool covers(const struct ahead_span *pieces, unsigned n, uint64_t off, uint64_t end)
 {
@@ -168,7 +168,7 @@ static unsigned requests_for_pieces(const struct flight *fl)
 	return n;
 }
 
-/* As many pieces of the queue as one request can carry. */
+/* Requests as many queued pieces as fit into one request. */
 static void send_pieces(struct flight *fl)
 {
 	unsigned most = ranges_takes_several(fl->f, fl->body.winner->source) ? PIECES_MOST : 1;
@@ -209,7 +209,7 @@ static bool fetch_in_pieces(struct flight *fl, uint64_t off, uint64_t end)
 
 /* ---- what readers wait for -------------------------------------------------------- */
 
-/* A long window comes faster in two halves. */
+/* Requests a window; two halves of a long window arrive faster. */
 static bool start_window(struct flight *fl, uint64_t from, uint64_t to)
 {
 	uint64_t half = from + (to - from) / 2;
@@ -227,7 +227,7 @@ static void mark_runs(struct flight *fl)
 			part_mark(fl->readers.part, i, fl->ranges.ahead.runs[i].mark, fl->ranges.ahead.runs[i].next);
 }
 
-/* Readers came to what was read ahead for them: the next bytes are fetched before they wait for them. */
+/* Extends the read-ahead that readers have reached, before the readers wait for the next bytes. */
 static void read_ahead(struct flight *fl)
 {
 	uint64_t from, to, at, stop;
@@ -249,7 +249,7 @@ static void read_ahead(struct flight *fl)
 	}
 }
 
-/* One more request for bytes that a reader waits for. False: no request is needed. */
+/* Sends one more request for bytes that a reader waits for. false: no request is needed. */
 static bool fetch_wanted(struct flight *fl, uint64_t off, uint64_t end)
 {
 	uint64_t from, stop, to, next, next_stop;
@@ -264,10 +264,10 @@ static bool fetch_wanted(struct flight *fl, uint64_t off, uint64_t end)
 		to = MIN(from - from % SPARSE_BLOCK + SPARSE_BLOCK, fl->body.size);
 	to = ahead_window(&fl->ranges.ahead, from, to);
 	to = MIN(to + SPARSE_BLOCK - 1 - (to + SPARSE_BLOCK - 1) % SPARSE_BLOCK, fl->body.size);
-	/* What is left before the end is no request of its own. */
+	/* Include a short rest of the file: the rest is not worth another request. */
 	if (fl->body.size - to <= SPARSE_BLOCK)
 		to = fl->body.size;
-	/* Over short runs of what is here; not into what is on its way. */
+	/* Continue across short runs of present bytes, but not into requested bytes. */
 	next = stop;
 	while (next < to && first_hole(fl, next, to, &next, &next_stop) && next - stop <= GAP)
 		stop = next = next_stop;
@@ -313,7 +313,7 @@ static void send_wanted(struct flight *fl)
 static void open_sparse(struct flight *fl);
 static void probe_file(struct flight *fl);
 
-/* Looks whether another process wants all of it. */
+/* Checks whether another process wants the whole file. */
 static void look_at_others(void *ctx)
 {
 	struct flight *fl = ctx;
@@ -338,7 +338,7 @@ void ranges_go(struct flight *fl)
 	}
 	if (sparse_is_full(fl->body.file)) {
 		if (!fl->ranges.probing) {
-			ranges_stop(fl); /* all came; some transfers have not reported their end yet */
+			ranges_stop(fl); /* all bytes are present; some transfers have not reported their end yet */
 			flight_say(fl, (struct event){SAID_ALL});
 		}
 		return;
@@ -435,7 +435,7 @@ static void learn_probed(struct flight *fl, const struct probed *p)
 	} else if (!p->sparse) {
 		fl->ranges.fill = true;
 	}
-	/* No further range would identify the file: only the whole can. */
+	/* No further range can identify the file; only the whole file can. */
 	if (!fl->ranges.want_len && !fl->body.sure)
 		fl->ranges.fill = true;
 	ranges_go(fl);

@@ -1,4 +1,4 @@
-/* What each source last answered in place of a file, in words: for .symfs/why. */
+/* Records the last answer of each source that was not a file, as text for .symfs/why. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By origin and URL: after a reload other sources may have the addresses of the old ones. */
+/* Hashes the source's name and URL, not its address: after a reload a new source may have an old one's address. */
 uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask)
 {
 	const char *where = ask->where ? ask->where : "";

@@ -17,8 +17,8 @@
 struct tree {
 	struct tree *next;
 	struct scan *scan;
-	unsigned refs; /* of the list, while it is wanted, and of callers; under the lock */
-	bool wanted;   /* while trees_set() runs */
+	unsigned refs; /* one of the list while the tree is wanted, and one of each caller; under the lock */
+	bool wanted;   /* valid only while trees_set() runs */
 };
 
 static struct tree **tree_at(struct fetch *f, const char *path)
@@ -30,7 +30,7 @@ static struct tree **tree_at(struct fetch *f, const char *path)
 	return at;
 }
 
-/* Where a tree is saved. NULL: it is walked anew in each process. */
+/* The path of the tree's memory file. NULL: each process walks the tree anew. */
 static char *memory_of(const struct fetch *f, const char *path)
 {
 	_cleanup_free_ char *dir = NULL;
@@ -66,7 +66,7 @@ static void tree_begin(struct fetch *f, const char *path)
 	f->trees = t;
 }
 
-/* A reference, because a listing takes long and must not hold the lock. NULL: the source has no tree. */
+/* Takes a reference, because a long listing must not hold the lock. NULL: the source has no tree. */
 static struct tree *tree_take(struct fetch *f, const struct source *s)
 {
 	LOCK_SCOPE(&f->trees_lock);

@@ -1,5 +1,5 @@
-/* Versions of a file: by what a version is known, and what becomes of a download when the source of its version
- * breaks off. Two versions are never mixed. */
+/* Versions of a file: how to recognize a version, and how a download continues when its source breaks off.
+ * Bytes of two versions are never mixed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "fetch/flight.h"
@@ -66,7 +66,7 @@ enum version_next version_look(const struct flight *fl, bool asking)
 	return version_judge(&v);
 }
 
-/* A source that did not break off has another version. */
+/* Whether a source that did not break off has another version. */
 static bool has_better(const struct flight *fl)
 {
 	for (unsigned i = 0; i < fl->n; i++)
@@ -75,8 +75,8 @@ static bool has_better(const struct flight *fl)
 	return false;
 }
 
-/* A source that broke off is not asked for a while, if another source has the file: else each flight would
- * begin with the same half of it. */
+/* If another source has the file, a source that broke off is not asked for a while. Otherwise each flight
+ * would begin with the same broken download. */
 void version_forget_attempts(struct flight *fl)
 {
 	bool better = has_better(fl);

@@ -1,5 +1,5 @@
-/* Explains why a file is missing: the requests for an artifact, what is remembered of each, and what each
- * source answers now. */
+/* Explains why a file is missing: lists the requests for an artifact, the recorded result of each, and each
+ * source's answer now. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_MS 100 /* between looks at *stop */
+#define LOOK_MS 100 /* between checks of *stop */
 
-/* One request, for which the caller waits. It ends by itself, because every transfer has bounds. */
+/* One request, for which the caller waits. The request always ends, because every transfer has time limits. */
 struct probe {
 	struct fetch *f;
 	struct net_req req;
@@ -19,7 +19,7 @@ struct probe {
 	pthread_cond_t over;
 	bool done;
 	int started;
-	struct net_reply reply; /* of the head, or of the end when no head came */
+	struct net_reply reply; /* at the head, or at the end if no head came */
 	uint8_t first[OBJ_HEAD];
 	size_t first_n;
 };
@@ -32,7 +32,7 @@ static int probe_head(void *ctx, const struct net_reply *r)
 	return r->status == 200 ? 0 : -ECANCELED;
 }
 
-/* Reads only so much of the body as shows what kind of file it is. */
+/* Reads only the first bytes of the body, which show the kind of file. */
 static int probe_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct probe *probe = ctx;
@@ -222,7 +222,7 @@ static const char *seen_word(int error)
 	}
 }
 
-/* What this process knows of a source that is not asked now. */
+/* Reports this process's last result for a source that is not asked now. */
 static void recall(struct fetch *f, const struct source *s, const struct artifact *a,
 	const struct key *k, const struct source_ask *ask, struct fetch_attempt *row)
 {

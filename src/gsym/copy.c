@@ -22,7 +22,7 @@ static int copy_file(struct copy *c, uint64_t index, uint32_t *out)
 	int r = call_site(c->g, index, &dir, &base);
 
 	if (r < 0) {
-		c->bad = "a file that is not there";
+		c->bad = "a file number that is out of range";
 		return r;
 	}
 	if (index && index < c->g->n_files && !*dir && !*base && !file_is_none(c->g, (uint32_t)index))

@@ -6,8 +6,8 @@
 
 /* ---- records of the prototype --------------------------------------------------------- */
 
-/* Its lengths are those of the data, as its manual has it, or 4 more, as its code does. So the data
- * itself says where it ends. */
+/* The prototype's manual defines a record's length as that of the data; its code writes 4 more. So only
+ * decoding the data shows where the data ends. */
 static const char *end_of_lines(struct gsym_func *f, struct span *data)
 {
 	struct gsym_rows it;
@@ -42,8 +42,8 @@ static const char *end_of_inlines(const struct gsym *g, struct gsym_func *f, str
 	return NULL;
 }
 
-/* Whether records follow each other from `at` to the one that ends the function. `extra`: what their
- * lengths say too much. */
+/* Whether records follow each other from `at` to the one that ends the function. `extra`: by how
+ * much their lengths are too large. */
 static bool ends_from(const struct gsym *g, uint64_t at, uint32_t extra)
 {
 	for (;;) {
@@ -60,8 +60,8 @@ static bool ends_from(const struct gsym *g, uint64_t at, uint32_t extra)
 	}
 }
 
-/* A record of a kind that is not known is passed. It does not tell which of the two lengths it has, so
- * the records before it do, or those behind it. */
+/* Skips a record of unknown kind. The record does not show which of the two lengths it has; the records
+ * before or after it do. */
 static const char *end_of_unknown(const struct gsym *g, uint64_t at, uint32_t len, int *extra, struct span *data)
 {
 	if (data->n != len)
@@ -69,12 +69,12 @@ static const char *end_of_unknown(const struct gsym *g, uint64_t at, uint32_t le
 	if (*extra < 0)
 		*extra = !ends_from(g, at + 8 + len, 0) && len >= 4 && ends_from(g, at + 8 + len - 4, 4) ? 4 : 0;
 	if (len < (uint32_t)*extra)
-		return "information of another length than it says";
+		return "a record with a wrong length";
 	data->n -= (uint32_t)*extra;
 	return NULL;
 }
 
-/* What is at a record, and where its data ends. `*extra`: 0 or 4, -1: not known yet. */
+/* Reads one record and finds the end of its data. `*extra`: 0 or 4; -1: not known yet. */
 static const char *part_old(const struct gsym *g, uint64_t at, uint32_t type, int *extra, struct gsym_func *f,
 	struct span *data)
 {
@@ -91,7 +91,7 @@ static const char *part_old(const struct gsym *g, uint64_t at, uint32_t type, in
 	if (bad)
 		return bad;
 	if (data->n != len && data->n + 4 != len)
-		return "information of another length than it says";
+		return "a record with a wrong length";
 	*extra = (int)(len - data->n);
 	if (type == INFO_LINES)
 		f->biased = data->n != len;
@@ -136,7 +136,7 @@ const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
 	if (!out->name || (g->form == GSYM_V1 && !out->name[0]))
 		return "a function without a name";
 	if (out->addr + out->size < out->addr)
-		return "a function that ends behind the last address";
+		return "a function that ends beyond the last address";
 	return g->form == GSYM_V1 ? parts_v1(g, (uint64_t)at + 8, out, true)
 				  : parts_old(g, (uint64_t)at + 8, out);
 }
@@ -167,7 +167,7 @@ int gsym_rows_begin(struct gsym_rows *it, const struct gsym_func *f)
 	if (!take_sleb(&it->p, it->end, &min) || !take_sleb(&it->p, it->end, &max) ||
 		!take_uleb(&it->p, it->end, &line))
 		return -EBADMSG;
-	it->bad = "a line table that counts lines from no number to no number";
+	it->bad = "a line table with an invalid range of line steps";
 	if (min < INT32_MIN || max < min || max > INT32_MAX || max - min >= UINT32_MAX ||
 		line > UINT32_MAX)
 		return -EBADMSG;
@@ -175,7 +175,7 @@ int gsym_rows_begin(struct gsym_rows *it, const struct gsym_func *f)
 	it->min = min;
 	it->line = (int64_t)line;
 	it->range = (uint32_t)(max - min + 1);
-	/* An opcode is less than 256, so that this is exact where it matters. */
+	/* Opcodes are below 256, and multiplying those by the inverse divides exactly. */
 	it->inverse = it->range < 256 ? (65536 + it->range - 1) / it->range : 0;
 	return 0;
 }
@@ -204,8 +204,8 @@ static int nodes_bad(struct gsym_nodes *it, const char *why)
 	return -EBADMSG;
 }
 
-/* LLVM sorts ranges before children count from the first, the prototype counts from the one that
- * it wrote first. */
+/* Addresses of children count from a range of their parent: LLVM's from the lowest range, the prototype's
+ * from the range that it wrote first. */
 static bool read_ranges(struct gsym_nodes *it, struct gsym_node *node)
 {
 	bool lowest = it->g->form == GSYM_V1;

@@ -1,4 +1,4 @@
-/* A section of strings that is there already, for GSYM that names it instead of one of its own. */
+/* An existing string section, which GSYM names instead of writing its own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/span.h"
@@ -7,11 +7,11 @@ struct shared {
 	struct span all;
 	uint32_t *slot; /* where strings begin, by hash */
 	size_t room;
-	uint32_t empty; /* where there is one without a byte */
+	uint32_t empty; /* the offset of an empty string */
 };
 
-/* `all` must outlive it and end with a NUL. 0, -ENOMEM; -EFBIG: 32 bits do not count it. */
+/* `all` must outlive `s` and end with a NUL. 0, -ENOMEM; -EFBIG: offsets in `all` exceed 32 bits. */
 int shared_open(struct shared *s, struct span all);
-/* Where the text begins; 0: it is not there, or only at the beginning, which means "no text". */
+/* The offset of the text; 0: the text is missing, or only at offset 0, which means "no text". */
 uint32_t shared_find(const struct shared *s, const char *text);
 void shared_close(struct shared *s);

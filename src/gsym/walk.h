@@ -14,8 +14,8 @@ enum { ROW_END = 0, ROW_FILE = 1, ROW_PC = 2, ROW_LINE = 3, ROW_SPECIAL = 4 };
 /* NULL, or why the record is broken. */
 const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out);
 
-/* As gsym_file(), for calls. The prototype left out files that only calls name, so a missing file has no
- * name there. */
+/* As gsym_file(), for the file of a call. The prototype omits files that only calls name, so in its files
+ * a missing file has no name. */
 int call_site(const struct gsym *g, uint64_t index, const char **dir, const char **base);
 
 /* Whether file `i`, which exists, has no name and so means "no file". */
@@ -26,8 +26,8 @@ static inline bool file_is_none(const struct gsym *g, uint32_t i)
 }
 
 /* Reads the parts of a record of version 1, whose infos begin at `at`. NULL, or what is wrong. Unknown
- * parts are skipped by their length, as the format intends; of two parts of one kind the first counts.
- * `all`: reads to the end of the record. Else it stops once it has met both kinds that a look-up needs. */
+ * parts are skipped by their length, as the format intends. The first part of a kind counts.
+ * `all`: reads to the end of the record. Otherwise reading stops after both kinds that a lookup needs. */
 static inline const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f, bool all)
 {
 	bool lines = false, inlines = false;

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 
-/* The number of different line steps that an opcode can stand for, less one. */
+/* Opcodes encode line steps in a window: its last step minus its first. */
 #define LINE_RANGE 14
 #define STEPS_MOST 64
 /* Longer steps have no opcode: readers reject a window that is farther away than any line. */
@@ -131,7 +131,7 @@ static void put_inlines(struct output *o, const struct entry *x, unsigned pad)
 		const struct node *node = &nodes[i];
 		bool children = i + 1 < x->n_nodes && nodes[i + 1].depth > node->depth;
 
-		/* The children of the nodes that the walk leaves end here. */
+		/* Ends the list of children of each node that the walk leaves. */
 		for (; depth > node->depth; depth--)
 			put8(o, &o->payload, 0);
 		depth = node->depth;
@@ -145,8 +145,8 @@ static void put_inlines(struct output *o, const struct entry *x, unsigned pad)
 
 /* ---- functions ----------------------------------------------------------------------- */
 
-/* The prototype's manual requires each information to begin at a multiple of 4, but its code follows the
- * data alone. A number in a longer encoding than necessary suits both. */
+/* The prototype's manual requires each record to begin at a multiple of 4; its code expects no padding
+ * between records. A number encoded in more bytes than necessary satisfies both. */
 static void put_info(struct output *o, uint32_t type, const struct entry *x,
 	void (*encode)(struct output *o, const struct entry *x, unsigned pad))
 {

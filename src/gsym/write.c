@@ -1,13 +1,13 @@
-/* Writes the file: from the functions in a writer to bytes. Texts and files are numbered in the order in
- * which the functions, sorted, first name them: so the bytes do not depend on the order in which functions came,
- * and what nothing names is not written. */
+/* Writes the functions in a writer as a GSYM file. The sorted functions number texts and files in the order
+ * of their first use. So the bytes do not depend on the order in which functions were added, and unused texts
+ * and files are not written. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 
 #define MAGIC 0x4753594du
 #define HEAD_SIZE 48
 
-/* ---- what is named ------------------------------------------------------------------- */
+/* ---- texts and files ----------------------------------------------------------------- */
 
 static void name_text(struct output *o, uint32_t text)
 {
@@ -44,7 +44,7 @@ static int name_all(struct output *o)
 	o->files = calloc(files, sizeof(*o->files));
 	if (!o->text_at || !o->file_at || !o->files)
 		return -ENOMEM;
-	o->n_files = 1; /* no file */
+	o->n_files = 1; /* file 0: "no file" */
 	if (o->form != GSYM_V1 && w->shared.n)
 		o->failed = shared_open(&o->shared, w->shared);
 	else
@@ -125,7 +125,7 @@ static void put_head(struct output *o, const char *strings_name)
 	}
 }
 
-/* Returns where the offsets of functions stand, which are not known yet. */
+/* Returns where the table of function offsets stands; the offsets are filled in later. */
 static size_t put_tables(struct output *o)
 {
 	bool v1 = o->form == GSYM_V1;

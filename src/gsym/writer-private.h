@@ -39,10 +39,10 @@ struct gsym_writer {
 	struct entry now; /* between begin and end */
 	struct {
 		size_t node, ranges;
-	} open[GSYM_DEPTH_MOST]; /* by depth: the call that the next may be a child of */
-	uint32_t unnamed; /* gsym_no_name()'s; 0: not asked for yet */
+	} open[GSYM_DEPTH_MOST]; /* by depth: the parent of the next, deeper call */
+	uint32_t unnamed; /* the name of gsym_no_name(); 0: not made yet */
 	uint32_t order; /* of the functions that are added now: gsym_set_order() */
-	unsigned skip;	  /* calls deeper than this belong to one that was dropped; 0: none was */
+	unsigned skip;	  /* calls deeper than this are children of a dropped call; 0: no call was dropped */
 	struct span shared;
 	uint64_t base;
 	bool has_base, shorten;

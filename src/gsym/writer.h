@@ -1,5 +1,6 @@
 /* Makes GSYM files. Functions may come in any order: the same functions give the same bytes.
- * One thread at a time for a writer; nothing is borrowed after a call returns. */
+ * Only one thread at a time may use a writer. A writer keeps no pointer from its caller,
+ * except that of gsym_share(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -7,9 +8,9 @@
 #include "base/span.h"
 #include "gsym/gsym.h"
 
-/* Of two functions with the same addresses the better one stays: the one with the lower rank. At the same
- * rank it is the one with inlined calls, then with lines, then with the shorter name, then with the name
- * that sorts first, then by gsym_set_order(). */
+/* If functions have the same addresses, the writer keeps the function with the lowest rank. At the same rank
+ * it prefers inlined calls, then lines, then the shorter name, then the name that sorts first, then
+ * gsym_set_order(). */
 enum gsym_rank { GSYM_DEBUG, GSYM_GLOBAL, GSYM_WEAK, GSYM_LOCAL };
 
 struct gsym_writer;
@@ -41,16 +42,16 @@ int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out);
 /* Splits the path at the last separator, which the directory keeps only if it is a root. */
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 
-/* The order of the functions that follow, at first 0: the number of their unit of debug information. Of
- * functions with the same addresses, name and rank the one with the lowest order stays. */
+/* Sets the order of the functions that follow, the number of their debug information unit; initially 0. If
+ * functions have the same addresses, name and rank, the writer keeps the one with the lowest order. */
 void gsym_set_order(struct gsym_writer *w, uint32_t order);
 
 /* A function: begin, then its rows and inlined calls, then end. Another begin drops a function that was
  * not ended. -ERANGE: the function is 4 GiB long or ends behind the last address. */
 int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank);
-/* Rows come in order of address. A row that goes back or lies outside of the function is dropped, and so
- * is one that repeats the row before it. Of several rows at one address the last one stays. */
+/* Rows come in order of address. A row that goes back, lies outside of the function or repeats the
+ * row before it is dropped. The last row at an address replaces the others. */
 int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line);
 /* Inlined calls, parents before their children; a call in the function itself has depth 1. Ranges follow.
  * Ranges outside of the parent's are dropped, and so are calls without a range. */
@@ -64,13 +65,13 @@ int gsym_end(struct gsym_writer *w);
 int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e);
 
 size_t gsym_functions(const struct gsym_writer *w); /* functions that were ended */
-/* The addresses of function `i` of those. */
+/* The addresses of function `i` of gsym_functions(). */
 void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uint64_t *size);
 /* The text that has this number; valid until the next text is added. */
 const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
 
-/* Strings that exist already, which end with a NUL and outlive the next gsym_write(). With GSYM_SECT0 its
- * `strings` are only the ones after them. An empty span: there are none. */
+/* Sets existing strings, which end with a NUL and outlive the next gsym_write(). With GSYM_SECT0, the
+ * `strings` of gsym_write() are only the additional ones. An empty span: no strings exist. */
 void gsym_share(struct gsym_writer *w, struct span strings);
 
 /* Writes the file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and

@@ -1,4 +1,4 @@
-/* Reads stream 1 of a PDB: its identity, the streams that have a name, and how it was linked. */
+/* Reads stream 1 of a PDB: its identity, its named streams, and how the PDB was linked. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"
@@ -33,7 +33,7 @@ static bool take_u32(struct span *s, uint32_t *out)
 	return p;
 }
 
-/* A hash table from texts to stream numbers. It is small, so it is read through. */
+/* Reads the hash table from names to stream numbers. The table is small, so every entry is read. */
 static bool read_named_streams(struct pdb *p, struct span *s)
 {
 	uint32_t size, n, words;

@@ -1,4 +1,4 @@
-/* Reads bytes of a PDB's file, and notes those that are not here yet. */
+/* Reads bytes of a PDB file, and records byte ranges that are not downloaded yet. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "pdb/msf-private.h"

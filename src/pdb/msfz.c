@@ -10,8 +10,8 @@
 
 #define HEADER_SIZE 80
 #define CHUNK_ENTRY 20
-#define CHUNK_MOST (256u << 20)	  /* bytes of one, decompressed */
-#define EXPAND_MOST 1024u	  /* a stream is at most so many times as long as the file */
+#define CHUNK_MOST (256u << 20)	  /* decompressed bytes of a chunk */
+#define EXPAND_MOST 1024u	  /* a stream is at most this many times as large as the file */
 #define DIRECTORY_MOST (64u << 20)
 #define SIZE_NONE UINT32_MAX
 #define WHERE_PACKED ((uint64_t)1 << 63)
@@ -82,7 +82,7 @@ static int read_chunks(struct msf *m, struct msf_io *io, uint64_t off, uint32_t 
 	return r;
 }
 
-/* One fragment after the other until a size of 0; a stream that was deleted has the size alone. */
+/* Reads the fragments of a stream up to a size of 0. A deleted stream has only that size. */
 static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size_t *at, struct err *e)
 {
 	uint64_t size = 0;
@@ -154,7 +154,7 @@ int msfz_open(struct msf *m, struct msf_io *io, struct err *e)
 
 /* ---- streams ---------------------------------------------------------------------------------- */
 
-/* The chunk that was read last is kept: a stream is read from front to back, mostly. */
+/* Keeps the last chunk, because streams are mostly read from front to back. */
 static int load_chunk(const struct msf *m, struct msf_io *io, uint32_t i, const char *what, struct err *e)
 {
 	const struct msf_chunk *c;
@@ -180,7 +180,7 @@ static int load_chunk(const struct msf *m, struct msf_io *io, uint32_t i, const 
 	return 0;
 }
 
-/* A fragment begins in a chunk and may go on in those behind it. */
+/* Reads from a fragment, which begins in chunk i and may continue in the following chunks. */
 static int read_from_chunks(const struct msf *m, struct msf_io *io, uint32_t i, uint64_t off, uint8_t *p,
 	size_t n, const char *what, struct err *e)
 {

@@ -1,25 +1,26 @@
-/* Public symbols of a PDB: names of addresses, mangled, where no module says more. In section and offset. */
+/* Public symbols of a PDB: mangled names of addresses, for code that no module describes. An address is a
+ * section and an offset. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/pdb.h"
 
 struct pdb_public {
 	uint16_t section;
-	bool function; /* it says that it is one */
+	bool function; /* the symbol is flagged as a function */
 	uint32_t off;
 	char *name;
 };
 void pdb_public_release(struct pdb_public *s);
 
-/* The one at or nearest before an address in code. -ENOENT: there is none in its section; -EAGAIN; -EBADMSG,
- * -ENOMEM; `e` says so. pdb_public_release() in every case. */
+/* Finds the symbol at an address in code, or the nearest before it. -ENOENT: the section has no such symbol.
+ * -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. Call pdb_public_release() in every case. */
 int pdb_public_before(const struct pdb *p, struct msf_io *io, unsigned section, uint32_t off,
 	struct pdb_public *out, struct err *e);
 
-/* All of them in code, ascending, and of several at one address the best: a function first. Freed by
- * pdb_publics_free(). */
+/* All public symbols in code, ascending, one for each address; functions are preferred. Call
+ * pdb_publics_release() at the end. */
 struct pdb_publics {
-	struct pdb_public *at; /* whose names lie in `text` */
+	struct pdb_public *at; /* their names point into `text` */
 	size_t n, room;
 	uint8_t *text;
 };

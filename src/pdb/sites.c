@@ -1,4 +1,4 @@
-/* Reads the inlined calls of a function: each site says by annotations which bytes come from which line. */
+/* Reads the inlined calls of a function. The annotations of a call site map its bytes to lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/little.h"
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#define ANNOTATIONS_AT 16 /* of the record; S_INLINESITE2 has a count before them */
+#define ANNOTATIONS_AT 16 /* offset in the record; S_INLINESITE2 has a count before the annotations */
 
 enum {
 	OP_CODE_OFFSET = 1, OP_CODE_BASE, OP_CHANGE_OFFSET, OP_CHANGE_LENGTH, OP_CHANGE_FILE, OP_CHANGE_LINE,
@@ -16,13 +16,13 @@ enum {
 	OP_COLUMN_END
 };
 
-/* The state of the program that the annotations are. Offsets count from the start of the function. */
+/* The state while annotations are executed like a program. Offsets count from the start of the function. */
 struct program {
 	struct span in;
 	uint32_t file, line, off;
 	bool open; /* a row began at `row_off` and has no end yet */
 	uint32_t row_off, row_file, row_line;
-	uint32_t base, most; /* of the function: where it begins, how long it is */
+	uint32_t base, most; /* the function's start and size */
 	struct pdb_rows *rows;
 };
 
@@ -49,7 +49,7 @@ static uint32_t with_sign(uint32_t v)
 	return v & 1 ? -(v >> 1) : v >> 1;
 }
 
-/* Rows that leave the function are dropped. */
+/* Adds a row, cut to the function; a row outside of the function is dropped. */
 static int add_row(struct program *g, uint32_t from, uint32_t to)
 {
 	int r;
@@ -71,7 +71,7 @@ static int end_row(struct program *g, uint32_t to)
 	return r;
 }
 
-/* A row ends where the next one begins, or where a length says. */
+/* Begins a row, and ends the row before it if that row had no length. */
 static int begin_row(struct program *g)
 {
 	int r = end_row(g, g->off);
@@ -105,7 +105,7 @@ static int run_operation(struct program *g, uint32_t op, uint32_t v)
 		g->line += with_sign(v >> 4);
 		g->off += v & 0xf;
 		return begin_row(g);
-	default: /* columns, and what kind of a range it is */
+	default: /* columns and range kinds are ignored */
 		return 0;
 	}
 }
@@ -123,7 +123,7 @@ static int run_length_and_offset(struct program *g, uint32_t len)
 	return r < 0 ? r : end_row(g, g->off + len);
 }
 
-/* Ends at the first operation that is not known: what comes behind it cannot be told apart. */
+/* Ends at the first unknown operation, because the number of its operands is unknown, too. */
 static int run_program(struct program *g)
 {
 	uint32_t op, v;
@@ -157,9 +157,9 @@ static int read_site(const struct pdb_code *c, const struct pdb_func *f, const s
 	return r;
 }
 
-/* Sites nest; blocks between them say nothing, and other functions' scopes are not of this one. */
+/* The walk through nested call sites. Blocks between sites are passed over, scopes of other functions skipped. */
 struct walk {
-	int site[PDB_DEPTH_MOST]; /* the innermost in each open scope; -1: the function itself */
+	int site[PDB_DEPTH_MOST]; /* the innermost site in each open scope; -1: the function itself */
 	bool begins[PDB_DEPTH_MOST];
 	unsigned depth, foreign;
 };
@@ -207,7 +207,7 @@ int pdb_sites_of(const struct pdb_code *c, const struct pdb_func *f, struct pdb_
 
 	*out = (struct pdb_sites){0};
 	if (f->kind == PDB_SEPARATED)
-		return 0; /* offsets count from the start of a function that is elsewhere */
+		return 0; /* offsets count from the start of the function that the code was separated from */
 	while (r == 0 && pdb_symbol_next(c->symbols, &at, f->end, &s)) {
 		if (pdb_symbol_opens(s.kind))
 			r = open_scope(&w, c, f, &s, out);

@@ -47,7 +47,7 @@ bool pdb_symbol_closes(uint16_t kind)
 	return kind == S_END || kind == S_INLINESITE_END || kind == S_PROC_ID_END;
 }
 
-/* Fills in what a record says; false: the record is not about code, or is too short. */
+/* Reads a record into `f`; false: the record does not describe code, or is too short. */
 static bool read_func(const struct pdb_symbol *s, struct pdb_func *f)
 {
 	const uint8_t *h = s->record.p;
@@ -87,7 +87,8 @@ static bool read_func(const struct pdb_symbol *s, struct pdb_func *f)
 	}
 }
 
-/* Names separated code after the proc that the compiler moved it out of, which mostly comes first. */
+/* Names separated code after the function that the compiler moved the code out of. The function's record
+ * usually precedes. */
 static void name_separated(struct pdb_code *c)
 {
 	for (size_t i = 0; i < c->n_funcs; i++) {
@@ -122,7 +123,7 @@ static bool keeps(const struct pdb_func *f)
 	return f->size && f->size <= INT32_MAX && f->off <= UINT32_MAX - f->size;
 }
 
-/* Records are walked one by one, and scopes are counted, so a wrong end in a record does no harm. */
+/* Reads every record and counts open scopes. So a wrong scope end in a record does no harm. */
 int pdb_read_symbols(struct pdb_code *c)
 {
 	size_t open[SCOPES_MOST];

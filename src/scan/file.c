@@ -1,4 +1,4 @@
-/* Files and directories of a tree, and what a file is. */
+/* The files and directories of a tree, and the identification of files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/util.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the inside of a packed file in which its identity must be. */
+/* Bytes of an unpacked file that must contain its identity. */
 #define INSIDE_MOST (16u << 20)
-#define JUDGED (64u << 10) /* after so many bytes it is clear whether it can have one at all */
+#define JUDGED (64u << 10) /* bytes that show whether the file can have an identity */
 
 /* ---- files and directories ---------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ void reading_release(struct reading *r)
 	free(r->subs);
 }
 
-/* ---- what a file is ----------------------------------------------------------------- */
+/* ---- identification ----------------------------------------------------------------- */
 
 static int add_keys(struct obj_slice *slice, const char *name, struct buf *out)
 {
@@ -137,7 +137,7 @@ struct inside {
 	bool judged;
 };
 
-/* Most files without symbols can be told early. */
+/* Recognizes most files without symbols early. */
 static int judge(struct inside *in)
 {
 	struct view v = view_of_mem(in->b.p, in->b.n);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By key, and of one key the largest file first: it has most information. */
+/* Orders by key; for one key the largest file, which has the most information, comes first. */
 static int compare_refs(const void *a, const void *b)
 {
 	const struct scan_ref *x = a, *y = b;
@@ -42,8 +42,8 @@ static int add_ref(struct indexing *x, const struct key *k, const struct scan_di
 	return 0;
 }
 
-/* An ELF file is also asked for by the debug id that follows from its build id. The key does not say
- * the byte order of the file, so both ids lead to it: the reader of the file compares them. */
+/* Requests may name an ELF file by the debug id that follows from its build id. That id depends on the byte
+ * order, which the key lacks. So both possible ids lead to the file, and the reader of the file checks. */
 static int add_debug_ids(struct indexing *x, const struct key *k, const struct scan_dir *d,
 	const struct scan_file *f)
 {
@@ -93,8 +93,8 @@ void index_bury(struct scan *s)
 	s->n_dead = 0;
 }
 
-/* Without memory for it the tree counts as empty rather than as it was: files of the old index go
- * with it. */
+/* Without memory for a new index the tree counts as empty: the old index refers to files that are about to
+ * be freed. */
 void index_build(struct scan *s)
 {
 	struct scan_ref *old = s->refs;

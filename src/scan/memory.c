@@ -1,4 +1,4 @@
-/* The memory of a scanned tree: a text file with its files as the last walk found them. */
+/* The memory of a scanned tree: a text file that lists the tree's files as of the last walk. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/path.h"
@@ -138,7 +138,7 @@ static int recall_line(struct recalling *c, char *line)
 	return -EINVAL;
 }
 
-/* A memory that cannot be read is found out again by the walk. */
+/* If the memory cannot be read, the walk identifies all files again. */
 void memory_read(struct scan *s)
 {
 	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * KEY_TEXT)};

@@ -13,8 +13,8 @@
 struct scan_file {
 	char *name;
 	uint64_t ino, size;
-	int64_t mtime; /* nanoseconds; -1: it could not be read, and is to be looked at again */
-	char *keys;    /* texts, each with a line end behind it; NULL: it has none */
+	int64_t mtime; /* nanoseconds; -1: the file could not be read, and is read again later */
+	char *keys;    /* texts, each with a line end after it; NULL: the file has no key */
 };
 
 struct scan_dir {
@@ -32,7 +32,7 @@ struct scan_ref {
 	const struct scan_file *file;
 };
 
-/* What one reading of a directory gives. */
+/* The result of reading one directory. */
 struct reading {
 	struct scan_file *files;
 	size_t n, room;
@@ -47,11 +47,11 @@ struct scan {
 	int inotify, stop;
 	pthread_t thread;
 
-	/* of the thread alone */
+	/* used by the scan thread alone */
 	uint64_t indexed_ms;
 	bool changed; /* since the memory was written */
 	bool watches_full;
-	struct scan_dir *old; /* what the memory holds: sorted by path, its files by name */
+	struct scan_dir *old; /* the directories in the memory file, sorted by path; their files by name */
 	size_t n_old;
 	void *by_path; /* tsearch(3) */
 	struct scan_dir **by_watch;
@@ -59,16 +59,16 @@ struct scan {
 	struct reading *dead; /* files that the index still leads to */
 	size_t n_dead;
 
-	/* under lock: the thread alone writes, and reads without it */
+	/* under `lock`; only the scan thread writes, and it reads without the lock */
 	pthread_mutex_t lock;
 	uint64_t files;
 	struct scan_dir **dirs;
 	size_t n_dirs, room;
 	struct scan_ref *refs; /* sorted */
 	size_t n_refs;
-	size_t n_keys; /* those of the files' own; the others are the debug ids that follow */
+	size_t n_keys; /* keys in the files themselves; the other references are derived debug ids */
 	bool walked;
-	int error; /* of the root */
+	int error; /* of opening the root */
 };
 
 /* ---- file.c: files, directories, and what a file is ---------------------------------- */
@@ -80,19 +80,19 @@ int compare_files(const void *a, const void *b); /* by name */
 int compare_dirs(const void *a, const void *b);	 /* by path */
 bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d);
 
-/* Room for one more, at the end. 0, -ENOMEM. */
+/* Appends a file. 0, -ENOMEM. */
 int reading_file(struct reading *r, const struct scan_file *f);
 int reading_sub(struct reading *r, const char *name);
 void reading_release(struct reading *r);
 
-/* 0: `out` is the file as it is now; what either directory knows of it is not read again. */
+/* 0: `out` is the file as it is now. A file that either directory already knows is not read again. */
 int look_at(const struct scan_dir *before, const struct scan_dir *remembered, int dir,
 	const char *name, const struct stat *st, struct scan_file *out);
 
 /* ---- index.c -------------------------------------------------------------------------- */
 
 void index_build(struct scan *s);
-size_t index_from(const struct scan *s, uint64_t number); /* the first reference with it, or where it would be */
+size_t index_from(const struct scan *s, uint64_t number); /* the first reference with this number, or its place */
 void index_bury(struct scan *s); /* frees the files that only an old index led to */
 
 /* ---- walk.c --------------------------------------------------------------------------- */

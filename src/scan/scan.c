@@ -13,10 +13,10 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
-#define QUIET_MS 100	    /* a directory is read again when nothing happened in it for so long */
-#define WAIT_MOST_MS 1000   /* or after this, when something always does */
-#define KNOWN_MOST (64u << 20) /* bytes of keys that a listing takes along */
-#define WALK_AGAIN_MS 60000 /* without watches */
+#define QUIET_MS 100	    /* changes are read after this long without another event */
+#define WAIT_MOST_MS 1000   /* or after this time, if events keep coming */
+#define KNOWN_MOST (64u << 20) /* bytes of keys that a listing copies */
+#define WALK_AGAIN_MS 60000 /* if not all directories can be watched */
 
 const char *scan_path(const struct scan *s)
 {
@@ -25,7 +25,7 @@ const char *scan_path(const struct scan *s)
 
 /* ---- following ---------------------------------------------------------------------- */
 
-/* Notes which directories changed. true: more than the kernel could queue; read all. */
+/* Marks the directories that changed. true: the whole tree must be read again. */
 static bool take_events(struct scan *s)
 {
 	char room[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -39,7 +39,7 @@ static bool take_events(struct scan *s)
 				? s->by_watch[e->wd]
 				: NULL;
 
-			/* A directory that came or went takes what is below along. */
+			/* A directory that appears or vanishes changes all paths below it. */
 			all = all || e->mask & (IN_Q_OVERFLOW | IN_ISDIR | IN_MOVE_SELF);
 			if (d && e->mask & IN_IGNORED) {
 				s->by_watch[e->wd] = NULL;
@@ -62,7 +62,7 @@ static int wait_for(struct scan *s, int ms)
 	return p[0].revents ? -1 : n > 0 && p[1].revents ? 1 : 0;
 }
 
-/* Until it has been quiet for a while: a linker writes a file in many steps. */
+/* Waits until no event has come for a while: a linker writes a file in many steps. */
 static bool settle(struct scan *s, bool *all)
 {
 	uint64_t began = clock_ms();
@@ -139,7 +139,7 @@ int scan_start(struct scan **out, const char *path, const char *memory, struct e
 	pthread_mutex_init(&s->lock, NULL);
 	s->path = strdup(path);
 	s->memory = memory ? strdup(memory) : NULL;
-	s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* may be -1: then it walks */
+	s->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); /* -1: no watches, the thread walks each minute */
 	s->most = SCAN_FILES;
 	s->stop = eventfd(0, EFD_CLOEXEC);
 	if (!s->path || (memory && !s->memory))
@@ -191,13 +191,13 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *pat
 	return s->walked ? -ENOENT : -EAGAIN;
 }
 
-/* What a listing gets: for each file a head and its keys, each in a line. */
+/* The copy that a listing reads: for each file a head, then its keys, one a line. */
 struct known {
 	uint64_t size;
 	size_t n;
 };
 
-/* The texts are copied, which is fast, and read when the lock is free again. */
+/* Copies the texts of keys under the lock, which is fast. The caller parses them after the unlock. */
 static int copy_known(struct scan *s, struct buf *out)
 {
 	int r = 0;

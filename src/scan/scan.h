@@ -1,10 +1,10 @@
-/* An arbitrary tree of this machine as a source: a build directory, /usr/lib/debug. A thread of its
- * own walks it, asks obj/ what each file is, and follows changes (inotify; where there are more
- * directories than the kernel watches, by walking again each minute). Its answers are hints: the
- * reader of the file checks its identity again.
+/* A local directory tree as a source: a build directory, /usr/lib/debug. A thread walks the tree, identifies
+ * each file with obj/, and follows changes with inotify. If the kernel cannot watch all directories, the
+ * thread walks the tree again each minute. The answers are hints: the reader of a file checks its identity.
  *
- * Links are not followed; other file systems are entered, but not a symfs mount. A file remembers
- * the tree's files by inode, size and time, so that the next process reads only what changed. Bounded: SCAN_FILES, SCAN_DEPTH. Any thread may ask. */
+ * Links are not followed; other file systems are entered, except symfs mounts. A memory file records the
+ * tree's files by inode, size and time, so that the next process reads only changed files. SCAN_FILES and
+ * SCAN_DEPTH bound the scan. Any thread may ask. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -16,21 +16,21 @@
 
 struct scan;
 
-/* Starts to walk `path`, which need not be there yet. `memory` names the file that remembers, in
- * a directory that exists; NULL: nothing is remembered. 0, -errno. */
+/* Starts to walk `path`, which need not exist yet. `memory` names the memory file, in an existing directory;
+ * NULL: no memory file. 0, -errno. */
 int scan_start(struct scan **out, const char *path, const char *memory, struct err *e);
-/* Writes the memory down, ends the thread; NULL is fine. A tree that does not answer is given up: its
- * thread stays, with what it needs. */
+/* Writes the memory file and ends the thread; NULL is fine. If the tree's file system does not answer, the
+ * thread and its data are leaked. */
 void scan_stop(struct scan *s);
 
 const char *scan_path(const struct scan *s);
 
-/* Adds the path, below scan_path(), of the nth file (0 first) that answers to the key: the largest
+/* Adds the path, below scan_path(), of the nth file with the key; 0 is the first, and the largest file comes
  * first. -ENOENT: there are no more, and the tree was walked. -EAGAIN: it is still being walked. */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
 
-/* At most `most` keys of those that are known now, in no order, some twice. No lock is held while `each` runs.
- * Stops when that returns non-zero, and returns it. -ENOMEM. */
+/* Calls `each` for at most `most` of the keys known now, in no order, some twice, and without a lock.
+ * Stops when `each` returns non-zero, and returns that. -ENOMEM. */
 int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 
 /* "there, 1200 files with symbols" */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 
-#define INDEX_MS 300 /* how often a first walk shows what it found so far */
+#define INDEX_MS 300 /* how often the first walk updates the index with the files found so far */
 /* IN_ATTRIB: permissions may change. IN_MOVE_SELF: no other event says that the root was moved. */
 #define WATCHED                                                                                    \
 	(IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |        \
@@ -77,7 +77,7 @@ static struct scan_dir *dir_add(struct scan *s, const char *path)
 	return d;
 }
 
-/* Remembers which directory a watch is of. */
+/* Records the directory of a watch. */
 static int watch_set(struct scan *s, int watch, struct scan_dir *d)
 {
 	size_t n = (size_t)watch + 1;
@@ -106,7 +106,7 @@ static void dir_unwatch(struct scan *s, struct scan_dir *d)
 	d->watch = -1;
 }
 
-/* Through /proc, so that what is watched is what was opened. */
+/* Adds the watch through /proc, so that it watches the very directory that `fd` has open. */
 static void dir_watch(struct scan *s, struct scan_dir *d, int fd)
 {
 	char room[40];
@@ -127,7 +127,7 @@ static void dir_watch(struct scan *s, struct scan_dir *d, int fd)
 	}
 }
 
-/* Directories that have many files and no symbols. */
+/* Whether the directory usually has many files and no symbols. */
 static bool is_skipped(const char *name)
 {
 	static const char *const names[] = {".", "..", ".git", ".hg", ".svn"};
@@ -151,7 +151,7 @@ static int read_entry(struct scan *s, struct scan_dir *d, int fd, const char *na
 		return reading_sub(out, name);
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
-	/* What the directory held until now is counted in `files`, and is about to be replaced. */
+	/* `s->files` still counts the directory's old files, which this reading replaces. */
 	if (s->files - d->n + out->n >= s->most)
 		return -E2BIG;
 	r = look_at(d, memory_dir(s, d->path), fd, name, &st, &f);
@@ -184,7 +184,7 @@ static int read_dir(struct scan *s, struct scan_dir *d, int fd, struct reading *
 	return scan_stopping(s) ? -EINTR : r;
 }
 
-/* The old files live as long as the index leads to them. */
+/* Removes a directory; its files stay in memory as long as the index refers to them. */
 static void dir_kill(struct scan *s, struct scan_dir *d)
 {
 	struct reading *more;
@@ -195,7 +195,7 @@ static void dir_kill(struct scan *s, struct scan_dir *d)
 	if (more) {
 		s->dead = more;
 		s->dead[s->n_dead++] = (struct reading){.files = d->files, .n = d->n};
-	} /* else they stay for good */
+	} /* without memory they are leaked */
 	s->changed = true;
 	pthread_mutex_lock(&s->lock);
 	s->files -= d->n;
@@ -204,7 +204,7 @@ static void dir_kill(struct scan *s, struct scan_dir *d)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* From now on the directory holds what was read. */
+/* Replaces the directory's files with those that were read. */
 static void dir_take(struct scan *s, struct scan_dir *d, struct reading *in)
 {
 	if (same_files(in->files, in->n, d))
@@ -239,7 +239,7 @@ static void walk_sub(struct scan *s, int fd, const char *path, const char *name,
 	close(sub);
 }
 
-/* Reads a directory and what is below it: of a directory that is known, only what is new. */
+/* Reads a directory and its subdirectories. In a known directory only changed files are read. */
 static void walk(struct scan *s, int fd, const char *path, unsigned depth)
 {
 	struct scan_dir *d = dir_find(s, path);
@@ -252,7 +252,7 @@ static void walk(struct scan *s, int fd, const char *path, unsigned depth)
 		return;
 	d->seen = true;
 	d->dirty = false;
-	dir_watch(s, d, fd); /* first, so that nothing falls between */
+	dir_watch(s, d, fd); /* before reading, so that no change is missed */
 	r = read_dir(s, d, fd, &in);
 	if (r < 0 && r != -EINTR)
 		log_warn("%s/%s: not walked to its end: %s", s->path, path,
@@ -272,7 +272,7 @@ static void dir_drop(struct scan *s, struct scan_dir *d)
 	s->changed = true;
 }
 
-/* Directories that were not met again are gone. */
+/* Drops the directories that the walk did not meet again. */
 static void drop_unseen(struct scan *s)
 {
 	size_t n = 0, all = s->n_dirs;
@@ -308,7 +308,7 @@ void walk_all(struct scan *s)
 {
 	_cleanup_close_ int fd = open_root(s);
 
-	/* First, so that a caller that finds a file does not see the error of an earlier walk. */
+	/* Set the error first: a caller that finds a file must not see the error of an earlier walk. */
 	pthread_mutex_lock(&s->lock);
 	s->error = fd < 0 ? fd : 0;
 	pthread_mutex_unlock(&s->lock);
@@ -334,7 +334,7 @@ void walk_dirty(struct scan *s)
 			continue;
 		d->dirty = false;
 		root = open_root(s);
-		/* A directory above may be a link by now. */
+		/* A parent directory may have become a link. */
 		if (root >= 0 && beneath_open_dir(&(struct beneath){.base = root}, d->path, &dir) == 0)
 			fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0 && read_dir(s, d, fd, &in) != -EINTR)

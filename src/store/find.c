@@ -1,4 +1,4 @@
-/* Finding what is stored under a key. */
+/* Finds the artifact that is stored under a key. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -71,7 +71,7 @@ int store_find(struct store *s, const struct key *k, struct blob **out)
 	if (r < 0)
 		return r;
 	r = open_hit(s, &hit, out);
-	/* The key may have got other bytes, and the old ones be gone, between the two steps. */
+	/* Between the lookup and the open, another process may have replaced the key's blob and removed the old one. */
 	while (r == -ENOENT && store_hit(s, k, &again) == 0 && again.object.id != hit.object.id) {
 		hit = again;
 		r = open_hit(s, &hit, out);

@@ -1,4 +1,4 @@
-/* One download at a time, across processes: bytes of DIR/flights, locked. */
+/* Single flight across processes: one download of a key at a time, by locks on bytes of DIR/flights. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/flights.h"
 #include "base/util.h"
@@ -22,7 +22,7 @@ static int set(struct store *s, short type, off_t at, off_t len)
 	return fcntl(s->flights.fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
 }
 
-/* Whether another process holds a lock there: locks of the same open file do not count. */
+/* Whether another process holds a lock on the byte. Locks of this process's open file do not count. */
 static bool is_held(struct store *s, off_t at)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
@@ -49,7 +49,7 @@ int flights_init(struct store *s, struct err *e)
 	return 0;
 }
 
-/* Other processes see no longer which downloads this process leads: at worst they download the same. */
+/* Other processes no longer see the downloads that this process leads. At worst they download the same files. */
 int flights_reopen(struct store *s, int dirfd, struct err *e)
 {
 	struct flights *f = &s->flights;
@@ -125,7 +125,7 @@ void flights_want(struct store *s, uint64_t number, bool want)
 	if (want) {
 		if (!w)
 			w = want_add(f, number);
-		/* Out of memory: the leader does not learn of it, and the follower leads when the leader stops. */
+		/* Without memory the leader does not see this want; the follower takes over when the leader stops. */
 		if (w && w->count++ == 0)
 			set(s, F_RDLCK, place(number, BYTE_WANT), 1);
 	} else if (w && --w->count == 0) {

@@ -1,4 +1,4 @@
-/* Uses and missing files that readers noticed, until the next writer writes them down. */
+/* Uses and missing files that readers noticed, kept until the next writer writes them to the index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/pending.h"
 #include "base/clock.h"
@@ -27,7 +27,7 @@ void pending_add(struct pending *p, int64_t object, const char *sha256, bool bro
 
 	while (at < p->list + p->n && (at->object != object || at->broken != broken))
 		at++;
-	/* A full list loses an item, and with it only the exact order of eviction. */
+	/* A full list drops the item. Only the order of eviction becomes less exact. */
 	if (at < p->list + p->n || p->n == PENDING_MOST)
 		return;
 	if (p->n++ == 0)

@@ -1,4 +1,4 @@
-/* Settling: the files of one blob and the index are made to agree. */
+/* Settling: makes the files of one blob and the index agree. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/settle.h"
 #include "base/log.h"
@@ -39,7 +39,7 @@ int settle_label(struct index *ix, const struct index_object *o, struct buf *out
 	return r == 0 && out->n && o->pinned ? label_add_pin(out) : r;
 }
 
-/* A blob that its label brings back to the index. */
+/* A blob that is added back to the index from its label. */
 struct adopting {
 	struct index *ix;
 	const char *sha256;
@@ -59,7 +59,7 @@ static int adopt_line(void *ctx, const struct label_line *l)
 	r = index_key_find(a->ix, key_canon(&l->key, canon), &other);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	/* Two blobs may claim a key when its publisher was killed: the newer one has it. */
+	/* If a publisher was killed, two blobs may claim its key: the newer blob keeps the key. */
 	if (r == 0 && other.facts.fetched >= l->facts.fetched)
 		return 0;
 	if (r == 0)
@@ -91,7 +91,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 	return r == 0 && !a.object ? -ENOENT : r;
 }
 
-/* A file that cannot be removed only wastes space: it must not stop later writers. */
+/* Only logs a file that cannot be removed: the file wastes space, but must not stop later writers. */
 static void remove_files(struct store *s, const char *sha256)
 {
 	int r = dir_blob_remove(s->dirfd, sha256);
@@ -120,7 +120,7 @@ static int relabel(struct store *s, struct index *ix, const struct index_object 
 	return label_write(s->dirfd, o->sha256, &want);
 }
 
-/* Takes the first key. */
+/* Copies the first key, and ignores the others. */
 static int take_key(void *ctx, const struct key *k, const struct blob_facts *facts)
 {
 	char *text = ctx;

@@ -1,13 +1,13 @@
-/* Rows of files with holes in the index. With the write lock; for this folder. */
+/* The index rows of sparse files. The caller holds the write lock. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"
 
-/* Bytes on the disk that the index does not count yet. */
+/* Bytes of sparse files on disk that the index does not count yet. */
 uint64_t sparses_uncommitted(struct store *s, struct index *ix);
-/* In a transaction: rows whose file is gone, or is another one, go; the others say what the
- * file takes on the disk. */
+/* In a transaction: drops rows whose file is gone or was replaced, and updates the others with the file's
+ * size on disk. */
 int sparses_sweep(struct store *s, struct index *ix);
-/* In a transaction: forgets what a key has; `name` (or "") is the file that is to go after
- * the commit. */
+/* In a transaction: drops the row of a key. `name` is the file to remove after the commit; "": the key has no
+ * file. */
 int sparse_forget(struct index *ix, const char *canon, char name[static 17]);

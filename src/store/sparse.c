@@ -1,4 +1,4 @@
-/* Files with holes: one in memory. Which blocks are here, reading and writing. */
+/* A sparse file in memory: which blocks are present; reading and writing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARTIAL_MOST 64	     /* unfinished blocks of one stripe; beyond, the oldest is forgotten */
-#define LOOK_EVERY (4 << 20) /* bytes between two looks at the free space */
+#define PARTIAL_MOST 64	     /* unfinished blocks of one stripe; one more replaces the oldest */
+#define LOOK_EVERY (4 << 20) /* bytes written between two checks of the free space */
 #define DUE_BYTES (8 << 20)
 #define DUE_MS 1000
 
@@ -89,7 +89,7 @@ static bool is_here(const struct sparse *f, uint64_t block)
 	return atomic_load_explicit(&f->here[block / WORD], memory_order_acquire) >> block % WORD & 1;
 }
 
-/* The block was written: a thread that sees the bit sees the bytes. */
+/* Marks a written block as present. A thread that sees the bit also sees the bytes. */
 static void set_here(struct sparse *f, uint64_t block)
 {
 	uint32_t n = sparse_block_size(f, block);
@@ -101,7 +101,7 @@ static void set_here(struct sparse *f, uint64_t block)
 	atomic_compare_exchange_strong(&f->dirty_since, &none, clock_ms());
 }
 
-/* The first block from `from` and before `end` that is (or is not) here; `end` when there is none. */
+/* The first block in [from, end) that is present (`here`) or missing (not `here`); `end`: no such block. */
 static uint64_t next_block(const struct sparse *f, uint64_t from, uint64_t end, bool here)
 {
 	while (from < end) {
@@ -246,7 +246,7 @@ static void add_run(struct partial *p, uint32_t from, uint32_t to)
 		from = MIN(from, p->runs[i].from);
 		to = MAX(to, p->runs[i].to);
 	}
-	if (kept == RUNS_MOST) /* forgotten, and to come again */
+	if (kept == RUNS_MOST) /* the last run is dropped; its bytes are downloaded again */
 		kept--;
 	for (at = kept; at > 0 && p->runs[at - 1].from > from; at--)
 		p->runs[at] = p->runs[at - 1];
@@ -255,7 +255,7 @@ static void add_run(struct partial *p, uint32_t from, uint32_t to)
 	p->n = kept + 1;
 }
 
-/* Whether the block is whole with these bytes. */
+/* Whether these bytes complete the block. */
 static bool is_whole_with(struct sparse *f, struct stripe *st, uint64_t block, uint32_t from,
 	uint32_t to)
 {
@@ -295,7 +295,7 @@ static int write_all(int fd, uint64_t off, const void *p, size_t n)
 	return 0;
 }
 
-/* Bytes of one block. */
+/* Writes bytes of one block. */
 static int write_in(struct sparse *f, uint64_t off, const void *p, size_t n)
 {
 	uint64_t block = off / SPARSE_BLOCK;
@@ -316,7 +316,7 @@ static int write_in(struct sparse *f, uint64_t off, const void *p, size_t n)
 	return r;
 }
 
-/* How much of [from, to) is here without a gap. */
+/* The number of bytes from `from`, up to `to`, that are present without a gap. */
 static uint32_t piece_at(struct sparse *f, uint64_t block, uint32_t from, uint32_t to)
 {
 	struct stripe *st = &f->stripes[block % STRIPES];
@@ -362,7 +362,7 @@ static int look_at_space(struct sparse *f, size_t n)
 	if (looked < LOOK_EVERY)
 		return 0;
 	if (!room_has(f->s, n)) {
-		atomic_store(&f->looked, LOOK_EVERY); /* ask again at the next try */
+		atomic_store(&f->looked, LOOK_EVERY); /* check the free space again at the next write */
 		return -ENOSPC;
 	}
 	atomic_store(&f->looked, 0);

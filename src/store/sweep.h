@@ -1,6 +1,6 @@
-/* A look at every file of the store: what the index does not know is taken in or taken away, what
- * the index knows and is not there is forgotten. With the write lock, in the caller's transaction; it reads
- * no bytes of blobs. For this folder. */
+/* The sweep: compares every file of the store with the index. Unknown files are added to the index or removed;
+ * entries without a file are dropped. The caller holds the write lock and a transaction. The sweep reads no
+ * bytes of blobs. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"

@@ -1,5 +1,5 @@
-/* `symfs cache verify`: compares the index, the labels and the bytes. Takes the write lock for each artifact anew and
- * reads its bytes without it, so that no writer waits for a long check. */
+/* `symfs cache verify`: compares the index, the labels and the bytes. The check takes the write lock anew for each
+ * artifact, and reads the bytes without the lock, so that no writer waits long. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -24,7 +24,7 @@ struct verifying {
 	struct index_object o;
 	struct key key; /* the first of the object, for its name */
 	bool has_key;
-	int fd;		/* open when the bytes are to be read */
+	int fd;		/* open if the bytes are to be read; else -1 */
 };
 
 static void report_blob(struct verifying *v, const char *sha256, const char *what)
@@ -64,7 +64,7 @@ static const char *label_trouble(struct verifying *v, struct index *ix, int *r)
 	return label_same(have, buf_text(&want)) ? NULL : "its .key file differs from the index";
 }
 
-/* What can be seen without reading the bytes. */
+/* Checks an object without reading its bytes. */
 static int verify_look(struct verifying *v, struct index *ix, const char **what)
 {
 	struct stat st;
@@ -72,7 +72,7 @@ static int verify_look(struct verifying *v, struct index *ix, const char **what)
 
 	*what = NULL;
 	v->has_key = false;
-	if (v->fd >= 0) /* of a first try */
+	if (v->fd >= 0) /* left open by an earlier try */
 		close(take_fd(&v->fd));
 	r = index_keys_of(ix, v->o.id, first_key, v);
 	if (r < 0)
@@ -108,7 +108,7 @@ static int look_at_next(struct verifying *v, const char **what)
 	return ses.r;
 }
 
-/* The bytes were found wrong: does the index still speak of this very file? */
+/* Whether the index still has the very file whose bytes are wrong. */
 static bool is_still_there(struct verifying *v)
 {
 	_cleanup_session_ struct session ses = {.s = v->s, .write = true};
@@ -156,7 +156,7 @@ static int any_line(void *ctx, const struct label_line *l)
 	return 1;
 }
 
-/* A blob without a row is taken in by the next sweep, when its label says what it is. */
+/* A blob without a row is no error if it has a good label: the next sweep adds it to the index. */
 static int look_at_file(void *ctx, enum dir_kind kind, const char *sha256)
 {
 	struct walking *w = ctx;
@@ -190,7 +190,7 @@ static int verify_files(struct verifying *v)
 	return ses.r;
 }
 
-/* ---- files with holes ----------------------------------------------------------------- */
+/* ---- sparse files --------------------------------------------------------------------- */
 
 static void report_sparse(struct verifying *v, const struct store_sparse_row *row, const char *what)
 {
@@ -212,7 +212,7 @@ static bool has_sparse_row(struct verifying *v, const char *name)
 	return ses.r == 0;
 }
 
-/* The blocks of one part: NULL, or what is wrong. */
+/* Checks the blocks of one part. NULL, or the problem. */
 static const char *part_trouble(int fd, uint64_t size, const struct index_part *p, uint8_t *room)
 {
 	for (unsigned i = 0; i < PART_BLOCKS; i++) {
@@ -278,7 +278,7 @@ static int verify_one_sparse(struct verifying *v, const struct store_sparse_row 
 		what = "size differs";
 	else
 		r = look_at_parts(v, row, fd, &what);
-	/* It may have become whole, or gone, meanwhile. */
+	/* Meanwhile the file may have been completed or removed. */
 	if (what && has_sparse_row(v, row->name))
 		report_sparse(v, row, what);
 	return r == -ENOMEM ? r : 0;

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LOOK_EVERY_MS 1000 /* how often the facts of a file in place are compared again */
+#define LOOK_EVERY_MS 1000 /* how often a file in place is checked for changes */
 
 struct blob {
 	atomic_uint refs;
 	int fd;
 	uint64_t size, number;
 	char *path;
-	char sha256[SHA256_TEXT]; /* "": a file in place, and then: */
+	char sha256[SHA256_TEXT]; /* "": a file in place, which the next fields identify */
 	dev_t dev;
 	ino_t ino;
 	struct timespec mtime;
@@ -51,7 +51,7 @@ static uint64_t number_from(const uint8_t raw[static 8])
 	return n > 1 ? n : 2;
 }
 
-/* Takes fd, also on error. */
+/* Takes over `fd`, also on error. */
 static int blob_new(struct blob **out, int fd, const char *path, const struct blob_facts *facts)
 {
 	struct blob *b = calloc(1, sizeof(*b));
@@ -158,7 +158,8 @@ static bool is_changed(const struct blob *b)
 	       st.st_mtim.tv_nsec != b->mtime.tv_nsec;
 }
 
-/* A file in place belongs to others: one look a second costs nothing, one for each read would. */
+/* Whether a file in place changed: symfs does not control such files. A check once a second is cheap; one
+ * for each read would not be. */
 static bool is_stale(struct blob *b)
 {
 	uint64_t now, looked;

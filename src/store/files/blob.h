@@ -11,11 +11,11 @@
 
 struct blob;
 
-/* What is known of an artifact beside its bytes. */
+/* Facts about an artifact other than its bytes. */
 struct blob_facts {
 	char source[64];	/* name of the source it came from */
 	char url[2048];		/* or path; without credentials */
-	bool verified;		/* its own identity is the one that was asked for */
+	bool verified;		/* the identity in the file is the requested one */
 	int64_t fetched;	/* wall clock */
 };
 
@@ -34,14 +34,14 @@ int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_
 int blob_of_store(struct blob **out, int fd, const char *path, const char *sha256, uint64_t size,
 	const struct blob_facts *facts);
 
-int blob_fd(const struct blob *b);	     /* stays the blob's */
+int blob_fd(const struct blob *b);	     /* the blob keeps the descriptor */
 uint64_t blob_size(const struct blob *b);
-const char *blob_path(const struct blob *b); /* absolute, where it lay when it was opened */
+const char *blob_path(const struct blob *b); /* absolute, as of the open */
 const char *blob_sha256(const struct blob *b); /* "" for a file in place */
 const struct blob_facts *blob_facts(const struct blob *b);
 
-/* Two blobs with one number hold the same bytes: from the digest, or (dev, ino, mtime, size). */
+/* Blobs with the same number hold the same bytes. The number comes from the digest, or (dev, ino, mtime, size). */
 uint64_t blob_number(const struct blob *b);
 
-/* Bytes at off: less than n only at the end. -EIO; -ESTALE when a file in place was changed. */
+/* Reads bytes at `off`; fewer than `n` only at the end. -EIO; -ESTALE: a file in place changed. */
 ssize_t blob_read(struct blob *b, uint64_t off, void *p, size_t n);

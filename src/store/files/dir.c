@@ -30,8 +30,8 @@ bool dir_type_is_remote(unsigned long f_type)
 	return false;
 }
 
-/* Opens the directory at `path` with O_PATH. -ELOOP: it lies in a symfs mount, perhaps this process's
- * own, which would wait for itself: no file system was asked about the directory. */
+/* Opens the directory at `path` with O_PATH. -ELOOP: the directory lies in a symfs mount. The mount may be this
+ * process's, which would wait for itself, so the check asks no file system. */
 static int open_path(const char *path, int *out)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -57,9 +57,9 @@ static int judge(int fd, const char *path, struct err *e)
 	if (st.st_uid != geteuid())
 		return err_set(e, -EPERM, "%s: belongs to user %u, a store has one owner", path,
 			(unsigned)st.st_uid);
-	/* A user that can put files here chooses what debuggers read. */
+	/* A user that can write here controls the files that debuggers read. */
 	if (st.st_mode & S_IWOTH)
-		return err_set(e, -EPERM, "%s: everybody can write to it; chmod o-w it, or choose "
+		return err_set(e, -EPERM, "%s: any user can write to it; chmod o-w it, or choose "
 			"another directory with --cache", path);
 	return 0;
 }

@@ -13,7 +13,7 @@
 /* Opens the directory, and makes it (0700) with blobs/, partial/ and sparse/ when it is missing. The errors
  * of store_open(). */
 int dir_open(int *out, const char *path, struct err *e);
-/* Whether the open directory was removed; whether it was, or `path` leads to another one now. */
+/* Whether the open directory was removed. dir_is_elsewhere(): or `path` now leads to another directory. */
 bool dir_is_removed(int dirfd);
 bool dir_is_elsewhere(int dirfd, const char *path);
 bool dir_type_is_remote(unsigned long f_type); /* as statfs(2) names NFS and SMB */
@@ -25,11 +25,11 @@ bool dir_sha256_ok(const char *sha256); /* 64 lower-case hex digits? */
 
 int dir_fan_out(int dirfd, const char *sha256, int *out); /* opens blobs/ab, made when missing */
 int dir_blob_open(int dirfd, const char *sha256, int *fd, struct stat *st);
-int dir_blob_stat(int dirfd, const char *sha256, struct stat *st); /* -ENOENT: or no plain file */
+int dir_blob_stat(int dirfd, const char *sha256, struct stat *st); /* -ENOENT: also if it is not a regular file */
 int dir_blob_remove(int dirfd, const char *sha256); /* the label first */
 
 enum dir_kind { DIR_BLOB, DIR_LABEL };
 
-/* Walks blobs/ and names every blob and every label once; what is left of an interrupted label
- * is removed on the way. Stops when `each` returns non-zero, and returns that. */
+/* Calls `each` once for every blob and every label in blobs/, and removes remains of interrupted label writes.
+ * Stops when `each` returns non-zero, and returns that. */
 int dir_walk(int dirfd, int (*each)(void *ctx, enum dir_kind kind, const char *sha256), void *ctx);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIELDS 7 /* of either kind of line */
-#define LINE_MOST (16 << 10) /* the longest key and URL, half of them escaped */
+#define FIELDS 7 /* of a line, of either kind */
+#define LINE_MOST (16 << 10) /* bytes: the longest key and URL, half of their characters escaped */
 
 static int add_escaped(struct buf *b, const char *text)
 {
@@ -135,7 +135,7 @@ static int fill(struct label_line *out, char *const field[FIELDS])
 	return 0;
 }
 
-/* The fields of a line, in a copy of it that is the caller's. */
+/* Splits a line into fields, in a copy that the caller frees. */
 static int split(const char *line, size_t n, char *field[static FIELDS], char **copy)
 {
 	char *p;

@@ -1,13 +1,13 @@
-/* The `.key` file beside a blob: a line for each key that its bytes have. Written before the blob
- * appears, read only when the index has to be rebuilt or checked. For this folder.
+/* The label, a `.key` file beside a blob: a line for each key of the blob. The label is written
+ * before the blob appears, and read only when the index is rebuilt or checked. For this folder.
  *
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
  *	m1 TAB KIND TAB CODE_ID TAB CODE_FILE TAB DEBUG_ID TAB DEBUG_FILE TAB CHECKSUM
  *
  *	p1
  *
- * The second kind of line is what the bytes say of their module; there is at most one. The third says that
- * the blob is pinned: the user added or pinned it.
+ * A line `m1`, at most one, describes the module in the blob. A line `p1` means that the blob is pinned: the
+ * user added or pinned it.
  * Control characters and backslashes stand as \xHH, so a name from outside cannot make a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -27,7 +27,7 @@ int label_add(struct buf *b, const struct key *k, const struct blob_facts *f, ui
 int label_parse(struct label_line *out, const char *line, size_t n); /* 0, -EINVAL */
 
 int label_add_module(struct buf *b, const struct module *m);
-/* What the label says of the module. 0, -ENOENT. */
+/* Reads the module of the label. 0; -ENOENT: the label has no module. */
 int label_module(const char *text, struct module *out);
 
 int label_add_pin(struct buf *b);

@@ -84,7 +84,7 @@ static bool remove_orphan(int partial, const char *name)
 		return lock_whole(fd) == 0 && unlinkat(partial, name, 0) == 0;
 	if (errno != EACCES)
 		return false;
-	/* Sealed, so it was locked long ago: asking is enough. */
+	/* A sealed draft was locked long ago, so testing the lock is enough. */
 	sealed = openat(partial, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	return sealed >= 0 && fcntl(sealed, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK &&
 	       unlinkat(partial, name, 0) == 0;

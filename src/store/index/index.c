@@ -1,4 +1,4 @@
-/* The index: opening it, and what belongs to no table of its own. */
+/* The index: opening, readers and transactions; the tables have files of their own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -116,7 +116,7 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 	r = index_new(&ix, dir);
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
-	/* A log whose index is gone must not be played into the next one. */
+	/* A leftover write-ahead log must not be replayed into a new index. */
 	for (unsigned i = 0; i < ARRAY_SIZE(leftovers) && conn_path_missing(ix->path); i++) {
 		snprintf(name, sizeof(name), "%s%s", ix->path, leftovers[i]);
 		unlink(name);
@@ -124,7 +124,7 @@ int index_make(struct index **out, const char *dir, const char *id, struct err *
 	fd = open(ix->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 && errno != EEXIST)
 		return err_set(e, -errno, "%s: cannot be made: %s", ix->path, err_text(errno));
-	/* Before SQLite opens it: closing any descriptor of a file drops all its POSIX locks. */
+	/* Close before SQLite opens the file: closing any descriptor of a file drops all its POSIX locks. */
 	if (fd >= 0)
 		close(take_fd(&fd));
 	r = conn_open(&ix->writer, ix->path, false);
@@ -269,7 +269,7 @@ int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t
 	struct conn *c = ix->writer;
 	int r;
 
-	/* Neither another process nor the syncs of a checkpoint may hold a reader up. */
+	/* A reader must not wait for another process, nor for the syncs of a checkpoint. */
 	sqlite3_busy_timeout(c->db, 0);
 	sqlite3_wal_autocheckpoint(c->db, 0);
 	r = index_begin(ix);

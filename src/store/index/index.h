@@ -1,9 +1,9 @@
-/* The index: DIR/index.sqlite. It says which keys there are, which blob each has, what is known
- * missing, and which files may disagree with it (intents). For this folder.
+/* The index: DIR/index.sqlite. The index holds the keys, the blob of each key, the known misses, and the files that
+ * may disagree with the index (intents). For this folder.
  *
- * One connection writes, and belongs to the thread that has the write lock (session.h); readers take theirs from a
- * pool, so none waits for a writer. Every call: 0 or what it says, -EUCLEAN: the index is damaged,
- * -ENOSPC, -EBUSY, -EIO, -ENOMEM. */
+ * One connection writes; it belongs to the thread with the write lock (session.h). Readers take connections from
+ * a pool, so a reader never waits for a writer. Every function returns 0 or the result that its comment names, or
+ * -EUCLEAN (the index is damaged), -ENOSPC, -EBUSY, -EIO, -ENOMEM. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -15,7 +15,7 @@ struct index_object {
 	int64_t id;
 	char sha256[SHA256_TEXT];
 	uint64_t size;
-	bool pinned; /* kept for good; its label says so, too */
+	bool pinned; /* kept until the user removes it; also recorded in the label */
 };
 
 struct index_hit {
@@ -27,7 +27,7 @@ struct index_hit {
 
 /* -ENOENT: there is no index yet. -EUCLEAN: the file is not an index of this version. */
 int index_open(struct index **out, const char *dir, struct err *e);
-/* Makes one (or fills an empty one), and leaves a transaction open: commit, or it never was. */
+/* Creates an index, or fills an empty one, and leaves a transaction open. Without a commit nothing is created. */
 int index_make(struct index **out, const char *dir, const char *id, struct err *e);
 struct index *index_ref(struct index *ix);
 void index_unref(struct index *ix); /* NULL is fine */
@@ -40,11 +40,11 @@ static inline void cleanup_index(struct index **ix)
 /* ---- any thread --------------------------------------------------------------------- */
 
 int index_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
-/* The first key by a code id of the file that has this key by debug id. -ENOENT */
+/* The file that has this key by debug id: its first key by a code id. -ENOENT */
 int index_main_key(struct index *ix, const char *canon, enum filetype type, struct key *out);
 int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n);
-/* What files say of a module with the code id of `like`, or when it has none, with its debug id:
- * the oldest file first. How many. */
+/* Finds what files state about the module with the code id of `like`, or, without a code id, its debug id. The
+ * oldest file comes first. Returns the number of results. */
 int index_modules(struct index *ix, const struct module *like, struct module *out, unsigned n);
 int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, unsigned n);
 int index_miss_until(struct index *ix, const char *canon, const char *name, const char *source,
@@ -53,9 +53,9 @@ int index_list_misses(struct index *ix, int64_t *after, int64_t now, struct stor
 	unsigned n);
 int index_count(struct index *ix, int64_t now, struct store_totals *out);
 int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -ENOENT */
-bool index_seems_moved(struct index *ix); /* its file is no longer at its place */
+bool index_seems_moved(struct index *ix); /* the index file is no longer at its path */
 
-/* Files with holes. Of a part of one: which blocks are there, and their sums (CRC-32C). */
+/* A part of a sparse file: which of its blocks are present, and their checksums (CRC-32C). */
 #define PART_BLOCKS 512 /* 32 MiB of the file; a row of two and a half pages of the index */
 struct index_part {
 	int64_t part;
@@ -66,19 +66,19 @@ struct index_part {
 int index_sparse_find(struct index *ix, const char *canon, struct store_sparse_row *out); /* -ENOENT */
 int index_sparse_find_name(struct index *ix, const char *name, struct store_sparse_row *out);
 int index_sparse_list(struct index *ix, int64_t after, struct store_sparse_row *out, unsigned n);
-/* Its parts with a number > after; -1 before the first. How many. */
+/* The parts of a sparse file with numbers above `after`; -1: from the first. Returns the number of parts. */
 int index_sparse_parts(struct index *ix, const char *name, int64_t after, struct index_part *out,
 	unsigned n);
 
 /* ---- listings ----------------------------------------------------------------------- */
 
-/* A look at the index at one moment: short, and of one thread. */
+/* A snapshot of the index, held briefly and by one thread. */
 struct index_view;
 int index_view_open(struct index *ix, struct index_view **out);
 void index_view_close(struct index_view *v); /* NULL is fine */
 
 struct index_row {
-	int64_t id;	       /* of the key; of the name */
+	int64_t id;	       /* the number of the key or of the name */
 	char place[MODULE_NAME_MAX]; /* key_id_prefix(); the tier of a name */
 	char *key;	       /* key_text(), NULL of names */
 	char *text;	       /* the file name as first given, "" */
@@ -90,20 +90,20 @@ struct index_name {
 	char tier[MODULE_NAME_MAX], name[MODULE_NAME_MAX];
 };
 
-/* Names that keys of a class have, in the order of (tier, id), behind a place; `only`: of one tier,
- * or NULL. How many; release them. */
+/* Names that keys of a class have, in the order of (tier, id), after a place. `only`: one tier; NULL: all tiers.
+ * Returns the number of names; the caller releases them. */
 int index_view_names(struct index_view *v, unsigned class, const char *only, const char *tier,
 	int64_t after, struct index_row *out, unsigned n);
-/* Keys of a class in the order of (prefix, id), behind (prefix, after) and before the prefix `end`; with
- * one name, or NULL. How many; release them. */
+/* Keys of a class in the order of (prefix, id), after (prefix, after) and before the prefix `end`. `name`: only
+ * keys with this name; NULL: all. Returns the number of keys; the caller releases them. */
 int index_view_ids(struct index_view *v, unsigned class, const struct index_name *name,
 	const char *prefix, int64_t after, const char *end, struct index_row *out, unsigned n);
 int index_view_name(struct index_view *v, const char *folded, struct index_name *out); /* -ENOENT */
-/* Where a name, a key stands, or stood until not long ago. -ENOENT */
+/* The place of a name or a key in listings, also of one that was dropped recently. -ENOENT */
 int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX]);
 int index_view_key_place(struct index_view *v, int64_t id, char prefix[static KEY_ID_MAX],
 	struct key *k);
-/* key_number(), as look-ups answer it: of a file that has a key by code id, the number of that key. */
+/* The key_number() under which lookups find the file: if the file has a key by code id, the number of that key. */
 uint64_t index_view_number(struct index_view *v, const struct key *k);
 
 /* ---- with the write lock ------------------------------------------------------------- */
@@ -120,28 +120,29 @@ int index_object_next(struct index *ix, int64_t after, struct index_object *out)
 int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id);
 int index_object_drop(struct index *ix, int64_t id); /* its keys too */
 int index_object_used(struct index *ix, int64_t id, int64_t when);
-/* Never sooner than before; 0: not kept; INT64_MAX: pinned. A label that this makes wrong needs an intent. */
+/* Extends the time, and never shortens it; 0: not kept; INT64_MAX: pinned. If the label becomes wrong, the
+ * caller adds an intent. */
 int index_object_keep(struct index *ix, int64_t id, int64_t until);
-/* The least recently used that may go, but for the object `except` and for files with holes up to the place
- * `past`. `sparse`: it is a file with holes; its name and the bytes on disk are in `out`. -ENOENT */
+/* The least recently used entry that may be evicted, other than the object `except` and sparse files up to the
+ * place `past`. `sparse`: the entry is a sparse file; its name and size on disk are in `out`. -ENOENT */
 struct index_place {
 	int64_t used, id;
 };
 #define INDEX_PLACE_FIRST ((struct index_place){.used = INT64_MIN})
 int index_victim(struct index *ix, int64_t now, int64_t except, const struct index_place *past,
 	struct index_object *out, bool *sparse, int64_t *used);
-int index_bytes(struct index *ix, uint64_t *out); /* files with holes, too */
+int index_bytes(struct index *ix, uint64_t *out); /* including sparse files */
 int index_pinned_bytes(struct index *ix, uint64_t *out);
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
-	const struct blob_facts *facts); /* a key that is there keeps its number */
+	const struct blob_facts *facts); /* an existing key keeps its number */
 int index_key_drop(struct index *ix, const char *canon);
-/* The keys of one object in their order; stops when `each` returns non-zero, and returns that. */
+/* Calls `each` for the keys of an object in their order. Stops when `each` returns non-zero, and returns that. */
 int index_keys_of(struct index *ix, int64_t object,
 	int (*each)(void *ctx, const struct key *k, const struct blob_facts *facts), void *ctx);
 
-/* Files that may disagree with the index until they are settled; `gone`: they are to go. */
+/* Intents: files that may disagree with the index until they are settled. `gone`: the file is to be removed. */
 int index_intent_add(struct index *ix, const char *sha256, bool gone);
 int index_intent_next(struct index *ix, char sha256[static SHA256_TEXT], bool *gone); /* -ENOENT */
 int index_intent_done(struct index *ix, const char *sha256);
@@ -153,12 +154,12 @@ int index_miss_put(struct index *ix, const struct key *k, const char *name, cons
 	int64_t since, int64_t until, const char *reason);
 int index_miss_asked(struct index *ix, const char *canon, int64_t times);
 int index_misses_expire(struct index *ix, int64_t now);
-int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; how many */
+int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; returns the number */
 
-/* Writes uses down without waiting: -EBUSY when another process writes. */
+/* Writes times of use without waiting. -EBUSY: another process is writing. */
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when);
 
-/* Files with holes: one of a key. What no row has the name of is not changed. */
+/* Sparse files, one for each key. A name without a row changes nothing. */
 int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out); /* -ENOENT */
 int index_sparse_get_name(struct index *ix, const char *name, struct store_sparse_row *out);
 int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *out); /* -ENOENT */

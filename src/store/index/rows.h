@@ -1,20 +1,20 @@
-/* What the index says of one thing each: a key and its file, a miss, a file with holes, and the sums of
- * all. Plain values, which the calls of store.h and sparse.h give to their callers. */
+/* Rows of the index as plain values: a key and its file, a miss, a sparse file, and the totals. The functions
+ * of store.h and sparse.h return them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/key.h"
 #include "store/files/blob.h"
 
-#define STORE_FOR_GOOD INT64_MAX /* kept until it is removed: pinned */
+#define STORE_FOR_GOOD INT64_MAX /* pinned: kept until the user removes it */
 #define SPARSE_TAG_MAX 256
 
 struct store_row {
-	int64_t id; /* grows; a row's number never comes back */
+	int64_t id; /* ascending; the number of a dropped row is never reused */
 	struct key key;
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	int64_t used; /* wall clock */
-	int64_t keep_until; /* not evicted before; STORE_FOR_GOOD: pinned */
+	int64_t keep_until; /* no eviction before this time; STORE_FOR_GOOD: pinned */
 	struct blob_facts facts;
 };
 
@@ -22,22 +22,22 @@ struct store_miss_row {
 	struct key key;
 	char source[64];
 	int64_t since, until;
-	int64_t asked; /* how often it was asked for: store_misses_asked() */
+	int64_t asked; /* the number of requests: store_misses_asked() */
 };
 
 struct store_totals {
 	uint64_t artifacts, keys, bytes, misses, drafts;
-	uint64_t sparse, sparse_bytes; /* files with holes (sparse.h), and what they take on the disk */
-	uint64_t pinned, pinned_bytes; /* of the artifacts: these are not evicted */
+	uint64_t sparse, sparse_bytes; /* sparse files (sparse.h), and their size on disk */
+	uint64_t pinned, pinned_bytes; /* the pinned artifacts, which are not evicted */
 };
 
-/* Which version of a file a server sends. Two validators are the same when size, source and ETag are, or, where
- * neither has an ETag, size, source and date. A weak ETag (W/...) promises no bytes and does not count. Without
- * ETag and date a validator is the same as no other. */
+/* Identifies the version of a file that a server sends. Two validators match if size, source and ETag are equal.
+ * If neither has an ETag, size, source and date must be equal. A weak ETag (W/...) does not guarantee equal
+ * bytes and counts as absent. A validator without ETag and date matches no other. */
 struct sparse_validator {
 	uint64_t size;
 	char source[64];
-	char etag[SPARSE_TAG_MAX]; /* with its quotes, as it came */
+	char etag[SPARSE_TAG_MAX]; /* with its quotes, as the server sent it */
 	char last_modified[64];
 };
 
@@ -47,7 +47,7 @@ struct store_sparse_row {
 	char name[17];
 	struct sparse_validator validator;
 	char url[2048];
-	uint64_t present;   /* bytes that are there, committed */
+	uint64_t present;   /* bytes that are present and committed */
 	uint64_t allocated; /* bytes on disk: these count for the quota */
 	int64_t used, since;
 };

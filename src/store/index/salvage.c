@@ -1,4 +1,4 @@
-/* Reading what a damaged index still says: uses, what is kept, and misses. */
+/* Salvages rows of a damaged index: times of use, pins and misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/salvage.h"
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #define ROWS_MOST 1000000
-#define MISS_LASTS (400 * 24 * 3600) /* seconds: symfs writes no miss that holds longer */
+#define MISS_LASTS (400 * 24 * 3600) /* seconds: symfs writes no miss that lasts longer */
 
 static const char *text(sqlite3_stmt *st, int i)
 {

@@ -1,4 +1,4 @@
-/* The index: files with holes. */
+/* The index: the rows of sparse files and their blocks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 

@@ -1,9 +1,9 @@
-/* The index: its tables, and everything that is asked of them. */
+/* The index: its tables, and every query. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 
 #define GONE_MOST 10000
-#define PINNED "9223372036854775807" /* keep_until of what is kept for good: INT64_MAX */
+#define PINNED "9223372036854775807" /* keep_until of a pinned object: INT64_MAX */
 
 const char index_schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
@@ -16,13 +16,13 @@ const char index_schema[] =
 	" fetched INTEGER NOT NULL, class INTEGER NOT NULL, stem TEXT NOT NULL, tier TEXT,"
 	" name_id INTEGER);"
 	"CREATE INDEX keys_object ON keys(object_id);"
-	/* Listings go along these. */
+	/* Listings use these indexes. */
 	"CREATE INDEX keys_stem ON keys(class, stem);"
 	"CREATE INDEX keys_name ON keys(class, tier, name_id, stem) WHERE name_id IS NOT NULL;"
-	/* File names, each once whatever its case, as first given; `keys` counts the keys that have it. */
+	/* File names as first given; names that differ only in case share a row. `keys` counts the keys of a name. */
 	"CREATE TABLE names(id INTEGER PRIMARY KEY AUTOINCREMENT, folded TEXT NOT NULL UNIQUE,"
 	" name TEXT NOT NULL, tier TEXT NOT NULL, keys INTEGER NOT NULL);"
-	/* Where those were that are gone, for listings that stand there; only the last of them. */
+	/* The places of the last dropped names and keys, so that a listing can go on from there. */
 	"CREATE TABLE gone(seq INTEGER PRIMARY KEY AUTOINCREMENT, is_name INTEGER NOT NULL,"
 	" id INTEGER NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL);"
 	"CREATE INDEX gone_id ON gone(is_name, id);"
@@ -54,7 +54,7 @@ const char index_schema[] =
 	"CREATE INDEX misses_until ON misses(until);"
 	/* Files that a process was about to change. */
 	"CREATE TABLE intents(sha256 TEXT PRIMARY KEY, gone INTEGER NOT NULL) WITHOUT ROWID;"
-	/* Sums that every publish asks for. */
+	/* Totals that every publish reads. */
 	"CREATE TABLE totals(artifacts INTEGER NOT NULL, bytes INTEGER NOT NULL);"
 	"INSERT INTO totals VALUES(0, 0);"
 	"CREATE TRIGGER objects_in AFTER INSERT ON objects BEGIN"
@@ -67,14 +67,14 @@ const char index_schema[] =
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_3) ";";
 
 const char index_schema_4[] =
-	/* Files with holes: `bytes` are those that they take on the disk; keep_until is not used any more. */
+	/* Sparse files. `bytes`: the size on disk. keep_until is no longer used. */
 	"CREATE TABLE sparse(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,"
 	" canon TEXT NOT NULL UNIQUE, key TEXT NOT NULL, size INTEGER NOT NULL,"
 	" source TEXT NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL, url TEXT NOT NULL,"
 	" present INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
 	" since INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL DEFAULT 0);"
 	"CREATE INDEX sparse_used ON sparse(used);"
-	/* The blocks of a part of one: a bit each, and four bytes of a sum. */
+	/* The blocks of a part of a sparse file: for each block a bit and a checksum of four bytes. */
 	"CREATE TABLE sparse_parts(sparse_id INTEGER NOT NULL REFERENCES sparse(id)"
 	" ON DELETE CASCADE, part INTEGER NOT NULL, bits BLOB NOT NULL, sums BLOB NOT NULL,"
 	" UNIQUE(sparse_id, part));"
@@ -89,14 +89,14 @@ const char index_schema_4[] =
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_4) ";";
 
 const char index_schema_6[] =
-	/* Eviction goes along the first, and so never steps over pinned objects. */
+	/* Eviction uses the first index, and so never visits pinned objects. */
 	"DROP INDEX IF EXISTS objects_used;"
 	"CREATE INDEX objects_used ON objects(used) WHERE keep_until < " PINNED ";"
 	"CREATE INDEX IF NOT EXISTS objects_pinned ON objects(size) WHERE keep_until = " PINNED ";"
-	/* Older versions did not pin what `symfs add` stored. */
+	/* Older versions did not pin files from `symfs add`. */
 	"UPDATE objects SET keep_until = " PINNED " WHERE id IN"
 	" (SELECT object_id FROM keys WHERE source = 'add' AND url LIKE '/%');"
-	/* Labels of older versions do not say what is pinned: the next writer rewrites them. */
+	/* Labels of older versions do not record pins: the next writer rewrites the labels. */
 	"INSERT OR IGNORE INTO intents SELECT sha256, 0 FROM objects WHERE keep_until = " PINNED ";"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 
@@ -167,7 +167,7 @@ const char *const index_sql[QUERIES] = {
 	[Q_NAME_PUT] = "INSERT INTO names(folded, name, tier, keys) VALUES(?, ?, ?, 0)"
 		       " ON CONFLICT(folded) DO NOTHING",
 	[Q_NAME_BY_FOLDED] = "SELECT id, tier, name FROM names WHERE folded = ?",
-	/* Of what there is, or was. */
+	/* The place of a name or key that exists, or was dropped recently. */
 	[Q_NAME_PLACE] = "SELECT tier FROM names WHERE id = ?1 UNION ALL SELECT place FROM gone"
 			 " WHERE is_name = 1 AND id = ?1 LIMIT 1",
 	[Q_KEY_PLACE] = "SELECT stem, key, coalesce((SELECT name FROM names WHERE id = name_id), '')"

@@ -1,4 +1,4 @@
-/* The index: which version wrote it, and bringing an older one up to date. */
+/* The index: checks its version, and upgrades an older one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 
@@ -22,7 +22,8 @@ struct old_key {
 	char key[KEY_TEXT], canon[KEY_TEXT];
 };
 
-/* The next key whose id ends the text and is all zeros: since version 5 a name follows such an id. 1, 0, -errno. */
+/* The next key that ends with an all-zero id. Since version 5 a name follows such an id. 1: found; 0: no more;
+ * -errno. */
 static int next_old(struct conn *c, struct old_key *k)
 {
 	static const char text[] = "SELECT id, key, canon FROM keys WHERE id > ?"
@@ -43,7 +44,7 @@ static int next_old(struct conn *c, struct old_key *k)
 	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : conn_code(rc);
 }
 
-/* Drops the key when it has no name, or when the file was fetched again since. */
+/* Renames a key. A key without a name is dropped, and so is a key whose file was downloaded again since. */
 static int rename_old(struct conn *c, const struct old_key *old)
 {
 	static const char *const texts[] = {"UPDATE OR IGNORE keys SET canon = ? WHERE canon = ?",
@@ -70,7 +71,7 @@ static int rename_old(struct conn *c, const struct old_key *old)
 	return conn_code(rc);
 }
 
-/* Renames the keys of version 4 that version 5 writes in another way. In a transaction. */
+/* Renames the keys of version 4 whose text differs in version 5. In a transaction. */
 static int upgrade_keys(struct conn *c)
 {
 	struct old_key old = {.id = 0};
@@ -81,7 +82,7 @@ static int upgrade_keys(struct conn *c)
 		if (r < 0)
 			return r;
 	}
-	/* They are asked for again. */
+	/* Misses of such keys are dropped; the next request asks the sources again. */
 	return r < 0 ? r
 		     : conn_code(sqlite3_exec(c->db, "DELETE FROM misses WHERE rtrim(canon, '0') LIKE '% '", NULL, NULL,
 			       NULL));

@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 
-/* Opcodes encode line steps in a window: its last step minus its first. */
+/* The largest window of line steps for opcodes: its last step minus its first. */
 #define LINE_RANGE 14
 #define STEPS_MOST 64
-/* Longer steps have no opcode: readers reject a window that is farther away than any line. */
+/* Longer steps get no opcode: readers reject a window beyond any line number. */
 #define STEP_MOST (1 << 24)
 
 /* ---- line tables --------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static void count_step(struct steps *s, int64_t step)
 	s->n++;
 }
 
-/* Chooses the window of steps that the opcodes stand for: the one that covers most rows. */
+/* Chooses the window of line steps that opcodes encode: the window that covers the most rows. */
 static void choose_steps(const struct row *rows, uint32_t n, int64_t *min, int64_t *max)
 {
 	struct steps s = {.n = 0};

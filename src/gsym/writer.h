@@ -29,10 +29,10 @@ void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
 /* From now on names of functions are shortened (shorten.h). */
 void gsym_set_shorten(struct gsym_writer *w, bool shorten);
 
-/* Numbers for the calls below; the same text has the same number, "" has 0, and a text ends at
- * its first NUL. -ENOMEM; -EFBIG: 4 GiB of text. */
+/* Numbers a text for the functions below. Equal texts have the same number, "" has 0. A text ends at its
+ * first NUL. -ENOMEM; -EFBIG: 4 GiB of text. */
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
-/* The same for a name of a function, which may be shortened. */
+/* As gsym_text(), for the name of a function, which may be shortened. */
 int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out);
 /* An empty name that is not 0: a function whose name is 0 is left out. */
@@ -46,8 +46,8 @@ int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
  * functions have the same addresses, name and rank, the writer keeps the one with the lowest order. */
 void gsym_set_order(struct gsym_writer *w, uint32_t order);
 
-/* A function: begin, then its rows and inlined calls, then end. Another begin drops a function that was
- * not ended. -ERANGE: the function is 4 GiB long or ends behind the last address. */
+/* Adds a function: gsym_begin(), then its rows and inlined calls, then gsym_end(). gsym_begin() drops a
+ * function that was not ended. -ERANGE: the function is 4 GiB long or ends beyond the last address. */
 int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank);
 /* Rows come in order of address. A row that goes back, lies outside of the function or repeats the

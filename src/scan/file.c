@@ -160,8 +160,8 @@ static int take_inside(void *ctx, const void *p, size_t n)
 	return r < 0 ? r : in->b.n == in->b.most ? -ECANCELED : 0;
 }
 
-/* The keys of the file inside a packed file, from its first INSIDE_MOST bytes. -ENOMSG: it is not packed. Most zip
- * archives hold no symbols. */
+/* The keys of the file inside a packed file, from its first INSIDE_MOST bytes. -ENOMSG: the file is not
+ * packed, or is a zip archive; most of those hold no symbols. */
 static int add_inside(struct view *v, const char *path, struct buf *out)
 {
 	_cleanup_unpack_ struct unpack *u = NULL;

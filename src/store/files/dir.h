@@ -13,7 +13,7 @@
 /* Opens the directory, and makes it (0700) with blobs/, partial/ and sparse/ when it is missing. The errors
  * of store_open(). */
 int dir_open(int *out, const char *path, struct err *e);
-/* Whether the open directory was removed. dir_is_elsewhere(): or `path` now leads to another directory. */
+/* Whether the open directory was removed; for dir_is_elsewhere(), also whether `path` leads to another one. */
 bool dir_is_removed(int dirfd);
 bool dir_is_elsewhere(int dirfd, const char *path);
 bool dir_type_is_remote(unsigned long f_type); /* as statfs(2) names NFS and SMB */

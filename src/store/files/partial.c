@@ -1,4 +1,4 @@
-/* The files in DIR/partial/: drafts while they are filled. */
+/* The drafts in DIR/partial/: creates them, and removes those of dead processes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/files/partial.h"
 #include "base/hash.h"

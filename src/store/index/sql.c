@@ -37,16 +37,16 @@ const char index_schema[] =
 	"CREATE TRIGGER names_out AFTER DELETE ON names BEGIN"
 	" INSERT INTO gone(is_name, id, place, key, name)"
 	"  VALUES(1, old.id, old.tier, '', old.name); END;"
-	/* What a file says of itself, for requests that know less: `code` and `debug` are the ids
-	 * in the spelling that is looked for. It goes with its file, so that a bad file takes along
-	 * what it claimed, and the table is never longer than that of the files. */
+	/* The module that a file describes, for requests with fewer ids. `code` and `debug` are the ids
+	 * as lookups spell them. A row is dropped with its file. So the claims of a bad file end with the
+	 * file, and the table never has more rows than `objects`. */
 	"CREATE TABLE modules(object_id INTEGER PRIMARY KEY REFERENCES objects(id)"
 	" ON DELETE CASCADE, kind TEXT NOT NULL, code TEXT NOT NULL, debug TEXT NOT NULL,"
 	" code_id TEXT NOT NULL, code_file TEXT NOT NULL, debug_id TEXT NOT NULL,"
 	" debug_file TEXT NOT NULL, checksum TEXT NOT NULL);"
 	"CREATE INDEX modules_code ON modules(code) WHERE code <> '';"
 	"CREATE INDEX modules_debug ON modules(debug) WHERE debug <> '';"
-	/* `name`: what the source was asked for by, where that is more than the key. */
+	/* `name`: the name in the request, if the request named more than the key. */
 	"CREATE TABLE misses(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL,"
 	" key TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL,"
 	" until INTEGER NOT NULL, reason TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,"

@@ -88,7 +88,7 @@ static int upgrade_keys(struct conn *c)
 			       NULL));
 }
 
-/* Adds what newer versions have to an older index, and loses nothing. */
+/* Upgrades an older index in place: adds tables and columns, and loses no data. */
 static int upgrade(struct conn *c)
 {
 	int64_t version = 0;

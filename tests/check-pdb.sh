@@ -3,7 +3,7 @@
 # and each of many damaged files ends in a sentence or in GSYM.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
-need python3
+need python3 zstd
 shared=${top_srcdir:-$(dirname "$0")/..}/../shared
 pdb=$shared/fixtures/pdb vectors=$top_builddir/tests/unit/test-pdb-vectors
 [ -f "$shared/tools/pdb/mkvar.py" ] || skip "no ../shared/tools/pdb"

@@ -1,6 +1,7 @@
 /* Reads the documents and sequence points of Portable PDBs. The identity is obj/ppdb.c's business. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-ppdb.h"
+#include "base/compressed.h"
 #include "base/inflate.h"
 #include "base/little.h"
 #include "base/util.h"
@@ -34,32 +35,13 @@ static uint32_t read_index(const uint8_t *p, unsigned bytes)
 	return bytes == 4 ? le32(p) : le16(p);
 }
 
-/* Takes a compressed unsigned number of one, two or four bytes. */
-static bool take_uint(struct span *s, uint32_t *out)
-{
-	const uint8_t *p = s->p;
-	unsigned n;
-
-	if (!s->n)
-		return false;
-	n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 2 : p[0] < 0xe0 ? 4 : 0;
-	if (!n || s->n < n)
-		return false;
-	*out = n == 1	? p[0]
-	       : n == 2 ? (uint32_t)(p[0] & 0x3f) << 8 | p[1]
-			: (uint32_t)(p[0] & 0x1f) << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-	s->p += n;
-	s->n -= n;
-	return true;
-}
-
 /* Takes a compressed signed number. Its lowest bit is the sign, which extends to the width of the encoding. */
 static bool take_int(struct span *s, int64_t *out)
 {
 	size_t before = s->n;
 	uint32_t v;
 
-	if (!take_uint(s, &v))
+	if (!take_compressed(s, &v))
 		return false;
 	*out = v >> 1;
 	if (v & 1) {
@@ -81,7 +63,7 @@ static bool blob_at(const struct reader *r, uint32_t at, struct span *out)
 	if (at >= r->blobs.n)
 		return false;
 	*out = (struct span){r->blobs.p + at, r->blobs.n - at};
-	if (!take_uint(out, &n) || n > out->n)
+	if (!take_compressed(out, &n) || n > out->n)
 		return false;
 	out->n = n;
 	return true;
@@ -107,7 +89,7 @@ static int document_name(const struct reader *r, struct span name, struct buf *o
 	while (e == 0 && name.n) {
 		struct span part;
 
-		if (!take_uint(&name, &at) || !blob_at(r, at, &part))
+		if (!take_compressed(&name, &at) || !blob_at(r, at, &part))
 			return -EBADMSG;
 		if (!first && separator)
 			e = buf_add(out, &separator, 1);
@@ -157,10 +139,10 @@ static int take_lines(struct span *s, struct point *p)
 	uint32_t lines, columns, line, column;
 	int64_t more_columns, more_line, more_column;
 
-	if (!take_uint(s, &lines))
+	if (!take_compressed(s, &lines))
 		return -EBADMSG;
 	if (!lines) {
-		if (!take_uint(s, &columns))
+		if (!take_compressed(s, &columns))
 			return -EBADMSG;
 		more_columns = columns;
 	} else if (!take_int(s, &more_columns)) {
@@ -169,7 +151,7 @@ static int take_lines(struct span *s, struct point *p)
 	if (!lines && !more_columns)
 		return 0;
 	if (p->plain) {
-		if (!take_uint(s, &line) || !take_uint(s, &column))
+		if (!take_compressed(s, &line) || !take_compressed(s, &column))
 			return -EBADMSG;
 		p->line = line;
 		p->column = column;
@@ -189,16 +171,16 @@ static int tell_points(struct reader *r, uint32_t method, uint32_t document, str
 	uint32_t skipped, more, file = 0;
 	int e;
 
-	if (!take_uint(&s, &skipped)) /* the signature of the local variables */
+	if (!take_compressed(&s, &skipped)) /* the signature of the local variables */
 		return -EBADMSG;
-	if (!document && !take_uint(&s, &document))
+	if (!document && !take_compressed(&s, &document))
 		return -EBADMSG;
 	e = file_of(r, document, &file);
 	while (e == 0 && s.n) {
-		if (!take_uint(&s, &more))
+		if (!take_compressed(&s, &more))
 			return -EBADMSG;
 		if (!more && !p.first) {
-			e = take_uint(&s, &document) ? file_of(r, document, &file) : -EBADMSG;
+			e = take_compressed(&s, &document) ? file_of(r, document, &file) : -EBADMSG;
 			continue;
 		}
 		p.il += more;

@@ -1,5 +1,6 @@
 /* Reads the inlined calls of a function. The annotations of a call site map its bytes to lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/compressed.h"
 #include "base/grow.h"
 #include "base/little.h"
 #include "base/util.h"
@@ -25,24 +26,6 @@ struct program {
 	uint32_t base, most; /* the function's start and size */
 	struct pdb_rows *rows;
 };
-
-static bool take_number(struct span *in, uint32_t *out)
-{
-	const uint8_t *p = in->p;
-	size_t n;
-
-	if (!in->n || p[0] >= 0xe0)
-		return false;
-	n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 2 : 4;
-	if (in->n < n)
-		return false;
-	*out = n == 1	? p[0]
-	       : n == 2 ? (uint32_t)(p[0] & 0x3f) << 8 | p[1]
-			: (uint32_t)(p[0] & 0x1f) << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-	in->p += n;
-	in->n -= n;
-	return true;
-}
 
 static uint32_t with_sign(uint32_t v)
 {
@@ -116,7 +99,7 @@ static int run_length_and_offset(struct program *g, uint32_t len)
 	uint32_t delta;
 	int r;
 
-	if (!take_number(&g->in, &delta))
+	if (!take_compressed(&g->in, &delta))
 		return -ENODATA;
 	g->off += delta;
 	r = begin_row(g);
@@ -129,8 +112,8 @@ static int run_program(struct program *g)
 	uint32_t op, v;
 	int r = 0;
 
-	while (r == 0 && take_number(&g->in, &op) && op >= OP_CODE_OFFSET && op <= OP_COLUMN_END &&
-		op != OP_CODE_BASE && take_number(&g->in, &v))
+	while (r == 0 && take_compressed(&g->in, &op) && op >= OP_CODE_OFFSET && op <= OP_COLUMN_END &&
+		op != OP_CODE_BASE && take_compressed(&g->in, &v))
 		r = op == OP_LENGTH_AND_OFFSET ? run_length_and_offset(g, v) : run_operation(g, op, v);
 	return r == -ENODATA ? 0 : r;
 }

@@ -76,6 +76,15 @@ sed -n '/^Every command that asks sources/,/^The others refuse/p' "$top/man/symf
   tr -s ' ,.' '\n' | grep . | sort | diff "$tmp/takes" - >"$tmp/out" ||
   complain "OPTIONS of symfs.1 and the commands that take --config: $(cat "$tmp/out")"
 
+# The words of `usage: symfs gsym create|...` are words that the command takes, and a word that is not one of them
+# is refused. No usage has the name of a function.
+words=$(sed -n '1s/^usage: symfs gsym \([^ ]*\) .*/\1/p' "$tmp/help-gsym" | tr '|' ' ')
+[ "$(echo "$words" | wc -w)" -ge 5 ] || complain "gsym --help names only: $words"
+refused() { "$symfs" gsym "$1" 2>&1 | grep -q 'no such command'; }
+for w in $words; do ! refused "$w" || complain "gsym --help names $w, which gsym does not take"; done
+refused gsym_dump || complain "gsym takes any word"
+sed -n 1p "$tmp"/help-* | grep '[a-z]_[a-z]' && complain "a usage has the name of a function"
+
 "$symfs" nonsense >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || complain "an unknown command does not end with 2"
 [ -s "$tmp/out" ] && complain "an unknown command says something on stdout"

@@ -1,7 +1,7 @@
 /* Opens files below a directory and judges each link on the way.
  *
  * A path is resolved in hops: the kernel opens the directory part, this file opens the last name,
- * and when that is a link, its target makes the path of the next open_hop, again from the base. What is
+ * and when that is a link, its target makes the path of the next hop, again from the base. What is
  * judged is always an open descriptor, so that a link that is replaced meanwhile changes nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
@@ -27,7 +27,7 @@ struct way {
 	bool may_leave;
 	bool linked;  /* a link was met: only a link may lead out, never the path of the caller */
 	bool foreign; /* a link of another owner was met */
-	bool left;    /* the last open_hop ended outside of the base */
+	bool left;    /* the last hop ended outside of the base */
 	bool closed;  /* walk() met a directory that not every user may search */
 	/* Owners of the links on the way, except for root and our own user, which may read what we read. */
 	enum { AUTHORS_NONE, AUTHORS_ONE, AUTHORS_MANY } authors;
@@ -36,11 +36,11 @@ struct way {
 
 /* ---- steps -------------------------------------------------------------------------- */
 
-/* One open_hop's walk to a directory, one name after the other. */
+/* One hop's walk to a directory, one name after the other. */
 struct steps {
 	struct way *w;
 	unsigned links;
-	/* From below the base to current_dir: what `..` goes step_back through. Outside, only the last one. */
+	/* From below the base to the current directory: what `..` goes back through. Outside, only the last one. */
 	int dirs[DEPTH_MOST];
 	unsigned n;
 	char rest[REST_MAX];
@@ -218,7 +218,7 @@ static int walk(struct way *w, const char *path, int *out)
 	return *out < 0 ? -errno : 0;
 }
 
-/* ---- the directory of a open_hop --------------------------------------------------------- */
+/* ---- the directory of a hop --------------------------------------------------------- */
 
 /* Meets no links, so that each is judged when it is met by hand. */
 static int ask_kernel(const struct beneath *b, const char *path, int *out)
@@ -304,7 +304,7 @@ static bool may_open(const struct way *w, const struct stat *st)
 	return (w->authors == AUTHORS_ONE && w->author == st->st_uid) || (st->st_mode & S_IROTH && !w->closed);
 }
 
-/* Opens the last name of a open_hop. 1: it is a link, and its target is in `target`. */
+/* Opens the last name of a hop. 1: it is a link, and its target is in `target`. */
 static int open_last(struct way *w, int dir, const char *name, char target[static PATH_MAX], int *out)
 {
 	_cleanup_close_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* symfs gsym: the command, and its gsym_dump and gsym_print_stats. It needs no mount, no store and no source. */
+/* symfs gsym: the command, and its words dump and stats. It needs no mount, no store and no source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cmd.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- gsym_dump, gsym_print_stats --------------------------------------------------------------------- */
+/* ---- dump, stats --------------------------------------------------------------------- */
 
 static int gsym_show(
 	struct gsym_run *run, int (*print)(const struct gsym_run *run, const struct gsym *g, struct err *e))
@@ -63,7 +63,7 @@ static const struct {
 	{"stats", gsym_print_stats},
 };
 
-/* `symfs gsym -o OUT FILE`, `--gsym_dump FILE`, `--address 0x1000 FILE`: as the first tool of this
+/* `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`: as the first tool of this
  * format was called. That tool wrote the object form. */
 static int run_bare(struct gsym_run *run)
 {
@@ -76,7 +76,7 @@ static int run_bare(struct gsym_run *run)
 			run->format = "object";
 		return gsym_create(run);
 	}
-	return gsym_usage(run->argc ? "no such command" : "expected create, gsym_dump, lookup, verify or gsym_print_stats");
+	return gsym_usage(run->argc ? "no such command" : "expected create, dump, lookup, verify or stats");
 }
 
 static int run_gsym(int argc, char **argv)
@@ -95,7 +95,7 @@ static int run_gsym(int argc, char **argv)
 		{"strict", 0, NULL, "reject a Breakpad file with a bad line", &run.strict},
 		{"stdin", 0, NULL, "lookup: read addresses from stdin, one a line", &run.from_stdin},
 		{"against", 0, "FILE", "verify: compare with a GSYM made from FILE", &run.against},
-		{"dump", 0, NULL, "the same as the command gsym_dump", &run.dump},
+		{"dump", 0, NULL, "the same as the command dump", &run.dump},
 		{"address", 0, "ADDR", "the same as lookup; may be repeated",
 			.words = &run.addresses},
 		{0},
@@ -128,7 +128,7 @@ static int run_gsym(int argc, char **argv)
 
 const struct cmd cmd_gsym = {
 	.name = "gsym",
-	.args = "create|gsym_dump|lookup|verify|gsym_print_stats [ADDR...] FILE",
+	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
 	.help = "Creates, searches and prints GSYM files: addresses to functions, files and\n"
 		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
 		"symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM file.\n"

@@ -1,4 +1,4 @@
-/* The daemon of symfs mount: its daemon_start, its messages, signals, daemon_reload and end. */
+/* The daemon of symfs mount: its start, its messages, signals, reload and end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -21,7 +21,7 @@ static void mount_is_up(void *ctx)
 
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d", (int)getpid());
 	notify_send(m->notify, text);
-	/* The command in the foreground is gone: Ctrl-C during the daemon_start. */
+	/* The command in the foreground is gone: Ctrl-C during the start. */
 	if (m->up >= 0 && write(m->up, "u", 1) != 1)
 		kill(getpid(), SIGTERM);
 }
@@ -92,9 +92,9 @@ static const char *why_unread(const struct mounting *m, int code)
 {
 	if (code != -EACCES || !m->rights.drop)
 		return "";
-	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, who must be able to "
+	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, and that user must be able to "
 				   "read it)"
-				 : " (the daemon gave up its rights at the daemon_start; daemon_start it anew)";
+				 : " (the daemon gave up its rights when it started; start it anew)";
 }
 
 static void daemon_reload(struct mounting *m)
@@ -224,7 +224,7 @@ static int daemon_serve(struct mounting *m, struct err *e)
 	int r = pthread_create(&m->listener, NULL, signals_main, m);
 
 	if (r != 0)
-		return err_set(e, -r, "cannot daemon_start a thread: %s", err_text(r));
+		return err_set(e, -r, "cannot start a thread: %s", err_text(r));
 	/* The file system of the working directory could not be unmounted. */
 	if (!m->foreground && chdir("/") < 0)
 		log_warn("/: %s", err_text(errno));

@@ -368,7 +368,7 @@ static int write_publics(struct job *j, const struct pdb_code *c, unsigned secti
 
 /* ---- code without a name ------------------------------------------------------------------------ */
 
-/* The first public from `off` on that begins before `end`; `end`: there is none. */
+/* Where the first public symbol in [off, end) begins; `end` when no public symbol does. */
 static uint32_t public_from(const struct job *j, unsigned section, uint32_t off, uint32_t end)
 {
 	size_t i = first_public(j, section, off);

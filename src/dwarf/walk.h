@@ -48,8 +48,8 @@ int batch_name_number(struct dwarf_walker *w, const struct dwarf_file *f, uint64
 /* The batch's number of file `i` of the unit's table; BATCH_NONE: the table has no such file. -ENOMEM. */
 int walk_file_number(struct walk *k, uint64_t i, uint32_t *out);
 
-/* Whether there are instructions at `addr`. Where there are none, a linker left the function out, and
- * wrote 0 or -1 or something else for its address. */
+/* Whether `addr` lies in a section of code. An address outside is that of a function that the linker left
+ * out: linkers write 0, -1 or another number there. */
 bool walk_has_text(const struct walk *k, uint64_t addr);
 /* Reads the unit's line table, if it has one; a broken one marks the batch as broken. -ENOMEM. */
 int walk_want_lines(struct walk *k);

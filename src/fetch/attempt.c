@@ -533,7 +533,7 @@ void attempt_give_up(struct attempt *at)
 {
 	struct judgement j = {.error = at->error, .blame = BLAME_SOFT};
 
-	/* The retry is not made, so the breaker is told of the error that it was for. */
+	/* The source is not asked again, so the breaker now counts the error that the retry was for. */
 	memcpy(j.text, at->text, sizeof(j.text));
 	if (at->later.due)
 		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), &j, 0);

@@ -137,7 +137,7 @@ void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the ca
 /* (workers) The worker said -EAGAIN and what it lacks: 0: it is asked for. -EAGAIN, -ENOENT: try again with
  * what is known now. Others: errors. */
 int lacks_ask(struct conversion *c, const struct gsym_work_lack *lack);
-/* (workers) The input has nothing to say; the program may have. As lacks_ask(); -ENODATA: there is none. */
+/* (workers) Asks for the program when its debug file has no symbols. As lacks_ask(); -ENODATA: no program exists. */
 int lacks_ask_program(struct conversion *c);
 /* (workers) Keeps the split unit that came, and asks for the next. 0: asked. -ENOENT: that was the last. */
 int lacks_next_unit(struct conversion *c);

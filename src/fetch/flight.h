@@ -344,7 +344,7 @@ bool part_is_open(struct part *p);
 /* ---- attempt.c: one source --------------------------------------------------------------------------------- */
 
 void attempt_release(struct attempt *at); /* what it owns */
-void attempt_start(struct attempt *at); /* asks for the current spelling, or finds that there is none left */
+void attempt_start(struct attempt *at); /* asks for the current spelling; after the last one the source counts as missing */
 /* Stops its transfer. It may be started again. */
 void attempt_give_up(struct attempt *at);
 void attempt_fail(struct attempt *at, int error, const char *text);
@@ -393,7 +393,7 @@ void race_won(struct flight *fl, const struct attempt *winner); /* the others ar
 void race_stop(struct flight *fl);   /* cancels every transfer */
 bool race_is_queued(const struct flight *fl); /* a source was not asked yet: others are before it at its host */
 /* How many of `ms` a source still has that was asked late, because others were before it, or whose
- * answer came just now; 0: there is none, or it had them. */
+ * answer came just now; 0: no source does. */
 unsigned race_time_left(const struct flight *fl, unsigned ms);
 void race_deadline(struct flight *fl); /* blames the hosts that have not answered */
 
@@ -446,7 +446,7 @@ void version_forget_attempts(struct flight *fl); /* before all sources are asked
 /* Where files of several types have one path, one of another type is not a wrong file; `own` becomes its key.
  * (any thread) */
 bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own);
-int body_open_draft(struct flight *fl, struct err *e); /* if there is none; the store's error */
+int body_open_draft(struct flight *fl, struct err *e); /* unless the flight has a draft; 0, or the store's error */
 void body_drop_draft(struct flight *fl);
 /* The draft, which began with the first range, becomes a sparse file. */
 void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh);

@@ -313,7 +313,7 @@ void transfer_ended(struct transfer *t, CURLcode result)
 	transfer_finish(t);
 }
 
-/* ---- transfer_settle ------------------------------------------------------------------------- */
+/* ---- end ------------------------------------------------------------------------- */
 
 /* libcurl 7.88 calls body() in here, 8.14 in the next round. Not every version reports an error of
  * this call in a message, so it is handled here. */

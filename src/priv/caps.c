@@ -1,4 +1,4 @@
-/* Users and capabilities, by libcap-ng. */
+/* Changes the user and drops the capabilities of a process with libcap-ng. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "priv/caps.h"
 #include "base/util.h"
@@ -9,7 +9,7 @@
 
 static bool have(unsigned cap)
 {
-	capng_setpid(getpid()); /* after a fork it would still look at the parent */
+	capng_setpid(getpid()); /* without this, libcap-ng reads the parent after a fork */
 	return capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, cap);
 }
 
@@ -32,13 +32,14 @@ static void choose(const struct caps_keep *keep)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_DAC_READ_SEARCH);
 }
 
-/* libcap-ng drops the bounding set on the way, while the process still may. */
+/* Changes to the ids of the user. libcap-ng also empties the bounding set, while the process still may. */
 static int change_user(const struct caps_keep *keep, struct err *e)
 {
 	int r;
 
 	if (initgroups(keep->user, keep->gid) < 0)
-		return err_set(e, -errno, "the groups of user %s: %s", keep->user, err_text(errno));
+		return err_set(e, -errno, "cannot take the groups of user %s: %s", keep->user,
+			err_text(errno));
 	choose(keep);
 	r = capng_change_id((int)keep->uid, (int)keep->gid, CAPNG_CLEAR_BOUNDING);
 	return r < 0 ? err_set(e, -EPERM, "cannot become user %s: %s", keep->user, err_text(errno)) : 0;

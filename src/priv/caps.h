@@ -1,5 +1,5 @@
-/* Users and capabilities of a process. The only user of libcap-ng. Call these before there are
- * threads: they change the calling thread alone. */
+/* Changes the user and drops the capabilities of a process. Only this module uses libcap-ng. Call these
+ * functions before the process starts threads: they change only the calling thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -7,19 +7,19 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-bool caps_have_admin(void);    /* CAP_SYS_ADMIN, which may mount */
-bool caps_have_read_all(void); /* CAP_DAC_READ_SEARCH, which may read every file */
+bool caps_have_admin(void);    /* has CAP_SYS_ADMIN, the right to mount */
+bool caps_have_read_all(void); /* has CAP_DAC_READ_SEARCH, the right to read every file */
 
-/* What a process keeps. */
+/* The user and the capabilities that a process keeps. */
 struct caps_keep {
-	const char *user; /* its ids and groups become those of the process; NULL: no change */
+	const char *user; /* the process takes the ids and groups of this user; NULL: it keeps its own */
 	uid_t uid;
 	gid_t gid;
 	bool admin;	  /* CAP_SYS_ADMIN */
 	bool read_all;	  /* CAP_DAC_READ_SEARCH */
 };
 
-/* Gives up all the rest, for good: no program that it starts gets more (no_new_privs). The bounding
- * set becomes empty where the process may change it (CAP_SETPCAP); a capability that is kept need
- * not be in it. -errno, and `e`. */
+/* Gives up all other rights for good: no program that the process starts gains rights (no_new_privs).
+ * Empties the bounding set if the process may change it (CAP_SETPCAP); kept capabilities need not be in
+ * it. 0; -errno, and `e` has the reason. */
 int caps_give_up(const struct caps_keep *keep, struct err *e);

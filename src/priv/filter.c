@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #if defined(__s390__)
-#define CLONE_FLAGS 1 /* the argument of clone() that has them */
+#define CLONE_FLAGS 1 /* the index of the argument of clone() that has the flags */
 #else
 #define CLONE_FLAGS 0
 #endif
@@ -20,7 +20,7 @@ static void cleanup_filter(scmp_filter_ctx *f)
 		seccomp_release(*f);
 }
 
-/* What clone3() asks for cannot be seen: the C library goes back to clone(). */
+/* A filter cannot see the flags of clone3(), which lie in memory. On ENOSYS, the C library calls clone(). */
 static int add_threads(scmp_filter_ctx f)
 {
 	int r = seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
@@ -42,8 +42,9 @@ static int add_calls(scmp_filter_ctx f, const char *const *calls, size_t n, bool
 	return r == 0 && threads ? add_threads(f) : r;
 }
 
-/* Calls of another processor's numbers end the process. Where a filter of systemd or of a container keeps
- * libseccomp from asking what the kernel can (EINVAL), they end the thread: the library's default. */
+/* A call with the number of another architecture ends the process. A filter of systemd or of a container
+ * may keep libseccomp from asking for the kernel's features (EINVAL). Then such a call ends only the
+ * thread, the library's default. */
 static int kill_foreign(scmp_filter_ctx f)
 {
 	int r = seccomp_attr_set(f, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
@@ -51,7 +52,7 @@ static int kill_foreign(scmp_filter_ctx f)
 	return r == -EINVAL ? 0 : r;
 }
 
-/* What a kernel without filters says, through the library or by itself. */
+/* Loads the filter. A kernel without filters reports one of these errors, itself or through the library. */
 static int load(scmp_filter_ctx f)
 {
 	int r = seccomp_load(f);
@@ -77,7 +78,8 @@ int filter_set(const char *const *calls, size_t n, bool threads)
 
 /* ---- a process that stays root ------------------------------------------------------ */
 
-/* `n` conditions at most 1; a call that this processor does not have is skipped. */
+/* Refuses a call: always (`n` is 0), or if the condition `when` holds (`n` is 1). Skips a call that this
+ * processor does not have. */
 static int refuse(scmp_filter_ctx f, const char *call, unsigned n, struct scmp_arg_cmp when)
 {
 	int number = seccomp_syscall_resolve_name(call);
@@ -85,7 +87,8 @@ static int refuse(scmp_filter_ctx f, const char *call, unsigned n, struct scmp_a
 	return number < 0 ? 0 : seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), number, n, &when);
 }
 
-/* chmod() may take rights away, as the store does, and give none to others. */
+/* Refuses a chmod() that sets any bit but the owner's read and write bits. The store may still take rights
+ * away. */
 static int refuse_modes(scmp_filter_ctx f)
 {
 	static const struct {
@@ -120,7 +123,7 @@ int filter_set_for_root(void)
 		r = refuse_modes(f);
 	if (r == 0)
 		r = refuse(f, "socket", 1, SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, UINT32_MAX, AF_UNIX));
-	if (r == 0) /* of another process */
+	if (r == 0) /* the limits of another process */
 		r = refuse(f, "prlimit64", 1, SCMP_CMP64(0, SCMP_CMP_NE, 0));
 	return r == 0 ? load(f) : r;
 }

@@ -1,18 +1,18 @@
-/* System-call filters. The only user of libseccomp. A process sets one for itself, before it has
- * threads; what it starts inherits it. */
+/* System-call filters. Only this module uses libseccomp. A process filters its own calls, before it starts
+ * threads; the programs that it starts inherit the filter. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From now on only the calls of these names work; any other fails with EPERM and does not end the
- * process, because a library may try a call and do without. With `threads` clone() works as well, but only
- * for threads. A name that this processor's kernel does not have is skipped. In a sanitized build the
- * filter is set and lets everything pass.
- * -ENOTSUP: this kernel or this processor has no filters; other -errno. */
+/* Allows only the named system calls. Any other call fails with EPERM and does not end the process,
+ * because a library may try a call and do without. With `threads`, clone() also works, but only to start
+ * threads. Skips a name that this processor's kernel does not have. In a sanitized build, the filter
+ * allows every call. 0; -ENOTSUP: this kernel or this processor has no filters; other -errno. */
 int filter_set(const char *const *calls, size_t n, bool threads);
 
-/* For a process that stays root without capabilities, beside Landlock, which does not close these: it makes
- * no Unix socket, gives other users no rights to a file (modes, owners, attributes), and reaches no other process's
- * memory, keys or limits. Before threads. 0; -ENOTSUP; -errno */
+/* Sets a filter for a process that stays root without capabilities; it refuses calls that Landlock cannot
+ * refuse. The process can then make no Unix socket and give other users no rights to a file (mode, owner,
+ * attributes). It cannot reach the memory, keys or limits of other processes. Call it before the process
+ * starts threads. 0; -ENOTSUP and other -errno as above. */
 int filter_set_for_root(void);

@@ -76,7 +76,7 @@ static bool is_shortage(int error)
 	return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-/* Without fstat(), which asks a server or a FUSE daemon that might never answer. */
+/* Does not call fstat(), which asks a server or a FUSE daemon that might never answer. */
 int landlock_allow(struct landlock *l, const char *path, enum landlock_right right)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);

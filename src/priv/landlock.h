@@ -5,18 +5,18 @@
 #pragma once
 
 struct landlock {
-	int fd; /* -1: this kernel has no Landlock */
-	unsigned long long handled;
+	int fd; /* the ruleset; -1: none */
+	unsigned long long handled; /* the rights that the ruleset controls: LANDLOCK_ACCESS_FS_… */
 };
 
 enum landlock_right {
-	LANDLOCK_READ,	/* files, and what directories list */
-	LANDLOCK_WRITE, /* also: make, rename and remove */
-	LANDLOCK_LOG,	/* files are made and written */
-	LANDLOCK_REMOVE, /* files are removed */
+	LANDLOCK_READ,	/* read files, list directories */
+	LANDLOCK_WRITE, /* also write, make, rename and remove files */
+	LANDLOCK_LOG,	/* make and write files */
+	LANDLOCK_REMOVE, /* remove files */
 };
 
-/* 0; -ENOTSUP: this kernel has no Landlock, or an older one. -errno */
+/* 0; -ENOTSUP: this kernel has no Landlock, or a version that is too old; other -errno */
 int landlock_new(struct landlock *out);
 void landlock_release(struct landlock *l);
 
@@ -24,6 +24,6 @@ void landlock_release(struct landlock *l);
  * cannot reach anyway. */
 int landlock_allow(struct landlock *l, const char *path, enum landlock_right right);
 
-/* Closes all other files to the process and to the programs that it starts; since Linux 6.12 also signals
- * to other processes and abstract Unix sockets. Sets no_new_privs. */
+/* Denies the process, and the programs that it starts, access to all other files. Since Linux 6.12, it
+ * also denies signals to other processes and abstract Unix sockets. Sets no_new_privs. 0, -errno. */
 int landlock_apply(const struct landlock *l);

@@ -83,7 +83,7 @@ struct conf_section *conf_add_first(
 
 	if (!s || c->first == s)
 		return s;
-	*old_last = NULL; /* from the end to the front */
+	*old_last = NULL; /* move the section from the end to the front */
 	c->last = old_last;
 	s->next = c->first;
 	c->first = s;

@@ -1,5 +1,5 @@
-/* symfs.conf: sections of `name = value`. A module states its options as a const table and gets
- * a filled struct back; conf knows no module. Every mistake is reported with file and line.
+/* Reads symfs.conf: sections of lines `name = value`. A module describes its options in a const table, and
+ * conf fills the module's struct. Every error names the file and the line.
  *
  *	# comment, also ; comment
  *	[symfs]
@@ -7,8 +7,8 @@
  *	[source "microsoft"]
  *	url = https://…
  *
- * Names: `-` and `_` are the same, case does not matter. A value goes to the end of the line,
- * blanks around it do not count; "…" keeps them. Files are at most 1 MiB, lines 8 KiB. */
+ * In names, `-` and `_` are the same, and case does not matter. A value ends with the line. Blanks around
+ * a value are removed; "…" keeps them. Files are at most 1 MiB, lines 8 KiB. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -21,17 +21,17 @@ enum conf_type {
 	CONF_BOOL,  /* bool: yes no true false on off 1 0 */
 	CONF_SIZE,  /* uint64_t, bytes: 512M 10G 1T (1024), none = 0 */
 	CONF_MS,    /* unsigned, milliseconds: 500ms 10s 5m 1h 1d; a bare number is seconds */
-	CONF_SECONDS, /* int64_t, the same words */
+	CONF_SECONDS, /* int64_t, seconds; written as for CONF_MS */
 	CONF_COUNT, /* unsigned */
-	CONF_TEXT,  /* char *, free() it */
-	CONF_LIST   /* char **, NULL at the end: each `name = value` adds one */
+	CONF_TEXT,  /* char *, freed by conf_release() */
+	CONF_LIST   /* char **, ends with NULL: each line `name = value` adds an element */
 };
 
 struct conf_field {
 	const char *name;
 	enum conf_type type;
 	size_t offset;
-	const char *def;  /* the default in words; NULL: none (NULL, 0, false) */
+	const char *def;  /* the default, as text; NULL: the field becomes NULL, 0 or false */
 	const char *help; /* one line */
 };
 
@@ -48,8 +48,8 @@ struct conf_section {
 	char *kind, *name; /* [kind "name"]; name "" when there is none */
 	char *file;
 	unsigned line;
-	bool preset; /* it comes with the program: conf_mark_presets() */
-	struct conf_entry *entries; /* in order */
+	bool preset; /* the section comes with the program; see conf_mark_presets() */
+	struct conf_entry *entries; /* in the order of the file */
 	struct conf_section *next;
 };
 
@@ -63,8 +63,9 @@ int conf_read_text(struct conf *c, const char *file, const char *text, size_t n,
 
 /* Appends an empty section, for instance for the command line. NULL: out of memory. */
 struct conf_section *conf_add(struct conf *c, const char *kind, const char *name, const char *file);
+/* Appends an entry to the section; `line` 0: the entry is from no file. 0, -ENOMEM. */
 int conf_set(struct conf_section *s, const char *name, const char *value, unsigned line);
-/* The same for an entry from another file than its section's. */
+/* As conf_set(), for an entry from another file than its section's. */
 int conf_set_from(struct conf_section *s, const char *name, const char *value, const char *file,
 	unsigned line);
 /* The next section after `s` with the same kind and name, or NULL. */
@@ -88,12 +89,13 @@ const char *conf_get(const struct conf_section *s, const char *name);
 /* -EINVAL: the kind of a section is not in the list; `e` has file and line. */
 int conf_only(const struct conf *c, const char *const kinds[], struct err *e);
 
-/* Sets defaults; conf_release() frees what fields own. `into` may be unset memory. */
+/* Sets all fields to their defaults; conf_release() frees what the fields own. `into` may be
+ * uninitialized. */
 int conf_defaults(const struct conf_field *fields, void *into);
 /* Sets the fields that the section names. -EINVAL: unknown name or bad value, "FILE:LINE: …". */
 int conf_fill(const struct conf_section *s, const struct conf_field *fields, void *into, struct err *e);
-/* The same for several structs: an entry goes to the first part that has a key of that name. The array
- * ends with NULL fields. */
+/* As conf_fill(), for several structs: an entry goes to the first part that has a key of that name. The
+ * last element of the array has `fields` NULL. */
 struct conf_part {
 	const struct conf_field *fields;
 	void *into;
@@ -101,10 +103,10 @@ struct conf_part {
 int conf_fill_parts(const struct conf_section *s, const struct conf_part *parts, struct err *e);
 void conf_release(const struct conf_field *fields, void *into);
 
-/* One value into one field: `where` begins the message. */
+/* Sets one field from the text of a value. `where` begins the error message. 0, -EINVAL, -ENOMEM. */
 int conf_value(const struct conf_field *f, const char *value, void *into, const char *where,
 	struct err *e);
-/* Adds a copy of `value` to a list as CONF_LIST has it, which ends with NULL. 0, -ENOMEM. */
+/* Appends a copy of `value` to a list in the form of CONF_LIST. 0, -ENOMEM. */
 int conf_list_add(char ***list, const char *value);
 void conf_list_free(char **list); /* NULL is fine */
 const struct conf_field *conf_field_find(const struct conf_field *fields, const char *name);

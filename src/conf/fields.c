@@ -22,7 +22,7 @@ static int read_bool(const char *v, bool *out)
 	return -EINVAL;
 }
 
-/* A decimal number and a unit of the table. */
+/* A suffix of a number, and the factor that it stands for. The last row of a table has `word` NULL. */
 struct unit {
 	const char *word;
 	uint64_t factor;

@@ -233,7 +233,7 @@ if LD64=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil); then
         fail "fat: $arch: embedded: $(cat err said)"
     done
     "$SYMFS" gsym create -o no fat 2>err && fail "fat: it was not said which"
-    grep -q 'fat file of x86_64, arm64: --arch says which' err || fail "fat: it is not said: $(cat err)"
+    grep -q 'fat file of x86_64, arm64: choose one with --arch' err || fail "fat: it is not said: $(cat err)"
     "$SYMFS" gsym create -o no --arch arm fat 2>err && fail "fat: a part that is not there"
     "$SYMFS" gsym create -o no --arch arm64 arm64 2>err && fail "--arch of what is not fat"
     seen="$seen fat"

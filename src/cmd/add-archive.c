@@ -15,11 +15,11 @@
 #include <strings.h>
 
 #define MEMBERS_MOST (1u << 18)
-/* The most bytes for each byte of the archive, if that is more than BYTES_FREE. Debug information may
- * compress thirtyfold. */
+/* The limit of unpacked bytes: RATIO_MOST for each byte of the archive, but at least BYTES_FREE. Debug
+ * information may compress thirtyfold. */
 #define RATIO_MOST 100
 #define BYTES_FREE (256u << 20)
-#define HEAD_MOST (64u << 10) /* most files that are not symbol files show it in these bytes */
+#define HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
 #define CHUNK (256u << 10)
 
 struct unpacking {
@@ -28,9 +28,9 @@ struct unpacking {
 	struct budget *budget;
 	struct zip z;
 	uint64_t packed_left; /* bytes of the archive that no member has used yet */
-	uint64_t seen;
+	uint64_t seen; /* members read so far */
 	uint8_t head[HEAD_MOST];
-	uint8_t inside[HEAD_MOST];
+	uint8_t inside[HEAD_MOST]; /* the unpacked head of a member that is itself compressed */
 	uint8_t chunk[CHUNK];
 };
 
@@ -62,7 +62,7 @@ int add_is_archive(const struct item *it, const char **why_not)
 	if (r < 0 || it->size < sizeof(head) || !is_zip(head, sizeof(head)))
 		return r;
 	if (!it->named && !name_says_so(it->name)) {
-		*why_not = "a zip archive whose name does not say so";
+		*why_not = "a zip archive not named .zip, .nupkg or .snupkg";
 		return 0;
 	}
 	if (it->depth >= ADD_DEPTH_MOST) {
@@ -74,7 +74,7 @@ int add_is_archive(const struct item *it, const char **why_not)
 
 /* ---- one member --------------------------------------------------------------------- */
 
-/* Takes unpacked bytes. */
+/* Subtracts unpacked bytes from the budget. */
 static int spend(struct unpacking *u, size_t n, struct err *e)
 {
 	if (n > u->budget->bytes)
@@ -98,7 +98,8 @@ static int read_head(struct unpacking *u, struct zip_stream *s, size_t *n, struc
 	return r == 0 ? spend(u, *n, e) : r;
 }
 
-/* Whether the rest is worth unpacking. */
+/* Checks by the head of a member whether the rest is worth unpacking. 0: it is; -errno: `e` has the
+ * reason. */
 static int judge_head(
 	struct unpacking *u, size_t n, uint64_t size, const char *name, struct err *e)
 {
@@ -111,7 +112,7 @@ static int judge_head(
 	if (is_zip(u->head, n))
 		return name_says_so(name) ? 0
 					  : err_set(e, -EINVAL,
-						    "a zip archive whose name does not say so");
+						    "a zip archive not named .zip, .nupkg or .snupkg");
 	if (p && !inside) /* for some packings the head does not show what is inside */
 		return 0;
 	v.size = p ? VIEW_UNKNOWN : size;
@@ -119,7 +120,7 @@ static int judge_head(
 	return r == -EAGAIN ? 0 : r;
 }
 
-/* The head is there already. */
+/* Writes a member into the draft: the `n` bytes of the head, which were read already, and the rest. */
 static int unpack_rest(struct unpacking *u, struct zip_stream *s, struct draft *d, size_t n,
 	const struct item *it, struct err *e)
 {
@@ -212,7 +213,7 @@ static void member_text(struct buf *b, const char *archive, const struct zip_ent
 		buf_addf(b, "%s!(member %llu)", archive, (unsigned long long)nth);
 }
 
-/* A name that no file can have counts as no name. */
+/* Adds a member. A name that is not a valid file name counts as no name. */
 static int try_member(struct unpacking *u, const struct zip_entry *entry)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10), from = BUF_UP_TO(64 << 10);
@@ -238,7 +239,7 @@ static int try_member(struct unpacking *u, const struct zip_entry *entry)
 	return 0;
 }
 
-/* ---- all of them -------------------------------------------------------------------- */
+/* ---- all members -------------------------------------------------------------------- */
 
 /* Whether to skip a member: a directory, a link, a file that is never a symbol file. */
 static bool is_left_out(const struct zip_entry *entry)
@@ -310,6 +311,6 @@ int add_archive(struct adding *a, const struct item *it)
 	if (r < 0)
 		archive_trouble(a, u, &e);
 	else if (it->named && a->added + a->present == placed)
-		add_refuse(a, it->shown, "an archive with nothing in it that has a place", true);
+		add_refuse(a, it->shown, "an archive without a file that can be placed", true);
 	return 0;
 }

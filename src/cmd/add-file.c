@@ -20,7 +20,7 @@
 /* What became of one slice. */
 enum placed { PLACED_ADDED, PLACED_PRESENT };
 
-/* ---- words -------------------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------------------- */
 
 void add_show(struct adding *a, const struct item *it)
 {
@@ -70,7 +70,7 @@ int add_stop(struct adding *a, int r, const struct err *e)
 
 const char *add_why(int r, const struct err *e)
 {
-	/* The text of obj/ names what it is instead (HTML, text); that is not the reason. */
+	/* The text of obj/ names what the file is instead (HTML, text); that is not the reason. */
 	if (r == -ENOMSG && strcmp(e->text, "is empty") != 0)
 		return "of no format that symfs knows";
 	return e->text[0] ? e->text : err_text(r);
@@ -90,7 +90,8 @@ static void count(struct adding *a, const char *format, enum placed what)
 
 /* ---- a slice ------------------------------------------------------------------------ */
 
-/* Another file of the same id may be stored; then the key of this one has its name. */
+/* Whether a file with this key is stored. If it has another name, adds the name to the key, and looks
+ * again. */
 static bool is_here(struct adding *a, struct key *k)
 {
 	char name[MODULE_PATH_MAX];
@@ -189,8 +190,8 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 	new_keys(a, keys, all, s, l);
 	if (all == 0)
 		return err_set(e, -ENOENT,
-			"%s without an identifier that any layout could name it by", s->format);
-	/* It may have been downloaded; from now on it is pinned. */
+			"%s without an identifier for any layout", s->format);
+	/* A file that is already stored may have been downloaded; now it is pinned. */
 	r = l->n ? publish(a, it, s, l, e) : store_keep(a->store, &keys[0], STORE_FOR_GOOD);
 	if (r == 0)
 		count(a, s->format, l->n ? PLACED_ADDED : PLACED_PRESENT);
@@ -199,8 +200,8 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 
 /* ---- a file ------------------------------------------------------------------------- */
 
-/* Each slice is copied. Together they are no larger than the file, unless they overlap, as only a hostile
- * file has it. */
+/* Copies each slice. Together they are no larger than the file, unless they overlap, as only in a hostile
+ * file. */
 static int add_slices(struct adding *a, const struct item *it, struct err *e)
 {
 	struct view v = view_of_fd(it->fd, it->size);
@@ -213,7 +214,7 @@ static int add_slices(struct adding *a, const struct item *it, struct err *e)
 		if (r == -ENOENT && i > 0)
 			return 0;
 		if (r == 0 && slice.size > left)
-			return err_set(e, -EBADMSG, "is broken: its slices lie over each other");
+			return err_set(e, -EBADMSG, "is broken: its slices overlap");
 		if (r == 0)
 			r = add_slice(a, it, &slice, e);
 		if (r < 0)
@@ -238,7 +239,7 @@ int add_item(struct adding *a, const struct item *it)
 		return add_archive(a, it);
 	if (r == 0 && !why)
 		r = add_slices(a, it, &e);
-	if (r == -ENOMSG) { /* no format begins as packed files do */
+	if (r == -ENOMSG) { /* no known format begins like a compressed file */
 		int done = add_packed(a, it, &packed);
 
 		if (packed)

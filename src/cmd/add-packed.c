@@ -1,5 +1,5 @@
-/* A file that holds one other file, packed (gzip, zstd, a cabinet: `foo.debug.gz`, a symbol store's
- * `foo.pd_`): what is inside is unpacked into a draft of the store, and then added as any other file. */
+/* Adds the content of a compressed file (gzip, zstd, a cabinet: `foo.debug.gz`, a symbol store's
+ * `foo.pd_`). The content is unpacked into a draft of the store, and then added like any other file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
@@ -11,24 +11,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The most bytes for each packed byte, as in add-archive.c. */
+/* The limit of unpacked bytes, as in add-archive.c. */
 #define RATIO_MOST 100
 #define BYTES_FREE (256u << 20)
-#define HEAD_MOST (64u << 10) /* most files that are not symbol files show it in these bytes */
+#define HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
 
 struct unpacking {
 	struct adding *a;
 	const struct item *packed;
-	struct draft *d; /* NULL, until the head was judged */
-	size_t have;
+	struct draft *d; /* NULL until judge_head() accepts the head */
+	size_t have; /* bytes of the head so far */
 	uint8_t head[HEAD_MOST];
 	struct err e;
-	int r; /* why it ended early */
+	int r; /* the error that ended unpacking early; 0 */
 };
 
 /* ---- what is inside ----------------------------------------------------------------- */
 
-/* Whether the rest is worth unpacking; `all`: there is no rest. */
+/* Checks the head, and starts a draft if the file is worth unpacking. `all`: the head is the whole file.
+ * 0, -errno. */
 static int judge_head(struct unpacking *u, bool all)
 {
 	struct view v = view_of_mem(u->head, u->have);
@@ -59,7 +60,7 @@ static int take_bytes(void *ctx, const void *p, size_t n)
 	return u->r;
 }
 
-/* How many bytes may come out; in an archive the budget of the archive counts. */
+/* The limit of unpacked bytes; in an archive, the rest of its budget. */
 static uint64_t most_bytes(const struct item *it)
 {
 	if (it->budget)
@@ -67,7 +68,8 @@ static uint64_t most_bytes(const struct item *it)
 	return MAX(it->size > UINT64_MAX / RATIO_MOST ? UINT64_MAX : it->size * RATIO_MOST, BYTES_FREE);
 }
 
-/* Errors of unpack/ name the packing; errors about the content do not. */
+/* Puts the name of the packing before an error about the content. Errors of unpack/ already contain the
+ * name. */
 static int wrapped(struct unpacking *u, const struct packing *p, int r)
 {
 	if (r < 0 && !add_is_trouble(r)) {
@@ -95,7 +97,8 @@ static int unpack_all(struct unpacking *u, const struct packing *p)
 
 static int add_inside(struct unpacking *u)
 {
-	_cleanup_close_ int fd = fcntl(draft_fd(u->d), F_DUPFD_CLOEXEC, 0); /* the store closes its own */
+	/* A copy, because publishing closes the draft's own descriptor. */
+	_cleanup_close_ int fd = fcntl(draft_fd(u->d), F_DUPFD_CLOEXEC, 0);
 	char name[MODULE_NAME_MAX];
 	struct item it = *u->packed;
 
@@ -110,10 +113,10 @@ static int add_inside(struct unpacking *u)
 	return add_item(u->a, &it);
 }
 
-/* ---- the entry ---------------------------------------------------------------------- */
+/* ---- the entry point ---------------------------------------------------------------- */
 
-/* A zip archive may hold many files, so add-archive.c reads it. */
-static const struct packing *what_packing(const struct item *it)
+/* The packing of a file; NULL: none. A zip archive may hold many files, so add-archive.c reads it. */
+static const struct packing *find_packing(const struct item *it)
 {
 	struct view v = view_of_fd(it->fd, it->size);
 	const struct packing *p = NULL;
@@ -124,13 +127,13 @@ static const struct packing *what_packing(const struct item *it)
 	return p && strcmp(packing_name(p), "zip") != 0 ? p : NULL;
 }
 
-int add_packed(struct adding *a, const struct item *it, bool *was)
+int add_packed(struct adding *a, const struct item *it, bool *is_packed)
 {
-	const struct packing *p = it->depth < ADD_DEPTH_MOST ? what_packing(it) : NULL;
+	const struct packing *p = it->depth < ADD_DEPTH_MOST ? find_packing(it) : NULL;
 	_cleanup_free_ struct unpacking *u = p ? calloc(1, sizeof(*u)) : NULL;
 	int r;
 
-	*was = p != NULL;
+	*is_packed = p != NULL;
 	if (!p)
 		return 0;
 	if (!u)

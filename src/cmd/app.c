@@ -30,7 +30,7 @@ const struct conf_field settings_fields[] = {
 	{"connect-timeout", CONF_MS, offsetof(struct settings, connect_ms), "5s", "longest time to connect to a server"},
 	{"stall-timeout", CONF_MS, offsetof(struct settings, stall_ms), "30s", "longest time without a byte"},
 	{"miss-lifetime", CONF_SECONDS, offsetof(struct settings, miss_seconds), "1h",
-		"how long \"not there\" is remembered"},
+		"how long a miss is remembered"},
 	{"breaker-seconds", CONF_MS, offsetof(struct settings, breaker_ms), "60s",
 		"how long to back off from a failed server"},
 	{"max-file-size", CONF_SIZE, offsetof(struct settings, max_file_size), "16G",
@@ -50,11 +50,11 @@ const struct conf_field settings_fields[] = {
 };
 
 const struct conf_field limits_fields[] = {
-	{"bytes", CONF_SIZE, offsetof(struct symb_limits, bytes), "16M", "of one request"},
-	{"jobs", CONF_COUNT, offsetof(struct symb_limits, jobs), "10", "in one request"},
-	{"modules", CONF_COUNT, offsetof(struct symb_limits, modules), "2000", "of all its jobs"},
-	{"stacks", CONF_COUNT, offsetof(struct symb_limits, stacks), "20000", "of all its jobs"},
-	{"frames", CONF_COUNT, offsetof(struct symb_limits, frames), "200000", "of all its jobs"},
+	{"bytes", CONF_SIZE, offsetof(struct symb_limits, bytes), "16M", "size of one request"},
+	{"jobs", CONF_COUNT, offsetof(struct symb_limits, jobs), "10", "jobs in one request"},
+	{"modules", CONF_COUNT, offsetof(struct symb_limits, modules), "2000", "modules of all its jobs"},
+	{"stacks", CONF_COUNT, offsetof(struct symb_limits, stacks), "20000", "stacks of all its jobs"},
+	{"frames", CONF_COUNT, offsetof(struct symb_limits, frames), "200000", "frames of all its jobs"},
 	{0},
 };
 
@@ -117,7 +117,7 @@ static int read_configuration(struct app *app, struct err *e)
 			last ? last : places_last(app->conf, app->args.n_sources), "source");
 	else if (r == 0)
 		r = places_environment(app->conf, e);
-	/* A file that cannot be read is an error: it may ask for anything. */
+	/* A file that cannot be read is an error: its settings are unknown. */
 	return r == 0 || r == -ENOMEM ? r : -EINVAL;
 }
 
@@ -398,7 +398,7 @@ int app_exit(int error)
 
 struct inside {
 	const char *path;
-	size_t longest;
+	size_t longest; /* length of the innermost mount point that contains the path; 0: none */
 };
 
 static int is_inside(void *ctx, const struct mount_row *m)
@@ -412,7 +412,7 @@ static int is_inside(void *ctx, const struct mount_row *m)
 	return 0;
 }
 
-/* The mount that holds an absolute path, and the path under it. -ENOENT: none does. */
+/* Splits an absolute path into a mount and the path below it. -ENOENT: the path is in no mount. */
 static int split_mount(const char *word, char **mount, char **rest)
 {
 	_cleanup_free_ char *path = path_absolute(word);

@@ -1,5 +1,5 @@
-/* Builds what a command works with: options and configuration -> store, sources, fetch. The only place that
- * knows every constructor, and the only one that reads the environment. */
+/* Opens what a command works with: options and configuration -> store, sources, fetch. Only app.c knows
+ * every constructor. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -37,17 +37,17 @@ struct opt_words {
 	const char *word[32];
 };
 
-/* An option of one command. Ends with a NULL name. */
+/* An option of one command. A table of options ends with a NULL name. */
 struct opt {
 	const char *name; /* "ask": --ask */
 	char letter;	  /* 'f': -f; 0: none */
 	const char *arg;  /* "FILE": the name of its value; NULL: it has no value */
 	const char *help;
 	void *into;	  /* const char ** when it has a value, else bool * */
-	struct opt_words *words; /* instead: it has a value, and may be given more than once */
+	struct opt_words *words; /* used instead of `into`: the option has a value, and may be repeated */
 };
 
-/* What a command line says, without the command's own options and words. */
+/* The values of the common options on a command line. */
 struct app_args {
 	const char *config, *cache;
 	bool offline, no_default_sources, json;
@@ -58,16 +58,16 @@ struct app_args {
 		const struct conf_field *field;
 		const char *value;
 	} set[32]; /* --KEY VALUE of [symfs] */
-	const char *agent; /* what User-Agent says beside the version; NULL */
-	char *adopted; /* app_adopt_mount()'s; app_close() frees it */
+	const char *agent; /* an addition to User-Agent; NULL: none */
+	char *adopted; /* set by app_adopt_mount(), freed by app_close() */
 };
 
-/* Takes all options out of argv, common ones and the command's own; words are left in order,
- * argv[0] included. `--` ends options. Negative: continue. Else the command ends with this exit
- * status, after --help or a message. */
+/* Removes the common options and the command's own from argv; the words stay in order, argv[0] included.
+ * `--` ends options. Negative: the command continues. Otherwise it ends with this exit status: the help or
+ * an error message was printed. */
 int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
 
-/* One `KEY=VALUE` of [symfs], as `mount -o` has them. -ENOENT: no such key. -EINVAL. */
+/* Sets a key of [symfs], as in `mount -o KEY=VALUE`. 0; -ENOENT: no such key; -EINVAL. */
 int app_set(struct app_args *a, const char *key, const char *value, struct err *e);
 
 struct app {
@@ -75,24 +75,28 @@ struct app {
 	struct settings settings;
 	struct symb_limits limits;
 	struct conf *conf;
-	bool warned; /* the log names the sources that lack credentials */
-	struct sources *prepared; /* by app_prepare(), until app_start() */
+	bool warned; /* the log has named the sources that lack credentials */
+	struct sources *prepared; /* set by app_prepare(), taken by app_start() */
 	struct store *store;
 	struct fetch *fetch; /* NULL after app_open_store() */
 };
 
-/* -EINVAL: configuration. Others: the store. `e` is filled. */
+/* Reads the configuration, opens the store and starts threads. 0; -EINVAL: an error of the configuration;
+ * other -errno: of the store. `e` has the reason. */
 int app_open(struct app *app, const struct app_args *a, struct err *e);
-/* The two halves of app_open(): reads everything that configures; then opens the store and starts threads. */
+/* The two halves of app_open(): app_prepare() reads the configuration; app_start() opens the store and
+ * starts threads. */
 int app_prepare(struct app *app, const struct app_args *a, struct err *e);
 int app_start(struct app *app, struct err *e);
+/* Reads the configuration and opens the store, without sources and threads. */
 int app_open_store(struct app *app, const struct app_args *a, struct err *e);
 void app_close(struct app *app);
 
 /* The first part of app_close(): every waiting caller gets an answer, and no download continues. */
 void app_stop_fetching(struct app *app);
 
-/* Only settings and sources; opens nothing, but needs app_close(). */
+/* Reads the configuration and opens nothing; app_close() is still needed. app_sources() makes the
+ * configured sources. */
 int app_configure(struct app *app, const struct app_args *a, struct err *e);
 int app_sources(struct app *app, struct sources **out, struct err *e);
 
@@ -105,10 +109,11 @@ int app_config_text(struct app *app, struct buf *out);
 /* The exit status for a negative errno: EXIT_UNASKED, EXIT_LOCAL, … */
 int app_exit(int error);
 
-/* Where a PATH of the command line leads: "LAYOUT/REST" or an absolute path inside a symfs
- * mount -> the path under the mount, without leading slash; free() it. -ENOENT: neither. */
+/* Converts a PATH of the command line, "LAYOUT/REST" or an absolute path inside a symfs mount, to the path
+ * below the mount, without leading slash; free() it. -ENOENT: an absolute path outside every mount;
+ * -ENOMEM. */
 int app_tree_path(const char *word, char **out);
 
-/* A path inside a mount, without options that choose sources or a store, means that mount: uses its store
- * and its sources (from .symfs/config, so without their secrets). 0 also when it does nothing. */
+/* If the path is inside a mount, uses the store and the sources of that mount (from .symfs/config, so
+ * without secrets). Does nothing if options choose sources or a store. 0, -ENOMEM. */
 int app_adopt_mount(struct app_args *a, const char *word);

@@ -1,4 +1,4 @@
-/* Questions to a mount that may never be answered. */
+/* Reads from mounts that may never answer, in child processes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/ask.h"
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define GRACE_MS 100 /* for a killed child to end */
+#define GRACE_MS 100 /* time for a killed child to end */
 #define REAP_MS 2
 
 /* The child may outlive the command, and must not keep the command's output open. */
@@ -59,8 +59,8 @@ static void take_some(struct ask *a)
 		a->over = true;
 }
 
-/* Its files are closed when it is reaped, so the mount is not busy with it. One whose request the
- * daemon has read does not die before the daemon goes on. */
+/* Kills the child and waits until it has ended: its open files keep the mount busy. A child whose request
+ * the daemon has read does not die before the daemon continues. */
 static void end(struct ask *a, uint64_t until)
 {
 	if (a->child <= 0)

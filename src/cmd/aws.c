@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct aws {
-	struct conf *credentials, *config; /* NULL until they are wanted */
+	struct conf *credentials, *config; /* NULL until a source needs them */
 	char *credentials_file, *config_file;
 	bool warn;
 };
@@ -69,7 +69,8 @@ static int read_files(struct aws *a)
 	return r == 0 ? read_file(&a->config, a->config_file) : r;
 }
 
-/* [NAME] in one file, [profile NAME] in the other, but [default] in both. */
+/* The section of a profile: [NAME] in the credentials file, [profile NAME] in the config file, [default]
+ * in both. */
 static const struct conf_section *profile_in(const struct conf *c, const char *name)
 {
 	char kind[200];
@@ -119,7 +120,7 @@ static int keys_of_profile(struct aws *a, struct conf_section *s, const char *na
 	return r;
 }
 
-/* The keys of one place belong together: they are not put together from several. */
+/* Takes all keys from one place. Keys of different places do not belong together. */
 static int fill_keys(struct aws *a, struct conf_section *s, const char *profile)
 {
 	const char *key = variable("AWS_ACCESS_KEY_ID"), *secret = variable("AWS_SECRET_ACCESS_KEY");
@@ -137,11 +138,12 @@ static int fill_keys(struct aws *a, struct conf_section *s, const char *profile)
 		      : r;
 }
 
-/* A key of the section, else a variable, else the profile; the latter first when it was named. */
+/* Sets a key that the section lacks, from a variable or else from the profile. A profile that the section
+ * names comes before variables. */
 static int fill_word(struct aws *a, struct conf_section *s, const char *profile, const char *key,
 	const char *const *variables)
 {
-	const char *theirs = strcmp(key, "region") == 0 ? "region" : "endpoint-url", *value = NULL,
+	const char *aws_key = strcmp(key, "region") == 0 ? "region" : "endpoint-url", *value = NULL,
 		   *from = NULL;
 	int r = 0;
 
@@ -155,7 +157,7 @@ static int fill_word(struct aws *a, struct conf_section *s, const char *profile,
 		const char *file, *found;
 
 		r = read_files(a);
-		found = r == 0 ? profile_get(a, profile, theirs, &file) : NULL;
+		found = r == 0 ? profile_get(a, profile, aws_key, &file) : NULL;
 		if (found) {
 			value = found;
 			from = file;
@@ -164,7 +166,7 @@ static int fill_word(struct aws *a, struct conf_section *s, const char *profile,
 	return r == 0 ? set_missing(s, key, value, from) : r;
 }
 
-static bool says_yes(const char *value)
+static bool is_yes(const char *value)
 {
 	return value && (strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0 ||
 				strcasecmp(value, "on") == 0 || strcmp(value, "1") == 0);
@@ -185,12 +187,13 @@ static int fill_section(struct aws *a, struct conf_section *s)
 	r = fill_word(a, s, profile, "region", regions);
 	if (r == 0)
 		r = fill_word(a, s, profile, "endpoint", endpoints);
-	if (r < 0 || says_yes(conf_get(s, "anonymous")))
+	if (r < 0 || is_yes(conf_get(s, "anonymous")))
 		return r;
 	r = fill_keys(a, s, profile);
 	if (r == 0 && a->warn && a->credentials_file && !conf_get(s, "access-key"))
 		log_warn("source %s: no credentials: neither access-key and secret-key, nor "
-			 "AWS_ACCESS_KEY_ID, nor the profile \"%.60s\" in %s; anonymous = yes asks without",
+			 "AWS_ACCESS_KEY_ID, nor the profile \"%.60s\" in %s; "
+			 "anonymous = yes sends requests without",
 			s->name, profile, a->credentials_file);
 	return r;
 }
@@ -204,15 +207,15 @@ static bool is_s3(const struct conf_section *s)
 	return type ? strcmp(type, "s3") == 0 : conf_get(s, "bucket") != NULL;
 }
 
-/* A source that is not asked (--offline) needs no keys. */
-static bool is_asked(const struct conf *c, const struct conf_section *s)
+/* Whether a section is in use: it is enabled, and no section before it has its name. Others need no keys. */
+static bool is_used(const struct conf *c, const struct conf_section *s)
 {
 	const char *enabled = conf_get(s, "enabled");
 
 	for (const struct conf_section *t = NULL; (t = conf_next(c, "source", t)) && t != s;)
 		if (strcmp(t->name, s->name) == 0)
 			return false;
-	return !enabled || says_yes(enabled);
+	return !enabled || is_yes(enabled);
 }
 
 int aws_fill(struct conf *c, bool warn, struct err *e)
@@ -221,7 +224,7 @@ int aws_fill(struct conf *c, bool warn, struct err *e)
 	int r = 0;
 
 	for (const struct conf_section *s = NULL; r == 0 && (s = conf_next(c, "source", s));)
-		if (is_s3(s) && is_asked(c, s))
+		if (is_s3(s) && is_used(c, s))
 			r = fill_section(&a, (struct conf_section *)s);
 	aws_release(&a);
 	return r == 0 ? 0 : err_set(e, r, "out of memory");

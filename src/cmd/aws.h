@@ -1,8 +1,8 @@
-/* Credentials of stores that speak S3, from where users already have them: the variables
+/* Reads credentials of S3 stores from where users already have them. These are the variables
  * AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE, AWS_REGION,
  * AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, and the files ~/.aws/credentials and
- * ~/.aws/config (or those that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name). Known to app.c
- * alone. */
+ * ~/.aws/config (or those that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name). Only app.c includes
+ * this header. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

@@ -6,15 +6,15 @@
 
 #include <stdbool.h>
 
-/* What a word of the command line names: the files of a bundle in the order of their names, at most
- * BUNDLE_MOST; any other word stands for itself. */
+/* The files that a word of the command line names: those of a bundle, sorted by name, at most BUNDLE_MOST.
+ * Any other word is the path of the only file. */
 #define BUNDLE_MOST 1024
 struct bundle {
 	char **files;
 	unsigned n;
 };
 
-/* 0; -ENOENT: a bundle without a file; -ENOMEM, or why its directory cannot be read. */
+/* 0; -ENOENT: a bundle without a file; -ENOMEM; other -errno: its directory cannot be read. */
 int bundle_open(struct bundle *b, const char *word, struct err *e);
 void bundle_release(struct bundle *b);
 #define _cleanup_bundle_ __attribute__((cleanup(bundle_release)))

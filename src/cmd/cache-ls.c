@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define AT_ONCE 64 /* rows of one question to the index */
+#define AT_ONCE 64 /* rows of one query to the index */
 
 static void add_time(struct json *j, const char *name, int64_t wall)
 {
@@ -172,7 +172,7 @@ static int next_misses(struct store *s, int64_t *after, void *rows)
 /* ---- the command -------------------------------------------------------------------- */
 
 static const struct listing {
-	size_t size, key; /* of a row; where its key lies */
+	size_t size, key; /* of a row, in bytes; offset of its key */
 	int (*next)(struct store *s, int64_t *after, void *rows); /* the number of rows, -errno */
 	void (*show)(struct cache *c, struct json *j, void *rows, int i); /* j is NULL: text */
 } files = {sizeof(struct store_row), offsetof(struct store_row, key), next_files, show_file},

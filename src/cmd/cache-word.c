@@ -1,4 +1,4 @@
-/* The words of a `symfs cache` command line as keys, and how its commands end. */
+/* Converts words of a `symfs cache` command line to keys, and reports how its commands end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cache.h"

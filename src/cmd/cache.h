@@ -20,12 +20,12 @@ struct cache_word {
 	struct key keys[LAYOUT_CANDIDATES];
 };
 
-/* 0; an exit status when no layout can mean the word, after the message. */
+/* 0; an exit status if no layout can mean the word: a message was printed. */
 int cache_word_parse(struct cache *c, const char *word, struct cache_word *out);
 
-/* Ends what was printed. An exit status. */
+/* Flushes stdout. Returns an exit status. */
 int cache_flush(void);
-/* Prints what failed with the store, and why. An exit status. */
+/* Prints which action on the store failed (`what`), and the error `r`. Returns an exit status. */
 int cache_failed(struct cache *c, const char *what, int r);
 
 /* `symfs cache ls`: an exit status. */

@@ -33,7 +33,7 @@ struct question {
 	struct net_reply reply;
 	struct transfer *t;
 	uint64_t began, took;
-	bool asked; /* there is one */
+	bool asked; /* the request is prepared */
 };
 
 /* ---- asking ------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void question_start(void *ctx)
 		question_done(q, &none);
 }
 
-/* A request for a file that no server has, of any type that the source may be asked for. */
+/* Types for a request for a file that no server has: uses the first one that the source accepts. */
 static const enum filetype tries[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_PDB, FILETYPE_PE,
 	FILETYPE_PORTABLEPDB, FILETYPE_BREAKPAD, FILETYPE_MACH_DEBUG, FILETYPE_WASM_DEBUG, FILETYPE_SOURCEBUNDLE};
 
@@ -120,7 +120,8 @@ static int prepare_nothing(const struct source *s, struct question *q)
 	return r;
 }
 
-/* The file is small. A range of it shows whether the server supports ranges. */
+/* Prepares a request for one byte of index2.txt, a small file. The reply shows whether the server supports
+ * ranges. */
 static int prepare_index2(const struct source *s, struct question *q)
 {
 	struct source_ask ask = {0};
@@ -159,7 +160,7 @@ static void judge_nothing(const struct source *s, const struct question *q, stru
 	row->ms = (unsigned)q->took;
 	snprintf(row->text, sizeof(row->text), "%s",
 		j.verdict == VERDICT_MISSING ? ""
-		: j.verdict == VERDICT_FOUND ? "it has what cannot be: a page for people, perhaps"
+		: j.verdict == VERDICT_FOUND ? "it has a file that cannot exist: perhaps a web page"
 					     : j.text);
 }
 
@@ -192,7 +193,7 @@ static void check_dir(const struct source *s, struct check_row *row)
 	}
 }
 
-/* ---- all of them -------------------------------------------------------------------- */
+/* ---- all sources -------------------------------------------------------------------- */
 
 static void start(struct checking *c, struct question *q)
 {

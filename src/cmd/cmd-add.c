@@ -1,4 +1,4 @@
-/* symfs add: puts local files into the store, under every key that they answer to. */
+/* symfs add: puts local files into the store, under every key that fits them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -76,7 +76,7 @@ static bool is_bundle(const char *path)
 	return false;
 }
 
-/* Follows links that are named on the command line, but none in directories: trees have loops. */
+/* Follows links that are named on the command line, but none in directories: they may form loops. */
 static int add_path(struct adding *a, const char *path, bool named, unsigned depth)
 {
 	_cleanup_close_ int fd =
@@ -91,7 +91,7 @@ static int add_path(struct adding *a, const char *path, bool named, unsigned dep
 	}
 	if (S_ISDIR(st.st_mode)) {
 		if (named && !a->recurse && !is_bundle(path))
-			add_refuse(a, path, "a directory; -r adds what is in it", true);
+			add_refuse(a, path, "a directory; -r adds the files in it", true);
 		else if (depth >= DEPTH_MOST)
 			add_refuse(a, path, "too deep", false);
 		else
@@ -114,7 +114,7 @@ static void print_summary(const struct adding *a)
 		a->present, a->unplaced);
 }
 
-/* Pinned files count towards the quota, and are never evicted. */
+/* Warns if pinned files exceed the quota: they count towards it, and are never evicted. */
 static void warn_of_quota(const struct adding *a)
 {
 	struct store_totals t;

@@ -26,13 +26,13 @@ struct wishes {
 	struct app app;
 	struct app_args args;
 	enum best_purpose purpose;
-	enum object_type object; /* OBJECT_UNKNOWN: as the module says */
+	enum object_type object; /* OBJECT_UNKNOWN: that of the module */
 	struct json *json; /* NULL: text */
 };
 
 /* ---- which module ------------------------------------------------------------------- */
 
-/* The words of obj/ for programs of 32 bits; those of others have "64" in them. */
+/* 64 or 32, by the name that obj/ gives the architecture; 0: unknown. */
 static unsigned bits_of(const struct obj_slice *s)
 {
 	return strstr(s->arch, "64") ? 64 : strcmp(s->arch, "x86") == 0 ? 32 : 0;
@@ -102,7 +102,7 @@ static bool is_unread(const struct best_candidate *c)
 {
 	return c->type == FILETYPE_PDB;
 }
-#define UNREAD "symfs symbolicate reads no native PDB yet and takes what comes next"
+#define UNREAD "symfs symbolicate cannot read native PDBs yet; it uses the next file"
 
 static void print_text(const struct wishes *w, const char *word, const struct module *m,
 	const struct best_choice *c)
@@ -112,7 +112,8 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 
 	printf("%s: ", text_shown(word, true, &room));
 	printf("%s, %s", best_purpose_name(w->purpose), object_type_name(c->object));
-	printf("%s%s", c->bits == 32 ? ", 32 bits" : "", c->n ? "" : ": no file of such a module serves that");
+	printf("%s%s", c->bits == 32 ? ", 32 bits" : "",
+		c->n ? "" : ": no file type of this platform serves this purpose");
 	printf("\n  module %s\n", text_shown(module_text(m, text), true, &room));
 	for (unsigned i = 0; i < c->n; i++) {
 		const struct best_candidate *x = &c->all[i];
@@ -157,7 +158,7 @@ static void add_json(const struct wishes *w, const char *word, const struct modu
 	json_end(j);
 }
 
-/* A source that could not be asked may have the file. */
+/* The exit status. That of a failed source outranks EXIT_NO: the source may have the file. */
 static int status_of(const struct best_choice *c)
 {
 	int status = EXIT_NO;

@@ -128,7 +128,7 @@ static int gc_text(const struct store_totals *before, const struct store_totals 
 		fewer(before->artifacts, after->artifacts), fewer(before->bytes, after->bytes), after->artifacts,
 		after->bytes);
 	if (before->sparse)
-		printf("removed %" PRIu64 " files with holes, %" PRIu64 " bytes; left %" PRIu64 ", %" PRIu64
+		printf("removed %" PRIu64 " sparse files, %" PRIu64 " bytes; left %" PRIu64 ", %" PRIu64
 		       " bytes\n",
 			fewer(before->sparse, after->sparse), fewer(before->sparse_bytes, after->sparse_bytes),
 			after->sparse, after->sparse_bytes);
@@ -151,7 +151,7 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 
 /* ---- pin, unpin, rm ----------------------------------------------------------------- */
 
-/* Changes the first key of each word that is stored: that is the file which the mount shows. */
+/* For each word, changes the first of its keys that is stored: the mount shows that file. */
 static int each_path(struct cache *c, char **words, unsigned n,
 	int (*change)(struct store *s, const struct key *k))
 {

@@ -29,7 +29,7 @@ struct sysroot {
 
 /* ---- links -------------------------------------------------------------------------- */
 
-/* Whether the file at that path on this machine is the one that was mapped. */
+/* Whether the local file at the path of the module is the same build. */
 static bool is_local(const struct dump_module *d)
 {
 	_cleanup_close_ int fd = -1;
@@ -44,7 +44,7 @@ static bool is_local(const struct dump_module *d)
 	return obj_identify(&v, 0, &s, &e) == 0 && build_id_equal(s.module.code_id, d->m.code_id);
 }
 
-/* A core file is not trusted: a path in it leads nowhere but below the root. */
+/* Whether a path of the core file stays below the root. Core files are not trusted. */
 static bool path_ok(const char *path)
 {
 	if (path[0] != '/')
@@ -72,7 +72,7 @@ static int link_at(char *at, const char *to)
 	return r == 0 && symlink(to, at) < 0 && errno != EEXIST ? -errno : r;
 }
 
-/* The path cannot stand beside those of other modules, or is too long. */
+/* Whether the error means that the path is too long, or conflicts with that of another module. */
 static bool has_no_place(int r)
 {
 	return r == -ENOTDIR || r == -ENOENT || r == -ENAMETOOLONG || r == -ELOOP;
@@ -109,8 +109,8 @@ static int link_module(void *ctx, const struct dump_module *d)
 	return r;
 }
 
-/* The dynamic linker knows libraries by the names that led to them; on systems where /lib is a link
- * to usr/lib, the kernel does not. */
+/* Makes links such as /lib -> usr/lib. The dynamic linker recorded the names that it opened (/lib/…). On
+ * systems with these links, the kernel recorded other names (/usr/lib/…). */
 static void link_usr(const struct sysroot *s)
 {
 	static const char *const names[] = {"bin", "lib", "lib32", "lib64", "libx32", "sbin"};
@@ -121,7 +121,7 @@ static void link_usr(const struct sysroot *s)
 		if (asprintf(&at, "%s/%s", s->root, names[i]) < 0 || asprintf(&to, "usr/%s", names[i]) < 0)
 			return;
 		if (symlink(to, at) < 0)
-			continue; /* the core has its own */
+			continue; /* the core has files in this directory */
 	}
 }
 
@@ -141,7 +141,7 @@ static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 	return r < 0 && !e->text[0] ? err_set(e, r, "%s", err_text(r)) : r;
 }
 
-/* ---- the place ---------------------------------------------------------------------- */
+/* ---- the directory ------------------------------------------------------------------ */
 
 static int sysroot_make(struct sysroot *s, struct err *e)
 {
@@ -163,8 +163,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* Links are removed, not what they lead to; another file system (a mount that did not go) is not
- * entered. */
+/* Removes links, not their targets. Does not enter another file system: a mount that could not be
+ * unmounted. */
 static void sysroot_remove(struct sysroot *s)
 {
 	if (s->dir)
@@ -198,7 +198,7 @@ static int start_program(pid_t *pid, const char *file, char *const *argv, bool q
 	return -r;
 }
 
-/* 128 + N of a signal. */
+/* The exit status as in a shell: 128 + N after signal N. */
 static int exit_status(int status)
 {
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -218,8 +218,8 @@ static int run_program(const char *file, char *const *argv, bool quiet)
 	return exit_status(status);
 }
 
-/* The same. A signal that would end this command ends the debugger, so that the mount never stays behind.
- * ^C is the debugger's, which the terminal sends it. */
+/* As run_program(). Passes SIGTERM and SIGHUP on to the debugger, so that this command can unmount after
+ * its end. Ignores SIGINT, which the terminal also sends to the debugger. */
 static int run_debugger(const char *file, char *const *argv)
 {
 	sigset_t taken, old;
@@ -275,7 +275,7 @@ static void words_release(struct words *w)
 	free(w->list);
 }
 
-/* The mount gets the options of this command: every word but its name and the core. */
+/* Mounts with the options of this command: every word but its name and the core. */
 static int mount_with(const struct sysroot *s, const struct words *options)
 {
 	struct words w = {0};
@@ -311,7 +311,7 @@ static int gdb_words(struct words *w, const struct sysroot *s, const char *core)
 	r = r ? r : words_add(w, "set sysroot %s", s->root);
 	r = r ? r : words_add(w, "-iex");
 	r = r ? r : words_add(w, "set debug-file-directory %s/gdb:/usr/lib/debug", s->mount);
-	r = r ? r : words_add(w, "-iex"); /* the mount asks these servers */
+	r = r ? r : words_add(w, "-iex"); /* the mount already asks these servers */
 	r = r ? r : words_add(w, "set debuginfod enabled off");
 	if (s->program)
 		r = r ? r : words_add(w, "%s", s->program);
@@ -334,7 +334,7 @@ static int lldb_words(struct words *w, const struct sysroot *s, const char *core
 	return r;
 }
 
-/* `gdb -batch -ex bt` or `lldb ...`: the words of the caller follow those of this command. */
+/* Runs the debugger: the caller's words (`gdb -batch -ex bt`, `lldb ...`), then those of this command. */
 static int debug(const struct sysroot *s, const char *core, char **own)
 {
 	const char *name = own && own[0] ? own[0] : "gdb";
@@ -342,7 +342,7 @@ static int debug(const struct sysroot *s, const char *core, char **own)
 	struct words w = {0};
 	int r = words_add(&w, "%s", name);
 
-	/* gdb takes options behind files, lldb in front of them. */
+	/* The caller's words come before the files: lldb takes options only there. */
 	for (char **p = own && own[0] ? own + 1 : NULL; r == 0 && p && *p; p++)
 		r = words_add(&w, "%s", *p);
 	if (r == 0)
@@ -367,11 +367,11 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 		fprintf(stderr, "symfs core: %s: %s\n", text_shown(core, true, &room), e.text);
 		return r == -ENOMSG || r == -ENODATA || r == -EBADMSG || r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
 	}
-	fprintf(stderr, "symfs core: %u modules are on this machine, %u are fetched when they are asked for, "
-		"of %u the core does not say which build they are\n", s->local, s->fetched, s->unknown);
+	fprintf(stderr, "symfs core: %u modules are on this machine, %u are downloaded when needed, "
+		"%u cannot be identified from the core\n", s->local, s->fetched, s->unknown);
 	if (s->unplaced)
-		fprintf(stderr, "symfs core: %u modules are left out: their paths cannot stand beside the others\n",
-			s->unplaced);
+		fprintf(stderr, "symfs core: %u modules are left out: "
+			"their paths conflict with others, or are too long\n", s->unplaced);
 	r = mount_with(s, options);
 	if (r != 0)
 		return r < 0 ? EXIT_LOCAL : r; /* the mount has printed the reason */

@@ -24,7 +24,7 @@ struct getting {
 	bool done;
 	int r;
 	struct blob *blob;
-	struct key key; /* of what was found */
+	struct key key; /* of the file that was found */
 	char why[240];
 };
 
@@ -111,7 +111,7 @@ static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *wor
 		return r;
 	for (unsigned i = 0; key_of(&k, &hit->files[i]) < 0 && i + 1 < hit->n;)
 		i++;
-	get_watch(&g, t, f, &k, word); /* also without a key: the answer comes to this stack */
+	get_watch(&g, t, f, &k, word); /* waits even without a key: the answer is written to this stack */
 	ticket_unref(t);
 	snprintf(why, 240, "%s", g.why);
 	*out = g.blob;
@@ -166,7 +166,7 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 		tree_parse(path, hit);
 	if (r == 0 && !tree_names_file(hit)) {
 		fprintf(stderr, "symfs get: %s: %s\n", text_shown(word, true, &room),
-			hit->n ? "the mount writes this itself; there is nothing to get"
+			hit->n ? "the mount generates this file; there is nothing to download"
 			       : "no layout can mean this path");
 		return EXIT_NO;
 	}
@@ -182,7 +182,7 @@ static int get_one(struct app *app, const char *word, const char *out_path)
 			r == -ENOENT ? "not there" : err_text(r), why[0] ? ": " : "", why);
 		return app_exit(r);
 	}
-	if (app->settings.keep_seconds) /* 0 would release what is pinned */
+	if (app->settings.keep_seconds) /* 0 would unpin the file */
 		store_keep(app->store, &found, app->settings.keep_seconds);
 	r = out_path ? copy_out(b, out_path) : 0;
 	if (r < 0) {
@@ -208,7 +208,7 @@ static int run_get(int argc, char **argv)
 		return status;
 	if (argc < 2 || (out_path && argc > 2)) {
 		fprintf(stderr, "symfs get: %s; try: symfs get --help\n",
-			argc < 2 ? "which PATH?" : "-o takes one PATH");
+			argc < 2 ? "expected a PATH" : "-o takes one PATH");
 		return EXIT_USAGE;
 	}
 	app_adopt_mount(&args, argv[1]);

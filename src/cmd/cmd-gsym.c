@@ -1,4 +1,4 @@
-/* symfs gsym: the command, and its words dump and stats. It needs no mount, no store and no source. */
+/* symfs gsym: the command, and its subcommands dump and stats. It needs no mount, no store and no source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cmd.h"
@@ -63,8 +63,8 @@ static const struct {
 	{"stats", gsym_print_stats},
 };
 
-/* `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`: as the first tool of this
- * format was called. That tool wrote the object form. */
+/* Without a subcommand: `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`. The first tool
+ * of this format had these options, and wrote the object form. */
 static int run_bare(struct gsym_run *run)
 {
 	if (run->dump)

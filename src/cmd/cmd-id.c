@@ -26,7 +26,8 @@ static const char *name_of(const struct module *m)
 	return m->debug_file[0] ? m->debug_file : m->code_file;
 }
 
-/* Where a name is part of the key and the bytes have none, the file's own name is used. */
+/* The key of the type `i`. If a name is part of the key and the bytes have none, uses the name of the
+ * file. */
 static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 	char room[static KEY_TEXT])
 {
@@ -67,7 +68,7 @@ static void add_keys(struct json *j, const struct obj_slice *s, const char *path
 	json_end(j);
 }
 
-/* Every member is always there; `s` is NULL when the file was not identified. */
+/* Adds an object with all members. `s` is NULL if the file was not identified. */
 static void add_json(struct run *run, const char *path, unsigned index, const struct obj_slice *s,
 	const char *error)
 {
@@ -141,7 +142,7 @@ static void report_failure(struct run *run, const char *path, unsigned index, in
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
 
-	/* A file that could not be read is worse than one that is not identified. */
+	/* The exit status for an unreadable file outranks that for an unidentified one. */
 	run->status = MAX(run->status, status);
 	if (run->json)
 		add_json(run, path, index, NULL, why);
@@ -150,7 +151,8 @@ static void report_failure(struct run *run, const char *path, unsigned index, in
 			text_shown(why, true, &text));
 }
 
-/* A program names the checksum of its Portable PDB; for a Portable PDB it is computed from the bytes. */
+/* Computes the checksum of a Portable PDB from its bytes. For a program, obj/ has read the checksum of its
+ * PDB. */
 static int take_checksum(struct obj_slice *s, struct view *v, struct err *e)
 {
 	return strcmp(s->format, "portablepdb") == 0 ? ppdb_make_checksum(v, s->module.checksum, e) : 0;

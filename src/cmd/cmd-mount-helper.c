@@ -1,5 +1,5 @@
-/* symfs mount-helper: mounts for a daemon that systemd starts without any right. It listens at a socket
- * that only the daemon's user can reach, serves one daemon, and ends. */
+/* symfs mount-helper: mounts for a daemon that systemd starts without privileges. The helper listens at a
+ * socket that only the daemon's user can reach, serves one daemon, and ends. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/app.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define PASSED_FIRST 3 /* of the descriptors that systemd passes */
+#define PASSED_FIRST 3 /* the first descriptor that systemd passes */
 
 /* The socket that systemd passed. */
 static int passed(int *fd, struct err *e)
@@ -36,8 +36,8 @@ static int make_socket(const char *path, int *out, struct err *e)
 	struct stat st;
 
 	if (!*path || strlen(path) >= sizeof(un.sun_path))
-		return err_set(e, -EINVAL, "--listen %s: systemd, or a path of at most %zu bytes", path,
-			sizeof(un.sun_path) - 1);
+		return err_set(e, -EINVAL, "--listen %s: expected systemd, or a path of at most %zu bytes",
+			path, sizeof(un.sun_path) - 1);
 	memcpy(un.sun_path, path, strlen(path));
 	umask(0177);
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
@@ -48,7 +48,8 @@ static int make_socket(const char *path, int *out, struct err *e)
 	return 0;
 }
 
-/* Mounting for another user would let that user serve files with the rights of this one. */
+/* Accepts a daemon of the same user. A mount for another user would let that user serve files with the
+ * rights of this one. */
 static int accept_own(int listener, int *out, struct err *e)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
@@ -71,7 +72,7 @@ static int help(const char *listen_at, const struct helper_mount *m, struct err 
 	int r;
 
 	if (!caps_have_admin())
-		return err_set(e, -EPERM, "this process cannot mount: it takes CAP_SYS_ADMIN");
+		return err_set(e, -EPERM, "this process cannot mount: it lacks CAP_SYS_ADMIN");
 	r = strcmp(listen_at, "systemd") == 0 ? passed(&listener, e) : make_socket(listen_at, &listener, e);
 	if (r == 0)
 		r = accept_own(listener, &sock, e);

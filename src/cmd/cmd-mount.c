@@ -1,5 +1,5 @@
-/* symfs mount: starts the daemon in the background, and then returns only when the mount answers; with -f it
- * is the daemon, as a systemd service of Type=notify wants it. */
+/* symfs mount: starts the daemon in the background, and returns when the mount answers. With -f, the
+ * process is the daemon itself, as a systemd service of Type=notify requires. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/path.h"
@@ -18,8 +18,8 @@
 
 /* ---- the background ----------------------------------------------------------------- */
 
-/* Waits for the daemon. A byte means that the mount answers, which stat() confirms. Without one the daemon
- * has ended, and has printed why. */
+/* Waits for the daemon. A byte means that the mount answers, which stat() confirms. Without a byte, the
+ * daemon has ended, and has printed why. */
 static int wait_for_daemon(pid_t pid, int from, const char *point)
 {
 	struct stat st;
@@ -86,7 +86,7 @@ static int mount_take_source(struct mounting *m, const char *word, struct err *e
 	m->fs_opts.source = word;
 	if (!url && url_is_meant(word))
 		return url_for_message(word, &m->shown) < 0 ? -ENOMEM :
-			err_set(e, -EINVAL, "%.100s: a URL has :// behind http or https", buf_text(&m->shown));
+			err_set(e, -EINVAL, "%.100s: expected :// after http or https", buf_text(&m->shown));
 	if (!url && word[0] != '/')
 		return 0;
 	if (a->n_sources == APP_SOURCES_MOST)
@@ -140,7 +140,8 @@ static int mount_run(struct mounting *m, int argc, char **argv, char *list)
 	return m->foreground ? mount_daemon(m) : run_background(m);
 }
 
-/* JOURNAL_STREAM is "DEV:INO" of what systemd made stderr; children inherit the word. */
+/* Whether stderr leads to the journal. JOURNAL_STREAM is "DEV:INO" of the stream that systemd opened; a
+ * process with another stderr may inherit the variable. */
 static bool stderr_is_journal(const char *stream)
 {
 	char here[64];

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Layouts without names have a fixed word in the place of the name ("_.debug"); then there is no name. */
+/* The name of the program: that of the module, or the last component of the path if it is also an earlier
+ * one. Layouts without names have a fixed last component ("_.debug"). */
 static const char *name_in(const struct module *m, const char *path)
 {
 	const char *last = strrchr(path, '/'), *first = path;

@@ -97,7 +97,7 @@ static int take_ids(const struct words *w, struct module *m)
 	if (m->object == OBJECT_PE || m->object == OBJECT_PE_DOTNET)
 		pe_id_trim(m->code_id);
 	if (w->debug_id && debug_id_parse(&m->debug_id, w->debug_id, strlen(w->debug_id)) < 0)
-		return wrong("debug-id", "expected a GUID, and maybe an age");
+		return wrong("debug-id", "expected a GUID, optionally with an age");
 	/* A debug id that can be derived from the code id may be omitted. */
 	if (!m->debug_id.set)
 		module_debug_id(m, w->big_endian, &m->debug_id);
@@ -265,7 +265,7 @@ static int run_paths(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if ((argc > 1) == (w.type != NULL) || (!w.type && has_identifiers(&w))) {
-		fprintf(stderr, "symfs paths: either files, or --type and identifiers; try: symfs "
+		fprintf(stderr, "symfs paths: expected either files, or --type and identifiers; try: symfs "
 				"paths --help\n");
 		return EXIT_USAGE;
 	}

@@ -76,7 +76,7 @@ static int run_server(struct server *s, const struct app_args *args)
 		serve(s, &signals);
 	else
 		fprintf(stderr, "symfs serve: %s\n", e.text);
-	/* First waiting requests get an answer, then the store and the sources are closed. */
+	/* Answers waiting requests first, then closes the store and the sources. */
 	http_stop(s->http);
 	app_close(&s->app);
 	if (s->notify >= 0)

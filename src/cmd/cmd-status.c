@@ -1,4 +1,4 @@
-/* symfs status: what mounts are doing, read from their .symfs files. */
+/* symfs status: prints what mounts are doing, as their .symfs files report it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/mounts.h"
@@ -15,19 +15,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ASK_MS 2000	    /* all mounts are asked at once */
-#define FIND_MS 500	    /* for the links on the way to DIR */
-#define FILE_MOST (4 << 20) /* of one file */
+#define ASK_MS 2000	    /* for all mounts, which are asked at once */
+#define FIND_MS 500	    /* to resolve the links on the way to DIR */
+#define FILE_MOST (4 << 20) /* bytes of one file */
 #define MOUNTS_MOST 64
 #define POINTS_MOST 16384 /* bytes of a mount point, escaped */
 
 enum { VERSION, STATS, ACTIVITY, SOURCES, FILES };
 static const char *const names[FILES] = {"version", "stats", "activity", "sources"};
 
-/* What the child writes for each file, in the order of `names`: a letter, the bytes, a NUL. */
+/* For each file, in the order of `names`, the child writes a letter, the bytes, a NUL. */
 #define READ 'r'
 #define DENIED 'd'
-#define HIDDEN 'h' /* stands alone: another mount covers this one */
+#define HIDDEN 'h' /* the whole answer: another mount covers this one */
 
 struct mount {
 	char *point;
@@ -36,10 +36,10 @@ struct mount {
 };
 
 struct statuses {
-	const char *only; /* this mount; NULL: all of root and of the caller */
+	const char *only; /* the only mount to show; NULL: all mounts of root and of the caller */
 	struct json *json; /* NULL: text */
-	unsigned n, more; /* those that are asked, and those beyond MOUNTS_MOST */
-	unsigned seen;	  /* those that the caller may look at */
+	unsigned n, more; /* mounts that are asked; mounts beyond MOUNTS_MOST */
+	unsigned seen;	  /* mounts that the caller may read */
 	struct mount mounts[MOUNTS_MOST];
 	int status;
 };
@@ -60,11 +60,11 @@ static int add_file(int root, const char *name, struct buf *out)
 	return r < 0 ? r : buf_add(out, "", 1);
 }
 
-/* 0; HIDDEN, DENIED; READ: the daemon is gone. */
+/* Opens the root of a mount. 0; HIDDEN; DENIED; READ: the daemon is gone. */
 static char open_root(const struct mount *m, int *out)
 {
 	_cleanup_close_ int fd = open(m->point, O_PATH | O_CLOEXEC);
-	int id = fd >= 0 ? mounts_id_of(fd) : -1; /* Linux before 5.8 does not say */
+	int id = fd >= 0 ? mounts_id_of(fd) : -1; /* -1 on Linux before 5.8 */
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? HIDDEN : errno == EACCES ? DENIED : READ;
@@ -95,7 +95,8 @@ static void child_write_files(void *ctx, int to)
 	}
 }
 
-/* The daemon of another user may answer anything, or never. */
+/* Whether the mount belongs to root or to the caller. The daemon of another user may answer anything, or
+ * never. */
 static bool is_trusted(const struct mount_row *m)
 {
 	const char *id = strstr(m->options, "user_id=");
@@ -186,7 +187,7 @@ static void add_json(struct json *j, const char *point, char *texts[FILES])
 	json_end(j);
 }
 
-/* A tab separates fields, and stays one. */
+/* Prints a line. Tabs separate its fields, and are not escaped. */
 static void print_fields(char *line)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
@@ -228,7 +229,8 @@ static bool is_hidden(const struct mount *m)
 	return m->ask.text.n && m->ask.text.p[0] == HIDDEN;
 }
 
-/* The texts point into the buffer; that of ACTIVITY may be NULL. False: not all are there. */
+/* Splits the answer into texts that point into the buffer; that of ACTIVITY may be NULL. False: the answer
+ * is incomplete. */
 static bool split_texts(struct buf *text, char *texts[FILES])
 {
 	size_t at = 0;

@@ -1,4 +1,5 @@
-/* symfs symbolicate: answers a request of Mozilla's symbolication service, from a file, on stdout. */
+/* symfs symbolicate: reads a request of Mozilla's symbolication service from a file, and prints the
+ * answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"
@@ -14,7 +15,7 @@
 
 #define CHUNK (64 << 10)
 
-/* Used until symb_answer() returns. */
+/* What a signal stops: set while symb_answer() runs; otherwise NULL. */
 static struct symb *running;
 static volatile sig_atomic_t interrupted;
 
@@ -25,7 +26,7 @@ static void on_interrupt(int signal)
 		symb_stop(running);
 }
 
-/* Reads one byte more than the limit, so that symb_answer() sees that the request is too long. */
+/* Reads more than the limit if there is more, so that symb_answer() sees that the request is too long. */
 static int read_all(int fd, uint64_t most, struct buf *out)
 {
 	char chunk[CHUNK];
@@ -119,7 +120,7 @@ static void show_frame(struct showing *s, uint32_t n, uint32_t frame)
 	printf("\n");
 }
 
-/* v4 has a line for each frame already. */
+/* In v4, each frame is a string already. */
 static void show_stack(struct showing *s, uint32_t stack)
 {
 	uint32_t at = stack + 1;
@@ -250,7 +251,7 @@ static int run_symbolicate(int argc, char **argv)
 	w.path = argc > 1 ? argv[1] : NULL;
 	if (!w.api || argc > 2) {
 		fprintf(stderr, "symfs symbolicate: %s; try: symfs symbolicate --help\n",
-			w.api ? "one FILE, or none" : "--api: expected v4 or v5");
+			w.api ? "expected at most one FILE" : "--api: expected v4 or v5");
 		return EXIT_USAGE;
 	}
 	status = app_open(&app, &args, &e);

@@ -1,4 +1,4 @@
-/* symfs umount: returns when the mount is gone and its daemon has ended. */
+/* symfs umount: unmounts, and returns when the mount is gone and its daemon has ended. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -18,8 +18,8 @@
 
 /* ---- the daemon of a mount ---------------------------------------------------------- */
 
-#define NO_DAEMON (-1) /* it is dead or stopped */
-#define UNKNOWN 0      /* it lives, but we may not read its files: another user's mount */
+#define NO_DAEMON (-1) /* the daemon is dead or stopped */
+#define UNKNOWN 0      /* the daemon lives, but its files are not readable: another user's mount */
 
 /* Writes the line `pid N` of .symfs/stats to the pipe, or `errno N`. */
 static void ask_pid(void *ctx, int to)
@@ -63,7 +63,7 @@ static pid_t daemon_of(const char *point)
 	return pid;
 }
 
-/* 0: it has ended. */
+/* 0: the daemon has ended. -ETIMEDOUT. */
 static int wait_end(int pidfd, uint64_t until)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -90,7 +90,7 @@ static int unmount(const char *point, bool lazy)
 	/* Opened before the daemon can end, so that the pid is still its own. */
 	if (pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* Programs that use a dead mount only get errors from it. */
+	/* A mount without a daemon is detached even if it is in use: its users only get errors. */
 	r = fs_detach(point, pid == NO_DAEMON, &e);
 	if (r == -EBUSY && lazy) {
 		r = fs_detach(point, true, &e);

@@ -1,5 +1,5 @@
-/* symfs warm: fetches the files of every module of a crash, a process or a program at once, so that
- * the debugger that follows waits for nothing. */
+/* symfs warm: downloads the files of all modules of a crash, a process or a program at once, so that a
+ * debugger need not wait for them later. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/path.h"
@@ -28,7 +28,7 @@ struct job {
 	struct warm *warm;
 	struct ticket *ticket;
 	unsigned module;
-	/* under warm->lock, while it is on its way */
+	/* under warm->lock, while the download runs */
 	bool begun, done, shown, unnamed;
 	int r;
 	uint64_t size;
@@ -108,7 +108,7 @@ static int want(struct warm *w, const struct module *m, enum filetype type)
 	return key_of(&k, &a) == 0 ? job_add(w, &a, 1) : 0;
 }
 
-/* What debuggers ask for, for each kind of module. */
+/* Adds a module, and the files that debuggers want for its kind. */
 static int want_module(struct warm *w, const char *path, const struct module *m)
 {
 	const struct object_row *row = object_row(m->object);
@@ -131,7 +131,7 @@ static int each_module(void *ctx, const struct dump_module *d)
 	return want_module(ctx, d->path, &d->m);
 }
 
-/* ---- what names the modules --------------------------------------------------------- */
+/* ---- dumps, programs, lists --------------------------------------------------------- */
 
 static int want_program(struct warm *w, struct view *v, const char *path, struct err *e)
 {
@@ -287,7 +287,7 @@ static void cancel_all(struct warm *w)
 			ticket_cancel(w->jobs[i]->ticket);
 }
 
-/* Until one is over, or 200 ms passed. How many run. */
+/* Waits until a job is over, for at most 200 ms. Returns the number of running jobs. */
 static unsigned wait_some(struct warm *w)
 {
 	struct timespec until = clock_after(CLOCK_REALTIME, 200);
@@ -353,7 +353,7 @@ static void print_table(const struct warm *w)
 		printf("%s\t%s", text_shown(w->modules[i].name, true, &shown),
 			w->modules[i].id[0] ? w->modules[i].id : "-");
 		if (at >= w->n_jobs || w->jobs[at]->module != i)
-			printf("\tno identity was dumped");
+			printf("\tno identifier");
 		for (; at < w->n_jobs && w->jobs[at]->module == i; at++)
 			printf("\t%s %s", job_type(w->jobs[at]), job_word(w->jobs[at], room));
 		printf("\n");

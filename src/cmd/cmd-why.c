@@ -179,7 +179,7 @@ static void cleanup_answer(struct answer **a)
 
 /* ---- the plan -------------------------------------------------------------------------- */
 
-/* Finds the file also by what other files of the store say about the module. */
+/* Finds the stored file, also by identifiers of the module that only other stored files contain. */
 static void find_stored(struct app *app, const struct artifact *best, struct answer *a)
 {
 	struct fetched f;

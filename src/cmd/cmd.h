@@ -1,14 +1,14 @@
-/* A subcommand: one file that ends in one const struct cmd, one row in main.c. */
+/* The subcommands. Each is a file that ends in a const struct cmd, and a row in main.c. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
 
-/* What a command ends with. */
+/* Exit statuses of commands. */
 enum {
 	EXIT_DONE = 0,
 	EXIT_NO = 1,		 /* not there, no path, not identified, differs */
 	EXIT_USAGE = 2,		 /* usage or configuration */
-	EXIT_UNASKED = 3,	 /* could not be asked */
+	EXIT_UNASKED = 3,	 /* a source could not be asked, or its answer was rejected */
 	EXIT_LOCAL = 4,		 /* local trouble: I/O, full disk, damage */
 	EXIT_INTERRUPTED = 130
 };

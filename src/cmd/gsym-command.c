@@ -1,4 +1,4 @@
-/* What all commands of `symfs gsym` share: messages, the exit status, a GSYM file that is open. */
+/* Shared by the commands of `symfs gsym`: error messages, exit statuses, opening a GSYM file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"

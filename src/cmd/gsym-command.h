@@ -9,7 +9,7 @@
 struct gsym_run {
 	struct app_args args;
 	const char *out, *against, *format, *threads, *arch;
-	unsigned n_threads; /* 0: not said */
+	unsigned n_threads; /* 0: the default */
 	bool dump, strict, from_stdin, shorten, full, plain_names, embed;
 	struct opt_words addresses; /* of --address */
 	int argc;

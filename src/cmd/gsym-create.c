@@ -22,7 +22,7 @@
 struct making {
 	struct gsym_files files;
 	const char *path;
-	unsigned shown; /* the progress last shown, in tens of per cent */
+	unsigned shown; /* the progress last shown, in per cent */
 };
 
 static void show_progress(void *ctx, unsigned part)
@@ -113,7 +113,7 @@ static void report_left_out(const char *path, const struct gsym_made *made)
 			"%zu\n",
 			text_shown(path, true, &name), made->split);
 	if (made->no_alt)
-		fprintf(stderr, "symfs gsym: %s: the file that dwz moved parts of it to was not found\n",
+		fprintf(stderr, "symfs gsym: %s: the file with the parts that dwz moved was not found\n",
 			text_shown(path, true, &name));
 }
 
@@ -142,7 +142,7 @@ static int render(const struct gsym_run *run, const char *path, struct gsym_writ
 static int check_form(struct gsym_run *run)
 {
 	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
-		return gsym_usage("--format is v1 or object");
+		return gsym_usage("--format: expected v1 or object");
 	if (run->shorten && run->full)
 		return gsym_usage("--shorten-cpp and --full-names exclude each other");
 	if (run->embed && run->format && strcmp(run->format, "v1") == 0)
@@ -158,7 +158,7 @@ static int open_bundle(struct bundle *b, const char *word, struct err *e)
 {
 	int r = bundle_open(b, word, e);
 
-	return r == 0 && b->n > 1 ? err_set(e, -ENOTSUP, "holds %u debug files, of which %s is one: name one",
+	return r == 0 && b->n > 1 ? err_set(e, -ENOTSUP, "holds %u debug files, such as %s: name one of them",
 					    b->n, b->files[0])
 				  : r;
 }

@@ -14,11 +14,11 @@
 
 #define SLICES_MOST 64
 
-/* "is a fat file of x86_64, arm64" */
-static int which(const struct buf *names, const char *arch, struct err *e)
+/* Reports that `arch` must name a slice, or names none: "is a fat file of x86_64, arm64: …". */
+static int fail_arch(const struct buf *names, const char *arch, struct err *e)
 {
 	return err_set(e, -ENOTSUP, "is a fat file of %s: %s%s", buf_text(names),
-		arch ? "none of them is " : "--arch says which", arch ? arch : "");
+		arch ? "it has no " : "choose one with --arch", arch ? arch : "");
 }
 
 static int pick_slice(struct span file, const char *arch, struct span *out, struct err *e)
@@ -36,7 +36,7 @@ static int pick_slice(struct span file, const char *arch, struct span *out, stru
 	if (!n || (!arch && n == 1 && s.size == file.n))
 		return 0;
 	if (!found.size || (!arch && n > 1))
-		return which(&names, arch, e);
+		return fail_arch(&names, arch, e);
 	*out = (struct span){file.p + found.off, found.size};
 	return 0;
 }
@@ -71,7 +71,7 @@ static bool is_wanted(const struct gsym_want *want, struct span bytes)
 	return id.n == want->id.n && memcmp(id.p, want->id.p, id.n) == 0;
 }
 
-/* 0: the file matches. */
+/* Maps a file if it is the wanted one. 0, -errno. */
 static int try_path(struct gsym_files *f, const struct gsym_want *want, const struct buf *path,
 	struct span *out)
 {
@@ -92,7 +92,7 @@ static int try_path(struct gsym_files *f, const struct gsym_want *want, const st
 	return r;
 }
 
-/* "DIR/NAME", where DIR ends in front of the last slash of a path when `n` says so. */
+/* Tries "DIR/NAME", where DIR is the first `n` bytes of `dir`; with `n` 0 only NAME. */
 static int try_in(struct gsym_files *f, const struct gsym_want *want, const char *dir, size_t n,
 	const char *name, struct span *out)
 {

@@ -1,15 +1,16 @@
-/* Other files that a program's debug information is in, looked for where it says and beside it. */
+/* Finds the other files that hold parts of a program's debug information: at the recorded paths, and
+ * beside the program. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/make.h"
 
-/* Maps a file; `out` is what GSYM is made of: all of it, or of a fat Mach-O file the slice of the
- * architecture `arch`, which may be NULL when there is but one. 0; -ENOTSUP: there are others, or it
- * must be said which, and `e` has their names; as map_file(). */
+/* Maps a file. `out` is the part to convert: the whole file, or the slice `arch` of a fat Mach-O file.
+ * `arch` may be NULL if the file has one slice. 0; -ENOTSUP: `arch` must name a slice, and `e` lists them;
+ * otherwise as map_file(). */
 int gsym_files_open(struct span *map, struct span *out, const char *path, const char *arch, struct err *e);
 
 struct gsym_files {
-	const char *path; /* of the file that is converted */
+	const char *path; /* the file that is converted */
 	struct span *maps;
 	size_t n, room;
 };

@@ -66,7 +66,7 @@ static const char *add_rows(struct json *j, const struct gsym *g, const struct g
 	return r < 0 ? it.bad : NULL;
 }
 
-/* Leaves the object open, and its list of inlined calls: calls may nest in it. */
+/* Leaves the object and its list of inlined calls open, because calls may nest in it. */
 static void begin_node(struct json *j, const struct gsym *g, const struct gsym_node *node)
 {
 	uint64_t start, size;
@@ -133,7 +133,7 @@ void gsym_add_head(struct json *j, const struct gsym *g)
 	json_text(j, "id", gsym_id_text(g, room));
 }
 
-/* Prints what is written so far, and starts anew. */
+/* Prints the text written so far, and empties the document. */
 static void print_part(struct json *j)
 {
 	fputs(buf_text(&j->text), stdout);
@@ -202,7 +202,7 @@ static int print_functions(struct json *j, const struct gsym *g, struct err *e)
 	return 0;
 }
 
-/* Printed one function at a time: a file of some megabytes would be gigabytes of JSON in memory. */
+/* Prints one function at a time: the JSON of a file of some megabytes would take gigabytes of memory. */
 int gsym_dump_json(const struct gsym *g, struct err *e)
 {
 	struct json j;

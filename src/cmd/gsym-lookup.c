@@ -1,4 +1,4 @@
-/* symfs gsym lookup: addresses to functions, files and lines. */
+/* symfs gsym lookup: finds the functions, files and lines of addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cmd.h"
@@ -37,7 +37,7 @@ struct lookup {
 	const struct gsym *g;
 	const char *path;
 	struct json *json; /* NULL: text */
-	bool fields;	   /* text for programs */
+	bool fields;	   /* text with all fields, for programs */
 	struct buf line;
 	int status;
 };
@@ -54,7 +54,7 @@ static void look_up(struct lookup *l, uint64_t addr)
 		gsym_address_text(addr, &l->line);
 		buf_add(&l->line, "\t", 1);
 		r = gsym_frames_text(l->g, addr, l->fields, &l->line, &e);
-		if (r < 0) { /* each address has its line */
+		if (r < 0) { /* prints a line for each address */
 			buf_clear(&l->line);
 			gsym_address_text(addr, &l->line);
 			buf_adds(&l->line, "\t-");

@@ -1,4 +1,4 @@
-/* symfs gsym stats: how many functions, lines and inlined calls a GSYM file has. */
+/* symfs gsym stats: counts the functions, lines and inlined calls of a GSYM file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/gsym-text.h"

@@ -26,7 +26,7 @@ static bool is_plain(const char *s, size_t n)
 	return !bad;
 }
 
-/* Adds a name, which may contain any bytes. Escapes keep control codes from the terminal, and keep one line. */
+/* Adds a name, which may contain any bytes. Escapes control characters and line breaks. */
 static int add_shown(struct buf *out, const char *s)
 {
 	size_t n = strlen(s);

@@ -1,4 +1,4 @@
-/* What symfs gsym prints of a GSYM file. */
+/* Prints the contents of a GSYM file as text and as JSON, for `symfs gsym`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -6,7 +6,8 @@
 #include "cmd/json.h"
 #include "gsym/gsym.h"
 
-/* To stdout, one function after the other. -EBADMSG: broken there, what came before is printed. */
+/* Print to stdout, function by function. 0; -EBADMSG: a function is broken, and those before it were
+ * printed. */
 int gsym_dump_text(const struct gsym *g, struct err *e);
 int gsym_dump_json(const struct gsym *g, struct err *e);
 int gsym_stats(const struct gsym *g, bool json, struct err *e);
@@ -21,8 +22,8 @@ int gsym_address_text(uint64_t addr, struct buf *out);
 /* Adds an object with the address and a list of frames. -EBADMSG: nothing was added. */
 int gsym_frames_json(const struct gsym *g, uint64_t addr, struct json *j, struct err *e);
 
-/* What the files gsym-*.c share. */
+/* Helpers of the files gsym-*.c. */
 void gsym_add_head(struct json *j, const struct gsym *g); /* members: form, byte order, base, id, ... */
 const char *gsym_id_text(const struct gsym *g, char room[static 64]);
-void gsym_file_text(const struct gsym *g, uint64_t index, char *room, size_t n); /* "" when it has no such file */
+void gsym_file_text(const struct gsym *g, uint64_t index, char *room, size_t n); /* "": no such file */
 int gsym_bad_function(uint32_t i, const char *why, struct err *e); /* -EBADMSG */

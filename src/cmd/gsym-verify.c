@@ -1,4 +1,4 @@
-/* symfs gsym verify: whether a GSYM file is whole, and whether it says what its debug file says. */
+/* symfs gsym verify: checks whether a GSYM file is whole, and whether it agrees with its debug file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cmd.h"

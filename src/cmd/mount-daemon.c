@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The kernel and the loop are connected: notifies systemd, or the command in the foreground. */
+/* Called when the mount answers: notifies systemd, or the command in the foreground. */
 static void mount_is_up(void *ctx)
 {
 	struct mounting *m = ctx;
@@ -21,7 +21,7 @@ static void mount_is_up(void *ctx)
 
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d", (int)getpid());
 	notify_send(m->notify, text);
-	/* The command in the foreground is gone: Ctrl-C during the start. */
+	/* A failed write means that the command in the foreground is gone: Ctrl-C during the start. */
 	if (m->up >= 0 && write(m->up, "u", 1) != 1)
 		kill(getpid(), SIGTERM);
 }
@@ -94,7 +94,7 @@ static const char *why_unread(const struct mounting *m, int code)
 		return "";
 	return m->rights.user[0] ? " (the daemon runs as the user of run-as or of the store, and that user must be able to "
 				   "read it)"
-				 : " (the daemon gave up its rights when it started; start it anew)";
+				 : " (the daemon gave up its rights when it started; restart it)";
 }
 
 static void daemon_reload(struct mounting *m)
@@ -148,7 +148,8 @@ static void *signals_main(void *arg)
 
 /* ---- rights ------------------------------------------------------------------------- */
 
-/* Without the right to mount, and without a helper that listens, fusermount3 mounts. */
+/* Connects to the helper of --mount-helper, or starts one. Without a helper and without the right to
+ * mount, fusermount3 mounts. */
 static int start_helper(struct mounting *m, struct err *e)
 {
 	struct caps_keep keep = m->rights.keep;
@@ -177,7 +178,7 @@ static int give_up_rights(struct mounting *m, struct err *e)
 	return rights_give_up(&m->rights, &m->app, &writes, e);
 }
 
-/* Everything that needs more rights than the daemon keeps; before there are threads. */
+/* Does everything that needs more rights than the daemon keeps, before there are threads. */
 static int daemon_prepare(struct mounting *m, struct err *e)
 {
 	int r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
@@ -225,7 +226,7 @@ static int daemon_serve(struct mounting *m, struct err *e)
 
 	if (r != 0)
 		return err_set(e, -r, "cannot start a thread: %s", err_text(r));
-	/* The file system of the working directory could not be unmounted. */
+	/* A working directory would keep its file system from being unmounted. */
 	if (!m->foreground && chdir("/") < 0)
 		log_warn("/: %s", err_text(errno));
 	r = fs_loop(m->fs);
@@ -249,7 +250,7 @@ int mount_daemon(struct mounting *m)
 		r = daemon_serve(m, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs mount: %s\n", e.text);
-	/* First waiting callers get an answer, then the mount ends, then its helper, store and sources. */
+	/* Answers waiting callers first, then ends the mount, then closes its helper, store and sources. */
 	http_stop(m->http);
 	app_stop_fetching(&m->app);
 	fs_free(m->fs);

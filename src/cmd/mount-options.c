@@ -1,4 +1,4 @@
-/* The option -o of symfs mount: for libfuse, for symfs, and what mount(8) and fstab write. */
+/* Parses the option -o of symfs mount: options for libfuse, for symfs, and of mount(8) and fstab. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/mounting.h"
@@ -72,7 +72,7 @@ static int option_unknown(const char *word, struct err *e)
 		rest ? " (in a password, a comma is %2C)" : "");
 }
 
-/* `word` stays alive as long as `m`. */
+/* `word` must live as long as `m`, which may point into it. */
 static int option_take(struct mounting *m, char *word, struct err *e)
 {
 	char *equals = strchr(word, '=');
@@ -112,7 +112,7 @@ int mount_options_parse(struct mounting *m, char *list, struct err *e)
 	return r;
 }
 
-/* Each `-o LIST` may stand by itself: they become one, and leave argv. */
+/* Moves the lists of all `-o LIST` from argv to `list`. */
 int mount_options_collect(int *argc, char **argv, struct buf *list)
 {
 	int n = 1, r = 0;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define ANSWER_MS 2000
-#define TEXT_MOST (4u << 20) /* of one file */
+#define TEXT_MOST (4u << 20) /* bytes of one file */
 
 /* ---- one file ------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static bool pass_on(int from, int to)
 }
 
 /* Runs in the child. Writes the file, and a NUL after a complete file. */
-static void tell_file(void *path, int to)
+static void child_write_file(void *path, int to)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -45,7 +45,7 @@ int mount_state(const char *mount, const char *name, char **text)
 	int r = buf_addf(&path, "%s/.symfs/%s", mount, name);
 
 	if (r == 0)
-		r = ask_start(&a, tell_file, path.p);
+		r = ask_start(&a, child_write_file, path.p);
 	if (r == 0) {
 		ask_wait(&a, 1, clock_ms() + ANSWER_MS);
 		if (a.text.n == 0 || a.text.p[a.text.n - 1] != '\0')
@@ -75,7 +75,8 @@ static void cache_dir_of(const char *config, char out[static 4096])
 	snprintf(out, 4096, "%.*s", (int)MIN(strcspn(at, "\n"), 4095u), at);
 }
 
-/* Only mounts of the caller or of root: those of other users may hang, or lie. */
+/* Whether the mount belongs to the caller or to root. The daemon of another user may answer anything, or
+ * never. */
 static bool is_trusted(const struct mount_row *m)
 {
 	const char *at = strstr(m->options, "user_id=");

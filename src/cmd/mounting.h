@@ -12,11 +12,11 @@
 #include <stdatomic.h>
 
 struct mounting {
-	/* what was asked for */
+	/* from the command line and the environment */
 	struct app_args args;
 	struct fs_opts fs_opts;
 	struct serving serving;
-	bool foreground, hup_ends;
+	bool foreground, hup_ends; /* -f; SIGHUP ends the daemon */
 	const char *log_word; /* --log-file; NULL */
 	char *log_path;	      /* the same, absolute */
 	struct buf options; /* for libfuse */

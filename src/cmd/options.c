@@ -1,4 +1,5 @@
-/* The command line: the options that commands share, a command's own, --help, and what is wrong with them. */
+/* Parses the command line: the options that commands share, a command's own, and --help. Reports errors in
+ * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -105,7 +106,7 @@ struct parsing {
 	int at, words;
 };
 
-/* The argument of an option: behind `=`, or the next word. */
+/* The argument of an option: after `=`, or the next word. NULL: none. */
 static const char *argument(struct parsing *p, const char *inside)
 {
 	if (inside)
@@ -126,7 +127,7 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 		return option_wrong(p->c, "--%s needs a value", o->name);
 	if (o->words) {
 		if (o->words->n == ARRAY_SIZE(o->words->word))
-			return option_wrong(p->c, "too many of --%s", o->name);
+			return option_wrong(p->c, "too many options --%s", o->name);
 		o->words->word[o->words->n++] = value;
 		return -1;
 	}
@@ -135,12 +136,12 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 		return -1;
 	}
 	if (p->a->n_sources == APP_SOURCES_MOST)
-		return option_wrong(p->c, "more than 64 of --%s", "source");
+		return option_wrong(p->c, "more than 64 options --%s", "source");
 	p->a->sources[p->a->n_sources++] = value;
 	return -1;
 }
 
-/* 2: no such option, or one that the command has no use for. */
+/* Reports an option that does not exist, or that the command does not take. EXIT_USAGE. */
 static int refuse_option(struct parsing *p, const char *name)
 {
 	if (strcmp(name, "json") == 0)
@@ -173,7 +174,8 @@ static int take_long(struct parsing *p, const char *word)
 	}
 	if (o)
 		return take_option(p, o, equals ? equals + 1 : NULL);
-	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), word); /* no value: it may be secret */
+	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), word); /* without the value, which
+										 * may be secret */
 	if (p->c->configured && conf_field_find(settings_fields, key))
 		return take_setting(p, key, equals ? equals + 1 : NULL);
 	return refuse_option(p, key);

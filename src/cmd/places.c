@@ -89,7 +89,8 @@ char *place_cache(void)
 
 /* ---- words -------------------------------------------------------------------------- */
 
-/* "symstore@https://…": a layout only when what stands before the first @ is the name of one. */
+/* Splits "symstore@https://…" if the text before the first @ is the name of a layout. Otherwise the whole
+ * word is the place. */
 static const char *split_layout(const char *word, char layout[static 40])
 {
 	const char *at = strchr(word, '@');
@@ -116,17 +117,19 @@ static const char *guess_layout(const char *path)
 	return stat(buildid, &st) == 0 ? "debuginfod" : "gdb";
 }
 
-/* The name under which misses are remembered: it identifies the place, and has no secrets. */
+/* Makes the name of a source, under which misses are remembered. It identifies the place, and has no
+ * secrets. */
 static void name_of(const char *layout, const char *where, char name[static 64])
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
-	/* A mistyped URL is shown once, in a message. */
+	/* In a URL that is not clear, a password may be anywhere: use the text for messages. */
 	if (url_is_meant(where) && !url_is_clear(where))
 		url_for_message(where, &shown);
 	else
 		url_without_credentials(where, &shown);
-	/* Two sources may begin alike: a source whose name exists is left out. */
+	/* A hash distinguishes long names: of two sources with the same name, the second would be left
+	 * out. */
 	if ((size_t)snprintf(name, 64, "%s@%s", layout, buf_text(&shown)) >= 64)
 		snprintf(name, 64, "%s@%.30s...%08x", layout, buf_text(&shown),
 			(unsigned)hash_mix(buf_text(&shown), shown.n));
@@ -198,7 +201,7 @@ int places_command_line(struct conf *c, const char *const *words, unsigned n, st
 {
 	int r = 0;
 
-	/* Backwards, because each goes to the front. */
+	/* In reverse order, because each section goes to the front. */
 	while (r == 0 && n--) {
 		char layout[40];
 		const char *where = split_layout(words[n], layout);

@@ -1,4 +1,5 @@
-/* Which user, capabilities, files and system calls the daemon of a mount keeps. */
+/* Decides which user, capabilities, files and system calls the daemon of a mount keeps, and gives up the
+ * rest. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/rights.h"
 #include "base/log.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define OWN_USER "symfs" /* whose store makes the daemon run as that user */
+#define OWN_USER "symfs" /* the daemon runs as this user if it owns the store */
 
 /* The directory that an absolute path lies in. */
 static char *parent_of(const char *path)
@@ -37,8 +38,8 @@ static void become(struct rights *r, const struct passwd *pw)
 	r->keep.gid = pw->pw_gid;
 }
 
-/* The user must be able to go through what is made above the store. A link that another user puts there
- * meanwhile is not followed. */
+/* Creates the directory of a store for a user. Missing parents get mode 0755, so that the user can reach
+ * the store. Does not follow a link that another user puts there meanwhile. */
 static int make_owned(const char *dir, const struct passwd *pw)
 {
 	_cleanup_free_ char *whole = path_absolute(dir);
@@ -112,7 +113,7 @@ int rights_choose(struct rights *r, const struct settings *s, bool helped, struc
 
 /* ---- Landlock ----------------------------------------------------------------------- */
 
-/* Directories in which others keep what is theirs. */
+/* Directories of / that stay closed: files of other users, devices, files of the boot loader. */
 static const char *const private[] = {"root", "home", "boot", "dev", "lost+found"};
 
 static bool is_private(const char *name)
@@ -123,7 +124,7 @@ static bool is_private(const char *name)
 	return false;
 }
 
-/* Other devices include disks, by which closed files could be read, and terminals. */
+/* Allows these devices only. Others are terminals, and disks, from which closed files could be read. */
 static int allow_devices(struct landlock *l)
 {
 	static const char *const devices[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"};
@@ -134,7 +135,8 @@ static int allow_devices(struct landlock *l)
 	return r;
 }
 
-/* Sources may have links to anywhere, and libraries read in many places. */
+/* Allows reading everything but the private directories: sources may have links to anywhere, and libraries
+ * read many files. */
 static int allow_tree(struct landlock *l)
 {
 	DIR *d = opendir("/");
@@ -154,7 +156,7 @@ static int allow_tree(struct landlock *l)
 	return r;
 }
 
-/* Whether a path lies in one of those directories. */
+/* Whether a path lies in one of the private directories. */
 static bool is_below_private(const char *path)
 {
 	for (unsigned i = 0; path[0] == '/' && i < ARRAY_SIZE(private); i++) {
@@ -166,11 +168,11 @@ static bool is_below_private(const char *path)
 	return false;
 }
 
-/* The mount that a path lies in, by its spelling; does not access the mount. */
+/* A search for the mount that a path lies in. It compares only the names, and does not access the mount. */
 struct holder {
 	const char *path;
-	size_t longest;
-	bool far;
+	size_t longest; /* length of the mount point */
+	bool far;	/* a network file system or FUSE */
 };
 
 static int note_holder(void *ctx, const struct mount_row *m)
@@ -198,7 +200,7 @@ static bool may_hang(const char *path)
 	return h.far;
 }
 
-/* NULL is fine. */
+/* `path` may be NULL. */
 static int allow_read(struct landlock *l, const char *path)
 {
 	return path ? landlock_allow(l, path, LANDLOCK_READ) : 0;
@@ -238,7 +240,8 @@ static bool is_shared(const char *dir)
 	return false;
 }
 
-/* An editor replaces a file by a new one, so allow its directory, unless that holds much else. */
+/* Allows the directory of the file, because editors replace a file by a new one. In a directory with other
+ * files, allows only the file. */
 static int allow_config_file(struct landlock *l, const char *path)
 {
 	_cleanup_free_ char *whole = path_absolute(path);
@@ -249,7 +252,7 @@ static int allow_config_file(struct landlock *l, const char *path)
 	return allow_read(l, is_shared(dir) ? whole : dir);
 }
 
-/* Files by which a user configures symfs. SIGHUP may bring a new one, so allow their directories. */
+/* Allows the directories of the user's configuration, because a new file may exist at the next SIGHUP. */
 static int allow_configuration(struct landlock *l, const struct app_args *a)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
@@ -265,8 +268,8 @@ static int allow_configuration(struct landlock *l, const struct app_args *a)
 	return r == 0 && xdg ? allow_read(l, path) : r;
 }
 
-/* A store that was removed is made anew, which needs access to its parent; but not when much
- * else lies there. */
+/* Allows the store. A removed store is created again, so allows its parent, too, unless that holds other
+ * files. */
 static int allow_store(struct landlock *l, const char *dir)
 {
 	_cleanup_free_ char *whole = path_absolute(dir);
@@ -280,7 +283,8 @@ static int allow_store(struct landlock *l, const char *dir)
 	return r < 0 || is_shared(parent) ? r : landlock_allow(l, parent, LANDLOCK_WRITE);
 }
 
-/* A log is made anew after it was rotated; in /, say, it can only be written. */
+/* Allows the directory of the log, because a rotated log is created again. For / and the directories in
+ * it, allows only the log itself. */
 static int allow_log(struct landlock *l, const char *path)
 {
 	_cleanup_free_ char *dir = parent_of(path);
@@ -315,7 +319,7 @@ static int allow_all(struct landlock *l, const struct app *app, const struct rig
 
 	program[MAX(n, 0L)] = '\0';
 	if (r == 0 && n > 0)
-		r = allow_read(l, program); /* workers are new processes of it */
+		r = allow_read(l, program); /* workers run the same program */
 	if (r == 0)
 		r = allow_configuration(l, &app->args);
 	for (unsigned i = 0; r == 0 && i < app->prepared->n; i++)
@@ -325,8 +329,8 @@ static int allow_all(struct landlock *l, const struct app *app, const struct rig
 	return r == 0 ? allow_writes(l, writes) : r;
 }
 
-/* Files are not enough: the socket of a service that obeys root is as good, and so is a mode that lets another
- * user in. Landlock closes neither. */
+/* Refuses ways to root's files that Landlock does not close: sockets of services that obey root, and modes
+ * that give other users access. */
 static void refuse_calls(void)
 {
 	int r = filter_set_for_root();
@@ -336,7 +340,7 @@ static void refuse_calls(void)
 			 "run-as = USER gives the daemon its own user", err_text(r));
 }
 
-/* For a daemon that stays root, which owns all files of root. */
+/* Closes root's other files to a daemon that stays root. */
 static int close_files(const struct app *app, const struct rights_writes *writes, struct err *e)
 {
 	struct landlock l;
@@ -367,8 +371,8 @@ static bool has_configuration(const char *variable, const char *name)
 	return dir && access(path, F_OK) == 0;
 }
 
-/* Another user mostly cannot enter root's home, and would take files that are not there for files that it may
- * not read, whenever it reads its configuration again. */
+/* Forgets root's home, unless it has configuration. Another user usually cannot enter it: each reload
+ * would take missing files for unreadable ones, and fail. */
 static void leave_home(void)
 {
 	if (has_configuration("XDG_CONFIG_HOME", "symfs") || has_configuration("HOME", ".config/symfs") ||
@@ -385,7 +389,7 @@ int rights_give_up(const struct rights *r, const struct app *app, const struct r
 
 	if (!r->drop)
 		return 0;
-	/* Large sorts go to files; by default those lie where the daemon may not write any more. */
+	/* SQLite writes large sorts to files, by default where the daemon may no longer write. */
 	setenv("SQLITE_TMPDIR", app->settings.cache_dir, 0);
 	if (r->keep.user)
 		leave_home();
@@ -438,9 +442,9 @@ void rights_check(const struct rights *r, struct app *app)
 	if (r->user[0])
 		snprintf(l->daemon, sizeof(l->daemon), "user %s", r->user);
 	else
-		snprintf(l->daemon, sizeof(l->daemon), "which gave up its rights at the start");
-	l->way_out = r->keep.uid == 0 ? "start it anew, with read-all = yes when its owner is another user"
-				      : "allow that user to, or set read-all = yes";
+		snprintf(l->daemon, sizeof(l->daemon), "which gave up its rights when it started");
+	l->way_out = r->keep.uid == 0 ? "restart it, with read-all = yes if another user owns the directory"
+				      : "give that user access, or set read-all = yes";
 	if (pthread_create(&thread, NULL, look_main, l) == 0)
 		pthread_detach(thread);
 	else

@@ -1,5 +1,6 @@
-/* What the daemon of a mount gives up once it has read its configuration, when it was started with the
- * right to mount: all capabilities, and either its user or what only that user may touch. */
+/* Drops the rights of a mount's daemon that was started with the right to mount. After the daemon has read
+ * its configuration, it gives up all capabilities that it does not need. A daemon of root also changes its
+ * user, or closes root's other files to itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -11,26 +12,29 @@ struct app;
 struct settings;
 
 struct rights {
-	bool admin;	       /* it was started with CAP_SYS_ADMIN, which a helper is to keep */
-	bool drop;	       /* the daemon gives up the rest: it never needs fusermount3, which is setuid */
-	struct caps_keep keep; /* the daemon's */
-	char user[64];	       /* keep.user; "": it stays the user that it was started as */
+	bool admin;	       /* the process was started with CAP_SYS_ADMIN, which its helper keeps */
+	bool drop;	       /* the daemon gives up rights; another process mounts, so it never needs
+			        * fusermount3 (setuid) */
+	struct caps_keep keep; /* what the daemon keeps */
+	char user[64];	       /* the text of keep.user; "": the daemon does not change its user */
 };
 
-/* Decides, from run-as, read-all and the owner of the store, and makes the store of another user when
- * there is no such user. `helped`: another process mounts. -EINVAL: no such user; -EPERM: only root can become another; -errno. */
+/* Decides from run-as, read-all and the owner of the store what the daemon keeps. Creates a missing store
+ * for the user of run-as. `helped`: another process mounts. 0; -EINVAL: no such user; -EPERM: only root
+ * can become another user; other -errno. */
 int rights_choose(struct rights *r, const struct settings *s, bool helped, struct err *e);
 
-/* What the daemon writes beside the store. NULL: nothing. */
+/* Files that the daemon writes besides the store; NULL: no such file. */
 struct rights_writes {
 	const char *log_path;	 /* absolute */
 	const char *socket_path; /* of a Unix socket, which is removed at the end */
 };
 
-/* Gives up the rest, for good. Before threads. Nothing to do without r->drop. A daemon that stays root can
- * make no Unix sockets any more: messages to syslog and systemd take sockets that are open by then. */
+/* Gives up all other rights for good; without r->drop, does nothing. Call it before there are threads. A
+ * daemon that stays root can then make no Unix sockets: those to syslog and systemd must be open already.
+ * 0, -errno. */
 int rights_give_up(const struct rights *r, const struct app *app, const struct rights_writes *writes,
 	struct err *e);
 
-/* Says in the log which directory sources the daemon cannot read any more. */
+/* Logs which directory sources the daemon can no longer read. Does not wait for them. */
 void rights_check(const struct rights *r, struct app *app);

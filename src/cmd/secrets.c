@@ -40,7 +40,8 @@ static bool is_secret(const struct conf_entry *x)
 	return strcmp(x->name, "secret-key") == 0 || strcmp(x->name, "session-token") == 0;
 }
 
-/* Other users can read files only, not the command line or variables. */
+/* Whether `path` is a file with one of the permission bits `by`. Entries of the command line and of
+ * variables name no file. */
 static bool readable(const char *path, mode_t by)
 {
 	struct stat st;
@@ -59,14 +60,15 @@ static int check_entry(const struct conf_section *s, const struct conf_entry *x,
 	if (strcmp(x->name, "key") == 0 && readable(x->value, S_IROTH))
 		return err_set(e, -EINVAL, "%.200s:%u: others can read the key; try: chmod o-rwx %.200s",
 			file, x->line, x->value);
-	/* As other programs that read such a file want it. */
+	/* Other programs that read such a file are as strict. */
 	if (strcmp(x->name, "netrc") == 0 && readable(x->value, S_IRWXG | S_IRWXO))
 		return err_set(e, -EINVAL, "%.200s:%u: others can read %.150s; try: chmod 600 %.150s",
 			file, x->line, x->value, x->value);
 	return 0;
 }
 
-/* From :// to the last @ a word may hold a password, also one with / or # in it. NULL: it holds none. */
+/* The part of a word from :// to the last @, which may hold a password, even one with / or #. NULL: there
+ * is none. */
 static char *secret_of(char *word, char **end)
 {
 	char *scheme = strstr(word, "://"), *at = scheme ? strrchr(scheme, '@') : NULL;
@@ -75,7 +77,7 @@ static char *secret_of(char *word, char **end)
 	return at ? scheme + 3 : NULL;
 }
 
-static void cover(char *secret, const char *end)
+static void erase(char *secret, const char *end)
 {
 	size_t left = strlen(end), gone = (size_t)(end - secret);
 
@@ -100,7 +102,7 @@ int secrets_cover(int argc, char **argv, char **room)
 		if (!secret)
 			continue;
 		memcpy(p, argv[i], size);
-		cover(secret, end);
+		erase(secret, end);
 		argv[i] = p;
 		p += size;
 	}

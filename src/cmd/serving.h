@@ -1,5 +1,4 @@
-/* Serving over HTTP, as `symfs serve` and `symfs mount --serve` both do: options in, a running server
- * out. */
+/* Starts the HTTP server of `symfs serve` and of `symfs mount --serve` from their options. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -10,28 +9,31 @@
 struct http;
 
 struct serving {
-	const char *listen; /* NULL: it does not serve over HTTP */
+	const char *listen; /* NULL: no HTTP server */
 	const char *token_file, *access_log;
-	const char *connections, *idle_seconds; /* numbers; NULL */
+	const char *connections, *idle_seconds; /* numbers, as text; NULL: the default */
 	bool anyone;
-	int socket; /* serving_open()'s, until serving_start() takes it; 0 */
-	char id[40], agent[48]; /* serving_prepare()'s */
+	int socket; /* opened by serving_open(), taken by serving_start(); 0: none */
+	char id[40], agent[48]; /* set by serving_prepare() */
 };
 
-/* Before app_open(), whose User-Agent it writes: a server that is its own source shall notice. */
+/* Call it before app_open(). Sets the User-Agent of requests to sources, by which a server recognizes its
+ * own requests. */
 void serving_prepare(struct serving *s, struct app_args *a);
 
-/* Opens the socket, for a process that gives up the right to before it can serve. -EINVAL, -errno. */
+/* Opens the socket early, for a process that gives up the right to do so before it can serve. 0, -EINVAL,
+ * other -errno. */
 int serving_open(struct serving *s, struct err *e);
-/* When it has not come to serving_start(). */
+/* Closes the socket if serving_start() has not taken it. */
 void serving_close(struct serving *s);
 
-/* The server of what `app` has open; prints where it listens. -EINVAL: options; -errno. */
+/* Starts a server for the store and the sources of `app`, and prints where it listens. 0; -EINVAL: bad
+ * options; other -errno. */
 int serving_start(struct serving *s, struct app *app, struct http **out, struct err *e);
 
-/* Every file that a client reads, and every connection, is a descriptor. */
+/* Raises the limit of descriptors: each connection, and each file that a client reads, needs one. */
 void serving_raise_limits(void);
 
-/* Blocks the signals that end a daemon or reload it, for one thread to take (`taken`). Ignores
- * those that would end it although its user does not mean that: SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ. */
+/* Blocks the signals that end or reload a daemon, so that one thread can wait for them (`taken`). Ignores
+ * SIGUSR1, SIGUSR2, SIGPIPE and SIGXFSZ, which would otherwise end the daemon by accident. */
 void serving_signals(sigset_t *taken);

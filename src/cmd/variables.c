@@ -1,4 +1,4 @@
-/* Sources from variables of other programs: DEBUGINFOD_URLS, _NT_SYMBOL_PATH and their relatives. */
+/* Reads sources from variables of other programs: DEBUGINFOD_URLS, _NT_SYMBOL_PATH and related ones. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/log.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #define HEADERS_MOST (64 << 10)
-#define CONNECT_SECONDS 5 /* a shorter DEBUGINFOD_TIMEOUT shortens it */
+#define CONNECT_SECONDS 5 /* the default connect-timeout; a shorter DEBUGINFOD_TIMEOUT replaces it */
 
 /* A mistyped URL may still hold a password. */
 static void log_skipped(const char *from, const char *word, const char *expected)
@@ -34,7 +34,7 @@ struct client {
 	char *headers;		/* lines */
 };
 
-/* A number, or 0 with a line in the log. */
+/* The number in a variable; 0: not set, or not a number, which is logged. */
 static uint64_t number_of(const char *variable)
 {
 	const char *value = getenv(variable);
@@ -102,8 +102,9 @@ static int set_number(struct conf_section *s, const char *key, uint64_t n, const
 	return conf_set(s, key, text, 0);
 }
 
-/* These settings are for downloads, so not for directories. */
-static int client_tell(const struct client *c, struct conf_section *s)
+/* Writes the settings into the section of a source. They are for downloads, so directories do not get
+ * them. */
+static int client_apply(const struct client *c, struct conf_section *s)
 {
 	int r = 0;
 
@@ -128,7 +129,7 @@ static int client_tell(const struct client *c, struct conf_section *s)
 static const char *not_url(const char *word)
 {
 	return strstr(word, "://") && !url_is_clear(word)
-		? "no clear URL (in a password, / ? # @ are %2F %3F %23 %40)"
+		? "an ambiguous URL (in a password, / ? # @ are %2F %3F %23 %40)"
 		: "not a URL of http, https or file";
 }
 
@@ -149,7 +150,7 @@ static int add_server(struct conf *c, const struct client *client, const char *u
 		return 0;
 	}
 	r = place_add(c, false, "debuginfod", url, from, &s);
-	return r == 0 ? client_tell(client, s) : r;
+	return r == 0 ? client_apply(client, s) : r;
 }
 
 /* URLs with blanks between them; `ima:…` words are for debuginfod's client only. */
@@ -209,7 +210,7 @@ struct adding {
 	const char *from;
 };
 
-/* A file in the store shows that it has two tiers. */
+/* The layout of a symbol store. The file index2.txt in it shows that it has two tiers. */
 static const char *store_layout(const char *dir)
 {
 	_cleanup_free_ char *index2 = NULL;
@@ -232,7 +233,7 @@ static int add_symbol_place(void *ctx, const struct symbol_place *p)
 		return place_add(a->c, false, layout, DEFAULT_SERVER, a->from, NULL);
 	case SYMBOL_DIR:
 		if (access(where, F_OK) < 0)
-			log_debug(LOG_CONF, "%s: %s is not there", a->from, where);
+			log_debug(LOG_CONF, "%s: %s does not exist", a->from, where);
 		if (!p->debuginfod)
 			layout = store_layout(where);
 		return place_add(a->c, false, layout, where, a->from, NULL);
@@ -241,8 +242,8 @@ static int add_symbol_place(void *ctx, const struct symbol_place *p)
 			return place_add(a->c, false, layout, where, a->from, NULL);
 		break;
 	case SYMBOL_SHARE:
-		log_warn("%s: %.100s: shares are not supported; mount it and name the directory: skipped",
-			a->from, where);
+		log_warn("%s: %.100s: shares are not supported; mount the share and name its directory: "
+			 "skipped", a->from, where);
 		return 0;
 	case SYMBOL_DRIVE:
 	case SYMBOL_NONSENSE:

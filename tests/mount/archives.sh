@@ -51,7 +51,7 @@ nothing_else
 zip_write "$TMP/none.zip" README "$TMP/words"
 out=$(add "$TMP/none.zip")
 [ $? = 1 ] || fail "an archive of nothing does not end with 1: $out"
-says "$TMP/none.zip: not placed: an archive with nothing in it" "$out"
+says "$TMP/none.zip: not placed: an archive without a file that can be placed" "$out"
 
 # Packages, with what the project's own fixtures have; a source bundle is an archive that stays whole.
 zip_write "$TMP/a.1.0.snupkg" lib/net8.0/a.pdb "$DATA/ppdb/good" a.nuspec "$TMP/words"
@@ -64,7 +64,7 @@ says "pdb: added 1" "$out"
 says "pe: added 1" "$out"
 says "sourcebundle: added 1" "$out"
 says "$TMP/all.zip!packages/a.1.0.nupkg![Content_Types].xml: not placed: of no format" "$out"
-says "$TMP/all.zip!lib/x.jar: not placed: a zip archive whose name does not say so" "$out"
+says "$TMP/all.zip!lib/x.jar: not placed: a zip archive not named .zip, .nupkg or .snupkg" "$out"
 last_is "added 4, present 0, not placed 3" "$out"
 grep -rqF "$TMP/all.zip!packages/a.1.0.nupkg!lib/net8.0/a.dll" "$TMP/store/blobs" || fail "the store does not record where a.dll came from"
 # One more level is not gone into.
@@ -91,7 +91,7 @@ mkdir "$TMP/tree"
 cp "$TMP/one.zip" "$TMP/tree/One.ZIP"
 cp "$TMP/none.zip" "$TMP/tree/x.docx"
 out=$(add -r "$TMP/tree") || fail "tree: $out"
-says "x.docx: not placed: a zip archive whose name does not say so" "$out"
+says "x.docx: not placed: a zip archive not named .zip, .nupkg or .snupkg" "$out"
 last_is "added 0, present 4, not placed 2" "$out"
 # The name need not say so when it was named itself.
 cp "$TMP/one.zip" "$TMP/build.out"

@@ -135,7 +135,7 @@ fi
 } >"$TMP/f/net.pdb"
 row debug "$TMP/f/net.pdb" "portablepdb=$TMP/f/net.pdb"
 one "no table for it" none unwind "$TMP/f/net.pdb"
-grep -q 'no file of such a module serves that' "$TMP/out" || fail ".NET has no unwinding: $(cat "$TMP/out")"
+grep -q 'no file type of this platform serves this purpose' "$TMP/out" || fail ".NET has no unwinding: $(cat "$TMP/out")"
 
 # The checksum that its program would have of it: of all of it, with zeros for its 20 bytes of identity.
 sum=$({ head -c 64 "$TMP/f/net.pdb" && head -c 20 /dev/zero && tail -c +85 "$TMP/f/net.pdb"; } | sha256sum | cut -d' ' -f1)

@@ -201,7 +201,7 @@ get() { "$SYMFS" get --no-default-sources --cache "$TMP/store" "$1" 2>"$TMP/get.
 same_file "$DSYM" "$(get "lldb/$PLACE")"
 for path in "$DIR/debuginfo.meta" "dsym/$UUID/Demo.dSYM/Contents/Info.plist"; do
   get "$path" && fail "get $path"
-  grep -q 'the mount writes this' "$TMP/get.err" || fail "get $path: $(cat "$TMP/get.err")"
+  grep -q 'the mount generates this' "$TMP/get.err" || fail "get $path: $(cat "$TMP/get.err")"
   "$SYMFS" cache rm --cache "$TMP/store" "$path" >/dev/null 2>&1 && fail "cache rm $path"
 done
 same_file "$DSYM" "$(get "$DIR/debuginfo")"

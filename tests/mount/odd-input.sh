@@ -159,7 +159,7 @@ fat() { # BYTES: three slices, which end so many bytes behind their first 64
 fat 0 >fat
 ends 0 'added 3, present 0, not placed 0' add --cache "$TMP/fat-store" fat
 fat 20000 >over
-ends 1 'over: not placed: is broken: its slices lie over each other' add --cache "$TMP/over-store" over
+ends 1 'over: not placed: is broken: its slices overlap' add --cache "$TMP/over-store" over
 
 # ---- a store that is too small -------------------------------------------------------------------------
 ends 0 "pinned files take $(stat -c %s prog) bytes, the quota is 4096" add --cache "$TMP/small" --quota 4096 prog

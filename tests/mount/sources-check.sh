@@ -115,7 +115,7 @@ closed|refused|HTTP 403
 failing|failing|HTTP 503
 garbage|failing|(HTTP/0.9|Invalid status line)
 endless|failing|sent a header longer than 102400 bytes
-portal|suspect|cannot be
+portal|suspect|cannot exist
 slow|unreachable|no byte for 2000 ms
 deaf|unreachable|no connection in 2000 ms
 nobody|unreachable|.

@@ -96,7 +96,7 @@ for debugger in "gdb -nx -batch -ex bt" "lldb --batch -o bt"; do
     in_order "$out" 'frame #[0-9]+: .*libprog\.so`deeper\(n=3\) at prog-lib\.c:3' 'frame #[0-9]+: .*libprog\.so`prog_entry\(n=3\) at prog-lib\.c:4' \
       'frame #[0-9]+: .*prog`work\(argc=3\) at prog\.c:2' 'frame #[0-9]+: .*prog`main\(argc=3,.* at prog\.c:5'
   fi
-  expect "symfs core" "$out" 'modules are on this machine, 2 are fetched when they are asked for'
+  expect "symfs core" "$out" 'modules are on this machine, 2 are downloaded when needed'
 done
 [ -z "$(ls "$TMPDIR")" ] || fail "a directory is left behind: $(ls "$TMPDIR")"
 grep -q " $TMPDIR/" /proc/self/mountinfo && fail "a mount is left behind"

@@ -262,7 +262,7 @@ static int next_member(struct unpacking *u, struct zip_entry *entry, struct err 
 	return 0;
 }
 
-/* 0: all members were tried. Else `e` says what is wrong with the archive itself. */
+/* 0: all members were tried. Otherwise `e` has the error of the archive itself. */
 static int add_members(struct unpacking *u, struct view *v, struct err *e)
 {
 	struct zip_entry entry;

@@ -1,6 +1,6 @@
-/* Checks whether the sources answer, and what they support. Asks each for a file that cannot exist, by an
- * identifier that names symfs in its logs, and symbol stores also for the file that shows their number of
- * tiers. */
+/* Checks whether the sources answer, and what they support. Asks each source for a file that cannot exist;
+ * its identifier names symfs in the logs of servers. Asks symbol stores also for the file that shows their
+ * number of tiers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 

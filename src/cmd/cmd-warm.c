@@ -1,5 +1,5 @@
-/* symfs warm: downloads the files of all modules of a crash, a process or a program at once, so that a
- * debugger need not wait for them later. */
+/* symfs warm: downloads the files of all modules of a crash, a process or a program. A debugger need not
+ * wait for them later. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/path.h"

@@ -14,7 +14,7 @@ struct settings;
 struct rights {
 	bool admin;	       /* the process was started with CAP_SYS_ADMIN, which its helper keeps */
 	bool drop;	       /* the daemon gives up rights; another process mounts, so it never needs
-			        * fusermount3 (setuid) */
+				* fusermount3 (setuid) */
 	struct caps_keep keep; /* what the daemon keeps */
 	char user[64];	       /* the text of keep.user; "": the daemon does not change its user */
 };

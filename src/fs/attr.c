@@ -25,7 +25,7 @@ void fs_op_end(struct fs **fs)
 static const struct kind_row {
 	mode_t mode;
 	nlink_t links;
-	double believe;
+	double believe; /* seconds for which the kernel may cache the attributes */
 } kinds[NODE_KINDS] = {
 	[NODE_DIR] = {S_IFDIR | 0555, 2, FS_FOREVER},
 	[NODE_LEAF] = {S_IFREG | 0444, 1, 0},

@@ -14,7 +14,7 @@ static struct file *file_of(const struct fuse_file_info *fi)
 
 /* ---- OPEN --------------------------------------------------------------------------- */
 
-/* The last line of an OPEN. */
+/* Ends an OPEN with its reply, unless the request waits. */
 static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_info *fi)
 {
 	if (r == FS_WAITS)
@@ -25,8 +25,8 @@ static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_in
 		file_free(fs, file_of(fi)); /* the caller is gone: no RELEASE will come */
 }
 
-/* LOOKUP said yes, but the file is not there (-ENOENT) or is another one (-EBADMSG). ESTALE makes
- * the kernel look the name up again. That LOOKUP knows what this OPEN found out, and tries the next
+/* LOOKUP found the file, but OPEN does not find it (-ENOENT) or finds another one (-EBADMSG). ESTALE
+ * makes the kernel look the name up again. That LOOKUP knows the result of this OPEN, and tries the next
  * meaning of the path. If the kernel opens the same inode again, OPEN returns the error itself. */
 static int open_missed(struct fs *fs, struct node *n, int error)
 {
@@ -46,7 +46,7 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 		return f->r < 0 ? f->r : -EIO;
 	b = fs_bytes_of(f);
 	/* Other bytes than those that the page cache may hold get another inode: -ESTALE makes the
-	 * kernel look the name up again, and old handles go on with the old ones. */
+	 * kernel look the name up again, and old handles keep the old bytes. */
 	r = node_settle(fs->nodes, n, &b);
 	if (r < 0)
 		return r;
@@ -207,7 +207,7 @@ void room_free(void *p)
 	free(room);
 }
 
-/* NULL: out of memory. */
+/* The thread's buffer, of at least `size` bytes; NULL: out of memory. */
 static char *room_of(struct fs *fs, size_t size)
 {
 	struct room *room = pthread_getspecific(fs->room);
@@ -227,7 +227,7 @@ static char *room_of(struct fs *fs, size_t size)
 	return room->p;
 }
 
-/* The last line of a READ. */
+/* Ends a READ with its reply. */
 static void read_reply(struct fs *fs, fuse_req_t req, const char *p, ssize_t n)
 {
 	if (n > 0)
@@ -238,7 +238,7 @@ static void read_reply(struct fs *fs, fuse_req_t req, const char *p, ssize_t n)
 		fuse_reply_buf(req, p, (size_t)n);
 }
 
-/* The bytes have come, or never will. */
+/* Replies to a READ that waited: the bytes have arrived, or no source can give them. */
 static void read_answer(struct waiting *w, const struct fetched *f)
 {
 	_cleanup_free_ char *p = f->r == 0 ? malloc(w->size) : NULL;

@@ -57,7 +57,7 @@ static int make_options(const struct fs_opts *o, struct buf *b, bool *nonempty)
 		r = add_escaped(b, o->source && *o->source ? o->source : "symfs");
 	if (r == 0)
 		r = add_options(b, o->options ? o->options : "", nonempty);
-	/* Last, so that it wins over the options before it: nothing can be written here. */
+	/* The mount is always read-only: the last option overrides the ones before it. */
 	return r < 0 ? r : buf_adds(b, ",ro");
 }
 
@@ -147,7 +147,7 @@ static int explain_helper(const struct fs *fs, int r, struct err *e)
 		"/dev/fuse", fs->point, err_text(r));
 }
 
-/* Through the helper, which opens the connection; libfuse takes it by its number. */
+/* The helper opens /dev/fuse and mounts; libfuse then takes over the descriptor. */
 static int mount_by_helper(struct fs *fs, struct err *e)
 {
 	char name[32];
@@ -237,8 +237,9 @@ struct server {
 	int r;
 };
 
-/* The mount is gone. libfuse makes a 0 of the ENODEV that the next read of a cut connection gets;
- * a read that held a request at that moment (the last handle's RELEASE) gets ECONNABORTED. */
+/* Whether the result of a read means that the mount is gone. The next read of a cut connection gets
+ * ENODEV, for which libfuse returns 0. A read that held a request at that moment (the last handle's
+ * RELEASE) gets ECONNABORTED. */
 static bool is_cut(int r)
 {
 	return r == 0 || r == -ECONNABORTED;
@@ -340,7 +341,7 @@ void fs_stop(struct fs *fs)
 
 	atomic_store(&fs->stopping, true);
 	r = write(fs->wake, &one, sizeof(one));
-	(void)r; /* full: then it wakes anyway */
+	(void)r; /* it fails only if the counter is full, and then the loop wakes anyway */
 }
 
 bool fs_alive(struct fs *fs)
@@ -351,8 +352,8 @@ bool fs_alive(struct fs *fs)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* The mount was removed by another process, and another mount may stand at its place. libfuse does not
- * unmount when its descriptor reports a cut connection, so it gets one that does: a pipe without a
+/* Another process has removed the mount, and another mount may be at its place. libfuse does not unmount
+ * if its descriptor reports a cut connection. So libfuse gets a descriptor that does: a pipe without a
  * reader. Programs that still hold the old mount open get ENOTCONN. */
 static void cut(struct fs *fs)
 {

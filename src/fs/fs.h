@@ -21,17 +21,17 @@ struct fs_opts {
 	struct helper *helper;	  /* mounts and unmounts for this process; NULL: the process does it. The
 				     caller owns it, and frees it only after fs_free() */
 	const char *config_text;  /* what .symfs/config shows; without secrets */
-	uid_t uid;
-	gid_t gid;
+	uid_t uid;		  /* the owner that files show */
+	gid_t gid;		  /* the group that files show */
 	bool exact_size;	  /* getattr waits for the true size */
-	bool no_passthrough;	  /* the kernel reads nothing by itself */
+	bool no_passthrough;	  /* every read goes through the daemon */
 	void (*up)(void *ctx);	  /* called once when the mount answers, on a thread of the loop; it must
 				     not access the mount; may be NULL */
 	void *up_ctx;
 };
 
 /* Mounts; the kernel sends requests from now on, and fs_loop() answers them. `f` stays the caller's.
- * Detaches a dead symfs mount at the place. 0; -EBUSY: a symfs mount there is alive;
+ * First detaches a dead symfs mount at the same place. 0; -EBUSY: a symfs mount there is alive;
  * -ENOENT, -ENOTDIR, -ENOTEMPTY, -EPERM, -EINVAL (options), -EIO: `e` names the mount point and
  * what to do. */
 int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct err *e);
@@ -43,7 +43,8 @@ void fs_stop(struct fs *fs); /* makes fs_loop() return; async-signal-safe */
 /* Changes what .symfs/config shows. 0, -ENOMEM. */
 int fs_set_config_text(struct fs *fs, const char *text);
 
-/* Unmounts if it is still mounted. No ticket may be open: call it after fetch_free(). NULL is fine. */
+/* Frees `fs`; unmounts it if it is still mounted. No ticket may be open: call this after fetch_free().
+ * NULL is fine. */
 void fs_free(struct fs *fs);
 
 /* Whether the loop still answers, for the watchdog: false when every thread has spent ten seconds in

@@ -58,7 +58,7 @@ static const struct artifact *input_of(const struct tree_hit *hit, const struct 
 	return NULL;
 }
 
-/* Whether GSYM can be made of a listed file, as far as symfs knows before it makes it. */
+/* Whether a listed file can be converted to GSYM, as far as symfs knows before the conversion. */
 static bool may_make(struct fs *fs, const char *path, const struct gsym_listed *file, uint64_t *ino)
 {
 	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
@@ -80,7 +80,7 @@ static bool may_make(struct fs *fs, const char *path, const struct gsym_listed *
 	return r == 0 || r == -EAGAIN;
 }
 
-static bool is_there(const char *path, mode_t *mode)
+static bool is_dir_or_link(const char *path, mode_t *mode)
 {
 	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));
 
@@ -100,7 +100,7 @@ bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file,
 		return false;
 	*ino = 0;
 	if (!file)
-		return is_there(buf_text(&path), mode);
+		return is_dir_or_link(buf_text(&path), mode);
 	*mode = S_IFREG;
 	if (strlen(name) + strlen(".gsym") > NAME_MAX || !may_make(fs, buf_text(&path), file, ino))
 		return false;

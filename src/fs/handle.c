@@ -1,4 +1,4 @@
-/* Handles: what the kernel holds of an open file or directory. */
+/* Handles: a struct file for each open file or directory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/private.h"

@@ -1,10 +1,11 @@
-/* Adds to the messages of libfuse before 3.17 what it does not tell the kernel:
+/* Adds what is missing from the replies of libfuse before 3.17:
  *
- * - that the kernel may send several LOOKUPs into one directory at a time. libfuse knows
- *   FUSE_CAP_PARALLEL_DIROPS and does not pass it on. Without it, while one LOOKUP waits for a server,
- *   every other process that looks up a name in that directory sleeps on a mutex, and not even SIGKILL
- *   wakes it;
- * - passthrough, which libfuse does not know: that symfs wants it, and the file of each OPEN. */
+ * - FUSE_PARALLEL_DIROPS: the kernel may send several LOOKUPs into one directory at a time. libfuse knows
+ *   the flag, but does not pass it on. Without the flag, one LOOKUP that waits for a server blocks every
+ *   other process that looks up a name in that directory. Such a process sleeps on a mutex, and not even
+ *   SIGKILL wakes it;
+ * - passthrough, which libfuse does not know: the flag for it, and the kernel's number of the file in each
+ *   reply to OPEN. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fs/kernel.h"
 #include "fs/private.h"
@@ -14,11 +15,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17) /* 3.17 is another soname: no need to ask at run time */
-/* The file of the OPEN that this thread is answering; 0: none. */
+#if FUSE_VERSION < FUSE_MAKE_VERSION(3, 17) /* 3.17 has another soname: no check at run time is necessary */
+/* The kernel's number of the file that the OPEN on this thread passes through; 0: no passthrough. */
 static _Thread_local int32_t opening;
 
-/* INIT is the first request, and says what the kernel offers. */
+/* Keeps the flags of INIT, the first request: they are the features that the kernel offers. */
 static void note_offer(struct fs *fs, const char *p, size_t n)
 {
 	struct fuse_in_header head;
@@ -42,7 +43,7 @@ static ssize_t shake_read(int fd, void *p, size_t n, void *ctx)
 	return got;
 }
 
-/* The reply to INIT, which is the first of all. */
+/* Writes the reply to INIT, which is the first reply. */
 static ssize_t write_init(const struct fs *fs, int fd, const struct iovec *iov)
 {
 	const uint32_t depth = 1;

@@ -18,8 +18,8 @@
 struct helping {
 	const struct helper_mount *m;
 	int device; /* /dev/fuse, not used yet; -1 */
-	int fuse;  /* of the connection; -1: nothing was mounted */
-	long id;   /* of the mount; -1 */
+	int fuse;  /* descriptor of the connection; -1: nothing was mounted */
+	long id;   /* of the mount; -1: unknown */
 };
 
 /* ---- messages ----------------------------------------------------------------------- */
@@ -66,7 +66,8 @@ static void take_passed(const struct cmsghdr *c, int *fd)
 	}
 }
 
-/* Padding leaves room for a second descriptor, which the kernel fills; it closes a third itself. */
+/* The padding of the control buffer has room for a second descriptor, which the kernel may use. The kernel
+ * closes a third one itself. */
 long helper_receive(int sock, void *p, unsigned long n, int *fd)
 {
 	union {
@@ -109,9 +110,9 @@ static long mount_id_at(const char *point)
 	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Only a FUSE mount whose daemon is gone gives these errors. After the helper has mounted, the mount at
- * the place is that of its own daemon, which might not answer. The helper would wait for it, and would
- * keep its connection open even after that daemon has ended. */
+/* Detaches a dead mount: only a FUSE mount whose daemon is gone gives these two errors. Refuses once the
+ * helper itself has mounted: its own daemon might not answer statx(). The helper would wait, and would keep
+ * the connection open even after the daemon has ended. */
 static int clear(const struct helping *h)
 {
 	struct statx sx;
@@ -143,7 +144,7 @@ static int mount_it(struct helping *h)
 	return 0;
 }
 
-/* Leaves another mount alone that covers the place by now. */
+/* Unmounts, except when another mount covers the place by now. */
 static int unmount(const struct helping *h)
 {
 	if (h->fuse < 0 || (h->id >= 0 && mount_id_at(h->m->point) != h->id))
@@ -219,8 +220,9 @@ static int shut_in(void)
 	return filter_set(calls, ARRAY_SIZE(calls), false);
 }
 
-/* A helper that was stopped would keep the connection of a daemon that ended open. Each message and the end
- * of the daemon continue it. PR_SET_PDEATHSIG cannot: Landlock keeps the signals of a daemon from it. */
+/* A stopped helper (SIGSTOP) would keep the connection open after its daemon has ended. So each message, and
+ * the end of the daemon, make the kernel send SIGCONT to the helper. PR_SET_PDEATHSIG would not work:
+ * Landlock blocks signals from the daemon. */
 static void continue_at_messages(int sock)
 {
 	fcntl(sock, F_SETSIG, SIGCONT);
@@ -235,8 +237,8 @@ int helper_serve(int sock, int device, const struct helper_mount *m)
 
 	continue_at_messages(sock);
 	r = shut_in();
-	/* Without filters in the kernel, the dropped capabilities and the small input still protect the
-	 * system. */
+	/* On a kernel without seccomp filters, the dropped capabilities and the small input still protect
+	 * the system. */
 	if (r < 0 && r != -ENOTSUP)
 		return 4;
 	while (serve_one(&h, sock))

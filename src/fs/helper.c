@@ -26,7 +26,7 @@ struct helper {
 	pid_t pid; /* 0: not our child */
 	/* under lock: one request at a time */
 	pthread_mutex_t lock;
-	bool lost;
+	bool lost; /* it has ended or did not answer in time */
 };
 
 /* ---- what is mounted ---------------------------------------------------------------- */
@@ -262,7 +262,7 @@ int helper_fd(const struct helper *h)
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-/* The helper ends when its socket is closed. */
+/* Waits for the helper, which ends when its socket is closed; kills it after two seconds. */
 static void wait_end(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};

@@ -1,6 +1,6 @@
 /* The helper of a mount: a small process that keeps CAP_SYS_ADMIN, so that the daemon, which reads what
- * servers send and files contain, does not need it. The helper mounts at one place, hands the kernel
- * files of the store to read by itself, and unmounts. It gets the place and the options before the daemon
+ * servers send and files contain, does not need it. The helper mounts at one place, registers files of
+ * the store for passthrough, and unmounts. It gets the place and the options before the daemon
  * gives up its rights; later messages have a fixed size and no paths. The helper reads no files and ends
  * with the daemon. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
@@ -23,14 +23,16 @@ struct helper_mount {
 	bool auto_unmount;    /* also when the daemon crashes */
 	uid_t user;	      /* the owner of the mount; without allow_other, the only user who may access it */
 	gid_t group;
-	uid_t daemon;	      /* whose files may be handed to the kernel */
+	uid_t daemon;	      /* the daemon's user; only files that this user owns are passed to the kernel */
 };
 
-/* Reads `-o` words ("allow_other,noexec"; the rest are the daemon's). -ENAMETOOLONG. */
+/* Fills `out` from the `-o` options ("allow_other,noexec"); ignores those that only the daemon needs.
+ * 0; -ENAMETOOLONG: the path of the mount point. */
 int helper_mount_fill(struct helper_mount *out, const char *point, const char *source,
 	const char *options, struct err *e);
 
-/* Forks a helper, which gives up all rights but `keep`. Before threads start. 0; -errno and `e`. */
+/* Forks a helper, which gives up all rights but `keep`. Call it before the process starts a thread.
+ * 0; -errno and `e`. */
 int helper_start(struct helper **out, const struct helper_mount *m, const struct caps_keep *keep,
 	struct err *e);
 /* Connects to the helper that listens on a Unix socket (`symfs mount-helper`). 0; -errno and `e`. */
@@ -40,8 +42,8 @@ int helper_connect(struct helper **out, const char *path, struct err *e);
 int helper_clear(struct helper *h);	  /* detaches a dead mount at the place; 0, -errno */
 int helper_mount(struct helper *h);	  /* a descriptor of /dev/fuse, the caller's; -errno */
 int helper_unmount(struct helper *h);	  /* detaches what it mounted; 0, -errno */
-int helper_pass(struct helper *h, int fd); /* the kernel's number of a file, > 0; -errno */
-void helper_pass_no_more(struct helper *h, int number);
+int helper_pass(struct helper *h, int fd); /* registers a file for passthrough: its number, > 0; -errno */
+void helper_pass_no_more(struct helper *h, int number); /* ends the registration */
 
 int helper_fd(const struct helper *h); /* hangs up when the helper ends: for poll() */
 

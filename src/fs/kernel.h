@@ -1,6 +1,6 @@
-/* Words of the kernel's FUSE protocol that the headers of an older system lack. The kernel that runs
- * is asked at INIT whether it knows them. Specified in the kernel's include/uapi/linux/fuse.h, from
- * protocol 7.40 on (Linux 6.9). */
+/* Constants and structs of the kernel's FUSE protocol that older kernel headers lack. INIT shows whether
+ * the running kernel supports them. Specified in the kernel's include/uapi/linux/fuse.h, from protocol
+ * 7.40 on (Linux 6.9). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <linux/fuse.h>
@@ -26,8 +26,8 @@ struct fuse_backing_map {
 #define FUSE_DEV_IOC_BACKING_CLOSE _IOW(229, 2, uint32_t)
 #endif
 
-/* uint32_t max_stack_depth of the answer to INIT: on how many stacked file systems a file that is
- * passed through may lie; it counts this one. */
+/* uint32_t max_stack_depth of the answer to INIT: the greatest depth of stacked file systems for a file
+ * that is passed through. This file system counts as one. */
 #define FUSE_INIT_OUT_STACK_DEPTH (offsetof(struct fuse_init_out, flags2) + sizeof(uint32_t))
 
 /* int32_t backing_id of the answer to OPEN. */

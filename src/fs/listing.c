@@ -1,7 +1,7 @@
-/* What a directory lists. Every name that a layout means can be looked up, so a listing shows only
- * known names: fixed ones, then stored files, then the files of directory sources. Stored files stream
- * from the index in batches, and their offsets are places in the index. Directory sources are walked
- * when a listing gets there; the result is a snapshot. */
+/* The entries of a directory, for READDIR. A layout has more valid names than can be listed, so a listing
+ * shows only known names: fixed ones, then stored files, then the files of directory sources. Stored files
+ * come from the index in batches, and their offsets are places in the index. Directory sources are walked
+ * when the reader has passed the stored files; the listing keeps the result as a snapshot. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"
@@ -20,8 +20,8 @@
 #define BATCH 128u
 
 struct name {
-	uint64_t ino; /* of a leaf; 0: a directory's is made from its path */
-	size_t at;    /* in `text` */
+	uint64_t ino; /* inode number of a leaf; 0: entry_ino() makes it from the path */
+	size_t at;    /* offset of the name in `text` */
 	mode_t mode;
 	bool dir;
 	struct gsym_listed file;
@@ -34,7 +34,7 @@ struct listing {
 	const char *of; /* in gsym/, the path of the directory that it mirrors; else `dir` */
 	/* under lock */
 	struct listing_plan *plan; /* NULL: nothing of a layout is listed here */
-	mode_t dir_mode;       /* of the directories in it, which may be links */
+	mode_t dir_mode;       /* S_IFDIR; S_IFLNK where the layout has links in place of directories */
 	bool opened;
 	/* of stored files: the batch behind the offset `after` */
 	struct browse_entry *batch;
@@ -124,7 +124,7 @@ static int more_room(struct listing *l)
 	return 0;
 }
 
-/* 0, -ENOMEM; -EFBIG: NAMES_MAX names are there already. */
+/* Adds a name unless the snapshot has it. 0, -ENOMEM; -EFBIG: the snapshot has NAMES_MAX names. */
 static int name_add(struct listing *l, const char *name, size_t len, const struct name *what)
 {
 	size_t at = l->text.n;
@@ -206,7 +206,7 @@ static int scan_key(void *ctx, const struct key *k)
 	return layout_each(s->l->plan->layout, &a, scan_path, s) < 0;
 }
 
-/* Removes names that the two parts before have listed. */
+/* Removes fixed and stored names, which the listing has shown before. */
 static int drop_listed(struct fs *fs, struct listing *l)
 {
 	size_t kept = 0;
@@ -403,7 +403,7 @@ static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 		in_state(l) ? NODE_STATE : NODE_TEXT, buf_text(&path));
 }
 
-/* Whether the entry is listed. In gsym/ it becomes the entry of its GSYM, whose name is in `room`. */
+/* Whether the entry is listed. In gsym/, changes `e` to the entry of its GSYM file, with the name in `room`. */
 static bool listed(struct fs *fs, const struct listing *l, struct entry *e, char room[static NAME_MAX + 1])
 {
 	if (l->of == l->dir)
@@ -448,7 +448,7 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 {
 	LOCK_SCOPE(&l->lock);
 
-	if (off == 0) { /* rewinddir(3) shows what came since */
+	if (off == 0) { /* after rewinddir(3), new files appear */
 		l->n_batch = 0;
 		l->made = false;
 	}

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a LOOKUP is answered with. */
+/* The answer to a LOOKUP. */
 struct entry {
 	struct fuse_entry_param param;
 	struct node *node; /* a reference; NULL: a negative entry, valid for param.entry_timeout */
@@ -32,7 +32,7 @@ static int entry_negative(struct fs *fs, double seconds, struct entry *out)
 	return seconds > 0 ? 0 : -ENOENT;
 }
 
-/* The last line of a LOOKUP: of op_lookup(), or of lookup_answer() when it had to wait. */
+/* Ends a LOOKUP with its reply: called by op_lookup(), or by answer_with() if the request had to wait. */
 static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
 {
 	if (r == FS_WAITS)
@@ -44,7 +44,7 @@ static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
 	node_unref(fs->nodes, e->node);
 }
 
-/* The candidate that was found: its path says more than its key. */
+/* The candidate with the key `found`. A path can name more of a file than its key contains. */
 static void asked_for(const struct artifact *cands, unsigned n, const struct key *found,
 	struct artifact *out)
 {
@@ -82,8 +82,8 @@ static int leaf_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	return r;
 }
 
-/* A generated file exists when its file exists. It contains a name that may become known at any moment,
- * so the kernel asks again soon. */
+/* A generated file (a link, a property list, .meta) exists when the file that it describes exists. Its text
+ * has a name that may become known at any moment, so the kernel must ask again soon. */
 static int told_entry(struct fs *fs, enum tree_told told, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out)
 {
@@ -154,8 +154,9 @@ static int plist_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 typedef int make_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out);
 
-/* `dir` (may be NULL) is the directory that the path is where no such file exists. node_of_path() has
- * counted it as known to the kernel. The kernel asks again soon: the file may come. */
+/* Some paths are a file, or a directory if that file does not exist. `dir` is the node of the directory, or
+ * NULL; node_of_path() has counted it as known to the kernel. The kernel must ask again soon, because the
+ * file may appear. */
 static int entry_or_dir(struct fs *fs, const struct artifact *cands, unsigned n, const struct fetched *f,
 	make_entry *make, const struct node *dir, struct entry *out)
 {
@@ -237,7 +238,7 @@ static int lookup_leaf(struct fs *fs, fuse_req_t req, const char *path, const st
 	return r < 0 ? r : lookup_file_or(fs, req, hit, leaf_entry, leaf_answer, dir, out);
 }
 
-/* .meta says what is in a file, so it exists when that file is stored. No source is asked. */
+/* .meta describes the content of a file, so it exists only when that file is stored. Asks no source. */
 static int lookup_meta(struct fs *fs, const struct tree_hit *hit, struct entry *out)
 {
 	struct fetched f;

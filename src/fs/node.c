@@ -24,17 +24,17 @@ struct origin {
 struct node {
 	/* constant */
 	uint64_t ino;
-	uint64_t base; /* of a leaf: the number that the artifact has by its key alone */
+	uint64_t base; /* of a leaf: the inode number that follows from its key alone */
 	enum node_kind kind;
-	char *text; /* NULL: none */
+	char *text; /* target of a link, or content; NULL: no text */
 	struct packed *packed;
 	char *name; /* the path; of a leaf, the canonical key */
 	/* under the table's lock */
 	struct node *next;
-	uint64_t nlookup, refs;
+	uint64_t nlookup, refs; /* how often the kernel and symfs refer to it */
 	struct node_bytes bytes;
-	uint64_t newer; /* at the base: the node that has the present bytes; 0: itself */
-	bool missed;
+	uint64_t newer; /* in the node `base`: number of the node with the current bytes; 0: this node */
+	bool missed;    /* an OPEN found nothing, and no bytes were found since */
 	struct origin *origin; /* of bytes that are not in the store */
 	struct node_io io; /* under a lock of passthrough.c */
 };
@@ -149,7 +149,7 @@ static void grow(struct nodes *t)
 	struct node **more = calloc(old * 2, sizeof(*more)), **from = t->buckets;
 
 	if (!more)
-		return; /* chains become longer, nothing else */
+		return; /* the chains only become longer */
 	t->buckets = more;
 	t->n_buckets = old * 2;
 	for (size_t i = 0; i < old; i++) {
@@ -192,8 +192,8 @@ static bool same(const struct node *n, enum node_kind kind, const char *name)
 	return n->kind == kind && strcmp(n->name, name) == 0;
 }
 
-/* The number of a name, or one that is free for it: two names whose digests share 63 bits do not share
- * an inode. */
+/* The inode number of a name; another free number if a different name, whose digest has the same 63 bits,
+ * already has that one. */
 static uint64_t free_number(struct nodes *t, uint64_t ino, enum node_kind kind, const char *name)
 {
 	struct node *n;
@@ -341,7 +341,8 @@ static bool are_bytes(const struct node *n, const struct node_bytes *b)
 	return n->bytes.number == b->number || (b->was && n->bytes.number == b->was);
 }
 
-/* Which generation of an artifact answers a LOOKUP now. */
+/* The inode number that answers a LOOKUP now. An artifact whose bytes changed while the kernel held its inode
+ * gets a new inode: its next generation. */
 static uint64_t generation(struct nodes *t, uint64_t base, const struct node_bytes *b)
 {
 	struct node *first = seek(t, base);
@@ -367,7 +368,7 @@ static struct origin *origin_of(const struct blob_facts *f)
 
 static void learn(struct node *n, const struct node_bytes *b)
 {
-	/* An exact size stays: the kernel may have cached it, and pages. */
+	/* An exact size stays: the kernel may have cached it, and pages of the file. */
 	if (!n->bytes.exact)
 		n->bytes = *b;
 	else if (b->exact && are_bytes(n, b)) {

@@ -30,8 +30,8 @@ struct node_bytes {
 	uint64_t number;  /* blob_number(), part_number() */
 	uint64_t was;	  /* the number of the same bytes during their download; 0 */
 	uint64_t size;
-	int64_t time;
-	const struct blob_facts *facts; /* where they come from; not kept: NULL when read back */
+	int64_t time;	  /* the times that stat(2) shows: seconds of the wall clock */
+	const struct blob_facts *facts; /* where the bytes come from; node_bytes() sets it to NULL */
 };
 
 struct nodes *nodes_new(void); /* with the root in it; NULL: out of memory */
@@ -48,8 +48,8 @@ void node_unref(struct nodes *t, struct node *n); /* NULL is fine */
 int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
 	struct node **out);
 
-/* The node of an artifact, likewise; `a` is how it was asked for. When `bytes` are exact and not
- * those that the kernel may have in its page cache for the artifact, it is another node. */
+/* The node of an artifact, likewise; `a` is the artifact as the path names it. If `bytes` are exact, and
+ * the kernel may have other bytes of the artifact in its page cache, the result is a new node. */
 int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
 	const struct node_bytes *bytes, struct node **out);
 

@@ -1,6 +1,6 @@
-/* The table of what the kernel asks, and the small ops: GETATTR, FORGET, READLINK, STATFS, INIT. An op
- * computes, then replies once in its last line; what has to wait for fetch/ becomes a `struct waiting`
- * (wait.c), and its answer replies. */
+/* The table of FUSE operations, and the short ones: GETATTR, FORGET, READLINK, STATFS, INIT. An operation
+ * computes, then replies once in its last line. A request that has to wait for fetch/ becomes a
+ * `struct waiting` (wait.c), and its wait_answer replies. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fs/private.h"
@@ -185,8 +185,8 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 }
 
 /* Keeps the kernel's default read-ahead, because more of it wrecks random reads; splice gains nothing.
- * symfs says when bytes change, and a new size or time does not mean new bytes: without
- * FUSE_CAP_AUTO_INVAL_DATA, an open file keeps its cached pages when its size becomes known. */
+ * Without FUSE_CAP_AUTO_INVAL_DATA, an open file keeps its cached pages when its size becomes known. The flag
+ * is not needed: symfs gives changed bytes a new inode, so a new size or time never means new bytes. */
 static void op_init(void *ctx, struct fuse_conn_info *conn)
 {
 	struct fs *fs = ctx;

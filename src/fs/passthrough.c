@@ -1,9 +1,9 @@
 /* Passthrough: the kernel gets the file of the store, and reads and maps it by itself. Without
  * passthrough the first read of each page goes through the daemon, and the page is in memory twice.
  *
- * It needs Linux 6.9, CAP_SYS_ADMIN (which a helper has), and a store that is not on a stacked file
- * system. The first open finds out. When the kernel refuses, symfs does not try again, and reads go
- * through the daemon.
+ * Passthrough needs Linux 6.9, CAP_SYS_ADMIN (which a helper has), and a store that is not on a stacked
+ * file system. The first open shows whether it works. If the kernel refuses, symfs does not try again, and
+ * reads go through the daemon.
  *
  * The kernel fails an open that reads in another way than the open handles of the inode do, or that
  * names another file. So an inode keeps one way and one file from its first open to its last release.
@@ -50,7 +50,7 @@ static void backing_close(struct fs *fs, int id)
 }
 
 /* Whether the error is a shortage that may be over at the next open. */
-static bool is_passing(int r)
+static bool is_transient(int r)
 {
 	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EINTR || r == -ENOSPC;
 }
@@ -63,14 +63,14 @@ static int try_backing(struct fs *fs, int fd)
 		log_debug(LOG_FS, "passthrough works: the kernel reads stored files by itself");
 		fs->passed_once = true;
 	}
-	if (r < 0 && !is_passing(r)) {
+	if (r < 0 && !is_transient(r)) {
 		log_debug(LOG_FS, "no passthrough: %s", strerror(-r));
 		fs->passes = false;
 	}
 	return r;
 }
 
-/* Whether a new handle of the node is passed through; then the kernel has its file. */
+/* Whether a new handle of the node is passed through. If so, registers its file with the kernel. */
 static bool enter(struct fs *fs, struct node_io *io, const struct file *file)
 {
 	int id;

@@ -17,13 +17,14 @@
 #define FS_THREADS 16
 #define FS_PATH_MAX 4096
 
-/* Seconds for which the kernel may cache. A stored file never changes under its inode number, and paths
- * that no layout means stay so. */
+/* Seconds for which the kernel may cache an answer. A stored file never changes under its inode number
+ * (FOREVER). A path that fits no layout does not exist until symfs itself changes (STRUCTURAL). */
 #define FS_FOREVER 86400.0
 #define FS_STRUCTURAL 3600.0
 /* A file that is downloading, or is in a directory source, may be gone when it is opened. One second is
  * short enough that the kernel needs no invalidation. */
 #define FS_SOON 1.0
+/* The longest time for which the kernel may cache that a file does not exist, in milliseconds. */
 #define FS_MISS_MS 2000
 /* The size in stat(2) while it is unknown: clients only compare it with 0. */
 #define FS_SIZE_UNKNOWN ((uint64_t)1 << 40)
@@ -38,10 +39,10 @@ struct listing;
 /* An open file or directory, to which `fh` points. Constant except `listing`, so a read takes no lock. */
 struct file {
 	struct blob *blob;	 /* a stored file */
-	struct node *node;	 /* a reference, where passthrough.c counts its handles; NULL */
-	int backing;		 /* the kernel's number of the blob, which it reads by itself; 0 */
+	struct node *node;	 /* a reference; passthrough.c counts the handles of the node; NULL */
+	int backing;		 /* the kernel's number of the blob, if it is passed through; 0 */
 	struct part *part;	 /* a file that is downloading */
-	char *text;		 /* of a state file, written at OPEN; or a fixed text */
+	char *text;		 /* content of a state file, made at OPEN; or a fixed text */
 	size_t text_n;
 	struct listing *listing; /* of a directory */
 	/* under fs->files_lock */
@@ -63,16 +64,16 @@ struct fs {
 	char *point;
 	int mount_id; /* -1: not mounted */
 	uid_t uid;	/* the owner that files show */
-	uid_t mounter;
+	uid_t mounter;	/* the user that mounted */
 	gid_t gid;
 	size_t page; /* bytes of a page of memory */
 	bool exact_size, pass_wanted;
-	int64_t mounted; /* wall clock */
+	int64_t mounted; /* when symfs mounted: seconds of the wall clock */
 	void (*up)(void *ctx);
 	void *up_ctx;
 	bool parallel; /* since INIT: the kernel offers parallel directory operations */
 	uint64_t offered; /* flags of INIT that libfuse drops: bits 32 to 63 */
-	bool helper_gone; /* thread of fs_loop() only: it was logged */
+	bool helper_gone; /* thread of fs_loop() only: the end of the helper was logged */
 	int wake; /* eventfd that wakes the loop */
 	pthread_key_t room; /* file.c: the read buffer of a thread */
 	bool has_room;
@@ -83,10 +84,10 @@ struct fs {
 	atomic_bool shaken; /* INIT was answered (handshake.c) */
 	atomic_uint waiting;   /* requests that wait for fetch/ */
 	atomic_uint busy;      /* threads inside a request */
-	atomic_uint_fast64_t finished_ms; /* when a thread last left one */
+	atomic_uint_fast64_t finished_ms; /* clock_ms() when a thread last finished a request */
 
-	pthread_mutex_t pass_lock; /* outside of the nodes' own */
-	bool passes, passed_once;  /* under pass_lock, but for INIT: before there is an open */
+	pthread_mutex_t pass_lock; /* taken before the lock of `nodes` */
+	bool passes, passed_once;  /* under pass_lock, except in INIT, which comes before any OPEN */
 	pthread_mutex_t files_lock;
 	struct file *files;    /* under files_lock */
 	pthread_mutex_t config_lock;
@@ -100,7 +101,7 @@ static inline struct fs *fs_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
-/* Part of an op returns this when the request waits, and `answer` will reply. */
+/* A function returns this when the request has to wait; its wait_answer will reply. */
 #define FS_WAITS 1
 
 /* ---- ops.c -------------------------------------------------------------------------- */
@@ -117,7 +118,7 @@ void fs_op_end(struct fs **fs);
 /* Fills in `st`. Returns for how many seconds the kernel may cache it. */
 double fs_attr(struct fs *fs, const struct node *n, struct stat *st);
 
-/* What an answer says of the bytes; exact when it has a blob or a part. */
+/* The bytes that fetch/ found: their size, number and time. `exact` is set if `f` has a blob or a part. */
 struct node_bytes fs_bytes_of(const struct fetched *f);
 
 /* ---- lookup.c ----------------------------------------------------------------------- */
@@ -147,19 +148,21 @@ void pass_close(struct fs *fs, struct file *file);
 
 /* ---- gsym.c ------------------------------------------------------------------------- */
 
-/* The leaf of the GSYM of `input`, which exists. 0; -ENOENT, -EBADMSG: it cannot be converted. */
+/* Finds the node of the GSYM file of `input`, which exists. 0; -ENOENT, -EBADMSG: `input` cannot be
+ * converted. */
 int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct node **out);
-/* A file that is listed. */
+/* A file in a listing. */
 struct gsym_listed {
 	enum filetype type;
 	uint64_t number; /* of its key */
 };
 /* The entry in gsym/ for an entry of the mirrored directory: a directory (`file` is NULL), or a file,
- * whose name gets ".gsym". `*ino` 0: the number follows from the path. False: nothing is listed. Asks
- * no source and converts nothing. */
+ * whose name gets ".gsym". `*ino` 0: the inode number follows from the path. False: gsym/ has no such
+ * entry. Asks no source and converts nothing. */
 bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file, char name[static NAME_MAX + 1],
 	mode_t *mode, uint64_t *ino);
-/* 0 and f->blob is the caller's; -EAGAIN: not converted yet; -ENOENT, -EBADMSG: it cannot be converted. */
+/* Looks for the stored GSYM file. 0 and f->blob is the caller's; -EAGAIN: not converted yet; -ENOENT,
+ * -EBADMSG: the input cannot be converted. */
 int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
 /* Fetches the input and converts it; then `answer` replies. FS_WAITS, -errno. */
 int gsym_make_leaf(struct fs *fs, fuse_req_t req, struct node *n, const struct fuse_file_info *fi,
@@ -175,9 +178,10 @@ void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 
 struct listing *listing_new(const char *dir); /* NULL: out of memory */
 void listing_free(struct listing *l);	      /* NULL is fine */
-/* Whether it has fixed names alone; before it is read. */
+/* Whether the directory has only fixed names. Call it once, before listing_fill(). */
 bool listing_is_fixed(struct listing *l);
-/* As many entries as fit, from the offset on. Their bytes, -errno when there is not even one. */
+/* Writes as many entries as fit to `p`, from the offset on. Returns their bytes; -errno if it failed before
+ * the first entry. */
 ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t off, char *p, size_t size);
 
 /* ---- state.c ------------------------------------------------------------------------ */
@@ -186,8 +190,8 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 int state_kind(const char *rest, enum node_kind *kind);
 const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
 int state_text(struct fs *fs, const char *rest, struct buf *out);
-const char *state_rest(const struct node *n); /* its path behind ".symfs/" */
-/* Whether a file is 0400, and whether a user may open it. */
+const char *state_rest(const struct node *n); /* the path below ".symfs/" */
+/* Whether the file has mode 0400, and whether a user may open it. */
 bool state_owner_only(const struct node *n);
 bool state_may_read(const struct fs *fs, const struct node *n, uid_t user);
 
@@ -207,7 +211,7 @@ struct waiting {
 	wait_answer *answer; /* replies, once */
 	struct node *node;   /* a reference, or NULL */
 	struct fuse_file_info fi;
-	/* One of the three, written before wait_*() returns. */
+	/* What the request waits for: one of these, written before wait_*() returns. */
 	struct ticket *ticket;
 	struct making *making;
 	struct part_wait *bytes;
@@ -220,14 +224,15 @@ struct waiting {
 	/* under fs->watch_lock */
 	bool started, over; /* it can be cancelled; its answer has come */
 	bool on_list;
-	uint64_t look_at; /* clock_ms() */
+	uint64_t look_at; /* clock_ms() of the next check for signals */
 	struct waiting *next, **at;
 	/* constant */
 	unsigned n;
 	struct artifact cands[];
 };
 
-/* Takes `node` (may be NULL), also on error. 0: `answer` will reply. -ENOMEM: the caller does. */
+/* Starts to wait for the first candidate that is found. Takes `node` (may be NULL), also on error.
+ * 0: `answer` will reply. -ENOMEM: the caller replies. */
 int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
 	enum fetch_need need, wait_answer *answer, struct node *node,
 	const struct fuse_file_info *fi);
@@ -235,8 +240,8 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 /* The same for GSYM (fetch/derive.h): `a` is the file to make. */
 int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
 	struct node *node, const struct fuse_file_info *fi);
-/* For a READ of bytes that are not here yet. 0: `answer` will reply, by f->r and by `part`, `off` and
- * `size` of the struct waiting; 1: the bytes are here by now; -ENOMEM. */
+/* Starts to wait for the missing bytes of a READ. 0: `answer` will reply, with f->r as the result and
+ * `part`, `off` and `size` in its struct waiting; 1: the bytes have arrived by now; -ENOMEM. */
 int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
 	wait_answer *answer);
 
@@ -250,7 +255,7 @@ int wait_look(struct fs *fs);
 
 /* ---- handshake.c -------------------------------------------------------------------- */
 
-/* Between mount and loop. 0, -errno. */
+/* Call it after the mount and before the loop. 0, -errno. */
 int handshake_prepare(struct fs *fs);
 /* Within INIT: whether the kernel supports passthrough; if so, requests it. */
 bool handshake_passes(const struct fs *fs, struct fuse_conn_info *conn);
@@ -259,7 +264,7 @@ int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing)
 
 /* ---- mountpoint.c ------------------------------------------------------------------- */
 
-/* Detaches a dead mount from the place. 0; -errno: it cannot be mounted at, and `e` says why. */
+/* Detaches a dead mount from the place. 0; -errno: symfs cannot mount there, and `e` says why. */
 int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e);
-int point_mount_id(const char *point); /* of the uppermost symfs mount there; -1 */
+int point_mount_id(const char *point); /* of the uppermost mount there; -1: that is not a symfs */
 bool point_is_mounted(int mount_id);

@@ -79,8 +79,8 @@ static const struct xattr_row {
 	{"verified", value_verified},
 };
 
-/* A key has one identifier; the file has the other one. Not for a source or a section, which can be any
- * bytes. */
+/* Reads the identifier that the key lacks (code id or debug id) from the file. Not for a source file or a
+ * section, which can be any bytes. */
 static void learn_ids(struct fs *fs, struct known *t)
 {
 	_cleanup_close_ int own = -1;

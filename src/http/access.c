@@ -45,8 +45,8 @@ void http_reopen_log(struct http *h)
 		log_error("%s", e.text);
 }
 
-/* A client can send any bytes, and many of them. Escapes make a field four times as long; each is cut, so
- * that the whole line fits in its buffer. */
+/* A client can send any bytes, and many of them; an escape is four times as long as its byte. So each field
+ * is cut, and the whole line fits in its buffer. */
 static void add_quoted(struct buf *out, const char *text)
 {
 	size_t end = out->n + FIELD_MOST;

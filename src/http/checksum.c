@@ -1,6 +1,6 @@
-/* The checksum of a PDB, which debuggers read from the program and send along. The sources get it, and
- * the file is compared with it. A client whose checksum differs gets an error; the store and other
- * clients are not affected, because that client may be wrong. */
+/* Checks the checksum that a debugger sends with its request for a PDB; it is read from the program. The
+ * sources get it, and the file is compared with it. A client whose checksum differs gets an error; the store
+ * and other clients are not affected, because that client may be wrong. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/private.h"
@@ -11,7 +11,7 @@
 
 #define CHECKSUMS_MOST 16 /* in one header field */
 
-/* The sources get the first one. */
+/* A request can have a list of checksums. The sources get the first one. */
 void checksum_take(struct exchange *x)
 {
 	const char *sum = exchange_header(x, "SymbolChecksum");

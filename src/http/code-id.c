@@ -1,5 +1,5 @@
-/* NAME/ID/x.sym where ID is the code id of a program, not the debug id of a symbol file: redirects the
- * client to the path with the debug id. */
+/* Requests for NAME/ID/x.sym whose ID is the code id of a program, not the debug id of a symbol file:
+ * redirects the client to the path with the debug id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define UNKNOWN_MS 600000 /* as long as Mozilla's server remembers it */
+#define UNKNOWN_MS 600000 /* for how long an unknown code id is remembered, as by Mozilla's server */
 
 /* Reads the path as the program NAME with the code id ID. */
 static int program_of(const struct exchange *x, struct artifact *out)
@@ -79,7 +79,7 @@ static int locate(struct exchange *x, struct buf *out)
 	struct artifact a;
 	int r = program_of(x, &a);
 
-	/* The name counts beside the code id. */
+	/* The program must have the name of the path, too, not only the code id. */
 	if (r < 0 || (!fetch_complete(x->h->fetch, &a) && !ask_program(x, &a)) || !a.m.debug_id.set)
 		return -ENOENT;
 	a.type = FILETYPE_BREAKPAD;
@@ -159,7 +159,8 @@ static void locate_work(void *ctx)
 	exchange_resume(x);
 }
 
-/* Asks the servers that may know. False: there are none, or they said lately that they do not know it. */
+/* Asks the servers that can look up code ids. False: the configuration has no such server, or they recently
+ * did not know this code id. */
 static bool where_begin(struct exchange *x)
 {
 	if (x->step >= STEP_LOCATE || !fetch_may_locate(x->h->fetch) || is_unknown(x))

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-#define BODY_BYTES_MS 4 /* bytes of a request body that earn its client one more millisecond */
+#define BODY_BYTES_MS 4 /* bytes of a request body that extend its deadline by one millisecond */
 
 /* MHD_get_connection_info() keeps one answer for each connection: the next call overwrites it. */
 static int conn_fd(struct MHD_Connection *mhd)

@@ -105,7 +105,7 @@ void answer_release(struct answer *a)
 
 /* ---- its life ------------------------------------------------------------------------ */
 
-/* libmicrohttpd has read the request line. */
+/* Called when libmicrohttpd has read the request line. */
 void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *info =

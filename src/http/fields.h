@@ -24,7 +24,7 @@ bool field_has_tag(const char *list, const char *tag);
  * it. */
 bool field_if_range(const char *value, const char *tag, const char *date);
 
-/* "Sun, 06 Nov 1994 08:49:37 GMT". */
+/* Prints a time (seconds since 1970) as "Sun, 06 Nov 1994 08:49:37 GMT". */
 void field_date(int64_t wall, char out[static FIELD_DATE]);
 /* Reads that form only. -1: not a date of that form. */
 int64_t field_date_read(const char *text);

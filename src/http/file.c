@@ -56,8 +56,8 @@ static int describe_blob(struct blob *b, struct representation *out)
 	return 0;
 }
 
-/* A client that has the beginning of a file asks for the rest by the tag that the download had. These
- * are the same bytes, so that client sees the same tag again. */
+/* A client that got the beginning of a file during its download asks for the rest with the tag of the
+ * download. The stored file has the same bytes, so the client gets the same tag again. */
 static void keep_part_tag(struct exchange *x, uint64_t was, struct representation *out)
 {
 	const char *range = exchange_header(x, "If-Range"), *tags = exchange_header(x, "If-None-Match");
@@ -85,7 +85,7 @@ static bool is_packed(struct exchange *x, const struct answer *a)
 		atomic_load(&x->h->packing) < HTTP_PACKING_MOST;
 }
 
-/* A packed body is other bytes, so it has another tag. */
+/* A packed body has other bytes, so it has another tag. */
 static void tag_packed(char tag[static TAG_TEXT])
 {
 	size_t n = strlen(tag);
@@ -225,7 +225,7 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 	return exchange_reply(x, status, r);
 }
 
-/* To HEAD: the file exists, and is not stored. Its size may be known; a tag is not. */
+/* Answers HEAD for a file that exists and is not stored. Its size may be known; its tag is not. */
 static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
 	bool made = x->route->what == ROUTE_MADE, known = a->size != FETCH_SIZE_UNKNOWN && !made;
@@ -287,7 +287,7 @@ static enum MHD_Result fetch_files(struct exchange *x, enum step step)
 
 /* ---- GSYM of a file ----------------------------------------------------------------- */
 
-/* As derive_try(), of what is made of `input`. */
+/* As derive_try(), for the GSYM file of `input`, which is written to `a`. */
 static int try_made(struct exchange *x, const struct artifact *input, struct artifact *a, struct fetched *f)
 {
 	int r = derive_artifact(input, x->route->hit.gsym == TREE_GSYM_OBJECT, a);
@@ -295,7 +295,7 @@ static int try_made(struct exchange *x, const struct artifact *input, struct art
 	return r == 0 ? derive_try(x->h->derive, a, f) : r;
 }
 
-/* Whether only the sources can say which file GSYM is made of. */
+/* Whether the path can mean several files, so that only the sources can say which one exists. */
 static bool has_meanings(const struct tree_hit *hit)
 {
 	return hit->n > 1 && hit->files[0].type == hit->files[1].type;
@@ -317,7 +317,7 @@ static enum MHD_Result begin_made(struct exchange *x)
 	return exchange_wait(x, STEP_ANSWER, &a, 1, NULL);
 }
 
-/* `answer` is the file that exists: makes GSYM of it. HEAD only asks whether it could be made. */
+/* x->answer is the input, which exists: converts it to GSYM. HEAD only asks whether that is possible. */
 static enum MHD_Result make_of_input(struct exchange *x)
 {
 	const struct tree_hit *hit = &x->route->hit;

@@ -6,7 +6,7 @@
 
 #define TEXT_MOST (64 << 10)
 
-/* .meta says what is in the file; Info.plist only needs the file to exist. */
+/* .meta describes the content of the file; Info.plist only needs the file to exist. */
 static const enum fetch_need *need_for(enum tree_told told)
 {
 	static const enum fetch_need exists = FETCH_EXISTS, whole = FETCH_WHOLE;
@@ -35,7 +35,7 @@ static enum MHD_Result generated_reply(struct exchange *x)
 		x->answer.r = r;
 		return exchange_error(x, &x->answer);
 	}
-	/* It contains the name of the file, which may become known later. */
+	/* Not cached: the text contains the name of the file, which may become known later. */
 	return exchange_buf(x, 200,
 		hit->told == TOLD_META ? "application/json" : "text/xml; charset=utf-8", "no-cache", &text);
 }

@@ -1,8 +1,8 @@
 /* Judges the head of a request: ambiguous lines, the host name, access to the pages about this server,
  * and which other origins may read responses.
  *
- * A browser sends requests to 127.0.0.1 for any page whose name resolves to that address (DNS
- * rebinding). `Host` then has the name of that page. So without a token, `Host` must be a name of this
+ * A web page whose host name resolves to 127.0.0.1 can make a browser send requests to that address (DNS
+ * rebinding). `Host` then has the host name of that page. So without a token, `Host` must be a name of this
  * server. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"

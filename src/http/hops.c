@@ -1,6 +1,6 @@
 /* Detects loops between symfs servers. A server names itself in User-Agent when it asks another one,
- * and in X-Symfs-Via the servers that the request came through. (Not in Via: many servers send nothing
- * packed to a client with Via.) A server that finds its own id there would wait for itself. */
+ * and in X-Symfs-Via the servers that the request came through. (Not in Via: many servers do not compress
+ * the response to a request with Via.) A server that finds its own id there would wait for itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/private.h"
@@ -10,7 +10,7 @@
 
 #define HOPS_MOST 8
 
-/* Adds a word to the list if it is an id. False: the id of this server, or one too many. */
+/* Adds a word to the list if it is an id. False: it is the id of this server, or the list is full. */
 static bool add_hop(struct exchange *x, const char *id, size_t n)
 {
 	size_t used = strlen(x->via);

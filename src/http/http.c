@@ -64,7 +64,7 @@ static enum MHD_Result file_or_code_id(struct exchange *x)
 	return x->route->code_id && !x->route->ignored ? code_id_handle(x) : file_handle(x);
 }
 
-/* Each is called when the whole request is here, and again after each wait (enum step). */
+/* Each is called when the whole request has arrived, and again after each wait (enum step). */
 static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_NONE] = not_found,
 	[ROUTE_BAD] = bad_target,
@@ -114,7 +114,7 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *c, const char *u
 		x->step = STEP_BODY;
 		x->method = method;
 		x->version = version;
-		conn_busy(x->h, x->conn, false); /* until its body is here */
+		conn_busy(x->h, x->conn, false); /* until the body has arrived */
 		atomic_fetch_add(&x->h->counters.requests, 1);
 		route_find(method, x->target, x->route);
 		x->refuse = judge_head(x);
@@ -185,7 +185,7 @@ static unsigned bound_connections(unsigned wanted)
 
 /* Refuses connections once the server is stopping. (MHD_quiesce_daemon() would do that, but it races
  * libmicrohttpd's own threads for the listening socket, and the loser aborts the process.) */
-static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_t n)
+static enum MHD_Result may_connect(void *ctx, const struct sockaddr *addr, socklen_t n)
 {
 	const struct http *h = ctx;
 
@@ -197,14 +197,14 @@ static enum MHD_Result may_come(void *ctx, const struct sockaddr *addr, socklen_
 static int start_daemon(struct http *h, int fd, struct err *e)
 {
 	h->daemon = MHD_start_daemon(
-		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_come,
+		MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, may_connect,
 		h, handle, h, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT, h->most,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(h->idle_ms / 1000 + 1),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MOST, MHD_OPTION_NOTIFY_COMPLETED,
 		completed, h, MHD_OPTION_NOTIFY_CONNECTION, conn_event, h, MHD_OPTION_URI_LOG_CALLBACK,
 		exchange_new, h, MHD_OPTION_UNESCAPE_CALLBACK, leave_as_is, h, MHD_OPTION_END);
-	return h->daemon ? 0 : err_set(e, -EIO, "%s: the server does not start", h->where);
+	return h->daemon ? 0 : err_set(e, -EIO, "%s: libmicrohttpd cannot start the server", h->where);
 }
 
 int http_id(char out[static HTTP_ID_TEXT])
@@ -235,7 +235,7 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 }
 
 /* Bodies and responses are large and short-lived. Each gets a mapping of its own, which free() returns
- * to the kernel, and few arenas keep what threads free. */
+ * to the kernel. Freed memory that stays with the process is in few arenas. */
 static void spare_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);

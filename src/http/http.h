@@ -12,16 +12,16 @@ struct symb_limits;
 
 struct http_opts {
 	const char *listen; /* "ADDRESS:PORT" (port 0: any), "unix:PATH", "systemd" */
-	int socket;	    /* of http_listen(), which http_start() takes; 0: it opens one */
-	const char *id;	    /* of http_id(), by which the server knows its own requests; NULL: it does not */
+	int socket;	    /* from http_listen(), taken by http_start(); 0: http_start() opens one */
+	const char *id;	    /* from http_id(), to detect the server's own requests; NULL: no detection */
 	const char *token;  /* that clients must send; NULL: no token */
 	bool anyone;	    /* allows an address that other machines reach without a token */
-	char *const *names; /* of this server, beside its address and localhost: lists; NULL ends them; or NULL */
-	char *const *origins; /* whose pages may read responses: likewise */
+	char *const *names; /* more host names of this server: lists, of which NULL ends the array; or NULL */
+	char *const *origins; /* origins of the web pages that may read responses: likewise */
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
 	unsigned connections; /* at once; 0: 4096, or what descriptors allow */
 	const struct symb_limits *limits; /* of symbolication requests; NULL: symb_limits_default */
-	unsigned idle_ms;     /* that a client may take before and for the head of a request; 0: 60000 */
+	unsigned idle_ms;     /* milliseconds within which the head of a request must arrive; 0: 60000 */
 };
 
 /* A new random id for http_opts and, as "serve/ID", for fetch_opts.agent, so that a server that is its
@@ -31,7 +31,7 @@ int http_id(char out[static HTTP_ID_TEXT]);
 
 /* Opens the socket of http_opts.listen, before the process gives up its rights. 0, -EINVAL, -errno. */
 int http_listen(const char *listen, int *socket, struct err *e);
-void http_unlisten(const char *listen, int socket); /* where http_start() is not called after all */
+void http_unlisten(const char *listen, int socket); /* closes it, if http_start() is not called */
 
 /* Listens, and answers from now on. `f` stays the caller's and must outlive the server. 0; -EINVAL: the
  * options make no sense or are not safe; -errno: the address cannot be used. `e` says why. */
@@ -43,5 +43,5 @@ const char *http_where(const struct http *h);
 /* Opens the access log again after it was moved away (log rotation). Any thread. */
 void http_reopen_log(struct http *h);
 
-/* Cancels what waits, answers those requests, and stops. NULL is fine. */
+/* Cancels all waits, answers the requests that waited, stops the server and frees it. NULL is fine. */
 void http_stop(struct http *h);

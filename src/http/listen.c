@@ -16,7 +16,7 @@
 
 #define UNIX_WORD "unix:"
 #define BACKLOG 1024
-#define PASSED_FIRST 3 /* of the descriptors that systemd passes */
+#define PASSED_FIRST 3 /* number of the first descriptor that systemd passes */
 
 union any_address {
 	struct sockaddr sa;
@@ -195,7 +195,7 @@ void listen_leave(const char *word, int fd)
 	/* bind() without a name gives the socket a unique one. */
 	if (other < 0 || bind(other, (struct sockaddr *)&nowhere, sizeof(nowhere.sun_family)) < 0 ||
 		listen(other, 1) < 0 || dup3(other, fd, O_CLOEXEC) < 0)
-		log_debug(LOG_HTTP, "the socket that systemd passed is shut down: %s", err_text(errno));
+		log_debug(LOG_HTTP, "cannot keep the socket that systemd passed open: %s", err_text(errno));
 }
 
 void listen_forget(const char *word)

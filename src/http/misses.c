@@ -1,5 +1,5 @@
 /* /missingsymbols.csv: the symbol files that clients asked for and no source has, in the columns of
- * Mozilla's symbol server, so that their owners know what to upload. */
+ * Mozilla's symbol server. The owners of the programs can see there what to upload. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"
@@ -136,7 +136,7 @@ static void upper_case(char *text)
 			*text = (char)(*text - 'a' + 'A');
 }
 
-/* What files say of the module counts more than what the client said. */
+/* What the module's stored files say overrides what the client said. */
 static int add_line(struct http *h, const struct key *k, struct buf *out)
 {
 	struct artifact a;
@@ -170,7 +170,7 @@ int misses_text(struct http *h, const atomic_bool *gone, struct buf *out)
 		for (int i = 0; r == 0 && i < n; i++) {
 			const struct key *k = &rows[i].key;
 
-			/* Another source may have it. */
+			/* A file that one source did not have may be stored, from another source. */
 			if (k->type == FILETYPE_BREAKPAD && k->name[0] && is_new(&seen, hash_of(k)) &&
 				!store_has(st, k, NULL))
 				r = add_line(h, k, out);

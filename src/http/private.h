@@ -19,11 +19,10 @@
 
 #define HTTP_THREADS 4
 #define HTTP_HEAD_MOST (32 << 10)  /* bytes of memory for a connection; the head of a request must fit in */
-/* POSTs that are answered at the same time, and POSTs that may wait beside them. */
-#define HTTP_WORKERS 16
-#define HTTP_JOBS_MOST 256
-#define HTTP_ASKERS 8
-#define HTTP_LISTS_MOST 4
+#define HTTP_WORKERS 16	   /* threads that answer POSTs and write lists */
+#define HTTP_JOBS_MOST 256 /* POSTs that are being answered or wait for a worker */
+#define HTTP_ASKERS 8	   /* threads that ask servers about code ids */
+#define HTTP_LISTS_MOST 4  /* lists of misses that are written at the same time */
 /* Bytes of all request bodies in memory; at least four of the largest. */
 #define HTTP_BODIES_MOST (256ull << 20)
 #define HTTP_RETRY_SECONDS "5"
@@ -31,7 +30,7 @@
 #define HTTP_PROGRAMS 4096 /* symbol files whose program a client named (misses.c) */
 /* A file never changes under the path of its identity. */
 #define HTTP_FOREVER "max-age=86400, immutable"
-#define HTTP_STRUCTURAL "max-age=3600" /* paths that no layout means stay so */
+#define HTTP_STRUCTURAL "max-age=3600" /* a path that fits no layout will not exist later */
 
 struct http_counters {
 	atomic_uint_fast64_t connections, requests, ok, redirected, refused, failed, bytes, gone,
@@ -45,9 +44,9 @@ struct conn {
 	uint64_t number;
 	char peer[PEER_TEXT];
 	/* under http->lock */
-	bool busy;	/* a whole request is here and being answered */
-	bool shut;
-	uint64_t since; /* clock_ms(): when the wait for a head or body began; moves on as the body comes */
+	bool busy;	/* a whole request has arrived and is being answered */
+	bool shut;	/* this server has shut it down */
+	uint64_t since; /* clock_ms() when the wait for a head or body began; grows as the body arrives */
 	struct conn *next, **at;
 };
 
@@ -60,7 +59,7 @@ struct http {
 	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
 	struct misses *misses;
 	struct unknown {
-		uint64_t asked, until;
+		uint64_t asked, until; /* hash of the path; clock_ms() */
 	} unknown[256]; /* under lock: code ids that no server knows */
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
@@ -105,14 +104,14 @@ struct answer {
 	char why[240];
 };
 
-/* Where a request is. On the thread of its connection, but for STEP_CUT; a request that waits is
- * handled again when its wait is over, and finds here what it waited for. Steps are only ever passed in
- * this order. */
+/* How far a request has come; steps only go up. The thread of the connection writes it, except STEP_CUT.
+ * When a wait is over, the handler of the route is called again, and the step tells what the request has
+ * waited for. */
 enum step {
-	STEP_HEAD,   /* its head was not looked at yet */
-	STEP_BODY,   /* its body comes; then the handler of its route begins */
+	STEP_HEAD,   /* the head was not judged yet */
+	STEP_BODY,   /* the body is arriving; then the handler of the route begins */
 	STEP_LOCATE, /* servers are asked where the symbol file of a code id is: `where` (code-id.c) */
-	STEP_INPUT,  /* sources are asked which file of several GSYM is made of: `answer` (file.c) */
+	STEP_INPUT,  /* sources are asked which possible input of a GSYM file exists: `answer` (file.c) */
 	STEP_ANSWER, /* the answer is fetched or made: `answer` or `reply` */
 	STEP_CHECK,  /* the checksum of `answer` is compared with the client's (checksum.c) */
 	STEP_SEND,   /* the response is queued, and its body is sent */
@@ -131,15 +130,15 @@ struct exchange {
 	enum step step;
 	struct buf body;
 	int refuse; /* the HTTP status of a refusal, decided before the body ends; 0 */
-	bool close; /* it is not certain where the next request begins */
+	bool close; /* the connection must end: it is not certain where the next request begins */
 
-	/* of the wait, and its result */
+	/* the wait, and its result */
 	struct ticket *ticket;
 	struct making *making;
 	struct answer answer;
-	char via[8 * HTTP_ID_TEXT + 1]; /* hops.c */
+	char via[8 * HTTP_ID_TEXT + 1]; /* ids of the servers that the request came through (hops.c) */
 	struct module *where; /* STEP_LOCATE: the symbol file, if debug_id.set; NULL */
-	char *checksum; /* that the client expects; NULL */
+	char *checksum; /* the checksums that the client expects; NULL */
 	struct symb_flags flags;
 	int symb_status;
 	struct buf reply;
@@ -159,7 +158,7 @@ struct exchange {
 
 /* ---- exchange.c ---------------------------------------------------------------------- */
 
-/* libmicrohttpd has read the request line. `ctx` is the struct http. NULL: out of memory. */
+/* Called when libmicrohttpd has read the request line. `ctx` is the struct http. NULL: out of memory. */
 void *exchange_new(void *ctx, const char *target, struct MHD_Connection *c);
 void exchange_unref(struct exchange *x);
 
@@ -199,19 +198,20 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
 void conn_busy(struct http *h, struct conn *c, bool busy);
-void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body came */
-/* Closes connections whose head or body does not come in time. False: no connection is left. */
+void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body have arrived */
+/* Closes connections whose head or body does not arrive in time. False: no connection is left. */
 bool conn_sweep(struct http *h);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
-/* Suspends the connection until fetch/ has answered, or for `need` NULL until derive/ has converted
- * cands[0]. Then the request is handled again: x->step is `step` and x->answer is there, or x->refuse
+/* Suspends the connection until fetch/ has answered; if `need` is NULL, until derive/ has converted
+ * cands[0]. Then the request is handled again: x->step is `step` and x->answer is filled in, or x->refuse
  * is set. */
 enum MHD_Result exchange_wait(struct exchange *x, enum step step, const struct artifact *cands, unsigned n,
 	const enum fetch_need *need);
-/* In a content reader, which then returns 0: suspends the connection until some of the n bytes at `off`
- * are here; n == 0: until the whole file was verified. When they never will be, x->step is STEP_CUT. */
+/* Call it in a content reader, which must then return 0. Suspends the connection until some of the n bytes
+ * at `off` have arrived; n == 0: until the whole file was verified. If that will never happen, x->step
+ * becomes STEP_CUT. */
 void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_t n);
 /* Suspends the connection until a thread of `of` has run work(x). work() ends with exchange_resume(),
  * and does not touch the request after that; then the request is handled again. False: work() will not
@@ -219,7 +219,7 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
 bool exchange_post(struct exchange *x, enum step step, struct workers *of, void (*work)(void *ctx));
 void exchange_resume(struct exchange *x);
 
-int watch_start(struct http *h);
+int watch_start(struct http *h); /* starts the thread that watches connections: 0, -errno */
 /* Cancels all waits. On return every callback has run, and the thread has ended. */
 void watch_stop(struct http *h);
 
@@ -239,7 +239,7 @@ struct MHD_Response *body_empty(void);
 /* For HEAD and 304: the length of a body that is not sent, or MHD_SIZE_UNKNOWN. */
 struct MHD_Response *body_of_head(uint64_t size);
 struct MHD_Response *body_of_file(struct blob *b, uint64_t off, uint64_t n);
-/* n bytes of x->answer.part, as they come; `whole`: not a range of it. */
+/* n bytes of x->answer.part, sent as they arrive; `whole`: not a range of it. */
 struct MHD_Response *body_of_part(struct exchange *x, uint64_t off, uint64_t n, bool whole);
 struct MHD_Response *body_packed(struct exchange *x, struct blob *b); /* by gzip */
 
@@ -249,15 +249,15 @@ int misses_new(struct misses **out); /* 0, -ENOMEM */
 void misses_free(struct misses *m);  /* NULL is fine */
 /* A request for a symbol file found nothing: keeps what the request says of the program. */
 void misses_note(struct exchange *x);
-/* Lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server has them, until `*gone`. 0,
- * -ENOMEM, -EFBIG. (reads the disk) */
+/* Lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server has them. Stops early when `*gone`
+ * becomes true. 0, -ENOMEM, -EFBIG. (reads the disk) */
 int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
 
 /* Takes names and origins from the options. 0; -EINVAL: one does not parse; -ENOMEM. */
 int head_configure(struct http *h, const struct http_opts *o, struct err *e);
-/* 0; 400 (then the connection ends), 403 or 421. */
+/* The status that refuses the request: 400 (then the connection ends), 403 or 421; 0: it is accepted. */
 int head_judge(struct exchange *x);
 /* The value of Access-Control-Allow-Origin; NULL: other origins may not read responses. */
 const char *head_origin(struct exchange *x);

@@ -42,7 +42,7 @@ static void add_origin(struct exchange *x, struct MHD_Response *r)
 		response_header(r, "Access-Control-Allow-Origin", origin);
 	if (!head_varies(x->h))
 		return;
-	/* One line: some caches read only the first. */
+	/* In one field: some caches read only the first Vary. */
 	if (vary && MHD_del_response_header(r, "Vary", "Accept-Encoding") == MHD_YES)
 		response_header(r, "Vary", "Accept-Encoding, Origin");
 	else
@@ -149,11 +149,11 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 	} texts[] = {
 		{400, "Bad Request\n"},
 		{401, "a token is required\n"},
-		{403, "this page is for clients of this machine, or with a token\n"},
+		{403, "this page is only for clients on this machine, or with a token\n"},
 		{404, "Not Found\n"},
 		{405, "Method Not Allowed\n"},
 		{413, "Content Too Large\n"},
-		{421, "Misdirected Request: this server has another name; symfs.conf names more in server-names\n"},
+		{421, "Misdirected Request: this server has another name; server-names in symfs.conf adds names\n"},
 		{503, "symfs is stopping or overloaded; try again later\n"},
 		{508, "Loop Detected: the request came through this symfs before, or through too many\n"},
 	};
@@ -179,16 +179,16 @@ enum MHD_Result exchange_refuse(struct exchange *x, int status)
 
 /* ---- errors of fetch/ ------------------------------------------------------------------- */
 
-/* 404 stands only for files that are known to be missing: clients remember it. */
+/* 404 is only for files that are known to be missing: clients remember a 404. */
 static const struct error_row {
 	int error, status;
 	const char *text;
 } errors[] = {
 	{-ENOENT, 404, "Not Found"},
 	{-ETIMEDOUT, 504, "no source answered in time"},
-	{-EHOSTUNREACH, 502, "a source that may have it could not be reached"},
-	{-EREMOTEIO, 502, "a source that may have it sent an unusable reply"},
-	{-EACCES, 502, "a source that may have it denied access"},
+	{-EHOSTUNREACH, 502, "a source that may have the file could not be reached"},
+	{-EREMOTEIO, 502, "a source that may have the file sent an unusable reply"},
+	{-EACCES, 502, "a source that may have the file denied access"},
 	{-EBADMSG, 502, "a source sent a different file"},
 	{-EFBIG, 502, "the file is larger than max-file-size"},
 	{-ELOOP, 508, "a source leads back to this server"},

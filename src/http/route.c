@@ -1,4 +1,4 @@
-/* What a request asks for: method and target in, a route out. */
+/* Finds the route of a request, that is what it asks for, from its method and target. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/route.h"
 #include "base/hash.h"
@@ -107,7 +107,7 @@ static void judge_symbol(const struct parts *p, struct route *out)
 		       p->name_n < MODULE_NAME_MAX;
 }
 
-/* "try/" stands in front of the same paths, for builds that were not released. */
+/* The same paths after "try/" are those of builds that were not released. */
 static void find_symbol(struct route *out)
 {
 	char *path = out->path;
@@ -139,7 +139,7 @@ static enum route_what what_of(const struct tree_hit *hit)
 	}
 }
 
-/* Endings of files that Mozilla's server has. Other paths that no layout means are "ignored". */
+/* Endings of files that Mozilla's server looks up. Other paths that fit no layout are "ignored". */
 static bool has_symbols_ending(const char *path)
 {
 	static const char *const endings[] = {".sym", ".dl_", ".ex_", ".pd_", ".dbg.gz", ".tar.bz2"};

@@ -1,5 +1,5 @@
-/* Requests that wait. libmicrohttpd does not watch a suspended connection, so one thread of this file
- * does: when the client disconnects, it cancels what the request waits for. */
+/* Requests that wait. libmicrohttpd does not watch a suspended connection, so a thread of this file does:
+ * when the client disconnects, the thread cancels what the request waits for. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -37,7 +37,7 @@ static bool begin_wait(struct exchange *x)
 	MHD_suspend_connection(x->c);
 	LOCK_SCOPE(&h->lock);
 	x->over = false;
-	/* `waiting` was raised before this look, so watch_stop() waits for this request. */
+	/* `waiting` was incremented before this check, so watch_stop() waits for this request. */
 	return !x->gone && !atomic_load(&h->stopping);
 }
 
@@ -174,8 +174,8 @@ static void cancel(struct exchange *x, struct part_wait *bytes)
 	exchange_unref(x);
 }
 
-/* Takes the request of that number (0: any) from the list, so that it is cancelled once. The caller
- * gets references to it and to the bytes that it waits for. NULL: it does not wait any more. */
+/* Takes the request of that number (0: any) off the list, so that it is cancelled only once. The caller
+ * gets references to the request and to its wait for bytes. NULL: no such request waits any more. */
 static struct exchange *take_parked(struct http *h, uint64_t number, struct part_wait **bytes)
 {
 	LOCK_SCOPE(&h->lock);

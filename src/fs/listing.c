@@ -403,7 +403,7 @@ static uint64_t entry_ino(const struct listing *l, const struct entry *e)
 		in_state(l) ? NODE_STATE : NODE_TEXT, buf_text(&path));
 }
 
-/* Whether the entry is listed. In gsym/, changes `e` to the entry of its GSYM file, with the name in `room`. */
+/* Whether the entry is listed. In gsym/, makes `e` the entry of its GSYM file, with the name in `room`. */
 static bool listed(struct fs *fs, const struct listing *l, struct entry *e, char room[static NAME_MAX + 1])
 {
 	if (l->of == l->dir)

@@ -1,6 +1,5 @@
-/* Breakpad's text symbol files: a MODULE line, INFO lines, then records of functions. The identity
- * stands in the first line; features need a look at the records, of which a large file has
- * millions. */
+/* Breakpad's text symbol files: a MODULE line, INFO lines, then records of functions. The identity is in
+ * the first line. The features are found in the records, of which a large file has millions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"
@@ -10,11 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* The lines MODULE and INFO. Other tools limit them to 320 bytes, and lose the code id after a long name. */
+/* Bytes of the MODULE and INFO lines. Other tools allow only 320, and lose the code id after a long name. */
 #define HEAD_MOST 4096
 
 /* Records are sorted by kind: files, functions, publics, and unwinding last. Of a larger file only the
- * front, the back and samples between them are read, 5.5 MiB together. So a kind with few records may be
+ * front, the back and samples between them are read, 5.25 MiB together. So a kind with few records may be
  * missed. */
 #define FRONT_MOST (1u << 20)
 #define BACK_MOST (256u << 10)
@@ -37,7 +36,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* The next line, without its end; CRs before the LF are part of the end. */
+/* The next line, without its end; CRs and blanks before the LF are part of the end. */
 static bool next_line(struct text *all, struct text *line)
 {
 	const char *nl = memchr(all->p, '\n', all->n);
@@ -121,7 +120,7 @@ static int read_head(struct text all, struct sym *out, struct err *e)
 	return 0;
 }
 
-/* Whether a whole line is here that does not belong to the head. */
+/* Whether the text has a whole line behind the head. */
 static bool head_ends(struct text all)
 {
 	struct text line, word;
@@ -135,7 +134,7 @@ static bool head_ends(struct text all)
 	return false;
 }
 
-/* All lines that the head can have, in `room`. */
+/* Reads all lines that the head can have into `room`. 0; -EAGAIN; others: the disk. */
 static int load_head(struct view *v, char room[static HEAD_MOST], struct text *out, struct err *e)
 {
 	size_t n = (size_t)MIN(v->have, HEAD_MOST);
@@ -256,7 +255,7 @@ static int scan_range(struct view *v, uint64_t off, uint64_t end, struct scan *s
 	return 0;
 }
 
-/* `n` bytes that begin within a line. */
+/* Scans `n` bytes that may begin within a line. */
 static int scan_sample(struct view *v, uint64_t off, uint64_t n, unsigned *features, struct err *e)
 {
 	struct scan s = {.skip = true};
@@ -276,7 +275,7 @@ static int scan_large(struct view *v, struct scan *s, struct err *e)
 	return r < 0 ? r : scan_sample(v, v->size - BACK_MOST, BACK_MOST, &s->features, e);
 }
 
-/* The end of the file is needed, because unwinding is there. */
+/* Needs the whole file, because the records for unwinding are at its end. */
 static int features_of(struct view *v, unsigned *out, struct err *e)
 {
 	struct scan s = {0};

@@ -1,5 +1,5 @@
-/* Ids of split units: what skeletons in a program and the units that were split off have in common.
- * In DWARF 5 it stands in the header of the unit, in GNU's extension of DWARF 4 in its first entry. */
+/* Reads ids of split units. A skeleton unit in a program and the unit that was split off have the same id.
+ * DWARF 5 has it in the header of the unit, GNU's extension of DWARF 4 in the first entry (DIE). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/dwo.h"
 #include "base/util.h"
@@ -7,9 +7,9 @@
 #include <errno.h>
 
 #define SLOTS_MOST (1u << 22)
-#define UNITS_MOST 4096	   /* units of types may come first */
-#define ENTRY_MOST 512	   /* bytes of a unit's first entry; most of it are references */
-#define ABBREVS_MOST 16384 /* bytes of declarations up to the one that it has */
+#define UNITS_MOST 4096	   /* units that are read: type units may come first */
+#define ENTRY_MOST 512	   /* bytes of a unit's header and first entry; most attributes are references */
+#define ABBREVS_MOST 16384 /* bytes of abbreviations, up to that of the first entry */
 
 enum {
 	DW_UT_split_compile = 5, DW_AT_GNU_dwo_id = 0x2131, DW_FORM_implicit_const = 0x21,
@@ -52,7 +52,7 @@ static uint64_t take_leb(struct bytes *b)
 	return 0;
 }
 
-/* As many of the bytes at `at` of a section as there are and have room. -EAGAIN, -EIO. */
+/* Reads up to `n` bytes at offset `at` of a section, fewer at its end. 0; -EAGAIN, -EIO. */
 static int fill(struct view *v, struct dwo_range s, uint64_t at, uint8_t *room, size_t n, struct bytes *out)
 {
 	int r;
@@ -67,7 +67,7 @@ static int fill(struct view *v, struct dwo_range s, uint64_t at, uint8_t *room, 
 
 /* ---- the first entry ---------------------------------------------------------------------- */
 
-/* Passes a value of what compilers have there. False: of a form that has no place there. */
+/* Skips the value of an attribute. False: a form that compilers do not use in the first entry of a unit. */
 static bool pass(struct bytes *b, uint64_t form, unsigned off_size, unsigned addr_size)
 {
 	switch (form) {
@@ -109,7 +109,7 @@ static bool pass(struct bytes *b, uint64_t form, unsigned off_size, unsigned add
 	}
 }
 
-/* The declaration of an entry's code: moves behind its tag and its flag. */
+/* Finds the abbreviation of a code, and moves `a` behind its tag and its children flag. False: not found. */
 static bool find_abbrev(struct bytes *a, uint64_t code)
 {
 	while (!a->bad) {
@@ -203,7 +203,7 @@ static int id_of_units(struct view *v, const struct dwo_sections *s, uint64_t *o
 
 /* ---- packages ------------------------------------------------------------------------- */
 
-/* The table has a place for more units than there are; an id of 0 is in none. */
+/* The hash table has more slots than units; an empty slot has the id 0. */
 static int id_of_package(struct view *v, const struct dwo_sections *s, uint64_t *out)
 {
 	struct bytes b = {.big = s->big};

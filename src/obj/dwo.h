@@ -1,4 +1,4 @@
-/* By what the programs that were split into it ask for a file of split debug information. */
+/* Reads the id by which programs refer to a file of split debug information (.dwo, .dwp). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/view.h"
@@ -9,12 +9,12 @@ struct dwo_range {
 	uint64_t off, size;
 };
 
-/* Sections, none of them compressed; of size 0: the file does not have it. */
+/* Uncompressed sections; size 0: the file does not have the section. */
 struct dwo_sections {
 	struct dwo_range info, abbrev, index; /* .debug_info.dwo, .debug_abbrev.dwo, .debug_cu_index */
 	bool big;
 };
 
-/* The id of the first unit of a .dwo file; of a package (.dwp) the lowest of all of its units, 0 not
- * among them. 0: it has none that can be read. -EAGAIN: the view lacks bytes; -EIO and others. */
+/* Reads the id of the first unit of a .dwo file; of a package (.dwp), the lowest id of all units except 0.
+ * `*out` is 0 if no id can be read. Returns 0; -EAGAIN: the view lacks bytes; -EIO and others. */
 int dwo_id_of(struct view *v, const struct dwo_sections *s, uint64_t *out);

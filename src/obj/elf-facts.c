@@ -207,7 +207,7 @@ static int elf_sections(struct elf *elf)
 			return r;
 		if (s.at.off > UINT64_MAX - s.at.size)
 			return err_set(
-				elf->e, -EBADMSG, "is broken: its section names lie outside");
+				elf->e, -EBADMSG, "is broken: its section names are outside of the file");
 		if (s.type != SHT_NOBITS)
 			elf->names = s.at;
 	}

@@ -66,7 +66,7 @@ static int heads_by_index(struct elf *elf, struct head_list *l)
 	return read_heads(elf, false, elf->index.off + from, MIN((to - from) / INDEX_UNIT, l->most), INDEX_UNIT, 8, l);
 }
 
-/* .debug_names: only its first table is read; gdb and linkers write no other. */
+/* .debug_names: only its first table is read; gdb and linkers write only one. */
 #define NAMES_HEAD 36
 
 static int heads_by_names(struct elf *elf, struct head_list *l)

@@ -1,4 +1,4 @@
-/* ELF: the build id, in runs of notes. */
+/* ELF: finds the build id among notes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/elf.h"
@@ -10,8 +10,8 @@ static uint64_t align_up(uint64_t n, unsigned align)
 	return (n + align - 1) & ~(uint64_t)(align - 1);
 }
 
-/* Whether the note's owner is GNU. What other owners mean by type 3 is no build id: FreeBSD an
- * architecture, NetBSD its PaX flags, Xen an address (that one is in every x86 kernel). */
+/* Whether the note's owner is GNU. A note of type 3 of another owner is not a build id: FreeBSD's has an
+ * architecture, NetBSD's has PaX flags, and Xen's, which every x86 kernel has, an address. */
 static int note_is_gnu(struct elf *elf, uint64_t name, uint64_t n, bool *out)
 {
 	char owner[4];
@@ -35,12 +35,13 @@ int elf_take_id(struct elf *elf, uint64_t off, uint64_t n)
 	r = view_read(elf->v, off, elf->id, (size_t)n);
 	if (r < 0)
 		return r;
-	elf->id_found = true; /* of no byte too: then the file says that it has none */
+	elf->id_found = true; /* an empty id, too: it says that the file has no build id */
 	elf->id_size = (unsigned)n;
 	return 0;
 }
 
-/* Looks for a build id in a run of notes; elf->id_found says. -ENODATA: it leaves the file. */
+/* Searches a range of notes for a build id, and sets elf->id_found. -ENODATA: the notes end outside of the
+ * file. */
 static int walk_notes(struct elf *elf, struct elf_range at, unsigned align, bool any_owner)
 {
 	while (at.size >= 12 && elf->notes_left && !elf->id_found) {
@@ -71,9 +72,9 @@ static int walk_notes(struct elf *elf, struct elf_range at, unsigned align, bool
 	return 0;
 }
 
-/* Notes are padded to 4 bytes, or to 8 where the alignment says so; but linkers that joined both
- * kinds said 8 of all. A debug file keeps the segments of its program, whose offsets need not
- * mean anything here: notes that are not in the file are no error. */
+/* Notes are padded to 4 bytes, or to 8 if the alignment is 8. Some linkers joined both kinds under an
+ * alignment of 8, so a padding of 4 is tried, too. A debug file keeps the segment headers of its program,
+ * whose offsets may be wrong for the debug file. So notes outside of the file are not an error. */
 int elf_id_in_notes(struct elf *elf, struct elf_range at, uint64_t align, bool any_owner)
 {
 	int r = 0;

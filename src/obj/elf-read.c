@@ -5,18 +5,18 @@
 
 #include <string.h>
 
-/* A hostile file may claim four billion of each. Object files of -ffunction-sections have the
- * most sections, and core files the most segments, of what is real. */
+/* A hostile file may claim four billion of each. Of real files, object files of -ffunction-sections have
+ * the most sections, and core files have the most segments. */
 #define SEGMENTS_MOST (1u << 17)
 #define SECTIONS_MOST (1u << 18)
 #define NOTES_MOST 4096u
 
-/* Of the file's header. */
+/* Fields of the file's header. */
 static const struct elf_field eh_type = {16, 2, 16, 2}, eh_machine = {18, 2, 18, 2},
 	eh_phoff = {28, 4, 32, 8}, eh_shoff = {32, 4, 40, 8}, eh_phentsize = {42, 2, 54, 2},
 	eh_phnum = {44, 2, 56, 2}, eh_shentsize = {46, 2, 58, 2}, eh_shnum = {48, 2, 60, 2},
 	eh_shstrndx = {50, 2, 62, 2};
-/* Of the first section's, where counts stand that are too large for the file's header. */
+/* Fields of the first section header, which has the counts that are too large for the file's header. */
 static const struct elf_field sh_size = {20, 4, 32, 8}, sh_link = {24, 4, 40, 4}, sh_info = {28, 4, 44, 4};
 
 uint64_t elf_number(const struct elf *elf, const uint8_t *p, unsigned n)
@@ -58,7 +58,7 @@ int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t
 		int r = elf_read(elf, t->what, t->off + (uint64_t)i * t->entry, t->room,
 			(size_t)n * t->entry);
 
-		if (r == -EAGAIN) { /* all of it will be wanted, so ask once */
+		if (r == -EAGAIN) { /* the whole table will be needed, so ask for all of it at once */
 			elf->v->want_off = t->off;
 			elf->v->want_len = (uint64_t)t->count * t->entry;
 		}
@@ -71,7 +71,7 @@ int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t
 	return 0;
 }
 
-/* Counts that do not fit the header's 16 bits stand in the first section header. */
+/* Counts that do not fit in 16 bits are in the first section header. */
 static int elf_extended(struct elf *elf, unsigned sh_entry)
 {
 	struct elf_table *ph = &elf->segments, *sh = &elf->sections;
@@ -79,7 +79,7 @@ static int elf_extended(struct elf *elf, unsigned sh_entry)
 	int r;
 
 	if (!sh->off || (!sh->count && sh_entry != sh->entry)) {
-		sh->count = 0; /* none; some strippers leave half of the fields */
+		sh->count = 0; /* no sections; some strip tools leave half of the fields */
 		return 0;
 	}
 	if (sh->count && elf->names_index != SHN_XINDEX && ph->count != PN_XNUM)

@@ -1,7 +1,7 @@
-/* ELF: executables, libraries, and the debug files that were split from them. The identity is
- * the build id, a note; without one, debug ids go by the code's first bytes. Either word size,
- * either byte order, and no byte is taken for granted: a read that must wait answers -EAGAIN
- * all the way up, and then the whole probe runs again. */
+/* ELF: executables, libraries, and the debug files that were split from them. The identity is the build id,
+ * a note. Without a build id, the debug id is made from the first bytes of the code. Reads either word size
+ * and either byte order. If bytes are missing, the probe returns -EAGAIN, and runs again when they have
+ * arrived. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"
@@ -13,7 +13,7 @@
 #define DYNAMIC_MOST 4096u
 #define TEXT_HASHED 4096
 
-/* Of a segment's header. */
+/* Fields of a segment header. */
 static const struct elf_field ph_type = {0, 4, 0, 4}, ph_off = {4, 4, 8, 8}, ph_filesz = {16, 4, 32, 8},
 	ph_flags = {24, 4, 4, 4};
 
@@ -46,8 +46,8 @@ static void module_of(const struct elf *elf, struct module *m)
 	debug_id_from_build_id(&m->debug_id, elf->id, elf->id_size, elf->big);
 }
 
-/* Whether a position-independent file is a program: the linker says so since 2015. An
- * interpreter does not tell, libc.so.6 has one. */
+/* Whether a position-independent file is a program: linkers since 2015 set a flag for that. An interpreter
+ * proves nothing: libc.so.6 has one. */
 static int is_pie(struct elf *elf, bool *out)
 {
 	uint64_t entry = elf->is64 ? 16 : 8, half = entry / 2;
@@ -70,9 +70,9 @@ static int is_pie(struct elf *elf, bool *out)
 	return 0;
 }
 
-/* Other tools call a program without an interpreter a debug file, and so file every static
- * program under the wrong name. A debug file is one whose code is announced and not there, or
- * one that has symbols and nothing else. */
+/* Other tools take a program without an interpreter for a debug file, and so store every static program
+ * under the wrong name. Here, a debug file has the headers of code without its bytes, or symbols and nothing
+ * else. */
 static int kind_of(struct elf *elf, enum obj_kind *out)
 {
 	bool pie;
@@ -105,7 +105,7 @@ static int kind_of(struct elf *elf, enum obj_kind *out)
 	}
 }
 
-/* The words are those of Sentry's tools, which know no others: the rest is "unknown". */
+/* The names are those of Sentry's tools, which call every other architecture "unknown". */
 static const char *arch_of(const struct elf *elf)
 {
 	switch (elf->machine) {
@@ -133,7 +133,7 @@ static void set_types(const struct elf *elf, struct obj_slice *s)
 		s->types[s->n_types++] = FILETYPE_ELF_DEBUG;
 }
 
-/* What was split off a program has no build id of its own; a unit in it has an id. */
+/* Debug information that was split off a program has no build id, but its units have ids. */
 static int find_split(struct elf *elf, struct obj_slice *s)
 {
 	uint64_t id = 0;
@@ -183,7 +183,7 @@ static int elf_probe(struct view *v, unsigned index, struct obj_slice *out, stru
 	return r;
 }
 
-/* A build id that a segment has stands near the front, and nothing behind it can overrule it. */
+/* A build id in a segment is near the front, and no byte behind it can overrule it. */
 static int elf_early(struct view *v, struct module *out)
 {
 	struct elf elf;
@@ -199,8 +199,8 @@ static int elf_early(struct view *v, struct module *out)
 	return 0;
 }
 
-/* Debug files keep the segments of what they lost, of size 0; those that keep their sizes, too, look
- * like programs; and only a program's sections say whether it has debug information. */
+/* A debug file keeps the headers of removed segments, with a size of 0. If it keeps their sizes, it looks
+ * like a program. Only the sections of a program say whether it has debug information. */
 static bool elf_promises(struct view *v, enum filetype t)
 {
 	bool code = false, hollow = false;
@@ -224,7 +224,7 @@ static bool elf_promises(struct view *v, enum filetype t)
 	return t == FILETYPE_ELF_CODE ? code : hollow && !code;
 }
 
-/* Debuggers read nearly all of debug information that has no index. */
+/* Debuggers read nearly all of the debug information if it has no index. */
 static int elf_sparse(struct view *v, enum filetype t)
 {
 	struct elf elf;

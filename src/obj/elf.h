@@ -19,17 +19,17 @@ enum {
 	DT_FLAGS_1 = 0x6ffffffb, DF_1_PIE = 0x08000000
 };
 
-/* Where the two word sizes keep a field. */
+/* Offset and size of a header field in 32-bit and 64-bit files. */
 struct elf_field {
 	uint8_t at32, n32, at64, n64;
 };
 
 /* Headers of one kind, read some dozens at a time. */
 struct elf_table {
-	const char *what;
+	const char *what; /* the table's name in messages */
 	uint64_t off;
-	uint32_t count, entry;
-	uint32_t from, to; /* which are in `room` */
+	uint32_t count, entry; /* number of headers; bytes of each */
+	uint32_t from, to; /* the headers that are in `room`: from <= index < to */
 	uint8_t room[4096];
 };
 
@@ -54,27 +54,27 @@ struct elf {
 
 	/* what the segments say */
 	struct elf_range dynamic, sce;
-	uint64_t load_end; /* where the last loaded byte ends */
+	uint64_t load_end; /* offset behind the last loaded byte */
 	bool loads;	   /* some bytes of the file are loaded */
 
 	/* what the sections say */
 	struct elf_range names, text, id_section;
-	struct dwo_sections split; /* what split debug information has */
+	struct dwo_sections split; /* the sections of split debug information */
 	uint64_t section_end;
 	bool allocates;	      /* some section is part of the image, with bytes or without */
-	bool code_here;	      /* instructions, with their bytes */
-	bool code_hollow;     /* instructions, without their bytes */
-	bool data_here;	      /* another part of the image, notes apart */
-	bool symtab, debug;   /* what `strip` takes away */
-	bool indexed;	      /* its debug information has an index: debuggers read parts of it */
-	struct elf_range index, names_table, aranges; /* what lists units */
+	bool code_here;	      /* a section of instructions, with its bytes */
+	bool code_hollow;     /* a section of instructions, without its bytes */
+	bool data_here;	      /* another section of the image with bytes, except notes */
+	bool symtab, debug;   /* what `strip` removes */
+	bool indexed;	      /* the debug information has an index: debuggers read parts of it */
+	struct elf_range index, names_table, aranges; /* the tables that list units */
 	struct obj_walk walk;
 	unsigned features;
 
 	bool id_found;
 	unsigned id_size;
 	uint8_t id[BUILD_ID_MOST];
-	unsigned notes_left;
+	unsigned notes_left; /* how many more notes may be read */
 };
 
 /* ---- elf-read.c: the header, and tables of headers ---------------------------------- */
@@ -88,13 +88,14 @@ int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t
 /* ---- elf-notes.c: the build id ------------------------------------------------------ */
 
 int elf_take_id(struct elf *elf, uint64_t off, uint64_t n); /* -ENODATA: it is not in the file */
-/* 0: elf->id_found says whether there is one. `any_owner`: the section's name already says what it is. */
+/* Searches notes for a build id. 0: elf->id_found says whether one was found. `any_owner`: does not check the
+ * owner of a note, because the name of the section already says what it is. */
 int elf_id_in_notes(struct elf *elf, struct elf_range at, uint64_t align, bool any_owner);
 
 /* ---- elf-facts.c: what segments and sections say ------------------------------------ */
 
-int elf_segments(struct elf *elf); /* alone: a build id near the front */
-int elf_facts(struct elf *elf, struct view *v, struct err *e); /* all */
+int elf_segments(struct elf *elf); /* only the segments: enough for a build id near the front */
+int elf_facts(struct elf *elf, struct view *v, struct err *e); /* elf_open(), segments and sections */
 bool elf_has_image(const struct elf *elf);
 
 /* ---- elf-heads.c: where debuggers walk; as obj_walk() and obj_heads() --------------- */

@@ -1,4 +1,4 @@
-/* What a file is that no format claims, in words: an HTML page, gzip data, text. */
+/* Describes a file that no format claims: an HTML page, gzip data, text. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/private.h"
@@ -44,7 +44,7 @@ static const char *magic_word(const uint8_t *p, size_t n)
 		{"MZ", 2, "is a PE file"},
 		{"Microsoft C/C++ MSF 7.00", 24, "is a PDB file"},
 		{"BSJB", 4, "is a portable PDB file"},
-		{"\xca\xfe\xba\xbe", 4, "is a Java class"}, /* it has that of a fat file */
+		{"\xca\xfe\xba\xbe", 4, "is a Java class"}, /* fat Mach-O files have the same magic */
 		{"GSYM", 4, "is a GSYM file"},
 		{"MYSG", 4, "is a GSYM file"},
 	};
@@ -55,7 +55,7 @@ static const char *magic_word(const uint8_t *p, size_t n)
 	return NULL;
 }
 
-/* Pages that a server sends in place of a file are worth a name: "is an HTML page". */
+/* Some servers send an HTML page in place of a file, so the message names that case. */
 const char *obj_foreign(const uint8_t *p, size_t n)
 {
 	const char *word = magic_word(p, n);

@@ -79,7 +79,7 @@ static int unclaimed(struct view *v, const struct obj_head *h, struct err *e)
 		v->want_len = h->n + 1;
 		return -EAGAIN;
 	}
-	/* One byte says that it is no such format; some more say what it is. */
+	/* One byte can rule out every format; more bytes are needed to say what the file is. */
 	if (!h->whole && h->n < sizeof(h->p)) {
 		v->want_off = 0;
 		v->want_len = MIN(v->size, sizeof(h->p));
@@ -127,7 +127,7 @@ bool obj_may_be(enum filetype t, const void *head, size_t n)
 	return strcmp(what, "is an HTML page") != 0 && strcmp(what, "is empty") != 0;
 }
 
-/* What its first bytes claim; NULL: nothing. */
+/* The format that claims the first bytes. NULL: no format does, or bytes are missing (`*r`). */
 static const struct obj_format *claimed(struct view *v, int *r)
 {
 	struct obj_head h;

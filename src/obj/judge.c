@@ -1,4 +1,4 @@
-/* Whether a file is what a key asks for, and what it is instead. */
+/* Checks whether a file is what a key asks for, and if not, says what it is instead. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/private.h"
@@ -11,7 +11,7 @@
 #define SLICES_MOST 256
 
 /* A PDB that was written again for the same program keeps its GUID and has a higher age, and
- * servers keep the newest. A portable one is known by its GUID: the other half of its id is
+ * servers keep the newest. A Portable PDB is identified by its GUID alone: the rest of its id is
  * ffffffff in some keys, and a stamp in others. */
 static bool pdb_fits(const struct key *want, const struct key *have)
 {
@@ -24,8 +24,8 @@ static bool pdb_fits(const struct key *want, const struct key *have)
 	return want->type == FILETYPE_PORTABLEPDB || h.age >= w.age;
 }
 
-/* Of WebAssembly, some ask for the id with the byte of its length in front, as they read it, or for
- * no more of either than makes a UUID. */
+/* Some clients request a WebAssembly file by its id with the length byte in front, as the file has it.
+ * Others use only the first 16 bytes of either form, as a UUID. */
 static bool wasm_id_is(const char *want, const char *have)
 {
 	char counted[KEY_ID_MAX + 18];
@@ -50,8 +50,7 @@ static bool id_is(const struct key *want, const struct key *have)
 	return key_equal(&a, &b);
 }
 
-/* The key that a file of these ids has where it was asked for as `want`: by the kind of id that
- * stands there. */
+/* Makes the key of a file with these ids, by the kind of id that `want` has. */
 static int key_as(const struct key *want, const struct module *m, struct key *out)
 {
 	struct artifact a = {.type = want->type, .m = *m};
@@ -60,7 +59,7 @@ static int key_as(const struct key *want, const struct module *m, struct key *ou
 		a.m.code_id[0] = '\0';
 	else if (m->code_id[0] == '\0' && filetype_row(want->type)->id == ID_CODE_OR_DEBUG)
 		return -ENOENT; /* without a code id, the only key is that by debug id */
-	/* Ids are compared, and not names; but some keys need a name. */
+	/* Only ids are compared, but some keys need a name. */
 	snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 	if (!a.m.debug_file[0])
 		snprintf(a.m.debug_file, sizeof(a.m.debug_file), "x");
@@ -91,7 +90,7 @@ static int mismatch(const struct module *m, const struct key *k, struct err *e)
 	return err_set(e, -EBADMSG, "is %s %s, not %s", id_word(k), own.id, k->id);
 }
 
-/* The right build, of another use. */
+/* Says that the file is of the right build, but of another use. */
 static int wrong_use(const struct obj_slice *s, const struct key *k, struct err *e)
 {
 	bool code = filetype_is(k->type, TYPE_PROGRAM);
@@ -115,7 +114,7 @@ static bool slice_serves(const struct obj_slice *s, enum filetype t)
 	return false;
 }
 
-/* A slice against the key: 1, 0 when another slice may fit, -EBADMSG. */
+/* Compares a slice with the key. 1: it fits; 0: another slice may fit; -EBADMSG. */
 static int judge(const struct obj_slice *s, const struct key *k, struct err *e)
 {
 	if (!is_of(k, &s->module)) {
@@ -130,7 +129,7 @@ static int wrong_format(const struct obj_format *f, const struct key *k, struct 
 	return err_set(e, -EBADMSG, "is %s, not %s", f->name, filetype_name(k->type));
 }
 
-/* Formats with an identifier near the front show by their first block that a file is another build. */
+/* Refuses another build by its first block, for formats with an identifier near the front. */
 static int refuse_early(struct view *v, const struct key *k, struct err *e)
 {
 	struct module m;
@@ -153,7 +152,7 @@ static int refuse_early(struct view *v, const struct key *k, struct err *e)
 	return 0;
 }
 
-/* Its format can be checked, but not its build. */
+/* Checks only the format of a file whose build cannot be checked. */
 static int check_format(struct view *v, const struct key *k, struct err *e)
 {
 	struct obj_slice s;
@@ -215,7 +214,7 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
 	}
 	/* Past the last slice, `e` says what the last one was. */
 	if (r == 0 || r == -ENOENT)
-		return i ? -EBADMSG : err_set(e, -EBADMSG, "is empty of slices");
+		return i ? -EBADMSG : err_set(e, -EBADMSG, "has no slices");
 	if (r == -ENOMSG && !obj_reads(k->type))
 		return err_set(e, -EBADMSG, "cannot be checked against %s: symfs does not read %s files",
 			k->id, filetype_name(k->type));

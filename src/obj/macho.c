@@ -195,7 +195,7 @@ static bool thin_magic(const uint8_t p[static 4], bool *is64, bool *big)
 	return false;
 }
 
-/* Everything that the load commands say. */
+/* Reads everything that the load commands say. -ENOMSG: not a Mach-O file of one architecture. */
 static int macho_open(struct macho *m, struct view *v, struct err *e)
 {
 	_cleanup_free_ uint8_t *commands = NULL;
@@ -316,7 +316,7 @@ static void module_of(const struct macho *m, struct module *out)
 	if (!has_uuid(m))
 		return;
 	hex_print(m->uuid, sizeof(m->uuid), out->code_id);
-	debug_id_from_build_id(&out->debug_id, m->uuid, sizeof(m->uuid), true); /* as it stands */
+	debug_id_from_build_id(&out->debug_id, m->uuid, sizeof(m->uuid), true); /* in unchanged order */
 }
 
 static int thin_probe(struct view *v, struct obj_slice *out, struct err *e)

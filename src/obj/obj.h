@@ -1,5 +1,6 @@
-/* What a file says it is. One file per format reads through views (base/view.h), bounded, never
- * crashing on a broken file (private.h); formats.c holds the table. Any thread; nothing is kept. */
+/* Reads from a file what it is: its format, kind and identifiers. Each format has a reader (private.h) in
+ * its own source file, and a row in formats.c. A reader sees the file through a view (base/view.h), checks
+ * every offset, and expects broken files. Any thread; keeps no state. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -22,74 +23,74 @@ struct obj_slice {
 	enum obj_kind kind;
 	unsigned features;
 	bool big_endian;
-	struct module module; /* object type, ids; the names that stand in the file itself */
-	enum filetype types[4]; /* what it may be served as, best first */
+	struct module module; /* object type, ids, and the names that the file contains */
+	enum filetype types[4]; /* the types that it can serve as, best first */
 	unsigned n_types;
-	uint64_t off, size; /* where in the file */
+	uint64_t off, size; /* place in the file, in bytes */
 	bool package;	    /* of ELF: split debug information of many units */
 };
 
-/* How readers walk through a file of which they read parts. */
+/* How a debugger that reads only parts of a file walks through them. */
 #define OBJ_TABLES_MOST 12
 struct obj_span {
 	uint64_t off, n;
 };
 struct obj_walk {
 	unsigned n_tables;
-	struct obj_span tables[OBJ_TABLES_MOST]; /* each is read from front to back */
-	struct obj_span units; /* units, of which readers read the heads; n 0: none, or no table lists them */
+	struct obj_span tables[OBJ_TABLES_MOST]; /* the debugger reads each from front to back */
+	struct obj_span units; /* it reads the head of each unit here; n 0: no units, or no table lists them */
 };
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
- * -EBADMSG: one does, and the file is broken or cut short: `e` says how. -ENOENT: past the
- * last slice. -EAGAIN: the view lacks bytes, v->want_off and want_len say which; ask again. */
+ * -EBADMSG: a format claims it, but the file is broken or cut short: `e` says how. -ENOENT: past the
+ * last slice. -EAGAIN: the view lacks the bytes of v->want_off and want_len; call again with them. */
 int obj_identify(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
 
 /* Whether the first bytes of a file can begin a `t`; n bytes, at least OBJ_HEAD unless the file
- * is shorter. Sources and sections can be anything. */
+ * is shorter. Source files and sections can begin with any bytes. */
 #define OBJ_HEAD 64
 bool obj_may_be(enum filetype t, const void *head, size_t n);
 
-/* Identifiers of such types are in their keys alone, so no file can be held against one. */
+/* Whether files of the type do not contain their identifier, so that a file cannot be checked against it. */
 bool obj_is_anonymous(enum filetype t);
 
 /* Whether a reader of this folder reads files of the type. */
 bool obj_reads(enum filetype t);
 
-/* Is the file what the key asked for? 1: yes (MATCH). 0: its identity cannot tell, by
- * specification (sources, sections). -EBADMSG: no (another build, HTML, broken, cut short): `e`
- * says what it is instead. -EAGAIN: the view lacks bytes. Others: the disk. With 1, `out` is
- * the slice that matched. */
+/* Whether the file is what the key asks for. 1: yes, and `out` is the slice that matched. 0: unknown, because
+ * files of this type have no identifier (sources, sections). -EBADMSG: no (another build, HTML, broken,
+ * cut short), and `e` says what it is instead. -EAGAIN: the view lacks bytes. Others: errors of the disk. */
 int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct err *e);
 
-/* Of a file that obj_check() refused: is it of the same build, and of another use? Then `own` is its key,
- * if that is not NULL. False for a part of a file. */
+/* Whether a file that obj_check() refused is of the same build, but of another use (the stripped program in
+ * place of the debug file). If so, `*own` (may be NULL) is its key. False if the first slice is not the
+ * whole file. */
 bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
 
-/* For a view that obj_check() is not through with: does the file say at its front that it is what
- * the key asked for, and of that use? Then only bytes that contradict what stands there could prove
- * it wrong. */
+/* For a view that obj_check() needs more bytes of: whether the front of the file says that it is the build
+ * that the key asks for, and of that use. Then only missing bytes that contradict the front could prove it
+ * wrong. */
 bool obj_promises(struct view *v, const struct key *k);
 
-/* Whether readers of a `t` read parts of the file, which tables in it lead to. 1; 0: they read most of
- * it. -EAGAIN: the view lacks bytes. */
+/* Whether debuggers read only parts of a file of type `t`, which they find by tables in it. 1; 0: they read
+ * most of it. -EAGAIN: the view lacks bytes. */
 int obj_is_sparse(struct view *v, enum filetype t);
-/* Where its tables are. 0; -EAGAIN; -ENOENT: unknown. */
+/* Finds the tables and the units of the file. 0; -EAGAIN; -ENOENT: unknown. */
 int obj_walk(struct view *v, struct obj_walk *out);
-/* Where the units of obj_walk() begin, ascending, by what the file's index says: hints, not proved. How
- * many, up to `most`; -EAGAIN; -ENOENT. */
+/* Reads from the file's index where the units of obj_walk() begin, ascending. These offsets are only hints:
+ * the index may be wrong. Returns their number, up to `most`; -EAGAIN; -ENOENT. */
 int obj_heads(struct view *v, uint64_t *heads, unsigned most);
 
-/* The keys that a slice answers to by what its own bytes say; the names are those in its module.
- * The key of an ELF file with a build id is the build id: a request with only the debug id finds that first. */
+/* Makes the keys that the slice is found by, from its module. Returns their number. An ELF file with a build
+ * id has only the key of its build id: a request with the debug id looks up the build id first. */
 #define OBJ_KEYS_MOST 8
 unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOST]);
 
-/* Takes a map's UUID from its file name, where the file itself has none. 0; -ENOENT: not a map, or its name
- * is not a UUID. */
+/* Takes the UUID of a map from its file name, because the file does not contain it. 0; -ENOENT: the slice is
+ * not a map, or its name is not a UUID. */
 int obj_take_uuid(struct obj_slice *s, const char *base);
-/* The same, and takes the module's names from the file name, without an ending such as `.debug`. A name that
- * servers give to every file ("debuginfo"), or an id, is not taken. */
+/* The same, and takes the names of the module from the file name, without an ending such as `.debug`. Ignores
+ * an id, and a name that servers give to every file ("debuginfo"). */
 void obj_take_name(struct obj_slice *s, const char *base);
 /* The same, and fills in what follows: the debug id, and the program's name as the debug file's. Then each
  * kind of server can be asked for the files of the module. */
@@ -100,5 +101,5 @@ const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "o
 /* "symtab,debug,unwind" or "none"; the words of `symfs id`. */
 const char *obj_features_text(unsigned features, char out[static 64]);
 
-/* The name at the end of a path of either kind; "" when it can be no name. */
+/* The last component of a Unix or Windows path; "" if it is not a valid file name. */
 void obj_base_name(char out[static MODULE_NAME_MAX], const char *p, size_t n);

@@ -1,7 +1,7 @@
-/* PDB: what Microsoft's linker writes beside a program. A file of blocks (MSF 7.00) that make up
- * numbered streams; stream 1 has the GUID, stream 3 the age that the program knows and the
- * machine. The directory of a large file is megabytes long, so only its few words that say
- * where these two streams begin are read, one by one. */
+/* PDB: the debug information that Microsoft's linker writes beside a program. The file has blocks (MSF 7.00),
+ * which form numbered streams. Stream 1 has the GUID. Stream 3 has the machine, and the age that the program
+ * has, too. The directory of a large file has megabytes, so only the few words that say where these two
+ * streams begin are read, one by one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/little.h"
@@ -13,11 +13,11 @@
 #define SUPERBLOCK_SIZE 56
 #define BLOCK_LEAST 512u
 #define BLOCK_MOST 65536u
-#define NO_STREAM UINT32_MAX /* the size of one that was deleted */
+#define NO_STREAM UINT32_MAX /* the size of a deleted stream */
 
 enum { STREAM_INFO = 1, STREAM_DBI = 3, STREAMS_READ };
 
-/* The first version with a GUID; those before have a time alone. */
+/* The first version with a GUID; earlier versions have only a time. */
 #define INFO_VERSION_GUID 19990604u
 #define INFO_SIZE 28
 #define INFO_SIZE_OLD 12
@@ -33,7 +33,7 @@ struct pdb {
 	struct view *v;
 	struct err *e;
 	uint32_t block_size, blocks;
-	uint32_t directory_size, directory_map; /* bytes; the block that lists its blocks */
+	uint32_t directory_size, directory_map; /* bytes; the block that lists the directory's blocks */
 	uint32_t streams;
 	struct stream stream[STREAMS_READ + 1];
 
@@ -103,7 +103,7 @@ static int directory_word(struct pdb *pdb, uint64_t i, uint32_t *out)
 	return r;
 }
 
-/* The directory: how many streams, how long each is, then the blocks of each. */
+/* The directory has the number of streams, then the size of each, then the blocks of each. */
 static int find_streams(struct pdb *pdb)
 {
 	uint64_t at;
@@ -153,8 +153,8 @@ static int read_info(struct pdb *pdb)
 	return 0;
 }
 
-/* The linker counts the age of stream 3, and writes that one into the program; tools that add to a
- * PDB later (srcsrv's pdbstr) count the one of stream 1. Files of compilers have no stream 3. */
+/* The linker increments the age in stream 3, and writes that age into the program. Tools that add to a PDB
+ * later (srcsrv's pdbstr) increment the age in stream 1. The PDBs of compilers have no stream 3. */
 static int read_dbi(struct pdb *pdb)
 {
 	const struct stream *s = &pdb->stream[STREAM_DBI];
@@ -182,7 +182,7 @@ static int pdb_facts(struct pdb *pdb, struct view *v, struct err *e)
 	return r < 0 ? r : read_dbi(pdb);
 }
 
-/* The header counts the blocks. */
+/* The header has the number of blocks. */
 static int check_whole(struct pdb *pdb)
 {
 	uint64_t end = (uint64_t)pdb->blocks * pdb->block_size;
@@ -221,7 +221,7 @@ static int pdb_probe(struct view *v, unsigned index, struct obj_slice *out, stru
 	s.arch = arch_of(&pdb);
 	s.module.object = OBJECT_PE;
 	s.module.debug_id = pdb.id;
-	if (pdb.machine == 0x14c) /* the others' unwind tables are in the program */
+	if (pdb.machine == 0x14c) /* other machines have unwind tables in the program */
 		s.features |= OBJ_HAS_UNWIND;
 	*out = s;
 	return 0;

@@ -1,6 +1,6 @@
 /* PE: programs and libraries of Windows, of .NET on any system, and of EFI. The identity is the
- * link time and the size in memory. The debug directory says which PDB belongs to it: this is where
- * the two names of a module meet, so it is read with care, entry by entry. */
+ * link time and the size in memory. The debug directory says which PDB belongs to the program. Only it
+ * connects the two names of a module, so each of its entries is read and checked. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/hash.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Windows loads none with more than 96; linkers of other systems have no such limit. */
+/* Windows does not load a file with more than 96 sections; linkers of other systems have no such limit. */
 #define SECTIONS_MOST 4096u
 #define ENTRIES_MOST 256u
 
@@ -27,8 +27,8 @@
 #define DIGEST_LEAST 16u
 #define DIGEST_MOST 64u
 
-/* A PDB inside of the program, packed and not. Those of the largest assemblies have some megabytes;
- * of more than this it is only said that there is one. */
+/* Bytes of a PDB inside the program, packed and unpacked. Those of the largest assemblies have some
+ * megabytes. A larger PDB is not read, and only counts as debug information. */
 #define EMBEDDED_MOST (16u << 20)
 
 enum {
@@ -68,7 +68,7 @@ struct pe {
 	struct directory dir[DIRECTORIES];
 
 	/* what the sections say */
-	uint64_t end; /* where the last byte of them ends */
+	uint64_t end; /* offset behind the last byte of the sections */
 	bool code_here, code_hollow, stub, pdata_empty;
 	unsigned features;
 
@@ -115,7 +115,7 @@ static int read_optional(struct pe *pe, uint64_t off, uint32_t size)
 	return 0;
 }
 
-/* Names of more than eight characters stand behind the symbols that linkers of GNU write. */
+/* Names of more than eight characters are in a table behind the symbols, which GNU linkers write. */
 static int find_names(struct pe *pe, const uint8_t *coff)
 {
 	uint32_t symbols = le32(coff + 8);
@@ -126,7 +126,7 @@ static int find_names(struct pe *pe, const uint8_t *coff)
 	if (!symbols)
 		return 0;
 	r = view_read(pe->v, at, size, sizeof(size));
-	if (r == -ENODATA) /* stripped, and the header does not know */
+	if (r == -ENODATA) /* the symbols were stripped, but the header still refers to them */
 		return 0;
 	if (r < 0)
 		return r == -EAGAIN ? r : pe_read(pe, "its names", at, size, sizeof(size));
@@ -165,7 +165,7 @@ static int pe_open(struct pe *pe, struct view *v, struct err *e, uint8_t coff[st
 
 /* ---- sections ----------------------------------------------------------------------- */
 
-/* "/123" is a name in the table of names, "/": itself. */
+/* Replaces a name like "/123" by the long name at offset 123 of the table of names. */
 static int long_name(struct pe *pe, char name[static 24])
 {
 	uint64_t at = strtoul(name + 1, NULL, 10);
@@ -179,7 +179,7 @@ static int long_name(struct pe *pe, char name[static 24])
 	r = view_read(pe->v, pe->names + at, name, n);
 	if (r == -EAGAIN)
 		return r;
-	/* One that fills the room is longer than all that are looked for. */
+	/* A name that fills the buffer is longer than every name that is searched for. */
 	if (r < 0 || !memchr(name, '\0', 24))
 		name[0] = '\0';
 	return 0;
@@ -254,8 +254,8 @@ static int in_file(struct pe *pe, uint64_t off, uint64_t n)
 	return -EAGAIN;
 }
 
-/* Where `n` bytes of the image stand in the file. -ENOENT: nowhere, as in a debug file, which keeps
- * the directories of its program. */
+/* The offset in the file of `n` bytes of the image. -ENOENT: the file does not have them. A debug file keeps
+ * the directories of its program, but not the bytes. */
 static int file_offset(struct pe *pe, uint32_t rva, uint32_t n, uint64_t *off)
 {
 	for (uint32_t i = 0; i < pe->count; i++) {
@@ -275,7 +275,7 @@ static int file_offset(struct pe *pe, uint32_t rva, uint32_t n, uint64_t *off)
 
 /* ---- the debug directory ------------------------------------------------------------ */
 
-/* Builds write the path of their own machine; what others can ask for is its last part. */
+/* Builds write a path of their own machine; clients request only its last component. */
 static void take_pdb_name(struct pe *pe, const uint8_t *p, size_t n)
 {
 	char path[PATH_MOST + 1];
@@ -284,16 +284,16 @@ static void take_pdb_name(struct pe *pe, const uint8_t *p, size_t n)
 	pe->pdb[0] = '\0';
 	memcpy(path, p, n);
 	path[n] = '\0';
-	if (n == PATH_MOST && strlen(path) == n) /* there is more, and its end counts */
+	if (n == PATH_MOST && strlen(path) == n) /* the path is longer, and only its end matters */
 		return;
 	name = path_base(path);
 	if (path_name_ok(name, strlen(name)))
 		snprintf(pe->pdb, sizeof(pe->pdb), "%s", name);
 }
 
-/* A portable PDB has the entry's stamp where others have their age; one that another tool wrote for
- * the image of a .NET library stands beside it, and is not what debuggers ask for. Other readers
- * know no PDB of before the GUID; those are asked for by time and age to this day. */
+/* A Portable PDB has the stamp of the entry in place of an age. The entries of a .NET library can also name
+ * the PDB that another tool wrote for the native image; debuggers do not ask for that PDB. Other readers do
+ * not know PDBs from before the GUID (NB10), but debuggers still request them by time and age. */
 static int take_codeview(struct pe *pe, const struct entry *x, uint64_t off)
 {
 	uint8_t p[24 + PATH_MOST];
@@ -326,7 +326,7 @@ static int take_codeview(struct pe *pe, const struct entry *x, uint64_t off)
 	return 0;
 }
 
-/* "SHA256", a zero, the digest. */
+/* The entry has "SHA256", a zero byte, and the digest. */
 static int take_checksum(struct pe *pe, const struct entry *x, uint64_t off)
 {
 	uint8_t p[16 + DIGEST_MOST];
@@ -353,7 +353,7 @@ static int take_checksum(struct pe *pe, const struct entry *x, uint64_t off)
 	return 0;
 }
 
-/* What lies outside of the file is passed over: stripped files keep entries of what they lost. */
+/* Skips an entry whose data is outside of the file: stripped files keep the entries of removed data. */
 static int take_entry(struct pe *pe, struct entry *x)
 {
 	uint64_t off = x->off;
@@ -401,7 +401,7 @@ static int pe_debug(struct pe *pe)
 	return r;
 }
 
-/* A PDB inside that is broken does not break the program. */
+/* Reads the features of the PDB inside the program. If that PDB is broken, the program still is not. */
 static int embedded_features(struct pe *pe)
 {
 	_cleanup_free_ uint8_t *packed = NULL, *pdb = NULL;
@@ -480,8 +480,8 @@ static int pe_facts(struct pe *pe, struct view *v, struct err *e)
 	return r < 0 ? r : pe_tables(pe);
 }
 
-/* Packers leave empty sections of these names; what they packed is not to be read from here. A
- * debug file keeps the headers of code that it lost. */
+/* Packers leave these sections empty, and the packed program cannot be read. A debug file keeps the headers
+ * of its removed code. */
 static enum obj_kind kind_of(const struct pe *pe)
 {
 	if ((pe->stub && pe->pdata_empty) || !pe->has_image_size)
@@ -509,8 +509,8 @@ static void module_of(const struct pe *pe, struct module *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->object = OBJECT_PE;
-	/* Old compilers of .NET, and those that mix it with machine code, write PDBs of the other
-	 * kind. */
+	/* Old .NET compilers, and those that mix .NET with machine code, write a PDB that is not
+	 * portable. */
 	if (pe->dir[DIRECTORY_CLR].rva && (pe->rank == RANK_PORTABLE || pe->rank == RANK_NONE))
 		m->object = OBJECT_PE_DOTNET;
 	m->debug_id = pe->id;
@@ -541,7 +541,7 @@ static int pe_probe(struct view *v, unsigned index, struct obj_slice *out, struc
 	return 0;
 }
 
-/* The code id stands in the first block. */
+/* The code id is in the first block. */
 static int pe_early(struct view *v, struct module *out)
 {
 	uint8_t coff[24];

@@ -1,6 +1,6 @@
-/* Perf maps of .NET's ahead-of-time compiler (`.ni.r2rmap`): lines of an address, a length, a name.
- * Addresses at the very top are the header: a signature of sixteen bytes, which the image has too,
- * and a version. Servers file them by both; here the version is the debug id's age. */
+/* Perf maps of .NET's ahead-of-time compiler (`.ni.r2rmap`): each line has an address, a length and a name.
+ * Lines with the highest addresses are the header: a signature of sixteen bytes, which the image has, too,
+ * and a version. Servers use both in a path; here the version is the age of the debug id. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"
@@ -16,7 +16,7 @@ enum { LINE_SIGNATURE, LINE_VERSION, LINE_SYSTEM, LINE_ARCH, LINE_ABI, LINES };
 
 struct head {
 	char text[HEAD_MOST + 1];
-	const char *values[LINES]; /* into the text; NULL: the line is not there */
+	const char *values[LINES]; /* into the text; NULL: the file does not have the line */
 	bool symbols;		   /* a line follows that does not belong to the header */
 };
 
@@ -28,7 +28,7 @@ static bool has_token(const char *line, unsigned token)
 	return strncasecmp(line, want, 12) == 0;
 }
 
-/* Cuts the text into lines, and ends with the first that does not belong to the header. */
+/* Cuts the text into lines, up to the first that does not belong to the header. */
 static void split(struct head *h, size_t n)
 {
 	char *rest = h->text, *line;
@@ -53,7 +53,7 @@ static unsigned count_lines(const char *p, size_t n)
 	return lines;
 }
 
-/* The header's lines and one more, or what the file has of them. */
+/* Reads the lines of the header and one more, or fewer if the file ends before. */
 static int load_head(struct view *v, struct head *h, struct err *e)
 {
 	size_t n = (size_t)MIN(v->have, HEAD_MOST);

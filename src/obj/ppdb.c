@@ -1,6 +1,6 @@
-/* Portable PDB: the debug information of .NET, a metadata file of some named streams. `#Pdb` has
- * the identity: a GUID, and a stamp that stands where other PDBs have an age. The tables of `#~`
- * say whether there are line numbers, and sources or where they can be had. */
+/* Portable PDB: the debug information of .NET, a metadata file of some named streams. `#Pdb` has the
+ * identity: a GUID, and a stamp in place of the age of other PDBs. The tables of `#~` say whether the file
+ * has line numbers, and sources or links to them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/ppdb.h"
 #include "base/hash.h"
@@ -20,7 +20,8 @@
 #define ID_SIZE 20u /* a GUID and a stamp, at the beginning of #Pdb */
 #define CHUNK (64u << 10)
 
-/* Rows are sorted by what they belong to, so that sources are among the first. */
+/* Rows of custom debug information that are searched for sources. The rows are sorted by what they belong
+ * to, so those for sources are among the first. */
 #define CUSTOM_MOST (1u << 16)
 
 enum {
@@ -32,8 +33,8 @@ enum {
 
 #define TABLES_OF_DEBUG (0xffull << TABLE_DOCUMENT)
 
-/* What a row of custom debug information can belong to: its column is as wide as the longest of
- * these tables needs, behind five bits that say which of them. */
+/* The tables that a row of custom debug information can belong to. Five bits of the column for it say which
+ * table; the column is as wide as the longest of these tables needs. */
 static const uint8_t parents[] = {6, 4, 1, 2, 8, 9, 10, 0, 14, 23, 20, 17, 26, 27, 32, 35, 38, 39,
 	40, 42, 44, 43, TABLE_DOCUMENT, TABLE_SCOPE, TABLE_VARIABLE, TABLE_CONSTANT, TABLE_IMPORT};
 
@@ -57,7 +58,7 @@ struct ppdb {
 	uint32_t rows[TABLES];
 	uint64_t valid;	     /* which tables are here, a bit each */
 	unsigned string, guid, blob; /* bytes of an index into a heap */
-	uint64_t custom;     /* where that table begins */
+	uint64_t custom;     /* offset of TABLE_CUSTOM */
 	unsigned features;
 };
 
@@ -136,7 +137,7 @@ static int find_streams(struct ppdb *ppdb)
 	return r;
 }
 
-/* One number of rows for each bit, in the order of the bits. */
+/* Reads the number of rows of each table that has a bit set in `bits`, in the order of the bits. */
 static int read_rows(struct ppdb *ppdb, uint64_t *at, uint64_t end, uint64_t bits)
 {
 	for (unsigned i = 0; i < TABLES; i++) {
@@ -157,7 +158,8 @@ static int read_rows(struct ppdb *ppdb, uint64_t *at, uint64_t end, uint64_t bit
 	return 0;
 }
 
-/* The identity, and how long the tables of the program are: indexes into them stand in ours. */
+/* Reads the identity, and how many rows the program's tables have: the tables of the PDB have indexes into
+ * them. */
 static int read_pdb(struct ppdb *ppdb)
 {
 	uint64_t at = ppdb->pdb.off + PDB_STREAM_LEAST;
@@ -186,7 +188,7 @@ static int ppdb_open(struct ppdb *ppdb, struct view *v, struct err *e)
 
 /* ---- tables ------------------------------------------------------------------------- */
 
-/* Bytes of an index into a table; of one of many tables, `tag` bits say which. */
+/* Bytes of an index into a table. In an index into one of several tables, `tag` bits say which table. */
 static unsigned index_size(const struct ppdb *ppdb, unsigned table, unsigned tag)
 {
 	return ppdb->rows[table] < 1u << (16 - tag) ? 2 : 4;
@@ -248,7 +250,7 @@ static int read_tables(struct ppdb *ppdb)
 	return r;
 }
 
-/* Whether the kind is one that holds sources, or says where they are. */
+/* Whether rows of this kind contain sources or links to them. */
 static int is_sources(struct ppdb *ppdb, uint32_t guid, bool *out)
 {
 	uint8_t kind[16];
@@ -334,7 +336,7 @@ int ppdb_features(struct view *v, unsigned *features)
 	return r;
 }
 
-/* "FAMILY:digits" to both. 0; -ENOTSUP. */
+/* Splits "FAMILY:digits" into the name of the algorithm and the digest. 0; -ENOTSUP. */
 static int split_checksum(const char *text, char family[static 16], uint8_t want[static DIGEST_BYTES],
 	size_t *n)
 {
@@ -349,7 +351,7 @@ static int split_checksum(const char *text, char family[static 16], uint8_t want
 	return 0;
 }
 
-/* The bytes of the file, but for zeros where its identity stands. */
+/* Adds the bytes of the file to a digest, with zeros in place of the identity. */
 static int digest_without(struct digest *d, struct view *v, struct range identity)
 {
 	_cleanup_free_ uint8_t *p = malloc(CHUNK);
@@ -402,7 +404,7 @@ int ppdb_checksum(struct view *v, const char *checksum, struct err *e)
 		return 0;
 	return memcmp(want, got, n) == 0
 		? 1
-		: err_set(e, -EBADMSG, "is not the file that its program has the %s of", family);
+		: err_set(e, -EBADMSG, "is not the PDB of its program: the %s checksums differ", family);
 }
 
 int ppdb_make_checksum(struct view *v, char out[static MODULE_CHECKSUM_MAX], struct err *e)

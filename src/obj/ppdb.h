@@ -1,17 +1,18 @@
-/* Portable PDBs, for the reader of programs: a program can contain one. */
+/* Reads Portable PDBs: their features, for the reader of PE files, which can contain one; and checksums. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
 #include "base/view.h"
 #include "id/module.h"
 
-/* 0; -EBADMSG: not a Portable PDB, or a broken one; or another result of a probe. */
+/* Reads the features (OBJ_HAS_*). 0; -EBADMSG: not a Portable PDB, or a broken one; or another result of a
+ * probe. */
 int ppdb_features(struct view *v, unsigned *features);
 
-/* Compares a whole file with the checksum that its program has, "SHA256:00ff…". This is the digest of the
- * file with zeros in place of its identity, which was made from the digest. 1: they are equal. 0: the
- * file cannot be checked (an unknown algorithm, no digits, not a Portable PDB). -EBADMSG: they differ;
- * `e` says so. Other errors: the disk, memory. */
+/* Compares a whole file with the checksum in its program, "SHA256:00ff…". The checksum is the digest of the
+ * file with zeros in place of the identity, because compilers make the identity from the digest. 1: they are
+ * equal. 0: the file cannot be checked (an unknown algorithm, no digits, not a Portable PDB). -EBADMSG: they
+ * differ, and `e` says so. Other errors: the disk, memory. */
 int ppdb_checksum(struct view *v, const char *checksum, struct err *e);
 /* Makes the checksum that compilers write into the program of a Portable PDB, "SHA256:00ff…", from the
  * whole file. 0; -EBADMSG: not a Portable PDB; errors of the disk or memory. */

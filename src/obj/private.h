@@ -1,4 +1,4 @@
-/* What a format is, and what the readers of formats share. Known to obj/ alone. Any thread. */
+/* The interface of a format, and functions that the readers of formats share. Only for obj/. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "obj/obj.h"
@@ -10,19 +10,19 @@ struct obj_format {
 	struct {
 		const char *magic;
 		size_t len;
-	} also[6];   /* what else its files begin with */
-	bool shared; /* so do files of other formats: probe() answers -ENOMSG for those */
-	enum filetype serves[4]; /* what its files may be asked for as */
+	} also[6];   /* further magics of the format */
+	bool shared; /* files of other formats have the same magic: probe() returns -ENOMSG for those */
+	enum filetype serves[4]; /* the types that its files can serve as */
 	/* Slice `index` of the file. As obj_identify(). */
 	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
-	/* May be NULL. 0: the ids in `out` are those of the file, whatever its missing bytes are,
-	 * so that another build is refused after its first block. Else nothing is sure yet. */
+	/* May be NULL. Reads ids from the front of the file. 0: the ids in `out` are certain, whatever the
+	 * missing bytes are, so that another build is refused after its first block. Else they are not. */
 	int (*early)(struct view *v, struct module *out);
 	/* May be NULL. After early(): whether the bytes so far announce a file that serves as `t`. */
 	bool (*promises)(struct view *v, enum filetype t);
-	/* May be NULL: no. As obj_is_sparse(). */
+	/* As obj_is_sparse(). NULL: the files are never sparse. */
 	int (*sparse)(struct view *v, enum filetype t);
-	/* May be NULL: not known. As obj_walk(), obj_heads(). */
+	/* As obj_walk(), obj_heads(). NULL: unknown. */
 	int (*walk)(struct view *v, struct obj_walk *out);
 	int (*heads)(struct view *v, uint64_t *heads, unsigned most);
 };
@@ -42,7 +42,7 @@ extern const struct obj_format obj_wasm;
 
 #define OBJ_FORMATS 11
 extern const struct obj_format *const obj_formats[OBJ_FORMATS];
-const struct obj_format *obj_format_named(const char *name); /* NULL */
+const struct obj_format *obj_format_named(const char *name); /* NULL: no such format */
 bool obj_format_serves(const struct obj_format *f, enum filetype t);
 
 /* The first bytes of a file, by which formats claim it. */
@@ -55,29 +55,30 @@ int obj_head_read(struct view *v, struct obj_head *h); /* 0, -EAGAIN; others: th
 
 enum obj_claim {
 	CLAIM_NO,
-	CLAIM_MAYBE, /* the magic's last bytes are not here yet */
+	CLAIM_MAYBE, /* the last bytes of the magic have not arrived yet */
 	CLAIM_YES
 };
 enum obj_claim obj_claims(const struct obj_format *f, const struct obj_head *h);
 
-/* What first bytes are that no format claims: "is an HTML page", "is empty", "is of no known format". */
+/* Describes first bytes that no format claims: "is an HTML page", "is empty", "is of no known format". */
 const char *obj_foreign(const uint8_t *p, size_t n);
 
-/* What belongs to an ELF file, and goes by its debug id, may be asked for by its build id: that key. 0, -ENOENT. */
+/* Files that have the debug id of an ELF file in their key may also be requested by its build id. Makes the
+ * key of that request. 0; -ENOENT: not such a file. */
 int obj_key_by_build_id(enum filetype t, const struct module *m, struct key *out);
 
-/* view_read() for the readers of this folder: `what` is cut short, -EBADMSG, or could not be read,
- * and `e` says so. -EAGAIN is passed on without words. */
+/* As view_read(), with a message in `e`. -EBADMSG: the file ends before the end of `what`. -EAGAIN, without
+ * a message: the view lacks bytes. Others: the file could not be read. */
 int obj_read(struct view *v, const char *what, uint64_t off, void *p, size_t n, struct err *e);
 
-/* -EBADMSG, and `e` says that `what` ("its header") is not all in the file. */
+/* Returns -EBADMSG; `e` says that the file ends before the end of `what` ("its header"). */
 int obj_cut_off(struct err *e, const char *what);
 
-/* Whether a file that needs `end` bytes has them. While the length of the file is not known, it is whole as
- * soon as they are all here. 0; -EBADMSG, and `e` says so; -EAGAIN. */
+/* Checks that a file has at least `end` bytes. While the length of the file is unknown, the file counts as
+ * whole as soon as these bytes have arrived. 0; -EBADMSG: it is cut short, and `e` says so; -EAGAIN. */
 int obj_check_whole(struct view *v, uint64_t end, struct err *e);
 
 int obj_always_sparse(struct view *v, enum filetype t); /* 1: for formats that debuggers always read in parts */
 
-/* The word for an architecture that stands in a file as text; "unknown". */
+/* The name of an architecture that a file gives as text: static; "unknown" if symfs does not know it. */
 const char *obj_arch(const char *p, size_t n);

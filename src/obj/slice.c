@@ -1,4 +1,4 @@
-/* What a slice of a file is found by: its keys, the names in its file name, and words for it. */
+/* Makes the keys that a slice of a file is found by, takes names from its file name, and describes it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "obj/private.h"
@@ -10,9 +10,8 @@
 
 /* ---- keys --------------------------------------------------------------------------- */
 
-/* What belongs to an ELF file, and goes by its debug id, may be asked for by its build id: then the
- * debug id is the one that follows from that on most machines. Of a big-endian one the file has
- * another, and so has a file that makes up its own. */
+/* The key has the debug id that follows from the build id on little-endian machines. The debug id in the file
+ * can differ: on big-endian machines, or if the tool that wrote the file made up its own. */
 int obj_key_by_build_id(enum filetype t, const struct module *m, struct key *out)
 {
 	const struct filetype_row *row = filetype_row(t);
@@ -46,7 +45,7 @@ unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOS
 			a.m.code_id[0] = '\0';
 			add_key(&a, keys, &n);
 		}
-		/* Some make a UUID of the first half of its id. */
+		/* Some clients use only the first 16 bytes of the id, as a UUID. */
 		if (wasm && strlen(a.m.code_id) > 32) {
 			a.m.code_id[32] = '\0';
 			add_key(&a, keys, &n);
@@ -64,7 +63,7 @@ int obj_take_uuid(struct obj_slice *s, const char *base)
 	bool map = s->n_types && obj_is_anonymous(s->types[0]) && filetype_row(s->types[0])->id == ID_UUID;
 	struct debug_id id;
 
-	/* With more digits it would be an age that stands there. */
+	/* A name with more digits would have an age. */
 	if (!map || (n == 36 ? base[8] != '-' : n != 32) || debug_id_parse(&id, base, n) < 0 ||
 		id.pdb20 || id.age)
 		return -ENOENT;
@@ -78,10 +77,10 @@ static void take_name(char out[static MODULE_NAME_MAX], const char *base, size_t
 		snprintf(out, MODULE_NAME_MAX, "%.*s", (int)MIN(n, MODULE_NAME_MAX - 1), base);
 }
 
-/* Whether the name of a file is the program's, the debug file's, or both: in ELF, Mach-O and WASM both have
- * one name; a PDB has another than its program. "x.src.zip" is neither, but better than no name for files that
- * have only a debug id. */
-static void whose_name(const struct obj_slice *s, bool *code, bool *debug)
+/* Whether the name of a file is the program's, the debug file's, or both. In ELF, Mach-O and WASM both have
+ * the same name; a PDB and its program have different names. "x.src.zip" is the name of neither, but better
+ * than no name for files that have only a debug id. */
+static void name_belongs_to(const struct obj_slice *s, bool *code, bool *debug)
 {
 	enum filetype t = s->types[0];
 	bool any_module = s->n_types && filetype_row(t)->object == OBJECT_UNKNOWN;
@@ -92,9 +91,9 @@ static void whose_name(const struct obj_slice *s, bool *code, bool *debug)
 		*debug = false;
 }
 
-/* The program's name within that of its debug file: `x.debug`, `x.debug-zstd` are of x. Not of a PE
- * file, whose name is in its key: it would be taken for the program. Portable PDBs that lie beside
- * other PDBs of their program are called x.pdbx, and asked for as x.pdb. */
+/* The length of the program's name in the name of its debug file: `x.debug` and `x.debug-zstd` belong to x.
+ * Not for a PE file: its key contains its name, so the debug file would be taken for the program. A Portable
+ * PDB beside another PDB of the same program is called x.pdbx, and requested as x.pdb. */
 static size_t name_length(const struct obj_slice *s, const char *base)
 {
 	const char *end = strrchr(base, '.');
@@ -110,8 +109,8 @@ static size_t name_length(const struct obj_slice *s, const char *base)
 	return n;
 }
 
-/* Whether a symbol server or a debugger has this where the name would be: a word for what the file is, or
- * the end of its id. */
+/* Whether symbol servers or debuggers use this text in place of a name: a word for the kind of file, or the
+ * end of its id. */
 static bool is_no_name(const struct obj_slice *s, const char *base)
 {
 	static const char *const words[] = {"executable", "debuginfo", "breakpad", "sourcebundle", "symbols",
@@ -129,9 +128,9 @@ void obj_take_name(struct obj_slice *s, const char *base)
 	bool code, debug;
 
 	obj_take_uuid(s, base);
-	whose_name(s, &code, &debug);
-	/* A Breakpad file has a name of its own, `x.sym`; that of a module which it leaves out is this
-	 * word to the tools that write and read them. */
+	name_belongs_to(s, &code, &debug);
+	/* The name of a Breakpad file, `x.sym`, is not the name of its module. If the file does not name the
+	 * module, the tools that write and read such files use this word. */
 	if (debug && s->types[0] == FILETYPE_BREAKPAD)
 		base = "<unknown>";
 	if (is_no_name(s, base))

@@ -1,5 +1,5 @@
-/* Source bundles: eight bytes, and a zip archive of sources with a manifest that has the ids of
- * the debug file which they belong to. */
+/* Source bundles: eight bytes, then a zip archive of sources. A manifest in the archive has the ids of the
+ * debug file that the sources belong to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/hash.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A browser's manifest, the largest of what is real, has some twenty megabytes. */
+/* The largest known manifest, that of a browser, has some twenty megabytes. */
 #define MANIFEST_MOST (64u << 20)
 #define ENTRIES_MOST (1u << 20)
 #define VALUE_MOST 512
@@ -21,13 +21,13 @@ struct manifest {
 
 /* ---- the manifest ------------------------------------------------------------------- */
 
-/* A reader of JSON that wants some strings of the outermost object and skips the rest by its
- * brackets. What it skips may be broken; what it takes is not. */
+/* A JSON reader that takes some strings of the outermost object, and skips the rest by counting brackets. It
+ * checks the strings, but not what it skips. */
 struct json {
 	const char *p, *end;
 	unsigned depth;
 	char key[32]; /* of the outermost object; "" between members */
-	bool value;   /* the colon has been */
+	bool value;   /* the colon was read, so a value follows */
 	struct manifest *out;
 };
 
@@ -64,7 +64,7 @@ static int take_code_point(struct json *j, unsigned *out)
 		else
 			return -EBADMSG;
 	}
-	/* Halves of what lies above: in no identifier, and in few names. */
+	/* Halves of a surrogate pair: identifiers have none, and few names do. */
 	*out = c >= 0xd800 && c < 0xe000 ? '?' : c;
 	return 0;
 }
@@ -91,7 +91,7 @@ static int take_escape(struct json *j, char out[static 3], size_t *n)
 	return 0;
 }
 
-/* Behind the opening quote; "" when it does not fit or has a zero in it. */
+/* Reads a string, from behind its opening quote. `out` is "" if the string does not fit or has a NUL. */
 static int take_string(struct json *j, char *out, size_t room)
 {
 	bool fits = true;
@@ -170,7 +170,7 @@ static int read_manifest(const char *p, size_t n, struct manifest *out, struct e
 		r = c == '"' ? on_string(&j) : on_mark(&j, c);
 	}
 	if (r < 0 || !begun || j.depth)
-		return err_set(e, -EBADMSG, "is broken: its manifest is no JSON object");
+		return err_set(e, -EBADMSG, "is broken: its manifest is not a JSON object");
 	return 0;
 }
 
@@ -222,9 +222,9 @@ static bool is_build_id(const struct module *m)
 	return false;
 }
 
-/* A bundle does not say what kind of program it belongs to; its ids do. A UUID that is both ids as it
- * stands is Mach-O's, or WebAssembly's; a debug id that follows from the code id, ELF's; and ids
- * that have nothing to do with each other, a PE file's. */
+/* A bundle does not say what kind of program it belongs to, but its ids do. If both ids are the same UUID, it
+ * is Mach-O or WebAssembly. If the debug id follows from the code id, it is ELF. If the ids are unrelated, it
+ * is PE. */
 static enum object_type object_of(const struct module *m, const char *arch)
 {
 	size_t n = strlen(m->code_id);

@@ -16,7 +16,7 @@ static const char *skip_spaces(const char *p)
 	return p;
 }
 
-/* The UUID behind the key; `text` is in memory and ends with a zero. */
+/* Whether a UUID follows the key; `text` ends with a NUL. */
 static bool has_uuid(const char *text)
 {
 	static const char key[] = "<key>DBGOriginalUUID</key>", open[] = "<string>";

@@ -177,7 +177,7 @@ static int wasm_open(struct wasm *w, struct view *v, struct err *e)
 	if (r < 0)
 		return r;
 	if (memcmp(h + 4, "\1\0\0\0", 4) != 0) /* a component has another value here */
-		return err_set(e, -EBADMSG, "is WebAssembly, and no module of version 1");
+		return err_set(e, -EBADMSG, "is WebAssembly, but not a module of version 1");
 	return walk(w);
 }
 

@@ -71,7 +71,7 @@ symfs_serve sums --source "ssqp@$URL_pdbs"
 path=/own.pdb/${GUID}ffffffff/own.pdb
 for round in cold stored; do
   get "$URL_sums" 502 $path -H "SymbolChecksum: $wrong"
-  grep -q 'is not the file that its program has the SHA256 of' "$TMP/body" || fail "$round, a wrong checksum: $(cat "$TMP/body")"
+  grep -q 'is not the PDB of its program: the SHA256 checksums differ' "$TMP/body" || fail "$round, a wrong checksum: $(cat "$TMP/body")"
   tr -d '\r' <"$TMP/head" | grep -qi '^cache-control: no-store$' || fail "$round: $(cat "$TMP/head")"
   for sums in "$right" "$wrong;$right" "SHA3-999:0011" "md5:00;$right"; do
     get "$URL_sums" 200 $path -H "SymbolChecksum: $sums"
@@ -88,7 +88,7 @@ net() { # CHECKSUM
 for sum in "$right" "$wrong" "$right"; do
   get "$URL_sums" 200 '/symbolicate/v5?module_errors=1' -d "$(net "$sum")"
   said='it is the file'
-  grep -q 'portablepdb: is not the file that its program has the SHA256 of' "$TMP/body" && said='it is another'
+  grep -q 'portablepdb: is not the PDB of its program: the SHA256 checksums differ' "$TMP/body" && said='it is another'
   case "$sum $said" in "$right it is the file" | "$wrong it is another") ;; *) fail "$sum: $(cat "$TMP/body")" ;; esac
   grep -q '"portablepdb: \|: portablepdb: ' "$TMP/body" || fail "$sum: no word of the PDB: $(cat "$TMP/body")"
 done

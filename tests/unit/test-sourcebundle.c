@@ -106,7 +106,7 @@ START_TEST(broken_manifests)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(texts); i++) {
 		bundle_of(&image, texts[i], 0);
-		object_broken(image.p, image.n, "its manifest is no JSON object");
+		object_broken(image.p, image.n, "its manifest is not a JSON object");
 	}
 }
 END_TEST

@@ -153,7 +153,7 @@ START_TEST(broken)
 	object_broken(image.p, image.n - 1, "cut short");
 	object_broken(image.p, 7, "cut short");
 	image.p[4] = 0x0d;
-	object_broken(image.p, image.n, "no module of version 1");
+	object_broken(image.p, image.n, "not a module of version 1");
 	module_with(&image, long_id, 66);
 	object_broken(image.p, image.n, "66 bytes");
 	begin(&image);

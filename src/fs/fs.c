@@ -302,7 +302,7 @@ static int serve_end(struct server *servers, unsigned n)
 	return r;
 }
 
-/* The mount goes on without passthrough. */
+/* The mount continues without passthrough. */
 static void log_helper_gone(struct fs *fs)
 {
 	fs->helper_gone = true;

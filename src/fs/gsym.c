@@ -44,8 +44,8 @@ static bool is_listed(const struct artifact *a, const struct gsym_listed *file)
 	return key_of(&k, a) == 0 && key_number(&k) == file->number;
 }
 
-/* The input of the GSYM at a path, if one meaning of the path is the listed file; else NULL. A path can
- * have several meanings, of which another may be listed. (A PE file has two keys.) */
+/* The file that a path in gsym/ is converted from, if the path can mean the listed file; else NULL. A path
+ * can mean several files, and the listed one need not be the first. (A PE file has two keys.) */
 static const struct artifact *input_of(const struct tree_hit *hit, const struct gsym_listed *file)
 {
 	const struct artifact *first = hit->files;

@@ -53,6 +53,7 @@ int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const c
 int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
 	const struct node_bytes *bytes, struct node **out);
 
+/* FORGET: the kernel drops `n` of its references to a node. An unknown number is fine. */
 void node_forget(struct nodes *t, uint64_t ino, uint64_t n);
 
 /* An OPEN found these exact bytes. 0: the node has them, and the kernel never cached other pages for
@@ -62,6 +63,7 @@ int node_settle(struct nodes *t, struct node *n, const struct node_bytes *bytes)
 /* An OPEN found nothing. True: for the first time since bytes were found. */
 bool node_missed(struct nodes *t, struct node *n);
 
+/* What is known of the bytes of a leaf. */
 void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out);
 
 /* Where the bytes come from, for files of directory sources; the store knows its own files. False: not

@@ -189,6 +189,7 @@ ssize_t listing_fill(struct fs *fs, fuse_req_t req, struct listing *l, uint64_t 
 /* The kind of `rest`, a path under .symfs. 0, -ENOENT. */
 int state_kind(const char *rest, enum node_kind *kind);
 const char *state_entry(unsigned nth, enum node_kind *kind); /* NULL past the last */
+/* Writes the content of a file under .symfs. 0, -ENOENT, -ENOMEM. */
 int state_text(struct fs *fs, const char *rest, struct buf *out);
 const char *state_rest(const struct node *n); /* the path below ".symfs/" */
 /* Whether the file has mode 0400, and whether a user may open it. */
@@ -249,8 +250,8 @@ int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size
  * source. */
 int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
 
-/* Checks the interrupted requests. Returns after how many milliseconds to check again; -1: none is
- * left. Thread of fs_loop() only. */
+/* Checks the interrupted requests. Returns after how many milliseconds to check again; -1: no such request
+ * is left. Thread of fs_loop() only. */
 int wait_look(struct fs *fs);
 
 /* ---- handshake.c -------------------------------------------------------------------- */

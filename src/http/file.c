@@ -244,7 +244,7 @@ static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 	return exchange_reply(x, 200, r);
 }
 
-/* ---- the answer is there ------------------------------------------------------------ */
+/* ---- the answer has arrived --------------------------------------------------------- */
 
 enum MHD_Result file_reply(struct exchange *x)
 {

@@ -174,8 +174,8 @@ void exchange_drop_body(struct exchange *x);
 
 /* fetch_try() or derive_try() returned `r` and answered at once: moves the answer to x->answer. */
 void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f);
-void answer_of(const struct fetched *f, struct answer *out);
-void answer_release(struct answer *a);
+void answer_of(const struct fetched *f, struct answer *out); /* copies, with references of its own */
+void answer_release(struct answer *a); /* drops the references; the answer may be filled again */
 
 /* ---- reply.c ------------------------------------------------------------------------- */
 
@@ -195,9 +195,11 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 
 /* ---- conn.c -------------------------------------------------------------------------- */
 
+/* libmicrohttpd calls this when a connection begins or ends. `ctx` is the struct http; `*socket_context`
+ * becomes the struct conn, or NULL without memory. */
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
-void conn_busy(struct http *h, struct conn *c, bool busy);
+void conn_busy(struct http *h, struct conn *c, bool busy); /* an answer begins; false: a wait begins */
 void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body have arrived */
 /* Closes connections whose head or body does not arrive in time. False: no connection is left. */
 bool conn_sweep(struct http *h);
@@ -304,5 +306,7 @@ unsigned search(struct http *h, const char *words, struct artifact *out);
 
 /* ---- access.c ----------------------------------------------------------------------- */
 
+/* Opens the access log of the options, or opens it again. 0, also without a log; -errno and `e`. */
 int access_open(struct http *h, struct err *e);
+/* Writes the line of a request that has ended; `cut`: before the whole response was sent. Any thread. */
 void access_write(struct http *h, struct exchange *x, bool cut);

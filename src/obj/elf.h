@@ -82,7 +82,9 @@ struct elf {
 uint64_t elf_number(const struct elf *elf, const uint8_t *p, unsigned n); /* n bytes in the file's byte order */
 uint64_t elf_field(const struct elf *elf, const uint8_t *p, struct elf_field f);
 int elf_read(struct elf *elf, const char *what, uint64_t off, void *p, size_t n); /* as obj_read() */
+/* Reads the file's header. 0; -EBADMSG, -EAGAIN, errors of the disk. */
 int elf_open(struct elf *elf, struct view *v, struct err *e);
+/* Header `i` of a table; valid until the next call. Errors as those of elf_open(). */
 int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t **out);
 
 /* ---- elf-notes.c: the build id ------------------------------------------------------ */

@@ -38,7 +38,7 @@ struct obj_span {
 struct obj_walk {
 	unsigned n_tables;
 	struct obj_span tables[OBJ_TABLES_MOST]; /* the debugger reads each from front to back */
-	struct obj_span units; /* it reads the head of each unit here; n 0: no units, or no table lists them */
+	struct obj_span units; /* it reads the head of each unit; n 0: no units, or no table lists them */
 };
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
@@ -77,8 +77,8 @@ bool obj_promises(struct view *v, const struct key *k);
 int obj_is_sparse(struct view *v, enum filetype t);
 /* Finds the tables and the units of the file. 0; -EAGAIN; -ENOENT: unknown. */
 int obj_walk(struct view *v, struct obj_walk *out);
-/* Reads from the file's index where the units of obj_walk() begin, ascending. These offsets are only hints:
- * the index may be wrong. Returns their number, up to `most`; -EAGAIN; -ENOENT. */
+/* Reads from the file's index where the units of obj_walk() begin. These offsets are only hints:
+ * the index may be wrong, and need not be sorted. Returns their number, up to `most`; -EAGAIN; -ENOENT. */
 int obj_heads(struct view *v, uint64_t *heads, unsigned most);
 
 /* Makes the keys that the slice is found by, from its module. Returns their number. An ELF file with a build

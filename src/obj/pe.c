@@ -55,7 +55,7 @@ struct entry {
 	unsigned minor;
 };
 
-/* Of several entries that name a PDB the best one counts. */
+/* If several entries name a PDB, that of the highest rank counts. */
 enum rank { RANK_NONE, RANK_TIME, RANK_GUID, RANK_PORTABLE };
 
 struct pe {

@@ -105,7 +105,7 @@ struct answer {
 };
 
 /* How far a request has come; steps only go up. The thread of the connection writes it, except STEP_CUT.
- * When a wait is over, the handler of the route is called again, and the step tells what the request has
+ * When a wait is over, the handler of the route is called again, and the step says what the request has
  * waited for. */
 enum step {
 	STEP_HEAD,   /* the head was not judged yet */

@@ -293,11 +293,16 @@ static int mount_with(const struct sysroot *s, const struct words *options)
 	return r;
 }
 
+/* Another process may have a file of the mount open: the mount is detached anyway. */
 static void unmount(const struct sysroot *s)
 {
 	struct words w = {0};
+	int r = words_add(&w, "symfs");
 
-	if (words_add(&w, "symfs") == 0 && words_add(&w, "umount") == 0 && words_add(&w, "%s", s->mount) == 0)
+	r = r ? r : words_add(&w, "umount");
+	r = r ? r : words_add(&w, "--lazy");
+	r = r ? r : words_add(&w, "%s", s->mount);
+	if (r == 0)
 		run_program("/proc/self/exe", w.list, true);
 	words_release(&w);
 }

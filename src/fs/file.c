@@ -137,7 +137,11 @@ static int open_text(struct fs *fs, const struct node *n, struct fuse_file_info 
 	if (!file)
 		return -ENOMEM;
 	file->text = strdup(node_text(n));
-	file->text_n = file->text ? strlen(file->text) : 0;
+	if (!file->text) {
+		file_free(fs, file);
+		return -ENOMEM;
+	}
+	file->text_n = strlen(file->text);
 	fi->fh = (uintptr_t)file;
 	fi->keep_cache = 1;
 	fi->noflush = 1;

@@ -206,6 +206,7 @@ int fs_mount(struct fs **out, struct fetch *f, const struct fs_opts *o, struct e
 
 	if (!fs)
 		return err_set(e, -ENOMEM, "out of memory");
+	fs->wake = -1;
 	r = init(fs, f, o);
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));

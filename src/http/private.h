@@ -41,7 +41,6 @@ struct http_counters {
 #define PEER_TEXT 64
 struct conn {
 	int fd;
-	uint64_t number;
 	char peer[PEER_TEXT];
 	/* under http->lock */
 	bool busy;	/* a whole request has arrived and is being answered */

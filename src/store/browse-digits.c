@@ -1,4 +1,5 @@
-/* Listings: the part that is one name, and the part with a name for each value of some digits of the ids. */
+/* Listings: the part with a single entry, and the part with an entry for each value of some digits of the
+ * ids. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/browse-private.h"
 #include "base/util.h"
@@ -14,7 +15,7 @@ int browse_fill_one(struct browse *b, uint64_t after)
 	return r > 0 ? browse_add(b, &e, 1) : r;
 }
 
-/* The beginning of the range's prefixes, and `width` digits more. */
+/* Writes the common beginning of the range's prefixes, and then `value` in `width` digits. */
 static void prefix_with(const struct listing_range *g, size_t width, uint64_t value,
 	char out[static KEY_ID_MAX])
 {
@@ -24,7 +25,7 @@ static void prefix_with(const struct listing_range *g, size_t width, uint64_t va
 	snprintf(out, KEY_ID_MAX, "%.*s%s", (int)(KEY_ID_MAX - sizeof(digits)), g->prefix, digits);
 }
 
-/* The lowest value from `value` on that some prefix has; *value past the last when none has. */
+/* Moves *value to the lowest value, from *value on, that some prefix has; UINT64_MAX: no prefix follows. */
 static int next_value(struct browse *b, const struct listing_range *g, size_t digits,
 	uint64_t *value)
 {

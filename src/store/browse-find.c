@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first prefix that is not in the range any more. */
+/* The first prefix after the range. */
 void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX + 1])
 {
 	snprintf(out, KEY_ID_MAX + 1, "%s%c", g->prefix, g->whole ? '0' : 'g');
 }
 
-/* Looks through the keys of one class for one that prints. 1, 0, -errno. */
+/* Looks for a key of one class that prints an entry. 1: the entry is in *out; 0; -errno. */
 int browse_first_of_class(struct browse *b, struct browse_print *p, const struct listing_range *g,
 	unsigned class, struct browse_entry *out)
 {
@@ -45,7 +45,7 @@ int browse_first_of_class(struct browse *b, struct browse_print *p, const struct
 	return r;
 }
 
-/* 1: *out is an entry of the part that keys of the range have; 0; -errno. */
+/* Looks for an entry of the part that keys of the range print. 1: it is in *out; 0; -errno. */
 int browse_first_of_range(struct browse *b, const struct listing_part *part,
 	const struct listing_range *g, const char *only, struct browse_entry *out)
 {
@@ -63,7 +63,7 @@ int browse_first_of_range(struct browse *b, const struct listing_part *part,
 	return r;
 }
 
-/* What a name prints: any key of the class would do. 1, 0, -errno. */
+/* Prints a name by a sample key: any key of the class would print the same. 1, 0, -errno. */
 int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out)
 {
@@ -93,7 +93,7 @@ static int tier_has_class(struct browse *b, const struct listing_part *part, uns
 	return r;
 }
 
-/* An entry of the part that a name of the tier prints. 1, 0, -errno. */
+/* Looks for an entry of the part that a name of the tier prints. 1: it is in *out; 0; -errno. */
 int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out)
 {
@@ -105,7 +105,7 @@ int browse_tier_has(struct browse *b, const struct listing_part *part, const cha
 	return r;
 }
 
-/* Whether the part has the name. 1, 0, -errno. */
+/* Whether the part has an entry of this name. 1, 0, -errno. */
 int browse_part_has(struct browse *b, const struct listing_part *part, const char *name)
 {
 	unsigned row = listing_first_row(part);
@@ -140,7 +140,7 @@ bool browse_is_full(const struct browse *b)
 	return b->n == b->room;
 }
 
-/* Adds an entry, unless a part before this one has its name. 0, -errno. */
+/* Adds an entry, unless an earlier part has its name. 0, -errno. */
 int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place)
 {
 	struct index_name name = b->name;

@@ -1,4 +1,4 @@
-/* Listings: the part that has the names of one id prefix after the other. */
+/* Listings: the part whose entries come in the order of id prefixes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/browse-private.h"
 #include "base/util.h"
@@ -7,15 +7,15 @@
 #include <string.h>
 #include <strings.h>
 
-#define NTH_BITS 6 /* paths of one key in one layout */
+#define NTH_BITS 6 /* of an offset: the number of the path, among those of one key in one layout */
 #define GROUP 64   /* names of one prefix that are sorted at a time */
 
-/* The names of one prefix, sorted: those that come first behind `last`. */
+/* The first names of one prefix after the name `last`, sorted. */
 struct group {
 	struct browse *b;
-	char last[MODULE_NAME_MAX]; /* "": all */
-	int64_t id;		    /* of the key that prints */
-	bool more;		    /* and there are others */
+	char last[MODULE_NAME_MAX]; /* "": from the first name */
+	int64_t id;		    /* the number of the key that prints */
+	bool more;		    /* there are further names */
 	unsigned n;
 	struct group_name {
 		struct browse_entry e;
@@ -61,7 +61,7 @@ static int group_add(void *ctx, const struct browse_entry *e, unsigned row, unsi
 	return 0;
 }
 
-/* The keys of one prefix and one class. */
+/* Adds the names of the keys of one prefix and one class. */
 static int group_class(struct group *g, struct browse_stream *st, const char *prefix)
 {
 	struct browse_print p = {.b = g->b, .part = g->b->part, .each = group_add, .ctx = g};
@@ -86,7 +86,7 @@ static int group_class(struct group *g, struct browse_stream *st, const char *pr
 	return r;
 }
 
-/* The names of a prefix behind `last`; *more: and some are left. */
+/* Adds the entries of a prefix after the name `last`. *more: some are left. */
 static int fill_prefix(struct browse *b, const char *prefix, const char *last, bool *more)
 {
 	_cleanup_free_ struct group *g = calloc(1, sizeof(*g));
@@ -123,7 +123,8 @@ static int find_nth(void *ctx, const struct browse_entry *e, unsigned row, unsig
 	return nth == f->nth;
 }
 
-/* The prefix that an offset's key has, or had, and the name that it printed. */
+/* Finds the id prefix of an offset's key, and the name that the key printed there. The key may have been
+ * dropped recently. */
 static int prefix_place(struct browse *b, uint64_t after, struct browse_place *at,
 	char last[static MODULE_NAME_MAX])
 {

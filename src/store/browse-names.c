@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a key of the class and of this name prints. 1, 0, -errno. */
+/* Whether a key of the class with this name prints an entry. 1: the entry is in *out; 0; -errno. */
 static int prints_any(struct browse *b, unsigned class, const char *name, struct browse_entry *out)
 {
 	struct browse_print p = {.b = b, .part = b->part};
@@ -28,7 +28,7 @@ static int prints_any(struct browse *b, unsigned class, const char *name, struct
 	return r == -ENOENT ? 0 : r;
 }
 
-/* The name at the place, in the first class that prints it. */
+/* Adds the entry of the name at a place, from the first class that prints one. */
 static int fill_name(struct browse *b, const struct browse_place *at)
 {
 	struct browse_entry e;
@@ -45,7 +45,7 @@ static int fill_name(struct browse *b, const struct browse_place *at)
 	return r > 0 ? browse_add(b, &e, (uint64_t)at->id) : r;
 }
 
-/* Where an offset's name stands, or stood. */
+/* The place of the name of an offset, also of a name that was dropped recently. */
 static int name_place(struct browse *b, uint64_t after, struct browse_place *at)
 {
 	*at = (struct browse_place){.id = (int64_t)after};
@@ -72,7 +72,7 @@ int browse_fill_names(struct browse *b, uint64_t after)
 	return r;
 }
 
-/* The offset of a tier is that of a name in it. */
+/* Adds one entry for each tier. The offset of a tier is that of a name in it. */
 int browse_fill_tiers(struct browse *b, uint64_t after)
 {
 	struct browse_place at;

@@ -14,7 +14,8 @@ static bool same_name(const struct listing_part *part, const char *a, const char
 	return (part->with_case ? strcmp(a, b) : strcasecmp(a, b)) == 0;
 }
 
-/* Paths with a name that no look-up takes are in no listing, nor is what leads to them alone. */
+/* Whether listings show a path: look-ups must accept every name in it. A directory that leads only to hidden
+ * paths is hidden as well. */
 static bool shows(const char *path, const char *from)
 {
 	for (size_t n;; from += n + 1) {
@@ -58,7 +59,7 @@ int browse_print_key(struct browse_print *p)
 	return layout_each(p->b->l->layout, &a, print_one, p);
 }
 
-/* The key of a row, by the name that all of that name are shown by. */
+/* The key of a row, with its name in the spelling that listings show. */
 int browse_key_of_row(const struct browse *b, const struct index_row *row, struct key *out)
 {
 	const char *name = b->named ? b->name.name : row->text;

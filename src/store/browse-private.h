@@ -1,4 +1,4 @@
-/* What a listing is made of, for browse*.c only. */
+/* The state of a listing call, and the functions that browse*.c share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/browse.h"
@@ -6,11 +6,11 @@
 
 #define AHEAD 32 /* rows of a class that are read at a time */
 
-/* The rows of one class that come next. */
+/* The next rows of one class. */
 struct browse_stream {
 	unsigned class;
-	bool end;
-	unsigned n, i;
+	bool end;      /* no rows follow those in `rows` */
+	unsigned n, i; /* rows read, and the next of them */
 	struct index_row rows[AHEAD];
 };
 
@@ -19,10 +19,10 @@ struct browse {
 	const struct listing_plan *l;
 	struct browse_entry *out;
 	unsigned n, room;
-	/* of the part at hand */
+	/* of the current part */
 	const struct listing_part *part;
 	unsigned nth_part;
-	bool named; /* the range has a file name: */
+	bool named; /* the range has a file name, `name` */
 	struct index_name name;
 	unsigned streams;
 	struct browse_stream *stream; /* one for each class of the range */
@@ -30,38 +30,40 @@ struct browse {
 
 /* ---- printing (browse-print.c) ------------------------------------------------------- */
 
-/* What a key prints in the directory, of the rows of a part. */
+/* Prints one key: finds its entries in the directory, by the rows of a part. */
 struct browse_print {
 	const struct browse *b;
 	const struct listing_part *part;
 	const struct key *k;
-	const char *only; /* no other name than this */
-	unsigned nth;
-	bool any;
+	const char *only; /* only an entry with this name; NULL: any entry */
+	unsigned nth; /* entries of this key so far */
+	bool any;     /* an entry was printed */
 	int (*each)(void *ctx, const struct browse_entry *e, unsigned row, unsigned nth);
 	void *ctx;
 };
 
 /* Calls `each` with each entry that the key has in the directory. 0, -errno, or what `each` stopped with. */
 int browse_print_key(struct browse_print *p);
-/* The key of a row, by the name that all keys of that name are shown by. 0, -EUCLEAN. */
+/* The key of a row, with its name in the spelling that listings show. 0, -EUCLEAN. */
 int browse_key_of_row(const struct browse *b, const struct index_row *row, struct key *out);
-/* An `each` that stops at the first entry, which goes to its ctx. */
+/* An `each` that copies the first entry to its ctx, and stops. */
 int browse_take_first(void *ctx, const struct browse_entry *e, unsigned row, unsigned nth);
 
 /* ---- whether there is an entry (browse-find.c): 1 and the entry, 0, -errno ------------- */
 
-/* The first prefix that is not in the range any more. */
+/* The first prefix after the range. */
 void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX + 1]);
-/* Of the keys of one class and of the range, with the name of `b` where it is named. */
+/* The first entry that keys of one class and of the range print. If `b` is named, only keys with that name
+ * count. */
 int browse_first_of_class(struct browse *b, struct browse_print *p, const struct listing_range *g,
 	unsigned class, struct browse_entry *out);
+/* The first entry of the part that keys of the range print. */
 int browse_first_of_range(struct browse *b, const struct listing_part *part, const struct listing_range *g,
 	const char *only, struct browse_entry *out);
-/* Of a file name alone, where any key of the class would print the same. */
+/* The first entry that a file name prints, in a class whose keys all print the same for it. */
 int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out);
-/* Of the file names of a tier. */
+/* The first entry that a file name of the tier prints. */
 int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out);
 int browse_part_has(struct browse *b, const struct listing_part *part, const char *name);
@@ -72,21 +74,21 @@ int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place);
 
 /* ---- streams (browse-streams.c) ------------------------------------------------------- */
 
-/* A place in the order that the index has. */
+/* A place in one of the orders of the index. */
 struct browse_place {
-	char text[MODULE_NAME_MAX]; /* prefix, tier */
+	char text[MODULE_NAME_MAX]; /* an id prefix or a tier */
 	int64_t id;
 };
 
-/* A stream for each class of the current part, from its beginning. 0, -ENOMEM. */
+/* Opens a stream for each class of the current part, from its beginning. 0, -ENOMEM. */
 int browse_streams_begin(struct browse *b);
 void browse_streams_end(struct browse *b);
-/* The first row behind the place, of one stream or of all; NULL: there is none. 0, -errno. */
+/* The first row after the place, of one stream or of all; NULL: there is no such row. 0, -errno. */
 int browse_stream_row(struct browse *b, struct browse_stream *st, const struct browse_place *at,
 	const struct index_row **out);
 int browse_least_row(struct browse *b, const struct browse_place *at, const struct index_row **out);
 
-/* ---- the kinds of parts: adds the entries behind `after`. 0, -errno -------------------- */
+/* ---- the kinds of parts: add the entries after `after`; 0, -errno -------------------- */
 
 int browse_fill_one(struct browse *b, uint64_t after);
 int browse_fill_digits(struct browse *b, uint64_t after);

@@ -70,7 +70,7 @@ static int refill(struct browse *b, struct browse_stream *st, const struct brows
 	return 0;
 }
 
-/* The first row of a stream behind the place; NULL: there is none. */
+/* The first row of a stream after the place; NULL: there is no such row. */
 int browse_stream_row(struct browse *b, struct browse_stream *st, const struct browse_place *at,
 	const struct index_row **out)
 {
@@ -94,7 +94,7 @@ int browse_stream_row(struct browse *b, struct browse_stream *st, const struct b
 	}
 }
 
-/* The least row of all streams behind the place. */
+/* The least row of all streams after the place. */
 int browse_least_row(struct browse *b, const struct browse_place *at, const struct index_row **out)
 {
 	*out = NULL;

@@ -4,23 +4,24 @@
 #include "layout/listing-plan.h"
 #include "store/store.h"
 
-/* The lowest bits of an offset say which part of the listing it is in; this one and 0 are left to
- * callers that show further entries. */
+/* The lowest bits of an offset are the number of the part of the listing. The values 0 and BROWSE_PART_FREE
+ * are left to callers, for further entries of their own. */
 #define BROWSE_PART_BITS 5
 #define BROWSE_PART_FREE ((1u << BROWSE_PART_BITS) - 1)
 
 struct browse_entry {
-	uint64_t offset; /* read on behind it; never 0, below 2^63 */
+	uint64_t offset; /* a listing continues after it; never 0, below 2^63 */
 	bool dir;
 	enum filetype type;  /* of a file */
-	uint64_t number;     /* of a file: key_number(), by its code id where it has one */
+	uint64_t number;     /* of a file: key_number() of its key by code id, if it has one, else of its key */
 	char name[MODULE_NAME_MAX];
 };
 
-/* The entries behind an offset (0: from the start), at most n; each name once, whatever its case. How many;
- * 0: no more; -errno. (reads the disk)
- * An offset stays good when keys come and go. A file that is stored all the time is listed exactly once, unless
- * another key with the same name comes or goes meanwhile. The entry of the offset itself may be gone. */
+/* Lists the entries after an offset (0: from the start), at most n. Names that differ only in case are listed
+ * once. Returns the number of entries; 0: no more; -errno. (reads the disk)
+ *
+ * An offset stays valid when keys are added and removed, even if its own entry is removed. A file that stays
+ * stored is listed exactly once, unless another key with the same name is added or removed meanwhile. */
 int store_browse(struct store *s, const struct listing_plan *l, uint64_t after, struct browse_entry *out,
 	unsigned n);
 

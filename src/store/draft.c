@@ -1,5 +1,5 @@
-/* Drafts: files that are being filled. Each is locked as long as its writer lives, so what a dead
- * process left behind can be told from what another one is writing. */
+/* Drafts: private files that a process fills, and then publishes or discards. The writer holds a lock on its
+ * draft. So a draft without a lock was left behind by a dead process. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -14,19 +14,19 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define LOOK_EVERY (4 << 20)  /* bytes between two looks at the free space */
+#define LOOK_EVERY (4 << 20)  /* bytes written between two checks of the free space */
 
 struct draft {
 	struct store *s;
 	int fd;
-	const char *folder;
-	char name[PARTIAL_NAME]; /* in there */
-	bool placed;
-	bool lent; /* a file with holes that is full: it stays when it is not published */
-	uint64_t end;
-	uint64_t looked; /* bytes written since the last look */
-	uint64_t evicted; /* the end + 1 when eviction made room: not twice for the same bytes */
-	bool at_once;	 /* its thread must not wait: no eviction makes room */
+	const char *folder; /* "partial" or "sparse" */
+	char name[PARTIAL_NAME]; /* of the file in that folder */
+	bool placed; /* the file was renamed to its place among the blobs */
+	bool lent; /* a full sparse file: it stays when the draft is discarded */
+	uint64_t end;	 /* of what was written */
+	uint64_t looked; /* bytes written since the free space was checked */
+	uint64_t evicted; /* `end` + 1 at the last eviction: one eviction for the same bytes */
+	bool at_once;	 /* the writing thread must not wait: writes do not evict */
 };
 
 static void rel_name(const struct draft *d, char out[static 64])
@@ -72,7 +72,7 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 	return r;
 }
 
-/* Whether it is worth trying again. */
+/* Evicts to make room, if it may. Whether the write is worth trying again. */
 static bool make_room(struct draft *d, size_t n)
 {
 	if (d->at_once || d->evicted == d->end + 1)
@@ -90,7 +90,7 @@ static int look_at_space(struct draft *d, size_t n)
 	d->looked = 0;
 	if (room_has(d->s, n) || (make_room(d, n) && room_has(d->s, n)))
 		return 0;
-	d->looked = LOOK_EVERY; /* ask again at the next try */
+	d->looked = LOOK_EVERY; /* check again at the next write */
 	return -ENOSPC;
 }
 
@@ -129,7 +129,7 @@ int draft_copy(struct draft *d, int from, uint64_t off, uint64_t n)
 	struct stat st;
 	int r = 0;
 
-	/* The whole file: on the same file system with shared blocks, where it can. */
+	/* A copy of a whole file can share its blocks, if the file system can do that. */
 	if (off == 0 && d->end == 0 && fstat(from, &st) == 0 && (uint64_t)st.st_size == n &&
 		ioctl(d->fd, FICLONE, from) == 0) {
 		d->end = n;

@@ -1,4 +1,4 @@
-/* Eviction: the least recently used files go until there is room. */
+/* Eviction: removes the least recently used files until there is room. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/evict.h"
 #include "base/clock.h"
@@ -13,13 +13,13 @@
 
 #define BATCH 64
 #define ROOM_AHEAD (16 << 20) /* bytes that eviction frees beyond the need, where it can */
-#define BLOCKS_MS 1000	      /* a download that lost its readers and its file closes it in that time */
+#define BLOCKS_MS 1000	      /* an idle download closes its evicted file within this time */
 
 /* One round of eviction, under the write lock. */
 struct eviction {
 	struct session *ses;
-	int64_t except;		 /* the number of an object that stays; 0: none */
-	struct index_place past; /* files with holes up to here are gone, or are read just now */
+	int64_t except;		 /* the number of an object that stays; 0: no such object */
+	struct index_place past; /* sparse files up to here were removed, or are in use */
 };
 #define EVICTION(session) ((struct eviction){.ses = (session), .past = INDEX_PLACE_FIRST})
 
@@ -30,7 +30,7 @@ struct batch {
 	uint64_t bytes;
 };
 
-/* Removes the file before its row: a sweep drops a row without a file. */
+/* Removes a sparse file before its row: if the process is killed in between, a sweep drops the row. */
 static int take_sparse(struct eviction *v, struct index_object *o, int64_t used, bool *taken)
 {
 	bool held;
@@ -81,7 +81,7 @@ static int choose(struct eviction *v, uint64_t want, struct batch *b)
 	return r;
 }
 
-/* Drops the least recently used files until `want` bytes are gone, or no other file may go. */
+/* Evicts the least recently used files until `want` bytes are freed, or no further file may be evicted. */
 static int evict_bytes(struct eviction *v, uint64_t want)
 {
 	_cleanup_free_ struct batch *b = calloc(1, sizeof(*b));
@@ -93,7 +93,8 @@ static int evict_bytes(struct eviction *v, uint64_t want)
 	for (uint64_t gone = 0; gone < want; gone += b->bytes) {
 		int r = choose(v, want - gone, b);
 
-		/* Without room even for the log of the index, the files go first, then their rows. */
+		/* If the disk has no room even for the index's log, the files are removed first, and their
+		 * rows later. */
 		if (r == -ENOSPC && b->n)
 			atomic_store(&ses->s->lost, true);
 		for (unsigned i = 0; r == -ENOSPC && i < b->n; i++)
@@ -129,7 +130,8 @@ int evict_to_quota(struct session *ses, int64_t except)
 	return evict_bytes(&v, bytes - ses->s->quota);
 }
 
-/* On a disk that other programs filled, evicting everything may not be enough: then nothing is evicted. */
+/* Whether eviction can free enough. On a disk that other programs filled it may not; then nothing is
+ * evicted. */
 static bool would_help(struct session *ses, uint64_t need)
 {
 	uint64_t bytes = 0, pinned = 0, missing = room_missing(ses->s, need);
@@ -149,7 +151,7 @@ static int free_floor(struct eviction *v, uint64_t need)
 
 	if (!would_help(ses, need))
 		return -ENOSPC;
-	/* Files that a process holds open give nothing back: stop when a round frees nothing. */
+	/* Removing a file that a process has open frees no space: stop when a round frees nothing. */
 	do {
 		before = after;
 		r = before ? evict_bytes(v, before) : 0;
@@ -174,8 +176,8 @@ static void make_room(struct store *s, uint64_t need)
 int evict_make_room(struct store *s, uint64_t need)
 {
 	make_room(s, need);
-	/* A download that lost its file may still hold its blocks. This waits without the write lock, which that
-	 * download may want first. */
+	/* A download may still hold the blocks of its evicted file. This waits without the write lock,
+	 * because the download may need that lock before it closes the file. */
 	while (!room_has(s, need) && clock_ms() < atomic_load(&s->held_until))
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	return room_has(s, need) ? 0 : -ENOSPC;

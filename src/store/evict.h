@@ -3,7 +3,8 @@
 #pragma once
 #include "store/session.h"
 
-/* With the write lock. `except` is the number of an object that stays; 0: no such object. 0, -errno. */
+/* Evicts down to the quota. The caller holds the write lock. `except` is the number of an object that stays;
+ * 0: no such object. 0, -errno. */
 int evict_to_quota(struct session *ses, int64_t except);
 
 /* Evicts until `need` bytes can be written and min_free stays free. Takes the write lock. 0, -ENOSPC. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define USE_EVERY 3600 /* seconds: noting each use would turn every read into a write */
+#define USE_EVERY 3600 /* seconds; recording every use would turn every read into a write */
 
 struct key store_key(struct store *s, const struct key *k)
 {

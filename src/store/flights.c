@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* A flight has four bytes of the file. A lock on one of them is a message to the other processes. */
 enum flight_byte { BYTE_LEAD, BYTE_FOUND, BYTE_WANT, BYTE_BEAT };
 
 static off_t place(uint64_t number, enum flight_byte b)
@@ -125,7 +126,8 @@ void flights_want(struct store *s, uint64_t number, bool want)
 	if (want) {
 		if (!w)
 			w = want_add(f, number);
-		/* Without memory the leader does not see this want; the follower takes over when the leader stops. */
+		/* If memory is short, the leader does not see this request; the follower takes over when the
+		 * leader stops. */
 		if (w && w->count++ == 0)
 			set(s, F_RDLCK, place(number, BYTE_WANT), 1);
 	} else if (w && --w->count == 0) {

@@ -1,5 +1,5 @@
-/* What a `struct store` is made of, for this folder only. Locks are taken in the order write lock,
- * index, pending; those of flights and drafts stand alone. */
+/* Defines `struct store`, for this folder only. Locks are taken in the order write lock, index_lock,
+ * pending.lock. A thread that holds flights.lock takes no other lock. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/flights.h"
@@ -18,21 +18,23 @@ struct flight_want {
 struct flights {
 	pthread_mutex_t lock;
 	int fd;
-	struct flight_want *wants; /* of this process: one lock stands for all of them */
+	struct flight_want *wants; /* flights that this process waits for; one file lock each, for all threads */
 	unsigned n, room;
 };
 
-/* The files with holes that this process fills. `opening` is taken before the write lock, `lock` after it. */
+/* The sparse files that this process fills. `opening` is taken before the write lock, `lock` after it. */
 struct sparses {
-	pthread_mutex_t opening; /* one at a time */
+	pthread_mutex_t opening; /* one thread opens a sparse file at a time */
 	pthread_mutex_t lock;
-	struct sparse *first; /* under lock */
+	struct sparse *first; /* a list; under lock */
 };
 
 struct store {
 	/* fixed once open */
 	char *dir;
-	int dirfd; /* flock(2): the write lock between processes. The number stays when the directory is replaced */
+	/* The open directory; flock(2) on it is the write lock between processes. When the directory is
+	 * replaced, the new one gets the same descriptor number. */
+	int dirfd;
 	char id[17];
 	uint64_t quota, min_free;
 
@@ -42,9 +44,9 @@ struct store {
 	pthread_mutex_t index_lock;
 	struct index *index; /* under index_lock; replaced only with the write lock */
 	atomic_uint_fast64_t looked; /* clock_ms(): when a reader last asked whether the index is at its place */
-	atomic_uint_fast64_t held_until; /* clock_ms(): until then a download may hold a file that was evicted */
-	atomic_bool broken; /* the directory was removed and cannot be made anew: that was logged */
-	atomic_bool lost; /* files were removed, and the disk had no room to write that down: sweep the rows */
+	atomic_uint_fast64_t held_until; /* clock_ms(): until then a download may have an evicted file open */
+	atomic_bool broken; /* it was logged that the directory was removed and cannot be made again */
+	atomic_bool lost; /* files were removed, but the disk had no room to drop their rows: a sweep is due */
 
 	struct pending pending;
 	struct flights flights;
@@ -52,28 +54,31 @@ struct store {
 };
 
 int flights_init(struct store *s, struct err *e);
-int flights_reopen(struct store *s, int dirfd, struct err *e); /* in another directory, under the same number */
+int flights_reopen(struct store *s, int dirfd, struct err *e); /* of another directory, same descriptor */
 void flights_release(struct store *s);
 
-/* The index's row of a key, or of the key by id and name where there is such a file. 0, -ENOENT. */
+/* Finds the index row of store_key(k). 0, -ENOENT. */
 int store_hit(struct store *s, const struct key *k, struct index_hit *out);
 
-/* A draft that is a full file with holes: NAME of sparse/. Where it is not published it stays what it
- * was. Duplicates the descriptor. */
+/* Makes a draft of the full sparse file sparse/NAME. If the draft is discarded, the sparse file stays.
+ * Duplicates the descriptor. 0, -errno. */
 int draft_of_sparse(struct draft **out, struct store *s, int fd, const char *name);
-/* Makes the bytes of a draft final: read-only, synced, and their digest is known. */
+/* Makes a draft read-only, syncs it, and computes its digest and size. 0, -errno. */
 int draft_seal(struct draft *d, char sha256[static SHA256_TEXT], uint64_t *size);
-/* Moves a sealed draft to its place among the blobs, over whatever lies there; once. */
+/* Renames a sealed draft to its place among the blobs, over any file there. Does nothing if the draft is
+ * there already. 0, -errno. */
 int draft_place(struct draft *d, const char *sha256);
-/* Whether its file is not in the store's directory any more, because that was removed or replaced. */
+/* Whether the draft's file is no longer in the store's directory, because the directory was removed or
+ * replaced. */
 bool draft_is_lost(const struct draft *d);
-/* Copies it into a new file: what was removed with the directory can still be read. (waits) -ENOENT: it is a
- * file with holes. */
+/* Copies a lost draft into a new file: the old file can still be read. -ENOENT: the draft is a sparse file.
+ * (waits) */
 int draft_copy_anew(struct draft *d);
-/* Takes a placed one back, so that it can be placed again. */
+/* Moves a placed draft back, so that it can be placed again. */
 void draft_take_back(struct draft *d, const char *sha256);
 
 void sparses_init(struct store *s);
 void sparses_release(struct store *s);
-/* Removes rows without their file, and files that no row names and no process has open. */
+/* Removes index rows of sparse files that are gone, and sparse files that no row names and no process has
+ * open. */
 void sparses_clean(struct store *s);

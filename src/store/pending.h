@@ -1,5 +1,5 @@
-/* What readers noticed and did not stop to write down: that an artifact was used, or that its file is gone. It is
- * kept in memory until the next session that writes. Any thread. For this folder. */
+/* The pending list: uses of artifacts, and missing files, that readers noticed. The list is kept in memory
+ * until the next write session writes it to the index. Any thread. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"
@@ -11,20 +11,21 @@
 #define PENDING_MOST 128
 
 struct pending_item {
-	int64_t object;
+	int64_t object; /* the number of its row */
 	char sha256[SHA256_TEXT];
-	bool broken; /* else: used */
+	bool broken; /* the file is gone or has another size; else: it was used */
 };
 
 struct pending {
 	pthread_mutex_t lock;
-	struct pending_item list[PENDING_MOST]; /* under lock, also what follows */
+	struct pending_item list[PENDING_MOST]; /* under lock, as are the next fields */
 	unsigned n;
-	uint64_t oldest; /* clock_ms() of the first */
+	uint64_t oldest; /* clock_ms() when the first item was added */
 };
 
 void pending_init(struct pending *p);
 void pending_release(struct pending *p);
 void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken);
-bool pending_is_due(struct pending *p); /* worth a session of its own */
+bool pending_is_due(struct pending *p); /* half full, or older than 30 s */
+/* Moves all items to `out`. Returns their number. */
 unsigned pending_take(struct pending *p, struct pending_item out[static PENDING_MOST]);

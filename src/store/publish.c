@@ -1,5 +1,5 @@
-/* Publishing: a draft becomes a blob that a key finds. The order is what makes it safe to be killed
- * anywhere: intent, bytes and label on disk, rename, and last the commit. */
+/* Publishing: makes a draft a blob that its key finds. The steps come in this order: intent, bytes and label
+ * on disk, rename, commit. So a process may be killed at any step. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,21 +18,21 @@
 
 struct publishing {
 	struct store *s;
-	struct draft *d; /* NULL: the blob is there, it only gets one more key */
-	struct key k; /* by the name that it was first given */
+	struct draft *d; /* NULL: the blob is stored already, and gets one more key */
+	struct key k; /* with the name that it was first stored with */
 	const struct blob_facts *facts;
 	char canon[KEY_TEXT];
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	int64_t object;
 	const struct store_learned *learned; /* NULL: nothing */
-	bool takes[STORE_KEYS_MOST]; /* which of its keys are free */
-	bool teaches;		     /* there is a module to be written down: */
+	bool takes[STORE_KEYS_MOST]; /* which of its keys no blob has yet */
+	bool teaches;		     /* `m` is to be recorded */
 	struct module m;
-	char sparse[17]; /* the file with holes that the key had: it goes */
+	char sparse[17]; /* the sparse file that the blob replaces; "": none */
 };
 
-static bool stands_before(const struct store_learned *l, unsigned i)
+static bool is_repeated(const struct store_learned *l, unsigned i)
 {
 	for (unsigned j = 0; j < i; j++)
 		if (key_equal(&l->keys[j], &l->keys[i]))
@@ -40,7 +40,7 @@ static bool stands_before(const struct store_learned *l, unsigned i)
 	return false;
 }
 
-/* Which of the further keys no blob has. No other process changes them under the write lock. */
+/* Finds out which of the further keys no blob has. Under the write lock no other process changes that. */
 static int choose_keys(struct index *ix, struct publishing *p)
 {
 	for (unsigned i = 0; p->learned && i < p->learned->n; i++) {
@@ -49,7 +49,7 @@ static int choose_keys(struct index *ix, struct publishing *p)
 		int r = 0;
 
 		key_canon(&p->learned->keys[i], canon);
-		if (strcmp(canon, p->canon) != 0 && !stands_before(p->learned, i))
+		if (strcmp(canon, p->canon) != 0 && !is_repeated(p->learned, i))
 			r = index_key_find(ix, canon, &hit);
 		if (r < 0 && r != -ENOENT)
 			return r;
@@ -64,7 +64,8 @@ static void take_missing(char *to, const char *from, size_t room)
 		snprintf(to, room, "%s", from);
 }
 
-/* The same bytes say the same; only their names may have been unknown until now. */
+/* Joins the new module with the recorded one. The same bytes have the same ids; only file names may have been
+ * unknown until now. */
 static int merge_module(struct index *ix, struct publishing *p)
 {
 	const struct module *new = p->learned ? &p->learned->m : NULL;
@@ -92,13 +93,15 @@ static bool is_pinning(const struct publishing *p)
 	return p->learned && p->learned->pinned;
 }
 
-/* A download that ends after `symfs add` brought other bytes must not drop the user's file. */
+/* A download that ends after `symfs add` stored other bytes under the key must not replace the user's
+ * file. */
 static bool may_take(const struct publishing *p, const struct index_object *from)
 {
 	return strcmp(from->sha256, p->sha256) == 0 || (p->d && (!from->pinned || is_pinning(p)));
 }
 
-/* Says which files are about to change: of this blob, and of the one that loses its key. */
+/* Records intents for the files that are about to change: those of this blob, and of the blob that loses its
+ * key. */
 static int intend(struct index *ix, struct publishing *p)
 {
 	struct index_hit old;
@@ -125,7 +128,7 @@ static int intend(struct index *ix, struct publishing *p)
 struct relabelling {
 	struct publishing *p;
 	struct buf *text; /* the new label */
-	bool there;
+	bool there; /* the key is in the label already */
 };
 
 static int other_line(void *ctx, const struct key *k, const struct blob_facts *facts)
@@ -202,7 +205,8 @@ static int commit(struct index *ix, struct publishing *p)
 	return r == 0 ? index_commit(ix) : r;
 }
 
-/* A blob without a row would come back from its label, and be the first to be evicted. */
+/* Undoes the rename after an error. Otherwise the next writer would add the blob to the index from its label,
+ * and might evict it before the publish is tried again. */
 static void take_back(struct index *ix, struct publishing *p)
 {
 	struct index_object o;
@@ -229,7 +233,7 @@ static int publish_in(struct session *ses, struct publishing *p)
 	}
 	if (p->sparse[0])
 		sparse_file_unlink(p->s, p->sparse);
-	session_settle(ses); /* the blob that had the key before; what fails here, the next writer does */
+	session_settle(ses); /* the blob that had the key before; on error the next writer does it */
 	return 0;
 }
 
@@ -245,7 +249,7 @@ static int publish_locked(struct publishing *p, struct blob **out)
 	if (ses.r < 0)
 		return ses.r;
 	if (evict_to_quota(&ses, p->object) < 0)
-		log_warn("%s: nothing could be evicted, the store is over its quota", p->s->dir);
+		log_warn("%s: the store is over its quota, and nothing could be evicted", p->s->dir);
 	if (!out)
 		return 0;
 	r = dir_blob_open(p->s->dirfd, p->sha256, &fd, &st);
@@ -255,7 +259,7 @@ static int publish_locked(struct publishing *p, struct blob **out)
 	return blob_of_store(out, fd, path, p->sha256, p->size, p->facts);
 }
 
-/* The directory was removed while the draft was filled. */
+/* Publishes a copy of a draft that was lost when the directory was removed. */
 static int publish_anew(struct publishing *p, struct blob **out)
 {
 	int r = draft_copy_anew(p->d);

@@ -9,7 +9,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* Moves the log first: it must never lie beside an index to which it does not belong. */
+/* Renames the damaged index. The WAL comes first: it must never lie beside an index to which it does not
+ * belong. */
 static int set_aside(struct store *s)
 {
 	static const char *const tails[] = {"-wal", "-shm", ""};

@@ -4,5 +4,5 @@
 #pragma once
 #include "store/handle.h"
 
-/* `damaged`: the caller found that the index is damaged; it is set aside without a look. */
+/* `damaged`: the caller found that the index is damaged; the index is then set aside unopened. 0, -errno. */
 int rebuild_open(struct store *s, bool damaged, struct index **out, struct err *e);

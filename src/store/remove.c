@@ -1,4 +1,4 @@
-/* Keeping, pinning and removing what is stored. */
+/* Keeps, pins and removes stored artifacts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -16,7 +16,7 @@ static int keep_in(struct session *ses, const char *canon, int64_t until)
 		r = index_key_find(ses->ix, canon, &hit);
 	if (r == 0)
 		r = index_object_keep(ses->ix, hit.object.id, until);
-	/* The label says what is pinned. */
+	/* The label records the pin, so it must be written anew. */
 	if (r == 0 && (until == STORE_FOR_GOOD || until == 0))
 		r = index_intent_add(ses->ix, hit.object.sha256, false);
 	if (r == 0)
@@ -25,7 +25,7 @@ static int keep_in(struct session *ses, const char *canon, int64_t until)
 		index_rollback(ses->ix);
 		return r;
 	}
-	session_settle(ses); /* where the disk has no room for the label, a later writer writes it */
+	session_settle(ses); /* if the disk has no room for the label, a later writer writes it */
 	return 0;
 }
 

@@ -14,8 +14,8 @@
 #include <sys/file.h>
 #include <time.h>
 
-#define WAIT_MS 60000	   /* the write lock is held for a short time, but for a rebuild */
-#define SWEEP_ROOM (1 << 20)
+#define WAIT_MS 60000	    /* the longest wait for the write lock; only a rebuild holds it for long */
+#define SWEEP_ROOM (1 << 20) /* free bytes on disk that a sweep needs for its transaction */
 #define CHECK_EVERY_MS 1000 /* how often a reader asks whether the index is still at its place */
 
 static bool is_late(struct store *s, uint64_t end)
@@ -81,8 +81,8 @@ static void replace_index(struct store *s, struct index *ix)
 	index_unref(old);
 }
 
-/* Puts another directory under the same descriptor; the write lock is that of the new directory then. What was
- * made in the old one (drafts, locks of downloads) stays there. */
+/* Opens the directory at the store's path under the same descriptor number, with its write lock held. What
+ * was made in the old directory (drafts, locks of downloads) stays there. */
 static int replace_dir(struct store *s, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
@@ -98,7 +98,7 @@ static int replace_dir(struct store *s, struct err *e)
 	return r;
 }
 
-/* With the write lock: opens the directory that the store's path leads to. */
+/* With the write lock: if the store's path leads to another directory now, opens that one. */
 static int renew_dir(struct store *s, struct err *e)
 {
 	struct err own = {0};
@@ -108,7 +108,8 @@ static int renew_dir(struct store *s, struct err *e)
 		return 0;
 	r = replace_dir(s, &own);
 	if (r == 0) {
-		log_warn("%s: the directory was removed or replaced; what is there now is the store", s->dir);
+		log_warn("%s: the directory was removed or replaced; using the directory that is there now",
+			s->dir);
 		atomic_store(&s->broken, false);
 		return 0;
 	}
@@ -118,7 +119,8 @@ static int renew_dir(struct store *s, struct err *e)
 	return err_set(e, -EIO, "%s", own.text[0] ? own.text : err_text(r));
 }
 
-/* With the write lock: opens an index at its place that is not `bad`. */
+/* With the write lock: makes the store use the index file at its path. A `bad` or missing index is
+ * rebuilt. */
 static int renew_index(struct store *s, struct index *bad, struct err *e)
 {
 	_cleanup_index_ struct index *now = current_index(s);
@@ -132,11 +134,11 @@ static int renew_index(struct store *s, struct index *bad, struct err *e)
 	moved = now && index_moved(now);
 	if (now && now != bad && !moved)
 		return 0; /* another thread has replaced it already */
-	/* An index that is not at its place was set aside by another process, or deleted. */
+	/* An index file that is not at its path any more was set aside by another process, or deleted. */
 	r = rebuild_open(s, now && !moved, &fresh, e);
 	if (r == 0)
 		replace_index(s, fresh);
-	return r == -ENOENT ? -EIO : r; /* the directory went meanwhile; -ENOENT would mean a key */
+	return r == -ENOENT ? -EIO : r; /* the directory was removed; -ENOENT would mean a missing key */
 }
 
 static void write_pending(struct session *ses)
@@ -182,7 +184,7 @@ int session_settle(struct session *ses)
 	return r;
 }
 
-/* After files were removed to make room while the disk had no room to write down which. */
+/* Sweeps after an eviction that removed files while the disk had no room to drop their rows. */
 static void sweep_lost(struct session *ses)
 {
 	int r;
@@ -212,7 +214,7 @@ static int begin_write(struct session *ses)
 	if (r < 0)
 		return r;
 	ses->ix = current_index(ses->s);
-	r = session_settle(ses); /* what a process that was killed with the lock left half done */
+	r = session_settle(ses); /* finishes the work of a process that was killed while it held the lock */
 	if (r == 0)
 		write_pending(ses);
 	if (r == 0)
@@ -265,7 +267,7 @@ bool session_next(struct session *ses)
 	if (ses->r != -EUCLEAN)
 		return false;
 	if (ses->tries++ > 1) {
-		ses->r = -EIO; /* damaged again at once: the disk, not the index */
+		ses->r = -EIO; /* damaged again after a rebuild: the disk is at fault, not the index */
 		return false;
 	}
 	ses->r = begin_again(ses);
@@ -295,7 +297,7 @@ int session_first(struct store *s, struct err *e)
 	}
 	r = lock_store(s);
 	if (r < 0)
-		return err_set(e, r, "%s: another process holds it", s->dir);
+		return err_set(e, r, "%s: another process holds the write lock", s->dir);
 	r = renew_index(s, NULL, e);
 	unlock_store(s);
 	return r;
@@ -305,7 +307,7 @@ int session_recover(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
 
-	while (session_next(&ses)) /* begins with the recovery */
+	while (session_next(&ses)) /* a write session begins with the recovery */
 		ses.r = 0;
 	return ses.r;
 }

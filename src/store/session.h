@@ -1,14 +1,14 @@
-/* A session with the index: to read it, or to change the store under its write lock. One thread of one process has
- * the write lock; readers wait for no lock. Either kind recovers from a damaged index:
+/* A session with the index: to read it, or to change the store under its write lock. One thread of all
+ * processes has the write lock; readers wait for no lock. Both kinds recover from a damaged index:
  *
  *	_cleanup_session_ struct session ses = {.s = s, .write = true};
  *	while (session_next(&ses))
  *		ses.r = index_...(ses.ix, ...);
  *	return ses.r;
  *
- * When ses.r is -EUCLEAN the index is rebuilt, and the body runs once more. The same happens when the store's
- * directory was removed, or its path leads to another one: that directory is opened or made first. As long as this
- * fails, each session fails with -EIO. For this folder. */
+ * If the body sets ses.r to -EUCLEAN, the index is rebuilt, and the body runs once more. If the store's
+ * directory was removed, or its path leads to another one, the directory at that path is opened or made first.
+ * As long as this fails, each session fails with -EIO. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"
@@ -16,7 +16,7 @@
 struct session {
 	struct store *s;
 	bool write;	  /* the write lock is held in the body */
-	struct index *ix; /* in the body */
+	struct index *ix; /* set while the body runs */
 	int r;
 	int count; /* session_count() */
 
@@ -29,7 +29,8 @@ bool session_next(struct session *ses);
 void session_end(struct session *ses);
 #define _cleanup_session_ __attribute__((cleanup(session_end)))
 
-/* For a body that answers with how many, or -errno; session_counted() is what the whole session answers then. */
+/* For a body that calls a function which returns a number or -errno. session_counted() is the result of the
+ * session: the number or -errno. */
 static inline void session_count(struct session *ses, int n)
 {
 	ses->count = n;
@@ -40,14 +41,15 @@ static inline int session_counted(const struct session *ses)
 	return ses->r < 0 ? ses->r : ses->count;
 }
 
-/* With the write lock, outside of a transaction: settles every intent. */
+/* With the write lock, outside of a transaction: settles every intent. 0, -errno. */
 int session_settle(struct session *ses);
 
-/* Opens the index of a handle that has none yet: makes or rebuilds it where it must. */
+/* Opens the index of a new handle, and makes or rebuilds the index if necessary. */
 int session_first(struct store *s, struct err *e);
 
-/* Opens or makes the store's directory anew where it was removed. (waits) */
+/* Opens or makes the store's directory again, if it was removed or replaced. (waits) */
 int session_recover(struct store *s);
 
-/* Writes pending uses down when no other thread or process writes. Never waits. */
+/* Writes the pending uses to the index if they are due, and no other thread or process is writing. Never
+ * waits. */
 void session_try_pending(struct store *s);

@@ -1,16 +1,17 @@
-/* Makes the files of one blob and what the index says of them agree again. With the write lock, and in a
- * transaction of its caller. For this folder. */
+/* Settling: makes the index and the files of one blob agree again. The caller holds the write lock, and has a
+ * transaction open. For this folder. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
 #include "store/handle.h"
 
-/* Settles one blob. A row without its file is dropped. A file without a row comes back when its label says what it
- * is; otherwise, or with `gone`, the file is removed. A label that differs is written again. */
+/* Settles one blob. A row without its file is dropped. A file without a row is added to the index from its
+ * label; without a good label, or with `gone`, the file is removed. A label that differs from the index is
+ * written again. 0, -errno. */
 int settle(struct store *s, struct index *ix, const char *sha256, bool gone);
 
-/* Settles every intent. */
+/* Settles every intent (index.h). 0, -errno. */
 int settle_all(struct store *s, struct index *ix);
 
-/* The label that an object should have. */
+/* Writes the label that an object should have to `out`; empty: no key has the object. 0, -errno. */
 int settle_label(struct index *ix, const struct index_object *o, struct buf *out);

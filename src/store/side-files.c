@@ -1,5 +1,5 @@
-/* What a process found out about sources, and could find out anew at a cost: notes of a line in the index, and side
- * files in DIR/aside/. */
+/* Notes (a line each, in the index) and side files (in DIR/aside/). They keep what processes found out about
+ * sources, because finding it out again is costly. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"

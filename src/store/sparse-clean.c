@@ -44,7 +44,8 @@ int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *r
 	return session_counted(&ses);
 }
 
-/* A process that was killed when the file was removed, or was published, and the row was not. */
+/* Whether a row has no file, or one of another size. A process leaves such a row when it is killed after it
+ * removed or published the file, and before it dropped the row. */
 static bool has_unsound_row(struct store *s)
 {
 	struct store_sparse_row row = {.id = 0};
@@ -85,7 +86,7 @@ void sparses_clean(struct store *s)
 	while (d && (entry = readdir(d)))
 		n += sparse_file_is_name(entry->d_name) && remove_orphan(s, entry->d_name);
 	if (n)
-		log_debug(LOG_STORE, "%s: removed %u files with holes that no row names", s->dir, n);
+		log_debug(LOG_STORE, "%s: removed %u sparse files that no row names", s->dir, n);
 	if (d)
 		closedir(d);
 	else if (fd >= 0)

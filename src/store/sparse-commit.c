@@ -1,4 +1,4 @@
-/* Files with holes: committing blocks, so that they are known after a restart, and finishing a full file. */
+/* Sparse files: commits blocks, so that they are known after a restart, and publishes full files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -9,12 +9,12 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define PARTS_AT_ONCE 8 /* of one transaction */
+#define PARTS_AT_ONCE 8 /* parts that one transaction commits */
 
 /* ---- committing ----------------------------------------------------------------------- */
 
 struct round {
-	struct index_part parts[PARTS_AT_ONCE]; /* bits and sums of what is new */
+	struct index_part parts[PARTS_AT_ONCE]; /* bits and checksums of the new blocks */
 	unsigned n;
 	uint64_t bytes;
 };
@@ -28,7 +28,7 @@ static int sum_block(struct sparse *f, uint64_t block, uint8_t *room, uint32_t *
 	return r;
 }
 
-/* The blocks of one part that are here and not saved. */
+/* Gathers the blocks of one part that are present and not committed. */
 static int gather_part(struct sparse *f, uint64_t part, uint8_t *room, struct round *g)
 {
 	struct index_part *p = &g->parts[g->n];
@@ -78,8 +78,8 @@ static bool is_at_its_place(struct sparse *f)
 	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* There is no row: the file was removed, or the index was rebuilt and does not know it.
- * -EAGAIN: now there is one again, without a block. */
+/* Adds the row again after the index was rebuilt. -EAGAIN: the row is there, without blocks. -ESTALE: the
+ * file was removed, or the key has another file now. */
 static int readmit(struct sparse *f, struct index *ix)
 {
 	struct store_sparse_row row;
@@ -155,7 +155,7 @@ static int save(struct sparse *f, const struct round *g)
 	while (session_next(&ses))
 		ses.r = save_in(&ses, f, g);
 	if (ses.r == 0 && evict_to_quota(&ses, 0) < 0)
-		log_warn("%s: nothing could be evicted, the store is over its quota", f->s->dir);
+		log_warn("%s: the store is over its quota, and nothing could be evicted", f->s->dir);
 	return ses.r;
 }
 
@@ -170,8 +170,9 @@ static void mark_saved(struct sparse *f, const struct round *g)
 	atomic_fetch_sub(&f->dirty, MIN(g->bytes, atomic_load(&f->dirty)));
 }
 
-/* What could not be synced is lost: the kernel may have dropped its pages already, and would say
- * nothing the next time. So these blocks count as absent, and no more is written to this file. */
+/* Syncs the file. What cannot be synced is lost: the kernel may have dropped the pages already, and would
+ * report no error the next time. So the blocks that are not committed become absent, and no more is written
+ * to the file. */
 static int sync_or_lose(struct sparse *f)
 {
 	int r = fdatasync(f->fd) < 0 ? -errno : 0;
@@ -271,7 +272,7 @@ int sparse_drop(struct sparse *f)
 	sparse_file_unlink(f->s, f->name);
 	while (session_next(&ses))
 		ses.r = index_sparse_drop(ses.ix, f->name);
-	if (ses.r == -ENOSPC) { /* the row goes when there is room for saying so */
+	if (ses.r == -ENOSPC) { /* a sweep drops the row when there is room */
 		atomic_store(&f->s->lost, true);
 		return 0;
 	}

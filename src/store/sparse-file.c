@@ -1,4 +1,4 @@
-/* Files with holes: how the files in DIR/sparse/ are named, opened, locked and removed. */
+/* Sparse files: names, opens, locks and removes the files in DIR/sparse/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/sparse-file.h"
 #include "base/log.h"
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define LOCK_OPEN ((off_t)1 << 62)
-#define LOCK_FILL (LOCK_OPEN + 1)
+#define LOCK_OPEN ((off_t)1 << 62) /* locked, shared, by every process that uses the file */
+#define LOCK_FILL (LOCK_OPEN + 1)  /* locked by the process that fills it */
 
 const char *sparse_file_path(const char *name, char room[static SPARSE_REL])
 {
@@ -117,7 +117,7 @@ void sparse_file_unlink(struct store *s, const char *name)
 		log_warn("%s/%s: cannot be removed: %s", s->dir, rel, err_text(errno));
 }
 
-/* The errno of open(2) is kept. */
+/* Opens a file to lock it, also one whose writer was killed while it published the file. -1: errno is set. */
 static int open_to_lock(struct store *s, const char *rel)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;

@@ -1,4 +1,4 @@
-/* Files with holes: opening one, the list of those that this process has open, and what the index knows of one. */
+/* Sparse files: opens them, lists those that this process fills, and loads their blocks from the index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -49,7 +49,8 @@ void sparse_unref(struct sparse *f)
 		if (atomic_compare_exchange_weak_explicit(&f->refs, &refs, refs - 1,
 			    memory_order_release, memory_order_relaxed))
 			return;
-	/* The last reference releases the lock of the file before an opener can miss it in the list. */
+	/* The file is closed, and so unlocked, while the list is locked. An opener that does not find it in
+	 * the list must find it unlocked. */
 	{
 		LOCK_SCOPE(&f->s->sparses.lock);
 
@@ -110,9 +111,9 @@ void sparses_release(struct store *s)
 	pthread_mutex_destroy(&s->sparses.lock);
 }
 
-/* ---- what is known of it -------------------------------------------------------------- */
+/* ---- loading blocks from the index ---------------------------------------------------- */
 
-/* The bits of one part, as far as there are such blocks. */
+/* Takes the bits of one part, except for bits past the last block. */
 static void take_part(struct sparse *f, const struct index_part *p)
 {
 	for (unsigned i = 0; i < PART_BLOCKS / WORD; i++) {
@@ -168,8 +169,8 @@ void sparse_row_of(const struct sparse *f, struct store_sparse_row *row)
 	row->used = row->since = clock_wall();
 }
 
-/* Takes the file that the key has when its validator is the same, and drops it otherwise. 1: taken. `own`: the name
- * of a file that this process holds and gives up. */
+/* Takes the stored file of the key if its validator matches; else drops it. 1: taken; 0; -errno. `own`: the
+ * name of a file that this process has open and gives up; "": none. */
 static int take_or_drop(struct session *ses, struct sparse *f, const char *own)
 {
 	_cleanup_close_ int fd = -1;
@@ -204,7 +205,7 @@ static int open_in(struct session *ses, struct sparse *f, const char *own)
 	struct store_sparse_row row;
 	int r;
 
-	if (f->fd >= 0) /* of a first try */
+	if (f->fd >= 0) /* left open by an earlier try */
 		close(take_fd(&f->fd));
 	r = index_begin(ses->ix);
 	if (r == 0)
@@ -276,7 +277,7 @@ int sparse_open(struct store *s, const struct key *k, const struct sparse_valida
 	}
 	r = open_fresh(s, k, v, url, there ? there->name : "", out);
 	return r < 0 ? err_set(e, r, "%s: cannot be filled in %s/sparse: %s", key_text(k, room), s->dir,
-			       r == -EBUSY ? "another process does" : err_text(r))
+			       r == -EBUSY ? "another process fills it" : err_text(r))
 		     : 0;
 }
 

@@ -1,4 +1,4 @@
-/* What a file with holes is made of, for sparse*.c only. */
+/* Defines `struct sparse`, a sparse file in memory, for sparse*.c only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/sparse-file.h"
@@ -6,21 +6,21 @@
 
 #include <stdatomic.h>
 
-#define WORD 64
+#define WORD 64      /* bits of a word of a bitmap */
 #define STRIPES 16   /* blocks that can be written at the same time */
-#define RUNS_MOST 8  /* pieces of a block that is not whole yet */
+#define RUNS_MOST 8  /* pieces that are remembered of an incomplete block */
 
 struct partial {
 	uint64_t block;
 	unsigned n;
 	struct {
 		uint32_t from, to;
-	} runs[RUNS_MOST]; /* in order, not touching */
+	} runs[RUNS_MOST]; /* of bytes that are written; ascending, with gaps between them */
 };
 
 struct stripe {
-	pthread_mutex_t lock; /* also while a block is written: one that is here never changes */
-	struct partial *list;
+	pthread_mutex_t lock; /* held while a block is written: a present block never changes */
+	struct partial *list; /* incomplete blocks */
 	unsigned n, room;
 };
 
@@ -36,27 +36,31 @@ struct sparse {
 	uint64_t blocks, words;
 
 	atomic_uint refs;
-	struct sparse *next; /* under the store's sparses.lock, as is: */
+	struct sparse *next; /* in the store's list, under sparses.lock, as is: */
 	bool listed;
 
-	_Atomic uint64_t *here; /* set with release after the bytes were written */
-	atomic_uint_fast64_t present;
+	/* Bitmap of the present blocks. A bit is set, with release, after the bytes of its block were
+	 * written. */
+	_Atomic uint64_t *here;
+	atomic_uint_fast64_t present; /* bytes of the present blocks */
+	/* Bytes that are not committed; clock_ms() of the first of them, 0: there are none; bytes written since
+	 * the free space was checked. */
 	atomic_uint_fast64_t dirty, dirty_since, looked;
-	atomic_bool stale;
-	atomic_bool lost; /* what was written could not be synced; then it is stale, too */
+	atomic_bool stale; /* sparse_is_stale() */
+	atomic_bool lost; /* the disk could not sync what was written; then the file is stale, too */
 	struct stripe stripes[STRIPES];
 
 	pthread_mutex_t committing;
-	uint64_t *saved; /* under committing, as are: */
+	uint64_t *saved; /* bitmap of the committed blocks; under committing, as are: */
 	uint64_t saved_bytes;
-	bool finished;
+	bool finished; /* published as a blob */
 };
 
 int sparse_new(struct sparse **out, struct store *s, const struct key *k,
 	const struct sparse_validator *v, const char *url, bool writer);
 void sparse_free(struct sparse *f);
-void sparse_unlist(struct sparse *f); /* another opener does not get it any more */
+void sparse_unlist(struct sparse *f); /* later openers do not get it */
 uint32_t sparse_block_size(const struct sparse *f, uint64_t block);
 void sparse_row_of(const struct sparse *f, struct store_sparse_row *row);
-/* All of these bytes of the file: 0, -EIO. */
+/* Reads all n bytes at `off`. 0, -EIO. */
 int sparse_read_raw(int fd, uint64_t off, void *p, size_t n);

@@ -1,4 +1,4 @@
-/* Rows of files with holes in the index, compared with the files and changed under the write lock of the caller. */
+/* The index rows of sparse files: compares and changes them under the write lock of the caller. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/sparse-rows.h"
 #include "base/util.h"

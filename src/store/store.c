@@ -1,4 +1,4 @@
-/* The store: opening and closing it, and lists and sums of its index. */
+/* The store: opens and closes it, and lists and counts what its index has. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/store.h"
 #include "base/clock.h"
@@ -40,7 +40,7 @@ static int sweep_in(struct session *ses, const char *boot)
 	return r == 0 ? index_commit(ses->ix) : r;
 }
 
-/* 0: since this boot. -ENOENT: not yet, or it is not known. */
+/* 0: the store was swept since this boot. -ENOENT: it was not, or the index does not know. */
 static int was_swept(struct index *ix, const char *boot)
 {
 	char known[64];
@@ -49,7 +49,7 @@ static int was_swept(struct index *ix, const char *boot)
 	return r == 0 && strcmp(known, boot) != 0 ? -ENOENT : r;
 }
 
-/* Most often there is nothing to do, and the write lock is not needed. */
+/* Asks as a reader first: most often no sweep is due, and the write lock is not needed. */
 static int look_for_sweep(struct store *s, const char *boot)
 {
 	_cleanup_session_ struct session ses = {.s = s};
@@ -59,8 +59,8 @@ static int look_for_sweep(struct store *s, const char *boot)
 	return ses.r;
 }
 
-/* Sweeps once after each start of the machine: a power failure may have cost the index its last
- * commits, while the files that they spoke of are there. */
+/* Sweeps once after each boot. After a power failure the index may lack its last commits, while the files of
+ * these commits are on disk. */
 static int sweep_after_boot(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
@@ -128,7 +128,7 @@ static void flush_pending(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
 
-	while (session_next(&ses)) /* writes them at its beginning */
+	while (session_next(&ses)) /* a write session begins by writing them */
 		ses.r = 0;
 }
 

@@ -1,22 +1,24 @@
-/* What is on disk: an SQLite index of keys, and one file for each artifact.
+/* The store: the cache on disk, shared by several processes of one user. It has an SQLite index of keys, and
+ * one file for each artifact.
  *
  *	DIR/index.sqlite	the index (WAL); may be deleted at any time: it is rebuilt
  *	DIR/blobs/ab/REST	one whole artifact, named by the SHA-256 of its bytes
- *	DIR/blobs/ab/REST.key	what it is: a line for each key (key, source, url, verified,
+ *	DIR/blobs/ab/REST.key	the label of that blob: a line for each key (key, source, url, verified,
  *				size, time), synced before the rename that publishes the blob;
- *				read only to rebuild the index
+ *				read only to rebuild or check the index
  *	DIR/partial/		drafts; each is locked by the process that writes it
- *	DIR/sparse/		files with holes, filled block by block (sparse.h)
- *	DIR/aside/		what was found out about sources
+ *	DIR/sparse/		sparse files, filled block by block (sparse.h)
+ *	DIR/aside/		side files: what processes found out about sources
  *	DIR/flights		locks of downloads under way (flights.h)
  *
- * Several processes of one user share a store; anything else in DIR is left alone. All calls
- * may come from any thread; those marked (waits) touch the disk and belong on a worker. What is
- * not marked reads the index (WAL: no reader waits for a writer) and is fast.
- * When the directory is removed, or its path leads to another one, the next call opens or makes the one at
- * the path; blobs and files with holes that are open stay readable. Where that fails, calls fail with -EIO.
- * kill -9 or power loss at any moment loses at most the drafts, and what a file with holes got since
- * it was last committed. */
+ * Other files in DIR are left alone. All calls may come from any thread. Calls marked (waits) touch the disk
+ * and belong on a worker. The other calls are fast; those that read the index wait for no writer (WAL).
+ *
+ * When DIR is removed, or its path leads to another directory, the next call opens or makes the directory at
+ * that path. Until that works, calls fail with -EIO. Open blobs and sparse files stay readable.
+ *
+ * kill -9 or power loss at any moment loses at most the drafts, and the blocks of sparse files that were not
+ * committed yet. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -29,86 +31,90 @@ struct draft;
 
 struct store_opts {
 	const char *dir;
-	uint64_t quota;	   /* bytes of blobs; 0: no quota. Least recently used files go first */
+	uint64_t quota;	   /* bytes of blobs and sparse files on disk; 0: no quota */
 	uint64_t min_free; /* bytes that stay free on the file system */
 };
 
-/* Makes the directory when it is missing (0700). A damaged index is set aside as
- * index.sqlite.damaged and rebuilt from the blobs, with a line in the log. -EROFS and the like as
- * they come; -EREMOTE: on NFS or SMB, where locks cannot be trusted; -EPERM: another user's, or open to all. */
+/* Opens the store, and makes its directory (0700) if it is missing. A damaged index is renamed to
+ * index.sqlite.damaged and rebuilt from the blobs, with a line in the log. 0; -EREMOTE: the directory is on
+ * NFS or SMB, where locks cannot be trusted; -EPERM: it belongs to another user, or any user can write to it;
+ * -EROFS and others as the system reports them. */
 int store_open(struct store **out, const struct store_opts *o, struct err *e); /* (waits) */
 void store_close(struct store *s);
 /* At shutdown: from now on no call waits longer than two seconds for other processes. */
 void store_hurry(struct store *s);
 const char *store_dir(const struct store *s);
-int store_statvfs(const struct store *s, struct statvfs *out); /* of its disk; 0, -errno (asks the disk) */
+int store_statvfs(const struct store *s, struct statvfs *out); /* of its disk; 0, -errno; may wait for it */
 const char *store_id(const struct store *s); /* 16 hex digits, made with the store */
 
-/* 0: *out is open (its use is noted, at most once an hour). -ENOENT. A blob whose file is gone
- * or has another size is forgotten: -ENOENT. */
+/* Opens the blob of a key. 0; -ENOENT: the key is not stored, or its blob is gone or has another size, and is
+ * then forgotten. Records the use of the blob, at most once an hour. */
 int store_find(struct store *s, const struct key *k, struct blob **out);
-/* The key that the file is stored under: the one by id and name, where there is such a file, else `k`. */
+/* The key under which `k` is looked up: the key by id and name (key_by_name()) if a file is stored under that
+ * key, else `k`. */
 struct key store_key(struct store *s, const struct key *k);
-/* Of all keys of the file that `k` finds the one by code id, where `k` is by debug id, and the one by id and
- * name, where there is one: an artifact has one name for inode numbers. `k` itself when it has no such key. */
+/* The one key that stands for the file of `k`, so that an artifact has one inode number. For a key by debug
+ * id: the file's key by code id. For other keys: store_key(). `k` itself if the file has no such key. */
 void store_main_key(struct store *s, const struct key *k, struct key *out);
-/* Would store_find() find it? Opens nothing. `size` may be NULL. */
+/* Whether store_find() would find a blob; opens no file. *size is its size; `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
-/* The name that a key was first given, "" for none. 0, -ENOENT: it is not stored. */
+/* The file name that the key was first stored with; "": it has no name. 0; -ENOENT: the key is not stored. */
 int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX]);
 
-/* A draft is a private file to be filled; write it from one thread at a time. -ENOSPC: also when
- * less than min_free would be left, and nothing can be evicted. (waits, when it evicts) */
+/* Makes a draft: a private file that its owner fills, from one thread at a time. -ENOSPC: the disk is full,
+ * or less than min_free would stay free, and nothing can be evicted. (waits, when it evicts) */
 int draft_new(struct draft **out, struct store *s, struct err *e);
-/* The same for a thread that must not wait: neither this nor draft_write() evicts. After -ENOSPC
- * a worker calls store_make_room(), and then the same may be tried again. */
+/* The same for a thread that must not wait: neither this call nor draft_write() evicts for the draft. After
+ * -ENOSPC, a worker calls store_make_room(), and the thread may try again. */
 int draft_new_at_once(struct draft **out, struct store *s, struct err *e);
 int draft_write(struct draft *d, uint64_t off, const void *p, size_t n);
-/* Appends n bytes of another file from its offset; shares blocks where the file system can.
- * -ENODATA: the file is shorter. (waits) */
+/* Appends n bytes of the file `from`, read at `off`. Shares blocks if the file system can. -ENODATA: that
+ * file is shorter. (waits) */
 int draft_copy(struct draft *d, int from, uint64_t off, uint64_t n);
 int draft_fd(const struct draft *d);
 uint64_t draft_size(const struct draft *d); /* the end of what was written so far */
 void draft_discard(struct draft *d); /* NULL is fine */
 
-/* Publishes a whole artifact under a key, at once or not at all, and takes the draft, also on
- * error. A blob that was stored under the key before stays readable for its holders. Misses of
- * the key are forgotten. -ESTALE: other bytes are pinned under the key. (waits: digest, fsync, commit) */
+/* Publishes a whole artifact under a key, at once or not at all. Takes ownership of the draft, also on error.
+ * A blob that was stored under the key before stays readable for its holders. Misses of the key are
+ * forgotten. -ESTALE: other bytes are pinned under the key. (waits: digest, fsync, commit) */
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e);
 
-/* What the bytes of an artifact say of themselves. Further keys never take a key from another blob: a file that
- * claims an identity does not hide an earlier file. */
+/* What the bytes of an artifact state: its module, and further keys. A further key that another blob already
+ * has stays with that blob, so a file that claims an identity does not hide an earlier file. */
 #define STORE_KEYS_MOST 8
 struct store_learned {
-	struct module m; /* with a code id and a debug id; later requests learn one from the other */
-	bool pinned;	 /* the user's own file: never evicted, until store_keep() with 0 seconds */
+	struct module m; /* if it has both ids, later requests learn one id from the other */
+	bool pinned;	 /* the user's own file: not evicted until store_keep() with 0 seconds */
 	unsigned n;
 	struct key keys[STORE_KEYS_MOST];
 };
 
-/* The same, with what was learned of the file, in one transaction. */
+/* The same, and records `l` in the same transaction. `l` may be NULL. */
 int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 	const struct blob_facts *f, const struct store_learned *l, struct blob **out, struct err *e);
 
-/* What files of the store say of the module that has the code id of `like`; when that is not known,
- * its debug id. At most n, the file that came first first: a file that comes later does not change
- * an earlier answer; each answer goes with its file. How many, or -errno. */
+/* Finds what stored files state about the module with the code id of `like`, or, without a code id, its debug
+ * id. The oldest file comes first, so a later file does not change an earlier answer. What a file states is
+ * dropped with the file. Returns the number of results, at most n, or -errno. */
 int store_modules(struct store *s, const struct module *like, struct module *out, unsigned n);
 
-/* The keys that have type and id of `k`, whatever their name, of what is stored and of what is remembered
- * to be missing. At most n, each once. How many, or -errno. */
+/* Finds the keys with the type and id of `k` and any name, among stored files and remembered misses; each key
+ * once. Returns their number, at most n, or -errno. */
 int store_keys_with_id(struct store *s, const struct key *k, struct key *out, unsigned n);
 
-/* One more key for the bytes of a blob of the store. -EEXIST: another blob has it. (waits) */
+/* Adds a key to a blob of the store. 0; -EEXIST: another blob has the key; -EINVAL: the blob is a file in
+ * place. (waits) */
 int store_link(struct store *s, const struct key *k, const struct blob *b);
 
-/* Misses: "this source does not have it", for so long. Only a true "not there" is remembered.
- * `name`: what the source was asked for by, when its paths have a name that the key does not count;
- * else "". A miss by one name says nothing about another name. */
+/* Remembers a miss: for `seconds`, the source counts as not having the file. Call it only when the source
+ * answered that the file does not exist, never after an error. `name`: the file name in the request, if the
+ * source's paths have a name that is not part of the key; else "". A miss under one name says nothing about
+ * another name. */
 int store_miss_add(struct store *s, const struct key *k, const char *name, const char *source,
 	int64_t seconds, const char *reason); /* (waits) */
-/* Adds how many times keys were asked for while their misses held. (waits) */
+/* Adds to the request counts of misses: `key` was requested `times` times while its misses held. (waits) */
 struct store_asked {
 	struct key key;
 	int64_t times;
@@ -116,46 +122,49 @@ struct store_asked {
 int store_misses_asked(struct store *s, const struct store_asked *asked, unsigned n);
 /* The wall-clock second until which the miss holds; 0: no miss is remembered. */
 int64_t store_miss_until(struct store *s, const struct key *k, const char *name, const char *source);
-/* By every name; NULL: all misses. (waits); how many, -errno */
+/* Forgets the misses of a key, under every name; NULL: all misses. Returns their number, or -errno.
+ * (waits) */
 int store_misses_clear(struct store *s, const struct key *k);
 
-/* Keeps an artifact from eviction for so long, at least; STORE_FOR_GOOD pins it: that outlives the index;
- * 0 seconds: lets it go again, also what store_publish_learned() pinned. 0, -ENOENT. (waits) */
+/* Keeps an artifact from eviction for at least `seconds`. STORE_FOR_GOOD pins it, and the pin survives a
+ * rebuild of the index. 0 seconds ends keeping and pins, also a pin by store_publish_learned(). 0, -ENOENT.
+ * (waits) */
 int store_keep(struct store *s, const struct key *k, int64_t seconds);
 
-/* The stored keys with id > after, at most n, in the order of id. How many, or -errno. */
+/* Lists the stored keys with id > after, at most n, in the order of id. Returns their number, or -errno. */
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);
 
-/* A note: a line of at most 200 bytes under a name, so that the next process need not find the same out again.
- * Lost with the index. 0; -ENOENT. */
+/* A note is a line of at most 200 bytes under a name. It saves the next process from finding out the same
+ * again. Notes are lost with the index. 0; -ENOENT: no such note. */
 int store_note_set(struct store *s, const char *name, const char *text); /* (waits) */
 int store_note(struct store *s, const char *name, char text[static 201]);
 
-/* A side file, for more than a line: beside the index, DIR/aside/NAME, replaced at once or
- * not at all. NAME has no slash. Read is at most `most` bytes: -EFBIG; `out` is the caller's. (waits) */
+/* A side file, DIR/aside/NAME, is a note that is longer than a line. A write replaces it at once or not at
+ * all. `name` has no slash. -EFBIG: the file is longer than `most` bytes. The caller frees *out. (waits) */
 int store_side_file_write(struct store *s, const char *name, const void *p, size_t n);
 int store_side_file_read(struct store *s, const char *name, size_t most, void **out, size_t *n);
 
-/* Remembered misses that still hold; `after` is a rowid cursor, moved on. */
+/* Lists the misses that still hold, at most n. `after` is a cursor that begins with 0; the call moves it on.
+ * Returns their number, or -errno. */
 int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *rows, unsigned n);
 
 int store_count(struct store *s, struct store_totals *out);
 
 /* Forgets a key, and its blob when no other key has it. 0, -ENOENT. (waits) */
 int store_remove(struct store *s, const struct key *k);
-/* Forgets the artifact that a key finds, by each of its keys, and what it said of its module. 0,
- * -ENOENT. (waits) */
+/* Removes the artifact that a key finds, all of its keys, and what it stated about its module. 0, -ENOENT.
+ * (waits) */
 int store_remove_file(struct store *s, const struct key *k);
 
-/* Compares index, `.key` files and bytes; calls `damaged` for each artifact that is not what
- * it should be (what: "digest differs", "file is gone", "size differs", ...; path as stored;
- * k is NULL for a file that nothing names).
- * Changes nothing. The number of damaged ones, or -errno. (waits) */
+/* Compares the index, the `.key` files and the bytes, and calls `damaged` for each damaged artifact. `what`
+ * is the problem ("digest differs", "file is gone", "size differs", ...), `path` the file, `k` its first key;
+ * NULL: no key names the file. Changes nothing. Returns the number of damaged artifacts, or -errno.
+ * (waits) */
 int store_verify(struct store *s, void (*damaged)(void *ctx, const struct key *k, const char *path,
 	const char *what), void *ctx);
 
-/* Evicts until `need` bytes can be written, and some more where that helps. 0, -ENOSPC. (waits) */
+/* Evicts until `need` bytes can be written, and frees a little more if it can. 0, -ENOSPC. (waits) */
 int store_make_room(struct store *s, uint64_t need, struct err *e);
 
-/* Evicts down to the quota and the free-space floor; never what is kept. (waits) */
+/* Evicts down to the quota, and until min_free bytes are free; never an artifact that is kept. (waits) */
 int store_trim(struct store *s);

@@ -1,4 +1,4 @@
-/* A look at every file of the store. */
+/* The sweep: compares every file of the store with the index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/sweep.h"
 #include "base/util.h"
@@ -28,7 +28,8 @@ static int sweep_file(void *ctx, enum dir_kind kind, const char *sha256)
 	return r == -ENOENT ? settle(w->s, w->ix, sha256, false) : r;
 }
 
-/* A label goes before its blob: a loss of power between the two may bring the row back. */
+/* Whether an object has its blob, in its size, and its label. The label is removed before the blob, so after
+ * a power loss the index may have a row again whose blob lacks its label. */
 static bool is_sound(struct store *s, const struct index_object *o)
 {
 	char rel[DIR_REL];

@@ -21,10 +21,10 @@ struct verifying {
 	void *ctx;
 	int count;
 
-	struct index_object o;
-	struct key key; /* the first of the object, for its name */
+	struct index_object o; /* the object being checked */
+	struct key key; /* the first key of the object, for reports */
 	bool has_key;
-	int fd;		/* open if the bytes are to be read; else -1 */
+	int fd;		/* the blob, open if its bytes are to be read; else -1 */
 };
 
 static void report_blob(struct verifying *v, const char *sha256, const char *what)
@@ -95,7 +95,7 @@ static int verify_look(struct verifying *v, struct index *ix, const char **what)
 	return *what ? 0 : r;
 }
 
-/* The next object: 0; -ENOENT after the last. */
+/* Checks the next object without its bytes. 0; -ENOENT: there are no more. */
 static int look_at_next(struct verifying *v, const char **what)
 {
 	_cleanup_session_ struct session ses = {.s = v->s, .write = true};
@@ -108,7 +108,8 @@ static int look_at_next(struct verifying *v, const char **what)
 	return ses.r;
 }
 
-/* Whether the index still has the very file whose bytes are wrong. */
+/* Whether the index still names the file whose bytes are wrong. Another process may have replaced the
+ * file. */
 static bool is_still_there(struct verifying *v)
 {
 	_cleanup_session_ struct session ses = {.s = v->s, .write = true};
@@ -173,7 +174,7 @@ static int look_at_file(void *ctx, enum dir_kind kind, const char *sha256)
 	if (label_read(w->v->s->dirfd, sha256, &text) == 0)
 		label_each(text, any_line, &known);
 	if (!known)
-		report_blob(w->v, sha256, "neither index nor .key file know it");
+		report_blob(w->v, sha256, "neither the index nor a .key file knows it");
 	return 0;
 }
 
@@ -222,12 +223,12 @@ static const char *part_trouble(int fd, uint64_t size, const struct index_part *
 		if (!(p->bits[i / 64] >> i % 64 & 1))
 			continue;
 		if (p->part > (int64_t)(SPARSE_SIZE_MOST / SPARSE_BLOCK / PART_BLOCKS) || off >= size)
-			return "the index has blocks past its end";
+			return "the index has blocks past the file's end";
 		n = (size_t)MIN((uint64_t)SPARSE_BLOCK, size - off);
 		if (pread(fd, room, n, (off_t)off) != (ssize_t)n)
 			return "file cannot be read";
 		if (crc32c(room, n) != p->sums[i])
-			return "the sum of a block differs";
+			return "the checksum of a block differs";
 	}
 	return NULL;
 }

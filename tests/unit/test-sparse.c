@@ -456,7 +456,7 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* One closes the last while another opens: never "another process does". */
+/* One closes the last while another opens: never "another process fills it". */
 START_TEST(threads_open_and_close)
 {
 	pthread_t threads[4];

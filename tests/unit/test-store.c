@@ -1402,7 +1402,7 @@ static const char *spoil(int how, const char *path)
 		return "no key names it";
 	case 10:
 		write_stray(path);
-		return "neither index nor .key file";
+		return "neither the index nor a .key file";
 	}
 	return NULL;
 }

@@ -14,9 +14,9 @@ struct blob;
 /* Facts about an artifact other than its bytes. */
 struct blob_facts {
 	char source[64];	/* name of the source it came from */
-	char url[2048];		/* or path; without credentials */
+	char url[2048];		/* or the path; without credentials */
 	bool verified;		/* the identity in the file is the requested one */
-	int64_t fetched;	/* wall clock */
+	int64_t fetched;	/* download time: seconds since 1970 */
 };
 
 struct blob *blob_ref(struct blob *b);
@@ -27,7 +27,8 @@ static inline void cleanup_blob(struct blob **b)
 }
 #define _cleanup_blob_ __attribute__((cleanup(cleanup_blob)))
 
-/* A file served where it lies. Takes the descriptor, also on error. 0, -errno. */
+/* Makes a blob of a file in place, which is served without a copy. Takes the descriptor, also on error. 0,
+ * -errno. */
 int blob_of_file(struct blob **out, int fd, const char *path, const struct blob_facts *facts);
 
 /* A sealed file of the store, for src/store/ only. Takes the descriptor, also on error. 0, -ENOMEM. */

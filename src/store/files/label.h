@@ -8,7 +8,7 @@
  *
  * A line `m1`, at most one, describes the module in the blob. A line `p1` means that the blob is pinned: the
  * user added or pinned it.
- * Control characters and backslashes stand as \xHH, so a name from outside cannot make a line. */
+ * Control characters and backslashes are written as \xHH, so a name from outside cannot add a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

@@ -15,7 +15,7 @@ int conn_code(int rc)
 		return 0;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-	case SQLITE_ERROR: /* the statements are fixed: where they do not fit, the tables are not those of symfs */
+	case SQLITE_ERROR: /* the statements are fixed: if one does not fit, the tables are not symfs's */
 	case SQLITE_SCHEMA:
 	case SQLITE_CONSTRAINT:
 		return -EUCLEAN;
@@ -97,7 +97,7 @@ int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out)
 	return 0;
 }
 
-/* Binds one value for each letter of `what`: t text, i int64_t, b bytes and how many (size_t). */
+/* Binds one value for each letter of `what`: t text, i int64_t, b bytes and their number (size_t). */
 static int bind_all(sqlite3_stmt *st, const char *what, va_list ap)
 {
 	int rc = SQLITE_OK;

@@ -66,7 +66,7 @@ int index_open(struct index **out, const char *dir, struct err *e)
 	if (lstat(ix->path, &about) < 0)
 		return err_set(e, -errno, "%s: %s", ix->path, err_text(errno));
 	if (!S_ISREG(about.st_mode))
-		return err_set(e, -EINVAL, "%s: is not a plain file", ix->path);
+		return err_set(e, -EINVAL, "%s: is not a regular file", ix->path);
 	r = conn_open(&ix->writer, ix->path, false);
 	if (r == 0)
 		r = conn_check_version(ix->writer);

@@ -56,7 +56,7 @@ int index_meta(struct index *ix, const char *name, char *out, size_t room); /* -
 bool index_seems_moved(struct index *ix); /* the index file is no longer at its path */
 
 /* A part of a sparse file: which of its blocks are present, and their checksums (CRC-32C). */
-#define PART_BLOCKS 512 /* 32 MiB of the file; a row of two and a half pages of the index */
+#define PART_BLOCKS 512 /* 32 MiB of the file; a row of about 2 KiB */
 struct index_part {
 	int64_t part;
 	uint64_t bits[PART_BLOCKS / 64];
@@ -79,9 +79,9 @@ void index_view_close(struct index_view *v); /* NULL is fine */
 
 struct index_row {
 	int64_t id;	       /* the number of the key or of the name */
-	char place[MODULE_NAME_MAX]; /* key_id_prefix(); the tier of a name */
-	char *key;	       /* key_text(), NULL of names */
-	char *text;	       /* the file name as first given, "" */
+	char place[MODULE_NAME_MAX]; /* key_id_prefix() of a key; the tier of a name */
+	char *key;	       /* key_text(); NULL: the row is a name */
+	char *text;	       /* the file name as first given; "": none */
 };
 void index_rows_release(struct index_row *rows, unsigned n);
 

@@ -63,7 +63,7 @@ static int with_id(struct conn *c, const char *from, const char *to, struct key 
 	return r < 0 ? r : (int)count;
 }
 
-/* "TYPE ID" and what has a blank behind it: `!` is the next character. */
+/* Finds "TYPE ID" alone, and with a blank and a name after it: `!` is the character after the blank. */
 int index_keys_with_id(struct index *ix, const struct key *k, struct key *out, unsigned n)
 {
 	_cleanup_reader_ struct reader rd = {.ix = ix};
@@ -144,7 +144,7 @@ int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned
 
 /* ---- with the write lock ------------------------------------------------------------- */
 
-/* The first three columns of the one row that a query answers with. */
+/* Reads an object from the first three columns of the only row of a query. 0, -ENOENT, -errno. */
 static int victim_from(struct rows *rows, int r, struct index_object *out)
 {
 	if (r == 0)

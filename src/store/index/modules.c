@@ -1,4 +1,4 @@
-/* The index: what files say of their modules. */
+/* The index: what stored files state about their modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 
@@ -32,7 +32,7 @@ static int modules_with(struct conn *c, const struct module *like, struct module
 		r = rows_of(&rows, c, Q_MODULE_BY_CODE, "ti", module_code_text(like, id),
 			(int64_t)n);
 	} else {
-		/* Of .NET the GUID alone is known by. */
+		/* A module of .NET is recorded by the GUID alone, without a stamp. */
 		snprintf(guid, sizeof(guid), "%.32s", module_debug_text(like, id));
 		r = rows_of(&rows, c, Q_MODULE_BY_DEBUG, "tti", id, guid, (int64_t)n);
 	}

@@ -1,5 +1,5 @@
-/* What the index is made of, for this folder only: connections, statements, readers. The tables and the
- * statements are in sql.c; what is done with them, by table, in the others. */
+/* The parts of the index, for this folder only: connections, statements, readers. sql.c has the tables and
+ * the statements; the other files run them, each for its tables. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
@@ -11,12 +11,12 @@
 #define TEXT_OF(x) TEXT_OF_(x)
 #define TEXT_OF_(x) #x
 #define INDEX_APPLICATION 1937337958 /* "symf" */
-#define INDEX_VERSION_3 3	     /* before files with holes */
-#define INDEX_VERSION_4 4	     /* before names counted beside ids of zeros */
-#define INDEX_VERSION_5 5	     /* before labels said what is pinned */
+#define INDEX_VERSION_3 3	     /* before sparse files */
+#define INDEX_VERSION_4 4	     /* before a key with an all-zero id had a name */
+#define INDEX_VERSION_5 5	     /* before labels recorded pins */
 #define INDEX_VERSION 6
-#define LOG_PAGES 400 /* that the log may grow by: on a small disk it is in the way of blobs */
-#define BUSY_MS 5000
+#define LOG_PAGES 400 /* the size of the WAL at a checkpoint: a long one takes space from blobs */
+#define BUSY_MS 5000 /* the longest wait of a statement for another process */
 
 enum query {
 	Q_BEGIN,
@@ -79,7 +79,7 @@ enum query {
 };
 
 extern const char *const index_sql[QUERIES];
-/* Of version 3, and what versions 4 and 6 have beyond: a new index is made by all of them. */
+/* The schema of version 3, and the additions of versions 4 and 6. A new index is made by all three. */
 extern const char index_schema[], index_schema_4[], index_schema_6[];
 
 /* ---- connections ---------------------------------------------------------------------- */
@@ -88,29 +88,31 @@ extern const char index_schema[], index_schema_4[], index_schema_6[];
 struct conn {
 	sqlite3 *db;
 	sqlite3_stmt *st[QUERIES];
-	struct conn *next; /* idle */
+	struct conn *next; /* the next idle connection */
 };
 
 int conn_open(struct conn **out, const char *path, bool reader);
 void conn_free(struct conn *c); /* NULL is fine */
-int conn_code(int rc);		/* of SQLite: 0, -errno */
+int conn_code(int rc);		/* for a result of SQLite: 0, -errno */
 bool conn_path_missing(const char *path);
 /* Brings an index that an older symfs wrote up to date. 0; -ENOENT: nothing was ever written there; -EUCLEAN: it
  * is not an index, or a newer symfs wrote it. */
 int conn_check_version(struct conn *c);
 
-/* A statement that answers in rows: row_next() until it is not 1. Reset by cleanup. */
+/* A statement that returns rows: call rows_next() until it does not return 1. Cleanup resets the
+ * statement. */
 struct rows {
 	sqlite3_stmt *st;
 };
 #define _cleanup_rows_ _cleanup_(rows_end)
 
 int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out);
-/* One value for each letter of `what`: t text, i int64_t, b bytes and how many (size_t). */
+/* Binds one value for each letter of `what`: t text, i int64_t, b bytes and their number (size_t). 0,
+ * -errno. */
 int rows_of(struct rows *rows, struct conn *c, enum query q, const char *what, ...);
 int rows_next(struct rows *r); /* 1, 0: no more, -errno */
 void rows_end(struct rows *r);
-/* A statement that only does something. */
+/* Runs a statement that returns no rows. 0, -errno. */
 int conn_run(struct conn *c, enum query q, const char *what, ...);
 void column_text(sqlite3_stmt *st, int i, char *out, size_t room);
 

@@ -77,5 +77,5 @@ void index_salvage(struct index *ix, const char *path)
 			"SELECT key, name, source, since, until, reason, asked FROM misses", ix, take_miss);
 	}
 	sqlite3_close(db);
-	log_debug(LOG_STORE, "%s: taken over from it: %d uses, %d misses", path, objects, misses);
+	log_debug(LOG_STORE, "%s: salvaged %d uses and %d misses", path, objects, misses);
 }

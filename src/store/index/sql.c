@@ -89,7 +89,7 @@ const char index_schema_4[] =
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_4) ";";
 
 const char index_schema_6[] =
-	/* Eviction uses the first index, and so never visits pinned objects. */
+	/* Eviction uses the first index, and so never reads pinned objects. */
 	"DROP INDEX IF EXISTS objects_used;"
 	"CREATE INDEX objects_used ON objects(used) WHERE keep_until < " PINNED ";"
 	"CREATE INDEX IF NOT EXISTS objects_pinned ON objects(size) WHERE keep_until = " PINNED ";"

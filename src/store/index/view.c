@@ -1,4 +1,4 @@
-/* The index: looks at one moment of it, for listings. */
+/* The index: snapshots of it, for listings. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 
@@ -54,7 +54,8 @@ static char *column_copy(sqlite3_stmt *st, int i)
 	return strdup(text ? (const char *)text : "");
 }
 
-/* Rows of id, place, text or of id, place, key, text. */
+/* Reads rows with the columns id, place, text, or with `keys` id, place, key, text. Returns their number, or
+ * -errno. */
 static int view_rows(struct rows *from, int r, bool keys, struct index_row *out, unsigned n)
 {
 	unsigned count = 0;

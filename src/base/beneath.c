@@ -1,8 +1,8 @@
 /* Opens files below a directory and judges each link on the way.
  *
- * A path is resolved in hops: the kernel opens the directory part, this file opens the last name,
- * and when that is a link, its target makes the path of the next hop, again from the base. What is
- * judged is always an open descriptor, so that a link that is replaced meanwhile changes nothing. */
+ * A path is resolved in hops. In each hop the kernel opens the directory part, and this file opens the last
+ * name. If that is a link, its target makes the path of the next hop, again from the base. All checks are on
+ * open descriptors, so that a link that is replaced meanwhile changes nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/mounts.h"
@@ -18,32 +18,34 @@
 
 #define LINKS_MOST 40	    /* links in one path, as in the kernel */
 #define DEPTH_MOST 64	    /* directories below the base that are held open */
-#define REST_MAX (2 * PATH_MAX) /* of a path with the target of a link in it */
+#define REST_MAX (2 * PATH_MAX) /* bytes of a path and the target of a link in it */
 
 /* One attempt to resolve a path. */
 struct way {
 	const struct beneath *b;
 	uid_t owner;	/* of the base */
-	bool may_leave;
+	bool may_leave; /* links may lead out of the base */
 	bool linked;  /* a link was met: only a link may lead out, never the path of the caller */
 	bool foreign; /* a link of another owner was met */
 	bool left;    /* the last hop ended outside of the base */
 	bool closed;  /* walk() met a directory that not every user may search */
-	/* Owners of the links on the way, except for root and our own user, which may read what we read. */
+	/* Owners of the links on the way, except for root and this process's user: they may read what this
+	 * process reads. */
 	enum { AUTHORS_NONE, AUTHORS_ONE, AUTHORS_MANY } authors;
 	uid_t author; /* of AUTHORS_ONE */
 };
 
 /* ---- steps -------------------------------------------------------------------------- */
 
-/* One hop's walk to a directory, one name after the other. */
+/* The walk of one hop to a directory, one name after the other. */
 struct steps {
 	struct way *w;
-	unsigned links;
-	/* From below the base to the current directory: what `..` goes back through. Outside, only the last one. */
+	unsigned links; /* met so far */
+	/* The open directories from below the base to the current one, for `..`. Outside of the base, only the
+	 * current one. */
 	int dirs[DEPTH_MOST];
 	unsigned n;
-	char rest[REST_MAX];
+	char rest[REST_MAX]; /* of the path */
 };
 
 static int current_dir(const struct steps *s)
@@ -63,7 +65,7 @@ static void cleanup_steps(struct steps **s)
 	free(*s);
 }
 
-/* Takes the descriptor. */
+/* Takes ownership of the descriptor, also on error. */
 static int step_into(struct steps *s, int fd)
 {
 	if (fd < 0)
@@ -98,7 +100,7 @@ static int step_up(struct steps *s)
 	return 0;
 }
 
-/* The target stands in front of what is left to walk. */
+/* Puts the target of a link in front of the rest of the path. */
 static int put_before(char rest[static REST_MAX], const char *target)
 {
 	char all[REST_MAX];
@@ -118,7 +120,7 @@ static void note_author(struct way *w, uid_t uid)
 	w->author = uid;
 }
 
-/* Notes whose link it is. 0, -EXDEV. */
+/* Records the owner of a link. 0; -EXDEV: the link may not be followed. */
 static int judge_link(struct way *w, const struct stat *st)
 {
 	if (w->b->links == BENEATH_NONE)
@@ -162,7 +164,7 @@ static int step_through_link(struct steps *s, const char *name)
 	return r;
 }
 
-/* A directory first, so that automounts are mounted. */
+/* Tries to open a directory first, so that automounts are mounted. */
 static int step(struct steps *s, const char *name)
 {
 	struct stat st;
@@ -205,7 +207,7 @@ static int walk(struct way *w, const char *path, int *out)
 		return -ENAMETOOLONG;
 	memcpy(s->rest, path, strlen(path) + 1);
 	while (r == 0 && s->rest[0]) {
-		if (s->rest[0] == '/') /* of a link, or of the path itself */
+		if (s->rest[0] == '/') /* an absolute link, or an absolute path */
 			r = step_out(s, AT_FDCWD, "/");
 		if (r == 0)
 			r = next_name(s, name);
@@ -220,7 +222,7 @@ static int walk(struct way *w, const char *path, int *out)
 
 /* ---- the directory of a hop --------------------------------------------------------- */
 
-/* Meets no links, so that each is judged when it is met by hand. */
+/* Opens a path that has no links. Each link is left to walk(), which checks it. */
 static int ask_kernel(const struct beneath *b, const char *path, int *out)
 {
 	struct open_how how = {
@@ -246,7 +248,7 @@ static int open_dir(struct way *w, const char *path, int *out)
 	int dir, r = -ENOSYS;
 
 	w->left = false;
-	/* Behind a link, `closed` counts. */
+	/* After a link, walk() has to find out `closed`. */
 	if (!w->b->by_hand && w->authors == AUTHORS_NONE)
 		r = ask_kernel(w->b, *path ? path : ".", &dir);
 	if (needs_walk(w, r))
@@ -263,7 +265,8 @@ static int open_dir(struct way *w, const char *path, int *out)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* Opens what an O_PATH descriptor shows. Without /proc by its name, and then it must be the same. */
+/* Opens the file of an O_PATH descriptor for reading. Without /proc, opens it by name and checks that it is
+ * the same file. */
 static int open_again(int dir, const char *name, int fd, const struct stat *st, int *out)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

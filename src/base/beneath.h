@@ -1,5 +1,5 @@
-/* Opens files of a directory that other users may write to, so that no link in it leads the caller
- * to a file that the link's author could not read. Any thread. */
+/* Opens files of a directory that other users may write to, and checks the links in it. No link leads the
+ * caller to a file that the author of the link could not read, except with BENEATH_ALL. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -8,28 +8,30 @@
 enum beneath_links {
 	BENEATH_NONE,	/* no link */
 	/* Relative links that stay in the directory, to a file that everyone may read or that belongs to the
-	 * author of the links. Links of root and of our own user lead to any file there. */
+	 * author of the links. Links of root and of this process's user lead to any file there. */
 	BENEATH_INSIDE,
-	BENEATH_OWNERS, /* also a way out, if each link on it and the file have the directory's owner */
+	/* The same, and links that lead out, if every link on the way and the file belong to the directory's
+	 * owner. */
+	BENEATH_OWNERS,
 	BENEATH_ALL	/* every link */
 };
 
 struct beneath {
 	int base; /* the directory; O_PATH will do */
 	enum beneath_links links;
-	bool by_hand; /* without openat2(2), as on kernels and in sandboxes that lack it */
+	bool by_hand; /* do not call openat2(2), as on kernels and in sandboxes that lack it */
 };
 
 /* Opens a regular file for reading. 0;
  * -ENOENT: it is not there, or not a regular file, or its links form a circle;
- * -EXDEV: a link leads where it may not;
+ * -EXDEV: a link leads to a place that `links` does not allow;
  * -EPERM: a link inside leads to a file that its author may not read;
- * -ELOOP: it lies in a symfs mount (no name of a file was looked up there) */
+ * -ELOOP: the path leads into a symfs mount; no file name was looked up there */
 int beneath_open(const struct beneath *b, const char *path, int *out);
 
 /* Opens a directory that lies in the base, as an O_PATH descriptor; "" is the base itself. */
 int beneath_open_dir(const struct beneath *b, const char *path, int *out);
 
-/* A regular file of an open directory, no link: opened only after fstat() said that it is regular,
- * so that no device or FIFO is opened. -ENOENT: anything else; -ELOOP: a link. */
+/* Opens a regular file of an open directory. fstat() comes before the open, so that no device or FIFO is
+ * opened. 0; -ELOOP: a link; -ENOENT: no such file, or another kind of file. */
 int beneath_open_name(int dir, const char *name, int *out);

@@ -1,5 +1,5 @@
-/* libiberty's demanglers, with bounds. Names are as hostile as the files that hold them, and a short name
- * can stand for more text than fits in memory, because its parts refer to each other. */
+/* libiberty's demanglers, with bounds. Names are as hostile as the files that hold them. A short name can
+ * stand for more text than fits in memory, because its parts refer to each other. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"

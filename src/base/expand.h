@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/span.h"
 
-/* The file announced that `n` bytes come of `in`, and it must be exactly that many.
- * 0; -EBADMSG: broken, or another length; -ENOMEM. */
+/* Decompresses `in` to `out`. The data must give exactly the n bytes that the file announced. 0; -EBADMSG:
+ * broken, or another length; -ENOMEM. */
 int expand_zlib(struct span in, uint8_t *out, size_t n);
 int expand_zstd(struct span in, uint8_t *out, size_t n);
 

@@ -6,12 +6,15 @@
 
 struct gzip;
 
-/* Gives the next bytes to compress: up to n at p. Their number; 0: the end; -errno. */
+/* A function that writes the next bytes to compress to p, at most n. Returns their number; 0: the end;
+ * -errno. */
 typedef ssize_t gzip_source(void *ctx, void *p, size_t n);
 
-/* Fast rather than small: faster than a network, slower than a disk. Takes about 300 KiB. 0, -ENOMEM. */
+/* Compresses fast rather than small: faster than a network, slower than a disk. Takes about 300 KiB of
+ * memory. 0, -ENOMEM. */
 int gzip_new(struct gzip **out, gzip_source *source, void *ctx);
 void gzip_free(struct gzip *g); /* NULL is fine */
 
-/* The next compressed bytes, up to n (not 0). Their number; 0: the end; -errno of the source. */
+/* Writes the next compressed bytes to p, at most n (not 0). Returns their number; 0: the end; -errno of the
+ * source. */
 ssize_t gzip_read(struct gzip *g, void *p, size_t n);

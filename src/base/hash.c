@@ -146,7 +146,7 @@ int hex_read(const char *digits, size_t n, uint8_t *out)
 	return 0;
 }
 
-/* ---- CRC-32C: eight tables, eight bytes a step; one instruction where there is one ----- */
+/* ---- CRC-32C: by eight tables, eight bytes a step, or by the instruction of the processor ---- */
 
 static uint32_t crc_table[8][256];
 

@@ -18,7 +18,7 @@ int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT]);
 struct digest;
 struct digest *digest_new(const char *name);
 void digest_add(struct digest *d, const void *p, size_t n);
-size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES]); /* frees it; its bytes */
+size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES]); /* frees it; its length in bytes */
 void digest_free(struct digest *d);
 
 uint32_t crc32c(const void *p, size_t n); /* detects damage by a disk, not by an attacker */
@@ -27,5 +27,5 @@ uint64_t hash_mix(const void *p, size_t n); /* FNV-1a: for tables in memory only
 
 void hex_print(const uint8_t *p, size_t n, char *out); /* 2n digits, lower case, and NUL */
 int hex_value(char c);				       /* 0..15, -1 */
-/* Digits to bytes; n digits, even. 0, -EINVAL. */
+/* Converts n hexadecimal digits, an even number, to bytes. 0, -EINVAL. */
 int hex_read(const char *digits, size_t n, uint8_t *out);

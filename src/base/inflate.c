@@ -1,4 +1,4 @@
-/* Decompresses deflate data: raw, framed as zlib does, framed as gzip does. */
+/* Decompresses deflate data: raw, or framed as zlib or gzip. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"
@@ -29,7 +29,7 @@ int inflate_raw(const void *p, size_t n, void *out, size_t room, size_t *made)
 		return 0;
 	if (r == Z_MEM_ERROR)
 		return -ENOMEM;
-	/* With no room left there may be more to come, whatever the input is. */
+	/* If no room is left, the stream may have more bytes, whatever the input is. */
 	return r == Z_BUF_ERROR && !z.avail_out ? -EFBIG : -EBADMSG;
 }
 

@@ -1,19 +1,19 @@
-/* Decompresses deflate data (RFC 1950 to 1952), by zlib: at once what lies in memory, as members of
- * zip files and embedded debug files do; step by step what arrives as a stream. */
+/* Decompresses deflate data (RFC 1950 to 1952), by zlib. Data in memory, such as members of zip files, is
+ * decompressed at once; a stream is decompressed as it arrives. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/span.h"
 
-/* Inflates `n` bytes of a raw deflate stream into `out`; *made is their number. 0; -EFBIG when they
- * do not fit `room`; -EBADMSG when the stream is broken or ends too soon; -ENOMEM. */
+/* Inflates `n` bytes of a raw deflate stream to `out`; *made is the number of bytes there. 0; -EFBIG: they do
+ * not fit in `room`; -EBADMSG: the stream is broken or ends too soon; -ENOMEM. */
 int inflate_raw(const void *p, size_t n, void *out, size_t room, size_t *made);
 
 /* One stream that comes in parts. Not shared between threads. */
 struct inflater;
 enum inflate_form {
 	INFLATE_RAW,
-	INFLATE_ZLIB, /* a head of two bytes, a checksum behind */
-	INFLATE_GZIP  /* one member: its head, and checksum and length behind */
+	INFLATE_ZLIB, /* a header of two bytes, and a checksum at the end */
+	INFLATE_GZIP  /* one member: a header, and at the end a checksum and a length */
 };
 
 int inflater_new(struct inflater **out, enum inflate_form form); /* 0, -ENOMEM */
@@ -25,11 +25,11 @@ static inline void cleanup_inflater(struct inflater **z)
 }
 #define _cleanup_inflater_ __attribute__((cleanup(cleanup_inflater)))
 
-/* Takes from the front of `in`, which is moved on, and writes to `out`; *n is the room there, and
- * then what was made. 0: it wants more input, or more room (then all of it was used). 1: the stream
- * has ended, its checksum is right, and what is left in `in` lies behind it. -EBADMSG, -ENOMEM. */
+/* Takes bytes from the front of `in`, and writes to `out`. *n is the room at `out`, and then the number of
+ * bytes written. 0: it needs more input, or more room (then it used all of the room). 1: the stream has ended
+ * with the right checksum, and the rest of `in` comes after it. -EBADMSG, -ENOMEM. */
 int inflater_step(struct inflater *z, struct span *in, void *out, size_t *n);
-void inflater_again(struct inflater *z); /* the next stream, of the same form */
+void inflater_again(struct inflater *z); /* begins another stream of the same form */
 
-/* The CRC-32 of gzip and zip; begins with 0. */
+/* Continues the CRC-32 of gzip and zip; the first `crc` is 0. */
 uint32_t inflate_crc(uint32_t crc, const void *p, size_t n);

@@ -1,4 +1,4 @@
-/* What the files of the JSON reader share. */
+/* Functions that the files of the JSON reader share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/jtext.h"
@@ -19,9 +19,9 @@ static inline uint32_t utf16_join(uint32_t high, uint32_t low)
 	return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* A character, or half of a pair, as UTF-8. The number of its bytes. */
+/* Writes a character, or half of a surrogate pair, as UTF-8. Returns the number of bytes. */
 unsigned jtext_put_character(uint32_t c, uint8_t out[static 4]);
 
-/* Makes j->text of a text in UTF-8, UTF-16 or UTF-32. 0; -EBADMSG: it is not text in its encoding; -E2BIG;
+/* Decodes a text in UTF-8, UTF-16 or UTF-32 to j->text. 0; -EBADMSG: it is not text in its encoding; -E2BIG;
  * -ENOMEM. */
 int jtext_decode(struct jtext *j, struct span text);

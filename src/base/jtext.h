@@ -22,7 +22,7 @@ struct jtoken {
 };
 
 struct jtext {
-	struct span text; /* UTF-8: as it came, or in `utf8` */
+	struct span text; /* UTF-8: the given text, or the text in `utf8` */
 	struct buf utf8;
 	struct jtoken *token; /* the first is the whole value */
 	uint32_t n, room;
@@ -35,24 +35,25 @@ int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e);
 void jtext_release(struct jtext *j);
 #define _cleanup_jtext_ __attribute__((cleanup(jtext_release)))
 
-/* The value of a member; the last of several with the same name. 0: no such member (token 0 is never a
- * member). `object` is the number of an object's token. */
+/* The token of the value of a member; of several members with the name, the last. 0: no such member (token 0
+ * is never a member). `object` is the number of an object's token. */
 uint32_t jtext_member(const struct jtext *j, uint32_t object, const char *name);
 
-/* A string as UTF-8 into `out`, NUL-terminated. Its length; -1: it has more than `room - 1` bytes, a
- * NUL, or half of a surrogate pair. */
+/* Writes a string as UTF-8 to `out`, NUL-terminated. Returns its length; -1: it has more than `room - 1`
+ * bytes, a NUL, or half of a surrogate pair. */
 int jtext_string(const struct jtext *j, uint32_t token, char *out, size_t room);
 
-/* The characters of a string, as Python counts them: an escape is one, and so is half of a surrogate pair. */
+/* The number of characters of a string, as Python counts them: an escape is one, and so is half of a
+ * surrogate pair. */
 uint32_t jtext_length(const struct jtext *j, uint32_t token);
 
-/* How many different names the members of an object have. Stops counting at `most`, or at
+/* The number of different names of the members of an object. Stops counting at `most`, or at
  * JTEXT_MEMBERS_MOST. */
 #define JTEXT_MEMBERS_MOST 64
 uint32_t jtext_members(const struct jtext *j, uint32_t object, uint32_t most);
 
-/* The digits of an integer as hexadecimal ones, "0x1f", whatever its size. 0; -EINVAL: not an integer, or one
- * below zero, or with more than 4300 digits, which Python refuses; -ENOMEM. */
+/* Writes an integer of any size in hexadecimal, "0x1f". 0; -EINVAL: not an integer, or negative, or with more
+ * than 4300 digits, which Python refuses; -ENOMEM. */
 int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out);
 
 /* Reads a number without a fraction and an exponent. 0: *out is its absolute value; *minus: it is

@@ -132,8 +132,8 @@ static size_t add_time(char *line, size_t room)
 	return strftime(line, room, "%FT%TZ ", &tm);
 }
 
-/* Names from outside may hold control characters: a line stays a line, and a terminal gets no commands.
- * C2 80 to C2 9F are those of Unicode: C2 9B begins one as ESC [ does. */
+/* Replaces control characters, which names from outside may hold: a message stays one line, and a terminal gets
+ * no commands. C2 80 to C2 9F are Unicode's control characters; C2 9B begins a command, as ESC [ does. */
 static void hide_controls(char *line, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

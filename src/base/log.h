@@ -1,6 +1,6 @@
 /* Messages: one line per event. Topics follow the folders; SYMFS_DEBUG=fetch,store turns
- * them on. Lines go to stderr, with `<N>` priorities in front when that is systemd's journal; a
- * daemon sends them to a log file or to syslog instead. Any thread. */
+ * them on. Lines go to stderr; when stderr is systemd's journal, each begins with
+ * its priority, `<N>`. A daemon sends them to a log file or to syslog instead. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

@@ -26,6 +26,6 @@ int mounts_type_of(int fd, char type[static 64]);
 /* -ELOOP: the open file lies in a symfs mount. Else 0. */
 int mounts_refuse_symfs(int fd);
 
-/* Opens a subdirectory for reading, without following links. -1: not a directory, or a symfs mount, which
- * might ask this process in turn. */
+/* Opens a subdirectory for reading, without following links. -1: not a directory, or a symfs mount, whose
+ * daemon might wait for this process. */
 int mounts_open_sub(int dir, const char *name);

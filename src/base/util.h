@@ -1,4 +1,4 @@
-/* Small words used everywhere: arrays, cleanup, taking ownership. */
+/* Small macros and functions used everywhere: arrays, cleanup, taking ownership. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <errno.h>
@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-/* They evaluate an argument twice: values only, no calls. */
+/* These evaluate an argument twice: pass values, no calls. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* The value of a pointer that is about to be cleaned up: mine now, NULL there. */
+/* Takes over a pointer that would be cleaned up: returns its value, and sets it to NULL. */
 #define take(p)                                                                                    \
 	__extension__({                                                                            \
 		__typeof__(p) *take_from_ = &(p);                                                  \

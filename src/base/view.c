@@ -44,7 +44,7 @@ static int pread_all(int fd, uint64_t off, void *p, size_t n)
 		if (r < 0)
 			return -errno;
 		if (r == 0)
-			return -ENODATA; /* the file became shorter than it was said to be */
+			return -ENODATA; /* the file is shorter than its announced size */
 		p = (char *)p + r;
 		off += (size_t)r;
 		n -= (size_t)r;

@@ -12,8 +12,8 @@
 #define COMMENT_MOST 65535
 #define ENTRY_SIZE 46
 #define LOCAL_SIZE 30
-#define RATIO_MOST 1032 /* the most that deflate expands */
-#define EXTRA64 1 /* the extra field that has what does not fit 32 bits */
+#define RATIO_MOST 1032 /* the largest ratio of unpacked to packed bytes in deflate */
+#define EXTRA64 1 /* the extra field for numbers that do not fit in 32 bits */
 
 static uint64_t number(const uint8_t *p, unsigned n)
 {
@@ -37,7 +37,7 @@ static int zip_read(struct zip *z, const char *what, uint64_t off, void *p, size
 
 /* ---- the directory ------------------------------------------------------------------ */
 
-/* Finds the end record. Only a comment may follow it, whose length it has. */
+/* Finds the end record. Only a comment may follow it, and the record has the length of that comment. */
 static int find_end(struct zip *z, uint64_t *at, uint8_t end[static END_SIZE], struct err *e)
 {
 	size_t n = (size_t)MIN(z->v->size, END_SIZE + COMMENT_MOST);
@@ -61,7 +61,8 @@ static int find_end(struct zip *z, uint64_t *at, uint8_t end[static END_SIZE], s
 	return -ENOMSG;
 }
 
-/* Numbers that did not fit the end record stand in a larger one in front of it. */
+/* Reads the 64-bit end record, if there is one. It lies before the end record, and has the numbers that do
+ * not fit there. */
 static int read_end64(struct zip *z, uint64_t end_at, uint64_t *dir, uint64_t *size, uint64_t *end,
 	struct err *e)
 {
@@ -74,13 +75,13 @@ static int read_end64(struct zip *z, uint64_t end_at, uint64_t *dir, uint64_t *s
 	r = zip_read(z, "its end", end_at - LOCATOR_SIZE, locator, sizeof(locator), e);
 	if (r < 0 || memcmp(locator, "PK\6\7", 4) != 0)
 		return r;
-	/* It stands right before its locator, whatever the archive's offsets count from. */
+	/* The 64-bit record lies right before its locator, whatever the archive's offsets count from. */
 	*end = end_at - LOCATOR_SIZE - END64_SIZE;
 	r = zip_read(z, "its end", *end, p, sizeof(p), e);
 	if (r < 0)
 		return r;
 	if (memcmp(p, "PK\6\6", 4) != 0)
-		return err_set(e, -EBADMSG, "is broken: its 64-bit end record is not there");
+		return err_set(e, -EBADMSG, "is broken: its 64-bit end record is missing");
 	z->left = number(p + 32, 8);
 	*size = number(p + 40, 8);
 	*dir = number(p + 48, 8);
@@ -108,8 +109,8 @@ int zip_open(struct zip *z, struct view *v, struct err *e)
 	r = read_end64(z, end_at, &dir, &size, &end, e);
 	if (r < 0)
 		return r;
-	/* The directory ends where the end begins; that it should be elsewhere is what offsets that
-	 * do not count the bytes in front of the archive say. */
+	/* The directory ends where the end record begins. Offsets that place it elsewhere do not count the
+	 * bytes in front of the archive. */
 	if (size > end || dir > end - size)
 		return err_set(e, -EBADMSG, "is broken: its directory lies outside of the archive");
 	z->shift = end - size - dir;
@@ -118,7 +119,8 @@ int zip_open(struct zip *z, struct view *v, struct err *e)
 	return 0;
 }
 
-/* Fields of all ones are in the extra field, in this order, if they are there. */
+/* Reads the numbers that are all ones in the entry from the extra field, which has only those, in this
+ * order. */
 static void take_extra(struct zip_entry *entry, const uint8_t *p, size_t n)
 {
 	uint64_t *const fields[] = {&entry->size, &entry->packed, &entry->at};
@@ -167,7 +169,7 @@ static int read_extra(struct zip *z, struct zip_entry *out, uint64_t at, size_t 
 	return r;
 }
 
-/* Systems that have links write the mode of the file into an entry; its first bits say what it is. */
+/* Whether an entry is a symbolic link: Unix systems write the mode of the file into the entry. */
 static bool is_link(const uint8_t p[static ENTRY_SIZE])
 {
 	bool unix_made = p[5] == 3 || p[5] == 19;
@@ -192,7 +194,7 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 	extra = number(p + 30, 2);
 	whole = ENTRY_SIZE + name + extra + number(p + 32, 2);
 	if (memcmp(p, "PK\1\2", 4) != 0 || whole > z->end - z->at)
-		return err_set(e, -EBADMSG, "is broken: its directory has something else in it");
+		return err_set(e, -EBADMSG, "is broken: its directory has an invalid entry");
 	out->encrypted = p[8] & 1;
 	out->link = is_link(p);
 	out->method = (unsigned)number(p + 10, 2);
@@ -224,7 +226,7 @@ int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struc
 	if (memcmp(p, "PK\3\4", 4) != 0)
 		return err_set(e, -EBADMSG, "is broken: a member has no header");
 	*at = entry->at + LOCAL_SIZE + number(p + 26, 2) + number(p + 28, 2);
-	if (!view_holds(z->v, *at, entry->packed)) /* before there is room for it */
+	if (!view_holds(z->v, *at, entry->packed)) /* before memory is allocated for it */
 		return err_set(e, -EBADMSG, "is broken: a member lies outside of the archive");
 	return 0;
 }
@@ -234,11 +236,11 @@ static int check_sizes(const struct zip_entry *entry, struct err *e)
 	if (entry->method == 0 ? entry->size != entry->packed
 			       : entry->size / RATIO_MOST > entry->packed)
 		return err_set(
-			e, -EBADMSG, "is broken: %s cannot have both of its sizes", entry->name);
+			e, -EBADMSG, "is broken: the sizes of %s contradict each other", entry->name);
 	return 0;
 }
 
-/* Some write no stream for no bytes. */
+/* Whether a member is empty: for such a member some archivers write no deflate stream. */
 static bool is_nothing(const struct zip_entry *entry)
 {
 	return !entry->packed && !entry->size;
@@ -270,9 +272,9 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 
 	if (entry->encrypted || (entry->method != 0 && entry->method != 8))
 		return err_set(
-			e, -ENOTSUP, "has %s packed in a way that is not read here", entry->name);
+			e, -ENOTSUP, "has %s encrypted, or packed by an unsupported method", entry->name);
 	if (entry->size > most || entry->packed > most)
-		return err_set(e, -EFBIG, "has %llu bytes of %s, and %zu are read",
+		return err_set(e, -EFBIG, "has %llu bytes of %s; the limit is %zu",
 			(unsigned long long)entry->size, entry->name, most);
 	r = check_sizes(entry, e);
 	if (r == 0)
@@ -299,10 +301,10 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 struct zip_stream {
 	struct view *v;
 	struct inflater *inflater; /* NULL: stored */
-	uint64_t at, packed_left;  /* of what was not read yet */
+	uint64_t at, packed_left;  /* of the packed bytes that were not read yet */
 	uint64_t left;		   /* bytes that are still to come out */
 	uint32_t crc, crc_wanted;
-	bool ended; /* the deflate stream did */
+	bool ended; /* the deflate stream has ended */
 	struct span in;
 	uint8_t room[64 << 10];
 };
@@ -317,10 +319,10 @@ int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_ent
 	if (entry->encrypted)
 		return err_set(e, -ENOTSUP, "is encrypted");
 	if (entry->method != 0 && entry->method != 8)
-		return err_set(e, -ENOTSUP, "is packed by method %u, which is not read here",
+		return err_set(e, -ENOTSUP, "is packed by method %u, which is not supported",
 			entry->method);
 	if (check_sizes(entry, NULL) < 0)
-		return err_set(e, -EBADMSG, "is broken: it cannot have both of its sizes");
+		return err_set(e, -EBADMSG, "is broken: its sizes contradict each other");
 	r = zip_member(z, entry, &at, e);
 	if (r < 0)
 		return r;
@@ -346,7 +348,7 @@ void zip_stream_close(struct zip_stream *s)
 	free(s);
 }
 
-/* The next packed bytes into p; none at the end. */
+/* Reads the next packed bytes to p. *n is 0 at the end. */
 static int stream_more(struct zip_stream *s, void *p, size_t room, size_t *n, struct err *e)
 {
 	int r;
@@ -362,7 +364,7 @@ static int stream_more(struct zip_stream *s, void *p, size_t room, size_t *n, st
 	return 0;
 }
 
-/* Until something comes out, or the stream ends. */
+/* Inflates until bytes come out, or the stream ends. */
 static int stream_inflate(struct zip_stream *s, void *p, size_t *n, struct err *e)
 {
 	size_t room = *n;
@@ -403,6 +405,6 @@ int zip_stream_read(struct zip_stream *s, void *p, size_t *n, struct err *e)
 	if (s->left)
 		return err_set(e, -EBADMSG, "is broken: it has fewer bytes than it says");
 	if (s->crc != s->crc_wanted)
-		return err_set(e, -EBADMSG, "is broken: its checksum is another");
+		return err_set(e, -EBADMSG, "is broken: its checksum differs");
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* Zip archives, read through a view: the directory at the end, and one member at a time. Bytes in
  * front of the archive are allowed, whether its offsets count them or not. Every function may
- * answer -EAGAIN, as views do, and -EBADMSG with words in `e`. Not shared between threads. */
+ * return -EAGAIN, as views do, and -EBADMSG with a text in `e`. Not shared between threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -10,14 +10,14 @@
 
 struct zip {
 	struct view *v;
-	uint64_t shift;	   /* what must be added to the archive's offsets */
+	uint64_t shift;	   /* to be added to the archive's offsets */
 	uint64_t at, end;  /* of the directory: the next entry, and where it ends */
 	uint64_t left;	   /* entries that are still to come */
 };
 
 struct zip_entry {
-	char name[ZIP_NAME_MAX]; /* "" when it is longer, or has a zero in it */
-	uint64_t at;		 /* the member's own header */
+	char name[ZIP_NAME_MAX]; /* "": it is longer, or has a NUL in it */
+	uint64_t at;		 /* the offset of the member's own header */
 	uint64_t packed, size;
 	uint32_t crc; /* of the bytes unpacked */
 	unsigned method;
@@ -27,23 +27,23 @@ struct zip_entry {
 /* -ENOMSG: there is no directory at the end of the file. */
 int zip_open(struct zip *z, struct view *v, struct err *e);
 
-/* The next entry; -ENOENT behind the last. */
+/* Reads the next entry. -ENOENT: there are no more. */
 int zip_next(struct zip *z, struct zip_entry *out, struct err *e);
 
-/* Where the packed bytes of a member begin; all of them lie inside the archive. */
+/* Finds where the packed bytes of a member begin; all of them lie inside the archive. */
 int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struct err *e);
 
-/* All bytes of a member; free() them. -EFBIG: it has more than `most`. -ENOTSUP: encrypted, or
+/* Unpacks a member; the caller frees *out. -EFBIG: it has more than `most` bytes. -ENOTSUP: encrypted, or
  * packed by another method than deflate. */
 int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char **out, size_t *n,
 	struct err *e);
 
-/* A member of any size, as its bytes come out. Its size and checksum are those of the entry, or the
- * end says -EBADMSG: what came until then is worth nothing. */
+/* A member of any size, unpacked as a stream. At its end, -EBADMSG means that its size or checksum differs
+ * from the entry's; then the bytes read before are not to be used. */
 struct zip_stream;
 int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_entry *entry,
 	struct err *e); /* -ENOTSUP as zip_extract() */
-/* *n is the room at `p`, and then how much came: 0 only at the end. After an error, -EAGAIN too,
+/* *n is the room at `p`, and then the number of bytes read: 0 only at the end. After an error, -EAGAIN too,
  * the stream cannot continue. */
 int zip_stream_read(struct zip_stream *s, void *p, size_t *n, struct err *e);
 void zip_stream_close(struct zip_stream *s); /* NULL is fine */

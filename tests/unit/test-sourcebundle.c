@@ -124,9 +124,9 @@ START_TEST(broken_archives)
 	object_broken(image.p, image.n, "its directory");
 	bundle_of(&image, MANIFEST, 8);
 	image.p[image.n - 22 - image.entries_n] = 'X';
-	object_broken(image.p, image.n, "something else in it");
+	object_broken(image.p, image.n, "an invalid entry");
 	bundle_of(&image, MANIFEST, 12);
-	object_broken(image.p, image.n, "packed in a way that is not read");
+	object_broken(image.p, image.n, "packed by an unsupported method");
 	bundle_of(&image, MANIFEST, 8);
 	memset(image.p + 120, 0x55, 40);
 	object_broken(image.p, image.n, "cannot be unpacked");
@@ -145,7 +145,7 @@ START_TEST(bombs)
 	object_broken(image.p, image.n, "bytes of manifest.json");
 	memset(image.p + at + 24, 0, 4);
 	image.p[at + 26] = 0x80; /* eight megabytes */
-	object_broken(image.p, image.n, "cannot have both of its sizes");
+	object_broken(image.p, image.n, "contradict each other");
 }
 END_TEST
 

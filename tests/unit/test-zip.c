@@ -131,10 +131,10 @@ START_TEST(lies)
 {
 	ck_assert_int_eq(lie(8, SIZE, 1, "fewer bytes than it says"), -EBADMSG);
 	ck_assert_int_eq(lie(8, SIZE, 255, "more bytes than it says"), -EBADMSG);
-	ck_assert_int_eq(lie(8, SIZE + 3, 1, "both of its sizes"), -EBADMSG);
-	ck_assert_int_eq(lie(0, SIZE, 1, "both of its sizes"), -EBADMSG);
-	ck_assert_int_eq(lie(0, CRC, 1, "its checksum is another"), -EBADMSG);
-	ck_assert_int_eq(lie(8, CRC, 1, "its checksum is another"), -EBADMSG);
+	ck_assert_int_eq(lie(8, SIZE + 3, 1, "its sizes contradict"), -EBADMSG);
+	ck_assert_int_eq(lie(0, SIZE, 1, "its sizes contradict"), -EBADMSG);
+	ck_assert_int_eq(lie(0, CRC, 1, "its checksum differs"), -EBADMSG);
+	ck_assert_int_eq(lie(8, CRC, 1, "its checksum differs"), -EBADMSG);
 	ck_assert_int_eq(lie(8, PACKED, 255, "cannot be unpacked"), -EBADMSG);
 	ck_assert_int_eq(lie(8, PACKED + 3, 1, "lies outside"), -EBADMSG);
 	ck_assert_int_eq(lie(8, PLACE + 3, 1, "outside"), -EBADMSG);

@@ -13,11 +13,11 @@
 enum { ET_CORE = 4, PT_LOAD = 1, PT_NOTE = 4, PN_XNUM = 0xffff, NT_AUXV = 6, NT_FILE = 0x46494c45 };
 
 struct part {
-	uint64_t address, offset, size; /* the part that was dumped */
+	uint64_t address, offset, size; /* the dumped part of a segment; offset in the file */
 };
 
 struct core {
-	struct memory mem; /* first: see core_memory() */
+	struct memory mem; /* first: read_memory() relies on it */
 	struct view *v;
 	struct err *e;
 	bool is64, big;
@@ -28,7 +28,7 @@ struct core {
 	size_t n_parts;
 	uint8_t *files; /* NT_FILE */
 	size_t files_n;
-	uint64_t entry;
+	uint64_t entry; /* the entry point of the program; 0: unknown */
 };
 
 static int broken(struct core *c, const char *what)
@@ -48,7 +48,7 @@ static uint64_t word_at(const struct core *c, const uint8_t *p)
 	return dump_number(p, c->is64 ? 8 : 4, c->big);
 }
 
-/* The kernel may have failed to dump the end of a segment. */
+/* Reads dumped memory. -ENODATA: it was not dumped, or the kernel failed to dump the end of the segment. */
 static int read_memory(const struct memory *m, uint64_t at, void *p, size_t n)
 {
 	const struct core *c = (const struct core *)m;
@@ -77,7 +77,7 @@ static int read_head(struct core *c)
 	c->phentsize = (unsigned)dump_number(h + (c->is64 ? 54 : 42), 2, c->big);
 	c->phnum = dump_number(h + (c->is64 ? 56 : 44), 2, c->big);
 	if (c->phentsize < (c->is64 ? 56 : 32))
-		return broken(c, "its segments are too short");
+		return broken(c, "its segment headers are too short");
 	if (c->phnum == PN_XNUM) { /* then the first section header has the number */
 		uint64_t shoff = word_at(c, h + (c->is64 ? 40 : 32));
 		uint8_t info[4];
@@ -129,7 +129,7 @@ static int read_notes(struct core *c, uint64_t off, uint64_t size)
 		uint64_t name = dump_number(p, 4, c->big), desc = dump_number(p + 4, 4, c->big);
 
 		if (padded(name) > n - 12 || desc > n - 12 - padded(name))
-			return broken(c, "a note reaches past the others");
+			return broken(c, "a note reaches past the end of the notes");
 		if (name == 5 && memcmp(p + 12, "CORE", 5) == 0)
 			r = take_note(c, dump_number(p + 8, 4, c->big), p + 12 + padded(name), (size_t)desc);
 		if (padded(desc) > n - 12 - padded(name))
@@ -171,8 +171,9 @@ static int read_segments(struct core *c)
 
 /* ---- NT_FILE ------------------------------------------------------------------------ */
 
-/* Number of mappings, page size; for each: from, to, offset in pages; then their names. */
-static int tell_files(struct core *c, dump_each *each, void *ctx)
+/* Reports the modules of NT_FILE. It has: the number of mappings, the page size; for each mapping its start,
+ * its end and its offset in pages; then their names. */
+static int report_files(struct core *c, dump_each *each, void *ctx)
 {
 	struct joining j = {.mem = &c->mem, .each = each, .ctx = ctx, .entry = c->entry};
 	size_t word = c->is64 ? 8 : 4;
@@ -207,7 +208,7 @@ int core_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 	if (r == 0)
 		r = read_segments(&c);
 	if (r == 0)
-		r = c.files ? tell_files(&c, each, ctx)
+		r = c.files ? report_files(&c, each, ctx)
 			    : err_set(e, -ENODATA, "the core file has no list of mapped files (NT_FILE)");
 	free(c.parts);
 	free(c.files);

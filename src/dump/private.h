@@ -1,4 +1,4 @@
-/* What the readers of dump/ share: the memory of a program, ELF images in it, and mappings that become
+/* Shared by the readers of dump/: the memory of a program, ELF images in it, and mappings that become
  * modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

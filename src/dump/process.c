@@ -13,7 +13,7 @@
 #define DELETED " (deleted)"
 
 struct process {
-	struct memory mem; /* first: see read_memory() */
+	struct memory mem; /* first: read_memory() relies on it */
 	int fd;
 };
 

@@ -1,4 +1,4 @@
-/* Networks of addresses, and where redirects may lead. */
+/* Classifies IP addresses by network, and judges the targets of redirects. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/address.h"
 #include "base/util.h"
@@ -21,7 +21,8 @@ static struct address of_four(const void *four)
 	return a;
 }
 
-/* Where other forms of IPv6 hold an IPv4 address: compatible, NAT64, 6to4. */
+/* Other IPv6 forms of an IPv4 address (compatible, NAT64, 6to4): a prefix of `n` bytes, and the offset
+ * `at` of the IPv4 address. */
 static const struct form {
 	uint8_t prefix[12];
 	unsigned n, at;
@@ -55,7 +56,7 @@ bool address_of(const struct sockaddr *a, struct address *out)
 	return true;
 }
 
-/* The host of an origin, without the brackets of IPv6, a zone, and a dot at the end. */
+/* The host of an origin, without the brackets of IPv6, a zone or a final dot. NULL: out of memory. */
 static char *host_of(const char *origin)
 {
 	const char *host = strstr(origin, "://");
@@ -81,7 +82,7 @@ bool address_of_origin(const char *origin, struct address *out)
 
 	if (!host)
 		return false; /* out of memory; the address of the connection is judged later */
-	/* 0x7f.1 and 2130706433 are 127.0.0.1 for resolvers, and so for a proxy. */
+	/* Resolvers, and therefore proxies, read 0x7f.1 and 2130706433 as 127.0.0.1. */
 	if (inet_aton(host, &four))
 		*out = of_four(&four);
 	else if (inet_pton(AF_INET6, host, raw) == 1)
@@ -107,14 +108,14 @@ unsigned origin_port(const char *origin)
 
 /* ---- networks ----------------------------------------------------------------------- */
 
-/* The first that holds an address counts. */
+/* The first range that contains an address decides its network. */
 static const struct range {
 	uint8_t prefix[16];
 	unsigned bits;
 	enum address_net net;
 } ranges[] = {
 #define FOUR(a, b, c, bits, net) {{[10] = 0xff, [11] = 0xff, [12] = a, [13] = b, [14] = c}, 96 + (bits), net}
-	FOUR(0, 0, 0, 8, ADDRESS_LINK_LOCAL), /* connects to this machine */
+	FOUR(0, 0, 0, 8, ADDRESS_LINK_LOCAL), /* a connection to it reaches this machine */
 	FOUR(10, 0, 0, 8, ADDRESS_10),
 	FOUR(100, 64, 0, 10, ADDRESS_RESERVED), /* shared, behind a provider's NAT */
 	FOUR(127, 0, 0, 8, ADDRESS_LOOPBACK),

@@ -1,4 +1,4 @@
-/* What a server sends: header lines, the body, and the words for what goes wrong with them. */
+/* Handles what a server sends (header lines and the body), and writes the texts of errors in it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -53,7 +53,7 @@ static int http_version(CURL *easy)
 	}
 }
 
-/* All header lines are here. */
+/* Called after the last header line. */
 static int head_complete(struct transfer *t)
 {
 	long status = 0;
@@ -122,7 +122,8 @@ static size_t hold_body(struct transfer *t)
 	return CURL_WRITEFUNC_PAUSE;
 }
 
-/* libcurl decodes a Content-Encoding as the bytes come: a few bytes may become very many. */
+/* Whether the body expands too much. libcurl decodes a Content-Encoding as the bytes arrive, so a few
+ * bytes may become very many. */
 static bool is_bomb(struct transfer *t, size_t n)
 {
 	curl_off_t wire = 0;
@@ -149,7 +150,8 @@ size_t answer_body(struct transfer *t, const char *p, size_t n)
 		return 0;
 	}
 	if (is_bomb(t, n)) {
-		transfer_fail(t, -EFBIG, "a bomb: its Content-Encoding expands to more than %u times its size",
+		transfer_fail(t, -EFBIG,
+			"a decompression bomb: its Content-Encoding expands to more than %u times its size",
 			CODING_RATIO);
 		return 0;
 	}
@@ -165,7 +167,8 @@ size_t answer_body(struct transfer *t, const char *p, size_t n)
 }
 
 /* libcurl before 8.6 reports a header line longer than CURL_MAX_HTTP_HEADER as CURLE_OUT_OF_MEMORY. A
- * real lack of memory at this point is taken for such a line: it is rare, and the next request reports it. */
+ * real lack of memory at this point is mistaken for such a line; it is rare, and the next request reports
+ * it. */
 static bool is_long_line(const struct transfer *t, CURLcode result)
 {
 	curl_off_t sent = 0;
@@ -201,13 +204,14 @@ void answer_curl_failed(struct transfer *t, CURLcode result)
 	/* While the body is paused, libcurl decodes what it has read, and keeps up to 64 MiB of the
 	 * result. */
 	if (result == CURLE_OUT_OF_MEMORY && t->head.encoded) {
-		transfer_fail(t, -EFBIG, "a bomb: its Content-Encoding expands a few bytes to more than fits in memory");
+		transfer_fail(t, -EFBIG,
+			"a decompression bomb: its Content-Encoding expands a few bytes to more than fits in memory");
 		return;
 	}
 	curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_errno);
 	if (quotes_proxy(t)) {
 		transfer_fail(t, error_of_curl(result, os_errno),
-			"the URL of the proxy is mistyped (in a password, / ? # @ are %%2F %%3F %%23 %%40)");
+			"the proxy URL is malformed (in a password, write / ? # @ as %%2F %%3F %%23 %%40)");
 		return;
 	}
 	transfer_fail(t, error_of_curl(result, os_errno), "%.190s",

@@ -1,4 +1,4 @@
-/* The options of libcurl for one transfer: headers, credentials, TLS, proxy. */
+/* Sets libcurl's options for one transfer: headers, credentials, TLS, proxy. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "net/transfer-private.h"
@@ -49,7 +49,7 @@ static int slist_add(struct curl_slist **list, const char *line)
 	return 0;
 }
 
-/* Range and If-Range are no secrets, so they go to other origins too. Otherwise a server that redirects
+/* Range and If-Range are not secret, so they go to other origins too. Otherwise a server that redirects
  * to another host (to an object store, for example) would send whole files. */
 static int headers_add(struct transfer *t, char *const *lines, bool *range)
 {
@@ -81,7 +81,7 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L << 10);
 	/* transfer.c has its own connect timeout; libcurl's would include the wait for a free connection. */
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
-	/* Otherwise the end of a transfer waits for getaddrinfo(), and so does the net thread. */
+	/* Without this, ending a transfer blocks the net thread until getaddrinfo() returns. */
 	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, req->insecure ? 0L : 1L);
 	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, req->insecure ? 0L : 2L);
@@ -89,7 +89,7 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 		return -ENOMEM;
 	if (proxy && curl_easy_setopt(e, CURLOPT_PROXY, proxy) != CURLE_OK)
 		return -ENOMEM;
-	/* A range of a compressed body is not a range of the file. */
+	/* A range of a compressed body is not a range of the file, so the body must come uncompressed. */
 	if (curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, range ? "identity" : "") != CURLE_OK ||
 		curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK ||
 		curl_easy_setopt(e, CURLOPT_USERAGENT, t->net->user_agent) != CURLE_OK)
@@ -97,7 +97,7 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 	return 0;
 }
 
-/* Replaces a string by a copy of `text`. NULL: leaves it. */
+/* Replaces a string by a copy of `text`, or keeps it if `text` is NULL. */
 static int replace_text(char **out, const char *text)
 {
 	char *copy = text ? strdup(text) : NULL;
@@ -120,7 +120,8 @@ static int copy_proof(struct transfer *t, const struct net_req *req)
 	return 0;
 }
 
-/* libcurl has one limit for all hosts; queue.c keeps each origin to its own. */
+/* libcurl has one limit that applies to each host, so it is raised to the largest one requested. queue.c
+ * enforces the limit of each origin. */
 static void raise_limit(struct net *n, unsigned connections)
 {
 	if ((long)connections <= n->host_most)

@@ -1,4 +1,4 @@
-/* Parses the body of an answer with several ranges. */
+/* Parses the body of an answer with several ranges (multipart/byteranges). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/multipart.h"
 #include "base/util.h"
@@ -51,7 +51,7 @@ static int content_range(struct multipart *m, const char *p)
 	return 0;
 }
 
-/* Takes one line, without its end. */
+/* Parses one line, without its line end. */
 static int take_line(struct multipart *m, const char *line)
 {
 	static const char name[] = "Content-Range:";
@@ -73,7 +73,7 @@ static int take_line(struct multipart *m, const char *line)
 	return 0;
 }
 
-/* Takes bytes up to the end of the line, or all. Returns how many, or -EPROTO. */
+/* Consumes bytes up to the end of the line, or all n. Returns how many, or -EPROTO. */
 static ssize_t feed_line(struct multipart *m, const char *p, size_t n)
 {
 	const char *end = memchr(p, '\n', n);
@@ -127,7 +127,7 @@ int multipart_feed(struct multipart *m, const void *p, size_t n, multipart_bytes
 	return 0;
 }
 
-/* The last line may lack its end. */
+/* The last line may lack its line end, so a complete final boundary in `line` counts, too. */
 bool multipart_is_over(const struct multipart *m)
 {
 	return m->state == MULTIPART_OVER ||

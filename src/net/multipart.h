@@ -14,18 +14,20 @@ struct multipart {
 	uint64_t total;
 	/* zero before the first byte */
 	enum { MULTIPART_BETWEEN, MULTIPART_HEADERS, MULTIPART_DATA, MULTIPART_OVER } state;
-	bool ranged;	    /* the headers of the part named its range */
-	uint64_t off, left; /* of the part: the next offset in the file, and how many bytes are left */
+	bool ranged;	    /* the headers of the current part named its range */
+	uint64_t off, left; /* of the current part: its next offset in the file, and how many of its bytes
+			       are left */
 	unsigned parts;
 	size_t n;
-	char line[MULTIPART_LINE]; /* the beginning of an incomplete line */
+	char line[MULTIPART_LINE]; /* the first n bytes of an incomplete line */
 };
 
-/* Gets bytes of the file, at least one. A result other than 0 ends multipart_feed(). */
+/* Receives n bytes (at least one) of the file, at offset `off`. A result other than 0 ends
+ * multipart_feed(). */
 typedef int multipart_bytes(void *ctx, uint64_t off, const void *p, size_t n);
 
-/* Takes the next n bytes of a body. 0; -EPROTO: not such a body; else what `each` returned. Then none of
- * the n bytes count as taken: feeding them again passes the same bytes to `each`. */
+/* Parses the next n bytes of a body. 0; -EPROTO: the body is malformed; else what `each` returned. After
+ * an error none of the n bytes count as consumed: feeding them again passes the same bytes to `each`. */
 int multipart_feed(struct multipart *m, const void *p, size_t n, multipart_bytes *each, void *ctx);
-/* After the last byte: whether the body is complete. */
+/* Whether the body is complete. Call it after the last byte. */
 bool multipart_is_over(const struct multipart *m);

@@ -1,5 +1,5 @@
-/* What the files of net/ share. Everything here runs on the net thread, except for fields "under
- * lock". */
+/* Declarations that the files of net/ share. All functions here run on the net thread. Other threads use
+ * only the fields "under lock". */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "net/net.h"
@@ -14,7 +14,7 @@ struct net {
 	CURLM *multi;
 	struct net_timer timers; /* a ring, the next one due first */
 	struct transfer *transfers; /* the newest first */
-	unsigned waiting;	    /* how many of them wait for a slot at an origin */
+	unsigned waiting;	    /* how many transfers wait for a slot at an origin */
 	unsigned host_usual; /* concurrent requests to one origin, unless a request says how many */
 	long host_most;	     /* connections to one host that libcurl may open: never fewer than host_usual */
 	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
@@ -33,23 +33,25 @@ struct net {
 
 /* timer.c */
 void timers_init(struct net *n);
-void timers_run(struct net *n);	       /* those that are due */
-int timers_wait(const struct net *n);  /* ms until the next one is due, at most a minute */
-void timers_postpone(struct net *n, uint64_t ms); /* all of them */
+void timers_run(struct net *n);	       /* runs the timers that are due */
+int timers_wait(const struct net *n);  /* ms until the next timer is due, at most a minute */
+void timers_postpone(struct net *n, uint64_t ms); /* postpones all timers */
 
 /* transfer.c: what the loop in net.c calls */
 void transfer_ended(struct transfer *t, CURLcode result);
 void transfers_drop(struct net *n);
-void transfers_stopped(struct net *n, uint64_t ms); /* this process did not run for `ms`: do not count them */
-void transfers_admit(struct net *n); /* starts those that get a slot */
+void transfers_stopped(struct net *n, uint64_t ms); /* the process was stopped for `ms`, which count for
+						       no timeout */
+void transfers_admit(struct net *n); /* starts the waiting transfers that now get a slot */
 
-/* request.c: a URL taken apart. `url` has no user:password and no fragment. */
+/* request.c: a parsed URL. `url` has no user:password and no fragment. */
 struct target {
-	char *url, *user, *password; /* the latter two may be NULL; owned */
+	char *url, *user, *password; /* owned; user and password may be NULL */
 	char origin[NET_HOST_MAX];
 };
 
-/* `ref` as seen from `base` (NULL: ref is absolute). 0, -ENOMEM; -EINVAL: not a URL of http or https. */
+/* Parses `ref`, resolved against `base` (NULL: `ref` is absolute). 0, -ENOMEM; -EINVAL: not a URL of http
+ * or https. */
 int target_of(struct target *out, const char *base, const char *ref);
 void target_release(struct target *t);
 
@@ -69,8 +71,9 @@ struct head {
 
 void head_begin(struct head *h, struct net_reply *r);
 int head_line(struct head *h, struct net_reply *r, const char *line, size_t n); /* 0, -ENOMEM, -EPROTO */
-int head_trailer(struct head *h, size_t n); /* n bytes of headers after the body: 0; -EPROTO: too many */
+int head_trailer(struct head *h, size_t n); /* counts n bytes of headers after the body. 0; -EPROTO: too
+					       many */
 void head_finish(const struct head *h, struct net_reply *r); /* sets r->size */
 void head_release(struct head *h);
 
-int error_of_curl(CURLcode code, long os_errno); /* a negative errno of net_errors */
+int error_of_curl(CURLcode code, long os_errno); /* 0, or a negative errno of net_errors (request.h) */

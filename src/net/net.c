@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-#define STOPPED_MS 2000 /* if a round of the loop is this late, the process was stopped */
+#define STOPPED_MS 2000 /* a round of the loop that is this late means that the process was stopped */
 
 /* A process that was stopped (Ctrl-Z, a frozen container) could not receive, so its servers were not
  * silent. Postpones all timers and stall timeouts by that time. `wait` is how long the round since *last
@@ -192,7 +192,8 @@ static int multi_open(struct net *n, const struct net_opts *o)
 	n->multi = curl_multi_init();
 	if (!n->multi)
 		return -ENOMEM;
-	/* Without descriptors for its wakeup, libcurl reports nothing, and the thread would never wake. */
+	/* If libcurl has no file descriptors for its wakeup, curl_multi_init() reports no error, and the
+	 * thread would never wake. */
 	if (curl_multi_wakeup(n->multi) != CURLM_OK)
 		return -EMFILE;
 	curl_multi_setopt(n->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, all);
@@ -203,8 +204,9 @@ static int multi_open(struct net *n, const struct net_opts *o)
 	return 0;
 }
 
-/* Blocks signals, which the main thread handles. This includes SIGPIPE: TLS raises it where MSG_NOSIGNAL
- * has no effect. Threads that libcurl starts inherit this mask. */
+/* Starts the thread with all signals blocked, because the main thread handles them. This includes
+ * SIGPIPE, which TLS raises because MSG_NOSIGNAL has no effect there. Threads that libcurl starts inherit
+ * this mask. */
 static int thread_open(struct net *n)
 {
 	sigset_t all, old;

@@ -1,6 +1,6 @@
-/* Transfers over HTTP. One thread, the net thread, owns the curl multi, the timers and a queue
- * of posted calls. Everything marked (net) is called on that thread only, and every callback
- * runs there, so what lives there needs no lock. Callbacks must not wait. */
+/* Transfers over HTTP. One thread, the net thread, owns the curl multi, the timers and a queue of posted
+ * calls. Functions marked (net) may be called on that thread only, and every callback runs there, so the
+ * thread's data needs no lock. Callbacks must not block. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -15,15 +15,17 @@ struct transfer;
 
 struct net_opts {
 	unsigned connections;	 /* concurrent, to all hosts; 0: 64 */
-	unsigned host_connections; /* per host; 0: 8. Twice as many when first answers wait long for
-				      bodies, unless a request says how many */
+	unsigned host_connections; /* per host; 0: 8. Requests of rank NET_FIRST that wait long for a slot
+				      may raise this to twice as many, unless the request sets
+				      `connections` */
 	const char *user_agent;	 /* "symfs/0.1.0" */
 };
 
+/* Starts the net thread; net_stop() frees it. 0, or a negative errno with a message in `e`. */
 int net_start(struct net **out, const struct net_opts *o, struct err *e);
 
-/* Ends the thread. Calls that were posted before run first; transfers that are left are dropped
- * without a callback; timers do not fire. Not on the net thread. */
+/* Ends the thread. Calls posted before run first. Transfers still running are dropped without a callback,
+ * and timers do not fire. Must not be called on the net thread. */
 void net_stop(struct net *n);
 
 bool net_here(const struct net *n); /* is this the net thread? */
@@ -32,8 +34,8 @@ bool net_here(const struct net *n); /* is this the net thread? */
  * thread itself (then later, never nested). 0, -ENOMEM. */
 int net_post(struct net *n, void (*fn)(void *ctx), void *ctx);
 
-/* The same with memory of the caller, so it cannot fail. The struct may be used anew, or freed, as soon as
- * fn runs. */
+/* net_post() with memory of the caller, so it cannot fail. The caller may reuse or free the struct as
+ * soon as fn runs. */
 struct net_post {
 	struct net_post *next;
 	void (*fn)(void *ctx);
@@ -41,10 +43,10 @@ struct net_post {
 };
 void net_post_by(struct net *n, struct net_post *post, void (*fn)(void *ctx), void *ctx);
 
-/* The same, and waits until fn has run. On the net thread fn runs at once. */
+/* Like net_post(), but waits until fn has returned. On the net thread fn runs at once. Always 0. */
 int net_call(struct net *n, void (*fn)(void *ctx), void *ctx);
 
-/* A timer lies in its owner's struct, zeroed before its first use. (net) */
+/* A timer is embedded in its owner's struct. It is zeroed before its first use. (net) */
 struct net_timer {
 	struct net_timer *prev, *next;
 	uint64_t due; /* clock_ms(); 0: not set */
@@ -52,19 +54,23 @@ struct net_timer {
 	void *ctx;
 };
 
+/* Runs fn(ctx) once, in `ms` milliseconds; replaces an earlier setting of the timer. */
 void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(void *), void *ctx);
-void net_timer_stop(struct net *n, struct net_timer *t); /* also when it is not set */
+void net_timer_stop(struct net *n, struct net_timer *t); /* does nothing if the timer is not set */
 
 /* The callbacks of a transfer, in this order: head once, body any number of times, done once. head() is
- * left out without an answer, and for an answer that announces more than `most` bytes. Redirects are
- * followed inside; `head` gets the last answer only. Only the body of a 2xx is passed on. */
+ * not called if no answer comes, or if the answer announces more than `most` bytes. Redirects are
+ * followed internally, so head() gets the last answer only. Only the body of a 2xx is passed on. */
 struct net_sink {
-	/* Status and headers are here. 0 goes on; negative ends the transfer: done() gets it. */
+	/* The status and the headers have arrived. 0 continues; a negative errno ends the transfer, and
+	 * done() gets it as r->error. */
 	int (*head)(void *ctx, const struct net_reply *r);
-	/* n bytes of the (decoded) body, which begin at `off` of it. 0; -EAGAIN: keep them, the same bytes
-	 * come again after transfer_resume(); other negative: ends the transfer. */
+	/* n bytes of the decoded body, at its offset `off`. 0; -EAGAIN: the sink takes none of them now,
+	 * and gets the same bytes again after transfer_resume(). Another negative errno ends the
+	 * transfer. */
 	int (*body)(void *ctx, uint64_t off, const void *p, size_t n);
-	/* The end: r->error is 0 when the whole body came. The transfer is freed after this. */
+	/* The transfer has ended: r->error is 0 if the whole body came. The transfer is freed after
+	 * this. */
 	void (*done)(void *ctx, const struct net_reply *r);
 };
 
@@ -74,13 +80,14 @@ int net_get(struct net *n, const struct net_req *req, const struct net_sink *sin
 
 void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resume() */
 void transfer_resume(struct transfer *t); /* (net) */
-void transfer_cancel(struct transfer *t); /* (net) freed; none of its callbacks runs any more.
-					     Not from inside its own callbacks. */
-/* (net) Whether the transfer waits for a slot at its host; nothing was sent yet. */
+void transfer_cancel(struct transfer *t); /* (net) frees the transfer; none of its callbacks runs any
+					     more. Must not be called inside its own callbacks. */
+/* (net) Whether the transfer still waits for a slot at its host and has sent nothing yet. */
 bool transfer_is_queued(const struct transfer *t);
 /* (net) clock_ms() of the end of that wait; 0: the transfer never waited, or still waits. */
 uint64_t transfer_its_turn(const struct transfer *t);
 void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
-/* (net) True when it has used its time slice and an equally urgent transfer waits for the host: cancel it
- * and request the rest anew. True once for each transfer that waits. */
+/* (net) Whether the transfer should make room: a more urgent one waits for the host, or an equally urgent
+ * one waits and this one has used its time slice. Then cancel it, and request the rest anew. True once
+ * for each transfer that waits. */
 bool transfer_should_yield(struct transfer *t);

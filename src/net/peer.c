@@ -1,4 +1,5 @@
-/* Which addresses a transfer may reach: the source's own server, its proxy, and where redirects lead. */
+/* Decides which addresses a transfer may reach: the source's own server, its proxy, and the targets of
+ * redirects. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "net/transfer-private.h"
@@ -18,7 +19,7 @@ static bool env_has(const char *name)
 	return value && *value;
 }
 
-/* Exceptions (no_proxy) are not considered. */
+/* Ignores the exceptions in no_proxy. */
 const char *peer_proxy(const struct transfer *t)
 {
 	const char *const names[] = {
@@ -34,13 +35,14 @@ const char *peer_proxy(const struct transfer *t)
 	return NULL;
 }
 
-/* The peer is the server or its proxy. A port other than the origin's means the proxy. */
+/* Whether the peer may be the server itself. A port other than the origin's means that it is the
+ * proxy. */
 static bool is_direct(const struct transfer *t, unsigned port)
 {
 	return !t->proxied || port == origin_port(t->origin);
 }
 
-/* A proxy at the origin's own port cannot be distinguished from the server. */
+/* Whether the peer must be the server itself. It cannot be told from a proxy at the origin's own port. */
 static bool is_surely_direct(const struct transfer *t, unsigned port)
 {
 	const char *proxy = peer_proxy(t);
@@ -71,8 +73,8 @@ bool peer_may_lead_to(struct transfer *t, const struct address *to)
 	return false;
 }
 
-/* Only the proxy knows where it connects to. A proxy at the port of the origins is recognized by its
- * address, which is that of the first hop. */
+/* Allows any connection to a proxy, because only the proxy knows which server it connects to. A proxy at
+ * the origin's port is recognized by its address, which is that of the first hop. */
 bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port)
 {
 	if (!is_direct(t, port))
@@ -82,7 +84,7 @@ bool peer_may_connect(struct transfer *t, const struct address *to, unsigned por
 	return peer_may_lead_to(t, to);
 }
 
-/* Remembers the source's address, or that a redirect left its network. */
+/* Records the source's address, or that a redirect led to a public host. */
 void peer_reached(struct transfer *t, const struct address *at, unsigned port)
 {
 	struct address literal;

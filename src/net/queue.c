@@ -1,4 +1,5 @@
-/* The order of transfers of one origin: how many run at once, which one is next, and when one yields. */
+/* Orders the transfers of one origin: how many run at once, which one is next, and when one should
+ * yield. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -7,10 +8,12 @@
 
 #include <string.h>
 
-/* How long a transfer keeps its slot before it should yield to one as urgent, and to a more urgent one. */
+/* A transfer keeps its slot for SLOT_MS before it yields to an equally urgent one, and for LEAST_SLOT_MS
+ * before it yields to a more urgent one. */
 #define SLOT_MS 1000
 #define LEAST_SLOT_MS 250
-#define FIRST_WAIT_MS 500 /* a first answer waits so long before it gets an extra slot */
+#define FIRST_WAIT_MS 500 /* a request of rank NET_FIRST waits this long before it may use an extra
+			     slot */
 
 static uint64_t origin_hash(const char *origin)
 {
@@ -42,7 +45,8 @@ static unsigned urgency(enum net_rank rank)
 	return rank == NET_FIRST ? 2 : rank == NET_WANTED;
 }
 
-/* Slow bodies must not keep all first answers waiting: a few extra slots are for those. */
+/* Requests of rank NET_FIRST may use a few extra slots, so that slow bodies do not keep all of them
+ * waiting. */
 static bool may_exceed(const struct transfer *t, unsigned running)
 {
 	return t->rank == NET_FIRST && t->waiting && !(t->connections && peer_is_home(t)) &&
@@ -60,7 +64,7 @@ static bool may_run(const struct transfer *t)
 	return running < most || may_exceed(t, running);
 }
 
-/* A transfer that is as urgent waits already. */
+/* Whether a transfer that is at least as urgent already waits. */
 static bool is_behind(const struct transfer *t)
 {
 	for (const struct transfer *o = t->net->waiting ? t->net->transfers : NULL; o; o = o->next)
@@ -70,7 +74,7 @@ static bool is_behind(const struct transfer *t)
 	return false;
 }
 
-/* The most urgent one, and of those the oldest. The list has the newest first. */
+/* Picks the most urgent transfer; of several, the oldest. The list has the newest first. */
 struct transfer *queue_next(struct net *n)
 {
 	struct transfer *next = NULL;
@@ -84,7 +88,7 @@ struct transfer *queue_next(struct net *n)
 
 static void wake_loop(void *ctx)
 {
-	/* The timer makes a round of the loop, which calls transfers_admit(). */
+	/* Nothing to do: the timer only wakes the loop, which then calls transfers_admit(). */
 }
 
 void queue_wait(struct transfer *t)

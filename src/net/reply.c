@@ -47,7 +47,7 @@ static void value_copy(struct value v, char *out, size_t room)
 	out[v.n] = '\0';
 }
 
-/* Seconds, or a date. */
+/* Parses seconds or a date. Returns seconds from now; -1: unknown. */
 static int64_t retry_after(struct value v)
 {
 	char text[64];
@@ -65,7 +65,7 @@ static int64_t retry_after(struct value v)
 	return MIN(n, RETRY_AFTER_MOST);
 }
 
-/* "bytes 0-99/1234", "bytes 0-99/" and a star */
+/* "bytes 0-99/1234"; a star in place of the total means that it is unknown */
 static void content_range(struct value v, struct net_reply *r)
 {
 	const char *dash, *slash;
@@ -176,7 +176,7 @@ void head_release(struct head *h)
 	free(take(h->location));
 }
 
-/* libcurl has one code for everything that keeps it from connecting. */
+/* libcurl has one code for all failures to connect; the system's errno distinguishes them. */
 static int error_of_connect(long os_errno)
 {
 	switch (os_errno) {
@@ -216,7 +216,7 @@ int error_of_curl(CURLcode code, long os_errno)
 	case CURLE_OUT_OF_MEMORY: return -ENOMEM;
 	case CURLE_TOO_LARGE: return -EPROTO;
 	case CURLE_URL_MALFORMAT: return -EINVAL;
-	/* UNSUPPORTED_PROTOCOL here is HTTP/0.9: the scheme was checked before */
+	/* CURLE_UNSUPPORTED_PROTOCOL means HTTP/0.9 here, because the scheme was checked before */
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_BAD_CONTENT_ENCODING:

@@ -111,7 +111,7 @@ void target_release(struct target *t)
 	*t = (struct target){0};
 }
 
-/* `out` may hold parts when this fails. */
+/* On failure `out` may hold some parts, which the caller releases. */
 static int target_fill(struct target *out, CURLU *u)
 {
 	int r = url_origin(u, out->origin);

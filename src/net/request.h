@@ -1,5 +1,5 @@
-/* One request and one reply, as plain values. source/ uses them, too: it plans requests and judges
- * replies, but does no transfer. */
+/* One request and one reply, as plain values. source/ uses them, too: it plans requests and judges replies,
+ * but transfers nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 /* The order of requests that wait because their host already has as many as it may get at once. */
 enum net_rank {
 	NET_WANTED, /* a reader waits for these bytes */
-	NET_FIRST,  /* a caller waits to learn whether the file exists: before all bytes */
-	NET_SPARE   /* read-ahead, for which no reader waits: after all others */
+	NET_FIRST,  /* a caller waits to learn whether the file exists: ahead of all requests for bytes */
+	NET_SPARE   /* read-ahead, for which no reader waits: behind all others */
 };
 
 struct net_req {
@@ -21,7 +21,7 @@ struct net_req {
 	unsigned connect_ms;	/* 0: 5000 */
 	unsigned stall_ms;	/* stall timeout: no byte for that long is -ETIMEDOUT; 0: 30000 */
 	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
-	bool coded;		/* with a Range: the answer may have a Content-Encoding. Then the size is
+	bool coded;		/* a request with a Range accepts a Content-Encoding. Then the size is
 				   unknown, and the range counts encoded bytes */
 	bool insecure;		/* do not verify TLS */
 
@@ -61,7 +61,7 @@ struct net_reply {
  * -EHOSTUNREACH	the name does not resolve, no route
  * -ECONNREFUSED	no program listens
  * -ETIMEDOUT		no connection in connect_ms, or no byte for stall_ms
- * -ECONNRESET		the connection broke, also before any answer
+ * -ECONNRESET		the connection broke, before or during the answer
  * -EPROTO		the reply was not HTTP, or its header was too long; TLS failed
  * -EKEYREJECTED	the certificate was not accepted
  * -EPIPE		the body ended before its Content-Length
@@ -70,7 +70,7 @@ struct net_reply {
  * -EPROTONOSUPPORT	a redirect to something that is not http(s)
  * -EPERM		a forbidden redirect: to an address (see address.h), or from https to http
  * -ECANCELED		a sink returned it (any negative value of a sink is passed on)
- * -ENOMEM, -EMFILE, -EIO	this machine's trouble, not the server's */
+ * -ENOMEM, -EMFILE, -EIO	a problem of this machine, not of the server */
 
 void net_req_release(struct net_req *r);
 

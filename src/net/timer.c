@@ -1,4 +1,4 @@
-/* The timers of the net thread: a ring in the order in which they are due. */
+/* The timers of the net thread: a ring, sorted by the time at which they are due. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -36,13 +36,13 @@ void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(v
 	t->due = clock_ms() + ms;
 	t->fn = fn;
 	t->ctx = ctx;
-	/* From the back: most timers wait about as long as those before them. */
+	/* Searches from the back: most new timers are due after those already set. */
 	while (at->prev != &n->timers && at->prev->due > t->due)
 		at = at->prev;
 	ring_insert(at, t);
 }
 
-/* Timers that are set while this runs wait for the next turn, even those of 0 ms. */
+/* Timers that are set while this runs wait for the next round of the loop, even those of 0 ms. */
 void timers_run(struct net *n)
 {
 	struct net_timer due, *t;

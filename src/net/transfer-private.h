@@ -1,6 +1,6 @@
-/* One transfer, shared by the files of net/. transfer.c runs it, and queue.c orders it among the others
- * of its host. peer.c judges which addresses it may reach. answer.c reads the answer, and easy.c sets
- * libcurl's options. (net) */
+/* One transfer, shared by the files of net/. transfer.c runs it, and queue.c orders it among the other
+ * transfers of its host. peer.c judges which addresses it may reach. answer.c reads the answer, and
+ * easy.c sets libcurl's options. (net) */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "net/address.h"
@@ -15,7 +15,8 @@ struct transfer {
 	void *ctx;
 
 	/* the request */
-	struct target first; /* of the request: its origin gets headers, user and password */
+	struct target first; /* the URL of the request; its origin gets the headers, the user and the
+				password */
 	struct curl_slist *headers;
 	struct curl_slist *elsewhere; /* headers that may go to other origins */
 	unsigned connect_ms, stall_ms;
@@ -23,34 +24,34 @@ struct transfer {
 	unsigned connections;
 	char *proxy;	    /* as in the request */
 	bool allow_private; /* redirects may lead to private addresses */
-	bool allow_http;    /* and from https to http */
+	bool allow_http;    /* redirects may lead from https to http */
 	struct net_req proof; /* credentials: only sigv4, cert, key, netrc are set */
 
 	/* this hop */
 	char *url;
 	char origin[NET_HOST_MAX];
-	bool waiting;  /* for a slot at the origin */
-	bool waited;   /* for the slot that it has now */
-	bool promised; /* a running transfer was asked to end, to make room for this one */
+	bool waiting;  /* it waits for a slot at the origin */
+	bool waited;   /* it waited for the slot that it has now */
+	bool promised; /* a running transfer was asked to yield its slot to this one */
 	enum net_rank rank;
 	uint64_t slot_since; /* clock_ms(): when it got its slot, or began to wait for one */
 	bool proxied; /* the settings name a proxy; an exception (no_proxy) may apply */
-	const char *refused; /* why the redirect may not lead to an address; NULL */
+	const char *refused; /* why the last judged address is forbidden to a redirect; NULL: it is not */
 	unsigned hops;
-	struct address source; /* of the first hop's server */
+	struct address source; /* address of the first hop's server */
 	bool source_known;
 	struct address first_peer; /* of the first hop's connection: the server's, or its proxy's */
 	unsigned first_port;	   /* 0: not connected yet */
 	bool strayed; /* a redirect led to a public host: the source's address no longer decides where
 			 later redirects may lead */
 	struct head head;
-	bool head_over;
-	uint64_t skipped;
+	bool head_over;	  /* all header lines of the answer have come */
+	uint64_t skipped; /* bytes of an unwanted body */
 
 	struct net_timer clock; /* the connect timeout, then the stall timeout */
-	struct net_timer later; /* settle() */
-	uint64_t began, heard;	/* clock_ms(): of net_get(), of the last byte */
-	uint64_t received;
+	struct net_timer later; /* runs transfer_settle() */
+	uint64_t began, heard;	/* clock_ms() at net_get(), and at the last byte received */
+	uint64_t received; /* bytes of the decoded body that the sink took */
 	bool wanted;	/* the body goes to the sink */
 	bool paused;	/* by transfer_pause() or the sink: body() is not called */
 	bool held;	/* libcurl keeps bytes until curl_easy_pause() */
@@ -60,7 +61,7 @@ struct transfer {
 	char words[CURL_ERROR_SIZE]; /* libcurl's error text */
 };
 
-/* answer.c: what the server sends, for libcurl's callbacks; and the words of an error. */
+/* answer.c: handles what the server sends, for libcurl's callbacks, and writes the texts of errors. */
 int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4))); /* returns `error` */
 size_t answer_header(struct transfer *t, const char *p, size_t n); /* bytes taken; other than n: failed */
@@ -70,6 +71,8 @@ void answer_curl_failed(struct transfer *t, CURLcode result); /* puts libcurl's 
 
 /* easy.c: libcurl's options */
 int easy_open(struct transfer *t, const struct net_req *req); /* 0, -EINVAL, -ENOMEM */
+/* Sets the headers and credentials of a hop. `home`: the hop is at the origin of the request; others get no
+ * credentials. */
 CURLcode easy_set_proof(struct transfer *t, bool home);
 
 /* peer.c: which addresses a transfer may reach */
@@ -84,4 +87,5 @@ bool queue_may_start(const struct transfer *t);
 void queue_wait(struct transfer *t);
 struct transfer *queue_next(struct net *n); /* the next one that may start; NULL */
 void queue_leave(struct transfer *t);	    /* the transfer starts or ends; allowed even if it does not wait */
-void queue_note_http2(struct transfer *t);  /* its origin needs no limit of connections */
+void queue_note_http2(struct transfer *t);  /* its origin speaks HTTP/2 and needs no limit of
+					       connections */

@@ -1,6 +1,6 @@
-/* One transfer: a libcurl easy handle, its timeouts, its redirects. libcurl calls back while it
- * holds its own state. Requests that callbacks make of libcurl are therefore carried out by transfer_settle(),
- * which a timer of 0 ms runs in the next round of the loop. */
+/* One transfer: a libcurl easy handle, its timeouts, its redirects. libcurl runs callbacks while it holds
+ * its own state, so a callback must not call libcurl for its transfer. Instead transfer_settle() makes
+ * those calls in the next round of the loop, by a timer of 0 ms. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -60,14 +60,15 @@ void transfers_stopped(struct net *n, uint64_t ms)
 {
 	uint64_t now = clock_ms();
 
-	/* Never later than now: some bytes came in that same round, before or after the long wait. */
+	/* Neither time may lie in the future: a transfer may have received bytes in the round that
+	 * contains the stop. */
 	for (struct transfer *t = n->transfers; t; t = t->next) {
 		t->heard = MIN(t->heard + ms, now);
 		t->slot_since = MIN(t->slot_since + ms, now);
 	}
 }
 
-/* A query may carry a signature: it stays out of the log. */
+/* Leaves the URL's query out of the log, because it may contain a signature. */
 static void transfer_log(const struct transfer *t, const char *how)
 {
 	log_debug(LOG_NET, "%d, %llu bytes, %llu ms, %s%.*s%s", t->reply.status,
@@ -75,7 +76,7 @@ static void transfer_log(const struct transfer *t, const char *how)
 		(int)strcspn(t->url, "?"), t->url, strchr(t->url, '?') ? "?..." : "");
 }
 
-/* The end: calls done() and frees the transfer. Never inside a callback of libcurl. */
+/* Calls done() and frees the transfer. Must not run inside a callback of libcurl. */
 static void transfer_finish(struct transfer *t)
 {
 	struct net_sink sink = t->sink;
@@ -94,7 +95,7 @@ static void transfer_finish(struct transfer *t)
 
 /* ---- timeouts ----------------------------------------------------------------------- */
 
-/* Ends a body that is only skipped: the answer is complete without it. */
+/* Ends a transfer whose body is only skipped: the answer is complete without the body. */
 static void skip_over(void *ctx)
 {
 	transfer_ended(ctx, CURLE_WRITE_ERROR);
@@ -105,7 +106,8 @@ static void stall_check(void *ctx)
 	struct transfer *t = ctx;
 	uint64_t quiet = clock_ms() - t->heard;
 
-	/* We paused it, so silence is not the server's fault; transfer_resume() restarts the timeout. */
+	/* This side paused the transfer, so silence is not the server's fault. transfer_resume() restarts
+	 * the timeout. */
 	if (t->paused && t->head_over)
 		return;
 	if (quiet < t->stall_ms) {
@@ -179,14 +181,14 @@ static struct address address_of_text(const char *ip)
 	return a;
 }
 
-/* Judges the peer again: another transfer may have opened this connection. */
+/* Judges the peer again, because another transfer may have opened this connection. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
 	struct transfer *t = ctx;
 	const struct address at = address_of_text(ip);
 
 	stall_start(t);
-	/* An address that was refused before does not matter any more. */
+	/* A refusal of another address of the host no longer matters. */
 	t->refused = NULL;
 	if (!peer_may_connect(t, &at, (unsigned)port))
 		return CURL_PREREQFUNC_ABORT;
@@ -299,12 +301,12 @@ void transfer_ended(struct transfer *t, CURLcode result)
 	t->added = false;
 	net_timer_stop(t->net, &t->clock);
 	if (t->cancelled)
-		return; /* transfer_settle() is on its way */
+		return; /* transfer_settle() will free it */
 	if (!t->reply.error && t->head_over && answer_is_redirect(t)) {
 		if (transfer_redirect(t) == 0)
 			return;
 	} else if (!t->reply.error && result != CURLE_OK && !(t->head_over && !t->wanted)) {
-		/* The body of a 404 may be cut short: the status says enough. */
+		/* A broken body of a 404 is not an error: the status says enough. */
 		if (t->refused && !t->head_over)
 			transfer_refuse(t);
 		else
@@ -315,8 +317,8 @@ void transfer_ended(struct transfer *t, CURLcode result)
 
 /* ---- end ------------------------------------------------------------------------- */
 
-/* libcurl 7.88 calls body() in here, 8.14 in the next round. Not every version reports an error of
- * this call in a message, so it is handled here. */
+/* libcurl 7.88 calls the sink's body() inside curl_easy_pause(), 8.14 in the next round. Not every
+ * version reports an error of this call in a message, so the error is handled here. */
 static void unpause(struct transfer *t)
 {
 	CURLcode c;

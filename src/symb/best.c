@@ -1,4 +1,4 @@
-/* The tables of the best file of a module for each purpose: Sentry's choices, as rows. */
+/* The table of the best file types of a module for each purpose: Sentry's choices, as rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/best.h"
 #include "obj/obj.h"

@@ -1,5 +1,5 @@
-/* Which file of a module is the best one for a purpose: the tables of Sentry's Symbolicator, as rows.
- * Pure functions, any thread. */
+/* Names the best file types of a module for a purpose (symbols, debug information, unwinding), as Sentry's
+ * Symbolicator chooses them. Pure functions, any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/module.h"
@@ -13,12 +13,13 @@ enum best_purpose { BEST_SYMTAB, BEST_DEBUG, BEST_UNWIND, BEST_PURPOSES };
 struct best_row {
 	enum best_purpose purpose;
 	enum object_type object;
-	unsigned bits; /* 32, 64: for such programs only; 0: for all */
+	unsigned bits; /* 32, 64: the row is for such programs only; 0: for all */
 	enum filetype choice[BEST_CHOICES]; /* best first; ends with FILETYPE_NONE when shorter */
 };
 extern const struct best_row best_rows[]; /* ends with OBJECT_UNKNOWN */
 
-/* The row; NULL: no file of such a module serves the purpose. `bits` 0 means 64. */
+/* The row of a purpose and platform; NULL: no file of such a module serves the purpose. `bits` 0 means
+ * 64. */
 const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigned bits);
 
 const char *best_purpose_name(enum best_purpose p); /* "symtab" "debug" "unwind" */

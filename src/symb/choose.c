@@ -46,7 +46,7 @@ static unsigned bits_of(const char *arch)
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-/* A file of each type that any row of the platform has. */
+/* The questions for files, at most one of each type that a row of the platform has. */
 struct asked {
 	struct question *q[FILETYPES];
 	struct obj_slice slice[FILETYPES];
@@ -67,7 +67,8 @@ static int ask_one(struct asked *a, struct waits *w, struct fetch *f, const stru
 	return 0;
 }
 
-/* Which row holds for a PE file is known only from the file. */
+/* Asks for the candidates of all rows of the platform: which row applies to a PE file is known only from the
+ * file. */
 static int ask_all(struct asked *a, struct waits *w, struct fetch *f, const struct module *m, enum best_purpose p)
 {
 	int r = 0;
@@ -111,7 +112,7 @@ static void judge(struct best_candidate *c, const struct asked *a, enum best_pur
 
 	if (!q) {
 		c->verdict = BEST_NAMELESS;
-		why = "the module lacks the identifier, or the name, that it goes by";
+		why = "the request lacks the identifier or name of such a file";
 	} else if (q->r == -ENOENT) {
 		c->verdict = BEST_MISSING;
 		why = why[0] ? why : "no source has it";
@@ -125,7 +126,7 @@ static void judge(struct best_candidate *c, const struct asked *a, enum best_pur
 		return;
 	} else {
 		c->verdict = chosen ? BEST_AFTER : BEST_CHOSEN;
-		why = chosen ? "one before it is better" : "the first that has it";
+		why = chosen ? "an earlier candidate is better" : "the first candidate that has it";
 		snprintf(c->why, sizeof(c->why), "%s", why);
 		return;
 	}
@@ -191,7 +192,7 @@ const char *best_verdict_name(enum best_verdict v)
 		[BEST_AFTER] = "not needed",
 		[BEST_LACKS] = "lacks it",
 		[BEST_MISSING] = "not there",
-		[BEST_FAILED] = "could not be had",
+		[BEST_FAILED] = "could not be fetched",
 		[BEST_NAMELESS] = "not asked",
 	};
 

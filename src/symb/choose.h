@@ -1,5 +1,4 @@
-/* Finds the best file of a module for a purpose, by asking for every candidate. For threads that may
- * wait. */
+/* Finds the best file of a module for a purpose, by fetching every candidate. For threads that may block. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "symb/best.h"
@@ -15,16 +14,16 @@ enum best_verdict {
 	BEST_AFTER, /* it has the feature, but an earlier one is better */
 	BEST_LACKS, /* it exists, but lacks the feature */
 	BEST_MISSING,
-	BEST_FAILED, /* no source could be asked for it, or it is broken */
-	BEST_NAMELESS /* too little is known of the module to ask for it */
+	BEST_FAILED, /* no source could be asked for it, or it is corrupt */
+	BEST_NAMELESS /* too little is known about the module to request it */
 };
 
 struct best_candidate {
 	enum filetype type;
 	enum best_verdict verdict;
 	int error;	   /* with BEST_FAILED */
-	char why[200];	   /* for people, never empty */
-	struct blob *blob; /* a reference, or NULL */
+	char why[200];	   /* the reason of the verdict, for people; never empty */
+	struct blob *blob; /* the file, a reference; NULL: none was found */
 };
 
 struct best_choice {
@@ -35,11 +34,12 @@ struct best_choice {
 	struct best_candidate all[BEST_CHOICES];
 };
 
-/* The platform of a module, guessed from its ids and names where it does not say; or OBJECT_UNKNOWN. */
+/* The platform of a module; if m->object does not say it, guessed from the ids and names. Or
+ * OBJECT_UNKNOWN. */
 enum object_type best_object(const struct module *m);
 
-/* Asks for all candidates at once and waits for them. `bits` 0: read from the program, if it is found.
- * 0; -EINTR: `stop`, which may be NULL; -ENOMEM. best_release() also after an error. */
+/* Fetches all candidates at once and waits for them. `bits` 0: read from the program, if it is found. 0;
+ * -EINTR: `*stop` became true (may be NULL); -ENOMEM. Call best_release() even after an error. */
 int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, unsigned bits,
 	const atomic_bool *stop, struct best_choice *out);
 void best_release(struct best_choice *c);

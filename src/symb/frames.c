@@ -18,7 +18,7 @@ static const char *name_of(struct writing *w, const char *name)
 struct answer {
 	struct wanted *module; /* NULL: the frame has no module */
 	bool found;
-	int64_t more; /* to add to the offset into the function */
+	int64_t more; /* what the name adds to the offset into the function (eliot_name()) */
 	uint64_t offset;
 	const char *function;
 };
@@ -62,7 +62,7 @@ static void look_up(struct writing *w, struct wanted *module, const struct asked
 	w->named++;
 }
 
-/* The sign of a negative number is before the 0x, as Python prints it. */
+/* Writes v in hexadecimal. The sign of a negative number comes before the 0x, as Python prints it. */
 static void put_hex(struct writing *w, bool minus, uint64_t v)
 {
 	reply_putf(w, "\"%s0x%" PRIx64 "\"", minus ? "-" : "", v);
@@ -101,7 +101,7 @@ static void put_inlines(struct writing *w)
 	reply_put(w, "]");
 }
 
-/* A Portable PDB has no names of methods. */
+/* Writes the function of a frame, but not for a Portable PDB, which has no names of methods. */
 static void put_function(struct writing *w, const struct asked_frame *f, const struct answer *a)
 {
 	bool minus = (int64_t)a->offset < 0 && a->more < 0;
@@ -183,7 +183,7 @@ static void sort_frames(struct writing *w, uint32_t *first)
 	}
 }
 
-/* Module by module, so that only one of many large files is in memory at a time. */
+/* Works module by module, so that only one of many large files is in memory at a time. */
 void frames_write(struct writing *w, struct symb *s, const struct symb_api *api, uint32_t *first)
 {
 	struct buf *out = w->out;

@@ -1,5 +1,5 @@
-/* Loads the modules of a request: finds the files of each, converts the best one to GSYM, and maps it.
- * The thread of the caller waits here for all modules at once. */
+/* Loads the modules of a request: finds the files of each, converts the best one to GSYM, and maps it. The
+ * caller's thread waits here for all modules at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -12,12 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* most groups of file types that one module can have */
+/* the largest number of groups that one module can have */
 #define GROUPS_MOST 6
 
 /* ---- candidates --------------------------------------------------------------------- */
 
-/* The file types that one ticket asks for, best first. Tickets of several groups run at the same time. */
+/* The file types that one ticket of fetch/ asks for, best first. Tickets of several groups run at the same
+ * time. */
 struct group {
 	enum filetype types[2];
 };
@@ -26,8 +27,9 @@ struct loading {
 	struct wanted *w;
 	const struct symb_flags *flags;
 	struct group groups[GROUPS_MOST];
-	unsigned n_groups, n_first; /* the first n_first are asked for; the others when those find nothing */
-	unsigned n_tried;	    /* groups that were asked for so far */
+	unsigned n_groups, n_first; /* the first n_first groups are requested first, the others if those find
+				       nothing */
+	unsigned n_tried;	    /* groups requested so far */
 	struct question *asked[GROUPS_MOST];
 	unsigned waits; /* questions without an answer */
 	struct found {
@@ -53,8 +55,8 @@ static void add_group(struct loading *l, const struct group *g)
 	l->groups[l->n_groups++] = *g;
 }
 
-/* With a debug id alone, the Breakpad file comes first: such requests mean that file, and every symbol
- * server has it under that id. */
+/* Chooses the groups of a module and their order. With a debug id alone, the Breakpad file comes first: such
+ * requests mean that file, and every symbol server has it under that id. */
 static void plan(struct loading *l)
 {
 	const struct module *m = &l->w->m;
@@ -88,14 +90,14 @@ static bool artifact_of(const struct module *m, enum filetype t, struct artifact
 	return t != FILETYPE_NONE && key_of(&k, out) == 0;
 }
 
-/* Whether GSYM is made in the exact form: Breakpad files must give the same answers as at Mozilla, and
- * Portable PDBs need their own form. */
+/* Whether the GSYM file is made in the exact form (eliot.h). A Breakpad file must give the same answers as
+ * at Mozilla, and a Portable PDB needs its own form. */
 static bool is_exact(const struct module *m, enum filetype t)
 {
 	return m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD;
 }
 
-/* The GSYM that is made of a file of type `t`. 0, -ENOENT. */
+/* Names the GSYM file that is made from a file of type `t`. 0; -ENOENT: none can be made. */
 static int made_of(struct symb *s, const struct module *m, enum filetype t, const struct symb_flags *flags,
 	struct artifact *out)
 {
@@ -134,7 +136,8 @@ static bool is_here(struct symb *s, struct loading *l)
 	for (unsigned i = 0; i < l->n_groups; i++) {
 		enum filetype t = l->groups[i].types[0];
 
-		/* The input is compared with the checksum each time. */
+		/* A Portable PDB must be compared with the checksum of each request, so its GSYM alone is
+		 * not enough. */
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
 		if (made_of(s, &l->w->m, t, l->flags, &a) == 0 &&
@@ -183,7 +186,7 @@ static unsigned rank_of(struct blob *b, const struct key *k)
 	return rank;
 }
 
-/* Whether the error means that no usable file exists, and not that a source failed or this machine did. */
+/* Whether the error means that no usable file exists, rather than that a source or this machine failed. */
 static bool is_certain(int r)
 {
 	return r == 0 || r == -ENOENT || r == -EBADMSG || r == -EFBIG;
@@ -199,7 +202,7 @@ static void say_why(struct wanted *w, const char *what, int r, const char *why)
 			why[0] ? why : err_text(r));
 }
 
-/* 0: the file has the checksum of the request, or cannot be compared; -errno and `e`. */
+/* Compares the file with the checksum in the request. 0: equal, or not comparable; -errno and `e`. */
 static int check_sum(const struct wanted *w, const struct question *q, struct err *e)
 {
 	struct view v;
@@ -243,7 +246,7 @@ static void drop_found(struct loading *l, unsigned i)
 	l->found[i] = l->found[--l->n_found];
 }
 
-/* Converts the best file that was found. derive/ finds it in the store or in place. */
+/* Converts the best file found. derive/ finds that file again in the store or in its place on disk. */
 static int make(struct symb *s, struct loading *l, struct waits *w)
 {
 	struct artifact a;
@@ -301,7 +304,7 @@ struct batch {
 	size_t n;
 };
 
-/* Asks for the first groups; if they found nothing, asks for the others. */
+/* Requests the first groups or, if these found nothing, the others. */
 static int ask_more(struct batch *b, struct loading *l)
 {
 	unsigned to = l->n_tried < l->n_first ? l->n_first : l->n_groups;
@@ -358,7 +361,7 @@ static int load_all(struct batch *b)
 	return r;
 }
 
-/* Cancels what is still under way. */
+/* Cancels downloads and conversions that are still running, and frees the batch. */
 static void batch_release(struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
@@ -376,7 +379,7 @@ static void batch_release(struct batch *b)
 		waits_unref(b->w);
 }
 
-/* No source has a file by a name with a newline, or without a valid id. */
+/* Whether a source can have the module: not if its name has a newline, or its id is not valid. */
 static bool can_be_asked(const struct wanted *w)
 {
 	struct key k;

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Files that stay mapped when no request uses them. */
+/* The number of files that stay mapped when no request uses them. */
 #define LOADED_MOST 512
 
-/* Bytes of files whose pages stay in memory after use; the pages of later files are given back. */
+/* Bytes of mapped files whose pages stay in memory after use. The pages of further files are given back. */
 #define RESIDENT_MOST (96ull << 20)
 
 static void unlink_loaded(struct symb *s, struct loaded *l)
@@ -97,7 +97,7 @@ struct loaded *loaded_find(struct symb *s, const char *canon)
 	return l;
 }
 
-/* Reads the name of the code file, which a file has when it differs from that of the debug file. */
+/* Reads the name of the code file. The GSYM file contains it only if it differs from the debug file's. */
 static void read_name(struct loaded *l)
 {
 	_cleanup_free_ struct gsym_hit *hit = malloc(sizeof(*hit));
@@ -107,8 +107,8 @@ static void read_name(struct loaded *l)
 		snprintf(l->name, sizeof(l->name), "%.255s", eliot_name(hit->frame[0].name, &more));
 }
 
-/* Files of the store never change, so they can be mapped. Several threads may map the same file; then
- * each mapping is used until it is trimmed. */
+/* Files of the store never change, so they can be mapped. If several threads map the same file, each mapping
+ * stays in use until trim_loaded() removes it. */
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e)
 {

@@ -1,5 +1,5 @@
-/* What the files of symb/ share: the service, a request as it was read, and the mapped files of its
- * modules. */
+/* Structs and functions that the files of symb/ share: the service, a parsed request, and the mapped files
+ * of its modules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/jtext.h"
@@ -23,9 +23,9 @@ struct symb {
 	atomic_uint_fast64_t counts[SYMB_COUNTS];
 	pthread_mutex_t lock;
 	/* under lock */
-	struct loaded *newest, *oldest; /* by use */
+	struct loaded *newest, *oldest; /* in the order of use */
 	unsigned n_loaded;
-	uint64_t resident; /* bytes of the files that may stay in memory */
+	uint64_t resident; /* bytes of mapped files whose pages may stay in memory */
 	unsigned writing;  /* answers that are being written */
 	pthread_cond_t written;
 	/* constant */
@@ -34,34 +34,35 @@ struct symb {
 
 /* ---- request.c ---------------------------------------------------------------------- */
 
-/* A module of a request, once for all jobs that have it. */
+/* A module of a request: one struct, even if several jobs list it. */
 struct wanted {
 	char *name;	    /* of the debug file, as in the request */
 	char *id;	    /* as in the request */
 	struct module m;    /* as far as name and id can be read */
-	bool referenced;    /* by a frame */
-	unsigned job;	    /* mark of the last job that listed it: for lists without duplicates */
+	bool referenced;    /* a frame refers to it */
+	unsigned job;	    /* mark of the last job that listed it, to avoid duplicates in lists */
 	unsigned jobs;	    /* number of jobs that have it */
-	/* of the answer */
-	struct loaded *file; /* NULL: it was not found */
-	bool asked;	     /* it was looked for */
-	bool hit;	     /* it was stored already */
-	double look_seconds; /* to find that out */
+	/* results, for the answer */
+	struct loaded *file; /* the file for look-ups; NULL: not found */
+	bool asked;	     /* the module was looked for */
+	bool hit;	     /* the file was already in the store */
+	double look_seconds; /* seconds for that check */
 	uint64_t size;	     /* bytes downloaded */
 	double fetch_seconds, make_seconds;
 	bool fetched, made;
-	bool unsure;	     /* it was not found, but a source could not be asked */
-	char why[240];	     /* why it was not found */
+	bool unsure;	     /* not found, but a source could not be asked */
+	char why[240];	     /* why the module was not found */
 };
 
 #define NO_MODULE UINT32_MAX
 
 struct asked_frame {
-	uint32_t module; /* a number of the job's modules; NO_MODULE */
+	uint32_t module; /* index into the job's modules; NO_MODULE */
 	bool minus;	 /* the offset is negative: -1 */
-	uint32_t method; /* of a Portable PDB: a row; 0: none */
+	uint32_t method; /* of a Portable PDB: the row of a method; 0: none */
 	uint64_t offset;
-	size_t big;	 /* an offset of more than 64 bits: 1 + the place of its text in `bigs`; 0 */
+	size_t big;	 /* for an offset of more than 64 bits: 1 + the position of its text in `bigs`; else
+			    0 */
 };
 
 struct asked_stack {
@@ -76,7 +77,7 @@ struct asked_job {
 struct request {
 	struct wanted *wanted;
 	size_t n_wanted, wanted_room;
-	uint32_t *refs; /* the modules of all jobs, numbers of `wanted` */
+	uint32_t *refs; /* the modules of all jobs, as indices into `wanted` */
 	size_t n_refs, refs_room;
 	struct asked_frame *frames;
 	size_t n_frames, frames_room;
@@ -84,22 +85,23 @@ struct request {
 	size_t n_stacks, stacks_room;
 	struct asked_job *jobs;
 	size_t n_jobs, jobs_room;
-	struct buf bigs; /* offsets of more than 64 bits, "0x...", each with a NUL behind it */
-	uint32_t *slots; /* a table of `wanted` by name and id; 0: free */
+	struct buf bigs; /* texts of offsets of more than 64 bits ("0x..."), each ends with NUL */
+	uint32_t *slots; /* hash table by name and id: 1 + index into `wanted`; 0: free */
 	size_t n_slots;
 };
 
-/* 200, or the HTTP status of the refusal, and `e` has the title. */
+/* Parses `body` into `q`. Returns 200, or the HTTP status of the refusal, with its title in `e`. Call
+ * request_release() in both cases. */
 int request_read(struct request *q, const struct symb_api *api, struct span body,
 	const struct symb_limits *limits, struct err *e);
-/* After the modules are loaded: 200, or 400 for an offset of more than 64 bits in a module that was
- * found, at which Mozilla's service fails. */
+/* Call it after the modules are loaded. Returns 200, or 400 for an offset of more than 64 bits in a module
+ * that was found: Mozilla's service fails on it. */
 int request_check(const struct request *q, struct err *e);
 void request_release(struct request *q);
 
 /* ---- loaded.c ----------------------------------------------------------------------- */
 
-/* A mapped GSYM file. Requests share it, and it stays mapped for a while after the last one. */
+/* A mapped GSYM file. Requests share it, and it stays mapped for a while after the last request. */
 struct loaded {
 	struct loaded *newer, *older;
 	char key[KEY_TEXT]; /* key_canon() of its key in the store */
@@ -107,30 +109,30 @@ struct loaded {
 	unsigned refs;
 	struct span map;
 	struct gsym g;
-	char name[MODULE_NAME_MAX]; /* of the code file, if the file has it; "" */
-	bool resident; /* under the lock of symb */
-	bool exact; /* eliot.h: names may hold more than names */
+	char name[MODULE_NAME_MAX]; /* of the code file, if the GSYM file has it; "" */
+	bool resident; /* its pages stay in memory; under the lock of symb */
+	bool exact; /* names may hold more than names: see eliot.h */
 };
 
-/* A reference to the file that is mapped under this key; NULL: none is. */
+/* Returns a reference to the file mapped under this key; NULL: no file is. */
 struct loaded *loaded_find(struct symb *s, const char *canon);
-/* Maps the file. `*out` is a reference. 0, -errno. */
+/* Maps a file. The caller owns the reference in `*out`. 0, -errno. */
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
-/* The request needs no more look-ups in the file: gives its pages back when other files fill the memory
- * for them. */
+/* Call it when a request needs no more look-ups in the file. Gives the file's pages back if other files
+ * already fill RESIDENT_MOST. */
 void loaded_rest(struct symb *s, struct loaded *l);
 void loaded_forget_all(struct symb *s);
 
 /* ---- load.c ------------------------------------------------------------------------- */
 
-/* Finds the files of all modules that frames refer to. 0; -EINTR: stopped; -ENOMEM. */
+/* Finds and maps the files of all modules that frames refer to. 0; -EINTR: stopped; -ENOMEM. */
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
 
 /* ---- reply.c ------------------------------------------------------------------------ */
 
-/* `took`: seconds until the modules were ready. 0, -ENOMEM, -EFBIG. */
+/* Writes the answer. `took`: seconds until the modules were ready. 0, -ENOMEM, -EFBIG. */
 int reply_write(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double took, struct buf *out);
 int reply_error(const char *title, struct buf *out);

@@ -1,4 +1,4 @@
-/* Reads JSON values of a request, and makes room for what is read. */
+/* Reads JSON values of a request, and grows the lists that hold them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/reading.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* What the files that read a request share: the tokens of its JSON, lists that grow, and errors. */
+/* Helpers of the files that read a request: access to its JSON tokens, lists that grow, and errors. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"
@@ -32,18 +32,18 @@ static inline bool is_hex(char c)
 	return hex_value(c) >= 0;
 }
 
-/* They write r->e and return the HTTP status. */
+/* Both write r->e and return the HTTP status. */
 int reading_no_memory(struct reading *r);
 int reading_too_many(struct reading *r, const char *what, unsigned most);
 
-/* Makes room for one more than n members of `size` bytes. 0, -ENOMEM. */
+/* Makes room for n + 1 members of `size` bytes in a list. 0, -ENOMEM. */
 int reading_grow(void *list, size_t *room, size_t n, size_t size);
 
-/* A member that is a text, of at most `room` bytes with its NUL; "" where it is missing. False: it is
- * something else. */
+/* Copies a string member of an object: at most `room` bytes with its NUL; "" if the member is missing.
+ * False: the member is not a string, or too long. */
 bool reading_text(struct reading *r, uint32_t object, const char *name, char *out, size_t room);
 
-/* Each reads a member of a job into the request. 0, or the HTTP status that refuses it, and r->e has
- * the title. */
+/* Each reads a member of a job into the request. 0, or the HTTP status of the refusal, with its title in
+ * r->e. */
 int request_modules(struct reading *r, uint32_t token, struct asked_job *job);
 int request_stacks(struct reading *r, uint32_t token, struct asked_job *job);

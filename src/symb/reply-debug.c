@@ -1,5 +1,5 @@
-/* What an answer says of the work behind it, for clients that send the header Debug: times and
- * downloads. */
+/* Writes the "debug" part of an answer, for clients that send the header Debug: cache hits, downloads and
+ * times. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/writing.h"
 
@@ -30,7 +30,7 @@ static double put_times(struct writing *w, const char *name, double (*of)(const 
 	return sum;
 }
 
-/* The same for failures; writes nothing when there are none. */
+/* Like put_times(), for failures; writes nothing if there are none. */
 static void put_failures(struct writing *w, double (*of)(const struct wanted *m, bool *has))
 {
 	bool some = false, has;
@@ -65,7 +65,7 @@ static double make_fail_time(const struct wanted *m, bool *has)
 	return m->make_seconds;
 }
 
-/* A conversion includes storing, so no separate time is known. */
+/* Always 0: a conversion includes storing its result, so no separate time is known. */
 static double save_time(const struct wanted *m, bool *has)
 {
 	*has = m->made && m->file;

@@ -1,4 +1,4 @@
-/* Writes the answer to a request, in the form of v5 or v4: stacks, and which modules were found. */
+/* Writes the answer to a request, in the form of v5 or v4: the stacks, and which modules were found. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "symb/writing.h"
@@ -30,14 +30,14 @@ static void put_stacks(struct writing *w, const struct asked_job *job)
 
 /* ---- modules ------------------------------------------------------------------------ */
 
-/* As in Mozilla's service, "false" also stands for a module of which a source could not be asked.
- * `module_errors` has the difference. */
+/* As in Mozilla's service, "false" also stands for a module for which a source could not be asked.
+ * `module_errors` distinguishes the two. */
 static const char *found_word(const struct wanted *w)
 {
 	return !w->asked ? "null" : w->file ? "true" : "false";
 }
 
-/* The modules of a job, each once. */
+/* Writes the modules of a job, each once. `errors`: only those that were not found, with the reason. */
 static void put_modules(struct writing *w, const struct asked_job *job, bool errors)
 {
 	unsigned mark = (unsigned)(job - w->q->jobs) * 2 + errors + 1;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Characters of an identifier and a NUL; no file has a longer one. */
+/* Most characters of an identifier, with its NUL; no file has a longer one. */
 #define ID_MOST 256
 
 static bool is_name(char c)
@@ -17,7 +17,7 @@ static bool is_name(char c)
 			    strchr("_.+{}@<> ~-", c));
 }
 
-/* The service's regular expressions end in `$`, which also allows one newline at the end. */
+/* The regular expressions of Mozilla's service end in `$`, which also allows one newline at the end. */
 static bool all_of(const char *text, bool (*is)(char c))
 {
 	while (is(*text))
@@ -71,14 +71,16 @@ static int more_slots(struct request *q)
 	return 0;
 }
 
-/* Keeps the spelling of the debug id: many servers compare bytes. No server has an id with dashes. */
+/* Keeps the spelling of the debug id, because many servers compare bytes. An id with dashes is not kept: no
+ * server has it. */
 static void take_given(struct module *m, const char *id)
 {
 	if (strlen(id) < ID_MOST && all_of(id, is_hex))
 		snprintf(m->path, sizeof(m->path), "%s", id);
 }
 
-/* Takes `name` and `id`. `more`: what an object says of the module; NULL: `id` is a debug id. */
+/* Adds a module to the request, and takes ownership of `name` and `id`. `more`: the module as a JSON object
+ * described it; NULL: `id` is a debug id. */
 static int add_module(struct reading *r, char *name, char *id, const struct module *more)
 {
 	struct request *q = r->q;
@@ -132,7 +134,8 @@ static int read_pair(struct reading *r, uint32_t index, uint32_t token)
 	return add_module(r, name, id, NULL);
 }
 
-/* Reads a file name or the path of a file. False: something else. */
+/* Reads a member that is a file name or a path, and keeps the file name. False: the member is something
+ * else. */
 static bool read_base(struct reading *r, uint32_t object, const char *name, char out[static MODULE_NAME_MAX])
 {
 	char path[MODULE_PATH_MAX];
@@ -142,7 +145,7 @@ static bool read_base(struct reading *r, uint32_t object, const char *name, char
 	return (size_t)snprintf(out, MODULE_NAME_MAX, "%s", path_base(path)) < MODULE_NAME_MAX;
 }
 
-/* The debug id that follows from the code id. 32 digits of an unknown kind are a UUID. */
+/* Derives a missing debug id from the code id. 32 digits of an unknown kind are taken for a UUID. */
 static void derive_debug_id(struct module *m)
 {
 	struct module of = *m;
@@ -155,7 +158,7 @@ static void derive_debug_id(struct module *m)
 	module_debug_id(&of, false, &m->debug_id);
 }
 
-/* An extension: a module as an object, with all that the client knows of it. */
+/* Reads a module given as an object (an extension), with all that the client knows about it. */
 static int read_object(struct reading *r, uint32_t index, uint32_t token)
 {
 	struct module m = {0};

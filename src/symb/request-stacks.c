@@ -15,7 +15,7 @@ static int bad_frame(struct reading *r, struct place p, const char *what)
 		p.frame, what);
 }
 
-/* As jtext_integer(); `true` is 1 and `false` is 0, as in Python. */
+/* Like jtext_integer(), but `true` is 1 and `false` is 0, as in Python. */
 static int number_of(const struct reading *r, uint32_t token, bool *minus, uint64_t *out)
 {
 	enum jkind kind = kind_of(r, token);
@@ -43,7 +43,8 @@ static int set_module(struct reading *r, const struct asked_job *job, struct pla
 	return 0;
 }
 
-/* No file is that large, so the frame is not looked up; the answer repeats the offset. */
+/* Keeps the text of an offset of more than 64 bits. No file is that large, so the frame is not looked up;
+ * the answer repeats the offset. */
 static int read_big(struct reading *r, struct place p, uint32_t token, struct asked_frame *f)
 {
 	struct buf *b = &r->q->bigs;
@@ -117,10 +118,10 @@ static bool read_mode(struct reading *r, uint32_t object, uint64_t *index)
 	return true;
 }
 
-/* The highest byte of a token is its table; a row number alone has 0 there. */
+/* The highest byte of a .NET metadata token is its table; a row number alone has 0 there. */
 #define TABLE_METHOD_DEF 6
 
-/* An extension: a frame as an object, of a .NET program or of any module. */
+/* Reads a frame given as an object (an extension), of a .NET program or of any other module. */
 static int read_frame_object(struct reading *r, const struct asked_job *job, struct place p,
 	uint32_t token, struct asked_frame *f)
 {

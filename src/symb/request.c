@@ -1,5 +1,5 @@
-/* Reads a request. Checks it in the order of Mozilla's service and reports errors in its words; where
- * that service fails with 500, the status is 400 here. symfs-symbolicate(1) describes the extensions:
+/* Reads a request. Checks it in the order of Mozilla's service and reports errors with that service's texts.
+ * Where that service fails with 500, the status is 400 here. symfs-symbolicate(1) describes the extensions:
  * modules and frames as objects. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
@@ -48,7 +48,7 @@ static int read_jobs(struct reading *r, uint32_t token)
 
 	if (kind != JTEXT_ARRAY && kind != JTEXT_OBJECT && kind != JTEXT_STRING)
 		return err_set(r->e, 400, "jobs must be a list");
-	if (kind != JTEXT_ARRAY) /* as Python's len() counts */
+	if (kind != JTEXT_ARRAY) /* counted as Python's len() does */
 		n = kind == JTEXT_STRING ? jtext_length(r->j, token)
 					 : jtext_members(r->j, token, r->limits->jobs + 1);
 	if (n > r->limits->jobs)
@@ -85,7 +85,8 @@ static void count_jobs(struct request *q)
 int request_read(struct request *q, const struct symb_api *api, struct span body,
 	const struct symb_limits *limits, struct err *e)
 {
-	/* A frame is three values, or a module and a frame as an object seven and fourteen. */
+	/* The most JSON values of a request. A frame is three values as a list, seven as an object; a module
+	 * as an object is about fourteen. */
 	uint64_t most = 1000 + 8ull * limits->frames + 16ull * limits->modules + 2ull * limits->stacks;
 	_cleanup_jtext_ struct jtext j = {0};
 	struct reading r = {.q = q, .j = &j, .limits = limits, .e = e};

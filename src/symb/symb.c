@@ -15,7 +15,7 @@ const struct symb_api symb_apis[] = {
 };
 
 const struct symb_stat_row symb_stat_rows[] = {
-	{"symbolicate_requests", "requests to symbolicate", COUNT_REQUESTS},
+	{"symbolicate_requests", "requests for symbolication", COUNT_REQUESTS},
 	{"symbolicate_refused", "requests that were refused", COUNT_REFUSED},
 	{"symbolicate_frames", "frames that were asked for", COUNT_FRAMES},
 	{"symbolicate_named", "frames that got a name or a line", COUNT_NAMED},
@@ -108,8 +108,8 @@ static void let_go(struct symb *s, struct request *q)
 			loaded_unref(s, q->wanted[i].file);
 }
 
-/* Writing an answer needs a processor and memory, and waits for nothing else. More writers than
- * processors would finish no sooner and take more memory. */
+/* Writes an answer, on at most s->writers threads at a time. Writing needs only a processor and memory, so
+ * more writers than processors would only take more memory. */
 static int write_answer(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double took, struct buf *out)
 {
@@ -128,7 +128,7 @@ static int write_answer(struct symb *s, const struct symb_api *api, struct reque
 	return r;
 }
 
-/* Returns an HTTP status, or -errno. */
+/* Loads the modules and writes the answer. Returns an HTTP status, or -errno. */
 static int run(struct symb *s, const struct symb_api *api, struct request *q,
 	const struct symb_flags *flags, double begun, struct buf *out, struct err *e)
 {

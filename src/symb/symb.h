@@ -1,10 +1,10 @@
-/* Stacks in, names out: the API of Mozilla's symbolication service, "v4" and "v5", with extensions. The
- * bytes of a request in, an HTTP status and JSON out. http/ and the command bring the bytes.
+/* Symbolicates stacks: the API of Mozilla's symbolication service, "v4" and "v5", with extensions. It takes
+ * the body of a request and returns an HTTP status and JSON. http/ and the command supply the body.
  *
- * symb_answer() waits for files to be fetched and converted, as long as fetch/ and derive/ allow. Call
- * it on threads that may wait, any number at the same time. (A small pool serves HTTP well: a warm
- * answer takes a millisecond.) Requests share modules, so many requests for one module cost one
- * download, one conversion and one mapping. */
+ * symb_answer() waits for files to be fetched and converted, as long as fetch/ and derive/ allow. Call it on
+ * threads that may block, any number at the same time. (A small pool serves HTTP well: a warm answer takes a
+ * millisecond.) Requests share modules, so many requests for one module cost one download, one conversion
+ * and one mapping. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -19,7 +19,8 @@
 struct fetch;
 struct symb;
 
-/* Limits of one request; a larger one is refused. 0 stands for the number in symb_limits_default. */
+/* Limits of one request; a larger one is refused with the HTTP status given. 0: the value in
+ * symb_limits_default. */
 struct symb_limits {
 	uint64_t bytes;	 /* of the body: 413 */
 	unsigned jobs;	 /* 400, as in Mozilla's service */
@@ -29,14 +30,15 @@ struct symb_limits {
 };
 extern const struct symb_limits symb_limits_default;
 
-/* The fetch stays the caller's and must outlive it. `limits` may be NULL. 0, -errno. */
+/* Creates the service. The caller keeps `f`, which must outlive the service. `limits` may be NULL. 0,
+ * -errno. */
 int symb_new(struct symb **out, struct fetch *f, const struct symb_limits *limits, struct err *e);
-/* Makes waiting symb_answer() calls end soon, with 503. Any thread, never waits. */
+/* Makes waiting symb_answer() calls end soon, with 503. Any thread, never blocks. */
 void symb_stop(struct symb *s);
 /* Call it when no thread is in symb_answer() any more. NULL is fine. */
 void symb_free(struct symb *s);
 
-/* A version of the API: a row. */
+/* A version of the API, a row of symb_apis. */
 struct symb_api {
 	const char *name; /* "v5" */
 	const char *path; /* "/symbolicate/v5" */
@@ -49,15 +51,15 @@ const struct symb_api *symb_api_find(const char *name); /* NULL: no such version
 /* What a request may ask for beside its body. */
 struct symb_flags {
 	bool debug;	    /* v5: "debug" beside "results": cache hits, downloads, times */
-	bool lenient;	    /* a bad line of a Breakpad file costs that line, not the file */
+	bool lenient;	    /* a bad line of a Breakpad file is skipped; otherwise the file is unusable */
 	bool demangle;	    /* demangles names of C++ and Rust */
 	bool function_size; /* v5: "function_size" in each frame that has a function */
 	bool module_errors; /* v5: "module_errors" beside "found_modules": why a module was not found */
-	const atomic_bool *gone; /* becomes true when the client no longer waits; NULL */
+	const atomic_bool *gone; /* becomes true when the client no longer waits; may be NULL */
 };
 
-/* The HTTP status: 200, 400, 413, 500 (out of memory), 503 (stopped). `out` gets the body, JSON in
- * any case; its `most` must be large enough, SYMB_REPLY_MOST is. (waits) */
+/* Returns the HTTP status: 200, 400, 413, 500 (out of memory), 503 (stopped). `out` gets the body, always
+ * JSON; its `most` must be large enough, and SYMB_REPLY_MOST is. Blocks. */
 #define SYMB_REPLY_MOST ((size_t)1 << 30)
 int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	const struct symb_flags *flags, struct buf *out);

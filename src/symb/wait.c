@@ -1,4 +1,4 @@
-/* Waits for many answers of fetch/ and derive/ at once. */
+/* Lets one thread wait for many answers of fetch/ and derive/ at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/wait.h"
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LOOK_MS 200 /* interval between checks of `stop` */
+#define LOOK_MS 200 /* interval between checks of `stop` and `gone` */
 
 struct waits *waits_new(void)
 {

@@ -1,4 +1,4 @@
-/* Writes the JSON of an answer. */
+/* Helpers that write the JSON of an answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/writing.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* The index of a symbol store (000Admin/): reads its lines into a set of hashes. */
+/* Reads the index of a symbol store (000Admin/) into a set of hashes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/admin.h"
 #include "base/hash.h"
@@ -12,11 +12,12 @@
 
 struct admin_index {
 	unsigned refs; /* atomic */
-	uint64_t *slots; /* of hashes; 0 is free */
+	uint64_t *slots; /* hash table of hashes; 0: a free slot */
 	size_t n, room;	 /* room is a power of two, or 0 */
 	char line[LINE_MOST];
 	size_t line_n;
-	bool too_long, odd; /* the line; some line of this transaction */
+	bool too_long, odd; /* too_long: the current line is; odd: a line of this transaction was
+			       malformed */
 };
 
 int admin_new(struct admin_index **out)
@@ -65,7 +66,7 @@ size_t admin_count(const struct admin_index *ix)
 	return ix->n;
 }
 
-/* Where the hash is, or would be. */
+/* The slot that holds the hash, or the free slot for it. */
 static uint64_t *slot_of(uint64_t *slots, size_t room, uint64_t hash)
 {
 	size_t i = hash & (room - 1);
@@ -110,7 +111,7 @@ static bool is_slash(char c)
 	return c == '/' || c == '\\';
 }
 
-/* Of "name/id", or "name\id", in any case; 0: it is not two parts. */
+/* The hash of "name/id" or "name\id", which ignores case; 0: the text is not two parts. */
 static uint64_t hash_of(const char *name, size_t n)
 {
 	char folded[LINE_MOST];
@@ -136,7 +137,7 @@ static uint64_t hash_of(const char *name, size_t n)
 	return slash && !hash ? 1 : hash;
 }
 
-/* One line, without its end. */
+/* Adds the line in ix->line, which has no line end. */
 static int take_line(struct admin_index *ix)
 {
 	const char *p = ix->line, *end;

@@ -1,8 +1,8 @@
-/* 000Admin: the index that symstore.exe keeps beside a symbol store, one text a transaction, with a
- * line for each file that it added:
+/* Reads 000Admin, the index that symstore.exe keeps in a symbol store: one text file for each transaction,
+ * with a line for each file that the transaction added:
  *	"foo.pdb\3249D99D0C4049318610F4E4FB0B69361","C:\built\foo.pdb"
- * Only whether a directory NAME/ID is in it can be asked: what is kept are hashes, so it may say yes
- * to what is not there, and never no to what is. Pure; filled by one thread, then constant. */
+ * The index answers only whether it contains a directory NAME/ID. It keeps hashes, so it may say yes for a
+ * directory that it lacks, but never no for one that it has. One thread fills it; then it is constant. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -19,19 +19,19 @@ int admin_copy(struct admin_index **out, const struct admin_index *of); /* 0, -E
 struct admin_index *admin_ref(const struct admin_index *ix);	     /* any thread */
 void admin_unref(struct admin_index *ix);			     /* any thread; NULL is fine */
 
-/* The next bytes of a transaction. 0, -ENOMEM; -EFBIG: more than an index may hold. */
+/* Takes the next bytes of a transaction. 0, -ENOMEM; -EFBIG: more than an index may hold. */
 int admin_feed(struct admin_index *ix, const char *p, size_t n);
-/* Its end. False: some lines were malformed, so the index may be incomplete. */
+/* Ends a transaction. False: some lines were malformed, so the index may be incomplete. */
 bool admin_end(struct admin_index *ix);
 
-size_t admin_count(const struct admin_index *ix); /* of directories */
+size_t admin_count(const struct admin_index *ix); /* the number of directories */
 
-/* Whether "NAME/ID/…" is in it; case does not matter. */
+/* Whether the index contains "NAME/ID/…"; case does not matter. */
 bool admin_has(const struct admin_index *ix, const char *path);
 
-/* All that is in it, for admin_load() on the same machine. */
+/* Writes the whole index as bytes, for admin_load() on the same machine. */
 int admin_dump(const struct admin_index *ix, struct buf *out);		      /* 0, -ENOMEM */
 int admin_load(struct admin_index **out, const void *p, size_t n);	      /* 0, -ENOMEM, -EINVAL */
 
-/* The number in lastid.txt. 0, -EINVAL: none, or more than ADMIN_SEGMENTS_MOST. */
+/* Reads the number in lastid.txt. 0; -EINVAL: no number, or more than ADMIN_SEGMENTS_MOST. */
 int admin_lastid(const char *text, size_t n, unsigned *out);

@@ -1,4 +1,5 @@
-/* Which artifacts a source may be asked for. A request reveals to the server what is being debugged. */
+/* Decides which artifacts a source may be asked for. A request reveals to the server what is being
+ * debugged. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -33,7 +34,8 @@ static bool any_glob(char *const *globs, const char *name)
 	return false;
 }
 
-/* Every name that a request could reveal: those of the module's files, and the path of a source file. */
+/* Collects every name that a request could reveal: the names of the module's files, and the path of a source
+ * file. */
 static unsigned names_of(const struct artifact *a, const char *names[static 4])
 {
 	unsigned n = 0;

@@ -1,4 +1,4 @@
-/* The circuit breaker: which hosts fail, and when each is tried again. */
+/* The circuit breaker: records which hosts fail, and when to try each again. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/breaker.h"
 #include "base/util.h"
@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define SOFT_MANY 3	   /* useless answers in a row before a host counts as failing */
-#define CHEAP_MS 1000	   /* a quick failure costs nothing: retry soon, then at growing intervals */
+#define CHEAP_MS 1000	   /* first retry interval after a quick failure, which costs nothing; doubles with
+			      each */
 #define HOLD_MOST 3600000u /* the longest delay that a server can ask for */
 #define LATELY_MS 300000   /* a host that answered within this time is not failing after one stalled request */
 
@@ -15,10 +16,11 @@ struct host {
 	struct host *next;
 	char origin[NET_HOST_MAX];
 	unsigned failures;    /* in a row */
-	uint64_t open_until;  /* 0: ok; else failing */
-	uint64_t alive;       /* when it last gave an answer */
+	uint64_t open_until;  /* clock_ms() of the next retry of a failing host; 0: ok */
+	uint64_t alive;       /* clock_ms() of its last good answer; 0: none yet */
 	bool outrun;	      /* see breaker_outrun() */
-	uint64_t trying;      /* when the request began that tries a failing host; 0: no such request */
+	uint64_t trying;      /* clock_ms() at which the request that tries a failing host began; 0: no such
+				 request */
 	int error;	      /* of the last failure */
 	char text[160];
 };
@@ -90,7 +92,7 @@ bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[
 
 	if (!h || !h->open_until)
 		return true;
-	/* A trial that never reports would block the host for ever: after a while, allow another. */
+	/* A trial that never reports would block the host for ever, so allow another after open_ms. */
 	if (h->open_until <= now && (!h->trying || now - h->trying > b->open_ms)) {
 		h->trying = now;
 		return true;
@@ -99,7 +101,8 @@ bool breaker_may(struct breakers *b, const char *origin, uint64_t now, char why[
 	return false;
 }
 
-/* Some files take a server long: debuginfod unpacks the package first. */
+/* Whether one stalled request says little about the host: some files take a server long, as debuginfod
+ * unpacks a package first. */
 static bool is_one_slow_file(const struct host *h, uint64_t now)
 {
 	return h->failures == 1 && h->alive && now - h->alive < LATELY_MS;

@@ -1,4 +1,5 @@
-/* What a reply means: a miss, a refusal, or trouble. Only a true "not there" is a miss. */
+/* Judges what a reply means: found, a miss, a refusal, or a failure. Only a reply that says that the file is
+ * not there is a miss. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "source/source.h"

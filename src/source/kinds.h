@@ -8,9 +8,10 @@
 
 extern const struct source_kind source_debuginfod, source_dir, source_http, source_s3, source_scan;
 extern const struct source_kind *const source_kinds[SOURCE_KINDS];
-extern const struct layout source_anywhere; /* of source_scan, which has none */
+extern const struct layout source_anywhere; /* the layout of source_scan: it has no paths */
 
-const struct source_kind *source_kind_find(const char *name); /* NULL */
+const struct source_kind *source_kind_find(const char *name); /* NULL: no such kind */
 
-/* Whether a key says where a source is: "url", "path", or what a kind has in their place. */
+/* Whether a configuration key names the place of a source: "url", "path", or the key that a kind has instead
+ * ("bucket"). */
 bool source_key_is_place(const char *key);

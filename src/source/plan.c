@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Few tools fill the size in the id of a PE file up with zeros. A server is asked for such an id only
- * if the request has it; a directory costs nothing. */
+/* Makes a variant of a PE file's id. Few tools pad the size in the id with zeros. So a server is asked for a
+ * padded id only if the request has one; a look in a directory costs nothing. */
 static int pe_variant(const struct source *s, const struct artifact *a, unsigned variant, struct artifact *out)
 {
 	size_t n;
@@ -29,8 +29,8 @@ static int pe_variant(const struct source *s, const struct artifact *a, unsigned
 	return 0;
 }
 
-/* Microsoft's tools fill short build ids up with zeros to 20 bytes; the file itself does not.
- * Variant 0 is the id as given. -ENOENT: there is no such variant of the id. */
+/* Makes a variant of the id: Microsoft's tools pad short build ids with zeros to 20 bytes, which the file
+ * itself does not. Variant 0 is the id as given. -ENOENT: the id has no such variant. */
 static int id_variant(const struct source *s, const struct artifact *a, unsigned variant, struct artifact *out)
 {
 	size_t n = strlen(a->m.code_id);
@@ -55,7 +55,7 @@ static int id_variant(const struct source *s, const struct artifact *a, unsigned
 	return -ENOENT;
 }
 
-/* Whether the last part of the base is the prefix already: ".../buildid", "/usr/lib/.build-id". */
+/* Whether the base already ends in the prefix: ".../buildid", "/usr/lib/.build-id". */
 static bool ends_in_prefix(const char *base, const char *prefix)
 {
 	size_t n = strlen(base), p = strlen(prefix);
@@ -65,7 +65,7 @@ static bool ends_in_prefix(const char *base, const char *prefix)
 	return n > p && strncmp(base + n - p, prefix, p) == 0 && base[n - p - 1] == '/';
 }
 
-/* Prefix 0 is the usual one; 1 leaves it out, where stores exist both ways. */
+/* Adds the layout's prefix (`prefix` 0), or leaves it out (1) for layouts whose stores exist both ways. */
 static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 {
 	const struct layout *l = s->layout;
@@ -81,7 +81,7 @@ static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 	return l->flags & LAYOUT_FIXED_PREFIX ? -ENOENT : 0;
 }
 
-/* One spelling: which of the ids, of the prefixes, of the names, of the layout's paths. */
+/* One spelling of a path: the variants of id, prefix and name, and the number of the layout's path. */
 struct spelling {
 	const struct layout *layout;
 	unsigned id, prefix, path;
@@ -90,7 +90,7 @@ struct spelling {
 
 static void say_spelling(const struct source *s, const struct spelling *sp, char out[static 64])
 {
-	static const char *const ids[] = {"", ", id filled up", ", id cut"};
+	static const char *const ids[] = {"", ", id padded", ", id cut"};
 	static const char *const casings[] = {"", ", lower case", ", upper case"};
 
 	snprintf(out, 64, "%s%s%s%s%s%s%s", sp->layout->name, sp->prefix ? ", no prefix" : "",
@@ -115,8 +115,8 @@ static bool lower(char *text)
 	return any;
 }
 
-/* Names of Windows have no case, but many a store of theirs lies on a disk that has: there they are
- * in the case of their author, or in lower case. -ENOENT: there is no difference. */
+/* Makes the name as given, or in lower case. Windows ignores case in names, but many of its stores are on
+ * case-sensitive disks, with either spelling. -ENOENT: the two do not differ. */
 static int name_variant(const struct source *s, bool lower_case, struct artifact *v)
 {
 	enum object_type object = filetype_row(v->type)->object;
@@ -143,7 +143,7 @@ static int print_spelling(const struct source *s, const struct artifact *v, stru
 		      : r;
 }
 
-/* A casing makes one of two spellings, and a server is asked once. */
+/* Whether an earlier path is the same: a casing can make two spellings equal, and a server is asked once. */
 static bool said_before(const struct source *s, const struct artifact *v, const struct spelling *sp,
 	const struct buf *path)
 {
@@ -157,7 +157,8 @@ static bool said_before(const struct source *s, const struct artifact *v, const 
 	return false;
 }
 
-/* In place of the file lies one that says where it is. -ENOENT: the source is not asked for it. */
+/* Writes the path of file.ptr, which can be in place of the file and names the real path. -ENOENT: this
+ * source is not asked for it. */
 static int print_ptr(const struct source *s, const struct artifact *v, struct spelling *sp,
 	struct buf *out)
 {
@@ -179,7 +180,7 @@ static int print_ptr(const struct source *s, const struct artifact *v, struct sp
 		     : -ENOENT;
 }
 
-/* What the store itself says that it does not have is not asked for. */
+/* Whether the store may have the path: false if its own index (000Admin) does not list it. */
 static bool is_listed(const struct source_facts *facts, const struct spelling *sp, const struct buf *path)
 {
 	const char *p = buf_text(path);
@@ -191,8 +192,8 @@ static bool is_listed(const struct source_facts *facts, const struct spelling *s
 	return admin_has(facts->admin, p);
 }
 
-/* The paths with one id, one prefix and one name. 1: the wanted one is among them, else *nth counts
- * down. */
+/* Goes through the paths with one id, one prefix and one name, and counts *nth down. 1: `out` has the wanted
+ * path; 0: it is not among them. */
 static int plan_paths(const struct source *s, const struct source_facts *facts, const struct artifact *v,
 	struct spelling *sp, unsigned *nth, struct buf *out)
 {
@@ -209,7 +210,7 @@ static int plan_paths(const struct source *s, const struct source_facts *facts, 
 	return r == -ENOENT ? 0 : r;
 }
 
-/* All with one id, in the order to try. */
+/* Like plan_paths(), for all prefixes and names with one id, in the order to try. */
 static int plan_id(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	struct spelling *sp, unsigned *nth, struct buf *out)
 {

@@ -50,7 +50,7 @@ enum ptr_kind ptr_parse(const char *text, size_t n, char out[static 1024])
 	return kind;
 }
 
-/* "PREFIX = /DIRECTORY": how long the prefix is, without slashes at its end; 0: not such a line. */
+/* The length of the prefix in "PREFIX = /DIRECTORY", without slashes at its end; 0: not such a line. */
 static size_t map_prefix(const char *map)
 {
 	const char *equals = strchr(map, '=');
@@ -73,7 +73,7 @@ bool ptr_map_valid(const char *map)
 	return map_prefix(map) && ptr_dir(map)[0] == '/';
 }
 
-/* What is left of the path behind the prefix; NULL: it does not begin so. */
+/* The rest of the path after the prefix; NULL: the path does not begin with it. */
 static const char *behind(const char *path, const char *prefix, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -82,7 +82,7 @@ static const char *behind(const char *path, const char *prefix, size_t n)
 	return path[n] == '\0' || is_slash(path[n]) ? path + n : NULL;
 }
 
-/* The parts, one slash between two. */
+/* Adds the parts of a path, with one slash between two. -EINVAL: a part is "..", or there are no parts. */
 static int add_parts(const char *path, struct buf *out)
 {
 	int r = 0;

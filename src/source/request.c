@@ -1,4 +1,4 @@
-/* Requests to a server: what is sent beside the URL, and how the server is reached. */
+/* Fills a request to a server: URL, headers, credentials, and how the server is reached. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "source/source.h"
@@ -21,7 +21,7 @@ int source_add_header(struct net_req *req, const char *line)
 	return p[n] ? 0 : -ENOMEM;
 }
 
-/* Those of the configuration, and one of this ask. */
+/* Adds the headers of the configuration, and the one of this request. */
 static int add_headers(const struct source *s, const struct source_ask *a, struct net_req *out)
 {
 	int r = 0;

@@ -1,4 +1,4 @@
-/* What the kinds of sources need to read their sections of configuration. */
+/* Reports errors in the configuration section of a source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/section.h"
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The command line has no line numbers. */
+/* An option of the command line has no line number, so `line` is 0. */
 int source_mistake(const struct conf_section *c, struct err *e, const char *what, const char *value,
 	const char *expected)
 {

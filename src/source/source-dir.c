@@ -1,4 +1,4 @@
-/* Directories of this machine, in any layout. They are served in place. */
+/* The kind "dir": directories of this machine, in any layout. Their files are served in place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
 #include "source/kinds.h"

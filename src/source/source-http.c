@@ -1,6 +1,6 @@
-/* Symbol servers over HTTP: any layout under a base URL; and debuginfod, whose layout is its API.
- * A stock debuginfod answers GET only (HEAD is 400), no ranges, and 503 for an id that is not
- * lower-case hex of whole bytes, which symfs never sends. */
+/* The kinds "http" (any layout under a base URL) and "debuginfod" (whose layout is its API). A stock
+ * debuginfod answers GET only (HEAD gets 400) and ignores ranges. It answers 503 to an id that is not
+ * lower-case hex of whole bytes; symfs never sends one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
 #include "source/kinds.h"
@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* NuGet's server wants the checksum of a Portable PDB, which only the PE file knows that belongs to
- * it; but it looks no further than whether there is one. */
+/* Adds the checksum of a Portable PDB, which NuGet's server requires. Only the PE file contains the
+ * checksum, but the server does not compare it, so a placeholder will do. */
 static int checksum_header(const struct source *s, const struct artifact *a, struct source_ask *out)
 {
 	static const char none[] = "SHA256:00000000000000000000000000000000"
@@ -41,7 +41,7 @@ static int http_plan(const struct source *s, const struct source_facts *facts, c
 	return out->where ? checksum_header(s, a, out) : -ENOMEM;
 }
 
-/* The protocol says with 406 that the file is larger than the request wanted. */
+/* In the debuginfod protocol, status 406 means that the file is larger than the request allowed. */
 static void debuginfod_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
 {
 	if (r->status == 406 && s->o.max_file_size)

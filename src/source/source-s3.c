@@ -1,5 +1,5 @@
-/* Stores that speak S3: any layout below a prefix of a bucket. libcurl signs the requests (SigV4); this file
- * puts together what it needs for that. */
+/* The kind "s3": stores with the S3 API, any layout below a prefix of a bucket. This file prepares URLs and
+ * credentials; libcurl signs the requests (SigV4). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "source/plan.h"
@@ -36,7 +36,7 @@ static const struct conf_field s3_fields[] = {
 	{0},
 };
 
-/* Letters, digits, - and _, and dots where these may stand. */
+/* Whether a text is letters, digits, - and _, and also dots (not first) if `dots`. */
 static bool is_word(const char *text, bool dots)
 {
 	for (const char *p = text; *p; p++)
@@ -47,8 +47,8 @@ static bool is_word(const char *text, bool dots)
 	return text[0] != '\0';
 }
 
-/* A bucket is a host's name on Amazon's own servers, where one certificate is good for all names
- * without a further dot; others are asked by path. */
+/* Chooses whether the bucket is part of the host's name or of the path. By default it is in the host's name
+ * on Amazon's own servers, whose certificate covers bucket names without a dot. Else it is in the path. */
 static int choose_style(const struct source *s, const struct conf_section *c, bool *virtual,
 	struct err *e)
 {
@@ -64,7 +64,7 @@ static int choose_style(const struct source *s, const struct conf_section *c, bo
 		: source_mistake(c, e, "style", style, "path or virtual");
 }
 
-/* The prefix is encoded as a path is: a slash stays, and none stands at an end or beside another. */
+/* Adds the prefix, encoded as a path, without empty parts and without slashes at its ends. */
 static int add_prefix(struct buf *out, const char *prefix)
 {
 	int r = 0;
@@ -109,7 +109,7 @@ static bool is_endpoint(const char *url)
 	char origin[NET_HOST_MAX];
 	const char *host = strstr(url, "://");
 
-	/* A word in front, and something between that and the next slash. */
+	/* A scheme, then a host that is not empty. */
 	return host && !memchr(url, '/', (size_t)(host - url)) && host[3] && host[3] != '/' &&
 	       !strpbrk(url, "@?#") && net_origin(url, origin) == 0;
 }
@@ -173,7 +173,7 @@ static int s3_plan(const struct source *s, const struct source_facts *facts, con
 
 	if (r == 0)
 		r = buf_addf(&url, "%s/", s->o.url);
-	/* A path is signed as it is sent, so it is sent as it has to be signed. */
+	/* The signature covers the path as sent, so send it in the encoding that the signature requires. */
 	if (r == 0)
 		r = url_add_strict(&url, buf_text(&path));
 	if (r < 0)
@@ -207,7 +207,7 @@ static int s3_sign(const struct source *s, struct net_req *out)
 	return 0;
 }
 
-/* What a store answers to a signature for another region. */
+/* A store answers 400, 301 or 307 to a signature for another region, so the message names the region. */
 static void s3_judge(const struct source *s, const struct net_reply *r, struct judgement *out)
 {
 	const struct s3_opts *o = s->own;

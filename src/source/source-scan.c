@@ -1,5 +1,5 @@
-/* Arbitrary trees of this machine: a build directory, /usr/lib/debug. No layout says where a file
- * lies; what the files are does (scan/, which fetch/ asks). */
+/* The kind "scan": any directory tree of this machine, such as a build directory. No layout says where a
+ * file is; fetch/ asks scan/, which finds files by their contents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/key.h"
 #include "source/kinds.h"
@@ -13,7 +13,7 @@ static const struct layout_row no_rows[] = {{0}};
 const struct layout source_anywhere = {
 	"scan", "scan", "", "any tree, by what its files are", no_rows};
 
-/* One question: whether any file of the tree is the one. */
+/* Plans a single request: whether any file of the tree is the artifact. */
 static int scan_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct source_ask *out)
 {

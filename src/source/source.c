@@ -1,4 +1,4 @@
-/* A source from its section of configuration, and what all kinds share. */
+/* Makes a source from its section of the configuration, and implements what all kinds of sources share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/path.h"
@@ -17,41 +17,41 @@ const struct conf_field source_fields[] = {
 	{"url", CONF_TEXT, offsetof(struct source_opts, url), NULL, "base URL of a server"},
 	{"path", CONF_TEXT, offsetof(struct source_opts, path), NULL, "a directory instead"},
 	{"type", CONF_TEXT, offsetof(struct source_opts, type), NULL, "http, debuginfod, s3, dir, scan"},
-	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "type in another word"},
+	{"kind", CONF_TEXT, offsetof(struct source_opts, type), NULL, "alias of type"},
 	{"layout", CONF_TEXT, offsetof(struct source_opts, layout), NULL,
 		"how its files are laid out"},
 	{"casing", CONF_TEXT, offsetof(struct source_opts, casing), "default",
 		"default, lowercase, uppercase"},
 	{"header", CONF_LIST, offsetof(struct source_opts, headers), NULL,
 		"Name: value, sent to it"},
-	{"headers", CONF_LIST, offsetof(struct source_opts, headers), NULL, "header, again"},
+	{"headers", CONF_LIST, offsetof(struct source_opts, headers), NULL, "alias of header"},
 	{"filetypes", CONF_LIST, offsetof(struct source_opts, filetypes), NULL, "only these types"},
-	{"types", CONF_LIST, offsetof(struct source_opts, filetypes), NULL, "filetypes, again"},
+	{"types", CONF_LIST, offsetof(struct source_opts, filetypes), NULL, "alias of filetypes"},
 	{"path-patterns", CONF_LIST, offsetof(struct source_opts, patterns), NULL,
 		"only these names"},
 	{"never", CONF_LIST, offsetof(struct source_opts, never), NULL, "names never sent to it"},
 	{"requires-checksum", CONF_BOOL, offsetof(struct source_opts, requires_checksum), "no",
-		"only with a checksum"},
+		"ask only with a checksum"},
 	{"checksum-placeholder", CONF_BOOL, offsetof(struct source_opts, checksum_placeholder),
 		"no", "send a placeholder"},
 	{"allow-unverified", CONF_BOOL, offsetof(struct source_opts, allow_unverified), "yes",
 		"accept files without an identifier"},
 	{"on-403", CONF_TEXT, offsetof(struct source_opts, on_403), "refused", "refused, miss"},
-	{"tier", CONF_COUNT, offsetof(struct source_opts, tier), "0", "asked after lower ones"},
+	{"tier", CONF_COUNT, offsetof(struct source_opts, tier), "0", "asked after sources of lower tiers"},
 	{"has-index", CONF_BOOL, offsetof(struct source_opts, has_index), "no",
 		"000Admin lists what it has"},
 	{"ptr-map", CONF_LIST, offsetof(struct source_opts, ptr_map), NULL,
 		"prefix=directory that file.ptr may name"},
 	{"follow-links", CONF_BOOL, offsetof(struct source_opts, follow_links), "no",
 		"links may lead out of the directory"},
-	{"enabled", CONF_BOOL, offsetof(struct source_opts, enabled), "yes", "ask it at all"},
+	{"enabled", CONF_BOOL, offsetof(struct source_opts, enabled), "yes", "whether to ask it"},
 	{"connections", CONF_COUNT, offsetof(struct source_opts, connections), "0",
 		"requests at once"},
 	{"proxy", CONF_TEXT, offsetof(struct source_opts, proxy), NULL, "URL, or none"},
 	{"ca-file", CONF_TEXT, offsetof(struct source_opts, ca_file), NULL,
 		"CA certificates for verifying it"},
-	{"cert", CONF_TEXT, offsetof(struct source_opts, cert), NULL, "the client certificate"},
-	{"key", CONF_TEXT, offsetof(struct source_opts, key), NULL, "its key"},
+	{"cert", CONF_TEXT, offsetof(struct source_opts, cert), NULL, "client certificate"},
+	{"key", CONF_TEXT, offsetof(struct source_opts, key), NULL, "private key of the client certificate"},
 	{"netrc", CONF_TEXT, offsetof(struct source_opts, netrc), NULL,
 		"a file of names and passwords"},
 	{"accept-invalid-certs", CONF_BOOL, offsetof(struct source_opts, accept_invalid_certs),
@@ -91,7 +91,7 @@ void source_free(struct source *s)
 	free(s);
 }
 
-/* The kind of a section that has no type. */
+/* The kind of a source whose section names no type. */
 static const struct source_kind *implied_kind(const struct source *s, const struct conf_section *c)
 {
 	const struct source_opts *o = &s->o;
@@ -173,7 +173,7 @@ static int add_type(void *ctx, const char *word)
 	return 0;
 }
 
-/* "elf_code elf_debug", also separated by commas, also several lines. */
+/* Reads the file types: words separated by blanks or commas, on one line or several. */
 static int choose_types(struct source *s, const struct conf_section *c, struct err *e)
 {
 	struct typing t = {.s = s};
@@ -191,7 +191,7 @@ static int add_word(void *ctx, const char *word)
 	return conf_list_add(ctx, word);
 }
 
-/* Lines of words become words. */
+/* Replaces a list of lines by the list of their words. */
 static int split_words(char ***list)
 {
 	char **lines = *list;
@@ -227,7 +227,8 @@ static int check_ptrs(const struct source *s, const struct conf_section *c, stru
 	return 0;
 }
 
-/* Finds a key without a certificate, or a malformed proxy, before the first request does. */
+/* Checks how the source is reached, so that a key without a certificate or a malformed proxy is reported
+ * before the first request. */
 static int check_way(const struct source *s, const struct conf_section *c, struct err *e)
 {
 	char origin[NET_HOST_MAX];
@@ -250,7 +251,7 @@ static int check_headers(const struct source *s, const struct conf_section *c, s
 	return 0;
 }
 
-/* file:// is a directory. */
+/* Makes a file:/// URL the path of a directory. */
 static int take_file_url(struct source *s)
 {
 	if (!s->o.url || strncmp(s->o.url, "file:///", 8) != 0 || s->o.path)
@@ -283,7 +284,7 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 		if (strstr(s->o.url, "://") && strchr(s->o.url, '@') && !url_is_clear(s->o.url))
 			return url_mistake(s->o.url, c, e, "url",
 				"at most one @, in front of the host, and no %00 to %1F "
-				"(in a password, / ? # @ are %2F %3F %23 %40)");
+				"(in a password, write / ? # @ as %2F %3F %23 %40)");
 		if (net_origin(s->o.url, s->origin) < 0)
 			return url_mistake(s->o.url, c, e, "url", "http://HOST/…, https://HOST/… or file:///…");
 		if (url_without_credentials(s->o.url, &shown) < 0)
@@ -300,7 +301,7 @@ static int choose_place(struct source *s, const struct conf_section *c, struct e
 	return s->shown ? 0 : -ENOMEM;
 }
 
-/* A daemon does not stay in the directory where it was started. */
+/* Makes the paths of files absolute, because a daemon leaves the directory in which it was started. */
 static int make_absolute(struct source *s)
 {
 	char **paths[] = {&s->o.ca_file, &s->o.cert, &s->o.key, &s->o.netrc};
@@ -316,8 +317,9 @@ static int make_absolute(struct source *s)
 	return 0;
 }
 
-/* A URL that was mistyped answers 404 to everything: once it is mended, nothing of that counts. Files of
- * the store have this name, so that it holds no hash of a password. */
+/* Chooses the name under which misses are remembered. It depends on the URL, so that the misses of a
+ * mistyped URL do not count once it is corrected. The name is visible in the store, so it contains no hash
+ * of a password. */
 static void choose_memory(struct source *s)
 {
 	uint64_t h = hash_mix(s->shown, strlen(s->shown)) ^
@@ -334,7 +336,8 @@ void source_name_of_memory(char *memory)
 		*hash = '\0';
 }
 
-/* Keys of every kind are keys of a section: one that takes over from a preset may have keys of two kinds. */
+/* Fills the options from a section. Every section accepts the keys of all kinds, because one that inherits
+ * from a preset may have keys of two kinds. */
 static int fill(struct source *s, const struct conf_section *c, void *own[static SOURCE_KINDS], struct err *e)
 {
 	struct conf_part parts[SOURCE_KINDS + 2] = {{source_fields, &s->o}};
@@ -353,7 +356,7 @@ static int fill(struct source *s, const struct conf_section *c, void *own[static
 	return r == 0 ? conf_fill_parts(c, parts, e) : r;
 }
 
-/* Reads the section, and keeps what its kind needs. */
+/* Reads the section, and keeps only the options of its own kind. */
 static int read_section(struct source *s, const struct conf_section *c, struct err *e)
 {
 	void *own[SOURCE_KINDS] = {0};

@@ -1,6 +1,6 @@
-/* Where artifacts come from. A source does no I/O: it plans what to ask and judges what was
- * answered, with plain values, so that every kind is tested without a network. Refcounted as a
- * set (sources.h); immutable once made; any thread. */
+/* A source: a server or directory that artifacts come from. It does no I/O: it plans requests and judges
+ * replies, as plain values, so every kind can be tested without a network. Sources are reference-counted as
+ * a set (sources.h) and immutable; any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -11,69 +11,75 @@
 
 struct source;
 
-/* What any `[source "NAME"]` may say; see source_fields. Keys of one kind are in that kind's file. */
+/* The keys that any `[source "NAME"]` may have; see source_fields. Keys of a single kind are in that kind's
+ * file. */
 struct source_opts {
 	char *url, *path, *type, *layout, *casing, *on_403;
 	char **headers, **filetypes;
-	char **patterns, **never; /* globs of names: only these; not these */
-	char **ptr_map; /* PREFIX=DIRECTORY: where a file.ptr may lead; NULL: none is read */
-	bool follow_links; /* of a directory: any link may lead out of it to files that prove what they are */
-	bool has_index; /* it lists in 000Admin what it has */
+	char **patterns, **never; /* globs of names: ask only for these; never for these */
+	char **ptr_map; /* PREFIX=DIRECTORY: where a file.ptr may lead; NULL: symfs reads no file.ptr */
+	bool follow_links; /* of a directory: links may lead out of it, to files whose contents identify
+			      them */
+	bool has_index; /* the store lists its files in 000Admin */
 	bool enabled, requires_checksum, checksum_placeholder, allow_unverified;
-	unsigned tier; /* higher ones are asked when those before have nothing */
-	unsigned connect_ms, stall_ms; /* 0: those of [symfs] */
+	unsigned tier; /* a higher tier is asked if the lower ones do not have the file */
+	unsigned connect_ms, stall_ms; /* 0: the values of [symfs] */
 	int64_t miss_seconds;
 	uint64_t max_file_size;
 
-	/* how it is reached */
-	unsigned connections; /* 0: those of all hosts */
+	/* how the server is reached */
+	unsigned connections; /* concurrent requests; 0: the number for all hosts */
 	bool accept_invalid_certs, allow_private, allow_http_redirects;
 	char *proxy, *ca_file, *cert, *key, *netrc;
 };
 extern const struct conf_field source_fields[];
 
-/* One thing worth asking for. */
+/* One planned request. */
 struct source_ask {
-	char *where;	   /* URL, percent-encoded, with credentials; or a path below source_path() */
-	char *header;	   /* one more for this request; or NULL */
+	char *where;	   /* URL, percent-encoded, with credentials; or a path below o.path */
+	char *header;	   /* an additional header of this request; or NULL */
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
-	bool ptr;	   /* what it holds says where the file is: ptr.h */
+	bool ptr;	   /* the file is a file.ptr, which names the real path: ptr.h */
 };
 void source_ask_release(struct source_ask *a);
 
 struct judgement;
 
-/* What was found out about a source, beside its configuration. NULL is nothing. */
+/* Facts about a source that are not in its configuration but found out at run time. A NULL pointer: no
+ * facts. */
 struct source_facts {
-	bool two_tier; /* its symbol store has the first two characters of names in front */
-	struct admin_index *admin; /* all that it has; NULL: not known */
+	bool two_tier; /* its symbol store is two-tier: the first two characters of the name come first */
+	struct admin_index *admin; /* the index of all its files; NULL: not known */
 };
 
-/* The layout in which it is asked. */
+/* The layout in which the source is asked. */
 const struct layout *source_layout(const struct source *s, const struct source_facts *facts);
 
 /* A kind of source: a row of kinds.c. */
 struct source_kind {
 	const char *name;
-	const char *layout;	  /* when the configuration names none */
-	bool local;		  /* asked by open(2), not over the net */
+	const char *layout;	  /* the layout if the configuration names none */
+	bool local;		  /* asked by open(2), not over the network */
 	bool no_ranges;		  /* its servers send whole files only, in any layout */
-	bool by_layout;		  /* a url with this layout, and no type, is of this kind */
-	const char *place;	  /* the key, beside url and path, that says where it is: implies the kind */
-	const struct conf_field *fields; /* keys of its own: NULL, or they fill a struct of `size` bytes, s->own */
+	bool by_layout;		  /* a source with a url, this layout and no type is of this kind */
+	const char *place;	  /* the key that names its place instead of url or path, and implies the
+				     kind */
+	const struct conf_field *fields; /* the kind's own keys, which fill s->own, a struct of `size` bytes;
+					    or NULL */
 	size_t size;
-	/* The nth thing to ask for (0 first), best first. -ENOENT past the last; -ENOMEM. */
+	/* Plans the nth request (0 first), best first. 0; -ENOENT past the last; -ENOMEM. */
 	int (*plan)(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 		unsigned nth, struct source_ask *out);
 
 	/* The rest may be NULL. */
-	/* Its own words to s->o.url. 0, -ENOMEM; -EINVAL, and `e` says what. */
+	/* Makes s->o.url from the kind's own keys. 0, -ENOMEM; -EINVAL and `e`. */
 	int (*init)(struct source *s, const struct conf_section *c, struct err *e);
-	/* Adds credentials to a request. 0, -ENOMEM; -EACCES: there are none. */
+	/* Adds credentials to a request. 0, -ENOMEM; -EACCES: the configuration has none. */
 	int (*sign)(const struct source *s, struct net_req *out);
-	/* Adds url or path, and the kind's own keys, as .symfs/config shows them; no secret. NULL: url or path alone. */
+	/* Writes the place of the source and the kind's own keys, as .symfs/config shows them, without
+	 * secrets. NULL: url or path alone is shown. */
 	void (*show)(const struct source *s, struct buf *out);
-	/* A second word on what a reply means. */
+	/* Corrects the judgement of a reply for this kind. */
 	void (*judge)(const struct source *s, const struct net_reply *r, struct judgement *out);
 };
 
@@ -82,95 +88,97 @@ struct source {
 	const struct layout *layout;
 	enum casing casing;
 	uint64_t types;			/* a bit for each enum filetype */
-	bool missing_403;		/* a 403 says that it is not there */
+	bool missing_403;		/* a 403 means that the file is missing */
 	char name[64];
-	char memory[64];		/* misses are remembered under this: another URL is another source */
-	char origin[NET_HOST_MAX];	/* "" for a local one */
-	char *shown;			/* URL or path without credentials */
+	char memory[64];		/* the name under which misses are remembered; depends on the URL */
+	char origin[NET_HOST_MAX];	/* "https://host:port"; "" for a local source */
+	char *shown;			/* the URL or path, without credentials */
 	struct source_opts o;
-	void *own;			/* as kind->fields fills it */
+	void *own;			/* the options of kind->fields; NULL: the kind has none */
 };
 
-/* From a section of configuration; times and sizes that it does not set are those of `defaults`
- * (only these are read of it). -EINVAL: `e` names file, line and what was expected. */
+/* Makes a source from a section of configuration. Times and sizes that the section does not set come from
+ * `defaults`, of which nothing else is read. 0, -ENOMEM; -EINVAL: `e` names the file, the line and what was
+ * expected. */
 int source_new(struct source **out, const struct conf_section *c, const struct source_opts *defaults,
 	struct err *e);
 void source_free(struct source *s);
 
-/* Whether it is a tree without a layout, where scan/ finds what files are: what was planned names
- * no path then. */
+/* Whether the source is a tree without a layout, in which scan/ finds files by their contents. Its planned
+ * requests name no path. */
 bool source_scans(const struct source *s);
 
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct source_ask *out);
 
-/* A file that a source may have beside artifacts ("index2.txt"), as something to ask for. 0, -ENOMEM. */
+/* Plans the request for a file that a source may have beside artifacts ("index2.txt"). 0, -ENOMEM. */
 int source_file(const struct source *s, const char *path, struct source_ask *out);
 
-/* Whether its server may send byte ranges of a file. */
+/* Whether the source's server may send byte ranges of a file. */
 bool source_sends_ranges(const struct source *s);
 
-/* Is it a symbol store on a server, so that facts can be found out about it? */
+/* Whether the source is a symbol store on a server, about which facts can be found out. */
 bool source_is_store(const struct source *s);
 
-/* Whether the source may be asked for the artifact, and may have it: types, names, checksum. */
+/* Whether the configuration allows asking the source for the artifact: file types, names, checksum. */
 bool source_allows(const struct source *s, const struct artifact *a);
 
-/* Whether a glob means a name: `*` crosses slashes, a backslash is one, case does not matter. */
+/* Whether a glob matches a name: `*` also matches slashes, a backslash counts as a slash, and case does not
+ * matter. */
 bool source_glob(const char *glob, const char *name);
 
-/* Fills a request for what was planned. 0, -ENOMEM; -EACCES: it may not be made without
- * credentials, and there are none. */
+/* Fills the net_req of a planned request. 0, -ENOMEM; -EACCES: the source requires credentials, and the
+ * configuration has none. */
 int source_request(const struct source *s, const struct source_ask *a, struct net_req *out);
 int source_add_header(struct net_req *req, const char *line); /* 0, -ENOMEM */
 
 enum verdict {
-	VERDICT_FOUND,	  /* a body comes, to be checked */
-	VERDICT_MISSING,  /* it is not there: may be remembered */
-	VERDICT_REFUSED,  /* not with these credentials: 401, 403 */
-	VERDICT_LATER,	  /* it could not be asked now */
+	VERDICT_FOUND,	  /* a body comes, which must be checked */
+	VERDICT_MISSING,  /* the file is not there; may be remembered */
+	VERDICT_REFUSED,  /* refused, as with wrong credentials: 401, 403 */
+	VERDICT_LATER,	  /* the source could not answer now */
 	VERDICT_LOOP	  /* the request came back to this symfs: 508 */
 };
 
 /* How a reply counts against its host in the breaker (breaker.h). */
 enum blame {
-	BLAME_NONE,    /* it is alive */
-	BLAME_SOFT,    /* odd; a few in a row count */
-	BLAME_CHEAP,   /* down, and it said so at once */
-	BLAME_COSTLY,  /* down, and it cost a wait */
-	BLAME_SILENT,  /* a wait, too; but it may be slow with one file alone */
-	BLAME_UNKNOWN  /* unknown: the request was cancelled, or this machine failed */
+	BLAME_NONE,    /* the host works */
+	BLAME_SOFT,    /* a useless answer; a few in a row count */
+	BLAME_CHEAP,   /* down, and the failure was quick */
+	BLAME_COSTLY,  /* down, and the failure cost a wait */
+	BLAME_SILENT,  /* stalled, which cost a wait; but perhaps slow with this file alone */
+	BLAME_UNKNOWN  /* not known: the request was cancelled, or this machine failed */
 };
 
 struct judgement {
 	enum verdict verdict;
 	int error;	/* what to report when no other source has it: -EACCES, -ETIMEDOUT, -EREMOTEIO, … */
 	enum blame blame;
-	bool again;	/* a second try, soon, may well go better */
-	char text[200]; /* in words, "" for FOUND */
+	bool again;	/* a second request, soon, may well succeed */
+	char text[200]; /* the reason, for people; "" for VERDICT_FOUND */
 };
 void source_judge(const struct source *s, const struct net_reply *r, struct judgement *out);
 
-/* A `memory` becomes the name that it was made of. */
+/* Turns a source's `memory`, in place, back into the name of the source. */
 void source_name_of_memory(char *memory);
 
-/* The words of a list, separated by blanks or commas, each to `each`, until it returns non-zero:
- * that is returned. */
+/* Passes each word of a list, separated by blanks or commas, to `each`, until that returns non-zero. Returns
+ * that value, or 0; -ENOMEM. */
 int source_words(char *const *list, int (*each)(void *ctx, const char *word), void *ctx);
 
-/* The URL without user:password@ and without a query, which may be as secret. It is clear, or made of one
- * that is. */
+/* Writes a URL without user:password@ and without its query, which may be just as secret. The URL must be
+ * clear (see below), or made from a clear one. */
 int url_without_credentials(const char *url, struct buf *out);
 
-/* Whether it is certain where user and password end, and both can be sent. The only @ is before the host;
- * or the URL has no @, and its host is not the beginning of a password ("http://user:secr"). In a URL
- * that is not clear, a password may contain characters that should be percent-encoded (/ ? # @). */
+/* Whether a URL is clear: it is certain where user and password end, and both can be sent. The only @ is
+ * before the host; or the URL has no @, and its host is not the beginning of a password
+ * ("http://user:secr"). In a URL that is not clear, a password may contain characters that should be
+ * percent-encoded (/ ? # @). */
 bool url_is_clear(const char *url);
 
-/* A word that begins as a URL does, also when a slash is missing: it is not meant as a path. */
+/* Whether a word is meant as a URL, not as a path: it begins like one, even if a slash is missing. */
 bool url_is_meant(const char *word);
 
-/* What a user wrote in place of a URL, for a message: without anything between :// and the last @, without
- * what may be the beginning of a password, and without the text of a query. A path, also as file:///, stays
- * as it is. */
+/* Writes what a user gave as a URL, for a message. Leaves out all between :// and the last @, the possible
+ * beginning of a password, and the query. A path or a file:/// URL stays as it is. */
 int url_for_message(const char *word, struct buf *out);

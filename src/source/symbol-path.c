@@ -1,4 +1,4 @@
-/* _NT_SYMBOL_PATH, read as dbghelp and symsrv read it. */
+/* Parses _NT_SYMBOL_PATH as dbghelp and symsrv do. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/symbol-path.h"
 #include "base/util.h"
@@ -19,13 +19,13 @@ static const struct keyword {
 	{"DebugInfoD", MODE_DEBUGINFOD, false},
 };
 
-/* One element under way. */
+/* The state while parsing one element. */
 struct walk {
 	int (*each)(void *ctx, const struct symbol_place *p);
 	void *ctx;
 	enum mode mode;
-	bool dll;	 /* the next part is the name of one */
-	unsigned stores; /* in this chain so far */
+	bool dll;	 /* the next part is the name of a DLL */
+	unsigned stores; /* number of stores in this chain so far */
 };
 
 static const struct keyword *keyword_find(const char *word)
@@ -70,8 +70,8 @@ static enum symbol_place_kind kind_of(const char *where)
 	return SYMBOL_NONSENSE;
 }
 
-/* A server's name without any store is the default one. What `cache*` alone means is a cache of
- * the asker's own, and that we have. */
+/* Ends a chain. `srv` without any store means the default server. `cache` without a directory means the
+ * debugger's own cache; symfs has its own, so it is ignored. */
 static int chain_end(struct walk *w)
 {
 	struct symbol_place p = {.kind = SYMBOL_DEFAULT, .where = ""};
@@ -100,7 +100,7 @@ static int add_store(struct walk *w, const char *where)
 		.where = where,
 	};
 
-	/* Two asterisks in a row: a store of the debugger's own. */
+	/* Two asterisks in a row mean the debugger's own default store, which is ignored. */
 	if (!where[0])
 		return 0;
 	w->stores++;
@@ -125,7 +125,7 @@ static int add_element(struct walk *w, char *element)
 	char *part;
 	int r = 0;
 
-	/* Without an asterisk it is a directory, whatever its name. */
+	/* An element without an asterisk is a directory, even if its name is a keyword. */
 	if (!strchr(element, '*'))
 		return add_store(w, trim(element));
 	while (r == 0 && (part = strsep(&element, "*")))

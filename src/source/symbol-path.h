@@ -1,11 +1,11 @@
-/* The symbol path of Microsoft's debuggers (_NT_SYMBOL_PATH), taken apart: elements between
- * semicolons, each a directory, or a word and stores between asterisks:
- *	srv*DIR*DIR*URL	  a chain of stores: from the nearest to the one that has everything
- *	symsrv*DLL*…	  the same; the DLL is the debugger's own business
- *	srv*		  the default: their cache and Microsoft's public server
- *	cache*DIR	  a store that their debuggers fill
+/* Parses the symbol path of Microsoft's debuggers (_NT_SYMBOL_PATH). Semicolons separate elements. Each is a
+ * directory, or a keyword and stores separated by asterisks:
+ *	srv*DIR*DIR*URL	  a chain of stores, from the nearest to the one that has everything
+ *	symsrv*DLL*…	  the same; the DLL is ignored
+ *	srv*		  the default: the debugger's cache and Microsoft's public server
+ *	cache*DIR	  a store that the debugger fills
  *	DebugInfoD*URL*…  servers of the debuginfod protocol
- * Nothing is looked up and nothing is written: the words alone. Any thread. */
+ * Parses text only: does not look at the stores. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -15,14 +15,14 @@ enum symbol_place_kind {
 	SYMBOL_URL,	/* http, https or file */
 	SYMBOL_DEFAULT, /* Microsoft's public server; `where` is "" */
 	SYMBOL_SHARE,	/* \\server\share: not available on this system */
-	SYMBOL_DRIVE,	/* C:\symbols: neither */
-	SYMBOL_NONSENSE /* nor is it anything else, a relative path for one */
+	SYMBOL_DRIVE,	/* C:\symbols: not available either */
+	SYMBOL_NONSENSE /* none of these: a relative path, for example */
 };
 
 struct symbol_place {
 	enum symbol_place_kind kind;
 	bool debuginfod;   /* a server of that protocol; else a symbol store */
-	const char *where; /* as given, without blanks and quotes around it */
+	const char *where; /* as given, without surrounding blanks and quotes */
 };
 
 /* Calls `each` for every store, in order of the path; stops when it returns non-zero, and returns

@@ -6,8 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Characters that stay as they are in a path: RFC 3986 `unreserved`, others that a path may contain, and
- * the slash. */
+/* Whether a character is not encoded in a path: RFC 3986 `unreserved`, other characters that a path may
+ * contain, and the slash. */
 static bool plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -52,8 +52,8 @@ int url_join(struct buf *out, const char *base, const char *path)
 	return r == 0 ? url_add_path(out, path) : r;
 }
 
-/* Text after the host's colon that is not a port is the beginning of a password: a blank or another
- * separator cut the URL before its @. */
+/* Whether the URL was cut before its @, by a blank or another separator. Then the text after the colon is
+ * not a port but the beginning of a password. */
 static bool is_cut(const char *host)
 {
 	size_t n = strcspn(host, "/?#"), inside = *host == '[' ? strcspn(host, "]") : 0;
@@ -62,7 +62,8 @@ static bool is_cut(const char *host)
 	return colon && strspn(colon + 1, "0123456789") < (size_t)(host + n - colon - 1);
 }
 
-/* %00 to %1F: libcurl sends an empty password in place of one that holds such a character. */
+/* Whether user or password contains %00 to %1F. libcurl would send an empty password in place of such a
+ * one. */
 static bool has_control(const char *userinfo, const char *end)
 {
 	for (; userinfo < end; userinfo++)

@@ -1,4 +1,4 @@
-/* Debug ids: from build ids and text, to the forms that servers and tools use. */
+/* Debug ids: makes them from build ids and text, and prints the forms that servers and tools use. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/debugid.h"
 #include "base/hash.h"

@@ -1,5 +1,5 @@
-/* Debug ids: a GUID and an age (PDB), or what other formats derive from their own identifier.
- * Text forms are those of Breakpad and of Sentry's tools. Plain values. */
+/* Debug ids: a GUID and an age (PDB), or a value that other formats derive from their own identifier. Text
+ * forms are those of Breakpad and of Sentry's tools. Plain values. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -10,30 +10,32 @@
 
 struct debug_id {
 	bool set;
-	bool pdb20;	   /* PDB 2.0: only the first four bytes of the GUID, a timestamp, count */
+	bool pdb20;	   /* PDB 2.0: only the first four bytes of `guid` are used, a timestamp */
 	uint8_t guid[16];  /* in the order in which the text shows them */
 	uint32_t age;
 };
 
-/* "3249d99d-0c40-4931-8610-f4e4fb0b6936-1"; the age in hex, left out when 0. "" when not set. */
+/* Prints "3249d99d-0c40-4931-8610-f4e4fb0b6936-1", with the age in hex, left out if 0. "": the id is not
+ * set. Returns `out`. */
 const char *debug_id_text(const struct debug_id *d, char out[static DEBUG_ID_TEXT]);
 
-/* "3249D99D0C4049318610F4E4FB0B69361": GUID in upper case, age in lower, always there. */
+/* Prints "3249D99D0C4049318610F4E4FB0B69361": the GUID in upper case, then always the age, in lower case.
+ * "": the id is not set. Returns `out`. */
 const char *debug_id_breakpad(const struct debug_id *d, char out[static DEBUG_ID_TEXT]);
 
-/* Either form, n characters, any case; no age means 0. 0, -EINVAL. */
+/* Parses either form, n characters in any case; a missing age is 0. 0, -EINVAL. */
 int debug_id_parse(struct debug_id *d, const char *text, size_t n);
 
-/* From bytes as Windows stores a GUID: the first three fields are little-endian. */
+/* Makes a debug id from a GUID as Windows stores it: its first three fields are little-endian. */
 void debug_id_from_guid(struct debug_id *d, const uint8_t guid[static 16], uint32_t age);
 
-/* From an ELF build id: its first 16 bytes, zeros behind a shorter one; the fields of a
- * little-endian file are swapped as if they were a GUID in memory. Lossy. */
+/* Makes a debug id from an ELF build id: its first 16 bytes, with zeros after a shorter one. For a
+ * little-endian file the fields are swapped as in a GUID in memory. Lossy. */
 void debug_id_from_build_id(struct debug_id *d, const uint8_t *id, size_t n, bool big_endian);
 
 bool debug_id_is_nil(const struct debug_id *d); /* not set, or all zeros */
-/* Whether the age is no age but the stamp of a Portable PDB, a time or a checksum, or the ffffffff
- * that paths have in its place: no age ever has eight digits. */
+/* Whether the age field holds not an age but the stamp of a Portable PDB (a time or checksum), or ffffffff,
+ * which paths have in its place. A real age never has eight digits. */
 bool debug_id_stamped(const struct debug_id *d);
 
 bool debug_id_equal(const struct debug_id *a, const struct debug_id *b);

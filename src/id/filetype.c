@@ -45,11 +45,11 @@ static const struct filetype_row filetypes[FILETYPES] = {
 		TYPE_NAME_COUNTS | TYPE_ANONYMOUS | TYPE_ANY_BYTES | TYPE_ANY_PACKING},
 	[FILETYPE_PERFMAP] = {"perfmap", OBJECT_UNKNOWN, ID_DEBUG, NAME_DEBUG_FILE, "debug id", FILETYPE_NONE,
 		TYPE_DEBUG_NAME},
-	/* fetch/derive.c makes them */
+	/* fetch/derive.c makes these files */
 	[FILETYPE_GSYM] = {"gsym", OBJECT_UNKNOWN, ID_CODE, NAME_PATH, "id", FILETYPE_NONE, TYPE_NAME_COUNTS},
 	[FILETYPE_COMPANION] = {"companion", OBJECT_UNKNOWN, ID_CODE, NAME_CODE_FILE, "id of its runtime",
 		FILETYPE_NONE, TYPE_NAME_COUNTS | TYPE_PE_ID | TYPE_ANONYMOUS | TYPE_ANY_PACKING},
-	/* its id is not a build id */
+	/* the id of split debug information is not a build id */
 	[FILETYPE_ELF_DWO] = {"elf_dwo", OBJECT_UNKNOWN, ID_CODE, NAME_CODE_FILE, "id of a unit", FILETYPE_NONE,
 		BOTH_NAMES},
 };

@@ -1,5 +1,5 @@
-/* Kinds of files that a symbol server can hold, and kinds of modules that they belong to: one row each.
- * The names are the words of the command line and of `symfs id`. */
+/* Kinds of files that a symbol server can hold, and kinds of modules that they belong to: one row each. The
+ * names are those that the command line accepts and that `symfs id` prints. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -52,32 +52,33 @@ enum filetype_id {
 enum filetype_name_from {
 	NAME_CODE_FILE,
 	NAME_DEBUG_FILE,
-	NAME_PATH, /* of a source file or section: case counts */
+	NAME_PATH, /* the path of a source file or the name of a section, which are case-sensitive */
 };
 
 enum filetype_flag {
 	/* Keys (id/key.c) */
-	TYPE_NAME_COUNTS = 1 << 0, /* ids collide: the name belongs to the key */
+	TYPE_NAME_COUNTS = 1 << 0, /* ids collide, so the name is part of the key */
 	TYPE_SEVERAL = 1 << 1,	   /* files of one id and different names can be stored: key_by_name() */
 	TYPE_PE_ID = 1 << 2,	   /* the id can be the time and size of a PE file */
 
-	/* What the bytes say (obj/, fetch/) */
+	/* What the contents show (obj/, fetch/) */
 	TYPE_ANONYMOUS = 1 << 3,  /* nothing in the file identifies its build */
-	TYPE_ANY_BYTES = 1 << 4,  /* no format: an HTML page can be the right file */
+	TYPE_ANY_BYTES = 1 << 4,  /* files of the type have no format: even an HTML page can be the right
+				     file */
 	TYPE_ANY_PACKING = 1 << 5, /* the requested file can itself be a gzip file */
-	TYPE_TEXT = 1 << 6,	  /* `symfs serve` sends it packed */
+	TYPE_TEXT = 1 << 6,	  /* `symfs serve` sends the file compressed */
 
 	/* The file's role in the module */
-	TYPE_PROGRAM = 1 << 7,	   /* the machine code */
+	TYPE_PROGRAM = 1 << 7,	   /* the file has the module's machine code */
 	TYPE_DEBUG_FILE = 1 << 8,  /* debug information that the program can also contain: see twin */
 	TYPE_CODE_NAME = 1 << 9,   /* the name of the file on disk is the module's code_file */
 	TYPE_DEBUG_NAME = 1 << 10, /* the same for debug_file; a type can have both flags */
 
 	/* How clients request the file */
 	TYPE_RANDOM = 1 << 11,  /* debuggers read parts of it: fetch byte ranges */
-	TYPE_CAB = 1 << 12,	/* symbol stores hold it as a cabinet: `x.pd_` */
+	TYPE_CAB = 1 << 12,	/* symbol stores may have the file as a cabinet: `x.pd_` */
 	TYPE_LEARNS = 1 << 13,  /* other files of the module may have the names and ids that a request lacks */
-	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms is made of it */
+	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms can be made from the file */
 };
 
 /* The properties of a type. A new type needs an enumerator, a row in filetype.c, and rows in
@@ -87,9 +88,9 @@ struct filetype_row {
 	enum object_type object; /* the modules that have such files; OBJECT_UNKNOWN: any */
 	enum filetype_id id;
 	enum filetype_name_from name_from;
-	const char *id_word;  /* what people call its id: "build id" */
-	enum filetype twin;   /* the debug file of a program, or the program of a debug file, if both begin
-				 alike */
+	const char *id_word;  /* the common name of its id: "build id" */
+	enum filetype twin;   /* the debug file of a program or the program of a debug file, for formats in
+				 which the two begin alike */
 	unsigned flags;
 };
 
@@ -98,7 +99,7 @@ const struct filetype_row *filetype_row(enum filetype t);
 bool filetype_is(enum filetype t, enum filetype_flag flag);
 
 const char *filetype_name(enum filetype t);	/* "elf_debug" */
-enum filetype filetype_find(const char *name);	/* FILETYPE_NONE: no such word */
+enum filetype filetype_find(const char *name);	/* FILETYPE_NONE: no type has that name */
 
 /* A kind of module: the two files that debuggers ask for. */
 struct object_row {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "": the module has no id that fits the type. The id of a PDB 2.0 is as short as a code id. The id of an
- * ELF file has no age. */
+/* The debug id as the id of a key; "": the module has none that fits the type. An id of PDB 2.0 does not
+ * fit, because it is as short as a code id. The id of an ELF file has no age. */
 static const char *debug_id_of(
 	const struct filetype_row *row, const struct module *m, char room[static DEBUG_ID_TEXT])
 {
@@ -46,8 +46,8 @@ static const char *id_of(
 	}
 }
 
-/* No PDB has an age of ffffffff. A request with that age means a Portable PDB: its path has ffffffff in
- * place of an age. */
+/* The real type of the artifact. No PDB has an age of ffffffff: a request with that age means a Portable
+ * PDB, whose path has ffffffff in place of an age. */
 static enum filetype type_of(const struct artifact *a)
 {
 	bool portable =
@@ -64,7 +64,7 @@ bool key_is_by_debug_id(const struct key *k)
 	return row->id == ID_CODE_OR_DEBUG && (row->object == OBJECT_ELF ? n == 33 : n > 32);
 }
 
-/* An id of zeros identifies nothing: tools that find no id write zeros into the file. */
+/* Whether the id is all zeros and identifies nothing: tools that find no id write zeros into the file. */
 static bool is_nil(const struct key *k)
 {
 	return filetype_row(k->type)->id == ID_DEBUG && k->id[0] && k->id[strspn(k->id, "0")] == '\0';
@@ -94,8 +94,8 @@ bool key_of_nil(const struct artifact *a)
 	       debug_id_is_nil(&d);
 }
 
-/* Gives an id its one spelling. A companion has a PE's id, which is trimmed, or a build id, which is
- * longer and stays. */
+/* Gives an id its canonical spelling. A companion has a PE's id, which is trimmed, or a build id, which is
+ * longer and stays unchanged. */
 static void trim_id(struct key *k)
 {
 	if (filetype_is(k->type, TYPE_PE_ID))

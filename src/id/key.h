@@ -1,11 +1,11 @@
-/* The name of one artifact of one build: "elf_debug dfb85de4… ", "pdb 3249D99D…1 crash.pdb".
- * Keys are compared by key_canon(). The identifier says which build a file belongs to. The name is part
- * of the identity only where identifiers are known to collide (PE: link time and size; a debug id of
- * zeros), or where the name is the identity (source paths, sections). Elsewhere the name is a hint, kept
- * as first given.
+/* The key of one artifact of one build: "elf_debug dfb85de4… ", "pdb 3249D99D…1 crash.pdb". Keys are
+ * compared by key_canon(). The identifier says which build a file belongs to. The name is part of the
+ * identity only where identifiers are known to collide (PE: link time and size; debug ids of zeros), or
+ * where the name is the identity (source paths, sections). Elsewhere the name is a hint, kept as first
+ * given.
  * The key of a PE or ELF file has its code id. But some clients know only the debug id, and an ELF file
- * without a build id has only a debug id. Then the key has the debug id in Breakpad's form, which is
- * longer than a PE's code id and, unlike a build id, has an odd number of digits.
+ * without a build id has only a debug id. Then the key has the debug id in Breakpad's form, which is longer
+ * than a PE's code id and, unlike a build id, has an odd number of digits.
  * Plain values: compare them, hash them, copy them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -20,7 +20,8 @@ struct key {
 	enum filetype type;
 	char id[KEY_ID_MAX];	    /* code id in lower-case hex, or a debug id in Breakpad's form */
 	char name[MODULE_PATH_MAX]; /* file name; path of a source; name of a section; "" */
-	bool named; /* the name counts although the type does not require it: see key_by_name() */
+	bool named; /* the name is part of the key although the type does not require it: see
+		       key_by_name() */
 };
 
 /* The key of an artifact. 0; -ENOENT: the artifact lacks the id that its type needs. */
@@ -32,10 +33,11 @@ int key_of(struct key *out, const struct artifact *a);
  * keys of this type have no such form, or `k` has no file name. */
 bool key_by_name(const struct key *k, struct key *out);
 
-/* Whether the debug id is all zeros. Then a path without the file name means no file. */
+/* Whether the artifact's key is made from a debug id that is all zeros. Then a path without the file name
+ * means no file. */
 bool key_of_nil(const struct artifact *a);
 
-/* Fills in what the key alone says about its artifact. */
+/* Makes an artifact from a key: sets the type, the id and the name that the key contains. */
 void key_artifact(const struct key *k, struct artifact *out);
 
 /* The canonical text, the same for all spellings of a key: "TYPE ID" or "TYPE ID NAME". The name is in
@@ -48,11 +50,12 @@ const char *key_canon(const struct key *k, char room[static KEY_TEXT]);
 const char *key_text(const struct key *k, char room[static KEY_TEXT]);
 int key_parse(struct key *out, const char *text); /* 0, -EINVAL */
 
-/* Whether the key of a PE or ELF file has a debug id instead of a code id. Its name does not count. */
+/* Whether the key of a PE or ELF file has a debug id instead of a code id. The name is not part of such a
+ * key. */
 bool key_is_by_debug_id(const struct key *k);
 
-/* For listings. Keys of one type and form have the same fields with the same use. So a path that can be
- * printed for one of them can be printed for all of them that have a valid name. */
+/* For listings. Keys of one type and form use the same fields in the same way. So if a path can be printed
+ * for one of them, it can be printed for all that have a valid name. */
 enum key_form {
 	KEY_FORM_NONE,	/* not an id of this type */
 	KEY_CODE_TINY,	/* code ids: of one or two digits */

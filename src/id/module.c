@@ -1,4 +1,4 @@
-/* Identifiers of a module: code ids in their one spelling, and debug ids and UUIDs that follow from them. */
+/* Identifiers of a module: code ids in canonical spelling, and the debug ids and UUIDs derived from them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/module.h"
 #include "base/hash.h"
@@ -109,7 +109,7 @@ int module_debug_id(const struct module *m, bool big_endian, struct debug_id *ou
 	if (m->object == OBJECT_ELF)
 		debug_id_from_build_id(out, raw, n / 2, big_endian);
 	else if ((m->object == OBJECT_MACHO && n == 32) || (m->object == OBJECT_WASM && n >= 32))
-		debug_id_from_build_id(out, raw, 16, true); /* as it stands there */
+		debug_id_from_build_id(out, raw, 16, true); /* not swapped */
 	else
 		return -ENOENT;
 	return 0;

@@ -1,4 +1,4 @@
-/* Limits the output of a packed file: its size, and its ratio to the input, which shows a bomb. */
+/* Limits the output of a packed file: its size, and its ratio to the input, against decompression bombs. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"
@@ -11,7 +11,7 @@ static int too_big(const struct unpack *u, struct err *e)
 
 static int bomb(const struct unpack *u, struct err *e)
 {
-	return err_set(e, -EFBIG, "is a bomb: %s that unpacks to more than %u times its size",
+	return err_set(e, -EFBIG, "is a decompression bomb: %s that unpacks to more than %u times its size",
 		u->packing->name, UNPACK_RATIO);
 }
 

@@ -1,6 +1,6 @@
-/* Unpacks cabinets of one file, by libmspack: stored, MSZIP, LZX or Quantum. A cabinet is read at
- * offsets in any order, so the whole file must be here. libmspack's limit for a folder, 65535 blocks of
- * 32 KiB, bounds the time: it searches for nothing and salvages nothing. */
+/* Unpacks cabinets of one file, by libmspack: stored, MSZIP, LZX or Quantum. A cabinet is read at offsets in
+ * any order, so the whole file must have been downloaded. libmspack's limit of 65535 blocks of 32 KiB in a
+ * folder bounds the time: symfs uses neither its search for cabinets nor its salvage mode. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ALLOC_MOST (32u << 20) /* of one allocation; the largest window is 2 MiB */
-#define IN_NAME "in"	       /* the file names that libmspack gets */
+#define IN_NAME "in"	       /* file names passed to libmspack, which hands them to cab_open() */
 #define OUT_NAME "out"
 
 /* `sys` must come first: libmspack passes a pointer to it to open(). */
@@ -19,7 +19,7 @@ struct cab {
 	struct unpack *u;
 	struct view *v;
 	struct err *e;
-	int error; /* of one of our callbacks */
+	int error; /* the error of a callback below; 0: none */
 };
 
 /* Passed to libmspack as a struct mspack_file. */
@@ -130,7 +130,7 @@ static bool cab_begins(const uint8_t *p, size_t n)
 	return n >= 4 && memcmp(p, "MSCF", 4) == 0;
 }
 
-/* Returns the error of our callbacks, else puts libmspack's into words. */
+/* Returns the error of a callback, or else translates libmspack's error. */
 static int say(struct cab *c, int error)
 {
 	if (c->error)
@@ -158,7 +158,7 @@ static int judge(
 		return err_set(e, -ENOTSUP, "is an empty cabinet");
 	if (file->next)
 		return err_set(e, -ENOTSUP, "is a cabinet of several files");
-	/* libmspack would unpack what lies in front of the file in its folder, too. */
+	/* libmspack would also unpack the bytes before the file in its folder. */
 	if (file->offset)
 		return err_set(e, -EBADMSG, "is broken: a cabinet whose file does not begin at its start");
 	return unpack_announced(u, file->length, size, e);
@@ -192,7 +192,7 @@ static int cab_whole(struct unpack *u, struct view *v, struct err *e)
 
 	MSPACK_SYS_SELFTEST(r);
 	if (r != MSPACK_ERR_OK)
-		return err_set(e, -ENOTSUP, "is a cabinet: libmspack was built for other offsets");
+		return err_set(e, -ENOTSUP, "is a cabinet, but libmspack was built with another size of off_t");
 	d = mspack_create_cab_decompressor(&c.sys);
 	if (!d)
 		return err_set(e, -ENOMEM, "cannot be unpacked: %s", err_text(ENOMEM));

@@ -9,7 +9,7 @@ struct deflate {
 	struct inflater *z;
 	bool one;     /* zlib: no bytes may follow the stream */
 	bool between; /* a member has ended; the next member, zeros or the end follows */
-	bool padding; /* zeros were seen, which pad tapes and blocks */
+	bool padding; /* zeros followed a member, as on tapes and other media with fixed blocks */
 };
 
 static bool gzip_begins(const uint8_t *p, size_t n)
@@ -17,7 +17,7 @@ static bool gzip_begins(const uint8_t *p, size_t n)
 	return n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
 }
 
-/* The usual window of 32 KiB, no dictionary, and the check over both bytes (RFC 1950). */
+/* Accepts a window of 32 KiB, no dictionary, and a correct check over both bytes (RFC 1950). */
 static bool zlib_begins(const uint8_t *p, size_t n)
 {
 	return n >= 2 && p[0] == 0x78 && !(p[1] & 0x20) && (p[0] << 8 | p[1]) % 31 == 0;
@@ -44,7 +44,8 @@ static void deflate_close(struct unpack *u)
 	free(d);
 }
 
-/* Consumes the zeros behind a member. 0; 1: the next member begins; -EBADMSG: other bytes follow. */
+/* Consumes the zeros after a member. 0: the input ended; 1: the next member begins; -EBADMSG: other bytes
+ * follow. */
 static int behind(struct deflate *d, struct span *in, const char *name, struct err *e)
 {
 	while (in->n && !in->p[0] && !d->one) {

@@ -1,4 +1,4 @@
-/* Names an unpacked file by the path of the packed one; names inside of archives are ignored. */
+/* Names an unpacked file by the path of the packed one; names inside archives are ignored. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/unpack.h"
@@ -21,7 +21,8 @@ static size_t component_before(const char *path, const char *p, const char **sta
 	return (size_t)(end - p);
 }
 
-/* A symbol store has `foo.pdb/IDENTIFIER/foo.pd_`: the directory's name has the last letter. */
+/* The directory that names the file in a symbol store, or NULL. In `foo.pdb/IDENTIFIER/foo.pd_` the
+ * directory's name has the missing last letter. */
 static const char *name_of_store(const char *path, const char *name)
 {
 	const char *p;

@@ -5,21 +5,21 @@
 #include "base/span.h"
 #include "unpack/unpack.h"
 
-#define UNPACK_CHUNK (64u << 10) /* packed bytes that are read at once, and bytes made at once */
+#define UNPACK_CHUNK (64u << 10) /* size of the buffers for packed and for unpacked bytes */
 
 struct packing {
 	const char *name;
-	bool streams; /* unpacks piece by piece; else the view must be complete */
+	bool streams; /* the packing unpacks piece by piece; else the view must be complete */
 	bool (*begins)(const uint8_t *p, size_t n);
 	int (*open)(struct unpack *u);	 /* 0, -ENOMEM; sets u->state, may be NULL */
 	void (*close)(struct unpack *u); /* may be NULL */
-	/* Streams only. Consumes all of `in`, the next bytes of the file. 0: u->ended says whether
-	 * the file may end here. */
+	/* Streams only. Consumes all of `in`, the next bytes of the file. Sets u->ended: whether the file
+	 * may end here. 0, -errno. */
 	int (*feed)(struct unpack *u, struct span in, struct err *e);
 	/* Others only. Unpacks the whole file at once. */
 	int (*whole)(struct unpack *u, struct view *v, struct err *e);
-	/* Others only. Unpacks up to `room` bytes from the first bytes of a file, and returns how many
-	 * these were. NULL: the first bytes do not suffice. */
+	/* Others only. Unpacks up to `room` bytes from the first bytes of a file, and returns their number.
+	 * NULL: the packing cannot do this. */
 	size_t (*peek)(struct span head, uint8_t *out, size_t room);
 };
 
@@ -28,8 +28,8 @@ struct unpack {
 	unpack_write *write;
 	void *ctx;
 	uint64_t most;
-	uint64_t at;	/* bytes of the file that feed() consumed */
-	uint64_t taken; /* packed bytes that were read; the ratio is made / taken */
+	uint64_t at;	/* number of bytes of the file that feed() consumed */
+	uint64_t taken; /* number of packed bytes read; the ratio is made / taken */
 	uint64_t made;
 	bool ended;
 	void *state;

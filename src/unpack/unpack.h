@@ -1,8 +1,8 @@
 /* Unpacks files that hold one other file: gzip, zlib, zstd, and cabinets (MSZIP, LZX, Quantum) or zip
- * archives with one member. The first bytes of a file say how it is packed; its name does not count,
- * and names inside of it are ignored. The packed file is read through a view, so it may still be
- * growing. The output is bounded in bytes and in its ratio to the input, which also bounds the time.
- * Any thread; one thread at a time for each struct unpack. */
+ * archives with one member. The first bytes of a file say how it is packed; its name does not count, and
+ * names inside it are ignored. The packed file is read through a view, so it may still be growing. The
+ * output is bounded in bytes and in its ratio to the input, which also bounds the time. Any thread; one
+ * thread at a time for each struct unpack. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -24,7 +24,7 @@ struct unpack;
 const struct packing *packing_of(const void *head, size_t n);
 const char *packing_name(const struct packing *p); /* "gzip" "zlib" "zstd" "cab" "zip": static */
 
-/* Takes the next unpacked bytes. 0; any other value ends unpack_more(), which returns it. */
+/* Receives the next unpacked bytes. 0; any other value ends unpack_more(), which returns it. */
 typedef int unpack_write(void *ctx, const void *p, size_t n);
 
 /* Begins to unpack a file into `write`, at most `most` bytes. 0, -ENOMEM. */
@@ -37,21 +37,21 @@ static inline void cleanup_unpack(struct unpack **u)
 	unpack_free(*u);
 }
 
-/* Unpacks the bytes that the view gained since the last call; the view must be of the same file.
- * Call it again after -EAGAIN only.
- *	0		the file is unpacked, and its checksums, where it has any, are right
+/* Unpacks the bytes that the view gained since the last call; the view must be of the same file. Call it
+ * again after -EAGAIN only.
+ *	0		the file is unpacked, and its checksums (if any) are right
  *	-EAGAIN		the view lacks bytes; cab and zip need the whole file
  *	-EBADMSG	the file is broken or cut short
  *	-EFBIG		the output exceeds a bound
  *	-ENOTSUP	several members or none, encrypted, or packed by an unknown method
  *	others		memory, the disk, or what the write function returned
- * All but the first two put words into `e` that follow a subject: "is cut short". */
+ * All but the first two set `e` to text that follows a subject: "is cut short". */
 int unpack_more(struct unpack *u, struct view *v, struct err *e);
 
 uint64_t unpack_made(const struct unpack *u); /* bytes written so far */
 
-/* Unpacks as many bytes as `head`, the first bytes of the packed file, allows. Returns their number: 0
- * also when the file is broken, or is a cabinet packed by LZX or Quantum. Costs little. */
+/* Unpacks as many bytes as `head`, the first bytes of the packed file, allows. Returns the number of
+ * unpacked bytes: 0 also if the file is broken, or is a cabinet packed by LZX or Quantum. Cheap. */
 size_t unpack_peek(const struct packing *p, const void *head, size_t n, void *out, size_t room);
 
 /* Names the unpacked file by the path of the packed one: "foo.debug" for "a/foo.debug.gz", "foo.pdb" for

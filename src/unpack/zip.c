@@ -1,5 +1,5 @@
-/* Unpacks zip archives with one member, stored or deflated. The directory of an archive is at its end,
- * so the whole file must be here. */
+/* Unpacks zip archives with one member, stored or deflated. The directory of an archive is at its end, so
+ * the whole file must have been downloaded. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"
@@ -11,8 +11,8 @@
 struct member {
 	struct zip_entry entry;
 	uint64_t at; /* offset of the next packed byte */
-	uint64_t left;
-	uint32_t crc;
+	uint64_t left; /* packed bytes that are still to be read */
+	uint32_t crc;  /* of the bytes unpacked so far */
 };
 
 static bool zip_begins(const uint8_t *p, size_t n)

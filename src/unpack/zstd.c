@@ -1,5 +1,4 @@
-/* Unpacks zstd. Several frames are one file, and skippable frames may stand between them: pzstd
- * writes such files. */
+/* Unpacks zstd. Several frames make up one file, with skippable frames between them, as pzstd writes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"
@@ -8,7 +7,7 @@
 #include <zstd_errors.h>
 
 #define WINDOW_LOG 27	       /* 128 MiB, which `zstd --long` and `--ultra` need */
-#define FRAMES_MOST (1u << 20) /* each can cost a window */
+#define FRAMES_MOST (1u << 20) /* the limit of frames, because each can allocate a window */
 
 struct zstd {
 	ZSTD_DStream *z;

@@ -180,8 +180,8 @@ refused() {
 for how in plain dir; do
   [ $how = plain ] && base=$URL_plain || base=$TMP/root
   refused wrong 'Bad message' 'is debug id' "symstore@$base/wrong"
-  refused bomb 'File too large' 'is a bomb: gzip' "symstore@$base/bomb"
-  refused bomb-zstd 'File too large' 'is a bomb: zstd' "symstore@$base/bomb-zstd"
+  refused bomb 'File too large' 'is a decompression bomb: gzip' "symstore@$base/bomb"
+  refused bomb-zstd 'File too large' 'is a decompression bomb: zstd' "symstore@$base/bomb-zstd"
   refused two 'Bad message' 'several members' "symstore@$base/two"
   refused locked 'Bad message' 'encrypted' "symstore@$base/locked"
   refused nested-gzip 'Bad message' 'another kind of file' "symstore@$base/nested-gzip"

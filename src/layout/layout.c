@@ -37,12 +37,12 @@ int casing_find(const char *word)
 
 /* ---- two tiers ---------------------------------------------------------------------- */
 
-/* How a writer cuts the directory of the first tier from a name. */
+/* The ways in which writers of stores derive the first-tier directory from a name. */
 enum tier { TIER_CHARACTERS, TIER_BYTES, TIER_UNTRIMMED, TIERS };
 
-/* The number of bytes in the first two characters (UTF-8) of a name, without a dot at their end: "cr",
- * "_" for "_.debug". Some writers count two bytes, and omit the directory where that would split a
- * character. Some keep the dot. */
+/* The number of bytes in the first two characters (UTF-8) of a name, without a dot at their end: "cr", "_"
+ * for "_.debug". Some writers take two bytes, and omit the directory if that would split a character. Some
+ * keep the dot. */
 static size_t tier_of(const char *name, size_t n, enum tier tier)
 {
 	size_t at = 0;
@@ -101,9 +101,9 @@ static void change_case(char *p, size_t n, enum casing c)
 						: toupper((unsigned char)p[i]));
 }
 
-#define SAID_MOST (16 * LAYOUT_PATH_MAX) /* few rows fit one artifact */
+#define SAID_MOST (16 * LAYOUT_PATH_MAX) /* bytes of `said`; few rows fit one artifact */
 
-/* What is asked for, and how far the rows have been walked. */
+/* The state of printing: which path is wanted, and the paths printed so far. */
 struct printing {
 	const struct layout *l;
 	const struct artifact *a;
@@ -129,7 +129,8 @@ static int print_tier(struct printing *p, enum tier tier, struct buf *out)
 	return r == 0 ? buf_adds(out, "/") : r;
 }
 
-/* One spelling of the row's path, if it is the wanted one. 1: it was. */
+/* Prints one spelling of the row's path if it is the wanted one. 1: it was; 0: not, and p->left counts
+ * it. */
 static int print_spelling(struct printing *p, enum tier tier, bool compressed, struct buf *out)
 {
 	size_t start = out->n;
@@ -294,7 +295,8 @@ static bool plausible_code(const struct artifact *a, size_t digits)
 	}
 }
 
-/* PDB 2.0 is from the nineties: its ids are as short as those of programs, and its ages are small. */
+/* Whether the debug id can be that of such a file. Ids of PDB 2.0, from the nineties, are as short as those
+ * of programs, and have small ages. */
 static bool plausible_debug(const struct artifact *a)
 {
 	static const uint8_t zeros[12]; /* the padding after a signature */
@@ -312,7 +314,7 @@ static bool plausible_debug(const struct artifact *a)
 	       (!debug_id_stamped(d) || d->age == UINT32_MAX);
 }
 
-/* Checks what a pattern cannot express. */
+/* Whether the ids and names fit the file type, as far as a pattern cannot express it. */
 static bool plausible(const struct artifact *a)
 {
 	size_t digits = strlen(a->m.code_id);
@@ -322,8 +324,8 @@ static bool plausible(const struct artifact *a)
 	return (!digits || plausible_code(a, digits)) && (!a->m.debug_id.set || plausible_debug(a));
 }
 
-/* A path can have the form of a file's path and still be ambiguous: the code id in a PE path could be the
- * id of a PDB 2.0. Such a path names no candidate. */
+/* Adds the file that a row reads from a path, if it is plausible: the code id in a path of a PE file could
+ * also be the id of a PDB 2.0. */
 static bool read_file(const struct layout_row *row, struct artifact *a, struct layout_hit *out)
 {
 	struct key k;
@@ -336,8 +338,8 @@ static bool read_file(const struct layout_row *row, struct artifact *a, struct l
 	return true;
 }
 
-/* "df/b85de4…" is a file of `native`, not the directory of a PDB with the name df: a row without {path}
- * that ends here has precedence. */
+/* Reads a path by all rows. A row without {path} that ends here has precedence: "df/b85de4…" is a file of
+ * `native`, not the directory of a PDB named df. */
 static void parse_rows(const struct layout *l, const char *path, struct layout_hit *out)
 {
 	bool ends = false;
@@ -370,7 +372,7 @@ static bool any_never(const char *path)
 	}
 }
 
-/* Whether the n bytes at `path` are a tier of the name that follows, in any writer's way of cutting. */
+/* Whether the n bytes at `path` are the first tier of `name`, as any writer derives it. */
 static bool is_tier(const char *path, size_t n, const char *name)
 {
 	size_t len = strcspn(name, "/");
@@ -434,8 +436,8 @@ void layout_parse(const struct layout *l, const char *path, struct layout_hit *o
 
 /* ---- listing ------------------------------------------------------------------------ */
 
-/* An id that no path is believed to have; or a GUID of mostly zeros, which looks like the padded
- * signature of a PDB 2.0. Its path may mean no file, or another file. */
+/* Whether the id is implausible, or a GUID of mostly zeros, which looks like the padded signature of a PDB
+ * 2.0. Its path may mean no file, or another file. */
 static bool is_odd(const struct artifact *a)
 {
 	static const uint8_t zeros[12];
@@ -478,7 +480,7 @@ struct reading {
 static int each_read_back(void *ctx, unsigned row, const char *path)
 {
 	struct reading *rd = ctx;
-	/* Where all file types share one name, a path does not parse as each of them. */
+	/* If all file types share one file name, a path does not parse back as each of them. */
 	bool doubtful = rd->odd || (rd->l->flags & LAYOUT_ONE_NAME && rd->l->rows[row].flags & ROW_PRINTED);
 
 	return doubtful && !reads_back(rd->l, rd->a, path) ? 0 : rd->each(rd->ctx, row, path);

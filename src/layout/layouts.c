@@ -1,5 +1,5 @@
-/* The table of layouts: where each kind of symbol server keeps each kind of file. A new layout
- * is rows here. Rules: symfs-layouts(7). */
+/* The table of layouts: where each kind of symbol server keeps each kind of file. A new layout needs only
+ * rows here. symfs-layouts(7) has the rules. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/layouts.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- rows that several layouts have ------------------------------------------------- */
 
-/* GDB, LLDB and elfutils on Linux: the build id, its first byte a directory. */
+/* GDB, LLDB and elfutils on Linux: the build id, with its first byte as a directory. */
 #define BUILD_ID_ROWS                                                                              \
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code:0-2}/{code:2-}.debug", 0},                         \
 	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code:0-2}/{code:2-}", 0}
@@ -18,8 +18,8 @@
 	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, CHUNKS, 0},                                            \
 	{FILETYPE_MACH_CODE, OBJECT_MACHO, CHUNKS ".app", 0}
 
-/* Microsoft: time in upper case and size in lower case. Ages in upper case as Microsoft has them,
- * then in lower case as Symbolicator has them, which also fills the short ids of PDB 2.0 up. */
+/* Microsoft: the time is in upper case, the size in lower case. Microsoft writes ages in upper case.
+ * Symbolicator writes them in lower case, and pads the short ids of PDB 2.0. */
 #define PE_ROWS                                                                                    \
 	{FILETYPE_PE, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0}
 #define PDB_ROWS                                                                                   \
@@ -42,9 +42,9 @@
 			"{debug_file}/{SIG_PADDED}{age}/{debug_file:src}", 0                       \
 	}
 
-/* Breakpad: on Windows `.sym` is in place of .exe, .dll and .pdb; Symbolicator asks for it so with
- * .pdb alone. Ages of two digits are in lower case there, and in upper case in what Breakpad's own
- * dump_syms writes. A path without an age means age 0. */
+/* Breakpad: on Windows `.sym` replaces .exe, .dll and .pdb; Symbolicator replaces only .pdb. Symbolicator
+ * writes ages of two digits in lower case, Breakpad's own dump_syms in upper case. A path without an age
+ * means age 0. */
 #define BREAKPAD_ROWS                                                                              \
 	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{age}/{debug_file:winsym}", 0},         \
 	{FILETYPE_BREAKPAD, OBJECT_PE, "{debug_file}/{GUID}{AGE}/{debug_file:winsym}",             \
@@ -57,7 +57,7 @@
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{SIG}{age}/{debug_file:sym}",            \
 		ROW_VARIANT | ROW_NO_WASM},                                                        \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{GUID}/{debug_file:sym}", ROW_ACCEPTED}, \
-	/* the id in the case of the request; few servers fold it */                                \
+	/* the id in the spelling of the request: few servers ignore case */                       \
 	{FILETYPE_BREAKPAD, OBJECT_UNKNOWN, "{debug_file}/{given}/{debug_file:sym}",               \
 		ROW_PRINTED | ROW_VARIANT}
 
@@ -73,8 +73,8 @@ static const struct layout_row lldb_rows[] = {
 	{0},
 };
 
-/* The bundles that the leaves of lldb lead to. A UUID in place of the name is not a name: it stands where
- * the name is not known. The file in a bundle may have another name than the bundle (Demo.app.dSYM). */
+/* The bundles that the links in lldb/ lead to. A path has the UUID in place of the name if the name is not
+ * known. The file in a bundle may have another name than the bundle (Demo.app.dSYM). */
 #define DASHED "{UUID:0-8}-{UUID:8-12}-{UUID:12-16}-{UUID:16-20}-{UUID:20-32}"
 #define IN_BUNDLE ".dSYM/Contents/Resources/DWARF/"
 #define BUNDLE_ROW(uuid, bundle, name, flags)                                                      \
@@ -96,7 +96,7 @@ static const struct layout_row breakpad_rows[] = {
 	{0},
 };
 
-/* What each platform's own tools have, in one directory. */
+/* The layouts of each platform's own tools, in one directory. */
 static const struct layout_row native_rows[] = {
 	BUILD_ID_ROWS,
 	UUID_ROWS,
@@ -122,8 +122,8 @@ static const struct layout_row native_rows[] = {
 	{0},
 };
 
-/* .NET's debugging libraries are filed by the id of the runtime that they are for, so that what
- * has been read of them cannot be held against the key. */
+/* The key of .NET's debugging libraries (companions) has the id of their runtime, so the contents of such a
+ * file cannot be checked against its key. */
 static const struct layout_row symstore_rows[] = {
 	PDB_ROWS,
 	PDB_SOURCE_ROWS,
@@ -136,7 +136,7 @@ static const struct layout_row symstore_rows[] = {
 	{FILETYPE_COMPANION, OBJECT_MACHO, "{code_file}/mach-uuid-coreclr-{uuid}/{code_file}", 0},
 	PE_ROWS,
 	{FILETYPE_COMPANION, OBJECT_PE, "{code_file}/{CODE:0-8}{code:8-}/{code_file}", 0},
-	/* Some clients put the module's own name where the key has `_.debug`. */
+	/* Some clients put the module's own name in place of `_.debug`. */
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code_file}/elf-buildid-sym-{code}/{code_file}",
 		ROW_ACCEPTED},
 	{FILETYPE_MACH_DEBUG, OBJECT_MACHO, "{code_file}/mach-uuid-sym-{uuid}/{code_file}",
@@ -144,7 +144,7 @@ static const struct layout_row symstore_rows[] = {
 	{0},
 };
 
-/* As symstore, with names in lower case, and ids but for the age. */
+/* Like symstore, but names and ids are in lower case, except for the age. */
 #define CN "{code_file:lower}"
 #define DN "{debug_file:lower}"
 static const struct layout_row ssqp_rows[] = {
@@ -176,8 +176,8 @@ static const struct layout_row debuginfod_rows[] = {
 	{0},
 };
 
-/* Symbolicator's own: one directory for everything about one module. Its name is the debug id on
- * Windows, the code id elsewhere, and the debug id too for an ELF file that has no other. */
+/* Symbolicator's own layout: one directory for all files of a module. The directory's name is the debug id
+ * on Windows and the code id elsewhere; an ELF file without a code id has the debug id. */
 #define BY_CODE(type, object, name) {type, object, "{code:0-2}/{code:2-}/" name, 0}
 #define BY_UUID(type, object, name) {type, object, "{uuid:0-2}/{uuid:2-}/" name, ROW_VARIANT}
 #define BY_DEBUG_ALONE(type, object, name, flags)                                                  \
@@ -200,8 +200,8 @@ static const struct layout_row unified_rows[] = {
 	BY_DEBUG(FILETYPE_PORTABLEPDB, OBJECT_PE_DOTNET, "debuginfo"),
 	BY_DEBUG(FILETYPE_PDB, OBJECT_PE, "debuginfo"),
 	BY_UUID(FILETYPE_BREAKPAD, OBJECT_MACHO, "breakpad"),
-	/* A GUID with eight digits behind it, which .NET has, is tried before the id of a WASM module
-	 * that is as long, and of which the first half may be enough. */
+	/* A GUID followed by eight digits (.NET) is tried before the id of a WASM module of the same
+	 * length. */
 	BY_CODE(FILETYPE_BREAKPAD, OBJECT_ELF, "breakpad"),
 	BY_DEBUG(FILETYPE_BREAKPAD, OBJECT_PE, "breakpad"),
 	BY_CODE(FILETYPE_BREAKPAD, OBJECT_WASM, "breakpad"),
@@ -221,9 +221,9 @@ static const struct layout_row unified_rows[] = {
 	{0},
 };
 
-/* One name for every type: the file itself says what it is. Upper case is what the tools that
- * write such stores use. Read back, a path means a program or its debug information: for what
- * else may lie there, the same path would be asked for once more each. */
+/* Files of every type have the same name, and only their contents show the type. Tools that write such
+ * stores use upper case. A path is read only as a program or its debug information: each further type would
+ * mean another request for the same path. */
 #define SLASH_ROWS(type, object, flags)                                                            \
 	{type, object, "{code_file}/{CODE}/symbols", flags},                                       \
 	{type, object, "{code_file}/{code}/symbols", (flags) | ROW_UNLISTED}
@@ -245,8 +245,8 @@ static const struct layout_row slashsymbols_rows[] = {
 	{0},
 };
 
-/* perf's own cache of build ids: its directory has the name that is a file to gdb. perf links the
- * directory to where the cache has the program, and `perf annotate` wants to read that link. */
+/* perf's own cache of build ids: xx/REST is a directory here, but a file in gdb's layout. perf makes that
+ * directory a link to where the cache has the program, and `perf annotate` requires the link. */
 static const struct layout_row perf_rows[] = {
 	{FILETYPE_ELF_CODE, OBJECT_ELF, "{code:0-2}/{code:2-}/elf", 0},
 	{FILETYPE_ELF_DEBUG, OBJECT_ELF, "{code:0-2}/{code:2-}/debug", 0},
@@ -265,12 +265,12 @@ const struct layout layouts[] = {
 		LAYOUT_FIXED_PREFIX | LAYOUT_NO_RANGES},
 	{"unified", "unified", "", "Symbolicator's unified layout", unified_rows},
 	{"slashsymbols", "slashsymbols", "", "NAME/ID/symbols", slashsymbols_rows, LAYOUT_ONE_NAME},
-	/* Its Breakpad files have Breakpad's paths. */
+	/* LAYOUT_CODE_ID_LOOKUP, because its Breakpad files have Breakpad's paths. */
 	{"native", "native", "", "each platform's own layout", native_rows,
 		LAYOUT_WINDOWS_NAMES | LAYOUT_CODE_ID_LOOKUP},
 	{"perf", "perf", ".build-id", "perf's build-id cache", perf_rows, LAYOUT_DIR_LINKS},
 	{"dsym", "dsym", "", "dSYM bundles by UUID", dsym_rows, LAYOUT_MOUNT_ONLY},
-	/* Last: its two characters in front are the weakest claim to a path at the root. */
+	/* Last, because almost any path can begin with a two-character tier. */
 	{"symstore_index2", "symstore2", "", "Microsoft symbol server, two tiers", symstore_rows,
 		LAYOUT_TWO_TIER | LAYOUT_SYMBOL_STORE | LAYOUT_WINDOWS_NAMES},
 	{0},

@@ -1,4 +1,4 @@
-/* The table of layouts, in the order in which they may claim an unlisted path at the root. */
+/* The table of layouts, in the order in which they are tried for a path outside of their folders. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "layout/layout.h"

@@ -1,4 +1,5 @@
-/* Which rows of a layout put entries into one directory, for listings. */
+/* Plans how a directory is listed: finds the rows of a layout that have entries in it, and the keys to
+ * read. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/listing-plan.h"
 #include "base/util.h"
@@ -10,8 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define DIGITS_MOST 12 /* digits of a name: a directory's offset has 63 bits, for their value and other
-			  fields */
+#define DIGITS_MOST 12 /* most digits of an entry's name: their value and other fields must fit into the 63
+			  bits of a directory offset */
 
 /* ---- which keys a row lists --------------------------------------------------------- */
 
@@ -28,7 +29,7 @@ static int sampled(void *ctx, unsigned row, const char *path)
 	return 0;
 }
 
-/* Finds the rows that print keys of a class, with or without a name. */
+/* Finds the rows that print example keys of a class, with or without a name. */
 static int sample(const struct layout *l, unsigned class, struct sampling *out)
 {
 	struct artifact a;
@@ -81,7 +82,7 @@ static void lower(char *to, size_t room, const char *from)
 	fold(to);
 }
 
-/* The kind of the part. -1: the names are not adjacent in any order of the keys. */
+/* The kind of the part. -1: in no order of the keys are equal names adjacent. */
 static int what_of(const struct pattern_part *p)
 {
 	if (p->whole || p->completes)
@@ -243,7 +244,7 @@ int listing_plan_of(const struct layout *l, const char *dir, struct listing_plan
 
 /* ---- names -------------------------------------------------------------------------- */
 
-/* Whether the n bytes are equal, ignoring case where case does not count. */
+/* Whether the n bytes are equal. Ignores case before l->with_case. */
 static bool same_dir(const struct listing_plan *l, const char *path, const char *dir, size_t n)
 {
 	size_t at = (size_t)(dir - l->dir);

@@ -11,11 +11,11 @@
 #define LISTING_PARTS 24
 #define LISTING_ROWS 128 /* a layout has no more */
 
-/* In the order of listing: names that are cheap to find come before long lists. */
+/* The kinds of parts, in the order of listing: names that are cheap to find come before long lists. */
 enum listing_what {
-	LISTING_ONE,	/* one name, if there is any key */
+	LISTING_ONE,	/* one name, if any key matches */
 	LISTING_DIGITS, /* a name for each value of some digits of the prefix (key_id_prefix()) */
-	LISTING_IDS,	/* the names of one prefix after the other */
+	LISTING_IDS,	/* names, one id prefix after the other */
 	LISTING_TIERS,	/* two-tiered layouts: the first characters of file names */
 	LISTING_NAMES	/* one name for each file name */
 };
@@ -23,9 +23,9 @@ enum listing_what {
 /* Which keys a part reads. */
 struct listing_range {
 	bool classes[KEY_CLASSES];
-	bool tiered;
-	char tier[MODULE_NAME_MAX]; /* folded */
-	char name[MODULE_NAME_MAX]; /* folded; "": any name, or no name */
+	bool tiered;		    /* read only names of the tier */
+	char tier[MODULE_NAME_MAX]; /* in lower case */
+	char name[MODULE_NAME_MAX]; /* in lower case; "": any name, or no name */
 	char prefix[KEY_ID_MAX];	    /* the first digits of the id; "": any */
 	bool whole;		    /* `prefix` is the whole id, without an age */
 };
@@ -35,7 +35,7 @@ struct listing_part {
 	bool rows[LISTING_ROWS];
 	size_t digits;	    /* LISTING_DIGITS: the digits of the id up to the end of a name, with
 			       range.prefix */
-	bool one_each;	    /* LISTING_IDS: keys of one prefix and class print the same */
+	bool one_each;	    /* LISTING_IDS: keys of one prefix and class print the same name */
 	bool with_case;	    /* names that differ only in case are different names */
 	const char *text;   /* LISTING_ONE: the name, in any case, if the pattern contains it; or NULL */
 	size_t text_n;
@@ -45,7 +45,7 @@ struct listing_part {
 struct listing_plan {
 	const struct layout *layout;
 	char dir[LAYOUT_PATH_MAX]; /* without the layout's prefix */
-	size_t with_case; /* offset in `dir` after which case counts */
+	size_t with_case; /* offset in `dir` from which on letter case matters */
 	unsigned n;
 	struct listing_part parts[LISTING_PARTS];
 };
@@ -58,8 +58,8 @@ int listing_plan_of(const struct layout *l, const char *dir, struct listing_plan
  * directory. The component ends at a slash (a directory) or at the end of the path (a file). */
 const char *listing_component(const struct listing_plan *l, const char *path);
 
-/* Whether a row of the part may have the name; if so, `range` has the keys that decide it. In parts other
- * than LISTING_IDS one row stands for all: see listing_first_row(). */
+/* Whether a row of the part may print the name. If so, `range` gets the keys to look at. In parts other than
+ * LISTING_IDS one row stands for all: see listing_first_row(). */
 bool listing_row_of(const struct listing_plan *l, const struct listing_part *part, unsigned row,
 	const char *name, struct listing_range *range);
 unsigned listing_first_row(const struct listing_part *part);

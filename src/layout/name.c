@@ -1,4 +1,4 @@
-/* File names that layouts derive from the name of a module: crash.sym, crash.src.zip. */
+/* Derives file names from the name of a module: crash.sym, crash.src.zip. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/name.h"
 #include "base/util.h"

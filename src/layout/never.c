@@ -1,5 +1,5 @@
-/* Names for which no source is ever asked. Debuggers, file managers and indexers send dozens of
- * such probes for each module. The answer costs nothing, and no source is asked. */
+/* Names that symfs never requests from a source. Debuggers, file managers and indexers probe for dozens of
+ * them for each module; all are refused at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/never.h"
 #include "base/util.h"
@@ -11,7 +11,7 @@ static const char *const names[] = {
 	/* debuggers, version control, desktops of Unix */
 	".debug", ".directory", ".dwz", ".git", ".hg", ".hidden", ".svn", ".symfs", ".trash",
 	".xdg-volume-info", "[kernel.kcore]", "[kernel.kallsyms]",
-	/* symbol stores of Microsoft: what their clients look for beside files and above them */
+	/* Microsoft's symbol stores: clients look for these beside files and in parent directories */
 	"000admin", "file.ptr", "index2.txt", "pingme.txt", "refs.ptr", "server.txt",
 	/* Windows on a share */
 	"$recycle.bin", "albumartsmall.jpg", "autorun.inf", "desktop.ini", "ehthumbs.db",
@@ -29,7 +29,7 @@ static const char *const endings[] = {
 	".lnk",
 };
 
-/* `._foo` is what macOS keeps beside `foo`. */
+/* macOS stores metadata of `foo` in `._foo`. */
 static const char *const beginnings[] = {".trash-", "._"};
 
 static bool begins_or_ends(const char *name, size_t n)

@@ -1,4 +1,4 @@
-/* One pattern of a layout, printed and read: "{code_file}/elf-buildid-{code}/{code_file}". */
+/* Prints and reads paths by one pattern of a layout: "{code_file}/elf-buildid-{code}/{code_file}". */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/pattern.h"
 #include "base/hash.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Those before FIELD_CODE_FILE are hex digits. */
+/* The fields of a pattern. Those before FIELD_CODE_FILE are hex digits. */
 enum field_kind {
 	FIELD_CODE,
 	FIELD_UUID,
@@ -58,7 +58,7 @@ static const struct field {
 /* One piece of a pattern: a run of literal characters, or a field with its slice. */
 struct token {
 	const struct field *field; /* NULL: literal */
-	const char *text;	   /* of a literal */
+	const char *text;	   /* the characters of a literal */
 	size_t n;
 	size_t from, to; /* slice of a hex field, digits; to == 0: to the end */
 	bool lower;	 /* {code_file:lower} */
@@ -70,7 +70,7 @@ static bool word_is(const char *p, size_t n, const char *word)
 	return strlen(word) == n && memcmp(p, word, n) == 0;
 }
 
-/* What stands behind a colon: a slice, or what becomes of a name. */
+/* Parses what follows a colon: a slice, or a change of a name. */
 static void token_modifier(const char *p, size_t n, struct token *t)
 {
 	static const char *const shapes[] = {
@@ -93,7 +93,7 @@ static void token_modifier(const char *p, size_t n, struct token *t)
 			t->shape = i;
 }
 
-/* The next token of a pattern; where it ends. */
+/* Reads the next token of a pattern. Returns the end of the token. */
 static const char *token_next(const char *p, struct token *t)
 {
 	size_t n;
@@ -216,7 +216,8 @@ struct reading {
 	struct digits hex[HEX_FIELDS];
 };
 
-/* Digits of one value, which may stand in slices and more than once. */
+/* Reads digits of a value, which may occur in slices and several times. False: they contradict each
+ * other. */
 static bool read_digits(struct digits *have, const struct token *t, const char *p, size_t n)
 {
 	size_t most = t->field->digits		    ? t->field->digits
@@ -244,7 +245,7 @@ static bool base_name_ok(const char *p, size_t n)
 	return path_name_ok(p, n) && !memchr(p, '\\', n);
 }
 
-/* The plain name stands in front of those that follow from it. */
+/* Reads a name. The plain name comes first; a later name must be the one derived from it. */
 static bool read_name(
 	char have[static MODULE_NAME_MAX], const struct token *t, const char *p, size_t n)
 {
@@ -281,7 +282,7 @@ static bool read_field(struct reading *r, const struct token *t, const char *p, 
 	}
 }
 
-/* How many characters a token takes; 0 for the one of a component that takes what is left. */
+/* The number of characters of a token; 0: the token takes what the others of its component leave. */
 static size_t token_width(const struct token *t)
 {
 	size_t end;
@@ -292,7 +293,7 @@ static size_t token_width(const struct token *t)
 	return end ? end - t->from : 0;
 }
 
-/* One component: pattern[0..pn) against p[0..n). At most one of its tokens has no fixed width. */
+/* Reads one component: matches pattern[0..pn) with p[0..n). At most one of its tokens has no fixed width. */
 static bool read_component(
 	struct reading *r, const char *pattern, size_t pn, const char *p, size_t n)
 {
@@ -329,7 +330,7 @@ static bool read_component(
 	return n == 0;
 }
 
-/* {path}: everything that is left, each part a proper name. */
+/* Reads {path}: the rest of the path, whose components must all be valid names. */
 static bool read_rest(struct reading *r, const char *path)
 {
 	int n = snprintf(r->m->path, sizeof(r->m->path), "/%s", path);
@@ -406,7 +407,7 @@ static bool of_prefix(const struct token *t)
 	return t->field && t->field->kind < FIELD_STAMP;
 }
 
-/* Whether the prefix is whole behind this slice of it. */
+/* Whether the prefix is whole after this slice of it. */
 static bool completes(const struct token *t)
 {
 	size_t whole = t->field->kind == FIELD_SIG_PADDED ? 8 : t->field->digits;
@@ -460,7 +461,7 @@ static void note_whole(const char *pattern, size_t pn, struct pattern_part *out)
 	}
 }
 
-/* What the parts of the path have said. */
+/* Copies the name and the prefix that the components of the path contained. */
 static void take_reading(const struct reading *r, struct pattern_part *out)
 {
 	const struct module *m = r->m;
@@ -515,7 +516,7 @@ bool pattern_accepts(const struct pattern_part *part, const char *name, size_t n
 	if (part->ends || !m)
 		return false;
 	if (part->by_other || part->by_case || part->by_name)
-		return true; /* the caller decides by looking whether there is such a file */
+		return true; /* the caller finds out by looking for such a file */
 	snprintf(prefix, sizeof(prefix), "%s", part->prefix);
 	for (unsigned kind = 0; kind < FIELD_STAMP; kind++) {
 		memcpy(r.hex[kind].text, prefix, sizeof(prefix));

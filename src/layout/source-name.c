@@ -1,4 +1,4 @@
-/* Whether a name is that of a source file, by its ending. */
+/* Guesses from a name's ending whether it is that of a source file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/source-name.h"
 #include "base/util.h"
@@ -16,7 +16,7 @@ static const char *const extensions[] = {
 	"tab", "tbl", "tcc", "td", "tpp", "txx", "v", "vala", "x", "y", "ypp", "yy", "zig",
 };
 
-/* The C++ library's headers have no extension; its directories are few. */
+/* Directories of the C++ library, whose headers have no extension either. */
 static const char *const cxx_dirs[] = {
 	"backward", "bits", "debug", "decimal", "experimental", "ext", "parallel", "profile",
 	"pstl", "tr1", "tr2", "__memory", "__algorithm",

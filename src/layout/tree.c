@@ -1,4 +1,4 @@
-/* What a path below the mount point means: a folder of a layout, a file, a link, a text, or GSYM. */
+/* Finds what a path below the mount point means: a layout's folder, a file, a link, a text, or GSYM. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/tree.h"
 #include "base/util.h"
@@ -12,11 +12,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* symsrv takes a directory for a store if it contains pingme.txt; other clients also look for 000Admin.
+/* symsrv accepts a directory as a store if it contains pingme.txt; other clients also look for 000Admin.
  * index2.txt marks two tiers. These are the files that symstore.exe writes, with an empty list of
  * transactions. lastid.txt is absent: it announces lists of all files, and a client that reads those
  * (Symbolicator's has_index) asks for nothing else. Here, files that are not listed may exist. Without
- * lastid.txt, such a client says that the index cannot be read. */
+ * lastid.txt, such a client reports that it cannot read the index. */
 #define GSYM "gsym"
 #define PINGME "symfs\n"
 #define README                                                                                     \
@@ -37,8 +37,8 @@
 	"  native/        the layout of each platform's own tools, in one directory\n"             \
 	"  slashsymbols/  NAME/ID/symbols\n"                                                       \
 	"  gsym/          PATH.gsym for the paths above: functions, lines, inlined calls\n"        \
-	"  .build-id      where debuggers look that take this directory itself\n"                  \
-	"  000Admin/      with pingme.txt, what tells clients that this is a symbol store\n"       \
+	"  .build-id      for debuggers whose debug directory is the mount point itself\n"         \
+	"  000Admin/      shows clients, as pingme.txt does, that this is a symbol store\n"        \
 	"  .symfs/        status, activity, stats; why/PATH says why a file is not there\n"        \
 	"\n"                                                                                       \
 	"See symfs(1) and symfs-layouts(7).\n"
@@ -90,7 +90,7 @@ static bool key_known(const struct tree_hit *out, const struct artifact *a)
 	return false;
 }
 
-/* Several rows, and several layouts, may mean the same file, which is added once. */
+/* Adds the files of a hit. Several rows or layouts may mean the same file, which is added once. */
 static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
 {
 	for (unsigned i = 0; i < hit->n && out->n < LAYOUT_CANDIDATES; i++)
@@ -104,8 +104,9 @@ static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
 		out->what = TREE_DIR;
 }
 
-/* A path without a layout has the meaning that any layout gives it. NN/REST is a program of `native` and
- * a directory of `unified`. (A tier does not count as a directory: any name can begin so.) */
+/* A path without a layout has the meaning that any layout gives it. NN/REST is a program of `native` and a
+ * directory of `unified`. (A first tier does not count as a directory, because any name can begin with
+ * one.) */
 static void parse_any(const char *path, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
@@ -131,7 +132,7 @@ bool tree_is_link(const struct layout *l, enum filetype t)
 	return l && l->links && l->links == t;
 }
 
-/* "UUID/NAME.dSYM/Contents/Info.plist" -> the path of the file that the list describes. */
+/* "UUID/NAME.dSYM/Contents/Info.plist" -> the path of the file that the property list describes. */
 static bool of_plist(const char *path, struct buf *out)
 {
 	size_t n = strlen(path) - (name_ends(path, PLIST) ? strlen(PLIST) : 0);
@@ -182,7 +183,8 @@ static bool parse_told(const struct layout *l, const char *path, struct layout_h
 	return false;
 }
 
-/* The path of a dSYM in its bundle: with its name, unless that name is never looked up. */
+/* Adds the path of a dSYM in its bundle: with the module's name, unless symfs refuses that name
+ * (never.c). */
 static int bundle_path(const struct artifact *a, struct buf *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));
@@ -226,7 +228,7 @@ int tree_link(const struct artifact *a, struct buf *path, struct buf *target)
 
 /* ---- links to directories ----------------------------------------------------------- */
 
-/* ".build-id/xx/rest" -> "xx/rest": the part after the prefix, if it has so many slashes. */
+/* ".build-id/xx/rest" -> "xx/rest": the part after the prefix, if it has exactly that number of slashes. */
 static const char *behind_prefix(const struct layout *l, const char *rest, unsigned slashes)
 {
 	size_t n = strlen(l->prefix);
@@ -448,7 +450,7 @@ bool tree_names_file(const struct tree_hit *hit)
 	return hit->n && !hit->gsym && (hit->what != TREE_TOLD || hit->told == TOLD_LINK);
 }
 
-/* The file that stands beside those of a layout's rows in a directory, or NULL. */
+/* A file of a directory that is not from a row of the layout (Info.plist), or NULL. */
 static const char *beside(const char *path)
 {
 	size_t n = strcspn(path, "/");

@@ -9,7 +9,8 @@ enum tree_what {
 	TREE_NONE,	/* the path has no meaning in any layout: ENOENT, without asking any source */
 	TREE_DIR,
 	TREE_LEAF,	/* one of `files` */
-	TREE_EITHER,	/* LEAF or DIR: under debuginfod's source/ only the source, or the kind of request, decides */
+	TREE_EITHER,	/* LEAF or DIR: under debuginfod's source/ only a request to the source, or the kind
+			   of look-up, decides */
 	TREE_LINK,	/* `text` is the target */
 	TREE_TEXT,	/* a file whose content is `text` */
 	TREE_STATE,	/* under .symfs: `rest` is the path there ("" for the directory itself) */

@@ -57,7 +57,8 @@ static int compare_sources(const void *a, const void *b)
 	return compare_targets(a, b);
 }
 
-/* Each record maps the bytes up to the next one. `back`: from source to target, not the other way. */
+/* Reads OMAP records, each of which maps the bytes up to the next one. `back`: they map source to target,
+ * not target to source. */
 static void take_omap(struct pdb *p, const uint8_t *bytes, size_t n, bool back)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -170,7 +171,7 @@ void pdb_pieces(struct pdb_pieces *it, const struct pdb *p, uint32_t start, uint
 		else
 			to = mid;
 	}
-	/* One that begins before may reach into it. */
+	/* A piece that begins before `start` may extend into the range. */
 	it->next = from ? from - 1 : 0;
 }
 

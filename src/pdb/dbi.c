@@ -1,4 +1,4 @@
-/* Reads stream 3 of a PDB: its modules, and which module each range of code belongs to. */
+/* Reads stream 3 of a PDB (DBI): the modules, and the module that each range of code belongs to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"
@@ -9,9 +9,9 @@
 
 #define STREAM_DBI 3
 #define HEADER_SIZE 64
-#define MODULE_SIZE 64 /* before its names */
+#define MODULE_SIZE 64 /* size of a module's entry, before its names */
 #define MODULES_MOST 65535u
-#define SLOTS 11 /* of optional streams */
+#define SLOTS 11 /* number of the optional streams that symfs knows */
 #define CODE (0x20u | 0x20000000u)
 
 enum { CONTRIBS_V60 = 0xf12eba2d, CONTRIBS_V2 = 0xf13151e4, CONTRIB_V60_SIZE = 28, CONTRIB_V2_SIZE = 32 };
@@ -19,7 +19,8 @@ enum { FLAG_INCREMENTAL = 1, FLAG_STRIPPED = 2 };
 
 /* The sizes of the substreams. */
 struct parts {
-	uint32_t modules, contribs, others, optional; /* bytes of each; `others` lie between */
+	uint32_t modules, contribs, others, optional; /* in bytes; `others` is the sum of those between
+							 contribs and optional */
 };
 
 static const char *take_text(struct span *s)
@@ -34,7 +35,7 @@ static const char *take_text(struct span *s)
 	return text;
 }
 
-/* The next module; each begins at a multiple of 4. False: no more, or it is cut short. */
+/* Reads the next module; each begins at a multiple of 4. False: no more, or the entry is cut short. */
 static bool next_module(struct span all, size_t *at, struct pdb_module *out)
 {
 	const uint8_t *h = span_at(all, *at, MODULE_SIZE);
@@ -90,8 +91,8 @@ static int compare_contribs(const void *a, const void *b)
 	return (x->module > y->module) - (x->module < y->module);
 }
 
-/* Contributions of an unknown version are not read: then the symbols of each module say where its code
- * is. */
+/* Reads the contributions, unless their version is unknown. Without them the symbols of each module show
+ * where its code is. */
 static int read_contribs(struct pdb *p, struct span all)
 {
 	uint32_t version = all.n >= 4 ? le32(all.p) : 0;
@@ -179,8 +180,8 @@ int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struc
 	return r < 0 || !p->has_dbi ? r : read_parts(p, io, &parts, o, e);
 }
 
-/* Contributions may overlap a little: an address belongs to the nearest one before it that reaches over
- * it. */
+/* The number of contributions to check, because they may overlap a little: an address belongs to the nearest
+ * one before it that contains it. */
 #define BACK_MOST 16
 
 const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off)

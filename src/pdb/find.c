@@ -1,4 +1,4 @@
-/* Finds the frames of one address in a PDB, and reads no more of it than that needs. */
+/* Finds the frames of one address in a PDB, and reads only the parts of the PDB that are needed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pdb/find.h"
 #include "base/util.h"
@@ -19,7 +19,7 @@ void pdb_found_release(struct pdb_found *f)
 	f->n = 0;
 }
 
-/* -EAGAIN is kept for later: what else is missing shall be known at once. */
+/* Records -EAGAIN but continues, so that one call finds as many missing bytes as possible. */
 static int note(int r, bool *again)
 {
 	*again |= r == -EAGAIN;
@@ -49,7 +49,7 @@ static int add_frame(struct pdb_namer *names, const struct pdb_code *c, struct p
 	return f->name && f->file ? 0 : -ENOMEM;
 }
 
-/* The calls of a piece, the innermost first, then the function. */
+/* Adds the inlined calls of a piece, the innermost first, then the function. */
 static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f,
 	const struct pdb_pieces_of *cut, const struct pdb_piece *p, struct pdb_found *out, bool *again)
 {
@@ -86,7 +86,7 @@ static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const
 	return r == 0 && again ? -EAGAIN : r;
 }
 
-/* Trampolines are not named here. */
+/* The function at an address; NULL for trampolines, which get the name of their public symbol. */
 static const struct pdb_func *func_of(const struct pdb_code *c, unsigned section, uint32_t off)
 {
 	const struct pdb_func *f = pdb_func_at(c, section, off);
@@ -94,8 +94,8 @@ static const struct pdb_func *func_of(const struct pdb_code *c, unsigned section
 	return f && f->kind != PDB_TRAMPOLINE ? f : NULL;
 }
 
-/* A public reaches up to the next one, or to a function that begins before that. Its lines are those of the
- * code: assemblers list them without functions. */
+/* Finds the public symbol for an address. Such a symbol extends up to the next one, or to a function that
+ * begins earlier. Its lines are those of the code, which assemblers list without functions. */
 static int find_public(const struct pdb *p, struct pdb_namer *names, const struct pdb_code *c, unsigned section,
 	uint32_t off, struct pdb_found *out, struct err *e)
 {
@@ -134,7 +134,7 @@ static int find_in_module(const struct pdb *p, struct pdb_namer *names, int modu
 	return r;
 }
 
-/* Where nothing says whose code is whose, each module is asked. */
+/* Without contributions, searches every module for the address. */
 static int find_anywhere(const struct pdb *p, struct pdb_namer *names, unsigned section, uint32_t off,
 	struct pdb_found *out, struct err *e)
 {

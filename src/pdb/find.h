@@ -1,4 +1,4 @@
-/* What an address of an image is: its function, and what was inlined there, from the PDB alone. */
+/* Looks up an address of an image in its PDB: finds the function and the functions inlined there. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/names.h"
@@ -6,8 +6,8 @@
 #define PDB_FRAMES_MOST 256
 
 struct pdb_frame {
-	char *name; /* "" when it has none */
-	char *file; /* "" when it has none */
+	char *name; /* of the function; "": unknown */
+	char *file; /* path of the source file; "": unknown */
 	uint32_t line;
 };
 
@@ -17,6 +17,6 @@ struct pdb_found {
 };
 void pdb_found_release(struct pdb_found *f);
 
-/* 0; -ENOENT: no function has the address; -EAGAIN; -EBADMSG, -ENOMEM; `e` says so. pdb_found_release() in
- * every case. */
+/* Finds the frames at an address relative to the image (RVA). 0; -ENOENT: no function has the address;
+ * -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. Call pdb_found_release() in every case. */
 int pdb_find(const struct pdb *p, struct pdb_namer *names, uint32_t rva, struct pdb_found *out, struct err *e);

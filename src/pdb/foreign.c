@@ -1,4 +1,5 @@
-/* Follows ids that one module of a PDB has of another's records: MSVC's whole-program optimization makes them. */
+/* Resolves ids with which one module of a PDB refers to another module's records, as MSVC's whole-program
+ * optimization writes them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"
@@ -21,7 +22,7 @@ void pdb_namer_release(struct pdb_namer *n)
 		free(take(n->exports[i].bytes));
 }
 
-/* Entry `nth` of the imports: the name of a module, and ids in it. */
+/* Reads entry `nth` of the imports: the name of a module, and ids of that module. */
 static bool import_at(struct span imports, uint32_t nth, uint32_t *name, struct span *ids)
 {
 	size_t at = 0;
@@ -91,8 +92,8 @@ static int load_exports(struct pdb_namer *n, unsigned module, const struct pdb_e
 	return 0;
 }
 
-/* MSVC's whole-program optimization names records of other modules: entry `id >> 20` of the imports, index
- * `id & 0xfffff` in it. -ENOENT: it leads nowhere. */
+/* Such an id means entry `id >> 20 & 0x7ff` of the imports, and index `id & 0xfffff` in that entry. -ENOENT:
+ * the id leads nowhere. */
 int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(64u << 10);

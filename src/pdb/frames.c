@@ -16,7 +16,7 @@ static int compare_offsets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All places where a row of the function or of a call begins or ends, ascending. */
+/* Lists all offsets at which a row of the function or of a call begins or ends, ascending. */
 static int find_cuts(const struct pdb_func *f, const struct pdb_rows *lines, const struct pdb_rows *rows,
 	uint32_t **out, size_t *n)
 {
@@ -42,7 +42,7 @@ static int find_cuts(const struct pdb_func *f, const struct pdb_rows *lines, con
 	return 0;
 }
 
-/* The piece that begins at `off`, which is a cut. */
+/* The index of the piece that begins at `off`, which must be one of the cuts. */
 static size_t piece_at(const struct pdb_pieces_of *p, uint32_t off)
 {
 	size_t from = 0, to = p->n;
@@ -83,8 +83,8 @@ static int make_pieces(const struct pdb_func *f, const struct pdb_rows *lines, s
 	return 0;
 }
 
-/* Puts a call into the pieces of one row, where its caller is the innermost frame so far. A sibling that
- * came first keeps them. */
+/* Adds a call to the pieces of one row in which its caller is the innermost frame so far. Pieces that
+ * already have a sibling of the call stay unchanged. */
 static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *row, bool own, uint64_t *work)
 {
 	int parent = p->sites.at[site].parent;
@@ -106,7 +106,8 @@ static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *ro
 	return 0;
 }
 
-/* Where only calls inside of it have a row, the call itself is there, too, at an unknown line. */
+/* Adds all calls to the pieces. Where only calls inside a call have a row, the call itself is added, too,
+ * with an unknown line. */
 static int paint(struct pdb_pieces_of *p)
 {
 	uint64_t work = 0;

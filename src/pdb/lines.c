@@ -1,4 +1,4 @@
-/* Reads the lines of a module (C13). */
+/* Reads the line tables of a module (the format C13), and the files and lines of inlined functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/little.h"
@@ -73,7 +73,7 @@ static int compare_inlinees(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Parts come in any order. */
+/* The parts may be in any order. */
 int pdb_read_lines(struct pdb_code *c)
 {
 	size_t at = 0;
@@ -153,7 +153,8 @@ static bool is_hidden(uint32_t line)
 	return line == HIDDEN_1 || line == HIDDEN_2;
 }
 
-/* All lines of all its blocks, each of one file. A second file's begin lower again. */
+/* Collects the lines of all blocks of a fragment. Each block is of one file and begins again at a low
+ * offset, so the result is not sorted. */
 static size_t take_entries(const struct pdb_fragment *f, struct entry *out)
 {
 	size_t at = 0, n = 0;
@@ -188,8 +189,8 @@ static int add_row(struct pdb_rows *rows, uint32_t from, uint32_t to, uint32_t f
 	return r;
 }
 
-/* The part of a fragment's lines in [from, to). Of several at one place the last is right: the first have
- * no bytes. */
+/* Adds the part of a fragment's lines in [from, to). Of several entries at one offset the last counts: the
+ * others cover no bytes. */
 static int add_fragment_rows(const struct pdb_fragment *f, uint32_t from, uint32_t to, struct pdb_rows *out)
 {
 	_cleanup_free_ struct entry *all = calloc(f->blocks.n / LINE_SIZE + 1, sizeof(*all));
@@ -219,7 +220,7 @@ static int compare_rows(const void *a, const void *b)
 	return (x->from > y->from) - (x->from < y->from);
 }
 
-/* What earlier fragments cover, one range after the other, ascending. */
+/* The ranges that earlier fragments cover, ascending. */
 struct covered {
 	struct pdb_rows ranges;
 };
@@ -233,7 +234,7 @@ static int cover(struct covered *c, uint32_t from, uint32_t to)
 	return r;
 }
 
-/* The part of a fragment that no earlier one covers. */
+/* Adds the lines of the part of a fragment that no earlier fragment covers. */
 static int add_uncovered(struct covered *c, const struct pdb_fragment *f, uint32_t from, uint32_t to,
 	struct pdb_rows *out)
 {
@@ -254,7 +255,7 @@ static int add_uncovered(struct covered *c, const struct pdb_fragment *f, uint32
 	return r == 0 ? cover(c, from, to) : r;
 }
 
-#define FRAGMENTS_MOST 64 /* of one function */
+#define FRAGMENTS_MOST 64 /* the most fragments of one function */
 
 static int compare_numbers(const void *a, const void *b)
 {
@@ -263,7 +264,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The fragments that have some of it, the first of the file first. */
+/* Lists the fragments that overlap [from, to), in the order of the file. */
 static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_t from, uint64_t to, uint32_t *out)
 {
 	size_t i = pdb_ranges_end(c->by_fragment, c->n_fragments, section, to);

@@ -1,4 +1,4 @@
-/* What the readers of a module share. */
+/* Declarations that the readers of a module share: its symbols, its lines, and ranges of addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/module.h"
@@ -13,24 +13,28 @@ enum {
 
 struct pdb_symbol {
 	uint16_t kind;
-	uint32_t at;	    /* where the record begins */
-	struct span record; /* from its length on */
+	uint32_t at;	    /* offset of the record in the symbols */
+	struct span record; /* the record, from its length field on */
 };
 
-/* The record at *at, which ends at or before `end`; moves *at behind it. False: no more, or it is broken. */
+/* Reads the record at *at, which must end at or before `end`, and moves *at past it. False: there is no
+ * record, or it is broken. */
 bool pdb_symbol_next(struct span all, uint32_t *at, uint32_t end, struct pdb_symbol *out);
-bool pdb_symbol_opens(uint16_t kind); /* records up to the one that closes are in it */
+bool pdb_symbol_opens(uint16_t kind); /* whether the record opens a scope, which lasts up to the record that
+					 closes it */
 bool pdb_symbol_closes(uint16_t kind);
 
+/* Both read their part of a module that pdb_code_open() loaded. 0; -ENOMEM. */
 int pdb_read_symbols(struct pdb_code *c);
 int pdb_read_lines(struct pdb_code *c);
 
-/* The line of a file where the body of an inlined function begins. False: it is not listed. */
+/* Finds the file and the line at which the body of an inlined function begins. False: the function is not
+ * listed. */
 bool pdb_inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint32_t *line);
 
-/* Sorts ranges whose `reach` is not set yet. */
+/* Sorts ranges by section and address, and sets their `reach`. */
 void pdb_ranges_sort(struct pdb_range *all, size_t n);
-/* The first that begins at `to` or behind it. */
+/* The index of the first range that begins at or after `to`. */
 size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, uint64_t to);
-/* From there back: moves *i to the next one that reaches over `from`. False: no more. */
+/* Goes back from *i: moves *i to the next range that extends past `from`. False: no more. */
 bool pdb_ranges_back(const struct pdb_range *all, size_t *i, unsigned section, uint64_t from);

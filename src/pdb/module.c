@@ -19,7 +19,7 @@ int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, un
 	if (r < 0)
 		return r;
 	if (m->symbols >= 4 && le32(c->bytes) != SIGNATURE_C13)
-		return -ENOENT; /* of Visual C++ 6 and before */
+		return -ENOENT; /* the format of Visual C++ 6 and before */
 	c->symbols = (struct span){c->bytes, m->symbols};
 	c->lines = (struct span){c->bytes + m->symbols + m->lines_old, m->lines};
 	r = pdb_read_symbols(c);

@@ -1,5 +1,5 @@
-/* One module of a PDB: its functions, lines and inlined calls, from the module's stream. Addresses are
- * section and offset. One thread uses a struct pdb_code. */
+/* One module of a PDB: its functions, lines and inlined calls, from the module's stream. An address is a
+ * section and an offset. Only one thread may use a struct pdb_code. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/pdb.h"
@@ -10,14 +10,16 @@ struct pdb_func {
 	enum pdb_code_kind kind;
 	uint16_t section;
 	uint32_t off, size;
-	const char *name;	  /* in the module's bytes; of SEPARATED its parent's name, or NULL */
-	uint32_t type;		  /* the number of its type; 0: unknown */
-	uint32_t at, end;	  /* its records, in `symbols` */
-	uint16_t target_section;  /* TRAMPOLINE: where it jumps; SEPARATED: where its parent is */
-	uint32_t target;
+	const char *name;	  /* points into the module's bytes; of PDB_SEPARATED the parent's name, or
+				     "" */
+	uint32_t type;		  /* number of the function's type record; 0: unknown */
+	uint32_t at, end;	  /* offsets of its records in `symbols` */
+	uint16_t target_section;  /* section of the target: where PDB_TRAMPOLINE jumps, or where the parent
+				     of PDB_SEPARATED is */
+	uint32_t target;	  /* offset of the target */
 };
 
-/* Code whose lines are listed together. */
+/* A range of code whose lines are listed together. */
 struct pdb_fragment {
 	uint16_t section;
 	bool columns;
@@ -25,13 +27,14 @@ struct pdb_fragment {
 	struct span blocks;
 };
 
-/* Something that lies at [from, to) of a section. In order of `from`; `reach` is the highest `to` so far. */
+/* Item number `which` covers [from, to) of a section. Lists are in order of `from`; `reach` is the highest
+ * `to` of the section so far. */
 struct pdb_range {
 	uint32_t section, which;
 	uint64_t from, to, reach;
 };
 
-/* Where the body of a function that was inlined begins. */
+/* The file and the line at which the body of an inlined function begins. */
 struct pdb_inlinee {
 	uint32_t id, file, line;
 	uint32_t order;
@@ -41,28 +44,30 @@ struct pdb_code {
 	const struct pdb *p;
 	unsigned module;
 	uint8_t *bytes;
-	struct span symbols, lines; /* `symbols` begins with the signature, as offsets of records count */
+	struct span symbols, lines; /* `symbols` includes the signature before the records, because offsets
+				       count from it */
 	size_t n_funcs, funcs_room;
-	struct pdb_func *funcs;	   /* in order of the file */
+	struct pdb_func *funcs;	   /* in the order of the stream */
 	struct pdb_range *by_func; /* sorted by address */
 	size_t n_fragments, fragments_room;
 	struct pdb_fragment *fragments;
 	struct pdb_range *by_fragment;
 	size_t n_inlinees, inlinees_room;
-	struct pdb_inlinee *inlinees; /* by id */
-	struct span checksums;	      /* which file has which name */
+	struct pdb_inlinee *inlinees; /* sorted by id */
+	struct span checksums;	      /* of the module's files: the number of each name */
 	struct span imports;	      /* ids of other modules */
 };
 
-/* 0; -EAGAIN; -ENOENT: the PDB has no symbols of the module; -EBADMSG, -ENOMEM. pdb_code_release() in
- * every case. */
+/* Reads a module. 0; -EAGAIN; -ENOENT: the PDB has no symbols of the module; -EBADMSG, -ENOMEM. Call
+ * pdb_code_release() in every case. */
 int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, unsigned module, struct err *e);
 void pdb_code_release(struct pdb_code *c);
 
-/* The number of a file's name (pdb_name()), by the file's number in the lines. 0: the file has no name. */
+/* The number of a file's name, for pdb_name(). `file`: the file's number in the lines. 0: the file has no
+ * name. */
 uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file);
 
-/* The first function that contains this address; NULL. */
+/* The first function, in the order of the stream, that contains the address; NULL: no function does. */
 const struct pdb_func *pdb_func_at(const struct pdb_code *c, unsigned section, uint32_t off);
 
 /* The first function of the module that begins in [from, to); NULL. Trampolines do not count. */
@@ -80,17 +85,18 @@ struct pdb_rows {
 };
 void pdb_rows_release(struct pdb_rows *rows);
 
-/* The lines of [off, off + size), ascending and without overlap. 0; -ENOMEM. */
+/* Reads the lines of [off, off + size), ascending and without overlap. 0; -ENOMEM. Call pdb_rows_release()
+ * in every case. */
 int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size, struct pdb_rows *out);
 
 /* Whether the line of any byte in the range is known. */
 bool pdb_has_lines(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size);
 
-/* An inlined call, with the rows of its body: [row, row_end) are its own; those up to `all_end` include
- * the calls in it. */
+/* An inlined call. The rows [row, row_end) are those of its own body; [row, all_end) include the calls
+ * inlined into it. */
 struct pdb_site {
-	uint32_t inlinee; /* an id, or one of another module (bit 31) */
-	int parent;	  /* -1: the function itself */
+	uint32_t inlinee; /* the id of the function; with bit 31, an id of another module */
+	int parent;	  /* index of the caller's site; -1: the function itself */
 	size_t row, row_end, all_end;
 };
 
@@ -101,5 +107,6 @@ struct pdb_sites {
 };
 void pdb_sites_release(struct pdb_sites *s);
 
-/* The inlined calls of a function, each before those in it, siblings in order. 0; -ENOMEM. */
+/* Reads the inlined calls of a function: each comes before those in it, and siblings are in order. 0;
+ * -ENOMEM. Call pdb_sites_release() in every case. */
 int pdb_sites_of(const struct pdb_code *c, const struct pdb_func *f, struct pdb_sites *out);

@@ -37,7 +37,7 @@ int msf_file_read(struct msf_io *io, uint64_t off, void *p, size_t n, const char
 	if (r == -EAGAIN)
 		add_lack(io, io->v.want_off, io->v.want_len);
 	else if (r == -ENODATA)
-		return err_set(e, -EBADMSG, "is broken: %s lies behind the end of the file", what);
+		return err_set(e, -EBADMSG, "is broken: %s is past the end of the file", what);
 	else if (r < 0)
 		return err_set(e, r, "cannot be read: %s", err_text(r));
 	return r;

@@ -1,10 +1,10 @@
-/* What the two forms of a PDB's container share. */
+/* Declarations that the readers of the two forms of a PDB's container share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/msf.h"
 
-/* Reads bytes of the file. 0; -EAGAIN, and the bytes are noted as missing; -EBADMSG: the bytes lie beyond
- * the end of the file. */
+/* Reads bytes of the file. 0; -EAGAIN: the bytes are not downloaded yet, and io->lacks lists them; -EBADMSG:
+ * they are past the end of the file. */
 int msf_file_read(struct msf_io *io, uint64_t off, void *p, size_t n, const char *what, struct err *e);
 
 extern const char msfz_magic[32];

@@ -1,4 +1,4 @@
-/* Reads the directory of a PDB's container, and bytes of its streams. */
+/* Reads the directory of a PDB's container (MSF 7.00), and bytes of its streams. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pdb/msf.h"
 #include "base/little.h"
@@ -9,10 +9,11 @@
 #include <string.h>
 
 #define SUPERBLOCK_SIZE 56
-#define MAP_AT 52 /* of the superblock: the numbers of the blocks that list the directory's blocks */
+#define MAP_AT 52 /* offset in the superblock of the map: the numbers of the blocks that list the directory's
+		     blocks */
 #define BLOCK_LEAST 512u
 #define BLOCK_MOST 65536u
-#define SIZE_NONE UINT32_MAX /* of a stream that was deleted */
+#define SIZE_NONE UINT32_MAX /* the size of a stream that was deleted */
 #define MAGIC_SIZE 32
 
 static const char magic_7[MAGIC_SIZE] = "Microsoft C/C++ MSF 7.00\r\n\x1a" "DS\0\0";
@@ -28,7 +29,7 @@ static int block_offset(const struct msf *m, uint32_t block, uint64_t *off, cons
 	return 0;
 }
 
-/* How many of the blocks from entry `i` of `list` follow each other, up to `most`. */
+/* How many blocks from entry `i` of `list` on are contiguous in the file, up to `most`. */
 static uint64_t run_of_blocks(const uint8_t *list, uint64_t i, uint64_t most)
 {
 	uint64_t k = 1;
@@ -38,8 +39,8 @@ static uint64_t run_of_blocks(const uint8_t *list, uint64_t i, uint64_t most)
 	return k;
 }
 
-/* Bytes [off, off + n) of what lies in the blocks that `list` numbers. Blocks that follow each other are
- * read at once, and each run that is missing is noted. */
+/* Reads bytes [off, off + n) of the data in the blocks that `list` numbers. Contiguous blocks are read at
+ * once. Continues after a run that is missing, so that all missing runs are recorded. */
 static int read_blocks(const struct msf *m, struct msf_io *io, const uint8_t *list, uint64_t off, uint8_t *p,
 	size_t n, const char *what, struct err *e)
 {
@@ -72,8 +73,9 @@ static uint64_t blocks_of(const struct msf *m, uint64_t n)
 	return (n + m->block_size - 1) / m->block_size;
 }
 
-/* Microsoft's tools list the map's blocks one by one at the end of the superblock; LLVM's write one run of
- * blocks, and the number of its first. Both are the same while the map fills one block. */
+/* Reads the numbers of the map's blocks. Microsoft's tools list them one by one at the end of the
+ * superblock. LLVM's tools write only the number of the first block of a contiguous run. For a map of one
+ * block the two are the same. */
 static int map_list(const struct msf *m, struct msf_io *io, uint64_t n_map, uint8_t **out, struct err *e)
 {
 	const char *what = "the map of its directory";
@@ -119,7 +121,7 @@ static int load_directory(struct msf *m, struct msf_io *io, uint32_t size, struc
 	return r;
 }
 
-/* How many streams, how long each is, then the numbers of the blocks of each. */
+/* Reads the directory: the number of streams, the size of each, then the block numbers of each. */
 static int index_streams(struct msf *m, struct err *e)
 {
 	uint64_t words = m->directory_n / 4, at;

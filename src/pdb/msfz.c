@@ -82,7 +82,8 @@ static int read_chunks(struct msf *m, struct msf_io *io, uint64_t off, uint32_t 
 	return r;
 }
 
-/* Reads the fragments of a stream up to a size of 0. A deleted stream has only that size. */
+/* Reads the fragments of a stream, up to a size of 0. A deleted stream has SIZE_NONE in place of its
+ * fragments. */
 static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size_t *at, struct err *e)
 {
 	uint64_t size = 0;
@@ -154,7 +155,8 @@ int msfz_open(struct msf *m, struct msf_io *io, struct err *e)
 
 /* ---- streams ---------------------------------------------------------------------------------- */
 
-/* Keeps the last chunk, because streams are mostly read from front to back. */
+/* Decompresses a chunk, and keeps it for the next call, because streams are mostly read from front to
+ * back. */
 static int load_chunk(const struct msf *m, struct msf_io *io, uint32_t i, const char *what, struct err *e)
 {
 	const struct msf_chunk *c;

@@ -1,9 +1,10 @@
-/* What names.c and types.c share. */
+/* Declarations that foreign.c, names.c and types.c share. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/names.h"
 
-/* Resolves an id with bit 31 in the module that the id belongs to. 0; -ENOENT; -EAGAIN; -ENOMEM. */
+/* Replaces an id with bit 31, which refers to another module, by the PDB's own id. Other ids stay unchanged.
+ * 0; -ENOENT: not found; -EAGAIN; -ENOMEM. */
 int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id);
 
 /* pdb_record() for an id that may belong to another module. Call pdb_record_release() in every case. */

@@ -9,7 +9,7 @@
 
 enum { LF_FUNC_ID = 0x1601, LF_MFUNC_ID = 0x1602, LF_STRING_ID = 0x1605 };
 
-/* A name without parameters is better than none. */
+/* Removes a part of a name that could not be read: a name without parameters is better than no name. */
 static int or_nothing(struct buf *out, size_t before, int r)
 {
 	if (r == 0 || r == -EAGAIN || r == -ENOMEM)
@@ -32,7 +32,7 @@ int pdb_func_name(struct pdb_namer *n, const struct pdb_code *c, const char *nam
 	return or_nothing(out, before, pdb_add_parameters(n, c, type, 0, out));
 }
 
-/* The namespace of a function, or the strings that it is made of. */
+/* Adds the namespace of a function and "::". */
 static int add_scope(struct pdb_namer *n, const struct pdb_code *c, uint32_t id, struct buf *out)
 {
 	struct pdb_record rec;

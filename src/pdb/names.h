@@ -1,5 +1,5 @@
-/* Names of functions as people know them: with the types of their parameters, and of inlined functions with
- * their class or namespace. A struct pdb_namer is one thread's. */
+/* Makes readable names of functions: with the types of their parameters and, for inlined functions, with
+ * their class or namespace. Only one thread may use a struct pdb_namer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/module.h"
@@ -7,7 +7,7 @@
 struct pdb_exports {
 	unsigned module;
 	uint8_t *bytes;
-	struct span ids; /* pairs: the module's own id, the PDB's */
+	struct span ids; /* pairs of 32-bit ids: the module's own id, and the PDB's */
 };
 
 #define PDB_EXPORTS_MOST 8
@@ -15,17 +15,17 @@ struct pdb_exports {
 struct pdb_namer {
 	const struct pdb *p;
 	struct msf_io *io;
-	bool plain; /* without parameters */
-	struct pdb_exports exports[PDB_EXPORTS_MOST];
-	unsigned next_exports;
+	bool plain; /* names have no parameters */
+	struct pdb_exports exports[PDB_EXPORTS_MOST]; /* a cache */
+	unsigned next_exports; /* the entry to replace next, modulo PDB_EXPORTS_MOST */
 };
 
 void pdb_namer_init(struct pdb_namer *n, const struct pdb *p, struct msf_io *io, bool plain);
 void pdb_namer_release(struct pdb_namer *n);
 
-/* The name of a function, from its record's name and type. Parameters that cannot be read are left out. 0; -EAGAIN;
- * -ENOMEM. */
+/* Adds the name of a function to `out`, from the name and the type in its record. Parameters that cannot be
+ * read are left out. 0; -EAGAIN; -ENOMEM. */
 int pdb_func_name(struct pdb_namer *n, const struct pdb_code *c, const char *name, uint32_t type, struct buf *out);
 
-/* The name of the function that a call inlined. Empty when it cannot be read. 0; -EAGAIN; -ENOMEM. */
+/* Adds the name of an inlined function to `out`; nothing if the name cannot be read. 0; -EAGAIN; -ENOMEM. */
 int pdb_inlinee_name(struct pdb_namer *n, const struct pdb_code *c, uint32_t id, struct buf *out);

@@ -1,4 +1,4 @@
-/* Opens a PDB: its container, then the streams that say what is where. */
+/* Opens a PDB: its container, then the streams that form its index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "pdb/pdb-private.h"
@@ -8,7 +8,8 @@
 
 enum { STREAM_TYPES = 2, STREAM_IDS = 4 };
 
-/* The result for several parts that may each lack bytes: an error counts more than -EAGAIN. */
+/* Combines the results of two parts, each of which may lack bytes: other errors take precedence over
+ * -EAGAIN. */
 static int worse(int a, int b)
 {
 	return a < 0 && a != -EAGAIN ? a : b < 0 ? b : a;

@@ -1,14 +1,14 @@
-/* What the files of pdb/ share. */
+/* Declarations that the files of pdb/ share: the steps of pdb_open(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/pdb.h"
 
-/* Streams that stream 3 names; MSF_NO_STREAM: none. */
+/* Numbers of optional streams, from stream 3; MSF_NO_STREAM: there is none. */
 struct pdb_optional {
 	uint16_t to_source, from_source, sections, original;
 };
 
-/* The parts of pdb_open(). *has_ids: the stream of ids is one. */
+/* The steps of pdb_open(). *has_ids: whether the PDB has a stream of ids. */
 int pdb_read_info(struct pdb *p, struct msf_io *io, bool *has_ids, struct err *e);
 int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struct err *e);
 int pdb_read_addresses(struct pdb *p, struct msf_io *io, const struct pdb_optional *o, struct err *e);

@@ -1,4 +1,4 @@
-/* Reads the public symbols of a PDB. */
+/* Reads the public symbols of a PDB: all of them, or the nearest before an address. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pdb/publics.h"
 #include "base/grow.h"
@@ -10,12 +10,12 @@
 #include <string.h>
 
 #define CODE 0x20000020u
-#define HEADER_SIZE 28 /* of the stream that orders them */
-#define RECORD_SIZE 14 /* before the name */
+#define HEADER_SIZE 28 /* of the stream with the order of the public symbols */
+#define RECORD_SIZE 14 /* of a record, before the name */
 #define NAME_MOST (64u << 10)
 #define FUNCTION 2
 
-/* Tables and texts of the compiler's that lie between the code. */
+/* Whether a symbol is a string or table that the compiler put between the code. */
 static bool is_data(const char *name)
 {
 	static const char *const begins[] = {"??_C@", "??_7", "??_R"};
@@ -62,7 +62,7 @@ static int compare_publics(const void *a, const void *b)
 		return x->off < y->off ? -1 : 1;
 	if (x->function != y->function)
 		return x->function ? -1 : 1;
-	return (x->name > y->name) - (x->name < y->name); /* as they lie in the stream */
+	return (x->name > y->name) - (x->name < y->name); /* in the order of the stream */
 }
 
 static void keep_best(struct pdb_publics *all)
@@ -106,7 +106,7 @@ void pdb_publics_release(struct pdb_publics *all)
 
 /* ---- one of them ---------------------------------------------------------------------------- */
 
-/* The record at `at` of the stream, by way of its length. */
+/* Reads the record at offset `at` of the stream: first its length, then the record. */
 static int record_at(const struct pdb *p, struct msf_io *io, uint32_t at, uint8_t **out, struct pdb_symbol *s,
 	struct err *e)
 {
@@ -126,7 +126,8 @@ static int record_at(const struct pdb *p, struct msf_io *io, uint32_t at, uint8_
 	return r;
 }
 
-/* Entry `i` of the order: -ENOENT when it is not a public of code. */
+/* Reads entry `i` of the order. `*code`: whether it is a public symbol in code; if not, `out` has only the
+ * address. */
 static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t i, struct pdb_public *out,
 	bool *code, struct err *e)
 {
@@ -150,7 +151,7 @@ static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t 
 	return *code && !out->name ? -ENOMEM : 0;
 }
 
-/* How many entries are at or before the address. */
+/* Counts the entries at or before the address. */
 static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t n, unsigned section, uint32_t off,
 	uint32_t *out, struct err *e)
 {
@@ -174,9 +175,10 @@ static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint
 	return 0;
 }
 
-#define BACK_MOST 4096 /* entries that are not of code */
+#define BACK_MOST 4096 /* the most entries to go back in search of a symbol in code */
 
-/* From entry `i` back: the nearest address that has a public of code, and the best one there. */
+/* Goes back from entry `i` to the nearest address that has a public symbol in code, and returns the best
+ * symbol there. */
 static int best_back(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t i, unsigned section,
 	struct pdb_public *out, struct err *e)
 {
@@ -206,7 +208,7 @@ static int best_back(const struct pdb *p, struct msf_io *io, uint32_t map, uint3
 	return found ? 0 : -ENOENT;
 }
 
-/* Without an order all are read. */
+/* Finds the symbol by reading all public symbols, for a PDB without their order. */
 static int search_all(const struct pdb *p, struct msf_io *io, unsigned section, uint32_t off, struct pdb_public *out,
 	struct err *e)
 {

@@ -1,5 +1,5 @@
-/* Public symbols of a PDB: mangled names of addresses, for code that no module describes. An address is a
- * section and an offset. */
+/* Reads the public symbols of a PDB: mangled names of addresses, for code that no module describes. An
+ * address is a section and an offset. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/pdb.h"

@@ -11,7 +11,7 @@
 #define VERSION 20040203u
 #define MARK_SIZE 8
 #define HASH_SIZE 4
-#define STEP (8u << 10)		/* bytes that are read at once while records are walked */
+#define STEP (8u << 10)		/* bytes to read at once while searching records */
 #define NAME_STEP 128u
 #define NAME_MOST (64u << 10)
 #define NAMES_HEADER 12
@@ -19,7 +19,7 @@
 
 /* ---- types and ids ------------------------------------------------------------------------ */
 
-/* Every 8 KiB or so a mark says which record begins there. */
+/* Reads the marks: about every 8 KiB, a mark gives the number and the offset of a record. */
 static int read_marks(struct pdb *p, struct msf_io *io, struct pdb_records *out, uint32_t stream, uint32_t off,
 	uint32_t n, struct err *e)
 {
@@ -28,7 +28,7 @@ static int read_marks(struct pdb *p, struct msf_io *io, struct pdb_records *out,
 
 	n /= MARK_SIZE;
 	if (off > msf_size(&p->msf, stream) || n > (msf_size(&p->msf, stream) - off) / MARK_SIZE)
-		return 0; /* records are walked from the front instead */
+		return 0; /* records are then searched from the beginning */
 	r = msf_load(&p->msf, io, stream, off, (size_t)n * MARK_SIZE, &bytes, "its index of types", e);
 	if (r < 0)
 		return r;
@@ -66,7 +66,7 @@ int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, 
 	out->stream = stream;
 	if (le32(h) != VERSION || out->header < sizeof(h) || out->header > size || out->size > size - out->header ||
 		out->end < out->begin) {
-		*out = (struct pdb_records){0}; /* then names have no parameters */
+		*out = (struct pdb_records){0}; /* names then have no parameters */
 		return 0;
 	}
 	if (le32(h + 24) == HASH_SIZE && le32(h + 36) >= out->end - out->begin) {
@@ -77,7 +77,7 @@ int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, 
 	return read_marks(p, io, out, le16(h + 20), le32(h + 40), le32(h + 44), e);
 }
 
-/* The last mark at or before the number. */
+/* Finds the last mark at or before the number, or else the first record. */
 static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *at_number, uint32_t *at)
 {
 	uint32_t a = 0, b = from->n_marks;
@@ -98,7 +98,7 @@ static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *
 	}
 }
 
-/* Reads on at `at`, more than is needed now. */
+/* Reads bytes from `at` on, more than are needed now. */
 static int read_window(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t at,
 	uint8_t *window, uint32_t *n, struct err *e)
 {
@@ -106,7 +106,7 @@ static int read_window(const struct pdb *p, struct msf_io *io, const struct pdb_
 	return msf_read(&p->msf, io, from->stream, from->header + at, window, *n, "its types", e);
 }
 
-/* The record that follows `at`. False: there is none, or it is broken. */
+/* Reads the length of the record at `at`. False: there is no record, or it is broken. */
 static bool record_in(struct span window, uint32_t at, uint32_t size, uint32_t *len)
 {
 	const uint8_t *h = span_at(window, 0, 2);
@@ -115,7 +115,7 @@ static bool record_in(struct span window, uint32_t at, uint32_t size, uint32_t *
 	return h && *len >= 2 && *len <= size - at - 2;
 }
 
-/* Walks from record `i`, which begins at *at, to record `number`. */
+/* Goes from record `i`, which begins at *at, forward to record `number`. */
 static int walk_to(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t i, uint32_t number,
 	uint32_t *at, uint32_t *len, struct err *e)
 {

@@ -54,7 +54,7 @@ static int end_row(struct program *g, uint32_t to)
 	return r;
 }
 
-/* Begins a row, and ends the row before it if that row had no length. */
+/* Begins a row, and ends the row before it if that row is still open. */
 static int begin_row(struct program *g)
 {
 	int r = end_row(g, g->off);
@@ -93,7 +93,8 @@ static int run_operation(struct program *g, uint32_t op, uint32_t v)
 	}
 }
 
-/* The length comes first. The offset stays where the row begins, unlike after OP_CHANGE_LENGTH. */
+/* Runs OP_LENGTH_AND_OFFSET, whose length comes first. The offset stays at the beginning of the row, unlike
+ * after OP_CHANGE_LENGTH. */
 static int run_length_and_offset(struct program *g, uint32_t len)
 {
 	uint32_t delta;
@@ -106,7 +107,8 @@ static int run_length_and_offset(struct program *g, uint32_t len)
 	return r < 0 ? r : end_row(g, g->off + len);
 }
 
-/* Ends at the first unknown operation, because the number of its operands is unknown, too. */
+/* Runs the annotations. Ends at the first unknown operation, because the number of its operands is unknown,
+ * too. */
 static int run_program(struct program *g)
 {
 	uint32_t op, v;
@@ -140,11 +142,12 @@ static int read_site(const struct pdb_code *c, const struct pdb_func *f, const s
 	return r;
 }
 
-/* The walk through nested call sites. Blocks between sites are passed over, scopes of other functions skipped. */
+/* The state while walking through nested call sites. Blocks between sites are transparent; scopes of other
+ * functions are skipped. */
 struct walk {
 	int site[PDB_DEPTH_MOST]; /* the innermost site in each open scope; -1: the function itself */
-	bool begins[PDB_DEPTH_MOST];
-	unsigned depth, foreign;
+	bool begins[PDB_DEPTH_MOST]; /* the scope is a call site, not a block */
+	unsigned depth, foreign; /* open scopes: of the function, and skipped ones inside */
 };
 
 static bool is_site(uint16_t kind)

@@ -123,7 +123,8 @@ static bool keeps(const struct pdb_func *f)
 	return f->size && f->size <= INT32_MAX && f->off <= UINT32_MAX - f->size;
 }
 
-/* Reads every record and counts open scopes. So a wrong scope end in a record does no harm. */
+/* Reads every record and counts open scopes, instead of using the scope ends in the records, which may be
+ * wrong. */
 int pdb_read_symbols(struct pdb_code *c)
 {
 	size_t open[SCOPES_MOST];

@@ -1,5 +1,5 @@
-/* Spells types of a PDB as Breakpad and Mozilla's symbolication service expect them in names: classes without
- * their keyword, `const` of what is pointed to behind the type, no return type of the function itself. */
+/* Prints types of a PDB as Breakpad and Mozilla's symbolication service expect them in names. Classes have
+ * no keyword, a pointee's `const` follows its type, and the function itself has no return type. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"
@@ -7,7 +7,7 @@
 #include "pdb/udt.h"
 
 #define DEPTH_MOST 64
-#define SIMPLE_END 0x1000u /* numbers below are of types that are built in */
+#define SIMPLE_END 0x1000u /* lower numbers are those of built-in types */
 
 enum {
 	LF_MODIFIER = 0x1001, LF_POINTER = 0x1002, LF_PROCEDURE = 0x1008, LF_MFUNCTION = 0x1009, LF_ARGLIST = 0x1201,
@@ -99,7 +99,7 @@ static uint64_t size_of_class(struct pdb_namer *n, const struct pdb_code *c, con
 	return pdb_definition(n->p, n->io, rec, &number) == 0 ? size_of(n, c, number, depth + 1) : 0;
 }
 
-/* 0: it is not known. */
+/* The size of a type in bytes; 0: unknown. */
 static uint64_t size_of(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, unsigned depth)
 {
 	struct pdb_record rec;
@@ -160,7 +160,7 @@ static int add_arguments(struct pdb_namer *n, const struct pdb_code *c, uint32_t
 	return r;
 }
 
-/* What a pointer says of itself, behind a type or inside of the parentheses of a function's. */
+/* Adds the mark of a pointer or reference ("*", "&"), after a type or inside a function's parentheses. */
 static int add_mark(uint32_t attributes, bool space, struct buf *out)
 {
 	static const char *const marks[] = {"*", "&", "::*", "::*", "&&"};
@@ -172,15 +172,15 @@ static int add_mark(uint32_t attributes, bool space, struct buf *out)
 	return r == 0 && attributes & POINTER_CONST ? buf_adds(out, " const") : r;
 }
 
-/* A chain of pointers, from the outermost on, and what the last one points to. */
+/* A chain of pointers, from the outermost to the innermost, and the type that the innermost points to. */
 #define CHAIN_MOST 16
 
 struct chain {
 	unsigned n;
 	uint32_t attributes[CHAIN_MOST];
-	bool pointee_const[CHAIN_MOST]; /* what this one points to cannot be written */
+	bool pointee_const[CHAIN_MOST]; /* the type that this pointer points to is const */
 	uint32_t type;
-	struct pdb_record rec; /* of `type`, unless it is simple */
+	struct pdb_record rec; /* the record of `type`, unless the type is built in */
 };
 
 static int read_record(struct pdb_namer *n, const struct pdb_code *c, struct chain *ch)
@@ -217,7 +217,8 @@ static int follow_pointers(struct pdb_namer *n, const struct pdb_code *c, uint32
 	return r;
 }
 
-/* "*", "**", "* const &": a space only before the first, and behind a word. */
+/* Adds the marks of a chain: "*", "**", "* const &", with a space only before the first mark and after a
+ * word. */
 static int add_marks(const struct chain *ch, bool space, struct buf *out)
 {
 	int r = 0;
@@ -234,7 +235,7 @@ static int add_marks(const struct chain *ch, bool space, struct buf *out)
 	return r;
 }
 
-/* "int (*)(char)": the marks stand in the middle. */
+/* Adds a pointer to a function, with the marks in the middle: "int (*)(char)". */
 static int add_function(struct pdb_namer *n, const struct pdb_code *c, const struct chain *ch, unsigned depth,
 	struct buf *out)
 {
@@ -260,7 +261,7 @@ static int add_function(struct pdb_namer *n, const struct pdb_code *c, const str
 	return r < 0 ? r : add_arguments(n, c, le32(member ? b.p + 16 : b.p + 8), 0, depth, out);
 }
 
-/* All dimensions behind the type: an array of arrays counts the outer one first. */
+/* Adds an array: its element type, then all dimensions, the outermost first. */
 static int add_array(struct pdb_namer *n, const struct pdb_code *c, const struct chain *ch, unsigned depth,
 	struct buf *out)
 {
@@ -270,7 +271,7 @@ static int add_array(struct pdb_namer *n, const struct pdb_code *c, const struct
 	size_t end;
 	int r = 0;
 
-	at.rec.bytes = NULL; /* the caller's */
+	at.rec.bytes = NULL; /* owned by the caller */
 	while (r == 0 && at.type >= SIMPLE_END && at.rec.leaf == LF_ARRAY && at.rec.body.n >= 8) {
 		uint32_t element = le32(at.rec.body.p);
 
@@ -352,7 +353,7 @@ int pdb_add_type(struct pdb_namer *n, const struct pdb_code *c, uint32_t type, u
 
 enum this_kind { THIS_NONE, THIS_OF_CLASS, THIS_CONST, THIS_OTHER };
 
-/* Whether `this` points to the class, and may write to it. */
+/* Finds whether `this` points to the class, and whether the pointee is const. */
 static int this_of(struct pdb_namer *n, const struct pdb_code *c, uint32_t class, uint32_t this, enum this_kind *out)
 {
 	struct chain ch;

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define STEP 2048u /* hashes that are read at once */
+#define STEP 2048u /* number of hashes to read at once */
 
-/* Microsoft's: the same for both cases of a letter. */
+/* Microsoft's hash of a name, which ignores the case of letters. */
 static uint32_t hash_name(const char *name)
 {
 	const uint8_t *p = (const uint8_t *)name;
@@ -52,7 +52,8 @@ bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out)
 	return out->name;
 }
 
-/* A small number is itself; a larger one says how it is written. */
+/* A number below 0x8000 is stored directly; otherwise these two bytes give the size of the number that
+ * follows. */
 bool pdb_number(struct span body, size_t at, uint64_t *out, size_t *end)
 {
 	const uint8_t *p = span_at(body, at, 2);
@@ -86,7 +87,7 @@ static int is_definition(const struct pdb *p, struct msf_io *io, uint32_t number
 	return r == -EAGAIN || r == -ENOMEM ? r : r > 0;
 }
 
-/* Records with a name of their own are filed under it; others under the one that people see. */
+/* Records with a unique name are hashed by that name, others by the readable name. */
 int pdb_definition(const struct pdb *p, struct msf_io *io, const struct pdb_record *declaration, uint32_t *number)
 {
 	const struct pdb_records *t = &p->types;

@@ -1,4 +1,4 @@
-/* Records of classes, structures and unions. */
+/* Reads type records of classes, structures and unions, and numbers in records. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "pdb/pdb.h"
@@ -9,11 +9,11 @@ enum { UDT_DECLARED = 0x80, UDT_UNIQUE = 0x200 };
 struct pdb_udt {
 	uint64_t size;
 	bool declared; /* its definition is another record */
-	const char *name, *unique; /* in the record; `unique` may be NULL */
+	const char *name, *unique; /* pointers into the record; `unique` may be NULL */
 };
 
-/* False: the record is not a class, structure or union, or is broken. */
+/* Reads such a record. False: it is not a class, structure or union, or is broken. */
 bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out);
 
-/* A number in a record, and where it ends. False: it is cut short. */
+/* Reads a number in a record, and the offset of its end. False: it is cut short. */
 bool pdb_number(struct span body, size_t at, uint64_t *out, size_t *end);

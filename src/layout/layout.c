@@ -79,7 +79,7 @@ static bool object_fits(const struct layout_row *row, const struct artifact *a)
 	return object == OBJECT_UNKNOWN || object == row->object;
 }
 
-static bool tells_name(const struct layout_row *row)
+static bool has_name(const struct layout_row *row)
 {
 	return strstr(row->pattern, "{code_file") || strstr(row->pattern, "{debug_file");
 }
@@ -89,7 +89,7 @@ static bool row_fits(const struct layout_row *row, const struct artifact *a)
 	if (row->flags & ROW_NO_CODE && a->m.code_id[0])
 		return false;
 	return row->type == a->type && !(row->flags & ROW_ACCEPTED) && object_fits(row, a) &&
-		(!key_of_nil(a) || tells_name(row));
+		(!key_of_nil(a) || has_name(row));
 }
 
 static void change_case(char *p, size_t n, enum casing c)
@@ -101,7 +101,7 @@ static void change_case(char *p, size_t n, enum casing c)
 						: toupper((unsigned char)p[i]));
 }
 
-#define SAID_MOST (16 * LAYOUT_PATH_MAX) /* bytes of `said`; few rows fit one artifact */
+#define PRINTED_MOST (16 * LAYOUT_PATH_MAX) /* bytes of `printed`; few rows fit one artifact */
 
 /* The state of printing: which path is wanted, and the paths printed so far. */
 struct printing {
@@ -111,7 +111,7 @@ struct printing {
 	unsigned left; /* paths to skip before the wanted one */
 	bool server, compressed;
 	struct buf path; /* of this row, without the tier */
-	struct buf said; /* the paths of earlier rows, each with its NUL */
+	struct buf printed; /* the paths of earlier rows, each with its NUL */
 };
 
 static int print_tier(struct printing *p, enum tier tier, struct buf *out)
@@ -167,40 +167,40 @@ static int print_spellings(struct printing *p, struct buf *out)
 	return r;
 }
 
-static bool leave_out(const struct printing *p, const struct layout_row *row)
+static bool is_repeated(const struct printing *p, const struct layout_row *row)
 {
 	const char *path = buf_text(&p->path);
 
 	if ((row->flags & ROW_VARIANT) != ROW_VARIANT)
 		return false;
-	for (size_t at = 0; at < p->said.n; at += strlen(p->said.p + at) + 1)
-		if (strcmp(p->said.p + at, path) == 0)
+	for (size_t at = 0; at < p->printed.n; at += strlen(p->printed.p + at) + 1)
+		if (strcmp(p->printed.p + at, path) == 0)
 			return true;
 	return false;
 }
 
-static int say(struct printing *p)
+static int remember_path(struct printing *p)
 {
-	int r = buf_add(&p->said, p->path.p, p->path.n);
+	int r = buf_add(&p->printed, p->path.p, p->path.n);
 
-	return r == 0 ? buf_add(&p->said, "", 1) : r;
+	return r == 0 ? buf_add(&p->printed, "", 1) : r;
 }
 
 static int print_row(struct printing *p, const struct layout_row *row, struct buf *out)
 {
 	int r;
 
-	if (!p->server && p->said.n && row->flags & ROW_UNLISTED)
+	if (!p->server && p->printed.n && row->flags & ROW_UNLISTED)
 		return 0;
 	buf_clear(&p->path);
 	r = pattern_print(row->pattern, &p->a->m, &p->path);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	change_case(p->path.p, p->path.n, p->casing);
-	if (leave_out(p, row))
+	if (is_repeated(p, row))
 		return 0;
 	r = print_spellings(p, out);
-	return r == 0 ? say(p) : r;
+	return r == 0 ? remember_path(p) : r;
 }
 
 static int print_nth(struct printing *p, struct buf *out)
@@ -208,12 +208,12 @@ static int print_nth(struct printing *p, struct buf *out)
 	int r = 0;
 
 	p->path = BUF_UP_TO(LAYOUT_PATH_MAX);
-	p->said = BUF_UP_TO(SAID_MOST);
+	p->printed = BUF_UP_TO(PRINTED_MOST);
 	for (const struct layout_row *row = p->l->rows; r == 0 && row->pattern; row++)
 		if (row_fits(row, p->a))
 			r = print_row(p, row, out);
 	buf_release(&p->path);
-	buf_release(&p->said);
+	buf_release(&p->printed);
 	return r == 0 ? -ENOENT : r < 0 ? r : 0;
 }
 
@@ -502,7 +502,7 @@ int layout_each_printed(const struct layout *l, const struct artifact *a,
 	int r = 0;
 
 	p.path = BUF_UP_TO(LAYOUT_PATH_MAX);
-	p.said = BUF_UP_TO(SAID_MOST);
+	p.printed = BUF_UP_TO(PRINTED_MOST);
 	for (unsigned i = 0; r == 0 && l->rows[i].pattern; i++) {
 		if (!row_fits(&l->rows[i], a))
 			continue;
@@ -511,11 +511,11 @@ int layout_each_printed(const struct layout *l, const struct artifact *a,
 		r = print_row(&p, &l->rows[i], &path);
 		if (r <= 0)
 			continue;
-		r = say(&p);
+		r = remember_path(&p);
 		if (r == 0)
 			r = each(ctx, i, buf_text(&path));
 	}
 	buf_release(&p.path);
-	buf_release(&p.said);
+	buf_release(&p.printed);
 	return r;
 }

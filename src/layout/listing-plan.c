@@ -208,7 +208,7 @@ static const char *inner_of(const struct listing_plan *l)
 }
 
 /* `dir` without the layout's prefix. NULL: the directory is above the prefix, which is its only entry. */
-static const char *behind_prefix(const struct layout *l, const char *dir)
+static const char *after_prefix(const struct layout *l, const char *dir)
 {
 	size_t n = strlen(l->prefix);
 
@@ -230,7 +230,7 @@ int listing_plan_of(const struct layout *l, const char *dir, struct listing_plan
 	out->layout = l;
 	out->n = 0;
 	out->with_case = SIZE_MAX;
-	dir = behind_prefix(l, dir);
+	dir = after_prefix(l, dir);
 	if (!dir || strlen(dir) >= sizeof(out->dir))
 		return 0;
 	snprintf(out->dir, sizeof(out->dir), "%s", dir);

@@ -229,7 +229,7 @@ int tree_link(const struct artifact *a, struct buf *path, struct buf *target)
 /* ---- links to directories ----------------------------------------------------------- */
 
 /* ".build-id/xx/rest" -> "xx/rest": the part after the prefix, if it has exactly that number of slashes. */
-static const char *behind_prefix(const struct layout *l, const char *rest, unsigned slashes)
+static const char *after_prefix(const struct layout *l, const char *rest, unsigned slashes)
 {
 	size_t n = strlen(l->prefix);
 
@@ -243,12 +243,12 @@ static const char *behind_prefix(const struct layout *l, const char *rest, unsig
 
 bool tree_links_dirs(const struct layout *l, const char *rest)
 {
-	return behind_prefix(l, rest, 0);
+	return after_prefix(l, rest, 0);
 }
 
 static void link_dir(const struct layout *l, const char *rest, struct tree_hit *out)
 {
-	const char *id = behind_prefix(l, rest, 1);
+	const char *id = after_prefix(l, rest, 1);
 
 	if (!id || strlen(id) + sizeof("../../") > sizeof(out->target))
 		return;
@@ -451,7 +451,7 @@ bool tree_names_file(const struct tree_hit *hit)
 }
 
 /* A file of a directory that is not from a row of the layout (Info.plist), or NULL. */
-static const char *beside(const char *path)
+static const char *extra_entry(const char *path)
 {
 	size_t n = strcspn(path, "/");
 
@@ -461,7 +461,7 @@ static const char *beside(const char *path)
 
 const char *tree_entry(const char *path, unsigned nth, enum tree_what *what)
 {
-	const char *told = beside(path);
+	const char *told = extra_entry(path);
 
 	if (told) {
 		if (what)

@@ -20,7 +20,7 @@ void pdb_found_release(struct pdb_found *f)
 }
 
 /* Records -EAGAIN but continues, so that one call finds as many missing bytes as possible. */
-static int note(int r, bool *again)
+static int note_missing(int r, bool *again)
 {
 	*again |= r == -EAGAIN;
 	return r == -EAGAIN ? 0 : r;
@@ -37,7 +37,7 @@ static int add_frame(struct pdb_namer *names, const struct pdb_code *c, struct p
 	if (out->n == PDB_FRAMES_MOST)
 		return 0;
 	if (number)
-		r = note(pdb_name(names->p, names->io, number, &path, NULL), again);
+		r = note_missing(pdb_name(names->p, names->io, number, &path, NULL), again);
 	if (r == -EBADMSG || r == -EFBIG) {
 		buf_clear(&path);
 		r = 0;
@@ -60,12 +60,12 @@ static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const s
 		_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
 		const struct pdb_cell *at = &cut->cells[cell];
 
-		r = note(pdb_inlinee_name(names, c, cut->sites.at[at->site].inlinee, &name), again);
+		r = note_missing(pdb_inlinee_name(names, c, cut->sites.at[at->site].inlinee, &name), again);
 		if (r == 0)
 			r = add_frame(names, c, out, &name, at->file, at->line, again);
 	}
 	if (r == 0)
-		r = note(pdb_func_name(names, c, f->name ? f->name : "", f->type, &own), again);
+		r = note_missing(pdb_func_name(names, c, f->name ? f->name : "", f->type, &own), again);
 	return r < 0 ? r : add_frame(names, c, out, &own, p->file, p->line, again);
 }
 

@@ -11,7 +11,7 @@ struct pdb_func {
 	uint16_t section;
 	uint32_t off, size;
 	const char *name;	  /* points into the module's bytes; of PDB_SEPARATED the parent's name, or
-				     "" */
+				     NULL */
 	uint32_t type;		  /* number of the function's type record; 0: unknown */
 	uint32_t at, end;	  /* offsets of its records in `symbols` */
 	uint16_t target_section;  /* section of the target: where PDB_TRAMPOLINE jumps, or where the parent

@@ -10,7 +10,7 @@
 enum { LF_FUNC_ID = 0x1601, LF_MFUNC_ID = 0x1602, LF_STRING_ID = 0x1605 };
 
 /* Removes a part of a name that could not be read: a name without parameters is better than no name. */
-static int or_nothing(struct buf *out, size_t before, int r)
+static int keep_readable(struct buf *out, size_t before, int r)
 {
 	if (r == 0 || r == -EAGAIN || r == -ENOMEM)
 		return r;
@@ -29,7 +29,7 @@ int pdb_func_name(struct pdb_namer *n, const struct pdb_code *c, const char *nam
 	if (r < 0 || n->plain || !type)
 		return r;
 	before = out->n;
-	return or_nothing(out, before, pdb_add_parameters(n, c, type, 0, out));
+	return keep_readable(out, before, pdb_add_parameters(n, c, type, 0, out));
 }
 
 /* Adds the namespace of a function and "::". */
@@ -63,10 +63,10 @@ int pdb_inlinee_name(struct pdb_namer *n, const struct pdb_code *c, uint32_t id,
 	}
 	if (r == 0)
 		r = pdb_add_text(rec.body, 8, out);
-	r = or_nothing(out, before, r);
+	r = keep_readable(out, before, r);
 	before = out->n;
 	if (r == 0 && !n->plain && out->n && rec.body.n >= 8)
-		r = or_nothing(out, before, pdb_add_parameters(n, c, le32(rec.body.p + 4), 0, out));
+		r = keep_readable(out, before, pdb_add_parameters(n, c, le32(rec.body.p + 4), 0, out));
 	pdb_record_release(&rec);
 	return r;
 }

@@ -96,7 +96,7 @@ void pdb_release(struct pdb *p);
  * overflow. */
 bool pdb_source_of(const struct pdb *p, unsigned section, uint32_t off, uint32_t *source);
 
-/* Finds the source address of a target address. False: the bytes there were inserted later. */
+/* Finds the source address of a target address. False: these bytes were inserted, or are in no section. */
 bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source);
 
 /* Iterates over the pieces into which a source range [start, start + size) was moved in the image.

@@ -88,7 +88,7 @@ struct spelling {
 	bool lower, compressed, ptr;
 };
 
-static void say_spelling(const struct source *s, const struct spelling *sp, char out[static 64])
+static void describe_spelling(const struct source *s, const struct spelling *sp, char out[static 64])
 {
 	static const char *const ids[] = {"", ", id padded", ", id cut"};
 	static const char *const casings[] = {"", ", lower case", ", upper case"};
@@ -144,7 +144,7 @@ static int print_spelling(const struct source *s, const struct artifact *v, stru
 }
 
 /* Whether an earlier path is the same: a casing can make two spellings equal, and a server is asked once. */
-static bool said_before(const struct source *s, const struct artifact *v, const struct spelling *sp,
+static bool is_repeated(const struct source *s, const struct artifact *v, const struct spelling *sp,
 	const struct buf *path)
 {
 	_cleanup_buf_ struct buf earlier = BUF_UP_TO(LAYOUT_PATH_MAX);
@@ -201,7 +201,7 @@ static int plan_paths(const struct source *s, const struct source_facts *facts, 
 
 	sp->ptr = false;
 	for (sp->path = 0; (r = print_spelling(s, v, sp, out)) == 0; sp->path++)
-		if (is_listed(facts, sp, out) && !said_before(s, v, sp, out) && (*nth)-- == 0)
+		if (is_listed(facts, sp, out) && !is_repeated(s, v, sp, out) && (*nth)-- == 0)
 			return 1;
 	if (r == -ENOENT)
 		r = print_ptr(s, v, sp, out);
@@ -244,7 +244,7 @@ int plan_path(const struct source *s, const struct source_facts *facts, const st
 		if (r < 0)
 			return r;
 		if (r > 0) {
-			say_spelling(s, &sp, ask->spelling);
+			describe_spelling(s, &sp, ask->spelling);
 			ask->ptr = sp.ptr;
 			return 0;
 		}

@@ -74,7 +74,7 @@ bool ptr_map_valid(const char *map)
 }
 
 /* The rest of the path after the prefix; NULL: the path does not begin with it. */
-static const char *behind(const char *path, const char *prefix, size_t n)
+static const char *after_prefix(const char *path, const char *prefix, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!path[i] || !same(path[i], prefix[i]))
@@ -110,7 +110,7 @@ int ptr_resolve(const struct source *s, const char *path, char **dir, struct buf
 	int r;
 
 	for (char **map = s->o.ptr_map; map && *map; map++) {
-		const char *now = behind(path, *map, map_prefix(*map));
+		const char *now = after_prefix(path, *map, map_prefix(*map));
 
 		if (now && (!best || map_prefix(*map) > map_prefix(best))) {
 			best = *map;

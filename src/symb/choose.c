@@ -80,7 +80,7 @@ static int ask_all(struct asked *a, struct waits *w, struct fetch *f, const stru
 	return r;
 }
 
-static void look_at(struct asked *a, enum filetype t)
+static void identify_file(struct asked *a, enum filetype t)
 {
 	struct question *q = a->q[t];
 	struct view v;
@@ -166,7 +166,7 @@ int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, un
 	if (r == 0)
 		r = wait_all(w, stop);
 	for (unsigned t = 0; r == 0 && t < FILETYPES; t++)
-		look_at(a, t);
+		identify_file(a, t);
 	if (r == 0 && !out->bits && a->known[FILETYPE_PE])
 		out->bits = bits_of(a->slice[FILETYPE_PE].arch);
 	if (r == 0)

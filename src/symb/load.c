@@ -192,7 +192,7 @@ static bool is_certain(int r)
 	return r == 0 || r == -ENOENT || r == -EBADMSG || r == -EFBIG;
 }
 
-static void say_why(struct wanted *w, const char *what, int r, const char *why)
+static void add_reason(struct wanted *w, const char *what, int r, const char *why)
 {
 	size_t n = strlen(w->why);
 
@@ -226,14 +226,14 @@ static void take_answer(struct loading *l, unsigned i)
 	l->waits--;
 	w->fetch_seconds += q->ended - q->begun;
 	if (q->r == 0 && q->blob && (r = check_sum(w, q, &e)) < 0) {
-		say_why(w, filetype_name(q->key.type), r, e.text);
+		add_reason(w, filetype_name(q->key.type), r, e.text);
 	} else if (q->r == 0 && q->blob) {
 		l->found[l->n_found].blob = blob_ref(q->blob);
 		l->found[l->n_found].type = q->key.type;
 		l->found[l->n_found++].rank = rank_of(q->blob, &q->key);
 		w->size += w->fetched ? blob_size(q->blob) : 0;
 	} else {
-		say_why(w, filetype_name(l->groups[i].types[0]), q->r, q->why);
+		add_reason(w, filetype_name(l->groups[i].types[0]), q->r, q->why);
 	}
 	question_unref(q);
 }
@@ -260,7 +260,7 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 	drop_found(l, best);
 	r = made_of(s, &l->w->m, l->making, l->flags, &a);
 	if (r < 0) {
-		say_why(l->w, filetype_name(l->making), r, "files of this type cannot be converted");
+		add_reason(l->w, filetype_name(l->making), r, "files of this type cannot be converted");
 		return 0;
 	}
 	derive_key(&a, &l->made);
@@ -289,7 +289,7 @@ static void take_made(struct symb *s, struct loading *l)
 	else
 		r = loaded_new(s, &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
 	if (r < 0)
-		say_why(l->w, filetype_name(l->making), r, e.text);
+		add_reason(l->w, filetype_name(l->making), r, e.text);
 	l->over = r == 0;
 	question_unref(q);
 }
@@ -396,7 +396,7 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 
 	w->asked = true;
 	if (!can_be_asked(w)) {
-		say_why(w, "identifier", 0, "not valid");
+		add_reason(w, "identifier", 0, "not valid");
 		return;
 	}
 	*l = (struct loading){.w = w, .flags = flags};

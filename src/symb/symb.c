@@ -101,7 +101,7 @@ static void count_modules(struct symb *s, const struct request *q)
 	}
 }
 
-static void let_go(struct symb *s, struct request *q)
+static void unref_files(struct symb *s, struct request *q)
 {
 	for (size_t i = 0; i < q->n_wanted; i++)
 		if (q->wanted[i].file)
@@ -142,7 +142,7 @@ static int run(struct symb *s, const struct symb_api *api, struct request *q,
 	}
 	if (r == 0 && status == 200)
 		r = write_answer(s, api, q, flags, took, out);
-	let_go(s, q);
+	unref_files(s, q);
 	return r < 0 ? r : status;
 }
 

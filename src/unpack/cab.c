@@ -131,7 +131,7 @@ static bool cab_begins(const uint8_t *p, size_t n)
 }
 
 /* Returns the error of a callback, or else translates libmspack's error. */
-static int say(struct cab *c, int error)
+static int cab_error(struct cab *c, int error)
 {
 	if (c->error)
 		return c->error;
@@ -147,7 +147,7 @@ static int say(struct cab *c, int error)
 	}
 }
 
-static int judge(
+static int check_cabinet(
 	const struct unpack *u, const struct mscabd_cabinet *cab, uint64_t size, struct err *e)
 {
 	const struct mscabd_file *file = cab->files;
@@ -170,12 +170,12 @@ static int extract(struct cab *c, struct mscab_decompressor *d, struct err *e)
 	int r;
 
 	if (!cab)
-		return say(c, d->last_error(d));
-	r = judge(c->u, cab, c->v->size, e);
+		return cab_error(c, d->last_error(d));
+	r = check_cabinet(c->u, cab, c->v->size, e);
 	if (r == 0) {
 		r = d->extract(d, cab->files, OUT_NAME);
 		if (r != MSPACK_ERR_OK)
-			r = say(c, r);
+			r = cab_error(c, r);
 		else if (c->u->made != cab->files->length)
 			r = err_set(
 				e, -EBADMSG, "is broken: the cabinet holds less than its header says");

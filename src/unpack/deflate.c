@@ -46,7 +46,7 @@ static void deflate_close(struct unpack *u)
 
 /* Consumes the zeros after a member. 0: the input ended; 1: the next member begins; -EBADMSG: other bytes
  * follow. */
-static int behind(struct deflate *d, struct span *in, const char *name, struct err *e)
+static int after_member(struct deflate *d, struct span *in, const char *name, struct err *e)
 {
 	while (in->n && !in->p[0] && !d->one) {
 		d->padding = true;
@@ -92,7 +92,7 @@ static int deflate_feed(struct unpack *u, struct span in, struct err *e)
 	int r = 0;
 
 	while (in.n && r >= 0) {
-		r = d->between ? behind(d, &in, u->packing->name, e) : 1;
+		r = d->between ? after_member(d, &in, u->packing->name, e) : 1;
 		if (r == 1)
 			r = member(u, d, &in, e);
 		if (r != 0)

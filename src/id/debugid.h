@@ -34,8 +34,8 @@ void debug_id_from_guid(struct debug_id *d, const uint8_t guid[static 16], uint3
 void debug_id_from_build_id(struct debug_id *d, const uint8_t *id, size_t n, bool big_endian);
 
 bool debug_id_is_nil(const struct debug_id *d); /* not set, or all zeros */
-/* Whether the age field holds not an age but the stamp of a Portable PDB (a time or checksum), or ffffffff,
- * which paths have in its place. A real age never has eight digits. */
+/* Whether the age field contains the stamp of a Portable PDB (a time or checksum) instead of an age, or
+ * ffffffff, which paths have in its place. A real age never has eight digits. */
 bool debug_id_stamped(const struct debug_id *d);
 
 bool debug_id_equal(const struct debug_id *a, const struct debug_id *b);

@@ -4,8 +4,8 @@
  * where the name is the identity (source paths, sections). Elsewhere the name is a hint, kept as first
  * given.
  * The key of a PE or ELF file has its code id. But some clients know only the debug id, and an ELF file
- * without a build id has only a debug id. Then the key has the debug id in Breakpad's form, which is longer
- * than a PE's code id and, unlike a build id, has an odd number of digits.
+ * without a build id has only a debug id. Then the key has the debug id in Breakpad's form. That form is
+ * longer than a PE's code id and, unlike a build id, has an odd number of digits.
  * Plain values: compare them, hash them, copy them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

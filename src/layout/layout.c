@@ -324,8 +324,8 @@ static bool plausible(const struct artifact *a)
 	return (!digits || plausible_code(a, digits)) && (!a->m.debug_id.set || plausible_debug(a));
 }
 
-/* Adds the file that a row reads from a path, if it is plausible: the code id in a path of a PE file could
- * also be the id of a PDB 2.0. */
+/* Adds the file that a row reads from a path, if it is plausible. For example, the code id in a path of a PE
+ * file could also be the id of a PDB 2.0. */
 static bool read_file(const struct layout_row *row, struct artifact *a, struct layout_hit *out)
 {
 	struct key k;

@@ -122,7 +122,7 @@ static const struct layout_row native_rows[] = {
 	{0},
 };
 
-/* The key of .NET's debugging libraries (companions) has the id of their runtime, so the contents of such a
+/* The key of .NET's debugging libraries (companions) has the id of their runtime. So the contents of such a
  * file cannot be checked against its key. */
 static const struct layout_row symstore_rows[] = {
 	PDB_ROWS,

@@ -2,9 +2,9 @@
  * the body of a request and returns an HTTP status and JSON. http/ and the command supply the body.
  *
  * symb_answer() waits for files to be fetched and converted, as long as fetch/ and derive/ allow. Call it on
- * threads that may block, any number at the same time. (A small pool serves HTTP well: a warm answer takes a
- * millisecond.) Requests share modules, so many requests for one module cost one download, one conversion
- * and one mapping. */
+ * threads that may block, any number at the same time. A small pool of threads serves HTTP well, because an
+ * answer from mapped files takes a millisecond. Requests share modules, so many requests for one module cost
+ * one download, one conversion and one mapping. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

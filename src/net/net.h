@@ -87,7 +87,7 @@ bool transfer_is_queued(const struct transfer *t);
 /* (net) clock_ms() of the end of that wait; 0: the transfer never waited, or still waits. */
 uint64_t transfer_its_turn(const struct transfer *t);
 void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
-/* (net) Whether the transfer should make room. A more urgent one may displace it soon; an equally urgent
- * one, after its time slice. Then cancel it, and request the rest anew. True once for each transfer that
- * waits for the host. */
+/* (net) Whether the transfer should make room for one that waits for the host: soon for a more urgent one,
+ * after its time slice for an equally urgent one. Then cancel it, and request the rest anew. True once for
+ * each transfer that waits. */
 bool transfer_should_yield(struct transfer *t);

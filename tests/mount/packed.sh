@@ -189,7 +189,7 @@ for how in plain dir; do
   refused cab-bomb 'File too large' 'is cab of more than' "symstore@$base/cab-bomb" --max-file-size 50M
   refused cut 'Bad message' 'cut short\|broken' "symstore@$base/cut"
 done
-refused bomb-coding 'File too large' 'a bomb: its Content-Encoding' "symstore@$URL_coded/bomb-coding"
+refused bomb-coding 'File too large' 'a decompression bomb: its Content-Encoding' "symstore@$URL_coded/bomb-coding"
 
 for how in plain dir; do
   [ $how = plain ] && base=$URL_plain || base=$TMP/root

@@ -148,7 +148,7 @@ done
 # ---- a proxy of the environment ------------------------------------------------------------------------------
 for proxy in "http://joe:hun/ter2@$host" "joe:hun@ter2@$host" "http://joe:12/hunter2@$host" "http://joe:hun ter2@$host" "joe://hunter2@$host" "http://joe:hunter2@$host:x" http://joe:hunter2; do
   unshown env SYMFS_DEBUG=net,fetch http_proxy="$proxy" "$SYMFS" get --no-default-sources --cache "$TMP/proxied" --source gdb@http://symbols.test/ "$file"
-  grep -qF 'the URL of the proxy is mistyped' "$TMP/said" || fail "$proxy: $(cat "$TMP/said")"
+  grep -qF 'the proxy URL is malformed' "$TMP/said" || fail "$proxy: $(cat "$TMP/said")"
 done
 
 # Encoded they are sent.

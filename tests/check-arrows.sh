@@ -1,5 +1,5 @@
 #!/bin/sh
-# Includes run downstairs only, as src/FLOORS says. Also shows that the check can fail.
+# Checks that includes go only to lower floors, as src/FLOORS says, and that the check can fail.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 sh "$top/scripts/check-arrows" "$top/src" || exit 1

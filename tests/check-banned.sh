@@ -1,6 +1,6 @@
 #!/bin/sh
-# No source uses a function of the C library that has a better one here or a limit that one forgets. Also shows that
-# the check can fail.
+# Checks that no source uses a function of the C library that has a better replacement here, or a
+# limit that is easily forgotten. Also shows that the check can fail.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 tmp=$(mktemp -d) || exit 1

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What runs every test here: a test that hangs is ended, and nothing that a test started outlives it.
+# Checks tests/helpers/bounded, which runs every test: it ends a test that hangs, and no process
+# that a test started outlives the test.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -u
 bounded=${top_builddir:-.}/tests/helpers/bounded

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The completions load into a bare bash (and a zsh, where there is one) and offer each command, subcommand, option,
-# layout, file type and preset that the program has. Also shows that a word which is not offered is found.
+# Checks that the completions load into a bare bash (and into zsh, if installed) and offer each
+# command, subcommand, option, layout, file type and preset of the program. Also shows that a
+# missing word is found.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 bash=$(command -v bash) || { echo "no bash"; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# libdwarf is the oracle of our DWARF reader: of programs that compilers make here, both find the same
-# functions, inlined calls and lines.
+# Compares our DWARF reader with libdwarf: both must find the same functions, inlined calls and
+# lines in programs that compilers make here.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 helpers=$(cd "${top_builddir:-.}" && pwd)/tests/helpers

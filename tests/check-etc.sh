@@ -1,6 +1,7 @@
 #!/bin/sh
-# The sample configuration and every preset load, each preset can be named, and a preset is asked only when it
-# is named. Samba accepts its part of the configuration.
+# Checks that the sample configuration and every preset load, and that each preset can be selected
+# by name. A preset is asked only when it is selected. Samba must accept its part of the
+# configuration.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 symfs=${top_builddir:-.}/symfs

@@ -1,7 +1,8 @@
 #!/bin/sh
-# GSYM of programs that compilers make here says what addr2line, llvm-symbolizer and eu-addr2line say,
-# at random addresses: tests/bench/gsym-agree.sh in small. And what only a linked program of several
-# units shows: lines of functions that have no entry, and of which unit a shared function is.
+# Checks that GSYM agrees with addr2line, llvm-symbolizer and eu-addr2line at random addresses of
+# programs that compilers make here: a small run of tests/bench/gsym-agree.sh. It also checks what
+# only a linked program of several units has: lines of functions without an entry, and the unit of a
+# shared function.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 need g++ nm addr2line eu-addr2line readelf awk

@@ -1,7 +1,7 @@
 #!/bin/sh
-# GSYM from debug information: what a compiler made here, in every version of DWARF and every way to
-# compress it, and files kept from before, whose every address is answered as llvm-gsymutil 22 does.
-# Where symfs does better the file is named, with what is better.
+# Checks GSYM made from debug information: programs compiled here, in every version of DWARF and
+# with every compression, and stored files. Every address of a stored file must be answered as
+# llvm-gsymutil 22 answers it. Where symfs does better, the file is named here, with the difference.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 symfs=$(cd "${top_builddir:-.}" && pwd)/symfs

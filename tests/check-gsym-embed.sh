@@ -1,7 +1,7 @@
 #!/bin/sh
-# GSYM in a copy of a Mach-O or PE file, which stays as good a file as before: LLVM's and binutils' readers
-# and debuggers say the same of it, and of it its GSYM what a file of its own says. ELF is looked at in
-# check-gsym-inputs.sh.
+# Checks copies of Mach-O and PE files with embedded GSYM. LLVM's and binutils' readers and
+# debuggers must say the same of the copy as of the original. The embedded GSYM must answer as a
+# separate GSYM file does. check-gsym-inputs.sh checks ELF.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Inputs that are no plain ELF program: symbols packed in .gnu_debugdata; object files that were not linked,
-# whose answers are those of elfutils and, on other machines, of the same file linked; PE with DWARF and
-# with nothing but exports, as llvm-symbolizer and the linker say; Mach-O without DWARF.
+# Checks GSYM made from inputs other than a plain ELF program: symbols packed in .gnu_debugdata;
+# object files that were not linked; PE with DWARF and with nothing but exports; Mach-O without
+# DWARF. Unlinked object files must answer as elfutils does and, on other machines, as the same file
+# does when linked. PE files must answer as llvm-symbolizer and the linker do.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 . "$top/tests/mount/clients.sh" # first_of

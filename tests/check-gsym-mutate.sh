@@ -1,6 +1,6 @@
 #!/bin/sh
-# Debug files of real compilers, changed at random and converted by workers: whatever they say costs only
-# themselves. A short run; HACKING.md has the long one.
+# Checks that debug files of real compilers, changed at random and converted by workers, harm
+# nothing but their own conversion. A short run; HACKING.md has the long one.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 need g++ objcopy

@@ -1,7 +1,8 @@
 #!/bin/sh
-# GSYM files that other programs wrote, kept from before: our reader answers every address of LLVM's (of 14
-# and of 22) and of the first tool's (three of its forms) as llvm-gsymutil 22 does with its own. Where an
-# answer is another one on purpose, or because the writer knew less, the file is named here with why.
+# Checks stored GSYM files that other programs wrote: our reader must answer every address of LLVM's
+# files (14 and 22) and of the first tool's (three forms) as llvm-gsymutil 22 does for its own
+# files. An answer may differ on purpose, or because the writer knew less; such a file is named here
+# with the reason.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 symfs=$(cd "${top_builddir:-.}" && pwd)/symfs

@@ -1,6 +1,6 @@
 #!/bin/sh
-# symfs gsym on the command line: every command and both spellings, exit codes, what it says; and
-# llvm-gsymutil reads what it writes and answers every address as it does.
+# Checks symfs gsym on the command line: every command, both spellings, exit codes and messages.
+# llvm-gsymutil must read the output and answer every address as symfs does.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 symfs=$(cd "${top_builddir:-.}" && pwd)/symfs

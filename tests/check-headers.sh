@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each header compiles alone, and twice in a row.
+# Checks that each header compiles alone, and twice in a row.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 cd "${top_srcdir:-$(dirname "$0")/..}/src" || exit 1
 seen=0

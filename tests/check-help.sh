@@ -1,6 +1,7 @@
 #!/bin/sh
-# Help goes to stdout, fits 80 columns and ends with 0; the manual page of a command names each option
-# that its help names. An option that a command has no use for is refused. Mistakes go to stderr, name the command and end with 2.
+# Checks that help goes to stdout, fits 80 columns and ends with 0, and that the manual page of a
+# command names each option in the help. A command refuses an option that it does not use. Messages
+# about mistakes go to stderr and name the command, and the exit status is 2.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 symfs=${top_builddir:-.}/symfs

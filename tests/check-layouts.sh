@@ -1,6 +1,6 @@
 #!/bin/sh
-# The examples of symfs-layouts(7) are paths that symfs prints for the identifiers that the page
-# names, and reads; and the words of the command line are those that the code has.
+# Checks symfs-layouts(7): symfs must print the example paths for the identifiers that the page
+# names, and must parse them. Also checks that the command line and the code have the same words.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=${top_srcdir:-$(dirname "$0")/..}
 symfs=${top_builddir:-.}/symfs

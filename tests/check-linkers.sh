@@ -1,6 +1,6 @@
 #!/bin/sh
-# Programs and PDBs that a compiler and a linker make now, against what LLVM's own readers say of
-# them: identifiers, names, architecture, kind; and that each program's PDB is the one it names.
+# Compares symfs with LLVM's own readers on programs and PDBs that a compiler and a linker make now:
+# identifiers, names, architecture and kind. Each program must name its own PDB.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 symfs=${top_builddir:-.}/symfs
 for tool in clang lld-link llvm-readobj llvm-pdbutil; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The calls between object files run downstairs only, and in no circle that src/FLOORS does not name. Also shows
-# that the check can fail.
+# Checks that calls between object files go only to lower floors, and form no circle that src/FLOORS
+# does not name. Also shows that the check can fail.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 build=${top_builddir:-.}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The lists of Makefile.am have one word a line, sorted, none twice; and each source, header and test stands in
-# one of them. Also shows that the check can fail.
+# Checks the lists of Makefile.am: one word a line, sorted, none twice, and each source, header and
+# test is in one of them. Also shows that the check can fail.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 cd "${top_srcdir:-$(dirname "$0")/..}" || exit 1
 tmp=$(mktemp -d) || exit 1

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The manual pages are formatted without a warning, and describe each command, subcommand, key, attribute, layout,
-# file type, kind of source and preset that the program has. Also shows that a word without a place is found.
+# Checks that the manual pages are formatted without a warning, and describe each command,
+# subcommand, key, attribute, layout, file type, kind of source and preset of the program. Also
+# shows that a missing word is found.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 command -v man >/dev/null || { echo "no man: apt-get install man-db"; exit 77; }

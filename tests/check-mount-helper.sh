@@ -1,5 +1,6 @@
 #!/bin/sh
-# The mount helper turns every form in which mount(8) calls it into `symfs SRC DIR -o OPTS`.
+# Checks that the mount helper turns every form in which mount(8) calls it into `symfs SRC DIR -o
+# OPTS`.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 tmp=$(mktemp -d) || exit 1

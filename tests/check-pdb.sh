@@ -1,6 +1,6 @@
 #!/bin/sh
-# PDBs that a script makes of a real one: variants of the container and of the streams answer as the original,
-# and each of many damaged files ends in a sentence or in GSYM.
+# Checks PDBs that a script derives from a real one. Variants of the container and of the streams
+# must answer as the original does. Each damaged file must give either a message or GSYM.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"
 need python3 zstd

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What scripts/check says last: each skipped test with its reason, each failed one with the end of its log, and the
-# counts. Of results that are made up here.
+# Checks the end of the output of scripts/check, with made-up results: each skipped test with its
+# reason, each failed one with the end of its log, and the counts.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 set -u
 summary=${top_srcdir:-$(dirname "$0")/..}/scripts/summary

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Look-ups in Breakpad symbol files answer what symbolic's symcache answers, which Mozilla's service looks
-# addresses up in: stored answers to real and generated modules, through the library and through
-# `symfs symbolicate`; then a table of good and bad records, and modules made at random, for which symbolic
-# itself is asked. By hand, with more modules and another seed:
+# Compares look-ups in Breakpad symbol files with symbolic's symcache, which Mozilla's service uses.
+# It first compares stored answers to real and generated modules, through the library and through
+# `symfs symbolicate`. Then it asks symbolic itself, for a table of good and bad records and for
+# random modules. By hand, with more modules and another seed:
 #	tests/helpers/symcache-agree random ../shared/tools/oracle/symcache 20000 7
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/..}/tests/mount/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# systemd accepts both units, without a word; names nothing in them that would make a mount
-# namespace; and the check itself can fail.
+# Checks that systemd accepts both units without a warning, and that they contain no option that
+# creates a mount namespace. Also shows that the check can fail.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd) || exit 1
 command -v systemd-analyze >/dev/null || { echo "no systemd-analyze: apt-get install systemd"; exit 77; }

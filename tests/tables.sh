@@ -1,5 +1,6 @@
-# What the program and its tables name: check-man.sh and check-completions.sh ask the manual pages and the
-# completions for all of it. Sets nothing; needs $top and $symfs. Each function prints one word a line.
+# The words of the program's help and tables: check-man.sh and check-completions.sh look for all of
+# them in the manual pages and the completions. This file sets nothing, and needs $top and $symfs.
+# Each function prints one word a line.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=sh
 

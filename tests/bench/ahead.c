@@ -1,11 +1,13 @@
-/* What reading ahead would do to reads that were recorded, without a mount or a server:
+/* Replays recorded reads of a file with the read-ahead of fetch/ahead.c, without a mount or a
+ * server, and prints what they would cost:
  *
  *	ahead FILE READS [RTT_MS [MB_PER_S]]
  *
- * READS are lines `OFFSET SIZE`, as `bare FILE MOUNTPOINT PATH reads` prints them while a debugger runs.
- * FILE is what they were of; its tables and heads are known from the start. One reader, which waits for
- * each answer; an answer takes the round trip (20) and its bytes (50). It prints bytes, requests and the
- * time of waiting: what `fetch/ranges.c` makes of fetch/ahead.c, without its several requests at once. */
+ * READS has lines `OFFSET SIZE`, as `bare FILE MOUNTPOINT PATH reads` prints them while a debugger
+ * runs. FILE is the file that was read; its tables and unit heads are known from the start. One
+ * reader waits for each answer. An answer takes the round trip (20 ms) and the time of its bytes
+ * (50 MB/s). The output is bytes, requests and the time of waiting. Unlike fetch/ranges.c, the
+ * simulation sends one request at a time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/ahead.h"

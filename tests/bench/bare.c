@@ -1,13 +1,14 @@
-/* The least that a FUSE server of one file can do, for benchmarks: what it costs is the price of
- * FUSE, and what symfs costs beyond is symfs's own.
+/* A FUSE server of one file that does as little as possible, for benchmarks. Its cost is the price
+ * of FUSE; what symfs costs more is symfs's own.
  *
  *	bare FILE MOUNTPOINT PATH [noopen|reads]
  *
- * MOUNTPOINT/PATH has the bytes of FILE, and there are no other names. The kernel may keep pages,
- * names, attributes and what is not there for ever, as with a whole file of symfs. `noopen` answers
- * OPEN with "there is no such call" (FUSE_CAP_NO_OPEN_SUPPORT): the kernel asks no more. With `reads`
- * the kernel reads no page that no reader wanted, and every READ is a line on standard output, `OFFSET
- * SIZE`: what tests/bench/ahead.c plays again. It serves until it is unmounted. */
+ * MOUNTPOINT/PATH has the bytes of FILE; no other name exists. The kernel may cache pages, names,
+ * attributes and negative entries for ever, as with a whole file of symfs. With `noopen` the
+ * server answers OPEN with ENOSYS (FUSE_CAP_NO_OPEN_SUPPORT), so the kernel sends no further OPEN.
+ * With `reads` the kernel reads only pages that a reader asks for, and the server prints a line
+ * `OFFSET SIZE` for each READ, which tests/bench/ahead.c replays. The server runs until it is
+ * unmounted. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define FUSE_USE_VERSION 314
 #include <errno.h>

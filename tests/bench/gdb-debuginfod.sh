@@ -1,9 +1,10 @@
 #!/bin/sh
-# A core of a program with 30 libraries, whose debug files only a debuginfod server has (20 ms to each
-# answer, 50 MB/s, neither HEAD nor ranges, as the stock one): how long gdb takes to tell a line of each
-# library, by its own debuginfod client and through symfs; with nothing stored, after `symfs warm`, and
-# with all of it stored. Round by round in turns, each with a fresh store. BENCH_ROUNDS is the number
-# of rounds (5).
+# Compares gdb on a core through symfs with gdb's own debuginfod client. The core is of a program
+# with 30 libraries. Only a debuginfod server has their debug files. It takes 20 ms for an answer,
+# sends 50 MB/s, and supports neither HEAD nor ranges, like the stock server. The benchmark times
+# how long gdb takes to print a line of each library: with nothing stored, after `symfs warm`, and
+# with everything stored. The two take turns in each round, each with a fresh store. BENCH_ROUNDS is
+# the number of rounds (5).
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"

@@ -1,34 +1,37 @@
 #!/bin/sh
-# Whether GSYM says what other tools say: random addresses of a program's code (10,000, or
-# AGREE_ADDRESSES; AGREE_SEED for others), each looked up in the GSYM that is made of the debug file,
-# and in the debug file itself by addr2line; where they differ, by llvm-symbolizer and eu-addr2line,
-# too. Every difference is put into a class by itself: which tool answers as symfs does, and what differs
-# from addr2line. Printed are each class with its count and one example, the share that is equal to
-# addr2line, and the share that is equal to one of them; with AGREE_LIST=FILE all differences.
+# Compares the answers of GSYM with those of other tools, at random addresses of a program's code.
+# There are 10,000 addresses, or AGREE_ADDRESSES; AGREE_SEED chooses others. Each address is looked
+# up in the GSYM that is made from the debug file, and in the debug file itself by addr2line. Where
+# the two differ, llvm-symbolizer and eu-addr2line are asked, too. Each difference is put into a
+# class: which tool agrees with symfs, and what differs from addr2line. The output is each class
+# with its count and one example, the share of answers that equal addr2line's, and the share that
+# equal those of at least one tool. AGREE_LIST=FILE gets all differences.
 #
 #   tests/bench/gsym-agree.sh DEBUGFILE...      (top_builddir says where symfs is)
 #
-# Equal is an answer when the names, files and lines of all its frames are those of one tool, or
-# each name and each place those of one of them that has as many frames: addr2line 2.40 doubles
-# directories and files of DWARF 5, and llvm-symbolizer names the outermost function after a symbol.
-# Names are compared as they are in the file, not demangled; a name is the same with what it is in
-# (`ns::f`, `f`) and with what the compiler said of the copy (`f.cold`). Discriminators are not
-# compared. What no function has, padding, is answered by others with the line of what is before it:
-# that is no answer.
+# An answer is equal when the names, files and lines of all its frames are those of one tool. It is
+# also equal when each name and each place is that of some tool that has as many frames. The reason:
+# addr2line 2.40 doubles directories and files of DWARF 5, and llvm-symbolizer names the outermost
+# function after a symbol. Names are compared as they are in the file, not demangled. Names that
+# differ only in their scope (`ns::f`, `f`) or in the compiler's suffix of a copy (`f.cold`) are the
+# same. Discriminators are not compared. At padding, which belongs to no function, other tools
+# answer with the line of the code before it; this does not count as an answer.
 #
-# What the line table itself says, row by row as `readelf --debug-dump=decodedline` prints it, is the
-# judge of files and lines: behind each class stands at how many of its addresses symfs has the file and
-# line of the row, and at how many addr2line has. (Directories are not in that print: see dir_index in
-# `llvm-dwarfdump --debug-line`. Of DWARF 5 entry 0 is the directory of the compilation itself, and what
-# is relative to it is not put behind it once more.) Rows that are no statements, by the flag is_stmt,
-# count: an instruction belongs to the line of its row wherever a debugger would stop, and the three
-# readers and LLVM's GSYM take them, while gdb's `info line` answers with the statement before.
+# The line table itself, row by row as `readelf --debug-dump=decodedline` prints it, is the judge of
+# files and lines. The output says for each class at how many of its addresses symfs has the file
+# and line of the row, and at how many addr2line has. (readelf does not print directories there: see
+# dir_index in `llvm-dwarfdump --debug-line`. In DWARF 5, entry 0 is the directory of the
+# compilation itself, so a path relative to it must not get that directory twice.) Rows that are not
+# statements (flag is_stmt) count, too. An instruction belongs to the line of its row, wherever a
+# debugger would stop. The three tools and LLVM's GSYM use these rows; gdb's `info line` answers
+# with the statement before.
 #
-# AGREE_GSYM names a GSYM to be looked up instead of the one that symfs makes. With AGREE_THROUGH=symbolicate
-# the answers are those of `symfs symbolicate` to one request with all addresses, for a module of which only
-# the build id is told, from a directory where no Breakpad file is.
+# AGREE_GSYM names a GSYM file to use instead of the one that symfs makes. With
+# AGREE_THROUGH=symbolicate the answers are those of `symfs symbolicate` to one request with all
+# addresses. The request has only the build id of the module, and the source is a directory without
+# Breakpad files.
 #
-# Fails when less than AGREE_WANTED per cent (99.5) are equal to one of them.
+# Fails when less than AGREE_WANTED per cent (99.5) of the answers equal those of at least one tool.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need awk addr2line readelf

@@ -1,5 +1,6 @@
-// As gsym-lookup, with LLVM's GsymReader: gsym-lookup-llvm FILE COUNT prints nanoseconds for each of
-// COUNT look-ups, of the same addresses in the same order. gsym.sh compiles it where LLVM's headers are.
+// Times look-ups in a GSYM file with LLVM's GsymReader, to compare with gsym-lookup.c:
+// gsym-lookup-llvm FILE COUNT prints the nanoseconds of one look-up, for COUNT look-ups of the same
+// addresses in the same order. gsym.sh compiles it where LLVM's headers are installed.
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <llvm/DebugInfo/GSYM/FunctionInfo.h>
 #include <llvm/DebugInfo/GSYM/GsymReader.h>

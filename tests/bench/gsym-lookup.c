@@ -1,6 +1,6 @@
-/* How long a look-up takes in process: gsym-lookup FILE COUNT prints nanoseconds for each of COUNT
- * look-ups of 10,000 addresses of its functions, in random order: the best of three rounds, of
- * processor time. */
+/* Times look-ups in a GSYM file, in process: gsym-lookup FILE COUNT prints the nanoseconds of one
+ * look-up. Each of three rounds makes COUNT look-ups of 10,000 addresses of the file's functions,
+ * in random order; the best round counts. The time is processor time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "gsym/gsym.h"

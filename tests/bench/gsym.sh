@@ -1,8 +1,8 @@
 #!/bin/sh
-# GSYM against llvm-gsymutil, the newest that is here: conversion of debug files with one thread and
-# with two (time, memory, size), and look-ups. The inputs are the largest debug file of this machine,
-# a program made here, and those that BENCH_GSYM names. Both take turns; what is printed is the median
-# of three. Nothing is timed that was made wrong.
+# Compares symfs with the newest installed llvm-gsymutil: conversion of debug files with one thread
+# and with two (time, memory, size), and look-ups. The inputs are the largest debug file of this
+# machine, a program made here, and the files in BENCH_GSYM. Both programs take turns; the output is
+# the median of three runs. A wrong result is not timed.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need awk

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The same reads of the same file on the same nginx (50 MB/s for a connection), through symfs and
-# through httpdirfs with its cache: bytes on the wire, as nginx's log has them, requests, and time. Each
-# kind of read has a fresh mount and an empty store. BENCH_MIB is the size of the file (128),
+# Compares symfs with httpdirfs and its cache: the same reads of the same file on the same nginx (50
+# MB/s for a connection). It prints bytes on the wire, as nginx's log has them, requests, and time.
+# Each kind of read has a fresh mount and an empty store. BENCH_MIB is the size of the file (128),
 # BENCH_ROUNDS the number of rounds (3).
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A store of 1,000,000 keys, once of as many names, once of 1,000 names with 1,000 ids each: how long
-# a mount takes, a whole listing, the look-up of a file that is there; and how much memory the
-# daemon has after all of it.
+# Benchmarks a store of 1,000,000 keys: how long a mount, a whole listing and the look-up of a
+# stored file take, and how much memory the daemon then has. One store has as many names as keys;
+# the other has 1,000 names with 1,000 ids each.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,13 +1,12 @@
-/* Synthetic keys for benchmarks: fills a store with them, and times how long a stat(2) of one that
- * is there takes.
+/* Synthetic keys for benchmarks: fills a store with them, and times stat(2) of a stored one.
  *
  *	keys fill STORE names|ids COUNT
  *	keys stat MOUNT names|ids COUNT TIMES
  *
- * `names`: COUNT PDBs, each of its own name; `ids`: COUNT / 1000 names (at least one), and builds of
- * each. The store is a valid one: each key is in the label of its blob. `stat` looks at random ones;
- * the directories are looked up before the clock starts, the file itself is new to the kernel. It
- * prints the median and the 99th percentile, in microseconds. */
+ * `names`: COUNT PDBs, each with its own name. `ids`: COUNT / 1000 names (at least one), each with
+ * many builds. The store is valid: each key is in the label of its blob. `stat` looks at random
+ * keys. It looks up the directories before the clock starts; the file itself is new to the kernel.
+ * It prints the median and the 99th percentile, in microseconds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "store/files/label.h"

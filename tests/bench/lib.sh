@@ -1,5 +1,5 @@
-# What benchmarks share, on top of tests/mount/lib.sh: a large file in a store and beside it, what
-# tests/bench/reads.c measures, and bounds.
+# Functions shared by the benchmarks, on top of tests/mount/lib.sh: a large file in a store and
+# beside it, the measures of tests/bench/reads.c, and bounds.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=sh
 

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Memory: the daemon while 16 readers read here and there in 16 different programs, of which it fetches
-# only that; and while 16 readers stream 16 different files from front to back. Its resident memory at its
-# peak must not grow with the files. BENCH_STREAM_MIB is the size of one (1024), BENCH_READERS how many
-# there are (16), BENCH_PLACES how many places each of the first reads (100). The upstream's files are
-# holes with a line here and there; the store writes those all that are streamed, so there must be room.
+# Measures the peak resident memory of the daemon, which must not grow with the files. First 16
+# readers read single places of 16 different programs, of which the daemon fetches only these parts.
+# Then 16 readers stream 16 different files from front to back. BENCH_STREAM_MIB is the size of a
+# file (1024), BENCH_READERS the number of readers (16), BENCH_PLACES the number of places that each
+# of the first readers reads (100). The upstream's files are sparse, with single lines of text. The
+# store writes all that is streamed, so there must be room on the disk.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Files of the store that the kernel reads by itself, against those that it asks us for, and against
-# the file system below; with the same file, round by round in turns. Needs Linux 6.9 and root.
-# BENCH_MIB is the size of the file (512), BENCH_ROUNDS the number of rounds (9).
+# Compares files of the store that the kernel reads by itself with files that it reads through the
+# daemon, and with the file system below. All three have the same file and take turns in each round.
+# Needs Linux 6.9 and root. BENCH_MIB is the size of the file (512), BENCH_ROUNDS the number of
+# rounds (9).
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"

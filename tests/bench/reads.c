@@ -1,27 +1,27 @@
 /* Times reads of the same file in several places, for benchmarks.
  *
- *	reads make FILE MIB	makes FILE so large; from 64 KiB on each word tells its own offset
- *	reads check FILE...	all these words are what they should be
- *	reads pages FILE NUMBER...	these pages of it, too; it is opened once
+ *	reads make FILE MIB	makes FILE of that size; from 64 KiB on, each word is its own offset
+ *	reads check FILE...	checks all these words
+ *	reads pages FILE NUMBER...	checks these pages of the file, which is opened once
  *	reads MEASURE ROUNDS NAME=PATH...
  *
- * A measure visits all places in each round, each time another one first, and looks at the bytes
- * that it reads; a wrong one ends it without a number. It prints for each place
- * `value NAME MEDIAN` and for each two of them `ratio NAME OTHER MEDIAN`: the median over the rounds
- * of what NAME had in a round by what OTHER had in it, so what else the machine does in the meantime
- * falls upon both.
+ * Each round of a measure goes through all places, beginning with another one each time. It checks
+ * the bytes that it reads; a wrong byte ends it without a number. It prints for each place `value
+ * NAME MEDIAN` and for each two places `ratio NAME OTHER MEDIAN`. A ratio is the median over the
+ * rounds of the value of NAME divided by that of OTHER in the same round, so other load on the
+ * machine affects both alike.
  *
  *	seq	open, read all in pieces of 1 MiB, close; MB/s
  *	random	map anew, a word of each page, in random order; pages/s
  *	orc	open, read 4 KiB, close; times/s
  *	stat	stat of the path; times/s
- *	absent	stat of 64 paths PATH/NAME that are not there; times/s
+ *	absent	stat of 64 paths PATH/NAME that do not exist; times/s
  *
- * `seq` and `random` begin when all was read, into other memory in each round: of two places one would
- * else be better for good, because of where its pages lie. `seq-first` and `random-first` begin when
- * the kernel has no page of the file in a FUSE mount, and all pages of the one that lies behind it:
- * each PATH that is in no FUSE mount was read before. `seq-cold` and `random-cold` begin when no page
- * is in memory at all (drop_caches). */
+ * Before `seq` and `random` begin, the whole file is read. Each round reads into other memory:
+ * otherwise the place of its pages in memory could favour one of two places for good. Before
+ * `seq-first` and `random-first` begin, the kernel has no page of the file in a FUSE mount, and
+ * all pages of the file behind it: each PATH outside of FUSE mounts was read before. Before
+ * `seq-cold` and `random-cold` begin, no page is in memory at all (drop_caches). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 #!/bin/sh
-# `symfs serve` with a client that keeps its connection: 1,000 frames of one module that is ready; 10 jobs
-# of 20 stacks of 50 frames over all modules, first cold and then ready; 32 clients at once; small files
-# and large ones. wrk is the client, its times include the loopback. BENCH_MODULES Breakpad files (100) of
-# BENCH_SYM_MIB MiB (1) are made here; BENCH_SECONDS (5) for each number.
+# Times `symfs serve` with a client that keeps its connection: 1,000 frames of one module that is
+# ready; 10 jobs of 20 stacks of 50 frames over all modules, first cold and then ready; 32 clients
+# at once; small files and large ones. The client is wrk, whose times include the loopback. The
+# benchmark makes BENCH_MODULES Breakpad files (100) of BENCH_SYM_MIB MiB (1), and takes
+# BENCH_SECONDS (5) for each number.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"

@@ -1,14 +1,16 @@
 #!/bin/sh
-# Only the bytes that are needed, against curl: an upstream with 20 ms and 50 MB/s. One address of a PDB
-# and its program by llvm-symbolizer; one of an ELF file with .gdb_index by eu-addr2line, gdb and
-# llvm-symbolizer; one of the same without an index by gdb, and its first bytes alone. Each is asked
-# BENCH_ROUNDS (3) times of a new store, in turns with curl for the whole and then the same question to
-# the local file; medians. What was answered must be what the local file answers.
+# Compares reads of single addresses through symfs, which fetches only the needed bytes, with curl.
+# The upstream takes 20 ms and sends 50 MB/s. The reads are: one address of a PDB and its program by
+# llvm-symbolizer; one of an ELF file with .gdb_index by eu-addr2line, gdb and llvm-symbolizer; one
+# of the same file without an index by gdb, and its first bytes alone. Each is asked BENCH_ROUNDS
+# (3) times of a new store. It takes turns with curl for the whole file and the same question to the
+# local file. The output is medians. Each answer must equal that of the local file.
 #
-# The address is one in the middle of the file: a reader that walks over all units before it walks over half of them.
-# The sizes: BENCH_PDB_UNITS files of 500 functions (70: 31 MB, a program of 4.6), BENCH_ELF_UNITS of 120
-# and what headers have (520: 120 MB, each unit 185 KB of .debug_info). They take minutes to make; BENCH_FIXTURES
-# is a directory where they stay for the next run.
+# The address is in the middle of the file: a reader that walks over all units first walks over half
+# of them. BENCH_PDB_UNITS is the number of PDB units, each with 500 functions (70: a PDB of 31 MB,
+# a program of 4.6 MB). BENCH_ELF_UNITS is the number of ELF units, each with 120 functions and the
+# contents of headers (520: 120 MB, 185 KB of .debug_info in each unit). They take minutes to make;
+# BENCH_FIXTURES is a directory that keeps them for the next run.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

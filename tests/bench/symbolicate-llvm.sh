@@ -1,9 +1,10 @@
 #!/bin/sh
-# The same addresses through symb_answer() and through llvm-symbolizer, in rounds that take turns: of a
-# debug file (the first of /usr/lib/debug, or those that BENCH_GSYM names), so many frames (1,000, then
-# 10,000) at random offsets of its code. First: what a process takes that has just begun, the file
-# fetched, and here made into GSYM by then; then what one more pass takes when all is ready. The shares
-# that both name alike are printed, too; which one is right is for gsym-agree.sh.
+# Compares symb_answer() with llvm-symbolizer on the same addresses of a debug file, in rounds that
+# take turns. The file is the first of /usr/lib/debug, or those in BENCH_GSYM. There are 1,000 and
+# then 10,000 frames at random offsets of the code. The first time is that of a new process, with
+# the file fetched and, for symfs, already converted to GSYM. The second time is that of one more
+# pass when all is ready. The output also has the share of frames that both name alike;
+# gsym-agree.sh finds out which one is right.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need awk readelf

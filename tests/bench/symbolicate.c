@@ -1,5 +1,5 @@
-/* How long symb_answer() takes for a request whose modules are in the store already: median and worst of
- * so many, in milliseconds, and the most memory that was used.
+/* Times symb_answer() for a request whose modules are already in the store. It prints the median
+ * and the worst of TIMES runs in milliseconds, and the peak memory.
  *
  *	symbolicate STORE REQUEST TIMES [THREADS] */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

@@ -1,8 +1,8 @@
 #!/bin/sh
-# symb_answer(), which `symfs symbolicate` and an HTTP server call, with modules that are ready: 1,000
-# frames of one module, and 10 jobs of 20 stacks of 50 frames over all modules; by one thread and by four.
-# The time of the first answer, which fetches and converts, stands beside. The Breakpad files are made here:
-# BENCH_MODULES of them (20), each of BENCH_SYM_MIB MiB (2).
+# Times symb_answer(), which `symfs symbolicate` and the HTTP server call, with modules that are
+# ready: 1,000 frames of one module, and 10 jobs of 20 stacks of 50 frames over all modules, by one
+# thread and by four. It also prints the time of the first answer, which fetches and converts. The
+# benchmark makes BENCH_MODULES Breakpad files (20), each of BENCH_SYM_MIB MiB (2).
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What is here already: symfs against the file system that it lies on, and, as `asked` (without
-# passthrough), against a bare FUSE server of one file (tests/bench/bare.c) in the same mode; with the
-# same file, round by round in turns. `symfs` is what a user has: with passthrough where that can be.
-# BENCH_MIB is the size of the file (512), BENCH_ROUNDS the number of rounds (21; of those that begin
-# without pages, a third).
+# Compares reads of a stored file through symfs with the file system below and with a FUSE server of
+# one file (tests/bench/bare.c). `symfs` is what a user has: with passthrough where possible.
+# `asked` is symfs without passthrough; it is compared with the bare server in the same mode. All
+# have the same file and take turns in each round. BENCH_MIB is the size of the file (512),
+# BENCH_ROUNDS the number of rounds (21; a third of that for measures without cached pages).
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/bench/lib.sh"

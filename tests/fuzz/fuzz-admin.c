@@ -1,4 +1,5 @@
-/* 000Admin: any bytes, cut anywhere, end; the same bytes in one piece or in two mean the same. */
+/* Fuzzes the parser of 000Admin: any bytes, cut anywhere, terminate, and the same bytes mean the
+ * same in one piece and in two. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "source/admin.h"

@@ -1,5 +1,5 @@
-/* Any reads of a file with any tables and heads: what is to be fetched lies in the file, is no less than
- * what somebody waits for, and no more than what the bounds allow. */
+/* Fuzzes read-ahead with any reads of a file with any tables and unit heads. The range to fetch
+ * lies in the file, contains what a reader waits for, and does not exceed the bounds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/ahead.h"
 #include "fuzz/fuzz-obj.h"

@@ -1,4 +1,4 @@
-/* Any bytes as a Breakpad symbol file. */
+/* Fuzzes obj/ with any bytes as a Breakpad symbol file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 

@@ -1,4 +1,4 @@
-/* symfs.conf, and the sources that its sections become. */
+/* Fuzzes symfs.conf, and the sources made from its sections. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "source/sources.h"

@@ -1,4 +1,4 @@
-/* Names, one a line: what comes out is text within its bound, or nothing. */
+/* Fuzzes the demangler with names, one a line: the result is text within its bound, or nothing. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "fuzz/fuzz.h"

@@ -1,4 +1,5 @@
-/* Any bytes as a core file or a minidump: bounded, an answer or words. */
+/* Fuzzes the readers of core files and minidumps with any bytes: the work is bounded, and the
+ * result is modules or an error message. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dump/dump.h"

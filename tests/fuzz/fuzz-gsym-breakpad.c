@@ -1,6 +1,6 @@
-/* Any bytes as a Breakpad symbol file that is made into GSYM: in one piece or in many it gives the
- * same file, which is whole; what is accepted strictly costs no line. So it does for look-ups as
- * Mozilla's service answers them. */
+/* Fuzzes the conversion of Breakpad symbol files to GSYM. In one piece or in many, the text gives
+ * the same file, which is whole. A file that the strict mode accepts loses no line. The same holds
+ * for the form for look-ups as Mozilla's service answers them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "convert/from-breakpad.h"

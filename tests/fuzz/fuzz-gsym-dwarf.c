@@ -1,5 +1,6 @@
-/* Any bytes as an ELF (linked or not), Mach-O or PE file whose debug information and symbols are made into GSYM: it ends, it is the same with
- * one thread and with three, and what is made is whole. */
+/* Fuzzes the conversion of ELF (linked or not), Mach-O and PE files to GSYM, from debug
+ * information and symbols. It terminates, one thread and three give the same file, and that file
+ * is whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "convert/embed.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a name of C++: what comes out is shorter, is the same each time, and has no end but its
- * own. */
+/* Fuzzes the shortening of C++ names: a shortened name is shorter than the input, and is the same
+ * each time. If there is nothing to leave out, the result is empty. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "gsym/shorten.h"

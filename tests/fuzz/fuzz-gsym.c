@@ -1,6 +1,6 @@
-/* Any bytes as a GSYM file of any form: every answer lies inside of the bytes; what the whole check
- * accepts answers every address without an error, prepared or not, and is the same when it is
- * written anew. */
+/* Fuzzes the GSYM reader with any bytes as a file of any form. Every answer lies inside of the
+ * bytes. A file that the whole check accepts answers every address without an error, prepared or
+ * not, and answers the same after it is written anew. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "unit/gsyms.h"

@@ -1,4 +1,4 @@
-/* The texts of keys and debug ids, as `.key` files and people write them. */
+/* Fuzzes the texts of keys and debug ids, as `.key` files have them and people write them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "id/key.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a body with several ranges: nothing outside of the file is told, and the same whatever the
- * size of the pieces is in which the body comes. */
+/* Fuzzes the reader of multipart bodies with several ranges. It reports no bytes outside of the
+ * file, and the same ranges whatever the size of the pieces in which the body arrives. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/multipart.h"
 #include "fuzz/fuzz-obj.h"

@@ -1,6 +1,6 @@
-/* Any bytes as a file of some format: whole, in part, and of unknown length. A part must answer
- * what the whole answers, or that it must wait; each read stays in what is here; and a file is
- * accepted under every key that it says it has. */
+/* Checks any bytes as a file of some format: whole, in part, and of unknown length. For a part of
+ * the file, the answer is that of the whole file, or that bytes are missing. Each read stays
+ * within the present bytes. The file is accepted under every key that it claims. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"

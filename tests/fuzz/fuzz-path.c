@@ -1,5 +1,5 @@
-/* Paths as the kernel and people send them: whatever the tree makes of one, every artifact that
- * it names has a key that survives its text, and a path in the same layout that means it again. */
+/* Fuzzes paths as the kernel and people send them. Every artifact that a path names has a key that
+ * survives conversion to text, and a path in the same layout that parses back to it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"

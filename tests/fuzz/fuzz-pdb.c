@@ -1,5 +1,5 @@
-/* Any bytes as a PDB file: it is identified, made into GSYM and asked for addresses. It ends, what is made is whole,
- * and what is not here yet is listed. */
+/* Fuzzes the PDB readers: any bytes are identified, converted to GSYM and asked for addresses. All
+ * of this terminates, the GSYM file is whole, and missing bytes are listed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/make.h"
 #include "fuzz/fuzz-obj.h"

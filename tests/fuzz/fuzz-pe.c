@@ -1,4 +1,4 @@
-/* Any bytes as a PE file. */
+/* Fuzzes obj/ with any bytes as a PE file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 

@@ -1,4 +1,4 @@
-/* Any bytes as a Portable PDB file, or as a program with one in it: what it is, and its lines. */
+/* Fuzzes the readers of Portable PDBs, also inside of a program: identity and lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 #include "convert/from-ppdb.h"

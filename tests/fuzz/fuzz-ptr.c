@@ -1,4 +1,5 @@
-/* file.ptr: any bytes end, and never lead out of the directories that a source names. */
+/* Fuzzes file.ptr: parsing terminates, and no path leads out of the directories that a source
+ * names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "fuzz/fuzz.h"

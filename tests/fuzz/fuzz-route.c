@@ -1,6 +1,6 @@
-/* Requests as anybody may send them: a method, a target, and after a line end each, header fields.
- * Whatever is made of a target, it has no control character, and what it means is bounded; a range
- * lies in its file. */
+/* Fuzzes the parser of HTTP requests with a method, a target and, each after a line end, header
+ * fields. A parsed target has no control character and a bounded meaning. A range lies in its
+ * file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "http/fields.h"

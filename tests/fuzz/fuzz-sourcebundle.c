@@ -1,4 +1,4 @@
-/* Any bytes as a source bundle, whose zip archive is taken apart. */
+/* Fuzzes the reader of source bundles and of the zip archive in them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz-obj.h"
 

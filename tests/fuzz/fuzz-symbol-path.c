@@ -1,4 +1,5 @@
-/* _NT_SYMBOL_PATH: any text ends, and what it names is text of it. */
+/* Fuzzes the parser of _NT_SYMBOL_PATH: it terminates, and every name that it finds is part of the
+ * text. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "source/symbol-path.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a request to symbolicate, in both versions: refused with words, or answered; what is
- * answered is JSON, and has a frame for each that was asked for. Nothing is fetched. */
+/* Fuzzes requests to symbolicate, in both versions. A request is refused with a message, or
+ * answered. An answer is JSON, and has a frame for each requested one. Nothing is fetched. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fuzz/fuzz.h"

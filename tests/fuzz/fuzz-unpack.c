@@ -1,5 +1,5 @@
-/* Any bytes as a packed file: whole, and as a stream that comes in parts, which must give the same.
- * Bounded in what comes out. */
+/* Fuzzes the unpackers with any bytes: unpacking the whole, and a stream that arrives in parts,
+ * gives the same. The size of the result is bounded. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"

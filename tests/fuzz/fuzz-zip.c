@@ -1,5 +1,5 @@
-/* Any bytes as a zip archive, whose members come out in parts: no more than they say, and the same
- * whatever the size of the parts is, and as at once. */
+/* Fuzzes the zip reader. Members that are unpacked in parts have at most the bytes that they
+ * announce. The result is the same for parts of any size and for a single part. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/zip.h"
 #include "fuzz/fuzz-obj.h"

@@ -1,4 +1,5 @@
-/* What a fuzz target is: libFuzzer calls it with mutated bytes, replay.c with those of files. */
+/* The function that each fuzz target defines. libFuzzer calls it with mutated bytes, replay.c with
+ * those of files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>

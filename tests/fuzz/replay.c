@@ -1,5 +1,6 @@
-/* The main of a fuzz target without a fuzzer: runs it over the files and folders named, or over
- * tests/data/broken/NAME when it is called fuzz-NAME. A crash that was found becomes a file there. */
+/* The main function of a fuzz target without a fuzzer. It runs the target on the named files and
+ * folders, or on tests/data/broken/NAME if the program is called fuzz-NAME. Each input that once
+ * crashed becomes a file there. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz/fuzz.h"
 #include "base/path.h"

@@ -1,12 +1,12 @@
-/* bounded SECONDS[,GRACE] COMMAND...: runs a test so that it ends, and with it all that it started. A
- * test that hangs says where, and fails; without this one process that holds the test's output, even
- * one in a session of its own, would hold up the whole check. GRACE (20) is how many seconds a test
- * has to clean up after SIGTERM, and its processes to end after it.
+/* bounded SECONDS[,GRACE] COMMAND...: runs a test, and ends it and every process that it started.
+ * A test that hangs fails, and the log shows where it was. Without this helper one process that
+ * holds the test's output, even one in a session of its own, would hold up the whole check. GRACE
+ * (20) is how many seconds a test has to clean up after SIGTERM, and then its processes to end.
  *
- * With BOUNDED_TIMES=FILE it appends a line `WALL USER SYSTEM COMMAND'S-LAST-WORD` to FILE: seconds of the
- * test and of every process that it started.
+ * With BOUNDED_TIMES=FILE it appends a line `WALL USER SYSTEM COMMAND'S-LAST-WORD` to FILE:
+ * seconds of the test and of every process that it started.
  *
- * Exit status: the command's; 124 when it had to be ended; 125 when it could not be started. */
+ * Exit status: the command's; 124 if bounded had to end it; 125 if it could not be started. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,8 @@
-/* symfs with a GSYM worker that does what its input says: a file that has "worker: crash" somewhere makes
- * it crash, "worker: hang" makes it go on for ever, "worker: full" makes it say that its memory does not
- * suffice, "worker: write PATH\n" makes it try to make that file, as its daemon could, and with "worker: wait PATH\n" it waits until there
- * is such a file and then does its work. Everything else is symfs itself. */
+/* symfs with a GSYM worker that obeys its input. If a file contains "worker: crash", the worker
+ * crashes; with "worker: hang" it runs for ever; with "worker: full" it reports that it has too
+ * little memory. With "worker: write PATH\n" it tries to create that file, as its daemon could.
+ * With "worker: wait PATH\n" it waits until that file exists, and then works as usual. All else is
+ * symfs itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define gsym_worker_main real_worker_main
 #include "convert/worker-main.c"

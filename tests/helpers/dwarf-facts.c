@@ -1,13 +1,14 @@
-/* Prints what dwarf/ finds in a file's debug information, for tests/check-dwarf-oracle.sh to compare
- * with what tests/helpers/dwarf-oracle prints of the same file:
+/* Prints the functions, inlined calls and lines that dwarf/ finds in a file.
+ * tests/check-dwarf-oracle.sh compares the output with that of tests/helpers/dwarf-oracle for the
+ * same file:
  *
  *	dwarf-facts FILE [DWO...]
  *
  *	func START-END NAME			a function, or one range of it
- *	call DEPTH START-END NAME FILE:LINE	an inlined call, and where the call stands
+ *	call DEPTH START-END NAME FILE:LINE	an inlined call, with the place of the call
  *	row FUNCTION ADDRESS FILE:LINE		the line from that address of the function on
  *
- * NAME is the linker's name, else the short one. */
+ * NAME is the linkage name, or else the short name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"

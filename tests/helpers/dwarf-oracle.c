@@ -1,4 +1,5 @@
-/* Prints what libdwarf finds in a file's debug information, in the lines that dwarf-facts.c explains:
+/* Prints the functions, inlined calls and lines that libdwarf finds in a file, in the form that
+ * dwarf-facts.c explains:
  *
  *	dwarf-oracle FILE
  *

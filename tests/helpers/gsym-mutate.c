@@ -1,8 +1,9 @@
-/* Debug files that were changed at random, converted by real workers: nothing that the files say may
- * hurt the process that asked. `gsym-mutate SYMFS COUNT SECONDS SEED FILE...` tries COUNT files, or as many as
- * SECONDS have time for when COUNT is 0, and prints how they ended. It fails when a worker was ended by
- * a signal or a status that its limits do not explain, when what it made is not whole, or when it took
- * longer than its limit; the file is kept as mutated-N in the working directory. */
+/* Changes debug files at random and has real workers convert them. No file may harm the process
+ * that asked. `gsym-mutate SYMFS COUNT SECONDS SEED FILE...` tries COUNT files, or, when COUNT is
+ * 0, as many as SECONDS allow, and prints how their workers ended. It fails when a worker was
+ * ended by a signal or a status that its limits do not explain, when a result is not whole, or
+ * when a worker took longer than its limit. The file is kept as mutated-N in the working
+ * directory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/map.h"

@@ -1,7 +1,8 @@
-/* hang DIR FLAG [symfs]: mounts an empty directory at DIR. While the file FLAG exists it answers no LOOKUP,
- * as a file server that is gone. Waiting processes are answered when FLAG is removed or when they are killed,
- * as with NFS. With `symfs` the mount is of the type fuse.symfs, and killing the processes does not help. Ends
- * with its mount, with the process that started it, and after five minutes. */
+/* hang DIR FLAG [symfs]: mounts an empty directory at DIR. While the file FLAG exists, the mount
+ * answers no LOOKUP, like a dead file server. Waiting processes get an answer when FLAG is removed
+ * or when they are killed, as with NFS. With `symfs` the mount has the type fuse.symfs, and
+ * killing the processes does not help. The program ends with its mount, with the process that
+ * started it, or after five minutes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #define FUSE_USE_VERSION 35
 #include <errno.h>

@@ -1,12 +1,12 @@
-/* How long does a process that waits in stat(2) or open(2) live after a signal?
+/* Measures how long a process that waits in stat(2) or open(2) lives after a signal.
  *
  *	kill-time MOUNT COUNT OP SIGNAL[,SIGNAL...] PATH
  *
- * COUNT processes of one group do OP (stat, open) on PATH. When all of them wait in the mount,
- * as MOUNT/.symfs/stats and the kernel say, each signal is sent to the group (COUNT 1: to the
- * process), the next one when the daemon has taken note of the one before. Prints the
- * milliseconds from the last signal until the last of them is gone, or "survived" with 1 when
- * one of them still waits after two seconds; that one is killed then. */
+ * COUNT processes of one group do OP (stat, open) on PATH. When all of them wait in the mount, as
+ * MOUNT/.symfs/stats and the kernel report, each signal is sent to the group (COUNT 1: to the
+ * process). The next signal is sent when the daemon has noticed the one before. Prints the
+ * milliseconds from the last signal to the end of the last process. If a process still waits after
+ * two seconds, prints "survived", kills the process, and exits with 1. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 

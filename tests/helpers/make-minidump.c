@@ -1,6 +1,6 @@
 /* Writes a minidump of a Windows program on x86-64 with one thread, so that tests of Breakpad's
- * processor need no Windows: the thread stands at the first address, and its stack holds nothing but
- * the others, as return addresses.
+ * processor need no Windows. The thread's instruction pointer is the first address; its stack
+ * holds only the other addresses, as return addresses.
  *
  *	make-minidump OUT MODULE... -- ADDRESS...
  *

@@ -1,5 +1,5 @@
-/* Stands in for systemd's notification socket: prints each datagram that comes to the socket at
- * PATH, a line for each of its lines, until it is ended. */
+/* Replaces systemd's notification socket in tests: prints each line of each datagram that arrives
+ * at the socket PATH, until the program is ended. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* pack-cab stored|mszip|lzx FILE OUT: a cabinet of one file, for tests; gcab writes no LZX. */
+/* pack-cab stored|mszip|lzx FILE OUT: makes a cabinet of one file, for tests; gcab cannot write
+ * LZX. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* Reads of a file that the shell has open: nothing is opened anew, and nothing is read beside.
+/* Reads a part of a file that the shell has opened: the program opens no file and reads no other
+ * part.
  *
  *	read-at OFFSET COUNT <FILE >BYTES
  *
- * 1: an error, told on stderr. */
+ * Exit status 1: an error, with a message on stderr. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <errno.h>
 #include <stdio.h>

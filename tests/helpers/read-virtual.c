@@ -1,20 +1,20 @@
-/* Reads virtual files (virtual.h) through a mount in many threads and checks each byte that it
- * gets, each size that it is told, and how long each answer took.
+/* Reads virtual files (virtual.h) through a mount in many threads. It checks each byte, each
+ * reported size, and how long each answer took.
  *
  *	read-virtual --dir DIR [options]
- *	  --dir DIR      where v0.so/… lie: MNT/breakpad
- *	  --alive PATH   what is there as long as the mount is: MNT/.symfs/version
+ *	  --dir DIR      where v0.so/… are: MNT/breakpad
+ *	  --alive PATH   a file that exists as long as the mount: MNT/.symfs/version
  *	  --mean N       as the server's --virtual (1000000)
  *	  --files N      numbers from 0 to N-1 (100)
  *	  --threads N    at once (16)
- *	  --bytes N      ends when so many were read ...
- *	  --seconds N    ... or after so long
- *	  --most-ms N    an answer may take so long (15000)
- *	  --whole        from beginning to end, always; else also parts of it
+ *	  --bytes N      ends when this many bytes were read ...
+ *	  --seconds N    ... or after this time
+ *	  --most-ms N    the longest time that an answer may take (15000)
+ *	  --whole        reads every file from beginning to end; otherwise also parts
  *	  --seed N
  *
  * The last line: files N bytes N wrong N late N slowest N ms false-misses N errors N (ERRNO N)...
- * Exit 1 when anything was wrong, late, or said to be missing while the mount was there. */
+ * Exit status 1 if anything was wrong, late, or missing while the mount existed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "virtual.h"
 

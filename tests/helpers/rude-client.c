@@ -1,19 +1,19 @@
-/* An HTTP client without manners, for tests of servers:
+/* An HTTP client that misbehaves, for tests of servers:
  *
  *	rude-client PORT idle N		opens N connections, prints `open N`, and holds them until stdin ends
- *	rude-client PORT slow		a byte of a head every 100 ms until the server ends it: `closed`
- *	rude-client PORT drip [LINE]	a byte of a body every 100 ms, of a POST or of the request LINE: `closed`
- *	rude-client PORT endless	a GET with a body that has no end: `closed`
- *	rude-client PORT silent		nothing at all, until the server ends it: `closed`
- *	rude-client PORT half		half a head, and then its own end: `closed`
- *	rude-client PORT head BYTES	a header of so many bytes: the status line
- *	rude-client PORT upload BYTES	a POST with a body of so many bytes, of which all are sent before anything
- *					is read: the status line, or `broken`
- *	rude-client PORT pipeline N PATH	N requests at once: how many 200s came
- *	rude-client PORT raw		sends what stands on stdin, byte for byte: the status of each answer, a line each,
+ *	rude-client PORT slow		sends a byte of a head every 100 ms until the server ends the connection: `closed`
+ *	rude-client PORT drip [LINE]	the same with a body, of a POST or of the request LINE: `closed`
+ *	rude-client PORT endless	sends a GET with a body that has no end: `closed`
+ *	rude-client PORT silent		sends nothing until the server ends the connection: `closed`
+ *	rude-client PORT half		sends half a head, then ends its sending side: `closed`
+ *	rude-client PORT head BYTES	sends a header of that size, prints the status line
+ *	rude-client PORT upload BYTES	sends a POST with a body of that size, all of it before it reads
+ *					anything: the status line, or `broken`
+ *	rude-client PORT pipeline N PATH	sends N requests at once, prints the number of 200s
+ *	rude-client PORT raw		sends stdin byte for byte, prints the status of each answer, a line each,
  *					until the server ends the connection
- *	rude-client PORT bare PATH	HEAD with Accept-Encoding: gzip, and a GET at once: how many bytes came between the
- *					head and the next answer, or the end
+ *	rude-client PORT bare PATH	sends HEAD with Accept-Encoding: gzip, and a GET at once; prints the number of
+ *					bytes between the head and the next answer, or the end
  *
  * It gives up after a minute. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

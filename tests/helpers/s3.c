@@ -1,6 +1,6 @@
-/* A store that speaks as much S3 as reading takes, on 127.0.0.1, and verifies signatures (SigV4) by
- * recomputing them from the request as it came. It uses nothing of symfs, so that it cannot share
- * symfs's mistakes. `s3 --help` tells the options. */
+/* A store on 127.0.0.1 that supports the reading part of S3. It verifies signatures (SigV4) by
+ * recomputing them from the received request. It shares no code with symfs, so that it cannot
+ * share symfs's mistakes. `s3 --help` prints the options. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -1,14 +1,15 @@
-/* Reads files through a mount by each of their paths, and by other spellings of these, and says
- * whether the bytes are those of the file, and whether all spellings are one inode.
+/* Reads files through a mount by each of their paths, and by other spellings of these paths.
+ * Reports whether the bytes are those of the file, and whether all spellings are one inode.
  *
  *	same-paths MNT SPELLINGS SEED <lines
  *
- * A line: GROUP, FILE, SLICE, PATH with tabs between. PATH is below MNT; SLICE is that of a fat
- * Mach-O file, 0 in all others; lines of one GROUP (- is none) are one inode. "!" in place of
- * a group: there is no such path, in any spelling. SPELLINGS times the case of each letter of the
- * path is chosen by lot.
+ * A line: GROUP, FILE, SLICE, PATH, separated by tabs. PATH is below MNT. SLICE is the number of
+ * the slice of a fat Mach-O file, and 0 for all other files. Lines of one GROUP are one inode; `-`
+ * means no group. "!" in place of a group: the path exists in no spelling. Each path is tried in
+ * SPELLINGS spellings, in which the case of each letter is random.
  *
- * The last line: paths N spellings N bytes N absent N wrong N. Exit 1 when anything was wrong. */
+ * The last line: paths N spellings N bytes N absent N wrong N. Exit status 1 if anything was
+ * wrong. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <ctype.h>
 #include <errno.h>

@@ -2,9 +2,10 @@
  *
  *	seek-dir DIR [COUNT COMMAND]
  *
- * Prints the names in the order in which they come; COMMAND is run by the shell once COUNT of them
- * were read. Then it goes back to where some of them were told to begin, and the same name must
- * stand there; and to the start, where the first one must. 1: something was not so. */
+ * Prints the names in the order of the listing. When COUNT of them were read, the shell runs
+ * COMMAND. Then the program seeks to the offsets of some of the names, where the same names must
+ * follow, and to the start, where the first name must follow. Exit status 1: a name was another
+ * one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 

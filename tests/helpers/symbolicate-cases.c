@@ -1,8 +1,10 @@
-/* Requests of a file of cases, one by one through a command, and the answers compared as JSON values.
+/* Sends the requests of a file of cases, one by one, through a command, and compares the answers
+ * as JSON values.
  *
  *	symbolicate-cases FILE COMMAND...	the command gets `--api v4|v5` and the body on stdin
  *
- * A case whose service answered 500 must be a refusal (status 400) here. A line of TAP for each. */
+ * If the service answered a case with 500, the command must refuse it (status 400). The output has
+ * a line of TAP for each case. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <errno.h>
 #include <json-c/json.h>

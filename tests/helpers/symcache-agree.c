@@ -1,18 +1,17 @@
-/* What symbolic's symcache answers for Breakpad symbol files, compared with what this project
- *answers:
+/* Compares the answers of symbolic's symcache for Breakpad symbol files with those of symfs:
  *
- *	symcache-agree vectors DIR		answers that are stored there, see the README of that
- *directory
- *	symcache-agree records PROGRAM		a table of good and bad records, for which PROGRAM
- *is asked symcache-agree random PROGRAM N SEED	N modules made at random, likewise symcache-agree
- *tree DIR TREE		the stored modules as a tree of symbol files; the request for all of their
- *addresses on stdout symcache-agree answers DIR		the answer to that on stdin
- *	symcache-agree bench FILE		time to make what look-ups read, five times
+ *	symcache-agree vectors DIR		stored answers; see the README of that directory
+ *	symcache-agree records PROGRAM		a table of good and bad records, for which PROGRAM is asked
+ *	symcache-agree random PROGRAM N SEED	N random modules, for which PROGRAM is asked
+ *	symcache-agree tree DIR TREE		writes the stored modules as a tree of symbol files, and to
+ *						stdout the request for all of their addresses
+ *	symcache-agree answers DIR		checks the answer to that request, from stdin
+ *	symcache-agree bench FILE		time to make the form that look-ups read, five times
  *
  * An answer is a list of frames, [function, entry address, file, line]; the entry of an inlined
- *call is 2^32 - 1. A line for each module with a difference, then the counts. It fails when a
- *stored answer or a record differs, or more than one random module of 1,000; such a module stays in
- *the working directory as differs-N.sym. */
+ * call is 2^32 - 1. The output has a line for each module with a difference, then the counts. The
+ * program fails when a stored answer or a record differs, or more than one random module of 1,000.
+ * A random module that differs stays in the working directory as differs-N.sym. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/clock.h"

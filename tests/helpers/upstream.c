@@ -1,6 +1,6 @@
 /* A symbol server for tests: HTTP/1.1 on 127.0.0.1, files with ranges from a directory, faults on
- * demand. A thread per connection; `upstream --help` tells the options and the control paths.
- * It uses nothing of symfs, so that it cannot share symfs's mistakes. */
+ * demand. It has a thread for each connection; `upstream --help` prints the options and the
+ * control paths. It shares no code with symfs, so that it cannot share symfs's mistakes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "virtual.h"
 

@@ -1,5 +1,5 @@
-/* Artifacts that need no disk: Breakpad files by number, each of a size and with bytes that follow
- * from the number, so that a server can send any part of one and a reader can check it. */
+/* Artifacts without files on disk: Breakpad files by number. The number determines the size and
+ * all bytes, so a server can send any part of a file and a reader can check it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdint.h>

@@ -1,16 +1,16 @@
-/* zip-write OUT [OPTIONS NAME FILE]...: a zip archive for tests, honest or not. Options hold for the
- * member behind them:
- *	-0		stored; else deflated
+/* zip-write OUT [OPTIONS NAME FILE]...: makes a zip archive for tests, honest or not. Options
+ * apply to the next member:
+ *	-0		stored; otherwise deflated
  *	-d		sizes behind the bytes, zeros in front of them
- *	-w		64-bit sizes; of any member: a 64-bit end
+ *	-w		64-bit sizes; for any member: a 64-bit end record
  *	-l		FILE is the target of a symbolic link
- *	-e		says that it is encrypted
- *	-m METHOD	says that it is packed so
- *	-s BYTES	says that it has so many more, or fewer
- *	-c		with another checksum
- *	-z BYTES	with so many zeros behind the file's bytes
- *	-n TIMES	so many entries that all are this member's bytes
- * A name may hold what it wants; FILE of "-" is empty. */
+ *	-e		claims to be encrypted
+ *	-m METHOD	claims this compression method
+ *	-s BYTES	claims a size that is larger (or smaller) by BYTES
+ *	-c		a wrong checksum
+ *	-z BYTES	appends that many zeros to the file's bytes
+ *	-n TIMES	that many entries that all refer to this member's bytes
+ * A name may have any bytes; FILE `-` is empty. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
-# symfs add: what is added is served by a mount that is already there, within two seconds also
-# where it had just said "not there"; what has no place is named; what was added is never evicted.
+# symfs add: a running mount serves added files within two seconds, also when it has just answered
+# "not there". Files without a place are reported, and added files are never evicted.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,7 +1,7 @@
 #!/bin/sh
-# symfs add takes archives apart: .zip, .nupkg, .snupkg, one in another, and .xcarchive bundles; what
-# comes of it is served byte for byte, each line names archive and member, and hostile archives cost
-# what they may and no more.
+# symfs add takes archives apart: .zip, .nupkg, .snupkg, archives in archives, and .xcarchive
+# bundles. Their members are served byte for byte, and each line of output names archive and member.
+# Hostile archives cost no more than the bounds allow.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

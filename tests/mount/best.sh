@@ -1,7 +1,7 @@
 #!/bin/sh
-# symfs best: every row of the tables of what is the best file for what, over files that are built here:
-# with all of a row's files the first is chosen, without it the next, and so on; one that is there and has
-# not what is wanted is passed over.
+# symfs best: every row of the tables of preferred files, with files that are built here. With all
+# files of a row the first is chosen, without that one the next, and so on. A file without the
+# wanted information is passed over.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

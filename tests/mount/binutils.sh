@@ -1,6 +1,6 @@
 #!/bin/sh
-# binutils know no option for a directory: with the mount bound over /usr/lib/debug, in a mount
-# namespace of its own, addr2line and objdump show the lines of a stripped program.
+# binutils have no option for a debug directory. With the mount bound over /usr/lib/debug, in a
+# mount namespace of its own, addr2line and objdump show the lines of a stripped program.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

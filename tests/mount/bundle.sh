@@ -1,7 +1,7 @@
 #!/bin/sh
-# lldb's UUID directories lead to dSYM bundles that lldb and llvm-symbolizer read, whether the file
-# is far away or stored, and in any case; a file that no source has makes no link. Beside a stored file
-# of unified stands its .meta.
+# lldb's UUID directories lead to dSYM bundles that lldb and llvm-symbolizer can read, whether the
+# file is remote or stored, and in any letter case. For a file that no source has, there is no link.
+# A stored file of unified has a .meta beside it.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Files of a directory are found by their debug id alone, in each layout, as they are after `symfs add`.
+# Files of a directory source are found by their debug id alone, in each layout, as they are after
+# `symfs add`.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

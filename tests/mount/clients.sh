@@ -1,5 +1,5 @@
-# What the tests with real debuggers share, on top of lib.sh: a stripped program and its library
-# whose debug files lie only on servers, and words that look at what a debugger printed.
+# Shared code of the tests with real debuggers, on top of lib.sh: a stripped program and its
+# library, with debug files only on servers, and functions that check the output of a debugger.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=sh
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Configuration: a typo is told with file, line and what was expected, and exit 2; which source
-# comes before which; presets by name; the variables that people have.
+# Configuration: a typo is reported with file, line and expected text, and exit status 2; the order
+# of sources; presets by name; and environment variables that users already have.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"

@@ -1,6 +1,6 @@
-# What the tests of units share: systemd as PID 1 of a container that has this machine's /usr and nothing else.
-# A test makes $UNITS, $OUT/check.sh, $TMP/etc and $TMP/srv, which the container has as /symfs-test/...; what
-# check.sh prints is compared. After lib.sh:
+# Shared code of the tests of units: systemd as PID 1 of a container that has this machine's /usr
+# and nothing else. A test makes $UNITS, $OUT/check.sh, $TMP/etc and $TMP/srv, which the container
+# has as /symfs-test/...; the output of check.sh is compared. After lib.sh:
 #
 #   . "$top_srcdir/tests/mount/container.sh"
 #   container_begin symfs-serve

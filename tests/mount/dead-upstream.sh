@@ -1,6 +1,7 @@
 #!/bin/sh
-# A dead server costs one bounded wait, once: the first lookup ends at its deadline, the next fifty
-# together within a second, and it can be seen why. Dead by not accepting, and by not answering.
+# A dead server costs one bounded wait, once: the first look-up ends at its deadline, the next fifty
+# together take less than a second, and symfs reports the reason. The server either does not accept
+# connections or does not answer.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The mount as a debuginfod server, DEBUGINFOD_URLS=file://MNT/debuginfod: debuginfod-find gets
-# what a stock server has, byte for byte; gdb names the lines of a core with no binary on disk and
-# shows its source; valgrind says in which line the mistake is.
+# The mount as a debuginfod server, DEBUGINFOD_URLS=file://MNT/debuginfod. debuginfod-find gets the
+# same bytes as from a stock server; gdb names the lines of a core without its program on disk and
+# shows the source; valgrind prints the line of a bug.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# elfutils: lines of a stripped program, then names and lines of a core with no binary on disk,
-# and the list of what was found; the files come from debuginfod, from nginx, or from the store.
+# elfutils: lines of a stripped program, then names and lines of a core without its program on disk,
+# and the list of modules that were found. The files come from debuginfod, from nginx, or from the
+# store.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,8 +1,7 @@
 #!/bin/sh
-# What `symfs add -r` put into the store is there, byte for byte, at each of its paths in each layout:
-# at those that `symfs paths` prints, and at those that another tool has in the shared table, where
-# that is. In any case of any letter they are one inode. Files that would stand in each other's place
-# get a store each.
+# Files from `symfs add -r` exist, byte for byte, at each of their paths in each layout: at the
+# paths that `symfs paths` prints, and, where the shared table is present, at those of another tool.
+# All letter cases of a path are one inode. Files that would have the same path get a store each.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

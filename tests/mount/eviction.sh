@@ -1,7 +1,8 @@
 #!/bin/sh
-# Far more than the quota through one mount, eight readers at once: every byte right, the disk
-# never holds more than the quota and what is open or on its way, and no reader hears of a full
-# disk. SYMFS_EVICT_MB (how much is read; 600) makes it long: 10000 with SYMFS_EVICT_QUOTA_MB=200.
+# Eight readers read far more than the quota through one mount. Every byte is right, the disk never
+# holds more than the quota, open files and running downloads, and no reader gets an error of a full
+# disk. SYMFS_EVICT_MB is how much is read (600). For a long run set it to 10000, with
+# SYMFS_EVICT_QUOTA_MB=200.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Every way in which a source can answer badly: what a program sees through the mount, what
-# `symfs get` says, that a good second source saves the day, that nothing false is remembered
-# afterwards, and that bytes which are not the file are never in the store.
-# A reader polls the file all the while, and what it reads is the file, whole, or nothing at all.
-# SYMFS_FAULT_TABLE=1 prints what came of each fault.
+# Every bad answer of a source: what a program sees through the mount, and what `symfs get` reports.
+# A good second source replaces the bad one, nothing false is remembered afterwards, and no wrong
+# bytes are ever in the store. A reader polls the file all the time, and reads either the whole
+# right file or nothing. SYMFS_FAULT_TABLE=1 prints the result of each fault.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl sha256sum gzip zstd

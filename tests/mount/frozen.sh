@@ -1,6 +1,7 @@
 #!/bin/sh
-# The daemon is stopped (Ctrl-Z, a frozen container) while it waits for a server, for longer than any of
-# its deadlines, and goes on: what came meanwhile counts, and no server is blamed for silence.
+# The daemon is stopped (Ctrl-Z, a frozen container) while it waits for a server, for longer than
+# any of its deadlines, and then continues. It uses answers that arrived meanwhile, and counts no
+# server as silent.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp

@@ -1,7 +1,7 @@
 #!/bin/sh
-# gdb names lines of a stripped program and its library whose debug files are only on a stock
-# debuginfod server, only behind nginx in gdb's layout, or only in the store: for a file, a process,
-# and a core whose executable is gone.
+# gdb names lines of a stripped program and its library. The debug files are only on a stock
+# debuginfod server, only behind nginx in gdb's layout, or only in the store. gdb looks at a file, a
+# process, and a core whose executable is gone.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# gsym/ of all that GSYM is made of: debug files of ELF, dSYM by UUID, Breakpad's symbol files; in both
-# forms; with the file that dwz moved things to, which is fetched by its build id, and with packages of
-# split debug information. Each has the bytes that `symfs gsym create` makes of the same files.
+# gsym/ for every input: debug files of ELF, dSYM by UUID, Breakpad symbol files; in both forms.
+# Other inputs need further files: the file to which dwz moved debug information, which is fetched
+# by its build id, and packages of split debug information. Each GSYM file equals that of `symfs
+# gsym create` for the same files.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# gsym/ lists what it mirrors: directories, and a .gsym for each listed file that GSYM can be made of.
-# Listing makes nothing. README at the root names each directory.
+# gsym/ lists the directories that it mirrors, and a .gsym for each listed file from which GSYM can
+# be made. A listing makes no GSYM. README at the root names each directory.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

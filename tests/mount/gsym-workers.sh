@@ -1,7 +1,8 @@
 #!/bin/sh
-# Conversions under way, held by a worker that does what its input says: 32 readers in two mounts of one
-# store cause one; a reader that goes away leaves no conversion running, and another process takes over, also
-# from a stopped one; a worker that crashes or is killed costs its file, for a day, and the mount serves on.
+# Running conversions, with a worker that obeys its input. 32 readers in two mounts of one store
+# cause one conversion. When all readers leave, the conversion ends. Another process takes over,
+# also from a stopped one. A worker that crashes or is killed makes its file fail for a day; the
+# mount continues.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

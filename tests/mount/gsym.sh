@@ -1,7 +1,7 @@
 #!/bin/sh
-# gsym/ in the mount: a file that is only upstream is made into GSYM when it is first opened, once for
-# all readers, and has the bytes that `symfs gsym create` makes. Looking makes nothing. What cannot
-# be made is an error that is remembered, and the mount goes on.
+# gsym/ in the mount: a file that is only upstream is converted to GSYM when it is first opened,
+# once for all readers, and has the bytes that `symfs gsym create` makes. A look-up or a listing
+# converts nothing. A file that cannot be converted is a remembered error, and the mount continues.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A directory source whose disk does not answer (a file server that is gone): what lies elsewhere is
-# read, no reader waits longer than the lookup deadline, nothing is remembered as missing, and the daemon
-# ends. When it answers again it is looked into again.
+# A directory source whose disk does not answer (a dead file server). Files elsewhere can be read,
+# no reader waits longer than the lookup deadline, nothing is remembered as missing, and the daemon
+# can end. When the directory answers again, it is used again.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A reader that hops over the heads of all units, as eu-addr2line does, gets them in a few requests, and not the units
-# themselves: from servers that send several ranges in one answer (ours, and nginx), from one that does
-# not, and when such answers break off.
+# A reader that hops over the heads of all units, as eu-addr2line does, gets them in a few requests,
+# without the units themselves. The servers are one that sends several ranges in one answer (ours,
+# and nginx), one that does not, and one whose answers break off.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

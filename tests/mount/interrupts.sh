@@ -1,5 +1,5 @@
 #!/bin/sh
-# A process that waits for a silent upstream can be ended at once; SIGWINCH leaves it waiting.
+# A process that waits for a silent upstream can be ended at once; SIGWINCH does not end the wait.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

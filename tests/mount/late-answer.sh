@@ -1,6 +1,7 @@
 #!/bin/sh
-# A source that answers ranges, and answers after the lookup deadline only: the reader gets a timeout, and what
-# comes late is fetched for the next asker, to its end. It is not begun and then kept open for ever.
+# A source that answers ranges, but only after the lookup deadline. The reader gets a timeout. The
+# late answer is downloaded to its end for the next request, and the sparse file does not stay open
+# for ever.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp

@@ -1,6 +1,6 @@
 #!/bin/sh
-# One file has one inode and costs one GET, by whatever layout and in whatever casing it is asked
-# for; and an upstream, or a directory, in any layout can be where it comes from.
+# One file has one inode and costs one GET, in whatever layout and letter case it is requested. A
+# server or a directory in any layout can be its source.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,10 +1,10 @@
-# What mount tests share. A test begins with:
+# Shared code of the mount tests. A test begins with:
 #
 #   . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 #
-# and then has $TMP (gone afterwards), $SYMFS, and the functions below. Everything that it starts
-# or mounts is ended when it exits, also when it fails. Nothing waits for time: wait_for waits for
-# conditions, with a bound.
+# and then has $TMP (removed afterwards), $SYMFS, and the functions below. When the test exits or
+# fails, everything that it started or mounted is ended. No test waits for a fixed time: wait_for
+# waits for a condition, with a bound.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=sh
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The life of a daemon: signals, reload, what it tells systemd, and a mount that is taken away
-# while a reader is still open.
+# The life of a daemon: signals, reload, notifications to systemd, and an unmount while a file is
+# still open.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl flock

@@ -1,8 +1,8 @@
 #!/bin/sh
-# What one file teaches about the others: a program that came by its code id is found by its debug
-# id, a PDB without a name is asked for by the name that the program told, an ELF file is found by
-# either id, each under one inode; a miss by a wrong name hides no right one; and of a fat file
-# everybody gets the slice that was asked for, byte for byte.
+# What one file shows about others. A program that was fetched by its code id is found by its debug
+# id. A PDB requested without a name is requested by the name in the program. An ELF file is found
+# by either id. Each file has one inode. A miss by a wrong name hides no file. Of a fat file each
+# client gets the requested slice, byte for byte.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Directories list what the store knows, in every layout, each name once; offsets stay good while
-# files come and go; and each listed path is a file that is there.
+# Directories list what the store knows, in every layout, each name once. Offsets stay valid while
+# files come and go, and each listed path is that of a file.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

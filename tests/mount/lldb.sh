@@ -1,5 +1,5 @@
 #!/bin/sh
-# lldb names lines of a stripped program and its library whose debug files are only on a stock
+# lldb names lines of a stripped program and its library. The debug files are only on a stock
 # debuginfod server, only behind nginx in gdb's layout, or only in the store.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

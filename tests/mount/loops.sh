@@ -1,7 +1,7 @@
 #!/bin/sh
-# Sources that lead back to a symfs mount: in the daemon's own environment, through a directory
-# in the mount, through links, through a second mount, over HTTP. No deadlock, no wait beyond the
-# deadline, a line in the log, and the other sources go on working.
+# Sources that lead back to a symfs mount: in the daemon's own environment, through a directory in
+# the mount, through links, through a second mount, over HTTP. There is no deadlock and no wait
+# beyond the deadline, the log has a line, and the other sources keep working.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl

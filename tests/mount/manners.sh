@@ -1,7 +1,7 @@
 #!/bin/sh
-# How servers are treated that have a bad moment, or ask for time: a second try only where it can
-# mend something, Retry-After in both forms, and what is missing is told with how often it was asked
-# for.
+# How symfs treats servers that fail briefly or ask for time: it retries only where a retry can
+# help, and obeys Retry-After in both forms. The list of missing files has the number of requests
+# for each.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"

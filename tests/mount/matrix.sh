@@ -1,15 +1,15 @@
 #!/bin/sh
-# Whatever layout, casing and packing an upstream has its files in, they are read through the mount
-# in two other layouts: source layout x file type x packing x casing of the upstream's disk, over
-# nginx. A cell is one file of one type at one upstream.
+# Files of an upstream in any layout, casing and packing are read through the mount in two other
+# layouts: source layout x file type x packing x casing of the upstream's disk, over nginx. A cell
+# is one file of one type at one upstream.
 #
-# Both reads are of stores that have none of it, so each of them asks the upstream. Where the path of
-# another layout does not say what the upstream must be asked by (a name, or the other id), another
-# file of the module is in the stores and tells it; where none can, the upstream is asked by its own
-# layout, and the other two read what is stored then: the table below knows which. Files are those
-# that are made here, and real ones where ../shared is.
+# Both reads begin without the file in the store, so each of them asks the upstream. A path of
+# another layout may lack what the upstream must be asked by (a name, or the other id). Then another
+# file of the module is in the store and has it. Where no file can have it, the upstream is asked by
+# its own layout, and the other two read what is then stored; the table below lists these cases. The
+# files are made here; where ../shared is present, real ones are used, too.
 #
-# SYMFS_MATRIX=all: every packing in every casing; else packings and casings take turns.
+# SYMFS_MATRIX=all: every packing in every casing; otherwise packings and casings take turns.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

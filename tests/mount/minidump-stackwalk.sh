@@ -1,6 +1,6 @@
 #!/bin/sh
-# Breakpad's minidump_stackwalk names functions and lines with breakpad/ of the mount: from files
-# that were added, and from servers.
+# Breakpad's minidump_stackwalk names functions and lines with breakpad/ of the mount: from added
+# files, and from servers.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# mount(8) finds symfs by its two helpers: -t fuse.symfs, -t symfs, and lines of fstab. It looks
-# for them in /sbin only; so this runs in a mount namespace of its own, with an overlay there.
+# mount(8) finds symfs by its two helpers: -t fuse.symfs, -t symfs, and lines of fstab. mount(8)
+# looks for helpers in /sbin only, so the test runs in a mount namespace of its own, with an overlay
+# there.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ -z "${SYMFS_INSIDE:-}" ]; then
   [ "$(id -u)" = 0 ] || { echo "SKIP: not root"; exit 77; }

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The units of the mount under a real systemd, as PID 1 of a container that has this machine's /usr and
-# nothing else: the daemon has a user of its own and no right, its helper one; files are passed to the
-# kernel; a reload, a crash, stop.
+# The units of the mount under a real systemd, as PID 1 of a container that has this machine's /usr
+# and nothing else. The daemon has its own user and no capability, its helper one capability; files
+# are passed to the kernel; then a reload, a crash, and a stop.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/container.sh"

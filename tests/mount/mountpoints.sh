@@ -1,6 +1,7 @@
 #!/bin/sh
-# Where a mount may stand, and where not: each refusal with an exit code and words that help; in
-# the background, 0 only when the mount answers; unmounting, also twice, also of a busy one.
+# Allowed and refused mount points: each refusal has an exit status and a helpful message. A mount
+# in the background ends with 0 only when it answers. Also unmounting: twice, and while the mount is
+# in use.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

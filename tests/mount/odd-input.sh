@@ -1,7 +1,7 @@
 #!/bin/sh
-# What people give to id, paths, parse and add that is no file, is not theirs to read, half of a file,
-# or of a strange name: the exit status and the one line that says what is the matter; and a stdout that
-# cannot be written to is an error of each.
+# Odd operands of id, paths, parse and add: not a file, not readable, truncated, or with a strange
+# name. Each has its exit status and one line that names the problem. A stdout that cannot be
+# written to is an error of each command.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What servers and directories hold packed is read as what is inside: each packing, under names that
-# say so and under names that do not, with a Content-Encoding on top or without, comes out the same
-# in other layouts. A wrong file inside is a wrong file; a bomb fills no disk.
+# Packed files of servers and directories are read unpacked. Each packing, under names that show it
+# and names that do not, with and without a Content-Encoding, gives the same bytes in other layouts.
+# A wrong file inside is a wrong file, and a bomb does not fill the disk.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The code id of a PE file whose size is filled up with zeros is the same id, wherever it is given.
+# The code id of a PE file with a zero-padded size is the same id in every place.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Files of the store are read by the kernel itself, where it can and may; else, and where it is not
-# wanted, everything is read as ever. One inode is never read in both ways at a time.
+# The kernel itself reads files of the store, where it can and may. Otherwise, and with
+# no_passthrough, the daemon answers all reads. One inode is never read in both ways at the same
+# time.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

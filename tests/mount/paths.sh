@@ -1,7 +1,7 @@
 #!/bin/sh
 # Paths that no file can have are answered at once and ask no server: `..`, control characters, long
-# names, ids of a wrong length, the probes of debuggers and file managers. Directories never cause
-# traffic, whatever is done with them.
+# names, ids of a wrong length, the probes of debuggers and file managers. Operations on directories
+# never cause requests.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl

@@ -1,6 +1,6 @@
 #!/bin/sh
-# perf names a static function of a stripped program that is gone, from MNT/perf as its cache of
-# build ids.
+# perf names a static function of a stripped program that is gone, with MNT/perf as its build-id
+# cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

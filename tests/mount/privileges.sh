@@ -1,7 +1,8 @@
 #!/bin/sh
-# What processes of symfs give up. The daemon of a mount that root makes has no capability and cannot get
-# any; a helper has CAP_SYS_ADMIN alone. The daemon has its own user, or may not touch root's other files.
-# The memory of processes that hold tokens and keys cannot be read by other processes of the same user.
+# Dropped privileges. The daemon of a mount that root makes has no capability and cannot get any;
+# its helper has only CAP_SYS_ADMIN. The daemon has its own user, or cannot write root's other
+# files. Other processes of the same user cannot read the memory of processes that hold tokens and
+# keys.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,9 +1,8 @@
 #!/bin/sh
-# A file of which parts are read here and there, and a source that answers badly, from the first range on
-# or after it. A read gets the right bytes as long as there is another way to them: other ranges, the
-# whole, another source. When there is none it ends with an error, in time, and what it got before was
-# the file. Two versions are never mixed.
-# SYMFS_FAULT_TABLE=1 prints what each row took.
+# A file that is read in parts, from a source that answers badly at the first range or later. A read
+# gets the right bytes as long as some way leads to them: other ranges, the whole file, another
+# source. Otherwise it ends with an error, in time, and all bytes before it are right. Two versions
+# are never mixed. SYMFS_FAULT_TABLE=1 prints the time of each row.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp

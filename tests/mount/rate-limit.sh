@@ -1,6 +1,6 @@
 #!/bin/sh
-# A real server that limits how often it is asked (nginx, limit_req): what it puts off is not
-# missing, it comes when there is time, and a reader meanwhile gets "try again" at once.
+# A real server that limits the rate of requests (nginx, limit_req): a file that it refuses for now
+# is not missing, and arrives later. Meanwhile a reader gets "try again" at once.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

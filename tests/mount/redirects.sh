@@ -1,6 +1,6 @@
 #!/bin/sh
-# Where redirects may lead, with real addresses of each network: all of them are on the loopback device of
-# a network namespace of the test's own.
+# Allowed targets of redirects, with real addresses of each network. All addresses are on the
+# loopback device of a network namespace of the test's own.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ -z "${SYMFS_INSIDE:-}" ]; then
   apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A file of which parts are read is taken away from the store meanwhile: `symfs cache rm` removes it, or
-# the whole file arrives (by `symfs add`, or from a process that did not wait for a stopped one). A reader that has
-# it open reads on, all of it and the right bytes, and the store is sound.
+# A file that is being read in parts leaves the store: `symfs cache rm` removes it, or the whole
+# file arrives (by `symfs add`, or from a process that did not wait for a stopped one). A reader
+# with an open file can read all of it, with the right bytes, and the store stays consistent.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A partly fetched file that no process has open any more: its blocks are given back at once when another
-# file needs room, and `symfs cache gc` of another process frees them. A file that is open stays.
+# A partly fetched file that is not open: its blocks are freed at once when another file needs room,
+# and `symfs cache gc` of another process frees them. An open file stays.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp

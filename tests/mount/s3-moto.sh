@@ -1,5 +1,5 @@
 #!/bin/sh
-# The same store as in s3.sh, on a server that others wrote and that verifies signatures: moto.
+# The same store as in s3.sh, on an independent server that verifies signatures: moto.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

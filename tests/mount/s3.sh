@@ -1,6 +1,6 @@
 #!/bin/sh
 # A store that speaks S3 and verifies every signature: read through the mount, with credentials from
-# each place that has them; what is wrong with a key is a refusal, and never "not there".
+# each possible place. A wrong key is a refusal, and never "not there".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

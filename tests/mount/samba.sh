@@ -1,7 +1,7 @@
 #!/bin/sh
-# Debian's smbd exports the mount with etc/samba/symfs.conf: a file that has not been read yet is read
-# in any case, through symstore/ and through the root, and its size is true before; what Windows
-# asks for besides causes no request and reads no directory.
+# Debian's smbd exports the mount with etc/samba/symfs.conf. A file that was never read is read in
+# any letter case, through symstore/ and through the root, and its size is right before. The other
+# requests of Windows cause no traffic and read no directory.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

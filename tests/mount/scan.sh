@@ -1,7 +1,7 @@
 #!/bin/sh
-# A source that is any tree of this machine (layout = scan): its files are found by what they are,
-# whatever they are called; those that come, change or go while it is mounted, too; and while it is
-# still being walked no reader is told that a file does not exist.
+# A scanned tree of this machine as a source (layout = scan): its files are found by their contents,
+# whatever their names are, and so are those that are added, changed or removed while it is mounted.
+# Until the first scan ends, no reader gets "does not exist".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Passwords in URLs: the process list, the mount table, messages, logs, files and names show no part of one.
+# Passwords in URLs: no part of one is in the process list, the mount table, messages, logs, files
+# or names.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,6 +1,6 @@
 #!/bin/sh
-# sentry-cli walks the whole mount and finds what the store holds by its identifiers, in the layouts
-# that list it; the walk asks no server.
+# sentry-cli walks the whole mount and finds stored files by their identifiers, in the layouts that
+# list them; the walk asks no server.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# symfs serve and its clients: debuginfod-find, gdb, minidump_stackwalk, another symfs, a caching nginx
-# in front; a mount that serves; a socket that systemd passes; a server that is its own source.
+# symfs serve and its clients: debuginfod-find, gdb, minidump_stackwalk, another symfs, a caching
+# nginx in front; a mount that serves; a socket from systemd; a server that is its own source.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# GSYM over HTTP for a path that can mean several files: the server makes it of the file that exists.
+# GSYM over HTTP for a path that can mean several files: the server converts the file that exists.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl

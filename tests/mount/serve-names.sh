@@ -1,7 +1,8 @@
 #!/bin/sh
-# Which host a server is: names in Host, in the target and in server-names; heads that other servers
-# read differently; pages of other origins; and the pages about the server itself. Run by root, in a
-# network of its own, where loopback has one more address, as another machine would have.
+# The names of a server: names in Host, in the target and in server-names; heads that other servers
+# read differently; pages of other origins; and the pages about the server itself. Run by root, it
+# uses a network namespace of its own, where loopback has one more address, as another machine would
+# have.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ] && unshare -n ip addr add 192.0.2.1/32 dev lo 2>/dev/null; then
   SYMFS_INSIDE=1 exec unshare -n sh -c 'ip link set lo up && ip addr add 192.0.2.1/32 dev lo && exec sh "$0"' "$0"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The nginx samples, as they are installed but for their paths and ports: certificates of clients, tokens,
-# and the cache; with curl, and with another symfs that mounts through them.
+# The nginx samples, as installed except for their paths and ports: client certificates, tokens, and
+# the cache; with curl, and with another symfs that mounts through them.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The status page in a browser, which is told to run no script: the sources, the rates, and why a path is
+# The status page in a browser that must run no script: the sources, the rates, and why a path is
 # not there.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Clients without manners: slow ones, silent ones, half-open ones, large heads, pipelines, and a
-# thousand connections that ask for nothing. Others are served all the while, and nothing is left.
+# Clients that misbehave: slow ones, silent ones, half-open ones, large heads, pipelines, and a
+# thousand connections without a request. Other clients are served all the time, and no descriptor
+# is left over.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The rules of symfs serve that its configuration and its clients set: bounds of requests, checksums,
-# names, what is missing, servers that lead to each other.
+# The rules of symfs serve that its configuration and its clients set: bounds of requests,
+# checksums, names, missing files, servers that lead to each other.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl

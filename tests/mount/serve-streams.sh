@@ -1,8 +1,8 @@
 #!/bin/sh
-# symfs serve sends a file while it comes: the first bytes before the last left the source, ranges of it
-# without the rest, and when there is no more, less than was announced and never a short answer that
-# looks whole. Clients that go leave nothing behind. A second symfs that mounts the first reads ranges
-# through both.
+# symfs serve sends a file during its download: the first bytes before the source has sent the last,
+# and ranges without the rest. When the source fails, the client gets fewer bytes than announced,
+# and never a short answer that looks complete. Clients that disconnect leave nothing behind. A
+# second symfs that mounts the first reads ranges through both.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl gcc objcopy readelf cmp

@@ -1,6 +1,6 @@
 #!/bin/sh
-# /symbolicate over HTTP: what other methods than POST get, and, where they are, the shared cases, with
-# the .sym files on an nginx.
+# /symbolicate over HTTP: the answers to methods other than POST, and, where present, the shared
+# cases, with the .sym files on an nginx.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need nginx curl

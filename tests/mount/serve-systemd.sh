@@ -1,6 +1,7 @@
 #!/bin/sh
-# The units under a real systemd, as PID 1 of a container that has this machine's /usr and nothing else:
-# the first request starts the service, which has a user and a cache of its own; reload, a crash, stop.
+# The units of serve under a real systemd, as PID 1 of a container that has this machine's /usr and
+# nothing else. The first request starts the service, which has its own user and cache; then a
+# reload, a crash, and a stop.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/container.sh"

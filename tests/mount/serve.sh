@@ -1,6 +1,7 @@
 #!/bin/sh
-# symfs serve: each layout over HTTP, ranges and validators, words for what is not there and for what
-# could not be asked, clients that go, tokens, and stacks. The files come from a server with faults.
+# symfs serve: each layout over HTTP, ranges and validators, answers for missing files and for
+# sources that could not be asked, clients that disconnect, tokens, and stacks. The files come from
+# a server with faults.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl gcc readelf objcopy gzip

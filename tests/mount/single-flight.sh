@@ -1,7 +1,8 @@
 #!/bin/sh
-# Many readers of one cold file cause one download of it, in however many ranges: 64 processes through two mounts of one
-# store, with `symfs get` beside them, by the names of several layouts. So do a stat and an open
-# after it, and a stat through one mount and an open through the other.
+# Many readers of one cold file cause one download, in however many ranges. They are 64 processes
+# through two mounts of one store, and `symfs get`, by the paths of several layouts. A stat followed
+# by an open also causes one download, and so do a stat through one mount and an open through the
+# other.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

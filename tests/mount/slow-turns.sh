@@ -1,6 +1,7 @@
 #!/bin/sh
-# A server so slow that a block of a file takes longer than a turn at it, and more readers than it lets in
-# at once: each gets on in his turn, and what came of a block is not asked for again.
+# A server so slow that a block takes longer than a request's turn, and more readers than
+# connections. Each reader makes progress in turn, and received bytes of a block are not requested
+# again.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp

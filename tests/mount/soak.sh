@@ -1,7 +1,7 @@
 #!/bin/sh
-# Bad days in a row: sixteen readers that check every byte, an upstream that fails at random in
-# every way it knows, and a daemon that is killed again and again. No wrong byte, no answer later
-# than its deadlines allow, nothing said to be missing that is there, no descriptor left over.
+# A long run under faults: sixteen readers that check every byte, an upstream that fails at random
+# in every way it has, and a daemon that is killed again and again. There is no wrong byte, no
+# answer later than its deadlines allow, no false "not there", and no descriptor left over.
 #	SYMFS_SOAK_SECONDS=1800 SYMFS_SOAK_KILL=60 tests/mount/soak.sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Links in a directory source: a user that may write there cannot read through a mount or a server of
-# root what root alone may read.
+# Links in a directory source: a user that can write there cannot read root's private files through
+# a mount or a server of root.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,5 +1,6 @@
 #!/bin/sh
-# symfs sources check: a table that says what is wrong with each source, and leaves no trace.
+# symfs sources check: a table that names the problem of each source. The command stores and
+# remembers nothing.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What [source "NAME"] may say, against real servers: TLS with a CA of our own, client
-# certificates, proxies, netrc, connections, tiers, names that are not told, what a 403 means.
+# The keys of [source "NAME"], against real servers: TLS with a CA of the test, client certificates,
+# proxies, netrc, connections, tiers, names that are not sent, the meaning of 403.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

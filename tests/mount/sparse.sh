@@ -1,8 +1,8 @@
 #!/bin/sh
-# Only the bytes that are needed: one address of a PDB and its program by llvm-symbolizer, from a server
-# that answers ranges, costs a small part of them and few requests; what is read through the mount is
-# what the server has; a changed file is never mixed with what was here; what came is not asked for
-# again after a restart.
+# Only the needed bytes are fetched: one address of a PDB and its program by llvm-symbolizer, from a
+# server that answers ranges, costs a small part of them and few requests. Reads through the mount
+# equal the server's file. A changed file is never mixed with older blocks, and fetched blocks are
+# not requested again after a restart.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a mount tells of itself: .symfs/*, extended attributes, status; and the manual agrees.
+# What a mount reports about itself: .symfs/*, extended attributes, status; the manual agrees with
+# it.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,6 +1,7 @@
 #!/bin/sh
-# symfs status and symfs umount with mounts that do not answer: a stopped daemon, a dead one, a copy of
-# the mount that keeps its daemon alive; and what a mount says never reaches the terminal as commands.
+# symfs status and symfs umount with mounts that do not answer: a stopped daemon, a dead one, a copy
+# of the mount that keeps its daemon alive. Control characters from a mount never reach the
+# terminal.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
   apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart

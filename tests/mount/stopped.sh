@@ -1,6 +1,7 @@
 #!/bin/sh
-# A process that downloads is stopped (Ctrl-Z). Others that share its store and wait for the same file fetch
-# it beside, after some seconds; when it goes on it has the file, too.
+# A process that downloads is stopped (Ctrl-Z). After some seconds, other processes that share its
+# store and wait for the same file download it, too. When the stopped process continues, it also has
+# the file.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy readelf curl cmp

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The store's directory is removed or renamed under a mount: the store makes it anew and goes on, open files
-# can be read to their end, and no answer from the old store is given any more. Where the directory cannot
-# be made, the answer is EIO and never "no such file".
+# The store's directory is removed or renamed under a mount. The store creates it anew and
+# continues, open files can be read to their end, and no answer comes from the old store. If the
+# directory cannot be created, the answer is EIO and never "no such file".
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl cmp

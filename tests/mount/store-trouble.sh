@@ -1,7 +1,7 @@
 #!/bin/sh
-# Bad days of the store: a full disk, a damaged or deleted index, a file system that becomes
-# read-only, foreign files. What is stored can still be read, what cannot be stored is an error
-# with a name and never a "does not exist", and nothing that is not ours is touched.
+# Faults of the store: a full disk, a damaged or deleted index, a file system that becomes
+# read-only, foreign files. Stored files can still be read. A file that cannot be stored is an error
+# with a name and never "does not exist". Foreign files are not touched.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy strip readelf curl

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The standard streams of a daemon: closed ones, pipes, a log file, syslog; and the signals on which
-# other daemons reopen their logs. Run by root, in a mount namespace with a /dev/log of its own.
+# other daemons reopen their logs. Run by root, it uses a mount namespace with its own /dev/log.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
   apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart

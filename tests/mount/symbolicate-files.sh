@@ -1,7 +1,7 @@
 #!/bin/sh
-# symfs symbolicate without a Breakpad file: ELF by its build id, and by a debug id that a file of the store
-# has; a dSYM by its UUID. With one that knows only symbols, debug information is better. And the bounds of a
-# request.
+# symfs symbolicate without a Breakpad file: ELF by its build id, and by a debug id of a stored
+# file; a dSYM by its UUID. Debug information is preferred to a Breakpad file that has only symbols.
+# Also the bounds of a request.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # symfs symbolicate: requests of Mozilla's symbolication service and its answers, for files that are
-# written here, and, where they are, for the shared cases. The .sym files are on an nginx.
+# written here, and, where present, for the shared cases. The .sym files are on an nginx.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

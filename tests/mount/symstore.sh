@@ -1,6 +1,6 @@
 #!/bin/sh
-# What symbol stores need beside paths: names in lower case, two tiers that index2.txt tells of, what
-# 000Admin lists, and file.ptr, which says where a file is.
+# Features of symbol stores beside paths: names in lower case, two tiers announced by index2.txt,
+# the lists of 000Admin, and file.ptr, which gives the place of a file.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

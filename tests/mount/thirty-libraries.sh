@@ -1,6 +1,6 @@
 #!/bin/sh
-# One dead server and one that is down cost a cold gdb start on a program with thirty libraries
-# their one deadline, and then next to nothing: whatever their place in the order.
+# A cold gdb start on a program with thirty libraries, where one server accepts no connection and
+# one answers 503, in any order. They cost one deadline, and almost nothing afterwards.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A user other than root: mounts through fusermount3, reads, unmounts; root does not see the
-# mount unless it is allowed. Run by root, all of it happens in a mount namespace of its own, with
-# a /dev/fuse that everybody may open.
+# A user other than root mounts through fusermount3, reads, and unmounts. root does not see the
+# mount unless it is allowed. Run by root, the test uses a mount namespace of its own, with a
+# /dev/fuse that everyone may open.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 if [ "$(id -u)" = 0 ] && [ -z "${SYMFS_INSIDE:-}" ]; then
   apart=${top_srcdir:-$(dirname "$0")/../..}/scripts/apart

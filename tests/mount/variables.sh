@@ -1,6 +1,6 @@
 #!/bin/sh
-# The variables that users already have, each with real traffic: symbol paths in full, and what
-# debuginfod's client is told.
+# Environment variables that users already have, each with real requests: symbol paths in full, and
+# those of debuginfod's client.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 [ -x "$SYMFS" ] || fail "$SYMFS is not built"

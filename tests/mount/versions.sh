@@ -1,7 +1,8 @@
 #!/bin/sh
-# A source that breaks off in the middle of a file, while a second source has other bytes of the same build
-# id: a reader that has bytes of the first gets one error, at once; whoever opens the file then, or has seen
-# nothing yet, gets the second source's bytes, at once. Two versions are never mixed. The same by symfs serve.
+# A source breaks off in the middle of a file, and a second source has other bytes of the same build
+# id. A reader that has bytes of the first gets one error, at once. A reader that opens the file
+# then, or has read nothing yet, gets the second source's bytes, at once. Two versions are never
+# mixed. The same holds for symfs serve.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need gcc objcopy curl cmp

@@ -1,6 +1,6 @@
 #!/bin/sh
-# symfs warm fetches what a core, a process, a minidump or a list names, all at once; symfs core puts a
-# debugger on a core whose program and library are gone from this machine.
+# symfs warm fetches the files of a core, a process, a minidump or a list, all in parallel. symfs
+# core starts a debugger on a core whose program and library are missing on this machine.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What symfs says of a file that it cannot give: which sources were asked, what they answered, and that
-# nothing is called missing that no source was asked for.
+# The explanation of symfs for a file that it does not have: which sources were asked, what they
+# answered, and that a file is never called missing if no source was asked.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need curl gcc

@@ -1,4 +1,4 @@
-/* The store's index and counts, seen from outside. */
+/* Looks into the store's index and counters from outside, for tests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "scratch.h"

@@ -1,12 +1,13 @@
-/* A disk that loses power. A test that includes this has its own write(2), fsync(2) and the like, also
- * for the libraries that it is linked with (SQLite). They do the work on the real files below `disk_root`,
- * and keep in mind what a disk would have: of each sector what was last synced, and each content that it
- * had since. After so many calls the power goes: an image is written in which every sector has one of its
- * possible contents, every file one of its possible sizes, and the names are what they were after some
- * number of changes, at least those that a sync of a directory made sure of. Then the process is killed.
+/* A simulated disk that loses power. A test that includes this file has its own write(2), fsync(2)
+ * and the like, also for the libraries that it is linked with (SQLite). They work on the real
+ * files below `disk_root`, and record what a disk would have: for each sector the last synced
+ * contents and all contents since then. After a given number of calls the power fails. Then an
+ * image is written. In it every sector has one of its possible contents, and every file one of its
+ * possible sizes. The names are those after some number of changes, which includes at least those
+ * before the last sync of their directory. Then the process is killed.
  *
- * Nothing is really synced, so this is fast. Shared memory (-shm) does not survive a loss and is left
- * out; SQLite makes it anew. */
+ * Nothing is really synced, so this is fast. Shared memory (-shm) does not survive a power loss
+ * and is left out; SQLite creates it anew. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <fcntl.h>

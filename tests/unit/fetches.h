@@ -1,4 +1,4 @@
-/* What tests of fetch/ share: two real upstreams, a real store, and askers. */
+/* Shared code of the tests of fetch/: two real upstreams, a real store, and requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* Help for tests of gsym/: an ELF file around given sections, and what is found at an address as
- * a line of text. */
+/* Shared code of the tests of gsym/: makes an ELF file with given sections, and prints the answer
+ * for an address as a line of text. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

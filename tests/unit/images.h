@@ -1,4 +1,4 @@
-/* Little-endian files that tests build in memory. */
+/* Builds little-endian files in memory, for tests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "objects.h"

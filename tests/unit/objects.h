@@ -1,6 +1,6 @@
-/* What tests of file formats share: asking obj/ about bytes in memory, and the two promises that
- * every format makes: a part of a file says what the whole says or waits, and no value of a field
- * leads out of the file. */
+/* Shared code of the tests of file formats: asks obj/ about bytes in memory, and checks the two
+ * promises of every format. For a part of a file, the answer is that of the whole file or "bytes
+ * are missing"; no value of a field leads out of the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"

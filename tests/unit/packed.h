@@ -1,4 +1,4 @@
-/* Packed files, made in memory: what tests unpack. Each pack_X() appends to `out`. */
+/* Makes packed files in memory, for tests of unpacking. Each pack_X() appends to `out`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* Readers of what still comes, for tests of fetch/. */
+/* Readers of files that are still being downloaded, for tests of fetch/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "fetches.h"

@@ -1,5 +1,5 @@
-/* Help for tests of the store: a directory of their own, artifacts made from a number, processes
- * that end. */
+/* Shared code of the tests of the store: a directory for each test, artifacts made from a number,
+ * child processes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"

@@ -1,4 +1,5 @@
-/* net/address.h: networks, in every form that an address can have, and where redirects may lead. */
+/* Tests net/address.h: networks, in every form of an address, and the allowed targets of
+ * redirects. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/address.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* fetch/ahead.c: windows that grow with what was wanted, tables that are read to their end, heads that are
- * fetched before somebody hops there. */
+/* Tests fetch/ahead.h: windows that grow with demand, tables that are read to their end, and unit
+ * heads that are fetched before a reader hops to them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/ahead.h"
 #include "base/util.h"

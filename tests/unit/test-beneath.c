@@ -1,4 +1,4 @@
-/* Files below a directory: which links lead to them, and which lead nowhere. */
+/* Tests base/beneath.h, files below a directory: which links lead to them, and which are refused. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "scratch.h"

@@ -1,5 +1,5 @@
-/* obj/breakpad.c: the corners of MODULE and INFO lines, features of small and large files, files
- * of which only the beginning is here. */
+/* Tests obj/breakpad.c: unusual MODULE and INFO lines, features of small and large files, files of
+ * which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
 

@@ -1,5 +1,5 @@
-/* Listings from the index against a model: every path that layout_each() prints of any stored key,
- * and each name once. */
+/* Compares listings from the index with a model: every path that layout_each() prints for any
+ * stored key, and each name once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "layout/never.h"

@@ -1,4 +1,4 @@
-/* symfs cache: what it prints, what it changes, and how it ends. */
+/* Tests `symfs cache`: output, changes of the store, exit codes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "scratch.h"

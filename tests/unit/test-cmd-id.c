@@ -1,4 +1,4 @@
-/* `symfs id`: exit codes, JSON and text, and names that would move a terminal's cursor. */
+/* Tests `symfs id`: exit codes, JSON and text, and names that would move a terminal's cursor. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* conf/: lines, sections, values, and mistakes told with file and line. */
+/* Tests conf/: lines, sections, values, and mistakes reported with file and line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "conf/conf.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* base/demangle.h: what becomes of names, and what does not. */
+/* Tests base/demangle.h: names that are demangled, and names that stay as they are. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/demangle.h"
 #include "base/util.h"

@@ -1,4 +1,5 @@
-/* Files that are made of others: what is stored or remembered of them answers at once. */
+/* Tests files that are made from other files: a stored result or a remembered failure is answered
+ * at once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/derive-private.h"
 #include "fetches.h"

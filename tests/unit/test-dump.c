@@ -1,5 +1,5 @@
-/* Dumps: a minidump that is built here, a process that is this one, and what is broken. Core files
- * come from the kernel, in tests/mount/warm.sh. */
+/* Tests dump/: a minidump that is built here, this process itself, and damaged dumps. Core files
+ * from the kernel are tested in tests/mount/warm.sh. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dump/dump.h"
 #include "images.h"

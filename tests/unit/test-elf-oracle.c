@@ -1,5 +1,5 @@
-/* obj/elf.c against libelf: the ELF files of this system, and some made here, must have the
- * same build id, machine, byte order and symbol tables for both. */
+/* Compares obj/elf.c with libelf: for the ELF files of this system, and some made here, both must
+ * report the same build id, machine, byte order and symbol tables. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/obj.h"
 #include "base/hash.h"

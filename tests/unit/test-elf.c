@@ -1,5 +1,5 @@
-/* obj/elf.c on images built in memory: every identity rule in both word sizes and both byte
- * orders, hostile values, and files of which only the beginning is here. */
+/* Tests obj/elf.c on images built in memory: every identity rule in both word sizes and both byte
+ * orders, hostile values, and files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/obj.h"
 #include "base/hash.h"

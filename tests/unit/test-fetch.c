@@ -1,5 +1,5 @@
-/* The contract of fetch/, against real upstreams and a real store: one answer for each ticket
- * whatever happens, one GET for all askers, and no miss that nobody said. */
+/* Tests the contract of fetch/ against real upstreams and a real store: exactly one answer for
+ * each ticket, one GET for all requests, and no miss unless every source answered so. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/job.h"
 #include "fetches.h"

@@ -1,4 +1,5 @@
-/* Flights: what one process says, another one hears; and what a killed one said is gone. */
+/* Tests the locks of flights between two processes: each sees what the other reports, and a killed
+ * process leaves no lock. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "scratch.h"
 #include "store/flights.h"

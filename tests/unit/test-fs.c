@@ -1,5 +1,5 @@
-/* fs/: the node table, and a real mount over a fetch/ that does what the test says. The daemon
- * is a child: a process that waits for its own mount could not be killed. */
+/* Tests fs/: the node table, and a real mount over a simulated fetch/. The daemon is a child
+ * process: a process that waits for its own mount could not be killed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"

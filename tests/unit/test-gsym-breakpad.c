@@ -1,5 +1,5 @@
-/* convert/from-breakpad.c: what each record does, what a bad line costs in either mode, text in pieces
- * of any size, and symbol files that others made. */
+/* Tests convert/from-breakpad.c: the effect of each record, the cost of a bad line in either mode,
+ * text in pieces of any size, and symbol files of other tools. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsyms.h"
 #include "convert/from-breakpad.h"

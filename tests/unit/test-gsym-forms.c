@@ -1,5 +1,5 @@
-/* gsym/shorten.c: what names of C++ lose; convert/object.c: object files of each format, byte order and
- * width are read back, function by function. */
+/* Tests gsym/shorten.c (which parts of C++ names are left out) and convert/object.c (object files
+ * of each format, byte order and width are read back, function by function). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/object.h"
 #include "gsym/shorten.h"

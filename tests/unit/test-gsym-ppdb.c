@@ -1,5 +1,5 @@
-/* convert/from-ppdb.c: method and offset to document and line, for files that are built here byte by byte and,
- * where they are, for those that others made. */
+/* Tests convert/from-ppdb.c: method and offset to document and line, for files built here byte by
+ * byte and, where present, for files of other tools. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"

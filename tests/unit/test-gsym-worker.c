@@ -1,5 +1,5 @@
-/* convert/worker.c: conversion in a process of its own gives what is made without, and a worker that
- * crashes, hangs, grows or says nothing costs only its file. */
+/* Tests convert/worker.c: conversion in a worker process gives the same bytes as without one. A
+ * worker that crashes, hangs, grows or sends nothing costs only its file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/path.h"

@@ -1,6 +1,6 @@
-/* gsym/: random programs are written in every form and byte order and read back, and each address
- * answers what a plain walk over the program answers; files of the prototype, byte by byte;
- * broken files; files that LLVM and the prototype made. */
+/* Tests gsym/: random programs are written in every form and byte order and read back, and each
+ * address gets the answer of a plain walk over the program. Also tests files of the prototype,
+ * byte by byte; broken files; and files that LLVM and the prototype made. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsyms.h"
 #include "base/path.h"

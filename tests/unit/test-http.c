@@ -1,5 +1,5 @@
-/* http/: what a request asks for, the header fields that decide something, and what a connection remembers of its
- * client. */
+/* Tests http/: parsed requests, the header fields that decide something, and what a connection
+ * remembers of its client. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/fields.h"

@@ -1,4 +1,5 @@
-/* Threads in directory sources: those that answer keep no thread out, and one that hangs does. */
+/* Tests the limit of threads in directory sources: a source that answers keeps no thread out, one
+ * that hangs does. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"

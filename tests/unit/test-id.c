@@ -1,4 +1,4 @@
-/* id/: debug ids, code ids, keys. */
+/* Tests id/: debug ids, code ids, keys. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/key.h"
 #include "base/hash.h"

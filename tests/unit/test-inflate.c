@@ -1,4 +1,5 @@
-/* base/inflate.c: streams written by hand, cut short, and larger than the room for them. */
+/* Tests base/inflate.c: streams written by hand, truncated streams, and results larger than the
+ * room for them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"

@@ -1,4 +1,5 @@
-/* cmd/json.h: documents byte for byte, and random documents that json-c reads as the same values. */
+/* Tests cmd/json.h: documents byte for byte, and random documents, which json-c must read as the
+ * same values. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/json.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* layout/: every row printed and read back, and what paths of the mount mean. */
+/* Tests layout/: every row is printed and read back; and the meaning of paths in the mount. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "id/key.h"

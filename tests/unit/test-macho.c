@@ -1,6 +1,6 @@
-/* obj/macho.c on images built in memory: thin files of both word sizes and both byte orders, fat
- * files of both widths, hostile values, files of which only the beginning is here; and on what a
- * compiler and linker make, where there is one. */
+/* Tests obj/macho.c on images built in memory: thin files of both word sizes and both byte orders,
+ * fat files of both widths, hostile values, and files of which only the beginning is present. Also
+ * tests the output of a compiler and linker, where they are installed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
 #include "scratch.h"

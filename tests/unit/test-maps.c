@@ -1,5 +1,4 @@
-/* obj/uuidmap.c, bcsymbolmap.c and perfmap.c: text that belongs to a build, and text that looks like
- * it. */
+/* Tests obj/uuidmap.c, bcsymbolmap.c and perfmap.c: valid maps, and text that only looks like one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
 

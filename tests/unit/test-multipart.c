@@ -1,4 +1,4 @@
-/* net/multipart.c: bodies as servers send them, in pieces of any size, and such as nobody should. */
+/* Tests net/multipart.c: bodies as servers send them, in pieces of any size, and malformed ones. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/multipart.h"
 #include "base/util.h"

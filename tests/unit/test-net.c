@@ -1,4 +1,4 @@
-/* net/: every line of net.h and request.h against an upstream that misbehaves on demand. */
+/* Tests net/: every promise of net.h and request.h, against an upstream that misbehaves on demand. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "net/net.h"
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* cmd/notify: datagrams as systemd reads them. */
+/* Tests cmd/notify: the datagrams that systemd gets. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/notify.h"
 #include "unit.h"

@@ -1,6 +1,6 @@
-/* `symfs id --json` against the identifiers that another tool found in the shared fixtures:
+/* Compares `symfs id --json` with the identifiers that another tool found in the shared fixtures:
  * code id, debug id in both forms, name, architecture, format, kind, features, slice by slice.
- * Differences that are meant stand in the file obj-differences.tsv, each with its reason. */
+ * Intended differences are in the file obj-differences.tsv, each with its reason. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "base/path.h"

@@ -1,5 +1,5 @@
-/* The shared vectors of paths, both ways: what another implementation prints and reads is what
- * ours prints, in that order, and reads. Differences that are meant stand in the file
+/* Compares paths with the shared vectors of another implementation: symfs must print the same
+ * paths, in the same order, and must parse them. Intended differences are in the file
  * path-differences.tsv, each with its reason. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"

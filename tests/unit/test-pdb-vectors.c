@@ -1,5 +1,6 @@
-/* The shared PDBs of MSVC, clang and rustc: the frames of each address that independent readers agree on, read
- * from the PDB itself and from the GSYM made of it, and the names of functions with their parameters. */
+/* Tests the PDB reader on shared PDBs of MSVC, clang and rustc: the frames of each address that
+ * independent readers agree on, read from the PDB itself and from the GSYM made of it, and the
+ * names of functions with their parameters. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/path.h"

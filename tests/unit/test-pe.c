@@ -1,5 +1,6 @@
-/* obj/pe.c on files built in memory: identity and kinds, which of several debug entries counts, what
- * is inside of a program, hostile values, and files of which only the beginning is here. */
+/* Tests obj/pe.c on files built in memory: identity and kinds, the choice between several debug
+ * entries, the contents of a program, hostile values, and files of which only the beginning is
+ * present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "images.h"
 

@@ -1,9 +1,10 @@
-/* Files with holes, their writer killed and its power lost at any moment: no bit is set for a block
- * whose bytes are wrong, and what was published is whole. The disk is that of disk.h. Each round goes on
- * with what the last one left. SYMFS_POWER_ROUNDS=200 makes more of them.
+/* Tests sparse files whose writer is killed and whose disk loses power at any moment: no bit is
+ * set for a block with wrong bytes, and every published file is whole. The disk is that of disk.h.
+ * Each round continues with the image of the round before. SYMFS_POWER_ROUNDS=200 makes 200
+ * rounds.
  *
- * The control does the same on a disk that ignores fdatasync() of the files with holes, and must find
- * bits that lie: else the test could not fail. */
+ * A control run uses a disk that ignores fdatasync() of the sparse files. It must find bits of
+ * wrong blocks: otherwise the test could not fail. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "scratch.h"
 #include "store/sparse.h"

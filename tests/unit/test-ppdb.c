@@ -1,5 +1,5 @@
-/* obj/ppdb.c on files built in memory: the identity, what the tables say in narrow and in wide
- * columns, hostile values, and files of which only the beginning is here. */
+/* Tests obj/ppdb.c on files built in memory: the identity, the contents of tables with narrow and
+ * with wide columns, hostile values, and files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/path.h"

@@ -1,5 +1,5 @@
-/* priv/ and fs/helper: what a process gives up is gone, and the helper of a mount does nothing that a daemon
- * which was taken over could use. */
+/* Tests priv/ and fs/helper: dropped privileges are gone, and the mount helper does nothing that a
+ * compromised daemon could use. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/sanitized.h"
 #include "base/util.h"

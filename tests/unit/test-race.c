@@ -1,4 +1,5 @@
-/* The election between the sources that are asked for one file: a table of their states and the decision. */
+/* Tests the election between the sources that are asked for one file: a table of their states and
+ * the decision. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/flight.h"

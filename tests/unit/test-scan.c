@@ -1,4 +1,5 @@
-/* A tree as a source: what is in it is found, also what comes later; what went is not. */
+/* Tests a scanned tree as a source: files in it are found, also those added later; removed files
+ * are not. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/path.h"

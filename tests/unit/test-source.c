@@ -1,4 +1,5 @@
-/* source/: sections to sources, what is asked for, what replies mean, which hosts are down. */
+/* Tests source/: sources made from sections, the requests that they plan, the meaning of replies,
+ * and failing hosts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "source/breaker.h"

@@ -1,6 +1,6 @@
-/* obj/sourcebundle.c and the zip reader below it, on archives built in memory: stored and deflated,
- * with 64-bit ends, with offsets that count the bundle's header and that do not; manifests that lie;
- * and on an archive of another tool's, where there is one. */
+/* Tests obj/sourcebundle.c and the zip reader below it, on archives built in memory: stored and
+ * deflated, with 64-bit ends, with offsets that count the bundle's header and offsets that do not,
+ * and with false manifests. Also tests an archive of another tool, where present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
 #include "scratch.h"

@@ -1,5 +1,5 @@
-/* Blobs with holes: what is here and what is not, for threads, processes, those who are killed, and
- * indexes that go. */
+/* Tests sparse files: present and missing bytes, as threads, processes, killed processes and lost
+ * indexes leave them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "behind.h"

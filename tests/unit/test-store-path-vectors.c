@@ -1,7 +1,7 @@
-/* `symfs paths` against the shared table of where each fixture lies in each layout: the paths that
- * another tool has are among those that are printed for the file, in that order. Differences that
- * are meant stand in the file store-path-differences.tsv, each with its reason; one that is none any
- * more is a failure, too. */
+/* Compares `symfs paths` with the shared table of where each fixture is in each layout: the paths
+ * of another tool must be among those printed for the file, in that order. Intended differences
+ * are in the file store-path-differences.tsv, each with its reason. A listed difference that no
+ * longer exists is a failure, too. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* The store: what it promises of its keys and bytes, also to those who kill it, fill the disk, or
- * take its index away. */
+/* Tests the store: its promises about keys and bytes, also when its process is killed, the disk is
+ * full, or the index is removed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/path.h"

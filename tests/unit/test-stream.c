@@ -1,5 +1,5 @@
-/* Files that are read while they come: what readers get when a download breaks off, changes, or turns
- * out to be wrong at its end. */
+/* Tests files that are read during their download: what readers get when the download breaks off,
+ * changes version, or turns out to be wrong at its end. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "readers.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* base/jtext.c and convert/eliot.c: what tests/mount/symbolicate.sh and the fuzz targets do not look at one by
- * one. And the tables of symb/best.c. */
+/* Tests base/jtext.c, convert/eliot.c and the tables of symb/best.c: single cases that
+ * tests/mount/symbolicate.sh and the fuzz targets do not cover. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/jtext.h"
 #include "base/util.h"

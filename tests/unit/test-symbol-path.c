@@ -1,4 +1,4 @@
-/* source/symbol-path: what each form of _NT_SYMBOL_PATH names. */
+/* Tests source/symbol-path: the stores that each form of _NT_SYMBOL_PATH names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/symbol-path.h"
 #include "base/buf.h"

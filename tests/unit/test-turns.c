@@ -1,5 +1,6 @@
-/* Many long downloads of one host, which may be asked a few things at once: everybody hears soon whether
- * there is a file, everybody gets on, and nobody is told that time is over because of others. */
+/* Tests many long downloads from one host, which accepts only a few requests at once. Every
+ * request soon learns whether its file exists, every download makes progress, and none reaches its
+ * deadline because of others. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "readers.h"
 

@@ -1,5 +1,5 @@
-/* unpack/: every packing there and back, in one piece and in many; cut, changed, lying and endless
- * files. */
+/* Tests unpack/: files of every packing, unpacked in one piece and in many; truncated, changed,
+ * false and endless files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "packed.h"

@@ -1,5 +1,5 @@
-/* obj/wasm.c on modules built in memory: the two ways to write a build id, kinds, numbers that are
- * too long, files of which only the beginning is here. */
+/* Tests obj/wasm.c on modules built in memory: the two ways to write a build id, kinds, numbers
+ * that are too long, files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
 

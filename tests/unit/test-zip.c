@@ -1,5 +1,5 @@
-/* base/zip.c, members as they come out in parts: of every form, in steps of any size; sizes and
- * checksums that lie; archives cut anywhere, and with any byte changed. */
+/* Tests base/zip.c: members of every form, unpacked in parts of any size; false sizes and
+ * checksums; archives truncated anywhere, and with any byte changed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "zips.h"
 

@@ -1,4 +1,5 @@
-/* One TAP program of libcheck: UNIT_MAIN("folder", test_a, test_b) runs START_TESTs in order. */
+/* Makes one TAP program of libcheck tests: UNIT_MAIN("folder", test_a, test_b) runs START_TESTs in
+ * order. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <check.h>

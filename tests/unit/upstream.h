@@ -1,5 +1,5 @@
-/* tests/helpers/upstream as a child of a unit test. It ends with the test, also when that
- * crashes: it watches the pipe that is its standard input. */
+/* Runs tests/helpers/upstream as a child of a unit test. The server ends with the test, also when
+ * the test crashes: it watches the pipe that is its standard input. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <arpa/inet.h>

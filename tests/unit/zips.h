@@ -1,4 +1,4 @@
-/* Zip archives that tests build in memory. */
+/* Builds zip archives in memory, for tests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* symfs: one mount that looks like every symbol server at once. The table of commands. */
+/* The main function of symfs: the table of its commands, and the choice of the command to run. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -69,8 +69,8 @@ static bool is_mount(int argc, char **argv)
 }
 
 /* Opens /dev/null on each standard stream that the caller closed. The next open() would take the
- * free number, and messages would go into a file of the store. The direction is the wrong one, so
- * that reading the input and writing results still fail. -1: there is no /dev/null. */
+ * free number, and messages would go into a file of the store. The mode is the opposite of the stream's use
+ * (write-only for stdin), so that reading the input and writing results still fail. -1: /dev/null cannot be opened. */
 static int fill_streams(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -82,7 +82,7 @@ static int fill_streams(void)
 
 int main(int argc, char **argv)
 {
-	_cleanup_free_ char *room = NULL; /* of words that other users must not read */
+	_cleanup_free_ char *room = NULL; /* a copy of secret arguments, which other users must not read */
 	const struct cmd *c = argc > 1 ? find_command(argv[1]) : NULL;
 
 	if (fill_streams() < 0)

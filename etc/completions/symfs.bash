@@ -1,4 +1,4 @@
-# Completion of symfs(1) for bash. Needs nothing but bash; asks no server and reads no cache.
+# Completion of symfs(1) for bash, without the package bash-completion. Asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 _symfs_commands="mount mount-helper umount get warm core add id paths parse why status sources cache gsym
@@ -28,7 +28,7 @@ _symfs_files() # -f or -d
 	COMPREPLY=($(compgen "$1" -- "$cur"))
 }
 
-# A list with commas, of which the last word is being typed.
+# Completes the last word of a list with commas.
 _symfs_mount_options()
 {
 	local keys=(${_symfs_keys//--/}) typed=
@@ -39,7 +39,7 @@ _symfs_mount_options()
 	[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
-# The value of the option in $1. 1: it takes none.
+# Completes the value of the option in $1. 1: the option takes no value.
 _symfs_value()
 {
 	case $command:$1 in
@@ -74,7 +74,7 @@ _symfs_value()
 	return 0
 }
 
-# LAYOUT/… as under a mount, or an absolute path inside one.
+# Completes LAYOUT/…, as below a mount, or an absolute path inside a mount.
 _symfs_path()
 {
 	if [[ $cur == /* ]]; then

@@ -52,7 +52,7 @@ done
 # `Key=` at the start of a line is a setting; the comments may name them.
 namespaces='Protect(System|Home|Proc|KernelTunables|KernelModules|KernelLogs|ControlGroups|Hostname)|ProcSubset|Private(Tmp|Devices|Mounts|IPC|Network|Users)|DynamicUser|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec)Paths|Bind(ReadOnly)?Paths|TemporaryFileSystem|Root(Directory|Image)|(Mount|Extension)(Images|Directories)|MountFlags|MountAPIVFS|LogNamespace'
 if grep -nE "^($namespaces)=" "$top"/etc/systemd/*/symfs.service.in "$top"/etc/systemd/system/symfs-mount.service.in; then
-	echo "these would hide the mount from everybody else"
+	echo "these options would hide the mount from all other processes"
 	exit 1
 fi
 grep -q '^User=symfs$' "$top/etc/systemd/system/symfs.service.in" || { echo "the daemon's unit runs as root"; exit 1; }

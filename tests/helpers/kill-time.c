@@ -78,8 +78,8 @@ static void caught(int number)
 {
 }
 
-/* A debugger catches these; only a caught signal interrupts a system call. What whoever started the
- * tests ignores (nohup, a shell's &) ends this process all the same. */
+/* Catches signals, as a debugger does: only a caught signal interrupts a system call. Signals that the
+ * starter of the tests ignores (nohup, a shell's &) also end this process. */
 static void catch_signals(void)
 {
 	static const int numbers[] = {SIGWINCH, SIGCHLD, SIGALRM};

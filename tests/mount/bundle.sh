@@ -118,7 +118,7 @@ M=$MNT_none
 [ "$(asked requests)" = 1 ] || fail "a miss was $(asked requests) requests"
 symfs_umount none
 
-# An Info.plist before anybody read the file.
+# An Info.plist before the first read of the file.
 symfs_mount plist --source "lldb@$URL_up"
 M=$MNT_plist
 grep -q "<string>com.apple.xcode.dsym.Some &amp; any</string>" "$M/dsym/$UUID/Some & any.dSYM/Contents/Info.plist" ||

@@ -154,7 +154,7 @@ comes_from() {
     same_file "$DEBUG" "$MNT_from/slashsymbols/Prog/$ID/symbols"
     ;;
   s*)
-    # So does the executable's path here; a debug file is called _.debug by everybody.
+    # So does the executable's path here; a debug file is always called _.debug.
     same_file "$CODE" "$MNT_from/symstore/Prog/elf-buildid-$ID/Prog"
     case $2 in
     http*) # it is in the store by now, where names do not matter

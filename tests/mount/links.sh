@@ -46,7 +46,7 @@ exe=$MNT_m/symstore/one.exe/$CODE_one/one.exe
 by_id=$MNT_m/$(unified "$(lower "$DEBUG_one")" executable)
 pdb=$MNT_m/$(unified "$(lower "$DEBUG_one")" debuginfo)
 # A symstore is asked by names, so that no server can be asked yet.
-[ -e "$pdb" ] && fail "a PDB without a name was found before anybody knew it"
+[ -e "$pdb" ] && fail "a PDB without a name was found before its name was known"
 quiet 0 "before the program came"
 same_file "$TMP/near/one.exe" "$exe"
 seen=$(gets)

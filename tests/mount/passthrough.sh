@@ -19,7 +19,7 @@ passed() { stat_of "$1" fs_passthrough; }
 # What came from us were files of .symfs at most.
 ours_alone() { [ "$(stat_of "$MNT_pass" fs_bytes)" -lt "$(stat -c %s "$TMP/www/$path_one")" ]; }
 
-# ---- whoever may ------------------------------------------------------------------------------
+# ---- a mount that may pass files through --------------------------------------------------------
 "$SYMFS" get --no-default-sources --cache "$TMP/store-pass" --source "gdb@$URL_up" "gdb/$path_one" >/dev/null || fail "get"
 symfs_mount pass --source "gdb@$URL_up"
 same_file "$MNT_pass/gdb/$path_one" "$TMP/www/$path_one"
@@ -59,8 +59,8 @@ cat "$TMP"/hammer.* >"$TMP/hammered"
 same_file "$TMP/early" "$TMP/www/$path_two"
 [ $can = no ] || [ "$(passed "$MNT_pass")" -gt 100 ] || fail "only $(passed "$MNT_pass") opens were passed through"
 
-# A handle of a file that is on its way, still open when all of it is in the store: whoever opens it
-# next is not passed through, or the kernel would refuse; when all are closed the next one is.
+# A handle of a file that is being downloaded is still open when the whole file is in the store. The next OPEN is not
+# passed through, because the kernel would refuse it. After all handles are closed, the next OPEN is.
 rm -rf "$TMP/store-late"
 upstream_fault "$URL_up" "/$path_two" trickle 3000000
 symfs_mount late --source "gdb@$URL_up"
@@ -97,14 +97,14 @@ same_file "$MNT_place/gdb/$path_one" "$TMP/www/$path_one"
 [ "$(passed "$MNT_place")" = 0 ] || fail "a file of a foreign directory was passed through"
 symfs_umount place
 
-# ---- whoever does not want it -------------------------------------------------------------------
+# ---- a mount with no_passthrough ----------------------------------------------------------------
 symfs_mount own -o no_passthrough --source "gdb@$URL_up"
 same_file "$MNT_own/gdb/$path_one" "$TMP/www/$path_one"
 [ "$(passed "$MNT_own")" = 0 ] || fail "passed through, and it should not"
 [ "$(stat_of "$MNT_own" fs_bytes)" -ge "$(stat -c %s "$TMP/www/$path_one")" ] || fail "the bytes did not come from us"
 symfs_umount own
 
-# ---- whoever may not: the kernel says so at the first open, and is not asked again ---------------
+# ---- no permission: the kernel refuses the first open, and symfs does not try again --------------
 if [ $can = yes ] && "$top_srcdir/scripts/apart" true 2>/dev/null && command -v setpriv >/dev/null && command -v fusermount3 >/dev/null; then
   chmod 755 "$TMP"
   mkdir "$TMP/user" && cp "$SYMFS" "$TMP/user/symfs" && chown -R 65534:65534 "$TMP/user" && mkdir -m 777 "$TMP/user/mnt"

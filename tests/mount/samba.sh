@@ -9,7 +9,7 @@ need_mount
 need curl cmp smbclient gcc objcopy readelf strip
 SMBD=$(PATH=$PATH:/usr/sbin:/sbin command -v smbd) || skip "smbd is not installed"
 
-# A server that minds the case, so whoever asks it must know its spelling. Its bodies are compressed,
+# A case-sensitive server, so a request needs the right spelling. Its bodies are compressed,
 # so the size is not known before the end.
 for name in one two three four five six size; do
   windows_library "$TMP/w" $name

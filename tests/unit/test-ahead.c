@@ -82,9 +82,9 @@ START_TEST(tables_are_read_to_their_end)
 	/* In a long one windows become longer than elsewhere, and stop with it. */
 	ck_assert_uint_le(read_on(&a, 50 * BLOCK, 50 * BLOCK + 40 * MIB, &bytes), 11);
 	ck_assert_uint_eq(bytes, 40 * MIB);
-	/* Unless more was asked for. */
+	/* A request for more gets all of it. */
 	ck_assert_uint_eq(ahead_window(&a, 13 * BLOCK, 17 * BLOCK), 17 * BLOCK);
-	/* Who begins with a long one gets more than who jumps into it. */
+	/* A read at the beginning of a long table gets more than a read in its middle. */
 	ck_assert_uint_eq(ahead_window(&a, 50 * BLOCK, 51 * BLOCK), 54 * BLOCK);
 	ck_assert_uint_eq(ahead_window(&a, 200 * BLOCK, 201 * BLOCK), 201 * BLOCK);
 	for (unsigned i = 0; i < 100; i++)
@@ -102,7 +102,7 @@ START_TEST(who_reads_on_does_not_wait)
 
 	ahead_begin(&a, SIZE);
 	ahead_table(&a, 0, table);
-	ck_assert(!ahead_go_on(&a, 0, &from, &to)); /* nobody reads */
+	ck_assert(!ahead_go_on(&a, 0, &from, &to)); /* no reader yet */
 	/* He waits until a window is long enough for a mark; from then on he finds all that he wants. */
 	for (to = 0; end < table; waits++) {
 		from = end;

@@ -364,7 +364,8 @@ static void children(const struct layout *l, const struct key *keys, unsigned n,
 	paths_sort(out, true);
 }
 
-/* Those that stay; a name that others have, too, is that of whoever comes first, and they come and go. */
+/* The names of the keys that stay. A name that other keys share depends on the first key, and those keys come
+ * and go, so it does not count. */
 static void staying(const struct layout *l, const struct key *keys, unsigned stay, unsigned n, const char *dir,
 	struct paths *out)
 {

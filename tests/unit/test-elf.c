@@ -1068,7 +1068,7 @@ START_TEST(walks_that_lead_nowhere)
 		ck_assert_int_eq((int)w.n_tables, rows[i].tables);
 		ck_assert_int_eq(obj_heads(&v, at, UNITS), -ENOENT);
 	}
-	ck_assert_uint_eq(w.units.n, 0); /* nobody lists them */
+	ck_assert_uint_eq(w.units.n, 0); /* no index lists them */
 	v = view_of_mem("MZ no", 5);
 	ck_assert_int_eq(obj_walk(&v, &w), -ENOENT);
 	ck_assert_int_eq(obj_heads(&v, at, UNITS), -ENOENT);

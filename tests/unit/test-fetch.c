@@ -100,7 +100,7 @@ START_TEST(parked_is_over)
 	world_begin(&w);
 	put("one", 1, 64u << 20); /* more than sockets hold */
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_EXISTS), 0);
-	upstream_until(&w.one, "inflight", 0); /* nobody came, the transfer was ended */
+	upstream_until(&w.one, "inflight", 0); /* no OPEN came, so the transfer was ended */
 	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
 	ck_assert_uint_eq(upstream_count(&w.one, "get"), 2);
@@ -244,8 +244,8 @@ static struct artifact sym_named(const char *name)
 	return a;
 }
 
-/* One key, and sources are asked by a name that it does not count: nobody hears of a miss by
- * another's name, neither from memory nor from a flight that he joined. */
+/* Sources are asked by a name that is not part of the key. A request never gets a miss by another
+ * request's name, neither a remembered one nor that of a flight that it joined. */
 START_TEST(names)
 {
 	static const char text[] = "MODULE Linux x86_64 " SYM_ID " right\nPUBLIC 1000 0 main\n";
@@ -292,8 +292,8 @@ static void teach(struct world *w, unsigned content, const char *key, const char
 	ck_assert_int_eq(store_publish_learned(w->store, d, &k, &FACTS, &l, NULL, NULL), 0);
 }
 
-/* Who asks by debug id gets the file with the build id that it follows from, whatever files claim;
- * and the answer has the key that everybody else's has. */
+/* A request by debug id gets the file with the build id from which the debug id follows, whatever other
+ * files claim; and the answer has the same key as that of any other request. */
 START_TEST(taught)
 {
 	struct artifact victim = {.type = FILETYPE_ELF_CODE, .m.object = OBJECT_ELF}, own;
@@ -309,7 +309,7 @@ START_TEST(taught)
 	own = victim;
 	snprintf(key, sizeof(key), "elf_code %.128s", id_text(2));
 	teach(&w, 7, key, id_text(2), "44332211665588779900AABBCCDDEEFF0"); /* that is a lie */
-	ck_assert_int_eq(try_artifact(w.fetch, &victim), -ENOENT); /* nobody can be asked */
+	ck_assert_int_eq(try_artifact(w.fetch, &victim), -ENOENT); /* no source can be asked */
 	ck_assert_int_eq(ask_and_wait(&a, w.fetch, 1, FETCH_WHOLE), 0);
 	snprintf(own.m.code_id, sizeof(own.m.code_id), "%.128s", id_text(1));
 	own.m.debug_id.set = false;
@@ -411,7 +411,7 @@ START_TEST(no_miss_when_one_could_not_be_asked)
 		ck_assert_msg(ask_and_wait(&a, w.fetch, i, FETCH_WHOLE) == rows[i].r, "%s: %d %s", rows[i].fault,
 			a.r, a.why);
 		ck_assert_int_eq(try_now(w.fetch, i), -EAGAIN);
-		/* Who said no is not asked once more; who could not be asked is. */
+		/* A source that answered "not there" is not asked again; one that could not be asked is. */
 		ck_assert_int_eq(ask_and_wait(&a, w.fetch, i, FETCH_WHOLE), rows[i].r);
 		upstream_clear(&w.one);
 		if (rows[i].r != -EBADMSG)
@@ -756,8 +756,8 @@ START_TEST(following)
 }
 END_TEST
 
-/* Another process leads, says "found", and then nothing: it was stopped. What it has is not lost, and
- * who waits for it goes his own way. One that gets on is followed for as long as it takes. */
+/* Another process leads, reports "found", and is then stopped. Its bytes are not lost, and a follower
+ * downloads the file itself. A leader that makes progress is followed without a time limit. */
 START_TEST(a_silent_leader_is_left)
 {
 	struct fetch_opts o = {.lookup_deadline_ms = DEADLINE_MS, .park_ms = PARK_MS, .grace_ms = GRACE_MS,

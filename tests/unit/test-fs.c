@@ -30,13 +30,13 @@
 #define WHOLE "aa" /* is in the store */
 #define LATER "bb" /* exists; OPEN is answered once the file `go` is there */
 #define GONE "cc"  /* a miss */
-#define NEVER "dd" /* nobody answers; `ready` runs when the ticket is cancelled */
-#define CHANGES "ee" /* the file `generation` says which bytes it has */
+#define NEVER "dd" /* no answer; `ready` runs when the ticket is cancelled */
+#define CHANGES "ee" /* its bytes depend on the file `generation` */
 #define LIES "ff"  /* LOOKUP finds it, OPEN does not */
-#define COMES "ab" /* its first half is here; the other comes when the file `go` is there, or not
-			if `bad` is; it is in the store once `stored` is. If `spare` is, single pages of
-			the other half come at once, and who asks for more is refused, once; who
-			asks again gets it after he waited: then there is `waited` */
+#define COMES "ab" /* its first half is present; the other half arrives when the file `go` exists, or fails
+			if `bad` exists; it is in the store once `stored` exists. If `spare` exists, single pages
+			of the other half arrive at once, and a larger read is refused, once; the second
+			such read waits for its bytes, and `waited` exists then */
 
 struct blob {
 	atomic_uint refs;
@@ -49,8 +49,8 @@ struct blob {
 struct fetch {
 	const char *dir;
 	struct fetch_stats stats;
-	atomic_bool ending;  /* whoever waits still is answered now */
-	atomic_uint flights; /* threads that will still answer somebody */
+	atomic_bool ending;  /* requests that still wait are answered now */
+	atomic_uint flights; /* threads that still have a request to answer */
 	atomic_uint opens;   /* of the file that is coming */
 };
 
@@ -969,7 +969,7 @@ static void ignore(int sig)
 {
 }
 
-/* A child that opens what nobody answers; SIGWINCH has a handler, as in every shell. */
+/* A child that opens a file without an answer; SIGWINCH has a handler, as in every shell. */
 static pid_t waiter(const struct mounted *m, unsigned nth)
 {
 	struct sigaction sa = {.sa_handler = ignore};
@@ -1142,7 +1142,7 @@ START_TEST(interrupts)
 	int status;
 	pid_t pid, many[40];
 
-	/* Who waits holds up nobody in the same directory. */
+	/* A waiting look-up does not block others in the same directory. */
 	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
 		many[i] = waiter(&m, i);
 	until_stat(&m, "fs_waiting ", ARRAY_SIZE(many));

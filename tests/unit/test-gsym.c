@@ -444,7 +444,7 @@ START_TEST(nothing_to_write)
 }
 END_TEST
 
-/* Of several with the same addresses one stays, whoever came first. */
+/* Of several functions with the same addresses the same one stays, whatever their order. */
 START_TEST(one_of_many)
 {
 	static const struct {

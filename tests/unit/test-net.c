@@ -496,7 +496,7 @@ START_TEST(sinks_that_refuse)
 }
 END_TEST
 
-/* ---- nobody there ------------------------------------------------------------------- */
+/* ---- no server ---------------------------------------------------------------------- */
 
 START_TEST(nobody_there)
 {
@@ -665,7 +665,7 @@ END_TEST
 
 /* ---- TLS ---------------------------------------------------------------------------- */
 
-/* `openssl s_server` with a certificate that nobody has signed; 0 when there is none. */
+/* Starts `openssl s_server` with a self-signed certificate; 0 when openssl is not installed. */
 static pid_t tls_start(const char *root, char url[static 64])
 {
 	char script[512], line[256];
@@ -718,7 +718,7 @@ START_TEST(certificates)
 		kill(pid, SIGTERM);
 		waitpid(pid, NULL, 0);
 	}
-	/* TLS to who speaks none */
+	/* TLS to a server without TLS */
 	got_init(&g, p.n, "https", p.up.url + 4);
 	got_run(&g);
 	ck_assert_msg(g.reply.error == -EPROTO, "%s", g.reply.text);

@@ -146,7 +146,7 @@ static bool each_row(const char *path, void (*each)(void *ctx, uint32_t rva, cha
 
 struct counted {
 	struct opened *o;
-	bool letters; /* the first column says who agrees */
+	bool letters; /* the first column names the readers that agree */
 	struct buf text;
 	unsigned all, from_pdb, from_gsym, shown;
 };

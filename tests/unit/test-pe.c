@@ -397,7 +397,7 @@ START_TEST(embedded)
 		s = must();
 		ck_assert_uint_eq(s.features, OBJ_HAS_CODE);
 	}
-	p[7] = 0x7f; /* two billion bytes: nobody unpacks them */
+	p[7] = 0x7f; /* two billion bytes: too large to unpack */
 	library();
 	entry(EMBEDDED, 0, 0x100, p, n);
 	s = must();

@@ -39,7 +39,7 @@ static unsigned content_of(unsigned key, unsigned version)
 	return key * 100 + version;
 }
 
-/* ---- who is killed -------------------------------------------------------------------- */
+/* ---- the process that is killed ------------------------------------------------------- */
 
 static uint64_t dice_state;
 
@@ -158,7 +158,7 @@ static void until_the_end(void *ctx)
 	}
 }
 
-/* ---- who looks at what is left -------------------------------------------------------- */
+/* ---- the process that examines the rest ----------------------------------------------- */
 
 static bool is_content(const uint8_t *p, uint64_t off, size_t n, unsigned content)
 {
@@ -216,7 +216,7 @@ static void look_at_blob(struct store *s, const struct store_row *row, struct fo
 struct looking {
 	const char *root;
 	bool lost_power, quiet;
-	struct found *found; /* shared with who started this process */
+	struct found *found; /* shared with the parent process */
 };
 
 /* After a loss of power the machine started anew. */

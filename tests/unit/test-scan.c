@@ -339,7 +339,7 @@ START_TEST(test_unreadable)
 	ck_assert_int_eq(chmod(in_scratch("tree/one.sym"), 0400), 0);
 	becomes(1, "one.sym");
 	ck_assert_int_eq(seteuid(getuid()), 0);
-	prctl(PR_SET_DUMPABLE, 1); /* else who looks for leaks cannot look */
+	prctl(PR_SET_DUMPABLE, 1); /* otherwise LeakSanitizer cannot trace this process */
 	free(memory);
 	end();
 }

@@ -364,7 +364,7 @@ START_TEST(plans_of_windows)
 }
 END_TEST
 
-/* What is as somebody wrote it, then in lower case, then where file.ptr says; each compressed. */
+/* The requests to a symbol store: the name as given, in lower case, then file.ptr; each also compressed. */
 START_TEST(plans_of_stores)
 {
 	static const char section[] = "[source \"a\"]\nurl=http://h\nlayout=symstore\n"
@@ -979,7 +979,8 @@ START_TEST(breaker)
 	ck_assert(breaker_may(b, h, 75001, why));
 	tell(b, h, 80000, BLAME_CHEAP, 1ull << 40, "HTTP 429");
 	ck_assert(breaker_may(b, h, 80001 + 3600000, why));
-	/* One silence of who answered lately; the second in a row; and of who has not for long. */
+	/* Stalls: the first of a host that answered recently, the second in a row, and one of a host without a
+	 * recent answer. */
 	tell(b, h, 4000000, BLAME_NONE, 0, "");
 	tell(b, h, 4010000, BLAME_SILENT, 0, "no answer");
 	ck_assert(breaker_may(b, h, 4010001, why));

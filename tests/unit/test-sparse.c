@@ -232,8 +232,8 @@ START_TEST(versions_never_mix)
 	new = open_tagged(s, 1, 4 * B, "\"b\"");
 	ck_assert(new != old && sparse_number(new) != sparse_number(old));
 	ck_assert(sparse_present(new) == 0 && sparse_is_stale(old) && !sparse_is_stale(new));
-	ck_assert(reads(old, 0, B, 1)); /* who holds it reads what it had */
-	ck_assert_int_eq(put(old, B, B, 1), 0); /* and what is written for him, which nobody keeps */
+	ck_assert(reads(old, 0, B, 1)); /* the old version stays readable while it is open */
+	ck_assert_int_eq(put(old, B, B, 1), 0); /* its readers also get new blocks, which are not kept */
 	ck_assert(reads(old, B, B, 1));
 	ck_assert_int_eq(sparse_commit(old), -ESTALE);
 	ck_assert_int_eq(put(new, 0, B, 2), 0);
@@ -427,7 +427,7 @@ START_TEST(threads_fill_and_read)
 	}
 	for (unsigned i = ARRAY_SIZE(what); i-- > 0;) {
 		if (i == 2)
-			atomic_store(&end, true); /* who fills is done */
+			atomic_store(&end, true); /* the filling thread is done */
 		pthread_join(threads[i], NULL);
 		ck_assert_uint_eq(t[i].wrong, 0);
 	}

@@ -50,7 +50,7 @@ START_TEST(publish_and_find)
 	ck_assert_int_eq(store_remove(s, &k), 0);
 	ck_assert_int_eq(store_remove(s, &k), -ENOENT);
 	ck_assert(!is_there(blob_path(b)));
-	ck_assert(has_bytes(b, 1, 100000)); /* who holds it keeps it */
+	ck_assert(has_bytes(b, 1, 100000)); /* an open blob stays readable */
 	ck_assert_uint_eq(totals(s).artifacts + totals(s).keys + totals(s).bytes, 0);
 	blob_unref(b);
 	blob_unref(again);
@@ -74,7 +74,7 @@ START_TEST(removes_a_file)
 	ck_assert_int_eq(store_remove_file(s, &b), -ENOENT);
 	ck_assert(!store_has(s, &a, NULL) && !store_has(s, &b, NULL));
 	ck_assert(!is_there(blob_path(blob)));
-	ck_assert(has_bytes(blob, 7, 5000)); /* who holds it keeps it */
+	ck_assert(has_bytes(blob, 7, 5000)); /* an open blob stays readable */
 	ck_assert(finds(s, &other, 8, 100));
 	ck_assert_uint_eq(totals(s).artifacts, 1);
 	ck_assert_uint_eq(totals(s).keys, 1);
@@ -882,7 +882,7 @@ START_TEST(disk_that_others_fill)
 		left += store_has(s, &k, NULL);
 	}
 	ck_assert_uint_lt(left, 6);
-	/* When there is room again, the first who writes drops the rows of what went. */
+	/* When there is room again, the first writer drops the rows of the evicted files. */
 	ck_assert_int_eq(unlink(in_scratch("greedy")), 0);
 	ck_assert_int_eq(store_miss_add(s, &missing, "", "test", 100, ""), 0);
 	ck_assert_uint_eq(totals(s).artifacts, left);

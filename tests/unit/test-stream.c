@@ -95,8 +95,8 @@ static int open_debug(struct fetch *f, unsigned n, struct reader *rd)
 	return reader_open_file(rd, f, &a);
 }
 
-/* Of a small file all is here before anybody looks at it: who opens a debug file waits for the look, and
- * not for the disk. A wrong one lets nobody in. */
+/* A small file is complete before a worker examines it. OPEN of a debug file waits for the examination, but
+ * not for the disk. OPEN of a wrong file fails. */
 START_TEST(small_files_are_read_before_they_are_stored)
 {
 	struct world w;
@@ -231,8 +231,8 @@ static void reads_first_bytes(struct reader *a)
 	ck_assert_int_eq(reader_read(a, 0, room, sizeof(room)), sizeof(room));
 }
 
-/* The same identity, other bytes: they are never mixed. Who has bytes of the first version gets an error,
- * and who comes then the second version, at once. */
+/* Two versions with one identity are never mixed. A reader with bytes of the first version gets an error,
+ * and a later reader gets the second version, at once. */
 START_TEST(another_version)
 {
 	static const char *const faults[] = {"kind=no-range", "kind=status&arg=503", "kind=reset&arg=0",
@@ -461,7 +461,7 @@ static void put_for_gdb(struct world *w, unsigned n, char path_of_two[static 512
 	world_sources(w, sources_of(text));
 }
 
-/* A file of which only that is fetched which is read: the same for who read nothing of it. */
+/* The same for a file that is fetched by ranges, and for a reader that has read nothing of it. */
 START_TEST(ranges_of_another_version)
 {
 	struct world w;
@@ -558,7 +558,7 @@ START_TEST(wrong_at_the_end)
 }
 END_TEST
 
-/* Who takes what there is, and who needs all that was judged. */
+/* One reader takes bytes as they arrive, another needs the whole judged file. */
 START_TEST(first_bytes_and_the_seal)
 {
 	struct waited first = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};

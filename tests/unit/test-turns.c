@@ -111,7 +111,7 @@ START_TEST(ranges_take_turns)
 }
 END_TEST
 
-/* Two that all of is wanted, and that take very long: they go on later, when somebody asks for less. */
+/* Two very long downloads of whole files pause when another request needs less, and continue later. */
 START_TEST(as_few_as_was_said)
 {
 	struct reader readers[2];
@@ -159,8 +159,8 @@ START_TEST(first_answers_get_more)
 }
 END_TEST
 
-/* Where there is nothing to be had beside: who can wait does, who cannot hears of the time, and the
- * host is blamed by nobody. */
+/* A host with a single connection: a request that may wait does, any other gets ETIMEDOUT, and neither
+ * counts against the host. */
 START_TEST(behind_one_connection)
 {
 	struct task tasks[2];

@@ -76,7 +76,7 @@ build named g++ -O2 -g
 "$SYMFS" gsym create -o named.gsym named || fail "create"
 at() { nm named | awk -v name="$1" '$3 ~ name { print "0x" $1; exit }'; }
 answer() { "$SYMFS" gsym lookup "$(at "$1")" named.gsym; }
-# What goes on to both::second() has lines and no entry in the debug information.
+# The thunk that jumps to both::second() has lines and no entry in the debug information.
 case $(answer '^_ZThn[0-9]+_N4both6secondEi$') in
 *_ZThn*_N4both6secondEi@"$TMP"/shared.h:[1-9]*) ;;
 *) fail "a thunk without lines: $(answer '^_ZThn[0-9]+_N4both6secondEi$')" ;;

@@ -13,7 +13,7 @@ big_file "$mib"
 nginx_start far "$TMP/plain/gdb" 'autoindex on; limit_rate 50m;'
 log=$TMP/nginx-far/access.log file=${BIG#gdb/} whole=$TMP/plain/$BIG
 
-# It finds no word of ranges in nginx's answer to its HEAD, though it is there: so it is told.
+# httpdirfs overlooks Accept-Ranges in nginx's answer to HEAD, so --no-range-check turns the check off.
 httpdirfs_mount() { # NAME
   mkdir -p "$TMP/$1" "$TMP/cache-$1"
   httpdirfs -f --no-range-check --cache --cache-location "$TMP/cache-$1" "$URL_far/.build-id/" "$TMP/$1" >"$TMP/$1.log" 2>&1 &

@@ -30,7 +30,7 @@ static void give_up(const char *why)
 	exit(2);
 }
 
-static uint32_t take(uint32_t n) /* so many zeros; where they begin */
+static uint32_t take(uint32_t n) /* appends n zeros; returns their offset */
 {
 	uint32_t at = used;
 

@@ -1188,7 +1188,7 @@ static void header_line(struct conn *c, const char *line)
 #undef IS
 }
 
-/* The head that lies in buf, to c->rq. False: it is none. */
+/* Parses the request head in buf into c->rq. False: it is not a valid head. */
 static bool request_read(struct conn *c)
 {
 	struct request *rq = &c->rq;

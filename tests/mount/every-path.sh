@@ -92,7 +92,7 @@ awk -F '\t' -v OFS='\t' '
   }' "$TMP/hashes" "$TMP/ids" >"$TMP/keys"
 [ -s "$TMP/keys" ] || fail "symfs id tells nothing: $(head "$TMP/ids")"
 
-# FROM FILE SLICE LAYOUT TYPE PATH: of ours, the slice is the one whose UUID stands in the path.
+# FROM FILE SLICE LAYOUT TYPE PATH. In the lines of symfs, the slice is the one with the UUID in the path.
 cut -f1 "$TMP/keys" | uniq | while IFS= read -r file; do
   "$SYMFS" paths "$file" | awk -F '\t' -v OFS='\t' -v file="$file" '{ print "own", file, "?", $1, $2, $3 }'
 done >"$TMP/wanted"

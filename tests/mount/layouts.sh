@@ -207,8 +207,8 @@ for where in "$FAR/executables" "$URL_far"; do
   rm -rf "$TMP/cache-from"
 done
 
-# Also when it is so large that a look at its beginning does not tell. A request for its debug file says
-# that there is none; it came once for all.
+# Also when the file is so large that its first bytes do not show its type. A request for its debug file answers
+# that there is none. The file is downloaded once for all requests.
 awk 'BEGIN { for (i = 0; i < 6000; i++) print "const char *s" i " = \"" i " of a string that makes the file longer than one would think\";"
   print "int main(void) { return 0; }" }' >"$TMP/long.c"
 gcc -Wl,--build-id=sha1 -s -o "$TMP/long" "$TMP/long.c" || fail gcc

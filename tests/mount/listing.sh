@@ -40,8 +40,8 @@ for dir in breakpad/SAME.SO unified native symstore symstore2 unified/00; do
 done
 [ "$(ls "$MNT_m/breakpad/SAME.SO" | wc -l)" = $SAME ] || fail "in another case"
 
-# Whatever is listed is there, and is a file of ours. Module 0 has an id of zeros, which is none: a path
-# without its name means no file.
+# Every listed path exists, and is one of the test's files. Module 0 has an id of zeros, which identifies nothing:
+# a path without its name means no file.
 find "$MNT_m/breakpad" "$MNT_m/unified" "$MNT_m/native" -type f ! -name '*.meta' >"$TMP/files"
 [ "$(wc -l <"$TMP/files")" -ge $(((COUNT + SAME) * 2)) ] || fail "$(wc -l <"$TMP/files") files"
 xargs grep -L '^MODULE' <"$TMP/files" >"$TMP/others" 2>&1 && [ ! -s "$TMP/others" ] || fail "$(head -n 3 "$TMP/others")"
@@ -83,7 +83,7 @@ tail -n 1 "$TMP/have" | grep -qx other.so || fail "both: $(tail -n 2 "$TMP/have"
 symfs_umount both
 symfs_umount m
 
-# Of files of every kind, too, each listed path is there; also of those whose ids no path is believed to have.
+# Each listed path exists for files of every kind, also for ids that no path is accepted for.
 mkdir "$TMP/odd"
 echo 'int main(void) { return 0; }' >"$TMP/main.c"
 gcc -o "$TMP/odd/one-byte" -Wl,--build-id=0xab "$TMP/main.c" || fail "gcc"

@@ -50,7 +50,7 @@ for what in "4 pipe:.is.not.a.regular.file pipe" "4 dir:.Is.a.directory dir" "4 
   ends 1 "" add --cache "$STORE" "$3"
   [ "$(grep -c "^$3: not placed: ." out)" = 1 ] && [ ! -s err ] || fail "add $3: $(cat out err)"
 done
-# A hole behind a program changes nothing of what it is.
+# A hole at the end of a program's file does not change its identity.
 ends 0 "code id  *$id" id long
 # What follows is done all the same.
 ends 4 "elf_code" paths nope prog

@@ -26,7 +26,7 @@ for row in rm add rm_late add_late; do
   eval "mnt=\$MNT_$row"
   exec 5<"$mnt/gdb/$name" || fail "$row: it cannot be opened"
   look 1000000
-  # Late: its writer has said already what is there, and hears of it when he says more.
+  # Late: the writer has already recorded its blocks, and notices the removal when it records more.
   case $row in
   *_late)
     more=1100000 looks=0

@@ -64,7 +64,7 @@ out=$(smb yes "get \"$(dos "$(gdb_path "$id" .debug)")\" \"$TMP/got\"") || fail 
 same_file "$TMP/p/debug/prog.debug" "$TMP/got"
 
 # ---- what is not there ---------------------------------------------------------------------------
-# misses N: so many commands of smbclient, each for a name that cannot be where it is asked for.
+# misses N: N commands of smbclient, each for a name that cannot exist in its directory.
 DIR=$(dirname "$(path_in symstore "$TMP/w/one.pdb")")
 misses() {
   awk -v n="$1" -v dir="$(dos "$DIR" | sed 's,\\,&&,g')" 'BEGIN {

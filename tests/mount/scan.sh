@@ -46,7 +46,7 @@ ls "$MNT_m/gdb/.build-id" | grep -qx "$(printf %.2s "$ONE")" || fail "it is not 
 "$SYMFS" why --config "$TMP/conf" --cache "$TMP/store-m" "debuginfod/buildid/$ONE/executable" >"$TMP/why" 2>&1
 grep -q "anywhere below" "$TMP/why" || fail "why: $(cat "$TMP/why")"
 
-# A build goes on: new files, in new directories, are there.
+# A build continues: new files in new directories are found.
 mkdir "$tree/build/new"
 cp "$TMP/made/full/libone.so" "$tree/build/new/libone.so.1"
 arrived() { cmp -s "$MNT_m/gdb/$(path_of "$LIB")" "$TMP/made/full/libone.so"; }

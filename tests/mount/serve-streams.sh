@@ -83,7 +83,7 @@ same_file "$TMP/body" "$file"
 [ "$(upstream_count "$URL_up" requests "/$name")" -ge 4 ] || fail "it never broke off"
 upstream_clear "$URL_up"
 
-# Now it is here: the digest is its tag, but for a client that knows it by the other one.
+# Now the file is stored: its ETag is the digest, except for a client that sends the earlier ETag.
 [ "$(get)" = 200 ] || fail "the whole"
 sum=$(header etag)
 [ "$sum" = "\"$(sha256sum "$file" | cut -d' ' -f1)\"" ] || fail "the tag of the whole: $sum"

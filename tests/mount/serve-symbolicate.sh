@@ -76,7 +76,7 @@ if [ -n "$VECTORS" ]; then
 fi
 symfs_unserve one
 
-# What is here is made while another file has not come yet: a module waits for none but itself.
+# A file is converted while another is still being downloaded: a module waits only for its own file.
 id_of() { printf '%032X0' "$1"; }
 for n in 1 2; do
   mkdir -p "$TMP/slow/m$n/$(id_of $n)"

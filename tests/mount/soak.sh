@@ -27,8 +27,8 @@ start_mount() {
 dice() { echo $(($(od -An -N2 -tu2 /dev/urandom) % $1)); }
 
 # (A body without a length that ends early is not among them: in a Breakpad file that cannot be seen.)
-# One fault for files whose number ends in some digit, on one of the servers: of the two, one is
-# good at any time, so that nothing is ever missing.
+# One fault for files whose number ends in a given digit, on one of the two servers. The other server always
+# works, so that no file is ever missing.
 new_fault() {
   upstream_clear "$URL_bad"
   upstream_clear "$URL_good"
@@ -88,8 +88,8 @@ say "$kills kills, $faults faults; RSS before each kill, kB:$rss, at the end $(r
 upstream_clear "$URL_bad"
 upstream_clear "$URL_good"
 
-# When no reader is left, what was opened is closed. What may stay is bounded (connections that
-# are kept, the index's readers); a leak in so many thousand files is not.
+# Without readers, all files are closed. Few descriptors may stay open (idle connections, readers of the
+# index); a leak in thousands of files would be more.
 fds_few() { [ "$(descriptors)" -le $((fds_before + 64)) ]; }
 wait_for 30 fds_few || fail "$(descriptors) descriptors, $fds_before at the beginning:
 $(ls -l "/proc/$PID_m/fd")"

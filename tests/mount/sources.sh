@@ -299,7 +299,7 @@ for n in 1 3 12; do
   symfs_umount c
   kill "$PID_slow"
 done
-# A transfer that stands still keeps no other out: large files, whose LOOKUP parks a transfer.
+# A stalled transfer does not block others: large files, whose LOOKUP parks a transfer.
 head -c 3000000 /dev/zero >"$TMP/pad"
 for x in x0 x1; do
   objcopy --add-section .pad="$TMP/pad" "$TMP/many/$x" "$TMP/many/big-$x" || fail objcopy

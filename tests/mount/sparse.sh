@@ -49,7 +49,7 @@ say "$bytes of $size bytes of the PDB in $requests requests"
 [ "$bytes" -lt $((size * 2 / 5)) ] || fail "$bytes of $size bytes of the PDB"
 [ "$requests" -le 25 ] || fail "$requests requests"
 
-# All of it, later: nothing that is here is asked for again, and then it is whole.
+# A later read of the whole file: no stored block is requested again, and then the file is whole.
 same_file "$TMP/w/big.pdb" "$MNT_m/symstore/$PDB"
 bytes=$(upstream_count "$URL_up" bytes "*$PDB")
 [ "$bytes" -le $((size + 600000)) ] || fail "$bytes bytes for $size"
@@ -101,8 +101,8 @@ same_file "$TMP/far/$PDB" "$MNT_o/symstore/$PDB"
 [ "$(upstream_count "$URL_old" requests "*$PDB")" = 1 ] || fail "more than one request without ranges"
 symfs_umount o
 
-# A program whose last block has one byte, of which the first blocks say enough: a client that reads all of it over
-# HTTP, in a way that does not say so from the start, gets that byte, too.
+# A program whose last block has one byte, and whose first blocks identify it. A client that reads the whole
+# file over HTTP, but does not announce that at the start, also gets the last byte.
 printf 'char large[200000] = {1};\n__declspec(dllexport) int start(void) { return large[5]; }\n' >"$TMP/w/last.c"
 (cd "$TMP/w" && "$CLANG" --target=x86_64-pc-windows-msvc -O0 -c last.c &&
   "$LINK" /nologo /dll /noentry /nodefaultlib /out:last.dll last.o) || fail "a library"

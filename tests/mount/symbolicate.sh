@@ -64,7 +64,7 @@ sym odd.so aAaAaAaAaAaAaAaAaAaAaAaAaAaAaAaA0 <<'EOF'
 MODULE Linux x86_64 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA0 odd.so
 FUNC 10 10 0 odd
 EOF
-# An id of zeros is none: many files have it.
+# An id of zeros identifies nothing: many files have it.
 for name in one two; do
   printf 'MODULE Linux x86_64 000000000000000000000000000000000 %s.so\nPUBLIC 10 0 of_%s\n' $name $name |
     sym $name.so 000000000000000000000000000000000

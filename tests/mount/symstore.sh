@@ -184,7 +184,7 @@ wait_for 20 asked_anew || fail "a reload does not look at the index"
 wait_for 20 cmp -s "$TMP/j/$file" "$PDB" || fail "what was added is not found: $(cat "$TMP/requests")"
 [ "$(grep -c '000Admin/0' "$TMP/requests")" = 1 ] || fail "more was read than was added: $(cat "$TMP/requests")"
 symfs_umount j
-# A file that is damaged is none.
+# A damaged copy of the index in the store is fetched anew.
 for f in "$TMP/store/aside/"000admin-*; do
   [ -s "$f" ] || fail "nothing was kept"
   printf x | dd of="$f" bs=1 seek=$(($(wc -c <"$f") - 3)) conv=notrunc 2>/dev/null

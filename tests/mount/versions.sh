@@ -122,7 +122,7 @@ for i in 1 2 3 4; do
 done
 twice "a client that comes then" two curl -gsS --noproxy '*' "$URL_s/gdb/$name"
 symfs_unserve s
-# A program that has the file open and read nothing of it goes on with the other version, which is as long.
+# A program with the file open that has read nothing of it continues with the other version, which is as long.
 row='open, and nothing was read'
 new_file
 upstream_fault "$URL_ranges" "/$name" slow 1 1 # the first range, and no more

@@ -545,8 +545,8 @@ static inline int disk_load_one(const char *path, const struct stat *st, int typ
 	return 0;
 }
 
-/* From now on what this process does below `root` (a real path) is watched; after so many calls its
- * power goes, and `image` is what a disk would have. */
+/* From now on the disk records the calls of this process below `root` (a real path). After `calls` calls the
+ * power fails, and the contents of the disk are written to `image`. */
 static inline void disk_begin(const char *root, const char *image, uint64_t seed, unsigned long calls)
 {
 	snprintf(disk_root, sizeof(disk_root), "%s", root);

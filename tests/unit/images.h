@@ -49,8 +49,8 @@ static inline void has_debug_id(const char *text)
 	object_debug_id(&s, text);
 }
 
-/* A file that was cut there, and whose length is known, is broken; one that grows is waited for
- * until all of it is here. */
+/* A truncated file of known length is broken. For a growing file the reader waits until the missing bytes
+ * have arrived. */
 static inline void every_cut(size_t step)
 {
 	struct obj_slice s;

@@ -29,7 +29,7 @@ START_TEST(names_of_compilers)
 }
 END_TEST
 
-/* A name that is none stays what it is; so do those whose printer cannot be left. */
+/* A name that is not mangled stays unchanged. So do names for which the demangler's printer cannot be stopped. */
 START_TEST(other_names)
 {
 	static const char *const none[] = {"", "main", "_", "_Z", "_R", "_ZN", "Z1fv", "f(int)", "i",

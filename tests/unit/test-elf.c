@@ -151,7 +151,7 @@ static void end_header(struct image *m)
 	m->n = end;
 }
 
-/* The tables; without sections when there is none but the empty one. */
+/* Writes the tables; no section table if there is only the empty section. */
 static struct image *image_end(struct image *m)
 {
 	uint64_t names = m->n, at[12] = {0};

@@ -445,7 +445,7 @@ START_TEST(a_reload_forgets_wrong_files)
 }
 END_TEST
 
-/* A 404 whose body takes its time, for the first spelling: the second is still to be asked. */
+/* A 404 with a slow body for the first spelling: the second spelling must still be asked. */
 START_TEST(a_spelling_is_not_the_source)
 {
 	struct artifact short_id = nth(1);
@@ -531,8 +531,8 @@ START_TEST(a_slow_file_alone)
 }
 END_TEST
 
-/* A host answers a few of ours at a time, each in less than the deadline, all of them in more. The
- * deadline passes for all at once, and some have just had their turn then. */
+/* A host answers a few requests at a time, each in less than the deadline, but all of them in more. When
+ * the deadline passes for all at once, some requests have only just been sent. */
 START_TEST(the_deadline_begins_with_the_turn)
 {
 	enum { MANY = 8 };
@@ -685,7 +685,7 @@ START_TEST(one_get_for_two_processes)
 	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
 	upstream_clear(&w.one);
 
-	/* One looks, the other opens: the parked flight goes on for it. */
+	/* One process looks the file up, the other opens it: the parked flight continues for the OPEN. */
 	put("one", 2, BIG);
 	ck_assert_int_eq(ask_and_wait(&a[0], w.fetch, 2, FETCH_EXISTS), 0);
 	ck_assert_int_eq(ask_and_wait(&a[1], other, 2, FETCH_WHOLE), 0);

@@ -557,7 +557,7 @@ static int daemon_main(const struct mounted *m, int up)
 	while (atomic_load(&f.flights))
 		sched_yield();
 	fs_free(fs);
-	/* Also of a file whose RELEASE the end of the loop came before. */
+	/* Also of a file whose RELEASE did not arrive before the end of the loop. */
 	return r ? 4 : atomic_load(&f.opens) ? 5 : 0;
 }
 
@@ -709,7 +709,7 @@ START_TEST(nodes_are_counted)
 }
 END_TEST
 
-/* What the kernel has read of a path stays what it is under its number. */
+/* The contents that the kernel has read at a path stay the same under that inode number. */
 START_TEST(texts_never_share_an_inode)
 {
 	struct nodes *t = nodes_new();

@@ -249,8 +249,8 @@ START_TEST(order_of_ties)
 }
 END_TEST
 
-/* Calls that no call of the depth before covers are dropped; one that begins before its sibling ended begins
- * there; one that is longer than its caller goes on in the next one, or is dropped. */
+/* A call that no call one level above covers is dropped. A call that begins before its sibling has ended is
+ * moved to that end. A call longer than its caller continues in the next one, or is dropped. */
 START_TEST(calls_that_overlap)
 {
 	_cleanup_made_ struct made m;

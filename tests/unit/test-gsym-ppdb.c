@@ -235,7 +235,7 @@ static void set32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* One section at 0x1000, at 0x400 in the file: the debug directory, and behind it what it is about. */
+/* One section at 0x1000, at 0x400 in the file: the debug directory, followed by the data of its entries. */
 static size_t program(uint8_t *p, size_t room, const struct bytes *file, bool wide)
 {
 	size_t n;

@@ -33,7 +33,7 @@ START_TEST(uuidmap)
 	ck_assert_int_eq(identify(MAP, &s), 0);
 	ck_assert_str_eq(s.format, "uuidmap");
 	ck_assert_int_eq(identify("\xef\xbb\xbf" MAP, &s), 0);
-	/* Whose it is, its name says; that it is none, the bytes do. */
+	/* The file name has the identity of a map; the bytes only show that a file is not a map. */
 	ck_assert_int_eq(check(MAP, FILETYPE_UUIDMAP, UUID, &e), 0);
 	ck_assert_int_eq(check(MAP, FILETYPE_BCSYMBOLMAP, UUID, &e), -EBADMSG);
 	ck_assert_str_eq(e.text, "is uuidmap, not bcsymbolmap");

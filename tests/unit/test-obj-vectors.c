@@ -35,7 +35,7 @@ static const struct word kinds[] = {
 	{"object", "object"},
 };
 
-/* What one row says; NULL: it does not say. "" is a null of ours. */
+/* The value in one row; NULL: the row has none. "" stands for our null. */
 struct row {
 	const char *file, *format, *code_id, *debug_id, *breakpad_id, *name, *arch, *features, *kind;
 	unsigned index;
@@ -178,8 +178,8 @@ static void check_unreadable(const char *file)
 	json_object_put(list);
 }
 
-/* One fixture is stored packed, and its row is of what is inside: then `temp` is a file of ours,
- * to be removed; else it is "". False: nothing here unpacks it. */
+/* One fixture is stored packed, and its row describes the contents. For it, `temp` is the unpacked file, which
+ * the caller removes; otherwise `temp` is "". False: no program here can unpack the fixture. */
 static bool unpack(char *file, size_t room, char temp[static 64])
 {
 	char command[9000], to[] = "/tmp/symfs-vectors-XXXXXX";

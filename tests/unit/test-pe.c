@@ -383,7 +383,7 @@ START_TEST(embedded)
 	entry(EMBEDDED, 0, 0x100, p, n);
 	s = must();
 	ck_assert_uint_eq(s.features, OBJ_HAS_CODE | OBJ_HAS_DEBUG);
-	/* Broken, or not as long as it says: the program is none the worse. */
+	/* A broken or truncated PDB inside does not affect the program. */
 	for (size_t i = 0; i < 64; i++) {
 		p[i] ^= 0x5a;
 		library();

@@ -784,7 +784,7 @@ START_TEST(overriding)
 }
 END_TEST
 
-/* A mistake that was taken over is told where it stands. */
+/* A mistake in an inherited key is reported with the file and line of the mistake. */
 START_TEST(inherited_mistake)
 {
 	const char *text = "[source \"a\"]\nstall-timeout=7s\n", *more = "[source \"a\"]\nurl=http://y/\nlayout=gbd\n";
@@ -955,7 +955,7 @@ START_TEST(breaker)
 	ck_assert(!breaker_may(b, h, 1001, why));
 	ck_assert_ptr_nonnull(strstr(why, "HTTP 500"));
 	ck_assert(!breaker_well(b, h));
-	/* Half open: one tries, the others are spared until it is told. */
+	/* Half open: one request tries, the others are refused until its result is known. */
 	ck_assert(breaker_may(b, h, 2001, why));
 	ck_assert(!breaker_may(b, h, 2002, why));
 	ck_assert_ptr_nonnull(strstr(why, "failing, retrying now"));

@@ -330,7 +330,7 @@ START_TEST(module_lines)
 }
 END_TEST
 
-/* A miss by one name is none by another, and all go when the artifact comes. */
+/* A miss by one name does not count for another name. All are removed when the artifact is stored. */
 START_TEST(misses_by_name)
 {
 	struct key k = key_of_text("pdb " PDB " wrong.pdb");
@@ -804,7 +804,7 @@ START_TEST(full_disk)
 	ck_assert_int_eq(r, 0);
 	ck_assert_uint_eq(draft_size(d), 6 << 20);
 	draft_discard(d);
-	/* Who must not wait is told, and a worker makes room. */
+	/* A caller that must not wait gets an error, and a worker makes room. */
 	for (unsigned i = 0; i < 8; i++) {
 		struct key k = key_nth(i);
 
@@ -1308,7 +1308,7 @@ START_TEST(one_rebuilds)
 }
 END_TEST
 
-/* After a power failure the index may have lost commits whose files are there. */
+/* After a power failure the index may have lost commits of files that exist. */
 START_TEST(swept_after_boot)
 {
 	struct key k = key_nth(3), twin = key_nth(1000);

@@ -39,7 +39,7 @@ START_TEST(readers_do_not_wait_for_the_whole)
 	same_as(&b, "one", 1, 0);
 	stored_soon(w.fetch, 1);
 	ck_assert_uint_eq(upstream_count(&w.one, "get"), 1);
-	/* Who comes later gets the stored one, and hears that it has the same bytes. */
+	/* A later reader gets the stored file, marked as having the same bytes. */
 	{
 		struct waited seal = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
 		struct part_wait *pw = NULL;
@@ -148,7 +148,7 @@ START_TEST(the_rest_of_what_broke_off)
 }
 END_TEST
 
-/* It breaks off four times, and gets on each time. */
+/* The download breaks off four times, and continues each time. */
 START_TEST(again_and_again)
 {
 	struct world w;
@@ -573,7 +573,7 @@ START_TEST(first_bytes_and_the_seal)
 	upstream_fault(&w.one, "path=*&kind=silent-after&arg=900000&times=1");
 	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
 	ck_assert_ptr_nonnull(a.part);
-	/* The end of what is here: some of what is asked for comes, and not all. */
+	/* A read across the end of the received bytes returns only the received ones. */
 	ck_assert_uint_ge(part_here(a.part, 0, SIZE), EARLY);
 	ck_assert_uint_eq(part_here(a.part, SIZE - 1, 1), 0);
 	ck_assert_uint_eq(part_here(a.part, SIZE, 1), 0);
@@ -610,7 +610,7 @@ START_TEST(the_last_reader_ends_it)
 	reader_close(&a);
 	upstream_until(&w.one, "inflight", 0);
 	ck_assert_int_eq(try_now(w.fetch, 1), -EAGAIN);
-	/* Who comes back soon goes on with the same. */
+	/* A reader that returns soon continues with the same file. */
 	upstream_control(&w.one, "reset", room, sizeof(room));
 	ck_assert_int_eq(reader_open(&a, w.fetch, 1), 0);
 	reader_close(&a);

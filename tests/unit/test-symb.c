@@ -286,8 +286,8 @@ START_TEST(names)
 }
 END_TEST
 
-/* A function that another interrupts, of which a line lies in front of the function, or whose name looks
- * like a mark. */
+/* Functions that another one interrupts, with a line before the function's begin, or with a name that looks
+ * like the mark of a piece. */
 START_TEST(pieces)
 {
 	static const struct {

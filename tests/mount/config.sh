@@ -119,7 +119,7 @@ rm "$XDG_CONFIG_HOME/symfs/symfs.conf"
 DEBUGINFOD_URLS='ima:permissive	 garbage ::// http://127.0.0.1:1/good ftp:/x ' symfs sources ||
   fail "nonsense in DEBUGINFOD_URLS: $(cat "$TMP/err")"
 grep -q '127.0.0.1:1/good' "$TMP/out" || fail "the good word among nonsense is lost: $(cat "$TMP/out")"
-grep -q 'DEBUGINFOD_URLS.*garbage' "$TMP/err" || fail "nonsense in DEBUGINFOD_URLS is not told"
+grep -q 'DEBUGINFOD_URLS.*garbage' "$TMP/err" || fail "nonsense in DEBUGINFOD_URLS is not reported"
 DEBUGINFOD_URLS='' _NT_SYMBOL_PATH="srv*c:\\sym*http://127.0.0.1:1/nt;cache*;;\\\\server\\share;$TMP/dir;srv*;*" symfs sources ||
   fail "nonsense in _NT_SYMBOL_PATH: $(cat "$TMP/err")"
 grep -q '127.0.0.1:1/nt' "$TMP/out" && grep -q "$TMP/dir" "$TMP/out" || fail "_NT_SYMBOL_PATH: $(cat "$TMP/out")"

@@ -132,7 +132,7 @@ if [ -n "$dwz" ]; then
   rm "$TMP/up/gdb/$common"
   mv common.debug elsewhere
   "$SYMFS" gsym create -o "$TMP/want.gsym" z1.debug 2>"$TMP/said" || fail "create without: $(cat "$TMP/said")"
-  grep -q 'dwz' "$TMP/said" || fail "it is not told that something is missing"
+  grep -q 'dwz' "$TMP/said" || fail "the missing file is not reported"
   symfs_mount n --source "gdb@$URL_up/gdb"
   same_file "$MNT_n/gsym/$z1.gsym" "$TMP/want.gsym"
   symfs_umount n

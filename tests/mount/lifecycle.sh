@@ -84,7 +84,7 @@ exec 8<&-
 
 printf '[symfs]\nmiss-lifetime = 1h\nlookup-daedline = 3s\n' >"$TMP/conf"
 reload "a typo"
-grep -q "$TMP/conf:3: .*lookup-daedline" "$TMP/m.log" || fail "a typo is not told with its file and line"
+grep -q "$TMP/conf:3: .*lookup-daedline" "$TMP/m.log" || fail "a typo is not reported with its file and line"
 gone "$PID_m" && fail "a typo ended the daemon"
 grep -q "$URL_second" "$MNT_m/.symfs/sources" || fail "a typo took the sources away"
 cmp "$MNT_m/$three" "$TMP/second/$three" || fail "after a typo nothing is fetched"

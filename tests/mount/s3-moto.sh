@@ -65,7 +65,7 @@ for who in wrong other; do
   grep -q 'Permission denied' "$TMP/err" || fail "$who: $(cat "$TMP/err")"
   grep -q 'source store refuses: HTTP 403' "$TMP/$who.log" || fail "$who: the log: $(cat "$TMP/$who.log")"
   [ "$(wc -l <"$TMP/$who/.symfs/missing")" = 1 ] || fail "$who: a miss: $(cat "$TMP/$who/.symfs/missing")"
-  grep -qF "$secret" "$TMP/$who.log" "$TMP/$who/.symfs/config" && fail "$who: the secret is told"
+  grep -qF "$secret" "$TMP/$who.log" "$TMP/$who/.symfs/config" && fail "$who: the secret is shown"
   symfs_umount $who
 done
 say "$(grep -c '" 200 ' "$TMP/moto.log") answers 200, $(grep -c '" 403 ' "$TMP/moto.log") answers 403"

@@ -50,13 +50,13 @@ symfs() { timeout 60 "$SYMFS" "$@" --no-default-sources --config "$TMP/conf" --c
 gets() { # PATH FULL WHAT
   symfs get "$1" || fail "$3: $? $(cat "$TMP/err")"
   same_file "$(cat "$TMP/out")" "$2"
-  grep -q "$secret" "$TMP/err" && fail "$3: the secret is told"
+  grep -q "$secret" "$TMP/err" && fail "$3: the secret is shown"
 }
 fails() { # STATUS PATH WHAT
   SYMFS_DEBUG=all symfs get "$2"
   f_r=$?
   [ $f_r = "$1" ] || fail "$3: exit $f_r, wanted $1: $(cat "$TMP/err")"
-  grep -qF "$secret" "$TMP/err" && fail "$3: the secret is told"
+  grep -qF "$secret" "$TMP/err" && fail "$3: the secret is shown"
 }
 keys="access-key = AKIDEXAMPLE
 secret-key = $secret"
@@ -203,7 +203,7 @@ while IFS='|' read -r words lines; do
   symfs sources
   [ $? = 2 ] || fail "$lines is no mistake: $(cat "$TMP/out")"
   grep -qE "$words" "$TMP/err" || fail "$lines: $(cat "$TMP/err")"
-  grep -q hunter "$TMP/err" && fail "$lines: a secret is told: $(cat "$TMP/err")"
+  grep -q hunter "$TMP/err" && fail "$lines: a secret is shown: $(cat "$TMP/err")"
   mistakes=$((mistakes + 1))
 done <<'END'
 bucket = .*name of a bucket|type = s3

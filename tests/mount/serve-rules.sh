@@ -79,7 +79,7 @@ for round in cold stored; do
   done
   get "$URL_sums" 200 $path
 done
-tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $wrong\$" || fail "the source is not told: $(cat "$TMP/heads")"
+tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $wrong\$" || fail "the source did not get the checksum: $(cat "$TMP/heads")"
 net() { # CHECKSUM
   printf '{"memoryMap": [{"type": "pe_dotnet", "debug_file": "own.pdb", "debug_id": "%s", "debug_checksum": "%s"}], "stacks": [[{"addr_mode": "rel:0", "instruction_addr": "0x0", "function_id": "0x1"}]]}' \
     3249d99d-0c40-4931-8610-f4e4fb0b6936-e60b819d "$1"

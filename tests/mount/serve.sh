@@ -188,7 +188,7 @@ upstream_start nuget --root "$TMP/up" --heads "$TMP/heads"
 symfs_serve sums --source "ssqp@$URL_nuget"
 sum=SHA256:00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff
 get "$URL_sums" 404 /ssqp/foo.pdb/497b72f6390a44fc878e5a2d63b6cc4bffffffff/foo.pdb -H "SymbolChecksum: $sum;SHA512:00"
-tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $sum\$" || fail "the checksum is not told: $(cat "$TMP/heads")"
+tr -d '\r' <"$TMP/heads" | grep -qi "^SymbolChecksum: $sum\$" || fail "the source did not get the checksum: $(cat "$TMP/heads")"
 symfs_unserve sums
 
 # ---- pages -------------------------------------------------------------------------------

@@ -223,8 +223,8 @@ mkdir -p "$TMP/www/prog/$store" "$TMP/www/libprog.so/elf-buildid-$lib_id"
 cp "$TMP/p/full/prog" "$TMP/www/prog/$store/prog"
 cp "$TMP/p/full/libprog.so" "$TMP/www/libprog.so/elf-buildid-$lib_id/libprog.so"
 conf '[source "s"]' "url = $upper/" 'layout = symstore' 'never = *secret*, PROG*'
-fails 1 "symstore/prog/$store/prog" "a name that is not told"
-[ "$(upstream_count "$upper" requests)" = 0 ] || fail "a name was told"
+fails 1 "symstore/prog/$store/prog" "a name that is not sent"
+[ "$(upstream_count "$upper" requests)" = 0 ] || fail "the name was sent to a server"
 gets "symstore/libprog.so/elf-buildid-$lib_id/libprog.so" "$TMP/p/full/libprog.so" "another name"
 upstream_reset "$upper"
 conf '[source "s"]' "url = $upper/" 'layout = symstore' 'path-patterns = lib*'
@@ -325,15 +325,15 @@ conf '[source "all"]' "url = $upper/" 'layout = gdb' 'tier = 3' 'connections = 2
   'header = Authorization: hunter2'
 symfs_mount t --config "$TMP/conf"
 cp "$TMP/t/.symfs/config" "$TMP/told"
-grep -q hunter2 "$TMP/told" "$TMP/t/.symfs/sources" "$TMP/t.log" && fail "a secret is told"
+grep -q hunter2 "$TMP/told" "$TMP/t/.symfs/sources" "$TMP/t.log" && fail "a secret is shown"
 for line in 'tier = 3' 'connections = 2' 'never = \*x\*' 'never = y?' 'path-patterns = a\*' 'requires-checksum = yes' \
   'allow-unverified = no' 'allow-private = yes' 'allow-http-redirects = yes' 'follow-links = yes' 'on-403 = miss' "ca-file = $TMP/ca.pem" "cert = $TMP/client.pem" "key = $TMP/client.key" \
   "netrc = $TMP/netrc" 'proxy = http://127.0.0.1:1/\{0,1\}' 'checksum-placeholder = yes' '# header = Authorization: (not shown)'; do
-  grep -qx "$line" "$TMP/told" || fail "not told: $line: $(cat "$TMP/told")"
+  grep -qx "$line" "$TMP/told" || fail "not shown: $line: $(cat "$TMP/told")"
 done
 symfs_umount t
 symfs_mount u --config "$TMP/told"
 grep -vE '^(# header|cache-dir|$)' "$TMP/told" >"$TMP/a"
-grep -vE '^(# header|cache-dir|$)' "$TMP/u/.symfs/config" | diff "$TMP/a" - || fail "it does not read back as it was told"
+grep -vE '^(# header|cache-dir|$)' "$TMP/u/.symfs/config" | diff "$TMP/a" - || fail "the printed configuration does not read back as the same"
 symfs_umount u
 exit 0

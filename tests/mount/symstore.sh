@@ -250,6 +250,6 @@ same_file "$TMP/m/$file" "$PDB"
 asked=$(upstream_count "$up" requests)
 same_file "$TMP/m/symstore2/Pr/Prog.pdb/$DID/Prog.pdb" "$PDB"
 [ "$(upstream_count "$up" requests)" = "$asked" ] || fail "asked again: $(cat "$TMP/requests")"
-grep -qxF "$map" "$TMP/m/.symfs/config" || fail "not told: $(cat "$TMP/m/.symfs/config")"
+grep -qxF "$map" "$TMP/m/.symfs/config" || fail "not shown: $(cat "$TMP/m/.symfs/config")"
 symfs_umount m
 exit 0

@@ -32,7 +32,7 @@ expect "debuginfod@http://127.0.0.1:1/d debuginfod@http://127.0.0.1:1/e symstore
 expect "symstore@https://msdl.microsoft.com/download/symbols symstore@$TMP/one " "srv*;$TMP/one"
 expect "symstore@$TMP/one " "\\\\server\\share;C:\\sym;symbols;$TMP/one"
 for word in 'server.share.*shares are not supported' 'C:.sym.*neither a URL' '"symbols".*neither a URL'; do
-  grep -q "_NT_SYMBOL_PATH: .*$word" "$TMP/err" || fail "not told: $word: $(cat "$TMP/err")"
+  grep -q "_NT_SYMBOL_PATH: .*$word" "$TMP/err" || fail "not shown: $word: $(cat "$TMP/err")"
 done
 _NT_SYMBOL_PATH="htp://user:hunter2@h/" "$SYMFS" sources >"$TMP/out" 2>&1
 grep -q hunter2 "$TMP/out" && fail "a password is shown"
@@ -81,21 +81,21 @@ SYMFS_DEBUG=all get "debuginfod/buildid/$id/executable" >/dev/null || fail "debu
 for line in 'X-One: first' 'Authorization: Bearer hunter2'; do
   grep -q "^$line.\{0,1\}\$" "$TMP/d.heads" || fail "not sent: $line: $(cat "$TMP/d.heads")"
 done
-grep -q 'HEADERS_FILE: line 3 ' "$TMP/err" || fail "a bad line of headers is not told: $(cat "$TMP/err")"
+grep -q 'HEADERS_FILE: line 3 ' "$TMP/err" || fail "a bad line of headers is not reported: $(cat "$TMP/err")"
 grep -qE 'hunter2|nonsense' "$TMP/err" && fail "headers are shown: $(cat "$TMP/err")"
 "$SYMFS" sources --json >"$TMP/out" 2>/dev/null
 grep -q hunter2 "$TMP/out" && fail "headers are shown by sources"
 
 DEBUGINFOD_HEADERS_FILE=$TMP/none get "debuginfod/buildid/$id/executable" >/dev/null ||
   fail "a file of headers that is not there is a mistake: $(cat "$TMP/err")"
-grep -q 'HEADERS_FILE: .*none' "$TMP/err" || fail "it is not told, either"
+grep -q 'HEADERS_FILE: .*none' "$TMP/err" || fail "a missing file of headers is not reported"
 
 # A file that is larger than was said is not fetched, and that is not "not there".
 rm -r "$TMP/store"
 : >"$TMP/d.heads"
 DEBUGINFOD_MAXSIZE=100 get "debuginfod/buildid/$id/executable" >/dev/null
 [ $? = 3 ] || fail "DEBUGINFOD_MAXSIZE: $(cat "$TMP/err")"
-grep -qi '^X-DEBUGINFOD-MAXSIZE: 100' "$TMP/d.heads" || fail "DEBUGINFOD_MAXSIZE is not told: $(cat "$TMP/d.heads")"
+grep -qi '^X-DEBUGINFOD-MAXSIZE: 100' "$TMP/d.heads" || fail "DEBUGINFOD_MAXSIZE is not sent: $(cat "$TMP/d.heads")"
 get "debuginfod/buildid/$id/executable" >/dev/null || fail "DEBUGINFOD_MAXSIZE was remembered as a miss: $(cat "$TMP/err")"
 
 # A server that stands still is given up after that time.
@@ -107,7 +107,7 @@ DEBUGINFOD_TIMEOUT=1 get "debuginfod/buildid/$id/executable" >/dev/null
 took=$(($(now_ms) - start))
 [ $took -ge 900 ] && [ $took -lt 15000 ] || fail "DEBUGINFOD_TIMEOUT=1 took $took ms"
 DEBUGINFOD_TIMEOUT=soon "$SYMFS" sources >"$TMP/out" 2>&1 || fail "nonsense in DEBUGINFOD_TIMEOUT: $(cat "$TMP/out")"
-grep -q 'DEBUGINFOD_TIMEOUT.*soon' "$TMP/out" || fail "nonsense in DEBUGINFOD_TIMEOUT is not told"
+grep -q 'DEBUGINFOD_TIMEOUT.*soon' "$TMP/out" || fail "nonsense in DEBUGINFOD_TIMEOUT is not reported"
 
 # The headers of one server go to no other.
 rm -r "$TMP/store"

@@ -101,7 +101,7 @@ done
 [ -z "$(ls "$TMPDIR")" ] || fail "a directory is left behind: $(ls "$TMPDIR")"
 grep -q " $TMPDIR/" /proc/self/mountinfo && fail "a mount is left behind"
 core sh -c 'exit 7'
-[ $? = 7 ] || fail "the debugger's exit status is not told"
+[ $? = 7 ] || fail "the exit status is not that of the debugger"
 # What stands at the path of a module is opened only if it is a file: an open wakes a pipe's writer.
 mkdir -p "$NEAR/bin"
 mkfifo "$NEAR/bin/libprog.so" || fail "mkfifo"

@@ -127,7 +127,7 @@ says 'line [0-9]*: FUNC 1040 broken$' err
 [ -e e.gsym ] && complain "a file is made where none can be"
 echo hello >text
 ends 1 create -o e.gsym text
-says 'nothing that GSYM is made from' err
+says 'not a file that GSYM can be made from' err
 ends 1 dump text
 : >empty
 ends 1 create -o e.gsym empty

@@ -1,4 +1,4 @@
-/* From marks to functions of GSYM, which never overlap. */
+/* Turns marks into functions of GSYM, which never overlap. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
@@ -34,7 +34,8 @@ static void settle_marks(struct eliot *x)
 	x->marks.n = n;
 }
 
-/* A function of GSYM has less than 4 GiB: where one place has all addresses, the last one begins anew. */
+/* A function of GSYM is shorter than 4 GiB, but a last place that begins at 0 would have 4 GiB. So the last
+ * place begins again at the last address. */
 static int mark_last(struct eliot *x)
 {
 	const struct mark *last = x->marks.n ? &x->marks.at[x->marks.n - 1] : NULL;
@@ -58,8 +59,8 @@ static uint32_t depth_of(const struct eliot *x, uint32_t place)
 	return n;
 }
 
-/* Of a place and those that it was inlined into: the one that is `depth` calls deep. NONE: it is not that
- * deep. */
+/* Among a place and the places that it was inlined into, the one that is `depth` calls deep. NONE: the
+ * place is less deep. */
 static uint32_t place_at(const struct eliot *x, uint32_t place, uint32_t depth)
 {
 	uint32_t n = depth_of(x, place);
@@ -80,7 +81,7 @@ static bool same_call(const struct eliot *x, uint32_t a, uint32_t b)
 	       x->places.at[a].into == x->places.at[b].into;
 }
 
-/* The calls of one depth among marks that follow each other, and the calls in them. */
+/* Writes the inlined calls of one depth in the marks [from, to), and recursively the calls inside them. */
 static int tell_calls(struct eliot *x, size_t from, size_t to, uint32_t depth)
 {
 	for (size_t i = from, next; i < to; i = next) {

@@ -41,13 +41,13 @@ static int cover(struct eliot *x, const struct branch *b)
 
 struct walk {
 	uint32_t function;
-	size_t calls, calls_end;     /* where this function was called from, by address */
-	size_t covered, covered_end; /* by the calls in it */
+	size_t calls, calls_end;     /* indices of x->calls: the calls of this function */
+	size_t covered, covered_end; /* indices of x->covered: its calls */
 	uint32_t into;
 };
 
-/* Marks one line. Where a call covers part of it, the line is the place of the call, and the call marks that
- * part. */
+/* Marks one line, up to *reached. Where a call covers part of the line, this line becomes the place of the
+ * call, and the call marks that part. */
 static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l, uint32_t *reached)
 {
 	uint32_t at, end, place = NONE;

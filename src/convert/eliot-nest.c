@@ -1,4 +1,4 @@
-/* Puts the inlined calls of a FUNC into each other, in symbolic's order. */
+/* Nests the inlined calls of a FUNC, in symbolic's order. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/eliot-nest.h"
 #include "base/grow.h"
@@ -26,8 +26,8 @@ static void sift_up(struct nest_queue *q, size_t i)
 	q->at[i] = c;
 }
 
-/* Moves the call on top down to the bottom, past calls that it is before, too; then up again from
- * there. Of two equal children the right one moves up. */
+/* Moves the top call to the bottom without comparing it, then up to its place. Of two equal children the
+ * right one moves up. */
 static void sift_down_to_bottom(struct nest_queue *q)
 {
 	struct nest_call c = q->at[0];
@@ -69,7 +69,7 @@ struct nesting {
 	struct nest_queue *queue;
 	struct nest_list *out;
 	uint64_t end[GSYM_DEPTH_MOST]; /* of the last call of each depth */
-	unsigned depth;		       /* how many of those count */
+	unsigned depth;		       /* the number of valid entries in `end` */
 };
 
 static int add_nested(struct nesting *t, const struct nest_call *c)

@@ -1,5 +1,5 @@
-/* Puts the inlined calls of one FUNC into each other, as symbolic does before it looks addresses
- * up: a call lies inside of a call that is one less deep, and calls of one depth do not overlap. */
+/* Nests the inlined calls of one FUNC, as symbolic does before it looks addresses up. A call lies inside a
+ * call that is one less deep, and calls of one depth do not overlap. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct nest_list {
 
 /* Empties the queue into `out`, in order of address and then of depth. Calls are shortened, split
  * or dropped:
- * - A call that ends beyond 2^64, or that no call of the depth before covers, is dropped.
+ * - A call that ends beyond 2^64, or that no call one less deep covers, is dropped.
  * - A call that begins before the last one of its depth has ended begins where that one ends.
  * - A call that ends after its caller is split there; the rest is queued again.
  * Calls may nest GSYM_DEPTH_MOST deep; deeper ones are dropped. -EFBIG: the calls overlap so much

@@ -25,8 +25,9 @@ static char separator_of(const char *p, size_t n)
 	return memchr(p, '\\', n) || is_unc(p, n) || is_drive(p, n) ? '\\' : '/';
 }
 
-/* Directory and name apart and together again: separators behind the path go, and of those between
- * the two one is left. A name such as `<stdin>` or `C:` stands alone. */
+/* Splits a path into directory and name, and joins them again. Separators at the end are dropped, and
+ * several between the two parts become one. A name such as `<stdin>` or `C:` replaces the whole path.
+ * Returns the length in `room`. */
 static size_t join_again(const char *p, size_t n, char *room)
 {
 	size_t end = n, name, dir;
@@ -66,7 +67,7 @@ static bool pop_part(const char *room, size_t *n)
 	return true;
 }
 
-/* In place: what is written is never longer than what was read. */
+/* Removes `.` and `..`, in place: the result is never longer. Returns its length. */
 static size_t clean(char *room, size_t n)
 {
 	const char *p = room, *end = room + n;

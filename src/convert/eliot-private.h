@@ -5,7 +5,7 @@
  * 1. (eliot-nest.c) Its inlined calls, in any order in the file, become `nested`: sorted, and each within
  *    its caller.
  * 2. (eliot-tree.c) Its lines and `nested` become a tree of branches. A branch is the FUNC or a call, and
- *    has lines and further calls. In the caller's branch a call is also a line: the one that calls.
+ *    has lines and further calls. In the caller's branch a call is also a line: that of the call.
  * 3. (eliot-marks.c) The tree becomes places and marks. A place is what an address means: a line in a
  *    function, and the place that the function was inlined into. A mark says from which address on a place
  *    holds. FUNCs overlap here: marks of all of them are in one list.
@@ -90,7 +90,7 @@ struct eliot {
 	LIST(struct branch_line) lines;
 	LIST(struct called) calls;    /* of all levels, one behind the other */
 	LIST(struct covered) covered; /* likewise */
-	bool marks_told;  /* names and files hold more than names: see eliot.h */
+	bool marks_told;  /* write marks into names and files: see eliot.h */
 	uint32_t no_file; /* for calls without a file */
 };
 
@@ -104,10 +104,10 @@ int eliot_add_function(struct eliot *x, uint32_t entry, uint32_t name, uint32_t 
 int eliot_add_place(struct eliot *x, struct place p, uint32_t *out);
 int eliot_add_mark(struct eliot *x, uint32_t addr, uint32_t place, enum how how);
 
-/* (eliot-tree.c) The tree of a FUNC, in x->branches and x->lines, of x->nested and of its lines, which it
- * sorts. -ENOMEM. */
+/* (eliot-tree.c) Makes the tree of a FUNC, in x->branches and x->lines, from x->nested and its lines, which
+ * it sorts. 0, -ENOMEM. */
 int eliot_grow_tree(struct eliot *x, const struct eliot_func *f);
-/* (eliot-marks.c) From that tree to places and marks. -ENOMEM, -EFBIG. */
+/* (eliot-marks.c) Turns that tree into places and marks. 0, -ENOMEM, -EFBIG. */
 int eliot_mark_tree(struct eliot *x);
-/* (eliot-functions.c) All marks to the writer, as functions. -ENOMEM, -EFBIG. */
+/* (eliot-functions.c) Passes all marks to the writer, as functions. 0, -ENOMEM, -EFBIG. */
 int eliot_tell(struct eliot *x);

@@ -3,13 +3,13 @@
 #include "base/util.h"
 #include "convert/eliot-private.h"
 
-/* The calls that are open at an address, behind the function itself. */
+/* The branches that are open at an address: the FUNC, then the calls, outermost first. */
 struct tree {
 	struct eliot *x;
 	struct {
 		uint32_t branch;
 		uint64_t end;
-	} open[GSYM_DEPTH_MOST + 1]; /* nest_calls() lets through no more */
+	} open[GSYM_DEPTH_MOST + 1]; /* nest_calls() drops deeper calls */
 	unsigned n;
 };
 
@@ -61,7 +61,7 @@ static void leave_address(struct tree *t, uint64_t addr)
 		t->n--;
 }
 
-/* In the caller a call is a line. */
+/* Adds a call: a line in the branch of the caller, and a branch of its own. */
 static int enter_call(struct tree *t, const struct nest_call *c)
 {
 	struct eliot_line call = {c->addr, c->size, c->call_file, c->call_line, 0};
@@ -72,7 +72,8 @@ static int enter_call(struct tree *t, const struct nest_call *c)
 	return r < 0 ? r : push_branch(t, c->addr, c->size, c->name);
 }
 
-/* A line ends where the innermost call ends or the next one begins. *rest is what remains of it then. */
+/* Adds a line up to where the innermost call ends or the next one begins. *rest: *l is what remains of the
+ * line. */
 static int enter_line(struct tree *t, struct eliot_line *l, uint64_t next_call, bool *rest)
 {
 	uint64_t end = end_of(l->addr, l->size), split = MIN(t->open[t->n - 1].end, next_call);
@@ -96,7 +97,7 @@ static int compare_lines(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* By address; lines of one address stay in the order of the file, as the first of them counts. */
+/* Sorts by address. Lines at one address stay in the order of the file, because the first one counts. */
 static void sort_lines(struct eliot_line *l, size_t n)
 {
 	bool sorted = true;
@@ -107,9 +108,9 @@ static void sort_lines(struct eliot_line *l, size_t n)
 		qsort(l, n, sizeof(*l), compare_lines);
 }
 
-/* Lines and calls in turn, by address; a call comes before a line of its address. All that is left when one
- * of them begins behind the function is dropped. The rest of a split line comes next, even if other lines
- * begin before it. */
+/* Takes lines and calls in order of address; at the same address, calls come first. When one begins after
+ * the end of the function, it and all later ones are dropped. The rest of a split line comes next, even if
+ * other lines begin before it. */
 int eliot_grow_tree(struct eliot *x, const struct eliot_func *f)
 {
 	const struct nest_call *c = x->nested.at, *calls_end = c + x->nested.n;

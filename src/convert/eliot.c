@@ -72,7 +72,7 @@ int eliot_finish(struct eliot *x, uint32_t module)
 	}
 	if (r == 0)
 		r = eliot_tell(x);
-	/* A file without functions was found all the same. */
+	/* With marks, a file without functions still gets one: it shows that the symbols were found. */
 	if (!x->marks_told)
 		return r;
 	if (!module && !gsym_functions(x->w) && r == 0)

@@ -1,13 +1,12 @@
-/* Breakpad's records into a writer so that look-ups answer as Mozilla's symbolication service does,
- * which knows one place at a time: an address means the last place that begins at or before it. A
- * FUNC or an inlined call that ends leaves nothing behind it, up to whatever begins next. So ranges of
- * GSYM's functions never overlap here, and a FUNC that others interrupt becomes several of them.
+/* Writes Breakpad's records to a GSYM writer so that look-ups answer as Mozilla's symbolication service
+ * (Eliot) does. The service maps an address to the last place that begins at or before it. After the end of
+ * a FUNC or an inlined call, no place holds until the next one begins. So the ranges of GSYM's functions
+ * never overlap here, and a FUNC that others interrupt becomes several functions.
  *
- * With `marks` the file is for the look-ups of symb/ and is not served. Its names and files hold more than
- * names (eliot_name() and eliot_file() take them apart). The function at ELIOT_NAME_AT is the program's name.
- * Without `marks` it is a
- * GSYM file for anyone, which has no place for two things: how far behind its FUNC a piece begins, and a call
- * from no file. */
+ * With `marks` the GSYM file is only for the look-ups of src/symb/ and is not served. Its function names
+ * and file names then carry more than names; eliot_name() and eliot_file() decode them. The function at
+ * ELIOT_NAME_AT has the program's name. Without `marks` any reader of GSYM can use the file. Such a file
+ * cannot express two things: how far after its FUNC a piece begins, and a call from no file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/eliot-nest.h"
@@ -24,36 +23,38 @@ struct eliot_line {
 	uint32_t order;	     /* its number in the FUNC */
 };
 
-/* Lines and calls that begin before the FUNC must have been left out. */
+/* A FUNC record. The caller must leave out lines and calls that begin before the FUNC. */
 struct eliot_func {
 	uint64_t addr, size;
 	uint32_t name;
-	struct eliot_line *lines; /* they are sorted and changed */
+	struct eliot_line *lines; /* eliot_add() sorts and changes them */
 	size_t n_lines;
-	struct nest_queue *calls; /* which is empty afterwards */
+	struct nest_queue *calls; /* eliot_add() empties it */
 };
 
 /* -ENOMEM */
 int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks);
 void eliot_free(struct eliot *x);			  /* NULL is fine */
 
-/* In the order of the file; PUBLICs behind all functions, whatever the file says. -ENOMEM; -EFBIG: inlined
- * calls overlap too much, see eliot-nest.h. */
+/* Add a FUNC or a PUBLIC, in the order of the file. PUBLICs rank after all FUNCs, wherever the file has
+ * them. 0; -ENOMEM; -EFBIG: there are too many, or inlined calls overlap too much (eliot-nest.h). */
 int eliot_add(struct eliot *x, const struct eliot_func *f);
 int eliot_public(struct eliot *x, uint64_t addr, uint32_t name);
-/* All of it to the writer. `module`: the writer's number of the text that is the name of the program,
- * 0 when the file tells none. */
+/* Passes all records to the writer. `module`: the writer's number of the program's name; 0: the file does
+ * not give the name. 0; -ENOMEM, -EFBIG. */
 int eliot_finish(struct eliot *x, uint32_t module);
 
-/* A path without `.` and `..`, as the service shows it, in `room` of at least n + 1 bytes. */
+/* Writes a path to `room`, of at least n + 1 bytes, without `.` and `..`, as the service shows it. Returns
+ * its length. */
 size_t eliot_path(const char *p, size_t n, char *room);
 
 /* ---- look-ups ----------------------------------------------------------------------- */
 
-/* Where a file has the name of its program as if it was a function; no module reaches so far. */
+/* The address of a pseudo-function that has the name of the program. No module reaches this address. */
 #define ELIOT_NAME_AT (1ull << 32)
 
-/* The name of a function; *more: what is to be added to offsets into it. */
+/* The name of a function. *more: bytes, possibly negative, from the FUNC's start to the start of this
+ * piece; offsets into the FUNC are larger by that. */
 const char *eliot_name(const char *name, int64_t *more);
-/* Whether a file is one: calls from nowhere have a file, too. */
+/* Whether this is a source file, and not the mark of a call that comes from no file. */
 bool eliot_file(const char *dir, const char *base);

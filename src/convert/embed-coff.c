@@ -1,5 +1,5 @@
-/* GSYM in a copy of a PE file: a section behind the others, which is not loaded unless there is room to
- * spare. Headers that have no room get it where the first section leaves some in memory. */
+/* Embeds GSYM in a copy of a PE file, as a discardable section behind the others. If the headers lack room
+ * for its entry, they grow into the gap before the first section in memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/embed-private.h"
 #include "base/util.h"
@@ -14,7 +14,7 @@ enum {
 };
 
 #define SECTION_NAME ".gsym"
-#define STRINGS_NAME ".gsymstr" /* eight bytes: longer names are in a table that may not be there */
+#define STRINGS_NAME ".gsymstr" /* eight bytes: a longer name needs a string table, which the file may lack */
 #define HOST_NAME ".debug_str"
 #define FILE_ALIGN_MOST (64u << 10)
 #define MEMORY_ALIGN_MOST (64u << 20)
@@ -23,11 +23,11 @@ struct pe {
 	struct embed *x;
 	struct embed_gap gaps[2]; /* behind the headers; behind the host's bytes */
 	uint64_t file_align, memory_align;
-	uint64_t headers, table_end; /* the size that the headers say, and where the table of sections ends */
+	uint64_t headers, table_end; /* size in the file header; end of the section table */
 	uint64_t first_raw, first_addr, image_end;
 	uint64_t certificates, certificates_size;
-	uint64_t host_at, host_raw;	  /* its bytes in the file, with their padding */
-	uint64_t host_addr, memory_moves; /* what is loaded behind the host moves so far */
+	uint64_t host_at, host_raw;	  /* where the host lies in the file, and its size with padding */
+	uint64_t host_addr, memory_moves; /* its address; by how much later sections move in memory */
 };
 
 static uint64_t up(uint64_t v, uint64_t align)
@@ -61,7 +61,7 @@ static const uint8_t *section(const struct pe *f, const uint8_t *file, uint32_t 
 	return file + f->x->m.at + (uint64_t)i * ENTRY;
 }
 
-/* ---- what is there ----------------------------------------------------------------------- */
+/* ---- the old file -------------------------------------------------------------------------- */
 
 static bool is_power(uint64_t v, uint64_t most)
 {
@@ -82,7 +82,7 @@ static int look_at_head(struct pe *f, struct err *e)
 	f->table_end = m->at + (uint64_t)m->n_sections * ENTRY;
 	if (!is_power(f->file_align, FILE_ALIGN_MOST) || !is_power(f->memory_align, MEMORY_ALIGN_MOST) ||
 		f->headers < f->table_end || f->headers > m->file.n || m->n_sections >= 0xfff0)
-		return err_set(e, -EBADMSG, "is broken: its headers say what cannot be");
+		return err_set(e, -EBADMSG, "is broken: its headers have impossible values");
 	d = directory(f, m->file.p, CERTIFICATES);
 	if (d && get(f, d + 4)) {
 		f->certificates = get(f, d);
@@ -112,7 +112,8 @@ static int look(struct pe *f, struct err *e)
 
 /* ---- the strings that are there ------------------------------------------------------------ */
 
-/* What lies behind the host in memory is for debuggers, or relocations, which nothing else refers to. */
+/* Whether everything after the host in memory may move: it is for debuggers, or it is the relocations, to
+ * which only the headers refer. */
 static bool may_move(const struct pe *f)
 {
 	const struct image *m = &f->x->m;
@@ -203,7 +204,7 @@ static void move_sections(const struct pe *f, uint8_t *file)
 	}
 }
 
-/* The list of what belongs to the debugger has offsets into the file. */
+/* Moves the file offsets in the debug directory. */
 static void move_debug(const struct pe *f, uint8_t *file)
 {
 	const struct image *m = &f->x->m;
@@ -226,7 +227,7 @@ static void move_all(const struct pe *f, uint8_t *file)
 	move_offset(f, file + f->x->m.optional - 20 + 8);
 	if (d)
 		move_address(f, d);
-	/* A signature would not hold. */
+	/* The signature is not valid for the copy. */
 	d = (uint8_t *)(uintptr_t)directory(f, file, CERTIFICATES);
 	if (d)
 		memset(d, 0, 8);
@@ -255,7 +256,7 @@ static uint64_t put_section(struct pe *f, unsigned nth, const char *name, const 
 	return up(addr + bytes->n, f->memory_align);
 }
 
-/* As Windows counts it, for files that have one: 16-bit words, and the size. */
+/* The checksum as Windows computes it: the sum of all 16-bit words, plus the file size. */
 static uint32_t checksum(const struct pe *f)
 {
 	const uint8_t *p = (const uint8_t *)f->x->out->p;

@@ -1,4 +1,5 @@
-/* GSYM in a copy of an ELF file. Sections that are not loaded may move: debuggers find them by their headers. */
+/* Embeds GSYM in a copy of an ELF file. Sections that are not loaded may move: debuggers find them by their
+ * headers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/embed-private.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* GSYM in a copy of a Mach-O file: a segment __GSYM. A dSYM is never loaded, so the segment is its last.
- * In a program or library the segment precedes __LINKEDIT, which must stay the last. */
+/* Embeds GSYM in a copy of a Mach-O file, as a segment __GSYM. A dSYM is never loaded, so the segment is
+ * its last. In a program or library the segment precedes __LINKEDIT, which must stay the last. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/embed-private.h"
 #include "base/util.h"
@@ -58,8 +58,8 @@ struct macho {
 	uint64_t commands_end;
 	uint64_t first;	 /* the lowest offset of anything behind the load commands */
 	uint64_t vm_end; /* the end of the highest segment */
-	uint64_t linkedit, linkedit_addr, linkedit_size; /* of the segment; offset 0: the file has no such segment */
-	uint32_t linkedit_command; /* the place of its load command */
+	uint64_t linkedit, linkedit_addr, linkedit_size; /* __LINKEDIT; offset 0: none */
+	uint32_t linkedit_command; /* offset of __LINKEDIT's load command among all */
 	unsigned head, each; /* sizes of a segment's command and of a section in it */
 };
 
@@ -96,7 +96,8 @@ static uint32_t sections_of(const struct macho *f, const struct command *c)
 	return MIN(load32(c->p + f->head - 8, f->x->m.swap), (c->size - f->head) / f->each);
 }
 
-/* The command at `at` in the load commands at `all`, and where the next one is. */
+/* Reads the command at offset *at of the load commands `all`, and moves *at to the next one. False: no
+ * command is left, or it is broken. */
 static bool next_command(const struct macho *f, uint8_t *all, uint32_t *at, struct command *c)
 {
 	uint32_t left = f->x->m.commands_size - *at;
@@ -371,7 +372,8 @@ static int embed_dsym(struct macho *f, struct err *e)
 	return check_size(f, addr, vm_size, e);
 }
 
-/* In a loaded file only the segment __LINKEDIT can move; load commands must fit the room behind them. */
+/* Embeds in a loaded file. Only the segment __LINKEDIT can move there, and the new load command must fit in
+ * the room after the old ones. */
 static int embed_linked(struct macho *f, struct err *e)
 {
 	struct embed *x = f->x;

@@ -1,4 +1,4 @@
-/* What the formats of embed.h share. */
+/* Shared by the formats of embed.h: the copy that is being made. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/embed.h"
@@ -8,19 +8,19 @@ struct embed {
 	struct gsym_writer *w;
 	struct buf *out;
 	struct buf main, strings;
-	struct image_section host; /* whose strings are shared; bytes.n is 0: none */
+	struct image_section host; /* the section whose strings GSYM shares; bytes.n is 0: there is none */
 	int failed;
-	/* ELF's: what begins at `end` or behind moves so far; the section that has the names of sections. */
+	/* ELF only: bytes from offset `end` on move by `delta`; `names` is the section of section names. */
 	uint64_t end, delta;
 	uint32_t names;
 };
 
-/* A place in the old file where bytes come in between; what begins there or behind moves. */
+/* An insertion of `n` bytes at offset `at` of the old file. Everything from there on moves. */
 struct embed_gap {
 	uint64_t at, n;
 };
 
-/* Where what was at `v` is now. */
+/* The offset in the copy of what was at `v` in the old file. */
 static inline uint64_t embed_moved(const struct embed_gap gaps[2], uint64_t v)
 {
 	return v + (v >= gaps[0].at ? gaps[0].n : 0) + (v >= gaps[1].at ? gaps[1].n : 0);
@@ -29,18 +29,18 @@ static inline uint64_t embed_moved(const struct embed_gap gaps[2], uint64_t v)
 void embed_put(struct embed *x, const void *p, size_t n);
 void embed_zeros(struct embed *x, uint64_t n);
 void embed_pad(struct embed *x, uint64_t align);
-/* The first `n` bytes of the old file, with zeros in the gaps. */
+/* Appends the first `n` bytes of the old file, with zeros in the gaps. */
 void embed_copy(struct embed *x, const struct embed_gap gaps[2], uint64_t n);
-/* A number in the file's byte order at `p`. */
+/* Writes a number of `n` bytes at `p`, in the byte order of the file. */
 void embed_set(const struct embed *x, uint8_t *p, uint64_t v, unsigned n);
-/* All bytes of the old file from `from` to `to` are zero. */
+/* Whether all bytes of the old file from `from` to `to` are zero. */
 bool embed_is_zero(const struct embed *x, uint64_t from, uint64_t to);
 
-/* GSYM into x->main, with what the strings of `host` lack in x->strings; NULL: with all of them there,
- * for a section of the name `own`. As gsym_write(). */
+/* Writes GSYM to x->main, and to x->strings the strings that `host` lacks. `host` NULL: x->strings gets all
+ * strings, for a section named `own`. Returns as gsym_write(). */
 int embed_write(struct embed *x, const struct image_section *host, const char *own, struct err *e);
 
-/* The copy of each format, into x->out. -ENOTSUP, -EFBIG, -EBADMSG; as gsym_write(). */
+/* Write the copy of a file of one format to x->out. 0, -ENOTSUP, -EFBIG, -EBADMSG; as gsym_write(). */
 int embed_elf(struct embed *x, struct err *e);
 int embed_macho(struct embed *x, struct err *e);
 int embed_coff(struct embed *x, struct err *e);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* In a file whose parts lie over each other what was moved may have hit something else. */
+/* Checks the copy. If parts of the old file overlap, moving one may have damaged another. */
 static int check(const struct embed *x, struct err *e)
 {
 	struct err ignored = {0};
@@ -18,7 +18,7 @@ static int check(const struct embed *x, struct err *e)
 		r = gsym_check(&g, &ignored);
 	if (x->failed)
 		return err_set(e, r, "%s", err_text(r));
-	return r < 0 ? err_set(e, -EBADMSG, "is broken: its sections lie over each other") : 0;
+	return r < 0 ? err_set(e, -EBADMSG, "is broken: its sections overlap") : 0;
 }
 
 static int embed(struct embed *x, struct span file, struct err *e)
@@ -31,7 +31,7 @@ static int embed(struct embed *x, struct span file, struct err *e)
 
 	if (r < 0)
 		return r != -ENOMSG ? r
-				    : err_set(e, -ENOTSUP, "is no object file: no section can be added to it");
+				    : err_set(e, -ENOTSUP, "is not an object file: no section can be added to it");
 	if (image_find(&x->m, macho ? "__gsym" : ".gsym", &s) != -ENOENT)
 		return err_set(e, -ENOTSUP, "has a section %s already", macho ? "__gsym" : ".gsym");
 	buf_clear(x->out);
@@ -46,7 +46,7 @@ int gsym_embed(struct gsym_writer *w, const struct gsym_made *made, struct span 
 {
 	struct embed x = {
 		.w = w, .out = out, .main = BUF_UP_TO(UINT32_MAX), .strings = BUF_UP_TO(UINT32_MAX)};
-	int r = strcmp(made->from, "gsym") == 0 ? err_set(e, -ENOTSUP, "is GSYM already, or has it")
+	int r = strcmp(made->from, "gsym") == 0 ? err_set(e, -ENOTSUP, "is GSYM already, or contains it")
 						 : embed(&x, file, e);
 
 	buf_release(&x.main);

@@ -1,16 +1,16 @@
-/* GSYM in a copy of the file that it is made of. */
+/* Embeds GSYM in a copy of the file that it was made from. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
 #include "convert/make.h"
 
-/* The file `file`, ELF, Mach-O or PE, with a section .gsym (in Mach-O __gsym) of what `w` was told.
- * Its strings are those of a section that the file has already, where that can grow, with what is
- * missing there behind them: of ELF .debug_str or .strtab, whichever has more of them; of the dSYM of
- * a Mach-O file __debug_str; of PE .debug_str. Else there is a second section with them: .gsymstrtab,
- * __gsym_strtab, .gsymstr. Nothing that is loaded moves, but for __LINKEDIT, whose place nothing
- * refers to but its own load command, and the relocations of a PE file. -ENOTSUP: the file is of no
- * such kind, or has such a section, or there is no room for one, which `e` says; -EBADMSG; and as
- * gsym_write(). */
+/* Writes to `out` a copy of `file` (ELF, Mach-O or PE) with a section .gsym (Mach-O: __gsym), which holds
+ * the contents of `w`. GSYM shares the strings of an existing section if that section can grow; missing
+ * strings are appended to it. That section is .debug_str or .strtab in ELF, whichever lacks less,
+ * __debug_str in a dSYM, and .debug_str in PE. Otherwise a second section holds all strings: .gsymstrtab,
+ * __gsym_strtab or .gsymstr. Nothing that is loaded moves, except __LINKEDIT, to which only its own load
+ * command refers, and the relocations of a PE file.
+ * Returns as gsym_write(); -ENOTSUP: the format is another one, or the file has such a section already or
+ * no room for one (`e` says which); -EBADMSG: the file is broken. */
 int gsym_embed(struct gsym_writer *w, const struct gsym_made *made, struct span file, struct buf *out,
 	struct err *e);

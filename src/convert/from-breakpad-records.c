@@ -52,13 +52,13 @@ static int numbers_put(struct numbers *m, uint64_t key, uint32_t value, uint32_t
 	return 0;
 }
 
-/* 0, which is no file and no name, where the number is not known. */
+/* The writer's number for `key`; 0, which is neither a file nor a name, if `key` is unknown. */
 static uint32_t numbers_get(const struct numbers *m, uint64_t key)
 {
 	return m->room ? m->slot[slot_of(m, key)].value : 0;
 }
 
-/* For an INLINE_ORIGIN as INLINE records of 2020 mean it. */
+/* The number of an INLINE_ORIGIN as INLINE records of 2020 mean it: see without_old_file(). */
 static uint32_t numbers_old(const struct numbers *m, uint64_t key)
 {
 	return m->room ? m->slot[slot_of(m, key)].old : 0;
@@ -76,8 +76,8 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 
-/* As the service shows paths. For the look-ups of symb/ directory and name stay together, so that the path comes
- * back as it was. */
+/* Reads a FILE; its path becomes what the service shows. With `marks`, directory and name stay together, so
+ * that look-ups return the path unchanged. */
 int breakpad_read_file(struct breakpad *b, struct text t)
 {
 	_cleanup_free_ char *path = NULL;
@@ -102,7 +102,8 @@ int breakpad_read_file(struct breakpad *b, struct text t)
 	return r < 0 ? r : numbers_put(&b->files, number, file, 0);
 }
 
-/* For some months of 2020 INLINE_ORIGIN had the number of a file before the name, and INLINE none. */
+/* For some months of 2020 INLINE_ORIGIN had a file number before the name, and INLINE had no file number.
+ * Returns the text without that number. */
 static struct text without_old_file(struct text t)
 {
 	struct text at = t;
@@ -189,7 +190,8 @@ static int keep_calls(struct breakpad *b, struct nest_call c, struct text ranges
 	return 0;
 }
 
-/* `old`: without the number of the calling file. Strict: that, or a line below zero, is bad. */
+/* `old`: the line lacks the number of the calling file. A strict reader rejects such lines, and negative
+ * line numbers. */
 int breakpad_read_inline(struct breakpad *b, struct text t)
 {
 	bool old = !b->strict && count_words(t) % 2, minus = false;
@@ -245,7 +247,7 @@ static void set_id(struct breakpad *b, struct text t, size_t most)
 		gsym_set_id(b->w, id, n);
 }
 
-/* The service refuses files for machines that it does not know. */
+/* Whether the service knows the machine. It rejects files of other machines. */
 static bool is_known_machine(struct text t)
 {
 	static const char *const known[] = {"unknown", "x86", "i386", "x86_unknown", "x86_64", "x86-64", "amd64",
@@ -284,7 +286,7 @@ static bool is_module_id(struct text t)
 	return id.p < id.end;
 }
 
-/* Of an ELF file its build id is the id, of a Mach-O file its UUID; a PE has no such id. */
+/* The id is the build id of an ELF file or the UUID of a Mach-O file. A PE file has no such id. */
 int breakpad_read_module(struct breakpad *b, struct text t)
 {
 	struct text system, machine;

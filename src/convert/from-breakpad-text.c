@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Of White_Space in Unicode those that have several bytes. */
+/* The characters of Unicode with the property White_Space that have several bytes in UTF-8. */
 static const char *const wide_spaces[] = {"\xc2\x85", "\xc2\xa0", "\xe1\x9a\x80", "\xe2\x80\x80",
 	"\xe2\x80\x81", "\xe2\x80\x82", "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
 	"\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8", "\xe2\x80\xa9",
@@ -28,7 +28,7 @@ static bool is_plain_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The bytes of the white space that the text begins with, or ends with; 0: none. */
+/* The size of the white space at the start of the text, or (space_behind) at its end; 0: there is none. */
 static size_t space_before(struct text t)
 {
 	if (t.p == t.end)

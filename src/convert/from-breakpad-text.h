@@ -26,7 +26,8 @@ struct text text_trimmed(struct text t);
 /* `cut`: a character at the end may be incomplete. */
 bool text_is_utf8(struct text t, bool cut);
 
-/* Whether the text begins with this word, which is taken. */
+/* Whether the text begins with this word. Then the word and the white space after it are removed from
+ * *t. */
 bool text_take_word(struct text *t, const char *word, size_t n);
 #define TAKE_WORD(t, word) text_take_word((t), (word), sizeof(word) - 1)
 
@@ -70,7 +71,8 @@ static inline bool take_decimal(struct text *t, uint64_t *out)
 	return true;
 }
 
-/* Compilers make lines below 0, which mean no line. Of greater ones the lower 32 bits count. */
+/* A negative line number, which some compilers write, means no line. Only the lower 32 bits of a large one
+ * count. */
 static inline bool take_line_number(struct text *t, uint32_t *out)
 {
 	bool minus = t->p < t->end && *t->p == '-';

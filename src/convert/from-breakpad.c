@@ -28,7 +28,7 @@ static int end_func(struct breakpad *b)
 
 /* ---- lines --------------------------------------------------------------------------- */
 
-/* Whether the line begins with this word and a blank; the text is what follows them, then. */
+/* Whether the line begins with this word and a blank. Then *t becomes the text after them. */
 static bool is_record(struct text *t, const char *word, size_t n)
 {
 	if ((size_t)(t->end - t->p) < n || memcmp(t->p, word, n) != 0)
@@ -45,7 +45,7 @@ static int read_rest(struct breakpad *b, struct text t, read_fn *read)
 	return text_is_utf8(t, false) ? read(b, text_trimmed(t)) : -EBADMSG;
 }
 
-/* MODULE and INFO may stand between FILE lines; any other line ends the files. */
+/* MODULE and INFO lines may come between FILE lines. Any other line ends the files. */
 static bool is_head(struct text t)
 {
 	struct text at[3] = {t, t, t};
@@ -60,8 +60,8 @@ static int read_head(struct breakpad *b, struct text t)
 	return IS_RECORD(&t, "INFO") ? breakpad_read_info(b, text_trimmed(t)) : 0;
 }
 
-/* A FUNC's lines and calls reach to the next FUNC, PUBLIC or STACK. How to unwind comes last, and is most of
- * many files: no record behind the first STACK counts. */
+/* Ends the FUNC: its lines and calls reach to the next FUNC, PUBLIC or STACK. STACK records come last and
+ * fill most of many files, so all lines after the first one are ignored. */
 static int begin_record(struct breakpad *b, enum place place)
 {
 	int r = end_func(b);
@@ -96,7 +96,8 @@ static int read_record(struct breakpad *b, struct text t)
 	return IS_RECORD(&t, "INLINE") ? read_rest(b, t, breakpad_read_inline) : read_rest(b, t, breakpad_read_line);
 }
 
-/* PUBLIC never costs more than itself, nor does FILE where it may stand. */
+/* Whether a bad line makes the whole file fail. A bad PUBLIC line never does, nor does a bad FILE line
+ * among the files. */
 static bool costs_all(const struct breakpad *b, struct text t)
 {
 	return b->strict && !IS_RECORD(&t, "PUBLIC") && (!b->in_head || !IS_RECORD(&t, "FILE"));
@@ -113,7 +114,8 @@ static int bad_line(struct breakpad *b, struct text t, struct err *e)
 	return 0;
 }
 
-/* Whatever stands last in the first INFO of four words is taken for the program's name. */
+/* Takes the last of the four words of an INFO line as the name of the program: the first INFO line with
+ * four words counts. */
 static int seek_module(struct breakpad *b, struct text t)
 {
 	const char *last = t.p;
@@ -139,7 +141,7 @@ static int seek_module(struct breakpad *b, struct text t)
 	return gsym_text(b->w, last, (size_t)(t.end - last), &b->module);
 }
 
-/* The first line. */
+/* Reads the first line, which must be a MODULE record. */
 static int read_first(struct breakpad *b, struct text t)
 {
 	bool cut = t.end - t.p + !b->no_line_end > HEADER_BYTES; /* with its line end */
@@ -151,7 +153,7 @@ static int read_first(struct breakpad *b, struct text t)
 	return text_is_utf8(t, cut) || !b->strict ? breakpad_read_module(b, text_trimmed(t)) : -EBADMSG;
 }
 
-/* A line without its end. */
+/* Reads a line, which is given without its end. */
 static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
 	struct text t = {p, p + n}, shown_text;
@@ -169,7 +171,7 @@ static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 	if (r == 0)
 		return 0;
 	if (r == -ENOMSG)
-		return err_set(e, -EBADMSG, "is no Breakpad file: no MODULE line");
+		return err_set(e, -EBADMSG, "is not a Breakpad file: it has no MODULE line");
 	if (r != -EBADMSG)
 		return err_set(e, r, "%s", err_text(r));
 	n = MIN((size_t)(t.end - t.p), sizeof(shown) - 1);
@@ -179,7 +181,7 @@ static int one_line(struct breakpad *b, const char *p, size_t n, struct err *e)
 	return bad_line(b, shown_text, e);
 }
 
-/* Part of a line that goes on. */
+/* Keeps a part of a line whose end has not come yet. */
 static int keep_half(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
 	int r;
@@ -214,7 +216,7 @@ static int end_half(struct breakpad *b, struct err *e)
 	return r;
 }
 
-/* symbolic refuses a file of more than 320 bytes, when a character is broken in those. */
+/* symbolic rejects a file of more than 320 bytes if these contain invalid UTF-8. */
 static int check_header(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
 	size_t more = MIN(n, sizeof(b->header) - b->n_header);
@@ -266,7 +268,7 @@ int breakpad_finish(struct breakpad *b, struct breakpad_counts *out, struct err 
 	if (r < 0)
 		return r;
 	if (b->place == AT_START)
-		return err_set(e, -EBADMSG, "is no Breakpad file: no MODULE line");
+		return err_set(e, -EBADMSG, "is not a Breakpad file: it has no MODULE line");
 	r = end_func(b);
 	if (r == 0)
 		r = eliot_finish(b->eliot, b->module);

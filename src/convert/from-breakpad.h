@@ -1,6 +1,6 @@
-/* Breakpad's text symbol files into a writer: FUNC with its lines and INLINEs, PUBLIC. The text
- * comes in pieces of any size; what is kept is the record under way. Addresses stay what they are
- * in the file, offsets from where the module is loaded. */
+/* Reads Breakpad's text symbol files into a GSYM writer: FUNC records with their lines and INLINEs, and
+ * PUBLIC records. The caller passes the text in pieces of any size. The reader keeps only the current FUNC
+ * and an incomplete line. Addresses stay offsets from where the module is loaded, as in the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* A line may be this long; mangled names of some templates have 100 KB and more. */
+/* The longest line in bytes; mangled names of some templates have 100 KB and more. */
 #define BREAKPAD_LINE_MOST (1u << 20)
 
 struct breakpad;
@@ -16,19 +16,21 @@ struct breakpad;
 struct breakpad_counts {
 	uint64_t lines, funcs, publics;
 	uint64_t bad;	    /* lines that were left out */
-	uint64_t first_bad; /* the number of the first; 0: none */
+	uint64_t first_bad; /* number of the first bad line, from 1; 0: no line is bad */
 };
 
-/* Both: look-ups find what Mozilla's service finds (eliot.h). A bad FILE or PUBLIC line is left out.
- * Strict: any other bad line costs the whole file, as it does there. Not strict: it costs that line, a bad
- * FUNC line the block that it begins. `marks`: for the look-ups of symb/ alone. -ENOMEM. */
+/* Creates a reader. Look-ups in its output find what Mozilla's service finds (eliot.h). A bad FILE or
+ * PUBLIC line is left out. `strict`: any other bad line makes the whole file fail, as in the service.
+ * Otherwise only that line is left out; a bad FUNC line, with the block that it begins. `marks`: the output
+ * is only for the look-ups of src/symb/. 0, -ENOMEM. */
 int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool marks);
 void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);
 #define _cleanup_breakpad_ __attribute__((cleanup(cleanup_breakpad)))
 
-/* -EBADMSG: no Breakpad file, or strict and bad; `e` names the line. -ENOMEM, -EFBIG. */
+/* Reads the next piece. 0; -EBADMSG: the text is not a Breakpad file, or a line is bad and the reader
+ * strict (`e` names the line); -ENOMEM, -EFBIG. */
 int breakpad_feed(struct breakpad *b, const char *p, size_t n, struct err *e);
 
-/* The end of the file: what it told is in the writer now, PUBLICs too. */
+/* Ends the file: passes all that was read to the writer, PUBLICs too. Returns as breakpad_feed(). */
 int breakpad_finish(struct breakpad *b, struct breakpad_counts *out, struct err *e);

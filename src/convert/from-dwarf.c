@@ -1,4 +1,5 @@
-/* Converts DWARF: several threads read units, and one at a time gives them to the writer. */
+/* Converts DWARF: several threads read units, and one thread at a time passes them to the writer, in
+ * order. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-dwarf.h"
 #include "base/grow.h"
@@ -9,8 +10,8 @@
 #include "gsym/texts.h"
 
 #define THREADS_MOST 8
-/* Units that were read and wait for those before them may take this many bytes; then the threads that read
- * ahead wait. */
+/* Bytes of units that were read ahead and wait for earlier ones. Beyond this, the threads that read ahead
+ * wait. */
 #define AHEAD_MOST (64u << 20)
 #define NUMBER_NONE UINT32_MAX
 
@@ -22,18 +23,18 @@ struct job {
 	const struct gsym_make_opts *o;
 	struct dwarf_file file, alt, package;
 	bool asked_package, has_package; /* under `finding` */
-	struct dwarf_split **splits; /* by unit: each its own thread's until all have ended */
+	struct dwarf_split **splits; /* by unit: of its thread until all threads have ended */
 	pthread_mutex_t finding;
 	struct text_range *text;
 	size_t n_text;
 	struct dwarf_told told;
-	uint32_t *texts, *files; /* numbers of a batch -> of the writer; of the thread that is telling */
+	uint32_t *texts, *files; /* from a batch's numbers to the writer's; of the thread that writes */
 	size_t texts_room, files_room;
 
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	/* under lock */
-	size_t next, turn;	/* the unit to be read next; the one to be given to the writer next */
+	size_t next, turn;	/* the unit to read next; the one to write next */
 	struct batch **pending; /* by unit */
 	size_t ahead;		/* bytes in them */
 	bool telling;
@@ -186,7 +187,7 @@ static int find_file(struct job *j, const struct gsym_want *want, struct span *o
 	return r;
 }
 
-/* The first that finds a skeleton looks for the package. Under j->finding. */
+/* Opens the package of split units (.dwp) at the first skeleton. Called under j->finding. */
 static int open_package(struct job *j)
 {
 	struct gsym_want want = {.kind = GSYM_DWP, .name = "", .dir = ""};
@@ -215,7 +216,7 @@ static int has_package(struct job *j, bool *out)
 	return r;
 }
 
-/* The split unit of a skeleton; -ENOENT: it was not found. */
+/* Finds the split unit of a skeleton, in the package or in a .dwo file. -ENOENT: it was not found. */
 static int find_split(
 	struct job *j, struct dwarf_walker *w, const struct dwarf_unit *u, struct dwarf_split *s)
 {
@@ -234,7 +235,8 @@ static int find_split(
 	return r < 0 ? r : dwarf_split_open(s, &w->reader, bytes, u->dwo_id);
 }
 
-/* Lines, and the symbols of the linked file, are there even where the rest is not. */
+/* Reads the split unit of a skeleton. If that is missing, the skeleton still has the lines, and the linked
+ * file the symbols. */
 static int walk_skeleton(struct job *j, struct dwarf_walker *w, size_t i,
 	const struct dwarf_unit *u, struct batch *out)
 {
@@ -262,7 +264,7 @@ static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct bat
 	struct dwarf_unit u;
 	int r;
 
-	/* Types have no code. */
+	/* Type units have no code. */
 	if (h->version >= 5 && (h->kind == DW_UT_type || h->kind == DW_UT_split_type))
 		return 0;
 	r = dwarf_unit_open(&u, &w->reader, &j->file, h, NULL);
@@ -272,7 +274,7 @@ static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct bat
 	}
 	if (r < 0)
 		return r;
-	/* What a partial unit has is used by others, by reference. */
+	/* A partial unit is read only through the units that refer to its entries. */
 	if (u.dwo_name)
 		r = walk_skeleton(j, w, i, &u, out);
 	else if (u.tag != DW_TAG_partial_unit)
@@ -307,7 +309,7 @@ static void tell_pending(struct job *j)
 	j->telling = false;
 }
 
-/* Called and left under lock. */
+/* Reads one unit and queues it for the writer. Called and left under lock. */
 static void one_unit(struct job *j, struct dwarf_walker *w)
 {
 	size_t i = j->next++;
@@ -352,7 +354,7 @@ static unsigned threads_for(const struct job *j)
 	return (unsigned)MIN(MIN(n, (size_t)THREADS_MOST), MAX(j->file.n_units, (size_t)1));
 }
 
-/* The caller is one of the threads; when no more can be had, the only one. */
+/* Reads all units. The calling thread takes part; if no other can be started, it works alone. */
 static int run(struct job *j)
 {
 	unsigned n = threads_for(j), started = 0;
@@ -387,7 +389,7 @@ static void release_splits(struct job *j)
 	free(j->pending);
 }
 
-/* A name and a build id, in .gnu_debugaltlink. */
+/* Opens the file to which dwz moved entries. .gnu_debugaltlink has its name and its build id. */
 static int open_alt(struct job *j, const struct image *m)
 {
 	struct gsym_want want = {.kind = GSYM_ALT, .dir = ""};
@@ -440,7 +442,7 @@ static int tell_all(struct job *j, const struct image *m, struct err *e)
 	if (r == 0)
 		r = run(j);
 	if (r == -E2BIG)
-		return err_set(e, -EBADMSG, "is broken: its ranges are shared over and over");
+		return err_set(e, -EBADMSG, "is broken: too many entries share its lists of ranges");
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* Functions that DWARF tells, into a writer. */
+/* Converts the functions in DWARF debug information: passes them to a GSYM writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -12,7 +12,7 @@ struct stray_row {
 };
 
 struct stray_lines {
-	uint64_t low, high, reach; /* `reach`: the highest end of all that begin before or here */
+	uint64_t low, high, reach; /* `reach`: the highest `high` up to this one */
 	size_t rows;
 	uint32_t n_rows;
 };
@@ -30,12 +30,13 @@ struct gsym_make_opts;
 
 struct dwarf_told {
 	size_t functions;
-	size_t broken; /* units that are, or of which something is */
+	size_t broken; /* units that are broken, wholly or in part */
 	size_t split;  /* units whose entries are in other files, which were not found */
-	bool no_alt;   /* what dwz took out of several files was not found */
+	bool no_alt;   /* the file to which dwz moved entries was not found */
 };
 
-/* 0, also when there is no debug information. Units are told in the order of the file, whatever the
- * number of threads. -EBADMSG: a section is broken; -ENOMEM, -EFBIG, -E2BIG. */
+/* Passes units to the writer in the order of the file, whatever the number of threads. 0, also without
+ * debug information; -EBADMSG: a section is broken; -ENOMEM, -EFBIG, -ENOTSUP; -EAGAIN: `find` of `o`
+ * returned it. */
 int gsym_from_dwarf(struct gsym_writer *w, const struct image *m, const struct gsym_make_opts *o,
 	struct strays *strays, struct dwarf_told *out, struct err *e);

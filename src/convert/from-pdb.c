@@ -1,4 +1,4 @@
-/* Makes GSYM of PDBs, module by module. */
+/* Converts PDBs, module by module. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-pdb.h"
 #include "base/grow.h"
@@ -13,16 +13,16 @@
 #define TEXT_MOST (64u << 10)
 #define CACHE_SLOTS 8192u
 
-/* A number of the PDB's and one of the writer's; the last of each slot is kept. */
+/* A cache slot, from a number of the PDB to one of the writer. A newer entry replaces the older one. */
 struct known {
 	uint64_t key; /* 0: an empty slot */
 	uint32_t number;
 };
 
-/* A call in the tree that the writer wants: its ranges are a list of `spans`. */
+/* A node of the tree of inlined calls. Its ranges are a list in `spans`. */
 struct node {
 	uint32_t name, call_file, call_line;
-	int site, parent, first, last, next; /* children in order; -1: none */
+	int site, parent, first, last, next; /* indices of nodes; -1: none */
 	int first_span, last_span;
 };
 
@@ -44,7 +44,7 @@ struct job {
 	size_t n_nodes, nodes_room;
 	struct node_span *spans;
 	size_t n_spans, spans_room;
-	int *last_of_site; /* the node that a site had last */
+	int *last_of_site; /* by site: its newest node; -1: none */
 	size_t sites_room;
 };
 
@@ -79,7 +79,7 @@ static int file_of(struct job *j, const struct pdb_code *c, uint32_t file, uint3
 	return 0;
 }
 
-/* An id with bit 31 is its module's own. */
+/* An id with bit 31 set is local to its module. */
 static int inlinee_of(struct job *j, const struct pdb_code *c, uint32_t id, uint32_t *out)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
@@ -144,8 +144,8 @@ static int add_span(struct job *j, int node, uint32_t from, uint32_t to)
 	return 0;
 }
 
-/* The calls of one piece, from the outermost on. A call whose caller is at another line now is a node of its
- * own. */
+/* Adds the calls of one piece to the tree, outermost first. A call gets a new node if its caller or the
+ * line of the call is another one than before. */
 static int add_calls(struct job *j, const struct pdb_code *c, const struct pdb_pieces_of *cut,
 	const struct pdb_piece *p)
 {
@@ -199,7 +199,7 @@ static int make_tree(struct job *j, const struct pdb_code *c, const struct pdb_p
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-/* What part of a function goes where: `shift` from an offset in the section to an address. */
+/* A part of a function: its offsets in the section, and its address in the image. */
 struct place {
 	uint32_t from, to; /* in the section */
 	uint64_t addr;	   /* of `from` */
@@ -239,7 +239,7 @@ static int write_node(struct job *j, int node, unsigned depth, const struct plac
 	return r;
 }
 
-/* Callers before the calls in them. */
+/* Writes the tree of calls; a caller precedes the calls inside it. */
 static int write_tree(struct job *j, const struct place *at)
 {
 	int node = j->n_nodes ? j->nodes[0].first : -1, r = 0;
@@ -305,8 +305,9 @@ static int write_func(struct job *j, const struct pdb_code *c, const struct pdb_
 	return r;
 }
 
-/* Linkers keep one of functions that are alike, and symbols of the others stay: they lie in code that is not
- * their module's. Of several of one module the first counts. */
+/* Whether the function is to be written. When a linker folds identical functions, the symbols of the
+ * dropped ones stay. They then lie in code of another module. Of several functions of a module at one
+ * address, the first is written. */
 static bool is_wanted(const struct job *j, const struct pdb_code *c, const struct pdb_func *f)
 {
 	const struct pdb_contrib *k = pdb_contrib_of(&j->pdb, f->section, f->off);
@@ -334,7 +335,8 @@ static size_t first_public(const struct job *j, unsigned section, uint32_t off)
 	return from;
 }
 
-/* From its address, or from where the function that has it ends, up to the next function. */
+/* Writes a public symbol: from its address, or from the end of a function that covers its address, up to
+ * the next function. */
 static int write_public(struct job *j, const struct pdb_code *c, const struct pdb_public *p, uint32_t end)
 {
 	const struct pdb_func *f = pdb_func_from(c, p->section, p->off, end);
@@ -385,10 +387,11 @@ static int write_unnamed(struct job *j, const struct pdb_code *c, unsigned secti
 	return write_func(j, c, &own, GSYM_LOCAL);
 }
 
-/* What neither a function nor a public symbol covers: a linker of partial PDBs leaves lines alone. */
+/* Writes code that has lines but neither a function nor a public symbol. Linkers of partial PDBs leave only
+ * lines. */
 static int write_rest(struct job *j, const struct pdb_code *c, unsigned section, uint32_t off, uint32_t end)
 {
-	uint32_t at = off, since = off; /* a public from `since` on covers `at` */
+	uint32_t at = off, since = off; /* a public symbol from `since` on covers `at` */
 	int r = 0;
 
 	while (r == 0 && at < end) {
@@ -427,7 +430,7 @@ static int write_module(struct job *j, unsigned module, size_t *contrib, struct 
 	struct pdb_code c;
 	int r = pdb_code_open(&c, &j->pdb, &j->io, module, e);
 
-	if (r == -ENOENT) { /* nothing is known of it but public symbols */
+	if (r == -ENOENT) { /* the module has only public symbols */
 		pdb_code_release(&c);
 		c = (struct pdb_code){.p = &j->pdb, .module = module};
 		r = 0;
@@ -447,7 +450,7 @@ static int write_module(struct job *j, unsigned module, size_t *contrib, struct 
 	return r;
 }
 
-/* Where nothing says whose code is whose, a public symbol reaches up to the next one. */
+/* Writes the public symbols of a PDB without section contributions: each reaches up to the next one. */
 static int write_other_publics(struct job *j)
 {
 	struct pdb_code none = {.p = &j->pdb};

@@ -1,5 +1,5 @@
-/* PDBs into a writer: functions, their lines and inlined calls, and public symbols where there is nothing
- * better. Addresses are relative to the image. What each address is, is what pdb_find() says of it. */
+/* Reads PDBs into a GSYM writer: functions with lines and inlined calls, and public symbols where there are
+ * no functions. Addresses are relative to the image. For each address the result is that of pdb_find(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -10,7 +10,7 @@
 
 bool pdb_file_is(struct span file); /* by its first bytes */
 
-/* `plain`: names have no parameters. `progress` may be NULL. 0; -ENODATA: it has no symbols (of types alone);
- * -EBADMSG, -ENOTSUP, -ENOMEM; `e` says so. */
+/* `plain`: names have no parameters. `progress` may be NULL. 0; -ENODATA: the PDB has no symbols, only
+ * types; -EBADMSG, -ENOTSUP, -ENOMEM; `e` has the reason. */
 int gsym_from_pdb(struct gsym_writer *w, struct span file, bool plain,
 	void (*progress)(void *ctx, unsigned part), void *ctx, struct err *e);

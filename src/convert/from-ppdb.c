@@ -1,4 +1,4 @@
-/* Reads the documents and sequence points of Portable PDBs. The identity is obj/ppdb.c's business. */
+/* Reads the documents and sequence points of Portable PDBs. obj/ppdb.c reads the file's identity. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/from-ppdb.h"
 #include "base/compressed.h"
@@ -218,7 +218,7 @@ static int tell_method(struct reader *r, uint32_t method)
 
 /* ---- the file ----------------------------------------------------------------------- */
 
-/* Finds the streams that the reader needs. Such a stream outside of the file means that the file is broken. */
+/* Finds the streams that the reader needs. Returns NULL, or what is wrong with the file. */
 static const char *find_streams(struct reader *r, struct span file)
 {
 	const uint8_t *h = span_at(file, 0, 16);
@@ -247,7 +247,8 @@ static const char *find_streams(struct reader *r, struct span file)
 	return NULL;
 }
 
-/* Documents and methods are the first two tables that such a file can have. */
+/* Finds the documents and methods, the first two tables that such a file can have. Returns NULL, or what is
+ * wrong. */
 static const char *find_tables(struct reader *r)
 {
 	const uint8_t *h = span_at(r->tables, 0, TABLES_LEAST), *rows;
@@ -308,7 +309,7 @@ static int tell_file(struct gsym_writer *w, struct span file, struct err *e)
 #define DEBUG_ENTRY 28
 #define DEBUG_EMBEDDED 17
 
-/* Where in the file an address of the program lies. */
+/* The file offset of an address of the program. False: no section has it. */
 static bool to_offset(struct span file, size_t sections, unsigned n, uint32_t rva, size_t *out)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -323,7 +324,7 @@ static bool to_offset(struct span file, size_t sections, unsigned n, uint32_t rv
 	return false;
 }
 
-/* The debug directory. */
+/* The entries of the debug directory; empty: the file has none. */
 static struct span debug_entries(struct span file)
 {
 	const uint8_t *mz = span_at(file, 0, 64), *pe = mz ? span_at(file, le32(mz + 60), 24 + 2) : NULL;
@@ -349,7 +350,7 @@ static int tell_embedded(struct gsym_writer *w, struct span packed, struct err *
 	int r;
 
 	if (!h || memcmp(h, "MPDB", 4) != 0)
-		return err_set(e, -EBADMSG, "is broken: its embedded debug file has no head");
+		return err_set(e, -EBADMSG, "is broken: its embedded debug file has no header");
 	if (size > EMBEDDED_MOST || size / 1000 > packed.n)
 		return err_set(e, -EFBIG, "has an embedded debug file of %zu bytes", size);
 	room = malloc(size ? size : 1);
@@ -373,10 +374,10 @@ static int tell_program(struct gsym_writer *w, struct span file, struct err *e)
 			continue;
 		packed.p = span_at(file, le32(d + 24), packed.n);
 		if (!packed.p)
-			return err_set(e, -EBADMSG, "is broken: its embedded debug file lies outside");
+			return err_set(e, -EBADMSG, "is broken: its embedded debug file lies outside of it");
 		return tell_embedded(w, packed, e);
 	}
-	return err_set(e, -ENODATA, "has no debug file in it");
+	return err_set(e, -ENODATA, "has no embedded debug file");
 }
 
 bool ppdb_is(struct span file)

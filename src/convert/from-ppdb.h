@@ -1,6 +1,7 @@
-/* Portable PDBs into a writer: which line of which document the instructions of each method are. Only
- * for the look-ups of symb/: a method is the row that it has in the program's table, and has the addresses
- * from PPDB_METHOD of that row on, one for each byte of its instructions. Names are not in such files. */
+/* Reads Portable PDBs into a GSYM writer: the document and line of the instructions of each method. Only
+ * for the look-ups of src/symb/. A method is identified by its row in the program's table of methods. It
+ * has one address for each byte of its instructions, from PPDB_METHOD of its row on. Such files have no
+ * names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -13,6 +14,6 @@
 
 bool ppdb_is(struct span file); /* by its first bytes: a Portable PDB, or a program */
 
-/* The file, or the one that is embedded in a program. 0; -ENODATA: a program without one; -EBADMSG,
- * -ENOTSUP, -EFBIG, -ENOMEM; `e` says so. */
+/* Converts the file, or the Portable PDB embedded in a program. 0; -ENODATA: the program has none;
+ * -EBADMSG, -ENOTSUP, -EFBIG, -ENOMEM; `e` has the reason. */
 int gsym_from_ppdb(struct gsym_writer *w, struct span file, struct err *e);

@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "convert/symbols-private.h"
 
-/* At one address those with a size come first. */
+/* Orders symbols by address. At one address, symbols with a size come first, then those with a type. */
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
@@ -18,14 +18,14 @@ static int compare_symbols(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Lines that no function has, where they are known. */
+/* Adds the lines in [start, end) that belong to no function of the debug information. */
 static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 {
 	const struct strays *all = s->strays;
 	size_t from = 0, to = all->n;
 	int r = 0;
 
-	while (from < to) { /* none before this reaches behind the start */
+	while (from < to) { /* finds the first that reaches beyond the start */
 		size_t mid = from + (to - from) / 2;
 
 		if (all->all[mid].reach <= start)
@@ -40,7 +40,7 @@ static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 
 		if (stop <= start)
 			continue;
-		for (uint32_t k = n; i < k;) { /* the first behind the start */
+		for (uint32_t k = n; i < k;) { /* finds the first row after the start */
 			uint32_t mid = i + (k - i) / 2;
 
 			if (rows[mid].addr <= start)
@@ -76,7 +76,7 @@ static uint64_t symbol_end(const struct symbols *s, size_t i)
 	uint64_t end = text->end;
 	size_t from = 0, to = s->n_known;
 
-	while (from < to) { /* the first known behind it */
+	while (from < to) { /* finds the first known function after the symbol */
 		size_t mid = from + (to - from) / 2;
 
 		if (s->known[mid].start <= x->addr)
@@ -91,9 +91,10 @@ static uint64_t symbol_end(const struct symbols *s, size_t i)
 	return i < s->n ? MIN(end, s->all[i].addr) : end;
 }
 
-/* What has no type and no size is a label when it lies in a function, and a function of its own when
- * not; in something that has a size and no type, too, when others may use it: assembler has tables of
- * functions. What has a type and no size is a function, unless one with a size begins there. */
+/* Writes the symbols that are functions. A symbol with neither type nor size is a label if it lies in a
+ * function, and a function otherwise. A global one also counts as a function if what it lies in has no
+ * type: assembler has tables of functions. A symbol with a type but no size is a function, unless a symbol
+ * with a size begins at its address. */
 static int tell_symbols(struct symbols *s)
 {
 	uint64_t typed_reach = 0, reach = 0, sized_at = UINT64_MAX, same_at = UINT64_MAX,

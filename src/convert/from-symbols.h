@@ -1,4 +1,4 @@
-/* Functions that a file tells only in its symbol tables, into a writer. */
+/* Converts the functions that only the symbol tables of a file have: passes them to a GSYM writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -7,10 +7,10 @@
 #include "image/ranges.h"
 #include "gsym/writer.h"
 
-/* .symtab, .dynsym and the one packed in .gnu_debugdata; Mach-O's; of PE the table of symbols and the
- * exports: functions, indirect functions, and what has no type but lies among
- * instructions. A symbol without a size reaches to the next symbol or the end of its section. What
- * the writer knows already from debug information is left alone. Where `strays` has lines a function
- * gets them; they are sorted. Call it last. -ENOMEM, -EFBIG. */
+/* Reads .symtab, .dynsym and the table in .gnu_debugdata; the symbol table of Mach-O; the symbol table and
+ * exports of PE. Takes functions, indirect functions, and symbols without a type that lie in code. A symbol
+ * without a size reaches to the next symbol or the end of its section. Functions that the writer has from
+ * debug information stay as they are. A function gets the lines of `strays` at its addresses; `strays` is
+ * sorted here. Call it last. 0, -ENOMEM, -EFBIG. */
 int gsym_from_symbols(
 	struct gsym_writer *w, const struct image *m, struct strays *strays, struct err *e);

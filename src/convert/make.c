@@ -11,7 +11,7 @@
 #include "image/relocate.h"
 
 #define PIECE (1u << 20)
-#define NOTHING "is nothing that GSYM is made from"
+#define NOTHING "is not a file that GSYM can be made from"
 #define ET_REL 1
 
 static void tell_progress(const struct gsym_make_opts *o, uint64_t done, uint64_t all)
@@ -43,7 +43,7 @@ static int make_from_breakpad(struct gsym_writer *w, struct span file,
 	return 0;
 }
 
-/* What the header says of an object file, and its name. */
+/* Passes base and id of an object file to the writer, and describes its format in `out`. */
 static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_made *out, struct err *e)
 {
 	static const char *const names[] = {
@@ -57,7 +57,8 @@ static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_ma
 	out->big = m->big;
 	out->is32 = !m->is64;
 	out->type = m->type;
-	/* Of another machine an object would not be known for COFF: it is ELF, of no machine. */
+	/* An object file for another machine would not be recognized as COFF, so it becomes ELF without a
+	 * machine. */
 	if (m->kind != IMAGE_COFF || image_is_coff(m->machine)) {
 		out->kind = m->kind;
 		out->machine = m->machine;
@@ -65,7 +66,7 @@ static int set_head(struct gsym_writer *w, const struct image *m, struct gsym_ma
 	}
 	if (m->kind == IMAGE_MACHO) {
 		if (image_macho(m, &macho) < 0)
-			return err_set(e, -EBADMSG, "is broken: its load commands lie outside");
+			return err_set(e, -EBADMSG, "is broken: its load commands lie outside of the file");
 		id = macho.uuid;
 		base = macho.base;
 	} else if (m->kind == IMAGE_COFF) {
@@ -96,7 +97,7 @@ static int make_from_image(struct gsym_writer *w, const struct image *m,
 	return r;
 }
 
-/* In an ELF file that is not linked every section begins at 0, until they are placed. */
+/* In an unlinked ELF file every section begins at 0 until image_place() assigns addresses. */
 static int make_from_object(struct gsym_writer *w, struct span file,
 	const struct gsym_make_opts *o, struct gsym_made *out, struct err *e)
 {

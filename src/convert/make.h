@@ -1,4 +1,4 @@
-/* Converts a file of any format that has functions: into a writer. */
+/* Converts a file of any supported format: passes its functions to a GSYM writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -8,26 +8,27 @@
 
 #include <stdbool.h>
 
-/* Another file that debug information is in. */
+/* Another file that holds debug information of the input. */
 enum gsym_want_kind { GSYM_ALT, GSYM_DWP, GSYM_DWO };
 struct gsym_want {
 	enum gsym_want_kind kind;
-	const char *name; /* what the file says; of a package "" */
-	const char *dir;  /* where it was compiled; "" */
+	const char *name; /* the name that the input gives; "" for a package */
+	const char *dir;  /* the directory of the compilation; "" if unknown */
 	struct span id;	  /* GSYM_ALT: the build id */
 	uint64_t dwo_id;
 };
 
 struct gsym_make_opts {
-	bool strict; /* of Breakpad files: a bad line costs everything */
-	/* For the look-ups of symb/ alone: Breakpad's files with more in their names (eliot.h), and Portable
-	 * PDBs (from-ppdb.h). */
+	bool strict; /* Breakpad files: a bad line makes the conversion fail */
+	/* The output is only for the look-ups of src/symb/: Breakpad files get marks (eliot.h), and
+	 * Portable PDBs are read (from-ppdb.h). */
 	bool eliot;
-	bool shorten; /* names of C++ (shorten.h) */
-	bool plain_names; /* of PDBs: without the types of parameters */
+	bool shorten; /* shorten names of C++ (shorten.h) */
+	bool plain_names; /* PDBs: names without the types of parameters */
 	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
-	/* Finds one: 0, and the bytes stay until gsym_make() has ended; -ENOENT; -EAGAIN: all is to
-	 * end, and so it does. NULL: nothing is found. One thread at a time calls it. */
+	/* Finds another file. 0: *out stays valid until gsym_make() returns; -ENOENT: the file was not
+	 * found; -EAGAIN: gsym_make() shall end and return -EAGAIN. NULL: no file is found. Only one thread
+	 * at a time calls it. */
 	int (*find)(void *ctx, const struct gsym_want *want, struct span *out);
 	/* Called with the progress, 0 to 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned part);
@@ -39,14 +40,15 @@ struct gsym_made {
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
 	unsigned type;	  /* of an ELF file; 0 of others */
-	enum image_kind kind; /* ELF of what is no object file */
-	unsigned machine, submachine; /* as the format counts them */
-	uint64_t left_out, first_left_out; /* lines of a Breakpad file */
-	size_t broken; /* units of DWARF of which something is */
-	size_t split;  /* whose functions are in other files, which were not found */
-	bool no_alt;   /* nor was the file that dwz moved what several share into */
+	enum image_kind kind; /* IMAGE_ELF if the input is not an object file */
+	unsigned machine, submachine; /* in the numbers of that format */
+	uint64_t left_out, first_left_out; /* bad lines of a Breakpad file */
+	size_t broken; /* units of DWARF that are broken, wholly or in part */
+	size_t split;  /* units of DWARF whose functions are in files that were not found */
+	bool no_alt;   /* the file to which dwz moved entries was not found */
 };
 
-/* 0; -EAGAIN: `find` said so; -ENOMSG: nothing that GSYM is made from; -EBADMSG: it is broken; others. `e` says so. */
+/* 0; -EAGAIN: `find` returned it; -ENOMSG: GSYM cannot be made from such a file; -EBADMSG: the file is
+ * broken; others. `e` has the reason. */
 int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,
 	struct gsym_made *out, struct err *e);

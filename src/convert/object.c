@@ -1,4 +1,4 @@
-/* Writes the object files that GSYM may lie in: ELF, Mach-O or COFF, with two sections. */
+/* Writes an object file that contains GSYM: ELF, Mach-O or COFF, with two sections. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/object.h"
 #include "base/util.h"
@@ -56,7 +56,7 @@ static uint64_t aligned(uint64_t at)
 	return (at + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* The sections themselves, the first of which is to be at `at`. */
+/* Writes the bytes of both sections, from offset `at` on. */
 static void put_bytes(struct object *o, uint64_t at)
 {
 	while (!o->failed && o->out->n < at)
@@ -93,14 +93,14 @@ static void put_head(struct object *o)
 	put_number(o, 1, 4);
 	put_word(o, 0);
 	put_word(o, 0);
-	put_word(o, head); /* the section headers are behind this one */
+	put_word(o, head); /* the section headers follow this header */
 	put_number(o, 0, 4);
 	put_number(o, head, 2);
 	put_number(o, 0, 2);
 	put_number(o, 0, 2);
 	put_number(o, o->is64 ? 64 : 40, 2);
 	put_number(o, 4, 2);
-	put_number(o, 1, 2); /* the one that has the names */
+	put_number(o, 1, 2); /* the section that has the names */
 }
 
 static void put_elf(struct object *o)
@@ -176,7 +176,7 @@ static void put_coff_section(struct object *o, const char *name, uint64_t size, 
 	put_number(o, COFF_DATA | COFF_DISCARDABLE | COFF_READ, 4);
 }
 
-/* A name of more than eight bytes is in the table behind the symbols, of which there are none. */
+/* A name of more than eight bytes is in the string table, after the symbol table, which is empty. */
 static void put_coff(struct object *o)
 {
 	uint64_t at = aligned(20 + 2 * 40), end = at + o->main->n + o->strings->n;

@@ -1,4 +1,4 @@
-/* Symbol tables of ELF files, and the one that is packed in .gnu_debugdata. */
+/* Reads the symbol tables of ELF files, and the compressed one in .gnu_debugdata. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/bytes.h"
 #include "base/expand.h"
@@ -12,13 +12,15 @@ enum {
 	EM_PPC64 = 21, EM_ARM = 40
 };
 
-/* Marks of where instructions and data begin ($a, $d, $x) and an assembler's own labels. */
+/* Whether the name is a mapping symbol ($a, $d, $x), which marks where instructions or data begin, or a
+ * local label. */
 static bool is_mark(const char *name)
 {
 	return name[0] == '$' || strncmp(name, ".L", 2) == 0;
 }
 
-/* In the first ABI of 64-bit PowerPC a function's symbol leads to a descriptor of it. */
+/* Resolves a function's descriptor: in version 1 of the 64-bit PowerPC ABI the symbol points to a
+ * descriptor in .opd, which holds the address of the code. */
 static uint64_t through_descriptor(const struct symbols *s, uint64_t addr)
 {
 	const uint8_t *p = NULL;
@@ -50,7 +52,7 @@ static int add_symbol(struct symbols *s, const uint8_t *p, struct span names)
 	if (!x.name[0] || (!x.typed && is_mark(x.name)))
 		return 0;
 	if (s->m->machine == EM_ARM && x.typed)
-		x.addr &= ~1ull; /* it says that the code is Thumb */
+		x.addr &= ~1ull; /* the lowest bit marks Thumb code */
 	x.addr = through_descriptor(s, x.addr);
 	if (s->m->placed && section >= s->m->n_sections)
 		return 0;
@@ -85,8 +87,8 @@ static int read_tables(struct symbols *s)
 	return r;
 }
 
-/* Symbols that a distribution left in a stripped program: a file of its own, packed. Real ones are
- * a fifth of their size. What is wrong with it costs itself. */
+/* Limits for .gnu_debugdata: an ELF file, compressed with xz, with the symbols that a distribution left in
+ * a stripped program. Real ones shrink to a fifth. A broken one is ignored. */
 #define DEBUGDATA_MOST (256ull << 20)
 #define DEBUGDATA_ANYWAY (1u << 20)
 #define DEBUGDATA_RATIO 200

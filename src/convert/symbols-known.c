@@ -1,4 +1,4 @@
-/* The table of symbols: takes those that debug information has not told. */
+/* Collects symbols, without those that debug information describes already. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -34,7 +34,8 @@ int symbols_collect_known(struct symbols *s)
 	return 0;
 }
 
-/* A function that begins there, or for what has no size, one that has the address. */
+/* Whether debug information has a function that begins at the symbol or, if the symbol has no size, covers
+ * it. */
 static bool is_known(const struct symbols *s, const struct symbol *x)
 {
 	size_t from = 0, to = s->n_known;

@@ -1,4 +1,4 @@
-/* The symbol table of Mach-O files. */
+/* Reads the symbol table of Mach-O files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/bytes.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* What the readers of symbol tables share. */
+/* Shared by the readers of symbol tables: a symbol, and the list of all symbols. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -6,7 +6,7 @@
 
 struct symbol {
 	uint64_t addr, size;
-	const char *name; /* NUL-terminated; within the file, or the table's own */
+	const char *name; /* NUL-terminated; in the file or in symbols.names */
 	enum gsym_rank rank;
 	bool typed;
 };
@@ -18,22 +18,22 @@ struct symbols {
 	size_t n_text;
 	struct symbol *all;
 	size_t n, room;
-	struct text_range *known; /* of debug information, sorted */
+	struct text_range *known; /* functions of debug information, sorted */
 	size_t n_known;
 	uint64_t *reach; /* the furthest end of known[0..i] */
 	struct image_section opd;
 	const struct strays *strays;
 	struct buf debugdata; /* what .gnu_debugdata unpacks to */
-	char *names;	      /* of those that have no NUL in the file */
+	char *names;	      /* copies of names that have no NUL in the file */
 };
 
-/* (symbols-known.c) The functions that the writer has already, into s->known. -ENOMEM. */
+/* (symbols-known.c) Lists in s->known the functions that the writer already has. 0, -ENOMEM. */
 int symbols_collect_known(struct symbols *s);
-/* (symbols-known.c) Into the table, if it lies among instructions and is not known better: 0, -ENOMEM. A
- * size is cut at the end of its section. */
+/* (symbols-known.c) Adds a symbol, unless it lies outside of code or debug information covers it. The size
+ * is cut at the end of its section. 0, -ENOMEM. */
 int symbols_add(struct symbols *s, const struct symbol *x);
 
-/* All symbols of a file of one format. What is broken in it is left out. 0, -ENOMEM. */
+/* Add all symbols of a file of one format; broken symbols are left out. 0, -ENOMEM. */
 int symbols_of_elf(struct symbols *s);
 int symbols_of_macho(struct symbols *s);
 int symbols_of_pe(struct symbols *s); /* its symbol table and its exports */

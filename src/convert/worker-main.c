@@ -31,7 +31,7 @@ static void set_limits(unsigned threads, unsigned seconds, uint64_t memory)
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, (uint64_t)seconds * threads);
 	limit(RLIMIT_FSIZE, 4ull << 30);
-	/* What is mapped to be read does not count, so the size of the input does not matter. */
+	/* A read-only mapping does not count, so the size of the input does not matter. */
 	if (!SANITIZED)
 		limit(RLIMIT_DATA, memory);
 }
@@ -49,13 +49,13 @@ static int write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-/* A file with split units, within another. */
+/* One file with split units, inside the file that joins them (struct gsym_work_unit). */
 struct unit {
 	uint64_t id;
 	struct span bytes;
 };
 
-/* Another file, if it has one. */
+/* Another file of debug information. `word` is WORKER_NONE, WORKER_ASK or WORKER_HERE. */
 struct other {
 	const char *word;
 	struct span bytes;
@@ -73,9 +73,9 @@ struct work {
 	struct worker_word word;
 };
 
-/* Memory, threads, and the descriptors that the worker has. The
- * second names are those of 32-bit processors. */
-static int shut_in(void)
+/* Sets the system-call filter, which allows memory, threads, and the open descriptors. Some calls have a
+ * second name, for 32-bit processors. */
+static int set_filter(void)
 {
 	static const char *const calls[] = {
 		"read", "write", "pread64", "lseek", "_llseek", "fstat", "fstat64", "close",
@@ -88,10 +88,10 @@ static int shut_in(void)
 	return filter_set(calls, ARRAY_SIZE(calls), true);
 }
 
-/* Where no filter can be set, the worker goes on only when it was told that it may. */
-static int shut_in_or_refuse(struct work *w, struct err *e)
+/* Sets the filter. If that fails, the worker continues only if its command line says WORKER_MAY. */
+static int set_filter_or_refuse(struct work *w, struct err *e)
 {
-	int r = shut_in();
+	int r = set_filter();
 
 	if (r == 0)
 		return 0;
@@ -115,7 +115,7 @@ static int compare_ids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What is in the file of units. */
+/* Lists the units in the file that joins them. */
 static int open_units(struct work *w)
 {
 	struct span all = w->units.bytes;
@@ -136,7 +136,8 @@ static int open_units(struct work *w)
 	return 0;
 }
 
-/* What is not there is noted, and the rest read: all that are lacked are asked for at once. */
+/* Finds a unit. The conversion continues without a missing one, so that the worker asks for all missing
+ * units at once. */
 static int find_unit(struct work *w, uint64_t id, struct span *out)
 {
 	struct unit want = {.id = id},
@@ -201,7 +202,7 @@ static int convert(struct work *o, struct span file, struct err *e)
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-/* Converts without a file that cannot be read. */
+/* Maps another file. One that cannot be mapped counts as missing. */
 static void open_other(struct other *o, int fd)
 {
 	struct err e = {0};
@@ -220,13 +221,13 @@ static int work(struct work *w, struct err *e)
 	open_other(&w->alt, WORKER_ALT);
 	open_other(&w->package, WORKER_PACKAGE);
 	open_other(&w->units, WORKER_UNITS);
-	/* /proc and /sys, where this is asked, are out of reach behind the filter. */
+	/* sysconf() reads /proc or /sys, which the filter puts out of reach. */
 	if (!w->threads)
 		w->threads = (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), 8L);
 	set_limits(w->threads, w->seconds, w->memory);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_set(e, -errno, "%s", err_text(errno));
-	r = shut_in_or_refuse(w, e);
+	r = set_filter_or_refuse(w, e);
 	if (r < 0)
 		return r;
 	r = open_units(w);
@@ -250,7 +251,7 @@ int gsym_worker_main(int argc, char **argv)
 	w.units.word = argv[8];
 	w.word.r = work(&w, &e);
 	snprintf(w.word.text, sizeof(w.word.text), "%.250s", e.text);
-	/* No destructor, and nothing that looks for leaks behind the filter. */
+	/* _exit() runs neither destructors nor a leak checker: the filter would stop them. */
 	if (write_all(WORKER_WORDS, (const char *)&w.word, sizeof(w.word)) < 0)
 		_exit(3);
 	if (w.word.r == -EAGAIN && w.word.lack.kind == GSYM_DWO &&

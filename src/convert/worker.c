@@ -27,7 +27,7 @@ uint64_t gsym_work_memory(void)
 	return (uint64_t)MAX(pages, 1L << 16) * (uint64_t)MAX(size, 4096L) / 2;
 }
 
-/* Descriptors above those that the worker uses. */
+/* Duplicates a descriptor, above those that the worker uses. */
 static int moved(int fd)
 {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 16);
@@ -42,8 +42,8 @@ const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
 	[GSYM_WORK_LENIENT] = "lenient"};
 
-/* 3 to 8 are what the worker is given; 0 to 2 lead nowhere, but for what a sanitizer says. Nothing
- * else is inherited, whatever a library opened meanwhile. */
+/* The worker inherits descriptors 3 to 8 and nothing else, even if a library opened more meanwhile. 0 to 2
+ * are /dev/null, except that a sanitizer keeps 2 for its reports. */
 static int give(posix_spawn_file_actions_t *to, const int fds[6])
 {
 	int r = posix_spawn_file_actions_addopen(to, 0, "/dev/null", O_RDWR, 0);
@@ -96,11 +96,11 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 	return spawn(o->program, argv, fds, pid);
 }
 
-#define LOOK_MS 200 /* at whether the worker is to stop */
-#define BLIND_MS 20 /* at whether it has ended, where that cannot be waited for */
+#define LOOK_MS 200 /* between two checks of `stop` */
+#define BLIND_MS 20 /* between two checks that the worker has ended, without a pidfd */
 
-/* Whether the worker has ended, after a while at most. `pidfd` is -1 where the kernel has no such descriptors: an old
- * kernel, or no number for it. */
+/* Whether the worker has ended; waits up to `ms` milliseconds. `pidfd` is -1 if the kernel is too old for
+ * such descriptors, or none is free. */
 static bool ended_within(pid_t pid, int pidfd, int ms)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -112,7 +112,8 @@ static bool ended_within(pid_t pid, int pidfd, int ms)
 		info.si_pid == pid;
 }
 
-/* The status of waitpid(); -ETIME, -EINTR: it was ended. */
+/* Waits for the worker; *status is that of waitpid(). -ETIME, -EINTR: it was killed at the deadline, or
+ * because of `stop`. */
 static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *status)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -131,7 +132,7 @@ static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *s
 	return stopped ? -EINTR : late ? -ETIME : 0;
 }
 
-/* The units that it lacks. 0; -EBADMSG, -ENOMEM. */
+/* Reads the ids of the units that the worker lacks. 0; -EBADMSG, -ENOMEM. */
 static int take_units(int words, struct gsym_work_lack *lack)
 {
 	struct stat st;
@@ -150,7 +151,7 @@ static int take_units(int words, struct gsym_work_lack *lack)
 static int take_lack(int words, const struct gsym_work_lack *told, struct gsym_work_lack *out)
 {
 	*out = *told;
-	out->units = NULL; /* its own addresses mean nothing here */
+	out->units = NULL; /* a pointer of the worker means nothing here */
 	out->n_units = 0;
 	return told->id_len > sizeof(told->id) || (unsigned)told->kind > GSYM_DWO ? -EBADMSG
 		: told->kind == GSYM_DWO ? take_units(words, out)
@@ -169,7 +170,7 @@ static int ended_by(int number, struct err *e)
 	return err_set(e, -EBADMSG, "cannot be converted: the worker was ended by signal %d", number);
 }
 
-/* What it said, if it ended by itself. */
+/* The result of a worker that has ended: its last message, or how it ended. */
 static int verdict(const struct gsym_work *o, int words, int status, struct err *e)
 {
 	struct worker_word w;
@@ -177,10 +178,10 @@ static int verdict(const struct gsym_work *o, int words, int status, struct err 
 
 	if (WIFSIGNALED(status))
 		return ended_by(WTERMSIG(status), e);
-	/* The loader of programs says so: the file is not to blame. */
+	/* The dynamic loader ends with 127: the input is not at fault. */
 	if (WEXITSTATUS(status) == 127)
-		return err_set(e, -EIO, "was not converted: the worker does not start; start symfs anew "
-			"after an upgrade of it or of its libraries");
+		return err_set(e, -EIO, "was not converted: the worker cannot start; restart symfs "
+			"after an upgrade of symfs or its libraries");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) || n != (ssize_t)sizeof(w) || w.r > 0)
 		return err_set(e, -EBADMSG, "cannot be converted: the worker ended with status %d",
 			WIFEXITED(status) ? WEXITSTATUS(status) : -1);
@@ -221,7 +222,7 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
 	r = wait_for(pid, seconds, o->stop, &status);
 	if (r == -ETIME)
-		return err_set(e, r, "was not converted within %u s, on a machine with much to do", seconds);
+		return err_set(e, r, "was not converted within %u s: the machine is too busy", seconds);
 	if (r < 0)
 		return err_set(e, r, "%s", err_text(r));
 	r = verdict(o, words, status, e);

@@ -16,6 +16,7 @@ struct gsym_work_file {
 	int fd;	  /* -1: the file was looked for and not found */
 };
 
+/* A file that the worker needs and does not have. */
 struct gsym_work_lack {
 	enum gsym_want_kind kind; /* in this order: GSYM_ALT, GSYM_DWP, GSYM_DWO */
 	uint8_t id[64];		  /* of GSYM_ALT: its build id */
@@ -35,7 +36,7 @@ struct gsym_work_unit {
 enum gsym_work_form {
 	GSYM_WORK_V1,
 	GSYM_WORK_OBJECT, /* the form in an object file */
-	GSYM_WORK_ELIOT,  /* version 1, as gsym_make_opts has `eliot` and `strict` */
+	GSYM_WORK_ELIOT,  /* version 1, made with `eliot` and `strict` of gsym_make_opts */
 	GSYM_WORK_LENIENT /* the same without `strict` */
 };
 
@@ -62,7 +63,7 @@ struct gsym_work {
  * -ETIMEDOUT: the conversion takes too much processor time. -ETIME: it takes too long, perhaps because the
  * machine is busy. -EINTR: `stop` is true. -ENOTSUP, -EFBIG.
  * -ENOMEM: the worker needs more than `memory`, or the kernel killed the worker.
- * -EPERM: no system-call filter can be set. Other errors are of this process. The text in `e` lacks its
+ * -EPERM: no system-call filter can be set. Other errors come from this process. The text in `e` lacks its
  * subject, the name of the input. */
 int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e);
 

@@ -407,7 +407,7 @@ START_TEST(no_symbol_file)
 
 		make(&m, rows[i], LENIENT);
 		ck_assert_int_eq(m.r, -EBADMSG);
-		ck_assert_str_eq(m.e.text, "is no Breakpad file: no MODULE line");
+		ck_assert_str_eq(m.e.text, "is not a Breakpad file: it has no MODULE line");
 	}
 }
 END_TEST

@@ -85,7 +85,7 @@ START_TEST(says_why_not)
 	int out = -1;
 
 	ck_assert_int_eq(run(symfs_program(), 60, "hello there, nothing", 20, &out, &e), -ENOMSG);
-	ck_assert_ptr_nonnull(strstr(e.text, "nothing that GSYM is made from"));
+	ck_assert_ptr_nonnull(strstr(e.text, "not a file that GSYM can be made from"));
 	ck_assert_int_eq(run(symfs_program(), 60, text, 59, &out, &e), -ENODATA);
 	ck_assert_int_eq(out, -1);
 }

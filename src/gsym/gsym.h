@@ -1,11 +1,11 @@
-/* GSYM files: address -> function, file, line and what was inlined there. A view of bytes that
- * belong to the caller and must outlive it; every access stays inside them, and what is broken
- * is an error with words. Nothing here allocates but gsym_prepare(). A struct gsym that is ready
- * may be read by any number of threads.
+/* Reads GSYM files: from an address to its function, file, line and inlined calls. A struct gsym is a view
+ * of bytes that belong to the caller and must outlive it. Every access stays inside these bytes; damage is
+ * an error with a text. Only gsym_prepare() allocates. After that any number of threads may read a struct
+ * gsym.
  *
- * Four forms are read, in both byte orders: LLVM's version 1; and of the prototype that it came
- * from, sections of an object file with the string section named in the header (GSYM_SECT0) or told
- * by its offset (GSYM_SECT1), and a file of its own (GSYM_ALONE0). */
+ * The reader knows four forms, in both byte orders. One is version 1 of LLVM. Three are of the prototype
+ * that preceded LLVM's: sections of an object file whose header has the name of the string section
+ * (GSYM_SECT0) or its offset (GSYM_SECT1), and a separate file (GSYM_ALONE0). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -21,42 +21,43 @@ enum gsym_form { GSYM_V1, GSYM_SECT0, GSYM_SECT1, GSYM_ALONE0 };
 struct gsym {
 	enum gsym_form form;
 	bool big, swap;		/* the file's byte order; whether it is not the host's */
-	uint8_t off_size;	/* of an address in the table: 1, 2, 4 or 8 */
+	uint8_t off_size;	/* bytes of an address in the table: 1 */
 	uint64_t base;		/* addresses in the table count from here */
 	uint32_t count;		/* of functions */
-	uint32_t n_files;	/* index 0, no file, is one of them */
+	uint32_t n_files;	/* with index 0, which means "no file" */
 	struct span id;		/* the UUID or build id; empty: the file has no id */
-	struct span data;	/* what the offsets of functions count from */
+	struct span data;	/* offsets of functions count from its start */
 	struct span strings;
 	const char *strings_in; /* GSYM_SECT0: the section that holds them; else "" */
 	const uint8_t *offsets, *infos, *files;
-	/* gsym_prepare()'s: for each function the nearest before it that reaches over its start. */
+	/* Of gsym_prepare(): for each function, the nearest one before it that reaches beyond its start;
+	 * NULL: no functions overlap. */
 	uint32_t *outer;
-	/* and how many functions begin before each slice of addresses, of 2^slice_bits bytes */
+	/* Of gsym_prepare(): how many functions begin before each slice of 2^slice_bits addresses. */
 	uint32_t *slices, n_slices;
 	unsigned slice_bits;
 	bool prepared;
 };
 
-/* The header and the tables are looked at, the functions are not. -EBADMSG: broken, `e` says how.
- * -ENOMSG: no GSYM at all. -ENOTSUP: a version that is not read. */
+/* Opens a file: checks its header and tables, but not its functions. 0; -EBADMSG: the file is broken (`e`
+ * says how); -ENOMSG: it is not GSYM; -ENOTSUP: the reader does not know its version. */
 int gsym_open(struct gsym *g, struct span file, struct err *e);
 
-/* For many lookups: one walk over all functions, so that an address in no function is known at
- * once, and one in a function is found with fewer steps. Half a byte a function, and four more when
- * functions overlap. -EBADMSG, -ENOMEM. */
+/* Prepares for many lookups, with one walk over all functions. Then a lookup needs fewer steps, and knows
+ * at once that no function has an address. Takes half a byte per function, and four more if functions
+ * overlap. 0, -EBADMSG, -ENOMEM. */
 int gsym_prepare(struct gsym *g, struct err *e);
-void gsym_release(struct gsym *g); /* what gsym_prepare() took; the bytes stay the caller's */
+void gsym_release(struct gsym *g); /* frees what gsym_prepare() allocated */
 
 const char *gsym_form_name(enum gsym_form form); /* "v1" "sect0" "sect1" "alone0" */
 
 /* ---- lookup ------------------------------------------------------------------------- */
 
 struct gsym_frame {
-	const char *name;	/* of the function; "" when it has none */
+	const char *name;	/* of the function; "": the function has no name */
 	const char *dir, *base; /* "": not known; print with gsym_path_text() */
 	uint32_t line;
-	uint64_t offset; /* of the address, from the start of the function or inlined range */
+	uint64_t offset; /* bytes from the start of the function or inlined range to the address */
 };
 
 struct gsym_hit {
@@ -66,31 +67,32 @@ struct gsym_hit {
 	struct gsym_frame frame[GSYM_DEPTH_MOST + 2];
 };
 
-/* 0; -ENOENT: no function has the address; -EBADMSG: broken there. A function of size 0 has its own
- * address only. Where functions overlap, the nearest that covers the address answers. */
+/* Looks an address up. 0; -ENOENT: no function has the address; -EBADMSG: the function is broken. A
+ * function of size 0 has only its own address. If functions overlap, the nearest that covers the address is
+ * found. */
 int gsym_lookup(const struct gsym *g, uint64_t addr, struct gsym_hit *out, struct err *e);
 
-/* ---- all that is there -------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------- */
 
 struct gsym_func {
 	uint64_t addr;
 	uint32_t size;
 	const char *name;
 	struct span lines, inlines; /* encoded; empty when there are none */
-	bool biased;		    /* its line table counts files from 1 too many: gsym.py did */
+	bool biased;		    /* its file numbers are 1 too large, as gsym.py wrote them */
 };
 
 #define GSYM_MAGIC 0x4753594du
-#define GSYM_VERSION 1 /* that of all four forms */
+#define GSYM_VERSION 1 /* the version number in all four forms */
 
 uint64_t gsym_addr(const struct gsym *g, uint32_t i);
-uint32_t gsym_info_at(const struct gsym *g, uint32_t i); /* where its record is, in `data` */
+uint32_t gsym_info_at(const struct gsym *g, uint32_t i); /* the offset of its record */
 int gsym_func_at(const struct gsym *g, uint32_t i, struct gsym_func *out, struct err *e);
 
-/* 0; -EBADMSG when there is no such file, or its strings are nowhere. */
+/* Directory and name of a file. 0; -EBADMSG: no such file exists, or its strings lie outside. */
 int gsym_file(const struct gsym *g, uint64_t index, const char **dir, const char **base);
 
-/* "DIR/BASE", as much of it as fits; "" for no file. */
+/* Writes "DIR/BASE" to `room`, as much as fits; "" for no file. Returns `room`. */
 const char *gsym_path_text(const char *dir, const char *base, char *room, size_t n);
 
 struct gsym_row {
@@ -104,7 +106,7 @@ struct gsym_rows {
 	uint64_t addr, file;
 	uint32_t range, inverse;
 	bool biased;
-	const char *bad; /* why gsym_rows_next() said -EBADMSG */
+	const char *bad; /* why gsym_rows_next() returned */
 };
 
 /* Line rows of a function in order of address. 1: `row` is filled; 0: no more; -EBADMSG. */
@@ -135,11 +137,13 @@ struct gsym_nodes {
 void gsym_nodes_begin(struct gsym_nodes *it, const struct gsym *g, const struct gsym_func *f);
 int gsym_nodes_next(struct gsym_nodes *it, struct gsym_node *node);
 
-/* Range `*at` of a node, the first is 0 bytes into node->ranges; moves `*at` on. False: no more. */
+/* Reads the range of a node at *at, and moves *at to the next one. *at counts bytes of node->ranges; start
+ * with 0. False: no range is left. */
 bool gsym_node_range(const struct gsym_node *node, size_t *at, uint64_t *start, uint64_t *size);
 
-/* NULL: there is no such string. */
+/* The string at an offset; NULL: the offset lies outside. */
 const char *gsym_string(const struct gsym *g, uint64_t offset);
 
-/* Reads everything: order of addresses, each record to its end, each name and file. 0; -EBADMSG. */
+/* Checks the whole file: the order of addresses, each record to its end, each name and file. 0;
+ * -EBADMSG. */
 int gsym_check(const struct gsym *g, struct err *e);

@@ -7,9 +7,8 @@
 
 /* ---- which function ------------------------------------------------------------------ */
 
-/* How many functions begin at or before the offset, when `lo` do for sure and all from `hi` on do
- * not. The loop has no branch that depends on what it reads, so that a lookup does not pay for wrong
- * guesses. */
+/* How many functions begin at or before the offset. The first `lo` do, and those from `hi` on do not. No
+ * branch of the loop depends on what it reads, so that branch misprediction does not slow a lookup. */
 #define DEFINE_COUNT(bits, type, load)                                                             \
 	static uint32_t count_##bits(                                                              \
 		const struct gsym *g, uint64_t wanted, uint32_t lo, uint32_t hi)                   \
@@ -27,7 +26,7 @@
                                                                                                    \
 			base = load(mid, g->swap) <= wanted ? mid : base;                          \
 			n -= half;                                                                 \
-			if (n - 9 < 8) /* where the function lies is needed next */                \
+			if (n - 9 < 8) /* the offset of the function */                \
 				__builtin_prefetch(                                                \
 					g->infos + (base - g->offsets) / sizeof(type) * 4);        \
 		}                                                                                  \
@@ -72,7 +71,7 @@ static uint32_t count_before(const struct gsym *g, uint64_t addr)
 	}
 }
 
-/* Behind the last address of function i. -EBADMSG: it lies outside. */
+/* Where function i ends. -EBADMSG: the function lies outside of the file. */
 static int end_of(const struct gsym *g, uint32_t i, uint64_t *end)
 {
 	const uint8_t *h = span_at(g->data, load32(g->infos + (size_t)i * 4, g->swap), 4);
@@ -88,8 +87,8 @@ static int end_of(const struct gsym *g, uint32_t i, uint64_t *end)
 	return 0;
 }
 
-/* Of the functions that begin where function *i does, the first that covers the address. When none
- * does, *i is the first of them. */
+/* Among the functions that begin where function *i does, finds the first that covers the address. -ENOENT:
+ * none covers it; *i is the first of them. */
 static int among_equals(const struct gsym *g, uint32_t *i, uint64_t addr)
 {
 	uint64_t start = gsym_addr(g, *i), end;
@@ -114,8 +113,8 @@ static uint32_t before(const struct gsym *g, uint32_t i)
 	return g->outer ? g->outer[i] : NO_FUNCTION;
 }
 
-/* The nearest function that covers the address: the last that begins before it, or one that reaches
- * over those between. */
+/* Finds the nearest function that covers the address: the last that begins before it, or an earlier one
+ * that reaches over the later ones. */
 static int find_function(const struct gsym *g, uint64_t addr, uint32_t *out)
 {
 	uint32_t i = count_before(g, addr);
@@ -132,8 +131,8 @@ static int find_function(const struct gsym *g, uint64_t addr, uint32_t *out)
 
 /* ---- frames -------------------------------------------------------------------------- */
 
-/* What a record of LLVM's has is of use only as far as its lines and calls: what is behind them is
- * not looked at, and may lie on a page that was not touched yet. */
+/* Reads a record of version 1 only as far as its lines and calls. What follows is not needed, and may lie
+ * on a page that is not in memory yet. */
 static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f)
 {
 	uint64_t at = load32(g->infos + (size_t)i * 4, g->swap);
@@ -148,7 +147,7 @@ static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f
 	f->name = gsym_string(g, name);
 	f->lines = f->inlines = (struct span){h, 0};
 	f->biased = false;
-	/* Text 0 should be "", and is at hand; of others nothing is read. */
+	/* Text 0 should be "", and is in memory; other texts are not touched. */
 	if (!f->name || (!name && !f->name[0]))
 		return "a function without a name";
 	if (f->addr + f->size < f->addr)
@@ -156,8 +155,9 @@ static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f
 	return parts_v1(g, at + 8, f, false);
 }
 
-/* The last row at or before the address, which the function has. 1: there is one; -EBADMSG: *bad says
- * why. It is rows_step() with the state in registers, and looks only at the row that it takes. */
+/* Finds the last row at or before the address, which lies in the function. 1: found; 0: the function has no
+ * such row; -EBADMSG: *bad says why. This is rows_step() with its state in registers, and it checks only
+ * the row that it returns. */
 static int find_row(const struct gsym_func *f, uint64_t addr, struct gsym_row *out,
 	const char **bad)
 {
@@ -175,7 +175,7 @@ static int find_row(const struct gsym_func *f, uint64_t addr, struct gsym_row *o
 		return 0;
 	p = it.p;
 	end = it.end;
-	line = (uint64_t)it.line; /* it may go anywhere on the way, and nothing overflows */
+	line = (uint64_t)it.line; /* unsigned: a broken table cannot overflow it */
 	range = it.range;
 	inverse = it.inverse;
 	*bad = "a line table that is cut short";
@@ -223,16 +223,16 @@ static int find_row(const struct gsym_func *f, uint64_t addr, struct gsym_row *o
 	return 1;
 }
 
-/* A call of the tree on the way down. */
+/* A call, on the way down the tree. */
 struct call {
-	uint64_t first;	    /* where the ranges of its children count from */
+	uint64_t first;	    /* base of the ranges of its children */
 	bool covers, children;
 	uint32_t name;
 	uint64_t file, line;
 };
 
-/* LLVM sorts ranges before children count from the first, the prototype counts from the one that
- * it wrote first. */
+/* Ranges of children count from a range of their parent: in LLVM's files from the lowest, in the
+ * prototype's from the first one. */
 static bool read_call(const struct gsym *g, const uint8_t **at, const uint8_t *end, uint64_t n,
 	uint64_t base, uint64_t addr, struct call *c)
 {
@@ -260,7 +260,7 @@ static inline bool pass_ulebs(const uint8_t **at, const uint8_t *end, uint64_t n
 {
 	const uint8_t *p = *at;
 
-	for (; n && end - p >= 8; p += 8) { /* the last byte of each has its high bit not set */
+	for (; n && end - p >= 8; p += 8) { /* the last byte of each number has a clear high bit */
 		uint64_t last = ~le64toh(load64(p, false)) & 0x8080808080808080;
 
 		for (; last; last &= last - 1)
@@ -275,7 +275,7 @@ static inline bool pass_ulebs(const uint8_t **at, const uint8_t *end, uint64_t n
 	return !n;
 }
 
-/* Over the calls in a call that has not the address. */
+/* Skips the calls inside a call that does not cover the address. */
 static bool pass_calls(const uint8_t **at, const uint8_t *end)
 {
 	uint64_t n;
@@ -297,8 +297,8 @@ static bool pass_calls(const uint8_t **at, const uint8_t *end)
 	return true;
 }
 
-/* As it is put at the front of what was found: its name and offset belong to the innermost, its call
- * site to the frame around it. */
+/* Adds the frame of a call. The name and offset of the call belong to the new, innermost frame; its call
+ * site belongs to the frame around that. */
 static const char *enter(
 	const struct gsym *g, const struct call *c, uint64_t addr, struct gsym_hit *out)
 {
@@ -323,7 +323,8 @@ static const char *enter(
 	return NULL;
 }
 
-/* Frames come outermost first. The first child that covers the address is the one that is meant. */
+/* Adds the frames of inlined calls, outermost first. At each depth the first call that covers the address
+ * counts. */
 static const char *find_inlines(const struct gsym *g, const struct gsym_func *f, uint64_t addr,
 	struct gsym_hit *out)
 {
@@ -357,7 +358,7 @@ static const char *find_inlines(const struct gsym *g, const struct gsym_func *f,
 	}
 }
 
-static void turn_round(struct gsym_hit *out)
+static void reverse_frames(struct gsym_hit *out)
 {
 	for (unsigned i = 0, k = out->n - 1; i < k; i++, k--) {
 		struct gsym_frame f = out->frame[i];
@@ -387,7 +388,7 @@ static const char *frames_of(const struct gsym *g, const struct gsym_func *f, ui
 		return "a line of a file that is not there";
 	if (f->inlines.n)
 		bad = find_inlines(g, f, addr, out);
-	turn_round(out);
+	reverse_frames(out);
 	return bad;
 }
 
@@ -414,8 +415,8 @@ int gsym_lookup(const struct gsym *g, uint64_t addr, struct gsym_hit *out, struc
 
 /* ---- for many lookups ---------------------------------------------------------------- */
 
-/* Once a function ends before one begins, it ends before all that follow: each is passed over
- * once. */
+/* Sets `outer`. A function that ends before one begins also ends before all later ones, so each function is
+ * skipped only once. */
 static int chain(const struct gsym *g, uint32_t *outer, bool *nested, struct err *e)
 {
 	uint64_t end;
@@ -440,7 +441,7 @@ static int chain(const struct gsym *g, uint32_t *outer, bool *nested, struct err
 	return 0;
 }
 
-/* Functions are some eight to a slice of addresses, or more where they are dense. */
+/* Divides the addresses into slices of about eight functions, or more where functions are dense. */
 static void slice_up(struct gsym *g)
 {
 	uint64_t span = g->count ? gsym_addr(g, g->count - 1) - g->base : 0;
@@ -451,7 +452,7 @@ static void slice_up(struct gsym *g)
 	n = (uint32_t)(span >> g->slice_bits) + 1;
 	g->slices = malloc(((size_t)n + 1) * sizeof(*g->slices));
 	if (!g->slices)
-		return; /* it is only slower */
+		return; /* lookups are only slower */
 	g->n_slices = n;
 	for (uint32_t slice = 0; slice <= n; slice++) {
 		while (i < g->count && (gsym_addr(g, i) - g->base) >> g->slice_bits < slice)

@@ -1,4 +1,4 @@
-/* The header and the tables of a GSYM file: which form it is, and that its tables lie inside. */
+/* Opens a GSYM file: finds out its form, and checks that its tables lie inside the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/gsym.h"
 #include "base/util.h"
@@ -6,8 +6,8 @@
 #include "image/image.h"
 
 #define HEAD_V1 48	/* version 1 ends its header with room for a UUID */
-#define HEAD_OLD 28	/* the prototype's with offset and size of the strings */
-#define NAME_AT 20	/* or here with the name of a section */
+#define HEAD_OLD 28	/* the prototype's header, with offset and size of the strings */
+#define NAME_AT 20	/* here, in the other kind, the name of the string section */
 #define UUID_MOST 20
 #define SECTION_NAME_MOST 64
 
@@ -18,14 +18,14 @@ static bool has_magic(struct span s)
 	return p && (load32(p, false) == GSYM_MAGIC || load32(p, true) == GSYM_MAGIC);
 }
 
-/* What all forms begin with. */
+/* Reads the start of the header, which all forms share. */
 static int read_head(struct gsym *g, struct err *e)
 {
 	const uint8_t *h = span_at(g->data, 0, HEAD_OLD);
 	unsigned version;
 
 	if (!has_magic(g->data))
-		return err_set(e, -ENOMSG, "is no GSYM");
+		return err_set(e, -ENOMSG, "is not GSYM");
 	if (!h)
 		return err_set(e, -EBADMSG, "is cut short: no whole header");
 	g->swap = load32(h, false) != GSYM_MAGIC;
@@ -56,7 +56,7 @@ static int strings_at(struct gsym *g, struct span all, uint64_t off, uint64_t si
 	return set_strings(g, (struct span){all.p + off, size}, e);
 }
 
-/* The tables behind the header, which ends at `at`. */
+/* Finds the tables after the header, which ends at `at`. */
 static int read_tables(struct gsym *g, uint64_t at, struct err *e)
 {
 	uint64_t size = (uint64_t)g->count * g->off_size;
@@ -77,7 +77,7 @@ static int read_tables(struct gsym *g, uint64_t at, struct err *e)
 	if (!g->files || (!first_stored && files == UINT32_MAX))
 		return err_set(e, -EBADMSG, "is cut short: %u files do not fit", (unsigned)files);
 	g->n_files = (uint32_t)files;
-	if (!first_stored) { /* so that file 1 is the first that is there */
+	if (!first_stored) { /* so that the first stored file has index 1 */
 		g->files -= 8;
 		g->n_files++;
 	}
@@ -99,7 +99,7 @@ static int open_v1(struct gsym *g, struct err *e)
 	return r < 0 ? r : read_tables(g, HEAD_V1, e);
 }
 
-/* LLVM's files end with the functions, the prototype's with the strings. */
+/* Whether the file ends with its strings, as the prototype's do. LLVM's files end with the functions. */
 static bool ends_with_strings(const struct gsym *g)
 {
 	uint64_t off = load32(g->data.p + 20, g->swap), size = load32(g->data.p + 24, g->swap);
@@ -115,8 +115,8 @@ static int open_alone(struct gsym *g, struct span strings_in, struct err *e)
 	return r < 0 ? r : read_tables(g, HEAD_OLD, e);
 }
 
-/* The name of the string section, when there is one of that name: an offset and a size may look
- * like text, too. */
+/* Finds the string section by the name in the header. False: no section has that name, so it may be an
+ * offset and a size that look like text. */
 static bool named_strings(
 	const struct gsym *g, const struct image *m, size_t *len, struct span *out)
 {
@@ -140,7 +140,7 @@ static int open_section(struct gsym *g, const struct image *m, struct err *e)
 	int r = read_head(g, e);
 
 	if (r < 0)
-		return r == -ENOMSG ? err_set(e, -EBADMSG, "is broken: its section is no GSYM") : r;
+		return r == -ENOMSG ? err_set(e, -EBADMSG, "is broken: its section is not GSYM") : r;
 	if (!named_strings(g, m, &len, &strings)) {
 		g->form = GSYM_SECT1;
 		return open_alone(g, m->file, e);
@@ -158,12 +158,12 @@ static int open_object(struct gsym *g, struct span file, struct err *e)
 	int r = image_open(&m, file, e);
 
 	if (r == -ENOMSG)
-		return err_set(e, -ENOMSG, "is no GSYM");
+		return err_set(e, -ENOMSG, "is not GSYM");
 	if (r < 0)
 		return r;
 	r = image_find(&m, m.kind == IMAGE_MACHO ? "__gsym" : ".gsym", &s);
 	if (r == -ENOENT)
-		return err_set(e, -ENOMSG, "is no GSYM, and has no section with one");
+		return err_set(e, -ENOMSG, "is not GSYM, and has no GSYM section");
 	if (r < 0)
 		return err_set(e, -EBADMSG, "is broken: its GSYM lies outside");
 	g->data = s.bytes;

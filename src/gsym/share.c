@@ -1,4 +1,4 @@
-/* Finds strings of a section that is there already, so that they need not be written again. */
+/* Finds strings in an existing section, so that they need not be written again. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/share.h"
 #include "base/util.h"
@@ -48,7 +48,7 @@ int shared_open(struct shared *s, struct span all)
 	for (size_t at = 0; at < all.n; at += strlen(text_at(s, (uint32_t)at)) + 1)
 		if (at && all.p[at])
 			add(s, (uint32_t)at);
-	/* The NUL of the first is one, if the first is not it. */
+	/* The NUL of the first text is an empty text. */
 	s->empty = all.n ? (uint32_t)strlen(text_at(s, 0)) : 0;
 	return 0;
 }

@@ -8,15 +8,15 @@
 #include <string.h>
 
 #define STD "std::"
-#define NAME_MOST (16u << 10) /* what is longer stays as it is */
+#define NAME_MOST (16u << 10) /* a longer name stays unchanged */
 #define DEPTH_MOST 32
 #define ARGS_MOST 8
 
 #define ALLOCATOR "std::allocator<$0>"
 #define TRAITS "std::char_traits<$0>"
 
-/* What each parameter is when nothing is said; NULL: something must be. $0 and $1 are the first ones.
- * Compared without spaces, and with `const` in front or behind. */
+/* The default of each template parameter; NULL: the parameter has no default. $0 and $1 are the first two
+ * arguments. They are compared without spaces, and with `const` before or after the type. */
 static const struct defaults {
 	const char *name;
 	const char *of[ARGS_MOST];
@@ -101,8 +101,8 @@ static int add_arg(struct args *a, struct text t, unsigned depth)
 	return shorten(t, depth + 1, &a->arg[a->n++]);
 }
 
-/* From behind the `<` to behind its `>`. -ENOENT: it has none; -E2BIG: there are more than any template
- * has that is known here. */
+/* Takes the arguments from after the `<` up to and with the `>`. -ENOENT: the `>` is missing; -E2BIG: there
+ * are more arguments than any known template has. */
 static int take_args(struct text *t, unsigned depth, struct args *a)
 {
 	const char *from = t->p;
@@ -128,7 +128,7 @@ static int take_args(struct text *t, unsigned depth, struct args *a)
 	return -ENOENT;
 }
 
-/* What is wanted where $0 and $1 are `a`. */
+/* Writes a default with $0 and $1 replaced by the arguments `a`. */
 static int fill(const char *pattern, const struct args *a, bool const_first, struct buf *out)
 {
 	int r = 0;
@@ -207,7 +207,7 @@ static int put(const struct defaults *d, const struct args *a, unsigned n, struc
 	return r < 0 ? r : buf_adds(out, *last && last[strlen(last) - 1] == '>' ? " >" : ">");
 }
 
-/* Behind "std::". Moves behind what it has put; -ENOENT: that is no template that is known. */
+/* Shortens the template after "std::", and moves *t after it. -ENOENT: the template is unknown. */
 static int take_template(struct text *t, unsigned depth, struct buf *out)
 {
 	struct text name = {t->p, t->p}, rest = *t;
@@ -247,7 +247,7 @@ static int shorten(struct text t, unsigned depth, struct buf *out)
 			continue;
 		}
 		t.p += strlen(STD);
-		/* Versions of the library, which people leave out. */
+		/* Inline namespaces for versions of the library, which are dropped. */
 		if (begins(t, "__cxx11::"))
 			t.p += 9;
 		else if (begins(t, "__1::"))

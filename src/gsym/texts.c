@@ -1,4 +1,4 @@
-/* Texts and pairs that are stored once. */
+/* Stores texts and pairs of numbers once each. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/texts.h"
 #include "base/grow.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Eight bytes a step; files come with millions of names, many of them long. */
+/* Hashes eight bytes a step: files have millions of names, many of them long. */
 static uint64_t hash_bytes(const void *data, size_t n)
 {
 	const uint8_t *p = data;
@@ -37,7 +37,7 @@ static uint64_t hash_pair(const void *owner, uint32_t i)
 	return hash_bytes(&t->at[i], sizeof(t->at[i]));
 }
 
-/* At most half of the slots are taken. */
+/* Grows the table, so that at most half of the slots are used. */
 static int slots_room(struct slots *s, uint64_t (*hash)(const void *owner, uint32_t i),
 	const void *owner)
 {

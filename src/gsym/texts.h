@@ -1,10 +1,10 @@
-/* Texts and pairs of numbers that are stored once: number in, number out. For the writer. */
+/* Stores texts and pairs of numbers once each and numbers them, for the writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
-/* A hash table of numbers from 1; what they stand for is the owner's business. */
+/* A hash table of numbers from 1; its owner knows the texts or pairs with these numbers. */
 struct slots {
 	uint32_t *slot;
 	size_t room, n;

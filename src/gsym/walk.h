@@ -1,4 +1,4 @@
-/* The inner loop of the reader, where every lookup spends its time. */
+/* The inner loops of the reader, where every lookup spends its time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
@@ -11,7 +11,7 @@ enum { INFO_END = 0, INFO_LINES = 1, INFO_INLINES = 2, INFO_MERGED = 3, INFO_CAL
 /* Opcodes of a line table. */
 enum { ROW_END = 0, ROW_FILE = 1, ROW_PC = 2, ROW_LINE = 3, ROW_SPECIAL = 4 };
 
-/* NULL, or why the record is broken. */
+/* Reads the record of function i. NULL, or what is wrong with it. */
 const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out);
 
 /* As gsym_file(), for the file of a call. The prototype omits files that only calls name, so in its files

@@ -1,4 +1,4 @@
-/* The order of functions in a file, and which of several with the same addresses stays. */
+/* Sorts the functions of a file, and chooses among those with the same addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 

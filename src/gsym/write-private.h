@@ -1,4 +1,4 @@
-/* What the files that write GSYM share: the output, and numbers as bytes. */
+/* Shared by the files that write GSYM: the output, and the encoding of numbers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/bytes.h"
@@ -11,17 +11,17 @@ struct output {
 	enum gsym_form form;
 	bool swap;
 	struct buf *main, *strings;
-	struct shared shared; /* strings that are not written; not with GSYM_V1 */
-	struct entry *all; /* sorted, each range of addresses once */
+	struct shared shared; /* existing strings; empty with GSYM_V1 */
+	struct entry *all; /* sorted; one for each range of addresses */
 	size_t n;
-	uint32_t *text_at;   /* by number of the text; 0: not named yet */
+	uint32_t *text_at;   /* offset of a text, by its number; 0: not known yet */
 	uint32_t *file_at;   /* by number of the file */
 	struct pair *files;  /* in the order of the file */
 	uint32_t n_files;
 	uint64_t base;
 	unsigned off_size;
 	struct buf payload;
-	int failed;	     /* the first error of put(); later ones do nothing */
+	int failed;	     /* the first error of put(), which then does nothing */
 };
 
 static inline void put(struct output *o, struct buf *b, const void *p, size_t n)
@@ -78,7 +78,7 @@ static inline void put_uleb(struct output *o, struct buf *b, uint64_t v)
 	put(o, b, room, n);
 }
 
-/* The same number in `pad` bytes more. */
+/* Writes a number in `pad` bytes more than necessary. */
 static inline void put_padded(struct output *o, struct buf *b, uint64_t v, unsigned pad)
 {
 	put_uleb(o, b, v);
@@ -109,7 +109,7 @@ static inline void align_to(struct output *o, unsigned n)
 		put8(o, o->main, 0);
 }
 
-/* Sorts the functions into o->all, and leaves out those that another function stands for. -ENOMEM. */
+/* Sorts the functions into o->all, without those that another function replaces. 0, -ENOMEM. */
 int write_sort(struct output *o);
-/* One function, at the end of o->main. */
+/* Appends one function to o->main. */
 void write_function(struct output *o, const struct entry *x);

@@ -125,7 +125,7 @@ static void put_head(struct output *o, const char *strings_name)
 	}
 }
 
-/* Returns where the table of function offsets stands; the offsets are filled in later. */
+/* Writes the tables. Returns the offset of the table of function offsets, which are filled in later. */
 static size_t put_tables(struct output *o)
 {
 	bool v1 = o->form == GSYM_V1;

@@ -1,4 +1,4 @@
-/* What the files of the writer share: functions as they were added. */
+/* Shared by the files of the writer: functions as they were added. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "gsym/texts.h"

@@ -113,7 +113,8 @@ int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out)
 	return r < 0 ? r : gsym_add_file(w, 0, name, out);
 }
 
-/* "C:\a\b.c" has no slash; a path with one is not split at a backslash, which may be in a name. */
+/* The last separator of a path. "C:\a\b.c" is split at backslashes. A path with a slash is not: a name in
+ * it may contain a backslash. */
 static const char *last_separator(const char *p, size_t n)
 {
 	bool windows = n > 2 && p[1] == ':' && !memchr(p, '/', n);
@@ -133,7 +134,7 @@ int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 	name = last ? last + 1 : p;
 	len = last ? (size_t)(last - p) : 0;
 	if (last && (!len || (len == 2 && p[1] == ':')))
-		len++; /* it is part of a root's name */
+		len++; /* a root keeps its separator */
 	r = texts_add(&w->texts, p, len, &dir);
 	if (r == 0)
 		r = texts_add(&w->texts, name, n - (size_t)(name - p), &base);
@@ -145,7 +146,7 @@ int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank)
 {
-	if (w->now.name || w->now.n_rows || w->now.n_nodes) { /* it was not ended */
+	if (w->now.name || w->now.n_rows || w->now.n_nodes) { /* the caller did not end it */
 		w->n_rows = w->now.rows;
 		w->n_nodes = w->now.nodes;
 		w->n_ranges = w->now.ranges;
@@ -167,7 +168,7 @@ int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t l
 
 	if (addr < now->addr || at >= MAX(now->size, 1u) || (last && at < last->at))
 		return 0;
-	if (last && at == last->at) { /* the last at an address stays */
+	if (last && at == last->at) { /* the last row at an address replaces the others */
 		w->n_rows--;
 		now->n_rows--;
 		last = now->n_rows ? last - 1 : NULL;
@@ -181,7 +182,7 @@ int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t l
 	return 0;
 }
 
-/* A call all of whose ranges were dropped is dropped, and so are the calls in it. */
+/* Drops the last call, and the calls in it, if all its ranges were dropped. */
 static void settle_inline(struct gsym_writer *w)
 {
 	struct node *last = w->now.n_nodes ? &w->nodes[w->n_nodes - 1] : NULL;
@@ -202,7 +203,7 @@ int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32
 	last = w->now.n_nodes ? &w->nodes[w->n_nodes - 1] : NULL;
 	if (w->skip && depth <= w->skip)
 		w->skip = 0;
-	/* A call without a caller, or deeper than readers go, is dropped with the calls in it. */
+	/* A call without a caller, or deeper than readers allow, is dropped with the calls in it. */
 	if (!w->skip &&
 		(!depth || depth > (last ? last->depth : 0) + 1 || depth >= GSYM_DEPTH_MOST))
 		w->skip = depth ? depth : 1;
@@ -260,7 +261,8 @@ static int compare_ranges(const void *a, const void *b)
 			      : (x->size > y->size) - (x->size < y->size);
 }
 
-/* Sorted, and joined where they overlap or touch: children count from the lowest. */
+/* Sorts the ranges of each call, and joins those that overlap or touch: ranges of children count from the
+ * lowest. */
 static void sort_ranges(struct gsym_writer *w)
 {
 	struct range *all, *from, *to;

@@ -64,7 +64,7 @@ has 'content-type: application/octet-stream'
 fetch_url -I "$U/gsym/breakpad/$SYM.gsym" >"$TMP/head" || fail "HEAD of what is not made yet"
 has 'content-type: application/octet-stream'
 get "$U" 200 "/gsym/gdb/$GDB.debug.gsym"
-"$SYMFS" gsym verify "$TMP/body" >/dev/null 2>&1 || fail "what gsym/ has is no GSYM"
+"$SYMFS" gsym verify "$TMP/body" >/dev/null 2>&1 || fail "the file in gsym/ is not GSYM"
 get "$U" 200 /symstore2/index2.txt
 
 # HEAD says what GET says, without a body; also of what is not here, which it does not fetch whole.

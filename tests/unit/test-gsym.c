@@ -757,8 +757,8 @@ START_TEST(said_in_words)
 		int code;
 		const char *words;
 	} rows[] = {
-		{"", 0, -ENOMSG, "is no GSYM"},
-		{"hello, this is text\n", 20, -ENOMSG, "is no GSYM"},
+		{"", 0, -ENOMSG, "is not GSYM"},
+		{"hello, this is text\n", 20, -ENOMSG, "is not GSYM"},
 		{"MYSG\1\0\4\0", 8, -EBADMSG, "is cut short: no whole header"},
 		{"MYSG\2\0\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 28, -ENOTSUP,
 			"is GSYM of version 2: only 1 is read"},

@@ -1,4 +1,4 @@
-/* Sections of object files in memory. */
+/* Reads headers and sections of object files in memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "image/image.h"
 #include "base/util.h"
@@ -179,7 +179,7 @@ static int macho_open(struct image *m, struct err *e)
 	m->n_commands = load32(h + 16, m->swap);
 	m->commands_size = load32(h + 20, m->swap);
 	if (m->n_commands > COMMANDS_MOST || !span_at(m->file, m->at, m->commands_size))
-		return err_set(e, -EBADMSG, "is broken: its load commands lie outside");
+		return err_set(e, -EBADMSG, "is broken: its load commands lie outside of the file");
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static int macho_section(const struct image *m, const uint8_t *h, struct image_s
 	return 0;
 }
 
-/* Looks through the sections of one segment's command. */
+/* Finds a section by name among the sections of one segment command. */
 static int macho_segment(const struct image *m, struct span command, const char *name,
 	struct image_section *s)
 {

@@ -1,5 +1,5 @@
-/* Sections of an object file that is all in memory: ELF, thin Mach-O, COFF and PE. Only what a
- * section's headers say, within bounds; nothing is allocated or kept. */
+/* Finds the sections of an object file that is in memory: ELF, thin Mach-O, COFF and PE. Reads only
+ * headers, within the bounds of the file. Nothing is allocated or kept. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -14,16 +14,16 @@ struct image {
 	struct span file;
 	bool is64, big, swap;
 	unsigned type;	  /* ELF's */
-	unsigned machine, submachine; /* as the format counts them */
+	unsigned machine, submachine; /* in the numbers of the format */
 	uint32_t n_sections;
-	uint64_t at; /* of the section headers; Mach-O: of the load commands */
+	uint64_t at; /* offset of the section headers; Mach */
 	uint32_t entry, n_commands, commands_size;
 	uint64_t segments_at; /* ELF's program headers */
 	uint32_t segment_entry, n_segments;
 	struct span names; /* ELF's section names, COFF's string table */
-	const uint64_t *placed; /* ELF: where each section would lie (relocate.h), or NULL */
-	bool linked;	   /* COFF: it is a program or a library */
-	uint64_t optional; /* PE: where that header is */
+	const uint64_t *placed; /* ELF: the address that each section gets (relocate.h), or NULL */
+	bool linked;	   /* COFF: the file is a program or a library */
+	uint64_t optional; /* PE: offset of the optional header */
 	uint32_t optional_size;
 };
 
@@ -37,14 +37,15 @@ struct image_section {
 	struct span bytes; /* n is 0: the file has no bytes of this section */
 };
 
-/* -ENOMSG: another format. -EBADMSG: broken. */
+/* Opens an object file. 0; -ENOMSG: the file has another format, and `e` is not set; -EBADMSG: the file is
+ * broken. */
 int image_open(struct image *m, struct span file, struct err *e);
 
-/* ELF only: section i of m->n_sections. -EBADMSG. */
+/* ELF only: section i of m->n_sections. 0, -EBADMSG. */
 int image_section(const struct image *m, uint32_t i, struct image_section *out);
 
-/* The first section of this name; in a file that was placed, the first that is not in a group. -ENOENT;
- * -EBADMSG. */
+/* Finds the first section of this name; in a file that was placed, the first that is not in a group. 0,
+ * -ENOENT, -EBADMSG. */
 int image_find(const struct image *m, const char *name, struct image_section *out);
 
 /* ELF only: the lowest loaded address, which other tools call the image's base; 0: nothing is loaded. */
@@ -53,7 +54,7 @@ uint64_t image_base(const struct image *m);
 /* ELF only: the build id; empty: the file has no build id. */
 struct span image_build_id(const struct image *m);
 
-/* Mach-O only: what its load commands say besides sections. */
+/* Mach-O only: what its load commands give besides sections. */
 struct image_macho {
 	uint64_t base;			/* of the segment __TEXT */
 	uint64_t text_start, text_end;	/* of the section __text */
@@ -65,14 +66,15 @@ int image_macho(const struct image *m, struct image_macho *out); /* 0; -EBADMSG 
 /* Whether an object file that begins with this machine number counts as COFF, which has no other magic. */
 bool image_is_coff(unsigned machine);
 
-/* COFF only: section i, with its address from the base on; flags are those of its header. -EBADMSG. */
+/* COFF only: section i; its address is relative to the base, and its flags are those of its header. 0,
+ * -EBADMSG. */
 int image_coff_section(const struct image *m, uint32_t i, struct image_section *out);
 
-/* PE only: what its headers say besides sections. */
+/* PE only: what its headers give besides sections. */
 struct image_pe {
 	uint64_t base;
-	uint64_t exports, exports_size; /* from the base on */
-	struct span unwind;  /* entries of functions, by address */
+	uint64_t exports, exports_size; /* address relative to the base, and size */
+	struct span unwind;  /* unwind entries of functions, sorted by address */
 	struct span symbols; /* COFF's table */
 };
 void image_pe(const struct image *m, struct image_pe *out);

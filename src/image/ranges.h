@@ -1,4 +1,4 @@
-/* Where a file has instructions. */
+/* Finds the address ranges of a file that hold instructions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "image/image.h"

@@ -1,10 +1,10 @@
-/* Abbreviation tables: what each kind of entry has, and what is to be done with it. */
+/* Reads abbreviation tables: the attributes of each kind of entry, and what the walk does with it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
 #include "dwarf/forms.h"
 
-/* An entry whose values all together are longer than this is no entry. */
+/* An entry is broken if its values together have more bytes than this. */
 #define FIXED_MOST (1 << 24)
 
 static uint8_t field_of(uint64_t attr)
@@ -77,7 +77,7 @@ static int add_attr(struct dwarf_abbrevs *t, struct dwarf_abbrev *a, uint64_t na
 	return 0;
 }
 
-/* How to pass the values of an entry without looking at them. */
+/* Prepares the steps that skip the values of an entry without decoding them. */
 static int make_steps(struct dwarf_abbrevs *t, struct dwarf_abbrev *a)
 {
 	struct dwarf_sizes s = {t->version, t->addr_size, t->off_size};
@@ -102,7 +102,7 @@ static int make_steps(struct dwarf_abbrevs *t, struct dwarf_abbrev *a)
 	return add_step(t, bytes, 0);
 }
 
-/* 1: there was one; 0: the end of the table. */
+/* Reads one abbreviation. 1: it was added; 0: the table ends; -EBADMSG, -ENOMEM. */
 static int read_abbrev(struct dwarf_abbrevs *t, const uint8_t **p, const uint8_t *end)
 {
 	struct dwarf_abbrev a = {.attrs = (uint32_t)t->n_attrs};
@@ -149,7 +149,7 @@ static int compare_codes(const void *a, const void *b)
 	return (x->attrs > y->attrs) - (x->attrs < y->attrs);
 }
 
-/* A table that ends too soon is good for what it has. */
+/* Reads a table. A table that is cut short is used as far as it goes. */
 static int read_table(struct dwarf_abbrevs *t)
 {
 	struct span s = t->file->s[DWARF_ABBREV];
@@ -220,7 +220,7 @@ int dwarf_abbrevs_get(struct dwarf_reader *r, const struct dwarf_file *f,
 		t->addr_size = h->addr_size;
 		t->off_size = h->off_size;
 		t->users = 1;
-		/* Of a table without any attribute the first is pointed at, too. */
+		/* Entries point at attributes even if the table has no attributes, so allocate one. */
 		result = grow(&t->attrs, &t->attrs_room, 0, sizeof(*t->attrs));
 		result = result < 0 ? result : read_table(t);
 		if (result < 0) {

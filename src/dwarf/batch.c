@@ -1,4 +1,4 @@
-/* Frees a batch, measures it, and keeps its texts. */
+/* Frees a batch, computes its size, and stores its texts. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dwarf/batch.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* What one unit of DWARF told: functions with their names, rows and inlined calls, as a writer wants
- * them, but for the numbers of texts and files, which are the batch's own. */
+/* The functions of one DWARF unit with names, rows and inlined calls, in the form that the GSYM writer
+ * takes. Only the numbers of texts and files are those of the batch. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "dwarf/dwarf.h"
@@ -9,9 +9,9 @@
 
 struct batch_func {
 	uint64_t addr, size;
-	uint32_t name;	      /* of batch.names */
-	uint32_t owner;	      /* the entry; a function of two ranges is two with one owner */
-	uint32_t nodes, end_nodes; /* calls inlined in it are among these */
+	uint32_t name;	      /* index in batch.names */
+	uint32_t owner;	      /* the entry; a function with two ranges becomes two with one owner */
+	uint32_t nodes, end_nodes; /* its inlined calls are among these */
 	uint32_t rows, n_rows;
 };
 
@@ -21,7 +21,7 @@ struct batch_node {
 	uint16_t depth; /* from 1 */
 };
 
-/* The entry that a name is looked up from. `text` is the name, once it was looked up; NULL: the entry has no
+/* The entry from which a name is looked up. `text` is the name after the look-up; NULL: the entry has no
  * name. */
 struct batch_name {
 	const struct dwarf_file *file;
@@ -29,8 +29,8 @@ struct batch_name {
 	const char *text;
 };
 
-/* Lines that belong to no function of the debug information; only symbols say which functions are there: of
- * assembler, and of what compilers have no entry for. */
+/* Lines that belong to no function of the debug information: of assembler, and of functions for which
+ * compilers write no entry. Only symbols show which functions are there. */
 struct batch_orphan {
 	uint64_t low, high;
 	uint32_t rows, n_rows;
@@ -48,37 +48,38 @@ struct batch {
 	size_t n_names, names_room;
 	const char **files;
 	size_t n_files, files_room;
-	struct dwarf_row *rows; /* `file` is of batch.files; BATCH_NONE: none */
+	struct dwarf_row *rows; /* `file`: index in batch.files; BATCH_NONE: none */
 	size_t n_rows, rows_room;
 	struct batch_orphan *orphans;
 	size_t n_orphans, orphans_room;
 	struct chunk *chunks; /* texts that are in no section */
-	bool broken;	      /* something in the unit was; what came before is here */
-	bool split;	      /* its entries are in another file, which is not there */
+	bool broken;	      /* a part of the unit is broken; what came before is here */
+	bool split;	      /* its entries are in another file, which was not found */
 };
 
 void batch_release(struct batch *b);
-size_t batch_size(const struct batch *b); /* bytes, about */
+size_t batch_size(const struct batch *b); /* approximate bytes of memory */
 
 /* Room for a text of `n` bytes and a NUL; NULL: no memory. It stays as long as the batch. */
 char *batch_text(struct batch *b, size_t n);
 
-/* What a thread needs to read one unit after the other. */
+/* A range of a sequence of rows that a function took. */
 struct dwarf_taken {
 	size_t sequence;
 	uint64_t start, end;
 };
 
+/* The state of a thread that reads one unit after the other. */
 struct dwarf_walker {
 	struct dwarf_reader reader;
 	struct dwarf_lines lines;
 	struct dwarf_scopes scopes;
 	struct dwarf_ranges ranges;
-	struct dwarf_taken *taken; /* what functions took of sequences of rows */
+	struct dwarf_taken *taken; /* ranges of the sequences that functions took */
 	size_t n_taken, taken_room;
-	const struct text_range *text; /* where instructions are; none: anywhere */
+	const struct text_range *text; /* ranges with instructions; n_text is 0: anywhere */
 	size_t n_text;
-	uint32_t *slots; /* of names by where they are found */
+	uint32_t *slots; /* hash table of names, by the place of their entry */
 	size_t slots_room;
 	struct batch *out;
 	const struct dwarf_unit *unit;
@@ -86,16 +87,16 @@ struct dwarf_walker {
 
 void dwarf_walker_release(struct dwarf_walker *w);
 
-/* All of one unit. 0, also when it is broken, which the batch says; -ENOMEM; -E2BIG: see
+/* Reads one unit into `out`. 0, also if the unit is broken (out->broken); -ENOMEM; -E2BIG: see
  * dwarf_die_ranges(). */
 int dwarf_walk(struct dwarf_walker *w, const struct dwarf_unit *u, struct batch *out);
 
-/* The scopes of a unit, for names. */
+/* Finds the scopes of a unit, for names. 0, -ENOMEM. */
 int dwarf_scan(const struct dwarf_unit *u, struct dwarf_scopes *out);
-/* Finds the names that the batch wants. -ENOMEM. */
+/* Looks up all names of the batch. 0, -ENOMEM. */
 int dwarf_find_names(struct dwarf_walker *w);
 
-/* The line where a function is declared, and the file's number in its unit's table; false: it is not
- * said, or in another unit. */
+/* The line of a function's declaration, and the number of its file in the table of the unit. False: they
+ * are missing, or in another unit. */
 bool dwarf_declared(struct dwarf_walker *w, const struct dwarf_die *d, uint64_t *file,
 	uint64_t *line);

@@ -64,7 +64,7 @@ enum dwarf_tag {
 	DW_TAG_call_site = 0x48, DW_TAG_skeleton_unit = 0x4a, DW_TAG_GNU_call_site = 0x4109
 };
 
-/* The attributes that are looked at. */
+/* The attributes that the cursor reads. */
 enum dwarf_field {
 	AT_NONE, AT_LOW, AT_HIGH, AT_RANGES, AT_NAME, AT_LINKAGE, AT_SPEC, AT_ORIGIN, AT_DECL_FILE,
 	AT_DECL_LINE, AT_CALL_FILE, AT_CALL_LINE, AT_SIBLING, AT_DECLARATION, AT_LINES, AT_COMP_DIR,
@@ -73,9 +73,9 @@ enum dwarf_field {
 };
 
 enum dwarf_act {
-	ACT_NONE,  /* its children may be anything */
+	ACT_NONE,  /* read its children like any entry */
 	ACT_SKIP,  /* its children have no code */
-	ACT_TYPE,  /* a scope for names; code may be in it, but not in C */
+	ACT_TYPE,  /* a scope for names; its children may have code, except in C */
 	ACT_SCOPE, ACT_FUNC, ACT_BLOCK, ACT_INLINE
 };
 
@@ -85,7 +85,7 @@ struct dwarf_attr {
 	int64_t value; /* of DW_FORM_implicit_const */
 };
 
-/* Bytes to skip, then one value of a form that has no fixed size; form 0 is the end. */
+/* Skips `bytes` bytes, then one value of a form without a fixed size; form 0 ends the steps. */
 struct dwarf_step {
 	uint32_t bytes;
 	uint16_t form;
@@ -100,7 +100,7 @@ struct dwarf_abbrev {
 	uint8_t act;
 };
 
-/* One table, for units of the same sizes. */
+/* An abbreviation table, as units of these sizes read it. */
 struct dwarf_abbrevs {
 	const struct dwarf_file *file;
 	uint64_t at;
@@ -117,13 +117,13 @@ struct dwarf_abbrevs {
 struct dwarf_value {
 	uint16_t form; /* 0: the entry does not have the attribute */
 	uint64_t v;
-	const uint8_t *p; /* of a text within .debug_info */
+	const uint8_t *p; /* of a text inside .debug_info */
 };
 
-/* A unit whose first entry was read. */
+/* A unit after its first entry was read. */
 struct dwarf_unit {
 	const struct dwarf_file *file;
-	const struct dwarf_file *main; /* has the addresses and lines, of split units too */
+	const struct dwarf_file *main; /* the file that has the addresses and lines, also of a split unit */
 	const struct dwarf_head *head;
 	struct dwarf_abbrevs *abbrevs;
 	const struct dwarf_unit *skeleton;
@@ -199,7 +199,7 @@ bool dwarf_die_at(const struct dwarf_unit *u, uint64_t at, struct dwarf_die *out
 bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
 	const uint8_t **p, const uint8_t *end);
 
-/* NULL: the value is not a text, or its text lies outside of the sections. */
+/* The text of a value. NULL: the value is not a text, or its text lies outside of the sections. */
 const char *dwarf_text(const struct dwarf_unit *u, const struct dwarf_value *v);
 bool dwarf_address(const struct dwarf_unit *u, const struct dwarf_value *v, uint64_t *out);
 /* Address number `i` of .debug_addr; false: there is no such number. */
@@ -232,14 +232,14 @@ struct dwarf_row {
 
 /* A sequence of rows, for the addresses [low, high). */
 struct dwarf_sequence {
-	uint64_t low, high, reach; /* `reach`: the highest end of all that begin before or here */
+	uint64_t low, high, reach; /* `reach`: the highest `high` up to this one */
 	uint32_t rows, n_rows, order;
 };
 
 struct dwarf_line_file {
 	const char *name;
 	uint64_t dir;
-	uint32_t number; /* the caller's; UINT32_MAX: has none yet */
+	uint32_t number; /* a number that the caller gives; UINT32_MAX: none yet */
 };
 
 struct dwarf_lines {

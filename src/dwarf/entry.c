@@ -1,4 +1,4 @@
-/* Entries, and what their values mean: texts, addresses, numbers, references. */
+/* Reads entries, and decodes their values: texts, addresses, numbers, references. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dwarf/forms.h"

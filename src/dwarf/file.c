@@ -1,4 +1,4 @@
-/* Sections with DWARF, and the units in them. */
+/* Opens the sections with DWARF, and finds the units in them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/expand.h"
 #include "base/grow.h"
@@ -15,10 +15,10 @@ enum {
 	DW_UT_type = 2, DW_UT_skeleton = 4, DW_UT_split_compile = 5, DW_UT_split_type = 6
 };
 
-/* zlib makes no more of a byte; what zstd makes more of is no debug information. */
+/* zlib cannot expand a byte to more. zstd can, but not for debug information. */
 #define RATIO_MOST 1100
 #define SECTION_MOST (1ull << 36)
-/* Reading each list of ranges so often is enough for any program. */
+/* How often each list of ranges may be read; enough for any program. */
 #define BUDGET_EACH 32
 #define BUDGET_ANYWAY (1 << 20)
 
@@ -54,7 +54,7 @@ static int expand(struct dwarf_file *f, unsigned i, struct span in, uint64_t n, 
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
 }
 
-/* An ELF section with a header of its own in front of what is compressed. */
+/* Expands a compressed ELF section, which begins with its own header. */
 static int expand_elf(struct dwarf_file *f, unsigned i, const struct image *m,
 	const struct image_section *s, struct err *e)
 {
@@ -67,7 +67,7 @@ static int expand_elf(struct dwarf_file *f, unsigned i, const struct image *m,
 		m->is64 ? load64(h + 8, m->swap) : load32(h + 4, m->swap), load32(h, m->swap), e);
 }
 
-/* ".zdebug_info" of older linkers: "ZLIB", and the size in big-endian. */
+/* Expands a ".zdebug_" section of older linkers: "ZLIB", the size in big-endian, and the data. */
 static int expand_old(
 	struct dwarf_file *f, unsigned i, const struct image_section *s, struct err *e)
 {
@@ -86,7 +86,7 @@ static int find_named(const struct image *m, const char *prefix, const char *nam
 
 	snprintf(full, sizeof(full), "%s%s%s", prefix, name, suffix);
 	if (m->kind == IMAGE_MACHO)
-		full[16] = '\0'; /* there is no room for more */
+		full[16] = '\0'; /* Mach-O names have at most 16 bytes */
 	return image_find(m, full, s);
 }
 
@@ -112,7 +112,7 @@ static int open_section(struct dwarf_file *f, unsigned i, const struct image *m,
 	return 0;
 }
 
-/* Every text that begins within ends within. */
+/* Cuts a section after its last NUL, so that every text in it has an end. */
 static void end_texts(struct span *s)
 {
 	const uint8_t *last = s->n ? memrchr(s->p, 0, s->n) : NULL;
@@ -122,7 +122,7 @@ static void end_texts(struct span *s)
 
 /* ---- units ---------------------------------------------------------------------------- */
 
-/* The header at `off`. False: that is no unit, and what is behind it cannot be found. */
+/* Reads the header at `off`. False: there is no unit, and a unit after it cannot be found. */
 static bool read_head(const struct dwarf_file *f, uint64_t off, struct dwarf_head *h)
 {
 	struct span info = f->s[DWARF_INFO];
@@ -148,7 +148,7 @@ static bool read_head(const struct dwarf_file *f, uint64_t off, struct dwarf_hea
 	h->version = p ? load16(p, f->swap) : 0;
 	at += 2;
 	if (h->version < 2 || h->version > 5)
-		return true; /* it can be passed */
+		return true; /* the unit is skipped */
 	p = span_at(info, at, 2 + h->off_size);
 	if (!p)
 		return true;
@@ -173,7 +173,7 @@ static bool read_head(const struct dwarf_file *f, uint64_t off, struct dwarf_hea
 		at += 8 + h->off_size;
 	}
 	if (at < h->end && (h->addr_size == 4 || h->addr_size == 8 || h->addr_size == 2))
-		h->first = at; /* else there is nothing to read in it */
+		h->first = at; /* otherwise the unit is not read */
 	return true;
 }
 

@@ -1,4 +1,4 @@
-/* Reads and passes values of all forms. */
+/* Reads and skips the values of all forms. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dwarf/forms.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* Forms of values, and what the cursor does for each value: for the files of the cursor. */
+/* The forms of attribute values, and functions that read or skip a value. Private to the DWARF reader. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/bytes.h"
@@ -32,7 +32,7 @@ static inline struct dwarf_sizes sizes_of(const struct dwarf_head *h)
 	return (struct dwarf_sizes){(uint8_t)h->version, h->addr_size, h->off_size};
 }
 
-/* Bytes that every value of the form has; -1: it depends; -2: the form is not known. */
+/* Bytes of every value of the form; -1: the size varies; -2: the form is unknown. */
 static inline int form_size(unsigned form, struct dwarf_sizes s)
 {
 	switch (form) {
@@ -117,10 +117,10 @@ static inline uint64_t load_sized(const uint8_t *p, unsigned n, bool swap)
 	}
 }
 
-/* Moves *p behind a value. */
+/* Moves *p after a value. False: the value is broken. */
 bool skip_form(unsigned form, struct dwarf_sizes s, bool swap, const uint8_t **p,
 	const uint8_t *end);
 
-/* The value of a form at *p, which moves behind it. */
+/* Reads the value at *p, and moves *p after it. False: the value is broken. */
 bool read_form(unsigned form, int64_t implicit, struct dwarf_sizes s, bool swap,
 	const uint8_t **p, const uint8_t *end, struct dwarf_value *out);

@@ -1,4 +1,4 @@
-/* Runs the program of a line table, version 2 to 5: rows in sequences. */
+/* Runs the program of a line table, version 2 to 5, which makes sequences of rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -30,8 +30,8 @@ static void reset(struct state *s)
 	s->first = s->l->n_rows;
 }
 
-/* Of several rows at one address the last counts; one that says what the one before said does not
- * say anything. A row that goes back in a sequence is not believed. */
+/* Adds a row. The last row at an address replaces the others. A row that repeats the one before, or goes
+ * back in its sequence, is dropped. */
 static inline int push(struct state *s)
 {
 	struct dwarf_lines *l = s->l;
@@ -190,7 +190,7 @@ static int run(struct state *s)
 		else
 			r = run_extended(s);
 	}
-	s->l->n_rows = s->first; /* what was not ended has no end */
+	s->l->n_rows = s->first; /* a sequence without an end is dropped */
 	return r;
 }
 

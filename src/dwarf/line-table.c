@@ -1,4 +1,4 @@
-/* The header of a line table, version 2 to 5: directories and files. */
+/* Reads the header of a line table, version 2 to 5: directories and files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dwarf/line-table.h"
 #include "base/grow.h"
@@ -130,7 +130,7 @@ static int new_table(struct head *h, bool file)
 
 	if (n < 0 || !take_uleb(&h->p, h->end, &count))
 		return -EBADMSG;
-	/* Entries without bytes would never end. */
+	/* Entries of no bytes could have any count. */
 	if (!n || count > (uint64_t)(h->end - h->p))
 		return count ? -EBADMSG : 0;
 	while (r == 0 && count--)
@@ -147,7 +147,7 @@ static int read_fixed(struct head *h)
 		return -EBADMSG;
 	l->min_length = *h->p++;
 	l->max_ops = l->version >= 4 ? *h->p++ : 1;
-	h->p++; /* whether rows are statements at first */
+	h->p++; /* default_is_stmt */
 	l->line_base = (int8_t)*h->p++;
 	l->line_range = *h->p++;
 	l->opcode_base = *h->p++;
@@ -160,7 +160,7 @@ static int read_fixed(struct head *h)
 	return 0;
 }
 
-/* Where the table is, and the parts of the header that say how to read the rest. */
+/* Finds the table, and reads the parts of the header that define how to read the rest. */
 static int read_start(struct head *h, uint64_t at)
 {
 	struct span s = h->u->main->s[DWARF_LINE];

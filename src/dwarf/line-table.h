@@ -1,4 +1,4 @@
-/* What the header of a line table and its program share: both can define files. */
+/* Shared by the header of a line table and its program: both can define files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "dwarf/forms.h"

@@ -1,24 +1,25 @@
-/* Names of functions: what a linker calls them, else the name with those of what it is in. */
+/* Finds names of functions: the linkage name, or the name qualified with those of its scopes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dwarf/batch.h"
 
-/* From an inlined call to its origin, from there to a declaration: three steps are many. */
+/* The longest chain of references. Usual are three steps at most: from an inlined call to its origin and
+ * its declaration. */
 #define CHAIN_MOST 16
 #define PARTS_MOST 64
 #define NAME_MOST (1u << 20)
 
-/* Where an entry is. Another unit may give way to a third one whenever an entry is looked at, so
- * nothing but places is kept from one look to the next. */
+/* The place of an entry. Any look-up may close another unit to make room for a third, so only places are
+ * kept between look-ups. */
 struct place {
 	const struct dwarf_file *file;
 	uint64_t at;
 };
 
-/* An entry, and the unit that it is in, until the next is looked at. */
+/* An entry and its unit; valid until the next look-up. */
 struct spot {
 	const struct dwarf_unit *unit;
-	struct dwarf_foreign *foreign; /* NULL: it is the walker's own unit */
+	struct dwarf_foreign *foreign; /* NULL: the unit is that of the walker */
 	struct dwarf_die die;
 };
 
@@ -57,7 +58,7 @@ static bool look(struct dwarf_walker *w, struct place p, struct spot *out)
 	return out->unit && dwarf_die_at(out->unit, p.at, &out->die);
 }
 
-/* The entry that this one only completes. */
+/* The entry that this one completes: its declaration or abstract origin. */
 static bool origin_of(const struct spot *s, struct place *out)
 {
 	enum dwarf_field f = die_has(&s->die, AT_SPEC) ? AT_SPEC : AT_ORIGIN;
@@ -86,7 +87,7 @@ static const char *short_name(struct dwarf_walker *w, struct place p)
 	return name;
 }
 
-/* ---- what it is in --------------------------------------------------------------------- */
+/* ---- scopes ---------------------------------------------------------------------------- */
 
 static bool is_context(unsigned tag)
 {
@@ -108,13 +109,13 @@ static const struct dwarf_scopes *scopes_of(struct dwarf_walker *w, const struct
 	return &x->scopes;
 }
 
-/* The scope around an entry, through blocks; NULL: the unit, or something that gives no name. */
+/* The scope around an entry, outside of blocks. NULL: the unit, or something without a name. */
 static const struct dwarf_scope *scope_around(const struct dwarf_scopes *all, uint64_t at)
 {
 	size_t from = 0, to = all->n;
 	uint32_t i;
 
-	while (from < to) { /* the last that begins before it */
+	while (from < to) { /* finds the last scope before the entry */
 		size_t mid = from + (to - from) / 2;
 
 		if (all->all[mid].at < at)
@@ -129,8 +130,8 @@ static const struct dwarf_scope *scope_around(const struct dwarf_scopes *all, ui
 	return i != UINT32_MAX && is_context(all->all[i].tag) ? &all->all[i] : NULL;
 }
 
-/* What an entry is in; what it completes was declared there, so that is asked first. An inlined call
- * is in whatever calls it, which says nothing of its name. */
+/* Finds the scope of an entry, first that of the declaration that it completes. An inlined call lies in its
+ * caller, which is not a part of its name. */
 static bool find_context(struct dwarf_walker *w, struct place p, struct place *out, unsigned deep)
 {
 	const struct dwarf_scope *scope;
@@ -159,7 +160,7 @@ static int qualified(struct dwarf_walker *w, struct place at, const char *name, 
 	size_t n = 0, len = strlen(name) + 1;
 	char *text, *p;
 
-	/* Each is farther out, or the file leads in a circle. */
+	/* The limit ends the loop if broken references form a circle. */
 	for (unsigned i = 0; i < PARTS_MOST && find_context(w, at, &at, 0); i++) {
 		const char *part = short_name(w, at);
 
@@ -191,7 +192,8 @@ static int qualified(struct dwarf_walker *w, struct place at, const char *name, 
 	return 0;
 }
 
-/* C++ and its like; C too, as programs of C++ were marked as C. */
+/* Whether names get their scopes: in C++ and similar languages. Also in C, because some C++ programs are
+ * marked as C. */
 static bool is_qualified(unsigned language, const char *name)
 {
 	static const uint16_t languages[] = {0x02, 0x04, 0x11, 0x1a, 0x19, 0x21, 0x2a, 0x2b, 0x3a};

@@ -1,4 +1,4 @@
-/* Numbers of names and files in a batch. */
+/* Numbers the names and files of a batch. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -67,7 +67,7 @@ static size_t put_part(char *p, size_t n, const char *part, size_t len)
 		return n;
 	if (slash)
 		p[n++] = '/';
-	/* What is put together has one separator. */
+	/* Joined parts have one separator between them. */
 	while (n && len && part[0] == '/') {
 		part++;
 		len--;

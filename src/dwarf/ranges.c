@@ -1,4 +1,4 @@
-/* Ranges of addresses of an entry: .debug_ranges and .debug_rnglists. */
+/* Reads the address ranges of an entry: .debug_ranges and .debug_rnglists. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -22,12 +22,12 @@ static int add_range(struct dwarf_ranges *out, uint64_t start, uint64_t end)
 
 static bool spend(const struct dwarf_file *f, int64_t bytes)
 {
-	struct dwarf_file *own = (struct dwarf_file *)f; /* that it is counted is not its content */
+	struct dwarf_file *own = (struct dwarf_file *)f; /* the budget is not a part of the content */
 
 	return atomic_fetch_sub_explicit(&own->budget, bytes, memory_order_relaxed) >= bytes;
 }
 
-/* .debug_ranges, until version 4. It is the linked file's also for split units. */
+/* Reads .debug_ranges, used until version 4. Split units use the section of the linked file. */
 static int old_ranges(const struct dwarf_unit *u, uint64_t off, struct dwarf_ranges *out)
 {
 	unsigned size = u->head->addr_size;
@@ -76,7 +76,7 @@ static bool take_index(struct rnglist *l, uint64_t *out)
 	return take_uleb(&l->p, l->end, &i) && dwarf_address_by_index(l->u, i, out);
 }
 
-/* 1: a range; 0: the end; 2: neither. */
+/* Reads one entry of the list. 1: a range; 0: the end; 2: another entry; -EBADMSG. */
 static int next_range(struct rnglist *l, uint64_t *start, uint64_t *end)
 {
 	bool ok = false;

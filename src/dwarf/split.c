@@ -1,4 +1,4 @@
-/* Split DWARF: units whose entries are in a .dwo file, or with those of others in a .dwp file. */
+/* Reads split DWARF: units in a .dwo file of their own, or together in a .dwp package. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "dwarf/split.h"
 #include "base/util.h"
@@ -6,7 +6,7 @@
 
 enum { DW_UT_split_compile = 5 };
 
-/* Columns of an index that are looked at, by the number that version 2 and 5 share for them. */
+/* The columns of an index that are read, by the numbers that versions 2 and 5 share. */
 static const uint8_t columns[] = {
 	[1] = DWARF_INFO + 1, [3] = DWARF_ABBREV + 1, [4] = DWARF_LINE + 1,
 	[6] = DWARF_STR_OFFSETS + 1, [8] = DWARF_RNGLISTS + 1,
@@ -88,7 +88,7 @@ static int read_index(const struct dwarf_file *f, struct index *x)
 	return x->ids && x->rows && x->names && x->offsets && x->sizes ? 0 : -EBADMSG;
 }
 
-/* The row of a unit, from 0. */
+/* Finds the row of a unit, counted from 0. 0, -ENOENT, -EBADMSG. */
 static int find_row(const struct index *x, uint64_t id, uint32_t *row)
 {
 	uint32_t mask = x->slots - 1, slot = (uint32_t)id & mask,

@@ -1,4 +1,4 @@
-/* Takes the functions and inlined calls of a unit, with their names and rows. */
+/* Collects the functions and inlined calls of a unit, with their names and rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"

@@ -1,26 +1,27 @@
-/* One walk through the entries of a unit, for the files that walk. */
+/* Walks through the entries of a unit. Shared by the files that do so. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "dwarf/batch.h"
 #include "dwarf/forms.h"
 
-/* Entries in entries; real ones are some dozens deep. */
+/* The deepest nesting of entries; real ones are some dozens deep. */
 #define WALK_DEEP_MOST 1024
 
-/* What the children of an entry are in. */
+/* The context of the children of an entry. */
 struct level {
 	uint32_t scope, owner;
 	uint16_t depth; /* of inlined calls */
-	bool dropped;	/* calls in a call that was left out */
+	bool dropped;	/* the call was left out, and so are the calls in it */
 };
 
 struct walk;
 
-/* What is done with entries that may have code. Each returns 0, or an error that ends the walk. */
+/* Functions that the walk calls for entries that may have code. Each returns 0, or an error that ends the
+ * walk. */
 struct walk_visit {
 	/* Sets *owner to the function's number in the batch; BATCH_NONE: the entry has no code. */
 	int (*func)(struct walk *k, const struct dwarf_die *d, uint32_t *owner);
-	/* The children of that function are over. */
+	/* Called after the last child of that function. */
 	void (*end_func)(struct walk *k, uint32_t owner);
 	/* *dropped: the call has no code, or its caller is not known. */
 	int (*call)(struct walk *k, const struct dwarf_die *d, const struct level *in, bool *dropped);
@@ -40,7 +41,8 @@ struct walk {
 
 /* A walk that only records scopes, until it has a visitor. free() it; NULL: no memory. */
 struct walk *walk_new(const struct dwarf_unit *u, struct dwarf_scopes *scopes);
-/* 0; -EBADMSG: an entry is broken, and those behind it are not read; -ENOMEM, or the visitor's. */
+/* Walks through all entries. 0; -EBADMSG: an entry is broken, and later ones are not read; -ENOMEM, or an
+ * error of the visitor. */
 int walk_entries(struct walk *k);
 
 /* The batch's number of the name of the entry at `at`; the same entry has the same number. -ENOMEM. */
@@ -55,6 +57,6 @@ bool walk_has_text(const struct walk *k, uint64_t addr);
 int walk_want_lines(struct walk *k);
 /* Adds the rows of a function, and sets f->rows and f->n_rows. -ENOMEM. */
 int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func *f);
-/* Rows that no function took. Assembler has lines and no functions. Compilers leave out a function that
- * equals another, or that only jumps to another. -ENOMEM. */
+/* Adds the rows that no function took. Assembler has lines and no functions. Compilers leave out a function
+ * that equals another, or that only jumps to another. 0, -ENOMEM. */
 int walk_take_orphans(struct walk *k);

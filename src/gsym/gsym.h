@@ -21,7 +21,7 @@ enum gsym_form { GSYM_V1, GSYM_SECT0, GSYM_SECT1, GSYM_ALONE0 };
 struct gsym {
 	enum gsym_form form;
 	bool big, swap;		/* the file's byte order; whether it is not the host's */
-	uint8_t off_size;	/* bytes of an address in the table: 1 */
+	uint8_t off_size;	/* bytes of an address in the table: 1, 2, 4 or 8 */
 	uint64_t base;		/* addresses in the table count from here */
 	uint32_t count;		/* of functions */
 	uint32_t n_files;	/* with index 0, which means "no file" */
@@ -106,7 +106,7 @@ struct gsym_rows {
 	uint64_t addr, file;
 	uint32_t range, inverse;
 	bool biased;
-	const char *bad; /* why gsym_rows_next() returned */
+	const char *bad; /* why gsym_rows_next() returned -EBADMSG */
 };
 
 /* Line rows of a function in order of address. 1: `row` is filled; 0: no more; -EBADMSG. */

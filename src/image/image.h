@@ -16,7 +16,7 @@ struct image {
 	unsigned type;	  /* ELF's */
 	unsigned machine, submachine; /* in the numbers of the format */
 	uint32_t n_sections;
-	uint64_t at; /* offset of the section headers; Mach */
+	uint64_t at; /* offset of the section headers; Mach-O: of the load commands */
 	uint32_t entry, n_commands, commands_size;
 	uint64_t segments_at; /* ELF's program headers */
 	uint32_t segment_entry, n_segments;

@@ -157,7 +157,7 @@ ends 2 create --shorten-cpp --full-names demo.sym
 ends 2 create --embed demo.sym
 ends 2 create --embed --format v1 -o e.gsym demo.sym
 ends 1 create --embed -o e.gsym demo.sym
-says 'no object file' err
+says 'not an object file' err
 sed 's/ns::Class<1>::function(int)/std::vector<int, std::allocator<int> >::size()/' demo.sym >cpp.sym
 ends 0 create -o cpp.gsym cpp.sym
 ends 0 lookup 0x1040 cpp.gsym

@@ -72,7 +72,7 @@ wrong 'nor a configured source.*known' sources --source nosuchname
 wrong 'nor a configured source' sources --source ''
 wrong 'command line.*url|http' sources --source gopher://127.0.0.1/
 wrong 'command line|http' sources --source http://
-wrong 'which PATH' get
+wrong 'expected a PATH' get
 wrong 'one PATH' why
 wrong 'one PATH' get -o "$TMP/x" a b
 

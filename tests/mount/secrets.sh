@@ -136,7 +136,7 @@ unshown "$SYMFS" sources --no-default-sources --source "http:/joe:hunter2@$host/
 unshown "$SYMFS" sources --no-default-sources --source "gdb@file://joe:hunter2@$host/"
 for word in "http:/joe:hunter2@$host/" "HTTPS:joe:hunter2@$host/"; do
   unshown "$SYMFS" mount "$word" "$TMP/x"
-  grep -qF "$host/: a URL has ://" "$TMP/said" || fail "$word: $(cat "$TMP/said")"
+  grep -qF "$host/: expected :// after http or https" "$TMP/said" || fail "$word: $(cat "$TMP/said")"
   grep -q " $TMP/x " /proc/self/mountinfo && fail "$word is mounted"
 done
 # A control character: an empty password would be sent.

@@ -37,7 +37,7 @@ done
 _NT_SYMBOL_PATH="htp://user:hunter2@h/" "$SYMFS" sources >"$TMP/out" 2>&1
 grep -q hunter2 "$TMP/out" && fail "a password is shown"
 SYMFS_DEBUG=conf _NT_SYMBOL_PATH="srv*$TMP/none*$TMP/one" "$SYMFS" sources >"$TMP/out" 2>&1
-grep -q "$TMP/none is not there" "$TMP/out" || fail "the debug log does not name a store that is not there: $(cat "$TMP/out")"
+grep -q "$TMP/none does not exist" "$TMP/out" || fail "the debug log does not name a store that is not there: $(cat "$TMP/out")"
 
 # A chain is read as a debugger reads it: the near store first, the far one for the rest, and
 # nothing is ever written into either.

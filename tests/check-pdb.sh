@@ -22,6 +22,14 @@ done
 [ "$n" -ge 12 ] || fail "only $n variants"
 "$vectors" variants/noipi.pdb "$pdb/expected/crash.tsv" letters >/dev/null && fail "the table of another file passed"
 
+# Threads share the modules; whichever is faster, the bytes are the same.
+for name in basic32 rsapp winpty-x64; do
+  for threads in 1 2 8; do
+    "$top_builddir/symfs" gsym create --threads $threads -o $threads.gsym "$pdb/fixtures/$name.pdb" || fail "$name"
+    cmp 1.gsym $threads.gsym || fail "$name: $threads threads make another file"
+  done
+done
+
 # No crash, no hang, no memory that grows with a number in the file.
 python3 "$shared/tools/pdb/mutate.py" "$pdb/fixtures/cl64.pdb" damaged >made || fail "mutate.py"
 made=0 refused=0

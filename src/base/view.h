@@ -36,6 +36,9 @@ struct view view_of_holes(int fd, uint64_t size,
  * -ENODATA: they lie past the end. -EIO and others: the disk. `p` is unspecified unless 0. */
 int view_read(struct view *v, uint64_t off, void *p, size_t n);
 
+/* Returns the bytes in place, if the view is of memory and they are present; else NULL: call view_read(). */
+const uint8_t *view_at(const struct view *v, uint64_t off, size_t n);
+
 /* Part of a view, with its own offsets from 0. -ENODATA when it reaches past the end. */
 int view_slice(const struct view *v, uint64_t off, uint64_t size, struct view *out);
 

@@ -4,13 +4,13 @@
 #pragma once
 #include "base/err.h"
 #include "base/span.h"
+#include "convert/make.h"
 #include "gsym/writer.h"
 
 #include <stdbool.h>
 
 bool pdb_file_is(struct span file); /* by its first bytes */
 
-/* `plain`: names have no parameters. `progress` may be NULL. 0; -ENODATA: the PDB has no symbols, only
- * types; -EBADMSG, -ENOTSUP, -ENOMEM; `e` has the reason. */
-int gsym_from_pdb(struct gsym_writer *w, struct span file, bool plain,
-	void (*progress)(void *ctx, unsigned part), void *ctx, struct err *e);
+/* Reads `plain_names`, `threads` and `progress` of `o`. 0; -ENODATA: the PDB has no symbols, only types; -EBADMSG,
+ * -ENOTSUP, -ENOMEM; `e` has the reason. */
+int gsym_from_pdb(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o, struct err *e);

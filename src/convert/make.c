@@ -131,7 +131,7 @@ int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_op
 	}
 	if (pdb_file_is(file)) {
 		out->from = "pdb";
-		return gsym_from_pdb(w, file, o->plain_names, o->progress, o->ctx, e);
+		return gsym_from_pdb(w, file, o, e);
 	}
 	r = gsym_open(&g, file, e);
 	if (r == -ENOMSG)

@@ -25,7 +25,7 @@ struct gsym_make_opts {
 	bool eliot;
 	bool shorten; /* shorten names of C++ (shorten.h) */
 	bool plain_names; /* PDBs: names without the types of parameters */
-	unsigned threads; /* for DWARF; 0: as many as there are processors, up to 8 */
+	unsigned threads; /* for DWARF and PDBs; 0: as many as there are processors, up to 8 */
 	/* Finds another file. 0: *out stays valid until gsym_make() returns; -ENOENT: the file was not
 	 * found; -EAGAIN: gsym_make() shall end and return -EAGAIN. NULL: no file is found. Only one thread
 	 * at a time calls it. */

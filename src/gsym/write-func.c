@@ -82,7 +82,7 @@ static void put_row(struct output *o, int64_t min, int64_t max, int64_t lines, u
 
 static void put_lines(struct output *o, const struct entry *x, unsigned pad)
 {
-	const struct row *rows = o->w->rows + x->rows;
+	const struct row *rows = x->of->rows + x->rows;
 	struct row last = {0, 1, rows[0].line};
 	int64_t min, max;
 
@@ -121,8 +121,8 @@ static void put_node(struct output *o, const struct range *ranges, uint32_t n, u
 
 static void put_inlines(struct output *o, const struct entry *x, unsigned pad)
 {
-	const struct node *nodes = o->w->nodes + x->nodes, top = {.name = x->name};
-	const struct range *ranges = o->w->ranges + x->ranges, whole = {0, x->size};
+	const struct node *nodes = x->of->nodes + x->nodes, top = {.name = x->name};
+	const struct range *ranges = x->of->ranges + x->ranges, whole = {0, x->size};
 	uint32_t base[GSYM_DEPTH_MOST + 1] = {0};
 	unsigned depth = 0;
 

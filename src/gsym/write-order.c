@@ -37,7 +37,7 @@ static int compare_content(
 	if (x->n_nodes != y->n_nodes)
 		return x->n_nodes > y->n_nodes ? -1 : 1;
 	for (uint32_t i = 0; i < x->n_rows; i++) {
-		const struct row *a = &w->rows[x->rows + i], *b = &w->rows[y->rows + i];
+		const struct row *a = &x->of->rows[x->rows + i], *b = &y->of->rows[y->rows + i];
 		struct pair f, g;
 		int r;
 
@@ -63,7 +63,7 @@ static int compare_content(
 
 static int compare_entries(const void *a, const void *b, void *w)
 {
-	const struct entry *x = a, *y = b;
+	const struct entry *x = *(const struct entry *const *)a, *y = *(const struct entry *const *)b;
 	int r;
 
 	if (x->addr != y->addr)
@@ -79,20 +79,26 @@ static int compare_entries(const void *a, const void *b, void *w)
 
 int write_sort(struct output *o)
 {
-	struct gsym_writer *w = o->w;
+	size_t n = 0;
 
-	o->all = malloc(w->n_entries * sizeof(*o->all));
+	for (const struct gsym_writer *w = o->w; w; w = w->next)
+		n += w->n_entries;
+	o->all = malloc((n + 1) * sizeof(*o->all));
 	if (!o->all)
 		return -ENOMEM;
-	memcpy(o->all, w->entries, w->n_entries * sizeof(*o->all));
-	qsort_r(o->all, w->n_entries, sizeof(*o->all), compare_entries, w);
-	for (size_t i = 0; i < w->n_entries; i++) {
-		const struct entry *last = o->n ? &o->all[o->n - 1] : NULL, *x = &o->all[i];
+	n = 0;
+	for (const struct gsym_writer *w = o->w; w; w = w->next)
+		for (size_t i = 0; i < w->n_entries; i++)
+			o->all[n++] = &w->entries[i];
+	if (n)
+		qsort_r(o->all, n, sizeof(*o->all), compare_entries, o->w);
+	for (size_t i = 0; i < n; i++) {
+		const struct entry *last = o->n ? o->all[o->n - 1] : NULL, *x = o->all[i];
 
 		if (!x->name || (last && last->addr == x->addr &&
 					(last->size == x->size || !x->size)))
 			continue;
-		o->all[o->n++] = *x;
+		o->all[o->n++] = x;
 	}
 	return 0;
 }

@@ -18,10 +18,24 @@ static void name_text(struct output *o, uint32_t text)
 	o->text_at[text] = shared_find(&o->shared, s);
 	if (o->text_at[text])
 		return;
-	if (o->shared.all.n + o->strings->n + strlen(s) >= UINT32_MAX)
+	if (o->shared.all.n + o->n_strings + strlen(s) >= UINT32_MAX)
 		o->failed = -EFBIG;
-	o->text_at[text] = (uint32_t)(o->shared.all.n + o->strings->n);
-	put(o, o->strings, s, strlen(s) + 1);
+	o->text_at[text] = (uint32_t)(o->shared.all.n + o->n_strings);
+	o->n_strings += strlen(s) + 1;
+	if (o->named)
+		o->named[o->n_named++] = text;
+	else
+		put(o, o->strings, s, strlen(s) + 1);
+}
+
+static void put_strings(struct output *o)
+{
+	put8(o, o->main, 0);
+	for (size_t i = 0; i < o->n_named; i++) {
+		const char *s = texts_at(&o->w->texts, o->named[i]);
+
+		put(o, o->main, s, strlen(s) + 1);
+	}
 }
 
 static void name_file(struct output *o, uint32_t file)
@@ -42,22 +56,24 @@ static int name_all(struct output *o)
 	o->text_at = calloc(texts, sizeof(*o->text_at));
 	o->file_at = calloc(files, sizeof(*o->file_at));
 	o->files = calloc(files, sizeof(*o->files));
-	if (!o->text_at || !o->file_at || !o->files)
+	o->named = o->form == GSYM_V1 ? malloc(texts * sizeof(*o->named)) : NULL;
+	if (!o->text_at || !o->file_at || !o->files || (o->form == GSYM_V1 && !o->named))
 		return -ENOMEM;
 	o->n_files = 1; /* file 0: "no file" */
 	if (o->form != GSYM_V1 && w->shared.n)
 		o->failed = shared_open(&o->shared, w->shared);
-	else
+	else if (!o->named)
 		put8(o, o->strings, 0);
+	o->n_strings = o->named ? 1 : o->strings->n; /* "" */
 	for (size_t i = 0; !o->failed && i < o->n; i++) {
-		const struct entry *x = &o->all[i];
+		const struct entry *x = o->all[i];
 
 		name_text(o, x->name);
 		for (uint32_t k = 0; k < x->n_rows; k++)
-			name_file(o, w->rows[x->rows + k].file);
+			name_file(o, x->of->rows[x->rows + k].file);
 		for (uint32_t k = 0; k < x->n_nodes; k++) {
-			name_text(o, w->nodes[x->nodes + k].name);
-			name_file(o, w->nodes[x->nodes + k].call_file);
+			name_text(o, x->of->nodes[x->nodes + k].name);
+			name_file(o, x->of->nodes[x->nodes + k].call_file);
 		}
 	}
 	return o->failed;
@@ -77,7 +93,7 @@ static void put_functions(struct output *o, size_t infos)
 		at = o->swap ? bswap_32(at) : at;
 		if (!o->failed)
 			memcpy(o->main->p + infos + i * 4, &at, sizeof(at));
-		write_function(o, &o->all[i]);
+		write_function(o, o->all[i]);
 	}
 }
 
@@ -85,7 +101,7 @@ static void put_functions(struct output *o, size_t infos)
 
 static void choose_base(struct output *o)
 {
-	uint64_t first = o->all[0].addr, last = o->all[o->n - 1].addr;
+	uint64_t first = o->all[0]->addr, last = o->all[o->n - 1]->addr;
 
 	o->base = o->form == GSYM_V1 && o->w->has_base && o->w->base <= first ? o->w->base : first;
 	last -= o->base;
@@ -114,11 +130,11 @@ static void put_head(struct output *o, const char *strings_name)
 	put64(o, o->main, o->base);
 	put32(o, o->main, (uint32_t)o->n);
 	if (v1) {
-		if (tables_size(o) + o->strings->n > UINT32_MAX)
+		if (tables_size(o) + o->n_strings > UINT32_MAX)
 			o->failed = -EFBIG;
 		memcpy(id, o->w->id, o->w->id_len);
 		put32(o, o->main, (uint32_t)tables_size(o));
-		put32(o, o->main, (uint32_t)o->strings->n);
+		put32(o, o->main, (uint32_t)o->n_strings);
 		put(o, o->main, id, sizeof(id));
 	} else {
 		put(o, o->main, strings_name, strlen(strings_name) + 1);
@@ -133,7 +149,7 @@ static size_t put_tables(struct output *o)
 
 	align_to(o, o->off_size);
 	for (size_t i = 0; i < o->n; i++)
-		put_off(o, o->all[i].addr - o->base);
+		put_off(o, o->all[i]->addr - o->base);
 	align_to(o, 4);
 	infos = o->main->n;
 	for (size_t i = 0; i < o->n; i++)
@@ -162,7 +178,7 @@ static int write_all(struct output *o, const char *strings_name)
 	put_head(o, strings_name);
 	infos = put_tables(o);
 	if (o->form == GSYM_V1)
-		put(o, o->main, o->strings->p, o->strings->n);
+		put_strings(o);
 	put_functions(o, infos);
 	return o->failed;
 }
@@ -170,21 +186,21 @@ static int write_all(struct output *o, const char *strings_name)
 int gsym_write(struct gsym_writer *w, enum gsym_form form, bool big, const char *strings_name,
 	struct buf *main, struct buf *strings, struct err *e)
 {
-	struct buf own = BUF_UP_TO(UINT32_MAX);
 	struct output o = {.w = w, .form = form, .swap = big != HOST_BIG, .main = main,
-		.strings = form == GSYM_V1 ? &own : strings, .payload = BUF_UP_TO(UINT32_MAX)};
+		.strings = strings, .payload = BUF_UP_TO(UINT32_MAX)};
 	int r;
 
 	if (form != GSYM_V1 && form != GSYM_SECT0)
 		return err_set(e, -EINVAL, "this form of GSYM is read and not written");
 	buf_clear(main);
-	buf_clear(o.strings);
-	r = w->n_entries ? write_all(&o, strings_name) : -ENODATA;
-	buf_release(&own);
+	if (form != GSYM_V1)
+		buf_clear(strings);
+	r = write_all(&o, strings_name);
 	buf_release(&o.payload);
 	shared_close(&o.shared);
 	free(o.all);
 	free(o.text_at);
+	free(o.named);
 	free(o.file_at);
 	free(o.files);
 	if (r == -ENODATA)

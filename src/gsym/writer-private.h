@@ -4,6 +4,8 @@
 #include "gsym/texts.h"
 #include "gsym/writer.h"
 
+#include <pthread.h>
+
 struct row {
 	uint32_t at, file, line; /* `at` from the start of the function */
 };
@@ -17,6 +19,7 @@ struct node {
 };
 
 struct entry {
+	const struct gsym_writer *of; /* has the rows, nodes and ranges */
 	uint64_t addr;
 	uint32_t size, name;
 	size_t rows, nodes, ranges; /* the first of each */
@@ -26,6 +29,9 @@ struct entry {
 };
 
 struct gsym_writer {
+	struct gsym_writer *main; /* has the texts and files: this one, or the one that this one was split from */
+	struct gsym_writer *next; /* the next writer that was split from `main` */
+	pthread_mutex_t lock;	  /* of main: texts, files, unnamed, next */
 	struct texts texts;
 	struct pairs files;
 	struct entry *entries;

@@ -10,20 +10,42 @@
 int gsym_writer_new(struct gsym_writer **out)
 {
 	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
+	if (!*out)
+		return -ENOMEM;
+	(*out)->main = *out;
+	pthread_mutex_init(&(*out)->lock, NULL);
+	return 0;
+}
+
+int gsym_split(struct gsym_writer *w, struct gsym_writer **out)
+{
+	int r = gsym_writer_new(out);
+	LOCK_SCOPE(&w->main->lock);
+
+	if (r < 0)
+		return r;
+	(*out)->main = w->main;
+	(*out)->shorten = w->shorten;
+	(*out)->next = w->main->next;
+	w->main->next = *out;
+	return 0;
 }
 
 void gsym_writer_free(struct gsym_writer *w)
 {
-	if (!w)
-		return;
-	texts_release(&w->texts);
-	pairs_release(&w->files);
-	free(w->entries);
-	free(w->rows);
-	free(w->nodes);
-	free(w->ranges);
-	free(w);
+	while (w) {
+		struct gsym_writer *next = w->next;
+
+		texts_release(&w->texts);
+		pairs_release(&w->files);
+		pthread_mutex_destroy(&w->lock);
+		free(w->entries);
+		free(w->rows);
+		free(w->nodes);
+		free(w->ranges);
+		free(w);
+		w = next;
+	}
 }
 
 void cleanup_gsym_writer(struct gsym_writer **w)
@@ -62,14 +84,16 @@ void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uin
 
 const char *gsym_text_at(const struct gsym_writer *w, uint32_t text)
 {
-	return texts_at(&w->texts, text);
+	return texts_at(&w->main->texts, text);
 }
 
 /* ---- names --------------------------------------------------------------------------- */
 
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 {
-	return texts_add(&w->texts, p, n, out);
+	LOCK_SCOPE(&w->main->lock);
+
+	return texts_add(&w->main->texts, p, n, out);
 }
 
 void gsym_set_shorten(struct gsym_writer *w, bool shorten)
@@ -94,14 +118,18 @@ int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 
 int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out)
 {
-	return pairs_add(&w->files, (struct pair){dir, base}, out);
+	LOCK_SCOPE(&w->main->lock);
+
+	return pairs_add(&w->main->files, (struct pair){dir, base}, out);
 }
 
 int gsym_no_name(struct gsym_writer *w, uint32_t *out)
 {
-	int r = w->unnamed ? 0 : texts_add_empty(&w->texts, &w->unnamed);
+	struct gsym_writer *m = w->main;
+	LOCK_SCOPE(&m->lock);
+	int r = m->unnamed ? 0 : texts_add_empty(&m->texts, &m->unnamed);
 
-	*out = w->unnamed;
+	*out = m->unnamed;
 	return r;
 }
 
@@ -135,9 +163,9 @@ int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 	len = last ? (size_t)(last - p) : 0;
 	if (last && (!len || (len == 2 && p[1] == ':')))
 		len++; /* a root keeps its separator */
-	r = texts_add(&w->texts, p, len, &dir);
+	r = gsym_text(w, p, len, &dir);
 	if (r == 0)
-		r = texts_add(&w->texts, name, n - (size_t)(name - p), &base);
+		r = gsym_text(w, name, n - (size_t)(name - p), &base);
 	return r < 0 ? r : gsym_add_file(w, dir, base, out);
 }
 
@@ -154,7 +182,7 @@ int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t nam
 	w->now = (struct entry){0};
 	if (size > UINT32_MAX || addr + size < addr)
 		return -ERANGE;
-	w->now = (struct entry){.addr = addr, .size = (uint32_t)size, .name = name, .rank = rank,
+	w->now = (struct entry){.of = w, .addr = addr, .size = (uint32_t)size, .name = name, .rank = rank,
 		.order = w->order, .rows = w->n_rows, .nodes = w->n_nodes, .ranges = w->n_ranges};
 	w->skip = 0;
 	return 0;

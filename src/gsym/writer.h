@@ -1,6 +1,6 @@
 /* Makes GSYM files. Functions may come in any order: the same functions give the same bytes.
- * Only one thread at a time may use a writer. A writer keeps no pointer from its caller,
- * except that of gsym_share(). */
+ * Only one thread at a time may use a writer; gsym_split() makes writers for more threads. A writer keeps no
+ * pointer from its caller, except that of gsym_share(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -21,6 +21,11 @@ void cleanup_gsym_writer(struct gsym_writer **w);
 #define _cleanup_gsym_writer_ __attribute__((cleanup(cleanup_gsym_writer)))
 
 #define GSYM_ID_MOST 20 /* bytes of an id that the header has room for */
+
+/* Makes another writer of the same file, for another thread. gsym_write(w) writes the functions of both, and
+ * texts and files have the same numbers in both. Any thread may call this, but the threads must have ended before
+ * gsym_write(). gsym_writer_free(w) frees the new writer, too. -ENOMEM. */
+int gsym_split(struct gsym_writer *w, struct gsym_writer **out);
 
 /* The fields of the header. An id of more than 20 bytes does not fit and is left out. */
 void gsym_set_base(struct gsym_writer *w, uint64_t base);
@@ -64,7 +69,8 @@ int gsym_end(struct gsym_writer *w);
  * `e` names the function. */
 int gsym_copy(struct gsym_writer *w, const struct gsym *g, struct err *e);
 
-size_t gsym_functions(const struct gsym_writer *w); /* functions that were ended */
+/* The number of functions that were ended, without those of writers that were split from `w`. */
+size_t gsym_functions(const struct gsym_writer *w);
 /* The addresses of function `i` of gsym_functions(). */
 void gsym_function_at(const struct gsym_writer *w, size_t i, uint64_t *addr, uint64_t *size);
 /* The text that has this number; valid until the next text is added. */

@@ -10,18 +10,19 @@ int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, un
 {
 	const struct pdb_module *m = &p->modules[module];
 	size_t n = (size_t)m->symbols + m->lines_old + m->lines;
+	const uint8_t *bytes;
 	int r;
 
 	*c = (struct pdb_code){.p = p, .module = module};
 	if (m->stream == MSF_NO_STREAM || n < 4)
 		return -ENOENT;
-	r = msf_load(&p->msf, io, m->stream, 0, n, &c->bytes, "a module", e);
+	r = msf_borrow(&p->msf, io, m->stream, 0, n, &bytes, &c->copy, "a module", e);
 	if (r < 0)
 		return r;
-	if (m->symbols >= 4 && le32(c->bytes) != SIGNATURE_C13)
+	if (m->symbols >= 4 && le32(bytes) != SIGNATURE_C13)
 		return -ENOENT; /* the format of Visual C++ 6 and before */
-	c->symbols = (struct span){c->bytes, m->symbols};
-	c->lines = (struct span){c->bytes + m->symbols + m->lines_old, m->lines};
+	c->symbols = (struct span){bytes, m->symbols};
+	c->lines = (struct span){bytes + m->symbols + m->lines_old, m->lines};
 	r = pdb_read_symbols(c);
 	if (r == 0)
 		r = pdb_read_lines(c);
@@ -30,7 +31,7 @@ int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, un
 
 void pdb_code_release(struct pdb_code *c)
 {
-	free(take(c->bytes));
+	free(take(c->copy));
 	free(take(c->funcs));
 	free(take(c->by_func));
 	free(take(c->by_fragment));

@@ -43,7 +43,7 @@ struct pdb_inlinee {
 struct pdb_code {
 	const struct pdb *p;
 	unsigned module;
-	uint8_t *bytes;
+	uint8_t *copy; /* a copy of the stream; NULL: the spans point into the file */
 	struct span symbols, lines; /* `symbols` includes the signature before the records, because offsets
 				       count from it */
 	size_t n_funcs, funcs_room;

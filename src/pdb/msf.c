@@ -243,3 +243,39 @@ int msf_load(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t o
 		free(take(*out));
 	return r;
 }
+
+/* Finds the offset in the file of bytes of a stream. False: their blocks do not follow each other. */
+static bool one_run(const struct msf *m, uint32_t stream, uint32_t off, size_t n, uint64_t *at)
+{
+	const uint8_t *list = m->directory + 4 * (size_t)m->streams[stream].first;
+	uint64_t i = off / m->block_size, skip = off % m->block_size;
+	uint64_t k = (skip + n + m->block_size - 1) / m->block_size;
+	uint32_t first = le32(list + 4 * i);
+
+	*at = (uint64_t)first * m->block_size + skip;
+	return first && run_of_blocks(list, i, k) == k && first < m->n_blocks && k <= m->n_blocks - first;
+}
+
+const uint8_t *msf_bytes(const struct msf *m, const struct msf_io *io, uint32_t stream, uint32_t off, size_t n)
+{
+	uint32_t size = msf_size(m, stream);
+	uint64_t at;
+
+	if (!n || off > size || n > size - off || m->fragments || !one_run(m, stream, off, n, &at))
+		return NULL;
+	return view_at(&io->v, at, n);
+}
+
+int msf_borrow(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t off, size_t n, const uint8_t **out,
+	uint8_t **copy, const char *what, struct err *e)
+{
+	int r = 0;
+
+	*copy = NULL;
+	*out = msf_bytes(m, io, stream, off, n);
+	if (!*out)
+		r = msf_load(m, io, stream, off, n, copy, what, e);
+	if (*copy)
+		*out = *copy;
+	return r;
+}

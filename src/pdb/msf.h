@@ -89,3 +89,11 @@ int msf_read(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t o
 /* Like msf_read(), into memory that the caller frees; `*out` is NULL if `n` is 0. Also -ENOMEM. */
 int msf_load(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t off, size_t n, uint8_t **out,
 	const char *what, struct err *e);
+
+/* Returns the bytes in place, if the view is of memory and they lie there in one piece. They live as long as the
+ * memory of the view. NULL: they do not, or the stream ends before; call msf_read(). */
+const uint8_t *msf_bytes(const struct msf *m, const struct msf_io *io, uint32_t stream, uint32_t off, size_t n);
+
+/* msf_bytes(), or else msf_load() into *copy, which the caller frees; NULL: there is no copy. */
+int msf_borrow(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t off, size_t n, const uint8_t **out,
+	uint8_t **copy, const char *what, struct err *e);

@@ -55,8 +55,8 @@ void pdb_release(struct pdb *p)
 	free(take(p->moved));
 	free(take(p->moved_from));
 	free(take(p->types.marks));
-	free(take(p->types.bytes));
-	free(take(p->ids.bytes));
-	free(take(p->name_bytes));
+	free(take(p->types.steps));
+	free(take(p->ids.steps));
+	free(take(p->name_copy));
 	free(take(p->ids.marks));
 }

@@ -46,12 +46,15 @@ struct pdb_records {
 					bytes */
 	uint32_t hashes, hashes_at, buckets; /* stream and offset of the hashes of the records' names;
 						buckets 0: no hashes */
-	uint8_t *bytes; /* all records, after pdb_load_texts(); NULL: not loaded */
+	uint32_t n_steps;
+	uint32_t *steps; /* offsets of every PDB_STEP-th record, after pdb_index_texts(); NULL: no index */
 	uint32_t n_marks;
 	struct {
 		uint32_t number, off;
 	} *marks; /* offsets at which some records begin, ascending */
 };
+
+#define PDB_STEP 8u
 
 enum pdb_worth { PDB_NOTHING, PDB_PUBLIC, PDB_FULL };
 
@@ -64,7 +67,8 @@ struct pdb {
 	bool fastlink;		/* linked with /DEBUG:FASTLINK ("mini"): the symbols are in the object
 				   files */
 	uint32_t names;		/* stream of the file names; 0: none */
-	uint8_t *name_bytes;	/* all file names, after pdb_load_texts(); NULL: not loaded */
+	const uint8_t *name_bytes; /* all file names, after pdb_index_texts(); NULL: not in memory */
+	uint8_t *name_copy;	/* their copy; NULL: name_bytes points into the file */
 
 	bool has_dbi, stripped, incremental;
 	uint16_t machine;
@@ -118,9 +122,9 @@ const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, 
 
 /* ---- texts ------------------------------------------------------------------------------ */
 
-/* Loads types, ids and file names into memory, for a caller that will need most of them. Call it before
- * other threads use `p`. 0; -EAGAIN; -ENOMEM. */
-int pdb_load_texts(struct pdb *p, struct msf_io *io, struct err *e);
+/* Indexes types and ids, and brings file names into memory, for a caller that will need most of them. Call it
+ * before other threads use `p`. 0; -EAGAIN; -ENOMEM. */
+int pdb_index_texts(struct pdb *p, struct msf_io *io, struct err *e);
 
 /* Appends the name of a file, by its number, to `out`. Number 0 is "". 0; -EAGAIN; -EBADMSG; -ENOMEM. */
 int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf *out, struct err *e);

@@ -78,13 +78,14 @@ static void keep_best(struct pdb_publics *all)
 int pdb_publics(const struct pdb *p, struct msf_io *io, struct pdb_publics *out, struct err *e)
 {
 	uint32_t n = msf_size(&p->msf, p->records), at = 0;
+	const uint8_t *bytes;
 	struct pdb_symbol s;
 	struct pdb_public pub;
 	int r;
 
 	*out = (struct pdb_publics){0};
-	r = msf_load(&p->msf, io, p->records, 0, n, &out->text, "its public symbols", e);
-	while (r == 0 && pdb_symbol_next((struct span){out->text, n}, &at, n, &s)) {
+	r = msf_borrow(&p->msf, io, p->records, 0, n, &bytes, &out->copy, "its public symbols", e);
+	while (r == 0 && pdb_symbol_next((struct span){bytes, n}, &at, n, &s)) {
 		if (!read_public(p, &s, &pub))
 			continue;
 		r = grow(&out->at, &out->room, out->n, sizeof(pub));
@@ -100,7 +101,7 @@ int pdb_publics(const struct pdb *p, struct msf_io *io, struct pdb_publics *out,
 void pdb_publics_release(struct pdb_publics *all)
 {
 	free(take(all->at));
-	free(take(all->text));
+	free(take(all->copy));
 	all->n = all->room = 0;
 }
 

@@ -20,9 +20,9 @@ int pdb_public_before(const struct pdb *p, struct msf_io *io, unsigned section, 
 /* All public symbols in code, ascending, one for each address; functions are preferred. Call
  * pdb_publics_release() at the end. */
 struct pdb_publics {
-	struct pdb_public *at; /* their names point into `text` */
+	struct pdb_public *at; /* their names point into the stream */
 	size_t n, room;
-	uint8_t *text;
+	uint8_t *copy; /* of their stream, when it does not lie in memory in one piece */
 };
 int pdb_publics(const struct pdb *p, struct msf_io *io, struct pdb_publics *out, struct err *e);
 void pdb_publics_release(struct pdb_publics *all);

@@ -77,13 +77,18 @@ int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, 
 	return read_marks(p, io, out, le16(h + 20), le32(h + 40), le32(h + 44), e);
 }
 
-/* Finds the last mark at or before the number, or else the first record. */
+/* Finds the last record at or before the number whose offset is known: by the index, or else by the marks. */
 static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *at_number, uint32_t *at)
 {
-	uint32_t a = 0, b = from->n_marks;
+	uint32_t a = 0, b = from->n_marks, step = (number - from->begin) / PDB_STEP;
 
 	*at_number = from->begin;
 	*at = 0;
+	if (step < from->n_steps) {
+		*at_number += step * PDB_STEP;
+		*at = from->steps[step];
+		return;
+	}
 	while (a < b) {
 		uint32_t mid = a + (b - a) / 2;
 
@@ -98,45 +103,46 @@ static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *
 	}
 }
 
-/* Reads bytes from `at` on, more than are needed now. */
-static int read_window(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t at,
-	uint8_t *window, uint32_t *n, struct err *e)
-{
-	*n = MIN(STEP, from->size - at);
-	return msf_read(&p->msf, io, from->stream, from->header + at, window, *n, "its types", e);
-}
+/* The bytes around the record that is being read. */
+struct window {
+	uint32_t at, n;
+	const uint8_t *p; /* into the file, or `copy` */
+	uint8_t copy[STEP];
+};
 
-/* Reads the length of the record at `at`. False: there is no record, or it is broken. */
-static bool record_in(struct span window, uint32_t at, uint32_t size, uint32_t *len)
+/* Reads the length of the record at `at`. -ENOENT: the record is broken; -EAGAIN; others. */
+static int read_length(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t at,
+	struct window *w, uint32_t *len, struct err *e)
 {
-	const uint8_t *h = span_at(window, 0, 2);
+	if (at < w->at || at - w->at + 2 > w->n) {
+		int r = 0;
 
-	*len = h ? le16(h) : 0;
-	return h && *len >= 2 && *len <= size - at - 2;
+		w->at = at;
+		w->n = MIN(STEP, from->size - at);
+		w->p = msf_bytes(&p->msf, io, from->stream, from->header + at, w->n);
+		if (!w->p)
+			r = msf_read(&p->msf, io, from->stream, from->header + at, w->copy, w->n, "its types", e);
+		if (r < 0) {
+			w->n = 0;
+			return r;
+		}
+		w->p = w->p ? w->p : w->copy;
+	}
+	*len = le16(w->p + (at - w->at));
+	return *len >= 2 && *len <= from->size - at - 2 ? 0 : -ENOENT;
 }
 
 /* Goes from record `i`, which begins at *at, forward to record `number`. */
 static int walk_to(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t i, uint32_t number,
 	uint32_t *at, uint32_t *len, struct err *e)
 {
-	uint8_t window[STEP];
-	uint32_t base = 0, have = 0;
+	struct window w;
 
-	for (;; i++, *at += 2 + *len) {
-		if (*at >= from->size || from->size - *at < 4)
-			return -ENOENT;
-		if (!from->bytes && (!have || *at - base + 4 > have)) {
-			int r = read_window(p, io, from, *at, window, &have, e);
+	for (w.at = w.n = 0;; i++, *at += 2 + *len) {
+		int r = *at < from->size && from->size - *at >= 4 ? read_length(p, io, from, *at, &w, len, e) : -ENOENT;
 
-			if (r < 0)
-				return r;
-			base = *at;
-		}
-		if (!record_in((struct span){from->bytes ? from->bytes + *at : window + (*at - base), 4}, *at,
-			    from->size, len))
-			return -ENOENT;
-		if (i == number)
-			return 0;
+		if (r < 0 || i == number)
+			return r;
 	}
 }
 
@@ -152,11 +158,10 @@ int pdb_record(const struct pdb *p, struct msf_io *io, const struct pdb_records 
 		return -ENOENT;
 	start_at(from, number, &i, &at);
 	r = walk_to(p, io, from, i, number, &at, &len, e);
-	if (r == 0 && !from->bytes)
-		r = msf_load(&p->msf, io, from->stream, from->header + at + 2, len, &out->bytes, "a type", e);
+	if (r == 0)
+		r = msf_borrow(&p->msf, io, from->stream, from->header + at + 2, len, &bytes, &out->bytes, "a type", e);
 	if (r < 0)
 		return r;
-	bytes = from->bytes ? from->bytes + at + 2 : out->bytes;
 	out->leaf = (uint16_t)le16(bytes);
 	out->body = (struct span){bytes + 2, len - 2};
 	return 0;
@@ -198,16 +203,35 @@ int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf
 	return -EBADMSG;
 }
 
-int pdb_load_texts(struct pdb *p, struct msf_io *io, struct err *e)
+/* ---- the index ---------------------------------------------------------------------------- */
+
+/* Ends at a record that is broken: the marks are for those behind it. */
+static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_records *all, struct err *e)
 {
-	struct pdb_records *both[] = {&p->types, &p->ids};
+	uint32_t most = MIN(all->end - all->begin, all->size / 4), at = 0, len;
+	struct window w;
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(both); i++)
-		r = msf_load(&p->msf, io, both[i]->stream, both[i]->header, both[i]->size, &both[i]->bytes,
-			"its types", e);
+	w.at = w.n = 0;
+	all->steps = malloc(((size_t)most / PDB_STEP + 1) * sizeof(*all->steps));
+	if (!all->steps)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; r == 0 && i < most && all->size - at >= 4; i++, at += 2 + len) {
+		r = read_length(p, io, all, at, &w, &len, e);
+		if (r == 0 && i % PDB_STEP == 0)
+			all->steps[all->n_steps++] = at;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+int pdb_index_texts(struct pdb *p, struct msf_io *io, struct err *e)
+{
+	int r = index_records(p, io, &p->types, e);
+
 	if (r == 0)
-		r = msf_load(&p->msf, io, p->names, 0, p->names ? msf_size(&p->msf, p->names) : 0, &p->name_bytes,
+		r = index_records(p, io, &p->ids, e);
+	if (r == 0 && p->names)
+		r = msf_borrow(&p->msf, io, p->names, 0, msf_size(&p->msf, p->names), &p->name_bytes, &p->name_copy,
 			"its file names", e);
 	return r;
 }

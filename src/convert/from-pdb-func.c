@@ -1,0 +1,268 @@
+/* Converts one function of a PDB: its name, its lines, and its inlined calls as a tree. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/grow.h"
+#include "base/util.h"
+#include "convert/from-pdb-private.h"
+#include "pdb/frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MOST (64u << 10)
+
+/* ---- texts -------------------------------------------------------------------------------- */
+
+static struct known *known_at(struct known *all, uint64_t key)
+{
+	return &all[key * 0x9e3779b97f4a7c15u >> 51];
+}
+
+static int file_of(struct part *j, const struct pdb_code *c, uint32_t file, uint32_t *out)
+{
+	_cleanup_buf_ struct buf path = BUF_UP_TO(TEXT_MOST);
+	uint32_t number = pdb_file_name(c, file);
+	struct known *k = known_at(j->files, number);
+	int r;
+
+	*out = 0;
+	if (!number)
+		return 0;
+	if (k->key != number) {
+		r = pdb_name(&j->job->pdb, &j->io, number, &path, NULL);
+		if (r == -EBADMSG || r == -EFBIG)
+			return 0;
+		if (r == 0)
+			r = gsym_add_path(j->w, buf_text(&path), path.n, &k->number);
+		if (r < 0)
+			return r;
+		k->key = number;
+	}
+	*out = k->number;
+	return 0;
+}
+
+/* An id with bit 31 set is local to its module. */
+static int inlinee_of(struct part *j, const struct pdb_code *c, uint32_t id, uint32_t *out)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
+	uint64_t key = id >> 31 ? (uint64_t)(c->module + 1) << 32 | id : id;
+	struct known *k = known_at(j->inlinees, key);
+	int r = 0;
+
+	if (k->key != key || !key) {
+		r = pdb_inlinee_name(&j->names, c, id, &name);
+		if (r == 0)
+			r = gsym_name(j->w, buf_text(&name), name.n, &k->number);
+		k->key = r == 0 ? key : 0;
+	}
+	*out = k->number;
+	return r;
+}
+
+/* ---- inlined calls: from pieces to a tree --------------------------------------------------- */
+
+static int new_node(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, int site, int parent,
+	uint32_t call_file, uint32_t call_line, int *out)
+{
+	struct node *n;
+	int r = grow(&j->nodes, &j->nodes_room, j->n_nodes, sizeof(*j->nodes));
+
+	if (r < 0)
+		return r;
+	n = &j->nodes[j->n_nodes];
+	*n = (struct node){.call_file = call_file, .call_line = call_line, .site = site, .parent = parent,
+		.first = -1, .last = -1, .next = -1, .first_span = -1, .last_span = -1};
+	r = inlinee_of(j, c, cut->sites.at[site].inlinee, &n->name);
+	if (r < 0)
+		return r;
+	*out = (int)j->n_nodes++;
+	if (j->nodes[parent].last >= 0)
+		j->nodes[j->nodes[parent].last].next = *out;
+	else
+		j->nodes[parent].first = *out;
+	j->nodes[parent].last = *out;
+	j->last_of_site[site] = *out;
+	return 0;
+}
+
+static int add_span(struct part *j, int node, uint32_t from, uint32_t to)
+{
+	struct node *n = &j->nodes[node];
+	int r;
+
+	if (n->last_span >= 0 && j->spans[n->last_span].to == from) {
+		j->spans[n->last_span].to = to;
+		return 0;
+	}
+	r = grow(&j->spans, &j->spans_room, j->n_spans, sizeof(*j->spans));
+	if (r < 0)
+		return r;
+	j->spans[j->n_spans] = (struct node_span){from, to, -1};
+	if (n->last_span >= 0)
+		j->spans[n->last_span].next = (int)j->n_spans;
+	else
+		n->first_span = (int)j->n_spans;
+	n->last_span = (int)j->n_spans++;
+	return 0;
+}
+
+/* Adds the calls of one piece to the tree, outermost first. A call gets a new node if its caller or the
+ * line of the call is another one than before. */
+static int add_calls(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut,
+	const struct pdb_piece *p)
+{
+	int chain[PDB_DEPTH_MOST], n = 0, at = 0, r = 0;
+	uint32_t file = p->file, line = p->line;
+
+	for (int cell = p->cell; cell >= 0 && n < PDB_DEPTH_MOST; cell = cut->cells[cell].parent)
+		chain[n++] = cell;
+	while (r == 0 && n-- > 0) {
+		const struct pdb_cell *cell = &cut->cells[chain[n]];
+		int node = j->last_of_site[cell->site];
+		uint32_t call_file = 0;
+
+		if (line)
+			r = file_of(j, c, file, &call_file);
+		if (r == 0 && !call_file)
+			r = gsym_add_unnamed_file(j->w, &call_file);
+		if (r == 0 && (node < 0 || j->nodes[node].parent != at || j->nodes[node].call_line != line ||
+				      j->nodes[node].call_file != call_file))
+			r = new_node(j, c, cut, cell->site, at, call_file, line, &node);
+		if (r == 0)
+			r = add_span(j, node, p->from, p->to);
+		at = node;
+		file = cell->file;
+		line = cell->line;
+	}
+	return r;
+}
+
+static int make_tree(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut)
+{
+	int r = 0;
+
+	j->n_nodes = j->n_spans = 0;
+	if (!cut->n_cells)
+		return 0;
+	if (cut->sites.n > j->sites_room) {
+		free(j->last_of_site);
+		j->last_of_site = malloc(cut->sites.n * sizeof(*j->last_of_site));
+		j->sites_room = j->last_of_site ? cut->sites.n : 0;
+	}
+	if (!j->last_of_site || grow(&j->nodes, &j->nodes_room, 0, sizeof(*j->nodes)) < 0)
+		return -ENOMEM;
+	memset(j->last_of_site, 0xff, cut->sites.n * sizeof(*j->last_of_site));
+	j->nodes[j->n_nodes++] = (struct node){.site = -1, .parent = -1, .first = -1, .last = -1, .next = -1,
+		.first_span = -1, .last_span = -1};
+	for (size_t i = 0; r == 0 && i < cut->n; i++)
+		r = add_calls(j, c, cut, &cut->at[i]);
+	return r;
+}
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+/* A part of a function: its offsets in the section, and its address in the image. */
+struct place {
+	uint32_t from, to; /* in the section */
+	uint64_t addr;	   /* of `from` */
+};
+
+static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, const struct place *at)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < cut->n; i++) {
+		const struct pdb_piece *p = &cut->at[i];
+		uint32_t from = MAX(p->from, at->from);
+		uint32_t file = p->cell >= 0 ? cut->cells[p->cell].file : p->file;
+		uint32_t line = p->cell >= 0 ? cut->cells[p->cell].line : p->line, number = 0;
+
+		if (p->to <= at->from || p->from >= at->to)
+			continue;
+		if (line)
+			r = file_of(j, c, file, &number);
+		if (r == 0)
+			r = gsym_add_row(j->w, at->addr + (from - at->from), number, line);
+	}
+	return r;
+}
+
+static int write_node(struct part *j, int node, unsigned depth, const struct place *at)
+{
+	const struct node *n = &j->nodes[node];
+	int r = gsym_add_inline(j->w, depth, n->name, n->call_file, n->call_line);
+
+	for (int i = n->first_span; r == 0 && i >= 0; i = j->spans[i].next) {
+		uint32_t from = MAX(j->spans[i].from, at->from), to = MIN(j->spans[i].to, at->to);
+
+		if (from < to)
+			r = gsym_add_range(j->w, at->addr + (from - at->from), to - from);
+	}
+	return r;
+}
+
+/* Writes the tree of calls; a caller precedes the calls inside it. */
+static int write_tree(struct part *j, const struct place *at)
+{
+	int node = j->n_nodes ? j->nodes[0].first : -1, r = 0;
+	unsigned depth = 1;
+
+	while (r == 0 && node >= 0) {
+		r = write_node(j, node, depth, at);
+		if (j->nodes[node].first >= 0) {
+			node = j->nodes[node].first;
+			depth++;
+			continue;
+		}
+		while (node >= 0 && j->nodes[node].next < 0) {
+			node = j->nodes[node].parent;
+			depth--;
+		}
+		node = node >= 0 ? j->nodes[node].next : -1;
+	}
+	return r;
+}
+
+static int write_place(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, uint32_t name,
+	enum gsym_rank rank, const struct place *at)
+{
+	int r = gsym_begin(j->w, at->addr, at->to - at->from, name, rank);
+
+	if (r == 0)
+		r = write_rows(j, c, cut, at);
+	if (r == 0)
+		r = write_tree(j, at);
+	if (r == 0)
+		r = gsym_end(j->w);
+	return r == -ERANGE ? 0 : r;
+}
+
+int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank)
+{
+	_cleanup_buf_ struct buf text = BUF_UP_TO(TEXT_MOST);
+	struct pdb_pieces_of cut;
+	struct pdb_pieces it;
+	struct pdb_moved m;
+	uint32_t source, name = 0;
+	int r;
+
+	if (!pdb_source_of(&j->job->pdb, f->section, f->off, &source))
+		return 0;
+	r = pdb_func_name(&j->names, c, f->name ? f->name : "", f->type, &text);
+	if (r == 0)
+		r = text.n ? gsym_name(j->w, buf_text(&text), text.n, &name) : gsym_no_name(j->w, &name);
+	if (r < 0)
+		return r;
+	r = pdb_cut(c, f, &cut);
+	if (r < 0)
+		return r;
+	r = make_tree(j, c, &cut);
+	pdb_pieces(&it, &j->job->pdb, source, f->size);
+	while (r == 0 && pdb_pieces_next(&it, &m)) {
+		uint32_t from = f->off + (m.source - source);
+
+		r = write_place(j, c, &cut, name, rank, &(struct place){from, from + m.size, m.target});
+	}
+	pdb_cut_release(&cut);
+	return r;
+}

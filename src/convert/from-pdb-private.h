@@ -1,0 +1,64 @@
+/* The state of a conversion of a PDB, for the files from-pdb*.c: the part that its threads share, and each thread's own. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "convert/make.h"
+#include "gsym/writer.h"
+#include "pdb/names.h"
+#include "pdb/publics.h"
+
+#include <pthread.h>
+
+/* A cache slot, from a number of the PDB to one of the writer. A newer entry replaces the older one. */
+struct known {
+	uint64_t key; /* 0: an empty slot */
+	uint32_t number;
+};
+#define KNOWN_SLOTS 8192u
+
+/* A node of the tree of inlined calls. Its ranges are a list in `spans`. */
+struct node {
+	uint32_t name, call_file, call_line;
+	int site, parent, first, last, next; /* indices of nodes; -1: none */
+	int first_span, last_span;
+};
+
+struct node_span {
+	uint32_t from, to;
+	int next;
+};
+
+/* Constant while threads use it, except the fields under lock. */
+struct job {
+	struct gsym_writer *w;
+	struct pdb pdb;
+	struct pdb_publics publics;
+	struct pdb_contrib *by_module; /* contributions in order of module */
+	const struct gsym_make_opts *o;
+
+	pthread_mutex_t lock;
+	/* under lock */
+	uint32_t next;	 /* the module that the next free thread reads */
+	size_t contrib;	 /* the first contribution of that module or a later one, in by_module */
+	int failed;	 /* the error of module failed_at, the first module with an error */
+	uint32_t failed_at;
+	struct err e;
+};
+
+/* The state of one thread. */
+struct part {
+	struct job *job;
+	struct gsym_writer *w; /* of this thread alone */
+	struct msf_io io;
+	struct pdb_namer names;
+	struct known *files, *inlinees;
+
+	struct node *nodes;
+	size_t n_nodes, nodes_room;
+	struct node_span *spans;
+	size_t n_spans, spans_room;
+	int *last_of_site; /* by site: its newest node; -1: none */
+	size_t sites_room;
+};
+
+/* Writes a function; one that OMAP tables moved to several places becomes several. 0; -ENOMEM; -EFBIG. */
+int pdb_part_write(struct part *p, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank);

@@ -69,5 +69,5 @@ clang -target x86_64-pc-windows-gnu -g -gdwarf-4 -c "$tmp/x.c" -o "$tmp/dwarf.ob
   lld-link /nologo /debug:dwarf /nodefaultlib /entry:start /subsystem:console \
     "/out:$tmp/dwarf.exe" "$tmp/dwarf.obj" >"$tmp/log" 2>&1 || complain "dwarf: $(cat "$tmp/log")"
 "$symfs" id "$tmp/dwarf.exe" >"$tmp/log" 2>&1 || complain "dwarf: $(cat "$tmp/log")"
-grep -q 'features .*debug' "$tmp/log" || complain "dwarf: $(cat "$tmp/log")"
+grep -q 'worth .*debug' "$tmp/log" || complain "dwarf: $(cat "$tmp/log")"
 exit $bad

@@ -46,14 +46,18 @@ static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-static void add_features(struct json *j, unsigned features)
+/* The words that other tools have for the same. */
+static void add_features(struct json *j, const struct worth *w)
 {
-	char room[64], *rest = room, *word;
+	const struct {
+		const char *word;
+		bool has;
+	} rows[] = {{"symtab", w->symbols}, {"debug", w->debug}, {"unwind", w->unwind}, {"sources", w->sources}};
 
 	json_begin_array(j, "features");
-	if (features && strcmp(obj_features_text(features, room), "none") != 0)
-		while ((word = strsep(&rest, ",")))
-			json_string(j, NULL, word);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].has)
+			json_string(j, NULL, rows[i].word);
 	json_end(j);
 }
 
@@ -74,7 +78,7 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 {
 	struct json *j = run->json;
 	bool id = s && !debug_id_is_nil(&s->module.debug_id);
-	char text[DEBUG_ID_TEXT], breakpad[DEBUG_ID_TEXT];
+	char text[DEBUG_ID_TEXT], breakpad[DEBUG_ID_TEXT], worth[WORTH_TEXT];
 
 	json_begin_object(j, NULL);
 	json_text(j, "path", path);
@@ -88,7 +92,8 @@ static void add_json(struct run *run, const char *path, unsigned index, const st
 	json_text(j, "breakpad_id", id ? debug_id_breakpad(&s->module.debug_id, breakpad) : NULL);
 	json_text(j, "checksum", s ? s->module.checksum : NULL);
 	json_text(j, "name", s ? name_of(&s->module) : NULL);
-	add_features(j, s ? s->features : 0);
+	add_features(j, s ? &s->worth : &(struct worth){.known = false});
+	json_text(j, "worth", s ? worth_text(&s->worth, worth) : NULL);
 	add_keys(j, s, path);
 	json_text(j, "error", error);
 	json_end(j);
@@ -107,7 +112,7 @@ static void print_line(const char *what, const char *text)
 static void print_slice(const char *path, unsigned index, const struct obj_slice *s)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(16 << 10);
-	char text[DEBUG_ID_TEXT], features[64], key[KEY_TEXT];
+	char text[DEBUG_ID_TEXT], worth[WORTH_TEXT], key[KEY_TEXT];
 
 	printf("%s", text_shown(path, true, &room));
 	if (index)
@@ -122,7 +127,7 @@ static void print_slice(const char *path, unsigned index, const struct obj_slice
 		print_line("type", object_type_name(s->module.object));
 	print_line("checksum", s->module.checksum);
 	print_line("name", name_of(&s->module));
-	print_line("features", obj_features_text(s->features, features));
+	print_line("worth", worth_text(&s->worth, worth));
 	for (unsigned i = 0; i < s->n_types; i++)
 		if (slice_key(s, path, i, key) == 0)
 			print_line("serves", key);

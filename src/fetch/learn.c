@@ -166,7 +166,7 @@ int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct k
  * with symbols alone it is a poor one. */
 static bool may_serve(const struct obj_slice *s, enum filetype asked, enum filetype t)
 {
-	return t == asked || !filetype_is(t, TYPE_DEBUG_FILE) || s->features & OBJ_HAS_DEBUG;
+	return t == asked || !filetype_is(t, TYPE_DEBUG_FILE) || s->worth.debug == WORTH_DEBUG;
 }
 
 /* `name`: the file name that it was asked for by. A PE file does not know its own, and one that was

@@ -1,5 +1,5 @@
 /* Breakpad's text symbol files: a MODULE line, INFO lines, then records of functions. The identity is in
- * the first line. The features are found in the records, of which a large file has millions. */
+ * the first line. The worth is found in the records, of which a large file has millions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"
@@ -19,6 +19,7 @@
 #define BACK_MOST (256u << 10)
 #define CHUNK (64u << 10)
 #define SAMPLES 64
+#define HEAD_JUDGED (256u << 10) /* the bytes by which obj_worth() judges a file that is not all here */
 
 struct text {
 	const char *p;
@@ -191,26 +192,34 @@ static int module_of(const struct sym *sym, struct module *m, struct err *e)
 	return 0;
 }
 
-/* ---- features ----------------------------------------------------------------------- */
+/* ---- worth -------------------------------------------------------------------------- */
 
 /* A line's first word is enough, so a line longer than a chunk is skipped, not kept. */
 struct scan {
-	char word[8];
+	char word[21]; /* ends with NUL */
 	size_t n;     /* bytes of the line, as far as they are in `word` */
 	bool skip;    /* the first word has ended */
-	unsigned features;
+	bool funcs, lines, publics, stacks; /* kinds of records that were seen */
 };
 
 static void scan_word(struct scan *s)
 {
-	static const struct {
-		const char *word;
-		unsigned feature;
-	} rows[] = {{"FUNC", OBJ_HAS_DEBUG}, {"PUBLIC", OBJ_HAS_SYMTAB}, {"STACK", OBJ_HAS_UNWIND}};
+	const struct text word = {s->word, s->n};
 
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-		if (s->n == strlen(rows[i].word) && memcmp(s->word, rows[i].word, s->n) == 0)
-			s->features |= rows[i].feature;
+	s->funcs |= is_word(word, "FUNC");
+	s->publics |= is_word(word, "PUBLIC");
+	s->stacks |= is_word(word, "STACK");
+	/* A line record begins with its address; no other record begins with a number. */
+	s->lines = s->lines || (s->n && strspn(s->word, "0123456789abcdefABCDEF") >= s->n);
+}
+
+/* Functions count once: as debug information if they have lines, else as symbols. */
+static struct worth worth_of(const struct scan *s)
+{
+	return (struct worth){.known = true,
+		.symbols = s->publics || (s->funcs && !s->lines) ? WORTH_SYMBOLS : WORTH_NO_SYMBOLS,
+		.debug = s->lines ? WORTH_DEBUG : WORTH_NO_DEBUG,
+		.unwind = s->stacks};
 }
 
 static void scan_bytes(struct scan *s, const char *p, size_t n)
@@ -229,7 +238,7 @@ static void scan_bytes(struct scan *s, const char *p, size_t n)
 		} else if (is_space(p[i])) {
 			scan_word(s);
 			s->skip = true;
-		} else if (s->n == sizeof(s->word)) {
+		} else if (s->n == sizeof(s->word) - 1) {
 			s->skip = true;
 		} else {
 			s->word[s->n++] = p[i];
@@ -256,13 +265,10 @@ static int scan_range(struct view *v, uint64_t off, uint64_t end, struct scan *s
 }
 
 /* Scans `n` bytes that may begin within a line. */
-static int scan_sample(struct view *v, uint64_t off, uint64_t n, unsigned *features, struct err *e)
+static int scan_sample(struct view *v, uint64_t off, uint64_t n, struct scan *all, struct err *e)
 {
-	struct scan s = {.skip = true};
-	int r = scan_range(v, off, off + n, &s, e);
-
-	*features |= s.features;
-	return r;
+	all->skip = true;
+	return scan_range(v, off, off + n, all, e);
 }
 
 static int scan_large(struct view *v, struct scan *s, struct err *e)
@@ -271,12 +277,12 @@ static int scan_large(struct view *v, struct scan *s, struct err *e)
 	int r = scan_range(v, 0, FRONT_MOST, s, e);
 
 	for (unsigned i = 0; r == 0 && i < SAMPLES; i++)
-		r = scan_sample(v, FRONT_MOST + i * step, MIN(step, CHUNK), &s->features, e);
-	return r < 0 ? r : scan_sample(v, v->size - BACK_MOST, BACK_MOST, &s->features, e);
+		r = scan_sample(v, FRONT_MOST + i * step, MIN(step, CHUNK), s, e);
+	return r < 0 ? r : scan_sample(v, v->size - BACK_MOST, BACK_MOST, s, e);
 }
 
 /* Needs the whole file, because the records for unwinding are at its end. */
-static int features_of(struct view *v, unsigned *out, struct err *e)
+static int find_worth(struct view *v, struct worth *out, struct err *e)
 {
 	struct scan s = {0};
 	int r;
@@ -289,8 +295,33 @@ static int features_of(struct view *v, unsigned *out, struct err *e)
 	r = v->size <= FRONT_MOST + BACK_MOST ? scan_range(v, 0, v->size, &s, e)
 					      : scan_large(v, &s, e);
 	if (r == 0)
-		*out = s.features;
+		*out = worth_of(&s);
 	return r;
+}
+
+/* The front of a file that is larger or not all here. Records are sorted, so after the first PUBLIC or STACK no
+ * function follows. */
+static int breakpad_worth(struct view *v, struct worth *out)
+{
+	uint64_t n = MIN(v->size, (uint64_t)HEAD_JUDGED);
+	struct scan s = {.n = 0};
+	int r;
+
+	if (v->have < n) {
+		v->want_off = v->have;
+		v->want_len = n - v->have;
+		return -EAGAIN;
+	}
+	r = scan_range(v, 0, n, &s, NULL);
+	if (r < 0)
+		return r;
+	*out = worth_of(&s);
+	if (n == v->size)
+		return 0;
+	out->known = s.lines || s.publics || s.stacks;
+	out->symbols = WORTH_SYMBOLS; /* PUBLIC records come after the functions */
+	out->unwind = true;
+	return 0;
 }
 
 /* ---- the format --------------------------------------------------------------------- */
@@ -318,7 +349,7 @@ static int breakpad_probe(struct view *v, unsigned index, struct obj_slice *out,
 		return -ENOENT;
 	r = breakpad_head(v, &sym, room, &s.module, e);
 	if (r == 0)
-		r = features_of(v, &s.features, e);
+		r = find_worth(v, &s.worth, e);
 	if (r < 0)
 		return r;
 	/* Other tools refuse a file of an unknown architecture, but its identity is good. */
@@ -342,4 +373,5 @@ const struct obj_format obj_breakpad = {
 	.serves = {FILETYPE_BREAKPAD},
 	.probe = breakpad_probe,
 	.early = breakpad_early,
+	.worth = breakpad_worth,
 };

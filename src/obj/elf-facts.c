@@ -134,18 +134,8 @@ static void take_split(struct elf *elf, const struct elf_section *s)
 /* Records what a section with bytes adds to the file, judged by its name. */
 static void take_name(struct elf *elf, const struct elf_section *s)
 {
-	static const struct {
-		const char *name;
-		unsigned feature;
-	} rows[] = {
-		{".debug_info", OBJ_HAS_DEBUG},	 {".zdebug_info", OBJ_HAS_DEBUG},
-		{".debug_info.dwo", OBJ_HAS_DEBUG}, {".eh_frame", OBJ_HAS_UNWIND},
-		{".debug_frame", OBJ_HAS_UNWIND},
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(s->name, rows[i].name) == 0)
-			elf->features |= rows[i].feature;
+	if (s->name[0] == '.')
+		obj_worth_section(&elf->worth, s->name + 1);
 	/* .debug_gdb_scripts is loaded, and survives `strip`, so it does not make a debug file. */
 	if (!(s->flags & SHF_ALLOC) && (starts(s->name, ".debug_") || starts(s->name, ".zdebug_")))
 		elf->debug = true;
@@ -184,8 +174,10 @@ static int take_section(struct elf *elf, struct elf_section *s)
 		s->at.off > UINT64_MAX - s->at.size ? UINT64_MAX : s->at.off + s->at.size);
 	if (s->type == SHT_SYMTAB)
 		elf->symtab = true;
-	if (s->type == SHT_SYMTAB || s->type == SHT_DYNSYM)
-		elf->features |= OBJ_HAS_SYMTAB;
+	if (s->type == SHT_SYMTAB)
+		elf->worth.symbols = WORTH_SYMBOLS;
+	if (s->type == SHT_DYNSYM)
+		elf->worth.symbols = MAX(elf->worth.symbols, WORTH_DYNAMIC);
 	r = section_name(elf, s);
 	if (r == 0)
 		take_name(elf, s);
@@ -279,5 +271,6 @@ int elf_facts(struct elf *elf, struct view *v, struct err *e)
 		r = check_whole(elf);
 	if (r == 0 && !elf->id_found)
 		r = find_id_elsewhere(elf);
+	elf->worth.known = r == 0;
 	return r;
 }

@@ -127,7 +127,7 @@ static void set_types(const struct elf *elf, struct obj_slice *s)
 {
 	if (s->kind == OBJ_OTHER)
 		return;
-	if (s->features & OBJ_HAS_CODE)
+	if (s->code)
 		s->types[s->n_types++] = FILETYPE_ELF_CODE;
 	if (s->kind == OBJ_DEBUG || elf->symtab || elf->debug)
 		s->types[s->n_types++] = FILETYPE_ELF_DEBUG;
@@ -173,9 +173,8 @@ static int elf_probe(struct view *v, unsigned index, struct obj_slice *out, stru
 		return r;
 	s.arch = arch_of(&elf);
 	s.big_endian = elf.big;
-	s.features = elf.features;
-	if (s.kind != OBJ_OTHER && elf_has_image(&elf))
-		s.features |= OBJ_HAS_CODE;
+	s.worth = elf.worth;
+	s.code = s.kind != OBJ_OTHER && elf_has_image(&elf);
 	set_types(&elf, &s);
 	r = find_split(&elf, &s);
 	if (r == 0)

@@ -69,7 +69,7 @@ struct elf {
 	bool indexed;	      /* the debug information has an index: debuggers read parts of it */
 	struct elf_range index, names_table, aranges; /* the tables that list units */
 	struct obj_walk walk;
-	unsigned features;
+	struct worth worth;
 
 	bool id_found;
 	unsigned id_size;

@@ -95,7 +95,7 @@ static int wrong_use(const struct obj_slice *s, const struct key *k, struct err 
 {
 	bool code = filetype_is(k->type, TYPE_PROGRAM);
 
-	if (!code && s->features & OBJ_HAS_CODE)
+	if (!code && s->code)
 		return err_set(e, -EBADMSG,
 			"is the stripped %s of %s %s: it has no symbol table and no debug "
 			"information", obj_kind_name(s->kind), id_word(k), k->id);

@@ -42,7 +42,8 @@ struct macho {
 	bool symbols;	  /* the symbol table has some */
 	bool knows_local; /* the commands say how many symbols are local */
 	bool local;	  /* some symbols are local: `strip` removes those */
-	unsigned features;
+	bool exports;	  /* some symbols are defined for other modules */
+	struct worth worth;
 	bool uuid_found;
 	uint8_t uuid[16];
 };
@@ -79,14 +80,7 @@ static bool is_name(const uint8_t p[static 16], const char *name)
 
 static void take_section(struct macho *m, const uint8_t *p)
 {
-	static const struct {
-		const char *name;
-		unsigned feature;
-	} rows[] = {
-		{"__debug_info", OBJ_HAS_DEBUG}, {"__zdebug_info", OBJ_HAS_DEBUG},
-		{"__eh_frame", OBJ_HAS_UNWIND},	 {"__debug_frame", OBJ_HAS_UNWIND},
-		{"__unwind_info", OBJ_HAS_UNWIND},
-	};
+	char name[17] = "";
 	uint64_t size = m->is64 ? number(m->big, p + 40, 8) : word(m, p + 36);
 	uint32_t off = word(m, p + (m->is64 ? 48 : 40));
 	uint32_t type = word(m, p + (m->is64 ? 64 : 56)) & SECTION_TYPE;
@@ -98,9 +92,9 @@ static void take_section(struct macho *m, const uint8_t *p)
 	if (m->type == MH_DSYM && !is_name(p + 16, "__DWARF"))
 		return;
 	reach(m, off, size);
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-		if (is_name(p, rows[i].name))
-			m->features |= rows[i].feature;
+	memcpy(name, p, 16);
+	if (name[0] == '_' && name[1] == '_')
+		obj_worth_section(&m->worth, name + 2);
 	if (is_name(p, "__text") || is_name(p + 16, "__TEXT_EXEC"))
 		m->code = true;
 }
@@ -150,6 +144,7 @@ static int take_command(struct macho *m, uint32_t cmd, struct span c)
 				m->e, -EBADMSG, "is broken: a symbol table of %zu bytes", c.n);
 		m->knows_local = true;
 		m->local = word(m, c.p + 12) != 0;
+		m->exports = word(m, c.p + 20) != 0;
 		return 0;
 	case LC_UUID:
 		if (c.n < 24)
@@ -297,7 +292,7 @@ static void set_types(const struct macho *m, struct obj_slice *s)
 	if (s->kind == OBJ_EXECUTABLE || s->kind == OBJ_LIBRARY)
 		s->types[s->n_types++] = FILETYPE_MACH_CODE;
 	if (s->kind == OBJ_DEBUG ||
-		(s->kind != OBJ_OTHER && (s->features & OBJ_HAS_DEBUG || symbols)))
+		(s->kind != OBJ_OTHER && (s->worth.debug == WORTH_DEBUG || symbols)))
 		s->types[s->n_types++] = FILETYPE_MACH_DEBUG;
 }
 
@@ -319,6 +314,14 @@ static void module_of(const struct macho *m, struct module *out)
 	debug_id_from_build_id(&out->debug_id, m->uuid, sizeof(m->uuid), true); /* in unchanged order */
 }
 
+/* Whether symbols are local is not known of old files: their symbols count as all. */
+static enum worth_symbols symbols_of(const struct macho *m)
+{
+	if (!m->symbols)
+		return WORTH_NO_SYMBOLS;
+	return m->knows_local && !m->local ? m->exports ? WORTH_EXPORTS : WORTH_NO_SYMBOLS : WORTH_SYMBOLS;
+}
+
 static int thin_probe(struct view *v, struct obj_slice *out, struct err *e)
 {
 	struct obj_slice s = {.format = "macho", .size = v->size};
@@ -333,9 +336,10 @@ static int thin_probe(struct view *v, struct obj_slice *out, struct err *e)
 	s.arch = arch_of(m.cpu, m.subtype);
 	s.kind = kind_of(m.type);
 	s.big_endian = m.big;
-	s.features = m.features | (m.symbols ? OBJ_HAS_SYMTAB : 0);
-	if (m.code && s.kind != OBJ_DEBUG && s.kind != OBJ_OTHER)
-		s.features |= OBJ_HAS_CODE;
+	s.worth = m.worth;
+	s.worth.known = true;
+	s.worth.symbols = symbols_of(&m);
+	s.code = m.code && s.kind != OBJ_DEBUG && s.kind != OBJ_OTHER;
 	set_types(&m, &s);
 	*out = s;
 	return 0;

@@ -6,22 +6,16 @@
 #include "base/err.h"
 #include "base/view.h"
 #include "id/key.h"
+#include "id/worth.h"
 
 enum obj_kind { OBJ_NONE, OBJ_EXECUTABLE, OBJ_LIBRARY, OBJ_DEBUG, OBJ_OBJECT, OBJ_SOURCES, OBJ_OTHER };
-
-enum obj_features {
-	OBJ_HAS_SYMTAB = 1,  /* a symbol table, the dynamic one counts */
-	OBJ_HAS_DEBUG = 2,   /* DWARF or what the format has */
-	OBJ_HAS_UNWIND = 4,
-	OBJ_HAS_SOURCES = 8,
-	OBJ_HAS_CODE = 16    /* the machine code itself, not only its section headers */
-};
 
 struct obj_slice {
 	const char *format; /* "elf": static */
 	const char *arch;   /* "x86_64", "arm64", "unknown": static */
 	enum obj_kind kind;
-	unsigned features;
+	struct worth worth;
+	bool code; /* it has the machine code itself, not only its section headers */
 	bool big_endian;
 	struct module module; /* object type, ids, and the names that the file contains */
 	enum filetype types[4]; /* the types that it can serve as, best first */
@@ -67,6 +61,11 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
  * whole file. */
 bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
 
+/* Reads the worth of a file that may not be all here. A Breakpad file is judged by its first 256 KiB: records that
+ * may follow count as present. 0; -EAGAIN: the view lacks bytes that are needed; -ENOENT: files of the type are not
+ * judged; -EBADMSG: the file is broken. */
+int obj_worth(struct view *v, enum filetype t, struct worth *out);
+
 /* For a view that obj_check() needs more bytes of: whether the front of the file says that it is the build
  * that the key asks for, and of that use. Then only missing bytes that contradict the front could prove it
  * wrong. */
@@ -97,9 +96,6 @@ void obj_take_name(struct obj_slice *s, const char *base);
 void obj_complete(struct obj_slice *s, const char *base);
 
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */
-
-/* "symtab,debug,unwind" or "none"; the words of `symfs id`. */
-const char *obj_features_text(unsigned features, char out[static 64]);
 
 /* The last component of a Unix or Windows path; "" if it is not a valid file name. */
 void obj_base_name(char out[static MODULE_NAME_MAX], const char *p, size_t n);

@@ -39,6 +39,9 @@ struct pdb {
 
 	struct debug_id id;
 	uint32_t machine;
+	bool mini;	  /* made by /DEBUG:FASTLINK: functions and types are in the object files */
+	bool has_dbi, stripped; /* without private symbols and lines */
+	bool old_dbi;	  /* of before 1999: what it has is not known */
 };
 
 /* ---- blocks ------------------------------------------------------------------------- */
@@ -153,6 +156,51 @@ static int read_info(struct pdb *pdb)
 	return 0;
 }
 
+/* Stream 1 ends with words that say how the PDB was linked. They are not aligned, because names precede them. */
+#define FEATURES_MOST 4
+#define FEATURE_MINI 0x494e494du
+
+/* Reads the last n bytes of stream 1, at most two blocks of it. */
+static int read_tail(struct pdb *pdb, uint8_t *p, uint32_t n)
+{
+	const struct stream *s = &pdb->stream[STREAM_INFO];
+	uint64_t words = 1 + (uint64_t)pdb->streams, off;
+	uint32_t at = s->size - n, block;
+	int r = 0;
+
+	words += ((uint64_t)pdb->stream[0].size + pdb->block_size - 1) / pdb->block_size;
+	while (r == 0 && n) {
+		uint32_t here = MIN(n, pdb->block_size - at % pdb->block_size);
+
+		r = directory_word(pdb, words + at / pdb->block_size, &block);
+		if (r == 0)
+			r = block_at(pdb, "its identity", block, &off);
+		if (r == 0)
+			r = pdb_read(pdb, "its identity", off + at % pdb->block_size, p, here);
+		p += here;
+		at += here;
+		n -= here;
+	}
+	return r;
+}
+
+/* Finds out whether the PDB is a mini PDB. 0, -EAGAIN: words that cannot be read count as absent. */
+static int read_features(struct pdb *pdb)
+{
+	uint8_t p[4 * FEATURES_MOST];
+	struct err *e = pdb->e;
+	int r;
+
+	if (pdb->stream[STREAM_INFO].size < INFO_SIZE + sizeof(p))
+		return 0;
+	pdb->e = NULL;
+	r = read_tail(pdb, p, sizeof(p));
+	pdb->e = e;
+	for (size_t i = 0; r == 0 && i < sizeof(p); i += 4)
+		pdb->mini |= le32(p + i) == FEATURE_MINI;
+	return r == -EAGAIN ? r : 0;
+}
+
 /* The linker increments the age in stream 3, and writes that age into the program. Tools that add to a PDB
  * later (srcsrv's pdbstr) increment the age in stream 1. The PDBs of compilers have no stream 3. */
 static int read_dbi(struct pdb *pdb)
@@ -164,9 +212,12 @@ static int read_dbi(struct pdb *pdb)
 	if (s->size < sizeof(h))
 		return 0;
 	r = pdb_read(pdb, "its debug information", s->off, h, sizeof(h));
-	if (r < 0 || le32(h) != DBI_VERSIONED)
+	pdb->old_dbi = r == 0 && le32(h) != DBI_VERSIONED;
+	if (r < 0 || pdb->old_dbi)
 		return r;
 	pdb->id.age = le32(h + 8);
+	pdb->has_dbi = true;
+	pdb->stripped = le16(h + 56) & 2;
 	pdb->machine = le16(h + 58);
 	return 0;
 }
@@ -204,10 +255,25 @@ static const char *arch_of(const struct pdb *pdb)
 	}
 }
 
+static struct worth worth_of(const struct pdb *pdb)
+{
+	struct worth w = {.known = !pdb->old_dbi};
+
+	if (pdb->has_dbi && (pdb->stripped || pdb->mini)) {
+		w.symbols = WORTH_DYNAMIC;
+		w.debug = pdb->mini && !pdb->stripped ? WORTH_LINES : WORTH_NO_DEBUG;
+	} else if (pdb->has_dbi) {
+		w.symbols = WORTH_SYMBOLS;
+		w.debug = WORTH_DEBUG;
+	}
+	w.unwind = pdb->machine == 0x14c; /* other machines have unwind tables in the program */
+	return w;
+}
+
 static int pdb_probe(struct view *v, unsigned index, struct obj_slice *out, struct err *e)
 {
 	struct obj_slice s = {.format = "pdb", .kind = OBJ_DEBUG, .size = v->size,
-		.features = OBJ_HAS_SYMTAB | OBJ_HAS_DEBUG, .types = {FILETYPE_PDB}, .n_types = 1};
+		.types = {FILETYPE_PDB}, .n_types = 1};
 	struct pdb pdb;
 	int r;
 
@@ -216,13 +282,14 @@ static int pdb_probe(struct view *v, unsigned index, struct obj_slice *out, stru
 	r = pdb_facts(&pdb, v, e);
 	if (r == 0)
 		r = check_whole(&pdb);
+	if (r == 0)
+		r = read_features(&pdb);
 	if (r < 0)
 		return r;
 	s.arch = arch_of(&pdb);
 	s.module.object = OBJECT_PE;
 	s.module.debug_id = pdb.id;
-	if (pdb.machine == 0x14c) /* other machines have unwind tables in the program */
-		s.features |= OBJ_HAS_UNWIND;
+	s.worth = worth_of(&pdb);
 	*out = s;
 	return 0;
 }
@@ -240,6 +307,19 @@ static int pdb_early(struct view *v, struct module *out)
 	return 0;
 }
 
+/* Reads a few words of two streams, so the file need not be whole. */
+static int pdb_worth(struct view *v, struct worth *out)
+{
+	struct pdb pdb;
+	int r = pdb_facts(&pdb, v, NULL);
+
+	if (r == 0)
+		r = read_features(&pdb);
+	if (r == 0)
+		*out = worth_of(&pdb);
+	return r;
+}
+
 const struct obj_format obj_pdb = {
 	.name = "pdb",
 	.magic = "Microsoft C/C++ MSF 7.00\r\n\x1a" "DS\0\0\0",
@@ -247,5 +327,6 @@ const struct obj_format obj_pdb = {
 	.serves = {FILETYPE_PDB},
 	.probe = pdb_probe,
 	.early = pdb_early,
+	.worth = pdb_worth,
 	.sparse = obj_always_sparse,
 };

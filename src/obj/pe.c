@@ -70,7 +70,7 @@ struct pe {
 	/* what the sections say */
 	uint64_t end; /* offset behind the last byte of the sections */
 	bool code_here, code_hollow, stub, pdata_empty;
-	unsigned features;
+	struct worth worth;
 
 	/* what the debug directory says */
 	enum rank rank;
@@ -131,6 +131,8 @@ static int find_names(struct pe *pe, const uint8_t *coff)
 	if (r < 0)
 		return r == -EAGAIN ? r : pe_read(pe, "its names", at, size, sizeof(size));
 	pe->names = at;
+	if (at > symbols)
+		pe->worth.symbols = WORTH_SYMBOLS;
 	pe->names_size = le32(size);
 	return 0;
 }
@@ -213,9 +215,8 @@ static void take_section(struct pe *pe, const struct section *s)
 		pe->code_here = true;
 	if (s->flags & SECTION_CODE && !s->size && s->virtual_size)
 		pe->code_hollow = true;
-	if (s->size &&
-		(strcmp(s->name, ".debug_info") == 0 || strcmp(s->name, ".zdebug_info") == 0))
-		pe->features |= OBJ_HAS_DEBUG;
+	if (s->size && s->name[0] == '.')
+		obj_worth_section(&pe->worth, s->name + 1);
 	if (s->size)
 		pe->end = MAX(pe->end, (uint64_t)s->off + s->size);
 }
@@ -401,12 +402,13 @@ static int pe_debug(struct pe *pe)
 	return r;
 }
 
-/* Reads the features of the PDB inside the program. If that PDB is broken, the program still is not. */
-static int embedded_features(struct pe *pe)
+/* Reads the worth of the PDB inside the program. If that PDB is broken, the program still is not. */
+static int embedded_worth(struct pe *pe)
 {
 	_cleanup_free_ uint8_t *packed = NULL, *pdb = NULL;
 	uint32_t n = pe->embedded.size, size;
 	uint8_t h[8];
+	struct worth inside;
 	struct view v;
 	size_t made;
 	int r;
@@ -419,7 +421,7 @@ static int embedded_features(struct pe *pe)
 	n -= (uint32_t)sizeof(h);
 	size = le32(h + 4);
 	if (n > EMBEDDED_MOST || size > EMBEDDED_MOST) {
-		pe->features |= OBJ_HAS_DEBUG;
+		pe->worth.debug = WORTH_DEBUG;
 		return 0;
 	}
 	packed = malloc(n ? n : 1);
@@ -432,9 +434,10 @@ static int embedded_features(struct pe *pe)
 	if (inflate_raw(packed, n, pdb, size, &made) < 0 || made != size)
 		return 0;
 	v = view_of_mem(pdb, made);
-	size = 0;
-	if (ppdb_features(&v, &size) == 0)
-		pe->features |= size;
+	if (ppdb_worth(&v, &inside) == 0) {
+		pe->worth.debug = MAX(pe->worth.debug, inside.debug);
+		pe->worth.sources |= inside.sources;
+	}
 	return 0;
 }
 
@@ -450,13 +453,13 @@ static int pe_tables(struct pe *pe)
 	if (r == 0)
 		r = pe_read(pe, "its exports", off, h, sizeof(h));
 	if (r == 0 && le32(h + 24))
-		pe->features |= OBJ_HAS_SYMTAB;
+		pe->worth.symbols = MAX(pe->worth.symbols, WORTH_EXPORTS);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	d = pe->dir[DIRECTORY_EXCEPTIONS];
 	r = d.rva && d.size ? file_offset(pe, d.rva, 8, &off) : -ENOENT;
-	if (r == 0)
-		pe->features |= OBJ_HAS_UNWIND;
+	pe->worth.unwind = r == 0; /* not by sections of DWARF: Windows unwinds by this table */
+	pe->worth.known = r == 0 || r == -ENOENT;
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -476,7 +479,7 @@ static int pe_facts(struct pe *pe, struct view *v, struct err *e)
 	if (r == 0)
 		r = pe_debug(pe);
 	if (r == 0)
-		r = embedded_features(pe);
+		r = embedded_worth(pe);
 	return r < 0 ? r : pe_tables(pe);
 }
 
@@ -486,7 +489,7 @@ static enum obj_kind kind_of(const struct pe *pe)
 {
 	if ((pe->stub && pe->pdata_empty) || !pe->has_image_size)
 		return OBJ_OTHER;
-	if (pe->code_hollow && !pe->code_here && pe->features & OBJ_HAS_DEBUG)
+	if (pe->code_hollow && !pe->code_here && pe->worth.debug == WORTH_DEBUG)
 		return OBJ_DEBUG;
 	return pe->flags & FILE_DLL ? OBJ_LIBRARY : OBJ_EXECUTABLE;
 }
@@ -534,7 +537,8 @@ static int pe_probe(struct view *v, unsigned index, struct obj_slice *out, struc
 	module_of(&pe, &s.module);
 	s.arch = arch_of(&pe);
 	s.kind = kind_of(&pe);
-	s.features = pe.features | (pe.code_here ? OBJ_HAS_CODE : 0);
+	s.worth = pe.worth;
+	s.code = pe.code_here;
 	if (pe.has_image_size)
 		s.types[s.n_types++] = FILETYPE_PE;
 	*out = s;

@@ -128,7 +128,7 @@ static int perfmap_probe(struct view *v, unsigned index, struct obj_slice *out, 
 	if (r < 0)
 		return r;
 	s.arch = arch_of(&h);
-	s.features = h.symbols ? OBJ_HAS_SYMTAB : 0;
+	s.worth = (struct worth){.known = true, .symbols = h.symbols ? WORTH_SYMBOLS : WORTH_NO_SYMBOLS};
 	*out = s;
 	return 0;
 }

@@ -59,7 +59,7 @@ struct ppdb {
 	uint64_t valid;	     /* which tables are here, a bit each */
 	unsigned string, guid, blob; /* bytes of an index into a heap */
 	uint64_t custom;     /* offset of TABLE_CUSTOM */
-	unsigned features;
+	struct worth worth;
 };
 
 static int ppdb_read(struct ppdb *ppdb, const char *what, uint64_t off, void *p, size_t n)
@@ -285,21 +285,22 @@ static int find_sources(struct ppdb *ppdb)
 		last = guid;
 	}
 	if (yes)
-		ppdb->features |= OBJ_HAS_SOURCES;
+		ppdb->worth.sources = true;
 	return r;
 }
 
-static int find_features(struct ppdb *ppdb)
+static int find_worth(struct ppdb *ppdb)
 {
 	int r;
 
+	ppdb->worth.known = true;
 	if (!ppdb->tables.size)
 		return 0;
 	r = read_tables(ppdb);
 	if (r < 0)
 		return r;
 	if (ppdb->rows[TABLE_METHOD_DEBUG])
-		ppdb->features |= OBJ_HAS_DEBUG;
+		ppdb->worth.debug = WORTH_DEBUG;
 	return find_sources(ppdb);
 }
 
@@ -322,17 +323,17 @@ static int ppdb_facts(struct ppdb *ppdb, struct view *v, struct err *e)
 	int r = ppdb_open(ppdb, v, e);
 
 	if (r == 0)
-		r = find_features(ppdb);
+		r = find_worth(ppdb);
 	return r < 0 ? r : check_whole(ppdb);
 }
 
-int ppdb_features(struct view *v, unsigned *features)
+int ppdb_worth(struct view *v, struct worth *out)
 {
 	struct ppdb ppdb;
 	int r = ppdb_facts(&ppdb, v, NULL);
 
 	if (r == 0)
-		*features = ppdb.features;
+		*out = ppdb.worth;
 	return r;
 }
 
@@ -443,7 +444,7 @@ static int ppdb_probe(struct view *v, unsigned index, struct obj_slice *out, str
 	r = ppdb_facts(&ppdb, v, e);
 	if (r < 0)
 		return r;
-	s.features = ppdb.features;
+	s.worth = ppdb.worth;
 	s.module.object = OBJECT_PE_DOTNET;
 	s.module.debug_id = ppdb.id;
 	*out = s;

@@ -1,13 +1,13 @@
-/* Reads Portable PDBs: their features, for the reader of PE files, which can contain one; and checksums. */
+/* Reads Portable PDBs: their worth, for the reader of PE files, which can contain one; and checksums. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
 #include "base/view.h"
 #include "id/module.h"
+#include "id/worth.h"
 
-/* Reads the features (OBJ_HAS_*). 0; -EBADMSG: not a Portable PDB, or a broken one; or another result of a
- * probe. */
-int ppdb_features(struct view *v, unsigned *features);
+/* Reads the worth. 0; -EBADMSG: not a Portable PDB, or a broken one; or another result of a probe. */
+int ppdb_worth(struct view *v, struct worth *out);
 
 /* Compares a whole file with the checksum in its program, "SHA256:00ff…". The checksum is the digest of the
  * file with zeros in place of the identity, because compilers make the identity from the digest. 1: they are

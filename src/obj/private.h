@@ -20,6 +20,8 @@ struct obj_format {
 	int (*early)(struct view *v, struct module *out);
 	/* May be NULL. After early(): whether the bytes so far announce a file that serves as `t`. */
 	bool (*promises)(struct view *v, enum filetype t);
+	/* As obj_worth(). NULL: obj_identify() finds the worth. */
+	int (*worth)(struct view *v, struct worth *out);
 	/* As obj_is_sparse(). NULL: the files are never sparse. */
 	int (*sparse)(struct view *v, enum filetype t);
 	/* As obj_walk(), obj_heads(). NULL: unknown. */
@@ -79,6 +81,9 @@ int obj_cut_off(struct err *e, const char *what);
 int obj_check_whole(struct view *v, uint64_t end, struct err *e);
 
 int obj_always_sparse(struct view *v, enum filetype t); /* 1: for formats that debuggers always read in parts */
+
+/* Adds what a section with bytes is worth. `name` has no "." or "__" in front. */
+void obj_worth_section(struct worth *w, const char *name);
 
 /* The name of an architecture that a file gives as text: static; "unknown" if symfs does not know it. */
 const char *obj_arch(const char *p, size_t n);

@@ -41,6 +41,25 @@ int obj_always_sparse(struct view *v, enum filetype t)
 	return 1;
 }
 
+void obj_worth_section(struct worth *w, const char *name)
+{
+	static const struct {
+		const char *name;
+		enum worth_debug debug;
+	} rows[] = {
+		{"debug_info", WORTH_DEBUG}, {"zdebug_info", WORTH_DEBUG}, {"debug_info.dwo", WORTH_DEBUG},
+		{"debug_line", WORTH_LINES}, {"zdebug_line", WORTH_LINES}, {"debug_line.dwo", WORTH_LINES},
+		{"eh_frame", WORTH_NO_DEBUG}, {"debug_frame", WORTH_NO_DEBUG}, {"unwind_info", WORTH_NO_DEBUG},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strcmp(name, rows[i].name) != 0)
+			continue;
+		w->debug = MAX(w->debug, rows[i].debug);
+		w->unwind |= rows[i].debug == WORTH_NO_DEBUG;
+	}
+}
+
 const char *obj_arch(const char *p, size_t n)
 {
 	static const char *const known[] = {"x86", "x86_64", "x86_64h", "arm", "armv5", "armv6",

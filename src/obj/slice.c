@@ -164,25 +164,3 @@ const char *obj_kind_name(enum obj_kind k)
 
 	return (unsigned)k < ARRAY_SIZE(names) ? names[k] : "none";
 }
-
-const char *obj_features_text(unsigned features, char out[static 64])
-{
-	static const struct {
-		unsigned bit;
-		const char *word;
-	} rows[] = {
-		{OBJ_HAS_SYMTAB, "symtab"},
-		{OBJ_HAS_DEBUG, "debug"},
-		{OBJ_HAS_UNWIND, "unwind"},
-		{OBJ_HAS_SOURCES, "sources"},
-	};
-	size_t n = 0;
-
-	out[0] = '\0';
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
-		if (features & rows[i].bit)
-			n += (size_t)snprintf(out + n, 64 - n, "%s%s", n ? "," : "", rows[i].word);
-	if (!n)
-		snprintf(out, 64, "none");
-	return out;
-}

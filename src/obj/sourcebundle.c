@@ -266,7 +266,7 @@ static int sourcebundle_probe(struct view *v, unsigned index, struct obj_slice *
 	if (r < 0)
 		return r;
 	s.arch = obj_arch(m.arch, strlen(m.arch));
-	s.features = m.files ? OBJ_HAS_SOURCES : 0;
+	s.worth = (struct worth){.known = true, .sources = m.files > 0};
 	module_of(&m, &s.module, s.arch);
 	*out = s;
 	return 0;

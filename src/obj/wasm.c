@@ -20,8 +20,8 @@ enum { SECTION_CUSTOM = 0, SECTION_CODE = 10 };
 struct wasm {
 	struct view *v;
 	struct err *e;
-	unsigned features;
-	bool names;
+	struct worth worth;
+	bool code, names;
 	bool id_found;
 	size_t id_size;
 	uint8_t id[ID_MOST];
@@ -113,10 +113,8 @@ static int take_custom(struct wasm *w, uint64_t off, uint64_t end)
 		return take_id(w, off, end - off);
 	if (off == end)
 		return 0;
-	if (strcmp(name, ".debug_info") == 0)
-		w->features |= OBJ_HAS_DEBUG;
-	if (strcmp(name, ".debug_frame") == 0)
-		w->features |= OBJ_HAS_UNWIND;
+	if (name[0] == '.')
+		obj_worth_section(&w->worth, name + 1);
 	if (strcmp(name, "name") == 0)
 		w->names = true;
 	return 0;
@@ -133,7 +131,7 @@ static int take_section(struct wasm *w, uint8_t id, uint64_t off, uint64_t end)
 		return 0;
 	r = read_number(w, &off, end, &count);
 	if (r == 0 && count)
-		w->features |= OBJ_HAS_CODE;
+		w->code = true;
 	return r;
 }
 
@@ -207,11 +205,14 @@ static int wasm_probe(struct view *v, unsigned index, struct obj_slice *out, str
 	if (r < 0)
 		return r;
 	module_of(&w, &s.module);
-	s.features = w.features | (w.names ? OBJ_HAS_SYMTAB : 0);
-	s.kind = w.features & OBJ_HAS_CODE ? OBJ_LIBRARY : OBJ_DEBUG;
+	s.worth = w.worth;
+	s.worth.known = true;
+	s.worth.symbols = w.names ? WORTH_SYMBOLS : WORTH_NO_SYMBOLS;
+	s.code = w.code;
+	s.kind = w.code ? OBJ_LIBRARY : OBJ_DEBUG;
 	if (s.kind == OBJ_LIBRARY)
 		s.types[s.n_types++] = FILETYPE_WASM_CODE;
-	if (s.kind == OBJ_DEBUG || w.names || w.features & OBJ_HAS_DEBUG)
+	if (s.kind == OBJ_DEBUG || w.names || w.worth.debug == WORTH_DEBUG)
 		s.types[s.n_types++] = FILETYPE_WASM_DEBUG;
 	*out = s;
 	return 0;

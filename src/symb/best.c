@@ -1,7 +1,6 @@
 /* The table of the best file types of a module for each purpose: Sentry's choices, as rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symb/best.h"
-#include "obj/obj.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -25,14 +24,8 @@ const struct best_row best_rows[] = {
 	{0},
 };
 
-static const struct {
-	const char *name;
-	unsigned feature;
-} purposes[BEST_PURPOSES] = {
-	[BEST_SYMTAB] = {"symtab", OBJ_HAS_SYMTAB},
-	[BEST_DEBUG] = {"debug", OBJ_HAS_DEBUG},
-	[BEST_UNWIND] = {"unwind", OBJ_HAS_UNWIND},
-};
+static const char *const purposes[BEST_PURPOSES] = {
+	[BEST_SYMTAB] = "symtab", [BEST_DEBUG] = "debug", [BEST_UNWIND] = "unwind"};
 
 const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigned bits)
 {
@@ -45,18 +38,25 @@ const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigne
 
 const char *best_purpose_name(enum best_purpose p)
 {
-	return purposes[p].name;
+	return purposes[p];
 }
 
 int best_purpose_find(const char *name)
 {
 	for (int p = 0; p < BEST_PURPOSES; p++)
-		if (strcmp(purposes[p].name, name) == 0)
+		if (strcmp(purposes[p], name) == 0)
 			return p;
 	return -EINVAL;
 }
 
-unsigned best_feature(enum best_purpose p)
+bool best_serves(enum best_purpose p, const struct worth *w)
 {
-	return purposes[p].feature;
+	switch (p) {
+	case BEST_SYMTAB:
+		return !w->known || w->symbols || w->debug;
+	case BEST_DEBUG:
+		return !w->known || w->debug;
+	default:
+		return !w->known || w->unwind;
+	}
 }

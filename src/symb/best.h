@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/module.h"
+#include "id/worth.h"
 
 #include <stdbool.h>
 
@@ -24,4 +25,4 @@ const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigne
 
 const char *best_purpose_name(enum best_purpose p); /* "symtab" "debug" "unwind" */
 int best_purpose_find(const char *name);	     /* -EINVAL */
-unsigned best_feature(enum best_purpose p);	     /* the feature that a file needs: OBJ_HAS_... */
+bool best_serves(enum best_purpose p, const struct worth *w); /* whether such a file serves the purpose at all */

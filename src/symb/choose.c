@@ -120,7 +120,7 @@ static void judge(struct best_candidate *c, const struct asked *a, enum best_pur
 		c->verdict = BEST_FAILED;
 		c->error = q->r < 0 ? q->r : -EIO;
 		why = why[0] ? why : err_text(c->error);
-	} else if (a->known[c->type] && !(a->slice[c->type].features & best_feature(p))) {
+	} else if (a->known[c->type] && !best_serves(p, &a->slice[c->type].worth)) {
 		c->verdict = BEST_LACKS;
 		snprintf(c->why, sizeof(c->why), "it has no %s", wanted_words[p]);
 		return;

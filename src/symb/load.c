@@ -179,8 +179,8 @@ static unsigned rank_of(struct blob *b, const struct key *k)
 
 	if (obj_check(&v, k, &s, NULL) != 1)
 		return 0;
-	if (!(s.features & OBJ_HAS_DEBUG))
-		rank += s.features & OBJ_HAS_SYMTAB ? 10 : 20;
+	if (!s.worth.debug)
+		rank += s.worth.symbols ? 10 : 20;
 	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i] != k->type; i++)
 		rank++;
 	return rank;

@@ -104,7 +104,8 @@ static inline void object_prefixes_agree(const uint8_t *p, size_t n, const struc
 			ck_assert_str_eq(s.module.code_id, whole.module.code_id);
 			ck_assert(debug_id_equal(&s.module.debug_id, &whole.module.debug_id));
 			ck_assert_int_eq(s.kind, whole.kind);
-			ck_assert_int_eq(s.features, whole.features);
+			ck_assert_int_eq(memcmp(&s.worth, &whole.worth, sizeof(s.worth)), 0);
+			ck_assert_int_eq(s.code, whole.code);
 		}
 	}
 }

@@ -2,6 +2,7 @@
  * which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
+#include "worths.h"
 
 #define GUID "C0BCC3F19827FE653058404B2831D9E6"
 #define GUID_TEXT "c0bcc3f1-9827-fe65-3058-404b2831d9e6"
@@ -89,7 +90,7 @@ START_TEST(long_heads)
 	s = object_must(text, (size_t)n, 0);
 	ck_assert_str_eq(s.module.code_id, "f1c3bcc0");
 	ck_assert_uint_eq(strlen(s.module.debug_file), 250);
-	ck_assert_int_eq(s.features, OBJ_HAS_DEBUG);
+	ck_assert_worth(s, "symbols=full");
 	n = snprintf(text, sizeof(text), "MODULE Linux x86_64 " GUID "0 %09000d\nINFO CODE_ID F1\n", 7);
 	s = object_must(text, (size_t)n, 0);
 	object_debug_id(&s, GUID_TEXT);
@@ -98,14 +99,29 @@ START_TEST(long_heads)
 }
 END_TEST
 
-START_TEST(features)
+START_TEST(worth)
 {
-	ck_assert_int_eq(must("MODULE Linux x86 " GUID "0 a\n").features, 0);
-	ck_assert_int_eq(must("MODULE Linux x86 " GUID "0 a\nFUNC m 1 2 0 a\nFUNCTION 1\n").features,
-		OBJ_HAS_DEBUG);
-	ck_assert_int_eq(must("MODULE Linux x86 " GUID "0 a\nPUBLIC 1 0 FUNC\r\nSTACK CFI\n").features,
-		OBJ_HAS_SYMTAB | OBJ_HAS_UNWIND);
-	ck_assert_int_eq(must("MODULE Linux x86 " GUID "0 a\nINFO FUNC \n FUNC\n").features, 0);
+	static const struct {
+		const char *records, *worth;
+	} rows[] = {
+		{"", "none"},
+		{"FUNC m 1 2 0 a\nFUNCTION 1\n", "symbols=full"},
+		{"FUNC 1 2 0 a\n1 2 33 0\n", "debug=full"},
+		{"FUNC 1 2 0 a\nDEADBEEF12345678 2 33 0\n", "debug=full"},
+		{"FUNC 1 2 0 a\n1 2 33 0\nPUBLIC 9 0 b\n", "symbols=full debug=full"},
+		{"FUNC 1 2 0 a\n1f23456789abcdef01234567 2 33 0\n", "symbols=full"},
+		{"PUBLIC 1 0 FUNC\r\nSTACK CFI\n", "symbols=full unwind"},
+		{"INFO FUNC \n FUNC\n", "none"},
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[256];
+		struct obj_slice s;
+
+		snprintf(text, sizeof(text), "MODULE Linux x86 " GUID "0 a\n%s", rows[i].records);
+		s = must(text);
+		ck_assert_worth(s, rows[i].worth);
+	}
 }
 END_TEST
 
@@ -130,7 +146,39 @@ START_TEST(a_large_file_is_sampled)
 	n = fill(p, n, size - 4096, "FUNC 1000 20 0 PUBLIC\n1000 10 7 3\n1010 10 8 3\n");
 	n = fill(p, n, size, "STACK CFI INIT 1000 20 .cfa: $rsp 8 +\n");
 	s = object_must(p, n, 0);
-	ck_assert_int_eq(s.features, OBJ_HAS_DEBUG | OBJ_HAS_UNWIND);
+	ck_assert_worth(s, "debug=full unwind");
+}
+END_TEST
+
+/* The first 256 KiB of a larger file: what may follow counts as there. */
+START_TEST(the_front_of_a_large_file)
+{
+	static const struct {
+		const char *line, *worth;
+	} rows[] = {
+		{"FILE 7 /some/where.c\n", "unknown"},
+		{"FUNC 1000 20 0 a\n", "unknown"},
+		{"FUNC 1000 20 0 a\n1000 10 7 3\n", "symbols=full debug=full unwind"},
+		{"PUBLIC 1000 0 a\n", "symbols=full unwind"},
+		{"STACK CFI 1000\n", "symbols=full unwind"},
+	};
+	size_t size = 300u << 10;
+	_cleanup_free_ char *p = malloc(size);
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		size_t n = fill(p, fill(p, 0, 64, "MODULE Linux x86 " GUID "0 a\n"), size, rows[i].line);
+		struct view v = view_of_mem(p, 256u << 10);
+		char room[WORTH_TEXT];
+		struct worth w;
+
+		v.size = n;
+		ck_assert_int_eq(obj_worth(&v, FILETYPE_BREAKPAD, &w), 0);
+		ck_assert_str_eq(worth_text(&w, room), rows[i].worth);
+		v.have = 1000;
+		ck_assert_int_eq(obj_worth(&v, FILETYPE_BREAKPAD, &w), -EAGAIN);
+		ck_assert(v.want_off == 1000 && v.want_off + v.want_len == 256u << 10);
+		ck_assert_int_eq(obj_worth(&v, FILETYPE_PDB, &w), -ENOENT);
+	}
 }
 END_TEST
 
@@ -181,5 +229,5 @@ START_TEST(prefixes_agree)
 }
 END_TEST
 
-UNIT_MAIN("breakpad", heads, systems, broken, long_heads, features, a_large_file_is_sampled, keys,
+UNIT_MAIN("breakpad", heads, systems, broken, long_heads, worth, a_large_file_is_sampled, the_front_of_a_large_file, keys,
 	prefixes_agree)

@@ -101,7 +101,7 @@ static const char *text_of(struct json_object *o, const char *name)
 START_TEST(json)
 {
 	static const char *const words[] = {"path", "index", "format", "type", "kind", "arch", "code_id",
-		"debug_id", "breakpad_id", "checksum", "name", "features", "keys", "error"};
+		"debug_id", "breakpad_id", "checksum", "name", "features", "worth", "keys", "error"};
 	struct json_object *list, *o;
 
 	ck_assert_int_eq(run("/proc/self/exe", "--json", file("t", "x\n")), EXIT_NO);

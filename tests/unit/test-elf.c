@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "unit.h"
+#include "worths.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -439,11 +440,15 @@ START_TEST(debug_files)
 	struct obj_slice s = must(own_debug(".debug_info", PROGBITS));
 
 	ck_assert_int_eq(s.kind, OBJ_DEBUG);
-	ck_assert_int_eq(s.features, OBJ_HAS_DEBUG);
+	ck_assert_worth(s, "debug=full");
 	ck_assert(serves(&s, FILETYPE_ELF_DEBUG) && !serves(&s, FILETYPE_ELF_CODE));
+	s = must(own_debug(".debug_line", PROGBITS));
+	ck_assert_worth(s, "debug=lines");
 	s = must(own_debug(".symtab", SYMTAB));
 	ck_assert_int_eq(s.kind, OBJ_DEBUG);
-	ck_assert_int_eq(s.features, OBJ_HAS_SYMTAB);
+	ck_assert_worth(s, "symbols=full");
+	s = must(own_debug(".debug_info", NOBITS));
+	ck_assert_worth(s, "none");
 	s = must(own_debug(NULL, 0));
 	ck_assert_int_eq(s.kind, OBJ_DEBUG);
 	ck_assert(debug_id_is_nil(&s.module.debug_id) == false);
@@ -459,7 +464,7 @@ START_TEST(static_executable_is_no_debug_file)
 	code(m, 64);
 	s = must(image_end(m));
 	ck_assert_int_eq(s.kind, OBJ_EXECUTABLE);
-	ck_assert(s.features & OBJ_HAS_CODE);
+	ck_assert(s.code);
 }
 END_TEST
 
@@ -499,8 +504,8 @@ START_TEST(both_code_and_debug)
 	ck_assert_int_eq(s.n_types, 2);
 	ck_assert_int_eq(s.types[0], FILETYPE_ELF_CODE);
 	ck_assert_int_eq(s.types[1], FILETYPE_ELF_DEBUG);
-	ck_assert_int_eq(s.features,
-		OBJ_HAS_SYMTAB | OBJ_HAS_DEBUG | OBJ_HAS_UNWIND | OBJ_HAS_CODE);
+	ck_assert_worth(s, "symbols=dynamic debug=full unwind");
+	ck_assert(s.code);
 }
 END_TEST
 
@@ -540,7 +545,7 @@ START_TEST(objects_and_cores)
 	m->type = 1;
 	s = must(image_end(m));
 	ck_assert_int_eq(s.kind, OBJ_OBJECT);
-	ck_assert_int_eq(s.features, OBJ_HAS_DEBUG);
+	ck_assert_worth(s, "debug=full");
 }
 END_TEST
 
@@ -773,11 +778,6 @@ END_TEST
 
 START_TEST(words)
 {
-	char room[64];
-
-	ck_assert_str_eq(obj_features_text(0, room), "none");
-	ck_assert_str_eq(obj_features_text(OBJ_HAS_CODE, room), "none");
-	ck_assert_str_eq(obj_features_text(31, room), "symtab,debug,unwind,sources");
 	ck_assert_str_eq(obj_kind_name(OBJ_DEBUG), "debug");
 	ck_assert_str_eq(obj_kind_name((enum obj_kind)99), "none");
 }
@@ -822,7 +822,8 @@ static void consistent(const uint8_t *p, size_t n, const struct key *k)
 			if (r >= 0 && s.format) {
 				ck_assert_str_eq(s.module.code_id, whole.module.code_id);
 				ck_assert_int_eq(s.kind, whole.kind);
-				ck_assert_int_eq(s.features, whole.features);
+				ck_assert_int_eq(memcmp(&s.worth, &whole.worth, sizeof(s.worth)), 0);
+				ck_assert_int_eq(s.code, whole.code);
 			}
 		}
 	}

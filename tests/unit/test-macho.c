@@ -3,6 +3,7 @@
  * tests the output of a compiler and linker, where they are installed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
+#include "worths.h"
 #include "scratch.h"
 
 enum { SEGMENT = 1, SYMTAB = 2, DYSYMTAB = 11, SEGMENT_64 = 25, UUID = 27 };
@@ -110,8 +111,9 @@ static void symbols(struct image *m, unsigned count, int local)
 	put(m, 80, 4);
 	put(m, 0, 4);
 	put(m, (unsigned)local, 4);
-	put(m, 0, 4);
-	m->n += 80 - 20;
+	put(m, (unsigned)local, 4);
+	put(m, count - (unsigned)local, 4);
+	m->n += 80 - 24;
 	m->count++;
 }
 
@@ -187,7 +189,8 @@ START_TEST(both_sizes_both_orders)
 		ck_assert_int_eq(s.module.object, OBJECT_MACHO);
 		ck_assert_str_eq(s.module.code_id, UUID_A);
 		object_debug_id(&s, UUID_A_TEXT); /* never swapped */
-		ck_assert_int_eq(s.features, OBJ_HAS_SYMTAB | OBJ_HAS_UNWIND | OBJ_HAS_CODE);
+		ck_assert_worth(s, "symbols=full unwind");
+		ck_assert(s.code);
 		ck_assert(object_serves(&s, FILETYPE_MACH_CODE));
 		ck_assert(object_serves(&s, FILETYPE_MACH_DEBUG));
 		ck_assert_int_eq(object_identify(m->p, m->n, 1, &s, &e), -ENOENT);
@@ -207,6 +210,7 @@ START_TEST(a_stripped_program_is_no_debug_file)
 	end(&image, 2048);
 	s = object_must(image.p, image.n, 0);
 	ck_assert(object_serves(&s, FILETYPE_MACH_CODE) && !object_serves(&s, FILETYPE_MACH_DEBUG));
+	ck_assert_int_eq(s.worth.symbols, WORTH_EXPORTS);
 	ck_assert_int_eq(object_check(image.p, image.n, FILETYPE_MACH_CODE, UUID_A, &s, &e), 1);
 	ck_assert_int_eq(object_check(image.p, image.n, FILETYPE_MACH_DEBUG, UUID_A, &s, &e), -EBADMSG);
 }
@@ -221,7 +225,7 @@ START_TEST(dsym_has_no_code)
 	s = object_must(image.p, image.n, 0);
 	ck_assert_int_eq(s.kind, OBJ_DEBUG);
 	ck_assert_str_eq(s.arch, "arm64");
-	ck_assert_int_eq(s.features, OBJ_HAS_SYMTAB | OBJ_HAS_DEBUG);
+	ck_assert_worth(s, "symbols=full debug=full");
 	ck_assert_int_eq(object_check(image.p, image.n, FILETYPE_MACH_DEBUG, UUID_B, &s, &e), 1);
 	ck_assert_int_eq(object_check(image.p, image.n, FILETYPE_MACH_CODE, UUID_B, &s, &e), -EBADMSG);
 	ck_assert_ptr_nonnull(strstr(e.text, "is the debug file of UUID " UUID_B));
@@ -524,9 +528,9 @@ START_TEST(compiled)
 	debug = of_file(dir, "arm64.dSYM/Contents/Resources/DWARF/arm64", 0);
 	slice = of_file(dir, "both", 1);
 	ck_assert_int_eq(thin.kind, OBJ_EXECUTABLE);
-	ck_assert(thin.features & OBJ_HAS_CODE);
+	ck_assert(thin.code);
 	ck_assert_int_eq(debug.kind, OBJ_DEBUG);
-	ck_assert(debug.features & OBJ_HAS_DEBUG && !(debug.features & OBJ_HAS_CODE));
+	ck_assert(debug.worth.debug == WORTH_DEBUG && !debug.code);
 	ck_assert_uint_eq(strlen(thin.module.code_id), 32);
 	ck_assert_str_eq(thin.module.code_id, debug.module.code_id);
 	ck_assert_str_eq(thin.module.code_id, slice.module.code_id);

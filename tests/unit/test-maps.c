@@ -1,6 +1,7 @@
 /* Tests obj/uuidmap.c, bcsymbolmap.c and perfmap.c: valid maps, and text that only looks like one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "objects.h"
+#include "worths.h"
 
 #define UUID "2d10c42f591d3265b14778ba0868073f"
 #define PLIST "<?xml version=\"1.0\"?><!DOCTYPE plist>\n<plist version=\"1.0\"><dict>\n"
@@ -99,10 +100,10 @@ START_TEST(perfmap)
 	ck_assert_str_eq(s.format, "perfmap");
 	ck_assert_str_eq(s.arch, "x86_64");
 	ck_assert_int_eq(s.kind, OBJ_DEBUG);
-	ck_assert_int_eq(s.features, OBJ_HAS_SYMTAB);
+	ck_assert_worth(s, "symbols=full");
 	object_debug_id(&s, "28abf608-79eb-36ba-0a52-ef7047051f3c-1");
 	ck_assert_int_eq(identify(PERFMAP, &s), 0);
-	ck_assert_int_eq(s.features, 0);
+	ck_assert_worth(s, "none");
 	ck_assert_int_eq(identify("FFFFFFFF 00 28abf608-79eb-36ba-0a52-ef7047051f3c\r\nFFFFFFFE 00 1\r\n"
 		"FFFFFFFC 00 99\r\n", &s), 0);
 	ck_assert_str_eq(s.arch, "unknown");

@@ -180,15 +180,17 @@ static void check_unreadable(const char *file)
 
 /* One fixture is stored packed, and its row describes the contents. For it, `temp` is the unpacked file, which
  * the caller removes; otherwise `temp` is "". False: no program here can unpack the fixture. */
-static bool unpack(char *file, size_t room, char temp[static 64])
+static bool unpack(char *file, size_t room, char temp[static 256])
 {
-	char command[9000], to[] = "/tmp/symfs-vectors-XXXXXX";
+	char command[9000], to[256];
+	const char *name = path_base(file); /* stays at the end, for the file of differences */
 	int fd;
 
 	temp[0] = '\0';
 	if (strcmp(file + strlen(file) - 4, ".zst") != 0)
 		return true;
-	fd = mkstemp(to);
+	snprintf(to, sizeof(to), "/tmp/symfs-vectors-XXXXXX-%.200s", name);
+	fd = mkstemps(to, (int)MIN(strlen(name), 200u) + 1);
 	if (fd < 0)
 		return false;
 	close(fd);
@@ -199,13 +201,13 @@ static bool unpack(char *file, size_t room, char temp[static 64])
 		return false;
 	}
 	snprintf(file, room, "%s", to);
-	snprintf(temp, 64, "%s", to);
+	snprintf(temp, 256, "%s", to);
 	return true;
 }
 
 static void check_ids(char *const *c)
 {
-	char file[8192], temp[64];
+	char file[8192], temp[256];
 	struct row row = {.file = file, .index = (unsigned)strtoul(c[5], NULL, 10), .arch = c[6],
 		.code_id = id_or_none(c[7]), .debug_id = id_or_none(c[8]), .features = c[11]};
 

@@ -2,6 +2,7 @@
  * many blocks, hostile values, and files of which only the beginning is present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "images.h"
+#include "worths.h"
 
 static const uint8_t guid[16] = {0x9d, 0xd9, 0x49, 0x32, 0x40, 0x0c, 0x31, 0x49, 0x86, 0x10, 0xf4,
 	0xe4, 0xfb, 0x0b, 0x69, 0x36};
@@ -82,7 +83,7 @@ START_TEST(the_linkers_age)
 	ck_assert_str_eq(s.format, "pdb");
 	ck_assert_str_eq(s.arch, "x86_64");
 	ck_assert_int_eq(s.kind, OBJ_DEBUG);
-	ck_assert_uint_eq(s.features, OBJ_HAS_SYMTAB | OBJ_HAS_DEBUG);
+	ck_assert_worth(s, "symbols=full debug=full");
 	ck_assert_str_eq(s.module.code_id, "");
 	ck_assert_uint_eq(s.n_types, 1);
 	ck_assert_int_eq(s.types[0], FILETYPE_PDB);
@@ -129,7 +130,7 @@ START_TEST(machines)
 		build(&p);
 		s = must();
 		ck_assert_str_eq(s.arch, rows[i].arch);
-		ck_assert_int_eq(!!(s.features & OBJ_HAS_UNWIND), p.machine == 0x14c);
+		ck_assert_int_eq(s.worth.unwind, p.machine == 0x14c);
 	}
 }
 END_TEST
@@ -279,5 +280,45 @@ START_TEST(refused_early)
 }
 END_TEST
 
+/* What the linker left out, by a flag of stream 3 and by a word at the end of stream 1. */
+START_TEST(worth)
+{
+	static const struct {
+		unsigned flags;
+		uint32_t word, machine;
+		const char *worth;
+	} rows[] = {
+		{0, 0, 0x8664, "symbols=full debug=full"},
+		{1, 20140508, 0x14c, "symbols=full debug=full unwind"},
+		{2, 0, 0x8664, "symbols=dynamic"},
+		{0, 0x494e494d, 0x8664, "symbols=dynamic debug=lines"},
+		{3, 0x494e494d, 0x8664, "symbols=dynamic"},
+	};
+	static const uint32_t sizes[] = {64, 511, 512, 514, 600};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows) * ARRAY_SIZE(sizes); i++) {
+		struct plan p = usual;
+		uint32_t size = sizes[i / ARRAY_SIZE(rows)];
+		struct obj_slice s;
+		struct view v;
+
+		p.block_size = 512;
+		p.info_size = size;
+		p.machine = rows[i % ARRAY_SIZE(rows)].machine;
+		build(&p);
+		put_at(12 * 512 + 56, rows[i % ARRAY_SIZE(rows)].flags, 2);
+		put_at(8 * 512 + size - 8, rows[i % ARRAY_SIZE(rows)].word, 4);
+		s = must();
+		ck_assert_worth(s, rows[i % ARRAY_SIZE(rows)].worth);
+		v = view_of_mem(image.p, image.n);
+		v.size += 100000; /* the rest of a large file is not needed to tell */
+		memset(&s.worth, 0, sizeof(s.worth));
+		ck_assert_int_eq(obj_worth(&v, FILETYPE_PDB, &s.worth), 0);
+		ck_assert_worth(s, rows[i % ARRAY_SIZE(rows)].worth);
+	}
+}
+END_TEST
+
 UNIT_MAIN("pdb", the_linkers_age, without_debug_information, machines, block_sizes,
-	large_directories, a_time_for_a_guid, ages, lies, every_field, parts, refused_early)
+	large_directories, a_time_for_a_guid, ages, lies, every_field, parts,
+	refused_early, worth)

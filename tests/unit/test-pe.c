@@ -3,6 +3,7 @@
  * present. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "images.h"
+#include "worths.h"
 
 #define HEADER 0x80
 #define OPTIONAL (HEADER + 24)
@@ -131,7 +132,8 @@ START_TEST(identity)
 		ck_assert(debug_id_is_nil(&s.module.debug_id));
 		ck_assert_int_eq(s.kind, i & 1 ? OBJ_LIBRARY : OBJ_EXECUTABLE);
 		ck_assert_int_eq(s.module.object, OBJECT_PE);
-		ck_assert_uint_eq(s.features, OBJ_HAS_CODE);
+		ck_assert_worth(s, "none");
+		ck_assert(s.code);
 		ck_assert_uint_eq(s.n_types, 1);
 		ck_assert_int_eq(s.types[0], FILETYPE_PE);
 	}
@@ -172,15 +174,15 @@ START_TEST(tables)
 	library();
 	directory(EXPORTS, RDATA_RVA + 0x100, 0x40);
 	s = must();
-	ck_assert_uint_eq(s.features, OBJ_HAS_CODE); /* none has a name */
+	ck_assert_worth(s, "none"); /* no export has a name */
 	put_at(RDATA + 0x100 + 24, 3, 4);
 	directory(EXCEPTIONS, RDATA_RVA + 0x140, 12);
 	s = must();
-	ck_assert_uint_eq(s.features, OBJ_HAS_CODE | OBJ_HAS_SYMTAB | OBJ_HAS_UNWIND);
+	ck_assert_worth(s, "symbols=exports unwind");
 	directory(EXPORTS, RDATA_RVA + RDATA_SIZE - 8, 0x40);
 	directory(EXCEPTIONS, 0x80000000, 12);
 	s = must();
-	ck_assert_uint_eq(s.features, OBJ_HAS_CODE);
+	ck_assert_worth(s, "none");
 }
 END_TEST
 
@@ -199,10 +201,11 @@ START_TEST(dwarf)
 		put_bytes(0x800 + 40, ".debug_info", 12);
 		s = must();
 		ck_assert_int_eq(s.kind, hollow ? OBJ_DEBUG : OBJ_LIBRARY);
-		ck_assert_uint_eq(s.features, OBJ_HAS_DEBUG | (hollow ? 0 : OBJ_HAS_CODE));
+		ck_assert_worth(s, "symbols=full debug=full");
+		ck_assert_int_eq(s.code, !hollow);
 		put_at(0x800 + 36, 4, 4); /* the table has no such name */
 		s = must();
-		ck_assert_uint_eq(s.features & OBJ_HAS_DEBUG, 0);
+		ck_assert_worth(s, "symbols=full");
 	}
 }
 END_TEST
@@ -382,7 +385,7 @@ START_TEST(embedded)
 	library();
 	entry(EMBEDDED, 0, 0x100, p, n);
 	s = must();
-	ck_assert_uint_eq(s.features, OBJ_HAS_CODE | OBJ_HAS_DEBUG);
+	ck_assert_worth(s, "debug=full");
 	/* A broken or truncated PDB inside does not affect the program. */
 	for (size_t i = 0; i < 64; i++) {
 		p[i] ^= 0x5a;
@@ -395,13 +398,13 @@ START_TEST(embedded)
 		library();
 		entry(EMBEDDED, 0, 0x100, p, cut);
 		s = must();
-		ck_assert_uint_eq(s.features, OBJ_HAS_CODE);
+		ck_assert_worth(s, "none");
 	}
 	p[7] = 0x7f; /* two billion bytes: too large to unpack */
 	library();
 	entry(EMBEDDED, 0, 0x100, p, n);
 	s = must();
-	ck_assert_uint_eq(s.features, OBJ_HAS_CODE | OBJ_HAS_DEBUG);
+	ck_assert_worth(s, "debug=full");
 }
 END_TEST
 

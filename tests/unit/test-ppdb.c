@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "obj/ppdb.h"
 #include "images.h"
+#include "worths.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -219,7 +220,7 @@ START_TEST(checksum_of_programs)
 END_TEST
 
 /* Each width of each column, by what makes it wide. */
-START_TEST(features)
+START_TEST(worth)
 {
 	static const uint32_t wide[][4] = {{3, 9, 2, 1}, {70000, 9, 2, 1}, {3, 2048, 2, 1},
 		{3, 2047, 2, 1}, {3, 9, 70000, 0}, {3, 9, 2, 5000}};
@@ -237,7 +238,7 @@ START_TEST(features)
 		p.kind = 1 + i % 3;
 		build(&p);
 		s = must();
-		ck_assert_uint_eq(s.features, OBJ_HAS_DEBUG | (p.kind > 1 ? OBJ_HAS_SOURCES : 0));
+		ck_assert_worth(s, p.kind > 1 ? "debug=full sources" : "debug=full");
 	}
 }
 END_TEST
@@ -251,12 +252,12 @@ START_TEST(nothing_to_find)
 	p.customs = 0;
 	build(&p);
 	s = must();
-	ck_assert_uint_eq(s.features, 0);
+	ck_assert_worth(s, "none");
 	p.customs = 1;
 	p.kind = 9; /* behind the heap */
 	build(&p);
 	s = must();
-	ck_assert_uint_eq(s.features, 0);
+	ck_assert_worth(s, "none");
 }
 END_TEST
 
@@ -315,4 +316,4 @@ START_TEST(parts)
 }
 END_TEST
 
-UNIT_MAIN("ppdb", identity, keys, checksum, checksum_of_programs, features, nothing_to_find, lies, every_field, parts)
+UNIT_MAIN("ppdb", identity, keys, checksum, checksum_of_programs, worth, nothing_to_find, lies, every_field, parts)

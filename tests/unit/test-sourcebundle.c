@@ -5,6 +5,7 @@
 #include "objects.h"
 #include "scratch.h"
 #include "base/path.h"
+#include "worths.h"
 #include "zips.h"
 
 #define GUID "C0BCC3F19827FE653058404B2831D9E6"
@@ -60,7 +61,7 @@ START_TEST(every_way_to_pack)
 		ck_assert_str_eq(s.arch, "x86_64");
 		ck_assert_str_eq(s.format, "sourcebundle");
 		ck_assert_int_eq(s.kind, OBJ_SOURCES);
-		ck_assert_int_eq(s.features, OBJ_HAS_SOURCES);
+		ck_assert_worth(s, "sources");
 		ck_assert_int_eq(s.module.object, OBJECT_ELF);
 	}
 }
@@ -89,7 +90,7 @@ START_TEST(manifests)
 	object_debug_id(&s, DEBUG_ID "-a");
 	ck_assert_str_eq(s.module.debug_file, "a\xc3\xa9.pdb");
 	ck_assert_str_eq(s.arch, "unknown");
-	ck_assert_int_eq(s.features, 0);
+	ck_assert_worth(s, "none");
 	s = must("{\"debug_id\":\"00000000-0000-0000-0000-000000000000\",\"code_id\":\"-\",\"files\":{}}");
 	ck_assert(!s.module.debug_id.set);
 	ck_assert_str_eq(s.module.code_id, "");

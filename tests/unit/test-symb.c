@@ -355,7 +355,10 @@ START_TEST(tables)
 	for (int p = 0; p < BEST_PURPOSES; p++)
 		ck_assert_int_eq(best_purpose_find(best_purpose_name((enum best_purpose)p)), p);
 	ck_assert_int_eq(best_purpose_find("fun"), -EINVAL);
-	ck_assert_uint_eq(best_feature(BEST_UNWIND), OBJ_HAS_UNWIND);
+	for (int p = 0; p < BEST_PURPOSES; p++) {
+		ck_assert(best_serves((enum best_purpose)p, &(struct worth){.known = false}));
+		ck_assert(!best_serves((enum best_purpose)p, &(struct worth){.known = true}));
+	}
 }
 END_TEST
 

@@ -1,0 +1,48 @@
+/* The worth of a file: which symbols and which debug information it has. Several files can have one key, such as
+ * a program before and after `strip`; the worth says which of them is better. Plain values: copy and compare
+ * them. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "id/filetype.h"
+
+#include <stddef.h>
+
+enum worth_symbols {
+	WORTH_NO_SYMBOLS,
+	WORTH_EXPORTS, /* only what other modules may call: PE, Mach-O */
+	WORTH_DYNAMIC, /* likewise without local symbols: .dynsym of ELF, the public symbols of a PDB */
+	WORTH_SYMBOLS  /* all */
+};
+
+enum worth_debug {
+	WORTH_NO_DEBUG,
+	WORTH_LINES, /* line tables without the functions, types and variables that belong to them */
+	WORTH_DEBUG  /* all that the format has */
+};
+
+struct worth {
+	bool known; /* false: the file was not looked at, and counts as one that has everything */
+	enum worth_symbols symbols;
+	enum worth_debug debug;
+	bool unwind, sources;
+};
+
+/* Whether `a` is better than `b` as a file of type `t`: above 0; equal: 0; below 0. Debug files are compared by
+ * debug information, then symbols, unwind information and sources; programs by unwind information first. */
+int worth_compare(const struct worth *a, const struct worth *b, enum filetype t);
+
+/* A number below 128 for comparisons among files of one type: a better file has a higher one. */
+unsigned worth_rank(const struct worth *w, enum filetype t);
+
+/* Whether the file has what a file of the type is asked for. Then no other source need be asked for a better one.
+ * True if the worth is unknown. */
+bool worth_suffices(const struct worth *w, enum filetype t);
+
+/* What the type is asked for, for messages: "debug information". NULL: any file of the type suffices. */
+const char *worth_wanted(enum filetype t);
+
+/* The text form: "symbols=full debug=lines unwind sources", without the words for what is missing; "none";
+ * "unknown". */
+#define WORTH_TEXT 64
+const char *worth_text(const struct worth *w, char out[static WORTH_TEXT]);
+int worth_parse(struct worth *out, const char *text); /* 0; -EINVAL, and `out` is unknown */

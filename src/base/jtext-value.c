@@ -33,7 +33,8 @@ static uint32_t escaped(const uint8_t **p, const uint8_t *end)
 	return utf16_join(c, low);
 }
 
-/* The next character of a string that was read, or half of a pair. */
+/* Decodes the next character of a string, or one half of a surrogate pair. jtext_read() has checked the
+ * string, so nothing is checked here. */
 static uint32_t next_character(const uint8_t **p, const uint8_t *end)
 {
 	uint32_t c = *(*p)++;
@@ -159,7 +160,7 @@ int jtext_integer(const struct jtext *j, uint32_t token, bool *minus, uint64_t *
 }
 
 #define DIGITS_MOST 4300
-#define WORDS_MOST (DIGITS_MOST * 10 / 96 + 1) /* of 32 bits; ten bits have more than three digits */
+#define WORDS_MOST (DIGITS_MOST * 10 / 96 + 1) /* words of 32 bits: 3 digits need less than 10 bits */
 
 int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out)
 {

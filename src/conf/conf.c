@@ -250,7 +250,8 @@ static int read_entry(
 	char *equals = strchr(p, '='), *value;
 	size_t n = strspn(p, NAME_CHARS);
 
-	/* The message has only the first word of the line: a header may be as secret as a password. */
+	/* The message has only the first word of the line: the rest may be a password, or a token in an HTTP
+	 * header. */
 	if (!equals)
 		return err_set(e, -EINVAL, "%s:%u: expected NAME = VALUE, found \"%.*s...\"", file,
 			line, (int)MIN(n, 60), p);

@@ -33,8 +33,8 @@ int key_of(struct key *out, const struct artifact *a);
  * keys of this type have no such form, or `k` has no file name. */
 bool key_by_name(const struct key *k, struct key *out);
 
-/* Whether the artifact's key is made from a debug id that is all zeros. Then a path without the file name
- * means no file. */
+/* Whether the artifact's key is made from a debug id that is all zeros. Such an id is shared by many
+ * files, so a path that contains the id must also contain the file name. */
 bool key_of_nil(const struct artifact *a);
 
 /* Makes an artifact from a key: sets the type, the id and the name that the key contains. */
@@ -77,7 +77,8 @@ unsigned key_class(const struct key *k);
 /* An example key of the class, with this name. -ENOENT: the type has no such ids. */
 int key_sample(unsigned class, const char *name, struct key *out);
 
-/* The first digits of an id, in lower case: a whole code id, or a debug id without its age. */
+/* The id without the age, in lower case: all of a code id, or the GUID (PDB 2.0: the timestamp) of a debug
+ * id. */
 const char *key_id_prefix(const struct key *k, char out[static KEY_ID_MAX]);
 
 /* The file name of a key as listings compare it (ASCII lower case). "": the key has no name, or the name

@@ -32,7 +32,8 @@ static void choose(const struct caps_keep *keep)
 		capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_DAC_READ_SEARCH);
 }
 
-/* Changes to the ids of the user. libcap-ng also empties the bounding set, while the process still may. */
+/* Changes to the ids of the user. libcap-ng also empties the bounding set, before the process loses the
+ * capability to do so. */
 static int change_user(const struct caps_keep *keep, struct err *e)
 {
 	int r;

@@ -130,7 +130,7 @@ static int new_table(struct head *h, bool file)
 
 	if (n < 0 || !take_uleb(&h->p, h->end, &count))
 		return -EBADMSG;
-	/* Entries of no bytes could have any count. */
+	/* Without a format, entries have no bytes, so the bytes that are left do not limit their count. */
 	if (!n || count > (uint64_t)(h->end - h->p))
 		return count ? -EBADMSG : 0;
 	while (r == 0 && count--)

@@ -9,8 +9,8 @@
 #define PARTS_MOST 64
 #define NAME_MOST (1u << 20)
 
-/* The place of an entry. Any look-up may close another unit to make room for a third, so only places are
- * kept between look-ups. */
+/* The place of an entry. A look-up that opens a unit may close the unit of an earlier look-up. So between
+ * look-ups only places are kept. */
 struct place {
 	const struct dwarf_file *file;
 	uint64_t at;
@@ -109,7 +109,8 @@ static const struct dwarf_scopes *scopes_of(struct dwarf_walker *w, const struct
 	return &x->scopes;
 }
 
-/* The scope around an entry, outside of blocks. NULL: the unit, or something without a name. */
+/* The innermost scope around an entry that is not a block. NULL: this is the unit, or a scope that is not
+ * part of names. */
 static const struct dwarf_scope *scope_around(const struct dwarf_scopes *all, uint64_t at)
 {
 	size_t from = 0, to = all->n;
@@ -130,8 +131,8 @@ static const struct dwarf_scope *scope_around(const struct dwarf_scopes *all, ui
 	return i != UINT32_MAX && is_context(all->all[i].tag) ? &all->all[i] : NULL;
 }
 
-/* Finds the scope of an entry, first that of the declaration that it completes. An inlined call lies in its
- * caller, which is not a part of its name. */
+/* Finds the scope that qualifies the name of an entry. If the entry completes a declaration, the scope of the
+ * declaration takes precedence. The caller around an inlined call does not qualify its name. */
 static bool find_context(struct dwarf_walker *w, struct place p, struct place *out, unsigned deep)
 {
 	const struct dwarf_scope *scope;

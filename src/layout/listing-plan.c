@@ -82,7 +82,8 @@ static void lower(char *to, size_t room, const char *from)
 	fold(to);
 }
 
-/* The kind of the part. -1: in no order of the keys are equal names adjacent. */
+/* The kind of the part. -1: the part cannot be listed, because no order of the keys makes equal names
+ * adjacent. */
 static int what_of(const struct pattern_part *p)
 {
 	if (p->whole || p->completes)
@@ -112,7 +113,7 @@ static bool joins(const struct listing_part *have, const struct listing_part *ne
 	if (have->what != new->what || !range_same(&have->range, &new->range) ||
 		have->digits != new->digits || have->with_case != new->with_case)
 		return false;
-	/* Keys of two prefixes may print the same if one prefix has an age after it. */
+	/* A prefix with an age after it can print the same name as a longer prefix without an age. */
 	if (have->what == LISTING_IDS)
 		return have_p->by_other == p->by_other;
 	if (have->what != LISTING_ONE && one_token(have_p->text, have_p->n) &&

@@ -16,7 +16,7 @@ static const char *const extensions[] = {
 	"tab", "tbl", "tcc", "td", "tpp", "txx", "v", "vala", "x", "y", "ypp", "yy", "zig",
 };
 
-/* Directories of the C++ library, whose headers have no extension either. */
+/* Directories of the C++ library. Their names look like those of its headers, which have no extension. */
 static const char *const cxx_dirs[] = {
 	"backward", "bits", "debug", "decimal", "experimental", "ext", "parallel", "profile",
 	"pstl", "tr1", "tr2", "__memory", "__algorithm",

@@ -9,8 +9,8 @@ enum tree_what {
 	TREE_NONE,	/* the path has no meaning in any layout: ENOENT, without asking any source */
 	TREE_DIR,
 	TREE_LEAF,	/* one of `files` */
-	TREE_EITHER,	/* LEAF or DIR: under debuginfod's source/ only a request to the source, or the kind
-			   of look-up, decides */
+	TREE_EITHER,	/* under debuginfod's source/ a path can be a LEAF or a DIR. The mount decides by
+			   `file_like`. Over HTTP it is a LEAF, because clients ask for files only */
 	TREE_LINK,	/* `text` is the target */
 	TREE_TEXT,	/* a file whose content is `text` */
 	TREE_STATE,	/* under .symfs: `rest` is the path there ("" for the directory itself) */
@@ -41,8 +41,8 @@ struct tree_hit {
 	bool else_dir;		     /* TREE_LEAF: without such a file, the path is a directory of another
 					layout */
 	enum tree_told told;
-	enum tree_gsym gsym; /* TREE_LEAF: the GSYM that is made of one of `files`; NONE: one of `files`
-				itself */
+	enum tree_gsym gsym; /* TREE_LEAF: the path is that of GSYM made from one of `files`;
+				TREE_GSYM_NONE: it is that of one of `files` itself */
 	unsigned n;
 	struct artifact files[LAYOUT_CANDIDATES];
 };
@@ -63,9 +63,9 @@ bool tree_is_link(const struct layout *l, enum filetype t);
 /* PATH of "gsym/PATH"; "" for "gsym" itself. NULL: the path is not in gsym/. */
 const char *tree_mirrored(const char *path);
 
-/* Which of the n files that a path under gsym/ can mean is the input of GSYM, when `found` exists. A
- * debug file and its program make the same GSYM. So a key of another type than the first file's means the
- * first file. */
+/* Chooses the file to make GSYM from, among the n files that a path under gsym/ can mean. `found` is the key
+ * of the one that exists. A debug file and its program make the same GSYM. So if `found` has another type
+ * than files[0], the choice is files[0]. */
 const struct artifact *tree_gsym_input(const struct artifact *files, unsigned n, const struct key *found);
 
 /* Whether the subdirectories of a directory in a layout's folder are links. `rest`: as in struct

@@ -194,7 +194,7 @@ static int module_of(const struct sym *sym, struct module *m, struct err *e)
 
 /* ---- worth -------------------------------------------------------------------------- */
 
-/* A line's first word is enough, so a line longer than a chunk is skipped, not kept. */
+/* Only the first word of a line is kept, so a line can be longer than a chunk. */
 struct scan {
 	char word[21]; /* ends with NUL */
 	size_t n;     /* bytes of the line, as far as they are in `word` */

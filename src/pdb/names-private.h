@@ -3,8 +3,8 @@
 #pragma once
 #include "pdb/names.h"
 
-/* Replaces an id with bit 31, which refers to another module, by the PDB's own id. Other ids stay unchanged.
- * 0; -ENOENT: not found; -EAGAIN; -ENOMEM. */
+/* If bit 31 of the id is set, it refers to another module: replaces it by the PDB's own id. Other ids stay
+ * unchanged. 0; -ENOENT: not found; -EAGAIN; -ENOMEM. */
 int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id);
 
 /* pdb_record() for an id that may belong to another module. Call pdb_record_release() in every case. */

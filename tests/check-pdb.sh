@@ -17,8 +17,10 @@ for file in variants/*; do
   table=$pdb/expected/variants/${name%.*}.tsv letters=none
   [ -f "$table" ] || { table=$pdb/expected/cl64.tsv letters=letters; }
   "$vectors" "$file" "$table" "$letters" >said || fail "$name: $(cat said)"
+  "$top_builddir/symfs" id "$file" | grep -q 'breakpad id 9A0A9A50D48061974C4C44205044422E1$' || fail "$name: another identity"
   n=$((n + 1))
 done
+"$top_builddir/symfs" id "$pdb/fixtures/crash_with_srcsrv.pdb" | grep -q '^ *breakpad id .*1$' || fail "an age that is not the image's"
 [ "$n" -ge 12 ] || fail "only $n variants"
 "$vectors" variants/noipi.pdb "$pdb/expected/crash.tsv" letters >/dev/null && fail "the table of another file passed"
 

@@ -1,0 +1,22 @@
+/* The identity of a PDB: its build and its machine. Reads few bytes, for callers that look at many files or at the
+ * beginning of a download. pdb_open() reads more. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "pdb/msf.h"
+
+struct pdb_identity {
+	bool has_guid; /* false: a file from before 1999, which has only the signature */
+	uint8_t guid[16];
+	uint32_t signature; /* a time */
+	uint32_t age;	    /* as in the image */
+	uint32_t machine;   /* as in the image; 0: unknown */
+	bool mini;	    /* made by /DEBUG:FASTLINK: functions and types are in the object files */
+	bool has_dbi;	    /* false: no functions, but perhaps types */
+	bool old_dbi;	    /* from before 1999: its contents are unknown */
+	bool stripped;	    /* it has public symbols, and little else */
+	uint64_t end;	    /* the container needs so many bytes */
+};
+
+/* Any thread, with its own `io`. 0; -EAGAIN: `io` lists the missing bytes; -ENOTSUP, -ENOMSG, -EBADMSG, -ENOMEM as
+ * msf_open(). While the size of an MSFZ file is unknown, -EAGAIN. */
+int pdb_identify(struct msf_io *io, struct pdb_identity *out, struct err *e);

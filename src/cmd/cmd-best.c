@@ -97,13 +97,6 @@ static const char *module_text(const struct module *m, char room[static 512])
 	return room;
 }
 
-/* Whether symbolication has no reader for this file, although it is the best one. */
-static bool is_unread(const struct best_candidate *c)
-{
-	return c->type == FILETYPE_PDB;
-}
-#define UNREAD "symfs symbolicate cannot read native PDBs yet; it uses the next file"
-
 static void print_text(const struct wishes *w, const char *word, const struct module *m,
 	const struct best_choice *c)
 {
@@ -122,8 +115,6 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 			text_shown(x->why, true, &room));
 		if (x->blob)
 			printf("     %s\n", text_shown(blob_path(x->blob), true, &room));
-		if (x->verdict == BEST_CHOSEN && is_unread(x))
-			printf("     " UNREAD "\n");
 	}
 	buf_release(&room);
 }
@@ -151,7 +142,6 @@ static void add_json(const struct wishes *w, const char *word, const struct modu
 		json_text(j, "why", x->why);
 		json_text(j, "path", x->blob ? blob_path(x->blob) : NULL);
 		json_text(j, "source", x->blob ? blob_facts(x->blob)->source : NULL);
-		json_text(j, "note", x->verdict == BEST_CHOSEN && is_unread(x) ? UNREAD : NULL);
 		json_end(j);
 	}
 	json_end(j);

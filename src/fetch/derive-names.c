@@ -16,6 +16,8 @@ static const struct family {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
+	/* A PDB's addresses are relative to the image, a program's are not. So neither replaces the other. */
+	{OBJECT_PE, {FILETYPE_PDB}, false},
 	{OBJECT_PE, {FILETYPE_PE}, false},
 	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},
 };

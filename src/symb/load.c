@@ -21,15 +21,15 @@
  * time. */
 struct group {
 	enum filetype types[2];
+	unsigned stage; /* a later stage is requested if the earlier ones are not enough */
 };
 
 struct loading {
 	struct wanted *w;
 	const struct symb_flags *flags;
 	struct group groups[GROUPS_MOST];
-	unsigned n_groups, n_first; /* the first n_first groups are requested first, the others if those find
-				       nothing */
-	unsigned n_tried;	    /* groups requested so far */
+	unsigned n_groups; /* in order of stage */
+	unsigned n_tried;  /* groups requested so far */
 	struct question *asked[GROUPS_MOST];
 	unsigned waits; /* questions without an answer */
 	struct found {
@@ -44,19 +44,14 @@ struct loading {
 	bool over;
 };
 
-static const struct group elf = {{FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}},
-			  macho = {{FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}},
-			  pe = {{FILETYPE_PE, FILETYPE_NONE}},
-			  breakpad = {{FILETYPE_BREAKPAD, FILETYPE_NONE}},
-			  portable = {{FILETYPE_PORTABLEPDB, FILETYPE_NONE}};
-
-static void add_group(struct loading *l, const struct group *g)
+static void add_group(struct loading *l, enum filetype best, enum filetype second, unsigned stage)
 {
-	l->groups[l->n_groups++] = *g;
+	l->groups[l->n_groups++] = (struct group){{best, second}, stage};
 }
 
 /* Chooses the groups of a module and their order. With a debug id alone, the Breakpad file comes first: such
- * requests mean that file, and every symbol server has it under that id. */
+ * requests mean that file, and every symbol server has it under that id. A PDB is large, so it is requested only
+ * when no smaller file has debug information. */
 static void plan(struct loading *l)
 {
 	const struct module *m = &l->w->m;
@@ -64,21 +59,21 @@ static void plan(struct loading *l)
 	bool known = m->code_id[0] || m->object == OBJECT_MACHO;
 
 	if (o == OBJECT_PE_DOTNET) {
-		add_group(l, &portable);
-		l->n_first = 1;
-		add_group(l, &pe);
+		add_group(l, FILETYPE_PORTABLEPDB, FILETYPE_NONE, 0);
+		add_group(l, FILETYPE_PE, FILETYPE_NONE, 1);
 		return;
 	}
-	add_group(l, &breakpad);
-	l->n_first = 1;
+	add_group(l, FILETYPE_BREAKPAD, FILETYPE_NONE, 0);
 	if (o == OBJECT_ELF || o == OBJECT_UNKNOWN)
-		add_group(l, &elf);
+		add_group(l, FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, known ? 0 : 1);
 	if (o == OBJECT_MACHO || o == OBJECT_UNKNOWN)
-		add_group(l, &macho);
+		add_group(l, FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE, known ? 0 : 1);
+	if (o == OBJECT_PE && known)
+		add_group(l, FILETYPE_PE, FILETYPE_NONE, 0);
 	if (o == OBJECT_PE)
-		add_group(l, &pe);
-	if (known)
-		l->n_first = l->n_groups;
+		add_group(l, FILETYPE_PDB, FILETYPE_NONE, 1);
+	if (o == OBJECT_PE && !known)
+		add_group(l, FILETYPE_PE, FILETYPE_NONE, 2);
 }
 
 static bool artifact_of(const struct module *m, enum filetype t, struct artifact *out)
@@ -129,8 +124,44 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, stru
 	return found;
 }
 
+static bool has_pdb(const struct loading *l)
+{
+	bool planned = false;
+
+	for (unsigned i = 0; i < l->n_groups; i++)
+		planned |= l->groups[i].types[0] == FILETYPE_PDB;
+	return planned;
+}
+
+/* Whether a PDB may have lines that the stored file lacks: no earlier request converted or missed the PDB. */
+static bool pdb_may_say_more(struct symb *s, const struct loading *l)
+{
+	struct artifact in, made;
+	struct fetched f = {0};
+	int r;
+
+	if (!has_pdb(l) || !artifact_of(&l->w->m, FILETYPE_PDB, &in) || derive_artifact(&in, false, &made) < 0)
+		return false;
+	r = derive_try(s->derive, &made, &f);
+	blob_unref(f.blob);
+	if (r == 0)
+		return false;
+	r = fetch_try(s->fetch, &in, 1, FETCH_WHOLE, &f);
+	if (r == 0)
+		blob_unref(f.blob);
+	return r < 0 || f.r == 0;
+}
+
+/* Whether the file has lines. File 0 stands for no file. */
+static bool has_lines(const struct loaded *l)
+{
+	return l->g.n_files > 1;
+}
+
+/* Looks for a stored GSYM file. A file with symbols only is taken if no PDB may say more. */
 static bool is_here(struct symb *s, struct loading *l)
 {
+	struct loaded *symbols = NULL, *file;
 	struct artifact a;
 
 	for (unsigned i = 0; i < l->n_groups; i++) {
@@ -140,11 +171,22 @@ static bool is_here(struct symb *s, struct loading *l)
 		 * not enough. */
 		if (t == FILETYPE_PORTABLEPDB && l->w->m.checksum[0])
 			continue;
-		if (made_of(s, &l->w->m, t, l->flags, &a) == 0 &&
-			find_made(s, &a, is_exact(&l->w->m, t), &l->w->file))
-			return true;
+		if (made_of(s, &l->w->m, t, l->flags, &a) < 0 || !find_made(s, &a, is_exact(&l->w->m, t), &file))
+			continue;
+		if (symbols && !has_lines(file)) {
+			loaded_unref(s, file);
+			continue;
+		}
+		if (symbols)
+			loaded_unref(s, symbols);
+		symbols = file;
+		if (has_lines(file) || !has_pdb(l))
+			break;
 	}
-	return false;
+	if (symbols && !has_lines(symbols) && pdb_may_say_more(s, l))
+		loaded_unref(s, take(symbols));
+	l->w->file = symbols;
+	return symbols;
 }
 
 /* ---- fetching ----------------------------------------------------------------------- */
@@ -169,6 +211,8 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
 	return 0;
 }
 
+enum { RANK_SYMBOLS = 10, RANK_NOTHING = 20 };
+
 /* The rank of a file, lower is better: first what it contains, then its place in the table. */
 static unsigned rank_of(struct blob *b, const struct key *k)
 {
@@ -180,7 +224,7 @@ static unsigned rank_of(struct blob *b, const struct key *k)
 	if (obj_check(&v, k, &s, NULL) != 1)
 		return 0;
 	if (!s.worth.debug)
-		rank += s.worth.symbols ? 10 : 20;
+		rank += s.worth.symbols ? RANK_SYMBOLS : RANK_NOTHING;
 	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i] != k->type; i++)
 		rank++;
 	return rank;
@@ -304,15 +348,27 @@ struct batch {
 	size_t n;
 };
 
-/* Requests the first groups or, if these found nothing, the others. */
+/* Requests the groups of the next stage. */
 static int ask_more(struct batch *b, struct loading *l)
 {
-	unsigned to = l->n_tried < l->n_first ? l->n_first : l->n_groups;
+	unsigned stage = l->groups[l->n_tried].stage;
 	int r = 0;
 
-	while (r == 0 && l->n_tried < to)
+	while (r == 0 && l->n_tried < l->n_groups && l->groups[l->n_tried].stage == stage)
 		r = ask(b->s, l, l->n_tried++, b->w);
 	return r;
+}
+
+/* Whether to convert what was found, rather than to request the next stage. If only symbols were found, the PDB
+ * is requested first. */
+static bool is_enough(const struct loading *l)
+{
+	bool debug = false;
+
+	for (unsigned i = 0; i < l->n_found; i++)
+		debug |= l->found[i].rank < RANK_SYMBOLS;
+	return l->n_found && (debug || l->n_tried == l->n_groups ||
+				     l->groups[l->n_tried].types[0] != FILETYPE_PDB);
 }
 
 /* Continues until the module waits for an answer, has a file, or has no candidate left. Modules do not
@@ -322,7 +378,7 @@ static int load_step(struct batch *b, struct loading *l)
 	int r = 0;
 
 	while (r == 0 && !l->over && !l->make && !l->waits) {
-		if (l->n_found)
+		if (is_enough(l))
 			r = make(b->s, l, b->w);
 		else if (l->n_tried < l->n_groups)
 			r = ask_more(b, l);

@@ -103,7 +103,7 @@ if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
   done
   rm -rf "$TMP/dir"
   place "$TMP/f/w64.pdb" pdb
-  best --for debug "$TMP/f/w64.dll" | grep -q 'cannot read native PDBs yet' || fail "nothing is said of PDBs"
+  one "a PDB alone" pdb debug "$TMP/f/w64.dll"
 else
   say "no clang, no lld-link: no PE"
 fi

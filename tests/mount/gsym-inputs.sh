@@ -70,6 +70,17 @@ if [ -n "$dll" ]; then
   cp Demo.dll "$TMP/up/symstore/$dll"
 fi
 
+pdb=
+if CLANG=$(first_of clang) && LINK=$(first_of lld-link); then
+  "$CLANG" -target x86_64-windows-msvc -g -gcodeview -O1 -c p.c -o m.obj 2>pe.log &&
+    "$LINK" /nologo /dll /debug /pdb:Msvc.pdb /Brepro /nodefaultlib /noentry /out:Msvc.dll m.obj >pe.log 2>&1 &&
+    pdb=$("$SYMFS" paths --layout symstore Msvc.pdb 2>>pe.log | awk 'NR == 1 { print $NF }')
+fi
+if [ -n "$pdb" ]; then
+  mkdir -p "$TMP/up/symstore/$(dirname "$pdb")"
+  cp Msvc.pdb "$TMP/up/symstore/$pdb"
+fi
+
 # ---- a dSYM ---------------------------------------------------------------------------------
 uuid=
 if CLANG=$(first_of clang) && LINKER=$(first_of ld64.lld) && DSYMUTIL=$(first_of dsymutil) && UUIDS=$(first_of llvm-dwarfdump) && NM=$(first_of llvm-nm); then
@@ -100,6 +111,10 @@ both "breakpad/Demo.so/$SYM_ID/Demo.so.sym" breakpad
 if [ -n "$dll" ]; then
   create "$TMP/w/Demo.dll"
   both "symstore/$dll" pe
+fi
+if [ -n "$pdb" ]; then
+  create "$TMP/w/Msvc.pdb"
+  both "symstore/$pdb" pdb
 fi
 if [ -n "$uuid" ]; then
   create "$DSYM"

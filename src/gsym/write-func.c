@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 
-/* The largest window of line steps for opcodes: its last step minus its first. */
+/* Opcodes encode the line steps of a window. This is the most that its last step may exceed its first. */
 #define LINE_RANGE 14
 #define STEPS_MOST 64
-/* Longer steps get no opcode: readers reject a window beyond any line number. */
+/* Longer steps get no opcode, because readers reject a window with a step larger than any line number. */
 #define STEP_MOST (1 << 24)
 
 /* ---- line tables --------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static void choose_steps(const struct row *rows, uint32_t n, int64_t *min, int64
 			*max = s.step[k - 1];
 		}
 	}
-	/* The first row makes no step. */
+	/* The first row has step 0: widens a window of one small step to include it. */
 	if (*min == *max && *min > 0 && *min < LINE_RANGE)
 		*min = 0;
 }

@@ -289,8 +289,8 @@ static int compare_ranges(const void *a, const void *b)
 			      : (x->size > y->size) - (x->size < y->size);
 }
 
-/* Sorts the ranges of each call, and joins those that overlap or touch: ranges of children count from the
- * lowest. */
+/* Sorts the ranges of each call, and joins those that overlap or touch. They must be sorted, because the
+ * ranges of inner calls are relative to the lowest range of their caller. */
 static void sort_ranges(struct gsym_writer *w)
 {
 	struct range *all, *from, *to;

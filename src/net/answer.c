@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define SKIP_MOST (64 << 10) /* bytes of an unwanted body; then the connection is closed */
-/* Decoded bytes for each byte on the wire, on average, once a body has more than CODING_FREE bytes. */
+/* A body may expand to this many decoded bytes for each byte on the wire. The limit holds once the decoded
+ * body is larger than CODING_FREE. */
 #define CODING_RATIO 1000
 #define CODING_FREE (16u << 20)
 

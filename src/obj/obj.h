@@ -66,9 +66,8 @@ bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
  * judged; -EBADMSG: the file is broken. */
 int obj_worth(struct view *v, enum filetype t, struct worth *out);
 
-/* For a view that obj_check() needs more bytes of: whether the front of the file says that it is the build
- * that the key asks for, and of that use. Then only missing bytes that contradict the front could prove it
- * wrong. */
+/* For use after obj_check() returned -EAGAIN. Whether the front of the file already shows the build and the
+ * use that the key asks for. If so, the file can be wrong only if the missing bytes contradict its front. */
 bool obj_promises(struct view *v, const struct key *k);
 
 /* Whether debuggers read only parts of a file of type `t`, which they find by tables in it. 1; 0: they read
@@ -91,8 +90,8 @@ int obj_take_uuid(struct obj_slice *s, const char *base);
 /* The same, and takes the names of the module from the file name, without an ending such as `.debug`. Ignores
  * an id, and a name that servers give to every file ("debuginfo"). */
 void obj_take_name(struct obj_slice *s, const char *base);
-/* The same, and fills in what follows: the debug id, and the program's name as the debug file's. Then each
- * kind of server can be asked for the files of the module. */
+/* The same, and derives missing fields: the debug id from the code id, and the debug file's name from the
+ * program's. Then each kind of server can be asked for the files of the module. */
 void obj_complete(struct obj_slice *s, const char *base);
 
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */

@@ -8,7 +8,7 @@
  *    has lines and further calls. In the caller's branch a call is also a line: that of the call.
  * 3. (eliot-marks.c) The tree becomes places and marks. A place is what an address means: a line in a
  *    function, and the place that the function was inlined into. A mark says from which address on a place
- *    holds. FUNCs overlap here: marks of all of them are in one list.
+ *    holds. FUNCs can overlap, so the marks of all FUNCs are in one list.
  *
  * When all FUNCs and PUBLICs are in that list, (eliot-functions.c)
  *
@@ -45,7 +45,7 @@ enum how {
 struct mark {
 	uint32_t addr, place;
 	enum how how;
-	uint32_t order; /* its number: qsort() keeps no order of its own */
+	uint32_t order; /* its number; for sorting, because qsort() is not stable */
 };
 
 /* A node of the tree: the FUNC or an inlined call. Lists of lines and children are linked by index; NONE is
@@ -61,7 +61,7 @@ struct branch_line {
 	uint32_t next;
 };
 
-/* At `addr` something is called from `place`. */
+/* An inlined call: its code begins at `addr`, and it was called from `place`. */
 struct called {
 	uint32_t addr, place;
 };

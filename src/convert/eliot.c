@@ -72,7 +72,8 @@ int eliot_finish(struct eliot *x, uint32_t module)
 	}
 	if (r == 0)
 		r = eliot_tell(x);
-	/* With marks, a file without functions still gets one: it shows that the symbols were found. */
+	/* With marks, a file without functions gets the function at ELIOT_NAME_AT even if the program's name is
+	 * unknown. This function shows that the symbols were found. */
 	if (!x->marks_told)
 		return r;
 	if (!module && !gsym_functions(x->w) && r == 0)

@@ -13,7 +13,8 @@
 struct numbers {
 	struct {
 		uint64_t key;
-		uint32_t value, old; /* `old`: of an INLINE_ORIGIN, the name for INLINE records of 2020 */
+		uint32_t value, old; /* `old`: an INLINE_ORIGIN's name in the syntax of 2020, see
+					without_old_file() */
 		bool used;
 	} *slot;
 	size_t room, n;

@@ -58,7 +58,7 @@ static uint32_t numbers_get(const struct numbers *m, uint64_t key)
 	return m->room ? m->slot[slot_of(m, key)].value : 0;
 }
 
-/* The number of an INLINE_ORIGIN as INLINE records of 2020 mean it: see without_old_file(). */
+/* The writer's number for the name of an INLINE_ORIGIN in the syntax of 2020: see without_old_file(). */
 static uint32_t numbers_old(const struct numbers *m, uint64_t key)
 {
 	return m->room ? m->slot[slot_of(m, key)].old : 0;

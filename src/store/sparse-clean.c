@@ -20,8 +20,8 @@ static bool has_row(struct store *s, const char *name)
 	return ses.r != -ENOENT; /* on any other error the file stays */
 }
 
-/* A process locks a new file before it writes the row. So a file that can be locked, and has no row also after that,
- * belongs to no process. */
+/* A process locks a new file before it writes the row. So if a file has no row and can be locked, and still
+ * has no row after that, it belongs to no process. */
 static bool remove_orphan(struct store *s, const char *name)
 {
 	_cleanup_close_ int fd = -1;

@@ -19,7 +19,8 @@ struct partial {
 };
 
 struct stripe {
-	pthread_mutex_t lock; /* held while a block is written: a present block never changes */
+	pthread_mutex_t lock; /* held while a block is written, so that no writer changes a block that
+				 is already present */
 	struct partial *list; /* incomplete blocks */
 	unsigned n, room;
 };
@@ -36,22 +37,23 @@ struct sparse {
 	uint64_t blocks, words;
 
 	atomic_uint refs;
-	struct sparse *next; /* in the store's list, under sparses.lock, as is: */
-	bool listed;
+	struct sparse *next; /* in the store's list; under sparses.lock */
+	bool listed;	     /* under sparses.lock */
 
 	/* Bitmap of the present blocks. A bit is set, with release, after the bytes of its block were
 	 * written. */
 	_Atomic uint64_t *here;
 	atomic_uint_fast64_t present; /* bytes of the present blocks */
-	/* Bytes that are not committed; clock_ms() of the first of them, 0: there are none; bytes written since
-	 * the free space was checked. */
+	/* `dirty`: bytes that are not committed. `dirty_since`: clock_ms() of the first of them; 0: there are
+	 * none. `looked`: bytes written since the free space was checked. */
 	atomic_uint_fast64_t dirty, dirty_since, looked;
 	atomic_bool stale; /* sparse_is_stale() */
 	atomic_bool lost; /* the disk could not sync what was written; then the file is stale, too */
 	struct stripe stripes[STRIPES];
 
 	pthread_mutex_t committing;
-	uint64_t *saved; /* bitmap of the committed blocks; under committing, as are: */
+	/* under `committing` */
+	uint64_t *saved; /* bitmap of the committed blocks */
 	uint64_t saved_bytes;
 	bool finished; /* published as a blob */
 };

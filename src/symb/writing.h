@@ -7,7 +7,7 @@
 
 /* The position of the answer to a frame in `parts`, and its place in a list by module. */
 struct part {
-	uint32_t module; /* index into the request's modules; their number: the frame has no module */
+	uint32_t module; /* index into the request's modules; the number of modules if the frame has none */
 	uint32_t number; /* index in its stack */
 	uint32_t next;	 /* the next frame of the same module; NO_PART */
 	uint32_t n;

@@ -1,6 +1,7 @@
 /* Unpacks cabinets of one file, by libmspack: stored, MSZIP, LZX or Quantum. A cabinet is read at offsets in
  * any order, so the whole file must have been downloaded. libmspack's limit of 65535 blocks of 32 KiB in a
- * folder bounds the time: symfs uses neither its search for cabinets nor its salvage mode. */
+ * folder bounds the time. Its search for cabinets and its salvage mode could take longer; symfs does not use
+ * them. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/packing.h"

@@ -44,7 +44,8 @@ static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
 	node_unref(fs->nodes, e->node);
 }
 
-/* The candidate with the key `found`. A path can name more of a file than its key contains. */
+/* Finds the candidate whose key is `found`. It has all that the path says about the file, which can be more
+ * than its key contains. */
 static void asked_for(const struct artifact *cands, unsigned n, const struct key *found,
 	struct artifact *out)
 {
@@ -203,7 +204,7 @@ static void plist_answer(struct waiting *w, const struct fetched *f)
 	answer_with(w, f, plist_entry);
 }
 
-/* Takes `dir`, which may be NULL. */
+/* Takes over the caller's reference to `dir`, which may be NULL. */
 static int lookup_file_or(struct fs *fs, fuse_req_t req, const struct tree_hit *hit, make_entry *make,
 	wait_answer *answer, struct node *dir, struct entry *out)
 {

@@ -18,12 +18,13 @@
 #include <stdint.h>
 
 #define HTTP_THREADS 4
-#define HTTP_HEAD_MOST (32 << 10)  /* bytes of memory for a connection; the head of a request must fit in */
+#define HTTP_HEAD_MOST (32 << 10)  /* bytes of memory for a connection, which must hold the head of a request */
 #define HTTP_WORKERS 16	   /* threads that answer POSTs and write lists */
 #define HTTP_JOBS_MOST 256 /* POSTs that are being answered or wait for a worker */
 #define HTTP_ASKERS 8	   /* threads that ask servers about code ids */
 #define HTTP_LISTS_MOST 4  /* lists of misses that are written at the same time */
-/* Bytes of all request bodies in memory; at least four of the largest. */
+/* The limit of all request bodies in memory, in bytes; larger if four bodies of the largest allowed size need
+ * more. */
 #define HTTP_BODIES_MOST (256ull << 20)
 #define HTTP_RETRY_SECONDS "5"
 #define HTTP_PACKING_MOST 256 /* bodies packed at the same time, each with a third of a megabyte */
@@ -198,7 +199,8 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
  * becomes the struct conn, or NULL without memory. */
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
-void conn_busy(struct http *h, struct conn *c, bool busy); /* an answer begins; false: a wait begins */
+void conn_busy(struct http *h, struct conn *c, bool busy); /* true: an answer begins;
+							      false: waits for the client */
 void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body have arrived */
 /* Closes connections whose head or body does not arrive in time. False: no connection is left. */
 bool conn_sweep(struct http *h);

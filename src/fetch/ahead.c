@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 65536u	       /* of the store */
+#define BLOCK 65536u	       /* bytes of a block of the store */
 #define WINDOW_LEAST (256u << 10)
 #define WINDOW_MOST (4u << 20)
-#define TABLE_MOST (8u << 20)  /* a window in a table */
-#define TABLE_AT_ONCE (2u << 20) /* a table, or what is left of one, that is read without a pause, */
-#define TABLE_SHARE 64	       /* if it is no more than this part of the file */
+#define TABLE_MOST (8u << 20)  /* the longest window in a table */
+#define TABLE_AT_ONCE (2u << 20) /* a table, or the rest of a table, up to this size is fetched at once, */
+#define TABLE_SHARE 64	       /* if it is at most 1/64 of the file */
 #define MARKED_LEAST (512u << 10) /* a shorter window may be a reader's last; in a table it seldom is */
-#define HEAD 64		       /* bytes of a unit that say how long it is, and of what kind */
-#define HOPS_LEAST 2	       /* heads one after the other: chance, up to here */
+#define HEAD 64		       /* bytes at the start of a unit that hold its length and kind */
+#define HOPS_LEAST 2	       /* fewer consecutive heads than this may be chance */
 #define BATCH_LEAST 4
 #define SKIPPED_MOST 8	       /* heads that a hopping reader may leave out */
 
@@ -76,7 +76,7 @@ static struct ahead_run *run_at(struct ahead *a, uint64_t from)
 	return NULL;
 }
 
-/* How much is fetched for a reader that wants so much at once. */
+/* Bytes to fetch for a reader that wants n bytes at `from` and does not continue a run. */
 static uint64_t first_window(const struct ahead *a, const struct ahead_span *table, uint64_t from, uint64_t n)
 {
 	uint64_t left;
@@ -100,11 +100,11 @@ uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
 		run = &a->runs[a->next_run++ % AHEAD_RUNS];
 		n = first_window(a, table, from, n);
 		run->window = MAX(n, WINDOW_LEAST / 2);
-	} else if (!ahead_lacks_heads(a, from)) { /* a run of heads, perhaps: it shows soon */
+	} else if (!ahead_lacks_heads(a, from)) { /* otherwise wait: the reader may hop from head to head */
 		run->window = MIN(run->window * 2, table ? TABLE_MOST : WINDOW_MOST);
 		n = MAX(n, run->window);
 	}
-	/* The window ends with the table, unless a reader asked for bytes behind it. */
+	/* The window ends with the table, unless a reader asked for bytes after the table. */
 	if (table)
 		n = MAX(MIN(n, table->end - from), to - from);
 	run->next = from + MIN(n, a->size - from);
@@ -128,7 +128,7 @@ bool ahead_go_on(struct ahead *a, unsigned i, uint64_t *from, uint64_t *to)
 
 /* ---- from head to head -------------------------------------------------------------- */
 
-/* The first head that [off, end) has a byte of; n_heads: none. */
+/* Index of the first head that overlaps [off, end); n_heads: none does. */
 static unsigned head_in(const struct ahead *a, uint64_t off, uint64_t end)
 {
 	unsigned from = 0, to = a->n_heads;
@@ -144,6 +144,7 @@ static unsigned head_in(const struct ahead *a, uint64_t off, uint64_t end)
 	return from < a->n_heads && a->heads[from] < end ? from : a->n_heads;
 }
 
+/* Writes the pages of n heads, adjacent pages joined. Returns the number of spans. */
 static unsigned pages_of(const struct ahead *a, unsigned from, unsigned n, struct ahead_span *out)
 {
 	unsigned count = 0;

@@ -1,6 +1,6 @@
-/* Read-ahead for sparse files: predicts what readers will want next, from what they wanted so far and from where
- * the format keeps its tables. Pure: no clock, no I/O; one thread. The prediction is bounded by what was wanted: a
- * window is at most twice as long as the one before it, and so is a batch of heads. */
+/* Read-ahead for sparse files: predicts what readers will want next, from what they wanted so far and from the
+ * places of the format's tables. Pure: no clock, no I/O; one thread. The prediction is bounded by what readers
+ * wanted: a window is at most twice as long as the one before it, and so is a batch of heads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -9,50 +9,52 @@
 #define AHEAD_PAGE 4096u
 #define AHEAD_TABLES 12
 #define AHEAD_BATCH 128 /* heads that are fetched before a reader asks for them */
-#define AHEAD_RUNS 4
+#define AHEAD_RUNS 4	/* readers that are followed at once */
 
-/* Bytes of the file, without `end`. */
+/* A range of bytes of the file; `end` is the offset after the last one. */
 struct ahead_span {
 	uint64_t off, end;
 };
 
 /* A reader that reads from front to back. */
 struct ahead_run {
-	uint64_t next;	 /* where the last window ended; 0: there was none */
-	uint64_t window; /* how long it was */
-	uint64_t mark;	 /* a read between here and `next` calls for ahead_go_on(); 0: none does */
+	uint64_t next;	 /* the offset at which the last window ended; 0: there was no window */
+	uint64_t window; /* bytes of the last window */
+	uint64_t mark;	 /* a read between this offset and `next` calls for ahead_go_on(); 0: no mark */
 };
 
 struct ahead {
-	uint64_t size; /* of the file */
+	uint64_t size; /* bytes of the file */
 	unsigned n_tables;
-	struct ahead_span tables[AHEAD_TABLES]; /* a reader that begins with one mostly reads on to its end */
-	struct ahead_span units;		/* here readers hop over the heads of units; empty: none */
-	uint64_t *heads;			/* where these are, ascending; NULL: not known */
+	struct ahead_span tables[AHEAD_TABLES]; /* a reader that begins with a table mostly reads to its end */
+	struct ahead_span units; /* units (as of DWARF), each with a head. Readers hop from head to head; empty: none */
+	uint64_t *heads;	 /* offsets of these heads, ascending; NULL: not known */
 	unsigned n_heads;
 
 	struct ahead_run runs[AHEAD_RUNS];
-	unsigned next_run;
-	unsigned hops, batch; /* heads that were wanted one after the other */
-	unsigned next_head;   /* the first behind those that were wanted or fetched */
+	unsigned next_run;  /* counter; the next new run replaces runs[next_run % AHEAD_RUNS] */
+	unsigned hops;	    /* consecutive heads that readers wanted */
+	unsigned batch;	    /* heads in the last batch */
+	unsigned next_head; /* index of the first head after those that were wanted or fetched */
 };
 
-void ahead_begin(struct ahead *a, uint64_t size);
+void ahead_begin(struct ahead *a, uint64_t size); /* initializes `a` for a file of `size` bytes */
 void ahead_end(struct ahead *a);
-/* More than AHEAD_TABLES are not kept, nor what lies outside of the file. */
+/* Adds a table. Ignores tables after the first AHEAD_TABLES, and tables that reach outside of the file. */
 void ahead_table(struct ahead *a, uint64_t off, uint64_t n);
-/* Copies those that ascend. -ENOMEM. */
+/* Sets the heads to a copy of `heads`, without those that do not ascend. 0, -ENOMEM. */
 int ahead_heads(struct ahead *a, const uint64_t *heads, unsigned n);
 
-/* Whether these bytes are of units whose heads are not known yet. */
+/* Whether the byte at `off` belongs to units whose heads are not known yet. */
 bool ahead_lacks_heads(const struct ahead *a, uint64_t off);
 
-/* A reader waits for [from, to). Returns where the fetch should end, `to` or later. */
+/* A reader waits for [from, to). Returns the offset at which the fetch should end, `to` or later. */
 uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to);
 
-/* A reader came to the mark of run `i`: [*from, *to) is what it will wait for next. False: nothing. */
+/* A reader reached the mark of run `i`. [*from, *to) is what the reader will wait for next. False: there is no
+ * mark, or the file or table ends. */
 bool ahead_go_on(struct ahead *a, unsigned i, uint64_t *from, uint64_t *to);
 
-/* For a reader that hops from head to head and waits for [off, end): the pages of the heads that it will want,
- * its own first, in order and none twice. How many; 0: it does not hop. */
+/* A reader waits for [off, end). If it hops from head to head, writes the pages of the heads that it will want:
+ * first the one it waits for, in order, each page once. Returns their number; 0: the reader does not hop. */
 unsigned ahead_hop(struct ahead *a, uint64_t off, uint64_t end, struct ahead_span out[static AHEAD_BATCH]);

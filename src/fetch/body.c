@@ -1,4 +1,5 @@
-/* The bytes of a download: a stream, a sparse file, or both, and how each becomes another. */
+/* The bytes of a download: a draft (from front to back), a sparse file, or both, and the change from one to the
+ * other. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/flight.h"
@@ -73,9 +74,9 @@ void body_drop(struct flight *fl, bool forget)
 	fl->body.sure = false;
 }
 
-/* ---- bytes that came, beside those that are here ------------------------------------------------------------ */
+/* ---- adding bytes, and comparing them with those present ------------------------------------------------------------ */
 
-/* What was here before one broke off is compared, so that versions are never mixed: -ESTALE. */
+/* Compares new bytes with those already present, so that versions are never mixed. -ESTALE: they differ. */
 static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
 	int fd = fl->body.file ? sparse_fd(fl->body.file) : draft_fd(fl->body.draft);
@@ -99,8 +100,8 @@ static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
 	return 0;
 }
 
-/* What is here of a file with holes is compared, block by block; all goes into a draft, and what was
- * missing is shown when every block was compared: a later one may show that this is another version. */
+/* Compares the bytes with the blocks that the sparse file has, and writes all of them into the draft. Readers get
+ * the bytes that were missing only at the end: a later block may show that this is another version. */
 static int keep_beside(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
 	const char *at = p;
@@ -112,7 +113,7 @@ static int keep_beside(struct flight *fl, uint64_t off, const void *p, size_t n)
 	for (size_t left = n; left && r == 0;) {
 		size_t step = MIN(left, (size_t)(SPARSE_BLOCK - to % SPARSE_BLOCK));
 
-		/* Of a block that is not whole, pages may have been read. */
+		/* A block that is not complete may have pages that were read. */
 		if (!sparse_has(fl->body.file, to, step))
 			step = MIN(step, (size_t)(AHEAD_PAGE - to % AHEAD_PAGE));
 		if (sparse_has_pieces(fl->body.file, to, step))

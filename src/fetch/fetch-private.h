@@ -1,7 +1,7 @@
-/* The inside of fetch/, for its own files only.
+/* Internals of fetch/, for its own files only: struct fetch, tickets, and the functions between its files.
  *
  * Flights live on the net thread and need no lock: callers post their requests there, workers post their
- * results there. What waits for a disk (SQLite, digests, identity, directory sources) runs on workers, on
+ * results there. Work that waits for a disk (SQLite, digests, identity, directory sources) runs on workers, on
  * plain values in the job. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -16,10 +16,10 @@
 #include "store/sparse.h"
 #include "unpack/unpack.h"
 
-#define HEAD_MOST 4096	/* bytes that show what is inside of a packed file */
-#define PARK_BYTES (1u << 20)	/* a parked flight stops reading here */
-#define EARLY_BYTES (256u << 10) /* the identity is looked at here, before the end */
-#define MISS_ANSWER_MS 2000	/* an answer from misses is believed no longer: `symfs add` */
+#define HEAD_MOST 4096	/* bytes of a packed file that are unpacked to see what is inside */
+#define PARK_BYTES (1u << 20)	/* a parked flight pauses its transfer after so many bytes */
+#define EARLY_BYTES (256u << 10) /* size of the first range; after so many bytes the file is first identified */
+#define MISS_ANSWER_MS 2000	/* how long callers may believe a miss; `symfs add` may bring the file meanwhile */
 
 struct attempt;
 struct flight;
@@ -29,59 +29,63 @@ struct flight;
 #define MISMATCHES 64
 #define MISMATCH_MS 60000
 struct mismatch {
-	uint64_t until, asked; /* seen_number() */
-	int error;
+	uint64_t until; /* clock_ms() */
+	uint64_t asked; /* seen_number() of the request */
+	int error;	/* -EBADMSG, -EFBIG, or that of attempt_set_aside() */
 	char text[200];
 };
 
-/* The last answer of a source other than the file. A slot keeps the newest. */
+/* The last answer of a source that was not the file. A slot keeps the newest answer. */
 #define SEEN_MOST 256
 struct seen {
-	uint64_t number, when; /* seen_number(); clock_ms(), 0: a free slot */
+	uint64_t number; /* seen_number() */
+	uint64_t when;	 /* clock_ms(); 0: a free slot */
 	int error;
 	char text[200];
 };
 
 #define MISS_COUNTS_MOST 64
 
-/* Which blob a download became that was read while it came. */
+/* Maps a stored blob to the part_number() that its bytes had during the download. */
 #define WAS_MOST 256
 struct was {
-	uint64_t number, blob;
+	uint64_t number; /* part_number() */
+	uint64_t blob;	 /* blob_number() */
 };
 
 /* Identifiers from files that are not stored yet, or that will never be stored as a whole. */
 #define HINTS_MOST 64
 
-/* Sources that answered no range lately are not asked for one, and those that answered no more than one
- * at once not for several. */
+/* Sources that recently did not answer range requests, or only one range at a time. symfs avoids such requests
+ * until the time given. */
 #define NO_RANGES 64
 #define NO_RANGES_MS 600000
 struct no_ranges {
-	uint64_t until, several_until;
+	uint64_t until;		/* clock_ms(): no range requests before */
+	uint64_t several_until; /* clock_ms(): no requests for several ranges before */
 };
 
-#define HEADS_MOST 16384 /* of units of one file; there is no reading ahead behind them */
+#define HEADS_MOST 16384 /* unit heads that are kept of one file; after the last one there is no read-ahead by heads */
 
 /* A thread inside a directory source. */
 #define DIR_THREADS_MOST 64
-#define DIR_HUNG_MS 1000   /* a thread that is in it for longer keeps others out, */
-#define DIR_THREADS_EACH 8 /* and so do as many threads */
+#define DIR_HUNG_MS 1000   /* a thread that stays longer in a directory keeps others out, */
+#define DIR_THREADS_EACH 8 /* and so do 8 threads */
 struct dir_thread {
-	uint64_t dir; /* 0: a free slot */
-	uint64_t since;
+	uint64_t dir;	/* hash of the directory's path; 0: a free slot */
+	uint64_t since; /* clock_ms() */
 };
 
 #define LOOKERS 32   /* threads for directories; a hung directory holds up to DIR_THREADS_EACH of them */
 
 #define REFUSED_SLOTS 32
-#define REFUSED_MS 10000
+#define REFUSED_MS 10000 /* the least time between two log lines about refusals of one source */
 
 struct fetch {
 	/* constant */
-	struct store *store;
+	struct store *store;	 /* the caller's */
 	struct net *net;
-	struct workers *workers;
+	struct workers *workers; /* for SQLite, digests and identity */
 	struct breakers *breakers;
 	struct fetch_opts opts;
 	struct fetch_stats stats;
@@ -89,11 +93,11 @@ struct fetch {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct sources *sources;
-	struct symstore *symstores; /* grows only */
+	struct symstore *symstores; /* a list that only grows */
 	pthread_mutex_t recall_lock; /* one thread loads what an earlier process saved; others wait */
-	struct store_asked miss_counts[MISS_COUNTS_MOST]; /* not yet in the store */
+	struct store_asked miss_counts[MISS_COUNTS_MOST]; /* counts that are not in the store yet */
 	unsigned n_miss_counts;
-	uint64_t loops_logged; /* a bit for each source whose loop is in the log */
+	uint64_t loops_logged; /* a bit for each source (by index) whose loop was logged */
 	struct was was[WAS_MOST];
 	struct seen seen[SEEN_MOST];
 	struct module hints[HINTS_MOST]; /* a ring */
@@ -104,30 +108,31 @@ struct fetch {
 	struct tree *trees; /* under trees_lock */
 
 	/* net thread only */
-	struct flight *flights; /* few: a list */
-	struct workers *lookers; /* NULL until a directory is looked into */
-	unsigned looks;		 /* jobs of theirs that are waited for */
+	struct flight *flights; /* a list, because there are few */
+	struct workers *lookers; /* threads that look into directories; NULL until the first look */
+	unsigned looks;		 /* directory jobs for which flights wait */
 	struct mismatch mismatches[MISMATCHES];
 	unsigned next_mismatch;
 	struct no_ranges no_ranges[NO_RANGES];
-	uint64_t refused_until[REFUSED_SLOTS]; /* a source's refusal is not logged again before */
+	uint64_t refused_until[REFUSED_SLOTS]; /* clock_ms(): a source's refusal is not logged again before */
 
-	atomic_uint derives; /* how many were ever made: they share the memory of workers (any thread) */
-	atomic_bool closing; /* written on the net thread; workers stop long work */
+	atomic_uint derives; /* calls of derive_new(); conversions of all of them share the memory limit (any thread) */
+	atomic_bool closing; /* set on the net thread; workers then stop long work */
 };
 
-/* miss-counts.c: callers that asked for a key that is remembered as missing. (any thread) */
-void miss_counts_add(struct fetch *f, const struct key *k);
+/* miss-counts.c: counts how often callers asked for a key that is remembered as missing. */
+void miss_counts_add(struct fetch *f, const struct key *k); /* (any thread) */
 void miss_counts_flush(struct fetch *f); /* (workers) writes the counts to the store */
 int64_t miss_counts_get(struct fetch *f, const struct key *k); /* since the last flush (any thread) */
 
-struct sources *fetch_sources(struct fetch *f); /* the set in use, a reference; any thread */
+struct sources *fetch_sources(struct fetch *f); /* a reference to the set in use; any thread */
 /* Whether a source has a name for the artifact. (any thread) */
 bool fetch_can_name(const struct sources *so, const struct artifact *a);
 
-/* why.c: sends one request, and reads only so much of the body as shows what it is; `via` as an artifact's.
- * NULL: there are no credentials for it, or no memory. why_end() waits for the answer until a time
- * (clock_ms()) or until *stop, and frees the probe; false: no answer came. (not on the net thread) */
+/* why.c: sends one request, and reads only the first bytes of the body, which show the type of the file. `via`
+ * as in struct artifact. NULL: there are no credentials for the source, or no memory. why_end() waits for the
+ * answer until a time (clock_ms()) or until *stop, and frees the probe. False: no answer came. (not on the net
+ * thread) */
 struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
@@ -137,7 +142,7 @@ uint64_t seen_number(uint64_t key_number, const struct source *s, const struct s
 void seen_add(struct fetch *f, uint64_t number, int error, const char *text);
 bool seen_find(struct fetch *f, uint64_t number, struct seen *out);
 
-/* ---- tickets: one caller's place ----------------------------------------------------- */
+/* ---- tickets: each is a request of one caller ----------------------------------------------------- */
 
 struct ticket {
 	unsigned refs; /* atomic */
@@ -145,84 +150,87 @@ struct ticket {
 	enum fetch_need need;
 	fetch_ready *ready;
 	void *ctx;
-	/* (net) Takes a flight's answer for the current candidate. NULL: its sources were asked by another
-	 * name, so the ticket joins a flight for the same candidate once more. */
+	/* (net) Takes a flight's answer for the current candidate. NULL: the flight asked sources by another name
+	 * than the ticket's, so the ticket joins a flight for the same candidate once more. */
 	void (*answer)(struct ticket *t, const struct fetched *a);
 
 	/* net thread only */
-	struct net_timer deadline; /* of all candidates together; set from the second on */
-	uint64_t began;
-	struct flight *flight; /* where it waits now */
-	struct ticket *prev, *next;
-	bool done;
-	unsigned at;	  /* which candidate */
+	struct net_timer deadline; /* for all candidates together; set from the second candidate on */
+	uint64_t began;	       /* clock_ms() */
+	struct flight *flight; /* the flight that it waits for now; NULL: none */
+	struct ticket *prev, *next; /* in the list of `flight` */
+	bool done;	  /* `ready` ran, or is running */
+	unsigned at;	  /* index of the current candidate */
 	bool again;	  /* it asks for the same candidate once more */
 	bool named;	  /* a source could be asked for one of the candidates so far */
-	int worst;	  /* an error met so far; 0 */
-	char worst_why[200];
-	unsigned miss_ms; /* the least of the candidates' misses */
+	int worst;	  /* an error of a candidate so far; 0: none */
+	char worst_why[200]; /* its message */
+	unsigned miss_ms; /* the shortest `miss_ms` of the candidates so far */
 
 	unsigned n;
 	struct artifact cands[];
 };
 
-/* part.c: what became of a download that was read while it came */
-void was_add(struct fetch *f, uint64_t number, uint64_t blob); /* any thread */
-uint64_t was_find(struct fetch *f, uint64_t blob); /* 0: none; any thread */
+/* part.c: which blob a download became. was_find() returns the part_number(), or 0. Any thread. */
+void was_add(struct fetch *f, uint64_t number, uint64_t blob);
+uint64_t was_find(struct fetch *f, uint64_t blob);
 
 /* learn.c: identifiers that files prove. (workers, and callers of fetch_try() and fetch_why()) */
-/* Completes a request with identifiers from files of its module that are stored or being read. `k`, its key,
- * becomes the key that a file is judged by and stored under. False: no identifier was added. */
+/* Completes a request with identifiers from files of its module that are stored or being downloaded. `k`, its key,
+ * becomes the key that the file is judged by and stored under. False: there is no such file. */
 bool learn_complete(struct fetch *f, struct artifact *a, struct key *k);
 /* Notes the identifiers of a file that was asked for by `k` and identified before it was stored. */
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
-/* The stored file; `main` is the key of the answer, whatever key found it. 0, -ENOENT. */
+/* Finds a stored file by any of its keys. *main: the key for the answer. 0, -ENOENT; others: the store's errors. */
 int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main);
-/* Judges a whole file and publishes it under every key that it proves. Of a fat file, publishes the slice that
- * was asked for, and the others beside it. Takes the draft. -EBADMSG: it is not what was asked for. Others:
+/* Checks a whole file and publishes it under every key that it proves. Of a fat file, publishes the slice that
+ * was asked for, and then the other slices. Takes the draft. -EBADMSG: it is not what was asked for. Others:
  * errors of this machine. */
 int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct blob_facts *facts,
 	struct blob **out, struct err *e);
 /* The same for a sparse file that has no holes any more. */
 int learn_finish(struct fetch *f, struct sparse *sp, const struct key *k, struct blob_facts *facts,
 	struct blob **out, struct err *e);
-/* Publishes a part of a file that obj_check() found; it stays the caller's. The copy is judged again:
- * -EBADMSG. */
+/* Publishes a copy of the slice `s` of a file; `fd` stays the caller's. Checks the copy again: -EBADMSG if the file
+ * changed meanwhile. */
 int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const struct key *k,
 	const struct blob_facts *facts, struct blob **out, struct err *e);
 
-/* unpack.c: packed files. The packing that the first bytes show, when a file of that type cannot begin so
- * itself. NULL: it is not packed, or not in a way that symfs reads. (any thread) */
+/* unpack.c: packed files. Returns the packing that the first bytes show, unless an unpacked file of type `t` can
+ * begin like that. NULL: the file is not packed, or symfs cannot unpack it. (any thread) */
 const struct packing *packed_as(enum filetype t, const void *head, size_t n);
-/* Unpacks so much of the first bytes as obj_may_be() looks at; `all`: the file has no further bytes. How many
- * bytes; 0: the inside cannot be seen. (any thread) */
+/* Unpacks as much of the first bytes as obj_may_be() examines; `all`: the file has no further bytes. Returns the
+ * number of bytes in `inside`; 0: too few to see what is inside. (any thread) */
 size_t packed_inside(const struct packing *p, const void *head, size_t n, bool all,
 	uint8_t inside[static OBJ_HEAD]);
-/* -EBADMSG: the bytes so far show that it is not what was asked for. 0: it may be. (workers) */
+/* Checks the first `have` bytes of a packed file. -EBADMSG: it is not what was asked for. 0 or more: it may be.
+ * Others: -EAGAIN, more bytes are needed; errors of this machine. (workers) */
 int packed_early(const struct packing *p, int fd, uint64_t have, const struct key *k, struct err *e);
-/* Unpacks a whole file into a new draft; `most` 0: no bound. -EBADMSG, -EFBIG: the file is bad. Others: errors
- * of this machine. (workers) */
+/* Unpacks a whole file into a new draft of at most `most` bytes; 0: no limit. -EBADMSG, -EFBIG: the file is bad.
+ * Others: errors of this machine. (workers) */
 int packed_open(struct fetch *f, const struct packing *p, int fd, uint64_t size, uint64_t most,
 	struct draft **out, struct err *e);
-/* learn_publish(), with "packed" in the texts of errors. */
+/* learn_publish(); after -EBADMSG the text of the error begins with the name of the packing. */
 int packed_publish(struct fetch *f, const struct packing *p, struct draft *d, const struct key *k,
 	struct blob_facts *facts, struct blob **out, struct err *e);
-uint64_t fetch_most(const struct fetch *f, const struct source *s); /* the size limit for files of a source, in bytes; 0: no limit */
+/* The size limit for files of a source, in bytes; 0: no limit. */
+uint64_t fetch_most(const struct fetch *f, const struct source *s);
 
 /* hung.c: detects hung directory sources. Any thread. A dead disk (NFS, a stopped server) blocks its callers
  * uninterruptibly, so no thread enters a directory in which another is stuck. */
-/* A number for dir_leave(). Errors, with `why`: -EAGAIN, a thread is stuck in it; -ETIMEDOUT, for long. */
+/* Returns a number for dir_leave(). Errors, with `why`: -EAGAIN, a thread is stuck in the directory, or
+ * DIR_THREADS_EACH threads are in it; -ETIMEDOUT, a thread has been stuck for the whole lookup deadline. */
 int dir_enter(struct fetch *f, const struct source *s, char why[static 200]);
-void dir_leave(struct fetch *f, int slot); /* negative: nothing */
+void dir_leave(struct fetch *f, int slot); /* does nothing if `slot` is negative */
 
-/* local.c: directory sources. (lookers) 0: *out. -ENOENT. -EAGAIN: ask again soon (the tree is still being
- * walked, or another thread waits for its disk). Others: the directory could not be read. A packed file is
- * unpacked into the store, which may take longer: found() runs before that. With found NULL nothing goes into
- * the store, and *out may stay NULL. */
+/* local.c: directory sources. (lookers) Finds the file in a directory. 0: *out. -ENOENT. -EAGAIN: ask again soon
+ * (the tree is still being walked, or another thread waits for its disk). Others: the directory could not be read.
+ * A packed file is unpacked into the store, which may take longer; found() runs before that. If found is NULL,
+ * nothing goes into the store, and *out may stay NULL. */
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
-/* The same for the n bytes of a server's file.ptr. -ENOENT: it leads to no file; `why` may have its message
- * instead. */
+/* The same for the file that the n bytes of a server's file.ptr name. -ENOENT: it names no file; `why` may have the
+ * message that it holds instead. -ETIMEDOUT: other threads are stuck in the source's directories. */
 int local_follow(struct fetch *f, const struct source *s, const struct key *k, const char *text, size_t n,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
 int local_refuse(int fd); /* 0; -ELOOP: the file lies in a symfs mount */
@@ -230,9 +238,9 @@ int local_refuse(int fd); /* 0; -ELOOP: the file lies in a symfs mount */
 int local_open_base(const struct source *s, int *fd);
 bool local_two_tier(int base); /* a symbol store there has two tiers */
 
-/* local-ids.c: whether names in a directory source may show the code id that a request lacks. */
+/* local-ids.c: whether file names in a directory source may show the code id that a request lacks. */
 bool local_tells_ids(const struct source *s, const struct artifact *a);
-/* Calls `each` with the request completed by each code id that the directory has, until it returns something
+/* Calls `each` with the request completed by each code id in the directory, until `each` returns something
  * other than -ENOENT; returns that. (lookers) */
 typedef int local_each(void *ctx, const struct artifact *a);
 int local_each_id(const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
@@ -240,11 +248,11 @@ int local_each_id(const struct source *s, const struct source_facts *facts, int 
 
 /* trees.c: sources that are scanned. Any thread, short waits. */
 void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; NULL ends all */
-/* As scan_find(); -EHOSTUNREACH: no source has the tree any more, or it could not be walked at all. */
+/* scan_find() in the tree of a source. -EHOSTUNREACH: no source has the tree any more, or it cannot be walked. */
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
 	struct buf *path);
-/* Calls `each` with the keys that are known so far, until it returns non-zero; returns that. `each` must not
- * call trees_*(). */
+/* Calls `each` with the keys of files found so far, until it returns non-zero; returns that. `each` must not call
+ * trees_*(). */
 int trees_each(struct fetch *f, const struct source *s, int (*each)(void *ctx, const struct key *k),
 	void *ctx);
 void trees_state(struct fetch *f, const struct source *s, char out[static 240]);

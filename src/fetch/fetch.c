@@ -1,4 +1,4 @@
-/* A fetch: begins and ends it, replaces its sources, and answers requests at once where it can. */
+/* Starts and ends a fetch, replaces its sources, and answers requests at once from what is known. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -132,15 +132,15 @@ int fetch_free(struct fetch *f)
 	store_hurry(f->store);
 	if (f->net)
 		net_call(f->net, close_flights, f);
-	if (f->store && f->n_miss_counts)
+	if (f->store)
 		miss_counts_flush(f);
-	workers_free(f->workers);	/* ends when their jobs are posted back to the net thread */
+	workers_free(f->workers);	/* their jobs are then posted back to the net thread */
 	if (!workers_end(f->lookers, LAST_LOOK_MS)) {
 		log_warn("a directory does not answer; exiting all the same");
 		return -EBUSY;
 	}
 	if (f->net) {
-		net_call(f->net, no_op, NULL); /* the net thread has then run all of them */
+		net_call(f->net, no_op, NULL); /* the net thread has then run all jobs that were posted back */
 		net_stop(f->net);
 	}
 	trees_set(f, NULL);
@@ -154,12 +154,12 @@ int fetch_free(struct fetch *f)
 	return 0;
 }
 
-/* ---- at once ------------------------------------------------------------------------ */
+/* ---- answers at once ------------------------------------------------------------------------ */
 
 /* What is known of a file that is not stored. */
 struct missing {
 	bool named;	 /* a source has a name for it */
-	int64_t seconds; /* the remembered misses hold for so long */
+	int64_t seconds; /* how long the remembered misses still count */
 };
 
 /* Whether remembered misses alone say that no source has it. */
@@ -201,7 +201,7 @@ static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out
 	return true;
 }
 
-/* 0: answered. 1: no source has it. -EAGAIN. Misses are those of the key that was asked for. */
+/* 0: *out is the answer. 1: remembered misses of `k` say that no source has it. -EAGAIN: not known at once. */
 static int try_one(struct fetch *f, const struct sources *so, const struct artifact *asked,
 	const struct key *k, struct fetched *out, struct missing *m)
 {

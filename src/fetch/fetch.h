@@ -20,9 +20,9 @@ struct ticket;
 struct sources;
 
 enum fetch_need {
-	FETCH_EXISTS, /* LOOKUP: first bytes of the right type came; the lookup deadline holds */
-	FETCH_OPEN,   /* OPEN: the file was identified, and the bytes that are missing are coming */
-	FETCH_STREAM, /* the same, and the caller will read all of it, from front to back */
+	FETCH_EXISTS, /* LOOKUP: answered when first bytes of the right type came; the lookup deadline applies */
+	FETCH_OPEN,   /* OPEN: answered when the file was identified; missing bytes arrive while it is read */
+	FETCH_STREAM, /* the same, and the caller will read the whole file from front to back */
 	FETCH_WHOLE   /* all bytes, verified (`symfs get`) */
 };
 
@@ -36,7 +36,7 @@ enum fetch_need {
  *	-ETIMEDOUT	the deadline passed
  *	-EHOSTUNREACH	a source that may have it could not be reached
  *	-EREMOTEIO	such a source gave a useless answer (5xx, 429, not HTTP)
- *	-EACCES		such a source refused
+ *	-EACCES		such a source refused the request (401, 403)
  *	-EBADMSG	a source sent another file; -EFBIG: a file larger than is allowed
  *	-ELOOP		a source leads back into a symfs mount
  *	-EINTR		the ticket was cancelled
@@ -47,7 +47,7 @@ struct fetched {
 	struct blob *blob;  /* borrowed: blob_ref() to keep. Never NULL for FETCH_WHOLE and r == 0 */
 	struct part *part;  /* borrowed. For FETCH_OPEN and FETCH_STREAM, and r == 0, `blob` or `part`
 			       is not NULL. To keep it, call part_open() before `ready` returns */
-	uint64_t was;	    /* part_number() of the same bytes during their download; 0 */
+	uint64_t was;	    /* part_number() of the same bytes during their download; 0: they were not read then */
 	uint64_t size;	    /* or FETCH_SIZE_UNKNOWN */
 	unsigned miss_ms;   /* with -ENOENT */
 	bool unnamed;	    /* with -ENOENT: no source was asked, and `why` is FETCH_UNNAMED */
@@ -110,23 +110,24 @@ int fetch_in_place(struct fetch *f, const char *source, const char *path, enum f
 void fetch_activity(struct fetch *f, struct buf *out);
 
 /* The progress of a download: bytes so far and in all (or FETCH_SIZE_UNKNOWN). False: no download of that key
- * is under way. */
+ * is under way, or it has no bytes yet. */
 bool fetch_progress(struct fetch *f, const struct key *k, uint64_t *have, uint64_t *size);
 
 /* A line for each source: number, name, kind, layout, where, health; tabs between. */
 void fetch_sources_text(struct fetch *f, struct buf *out);
 struct source;
+/* The health of one source, in words: "ok", "failing, retry in 1 s". */
 void fetch_source_state(struct fetch *f, const struct source *s, char out[static 240]);
 void fetch_missing(struct fetch *f, struct buf *out);	   /* remembered misses, CSV */
 
-/* Fills in identifiers that the artifact lacks and stored files of its module have. False: no such file.
- * (waits for the index) */
+/* Adds identifiers that the artifact lacks, from stored files of its module. False: no such file is stored.
+ * (waits for the store's index) */
 bool fetch_complete(struct fetch *f, struct artifact *a);
 
-/* Asks servers that know symbol files by the code id of the program, as Mozilla's does, for the debug id.
- * `path` is "PROGRAM/CODE-ID/x.sym", `via` as an artifact's. 0: debug_file and debug_id of `out` are set.
- * -ENOENT: no server knows it; others: a server could not be asked. fetch_may_locate(): whether there is such
- * a server. (waits for servers until the lookup deadline, or until *stop) */
+/* Asks servers for the debug id that belongs to the code id of a program, as Mozilla's server knows it.
+ * `path` is "PROGRAM/CODE-ID/x.sym"; `via` as in struct artifact. 0: debug_file and debug_id of `out` are set.
+ * -ENOENT: no server knows the code id; others: a server could not be asked. fetch_may_locate(): whether such a
+ * server is configured. (waits for servers until the lookup deadline, or until *stop) */
 bool fetch_may_locate(struct fetch *f);
 int fetch_locate(struct fetch *f, const char *path, const char *via, const atomic_bool *stop, struct module *out);
 
@@ -134,14 +135,16 @@ struct fetch_attempt {
 	char source[64];
 	char url[2048];		/* or path; without credentials */
 	char spelling[64];	/* layout and casing */
-	char verdict[32];	/* "not asked", "found", "missing", "mismatch", "failed", "skipped" */
-	int status;		/* HTTP; 0 */
-	int64_t remembered_until; /* of a miss; 0 */
-	char error[200];
+	char verdict[32];	/* "not asked", "found", "missing", "refused", "mismatch", "failed", "skipped",
+				   "loop" */
+	int status;		/* HTTP status; 0: no HTTP answer */
+	int64_t remembered_until; /* wall clock until which a remembered miss counts; 0: no miss */
+	char error[200];	/* the reason for the verdict; "": none */
 };
 
-/* Writes the requests for an artifact, in order, and what is remembered of each. With `ask` it sends them, and
- * writes the answers (waits; not on the net thread, not in a FUSE worker). How many rows, <= most. */
+/* Writes the requests for an artifact, in order, each with its remembered result. With `ask` it sends the
+ * requests, and writes the answers (waits; not on the net thread, not in a FUSE worker). Returns the number of
+ * rows, at most `most`, or -errno if the artifact has no key. */
 int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_attempt *rows,
 	unsigned most);
 

@@ -1,6 +1,6 @@
 /* Flights: the downloads under way, one for each key, with the attempts, bytes and jobs of each. Everything
- * here runs on the net thread, unless a comment says otherwise. flight.c knows the phases; every other file
- * reports to it by an event, and calls nothing of it. */
+ * here runs on the net thread, unless a comment says otherwise. Only flight.c changes the phase of a flight.
+ * Every other file reports to flight.c by an event, and calls none of its functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "fetch/ahead.h"
@@ -12,83 +12,85 @@
 /* ---- one source in the race of one flight ---------------------------------------------------------------- */
 
 enum attempt_state {
-	ATTEMPT_IDLE,	   /* not started, or given up for a better one: may be started again */
+	ATTEMPT_IDLE,	   /* not started, or given up for a better attempt; may be started again */
 	ATTEMPT_ASKING,	   /* a transfer runs, or the attempt waits for one */
 	ATTEMPT_PROMISING, /* its first bytes look right; it waits for the election */
 	ATTEMPT_WON,	   /* its body fills the download */
 	ATTEMPT_MISSING,   /* every spelling was a miss */
-	ATTEMPT_FAILED	   /* refused, unreachable, wrong file */
+	ATTEMPT_FAILED	   /* refused, unreachable, or the file is wrong */
 };
 
 struct attempt {
 	struct flight *flight;
 	const struct source *source;
 	enum attempt_state state;
-	unsigned nth;		   /* source */
-	unsigned spelling;	   /* the nth of its plan */
-	struct source_ask ask;
-	struct source_facts facts; /* by which its spellings are counted */
-	struct symstore_wait wait; /* for what is being found out */
-	struct transfer *transfer;
-	const struct net_sink *taker; /* of the body and the end of the winner's transfer; NULL */
-	unsigned job;		   /* grows: what a worker brings back of an older number is late */
-	uint64_t asked;		   /* clock_ms() */
-	bool remembered;	   /* missing by memory: not asked */
-	int64_t remembered_until;
+	unsigned nth;		   /* index of `source` in the set of sources */
+	unsigned spelling;	   /* index of the current spelling in the source's plan */
+	struct source_ask ask;	   /* the current request */
+	struct source_facts facts; /* the plan of spellings was made with these */
+	struct symstore_wait wait; /* for facts about a symbol store */
+	struct transfer *transfer; /* NULL: none runs */
+	const struct net_sink *taker; /* receives the body and the end of the winner's transfer; NULL: no winner */
+	unsigned job;		   /* number of the newest job; results of jobs with a lower number are discarded */
+	uint64_t asked;		   /* clock_ms() of the last request */
+	bool remembered;	   /* the store remembers a miss, so the source is not asked */
+	int64_t remembered_until;  /* wall clock, in seconds */
 
-	/* of the answer */
-	bool answered;		   /* the head came */
-	bool verdict_set;	   /* the head already said that no body is wanted */
+	/* the answer */
+	bool answered;		   /* the HTTP head arrived */
+	bool verdict_set;	   /* the HTTP head decided already; the body is not needed */
 	bool whole;		   /* the body was so short that `head` holds all of it */
-	uint8_t head[OBJ_HEAD];
-	size_t head_n;		   /* bytes taken into `head` before the election */
-	bool parted;		   /* by its first bytes only a part of it will be served */
-	const struct packing *packing; /* what its first bytes are; NULL: it is not packed */
-	bool unsure;		   /* of what kind the file inside is */
-	uint32_t may_be;	   /* a bit for each type of a program or its debug file that can begin so */
-	struct buf ptr;		   /* what a file.ptr says */
-	struct blob *blob;	   /* where it led: it needs no body */
-	int64_t size;		   /* -1: not announced */
-	uint64_t from;		   /* of the file, where its body begins */
-	uint64_t asked_from;	   /* where it was asked to begin; 0 */
-	bool asked_range, ranged;  /* for the first bytes only; and that is what came */
-	char etag[128], modified[64]; /* "" */
+	uint8_t head[OBJ_HEAD];	   /* first bytes of the body */
+	size_t head_n;		   /* bytes in `head`; they arrived before the election */
+	bool parted;		   /* its first bytes show a fat file, of which only one slice is served */
+	const struct packing *packing; /* the packing that its first bytes show; NULL: it is not packed */
+	bool unsure;		   /* the file is packed, and its first bytes do not show what is inside */
+	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin so */
+	struct buf ptr;		   /* contents of a file.ptr */
+	struct blob *blob;	   /* the file to which file.ptr led; the attempt needs no body then */
+	int64_t size;		   /* bytes of the file; -1: not announced */
+	uint64_t from;		   /* offset in the file at which its body begins */
+	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
+	bool asked_range;	   /* the request is for the first EARLY_BYTES only */
+	bool ranged;		   /* the answer is this first range */
+	char etag[128], modified[64]; /* from the HTTP head; "": none */
 
 	bool stale;		   /* it has another version than the one that is being read */
-	bool broke;		   /* it broke off while it sent that one, */
-	bool cut;		   /* and sent no ranges */
-	bool again, retried;	   /* it is asked a second time; it was */
+	bool broke;		   /* it broke off while it sent the version that is being read */
+	bool cut;		   /* it broke off during a whole-file transfer, not a range */
+	bool again;		   /* it will be asked a second time, for the same spelling */
+	bool retried;		   /* its retry after a transient error is used up */
 	bool plain;		   /* it is not asked for ranges */
-	struct net_timer later;	   /* when it is asked again */
-	int error;		   /* of FAILED */
-	char text[200];
+	struct net_timer later;	   /* the second request */
+	int error;		   /* of ATTEMPT_FAILED: -errno */
+	char text[200];		   /* its message */
 };
 
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
-/* What a part of a flight reports. */
+/* What the files of a flight report to flight.c. "The file" is the file of the flight's key. */
 enum said {
-	SAID_JOB_BACK,	   /* a job came back */
-	SAID_FAILED,	   /* the flight cannot go on: `error`, `text` */
-	SAID_FOLLOWS,	   /* another process downloads it */
-	SAID_LEADS,	   /* this process is to download it */
+	SAID_JOB_BACK,	   /* a job returned from its worker */
+	SAID_FAILED,	   /* the flight cannot continue: `error`, `text` */
+	SAID_FOLLOWS,	   /* another process downloads the file */
+	SAID_LEADS,	   /* this process is to download the file */
 	SAID_HERE,	   /* the file is in the store, or in a directory: `key`, `blob` */
 	SAID_FOUND,	   /* the file exists */
-	SAID_NOT_FOUND,	   /* no directory has it, although SAID_FOUND may have come */
-	SAID_ABSENT,	   /* it is neither in the store nor in a directory: servers are asked */
+	SAID_NOT_FOUND,	   /* no directory has the file, although SAID_FOUND may have come before */
+	SAID_ABSENT,	   /* the file is neither in the store nor in a directory; servers are to be asked */
 	SAID_ATTEMPT,	   /* the state of an attempt changed */
-	SAID_ELECTED,	   /* `attempt` is the best that there can be */
-	SAID_OTHER_VERSION, /* the version that is read will not be completed, and there is another one */
-	SAID_LOST,	   /* no source has it, or could be asked: see struct race; `fresh`: there are new misses */
-	SAID_SURE,	   /* what is here was identified */
-	SAID_BODY_FAILED,  /* the winner broke off, or its file is no good: `error`, `text` */
+	SAID_ELECTED,	   /* `attempt` won the race */
+	SAID_OTHER_VERSION, /* the version being read will not be completed, but a source has another version */
+	SAID_LOST,	   /* no source won the race: see struct race; `fresh`: there are new misses */
+	SAID_SURE,	   /* the bytes so far identify the file */
+	SAID_BODY_FAILED,  /* the winner broke off, or sent a wrong file: `error`, `text` */
 	SAID_UNWANTED,	   /* no request came while the flight was parked */
-	SAID_WANTED,	   /* another process wants what is parked */
-	SAID_ALL,	   /* all bytes are here */
-	SAID_ROOM,	   /* the disk has room now, or (`error`, `text`) has none */
-	SAID_PROVEN,	   /* all bytes that wait for the disk are the file */
-	SAID_BEATEN,	   /* other bytes were pinned meanwhile: `key`, `blob` */
-	SAID_MISSES_STORED,
+	SAID_WANTED,	   /* another process wants the file of a parked flight */
+	SAID_ALL,	   /* all bytes are present */
+	SAID_ROOM,	   /* eviction ended: the disk has room now, or (`error`, `text`) has none */
+	SAID_PROVEN,	   /* the whole file was identified; it is not synced to disk yet */
+	SAID_BEATEN,	   /* meanwhile the user pinned other bytes for the key: `key`, `blob` */
+	SAID_MISSES_STORED, /* the misses of this race are in the store */
 };
 
 struct event {
@@ -98,148 +100,154 @@ struct event {
 	const struct key *key;
 	struct blob *blob; /* borrowed */
 	struct attempt *attempt;
-	bool fresh;
+	bool fresh; /* SAID_LOST: the race had misses that the store does not remember yet */
 };
 
 /* ---- the phases of a flight, and what each needs ---------------------------------------------------------- */
 
 enum flight_phase {
-	FLIGHT_CHECK,  /* the store, remembered misses and directories are looked at */
-	FLIGHT_FOLLOW, /* another process downloads it */
+	FLIGHT_CHECK,  /* looks into the store, at remembered misses, and into directories */
+	FLIGHT_FOLLOW, /* another process downloads the file */
 	FLIGHT_RACE,   /* servers are asked */
-	FLIGHT_BODY,   /* a source won, and its bytes come */
+	FLIGHT_BODY,   /* a source won, and its bytes arrive */
 	FLIGHT_PARKED, /* the same, but no request needs the bytes yet */
-	FLIGHT_SEAL,   /* a worker checks and publishes it */
-	FLIGHT_MISS,   /* a worker writes the misses down */
-	FLIGHT_DONE    /* it waits for its jobs */
+	FLIGHT_SEAL,   /* a worker checks and publishes the file */
+	FLIGHT_MISS,   /* a worker writes the misses to the store */
+	FLIGHT_DONE    /* all requests were answered; the flight is freed when its jobs are back */
 };
 
 /* phase-check.c */
 struct check {
 	enum { CHECK_STORE, CHECK_DIRS, CHECK_OVER } step;
-	unsigned job;	 /* the newest in directories: an answer of an older one is late */
-	struct net_timer timer;
-	int store_error; /* the store could not say whether it has the file; 0 */
-	int dir_error;	 /* a directory could not; 0 */
-	char dir_text[200];
+	unsigned job;	 /* number of the newest directory job; results of older jobs are discarded */
+	struct net_timer timer; /* the next step, or the time limit of the current one */
+	int store_error; /* the store could not be searched: -errno; 0: it could */
+	int dir_error;	 /* a directory could not be searched: -errno; 0: all could */
+	char dir_text[200]; /* message of `dir_error` */
 };
 
 /* phase-race.c */
 struct race {
-	unsigned tier;		/* sources up to this one are asked */
-	bool grace_over;	/* a later source is elected, whatever an earlier one may still say */
-	struct net_timer look;	/* the next election; at once after a change */
+	unsigned tier;		/* sources up to this index are asked */
+	bool grace_over;	/* a later source may win now, although an earlier source has not answered */
+	struct net_timer look;	/* the next election; runs at once after a change */
 	struct net_timer grace; /* how long an earlier source may hold back a later one */
-	struct net_timer again; /* when all are asked again for what readers lack */
-	int error;		/* of a race that no source won; 0: no source has it */
-	char text[200];
+	struct net_timer again; /* when all sources are asked again for bytes that readers lack */
+	int error;		/* of a race that no source won: -errno; 0: no source has the file */
+	char text[200];		/* message of `error` */
 };
 
-/* A version of the file: which source sent it, and by what it is known there. */
+/* A version of the file: the source that sent it, and the URL and validators by which the source knows it. */
 struct version {
 	const struct source *source;
-	char *where, etag[128], modified[64];
+	char *where;		      /* URL */
+	char etag[128], modified[64]; /* "": the answer had none */
 };
 
 struct range;
 
-/* What is here of the file (phase-body.c). */
+/* The bytes of the file that have arrived (phase-body.c). */
 struct body {
 	enum {
 		BODY_NONE,
-		BODY_STREAM, /* `draft`, from front to back */
-		BODY_SPARSE, /* `file`, where readers look */
-		BODY_BESIDE, /* `draft` again, compared with every block that `file` has */
+		BODY_STREAM, /* `draft`, filled from front to back */
+		BODY_SPARSE, /* `file`, filled where readers read */
+		BODY_BESIDE, /* `draft`, filled from front to back and compared with every block that `file` has */
 	} kind;
 	struct draft *draft;
 	struct sparse *file;
-	bool fresh; /* no byte was in `file` before */
-	struct version version;
-	unsigned versions_left; /* that were given up */
-	uint64_t size;		/* or FETCH_SIZE_UNKNOWN */
-	struct attempt *winner;
-	bool sure; /* the file was identified by what is here */
+	bool fresh; /* `file` was empty when this flight opened it */
+	struct version version; /* the version that is being read */
+	unsigned versions_left; /* versions that were given up */
+	uint64_t size;		/* bytes of the whole file, or FETCH_SIZE_UNKNOWN */
+	struct attempt *winner; /* the attempt that sends the bytes; NULL: none, or it failed */
+	bool sure; /* the bytes so far identify the file */
 
-	enum { LOOK_LATER, LOOK_RUNS, LOOK_OVER } look; /* at the first bytes, on a worker */
-	uint64_t look_at; /* when so much is here */
-	int broke;	  /* why the winner broke off meanwhile; 0 */
+	enum { LOOK_LATER, LOOK_RUNS, LOOK_OVER } look; /* a worker tries to identify the file by its first bytes */
+	uint64_t look_at; /* start this when so many bytes are present */
+	int broke;	  /* why the winner broke off while the worker was busy: -errno; 0: it did not */
 	char broke_text[200];
 
-	uint64_t broke_at;    /* how much was here when the last winner broke off, */
-	uint64_t stuck_since; /* and when it was first no more: clock_ms() */
+	uint64_t broke_at;    /* the most bytes present when a winner broke off */
+	uint64_t stuck_since; /* clock_ms() when a winner last broke off with more bytes than before */
 
-	int disk_error; /* 0 */
+	int disk_error; /* the draft could not be written: -errno; 0 */
 };
 
-/* room.c: the disk is full, and a worker evicts. */
+/* room.c: when the disk is full, a worker evicts other files. */
 struct room {
-	bool making;	/* the winner waits */
-	uint64_t made_at; /* bytes that were here when room was last made, + 1: not twice for the same */
+	bool making;	/* the worker is busy, and the winner waits */
+	uint64_t made_at; /* bytes present when room was last made, + 1; prevents a second try at the same point */
 };
 
 /* ranges.c: a sparse file that is filled by ranges */
 struct ranges {
-	bool on;		   /* the winner sends what it is asked for; no transfer of it runs */
-	bool off;		   /* ranges went wrong: the whole is asked for from now on */
-	struct range *list;	   /* under way */
-	struct net_timer later;	   /* after an error: when it is asked again */
-	struct net_timer others;   /* looks whether another process wants the whole */
-	int disk_error;		   /* 0 */
-	unsigned errors;	   /* since `had` bytes were here */
-	uint64_t had;
-	bool probing, committing;  /* a worker identifies it, syncs it */
-	uint64_t want_off, want_len; /* what identifies it */
-	bool fill;		   /* all of it is wanted */
-	uint64_t fill_at, touched;
+	bool on;		   /* the winner is asked for single ranges; its own transfer has ended */
+	bool off;		   /* ranges failed: sources are asked for the whole file from now on */
+	struct range *list;	   /* requests under way */
+	struct net_timer later;	   /* the next request after an error */
+	struct net_timer others;   /* checks whether another process wants the whole file */
+	int disk_error;		   /* the sparse file could not be written: -errno; 0 */
+	unsigned errors;	   /* errors in a row without a new block */
+	uint64_t had;		   /* bytes present at the last error */
+	bool probing;		   /* a worker tries to identify the file */
+	bool committing;	   /* a worker syncs the file */
+	uint64_t want_off, want_len; /* bytes that the worker needs to identify it; want_len 0: none */
+	bool fill;		   /* the whole file is wanted */
+	uint64_t fill_at;	   /* offset at which filling continues */
+	uint64_t touched;	   /* bytes requested so far, except those of `fill` */
 	struct ahead ahead;
-	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of `ahead` */
-	struct ahead_span queue[AHEAD_BATCH]; /* pieces that were not asked for yet: */
-	unsigned queue_at, queued;	      /* from, to */
-	unsigned reached;		      /* a bit for each run whose marked bytes are read */
+	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of units, for `ahead` */
+	struct ahead_span queue[AHEAD_BATCH]; /* pieces to request: those from `queue_at` up to `queued` */
+	unsigned queue_at, queued;
+	unsigned reached;		      /* a bit for each run whose marked bytes a reader has read */
 };
 
-/* What readers have of the file before it is published. */
+/* The parts through which readers read the file before it is published. */
 struct readers {
 	struct part *part;	/* NULL: no reader was let in yet */
-	struct part *untouched; /* of a version that was given up, and of which no byte was read: its readers get
-				   the next version if that has the same size. Then `part` is NULL */
-	enum { OFFER_NONE, OFFER_UNPROVEN, OFFER_MADE } offer; /* `part` has all of it, which is being sealed; is
-								  it known to be the file? */
+	struct part *untouched; /* part of a version that was given up before any byte was read. Its readers get
+				   the next version if that has the same size. `part` is NULL meanwhile */
+	enum {
+		OFFER_NONE,
+		OFFER_UNPROVEN, /* `part` has all bytes; a worker seals them, but has not identified them yet */
+		OFFER_MADE	/* the worker has identified them */
+	} offer;
 };
 
 /* phase-parked.c */
 struct park {
-	struct net_timer over; /* when no OPEN came */
-	struct net_timer look; /* for other processes that want the file */
+	struct net_timer over; /* ends the flight if no OPEN came */
+	struct net_timer look; /* checks whether other processes want the file */
 };
 
-/* phase-follow.c: of several processes that want one key, one leads. */
+/* phase-follow.c: of several processes that want one key, one leads (downloads). */
 struct lead {
 	struct follow follow;
-	bool wants;		/* the leader was told that the whole is wanted */
-	struct net_timer timer; /* the next look, or a leader's next beat */
+	bool wants;		/* this process has asked the leader for the whole file */
+	struct net_timer timer; /* a follower's next look, or a leader's next heartbeat */
 };
 
 struct flight {
 	struct flight *next;
 	struct fetch *f;
-	void (*event)(struct flight *fl, const struct event *e); /* the only way up to flight.c */
-	struct sources *sources;
-	struct artifact asked; /* by the first ticket */
-	struct artifact what;  /* completed by what other files taught */
-	struct key key;	       /* of what was asked; `canon` and `number` are its */
-	struct key own;	       /* what a file is judged by and stored under, and what is answered */
-	char canon[KEY_TEXT];
-	uint64_t number;
-	uint64_t began;
+	void (*event)(struct flight *fl, const struct event *e); /* the only way to report to flight.c */
+	struct sources *sources; /* a reference to the set that was in use at the start */
+	struct artifact asked; /* the request of the first ticket */
+	struct artifact what;  /* `asked`, with identifiers that learn_complete() added */
+	struct key key;	       /* of `asked` */
+	struct key own;	       /* of `what`: the file is judged by it, stored under it, and it is in the answer */
+	char canon[KEY_TEXT];  /* key_canon() of `key` */
+	uint64_t number;       /* key_number() of `key` */
+	uint64_t began;	       /* clock_ms() */
 
 	enum flight_phase phase;
 	struct ticket *tickets;
-	unsigned jobs; /* on workers: the flight lives until they are back */
-	bool found;    /* it exists: requests that ask only for that are answered */
-	bool linger;   /* the lookup deadline passed; it goes on for the next request */
+	unsigned jobs; /* jobs on workers; the flight is not freed before they are back */
+	bool found;    /* the file exists, and all FETCH_EXISTS requests were answered */
+	bool linger;   /* the lookup deadline passed; the flight continues for later requests */
 	bool streamed; /* a reader will read all of it */
-	struct net_timer deadline; /* for "does it exist", and then of a flight that lingers */
+	struct net_timer deadline; /* the lookup deadline; later the end of a flight that lingers */
 
 	struct check check;
 	struct lead lead;
@@ -269,7 +277,7 @@ static inline bool flight_is_over(const struct flight *fl)
 	return fl->phase == FLIGHT_DONE;
 }
 
-/* How many bytes are here. */
+/* How many bytes are present. */
 static inline uint64_t body_here(const struct body *b)
 {
 	if (b->file)
@@ -277,7 +285,7 @@ static inline uint64_t body_here(const struct body *b)
 	return b->draft ? draft_size(b->draft) : 0;
 }
 
-/* Whether a source won, and the rest of its bytes is to come. */
+/* Whether a source won, and the rest of its bytes is still to arrive. */
 static inline bool flight_receives(const struct flight *fl)
 {
 	return fl->phase == FLIGHT_BODY || fl->phase == FLIGHT_PARKED;
@@ -288,7 +296,8 @@ static inline bool flight_receives(const struct flight *fl)
 /* Joins the flight of a key, or starts one. */
 void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k);
 void flight_leave(struct flight *fl, struct ticket *t); /* the request was cancelled */
-/* The time of a request is up. Whether it left: it stays while the bytes come, or a source may still answer. */
+/* The time limit of a request passed. Returns whether the request left the flight. It stays while bytes
+ * arrive, or while a source may still answer. */
 bool flight_overdue(struct flight *fl, struct ticket *t);
 /* Answers all tickets, and ends the flight. */
 void flight_finish(struct flight *fl, const struct fetched *a);
@@ -297,216 +306,232 @@ void flight_finish(struct flight *fl, const struct fetched *a);
 
 void tickets_add(struct flight *fl, struct ticket *t);
 void tickets_remove(struct ticket *t);
-/* Whether something exists, but its first bytes do not say whether it is this file or another one that the
- * request's path can mean. */
+/* Whether the file that was found may be another one that the request's path can mean: its first bytes do not
+ * decide. */
 bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t);
-bool ticket_is_reader(const struct ticket *t); /* it wants to read while the file comes */
-const struct ticket *tickets_reader(const struct flight *fl); /* one of them; NULL */
-bool tickets_may_open(const struct flight *fl); /* one waits to open the file, or may do so soon */
-bool flight_is_read(const struct flight *fl);
-bool flight_is_lonely(const struct flight *fl); /* no request waits for it, and no reader has it open */
-bool flight_is_wanted_whole(const struct flight *fl);
+bool ticket_is_reader(const struct ticket *t); /* it wants to read the file while the bytes arrive */
+const struct ticket *tickets_reader(const struct flight *fl); /* the first such ticket; NULL: there is none */
+bool tickets_may_open(const struct flight *fl); /* a ticket waits to open the file, or may do so soon */
+bool flight_is_read(const struct flight *fl); /* a reader has the file open */
+bool flight_is_lonely(const struct flight *fl); /* no request waits for it, and no reader has the file open */
+bool flight_is_wanted_whole(const struct flight *fl); /* a request or a reader needs more than "it exists" */
 enum tickets_which { TICKETS_ALL, TICKETS_READERS, TICKETS_OPENERS, TICKETS_EXISTS, TICKETS_EXISTS_SURE };
-/* Answers some, which leave the flight. */
+/* Answers the tickets of one kind, and removes them from the flight. */
 void tickets_answer(struct flight *fl, const struct fetched *a, enum tickets_which which);
 
-/* ---- part.c: what readers get before all is here ----------------------------------------------------------- */
+/* ---- part.c: reading a file while its bytes arrive ----------------------------------------------------------- */
 
-/* changed(ctx) runs soon after readers came, went, or want something, until part_end(). `touched`: bytes of
- * `sp` may have been read before. 0, -ENOMEM, -EMFILE. */
 struct part_opts {
-	int fd;
-	uint64_t size, have;
-	struct sparse *sp;
-	bool touched;
+	int fd;		   /* the file; part_new() duplicates it */
+	uint64_t size;	   /* bytes of the whole file */
+	uint64_t have;	   /* bytes present from the front; unused with `sp` */
+	struct sparse *sp; /* the sparse file; NULL: the bytes arrive from front to back */
+	bool touched;	   /* bytes of `sp` may have been read before */
 	struct net *net;
+	/* Runs on the net thread soon after readers came, left, or want bytes; not after part_end(). */
 	void (*changed)(void *ctx);
 	void *ctx;
 };
-int part_new(struct part **out, const struct part_opts *o);
-/* The nth that is waited for. False: there are fewer. */
+int part_new(struct part **out, const struct part_opts *o); /* 0, -ENOMEM, -EMFILE */
+/* The byte range for which the nth reader waits. False: fewer readers wait. */
 bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end);
-void part_advance(struct part *p, uint64_t have); /* so much is here from the front; of a sparse file 0 */
-/* Takes the reference. What is here stays readable, unless it is bad; no more comes, because of the
- * error. */
+/* More bytes are present: `have` from the front; 0 for a sparse file. Wakes the readers of these bytes. */
+void part_advance(struct part *p, uint64_t have);
+/* No more bytes will arrive; `error` is the reason, or 0. The bytes present stay readable, unless `bad`. Takes
+ * the caller's reference. */
 void part_end(struct part *p, bool bad, int error);
-/* No more of it comes, and no byte of it was read: then another file of the same size may take its place, with
- * `have` bytes from the front. False: some were read, or may have been. */
+/* Prepares for another version of the file: part_renew() then puts in a file of the same size, with `have` bytes
+ * from the front. False: bytes were read, or may have been, so that no other version can follow. */
 bool part_suspend(struct part *p);
-int part_renew(struct part *p, int fd, uint64_t have);
-/* The first read of these bytes is reported by changed(), and by a bit of part_reached(). */
+int part_renew(struct part *p, int fd, uint64_t have); /* 0, -errno */
+/* Marks bytes of a sparse file. The first read of them runs changed() and sets bit i of part_reached(). */
 void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end);
-unsigned part_reached(struct part *p); /* since the last time */
-void part_spare(struct part *p, bool sparing); /* part_refuses() may */
+unsigned part_reached(struct part *p); /* the bits set since the last call */
+void part_spare(struct part *p, bool sparing); /* whether part_refuses() may return true */
 void part_nudge(struct part *p); /* changed() runs soon */
 bool part_is_open(struct part *p);
 
 /* ---- attempt.c: one source --------------------------------------------------------------------------------- */
 
-void attempt_release(struct attempt *at); /* what it owns */
-void attempt_start(struct attempt *at); /* asks for the current spelling; after the last one the source counts as missing */
-/* Stops its transfer. It may be started again. */
+void attempt_release(struct attempt *at); /* frees what the attempt owns, not the attempt */
+/* Asks for the current spelling. After the last spelling the source counts as missing. */
+void attempt_start(struct attempt *at);
+/* Stops the attempt's transfer. The attempt may be started again. */
 void attempt_give_up(struct attempt *at);
 void attempt_fail(struct attempt *at, int error, const char *text);
-void attempt_stale(struct attempt *at); /* it has another version than the one that is read */
-void attempt_again(struct attempt *at); /* soon */
-/* Of an error whose retry may help: whether there is one. Otherwise the host is blamed. */
+void attempt_stale(struct attempt *at); /* fails it: the source has another version than the one being read */
+void attempt_again(struct attempt *at); /* asks for the same spelling again, after a random pause */
+/* Whether the error is transient and the attempt still has its retry. The caller then calls attempt_again();
+ * otherwise the caller calls attempt_blame(). */
 bool attempt_wants_again(struct attempt *at, const struct judgement *j);
-/* Whether the whole may come where a range did not. */
+/* Whether the whole file should be asked for, because the first range did not arrive. Sets `at->plain`. */
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r);
-void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r);
+void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r); /* informs the breaker */
 
 /* mismatch.c: wrong files, remembered in memory. */
-const struct mismatch *mismatch_find(const struct attempt *at);
-void mismatch_add(const struct attempt *at, int error, const char *text); /* with a line in the log */
-void attempt_set_aside(const struct attempt *at, int error, const char *text); /* not asked for a while */
-uint64_t attempt_number(const struct attempt *at); /* seen_number() of what it asks for */
+const struct mismatch *mismatch_find(const struct attempt *at); /* NULL: none that still counts */
+void mismatch_add(const struct attempt *at, int error, const char *text); /* and logs it */
+void attempt_set_aside(const struct attempt *at, int error, const char *text); /* not asked for MISMATCH_MS; no log */
+uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
 /* no-ranges.c: sources that answer no ranges, or no more than one at a time. */
-bool flight_wants_all(const struct flight *fl); /* a request wants the whole, or reads it from front to back */
-bool ranges_wanted(const struct attempt *at); /* is it asked for its first bytes only? */
-void ranges_refuse(struct fetch *f, const struct source *s); /* it answers none */
-bool ranges_takes_several(struct fetch *f, const struct source *s);
+bool flight_wants_all(const struct flight *fl); /* a request wants the whole file, or reads it from front to back */
+bool ranges_wanted(const struct attempt *at); /* whether the source is to be asked for the first bytes only */
+void ranges_refuse(struct fetch *f, const struct source *s); /* notes that the source answers no ranges */
+bool ranges_takes_several(struct fetch *f, const struct source *s); /* whether it may be asked for several at once */
 void ranges_refuse_several(struct fetch *f, const struct source *s);
 
-/* ptr.c: follows `at->ptr`. The answer comes on the net thread, unless the attempt is started anew. */
+/* ptr.c: finds the file that `at->ptr` names. followed() runs on the net thread, unless the attempt is started
+ * anew. */
 typedef void ptr_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
 void ptr_follow(struct attempt *at, ptr_followed *followed);
 
 /* ---- phase-follow.c ---------------------------------------------------------------------------------------- */
 
-void lead_or_follow(struct flight *fl); /* SAID_LEADS or SAID_FOLLOWS follows */
+void lead_or_follow(struct flight *fl); /* ends with SAID_LEADS or SAID_FOLLOWS */
 void lead_end(struct flight *fl);
 
 /* ---- phase-check.c ----------------------------------------------------------------------------------------- */
 
 void check_start(struct flight *fl);
-void check_stop(struct flight *fl); /* the phase is over: directories are not waited for any longer */
+void check_stop(struct flight *fl); /* ends the phase; later results of directories are discarded */
 
 /* ---- phase-race.c ------------------------------------------------------------------------------------------ */
 
-/* Finds the servers that can be asked for it; `until` has for each source how long its miss counts. */
+/* Makes an attempt for each server that can be asked for the file. `until[i]`: wall clock until which the
+ * remembered miss of source i counts. */
 void attempts_plan(struct flight *fl, const int64_t *until);
 void race_start(struct flight *fl);  /* asks the sources that may be asked */
-void race_look_soon(struct flight *fl); /* after any change: elects, or concludes */
-void race_won(struct flight *fl, const struct attempt *winner); /* the others are given up */
+void race_look_soon(struct flight *fl); /* after any change: holds an election soon */
+void race_won(struct flight *fl, const struct attempt *winner); /* gives up the other attempts */
 void race_stop(struct flight *fl);   /* cancels every transfer */
-bool race_is_queued(const struct flight *fl); /* a source was not asked yet: others are before it at its host */
-/* How many of `ms` a source still has that was asked late, because others were before it, or whose
- * answer came just now; 0: no source does. */
+bool race_is_queued(const struct flight *fl); /* a request still waits in the queue of its host */
+/* Milliseconds, of `ms`, that remain for a source whose request left the queue late, or which has just
+ * answered. 0: there is no such source. */
 unsigned race_time_left(const struct flight *fl, unsigned ms);
 void race_deadline(struct flight *fl); /* blames the hosts that have not answered */
 
-/* What an election knows of the attempts that it has seen so far. */
+/* State of an election. race_see() updates it with one attempt after the other. */
 struct election {
 	bool grace_over; /* set by the caller */
-	unsigned seen;
-	unsigned best, idle; /* the first that can be elected, or started: from 1; 0: none */
-	bool held, promised, asking;
+	unsigned seen;	 /* attempts so far */
+	unsigned best;	 /* the first attempt that may win, counted from 1; 0: none */
+	unsigned idle;	 /* the first attempt that was not started, counted from 1; 0: none */
+	bool held;	 /* an attempt so far holds back later ones */
+	bool promised;	 /* an attempt so far has the file */
+	bool asking;	 /* an attempt so far has not answered */
 };
 enum race_says {
-	RACE_WAIT,	/* for those that are asked */
-	RACE_HOLD,	/* the same, for the grace at most: one has the file, and an earlier one may */
+	RACE_WAIT,	/* for answers */
+	RACE_HOLD,	/* a source has the file, but an earlier source may; wait no longer than the grace time */
 	RACE_ELECT,
-	RACE_NEXT_TIER, /* every attempt so far lost, and there are more */
+	RACE_NEXT_TIER, /* every attempt so far lost, and a later tier is left */
 	RACE_LOST
 };
-/* Pure. Sees the next attempt in the order of sources; holds_back: it is worth waiting for. */
+/* Adds the next attempt, in the order of sources. `holds_back`: its answer is worth waiting for. Pure. */
 void race_see(struct election *el, enum attempt_state state, bool holds_back);
-/* Pure. *which: the one that is elected, or the first of the next tier. */
+/* Decides. *which: index of the elected attempt, or of the first attempt of the next tier. Pure. */
 enum race_says race_judge(const struct election *el, unsigned *which);
 
 /* ---- version.c: which version of a file is read ------------------------------------------------------------ */
 
-void version_take(struct version *v, const struct attempt *at); /* it is that of the attempt's answer */
+void version_take(struct version *v, const struct attempt *at); /* sets `v` to the version of the attempt's answer */
 void version_release(struct version *v);
 bool same_version(const struct version *v, const struct net_reply *r);
-/* The line by which a server compares versions: a strong ETag, or the date. NULL: it cannot. */
+/* The value for If-Range: a strong ETag, or the date. NULL: the server cannot compare versions. */
 const char *version_validator(const struct version *v);
+/* What to do when the source of the version being read broke off. */
 enum version_next {
-	VERSION_WAIT,	/* it may still go on */
-	VERSION_CHANGE, /* another one is read: readers that saw bytes of this one get an error */
+	VERSION_WAIT,	/* a source may still send the rest */
+	VERSION_CHANGE, /* change to another version; readers that saw bytes of this one get an error */
 	VERSION_LOST
 };
 struct version_left {
 	bool other;	 /* a source has another version */
-	bool same;	 /* a source may have this one */
+	bool same;	 /* a source may have this version */
 	bool asking;	 /* a source was asked, and has not answered yet */
-	bool grace_over; /* for as long as others wait for that */
-	unsigned changes;
-	uint64_t stuck_ms, most_ms; /* since the last byte of it came; as long as that may be */
+	bool grace_over; /* the grace time for the rest of this version has passed */
+	unsigned changes; /* versions that were given up before */
+	uint64_t stuck_ms; /* time since the last byte of this version arrived */
+	uint64_t most_ms;  /* the most that `stuck_ms` may be */
 };
 enum version_next version_judge(const struct version_left *v);
-enum version_next version_look(const struct flight *fl, bool asking); /* of what broke off */
-bool version_has_other(const struct flight *fl);
+enum version_next version_look(const struct flight *fl, bool asking); /* version_judge() for the flight */
+bool version_has_other(const struct flight *fl); /* a source has another version */
 void version_forget_attempts(struct flight *fl); /* before all sources are asked for another version */
 
 /* ---- body.c: the bytes ------------------------------------------------------------------------------------- */
 
-/* Where files of several types have one path, one of another type is not a wrong file; `own` becomes its key.
- * (any thread) */
+/* Whether the file in `v` has another type than that of `k`, in a layout in which files of several types share
+ * one path. Such a file is a miss, not a mismatch. *own: its key; `own` may be NULL. (any thread) */
 bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own);
 int body_open_draft(struct flight *fl, struct err *e); /* unless the flight has a draft; 0, or the store's error */
 void body_drop_draft(struct flight *fl);
-/* The draft, which began with the first range, becomes a sparse file. */
+/* Replaces the draft, which holds the first range, with the sparse file `sp`. */
 void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh);
 struct draft *body_take_draft(struct flight *fl);
 struct sparse *body_take_file(struct flight *fl);
-/* Lets go of all bytes; forget: also of what a sparse file keeps for later. */
+/* Closes the draft and the sparse file. `forget`: also deletes the blocks that the store keeps of the latter. */
 void body_drop(struct flight *fl, bool forget);
-/* Bytes that came from the front. -ESTALE: they are of another version than those that are here. */
+/* Adds n bytes at `off` of a transfer from front to back. Bytes already present are compared, not written.
+ * 0. -ESTALE: the bytes are of another version. Others: the store's errors. */
 int body_keep(struct flight *fl, uint64_t off, const void *p, size_t n);
 
 /* ---- phase-body.c: the source that won --------------------------------------------------------------------- */
 
-/* The attempt's body becomes the file. 0; -EAGAIN: SAID_ROOM follows; the store's error, with words. */
+/* Starts the body with that of the attempt, which becomes the winner. 0. -EAGAIN: SAID_ROOM will come, and the
+ * election is to be repeated. Others: the store's errors, with text in `e`. */
 int body_begin(struct flight *fl, struct attempt *at, struct err *e);
-/* The attempt goes on with what is here. -ESTALE: it has another version; -EREMOTEIO: it may break off
- * there again; others: the store's. */
+/* Continues the body with the attempt, which becomes the winner. 0. -ESTALE: it has another version.
+ * -EREMOTEIO: it may break off again at the same byte. Others: the store's errors. */
 int body_resume(struct flight *fl, struct attempt *at);
-/* The winner failed. Whether its readers may go on with what is here. */
+/* The winner failed. Returns whether readers may continue with the bytes present. */
 bool body_lost(struct flight *fl, int error, const char *text);
-void body_leave_version(struct flight *fl);
-void body_flow(struct flight *fl); /* the winner may send again */
+void body_leave_version(struct flight *fl); /* the current version was given up */
+void body_flow(struct flight *fl); /* resumes the winner's transfers */
 
 /* room.c */
-int body_make_room(struct flight *fl, uint64_t need); /* 0: SAID_ROOM follows; -ENOMEM; -ENOSPC: in vain */
-void room_forget(struct flight *fl); /* for another winner it may be made anew */
+/* Makes room for `need` bytes, on a worker. 0: SAID_ROOM will come. -ENOMEM. -ENOSPC: room was made at this
+ * point before, and was not enough. */
+int body_make_room(struct flight *fl, uint64_t need);
+void room_forget(struct flight *fl); /* another winner may make room at the same point again */
 
-/* ---- ranges.c: files that are filled where readers look ---------------------------------------------------- */
+/* ---- ranges.c: files that are filled where readers read ---------------------------------------------------- */
 
 void ranges_begin(struct flight *fl); /* the first range is in the draft */
-void ranges_go(struct flight *fl);    /* something changed: asks for what is wanted now */
-void ranges_fill(struct flight *fl);  /* all of it is wanted from now on */
-void ranges_give_up(struct flight *fl); /* the whole is asked for from now on */
-void ranges_resume(struct flight *fl);
+void ranges_go(struct flight *fl);    /* after any change: requests the bytes that are wanted now */
+void ranges_fill(struct flight *fl);  /* from now on all bytes are wanted */
+void ranges_give_up(struct flight *fl); /* from now on sources are asked for the whole file */
+void ranges_resume(struct flight *fl); /* after a pause for room on the disk, or for a parked flight */
 void ranges_stop(struct flight *fl);
 void ranges_release(struct ranges *rs);
 
-/* probe.c: sparse files on workers. ready() runs on the net thread. 0, -ENOMEM. */
+/* probe.c: jobs that open, identify and sync the sparse file on a worker. */
 struct probed {
-	bool opens, fresh; /* the file was opened; none of it was here before */
-	int opened;	   /* 0; the error */
-	int r;		   /* of obj_check() */
-	int sparse;	   /* of obj_is_sparse() */
-	bool sure;
-	uint64_t want_off, want_len;
-	struct obj_walk walk; /* if it is sparse */
-	uint64_t *heads; /* room for HEADS_MOST; NULL: they are not wanted */
-	int n_heads;	 /* of obj_heads() */
-	char text[400];
+	bool opens;	   /* the job was to open the sparse file: probe_first() */
+	bool fresh;	   /* the file that was opened had no blocks */
+	int opened;	   /* 0, or the error of opening: -errno */
+	int r;		   /* result of obj_check() */
+	int sparse;	   /* result of obj_is_sparse() */
+	bool sure;	   /* the bytes so far identify the file */
+	uint64_t want_off, want_len; /* bytes that are needed to say more; want_len 0: none */
+	struct obj_walk walk; /* if `sparse` is 1 */
+	uint64_t *heads; /* offsets of unit heads, room for HEADS_MOST; NULL: they are not wanted */
+	int n_heads;	 /* result of obj_heads() */
+	char text[400];	 /* message of the error */
 };
+/* Runs on the net thread. `winner` is the winner for which the job was started. */
 typedef void probed_ready(struct flight *fl, const struct attempt *winner, struct sparse *sp, const struct probed *p);
-int probe_first(struct flight *fl, probed_ready *ready); /* the draft becomes a sparse file */
-int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready); /* takes `heads` */
-void sparse_job_commit(struct flight *fl);
+int probe_first(struct flight *fl, probed_ready *ready); /* copies the draft to a sparse file. 0, -ENOMEM */
+int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready); /* takes `heads`. 0, -ENOMEM */
+void sparse_job_commit(struct flight *fl); /* syncs the sparse file */
 
 /* ---- phase-parked.c ---------------------------------------------------------------------------------------- */
 
-bool park_begin(struct flight *fl); /* false: its connection cannot be spared */
+bool park_begin(struct flight *fl); /* false: the flight may not park, because its connection is needed */
 void park_end(struct flight *fl);   /* the bytes are needed again, or the download is over */
 void park_stop(struct flight *fl);  /* the flight ends: its sparse file stays idle until it is closed */
-void park_for_others(struct flight *fl); /* goes on for requests of other processes, as long as there are any */
+void park_for_others(struct flight *fl); /* continues as long as other processes request the file; then SAID_UNWANTED */
 
 /* ---- phase-seal.c, phase-miss.c ---------------------------------------------------------------------------- */
 

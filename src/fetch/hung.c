@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By path: a reload makes new sources. The target of a server's file.ptr counts as the server's. */
+/* A hash of the path, because a reload makes new sources. A server has no path: its name stands for all
+ * directories to which its file.ptr lead. */
 static uint64_t dir_of(const struct source *s)
 {
 	const char *where = s->o.path ? s->o.path : s->name;
@@ -18,12 +19,12 @@ static uint64_t dir_of(const struct source *s)
 
 int dir_enter(struct fetch *f, const struct source *s, char why[static 200])
 {
-	int slot = DIR_THREADS_MOST; /* all are taken: this thread is not counted */
+	int slot = DIR_THREADS_MOST; /* if no slot is free, this thread is not counted */
 	uint64_t dir = dir_of(s), now;
 	unsigned inside = 0;
 	LOCK_SCOPE(&f->lock);
 
-	now = clock_ms(); /* under the lock, or a thread could have entered later than now */
+	now = clock_ms(); /* under the lock, so that no thread entered after `now` */
 	for (int i = 0; i < DIR_THREADS_MOST; i++) {
 		struct dir_thread *v = &f->dir_threads[i];
 
@@ -33,12 +34,12 @@ int dir_enter(struct fetch *f, const struct source *s, char why[static 200])
 		if (v->dir == dir && now - v->since > DIR_HUNG_MS) {
 			snprintf(why, 200, "has not answered for %llu s",
 				(unsigned long long)((now - v->since) / 1000));
-			/* A disk may have to spin up: until the first deadline the answer may still come. */
+			/* The disk may have to spin up, so the answer may still come before the lookup deadline. */
 			return now - v->since < f->opts.lookup_deadline_ms ? -EAGAIN : -ETIMEDOUT;
 		}
 	}
 	if (inside >= DIR_THREADS_EACH) {
-		snprintf(why, 200, "%u are in it", inside);
+		snprintf(why, 200, "%u threads are waiting in it", inside);
 		return -EAGAIN;
 	}
 	if (slot < DIR_THREADS_MOST)

@@ -1,4 +1,5 @@
-/* Files that are still coming: the bytes that are here, and the readers that wait for others. */
+/* Parts, the files whose bytes are still arriving: reads the bytes that are present, and wakes the readers that
+ * wait for others. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/part.h"
 #include "base/clock.h"
@@ -13,18 +14,18 @@
 struct part_wait {
 	atomic_uint refs;
 	struct part *part;
-	uint64_t off, end; /* what is wanted */
-	uint64_t enough;   /* with these from `off` it ends */
-	bool sealed;	   /* it ends when the file is sealed */
+	uint64_t off, end; /* the wanted bytes */
+	uint64_t enough;   /* the wait ends when the bytes from `off` to here are present */
+	bool sealed;	   /* instead, the wait ends when the file is sealed */
 	part_ready *ready;
 	void *ctx;
 	/* under the part's lock */
-	struct part_wait *next, **at; /* `at` is NULL: it is over */
+	struct part_wait *next, **at; /* `at`: the link to this one in the list; NULL: the wait is over */
 };
 
 #define PIECE_MOST 8192u
 
-/* So many refusals are remembered: more than the kernel has reads under way for one file. */
+/* Refusals that are remembered: more than the kernel has reads under way for one file. */
 #define REFUSED_MOST 64
 struct refused {
 	uint64_t off, end;
@@ -39,16 +40,16 @@ struct part {
 	int fd;
 	uint64_t size, number;
 	int64_t time;
-	struct sparse *sparse; /* of one with holes: see sparse_of() */
+	struct sparse *sparse; /* a sparse file; NULL: a stream. Use sparse_of() */
 
-	atomic_uint_fast64_t have; /* bytes from the front that are here */
-	atomic_int over;	   /* 0; an error: no more comes */
-	atomic_bool bad;	   /* nothing of it is to be read any more */
+	atomic_uint_fast64_t have; /* bytes present from the front; not of a sparse file */
+	atomic_int over;	   /* 0; an error: no more bytes will arrive */
+	atomic_bool bad;	   /* a wrong file: every read fails */
 	_Atomic(enum touch) touch;
-	atomic_bool renewed;	   /* or about to be: `sparse` holds no bytes of it any more */
+	atomic_bool renewed;	   /* part_suspend() was called; `sparse` is no longer in use */
 	atomic_bool sealed;
-	atomic_bool sparing;	   /* only what is needed is fetched */
-	/* part_mark(): two words that need not fit each other, at the cost of one look too many */
+	atomic_bool sparing;	   /* only bytes that readers need are fetched */
+	/* Set by part_mark(). A reader may see a new `off` with an old `end`; that costs a needless call. */
 	struct {
 		atomic_uint_fast64_t off, end;
 	} marks[AHEAD_RUNS];
@@ -59,7 +60,7 @@ struct part {
 	struct part_wait *waits;
 	unsigned opens;
 	struct net *net; /* NULL: its flight is over */
-	bool nudged;
+	bool nudged;	 /* part_changed() was posted, and has not run yet */
 	struct refused refused[REFUSED_MOST];
 	unsigned next_refused;
 
@@ -70,7 +71,7 @@ struct part {
 
 /* ---- lifetime ----------------------------------------------------------------------- */
 
-/* Never that of other bytes: a page cache may outlive this process's memory of them. */
+/* A random number that no other bytes have had: the kernel's page cache may outlive this process. */
 static uint64_t fresh_number(void)
 {
 	uint64_t n = 0;
@@ -153,7 +154,7 @@ static void part_changed(void *ctx)
 	part_unref(p);
 }
 
-/* Under lock: so the net thread is there as long as `net` is. */
+/* Call under the lock. While `net` is set, the net thread exists. */
 static void post_change(struct part *p)
 {
 	if (!p->net || p->nudged)
@@ -199,7 +200,7 @@ bool part_is_sealed(const struct part *p)
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-/* NULL: it comes from front to back. */
+/* NULL: the bytes arrive from front to back. */
 static struct sparse *sparse_of(const struct part *p)
 {
 	return atomic_load_explicit(&p->renewed, memory_order_acquire) ? NULL : p->sparse;
@@ -213,7 +214,7 @@ static bool is_here(const struct part *p, uint64_t off, uint64_t end)
 		return true;
 	if (!sp)
 		return end <= atomic_load_explicit(&p->have, memory_order_acquire);
-	/* The second takes a lock, and only pages are ever fetched as pieces. */
+	/* Only pages are fetched as pieces. For longer reads this saves sparse_has_pieces(), which takes a lock. */
 	return sparse_has(sp, off, end - off) ||
 		(end - off <= PIECE_MOST && sparse_has_pieces(sp, off, end - off));
 }
@@ -236,15 +237,15 @@ size_t part_here(const struct part *p, uint64_t off, size_t n)
 		end = MIN(end, off - off % SPARSE_BLOCK + SPARSE_BLOCK);
 		if (sparse_has(sp, off, end - off))
 			return (size_t)(end - off);
-		/* Whatever part_wait_first() takes for here has to be some bytes here, too: otherwise a reader would be
-		 * woken for ever and see none. */
+		/* If part_wait_first() finds a byte present, this function must find it, too. Otherwise a reader
+		 * would be woken again and again, and see no byte. */
 		return (size_t)sparse_piece(sp, off, MIN(end - off, PIECE_MOST));
 	}
 	have = atomic_load_explicit(&p->have, memory_order_acquire);
 	return have > off ? (size_t)(MIN(end, have) - off) : 0;
 }
 
-/* ---- readers that read on -------------------------------------------------------------------- */
+/* ---- marks: readers that read from front to back -------------------------------------------------------------------- */
 
 void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end)
 {
@@ -270,7 +271,7 @@ static void look_at_marks(struct part *p, uint64_t off, uint64_t end)
 	}
 }
 
-/* From now on its bytes are constant. False: they are about to be replaced. */
+/* From now on the bytes must not change. False: they are about to be replaced. */
 static bool part_touch(struct part *p)
 {
 	enum touch was = UNTOUCHED;
@@ -304,7 +305,7 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 	uint64_t end = end_of(p, off, n);
 	bool bad = atomic_load_explicit(&p->bad, memory_order_relaxed);
 
-	/* They may have been replaced between a look and the touch; not after it. */
+	/* The bytes may be replaced between is_here() and part_touch(), but not after part_touch(). So look again. */
 	if (!bad && (!is_here(p, off, end) || !part_touch(p) || !is_here(p, off, end)))
 		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
 	return part_read_told(p, off, buf, n);
@@ -322,8 +323,8 @@ void part_spare(struct part *p, bool sparing)
 	atomic_store_explicit(&p->sparing, sparing, memory_order_relaxed);
 }
 
-/* The second time it is no read ahead but the read itself, perhaps in larger pieces of memory than pages:
- * an error would be the reader's. */
+/* The second read of the same bytes is not read-ahead but the read itself, perhaps of a folio larger than a page.
+ * An error would reach the reader, so the second read is not refused. */
 bool part_refuses(struct part *p, uint64_t off, size_t n)
 {
 	uint64_t end = end_of(p, off, n);
@@ -427,7 +428,7 @@ int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, v
 
 int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out)
 {
-	/* Wants all: of a sparse file something may be missing that is never read. */
+	/* Wants all bytes: in a sparse file, bytes that no reader reads may be missing. */
 	struct part_wait *w = wait_new(p, 0, SIZE_MAX, ready, ctx);
 
 	if (!w)
@@ -455,7 +456,7 @@ void part_wait_cancel(struct part_wait *w)
 		wait_over(w, -EINTR);
 }
 
-/* Wakes the readers whose bytes are here, or all when there is an error. */
+/* Wakes the readers whose bytes are present, or all readers after an error. */
 static void wake_waits(struct part *p)
 {
 	int over = atomic_load(&p->over);
@@ -467,7 +468,7 @@ static void wake_waits(struct part *p)
 		if (!over && !is_due(p, w))
 			continue;
 		if (!over && !w->sealed)
-			part_touch(p); /* the reader reads them when it is called */
+			part_touch(p); /* the reader reads the bytes when it is called */
 		wait_remove(w);
 		*last = w;
 		last = &w->next;
@@ -494,7 +495,7 @@ bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end)
 	return true;
 }
 
-/* ---- its flight --------------------------------------------------------------------- */
+/* ---- called by the part's flight --------------------------------------------------------------------- */
 
 void part_advance(struct part *p, uint64_t have)
 {
@@ -542,14 +543,14 @@ void part_end(struct part *p, bool bad, int error)
 		atomic_store(&p->bad, true);
 	if (sealed)
 		atomic_store(&p->sealed, true);
-	else /* what is here is read all the same */
+	else /* the bytes present can still be read */
 		atomic_store(&p->over, error == -ENOSPC ? error : -EIO);
 	pthread_mutex_unlock(&p->lock);
 	wake_waits(p);
 	part_unref(p);
 }
 
-/* ---- what became of them ------------------------------------------------------------ */
+/* ---- the blob that a download became ------------------------------------------------------------ */
 
 void was_add(struct fetch *f, uint64_t number, uint64_t blob)
 {

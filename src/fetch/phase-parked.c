@@ -1,10 +1,10 @@
-/* The phase in which no request needs the bytes: LOOKUP was answered, and an OPEN may come. */
+/* The parked phase of a flight: LOOKUP was answered, an OPEN may follow, and no request needs the bytes yet. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/flight.h"
 
 #include <limits.h>
 
-#define PARKED_MOST 4 /* flights at once whose transfers stand still */
+#define PARKED_MOST 4 /* flights at once whose transfers are paused */
 
 static void say_unwanted(struct flight *fl)
 {
@@ -24,7 +24,7 @@ static void park_look(void *ctx)
 	struct flight *fl = ctx;
 
 	if (fl->body.file && sparse_is_gone(fl->body.file)) {
-		say_unwanted(fl); /* evicted: the disk gets its blocks back when it is closed */
+		say_unwanted(fl); /* the file was evicted; its blocks are freed when it is closed */
 		return;
 	}
 	net_timer_set(fl->f->net, &fl->park.look, FOLLOW_LOOK_MS, park_look, fl);
@@ -49,21 +49,21 @@ void park_for_others(struct flight *fl)
 	ranges_fill(fl);
 }
 
-/* A file that is no larger than what a parked flight takes ends by itself. */
+/* Whether the transfer will pause. A file no larger than PARK_BYTES completes instead. */
 static bool will_stop(const struct flight *fl)
 {
 	if (fl->body.winner && fl->body.winner->ranged)
-		return false; /* no transfer stands still */
+		return false; /* single ranges are not paused */
 	return fl->body.size == FETCH_SIZE_UNKNOWN || fl->body.size > PARK_BYTES;
 }
 
-/* How many of a source's transfers may stand still: one of its connections stays free. */
+/* How many of a source's transfers may be paused at once. One of its connections stays free. */
 static unsigned parked_most(const struct source *s)
 {
 	return s->o.connections ? s->o.connections - 1 : UINT_MAX;
 }
 
-/* Cancels the oldest that is parked, of a source or of all, when there are `most` of them. */
+/* Cancels the oldest parked flight of the source (NULL: of all sources), if there are `most` of them. */
 static void park_limit(struct fetch *f, const struct source *s, unsigned most)
 {
 	struct flight *oldest = NULL;
@@ -85,10 +85,10 @@ bool park_begin(struct flight *fl)
 {
 	const struct source *s = fl->body.winner->source;
 
-	/* Where there is one connection, it is not kept from others: the file comes whole. */
+	/* A source with one connection needs it for other requests, so this file is downloaded to its end. */
 	if (will_stop(fl) && parked_most(s) == 0)
 		return false;
-	/* A transfer that stands still keeps its connection, and a host has few: the oldest makes room. */
+	/* A paused transfer keeps its connection, and a host has few, so the oldest parked flight is cancelled. */
 	if (will_stop(fl)) {
 		park_limit(fl->f, s, parked_most(s));
 		park_limit(fl->f, NULL, PARKED_MOST);

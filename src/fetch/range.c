@@ -11,8 +11,8 @@
 #include <strings.h>
 
 #define PIECE_HEAD 512		/* bytes that come with a piece, at most */
-#define LEAST_RATE 64		/* bytes in a second: what is slower is asked for again, by another connection */
-#define SILENT_MS 30000		/* where the source does not say */
+#define LEAST_RATE 64		/* bytes per second; a slower request is cancelled and sent again */
+#define SILENT_MS 30000		/* the interval of this check, if the source has no stall timeout */
 
 static void range_free(struct range *rg)
 {
@@ -35,8 +35,9 @@ static int refuse_several(struct range *rg)
 	return -ECANCELED;
 }
 
-/* The parts are judged as they come. A server that sends all, or also what lies between them, knows one range
- * only; whether it has another version shows when it is asked for that range. */
+/* Checks the head of an answer to a request for several pieces. A server that sends the whole file, or one range
+ * over all pieces, supports only one range for each request. It may also have another version; the next request
+ * for one range will show that. */
 static int several_head(struct range *rg, const struct net_reply *r)
 {
 	static const char type[] = "multipart/byteranges";
@@ -63,7 +64,7 @@ static int range_head(void *ctx, const struct net_reply *r)
 		r->range_total == (int64_t)fl->body.size && same_version(&fl->body.version, r) &&
 		(r->size < 0 || r->size == (int64_t)(rg->end - rg->off)))
 		return 0;
-	/* Another version, or no ranges any more: else it is trouble that may pass. */
+	/* -ESTALE: another version, or no more ranges. Other answers are errors that may pass. */
 	rg->error = r->status == 200 || r->status == 206 || r->status == 416 ? -ESTALE : -EREMOTEIO;
 	return -ECANCELED;
 }
@@ -75,12 +76,12 @@ static int range_write(void *ctx, uint64_t off, const void *p, size_t n)
 	int r;
 
 	if (off < rg->off || n > rg->end - MIN(off, rg->end))
-		return -EPROTO; /* a part that was not asked for */
+		return -EPROTO; /* bytes that were not requested */
 	r = sparse_write(fl->body.file, off, p, n);
 	if (r == -ENOSPC && body_make_room(fl, n) == 0)
 		return -EAGAIN;
 	if (r < 0) {
-		if (r == -ESTALE) /* the disk lost some of it */
+		if (r == -ESTALE) /* the disk lost blocks of the file */
 			rg->error = r;
 		else
 			fl->ranges.disk_error = r;
@@ -109,8 +110,8 @@ static int several_body(struct range *rg, uint64_t off, const void *p, size_t n)
 	return r == -EPROTO ? refuse_several(rg) : r;
 }
 
-/* Checked once per stall timeout. A server that trickles never stalls, yet a reader could wait for hours while
- * other connections to it are fine. */
+/* Whether the request is too slow; checked once per stall timeout. A server that trickles never stalls, yet a
+ * reader could wait for hours while other connections to the server are fine. */
 static bool hardly_moves(struct range *rg, size_t n)
 {
 	const struct source *s = rg->fl->body.winner->source;
@@ -126,7 +127,7 @@ static bool hardly_moves(struct range *rg, size_t n)
 	rg->since = now;
 	rg->came = 0;
 	if (slow)
-		log_debug(LOG_FETCH, "%s: %s: a range drips", rg->fl->canon, s->name);
+		log_debug(LOG_FETCH, "%s: %s: a range is too slow", rg->fl->canon, s->name);
 	return slow;
 }
 
@@ -167,13 +168,13 @@ static void range_done(void *ctx, const struct net_reply *r)
 
 	range_free(rg);
 	if (copy.n > 1 && r->error == 0 && copy.at != copy.end)
-		refuse_several(&copy); /* it ended too early */
+		refuse_several(&copy); /* the answer ended before the last piece */
 	copy.over(copy.fl, &copy, r);
 }
 
 static const struct net_sink range_sink = {range_head, range_body, range_done};
 
-/* Bytes that identify the file come before bytes for its readers. */
+/* The priority of a request: bytes that identify the file come before bytes for its readers. */
 static enum net_rank rank_of(const struct range *rg)
 {
 	struct flight *fl = rg->fl;
@@ -236,7 +237,7 @@ int range_send(const struct range *what)
 	fl->ranges.list = rg;
 	atomic_fetch_add(&fl->f->stats.requests, 1);
 	log_debug(LOG_FETCH, "%s: bytes %" PRIu64 "-%" PRIu64 "%s", fl->canon, rg->off, rg->end - 1,
-		rg->fills ? ", to the next that are here" : rg->n > 1 ? ", pieces" : "");
+		rg->fills ? ", fill" : rg->n > 1 ? ", pieces" : "");
 	return 0;
 }
 

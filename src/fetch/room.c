@@ -1,4 +1,4 @@
-/* Makes room for a download when the disk is full: a worker evicts what was least recently used. */
+/* Makes room for a download when the disk is full: a worker evicts the least recently used files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/job.h"

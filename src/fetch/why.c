@@ -71,7 +71,7 @@ static void probe_wait(struct probe *p)
 		pthread_cond_wait(&p->over, &p->lock);
 }
 
-/* -EACCES: there are no credentials for the source. */
+/* 0, -ENOMEM; -EACCES: there are no credentials for the source. */
 static int probe_begin(struct probe *p, const struct source *s, const struct source_ask *ask, const char *via)
 {
 	char line[ARTIFACT_VIA + 16];
@@ -172,10 +172,12 @@ static void ask_http(struct fetch *f, const struct source *s, const struct sourc
 		.f = f, .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
 	const struct packing *packing;
 	struct judgement j;
+	int r;
 
-	if (probe_ask(&p, s, ask, "") < 0) {
-		snprintf(row->verdict, sizeof(row->verdict), "refused");
-		snprintf(row->error, sizeof(row->error), "no credentials");
+	r = probe_ask(&p, s, ask, "");
+	if (r < 0) {
+		snprintf(row->verdict, sizeof(row->verdict), "%s", r == -EACCES ? "refused" : "failed");
+		snprintf(row->error, sizeof(row->error), "%s", r == -EACCES ? "no credentials" : err_text(r));
 		return;
 	}
 	source_judge(s, &p.reply, &j);

@@ -109,7 +109,7 @@ done
 fault_row 'ranges are ignored' after m1 ok no-range '' 0
 fault_row 'another range comes' after m1 ok bad-range '' 0 ranges
 fault_row 'no HTTP, once' after m1 ok garbage '' 1 ranges
-fault_row 'a range drips' after m1 ok trickle 10 1 ranges
+fault_row 'a range is too slow' after m1 ok trickle 10 1 ranges
 fault_row '416' after m1 ok status 416 0 ranges
 fault_row '403 for ranges' after m1 ok status 403 0 ranges
 fault_row '503 for ranges' after m1 ok status 503 0 ranges

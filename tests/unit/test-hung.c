@@ -65,7 +65,7 @@ START_TEST(a_full_directory_keeps_further_threads_out)
 		ck_assert_int_ge(slots[i], 0);
 	}
 	ck_assert_int_eq(dir_enter(&f, &the_source, why), -EAGAIN);
-	ck_assert_str_eq(why, "8 are in it");
+	ck_assert_str_eq(why, "8 threads are waiting in it");
 	for (int i = 0; i < DIR_THREADS_EACH; i++)
 		dir_leave(&f, slots[i]);
 }

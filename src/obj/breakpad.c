@@ -299,8 +299,8 @@ static int find_worth(struct view *v, struct worth *out, struct err *e)
 	return r;
 }
 
-/* The front of a file that is larger or not all here. Records are sorted, so after the first PUBLIC or STACK no
- * function follows. */
+/* Judges a file by its front alone, because the file may be large or not all here. Records are sorted, so no
+ * function follows the first PUBLIC or STACK. */
 static int breakpad_worth(struct view *v, struct worth *out)
 {
 	uint64_t n = MIN(v->size, (uint64_t)HEAD_JUDGED);

@@ -133,7 +133,8 @@ static bool has_pdb(const struct loading *l)
 	return planned;
 }
 
-/* Whether a PDB may have lines that the stored file lacks: no earlier request converted or missed the PDB. */
+/* Whether a PDB may have lines that the stored file lacks. False if an earlier request has converted the PDB,
+ * or did not find it. */
 static bool pdb_may_say_more(struct symb *s, const struct loading *l)
 {
 	struct artifact in, made;

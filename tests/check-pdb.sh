@@ -32,6 +32,29 @@ for name in basic32 rsapp winpty-x64; do
   done
 done
 
+# Addresses of the PDB itself, of one that is converted in memory, and of a GSYM file.
+for name in basic32 omap_reorder_funcs rsapp winpty-x64; do
+  file=$pdb/fixtures/$name.pdb
+  "$top_builddir/symfs" gsym create -o one.gsym "$file" || fail "$name"
+  awk -F '\t' '!/^#/ && NR % 5 == 0 { print "0x" $1 }' "$pdb/expected/$name.tsv" >addresses
+  for options in "" --json --plain-names; do
+    [ "$options" != --plain-names ] || "$top_builddir/symfs" gsym create --plain-names -o one.gsym "$file" || fail "$name"
+    # shellcheck disable=SC2046,SC2086
+    "$top_builddir/symfs" gsym lookup $options $(head -n 40 addresses) one.gsym >wanted || fail "$name: $options"
+    # shellcheck disable=SC2046,SC2086
+    "$top_builddir/symfs" gsym lookup $options $(head -n 40 addresses) "$file" >got 2>&1 || fail "$name: $(cat got)"
+    cmp wanted got || fail "$name: 40 addresses differ: $options"
+    # shellcheck disable=SC2086
+    "$top_builddir/symfs" gsym lookup $options --stdin one.gsym <addresses >wanted || fail "$name: $options"
+    # shellcheck disable=SC2086
+    "$top_builddir/symfs" gsym lookup $options --stdin "$file" <addresses >got 2>&1 || fail "$name: $(cat got)"
+    cmp wanted got || fail "$name: many addresses differ: $options"
+    # shellcheck disable=SC2002,SC2086
+    cat addresses | "$top_builddir/symfs" gsym lookup $options --stdin "$file" >got 2>&1 || fail "$name: $(cat got)"
+    cmp wanted got || fail "$name: addresses of a pipe differ: $options"
+  done
+done
+
 # No crash, no hang, no memory that grows with a number in the file.
 python3 "$shared/tools/pdb/mutate.py" "$pdb/fixtures/cl64.pdb" damaged >made || fail "mutate.py"
 made=0 refused=0

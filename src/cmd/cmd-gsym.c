@@ -132,8 +132,8 @@ const struct cmd cmd_gsym = {
 	.help = "Creates, searches and prints GSYM files: addresses to functions, files and\n"
 		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
 		"symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM file.\n"
-		"lookup prints a line for each address. The exit status of verify is 1 if\n"
-		"something differs",
+		"lookup prints a line for each address of a GSYM file or a PDB. The exit status\n"
+		"of verify is 1 if something differs",
 	.json = true,
 	.run = run_gsym,
 };

@@ -27,21 +27,15 @@ static void add_frame(struct json *j, const struct gsym_frame *f, bool inlined)
 	json_end(j);
 }
 
-int gsym_frames_json(const struct gsym *g, uint64_t addr, struct json *j, struct err *e)
+void gsym_hit_json(const struct gsym_hit *hit, uint64_t addr, struct json *j)
 {
-	struct gsym_hit hit;
-	int r = gsym_lookup(g, addr, &hit, e);
-
-	if (r < 0 && r != -ENOENT)
-		return r;
 	json_begin_object(j, NULL);
 	add_address(j, "address", addr);
 	json_begin_array(j, "frames");
-	for (unsigned i = 0; r == 0 && i < hit.n; i++)
-		add_frame(j, &hit.frame[i], i + 1 < hit.n);
+	for (unsigned i = 0; i < hit->n; i++)
+		add_frame(j, &hit->frame[i], i + 1 < hit->n);
 	json_end(j);
 	json_end(j);
-	return 0;
 }
 
 /* ---- the whole file ------------------------------------------------------------------ */

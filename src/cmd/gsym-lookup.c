@@ -1,12 +1,16 @@
 /* symfs gsym lookup: finds the functions, files and lines of addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/map.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/gsym-command.h"
+#include "cmd/gsym-pdb.h"
 #include "cmd/gsym-text.h"
+#include "convert/from-pdb.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* With this many addresses, it is faster to index all functions first. */
 #define MANY 64
@@ -35,6 +39,7 @@ static bool parse_address(const char *word, uint64_t *out)
 
 struct lookup {
 	const struct gsym *g;
+	struct gsym_pdb *pdb; /* looked up instead of `g`; NULL: the file is not a PDB */
 	const char *path;
 	struct json *json; /* NULL: text */
 	bool fields;	   /* text with all fields, for programs */
@@ -44,16 +49,21 @@ struct lookup {
 
 static void look_up(struct lookup *l, uint64_t addr)
 {
+	struct gsym_hit hit;
 	struct err e = {0};
-	int r;
+	int r = l->pdb ? gsym_pdb_find(l->pdb, addr, &hit, &e) : gsym_lookup(l->g, addr, &hit, &e);
 
+	if (r == -ENOENT)
+		r = 0, hit.n = 0;
 	if (l->json) {
-		r = gsym_frames_json(l->g, addr, l->json, &e);
+		if (r == 0)
+			gsym_hit_json(&hit, addr, l->json);
 	} else {
 		buf_clear(&l->line);
 		gsym_address_text(addr, &l->line);
 		buf_add(&l->line, "\t", 1);
-		r = gsym_frames_text(l->g, addr, l->fields, &l->line, &e);
+		if (r == 0)
+			r = gsym_hit_text(&hit, l->fields, &l->line);
 		if (r < 0) { /* prints a line for each address */
 			buf_clear(&l->line);
 			gsym_address_text(addr, &l->line);
@@ -112,13 +122,51 @@ static int look_up_words(struct lookup *l, const struct gsym_run *run)
 	return l->status;
 }
 
+/* Whether stdin is a file with so many addresses that an index or a conversion pays. */
+static bool many_on_stdin(void)
+{
+	struct stat st;
+
+	return fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > MANY * 16;
+}
+
+/* Opens the file for look-ups. -1: it is open; otherwise an exit status, after the message. */
+static int open_for(struct lookup *l, struct gsym_file *o, const struct gsym_run *run, unsigned n)
+{
+	struct err e = {0};
+	int r = map_file(&o->file, l->path, &e);
+
+	if (r == 0 && pdb_file_is(o->file))
+		r = gsym_pdb_open(&l->pdb, o->file, run->plain_names, n >= MANY || (run->from_stdin && many_on_stdin()),
+			&e);
+	else if (r == 0)
+		r = gsym_open(&o->g, o->file, &e);
+	if (r == 0 && !l->pdb && (run->from_stdin || n >= MANY))
+		r = gsym_prepare(&o->g, &e);
+	return r < 0 ? gsym_fail(l->path, &e) : -1;
+}
+
+static int look_up_all(struct lookup *l, const struct gsym_run *run)
+{
+	struct json j;
+	int status;
+
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
+	l->json = run->args.json ? &j : NULL;
+	status = run->from_stdin ? look_up_lines(l) : look_up_words(l, run);
+	json_end(&j);
+	if (l->json && status != EXIT_USAGE && json_print(&j) != EXIT_DONE)
+		status = EXIT_LOCAL;
+	json_release(&j);
+	return gsym_flushed(status);
+}
+
 int gsym_look_up(struct gsym_run *run)
 {
 	_cleanup_gsym_file_ struct gsym_file o = {0};
 	struct lookup l = {.g = &o.g, .fields = run->from_stdin, .line = BUF_UP_TO(16 << 20)};
 	unsigned n = run->addresses.n + (unsigned)run->argc - 1;
-	struct err e = {0};
-	struct json j;
 	int status;
 
 	if (!run->argc)
@@ -126,19 +174,10 @@ int gsym_look_up(struct gsym_run *run)
 	if (run->from_stdin ? n > 0 : n == 0)
 		return gsym_usage(n ? "--stdin excludes other addresses" : "expected an address");
 	l.path = run->argv[run->argc - 1];
-	status = gsym_file_open(&o, l.path);
-	if (status >= 0)
-		return status;
-	if ((run->from_stdin || n >= MANY) && gsym_prepare(&o.g, &e) < 0)
-		return gsym_fail(l.path, &e);
-	json_init(&j, false);
-	json_begin_array(&j, NULL);
-	l.json = run->args.json ? &j : NULL;
-	status = run->from_stdin ? look_up_lines(&l) : look_up_words(&l, run);
-	json_end(&j);
-	if (l.json && status != EXIT_USAGE && json_print(&j) != EXIT_DONE)
-		status = EXIT_LOCAL;
-	json_release(&j);
+	status = open_for(&l, &o, run, n);
+	if (status < 0)
+		status = look_up_all(&l, run);
+	gsym_pdb_free(l.pdb);
 	buf_release(&l.line);
-	return gsym_flushed(status);
+	return status;
 }

@@ -80,20 +80,27 @@ static int add_frame(struct buf *out, const struct gsym_frame *f, bool fields)
 	return r == 0 ? add_number(out, f->line, 10) : r;
 }
 
+int gsym_hit_text(const struct gsym_hit *hit, bool fields, struct buf *out)
+{
+	int r = hit->n ? 0 : buf_adds(out, "-");
+
+	for (unsigned i = 0; r == 0 && i < hit->n; i++) {
+		if (i)
+			r = buf_adds(out, " < ");
+		if (r == 0)
+			r = add_frame(out, &hit->frame[i], fields);
+	}
+	return r;
+}
+
 int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e)
 {
 	struct gsym_hit hit;
 	int r = gsym_lookup(g, addr, &hit, e);
 
 	if (r == -ENOENT)
-		return buf_adds(out, "-");
-	for (unsigned i = 0; r == 0 && i < hit.n; i++) {
-		if (i)
-			r = buf_adds(out, " < ");
-		if (r == 0)
-			r = add_frame(out, &hit.frame[i], fields);
-	}
-	return r;
+		hit.n = 0;
+	return r < 0 && r != -ENOENT ? r : gsym_hit_text(&hit, fields, out);
 }
 
 /* ---- the whole file ------------------------------------------------------------------ */

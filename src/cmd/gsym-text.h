@@ -12,15 +12,17 @@ int gsym_dump_text(const struct gsym *g, struct err *e);
 int gsym_dump_json(const struct gsym *g, struct err *e);
 int gsym_stats(const struct gsym *g, bool json, struct err *e);
 
-/* "name@dir/base:line < outer@…", "-" for an address in no function. A frame without a file is "name", or
- * with `fields` "name@:0". -EBADMSG. */
+/* "name@dir/base:line < outer@…", "-" for no frames. A frame without a file is "name", or with `fields`
+ * "name@:0". 0; -ENOMEM; -EFBIG. */
+int gsym_hit_text(const struct gsym_hit *hit, bool fields, struct buf *out);
+/* The same of an address, which may be in no function. -EBADMSG. */
 int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e);
 
 /* "0x1f". */
 int gsym_address_text(uint64_t addr, struct buf *out);
 
-/* Adds an object with the address and a list of frames. -EBADMSG: nothing was added. */
-int gsym_frames_json(const struct gsym *g, uint64_t addr, struct json *j, struct err *e);
+/* Adds an object with the address and a list of frames, which may be empty. */
+void gsym_hit_json(const struct gsym_hit *hit, uint64_t addr, struct json *j);
 
 /* Helpers of the files gsym-*.c. */
 void gsym_add_head(struct json *j, const struct gsym *g); /* members: form, byte order, base, id, ... */

@@ -306,9 +306,8 @@ static int convert(struct job *j, const struct view *v, struct err *e)
 		return -ENOMEM;
 	msf_io_init(io, v);
 	r = pdb_open(&j->pdb, io, e);
-	if (r == 0 && (!j->pdb.has_dbi || !j->pdb.n_sections))
-		r = err_set(e, -ENODATA, "has no symbols: %s",
-			j->pdb.has_dbi ? "it does not say where its sections are" : "it is a PDB of types alone");
+	if (r == 0)
+		r = pdb_has_symbols(&j->pdb, e);
 	if (r == 0)
 		r = prepare(j, io, e);
 	msf_io_release(io);

@@ -150,19 +150,25 @@ static const char *last_separator(const char *p, size_t n)
 	return memrchr(p, windows ? '\\' : '/', n);
 }
 
+const char *gsym_path_base(const char *p, size_t n, size_t *dir_len)
+{
+	const char *last = n ? last_separator(p, n) : NULL;
+
+	*dir_len = last ? (size_t)(last - p) : 0;
+	if (last && (!*dir_len || (*dir_len == 2 && p[1] == ':')))
+		++*dir_len; /* a root keeps its separator */
+	return last ? last + 1 : p;
+}
+
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 {
-	const char *last, *name;
+	const char *name;
 	uint32_t dir, base;
 	size_t len;
 	int r;
 
 	n = n ? strnlen(p, n) : 0;
-	last = n ? last_separator(p, n) : NULL;
-	name = last ? last + 1 : p;
-	len = last ? (size_t)(last - p) : 0;
-	if (last && (!len || (len == 2 && p[1] == ':')))
-		len++; /* a root keeps its separator */
+	name = gsym_path_base(p, n, &len);
 	r = gsym_text(w, p, len, &dir);
 	if (r == 0)
 		r = gsym_text(w, name, n - (size_t)(name - p), &base);

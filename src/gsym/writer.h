@@ -44,6 +44,8 @@ int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *
 int gsym_no_name(struct gsym_writer *w, uint32_t *out);
 /* A file without a name. It is not "no file": readers skip an inlined call that comes from no file. */
 int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out);
+/* Finds where the file's name begins in a path, and how much of the path before it is the directory. */
+const char *gsym_path_base(const char *p, size_t n, size_t *dir_len);
 /* Splits the path at the last separator, which the directory keeps only if it is a root. */
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 

@@ -26,8 +26,84 @@ static int note_missing(int r, bool *again)
 	return r == -EAGAIN ? 0 : r;
 }
 
+/* ---- where a function and its inlined calls begin ----------------------------------------- */
+
+/* An address, in its section and in the image. */
+struct spot {
+	unsigned section;
+	uint32_t off, rva;
+};
+
+/* The start of a function, or of the part of it that OMAP tables left together. */
+struct origin {
+	uint32_t off, rva;
+};
+
+static struct origin origin_of(const struct pdb *p, const struct spot *at, uint32_t start)
+{
+	struct origin o = {start, at->rva - (at->off - start)};
+	uint32_t source;
+	struct pdb_pieces it;
+	struct pdb_moved m;
+
+	if (!p->moved || !pdb_source_of(p, at->section, start, &source))
+		return o;
+	pdb_pieces(&it, p, source, at->off - start + 1);
+	while (pdb_pieces_next(&it, &m))
+		if (at->rva >= m.target && at->rva - m.target < m.size &&
+			source + (at->off - start) - m.source == at->rva - m.target)
+			o = (struct origin){start + (m.source - source), m.target};
+	return o;
+}
+
+/* A call of GSYM: pieces where a site has the same caller and the same line of the call. `start` is
+ * UINT32_MAX until the call is in the part of the function that begins at the origin. */
+struct call {
+	uint32_t number, caller, file, line, start;
+};
+
+/* Follows the calls of one piece, outermost first; writes their starts. */
+static void follow_calls(const struct pdb_code *c, const struct pdb_pieces_of *cut, const struct pdb_piece *p,
+	uint32_t from, struct call *calls, uint32_t *number, uint32_t starts[static PDB_DEPTH_MOST])
+{
+	int chain[PDB_DEPTH_MOST], n = 0;
+	uint32_t file = p->file, line = p->line, caller = 0;
+
+	for (int cell = p->cell; cell >= 0 && n < PDB_DEPTH_MOST; cell = cut->cells[cell].parent)
+		chain[n++] = cell;
+	while (n-- > 0) {
+		const struct pdb_cell *cell = &cut->cells[chain[n]];
+		struct call *k = &calls[cell->site];
+
+		file = line ? pdb_file_name(c, file) : 0;
+		if (!k->number || k->caller != caller || k->file != file || k->line != line)
+			*k = (struct call){++*number, caller, file, line, UINT32_MAX};
+		if (k->start == UINT32_MAX && p->to > from)
+			k->start = MAX(p->from, from);
+		starts[n] = k->start;
+		caller = k->number;
+		file = cell->file;
+		line = cell->line;
+	}
+}
+
+/* The starts of the calls at piece `i`, innermost first. -ENOMEM. */
+static int starts_of(const struct pdb_code *c, const struct pdb_pieces_of *cut, size_t i, uint32_t from,
+	uint32_t starts[static PDB_DEPTH_MOST])
+{
+	struct call *calls = calloc(cut->sites.n + 1, sizeof(*calls));
+	uint32_t number = 0;
+
+	for (size_t k = 0; calls && k <= i; k++)
+		follow_calls(c, cut, &cut->at[k], from, calls, &number, starts);
+	free(calls);
+	return calls ? 0 : -ENOMEM;
+}
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
 static int add_frame(struct pdb_namer *names, const struct pdb_code *c, struct pdb_found *out, struct buf *name,
-	uint32_t file, uint32_t line, bool *again)
+	uint32_t file, uint32_t line, uint32_t offset, bool *again)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(TEXT_MOST);
 	struct pdb_frame *f = &out->frame[out->n];
@@ -44,34 +120,41 @@ static int add_frame(struct pdb_namer *names, const struct pdb_code *c, struct p
 	}
 	if (r < 0)
 		return r;
-	*f = (struct pdb_frame){strdup(buf_text(name)), strdup(buf_text(&path)), line};
+	*f = (struct pdb_frame){strdup(buf_text(name)), strdup(buf_text(&path)), line, offset};
 	out->n++;
 	return f->name && f->file ? 0 : -ENOMEM;
 }
 
-/* Adds the inlined calls of a piece, the innermost first, then the function. */
+/* Adds the calls of piece `i`, innermost first, then the function. */
 static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f,
-	const struct pdb_pieces_of *cut, const struct pdb_piece *p, struct pdb_found *out, bool *again)
+	const struct pdb_pieces_of *cut, size_t i, const struct spot *at, const struct origin *o,
+	struct pdb_found *out, bool *again)
 {
 	_cleanup_buf_ struct buf own = BUF_UP_TO(TEXT_MOST);
-	int r = 0;
+	const struct pdb_piece *p = &cut->at[i];
+	uint32_t starts[PDB_DEPTH_MOST];
+	int r = p->cell >= 0 ? starts_of(c, cut, i, o->off, starts) : 0;
+	unsigned depth = 0;
 
-	for (int cell = p->cell; r == 0 && cell >= 0; cell = cut->cells[cell].parent) {
+	for (int cell = p->cell; r == 0 && cell >= 0; cell = cut->cells[cell].parent, depth++) {
 		_cleanup_buf_ struct buf name = BUF_UP_TO(TEXT_MOST);
-		const struct pdb_cell *at = &cut->cells[cell];
+		const struct pdb_cell *k = &cut->cells[cell];
 
-		r = note_missing(pdb_inlinee_name(names, c, cut->sites.at[at->site].inlinee, &name), again);
+		r = note_missing(pdb_inlinee_name(names, c, cut->sites.at[k->site].inlinee, &name), again);
 		if (r == 0)
-			r = add_frame(names, c, out, &name, at->file, at->line, again);
+			r = add_frame(names, c, out, &name, k->file, k->line,
+				depth < PDB_DEPTH_MOST ? at->off - starts[depth] : 0, again);
 	}
 	if (r == 0)
 		r = note_missing(pdb_func_name(names, c, f->name ? f->name : "", f->type, &own), again);
-	return r < 0 ? r : add_frame(names, c, out, &own, p->file, p->line, again);
+	return r < 0 ? r : add_frame(names, c, out, &own, p->file, p->line, at->rva - o->rva, again);
 }
 
-static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f, uint32_t off,
-	struct pdb_found *out)
+/* The function begins at `start`, which may lie before `f`: of a public symbol only one byte is looked at. */
+static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f, uint32_t start,
+	const struct spot *at, struct pdb_found *out)
 {
+	struct origin o = origin_of(c->p, at, start);
 	struct pdb_pieces_of cut;
 	bool again = false;
 	size_t i = 0;
@@ -79,9 +162,9 @@ static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const
 
 	if (r < 0)
 		return r;
-	while (i < cut.n && cut.at[i].to <= off)
+	while (i < cut.n && cut.at[i].to <= at->off)
 		i++;
-	r = i < cut.n ? add_frames(names, c, f, &cut, &cut.at[i], out, &again) : -ENOENT;
+	r = i < cut.n ? add_frames(names, c, f, &cut, i, at, &o, out, &again) : -ENOENT;
 	pdb_cut_release(&cut);
 	return r == 0 && again ? -EAGAIN : r;
 }
@@ -94,30 +177,57 @@ static const struct pdb_func *func_of(const struct pdb_code *c, unsigned section
 	return f && f->kind != PDB_TRAMPOLINE ? f : NULL;
 }
 
+/* The start of code without a name: the end of the function before it, or the start of its module's code. */
+static uint32_t unnamed_start(const struct pdb_code *c, const struct spot *at)
+{
+	const struct pdb_contrib *k = pdb_contrib_of(c->p, at->section, at->off);
+	uint32_t start = k ? k->off : at->off;
+
+	for (uint32_t off = start; off < at->off;) {
+		const struct pdb_func *f = func_of(c, at->section, off);
+
+		if (f) {
+			start = off = f->off + f->size;
+			continue;
+		}
+		f = pdb_func_from(c, at->section, off + 1, at->off);
+		off = f ? f->off : at->off;
+	}
+	return MIN(start, at->off);
+}
+
 /* Finds the public symbol for an address. Such a symbol extends up to the next one, or to a function that
- * begins earlier. Its lines are those of the code, which assemblers list without functions. */
-static int find_public(const struct pdb *p, struct pdb_namer *names, const struct pdb_code *c, unsigned section,
-	uint32_t off, struct pdb_found *out, struct err *e)
+ * begins earlier. It begins where a function ends that has its address. Its lines are those of the code,
+ * which assemblers list without functions. */
+static int find_public(const struct pdb *p, struct pdb_namer *names, const struct pdb_code *c, const struct spot *at,
+	struct pdb_found *out, struct err *e)
 {
 	struct pdb_code empty = {.p = p};
-	struct pdb_func f = {.section = (uint16_t)section, .off = off, .size = 1};
+	struct pdb_func f = {.section = (uint16_t)at->section, .off = at->off, .size = 1};
+	const struct pdb_func *over;
 	struct pdb_public pub;
-	int r = pdb_public_before(p, names->io, section, off, &pub, e);
+	uint32_t start = at->off;
+	int r = pdb_public_before(p, names->io, at->section, at->off, &pub, e);
 
-	if (r == 0 && pdb_contrib_of(p, section, pub.off) != pdb_contrib_of(p, section, off))
+	if (r == 0 && pdb_contrib_of(p, at->section, pub.off) != pdb_contrib_of(p, at->section, at->off))
 		r = -ENOENT;
-	if (r == 0 && c && pdb_func_from(c, section, pub.off, off + 1))
+	if (r == 0 && c && pdb_func_from(c, at->section, pub.off, at->off + 1))
 		r = -ENOENT;
 	f.name = r == 0 ? pub.name : "";
-	if (r == -ENOENT && c && pdb_has_lines(c, section, off, 1))
-		r = 0; /* a function without a name */
+	if (r == 0) {
+		over = c ? func_of(c, at->section, pub.off) : NULL;
+		start = over ? MIN(over->off + over->size, at->off) : pub.off;
+	} else if (r == -ENOENT && c && pdb_has_lines(c, at->section, at->off, 1)) {
+		start = unnamed_start(c, at);
+		r = 0;
+	}
 	if (r == 0)
-		r = find_in_func(names, c ? c : &empty, &f, off, out);
+		r = find_in_func(names, c ? c : &empty, &f, start, at, out);
 	pdb_public_release(&pub);
 	return r;
 }
 
-static int find_in_module(const struct pdb *p, struct pdb_namer *names, int module, unsigned section, uint32_t off,
+static int find_in_module(const struct pdb *p, struct pdb_namer *names, int module, const struct spot *at,
 	struct pdb_found *out, struct err *e)
 {
 	struct pdb_code c = {0};
@@ -125,18 +235,18 @@ static int find_in_module(const struct pdb *p, struct pdb_namer *names, int modu
 	int r = module >= 0 ? pdb_code_open(&c, p, names->io, (unsigned)module, e) : -ENOENT;
 
 	if (r == 0)
-		f = func_of(&c, section, off);
+		f = func_of(&c, at->section, at->off);
 	if (f)
-		r = find_in_func(names, &c, f, off, out);
+		r = find_in_func(names, &c, f, f->off, at, out);
 	else if (r == 0 || r == -ENOENT)
-		r = find_public(p, names, r == 0 ? &c : NULL, section, off, out, e);
+		r = find_public(p, names, r == 0 ? &c : NULL, at, out, e);
 	pdb_code_release(&c);
 	return r;
 }
 
 /* Without contributions, searches every module for the address. */
-static int find_anywhere(const struct pdb *p, struct pdb_namer *names, unsigned section, uint32_t off,
-	struct pdb_found *out, struct err *e)
+static int find_anywhere(const struct pdb *p, struct pdb_namer *names, const struct spot *at, struct pdb_found *out,
+	struct err *e)
 {
 	int r = 0;
 
@@ -145,28 +255,28 @@ static int find_anywhere(const struct pdb *p, struct pdb_namer *names, unsigned 
 		const struct pdb_func *f;
 
 		r = pdb_code_open(&c, p, names->io, i, e);
-		f = r == 0 ? func_of(&c, section, off) : NULL;
+		f = r == 0 ? func_of(&c, at->section, at->off) : NULL;
 		if (f)
-			r = find_in_func(names, &c, f, off, out);
+			r = find_in_func(names, &c, f, f->off, at, out);
 		pdb_code_release(&c);
 		if (f)
 			return r;
 	}
-	return r == 0 || r == -ENOENT ? find_in_module(p, names, -1, section, off, out, e) : r;
+	return r == 0 || r == -ENOENT ? find_in_module(p, names, -1, at, out, e) : r;
 }
 
 int pdb_find(const struct pdb *p, struct pdb_namer *names, uint32_t rva, struct pdb_found *out, struct err *e)
 {
 	const struct pdb_contrib *c;
-	uint32_t source, off;
-	unsigned section;
+	struct spot at = {.rva = rva};
+	uint32_t source;
 	int r;
 
 	out->n = 0;
-	if (!pdb_source(p, rva, &source) || !pdb_section_of(p, source, &section, &off))
+	if (!pdb_source(p, rva, &source) || !pdb_section_of(p, source, &at.section, &at.off))
 		return -ENOENT;
-	c = pdb_contrib_of(p, section, off);
-	r = p->n_contribs ? find_in_module(p, names, c ? c->module : -1, section, off, out, e)
-			  : find_anywhere(p, names, section, off, out, e);
+	c = pdb_contrib_of(p, at.section, at.off);
+	r = p->n_contribs ? find_in_module(p, names, c ? c->module : -1, &at, out, e)
+			  : find_anywhere(p, names, &at, out, e);
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
 }

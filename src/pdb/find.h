@@ -9,6 +9,7 @@ struct pdb_frame {
 	char *name; /* of the function; "": unknown */
 	char *file; /* path of the source file; "": unknown */
 	uint32_t line;
+	uint32_t offset; /* of the address, from the start of the function or of the inlined call */
 };
 
 struct pdb_found {

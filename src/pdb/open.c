@@ -44,6 +44,14 @@ int pdb_open(struct pdb *p, struct msf_io *io, struct err *e)
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
 }
 
+int pdb_has_symbols(const struct pdb *p, struct err *e)
+{
+	if (p->has_dbi && p->n_sections)
+		return 0;
+	return err_set(e, -ENODATA, "has no symbols: %s",
+		p->has_dbi ? "it does not say where its sections are" : "it is a PDB of types alone");
+}
+
 void pdb_release(struct pdb *p)
 {
 	msf_release(&p->msf);

@@ -94,6 +94,9 @@ struct pdb {
 int pdb_open(struct pdb *p, struct msf_io *io, struct err *e);
 void pdb_release(struct pdb *p);
 
+/* 0; -ENODATA: the PDB has no symbols or does not say where its sections are; `e` says which. */
+int pdb_has_symbols(const struct pdb *p, struct err *e);
+
 /* ---- addresses -------------------------------------------------------------------------- */
 
 /* Finds the source address of an offset in a section. False: there is no such section, or the address would

@@ -122,6 +122,72 @@ static void frames_of_gsym(struct opened *o, uint32_t rva, struct buf *out)
 		buf_adds(out, "-");
 }
 
+/* ---- both ways ---------------------------------------------------------------------------- */
+
+#define RANDOM_EACH 500 /* addresses of a fixture: more than 10,000 together */
+
+static void add_offset(struct buf *out, const char *name, const char *file, unsigned line, uint64_t offset)
+{
+	add_frame(out, name, file, line);
+	buf_addf(out, "+%llx", (unsigned long long)offset);
+}
+
+/* The same frames with offsets, of a PDB that was not converted and of one that was. */
+static bool answers_alike(struct opened *o, uint32_t rva, struct buf *a, struct buf *b)
+{
+	char path[4096];
+	int r = pdb_find(&o->pdb, &o->plain, rva, &o->found, NULL);
+
+	buf_clear(a);
+	buf_clear(b);
+	for (unsigned i = 0; r == 0 && i < o->found.n; i++) {
+		const struct pdb_frame *f = &o->found.frame[i];
+
+		add_offset(a, f->name, f->file, f->line, f->offset);
+	}
+	pdb_found_release(&o->found);
+	r = gsym_lookup(&o->g, rva, &o->hit, NULL);
+	for (unsigned i = 0; r == 0 && i < o->hit.n; i++) {
+		const struct gsym_frame *f = &o->hit.frame[i];
+
+		add_offset(b, f->name, gsym_path_text(f->dir, f->base, path, sizeof(path)), f->line, f->offset);
+	}
+	return strcmp(buf_text(a), buf_text(b)) == 0;
+}
+
+/* A byte of the image's sections: of code two times of three. */
+static uint32_t random_address(const struct pdb *p, uint64_t *state)
+{
+	const struct pdb_section *s;
+
+	do {
+		*state = *state * 6364136223846793005u + 1442695040888963407u;
+		s = &p->sections[(*state >> 33) % p->n_sections];
+	} while (!(s->flags & 0x20) && (*state >> 60) % 3);
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return s->addr + (uint32_t)((*state >> 33) % (s->size + 16ull));
+}
+
+static void check_random(struct opened *o, const char *fixture)
+{
+	const char *word = getenv("SYMFS_TEST_SEED");
+	uint64_t state = word ? strtoull(word, NULL, 10) : 15;
+	struct buf a = BUF_UP_TO(1u << 20), b = BUF_UP_TO(1u << 20);
+	unsigned equal = 0, shown = 0;
+
+	for (unsigned i = 0; i < RANDOM_EACH; i++) {
+		uint32_t rva = random_address(&o->pdb, &state);
+
+		if (answers_alike(o, rva, &a, &b))
+			equal++;
+		else if (shown++ < SHOWN_MOST)
+			printf("# %x\n#  PDB  %s\n#  GSYM %s\n", rva, buf_text(&a), buf_text(&b));
+	}
+	result(equal == RANDOM_EACH, "random addresses alike with and without conversion", fixture, equal, RANDOM_EACH);
+	buf_release(&a);
+	buf_release(&b);
+}
+
 /* ---- tables ------------------------------------------------------------------------------- */
 
 /* Calls `each` for every row of a table. False: it could not be read. */
@@ -236,6 +302,7 @@ static void check_fixture(const char *top, const char *fixture)
 	} else {
 		check_frames(o, fixture, frames, true);
 		check_names(o, fixture, names);
+		check_random(o, fixture);
 	}
 	close_fixture(o);
 }
@@ -253,6 +320,7 @@ static int check_one(const char *path, const char *table, bool letters)
 		result(false, "cannot be read", path, 0, 0);
 	} else {
 		check_frames(o, path, table, letters);
+		check_random(o, path);
 	}
 	close_fixture(o);
 	return failed != 0;

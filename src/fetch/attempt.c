@@ -1,5 +1,5 @@
-/* One source in the race for one key: asks it for each spelling, judges the head of its answer, and tries
- * again after a transient error. */
+/* One source in the race for one key: asks it for all spellings of the file, judges the heads of its answers,
+ * and tries again after a transient error. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #define AGAIN_MS 50 /* and up to three times as much more, so that retries do not come all at once */
+#define HURRY_MS 100 /* a source whose spelling is not known has so long to answer the first one alone */
 
 static ptr_followed ptr_led;
+static void attempt_settle(struct attempt *at);
 
 static void attempt_say(struct attempt *at)
 {
@@ -23,8 +25,7 @@ static void attempt_say(struct attempt *at)
 
 void attempt_release(struct attempt *at)
 {
-	source_ask_release(&at->ask);
-	buf_release(&at->ptr);
+	queries_release(at);
 	blob_unref(take(at->blob));
 	symstore_known_release(&at->facts);
 	symstore_wait_stop(&at->wait);
@@ -43,6 +44,27 @@ void attempt_fail(struct attempt *at, int error, const char *text)
 {
 	attempt_skip(at, error, text);
 	seen_add(at->flight->f, attempt_number(at), error, at->text);
+	absent_add(at);
+}
+
+/* One spelling could not be asked, or is a wrong file: the others decide what becomes of the attempt. */
+static void query_fail(struct query *q, int error, const char *text)
+{
+	struct attempt *at = q->attempt;
+
+	if (q->state != QUERY_FAILED)
+		seen_add(at->flight->f, query_number(q), error, text);
+	q->state = QUERY_FAILED;
+	at->failing = true;
+	at->error = error;
+	snprintf(at->text, sizeof(at->text), "%.190s", text);
+	if (at->likely == q)
+		at->likely = NULL;
+	if (at->answering == q) {
+		at->answering = NULL;
+		at->transfer = NULL;
+		at->answered = false;
+	}
 }
 
 void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r)
@@ -108,77 +130,87 @@ bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 
 /* ---- the head of an answer -------------------------------------------------------------------------------- */
 
-/* Whether the answer is the rest of the download that broke off, in the same version: as good as the whole. */
-static bool is_the_rest(const struct attempt *at, const struct net_reply *r)
-{
-	const struct flight *fl = at->flight;
-
-	return at->asked_from && r->status == 206 && r->range_start == (int64_t)at->asked_from &&
-		r->range_total == (int64_t)part_size(fl->readers.part) &&
-		same_version(&fl->body.version, r);
-}
-
-/* Whether the answer is a range of another version: some servers ignore If-Range. */
-static bool is_other_version(const struct attempt *at, const struct net_reply *r)
-{
-	const struct flight *fl = at->flight;
-
-	return at->asked_from && r->status == 206 &&
-		(r->range_total != (int64_t)part_size(fl->readers.part) || !same_version(&fl->body.version, r));
-}
-
 void attempt_stale(struct attempt *at)
 {
 	at->stale = true;
 	attempt_fail(at, -ESTALE, "it has another version of what is being read");
 }
 
-/* Whether the answer is the first range that was asked for: all of it, or less of a short file. */
-static bool is_the_first(const struct attempt *at, const struct net_reply *r)
+/* The server could not say whether it has this spelling. */
+static void query_trouble(struct query *q, const struct judgement *j, const struct net_reply *r)
 {
-	return at->asked_range && r->status == 206 && r->range_start == 0 && r->range_total > 0 &&
-		r->size == MIN(r->range_total, (int64_t)EARLY_BYTES);
+	struct attempt *at = q->attempt;
+
+	if (!at->again && !attempt_wants_again(at, j) && !at->blamed) {
+		attempt_blame(at, j, r);
+		at->blamed = true;
+	}
+	if (!at->again && j->verdict == VERDICT_REFUSED)
+		log_refusal(at, j->text);
+	query_fail(q, j->error, j->text);
+	at->trouble = true;
 }
 
-/* Whether the answer to a range is useless: without a validator later ranges may be of another version, so the
- * source is asked for the whole at once. */
-static bool is_no_use(struct attempt *at, const struct net_reply *r)
+static int query_missing(struct query *q, const struct judgement *j, const struct net_reply *r)
 {
-	uint64_t most = fetch_most(at->flight->f, at->source);
-	bool versioned = (r->etag[0] && strncmp(r->etag, "W/", 2) != 0) || r->modified[0];
-
-	if (!at->asked_range || (r->status != 416 && r->status != 206))
-		return false;
-	if (is_the_first(at, r) && most && (uint64_t)r->range_total > most)
-		return true; /* and then it is too large */
-	if (is_the_first(at, r) && (versioned || r->range_total <= EARLY_BYTES))
-		return false;
-	if (r->status == 206)
-		ranges_refuse(at->flight->f, at->source);
-	return true;
+	attempt_blame(q->attempt, j, r);
+	seen_add(q->attempt->flight->f, query_number(q), j->error, j->text);
+	q->state = QUERY_MISSING;
+	return r->status >= 400 ? 0 : -ECANCELED;
 }
 
-static int attempt_head(void *ctx, const struct net_reply *reply)
+/* The answer of this query counts from now on. */
+static void take_answer(struct query *q, const struct net_reply *r)
 {
-	struct attempt *at = ctx;
+	struct attempt *at = q->attempt;
+
+	at->answering = q;
+	at->ask = q->ask;
+	at->transfer = q->transfer;
+	at->asked_range = q->asked_range;
+	at->asked_from = q->asked_from;
+	at->from = 0;
+	at->ranged = false;
+	at->answered = true;
+	at->size = r->size;
+	snprintf(at->etag, sizeof(at->etag), "%s", r->etag);
+	snprintf(at->modified, sizeof(at->modified), "%s", r->modified);
+}
+
+/* A file comes. No other spelling is waited for. */
+static void answer_found(struct query *q)
+{
+	struct attempt *at = q->attempt;
+
+	at->again = at->failing = at->trouble = false;
+	at->likely = q;
+	net_timer_stop(at->flight->f->net, &at->hurry);
+	queries_cancel(at, q);
+}
+
+/* The head of an answer other than "not there". */
+static int attempt_head(struct query *q, const struct net_reply *reply)
+{
+	struct attempt *at = q->attempt;
 	struct net_reply rest;
 	const struct net_reply *r = reply;
 	struct judgement j;
 
-	at->answered = true;
-	if (is_no_use(at, r)) {
+	take_answer(q, r);
+	if (answer_is_useless(at, r)) {
+		answer_found(q);
 		at->plain = at->again = true;
 		return -ECANCELED;
 	}
-	if (is_other_version(at, r)) {
-		at->verdict_set = true;
+	if (answer_is_other_version(at, r)) {
+		answer_found(q);
 		attempt_stale(at);
 		return -ECANCELED;
 	}
-	at->ranged = is_the_first(at, r);
+	at->ranged = answer_is_first(at, r);
 	if (at->asked_range && r->status == 200 && r->size > EARLY_BYTES)
 		ranges_refuse(at->flight->f, at->source);
-	if (at->ranged || is_the_rest(at, r)) {
+	if (at->ranged || answer_is_rest(at, r)) {
 		rest = *r;
 		rest.status = 200;
 		rest.size = r->range_total;
@@ -186,77 +218,53 @@ static int attempt_head(void *ctx, const struct net_reply *reply)
 		at->from = at->ranged ? 0 : at->asked_from;
 		if (at->ranged && rest.size <= EARLY_BYTES)
 			at->ranged = false; /* this is all of it */
+		at->size = r->size;
 	}
 	source_judge(at->source, r, &j);
-	at->size = r->size;
-	snprintf(at->etag, sizeof(at->etag), "%s", r->etag);
-	snprintf(at->modified, sizeof(at->modified), "%s", r->modified);
-	at->verdict_set = j.verdict != VERDICT_FOUND;
-	if (attempt_wants_again(at, &j))
+	if (j.verdict != VERDICT_FOUND) {
+		query_trouble(q, &j, r);
 		return r->status >= 400 ? 0 : -ECANCELED;
+	}
 	attempt_blame(at, &j, r);
-	if (j.verdict == VERDICT_FOUND)
+	answer_found(q);
+	return 0;
+}
+
+static int query_head(void *ctx, const struct net_reply *r)
+{
+	struct query *q = ctx;
+	struct judgement j;
+
+	source_judge(q->attempt->source, r, &j);
+	if (j.verdict == VERDICT_MISSING)
+		return query_missing(q, &j, r);
+	if (q->attempt->answering)
+		return -ECANCELED;
+	if (!q->ask.ptr)
+		return attempt_head(q, r);
+	if (j.verdict == VERDICT_FOUND) {
+		attempt_blame(q->attempt, &j, r);
 		return 0;
-	if (j.verdict == VERDICT_REFUSED)
-		log_refusal(at, j.text);
-	/* A miss is one of this spelling. Until attempt_done() has tried the others, the source is still being
-	 * asked, and the race may not conclude that it has nothing. */
-	if (j.verdict != VERDICT_MISSING)
-		attempt_fail(at, j.error, j.text);
-	else
-		seen_add(at->flight->f, attempt_number(at), j.error, j.text);
+	}
+	query_trouble(q, &j, r);
 	return r->status >= 400 ? 0 : -ECANCELED;
 }
 
 /* ---- its first bytes -------------------------------------------------------------------------------------- */
 
-/* Of a fat Mach-O file one slice is served, whose size is in a table that was not read yet. No other type
- * begins like that. */
-static bool is_fat(const uint8_t head[static OBJ_HEAD])
-{
-	return memcmp(head, "\xca\xfe\xba", 3) == 0;
-}
-
-/* The types that can begin so: programs and their debug files begin alike. */
-static uint32_t alike(const void *head, size_t n)
-{
-	uint32_t bits = 0;
-
-	for (unsigned t = 0; t < FILETYPES; t++)
-		if (filetype_row(t)->twin != FILETYPE_NONE && obj_may_be(t, head, n))
-			bits |= 1u << t;
-	return bits;
-}
-
-/* Whether a file with these first bytes may be the right one. `head` has OBJ_HEAD bytes or more, unless the file
- * is shorter. */
-static bool may_win(struct attempt *at, const void *head, size_t n, bool all)
-{
-	enum filetype t = at->flight->key.type;
-	uint8_t inside[OBJ_HEAD];
-
-	at->packing = packed_as(t, head, n);
-	if (at->packing) {
-		n = packed_inside(at->packing, head, n, all, inside);
-		head = inside;
-		at->unsure = !n;
-		if (at->unsure)
-			return true;
-	}
-	at->may_be = alike(head, n);
-	return obj_may_be(t, head, n);
-}
-
 /* Before the election the attempt takes only the bytes that show the type of the file. */
-static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
+static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
-	struct attempt *at = ctx;
+	struct query *q = ctx;
+	struct attempt *at = q->attempt;
 	uint8_t head[HEAD_MOST]; /* what is packed shows more when more is there */
 
+	if (q->ask.ptr)
+		return q->ptr.n + n > PTR_MOST ? -EBADMSG : buf_add(&q->ptr, p, n);
+	if (at->answering != q)
+		return -ECANCELED;
 	if (at->state == ATTEMPT_WON)
 		return at->taker->body(at, off, p, n);
-	if (at->ask.ptr)
-		return at->ptr.n + n > PTR_MOST ? -EBADMSG : buf_add(&at->ptr, p, n);
 	if (at->state == ATTEMPT_PROMISING)
 		return -EAGAIN;
 	if (at->from) { /* the first bytes were seen long ago */
@@ -273,15 +281,23 @@ static int attempt_body(void *ctx, uint64_t off, const void *p, size_t n)
 	n = MIN(n, sizeof(head) - at->head_n);
 	memcpy(head + at->head_n, p, n);
 	n += at->head_n;
-	if (!may_win(at, head, n, at->size >= 0 && (uint64_t)at->size == n))
+	if (!answer_may_win(at, head, n, at->size >= 0 && (uint64_t)at->size == n))
 		return -EBADMSG;
-	at->parted = is_fat(head);
+	at->parted = answer_is_fat(head);
 	at->state = ATTEMPT_PROMISING;
 	attempt_say(at);
 	return -EAGAIN;
 }
 
-/* The body cannot be what was asked for: the attempt fails, and says what it is instead. */
+/* The body cannot be what was asked for. Another spelling may be right, if all of them were asked. */
+static void mismatch(struct attempt *at, const char *text)
+{
+	mismatch_add(at, -EBADMSG, text);
+	at->trouble = !at->spread;
+	query_fail(at->answering, -EBADMSG, text);
+}
+
+/* The same, and says what the body is instead. */
 static void mismatch_head(struct attempt *at)
 {
 	struct view v = view_of_mem(at->head, at->head_n);
@@ -289,9 +305,7 @@ static void mismatch_head(struct attempt *at)
 	struct err e = {0};
 
 	obj_check(&v, &at->flight->own, &slice, &e);
-	mismatch_add(at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
-	attempt_fail(
-		at, -EBADMSG, e.text[0] ? e.text : "not a file of the kind that was asked for");
+	mismatch(at, e.text[0] ? e.text : "not a file of the kind that was asked for");
 }
 
 /* The body ended before the election: `head` holds all of it. */
@@ -299,11 +313,7 @@ static void short_body(struct attempt *at)
 {
 	if (at->state == ATTEMPT_PROMISING)
 		return;
-	if (at->ask.ptr) {
-		ptr_follow(at, ptr_led);
-		return;
-	}
-	if (!may_win(at, at->head, at->head_n, true)) {
+	if (!answer_may_win(at, at->head, at->head_n, true)) {
 		mismatch_head(at);
 		return;
 	}
@@ -311,143 +321,164 @@ static void short_body(struct attempt *at)
 	at->state = ATTEMPT_PROMISING;
 }
 
-static void attempt_done(void *ctx, const struct net_reply *r)
+/* The transfer of the answer broke off before the election. */
+static void answer_broke(struct attempt *at, const struct net_reply *r)
 {
-	struct attempt *at = ctx;
 	struct judgement j;
+
+	source_judge(at->source, r, &j);
+	if (attempt_wants_again(at, &j) || attempt_tries_plain(at, r))
+		return;
+	attempt_blame(at, &j, r);
+	/* The announced length is too large: remembered, so that the source is not asked again. */
+	if (j.error == -EFBIG && at->state == ATTEMPT_PROMISING)
+		mismatch_add(at, j.error, j.text);
+	attempt_fail(at, j.error, j.text);
+}
+
+/* The end of the answer that counts. */
+static void answer_done(struct query *q, const struct net_reply *r)
+{
+	struct attempt *at = q->attempt;
 
 	at->transfer = NULL;
 	if (at->state == ATTEMPT_WON) {
 		at->taker->done(at, r);
 		return;
 	}
-	if (at->again) {
-		attempt_again(at);
-	} else if (at->verdict_set) {
-		if (at->state == ATTEMPT_ASKING) {
-			at->spelling++;
-			attempt_start(at);
-		}
-	} else if (r->error == -EBADMSG) {
-		mismatch_add(at, -EBADMSG, "its first bytes are of another kind of file");
-		attempt_fail(at, -EBADMSG, "its first bytes are of another kind of file");
-	} else if (r->error < 0) {
-		source_judge(at->source, r, &j);
-		if (attempt_wants_again(at, &j) || attempt_tries_plain(at, r)) {
-			attempt_again(at);
-			return;
-		}
-		attempt_blame(at, &j, r);
-		/* The announced length is too large: remembered, so that the source is not asked again. */
-		if (j.error == -EFBIG && at->state == ATTEMPT_PROMISING)
-			mismatch_add(at, j.error, j.text);
-		attempt_fail(at, j.error, j.text);
-	} else {
-		short_body(at);
+	if (at->state == ATTEMPT_FAILED) {
+		attempt_say(at);
+		return;
 	}
+	if (r->error == -EBADMSG)
+		mismatch(at, "its first bytes are of another kind of file");
+	else if (r->error < 0 && !at->again)
+		answer_broke(at, r);
+	else if (!at->again)
+		short_body(at);
+	if (at->again) {
+		q->state = QUERY_IDLE;
+		at->answering = NULL;
+		at->state = ATTEMPT_ASKING;
+	}
+	attempt_settle(at);
 	attempt_say(at);
 }
 
-static const struct net_sink attempt_sink = {attempt_head, attempt_body, attempt_done};
+static void query_done(void *ctx, const struct net_reply *r)
+{
+	struct query *q = ctx;
+	struct attempt *at = q->attempt;
+	struct judgement j;
 
-/* ---- the question ----------------------------------------------------------------------------------------- */
+	q->transfer = NULL;
+	if (at->answering == q) {
+		answer_done(q, r);
+		return;
+	}
+	if (q->state != QUERY_ASKING) {
+		/* its head said all */
+	} else if (r->error == 0 && q->ask.ptr) {
+		q->state = QUERY_POINTS;
+	} else if (at->answering) {
+		q->state = QUERY_IDLE;
+	} else {
+		source_judge(at->source, r, &j);
+		query_trouble(q, &j, r);
+	}
+	attempt_settle(at);
+	attempt_say(at);
+}
 
-/* Whether the source may be asked for this key now. Otherwise the attempt fails with the reason. */
+static const struct net_sink query_sink = {query_head, query_body, query_done};
+
+/* ---- the questions ---------------------------------------------------------------------------------------- */
+
+/* An earlier answer makes the request needless: then the query fails with it. */
+static bool is_answered(struct query *q)
+{
+	const struct mismatch *m = mismatch_find(q);
+
+	if (!m)
+		return false;
+	q->state = QUERY_FAILED;
+	q->attempt->failing = true;
+	q->attempt->trouble = !q->attempt->spread;
+	q->attempt->error = m->error;
+	snprintf(q->attempt->text, sizeof(q->attempt->text), "%s", m->text);
+	return true;
+}
+
+/* Whether the source may be asked now. Otherwise the attempt fails with the reason, unless another query of it
+ * runs, which then is the one by which the breaker tries the host. */
 static bool may_ask(struct attempt *at)
 {
-	const struct mismatch *m = mismatch_find(at);
 	char why[240];
 
-	if (at->stale) {
-		attempt_skip(at, -ESTALE, "it has another version of what is being read");
-		return false;
-	}
-	if (m) {
-		attempt_skip(at, m->error, m->text);
-		return false;
-	}
 	/* Readers of a file cannot do without the rest of it. */
 	if (at->flight->readers.part ||
 		breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
 		return true;
-	attempt_skip(at, breaker_error(at->flight->f->breakers, at->source->origin), why);
+	if (!queries_run(at))
+		attempt_skip(at, breaker_error(at->flight->f->breakers, at->source->origin), why);
 	return false;
 }
 
-/* Asks for the rest from where it stopped, if the source can compare versions. Otherwise all of it comes anew. */
-static int ask_for_the_rest(struct attempt *at, struct net_req *req)
+/* False: no further query may be sent now. */
+static bool query_start(struct query *q)
 {
-	const struct flight *fl = at->flight;
-	const struct version *v = &fl->body.version;
-	const char *validator = version_validator(v);
-	char line[256];
+	struct attempt *at = q->attempt;
 	int r;
 
-	at->from = at->asked_from = 0;
-	at->ranged = false;
-	at->asked_range = !fl->readers.part && ranges_wanted(at);
-	if (at->asked_range) {
-		req->coded = true; /* some sources have the file compressed only */
-		snprintf(line, sizeof(line), "Range: bytes=0-%u", EARLY_BYTES - 1);
-		return source_add_header(req, line);
-	}
-	if (!fl->readers.part || fl->body.file || at->source != v->source || !v->where || !at->ask.where ||
-		strcmp(at->ask.where, v->where) != 0 || !validator)
-		return 0;
-	snprintf(line, sizeof(line), "If-Range: %s", validator);
-	r = source_add_header(req, line);
-	snprintf(line, sizeof(line), "Range: bytes=%llu-", (unsigned long long)body_here(&fl->body));
+	if (is_answered(q))
+		return true;
+	if (!may_ask(at))
+		return false;
+	r = query_send(q, &query_sink);
 	if (r == 0)
-		r = source_add_header(req, line);
-	at->asked_from = body_here(&fl->body);
-	return r;
+		return true;
+	breaker_unheard(at->flight->f->breakers, at->source->origin);
+	if (!queries_run(at))
+		attempt_fail(at, r, err_text(r));
+	return false;
 }
 
-/* Sends X-Symfs-Via, so that servers which are each other's source detect the loop. */
-static int add_hops(struct attempt *at, struct net_req *req)
+/* Asks for all spellings that have no answer yet. How many run at once is the host's `connections`. */
+static void attempt_spread(struct attempt *at)
 {
-	char line[ARTIFACT_VIA + 16];
-
-	if (!at->flight->asked.via[0])
-		return 0;
-	snprintf(line, sizeof(line), "X-Symfs-Via: %s", at->flight->asked.via);
-	return source_add_header(req, line);
+	net_timer_stop(at->flight->f->net, &at->hurry);
+	if (!at->spread)
+		at->asked = clock_ms();
+	at->spread = true;
+	for (unsigned i = 0; i < at->n_queries && !at->trouble; i++)
+		if (at->queries[i].state == QUERY_IDLE && !query_start(&at->queries[i]))
+			return;
+	if (at->n_queries)
+		symstore_beside(&at->wait, &at->facts);
 }
 
-static int attempt_request(struct attempt *at)
+static void hurry(void *ctx)
 {
-	struct fetch *f = at->flight->f;
-	struct net_req req;
-	int r = source_request(at->source, &at->ask, &req);
+	struct attempt *at = ctx;
 
-	if (r < 0)
-		return r;
-	if (!req.most)
-		req.most = f->opts.max_file_size;
-	req.rank = NET_FIRST;
-	r = add_hops(at, &req);
-	if (r == 0)
-		r = ask_for_the_rest(at, &req);
-	if (r < 0) {
-		net_req_release(&req);
-		return r;
-	}
-	r = net_get(f->net, &req, &attempt_sink, at, &at->transfer);
-	net_req_release(&req);
-	if (r == 0)
-		atomic_fetch_add(&f->stats.requests, 1);
-	return r;
+	if (at->state != ATTEMPT_ASKING || at->answering || at->trouble)
+		return;
+	if (queries_are_queued(at)) /* the host's queue is long: more requests would not help */
+		net_timer_set(at->flight->f->net, &at->hurry, HURRY_MS, hurry, at);
+	else
+		attempt_spread(at);
 }
 
 /* Every spelling was a miss. */
 static void attempt_exhausted(struct attempt *at)
 {
-	int r = symstore_after(&at->wait, &at->facts, at->spelling > 0, at->text);
+	int r = symstore_after(&at->wait, &at->facts, at->n_queries > 0, at->text);
 
 	if (r == -EINPROGRESS)
 		return;
 	if (r == 1) {
-		at->spelling = 0;
+		queries_release(at); /* there are two tiers: other spellings */
+		at->spread = true;
 		attempt_start(at);
 	} else if (r < 0) {
 		char text[200];
@@ -456,6 +487,36 @@ static void attempt_exhausted(struct attempt *at)
 		attempt_fail(at, r, text);
 	} else {
 		at->state = ATTEMPT_MISSING;
+	}
+}
+
+/* After a query ended whose answer does not count: asks for more, or concludes. */
+static void attempt_settle(struct attempt *at)
+{
+	char text[200];
+
+	if (at->answering || at->state != ATTEMPT_ASKING || queries_run(at))
+		return;
+	if (at->again) {
+		attempt_again(at);
+		return;
+	}
+	if (!at->trouble)
+		attempt_spread(at);
+	if (at->state != ATTEMPT_ASKING || queries_run(at))
+		return;
+	if (at->failing) {
+		snprintf(text, sizeof(text), "%s", at->text);
+		absent_add(at);
+		attempt_skip(at, at->error, text);
+		return;
+	}
+	at->answering = queries_first(at, QUERY_POINTS);
+	if (at->answering) {
+		at->ask = at->answering->ask;
+		ptr_follow(at, ptr_led);
+	} else {
+		attempt_exhausted(at);
 	}
 }
 
@@ -468,44 +529,66 @@ static void attempt_waited(struct symstore_wait *w)
 	attempt_say(at);
 }
 
-/* Asks for the current spelling, or finds that no spelling is left. */
-void attempt_start(struct attempt *at)
+/* False: the attempt waits for the list of what the source has, or failed. */
+static bool attempt_plan(struct attempt *at)
 {
 	int r;
 
-	at->answered = at->verdict_set = at->whole = at->parted = at->unsure = at->again = false;
-	buf_release(&at->ptr);
-	at->ptr = BUF_UP_TO(PTR_MOST + 1);
+	if (at->queries)
+		return true;
+	symstore_wait_stop(&at->wait);
+	at->wait = (struct symstore_wait){at->flight->f, at->flight->sources, at->source, attempt_waited};
+	if (symstore_before(&at->wait, at->text))
+		return false;
+	symstore_known_release(&at->facts);
+	at->facts = symstore_known(at->flight->f, at->source);
+	r = queries_plan(at);
+	if (r < 0)
+		attempt_fail(at, r, err_text(r));
+	return r == 0;
+}
+
+/* Asks for one spelling alone: the others cost requests, and are seldom needed. */
+static void ask_first(struct attempt *at)
+{
+	struct query *q = at->likely ? at->likely : queries_first(at, QUERY_IDLE);
+
+	if (!q || (at->spread && !at->likely) || q->ask.ptr) {
+		attempt_settle(at);
+		return;
+	}
+	if (query_start(q) && q->transfer && !at->likely)
+		net_timer_set(at->flight->f->net, &at->hurry, HURRY_MS, hurry, at);
+	attempt_settle(at);
+}
+
+void attempt_start(struct attempt *at)
+{
+	at->answered = at->whole = at->parted = at->unsure = at->again = false;
+	at->failing = at->trouble = at->blamed = false;
 	at->job++;
 	at->packing = NULL;
 	at->may_be = 0;
 	at->head_n = 0;
 	at->asked = clock_ms();
-	source_ask_release(&at->ask);
+	at->answering = NULL;
 	at->state = ATTEMPT_ASKING;
-	if (at->spelling == 0) {
-		symstore_wait_stop(&at->wait);
-		at->wait = (struct symstore_wait){at->flight->f, at->flight->sources, at->source, attempt_waited};
-		if (symstore_before(&at->wait, at->text))
-			return;
-		symstore_known_release(&at->facts);
-		at->facts = symstore_known(at->flight->f, at->source);
-	}
-	r = source_plan(at->source, &at->facts, &at->flight->what, at->spelling, &at->ask);
-	if (r == -ENOENT) {
-		attempt_exhausted(at);
+	if (at->stale) {
+		attempt_skip(at, -ESTALE, "it has another version of what is being read");
 		return;
 	}
-	if (r == 0 && !may_ask(at))
-		return;
-	if (r == 0)
-		r = attempt_request(at);
-	if (r < 0) {
-		breaker_unheard(at->flight->f->breakers, at->source->origin);
-		attempt_fail(at, r, err_text(r));
-	} else {
-		at->state = ATTEMPT_ASKING;
+	if (at->renew) {
+		queries_cancel(at, NULL);
+		queries_release(at);
+		at->spread = at->renew = false;
 	}
+	if (!attempt_plan(at))
+		return;
+	for (unsigned i = 0; i < at->n_queries; i++)
+		if (at->queries[i].state == QUERY_FAILED || at->queries[i].state == QUERY_POINTS ||
+			&at->queries[i] == at->likely)
+			at->queries[i].state = QUERY_IDLE;
+	ask_first(at);
 }
 
 static void ptr_led(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text)
@@ -518,8 +601,9 @@ static void ptr_led(struct attempt *at, int r, struct blob *blob, const struct k
 		at->state = ATTEMPT_PROMISING;
 	} else if (r == -ENOENT) {
 		log_debug(LOG_FETCH, "%s: %s: %s", at->flight->canon, at->source->name, text);
-		at->spelling++;
-		attempt_start(at);
+		at->answering->state = QUERY_MISSING;
+		at->answering = NULL;
+		attempt_settle(at);
 	} else if (r == -EBADMSG) {
 		mismatch_add(at, r, text);
 		attempt_fail(at, r, text);
@@ -538,12 +622,11 @@ void attempt_give_up(struct attempt *at)
 	if (at->later.due)
 		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), &j, 0);
 	net_timer_stop(at->flight->f->net, &at->later);
-	if (at->transfer) {
-		transfer_cancel(take(at->transfer));
-		/* This request may have been the one by which the breaker tries a failing host. */
-		if (!at->answered)
-			breaker_unheard(at->flight->f->breakers, at->source->origin);
-	}
+	net_timer_stop(at->flight->f->net, &at->hurry);
+	/* A cancelled request may have been the one by which the breaker tries a failing host. */
+	if (queries_cancel(at, NULL) && !at->answered)
+		breaker_unheard(at->flight->f->breakers, at->source->origin);
+	at->transfer = NULL;
 	at->job++;
 	symstore_wait_stop(&at->wait);
 	blob_unref(take(at->blob));

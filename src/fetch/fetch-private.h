@@ -35,6 +35,13 @@ struct mismatch {
 	char text[200];
 };
 
+/* A spelling that a source did not have, when the source could not answer for another one. It is not asked for
+ * that spelling for a while: unanswered questions never make answered ones be asked again. */
+#define ABSENT_MOST 256
+struct absent {
+	uint64_t until, asked; /* seen_number() */
+};
+
 /* The last answer of a source that was not the file. A slot keeps the newest answer. */
 #define SEEN_MOST 256
 struct seen {
@@ -113,6 +120,7 @@ struct fetch {
 	unsigned looks;		 /* directory jobs for which flights wait */
 	struct mismatch mismatches[MISMATCHES];
 	unsigned next_mismatch;
+	struct absent absents[ABSENT_MOST];
 	struct no_ranges no_ranges[NO_RANGES];
 	uint64_t refused_until[REFUSED_SLOTS]; /* clock_ms(): a source's refusal is not logged again before */
 

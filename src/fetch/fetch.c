@@ -34,6 +34,7 @@ static void forget_mismatches(void *ctx)
 	struct fetch *f = ctx;
 
 	memset(f->mismatches, 0, sizeof(f->mismatches));
+	memset(f->absents, 0, sizeof(f->absents));
 }
 
 void fetch_set_sources(struct fetch *f, struct sources *so)

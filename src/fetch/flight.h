@@ -20,16 +20,47 @@ enum attempt_state {
 	ATTEMPT_FAILED	   /* refused, unreachable, or the file is wrong */
 };
 
+struct attempt;
+
+/* The state of one spelling. */
+enum query_state {
+	QUERY_IDLE,    /* not asked yet, or cancelled before an answer came */
+	QUERY_ASKING,
+	QUERY_MISSING, /* the source does not have this spelling: it is not asked again */
+	QUERY_FAILED,  /* the source could not say, or sent a wrong file */
+	QUERY_POINTS   /* a file.ptr was there; `ptr` is its text */
+};
+
+/* One spelling of the file, asked of an attempt's source. */
+struct query {
+	struct attempt *attempt;
+	enum query_state state;
+	struct source_ask ask;
+	struct transfer *transfer;
+	bool asked_range;	   /* only the first bytes were requested */
+	uint64_t asked_from;	   /* the request begins there in the file; 0 */
+	struct buf ptr;
+};
+
 struct attempt {
 	struct flight *flight;
 	const struct source *source;
 	enum attempt_state state;
 	unsigned nth;		   /* index of `source` in the set of sources */
-	unsigned spelling;	   /* index of the current spelling in the source's plan */
-	struct source_ask ask;	   /* the current request */
 	struct source_facts facts; /* the plan of spellings was made with these */
 	struct symstore_wait wait; /* for facts about a symbol store */
-	struct transfer *transfer; /* NULL: none runs */
+	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
+	unsigned n_queries;
+	struct query *likely;	   /* asked alone until it is answered; NULL: no spelling is known to be likely */
+	bool spread;		   /* all spellings are asked */
+	bool renew;		   /* the next start forgets which spellings were missing */
+	bool failing;		   /* a query failed; `error` and `text` say how */
+	bool trouble;		   /* the same, and no further spelling is asked */
+	bool blamed;		   /* the breaker has counted a failure since the attempt started */
+	struct net_timer hurry;	   /* when the other spellings are asked beside the first one */
+	struct query *answering;   /* the query whose answer counts; NULL: none yet */
+	struct source_ask ask;	   /* its request; the strings are the query's */
+	struct transfer *transfer; /* its transfer; NULL: none runs */
 	const struct net_sink *taker; /* receives the body and the end of the winner's transfer; NULL: no winner */
 	unsigned job;		   /* number of the newest job; results of jobs with a lower number are discarded */
 	uint64_t asked;		   /* clock_ms() of the last request */
@@ -38,7 +69,6 @@ struct attempt {
 
 	/* the answer */
 	bool answered;		   /* the HTTP head arrived */
-	bool verdict_set;	   /* the HTTP head decided already; the body is not needed */
 	bool whole;		   /* the body was so short that `head` holds all of it */
 	uint8_t head[OBJ_HEAD];	   /* first bytes of the body */
 	size_t head_n;		   /* bytes in `head`; they arrived before the election */
@@ -46,7 +76,6 @@ struct attempt {
 	const struct packing *packing; /* the packing that its first bytes show; NULL: it is not packed */
 	bool unsure;		   /* the file is packed, and its first bytes do not show what is inside */
 	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin so */
-	struct buf ptr;		   /* contents of a file.ptr */
 	struct blob *blob;	   /* the file to which file.ptr led; the attempt needs no body then */
 	int64_t size;		   /* bytes of the file; -1: not announced */
 	uint64_t from;		   /* offset in the file at which its body begins */
@@ -354,9 +383,10 @@ bool part_is_open(struct part *p);
 /* ---- attempt.c: one source --------------------------------------------------------------------------------- */
 
 void attempt_release(struct attempt *at); /* frees what the attempt owns, not the attempt */
-/* Asks for the current spelling. After the last spelling the source counts as missing. */
+/* Asks for the likeliest spelling alone, and soon for all others. A spelling that is known to be missing is not
+ * asked for again. If all are missing the source counts as missing. */
 void attempt_start(struct attempt *at);
-/* Stops the attempt's transfer. The attempt may be started again. */
+/* Stops the attempt's transfers. The attempt may be started again. */
 void attempt_give_up(struct attempt *at);
 void attempt_fail(struct attempt *at, int error, const char *text);
 void attempt_stale(struct attempt *at); /* fails it: the source has another version than the one being read */
@@ -368,20 +398,45 @@ bool attempt_wants_again(struct attempt *at, const struct judgement *j);
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r);
 void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r); /* informs the breaker */
 
+/* answer.c: what the head and the first bytes of an answer show. */
+bool answer_is_rest(const struct attempt *at, const struct net_reply *r); /* of the download that broke off */
+bool answer_is_other_version(const struct attempt *at, const struct net_reply *r);
+bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or less of a short file */
+bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* a range without a version, or none */
+bool answer_is_fat(const uint8_t head[static OBJ_HEAD]);
+/* Whether the n bytes may begin the file: OBJ_HEAD or more, unless the file is shorter. Sets what they show of
+ * the packing and the type. `all`: the file has no further bytes. */
+bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all);
+
+/* query.c: the spellings of an attempt. `sink` gets the query as its context. */
+int queries_plan(struct attempt *at); /* one query for each spelling; 0, -ENOMEM */
+void queries_release(struct attempt *at); /* no transfer may run */
+/* Cancels what runs, except one query (NULL: none). Returns whether anything was cancelled. */
+bool queries_cancel(struct attempt *at, const struct query *except);
+bool queries_run(const struct attempt *at); /* a transfer of one runs, or waits at its host */
+struct query *queries_first(const struct attempt *at, enum query_state state); /* NULL */
+bool queries_are_queued(const struct attempt *at); /* some run, and none of them was sent yet */
+uint64_t queries_turn(const struct attempt *at); /* the latest transfer_its_turn(); 0 */
+int query_send(struct query *q, const struct net_sink *sink); /* 0, -ENOMEM; -EACCES: no credentials */
+
 /* mismatch.c: wrong files, remembered in memory. */
-const struct mismatch *mismatch_find(const struct attempt *at); /* NULL: none that still counts */
+uint64_t query_number(const struct query *q); /* seen_number() of the query's request */
+const struct mismatch *mismatch_find(const struct query *q); /* NULL: none that still counts */
+/* Spellings that were missing while their source could not answer for all of them: also remembered. */
+bool absent_find(const struct query *q);
+void absent_add(const struct attempt *at); /* all missing spellings of an attempt that failed */
 void mismatch_add(const struct attempt *at, int error, const char *text); /* and logs it */
 void attempt_set_aside(const struct attempt *at, int error, const char *text); /* not asked for MISMATCH_MS; no log */
 uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
 /* no-ranges.c: sources that answer no ranges, or no more than one at a time. */
 bool flight_wants_all(const struct flight *fl); /* a request wants the whole file, or reads it from front to back */
-bool ranges_wanted(const struct attempt *at); /* whether the source is to be asked for the first bytes only */
+bool ranges_wanted(const struct query *q); /* whether only the first bytes are to be requested */
 void ranges_refuse(struct fetch *f, const struct source *s); /* notes that the source answers no ranges */
 bool ranges_takes_several(struct fetch *f, const struct source *s); /* whether it may be asked for several at once */
 void ranges_refuse_several(struct fetch *f, const struct source *s);
 
-/* ptr.c: finds the file that `at->ptr` names. followed() runs on the net thread, unless the attempt is started
+/* ptr.c: finds the file that the file.ptr of `at->answering` names. followed() runs on the net thread, unless the attempt is started
  * anew. */
 typedef void ptr_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
 void ptr_follow(struct attempt *at, ptr_followed *followed);

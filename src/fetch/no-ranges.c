@@ -34,12 +34,13 @@ bool flight_wants_all(const struct flight *fl)
 	return fl->streamed;
 }
 
-bool ranges_wanted(const struct attempt *at)
+bool ranges_wanted(const struct query *q)
 {
+	const struct attempt *at = q->attempt;
 	const struct flight *fl = at->flight;
 	const struct source *s = at->source;
 
-	return !fl->ranges.off && !at->plain && !at->ask.ptr && source_sends_ranges(s) &&
+	return !fl->ranges.off && !at->plain && !q->ask.ptr && source_sends_ranges(s) &&
 		filetype_is(fl->own.type, TYPE_RANDOM) && !flight_wants_all(fl) &&
 		no_ranges_of(fl->f, s)->until < clock_ms();
 }

@@ -98,7 +98,7 @@ static void race_ask_again(void *ctx)
 		if (at->state != ATTEMPT_FAILED && at->state != ATTEMPT_MISSING)
 			continue;
 		at->state = ATTEMPT_IDLE;
-		at->spelling = 0;
+		at->renew = true;
 	}
 	race_start(fl);
 }
@@ -284,7 +284,7 @@ bool race_is_queued(const struct flight *fl)
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		if (at->state == ATTEMPT_ASKING && at->transfer && transfer_is_queued(at->transfer))
+		if (at->state == ATTEMPT_ASKING && queries_are_queued(at))
 			return true;
 	}
 	return false;
@@ -300,8 +300,8 @@ unsigned race_time_left(const struct flight *fl, unsigned ms)
 		/* The answer has arrived; this process has not examined it yet, or has no room. */
 		if (at->state == ATTEMPT_PROMISING)
 			return ms;
-		if (at->state == ATTEMPT_ASKING && at->transfer)
-			since = MAX(since, transfer_its_turn(at->transfer));
+		if (at->state == ATTEMPT_ASKING)
+			since = MAX(since, queries_turn(at));
 	}
 	return (unsigned)(since - least);
 }
@@ -315,7 +315,7 @@ void race_deadline(struct flight *fl)
 		struct attempt *at = &fl->attempts[i];
 
 		if (at->state == ATTEMPT_ASKING && !at->answered && !at->wait.on &&
-			!(at->transfer && transfer_is_queued(at->transfer)) && !is_sending(fl->f, at->source->origin) &&
+			!queries_are_queued(at) && !is_sending(fl->f, at->source->origin) &&
 			!breaker_alive(fl->f->breakers, at->source->origin, at->asked))
 			breaker_tell(fl->f->breakers, at->source->origin, clock_ms(), &silent, 0);
 	}

@@ -69,8 +69,8 @@ void ptr_follow(struct attempt *at, ptr_followed *followed)
 	if (p) {
 		p->attempt = at;
 		p->nth = at->job;
-		p->n = MIN(at->ptr.n, sizeof(p->ptr));
-		memcpy(p->ptr, buf_text(&at->ptr), p->n);
+		p->n = MIN(at->answering->ptr.n, sizeof(p->ptr));
+		memcpy(p->ptr, buf_text(&at->answering->ptr), p->n);
 		p->followed = followed;
 	}
 	if (!p || job_start_in_dirs(&p->job, at->flight, &ptr_kind) < 0)

@@ -524,6 +524,17 @@ static int tiers_of(struct symstore *ss)
 	return ss->tiers_until > clock_wall() ? ss->known.two_tier : -ENOENT;
 }
 
+void symstore_beside(struct symstore_wait *w, const struct source_facts *known)
+{
+	struct symstore *ss;
+	char text[200];
+
+	if (!wants_tiers(w->source) || known->two_tier || !(ss = symstore_for(w)) || tiers_of(ss) >= 0)
+		return;
+	if (ss->question == ASK_NOTHING && ss->trouble_until <= clock_ms())
+		symstore_begin(ss, w, ASK_INDEX2, "index2.txt", text);
+}
+
 int symstore_after(struct symstore_wait *w, const struct source_facts *known, bool asked, char text[static 200])
 {
 	struct symstore *ss;

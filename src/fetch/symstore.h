@@ -27,6 +27,9 @@ void symstore_wait_stop(struct symstore_wait *w); /* `ready` does not run any mo
 /* (net) Before anything is asked of the source. True: the caller waits for the list of what it has. `text` is
  * set when the source cannot be asked for it. */
 bool symstore_before(struct symstore_wait *w, char text[static 200]);
+/* (net) While the source is asked for a file by all its spellings: finds out beside that whether it has two
+ * tiers, if `known` does not say, and the answer is not known either. The caller does not wait. */
+void symstore_beside(struct symstore_wait *w, const struct source_facts *known);
 /* (net) When nothing that was asked for was there; `known` is what the requests were planned by, `asked`
  * whether there were any. 0: that is all. 1: more is known now. -EINPROGRESS: the caller waits. Others: it
  * cannot be known, and `text` says why. */

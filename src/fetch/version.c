@@ -89,6 +89,6 @@ void version_forget_attempts(struct flight *fl)
 		if (at->state == ATTEMPT_FAILED)
 			at->state = ATTEMPT_IDLE;
 		at->stale = at->broke = at->cut = at->again = at->retried = false;
-		at->spelling = 0;
+		at->renew = true;
 	}
 }

@@ -1,0 +1,88 @@
+/* What the head and the first bytes of a source's answer show: which part of the file it is, of which version,
+ * and whether it can be the file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "fetch/flight.h"
+
+#include <string.h>
+
+/* Whether the answer is the rest of the download that broke off, in the same version: as good as the whole. */
+bool answer_is_rest(const struct attempt *at, const struct net_reply *r)
+{
+	const struct flight *fl = at->flight;
+
+	return at->asked_from && r->status == 206 && r->range_start == (int64_t)at->asked_from &&
+		r->range_total == (int64_t)part_size(fl->readers.part) &&
+		same_version(&fl->body.version, r);
+}
+
+/* Whether the answer is a range of another version: some servers ignore If-Range. */
+bool answer_is_other_version(const struct attempt *at, const struct net_reply *r)
+{
+	const struct flight *fl = at->flight;
+
+	return at->asked_from && r->status == 206 &&
+		(r->range_total != (int64_t)part_size(fl->readers.part) || !same_version(&fl->body.version, r));
+}
+
+/* Whether the answer is the first range that was asked for: all of it, or less of a short file. */
+bool answer_is_first(const struct attempt *at, const struct net_reply *r)
+{
+	return at->asked_range && r->status == 206 && r->range_start == 0 && r->range_total > 0 &&
+		r->size == MIN(r->range_total, (int64_t)EARLY_BYTES);
+}
+
+/* Whether the answer to a range is useless: without a validator later ranges may be of another version, so the
+ * source is asked for the whole at once. */
+bool answer_is_useless(struct attempt *at, const struct net_reply *r)
+{
+	uint64_t most = fetch_most(at->flight->f, at->source);
+	bool versioned = (r->etag[0] && strncmp(r->etag, "W/", 2) != 0) || r->modified[0];
+
+	if (!at->asked_range || (r->status != 416 && r->status != 206))
+		return false;
+	if (answer_is_first(at, r) && most && (uint64_t)r->range_total > most)
+		return true; /* and then it is too large */
+	if (answer_is_first(at, r) && (versioned || r->range_total <= EARLY_BYTES))
+		return false;
+	if (r->status == 206)
+		ranges_refuse(at->flight->f, at->source);
+	return true;
+}
+
+/* Of a fat Mach-O file one slice is served, whose size is in a table that was not read yet. No other type
+ * begins like that. */
+bool answer_is_fat(const uint8_t head[static OBJ_HEAD])
+{
+	return memcmp(head, "\xca\xfe\xba", 3) == 0;
+}
+
+/* The types that can begin so: programs and their debug files begin alike. */
+static uint32_t alike(const void *head, size_t n)
+{
+	uint32_t bits = 0;
+
+	for (unsigned t = 0; t < FILETYPES; t++)
+		if (filetype_row(t)->twin != FILETYPE_NONE && obj_may_be(t, head, n))
+			bits |= 1u << t;
+	return bits;
+}
+
+/* A packed file whose inside does not show yet may be the right one, too.
+ */
+bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
+{
+	enum filetype t = at->flight->key.type;
+	uint8_t inside[OBJ_HEAD];
+
+	at->packing = packed_as(t, head, n);
+	if (at->packing) {
+		n = packed_inside(at->packing, head, n, all, inside);
+		head = inside;
+		at->unsure = !n;
+		if (at->unsure)
+			return true;
+	}
+	at->may_be = alike(head, n);
+	return obj_may_be(t, head, n);
+}

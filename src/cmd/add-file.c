@@ -90,32 +90,31 @@ static void count(struct adding *a, const char *format, enum placed what)
 
 /* ---- a slice ------------------------------------------------------------------------ */
 
-/* Whether a file with this key is stored. If it has another name, adds the name to the key, and looks
- * again. */
-static bool is_here(struct adding *a, struct key *k)
+/* Whether the store has a file for the key that is as good. Another file of the same id may be stored; then the
+ * key of this one has its name. */
+static bool is_here(struct adding *a, struct key *k, const struct worth *w)
 {
 	char name[MODULE_PATH_MAX];
 	struct key named;
 
-	if (!store_has(a->store, k, NULL))
-		return false;
-	if (!key_by_name(k, &named) || store_name(a->store, k, name) < 0 || strcasecmp(name, k->name) == 0)
-		return true;
-	*k = named;
-	return store_has(a->store, k, NULL);
+	if (store_has(a->store, k, NULL) && key_by_name(k, &named) && store_name(a->store, k, name) == 0 &&
+		strcasecmp(name, k->name) != 0)
+		*k = named;
+	return !store_wants(a->store, k, w);
 }
 
-/* The keys that the store does not have yet. Several PE files may have the same debug id. */
+/* The keys for which the store has no file, or a worse one. Several PE files may have the same debug id. */
 static void new_keys(struct adding *a, const struct key *keys, unsigned all,
 	const struct obj_slice *s, struct store_learned *out)
 {
 	out->m = s->module;
+	out->worth = s->worth;
 	out->pinned = true;
 	out->n = 0;
 	for (unsigned i = 0; i < all; i++) {
 		struct key k = keys[i];
 
-		if (!is_here(a, &k))
+		if (!is_here(a, &k, &s->worth))
 			out->keys[out->n++] = k;
 	}
 }
@@ -191,10 +190,15 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 	if (all == 0)
 		return err_set(e, -ENOENT,
 			"%s without an identifier for any layout", s->format);
-	/* A file that is already stored may have been downloaded; now it is pinned. */
-	r = l->n ? publish(a, it, s, l, e) : store_keep(a->store, &keys[0], STORE_FOR_GOOD);
+	r = l->n ? publish(a, it, s, l, e) : -ESTALE;
 	if (r == 0)
-		count(a, s->format, l->n ? PLACED_ADDED : PLACED_PRESENT);
+		count(a, s->format, PLACED_ADDED);
+	if (r != -ESTALE)
+		return r;
+	/* A file that is as good is stored. It may have been downloaded; now it is pinned. */
+	r = store_keep(a->store, &keys[0], STORE_FOR_GOOD);
+	if (r == 0)
+		count(a, s->format, PLACED_PRESENT);
 	return r;
 }
 

@@ -25,9 +25,15 @@ static void add_time(struct json *j, const char *name, int64_t wall)
 
 /* ---- files -------------------------------------------------------------------------- */
 
+/* The key had a worse file before. Made files are replaced, too; they have no worth. */
+static bool is_improved(const struct store_row *row)
+{
+	return row->facts.generation && row->facts.worth.known;
+}
+
 static void add_file(struct json *j, const struct store_row *row)
 {
-	char room[KEY_TEXT];
+	char room[KEY_TEXT], worth[WORTH_TEXT];
 
 	json_begin_object(j, NULL);
 	json_text(j, "key", key_text(&row->key, room));
@@ -38,6 +44,8 @@ static void add_file(struct json *j, const struct store_row *row)
 	json_boolean(j, "pinned", row->keep_until == STORE_FOR_GOOD);
 	json_text(j, "source", row->facts.source);
 	json_text(j, "url", row->facts.url);
+	json_text(j, "worth", row->facts.worth.known ? worth_text(&row->facts.worth, worth) : NULL);
+	json_number(j, "generation", row->facts.generation);
 	json_boolean(j, "verified", row->facts.verified);
 	add_time(j, "fetched", row->facts.fetched);
 	json_end(j);
@@ -51,8 +59,8 @@ static void print_file(struct cache *c, const struct store_row *row)
 	printf("%12" PRIu64 "  %s  %c%c  %s", row->size, used, row->facts.verified ? 'v' : '-',
 		row->keep_until > clock_wall() ? 'k' : '-',
 		text_shown(key_text(&row->key, room), true, &c->room));
-	printf("  %s%s\n", text_shown(row->facts.source, true, &c->room),
-		row->keep_until == STORE_FOR_GOOD ? "  pinned" : "");
+	printf("  %s%s%s\n", text_shown(row->facts.source, true, &c->room),
+		row->keep_until == STORE_FOR_GOOD ? "  pinned" : "", is_improved(row) ? "  improved" : "");
 }
 
 static void show_file(struct cache *c, struct json *j, void *rows, int i)

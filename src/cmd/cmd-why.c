@@ -184,7 +184,7 @@ static void find_stored(struct app *app, const struct artifact *best, struct ans
 {
 	struct fetched f;
 
-	if (fetch_try(app->fetch, best, 1, FETCH_WHOLE, &f) < 0 || f.r < 0)
+	if (fetch_stored(app->fetch, best, 1, &f) < 0 || f.r < 0)
 		return;
 	snprintf(a->file, sizeof(a->file), "%s", blob_path(f.blob));
 	blob_unref(f.blob);

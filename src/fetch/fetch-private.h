@@ -241,6 +241,10 @@ int local_find(struct fetch *f, const struct source *s, const struct artifact *a
  * message that it holds instead. -ETIMEDOUT: other threads are stuck in the source's directories. */
 int local_follow(struct fetch *f, const struct source *s, const struct key *k, const char *text, size_t n,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
+/* Leaves the better of two files of type `t` in *best, and NULL in *other. True: no better one need be looked for. */
+bool local_take_better(struct blob **best, struct blob **other, enum filetype t);
+/* Whether a directory may have a better file than `b`, which is stored. */
+bool local_may_improve(const struct sources *so, const struct artifact *a, const struct blob *b);
 int local_refuse(int fd); /* 0; -ELOOP: the file lies in a symfs mount */
 /* Opens a directory source's base (O_PATH). -ELOOP: it lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);

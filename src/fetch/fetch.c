@@ -189,30 +189,39 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 	return true;
 }
 
-static bool try_stored(struct fetch *f, const struct key *k, struct fetched *out)
+/* `so`: the sources, if a directory of theirs may have a better file; NULL: what is stored is the answer. 0; -ENOENT;
+ * -EAGAIN: the directories are to be asked. */
+static int try_stored(struct fetch *f, const struct sources *so, const struct artifact *a, const struct key *k,
+	struct fetched *out)
 {
 	struct key main;
 	struct blob *b;
 
 	if (learn_find(f, k, &b, &main) < 0)
-		return false;
+		return -ENOENT;
+	if (so && local_may_improve(so, a, b)) {
+		blob_unref(b);
+		return -EAGAIN;
+	}
 	*out = (struct fetched){.key = main, .blob = b, .size = blob_size(b), .why = "",
 		.was = was_find(f, blob_number(b))};
 	atomic_fetch_add(&f->stats.hits, 1);
-	return true;
+	return 0;
 }
 
 /* 0: *out is the answer. 1: remembered misses of `k` say that no source has it. -EAGAIN: not known at once. */
 static int try_one(struct fetch *f, const struct sources *so, const struct artifact *asked,
-	const struct key *k, struct fetched *out, struct missing *m)
+	const struct key *k, bool content, struct fetched *out, struct missing *m)
 {
+	const struct sources *better = content ? NULL : so;
 	struct artifact a = *asked;
 	struct key own = *k;
+	int r = try_stored(f, better, asked, k, out);
 
-	if (try_stored(f, k, out))
-		return 0;
-	if (learn_complete(f, &a, &own) && !key_equal(k, &own) && try_stored(f, &own, out))
-		return 0;
+	if (r == -ENOENT && learn_complete(f, &a, &own) && !key_equal(k, &own))
+		r = try_stored(f, better, &a, &own, out);
+	if (r != -ENOENT)
+		return r;
 	return known_missing(f, so, &a, k, m) ? 1 : -EAGAIN;
 }
 
@@ -234,7 +243,7 @@ static void answer_missing(struct fetch *f, const struct artifact *cands, unsign
 /* A candidate is the answer only when every candidate before it is known to be missing. Otherwise the meaning
  * of a path would depend on what happens to be stored. */
 static int try_in_order(struct fetch *f, const struct sources *so, const struct artifact *cands,
-	unsigned n, struct fetched *out)
+	unsigned n, bool content, struct fetched *out)
 {
 	struct missing m = {.seconds = MISS_ANSWER_MS / 1000};
 	int r;
@@ -244,7 +253,7 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 
 		if (key_of(&k, &cands[i]) < 0)
 			continue;
-		r = try_one(f, so, &cands[i], &k, out, &m);
+		r = try_one(f, so, &cands[i], &k, content, out, &m);
 		if (r <= 0)
 			return r;
 	}
@@ -259,7 +268,16 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 	int r;
 
 	atomic_fetch_add(need == FETCH_EXISTS ? &f->stats.lookups : &f->stats.opens, 1);
-	r = try_in_order(f, so, cands, n, out);
+	r = try_in_order(f, so, cands, n, false, out);
+	sources_unref(so);
+	return r;
+}
+
+int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
+{
+	struct sources *so = fetch_sources(f);
+	int r = try_in_order(f, so, cands, n, true, out);
+
 	sources_unref(so);
 	return r;
 }

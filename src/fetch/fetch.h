@@ -86,6 +86,10 @@ void fetch_set_sources(struct fetch *f, struct sources *so);
 int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	struct fetched *out);
 
+/* The same, and is content with what is stored, where fetch_try() says -EAGAIN because a directory may have a better
+ * file. */
+int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out);
+
 /* `*out` is written before `ready` can run, and is the caller's until ticket_unref(). 0, -ENOMEM. */
 int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	fetch_ready *ready, void *ctx, struct ticket **out);

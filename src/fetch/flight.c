@@ -559,6 +559,7 @@ static void flight_reap(struct flight *fl)
 	sources_unref(fl->sources);
 	version_release(&fl->body.version);
 	ranges_release(&fl->ranges);
+	blob_unref(fl->check.poor);
 	free(fl);
 }
 

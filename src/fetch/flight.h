@@ -150,6 +150,8 @@ struct check {
 	enum { CHECK_STORE, CHECK_DIRS, CHECK_OVER } step;
 	unsigned job;	 /* number of the newest directory job; results of older jobs are discarded */
 	struct net_timer timer; /* the next step, or the time limit of the current one */
+	struct blob *poor; /* the stored file, while directories are searched for a better one; NULL */
+	struct key poor_key; /* of `poor` */
 	int store_error; /* the store could not be searched: -errno; 0: it could */
 	int dir_error;	 /* a directory could not be searched: -errno; 0: all could */
 	char dir_text[200]; /* message of `dir_error` */

@@ -182,6 +182,7 @@ static void learn_slice(const struct obj_slice *found, const struct key *k, cons
 	take_text(s.module.code_file, name, sizeof(s.module.code_file));
 	n = obj_keys(&s, keys);
 	out->m = s.module;
+	out->worth = s.worth;
 	out->n = 0;
 	for (unsigned i = 0; i < n; i++)
 		if (may_serve(&s, k->type, keys[i].type))
@@ -251,7 +252,7 @@ int learn_publish_part(struct fetch *f, int fd, const struct obj_slice *s, const
 static bool is_new(struct fetch *f, const struct store_learned *l)
 {
 	for (unsigned i = 0; i < l->n; i++)
-		if (store_has(f->store, &l->keys[i], NULL))
+		if (!store_wants(f->store, &l->keys[i], &l->worth))
 			return false;
 	return l->n > 0;
 }

@@ -148,6 +148,8 @@ static int take_slice(
 		return 0;
 	say_found(l);
 	r = learn_publish_part(l->f, fd, slice, l->k, facts, l->out, &e);
+	if (r == -ESTALE) /* a file that is as good was stored meanwhile */
+		r = store_find(l->f->store, l->k, l->out);
 	if (r < 0)
 		snprintf(l->why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
 	return r;
@@ -195,6 +197,8 @@ static int take_packed(
 	r = packed_open(l->f, p, fd, (uint64_t)st.st_size, fetch_most(l->f, l->s), &d, &e);
 	if (r == 0)
 		r = packed_publish(l->f, p, d, l->k, facts, l->out, &e);
+	if (r == -ESTALE)
+		r = store_find(l->f->store, l->k, l->out);
 	if (r < 0)
 		snprintf(l->why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
 	return r;
@@ -221,6 +225,7 @@ static int try_file(struct look *l, int file, const char *dir, const char *path)
 	r = check_file(l->s, fd, l->k, &facts.verified, &slice, l->why);
 	if (r < 0)
 		return r;
+	facts.worth = facts.verified ? slice.worth : (struct worth){.known = false};
 	/* What a server led to is asked of the server no more than any other of its files. */
 	if (facts.verified && (!l->s->kind->local || is_part(fd, &slice)))
 		return take_slice(l, fd, &slice, &facts);
@@ -399,17 +404,42 @@ static int find_in_tree(struct look *l)
 	}
 }
 
-/* The files that the layout names. */
+bool local_take_better(struct blob **best, struct blob **other, enum filetype t)
+{
+	if (!*best || (*other && worth_compare(&blob_facts(*other)->worth, &blob_facts(*best)->worth, t) > 0)) {
+		blob_unref(*best);
+		*best = take(*other);
+	}
+	blob_unref(*other);
+	*other = NULL;
+	/* NULL: the request asks only whether the file exists. */
+	return !*best || worth_suffices(&blob_facts(*best)->worth, t);
+}
+
+bool local_may_improve(const struct sources *so, const struct artifact *a, const struct blob *b)
+{
+	if (worth_suffices(&blob_facts(b)->worth, a->type))
+		return false;
+	for (unsigned i = 0; i < so->n; i++)
+		if (so->list[i]->kind->local && source_allows(so->list[i], a))
+			return true;
+	return false;
+}
+
+/* The files that the layout names. Of several the best is the answer. */
 static int find_planned(struct look *l, const struct source_facts *facts, const struct artifact *a)
 {
+	_cleanup_blob_ struct blob *best = NULL;
 	int worst = -ENOENT;
 
 	for (unsigned nth = 0;; nth++) {
 		struct source_ask ask;
 		int r = source_plan(l->s, facts, a, nth, &ask);
 
+		if (r < 0 && best)
+			*l->out = take(best);
 		if (r < 0)
-			return r == -ENOENT ? worst : r;
+			return *l->out ? 0 : r == -ENOENT ? worst : r;
 		r = ask.ptr ? try_ptr(l, ask.where) : try_path(l, ask.where);
 		if (r == -ENAMETOOLONG || (r == -EBADMSG && l->guessing))
 			r = -ENOENT; /* no file of this disk can have the name, or another file has it */
@@ -417,9 +447,11 @@ static int find_planned(struct look *l, const struct source_facts *facts, const 
 			log_warn("%s: %s/%s: %s", l->s->name, l->s->shown, ask.where,
 				l->why[0] ? l->why : err_text(r));
 		source_ask_release(&ask);
-		if (r == 0)
+		if (r == 0 && local_take_better(&best, l->out, l->k->type)) {
+			*l->out = take(best);
 			return 0;
-		if (r != -ENOENT && r != -ENOTDIR)
+		}
+		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
 			worst = r;
 	}
 }

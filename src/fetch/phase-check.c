@@ -15,11 +15,18 @@
 struct check_job {
 	struct job job;
 	struct artifact what;
-	struct key own;	    /* that `blob` is stored under, or the file would be */
+	struct key own;	    /* that the file would be stored under */
 	struct blob *blob;  /* NULL: not here */
+	struct key here;    /* that `blob` is stored under */
 	int r;
 	int64_t *until;	    /* of each source: for how long its miss counts */
 };
+
+/* Whether the stored file is the answer: no directory may have a better one. */
+static bool is_final(const struct flight *fl, const struct check_job *c)
+{
+	return c->blob && !local_may_improve(fl->sources, &c->what, c->blob);
+}
 
 static void check_run(struct job *j)
 {
@@ -29,11 +36,12 @@ static void check_run(struct job *j)
 
 	c->what = fl->asked;
 	c->own = fl->key;
-	c->r = learn_find(f, &fl->key, &c->blob, &c->own);
-	if (c->r == 0)
+	c->r = learn_find(f, &fl->key, &c->blob, &c->here);
+	if (is_final(fl, c))
 		return;
-	if (learn_complete(f, &c->what, &c->own) && !key_equal(&c->own, &fl->key) &&
-		learn_find(f, &c->own, &c->blob, &c->own) == 0)
+	if (learn_complete(f, &c->what, &c->own) && !key_equal(&c->own, &fl->key) && !c->blob)
+		learn_find(f, &c->own, &c->blob, &c->here);
+	if (c->blob)
 		return;
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
@@ -54,14 +62,18 @@ static void check_back(struct job *j)
 
 	if (flight_is_over(fl))
 		return;
-	if (c->blob) {
-		flight_say(fl, (struct event){SAID_HERE, .key = &c->own, .blob = c->blob});
+	if (is_final(fl, c)) {
+		flight_say(fl, (struct event){SAID_HERE, .key = &c->here, .blob = c->blob});
 		return;
 	}
 	fl->what = c->what;
 	fl->own = c->own;
 	fl->check.store_error = c->r == -ENOENT ? 0 : c->r;
-	attempts_plan(fl, c->until);
+	blob_unref(fl->check.poor);
+	fl->check.poor = take(c->blob);
+	fl->check.poor_key = c->here;
+	if (!fl->check.poor)
+		attempts_plan(fl, c->until);
 	for (unsigned i = 0; i < fl->sources->n; i++)
 		if (fl->sources->list[i]->kind->local) {
 			look_into_dirs(fl);
@@ -141,15 +153,19 @@ static void dirs_run(struct job *j)
 {
 	struct dirs_job *d = (struct dirs_job *)j;
 	struct flight *fl = j->flight;
+	bool enough = false;
 
-	for (unsigned i = 0; i < fl->sources->n && !d->blob; i++) {
+	for (unsigned i = 0; i < fl->sources->n && !enough; i++) {
 		const struct source *s = fl->sources->list[i];
+		struct blob *found = NULL;
 		char why[200];
 		int r;
 
 		if (!s->kind->local)
 			continue;
-		r = local_find(fl->f, s, &d->what, &d->own, dir_has_it, j, &d->blob, why);
+		r = local_find(fl->f, s, &d->what, &d->own, dir_has_it, j, &found, why);
+		if (r == 0)
+			enough = local_take_better(&d->blob, &found, fl->key.type);
 		if (r == -EAGAIN) {
 			d->walking = true;
 			r = -ETIMEDOUT; /* not a miss, unless another directory has the file */
@@ -176,7 +192,7 @@ static unsigned patience(const struct flight *fl)
 {
 	unsigned most = fl->f->opts.lookup_deadline_ms;
 
-	return any_server(fl) ? MIN(TREE_WAIT_MS, most / 2) : most;
+	return any_server(fl) || fl->check.poor ? MIN(TREE_WAIT_MS, most / 2) : most;
 }
 
 static void check_again(void *ctx)
@@ -202,12 +218,31 @@ void check_stop(struct flight *fl)
 	fl->check.step = CHECK_OVER;
 }
 
+/* The stored file is the answer after all, if there is one. */
+static bool answer_poor(struct flight *fl)
+{
+	_cleanup_blob_ struct blob *b = take(fl->check.poor);
+	struct key k = fl->check.poor_key;
+
+	if (b)
+		flight_say(fl, (struct event){SAID_HERE, .key = &k, .blob = b});
+	return b;
+}
+
+static bool is_better_than_stored(const struct flight *fl, const struct blob *b)
+{
+	return !fl->check.poor ||
+		worth_compare(&blob_facts(b)->worth, &blob_facts(fl->check.poor)->worth, fl->key.type) > 0;
+}
+
 static void dirs_late(void *ctx)
 {
 	struct flight *fl = ctx;
 
 	check_stop(fl);
 	log_debug(LOG_FETCH, "%s: a directory does not answer", fl->canon);
+	if (answer_poor(fl))
+		return;
 	absent(fl, -ETIMEDOUT, "a directory does not answer");
 }
 
@@ -219,10 +254,12 @@ static void dirs_back(struct job *j)
 	if (flight_is_over(fl) || fl->check.step != CHECK_DIRS || fl->check.job != d->nth)
 		return;
 	check_stop(fl);
-	if (d->blob) {
+	if (d->blob && is_better_than_stored(fl, d->blob)) {
 		flight_say(fl, (struct event){SAID_HERE, .key = &d->own, .blob = d->blob});
 		return;
 	}
+	if (answer_poor(fl))
+		return;
 	flight_say(fl, (struct event){SAID_NOT_FOUND});
 	if (flight_is_over(fl))
 		return;

@@ -81,7 +81,7 @@ struct node_bytes fs_bytes_of(const struct fetched *f)
 	} else if (f->blob) {
 		b.was = f->was;
 		b.exact = true;
-		b.settled = *blob_sha256(f->blob) != '\0';
+		b.settled = *blob_sha256(f->blob) && worth_suffices(&blob_facts(f->blob)->worth, f->key.type);
 		b.number = blob_number(f->blob);
 		b.size = blob_size(f->blob);
 		b.facts = blob_facts(f->blob);

@@ -382,10 +382,18 @@ static void learn(struct node *n, const struct node_bytes *b)
 		n->missed = false;
 }
 
+/* A key whose file was replaced by a better one has another number, also after a restart. */
+static uint64_t number_of_key(const struct key *k, const struct node_bytes *b)
+{
+	uint32_t generation = b->facts ? b->facts->generation : 0;
+
+	return generation ? number_mix(key_number(k), generation) : key_number(k);
+}
+
 int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
 	const struct node_bytes *bytes, struct node **out)
 {
-	uint64_t number = key_number(k), base;
+	uint64_t number = number_of_key(k, bytes), base;
 	char room[KEY_TEXT];
 	const char *name = key_canon(k, room);
 	struct packed *packed = pack(a);

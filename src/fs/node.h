@@ -26,7 +26,7 @@ struct nodes;
 /* The bytes behind a leaf, as far as they are known. */
 struct node_bytes {
 	bool exact;	  /* else `size` is a guess, and the rest says nothing */
-	bool settled;	  /* they are in the store, and never change under their number */
+	bool settled;	  /* they are in the store, and no better file is looked for */
 	uint64_t number;  /* blob_number(), part_number() */
 	uint64_t was;	  /* the number of the same bytes during their download; 0 */
 	uint64_t size;

@@ -22,7 +22,7 @@ int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fe
 	int r;
 
 	memset(f, 0, sizeof(*f));
-	r = fetch_try(fs->fetch, cands, n, FETCH_WHOLE, f);
+	r = fetch_stored(fs->fetch, cands, n, f);
 	return r < 0 ? r : f->r;
 }
 

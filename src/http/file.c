@@ -141,6 +141,12 @@ static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t 
 	add_name(r, slash ? slash + 1 : name);
 }
 
+/* Whether the client may keep the file without asking again: no better file is looked for. */
+static bool is_final(const struct answer *a)
+{
+	return !a->blob || worth_suffices(&blob_facts(a->blob)->worth, a->key.type);
+}
+
 static void add_headers(struct exchange *x, const struct answer *a, const struct representation *t,
 	struct MHD_Response *r)
 {
@@ -152,7 +158,7 @@ static void add_headers(struct exchange *x, const struct answer *a, const struct
 		response_header(r, "Accept-Ranges", "bytes");
 	if (filetype_is(a->key.type, TYPE_TEXT))
 		response_header(r, "Vary", "Accept-Encoding");
-	response_header(r, "Cache-Control", HTTP_FOREVER);
+	response_header(r, "Cache-Control", is_final(a) ? HTTP_FOREVER : HTTP_SOON);
 	if (x->route->debuginfod)
 		add_debuginfod(x, a, t->size, r);
 }

@@ -237,7 +237,7 @@ static int add_stored(struct http *h, const struct artifact *a, struct buf *out)
 	struct fetched f = {0};
 	int r;
 
-	if (fetch_try(h->fetch, a, 1, FETCH_WHOLE, &f) < 0 || f.r < 0) {
+	if (fetch_stored(h->fetch, a, 1, &f) < 0 || f.r < 0) {
 		r = buf_adds(out, "<p>not stored</p>\n");
 	} else {
 		r = buf_addf(out, "<p>stored, %" PRIu64 " bytes, from ", blob_size(f.blob));

@@ -31,6 +31,7 @@
 #define HTTP_PROGRAMS 4096 /* symbol files whose program a client named (misses.c) */
 /* A file never changes under the path of its identity. */
 #define HTTP_FOREVER "max-age=86400, immutable"
+#define HTTP_SOON "no-cache" /* a better file may come */
 #define HTTP_STRUCTURAL "max-age=3600" /* a path that fits no layout will not exist later */
 
 struct http_counters {

@@ -102,20 +102,35 @@ void reading_release(struct reading *r)
 	free(r->subs);
 }
 
+int known_key(const char *line, size_t n, struct key *k, struct worth *w)
+{
+	const char *tab = memchr(line, '\t', n);
+	size_t head = tab ? (size_t)(tab - line) : 0;
+	char text[KEY_TEXT], worth[WORTH_TEXT];
+	struct worth own;
+
+	if (!tab || head >= sizeof(worth) || n - head > sizeof(text))
+		return -EINVAL;
+	snprintf(worth, sizeof(worth), "%.*s", (int)head, line);
+	snprintf(text, sizeof(text), "%.*s", (int)(n - head - 1), tab + 1);
+	worth_parse(w ? w : &own, worth);
+	return key_parse(k, text);
+}
+
 /* ---- identification ----------------------------------------------------------------- */
 
 static int add_keys(struct obj_slice *slice, const char *name, struct buf *out)
 {
 	struct key keys[OBJ_KEYS_MOST];
-	char text[KEY_TEXT];
+	char text[KEY_TEXT], worth[WORTH_TEXT];
 	unsigned n;
 	int r = 0;
 
 	obj_take_name(slice, name);
 	n = obj_keys(slice, keys);
 	for (unsigned i = 0; r == 0 && i < n; i++)
-		if (!strpbrk(key_text(&keys[i], text), "\r\n"))
-			r = buf_addf(out, "%s\n", text);
+		if (!strpbrk(key_text(&keys[i], text), "\t\r\n"))
+			r = buf_addf(out, "%s\t%s\n", worth_text(&slice->worth, worth), text);
 	return r;
 }
 
@@ -193,7 +208,7 @@ static int add_inside(struct view *v, const char *path, struct buf *out)
 static int keys_of(int dir, const char *way, const char *name, uint64_t size, char **keys)
 {
 	_cleanup_close_ int fd = -1;
-	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * KEY_TEXT);
+	_cleanup_buf_ struct buf out = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * (KEY_TEXT + WORTH_TEXT));
 	_cleanup_buf_ struct buf path = BUF_UP_TO(2 * PATH_MAX);
 	struct view v;
 	int r = beneath_open_name(dir, name, &fd);

@@ -7,13 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Orders by key; for one key the largest file, which has the most information, comes first. */
+/* Orders by key; for one key the best file comes first, and of equal ones the largest. */
 static int compare_refs(const void *a, const void *b)
 {
 	const struct scan_ref *x = a, *y = b;
 
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
 	if (x->file->size != y->file->size)
 		return x->file->size > y->file->size ? -1 : 1;
 	if (x->dir != y->dir)
@@ -26,7 +28,7 @@ struct indexing {
 	size_t n, room, n_keys;
 };
 
-static int add_ref(struct indexing *x, const struct key *k, const struct scan_dir *d,
+static int add_ref(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_dir *d,
 	const struct scan_file *f)
 {
 	if (x->n == x->room) {
@@ -38,13 +40,13 @@ static int add_ref(struct indexing *x, const struct key *k, const struct scan_di
 		x->refs = more;
 		x->room = room;
 	}
-	x->refs[x->n++] = (struct scan_ref){key_number(k), d, f};
+	x->refs[x->n++] = (struct scan_ref){key_number(k), d, f, worth_rank(w, k->type)};
 	return 0;
 }
 
 /* Requests may name an ELF file by the debug id that follows from its build id. That id depends on the byte
  * order, which the key lacks. So both possible ids lead to the file, and the reader of the file checks. */
-static int add_debug_ids(struct indexing *x, const struct key *k, const struct scan_dir *d,
+static int add_debug_ids(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_dir *d,
 	const struct scan_file *f)
 {
 	struct artifact a;
@@ -60,7 +62,7 @@ static int add_debug_ids(struct indexing *x, const struct key *k, const struct s
 		struct key own;
 
 		if (module_debug_id(&a.m, big, &by.m.debug_id) == 0 && key_of(&own, &by) == 0)
-			r = add_ref(x, &own, d, f);
+			r = add_ref(x, &own, w, d, f);
 	}
 	return r;
 }
@@ -71,17 +73,17 @@ static int index_file(struct indexing *x, const struct scan_dir *d, const struct
 
 	for (const char *p = f->keys; r == 0 && p && *p;) {
 		size_t n = strcspn(p, "\n");
-		char text[KEY_TEXT];
+		struct worth w;
 		struct key k;
+		int bad = known_key(p, n, &k, &w);
 
-		snprintf(text, sizeof(text), "%.*s", (int)n, p);
 		p += n + 1;
-		if (key_parse(&k, text) < 0)
+		if (bad < 0)
 			continue;
-		r = add_ref(x, &k, d, f);
+		r = add_ref(x, &k, &w, d, f);
 		x->n_keys += r == 0;
 		if (r == 0)
-			r = add_debug_ids(x, &k, d, f);
+			r = add_debug_ids(x, &k, &w, d, f);
 	}
 	return r;
 }

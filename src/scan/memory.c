@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define MEMORY_MOST (256u << 20)
-#define MEMORY_FIRST "symfs scan 2\n"
+#define MEMORY_FIRST "symfs scan 3\n"
 
-/* "d PATH", then for each file "f INO SIZE MTIME NAME" and "k KEY". */
+/* "d PATH", then for each file "f INO SIZE MTIME NAME" and "k WORTH TAB KEY". */
 static int memory_text(const struct scan *s, struct buf *out)
 {
 	int r = buf_adds(out, MEMORY_FIRST);
@@ -141,7 +141,7 @@ static int recall_line(struct recalling *c, char *line)
 /* If the memory cannot be read, the walk identifies all files again. */
 void memory_read(struct scan *s)
 {
-	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * KEY_TEXT)};
+	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * (KEY_TEXT + WORTH_TEXT))};
 	size_t first = strlen(MEMORY_FIRST);
 	_cleanup_free_ char *text = NULL;
 	char *save = NULL;

@@ -14,7 +14,7 @@ struct scan_file {
 	char *name;
 	uint64_t ino, size;
 	int64_t mtime; /* nanoseconds; -1: the file could not be read, and is read again later */
-	char *keys;    /* texts, each with a line end after it; NULL: the file has no key */
+	char *keys;    /* "WORTH TAB KEY", each with a line end after it; NULL: the file has no key */
 };
 
 struct scan_dir {
@@ -30,6 +30,7 @@ struct scan_ref {
 	uint64_t number; /* key_number() */
 	const struct scan_dir *dir;
 	const struct scan_file *file;
+	unsigned rank; /* worth_rank() */
 };
 
 /* The result of reading one directory. */
@@ -79,6 +80,9 @@ void dir_free(struct scan_dir *d);
 int compare_files(const void *a, const void *b); /* by name */
 int compare_dirs(const void *a, const void *b);	 /* by path */
 bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d);
+
+/* Reads a line of a file's `keys`, of n bytes. `w` may be NULL. 0, -EINVAL. */
+int known_key(const char *line, size_t n, struct key *k, struct worth *w);
 
 /* Appends a file. 0, -ENOMEM. */
 int reading_file(struct reading *r, const struct scan_file *f);

@@ -227,11 +227,9 @@ static int each_of(const char *p, const struct known *head, size_t *left,
 
 	while (r == 0 && *left && p < end) {
 		size_t n = strcspn(p, "\n");
-		char text[KEY_TEXT];
 		struct key k;
 
-		snprintf(text, sizeof(text), "%.*s", (int)n, p);
-		if (key_parse(&k, text) == 0)
+		if (known_key(p, n, &k, NULL) == 0)
 			r = each(ctx, &k, head->size);
 		p += n + 1;
 		--*left;

@@ -25,7 +25,7 @@ void scan_stop(struct scan *s);
 
 const char *scan_path(const struct scan *s);
 
-/* Adds the path, below scan_path(), of the nth file with the key; 0 is the first, and the largest file comes
+/* Adds the path, below scan_path(), of the nth file with the key; 0 is the first, and the best file comes
  * first. -ENOENT: there are no more, and the tree was walked. -EAGAIN: it is still being walked. */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
 

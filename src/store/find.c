@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
+#include "base/view.h"
+#include "obj/obj.h"
 #include "store/files/dir.h"
 #include "store/session.h"
 
@@ -110,6 +112,32 @@ bool store_has(struct store *s, const struct key *k, uint64_t *size)
 	if (size)
 		*size = hit.object.size;
 	return true;
+}
+
+/* An index of an older version does not have the worth of its files: then it is read from the file. */
+struct worth store_worth(struct store *s, const struct index_hit *h)
+{
+	struct worth w = h->facts.worth;
+	_cleanup_close_ int fd = -1;
+	struct obj_slice slice;
+	struct stat st;
+	struct view v;
+
+	if (w.known || dir_blob_open(s->dirfd, h->object.sha256, &fd, &st) < 0)
+		return w;
+	v = view_of_fd(fd, (uint64_t)st.st_size);
+	return obj_identify(&v, 0, &slice, NULL) == 0 ? slice.worth : w;
+}
+
+bool store_wants(struct store *s, const struct key *k, const struct worth *w)
+{
+	struct index_hit hit;
+	struct worth have;
+
+	if (!store_has(s, k, NULL) || store_hit(s, k, &hit) < 0)
+		return true;
+	have = store_worth(s, &hit);
+	return w->known && have.known && worth_compare(w, &have, k->type) > 0;
 }
 
 int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX])

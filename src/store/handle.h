@@ -59,6 +59,7 @@ void flights_release(struct store *s);
 
 /* Finds the index row of store_key(k). 0, -ENOENT. */
 int store_hit(struct store *s, const struct key *k, struct index_hit *out);
+struct worth store_worth(struct store *s, const struct index_hit *h); /* of the file; may read it */
 
 /* Makes a draft of the full sparse file sparse/NAME. If the draft is discarded, the sparse file stays.
  * Duplicates the descriptor. 0, -errno. */

@@ -25,8 +25,12 @@ struct publishing {
 	char sha256[SHA256_TEXT];
 	uint64_t size;
 	int64_t object;
+	struct blob_facts stored; /* the facts as the index has them now */
 	const struct store_learned *learned; /* NULL: nothing */
-	bool takes[STORE_KEYS_MOST]; /* which of its keys no blob has yet */
+	bool takes[STORE_KEYS_MOST]; /* its keys that are free, or that a worse file has */
+	struct key keys[STORE_KEYS_MOST]; /* those, by the names that they were first given */
+	struct worth worth;
+	bool inherits; /* a pinned file loses a key to it, so it is pinned, too */
 	bool teaches;		     /* `m` is to be recorded */
 	struct module m;
 	char sparse[17]; /* the sparse file that the blob replaces; "": none */
@@ -40,20 +44,55 @@ static bool is_repeated(const struct store_learned *l, unsigned i)
 	return false;
 }
 
-/* Finds out which of the further keys no blob has. Under the write lock no other process changes that. */
+enum rival { RIVAL_BETTER, RIVAL_EQUAL, RIVAL_WORSE, RIVAL_UNKNOWN };
+
+/* How the file that has a key compares with the one that is published. */
+static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum filetype t)
+{
+	struct stat st;
+	struct worth w;
+	int c;
+
+	if (dir_blob_stat(p->s->dirfd, h->object.sha256, &st) == -ENOENT)
+		return RIVAL_WORSE;
+	w = p->worth.known ? store_worth(p->s, h) : (struct worth){.known = false};
+	if (!w.known)
+		return RIVAL_UNKNOWN;
+	c = worth_compare(&w, &p->worth, t);
+	return c > 0 ? RIVAL_BETTER : c < 0 ? RIVAL_WORSE : RIVAL_EQUAL;
+}
+
+/* Takes a key from a worse file. */
+static int take_from(struct index *ix, struct publishing *p, const struct index_hit *h)
+{
+	p->inherits |= h->object.pinned;
+	return index_intent_add(ix, h->object.sha256, false);
+}
+
+/* Chooses the further keys that the file gets: those that no blob has, or a worse one. No other process changes
+ * them under the write lock. */
 static int choose_keys(struct index *ix, struct publishing *p)
 {
 	for (unsigned i = 0; p->learned && i < p->learned->n; i++) {
+		const struct key *k = &p->learned->keys[i];
 		char canon[KEY_TEXT];
 		struct index_hit hit;
-		int r = 0;
+		int r;
 
-		key_canon(&p->learned->keys[i], canon);
-		if (strcmp(canon, p->canon) != 0 && !is_repeated(p->learned, i))
-			r = index_key_find(ix, canon, &hit);
+		p->takes[i] = false;
+		p->keys[i] = *k;
+		key_canon(k, canon);
+		if (strcmp(canon, p->canon) == 0 || is_repeated(p->learned, i))
+			continue;
+		r = index_key_find(ix, canon, &hit);
+		p->takes[i] = r == -ENOENT;
+		if (r == 0 && strcmp(hit.object.sha256, p->sha256) != 0 && rival_of(p, &hit, k->type) == RIVAL_WORSE) {
+			p->takes[i] = true;
+			p->keys[i] = hit.key;
+			r = take_from(ix, p, &hit);
+		}
 		if (r < 0 && r != -ENOENT)
 			return r;
-		p->takes[i] = r == -ENOENT;
 	}
 	return 0;
 }
@@ -93,11 +132,20 @@ static bool is_pinning(const struct publishing *p)
 	return p->learned && p->learned->pinned;
 }
 
-/* A download that ends after `symfs add` stored other bytes under the key must not replace the user's
- * file. */
-static bool may_take(const struct publishing *p, const struct index_object *from)
+/* Whether the file takes the key that it is published under from the file that has it. A better file does. Where
+ * files cannot be compared, the later one does, but a download must not drop a file that the user added. */
+static bool may_take(struct publishing *p, const struct index_hit *from)
 {
-	return strcmp(from->sha256, p->sha256) == 0 || (p->d && (!from->pinned || is_pinning(p)));
+	if (strcmp(from->object.sha256, p->sha256) == 0)
+		return true;
+	switch (rival_of(p, from, p->k.type)) {
+	case RIVAL_WORSE:
+		return true;
+	case RIVAL_UNKNOWN:
+		return p->d && (!from->object.pinned || is_pinning(p));
+	default:
+		return false;
+	}
 }
 
 /* Records intents for the files that are about to change: those of this blob, and of the blob that loses its
@@ -110,10 +158,10 @@ static int intend(struct index *ix, struct publishing *p)
 	r = index_begin(ix);
 	if (r == 0)
 		r = index_key_find(ix, p->canon, &old);
-	if (r == 0 && !may_take(p, &old.object))
+	if (r == 0 && !may_take(p, &old))
 		return p->d ? -ESTALE : -EEXIST;
-	if (r == 0)
-		r = index_intent_add(ix, old.object.sha256, false);
+	if (r == 0 && strcmp(old.object.sha256, p->sha256) != 0)
+		r = take_from(ix, p, &old);
 	if (r == 0)
 		p->k = old.key;
 	if (r == 0 || r == -ENOENT)
@@ -142,6 +190,15 @@ static int other_line(void *ctx, const struct key *k, const struct blob_facts *f
 	return label_add(l->text, k, l->p->facts, l->p->size);
 }
 
+/* What is published without a worth keeps that of the same bytes. */
+static int write_worth(struct index *ix, const struct publishing *p, const struct index_object *o, struct buf *text)
+{
+	struct worth w = p->worth;
+	int r = w.known || !o->id ? 0 : index_object_worth(ix, o->id, &w);
+
+	return r == 0 || r == -ENOENT ? label_add_worth(text, &w) : r;
+}
+
 static int write_label(struct index *ix, struct publishing *p)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(LABEL_MOST);
@@ -158,10 +215,12 @@ static int write_label(struct index *ix, struct publishing *p)
 		r = label_add(&text, &p->k, p->facts, p->size);
 	for (unsigned i = 0; r == 0 && p->learned && i < p->learned->n; i++)
 		if (p->takes[i])
-			r = label_add(&text, &p->learned->keys[i], p->facts, p->size);
+			r = label_add(&text, &p->keys[i], p->facts, p->size);
 	if (r == 0 && p->teaches)
 		r = label_add_module(&text, &p->m);
-	if (r == 0 && (o.pinned || is_pinning(p)))
+	if (r == 0)
+		r = write_worth(ix, p, &o, &text);
+	if (r == 0 && (o.pinned || is_pinning(p) || p->inherits))
 		r = label_add_pin(&text);
 	return r == 0 ? label_write(p->s->dirfd, p->sha256, &text) : r;
 }
@@ -172,7 +231,7 @@ static int commit_learned(struct index *ix, struct publishing *p)
 	int r = p->teaches ? index_module_put(ix, p->object, &p->m) : 0;
 
 	for (unsigned i = 0; r == 0 && p->learned && i < p->learned->n; i++) {
-		const struct key *k = &p->learned->keys[i];
+		const struct key *k = &p->keys[i];
 
 		if (!p->takes[i])
 			continue;
@@ -189,8 +248,8 @@ static int commit(struct index *ix, struct publishing *p)
 
 	r = index_begin(ix);
 	if (r == 0)
-		r = index_object_put(ix, p->sha256, p->size, clock_wall(), &p->object);
-	if (r == 0 && is_pinning(p))
+		r = index_object_put(ix, p->sha256, p->size, clock_wall(), &p->worth, &p->object);
+	if (r == 0 && (is_pinning(p) || p->inherits))
 		r = index_object_keep(ix, p->object, STORE_FOR_GOOD);
 	if (r == 0)
 		r = index_key_put(ix, &p->k, p->object, p->facts);
@@ -217,8 +276,10 @@ static void take_back(struct index *ix, struct publishing *p)
 
 static int publish_in(struct session *ses, struct publishing *p)
 {
+	struct index_hit now;
 	int r;
 
+	p->inherits = false;
 	r = intend(ses->ix, p);
 	if (r == 0)
 		r = write_label(ses->ix, p);
@@ -231,6 +292,9 @@ static int publish_in(struct session *ses, struct publishing *p)
 		take_back(ses->ix, p);
 		return r;
 	}
+	p->stored = *p->facts;
+	if (index_key_find(ses->ix, p->canon, &now) == 0)
+		p->stored = now.facts;
 	if (p->sparse[0])
 		sparse_file_unlink(p->s, p->sparse);
 	session_settle(ses); /* the blob that had the key before; on error the next writer does it */
@@ -256,7 +320,7 @@ static int publish_locked(struct publishing *p, struct blob **out)
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/%s", p->s->dir, dir_blob(p->sha256, rel));
-	return blob_of_store(out, fd, path, p->sha256, p->size, p->facts);
+	return blob_of_store(out, fd, path, p->sha256, p->size, &p->stored);
 }
 
 /* Publishes a copy of a draft that was lost when the directory was removed. */
@@ -282,6 +346,8 @@ int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 	char room[KEY_TEXT];
 	int r;
 
+	if (l)
+		p.worth = l->worth;
 	key_canon(k, p.canon);
 	r = draft_seal(d, p.sha256, &p.size);
 	if (r == 0)
@@ -306,7 +372,8 @@ int store_publish(struct store *s, struct draft *d, const struct key *k, const s
 
 int store_link(struct store *s, const struct key *k, const struct blob *b)
 {
-	struct publishing p = {.s = s, .k = *k, .facts = blob_facts(b), .size = blob_size(b)};
+	struct publishing p = {.s = s, .k = *k, .facts = blob_facts(b), .size = blob_size(b),
+		.worth = blob_facts(b)->worth};
 
 	if (!blob_sha256(b)[0])
 		return -EINVAL; /* a file of a directory source: not in the store */

@@ -28,6 +28,14 @@ static int settle_label_module(struct index *ix, int64_t object, struct buf *out
 	return r == 0 ? label_add_module(out, &m) : r == -ENOENT ? 0 : r;
 }
 
+static int settle_label_worth(struct index *ix, int64_t object, struct buf *out)
+{
+	struct worth w;
+	int r = index_object_worth(ix, object, &w);
+
+	return r == 0 ? label_add_worth(out, &w) : r == -ENOENT ? 0 : r;
+}
+
 int settle_label(struct index *ix, const struct index_object *o, struct buf *out)
 {
 	struct labelling l = {.out = out, .size = o->size};
@@ -36,6 +44,8 @@ int settle_label(struct index *ix, const struct index_object *o, struct buf *out
 	r = index_keys_of(ix, o->id, add_line, &l);
 	if (r == 0 && out->n)
 		r = settle_label_module(ix, o->id, out);
+	if (r == 0 && out->n)
+		r = settle_label_worth(ix, o->id, out);
 	return r == 0 && out->n && o->pinned ? label_add_pin(out) : r;
 }
 
@@ -44,8 +54,17 @@ struct adopting {
 	struct index *ix;
 	const char *sha256;
 	uint64_t size;
+	struct worth worth;
 	int64_t object; /* 0 until the first good line */
 };
+
+static bool is_rather(const struct adopting *a, const struct label_line *l, const struct index_hit *other)
+{
+	int better = a->worth.known && other->facts.worth.known
+		? worth_compare(&a->worth, &other->facts.worth, l->key.type) : 0;
+
+	return better ? better > 0 : other->facts.fetched < l->facts.fetched;
+}
 
 static int adopt_line(void *ctx, const struct label_line *l)
 {
@@ -59,15 +78,15 @@ static int adopt_line(void *ctx, const struct label_line *l)
 	r = index_key_find(a->ix, key_canon(&l->key, canon), &other);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	/* If a publisher was killed, two blobs may claim its key: the newer blob keeps the key. */
-	if (r == 0 && other.facts.fetched >= l->facts.fetched)
+	/* If a publisher was killed, two blobs may claim its key: the better blob keeps the key, or the newer one. */
+	if (r == 0 && !is_rather(a, l, &other))
 		return 0;
 	if (r == 0)
 		r = index_intent_add(a->ix, other.object.sha256, false);
 	else
 		r = 0;
 	if (r == 0)
-		r = index_object_put(a->ix, a->sha256, a->size, l->facts.fetched, &a->object);
+		r = index_object_put(a->ix, a->sha256, a->size, l->facts.fetched, &a->worth, &a->object);
 	return r == 0 ? index_key_put(a->ix, &l->key, a->object, &l->facts) : r;
 }
 
@@ -83,6 +102,7 @@ static int adopt(struct store *s, struct index *ix, const char *sha256, uint64_t
 		return r; /* an error of this process, not of the label */
 	if (r < 0)
 		return -ENOENT;
+	label_worth(text, &a.worth);
 	r = label_each(text, adopt_line, &a);
 	if (r == 0 && a.object && label_module(text, &m) == 0)
 		r = index_module_put(ix, a.object, &m);

@@ -58,6 +58,8 @@ struct key store_key(struct store *s, const struct key *k);
 void store_main_key(struct store *s, const struct key *k, struct key *out);
 /* Whether store_find() would find a blob; opens no file. *size is its size; `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
+/* Whether a file of this worth would get the key: no file has it, or a worse one. */
+bool store_wants(struct store *s, const struct key *k, const struct worth *w);
 /* The file name that the key was first stored with; "": it has no name. 0; -ENOENT: the key is not stored. */
 int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX]);
 
@@ -77,15 +79,16 @@ void draft_discard(struct draft *d); /* NULL is fine */
 
 /* Publishes a whole artifact under a key, at once or not at all. Takes ownership of the draft, also on error.
  * A blob that was stored under the key before stays readable for its holders. Misses of the key are
- * forgotten. -ESTALE: other bytes are pinned under the key. (waits: digest, fsync, commit) */
+ * forgotten. -ESTALE: another file that is worth as much or more has the key, or other bytes are pinned. (waits: digest, fsync, commit) */
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e);
 
-/* What the bytes of an artifact state: its module, and further keys. A further key that another blob already
- * has stays with that blob, so a file that claims an identity does not hide an earlier file. */
+/* What the bytes of an artifact state: its module, and further keys. A further key that another blob
+ * already has stays with that blob, unless this file is worth more for it. */
 #define STORE_KEYS_MOST 8
 struct store_learned {
 	struct module m; /* if it has both ids, later requests learn one id from the other */
+	struct worth worth;
 	bool pinned;	 /* the user's own file: not evicted until store_keep() with 0 seconds */
 	unsigned n;
 	struct key keys[STORE_KEYS_MOST];

@@ -88,7 +88,7 @@ static void put_all(struct store *s, const struct key *keys, unsigned n)
 	while (session_next(&ses)) {
 		ses.r = index_begin(ses.ix);
 		if (ses.r == 0)
-			ses.r = index_object_put(ses.ix, sha256, 1, 1, &object);
+			ses.r = index_object_put(ses.ix, sha256, 1, 1, &(struct worth){.known = false}, &object);
 		for (unsigned i = 0; i < n && ses.r == 0; i++)
 			ses.r = index_key_put(ses.ix, &keys[i], object, &FACTS);
 		if (ses.r == 0)

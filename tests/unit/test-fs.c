@@ -460,6 +460,11 @@ int derive_key(const struct artifact *a, struct key *out)
 	return -ENOENT;
 }
 
+int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
+{
+	return fetch_try(f, cands, n, FETCH_WHOLE, out);
+}
+
 int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
 {
 	return -ENOENT;

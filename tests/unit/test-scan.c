@@ -230,9 +230,9 @@ START_TEST(test_memory)
 	ck_assert_str_eq(where(9, 0), ""); /* said when all was walked, and only then is it written down */
 	scan_stop(scan);
 	ck_assert_int_eq(path_read(AT_FDCWD, memory, 1 << 20, &text, &n), 0);
-	at = strstr(text, "k breakpad 00000001");
+	at = strstr(text, "\tbreakpad 00000001");
 	ck_assert_ptr_nonnull(at);
-	at[strlen("k breakpad 0000000")] = '7';
+	at[strlen("\tbreakpad 0000000")] = '7';
 	unlink(memory);
 	write_file(memory, text, n);
 	put("tree/a/two.sym", 3, 5);
@@ -250,10 +250,10 @@ END_TEST
 /* What is broken in it costs that, and no more. */
 START_TEST(test_memory_broken)
 {
-	static const char *const texts[] = {"", "nonsense\n", "symfs scan 2\nf 1 2 3 x\n",
-		"symfs scan 2\nd \nk breakpad 1\nf\nf x\nf 1 2\n", "symfs scan 2\nd \nf 1 2 3 \n",
-		"symfs scan 2\nd \nf 1 2 3 a\nk \nk nonsense\nk breakpad zz\nd \nd \nq\n",
-		"symfs scan 1\nd \n", "symfs scan 2\nd \nf 99999999999999999999999 1 1 one.sym\n"};
+	static const char *const texts[] = {"", "nonsense\n", "symfs scan 3\nf 1 2 3 x\n",
+		"symfs scan 3\nd \nk none\tbreakpad 1\nf\nf x\nf 1 2\n", "symfs scan 3\nd \nf 1 2 3 \n",
+		"symfs scan 3\nd \nf 1 2 3 a\nk \nk nonsense\nk none\tbreakpad zz\nk none\nk \t\nd \nd \nq\n",
+		"symfs scan 1\nd \n", "symfs scan 3\nd \nf 99999999999999999999999 1 1 one.sym\n"};
 	char *memory = strdup((start(), in_scratch("memory")));
 
 	put("tree/one.sym", 1, 0);

@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"
+#include "id/worth.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,8 @@ struct blob_facts {
 	char url[2048];		/* or the path; without credentials */
 	bool verified;		/* the identity in the file is the requested one */
 	int64_t fetched;	/* download time: seconds since 1970 */
+	struct worth worth;
+	uint32_t generation;	/* how many other files had the key before; set by the store */
 };
 
 struct blob *blob_ref(struct blob *b);

@@ -79,6 +79,28 @@ bool label_is_pinned(const char *text)
 	return false;
 }
 
+int label_add_worth(struct buf *b, const struct worth *w)
+{
+	char room[WORTH_TEXT];
+
+	return w->known ? buf_addf(b, "w1\t%s\n", worth_text(w, room)) : 0;
+}
+
+void label_worth(const char *text, struct worth *out)
+{
+	char word[WORTH_TEXT];
+
+	*out = (struct worth){.known = false};
+	for (size_t n; *text; text += n + (text[n] == '\n')) {
+		n = strcspn(text, "\n");
+		if (n < 4 || n - 3 >= sizeof(word) || memcmp(text, "w1\t", 3) != 0)
+			continue;
+		snprintf(word, sizeof(word), "%.*s", (int)(n - 3), text + 3);
+		worth_parse(out, word);
+		return;
+	}
+}
+
 /* Undoes \xHH, in place. */
 static int unescape(char *text)
 {

@@ -5,9 +5,11 @@
  *	m1 TAB KIND TAB CODE_ID TAB CODE_FILE TAB DEBUG_ID TAB DEBUG_FILE TAB CHECKSUM
  *
  *	p1
+ *	w1 TAB WORTH
  *
  * A line `m1`, at most one, describes the module in the blob. A line `p1` means that the blob is pinned: the
- * user added or pinned it.
+ * user added or pinned it. A line `w1` has the worth of the file (id/worth.h); versions that do not know such a
+ * line skip it.
  * Control characters and backslashes are written as \xHH, so a name from outside cannot add a line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -32,6 +34,9 @@ int label_module(const char *text, struct module *out);
 
 int label_add_pin(struct buf *b);
 bool label_is_pinned(const char *text);
+
+int label_add_worth(struct buf *b, const struct worth *w); /* adds nothing if it is unknown */
+void label_worth(const char *text, struct worth *out);	  /* unknown: the label does not say */
 
 /* Calls `each` for the lines that can be read, and skips the others. Stops at non-zero. */
 int label_each(const char *text, int (*each)(void *ctx, const struct label_line *l), void *ctx);

@@ -117,7 +117,11 @@ int index_meta_set(struct index *ix, const char *name, const char *value);
 
 int index_object_find(struct index *ix, const char *sha256, struct index_object *out); /* -ENOENT */
 int index_object_next(struct index *ix, int64_t after, struct index_object *out);      /* -ENOENT */
-int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id);
+/* `w` unknown: keeps the worth that an object already has. */
+int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, const struct worth *w,
+	int64_t *id);
+int index_object_worth(struct index *ix, int64_t id, struct worth *out); /* -ENOENT */
+int index_object_set_worth(struct index *ix, int64_t id, const struct worth *w);
 int index_object_drop(struct index *ix, int64_t id); /* its keys too */
 int index_object_used(struct index *ix, int64_t id, int64_t when);
 /* Extends the time, and never shortens it; 0: not kept; INT64_MAX: pinned. If the label becomes wrong, the
@@ -136,7 +140,7 @@ int index_pinned_bytes(struct index *ix, uint64_t *out);
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
-	const struct blob_facts *facts); /* an existing key keeps its number */
+	const struct blob_facts *facts); /* an existing key keeps its number; its generation rises for another object */
 int index_key_drop(struct index *ix, const char *canon);
 /* Calls `each` for the keys of an object in their order. Stops when `each` returns non-zero, and returns that. */
 int index_keys_of(struct index *ix, int64_t object,

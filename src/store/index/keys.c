@@ -6,6 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A text of a newer version is unknown. */
+static void worth_column(sqlite3_stmt *st, int i, struct worth *out)
+{
+	char text[WORTH_TEXT];
+
+	column_text(st, i, text, sizeof(text));
+	worth_parse(out, text);
+}
+
 /* 0, -EINVAL: the row does not hold a key. */
 static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 {
@@ -22,6 +31,8 @@ static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 	out->facts.fetched = sqlite3_column_int64(st, 7);
 	column_text(st, 8, text, sizeof(text));
 	out->object.pinned = sqlite3_column_int64(st, 9) == INT64_MAX;
+	worth_column(st, 10, &out->facts.worth);
+	out->facts.generation = (uint32_t)sqlite3_column_int64(st, 11);
 	return key_parse(&out->key, text);
 }
 
@@ -124,7 +135,7 @@ static int list_with(struct conn *c, int64_t after, struct store_row *out, unsig
 			return -EUCLEAN;
 		row->key = hit.key;
 		row->keep_until = sqlite3_column_int64(rows.st, 9);
-		row->id = sqlite3_column_int64(rows.st, 10);
+		row->id = sqlite3_column_int64(rows.st, 12);
 		snprintf(row->sha256, sizeof(row->sha256), "%s", hit.object.sha256);
 		row->size = hit.object.size;
 		row->used = hit.used;
@@ -194,18 +205,46 @@ int index_victim(struct index *ix, int64_t now, int64_t except, const struct ind
 	return 0;
 }
 
-int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, int64_t *id)
+static const char *worth_or_empty(const struct worth *w, char room[static WORTH_TEXT])
+{
+	return w->known ? worth_text(w, room) : "";
+}
+
+int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_t used, const struct worth *w,
+	int64_t *id)
 {
 	_cleanup_rows_ struct rows rows = {NULL};
+	char room[WORTH_TEXT];
 	int r;
 
-	r = rows_of(&rows, ix->writer, Q_OBJECT_PUT, "tii", sha256, (int64_t)size, used);
+	r = rows_of(&rows, ix->writer, Q_OBJECT_PUT, "tiit", sha256, (int64_t)size, used, worth_or_empty(w, room));
 	if (r == 0)
 		r = rows_next(&rows);
 	if (r <= 0)
 		return r < 0 ? r : -EIO;
 	*id = sqlite3_column_int64(rows.st, 0);
 	return 0;
+}
+
+int index_object_worth(struct index *ix, int64_t id, struct worth *out)
+{
+	_cleanup_rows_ struct rows rows = {NULL};
+	int r;
+
+	r = rows_of(&rows, ix->writer, Q_OBJECT_WORTH, "i", id);
+	if (r == 0)
+		r = rows_next(&rows);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	worth_column(rows.st, 0, out);
+	return 0;
+}
+
+int index_object_set_worth(struct index *ix, int64_t id, const struct worth *w)
+{
+	char room[WORTH_TEXT];
+
+	return conn_run(ix->writer, Q_OBJECT_SET_WORTH, "ti", worth_or_empty(w, room), id);
 }
 
 int index_object_drop(struct index *ix, int64_t id)

@@ -14,7 +14,8 @@
 #define INDEX_VERSION_3 3	     /* before sparse files */
 #define INDEX_VERSION_4 4	     /* before a key with an all-zero id had a name */
 #define INDEX_VERSION_5 5	     /* before labels recorded pins */
-#define INDEX_VERSION 6
+#define INDEX_VERSION_6 6	     /* before the worth of files */
+#define INDEX_VERSION 7
 #define LOG_PAGES 400 /* the size of the WAL at a checkpoint: a long one takes space from blobs */
 #define BUSY_MS 5000 /* the longest wait of a statement for another process */
 
@@ -34,6 +35,8 @@ enum query {
 	Q_OBJECT,
 	Q_OBJECT_NEXT,
 	Q_OBJECT_PUT,
+	Q_OBJECT_WORTH,
+	Q_OBJECT_SET_WORTH,
 	Q_OBJECT_DROP,
 	Q_OBJECT_USED,
 	Q_OBJECT_KEEP,
@@ -79,8 +82,8 @@ enum query {
 };
 
 extern const char *const index_sql[QUERIES];
-/* The schema of version 3, and the additions of versions 4 and 6. A new index is made by all three. */
-extern const char index_schema[], index_schema_4[], index_schema_6[];
+/* The schema of version 3, and the additions of versions 4, 6 and 7. A new index is made by all four. */
+extern const char index_schema[], index_schema_4[], index_schema_6[], index_schema_7[];
 
 /* ---- connections ---------------------------------------------------------------------- */
 

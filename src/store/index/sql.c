@@ -98,11 +98,18 @@ const char index_schema_6[] =
 	" (SELECT object_id FROM keys WHERE source = 'add' AND url LIKE '/%');"
 	/* Labels of older versions do not record pins: the next writer rewrites the labels. */
 	"INSERT OR IGNORE INTO intents SELECT sha256, 0 FROM objects WHERE keep_until = " PINNED ";"
+	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION_6) ";";
+
+const char index_schema_7[] =
+	/* The worth as text; "": the file was not looked at. */
+	"ALTER TABLE objects ADD COLUMN worth TEXT NOT NULL DEFAULT '';"
+	/* How often another file took the key. */
+	"ALTER TABLE keys ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;"
 	"PRAGMA user_version = " TEXT_OF(INDEX_VERSION) ";";
 
 #define HIT_COLUMNS                                                                                \
 	"o.id, o.sha256, o.size, o.used, k.source, k.url, k.verified, k.fetched, k.key,"           \
-	" o.keep_until"
+	" o.keep_until, o.worth, k.generation"
 #define OBJECT_COLUMNS "id, sha256, size, keep_until"
 #define SPARSE_COLUMNS                                                                             \
 	"id, name, key, size, source, etag, modified, url, present, bytes, used, since"
@@ -130,9 +137,13 @@ const char *const index_sql[QUERIES] = {
 	[Q_PINNED] = "SELECT coalesce(sum(size), 0) FROM objects WHERE keep_until = " PINNED,
 	[Q_OBJECT] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE sha256 = ?",
 	[Q_OBJECT_NEXT] = "SELECT " OBJECT_COLUMNS " FROM objects WHERE id > ? ORDER BY id LIMIT 1",
-	[Q_OBJECT_PUT] = "INSERT INTO objects(sha256, size, used) VALUES(?, ?, ?)"
+	[Q_OBJECT_PUT] = "INSERT INTO objects(sha256, size, used, worth) VALUES(?, ?, ?, ?)"
 			 " ON CONFLICT(sha256) DO UPDATE SET size = excluded.size,"
-			 " used = max(used, excluded.used) RETURNING id",
+			 " used = max(used, excluded.used),"
+			 " worth = CASE excluded.worth WHEN '' THEN worth ELSE excluded.worth END"
+			 " RETURNING id",
+	[Q_OBJECT_WORTH] = "SELECT worth FROM objects WHERE id = ?",
+	[Q_OBJECT_SET_WORTH] = "UPDATE objects SET worth = ? WHERE id = ?",
 	[Q_OBJECT_DROP] = "DELETE FROM objects WHERE id = ?",
 	[Q_OBJECT_USED] = "UPDATE objects SET used = ? WHERE id = ?",
 	[Q_OBJECT_KEEP] = "UPDATE objects SET keep_until ="
@@ -158,8 +169,8 @@ const char *const index_sql[QUERIES] = {
 			   " LIMIT ?",
 	[Q_SPARSE_PART_PUT] = "INSERT OR REPLACE INTO sparse_parts SELECT id, ?, ?, ? FROM sparse"
 			      " WHERE name = ?",
-	[Q_KEY_PUT] = "UPDATE keys SET object_id = ?, source = ?, url = ?, verified = ?,"
-		      " fetched = ? WHERE canon = ?",
+	[Q_KEY_PUT] = "UPDATE keys SET generation = generation + (object_id <> ?1), object_id = ?1,"
+		      " source = ?2, url = ?3, verified = ?4, fetched = ?5 WHERE canon = ?6",
 	[Q_KEY_NEW] = "INSERT INTO keys(canon, key, object_id, source, url, verified, fetched,"
 		      " class, stem, tier, name_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?,"
 		      " (SELECT tier FROM names WHERE folded = ?10),"

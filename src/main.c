@@ -30,8 +30,19 @@ static const struct cmd *const commands[] = {
 	&cmd_sources,
 	&cmd_cache,
 	&cmd_gsym,
+	&cmd_addr2line,
 	&cmd_symbolicate,
 	&cmd_best,
+};
+
+/* Names that users guess from other tools. */
+static const struct {
+	const char *name;
+	const struct cmd *cmd;
+} aliases[] = {
+	{"find", &cmd_get},
+	{"prefetch", &cmd_warm},
+	{"debug", &cmd_core},
 };
 
 static void print_commands(FILE *to)
@@ -42,7 +53,8 @@ static void print_commands(FILE *to)
 
 		fprintf(to, "  %-12s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
 	}
-	fprintf(to, "\nSee symfs COMMAND --help and symfs(1) for more.\n");
+	fprintf(to, "\nOther names: find (get), prefetch (warm), debug (core).\n");
+	fprintf(to, "See symfs COMMAND --help and symfs(1) for more.\n");
 }
 
 static const struct cmd *find_command(const char *name)
@@ -50,6 +62,9 @@ static const struct cmd *find_command(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
+	for (size_t i = 0; i < ARRAY_SIZE(aliases); i++)
+		if (strcmp(aliases[i].name, name) == 0)
+			return aliases[i].cmd;
 	return NULL;
 }
 

@@ -64,6 +64,9 @@ offers "allow_other ro uid= gid= exact_size no_passthrough source= log_file= cac
 offers "ro,uid=!" symfs mount -o ro,ui
 offers "!" symfs get --quota 1
 offers "debuginfod/!" symfs get de
+offers "mine.conf!" symfs get mi
+offers "-o --output --type" symfs find -
+offers "elf_code elf_debug elf_dwo!" symfs get --type elf
 offers "symstore/ symstore2/!" symfs why sym
 offers "--ask --json" symfs why -
 offers "debuginfod/!" symfs cache rm de
@@ -71,7 +74,7 @@ offers "--misses --miss-lifetime!" symfs cache rm --mis
 offers "--json!" symfs sources --j
 offers "mine.conf" symfs gsym ""
 offers "mnt mine.conf!" symfs gsym dump m
-offers "--strict --stdin!" symfs gsym --st
+offers "--strict --stdin --stall-timeout!" symfs gsym --st
 offers "mnt mine.conf!" symfs gsym verify --against m
 offers "symstore symstore2!" symfs parse sym
 offers "!" symfs parse symstore s
@@ -102,7 +105,7 @@ zsh_lacks()
 	for command in $1; do
 		grep -qE "^ *(.*[ '])?'?$command:" "$zsh" || echo "_symfs does not describe $command"
 		# A case of its own begins with the word.
-		sed -n "/^    $command)/,/;;\$/{s/[$]json/--json/;p}" "$zsh" >"$tmp/case"
+		sed -n "/^    $command)/,/;;\$/{s/[$]json/--json/;s/[$]type/--type/;p}" "$zsh" >"$tmp/case"
 		[ -s "$tmp/case" ] || echo "_symfs has no case for $command"
 		for word in $(subcommands_named "$command" 2>/dev/null) $(options_named "$command" 2>/dev/null); do
 			grep -qE -- "[^a-z-]$word[^a-z-]" "$tmp/case" || echo "_symfs does not name $word of $command"

@@ -36,7 +36,7 @@ for c in $commands; do
     refusals=$((refusals + 1))
   done
   case $c in
-  id | best | why | status | sources | cache | gsym | parse | symbolicate) json=1 ;;
+  id | best | why | status | sources | cache | gsym | addr2line | parse | symbolicate) json=1 ;;
   *) json= ;;
   esac
   if [ "$json" ]; then
@@ -74,7 +74,7 @@ dir() { "$symfs" cache stats --no-default-sources "$@" | sed -n 's/^directory //
 # symfs(1) lists the commands that take the common options.
 grep -l -- --config "$tmp"/help-* | sed 's|.*/help-||' | sort >"$tmp/takes"
 sed -n '/^Every command that asks sources/,/^The others refuse/p' "$top/man/symfs.1.in" | sed -n 's/^\.Cm //p' |
-  tr -s ' ,.' '\n' | grep . | sort | diff "$tmp/takes" - >"$tmp/out" ||
+  tr -s ' ,.' '\n' | grep -vx lookup | grep . | sort -u | diff "$tmp/takes" - >"$tmp/out" ||
   complain "OPTIONS of symfs.1 and the commands that take --config: $(cat "$tmp/out")"
 
 # The words of `usage: symfs gsym create|...` are words that the command takes, and a word that is not one of them

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=sh
 
-commands_named() { "$symfs" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'; }
+commands_named() { "$symfs" --help | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p'; }
 
 # Subcommands stand first in the usage of a command: `usage: symfs cache ls|stats ...`, `sources [check]`.
 subcommands_named() # COMMAND

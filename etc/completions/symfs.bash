@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 _symfs_commands="mount mount-helper umount get warm core add id paths parse why status sources cache gsym
-	symbolicate best serve"
+	addr2line symbolicate best serve"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds --allow-unsandboxed
 	--run-as --read-all --server-names --allow-origins"
@@ -57,7 +57,7 @@ _symfs_value()
 	gsym:--address) COMPREPLY=() ;;
 	paths:--layout) _symfs_words "$_symfs_layouts" ;;
 	paths:--casing) _symfs_words "default lowercase uppercase" ;;
-	paths:--type) _symfs_words "$_symfs_filetypes" ;;
+	paths:--type | get:--type | why:--type | cache:--type | gsym:--type | addr2line:--type) _symfs_words "$_symfs_filetypes" ;;
 	paths:--object-type) _symfs_words "elf macho pe pe_dotnet wasm unknown" ;;
 	paths:--code-id | paths:--debug-id) COMPREPLY=() ;;
 	*:--cache | *:--cache-dir) _symfs_files -d ;;
@@ -74,15 +74,16 @@ _symfs_value()
 	return 0
 }
 
-# Completes LAYOUT/…, as below a mount, or an absolute path inside a mount.
+# LAYOUT/REST as under a mount, an absolute path inside one, or a file.
 _symfs_path()
 {
-	if [[ $cur == /* ]]; then
-		_symfs_files -f
-	elif [[ $cur != */* ]]; then
-		_symfs_words "$(for layout in $_symfs_layouts; do echo "$layout/"; done)"
-		compopt -o nospace 2>/dev/null
-	fi
+	local layouts
+
+	_symfs_files -f
+	[[ $cur != */* ]] || return
+	layouts=($(compgen -W "$(for layout in $_symfs_layouts; do echo "$layout/"; done)" -- "$cur"))
+	((!${#layouts[@]})) || compopt -o nospace 2>/dev/null
+	COMPREPLY+=("${layouts[@]}")
 }
 
 _symfs_options()
@@ -91,7 +92,7 @@ _symfs_options()
 	mount) _symfs_words "-f --foreground -o --options --serve --log-file --mount-helper $_symfs_common" ;;
 	mount-helper) _symfs_words "-o --options --listen --help" ;;
 	umount) _symfs_words "-l --lazy --help" ;;
-	get) _symfs_words "-o --output $_symfs_common" ;;
+	get) _symfs_words "-o --output --type $_symfs_common" ;;
 	warm) _symfs_words "--breakpad $_symfs_common" ;;
 	core) _symfs_words "$_symfs_common" ;;
 	add) _symfs_words "-r --recursive $_symfs_common" ;;
@@ -100,13 +101,14 @@ _symfs_options()
 	paths)
 		_symfs_words "--layout --casing --type --object-type --code-file --code-id --debug-file
 			--debug-id --big-endian --help" ;;
-	why) _symfs_words "--ask --json $_symfs_common" ;;
+	why) _symfs_words "--ask --type --json $_symfs_common" ;;
 	status) _symfs_words "--json --help" ;;
 	sources) _symfs_words "--json $_symfs_common" ;;
-	cache) _symfs_words "--misses --json $_symfs_common" ;;
+	cache) _symfs_words "--misses --type --json $_symfs_common" ;;
 	gsym)
-		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --json
-			--help" ;;
+		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --type
+			--json $_symfs_common" ;;
+	addr2line) _symfs_words "--stdin --plain-names --arch --type --json $_symfs_common" ;;
 	best) _symfs_words "--for --object-type --json $_symfs_common" ;;
 	serve) _symfs_words "--listen --token-file --anyone --connections --idle-seconds --access-log --log-file
 			$_symfs_common" ;;
@@ -120,7 +122,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | mount-helper | umount | status) _symfs_files -d ;;
-	add | id | paths | warm | core | symbolicate | best) _symfs_files -f ;;
+	add | id | paths | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words check ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
@@ -141,6 +143,11 @@ _symfs()
 	local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
 	local words=("${COMP_WORDS[@]:2:COMP_CWORD-2}")
 
+	case $command in # other names
+	find) command=get ;;
+	prefetch) command=warm ;;
+	debug) command=core ;;
+	esac
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 		_symfs_words "$_symfs_commands --help --version"

@@ -3,34 +3,42 @@
 #include "base/util.h"
 #include "cmd/cache.h"
 #include "cmd/cmd.h"
-#include "layout/tree.h"
+#include "cmd/what.h"
 #include "store/store.h"
 
 #include <stdio.h>
 
+struct keys {
+	struct cache_word *out;
+	bool text; /* the word is a file that the mount generates */
+};
+
+static int add_keys(void *ctx, const struct what *w)
+{
+	struct keys *k = ctx;
+
+	/* A file that the mount generates (NAME.meta) is not in the cache: `rm` of it must not remove NAME. */
+	k->text = w->hit && !tree_names_file(w->hit);
+	k->out->every = w->kind == WHAT_ID || w->kind == WHAT_FILE;
+	for (unsigned i = 0; !k->text && i < w->n && k->out->n < CACHE_KEYS_MOST; i++)
+		k->out->n += key_of(&k->out->keys[k->out->n], &w->files[i]) == 0;
+	return 0;
+}
+
 int cache_word_parse(struct cache *c, const char *word, struct cache_word *out)
 {
-	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
-	_cleanup_free_ char *path = NULL;
-	int r = hit ? 0 : -ENOMEM;
+	const struct what_opts o = {.store = c->store, .type = c->type, .every = true};
+	struct keys k = {out, false};
+	struct err e = {0};
+	int r;
 
 	out->n = 0;
-	if (r == 0 && key_parse(&out->keys[0], word) == 0) { /* as `cache ls` prints it */
-		out->n = 1;
-		return 0;
-	}
-	if (r == 0)
-		r = app_tree_path(word, &path);
-	if (r == 0)
-		tree_parse(path, hit);
-	/* A file that the mount generates (NAME.meta) is not in the cache: `rm` of it must not remove NAME. */
-	for (unsigned i = 0; r == 0 && tree_names_file(hit) && i < hit->n; i++)
-		out->n += key_of(&out->keys[out->n], &hit->files[i]) == 0;
+	r = what_named(&o, word, add_keys, &k, &e);
 	if (r == 0 && out->n)
 		return 0;
 	fprintf(stderr, "symfs cache: %s: %s\n", text_shown(word, true, &c->room),
-		r == 0 || r == -ENOENT ? "no layout can mean this path" : err_text(r));
-	return r == 0 ? EXIT_NO : app_exit(r);
+		r == 0 ? "no layout can mean this path" : e.text[0] ? e.text : err_text(r));
+	return r == 0 ? EXIT_NO : what_exit(r);
 }
 
 int cache_flush(void)

@@ -5,19 +5,21 @@
 #include "cmd/app.h"
 #include "cmd/json.h"
 #include "id/key.h"
-#include "layout/layout.h"
 
 struct cache {
 	struct store *store;
 	const struct settings *settings;
 	bool json, misses;
+	enum filetype type; /* of --type; FILETYPE_NONE */
 	struct buf room; /* for text_shown() */
 };
 
 /* A word of the command line: the keys that it can mean, best first. */
+#define CACHE_KEYS_MOST 64
 struct cache_word {
+	bool every; /* an identifier or a file: it means all of them that are stored */
 	unsigned n;
-	struct key keys[LAYOUT_CANDIDATES];
+	struct key keys[CACHE_KEYS_MOST];
 };
 
 /* 0; an exit status if no layout can mean the word: a message was printed. */

@@ -1,19 +1,16 @@
 /* symfs best: reports which file of a module is the best for a purpose, and why the others are not. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
-#include "layout/tree.h"
-#include "obj/obj.h"
+#include "cmd/what.h"
 #include "store/files/blob.h"
 #include "symb/choose.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static atomic_bool stop;
 
@@ -32,56 +29,33 @@ struct wishes {
 
 /* ---- which module ------------------------------------------------------------------- */
 
-/* 64 or 32, by the name that obj/ gives the architecture; 0: unknown. */
-static unsigned bits_of(const struct obj_slice *s)
+struct meant {
+	struct module *m;
+	unsigned bits;
+};
+
+/* The module of a word; of a fat file the first slice. 1: that is all. */
+static int take_module(void *ctx, const struct what *w)
 {
-	return strstr(s->arch, "64") ? 64 : strcmp(s->arch, "x86") == 0 ? 32 : 0;
+	struct meant *out = ctx;
+
+	if (w->kind == WHAT_PATH && !w->n)
+		return -ENOENT;
+	*out->m = w->m;
+	out->bits = w->bits;
+	if (w->kind != WHAT_FILE)
+		out->m->path[0] = '\0';
+	return 1;
 }
 
-static int module_of_file(const char *path, struct module *m, unsigned *bits, struct err *e)
+static int module_of(struct store *s, const char *word, struct module *m, unsigned *bits, struct err *e)
 {
-	_cleanup_close_ int fd = -1;
-	struct obj_slice s = {0};
-	uint64_t size = 0;
-	struct view v;
-	int r = path_open_file(path, &fd, &size, e);
+	const struct what_opts o = {.store = s, .every = true};
+	struct meant meant = {m, 0};
+	int r = what_named(&o, word, take_module, &meant, e);
 
-	if (r < 0)
-		return r;
-	v = view_of_fd(fd, size);
-	r = obj_identify(&v, 0, &s, e);
-	if (r < 0)
-		return r == -ENOMSG ? err_set(e, r, "is not a program, library or debug file") : r;
-	obj_complete(&s, path_base(path));
-	*m = s.module;
-	*bits = bits_of(&s);
-	return 0;
-}
-
-static int module_of_path(const char *word, struct module *m, struct err *e)
-{
-	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
-	_cleanup_free_ char *path = NULL;
-	int r = hit ? app_tree_path(word, &path) : -ENOMEM;
-
-	if (r == -ENOENT)
-		return err_set(e, r, "neither a file nor a path of a layout");
-	if (r < 0)
-		return err_set(e, r, "%s", err_text(r));
-	tree_parse(path, hit);
-	if (!hit->n)
-		return err_set(e, -ENOENT, "no layout can mean this path");
-	*m = hit->files[0].m;
-	m->path[0] = '\0';
-	return 0;
-}
-
-static int module_of(const char *word, struct module *m, unsigned *bits, struct err *e)
-{
-	struct stat st;
-
-	*bits = 0;
-	return stat(word, &st) == 0 ? module_of_file(word, m, bits, e) : module_of_path(word, m, e);
+	*bits = meant.bits;
+	return r == -ENOENT && !e->text[0] ? err_set(e, r, "no layout can mean this path") : MIN(r, 0);
 }
 
 /* ---- the output --------------------------------------------------------------------- */
@@ -167,11 +141,11 @@ static int one_module(struct wishes *w, const char *word)
 	_cleanup_free_ struct best_choice *c = calloc(1, sizeof(*c));
 	struct err e = {0};
 	unsigned bits = 0;
-	int r = m && c ? module_of(word, m, &bits, &e) : -ENOMEM, status;
+	int r = m && c ? module_of(w->app.store, word, m, &bits, &e) : -ENOMEM, status;
 
 	if (r < 0) {
 		fprintf(stderr, "symfs best: %s: %s\n", word, e.text[0] ? e.text : err_text(r));
-		return r == -ENOMSG || r == -EBADMSG || r == -ENOENT || r == -EINVAL ? EXIT_NO : EXIT_LOCAL;
+		return what_exit(r);
 	}
 	if (w->object != OBJECT_UNKNOWN)
 		m->object = w->object;
@@ -265,9 +239,8 @@ const struct cmd cmd_best = {
 	.name = "best",
 	.args = "--for symtab|debug|unwind MODULE...",
 	.help = "Reports which file of a module is the best for a purpose; also why the others\n"
-		"are not. A MODULE is a local file, LAYOUT/REST as below a mount, or a path\n"
-		"inside a mount. For a path inside a mount, the command asks the sources of that\n"
-		"mount",
+		"are not. A MODULE is what `symfs get` takes: a path, an identifier, a key or a\n"
+		"file. For a path inside a mount, the command asks the sources of that mount",
 	.configured = true,
 	.json = true,
 	.run = run_best,

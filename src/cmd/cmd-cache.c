@@ -3,6 +3,7 @@
 #include "base/util.h"
 #include "cmd/cache.h"
 #include "cmd/cmd.h"
+#include "cmd/what.h"
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -151,19 +152,32 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 
 /* ---- pin, unpin, rm ----------------------------------------------------------------- */
 
-/* For each word, changes the first of its keys that is stored: the mount shows that file. */
-static int each_path(struct cache *c, char **words, unsigned n,
+/* Changes what a word means: of a path the first key that is stored, because the mount shows that file; of an
+ * identifier or a file every key. 0; -ENOENT: none is stored. */
+static int change_word(struct cache *c, const struct cache_word *m, int (*change)(struct store *s, const struct key *k))
+{
+	int found = -ENOENT;
+
+	for (unsigned i = 0; i < m->n && (m->every || found == -ENOENT); i++) {
+		int r = change(c->store, &m->keys[i]);
+
+		if (r < 0 && r != -ENOENT)
+			return r;
+		found = r == 0 ? 0 : found;
+	}
+	return found;
+}
+
+static int each_word(struct cache *c, char **words, unsigned n,
 	int (*change)(struct store *s, const struct key *k))
 {
 	_cleanup_free_ struct cache_word *m = calloc(1, sizeof(*m));
 	int worst = m ? EXIT_DONE : EXIT_LOCAL;
 
 	for (unsigned i = 0; i < n && m; i++) {
-		int status = cache_word_parse(c, words[i], m), r = -ENOENT;
+		int status = cache_word_parse(c, words[i], m), r = status == 0 ? change_word(c, m, change) : 0;
 
-		for (unsigned j = 0; status == 0 && j < m->n && r == -ENOENT; j++)
-			r = change(c->store, &m->keys[j]);
-		if (status == 0 && r < 0) {
+		if (r < 0) {
 			status = r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
 			fprintf(stderr, "symfs cache: %s: %s\n",
 				text_shown(words[i], true, &c->room),
@@ -186,12 +200,12 @@ static int keep_default(struct store *s, const struct key *k)
 
 static int run_pin(struct cache *c, char **words, unsigned n)
 {
-	return each_path(c, words, n, keep_always);
+	return each_word(c, words, n, keep_always);
 }
 
 static int run_unpin(struct cache *c, char **words, unsigned n)
 {
-	return each_path(c, words, n, keep_default);
+	return each_word(c, words, n, keep_default);
 }
 
 /* Forgets the misses of every key that a word can mean. */
@@ -220,7 +234,7 @@ static int forget_misses(struct cache *c, char **words, unsigned n)
 /* Removes the file with all of its keys: otherwise a bad file would still be found by another key. */
 static int run_rm(struct cache *c, char **words, unsigned n)
 {
-	return c->misses ? forget_misses(c, words, n) : each_path(c, words, n, store_remove_file);
+	return c->misses ? forget_misses(c, words, n) : each_word(c, words, n, store_remove_file);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
@@ -258,19 +272,20 @@ static const char *words_wrong(const struct verb *v, bool misses, unsigned n)
 	if (misses && !v->misses)
 		return "--misses is for ls and rm only";
 	if (v->paths == WANTS_NONE && n)
-		return "this command takes no PATH";
+		return "this command takes no more words";
 	if (v->paths == WANTS_SOME && n == 0 && !misses)
-		return "expected a PATH";
+		return "expected a path, an identifier, a key or a file";
 	return NULL;
 }
 
 static int run_cache(int argc, char **argv)
 {
 	struct cache c = {.room = BUF_UP_TO(64 << 10)};
+	const char *type = NULL, *wrong;
 	const struct opt own[] = {
-		{"misses", 0, NULL, "ls, rm: files that servers do not have", &c.misses}, {0}};
+		{"misses", 0, NULL, "ls, rm: files that servers do not have", &c.misses},
+		{"type", 0, "TYPE", "of an identifier or a file: only this type", &type}, {0}};
 	const struct verb *v;
-	const char *wrong;
 	struct app_args args;
 	struct app app;
 	struct err e = {0};
@@ -280,10 +295,12 @@ static int run_cache(int argc, char **argv)
 		return status;
 	v = find_verb(argc > 1 ? argv[1] : NULL);
 	wrong = words_wrong(v, c.misses, argc > 2 ? (unsigned)argc - 2 : 0);
-	if (wrong) {
-		fprintf(stderr, "symfs cache: %s; try: symfs cache --help\n", wrong);
+	if (wrong || what_type(type, &c.type, &e) < 0) {
+		fprintf(stderr, "symfs cache: %s; try: symfs cache --help\n", wrong ? wrong : e.text);
 		return EXIT_USAGE;
 	}
+	if (argc > 2)
+		app_adopt_mount(&args, argv[2]);
 	status = app_open_store(&app, &args, &e);
 	if (status < 0) {
 		fprintf(stderr, "symfs cache: %s\n", e.text);
@@ -301,12 +318,12 @@ static int run_cache(int argc, char **argv)
 
 const struct cmd cmd_cache = {
 	.name = "cache",
-	.args = "ls|stats|verify|gc|pin|unpin|rm [--misses] [PATH...]",
+	.args = "ls|stats|verify|gc|pin|unpin|rm [OPTIONS] [WHAT...]",
 	.help = "Shows, checks and cleans the store. ls marks verified (v), kept (k) and sparse\n"
 		"(s) files; verify names each damaged file; gc evicts files down to the quota;\n"
 		"pin excludes a file from eviction, as `symfs add` does; unpin reverses that; rm\n"
-		"--misses forgets that servers do not have files. A PATH is as for `symfs get`,\n"
-		"or a key as ls prints it",
+		"--misses forgets that servers do not have files. WHAT is as for `symfs get`;\n"
+		"an identifier or a file means all stored files of its module",
 	.configured = true,
 	.json = true,
 	.run = run_cache,

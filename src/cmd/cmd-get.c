@@ -1,123 +1,60 @@
 /* symfs get: fetches whole artifacts and prints where they are. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/clock.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/downloads.h"
 #include "cmd/json.h"
-#include "fetch/fetch.h"
-#include "layout/tree.h"
+#include "cmd/what.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-/* One file that is being fetched; the answer comes on another thread. */
-struct getting {
-	pthread_mutex_t lock;
-	pthread_cond_t over;
-	/* under lock */
-	bool done;
-	int r;
-	struct blob *blob;
-	struct key key; /* of the file that was found */
-	char why[240];
+struct get {
+	struct app app;
+	struct downloads all;
+	const char *out_path; /* of -o; NULL */
+	const char *word;     /* that is read now */
+	int worst;	      /* exit status */
 };
 
-static void get_ready(void *ctx, const struct fetched *f)
-{
-	struct getting *g = ctx;
+/* ---- words --------------------------------------------------------------------------- */
 
-	LOCK_SCOPE(&g->lock);
-	g->done = true;
-	g->r = f->r;
-	g->blob = f->r == 0 ? blob_ref(f->blob) : NULL;
-	g->key = f->key;
-	snprintf(g->why, sizeof(g->why), "%s", f->why);
-	pthread_cond_signal(&g->over);
+static int add_what(void *ctx, const struct what *w)
+{
+	struct get *g = ctx;
+
+	if (w->hit && !tree_names_file(w->hit)) {
+		_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+
+		fprintf(stderr, "symfs get: %s: %s\n", text_shown(g->word, true, &room),
+			w->hit->n ? "the mount writes this itself; there is nothing to get"
+				  : "no layout can mean this path");
+		g->worst = MAX(g->worst, EXIT_NO);
+		return 0;
+	}
+	/* The word is one of the command line, which stays. */
+	return downloads_add(&g->all, g->word, w->files, w->n, (void *)(uintptr_t)g->word, NULL);
 }
 
-static void show_progress(struct fetch *f, const struct key *k, const char *word)
+static void take_word(struct get *g, const struct what_opts *o, const char *word)
 {
-	uint64_t have, size;
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	struct err e = {0};
+	int r, status;
 
-	if (!fetch_progress(f, k, &have, &size))
+	g->word = word;
+	r = what_named(o, word, add_what, g, &e);
+	if (r >= 0)
 		return;
-	if (size != FETCH_SIZE_UNKNOWN && size)
-		fprintf(stderr, "\r\033[K%s: %u %% of %.1f MB", word, (unsigned)(have * 100 / size),
-			(double)size / 1e6);
-	else
-		fprintf(stderr, "\r\033[K%s: %.1f MB", word, (double)have / 1e6);
+	fprintf(stderr, "symfs get: %s: %s\n", text_shown(word, true, &room), e.text[0] ? e.text : err_text(r));
+	status = what_exit(r);
+	g->worst = MAX(g->worst, status);
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal)
-{
-	interrupted = 1;
-}
-
-static bool get_wait(struct getting *g, unsigned ms)
-{
-	struct timespec until = clock_after(CLOCK_REALTIME, ms);
-	LOCK_SCOPE(&g->lock);
-
-	while (!g->done && pthread_cond_timedwait(&g->over, &g->lock, &until) == 0)
-		;
-	return g->done;
-}
-
-/* Waits for the answer, and shows progress on a terminal. */
-static void get_watch(struct getting *g, struct ticket *t, struct fetch *f, const struct key *k,
-	const char *word)
-{
-	bool shown = false, cancelled = false;
-
-	while (!get_wait(g, 200)) {
-		if (interrupted && !cancelled) {
-			cancelled = true;
-			ticket_cancel(t);
-		}
-		if (isatty(STDERR_FILENO)) {
-			show_progress(f, k, word);
-			shown = true;
-		}
-	}
-	if (shown)
-		fprintf(stderr, "\r\033[K");
-}
-
-static int get_blob(struct fetch *f, const struct tree_hit *hit, const char *word,
-	struct blob **out, struct key *found, char why[static 240])
-{
-	struct getting g = {.lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER};
-	struct fetched now;
-	struct ticket *t;
-	struct key k;
-	int r = fetch_try(f, hit->files, hit->n, FETCH_WHOLE, &now);
-
-	if (r == 0) {
-		snprintf(why, 240, "%s", now.why);
-		*out = now.r == 0 ? now.blob : NULL;
-		*found = now.key;
-		return now.r;
-	}
-	r = fetch_open(f, hit->files, hit->n, FETCH_WHOLE, get_ready, &g, &t);
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; key_of(&k, &hit->files[i]) < 0 && i + 1 < hit->n;)
-		i++;
-	get_watch(&g, t, f, &k, word); /* waits even without a key: the answer is written to this stack */
-	ticket_unref(t);
-	snprintf(why, 240, "%s", g.why);
-	*out = g.blob;
-	*found = g.key;
-	return g.r;
-}
+/* ---- files --------------------------------------------------------------------------- */
 
 static int copy_out(const struct blob *b, const char *path)
 {
@@ -152,87 +89,96 @@ static int copy_out(const struct blob *b, const char *path)
 	return r;
 }
 
-static int get_one(struct app *app, const char *word, const char *out_path)
+static int say_failed(const struct download *one)
 {
-	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
-	_cleanup_blob_ struct blob *b = NULL;
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
-	_cleanup_free_ char *path = NULL;
-	struct key found = {0};
-	char why[240] = "";
-	int r = hit ? app_tree_path(word, &path) : -ENOMEM;
 
-	if (r == 0)
-		tree_parse(path, hit);
-	if (r == 0 && !tree_names_file(hit)) {
-		fprintf(stderr, "symfs get: %s: %s\n", text_shown(word, true, &room),
-			hit->n ? "the mount generates this file; there is nothing to download"
-			       : "no layout can mean this path");
-		return EXIT_NO;
-	}
-	if (r == 0)
-		r = get_blob(app->fetch, hit, word, &b, &found, why);
-	if (r == -ENOENT && !path) {
-		fprintf(stderr, "symfs get: %s: not inside a symfs mount\n",
-			text_shown(word, true, &room));
-		return EXIT_NO;
-	}
+	fprintf(stderr, "symfs get: %s: %s%s%s\n", text_shown(one->of, true, &room),
+		one->r == -ENOENT ? "not there" : err_text(one->r), one->why[0] ? ": " : "", one->why);
+	return app_exit(one->r);
+}
+
+static int print_one(struct get *g, const struct download *one)
+{
+	int r;
+
+	if (one->r < 0)
+		return say_failed(one);
+	if (g->app.settings.keep_seconds) /* 0 would unpin the file */
+		store_keep(g->app.store, &one->key, g->app.settings.keep_seconds);
+	r = g->out_path ? copy_out(one->blob, g->out_path) : 0;
 	if (r < 0) {
-		fprintf(stderr, "symfs get: %s: %s%s%s\n", text_shown(word, true, &room),
-			r == -ENOENT ? "not there" : err_text(r), why[0] ? ": " : "", why);
-		return app_exit(r);
-	}
-	if (app->settings.keep_seconds) /* 0 would unpin the file */
-		store_keep(app->store, &found, app->settings.keep_seconds);
-	r = out_path ? copy_out(b, out_path) : 0;
-	if (r < 0) {
-		fprintf(stderr, "symfs get: %s: %s\n", out_path, err_text(r));
+		fprintf(stderr, "symfs get: %s: %s\n", g->out_path, err_text(r));
 		return EXIT_LOCAL;
 	}
-	printf("%s\n", out_path ? out_path : blob_path(b));
-	return EXIT_DONE;
+	printf("%s\n", g->out_path ? g->out_path : blob_path(one->blob));
+	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
+}
+
+static void got_one(void *ctx, struct download *one)
+{
+	struct get *g = ctx;
+	int status = one->begun ? print_one(g, one) : EXIT_DONE;
+
+	g->worst = MAX(g->worst, status);
+}
+
+/* ---- the command --------------------------------------------------------------------- */
+
+static int get_all(struct get *g, enum filetype type, int argc, char **argv)
+{
+	struct what_opts o = {.store = g->app.store, .type = type};
+
+	downloads_init(&g->all, g->app.fetch, "get");
+	for (int i = 1; i < argc; i++)
+		take_word(g, &o, argv[i]);
+	if (g->out_path && g->all.n > 1) {
+		fprintf(stderr, "symfs get: %s: it names %u files, and -o takes one\n", argv[1], g->all.n);
+		return EXIT_USAGE;
+	}
+	return downloads_run(&g->all, got_one, g) ? EXIT_INTERRUPTED : g->worst;
 }
 
 static int run_get(int argc, char **argv)
 {
-	const char *out_path = NULL;
+	struct get g = {.worst = EXIT_DONE};
+	const char *type_word = NULL;
 	const struct opt own[] = {
-		{"output", 'o', "FILE", "copy the file to FILE (one PATH)", &out_path}, {0}};
-	struct sigaction act = {.sa_handler = on_interrupt};
+		{"output", 'o', "FILE", "copy the file to FILE (one WHAT)", &g.out_path},
+		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type_word}, {0}};
+	enum filetype type;
 	struct app_args args;
-	struct app app;
 	struct err e = {0};
-	int status = app_options(&args, &cmd_get, own, &argc, argv), worst = EXIT_DONE;
+	int status = app_options(&args, &cmd_get, own, &argc, argv), r;
 
 	if (status >= 0)
 		return status;
-	if (argc < 2 || (out_path && argc > 2)) {
+	if (argc < 2 || (g.out_path && argc > 2)) {
 		fprintf(stderr, "symfs get: %s; try: symfs get --help\n",
-			argc < 2 ? "expected a PATH" : "-o takes one PATH");
+			argc < 2 ? "expected a path, an identifier, a key or a file" : "-o takes one WHAT");
+		return EXIT_USAGE;
+	}
+	if (what_type(type_word, &type, &e) < 0) {
+		fprintf(stderr, "symfs get: %s\n", e.text);
 		return EXIT_USAGE;
 	}
 	app_adopt_mount(&args, argv[1]);
-	status = app_open(&app, &args, &e);
-	if (status < 0)
+	r = app_open(&g.app, &args, &e);
+	if (r < 0)
 		fprintf(stderr, "symfs get: %s\n", e.text);
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	for (int i = 1; status == 0 && i < argc && !interrupted; i++) {
-		int one = get_one(&app, argv[i], out_path);
-
-		worst = MAX(worst, one);
-	}
-	app_close(&app);
-	if (fflush(stdout) != 0)
-		return EXIT_LOCAL;
-	return interrupted ? EXIT_INTERRUPTED : status < 0 ? app_exit(status) : worst;
+	status = r < 0 ? app_exit(r) : get_all(&g, type, argc, argv);
+	app_close(&g.app); /* from here on no callback reaches a download */
+	downloads_release(&g.all);
+	return fflush(stdout) != 0 ? EXIT_LOCAL : status;
 }
 
 const struct cmd cmd_get = {
 	.name = "get",
-	.args = "[-o FILE] PATH...",
-	.help = "Downloads whole files and prints a local path for each, in order. A PATH is\n"
-		"LAYOUT/REST as below a mount, or an absolute path inside a mount",
+	.args = "[-o FILE] [--type TYPE] WHAT...",
+	.help = "Downloads whole files and prints a local path for each, in order. WHAT is\n"
+		"LAYOUT/REST as below a mount, a path inside a mount, a build id, UUID or debug\n"
+		"id, a key as `symfs cache ls` prints it, or a program or library, whose debug\n"
+		"file is meant; ./ forces a file",
 	.configured = true,
 	.run = run_get,
 };

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/gsym-command.h"
 #include "cmd/gsym-text.h"
+#include "cmd/what.h"
 #include "convert/worker.h"
 
 #include <stdio.h>
@@ -79,9 +80,20 @@ static int run_bare(struct gsym_run *run)
 	return gsym_usage(run->argc ? "no such command" : "expected create, dump, lookup, verify or stats");
 }
 
+/* Only look-ups use sources and the store: for what is not a local file. -1: it is; else the exit status. */
+static int check_sources_unused(const struct gsym_run *run)
+{
+	const struct app_args *a = &run->args;
+
+	if (a->config || a->cache || a->offline || a->no_default_sources || a->n_sources || a->n_set || run->type)
+		return gsym_usage("only lookup uses sources, the cache and --type");
+	return -1;
+}
+
 static int run_gsym(int argc, char **argv)
 {
 	struct gsym_run run = {0};
+	const char *type = NULL;
 	const struct opt own[] = {
 		{"output", 'o', "FILE", "create: the output; - is the standard output", &run.out},
 		{"format", 0, "v1|object", "create: the form of the output (v1)", &run.format},
@@ -98,8 +110,10 @@ static int run_gsym(int argc, char **argv)
 		{"dump", 0, NULL, "the same as the command dump", &run.dump},
 		{"address", 0, "ADDR", "the same as lookup; may be repeated",
 			.words = &run.addresses},
+		{"type", 0, "TYPE", "lookup: the type of the file to fetch", &type},
 		{0},
 	};
+	struct err e = {0};
 	int status;
 
 	/* Used by the daemon, not by users. */
@@ -114,6 +128,8 @@ static int run_gsym(int argc, char **argv)
 		if (run.n_threads < 1 || run.n_threads > 8 || strlen(run.threads) != 1)
 			return gsym_usage("--threads takes a number from 1 to 8");
 	}
+	if (what_type(type, &run.type, &e) < 0)
+		return gsym_usage(e.text);
 	run.argc = argc - 1;
 	run.argv = argv + 1;
 	for (unsigned i = 0; argc > 1 && i < ARRAY_SIZE(subcommands); i++) {
@@ -121,19 +137,21 @@ static int run_gsym(int argc, char **argv)
 			continue;
 		run.argc--;
 		run.argv++;
-		return subcommands[i].run(&run);
+		status = subcommands[i].run == gsym_look_up ? -1 : check_sources_unused(&run);
+		return status >= 0 ? status : subcommands[i].run(&run);
 	}
 	return run_bare(&run);
 }
 
 const struct cmd cmd_gsym = {
 	.name = "gsym",
-	.args = "create|dump|lookup|verify|stats [ADDR...] FILE",
+	.args = "create|dump|lookup|verify|stats [ADDR...] FILE|WHAT",
 	.help = "Creates, searches and prints GSYM files: addresses to functions, files and\n"
 		"lines. create makes a GSYM file from a Breakpad symbol file, from DWARF and\n"
 		"symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM file.\n"
-		"lookup prints a line for each address of a GSYM file or a PDB. The exit status\n"
-		"of verify is 1 if something differs",
+		"lookup prints a line for each address; WHAT is as for `symfs get`, and GSYM is\n"
+		"made of it at once. The exit status of verify is 1 if something differs",
+	.configured = true,
 	.json = true,
 	.run = run_gsym,
 };

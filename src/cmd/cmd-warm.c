@@ -1,42 +1,20 @@
 /* symfs warm: downloads the files of all modules of a crash, a process or a program. A debugger need not
  * wait for them later. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/clock.h"
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/downloads.h"
 #include "cmd/json.h"
+#include "cmd/what.h"
 #include "dump/dump.h"
-#include "fetch/fetch.h"
-#include "layout/tree.h"
 #include "obj/obj.h"
 
-#include <ctype.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#define AT_ONCE 16u
-#define JOBS_MOST 500000u
 #define LINE_MOST 8192
-
-/* One file to fetch: the first of the candidates that exists. */
-struct job {
-	struct warm *warm;
-	struct ticket *ticket;
-	unsigned module;
-	/* under warm->lock, while the download runs */
-	bool begun, done, shown, unnamed;
-	int r;
-	uint64_t size;
-	char why[160];
-	struct key key;
-	unsigned n;
-	struct artifact cands[];
-};
 
 struct named {
 	char *name, *id;
@@ -47,14 +25,8 @@ struct warm {
 	bool json, breakpad;
 	struct named *modules;
 	unsigned n_modules, modules_room;
-	struct job **jobs;
-	unsigned n_jobs, jobs_room;
-
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* under lock */
-	unsigned running, over;
-	uint64_t bytes;
+	struct downloads all; /* `of` of each: the number of its module */
+	const char *word;     /* that is read now */
 };
 
 /* ---- what is wanted ----------------------------------------------------------------- */
@@ -76,28 +48,9 @@ static int module_add(struct warm *w, const char *name, const char *id)
 
 static int job_add(struct warm *w, const struct artifact *cands, unsigned n)
 {
-	struct job *j;
+	unsigned module = w->n_modules - 1;
 
-	if (w->n_jobs >= JOBS_MOST)
-		return -E2BIG;
-	if (w->n_jobs == w->jobs_room) {
-		unsigned room = w->jobs_room ? w->jobs_room * 2 : 64;
-		struct job **more = reallocarray(w->jobs, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		w->jobs = more;
-		w->jobs_room = room;
-	}
-	j = calloc(1, sizeof(*j) + n * sizeof(*cands));
-	if (!j)
-		return -ENOMEM;
-	j->warm = w;
-	j->module = w->n_modules - 1;
-	j->n = n;
-	memcpy(j->cands, cands, n * sizeof(*cands));
-	w->jobs[w->n_jobs++] = j;
-	return 0;
+	return downloads_add(&w->all, w->modules[module].name, cands, n, (void *)(uintptr_t)module, NULL);
 }
 
 static int want(struct warm *w, const struct module *m, enum filetype type)
@@ -164,34 +117,40 @@ static int want_file(struct warm *w, const char *path, struct err *e)
 	return r == -ENOMSG ? want_program(w, &v, path, e) : r;
 }
 
-/* A key ("elf_debug ID"), or a path as `symfs get` takes them. */
-static int want_line(struct warm *w, const char *line)
+/* A path, a key: that file. An identifier: the debug file and the program, as of a module. */
+static int want_what(void *ctx, const struct what *what)
 {
-	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
-	_cleanup_free_ char *path = NULL;
-	struct artifact a;
-	struct key k;
+	struct warm *w = ctx;
+	char id[MODULE_ID_TEXT];
 	int r;
 
-	if (!hit)
-		return -ENOMEM;
-	if (key_parse(&k, line) == 0) {
-		key_artifact(&k, &a);
-		r = module_add(w, line, k.id);
-		return r == 0 ? job_add(w, &a, 1) : r;
-	}
-	r = app_tree_path(line, &path);
+	if (!what->n)
+		return -EINVAL;
+	if (what->kind == WHAT_FILE)
+		return want_module(w, w->word, &what->m);
+	if (!module_code_text(&what->m, id)[0])
+		module_debug_text(&what->m, id);
+	r = module_add(w, w->word, what->kind == WHAT_PATH ? "" : id);
 	if (r == 0)
-		tree_parse(path, hit);
-	if (r < 0 || !hit->n)
-		return r == -ENOMEM ? r : -EINVAL;
-	r = module_add(w, line, "");
-	return r == 0 ? job_add(w, hit->files, hit->n) : r;
+		r = job_add(w, what->files, what->n);
+	for (unsigned i = 0; r == 0 && what->kind == WHAT_ID && i < what->n; i++)
+		if (filetype_is(what->files[i].type, TYPE_DEBUG_FILE))
+			return want(w, &what->files[i].m, filetype_row(what->files[i].type)->twin);
+	return r;
+}
+
+static int want_line(struct warm *w, const char *line, struct err *e)
+{
+	const struct what_opts o = {.store = w->app.store};
+
+	w->word = line;
+	return what_named(&o, line, want_what, w, e);
 }
 
 static int want_list(struct warm *w, FILE *from, struct err *e)
 {
 	char line[LINE_MOST];
+	struct err why = {0};
 	unsigned at = 0;
 	int r = 0;
 
@@ -200,13 +159,14 @@ static int want_list(struct warm *w, FILE *from, struct err *e)
 		line[strcspn(line, "\r\n")] = '\0';
 		if (!line[0] || line[0] == '#')
 			continue;
-		r = want_line(w, line);
-		if (r == -EINVAL)
-			err_set(e, r, "line %u: neither a key nor a path of any layout", at);
+		r = want_line(w, line, &why);
+		if (r < 0)
+			err_set(e, r, "line %u: %s", at, why.text[0] ? why.text : "no layout can mean this path");
 	}
 	return r;
 }
 
+/* A process id rather than an identifier, which is longer or has letters. */
 static bool is_number(const char *word)
 {
 	return *word && word[strspn(word, "0123456789")] == '\0' && strlen(word) < 10;
@@ -218,170 +178,76 @@ static int want_word(struct warm *w, const char *word, struct err *e)
 		return want_list(w, stdin, e);
 	if (is_number(word) && access(word, F_OK) < 0)
 		return dump_process((pid_t)strtoul(word, NULL, 10), each_module, w, e);
-	return want_file(w, word, e);
-}
-
-/* ---- fetching ----------------------------------------------------------------------- */
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal)
-{
-	interrupted = 1;
-}
-
-static void job_over(struct job *j, const struct fetched *f)
-{
-	struct warm *w = j->warm;
-	LOCK_SCOPE(&w->lock);
-
-	j->done = true;
-	j->r = f->r;
-	j->unnamed = f->unnamed;
-	j->key = f->key;
-	j->size = f->r == 0 ? blob_size(f->blob) : 0;
-	snprintf(j->why, sizeof(j->why), "%.150s", f->why);
-	w->bytes += j->size;
-	w->running--;
-	w->over++;
-	pthread_cond_signal(&w->changed);
-}
-
-static void job_ready(void *ctx, const struct fetched *f)
-{
-	job_over(ctx, f);
-}
-
-static void job_begin(struct job *j)
-{
-	struct fetched now = {.why = ""};
-	int r;
-
-	pthread_mutex_lock(&j->warm->lock);
-	j->begun = true;
-	j->warm->running++;
-	pthread_mutex_unlock(&j->warm->lock);
-	r = fetch_try(j->warm->app.fetch, j->cands, j->n, FETCH_WHOLE, &now);
-	if (r == -EAGAIN)
-		r = fetch_open(j->warm->app.fetch, j->cands, j->n, FETCH_WHOLE, job_ready, j, &j->ticket);
-	else if (r == 0)
-		job_over(j, &now);
-	if (r < 0) {
-		now.r = r;
-		now.why = err_text(r);
-		job_over(j, &now);
-	}
-	blob_unref(now.blob);
-}
-
-static void show_progress(const struct warm *w, unsigned over, uint64_t bytes)
-{
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[K%u of %u files, %.1f MB", over, w->n_jobs, (double)bytes / 1e6);
-}
-
-static void cancel_all(struct warm *w)
-{
-	for (unsigned i = 0; i < w->n_jobs; i++)
-		if (w->jobs[i]->ticket)
-			ticket_cancel(w->jobs[i]->ticket);
-}
-
-/* Waits until a job is over, for at most 200 ms. Returns the number of running jobs. */
-static unsigned wait_some(struct warm *w)
-{
-	struct timespec until = clock_after(CLOCK_REALTIME, 200);
-	unsigned running, over;
-	uint64_t bytes;
-
-	pthread_mutex_lock(&w->lock);
-	if (w->running)
-		pthread_cond_timedwait(&w->changed, &w->lock, &until);
-	running = w->running;
-	over = w->over;
-	bytes = w->bytes;
-	pthread_mutex_unlock(&w->lock);
-	show_progress(w, over, bytes);
-	return running;
-}
-
-static void fetch_all(struct warm *w)
-{
-	unsigned next = 0, running = 0;
-	bool cancelled = false;
-
-	while (running || (next < w->n_jobs && !interrupted)) {
-		for (; running < AT_ONCE && next < w->n_jobs && !interrupted; running++)
-			job_begin(w->jobs[next++]);
-		running = wait_some(w);
-		if (interrupted && !cancelled)
-			cancel_all(w);
-		cancelled = interrupted;
-	}
-	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "\r\033[K");
+	return what_is_file(word) ? want_file(w, word, e) : want_line(w, word, e);
 }
 
 /* ---- the table ---------------------------------------------------------------------- */
 
-static const char *job_word(const struct job *j, char room[static 240])
+static unsigned module_of(const struct download *one)
 {
-	if (!j->begun)
+	return (unsigned)(uintptr_t)one->of;
+}
+
+static const char *file_text(const struct download *one, char room[static 280])
+{
+	if (!one->begun)
 		return "not asked";
-	if (j->r == 0)
-		snprintf(room, 240, "%.1f MB", (double)j->size / 1e6);
-	else if (j->r == -ENOENT)
-		snprintf(room, 240, "%s", j->unnamed ? "not asked: " FETCH_UNNAMED : "missing");
+	if (one->r == 0)
+		snprintf(room, 280, "%.1f MB", (double)one->size / 1e6);
+	else if (one->r == -ENOENT)
+		snprintf(room, 280, "%s", one->unnamed ? "not asked: " FETCH_UNNAMED : "missing");
 	else
-		snprintf(room, 240, "%s%s%s", err_text(j->r), j->why[0] ? ": " : "", j->why);
+		snprintf(room, 280, "%s%s%.150s", err_text(one->r), one->why[0] ? ": " : "", one->why);
 	return room;
 }
 
-static const char *job_type(const struct job *j)
+static const char *file_type(const struct download *one)
 {
-	return filetype_name(j->begun && j->r == 0 ? j->key.type : j->cands[0].type);
+	return filetype_name(one->begun && one->r == 0 ? one->key.type : one->cands[0].type);
 }
 
 static void print_table(const struct warm *w)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(64 << 10);
-	char room[240];
+	const struct downloads *d = &w->all;
+	char room[280];
 	unsigned at = 0;
 
 	for (unsigned i = 0; i < w->n_modules; i++) {
 		buf_clear(&shown);
 		printf("%s\t%s", text_shown(w->modules[i].name, true, &shown),
 			w->modules[i].id[0] ? w->modules[i].id : "-");
-		if (at >= w->n_jobs || w->jobs[at]->module != i)
+		if (at >= d->n || module_of(d->list[at]) != i)
 			printf("\tno identifier");
-		for (; at < w->n_jobs && w->jobs[at]->module == i; at++)
-			printf("\t%s %s", job_type(w->jobs[at]), job_word(w->jobs[at], room));
+		for (; at < d->n && module_of(d->list[at]) == i; at++)
+			printf("\t%s %s", file_type(d->list[at]), file_text(d->list[at], room));
 		printf("\n");
 	}
 }
 
 static int worst_of(const struct warm *w)
 {
-	int status = w->n_jobs ? EXIT_DONE : EXIT_NO;
+	int status = w->all.n ? EXIT_DONE : EXIT_NO;
 
-	for (unsigned i = 0; i < w->n_jobs; i++)
-		if (w->jobs[i]->r < 0 && w->jobs[i]->r != -ENOENT)
-			status = MAX(status, app_exit(w->jobs[i]->r));
-	return interrupted ? EXIT_INTERRUPTED : status;
+	for (unsigned i = 0; i < w->all.n; i++)
+		if (w->all.list[i]->r < 0 && w->all.list[i]->r != -ENOENT)
+			status = MAX(status, app_exit(w->all.list[i]->r));
+	return status;
 }
 
 static void warm_release(struct warm *w)
 {
-	for (unsigned i = 0; i < w->n_jobs; i++) {
-		ticket_unref(w->jobs[i]->ticket);
-		free(w->jobs[i]);
-	}
+	downloads_release(&w->all);
 	for (unsigned i = 0; i < w->n_modules; i++) {
 		free(w->modules[i].name);
 		free(w->modules[i].id);
 	}
-	free(w->jobs);
 	free(w->modules);
+}
+
+/* The table comes when all are over: a line of it has all files of a module. */
+static void warm_one(void *ctx, struct download *one)
+{
 }
 
 static int warm_words(struct warm *w, int argc, char **argv)
@@ -404,11 +270,24 @@ static int warm_words(struct warm *w, int argc, char **argv)
 	return status;
 }
 
+static int warm_all(struct warm *w, int argc, char **argv)
+{
+	int status, worst;
+	bool interrupted;
+
+	downloads_init(&w->all, w->app.fetch, "warm");
+	w->all.total = true;
+	status = warm_words(w, argc, argv);
+	interrupted = downloads_run(&w->all, warm_one, w);
+	print_table(w);
+	worst = worst_of(w);
+	return interrupted ? EXIT_INTERRUPTED : MAX(status, worst);
+}
+
 static int run_warm(int argc, char **argv)
 {
-	struct warm w = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	struct warm w = {.n_modules = 0};
 	const struct opt own[] = {{"breakpad", 0, NULL, "also download Breakpad files", &w.breakpad}, {0}};
-	struct sigaction act = {.sa_handler = on_interrupt};
 	struct app_args args;
 	struct err e = {0};
 	int status = app_options(&args, &cmd_warm, own, &argc, argv), r;
@@ -419,30 +298,22 @@ static int run_warm(int argc, char **argv)
 		fprintf(stderr, "symfs warm: expected a core file, minidump, program or process id; try: symfs warm --help\n");
 		return EXIT_USAGE;
 	}
+	app_adopt_mount(&args, argv[1]);
 	r = app_open(&w.app, &args, &e);
 	if (r < 0)
 		fprintf(stderr, "symfs warm: %s\n", e.text);
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	status = r < 0 ? app_exit(r) : warm_words(&w, argc, argv);
-	if (r == 0) {
-		int worst;
-
-		fetch_all(&w);
-		print_table(&w);
-		worst = worst_of(&w);
-		status = MAX(status, worst);
-	}
-	app_close(&w.app); /* from here on no callback reaches a job */
+	status = r < 0 ? app_exit(r) : warm_all(&w, argc, argv);
+	app_close(&w.app); /* from here on no callback reaches a download */
 	warm_release(&w);
 	return fflush(stdout) == 0 ? status : EXIT_LOCAL;
 }
 
 const struct cmd cmd_warm = {
 	.name = "warm",
-	.args = "CORE|MINIDUMP|PID|PROGRAM|-...",
+	.args = "CORE|MINIDUMP|PID|PROGRAM|WHAT|-...",
 	.help = "Downloads the files of all modules before a debugger needs them; prints a line\n"
-		"for each module with its files. - reads keys or paths from stdin",
+		"for each module with its files. WHAT is as for `symfs get`; - reads such words\n"
+		"from stdin, one a line",
 	.configured = true,
 	.run = run_warm,
 };

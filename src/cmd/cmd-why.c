@@ -6,8 +6,8 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "cmd/mount-state.h"
+#include "cmd/what.h"
 #include "fetch/fetch.h"
-#include "layout/tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,9 @@ struct view_of_mount {
 };
 
 struct answer {
-	const char *path;
-	const char *tree; /* as under the mount */
+	const char *path; /* the word */
+	const char *tree; /* as under the mount; NULL: no layout has a path of it */
+	const char *none; /* why the word names nothing, if `key` has no type */
 	struct view_of_mount mounts[MOUNTS_MOST];
 	unsigned n_mounts;
 	struct key key;
@@ -130,8 +131,10 @@ static int print_text(const struct answer *a)
 	char text[KEY_TEXT];
 
 	printf("path    %s\n", text_shown(a->path, true, &room));
-	printf("key     %s\n", a->key.type ? text_shown(key_text(&a->key, text), true, &room)
-					   : "none: no layout can mean this path");
+	if (a->key.type)
+		printf("key     %s\n", text_shown(key_text(&a->key, text), true, &room));
+	else
+		printf("key     none: %s\n", a->none);
 	printf("stored  %s\n", a->file[0] ? text_shown(a->file, true, &room) : "no");
 	for (int i = 0; i < a->n; i++)
 		print_row(&a->rows[i], i + 1, &room);
@@ -140,7 +143,7 @@ static int print_text(const struct answer *a)
 	for (unsigned i = 0; i < a->n_mounts; i++)
 		print_mount(&a->mounts[i], &room);
 	if (any_not_asked(a))
-		printf("symfs why --ask PATH asks each source now\n");
+		printf("symfs why --ask WHAT asks each source now\n");
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
@@ -190,49 +193,72 @@ static void find_stored(struct app *app, const struct artifact *best, struct ans
 	blob_unref(f.blob);
 }
 
-/* Every candidate of an ambiguous path has its rows; the key is that of the best one. */
-static int explain(struct app *app, const struct tree_hit *hit, bool ask, struct answer *a)
+struct why {
+	struct app *app;
+	struct answer *a;
+	bool ask, json;
+};
+
+/* Every candidate has its rows; the key is that of the best one. */
+static int explain(const struct why *y, const struct what *w)
 {
-	for (unsigned i = 0; i < hit->n && a->n < ROWS_MOST; i++) {
-		int n = fetch_why(app->fetch, &hit->files[i], ask, a->rows + a->n,
+	struct answer *a = y->a;
+
+	for (unsigned i = 0; i < w->n && a->n < ROWS_MOST; i++) {
+		int n = fetch_why(y->app->fetch, &w->files[i], y->ask, a->rows + a->n,
 			(unsigned)(ROWS_MOST - a->n));
 
 		if (n < 0)
 			continue;
-		if (!a->key.type && key_of(&a->key, &hit->files[i]) == 0)
-			find_stored(app, &hit->files[i], a);
+		if (!a->key.type && key_of(&a->key, &w->files[i]) == 0)
+			find_stored(y->app, &w->files[i], a);
 		a->n += n;
 	}
 	return a->key.type ? 0 : -ENOENT;
 }
 
-static int why_path(struct app *app, const char *word, bool ask, bool json)
+/* Of a fat file the first slice is explained. 1: that is all. */
+static int why_what(void *ctx, const struct what *w)
 {
-	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
-	_cleanup_(cleanup_answer) struct answer *a = calloc(1, sizeof(*a));
-	_cleanup_free_ char *path = NULL;
-	int r = hit && a ? app_tree_path(word, &path) : -ENOMEM, status;
+	struct why *y = ctx;
+	_cleanup_free_ char *tree = NULL;
 
-	if (r < 0) {
-		fprintf(stderr, "symfs why: %s\n",
-			r == -ENOENT ? "the path is not inside a symfs mount" : err_text(r));
-		return app_exit(r);
+	if (explain(y, w) < 0)
+		return 1;
+	if (!w->path && what_tree_path(&w->files[0], &tree) == -ENOMEM)
+		return -ENOMEM;
+	y->a->tree = w->path ? w->path : tree;
+	if (y->a->tree && !y->ask)
+		mounts_of_store(y->app->settings.cache_dir, ask_mount, y->a);
+	return 1;
+}
+
+static int why_word(struct app *app, const struct what_opts *o, const char *word, bool ask, bool json)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	_cleanup_(cleanup_answer) struct answer *a = calloc(1, sizeof(*a));
+	struct why y = {app, a, ask, json};
+	struct err e = {0};
+	int r = a ? what_named(o, word, why_what, &y, &e) : -ENOMEM, status;
+
+	if (r < 0 && r != -ENOENT) {
+		fprintf(stderr, "symfs why: %s: %s\n", text_shown(word, true, &room), e.text[0] ? e.text : err_text(r));
+		return what_exit(r);
 	}
-	tree_parse(path, hit);
 	a->path = word;
-	a->tree = path;
-	r = explain(app, hit, ask, a);
-	if (r == 0 && !ask)
-		mounts_of_store(app->settings.cache_dir, ask_mount, a);
+	a->none = r < 0 && e.text[0] ? e.text : "no layout can mean this path";
 	status = json ? print_json(a) : print_text(a);
-	return status != EXIT_DONE ? status : r < 0 ? EXIT_NO : EXIT_DONE;
+	return status != EXIT_DONE ? status : a->key.type ? EXIT_DONE : EXIT_NO;
 }
 
 static int run_why(int argc, char **argv)
 {
 	bool ask = false;
+	const char *type = NULL;
 	const struct opt own[] = {
-		{"ask", 0, NULL, "ask every source now and print the answers", &ask}, {0}};
+		{"ask", 0, NULL, "ask every source now and print the answers", &ask},
+		{"type", 0, "TYPE", WHAT_TYPE_HELP, &type}, {0}};
+	struct what_opts o = {.type = FILETYPE_NONE};
 	struct app_args args;
 	struct app app;
 	struct err e = {0};
@@ -240,25 +266,27 @@ static int run_why(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (argc != 2) {
-		fprintf(stderr, "symfs why: expected one PATH; try: symfs why --help\n");
+	if (argc != 2 || what_type(type, &o.type, &e) < 0) {
+		fprintf(stderr, "symfs why: %s; try: symfs why --help\n",
+			argc != 2 ? "expected one path, identifier, key or file" : e.text);
 		return EXIT_USAGE;
 	}
 	app_adopt_mount(&args, argv[1]);
 	status = app_open(&app, &args, &e);
+	o.store = app.store;
 	if (status < 0)
 		fprintf(stderr, "symfs why: %s\n", e.text);
-	status = status < 0 ? app_exit(status) : why_path(&app, argv[1], ask, args.json);
+	status = status < 0 ? app_exit(status) : why_word(&app, &o, argv[1], ask, args.json);
 	app_close(&app);
 	return status;
 }
 
 const struct cmd cmd_why = {
 	.name = "why",
-	.args = "[--ask] [--json] PATH",
-	.help = "Explains which file a path means, and why the file is not there: what each\n"
-		"source would be asked, its last answers, and what mounts on the same store last\n"
-		"saw. Asks no source without --ask",
+	.args = "[--ask] [--json] [--type TYPE] WHAT",
+	.help = "Explains which file is meant, and why the file is not there: what each source\n"
+		"would be asked, its last answers, and what mounts on the same store last saw.\n"
+		"Asks no source without --ask. WHAT is as for `symfs get`",
 	.configured = true,
 	.json = true,
 	.run = run_why,

@@ -37,6 +37,7 @@ void gsym_file_release(struct gsym_file *o)
 {
 	gsym_release(&o->g);
 	map_release(&o->file);
+	buf_release(&o->made);
 }
 
 int gsym_file_open(struct gsym_file *o, const char *path)

@@ -1,12 +1,10 @@
 /* symfs gsym lookup: finds the functions, files and lines of addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/map.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/gsym-command.h"
 #include "cmd/gsym-pdb.h"
 #include "cmd/gsym-text.h"
-#include "convert/from-pdb.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,24 +99,32 @@ static int look_up_lines(struct lookup *l)
 	return l->status;
 }
 
+/* The nth address of the command line: those of --address, then the words beside the file. */
+static const char *address_word(const struct gsym_run *run, unsigned nth)
+{
+	unsigned n = run->addresses.n;
+
+	return nth < n ? run->addresses.word[nth] : run->argv[nth - n + (run->file_first ? 1 : 0)];
+}
+
+static unsigned count_addresses(const struct gsym_run *run)
+{
+	return run->addresses.n + (unsigned)run->argc - 1;
+}
+
 static int look_up_words(struct lookup *l, const struct gsym_run *run)
 {
 	uint64_t addr;
 
-	for (unsigned pass = 0; pass < 2;
-		pass++) { /* checks all words before the first look-up */
-		for (unsigned i = 0; i < run->addresses.n + (unsigned)run->argc - 1; i++) {
-			const char *word = i < run->addresses.n ? run->addresses.word[i]
-								: run->argv[i - run->addresses.n];
-
-			if (!parse_address(word, &addr)) {
-				fprintf(stderr, "symfs gsym: not an address: %.100s\n", word);
+	for (unsigned pass = 0; pass < 2; pass++) /* checks all words before the first look-up */
+		for (unsigned i = 0; i < count_addresses(run); i++) {
+			if (!parse_address(address_word(run, i), &addr)) {
+				fprintf(stderr, "symfs gsym: not an address: %.100s\n", address_word(run, i));
 				return EXIT_USAGE;
 			}
 			if (pass)
 				look_up(l, addr);
 		}
-	}
 	return l->status;
 }
 
@@ -131,17 +137,17 @@ static bool many_on_stdin(void)
 }
 
 /* Opens the file for look-ups. -1: it is open; otherwise an exit status, after the message. */
-static int open_for(struct lookup *l, struct gsym_file *o, const struct gsym_run *run, unsigned n)
+static int open_for(struct lookup *l, struct gsym_file *o, struct gsym_run *run, unsigned n)
 {
 	struct err e = {0};
-	int r = map_file(&o->file, l->path, &e);
+	int status = gsym_word_open(run, o, l->path), r = 0;
 
-	if (r == 0 && pdb_file_is(o->file))
+	if (status >= 0)
+		return status;
+	if (o->is_pdb)
 		r = gsym_pdb_open(&l->pdb, o->file, run->plain_names, n >= MANY || (run->from_stdin && many_on_stdin()),
 			&e);
-	else if (r == 0)
-		r = gsym_open(&o->g, o->file, &e);
-	if (r == 0 && !l->pdb && (run->from_stdin || n >= MANY))
+	else if (run->from_stdin || n >= MANY)
 		r = gsym_prepare(&o->g, &e);
 	return r < 0 ? gsym_fail(l->path, &e) : -1;
 }
@@ -166,14 +172,14 @@ int gsym_look_up(struct gsym_run *run)
 {
 	_cleanup_gsym_file_ struct gsym_file o = {0};
 	struct lookup l = {.g = &o.g, .fields = run->from_stdin, .line = BUF_UP_TO(16 << 20)};
-	unsigned n = run->addresses.n + (unsigned)run->argc - 1;
+	unsigned n = count_addresses(run);
 	int status;
 
 	if (!run->argc)
 		return gsym_usage("expected a file");
 	if (run->from_stdin ? n > 0 : n == 0)
 		return gsym_usage(n ? "--stdin excludes other addresses" : "expected an address");
-	l.path = run->argv[run->argc - 1];
+	l.path = run->argv[run->file_first ? 0 : run->argc - 1];
 	status = open_for(&l, &o, run, n);
 	if (status < 0)
 		status = look_up_all(&l, run);

@@ -72,9 +72,9 @@ wrong 'nor a configured source.*known' sources --source nosuchname
 wrong 'nor a configured source' sources --source ''
 wrong 'command line.*url|http' sources --source gopher://127.0.0.1/
 wrong 'command line|http' sources --source http://
-wrong 'expected a PATH' get
-wrong 'one PATH' why
-wrong 'one PATH' get -o "$TMP/x" a b
+wrong 'expected a path' get
+wrong 'expected one path' why
+wrong 'takes one WHAT' get -o "$TMP/x" a b
 
 # ---- order, presets, what replaces what --------------------------------------------------------
 names() { sed -n 's/^ *[0-9]*\. *\([^ ]*\).*/\1/p' "$TMP/out" | tr '\n' ' '; }

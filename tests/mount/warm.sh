@@ -46,7 +46,7 @@ printf '# two\nelf_debug %s\n\ngdb/%s\n' "$LIB_ID" "$(gdb_path "$PROG_ID")" | wa
 
 # ---- what is wrong -------------------------------------------------------------------------------
 echo 'nonsense' | warm - >/dev/null && fail "warm takes nonsense"
-grep -q 'line 1: neither a key nor a path' "$TMP/warm.err" || fail "warm says $(cat "$TMP/warm.err")"
+grep -q 'line 1: neither a path of a layout, an identifier' "$TMP/warm.err" || fail "warm says $(cat "$TMP/warm.err")"
 head -c 20000 "$TMP/core" >"$TMP/cut"
 warm "$TMP/cut" >/dev/null && fail "warm takes half a core"
 grep -q 'cut short' "$TMP/warm.err" || fail "warm says $(cat "$TMP/warm.err")"

@@ -96,7 +96,7 @@ says 1 'elf_debug +not there: (no source has it|known to be missing)' "$SYMFS" b
 
 # ---- why says what mounts on the same store last saw ----------------------------------------
 BAD=debuginfod/buildid/ab00000000000000000000000000000000000002/debuginfo
-says 0 'symfs why --ask PATH' symfs_with m why --source "$SRC" "$BAD"
+says 0 'symfs why --ask WHAT' symfs_with m why --source "$SRC" "$BAD"
 upstream_fault "$URL_up" "*0002/*" status 400
 cat "$MNT_m/$BAD" >/dev/null 2>&1 && fail "a file came with status 400"
 upstream_clear "$URL_up"

@@ -1,0 +1,65 @@
+/* The downloads of a command line: whole files, several at once, with a progress line for each. Only the
+ * thread that calls downloads_run() uses it; the answers of fetch/ come under its lock. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "fetch/fetch.h"
+
+#include <pthread.h>
+
+#define DOWNLOADS_MOST 500000u
+
+/* One file to fetch: the first of the candidates that exists. */
+struct download {
+	void *of;     /* for the caller */
+	char *label;  /* for the progress line */
+	bool begun;   /* it was asked for: false only if the command was interrupted before */
+	/* of the answer, as in struct fetched */
+	int r;
+	bool unnamed;
+	struct key key;
+	uint64_t size;
+	struct blob *blob; /* until `over` returns; NULL */
+	char why[240];
+	unsigned n;
+	/* private */
+	struct downloads *all;
+	struct ticket *ticket;
+	bool done;	   /* under lock */
+	uint64_t seen, at; /* bytes at the last look, and when that was: clock_ms() */
+	uint64_t asked;	   /* when it began */
+	double rate;	   /* bytes a second */
+	struct artifact cands[]; /* to read */
+};
+
+struct downloads {
+	/* set by the caller */
+	struct fetch *fetch;
+	const char *command; /* "get" */
+	bool total;	     /* the progress ends with a line for all of them */
+	/* to read */
+	struct download **list;
+	unsigned n;
+	/* private */
+	unsigned room, begun, told;
+	unsigned drawn; /* lines of progress on the terminal */
+	uint64_t plain; /* when progress was last printed without a terminal */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* under lock */
+	unsigned running, over;
+	uint64_t bytes;
+};
+
+void downloads_init(struct downloads *d, struct fetch *f, const char *command);
+
+/* The next one, after all that were added. 0; -E2BIG: more than DOWNLOADS_MOST; -ENOMEM. `out` may be NULL, and
+ * is valid until downloads_release(). */
+int downloads_add(struct downloads *d, const char *label, const struct artifact *cands, unsigned n, void *of,
+	struct download **out);
+
+/* Fetches all, 16 at once, and calls `over` for each, in the order of downloads_add(). True: SIGINT or SIGTERM
+ * ended it; it handles both while it runs, and calls `over` also for what was not asked for. */
+bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download *one), void *ctx);
+
+/* After app_close(): then no answer comes any more. */
+void downloads_release(struct downloads *d);

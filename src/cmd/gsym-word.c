@@ -1,0 +1,198 @@
+/* Opens the GSYM of what a word names: a GSYM file, or one that is made at once from a debug file. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/map.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/cmd.h"
+#include "cmd/downloads.h"
+#include "cmd/gsym-command.h"
+#include "cmd/json.h"
+#include "cmd/what.h"
+#include "convert/from-pdb.h"
+#include "fetch/derive.h"
+#include "obj/obj.h"
+#include "symb/wait.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a local file -------------------------------------------------------------------- */
+
+/* Whether the file is a program without debug information: its debug file says more. False also for what
+ * is not identified. */
+static bool lacks_debug(const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct obj_slice s = {0};
+	struct err e = {0};
+	uint64_t size = 0;
+	struct view v;
+
+	if (path_open_file(path, &fd, &size, &e) < 0)
+		return false;
+	v = view_of_fd(fd, size);
+	return obj_identify(&v, 0, &s, &e) == 0 && s.worth.known && s.worth.debug == WORTH_NO_DEBUG && s.n_types &&
+	       filetype_is(s.types[0], TYPE_PROGRAM);
+}
+
+static int make_here(struct gsym_run *run, struct gsym_file *o, const char *path, struct err *e)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	struct gsym_made made;
+	int r = gsym_run_make(run, path, &w, &made, e);
+
+	o->made = BUF_UP_TO(1ull << 36);
+	if (r == 0)
+		r = gsym_write(w, GSYM_V1, made.big, NULL, &o->made, NULL, e);
+	return r == 0 ? gsym_open(&o->g, (struct span){(const uint8_t *)o->made.p, o->made.n}, e) : r;
+}
+
+/* A GSYM file opens as it is, and a PDB stays one. -ENOMSG: it is another file. */
+static int open_as_is(struct gsym_file *o, const char *path, struct err *e)
+{
+	int r = map_file(&o->file, path, e);
+
+	o->is_pdb = r == 0 && pdb_file_is(o->file);
+	if (r == 0 && !o->is_pdb)
+		r = gsym_open(&o->g, o->file, e);
+	if (r == -ENOMSG)
+		map_release(&o->file);
+	return r;
+}
+
+/* ---- a file that is fetched ---------------------------------------------------------- */
+
+struct fetching {
+	struct gsym_run *run;
+	struct gsym_file *out;
+	const char *word;
+	struct app app;
+	struct downloads all;
+	int r; /* of the download, and of what was made of it */
+	struct err *e;
+};
+
+/* The GSYM that fetch/ makes and stores. -ENOENT: it makes none of such files. */
+static int open_derived(struct fetching *f, const struct key *k)
+{
+	struct waits *w = waits_new();
+	struct question *q = w ? question_new(w) : NULL;
+	struct derive *d = NULL;
+	struct artifact input, made;
+	int r = q ? derive_new(&d, f->app.fetch) : -ENOMEM;
+
+	key_artifact(k, &input);
+	if (r == 0)
+		r = derive_artifact(&input, false, &made);
+	if (r == 0)
+		r = derive_open(d, &made, question_answered, q, &q->making);
+	if (r == 0)
+		r = wait_all(w, NULL);
+	if (r == 0)
+		r = q->r < 0 ? err_set(f->e, q->r == -ENOENT ? -ENODATA : q->r, "%s", q->why[0] ? q->why : err_text(q->r))
+			     : map_file(&f->out->file, blob_path(q->blob), f->e);
+	if (r == 0)
+		r = gsym_open(&f->out->g, f->out->file, f->e);
+	question_cancel(q);
+	if (w)
+		waits_unref(w);
+	derive_free(d);
+	return r;
+}
+
+static void fetched_one(void *ctx, struct download *one)
+{
+	struct fetching *f = ctx;
+
+	if (one->r < 0) {
+		f->r = err_set(f->e, one->r, "%s%s%s", one->r == -ENOENT ? "not there" : err_text(one->r),
+			one->why[0] ? ": " : "", one->why);
+		return;
+	}
+	if (one->key.type == FILETYPE_PDB) {
+		f->r = open_as_is(f->out, blob_path(one->blob), f->e);
+		return;
+	}
+	f->r = open_derived(f, &one->key);
+	if (f->r == -ENOENT)
+		f->r = make_here(f->run, f->out, blob_path(one->blob), f->e);
+}
+
+/* GSYM is made of the debug file, whichever of a file's slices it is: 1, that is all. */
+static int fetch_what(void *ctx, const struct what *w)
+{
+	struct fetching *f = ctx;
+	int r;
+
+	if (!w->n)
+		return err_set(f->e, -ENOENT, "no layout can mean this path");
+	r = downloads_add(&f->all, f->word, w->files, w->n, NULL, NULL);
+	return r < 0 ? r : 1;
+}
+
+/* 0; negative: `e` has the reason, and `status` the exit status. */
+static int open_fetched(struct gsym_run *run, struct gsym_file *o, const char *word, int *status, struct err *e)
+{
+	_cleanup_free_ struct fetching *f = calloc(1, sizeof(*f));
+	struct what_opts what = {.type = run->type};
+	int r;
+
+	if (!f)
+		return err_set(e, -ENOMEM, "out of memory");
+	*f = (struct fetching){.run = run, .out = o, .word = word, .e = e};
+	app_adopt_mount(&run->args, word);
+	r = app_open(&f->app, &run->args, e);
+	*status = app_exit(r);
+	what.store = f->app.store;
+	downloads_init(&f->all, f->app.fetch, "gsym");
+	if (r == 0) {
+		r = what_named(&what, word, fetch_what, f, e);
+		*status = what_exit(r);
+	}
+	if (r >= 0) {
+		r = downloads_run(&f->all, fetched_one, f) ? err_set(e, -EINTR, "interrupted") : f->r;
+		*status = r == -EBADMSG ? EXIT_LOCAL : r == -ENODATA || r == -ENOMSG || r == -ENOTSUP ? EXIT_NO : app_exit(r);
+	}
+	app_close(&f->app);
+	downloads_release(&f->all);
+	return r;
+}
+
+/* ---- words --------------------------------------------------------------------------- */
+
+static void say_own_symbols(const char *word, const struct err *e)
+{
+	_cleanup_buf_ struct buf name = BUF_UP_TO(64 << 10), why = BUF_UP_TO(4096);
+
+	fprintf(stderr, "symfs gsym: %s has no debug information, and its debug file cannot be had (%s): "
+		"names come from its own symbols\n", text_shown(word, true, &name), text_shown(e->text, true, &why));
+}
+
+/* Makes GSYM of a local file. -1: it is open; else the exit status. */
+static int open_made(struct gsym_run *run, struct gsym_file *o, const char *word)
+{
+	struct err e = {0};
+
+	return make_here(run, o, word, &e) < 0 ? gsym_fail(word, &e) : -1;
+}
+
+int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word)
+{
+	bool file = what_is_file(word);
+	struct err e = {0}, own = {0};
+	int r = file ? open_as_is(o, word, &e) : -ENOMSG, status;
+
+	if (r != -ENOMSG)
+		return r < 0 ? gsym_fail(word, &e) : -1;
+	if (file && !lacks_debug(word))
+		return open_made(run, o, word);
+	r = open_fetched(run, o, word, &status, &e);
+	if (r == 0)
+		return -1;
+	if (file && r != -EINTR && make_here(run, o, word, &own) == 0) {
+		say_own_symbols(word, &e);
+		return -1;
+	}
+	gsym_fail(word, &e);
+	return status;
+}

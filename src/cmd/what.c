@@ -1,0 +1,364 @@
+/* Turns words of the command line into artifacts: paths, identifiers, keys and local files. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/what.h"
+#include "base/path.h"
+#include "base/util.h"
+#include "cmd/app.h"
+#include "cmd/cmd.h"
+#include "layout/layout.h"
+#include "obj/obj.h"
+#include "store/search.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLICES_MOST 64
+
+/* ---- the artifacts of a module ------------------------------------------------------- */
+
+static void what_add(struct what *w, enum filetype t, const struct module *m)
+{
+	struct artifact a = {.type = t, .m = *m};
+	struct key k, have;
+
+	if (w->n == WHAT_MOST || key_of(&k, &a) < 0)
+		return;
+	for (unsigned i = 0; i < w->n; i++)
+		if (key_of(&have, &w->files[i]) == 0 && key_equal(&have, &k))
+			return;
+	w->files[w->n++] = a;
+}
+
+/* Whether a type is what debuggers ask for of its modules. */
+static bool is_debug_type(enum filetype t)
+{
+	return t == FILETYPE_BREAKPAD || object_row(filetype_row(t)->object)->debug == t;
+}
+
+static bool is_meant(const struct what_opts *o, enum filetype t)
+{
+	return o->type != FILETYPE_NONE ? t == o->type : o->every || is_debug_type(t);
+}
+
+static int no_such_file(const struct what_opts *o, const char *of, struct err *e)
+{
+	return err_set(e, -EINVAL, "%s cannot name a file of the type %s alone; a path with the file's name can", of,
+		o->type != FILETYPE_NONE ? filetype_name(o->type) : "that is wanted");
+}
+
+/* ---- paths --------------------------------------------------------------------------- */
+
+/* The artifacts of a path, or those of its module with the type that --type names. */
+static int path_files(const struct what_opts *o, struct what *w, struct err *e)
+{
+	const struct tree_hit *hit = w->hit;
+
+	if (hit->n)
+		w->m = hit->files[0].m;
+	for (unsigned i = 0; i < hit->n; i++) {
+		if (o->type == FILETYPE_NONE)
+			w->files[w->n++] = hit->files[i];
+		else
+			what_add(w, o->type, &hit->files[i].m);
+	}
+	return w->n || !hit->n ? 0 : no_such_file(o, "this path", e);
+}
+
+static int named_path(const struct what_opts *o, char *path, what_each *each, void *ctx, struct err *e)
+{
+	_cleanup_free_ struct what *w = calloc(1, sizeof(*w));
+	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
+	int r = w && hit ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	tree_parse(path, hit);
+	w->kind = WHAT_PATH;
+	w->path = path;
+	w->hit = hit;
+	r = path_files(o, w, e);
+	return r == 0 ? each(ctx, w) : r;
+}
+
+/* Whether a layout can mean the word: no layout is asked for words that are only names. */
+static bool is_layout_path(const char *word)
+{
+	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
+
+	if (!hit || !strchr(word, '/'))
+		return false;
+	tree_parse(word, hit);
+	return hit->n > 0;
+}
+
+/* ---- identifiers and keys ------------------------------------------------------------ */
+
+/* Types that no path names without a file name; some servers know them by the identifier. */
+static void add_nameless(const struct what_opts *o, struct what *w, const char *digits)
+{
+	static const enum filetype types[] = {FILETYPE_PDB, FILETYPE_PORTABLEPDB};
+	struct module by_debug = {0}, by_code = {0};
+
+	debug_id_parse(&by_debug.debug_id, digits, strlen(digits));
+	module_set_code_id(&by_code, digits, strlen(digits));
+	if (o->type != FILETYPE_NONE) {
+		what_add(w, o->type, &by_code);
+		what_add(w, o->type, &by_debug);
+		return;
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
+		by_debug.object = filetype_row(types[i])->object;
+		what_add(w, types[i], &by_debug);
+	}
+}
+
+/* What is stored is meant rather than what is not. */
+static void stored_first(const struct what_opts *o, struct what *w)
+{
+	unsigned at = 0;
+
+	for (unsigned i = 0; o->store && i < w->n; i++) {
+		struct artifact a = w->files[i];
+		struct key k;
+
+		if (key_of(&k, &a) < 0 || !store_has(o->store, &k, NULL))
+			continue;
+		memmove(&w->files[at + 1], &w->files[at], (i - at) * sizeof(a));
+		w->files[at++] = a;
+	}
+	w->m = w->files[0].m;
+	if (!at && w->m.object == OBJECT_ELF && w->m.debug_id.set && !w->m.code_id[0])
+		w->m.object = OBJECT_MACHO; /* a UUID: of a Mach-O file, more often than not */
+}
+
+static int named_id(const struct what_opts *o, const char *digits, what_each *each, void *ctx, struct err *e)
+{
+	enum { SEEN_MOST = 48 };
+	_cleanup_free_ struct what *w = calloc(1, sizeof(*w));
+	_cleanup_free_ struct artifact *seen = calloc(SEEN_MOST, sizeof(*seen));
+	unsigned n;
+
+	if (!w || !seen)
+		return -ENOMEM;
+	w->kind = WHAT_ID;
+	n = o->store ? search_id(o->store, digits, seen, SEEN_MOST) : 0;
+	for (unsigned i = 0; i < n; i++)
+		if (is_meant(o, seen[i].type))
+			what_add(w, seen[i].type, &seen[i].m);
+	add_nameless(o, w, digits);
+	if (!w->n)
+		return no_such_file(o, "this identifier", e);
+	stored_first(o, w);
+	return each(ctx, w);
+}
+
+static int named_key(const struct what_opts *o, const struct key *k, what_each *each, void *ctx, struct err *e)
+{
+	_cleanup_free_ struct what *w = calloc(1, sizeof(*w));
+	struct artifact a;
+
+	if (!w)
+		return -ENOMEM;
+	w->kind = WHAT_KEY;
+	key_artifact(k, &a);
+	w->m = a.m;
+	if (o->type == FILETYPE_NONE || o->type == a.type)
+		w->files[w->n++] = a;
+	else
+		what_add(w, o->type, &a.m);
+	return w->n ? each(ctx, w) : no_such_file(o, "this key", e);
+}
+
+/* ---- files --------------------------------------------------------------------------- */
+
+/* The words of obj/ for programs of 32 bits; those of others have "64" in them. */
+static unsigned bits_of(const struct obj_slice *s)
+{
+	return strstr(s->arch, "64") ? 64 : strcmp(s->arch, "x86") == 0 ? 32 : 0;
+}
+
+static int slice_files(const struct what_opts *o, const struct obj_slice *s, struct what *w, struct err *e)
+{
+	const struct object_row *row = object_row(s->module.object);
+	bool any = o->type == FILETYPE_NONE;
+
+	*w = (struct what){.kind = WHAT_FILE, .m = s->module, .bits = bits_of(s)};
+	if (!any)
+		what_add(w, o->type, &s->module);
+	if (any && row->debug != FILETYPE_NONE)
+		what_add(w, row->debug, &s->module);
+	for (unsigned i = 0; any && i < s->n_types && (o->every || !w->n); i++)
+		what_add(w, s->types[i], &s->module);
+	if (any && o->every && row->program != FILETYPE_NONE)
+		what_add(w, row->program, &s->module);
+	if (any && o->every)
+		what_add(w, FILETYPE_BREAKPAD, &s->module);
+	if (w->n)
+		return 0;
+	if (!any)
+		return no_such_file(o, "this file", e);
+	return err_set(e, -EINVAL, "has no identifier (build id, UUID, debug id), so no server can know its files");
+}
+
+static int named_file(const struct what_opts *o, const char *path, what_each *each, void *ctx, struct err *e)
+{
+	_cleanup_free_ struct what *w = calloc(1, sizeof(*w));
+	_cleanup_close_ int fd = -1;
+	uint64_t size = 0;
+	struct view v;
+	int r = w ? path_open_file(path, &fd, &size, e) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	v = view_of_fd(fd, size);
+	for (unsigned i = 0; r == 0 && i < SLICES_MOST; i++) {
+		struct obj_slice s = {0};
+
+		r = obj_identify(&v, i, &s, e);
+		if (r == -ENOENT && i > 0)
+			return 0;
+		if (r == -ENOMSG)
+			return err_set(e, r, "is not a program, library or debug file");
+		if (r == 0) {
+			obj_complete(&s, path_base(path));
+			r = slice_files(o, &s, w, e);
+		}
+		if (r == 0)
+			r = each(ctx, w);
+	}
+	return r;
+}
+
+/* ---- words --------------------------------------------------------------------------- */
+
+/* What a word is, and what was read of it. */
+struct reading {
+	enum what_kind kind;
+	char *path; /* WHAT_PATH */
+	struct key key;
+	char digits[MODULE_ID_TEXT];
+};
+
+static bool forces_file(const char *word)
+{
+	return word[0] == '/' || strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0;
+}
+
+/* "buildid/…", as debuginfod's clients write it, is "debuginfod/buildid/…". */
+static int read_path(const char *word, char **path)
+{
+	if (is_layout_path(word))
+		return (*path = strdup(word)) ? 0 : -ENOMEM;
+	if (strncmp(word, "buildid/", 8) != 0)
+		return -ENOENT;
+	return asprintf(path, "debuginfod/%s", word) < 0 ? -ENOMEM : 0;
+}
+
+static int found(struct reading *out, enum what_kind kind)
+{
+	out->kind = kind;
+	return 0;
+}
+
+/* Free out->path also after an error. */
+static int read_word(const char *word, struct reading *out, struct err *e)
+{
+	int r;
+
+	if (word[0] == '/' && app_tree_path(word, &out->path) == 0)
+		return found(out, WHAT_PATH);
+	if (forces_file(word) && access(word, F_OK) == 0)
+		return found(out, WHAT_FILE);
+	if (word[0] == '/')
+		return err_set(e, -ENOENT, "not inside a symfs mount, and there is no such file");
+	r = read_path(word, &out->path);
+	if (r != -ENOENT)
+		return r < 0 ? r : found(out, WHAT_PATH);
+	if (search_digits(word, out->digits))
+		return found(out, WHAT_ID);
+	if (key_parse(&out->key, word) == 0)
+		return found(out, WHAT_KEY);
+	if (access(word, F_OK) == 0)
+		return found(out, WHAT_FILE);
+	if (strchr(word, '/')) /* a directory of a layout, or a text that the mount writes */
+		return err_set(e, -ENOENT, "no layout can mean this path, and there is no such file");
+	return err_set(e, -ENOENT, "neither a path of a layout, an identifier, a key nor a file");
+}
+
+bool what_is_file(const char *word)
+{
+	struct reading w = {.path = NULL};
+	struct err e;
+	int r = read_word(word, &w, &e);
+
+	free(w.path);
+	return r == 0 && w.kind == WHAT_FILE;
+}
+
+int what_named(const struct what_opts *o, const char *word, what_each *each, void *ctx, struct err *e)
+{
+	struct reading w = {.path = NULL};
+	int r = read_word(word, &w, e);
+
+	if (r == 0 && w.kind == WHAT_PATH)
+		r = named_path(o, w.path, each, ctx, e);
+	else if (r == 0 && w.kind == WHAT_ID)
+		r = named_id(o, w.digits, each, ctx, e);
+	else if (r == 0 && w.kind == WHAT_KEY)
+		r = named_key(o, &w.key, each, ctx, e);
+	else if (r == 0)
+		r = named_file(o, word, each, ctx, e);
+	free(w.path);
+	return r;
+}
+
+int what_exit(int error)
+{
+	switch (error) {
+	case -ENOENT:
+	case -EINVAL:
+	case -ENOMSG:
+	case -EBADMSG:
+		return EXIT_NO;
+	default:
+		return EXIT_LOCAL;
+	}
+}
+
+int what_type(const char *word, enum filetype *out, struct err *e)
+{
+	_cleanup_buf_ struct buf known = BUF_UP_TO(400);
+
+	*out = word ? filetype_find(word) : FILETYPE_NONE;
+	if (!word || *out != FILETYPE_NONE)
+		return 0;
+	for (unsigned t = 1; t < FILETYPES; t++)
+		buf_addf(&known, " %s", filetype_name(t));
+	return err_set(e, -EINVAL, "--type %.60s: expected one of%s", word, buf_text(&known));
+}
+
+int what_tree_path(const struct artifact *a, char **out)
+{
+	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
+	const struct layout *l;
+	struct key wanted, k;
+
+	if (!hit)
+		return -ENOMEM;
+	if (key_of(&wanted, a) < 0)
+		return -ENOENT;
+	for (unsigned i = 0; (l = layout_at(i)); i++) {
+		_cleanup_buf_ struct buf path = BUF_UP_TO(3 * MODULE_PATH_MAX);
+
+		if (buf_addf(&path, "%s/%s%s", l->folder, l->prefix, l->prefix[0] ? "/" : "") < 0 ||
+			layout_path(l, a, CASING_DEFAULT, 0, &path) < 0)
+			continue;
+		tree_parse(buf_text(&path), hit);
+		if (tree_names_file(hit) && hit->n && key_of(&k, &hit->files[0]) == 0 && key_equal(&k, &wanted))
+			return (*out = strdup(buf_text(&path))) ? 0 : -ENOMEM;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,18 @@
+/* Which artifacts an identifier alone can name. For people, who hold a build id and no path. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "id/module.h"
+
+#include <stdbool.h>
+
+struct store;
+
+/* Reads the digits of an identifier, without dashes and braces. False: it is not an identifier, or it has
+ * fewer than eight digits. */
+bool search_digits(const char *text, char digits[static MODULE_ID_TEXT]);
+
+/* Writes the artifacts that an identifier can name, at most `most`, each once: a build id, a UUID, a debug id
+ * or the code id of a PE file. Types that also need a name, or that servers know by a name only, are
+ * there if the store has heard of such a file. How many; 0: `text` is not an identifier, or names nothing.
+ * Any thread. (reads the index) */
+unsigned search_id(struct store *s, const char *text, struct artifact *out, unsigned most);

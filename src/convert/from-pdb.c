@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "convert/from-pdb-private.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -333,5 +334,6 @@ int gsym_from_pdb(struct gsym_writer *w, struct span file, const struct gsym_mak
 	pdb_publics_release(&j.publics);
 	pdb_release(&j.pdb);
 	free(j.by_module);
+	malloc_trim(0); /* the output needs the memory next, as one large block */
 	return r == -ENOMEM ? err_set(e, r, "out of memory") : r;
 }

@@ -23,11 +23,19 @@ static uint64_t hash_bytes(const void *data, size_t n)
 	return h ^ h >> 29;
 }
 
+/* Each text ends where the next one begins. */
+size_t texts_length(const struct texts *t, uint32_t i)
+{
+	if (!i)
+		return 0;
+	return (i + 1 < t->n ? t->at[i + 1] : t->n_bytes) - t->at[i] - 1;
+}
+
 static uint64_t hash_text(const void *owner, uint32_t i)
 {
-	const char *s = texts_at(owner, i);
+	const struct texts *t = owner;
 
-	return hash_bytes(s, strlen(s));
+	return hash_bytes(t->bytes + t->at[i], texts_length(t, i));
 }
 
 static uint64_t hash_pair(const void *owner, uint32_t i)
@@ -102,13 +110,17 @@ int texts_add_empty(struct texts *t, uint32_t *out)
 	return r;
 }
 
-int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out)
+uint64_t texts_hash(const char *p, size_t n)
+{
+	return hash_bytes(p, n);
+}
+
+int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t *out)
 {
 	uint32_t *slot;
 	size_t at;
 	int r;
 
-	n = n ? strnlen(p, n) : 0;
 	if (!n) {
 		*out = 0;
 		return 0;
@@ -116,11 +128,9 @@ int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out)
 	r = slots_room(&t->slots, hash_text, t);
 	if (r < 0)
 		return r;
-	at = hash_bytes(p, n) & (t->slots.room - 1);
+	at = hash & (t->slots.room - 1);
 	for (; *(slot = &t->slots.slot[at]); at = (at + 1) & (t->slots.room - 1)) {
-		const char *s = texts_at(t, *slot);
-
-		if (strncmp(s, p, n) == 0 && !s[n]) {
+		if (texts_length(t, *slot) == n && memcmp(texts_at(t, *slot), p, n) == 0) {
 			*out = *slot;
 			return 0;
 		}

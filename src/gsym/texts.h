@@ -28,10 +28,14 @@ struct pairs {
 	size_t n, room;
 };
 
-int texts_add(struct texts *t, const char *p, size_t n, uint32_t *out); /* -ENOMEM, -EFBIG */
+/* The hash of a text, which needs no lock. */
+uint64_t texts_hash(const char *p, size_t n);
+/* The number of a text of `n` bytes without a NUL; of "" 0. `hash` is its hash. -ENOMEM, -EFBIG */
+int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t *out);
 /* An empty text that is not text 0. */
 int texts_add_empty(struct texts *t, uint32_t *out);
 const char *texts_at(const struct texts *t, uint32_t i);
+size_t texts_length(const struct texts *t, uint32_t i);
 void texts_release(struct texts *t);
 
 int pairs_add(struct pairs *t, struct pair p, uint32_t *out);

@@ -34,7 +34,12 @@ static inline void put(struct output *o, struct buf *b, const void *p, size_t n)
 
 static inline void put8(struct output *o, struct buf *b, uint8_t v)
 {
-	put(o, b, &v, 1);
+	if (o->failed || b->n >= b->most || b->n + 1 >= b->room) {
+		put(o, b, &v, 1);
+		return;
+	}
+	b->p[b->n++] = (char)v;
+	b->p[b->n] = '\0';
 }
 
 static inline void put16(struct output *o, struct buf *b, uint16_t v)

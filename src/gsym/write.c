@@ -12,30 +12,28 @@
 static void name_text(struct output *o, uint32_t text)
 {
 	const char *s = texts_at(&o->w->texts, text);
+	size_t n = texts_length(&o->w->texts, text);
 
 	if (!text || o->text_at[text] || o->failed)
 		return;
 	o->text_at[text] = shared_find(&o->shared, s);
 	if (o->text_at[text])
 		return;
-	if (o->shared.all.n + o->n_strings + strlen(s) >= UINT32_MAX)
+	if (o->shared.all.n + o->n_strings + n >= UINT32_MAX)
 		o->failed = -EFBIG;
 	o->text_at[text] = (uint32_t)(o->shared.all.n + o->n_strings);
-	o->n_strings += strlen(s) + 1;
+	o->n_strings += n + 1;
 	if (o->named)
 		o->named[o->n_named++] = text;
 	else
-		put(o, o->strings, s, strlen(s) + 1);
+		put(o, o->strings, s, n + 1);
 }
 
 static void put_strings(struct output *o)
 {
 	put8(o, o->main, 0);
-	for (size_t i = 0; i < o->n_named; i++) {
-		const char *s = texts_at(&o->w->texts, o->named[i]);
-
-		put(o, o->main, s, strlen(s) + 1);
-	}
+	for (size_t i = 0; i < o->n_named; i++)
+		put(o, o->main, texts_at(&o->w->texts, o->named[i]), texts_length(&o->w->texts, o->named[i]) + 1);
 }
 
 static void name_file(struct output *o, uint32_t file)

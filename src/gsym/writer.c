@@ -91,9 +91,11 @@ const char *gsym_text_at(const struct gsym_writer *w, uint32_t text)
 
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 {
+	size_t len = n ? strnlen(p, n) : 0;
+	uint64_t hash = len ? texts_hash(p, len) : 0;
 	LOCK_SCOPE(&w->main->lock);
 
-	return texts_add(&w->main->texts, p, n, out);
+	return texts_add(&w->main->texts, p, len, hash, out);
 }
 
 void gsym_set_shorten(struct gsym_writer *w, bool shorten)

@@ -54,7 +54,7 @@ struct pdb_records {
 	} *marks; /* offsets at which some records begin, ascending */
 };
 
-#define PDB_STEP 8u
+#define PDB_STEP 4u
 
 enum pdb_worth { PDB_NOTHING, PDB_PUBLIC, PDB_FULL };
 

@@ -12,6 +12,7 @@
 #define MARK_SIZE 8
 #define HASH_SIZE 4
 #define STEP (8u << 10)		/* bytes to read at once while searching records */
+#define IN_PLACE 256u /* the same, where bytes are not copied: mostly one block */
 #define NAME_STEP 128u
 #define NAME_MOST (64u << 10)
 #define NAMES_HEADER 12
@@ -118,10 +119,12 @@ static int read_length(const struct pdb *p, struct msf_io *io, const struct pdb_
 		int r = 0;
 
 		w->at = at;
-		w->n = MIN(STEP, from->size - at);
+		w->n = MIN(IN_PLACE, from->size - at);
 		w->p = msf_bytes(&p->msf, io, from->stream, from->header + at, w->n);
-		if (!w->p)
+		if (!w->p) {
+			w->n = MIN(STEP, from->size - at);
 			r = msf_read(&p->msf, io, from->stream, from->header + at, w->copy, w->n, "its types", e);
+		}
 		if (r < 0) {
 			w->n = 0;
 			return r;

@@ -128,9 +128,9 @@ static int record_at(const struct pdb *p, struct msf_io *io, uint32_t at, uint8_
 }
 
 /* Reads entry `i` of the order. `*code`: whether it is a public symbol in code; if not, `out` has only the
- * address. */
+ * address. `*record`: where the symbol lies in its stream; may be NULL. */
 static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t i, struct pdb_public *out,
-	bool *code, struct err *e)
+	bool *code, uint32_t *record, struct err *e)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct pdb_symbol s;
@@ -142,6 +142,8 @@ static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t 
 		r = record_at(p, io, le32(word), &bytes, &s, e);
 	if (r < 0)
 		return r;
+	if (record)
+		*record = le32(word);
 	if (s.kind != S_PUB32 || s.record.n <= RECORD_SIZE)
 		return err_set(e, -EBADMSG, "is broken: its order of publics names another record");
 	*code = read_public(p, &s, out);
@@ -152,24 +154,47 @@ static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t 
 	return *code && !out->name ? -ENOMEM : 0;
 }
 
+#define MAP_MOST (1u << 20) /* bytes of an order that are requested at once */
+#define PIVOTS 16
+
+/* Lists more missing bytes than those of one step of the search, so that the search takes fewer rounds: first the
+ * order, then symbols between which the next steps choose. */
+static void note_more(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t n, uint32_t from, uint32_t to)
+{
+	_cleanup_free_ uint8_t *all = NULL;
+
+	if (n <= MAP_MOST / 4 && msf_load(&p->msf, io, p->publics, map, 4 * (size_t)n, &all, "its order of publics", NULL) < 0)
+		return;
+	for (uint32_t k = 1; k < PIVOTS; k++) {
+		uint32_t i = from + (uint32_t)((uint64_t)(to - from) * k / PIVOTS);
+		struct pdb_public at = {0};
+		bool code;
+
+		entry(p, io, map, i, &at, &code, NULL, NULL);
+		pdb_public_release(&at);
+	}
+}
+
 /* Counts the entries at or before the address. */
 static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t n, unsigned section, uint32_t off,
 	uint32_t *out, struct err *e)
 {
-	uint32_t from = 0;
+	uint32_t from = 0, to = n;
 
-	while (from < n) {
-		uint32_t mid = from + (n - from) / 2;
+	while (from < to) {
+		uint32_t mid = from + (to - from) / 2;
 		struct pdb_public at;
 		bool code;
-		int r = entry(p, io, map, mid, &at, &code, e);
+		int r = entry(p, io, map, mid, &at, &code, NULL, e);
 
+		if (r == -EAGAIN)
+			note_more(p, io, map, n, from, to);
 		if (r < 0)
 			return r;
 		if (at.section < section || (at.section == section && at.off <= off))
 			from = mid + 1;
 		else
-			n = mid;
+			to = mid;
 		pdb_public_release(&at);
 	}
 	*out = from;
@@ -179,16 +204,17 @@ static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint
 #define BACK_MOST 4096 /* the most entries to go back in search of a symbol in code */
 
 /* Goes back from entry `i` to the nearest address that has a public symbol in code, and returns the best
- * symbol there. */
+ * symbol there: a function, and of several the first one in the stream. */
 static int best_back(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t i, unsigned section,
 	struct pdb_public *out, struct err *e)
 {
+	uint32_t record = 0, best = 0;
 	bool found = false;
 
 	for (uint32_t steps = 0; i-- > 0 && steps < BACK_MOST; steps++) {
 		struct pdb_public at;
 		bool code;
-		int r = entry(p, io, map, i, &at, &code, e);
+		int r = entry(p, io, map, i, &at, &code, &record, e);
 
 		if (r < 0)
 			return r;
@@ -198,9 +224,10 @@ static int best_back(const struct pdb *p, struct msf_io *io, uint32_t map, uint3
 		}
 		if (!code)
 			continue;
-		if (!found || at.function >= out->function) {
+		if (!found || at.function > out->function || (at.function == out->function && record < best)) {
 			pdb_public_release(out);
 			*out = at;
+			best = record;
 		} else {
 			pdb_public_release(&at);
 		}

@@ -211,10 +211,27 @@ static void open_other(struct other *o, int fd)
 		map_fd(&o->bytes, fd, &e);
 }
 
+/* Converts the addresses that the socket names; reads the bytes of the PDB from the socket, too. */
+static int convert_part(struct err *e)
+{
+	_cleanup_gsym_writer_ struct gsym_writer *w = NULL;
+	_cleanup_buf_ struct buf bytes = BUF_UP_TO(UINT32_MAX);
+	int r = gsym_writer_new(&w);
+
+	r = r < 0 ? err_set(e, r, "%s", err_text(r)) : partial_work(w, WORKER_IN, e);
+	if (r == 0)
+		r = gsym_write(w, GSYM_V1, false, NULL, &bytes, NULL, e);
+	if (r < 0)
+		return r;
+	r = write_all(WORKER_OUT, bytes.p, bytes.n);
+	return r < 0 ? err_set(e, r, "%s", err_text(r)) : 0;
+}
+
 static int work(struct work *w, struct err *e)
 {
-	struct span file;
-	int r = map_fd(&file, WORKER_IN, e);
+	bool partial = strcmp(w->form, worker_forms[GSYM_WORK_PARTIAL]) == 0;
+	struct span file = {0};
+	int r = partial ? 0 : map_fd(&file, WORKER_IN, e);
 
 	if (r < 0)
 		return r;
@@ -230,6 +247,8 @@ static int work(struct work *w, struct err *e)
 	r = set_filter_or_refuse(w, e);
 	if (r < 0)
 		return r;
+	if (partial)
+		return convert_part(e);
 	r = open_units(w);
 	return r < 0 ? err_set(e, r, "%s", err_text(r)) : convert(w, file, e);
 }

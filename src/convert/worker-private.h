@@ -1,6 +1,7 @@
 /* The protocol between a worker and the process that starts it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
+#include "convert/partial.h"
 #include "convert/worker.h"
 
 /* The worker's descriptors. */
@@ -17,6 +18,19 @@ enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_WORDS = 5, WORKER_ALT = 6, WORKER_P
 
 /* The word for each output form, by enum gsym_work_form. */
 extern const char *const worker_forms[];
+
+/* Between the worker of GSYM_WORK_PARTIAL and the process that starts it: packets of a socket pair. The first one
+ * is a struct partial_ask and its addresses. Then the worker sends struct msf_lack, all missing ranges of a round,
+ * and gets their bytes, in that order, in packets of at most PARTIAL_PACKET. A range is not cut at its end, except
+ * to fit a packet. */
+struct partial_ask {
+	uint64_t size; /* of the file */
+	uint32_t n;    /* addresses, each a uint32_t */
+};
+#define PARTIAL_PACKET 65536u
+
+/* (worker) Reads the question from the socket, and adds its functions to `w`. As gsym_partial(); -EIO. */
+int partial_work(struct gsym_writer *w, int socket, struct err *e);
 
 /* The worker's last message; the ids of missing units follow. */
 struct worker_word {

@@ -40,7 +40,7 @@ static const char *word_for(const struct gsym_work *o, const struct gsym_work_fi
 
 const char *const worker_forms[] = {
 	[GSYM_WORK_V1] = "v1", [GSYM_WORK_OBJECT] = "object", [GSYM_WORK_ELIOT] = "eliot",
-	[GSYM_WORK_LENIENT] = "lenient"};
+	[GSYM_WORK_LENIENT] = "lenient", [GSYM_WORK_PARTIAL] = "partial"};
 
 /* The worker inherits descriptors 3 to 8 and nothing else, even if a library opened more meanwhile. 0 to 2
  * are /dev/null, except that a sanitizer keeps 2 for its reports. */
@@ -99,37 +99,44 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 #define LOOK_MS 200 /* between two checks of `stop` */
 #define BLIND_MS 20 /* between two checks that the worker has ended, without a pidfd */
 
-/* Whether the worker has ended; waits up to `ms` milliseconds. `pidfd` is -1 if the kernel is too old for
- * such descriptors, or none is free. */
-static bool ended_within(pid_t pid, int pidfd, int ms)
+/* Whether the worker has ended; waits up to `ms` milliseconds, or until the worker has sent a message. `pidfd` is
+ * -1 if the kernel is too old for such descriptors, or none is free. */
+static bool ended_within(pid_t pid, int pidfd, int ms, int socket, bool *message)
 {
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN}, {.fd = socket, .events = POLLIN}};
 	siginfo_t info = {0};
 
-	if (poll(&p, 1, pidfd >= 0 ? ms : BLIND_MS) > 0)
+	poll(p, 2, pidfd >= 0 ? ms : BLIND_MS);
+	*message = p[1].revents & POLLIN;
+	if (p[0].revents)
 		return true;
 	return pidfd < 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 		info.si_pid == pid;
 }
 
 /* Waits for the worker; *status is that of waitpid(). -ETIME, -EINTR: it was killed at the deadline, or
- * because of `stop`. */
-static int wait_for(pid_t pid, unsigned seconds, const atomic_bool *stop, int *status)
+ * because of `stop`. Errors of serve(). */
+static int wait_for(const struct gsym_work *o, pid_t pid, unsigned seconds, int *status)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	uint64_t end = clock_ms() + (uint64_t)seconds * 1000;
-	bool late = false, stopped = false;
+	bool message = false;
+	int r = 0;
 
-	while (!late && !stopped && !ended_within(pid, fd, stop ? LOOK_MS : 1000)) {
-		stopped = stop && atomic_load(stop);
-		late = clock_ms() >= end;
+	while (r == 0 && !ended_within(pid, fd, o->stop ? LOOK_MS : 1000, o->serve ? o->socket : -1, &message)) {
+		if (o->stop && atomic_load(o->stop))
+			r = -EINTR;
+		else if (clock_ms() >= end)
+			r = -ETIME;
+		else if (message)
+			r = o->serve(o->ctx);
 	}
-	if (late || stopped)
+	if (r < 0)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return stopped ? -EINTR : late ? -ETIME : 0;
+	return r;
 }
 
 /* Reads the ids of the units that the worker lacks. 0; -EBADMSG, -ENOMEM. */
@@ -220,7 +227,7 @@ int gsym_work(const struct gsym_work *o, int in, int *out, struct err *e)
 	r = start(o, (const int[]){a, b, c, alt, package, units}, &pid);
 	if (r < 0)
 		return err_set(e, r, "no worker could be started: %s", err_text(r));
-	r = wait_for(pid, seconds, o->stop, &status);
+	r = wait_for(o, pid, seconds, &status);
 	if (r == -ETIME)
 		return err_set(e, r, "was not converted within %u s: the machine is too busy", seconds);
 	if (r < 0)

@@ -37,7 +37,8 @@ enum gsym_work_form {
 	GSYM_WORK_V1,
 	GSYM_WORK_OBJECT, /* the form in an object file */
 	GSYM_WORK_ELIOT,  /* version 1, made with `eliot` and `strict` of gsym_make_opts */
-	GSYM_WORK_LENIENT /* the same without `strict` */
+	GSYM_WORK_LENIENT, /* the same without `strict` */
+	GSYM_WORK_PARTIAL  /* a few addresses of a PDB: partial-work.h */
 };
 
 struct gsym_work {
@@ -52,6 +53,11 @@ struct gsym_work {
 	struct gsym_work_file alt, package; /* the parts that dwz moved away; a package of split units (.dwp) */
 	struct gsym_work_file units;	    /* single split units (.dwo), each after a gsym_work_unit */
 	struct gsym_work_lack *lack;	    /* with -EAGAIN; NULL: there are no other files */
+	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. Called when the worker
+	 * has sent a message; an error ends the worker, and gsym_work() returns the error. */
+	int socket;
+	int (*serve)(void *ctx);
+	void *ctx;
 };
 
 /* The argument that makes the program a worker: `symfs gsym work`. */

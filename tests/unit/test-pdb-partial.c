@@ -4,13 +4,14 @@
 #include "base/map.h"
 #include "base/util.h"
 #include "convert/make.h"
-#include "convert/partial.h"
+#include "convert/partial-work.h"
 #include "gsym/gsym.h"
 #include "unit.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define TOP "../shared/fixtures/pdb/fixtures"
@@ -203,4 +204,91 @@ START_TEST(bytes_that_never_come)
 }
 END_TEST
 
-UNIT_MAIN("pdb-partial", equals_the_whole, bytes_that_never_come)
+/* ---- in a worker ---------------------------------------------------------------------------- */
+
+static int await_ranges(void *ctx, const struct msf_lack *ranges, unsigned n)
+{
+	return fill(ctx, ranges, n);
+}
+
+static int read_range(void *ctx, uint64_t off, void *p, size_t n)
+{
+	const struct holes *h = ctx;
+
+	ck_assert(has(h, off, n));
+	memcpy(p, h->file.p + off, n);
+	return 0;
+}
+
+static int never(void *ctx, const struct msf_lack *ranges, unsigned n)
+{
+	return -EIO;
+}
+
+START_TEST(in_a_worker)
+{
+	const char *top = getenv("top_srcdir") ? getenv("top_srcdir") : ".", *built = getenv("top_builddir");
+	struct buf bytes = BUF_UP_TO(256u << 20), a = BUF_UP_TO(1u << 20), b = BUF_UP_TO(1u << 20);
+	char path[4096], program[4096];
+	struct holes h = {0};
+	struct partial_file file = {.await = await_ranges, .read = read_range, .ctx = &h};
+	struct gsym_work o = {.program = program, .seconds = 60};
+	struct gsym all, g;
+	struct span made;
+	uint32_t addrs[FRAMES];
+	struct err e = {0};
+	int out = -1, r;
+
+	snprintf(program, sizeof(program), "%s/symfs", built ? built : ".");
+	snprintf(path, sizeof(path), "%s/" TOP "/winpty-x64.pdb", top);
+	if (access(path, R_OK) < 0)
+		return;
+	ck_assert_int_eq(map_file(&h.file, path, &e), 0);
+	ck_assert_int_eq(whole(h.file, &bytes, &all), 0);
+	h.pages = calloc(h.file.n / PAGE + 2, 1);
+	file.size = h.file.n;
+	for (unsigned i = 0; i < FRAMES; i++)
+		addrs[i] = (uint32_t)gsym_addr(&all, i * 97 % all.count) + i;
+	r = gsym_work_partial(&o, &file, addrs, FRAMES, &out, &e);
+	ck_assert_msg(r == 0, "%s", e.text);
+	ck_assert_int_eq(map_fd(&made, out, &e), 0);
+	ck_assert_int_eq(gsym_open(&g, made, &e), 0);
+	for (unsigned i = 0; i < FRAMES; i++)
+		ck_assert_str_eq(text_of(&all, addrs[i], &a), text_of(&g, addrs[i], &b));
+	map_release(&made);
+	close(out);
+	file.await = never;
+	ck_assert_int_eq(gsym_work_partial(&o, &file, addrs, FRAMES, &out, &e), -EIO);
+	free(h.pages);
+	map_release(&h.file);
+	buf_release(&bytes);
+	buf_release(&a);
+	buf_release(&b);
+}
+END_TEST
+
+/* A worker that sends what is no list of ranges in the file is ended. */
+START_TEST(a_worker_that_lies)
+{
+	static const char *const lies[] = {"printf x >&3", "printf 0123456789abcdef >&3", "true",
+		"dd if=/dev/zero bs=16 count=1 >&3 2>/dev/null"};
+	struct partial_file file = {.size = 65536, .await = never};
+	uint32_t addr = 4096;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(lies); i++) {
+		char path[] = "/tmp/test-pdb-partial.XXXXXX";
+		struct gsym_work o = {.program = path, .seconds = 60};
+		int fd = mkstemp(path), out = -1, r;
+		struct err e = {0};
+
+		ck_assert_int_gt(dprintf(fd, "#!/bin/sh\n%s\n", lies[i]), 0);
+		ck_assert_int_eq(fchmod(fd, 0700), 0);
+		close(fd);
+		r = gsym_work_partial(&o, &file, &addr, 1, &out, &e);
+		unlink(path);
+		ck_assert_msg(r == -EBADMSG, "%s: %d", lies[i], r);
+	}
+}
+END_TEST
+
+UNIT_MAIN("pdb-partial", equals_the_whole, bytes_that_never_come, in_a_worker, a_worker_that_lies)

@@ -1,12 +1,12 @@
-/* What the head and the first bytes of a source's answer show: which part of the file it is, of which version,
- * and whether it can be the file. */
+/* Judges the head and the first bytes of a source's answer: which part of the file it is, of which version, and
+ * whether it can be the file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/flight.h"
 
 #include <string.h>
 
-/* Whether the answer is the rest of the download that broke off, in the same version: as good as the whole. */
+/* Whether the answer is the rest of the download that broke off, in the same version. */
 bool answer_is_rest(const struct attempt *at, const struct net_reply *r)
 {
 	const struct flight *fl = at->flight;
@@ -42,7 +42,7 @@ bool answer_is_useless(struct attempt *at, const struct net_reply *r)
 	if (!at->asked_range || (r->status != 416 && r->status != 206))
 		return false;
 	if (answer_is_first(at, r) && most && (uint64_t)r->range_total > most)
-		return true; /* and then it is too large */
+		return true; /* a request for the whole file will report that it is too large */
 	if (answer_is_first(at, r) && (versioned || r->range_total <= EARLY_BYTES))
 		return false;
 	if (r->status == 206)
@@ -50,14 +50,14 @@ bool answer_is_useless(struct attempt *at, const struct net_reply *r)
 	return true;
 }
 
-/* Of a fat Mach-O file one slice is served, whose size is in a table that was not read yet. No other type
- * begins like that. */
+/* Whether the file is a fat Mach-O file. Only one slice of it is served, and the slice's size is in a table that
+ * was not read yet. No other type begins with these bytes. */
 bool answer_is_fat(const uint8_t head[static OBJ_HEAD])
 {
 	return memcmp(head, "\xca\xfe\xba", 3) == 0;
 }
 
-/* The types that can begin so: programs and their debug files begin alike. */
+/* A bit for each type that can begin with these bytes. Programs and their debug files begin alike. */
 static uint32_t alike(const void *head, size_t n)
 {
 	uint32_t bits = 0;
@@ -68,8 +68,7 @@ static uint32_t alike(const void *head, size_t n)
 	return bits;
 }
 
-/* A packed file whose inside does not show yet may be the right one, too.
- */
+/* A packed file may be the right one, too, while its inside is not visible yet. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
 {
 	enum filetype t = at->flight->key.type;

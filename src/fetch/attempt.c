@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGAIN_MS 50 /* and up to three times as much more, so that retries do not come all at once */
-#define HURRY_MS 100 /* a source whose spelling is not known has so long to answer the first one alone */
+#define AGAIN_MS 50 /* pause before a retry, plus a random time up to 150 ms, which spreads retries */
+#define HURRY_MS 100 /* how long a source may answer the first spelling before the others are asked, too */
 
 static ptr_followed ptr_led;
 static void attempt_settle(struct attempt *at);
@@ -47,7 +47,7 @@ void attempt_fail(struct attempt *at, int error, const char *text)
 	absent_add(at);
 }
 
-/* One spelling could not be asked, or is a wrong file: the others decide what becomes of the attempt. */
+/* One spelling could not be asked, or its file is wrong. The other spellings decide the result of the attempt. */
 static void query_fail(struct query *q, int error, const char *text)
 {
 	struct attempt *at = q->attempt;
@@ -119,7 +119,7 @@ static void log_refusal(struct attempt *at, const char *text)
 	log_warn("%s: source %s refuses: %s", at->flight->canon, name, text);
 }
 
-/* The source answers, but its first range never comes: perhaps the whole does. */
+/* The source answers, but its first range did not arrive. The whole file may. */
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 {
 	if (!at->asked_range || at->plain || !at->answered || r->error == -ECANCELED || r->error == -EBADMSG)
@@ -159,7 +159,7 @@ static int query_missing(struct query *q, const struct judgement *j, const struc
 	return r->status >= 400 ? 0 : -ECANCELED;
 }
 
-/* The answer of this query counts from now on. */
+/* From now on the answer of this query is the attempt's answer. */
 static void take_answer(struct query *q, const struct net_reply *r)
 {
 	struct attempt *at = q->attempt;
@@ -177,7 +177,7 @@ static void take_answer(struct query *q, const struct net_reply *r)
 	snprintf(at->modified, sizeof(at->modified), "%s", r->modified);
 }
 
-/* A file comes. No other spelling is waited for. */
+/* The query's file is arriving. Cancels the queries for other spellings. */
 static void answer_found(struct query *q)
 {
 	struct attempt *at = q->attempt;
@@ -257,7 +257,7 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct query *q = ctx;
 	struct attempt *at = q->attempt;
-	uint8_t head[HEAD_MOST]; /* what is packed shows more when more is there */
+	uint8_t head[HEAD_MOST]; /* more bytes of a packed file show more of its inside */
 
 	if (q->ask.ptr)
 		return q->ptr.n + n > PTR_MOST ? -EBADMSG : buf_add(&q->ptr, p, n);
@@ -289,7 +289,7 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 	return -EAGAIN;
 }
 
-/* The body cannot be what was asked for. Another spelling may be right, if all of them were asked. */
+/* The body cannot be the file that was asked for. If all spellings were asked, another may be right. */
 static void mismatch(struct attempt *at, const char *text)
 {
 	mismatch_add(at, -EBADMSG, text);
@@ -297,7 +297,7 @@ static void mismatch(struct attempt *at, const char *text)
 	query_fail(at->answering, -EBADMSG, text);
 }
 
-/* The same, and says what the body is instead. */
+/* mismatch(), with a message that names what the body is instead. */
 static void mismatch_head(struct attempt *at)
 {
 	struct view v = view_of_mem(at->head, at->head_n);
@@ -330,7 +330,7 @@ static void answer_broke(struct attempt *at, const struct net_reply *r)
 	if (attempt_wants_again(at, &j) || attempt_tries_plain(at, r))
 		return;
 	attempt_blame(at, &j, r);
-	/* The announced length is too large: remembered, so that the source is not asked again. */
+	/* Remember a file whose announced length is too large, so that the source is not asked again. */
 	if (j.error == -EFBIG && at->state == ATTEMPT_PROMISING)
 		mismatch_add(at, j.error, j.text);
 	attempt_fail(at, j.error, j.text);
@@ -377,7 +377,7 @@ static void query_done(void *ctx, const struct net_reply *r)
 		return;
 	}
 	if (q->state != QUERY_ASKING) {
-		/* its head said all */
+		/* the head decided already */
 	} else if (r->error == 0 && q->ask.ptr) {
 		q->state = QUERY_POINTS;
 	} else if (at->answering) {
@@ -392,9 +392,9 @@ static void query_done(void *ctx, const struct net_reply *r)
 
 static const struct net_sink query_sink = {query_head, query_body, query_done};
 
-/* ---- the questions ---------------------------------------------------------------------------------------- */
+/* ---- sending queries -------------------------------------------------------------------------------------- */
 
-/* An earlier answer makes the request needless: then the query fails with it. */
+/* Whether a remembered mismatch makes the request needless. If so, the query fails with its error. */
 static bool is_answered(struct query *q)
 {
 	const struct mismatch *m = mismatch_find(q);
@@ -409,13 +409,13 @@ static bool is_answered(struct query *q)
 	return true;
 }
 
-/* Whether the source may be asked now. Otherwise the attempt fails with the reason, unless another query of it
- * runs, which then is the one by which the breaker tries the host. */
+/* Whether the source may be asked now. Otherwise the attempt fails with the reason, unless another of its queries
+ * runs: that query is then the breaker's test of the host. */
 static bool may_ask(struct attempt *at)
 {
 	char why[240];
 
-	/* Readers of a file cannot do without the rest of it. */
+	/* Readers have a part of the file and need the rest, so the breaker is not asked. */
 	if (at->flight->readers.part ||
 		breaker_may(at->flight->f->breakers, at->source->origin, clock_ms(), why))
 		return true;
@@ -463,7 +463,7 @@ static void hurry(void *ctx)
 
 	if (at->state != ATTEMPT_ASKING || at->answering || at->trouble)
 		return;
-	if (queries_are_queued(at)) /* the host's queue is long: more requests would not help */
+	if (queries_are_queued(at)) /* more requests would only make the host's queue longer */
 		net_timer_set(at->flight->f->net, &at->hurry, HURRY_MS, hurry, at);
 	else
 		attempt_spread(at);
@@ -477,7 +477,7 @@ static void attempt_exhausted(struct attempt *at)
 	if (r == -EINPROGRESS)
 		return;
 	if (r == 1) {
-		queries_release(at); /* there are two tiers: other spellings */
+		queries_release(at); /* the store has two tiers, so there are other spellings */
 		at->spread = true;
 		attempt_start(at);
 	} else if (r < 0) {
@@ -490,7 +490,7 @@ static void attempt_exhausted(struct attempt *at)
 	}
 }
 
-/* After a query ended whose answer does not count: asks for more, or concludes. */
+/* A query ended that is not the attempt's answer: asks for more spellings, or concludes. */
 static void attempt_settle(struct attempt *at)
 {
 	char text[200];
@@ -520,7 +520,7 @@ static void attempt_settle(struct attempt *at)
 	}
 }
 
-/* What the attempt waited for is known, or cannot be known. */
+/* The facts for which the attempt waited are known now, or cannot be known. */
 static void attempt_waited(struct symstore_wait *w)
 {
 	struct attempt *at = (struct attempt *)((char *)w - offsetof(struct attempt, wait));
@@ -529,7 +529,7 @@ static void attempt_waited(struct symstore_wait *w)
 	attempt_say(at);
 }
 
-/* False: the attempt waits for the list of what the source has, or failed. */
+/* Plans the queries. False: the attempt waits for the source's list of files, or it failed. */
 static bool attempt_plan(struct attempt *at)
 {
 	int r;
@@ -548,7 +548,7 @@ static bool attempt_plan(struct attempt *at)
 	return r == 0;
 }
 
-/* Asks for one spelling alone: the others cost requests, and are seldom needed. */
+/* Asks for one spelling alone, because the others are seldom needed. */
 static void ask_first(struct attempt *at)
 {
 	struct query *q = at->likely ? at->likely : queries_first(at, QUERY_IDLE);
@@ -617,13 +617,13 @@ void attempt_give_up(struct attempt *at)
 {
 	struct judgement j = {.error = at->error, .blame = BLAME_SOFT};
 
-	/* The source is not asked again, so the breaker now counts the error that the retry was for. */
+	/* The retry will not happen, so the breaker now counts its error. */
 	memcpy(j.text, at->text, sizeof(j.text));
 	if (at->later.due)
 		breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), &j, 0);
 	net_timer_stop(at->flight->f->net, &at->later);
 	net_timer_stop(at->flight->f->net, &at->hurry);
-	/* A cancelled request may have been the one by which the breaker tries a failing host. */
+	/* A cancelled request may have been the breaker's test of a failing host. */
 	if (queries_cancel(at, NULL) && !at->answered)
 		breaker_unheard(at->flight->f->breakers, at->source->origin);
 	at->transfer = NULL;

@@ -74,7 +74,7 @@ void body_drop(struct flight *fl, bool forget)
 	fl->body.sure = false;
 }
 
-/* ---- adding bytes, and comparing them with those present ------------------------------------------------------------ */
+/* ---- adding bytes, and comparing them with those present ---------------------------------------------------- */
 
 /* Compares new bytes with those already present, so that versions are never mixed. -ESTALE: they differ. */
 static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)

@@ -1,16 +1,16 @@
-/* GSYM of debug files: the row of the kind, and how a worker process makes it. */
+/* GSYM of debug files: its derive_kind, and the call of the worker process. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/derive-private.h"
 #include "fetch/fetch-private.h"
 
-#define SECONDS 120
-/* Grows when other bytes are made of the same file, or other files are refused. Then what is stored is made
- * anew, and remembered refusals do not count. */
+#define SECONDS 120 /* the time limit of a worker process */
+/* Increase this when the converter makes other bytes of the same file, or rejects other files. Then stored files
+ * are made again, and remembered faults no longer count. */
 #define MAKER_NUMBER "5"
 
-/* Gives the worker process another file, or lets it ask for one. */
+/* Gives the worker process another file, or allows it to ask for the file. */
 static void gsym_offer(const struct lack *l, struct gsym_work_file *out)
 {
 	out->ask = l->state == LACK_UNKNOWN;

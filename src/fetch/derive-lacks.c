@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what came ----------------------------------------------------------------------- */
+/* ---- files that came ------------------------------------------------------------------- */
 
 /* The program takes the input's place. The debug file may be a package of split debug information. */
 static void lacks_take_program(struct conversion *c, struct blob *b)
@@ -20,8 +20,8 @@ static void lacks_take_program(struct conversion *c, struct blob *b)
 	c->in = blob_ref(b);
 }
 
-/* A miss is an answer. After an error the conversion fails, because the file may exist another time, and
- * what is made without it would stay. */
+/* After a miss the conversion continues without the file. After another error it fails: the file may be available
+ * later, and a result without the file would stay stored. */
 static void lacks_got(struct conversion *c, const struct fetched *f)
 {
 	if (f->r == -ENOENT)
@@ -40,7 +40,7 @@ static void lacks_got(struct conversion *c, const struct fetched *f)
 
 /* ---- the file of dwz, a package, the program ------------------------------------------- */
 
-/* The file into which dwz moved what several files share. It is the debug file of a build id. */
+/* Asks for the file into which dwz moved what several files share. It is a debug file with a build id. */
 static int ask_for_alt(struct conversion *c, const struct gsym_work_lack *lack)
 {
 	struct artifact a = {.type = FILETYPE_ELF_DEBUG, .m = {.object = OBJECT_ELF}};
@@ -51,8 +51,8 @@ static int ask_for_alt(struct conversion *c, const struct gsym_work_lack *lack)
 	return a.m.code_id[0] ? derive_ask(c, &a, 1, WANTS_ALT, lacks_got) : -ENOENT;
 }
 
-/* A package of split debug information has no name by which a server could be asked. It may lie beside a
- * file that is served in place. */
+/* Looks for a package of split debug information. No server can be asked for it, because it has no identity. It
+ * may lie beside a file that is served in place. */
 static void look_for_package(struct conversion *c)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(16 << 10);
@@ -76,8 +76,8 @@ static void look_for_package(struct conversion *c)
 		c->package.state = LACK_HERE;
 }
 
-/* A debug file that has nothing to say may be a package of split debug information, or have been
- * stripped of it: the program may have more. */
+/* A debug file without symbols may be a package of split debug information, or may have been stripped. The program
+ * may have more. */
 int lacks_ask_program(struct conversion *c)
 {
 	struct artifact inputs[DERIVE_INPUTS];
@@ -85,13 +85,13 @@ int lacks_ask_program(struct conversion *c)
 
 	if (n < 2 || c->of != inputs[0].type)
 		return -ENODATA;
-	c->of = FILETYPE_NONE; /* there is no third */
+	c->of = FILETYPE_NONE; /* the program is asked for only once */
 	return derive_ask(c, &inputs[1], 1, WANTS_PROGRAM, lacks_got);
 }
 
 /* ---- split units ----------------------------------------------------------------------- */
 
-/* Read, not mapped: a file in a directory source may become shorter meanwhile. */
+/* Reads the file instead of mapping it: a file in a directory source may become shorter meanwhile. */
 static bool is_package(const struct blob *b)
 {
 	struct view v = view_of_fd(blob_fd(b), blob_size(b));
@@ -100,7 +100,7 @@ static bool is_package(const struct blob *b)
 	return obj_identify(&v, 0, &s, NULL) == 0 && s.package;
 }
 
-/* Appends a file with one unit to those that were found; or takes a package, which has them all. */
+/* Appends a file with one unit to `found`. If the file is a package, takes it instead, and asks for no more units. */
 static int keep_unit(struct conversion *c, struct blob *b)
 {
 	struct gsym_work_unit h = {c->ids[c->next_id - 1], blob_size(b)};
@@ -122,8 +122,7 @@ static int keep_unit(struct conversion *c, struct blob *b)
 	return r < 0 ? r : draft_write(c->found, draft_size(c->found), zeros, (size_t)(-h.size & 7));
 }
 
-/* No server has a name for split units. Scanned directories may have them, and the store, when they were
- * added. */
+/* No server has a name for split units. Scanned directories may have them, and the store, if the user added them. */
 int lacks_next_unit(struct conversion *c)
 {
 	struct artifact a = {.type = FILETYPE_ELF_DWO};

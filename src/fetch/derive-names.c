@@ -1,4 +1,4 @@
-/* Names of files that are made of others: what each is made of, and the key that it is stored under. */
+/* Names of derived files: the inputs of each, and the key under which it is stored. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/derive-private.h"
@@ -11,7 +11,7 @@
 static const struct family {
 	enum object_type object;
 	enum filetype inputs[DERIVE_INPUTS];
-	bool exact; /* made in that form only */
+	bool exact; /* only GSYM_WORK_ELIOT is made of these */
 } families[] = {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
@@ -32,7 +32,7 @@ static const struct family *family_of(enum filetype t, enum gsym_work_form form)
 	return NULL;
 }
 
-/* The suffix of a name, and the type of what is made. The last two are for look-ups of this program only. */
+/* The forms of GSYM: the suffix of the name, and the file type. The last two are for look-ups by symfs only. */
 static const struct form {
 	const char *suffix;
 	enum filetype type;
@@ -43,13 +43,13 @@ static const struct form {
 	[GSYM_WORK_LENIENT] = {".lenient", FILETYPE_GSYM},
 };
 
-/* The name says of which file it is made and in which form: "elf_debug.gsym.o". */
+/* The name shows the type of the input and the form: "elf_debug.gsym.o". */
 static void set_name(struct artifact *a, enum filetype of, enum gsym_work_form form)
 {
 	snprintf(a->m.path, sizeof(a->m.path), "%s%s", filetype_name(of), forms[form].suffix);
 }
 
-/* Stands behind a name whose input is one of several files with the same id: key_by_name(). */
+/* The end of a name whose input is one of several files with the same id: key_by_name(). */
 #define BY_NAME "="
 
 static bool is_by_name(const struct artifact *a)
@@ -76,7 +76,7 @@ static const struct family *family_of_made(const struct artifact *a)
 	return family_of(filetype_find(word), derive_form(a));
 }
 
-/* The input's own identifier, and the name where that is part of it. */
+/* Makes the key from the identifier of the input, and from the input's name if the name is part of its key. */
 static int name_made(const struct artifact *input, enum gsym_work_form form, bool by_name, struct key *out)
 {
 	char canon[KEY_TEXT], folded[MODULE_NAME_MAX];

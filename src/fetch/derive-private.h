@@ -1,4 +1,4 @@
-/* The inside of derive: one conversion, and the table of those under way. */
+/* Internals of the derive*.c files: struct conversion, and the table of conversions under way. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/worker.h"
@@ -16,50 +16,50 @@ struct store;
 struct ticket;
 struct workers;
 
-/* ---- kinds of files that are made of others ------------------------------------------------- */
+/* ---- kinds of derived files ----------------------------------------------------------------- */
 
 /* Why a file could not be made; the store remembers it as a miss. */
 enum derive_fault {
-	DERIVE_NOTHING, /* the input has nothing to say */
-	DERIVE_BROKEN,
-	DERIVE_SLOW,  /* this machine may be to blame: remembered for minutes */
-	DERIVE_SHORT, /* the same, of memory */
+	DERIVE_NOTHING, /* the input has nothing to convert */
+	DERIVE_BROKEN,	/* the input is broken */
+	DERIVE_SLOW,  /* it took too long: remembered for minutes, because this machine may be the reason */
+	DERIVE_SHORT, /* out of memory: remembered for minutes, too */
 	DERIVE_FAULTS
 };
 
 /* One row for each kind. */
 struct derive_kind {
 	const char *name;   /* the source that the store notes: "gsym" */
-	enum filetype type; /* of what is made */
-	/* The first words of the stored file's URL. What has other words there was made by another version, and
-	 * is made anew. */
+	enum filetype type; /* of the derived file */
+	/* The first words of the stored file's URL. A file with other words was made by another version of symfs,
+	 * and is made again. */
 	const char *maker;
 	const char *faults[DERIVE_FAULTS]; /* names of the remembered misses */
-	/* (workers) Makes it of `c->in`; `fd` has the file. As gsym_work(). */
+	/* (workers) Converts `c->in`. *fd: the result. Returns as gsym_work(). */
 	int (*make)(struct conversion *c, int *fd, struct gsym_work_lack *lack, struct err *e);
 };
 
 extern const struct derive_kind derive_gsym;
 
-/* ---- derive-names.c: what is made of which file, and its name ------------------------------- */
+/* ---- derive-names.c: the inputs and the key of a derived file ------------------------------- */
 
-#define DERIVE_INPUTS 2 /* files of one module that the same is made of, best first */
+#define DERIVE_INPUTS 2 /* the most input types of one derived file, best first */
 
 /* The form that `a` asks for. */
 enum gsym_work_form derive_form(const struct artifact *a);
-/* Writes the inputs that have a key, best first. How many. */
+/* Writes the possible inputs that have a key, best first. Returns their number. */
 unsigned derive_inputs(const struct artifact *a, struct artifact out[static DERIVE_INPUTS]);
-/* The key under which it is stored when it is made of a file of type `of`. 0, -errno. */
+/* The key under which the derived file is stored if its input has type `of`. 0, -errno. */
 int derive_key_of(const struct artifact *a, enum filetype of, struct key *out);
 
 /* ---- derive-table.c: conversions under way -------------------------------------------------- */
 
-/* A caller that waits. */
+/* A caller that waits for a conversion. */
 struct making {
 	struct derive *d;
 	atomic_uint refs;
 	/* under lock */
-	struct conversion *on; /* NULL: it was called back, or is being called back */
+	struct conversion *on; /* the conversion; NULL: the caller was called back, or is being called back */
 	struct making *next;
 	/* constant */
 	fetch_ready *ready;
@@ -68,10 +68,10 @@ struct making {
 
 enum lack_state { LACK_UNKNOWN, LACK_NONE, LACK_HERE };
 
-/* Another file that the input's debug information is in. */
+/* Another file that has a part of the input's debug information. */
 struct lack {
-	enum lack_state state;
-	struct blob *blob;
+	enum lack_state state; /* LACK_UNKNOWN: no source was asked yet. LACK_NONE: no source has it */
+	struct blob *blob; /* LACK_HERE: the file */
 };
 
 /* A file that a conversion is waiting for. */
@@ -80,29 +80,31 @@ enum derive_wants { WANTS_INPUT, WANTS_ALT, WANTS_UNIT, WANTS_PROGRAM };
 struct conversion {
 	struct derive *d;
 	const struct derive_kind *kind;
-	struct artifact a; /* what is made */
-	struct key name;   /* of what is made, of whichever input */
-	void (*run)(void *c); /* goes on, on a worker */
+	struct artifact a; /* the derived file */
+	struct key name;   /* derive_key() of `a`: the same for every input */
+	void (*run)(void *c); /* runs the next step, on a worker */
 	struct conversion *next; /* under lock */
 	atomic_bool stop;  /* no caller waits any longer */
 	/* under lock */
 	struct making *callers;
 	struct ticket *ticket;
-	bool abandoned;
-	struct follow follow; /* which process makes it */
-	/* of the thread that has the conversion: the ticket's callback, then one worker after the other */
-	enum derive_wants wants;
-	void (*got)(struct conversion *c, const struct fetched *f);
-	struct blob *in;
-	struct key key;	   /* of what is made of `in` */
-	enum filetype of;  /* `in` */
-	struct lack alt, package, units;
-	uint64_t *ids; /* of split units, which are asked for one after the other */
+	bool abandoned; /* it was cancelled; no caller may join it */
+	struct follow follow; /* whether this process makes the file */
+	/* used only by the thread that runs the conversion: the ticket's callback, then one worker after the other */
+	enum derive_wants wants; /* the file that the ticket is for */
+	void (*got)(struct conversion *c, const struct fetched *f); /* takes this file; runs in the ticket's callback */
+	struct blob *in;   /* the input */
+	struct key key;	   /* of the derived file, if it is made of `in` */
+	enum filetype of;  /* type of `in` */
+	struct lack alt;     /* the file into which dwz moved shared parts */
+	struct lack package; /* of split units */
+	struct lack units;   /* single split units */
+	uint64_t *ids; /* ids of split units, which are asked for one after the other */
 	size_t n_ids, next_id;
-	struct draft *found; /* the units that were found, as gsym_work_unit says */
-	struct blob *unit;   /* the last of them */
-	int r; /* of the input */
-	struct err e;
+	struct draft *found; /* the units found so far, in the form of struct gsym_work_unit */
+	struct blob *unit;   /* the unit that was found last, not in `found` yet */
+	int r; /* result of the last request for a file */
+	struct err e; /* its message, or that of the conversion */
 };
 
 struct derive {
@@ -117,27 +119,29 @@ struct derive {
 	struct conversion *conversions;
 	unsigned asking; /* tickets whose callback has not run */
 	bool stopped;
-	bool pulses, over; /* `pulse` was started, and is to end */
+	bool pulses; /* the thread `pulse` was started */
+	bool over;   /* and shall end */
 };
 
-unsigned derive_threads(void); /* how many convert at once */
-/* Under lock: starts the thread that beats for the conversions that this process leads. */
+unsigned derive_threads(void); /* conversions that run at once */
+/* Starts the thread that sends heartbeats for the conversions that this process leads. Call it under the lock. */
 void derive_pulse(struct derive *d);
-/* Adds the caller to the conversion of that name, or to `fresh`, which is then in the table. Whether it is. */
+/* Adds the caller to the conversion of the same name. If there is none, adds it to `fresh`, and puts `fresh` into
+ * the table. Returns whether `fresh` is in the table. */
 bool derive_join(struct derive *d, struct making *m, struct conversion *fresh);
 /* Asks for one of `n` artifacts. 0: got() will run in the ticket's callback, and run() on a worker. -ENOMEM;
  * -EINTR: no caller waits. */
 int derive_ask(struct conversion *c, const struct artifact *a, unsigned n, enum derive_wants wants,
 	void (*got)(struct conversion *c, const struct fetched *f));
-void derive_go_on(struct conversion *c); /* posts run() */
-void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the callers back; frees it */
+void derive_go_on(struct conversion *c); /* posts run() to a worker */
+void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the callers back; frees `c` */
 
 /* ---- derive-lacks.c: other files that the input needs --------------------------------------- */
 
-/* (workers) The worker said -EAGAIN and what it lacks: 0: it is asked for. -EAGAIN, -ENOENT: try again with
- * what is known now. Others: errors. */
+/* (workers) The worker process returned -EAGAIN and the file that it lacks. 0: a source is asked for the file.
+ * -EAGAIN, -ENOENT: convert again with the files known now. Others: errors. */
 int lacks_ask(struct conversion *c, const struct gsym_work_lack *lack);
 /* (workers) Asks for the program when its debug file has no symbols. As lacks_ask(); -ENODATA: no program exists. */
 int lacks_ask_program(struct conversion *c);
-/* (workers) Keeps the split unit that came, and asks for the next. 0: asked. -ENOENT: that was the last. */
+/* (workers) Keeps the split unit that came, and asks for the next. 0: asked. -ENOENT: there is no next one. */
 int lacks_next_unit(struct conversion *c);

@@ -1,5 +1,5 @@
-/* The table of conversions under way: callers join one, other processes see its heartbeat, and its
- * requests for files are cancelled with it. */
+/* The table of conversions under way: callers join a conversion, this process sends its heartbeat to others, and
+ * its requests for files are cancelled with it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@
 
 /* ---- begin and end ------------------------------------------------------------------ */
 
-/* One for each processor, and one more, because a worker may wait for the disk. */
+/* One for each processor, and one more, because a worker may wait for the disk; at most THREADS_MOST. */
 unsigned derive_threads(void)
 {
 	return 1 + (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), THREADS_MOST - 1L);
@@ -45,7 +45,7 @@ int derive_new(struct derive **out, struct fetch *f)
 	return 0;
 }
 
-/* ---- the heartbeat of conversions that this process leads --------------------------------------------------------------------- */
+/* ---- the heartbeat of conversions that this process leads ---------------------------- */
 
 static void *pulse_main(void *arg)
 {
@@ -64,8 +64,8 @@ static void *pulse_main(void *arg)
 	return NULL;
 }
 
-/* Under lock. Without this thread the conversion would seem stalled to other processes: they would do the
- * same work, which is no harm. */
+/* Call it under the lock. If the thread cannot start, the conversion seems stalled to other processes. They then do
+ * the same work, which is harmless. */
 void derive_pulse(struct derive *d)
 {
 	if (!d->pulses)
@@ -172,9 +172,10 @@ void making_cancel(struct making *m)
 	making_unref(m);
 }
 
-/* ---- the end of one ------------------------------------------------------------------ */
+/* ---- the end of a conversion --------------------------------------------------------- */
 
-/* No caller joins it from now on, and other processes may make it. */
+/* Removes the conversion: callers can no longer join it, and other processes may make the file. Returns its
+ * callers. */
 static struct making *table_remove(struct conversion *c)
 {
 	LOCK_SCOPE(&c->d->lock);
@@ -225,7 +226,7 @@ void derive_go_on(struct conversion *c)
 		derive_finish(c, -ENOMEM, NULL);
 }
 
-/* In the ticket's callback, before the conversion goes on: after that it may be freed. */
+/* Releases the ticket in its callback, before derive_go_on(): after that the conversion may be freed. */
 static void ticket_ran(struct conversion *c)
 {
 	LOCK_SCOPE(&c->d->lock);

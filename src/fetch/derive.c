@@ -1,5 +1,5 @@
-/* Files that are made of others: makes each once, however many callers in however many processes wait,
- * and remembers what cannot be made. */
+/* Derived files: makes each once, however many callers in however many processes wait, and remembers
+ * conversions that failed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/derive.h"
 #include "base/clock.h"
@@ -19,7 +19,7 @@
 
 static const struct derive_kind *const kinds[] = {&derive_gsym};
 
-/* NULL: files of this type are not made. */
+/* NULL: symfs does not make files of this type. */
 static const struct derive_kind *kind_of(enum filetype t)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -28,7 +28,7 @@ static const struct derive_kind *kind_of(enum filetype t)
 	return NULL;
 }
 
-/* ---- what is here ---------------------------------------------------------------------- */
+/* ---- files that were made already ------------------------------------------------------ */
 
 static bool is_made_by(const struct derive_kind *kind, const struct blob *b)
 {
@@ -38,7 +38,7 @@ static bool is_made_by(const struct derive_kind *kind, const struct blob *b)
 	return strncmp(url, kind->maker, n) == 0 && url[n] == ' ';
 }
 
-/* 0; -EAGAIN: it is not stored. -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: it was tried. */
+/* 0. -EAGAIN: the file is not stored. -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: a recent conversion failed so. */
 static int find_made(struct derive *d, const struct key *k, struct blob **out)
 {
 	static const int errors[] = {[DERIVE_NOTHING] = -ENOENT, [DERIVE_SLOW] = -ETIMEDOUT,
@@ -63,7 +63,8 @@ static int find_made(struct derive *d, const struct key *k, struct blob **out)
 	return -EAGAIN;
 }
 
-/* Only what was made of the best input is an answer at once: whether the best input exists takes asking. */
+/* Only a file made of the best input is an answer at once. For other inputs, sources must first be asked whether
+ * the best input exists. */
 int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
 {
 	int r;
@@ -81,7 +82,7 @@ int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
 	return 0;
 }
 
-/* Made of any input, when no input can be fetched. */
+/* Finds a stored file that was made of any input, if no input can be fetched. */
 static int find_any(struct conversion *c, struct blob **out)
 {
 	struct artifact inputs[DERIVE_INPUTS];
@@ -118,7 +119,8 @@ static int publish(struct conversion *c, int fd, struct blob **out, struct err *
 	return r;
 }
 
-/* Remembers faults of the input. Faults of this machine are remembered for minutes, or not at all. */
+/* Remembers the fault of a conversion, and returns the error for callers. A fault that this machine may cause is
+ * remembered for minutes, or not at all. */
 static int judge_made(struct conversion *c, int r)
 {
 	const char *const *faults = c->kind->faults;
@@ -142,8 +144,8 @@ static int judge_made(struct conversion *c, int r)
 	return nothing ? -ENOENT : -EBADMSG;
 }
 
-/* Under lock: whether an earlier conversion of this process, for which no caller waits any longer, still
- * makes it. */
+/* Whether an earlier conversion of this process, for which no caller waits any longer, still makes the file. Call
+ * it under the lock. */
 static bool made_here(const struct conversion *c)
 {
 	for (const struct conversion *other = c->d->conversions; other; other = other->next)
@@ -152,7 +154,7 @@ static bool made_here(const struct conversion *c)
 	return false;
 }
 
-/* As follow_look(). A lock would not keep out another conversion of this process. */
+/* follow_look(), and the same among the conversions of this process: a file lock does not keep those apart. */
 static int may_make(struct conversion *c)
 {
 	int r;
@@ -166,7 +168,7 @@ static int may_make(struct conversion *c)
 	return r;
 }
 
-/* 0: another process made it. -EAGAIN: this process is to make it. As find_made(); -EINTR. */
+/* 0: another process made the file. -EAGAIN: this process is to make it. Others: errors of find_made(); -EINTR. */
 static int lead_or_follow(struct conversion *c, struct blob **out)
 {
 	const struct timespec pause = {.tv_nsec = FOLLOW_LOOK_MS * 1000000L};
@@ -198,7 +200,7 @@ static int make_once(struct conversion *c, struct blob **out, struct gsym_work_l
 	return r < 0 ? r : publish(c, fd, out, &c->e);
 }
 
-/* -EINPROGRESS: another file is asked for. */
+/* Converts, and asks for each file that the conversion lacks. -EINPROGRESS: a source is being asked for a file. */
 static int make_with_all(struct conversion *c, struct blob **out)
 {
 	for (;;) {
@@ -218,7 +220,7 @@ static int make_with_all(struct conversion *c, struct blob **out)
 	}
 }
 
-/* (workers) The input came, or what it lacked. */
+/* (workers) Continues after the input came, or a file that the conversion lacked. */
 static void conversion_run(void *ctx)
 {
 	struct conversion *c = ctx;
@@ -289,7 +291,7 @@ int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, 
 	r = derive_ask(c, inputs, n, WANTS_INPUT, input_got);
 	if (r < 0) {
 		c->r = r;
-		derive_go_on(c); /* calls back all callers that joined meanwhile */
+		derive_go_on(c); /* reports the error to all callers that joined meanwhile */
 	}
 	return 0;
 }

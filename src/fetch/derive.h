@@ -1,6 +1,6 @@
-/* Files that are made of others: GSYM of debug files, by worker processes that may crash
- * (convert/worker.h). Each is made once, however many callers and processes ask, and stored under the
- * identity of its input. What cannot be made is remembered with the reason. Any thread; no call waits
+/* Derived files: GSYM that symfs converts from debug files, in worker processes that may crash
+ * (convert/worker.h). Each file is made once, however many callers and processes ask, and stored under the
+ * identity of its input. A conversion that failed is remembered with the reason. Any thread; no call waits
  * unless it says so. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -9,27 +9,27 @@
 struct derive;
 struct making;
 
-/* The fetch and its store must be there until derive_stop(), the store until derive_free(). 0, -errno. */
+/* The fetch must live until derive_stop(), its store until derive_free(). 0, -errno. */
 int derive_new(struct derive **out, struct fetch *f);
-/* Starts no more requests, gives up what is being made, and has every caller called back soon. */
+/* Starts no more requests, cancels all conversions, and has every caller called back soon. */
 void derive_stop(struct derive *d); /* NULL is fine */
-/* The same; waits until every caller was called back, and ends the threads. NULL is fine. */
+/* derive_stop(); then waits until every caller was called back, and ends the threads. NULL is fine. */
 void derive_free(struct derive *d);
 
-/* What would be made of `input`. `object`: GSYM inside an object file. 0, -ENOENT: nothing is made of such
- * files, or `input` lacks an identifier. */
+/* *out: the artifact that would be made of `input`. `object`: GSYM inside an object file. 0. -ENOENT: nothing is
+ * made of such files, or `input` lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
 /* The same in the form of convert/eliot.h, which only this program reads; also for Portable PDBs
  * (convert/from-ppdb.h). `lenient`, only for Breakpad files: a bad line costs that line, not the file. */
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 
-/* The key of what is made; `a` is an artifact that derive_artifact() or derive_exact() wrote. 0, -ENOENT. */
+/* The key of the derived file; `a` is an artifact that derive_artifact() or derive_exact() wrote. 0, -ENOENT. */
 int derive_key(const struct artifact *a, struct key *out);
 
-/* 0: `f` is the answer, and f->blob the caller's. f->r is negative when it was tried not long ago: -ENOENT,
- * the input has nothing to say; -EBADMSG, the input is broken; -ETIMEDOUT, it took too long; -ENOMEM, too
- * much memory. -EAGAIN: it is not here. Starts no traffic. */
+/* Looks into the store only. 0: `f` is the answer, and the caller must unref f->blob. f->r is negative if a
+ * recent conversion failed: -ENOENT, the input has nothing to convert; -EBADMSG, the input is broken;
+ * -ETIMEDOUT, it took too long; -ENOMEM, it needed too much memory. -EAGAIN: the file is not stored. */
 int derive_try(struct derive *d, const struct artifact *a, struct fetched *f);
 
 /* Fetches the input and makes the file. `ready` runs as with fetch_open(), also for errors: those of fetching

@@ -150,7 +150,7 @@ uint64_t seen_number(uint64_t key_number, const struct source *s, const struct s
 void seen_add(struct fetch *f, uint64_t number, int error, const char *text);
 bool seen_find(struct fetch *f, uint64_t number, struct seen *out);
 
-/* ---- tickets: each is a request of one caller ----------------------------------------------------- */
+/* ---- tickets: each is a request of one caller ---------------------------------------- */
 
 struct ticket {
 	unsigned refs; /* atomic */

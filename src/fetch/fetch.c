@@ -155,7 +155,7 @@ int fetch_free(struct fetch *f)
 	return 0;
 }
 
-/* ---- answers at once ------------------------------------------------------------------------ */
+/* ---- answers at once ---------------------------------------------------------------- */
 
 /* What is known of a file that is not stored. */
 struct missing {

@@ -1,4 +1,4 @@
-/* The requests that wait for a flight: which of them an answer is for. */
+/* The list of requests (tickets) that wait for a flight, and the choice of those that an answer is for. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/flight.h"
 
@@ -31,8 +31,8 @@ static bool begin_alike(enum filetype a, enum filetype b)
 	return b != FILETYPE_NONE && filetype_row(a)->twin == b;
 }
 
-/* The other file may be the program in place of its debug file, or whatever is packed so that its inside
- * cannot be seen. */
+/* The other file may be the program instead of its debug file. If the file is packed and its inside is not visible
+ * yet, it may be any file. */
 bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t)
 {
 	const struct attempt *at = fl->body.winner;
@@ -62,7 +62,7 @@ const struct ticket *tickets_reader(const struct flight *fl)
 	return t;
 }
 
-/* After LOOKUP was answered an OPEN may follow. */
+/* A flight without tickets counts, too: its LOOKUP was answered, and an OPEN may follow. */
 bool tickets_may_open(const struct flight *fl)
 {
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
@@ -91,8 +91,7 @@ bool flight_is_wanted_whole(const struct flight *fl)
 	return flight_is_read(fl);
 }
 
-/* Whether sources were asked by another name than that of the ticket. Their answers to that name say nothing
- * about this one. */
+/* Whether sources were asked by another name than the ticket's. Then a miss says nothing about the ticket's name. */
 static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
 {
 	const struct artifact *a = &t->cands[t->at];
@@ -116,7 +115,7 @@ static bool is_among(enum tickets_which which, const struct flight *fl, const st
 	case TICKETS_READERS:
 		return ticket_is_reader(t);
 	case TICKETS_OPENERS:
-		/* A stream has validators that hold for good once it is stored: a small one waits for that. */
+		/* A FETCH_STREAM waits: once the file is stored, its HTTP validators stay the same. */
 		return t->need == FETCH_OPEN;
 	case TICKETS_EXISTS:
 		return t->need == FETCH_EXISTS;

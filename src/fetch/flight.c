@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINGER_MS 300000 /* after its deadline a flight that no request waits for goes on for so long */
+#define LINGER_MS 300000 /* how long a flight continues without requests after the lookup deadline */
 
 static void flight_event(struct flight *fl, const struct event *e);
 static void flight_cancel(struct flight *fl);
 static void flight_fail(struct flight *fl, int error, const char *why);
 static void wait_for_answer(struct flight *fl);
 
-/* ---- it exists -------------------------------------------------------------------------------------------- */
+/* ---- the file exists ---------------------------------------------------------------------------------------- */
 
 static struct fetched answer_exists(const struct flight *fl)
 {
@@ -29,12 +29,13 @@ static void flight_found(struct flight *fl)
 	tickets_answer(fl, &a, TICKETS_EXISTS_SURE);
 	for (struct ticket *t = fl->tickets; t; t = t->next)
 		if (ticket_may_mean_other(fl, t))
-			return; /* its deadline stands */
+			return; /* this ticket still waits for its deadline */
 	fl->found = true;
 	net_timer_stop(fl->f->net, &fl->deadline);
 }
 
-/* What was found is not the file, or not found by this process: requests wait for "does it exist" again. */
+/* Takes SAID_FOUND back: the bytes are not of the file, or another process found it. Requests wait again for the
+ * answer whether the file exists. */
 static void flight_unfound(struct flight *fl)
 {
 	if (fl->found)
@@ -42,9 +43,8 @@ static void flight_unfound(struct flight *fl)
 	fl->found = false;
 }
 
-/* ---- readers: served as the bytes come -------------------------------------------------------------------- */
+/* ---- readers: served while the bytes arrive ----------------------------------------------------------------- */
 
-/* Readers came, went, or want something. */
 static void readers_changed(void *ctx);
 
 static struct fetched answer_part(const struct flight *fl)
@@ -62,7 +62,8 @@ static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, st
 	return part_new(&fl->readers.part, &o);
 }
 
-/* Readers of a version that was given up go on with this one, if they have seen neither bytes nor another size. */
+/* Sets readers.part. Readers of a version that was given up continue with this one, if they have seen neither bytes
+ * nor another size. */
 static int part_for(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
 {
 	struct readers *rd = &fl->readers;
@@ -76,7 +77,7 @@ static int part_for(struct flight *fl, int fd, uint64_t size, uint64_t have, str
 	return open_part(fl, fd, size, have, sp);
 }
 
-/* Whether readers can be let in: the size must be known, and that what comes is the file. */
+/* Whether readers can be let in: the size must be known, and the file must be identified. Opens readers.part. */
 static bool lets_in(struct flight *fl, const struct ticket *t)
 {
 	const struct body *b = &fl->body;
@@ -90,7 +91,7 @@ static bool lets_in(struct flight *fl, const struct ticket *t)
 	if (b->file)
 		return part_for(fl, sparse_fd(b->file), b->size, 0, b->file) == 0;
 	if (!b->draft || b->winner->ranged)
-		return false; /* it will be a sparse file first */
+		return false; /* the draft will be replaced by a sparse file first */
 	return part_for(fl, draft_fd(b->draft), b->size, draft_size(b->draft), NULL) == 0;
 }
 
@@ -105,12 +106,12 @@ static void flight_sure(struct flight *fl)
 		return;
 	a = answer_part(fl);
 	tickets_answer(fl, &a, TICKETS_READERS);
-	part_nudge(fl->readers.part); /* perhaps no reader opened it */
+	part_nudge(fl->readers.part); /* if no reader opened the part, readers_changed() parks the flight */
 }
 
-/* All of it is here and will be sealed: OPEN is answered as soon as it is known to be the file. Debuggers wait
- * for one debug file after the other. A reader of another file may go on to what that file taught, or ask for
- * it by another key, which holds when it is stored. */
+/* All bytes are present, and a worker will seal them. Offers a debug file to readers as soon as it is identified,
+ * before the disk has it, because debuggers wait for one debug file after the other. Other files must be stored
+ * first: their readers may then use identifiers that the file proves, or ask for it by another key. */
 static void flight_offer(struct flight *fl)
 {
 	struct draft *d = fl->body.draft;
@@ -134,7 +135,7 @@ static void said_proven(struct flight *fl)
 	tickets_answer(fl, &a, TICKETS_OPENERS);
 }
 
-/* ---- parked: LOOKUP was answered, an OPEN may come ---------------------------------------------------------- */
+/* ---- parked: LOOKUP was answered, an OPEN may follow -------------------------------------------------------- */
 
 static void park(struct flight *fl)
 {
@@ -170,8 +171,8 @@ static void readers_changed(void *ctx)
 
 /* ---- the lookup deadline ------------------------------------------------------------------------------------ */
 
-/* How long requests that can be interrupted wait beyond the deadline: for the host's queue, and from their turn
- * on as long as any. */
+/* How long requests that can be interrupted wait beyond the deadline, in ms. Time in the host's queue does not count;
+ * from the end of the queue on they have the usual time. */
 static unsigned time_left(const struct flight *fl)
 {
 	unsigned most = fl->f->opts.lookup_deadline_ms;
@@ -181,8 +182,8 @@ static unsigned time_left(const struct flight *fl)
 	return race_is_queued(fl) ? most : race_time_left(fl, most);
 }
 
-/* The flight goes on without requests: a server that is slow, not dead, will have sent the file for the next
- * one. */
+/* The lookup deadline passed. The flight continues without requests, because a slow server may send the file in time
+ * for the next request. */
 static void deadline_over(void *ctx)
 {
 	struct flight *fl = ctx;
@@ -193,7 +194,7 @@ static void deadline_over(void *ctx)
 
 	if (fl->found)
 		return;
-	if (fl->body.winner) { /* its bytes come, and do not show what they are */
+	if (fl->body.winner) { /* its bytes arrive, but do not identify the file yet */
 		fl->found = true;
 		tickets_answer(fl, &a, TICKETS_EXISTS);
 		return;
@@ -233,7 +234,7 @@ static void begin_race(struct flight *fl)
 	race_start(fl);
 }
 
-/* The attempt led to a file on a disk of this machine, which was checked. */
+/* The attempt's file.ptr led to a file on a disk of this machine, which was checked. */
 static void elect_blob(struct flight *fl, struct blob *blob)
 {
 	struct fetched a = {.key = fl->own, .blob = blob, .size = blob_size(blob), .why = ""};
@@ -242,7 +243,7 @@ static void elect_blob(struct flight *fl, struct blob *blob)
 	blob_unref(blob);
 }
 
-/* The attempt goes on with what another one, or the same, began. */
+/* The attempt continues the download that another attempt, or the same one, began. */
 static void elect_again(struct flight *fl, struct attempt *at)
 {
 	int r = body_resume(fl, at);
@@ -262,7 +263,7 @@ static void elect_again(struct flight *fl, struct attempt *at)
 	}
 	race_won(fl, at);
 	fl->phase = FLIGHT_BODY;
-	log_debug(LOG_FETCH, "%s: %s goes on %s byte %llu", fl->canon, at->source->name,
+	log_debug(LOG_FETCH, "%s: %s continues %s byte %llu", fl->canon, at->source->name,
 		at->from ? "from" : "up to and past", (unsigned long long)body_here(&fl->body));
 	flight_found(fl);
 	flight_sure(fl);
@@ -309,8 +310,8 @@ static void said_elected(struct flight *fl, struct attempt *at)
 		elect(fl, at);
 }
 
-/* Lets go of what is here, and of its readers; forget: also of what a sparse file keeps for later; wrong: its
- * readers may not read what is here any more. */
+/* Drops the bytes of the current version, and its readers. `forget`: also deletes the blocks that the store keeps of
+ * a sparse file. `wrong`: readers may not even read the bytes present. */
 static void drop_version(struct flight *fl, bool forget, bool wrong, int error)
 {
 	struct readers *rd = &fl->readers;
@@ -323,7 +324,7 @@ static void drop_version(struct flight *fl, bool forget, bool wrong, int error)
 	rd->offer = OFFER_NONE;
 }
 
-/* The sources that were given up for the winner are asked again. */
+/* The winner failed. Asks again the sources that were given up for the winner. */
 static void said_body_failed(struct flight *fl, int error, const char *text)
 {
 	if (!body_lost(fl, error, text))
@@ -379,8 +380,8 @@ static void answer_lost(struct flight *fl)
 		flight_finish(fl, &a);
 }
 
-/* Misses are written down also when another source could not be asked: those that said no are not asked again
- * meanwhile. */
+/* No source won. Misses are stored even if another source could not be asked, so that the sources without the file
+ * are not asked again meanwhile. */
 static void said_lost(struct flight *fl, bool fresh)
 {
 	if (fresh || fl->race.error) {
@@ -395,7 +396,7 @@ static void said_lost(struct flight *fl, bool fresh)
 static void said_all(struct flight *fl)
 {
 	if (fl->phase == FLIGHT_PARKED)
-		park_end(fl); /* nothing is left to wait for: it must not make room for others */
+		park_end(fl); /* the transfer is over; park_limit() must not cancel this flight for another */
 	fl->phase = FLIGHT_SEAL;
 	if (fl->body.kind == BODY_STREAM && !fl->body.winner->packing)
 		flight_offer(fl);
@@ -507,7 +508,7 @@ void flight_leave(struct flight *fl, struct ticket *t)
 	tickets_remove(t);
 	if (!flight_is_lonely(fl) || fl->linger)
 		return;
-	/* What is nearly done is finished: the bytes are here, only the disk is asked. */
+	/* Finish what is nearly done: the bytes are present, and only the disk has to work. */
 	if (fl->phase == FLIGHT_SEAL || fl->phase == FLIGHT_MISS || fl->phase == FLIGHT_PARKED)
 		return;
 	if (fl->phase == FLIGHT_BODY && flights_wanted(fl->f->store, fl->number)) {
@@ -529,7 +530,8 @@ static void end_parts(struct flight *fl, int error)
 		part_end(take(rd->untouched), false, error ? error : -EIO);
 }
 
-/* Out of the table, silent: from now on it only waits for its jobs. */
+/* Removes the flight from the table, and stops all its timers and transfers. Then the flight only waits for its
+ * jobs. */
 static void flight_end(struct flight *fl, int error)
 {
 	struct fetch *f = fl->f;
@@ -563,7 +565,7 @@ static void flight_reap(struct flight *fl)
 	free(fl);
 }
 
-/* Its tickets must be gone. */
+/* Ends the flight without an answer. It must have no tickets. */
 static void flight_cancel(struct flight *fl)
 {
 	if (fl->phase != FLIGHT_DONE)
@@ -620,7 +622,7 @@ static void said_follows(struct flight *fl)
 		flight_cancel(fl);
 }
 
-/* What the other process had found is not found by this one yet. */
+/* This process leads now. It has not found the file yet, although the earlier leader may have. */
 static void said_leads(struct flight *fl)
 {
 	flight_unfound(fl);
@@ -634,7 +636,7 @@ static void said_wanted(struct flight *fl)
 	park_for_others(fl);
 }
 
-/* The user added another file for the key: that is the answer, but not for readers of what was downloaded. */
+/* The user added another file for the key. It is the answer, but readers of the downloaded bytes get an error. */
 static void said_beaten(struct flight *fl, const struct event *e)
 {
 	drop_version(fl, false, false, -EIO);

@@ -24,11 +24,11 @@ struct attempt;
 
 /* The state of one spelling. */
 enum query_state {
-	QUERY_IDLE,    /* not asked yet, or cancelled before an answer came */
+	QUERY_IDLE,    /* not sent yet, or cancelled before an answer came */
 	QUERY_ASKING,
-	QUERY_MISSING, /* the source does not have this spelling: it is not asked again */
-	QUERY_FAILED,  /* the source could not say, or sent a wrong file */
-	QUERY_POINTS   /* a file.ptr was there; `ptr` is its text */
+	QUERY_MISSING, /* the source does not have this spelling, and is not asked for it again */
+	QUERY_FAILED,  /* an error, or a wrong file */
+	QUERY_POINTS   /* the answer was a file.ptr; `ptr` is its text */
 };
 
 /* One spelling of the file, asked of an attempt's source. */
@@ -38,8 +38,8 @@ struct query {
 	struct source_ask ask;
 	struct transfer *transfer;
 	bool asked_range;	   /* only the first bytes were requested */
-	uint64_t asked_from;	   /* the request begins there in the file; 0 */
-	struct buf ptr;
+	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
+	struct buf ptr;		   /* contents of a file.ptr */
 };
 
 struct attempt {
@@ -51,13 +51,13 @@ struct attempt {
 	struct symstore_wait wait; /* for facts about a symbol store */
 	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
 	unsigned n_queries;
-	struct query *likely;	   /* asked alone until it is answered; NULL: no spelling is known to be likely */
-	bool spread;		   /* all spellings are asked */
+	struct query *likely;	   /* sent alone until it is answered; NULL: no spelling is known to be likely */
+	bool spread;		   /* all spellings are asked for */
 	bool renew;		   /* the next start forgets which spellings were missing */
-	bool failing;		   /* a query failed; `error` and `text` say how */
-	bool trouble;		   /* the same, and no further spelling is asked */
+	bool failing;		   /* a query failed; `error` and `text` are its error */
+	bool trouble;		   /* the same, and no further spelling is asked for */
 	bool blamed;		   /* the breaker has counted a failure since the attempt started */
-	struct net_timer hurry;	   /* when the other spellings are asked beside the first one */
+	struct net_timer hurry;	   /* when the other spellings are asked for, if the first has no answer yet */
 	struct query *answering;   /* the query whose answer counts; NULL: none yet */
 	struct source_ask ask;	   /* its request; the strings are the query's */
 	struct transfer *transfer; /* its transfer; NULL: none runs */
@@ -350,7 +350,7 @@ enum tickets_which { TICKETS_ALL, TICKETS_READERS, TICKETS_OPENERS, TICKETS_EXIS
 /* Answers the tickets of one kind, and removes them from the flight. */
 void tickets_answer(struct flight *fl, const struct fetched *a, enum tickets_which which);
 
-/* ---- part.c: reading a file while its bytes arrive ----------------------------------------------------------- */
+/* ---- part.c: reading a file while its bytes arrive --------------------------------------------------------- */
 
 struct part_opts {
 	int fd;		   /* the file; part_new() duplicates it */

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* Looks are counted and not time: this process may have been stopped, too, while the clock went on. */
+/* Whether the leader has stalled. Counts looks instead of time, because this process may have been stopped, too. */
 static bool follow_is_silent(struct follow *w, struct store *s, uint64_t number, unsigned silence_ms)
 {
 	unsigned most = silence_ms ? silence_ms : FLIGHTS_SILENCE_MS;

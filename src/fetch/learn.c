@@ -2,9 +2,9 @@
  * identifiers belong to one module. A later request that has fewer of them is completed before sources are
  * asked.
  *
- * Such a completion is a hint what to ask for, and never what to believe: a file is judged by
- * the key that was asked for, or by one that follows from it by a rule. Hence a file that lies about
- * others costs a question, at worst. */
+ * The added identifiers only decide what to ask for. They do not decide whether a file is right: the file is judged
+ * by the key that was asked for, or by a key that follows from it by a rule. So a file with false identifiers costs
+ * a useless request at worst. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -17,7 +17,7 @@
 #define ROWS_MOST 8
 #define SLICES_MOST 64
 
-/* ---- a request, completed ----------------------------------------------------------- */
+/* ---- completing a request ----------------------------------------------------------- */
 
 /* Whether another file may have identifiers that the request lacks. A build id is enough for its file. */
 static bool may_lack(const struct artifact *a)
@@ -49,7 +49,7 @@ static bool is_of(const struct artifact *a, const struct module *row)
 	if (!same_text(module_code_text(&mine, one), module_code_text(row, two)) ||
 		!same_text(module_debug_text(&mine, one), module_debug_text(row, two)))
 		return false;
-	/* A time and a size are shared by files of other names. */
+	/* Files of other names may have the same time and size, so the name must match, too. */
 	if (filetype_is(a->type, TYPE_NAME_COUNTS) && mine.code_file[0] && row->code_file[0] &&
 		strcasecmp(mine.code_file, row->code_file) != 0)
 		return false;
@@ -67,7 +67,7 @@ static void take_from(struct module *m, const struct module *row)
 {
 	if (m->object == OBJECT_UNKNOWN)
 		m->object = row->object;
-	/* The request has this in place of a stamp that it does not know. */
+	/* An age of UINT32_MAX in the request stands for an unknown one. */
 	if (!m->debug_id.set || (m->debug_id.age == UINT32_MAX && row->debug_id.set))
 		m->debug_id = row->debug_id;
 	take_text(m->code_id, row->code_id, sizeof(m->code_id));
@@ -90,7 +90,7 @@ static void sharpen(const struct artifact *a, struct key *k)
 		memcpy(k->name, own.name, sizeof(k->name));
 }
 
-/* Whether both are certainly of one module: they share an id. */
+/* Whether both are certainly the same module, because they share an id. */
 static bool is_same(const struct module *a, const struct module *b)
 {
 	char one[MODULE_ID_TEXT], two[MODULE_ID_TEXT];
@@ -160,17 +160,17 @@ int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct k
 	return 0;
 }
 
-/* ---- a file, published -------------------------------------------------------------- */
+/* ---- publishing a file -------------------------------------------------------------- */
 
-/* The program that was fetched may be its own debug file, and then another need not be asked for;
- * with symbols alone it is a poor one. */
+/* Whether the file may be stored as type `t`. A program with debug information is its own debug file, so no other
+ * debug file is asked for. A program that has only a symbol table is not, because a debug file has more. */
 static bool may_serve(const struct obj_slice *s, enum filetype asked, enum filetype t)
 {
 	return t == asked || !filetype_is(t, TYPE_DEBUG_FILE) || s->worth.debug == WORTH_DEBUG;
 }
 
-/* `name`: the file name that it was asked for by. A PE file does not know its own, and one that was
- * asked for by debug id was not asked for by name: what others call it makes no key. */
+/* Writes the keys that a slice proves. `name`: the file name in the request, because a PE file does not contain its
+ * own name; "" if the request was by debug id. */
 static void learn_slice(const struct obj_slice *found, const struct key *k, const char *name,
 	struct store_learned *out)
 {
@@ -214,7 +214,7 @@ static int learn_copy(struct draft *d, const struct key *k, const char *name,
 	struct obj_slice s;
 	int r = obj_check(&v, k, &s, e);
 
-	if (r == 0) /* a file with parts shows what they are */
+	if (r == 0) /* a slice of a fat file always shows its identity */
 		r = err_set(e, -EBADMSG, "changed while it was copied");
 	if (r == 1)
 		learn_slice(&s, k, name, out);

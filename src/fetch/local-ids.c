@@ -31,7 +31,7 @@ struct asking {
 
 typedef int each_name(struct asking *q, struct artifact *a, const char *name);
 
-/* The first n bytes of the path. NULL: there is no such directory, or it is not inside the source's. */
+/* Opens the directory named by the first n bytes of the path. NULL: there is none, or it is outside of the source. */
 static DIR *open_names(const struct asking *q, const char *path, size_t n)
 {
 	const struct beneath b = {.base = q->base, .links = BENEATH_INSIDE};
@@ -49,7 +49,7 @@ static DIR *open_names(const struct asking *q, const char *path, size_t n)
 	return d;
 }
 
-/* -ENOENT: `each` accepted no name, or there is no such directory. */
+/* Calls `each` for the names in a directory. -ENOENT: `each` accepted no name, or there is no such directory. */
 static int each_in(struct asking *q, const char *path, size_t n, each_name *each, struct artifact *a)
 {
 	DIR *d = open_names(q, path, n);
@@ -84,7 +84,7 @@ static int try_with(struct asking *q, const struct artifact *a)
 
 /* ---- ELF ---------------------------------------------------------------------------- */
 
-/* The code id of `a` is what the debug id shows: the first 16 bytes. */
+/* Tries a name that completes the code id. The code id of `a` has only its first 16 bytes, from the debug id. */
 static int elf_name(struct asking *q, struct artifact *a, const char *name)
 {
 	size_t n = strlen(q->begin), have = strlen(a->m.code_id), more = 0;
@@ -98,8 +98,8 @@ static int elf_name(struct asking *q, struct artifact *a, const char *name)
 	return more % 2 ? -ENOENT : try_with(q, &full);
 }
 
-/* The names in the directory of one path that begin as its component does. `last`: the beginning of the
- * previous path, which spellings share. */
+/* Tries the names in the directory of one path that begin like the path's component with the code id. `last`: the
+ * beginning of the previous path; several spellings share it, and it is tried once. */
 static int elf_path(struct asking *q, struct artifact *a, const char *path, struct buf *last)
 {
 	const char *end, *at = component_of(path, a->m.code_id + 2, &end);
@@ -140,7 +140,7 @@ static int ask_elf(struct asking *q, const struct artifact *a)
 
 	if (!known.m.code_file[0])
 		memcpy(known.m.code_file, a->m.debug_file, sizeof(known.m.code_file));
-	/* Which byte order the file has is not known. */
+	/* The byte order of the file is not known, so both are tried. */
 	for (int big = 0; r == -ENOENT && big < 2; big++) {
 		struct debug_id swapped;
 
@@ -164,7 +164,7 @@ static int pe_id(struct asking *q, struct artifact *a, const char *name)
 	return try_with(q, &full);
 }
 
-/* The directories of one name: each is a code id. */
+/* Tries the directories of one program name. The name of each is a code id. */
 static int pe_ids(struct asking *q, struct artifact *a)
 {
 	struct source_ask ask = {0};
@@ -188,7 +188,7 @@ static size_t stem(const char *name)
 	return dot ? (size_t)(dot - name) : strlen(name);
 }
 
-/* A program has the name of its PDB with another extension. */
+/* Tries a name that is the PDB's with another extension: it may be the program's. */
 static int pe_name(struct asking *q, struct artifact *a, const char *name)
 {
 	size_t n = stem(a->m.debug_file);
@@ -201,7 +201,7 @@ static int pe_name(struct asking *q, struct artifact *a, const char *name)
 	return pe_ids(q, &named);
 }
 
-/* The directory that has the names of programs. */
+/* Tries the names in the directory that has the names of programs. */
 static int pe_names(struct asking *q, struct artifact *a)
 {
 	struct source_ask ask = {0};

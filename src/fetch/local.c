@@ -1,4 +1,4 @@
-/* Directory sources: finds files in them by open(2), which are served in place. */
+/* Directory sources: finds files in local directories, and opens them there; the files are served in place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/clock.h"
@@ -17,9 +17,9 @@
 
 #define NAMES_MOST 100000 /* entries of a directory that are compared with a name in another case */
 
-/* Users point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself, and a request would then wait for
- * itself. So files in a symfs mount are left out. The walk to this point opened directories only, which symfs
- * answers without a request. The caller writes one line to the log. */
+/* Refuses files in a symfs mount. Users point DEBUGINFOD_URLS and _NT_SYMBOL_PATH at the mount itself, and a
+ * request would then wait for itself. The walk to this point opened only directories, which symfs answers without
+ * a request. The caller writes one line to the log. */
 int local_refuse(int fd)
 {
 	return mounts_refuse_symfs(fd);
@@ -128,7 +128,8 @@ struct look {
 	char *why;
 };
 
-/* The file exists, and what follows takes long: callers need not wait for it, and the thread is not hung. */
+/* Reports that the file exists, before a step that takes long. Leaves the directory, so that the thread does not
+ * count as hung. */
 static void say_found(struct look *l)
 {
 	dir_leave(l->f, l->slot);
@@ -162,8 +163,8 @@ static bool is_part(int fd, const struct obj_slice *slice)
 	return fstat(fd, &st) == 0 && (slice->off || slice->size != (uint64_t)st.st_size);
 }
 
-/* A packed file: 1 when its first bytes show the right type inside, 0 when they show nothing, -EBADMSG when
- * they show another type. -ENOENT: it is not packed. */
+/* *out: the packing of the file. 1: its first bytes show the right type inside. 0: they show no type. -EBADMSG: they
+ * show another type. -ENOENT: the file is not packed. */
 static int packing_of_file(int fd, enum filetype t, const struct packing **out)
 {
 	uint8_t head[HEAD_MOST], inside[OBJ_HEAD];
@@ -226,7 +227,7 @@ static int try_file(struct look *l, int file, const char *dir, const char *path)
 	if (r < 0)
 		return r;
 	facts.worth = facts.verified ? slice.worth : (struct worth){.known = false};
-	/* What a server led to is asked of the server no more than any other of its files. */
+	/* A file to which a server's file.ptr led is copied to the store, like every other file of a server. */
 	if (facts.verified && (!l->s->kind->local || is_part(fd, &slice)))
 		return take_slice(l, fd, &slice, &facts);
 	return blob_of_file(l->out, take_fd(&fd), buf_text(&full), &facts);
@@ -241,7 +242,7 @@ static int try_path(struct look *l, const char *path)
 
 /* ---- file.ptr ----------------------------------------------------------------------- */
 
-/* Windows wrote the name: a case-sensitive disk may have it in another case. */
+/* Finds a name in any case. Windows wrote the name into file.ptr; a case-sensitive disk may have it in another. */
 static int find_name(int dir, const char *name, char out[static NAME_MAX + 1])
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -263,7 +264,7 @@ static int find_name(int dir, const char *name, char out[static NAME_MAX + 1])
 	return r;
 }
 
-/* One step down, by the name as the disk has it. A link is refused. */
+/* Opens an entry of a directory, by the name as the disk has it, and appends this name to `real`. Refuses a link. */
 static int step(int dir, const char *name, bool last, int *out, struct buf *real)
 {
 	char other[NAME_MAX + 1];
@@ -318,7 +319,7 @@ static int open_inside(const char *root, const char *rest, int *out, struct buf 
 	return r == -ELOOP ? -EACCES : r;
 }
 
-/* What a file.ptr says. */
+/* Opens the file that a file.ptr names. */
 static int follow(struct look *l, const char *text, size_t n)
 {
 	_cleanup_buf_ struct buf rest = BUF_UP_TO(2048), real = BUF_UP_TO(8192);
@@ -378,8 +379,8 @@ int local_follow(struct fetch *f, const struct source *s, const struct key *k, c
 	return r;
 }
 
-/* The files of a tree that have the key. A file that changed since the walk does not count: the scan will read
- * it again. */
+/* Tries the files of a scanned tree that have the key. A file that changed since the walk does not count, because the
+ * scan will read it again. */
 static int find_in_tree(struct look *l)
 {
 	int worst = -ENOENT;
@@ -483,7 +484,7 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 	return r;
 }
 
-/* ---- again -------------------------------------------------------------------------- */
+/* ---- opening a found file again ----------------------------------------------------- */
 
 /* The path below a directory; NULL: the file is not below it. */
 static const char *path_below(const char *dir, const char *path)
@@ -531,7 +532,7 @@ int fetch_in_place(struct fetch *f, const char *source, const char *path, enum f
 	return r;
 }
 
-/* ---- looking ------------------------------------------------------------------------ */
+/* ---- searching one directory -------------------------------------------------------- */
 
 static int look_into(struct look *l, const struct artifact *a)
 {

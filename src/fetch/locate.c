@@ -49,7 +49,7 @@ static bool decode(const char *text, size_t n, char *out, size_t room)
 	return o > 0;
 }
 
-/* ".../FILE/DEBUG-ID/x.sym" */
+/* Reads the debug file and id from a URL ".../FILE/DEBUG-ID/x.sym". */
 static bool read_url(const char *url, struct module *out)
 {
 	size_t n = strcspn(url, "?#");
@@ -87,8 +87,8 @@ static int ask(struct fetch *f, const char *path, const char *via, struct questi
 	return q->p ? 0 : breaker_error(f->breakers, q->s->origin);
 }
 
-/* Waits for the answer. -ENOENT: also if the server has the file but does not redirect, since its path then
- * shows no debug id. `until`: 0 if the answer is no longer needed. */
+/* Waits for the answer. -ENOENT: the server does not know the code id, or it sends the file without a redirect, so
+ * that the URL shows no debug id. `until`: clock_ms(); 0: the answer is no longer needed. */
 static int take_answer(struct fetch *f, struct question *q, uint64_t until, const atomic_bool *stop,
 	struct module *out)
 {

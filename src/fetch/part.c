@@ -245,7 +245,7 @@ size_t part_here(const struct part *p, uint64_t off, size_t n)
 	return have > off ? (size_t)(MIN(end, have) - off) : 0;
 }
 
-/* ---- marks: readers that read from front to back -------------------------------------------------------------------- */
+/* ---- marks: readers that read from front to back ------------------------------------ */
 
 void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end)
 {
@@ -495,7 +495,7 @@ bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end)
 	return true;
 }
 
-/* ---- called by the part's flight --------------------------------------------------------------------- */
+/* ---- called by the part's flight ---------------------------------------------------- */
 
 void part_advance(struct part *p, uint64_t have)
 {
@@ -550,7 +550,7 @@ void part_end(struct part *p, bool bad, int error)
 	part_unref(p);
 }
 
-/* ---- the blob that a download became ------------------------------------------------------------ */
+/* ---- the blob that a download became ------------------------------------------------ */
 
 void was_add(struct fetch *f, uint64_t number, uint64_t blob)
 {

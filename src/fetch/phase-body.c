@@ -1,4 +1,4 @@
-/* The bytes of the source that won: they are kept, and identified before all of them came. */
+/* Receives the body from the source that won, and identifies the file before all bytes have arrived. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* The transfer broke off while its first bytes were being identified. They are worth keeping if they are right:
- * now that the verdict is in, the winner fails. */
+/* The transfer broke off while a worker identified its first bytes. The failure waited for the worker, because the
+ * bytes are kept if they are right. */
 static void winner_broke(struct flight *fl)
 {
 	struct event e = {SAID_BODY_FAILED, .error = fl->body.broke};
@@ -21,19 +21,19 @@ static void winner_broke(struct flight *fl)
 	flight_say(fl, e);
 }
 
-/* ---- the first bytes: a wrong file is thrown away before all of it came -------------------------------- */
+/* ---- early check: a wrong file is discarded before all bytes have arrived ------------------------------- */
 
 struct early_job {
 	struct job job;
 	struct attempt *winner;
-	unsigned nth; /* of the winner */
+	unsigned nth; /* `job` of the winner at the start */
 	const struct packing *packing;
 	int fd;
 	uint64_t have, size;
 	/* results */
 	int r;
-	bool sure;     /* it is what was asked for, by what is here of it */
-	uint64_t want; /* with so many bytes more could be said */
+	bool sure;     /* the bytes so far identify the file */
+	uint64_t want; /* bytes from the front that are needed to say more; 0: none */
 	char text[400];
 };
 
@@ -62,7 +62,7 @@ static void early_back(struct job *j)
 	struct early_job *b = (struct early_job *)j;
 	struct flight *fl = j->flight;
 
-	/* The attempt whose bytes these were may have failed meanwhile, and another have won. */
+	/* The winner of these bytes may have failed meanwhile, and another attempt may have won. */
 	if (flight_is_over(fl) || !flight_receives(fl) || fl->body.winner != b->winner || b->winner->job != b->nth)
 		return;
 	fl->body.look = LOOK_OVER;
@@ -72,14 +72,14 @@ static void early_back(struct job *j)
 		return;
 	}
 	if (!fl->found) {
-		/* So much of it is as it should be that a request need not wait for the rest. */
+		/* The bytes so far fit the file, so the requests that ask whether it exists are answered. */
 		fl->body.winner->may_be = 0;
 		flight_say(fl, (struct event){SAID_FOUND});
 	}
 	if (b->sure && !fl->body.winner->parted) {
 		flight_say(fl, (struct event){SAID_SURE});
 	} else if (b->want && !b->packing && !fl->body.winner->parted) {
-		/* What identifies it lies further behind: each look is at twice as much. */
+		/* The identifying bytes come later in the file. Each check waits for twice as many bytes. */
 		fl->body.look_at = MAX(b->want, 2 * b->have);
 		fl->body.look = LOOK_LATER;
 	}
@@ -104,7 +104,7 @@ static void early_start(struct flight *fl)
 
 	fl->body.look = LOOK_OVER;
 	if (!b)
-		return; /* the check at the end still stands */
+		return; /* the check of the whole file will find a wrong file, too */
 	b->winner = fl->body.winner;
 	b->nth = fl->body.winner->job;
 	b->packing = fl->body.winner->packing;
@@ -152,14 +152,14 @@ static void winner_fails(struct flight *fl, int error, const char *text)
 	flight_say(fl, (struct event){SAID_BODY_FAILED, .error = error, .text = text});
 }
 
-/* The transfer ended before its end. */
+/* The transfer broke off. */
 static void winner_cut(struct attempt *at, const struct net_reply *r)
 {
 	struct flight *fl = at->flight;
 	struct body *b = &fl->body;
 	struct judgement j;
 
-	/* Each break may have its second try, as long as more bytes come. */
+	/* The winner gets a new retry after each break, as long as more bytes arrive. */
 	if (fl->readers.part && body_here(b) > b->broke_at)
 		at->retried = false;
 	source_judge(at->source, r, &j);
@@ -188,7 +188,7 @@ static void winner_done(void *ctx, const struct net_reply *r)
 	} else if (at->ranged && body_here(b) < b->size && !at->packing && !at->parted) {
 		ranges_begin(fl);
 	} else if (at->ranged && body_here(b) < (uint64_t)at->size) {
-		/* What is packed, or holds several, is needed as a whole. */
+		/* A packed file and a fat file are needed as a whole. */
 		at->plain = at->again = true;
 		winner_fails(fl, -EREMOTEIO, "its first bytes say that all are needed");
 	} else {
@@ -206,7 +206,7 @@ void body_flow(struct flight *fl)
 		transfer_resume(fl->body.winner->transfer);
 }
 
-/* ---- a winner comes and goes ---------------------------------------------------------------------------- */
+/* ---- a winner starts and fails -------------------------------------------------------------------------- */
 
 static void set_winner(struct flight *fl, struct attempt *at)
 {
@@ -223,7 +223,7 @@ int body_begin(struct flight *fl, struct attempt *at, struct err *e)
 	if (r == 0 && at->head_n)
 		r = draft_write(b->draft, 0, at->head, at->head_n);
 	if (r == -ENOSPC && body_make_room(fl, at->head_n) == 0) {
-		body_drop_draft(fl); /* SAID_ROOM has it elected again */
+		body_drop_draft(fl); /* after SAID_ROOM the election is repeated */
 		return -EAGAIN;
 	}
 	if (r < 0)
@@ -240,7 +240,7 @@ int body_begin(struct flight *fl, struct attempt *at, struct err *e)
 	if (at->whole)
 		b->size = at->head_n;
 	if (at->parted || at->packing)
-		b->size = FETCH_SIZE_UNKNOWN; /* of what is inside */
+		b->size = FETCH_SIZE_UNKNOWN; /* the size of the inside is not known */
 	return 0;
 }
 
@@ -250,8 +250,8 @@ static bool may_be_same(const struct flight *fl, const struct attempt *at)
 		(at->size < 0 || (uint64_t)at->size == part_size(fl->readers.part));
 }
 
-/* A source that broke off and begins anew may break off there again: where another version is to be had,
- * readers need not wait for that. */
+/* A source that broke off and sends the whole file again may break off at the same byte. If another source has
+ * another version, readers need not wait for that. */
 int body_resume(struct flight *fl, struct attempt *at)
 {
 	int r = body_open_draft(fl, NULL);
@@ -266,7 +266,7 @@ int body_resume(struct flight *fl, struct attempt *at)
 	return 0;
 }
 
-/* Whether readers may go on with what is here, when a winner fails. */
+/* Whether readers may continue with the bytes present, when a winner fails. */
 static bool resumes(const struct flight *fl, int error)
 {
 	bool bad = error == -EBADMSG || error == -ENOENT || error == -EFBIG;
@@ -305,7 +305,7 @@ bool body_lost(struct flight *fl, int error, const char *text)
 	judge_winner(at, error, text);
 	b->winner = NULL;
 	if (b->look == LOOK_RUNS)
-		b->look = LOOK_LATER; /* its answer will be late */
+		b->look = LOOK_LATER; /* the result of the running check will be discarded */
 	room_forget(fl);
 	ranges_stop(fl);
 	if (more && b->file)

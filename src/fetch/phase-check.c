@@ -7,19 +7,19 @@
 
 #include <stdio.h>
 
-#define LOOKS_MOST 8	      /* jobs at once that look into directories */
-#define LOOK_AGAIN_MS 10      /* when there are so many already */
-#define TREE_POLL_MS 100      /* between looks at trees that are still being walked */
-#define TREE_WAIT_MS 2000     /* that directories have before servers are asked */
+#define LOOKS_MOST 8	      /* jobs that look into directories at once */
+#define LOOK_AGAIN_MS 10      /* pause when there are so many jobs already */
+#define TREE_POLL_MS 100      /* pause between looks at trees that are still being walked */
+#define TREE_WAIT_MS 2000     /* how long servers are not asked, because directories may have the file */
 
 struct check_job {
 	struct job job;
 	struct artifact what;
-	struct key own;	    /* that the file would be stored under */
-	struct blob *blob;  /* NULL: not here */
-	struct key here;    /* that `blob` is stored under */
-	int r;
-	int64_t *until;	    /* of each source: for how long its miss counts */
+	struct key own;	    /* the key under which the file would be stored */
+	struct blob *blob;  /* the stored file; NULL: it is not in the store */
+	struct key here;    /* the key under which `blob` is stored */
+	int r;		    /* result of the look into the store */
+	int64_t *until;	    /* for each source: wall clock until which its remembered miss counts */
 };
 
 /* Whether the stored file is the answer: no directory may have a better one. */
@@ -108,7 +108,7 @@ void check_start(struct flight *fl)
 	flight_say_no_memory(fl);
 }
 
-/* ---- does a directory have it? Its disk may be gone, and then the flight does not wait for it -------- */
+/* ---- directories: the flight does not wait for a disk that does not answer --------------------------- */
 
 struct dirs_job {
 	struct job job;
@@ -187,7 +187,8 @@ static bool any_server(const struct flight *fl)
 	return false;
 }
 
-/* Directories of this machine are worth a short wait, and all of the time when no server can be asked. */
+/* How long the flight waits for directories, in ms: shortly, or up to the lookup deadline if no server can be
+ * asked. */
 static unsigned patience(const struct flight *fl)
 {
 	unsigned most = fl->f->opts.lookup_deadline_ms;

@@ -1,4 +1,4 @@
-/* The phase after a race that no source won: writes down the misses, and looks into the store once more. */
+/* The phase after a race that no source won: stores the misses, and looks into the store once more. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/job.h"
@@ -7,11 +7,12 @@
 
 struct misses {
 	struct job job;
-	struct blob *blob; /* another process brought the file meanwhile, or `symfs add` did */
+	struct blob *blob; /* the file, if another process or `symfs add` stored it meanwhile; NULL */
 	struct key key;	   /* of `blob` */
 };
 
-/* A miss is of the key that was asked for, and of the name by which the source was asked. */
+/* Stores a miss for the key that was asked for, and for the name by which the source was asked. The list of misses
+ * shows the layout's spelling of the name, if that spelling gives the same key. */
 static void miss_add(struct flight *fl, const struct attempt *at)
 {
 	const char *name = layout_name_of(at->source->layout, &fl->what);
@@ -33,7 +34,7 @@ static void misses_run(struct job *j)
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		/* The race is over: nothing of an attempt changes while this runs. */
+		/* The race is over, so attempts do not change while this runs. */
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
 			miss_add(fl, at);
 	}

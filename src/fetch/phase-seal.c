@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* ---- the blocks that a sparse file lacks come from the whole, which was compared with the others ------- */
+/* ---- merge: fills the sparse file from the draft, which was compared with its blocks ------------------- */
 
 struct merge_job {
 	struct job job;
@@ -72,28 +72,28 @@ static void merge_start(struct flight *fl)
 		flight_say_no_memory(fl);
 }
 
-/* ---- is it what was asked for? then it is published ----------------------------------------------------- */
+/* ---- seal: checks the file, and publishes it ----------------------------------------------------------- */
 
 struct seal_job {
 	struct job job;
 	struct attempt *winner;
-	struct draft *draft;   /* one of the two */
+	struct draft *draft;   /* the file; NULL: it is in `sparse` */
 	struct sparse *sparse;
-	const struct packing *packing; /* of `draft` */
-	uint64_t most;	       /* bytes of what is unpacked */
-	uint64_t part;	       /* its part_number(); 0 */
-	bool offered;	       /* readers may have it as soon as it is known to be the file */
+	const struct packing *packing; /* of `draft`; NULL: it is not packed */
+	uint64_t most;	       /* the most bytes of the unpacked file; 0: no limit */
+	uint64_t part;	       /* part_number() of the readers' part; 0: no part */
+	bool offered;	       /* readers are let in as soon as the file is identified */
 	struct blob_facts facts;
 	/* results */
 	int r;
 	bool bad;    /* the file is not what was asked for */
-	bool beaten; /* other bytes were pinned under its key meanwhile: `blob` has these */
+	bool beaten; /* the user pinned other bytes under the key meanwhile; `blob` has them */
 	struct blob *blob;
 	struct key own;
 	char text[400];
 };
 
-/* The draft becomes one of what is inside. */
+/* Replaces the draft by a draft of the unpacked file. */
 static int seal_unpack(struct seal_job *s, struct err *e)
 {
 	struct draft *inside;
@@ -114,7 +114,7 @@ static struct view view_of_all(const struct seal_job *s)
 			 : view_of_fd(draft_fd(s->draft), draft_size(s->draft));
 }
 
-/* A file of another use is no answer, and is kept for requests that ask for it. */
+/* Whether the file is of another type than the one asked for. If so, publishes it for requests of that type. */
 static bool seal_other(struct seal_job *s, struct err *e)
 {
 	struct flight *fl = s->job.flight;
@@ -131,8 +131,8 @@ static bool seal_other(struct seal_job *s, struct err *e)
 	return true;
 }
 
-/* The sparse file was removed from the store while it was filled, or was published for a request by another
- * of its keys. All of it is here: a copy is as good. */
+/* Publishes a copy of the sparse file. It was removed from the store while it was filled, or was published for a
+ * request by another of its keys. */
 static int publish_copy(struct seal_job *s, struct err *e)
 {
 	struct flight *fl = s->job.flight;
@@ -179,7 +179,7 @@ static int seal_publish(struct seal_job *s, struct err *e)
 		sparse_drop(s->sparse);
 	if (r == 0)
 		store_main_key(f->store, k, &s->own);
-	return r == -ENOENT ? -EIO : r; /* of the store: no source said that there is no such file */
+	return r == -ENOENT ? -EIO : r; /* an error of the store; -ENOENT would look like a miss */
 }
 
 static void seal_proven(void *flight)
@@ -190,7 +190,7 @@ static void seal_proven(void *flight)
 		flight_say(fl, (struct event){SAID_PROVEN});
 }
 
-/* All of it is the file: a reader need not wait until the disk has it. */
+/* Identifies the whole file, so that readers need not wait until it is synced to disk. */
 static void seal_prove(struct seal_job *s)
 {
 	struct flight *fl = s->job.flight;
@@ -215,7 +215,7 @@ static void seal_run(struct job *j)
 	s->r = s->packing ? seal_unpack(s, &e) : 0;
 	if (s->r == 0)
 		s->r = seal_publish(s, &e);
-	/* At once: a request that finds it in the store from now on should get the number of these bytes. */
+	/* At once: a request that now finds the file in the store must get the part_number() of its download. */
 	if (s->r == 0 && s->blob && s->part)
 		was_add(fl->f, s->part, blob_number(s->blob));
 	snprintf(s->text, sizeof(s->text), "%.390s", e.text[0] ? e.text : err_text(s->r));

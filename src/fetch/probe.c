@@ -1,4 +1,4 @@
-/* Opens the sparse file of a download, and reads from the bytes that are here what the file is. */
+/* Opens the sparse file of a download, identifies it by the bytes present, and syncs it, all on workers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/job.h"
@@ -10,8 +10,8 @@ struct probe_job {
 	struct job job;
 	struct attempt *winner;
 	probed_ready *ready;
-	bool opens; /* the file, with the first bytes, which are in `fd`: */
-	int fd;
+	bool opens; /* open the sparse file first, and write the first bytes into it */
+	int fd;	    /* the draft that has the first bytes; -1: none */
 	struct sparse_validator validator;
 	char url[2048];
 	/* results */
@@ -24,7 +24,7 @@ static bool has_bytes(const void *ctx, uint64_t off, uint64_t n)
 	return sparse_has(ctx, off, n);
 }
 
-/* What the first bytes, and those that they lead to, say of the file. */
+/* Identifies the file, and finds its tables and unit heads, as far as the bytes present allow. */
 static void identify(struct probe_job *b)
 {
 	struct flight *fl = b->job.flight;
@@ -51,7 +51,8 @@ static void identify(struct probe_job *b)
 	p->want_len = v.want_len;
 }
 
-/* -EBUSY: the process that just closed the file has not yet written which bytes it has. */
+/* Opens the sparse file, and writes the first bytes into it. `opened` is -EBUSY while another process has the file
+ * open. */
 static void open_with_first_bytes(struct probe_job *b)
 {
 	struct store *st = b->job.flight->f->store;
@@ -141,7 +142,7 @@ int probe_again(struct flight *fl, uint64_t *heads, probed_ready *ready)
 	return job_start(&b->job, fl, &probe_kind);
 }
 
-/* ---- what came is there after a restart ---------------------------------------------------------------- */
+/* ---- sync: the bytes survive a restart ----------------------------------------------------------------- */
 
 struct commit_job {
 	struct job job;
@@ -171,7 +172,7 @@ void sparse_job_commit(struct flight *fl)
 	struct commit_job *c = fl->ranges.committing ? NULL : calloc(1, sizeof(*c));
 
 	if (!c)
-		return; /* the next block tries again */
+		return; /* called again after the next block */
 	c->sparse = sparse_ref(fl->body.file);
 	fl->ranges.committing = job_start(&c->job, fl, &commit_kind) == 0;
 }

@@ -1,4 +1,4 @@
-/* Follows a file.ptr of a symbol store: it leads to a disk of this machine. */
+/* Follows a file.ptr of a symbol store: finds the file that it names, on a disk of this machine. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/job.h"
@@ -9,7 +9,7 @@
 struct follow_ptr {
 	struct job job;
 	struct attempt *attempt;
-	unsigned nth; /* of the attempt: its answer is late when another one runs by now */
+	unsigned nth; /* `job` of the attempt; if the attempt has a newer job, the result is discarded */
 	char ptr[PTR_MOST];
 	size_t n;
 	ptr_followed *followed;

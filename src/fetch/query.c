@@ -1,4 +1,4 @@
-/* The spellings of a file that one source is asked for, each with its own request. */
+/* The queries of an attempt: its source is asked for each spelling of the file by a request of its own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -13,7 +13,7 @@
 
 /* ---- the plan ----------------------------------------------------------------------------------------------- */
 
-/* The spelling by which the version that readers have is known: that one is asked alone. */
+/* Whether the version that readers have came from this spelling. Then this spelling is asked for alone. */
 static bool is_of_version(const struct attempt *at, const struct source_ask *ask)
 {
 	const struct version *v = &at->flight->body.version;
@@ -63,7 +63,7 @@ void queries_release(struct attempt *at)
 	at->ask = (struct source_ask){0};
 }
 
-/* ---- what runs ---------------------------------------------------------------------------------------------- */
+/* ---- queries that run --------------------------------------------------------------------------------------- */
 
 bool queries_cancel(struct attempt *at, const struct query *except)
 {
@@ -124,8 +124,9 @@ uint64_t queries_turn(const struct attempt *at)
 
 /* ---- the request -------------------------------------------------------------------------------------------- */
 
-/* Asks for the rest from where it stopped, if the source can compare versions. Otherwise all of it comes anew. */
-static int ask_for_the_rest(struct query *q, struct net_req *req)
+/* Adds a Range line: for the first bytes only, or for the rest of a download that broke off, if the source can
+ * compare versions. Otherwise the request is for the whole file. */
+static int query_add_range(struct query *q, struct net_req *req)
 {
 	const struct flight *fl = q->attempt->flight;
 	const struct version *v = &fl->body.version;
@@ -136,7 +137,7 @@ static int ask_for_the_rest(struct query *q, struct net_req *req)
 	q->asked_from = 0;
 	q->asked_range = !fl->readers.part && ranges_wanted(q);
 	if (q->asked_range) {
-		req->coded = true; /* some sources have the file compressed only */
+		req->coded = true; /* some sources have only a compressed file */
 		snprintf(line, sizeof(line), "Range: bytes=0-%u", EARLY_BYTES - 1);
 		return source_add_header(req, line);
 	}
@@ -176,7 +177,7 @@ int query_send(struct query *q, const struct net_sink *sink)
 	req.rank = NET_FIRST;
 	r = add_hops(fl, &req);
 	if (r == 0)
-		r = ask_for_the_rest(q, &req);
+		r = query_add_range(q, &req);
 	if (r == 0)
 		r = net_get(f->net, &req, sink, q, &q->transfer);
 	net_req_release(&req);

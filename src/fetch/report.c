@@ -1,4 +1,4 @@
-/* Status as text: downloads under way, sources and their health, remembered misses, what directories hold. */
+/* Status as text: downloads under way, sources and their health, remembered misses, and files in directories. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/mounts.h"
@@ -169,7 +169,7 @@ void fetch_missing(struct fetch *f, struct buf *out)
 		}
 }
 
-/* ---- what directories hold ---------------------------------------------------------- */
+/* ---- files in directories ----------------------------------------------------------- */
 
 #define WALK_DEPTH 6
 #define WALK_MOST 200000
@@ -238,7 +238,7 @@ static int walk_source(struct fetch *f, struct walk *w)
 	if (r == 0)
 		w->layout = source_layout(
 			w->s, &(struct source_facts){.two_tier = local_two_tier(base)});
-	dir_leave(f, slot); /* or a long walk would count as hung */
+	dir_leave(f, slot); /* otherwise a long walk would count as hung */
 	if (r < 0)
 		return 0;
 	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* Saves in the store what is known of symbol stores, for the next process: their lists and tiers. */
+/* Saves the facts about symbol stores (their lists and tiers) in the store, for the next process. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"
@@ -27,7 +27,8 @@ struct saving {
 	struct symstore_listing what;
 };
 
-/* "symfs 000Admin 1 LAST WHEN HASH", ETag and date in a line each, then hashes. */
+/* Writes "symfs 000Admin 1 LAST WHEN HASH", a line with the ETag, a line with the date, and then the index, whose
+ * hash is HASH. */
 static void listing_write(void *ctx)
 {
 	struct saving *s = ctx;

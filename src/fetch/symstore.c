@@ -1,8 +1,8 @@
-/* Finds out about symbol stores what their configuration does not say: whether they have two tiers
- * (index2.txt), and what they list (000Admin). Each question is asked once, and all callers wait for
- * its answer: a "not there" counts only when the number of tiers is known.
+/* Asks symbol stores for facts that their configuration lacks: whether a store has two tiers (index2.txt), and
+ * which files it lists (000Admin). Each question is sent once, and all callers wait for its answer: a miss
+ * counts only when the number of tiers is known.
  *
- * What is known belongs to where a source is, so it outlives a reload. */
+ * Facts are stored by a source's location, so they survive a reload. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,50 +15,51 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIERS_SECONDS 86400	  /* the number of tiers is believed for so long */
-#define INDEX_MS (3600u * 1000)	  /* then lastid.txt is asked for again, */
-#define AGAIN_MS (600u * 1000)	  /* after trouble sooner */
-#define TROUBLE_MS 5000		  /* for so long after trouble, callers get the same error */
-#define TROUBLE_MOST 3		  /* transactions in a row that failed: the host is to blame, not one file */
-#define SEGMENT_MOST (64u << 20)
-#define LASTID_MOST 64
+#define TIERS_SECONDS 86400	  /* how long the number of tiers counts */
+#define INDEX_MS (3600u * 1000)	  /* time until lastid.txt is requested again, */
+#define AGAIN_MS (600u * 1000)	  /* and after an error */
+#define TROUBLE_MS 5000		  /* how long callers get the same error without a new request */
+#define TROUBLE_MOST 3		  /* failed transactions in a row; then the host is at fault, not one file */
+#define SEGMENT_MOST (64u << 20)  /* bytes of one transaction */
+#define LASTID_MOST 64		  /* bytes of lastid.txt */
 
 enum question { ASK_NOTHING, ASK_INDEX2, ASK_LASTID, ASK_SEGMENT };
 
 struct symstore {
 	struct symstore *next;
 	struct fetch *f;
-	char memory[64];
+	char memory[64]; /* `memory` of the source: its location */
 
-	/* under f->lock; `admin` is a reference, and only there when it is complete */
+	/* under f->lock; known.admin is a reference, and NULL unless the index is complete */
 	struct source_facts known;
-	int64_t tiers_until; /* wall clock; 0: whether it has two is not known */
+	int64_t tiers_until; /* wall clock until which known.two_tier counts; 0: it is not known */
 	struct symstore_listing loaded; /* saved by an earlier process; the net thread takes it */
-	bool recalled; /* `loaded` was looked for */
-	bool renew;    /* the index is to be asked for, whatever its age */
+	bool recalled; /* a thread has tried to load `loaded` */
+	bool renew;    /* lastid.txt is to be requested, whatever the age of the index */
 
 	/* net thread only */
-	struct sources *set; /* while something is asked: keeps `source` */
+	struct sources *set; /* during a question: a reference that keeps `source` */
 	const struct source *source;
 	enum question question;
 	struct transfer *transfer;
 	struct net_reply reply;
-	struct symstore_wait *waiting, *called; /* `called`: still to be called back */
-	uint64_t trouble_until;
+	struct symstore_wait *waiting, *called; /* `called`: callers that are being called back now */
+	uint64_t trouble_until; /* clock_ms() until which callers get `trouble_error` */
 	int trouble_error;
-	char trouble[200];
+	char trouble[200]; /* its message */
 
-	struct symstore_listing now;
-	uint64_t index_due;
+	struct symstore_listing now; /* the index in use */
+	uint64_t index_due; /* clock_ms() at which lastid.txt is requested again */
 	char lastid[LASTID_MOST];
 	size_t lastid_n;
-	struct admin_index *building;
-	unsigned building_last;
+	struct admin_index *building; /* the index that is being downloaded */
+	unsigned building_last; /* number of its newest transaction */
 	unsigned todo[ADMIN_SEGMENTS_MOST], todo_n, todo_at; /* transactions to read */
-	unsigned bad[ADMIN_SEGMENTS_MOST], bad_n, in_a_row;  /* transactions that could not be read */
+	unsigned bad[ADMIN_SEGMENTS_MOST], bad_n; /* transactions that could not be read */
+	unsigned in_a_row; /* consecutive transactions that could not be read */
 };
 
-/* ---- known ---------------------------------------------------------------------------- */
+/* ---- the facts that are known ----------------------------------------------------------- */
 
 static struct symstore *symstore_find(struct fetch *f, const struct source *s)
 {
@@ -69,7 +70,7 @@ static struct symstore *symstore_find(struct fetch *f, const struct source *s)
 	return ss;
 }
 
-/* Of this source; under f->lock. NULL: no memory. */
+/* Finds the struct of the source, or adds one. Call it under f->lock. NULL: no memory. */
 static struct symstore *symstore_of(struct fetch *f, const struct source *s)
 {
 	struct symstore *ss = symstore_find(f, s);
@@ -105,7 +106,7 @@ void symstore_known_release(struct source_facts *known)
 	known->two_tier = false;
 }
 
-/* The answers would be posted to workers that have ended. */
+/* Cancels, because later answers would be posted to workers that have ended. */
 void symstore_stop(struct fetch *f)
 {
 	LOCK_SCOPE(&f->lock);
@@ -135,7 +136,7 @@ static bool wants_tiers(const struct source *s)
 	return source_is_store(s) && s->layout->tiered;
 }
 
-/* ---- what an earlier process saved ------------------------------------------------------ */
+/* ---- facts that an earlier process saved ------------------------------------------------ */
 
 static void symstore_recall_listing(struct fetch *f, const struct source *s)
 {
@@ -217,7 +218,7 @@ static void symstore_answered(struct symstore *ss)
 	}
 }
 
-/* An HTML page is not an index2.txt, whatever its name. */
+/* The answer for index2.txt. Some servers send an HTML page instead of a 404; a page is not an index2.txt. */
 static void index2_done(struct symstore *ss, const struct judgement *j)
 {
 	bool there = ss->reply.status >= 200 && ss->reply.status < 300 && ss->reply.error == 0;
@@ -232,7 +233,7 @@ static void index2_done(struct symstore *ss, const struct judgement *j)
 	symstore_answered(ss);
 }
 
-/* Without an index the store is asked for every file. */
+/* The index could not be downloaded. Without an index the store is asked for every file. */
 static void index_failed(struct symstore *ss, const char *what)
 {
 	log_warn("source %s: its index: %s", ss->source->name, what);
@@ -266,7 +267,8 @@ static void index_complete(struct symstore *ss)
 	symstore_answered(ss);
 }
 
-/* One after the other: some servers refuse a client that sends several requests at once. */
+/* Requests the next transaction. There is one request at a time, because some servers refuse a client that sends
+ * several at once. */
 static void next_segment(struct symstore *ss)
 {
 	char path[40];
@@ -280,7 +282,7 @@ static void next_segment(struct symstore *ss)
 		index_failed(ss, "it cannot be asked for");
 }
 
-/* A transaction that was taken back is missing on the server. That is not an error. */
+/* The answer for one transaction. A transaction that was deleted is missing on the server; that is not an error. */
 static void segment_done(struct symstore *ss, const struct judgement *j)
 {
 	bool good = admin_end(ss->building) && ss->reply.error == 0;
@@ -302,7 +304,7 @@ static void segment_done(struct symstore *ss, const struct judgement *j)
 	next_segment(ss);
 }
 
-/* Reads the transactions that are new and those that failed; all of them when it is another index. */
+/* Plans to read the new transactions and those that failed; all of them if the server has another index. */
 static int plan_segments(struct symstore *ss)
 {
 	bool more = ss->now.index && ss->building_last >= ss->now.last;
@@ -480,7 +482,7 @@ static struct symstore *symstore_for(const struct symstore_wait *w)
 	return symstore_of(w->f, w->source);
 }
 
-/* Takes the list that a worker loaded, and heeds a reload. */
+/* Takes the list that a worker loaded. After a reload, the list is due at once. */
 static void take_loaded(struct symstore *ss)
 {
 	int64_t age;
@@ -500,7 +502,7 @@ static void take_loaded(struct symstore *ss)
 	ss->renew = false;
 }
 
-/* An old index serves while a newer one is read. */
+/* The old index stays in use while a newer one is downloaded. */
 bool symstore_before(struct symstore_wait *w, char text[static 200])
 {
 	struct symstore *ss;
@@ -516,7 +518,7 @@ bool symstore_before(struct symstore_wait *w, char text[static 200])
 	return true;
 }
 
-/* 1: two, 0: one, -ENOENT: not known. */
+/* 1: the store has two tiers. 0: one. -ENOENT: not known. */
 static int tiers_of(struct symstore *ss)
 {
 	LOCK_SCOPE(&ss->f->lock);
@@ -543,12 +545,12 @@ int symstore_after(struct symstore_wait *w, const struct source_facts *known, bo
 	if (!wants_tiers(w->source) || known->two_tier || !(ss = symstore_for(w)))
 		return 0;
 	if (known->admin && !asked)
-		return 0; /* nothing was asked for, because the index lists nothing of the kind */
+		return 0; /* no file was requested, because the index lists none for the request */
 	r = tiers_of(ss);
 	if (r >= 0)
 		return r;
 	if (ss->question != ASK_NOTHING && ss->question != ASK_INDEX2)
-		return 0; /* its index is being read anew: next time */
+		return 0; /* the store is busy with its index; the next miss asks for index2.txt */
 	if (ss->question == ASK_NOTHING && ss->trouble_until > clock_ms()) {
 		snprintf(text, 200, "%s", ss->trouble);
 		return ss->trouble_error;

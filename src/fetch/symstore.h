@@ -1,5 +1,5 @@
-/* What is found out about symbol stores beside their configuration: whether they have two tiers
- * (index2.txt), and what they list (000Admin). */
+/* Facts about symbol stores that their configuration lacks, and that symfs therefore asks them: whether a store
+ * has two tiers (index2.txt), and which files it lists (000Admin). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "source/admin.h"
@@ -10,47 +10,47 @@
 
 struct fetch;
 struct sources;
-struct symstore; /* what is known of one */
+struct symstore; /* the facts about one store */
 
 /* A caller that waits for an answer of a symbol store. The caller owns it and sets the first part. (net) */
 struct symstore_wait {
 	struct fetch *f;
-	struct sources *set; /* that `source` is of */
+	struct sources *set; /* the set that contains `source` */
 	const struct source *source;
 	void (*ready)(struct symstore_wait *w); /* the answer came, or there is no answer; it may wait again */
 
-	struct symstore *on; /* NULL: it does not wait */
+	struct symstore *on; /* the store it waits for; NULL: it does not wait */
 	struct symstore_wait *next;
 };
-void symstore_wait_stop(struct symstore_wait *w); /* `ready` does not run any more; also when it does not wait */
+void symstore_wait_stop(struct symstore_wait *w); /* stops waiting: `ready` will not run; does nothing otherwise */
 
-/* (net) Before anything is asked of the source. True: the caller waits for the list of what it has. `text` is
- * set when the source cannot be asked for it. */
+/* (net) Call this before the source is asked for a file. True: the caller waits, because the store's list of
+ * files is being downloaded. `text` is set if the store cannot be asked for its list. */
 bool symstore_before(struct symstore_wait *w, char text[static 200]);
-/* (net) While the source is asked for a file by all its spellings: finds out beside that whether it has two
- * tiers, if `known` does not say, and the answer is not known either. The caller does not wait. */
+/* (net) Call this while the source is asked for all spellings of a file. If the number of tiers is not known, asks
+ * for it at the same time. The caller does not wait. */
 void symstore_beside(struct symstore_wait *w, const struct source_facts *known);
-/* (net) When nothing that was asked for was there; `known` is what the requests were planned by, `asked`
- * whether there were any. 0: that is all. 1: more is known now. -EINPROGRESS: the caller waits. Others: it
- * cannot be known, and `text` says why. */
+/* (net) Call this when every request for a file was a miss. `known`: the facts by which the requests were planned;
+ * `asked`: whether there was any request. 0: the file is missing. 1: more facts are known now; plan and ask again.
+ * -EINPROGRESS: the caller waits for facts. Others: the facts cannot be known; `text` is the reason. */
 int symstore_after(struct symstore_wait *w, const struct source_facts *known, bool asked, char text[static 200]);
 
-struct source_facts symstore_known(struct fetch *f, const struct source *s); /* any thread */
+struct source_facts symstore_known(struct fetch *f, const struct source *s); /* (any thread) release them after use */
 void symstore_known_release(struct source_facts *known);
-void symstore_renew(struct fetch *f); /* any thread; lists of what sources have are read again */
-void symstore_recall(struct fetch *f, const struct source *s); /* (workers) reads what an earlier process saved */
-void symstore_stop(struct fetch *f); /* (net) when no flight is left: cancels what is being asked */
-void symstore_free(struct fetch *f); /* when no thread runs any more */
+void symstore_renew(struct fetch *f); /* (any thread) downloads every list again before its next use */
+void symstore_recall(struct fetch *f, const struct source *s); /* (workers) loads the facts that a process saved */
+void symstore_stop(struct fetch *f); /* (net) cancels its requests; call it when no flight is left */
+void symstore_free(struct fetch *f); /* call it when no thread runs any more */
 
-/* A list, and what makes it possible to ask only for what is newer. */
+/* A store's list of files, with the data for asking whether it changed. */
 struct symstore_listing {
-	struct admin_index *index; /* NULL: never had */
-	unsigned last;		   /* its lastid */
-	int64_t when;		   /* wall clock: when it was as the server's */
-	char etag[128], modified[64];
+	struct admin_index *index; /* NULL: never downloaded */
+	unsigned last;		   /* number of the newest transaction in it (lastid.txt) */
+	int64_t when;		   /* wall clock when it was last as on the server */
+	char etag[128], modified[64]; /* validators of lastid.txt; "": none */
 };
 
-/* symstore-saved.c. Saving is posted to a worker; loading is for workers: 0, -errno. `memory` is the source's. */
+/* symstore-saved.c: saves on a worker; loads (workers): 0, -errno. `memory` is that of struct source. */
 void symstore_save_listing(struct fetch *f, const char *memory, const struct symstore_listing *what);
 int symstore_load_listing(struct fetch *f, const char *memory, struct symstore_listing *out);
 void symstore_save_tiers(struct fetch *f, const char *memory, bool two_tier, int64_t until); /* wall clock */

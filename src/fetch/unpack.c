@@ -1,12 +1,12 @@
-/* Packed files: recognised by their first bytes, checked early by a part of the inside, and unpacked on a
- * worker into a draft. The inside is what is judged, stored and shown. */
+/* Packed files: recognizes them by their first bytes, checks a part of the inside early, and unpacks them into a draft
+ * on a worker. Only the inside is judged, stored and shown. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/fetch-private.h"
 
 #include <string.h>
 
-#define EARLY_INSIDE (1u << 20) /* so many bytes of the inside show whether it is another build */
+#define EARLY_INSIDE (1u << 20) /* bytes of the inside that packed_early() checks for another build */
 
 const struct packing *packed_as(enum filetype t, const void *head, size_t n)
 {
@@ -14,7 +14,7 @@ const struct packing *packed_as(enum filetype t, const void *head, size_t n)
 
 	if (!p || filetype_is(t, TYPE_ANY_PACKING))
 		return NULL;
-	/* Without a reader for the type, obj_may_be() takes any first bytes. */
+	/* If symfs cannot read files of the type, obj_may_be() accepts any first bytes. */
 	return !obj_reads(t) || !obj_may_be(t, head, n) ? p : NULL;
 }
 
@@ -58,7 +58,7 @@ int packed_early(const struct packing *p, int fd, uint64_t have, const struct ke
 struct sink {
 	struct fetch *f;
 	struct draft *d;
-	int error; /* of this machine: the disk, or an exit */
+	int error; /* an error of this machine: of the disk, or -EINTR at exit; 0 */
 };
 
 static int sink_write(void *ctx, const void *p, size_t n)
@@ -66,7 +66,7 @@ static int sink_write(void *ctx, const void *p, size_t n)
 	struct sink *s = ctx;
 
 	s->error = s->f->closing ? -EINTR : draft_write(s->d, draft_size(s->d), p, n);
-	if (s->error == -EFBIG) /* the file system's bound, not max-file-size */
+	if (s->error == -EFBIG) /* the file system's limit, not max-file-size */
 		s->error = -ENOSPC;
 	return s->error;
 }

@@ -11,7 +11,7 @@
 
 /* Bytes of an unpacked file that must contain its identity. */
 #define INSIDE_MOST (16u << 20)
-#define JUDGED (64u << 10) /* bytes that show whether the file can have an identity */
+#define JUDGED (64u << 10) /* bytes after which a file that can have no identity is given up */
 
 /* ---- files and directories ---------------------------------------------------------- */
 
@@ -152,7 +152,7 @@ struct inside {
 	bool judged;
 };
 
-/* Recognizes most files without symbols early. */
+/* Returns an error if the first bytes show that the file has no symbols. Most such files are recognized here. */
 static int judge(struct inside *in)
 {
 	struct view v = view_of_mem(in->b.p, in->b.n);
@@ -204,7 +204,7 @@ static int add_inside(struct view *v, const char *path, struct buf *out)
 	return r == -ENOMEM || r == -EIO ? r : r < 0 ? -ENOMSG : 0;
 }
 
-/* The keys of a file, NULL when it has no key. A broken file has those of its whole slices. */
+/* *keys: the keys of a file; NULL: it has no key. A broken file has the keys of its complete slices. */
 static int keys_of(int dir, const char *way, const char *name, uint64_t size, char **keys)
 {
 	_cleanup_close_ int fd = -1;
@@ -237,7 +237,6 @@ static bool is_same(const struct scan_file *f, const struct stat *st)
 	       f->mtime == mtime_of(st) && f->mtime != -1;
 }
 
-/* 0: `out` is the file as it is now; a file that is known already is not read again. */
 int look_at(const struct scan_dir *before, const struct scan_dir *remembered, int dir,
 	const char *name, const struct stat *st, struct scan_file *out)
 {

@@ -1,4 +1,4 @@
-/* The memory of a scanned tree: a text file that lists the tree's files as of the last walk. */
+/* Reads and writes the memory file of a scanned tree: a text file that lists the tree's files as of the last walk. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/path.h"
@@ -66,8 +66,8 @@ void memory_write(struct scan *s)
 struct recalling {
 	struct scan_dir *dirs;
 	size_t n, room;
-	struct reading in; /* of the last directory */
-	struct buf keys;   /* of the last file */
+	struct reading in; /* files of the last directory so far */
+	struct buf keys;   /* keys of the last file so far */
 };
 
 static void recall_keys(struct recalling *c)

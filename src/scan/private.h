@@ -19,13 +19,14 @@ struct scan_file {
 
 struct scan_dir {
 	char *path; /* "" for the root */
-	int watch;  /* -1: none */
-	bool dirty, seen;
-	struct scan_file *files;
+	int watch;  /* inotify watch descriptor; -1: none */
+	bool dirty; /* an event came; the directory must be read again */
+	bool seen;  /* the current walk has found it */
+	struct scan_file *files; /* sorted by name */
 	size_t n;
 };
 
-/* A key leads to a file. */
+/* An entry of the index: a key, and a file that has it. */
 struct scan_ref {
 	uint64_t number; /* key_number() */
 	const struct scan_dir *dir;
@@ -37,39 +38,41 @@ struct scan_ref {
 struct reading {
 	struct scan_file *files;
 	size_t n, room;
-	char **subs; /* names of directories */
+	char **subs; /* names of subdirectories */
 	size_t n_subs, subs_room;
 };
 
 struct scan {
 	/* constant */
-	char *path, *memory;
-	uint64_t most; /* files */
-	int inotify, stop;
+	char *path;    /* root of the tree */
+	char *memory;  /* path of the memory file; NULL: none */
+	uint64_t most; /* the most files that are kept */
+	int inotify;   /* descriptor; -1: no inotify */
+	int stop;      /* eventfd; readable: the thread shall end */
 	pthread_t thread;
 
 	/* used by the scan thread alone */
-	uint64_t indexed_ms;
-	bool changed; /* since the memory was written */
-	bool watches_full;
+	uint64_t indexed_ms; /* clock_ms() when the index was built last */
+	bool changed; /* files changed since the memory file was written */
+	bool watches_full; /* a directory could not be watched, so the tree is walked again each minute */
 	struct scan_dir *old; /* the directories in the memory file, sorted by path; their files by name */
 	size_t n_old;
-	void *by_path; /* tsearch(3) */
-	struct scan_dir **by_watch;
-	size_t n_watches;
-	struct reading *dead; /* files that the index still leads to */
+	void *by_path; /* tree of tsearch(3): directories by path */
+	struct scan_dir **by_watch; /* directories by watch descriptor */
+	size_t n_watches; /* size of `by_watch` */
+	struct reading *dead; /* files of removed directories to which the index still refers */
 	size_t n_dead;
 
 	/* under `lock`; only the scan thread writes, and it reads without the lock */
 	pthread_mutex_t lock;
-	uint64_t files;
+	uint64_t files; /* number of files in all directories */
 	struct scan_dir **dirs;
 	size_t n_dirs, room;
-	struct scan_ref *refs; /* sorted */
+	struct scan_ref *refs; /* the index, sorted by compare_refs() */
 	size_t n_refs;
 	size_t n_keys; /* keys in the files themselves; the other references are derived debug ids */
-	bool walked;
-	int error; /* of opening the root */
+	bool walked; /* a walk of the whole tree has ended */
+	int error; /* the root could not be opened: -errno; 0 */
 };
 
 /* ---- file.c: files, directories, and what a file is ---------------------------------- */
@@ -84,12 +87,13 @@ bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d);
 /* Reads a line of a file's `keys`, of n bytes. `w` may be NULL. 0, -EINVAL. */
 int known_key(const char *line, size_t n, struct key *k, struct worth *w);
 
-/* Appends a file. 0, -ENOMEM. */
+/* Append a file, or the name of a subdirectory. 0, -ENOMEM. */
 int reading_file(struct reading *r, const struct scan_file *f);
 int reading_sub(struct reading *r, const char *name);
 void reading_release(struct reading *r);
 
-/* 0: `out` is the file as it is now. A file that either directory already knows is not read again. */
+/* Fills `out` with the file as it is now. Does not read the file again if one of the two directory records has it
+ * with the same inode, size and time. 0, -ENOMEM. */
 int look_at(const struct scan_dir *before, const struct scan_dir *remembered, int dir,
 	const char *name, const struct stat *st, struct scan_file *out);
 
@@ -97,17 +101,17 @@ int look_at(const struct scan_dir *before, const struct scan_dir *remembered, in
 
 void index_build(struct scan *s);
 size_t index_from(const struct scan *s, uint64_t number); /* the first reference with this number, or its place */
-void index_bury(struct scan *s); /* frees the files that only an old index led to */
+void index_bury(struct scan *s); /* frees `dead`; no index may refer to these files any more */
 
 /* ---- walk.c --------------------------------------------------------------------------- */
 
 bool scan_stopping(const struct scan *s);
-void walk_all(struct scan *s);	 /* everything */
-void walk_dirty(struct scan *s); /* what changed */
+void walk_all(struct scan *s);	 /* reads the whole tree */
+void walk_dirty(struct scan *s); /* reads the directories that changed */
 
 /* ---- memory.c ------------------------------------------------------------------------- */
 
-void memory_read(struct scan *s);
-void memory_write(struct scan *s); /* when something changed */
-void memory_forget(struct scan *s);
-const struct scan_dir *memory_dir(const struct scan *s, const char *path); /* NULL */
+void memory_read(struct scan *s);  /* reads the memory file into `old` */
+void memory_write(struct scan *s); /* writes the memory file, if files changed */
+void memory_forget(struct scan *s); /* frees `old` */
+const struct scan_dir *memory_dir(const struct scan *s, const char *path); /* in `old`; NULL: not there */

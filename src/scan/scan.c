@@ -170,7 +170,7 @@ void scan_stop(struct scan *s)
 	if (pthread_timedjoin_np(s->thread, NULL, &until) == 0)
 		scan_free(s);
 	else
-		log_warn("%s does not answer: its walk is given up", s->path);
+		log_warn("%s does not answer; its scan thread is left behind", s->path);
 }
 
 /* ---- asking ------------------------------------------------------------------------- */
@@ -191,10 +191,10 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *pat
 	return s->walked ? -ENOENT : -EAGAIN;
 }
 
-/* The copy that a listing reads: for each file a head, then its keys, one a line. */
+/* The head of a file in the copy that a listing reads. Its keys follow, one on each line. */
 struct known {
-	uint64_t size;
-	size_t n;
+	uint64_t size; /* of the file */
+	size_t n;      /* bytes of the keys */
 };
 
 /* Copies the texts of keys under the lock, which is fast. The caller parses them after the unlock. */

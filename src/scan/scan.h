@@ -29,9 +29,9 @@ const char *scan_path(const struct scan *s);
  * first. -ENOENT: there are no more, and the tree was walked. -EAGAIN: it is still being walked. */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
 
-/* Calls `each` for at most `most` of the keys known now, in no order, some twice, and without a lock.
- * Stops when `each` returns non-zero, and returns that. -ENOMEM. */
+/* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key may come twice. Stops
+ * when `each` returns non-zero, and returns that. -ENOMEM. */
 int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 
-/* "there, 1200 files with symbols" */
+/* The state in words: "there, 1200 artifacts in 3000 files", "being walked, ...", or the error. */
 void scan_state(struct scan *s, char out[static 240]);

@@ -117,17 +117,22 @@ static void dir_watch(struct scan *s, struct scan_dir *d, int fd)
 	snprintf(room, sizeof(room), "/proc/self/fd/%d", fd);
 	watch = inotify_add_watch(s->inotify, room, WATCHED);
 	if (watch >= 0 && watch != d->watch)
-		dir_unwatch(s, d); /* another directory has its name now */
-	if (watch >= 0 && watch_set(s, watch, d) == 0)
+		dir_unwatch(s, d); /* another directory has the path now */
+	if (watch >= 0 && watch_set(s, watch, d) == 0) {
 		d->watch = watch;
-	else if (!s->watches_full) {
+		return;
+	}
+	if (!s->watches_full) {
 		s->watches_full = true;
 		log_warn("%s: not all of it can be watched (%s): it is walked again each minute",
 			s->path, err_text(errno));
 	}
+	if (watch >= 0)
+		inotify_rm_watch(s->inotify, watch); /* no directory is recorded for its events */
 }
 
-/* Whether the directory usually has many files and no symbols. */
+/* Whether the walk leaves out an entry of this name: a directory of version control has many files and no symbols,
+ * and the memory file cannot hold a name with a line end. */
 static bool is_skipped(const char *name)
 {
 	static const char *const names[] = {".", "..", ".git", ".hg", ".svn"};
@@ -195,7 +200,7 @@ static void dir_kill(struct scan *s, struct scan_dir *d)
 	if (more) {
 		s->dead = more;
 		s->dead[s->n_dead++] = (struct reading){.files = d->files, .n = d->n};
-	} /* without memory they are leaked */
+	} /* if there is no memory, the files are leaked */
 	s->changed = true;
 	pthread_mutex_lock(&s->lock);
 	s->files -= d->n;
@@ -272,7 +277,7 @@ static void dir_drop(struct scan *s, struct scan_dir *d)
 	s->changed = true;
 }
 
-/* Drops the directories that the walk did not meet again. */
+/* Drops the directories that the last walk did not find. */
 static void drop_unseen(struct scan *s)
 {
 	size_t n = 0, all = s->n_dirs;

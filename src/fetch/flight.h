@@ -438,8 +438,8 @@ void ranges_refuse(struct fetch *f, const struct source *s); /* notes that the s
 bool ranges_takes_several(struct fetch *f, const struct source *s); /* whether it may be asked for several at once */
 void ranges_refuse_several(struct fetch *f, const struct source *s);
 
-/* ptr.c: finds the file that the file.ptr of `at->answering` names. followed() runs on the net thread, unless the attempt is started
- * anew. */
+/* ptr.c: finds the file that the file.ptr of `at->answering` names. followed() runs on the net thread, unless the
+ * attempt is started anew. */
 typedef void ptr_followed(struct attempt *at, int r, struct blob *blob, const struct key *own, const char *text);
 void ptr_follow(struct attempt *at, ptr_followed *followed);
 

@@ -427,7 +427,7 @@ bool local_may_improve(const struct sources *so, const struct artifact *a, const
 	return false;
 }
 
-/* The files that the layout names. Of several the best is the answer. */
+/* Tries the paths that the layout has for the artifact. The best of the files is the answer. */
 static int find_planned(struct look *l, const struct source_facts *facts, const struct artifact *a)
 {
 	_cleanup_blob_ struct blob *best = NULL;

@@ -25,8 +25,9 @@ void scan_stop(struct scan *s);
 
 const char *scan_path(const struct scan *s);
 
-/* Adds the path, below scan_path(), of the nth file with the key; 0 is the first, and the best file comes
- * first. -ENOENT: there are no more, and the tree was walked. -EAGAIN: it is still being walked. */
+/* Appends the path, below scan_path(), of the nth file with the key. n counts from 0; the best file comes first.
+ * 0. -ENOENT: there are no more such files. -EAGAIN: the same so far, but the tree is still being walked. Others:
+ * errors of buf_addf(). */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
 
 /* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key may come twice. Stops

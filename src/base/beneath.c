@@ -29,8 +29,8 @@ struct way {
 	bool foreign; /* a link of another owner was met */
 	bool left;    /* the last hop ended outside of the base */
 	bool closed;  /* walk() met a directory that not every user may search */
-	/* Owners of the links on the way, except for root and this process's user: they may read what this
-	 * process reads. */
+	/* Owners of the links on the way. Root and this process's user do not count, because these two may read
+	 * what this process reads. */
 	enum { AUTHORS_NONE, AUTHORS_ONE, AUTHORS_MANY } authors;
 	uid_t author; /* of AUTHORS_ONE */
 };
@@ -248,7 +248,7 @@ static int open_dir(struct way *w, const char *path, int *out)
 	int dir, r = -ENOSYS;
 
 	w->left = false;
-	/* After a link, walk() has to find out `closed`. */
+	/* After a link, only walk() finds out whether a directory on the way is `closed`. */
 	if (!w->b->by_hand && w->authors == AUTHORS_NONE)
 		r = ask_kernel(w->b, *path ? path : ".", &dir);
 	if (needs_walk(w, r))

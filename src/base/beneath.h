@@ -8,7 +8,7 @@
 enum beneath_links {
 	BENEATH_NONE,	/* no link */
 	/* Relative links that stay in the directory, to a file that everyone may read or that belongs to the
-	 * author of the links. Links of root and of this process's user lead to any file there. */
+	 * author of the links. A link of root or of this process's user may lead to any file in the directory. */
 	BENEATH_INSIDE,
 	/* The same, and links that lead out, if every link on the way and the file belong to the directory's
 	 * owner. */

@@ -40,7 +40,7 @@ static bool has_punycode(const char *p)
 	while (*p) {
 		size_t n = 0;
 
-		if (strchr("sBLGK", *p)) { /* numbers of other bases, up to an underline */
+		if (strchr("sBLGK", *p)) { /* numbers in bases other than 10, which end with an underscore */
 			p = past_number(p);
 			continue;
 		}
@@ -77,7 +77,7 @@ bool demangle(const char *name, struct buf *out)
 
 	buf_clear(out);
 	if (name[0] == '_' && name[1] == '_' && (name[2] == 'Z' || name[2] == 'R'))
-		name++; /* as Mach-O has them */
+		name++; /* names in Mach-O have one more underscore */
 	rust = name[0] == '_' && name[1] == 'R';
 	if ((!rust && strncmp(name, "_Z", 2) != 0) || strnlen(name, NAME_MOST) == NAME_MOST)
 		return false;

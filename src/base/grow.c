@@ -1,4 +1,4 @@
-/* Arrays that grow by half. */
+/* Arrays that grow, by half of their size each time. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* Digests (libcrypto): SHA-256 for names and contents, others where a file names them, and a short
- * mix for tables in memory. */
+/* Digests (libcrypto): SHA-256 for names and contents, other algorithms for checksums that a file
+ * contains, and a short hash for tables in memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>
@@ -12,13 +12,13 @@ void sha256_of(const void *p, size_t n, uint8_t out[static 32]);
 /* The digest of `size` bytes of a file from its start. 0, -EIO, -ENODATA (shorter), -ENOMEM. */
 int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT]);
 
-/* A digest of one of the families that files name: "SHA1", "SHA256", "SHA384", "SHA512", in any
- * case. NULL: none of these, or out of memory (errno). */
+/* Begins a digest by an algorithm whose name a file contains: "SHA1", "SHA256", "SHA384" or "SHA512", in
+ * any case. NULL: an unknown name, or out of memory (errno). */
 #define DIGEST_BYTES 64
 struct digest;
 struct digest *digest_new(const char *name);
 void digest_add(struct digest *d, const void *p, size_t n);
-size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES]); /* frees it; its length in bytes */
+size_t digest_finish(struct digest *d, uint8_t out[static DIGEST_BYTES]); /* frees `d`; returns the length */
 void digest_free(struct digest *d);
 
 uint32_t crc32c(const void *p, size_t n); /* detects damage by a disk, not by an attacker */

@@ -1,4 +1,4 @@
-/* Whether a sanitizer watches this build: it needs memory, calls and descriptors of its own. */
+/* Whether a sanitizer watches this build: a sanitizer needs memory, system calls and descriptors of its own. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 

@@ -18,7 +18,7 @@ struct check_row {
 };
 
 /* Fills a row for each source, in order: `rows` has room for so->n. Asks all sources at once and waits for
- * all, for each at most `deadline_ms` for its next byte. Does not write to the store. 0; -ENOMEM; other
+ * all. A source that sends nothing for `deadline_ms` has failed. Does not write to the store. 0; -ENOMEM; other
  * -errno: a thread cannot start. */
 int check_sources(const struct sources *so, unsigned deadline_ms, struct check_row *rows,
 	struct err *e);

@@ -46,7 +46,7 @@ static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-/* The words that other tools have for the same. */
+/* Adds the member `features`: what the worth says, in the words that other tools use. */
 static void add_features(struct json *j, const struct worth *w)
 {
 	const struct {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The name of the program: that of the module, or the last component of the path if it is also an earlier
- * one. Layouts without names have a fixed last component ("_.debug"). */
+/* The name of the program: that of the module. If the module has none, the last component of the path, but only if
+ * an earlier component is the same: in layouts without names the last one is a fixed word ("_.debug"). */
 static const char *name_in(const struct module *m, const char *path)
 {
 	const char *last = strrchr(path, '/'), *first = path;

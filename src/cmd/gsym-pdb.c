@@ -1,5 +1,5 @@
-/* Looks up addresses in a PDB, for `symfs gsym lookup`. Each of the first addresses costs the index of the PDB and
- * one of its modules; many addresses cost a conversion. */
+/* Looks up addresses in a PDB, for `symfs gsym lookup`. Each of the first look-ups reads one module of the PDB. If
+ * there are many addresses, the whole PDB is converted to GSYM, and looked up there. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/gsym-pdb.h"
 #include "base/buf.h"
@@ -81,7 +81,7 @@ static int make_gsym(struct gsym_pdb *p, struct err *e)
 	return r < 0 ? r : gsym_write(w, GSYM_V1, made.big, NULL, &p->bytes, NULL, e);
 }
 
-/* Runs once. The index of the PDB goes first, because the conversion makes its own. */
+/* Runs once. First frees the index of the PDB, because the conversion makes one of its own. */
 static void convert(struct gsym_pdb *p)
 {
 	close_pdb(p);

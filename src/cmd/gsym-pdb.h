@@ -1,5 +1,5 @@
-/* Looks up addresses in a PDB, for `symfs gsym lookup`: the first ones without conversion. Not shared between
- * threads. */
+/* Looks up addresses in a PDB, for `symfs gsym lookup`. The first addresses are looked up in the PDB itself; for
+ * many addresses it is converted to GSYM. Not shared between threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -10,8 +10,9 @@
 
 struct gsym_pdb;
 
-/* `plain`: names have no parameters. `many`: the caller will look up many addresses, so the first one converts. The file must outlive *out. 0; -EBADMSG, -ENOTSUP, -ENODATA, -ENOMEM with the
- * reason in `e`. gsym_pdb_free() in every case. */
+/* `plain`: names have no parameters. `many`: the caller will look up many addresses, so the first look-up converts
+ * the PDB. The file must outlive *out. 0; -EBADMSG, -ENOTSUP, -ENODATA, -ENOMEM with the reason in `e`.
+ * gsym_pdb_free() in every case. */
 int gsym_pdb_open(struct gsym_pdb **out, struct span file, bool plain, bool many, struct err *e);
 void gsym_pdb_free(struct gsym_pdb *p);
 

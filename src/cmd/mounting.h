@@ -1,5 +1,5 @@
-/* What the files of `symfs mount` share: cmd-mount.c has the command and the background, mount-options.c
- * reads -o, mount-daemon.c is the daemon. */
+/* What the files of `symfs mount` share: cmd-mount.c has the command and starts the daemon in the background,
+ * mount-options.c reads -o, mount-daemon.c is the daemon. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "cmd/app.h"

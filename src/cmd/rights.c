@@ -340,7 +340,7 @@ static void refuse_calls(void)
 			 "run-as = USER gives the daemon its own user", err_text(r));
 }
 
-/* Closes root's other files to a daemon that stays root. */
+/* Takes the access to root's other files from a daemon that stays root. */
 static int close_files(const struct app *app, const struct rights_writes *writes, struct err *e)
 {
 	struct landlock l;

@@ -1,6 +1,6 @@
 /* Drops the rights of a mount's daemon that was started with the right to mount. After the daemon has read
  * its configuration, it gives up all capabilities that it does not need. A daemon of root also changes its
- * user, or closes root's other files to itself. */
+ * user; if it stays root, it loses the access to root's other files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

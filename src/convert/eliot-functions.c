@@ -34,8 +34,8 @@ static void settle_marks(struct eliot *x)
 	x->marks.n = n;
 }
 
-/* A function of GSYM is shorter than 4 GiB, but a last place that begins at 0 would have 4 GiB. So the last
- * place begins again at the last address. */
+/* The last place extends to 2^32. A function of GSYM must be smaller than 4 GiB, and a last place that begins at
+ * 0 would not be. So a second mark at the last address splits the last place. */
 static int mark_last(struct eliot *x)
 {
 	const struct mark *last = x->marks.n ? &x->marks.at[x->marks.n - 1] : NULL;

@@ -42,12 +42,12 @@ static int cover(struct eliot *x, const struct branch *b)
 struct walk {
 	uint32_t function;
 	size_t calls, calls_end;     /* indices of x->calls: the calls of this function */
-	size_t covered, covered_end; /* indices of x->covered: its calls */
+	size_t covered, covered_end; /* indices of x->covered: what its calls cover */
 	uint32_t into;
 };
 
-/* Marks one line, up to *reached. Where a call covers part of the line, this line becomes the place of the
- * call, and the call marks that part. */
+/* Marks one line, and sets *reached to where that ended. A part of the line that a call covers gets no mark here:
+ * the line is recorded as the place from which the call was made, and the call marks the part later. */
 static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l, uint32_t *reached)
 {
 	uint32_t at, end, place = NONE;

@@ -35,6 +35,6 @@ struct nest_list {
  * - A call that begins before the last one of its depth has ended begins where that one ends.
  * - A call that ends after its caller is split there; the rest is queued again.
  * Calls may nest GSYM_DEPTH_MOST deep; deeper ones are dropped. -EFBIG: the calls overlap so much
- * that nesting takes more than NEST_TURNS_MOST turns and 64 for each call; -ENOMEM. */
+ * that nesting takes more than NEST_TURNS_MOST turns, plus 64 for each call; -ENOMEM. */
 #define NEST_TURNS_MOST 1000000
 int nest_calls(struct nest_queue *q, struct nest_list *out);

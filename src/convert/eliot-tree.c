@@ -72,8 +72,8 @@ static int enter_call(struct tree *t, const struct nest_call *c)
 	return r < 0 ? r : push_branch(t, c->addr, c->size, c->name);
 }
 
-/* Adds a line up to where the innermost call ends or the next one begins. *rest: *l is what remains of the
- * line. */
+/* Adds a line up to where the innermost call ends or the next one begins. *rest: the line extends further,
+ * and *l is now the part that was not added. */
 static int enter_line(struct tree *t, struct eliot_line *l, uint64_t next_call, bool *rest)
 {
 	uint64_t end = end_of(l->addr, l->size), split = MIN(t->open[t->n - 1].end, next_call);

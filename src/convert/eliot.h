@@ -1,12 +1,14 @@
 /* Writes Breakpad's records to a GSYM writer so that look-ups answer as Mozilla's symbolication service
- * (Eliot) does. The service maps an address to the last place that begins at or before it. After the end of
- * a FUNC or an inlined call, no place holds until the next one begins. So the ranges of GSYM's functions
- * never overlap here, and a FUNC that others interrupt becomes several functions.
+ * (Eliot) does. The service maps an address to the last place that begins at or before it. An
+ * address between the end of a FUNC or inlined call and the beginning of the next place has no answer. So
+ * the ranges of GSYM's functions never overlap here, and a FUNC that others interrupt becomes several
+ * functions.
  *
  * With `marks` the GSYM file is only for the look-ups of src/symb/ and is not served. Its function names
  * and file names then carry more than names; eliot_name() and eliot_file() decode them. The function at
  * ELIOT_NAME_AT has the program's name. Without `marks` any reader of GSYM can use the file. Such a file
- * cannot express two things: how far after its FUNC a piece begins, and a call from no file. */
+ * cannot express two things: how far behind the start of its FUNC a piece begins, and an inlined call whose
+ * call site has no file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/eliot-nest.h"
@@ -54,7 +56,7 @@ size_t eliot_path(const char *p, size_t n, char *room);
 #define ELIOT_NAME_AT (1ull << 32)
 
 /* The name of a function. *more: bytes, possibly negative, from the FUNC's start to the start of this
- * piece; offsets into the FUNC are larger by that. */
+ * piece. Add them to an offset into the piece to get the offset into the FUNC. */
 const char *eliot_name(const char *name, int64_t *more);
 /* Whether this is a source file, and not the mark of a call that comes from no file. */
 bool eliot_file(const char *dir, const char *base);

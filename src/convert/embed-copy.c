@@ -1,4 +1,4 @@
-/* Writes the copy of a file into which GSYM is embedded: what all formats call. */
+/* Writes the copy of a file into which GSYM is embedded: the functions that all formats call. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/embed-private.h"
 #include "base/util.h"

@@ -21,8 +21,8 @@ struct breakpad_counts {
 
 /* Creates a reader. Look-ups in its output find what Mozilla's service finds (eliot.h). A bad FILE or
  * PUBLIC line is left out. `strict`: any other bad line makes the whole file fail, as in the service.
- * Otherwise only that line is left out; a bad FUNC line, with the block that it begins. `marks`: the output
- * is only for the look-ups of src/symb/. 0, -ENOMEM. */
+ * Otherwise only that line is left out; after a bad FUNC line, so are the lines of its block. `marks`: the
+ * output is only for the look-ups of src/symb/. 0, -ENOMEM. */
 int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool marks);
 void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);

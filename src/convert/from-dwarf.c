@@ -23,7 +23,7 @@ struct job {
 	const struct gsym_make_opts *o;
 	struct dwarf_file file, alt, package;
 	bool asked_package, has_package; /* under `finding` */
-	struct dwarf_split **splits; /* by unit: of its thread until all threads have ended */
+	struct dwarf_split **splits; /* by unit; an entry belongs to one thread until all have ended */
 	pthread_mutex_t finding;
 	struct text_range *text;
 	size_t n_text;
@@ -48,7 +48,7 @@ void strays_release(struct strays *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* ---- telling --------------------------------------------------------------------------- */
+/* ---- from a batch to the writer -------------------------------------------------------- */
 
 static int numbers_room(uint32_t **numbers, size_t *room, size_t n)
 {

@@ -12,7 +12,7 @@ struct stray_row {
 };
 
 struct stray_lines {
-	uint64_t low, high, reach; /* `reach`: the highest `high` up to this one */
+	uint64_t low, high, reach; /* `reach`: the highest `high` of this and earlier entries */
 	size_t rows;
 	uint32_t n_rows;
 };

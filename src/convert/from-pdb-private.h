@@ -1,4 +1,5 @@
-/* The state of a conversion of a PDB, for the files from-pdb*.c: the part that its threads share, and each thread's own. */
+/* The state of a conversion of a PDB, for the files from-pdb*.c: the part that its threads share, and each thread's
+ * own part. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/make.h"
@@ -8,7 +9,7 @@
 
 #include <pthread.h>
 
-/* A cache slot, from a number of the PDB to one of the writer. A newer entry replaces the older one. */
+/* A slot of a cache, which maps a number in the PDB to the writer's number. A newer entry replaces the older one. */
 struct known {
 	uint64_t key; /* 0: an empty slot */
 	uint32_t number;

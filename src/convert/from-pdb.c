@@ -98,7 +98,7 @@ static int write_unnamed(struct part *p, const struct pdb_code *c, unsigned sect
  * lines. */
 static int write_rest(struct part *p, const struct pdb_code *c, unsigned section, uint32_t off, uint32_t end)
 {
-	uint32_t at = off, since = off; /* a public symbol from `since` on covers `at` */
+	uint32_t at = off, since = off; /* a public symbol in [since, at] names the code at `at` */
 	int r = 0;
 
 	while (r == 0 && at < end) {

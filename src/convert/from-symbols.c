@@ -92,9 +92,9 @@ static uint64_t symbol_end(const struct symbols *s, size_t i)
 }
 
 /* Writes the symbols that are functions. A symbol with neither type nor size is a label if it lies in a
- * function, and a function otherwise. A global one also counts as a function if what it lies in has no
- * type: assembler has tables of functions. A symbol with a type but no size is a function, unless a symbol
- * with a size begins at its address. */
+ * function, and a function otherwise. But a global one is a function even inside another symbol, if that
+ * symbol has no type: assembler has tables of functions. A symbol with a type but no size is a function,
+ * unless a symbol with a size begins at its address. */
 static int tell_symbols(struct symbols *s)
 {
 	uint64_t typed_reach = 0, reach = 0, sized_at = UINT64_MAX, same_at = UINT64_MAX,

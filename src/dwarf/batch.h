@@ -1,5 +1,5 @@
 /* The functions of one DWARF unit with names, rows and inlined calls, in the form that the GSYM writer
- * takes. Only the numbers of texts and files are those of the batch. */
+ * takes. But its numbers of texts and files are indices of the batch, and not numbers of the writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "dwarf/dwarf.h"

@@ -33,7 +33,7 @@ struct dwarf_head {
 
 struct dwarf_file {
 	struct span s[DWARF_SECTIONS];
-	size_t mapped[DWARF_SECTIONS]; /* not 0: the section was compressed, and dwarf_close() unmaps so many bytes */
+	size_t mapped[DWARF_SECTIONS]; /* not 0: the section was compressed; the bytes that dwarf_close() unmaps */
 	bool swap;
 	bool dwo; /* has the sections of split units */
 	struct dwarf_head *units;
@@ -232,7 +232,7 @@ struct dwarf_row {
 
 /* A sequence of rows, for the addresses [low, high). */
 struct dwarf_sequence {
-	uint64_t low, high, reach; /* `reach`: the highest `high` up to this one */
+	uint64_t low, high, reach; /* `reach`: the highest `high` of this and earlier sequences */
 	uint32_t rows, n_rows, order;
 };
 

@@ -354,8 +354,8 @@ bool fs_alive(struct fs *fs)
 /* ---- the end ------------------------------------------------------------------------ */
 
 /* Another process has removed the mount, and another mount may be at its place. libfuse does not unmount
- * if its descriptor reports a cut connection. So libfuse gets a descriptor that does: a pipe without a
- * reader. Programs that still hold the old mount open get ENOTCONN. */
+ * if its descriptor reports a cut connection. So this replaces its descriptor by one that always reports
+ * that: a pipe without a reader. Programs that still hold the old mount open get ENOTCONN. */
 static void cut(struct fs *fs)
 {
 	int ends[2];

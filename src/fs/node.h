@@ -48,7 +48,7 @@ void node_unref(struct nodes *t, struct node *n); /* NULL is fine */
 int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
 	struct node **out);
 
-/* The node of an artifact, likewise; `a` is the artifact as the path names it. If `bytes` are exact, and
+/* Like node_of_path(), for an artifact; `a` is the artifact as the path names it. If `bytes` are exact, and
  * the kernel may have other bytes of the artifact in its page cache, the result is a new node. */
 int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
 	const struct node_bytes *bytes, struct node **out);
@@ -70,7 +70,7 @@ void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out);
  * known. */
 bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out);
 
-/* How the handles of a leaf are read. Of passthrough.c, under its lock. */
+/* How the handles of a leaf are read. Only passthrough.c uses it, under its lock. */
 struct node_io {
 	unsigned cached, passed; /* handles; never both */
 	int backing;		 /* while `passed` is not 0: the kernel's number of the file */

@@ -30,10 +30,10 @@ struct gsym {
 	struct span strings;
 	const char *strings_in; /* GSYM_SECT0: the section that holds them; else "" */
 	const uint8_t *offsets, *infos, *files;
-	/* Of gsym_prepare(): for each function, the nearest one before it that reaches beyond its start;
+	/* Set by gsym_prepare(): for each function, the nearest one before it that reaches beyond its start;
 	 * NULL: no functions overlap. */
 	uint32_t *outer;
-	/* Of gsym_prepare(): how many functions begin before each slice of 2^slice_bits addresses. */
+	/* Set by gsym_prepare(): how many functions begin before each slice of 2^slice_bits addresses. */
 	uint32_t *slices, n_slices;
 	unsigned slice_bits;
 	bool prepared;

@@ -415,8 +415,8 @@ int gsym_lookup(const struct gsym *g, uint64_t addr, struct gsym_hit *out, struc
 
 /* ---- for many lookups ---------------------------------------------------------------- */
 
-/* Sets `outer`. A function that ends before one begins also ends before all later ones, so each function is
- * skipped only once. */
+/* Sets `outer`. A function that ends before another one begins covers no later function either, so the walk
+ * skips it only once. */
 static int chain(const struct gsym *g, uint32_t *outer, bool *nested, struct err *e)
 {
 	uint64_t end;

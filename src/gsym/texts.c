@@ -1,4 +1,4 @@
-/* Stores texts and pairs of numbers once each. */
+/* Stores each different text and pair of numbers once. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/texts.h"
 #include "base/grow.h"

@@ -1,4 +1,4 @@
-/* Stores texts and pairs of numbers once each and numbers them, for the writer. */
+/* For the writer: stores each different text and pair of numbers once, and gives it a number. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>

@@ -13,7 +13,8 @@ enum route_what {
 	ROUTE_NONE,	   /* not a path of any layout, and not one of the server's own */
 	ROUTE_BAD,	   /* the target is not a path: 400 */
 	ROUTE_METHOD,	   /* the path needs another method: 405, `allow` says which */
-	ROUTE_OPTIONS,	   /* the methods of a path, and whether pages of other origins may use them */
+	ROUTE_OPTIONS,	   /* answer with the methods of the path, and whether pages of other origins may
+			      use them */
 	ROUTE_FILE,	   /* one of hit.files */
 	ROUTE_MADE,	   /* GSYM of one of hit.files */
 	ROUTE_GENERATED,   /* generated from one of hit.files, as hit.told says */

@@ -283,7 +283,7 @@ int key_sample(unsigned class, const char *name, struct key *out)
 		[KEY_GUID] = "111111111111111111111111111111110",
 		[KEY_GUID_AGE] = "111111111111111111111111111111111",
 		[KEY_GUID_STAMP] = "1111111111111111111111111111111111111111",
-		/* KEY_CODE, for types in which 40 digits are a debug id */
+		/* a second sample of KEY_CODE, for types in which 40 digits are a debug id */
 		[KEY_FORMS] = "11111111111111111111",
 	};
 	unsigned form = class % KEY_FORMS;

@@ -10,7 +10,7 @@
 enum worth_symbols {
 	WORTH_NO_SYMBOLS,
 	WORTH_EXPORTS, /* only what other modules may call: PE, Mach-O */
-	WORTH_DYNAMIC, /* likewise without local symbols: .dynsym of ELF, the public symbols of a PDB */
+	WORTH_DYNAMIC, /* all but local symbols: .dynsym of ELF, the public symbols of a PDB */
 	WORTH_SYMBOLS  /* all */
 };
 
@@ -34,11 +34,12 @@ int worth_compare(const struct worth *a, const struct worth *b, enum filetype t)
 /* A number below 128 for comparisons among files of one type: a better file has a higher one. */
 unsigned worth_rank(const struct worth *w, enum filetype t);
 
-/* Whether the file has what a file of the type is asked for. Then no other source need be asked for a better one.
- * True if the worth is unknown. */
+/* Whether the file has what clients want from a file of the type. Then no other source need be asked for a better
+ * one. True if the worth is unknown. */
 bool worth_suffices(const struct worth *w, enum filetype t);
 
-/* What the type is asked for, for messages: "debug information". NULL: any file of the type suffices. */
+/* What clients want from a file of the type, for messages: "debug information". NULL: any file of the type
+ * suffices. */
 const char *worth_wanted(enum filetype t);
 
 /* The text form: "symbols=full debug=lines unwind sources", without the words for what is missing; "none";

@@ -15,12 +15,14 @@
  * file names print as given:
  *   code                    the code id
  *   uuid                    the UUID of a Mach-O file: module_uuid()
- *   guid age                of a debug id; PDB 2.0 has no GUID but
- *   sig sig_padded          a signature, in 8 digits, or with zeros up to 32
+ *   guid age                of a debug id
+ *   sig sig_padded          the signature that a PDB 2.0 has in place of a GUID: in 8 digits, or padded with
+ *                           zeros to 32
  *   stamp                   ffffffff in place of a Portable PDB's stamp; when read, also a real stamp
  *   code_file debug_file    base names
- *   section path            of an ELF file; of a source file: path takes the rest, including slashes
- *   given                   the id as the request spelled it (module.path), if it has one; printed only
+ *   section                 the name of a section of an ELF file
+ *   path                    the path of a source file: the rest of the path, including slashes
+ *   given                   the id as the request spelled it (module.path), if it has one; never read
  * A colon introduces a slice of a value ({code:0-2}, {code:2-}), or a change of a name: `lower`, or a shape
  * of name.h ({debug_file:sym}). A shaped name must come after the plain one. */
 struct layout_row {
@@ -68,7 +70,7 @@ struct layout {
 	const char *help;
 	const struct layout_row *rows; /* ends with a NULL pattern */
 	unsigned flags;
-	enum filetype links; /* files of this type are links, in its folder, into the folder of `dsym` */
+	enum filetype links; /* in the layout's folder, files of this type are links into the folder of `dsym` */
 	const char *tiered;  /* the layout that a store of this layout may turn out to have (two tiers); or
 				NULL */
 };

@@ -33,8 +33,8 @@ struct listing_range {
 struct listing_part {
 	enum listing_what what;
 	bool rows[LISTING_ROWS];
-	size_t digits;	    /* LISTING_DIGITS: the digits of the id up to the end of a name, with
-			       range.prefix */
+	size_t digits;	    /* LISTING_DIGITS: how many digits of the id a name completes, counted from the
+			       first, so those of range.prefix are included */
 	bool one_each;	    /* LISTING_IDS: keys of one prefix and class print the same name */
 	bool with_case;	    /* names that differ only in case are different names */
 	const char *text;   /* LISTING_ONE: the name, in any case, if the pattern contains it; or NULL */

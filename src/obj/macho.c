@@ -314,7 +314,7 @@ static void module_of(const struct macho *m, struct module *out)
 	debug_id_from_build_id(&out->debug_id, m->uuid, sizeof(m->uuid), true); /* in unchanged order */
 }
 
-/* Whether symbols are local is not known of old files: their symbols count as all. */
+/* Old files do not say which symbols are local: their symbol table counts as complete. */
 static enum worth_symbols symbols_of(const struct macho *m)
 {
 	if (!m->symbols)

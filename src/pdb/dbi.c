@@ -180,8 +180,8 @@ int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struc
 	return r < 0 || !p->has_dbi ? r : read_parts(p, io, &parts, o, e);
 }
 
-/* The number of contributions to check, because they may overlap a little: an address belongs to the nearest
- * one before it that contains it. */
+/* How many contributions that begin before an address are checked, because contributions may overlap a little. The
+ * nearest one that contains the address counts. */
 #define BACK_MOST 16
 
 const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off)

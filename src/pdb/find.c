@@ -34,7 +34,8 @@ struct spot {
 	uint32_t off, rva;
 };
 
-/* The start of a function, or of the part of it that OMAP tables left together. */
+/* The start of a function. If OMAP tables moved its parts to different places, the start of the part that
+ * contains the address. */
 struct origin {
 	uint32_t off, rva;
 };
@@ -56,8 +57,8 @@ static struct origin origin_of(const struct pdb *p, const struct spot *at, uint3
 	return o;
 }
 
-/* A call of GSYM: pieces where a site has the same caller and the same line of the call. `start` is
- * UINT32_MAX until the call is in the part of the function that begins at the origin. */
+/* An inlined call as GSYM has it: the pieces in which a call site keeps its caller and the line of the call.
+ * `start`: where the call begins, but not before the origin; UINT32_MAX: not known yet. */
 struct call {
 	uint32_t number, caller, file, line, start;
 };
@@ -150,7 +151,8 @@ static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const s
 	return r < 0 ? r : add_frame(names, c, out, &own, p->file, p->line, at->rva - o->rva, again);
 }
 
-/* The function begins at `start`, which may lie before `f`: of a public symbol only one byte is looked at. */
+/* Finds the frames of the address in `f`. The function begins at `start`. For a public symbol `f` is only the byte
+ * at the address, and so `start` may lie before it. */
 static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f, uint32_t start,
 	const struct spot *at, struct pdb_found *out)
 {
@@ -196,9 +198,9 @@ static uint32_t unnamed_start(const struct pdb_code *c, const struct spot *at)
 	return MIN(start, at->off);
 }
 
-/* Finds the public symbol for an address. Such a symbol extends up to the next one, or to a function that
- * begins earlier. It begins where a function ends that has its address. Its lines are those of the code,
- * which assemblers list without functions. */
+/* Finds the public symbol for an address. Such a symbol extends to the next one, or to the next function if that
+ * begins earlier. If its own address lies in a function, the symbol begins at the end of that function. Lines come
+ * from the module: assemblers write lines without functions. Code that has only lines gets an empty name. */
 static int find_public(const struct pdb *p, struct pdb_namer *names, const struct pdb_code *c, const struct spot *at,
 	struct pdb_found *out, struct err *e)
 {

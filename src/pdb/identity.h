@@ -14,7 +14,7 @@ struct pdb_identity {
 	bool has_dbi;	    /* false: no functions, but perhaps types */
 	bool old_dbi;	    /* from before 1999: its contents are unknown */
 	bool stripped;	    /* it has public symbols, and little else */
-	uint64_t end;	    /* the container needs so many bytes */
+	uint64_t end;	    /* size of the container in bytes */
 };
 
 /* Any thread, with its own `io`. 0; -EAGAIN: `io` lists the missing bytes; -ENOTSUP, -ENOMSG, -EBADMSG, -ENOMEM as

@@ -28,7 +28,7 @@ struct pdb_fragment {
 };
 
 /* Item number `which` covers [from, to) of a section. Lists are in order of `from`; `reach` is the highest
- * `to` of the section so far. */
+ * `to` of this range and earlier ones of the section. */
 struct pdb_range {
 	uint32_t section, which;
 	uint64_t from, to, reach;

@@ -72,7 +72,8 @@ struct pdb {
 
 	bool has_dbi, stripped, incremental;
 	uint16_t machine;
-	uint16_t records, publics; /* streams: global symbols, and the public ones' order by address */
+	uint16_t records, publics; /* streams: the records of global and public symbols; the list of public
+				      symbols in order of address */
 	uint32_t n_modules;
 	struct pdb_module *modules;
 	uint8_t *module_info; /* the bytes that the modules' names point into */

@@ -208,7 +208,7 @@ int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf
 
 /* ---- the index ---------------------------------------------------------------------------- */
 
-/* Ends at a record that is broken: the marks are for those behind it. */
+/* Indexes the records up to the first broken one. Records behind that are found by the marks. */
 static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_records *all, struct err *e)
 {
 	uint32_t most = MIN(all->end - all->begin, all->size / 4), at = 0, len;

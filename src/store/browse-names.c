@@ -45,7 +45,7 @@ static int fill_name(struct browse *b, const struct browse_place *at)
 	return r > 0 ? browse_add(b, &e, (uint64_t)at->id) : r;
 }
 
-/* The place of the name of an offset, also of a name that was dropped recently. */
+/* The place of the name that an offset stands for, even if that name was dropped recently. */
 static int name_place(struct browse *b, uint64_t after, struct browse_place *at)
 {
 	*at = (struct browse_place){.id = (int64_t)after};

@@ -25,7 +25,7 @@ struct draft {
 	bool lent; /* a full sparse file: it stays when the draft is discarded */
 	uint64_t end;	 /* of what was written */
 	uint64_t looked; /* bytes written since the free space was checked */
-	uint64_t evicted; /* `end` + 1 at the last eviction: one eviction for the same bytes */
+	uint64_t evicted; /* `end` + 1 at the last eviction: there is only one for the same bytes */
 	bool at_once;	 /* the writing thread must not wait: writes do not evict */
 };
 

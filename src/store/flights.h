@@ -6,8 +6,8 @@
 #pragma once
 #include "store/store.h"
 
-/* Tries to lead a flight. 0: this process leads it; -EAGAIN: another process does; -errno. The caller joins
- * two requests of one process. */
+/* Tries to lead a flight. 0: this process leads it; -EAGAIN: another process does; -errno. Two requests of
+ * one process both succeed, so the caller must join them. */
 int flights_lead(struct store *s, uint64_t number);
 
 /* The leader announces that the artifact exists, before its bytes are complete. */
@@ -19,10 +19,11 @@ bool flights_found(struct store *s, uint64_t number); /* whether another process
 void flights_want(struct store *s, uint64_t number, bool want);
 bool flights_wanted(struct store *s, uint64_t number); /* whether another process asks for it */
 
-/* The heartbeat of a leader: it changes as long as the leader makes progress. */
+/* The heartbeat of a leader: a lock that the leader takes (`high`) and releases in turn, as long as it makes
+ * progress. */
 #define FLIGHTS_BEAT_MS 500	/* the leader changes it this often */
 #define FLIGHTS_SILENCE_MS 5000 /* followers leave a leader whose heartbeat does not change for this long */
 void flights_beat(struct store *s, uint64_t number, bool high);
-bool flights_beats(struct store *s, uint64_t number); /* the heartbeat of another process: true is high */
+bool flights_beats(struct store *s, uint64_t number); /* whether another process holds that lock */
 
 void flights_drop(struct store *s, uint64_t number); /* releases all locks of a leader */

@@ -28,7 +28,7 @@ static int sweep_file(void *ctx, enum dir_kind kind, const char *sha256)
 	return r == -ENOENT ? settle(w->s, w->ix, sha256, false) : r;
 }
 
-/* Whether an object has its blob, in its size, and its label. The label is removed before the blob, so after
+/* Whether an object has its blob, with the right size, and its label. The label is removed before the blob, so after
  * a power loss the index may have a row again whose blob lacks its label. */
 static bool is_sound(struct store *s, const struct index_object *o)
 {

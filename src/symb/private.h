@@ -58,7 +58,7 @@ struct wanted {
 
 struct asked_frame {
 	uint32_t module; /* index into the job's modules; NO_MODULE */
-	bool minus;	 /* the offset is negative: -1 */
+	bool minus;	 /* the offset is -1, the only negative one that a request may have */
 	uint32_t method; /* of a Portable PDB: the row of a method; 0: none */
 	uint64_t offset;
 	size_t big;	 /* for an offset of more than 64 bits: 1 + the position of its text in `bigs`; else

@@ -124,8 +124,8 @@ int index_object_worth(struct index *ix, int64_t id, struct worth *out); /* -ENO
 int index_object_set_worth(struct index *ix, int64_t id, const struct worth *w);
 int index_object_drop(struct index *ix, int64_t id); /* its keys too */
 int index_object_used(struct index *ix, int64_t id, int64_t when);
-/* Extends the time, and never shortens it; 0: not kept; INT64_MAX: pinned. If the label becomes wrong, the
- * caller adds an intent. */
+/* Keeps an object until this time, or longer if a later time was set before. INT64_MAX pins the object; 0 ends
+ * keeping and the pin. If the label becomes wrong, the caller adds an intent. */
 int index_object_keep(struct index *ix, int64_t id, int64_t until);
 /* The least recently used entry that may be evicted, other than the object `except` and sparse files up to the
  * place `past`. `sparse`: the entry is a sparse file; its name and size on disk are in `out`. -ENOENT */

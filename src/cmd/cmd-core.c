@@ -24,6 +24,7 @@ extern char **environ;
 struct sysroot {
 	char *dir, *mount, *root; /* DIR, DIR/mnt, DIR/root */
 	char *program;		  /* DIR/root/PATH, of the core's program; NULL: not known */
+	char *loader, *interp;	  /* where a link to the dynamic linker leads, and how the program calls it; NULL */
 	unsigned local, fetched, unknown, unplaced;
 };
 
@@ -78,6 +79,14 @@ static bool has_no_place(int r)
 	return r == -ENOTDIR || r == -ENOENT || r == -ENAMETOOLONG || r == -ELOOP;
 }
 
+static int take_program(struct sysroot *s, const struct dump_module *d, const char *at)
+{
+	s->program = strdup(at);
+	if (s->program && d->interp[0] && path_ok(d->interp))
+		s->interp = strdup(d->interp);
+	return s->program ? 0 : -ENOMEM;
+}
+
 static int link_module(void *ctx, const struct dump_module *d)
 {
 	struct sysroot *s = ctx;
@@ -102,10 +111,10 @@ static int link_module(void *ctx, const struct dump_module *d)
 	}
 	s->local += local;
 	s->fetched += !local;
-	if (r == 0 && d->program && !s->program) {
-		s->program = strdup(at.p);
-		r = s->program ? 0 : -ENOMEM;
-	}
+	if (r == 0 && d->program && !s->program)
+		r = take_program(s, d, at.p);
+	if (r == 0 && d->loader && !s->loader)
+		r = (s->loader = strdup(to.p)) ? 0 : -ENOMEM;
 	return r;
 }
 
@@ -125,19 +134,52 @@ static void link_usr(const struct sysroot *s)
 	}
 }
 
+/* The program asks for its dynamic linker by a name that the kernel resolved: /lib64/ld-linux-x86-64.so.2 may lead
+ * to /usr/lib/x86_64-linux-gnu. Debuggers look it up by that name. Where /lib64 is a link to usr/lib64, the name
+ * goes there. */
+static int link_loader(const struct sysroot *s)
+{
+	_cleanup_buf_ struct buf at = BUF_UP_TO(3 * DUMP_PATH);
+	size_t n;
+	int r;
+
+	if (!s->interp || !s->loader)
+		return 0;
+	n = 1 + strcspn(s->interp + 1, "/");
+	r = buf_addf(&at, "%s%.*s", s->root, (int)n, s->interp);
+	if (r == 0) {
+		struct stat st;
+		bool usr = lstat(at.p, &st) == 0 && S_ISLNK(st.st_mode) && s->interp[n] == '/';
+
+		buf_clear(&at);
+		r = buf_addf(&at, "%s%s%s", s->root, usr ? "/usr" : "", s->interp);
+	}
+	if (r == 0)
+		r = link_at(at.p, s->loader);
+	return has_no_place(r) ? 0 : r;
+}
+
 static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 {
 	_cleanup_close_ int fd = -1;
 	uint64_t size;
 	struct view v;
+	char magic[4];
 	int r = path_open_file(core, &fd, &size, e);
 
 	if (r < 0)
 		return r;
 	v = view_of_fd(fd, size);
+	if (view_read(&v, 0, magic, sizeof(magic)) == 0 && memcmp(magic, "MDMP", sizeof(magic)) == 0)
+		return err_set(e, -ENOMSG, "is a minidump, not a core file; `symfs warm FILE` fetches its files, and "
+			"`lldb -c FILE` or minidump-stackwalk reads it");
 	r = dump_read(&v, link_module, s, e);
-	if (r == 0)
+	if (r == -ENOMSG) /* an ELF file, a text */
+		return err_set(e, r, "is not a core file; `symfs id` says what it is");
+	if (r == 0) {
 		link_usr(s);
+		r = link_loader(s);
+	}
 	return r < 0 && !e->text[0] ? err_set(e, r, "%s", err_text(r)) : r;
 }
 
@@ -173,6 +215,8 @@ static void sysroot_remove(struct sysroot *s)
 	free(s->mount);
 	free(s->root);
 	free(s->program);
+	free(s->loader);
+	free(s->interp);
 }
 
 /* ---- other programs ----------------------------------------------------------------- */
@@ -372,8 +416,8 @@ static int debug_in_sysroot(struct sysroot *s, const char *core, const struct wo
 		fprintf(stderr, "symfs core: %s: %s\n", text_shown(core, true, &room), e.text);
 		return r == -ENOMSG || r == -ENODATA || r == -EBADMSG || r == -ENOENT ? EXIT_NO : EXIT_LOCAL;
 	}
-	fprintf(stderr, "symfs core: %u modules are on this machine, %u are downloaded when needed, "
-		"%u cannot be identified from the core\n", s->local, s->fetched, s->unknown);
+	fprintf(stderr, "symfs core: modules: %u local, %u to be fetched, %u without build id\n", s->local, s->fetched,
+		s->unknown);
 	if (s->unplaced)
 		fprintf(stderr, "symfs core: %u modules are left out: "
 			"their paths conflict with others, or are too long\n", s->unplaced);

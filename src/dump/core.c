@@ -10,10 +10,12 @@
 #define SEGMENTS_MOST (1u << 17)
 #define NOTE_MOST (64u << 20) /* bytes of all notes of a segment */
 
-enum { ET_CORE = 4, PT_LOAD = 1, PT_NOTE = 4, PN_XNUM = 0xffff, NT_AUXV = 6, NT_FILE = 0x46494c45 };
+enum { PF_X = 1, ET_CORE = 4, PT_LOAD = 1, PT_NOTE = 4, PN_XNUM = 0xffff, NT_AUXV = 6, NT_FILE = 0x46494c45 };
 
 struct part {
 	uint64_t address, offset, size; /* the dumped part of a segment; offset in the file */
+	uint64_t mapped;		/* bytes of the whole segment in memory */
+	bool runs;			/* it can be executed */
 };
 
 struct core {
@@ -29,6 +31,8 @@ struct core {
 	uint8_t *files; /* NT_FILE */
 	size_t files_n;
 	uint64_t entry; /* the entry point of the program; 0: unknown */
+	uint64_t loader; /* where the dynamic linker begins; 0: unknown */
+	bool flagged;	 /* the segments say which of them can be executed */
 };
 
 static int broken(struct core *c, const char *what)
@@ -60,6 +64,19 @@ static int read_memory(const struct memory *m, uint64_t at, void *p, size_t n)
 			return view_read(c->v, x->offset + (at - x->address), p, n);
 	}
 	return -ENODATA;
+}
+
+static bool can_run(const struct memory *m, uint64_t from, uint64_t to)
+{
+	const struct core *c = (const struct core *)m;
+
+	for (size_t i = 0; i < c->n_parts; i++) {
+		const struct part *x = &c->parts[i];
+
+		if (x->runs && x->address < to && (from < x->address || from - x->address < x->mapped))
+			return true;
+	}
+	return !c->flagged;
 }
 
 static int read_head(struct core *c)
@@ -96,6 +113,8 @@ static int take_note(struct core *c, uint64_t type, const uint8_t *desc, size_t 
 {
 	if (type == NT_AUXV && !c->entry)
 		c->entry = aux_value(desc, n, c->is64, c->big, AUX_ENTRY);
+	if (type == NT_AUXV && !c->loader)
+		c->loader = aux_value(desc, n, c->is64, c->big, AUX_BASE);
 	if (type != NT_FILE || c->files)
 		return 0;
 	c->files = malloc(n + 1);
@@ -161,9 +180,14 @@ static int read_segments(struct core *c)
 		off = dump_number(h + (c->is64 ? 8 : 4), word, c->big);
 		address = dump_number(h + (c->is64 ? 16 : 8), word, c->big);
 		size = dump_number(h + (c->is64 ? 32 : 16), word, c->big);
-		if (type == PT_LOAD && size)
-			c->parts[c->n_parts++] = (struct part){address, off, size};
-		else if (type == PT_NOTE)
+		if (type == PT_LOAD) {
+			bool runs = dump_number(h + (c->is64 ? 4 : 24), 4, c->big) & PF_X;
+			uint64_t mapped = dump_number(h + (c->is64 ? 40 : 20), word, c->big);
+
+			c->parts[c->n_parts++] = (struct part){address, off, size, mapped, runs};
+			c->flagged |= runs;
+		}
+		if (type == PT_NOTE)
 			r = read_notes(c, off, size);
 	}
 	return r;
@@ -175,7 +199,8 @@ static int read_segments(struct core *c)
  * its end and its offset in pages; then their names. */
 static int report_files(struct core *c, dump_each *each, void *ctx)
 {
-	struct joining j = {.mem = &c->mem, .each = each, .ctx = ctx, .entry = c->entry};
+	struct joining j = {.mem = &c->mem, .each = each, .ctx = ctx, .entry = c->entry,
+		.loader = c->loader};
 	size_t word = c->is64 ? 8 : 4;
 	const uint8_t *p = c->files, *end = c->files + c->files_n;
 	uint64_t count, page;
@@ -202,7 +227,7 @@ static int report_files(struct core *c, dump_each *each, void *ctx)
 
 int core_read(struct view *v, dump_each *each, void *ctx, struct err *e)
 {
-	struct core c = {.mem = {read_memory}, .v = v, .e = e};
+	struct core c = {.mem = {read_memory, can_run}, .v = v, .e = e};
 	int r = read_head(&c);
 
 	if (r == 0)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #define DUMP_PATH 4096
+#define DUMP_INTERP 256 /* bytes */
 #define DUMP_MODULES 65536u /* in one dump */
 
 struct dump_module {
@@ -17,6 +18,8 @@ struct dump_module {
 	char path[DUMP_PATH];	/* of the file, as the program knew it; "" */
 	uint64_t base, end;	/* addresses */
 	bool program;		/* the executable itself */
+	bool loader;		/* the dynamic linker */
+	char interp[DUMP_INTERP]; /* of the program: how it calls the dynamic linker, a path; "" */
 };
 
 /* Called in the order of the dump. A result other than 0 ends the reading and is returned. */

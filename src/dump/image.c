@@ -12,7 +12,7 @@
 #define NOTES_MOST (64u << 10) /* bytes */
 #define BUILD_ID_MOST (CODE_ID_MAX / 2)
 
-enum { PT_LOAD = 1, PT_NOTE = 4, NT_GNU_BUILD_ID = 3 };
+enum { PT_LOAD = 1, PT_INTERP = 3, PT_NOTE = 4, NT_GNU_BUILD_ID = 3 };
 
 uint64_t dump_number(const uint8_t *p, unsigned n, bool big)
 {
@@ -136,20 +136,32 @@ static int id_in_segment(const struct image *im, uint64_t at, uint64_t size, str
 	return id_in_notes(im, p, (size_t)size, m);
 }
 
+/* The address that the file was linked for. 0; -ENODATA: its segments are not in memory. */
+static int image_linked(const struct image *im, uint64_t *out)
+{
+	struct segment s;
+	int r = 0;
+
+	*out = 0;
+	for (unsigned i = 0; r == 0 && i < im->phnum; i++) {
+		r = image_segment(im, i, &s);
+		if (r == 0 && s.type == PT_LOAD) {
+			*out = s.address - s.offset;
+			break;
+		}
+	}
+	return r;
+}
+
 int image_identify(const struct memory *mem, uint64_t base, struct module *m)
 {
 	struct image im = {.mem = mem, .base = base};
 	struct segment s;
-	uint64_t linked = 0; /* the address that the file was linked for */
+	uint64_t linked = 0;
 	int r = image_open(&im);
 
-	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
-		r = image_segment(&im, i, &s);
-		if (r == 0 && s.type == PT_LOAD) {
-			linked = s.address - s.offset;
-			break;
-		}
-	}
+	if (r == 0)
+		r = image_linked(&im, &linked);
 	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
 		r = image_segment(&im, i, &s);
 		if (r == 0 && s.type == PT_NOTE &&
@@ -157,6 +169,28 @@ int image_identify(const struct memory *mem, uint64_t base, struct module *m)
 			return 0;
 	}
 	return r < 0 ? r : -ENODATA;
+}
+
+/* Reads the name by which the program at `base` asks for its dynamic linker; "": it does not say, or that is not in
+ * memory. */
+static void image_interp(const struct memory *mem, uint64_t base, char out[static DUMP_INTERP])
+{
+	struct image im = {.mem = mem, .base = base};
+	struct segment s;
+	uint64_t linked = 0;
+	int r = image_open(&im);
+
+	if (r == 0)
+		r = image_linked(&im, &linked);
+	for (unsigned i = 0; r == 0 && i < im.phnum; i++) {
+		r = image_segment(&im, i, &s);
+		if (r < 0 || s.type != PT_INTERP || s.size < 2 || s.size > DUMP_INTERP)
+			continue;
+		if (mem->read(mem, base + (s.address - linked), out, (size_t)s.size) < 0 || out[s.size - 1] != '\0')
+			break;
+		return;
+	}
+	out[0] = '\0';
 }
 
 /* ---- mappings of one file ----------------------------------------------------------- */
@@ -181,8 +215,13 @@ int joining_flush(struct joining *j)
 		return r;
 	if (r == -ENOMSG && j->mem->read(j->mem, j->now.base, &(char){0}, 1) == 0)
 		return 0; /* a font or a locale, not a module */
+	if (r == -ENOMSG && j->mem->runs && !j->mem->runs(j->mem, j->now.base, j->now.end))
+		return 0; /* likewise: nothing in it can be executed, and it was not dumped */
 	name_module(&j->now);
+	j->now.loader = j->loader && j->loader == j->now.base;
 	j->now.program = j->entry >= j->now.base && j->entry < j->now.end;
+	if (j->now.program)
+		image_interp(j->mem, j->now.base, j->now.interp);
 	if (++j->n > DUMP_MODULES)
 		return -E2BIG;
 	return j->each(j->ctx, &j->now);

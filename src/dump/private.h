@@ -8,6 +8,8 @@
  * are missing. */
 struct memory {
 	int (*read)(const struct memory *m, uint64_t at, void *p, size_t n);
+	/* Whether anything from `from` to `to` can be executed. NULL: unknown. */
+	bool (*runs)(const struct memory *m, uint64_t from, uint64_t to);
 };
 
 /* Reads the build id of the ELF file that is mapped at `base`. 0: `m` has it; -ENOMSG: not an ELF file;
@@ -15,6 +17,7 @@ struct memory {
 int image_identify(const struct memory *mem, uint64_t base, struct module *m);
 
 /* The value of an entry of an auxiliary vector; 0: it has no such entry. */
+#define AUX_BASE 7  /* where the dynamic linker is */
 #define AUX_ENTRY 9 /* the entry point of the program */
 uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t type);
 
@@ -27,6 +30,7 @@ struct joining {
 	dump_each *each;
 	void *ctx;
 	uint64_t entry; /* an address within the program; 0: unknown */
+	uint64_t loader; /* where the dynamic linker begins; 0: unknown */
 	bool open;
 	unsigned n; /* modules reported */
 	struct dump_module now;

@@ -42,19 +42,21 @@ static int take_line(struct joining *j, char *line)
 	return joining_add(j, from, to, offset, line + at);
 }
 
-static uint64_t entry_of(int proc)
+/* Reads where the program and its dynamic linker are. */
+static void read_auxv(int proc, struct joining *j)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t n;
 
 	if (path_read(proc, "auxv", 64 << 10, &text, &n) < 0)
-		return 0;
-	return aux_value((uint8_t *)text, n, sizeof(long) == 8, false, AUX_ENTRY);
+		return;
+	j->entry = aux_value((uint8_t *)text, n, sizeof(long) == 8, false, AUX_ENTRY);
+	j->loader = aux_value((uint8_t *)text, n, sizeof(long) == 8, false, AUX_BASE);
 }
 
 int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e)
 {
-	struct process x = {.mem = {read_memory}, .fd = -1};
+	struct process x = {.mem = {.read = read_memory}, .fd = -1};
 	struct joining j = {.mem = &x.mem, .each = each, .ctx = ctx};
 	_cleanup_close_ int proc = -1, mem = -1;
 	_cleanup_free_ char *maps = NULL;
@@ -69,7 +71,7 @@ int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e)
 	if (r < 0)
 		return err_set(e, r, "process %d: cannot read its mappings: %s", (int)pid, err_text(r));
 	mem = x.fd = openat(proc, "mem", O_RDONLY | O_CLOEXEC);
-	j.entry = entry_of(proc);
+	read_auxv(proc, &j);
 	for (char *line = strtok_r(maps, "\n", &save); r == 0 && line; line = strtok_r(NULL, "\n", &save))
 		r = take_line(&j, line);
 	return r == 0 ? joining_flush(&j) : r;

@@ -96,7 +96,7 @@ for debugger in "gdb -nx -batch -ex bt" "lldb --batch -o bt"; do
     in_order "$out" 'frame #[0-9]+: .*libprog\.so`deeper\(n=3\) at prog-lib\.c:3' 'frame #[0-9]+: .*libprog\.so`prog_entry\(n=3\) at prog-lib\.c:4' \
       'frame #[0-9]+: .*prog`work\(argc=3\) at prog\.c:2' 'frame #[0-9]+: .*prog`main\(argc=3,.* at prog\.c:5'
   fi
-  expect "symfs core" "$out" 'modules are on this machine, 2 are downloaded when needed'
+  expect "symfs core" "$out" '^symfs core: modules: [0-9]+ local, 2 to be fetched, 0 without build id$'
 done
 [ -z "$(ls "$TMPDIR")" ] || fail "a directory is left behind: $(ls "$TMPDIR")"
 grep -q " $TMPDIR/" /proc/self/mountinfo && fail "a mount is left behind"
@@ -143,7 +143,19 @@ timeout 120 "$SYMFS" core --no-default-sources --cache "$TMP/store-core" --sourc
   sh -c 'exit 7' >"$TMP/out" 2>&1
 [ $? = 7 ] && grep -q '1 modules are left out' "$TMP/out" || fail "a module below another: $(cat "$TMP/out")"
 "$SYMFS" core "$top_srcdir/README.md" 2>"$TMP/err" && fail "symfs core takes a text"
-grep -q 'neither a core file' "$TMP/err" || fail "symfs core says $(cat "$TMP/err")"
+grep -q 'is not a core file' "$TMP/err" || fail "symfs core says $(cat "$TMP/err")"
+"$SYMFS" core "$(command -v sleep)" 2>"$TMP/err" && fail "symfs core takes a program"
+grep -q 'is not a core file' "$TMP/err" || fail "symfs core PROGRAM says $(cat "$TMP/err")"
+printf 'MDMP0123456789' >"$TMP/crash.dmp"
+for command in core debug; do
+  "$SYMFS" $command "$TMP/crash.dmp" 2>"$TMP/err"
+  [ $? = 1 ] && grep -q 'is a minidump, not a core file; .symfs warm FILE. fetches its files' "$TMP/err" ||
+    fail "symfs $command MINIDUMP says $(cat "$TMP/err")"
+done
+# The dynamic linker is there by the name that the program has for it, and is that of the core.
+interp=$(readelf -l "$(command -v sleep)" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
+out=$(core sh -c 'for word; do case $word in "set sysroot "*) readlink -f "${word#set sysroot }$0" ;; esac; done' "$interp" | tail -n 1)
+[ -n "$interp" ] && [ "$out" = "$(readlink -f "$interp")" ] || fail "the dynamic linker $interp is $out"
 
 # The minidumps of others, where they are.
 for dump in "$top_srcdir"/../shared/fixtures/built/minidump/*.dmp; do

@@ -32,8 +32,8 @@ bool answer_is_first(const struct attempt *at, const struct net_reply *r)
 		r->size == MIN(r->range_total, (int64_t)EARLY_BYTES);
 }
 
-/* Whether the answer to a range is useless: without a validator later ranges may be of another version, so the
- * source is asked for the whole at once. */
+/* Whether the answer to a range request is useless. Without a validator, later ranges may be of another version, so
+ * the source must send the whole file in one answer. */
 bool answer_is_useless(struct attempt *at, const struct net_reply *r)
 {
 	uint64_t most = fetch_most(at->flight->f, at->source);

@@ -74,8 +74,8 @@ void attempt_blame(struct attempt *at, const struct judgement *j, const struct n
 	breaker_tell(at->flight->f->breakers, at->source->origin, clock_ms(), j, hold);
 }
 
-/* Retry a transient error once, silently: neither the breaker nor the caller hears of it. Only for a host
- * that has been healthy, so that a flaky one does not cost every caller a second wait. */
+/* A transient error is retried once, silently: neither the breaker nor the caller is informed. This is only for a
+ * host that has been healthy, so that a flaky host does not cost every caller a second wait. */
 bool attempt_wants_again(struct attempt *at, const struct judgement *j)
 {
 	if (!j->again || at->retried ||
@@ -336,7 +336,7 @@ static void answer_broke(struct attempt *at, const struct net_reply *r)
 	attempt_fail(at, j.error, j.text);
 }
 
-/* The end of the answer that counts. */
+/* The transfer of the attempt's answer ended. */
 static void answer_done(struct query *q, const struct net_reply *r)
 {
 	struct attempt *at = q->attempt;

@@ -35,11 +35,12 @@ struct mismatch {
 	char text[200];
 };
 
-/* A spelling that a source did not have, when the source could not answer for another one. It is not asked for
- * that spelling for a while: unanswered questions never make answered ones be asked again. */
+/* A spelling that a source did not have, when a request for another spelling failed. The source is not asked again
+ * for the missing spelling for a while, so that a retry repeats only the failed requests. */
 #define ABSENT_MOST 256
 struct absent {
-	uint64_t until, asked; /* seen_number() */
+	uint64_t until; /* clock_ms() */
+	uint64_t asked; /* seen_number() of the request */
 };
 
 /* The last answer of a source that was not the file. A slot keeps the newest answer. */
@@ -241,9 +242,10 @@ int local_find(struct fetch *f, const struct source *s, const struct artifact *a
  * message that it holds instead. -ETIMEDOUT: other threads are stuck in the source's directories. */
 int local_follow(struct fetch *f, const struct source *s, const struct key *k, const char *text, size_t n,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
-/* Leaves the better of two files of type `t` in *best, and NULL in *other. True: no better one need be looked for. */
+/* Keeps the better of two files of type `t` in *best; sets *other to NULL. True: the search can end: *best is good
+ * enough, or the caller does not need the file itself. */
 bool local_take_better(struct blob **best, struct blob **other, enum filetype t);
-/* Whether a directory may have a better file than `b`, which is stored. */
+/* Whether a directory may have a better file than the stored file `b`. */
 bool local_may_improve(const struct sources *so, const struct artifact *a, const struct blob *b);
 int local_refuse(int fd); /* 0; -ELOOP: the file lies in a symfs mount */
 /* Opens a directory source's base (O_PATH). -ELOOP: it lies in a symfs mount. */

@@ -189,8 +189,8 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 	return true;
 }
 
-/* `so`: the sources, if a directory of theirs may have a better file; NULL: what is stored is the answer. 0; -ENOENT;
- * -EAGAIN: the directories are to be asked. */
+/* Answers with the stored file. 0. -ENOENT: it is not stored. -EAGAIN: a directory of `so` may have a better file, and
+ * must be asked first. `so` NULL: a stored file is always the answer. */
 static int try_stored(struct fetch *f, const struct sources *so, const struct artifact *a, const struct key *k,
 	struct fetched *out)
 {

@@ -86,8 +86,8 @@ void fetch_set_sources(struct fetch *f, struct sources *so);
 int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	struct fetched *out);
 
-/* The same, and is content with what is stored, where fetch_try() says -EAGAIN because a directory may have a better
- * file. */
+/* Like fetch_try(), but a stored file is always the answer. fetch_try() returns -EAGAIN if a directory may have a
+ * better file. */
 int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out);
 
 /* `*out` is written before `ready` can run, and is the caller's until ticket_unref(). 0, -ENOMEM. */

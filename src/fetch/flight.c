@@ -578,7 +578,7 @@ void flight_finish(struct flight *fl, const struct fetched *a)
 	if (fl->readers.untouched && a->blob)
 		part_for(fl, blob_fd(a->blob), blob_size(a->blob), blob_size(a->blob), NULL);
 	flight_end(fl, a->r);
-	/* A ticket that goes on to its next candidate finds no flight of this key any more. */
+	/* After flight_end(): a ticket that continues with its next candidate must not find this flight. */
 	tickets_answer(fl, a, TICKETS_ALL);
 	flight_reap(fl);
 }

@@ -150,7 +150,7 @@ struct check {
 	enum { CHECK_STORE, CHECK_DIRS, CHECK_OVER } step;
 	unsigned job;	 /* number of the newest directory job; results of older jobs are discarded */
 	struct net_timer timer; /* the next step, or the time limit of the current one */
-	struct blob *poor; /* the stored file, while directories are searched for a better one; NULL */
+	struct blob *poor; /* the stored file, during the search for a better one in directories; NULL */
 	struct key poor_key; /* of `poor` */
 	int store_error; /* the store could not be searched: -errno; 0: it could */
 	int dir_error;	 /* a directory could not be searched: -errno; 0: all could */
@@ -385,8 +385,8 @@ bool part_is_open(struct part *p);
 /* ---- attempt.c: one source --------------------------------------------------------------------------------- */
 
 void attempt_release(struct attempt *at); /* frees what the attempt owns, not the attempt */
-/* Asks for the likeliest spelling alone, and soon for all others. A spelling that is known to be missing is not
- * asked for again. If all are missing the source counts as missing. */
+/* Asks for the most likely spelling alone, and soon for all others. Does not ask again for a spelling that is known
+ * to be missing. If all are missing, the source does not have the file. */
 void attempt_start(struct attempt *at);
 /* Stops the attempt's transfers. The attempt may be started again. */
 void attempt_give_up(struct attempt *at);
@@ -400,24 +400,24 @@ bool attempt_wants_again(struct attempt *at, const struct judgement *j);
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r);
 void attempt_blame(struct attempt *at, const struct judgement *j, const struct net_reply *r); /* informs the breaker */
 
-/* answer.c: what the head and the first bytes of an answer show. */
-bool answer_is_rest(const struct attempt *at, const struct net_reply *r); /* of the download that broke off */
+/* answer.c: judges the head and the first bytes of an answer. */
+bool answer_is_rest(const struct attempt *at, const struct net_reply *r); /* the rest of a download that broke off */
 bool answer_is_other_version(const struct attempt *at, const struct net_reply *r);
 bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or less of a short file */
 bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* a range without a version, or none */
 bool answer_is_fat(const uint8_t head[static OBJ_HEAD]);
-/* Whether the n bytes may begin the file: OBJ_HEAD or more, unless the file is shorter. Sets what they show of
- * the packing and the type. `all`: the file has no further bytes. */
+/* Whether the file may begin with these n bytes: OBJ_HEAD or more, unless the file is shorter. Sets the attempt's
+ * `packing`, `unsure` and `may_be`. `all`: the file has no further bytes. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all);
 
 /* query.c: the spellings of an attempt. `sink` gets the query as its context. */
 int queries_plan(struct attempt *at); /* one query for each spelling; 0, -ENOMEM */
 void queries_release(struct attempt *at); /* no transfer may run */
-/* Cancels what runs, except one query (NULL: none). Returns whether anything was cancelled. */
+/* Cancels the transfers of all queries except one (NULL: of all). Returns whether any was cancelled. */
 bool queries_cancel(struct attempt *at, const struct query *except);
-bool queries_run(const struct attempt *at); /* a transfer of one runs, or waits at its host */
+bool queries_run(const struct attempt *at); /* a query has a transfer, which runs or waits for its host */
 struct query *queries_first(const struct attempt *at, enum query_state state); /* NULL */
-bool queries_are_queued(const struct attempt *at); /* some run, and none of them was sent yet */
+bool queries_are_queued(const struct attempt *at); /* transfers exist, and all wait for their host */
 uint64_t queries_turn(const struct attempt *at); /* the latest transfer_its_turn(); 0 */
 int query_send(struct query *q, const struct net_sink *sink); /* 0, -ENOMEM; -EACCES: no credentials */
 

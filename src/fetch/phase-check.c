@@ -219,7 +219,7 @@ void check_stop(struct flight *fl)
 	fl->check.step = CHECK_OVER;
 }
 
-/* The stored file is the answer after all, if there is one. */
+/* No directory has a better file, so the stored file is the answer, if there is one. */
 static bool answer_poor(struct flight *fl)
 {
 	_cleanup_blob_ struct blob *b = take(fl->check.poor);

@@ -1,4 +1,4 @@
-/* Tickets: each is one caller's place. Its candidates are tried in order, and each joins a flight. */
+/* Tickets: each is a request of one caller. It tries its candidates in order, and joins a flight for each. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -38,8 +38,9 @@ static void ticket_overdue(void *ctx)
 	ticket_deliver(t, &a);
 }
 
-/* Each candidate's flight has a deadline of its own; together they may not take longer than one deadline. A
- * caller that wants the whole file, and waited for a body that turned out wrong, waits anew. */
+/* Whether the ticket may wait for another candidate. Each flight has its own deadline, but all candidates together
+ * may not take longer than one. A caller of FETCH_OPEN or more may wait again, if the error was not a timeout: it may
+ * have waited for a body that turned out to be wrong. */
 static bool ticket_may_wait(struct ticket *t)
 {
 	uint64_t waited = clock_ms() - t->began, most = t->f->opts.lookup_deadline_ms;
@@ -77,7 +78,7 @@ static void ticket_go_on(struct ticket *t)
 	ticket_deliver(t, &a);
 }
 
-/* A flight's answer for the candidate at which the ticket waits. */
+/* Takes a flight's answer for the current candidate. */
 static void ticket_answer(struct ticket *t, const struct fetched *a)
 {
 	if (!a) {

@@ -30,7 +30,7 @@ static struct tree **tree_at(struct fetch *f, const char *path)
 	return at;
 }
 
-/* The path of the tree's memory file. NULL: each process walks the tree anew. */
+/* The path of the tree's memory file. NULL: there is none, so each process reads all files again. */
 static char *memory_of(const struct fetch *f, const char *path)
 {
 	_cleanup_free_ char *dir = NULL;

@@ -1,5 +1,5 @@
-/* Packed files: recognizes them by their first bytes, checks a part of the inside early, and unpacks them into a draft
- * on a worker. Only the inside is judged, stored and shown. */
+/* Packed files: recognizes them by their first bytes, checks a part of the inside early, and unpacks them on a
+ * worker into a draft. Only the inside is judged, stored and shown. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/fetch-private.h"

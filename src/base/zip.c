@@ -119,8 +119,8 @@ int zip_open(struct zip *z, struct view *v, struct err *e)
 	return 0;
 }
 
-/* Reads the numbers that are all ones in the entry from the extra field, which has only those, in this
- * order. */
+/* Reads 64-bit numbers from the extra field. It has those numbers that are all ones in the entry, and no others,
+ * in the order of `fields`. */
 static void take_extra(struct zip_entry *entry, const uint8_t *p, size_t n)
 {
 	uint64_t *const fields[] = {&entry->size, &entry->packed, &entry->at};

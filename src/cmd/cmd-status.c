@@ -60,7 +60,8 @@ static int add_file(int root, const char *name, struct buf *out)
 	return r < 0 ? r : buf_add(out, "", 1);
 }
 
-/* Opens the root of a mount. 0; HIDDEN; DENIED; READ: the daemon is gone. */
+/* Opens the root of a mount. 0; HIDDEN; DENIED; READ: another error, because the daemon is gone. The letter is then
+ * the whole answer. */
 static char open_root(const struct mount *m, int *out)
 {
 	_cleanup_close_ int fd = open(m->point, O_PATH | O_CLOEXEC);

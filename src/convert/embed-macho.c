@@ -298,7 +298,8 @@ static void put_section(struct macho *f, uint8_t *s, const char *name, uint64_t 
 	embed_set(x, s + 48 + 2 * w, S_ATTR_DEBUG, 4);
 }
 
-/* Inserts the new segment's command before the command at `before`: section numbers follow the commands. */
+/* Inserts the new segment's command before the command at `before`. The place matters, because sections are numbered
+ * in the order of the commands. */
 static void put_segment(struct macho *f, uint32_t before, uint64_t addr, uint64_t vm_size, uint64_t off,
 	uint64_t size)
 {

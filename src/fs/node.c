@@ -192,8 +192,8 @@ static bool same(const struct node *n, enum node_kind kind, const char *name)
 	return n->kind == kind && strcmp(n->name, name) == 0;
 }
 
-/* The inode number of a name; another free number if a different name, whose digest has the same 63 bits,
- * already has that one. */
+/* Returns `ino`, the inode number that follows from a name. If a different name already has it, returns a free
+ * number: digests can have the same 63 bits. */
 static uint64_t free_number(struct nodes *t, uint64_t ino, enum node_kind kind, const char *name)
 {
 	struct node *n;

@@ -166,7 +166,7 @@ static void cancel(struct exchange *x, struct part_wait *bytes)
 {
 	if (bytes)
 		part_wait_cancel(bytes);
-	else if (x->making) /* it follows the ticket that found its input */
+	else if (x->making) /* the ticket, if any, found its input and has ended */
 		making_cancel(x->making);
 	else if (x->ticket)
 		ticket_cancel(x->ticket);

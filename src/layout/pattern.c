@@ -407,7 +407,7 @@ static bool of_prefix(const struct token *t)
 	return t->field && t->field->kind < FIELD_STAMP;
 }
 
-/* Whether the prefix is whole after this slice of it. */
+/* Whether the digits of the id are complete after this slice of them. */
 static bool completes(const struct token *t)
 {
 	size_t whole = t->field->kind == FIELD_SIG_PADDED ? 8 : t->field->digits;

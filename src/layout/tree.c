@@ -104,9 +104,9 @@ static void take_hit(const struct layout_hit *hit, struct tree_hit *out)
 		out->what = TREE_DIR;
 }
 
-/* A path without a layout has the meaning that any layout gives it. NN/REST is a program of `native` and a
- * directory of `unified`. (A first tier does not count as a directory, because any name can begin with
- * one.) */
+/* Reads a path outside of the layouts' folders by all layouts. Sets `else_dir` if it is a file in one layout and a
+ * directory in another: NN/REST is a program of `native` and a directory of `unified`. (A first tier does not count
+ * as a directory, because any name can begin with one.) */
 static void parse_any(const char *path, struct tree_hit *out)
 {
 	_cleanup_free_ struct layout_hit *hit = malloc(sizeof(*hit));

@@ -34,7 +34,7 @@ enum { STREAM_INFO = 1, STREAM_DBI = 3, STREAMS_READ };
 /* The first bytes of a stream, and the last. */
 struct front {
 	uint32_t size; /* of the whole stream */
-	uint64_t word; /* of the directory: its first block */
+	uint64_t word; /* index of the directory's word that has the stream's first block */
 	uint8_t bytes[DBI_SIZE];
 	uint8_t tail[TAIL_SIZE]; /* zeros: the bytes cannot be read */
 };

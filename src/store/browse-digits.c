@@ -25,7 +25,8 @@ static void prefix_with(const struct listing_range *g, size_t width, uint64_t va
 	snprintf(out, KEY_ID_MAX, "%.*s%s", (int)(KEY_ID_MAX - sizeof(digits)), g->prefix, digits);
 }
 
-/* Moves *value to the lowest value, from *value on, that some prefix has; UINT64_MAX: no prefix follows. */
+/* Moves *value forward to the next value that the id prefix of some key has, which may be *value itself.
+ * UINT64_MAX: there is no such value. */
 static int next_value(struct browse *b, const struct listing_range *g, size_t digits,
 	uint64_t *value)
 {

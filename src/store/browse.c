@@ -31,7 +31,8 @@ static int fill_part(struct browse *b, uint64_t after)
 		break;
 	}
 	browse_streams_end(b);
-	/* The name of the offset never existed, or was dropped so long ago that its place is not known. */
+	/* The name that the offset stands for never existed, or was dropped so long ago that its place is not
+	 * known. */
 	return r == -ENOENT ? 0 : r;
 }
 

@@ -28,7 +28,7 @@ struct publishing {
 	struct blob_facts stored; /* the facts as the index has them now */
 	const struct store_learned *learned; /* NULL: nothing */
 	bool takes[STORE_KEYS_MOST]; /* its keys that are free, or that a worse file has */
-	struct key keys[STORE_KEYS_MOST]; /* those, by the names that they were first given */
+	struct key keys[STORE_KEYS_MOST]; /* those keys, with the names that they were first stored with */
 	struct worth worth;
 	bool inherits; /* a pinned file loses a key to it, so it is pinned, too */
 	bool teaches;		     /* `m` is to be recorded */
@@ -190,7 +190,7 @@ static int other_line(void *ctx, const struct key *k, const struct blob_facts *f
 	return label_add(l->text, k, l->p->facts, l->p->size);
 }
 
-/* What is published without a worth keeps that of the same bytes. */
+/* Writes the worth into the label. If the publisher does not know it, writes what the index has for the same bytes. */
 static int write_worth(struct index *ix, const struct publishing *p, const struct index_object *o, struct buf *text)
 {
 	struct worth w = p->worth;

@@ -167,7 +167,7 @@ int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t
 int index_sparse_get(struct index *ix, const char *canon, struct store_sparse_row *out); /* -ENOENT */
 int index_sparse_get_name(struct index *ix, const char *name, struct store_sparse_row *out);
 int index_sparse_next(struct index *ix, int64_t after, struct store_sparse_row *out); /* -ENOENT */
-int index_sparse_put(struct index *ix, const struct store_sparse_row *row); /* without a block */
+int index_sparse_put(struct index *ix, const struct store_sparse_row *row); /* a new file: no block is present */
 int index_sparse_drop(struct index *ix, const char *name);
 int index_sparse_used(struct index *ix, const char *name, int64_t when);
 int index_sparse_grew(struct index *ix, const char *name, uint64_t present, uint64_t bytes,

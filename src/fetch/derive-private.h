@@ -4,6 +4,7 @@
 #include "convert/worker.h"
 #include "fetch/derive.h"
 #include "fetch/follow.h"
+#include "base/hash.h"
 #include "id/key.h"
 
 #include <pthread.h>
@@ -75,7 +76,7 @@ struct lack {
 };
 
 /* A file that a conversion is waiting for. */
-enum derive_wants { WANTS_INPUT, WANTS_ALT, WANTS_UNIT, WANTS_PROGRAM };
+enum derive_wants { WANTS_INPUT, WANTS_SECOND, WANTS_ALT, WANTS_UNIT, WANTS_PROGRAM };
 
 struct conversion {
 	struct derive *d;
@@ -96,6 +97,8 @@ struct conversion {
 	struct blob *in;   /* the input */
 	struct key key;	   /* of the derived file, if it is made of `in` */
 	enum filetype of;  /* type of `in` */
+	bool asked_second; /* the second input was asked for */
+	char input[SHA256_TEXT]; /* names the bytes of the chosen input */
 	struct lack alt;     /* the file into which dwz moved shared parts */
 	struct lack package; /* of split units */
 	struct lack units;   /* single split units */

@@ -30,56 +30,131 @@ static const struct derive_kind *kind_of(enum filetype t)
 
 /* ---- files that were made already ------------------------------------------------------ */
 
-static bool is_made_by(const struct derive_kind *kind, const struct blob *b)
+/* The name of an input's bytes: a better file under the same key has another name. */
+#define INPUT_NAME SHA256_TEXT
+#define IN_PLACE '@' /* begins the name of a file that is not in the store */
+#define ANY_IN_PLACE "@"
+
+static const char *input_name(const struct blob *in, char room[static INPUT_NAME])
+{
+	if (blob_sha256(in)[0])
+		snprintf(room, INPUT_NAME, "%s", blob_sha256(in));
+	else
+		snprintf(room, INPUT_NAME, "%c%016llx", IN_PLACE, (unsigned long long)blob_number(in));
+	return room;
+}
+
+#define MADE_OF " of "
+
+/* The name of the input that a stored file was made of. NULL: another version made the file. */
+static const char *made_of(const struct derive_kind *kind, const struct blob *b)
 {
 	const char *url = blob_facts(b)->url;
 	size_t n = strlen(kind->maker);
 
-	return strncmp(url, kind->maker, n) == 0 && url[n] == ' ';
+	if (strncmp(url, kind->maker, n) != 0 || strncmp(url + n, MADE_OF, strlen(MADE_OF)) != 0)
+		return NULL;
+	return url + n + strlen(MADE_OF);
 }
 
-/* 0. -EAGAIN: the file is not stored. -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: a recent conversion failed so. */
-static int find_made(struct derive *d, const struct key *k, struct blob **out)
+/* Finds the file that was made of the input with this name; NULL: of any input. 0. -EAGAIN: the file is not stored.
+ * -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: a recent conversion failed so. */
+static int find_made(struct derive *d, const struct key *k, const char *input, struct blob **out)
 {
 	static const int errors[] = {[DERIVE_NOTHING] = -ENOENT, [DERIVE_SLOW] = -ETIMEDOUT,
 		[DERIVE_SHORT] = -ENOMEM, [DERIVE_BROKEN] = -EBADMSG};
 	static const enum derive_fault order[] = {DERIVE_NOTHING, DERIVE_SLOW, DERIVE_SHORT, DERIVE_BROKEN};
 	const struct derive_kind *kind = kind_of(k->type);
 	int64_t now = clock_wall();
+	const char *of;
 	struct blob *b;
 
 	if (!kind)
 		return -ENOENT;
 	if (store_find(d->store, k, &b) == 0) {
-		if (is_made_by(kind, b)) {
+		of = made_of(kind, b);
+		if (of && (!input || strcmp(of, input) == 0)) {
 			*out = b;
 			return 0;
 		}
 		blob_unref(b);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++)
-		if (store_miss_until(d->store, k, "", kind->faults[order[i]]) > now)
+		if (store_miss_until(d->store, k, input ? input : "", kind->faults[order[i]]) > now)
 			return errors[order[i]];
 	return -EAGAIN;
 }
 
+/* Opens the stored input. -ENOENT: it is not stored. -EAGAIN: a better input may exist, of the second type or in a
+ * directory. */
+static int stored_input(struct derive *d, const struct artifact *inputs, unsigned n, struct blob **out)
+{
+	_cleanup_blob_ struct blob *other = NULL;
+	struct fetched f = {0};
+	struct key k;
+	int r = key_of(&k, &inputs[0]);
+
+	if (r == 0)
+		r = store_find(d->store, &k, out);
+	if (r < 0 || worth_suffices(&blob_facts(*out)->worth, k.type))
+		return r < 0 ? -ENOENT : 0;
+	r = fetch_try(d->fetch, inputs, 1, FETCH_WHOLE, &f);
+	blob_unref(f.blob);
+	if (r == 0 && n > 1 && key_of(&k, &inputs[1]) == 0 && store_find(d->store, &k, &other) == 0 &&
+		blob_facts(other)->worth.debug > blob_facts(*out)->worth.debug)
+		r = -EAGAIN;
+	if (r == -EAGAIN)
+		blob_unref(take(*out));
+	return r == -EAGAIN ? r : 0;
+}
+
 /* Only a file made of the best input is an answer at once. For other inputs, sources must first be asked whether
  * the best input exists. */
-int derive_try(struct derive *d, const struct artifact *a, struct fetched *f)
+int derive_try(struct derive *d, const struct artifact *a, struct blob *in, struct fetched *f)
 {
+	struct artifact inputs[DERIVE_INPUTS];
+	_cleanup_blob_ struct blob *b = in ? blob_ref(in) : NULL;
+	unsigned n = derive_inputs(a, inputs);
+	char room[INPUT_NAME];
+	const char *of;
 	int r;
 
 	memset(f, 0, sizeof(*f));
 	f->why = "";
-	if (derive_key(a, &f->key) < 0)
+	if (!n || derive_key(a, &f->key) < 0)
 		return -ENOENT;
-	r = find_made(d, &f->key, &f->blob);
+	r = b ? 0 : stored_input(d, inputs, n, &b);
+	if (r != -EAGAIN)
+		r = find_made(d, &f->key, b ? input_name(b, room) : NULL, &f->blob);
+	of = f->blob && !b ? made_of(kind_of(a->type), f->blob) : NULL;
+	if (of && *of == IN_PLACE) { /* the directory may have another file by now */
+		blob_unref(take(f->blob));
+		r = -EAGAIN;
+	}
 	if (r == -EAGAIN)
 		return r;
 	f->r = r;
 	if (f->blob)
 		f->size = blob_size(f->blob);
 	return 0;
+}
+
+bool derive_failed(struct derive *d, const struct artifact *a)
+{
+	static const char *const inputs[] = {"", ANY_IN_PLACE};
+	bool failed = false;
+	struct key k;
+
+	if (derive_key(a, &k) < 0)
+		return true;
+	for (unsigned i = 0; !failed && i < ARRAY_SIZE(inputs); i++) {
+		struct blob *b = NULL;
+		int r = find_made(d, &k, inputs[i], &b);
+
+		blob_unref(b);
+		failed = r < 0 && r != -EAGAIN;
+	}
+	return failed;
 }
 
 /* Finds a stored file that was made of any input, if no input can be fetched. */
@@ -89,7 +164,8 @@ static int find_any(struct conversion *c, struct blob **out)
 	unsigned n = derive_inputs(&c->a, inputs);
 
 	for (unsigned i = 0; i < n; i++)
-		if (derive_key_of(&c->a, inputs[i].type, &c->key) == 0 && find_made(c->d, &c->key, out) == 0)
+		if (derive_key_of(&c->a, inputs[i].type, &c->key) == 0 &&
+			find_made(c->d, &c->key, NULL, out) == 0)
 			return 0;
 	return -ENOENT;
 }
@@ -107,7 +183,7 @@ static int publish(struct conversion *c, int fd, struct blob **out, struct err *
 	if (r < 0)
 		return r;
 	snprintf(facts.source, sizeof(facts.source), "%s", c->kind->name);
-	snprintf(facts.url, sizeof(facts.url), "%s of %s", c->kind->maker, blob_sha256(c->in));
+	snprintf(facts.url, sizeof(facts.url), "%s" MADE_OF "%s", c->kind->maker, c->input);
 	r = draft_copy(draft, fd, 0, (uint64_t)size);
 	if (r < 0) {
 		draft_discard(draft);
@@ -119,11 +195,19 @@ static int publish(struct conversion *c, int fd, struct blob **out, struct err *
 	return r;
 }
 
+/* Remembers that the file cannot be made of this input. The second row is for callers that do not know the input's name,
+ * because the input was evicted or is in a directory. */
+static void remember(struct conversion *c, enum derive_fault fault, int64_t seconds)
+{
+	store_miss_add(c->d->store, &c->key, c->input, c->kind->faults[fault], seconds, c->e.text);
+	store_miss_add(c->d->store, &c->key, c->input[0] == IN_PLACE ? ANY_IN_PLACE : "", c->kind->faults[fault],
+		seconds, c->e.text);
+}
+
 /* Remembers the fault of a conversion, and returns the error for callers. A fault that this machine may cause is
  * remembered for minutes, or not at all. */
 static int judge_made(struct conversion *c, int r)
 {
-	const char *const *faults = c->kind->faults;
 	bool nothing = r == -ENOMSG || r == -ENODATA || r == -ENOTSUP;
 	bool broken = r == -EBADMSG || r == -ETIMEDOUT || r == -EFBIG;
 	char room[KEY_TEXT];
@@ -132,15 +216,14 @@ static int judge_made(struct conversion *c, int r)
 		log_warn("%s cannot be made of %s, which %s", key_text(&c->key, room),
 			blob_path(c->in), c->e.text[0] ? c->e.text : err_text(r));
 	if (r == -ETIME) {
-		store_miss_add(c->d->store, &c->key, "", faults[DERIVE_SLOW], SLOW_SECONDS, c->e.text);
+		remember(c, DERIVE_SLOW, SLOW_SECONDS);
 		return -ETIMEDOUT;
 	}
 	if (r == -ENOMEM)
-		store_miss_add(c->d->store, &c->key, "", faults[DERIVE_SHORT], SHORT_SECONDS, c->e.text);
+		remember(c, DERIVE_SHORT, SHORT_SECONDS);
 	if (!nothing && !broken)
 		return r;
-	store_miss_add(c->d->store, &c->key, "", faults[nothing ? DERIVE_NOTHING : DERIVE_BROKEN],
-		REMEMBER_SECONDS, c->e.text);
+	remember(c, nothing ? DERIVE_NOTHING : DERIVE_BROKEN, REMEMBER_SECONDS);
 	return nothing ? -ENOENT : -EBADMSG;
 }
 
@@ -176,7 +259,7 @@ static int lead_or_follow(struct conversion *c, struct blob **out)
 	int r;
 
 	for (;;) {
-		r = find_made(c->d, &c->key, out);
+		r = find_made(c->d, &c->key, c->input, out);
 		if (r != -EAGAIN || c->follow.leads || c->follow.alone)
 			return r;
 		if (atomic_load(&c->stop))
@@ -220,6 +303,30 @@ static int make_with_all(struct conversion *c, struct blob **out)
 	}
 }
 
+/* Takes the second input if it has more debug information. If it cannot be fetched, the first one is used. */
+static void second_got(struct conversion *c, const struct fetched *f)
+{
+	if (f->r < 0 || !f->blob || blob_facts(f->blob)->worth.debug <= blob_facts(c->in)->worth.debug ||
+		derive_key_of(&c->a, f->key.type, &c->key) < 0)
+		return;
+	blob_unref(c->in);
+	c->in = blob_ref(f->blob);
+	c->of = f->key.type;
+}
+
+/* Asks for the second input, which may have the debug information that the first one lacks. 0: it is asked for. */
+static int ask_second(struct conversion *c)
+{
+	struct artifact inputs[DERIVE_INPUTS];
+	unsigned n = derive_inputs(&c->a, inputs);
+
+	if (c->asked_second || n < 2 || c->of != inputs[0].type ||
+		worth_suffices(&blob_facts(c->in)->worth, c->of))
+		return -ENOENT;
+	c->asked_second = true;
+	return derive_ask(c, &inputs[1], 1, WANTS_SECOND, second_got);
+}
+
 /* (workers) Continues after the input came, or a file that the conversion lacked. */
 static void conversion_run(void *ctx)
 {
@@ -229,6 +336,10 @@ static void conversion_run(void *ctx)
 
 	if (r < 0 && r != -EINTR && !c->in && find_any(c, &b) == 0)
 		r = 0;
+	if (r == 0 && !b && ask_second(c) == 0)
+		return; /* the ticket's callback has it */
+	if (c->in && !c->input[0])
+		input_name(c->in, c->input);
 	if (r == 0 && c->ids && c->units.state == LACK_UNKNOWN) {
 		r = lacks_next_unit(c);
 		if (r == 0)

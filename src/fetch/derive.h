@@ -27,10 +27,15 @@ int derive_exact(struct derive *d, const struct artifact *input, bool lenient, s
 /* The key of the derived file; `a` is an artifact that derive_artifact() or derive_exact() wrote. 0, -ENOENT. */
 int derive_key(const struct artifact *a, struct key *out);
 
-/* Looks into the store only. 0: `f` is the answer, and the caller must unref f->blob. f->r is negative if a
- * recent conversion failed: -ENOENT, the input has nothing to convert; -EBADMSG, the input is broken;
- * -ETIMEDOUT, it took too long; -ENOMEM, it needed too much memory. -EAGAIN: the file is not stored. */
-int derive_try(struct derive *d, const struct artifact *a, struct fetched *f);
+/* Looks into the store only. `in` is the first input; NULL: the stored one. 0: `f` is the answer, and the caller
+ * must unref f->blob. f->r is negative if a recent conversion failed: -ENOENT, the input has nothing to convert;
+ * -EBADMSG, the input is broken; -ETIMEDOUT, it took too long; -ENOMEM, it needed too much memory. -EAGAIN: the file
+ * is not stored, or a better input may exist. */
+int derive_try(struct derive *d, const struct artifact *a, struct blob *in, struct fetched *f);
+
+/* Whether a recent conversion failed, of whichever input. For listings, after -EAGAIN of derive_try(): the input may
+ * be a better one by now. */
+bool derive_failed(struct derive *d, const struct artifact *a);
 
 /* Fetches the input and makes the file. `ready` runs as with fetch_open(), also for errors: those of fetching
  * the input, -EBADMSG, -ETIMEDOUT, -EINTR. `*out` is written before `ready` can run, and is the caller's

@@ -8,14 +8,15 @@
 #include <string.h>
 
 /* Like derive_try(), but also returns the error that derive_try() stores in `f`. */
-static int gsym_try(struct fs *fs, const struct artifact *a, struct fetched *f)
+static int gsym_try(struct fs *fs, const struct artifact *a, struct blob *in, struct fetched *f)
 {
-	int r = derive_try(fs->derive, a, f);
+	int r = derive_try(fs->derive, a, in, f);
 
 	return r < 0 ? r : f->r;
 }
 
-int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct node **out)
+int gsym_node(struct fs *fs, const struct artifact *input, bool object, const struct fetched *found,
+	struct node **out)
 {
 	struct node_bytes b = {.size = FS_SIZE_UNKNOWN};
 	struct fetched f = {0};
@@ -26,7 +27,7 @@ int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct n
 	if (r == 0)
 		r = derive_key(&a, &k);
 	if (r == 0)
-		r = gsym_try(fs, &a, &f);
+		r = gsym_try(fs, &a, found->key.type == input->type ? found->blob : NULL, &f);
 	if (r == 0)
 		b = fs_bytes_of(&f);
 	if (r == 0 || r == -EAGAIN)
@@ -74,10 +75,10 @@ static bool may_make(struct fs *fs, const char *path, const struct gsym_listed *
 	input = input_of(hit, file);
 	if (!input || derive_artifact(input, false, &a) < 0 || derive_key(&a, &k) < 0)
 		return false;
-	r = gsym_try(fs, &a, &f);
+	r = gsym_try(fs, &a, NULL, &f);
 	blob_unref(f.blob);
 	*ino = key_number(&k);
-	return r == 0 || r == -EAGAIN;
+	return r == 0 || (r == -EAGAIN && !derive_failed(fs->derive, &a));
 }
 
 static bool is_dir_or_link(const char *path, mode_t *mode)
@@ -126,5 +127,5 @@ int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f)
 	struct artifact a;
 
 	node_artifact(n, &a);
-	return gsym_try(fs, &a, f);
+	return gsym_try(fs, &a, NULL, f);
 }

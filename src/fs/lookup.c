@@ -116,7 +116,7 @@ static int made_entry(struct fs *fs, const struct artifact *cands, unsigned n, b
 
 	if (f->r < 0)
 		return file_missing(fs, f, out);
-	r = gsym_node(fs, tree_gsym_input(cands, n, &f->key), object, &node);
+	r = gsym_node(fs, tree_gsym_input(cands, n, &f->key), object, f, &node);
 	if (r == -ENOENT)
 		return entry_negative(fs, FS_MISS_MS / 1000.0, out);
 	if (r < 0)

@@ -148,9 +148,10 @@ void pass_close(struct fs *fs, struct file *file);
 
 /* ---- gsym.c ------------------------------------------------------------------------- */
 
-/* Finds the node of the GSYM file of `input`, which exists. 0; -ENOENT, -EBADMSG: `input` cannot be
+/* Finds the node of the GSYM file of `input`, which was found as `found`. 0; -ENOENT, -EBADMSG: `input` cannot be
  * converted. */
-int gsym_node(struct fs *fs, const struct artifact *input, bool object, struct node **out);
+int gsym_node(struct fs *fs, const struct artifact *input, bool object, const struct fetched *found,
+	struct node **out);
 /* A file in a listing. */
 struct gsym_listed {
 	enum filetype type;

@@ -298,7 +298,7 @@ static int try_made(struct exchange *x, const struct artifact *input, struct art
 {
 	int r = derive_artifact(input, x->route->hit.gsym == TREE_GSYM_OBJECT, a);
 
-	return r == 0 ? derive_try(x->h->derive, a, f) : r;
+	return r == 0 ? derive_try(x->h->derive, a, NULL, f) : r;
 }
 
 /* Whether the path can mean several files, so that only the sources can say which one exists. */

@@ -118,7 +118,7 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, stru
 	*out = loaded_find(s, key_canon(&k, canon));
 	if (*out)
 		return true;
-	found = derive_try(s->derive, a, &f) == 0 && f.r == 0 &&
+	found = derive_try(s->derive, a, NULL, &f) == 0 && f.r == 0 &&
 		loaded_new(s, &k, exact, f.blob, out, NULL) == 0;
 	blob_unref(f.blob);
 	return found;
@@ -143,7 +143,7 @@ static bool pdb_may_say_more(struct symb *s, const struct loading *l)
 
 	if (!has_pdb(l) || !artifact_of(&l->w->m, FILETYPE_PDB, &in) || derive_artifact(&in, false, &made) < 0)
 		return false;
-	r = derive_try(s->derive, &made, &f);
+	r = derive_try(s->derive, &made, NULL, &f);
 	blob_unref(f.blob);
 	if (r == 0)
 		return false;

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 need_mount
-need gcc objcopy readelf strip curl
+need gcc objcopy readelf strip curl nm
 
 # Each kind: a worse and a better file that a path can mean.
 make_program "$TMP/p" foo
@@ -128,5 +128,28 @@ for which in worse better; do
   esac
 done
 symfs_unserve c
+
+# GSYM is made anew when its input improves: it has lines then. In the store, and of a scanned directory.
+lines_of() { # MOUNT
+  "$SYMFS" gsym lookup "0x$address" "$1/gsym/$(layout_of elf)/$elf_place.gsym" 2>/dev/null | grep -q 'foo\.c:[1-9]'
+}
+address=$(nm "$TMP/p/full/foo" | sed -n 's/ [Tt] main$//p')
+mkdir "$TMP/tree-gsym"
+cp "$TMP/worse/elf" "$TMP/tree-gsym/x"
+symfs_mount gs --cache "$TMP/store-gsym"
+symfs_mount gt --cache "$TMP/store-gtree" --source "scan@$TMP/tree-gsym"
+"$SYMFS" add --cache "$TMP/store-gsym" "$TMP/worse/elf" >/dev/null || fail "add"
+for m in "$MNT_gs" "$MNT_gt"; do
+  wait_for 5 cat "$m/gsym/gdb/$elf_place.gsym" >"$TMP/gsym" 2>/dev/null || fail "no GSYM of symbols"
+  lines_of "$m" && fail "lines of a file without debug information"
+done
+"$SYMFS" add --cache "$TMP/store-gsym" "$TMP/better/elf" >/dev/null || fail "add"
+cp "$TMP/better/elf" "$TMP/tree-gsym/y"
+for m in "$MNT_gs" "$MNT_gt"; do
+  wait_for 5 lines_of "$m" || fail "GSYM was not made anew: $m"
+  cells=$((cells + 1))
+done
+symfs_umount gs
+symfs_umount gt
 
 say "# $cells cells: always the better one"

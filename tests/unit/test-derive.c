@@ -51,10 +51,10 @@ START_TEST(a_file_of_another_maker_is_made_anew)
 	store_made_by(&w, &mine, derive_gsym.maker);
 	snprintf(maker, sizeof(maker), "%s0", derive_gsym.maker);
 	store_made_by(&w, &other, maker);
-	ck_assert_int_eq(derive_try(d, &mine, &f), 0);
+	ck_assert_int_eq(derive_try(d, &mine, NULL, &f), 0);
 	ck_assert_int_eq(f.r, 0);
 	blob_unref(f.blob);
-	ck_assert_int_eq(derive_try(d, &other, &f), -EAGAIN);
+	ck_assert_int_eq(derive_try(d, &other, NULL, &f), -EAGAIN);
 	derive_free(d);
 	world_end(&w);
 }
@@ -75,10 +75,10 @@ START_TEST(a_fault_is_remembered)
 		struct fetched f;
 		struct key k;
 
-		ck_assert_int_eq(derive_try(d, &a, &f), -EAGAIN);
+		ck_assert_int_eq(derive_try(d, &a, NULL, &f), -EAGAIN);
 		ck_assert_int_eq(derive_key(&a, &k), 0);
 		store_miss_add(w.store, &k, "", derive_gsym.faults[i], 100, "it is so");
-		ck_assert_int_eq(derive_try(d, &a, &f), 0);
+		ck_assert_int_eq(derive_try(d, &a, NULL, &f), 0);
 		ck_assert_int_eq(f.r, errors[i]);
 	}
 	derive_free(d);

@@ -90,8 +90,8 @@ static void count(struct adding *a, const char *format, enum placed what)
 
 /* ---- a slice ------------------------------------------------------------------------ */
 
-/* Whether the store has a file for the key that is as good. Another file of the same id may be stored; then the
- * key of this one has its name. */
+/* Whether the store has an equally good or better file for the key. If a file of another name is stored under the
+ * same id, changes the key to the one that includes the name. */
 static bool is_here(struct adding *a, struct key *k, const struct worth *w)
 {
 	char name[MODULE_PATH_MAX];
@@ -195,7 +195,7 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 		count(a, s->format, PLACED_ADDED);
 	if (r != -ESTALE)
 		return r;
-	/* A file that is as good is stored. It may have been downloaded; now it is pinned. */
+	/* If an equally good or better file is stored, that one is pinned: it may have been downloaded. */
 	r = store_keep(a->store, &keys[0], STORE_FOR_GOOD);
 	if (r == 0)
 		count(a, s->format, PLACED_PRESENT);

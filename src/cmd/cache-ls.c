@@ -25,7 +25,7 @@ static void add_time(struct json *j, const char *name, int64_t wall)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* The key had a worse file before. Made files are replaced, too; they have no worth. */
+/* Whether the file replaced a worse one under its key. Converted files are replaced as well, but have no worth. */
 static bool is_improved(const struct store_row *row)
 {
 	return row->facts.generation && row->facts.worth.known;

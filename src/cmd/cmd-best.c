@@ -34,7 +34,7 @@ struct meant {
 	unsigned bits;
 };
 
-/* The module of a word; of a fat file the first slice. 1: that is all. */
+/* Takes the module that a word names. Returns 1, so that of a fat file only the first slice is taken. */
 static int take_module(void *ctx, const struct what *w)
 {
 	struct meant *out = ctx;

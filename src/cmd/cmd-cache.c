@@ -152,8 +152,8 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 
 /* ---- pin, unpin, rm ----------------------------------------------------------------- */
 
-/* Changes what a word means: of a path the first key that is stored, because the mount shows that file; of an
- * identifier or a file every key. 0; -ENOENT: none is stored. */
+/* Calls `change` for what a word means. For a path that is the first of its keys that is stored, because the mount
+ * shows that file. For an identifier or a file it is every key. 0; -ENOENT: no key is stored. */
 static int change_word(struct cache *c, const struct cache_word *m, int (*change)(struct store *s, const struct key *k))
 {
 	int found = -ENOENT;

@@ -24,7 +24,8 @@ extern char **environ;
 struct sysroot {
 	char *dir, *mount, *root; /* DIR, DIR/mnt, DIR/root */
 	char *program;		  /* DIR/root/PATH, of the core's program; NULL: not known */
-	char *loader, *interp;	  /* where a link to the dynamic linker leads, and how the program calls it; NULL */
+	char *loader, *interp;	  /* target of a link to the dynamic linker; the path in the program's PT_INTERP;
+				     NULL: unknown */
 	unsigned local, fetched, unknown, unplaced;
 };
 
@@ -134,9 +135,9 @@ static void link_usr(const struct sysroot *s)
 	}
 }
 
-/* The program asks for its dynamic linker by a name that the kernel resolved: /lib64/ld-linux-x86-64.so.2 may lead
- * to /usr/lib/x86_64-linux-gnu. Debuggers look it up by that name. Where /lib64 is a link to usr/lib64, the name
- * goes there. */
+/* Makes a link to the dynamic linker under the name in PT_INTERP (/lib64/ld-linux-x86-64.so.2), by which debuggers
+ * look it up. The core has only the path to which that name led (below /usr/lib/x86_64-linux-gnu, for example).
+ * If the root has /lib64 as a link, the new link goes to /usr/lib64. */
 static int link_loader(const struct sysroot *s)
 {
 	_cleanup_buf_ struct buf at = BUF_UP_TO(3 * DUMP_PATH);

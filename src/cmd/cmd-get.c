@@ -16,7 +16,7 @@ struct get {
 	struct app app;
 	struct downloads all;
 	const char *out_path; /* of -o; NULL */
-	const char *word;     /* that is read now */
+	const char *word;     /* the word that is being read */
 	int worst;	      /* exit status */
 };
 
@@ -35,7 +35,7 @@ static int add_what(void *ctx, const struct what *w)
 		g->worst = MAX(g->worst, EXIT_NO);
 		return 0;
 	}
-	/* The word is one of the command line, which stays. */
+	/* The download keeps a pointer to the word, which is in argv and so stays valid. */
 	return downloads_add(&g->all, g->word, w->files, w->n, (void *)(uintptr_t)g->word, NULL);
 }
 

@@ -80,7 +80,8 @@ static int run_bare(struct gsym_run *run)
 	return gsym_usage(run->argc ? "no such command" : "expected create, dump, lookup, verify or stats");
 }
 
-/* Only look-ups use sources and the store: for what is not a local file. -1: it is; else the exit status. */
+/* Rejects options for sources and the store: only look-ups use these, for what is not a local file. -1: no such
+ * option is given; else the exit status. */
 static int check_sources_unused(const struct gsym_run *run)
 {
 	const struct app_args *a = &run->args;

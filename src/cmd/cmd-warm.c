@@ -25,8 +25,8 @@ struct warm {
 	bool json, breakpad;
 	struct named *modules;
 	unsigned n_modules, modules_room;
-	struct downloads all; /* `of` of each: the number of its module */
-	const char *word;     /* that is read now */
+	struct downloads all; /* download.of is the number of the module in `modules` */
+	const char *word;     /* the word that is being read */
 };
 
 /* ---- what is wanted ----------------------------------------------------------------- */
@@ -117,7 +117,8 @@ static int want_file(struct warm *w, const char *path, struct err *e)
 	return r == -ENOMSG ? want_program(w, &v, path, e) : r;
 }
 
-/* A path, a key: that file. An identifier: the debug file and the program, as of a module. */
+/* Adds what a word names. A path or a key names one file. An identifier or a local file names a module, so its
+ * debug file and its program are added. */
 static int want_what(void *ctx, const struct what *what)
 {
 	struct warm *w = ctx;
@@ -166,7 +167,7 @@ static int want_list(struct warm *w, FILE *from, struct err *e)
 	return r;
 }
 
-/* A process id rather than an identifier, which is longer or has letters. */
+/* Whether a word is a process id. Identifiers are longer, or have letters. */
 static bool is_number(const char *word)
 {
 	return *word && word[strspn(word, "0123456789")] == '\0' && strlen(word) < 10;
@@ -245,7 +246,7 @@ static void warm_release(struct warm *w)
 	free(w->modules);
 }
 
-/* The table comes when all are over: a line of it has all files of a module. */
+/* Prints nothing: print_table() runs after all downloads, because each of its lines has all files of a module. */
 static void warm_one(void *ctx, struct download *one)
 {
 }

@@ -22,9 +22,9 @@ struct view_of_mount {
 };
 
 struct answer {
-	const char *path; /* the word */
-	const char *tree; /* as under the mount; NULL: no layout has a path of it */
-	const char *none; /* why the word names nothing, if `key` has no type */
+	const char *path; /* the word of the command line */
+	const char *tree; /* path below the mount; NULL: no layout has a path for the file */
+	const char *none; /* why the word names nothing; used if `key` has no type */
 	struct view_of_mount mounts[MOUNTS_MOST];
 	unsigned n_mounts;
 	struct key key;
@@ -217,7 +217,7 @@ static int explain(const struct why *y, const struct what *w)
 	return a->key.type ? 0 : -ENOENT;
 }
 
-/* Of a fat file the first slice is explained. 1: that is all. */
+/* Explains what a word names. Returns 1, so that of a fat file only the first slice is explained. */
 static int why_what(void *ctx, const struct what *w)
 {
 	struct why *y = ctx;

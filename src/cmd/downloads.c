@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 
 #define AT_ONCE 16u
-#define AHEAD_MOST 256u /* begun, and still behind one that is slow: each holds a descriptor */
+#define AHEAD_MOST 256u /* downloads that may begin while an earlier one is slow; each that is over holds a descriptor */
 #define LOOK_MS 200
 #define PLAIN_EVERY_MS 10000 /* progress that goes to a log and not to a terminal */
 #define STATS_WIDTH 48 /* columns */
@@ -70,7 +70,8 @@ void downloads_release(struct downloads *d)
 
 /* ---- progress ------------------------------------------------------------------------ */
 
-/* The bytes of a running download, and its rate: a mean in which the last seconds count most. */
+/* Gets the bytes of a running download, and updates its rate: a mean in which the last seconds count most. False:
+ * it has no bytes yet. */
 static bool measure(struct download *one, uint64_t *have, uint64_t *size)
 {
 	uint64_t now = clock_ms(), ms = one->at ? now - one->at : 0;
@@ -150,7 +151,7 @@ static void erase(struct downloads *d)
 	d->drawn = 0;
 }
 
-/* A long label loses its beginning: the end of a path says more. */
+/* Cuts the beginning of a long label, because the end of a path says more. */
 static void draw_line(struct downloads *d, const char *label, const char *text, unsigned width)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -186,7 +187,7 @@ static void draw(struct downloads *d)
 	fflush(stderr);
 }
 
-/* Without a terminal: a line for each download that takes long, now and then. */
+/* Without a terminal: every PLAIN_EVERY_MS, prints a line for each download that takes long. */
 static void print_plain(struct downloads *d)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -267,7 +268,7 @@ static void download_begin(struct download *one)
 	blob_unref(now.blob);
 }
 
-/* Waits until one is over, or for a while. How many run. */
+/* Waits until a download is over, for at most LOOK_MS. Returns the number of running downloads. */
 static unsigned wait_some(struct downloads *d)
 {
 	struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
@@ -291,7 +292,7 @@ static bool is_over(struct downloads *d, const struct download *one)
 	return one->done;
 }
 
-/* Reports what is over, in order. `all`: also what was never begun. */
+/* Calls `over` for the downloads that are over, in order. `all`: also for those that never began. */
 static void tell(struct downloads *d, bool all, void (*over)(void *ctx, struct download *one), void *ctx)
 {
 	for (; d->told < d->n && (all || is_over(d, d->list[d->told])); d->told++) {

@@ -10,9 +10,9 @@
 
 /* One file to fetch: the first of the candidates that exists. */
 struct download {
-	void *of;     /* for the caller */
+	void *of;     /* free for the caller's use */
 	char *label;  /* for the progress line */
-	bool begun;   /* it was asked for: false only if the command was interrupted before */
+	bool begun;   /* the file was requested; false: the command was interrupted before that */
 	/* of the answer, as in struct fetched */
 	int r;
 	bool unnamed;
@@ -52,14 +52,14 @@ struct downloads {
 
 void downloads_init(struct downloads *d, struct fetch *f, const char *command);
 
-/* The next one, after all that were added. 0; -E2BIG: more than DOWNLOADS_MOST; -ENOMEM. `out` may be NULL, and
- * is valid until downloads_release(). */
+/* Adds a download at the end of the list. 0; -E2BIG: more than DOWNLOADS_MOST; -ENOMEM. `out` may be NULL; *out is
+ * valid until downloads_release(). */
 int downloads_add(struct downloads *d, const char *label, const struct artifact *cands, unsigned n, void *of,
 	struct download **out);
 
-/* Fetches all, 16 at once, and calls `over` for each, in the order of downloads_add(). True: SIGINT or SIGTERM
- * ended it; it handles both while it runs, and calls `over` also for what was not asked for. */
+/* Fetches all, 16 at once, and calls `over` for each, in the order of downloads_add(). Handles SIGINT and SIGTERM
+ * while it runs. True: one of them ended it; `over` was called for files that were not requested, too. */
 bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download *one), void *ctx);
 
-/* After app_close(): then no answer comes any more. */
+/* Call it after app_close(), when no answer can come any more. */
 void downloads_release(struct downloads *d);

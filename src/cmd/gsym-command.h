@@ -13,7 +13,7 @@ struct gsym_run {
 	bool dump, strict, from_stdin, shorten, full, plain_names, embed;
 	struct opt_words addresses; /* of --address */
 	enum filetype type; /* of --type; FILETYPE_NONE */
-	bool file_first;    /* the file stands in front of the addresses */
+	bool file_first;    /* lookup: in argv the file comes before the addresses, not after them */
 	int argc;
 	char **argv; /* words behind the subcommand */
 };
@@ -34,15 +34,15 @@ int gsym_flushed(int status); /* `status`, or another one when stdout cannot be 
 /* A file that is mapped and opened. */
 struct gsym_file {
 	struct span file;
-	struct buf made; /* instead: made from another file */
-	bool is_pdb;	 /* of gsym_word_open(): `file` is a PDB, and `g` is not open */
+	struct buf made; /* the GSYM that was made from a file of another format; used instead of `file` */
+	bool is_pdb;	 /* set by gsym_word_open(): `file` is a PDB, and `g` is not open */
 	struct gsym g;
 };
 
 /* -1: it is open; else an exit status, after the message. */
 int gsym_file_open(struct gsym_file *o, const char *path);
-/* gsym-word.c: the same for what a word names, as what_named() reads it. Of another file than GSYM, it is made;
- * of a program without debug information, from its debug file, which is fetched. */
+/* gsym-word.c: the same for what a word names, as what_named() reads it. A file of another format is converted to
+ * GSYM. In place of a program without debug information, its debug file is fetched and converted. */
 int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word);
 void gsym_file_release(struct gsym_file *o);
 #define _cleanup_gsym_file_ __attribute__((cleanup(gsym_file_release)))

@@ -99,7 +99,7 @@ static int look_up_lines(struct lookup *l)
 	return l->status;
 }
 
-/* The nth address of the command line: those of --address, then the words beside the file. */
+/* The nth address of the command line. Addresses of --address come first, then the words other than the file. */
 static const char *address_word(const struct gsym_run *run, unsigned nth)
 {
 	unsigned n = run->addresses.n;

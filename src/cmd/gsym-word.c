@@ -18,8 +18,8 @@
 
 /* ---- a local file -------------------------------------------------------------------- */
 
-/* Whether the file is a program without debug information: its debug file says more. False also for what
- * is not identified. */
+/* Whether the file is a program without debug information, so that its debug file is wanted. False, too, for a file
+ * that cannot be identified. */
 static bool lacks_debug(const char *path)
 {
 	_cleanup_close_ int fd = -1;
@@ -47,7 +47,7 @@ static int make_here(struct gsym_run *run, struct gsym_file *o, const char *path
 	return r == 0 ? gsym_open(&o->g, (struct span){(const uint8_t *)o->made.p, o->made.n}, e) : r;
 }
 
-/* A GSYM file opens as it is, and a PDB stays one. -ENOMSG: it is another file. */
+/* Opens a GSYM file, or maps a PDB without converting it. -ENOMSG: the file is neither. */
 static int open_as_is(struct gsym_file *o, const char *path, struct err *e)
 {
 	int r = map_file(&o->file, path, e);
@@ -72,7 +72,7 @@ struct fetching {
 	struct err *e;
 };
 
-/* The GSYM that fetch/ makes and stores. -ENOENT: it makes none of such files. */
+/* Opens the GSYM that derive/ makes and stores for an input. -ENOENT: it makes no GSYM of such files. */
 static int open_derived(struct fetching *f, const struct key *k)
 {
 	struct waits *w = waits_new();
@@ -118,7 +118,7 @@ static void fetched_one(void *ctx, struct download *one)
 		f->r = make_here(f->run, f->out, blob_path(one->blob), f->e);
 }
 
-/* GSYM is made of the debug file, whichever of a file's slices it is: 1, that is all. */
+/* Adds the debug file of what a word names. Returns 1, so that of a fat file only the first slice counts. */
 static int fetch_what(void *ctx, const struct what *w)
 {
 	struct fetching *f = ctx;

@@ -32,7 +32,7 @@ static void what_add(struct what *w, enum filetype t, const struct module *m)
 	w->files[w->n++] = a;
 }
 
-/* Whether a type is what debuggers ask for of its modules. */
+/* Whether a type is that of the debug files of its platform, or Breakpad's. */
 static bool is_debug_type(enum filetype t)
 {
 	return t == FILETYPE_BREAKPAD || object_row(filetype_row(t)->object)->debug == t;
@@ -83,7 +83,7 @@ static int named_path(const struct what_opts *o, char *path, what_each *each, vo
 	return r == 0 ? each(ctx, w) : r;
 }
 
-/* Whether a layout can mean the word: no layout is asked for words that are only names. */
+/* Whether a word with a slash is a path of some layout. A word without a slash is not tried as one. */
 static bool is_layout_path(const char *word)
 {
 	_cleanup_free_ struct tree_hit *hit = calloc(1, sizeof(*hit));
@@ -96,7 +96,8 @@ static bool is_layout_path(const char *word)
 
 /* ---- identifiers and keys ------------------------------------------------------------ */
 
-/* Types that no path names without a file name; some servers know them by the identifier. */
+/* Adds PDBs, or the type of --type, by the identifier alone. Their paths need a file name, but some servers find
+ * them by the identifier. */
 static void add_nameless(const struct what_opts *o, struct what *w, const char *digits)
 {
 	static const enum filetype types[] = {FILETYPE_PDB, FILETYPE_PORTABLEPDB};
@@ -115,7 +116,7 @@ static void add_nameless(const struct what_opts *o, struct what *w, const char *
 	}
 }
 
-/* What is stored is meant rather than what is not. */
+/* Moves stored files to the front, because a word means a stored file rather than one that is not stored. */
 static void stored_first(const struct what_opts *o, struct what *w)
 {
 	unsigned at = 0;
@@ -131,7 +132,7 @@ static void stored_first(const struct what_opts *o, struct what *w)
 	}
 	w->m = w->files[0].m;
 	if (!at && w->m.object == OBJECT_ELF && w->m.debug_id.set && !w->m.code_id[0])
-		w->m.object = OBJECT_MACHO; /* a UUID: of a Mach-O file, more often than not */
+		w->m.object = OBJECT_MACHO; /* an identifier that looks like a UUID is more often that of a Mach-O file */
 }
 
 static int named_id(const struct what_opts *o, const char *digits, what_each *each, void *ctx, struct err *e)
@@ -174,7 +175,7 @@ static int named_key(const struct what_opts *o, const struct key *k, what_each *
 
 /* ---- files --------------------------------------------------------------------------- */
 
-/* The words of obj/ for programs of 32 bits; those of others have "64" in them. */
+/* 64 or 32, by the name that obj/ gives the architecture; 0: unknown. */
 static unsigned bits_of(const struct obj_slice *s)
 {
 	return strstr(s->arch, "64") ? 64 : strcmp(s->arch, "x86") == 0 ? 32 : 0;

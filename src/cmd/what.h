@@ -20,8 +20,8 @@ enum what_kind {
 
 struct what_opts {
 	struct store *store; /* for identifiers: it knows the names of PE and PDB files */
-	enum filetype type;  /* of --type; FILETYPE_NONE: the debug file, or what a path or a key says */
-	bool every;	     /* instead of the debug file every file of the module */
+	enum filetype type;  /* of --type; FILETYPE_NONE: the type that a path or a key has, else debug files */
+	bool every;	     /* every file of the module is wanted, not only the debug file */
 };
 
 struct what {
@@ -31,14 +31,14 @@ struct what {
 	struct module m;      /* what is known of the module */
 	unsigned bits;	      /* of a file: 32, 64; 0: unknown */
 	unsigned n;
-	struct artifact files[WHAT_MOST]; /* the first that exists is meant; with `every` all are */
+	struct artifact files[WHAT_MOST]; /* the word means the first one that exists; with `every`, all */
 };
 
 /* Calls `each` for what the word names: once, or for each slice of a fat file. The word is, in this order: a
  * path of any layout, or inside a mount; an identifier; a key; a file. A word that begins with `/`, `./` or
- * `../`, and is not inside a mount, is always a file. 0, or the first other result of `each`. -ENOENT: it is
- * nothing of these; -EINVAL: it has no file of that type; -ENOMSG, -EBADMSG: a file that is not identified;
- * others: it cannot be read. The text in `e` lacks the word. */
+ * `../`, and is not inside a mount, is always a file. 0, or the first other result of `each`. -ENOENT: the
+ * word is none of these; -EINVAL: what it names has no file of that type; -ENOMSG, -EBADMSG: the file cannot be
+ * identified; others: the file cannot be read. The text in `e` lacks the word. */
 typedef int what_each(void *ctx, const struct what *w);
 int what_named(const struct what_opts *o, const char *word, what_each *each, void *ctx, struct err *e);
 

@@ -13,11 +13,11 @@
 
 #define PAGE 4096u
 #define ROUND_MOST (1ull << 30) /* bytes of a round */
-#define STUCK_SECONDS 10	/* until a worker that does not read is ended */
+#define STUCK_SECONDS 10	/* a worker that reads nothing for this long is ended */
 
 /* ---- the worker ----------------------------------------------------------------------------- */
 
-/* The file in memory: pages that came are present. */
+/* The PDB in the worker's memory. Pages are present once their bytes have come. */
 struct pages {
 	int socket;
 	uint64_t size;
@@ -35,7 +35,8 @@ static bool has_pages(const void *ctx, uint64_t off, uint64_t n)
 	return true;
 }
 
-/* Turns the missing ranges into ranges of missing pages, ascending and without gaps that are present. */
+/* Turns the missing ranges into ranges of whole missing pages, ascending; a range ends where a page is present or
+ * not needed. */
 static unsigned list_pages(const struct pages *p, const struct msf_lack *lacks, unsigned n, uint8_t *wanted,
 	struct msf_lack out[static MSF_LACKS_MOST])
 {
@@ -150,7 +151,7 @@ static int send_range(struct served *s, const struct msf_lack *range)
 	return r;
 }
 
-/* A worker asks for each byte once. */
+/* Whether the ranges lie in the file, and their sum is possible: a worker requests each byte only once. */
 static bool are_sound(const struct served *s, const struct msf_lack *ranges, unsigned n)
 {
 	uint64_t sum = 0;

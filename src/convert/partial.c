@@ -30,7 +30,7 @@ struct job {
 	unsigned rounds;
 };
 
-/* Requests what the last calls lacked. */
+/* Requests the bytes that the calls of this round lacked. */
 static int next_round(struct job *j, struct err *e)
 {
 	int r;
@@ -119,7 +119,7 @@ static int file_of(struct job *j, const struct pdb_frame *f, uint32_t *out)
 	return f->line && f->file[0] ? gsym_add_path(j->w, f->file, strlen(f->file), out) : 0;
 }
 
-/* Writes the calls at one address, the outermost first. Each has this address only. */
+/* Writes the inlined calls at one address, the outermost first. The range of each is this address only. */
 static int write_calls(struct job *j, const struct spot *s)
 {
 	int r = 0;
@@ -161,7 +161,7 @@ static int write_func(struct job *j, size_t i, size_t end)
 	return r < 0 ? r : gsym_end(j->w);
 }
 
-/* GSYM must have a function. Where none was found, it gets one at an address that was not asked for. */
+/* Writes a function at an address that was not asked for. GSYM must have a function, and none was found. */
 static int write_none(struct job *j)
 {
 	uint32_t addr = UINT32_MAX, name = 0;

@@ -19,7 +19,7 @@ struct dump_module {
 	uint64_t base, end;	/* addresses */
 	bool program;		/* the executable itself */
 	bool loader;		/* the dynamic linker */
-	char interp[DUMP_INTERP]; /* of the program: how it calls the dynamic linker, a path; "" */
+	char interp[DUMP_INTERP]; /* of the program: the path of its dynamic linker (PT_INTERP); "" */
 };
 
 /* Called in the order of the dump. A result other than 0 ends the reading and is returned. */

@@ -28,9 +28,9 @@ struct pairs {
 	size_t n, room;
 };
 
-/* The hash of a text, which needs no lock. */
+/* The hash of a text, for texts_add(). Callers compute it before they take their lock. */
 uint64_t texts_hash(const char *p, size_t n);
-/* The number of a text of `n` bytes without a NUL; of "" 0. `hash` is its hash. -ENOMEM, -EFBIG */
+/* Numbers a text of `n` bytes without a NUL; "" has number 0. `hash`: its texts_hash(). -ENOMEM, -EFBIG */
 int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t *out);
 /* An empty text that is not text 0. */
 int texts_add_empty(struct texts *t, uint32_t *out);

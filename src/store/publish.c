@@ -30,7 +30,7 @@ struct publishing {
 	bool takes[STORE_KEYS_MOST]; /* its keys that are free, or that a worse file has */
 	struct key keys[STORE_KEYS_MOST]; /* those keys, with the names that they were first stored with */
 	struct worth worth;
-	bool inherits; /* a pinned file loses a key to it, so it is pinned, too */
+	bool inherits; /* the blob is pinned because it takes a key from a pinned file */
 	bool teaches;		     /* `m` is to be recorded */
 	struct module m;
 	char sparse[17]; /* the sparse file that the blob replaces; "": none */

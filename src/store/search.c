@@ -1,4 +1,4 @@
-/* Finds the artifacts that an identifier alone can name: by its length, and by what the index has heard of. */
+/* Finds the artifacts that an identifier alone can name, by its length and by the keys in the index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/search.h"
 #include "base/hash.h"

@@ -13,6 +13,6 @@ bool search_digits(const char *text, char digits[static MODULE_ID_TEXT]);
 
 /* Writes the artifacts that an identifier can name, at most `most`, each once: a build id, a UUID, a debug id
  * or the code id of a PE file. Types that also need a name, or that servers know by a name only, are
- * there if the store has heard of such a file. How many; 0: `text` is not an identifier, or names nothing.
- * Any thread. (reads the index) */
+ * included if the index has a file or a miss of such a name. Returns their number; 0: `text` is not an identifier,
+ * or names nothing. Any thread. (reads the index) */
 unsigned search_id(struct store *s, const char *text, struct artifact *out, unsigned most);

@@ -79,7 +79,8 @@ void draft_discard(struct draft *d); /* NULL is fine */
 
 /* Publishes a whole artifact under a key, at once or not at all. Takes ownership of the draft, also on error.
  * A blob that was stored under the key before stays readable for its holders. Misses of the key are
- * forgotten. -ESTALE: another file that is worth as much or more has the key, or other bytes are pinned. (waits: digest, fsync, commit) */
+ * forgotten. -ESTALE: the key belongs to an equally good or better file, or to a pinned file with other bytes.
+ * (waits: digest, fsync, commit) */
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e);
 

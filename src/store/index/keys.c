@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text of a newer version is unknown. */
+/* Reads a worth. A text that a newer version wrote may not parse; then the worth is unknown. */
 static void worth_column(sqlite3_stmt *st, int i, struct worth *out)
 {
 	char text[WORTH_TEXT];

@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 
 #define AT_ONCE 16u
-#define AHEAD_MOST 256u /* downloads that may begin while an earlier one is slow; each that is over holds a descriptor */
+#define AHEAD_MOST 256u /* downloads behind a slow one; each that is over holds a descriptor */
 #define LOOK_MS 200
 #define PLAIN_EVERY_MS 10000 /* progress that goes to a log and not to a terminal */
 #define STATS_WIDTH 48 /* columns */

@@ -31,7 +31,7 @@ static bool is_token(const char *name, size_t n)
 }
 
 /* libmicrohttpd 0.9.75 appends a continuation line to the header's name: "Content-Length:", " 5" becomes
- * "Content-Length5", and the body a second request. */
+ * "Content-Length5", and so it would take the body for a second request. */
 static bool is_longer(const char *name, const char *than)
 {
 	size_t n = strlen(than);

@@ -12,7 +12,7 @@
 #define MARK_SIZE 8
 #define HASH_SIZE 4
 #define STEP (8u << 10)		/* bytes to read at once while searching records */
-#define IN_PLACE 256u /* the same for bytes in memory, which are not copied; few, so that they mostly lie in one block */
+#define IN_PLACE 256u /* the same, for bytes that are in memory in one piece: few, so mostly in one block */
 #define NAME_STEP 128u
 #define NAME_MOST (64u << 10)
 #define NAMES_HEADER 12

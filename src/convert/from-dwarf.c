@@ -28,7 +28,7 @@ struct job {
 	struct text_range *text;
 	size_t n_text;
 	struct dwarf_told told;
-	uint32_t *texts, *files; /* from a batch's numbers to the writer's; of the thread that writes */
+	uint32_t *texts, *files; /* maps from a batch's numbers to the writer's, for the thread that writes */
 	size_t texts_room, files_room;
 
 	pthread_mutex_t lock;
@@ -36,7 +36,7 @@ struct job {
 	/* under lock */
 	size_t next, turn;	/* the unit to read next; the one to write next */
 	struct batch **pending; /* by unit */
-	size_t ahead;		/* bytes in them */
+	size_t ahead;		/* bytes in `pending` */
 	bool telling;
 	int failed;
 };

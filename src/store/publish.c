@@ -27,8 +27,8 @@ struct publishing {
 	int64_t object;
 	struct blob_facts stored; /* the facts as the index has them now */
 	const struct store_learned *learned; /* NULL: nothing */
-	bool takes[STORE_KEYS_MOST]; /* its keys that are free, or that a worse file has */
-	struct key keys[STORE_KEYS_MOST]; /* those keys, with the names that they were first stored with */
+	bool takes[STORE_KEYS_MOST]; /* which of `learned`'s keys the blob gets: no file has the key, or a worse one */
+	struct key keys[STORE_KEYS_MOST]; /* the same keys, with the names that they were first stored with */
 	struct worth worth;
 	bool inherits; /* the blob is pinned because it takes a key from a pinned file */
 	bool teaches;		     /* `m` is to be recorded */

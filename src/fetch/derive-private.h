@@ -67,6 +67,22 @@ struct making {
 	void *ctx;
 };
 
+/* Addresses of a PDB that are answered by byte ranges: derive-partial.c. */
+struct partial {
+	struct derive *d;
+	atomic_uint refs;
+	atomic_bool stop;
+	struct artifact a;
+	uint32_t *addrs;
+	size_t n;
+	fetch_ready *ready;
+	void *ctx;
+	struct part *part;
+	/* under the lock of `d` */
+	struct ticket *ticket;
+	struct partial *next;
+};
+
 enum lack_state { LACK_UNKNOWN, LACK_NONE, LACK_HERE };
 
 /* Another file that has a part of the input's debug information. */
@@ -120,6 +136,7 @@ struct derive {
 	pthread_cond_t answered, ended;
 	/* under lock */
 	struct conversion *conversions;
+	struct partial *partials; /* derive-partial.c */
 	unsigned asking; /* tickets whose callback has not run */
 	bool stopped;
 	bool pulses; /* the thread `pulse` was started */
@@ -138,6 +155,10 @@ int derive_ask(struct conversion *c, const struct artifact *a, unsigned n, enum 
 	void (*got)(struct conversion *c, const struct fetched *f));
 void derive_go_on(struct conversion *c); /* posts run() to a worker */
 void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the callers back; frees `c` */
+
+/* In a ticket's callback, as its last act: derive_free() waits for it. */
+void derive_asked(struct derive *d);
+void partial_stop(struct partial *p); /* under lock */
 
 /* ---- derive-lacks.c: other files that the input needs --------------------------------------- */
 

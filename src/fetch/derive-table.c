@@ -91,6 +91,13 @@ static void conversion_give_up(struct conversion *c)
 		ticket_cancel(c->ticket);
 }
 
+void partial_stop(struct partial *p)
+{
+	atomic_store(&p->stop, true);
+	if (p->ticket)
+		ticket_cancel(p->ticket);
+}
+
 void derive_stop(struct derive *d)
 {
 	if (!d)
@@ -101,6 +108,8 @@ void derive_stop(struct derive *d)
 	d->stopped = true;
 	for (struct conversion *c = d->conversions; c; c = c->next)
 		conversion_give_up(c);
+	for (struct partial *p = d->partials; p; p = p->next)
+		partial_stop(p);
 }
 
 void derive_free(struct derive *d)
@@ -234,8 +243,7 @@ static void ticket_ran(struct conversion *c)
 	ticket_unref(take(c->ticket));
 }
 
-/* The last act of a callback: derive_free() waits for it. */
-static void callback_ended(struct derive *d)
+void derive_asked(struct derive *d)
 {
 	LOCK_SCOPE(&d->lock);
 
@@ -251,7 +259,7 @@ static void conversion_ready(void *ctx, const struct fetched *f)
 	ticket_ran(c);
 	c->got(c, f);
 	derive_go_on(c);
-	callback_ended(d);
+	derive_asked(d);
 }
 
 int derive_ask(struct conversion *c, const struct artifact *a, unsigned n, enum derive_wants wants,

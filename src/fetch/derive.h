@@ -8,6 +8,7 @@
 
 struct derive;
 struct making;
+struct partial;
 
 /* The fetch must live until derive_stop(), its store until derive_free(). 0, -errno. */
 int derive_new(struct derive **out, struct fetch *f);
@@ -47,3 +48,14 @@ int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, 
  * the worker process is ended. */
 void making_cancel(struct making *m);
 void making_unref(struct making *m); /* NULL is fine */
+
+/* Makes GSYM of a few addresses of a PDB, and fetches only the bytes that they need (convert/partial.h). `ready` runs
+ * as with derive_open(); f->blob is GSYM that is not stored. f->r: -EALREADY: use derive_open() instead, because the
+ * file is stored, small, damaged, or comes from front to back only; the errors of fetch_open(). If much of the file
+ * was read, the whole is fetched and converted later. At most PARTIAL_ADDRESSES_MOST addresses. `*out` is written
+ * before `ready` can run, and is the caller's until partial_unref(). 0, -ENOMEM, -EINTR. */
+int derive_partial(struct derive *d, const struct artifact *pdb, const uint32_t *addrs, size_t n, fetch_ready *ready,
+	void *ctx, struct partial **out);
+/* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. */
+void partial_cancel(struct partial *p);
+void partial_unref(struct partial *p); /* NULL is fine */

@@ -364,8 +364,11 @@ struct part_opts {
 	void *ctx;
 };
 int part_new(struct part **out, const struct part_opts *o); /* 0, -ENOMEM, -EMFILE */
-/* The byte range for which the nth reader waits. False: fewer readers wait. */
+/* The byte range for which the nth reader waits. False: fewer readers wait. While only needed bytes are fetched,
+ * readers of part_wait_piece() are left out: see part_pieces(). */
 bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end);
+/* Lists what the readers of part_wait_piece() wait for, in whole pages, at most `most` ranges. Their number. */
+unsigned part_pieces(struct part *p, struct ahead_span *out, unsigned most);
 /* More bytes are present: `have` from the front; 0 for a sparse file. Wakes the readers of these bytes. */
 void part_advance(struct part *p, uint64_t have);
 /* No more bytes will arrive; `error` is the reason, or 0. The bytes present stay readable, unless `bad`. Takes

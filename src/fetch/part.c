@@ -17,13 +17,14 @@ struct part_wait {
 	uint64_t off, end; /* the wanted bytes */
 	uint64_t enough;   /* the wait ends when the bytes from `off` to here are present */
 	bool sealed;	   /* instead, the wait ends when the file is sealed */
+	bool piece;	   /* of part_wait_piece() */
 	part_ready *ready;
 	void *ctx;
 	/* under the part's lock */
 	struct part_wait *next, **at; /* `at`: the link to this one in the list; NULL: the wait is over */
 };
 
-#define PIECE_MOST 8192u
+#define PIECE_MOST PART_PIECE
 
 /* Refusals that are remembered: more than the kernel has reads under way for one file. */
 #define REFUSED_MOST 64
@@ -204,6 +205,18 @@ bool part_is_sealed(const struct part *p)
 static struct sparse *sparse_of(const struct part *p)
 {
 	return atomic_load_explicit(&p->renewed, memory_order_acquire) ? NULL : p->sparse;
+}
+
+bool part_is_sparse(const struct part *p)
+{
+	return sparse_of(p) != NULL;
+}
+
+uint64_t part_present(const struct part *p)
+{
+	struct sparse *sp = sparse_of(p);
+
+	return sp ? sparse_present(sp) : atomic_load(&p->have);
 }
 
 static bool is_here(const struct part *p, uint64_t off, uint64_t end)
@@ -426,6 +439,16 @@ int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, v
 	return wait_begin(w, out);
 }
 
+int part_wait_piece(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out)
+{
+	struct part_wait *w = wait_new(p, off, n, ready, ctx);
+
+	if (!w)
+		return -ENOMEM;
+	w->piece = w->end - w->off <= PIECE_MOST;
+	return wait_begin(w, out);
+}
+
 int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out)
 {
 	/* Wants all bytes: in a sparse file, bytes that no reader reads may be missing. */
@@ -481,12 +504,25 @@ static void wake_waits(struct part *p)
 	}
 }
 
+unsigned part_pieces(struct part *p, struct ahead_span *out, unsigned most)
+{
+	unsigned n = 0;
+	LOCK_SCOPE(&p->lock);
+
+	for (const struct part_wait *w = p->waits; w && n < most; w = w->next)
+		if (w->piece)
+			out[n++] = (struct ahead_span){w->off - w->off % AHEAD_PAGE,
+				MIN((w->end + AHEAD_PAGE - 1) / AHEAD_PAGE * AHEAD_PAGE, p->size)};
+	return n;
+}
+
 bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end)
 {
 	LOCK_SCOPE(&p->lock);
+	bool sparing = atomic_load_explicit(&p->sparing, memory_order_relaxed);
 	const struct part_wait *w = p->waits;
 
-	while (w && nth--)
+	while (w && ((w->piece && sparing) || nth--))
 		w = w->next;
 	if (!w)
 		return false;

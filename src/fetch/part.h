@@ -29,6 +29,9 @@ int64_t part_time(const struct part *p); /* wall clock at its start, in seconds 
 
 /* Whether all bytes arrived, the whole file was checked, and it is in the store. */
 bool part_is_sealed(const struct part *p);
+/* Whether the bytes arrive by ranges, as readers want them, rather than from front to back. */
+bool part_is_sparse(const struct part *p);
+uint64_t part_present(const struct part *p); /* bytes */
 
 /* Reads n bytes at `off`, and fewer only at the end of the file. Returns their number. -EAGAIN: some are not
  * present yet. -EIO, -ENOSPC: they will never arrive (-ENOSPC: the disk is full). -EIO also if the file turned out
@@ -61,6 +64,10 @@ int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, v
 	struct part_wait **out);
 /* The same; waits until part_is_sealed(). */
 int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out);
+/* As part_wait(), for one of many short ranges that lie far apart: those of all such waits are fetched in one request,
+ * in pages instead of blocks. `n` bytes of one PART_PIECE of the file at most. */
+#define PART_PIECE 8192u
+int part_wait_piece(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out);
 
 struct part_wait *part_wait_ref(struct part_wait *w);
 /* The caller stops waiting: ready(-EINTR) runs in this call, unless it already ran. */

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AT_ONCE 4		/* requests of one file */
@@ -207,6 +208,36 @@ static bool fetch_in_pieces(struct flight *fl, uint64_t off, uint64_t end)
 	return true;
 }
 
+static int compare_spans(const void *a, const void *b)
+{
+	const struct ahead_span *x = a, *y = b;
+
+	return (x->off > y->off) - (x->off < y->off);
+}
+
+/* Queues the short ranges that readers wait for far apart from each other. */
+static void queue_scattered(struct flight *fl)
+{
+	struct ahead_span all[AHEAD_BATCH];
+	unsigned n, kept = 0;
+
+	if (!fl->readers.part || fl->ranges.fill || fl->ranges.queue_at < fl->ranges.queued)
+		return;
+	n = part_pieces(fl->readers.part, all, AHEAD_BATCH);
+	qsort(all, n, sizeof(*all), compare_spans);
+	for (unsigned i = 0; i < n; i++) {
+		if (comes_in_pieces(fl, all[i].off, all[i].end) ||
+			sparse_has_pieces(fl->body.file, all[i].off, all[i].end - all[i].off))
+			continue;
+		if (kept && all[i].off <= fl->ranges.queue[kept - 1].end)
+			fl->ranges.queue[kept - 1].end = MAX(fl->ranges.queue[kept - 1].end, all[i].end);
+		else
+			fl->ranges.queue[kept++] = all[i];
+	}
+	fl->ranges.queue_at = 0;
+	fl->ranges.queued = kept;
+}
+
 /* ---- what readers wait for -------------------------------------------------------- */
 
 /* Requests a window; two halves of a long window arrive faster. */
@@ -295,6 +326,7 @@ static void send_wanted(struct flight *fl)
 {
 	uint64_t off, end;
 
+	queue_scattered(fl);
 	if (fl->ranges.want_len && count_ranges(fl, false) < AT_ONCE)
 		fetch_wanted(fl, fl->ranges.want_off, MIN(fl->ranges.want_off + fl->ranges.want_len, fl->body.size));
 	for (unsigned i = 0; fl->readers.part && count_ranges(fl, false) < AT_ONCE && part_wanted(fl->readers.part, i, &off, &end); i++)

@@ -26,6 +26,7 @@ struct group {
 
 struct loading {
 	struct wanted *w;
+	const struct request *request;
 	const struct symb_flags *flags;
 	struct group groups[GROUPS_MOST];
 	unsigned n_groups; /* in order of stage */
@@ -192,7 +193,8 @@ static bool is_here(struct symb *s, struct loading *l)
 
 /* ---- fetching ----------------------------------------------------------------------- */
 
-static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
+/* Asks for a group of files. `whole`: never for parts of a PDB. */
+static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w, bool whole)
 {
 	_cleanup_free_ struct artifact *cands = calloc(2, sizeof(*cands));
 	unsigned n = 0;
@@ -208,6 +210,11 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w)
 		return -ENOMEM;
 	l->asked[i]->of = l;
 	l->waits++;
+	if (cands[0].type == FILETYPE_PDB && !whole && !l->flags->function_size &&
+		partial_ask(s, l->request, l->w, &cands[0], l->asked[i])) {
+		l->w->fetched = true;
+		return 0;
+	}
 	l->w->fetched |= question_fetch(l->asked[i], s->fetch, cands, n);
 	return 0;
 }
@@ -260,7 +267,26 @@ static int check_sum(const struct wanted *w, const struct question *q, struct er
 	return MIN(r, 0);
 }
 
-static void take_answer(struct loading *l, unsigned i)
+/* Takes the answer of byte ranges. If symbols were found before, they are as good as it is without lines. */
+static int take_part(struct symb *s, struct loading *l, unsigned i, struct question *q, struct waits *w)
+{
+	struct loaded *file;
+	int r = q->r == 0 ? loaded_new(s, NULL, false, q->blob, &file, NULL) : q->r;
+
+	if (r == -ENOMEM || (q->r == 0 && r < 0) || r == -EALREADY)
+		return ask(s, l, i, w, true);
+	if (r < 0) {
+		add_reason(l->w, filetype_name(FILETYPE_PDB), r, q->why);
+	} else if (l->n_found && !has_lines(file)) {
+		loaded_unref(s, file);
+	} else {
+		l->w->file = file;
+		l->over = true;
+	}
+	return 0;
+}
+
+static int take_answer(struct symb *s, struct loading *l, unsigned i, struct waits *waits)
 {
 	struct question *q = l->asked[i];
 	struct wanted *w = l->w;
@@ -270,6 +296,11 @@ static void take_answer(struct loading *l, unsigned i)
 	l->asked[i] = NULL;
 	l->waits--;
 	w->fetch_seconds += q->ended - q->begun;
+	if (q->partial) {
+		r = take_part(s, l, i, q, waits);
+		question_unref(q);
+		return r;
+	}
 	if (q->r == 0 && q->blob && (r = check_sum(w, q, &e)) < 0) {
 		add_reason(w, filetype_name(q->key.type), r, e.text);
 	} else if (q->r == 0 && q->blob) {
@@ -281,6 +312,7 @@ static void take_answer(struct loading *l, unsigned i)
 		add_reason(w, filetype_name(l->groups[i].types[0]), q->r, q->why);
 	}
 	question_unref(q);
+	return 0;
 }
 
 /* ---- converting --------------------------------------------------------------------- */
@@ -343,6 +375,7 @@ static void take_made(struct symb *s, struct loading *l)
 
 struct batch {
 	struct symb *s;
+	const struct request *request;
 	struct waits *w;
 	const atomic_bool *gone;
 	struct loading *all;
@@ -356,7 +389,7 @@ static int ask_more(struct batch *b, struct loading *l)
 	int r = 0;
 
 	while (r == 0 && l->n_tried < l->n_groups && l->groups[l->n_tried].stage == stage)
-		r = ask(b->s, l, l->n_tried++, b->w);
+		r = ask(b->s, l, l->n_tried++, b->w, false);
 	return r;
 }
 
@@ -389,17 +422,16 @@ static int load_step(struct batch *b, struct loading *l)
 	return r;
 }
 
-static void load_answer(struct batch *b, struct loading *l, const struct question *q)
+static int load_answer(struct batch *b, struct loading *l, const struct question *q)
 {
 	if (q == l->make) {
 		take_made(b->s, l);
-		return;
+		return 0;
 	}
 	for (unsigned i = 0; i < l->n_groups; i++)
-		if (l->asked[i] == q) {
-			take_answer(l, i);
-			return;
-		}
+		if (l->asked[i] == q)
+			return take_answer(b->s, l, i, b->w);
+	return 0;
 }
 
 static int load_all(struct batch *b)
@@ -412,8 +444,9 @@ static int load_all(struct batch *b)
 	while (r == 0 && (r = wait_next(b->w, &b->s->stop, b->gone, &q)) == 0 && q) {
 		struct loading *l = q->of;
 
-		load_answer(b, l, q);
-		r = load_step(b, l);
+		r = load_answer(b, l, q);
+		if (r == 0)
+			r = load_step(b, l);
 	}
 	return r;
 }
@@ -456,7 +489,7 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 		add_reason(w, "identifier", 0, "not valid");
 		return;
 	}
-	*l = (struct loading){.w = w, .flags = flags};
+	*l = (struct loading){.w = w, .request = b->request, .flags = flags};
 	plan(l);
 	begun = clock_seconds();
 	w->hit = is_here(s, l);
@@ -466,7 +499,7 @@ static void begin(struct symb *s, struct batch *b, struct wanted *w, const struc
 
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags)
 {
-	struct batch b = {.s = s, .w = waits_new(), .gone = flags->gone, .all = calloc(q->n_wanted + 1, sizeof(*b.all))};
+	struct batch b = {.s = s, .request = q, .w = waits_new(), .gone = flags->gone, .all = calloc(q->n_wanted + 1, sizeof(*b.all))};
 	int r = b.w && b.all ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < q->n_wanted; i++)

@@ -57,6 +57,11 @@ void loaded_unref(struct symb *s, struct loaded *l)
 {
 	LOCK_SCOPE(&s->lock);
 	l->refs--;
+	if (!l->refs && !l->key[0]) {
+		unlink_loaded(s, l);
+		s->resident -= l->resident ? l->map.n : 0;
+		free_loaded(l);
+	}
 	trim_loaded(s, LOADED_MOST);
 }
 
@@ -127,8 +132,10 @@ int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, 
 			free_loaded(l);
 		return r;
 	}
-	key_canon(k, l->key);
-	l->hash = hash_mix(l->key, strlen(l->key));
+	if (k) {
+		key_canon(k, l->key);
+		l->hash = hash_mix(l->key, strlen(l->key));
+	}
 	l->refs = 1;
 	l->exact = exact;
 	if (l->exact)

@@ -116,7 +116,8 @@ struct loaded {
 
 /* Returns a reference to the file mapped under this key; NULL: no file is. */
 struct loaded *loaded_find(struct symb *s, const char *canon);
-/* Maps a file. The caller owns the reference in `*out`. 0, -errno. */
+/* Maps a file. The caller owns the reference in `*out`. With `k` NULL no other request finds the file, and the last
+ * loaded_unref() unmaps it. 0, -errno. */
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
@@ -124,6 +125,15 @@ void loaded_unref(struct symb *s, struct loaded *l);
  * already fill RESIDENT_MOST. */
 void loaded_rest(struct symb *s, struct loaded *l);
 void loaded_forget_all(struct symb *s);
+
+/* ---- partial.c ---------------------------------------------------------------------- */
+
+struct question;
+
+/* Asks for GSYM of the frames of one module, from byte ranges of its PDB (derive_partial()). False: the question is
+ * unchanged; ask for the whole PDB. */
+bool partial_ask(struct symb *s, const struct request *q, const struct wanted *w, const struct artifact *pdb,
+	struct question *to);
 
 /* ---- load.c ------------------------------------------------------------------------- */
 

@@ -65,6 +65,7 @@ void question_unref(struct question *q)
 		return;
 	ticket_unref(q->ticket);
 	making_unref(q->making);
+	partial_unref(q->partial);
 	blob_unref(q->blob);
 	free(q);
 	waits_unref(w);
@@ -120,6 +121,8 @@ void question_cancel(struct question *q)
 		ticket_cancel(q->ticket);
 	if (q && q->making)
 		making_cancel(q->making);
+	if (q && q->partial)
+		partial_cancel(q->partial);
 	question_unref(q);
 }
 

@@ -19,7 +19,8 @@ struct waits {
 struct question {
 	struct waits *w;
 	struct ticket *ticket; /* of a question to fetch/, or */
-	struct making *making; /* of a question to derive/ */
+	struct making *making; /* of a question to derive/, or */
+	struct partial *partial; /* of derive_partial() */
 	void *of;     /* free for the caller's use */
 	double begun; /* seconds, monotonic */
 	/* under the lock of `w`, until `done` */

@@ -1,0 +1,318 @@
+/* Answers for a few addresses of a PDB by byte ranges: a worker process reads the PDB, and this file fetches the
+ * ranges that the worker asks for. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "base/workers.h"
+#include "convert/partial-work.h"
+#include "fetch/derive-private.h"
+#include "fetch/fetch-private.h"
+
+#include <time.h>
+
+#define SECONDS 120
+#define SIZE_LEAST (4u << 20)	/* a smaller file takes less time as a whole */
+#define SIZE_MOST (64ull << 30) /* the worker keeps a byte for each page */
+#define SCATTERED_MOST (48u << 10) /* longer ranges are fetched in blocks */
+#define WHOLE_PERCENT 35	/* if so much of the file is present, it is converted, for the next request */
+#define READS_MOST 4		/* of one range: pieces may be forgotten before they are read */
+#define LOOK_MS 200		/* between two checks whether to stop */
+
+/* ---- waiting for ranges --------------------------------------------------------------------- */
+
+/* The ranges of one round. */
+struct round {
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	unsigned pending;
+	int r;
+	struct part_wait **waits;
+	size_t n, room;
+};
+
+static void range_ready(void *ctx, int r)
+{
+	struct round *round = ctx;
+	LOCK_SCOPE(&round->lock);
+
+	round->pending--;
+	round->r = r < 0 ? r : round->r;
+	pthread_cond_signal(&round->change);
+}
+
+static int wait_for_range(struct partial *p, struct round *round, uint64_t off, uint64_t n, bool piece)
+{
+	struct part_wait *w = NULL;
+	int r = grow(&round->waits, &round->room, round->n, sizeof(struct part_wait *));
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&round->lock);
+	round->pending++;
+	pthread_mutex_unlock(&round->lock);
+	r = piece ? part_wait_piece(p->part, off, (size_t)n, range_ready, round, &w)
+		  : part_wait(p->part, off, (size_t)n, range_ready, round, &w);
+	if (r == 0)
+		round->waits[round->n++] = w;
+	else
+		range_ready(round, MIN(r, 0)); /* 1: present, or it never will be */
+	return MIN(r, 0);
+}
+
+/* Short ranges are fetched as pieces, each within a PART_PIECE of the file. */
+static int wait_for_pieces(struct partial *p, struct round *round, const struct msf_lack *range)
+{
+	int r = 0;
+
+	if (range->n > SCATTERED_MOST)
+		return wait_for_range(p, round, range->off, range->n, false);
+	for (uint64_t at = range->off, next; r == 0 && at < range->off + range->n; at = next) {
+		next = MIN(at - at % PART_PIECE + PART_PIECE, range->off + range->n);
+		r = wait_for_range(p, round, at, next - at, true);
+	}
+	return r;
+}
+
+/* Waits until all ranges came. -EINTR: the caller gave up. */
+static int finish_round(struct partial *p, struct round *round)
+{
+	bool cancelled;
+
+	pthread_mutex_lock(&round->lock);
+	cancelled = round->r < 0;
+	while (round->pending) {
+		struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);
+
+		if (atomic_load(&p->stop) || cancelled) {
+			cancelled = true;
+			pthread_mutex_unlock(&round->lock);
+			for (size_t i = 0; i < round->n; i++)
+				part_wait_cancel(round->waits[i]);
+			pthread_mutex_lock(&round->lock);
+		}
+		if (round->pending)
+			pthread_cond_timedwait(&round->change, &round->lock, &until);
+	}
+	pthread_mutex_unlock(&round->lock);
+	for (size_t i = 0; i < round->n; i++)
+		part_wait_unref(round->waits[i]);
+	free(round->waits);
+	pthread_mutex_destroy(&round->lock);
+	pthread_cond_destroy(&round->change);
+	return atomic_load(&p->stop) ? -EINTR : round->r;
+}
+
+static int await_ranges(struct partial *p, const struct msf_lack *ranges, unsigned n, bool whole_blocks)
+{
+	struct round round = {0};
+	int r = 0;
+
+	pthread_mutex_init(&round.lock, NULL);
+	pthread_cond_init(&round.change, NULL);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = whole_blocks ? wait_for_range(p, &round, ranges[i].off, ranges[i].n, false)
+				 : wait_for_pieces(p, &round, &ranges[i]);
+	pthread_mutex_lock(&round.lock);
+	round.r = r < 0 ? r : round.r;
+	pthread_mutex_unlock(&round.lock);
+	return finish_round(p, &round);
+}
+
+static int partial_await(void *ctx, const struct msf_lack *ranges, unsigned n)
+{
+	return await_ranges(ctx, ranges, n, false);
+}
+
+static int read_piece(struct partial *p, uint64_t off, void *to, size_t n)
+{
+	const struct msf_lack range = {off, n};
+
+	for (unsigned i = 0; i < READS_MOST; i++) {
+		ssize_t got = part_read(p->part, off, to, n);
+		int r;
+
+		if (got == (ssize_t)n)
+			return 0;
+		if (got != -EAGAIN)
+			return got < 0 ? (int)got : -EIO;
+		r = await_ranges(p, &range, 1, true);
+		if (r < 0)
+			return r;
+	}
+	return -EIO;
+}
+
+static int partial_read(void *ctx, uint64_t off, void *to, size_t n)
+{
+	struct partial *p = ctx;
+	int r = 0;
+
+	if (part_read(p->part, off, to, n) == (ssize_t)n)
+		return 0;
+	for (uint64_t at = off, next; r == 0 && at < off + n; at = next) {
+		next = MIN(at - at % PART_PIECE + PART_PIECE, off + n);
+		r = read_piece(p, at, (uint8_t *)to + (at - off), (size_t)(next - at));
+	}
+	return r;
+}
+
+/* ---- the answer ----------------------------------------------------------------------------- */
+
+void partial_unref(struct partial *p)
+{
+	if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
+		return;
+	free(p->addrs);
+	free(p);
+}
+
+static void partial_end(struct partial *p, int r, struct blob *b, const char *why)
+{
+	struct fetched f = {.r = r, .blob = b, .why = why ? why : err_text(r), .miss_ms = 2000,
+		.size = b ? blob_size(b) : FETCH_SIZE_UNKNOWN};
+	struct partial **at = &p->d->partials;
+
+	pthread_mutex_lock(&p->d->lock);
+	while (*at && *at != p)
+		at = &(*at)->next;
+	if (*at)
+		*at = p->next;
+	pthread_mutex_unlock(&p->d->lock);
+	p->ready(p->ctx, &f);
+	partial_unref(p);
+}
+
+static void no_ready(void *ctx, const struct fetched *f)
+{
+}
+
+/* Converts a file of which much is present, without a caller. */
+static void convert_behind(struct partial *p)
+{
+	struct artifact made;
+	struct making *m;
+
+	if (part_present(p->part) * 100 < part_size(p->part) * WHOLE_PERCENT || atomic_load(&p->stop))
+		return;
+	if (derive_artifact(&p->a, false, &made) == 0 && derive_open(p->d, &made, no_ready, NULL, &m) == 0)
+		making_unref(m);
+}
+
+static int make_blob(struct partial *p, struct blob **out, struct err *e)
+{
+	struct partial_file file = {part_size(p->part), partial_await, partial_read, p};
+	struct fetch *f = p->d->fetch;
+	struct gsym_work o = {.seconds = SECONDS, .threads = 1, .stop = &p->stop,
+		.memory = gsym_work_memory() / (derive_threads() * MAX(atomic_load(&f->derives), 1u)),
+		.unsandboxed = f->opts.allow_unsandboxed};
+	struct blob_facts facts = {.verified = true};
+	int fd = -1, r = gsym_work_partial(&o, &file, p->addrs, p->n, &fd, e);
+
+	return r < 0 ? r : blob_of_file(out, fd, "GSYM of some addresses", &facts);
+}
+
+/* (workers) */
+static void partial_run(void *ctx)
+{
+	struct partial *p = ctx;
+	struct blob *b = NULL;
+	struct err e = {0};
+	uint64_t began = clock_ms();
+	int r = make_blob(p, &b, &e);
+
+	log_debug(LOG_FETCH, "%s: %zu addresses from %llu of %llu KiB in %llu ms: %s", p->a.m.debug_file, p->n,
+		(unsigned long long)part_present(p->part) >> 10, (unsigned long long)part_size(p->part) >> 10,
+		(unsigned long long)(clock_ms() - began), r < 0 ? e.text : "answered");
+	if (r == 0)
+		convert_behind(p);
+	part_close(p->part);
+	part_unref(p->part);
+	partial_end(p, r < 0 && r != -EINTR ? -EALREADY : r, b, e.text);
+	blob_unref(b);
+}
+
+/* The PDB was identified. */
+static int partial_begin(struct partial *p, const struct fetched *f)
+{
+	if (f->r < 0)
+		return f->r;
+	if (!f->part || !part_is_sparse(f->part) || part_size(f->part) < SIZE_LEAST || part_size(f->part) > SIZE_MOST)
+		return -EALREADY;
+	p->part = part_ref(f->part);
+	part_open(p->part);
+	if (workers_post(p->d->workers, partial_run, p) == 0)
+		return 0;
+	part_close(p->part);
+	part_unref(p->part);
+	return -EALREADY;
+}
+
+static void partial_ready(void *ctx, const struct fetched *f)
+{
+	struct partial *p = ctx;
+	struct derive *d = p->d;
+	int r;
+
+	pthread_mutex_lock(&d->lock);
+	ticket_unref(take(p->ticket));
+	pthread_mutex_unlock(&d->lock);
+	r = partial_begin(p, f);
+	if (r < 0)
+		partial_end(p, r, NULL, f->why);
+	derive_asked(d);
+}
+
+/* ---- the interface -------------------------------------------------------------------------- */
+
+void partial_cancel(struct partial *p)
+{
+	LOCK_SCOPE(&p->d->lock);
+
+	partial_stop(p);
+}
+
+/* Under lock. */
+static int partial_ask(struct derive *d, struct partial *p)
+{
+	int r;
+
+	if (d->stopped)
+		return -EINTR;
+	d->asking++;
+	r = fetch_open(d->fetch, &p->a, 1, FETCH_OPEN, partial_ready, p, &p->ticket);
+	if (r < 0) {
+		d->asking--;
+		return r;
+	}
+	p->next = d->partials;
+	d->partials = p;
+	return 0;
+}
+
+int derive_partial(struct derive *d, const struct artifact *pdb, const uint32_t *addrs, size_t n, fetch_ready *ready,
+	void *ctx, struct partial **out)
+{
+	struct partial *p = calloc(1, sizeof(*p));
+	int r = -ENOMEM;
+
+	if (!p)
+		return r;
+	*p = (struct partial){.d = d, .a = *pdb, .n = n, .ready = ready, .ctx = ctx};
+	atomic_init(&p->refs, 2); /* one for the callback */
+	p->addrs = malloc((n + 1) * sizeof(*addrs));
+	if (p->addrs) {
+		memcpy(p->addrs, addrs, n * sizeof(*addrs));
+		*out = p;
+		pthread_mutex_lock(&d->lock);
+		r = partial_ask(d, p);
+		pthread_mutex_unlock(&d->lock);
+	}
+	if (r == 0)
+		return 0;
+	free(p->addrs);
+	free(p);
+	*out = NULL;
+	return r;
+}

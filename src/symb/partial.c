@@ -1,0 +1,46 @@
+/* Asks for a PDB of which only the bytes for the frames of one request are fetched. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
+#include "convert/partial.h"
+#include "symb/private.h"
+#include "symb/wait.h"
+
+/* Lists the addresses that frames have in the module. How many; 0 if ranges cannot answer all frames. */
+static size_t addresses_of(const struct request *q, const struct wanted *w, uint32_t *out, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->n_jobs; i++) {
+		const struct asked_job *job = &q->jobs[i];
+
+		for (size_t k = 0; k < job->n_stacks; k++) {
+			const struct asked_stack *s = &q->stacks[job->stacks + k];
+
+			for (size_t f = 0; f < s->n; f++) {
+				const struct asked_frame *frame = &q->frames[s->first + f];
+
+				if (frame->module == NO_MODULE || &q->wanted[q->refs[job->modules + frame->module]] != w)
+					continue;
+				if (frame->method || n == most)
+					return 0;
+				if (!frame->minus && !frame->big && frame->offset <= UINT32_MAX)
+					out[n++] = (uint32_t)frame->offset;
+			}
+		}
+	}
+	return n;
+}
+
+bool partial_ask(struct symb *s, const struct request *q, const struct wanted *w, const struct artifact *pdb,
+	struct question *to)
+{
+	_cleanup_free_ uint32_t *addrs = calloc(PARTIAL_ADDRESSES_MOST, sizeof(*addrs));
+	struct fetched f = {0};
+	size_t n;
+	int r = addrs ? fetch_try(s->fetch, pdb, 1, FETCH_WHOLE, &f) : -ENOMEM;
+
+	if (r == 0)
+		blob_unref(f.blob);
+	n = r == -EAGAIN ? addresses_of(q, w, addrs, PARTIAL_ADDRESSES_MOST) : 0;
+	return n && derive_partial(s->derive, pdb, addrs, n, question_answered, to, &to->partial) == 0;
+}

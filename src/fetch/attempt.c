@@ -156,6 +156,8 @@ static int query_missing(struct query *q, const struct judgement *j, const struc
 	attempt_blame(q->attempt, j, r);
 	seen_add(q->attempt->flight->f, query_number(q), j->error, j->text);
 	q->state = QUERY_MISSING;
+	if (q->attempt->likely == q)
+		q->attempt->likely = NULL;
 	return r->status >= 400 ? 0 : -ECANCELED;
 }
 
@@ -542,6 +544,7 @@ static bool attempt_plan(struct attempt *at)
 		return false;
 	symstore_known_release(&at->facts);
 	at->facts = symstore_known(at->flight->f, at->source);
+	taught_fill(at->flight->f, at->source, &at->flight->what, &at->facts);
 	r = queries_plan(at);
 	if (r < 0)
 		attempt_fail(at, r, err_text(r));
@@ -585,8 +588,7 @@ void attempt_start(struct attempt *at)
 	if (!attempt_plan(at))
 		return;
 	for (unsigned i = 0; i < at->n_queries; i++)
-		if (at->queries[i].state == QUERY_FAILED || at->queries[i].state == QUERY_POINTS ||
-			&at->queries[i] == at->likely)
+		if (at->queries[i].state != QUERY_MISSING)
 			at->queries[i].state = QUERY_IDLE;
 	ask_first(at);
 }

@@ -8,6 +8,7 @@
 #include "base/workers.h"
 #include "fetch/fetch.h"
 #include "fetch/symstore.h"
+#include "fetch/taught.h"
 #include "net/net.h"
 #include "obj/obj.h"
 #include "source/breaker.h"
@@ -101,6 +102,7 @@ struct fetch {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct sources *sources;
+	struct taught *taught;
 	struct symstore *symstores; /* a list that only grows */
 	pthread_mutex_t recall_lock; /* one thread loads what an earlier process saved; others wait */
 	struct store_asked miss_counts[MISS_COUNTS_MOST]; /* counts that are not in the store yet */

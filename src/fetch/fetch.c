@@ -148,6 +148,7 @@ int fetch_free(struct fetch *f)
 	breakers_free(f->breakers);
 	sources_unref(f->sources);
 	symstore_free(f);
+	taught_free(f);
 	pthread_mutex_destroy(&f->trees_lock);
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);

@@ -49,6 +49,7 @@ static void check_run(struct job *j)
 		if (s->kind->local)
 			continue;
 		symstore_recall(f, s);
+		taught_recall(f, s);
 		c->until[i] = store_miss_until(f->store, &fl->key, layout_name_of(s->layout, &c->what), s->memory);
 	}
 }

@@ -52,6 +52,8 @@ void race_start(struct flight *fl)
 
 void race_won(struct flight *fl, const struct attempt *winner)
 {
+	if (winner)
+		taught_note(fl->f, winner->source, fl->key.type, &fl->what, &winner->ask);
 	for (unsigned i = 0; i < fl->n; i++)
 		if (&fl->attempts[i] != winner)
 			attempt_give_up(&fl->attempts[i]);

@@ -21,6 +21,24 @@ static bool is_of_version(const struct attempt *at, const struct source_ask *ask
 	return v->source == at->source && v->where && strcmp(v->where, ask->where) == 0;
 }
 
+/* Those that are most like the requests that found earlier files come first. */
+static void sort_asks(const struct attempt *at, struct source_ask *asks, unsigned n)
+{
+	unsigned like[QUERIES_MOST];
+
+	for (unsigned i = 0; i < n; i++) {
+		struct source_ask ask = asks[i];
+		unsigned l = source_likeness(&at->facts.taught, at->flight->key.type, ask.code), j = i;
+
+		for (; j && like[j - 1] < l; j--) {
+			asks[j] = asks[j - 1];
+			like[j] = like[j - 1];
+		}
+		asks[j] = ask;
+		like[j] = l;
+	}
+}
+
 int queries_plan(struct attempt *at)
 {
 	struct source_ask asks[QUERIES_MOST];
@@ -37,14 +55,18 @@ int queries_plan(struct attempt *at)
 		free(take(at->queries));
 		return r < 0 && r != -ENOENT ? r : -ENOMEM;
 	}
+	sort_asks(at, asks, n);
 	at->n_queries = n;
-	at->likely = NULL;
+	at->likely = n && at->facts.taught.spelling[at->flight->key.type] ? at->queries : NULL;
 	for (unsigned i = 0; i < n; i++) {
 		struct query *q = &at->queries[i];
 
 		*q = (struct query){.attempt = at, .ask = asks[i], .ptr = BUF_UP_TO(PTR_MOST + 1)};
-		if (absent_find(q))
+		if (absent_find(q)) {
 			q->state = QUERY_MISSING;
+			if (at->likely == q)
+				at->likely = NULL;
+		}
 		if (is_of_version(at, &q->ask))
 			at->likely = q;
 	}

@@ -103,6 +103,8 @@ struct source_facts symstore_known(struct fetch *f, const struct source *s)
 void symstore_known_release(struct source_facts *known)
 {
 	admin_unref(take(known->admin));
+	free(take(known->code_file));
+	free(take(known->debug_file));
 	known->two_tier = false;
 }
 

@@ -289,6 +289,7 @@ int fetch_why(struct fetch *f, const struct artifact *asked, bool ask_now,
 
 		symstore_recall(f, so->list[i]);
 		facts = symstore_known(f, so->list[i]);
+		taught_fill(f, so->list[i], &a, &facts);
 		for (unsigned nth = 0; n < most; nth++) {
 			struct source_ask ask;
 

@@ -109,7 +109,8 @@ struct printing {
 	const struct artifact *a;
 	enum casing casing;
 	unsigned left; /* paths to skip before the wanted one */
-	bool server, compressed;
+	bool server;
+	struct layout_spelling spelling; /* of the wanted one */
 	struct buf path; /* of this row, without the tier */
 	struct buf printed; /* the paths of earlier rows, each with its NUL */
 };
@@ -142,7 +143,8 @@ static int print_spelling(struct printing *p, enum tier tier, bool compressed, s
 			return r;
 		if (compressed)
 			out->p[out->n - 1] = '_';
-		p->compressed = compressed;
+		p->spelling.tier = tier;
+		p->spelling.compressed = compressed;
 		return 1;
 	}
 	if (r == 0)
@@ -210,8 +212,10 @@ static int print_nth(struct printing *p, struct buf *out)
 	p->path = BUF_UP_TO(LAYOUT_PATH_MAX);
 	p->printed = BUF_UP_TO(PRINTED_MOST);
 	for (const struct layout_row *row = p->l->rows; r == 0 && row->pattern; row++)
-		if (row_fits(row, p->a))
+		if (row_fits(row, p->a)) {
+			p->spelling.row = (unsigned)(row - p->l->rows);
 			r = print_row(p, row, out);
+		}
 	buf_release(&p->path);
 	buf_release(&p->printed);
 	return r == 0 ? -ENOENT : r < 0 ? r : 0;
@@ -226,13 +230,13 @@ int layout_path(const struct layout *l, const struct artifact *a, enum casing c,
 }
 
 int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c,
-	unsigned nth, struct buf *out, bool *compressed)
+	unsigned nth, struct buf *out, struct layout_spelling *spelling)
 {
 	struct printing p = {.l = l, .a = a, .casing = c, .left = nth, .server = true};
 	int r = print_nth(&p, out);
 
-	if (r == 0 && compressed)
-		*compressed = p.compressed;
+	if (r == 0 && spelling)
+		*spelling = p.spelling;
 	return r;
 }
 

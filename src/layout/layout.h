@@ -115,9 +115,14 @@ size_t layout_tier(const char *name);
 
 /* Like layout_path(), but for requests to servers, in the order to try. Includes spellings that only some
  * servers have. After each path of a PE file or PDB comes the compressed one (crash.pd_), which the mount
- * neither lists nor reads. `compressed` says which one it is; may be NULL. */
+ * neither lists nor reads. `spelling` may be NULL. */
+struct layout_spelling {
+	unsigned row;  /* index in layout.rows */
+	unsigned tier; /* which way of deriving the first tier; 0 is the usual one */
+	bool compressed;
+};
 int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,
-	struct buf *out, bool *compressed);
+	struct buf *out, struct layout_spelling *spelling);
 
 /* The file name that the layout's paths of the artifact contain: the code file's, the debug file's, or "" if
  * the paths contain only ids. */

@@ -5,8 +5,12 @@
 #include "source/admin.h"
 #include "base/util.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define SAID_MOST (64 * LAYOUT_PATH_MAX)
 
 /* Makes a variant of a PE file's id. Few tools pad the size in the id with zeros. So a server is asked for a
  * padded id only if the request has one; a look in a directory costs nothing. */
@@ -81,21 +85,77 @@ static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 	return l->flags & LAYOUT_FIXED_PREFIX ? -ENOENT : 0;
 }
 
-/* One spelling of a path: the variants of id, prefix and name, and the number of the layout's path. */
+/* The letter case of a path, in the order to try. */
+enum plan_casing {
+	PLAN_AS_GIVEN,	 /* the name as the request has it, ids as the layout writes them */
+	PLAN_LOWER_NAME, /* a Windows name in lower case */
+	PLAN_LOWER,	 /* the whole path in lower case */
+	PLAN_TAUGHT,	 /* the names, and the case of ids, as the source was found to have them */
+	PLAN_CASINGS
+};
+
+/* One spelling of a path: the variants of id, prefix and letter case, and the number of the layout's path. */
 struct spelling {
 	const struct layout *layout;
 	unsigned id, prefix, path;
-	bool lower, compressed, ptr;
+	enum plan_casing casing;
+	struct layout_spelling shown;
+	bool ptr;
 };
 
-static void describe_spelling(const struct source *s, const struct spelling *sp, char out[static 64])
+/* What is planned, and which of its requests is wanted. */
+struct plan {
+	const struct source *s;
+	const struct source_facts *facts; /* NULL: none */
+	struct spelling sp;
+	unsigned left; /* requests before the wanted one */
+	struct buf *out;
+	struct buf said; /* the requests so far, each with its NUL */
+};
+
+static void describe_spelling(const struct plan *p, char out[static 64])
 {
 	static const char *const ids[] = {"", ", id padded", ", id cut"};
-	static const char *const casings[] = {"", ", lower case", ", upper case"};
+	static const char *const words[] = {"", ", lower case", ", upper case"};
+	static const char *const casings[] = {"", ", name in lower case", ", in lower case", ", as listed"};
+	const struct spelling *sp = &p->sp;
 
-	snprintf(out, 64, "%s%s%s%s%s%s%s", sp->layout->name, sp->prefix ? ", no prefix" : "",
-		ids[sp->id], casings[s->casing], sp->lower ? ", name in lower case" : "",
-		sp->compressed ? ", compressed" : "", sp->ptr ? ", file.ptr" : "");
+	snprintf(out, 64, "%s%s%s%s%s%s%s", sp->layout->name, sp->prefix ? ", no prefix" : "", ids[sp->id],
+		words[p->s->casing], casings[sp->casing], sp->shown.compressed ? ", compressed" : "",
+		sp->ptr ? ", file.ptr" : "");
+}
+
+/* Never 0. Two files of one type with the same code are spelled alike. */
+static uint16_t code_of(const struct spelling *sp)
+{
+	return (uint16_t)(1u << 15 | MIN(sp->shown.row, 63u) << 9 | MIN(sp->shown.tier, 3u) << 7 |
+		(unsigned)sp->casing << 5 | sp->id << 3 | (sp->prefix ? 1u << 2 : 0) | (sp->shown.compressed ? 1u << 1 : 0) |
+		sp->ptr);
+}
+
+unsigned source_likeness(const struct source_taught *t, enum filetype type, uint16_t code)
+{
+	uint16_t like = t->spelling[type] ? t->spelling[type] : t->last;
+	unsigned mask = t->spelling[type] ? 0x7fff : 0x01ff, equal;
+
+	if (!like)
+		return 0;
+	equal = ~(unsigned)(like ^ code) & mask;
+	if (equal == mask)
+		return 16;
+	/* compressed, prefix, casing, id, tier, row */
+	return (equal & 2 ? 4 : 0) + (equal & 4 ? 4 : 0) + ((equal & 0x60) == 0x60 ? 3 : 0) +
+		((equal & 0x18) == 0x18 ? 1 : 0) + ((equal & 0x180) == 0x180 ? 1 : 0) + ((equal & 0x7e00) == 0x7e00 ? 2 : 0);
+}
+
+void source_teach(struct source_taught *t, enum filetype type, const struct source_ask *ask)
+{
+	uint16_t code = ask->code, before = t->spelling[type] ? t->spelling[type] : t->last;
+
+	/* A name without capitals says nothing about the case. */
+	if (ask->any_case && before)
+		code = (uint16_t)((code & ~0x60) | (before & 0x60));
+	t->spelling[type] = t->last = code;
 }
 
 const struct layout *source_layout(const struct source *s, const struct source_facts *facts)
@@ -115,139 +175,201 @@ static bool lower(char *text)
 	return any;
 }
 
-/* Makes the name as given, or in lower case. Windows ignores case in names, but many of its stores are on
- * case-sensitive disks, with either spelling. -ENOENT: the two do not differ. */
-static int name_variant(const struct source *s, bool lower_case, struct artifact *v)
+/* Sections and source paths have a case of their own. */
+static bool has_own_case(enum filetype t)
+{
+	return t == FILETYPE_SECTION || t == FILETYPE_SOURCE;
+}
+
+static int take_name(char out[static MODULE_NAME_MAX], const char *name)
+{
+	if (!name || strcmp(out, name) == 0)
+		return 0;
+	snprintf(out, MODULE_NAME_MAX, "%s", name);
+	return 1;
+}
+
+/* Makes the artifact's names those of a casing. Windows ignores case in names, but many stores are on
+ * case-sensitive disks. -ENOENT: nothing differs from the names as given. */
+static int name_variant(const struct plan *p, enum plan_casing casing, struct artifact *v)
 {
 	enum object_type object = filetype_row(v->type)->object;
 	bool windows = object == OBJECT_PE || object == OBJECT_PE_DOTNET;
 	bool code, debug;
 
-	if (!lower_case)
+	if (casing == PLAN_AS_GIVEN)
 		return 0;
-	if (!windows || s->casing != CASING_DEFAULT || !(s->layout->flags & LAYOUT_WINDOWS_NAMES))
+	if (p->s->one_casing || has_own_case(v->type))
+		return -ENOENT;
+	if (casing == PLAN_LOWER)
+		return 0;
+	if (casing == PLAN_TAUGHT) {
+		if (!p->facts)
+			return -ENOENT;
+		code = take_name(v->m.code_file, p->facts->code_file);
+		debug = take_name(v->m.debug_file, p->facts->debug_file);
+		return code || debug || p->facts->ids != CASING_DEFAULT ? 0 : -ENOENT;
+	}
+	if (!windows || !(p->s->layout->flags & LAYOUT_WINDOWS_NAMES))
 		return -ENOENT;
 	code = lower(v->m.code_file);
 	debug = lower(v->m.debug_file);
 	return code || debug ? 0 : -ENOENT;
 }
 
-static int print_spelling(const struct source *s, const struct artifact *v, struct spelling *sp,
-	struct buf *out)
+/* Puts the id into the case that the source has: the part behind the name, whose hex digits vary. */
+static void change_id(const struct plan *p, struct buf *path)
 {
+	char *at = path->p ? strchr(path->p, '/') : NULL;
+
+	if (at && p->sp.layout->flags & LAYOUT_TWO_TIER)
+		at = strchr(at + 1, '/');
+	for (at = at ? at + 1 : NULL; at && *at && *at != '/'; at++)
+		*at = (char)(p->facts->ids == CASING_LOWER ? tolower((unsigned char)*at) : toupper((unsigned char)*at));
+}
+
+static int print_spelling(struct plan *p, const struct artifact *v, struct buf *out)
+{
+	struct spelling *sp = &p->sp;
+	enum casing casing = sp->casing == PLAN_LOWER ? CASING_LOWER : p->s->casing;
 	int r;
 
 	buf_clear(out);
-	r = add_prefix(s, sp->prefix, out);
-	return r == 0 ? layout_server_path(sp->layout, v, s->casing, sp->path, out, &sp->compressed)
-		      : r;
-}
-
-/* Whether an earlier path is the same: a casing can make two spellings equal, and a server is asked once. */
-static bool is_repeated(const struct source *s, const struct artifact *v, const struct spelling *sp,
-	const struct buf *path)
-{
-	_cleanup_buf_ struct buf earlier = BUF_UP_TO(LAYOUT_PATH_MAX);
-	struct spelling e = {.layout = sp->layout, .prefix = sp->prefix};
-
-	for (; e.path < sp->path; e.path++)
-		if (print_spelling(s, v, &e, &earlier) == 0 &&
-			strcmp(buf_text(&earlier), buf_text(path)) == 0)
-			return true;
-	return false;
+	r = add_prefix(p->s, sp->prefix, out);
+	if (r == 0)
+		r = layout_server_path(sp->layout, v, casing, sp->path, out, &sp->shown);
+	if (r == 0 && sp->casing == PLAN_TAUGHT && p->facts->ids != CASING_DEFAULT)
+		change_id(p, out);
+	return r;
 }
 
 /* Writes the path of file.ptr, which can be in place of the file and names the real path. -ENOENT: this
  * source is not asked for it. */
-static int print_ptr(const struct source *s, const struct artifact *v, struct spelling *sp,
-	struct buf *out)
+static int print_ptr(struct plan *p, const struct artifact *v)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
 	const char *slash;
 	int r;
 
-	if (!s->o.ptr_map || !(sp->layout->flags & LAYOUT_SYMBOL_STORE))
+	if (!p->s->o.ptr_map || !(p->sp.layout->flags & LAYOUT_SYMBOL_STORE))
 		return -ENOENT;
-	sp->path = 0;
-	r = print_spelling(s, v, sp, &path);
+	p->sp.path = 0;
+	r = print_spelling(p, v, &path);
 	if (r < 0)
 		return r;
-	sp->compressed = false;
-	sp->ptr = true;
-	buf_clear(out);
+	p->sp.shown.compressed = false;
+	p->sp.ptr = true;
+	buf_clear(p->out);
 	slash = strrchr(buf_text(&path), '/');
-	return slash ? buf_addf(out, "%.*s/file.ptr", (int)(slash - buf_text(&path)), buf_text(&path))
+	return slash ? buf_addf(p->out, "%.*s/file.ptr", (int)(slash - buf_text(&path)), buf_text(&path))
 		     : -ENOENT;
 }
 
 /* Whether the store may have the path: false if its own index (000Admin) does not list it. */
-static bool is_listed(const struct source_facts *facts, const struct spelling *sp, const struct buf *path)
+static bool is_listed(const struct plan *p)
 {
-	const char *p = buf_text(path);
+	const char *path = buf_text(p->out);
 
-	if (!facts || !facts->admin)
+	if (!p->facts || !p->facts->admin)
 		return true;
-	if (sp->layout->flags & LAYOUT_TWO_TIER && strchr(p, '/'))
-		p = strchr(p, '/') + 1;
-	return admin_has(facts->admin, p);
+	if (p->sp.layout->flags & LAYOUT_TWO_TIER && strchr(path, '/'))
+		path = strchr(path, '/') + 1;
+	return admin_has(p->facts->admin, path);
 }
 
-/* Goes through the paths with one id, one prefix and one name, and counts *nth down. 1: `out` has the wanted
- * path; 0: it is not among them. */
-static int plan_paths(const struct source *s, const struct source_facts *facts, const struct artifact *v,
-	struct spelling *sp, unsigned *nth, struct buf *out)
+/* Whether an earlier path is the same: a casing can make two spellings equal, and a server is asked once. */
+static bool is_repeated(const struct plan *p)
 {
-	int r;
+	for (size_t at = 0; at < p->said.n; at += strlen(p->said.p + at) + 1)
+		if (strcmp(p->said.p + at, buf_text(p->out)) == 0)
+			return true;
+	return false;
+}
 
-	sp->ptr = false;
-	for (sp->path = 0; (r = print_spelling(s, v, sp, out)) == 0; sp->path++)
-		if (is_listed(facts, sp, out) && !is_repeated(s, v, sp, out) && (*nth)-- == 0)
-			return 1;
+/* 1: the path in p->out is the wanted one. */
+static int plan_one(struct plan *p)
+{
+	if (!is_listed(p) || is_repeated(p))
+		return 0;
+	return p->left-- == 0 ? 1 : buf_add(&p->said, buf_text(p->out), p->out->n + 1);
+}
+
+/* Goes through the paths with one id, one prefix and one casing. 1: p->out has the wanted path; 0: it is not
+ * among them. */
+static int plan_paths(struct plan *p, const struct artifact *v)
+{
+	int r = 0;
+
+	p->sp.ptr = false;
+	for (p->sp.path = 0; r == 0 && (r = print_spelling(p, v, p->out)) == 0; p->sp.path++)
+		r = plan_one(p);
 	if (r == -ENOENT)
-		r = print_ptr(s, v, sp, out);
-	if (r == 0 && is_listed(facts, sp, out) && (*nth)-- == 0)
-		return 1;
+		r = print_ptr(p, v);
+	else
+		return r;
+	if (r == 0)
+		r = plan_one(p);
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Like plan_paths(), for all prefixes and names with one id, in the order to try. */
-static int plan_id(const struct source *s, const struct source_facts *facts, const struct artifact *a,
-	struct spelling *sp, unsigned *nth, struct buf *out)
+static int plan_casing(struct plan *p, const struct artifact *a, enum plan_casing casing)
 {
-	for (sp->prefix = 0; sp->prefix < 2; sp->prefix++)
-		for (unsigned lower_case = 0; lower_case < 2; lower_case++) {
-			struct artifact v = *a;
-			int r = name_variant(s, lower_case, &v);
+	struct artifact v = *a;
+	int r = name_variant(p, casing, &v);
 
-			sp->lower = lower_case;
-			if (r == 0)
-				r = plan_paths(s, facts, &v, sp, nth, out);
-			if (r != 0 && r != -ENOENT)
-				return r;
-		}
-	return 0;
+	p->sp.casing = casing;
+	if (r == 0)
+		r = plan_paths(p, &v);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Like plan_paths(), for all prefixes and casings with one id, in the order to try. What the source lists is
+ * known, so it comes first. */
+static int plan_id(struct plan *p, const struct artifact *a)
+{
+	bool listed = p->facts && p->facts->admin;
+	int r = 0;
+
+	for (p->sp.prefix = 0; r == 0 && p->sp.prefix < 2; p->sp.prefix++) {
+		if (listed)
+			r = plan_casing(p, a, PLAN_TAUGHT);
+		for (enum plan_casing c = 0; r == 0 && c < PLAN_CASINGS; c++)
+			r = plan_casing(p, a, c);
+		if (r == 1)
+			break;
+	}
+	return r;
+}
+
+static bool has_capitals(const struct artifact *a)
+{
+	return strpbrk(a->m.code_file, CAPITALS) || strpbrk(a->m.debug_file, CAPITALS);
 }
 
 int plan_path(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct buf *out, struct source_ask *ask)
 {
-	struct spelling sp = {.layout = source_layout(s, facts)};
+	struct plan p = {.s = s, .facts = facts, .left = nth, .out = out,
+		.sp = {.layout = source_layout(s, facts)}, .said = BUF_UP_TO(SAID_MOST)};
 	struct artifact v;
-	int r;
+	int r = 0;
 
 	if (!source_allows(s, a))
 		return -ENOENT;
-	for (sp.id = 0; sp.id < 3; sp.id++) {
-		if (id_variant(s, a, sp.id, &v) < 0)
+	for (p.sp.id = 0; r == 0 && p.sp.id < 3; p.sp.id++) {
+		if (id_variant(s, a, p.sp.id, &v) < 0)
 			continue;
-		r = plan_id(s, facts, &v, &sp, &nth, out);
-		if (r < 0)
-			return r;
-		if (r > 0) {
-			describe_spelling(s, &sp, ask->spelling);
-			ask->ptr = sp.ptr;
-			return 0;
-		}
+		r = plan_id(&p, &v);
+		if (r == 1)
+			break;
 	}
-	return -ENOENT;
+	buf_release(&p.said);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	describe_spelling(&p, ask->spelling);
+	ask->ptr = p.sp.ptr;
+	ask->code = code_of(&p.sp);
+	ask->any_case = !has_capitals(a);
+	ask->as_given = p.sp.casing == PLAN_AS_GIVEN;
+	return 0;
 }

@@ -137,6 +137,7 @@ static int choose_layout(struct source *s, const struct conf_section *c, struct 
 	if (casing < 0)
 		return source_mistake(c, e, "casing", s->o.casing, "default, lowercase or uppercase");
 	s->casing = (enum casing)casing;
+	s->one_casing = conf_get(c, "casing") != NULL;
 	return 0;
 }
 
@@ -455,7 +456,6 @@ bool source_is_store(const struct source *s)
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct source_ask *out)
 {
-	out->where = out->header = NULL;
-	out->ptr = false;
+	*out = (struct source_ask){0};
 	return s->kind->plan(s, facts, a, nth, out);
 }

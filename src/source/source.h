@@ -40,16 +40,34 @@ struct source_ask {
 	char *header;	   /* an additional header of this request; or NULL */
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
 	bool ptr;	   /* the file is a file.ptr, which names the real path: ptr.h */
+	bool any_case;	   /* its file names have no capitals: the request shows no preference of a case */
+	bool as_given;	   /* its names are as the request has them */
+	uint16_t code;	   /* the spelling as a number, for source_teach() */
 };
 void source_ask_release(struct source_ask *a);
 
 struct judgement;
+
+/* How a source spelled the paths of earlier files. This orders the next requests, and rules nothing out. */
+struct source_taught {
+	uint16_t spelling[FILETYPES]; /* source_ask.code of the last file of each type; 0: none so far */
+	uint16_t last;		      /* of any type */
+};
+/* Notes the request that found a file. */
+void source_teach(struct source_taught *t, enum filetype type, const struct source_ask *ask);
+/* How like a request is to those that found files: the higher, the more. 0: nothing is known. */
+unsigned source_likeness(const struct source_taught *t, enum filetype type, uint16_t code);
 
 /* Facts about a source that are not in its configuration but found out at run time. A NULL pointer: no
  * facts. */
 struct source_facts {
 	bool two_tier; /* its symbol store is two-tier: the first two characters of the name come first */
 	struct admin_index *admin; /* the index of all its files; NULL: not known */
+	struct source_taught taught;
+
+	/* of the artifact for which the facts are */
+	char *code_file, *debug_file; /* the names as the source spells them; NULL: not known */
+	enum casing ids;	      /* the case of ids in its paths, if it is not the layout's */
 };
 
 /* The layout in which the source is asked. */
@@ -87,6 +105,7 @@ struct source {
 	const struct source_kind *kind;
 	const struct layout *layout;
 	enum casing casing;
+	bool one_casing;		/* the configuration names a casing: no other one is asked for */
 	uint64_t types;			/* a bit for each enum filetype */
 	bool missing_403;		/* a 403 means that the file is missing */
 	char name[64];

@@ -93,7 +93,7 @@ upstream_fault "$up" "/index2.txt" silent
 symfs_mount e --config "$TMP/conf"
 cat "$TMP/e/$file" >/dev/null 2>&1 &
 cat_pid=$!
-is_asked() { [ "$(upstream_count "$up" requests)" = 5 ]; }
+is_asked() { [ "$(upstream_count "$up" requests /index2.txt)" = 1 ]; }
 wait_for 10 is_asked || fail "index2.txt is not asked for: $(upstream_count "$up" requests)"
 eval "e_pid=\$PID_e"
 kill -TERM "$e_pid"

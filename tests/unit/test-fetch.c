@@ -255,7 +255,7 @@ START_TEST(names)
 	struct world w;
 
 	world_begin(&w);
-	snprintf(conf, sizeof(conf), "[source \"syms\"]\nurl=%s\nlayout=breakpad\n", w.one.url);
+	snprintf(conf, sizeof(conf), "[source \"syms\"]\nurl=%s\nlayout=breakpad\ncasing=default\n", w.one.url);
 	world_sources(&w, sources_of(conf));
 	ask_for(&a, w.fetch, &wrong, 1, FETCH_EXISTS);
 	ck_assert_int_eq(answer_of(&a), -ENOENT);
@@ -875,7 +875,7 @@ START_TEST(a_symbol_store_answers_all_lookups)
 
 	patient();
 	world_begin(&w);
-	snprintf(conf, sizeof(conf), "[source \"store\"]\nurl=%s\nlayout=symstore\n", w.one.url);
+	snprintf(conf, sizeof(conf), "[source \"store\"]\nurl=%s\nlayout=symstore\ncasing=default\n", w.one.url);
 	world_sources(&w, sources_of(conf));
 	debug_id_parse(&pdb.m.debug_id, SYM_ID, strlen(SYM_ID));
 	snprintf(pdb.m.debug_file, sizeof(pdb.m.debug_file), "a.pdb");

@@ -126,12 +126,12 @@ static unsigned walk_artifact(const struct layout *l, const struct artifact *a)
 	for (unsigned c = 0; c < (named ? 1 : ARRAY_SIZE(casings)); c++)
 		for (nth = 0;; nth++) {
 			_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
-			bool compressed;
+			struct layout_spelling spelling;
 
-			if (layout_server_path(l, a, casings[c], nth, &path, &compressed) < 0)
+			if (layout_server_path(l, a, casings[c], nth, &path, &spelling) < 0)
 				break;
 			/* The mount has no compressed files. */
-			if (!compressed && !is_one_way(l, a))
+			if (!spelling.compressed && !is_one_way(l, a))
 				walk_path(l, a, &path);
 		}
 	return nth;

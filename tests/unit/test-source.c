@@ -354,7 +354,9 @@ START_TEST(plans_of_windows)
 		(const char *const[]){"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936A/a.pdb",
 			"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936A/a.pd_",
 			"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936a/a.pdb",
-			"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936a/a.pd_", NULL});
+			"http://h/a.pdb/3249D99D0C4049318610F4E4FB0B6936a/a.pd_",
+			"http://h/a.pdb/3249d99d0c4049318610f4e4fb0b6936a/a.pdb",
+			"http://h/a.pdb/3249d99d0c4049318610f4e4fb0b6936a/a.pd_", NULL});
 	check_plan("[source \"a\"]\nurl=http://h\nlayout=symstore\ncasing=lowercase\n", &pdb,
 		(const char *const[]){"http://h/a.pdb/3249d99d0c4049318610f4e4fb0b6936a/a.pdb",
 			"http://h/a.pdb/3249d99d0c4049318610f4e4fb0b6936a/a.pd_", NULL});
@@ -381,7 +383,10 @@ START_TEST(plans_of_stores)
 			"http://h/Foo.DLL/5AB380779000/file.ptr",
 			"http://h/foo.dll/5AB380779000/foo.dll",
 			"http://h/foo.dll/5AB380779000/foo.dl_",
-			"http://h/foo.dll/5AB380779000/file.ptr", NULL});
+			"http://h/foo.dll/5AB380779000/file.ptr",
+			"http://h/foo.dll/5ab380779000/foo.dll",
+			"http://h/foo.dll/5ab380779000/foo.dl_",
+			"http://h/foo.dll/5ab380779000/file.ptr", NULL});
 	check_plan("[source \"a\"]\nurl=http://h\nlayout=ssqp\n", &pe,
 		(const char *const[]){"http://h/foo.dll/5ab380779000/foo.dll",
 			"http://h/foo.dll/5ab380779000/foo.dl_", NULL});

@@ -1,0 +1,16 @@
+/* How sources spelled the files that were found in them. What one file taught orders the requests for the next:
+ * the two tiers of symbol stores are in symstore.h. It belongs to where a source is, so it outlives a reload. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "source/source.h"
+
+struct fetch;
+struct taught; /* what is known of one source */
+
+/* Adds to the facts what is known for the request. Any thread. */
+void taught_fill(struct fetch *f, const struct source *s, const struct artifact *a, struct source_facts *known);
+void taught_recall(struct fetch *f, const struct source *s); /* reads what an earlier process saved (workers) */
+/* The source sent a file of that type for this request. A worker saves it if it is new. (net) */
+void taught_note(struct fetch *f, const struct source *s, enum filetype type, const struct artifact *a,
+	const struct source_ask *ask);
+void taught_free(struct fetch *f); /* when no thread runs any more */

@@ -28,6 +28,7 @@ static const struct cmd *const commands[] = {
 	&cmd_why,
 	&cmd_status,
 	&cmd_sources,
+	&cmd_config,
 	&cmd_cache,
 	&cmd_gsym,
 	&cmd_addr2line,

@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash, without the package bash-completion. Asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount mount-helper umount get warm core add id paths parse why status sources cache gsym
+_symfs_commands="mount mount-helper umount get warm core add id paths parse why status sources config cache gsym
 	addr2line symbolicate best serve"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds --allow-unsandboxed
@@ -45,7 +45,7 @@ _symfs_value()
 	case $command:$1 in
 	mount:-o | mount:--options) _symfs_mount_options ;;
 	*:--config | get:-o | get:--output | paths:--code-file | paths:--debug-file) _symfs_files -f ;;
-	gsym:-o | gsym:--output | gsym:--against) _symfs_files -f ;;
+	gsym:-o | gsym:--output | config:-o | config:--output | gsym:--against) _symfs_files -f ;;
 	best:--for) _symfs_words "symtab debug unwind" ;;
 	best:--object-type) _symfs_words "elf macho pe pe_dotnet" ;;
 	symbolicate:--api) _symfs_words "v4 v5" ;;
@@ -104,6 +104,7 @@ _symfs_options()
 	why) _symfs_words "--ask --type --json $_symfs_common" ;;
 	status) _symfs_words "--json --help" ;;
 	sources) _symfs_words "--json $_symfs_common" ;;
+	config) _symfs_words "--force -o --output --help" ;;
 	cache) _symfs_words "--misses --type --json $_symfs_common" ;;
 	gsym)
 		_symfs_words "-o --output --format --arch --threads --strict --embed --shorten-cpp --full-names --plain-names --stdin --against --dump --address --type
@@ -123,7 +124,8 @@ _symfs_argument()
 	case $command in
 	mount | mount-helper | umount | status) _symfs_files -d ;;
 	add | id | paths | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
-	sources) ((${#words[@]})) || _symfs_words check ;;
+	sources) ((${#words[@]})) || _symfs_words "check presets" ;;
+	config) ((${#words[@]})) || _symfs_words init ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
 	gsym)

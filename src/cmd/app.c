@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/util.h"
 #include "cmd/cmd.h"
+#include "cmd/no-source.h"
 #include "cmd/places.h"
 #include "cmd/secrets.h"
 #include "fetch/fetch.h"
@@ -180,6 +181,8 @@ int app_prepare(struct app *app, const struct app_args *a, struct err *e)
 {
 	int r = app_configure(app, a, e);
 
+	if (r == 0)
+		r = no_source_check(a->sources, a->n_sources, a->sources_later, e);
 	return r == 0 ? app_sources(app, &app->prepared, e) : r;
 }
 

@@ -53,6 +53,7 @@ struct app_args {
 	bool offline, no_default_sources, json;
 	unsigned n_sources;
 	const char *sources[APP_SOURCES_MOST];
+	bool sources_later; /* a directory of `sources` may not be there yet: they come from fstab */
 	unsigned n_set;
 	struct {
 		const struct conf_field *field;

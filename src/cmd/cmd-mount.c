@@ -93,6 +93,7 @@ static int mount_take_source(struct mounting *m, const char *word, struct err *e
 		return err_set(e, -EINVAL, "more than %d sources", APP_SOURCES_MOST);
 	memmove(a->sources + 1, a->sources, a->n_sources++ * sizeof(*a->sources));
 	a->sources[0] = word;
+	a->sources_later = true;
 	if (!url)
 		return 0;
 	if (url_for_message(word, &m->shown) < 0)

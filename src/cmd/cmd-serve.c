@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/no-source.h"
 #include "cmd/notify.h"
 #include "cmd/serving.h"
 #include "http/http.h"
@@ -52,7 +53,11 @@ static int start(struct server *s, const struct app_args *args, struct err *e)
 	int r = s->log_path ? log_open_file(s->log_path, &log_fd, e) : 0;
 
 	if (r == 0)
-		r = app_open(&s->app, args, e);
+		r = app_prepare(&s->app, args, e);
+	if (r == 0 && !args->offline)
+		no_source_warn(s->app.prepared, "serve");
+	if (r == 0)
+		r = app_start(&s->app, e);
 	if (r == 0)
 		r = serving_start(&s->serving, &s->app, &s->http, e);
 	if (r == 0 && log_fd >= 0) {

@@ -5,10 +5,12 @@
 #include "cmd/check-sources.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/no-source.h"
 #include "id/filetype.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static void add_types(struct json *j, const struct source *s)
 {
@@ -51,6 +53,9 @@ static int print_text(const struct sources *so)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
+	/* Scripts read lines of sources alone. */
+	if (so->n && isatty(STDOUT_FILENO))
+		printf("    %-30s %-10s %-16s %s\n", "NAME", "TYPE", "LAYOUT", "WHERE");
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct source *s = so->list[i];
 
@@ -58,7 +63,7 @@ static int print_text(const struct sources *so)
 			s->layout->name, text_shown(s->shown, true, &room));
 	}
 	if (so->n == 0)
-		printf("no source is configured: see symfs.conf(5), --source, DEBUGINFOD_URLS\n");
+		printf("no source is configured; to add one:\n%s", no_source_help);
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
@@ -115,6 +120,8 @@ static int print_check_text(const struct sources *so, const struct check_row *ro
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
+	if (so->n && isatty(STDOUT_FILENO))
+		printf("    %-30s %-12s %s\n", "NAME", "STATE", "ANSWER");
 	for (unsigned i = 0; i < so->n; i++) {
 		const struct check_row *row = &rows[i];
 		char http[40];
@@ -146,27 +153,91 @@ static int run_check(const struct app *app, const struct sources *so)
 	return status;
 }
 
+/* ---- presets ------------------------------------------------------------------------ */
+
+static bool is_off(const struct conf_section *s)
+{
+	const char *enabled = conf_get(s, "enabled");
+
+	return enabled && strcasecmp(enabled, "no") == 0;
+}
+
+/* The first section of a name replaces later ones. */
+static const struct conf_section *first_of(const struct conf *c, const char *name)
+{
+	const struct conf_section *x = conf_next(c, "source", NULL);
+
+	while (x && strcmp(x->name, name) != 0)
+		x = conf_next(c, "source", x);
+	return x;
+}
+
+static void add_preset(struct json *j, const struct conf_section *s, const char *where, bool enabled)
+{
+	json_begin_object(j, NULL);
+	json_text(j, "name", s->name);
+	json_text(j, "url", where);
+	json_boolean(j, "enabled", enabled);
+	json_end(j);
+}
+
+/* The servers that `--source NAME` enables. */
+static int print_presets(const struct conf *c, bool as_json)
+{
+	unsigned n = 0;
+	struct json j;
+
+	json_init(&j, false);
+	json_begin_array(&j, NULL);
+	for (const struct conf_section *s = NULL; (s = conf_next(c, "source", s));) {
+		_cleanup_buf_ struct buf where = BUF_UP_TO(8192), room = BUF_UP_TO(64 << 10);
+		const char *url = conf_get(s, "url");
+		bool enabled = !is_off(first_of(c, s->name));
+
+		if (!s->preset && (!is_off(s) || first_of(c, s->name) != s))
+			continue;
+		url_without_credentials(url ? url : conf_get(s, "path") ? conf_get(s, "path") : "", &where);
+		n++;
+		if (as_json)
+			add_preset(&j, s, buf_text(&where), enabled);
+		else
+			printf("%-14s %s%s\n", s->name, text_shown(buf_text(&where), true, &room),
+				enabled ? "  (enabled)" : "");
+	}
+	json_end(&j);
+	if (as_json)
+		return json_print(&j);
+	json_release(&j);
+	if (!n)
+		fprintf(stderr, "symfs sources: no preset is installed\n");
+	return fflush(stdout) != 0 ? EXIT_LOCAL : n ? EXIT_DONE : EXIT_NO;
+}
+
 static int run_sources(int argc, char **argv)
 {
 	struct app_args args;
 	struct sources *so;
 	struct app app;
 	struct err e = {0};
+	bool presets;
 	int status = app_options(&args, &cmd_sources, NULL, &argc, argv), r;
 
 	if (status >= 0)
 		return status;
-	if (argc > 2 || (argc == 2 && strcmp(argv[1], "check") != 0)) {
+	presets = argc == 2 && strcmp(argv[1], "presets") == 0;
+	if (argc > 2 || (argc == 2 && !presets && strcmp(argv[1], "check") != 0)) {
 		fprintf(stderr,
-			"symfs sources: expected check, or no word; try: symfs sources --help\n");
+			"symfs sources: expected check, presets, or no word; try: symfs sources --help\n");
 		return EXIT_USAGE;
 	}
 	r = app_configure(&app, &args, &e);
-	if (r == 0)
+	if (r == 0 && !presets)
 		r = app_sources(&app, &so, &e);
 	if (r < 0) {
 		fprintf(stderr, "symfs sources: %s\n", e.text);
 		status = app_exit(r);
+	} else if (presets) {
+		status = print_presets(app.conf, args.json);
 	} else {
 		status = argc == 2   ? run_check(&app, so)
 			 : args.json ? print_json(so)
@@ -179,8 +250,9 @@ static int run_sources(int argc, char **argv)
 
 const struct cmd cmd_sources = {
 	.name = "sources",
-	.args = "[check] [--json]",
-	.help = "Lists the sources in use, in order; or checks whether each is reachable",
+	.args = "[check|presets] [--json]",
+	.help = "Lists the sources in use, in order; or checks whether each is reachable.\n"
+		"presets lists the servers that `--source NAME` enables",
 	.configured = true,
 	.json = true,
 	.run = run_sources,

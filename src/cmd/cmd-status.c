@@ -8,6 +8,7 @@
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "cmd/json.h"
+#include "cmd/no-source.h"
 #include "fs/fs.h"
 
 #include <fcntl.h>
@@ -212,10 +213,14 @@ static void print_lines(const char *head, char *text, const char *none)
 static void print_text(const char *shown, char *texts[FILES])
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
+	bool silent;
 
 	printf("%s: %s\n", shown, text_shown(texts[VERSION], true, &room));
 	print_lines("under way", texts[ACTIVITY], "nothing");
+	silent = no_source_in(texts[SOURCES]);
 	print_lines("sources", texts[SOURCES], "none");
+	if (silent)
+		printf("no source can answer: only stored files are found; to add one:\n%s", no_source_help);
 	print_lines("counters", texts[STATS], "none");
 }
 

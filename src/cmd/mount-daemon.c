@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "cmd/cmd.h"
 #include "cmd/mounting.h"
+#include "cmd/no-source.h"
 #include "cmd/notify.h"
 #include "fs/helper.h"
 #include "http/http.h"
@@ -188,6 +189,8 @@ static int daemon_prepare(struct mounting *m, struct err *e)
 		log_open_syslog();
 	if (r == 0)
 		r = app_prepare(&m->app, &m->args, e);
+	if (r == 0 && !m->args.offline)
+		no_source_warn(m->app.prepared, "mount");
 	if (r == 0)
 		r = rights_choose(&m->rights, &m->app.settings, m->helper_socket != NULL, e);
 	if (r == 0)

@@ -55,6 +55,7 @@ static int option_take_pair(struct mounting *m, const char *key, const char *val
 		if (a->n_sources == APP_SOURCES_MOST)
 			return err_set(e, -EINVAL, "-o source: more than %d", APP_SOURCES_MOST);
 		a->sources[a->n_sources++] = value;
+		a->sources_later = true;
 		return 0;
 	}
 	return app_set(a, key, value, e);

@@ -24,7 +24,7 @@ static int read_optional(struct conf *c, const char *path, struct err *e)
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
-static char *user_file(void)
+char *place_user_file(void)
 {
 	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	struct buf b = BUF_UP_TO(8192);
@@ -49,7 +49,7 @@ static int read_glob(struct conf *c, const char *pattern, struct err *e)
 	return r;
 }
 
-static int read_presets(struct conf *c, struct err *e)
+int places_presets(struct conf *c, struct err *e)
 {
 	const struct conf_section *last = conf_last(c);
 	int r = read_glob(c, PKGDATADIR "/sources.d/*.conf", e);
@@ -60,14 +60,14 @@ static int read_presets(struct conf *c, struct err *e)
 
 int places_read(struct conf *c, struct err *e)
 {
-	_cleanup_free_ char *user = user_file();
+	_cleanup_free_ char *user = place_user_file();
 	int r = user && user[0] ? read_optional(c, user, e) : 0;
 
 	if (r == 0)
 		r = read_optional(c, SYSCONFDIR "/symfs/symfs.conf", e);
 	if (r == 0)
 		r = read_glob(c, SYSCONFDIR "/symfs/sources.d/*.conf", e);
-	return r == 0 ? read_presets(c, e) : r;
+	return r == 0 ? places_presets(c, e) : r;
 }
 
 char *place_cache(void)
@@ -197,6 +197,19 @@ static int add_preset(struct conf *c, const char *name, struct err *e)
 	return r == 0 ? conf_set(s, "enabled", "yes", preset->line) : r;
 }
 
+static bool is_place(const char *where)
+{
+	return strstr(where, "://") || strchr(where, '/') || where[0] == '.';
+}
+
+const char *place_path(const char *word)
+{
+	char layout[40];
+	const char *where = split_layout(word, layout);
+
+	return is_place(where) && !strstr(where, "://") ? where : NULL;
+}
+
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e)
 {
 	int r = 0;
@@ -206,7 +219,7 @@ int places_command_line(struct conf *c, const char *const *words, unsigned n, st
 		char layout[40];
 		const char *where = split_layout(words[n], layout);
 
-		if (strstr(where, "://") || strchr(where, '/') || where[0] == '.')
+		if (is_place(where))
 			r = place_add(c, true, layout, where, "command line", NULL);
 		else
 			r = add_preset(c, where, e);

@@ -7,8 +7,17 @@
 /* Reads the user's file, the system's file, sources.d and the presets: those that exist, in this order. */
 int places_read(struct conf *c, struct err *e);
 
+/* The presets alone. */
+int places_presets(struct conf *c, struct err *e);
+
 /* Each --source word becomes a section in front of all others, in order. */
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e);
+
+/* The directory that a word of --source names, within the word. NULL: a URL, or the name of a source. */
+const char *place_path(const char *word);
+
+/* The user's file: $XDG_CONFIG_HOME/symfs/symfs.conf, else ~/.config/symfs/symfs.conf; free() it. NULL, "": none. */
+char *place_user_file(void);
 
 /* The last of the `n` sections that places_command_line() put in front; NULL for none. */
 const struct conf_section *places_last(const struct conf *c, unsigned n);

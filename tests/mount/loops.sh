@@ -73,7 +73,7 @@ cp "$ROOT/$late" "$TMP/pool/late"
 ln -s "../../../pool/late" "$TMP/files/$late"
 for way in "$TMP/self/gdb" "$TMP/way" "$TMP/links" "$TMP/files"; do
   # shellcheck disable=SC2086
-  symfs_mount self $limits --source "gdb@$way" --source "gdb@$URL_good"
+  symfs_mount self $limits -o "source=gdb@$way,source=gdb@$URL_good"
   works "a source at $(basename "$way")" "$MNT_self"
   told "a source at $(basename "$way")" "$TMP/self.log" 1
   if [ "$way" = "$TMP/files" ]; then
@@ -88,9 +88,9 @@ done
 # ---- two mounts, each a source of the other ---------------------------------------------------
 mkdir "$TMP/a" "$TMP/b"
 # shellcheck disable=SC2086
-symfs_mount a $limits --source "gdb@$TMP/b/gdb" --source "gdb@$URL_good"
+symfs_mount a $limits -o "source=gdb@$TMP/b/gdb,source=gdb@$URL_good"
 # shellcheck disable=SC2086
-symfs_mount b $limits --source "gdb@$TMP/a/gdb" --source "gdb@$URL_good"
+symfs_mount b $limits -o "source=gdb@$TMP/a/gdb,source=gdb@$URL_good"
 works "two mounts, the first" "$MNT_a"
 works "two mounts, the second" "$MNT_b"
 told "two mounts, the first" "$TMP/a.log" 1

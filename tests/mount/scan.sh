@@ -79,7 +79,7 @@ wait_for 20 gone_now || fail "files of a source that is gone"
 symfs_umount m
 
 # A tree that is not there yet.
-symfs_mount later --source "scan@$TMP/not-yet"
+symfs_mount later -o "source=scan@$TMP/not-yet"
 stat "$MNT_later/gdb/$(path_of "$TWO").debug" >/dev/null 2>&1 && fail "a file of a tree that is not there"
 mkdir "$TMP/not-yet"
 cp "$TMP/made/debug/two.debug" "$TMP/not-yet/x"

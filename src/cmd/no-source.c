@@ -1,0 +1,128 @@
+/* Finds out which directory sources do not exist, and says what to do when no source can answer. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmd/no-source.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "cmd/ask.h"
+#include "cmd/json.h"
+#include "cmd/places.h"
+#include "source/kinds.h"
+#include "source/sources.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ASK_MS 1000
+
+const char no_source_help[] =
+	"  symfs mount --source debian DIR    one of the servers that have a name; also a URL or a directory\n"
+	"  symfs sources presets              lists these servers\n"
+	"  symfs config init                  writes a first symfs.conf from what this machine has\n";
+
+/* ---- directories --------------------------------------------------------------------- */
+
+#define HERE 'h'
+#define MISSING 'm'
+
+struct dirs {
+	const char **path;
+	unsigned n;
+};
+
+/* Runs in the child. A letter for each directory. */
+static void child_look(void *ctx, int to)
+{
+	const struct dirs *d = ctx;
+
+	for (unsigned i = 0; i < d->n; i++) {
+		struct stat st;
+		bool missing = stat(d->path[i], &st) < 0 && (errno == ENOENT || errno == ENOTDIR);
+
+		if (write(to, &(char){missing ? MISSING : HERE}, 1) != 1)
+			return;
+	}
+}
+
+/* A letter for each directory, in order; none for those about which no answer came in time. */
+static void look(struct dirs *d, struct buf *out)
+{
+	struct ask a = {.text = BUF_UP_TO(4096)};
+
+	if (d->n && ask_start(&a, child_look, d) == 0)
+		ask_wait(&a, 1, clock_ms() + ASK_MS);
+	*out = a.text;
+}
+
+static bool is_missing(const struct buf *letters, unsigned i)
+{
+	return i < letters->n && letters->p[i] == MISSING;
+}
+
+int no_source_check(const char *const *words, unsigned n, bool warn, struct err *e)
+{
+	_cleanup_free_ const char **path = calloc(n + 1, sizeof(char *));
+	_cleanup_buf_ struct buf letters = {0}, room = BUF_UP_TO(64 << 10);
+	struct dirs d = {path, 0};
+	int r = 0;
+
+	if (!path)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (unsigned i = 0; i < n; i++)
+		if ((path[d.n] = place_path(words[i])))
+			d.n++;
+	look(&d, &letters);
+	for (unsigned i = 0; i < d.n && r == 0; i++) {
+		if (!is_missing(&letters, i))
+			continue;
+		if (warn)
+			log_warn("source %s: there is no such directory", path[i]);
+		else
+			r = err_set(e, -EINVAL, "--source %.300s: there is no such directory",
+				text_shown(path[i], true, &room));
+	}
+	return r;
+}
+
+/* ---- no source at all ---------------------------------------------------------------- */
+
+static void print_help(const char *command, const char *why)
+{
+	fprintf(stderr, "symfs %s: %s: only stored files will be found; to add one:\n%s", command, why, no_source_help);
+}
+
+void no_source_warn(const struct sources *so, const char *command)
+{
+	_cleanup_free_ const char **path = calloc(so->n + 1, sizeof(char *));
+	_cleanup_buf_ struct buf letters = {0};
+	struct dirs d = {path, 0};
+	unsigned missing = 0;
+
+	for (unsigned i = 0; path && i < so->n; i++)
+		if (so->list[i]->kind->local)
+			path[d.n++] = so->list[i]->o.path ? so->list[i]->o.path : so->list[i]->shown;
+	look(&d, &letters);
+	for (unsigned i = 0; i < d.n; i++) {
+		if (!is_missing(&letters, i))
+			continue;
+		missing++;
+		log_warn("source %s: there is no such directory", path[i]);
+	}
+	if (so->n == missing)
+		print_help(command, so->n ? "no source can answer" : "no source is configured");
+}
+
+/* "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE" */
+bool no_source_in(const char *table)
+{
+	bool any = false;
+
+	for (const char *line = table; *line && !any; line += strcspn(line, "\n") + (strchr(line, '\n') != NULL)) {
+		_cleanup_free_ char *copy = strndup(line, strcspn(line, "\n"));
+		const char *state = copy ? strrchr(copy, '\t') : NULL;
+
+		any = state && strcmp(state + 1, err_text(ENOENT)) != 0 && strcmp(state + 1, err_text(ENOTDIR)) != 0;
+	}
+	return !any;
+}

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Without a source that can answer, mount, serve, sources and status say what to do; a directory that --source names
+# must exist; `symfs config init` writes a first configuration from what the machine has.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need timeout
+[ -x "$SYMFS" ] || fail "$SYMFS is not built"
+
+helps() { # FILE WHAT: the three commands, each once
+  for line in 'symfs mount --source debian DIR' 'symfs sources presets' 'symfs config init'; do
+    [ "$(grep -c "^  $line  " "$1")" = 1 ] || fail "$2 does not name '$line': $(cat "$1")"
+  done
+}
+
+# ---- a directory that does not exist ----------------------------------------------------------------
+for command in get warm why mount "serve --listen 127.0.0.1:0"; do
+  operand=$TMP
+  [ "$command" = "${command#serve}" ] || operand=
+  for word in /nosuchdir scan@/nosuchdir ./nosuchdir gdb@/dev/null/x; do
+    # shellcheck disable=SC2086 # words
+    timeout 20 "$SYMFS" $command --no-default-sources --cache "$TMP/store" --source "$word" $operand >"$TMP/out" 2>"$TMP/err"
+    [ $? = 2 ] && grep -q -- "--source ${word#*@}: there is no such directory" "$TMP/err" ||
+      fail "$command --source $word: $(cat "$TMP/out" "$TMP/err")"
+  done
+done
+# In a configuration it may be an automount.
+printf '[source "later"]\npath = %s/later\n' "$TMP" >"$TMP/conf"
+"$SYMFS" get --no-default-sources --config "$TMP/conf" --cache "$TMP/store" gdb/.build-id/aa/bbcc.debug >"$TMP/out" 2>"$TMP/err"
+[ $? = 1 ] || fail "a directory of the configuration: $(cat "$TMP/err")"
+
+# ---- no source ----------------------------------------------------------------------------------------
+"$SYMFS" sources --no-default-sources >"$TMP/out" || fail "sources"
+helps "$TMP/out" sources
+"$SYMFS" sources presets --no-default-sources --config "$top_srcdir/etc/sources.d/debian.conf" >"$TMP/out" || fail "presets"
+grep -qx 'debian  *https://debuginfod.debian.net/' "$TMP/out" || fail "presets: $(cat "$TMP/out")"
+"$SYMFS" sources presets --json --no-default-sources --config "$top_srcdir/etc/sources.d/debian.conf" | tr -d ' \n' |
+  grep -qF '[{"name":"debian","url":"https://debuginfod.debian.net/","enabled":false}' || fail "presets --json"
+symfs_serve s
+helps "$TMP/s.log" serve
+symfs_unserve s
+symfs_serve s --offline
+[ ! -s "$TMP/s.log" ] || fail "serve --offline warns: $(cat "$TMP/s.log")"
+symfs_unserve s
+
+# ---- config init --------------------------------------------------------------------------------------
+conf=$XDG_CONFIG_HOME/symfs/symfs.conf
+DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/ http://127.0.0.1:2" _NT_SYMBOL_PATH='srv*http://127.0.0.1:3/symbols' \
+  "$SYMFS" config init >"$TMP/out" 2>"$TMP/err" || fail "config init: $(cat "$TMP/err")"
+grep -qxF "symfs config: wrote $conf" "$TMP/err" || fail "config init says $(cat "$TMP/err")"
+grep -q secret "$TMP/out" && fail "config init shows a password"
+sed 's|user:secret@||' "$conf" | cmp -s - "$TMP/out" || fail "config init shows another file: $(cat "$TMP/out")"
+[ "$(stat -c %a "$conf")" = 600 ] || fail "other users can read $conf"
+"$SYMFS" sources >"$TMP/out" || fail "the configuration is not read"
+for n in 1 2 3; do grep -q "127\.0\.0\.1:$n" "$TMP/out" || fail "source $n is not there: $(cat "$TMP/out")"; done
+# A file is never replaced unasked.
+before=$(cksum <"$conf")
+"$SYMFS" config init >"$TMP/out" 2>"$TMP/err"
+[ $? = 1 ] && [ ! -s "$TMP/out" ] && grep -q "$conf exists; --force replaces it" "$TMP/err" || fail "config init again: $(cat "$TMP/err")"
+[ "$(cksum <"$conf")" = "$before" ] || fail "config init replaced the file"
+ln -s nowhere "$TMP/dangling"
+"$SYMFS" config init -o "$TMP/dangling" 2>/dev/null && fail "config init replaces a link"
+"$SYMFS" config init --force >/dev/null 2>"$TMP/err" || fail "config init --force: $(cat "$TMP/err")"
+[ "$(cksum <"$conf")" != "$before" ] || fail "config init --force wrote nothing new"
+# The distribution's server, unless a variable names it.
+id=$(sed -n 's/^ID="*\([a-z]*\).*/\1/p' /etc/os-release)
+case $id in
+debian | ubuntu | fedora)
+  grep -qF "[source \"$id\"]" "$conf" || fail "config init does not know $id: $(cat "$conf")"
+  url=$(sed -n 's/^url = //p' "$top_srcdir/etc/sources.d/$id.conf")
+  DEBUGINFOD_URLS=${url%/} "$SYMFS" config init -o "$TMP/two" >"$TMP/out" 2>/dev/null || fail "config init -o"
+  [ "$(grep -c '^url = ' "$TMP/out")" = 1 ] || fail "config init names one server twice: $(cat "$TMP/out")" ;;
+esac
+XDG_CONFIG_HOME='' HOME='' "$SYMFS" config init 2>/dev/null
+[ $? = 2 ] || fail "config init without a home"
+"$SYMFS" config frobnicate 2>/dev/null
+[ $? = 2 ] || fail "config frobnicate"
+rm "$conf"
+
+# ---- in a mount -----------------------------------------------------------------------------------------
+need_mount
+symfs_mount m
+helps "$TMP/m.log" mount
+"$SYMFS" status "$MNT_m" >"$TMP/out" || fail "status"
+helps "$TMP/out" status
+symfs_umount m
+symfs_mount m --config "$TMP/conf"
+grep -q "source $TMP/later: there is no such directory" "$TMP/m.log" || fail "mount does not warn: $(cat "$TMP/m.log")"
+helps "$TMP/m.log" "mount of a directory that is not there"
+"$SYMFS" status "$MNT_m" >"$TMP/out" || fail "status"
+helps "$TMP/out" "status of a directory that is not there"
+mkdir "$TMP/later"
+"$SYMFS" status "$MNT_m" >"$TMP/out" || fail "status"
+grep -q 'config init' "$TMP/out" && fail "status does not see that the directory came: $(cat "$TMP/out")"
+symfs_umount m
+# From fstab likewise.
+symfs_mount m -o "source=$TMP/nowhere"
+grep -q "source $TMP/nowhere: there is no such directory" "$TMP/m.log" || fail "-o source: $(cat "$TMP/m.log")"
+symfs_umount m

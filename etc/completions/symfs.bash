@@ -4,7 +4,7 @@
 _symfs_commands="mount mount-helper umount get warm core add id paths parse why status sources config cache gsym
 	addr2line symbolicate best serve"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
-	--miss-lifetime --breaker-seconds --max-file-size --keep-seconds --allow-unsandboxed
+	--miss-lifetime --breaker-seconds --max-file-size --ask-on --keep-seconds --allow-unsandboxed
 	--run-as --read-all --server-names --allow-origins"
 # --cache-dir is --cache.
 _symfs_common="--config --source --cache --offline --no-default-sources --help ${_symfs_keys#--cache-dir}"

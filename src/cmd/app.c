@@ -36,6 +36,8 @@ const struct conf_field settings_fields[] = {
 		"how long to back off from a failed server"},
 	{"max-file-size", CONF_SIZE, offsetof(struct settings, max_file_size), "16G",
 		"larger files are rejected"},
+	{"ask-on", CONF_BOOL, offsetof(struct settings, ask_on), "yes",
+		"for a file without debug data, ask further"},
 	{"keep-seconds", CONF_SECONDS, offsetof(struct settings, keep_seconds), "1h",
 		"how long a file of `get` is not evicted"},
 	{"allow-unsandboxed", CONF_BOOL, offsetof(struct settings, allow_unsandboxed), "no",
@@ -194,6 +196,7 @@ int app_start(struct app *app, struct err *e)
 		.grace_ms = 300,
 		.breaker_ms = app->settings.breaker_ms,
 		.max_file_size = app->settings.max_file_size,
+		.ask_on = app->settings.ask_on,
 		.allow_unsandboxed = app->settings.allow_unsandboxed,
 		.agent = app->args.agent,
 	};
@@ -358,6 +361,7 @@ int app_config_text(struct app *app, struct buf *out)
 		s->breaker_ms);
 	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
 		s->max_file_size, s->keep_seconds);
+	buf_addf(out, "ask-on = %s\n", s->ask_on ? "yes" : "no");
 	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
 	buf_addf(out, "read-all = %s\n", s->read_all ? "yes" : "no");
 	if (s->run_as)

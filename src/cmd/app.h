@@ -23,7 +23,7 @@ struct settings {
 	uint64_t quota, min_free, max_file_size;
 	unsigned lookup_deadline_ms, connect_ms, stall_ms, breaker_ms;
 	int64_t miss_seconds, keep_seconds;
-	bool allow_unsandboxed, read_all;
+	bool ask_on, allow_unsandboxed, read_all;
 	char *run_as; /* NULL */
 	char **server_names, **allow_origins; /* lists; NULL: none */
 };

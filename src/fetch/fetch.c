@@ -190,17 +190,21 @@ static bool known_missing(struct fetch *f, const struct sources *so, const struc
 	return true;
 }
 
-/* Answers with the stored file. 0. -ENOENT: it is not stored. -EAGAIN: a directory of `so` may have a better file, and
- * must be asked first. `so` NULL: a stored file is always the answer. */
-static int try_stored(struct fetch *f, const struct sources *so, const struct artifact *a, const struct key *k,
-	struct fetched *out)
+/* Where to look for a better file than the stored one. */
+enum better_from { BETTER_NOWHERE, BETTER_IN_DIRS, BETTER_ANYWHERE };
+
+/* Answers with the stored file. 0. -ENOENT: it is not stored. -EAGAIN: directories or servers may have a better
+ * file, and must be asked first. */
+static int try_stored(struct fetch *f, const struct sources *so, enum better_from from, const struct artifact *a,
+	const struct key *k, struct fetched *out)
 {
 	struct key main;
 	struct blob *b;
 
 	if (learn_find(f, k, &b, &main) < 0)
 		return -ENOENT;
-	if (so && local_may_improve(so, a, b)) {
+	if ((from != BETTER_NOWHERE && local_may_improve(so, a, b)) ||
+		(from == BETTER_ANYWHERE && better_may_exist(f, so, k, b))) {
 		blob_unref(b);
 		return -EAGAIN;
 	}
@@ -212,15 +216,14 @@ static int try_stored(struct fetch *f, const struct sources *so, const struct ar
 
 /* 0: *out is the answer. 1: remembered misses of `k` say that no source has it. -EAGAIN: not known at once. */
 static int try_one(struct fetch *f, const struct sources *so, const struct artifact *asked,
-	const struct key *k, bool content, struct fetched *out, struct missing *m)
+	const struct key *k, enum better_from from, struct fetched *out, struct missing *m)
 {
-	const struct sources *better = content ? NULL : so;
 	struct artifact a = *asked;
 	struct key own = *k;
-	int r = try_stored(f, better, asked, k, out);
+	int r = try_stored(f, so, from, asked, k, out);
 
 	if (r == -ENOENT && learn_complete(f, &a, &own) && !key_equal(k, &own))
-		r = try_stored(f, better, &a, &own, out);
+		r = try_stored(f, so, from, &a, &own, out);
 	if (r != -ENOENT)
 		return r;
 	return known_missing(f, so, &a, k, m) ? 1 : -EAGAIN;
@@ -244,7 +247,7 @@ static void answer_missing(struct fetch *f, const struct artifact *cands, unsign
 /* A candidate is the answer only when every candidate before it is known to be missing. Otherwise the meaning
  * of a path would depend on what happens to be stored. */
 static int try_in_order(struct fetch *f, const struct sources *so, const struct artifact *cands,
-	unsigned n, bool content, struct fetched *out)
+	unsigned n, enum better_from from, struct fetched *out)
 {
 	struct missing m = {.seconds = MISS_ANSWER_MS / 1000};
 	int r;
@@ -254,7 +257,7 @@ static int try_in_order(struct fetch *f, const struct sources *so, const struct 
 
 		if (key_of(&k, &cands[i]) < 0)
 			continue;
-		r = try_one(f, so, &cands[i], &k, content, out, &m);
+		r = try_one(f, so, &cands[i], &k, from, out, &m);
 		if (r <= 0)
 			return r;
 	}
@@ -269,7 +272,7 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 	int r;
 
 	atomic_fetch_add(need == FETCH_EXISTS ? &f->stats.lookups : &f->stats.opens, 1);
-	r = try_in_order(f, so, cands, n, false, out);
+	r = try_in_order(f, so, cands, n, need == FETCH_EXISTS ? BETTER_IN_DIRS : BETTER_ANYWHERE, out);
 	sources_unref(so);
 	return r;
 }
@@ -277,7 +280,7 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
 int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out)
 {
 	struct sources *so = fetch_sources(f);
-	int r = try_in_order(f, so, cands, n, true, out);
+	int r = try_in_order(f, so, cands, n, BETTER_NOWHERE, out);
 
 	sources_unref(so);
 	return r;

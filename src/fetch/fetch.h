@@ -65,6 +65,7 @@ struct fetch_opts {
 	unsigned grace_ms;	     /* how long a source may hold back a later source that has the file */
 	unsigned breaker_ms;	     /* how long a host that failed is not asked: 60000 */
 	uint64_t max_file_size;
+	bool ask_on; /* when a file lacks what its key wants, ask the other sources for a better one */
 	bool allow_unsandboxed; /* make GSYM also where no system-call filter can be set */
 	const char *agent; /* more words of User-Agent; NULL */
 };

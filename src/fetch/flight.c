@@ -228,8 +228,22 @@ static void wait_for_answer(struct flight *fl)
 
 /* ---- the race, and its winner ------------------------------------------------------------------------------- */
 
+/* A file is on this machine, and servers are asked for a better one: it exists in any case. */
+static void answer_held(struct flight *fl)
+{
+	struct blob *b = fl->better.blob;
+	struct fetched a = {.key = fl->better.key, .blob = b, .size = b ? blob_size(b) : 0, .why = ""};
+
+	if (!b)
+		return;
+	tickets_answer(fl, &a, TICKETS_EXISTS);
+	fl->found = true;
+	net_timer_stop(fl->f->net, &fl->deadline);
+}
+
 static void begin_race(struct flight *fl)
 {
+	answer_held(fl);
 	fl->phase = FLIGHT_RACE;
 	race_start(fl);
 }
@@ -334,6 +348,26 @@ static void said_body_failed(struct flight *fl, int error, const char *text)
 	fl->found = false;
 	wait_for_answer(fl);
 	begin_race(fl);
+}
+
+/* Other sources may have a better file than the winner. No reader was let in. */
+static void said_less(struct flight *fl, const struct worth *w)
+{
+	struct attempt *at = fl->body.winner;
+
+	if (fl->phase == FLIGHT_PARKED)
+		park_end(fl);
+	body_set_aside(fl);
+	better_set_aside(fl, at, w);
+	begin_race(fl);
+}
+
+static void said_settled(struct flight *fl)
+{
+	if (fl->phase != FLIGHT_RACE)
+		return;
+	race_won(fl, NULL);
+	race_look_soon(fl);
 }
 
 static void said_other_version(struct flight *fl)
@@ -544,6 +578,7 @@ static void flight_end(struct flight *fl, int error)
 	net_timer_stop(f->net, &fl->deadline);
 	check_stop(fl);
 	race_stop(fl);
+	better_stop(fl);
 	park_stop(fl);
 	ranges_stop(fl);
 	body_drop(fl, false);
@@ -561,7 +596,7 @@ static void flight_reap(struct flight *fl)
 	sources_unref(fl->sources);
 	version_release(&fl->body.version);
 	ranges_release(&fl->ranges);
-	blob_unref(fl->check.poor);
+	blob_unref(fl->better.blob);
 	free(fl);
 }
 
@@ -593,6 +628,24 @@ static void flight_fail(struct flight *fl, int error, const char *why)
 		atomic_fetch_add(&fl->f->stats.failures, 1);
 	log_debug(LOG_FETCH, "%s: %s: %s", fl->canon, err_name(error), text);
 	flight_finish(fl, &a);
+}
+
+/* The file is here, and is worth less than wanted: it is the answer if no source has a better one. */
+static bool holds(struct flight *fl, const struct event *e)
+{
+	bool sealed = fl->phase == FLIGHT_SEAL;
+
+	if ((fl->phase != FLIGHT_CHECK && !sealed) || !better_is_wanted(fl, &blob_facts(e->blob)->worth))
+		return false;
+	if (sealed)
+		body_set_aside(fl);
+	if (fl->readers.part) /* no reader has it yet */
+		part_end(take(fl->readers.part), false, 0);
+	fl->readers.offer = OFFER_NONE;
+	better_hold(fl, e->key, e->blob);
+	if (sealed)
+		begin_race(fl);
+	return true;
 }
 
 static void finish_with(struct flight *fl, const struct event *e)
@@ -655,7 +708,7 @@ static void flight_event(struct flight *fl, const struct event *e)
 	case SAID_LEADS:
 		return said_leads(fl);
 	case SAID_HERE:
-		return finish_with(fl, e);
+		return holds(fl, e) ? (void)0 : finish_with(fl, e);
 	case SAID_FOUND:
 		return flight_found(fl);
 	case SAID_NOT_FOUND:
@@ -674,6 +727,10 @@ static void flight_event(struct flight *fl, const struct event *e)
 		return flight_sure(fl);
 	case SAID_BODY_FAILED:
 		return said_body_failed(fl, e->error, e->text);
+	case SAID_LESS:
+		return said_less(fl, e->worth);
+	case SAID_SETTLED:
+		return said_settled(fl);
 	case SAID_UNWANTED:
 		return flight_cancel(fl);
 	case SAID_WANTED:

@@ -16,6 +16,7 @@ enum attempt_state {
 	ATTEMPT_ASKING,	   /* a transfer runs, or the attempt waits for one */
 	ATTEMPT_PROMISING, /* its first bytes look right; it waits for the election */
 	ATTEMPT_WON,	   /* its body fills the download */
+	ATTEMPT_LESS,	   /* its file is worth less than the key wants: a better one is looked for first */
 	ATTEMPT_MISSING,   /* every spelling was a miss */
 	ATTEMPT_FAILED	   /* refused, unreachable, or the file is wrong */
 };
@@ -91,6 +92,7 @@ struct attempt {
 	bool retried;		   /* its retry after a transient error is used up */
 	bool plain;		   /* it is not asked for ranges */
 	struct net_timer later;	   /* the second request */
+	struct worth worth;	   /* of ATTEMPT_LESS: the worth of its file */
 	int error;		   /* of ATTEMPT_FAILED: -errno */
 	char text[200];		   /* its message */
 };
@@ -112,6 +114,8 @@ enum said {
 	SAID_OTHER_VERSION, /* the version being read will not be completed, but a source has another version */
 	SAID_LOST,	   /* no source won the race: see struct race; `fresh`: there are new misses */
 	SAID_SURE,	   /* the bytes so far identify the file */
+	SAID_LESS,	   /* the winner has the file, but it is worth less than wanted: `worth` */
+	SAID_SETTLED,	   /* the time to ask for a better file is over */
 	SAID_BODY_FAILED,  /* the winner broke off, or sent a wrong file: `error`, `text` */
 	SAID_UNWANTED,	   /* no request came while the flight was parked */
 	SAID_WANTED,	   /* another process wants the file of a parked flight */
@@ -129,6 +133,7 @@ struct event {
 	const struct key *key;
 	struct blob *blob; /* borrowed */
 	struct attempt *attempt;
+	const struct worth *worth; /* borrowed */
 	bool fresh; /* SAID_LOST: the race had misses that the store does not remember yet */
 };
 
@@ -150,8 +155,6 @@ struct check {
 	enum { CHECK_STORE, CHECK_DIRS, CHECK_OVER } step;
 	unsigned job;	 /* number of the newest directory job; results of older jobs are discarded */
 	struct net_timer timer; /* the next step, or the time limit of the current one */
-	struct blob *poor; /* the stored file, during the search for a better one in directories; NULL */
-	struct key poor_key; /* of `poor` */
 	int store_error; /* the store could not be searched: -errno; 0: it could */
 	int dir_error;	 /* a directory could not be searched: -errno; 0: all could */
 	char dir_text[200]; /* message of `dir_error` */
@@ -246,6 +249,15 @@ struct readers {
 	} offer;
 };
 
+/* better.c: asking on, while the best file so far is worth less than its key wants */
+struct better {
+	bool settled;	       /* the best file so far is the answer; no source is asked for a better one */
+	bool known;	       /* the store remembers that no server has a better file: none is asked */
+	struct net_timer over; /* sets `settled` */
+	struct blob *blob;     /* the best file on this machine; NULL: none */
+	struct key key;	       /* of `blob` */
+};
+
 /* phase-parked.c */
 struct park {
 	struct net_timer over; /* ends the flight if no OPEN came */
@@ -283,6 +295,7 @@ struct flight {
 	struct check check;
 	struct lead lead;
 	struct race race;
+	struct better better;
 	struct park park;
 	struct body body;
 	struct room room;
@@ -474,9 +487,13 @@ void race_deadline(struct flight *fl); /* blames the hosts that have not answere
 /* State of an election. race_see() updates it with one attempt after the other. */
 struct election {
 	bool grace_over; /* set by the caller */
+	bool settled;	 /* set by the caller: the time to look for a better file is over */
+	bool have;	 /* set by the caller: a file that is worth `less_rank` is on this machine */
+	unsigned less_rank; /* worth_rank() of that file, or of the file of `less` */
 	unsigned seen;	 /* attempts so far */
 	unsigned best;	 /* the first attempt that may win, counted from 1; 0: none */
 	unsigned idle;	 /* the first attempt that was not started, counted from 1; 0: none */
+	unsigned less;	 /* the attempt with the best file of those in ATTEMPT_LESS, counted from 1; 0: none */
 	bool held;	 /* an attempt so far holds back later ones */
 	bool promised;	 /* an attempt so far has the file */
 	bool asking;	 /* an attempt so far has not answered */
@@ -486,12 +503,37 @@ enum race_says {
 	RACE_HOLD,	/* a source has the file, but an earlier source may; wait no longer than the grace time */
 	RACE_ELECT,
 	RACE_NEXT_TIER, /* every attempt so far lost, and a later tier is left */
+	RACE_SETTLE,	/* no source has a better file than an attempt in ATTEMPT_LESS */
+	RACE_KEEP,	/* no source has a better file than the one on this machine */
 	RACE_LOST
 };
-/* Adds the next attempt, in the order of sources. `holds_back`: its answer is worth waiting for. Pure. */
-void race_see(struct election *el, enum attempt_state state, bool holds_back);
-/* Decides. *which: index of the elected attempt, or of the first attempt of the next tier. Pure. */
+/* Adds the next attempt, in the order of sources. `holds_back`: its answer is worth waiting for.
+ * `rank`: of ATTEMPT_LESS, worth_rank() of its file. Pure. */
+void race_see(struct election *el, enum attempt_state state, bool holds_back, unsigned rank);
+/* Decides. *which: index of the attempt that is elected or settled for, or of the first one of the next tier. Pure. */
 enum race_says race_judge(const struct election *el, unsigned *which);
+
+/* ---- better.c: asking on, when a file is worth less than its key wants ------------------------------------- */
+
+/* Whether a server may have a better file than the stored file `b`. Any thread; reads the index. */
+bool better_may_exist(struct fetch *f, const struct sources *so, const struct key *k, const struct blob *b);
+bool better_is_possible(const struct flight *fl); /* another source may have a better file than the winner's */
+/* Whether other sources should be asked for a better file than one of this worth. */
+bool better_is_wanted(const struct flight *fl, const struct worth *w);
+/* Keeps a file of this machine as the answer in case no source has a better one. */
+void better_hold(struct flight *fl, const struct key *k, struct blob *b);
+bool better_than_held(const struct flight *fl, const struct blob *b); /* also if none is kept */
+/* Puts an attempt that won into ATTEMPT_LESS. It is asked again if no source has a better file. */
+void better_set_aside(struct flight *fl, struct attempt *at, const struct worth *w);
+unsigned better_rank(const struct flight *fl); /* worth_rank() of the file that better_hold() keeps; 0: none */
+/* No source has a better file than this attempt in ATTEMPT_LESS: asks it again. */
+void better_settle(struct flight *fl, struct attempt *at);
+void better_keep(struct flight *fl); /* no source has a better file than the one on this machine */
+int64_t better_seconds(const struct flight *fl); /* how long to believe that no source has a better file */
+/* Remembers for so long that no source has a better file than `b`, unless `b` has all that is wanted. Call it
+ * after `b` was published, on a worker. */
+void better_remember(const struct flight *fl, const struct blob *b, int64_t seconds);
+void better_stop(struct flight *fl); /* the flight ends */
 
 /* ---- version.c: which version of a file is read ------------------------------------------------------------ */
 
@@ -547,6 +589,7 @@ int body_begin(struct flight *fl, struct attempt *at, struct err *e);
 int body_resume(struct flight *fl, struct attempt *at);
 /* The winner failed. Returns whether readers may continue with the bytes present. */
 bool body_lost(struct flight *fl, int error, const char *text);
+void body_set_aside(struct flight *fl); /* gives up the winner's bytes; a sparse file keeps them for later */
 void body_leave_version(struct flight *fl); /* the current version was given up */
 void body_flow(struct flight *fl); /* resumes the winner's transfers */
 
@@ -572,6 +615,7 @@ struct probed {
 	bool fresh;	   /* the file that was opened had no blocks */
 	int opened;	   /* 0, or the error of opening: -errno */
 	int r;		   /* result of obj_check() */
+	struct worth worth; /* if `r` is 1 */
 	int sparse;	   /* result of obj_is_sparse() */
 	bool sure;	   /* the bytes so far identify the file */
 	uint64_t want_off, want_len; /* bytes that are needed to say more; want_len 0: none */

@@ -32,6 +32,7 @@ struct early_job {
 	uint64_t have, size;
 	/* results */
 	int r;
+	struct worth worth; /* if `r` is 1 */
 	bool sure;     /* the bytes so far identify the file */
 	uint64_t want; /* bytes from the front that are needed to say more; 0: none */
 	char text[400];
@@ -51,8 +52,10 @@ static void early_run(struct job *j)
 		b->want = v.want_off + MIN(v.want_len, UINT64_MAX - v.want_off);
 	if (b->r == -EBADMSG && !b->packing && is_other_use(b->winner, &fl->own, &v, NULL))
 		b->r = -ENOENT;
-	if (b->r == 1 && !b->packing)
+	if (b->r == 1 && !b->packing) {
 		learn_early(fl->f, &slice, &fl->own);
+		b->worth = slice.worth;
+	}
 	b->sure = !b->packing && ((b->r == 1 && slice.size == b->size) || (b->r == -EAGAIN && obj_promises(&v, &fl->own)));
 	snprintf(b->text, sizeof(b->text), "%.390s", e.text);
 }
@@ -76,7 +79,9 @@ static void early_back(struct job *j)
 		fl->body.winner->may_be = 0;
 		flight_say(fl, (struct event){SAID_FOUND});
 	}
-	if (b->sure && !fl->body.winner->parted) {
+	if (b->r == 1 && !b->packing && !fl->body.winner->parted && better_is_wanted(fl, &b->worth)) {
+		flight_say(fl, (struct event){SAID_LESS, .worth = &b->worth});
+	} else if (b->sure && !fl->body.winner->parted) {
 		flight_say(fl, (struct event){SAID_SURE});
 	} else if (b->want && !b->packing && !fl->body.winner->parted) {
 		/* The identifying bytes come later in the file. Each check waits for twice as many bytes. */
@@ -311,6 +316,16 @@ bool body_lost(struct flight *fl, int error, const char *text)
 	if (more && b->file)
 		body_drop_draft(fl);
 	return more;
+}
+
+void body_set_aside(struct flight *fl)
+{
+	attempt_give_up(fl->body.winner);
+	fl->body.winner = NULL;
+	fl->body.broke = 0;
+	room_forget(fl);
+	ranges_stop(fl);
+	body_drop(fl, false);
 }
 
 void body_leave_version(struct flight *fl)

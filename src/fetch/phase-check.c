@@ -18,15 +18,11 @@ struct check_job {
 	struct key own;	    /* the key under which the file would be stored */
 	struct blob *blob;  /* the stored file; NULL: it is not in the store */
 	struct key here;    /* the key under which `blob` is stored */
+	bool final;	    /* no source may have a better file than `blob` */
+	bool asked;	    /* no server may have a better file than `blob` */
 	int r;		    /* result of the look into the store */
 	int64_t *until;	    /* for each source: wall clock until which its remembered miss counts */
 };
-
-/* Whether the stored file is the answer: no directory may have a better one. */
-static bool is_final(const struct flight *fl, const struct check_job *c)
-{
-	return c->blob && !local_may_improve(fl->sources, &c->what, c->blob);
-}
 
 static void check_run(struct job *j)
 {
@@ -37,11 +33,11 @@ static void check_run(struct job *j)
 	c->what = fl->asked;
 	c->own = fl->key;
 	c->r = learn_find(f, &fl->key, &c->blob, &c->here);
-	if (is_final(fl, c))
-		return;
 	if (learn_complete(f, &c->what, &c->own) && !key_equal(&c->own, &fl->key) && !c->blob)
 		learn_find(f, &c->own, &c->blob, &c->here);
-	if (c->blob)
+	c->asked = c->blob && !better_may_exist(f, fl->sources, &c->own, c->blob);
+	c->final = c->asked && !local_may_improve(fl->sources, &c->what, c->blob);
+	if (c->final)
 		return;
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
@@ -63,18 +59,17 @@ static void check_back(struct job *j)
 
 	if (flight_is_over(fl))
 		return;
-	if (is_final(fl, c)) {
+	if (c->final) {
 		flight_say(fl, (struct event){SAID_HERE, .key = &c->here, .blob = c->blob});
 		return;
 	}
 	fl->what = c->what;
 	fl->own = c->own;
 	fl->check.store_error = c->r == -ENOENT ? 0 : c->r;
-	blob_unref(fl->check.poor);
-	fl->check.poor = take(c->blob);
-	fl->check.poor_key = c->here;
-	if (!fl->check.poor)
-		attempts_plan(fl, c->until);
+	attempts_plan(fl, c->until);
+	if (c->blob)
+		better_hold(fl, &c->here, c->blob);
+	fl->better.settled = fl->better.known = c->asked;
 	for (unsigned i = 0; i < fl->sources->n; i++)
 		if (fl->sources->list[i]->kind->local) {
 			look_into_dirs(fl);
@@ -194,7 +189,7 @@ static unsigned patience(const struct flight *fl)
 {
 	unsigned most = fl->f->opts.lookup_deadline_ms;
 
-	return any_server(fl) || fl->check.poor ? MIN(TREE_WAIT_MS, most / 2) : most;
+	return any_server(fl) || fl->better.blob ? MIN(TREE_WAIT_MS, most / 2) : most;
 }
 
 static void check_again(void *ctx)
@@ -220,31 +215,12 @@ void check_stop(struct flight *fl)
 	fl->check.step = CHECK_OVER;
 }
 
-/* No directory has a better file, so the stored file is the answer, if there is one. */
-static bool answer_poor(struct flight *fl)
-{
-	_cleanup_blob_ struct blob *b = take(fl->check.poor);
-	struct key k = fl->check.poor_key;
-
-	if (b)
-		flight_say(fl, (struct event){SAID_HERE, .key = &k, .blob = b});
-	return b;
-}
-
-static bool is_better_than_stored(const struct flight *fl, const struct blob *b)
-{
-	return !fl->check.poor ||
-		worth_compare(&blob_facts(b)->worth, &blob_facts(fl->check.poor)->worth, fl->key.type) > 0;
-}
-
 static void dirs_late(void *ctx)
 {
 	struct flight *fl = ctx;
 
 	check_stop(fl);
 	log_debug(LOG_FETCH, "%s: a directory does not answer", fl->canon);
-	if (answer_poor(fl))
-		return;
 	absent(fl, -ETIMEDOUT, "a directory does not answer");
 }
 
@@ -256,13 +232,10 @@ static void dirs_back(struct job *j)
 	if (flight_is_over(fl) || fl->check.step != CHECK_DIRS || fl->check.job != d->nth)
 		return;
 	check_stop(fl);
-	if (d->blob && is_better_than_stored(fl, d->blob)) {
+	if (d->blob && better_than_held(fl, d->blob))
 		flight_say(fl, (struct event){SAID_HERE, .key = &d->own, .blob = d->blob});
-		return;
-	}
-	if (answer_poor(fl))
-		return;
-	flight_say(fl, (struct event){SAID_NOT_FOUND});
+	else if (!fl->better.blob)
+		flight_say(fl, (struct event){SAID_NOT_FOUND});
 	if (flight_is_over(fl))
 		return;
 	if (d->walking && (clock_ms() - fl->began < patience(fl) || !any_server(fl))) {

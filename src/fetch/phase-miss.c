@@ -38,6 +38,12 @@ static void misses_run(struct job *j)
 		if (at->state == ATTEMPT_MISSING && !at->remembered)
 			miss_add(fl, at);
 	}
+	if (fl->better.blob) {
+		better_remember(fl, fl->better.blob, better_seconds(fl));
+		m->blob = blob_ref(fl->better.blob);
+		m->key = fl->better.key;
+		return;
+	}
 	m->key = fl->own;
 	if (fl->race.error)
 		learn_find(fl->f, &fl->own, &m->blob, &m->key);

@@ -47,7 +47,10 @@ void race_start(struct flight *fl)
 {
 	fl->race.grace_over = false;
 	net_timer_stop(fl->f->net, &fl->race.grace);
-	start_tier(fl);
+	if (fl->better.settled)
+		race_look_soon(fl); /* the best file so far comes before sources that were given up */
+	else
+		start_tier(fl);
 }
 
 void race_won(struct flight *fl, const struct attempt *winner)
@@ -166,7 +169,7 @@ static void race_conclude(struct flight *fl)
 
 /* ---- the election --------------------------------------------------------------------------------------- */
 
-void race_see(struct election *el, enum attempt_state state, bool holds_back)
+void race_see(struct election *el, enum attempt_state state, bool holds_back, unsigned rank)
 {
 	unsigned nth = ++el->seen;
 
@@ -174,6 +177,10 @@ void race_see(struct election *el, enum attempt_state state, bool holds_back)
 		el->best = nth;
 	if (state == ATTEMPT_IDLE && !el->idle)
 		el->idle = nth;
+	if (state == ATTEMPT_LESS && (rank > el->less_rank || (!el->less && !el->have))) {
+		el->less = nth;
+		el->less_rank = rank;
+	}
 	el->promised |= state == ATTEMPT_PROMISING;
 	el->asking |= state == ATTEMPT_ASKING;
 	el->held |= state == ATTEMPT_PROMISING || (state == ATTEMPT_ASKING && holds_back);
@@ -181,14 +188,15 @@ void race_see(struct election *el, enum attempt_state state, bool holds_back)
 
 enum race_says race_judge(const struct election *el, unsigned *which)
 {
-	*which = el->best ? el->best - 1 : el->idle ? el->idle - 1 : 0;
-	if (el->best)
-		return RACE_ELECT;
-	if (el->promised)
-		return RACE_HOLD;
-	if (el->asking)
-		return RACE_WAIT;
-	return el->idle ? RACE_NEXT_TIER : RACE_LOST;
+	enum race_says settled = el->less ? RACE_SETTLE : el->have ? RACE_KEEP : RACE_LOST;
+	enum race_says says = el->best	     ? RACE_ELECT
+			      : el->promised ? RACE_HOLD
+			      : el->asking   ? RACE_WAIT
+			      : el->idle && (!el->settled || settled == RACE_LOST) ? RACE_NEXT_TIER : settled;
+	unsigned nth = says == RACE_ELECT ? el->best : says == RACE_NEXT_TIER ? el->idle : el->less;
+
+	*which = nth ? nth - 1 : 0;
+	return says;
 }
 
 static void race_grace_over(void *ctx)
@@ -228,12 +236,14 @@ static void look_at_version(struct flight *fl)
 
 static enum race_says race_decide(const struct flight *fl, unsigned *which)
 {
-	struct election el = {.grace_over = fl->race.grace_over};
+	struct election el = {.grace_over = fl->race.grace_over, .settled = fl->better.settled,
+		.have = fl->better.blob, .less_rank = better_rank(fl)};
 
 	for (unsigned i = 0; i < fl->n; i++) {
 		const struct attempt *at = &fl->attempts[i];
 
-		race_see(&el, at->state, at->state == ATTEMPT_ASKING && holds_back(at));
+		race_see(&el, at->state, at->state == ATTEMPT_ASKING && holds_back(at),
+			worth_rank(&at->worth, fl->own.type));
 	}
 	return race_judge(&el, which);
 }
@@ -261,6 +271,13 @@ static void race_look(void *ctx)
 	case RACE_NEXT_TIER: /* sources are sorted by tier */
 		fl->race.tier = fl->attempts[which].source->o.tier;
 		start_tier(fl);
+		break;
+	case RACE_SETTLE:
+		better_settle(fl, &fl->attempts[which]);
+		race_look_soon(fl);
+		break;
+	case RACE_KEEP:
+		better_keep(fl);
 		break;
 	case RACE_LOST:
 		race_conclude(fl);

@@ -84,6 +84,8 @@ struct seal_job {
 	uint64_t part;	       /* part_number() of the readers' part; 0: no part */
 	bool offered;	       /* readers are let in as soon as the file is identified */
 	struct blob_facts facts;
+	bool may_improve;	/* another source may have a better file */
+	int64_t better_seconds; /* for so long no better file will exist */
 	/* results */
 	int r;
 	bool bad;    /* the file is not what was asked for */
@@ -198,7 +200,8 @@ static void seal_prove(struct seal_job *s)
 	struct obj_slice slice;
 	struct err e = {0};
 
-	if (obj_check(&v, &fl->own, &slice, &e) != 1 || slice.size != draft_size(s->draft))
+	if (obj_check(&v, &fl->own, &slice, &e) != 1 || slice.size != draft_size(s->draft) ||
+		(s->may_improve && !worth_suffices(&slice.worth, fl->own.type)))
 		return;
 	learn_early(fl->f, &slice, &fl->own);
 	job_tell(&s->job, seal_proven);
@@ -215,6 +218,8 @@ static void seal_run(struct job *j)
 	s->r = s->packing ? seal_unpack(s, &e) : 0;
 	if (s->r == 0)
 		s->r = seal_publish(s, &e);
+	if (s->r == 0 && s->blob)
+		better_remember(fl, s->blob, s->better_seconds);
 	/* At once: a request that now finds the file in the store must get the part_number() of its download. */
 	if (s->r == 0 && s->blob && s->part)
 		was_add(fl->f, s->part, blob_number(s->blob));
@@ -288,6 +293,8 @@ void seal_start(struct flight *fl)
 	s->winner = fl->body.winner;
 	s->packing = fl->body.winner->packing;
 	s->most = fetch_most(fl->f, fl->body.winner->source);
+	s->may_improve = better_is_possible(fl);
+	s->better_seconds = better_seconds(fl);
 	s->facts.fetched = fl->readers.part ? part_time(fl->readers.part) : clock_wall();
 	snprintf(s->facts.source, sizeof(s->facts.source), "%s", fl->body.winner->source->name);
 	url_without_credentials(fl->body.winner->ask.where, &url);

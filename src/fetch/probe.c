@@ -36,8 +36,10 @@ static void identify(struct probe_job *b)
 	p->r = obj_check(&v, &fl->own, &slice, &e);
 	if (p->r == -EBADMSG && is_other_use(b->winner, &fl->own, &v, NULL))
 		p->r = -ENOENT;
-	if (p->r == 1)
+	if (p->r == 1) {
 		learn_early(fl->f, &slice, &fl->own);
+		p->worth = slice.worth;
+	}
 	p->sure = (p->r == 1 && slice.size == sparse_size(b->sparse)) || (p->r == -EAGAIN && obj_promises(&v, &fl->own));
 	snprintf(p->text, sizeof(p->text), "%.390s", e.text);
 	if (p->r >= 0)

@@ -458,7 +458,12 @@ static void learn_probed(struct flight *fl, const struct probed *p)
 		flight_say(fl, (struct event){SAID_BODY_FAILED, .error = p->r, .text = p->text});
 		return;
 	}
-	if (p->sure || fl->body.sure)
+	if (p->r == 1 && better_is_wanted(fl, &p->worth)) {
+		flight_say(fl, (struct event){SAID_LESS, .worth = &p->worth});
+		return;
+	}
+	/* While another source may have a better file, its worth must be known before a reader is let in. */
+	if (fl->body.sure || (p->sure && (p->r == 1 || !better_is_possible(fl))))
 		flight_say(fl, (struct event){SAID_SURE});
 	learn_walk(fl, p);
 	if (p->r == -EAGAIN || p->sparse == -EAGAIN || (p->sparse == 1 && p->heads && p->n_heads == -EAGAIN)) {

@@ -12,22 +12,26 @@ static void see(struct election *el, char c)
 {
 	switch (c) {
 	case 'i': /* idle: of a later tier, or given up */
-		race_see(el, ATTEMPT_IDLE, false);
+		race_see(el, ATTEMPT_IDLE, false, 0);
 		break;
 	case 'a': /* asked, and worth waiting for */
-		race_see(el, ATTEMPT_ASKING, true);
+		race_see(el, ATTEMPT_ASKING, true, 0);
 		break;
 	case 's': /* asked; it waits for its retry, or its host is known to be slow */
-		race_see(el, ATTEMPT_ASKING, false);
+		race_see(el, ATTEMPT_ASKING, false, 0);
 		break;
 	case 'p': /* its first bytes look right */
-		race_see(el, ATTEMPT_PROMISING, true);
+		race_see(el, ATTEMPT_PROMISING, true, 0);
+		break;
+	case '1': /* its file lacks what is wanted; 2 is better than 1 */
+	case '2':
+		race_see(el, ATTEMPT_LESS, false, (unsigned)(c - '0'));
 		break;
 	case 'm':
-		race_see(el, ATTEMPT_MISSING, false);
+		race_see(el, ATTEMPT_MISSING, false, 0);
 		break;
 	default:
-		race_see(el, ATTEMPT_FAILED, false);
+		race_see(el, ATTEMPT_FAILED, false, 0);
 	}
 }
 
@@ -35,12 +39,14 @@ struct row {
 	const char *runners;
 	bool grace_over;
 	enum race_says says;
-	unsigned which; /* of RACE_ELECT and RACE_NEXT_TIER */
+	unsigned which; /* of RACE_ELECT, RACE_NEXT_TIER and RACE_SETTLE */
+	bool settled;
+	unsigned here;	/* the worth of a file that is here; 0: none */
 };
 
 static void check(const struct row *r)
 {
-	struct election el = {.grace_over = r->grace_over};
+	struct election el = {.grace_over = r->grace_over, .settled = r->settled, .have = r->here, .less_rank = r->here};
 	unsigned which = 99;
 	enum race_says says;
 
@@ -48,7 +54,7 @@ static void check(const struct row *r)
 		see(&el, *c);
 	says = race_judge(&el, &which);
 	ck_assert_msg(says == r->says, "\"%s\": %d", r->runners, says);
-	if (says == RACE_ELECT || says == RACE_NEXT_TIER)
+	if (says == RACE_ELECT || says == RACE_NEXT_TIER || says == RACE_SETTLE)
 		ck_assert_msg(which == r->which, "\"%s\": source %u", r->runners, which);
 }
 
@@ -85,6 +91,27 @@ START_TEST(decisions)
 		{"i", true, RACE_NEXT_TIER, 0},
 		{"mpi", false, RACE_ELECT, 1},
 		{"api", false, RACE_HOLD},
+		/* A file that lacks what is wanted waits until no source is left that may have a better one. */
+		{"1", false, RACE_SETTLE, 0},
+		{"1a", false, RACE_WAIT},
+		{"1p", false, RACE_ELECT, 1},
+		{"a1", false, RACE_WAIT},
+		{"1mi", false, RACE_NEXT_TIER, 2},
+		{"12", false, RACE_SETTLE, 1},
+		{"m21", false, RACE_SETTLE, 1},
+		{"11", false, RACE_SETTLE, 0},
+		/* When the time is over, the best so far comes before sources that were not asked. */
+		{"1i", false, RACE_SETTLE, 0, .settled = true},
+		{"i2", false, RACE_SETTLE, 1, .settled = true},
+		{"mi", false, RACE_NEXT_TIER, 1, .settled = true},
+		{"1a", false, RACE_WAIT, .settled = true},
+		/* A file that is here is as good as one of a source, and needs no download. */
+		{"", false, RACE_KEEP, .here = 1},
+		{"m1", false, RACE_KEEP, .here = 1},
+		{"m2", false, RACE_SETTLE, 1, .here = 1},
+		{"1i", false, RACE_NEXT_TIER, 1, .here = 1},
+		{"1i", false, RACE_KEEP, .settled = true, .here = 2},
+		{"1p", false, RACE_ELECT, 1, .here = 2},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

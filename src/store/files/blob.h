@@ -19,6 +19,7 @@ struct blob_facts {
 	bool verified;		/* the identity in the file is the requested one */
 	int64_t fetched;	/* download time: seconds since 1970 */
 	struct worth worth;
+	bool pinned;		/* the user's own file; set by the store */
 	uint32_t generation;	/* how many other files had the key before; set by the store */
 };
 

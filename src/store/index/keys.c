@@ -31,6 +31,7 @@ static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 	out->facts.fetched = sqlite3_column_int64(st, 7);
 	column_text(st, 8, text, sizeof(text));
 	out->object.pinned = sqlite3_column_int64(st, 9) == INT64_MAX;
+	out->facts.pinned = out->object.pinned;
 	worth_column(st, 10, &out->facts.worth);
 	out->facts.generation = (uint32_t)sqlite3_column_int64(st, 11);
 	return key_parse(&out->key, text);

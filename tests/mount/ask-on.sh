@@ -1,0 +1,107 @@
+#!/bin/sh
+# Asking on: a debug file without debug information, or a Breakpad file of public symbols alone, is not the answer
+# while another source has a better one; the order of sources decides between equal files only.
+# SPDX-License-Identifier: LGPL-2.1-or-later
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
+need_mount
+need gcc objcopy strip readelf cmp
+
+make_program "$TMP/p" prog
+id=$(build_id "$TMP/p/full/prog")
+path=$(gdb_path "$id" .debug)
+full=$TMP/p/debug/prog.debug
+# The same with all symbols and without debug information: what `strip -g` leaves.
+objcopy -g "$full" "$TMP/poor.debug" || fail objcopy
+"$SYMFS" id "$TMP/poor.debug" | grep -q "$id" || fail "the poor file has another id"
+put_gdb "$TMP/poor" "$TMP/poor.debug" .debug
+put_gdb "$TMP/good" "$full" .debug
+mkdir "$TMP/none"
+
+# Each server answers ranges or sends the whole file only.
+for how in ranges plain; do
+  case $how in ranges) flags= ;; plain) flags=--no-range ;; esac
+  for up in poor good none; do
+    # shellcheck disable=SC2086
+    upstream_start "${up}_$how" $flags --root "$TMP/$up"
+  done
+done
+
+# got WHAT WANTED ARGS...: `symfs get` with a new store; the file is WANTED.
+got() {
+  g_what=$1 g_wanted=$2
+  shift 2
+  rm -rf "$TMP/store" "$TMP/out"
+  "$SYMFS" get --no-default-sources --cache "$TMP/store" "$@" -o "$TMP/out" "gdb/$path" >"$TMP/said" 2>&1 ||
+    fail "$g_what: $(cat "$TMP/said")"
+  same_file "$TMP/out" "$g_wanted"
+}
+
+for how in ranges plain; do
+  eval "poor=\$URL_poor_$how good=\$URL_good_$how none=\$URL_none_$how"
+  got "$how: the poor one first" "$full" --source "gdb@$poor" --source "gdb@$good"
+  got "$how: the good one first" "$full" --source "gdb@$good" --source "gdb@$poor"
+  got "$how: in a later tier" "$full" --config /dev/stdin <<EOF
+[source "a"]
+url = $poor
+layout = gdb
+[source "b"]
+url = $good
+layout = gdb
+tier = 2
+EOF
+  got "$how: the poor one alone" "$TMP/poor.debug" --source "gdb@$poor"
+  got "$how: beside one that has nothing" "$TMP/poor.debug" --source "gdb@$poor" --source "gdb@$none"
+  got "$how: twice the same" "$TMP/poor.debug" --source "gdb@$poor" --source "gdb@$poor/"
+  got "$how: without asking on" "$TMP/poor.debug" --ask-on no --source "gdb@$poor" --source "gdb@$good"
+done
+got "a directory has the poor one" "$full" --source "gdb@$TMP/poor" --source "gdb@$URL_good_ranges"
+got "a directory has the good one" "$full" --source "gdb@$URL_poor_ranges" --source "gdb@$TMP/good"
+got "a directory alone" "$TMP/poor.debug" --source "gdb@$TMP/poor" --source "gdb@$URL_none_ranges"
+
+# A Breakpad file of public symbols alone; compressed, its worth shows when all of it is here.
+debug=0123456789ABCDEF0123456789ABCDEF0
+for kind in public func; do
+  mkdir -p "$TMP/sym_$kind/prog.pdb/$debug"
+  {
+    echo "MODULE windows x86_64 $debug prog.pdb"
+    [ $kind = public ] || printf 'FILE 0 a.c\nFUNC 1000 10 0 main\n1000 10 7 0\n'
+    echo "PUBLIC 1000 0 main"
+  } >"$TMP/sym_$kind/prog.pdb/$debug/prog.sym"
+  upstream_start "sym_$kind" --root "$TMP/sym_$kind"
+  upstream_start "gz_$kind" --gzip --root "$TMP/sym_$kind"
+done
+for first in "$URL_sym_public" "$URL_gz_public"; do
+  rm -rf "$TMP/store"
+  "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "breakpad@$first" --source "breakpad@$URL_gz_func" \
+    -o "$TMP/out" "breakpad/prog.pdb/$debug/prog.sym" >"$TMP/said" 2>&1 || fail "Breakpad: $(cat "$TMP/said")"
+  same_file "$TMP/out" "$TMP/sym_func/prog.pdb/$debug/prog.sym"
+done
+
+# That no source has a better file is remembered: the second request asks no server.
+got "remembered" "$TMP/poor.debug" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges"
+before=$(upstream_count "$URL_none_ranges" get) before2=$(upstream_count "$URL_poor_ranges" get)
+"$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges" \
+  "gdb/$path" >"$TMP/said" || fail "again: $(cat "$TMP/said")"
+[ "$(upstream_count "$URL_none_ranges" get)" = "$before" ] || fail "asked again for a better file"
+[ "$(upstream_count "$URL_poor_ranges" get)" = "$before2" ] || fail "fetched again"
+# With another source there may be one.
+"$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges" \
+  --source "gdb@$URL_good_ranges" -o "$TMP/out" "gdb/$path" >"$TMP/said" || fail "one more source: $(cat "$TMP/said")"
+same_file "$TMP/out" "$full"
+
+# A source that does not answer holds the poor file back until the lookup deadline, not for ever.
+upstream_fault "$URL_good_ranges" '*' silent
+began=$(now_ms)
+got "a silent source" "$TMP/poor.debug" --lookup-deadline 3s --source "gdb@$URL_poor_ranges" --source "gdb@$URL_good_ranges"
+took=$(($(now_ms) - began))
+[ $took -lt 9000 ] || fail "a silent source: $took ms"
+upstream_clear "$URL_good_ranges"
+
+# In a mount: the better one is what a debugger opens.
+symfs_mount m --source "gdb@$URL_poor_ranges" --source "gdb@$URL_good_ranges"
+same_file "$MNT_m/gdb/$path" "$full"
+symfs_umount m
+symfs_mount n --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges"
+same_file "$MNT_n/gdb/$path" "$TMP/poor.debug"
+same_file "$MNT_n/gdb/$path" "$TMP/poor.debug"
+symfs_umount n

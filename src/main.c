@@ -24,6 +24,7 @@ static const struct cmd *const commands[] = {
 	&cmd_add,
 	&cmd_id,
 	&cmd_paths,
+	&cmd_pdb,
 	&cmd_parse,
 	&cmd_why,
 	&cmd_status,

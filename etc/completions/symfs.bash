@@ -1,7 +1,7 @@
 # Completion of symfs(1) for bash, without the package bash-completion. Asks no server and reads no cache.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-_symfs_commands="mount mount-helper umount get warm core add id paths parse why status sources config cache gsym
+_symfs_commands="mount mount-helper umount get warm core add id paths pdb parse why status sources config cache gsym
 	addr2line symbolicate best serve"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --keep-seconds --allow-unsandboxed
@@ -59,7 +59,7 @@ _symfs_value()
 	paths:--casing) _symfs_words "default lowercase uppercase" ;;
 	paths:--type | get:--type | why:--type | cache:--type | gsym:--type | addr2line:--type) _symfs_words "$_symfs_filetypes" ;;
 	paths:--object-type) _symfs_words "elf macho pe pe_dotnet wasm unknown" ;;
-	paths:--code-id | paths:--debug-id) COMPREPLY=() ;;
+	paths:--code-id | paths:--debug-id | pdb:--module | pdb:--lines) COMPREPLY=() ;;
 	*:--cache | *:--cache-dir) _symfs_files -d ;;
 	*:--source)
 		if [[ $cur == */* || $cur == .* ]]; then
@@ -97,6 +97,7 @@ _symfs_options()
 	core) _symfs_words "$_symfs_common" ;;
 	add) _symfs_words "-r --recursive $_symfs_common" ;;
 	id) _symfs_words "--json --help" ;;
+	pdb) _symfs_words "--streams --modules --module --lines --publics --json --help" ;;
 	parse) _symfs_words "--json --help" ;;
 	paths)
 		_symfs_words "--layout --casing --type --object-type --code-file --code-id --debug-file
@@ -123,7 +124,7 @@ _symfs_argument()
 {
 	case $command in
 	mount | mount-helper | umount | status) _symfs_files -d ;;
-	add | id | paths | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
+	add | id | paths | pdb | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words "check presets" ;;
 	config) ((${#words[@]})) || _symfs_words init ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;

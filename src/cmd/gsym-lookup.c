@@ -13,28 +13,6 @@
 /* With this many addresses, it is faster to index all functions first. */
 #define MANY 64
 
-/* Hexadecimal with 0x or with a letter, else decimal. */
-static bool parse_address(const char *word, uint64_t *out)
-{
-	bool hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
-	const char *p = word + (hex ? 2 : 0);
-	uint64_t base = hex || strpbrk(p, "abcdefABCDEF") ? 16 : 10, v = 0;
-
-	if (!p[0])
-		return false;
-	for (; *p; p++) {
-		unsigned letter = (unsigned char)(*p | 0x20) - 'a', digit = (unsigned char)*p - '0';
-
-		if (digit > 9 && base == 16 && letter < 6)
-			digit = letter + 10;
-		if (digit >= base || v > (UINT64_MAX - digit) / base)
-			return false;
-		v = v * base + digit;
-	}
-	*out = v;
-	return true;
-}
-
 struct lookup {
 	const struct gsym *g;
 	struct gsym_pdb *pdb; /* looked up instead of `g`; NULL: the file is not a PDB */
@@ -87,7 +65,7 @@ static int look_up_lines(struct lookup *l)
 		word[strcspn(word, " \t\r\n")] = '\0';
 		if (!word[0])
 			continue;
-		if (!parse_address(word, &addr)) {
+		if (!gsym_address_of(word, &addr)) {
 			_cleanup_buf_ struct buf shown = BUF_UP_TO(1 << 16);
 
 			fprintf(stderr, "symfs gsym: not an address: %.100s\n",
@@ -118,7 +96,7 @@ static int look_up_words(struct lookup *l, const struct gsym_run *run)
 
 	for (unsigned pass = 0; pass < 2; pass++) /* checks all words before the first look-up */
 		for (unsigned i = 0; i < count_addresses(run); i++) {
-			if (!parse_address(address_word(run, i), &addr)) {
+			if (!gsym_address_of(address_word(run, i), &addr)) {
 				fprintf(stderr, "symfs gsym: not an address: %.100s\n", address_word(run, i));
 				return EXIT_USAGE;
 			}

@@ -64,6 +64,27 @@ int gsym_address_text(uint64_t addr, struct buf *out)
 	return r < 0 ? r : add_number(out, addr, 16);
 }
 
+bool gsym_address_of(const char *word, uint64_t *out)
+{
+	bool hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
+	const char *p = word + (hex ? 2 : 0);
+	uint64_t base = hex || strpbrk(p, "abcdefABCDEF") ? 16 : 10, v = 0;
+
+	if (!p[0])
+		return false;
+	for (; *p; p++) {
+		unsigned letter = (unsigned char)(*p | 0x20) - 'a', digit = (unsigned char)*p - '0';
+
+		if (digit > 9 && base == 16 && letter < 6)
+			digit = letter + 10;
+		if (digit >= base || v > (UINT64_MAX - digit) / base)
+			return false;
+		v = v * base + digit;
+	}
+	*out = v;
+	return true;
+}
+
 /* ---- frames -------------------------------------------------------------------------- */
 
 static int add_frame(struct buf *out, const struct gsym_frame *f, bool fields)

@@ -18,6 +18,9 @@ int gsym_hit_text(const struct gsym_hit *hit, bool fields, struct buf *out);
 /* The same of an address, which may be in no function. -EBADMSG. */
 int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e);
 
+/* Reads an address: hexadecimal with 0x or with a letter, else decimal. False: it is no number. */
+bool gsym_address_of(const char *word, uint64_t *out);
+
 /* "0x1f". */
 int gsym_address_text(uint64_t addr, struct buf *out);
 

@@ -34,7 +34,7 @@ static bool take_u32(struct span *s, uint32_t *out)
 }
 
 /* Reads the hash table from names to stream numbers. The table is small, so every entry is read. */
-static bool read_named_streams(struct pdb *p, struct span *s)
+static bool read_named_streams(struct span *s, void (*each)(void *ctx, const char *name, uint32_t stream), void *ctx)
 {
 	uint32_t size, n, words;
 	struct span texts;
@@ -47,14 +47,22 @@ static bool read_named_streams(struct pdb *p, struct span *s)
 			return false;
 	for (uint32_t i = 0; i < size; i++) {
 		const uint8_t *e = take_bytes(s, 8);
-		const char *name = e ? span_at(texts, le32(e), sizeof("/names")) : NULL;
+		uint32_t at = e ? le32(e) : 0;
 
 		if (!e)
 			return false;
-		if (name && memcmp(name, "/names", sizeof("/names")) == 0)
-			p->names = le32(e + 4);
+		if (at < texts.n && memchr(texts.p + at, 0, texts.n - at))
+			each(ctx, (const char *)texts.p + at, le32(e + 4));
 	}
 	return take_u32(s, &words);
+}
+
+static void take_names(void *ctx, const char *name, uint32_t stream)
+{
+	struct pdb *p = ctx;
+
+	if (strcmp(name, "/names") == 0)
+		p->names = stream;
 }
 
 static void read_features(struct pdb *p, struct span *s, bool *has_ids)
@@ -87,9 +95,26 @@ int pdb_read_info(struct pdb *p, struct msf_io *io, bool *has_ids, struct err *e
 	p->age = le32(bytes + 8);
 	memcpy(p->guid, bytes + 12, sizeof(p->guid));
 	s = (struct span){bytes + HEADER_SIZE, n - HEADER_SIZE};
-	if (read_named_streams(p, &s))
+	if (read_named_streams(&s, take_names, p))
 		read_features(p, &s, has_ids);
 	if (p->names >= p->msf.n_streams)
 		p->names = 0;
 	return 0;
+}
+
+int pdb_named_streams(const struct pdb *p, struct msf_io *io,
+	void (*each)(void *ctx, const char *name, uint32_t stream), void *ctx, struct err *e)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	uint32_t n = msf_size(&p->msf, STREAM_INFO);
+	struct span s;
+	int r;
+
+	if (n < HEADER_SIZE || n > INFO_MOST)
+		return 0;
+	r = msf_load(&p->msf, io, STREAM_INFO, 0, n, &bytes, "its identity", e);
+	s = (struct span){bytes + HEADER_SIZE, n - HEADER_SIZE};
+	if (r == 0)
+		read_named_streams(&s, each, ctx);
+	return r;
 }

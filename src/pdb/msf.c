@@ -178,8 +178,11 @@ bool msf_is(const void *head, size_t n)
 static int open_any(struct msf *m, struct msf_io *io, struct err *e)
 {
 	uint8_t head[sizeof(magic_2) - 1];
-	int r = msf_file_read(io, 0, head, sizeof(head), "its header", e);
+	int r;
 
+	if (m->file_size < sizeof(head))
+		return err_set(e, -ENOMSG, "is not a PDB");
+	r = msf_file_read(io, 0, head, sizeof(head), "its header", e);
 	if (r < 0)
 		return r;
 	if (memcmp(head, magic_7, MAGIC_SIZE) == 0)

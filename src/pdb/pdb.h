@@ -98,6 +98,11 @@ void pdb_release(struct pdb *p);
 /* 0; -ENODATA: the PDB has no symbols or does not say where its sections are; `e` says which. */
 int pdb_has_symbols(const struct pdb *p, struct err *e);
 
+/* Calls `each` for every stream that has a name, such as "/names" or "srcsrv"; the number may be of no stream.
+ * 0; -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. */
+int pdb_named_streams(const struct pdb *p, struct msf_io *io,
+	void (*each)(void *ctx, const char *name, uint32_t stream), void *ctx, struct err *e);
+
 /* ---- addresses -------------------------------------------------------------------------- */
 
 /* Finds the source address of an offset in a section. False: there is no such section, or the address would

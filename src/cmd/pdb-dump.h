@@ -1,0 +1,27 @@
+/* What the files of `symfs pdb` share: an open PDB, and where its contents are printed. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "cmd/json.h"
+#include "pdb/names.h"
+
+struct pdb_dump {
+	struct span file;
+	struct msf_io io;
+	struct pdb pdb;
+	struct pdb_namer names;
+	struct json *json;  /* NULL: text to stdout */
+	struct buf shown;   /* of pdb_dump_shown() */
+};
+
+/* These print one part of the PDB. 0; -ENODATA: there is no such part; -EBADMSG, -ENOMEM. `e` has the reason. */
+int pdb_dump_streams(struct pdb_dump *d, struct err *e);
+int pdb_dump_modules(struct pdb_dump *d, struct err *e);
+int pdb_dump_publics(struct pdb_dump *d, struct err *e);
+int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e); /* its functions, lines, inlined calls */
+int pdb_dump_lines(struct pdb_dump *d, uint64_t addr, struct err *e);	 /* of the function at an address */
+
+/* The address in the image of an offset in a section. False: these bytes are not in the image. */
+bool pdb_dump_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva);
+
+/* A text that is safe to show; valid until the next call. */
+const char *pdb_dump_shown(struct pdb_dump *d, const char *text);

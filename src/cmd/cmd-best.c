@@ -75,7 +75,7 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 	const struct best_choice *c)
 {
 	struct buf room = BUF_UP_TO(64 << 10);
-	char text[512];
+	char text[512], worth[WORTH_TEXT];
 
 	printf("%s: ", text_shown(word, true, &room));
 	printf("%s, %s", best_purpose_name(w->purpose), object_type_name(c->object));
@@ -88,7 +88,8 @@ static void print_text(const struct wishes *w, const char *word, const struct mo
 		printf("  %u. %-12s %s: %s\n", i + 1, filetype_name(x->type), best_verdict_name(x->verdict),
 			text_shown(x->why, true, &room));
 		if (x->blob)
-			printf("     %s\n", text_shown(blob_path(x->blob), true, &room));
+			printf("     %s\n     from %s, worth %s\n", text_shown(blob_path(x->blob), true, &room),
+				blob_facts(x->blob)->source, worth_text(&x->worth, worth));
 	}
 	buf_release(&room);
 }
@@ -97,7 +98,7 @@ static void add_json(const struct wishes *w, const char *word, const struct modu
 	const struct best_choice *c)
 {
 	struct json *j = w->json;
-	char text[512];
+	char text[512], worth[WORTH_TEXT];
 
 	json_begin_object(j, NULL);
 	json_text(j, "module", word);
@@ -116,6 +117,7 @@ static void add_json(const struct wishes *w, const char *word, const struct modu
 		json_text(j, "why", x->why);
 		json_text(j, "path", x->blob ? blob_path(x->blob) : NULL);
 		json_text(j, "source", x->blob ? blob_facts(x->blob)->source : NULL);
+		json_text(j, "worth", x->blob ? worth_text(&x->worth, worth) : NULL);
 		json_end(j);
 	}
 	json_end(j);

@@ -46,10 +46,9 @@ static const char *input_name(const struct blob *in, char room[static INPUT_NAME
 
 #define MADE_OF " of "
 
-/* The name of the input that a stored file was made of. NULL: another version made the file. */
-static const char *made_of(const struct derive_kind *kind, const struct blob *b)
+/* The name of the input that a file with this URL was made of. NULL: another version made the file. */
+static const char *made_of(const struct derive_kind *kind, const char *url)
 {
-	const char *url = blob_facts(b)->url;
 	size_t n = strlen(kind->maker);
 
 	if (strncmp(url, kind->maker, n) != 0 || strncmp(url + n, MADE_OF, strlen(MADE_OF)) != 0)
@@ -72,7 +71,7 @@ static int find_made(struct derive *d, const struct key *k, const char *input, s
 	if (!kind)
 		return -ENOENT;
 	if (store_find(d->store, k, &b) == 0) {
-		of = made_of(kind, b);
+		of = made_of(kind, blob_facts(b)->url);
 		if (of && (!input || strcmp(of, input) == 0)) {
 			*out = b;
 			return 0;
@@ -126,7 +125,7 @@ int derive_try(struct derive *d, const struct artifact *a, struct blob *in, stru
 	r = b ? 0 : stored_input(d, inputs, n, &b);
 	if (r != -EAGAIN)
 		r = find_made(d, &f->key, b ? input_name(b, room) : NULL, &f->blob);
-	of = f->blob && !b ? made_of(kind_of(a->type), f->blob) : NULL;
+	of = f->blob && !b ? made_of(kind_of(a->type), blob_facts(f->blob)->url) : NULL;
 	if (of && *of == IN_PLACE) { /* the directory may have another file by now */
 		blob_unref(take(f->blob));
 		r = -EAGAIN;
@@ -137,6 +136,21 @@ int derive_try(struct derive *d, const struct artifact *a, struct blob *in, stru
 	if (f->blob)
 		f->size = blob_size(f->blob);
 	return 0;
+}
+
+bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url)
+{
+	const struct derive_kind *kind = kind_of(a->type);
+	const char *of = kind ? made_of(kind, url) : NULL;
+	struct artifact inputs[DERIVE_INPUTS];
+	unsigned n = derive_inputs(a, inputs);
+	_cleanup_blob_ struct blob *in = NULL;
+	char room[INPUT_NAME];
+	int r = of && n ? stored_input(d, inputs, n, &in) : -EAGAIN;
+
+	if (r == -ENOENT)
+		return *of == IN_PLACE;
+	return r < 0 || strcmp(of, input_name(in, room)) != 0;
 }
 
 bool derive_failed(struct derive *d, const struct artifact *a)

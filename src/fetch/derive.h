@@ -34,6 +34,9 @@ int derive_key(const struct artifact *a, struct key *out);
  * is not stored, or a better input may exist. */
 int derive_try(struct derive *d, const struct artifact *a, struct blob *in, struct fetched *f);
 
+/* Whether a file with this URL (blob_facts()), made as `a`, may be of another input than the best one. */
+bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url);
+
 /* Whether a recent conversion failed, of whichever input. For listings, after -EAGAIN of derive_try(): the input may
  * be a better one by now. */
 bool derive_failed(struct derive *d, const struct artifact *a);

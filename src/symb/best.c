@@ -49,14 +49,16 @@ int best_purpose_find(const char *name)
 	return -EINVAL;
 }
 
-bool best_serves(enum best_purpose p, const struct worth *w)
+unsigned best_grade(enum best_purpose p, const struct worth *w)
 {
+	bool full = !w->known;
+
 	switch (p) {
 	case BEST_SYMTAB:
-		return !w->known || w->symbols || w->debug;
+		return full || w->symbols || w->debug;
 	case BEST_DEBUG:
-		return !w->known || w->debug;
+		return full ? WORTH_DEBUG : w->debug;
 	default:
-		return !w->known || w->unwind;
+		return full || w->unwind;
 	}
 }

@@ -25,4 +25,4 @@ const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigne
 
 const char *best_purpose_name(enum best_purpose p); /* "symtab" "debug" "unwind" */
 int best_purpose_find(const char *name);	     /* -EINVAL */
-bool best_serves(enum best_purpose p, const struct worth *w); /* whether such a file serves the purpose at all */
+unsigned best_grade(enum best_purpose p, const struct worth *w); /* how well such a file serves the purpose; 0: not at all */

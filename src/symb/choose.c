@@ -105,9 +105,11 @@ static const char *const wanted_words[BEST_PURPOSES] = {
 	[BEST_UNWIND] = "unwind information",
 };
 
-static void judge(struct best_candidate *c, const struct asked *a, enum best_purpose p, bool chosen)
+/* The verdict of one candidate. Returns its grade; 0: it cannot be chosen. */
+static unsigned judge(struct best_candidate *c, const struct asked *a, enum best_purpose p)
 {
 	const struct question *q = a->q[c->type];
+	unsigned grade = 0;
 	const char *why = q && q->why[0] ? q->why : "";
 
 	if (!q) {
@@ -120,33 +122,56 @@ static void judge(struct best_candidate *c, const struct asked *a, enum best_pur
 		c->verdict = BEST_FAILED;
 		c->error = q->r < 0 ? q->r : -EIO;
 		why = why[0] ? why : err_text(c->error);
-	} else if (a->known[c->type] && !best_serves(p, &a->slice[c->type].worth)) {
-		c->verdict = BEST_LACKS;
-		snprintf(c->why, sizeof(c->why), "it has no %s", wanted_words[p]);
-		return;
 	} else {
-		c->verdict = chosen ? BEST_AFTER : BEST_CHOSEN;
-		why = chosen ? "an earlier candidate is better" : "the first candidate that has it";
-		snprintf(c->why, sizeof(c->why), "%s", why);
-		return;
+		if (a->known[c->type])
+			c->worth = a->slice[c->type].worth;
+		grade = best_grade(p, &c->worth);
+		c->verdict = grade ? BEST_AFTER : BEST_LACKS;
+		if (!grade)
+			snprintf(c->why, sizeof(c->why), "it has no %s", wanted_words[p]);
+		return grade;
 	}
 	snprintf(c->why, sizeof(c->why), "%s", why);
+	return 0;
+}
+
+/* Chooses the candidate of the highest grade; of equal ones the first. */
+static void choose(struct best_choice *out, const unsigned grades[static BEST_CHOICES], enum best_purpose p)
+{
+	for (unsigned i = 0; i < out->n; i++)
+		if (grades[i] && (out->chosen < 0 || grades[i] > grades[out->chosen]))
+			out->chosen = (int)i;
+	for (unsigned i = 0; i < out->n; i++) {
+		struct best_candidate *c = &out->all[i];
+
+		if (c->verdict != BEST_AFTER)
+			continue;
+		if ((int)i == out->chosen) {
+			c->verdict = BEST_CHOSEN;
+			snprintf(c->why, sizeof(c->why), "the first candidate that has it");
+		} else if ((int)i < out->chosen) {
+			snprintf(c->why, sizeof(c->why), "a later candidate has more %s", wanted_words[p]);
+		} else {
+			snprintf(c->why, sizeof(c->why), "an earlier candidate is better");
+		}
+	}
 }
 
 static void judge_all(struct best_choice *out, const struct best_row *row, const struct asked *a,
 	enum best_purpose p)
 {
+	unsigned grades[BEST_CHOICES] = {0};
+
 	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i] != FILETYPE_NONE; i++) {
 		struct best_candidate *c = &out->all[out->n];
 
 		c->type = row->choice[i];
-		judge(c, a, p, out->chosen >= 0);
+		grades[out->n] = judge(c, a, p);
 		if (a->q[c->type] && a->q[c->type]->blob)
 			c->blob = blob_ref(a->q[c->type]->blob);
-		if (c->verdict == BEST_CHOSEN)
-			out->chosen = (int)out->n;
 		out->n++;
 	}
+	choose(out, grades, p);
 }
 
 int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, unsigned bits,

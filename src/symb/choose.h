@@ -11,7 +11,7 @@ struct fetch;
 
 enum best_verdict {
 	BEST_CHOSEN,
-	BEST_AFTER, /* it has the feature, but an earlier one is better */
+	BEST_AFTER, /* it has the feature, but another candidate is better */
 	BEST_LACKS, /* it exists, but lacks the feature */
 	BEST_MISSING,
 	BEST_FAILED, /* no source could be asked for it, or it is corrupt */
@@ -22,6 +22,7 @@ struct best_candidate {
 	enum filetype type;
 	enum best_verdict verdict;
 	int error;	   /* with BEST_FAILED */
+	struct worth worth; /* of the file, if there is one */
 	char why[200];	   /* the reason of the verdict, for people; never empty */
 	struct blob *blob; /* the file, a reference; NULL: none was found */
 };

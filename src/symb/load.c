@@ -12,15 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* the largest number of groups that one module can have */
-#define GROUPS_MOST 6
+/* the largest number of candidates that one module can have */
+#define CANDIDATES_MOST 6
 
 /* ---- candidates --------------------------------------------------------------------- */
 
-/* The file types that one ticket of fetch/ asks for, best first. Tickets of several groups run at the same
- * time. */
-struct group {
-	enum filetype types[2];
+/* A file type that is asked for. Those of one stage are asked for at the same time. */
+struct candidate {
+	enum filetype type;
 	unsigned stage; /* a later stage is requested if the earlier ones are not enough */
 };
 
@@ -28,16 +27,16 @@ struct loading {
 	struct wanted *w;
 	const struct request *request;
 	const struct symb_flags *flags;
-	struct group groups[GROUPS_MOST];
-	unsigned n_groups; /* in order of stage */
-	unsigned n_tried;  /* groups requested so far */
-	struct question *asked[GROUPS_MOST];
+	struct candidate cands[CANDIDATES_MOST];
+	unsigned n_cands; /* in order of stage */
+	unsigned n_tried; /* candidates requested so far */
+	struct question *asked[CANDIDATES_MOST];
 	unsigned waits; /* questions without an answer */
 	struct found {
 		struct blob *blob;
 		enum filetype type;
 		unsigned rank;
-	} found[GROUPS_MOST];
+	} found[CANDIDATES_MOST];
 	unsigned n_found;
 	enum filetype making;
 	struct key made;
@@ -45,12 +44,13 @@ struct loading {
 	bool over;
 };
 
-static void add_group(struct loading *l, enum filetype best, enum filetype second, unsigned stage)
+static void add_candidate(struct loading *l, enum filetype t, unsigned stage)
 {
-	l->groups[l->n_groups++] = (struct group){{best, second}, stage};
+	l->cands[l->n_cands++] = (struct candidate){t, stage};
 }
 
-/* Chooses the groups of a module and their order. With a debug id alone, the Breakpad file comes first: such
+/* Chooses the candidates of a module and their order. A program is requested when its debug file lacks debug
+ * information. With a debug id alone, the Breakpad file comes first: such
  * requests mean that file, and every symbol server has it under that id. A PDB is large, so it is requested only
  * when no smaller file has debug information. */
 static void plan(struct loading *l)
@@ -58,23 +58,29 @@ static void plan(struct loading *l)
 	const struct module *m = &l->w->m;
 	enum object_type o = best_object(m);
 	bool known = m->code_id[0] || m->object == OBJECT_MACHO;
+	bool elf = o == OBJECT_ELF || o == OBJECT_UNKNOWN, macho = o == OBJECT_MACHO || o == OBJECT_UNKNOWN;
+	unsigned first = known ? 0 : 1;
 
 	if (o == OBJECT_PE_DOTNET) {
-		add_group(l, FILETYPE_PORTABLEPDB, FILETYPE_NONE, 0);
-		add_group(l, FILETYPE_PE, FILETYPE_NONE, 1);
+		add_candidate(l, FILETYPE_PORTABLEPDB, 0);
+		add_candidate(l, FILETYPE_PE, 1);
 		return;
 	}
-	add_group(l, FILETYPE_BREAKPAD, FILETYPE_NONE, 0);
-	if (o == OBJECT_ELF || o == OBJECT_UNKNOWN)
-		add_group(l, FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, known ? 0 : 1);
-	if (o == OBJECT_MACHO || o == OBJECT_UNKNOWN)
-		add_group(l, FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE, known ? 0 : 1);
+	add_candidate(l, FILETYPE_BREAKPAD, 0);
+	if (elf)
+		add_candidate(l, FILETYPE_ELF_DEBUG, first);
+	if (macho)
+		add_candidate(l, FILETYPE_MACH_DEBUG, first);
+	if (elf)
+		add_candidate(l, FILETYPE_ELF_CODE, first + 1);
+	if (macho)
+		add_candidate(l, FILETYPE_MACH_CODE, first + 1);
 	if (o == OBJECT_PE && known)
-		add_group(l, FILETYPE_PE, FILETYPE_NONE, 0);
+		add_candidate(l, FILETYPE_PE, 0);
 	if (o == OBJECT_PE)
-		add_group(l, FILETYPE_PDB, FILETYPE_NONE, 1);
+		add_candidate(l, FILETYPE_PDB, 1);
 	if (o == OBJECT_PE && !known)
-		add_group(l, FILETYPE_PE, FILETYPE_NONE, 2);
+		add_candidate(l, FILETYPE_PE, 2);
 }
 
 static bool artifact_of(const struct module *m, enum filetype t, struct artifact *out)
@@ -117,41 +123,43 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, stru
 	if (derive_key(a, &k) < 0)
 		return false;
 	*out = loaded_find(s, key_canon(&k, canon));
-	if (*out)
+	if (*out && !loaded_is_stale(s, *out, a))
 		return true;
+	if (*out)
+		loaded_unref(s, take(*out));
 	found = derive_try(s->derive, a, NULL, &f) == 0 && f.r == 0 &&
 		loaded_new(s, &k, exact, f.blob, out, NULL) == 0;
 	blob_unref(f.blob);
 	return found;
 }
 
-static bool has_pdb(const struct loading *l)
-{
-	bool planned = false;
-
-	for (unsigned i = 0; i < l->n_groups; i++)
-		planned |= l->groups[i].types[0] == FILETYPE_PDB;
-	return planned;
-}
-
-/* Whether a PDB may have lines that the stored file lacks. False if an earlier request has converted the PDB,
- * or did not find it. */
-static bool pdb_may_say_more(struct symb *s, const struct loading *l)
+/* Whether a file of type `t` may have lines that the stored files lack. False if an earlier request has converted
+ * such a file, or did not find it. */
+static bool may_say_more(struct symb *s, const struct loading *l, enum filetype t)
 {
 	struct artifact in, made;
 	struct fetched f = {0};
 	int r;
 
-	if (!has_pdb(l) || !artifact_of(&l->w->m, FILETYPE_PDB, &in) || derive_artifact(&in, false, &made) < 0)
+	if (!artifact_of(&l->w->m, t, &in) || made_of(s, &l->w->m, t, l->flags, &made) < 0)
 		return false;
 	r = derive_try(s->derive, &made, NULL, &f);
 	blob_unref(f.blob);
 	if (r == 0)
 		return false;
 	r = fetch_try(s->fetch, &in, 1, FETCH_WHOLE, &f);
-	if (r == 0)
-		blob_unref(f.blob);
-	return r < 0 || f.r == 0;
+	r = r < 0 || (f.r == 0 && blob_facts(f.blob)->worth.debug) ? 1 : 0;
+	blob_unref(f.blob);
+	return r;
+}
+
+static bool others_may_say_more(struct symb *s, const struct loading *l)
+{
+	bool more = false;
+
+	for (unsigned i = 0; !more && i < l->n_cands; i++)
+		more = may_say_more(s, l, l->cands[i].type);
+	return more;
 }
 
 /* Whether the file has lines. File 0 stands for no file. */
@@ -160,14 +168,14 @@ static bool has_lines(const struct loaded *l)
 	return l->g.n_files > 1;
 }
 
-/* Looks for a stored GSYM file. A file with symbols only is taken if no PDB may say more. */
+/* Looks for a stored GSYM file. A file with symbols only is taken if no other file may say more. */
 static bool is_here(struct symb *s, struct loading *l)
 {
 	struct loaded *symbols = NULL, *file;
 	struct artifact a;
 
-	for (unsigned i = 0; i < l->n_groups; i++) {
-		enum filetype t = l->groups[i].types[0];
+	for (unsigned i = 0; i < l->n_cands; i++) {
+		enum filetype t = l->cands[i].type;
 
 		/* A Portable PDB must be compared with the checksum of each request, so its GSYM alone is
 		 * not enough. */
@@ -182,10 +190,10 @@ static bool is_here(struct symb *s, struct loading *l)
 		if (symbols)
 			loaded_unref(s, symbols);
 		symbols = file;
-		if (has_lines(file) || !has_pdb(l))
+		if (has_lines(file))
 			break;
 	}
-	if (symbols && !has_lines(symbols) && pdb_may_say_more(s, l))
+	if (symbols && !has_lines(symbols) && others_may_say_more(s, l))
 		loaded_unref(s, take(symbols));
 	l->w->file = symbols;
 	return symbols;
@@ -193,46 +201,40 @@ static bool is_here(struct symb *s, struct loading *l)
 
 /* ---- fetching ----------------------------------------------------------------------- */
 
-/* Asks for a group of files. `whole`: never for parts of a PDB. */
+/* Asks for the file of a candidate. `whole`: never for parts of a PDB. */
 static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w, bool whole)
 {
-	_cleanup_free_ struct artifact *cands = calloc(2, sizeof(*cands));
-	unsigned n = 0;
+	_cleanup_free_ struct artifact *want = calloc(1, sizeof(*want));
 
-	if (!cands)
+	if (!want)
 		return -ENOMEM;
-	for (unsigned t = 0; t < 2; t++)
-		n += artifact_of(&l->w->m, l->groups[i].types[t], &cands[n]);
-	if (!n)
+	if (!artifact_of(&l->w->m, l->cands[i].type, want))
 		return 0;
 	l->asked[i] = question_new(w);
 	if (!l->asked[i])
 		return -ENOMEM;
 	l->asked[i]->of = l;
 	l->waits++;
-	if (cands[0].type == FILETYPE_PDB && !whole && !l->flags->function_size &&
-		partial_ask(s, l->request, l->w, &cands[0], l->asked[i])) {
+	if (want->type == FILETYPE_PDB && !whole && !l->flags->function_size &&
+		partial_ask(s, l->request, l->w, want, l->asked[i])) {
 		l->w->fetched = true;
 		return 0;
 	}
-	l->w->fetched |= question_fetch(l->asked[i], s->fetch, cands, n);
+	l->w->fetched |= question_fetch(l->asked[i], s->fetch, want, 1);
 	return 0;
 }
 
-enum { RANK_SYMBOLS = 10, RANK_NOTHING = 20 };
+enum { RANK_LINES = 10, RANK_SYMBOLS = 20, RANK_NOTHING = 30 };
 
 /* The rank of a file, lower is better: first what it contains, then its place in the table. */
 static unsigned rank_of(struct blob *b, const struct key *k)
 {
-	struct view v = view_of_fd(blob_fd(b), blob_size(b));
 	const struct best_row *row = best_row(BEST_DEBUG, filetype_row(k->type)->object, 0);
-	struct obj_slice s = {0};
+	const struct worth *w = &blob_facts(b)->worth;
 	unsigned rank = 0;
 
-	if (obj_check(&v, k, &s, NULL) != 1)
-		return 0;
-	if (!s.worth.debug)
-		rank += s.worth.symbols ? RANK_SYMBOLS : RANK_NOTHING;
+	if (w->known && w->debug != WORTH_DEBUG)
+		rank = w->debug ? RANK_LINES : w->symbols ? RANK_SYMBOLS : RANK_NOTHING;
 	for (unsigned i = 0; row && i < BEST_CHOICES && row->choice[i] != k->type; i++)
 		rank++;
 	return rank;
@@ -252,6 +254,18 @@ static void add_reason(struct wanted *w, const char *what, int r, const char *wh
 	if (n + 1 < sizeof(w->why))
 		snprintf(w->why + n, sizeof(w->why) - n, "%s%s: %s", n ? "; " : "", what,
 			why[0] ? why : err_text(r));
+}
+
+/* The same for the conversion of a file that was found: this reason stands before those of files that were not. */
+static void add_failure(struct wanted *w, const char *what, int r, const char *why)
+{
+	char others[sizeof(w->why)];
+
+	memcpy(others, w->why, sizeof(others));
+	w->why[0] = '\0';
+	add_reason(w, what, r, why);
+	if (others[0])
+		snprintf(w->why + strlen(w->why), sizeof(w->why) - strlen(w->why), "; %s", others);
 }
 
 /* Compares the file with the checksum in the request. 0: equal, or not comparable; -errno and `e`. */
@@ -309,7 +323,7 @@ static int take_answer(struct symb *s, struct loading *l, unsigned i, struct wai
 		l->found[l->n_found++].rank = rank_of(q->blob, &q->key);
 		w->size += w->fetched ? blob_size(q->blob) : 0;
 	} else {
-		add_reason(w, filetype_name(l->groups[i].types[0]), q->r, q->why);
+		add_reason(w, filetype_name(l->cands[i].type), q->r, q->why);
 	}
 	question_unref(q);
 	return 0;
@@ -323,6 +337,14 @@ static void drop_found(struct loading *l, unsigned i)
 	l->found[i] = l->found[--l->n_found];
 }
 
+/* Records for the answer which file the module's names come from. */
+static void note_used(struct wanted *w, const struct blob *b, enum filetype t)
+{
+	w->used = t;
+	w->used_worth = blob_facts(b)->worth;
+	snprintf(w->used_source, sizeof(w->used_source), "%s", blob_facts(b)->source);
+}
+
 /* Converts the best file found. derive/ finds that file again in the store or in its place on disk. */
 static int make(struct symb *s, struct loading *l, struct waits *w)
 {
@@ -334,6 +356,7 @@ static int make(struct symb *s, struct loading *l, struct waits *w)
 		if (l->found[i].rank < l->found[best].rank)
 			best = i;
 	l->making = l->found[best].type;
+	note_used(l->w, l->found[best].blob, l->making);
 	drop_found(l, best);
 	r = made_of(s, &l->w->m, l->making, l->flags, &a);
 	if (r < 0) {
@@ -366,7 +389,7 @@ static void take_made(struct symb *s, struct loading *l)
 	else
 		r = loaded_new(s, &l->made, is_exact(&l->w->m, l->making), q->blob, &l->w->file, &e);
 	if (r < 0)
-		add_reason(l->w, filetype_name(l->making), r, e.text);
+		add_failure(l->w, filetype_name(l->making), r, e.text);
 	l->over = r == 0;
 	question_unref(q);
 }
@@ -382,27 +405,26 @@ struct batch {
 	size_t n;
 };
 
-/* Requests the groups of the next stage. */
+/* Requests the candidates of the next stage. */
 static int ask_more(struct batch *b, struct loading *l)
 {
-	unsigned stage = l->groups[l->n_tried].stage;
+	unsigned stage = l->cands[l->n_tried].stage;
 	int r = 0;
 
-	while (r == 0 && l->n_tried < l->n_groups && l->groups[l->n_tried].stage == stage)
+	while (r == 0 && l->n_tried < l->n_cands && l->cands[l->n_tried].stage == stage)
 		r = ask(b->s, l, l->n_tried++, b->w, false);
 	return r;
 }
 
-/* Whether to convert what was found, rather than to request the next stage. If only symbols were found, the PDB
- * is requested first. */
+/* Whether to convert what was found, rather than to request the next stage: it has all debug information, or there is no
+ * other candidate. */
 static bool is_enough(const struct loading *l)
 {
 	bool debug = false;
 
 	for (unsigned i = 0; i < l->n_found; i++)
-		debug |= l->found[i].rank < RANK_SYMBOLS;
-	return l->n_found && (debug || l->n_tried == l->n_groups ||
-				     l->groups[l->n_tried].types[0] != FILETYPE_PDB);
+		debug |= l->found[i].rank < RANK_LINES;
+	return l->n_found && (debug || l->n_tried == l->n_cands);
 }
 
 /* Continues until the module waits for an answer, has a file, or has no candidate left. Modules do not
@@ -414,7 +436,7 @@ static int load_step(struct batch *b, struct loading *l)
 	while (r == 0 && !l->over && !l->make && !l->waits) {
 		if (is_enough(l))
 			r = make(b->s, l, b->w);
-		else if (l->n_tried < l->n_groups)
+		else if (l->n_tried < l->n_cands)
 			r = ask_more(b, l);
 		else
 			break;
@@ -428,7 +450,7 @@ static int load_answer(struct batch *b, struct loading *l, const struct question
 		take_made(b->s, l);
 		return 0;
 	}
-	for (unsigned i = 0; i < l->n_groups; i++)
+	for (unsigned i = 0; i < l->n_cands; i++)
 		if (l->asked[i] == q)
 			return take_answer(b->s, l, i, b->w);
 	return 0;
@@ -457,9 +479,8 @@ static void batch_release(struct batch *b)
 	for (size_t i = 0; i < b->n; i++) {
 		struct loading *l = &b->all[i];
 
-		for (unsigned g = 0; g < l->n_groups; g++) {
-			question_cancel(l->asked[g]);
-		}
+		for (unsigned c = 0; c < l->n_cands; c++)
+			question_cancel(l->asked[c]);
 		question_cancel(l->make);
 		while (l->n_found)
 			drop_found(l, 0);

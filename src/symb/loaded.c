@@ -1,5 +1,6 @@
 /* GSYM files that are mapped for look-ups, shared by requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/util.h"
@@ -14,6 +15,8 @@
 
 /* Bytes of mapped files whose pages stay in memory after use. The pages of further files are given back. */
 #define RESIDENT_MOST (96ull << 20)
+
+#define CHECK_EVERY_MS 1000 /* how often a mapped file is checked for a better input */
 
 static void unlink_loaded(struct symb *s, struct loaded *l)
 {
@@ -102,6 +105,18 @@ struct loaded *loaded_find(struct symb *s, const char *canon)
 	return l;
 }
 
+bool loaded_is_stale(struct symb *s, struct loaded *l, const struct artifact *a)
+{
+	uint64_t now = clock_ms();
+
+	if (now - atomic_load(&l->checked) < CHECK_EVERY_MS)
+		return false;
+	if (derive_is_stale(s->derive, a, l->made))
+		return true;
+	atomic_store(&l->checked, now);
+	return false;
+}
+
 /* Reads the name of the code file. The GSYM file contains it only if it differs from the debug file's. */
 static void read_name(struct loaded *l)
 {
@@ -138,6 +153,8 @@ int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, 
 	}
 	l->refs = 1;
 	l->exact = exact;
+	snprintf(l->made, sizeof(l->made), "%.159s", blob_facts(b)->url);
+	atomic_init(&l->checked, clock_ms());
 	if (l->exact)
 		read_name(l);
 	map_rest(l->map);

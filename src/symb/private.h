@@ -50,6 +50,9 @@ struct wanted {
 	uint64_t size;	     /* bytes downloaded */
 	double fetch_seconds, make_seconds;
 	bool fetched, made;
+	enum filetype used;   /* type of the file that was converted; FILETYPE_NONE: the conversion was stored */
+	struct worth used_worth;
+	char used_source[64];
 	bool unsure;	     /* not found, but a source could not be asked */
 	char why[240];	     /* why the module was not found */
 };
@@ -112,6 +115,8 @@ struct loaded {
 	char name[MODULE_NAME_MAX]; /* of the code file, if the GSYM file has it; "" */
 	bool resident; /* its pages stay in memory; under the lock of symb */
 	bool exact; /* names may hold more than names: see eliot.h */
+	char made[160]; /* names the input: derive_is_stale() */
+	atomic_uint_fast64_t checked; /* clock_ms() when the input was the best */
 };
 
 /* Returns a reference to the file mapped under this key; NULL: no file is. */
@@ -121,6 +126,8 @@ struct loaded *loaded_find(struct symb *s, const char *canon);
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
+/* Whether a better input may have come: looks into the store, at most once a second. */
+bool loaded_is_stale(struct symb *s, struct loaded *l, const struct artifact *a);
 /* Call it when a request needs no more look-ups in the file. Gives the file's pages back if other files
  * already fill RESIDENT_MOST. */
 void loaded_rest(struct symb *s, struct loaded *l);

@@ -97,6 +97,29 @@ static void put_downloads(struct writing *w)
 	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", fetch_time));
 }
 
+/* The file that each module's names come from, for modules that this request converted. */
+static void put_files(struct writing *w)
+{
+	bool some = false;
+
+	reply_put(w, "\"files\": {");
+	for (size_t i = 0; i < w->q->n_wanted; i++) {
+		const struct wanted *m = &w->q->wanted[i];
+		char worth[WORTH_TEXT];
+
+		if (!m->file || m->used == FILETYPE_NONE)
+			continue;
+		if (some)
+			reply_put(w, ", ");
+		some = true;
+		reply_key(w, m);
+		reply_putf(w, ": {\"type\": \"%s\", \"source\": ", filetype_name(m->used));
+		reply_string(w, m->used_source);
+		reply_putf(w, ", \"worth\": \"%s\"}", worth_text(&m->used_worth, worth));
+	}
+	reply_put(w, "}, ");
+}
+
 void reply_debug(struct writing *w, double took)
 {
 	unsigned lookups = 0, hits = 0, uses = 0;
@@ -112,6 +135,7 @@ void reply_debug(struct writing *w, double took)
 	reply_putf(w, ", \"debug\": {\"time\": %.9f, ", took);
 	reply_putf(w, "\"cache_lookups\": {\"count\": %u, \"hits\": %u, \"time\": %.9f}, ", lookups, hits, looked);
 	put_downloads(w);
+	put_files(w);
 	reply_put(w, "\"parse_sym\": {");
 	put_failures(w, make_fail_time);
 	reply_putf(w, "\"time\": %.9f}, ", put_times(w, "time_per_module", make_time));

@@ -16,7 +16,7 @@ objcopy --strip-debug "$TMP/better/elf" "$TMP/worse/elf" || fail "objcopy"
 elf_layout=gdb elf_place=$(gdb_path "$id" .debug)
 
 sym=0123456789ABCDEF0123456789ABCDEF0
-printf 'MODULE Linux x86_64 %s libx.so\nFUNC 1000 10 0 f\n1000 10 7 0\nPUBLIC 2000 0 g\n' $sym >"$TMP/better/sym"
+printf 'MODULE Linux x86_64 %s libx.so\nFILE 0 x.c\nFUNC 1000 10 0 f\n1000 10 7 0\nPUBLIC 2000 0 g\n' $sym >"$TMP/better/sym"
 printf 'MODULE Linux x86_64 %s libx.so\nPUBLIC 1000 0 f\nPUBLIC 2000 0 g\nPUBLIC 3000 0 much_longer_than_the_other_file_is\n' \
   $sym >"$TMP/worse/sym"
 sym_layout=breakpad sym_place="libx.so/$sym/libx.so.sym"
@@ -151,5 +151,28 @@ for m in "$MNT_gs" "$MNT_gt"; do
 done
 symfs_umount gs
 symfs_umount gt
+
+# Stacks: a server that has mapped the worse file answers by the better one soon; Debug names the file.
+printf '{"memoryMap": [["libx.so", "%s"]], "stacks": [[[0, 4100]]]}' $sym >"$TMP/request"
+symfs_serve st --cache "$TMP/store-stacks"
+asked() { fetch_url -H 'Debug: true' -d "@$TMP/request" "$URL_st/symbolicate/v5" >"$TMP/answer"; }
+"$SYMFS" add --cache "$TMP/store-stacks" "$TMP/worse/sym" >/dev/null || fail "add"
+asked && grep -q '"function": "f"' "$TMP/answer" && ! grep -q '"line"' "$TMP/answer" || fail "stacks: $(cat "$TMP/answer")"
+grep -q '"type": "breakpad", "source": "add", "worth": "symbols=full"' "$TMP/answer" || fail "Debug: $(cat "$TMP/answer")"
+"$SYMFS" add --cache "$TMP/store-stacks" "$TMP/better/sym" >/dev/null || fail "add"
+by_better() { asked && grep -q '"line": 7' "$TMP/answer"; }
+wait_for 5 by_better || fail "stacks after an improvement: $(cat "$TMP/answer")"
+symfs_unserve st
+cells=$((cells + 2))
+
+# Across types: a program with debug information is better than a debug file without, a Breakpad file with lines
+# better than both without.
+"$SYMFS" add --cache "$TMP/store-types" "$TMP/worse/elf" "$TMP/p/bin/foo" >/dev/null || fail "add"
+best() { "$SYMFS" best --no-default-sources --cache "$TMP/store-types" --for debug "gdb/$elf_place"; }
+best >"$TMP/best" && fail "best: $(cat "$TMP/best")"
+grep -q 'elf_debug *lacks it' "$TMP/best" && grep -q 'worth symbols=full' "$TMP/best" || fail "best: $(cat "$TMP/best")"
+"$SYMFS" add --cache "$TMP/store-types" "$TMP/p/full/foo" >/dev/null || fail "add"
+best >"$TMP/best" && grep -q 'chosen' "$TMP/best" && grep -q 'worth .*debug=full' "$TMP/best" || fail "best: $(cat "$TMP/best")"
+cells=$((cells + 2))
 
 say "# $cells cells: always the better one"

@@ -129,28 +129,3 @@ ask "$URL_four" plain
 grep -q '"function": "only_public"' "$TMP/answer" || fail "public symbols, again: $(cat "$TMP/answer")"
 [ "$(upstream_count "$URL_store" requests)$(upstream_count "$URL_sym" requests)" = 00 ] || fail "a miss was asked for again"
 symfs_unserve four
-
-# ---- a large PDB: only the bytes that the stack needs ---------------------------------------------------
-# The linker puts a file of random bytes into the PDB.
-head -c 12000000 /dev/urandom >"$TMP/junk"
-(cd "$TMP" && "$LINK" /nologo /dll /noentry /debug /pdb:large.pdb /pdbstream:junk="$TMP/junk" /export:start /Brepro /nodefaultlib \
-  /out:large.dll plain.obj) >"$TMP/lld.out" 2>&1 || fail "lld-link: $(cat "$TMP/lld.out")"
-mkdir -p "$(where large)"
-cp "$TMP/large.pdb" "$(where large)/large.pdb"
-"$SYMFS" gsym create -o "$TMP/large.gsym" "$TMP/large.pdb" || fail "gsym create"
-upstream_reset "$URL_store"
-SYMFS_DEBUG=fetch symfs_serve five --source "symstore@$URL_store"
-ask "$URL_five" large
-sed 's/large\.pdb/plain.pdb/g' "$TMP/answer" >"$TMP/answer.large"
-cp "$TMP/answer.large" "$TMP/answer"
-from_pdb plain
-size=$(stat -c %s "$TMP/large.pdb") bytes=$(upstream_count "$URL_store" bytes '*/large.pdb') gets=$(upstream_count "$URL_store" get '*/large.pdb')
-[ "$bytes" -lt $((size / 4)) ] || fail "$bytes of $size bytes were fetched"
-say "one frame of a PDB of $size bytes: $bytes bytes in $gets requests"
-grep -q 'was made of' "$TMP/five.log" && fail "the PDB was converted"
-# Again: what was read stays.
-upstream_reset "$URL_store"
-ask "$URL_five" large
-grep -q '"function": "plain::work(plain::Point const \*, int)"' "$TMP/answer" || fail "again: $(cat "$TMP/answer")"
-say "again: $(upstream_count "$URL_store" bytes '*/large.pdb') bytes"
-symfs_unserve five

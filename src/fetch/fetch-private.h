@@ -114,6 +114,8 @@ struct fetch {
 	unsigned next_hint;
 	struct dir_thread dir_threads[DIR_THREADS_MOST];
 
+	struct folded *folded; /* names of directory sources; has a lock of its own */
+
 	pthread_mutex_t trees_lock;
 	struct tree *trees; /* under trees_lock */
 
@@ -232,6 +234,7 @@ uint64_t fetch_most(const struct fetch *f, const struct source *s);
 /* Returns a number for dir_leave(). Errors, with `why`: -EAGAIN, a thread is stuck in the directory, or
  * DIR_THREADS_EACH threads are in it; -ETIMEDOUT, a thread has been stuck for the whole lookup deadline. */
 int dir_enter(struct fetch *f, const struct source *s, char why[static 200]);
+void dir_still(struct fetch *f, int slot); /* the thread makes progress: it is not stuck */
 void dir_leave(struct fetch *f, int slot); /* does nothing if `slot` is negative */
 
 /* local.c: directory sources. (lookers) Finds the file in a directory. 0: *out. -ENOENT. -EAGAIN: ask again soon
@@ -259,7 +262,7 @@ bool local_tells_ids(const struct source *s, const struct artifact *a);
 /* Calls `each` with the request completed by each code id in the directory, until `each` returns something
  * other than -ENOENT; returns that. (lookers) */
 typedef int local_each(void *ctx, const struct artifact *a);
-int local_each_id(const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
+int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
 	local_each *each, void *ctx);
 
 /* trees.c: sources that are scanned. Any thread, short waits. */

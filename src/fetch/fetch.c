@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "fetch/flight.h"
+#include "fetch/folded.h"
 #include "config.h"
 
 #include <stdio.h>
@@ -79,6 +80,8 @@ static int fetch_init(struct fetch *f, const struct fetch_opts *o, struct err *e
 		snprintf(agent, sizeof(agent), PACKAGE_NAME "/" PACKAGE_VERSION " %.100s", o->agent);
 	r = breakers_new(&f->breakers, o->breaker_ms);
 	if (r == 0)
+		r = folded_new(&f->folded);
+	if (r == 0)
 		r = workers_new(&f->workers, 4);
 	if (r < 0)
 		return err_set(e, r, "cannot start worker threads: %s", err_text(r));
@@ -149,6 +152,7 @@ int fetch_free(struct fetch *f)
 	sources_unref(f->sources);
 	symstore_free(f);
 	taught_free(f);
+	folded_free(f->folded);
 	pthread_mutex_destroy(&f->trees_lock);
 	pthread_mutex_destroy(&f->recall_lock);
 	pthread_mutex_destroy(&f->lock);

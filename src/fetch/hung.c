@@ -47,6 +47,14 @@ int dir_enter(struct fetch *f, const struct source *s, char why[static 200])
 	return slot;
 }
 
+void dir_still(struct fetch *f, int slot)
+{
+	LOCK_SCOPE(&f->lock);
+
+	if (slot >= 0 && slot < DIR_THREADS_MOST)
+		f->dir_threads[slot].since = clock_ms();
+}
+
 void dir_leave(struct fetch *f, int slot)
 {
 	LOCK_SCOPE(&f->lock);

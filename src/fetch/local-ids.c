@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
+#include "fetch/folded.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -18,6 +19,8 @@
 #define PE_PLACE "ffffffff1" /* a mark in place of the code id in a path */
 
 struct asking {
+	struct fetch *f;
+	int slot; /* of dir_enter() */
 	const struct source *s;
 	const struct source_facts *facts;
 	int base;
@@ -49,10 +52,18 @@ static DIR *open_names(const struct asking *q, const char *path, size_t n)
 	return d;
 }
 
-/* Calls `each` for the names in a directory. -ENOENT: `each` accepted no name, or there is no such directory. */
-static int each_in(struct asking *q, const char *path, size_t n, each_name *each, struct artifact *a)
+struct naming {
+	struct asking *q;
+	each_name *each;
+	struct artifact *a;
+	const char *read; /* a directory that was read already; NULL */
+};
+
+/* -ENOENT: `each` accepted no name, or there is no such directory. */
+static int each_in_dir(void *ctx, const char *path)
 {
-	DIR *d = open_names(q, path, n);
+	const struct naming *n = ctx;
+	DIR *d = n->read && strcmp(n->read, path) == 0 ? NULL : open_names(n->q, path, strlen(path));
 	struct dirent *e;
 	int r = -ENOENT;
 
@@ -60,9 +71,23 @@ static int each_in(struct asking *q, const char *path, size_t n, each_name *each
 		return -ENOENT;
 	for (unsigned seen = 0; r == -ENOENT && seen < NAMES_MOST && (e = readdir(d)); seen++)
 		if (e->d_name[0] != '.')
-			r = each(q, a, e->d_name);
+			r = n->each(n->q, n->a, e->d_name);
 	closedir(d);
 	return r;
+}
+
+/* The names in the directory that the first n bytes of the path name, in any letter case. */
+static int each_in(struct asking *q, const char *path, size_t n, each_name *each, struct artifact *a)
+{
+	const struct beneath b = {.base = q->base, .links = BENEATH_INSIDE};
+	_cleanup_free_ char *dir = strndup(path, n && path[n - 1] == '/' ? n - 1 : n);
+	struct naming names = {.q = q, .each = each, .a = a};
+	int r = dir ? each_in_dir(&names, dir) : -ENOMEM;
+
+	if (r != -ENOENT || !*dir)
+		return r;
+	names.read = dir;
+	return folded_paths(q->f, q->slot, &b, dir, each_in_dir, &names);
 }
 
 /* Where the component that holds `place` begins; NULL: no component does. */
@@ -241,10 +266,10 @@ bool local_tells_ids(const struct source *s, const struct artifact *a)
 	       source_allows(s, a);
 }
 
-int local_each_id(const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
+int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
 	local_each *each, void *ctx)
 {
-	struct asking q = {.s = s, .facts = facts, .base = base, .each = each, .ctx = ctx};
+	struct asking q = {.f = f, .slot = slot, .s = s, .facts = facts, .base = base, .each = each, .ctx = ctx};
 
 	if (!local_tells_ids(s, a))
 		return -ENOENT;

@@ -6,6 +6,7 @@
 #include "base/mounts.h"
 #include "base/util.h"
 #include "fetch/fetch-private.h"
+#include "fetch/folded.h"
 #include "source/ptr.h"
 
 #include <dirent.h>
@@ -427,35 +428,108 @@ bool local_may_improve(const struct sources *so, const struct artifact *a, const
 	return false;
 }
 
-/* Tries the paths that the layout has for the artifact. The best of the files is the answer. */
+/* One path that the layout names, below the source's directory. -ENOENT: there is no such file. */
+static int try_planned(struct look *l, const char *path, bool ptr)
+{
+	int r = ptr ? try_ptr(l, path) : try_path(l, path);
+
+	if (r == -ENAMETOOLONG || r == -ENOTDIR || (r == -EBADMSG && l->guessing))
+		r = -ENOENT; /* no file of this disk can have the name, or another file has it */
+	if (r < 0 && r != -ENOENT && r != -ELOOP)
+		log_warn("%s: %s/%s: %s", l->s->name, l->s->shown, path, l->why[0] ? l->why : err_text(r));
+	return r;
+}
+
 static int find_planned(struct look *l, const struct source_facts *facts, const struct artifact *a)
 {
-	_cleanup_blob_ struct blob *best = NULL;
 	int worst = -ENOENT;
 
 	for (unsigned nth = 0;; nth++) {
 		struct source_ask ask;
 		int r = source_plan(l->s, facts, a, nth, &ask);
 
-		if (r < 0 && best)
-			*l->out = take(best);
 		if (r < 0)
-			return *l->out ? 0 : r == -ENOENT ? worst : r;
-		r = ask.ptr ? try_ptr(l, ask.where) : try_path(l, ask.where);
-		if (r == -ENAMETOOLONG || (r == -EBADMSG && l->guessing))
-			r = -ENOENT; /* no file of this disk can have the name, or another file has it */
-		if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -ELOOP)
-			log_warn("%s: %s/%s: %s", l->s->name, l->s->shown, ask.where,
-				l->why[0] ? l->why : err_text(r));
+			return r == -ENOENT ? worst : r;
+		r = try_planned(l, ask.where, ask.ptr);
 		source_ask_release(&ask);
-		if (r == 0 && local_take_better(&best, l->out, l->k->type)) {
-			*l->out = take(best);
+		if (r == 0)
 			return 0;
-		}
-		if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+		if (r != -ENOENT)
 			worst = r;
 	}
 }
+
+/* ---- in any letter case ------------------------------------------------------------- */
+
+struct any_case {
+	struct look *l;
+	bool ptr;
+	int worst;
+};
+
+static int try_any_case(void *ctx, const char *path)
+{
+	struct any_case *c = ctx;
+	int r = try_planned(c->l, path, c->ptr);
+
+	if (r < 0 && r != -ENOENT)
+		c->worst = r;
+	return r < 0 ? -ENOENT : r;
+}
+
+/* Whether a path in lower case is among those in `said`. Otherwise adds it. */
+static bool was_said(struct buf *said, const char *path)
+{
+	char folded[LAYOUT_PATH_MAX];
+	size_t n = 0;
+
+	for (; path[n] && n + 1 < sizeof(folded); n++)
+		folded[n] = path[n] >= 'A' && path[n] <= 'Z' ? (char)(path[n] | 0x20) : path[n];
+	folded[n] = '\0';
+	for (size_t at = 0; at < said->n; at += strlen(said->p + at) + 1)
+		if (strcmp(said->p + at, folded) == 0)
+			return true;
+	return buf_add(said, folded, n + 1) < 0;
+}
+
+/* Sections and source paths differ in case alone. */
+static bool has_own_case(enum filetype t)
+{
+	return t == FILETYPE_SECTION || t == FILETYPE_SOURCE;
+}
+
+/* The same paths by the names that the directories have. */
+static int find_any_case(struct look *l, const struct source_facts *facts, const struct artifact *a)
+{
+	const struct beneath b = {.base = l->base, .links = links_of(l->s, l->k->type)};
+	_cleanup_buf_ struct buf said = BUF_UP_TO(64 * LAYOUT_PATH_MAX);
+	struct any_case c = {.l = l, .worst = -ENOENT};
+
+	if (has_own_case(a->type))
+		return -ENOENT;
+	for (unsigned nth = 0;; nth++) {
+		struct source_ask ask;
+		int r = source_plan(l->s, facts, a, nth, &ask);
+
+		if (r < 0)
+			return r == -ENOENT ? c.worst : r;
+		c.ptr = ask.ptr;
+		r = was_said(&said, ask.where) ? -ENOENT
+			: folded_paths(l->f, l->slot, &b, ask.where, try_any_case, &c);
+		source_ask_release(&ask);
+		if (r != -ENOENT)
+			return r;
+	}
+}
+
+static int find_named(struct look *l, const struct source_facts *facts, const struct artifact *a)
+{
+	int r = find_planned(l, facts, a);
+
+	return r == -ENOENT ? find_any_case(l, facts, a) : r;
+}
+
+/* ---- by a code id that the directory has -------------------------------------------- */
 
 struct guessing {
 	struct look *l;
@@ -466,19 +540,19 @@ static int find_guessed(void *ctx, const struct artifact *a)
 {
 	struct guessing *g = ctx;
 
-	return find_planned(g->l, g->facts, a);
+	return find_named(g->l, g->facts, a);
 }
 
 static int find_by_layout(struct look *l, const struct artifact *a)
 {
 	const struct source_facts facts = {.two_tier = local_two_tier(l->base)};
 	struct guessing g = {l, &facts};
-	int r = find_planned(l, &facts, a);
+	int r = find_named(l, &facts, a);
 
 	if (r != -ENOENT)
 		return r;
 	l->guessing = true;
-	r = local_each_id(l->s, &facts, l->base, a, find_guessed, &g);
+	r = local_each_id(l->f, l->slot, l->s, &facts, l->base, a, find_guessed, &g);
 	if (r == -ENOENT)
 		l->why[0] = '\0';
 	return r;

@@ -1,0 +1,22 @@
+/* Paths of directory sources in whatever letter case their names have. An index of a directory's names is kept
+ * as long as the directory does not change. For lookers (local.c), between dir_enter() and dir_leave(). */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "base/beneath.h"
+
+struct fetch;
+struct folded; /* the indexes that a fetch keeps, within FOLDED_ALL_MOST names */
+
+#define FOLDED_NAMES_MOST 200000 /* a directory with more names has no index: only exact and lower-case names count */
+#define FOLDED_ALL_MOST 400000
+#define FOLDED_TRIES_MOST 64 /* paths that are passed on for one path */
+
+int folded_new(struct folded **out); /* 0, -ENOMEM */
+void folded_free(struct folded *fo); /* NULL is allowed; no other thread may use it */
+
+/* Calls `each` with every path below the directory that differs from `path` in letter case alone, or in nothing.
+ * Only the parts in front of the last one must be directories that can be read. Stops when `each` returns
+ * anything but -ENOENT, and returns that. -ENOENT; -ENOMEM. `slot` is of dir_enter(): a large directory that is
+ * being read does not count as hung. */
+typedef int folded_each(void *ctx, const char *path);
+int folded_paths(struct fetch *f, int slot, const struct beneath *b, const char *path, folded_each *each, void *ctx);

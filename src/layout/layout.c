@@ -9,6 +9,8 @@
 #include "layout/pattern.h"
 
 #include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -342,6 +344,27 @@ static bool read_file(const struct layout_row *row, struct artifact *a, struct l
 	return true;
 }
 
+/* LLDB's locator for symbol stores prints the age of a PDB in decimal digits. Digits that are hex as well are
+ * first read as hex. */
+static void add_decimal_ages(struct layout_hit *out)
+{
+	unsigned n = out->n;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct artifact a = out->files[i];
+		char digits[16];
+		struct key k;
+
+		snprintf(digits, sizeof(digits), "%x", a.m.debug_id.age);
+		if (a.type != FILETYPE_PDB || !a.m.debug_id.set || a.m.debug_id.pdb20 || !digits[1] ||
+			strspn(digits, "0123456789") != strlen(digits))
+			continue;
+		a.m.debug_id.age = (uint32_t)strtoul(digits, NULL, 10);
+		if (key_of(&k, &a) == 0)
+			add_candidate(out, &a, &k);
+	}
+}
+
 /* Reads a path by all rows. A row without {path} that ends here has precedence: "df/b85de4…" is a file of
  * `native`, not the directory of a PDB named df. */
 static void parse_rows(const struct layout *l, const char *path, struct layout_hit *out)
@@ -361,6 +384,8 @@ static void parse_rows(const struct layout *l, const char *path, struct layout_h
 	}
 	if (ends)
 		out->what = LAYOUT_FILE;
+	if (l->flags & LAYOUT_SYMBOL_STORE)
+		add_decimal_ages(out);
 }
 
 static bool any_never(const char *path)

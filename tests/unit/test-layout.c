@@ -500,6 +500,36 @@ START_TEST(candidates)
 }
 END_TEST
 
+/* An age in decimal digits, as LLDB prints it, is read after the same digits in hex. */
+START_TEST(decimal_ages)
+{
+	static const struct {
+		const char *layout, *path;
+		uint32_t want[3];
+	} rows[] = {
+		{"symstore", "foo.pdb/" GUID "10/foo.pdb", {0x10, 10}},
+		{"symstore2", "fo/foo.pdb/" GUID "4294967/foo.pdb", {0x4294967, 4294967}},
+		{"symstore", "foo.pdb/" GUID "9/foo.pdb", {9}},
+		{"symstore", "foo.pdb/" GUID "1a/foo.pdb", {0x1a}},
+		{"ssqp", "foo.pdb/" GUID "10/foo.pdb", {0x10}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct layout_hit hit;
+		unsigned n = 0;
+
+		layout_parse(layout_find(rows[i].layout), rows[i].path, &hit);
+		for (unsigned j = 0; j < hit.n; j++) {
+			if (hit.files[j].type != FILETYPE_PDB)
+				continue;
+			ck_assert_uint_lt(n, 2);
+			ck_assert_uint_eq(hit.files[j].m.debug_id.age, rows[i].want[n++]);
+		}
+		ck_assert_msg(n && !rows[i].want[n], "%s: %u", rows[i].path, n);
+	}
+}
+END_TEST
+
 /* A GUID with a stamp behind it is not taken for a WASM module's id that is longer than a UUID. */
 START_TEST(candidates_of_forty_digits)
 {
@@ -908,6 +938,6 @@ START_TEST(layout_flags)
 END_TEST
 
 UNIT_MAIN("layout", every_row, odd_ids, zeros, names_in_paths, listed, printed, windows,
-	apple_and_others, spellings, candidates, candidates_of_forty_digits, one_file, tree,
+	apple_and_others, spellings, candidates, decimal_ages, candidates_of_forty_digits, one_file, tree,
 	tree_else_dir, tree_gsym_meanings, entries, bundles, sources, hostile,
 	readme_names_folders, types_have_paths_and_readers, layout_flags)

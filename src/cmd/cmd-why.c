@@ -30,6 +30,8 @@ struct answer {
 	struct key key;
 	char stored[SHA256_TEXT]; /* "" */
 	char file[4096];
+	struct worth worth; /* of `file` */
+	bool best;	    /* the sources have said that they have no better file than `file` */
 	int n;
 	struct fetch_attempt rows[ROWS_MOST];
 };
@@ -65,7 +67,7 @@ static void add_mounts(struct json *j, const struct answer *a)
 
 static int print_json(const struct answer *a)
 {
-	char room[KEY_TEXT];
+	char room[KEY_TEXT], worth[WORTH_TEXT];
 	struct json j;
 
 	json_init(&j, false);
@@ -73,6 +75,7 @@ static int print_json(const struct answer *a)
 	json_text(&j, "path", a->path);
 	json_text(&j, "key", a->key.type ? key_text(&a->key, room) : NULL);
 	json_text(&j, "stored", a->file);
+	json_text(&j, "worth", a->file[0] ? worth_text(&a->worth, worth) : NULL);
 	json_begin_array(&j, "plan");
 	for (int i = 0; i < a->n; i++)
 		add_row(&j, &a->rows[i]);
@@ -125,6 +128,18 @@ static bool any_not_asked(const struct answer *a)
 	return false;
 }
 
+static void print_worth(const struct answer *a)
+{
+	char text[WORTH_TEXT];
+
+	if (!a->file[0] || !a->worth.known)
+		return;
+	printf("worth   %s\n", worth_text(&a->worth, text));
+	if (!worth_suffices(&a->worth, a->key.type))
+		printf("        no %s; %s\n", worth_wanted(a->key.type),
+			a->best ? "no source has a better file" : "the next request asks the sources for a better file");
+}
+
 static int print_text(const struct answer *a)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -136,6 +151,7 @@ static int print_text(const struct answer *a)
 	else
 		printf("key     none: %s\n", a->none);
 	printf("stored  %s\n", a->file[0] ? text_shown(a->file, true, &room) : "no");
+	print_worth(a);
 	for (int i = 0; i < a->n; i++)
 		print_row(&a->rows[i], i + 1, &room);
 	if (a->key.type && a->n == 0)
@@ -190,6 +206,8 @@ static void find_stored(struct app *app, const struct artifact *best, struct ans
 	if (fetch_stored(app->fetch, best, 1, &f) < 0 || f.r < 0)
 		return;
 	snprintf(a->file, sizeof(a->file), "%s", blob_path(f.blob));
+	a->worth = blob_facts(f.blob)->worth;
+	a->best = !fetch_may_improve(app->fetch, &f.key, f.blob);
 	blob_unref(f.blob);
 }
 

@@ -289,3 +289,12 @@ int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, stru
 	sources_unref(so);
 	return r;
 }
+
+bool fetch_may_improve(struct fetch *f, const struct key *k, const struct blob *b)
+{
+	struct sources *so = fetch_sources(f);
+	bool may = better_may_exist(f, so, k, b);
+
+	sources_unref(so);
+	return may;
+}

@@ -91,6 +91,10 @@ int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fe
  * better file. */
 int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out);
 
+/* Whether the next request for the stored file `b` asks servers for a better one: `b` lacks what its type is asked for,
+ * and the store does not remember that no server has a better file. (reads the index) */
+bool fetch_may_improve(struct fetch *f, const struct key *k, const struct blob *b);
+
 /* `*out` is written before `ready` can run, and is the caller's until ticket_unref(). 0, -ENOMEM. */
 int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	fetch_ready *ready, void *ctx, struct ticket **out);

@@ -84,7 +84,11 @@ before=$(upstream_count "$URL_none_ranges" get) before2=$(upstream_count "$URL_p
   "gdb/$path" >"$TMP/said" || fail "again: $(cat "$TMP/said")"
 [ "$(upstream_count "$URL_none_ranges" get)" = "$before" ] || fail "asked again for a better file"
 [ "$(upstream_count "$URL_poor_ranges" get)" = "$before2" ] || fail "fetched again"
+"$SYMFS" why --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges" \
+  "gdb/$path" | grep -q '^        no debug information; no source has a better file' || fail "why does not say what is lacking"
 # With another source there may be one.
+"$SYMFS" why --no-default-sources --cache "$TMP/store" --source "gdb@$URL_good_ranges" "gdb/$path" |
+  grep -q 'no debug information; the next request asks' || fail "why does not say that there may be a better one"
 "$SYMFS" get --no-default-sources --cache "$TMP/store" --source "gdb@$URL_poor_ranges" --source "gdb@$URL_none_ranges" \
   --source "gdb@$URL_good_ranges" -o "$TMP/out" "gdb/$path" >"$TMP/said" || fail "one more source: $(cat "$TMP/said")"
 same_file "$TMP/out" "$full"

@@ -60,6 +60,17 @@ assert lines == sum(len(f['pieces']) for f in funcs)
 P
 done
 
+# Each jump of an incremental link has the name of its target, in a GSYM file as in the PDB.
+linker=$(dump --modules "$pdb/basic32.pdb" | awk '$6 == "*" { print $1 }')
+dump --module "$linker" "$pdb/basic32.pdb" | awk '$4 == "trampoline" { print $1 }' >jumps
+[ "$(wc -l <jumps)" = 2351 ] || fail "$(wc -l <jumps) jumps"
+"$SYMFS" gsym create -o one.gsym "$pdb/basic32.pdb" || fail "create"
+"$SYMFS" gsym lookup --stdin one.gsym <jumps >found || fail "lookup"
+[ "$(grep -c '@:0$' found)" = 2351 ] || fail "$(grep -vc '@:0$' found) jumps without a name, or with a line"
+# shellcheck disable=SC2046
+"$SYMFS" gsym lookup $(awk 'NR % 40 == 0' jumps) "$pdb/basic32.pdb" >direct || fail "lookup in the PDB"
+awk 'NR % 40 == 0' found | sed 's/@:0$//' | cmp - direct || fail "jumps in the PDB and in GSYM differ"
+
 dump --lines 0x2a1de "$pdb/basic32.pdb" | grep -q '^0x2a143 1:00029143 389 function .*type_case_integer' || fail "--lines"
 dump --publics "$pdb/cl64.pdb" | grep -q '^0x1000 1:00000000 function ?overload@@YAHH@Z$' || fail "--publics"
 

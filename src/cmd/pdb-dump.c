@@ -14,21 +14,6 @@ const char *pdb_dump_shown(struct pdb_dump *d, const char *text)
 	return text_shown(text, true, &d->shown);
 }
 
-bool pdb_dump_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva)
-{
-	struct pdb_pieces it;
-	struct pdb_moved m;
-	uint32_t source;
-
-	if (!pdb_source_of(p, section, off, &source))
-		return false;
-	pdb_pieces(&it, p, source, 1);
-	if (!pdb_pieces_next(&it, &m))
-		return false;
-	*rva = m.target;
-	return true;
-}
-
 /* ---- streams ------------------------------------------------------------------------- */
 
 /* What each stream is for. */
@@ -160,7 +145,7 @@ static void print_public(struct pdb_dump *d, const struct pdb_public *s)
 	char address[16] = "-", place[24];
 	uint32_t rva;
 
-	if (pdb_dump_address(&d->pdb, s->section, s->off, &rva))
+	if (pdb_address(&d->pdb, s->section, s->off, &rva))
 		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
 	snprintf(place, sizeof(place), "%u:%08" PRIx32, s->section, s->off);
 	if (!d->json) {

@@ -20,8 +20,5 @@ int pdb_dump_publics(struct pdb_dump *d, struct err *e);
 int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e); /* its functions, lines, inlined calls */
 int pdb_dump_lines(struct pdb_dump *d, uint64_t addr, struct err *e);	 /* of the function at an address */
 
-/* The address in the image of an offset in a section. False: these bytes are not in the image. */
-bool pdb_dump_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva);
-
 /* A text that is safe to show; valid until the next call. */
 const char *pdb_dump_shown(struct pdb_dump *d, const char *text);

@@ -66,7 +66,7 @@ static int print_piece(struct pdb_dump *d, const struct pdb_code *c, const struc
 	uint32_t rva;
 	int r;
 
-	if (pdb_dump_address(&d->pdb, f->section, p->from, &rva))
+	if (pdb_address(&d->pdb, f->section, p->from, &rva))
 		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
 	if (!d->json) {
 		printf("  %s %" PRIu32, address, p->to - p->from);
@@ -111,7 +111,7 @@ static int print_func(struct pdb_dump *d, const struct pdb_code *c, const struct
 
 	if (r < 0)
 		return r;
-	if (pdb_dump_address(&d->pdb, f->section, f->off, &rva))
+	if (pdb_address(&d->pdb, f->section, f->off, &rva))
 		snprintf(address, sizeof(address), "0x%" PRIx32, rva);
 	snprintf(place, sizeof(place), "%u:%08" PRIx32, f->section, f->off);
 	if (!d->json) {

@@ -262,6 +262,8 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 		uint32_t from = f->off + (m.source - source);
 
 		r = write_place(j, c, &cut, name, rank, &(struct place){from, from + m.size, m.target});
+		if (r == 0 && text.n && j->job->pdb.incremental)
+			r = pdb_part_keep_target(j, m.target, m.size, name, c->module);
 	}
 	pdb_cut_release(&cut);
 	return r;

@@ -45,6 +45,11 @@ struct job {
 	struct err e;
 };
 
+/* A function that was written, and its name's number. Kept for incremental links, where jumps lead to it. */
+struct target {
+	uint32_t rva, size, name, module;
+};
+
 /* The state of one thread. */
 struct part {
 	struct job *job;
@@ -59,7 +64,20 @@ struct part {
 	size_t n_spans, spans_room;
 	int *last_of_site; /* by site: its newest node; -1: none */
 	size_t sites_room;
+
+	struct target *targets;
+	size_t n_targets, targets_room;
+	struct pdb_func *jumps; /* trampolines that neither a public symbol nor lines cover */
+	size_t n_jumps, jumps_room;
 };
 
 /* Writes a function; one that OMAP tables moved to several places becomes several. 0; -ENOMEM; -EFBIG. */
 int pdb_part_write(struct part *p, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank);
+
+/* from-pdb-jumps.c: keeps a function for pdb_parts_write_jumps(). 0; -ENOMEM. */
+int pdb_part_keep_target(struct part *p, uint32_t rva, uint32_t size, uint32_t name, uint32_t module);
+/* Keeps a trampoline. 0; -ENOMEM. */
+int pdb_part_keep_jump(struct part *p, const struct pdb_func *f);
+/* Writes each trampoline as a function with the name of the function that it leads to, without lines. Call it when
+ * all threads have ended. 0; -ENOMEM. */
+int pdb_parts_write_jumps(struct part *parts, unsigned n);

@@ -18,7 +18,7 @@ static bool is_wanted(const struct job *j, const struct pdb_code *c, const struc
 {
 	const struct pdb_contrib *k = pdb_contrib_of(&j->pdb, f->section, f->off);
 
-	if (f->kind == PDB_TRAMPOLINE || (j->pdb.n_contribs && (!k || k->module != c->module)))
+	if (j->pdb.n_contribs && (!k || k->module != c->module))
 		return false;
 	return pdb_func_at(c, f->section, f->off) == f;
 }
@@ -119,6 +119,19 @@ static int write_rest(struct part *p, const struct pdb_code *c, unsigned section
 	return r;
 }
 
+/* Whether a trampoline gets the name of its target: a public symbol or lines there count more. */
+static bool is_jump(const struct job *j, const struct pdb_code *c, const struct pdb_func *f)
+{
+	size_t i = first_public(j, f->section, f->off + 1);
+	const struct pdb_public *pub = i ? &j->publics.at[i - 1] : NULL;
+	const struct pdb_contrib *k = pdb_contrib_of(&j->pdb, f->section, f->off);
+
+	if (pub && pub->section == f->section && pdb_contrib_of(&j->pdb, pub->section, pub->off) == k &&
+		!pdb_func_from(c, f->section, pub->off, f->off + 1))
+		return false;
+	return k && j->pdb.incremental && !pdb_has_lines(c, f->section, f->off, f->size);
+}
+
 /* ---- modules ---------------------------------------------------------------------------------- */
 
 /* `contrib` is the index in by_module of its first contribution, if it has any. */
@@ -136,7 +149,9 @@ static int write_module(struct part *p, unsigned module, size_t contrib, struct 
 	gsym_set_order(p->w, module);
 	for (size_t i = 0; r == 0 && i < c.n_funcs; i++)
 		if (is_wanted(j, &c, &c.funcs[i]))
-			r = pdb_part_write(p, &c, &c.funcs[i], GSYM_DEBUG);
+			r = c.funcs[i].kind != PDB_TRAMPOLINE ? pdb_part_write(p, &c, &c.funcs[i], GSYM_DEBUG)
+			    : is_jump(j, &c, &c.funcs[i])     ? pdb_part_keep_jump(p, &c.funcs[i])
+							      : 0;
 	for (; contrib < j->pdb.n_contribs && j->by_module[contrib].module == module; contrib++) {
 		const struct pdb_contrib *k = &j->by_module[contrib];
 
@@ -228,6 +243,8 @@ static void part_release(struct part *p)
 	free(p->nodes);
 	free(p->spans);
 	free(p->last_of_site);
+	free(p->targets);
+	free(p->jumps);
 }
 
 static unsigned threads_for(const struct job *j)
@@ -260,7 +277,9 @@ static int write_all(struct job *j, struct part *parts, const struct view *v)
 	while (started > 1)
 		pthread_join(threads[--started], NULL);
 	r = r < 0 ? r : j->failed;
-	return r < 0 ? r : write_other_publics(&parts[0]);
+	if (r == 0)
+		r = write_other_publics(&parts[0]);
+	return r < 0 ? r : pdb_parts_write_jumps(parts, made);
 }
 
 /* ---- the interface ---------------------------------------------------------------------------- */

@@ -194,3 +194,18 @@ bool pdb_pieces_next(struct pdb_pieces *it, struct pdb_moved *out)
 	}
 	return false;
 }
+
+bool pdb_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva)
+{
+	struct pdb_pieces it;
+	struct pdb_moved m;
+	uint32_t source;
+
+	if (!pdb_source_of(p, section, off, &source))
+		return false;
+	pdb_pieces(&it, p, source, 1);
+	if (!pdb_pieces_next(&it, &m))
+		return false;
+	*rva = m.target;
+	return true;
+}

@@ -32,6 +32,7 @@ static int note_missing(int r, bool *again)
 struct spot {
 	unsigned section;
 	uint32_t off, rva;
+	bool target; /* a jump leads here; a second jump is not followed */
 };
 
 /* The start of a function. If OMAP tables moved its parts to different places, the start of the part that
@@ -171,7 +172,7 @@ static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const
 	return r == 0 && again ? -EAGAIN : r;
 }
 
-/* The function at an address; NULL for trampolines, which get the name of their public symbol. */
+/* The function at an address; NULL for trampolines: a public symbol or lines there count more. */
 static const struct pdb_func *func_of(const struct pdb_code *c, unsigned section, uint32_t off)
 {
 	const struct pdb_func *f = pdb_func_at(c, section, off);
@@ -230,6 +231,37 @@ static int find_public(const struct pdb *p, struct pdb_namer *names, const struc
 }
 
 static int find_in_module(const struct pdb *p, struct pdb_namer *names, int module, const struct spot *at,
+	struct pdb_found *out, struct err *e);
+
+/* Names a jump of incremental links after the function that it leads to. The jump itself has no lines. */
+static int find_trampoline(const struct pdb *p, struct pdb_namer *names, const struct pdb_func *f,
+	const struct spot *at, struct pdb_found *out, struct err *e)
+{
+	struct spot to = {.section = f->target_section, .off = f->target, .target = true};
+	const struct pdb_contrib *c = pdb_contrib_of(p, to.section, to.off);
+	struct origin o = origin_of(p, at, f->off);
+	struct pdb_frame *last;
+	int r;
+
+	if (!c || !pdb_address(p, to.section, to.off, &to.rva))
+		return -ENOENT;
+	r = find_in_module(p, names, c->module, &to, out, e);
+	if (r < 0 || !out->n)
+		return r < 0 ? r : -ENOENT;
+	last = &out->frame[out->n - 1];
+	for (unsigned i = 0; i + 1 < out->n; i++) {
+		free(out->frame[i].name);
+		free(out->frame[i].file);
+	}
+	out->frame[0] = *last;
+	out->frame[0].file[0] = '\0';
+	out->frame[0].line = 0;
+	out->frame[0].offset = at->rva - o.rva;
+	out->n = 1;
+	return out->frame[0].name[0] ? 0 : -ENOENT;
+}
+
+static int find_in_module(const struct pdb *p, struct pdb_namer *names, int module, const struct spot *at,
 	struct pdb_found *out, struct err *e)
 {
 	struct pdb_code c = {0};
@@ -237,11 +269,13 @@ static int find_in_module(const struct pdb *p, struct pdb_namer *names, int modu
 	int r = module >= 0 ? pdb_code_open(&c, p, names->io, (unsigned)module, e) : -ENOENT;
 
 	if (r == 0)
-		f = func_of(&c, at->section, at->off);
-	if (f)
+		f = pdb_func_at(&c, at->section, at->off);
+	if (f && f->kind != PDB_TRAMPOLINE)
 		r = find_in_func(names, &c, f, f->off, at, out);
 	else if (r == 0 || r == -ENOENT)
 		r = find_public(p, names, r == 0 ? &c : NULL, at, out, e);
+	if (r == -ENOENT && f && f->kind == PDB_TRAMPOLINE && p->incremental && !at->target)
+		r = find_trampoline(p, names, f, at, out, e);
 	pdb_code_release(&c);
 	return r;
 }

@@ -123,6 +123,9 @@ struct pdb_pieces {
 void pdb_pieces(struct pdb_pieces *it, const struct pdb *p, uint32_t start, uint32_t size);
 bool pdb_pieces_next(struct pdb_pieces *it, struct pdb_moved *out);
 
+/* Finds the address in the image of an offset in a section. False: these bytes are not in the image. */
+bool pdb_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva);
+
 /* Finds the section and the offset of a source address. False: it is in no section. */
 bool pdb_section_of(const struct pdb *p, uint32_t source, unsigned *section, uint32_t *off);
 

@@ -214,13 +214,40 @@ struct counted {
 	struct opened *o;
 	bool letters; /* the first column names the readers that agree */
 	struct buf text;
-	unsigned all, from_pdb, from_gsym, shown;
+	unsigned all, from_pdb, from_gsym, shown, jumps;
 };
 
 static void show(struct counted *c, const char *from, uint32_t rva, const char *wanted)
 {
 	if (c->shown++ < SHOWN_MOST)
 		printf("# %x, %s\n#  wanted %s\n#  got    %s\n", rva, from, wanted, buf_text(&c->text));
+}
+
+/* Jumps of incremental links have no symbol of their own. symfs names them after their target, and no other reader
+ * does: a name without a file and a line, which the address that it leads to has, too. */
+static bool is_named_jump(struct counted *c, uint32_t rva)
+{
+	_cleanup_buf_ struct buf target = BUF_UP_TO(1u << 20), own = BUF_UP_TO(1u << 20);
+	struct pdb_code code = {0};
+	uint32_t source, off, to = 0;
+	unsigned section;
+	const struct pdb_contrib *k;
+	const struct pdb_func *f = NULL;
+	bool same = false;
+
+	if (!pdb_source(&c->o->pdb, rva, &source) || !pdb_section_of(&c->o->pdb, source, &section, &off))
+		return false;
+	k = pdb_contrib_of(&c->o->pdb, section, off);
+	if (k && pdb_code_open(&code, &c->o->pdb, &c->o->io, k->module, NULL) == 0)
+		f = pdb_func_at(&code, section, off);
+	if (f && f->kind == PDB_TRAMPOLINE && pdb_address(&c->o->pdb, f->target_section, f->target, &to)) {
+		frames_of_pdb(c->o, to, &target);
+		frames_of_pdb(c->o, rva, &own);
+		same = strcmp(strchrnul(buf_text(&own), '\t'), "\t?\t0") == 0 &&
+			strncmp(buf_text(&own), buf_text(&target), own.n - 4) == 0;
+	}
+	pdb_code_release(&code);
+	return same;
 }
 
 static void compare_frames(void *ctx, uint32_t rva, char *rest)
@@ -230,6 +257,10 @@ static void compare_frames(void *ctx, uint32_t rva, char *rest)
 
 	if (!rest || strcmp(agree, "-") == 0)
 		return;
+	if (strcmp(rest, "-") == 0 && is_named_jump(c, rva)) {
+		c->jumps++;
+		return;
+	}
 	c->all++;
 	frames_of_pdb(c->o, rva, &c->text);
 	if (strcmp(buf_text(&c->text), rest) == 0)
@@ -271,6 +302,8 @@ static void check_frames(struct opened *o, const char *fixture, const char *tabl
 
 	result(read && c.all && c.from_pdb == c.all, "frames of the PDB", fixture, c.from_pdb, c.all);
 	result(read && c.all && c.from_gsym == c.all, "frames of the GSYM", fixture, c.from_gsym, c.all);
+	if (c.jumps)
+		printf("# %s: %u jumps without a symbol have the name of their target\n", fixture, c.jumps);
 	buf_release(&c.text);
 }
 

@@ -15,11 +15,11 @@
 
 struct dump_module {
 	struct module m;	/* ids and names; OBJECT_UNKNOWN: the dump has no id */
-	char path[DUMP_PATH];	/* of the file, as the program knew it; "" */
+	char path[DUMP_PATH];	/* of the file, as the program knew it; "": unknown */
 	uint64_t base, end;	/* addresses */
 	bool program;		/* the executable itself */
 	bool loader;		/* the dynamic linker */
-	char interp[DUMP_INTERP]; /* of the program: the path of its dynamic linker (PT_INTERP); "" */
+	char interp[DUMP_INTERP]; /* of the program: the path of its dynamic linker (PT_INTERP); "": none */
 };
 
 /* Called in the order of the dump. A result other than 0 ends the reading and is returned. */

@@ -1,5 +1,5 @@
 /* The functions of one DWARF unit with names, rows and inlined calls, in the form that the GSYM writer
- * takes. But its numbers of texts and files are indices of the batch, and not numbers of the writer. */
+ * takes. But a name or a file is an index in an array of the batch, and not a number of the writer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "dwarf/dwarf.h"
@@ -10,7 +10,7 @@
 struct batch_func {
 	uint64_t addr, size;
 	uint32_t name;	      /* index in batch.names */
-	uint32_t owner;	      /* the entry; a function with two ranges becomes two with one owner */
+	uint32_t owner;	      /* index of the first function of the same entry: one with two ranges becomes two functions */
 	uint32_t nodes, end_nodes; /* its inlined calls are among these */
 	uint32_t rows, n_rows;
 };
@@ -63,7 +63,7 @@ size_t batch_size(const struct batch *b); /* approximate bytes of memory */
 /* Room for a text of `n` bytes and a NUL; NULL: no memory. It stays as long as the batch. */
 char *batch_text(struct batch *b, size_t n);
 
-/* A range of a sequence of rows that a function took. */
+/* An address range of a sequence. Its rows were assigned to a function. */
 struct dwarf_taken {
 	size_t sequence;
 	uint64_t start, end;
@@ -75,7 +75,7 @@ struct dwarf_walker {
 	struct dwarf_lines lines;
 	struct dwarf_scopes scopes;
 	struct dwarf_ranges ranges;
-	struct dwarf_taken *taken; /* ranges of the sequences that functions took */
+	struct dwarf_taken *taken; /* ranges whose rows were assigned to functions */
 	size_t n_taken, taken_room;
 	const struct text_range *text; /* ranges with instructions; n_text is 0: anywhere */
 	size_t n_text;

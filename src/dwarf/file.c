@@ -15,7 +15,8 @@ enum {
 	DW_UT_type = 2, DW_UT_skeleton = 4, DW_UT_split_compile = 5, DW_UT_split_type = 6
 };
 
-/* zlib cannot expand a byte to more. zstd can, but not for debug information. */
+/* zlib expands a byte to at most 1032 bytes. zstd has no such limit, but debug information does not compress
+ * that well. */
 #define RATIO_MOST 1100
 #define SECTION_MOST (1ull << 36)
 /* How often each list of ranges may be read; enough for any program. */

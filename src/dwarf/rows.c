@@ -212,8 +212,8 @@ static int take_gaps(struct walk *k, const struct dwarf_sequence *s,
 	return r < 0 ? r : take_orphan(k, s, at, s->high);
 }
 
-/* Assembler code has lines but no functions. Compilers also leave out functions that equal another one,
- * or that only continue in another one. */
+/* Assembler code has lines but no functions. Compilers also write no entry for a function that equals
+ * another one, or for a thunk, which only jumps to another function. */
 int walk_take_orphans(struct walk *k)
 {
 	struct dwarf_walker *w = k->w;

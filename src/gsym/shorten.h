@@ -1,5 +1,5 @@
 /* Shortens demangled names of C++: drops default arguments of the templates of the standard library, and
- * writes `std::string` for what it stands for. Mangled names stay unchanged. */
+ * writes `std::string` in place of its full template name. Mangled names stay unchanged. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

@@ -39,7 +39,7 @@ struct artifact {
 	enum filetype type;
 	struct module m;
 	char via[ARTIFACT_VIA]; /* the servers that the request passed through (Via), separated by blanks;
-				   "" */
+				   "": none */
 };
 
 /* Sets the code id from hex digits of any case. Other characters are ignored, as in other tools. 0; -EINVAL:

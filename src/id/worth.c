@@ -32,8 +32,8 @@ int worth_compare(const struct worth *a, const struct worth *b, enum filetype t)
 
 enum want { WANTS_NOTHING, WANTS_DEBUG, WANTS_UNWIND };
 
-/* Returns what files of the type have unless it was stripped. A PE of 32 bits never has unwind information, so
- * nothing is expected of a PE. */
+/* Returns what a file of the type has, unless this information was stripped. A PE of 32 bits never has unwind
+ * information, so nothing is expected of a PE. */
 static enum want wants(enum filetype t)
 {
 	switch (t) {

@@ -120,8 +120,8 @@ uint64_t image_base(const struct image *m)
 		const uint8_t *h = span_at(m->file,
 			m->segments_at + (uint64_t)i * m->segment_entry, m->is64 ? 56 : 32);
 
-		/* The first PT_LOAD segment decides: a kernel has a later one at address 0, for the data
-		 * of one processor. */
+		/* The first PT_LOAD segment decides: a kernel has a later one at address 0, for
+		 * per-CPU data. */
 		if (h && load32(h, m->swap) == PT_LOAD)
 			return word(m, h + (m->is64 ? 16 : 8));
 	}

@@ -33,11 +33,12 @@ struct listing_range {
 struct listing_part {
 	enum listing_what what;
 	bool rows[LISTING_ROWS];
-	size_t digits;	    /* LISTING_DIGITS: how many digits of the id a name completes, counted from the
-			       first, so those of range.prefix are included */
+	size_t digits;	    /* LISTING_DIGITS: how many leading digits of the id are known below a listed
+			       name: those of range.prefix and those in the name */
 	bool one_each;	    /* LISTING_IDS: keys of one prefix and class print the same name */
 	bool with_case;	    /* names that differ only in case are different names */
-	const char *text;   /* LISTING_ONE: the name, in any case, if the pattern contains it; or NULL */
+	const char *text;   /* LISTING_ONE: the name if it is fixed text of the pattern (letter case does not
+			       matter); or NULL */
 	size_t text_n;
 	struct listing_range range;
 };

@@ -402,7 +402,7 @@ static int pe_debug(struct pe *pe)
 	return r;
 }
 
-/* Reads the worth of the PDB inside the program. If that PDB is broken, the program still is not. */
+/* Reads the worth of the PDB inside the program. A broken PDB does not make the program broken. */
 static int embedded_worth(struct pe *pe)
 {
 	_cleanup_free_ uint8_t *packed = NULL, *pdb = NULL;
@@ -483,8 +483,8 @@ static int pe_facts(struct pe *pe, struct view *v, struct err *e)
 	return r < 0 ? r : pe_tables(pe);
 }
 
-/* Packers leave these sections empty, and the packed program cannot be read. A debug file keeps the headers
- * of its removed code. */
+/* A packed program has a section .stub and an empty .pdata; its contents cannot be read. A debug file keeps
+ * the headers of its removed code. */
 static enum obj_kind kind_of(const struct pe *pe)
 {
 	if ((pe->stub && pe->pdata_empty) || !pe->has_image_size)

@@ -66,7 +66,8 @@ static void client_read(struct client *c)
 		log_warn("DEBUGINFOD_HEADERS_FILE: %s: %s", headers, err_text(r));
 }
 
-/* One line of the file. A warning about a bad line has only its number, because it may be a password. */
+/* One line of the file. A warning about a bad line gives only the line's number, because the
+ * line may contain a password. */
 static int add_header(struct conf_section *s, char *line, unsigned number)
 {
 	size_t n = strlen(line);

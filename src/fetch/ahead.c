@@ -13,7 +13,7 @@
 #define TABLE_MOST (8u << 20)  /* the longest window in a table */
 #define TABLE_AT_ONCE (2u << 20) /* a table, or the rest of a table, up to this size is fetched at once, */
 #define TABLE_SHARE 64	       /* if it is at most 1/64 of the file */
-#define MARKED_LEAST (512u << 10) /* a shorter window may be a reader's last; in a table it seldom is */
+#define MARKED_LEAST (512u << 10) /* a shorter window gets no mark outside of tables: it may be the reader's last */
 #define HEAD 64		       /* bytes at the start of a unit that hold its length and kind */
 #define HOPS_LEAST 2	       /* fewer consecutive heads than this may be chance */
 #define BATCH_LEAST 4
@@ -86,7 +86,7 @@ static uint64_t first_window(const struct ahead *a, const struct ahead_span *tab
 	left = table->end - from;
 	if (left <= TABLE_AT_ONCE && left <= a->size / TABLE_SHARE)
 		return MAX(n, left);
-	/* A reader that begins with a long read mostly continues. */
+	/* A reader that begins at the start of a long table mostly reads on. */
 	return from <= table->off && n <= WINDOW_LEAST && a->size / TABLE_SHARE >= WINDOW_LEAST ? WINDOW_LEAST : n;
 }
 

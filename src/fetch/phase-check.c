@@ -18,8 +18,8 @@ struct check_job {
 	struct key own;	    /* the key under which the file would be stored */
 	struct blob *blob;  /* the stored file; NULL: it is not in the store */
 	struct key here;    /* the key under which `blob` is stored */
-	bool final;	    /* no source may have a better file than `blob` */
-	bool asked;	    /* no server may have a better file than `blob` */
+	bool final;	    /* no source need be asked for a better file than `blob` */
+	bool asked;	    /* no server need be asked for a better file than `blob` */
 	int r;		    /* result of the look into the store */
 	int64_t *until;	    /* for each source: wall clock until which its remembered miss counts */
 };
@@ -164,7 +164,7 @@ static void dirs_run(struct job *j)
 			enough = local_take_better(&d->blob, &found, fl->key.type);
 		if (r == -EAGAIN) {
 			d->walking = true;
-			r = -ETIMEDOUT; /* not a miss, unless another directory has the file */
+			r = -ETIMEDOUT; /* not a miss: the rest of the tree may have the file */
 		}
 		if (r == -ELOOP)
 			log_loop(fl->f, i, s);
@@ -183,8 +183,8 @@ static bool any_server(const struct flight *fl)
 	return false;
 }
 
-/* How long the flight waits for directories, in ms: shortly, or up to the lookup deadline if no server can be
- * asked. */
+/* How long the flight waits for directories, in ms: TREE_WAIT_MS at most, or up to the lookup deadline if no
+ * server can be asked. */
 static unsigned patience(const struct flight *fl)
 {
 	unsigned most = fl->f->opts.lookup_deadline_ms;

@@ -111,7 +111,8 @@ struct note {
 	struct source_taught like;
 };
 
-/* "TYPE:CODE" in hex for each type, the last one first. A type that a later release lacks is left out. */
+/* "TYPE:CODE" in hex for each type, after "0:CODE" for the last file. note_parse() skips a type that its
+ * release does not know. */
 static void note_write(void *ctx)
 {
 	struct note *n = ctx;

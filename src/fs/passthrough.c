@@ -5,9 +5,10 @@
  * file system. The first open shows whether it works. If the kernel refuses, symfs does not try again, and
  * reads go through the daemon.
  *
- * The kernel fails an open that reads in another way than the open handles of the inode do, or that
- * names another file. So an inode keeps one way and one file from its first open to its last release.
- * The counts here are never lower than those of the kernel: it drops a handle before it sends RELEASE. */
+ * While an inode has open handles, all of them read through the daemon, or all read the same file of the
+ * store directly. The kernel fails an open that breaks this rule. So an inode keeps the way and the
+ * file of its first open until its last release. The counts here are never lower than those of the kernel:
+ * it drops a handle before it sends RELEASE. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"

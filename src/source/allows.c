@@ -70,7 +70,7 @@ bool source_allows(const struct source *s, const struct artifact *a)
 		return false;
 	if (s->o.requires_checksum && !a->m.checksum[0])
 		return false;
-	/* A source for some names only does not have files without a name. */
+	/* With path-patterns, the source is not asked for a file without a name. */
 	if (s->o.patterns && !any_name(s->o.patterns, a))
 		return false;
 	return !s->o.never || !any_name(s->o.never, a);

@@ -125,15 +125,18 @@ const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
 {
 	uint32_t at = gsym_info_at(g, i);
 	const uint8_t *h = span_at(g->data, at, 8);
+	uint32_t name;
 
 	if (!h)
 		return "a function that lies outside";
 	out->addr = gsym_addr(g, i);
 	out->size = load32(h, g->swap);
-	out->name = gsym_string(g, load32(h + 4, g->swap));
+	name = load32(h + 4, g->swap);
+	out->name = gsym_string(g, name);
 	out->lines = out->inlines = (struct span){h, 0};
 	out->biased = false;
-	if (!out->name || (g->form == GSYM_V1 && !out->name[0]))
+	/* Text 0 is no name; another text may be empty, of code whose name is unknown. */
+	if (!out->name || (g->form == GSYM_V1 && !name && !out->name[0]))
 		return "a function without a name";
 	if (out->addr + out->size < out->addr)
 		return "a function that ends beyond the last address";

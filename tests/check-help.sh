@@ -17,16 +17,25 @@ complain() { echo "$*"; bad=1; }
 . "$top/tests/tables.sh"
 commands=$(commands_named)
 [ "$(echo "$commands" | wc -w)" -ge 8 ] || complain "symfs --help names too few commands: $commands"
+"$symfs" help options >"$tmp/help-options" || complain "symfs help options ends with $?"
+for o in --config --source --cache --cache-dir --offline --no-default-sources --lookup-deadline; do
+  grep -q -- "$o" "$tmp/help-options" || complain "symfs help options does not name $o"
+done
+"$symfs" help | cmp -s - "$tmp/help" || complain "symfs help is not symfs --help"
+[ "$("$symfs" version)" = "$("$symfs" --version)" ] || complain "symfs version is not symfs --version"
 options=0 configured=0 bare=0 refusals=0
 
 for c in $commands; do
   "$symfs" "$c" --help >"$tmp/help-$c" 2>"$tmp/err" || complain "$c --help ends with $?"
   [ -s "$tmp/err" ] && complain "$c --help says something on stderr"
   grep -q "^usage: symfs $c" "$tmp/help-$c" || complain "$c --help does not begin with its usage"
+  "$symfs" help "$c" | cmp -s - "$tmp/help-$c" || complain "symfs help $c is not symfs $c --help"
+  [ "$(sed '1,/^Examples:$/d' "$tmp/help-$c" | grep -c '^  symfs ')" = 2 ] || complain "$c --help has no two examples"
   # A command that reads the configuration takes all of these, any other none.
   for o in --config=x --source=x --cache=x --cache-dir=x --offline --no-default-sources --lookup-deadline=1s; do
     if grep -q -- --config "$tmp/help-$c"; then
-      grep -q -- "${o%=*}" "$tmp/help-$c" || complain "$c --help does not name $o"
+      grep -q 'symfs help options' "$tmp/help-$c" || complain "$c --help does not say where its other options are"
+      "$symfs" "$c" "$o" --help >/dev/null 2>&1 || complain "$c does not take $o"
       continue
     fi
     grep -q -- " ${o%=*}" "$tmp/help-$c" && complain "$c --help names $o"
@@ -72,6 +81,7 @@ dir() { "$symfs" cache stats --no-default-sources "$@" | sed -n 's/^directory //
 [ "$(dir --cache-dir "$tmp/b" --cache "$tmp/a")" = "$tmp/a" ] || complain "--cache after --cache-dir does not count"
 
 # symfs(1) lists the commands that take the common options.
+rm "$tmp/help-options"
 grep -l -- --config "$tmp"/help-* | sed 's|.*/help-||' | sort >"$tmp/takes"
 sed -n '/^Every command that asks sources/,/^The others refuse/p' "$top/man/symfs.1.in" | sed -n 's/^\.Cm //p' |
   tr -s ' ,.' '\n' | grep -vx lookup | grep . | sort -u | diff "$tmp/takes" - >"$tmp/out" ||
@@ -85,6 +95,26 @@ refused() { "$symfs" gsym "$1" 2>&1 | grep -q 'no such command'; }
 for w in $words; do ! refused "$w" || complain "gsym --help names $w, which gsym does not take"; done
 refused gsym_dump || complain "gsym takes any word"
 sed -n 1p "$tmp"/help-* | grep '[a-z]_[a-z]' && complain "a usage has the name of a function"
+
+# A typo: what may be meant. What is near to nothing is near to nothing.
+while read -r typo meant; do
+  "$symfs" "$typo" >"$tmp/out" 2>"$tmp/err"
+  [ $? = 2 ] && grep -qx "symfs: no such command: $typo; did you mean $meant?" "$tmp/err" || complain "$typo: $(cat "$tmp/err")"
+  "$symfs" help "$typo" >"$tmp/out" 2>"$tmp/err"
+  [ $? = 2 ] && grep -q "did you mean $meant?" "$tmp/err" || complain "help $typo: $(cat "$tmp/err")"
+done <<'END'
+gte get
+mout mount
+symbolize symbolicate
+staus status
+prefech prefetch
+addr addr2line
+END
+for word in frobnicate x 12345678901234567890123456789012345678901234567890; do
+  "$symfs" "$word" 2>&1 | grep -q 'did you mean' && complain "$word is near to something"
+done
+"$symfs" get --ofline 2>&1 | grep -qx 'symfs get: no such option: --ofline; did you mean --offline?' || complain "get --ofline"
+"$symfs" umount --ofline 2>&1 | grep -q 'did you mean' && complain "umount --ofline: an option that it does not take"
 
 "$symfs" nonsense >"$tmp/out" 2>"$tmp/err"
 [ $? = 2 ] || complain "an unknown command does not end with 2"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 _symfs_commands="mount mount-helper umount get warm core add id paths pdb parse why status sources config cache gsym
-	addr2line symbolicate best serve"
+	addr2line symbolicate best serve help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
 	--miss-lifetime --breaker-seconds --max-file-size --ask-on --keep-seconds --allow-unsandboxed
 	--run-as --read-all --server-names --allow-origins"
@@ -105,6 +105,7 @@ _symfs_options()
 	why) _symfs_words "--ask --type --json $_symfs_common" ;;
 	status) _symfs_words "--json --help" ;;
 	sources) _symfs_words "--json $_symfs_common" ;;
+	help | version) _symfs_words "--help" ;;
 	config) _symfs_words "--force -o --output --help" ;;
 	cache) _symfs_words "--misses --type --json $_symfs_common" ;;
 	gsym)
@@ -127,6 +128,7 @@ _symfs_argument()
 	add | id | paths | pdb | warm | core | symbolicate | best | addr2line) _symfs_files -f ;;
 	sources) ((${#words[@]})) || _symfs_words "check presets" ;;
 	config) ((${#words[@]})) || _symfs_words init ;;
+	help) ((${#words[@]})) || _symfs_words "$_symfs_commands options" ;;
 	parse) ((${#words[@]})) || _symfs_words "$_symfs_layouts" ;;
 	get | why) _symfs_path ;;
 	gsym)

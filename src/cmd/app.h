@@ -68,6 +68,9 @@ struct app_args {
  * an error message was printed. */
 int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
 
+/* Prints the options that commands share. */
+void app_print_options(void);
+
 /* Sets a key of [symfs], as in `mount -o KEY=VALUE`. 0; -ENOENT: no such key; -EINVAL. */
 int app_set(struct app_args *a, const char *key, const char *value, struct err *e);
 

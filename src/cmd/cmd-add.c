@@ -172,6 +172,8 @@ const struct cmd cmd_add = {
 		"they count for the quota and are not evicted until `symfs cache unpin` or `rm`.\n"
 		"The last line has the numbers of files that were added, were present, and could\n"
 		"not be placed",
+	.examples = {"symfs add -r build/",
+		"symfs add prog.debug App.xcarchive.zip"},
 	.configured = true,
 	.run = run_add,
 };

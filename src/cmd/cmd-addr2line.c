@@ -38,6 +38,8 @@ const struct cmd cmd_addr2line = {
 	.help = "Prints a line for each address: functions, files and lines, inlined calls first.\n"
 		"WHAT is as for `symfs get`: a debug file, a program, whose debug file is fetched\n"
 		"if it has no debug information, or a build id. The same as `symfs gsym lookup`",
+	.examples = {"symfs addr2line ./prog 0x1158",
+		"symfs addr2line --source debian /usr/bin/ls 0x5a30"},
 	.configured = true,
 	.json = true,
 	.run = run_addr2line,

@@ -243,6 +243,8 @@ const struct cmd cmd_best = {
 	.help = "Reports which file of a module is the best for a purpose; also why the others\n"
 		"are not. A MODULE is what `symfs get` takes: a path, an identifier, a key or a\n"
 		"file. For a path inside a mount, the command asks the sources of that mount",
+	.examples = {"symfs best --for debug ./prog",
+		"symfs best --for unwind symstore/a.dll/5ab380779000/a.dll"},
 	.configured = true,
 	.json = true,
 	.run = run_best,

@@ -324,6 +324,8 @@ const struct cmd cmd_cache = {
 		"pin excludes a file from eviction, as `symfs add` does; unpin reverses that; rm\n"
 		"--misses forgets that servers do not have files. WHAT is as for `symfs get`;\n"
 		"an identifier or a file means all stored files of its module",
+	.examples = {"symfs cache ls",
+		"symfs cache rm ./prog"},
 	.configured = true,
 	.json = true,
 	.run = run_cache,

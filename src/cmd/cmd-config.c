@@ -246,8 +246,10 @@ static int run_config(int argc, char **argv)
 const struct cmd cmd_config = {
 	.name = "config",
 	.args = "init [--force] [-o FILE]",
-	.help = "Writes a first symfs.conf for this user, and prints it: the debuginfod server\n"
-		"of the distribution, and what DEBUGINFOD_URLS, /etc/debuginfod and\n"
+	.help = "Writes a first configuration file for this user, and prints it: the debuginfod\n"
+		"server of the distribution, and what DEBUGINFOD_URLS, /etc/debuginfod and\n"
 		"_NT_SYMBOL_PATH name. Replaces no file without --force",
+	.examples = {"symfs config init",
+		"symfs config init -o ./symfs.conf"},
 	.run = run_config,
 };

@@ -471,6 +471,8 @@ const struct cmd cmd_core = {
 	.args = "CORE [-- gdb|lldb ARGS...]",
 	.help = "Starts a debugger on a core file; fetches the program and the libraries of the\n"
 		"core if this machine lacks them or has other builds",
+	.examples = {"symfs core --source debian core",
+		"symfs core core -- gdb -batch -ex bt"},
 	.configured = true,
 	.run = run_core,
 };

@@ -179,6 +179,8 @@ const struct cmd cmd_get = {
 		"LAYOUT/REST as below a mount, a path inside a mount, a build id, UUID or debug\n"
 		"id, a key as `symfs cache ls` prints it, or a program or library, whose debug\n"
 		"file is meant; ./ forces a file",
+	.examples = {"symfs get --source debian /usr/bin/ls",
+		"symfs get --type elf_code dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,
 	.run = run_get,
 };

@@ -152,6 +152,8 @@ const struct cmd cmd_gsym = {
 		"symbols of an ELF, Mach-O or PE file, from a PDB, or from another GSYM file.\n"
 		"lookup prints a line for each address; WHAT is as for `symfs get`, and GSYM is\n"
 		"made of it at once. The exit status of verify is 1 if something differs",
+	.examples = {"symfs gsym create -o prog.gsym prog.debug",
+		"symfs gsym lookup 0x1158 prog.gsym"},
 	.configured = true,
 	.json = true,
 	.run = run_gsym,

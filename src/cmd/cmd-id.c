@@ -244,6 +244,8 @@ const struct cmd cmd_id = {
 	.help = "Identifies files: format, kind, identifiers, and the keys that fit them. A\n"
 		".dSYM bundle stands for the files in it. The exit status is 1 if a file cannot\n"
 		"be identified",
+	.examples = {"symfs id ./prog",
+		"symfs id --json App.dSYM | jq ."},
 	.json = true,
 	.run = run_id,
 };

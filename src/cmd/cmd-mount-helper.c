@@ -120,5 +120,7 @@ const struct cmd cmd_mount_helper = {
 	.name = "mount-helper",
 	.args = "--listen SOCKET [-o OPTS] DIR",
 	.help = "Mounts for an unprivileged daemon; systemd starts it",
+	.examples = {"symfs mount-helper --listen /run/symfs-mount.sock /run/symfs",
+		"symfs mount-helper --listen systemd -o allow_other /run/symfs"},
 	.run = run_mount_helper,
 };

@@ -198,6 +198,8 @@ const struct cmd cmd_mount = {
 	.args = "[-f] [-o OPTS] [--serve WHERE] DIR",
 	.help = "Mounts at DIR and returns when the mount answers; the daemon continues in the\n"
 		"background",
+	.examples = {"symfs mount --source debian ~/symbols",
+		"symfs mount -f -o allow_other,exact_size /run/symfs"},
 	.configured = true,
 	.run = run_mount,
 };

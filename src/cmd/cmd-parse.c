@@ -94,6 +94,8 @@ const struct cmd cmd_parse = {
 	.help = "Prints in JSON what a path of a layout means: every file that it can name, the\n"
 		"best candidate first. The exit status is 1 if the path names a directory or\n"
 		"nothing",
+	.examples = {"symfs parse symstore crash.pdb/3249D99D0C4049318610F4E4FB0B69361/crash.pdb",
+		"symfs parse gdb .build-id/df/b85de42daffd09640c8fe377d572de3e168920.debug"},
 	.json = true,
 	.run = run_parse,
 };

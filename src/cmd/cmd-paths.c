@@ -279,5 +279,7 @@ const struct cmd cmd_paths = {
 	.help = "Prints the paths of files in layouts: LAYOUT, TYPE and PATH a line, in the\n"
 		"order of the requests to a server. A .dSYM bundle stands for the files in it.\n"
 		"The exit status is 1 if there is no path",
+	.examples = {"symfs paths --layout symstore crash.pdb",
+		"symfs paths --type elf_debug --code-id dfb85de42daffd09640c8fe377d572de3"},
 	.run = run_paths,
 };

@@ -176,6 +176,8 @@ const struct cmd cmd_pdb = {
 	.help = "Prints the contents of a PDB: without an option, its identity and how many\n"
 		"modules, sections and types it has. The exit status is 1 if the file is not a\n"
 		"PDB, or has no such module or function",
+	.examples = {"symfs pdb crash.pdb",
+		"symfs pdb --lines 0x1158 crash.pdb"},
 	.json = true,
 	.run = run_pdb,
 };

@@ -253,6 +253,8 @@ const struct cmd cmd_sources = {
 	.args = "[check|presets] [--json]",
 	.help = "Lists the sources in use, in order; or checks whether each is reachable.\n"
 		"presets lists the servers that `--source NAME` enables",
+	.examples = {"symfs sources",
+		"symfs sources check"},
 	.configured = true,
 	.json = true,
 	.run = run_sources,

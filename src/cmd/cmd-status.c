@@ -383,6 +383,8 @@ const struct cmd cmd_status = {
 	.args = "[--json] [DIR]",
 	.help = "Shows what a mount is doing: running downloads, sources, counters. Without DIR,\n"
 		"it shows every symfs mount of this user and of root",
+	.examples = {"symfs status",
+		"symfs status --json ~/symbols"},
 	.json = true,
 	.run = run_status,
 };

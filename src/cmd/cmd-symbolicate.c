@@ -269,6 +269,8 @@ const struct cmd cmd_symbolicate = {
 	.args = "[--api v4|v5] [--text] [FILE]",
 	.help = "Answers a request of Mozilla's symbolication service: JSON with modules and\n"
 		"stacks, from FILE or stdin",
+	.examples = {"symfs symbolicate --text request.json",
+		"symfs symbolicate --source mozilla <request.json"},
 	.configured = true,
 	.json = true,
 	.run = run_symbolicate,

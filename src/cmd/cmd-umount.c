@@ -143,5 +143,7 @@ const struct cmd cmd_umount = {
 	.args = "[-l] DIR",
 	.help = "Unmounts, and returns when the daemon has ended; the exit status is 1 if the\n"
 		"mount is in use",
+	.examples = {"symfs umount ~/symbols",
+		"symfs umount --lazy ~/symbols"},
 	.run = run_umount,
 };

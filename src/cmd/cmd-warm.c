@@ -315,6 +315,8 @@ const struct cmd cmd_warm = {
 	.help = "Downloads the files of all modules before a debugger needs them; prints a line\n"
 		"for each module with its files. WHAT is as for `symfs get`; - reads such words\n"
 		"from stdin, one a line",
+	.examples = {"symfs warm --source debian core",
+		"symfs warm ./prog dfb85de42daffd09640c8fe377d572de3e168920"},
 	.configured = true,
 	.run = run_warm,
 };

@@ -305,6 +305,8 @@ const struct cmd cmd_why = {
 	.help = "Explains which file is meant, and why the file is not there: what each source\n"
 		"would be asked, its last answers, and what mounts on the same store last saw.\n"
 		"Asks no source without --ask. WHAT is as for `symfs get`",
+	.examples = {"symfs why ./prog",
+		"symfs why --ask --source debian /usr/bin/ls"},
 	.configured = true,
 	.json = true,
 	.run = run_why,

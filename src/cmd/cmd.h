@@ -15,11 +15,12 @@ enum {
 
 struct cmd {
 	const char *name, *args, *help;
+	const char *examples[2]; /* for --help: command lines */
 	bool configured; /* it reads the configuration: it takes --config, --source, --cache, --quota, ... */
 	bool json;	 /* it takes --json */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit status */
 };
 
-extern const struct cmd cmd_add, cmd_addr2line, cmd_config, cmd_mount, cmd_mount_helper, cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse,
-	cmd_paths, cmd_pdb, cmd_why, cmd_status, cmd_sources, cmd_cache, cmd_warm, cmd_core,
+extern const struct cmd cmd_add, cmd_addr2line, cmd_config, cmd_help, cmd_version,
+	cmd_mount, cmd_mount_helper, cmd_umount, cmd_get, cmd_gsym, cmd_id, cmd_parse, cmd_paths, cmd_pdb, cmd_why, cmd_status, cmd_sources, cmd_cache, cmd_warm, cmd_core,
 	cmd_symbolicate, cmd_best, cmd_serve;

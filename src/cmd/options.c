@@ -5,6 +5,7 @@
 #include "base/util.h"
 #include "cmd/app.h"
 #include "cmd/cmd.h"
+#include "cmd/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,29 +27,37 @@ static bool takes_common(const struct cmd *c, const struct opt *o)
 	return strcmp(o->name, "json") == 0 ? c->json : c->configured;
 }
 
-static void print_help(const struct cmd *c, const struct opt *own, const struct opt *common)
-{
-	printf("usage: symfs %s%s%s\n%s.\n\n", c->name, *c->args ? " " : "", c->args, c->help);
-	for (; own && own->name; own++)
-		print_option(own->name, own->letter, own->arg, own->help);
-	for (; common->name; common++)
-		if (takes_common(c, common))
-			print_option(common->name, common->letter, common->arg, common->help);
-	print_option("help", 'h', NULL, "print this text");
-	if (!c->configured)
-		return;
-	printf("\nEach key of [symfs] in symfs.conf(5) is also an option:\n");
-	for (const struct conf_field *f = settings_fields; f->name; f++)
-		if (strcmp(f->name, CACHE_ALIAS) != 0)
-			print_option(f->name, 0, "VALUE", f->help);
-}
-
 static const struct opt *find_long(const struct opt *rows, const char *name, size_t n)
 {
 	for (; rows && rows->name; rows++)
 		if (strlen(rows->name) == n && memcmp(rows->name, name, n) == 0)
 			return rows;
 	return NULL;
+}
+
+static void print_examples(const struct cmd *c)
+{
+	printf("\nExamples:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(c->examples); i++)
+		if (c->examples[i])
+			printf("  %s\n", c->examples[i]);
+}
+
+/* The command's own options; those that commands share are in one place. */
+static void print_help(const struct cmd *c, const struct opt *own, const struct opt *common)
+{
+	const struct opt *json = find_long(common, "json", strlen("json"));
+
+	printf("usage: symfs %s%s%s\n%s.\n\n", c->name, *c->args ? " " : "", c->args, c->help);
+	for (; own && own->name; own++)
+		print_option(own->name, own->letter, own->arg, own->help);
+	if (c->json)
+		print_option(json->name, json->letter, json->arg, json->help);
+	print_option("help", 'h', NULL, "print this text");
+	if (c->configured)
+		printf("\nAlso --config, --source, --cache, --offline, --no-default-sources and the keys\n"
+		       "of [symfs]: `symfs help options` explains them.\n");
+	print_examples(c);
 }
 
 static const struct opt *find_letter(const struct opt *rows, char letter)
@@ -142,13 +151,30 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 }
 
 /* Reports an option that does not exist, or that the command does not take. EXIT_USAGE. */
+static int no_such_option(const struct parsing *p, const char *name)
+{
+	struct nearest n = {.word = name};
+
+	for (const struct opt *o = p->own; o && o->name; o++)
+		nearest_try(&n, o->name);
+	for (const struct opt *o = p->common; o->name; o++)
+		if (takes_common(p->c, o))
+			nearest_try(&n, o->name);
+	for (const struct conf_field *f = settings_fields; p->c->configured && f->name; f++)
+		nearest_try(&n, f->name);
+	if (!n.best)
+		return option_wrong(p->c, "no such option: --%s", name);
+	fprintf(stderr, "symfs %s: no such option: --%s; did you mean --%s?\n", p->c->name, name, n.best);
+	return EXIT_USAGE;
+}
+
 static int refuse_option(struct parsing *p, const char *name)
 {
 	if (strcmp(name, "json") == 0)
 		return option_wrong(p->c, "--%s: this command has no JSON output", name);
 	if (find_long(p->common, name, strlen(name)) || conf_field_find(settings_fields, name))
 		return option_wrong(p->c, "--%s: this command uses no sources, no cache and no configuration", name);
-	return option_wrong(p->c, "no such option: --%s", name);
+	return no_such_option(p, name);
 }
 
 static int take_setting(struct parsing *p, const char *key, const char *inside)
@@ -223,20 +249,36 @@ static int take_words(struct parsing *p)
 	return -1;
 }
 
+#define COMMON_OPTIONS(a)                                                                                     \
+	{                                                                                                     \
+		{"config", 0, "FILE", "read this configuration file first", &(a)->config},                    \
+		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "add a source; may be repeated", (a)->sources},       \
+		{"cache", 0, "DIR", "the directory of the store (or --cache-dir)", &(a)->cache},              \
+		{"offline", 0, NULL, "ask no server; use local files only", &(a)->offline},                   \
+		{"no-default-sources", 0, NULL, "use the sources of --source and --config only",              \
+			&(a)->no_default_sources},                                                            \
+		{"json", 0, NULL, "print JSON", &(a)->json}, {0},                                             \
+	}
+
+void app_print_options(void)
+{
+	struct app_args none;
+	const struct opt common[] = COMMON_OPTIONS(&none);
+
+	printf("Commands that ask sources or read the cache take these options:\n");
+	for (const struct opt *o = common; o->name; o++)
+		if (strcmp(o->name, "json") != 0)
+			print_option(o->name, o->letter, o->arg, o->help);
+	printf("\nEach key of [symfs] in symfs.conf(5) is also an option:\n");
+	for (const struct conf_field *f = settings_fields; f->name; f++)
+		if (strcmp(f->name, CACHE_ALIAS) != 0)
+			print_option(f->name, 0, "VALUE", f->help);
+}
+
 int app_options(
 	struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv)
 {
-	const struct opt common[] = {
-		{"config", 0, "FILE", "read this configuration file first", &a->config},
-		{"source", 0, "[LAYOUT@]URL|PATH|NAME", "add a source; may be repeated",
-			a->sources},
-		{"cache", 0, "DIR", "the directory of the store (or --cache-dir)", &a->cache},
-		{"offline", 0, NULL, "ask no server; use local files only", &a->offline},
-		{"no-default-sources", 0, NULL, "use the sources of --source and --config only",
-			&a->no_default_sources},
-		{"json", 0, NULL, "print JSON", &a->json},
-		{0},
-	};
+	const struct opt common[] = COMMON_OPTIONS(a);
 	struct parsing p = {
 		.a = a, .c = c, .own = own, .common = common, .argc = *argc, .argv = argv};
 	int r;

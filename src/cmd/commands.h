@@ -1,0 +1,15 @@
+/* The table of commands, and the commands about commands: help, version. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+
+/* By its name, or by another name that users know from other tools. NULL: no such command. */
+const struct cmd *command_find(const char *name);
+
+/* One line for each. */
+void commands_print(FILE *to);
+
+/* Prints to stderr that there is no such command, and what may be meant. EXIT_USAGE. */
+int command_unknown(const char *word);

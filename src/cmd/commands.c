@@ -65,8 +65,8 @@ void commands_print(FILE *to)
 		fprintf(to, "  %-12s %.*s\n", commands[i]->name, (int)strcspn(help, ".;:\n"), help);
 	}
 	fprintf(to, "\nOther names: find (get), prefetch (warm), debug (core).\n"
-		    "`symfs help COMMAND` and symfs(1) have more; `symfs help options` has the options\n"
-		    "of all commands that ask sources.\n");
+		    "`symfs help COMMAND` and symfs(1) have more; `symfs help options` has what\n"
+		    "all commands with sources take.\n");
 }
 
 int command_unknown(const char *word)

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,6 +47,7 @@ static const char help[] =
 	"  --ready FILE  write the URL there when it listens\n"
 	"  --delay MS    wait so long before each answer\n"
 	"  --rate N      at most N bytes per second for each body\n"
+	"  --link N      at most N bytes per second for all bodies together, as on one line\n"
 	"  --no-range    know no ranges\n"
 	"  --one-range   send the whole file to a request for several ranges\n"
 	"  --no-head     answer 405 to HEAD\n"
@@ -68,7 +70,7 @@ static const char help[] =
 
 struct options {
 	unsigned port, delay_ms;
-	uint64_t rate, virtual_mean;
+	uint64_t rate, link, virtual_mean;
 	const char *root, *log, *heads, *ready;
 	bool no_range, one_range, no_head, no_validators, gzip, no_accept, watch_stdin;
 };
@@ -106,6 +108,9 @@ struct upstream {
 	unsigned n_conns;
 	uint64_t connections;
 	bool stopping;
+
+	pthread_mutex_t line;
+	uint64_t line_free; /* under `line`: when the bytes so far have gone through, in ns */
 };
 
 struct request {
@@ -383,6 +388,44 @@ static size_t pace(uint64_t rate, int *ms)
 	return rate >= 20 ? (size_t)(rate / 20) : 1;
 }
 
+#define LINE_LATE 4000000 /* ns: a thread that wakes so late still sends its next bytes in time */
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --link: waits until n bytes have gone through the line that all connections share. False: the client left. */
+static bool line_pass(struct conn *c, size_t n)
+{
+	struct upstream *u = c->up;
+	uint64_t now = clock_ns(), at;
+	struct timespec t;
+
+	if (!u->o.link)
+		return true;
+	pthread_mutex_lock(&u->line);
+	at = u->line_free + LINE_LATE < now ? now - LINE_LATE : u->line_free;
+	at += (uint64_t)((double)n * 1e9 / (double)u->o.link);
+	u->line_free = at;
+	pthread_mutex_unlock(&u->line);
+	t = (struct timespec){(time_t)(at / 1000000000u), (long)(at % 1000000000u)};
+	while (at > now && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+	return conn_wait(c, 0);
+}
+
+/* Bytes of a body that go at once: a millisecond of the line. */
+static size_t line_step(const struct upstream *u, size_t step)
+{
+	size_t most = u->o.link / 1000 > 4096 ? (size_t)(u->o.link / 1000) : 4096;
+
+	return u->o.link && most < step ? most : step;
+}
+
 static ssize_t body_at(const struct reply *r, uint64_t off, char *room, size_t n)
 {
 	if (r->fd >= 0)
@@ -400,13 +443,13 @@ static bool send_body(struct conn *c, const struct reply *r)
 	uint64_t end = r->len < r->limit ? r->len : r->limit;
 	char room[CHUNK];
 	int ms;
-	size_t step = pace(r->rate, &ms);
+	size_t step = line_step(c->up, pace(r->rate, &ms));
 
 	for (uint64_t off = 0; off < end;) {
 		size_t want = step < sizeof(room) ? step : sizeof(room);
 		ssize_t n = body_at(r, off, room, want < end - off ? want : (size_t)(end - off));
 
-		if (n <= 0)
+		if (n <= 0 || !line_pass(c, (size_t)n))
 			return false;
 		request_bytes(c, (uint64_t)n);
 		off += (uint64_t)n;
@@ -1463,7 +1506,7 @@ static bool options_read(struct options *o, int argc, char **argv)
 		{"log", 1, NULL, 'l'}, {"heads", 1, NULL, 'e'}, {"ready", 1, NULL, 'f'}, {"delay", 1, NULL, 'd'},
 		{"rate", 1, NULL, 'b'}, {"no-range", 0, NULL, 'R'}, {"no-head", 0, NULL, 'H'}, {"one-range", 0, NULL, 'O'},
 		{"no-validators", 0, NULL, 'V'}, {"gzip", 0, NULL, 'z'}, {"no-accept", 0, NULL, 'A'},
-		{"stdin", 0, NULL, 'i'}, {"virtual", 1, NULL, 'v'}, {"help", 0, NULL, 'h'}, {0}};
+		{"stdin", 0, NULL, 'i'}, {"virtual", 1, NULL, 'v'}, {"link", 1, NULL, 'L'}, {"help", 0, NULL, 'h'}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", list, NULL)) >= 0)
@@ -1475,6 +1518,7 @@ static bool options_read(struct options *o, int argc, char **argv)
 		case 'f': o->ready = optarg; break;
 		case 'd': o->delay_ms = (unsigned)number(optarg, 0); break;
 		case 'b': o->rate = number(optarg, 0); break;
+		case 'L': o->link = number(optarg, 0); break;
 		case 'R': o->no_range = true; break;
 		case 'O': o->one_range = true; break;
 		case 'H': o->no_head = true; break;
@@ -1513,7 +1557,8 @@ static int files_open(struct upstream *u)
 int main(int argc, char **argv)
 {
 	struct upstream u = {.o.root = ".", .root = -1, .log = -1, .heads = -1, .listener = -1,
-		.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
+		.lock = PTHREAD_MUTEX_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER,
+		.line = PTHREAD_MUTEX_INITIALIZER};
 	sigset_t set;
 	int r;
 
@@ -1526,6 +1571,7 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_TIMERSLACK, 1000); /* ns, for --link; threads inherit it */
 	r = listen_on(&u);
 	if (r == 0)
 		r = tell_ready(&u);

@@ -4,7 +4,8 @@
 _symfs_commands="mount mount-helper umount get warm core add id paths pdb parse why status sources config cache gsym
 	addr2line symbolicate best serve help version"
 _symfs_keys="--cache-dir --quota --min-free --lookup-deadline --connect-timeout --stall-timeout
-	--miss-lifetime --breaker-seconds --max-file-size --ask-on --keep-seconds --allow-unsandboxed
+	--miss-lifetime --breaker-seconds --max-file-size --ask-on --byte-ranges --keep-seconds
+	--allow-unsandboxed
 	--run-as --read-all --server-names --allow-origins"
 # --cache-dir is --cache.
 _symfs_common="--config --source --cache --offline --no-default-sources --help ${_symfs_keys#--cache-dir}"
@@ -55,6 +56,7 @@ _symfs_value()
 	gsym:--format) _symfs_words "v1 object" ;;
 	gsym:--threads) _symfs_words "1 2 3 4 5 6 7 8" ;;
 	gsym:--address) COMPREPLY=() ;;
+	*:--byte-ranges) _symfs_words "auto always never" ;;
 	paths:--layout) _symfs_words "$_symfs_layouts" ;;
 	paths:--casing) _symfs_words "default lowercase uppercase" ;;
 	paths:--type | get:--type | why:--type | cache:--type | gsym:--type | addr2line:--type) _symfs_words "$_symfs_filetypes" ;;

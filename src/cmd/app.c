@@ -38,6 +38,8 @@ const struct conf_field settings_fields[] = {
 		"larger files are rejected"},
 	{"ask-on", CONF_BOOL, offsetof(struct settings, ask_on), "yes",
 		"for a file without debug data, ask further"},
+	{"byte-ranges", CONF_TEXT, offsetof(struct settings, byte_ranges), "auto",
+		"parts of files: auto, always or never"},
 	{"keep-seconds", CONF_SECONDS, offsetof(struct settings, keep_seconds), "1h",
 		"how long a file of `get` is not evicted"},
 	{"allow-unsandboxed", CONF_BOOL, offsetof(struct settings, allow_unsandboxed), "no",
@@ -79,6 +81,17 @@ static int fill_section(struct app *app, const char *kind, const struct conf_fie
 	return r;
 }
 
+/* -1: the word is wrong. */
+static int ranges_setting(const struct app *app)
+{
+	static const char *const words[] = {[RANGES_AUTO] = "auto", [RANGES_ALWAYS] = "always", [RANGES_NEVER] = "never"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strcasecmp(app->settings.byte_ranges, words[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
 static int fill_settings(struct app *app, struct err *e)
 {
 	int r = fill_section(app, "symfs", settings_fields, &app->settings, e);
@@ -88,6 +101,8 @@ static int fill_settings(struct app *app, struct err *e)
 	for (unsigned i = 0; r == 0 && i < app->args.n_set; i++)
 		r = conf_value(app->args.set[i].field, app->args.set[i].value, &app->settings,
 			"command line", e);
+	if (r == 0 && ranges_setting(app) < 0)
+		return err_set(e, -EINVAL, "byte-ranges: `%.40s` is not auto, always or never", app->settings.byte_ranges);
 	if (r == 0 && app->args.cache) {
 		free(app->settings.cache_dir);
 		app->settings.cache_dir = strdup(app->args.cache);
@@ -197,6 +212,7 @@ int app_start(struct app *app, struct err *e)
 		.breaker_ms = app->settings.breaker_ms,
 		.max_file_size = app->settings.max_file_size,
 		.ask_on = app->settings.ask_on,
+		.ranges = (enum fetch_ranges)ranges_setting(app),
 		.allow_unsandboxed = app->settings.allow_unsandboxed,
 		.agent = app->args.agent,
 	};
@@ -361,7 +377,7 @@ int app_config_text(struct app *app, struct buf *out)
 		s->breaker_ms);
 	buf_addf(out, "max-file-size = %" PRIu64 "\nkeep-seconds = %" PRId64 "s\n",
 		s->max_file_size, s->keep_seconds);
-	buf_addf(out, "ask-on = %s\n", s->ask_on ? "yes" : "no");
+	buf_addf(out, "ask-on = %s\nbyte-ranges = %s\n", s->ask_on ? "yes" : "no", s->byte_ranges);
 	buf_addf(out, "allow-unsandboxed = %s\n", s->allow_unsandboxed ? "yes" : "no");
 	buf_addf(out, "read-all = %s\n", s->read_all ? "yes" : "no");
 	if (s->run_as)

@@ -25,6 +25,7 @@ struct settings {
 	int64_t miss_seconds, keep_seconds;
 	bool ask_on, allow_unsandboxed, read_all;
 	char *run_as; /* NULL */
+	char *byte_ranges; /* auto, always, never */
 	char **server_names, **allow_origins; /* lists; NULL: none */
 };
 extern const struct conf_field settings_fields[];

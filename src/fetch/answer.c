@@ -25,11 +25,25 @@ bool answer_is_other_version(const struct attempt *at, const struct net_reply *r
 		(r->range_total != (int64_t)part_size(fl->readers.part) || !same_version(&fl->body.version, r));
 }
 
+/* Some servers answer a range that is the whole file with 200. */
+int64_t answer_total(const struct attempt *at, const struct net_reply *r)
+{
+	return at->open_ended && r->status == 200 && r->ranges ? r->size : r->range_total;
+}
+
+static bool is_versioned(const struct net_reply *r)
+{
+	return (r->etag[0] && strncmp(r->etag, "W/", 2) != 0) || r->modified[0];
+}
+
 /* Whether the answer is the first range that was asked for: all of it, or less of a short file. */
 bool answer_is_first(const struct attempt *at, const struct net_reply *r)
 {
-	return at->asked_range && r->status == 206 && r->range_start == 0 && r->range_total > 0 &&
-		r->size == MIN(r->range_total, (int64_t)EARLY_BYTES);
+	int64_t total = answer_total(at, r);
+	bool begins = r->status == 206 ? r->range_start == 0 : r->status == 200 && is_versioned(r);
+
+	return at->asked_range && begins && total > 0 &&
+		r->size == (at->open_ended ? total : MIN(total, (int64_t)EARLY_BYTES));
 }
 
 /* Whether the answer to a range request is useless. Without a validator, later ranges may be of another version, so
@@ -37,13 +51,12 @@ bool answer_is_first(const struct attempt *at, const struct net_reply *r)
 bool answer_is_useless(struct attempt *at, const struct net_reply *r)
 {
 	uint64_t most = fetch_most(at->flight->f, at->source);
-	bool versioned = (r->etag[0] && strncmp(r->etag, "W/", 2) != 0) || r->modified[0];
 
 	if (!at->asked_range || (r->status != 416 && r->status != 206))
 		return false;
 	if (answer_is_first(at, r) && most && (uint64_t)r->range_total > most)
 		return true; /* a request for the whole file will report that it is too large */
-	if (answer_is_first(at, r) && (versioned || r->range_total <= EARLY_BYTES))
+	if (answer_is_first(at, r) && (is_versioned(r) || r->range_total <= EARLY_BYTES))
 		return false;
 	if (r->status == 206)
 		ranges_refuse(at->flight->f, at->source);

@@ -172,7 +172,8 @@ static void take_answer(struct query *q, const struct net_reply *r)
 	at->asked_range = q->asked_range;
 	at->asked_from = q->asked_from;
 	at->from = 0;
-	at->ranged = false;
+	at->open_ended = q->open_ended;
+	at->ranged = at->chosen = false;
 	at->answered = true;
 	at->size = r->size;
 	snprintf(at->etag, sizeof(at->etag), "%s", r->etag);
@@ -210,12 +211,12 @@ static int attempt_head(struct query *q, const struct net_reply *reply)
 		return -ECANCELED;
 	}
 	at->ranged = answer_is_first(at, r);
-	if (at->asked_range && r->status == 200 && r->size > EARLY_BYTES)
+	if (at->asked_range && r->status == 200 && !at->ranged && r->size > EARLY_BYTES)
 		ranges_refuse(at->flight->f, at->source);
 	if (at->ranged || answer_is_rest(at, r)) {
 		rest = *r;
 		rest.status = 200;
-		rest.size = r->range_total;
+		rest.size = at->ranged ? answer_total(at, r) : r->range_total;
 		r = &rest;
 		at->from = at->ranged ? 0 : at->asked_from;
 		if (at->ranged && rest.size <= EARLY_BYTES)

@@ -58,6 +58,13 @@ struct fetched {
  * lock held. It must not wait. */
 typedef void fetch_ready(void *ctx, const struct fetched *f);
 
+/* When a file is filled by byte ranges, if the source supports them. */
+enum fetch_ranges {
+	RANGES_AUTO,   /* when that takes less time than the whole file */
+	RANGES_ALWAYS, /* also when it takes longer: the fewest bytes */
+	RANGES_NEVER
+};
+
 struct fetch_opts {
 	unsigned lookup_deadline_ms; /* 10000 */
 	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP: 10000 */
@@ -66,6 +73,7 @@ struct fetch_opts {
 	unsigned breaker_ms;	     /* how long a host that failed is not asked: 60000 */
 	uint64_t max_file_size;
 	bool ask_on; /* when a file lacks what its key wants, ask the other sources for a better one */
+	enum fetch_ranges ranges;
 	bool allow_unsandboxed; /* make GSYM also where no system-call filter can be set */
 	const char *agent; /* more words of User-Agent; NULL */
 };

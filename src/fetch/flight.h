@@ -38,7 +38,8 @@ struct query {
 	enum query_state state;
 	struct source_ask ask;
 	struct transfer *transfer;
-	bool asked_range;	   /* only the first bytes were requested */
+	bool asked_range;	   /* only the first bytes were requested, */
+	bool open_ended;	   /* or all bytes, as one range: see `struct attempt` */
 	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
 	struct buf ptr;		   /* contents of a file.ptr */
 };
@@ -81,8 +82,10 @@ struct attempt {
 	int64_t size;		   /* bytes of the file; -1: not announced */
 	uint64_t from;		   /* offset in the file at which its body begins */
 	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
-	bool asked_range;	   /* the request is for the first EARLY_BYTES only */
+	bool asked_range;	   /* the request is for the first EARLY_BYTES only, */
+	bool open_ended;	   /* or for all bytes, of which that many come before body_choose() */
 	bool ranged;		   /* the answer is this first range */
+	bool chosen;		   /* body_choose(): its open-ended range ends here, and others follow */
 	char etag[128], modified[64]; /* from the HTTP head; "": none */
 
 	bool stale;		   /* it has another version than the one that is being read */
@@ -158,6 +161,7 @@ struct check {
 	int store_error; /* the store could not be searched: -errno; 0: it could */
 	int dir_error;	 /* a directory could not be searched: -errno; 0: all could */
 	char dir_text[200]; /* message of `dir_error` */
+	uint64_t partial; /* bytes that an earlier download by ranges left in the store */
 };
 
 /* phase-race.c */
@@ -230,6 +234,8 @@ struct ranges {
 	bool fill;		   /* the whole file is wanted */
 	uint64_t fill_at;	   /* offset at which filling continues */
 	uint64_t touched;	   /* bytes requested so far, except those of `fill` */
+	unsigned waited;	   /* requests that readers waited for, one after the other */
+	uint64_t beside;	   /* bytes that were requested beside the stream that fills the file */
 	struct ahead ahead;
 	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of units, for `ahead` */
 	struct ahead_span queue[AHEAD_BATCH]; /* pieces to request: those from `queue_at` up to `queued` */
@@ -419,6 +425,7 @@ void attempt_blame(struct attempt *at, const struct judgement *j, const struct n
 /* answer.c: judges the head and the first bytes of an answer. */
 bool answer_is_rest(const struct attempt *at, const struct net_reply *r); /* the rest of a download that broke off */
 bool answer_is_other_version(const struct attempt *at, const struct net_reply *r);
+int64_t answer_total(const struct attempt *at, const struct net_reply *r); /* bytes of the whole file; -1 */
 bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or less of a short file */
 bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* a range without a version, or none */
 bool answer_is_fat(const uint8_t head[static OBJ_HEAD]);
@@ -447,9 +454,13 @@ void mismatch_add(const struct attempt *at, int error, const char *text); /* and
 void attempt_set_aside(const struct attempt *at, int error, const char *text); /* not asked for MISMATCH_MS; no log */
 uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
-/* no-ranges.c: sources that answer no ranges, or no more than one at a time. */
+/* no-ranges.c: which sources answer ranges, and whether a file is filled by them. */
 bool flight_wants_all(const struct flight *fl); /* a request wants the whole file, or reads it from front to back */
 bool ranges_wanted(const struct query *q); /* whether only the first bytes are to be requested */
+bool ranges_open_ended(const struct query *q); /* whether the first range may become the whole file */
+/* Whether the rest of the file, in one stream, takes less time than the ranges that its readers would wait for.
+ * `streams`: the stream is the transfer that runs. */
+bool ranges_cost_more(const struct flight *fl, bool streams);
 void ranges_refuse(struct fetch *f, const struct source *s); /* notes that the source answers no ranges */
 bool ranges_takes_several(struct fetch *f, const struct source *s); /* whether it may be asked for several at once */
 void ranges_refuse_several(struct fetch *f, const struct source *s);

@@ -1,8 +1,11 @@
-/* Which sources answer no byte ranges, or no more than one at a time: they are not asked for them for a while. */
+/* Which sources answer no byte ranges, or no more than one at a time: they are not asked for them for a while. And
+ * whether ranges of a file take less time than the whole. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "fetch/flight.h"
+#include "fetch/whole.h"
 
 #include <string.h>
 
@@ -40,7 +43,37 @@ bool ranges_wanted(const struct query *q)
 	const struct flight *fl = at->flight;
 	const struct source *s = at->source;
 
-	return !fl->ranges.off && !at->plain && !q->ask.ptr && source_sends_ranges(s) &&
+	return fl->f->opts.ranges != RANGES_NEVER && !fl->ranges.off && !at->plain && !q->ask.ptr &&
+		source_sends_ranges(s) &&
 		filetype_is(fl->own.type, TYPE_RANDOM) && !flight_wants_all(fl) &&
 		no_ranges_of(fl->f, s)->until < clock_ms();
+}
+
+/* A transfer that stands still until an OPEN comes must not occupy the only connection. */
+bool ranges_open_ended(const struct query *q)
+{
+	const struct attempt *at = q->attempt;
+
+	return at->flight->f->opts.ranges == RANGES_AUTO && at->source->o.connections != 1 && !at->flight->check.partial;
+}
+
+bool ranges_cost_more(const struct flight *fl, bool streams)
+{
+	struct speed s = net_speed(fl->f->net, fl->body.winner->source->origin);
+	struct whole w = {
+		.size = fl->body.size,
+		.present = body_here(&fl->body),
+		.round_us = speed_round_us(&s),
+		.rate = speed_rate(&s),
+		.walked = !filetype_is(fl->own.type, TYPE_PROGRAM) || fl->ranges.ahead.units.end,
+		.heads = fl->ranges.ahead.n_heads,
+		.rounds = 1 + fl->ranges.waited,
+		.streams = streams,
+	};
+	bool more = fl->f->opts.ranges == RANGES_AUTO && whole_is_faster(&w);
+
+	if (more || streams)
+		log_debug(LOG_FETCH, "%s: %s, at %.1f ms for a request and %.1f MB/s", fl->canon,
+			more ? "the whole" : "ranges", w.round_us / 1e3, w.rate / 1e6);
+	return more;
 }

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#define HOLD_MS 20 /* how long a transfer waits for the first reader before its rest is given up */
+
 /* The transfer broke off while a worker identified its first bytes. The failure waited for the worker, because the
  * bytes are kept if they are right. */
 static void winner_broke(struct flight *fl)
@@ -60,6 +62,12 @@ static void early_run(struct job *j)
 	snprintf(b->text, sizeof(b->text), "%.390s", e.text);
 }
 
+/* A file that is streamed because that takes no longer than ranges shows its worth soon. */
+static bool waits_for_worth(const struct flight *fl, const struct early_job *b)
+{
+	return b->r != 1 && fl->body.winner->open_ended && better_is_possible(fl);
+}
+
 static void early_back(struct job *j)
 {
 	struct early_job *b = (struct early_job *)j;
@@ -81,7 +89,7 @@ static void early_back(struct job *j)
 	}
 	if (b->r == 1 && !b->packing && !fl->body.winner->parted && better_is_wanted(fl, &b->worth)) {
 		flight_say(fl, (struct event){SAID_LESS, .worth = &b->worth});
-	} else if (b->sure && !fl->body.winner->parted) {
+	} else if (b->sure && !fl->body.winner->parted && !waits_for_worth(fl, b)) {
 		flight_say(fl, (struct event){SAID_SURE});
 	} else if (b->want && !b->packing && !fl->body.winner->parted) {
 		/* The identifying bytes come later in the file. Each check waits for twice as many bytes. */
@@ -126,15 +134,64 @@ static void early_start(struct flight *fl)
 
 /* ---- the winner's transfer ------------------------------------------------------------------------------ */
 
+static void say_sure(void *ctx)
+{
+	struct flight *fl = ctx;
+
+	if (flight_receives(fl))
+		flight_say(fl, (struct event){SAID_SURE});
+}
+
+static bool all_is_wanted(const struct flight *fl)
+{
+	return flight_wants_all(fl) || fl->ranges.fill || (fl->linger && flight_is_lonely(fl));
+}
+
+/* The OPEN after a LOOKUP mostly comes at once. Without one, no more bytes than these are worth their transfer. */
+static void choose_ranges(void *ctx)
+{
+	struct flight *fl = ctx;
+	struct attempt *at = fl->body.winner;
+
+	if (fl->phase != FLIGHT_PARKED || !at || !at->transfer)
+		return;
+	at->chosen = true;
+	transfer_resume(at->transfer);
+}
+
+/* The first range may go on to the end of the file. Its first bytes show how fast the source is: then either all
+ * of it comes, or the transfer ends and readers get ranges. 0; -EAGAIN: no reader came yet; -ECANCELED: ranges. */
+static int body_choose(struct attempt *at)
+{
+	struct flight *fl = at->flight;
+
+	if (fl->phase == FLIGHT_PARKED && !at->chosen) {
+		net_timer_set(fl->f->net, &fl->ranges.later, HOLD_MS, choose_ranges, fl);
+		return -EAGAIN;
+	}
+	net_timer_stop(fl->f->net, &fl->ranges.later);
+	at->chosen |= !all_is_wanted(fl) && !ranges_cost_more(fl, true);
+	if (at->chosen)
+		return -ECANCELED;
+	at->ranged = false;
+	if (fl->body.sure)
+		net_timer_set(fl->f->net, &fl->ranges.later, 0, say_sure, fl); /* not inside the transfer's callback */
+	return 0;
+}
+
 static int winner_body(void *ctx, uint64_t off, const void *p, size_t n)
 {
 	struct attempt *at = ctx;
 	struct flight *fl = at->flight;
 	struct body *b = &fl->body;
-	int r;
+	int r = 0;
 
 	if (fl->room.making || (fl->phase == FLIGHT_PARKED && body_here(b) >= PARK_BYTES))
 		return -EAGAIN;
+	if (at->ranged && at->open_ended && !at->parted && !at->packing && body_here(b) >= EARLY_BYTES)
+		r = body_choose(at);
+	if (r < 0)
+		return r;
 	r = body_keep(fl, at->from + off, p, n);
 	if (r == -ENOSPC && body_make_room(fl, n) == 0)
 		return -EAGAIN;
@@ -182,7 +239,9 @@ static void winner_done(void *ctx, const struct net_reply *r)
 	struct flight *fl = at->flight;
 	struct body *b = &fl->body;
 
-	if (b->disk_error) {
+	if (at->chosen && r->error == -ECANCELED) {
+		ranges_begin(fl);
+	} else if (b->disk_error) {
 		log_error("%s: the store: %s", fl->canon, err_text(b->disk_error));
 		flight_say(fl, (struct event){SAID_FAILED, .error = b->disk_error, .text = "the store cannot be written"});
 	} else if (r->error == -ESTALE || (fl->readers.part && r->error == 0 &&

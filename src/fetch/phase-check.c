@@ -22,7 +22,15 @@ struct check_job {
 	bool asked;	    /* no server need be asked for a better file than `blob` */
 	int r;		    /* result of the look into the store */
 	int64_t *until;	    /* for each source: wall clock until which its remembered miss counts */
+	uint64_t partial;   /* bytes of an earlier download by ranges */
 };
+
+static uint64_t find_partial(struct fetch *f, const struct key *k)
+{
+	_cleanup_sparse_ struct sparse *sp = NULL;
+
+	return filetype_is(k->type, TYPE_RANDOM) && sparse_peek(f->store, k, &sp) == 0 ? sparse_present(sp) : 0;
+}
 
 static void check_run(struct job *j)
 {
@@ -39,6 +47,7 @@ static void check_run(struct job *j)
 	c->final = c->asked && !local_may_improve(fl->sources, &c->what, c->blob);
 	if (c->final)
 		return;
+	c->partial = find_partial(f, &c->own);
 	for (unsigned i = 0; i < fl->sources->n; i++) {
 		const struct source *s = fl->sources->list[i];
 
@@ -65,6 +74,7 @@ static void check_back(struct job *j)
 	}
 	fl->what = c->what;
 	fl->own = c->own;
+	fl->check.partial = c->partial;
 	fl->check.store_error = c->r == -ENOENT ? 0 : c->r;
 	attempts_plan(fl, c->until);
 	if (c->blob)

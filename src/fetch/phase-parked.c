@@ -52,8 +52,12 @@ void park_for_others(struct flight *fl)
 /* Whether the transfer will pause. A file no larger than PARK_BYTES completes instead. */
 static bool will_stop(const struct flight *fl)
 {
-	if (fl->body.winner && fl->body.winner->ranged)
+	const struct attempt *at = fl->body.winner;
+
+	if (at && at->ranged && (!at->open_ended || at->chosen))
 		return false; /* single ranges are not paused */
+	if (at && at->ranged && fl->body.size > EARLY_BYTES)
+		return true;
 	return fl->body.size == FETCH_SIZE_UNKNOWN || fl->body.size > PARK_BYTES;
 }
 

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#define FIRST_MOST (2 * EARLY_BYTES) /* the transfer of the first bytes ends soon after EARLY_BYTES */
+
 struct probe_job {
 	struct job job;
 	struct attempt *winner;
@@ -58,10 +60,10 @@ static void identify(struct probe_job *b)
 static void open_with_first_bytes(struct probe_job *b)
 {
 	struct store *st = b->job.flight->f->store;
-	_cleanup_free_ char *p = malloc(EARLY_BYTES);
+	_cleanup_free_ char *p = malloc(FIRST_MOST);
 	struct probed *out = &b->probed;
 	struct err e = {0};
-	ssize_t n = p ? pread(b->fd, p, EARLY_BYTES, 0) : -1;
+	ssize_t n = p ? pread(b->fd, p, FIRST_MOST, 0) : -1;
 
 	out->opened = n > 0 ? sparse_open(st, &b->job.flight->own, &b->validator, b->url, &b->sparse, &e) : -EIO;
 	out->fresh = out->opened == 0 && sparse_present(b->sparse) == 0;

@@ -157,11 +157,13 @@ static int query_add_range(struct query *q, struct net_req *req)
 	int r;
 
 	q->asked_from = 0;
+	q->open_ended = false;
 	q->asked_range = !fl->readers.part && ranges_wanted(q);
 	if (q->asked_range) {
 		req->coded = true; /* some sources have only a compressed file */
+		q->open_ended = ranges_open_ended(q);
 		snprintf(line, sizeof(line), "Range: bytes=0-%u", EARLY_BYTES - 1);
-		return source_add_header(req, line);
+		return source_add_header(req, q->open_ended ? "Range: bytes=0-" : line);
 	}
 	if (!fl->readers.part || fl->body.file || !is_of_version(q->attempt, &q->ask) || !validator)
 		return 0;

@@ -17,6 +17,8 @@
 #define ERRORS_MOST 3		/* in a row without a new block; then ranges are given up */
 #define AGAIN_MS 100
 #define LOOK_MS 200		/* how often to check whether other processes want the whole file */
+#define BESIDE_SHARE 16	/* so large a part of a file may be fetched beside the stream that fills it */
+#define SOON_LEAST (1u << 20) /* bytes of a stream that readers wait for in any case */
 #define TOUCHED_PERCENT 35	/* if requests touched so much of the file, all of it is downloaded */
 
 /* Gives up ranges that make no progress. The whole file is downloaded, and compared with the bytes present. */
@@ -103,6 +105,20 @@ void ranges_resume(struct flight *fl)
 
 /* ---- which ranges ------------------------------------------------------------------- */
 
+/* Where the stream that fills the file will be after two round trips: a reader of bytes behind that gets them sooner
+ * by a request of their own. */
+static uint64_t reach_of(const struct flight *fl, const struct range *rg)
+{
+	struct speed s;
+	uint64_t soon;
+
+	if (!rg->fills || fl->ranges.beside > fl->body.size / BESIDE_SHARE)
+		return rg->end;
+	s = net_speed(fl->f->net, fl->body.winner->source->origin);
+	soon = (uint64_t)(2 * speed_rate(&s) * speed_round_us(&s) / 1e6);
+	return rg->at + MIN(rg->end - rg->at, MAX(soon, SOON_LEAST));
+}
+
 /* The first bytes from `off` that are neither present nor requested. *stop: the next byte that is. The present
  * part of a block is skipped; otherwise a range that yields inside a block would never make progress. */
 static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint64_t *from, uint64_t *stop)
@@ -116,7 +132,7 @@ static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint
 		for (const struct range *rg = fl->ranges.list; rg; rg = rg->next) {
 			if (rg->n)
 				continue;
-			if (rg->off <= at && at < rg->end) {
+			if (rg->off <= at && at < reach_of(fl, rg)) {
 				at = rg->end;
 				moved = true;
 			} else if (rg->off > at) {
@@ -304,6 +320,9 @@ static bool fetch_wanted(struct flight *fl, uint64_t off, uint64_t end)
 		stop = next = next_stop;
 	to = MIN(to, stop);
 	fl->ranges.touched += to - from;
+	fl->ranges.waited += !count_ranges(fl, false);
+	if (count_ranges(fl, true))
+		fl->ranges.beside += to - from;
 	mark_runs(fl);
 	if (fl->ranges.heads == HEADS_UNKNOWN && ahead_lacks_heads(&fl->ranges.ahead, off))
 		fl->ranges.heads = HEADS_WANTED;
@@ -359,6 +378,14 @@ static void look_at_others(void *ctx)
 	}
 }
 
+/* Whether the identification of the file, or a reader, waits for bytes. */
+static bool ranges_waits(const struct flight *fl)
+{
+	uint64_t off, end;
+
+	return fl->ranges.want_len || (fl->readers.part && part_wanted(fl->readers.part, 0, &off, &end));
+}
+
 void ranges_go(struct flight *fl)
 {
 	if (!fl->ranges.on || !flight_receives(fl) || fl->room.making || fl->ranges.later.due)
@@ -381,6 +408,8 @@ void ranges_go(struct flight *fl)
 	}
 	if (flight_wants_all(fl) || (fl->linger && flight_is_lonely(fl)) || fl->ranges.touched * 100 > fl->body.size * TOUCHED_PERCENT)
 		fl->ranges.fill = true;
+	if (!fl->ranges.fill && fl->phase != FLIGHT_PARKED && ranges_waits(fl) && ranges_cost_more(fl, false))
+		fl->ranges.fill = true;
 	if (fl->readers.part)
 		part_spare(fl->readers.part, !fl->ranges.fill);
 	send_wanted(fl);
@@ -399,8 +428,8 @@ void ranges_begin(struct flight *fl)
 	rs->on = true;
 	rs->fill = false;
 	rs->fill_at = rs->touched = rs->want_len = 0;
-	rs->errors = 0;
-	rs->had = 0;
+	rs->errors = rs->waited = 0;
+	rs->had = rs->beside = 0;
 	ahead_end(&rs->ahead);
 	ahead_begin(&rs->ahead, fl->body.size);
 	rs->heads = HEADS_UNKNOWN;

@@ -70,8 +70,12 @@ static int head_complete(struct transfer *t)
 	t->wanted = status >= 200 && status < 300;
 	if (t->reply.http >= 20)
 		queue_note_http2(t);
-	if (answer_is_redirect(t))
+	if (answer_is_redirect(t)) {
+		host_answered(t, false);
 		return 0;
+	}
+	if (t->wanted)
+		host_answered(t, true);
 	r = t->wanted ? check_size(t) : 0;
 	if (r < 0)
 		return r;
@@ -120,6 +124,7 @@ static size_t skip_body(struct transfer *t, size_t n)
 static size_t hold_body(struct transfer *t)
 {
 	t->paused = t->held = true;
+	host_rests(t);
 	return CURL_WRITEFUNC_PAUSE;
 }
 
@@ -164,6 +169,7 @@ size_t answer_body(struct transfer *t, const char *p, size_t n)
 		return 0;
 	}
 	t->received += n;
+	host_came(t, n);
 	return n;
 }
 

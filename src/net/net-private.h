@@ -3,11 +3,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "net/net.h"
+#include "net/speed.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
 
 #define MANY_ORIGINS 64
+#define SPEEDS 64 /* origins whose speed is remembered */
+
+struct net_host {
+	uint64_t origin; /* a hash; 0: a free slot */
+	struct speed speed;
+};
 
 struct net {
 	/* net thread only */
@@ -18,6 +25,7 @@ struct net {
 	unsigned host_usual; /* concurrent requests to one origin, unless a request says how many */
 	long host_most;	     /* connections to one host that libcurl may open: never fewer than host_usual */
 	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
+	struct net_host hosts[SPEEDS];
 	bool ending; /* the thread has seen `stopping` */
 
 	pthread_mutex_t lock;

@@ -5,6 +5,7 @@
 #pragma once
 #include "base/err.h"
 #include "net/request.h"
+#include "net/speed.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,6 +78,9 @@ struct net_sink {
 /* Starts a GET. (net) No callback runs before it returns. -EINVAL: not a URL of http or https. */
 int net_get(struct net *n, const struct net_req *req, const struct net_sink *sink, void *ctx,
 	struct transfer **out);
+
+/* (net) The measured speed of an origin. The time of a redirect counts for the origin that redirects. */
+struct speed net_speed(const struct net *n, const char *origin);
 
 void transfer_pause(struct transfer *t);  /* (net) no body() until transfer_resume() */
 void transfer_resume(struct transfer *t); /* (net) */

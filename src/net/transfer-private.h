@@ -56,10 +56,17 @@ struct transfer {
 	bool paused;	/* by transfer_pause() or the sink: body() is not called */
 	bool held;	/* libcurl keeps bytes until curl_easy_pause() */
 	bool cancelled;
+	struct speed *flows; /* that of the first origin, while bytes of the body come; NULL */
+	double hops_us;	     /* how long the redirects took, in microseconds */
 
 	struct net_reply reply;
 	char words[CURL_ERROR_SIZE]; /* libcurl's error text */
 };
+
+/* host.c: the speeds of hosts */
+void host_answered(struct transfer *t, bool over); /* an answer came; `over`: it is not a redirect */
+void host_came(struct transfer *t, size_t n);	   /* n bytes of the body were taken */
+void host_rests(struct transfer *t);		   /* no more come for now, or ever */
 
 /* answer.c: handles what the server sends, for libcurl's callbacks, and writes the texts of errors. */
 int transfer_fail(struct transfer *t, int error, const char *fmt, ...)

@@ -24,6 +24,7 @@ static void transfer_free(struct transfer *t)
 
 	net_timer_stop(n, &t->clock);
 	net_timer_stop(n, &t->later);
+	host_rests(t);
 	queue_leave(t);
 	if (t->added)
 		curl_multi_remove_handle(n->multi, t->easy);
@@ -86,6 +87,7 @@ static void transfer_finish(struct transfer *t)
 	if (t->added)
 		curl_multi_remove_handle(t->net->multi, t->easy);
 	t->added = false;
+	host_rests(t);
 	if (t->reply.error)
 		snprintf(how, sizeof(how), "%s: ", t->reply.text);
 	transfer_log(t, how);
@@ -367,6 +369,7 @@ void transfer_resume(struct transfer *t)
 void transfer_cancel(struct transfer *t)
 {
 	t->cancelled = true;
+	host_rests(t);
 	net_timer_stop(t->net, &t->clock);
 	transfer_log(t, "cancelled: ");
 	transfer_settle_later(t);

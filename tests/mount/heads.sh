@@ -36,7 +36,7 @@ PLAIN=$(gdb_path "$(build_id "$TMP/w/plain")")
 
 # asked NAME URL: the answer through a new mount.
 asked() {
-  symfs_mount "$1" --source "gdb@$2"
+  symfs_mount "$1" --byte-ranges always --source "gdb@$2"
   eval "as_mount=\$MNT_$1"
   as_said=$(timeout 100 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)
   [ "$as_said" = "$want" ] || fail "$1: $as_said"
@@ -45,7 +45,7 @@ asked() {
 }
 # cost NAME URL PERCENT REQUESTS: what the answer alone costs.
 cost() {
-  symfs_mount "$1" --source "gdb@$2" --cache "$TMP/store-$1-alone"
+  symfs_mount "$1" --byte-ranges always --source "gdb@$2" --cache "$TMP/store-$1-alone"
   eval "as_mount=\$MNT_$1"
   upstream_reset "$2"
   [ "$(timeout 100 eu-addr2line -e "$as_mount/$FILE" "$address" 2>&1)" = "$want" ] || fail "$1"
@@ -75,7 +75,7 @@ FILE=$indexed
 at_section() { readelf -SW "$1" | awk '{ sub(/^ *\[ *[0-9]*\] */, "") } $1 == ".debug_info" { print $4 }'; }
 heads_of() { readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null | sed -n 's/.*Compilation Unit @ offset \(0x\)\{0,1\}\([0-9a-f]*\):.*/\2/p'; }
 info=$(at_section "$TMP/w/prog")
-symfs_serve hop --source "gdb@$URL_several"
+symfs_serve hop --byte-ranges always --source "gdb@$URL_several"
 for head in $(heads_of "$TMP/w/prog"); do
   at=$(((0x$info + 0x$head) / 4096 * 4096))
   fetch_url -r $at-$((at + 4095)) -o "$TMP/page" "$URL_hop/buildid/$(build_id "$TMP/w/prog")/debuginfo" || fail "the page at $at"
@@ -91,7 +91,7 @@ grep -q ' 206 ' "$TMP/nginx-http/access.log" || fail "nginx was asked for no ran
 # Another version that differs only in the page of a head, and where nothing was read: a reader that has the old
 # one open reads its bytes, or an error.
 upstream_start changes --root "$TMP/far"
-symfs_mount changes --source "gdb@$URL_changes"
+symfs_mount changes --byte-ranges always --source "gdb@$URL_changes"
 exec 5<"$MNT_changes/$FILE"
 [ "$(timeout 100 eu-addr2line -e "$MNT_changes/$FILE" "$address" 2>&1)" = "$want" ] || fail "before it changed"
 head=$(heads_of "$TMP/w/prog" | sed -n 30p)

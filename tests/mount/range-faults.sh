@@ -35,7 +35,7 @@ new_file() {
 
 upstream_start one --root "$ONE"
 upstream_start two --root "$TWO"
-OPTIONS='--lookup-deadline 3s --stall-timeout 2s --breaker-seconds 1s'
+OPTIONS='--byte-ranges always --lookup-deadline 3s --stall-timeout 2s --breaker-seconds 1s'
 symfs_mount m1 --source "gdb@$URL_one" $OPTIONS
 symfs_mount m2 --source "gdb@$URL_one" --source "gdb@$URL_two" $OPTIONS
 

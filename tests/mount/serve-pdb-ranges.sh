@@ -59,7 +59,7 @@ few() { [ "$(fetched "$1")" -lt $((size / 4)) ] || fail "$2: $(fetched "$1") of 
 # ---- only what is needed -------------------------------------------------------------------------------
 upstream_start store --root "$TMP/symbols"
 # shellcheck disable=SC2154 # set by upstream_start
-symfs_serve one --source "symstore@$URL_store"
+symfs_serve one --byte-ranges always --source "symstore@$URL_store"
 answers "$URL_one"
 few "$URL_store" "a stack"
 say "30 frames of a PDB of $size bytes: $(fetched "$URL_store") bytes in $(upstream_count "$URL_store" get '*/large.pdb') requests"
@@ -91,7 +91,7 @@ wait_for 60 grep -q 'pdb.gsym was made of' "$TMP/two.log" || fail "the whole PDB
 symfs_unserve two
 upstream_start single --root "$TMP/symbols" --one-range
 # shellcheck disable=SC2154
-symfs_serve three --source "symstore@$URL_single"
+symfs_serve three --byte-ranges always --source "symstore@$URL_single"
 answers "$URL_three"
 grep -q 'was made of' "$TMP/three.log" && fail "one range at a time: the PDB was converted"
 symfs_unserve three
@@ -101,7 +101,7 @@ symfs_unserve three
 for times in 2 1000; do
   upstream_start "sick$times" --root "$TMP/symbols"
   eval "url=\$URL_sick$times"
-  symfs_serve "ill$times" --source "symstore@$url" --cache "$TMP/store-ill$times"
+  symfs_serve "ill$times" --byte-ranges always --source "symstore@$url" --cache "$TMP/store-ill$times"
   eval "serve=\$URL_ill$times"
   # The first range identifies the file.
   fetch_url -o /dev/null -H 'Range: bytes=0-100' "$serve/symstore/$file" || fail "a range"
@@ -113,7 +113,7 @@ done
 # ---- a client that goes, and a daemon that ends ----------------------------------------------------------
 upstream_start slow --root "$TMP/symbols"
 # shellcheck disable=SC2154
-symfs_serve four --source "symstore@$URL_slow" --stall-timeout 100s
+symfs_serve four --byte-ranges always --source "symstore@$URL_slow" --stall-timeout 100s
 fetch_url -o /dev/null -H 'Range: bytes=0-100' "$URL_four/symstore/$file" || fail "a range"
 upstream_fault "$URL_slow" '*/large.pdb' silent 0 0 ranges
 inflight() { [ "$(upstream_count "$URL_slow" inflight '*/large.pdb')" -ge 1 ]; }

@@ -27,7 +27,7 @@ new_file() {
 
 upstream_start up --root "$TMP/up"
 SOURCE=gdb@$URL_up
-symfs_serve one --source "$SOURCE" --lookup-deadline 3s --breaker-seconds 1s
+symfs_serve one --byte-ranges always --source "$SOURCE" --lookup-deadline 3s --breaker-seconds 1s
 U=$URL_one
 metric() { fetch_url "$U/metrics" | sed -n "s/^symfs_$1 //p"; }
 waits() { [ "$(metric http_waiting)" = "$1" ]; }
@@ -144,7 +144,7 @@ wait_for 30 stored || fail "the whole is not stored: $(cat "$TMP/head")"
 
 # ---- a symfs that mounts this one ------------------------------------------------------------
 new_file
-symfs_mount two --source "gdb@$U"
+symfs_mount two --byte-ranges always --source "gdb@$U"
 tail -c 5000 "$file" >"$TMP/want"
 tail -c 5000 "$MNT_two/gdb/$name" >"$TMP/got"
 same_file "$TMP/got" "$TMP/want"

@@ -37,7 +37,7 @@ size=$(stat -c %s "$TMP/w/big.pdb")
 [ "$size" -gt 6000000 ] || fail "the PDB has only $size bytes"
 
 upstream_start up --root "$TMP/far"
-symfs_mount m --source "symstore@$URL_up"
+symfs_mount m --byte-ranges always --source "symstore@$URL_up"
 ln -s "$MNT_m/symstore/$PE" "$TMP/near/big.exe"
 ask() { timeout 120 "$SYMBOLIZER" --obj="$1/big.exe" 0x140010000 2>&1; }
 want=$(ask "$TMP/w")
@@ -62,14 +62,14 @@ same_file "$TMP/w/big.pdb" "$MNT_m/symstore/$PDB"
 symfs_umount m
 
 # What came before a restart is here after it.
-symfs_mount r --source "symstore@$URL_up"
+symfs_mount r --byte-ranges always --source "symstore@$URL_up"
 rm "$TMP/near/big.exe" "$TMP/near/big.pdb"
 cp "$TMP/w/big.exe" "$TMP/near/big.exe"
 ln -s "$MNT_r/symstore/$PDB" "$TMP/near/big.pdb"
 [ "$(ask "$TMP/near")" = "$want" ] || fail "before the restart"
 symfs_umount r
 upstream_reset "$URL_up"
-symfs_mount r --source "symstore@$URL_up"
+symfs_mount r --byte-ranges always --source "symstore@$URL_up"
 [ "$(ask "$TMP/near")" = "$want" ] || fail "after the restart"
 bytes=$(upstream_count "$URL_up" bytes "*$PDB")
 say "$bytes bytes after a restart"
@@ -110,7 +110,7 @@ PE=$(path_in symstore "$TMP/w/last.dll")
 head -c $((262145 - $(stat -c %s "$TMP/w/last.dll"))) /dev/zero >>"$TMP/w/last.dll"
 mkdir -p "$TMP/far/$(dirname "$PE")"
 cp "$TMP/w/last.dll" "$TMP/far/$PE"
-symfs_serve s --source "symstore@$URL_up"
+symfs_serve s --byte-ranges always --source "symstore@$URL_up"
 fetch_url -r 0-9 -o /dev/null "$URL_s/symstore/$PE" || fail "its beginning"
 fetch_url -r 0-9 -H 'If-Range: "another"' -o "$TMP/got" "$URL_s/symstore/$PE" || fail "all but its last byte: $(stat -c %s "$TMP/got")"
 same_file "$TMP/got" "$TMP/w/last.dll"

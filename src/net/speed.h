@@ -1,0 +1,34 @@
+/* How fast a host answers and sends, measured on the transfers that use it anyway. struct speed is a plain value
+ * with pure functions; net/ has one for each origin. One thread. */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What an unmeasured host counts as. */
+#define SPEED_ROUND_US 20000	/* microseconds */
+#define SPEED_RATE 50000000	/* bytes in a second */
+
+struct speed {
+	double round_us; /* from a request to the first byte of its answer, smoothed; 0: not measured */
+	double rate;	 /* bytes in a second, of all transfers together, smoothed; 0: not measured */
+	double least;	 /* the same, by bytes that came too quickly to measure: it is no less */
+
+	/* the current measurement of the rate */
+	unsigned flowing;  /* transfers whose bodies come */
+	uint64_t since, n; /* the time of its beginning, in microseconds, and the bytes since */
+	double before;	   /* the rate of the measurement before it; 0: there was none since nothing flowed */
+};
+
+/* The first byte of an answer came `us` microseconds after its request was sent. */
+void speed_answered(struct speed *s, double us);
+/* A body begins to come, or continues after a pause; n bytes of it came; it ended, or is paused. `now` is in
+ * microseconds. */
+void speed_begin(struct speed *s, uint64_t now);
+void speed_came(struct speed *s, uint64_t now, size_t n);
+void speed_end(struct speed *s);
+
+/* The measured values, or those of an unmeasured host. Never 0. */
+double speed_round_us(const struct speed *s);
+double speed_rate(const struct speed *s);

@@ -1,4 +1,4 @@
-/* Turns the tree of a FUNC into places and marks: which line holds from which address on. */
+/* Turns a FUNC and its tree of inlined calls into marks: each says from which address on a line applies. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/eliot-private.h"

@@ -54,7 +54,7 @@ static const struct pointers {
 
 struct macho {
 	struct embed *x;
-	struct embed_gap gaps[2]; /* insertions: after the load commands; for strings or the segment */
+	struct embed_gap gaps[2]; /* [0]: after the load commands; [1]: where the strings or the segment are inserted */
 	uint64_t commands_end;
 	uint64_t first;	 /* the lowest offset of anything behind the load commands */
 	uint64_t vm_end; /* the end of the highest segment */
@@ -203,7 +203,7 @@ static bool has_room(const struct macho *f, unsigned n)
 
 /* ---- the strings of a dSYM ---------------------------------------------------------------- */
 
-/* Whether the command's segment holds the host's bytes and no segment has higher addresses. */
+/* Whether the command's segment holds the bytes from `from` to `to`, and no segment has higher addresses. */
 static bool may_hold(const struct macho *f, const struct command *c, uint64_t from, uint64_t to)
 {
 	uint64_t off = word(f, c->p + (f->x->m.is64 ? 40 : 32)), n = word(f, c->p + (f->x->m.is64 ? 48 : 36));

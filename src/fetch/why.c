@@ -19,7 +19,7 @@ struct probe {
 	pthread_cond_t over;
 	bool done;
 	int started;
-	struct net_reply reply; /* at the head, or at the end if no head came */
+	struct net_reply reply; /* as of its head; if no head came or the transfer failed, as of the end */
 	uint8_t first[OBJ_HEAD];
 	size_t first_n;
 };

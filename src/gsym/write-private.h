@@ -15,10 +15,10 @@ struct output {
 	const struct entry **all; /* sorted; one for each range of addresses */
 	size_t n;
 	uint32_t *text_at;   /* offset of a text, by its number; 0: not known yet */
-	uint32_t *named;     /* GSYM_V1: the texts in the order of the file, until they are added to `main` */
+	uint32_t *named;     /* GSYM_V1: the texts in the order of the output, until they are added to `main` */
 	size_t n_named, n_strings; /* texts in `named`; bytes of the string table so far */
 	uint32_t *file_at;   /* by number of the file */
-	struct pair *files;  /* in the order of the file */
+	struct pair *files;  /* in the order of the output */
 	uint32_t n_files;
 	uint64_t base;
 	unsigned off_size;

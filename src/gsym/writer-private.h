@@ -29,7 +29,7 @@ struct entry {
 };
 
 struct gsym_writer {
-	struct gsym_writer *main; /* has the texts and files: this one, or the one that this one was split from */
+	struct gsym_writer *main; /* the writer with the texts and files: itself, or the one that it was split from */
 	struct gsym_writer *next; /* the next writer that was split from `main` */
 	pthread_mutex_t lock;	  /* of main: texts, files, unnamed, next */
 	struct texts texts;

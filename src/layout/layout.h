@@ -51,8 +51,8 @@ enum layout_flag {
 	LAYOUT_WINDOWS_NAMES = 1 << 3, /* names of PE files and PDBs may also be in lower case */
 
 	/* Its folder of the mount */
-	LAYOUT_DIR_LINKS = 1 << 4, /* below the prefix, an id's directory is a link to the one outside the
-				      prefix */
+	LAYOUT_DIR_LINKS = 1 << 4, /* below the prefix, the directory of an id is a link to the directory of
+				      the same id outside the prefix */
 	LAYOUT_MOUNT_ONLY = 1 << 5, /* no server uses it; "all layouts" does not include it */
 
 	/* What its servers do */

@@ -1,6 +1,6 @@
 /* PE: programs and libraries of Windows, of .NET on any system, and of EFI. The identity is the
  * link time and the size in memory. The debug directory says which PDB belongs to the program. Only it
- * connects the two names of a module, so each of its entries is read and checked. */
+ * connects the program's name with the PDB's name, so each of its entries is read and checked. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/hash.h"

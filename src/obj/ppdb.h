@@ -1,4 +1,5 @@
-/* Reads Portable PDBs: their worth, for the reader of PE files, which can contain one; and checksums. */
+/* Reads Portable PDBs: their checksums, and their worth. The reader of PE files needs the worth, because a PE
+ * file can contain a Portable PDB. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

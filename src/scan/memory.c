@@ -139,7 +139,7 @@ static int recall_line(struct recalling *c, char *line)
 	return -EINVAL;
 }
 
-/* If the memory cannot be read, the walk identifies all files again. */
+/* If the memory file cannot be read, the walk identifies all files again. */
 void memory_read(struct scan *s)
 {
 	struct recalling c = {.keys = BUF_UP_TO(SLICES_MOST * OBJ_KEYS_MOST * (KEY_TEXT + WORTH_TEXT))};

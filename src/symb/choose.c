@@ -46,7 +46,7 @@ static unsigned bits_of(const char *arch)
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-/* The questions for files, at most one of each type that a row of the platform has. */
+/* The requests for files: at most one for each file type in the platform's rows of best_rows. */
 struct asked {
 	struct question *q[FILETYPES];
 	struct obj_slice slice[FILETYPES];

@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #define UNPACK_HEAD 4 /* first bytes that packing_of() needs */
-/* Most bytes that come out per packed byte, on average. The first UNPACK_FREE bytes are exempt: a
- * small file of zeros is harmless. */
+/* The maximum number of unpacked bytes for each packed byte, on average. The first UNPACK_FREE bytes are
+ * exempt: a small file of zeros is harmless. */
 #define UNPACK_RATIO 1000
 #define UNPACK_FREE (16u << 20)
 

@@ -15,7 +15,9 @@
 #define SECONDS 120
 #define SIZE_LEAST (4u << 20)	/* a smaller file takes less time as a whole */
 #define SIZE_MOST (64ull << 30) /* the worker keeps a byte for each page */
-#define SCATTERED_MOST (48u << 10) /* longer ranges are fetched in blocks */
+#define SCATTERED_MOST (512u << 10) /* longer ranges are fetched in blocks, */
+#define SCATTERED_LESS (48u << 10)  /* and those of this length, too, in rounds of more than */
+#define SCATTERED_ALL (4u << 20)    /* so many bytes: each piece is a wait of its own */
 #define WHOLE_PERCENT 35	/* if so much of the file is present, it is converted, for the next request */
 #define READS_MOST 4		/* of one range: pieces may be forgotten before they are read */
 #define LOOK_MS 200		/* between two checks whether to stop */
@@ -62,11 +64,11 @@ static int wait_for_range(struct partial *p, struct round *round, uint64_t off, 
 }
 
 /* Short ranges are fetched as pieces, each within a PART_PIECE of the file. */
-static int wait_for_pieces(struct partial *p, struct round *round, const struct msf_lack *range)
+static int wait_for_pieces(struct partial *p, struct round *round, const struct msf_lack *range, uint64_t most)
 {
 	int r = 0;
 
-	if (range->n > SCATTERED_MOST)
+	if (range->n > most)
 		return wait_for_range(p, round, range->off, range->n, false);
 	for (uint64_t at = range->off, next; r == 0 && at < range->off + range->n; at = next) {
 		next = MIN(at - at % PART_PIECE + PART_PIECE, range->off + range->n);
@@ -107,13 +109,19 @@ static int finish_round(struct partial *p, struct round *round)
 static int await_ranges(struct partial *p, const struct msf_lack *ranges, unsigned n, bool whole_blocks)
 {
 	struct round round = {0};
+	uint64_t sum = 0, most;
 	int r = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += ranges[i].n <= SCATTERED_MOST ? ranges[i].n : 0;
+	most = whole_blocks ? 0 : sum <= SCATTERED_ALL ? SCATTERED_MOST : SCATTERED_LESS;
 
 	pthread_mutex_init(&round.lock, NULL);
 	pthread_cond_init(&round.change, NULL);
+	part_hold(p->part);
 	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = whole_blocks ? wait_for_range(p, &round, ranges[i].off, ranges[i].n, false)
-				 : wait_for_pieces(p, &round, &ranges[i]);
+		r = wait_for_pieces(p, &round, &ranges[i], most);
+	part_release(p->part);
 	pthread_mutex_lock(&round.lock);
 	round.r = r < 0 ? r : round.r;
 	pthread_mutex_unlock(&round.lock);
@@ -130,7 +138,7 @@ static int read_piece(struct partial *p, uint64_t off, void *to, size_t n)
 	const struct msf_lack range = {off, n};
 
 	for (unsigned i = 0; i < READS_MOST; i++) {
-		ssize_t got = part_read(p->part, off, to, n);
+		ssize_t got = part_read_once(p->part, off, to, n);
 		int r;
 
 		if (got == (ssize_t)n)
@@ -149,7 +157,7 @@ static int partial_read(void *ctx, uint64_t off, void *to, size_t n)
 	struct partial *p = ctx;
 	int r = 0;
 
-	if (part_read(p->part, off, to, n) == (ssize_t)n)
+	if (part_read_once(p->part, off, to, n) == (ssize_t)n)
 		return 0;
 	for (uint64_t at = off, next; r == 0 && at < off + n; at = next) {
 		next = MIN(at - at % PART_PIECE + PART_PIECE, off + n);

@@ -59,7 +59,7 @@ struct part {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct part_wait *waits;
-	unsigned opens;
+	unsigned opens, holds;
 	struct net *net; /* NULL: its flight is over */
 	bool nudged;	 /* part_changed() was posted, and has not run yet */
 	struct refused refused[REFUSED_MOST];
@@ -158,7 +158,7 @@ static void part_changed(void *ctx)
 /* Call under the lock. While `net` is set, the net thread exists. */
 static void post_change(struct part *p)
 {
-	if (!p->net || p->nudged)
+	if (!p->net || p->nudged || p->holds)
 		return;
 	p->nudged = net_post(p->net, part_changed, part_ref(p)) == 0;
 	if (!p->nudged)
@@ -170,6 +170,21 @@ void part_nudge(struct part *p)
 	LOCK_SCOPE(&p->lock);
 
 	post_change(p);
+}
+
+void part_hold(struct part *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	p->holds++;
+}
+
+void part_release(struct part *p)
+{
+	LOCK_SCOPE(&p->lock);
+
+	if (--p->holds == 0)
+		post_change(p);
 }
 
 void part_open(struct part *p)
@@ -293,9 +308,9 @@ static bool part_touch(struct part *p)
 		was == TOUCHED;
 }
 
-ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
+static ssize_t read_bytes(struct part *p, uint64_t off, void *buf, uint64_t end)
 {
-	uint64_t end = end_of(p, off, n), at = off;
+	uint64_t at = off;
 
 	if (atomic_load_explicit(&p->bad, memory_order_relaxed))
 		return -EIO;
@@ -308,12 +323,20 @@ ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
 			return -EIO;
 		at += (uint64_t)got;
 	}
-	if (sparse_of(p))
-		look_at_marks(p, off, end);
 	return (ssize_t)(end - off);
 }
 
-ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
+ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n)
+{
+	uint64_t end = end_of(p, off, n);
+	ssize_t r = read_bytes(p, off, buf, end);
+
+	if (r >= 0 && sparse_of(p))
+		look_at_marks(p, off, end);
+	return r;
+}
+
+ssize_t part_read_once(struct part *p, uint64_t off, void *buf, size_t n)
 {
 	uint64_t end = end_of(p, off, n);
 	bool bad = atomic_load_explicit(&p->bad, memory_order_relaxed);
@@ -321,7 +344,16 @@ ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
 	/* The bytes may be replaced between is_here() and part_touch(), but not after part_touch(). So look again. */
 	if (!bad && (!is_here(p, off, end) || !part_touch(p) || !is_here(p, off, end)))
 		return atomic_load(&p->over) ? atomic_load(&p->over) : -EAGAIN;
-	return part_read_told(p, off, buf, n);
+	return read_bytes(p, off, buf, end);
+}
+
+ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n)
+{
+	ssize_t r = part_read_once(p, off, buf, n);
+
+	if (r >= 0 && sparse_of(p))
+		look_at_marks(p, off, end_of(p, off, n));
+	return r;
 }
 
 int part_over(const struct part *p)

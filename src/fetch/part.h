@@ -37,6 +37,8 @@ uint64_t part_present(const struct part *p); /* bytes */
  * present yet. -EIO, -ENOSPC: they will never arrive (-ENOSPC: the disk is full). -EIO also if the file turned out
  * to be a wrong one. Takes no lock when the bytes are present. */
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n);
+/* The same for a reader that does not go on behind these bytes: nothing is read ahead for it. */
+ssize_t part_read_once(struct part *p, uint64_t off, void *buf, size_t n);
 /* 0, or the error with which the download ended. Bytes that are missing then never arrive. */
 int part_over(const struct part *p);
 
@@ -68,6 +70,9 @@ int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_w
  * in pages instead of blocks. `n` bytes of one PART_PIECE of the file at most. */
 #define PART_PIECE 8192u
 int part_wait_piece(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out);
+/* Between part_hold() and part_release() waits are collected: the flight learns of all of them at once. */
+void part_hold(struct part *p);
+void part_release(struct part *p);
 
 struct part_wait *part_wait_ref(struct part_wait *w);
 /* The caller stops waiting: ready(-EINTR) runs in this call, unless it already ran. */

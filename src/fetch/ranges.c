@@ -19,6 +19,7 @@
 #define LOOK_MS 200		/* how often to check whether other processes want the whole file */
 #define BESIDE_SHARE 16	/* so large a part of a file may be fetched beside the stream that fills it */
 #define SOON_LEAST (1u << 20) /* bytes of a stream that readers wait for in any case */
+#define SCATTERED_MOST 1024	/* waits of readers that are looked at for one queue of pieces */
 #define TOUCHED_PERCENT 35	/* if requests touched so much of the file, all of it is downloaded */
 
 /* Gives up ranges that make no progress. The whole file is downloaded, and compared with the bytes present. */
@@ -234,12 +235,12 @@ static int compare_spans(const void *a, const void *b)
 /* Queues the short ranges that readers wait for far apart from each other. */
 static void queue_scattered(struct flight *fl)
 {
-	struct ahead_span all[AHEAD_BATCH];
+	struct ahead_span all[SCATTERED_MOST];
 	unsigned n, kept = 0;
 
 	if (!fl->readers.part || fl->ranges.fill || fl->ranges.queue_at < fl->ranges.queued)
 		return;
-	n = part_pieces(fl->readers.part, all, AHEAD_BATCH);
+	n = part_pieces(fl->readers.part, all, SCATTERED_MOST);
 	qsort(all, n, sizeof(*all), compare_spans);
 	for (unsigned i = 0; i < n; i++) {
 		if (comes_in_pieces(fl, all[i].off, all[i].end) ||
@@ -247,7 +248,7 @@ static void queue_scattered(struct flight *fl)
 			continue;
 		if (kept && all[i].off <= fl->ranges.queue[kept - 1].end)
 			fl->ranges.queue[kept - 1].end = MAX(fl->ranges.queue[kept - 1].end, all[i].end);
-		else
+		else if (kept < AHEAD_BATCH)
 			fl->ranges.queue[kept++] = all[i];
 	}
 	fl->ranges.queue_at = 0;

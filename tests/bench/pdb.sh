@@ -14,32 +14,7 @@ THEIRS=$tools/oracle/pdb-addr2line
 [ -x "$THEIRS" ] || skip "no ../shared/tools/oracle/pdb-addr2line"
 rounds=${BENCH_ROUNDS:-5}
 
-# newest NAME: the highest version of a tool that is installed.
-newest() {
-  for version in $(seq 30 -1 14); do
-    command -v "$1-$version" && return
-  done
-  command -v "$1"
-}
-
-# The script names one version of clang.
-make_pdb() { # DIR
-  need python3
-  clang=$(newest clang) && link=$(newest lld-link) || skip "no clang or no lld-link"
-  mkdir -p "$TMP/bin" "$1"
-  printf '#!/bin/sh\nexec %s "$@"\n' "$clang" >"$TMP/bin/clang-22"
-  printf '#!/bin/sh\nexec %s "$@"\n' "$link" >"$TMP/bin/lld-link-22"
-  chmod +x "$TMP/bin/clang-22" "$TMP/bin/lld-link-22"
-  PATH=$TMP/bin:$PATH bash "$tools/pdb/build/bigpdb.sh" "$1" "${BENCH_PDB_MODULES:-160}" >"$TMP/make.log" 2>&1 || fail "bigpdb.sh"
-  rm -rf "$1/obj"
-}
-
-PDB=${BENCH_PDB:-}
-if [ -z "$PDB" ]; then
-  dir=${BENCH_FIXTURES:-$TMP}/pdb-${BENCH_PDB_MODULES:-160}
-  PDB=$dir/big.pdb
-  [ -f "$PDB" ] || make_pdb "$dir"
-fi
+large_pdb
 "$SYMFS" gsym create -o "$TMP/check.gsym" "$PDB" || fail "create"
 say "$(basename "$PDB"): $(($(stat -L -c %s "$PDB") / 1048576)) MiB, GSYM $(($(stat -c %s "$TMP/check.gsym") / 1048576)) MiB, of $(nproc) processors"
 

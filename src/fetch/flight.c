@@ -45,56 +45,6 @@ static void flight_unfound(struct flight *fl)
 
 /* ---- readers: served while the bytes arrive ----------------------------------------------------------------- */
 
-static void readers_changed(void *ctx);
-
-static struct fetched answer_part(const struct flight *fl)
-{
-	struct part *p = fl->readers.part;
-
-	return (struct fetched){.key = fl->own, .size = part_size(p), .part = p, .why = ""};
-}
-
-static int open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
-{
-	struct part_opts o = {.fd = fd, .size = size, .have = have, .sp = sp, .touched = sp && !fl->body.fresh,
-		.net = fl->f->net, .changed = readers_changed, .ctx = fl};
-
-	return part_new(&fl->readers.part, &o);
-}
-
-/* Sets readers.part. Readers of a version that was given up continue with this one, if they have seen neither bytes
- * nor another size. */
-static int part_for(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp)
-{
-	struct readers *rd = &fl->readers;
-
-	if (rd->untouched && !sp && part_size(rd->untouched) == size && part_renew(rd->untouched, fd, have) == 0) {
-		rd->part = take(rd->untouched);
-		return 0;
-	}
-	if (rd->untouched)
-		part_end(take(rd->untouched), false, -EIO);
-	return open_part(fl, fd, size, have, sp);
-}
-
-/* Whether readers can be let in: the size must be known, and the file must be identified. Opens readers.part. */
-static bool lets_in(struct flight *fl, const struct ticket *t)
-{
-	const struct body *b = &fl->body;
-
-	if (fl->readers.offer != OFFER_NONE)
-		return fl->readers.offer == OFFER_MADE && t && t->need == FETCH_OPEN;
-	if (fl->readers.part)
-		return true;
-	if (!b->sure || !flight_receives(fl) || b->size == FETCH_SIZE_UNKNOWN)
-		return false;
-	if (b->file)
-		return part_for(fl, sparse_fd(b->file), b->size, 0, b->file) == 0;
-	if (!b->draft || b->winner->ranged)
-		return false; /* the draft will be replaced by a sparse file first */
-	return part_for(fl, draft_fd(b->draft), b->size, draft_size(b->draft), NULL) == 0;
-}
-
 static void flight_sure(struct flight *fl)
 {
 	const struct ticket *t;
@@ -102,26 +52,11 @@ static void flight_sure(struct flight *fl)
 
 	fl->body.sure = true;
 	t = tickets_reader(fl);
-	if ((!t && !fl->readers.untouched) || !lets_in(fl, t))
+	if ((!t && !fl->readers.untouched) || !readers_may_enter(fl, t))
 		return;
-	a = answer_part(fl);
+	a = readers_answer(fl);
 	tickets_answer(fl, &a, TICKETS_READERS);
-	part_nudge(fl->readers.part); /* if no reader opened the part, readers_changed() parks the flight */
-}
-
-/* All bytes are present, and a worker will seal them. Offers a debug file to readers as soon as it is identified,
- * before the disk has it, because debuggers wait for one debug file after the other. Other files must be stored
- * first: their readers may then use identifiers that the file proves, or ask for it by another key. */
-static void flight_offer(struct flight *fl)
-{
-	struct draft *d = fl->body.draft;
-	uint64_t size = draft_size(d);
-
-	if (fl->own.type != FILETYPE_ELF_DEBUG || key_is_by_debug_id(&fl->own))
-		return;
-	if (!fl->readers.part && !fl->readers.untouched && tickets_may_open(fl) &&
-		open_part(fl, draft_fd(d), size, size, NULL) == 0)
-		fl->readers.offer = OFFER_UNPROVEN;
+	part_nudge(fl->readers.part); /* if no reader opened the part, SAID_READERS parks the flight */
 }
 
 static void said_proven(struct flight *fl)
@@ -130,7 +65,7 @@ static void said_proven(struct flight *fl)
 
 	if (fl->readers.offer != OFFER_UNPROVEN)
 		return;
-	a = answer_part(fl);
+	a = readers_answer(fl);
 	fl->readers.offer = OFFER_MADE;
 	tickets_answer(fl, &a, TICKETS_OPENERS);
 }
@@ -153,10 +88,8 @@ static void unpark(struct flight *fl)
 	body_flow(fl);
 }
 
-static void readers_changed(void *ctx)
+static void said_readers(struct flight *fl)
 {
-	struct flight *fl = ctx;
-
 	if (fl->phase == FLIGHT_RACE && flight_is_lonely(fl) && !fl->linger) {
 		flight_cancel(fl);
 		return;
@@ -324,25 +257,11 @@ static void said_elected(struct flight *fl, struct attempt *at)
 		elect(fl, at);
 }
 
-/* Drops the bytes of the current version, and its readers. `forget`: also deletes the blocks that the store keeps of
- * a sparse file. `wrong`: readers may not even read the bytes present. */
-static void drop_version(struct flight *fl, bool forget, bool wrong, int error)
-{
-	struct readers *rd = &fl->readers;
-
-	body_drop(fl, forget);
-	if (rd->part && part_suspend(rd->part))
-		rd->untouched = take(rd->part);
-	else if (rd->part)
-		part_end(take(rd->part), wrong, error);
-	rd->offer = OFFER_NONE;
-}
-
 /* The winner failed. Asks again the sources that were given up for the winner. */
 static void said_body_failed(struct flight *fl, int error, const char *text)
 {
 	if (!body_lost(fl, error, text))
-		drop_version(fl, error == -EBADMSG || error == -ENOENT, true, error);
+		readers_drop_version(fl, error == -EBADMSG || error == -ENOENT, true, error);
 	if (fl->phase == FLIGHT_PARKED)
 		park_end(fl);
 	fl->found = false;
@@ -377,7 +296,7 @@ static void said_other_version(struct flight *fl)
 	race_stop(fl);
 	ranges_stop(fl);
 	version_forget_attempts(fl);
-	drop_version(fl, true, false, -EIO);
+	readers_drop_version(fl, true, false, -EIO);
 	ranges_give_up(fl);
 	body_leave_version(fl);
 	if (flight_is_lonely(fl) && !fl->linger && !flights_wanted(fl->f->store, fl->number)) {
@@ -433,7 +352,7 @@ static void said_all(struct flight *fl)
 		park_end(fl); /* the transfer is over; park_limit() must not cancel this flight for another */
 	fl->phase = FLIGHT_SEAL;
 	if (fl->body.kind == BODY_STREAM && !fl->body.winner->packing)
-		flight_offer(fl);
+		readers_offer(fl);
 	seal_start(fl);
 }
 
@@ -488,8 +407,8 @@ static void join_running(struct flight *fl, struct ticket *t)
 		return;
 	}
 	fl->streamed |= t->need == FETCH_STREAM;
-	if (ticket_is_reader(t) && lets_in(fl, t)) {
-		a = answer_part(fl);
+	if (ticket_is_reader(t) && readers_may_enter(fl, t)) {
+		a = readers_answer(fl);
 		t->answer(t, &a);
 		part_nudge(fl->readers.part);
 		unpark(fl);
@@ -554,16 +473,6 @@ void flight_leave(struct flight *fl, struct ticket *t)
 	flight_cancel(fl);
 }
 
-static void end_parts(struct flight *fl, int error)
-{
-	struct readers *rd = &fl->readers;
-
-	if (rd->part)
-		part_end(take(rd->part), false, error);
-	if (rd->untouched)
-		part_end(take(rd->untouched), false, error ? error : -EIO);
-}
-
 /* Removes the flight from the table, and stops all its timers and transfers. Then the flight only waits for its
  * jobs. */
 static void flight_end(struct flight *fl, int error)
@@ -582,7 +491,7 @@ static void flight_end(struct flight *fl, int error)
 	park_stop(fl);
 	ranges_stop(fl);
 	body_drop(fl, false);
-	end_parts(fl, error);
+	readers_end(fl, error);
 	lead_end(fl);
 	fl->phase = FLIGHT_DONE;
 }
@@ -611,7 +520,7 @@ static void flight_cancel(struct flight *fl)
 void flight_finish(struct flight *fl, const struct fetched *a)
 {
 	if (fl->readers.untouched && a->blob)
-		part_for(fl, blob_fd(a->blob), blob_size(a->blob), blob_size(a->blob), NULL);
+		readers_open_part(fl, blob_fd(a->blob), blob_size(a->blob), blob_size(a->blob), NULL);
 	flight_end(fl, a->r);
 	/* After flight_end(): a ticket that continues with its next candidate must not find this flight. */
 	tickets_answer(fl, a, TICKETS_ALL);
@@ -639,9 +548,7 @@ static bool holds(struct flight *fl, const struct event *e)
 		return false;
 	if (sealed)
 		body_set_aside(fl);
-	if (fl->readers.part) /* no reader has it yet */
-		part_end(take(fl->readers.part), false, 0);
-	fl->readers.offer = OFFER_NONE;
+	readers_withdraw(fl);
 	better_hold(fl, e->key, e->blob);
 	if (sealed)
 		begin_race(fl);
@@ -692,7 +599,7 @@ static void said_wanted(struct flight *fl)
 /* The user added another file for the key. It is the answer, but readers of the downloaded bytes get an error. */
 static void said_beaten(struct flight *fl, const struct event *e)
 {
-	drop_version(fl, false, false, -EIO);
+	readers_drop_version(fl, false, false, -EIO);
 	finish_with(fl, e);
 }
 
@@ -729,6 +636,8 @@ static void flight_event(struct flight *fl, const struct event *e)
 		return said_body_failed(fl, e->error, e->text);
 	case SAID_LESS:
 		return said_less(fl, e->worth);
+	case SAID_READERS:
+		return said_readers(fl);
 	case SAID_SETTLED:
 		return said_settled(fl);
 	case SAID_UNWANTED:

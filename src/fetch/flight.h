@@ -118,6 +118,7 @@ enum said {
 	SAID_LOST,	   /* no source won the race: see struct race; `fresh`: there are new misses */
 	SAID_SURE,	   /* the bytes so far identify the file */
 	SAID_LESS,	   /* the winner has the file, but it is worth less than wanted: `worth` */
+	SAID_READERS,	   /* readers came, went, or want other bytes */
 	SAID_SETTLED,	   /* the time to ask for a better file is over */
 	SAID_BODY_FAILED,  /* the winner broke off, or sent a wrong file: `error`, `text` */
 	SAID_UNWANTED,	   /* no request came while the flight was parked */
@@ -368,6 +369,25 @@ bool flight_is_wanted_whole(const struct flight *fl); /* a request or a reader n
 enum tickets_which { TICKETS_ALL, TICKETS_READERS, TICKETS_OPENERS, TICKETS_EXISTS, TICKETS_EXISTS_SURE };
 /* Answers the tickets of one kind, and removes them from the flight. */
 void tickets_answer(struct flight *fl, const struct fetched *a, enum tickets_which which);
+
+/* ---- readers.c: the requests that read the file while its bytes arrive -------------------------------------- */
+
+/* Sets readers.part to `have` bytes of `fd`, or to the sparse file `sp`. Readers of a version that was given up
+ * continue with this one, if they have seen neither bytes nor another size. 0, or the errors of part_new(). */
+int readers_open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp);
+/* Whether readers can be let in: the size must be known, and the file must be identified. Opens readers.part. `t`
+ * may be NULL. */
+bool readers_may_enter(struct flight *fl, const struct ticket *t);
+struct fetched readers_answer(const struct flight *fl); /* readers.part, which must be open, as an answer */
+/* All bytes are present, and a worker will seal them. Offers a debug file to readers as soon as it is identified,
+ * before the disk has it, because debuggers wait for one debug file after the other. Other files must be stored
+ * first: their readers may then use identifiers that the file proves, or ask for it by another key. */
+void readers_offer(struct flight *fl);
+void readers_withdraw(struct flight *fl); /* takes an offer back that no reader has yet */
+/* Drops the bytes of the current version, and its readers. `forget`: also deletes the blocks that the store keeps of
+ * a sparse file. `wrong`: readers may not even read the bytes present. */
+void readers_drop_version(struct flight *fl, bool forget, bool wrong, int error);
+void readers_end(struct flight *fl, int error); /* 0: all bytes are present */
 
 /* ---- part.c: reading a file while its bytes arrive --------------------------------------------------------- */
 

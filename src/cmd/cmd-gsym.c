@@ -19,9 +19,7 @@ static int gsym_show(
 	struct err e = {0};
 	int status;
 
-	if (run->argc != 1)
-		return gsym_usage(run->argc ? "expected only one file" : "expected a file");
-	status = gsym_file_open(&o, run->argv[0]);
+	status = gsym_file_open(&o, run);
 	if (status >= 0)
 		return status;
 	if (print(run, &o.g, &e) < 0) {

@@ -40,12 +40,15 @@ void gsym_file_release(struct gsym_file *o)
 	buf_release(&o->made);
 }
 
-int gsym_file_open(struct gsym_file *o, const char *path)
+int gsym_file_open(struct gsym_file *o, const struct gsym_run *run)
 {
 	struct err e = {0};
-	int r = map_file(&o->file, path, &e);
+	int r;
 
+	if (run->argc != 1)
+		return gsym_usage(run->argc ? "expected only one file" : "expected a file");
+	r = map_file(&o->file, run->argv[0], &e);
 	if (r == 0)
 		r = gsym_open(&o->g, o->file, &e);
-	return r < 0 ? gsym_fail(path, &e) : -1;
+	return r < 0 ? gsym_fail(run->argv[0], &e) : -1;
 }

@@ -39,9 +39,9 @@ struct gsym_file {
 	struct gsym g;
 };
 
-/* -1: it is open; else an exit status, after the message. */
-int gsym_file_open(struct gsym_file *o, const char *path);
-/* gsym-word.c: the same for what a word names, as what_named() reads it. A file of another format is converted to
+/* Opens the GSYM file that is the only operand. -1: it is open; else an exit status, after the message. */
+int gsym_file_open(struct gsym_file *o, const struct gsym_run *run);
+/* gsym-word.c: opens what a word names, as what_named() reads it. A file of another format is converted to
  * GSYM. In place of a program without debug information, its debug file is fetched and converted. */
 int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word);
 void gsym_file_release(struct gsym_file *o);

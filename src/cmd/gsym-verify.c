@@ -111,9 +111,7 @@ int gsym_verify(struct gsym_run *run)
 	struct err e = {0};
 	int status;
 
-	if (run->argc != 1)
-		return gsym_usage(run->argc ? "expected only one file" : "expected a file");
-	status = gsym_file_open(&o, run->argv[0]);
+	status = gsym_file_open(&o, run);
 	if (status >= 0)
 		return status;
 	if (gsym_check(&o.g, &e) < 0)

@@ -241,7 +241,7 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(TEXT_MOST);
 	struct pdb_pieces_of cut;
-	struct pdb_pieces it;
+	struct pdb_moves it;
 	struct pdb_moved m;
 	uint32_t source, name = 0;
 	int r;
@@ -257,8 +257,8 @@ int pdb_part_write(struct part *j, const struct pdb_code *c, const struct pdb_fu
 	if (r < 0)
 		return r;
 	r = make_tree(j, c, &cut);
-	pdb_pieces(&it, &j->job->pdb, source, f->size);
-	while (r == 0 && pdb_pieces_next(&it, &m)) {
+	pdb_moves(&it, &j->job->pdb, source, f->size);
+	while (r == 0 && pdb_moves_next(&it, &m)) {
 		uint32_t from = f->off + (m.source - source);
 
 		r = write_place(j, c, &cut, name, rank, &(struct place){from, from + m.size, m.target});

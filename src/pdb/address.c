@@ -158,11 +158,11 @@ bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source)
 	return true;
 }
 
-void pdb_pieces(struct pdb_pieces *it, const struct pdb *p, uint32_t start, uint32_t size)
+void pdb_moves(struct pdb_moves *it, const struct pdb *p, uint32_t start, uint32_t size)
 {
 	size_t from = 0, to = p->n_moved;
 
-	*it = (struct pdb_pieces){.p = p, .start = start, .end = (uint64_t)start + size, .whole = !p->moved};
+	*it = (struct pdb_moves){.p = p, .start = start, .end = (uint64_t)start + size, .whole = !p->moved};
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
 
@@ -175,7 +175,7 @@ void pdb_pieces(struct pdb_pieces *it, const struct pdb *p, uint32_t start, uint
 	it->next = from ? from - 1 : 0;
 }
 
-bool pdb_pieces_next(struct pdb_pieces *it, struct pdb_moved *out)
+bool pdb_moves_next(struct pdb_moves *it, struct pdb_moved *out)
 {
 	if (it->whole) {
 		it->whole = false;
@@ -197,14 +197,14 @@ bool pdb_pieces_next(struct pdb_pieces *it, struct pdb_moved *out)
 
 bool pdb_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva)
 {
-	struct pdb_pieces it;
+	struct pdb_moves it;
 	struct pdb_moved m;
 	uint32_t source;
 
 	if (!pdb_source_of(p, section, off, &source))
 		return false;
-	pdb_pieces(&it, p, source, 1);
-	if (!pdb_pieces_next(&it, &m))
+	pdb_moves(&it, p, source, 1);
+	if (!pdb_moves_next(&it, &m))
 		return false;
 	*rva = m.target;
 	return true;

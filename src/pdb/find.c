@@ -45,13 +45,13 @@ static struct origin origin_of(const struct pdb *p, const struct spot *at, uint3
 {
 	struct origin o = {start, at->rva - (at->off - start)};
 	uint32_t source;
-	struct pdb_pieces it;
+	struct pdb_moves it;
 	struct pdb_moved m;
 
 	if (!p->moved || !pdb_source_of(p, at->section, start, &source))
 		return o;
-	pdb_pieces(&it, p, source, at->off - start + 1);
-	while (pdb_pieces_next(&it, &m))
+	pdb_moves(&it, p, source, at->off - start + 1);
+	while (pdb_moves_next(&it, &m))
 		if (at->rva >= m.target && at->rva - m.target < m.size &&
 			source + (at->off - start) - m.source == at->rva - m.target)
 			o = (struct origin){start + (m.source - source), m.target};

@@ -112,16 +112,16 @@ bool pdb_source_of(const struct pdb *p, unsigned section, uint32_t off, uint32_t
 /* Finds the source address of a target address. False: these bytes were inserted, or are in no section. */
 bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source);
 
-/* Iterates over the pieces into which a source range [start, start + size) was moved in the image.
- * pdb_pieces() begins; pdb_pieces_next() returns false when there are no more. */
-struct pdb_pieces {
+/* Iterates over the parts into which a source range [start, start + size) was moved in the image.
+ * pdb_moves() begins; pdb_moves_next() returns false when there are no more. */
+struct pdb_moves {
 	const struct pdb *p;
 	uint64_t start, end;
 	size_t next;
-	bool whole; /* nothing was moved, so there is a single piece */
+	bool whole; /* nothing was moved, so there is a single part */
 };
-void pdb_pieces(struct pdb_pieces *it, const struct pdb *p, uint32_t start, uint32_t size);
-bool pdb_pieces_next(struct pdb_pieces *it, struct pdb_moved *out);
+void pdb_moves(struct pdb_moves *it, const struct pdb *p, uint32_t start, uint32_t size);
+bool pdb_moves_next(struct pdb_moves *it, struct pdb_moved *out);
 
 /* Finds the address in the image of an offset in a section. False: these bytes are not in the image. */
 bool pdb_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva);

@@ -196,6 +196,7 @@ struct body {
 	struct draft *draft;
 	struct sparse *file;
 	bool fresh; /* `file` was empty when this flight opened it */
+	atomic_bool poor; /* its bytes show that it lacks what its type is asked for; also set by the job of SEAL */
 	struct version version; /* the version that is being read */
 	unsigned versions_left; /* versions that were given up */
 	uint64_t size;		/* bytes of the whole file, or FETCH_SIZE_UNKNOWN */
@@ -397,6 +398,7 @@ struct part_opts {
 	uint64_t have;	   /* bytes present from the front; unused with `sp` */
 	struct sparse *sp; /* the sparse file; NULL: the bytes arrive from front to back */
 	bool touched;	   /* bytes of `sp` may have been read before */
+	bool poor;	   /* part_is_poor() */
 	struct net *net;
 	/* Runs on the net thread soon after readers came, left, or want bytes; not after part_end(). */
 	void (*changed)(void *ctx);

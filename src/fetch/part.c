@@ -41,6 +41,7 @@ struct part {
 	int fd;
 	uint64_t size, number;
 	int64_t time;
+	bool poor;
 	struct sparse *sparse; /* a sparse file; NULL: a stream. Use sparse_of() */
 
 	atomic_uint_fast64_t have; /* bytes present from the front; not of a sparse file */
@@ -103,11 +104,17 @@ int part_new(struct part **out, const struct part_opts *o)
 	p->number = o->sp ? sparse_number(o->sp) : fresh_number();
 	p->time = clock_wall();
 	atomic_init(&p->have, o->have);
+	p->poor = o->poor;
 	p->net = o->net;
 	p->changed = o->changed;
 	p->ctx = o->ctx;
 	*out = p;
 	return 0;
+}
+
+bool part_is_poor(const struct part *p)
+{
+	return p->poor;
 }
 
 struct part *part_ref(struct part *p)

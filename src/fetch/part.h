@@ -26,6 +26,8 @@ uint64_t part_size(const struct part *p); /* bytes of the whole file */
 /* A number of these bytes, like blob_number(). The blob that is stored later has another number. */
 uint64_t part_number(const struct part *p);
 int64_t part_time(const struct part *p); /* wall clock at its start, in seconds */
+/* Whether the bytes that came first show that the file lacks what its type is asked for: worth_suffices(). */
+bool part_is_poor(const struct part *p);
 
 /* Whether all bytes arrived, the whole file was checked, and it is in the store. */
 bool part_is_sealed(const struct part *p);

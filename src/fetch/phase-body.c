@@ -87,6 +87,8 @@ static void early_back(struct job *j)
 		fl->body.winner->may_be = 0;
 		flight_say(fl, (struct event){SAID_FOUND});
 	}
+	if (b->r == 1 && !b->packing)
+		atomic_store(&fl->body.poor, !worth_suffices(&b->worth, fl->own.type));
 	if (b->r == 1 && !b->packing && !fl->body.winner->parted && better_is_wanted(fl, &b->worth)) {
 		flight_say(fl, (struct event){SAID_LESS, .worth = &b->worth});
 	} else if (b->sure && !fl->body.winner->parted && !waits_for_worth(fl, b)) {
@@ -296,6 +298,7 @@ int body_begin(struct flight *fl, struct attempt *at, struct err *e)
 	for (unsigned i = 0; i < fl->n; i++)
 		fl->attempts[i].stale = false;
 	b->sure = false;
+	atomic_store(&b->poor, false);
 	b->look = LOOK_LATER;
 	b->look_at = EARLY_BYTES;
 	b->broke_at = 0;

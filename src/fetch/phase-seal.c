@@ -204,6 +204,7 @@ static void seal_prove(struct seal_job *s)
 		(s->may_improve && !worth_suffices(&slice.worth, fl->own.type)))
 		return;
 	learn_early(fl->f, &slice, &fl->own);
+	atomic_store(&fl->body.poor, !worth_suffices(&slice.worth, fl->own.type));
 	job_tell(&s->job, seal_proven);
 }
 

@@ -488,6 +488,8 @@ static void learn_probed(struct flight *fl, const struct probed *p)
 		flight_say(fl, (struct event){SAID_BODY_FAILED, .error = p->r, .text = p->text});
 		return;
 	}
+	if (p->r == 1)
+		atomic_store(&fl->body.poor, !worth_suffices(&p->worth, fl->own.type));
 	if (p->r == 1 && better_is_wanted(fl, &p->worth)) {
 		flight_say(fl, (struct event){SAID_LESS, .worth = &p->worth});
 		return;

@@ -144,6 +144,8 @@ static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t 
 /* Whether the client may keep the file without asking again: no better file is looked for. */
 static bool is_final(const struct answer *a)
 {
+	if (a->part)
+		return !part_is_poor(a->part);
 	return !a->blob || worth_suffices(&blob_facts(a->blob)->worth, a->key.type);
 }
 

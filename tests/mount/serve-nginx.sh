@@ -24,7 +24,8 @@ chmod 711 "$TMP"
 
 SYM=a.so/111111111111111111111111111111110
 mkdir -p "$TMP/up/$SYM"
-{ echo 'MODULE Linux x86_64 111111111111111111111111111111110 a.so'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/up/$SYM/a.so.sym"
+# With lines: caches keep only files that lack nothing.
+{ printf 'MODULE Linux x86_64 111111111111111111111111111111110 a.so\nFUNC 1 2 0 g\n1 2 3 0\n'; seq -f 'PUBLIC %g 0 f' 10 4000; } >"$TMP/up/$SYM/a.so.sym"
 FILE=$TMP/up/$SYM/a.so.sym SYM=$SYM/a.so.sym
 symfs_serve one --listen "unix:$TMP/socket" --source "breakpad@$TMP/up"
 # nginx as root has workers that are not.

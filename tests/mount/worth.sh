@@ -128,6 +128,19 @@ for which in worse better; do
   esac
 done
 symfs_unserve c
+# Also while it comes from a server for the first time.
+for which in worse better; do
+  mkdir -p "$TMP/up-$which/$(dirname "$sym_place")"
+  cp "$TMP/$which/sym" "$TMP/up-$which/$sym_place"
+  upstream_start "sym_$which" --root "$TMP/up-$which"
+  eval "up=\$URL_sym_$which"
+  symfs_serve "first_$which" --source "breakpad@$up"
+  eval "url=\$URL_first_$which"
+  fetch_url -D "$TMP/head" -o "$TMP/body" "$url/breakpad/$sym_place" || fail "serve"
+  grep -qi '^cache-control:.*immutable' "$TMP/head" && is=better || is=worse
+  [ $is = $which ] || fail "the first answer of the $which file: $(cat "$TMP/head")"
+  symfs_unserve "first_$which"
+done
 
 # GSYM is made anew when its input improves: it has lines then. In the store, and of a scanned directory.
 lines_of() { # MOUNT

@@ -105,7 +105,7 @@ _symfs_options()
 		_symfs_words "--layout --casing --type --object-type --code-file --code-id --debug-file
 			--debug-id --big-endian --help" ;;
 	why) _symfs_words "--ask --type --json $_symfs_common" ;;
-	status) _symfs_words "--json --help" ;;
+	status) _symfs_words "-w --watch --json --help" ;;
 	sources) _symfs_words "--json $_symfs_common" ;;
 	help | version) _symfs_words "--help" ;;
 	config) _symfs_words "--force -o --output --help" ;;

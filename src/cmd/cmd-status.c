@@ -15,6 +15,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define ASK_MS 2000	    /* for all mounts, which are asked at once */
 #define FIND_MS 500	    /* to resolve the links on the way to DIR */
@@ -22,8 +24,8 @@
 #define MOUNTS_MOST 64
 #define POINTS_MOST 16384 /* bytes of a mount point, escaped */
 
-enum { VERSION, STATS, ACTIVITY, SOURCES, FILES };
-static const char *const names[FILES] = {"version", "stats", "activity", "sources"};
+enum { VERSION, STATS, DOWNLOADS, SOURCES, FILES };
+static const char *const names[FILES] = {"version", "stats", "downloads", "sources"};
 
 /* For each file, in the order of `names`, the child writes a letter, the bytes, a NUL. */
 #define READ 'r'
@@ -55,7 +57,7 @@ static int add_file(int root, const char *name, struct buf *out)
 
 	snprintf(path, sizeof(path), ".symfs/%s", name);
 	r = path_read(root, path, FILE_MOST, &text, NULL);
-	if (r < 0 && r != -EACCES)
+	if (r < 0 && r != -EACCES && r != -ENOENT) /* a daemon of an earlier version has no downloads */
 		return r;
 	r = buf_addf(out, "%c%s", r == 0 ? READ : DENIED, r == 0 ? text : "");
 	return r < 0 ? r : buf_add(out, "", 1);
@@ -163,8 +165,90 @@ static void add_stats(struct json *j, char *text)
 	json_end(j);
 }
 
-/* `text` is NULL when the caller may not read it. */
-static void add_lines(struct json *j, const char *name, char *text)
+/* Splits a line at its tabs; missing fields are "". */
+#define FIELDS 8
+static void split_fields(char *line, char *fields[static FIELDS])
+{
+	static char none[] = "";
+
+	for (unsigned i = 0; i < FIELDS; i++) {
+		fields[i] = line ? strsep(&line, "\t") : NULL;
+		if (!fields[i])
+			fields[i] = none;
+	}
+}
+
+static void add_number(struct json *j, const char *name, const char *text)
+{
+	if (*text)
+		json_number(j, name, strtoll(text, NULL, 10));
+	else
+		json_null(j, name);
+}
+
+/* The percentage that is here, or -1. */
+static int per_cent(char *const f[static FIELDS])
+{
+	uint64_t have = strtoull(f[3], NULL, 10), size = strtoull(f[4], NULL, 10);
+
+	return size && have <= size ? (int)((double)have * 100 / (double)size) : -1;
+}
+
+/* "1234 gdb,99 lldb" */
+static void add_waiting(struct json *j, char *text)
+{
+	char *save = NULL;
+
+	json_begin_array(j, "waiting");
+	for (char *one = strtok_r(text, ",", &save); one; one = strtok_r(NULL, ",", &save)) {
+		char *blank = strchr(one, ' ');
+
+		json_begin_object(j, NULL);
+		json_number(j, "pid", strtol(one, NULL, 10));
+		json_text(j, "program", blank ? blank + 1 : NULL);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void add_download(struct json *j, char *line)
+{
+	char *f[FIELDS];
+
+	split_fields(line, f);
+	json_begin_object(j, NULL);
+	json_text(j, "key", f[0]);
+	json_text(j, "state", f[1]);
+	json_text(j, "source", f[2]);
+	add_number(j, "bytes", f[3]);
+	add_number(j, "size", f[4]);
+	if (per_cent(f) >= 0)
+		json_number(j, "percent", per_cent(f));
+	else
+		json_null(j, "percent");
+	add_number(j, "bytes_per_second", f[5]);
+	add_number(j, "ms", f[6]);
+	add_waiting(j, f[7]);
+	json_end(j);
+}
+
+/* "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE" */
+static void add_source(struct json *j, char *line)
+{
+	char *f[FIELDS];
+
+	split_fields(line, f);
+	json_begin_object(j, NULL);
+	json_text(j, "name", f[1]);
+	json_text(j, "type", f[2]);
+	json_text(j, "layout", f[3]);
+	json_text(j, "where", f[4]);
+	json_text(j, "state", f[5]);
+	json_end(j);
+}
+
+/* `text` is NULL if the caller may not read it. */
+static void add_lines(struct json *j, const char *name, char *text, void (*add)(struct json *j, char *line))
 {
 	char *save = NULL;
 
@@ -174,7 +258,7 @@ static void add_lines(struct json *j, const char *name, char *text)
 	}
 	json_begin_array(j, name);
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		json_string(j, NULL, line);
+		add(j, line);
 	json_end(j);
 }
 
@@ -184,8 +268,8 @@ static void add_json(struct json *j, const char *point, char *texts[FILES])
 	json_text(j, "mount", point);
 	json_text(j, "version", texts[VERSION]);
 	add_stats(j, texts[STATS]);
-	add_lines(j, "activity", texts[ACTIVITY]);
-	add_lines(j, "sources", texts[SOURCES]);
+	add_lines(j, "activity", texts[DOWNLOADS], add_download);
+	add_lines(j, "sources", texts[SOURCES], add_source);
 	json_end(j);
 }
 
@@ -199,7 +283,7 @@ static void print_fields(char *line)
 }
 
 /* Prints line by line: the text of a mount may contain control sequences of terminals. */
-static void print_lines(const char *head, char *text, const char *none)
+static void print_lines(const char *head, char *text, const char *none, void (*print)(char *line))
 {
 	char *save = NULL;
 
@@ -207,7 +291,35 @@ static void print_lines(const char *head, char *text, const char *none)
 	if (!text || !*text)
 		printf("%s\n", text ? none : "only the mount's owner may read this");
 	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save))
-		print_fields(line);
+		print(line);
+}
+
+/* "elf_debug ID: receiving from debian, 43 % of 28.1 MB, 3.2 MB/s, 12 s, for gdb (1234)" */
+static void print_download(char *line)
+{
+	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
+	char *f[FIELDS], *save = NULL;
+	const char *before = ", for ";
+
+	split_fields(line, f);
+	printf("%s: ", text_shown(f[0], true, &room));
+	printf("%s", text_shown(f[1], true, &room));
+	if (*f[2])
+		printf(" from %s", text_shown(f[2], true, &room));
+	if (per_cent(f) >= 0)
+		printf(", %d %% of %.1f MB", per_cent(f), strtod(f[4], NULL) / 1e6);
+	else if (strtod(f[3], NULL) > 0)
+		printf(", %.1f MB", strtod(f[3], NULL) / 1e6);
+	if (*f[5])
+		printf(", %.1f MB/s", strtod(f[5], NULL) / 1e6);
+	printf(", %.0f s", strtod(f[6], NULL) / 1e3);
+	for (char *one = strtok_r(f[7], ",", &save); one; one = strtok_r(NULL, ",", &save)) {
+		char *blank = strchr(one, ' ');
+
+		printf("%s%s (%ld)", before, blank ? text_shown(blank + 1, true, &room) : "?", strtol(one, NULL, 10));
+		before = ", ";
+	}
+	printf("\n");
 }
 
 static void print_text(const char *shown, char *texts[FILES])
@@ -216,12 +328,12 @@ static void print_text(const char *shown, char *texts[FILES])
 	bool silent;
 
 	printf("%s: %s\n", shown, text_shown(texts[VERSION], true, &room));
-	print_lines("under way", texts[ACTIVITY], "nothing");
+	print_lines("under way", texts[DOWNLOADS], "nothing", print_download);
 	silent = no_source_in(texts[SOURCES]);
-	print_lines("sources", texts[SOURCES], "none");
+	print_lines("sources", texts[SOURCES], "none", print_fields);
 	if (silent)
 		printf("no source can answer: only stored files are found; to add one:\n%s", no_source_help);
-	print_lines("counters", texts[STATS], "none");
+	print_lines("counters", texts[STATS], "none", print_fields);
 }
 
 /* The kernel lets only the owner into a mount without allow_other. */
@@ -235,7 +347,7 @@ static bool is_hidden(const struct mount *m)
 	return m->ask.text.n && m->ask.text.p[0] == HIDDEN;
 }
 
-/* Splits the answer into texts that point into the buffer; that of ACTIVITY may be NULL. False: the answer
+/* Splits the answer into texts that point into the buffer; that of DOWNLOADS may be NULL. False: the answer
  * is incomplete. */
 static bool split_texts(struct buf *text, char *texts[FILES])
 {
@@ -244,7 +356,7 @@ static bool split_texts(struct buf *text, char *texts[FILES])
 	for (int i = 0; i < FILES; i++) {
 		const char *end = at < text->n ? memchr(text->p + at, '\0', text->n - at) : NULL;
 
-		if (!end || (text->p[at] != READ && (i != ACTIVITY || text->p[at] != DENIED)))
+		if (!end || (text->p[at] != READ && (i != DOWNLOADS || text->p[at] != DENIED)))
 			return false;
 		texts[i] = text->p[at] == READ ? text->p + at + 1 : NULL;
 		at = (size_t)(end - text->p) + 1;
@@ -347,18 +459,42 @@ static int show_all(struct statuses *s)
 	return s->status;
 }
 
+/* Shows all again each second, until a signal ends the process or no mount answers. */
+static int watch_all(struct statuses *s)
+{
+	const struct timespec second = {.tv_sec = 1};
+	const char *only = s->only;
+	int status;
+
+	for (;;) {
+		*s = (struct statuses){.only = only};
+		if (isatty(STDOUT_FILENO))
+			printf("\033[H\033[2J");
+		status = show_all(s);
+		if (fflush(stdout) != 0)
+			return EXIT_LOCAL;
+		if (s->seen == 0)
+			return status;
+		nanosleep(&second, NULL);
+		printf("\n");
+	}
+}
+
 static int run_status(int argc, char **argv)
 {
 	_cleanup_free_ struct statuses *s = calloc(1, sizeof(*s));
+	bool watch = false;
+	const struct opt own[] = {{"watch", 'w', NULL, "renew the output each second", &watch}, {0}};
 	_cleanup_free_ char *only = NULL;
 	struct app_args args;
 	struct json j;
-	int status = app_options(&args, &cmd_status, NULL, &argc, argv);
+	int status = app_options(&args, &cmd_status, own, &argc, argv);
 
 	if (status >= 0)
 		return status;
-	if (argc > 2) {
-		fprintf(stderr, "symfs status: expected at most one DIR; try: symfs status --help\n");
+	if (argc > 2 || (watch && args.json)) {
+		fprintf(stderr, "symfs status: %s; try: symfs status --help\n",
+			argc > 2 ? "expected at most one DIR" : "--watch prints no JSON");
 		return EXIT_USAGE;
 	}
 	only = argc == 2 ? path_absolute(argv[1]) : NULL;
@@ -367,6 +503,8 @@ static int run_status(int argc, char **argv)
 		return EXIT_LOCAL;
 	}
 	s->only = only;
+	if (watch)
+		return watch_all(s);
 	json_init(&j, false);
 	json_begin_array(&j, NULL);
 	s->json = args.json ? &j : NULL;
@@ -380,9 +518,10 @@ static int run_status(int argc, char **argv)
 
 const struct cmd cmd_status = {
 	.name = "status",
-	.args = "[--json] [DIR]",
-	.help = "Shows what a mount is doing: running downloads, sources, counters. Without DIR,\n"
-		"it shows every symfs mount of this user and of root",
+	.args = "[--watch] [--json] [DIR]",
+	.help = "Shows what a mount is doing: running downloads and the waiting programs,\n"
+		"sources, counters. Without DIR, it shows every symfs mount of this user and of\n"
+		"root",
 	.examples = {"symfs status",
 		"symfs status --json ~/symbols"},
 	.json = true,

@@ -163,6 +163,7 @@ struct ticket {
 	enum fetch_need need;
 	fetch_ready *ready;
 	void *ctx;
+	atomic_int pid; /* the thread that waits; 0: unknown */
 	/* (net) Takes a flight's answer for the current candidate. NULL: the flight asked sources by another name
 	 * than the ticket's, so the ticket joins a flight for the same candidate once more. */
 	void (*answer)(struct ticket *t, const struct fetched *a);

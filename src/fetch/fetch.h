@@ -112,6 +112,9 @@ int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum f
 void ticket_cancel(struct ticket *t);
 void ticket_unref(struct ticket *t);
 
+/* Says for which thread the request is, for fetch_downloads(). */
+void ticket_set_pid(struct ticket *t, int pid);
+
 /* ---- status --------------------------------------------------- */
 
 /* Walks the directory sources, at most six levels deep and 200,000 entries in all, and calls `each` with the
@@ -125,6 +128,11 @@ int fetch_in_place(struct fetch *f, const char *source, const char *path, enum f
 
 /* A line for each download under way: key, source, bytes, percent, rate, number of waiting callers. */
 void fetch_activity(struct fetch *f, struct buf *out);
+
+/* The same for programs: a line for each download, fields separated by tabs: key, state, source, bytes here, bytes in
+ * all, bytes a second, milliseconds, and the waiting processes as "PID PROGRAM", commas between. Unknown fields are
+ * empty. */
+void fetch_downloads(struct fetch *f, struct buf *out);
 
 /* The progress of a download: bytes so far and in all (or FETCH_SIZE_UNKNOWN). False: no download of that key
  * is under way, or it has no bytes yet. */

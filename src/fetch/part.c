@@ -20,6 +20,7 @@ struct part_wait {
 	bool piece;	   /* of part_wait_piece() */
 	part_ready *ready;
 	void *ctx;
+	atomic_int pid; /* 0: unknown */
 	/* under the part's lock */
 	struct part_wait *next, **at; /* `at`: the link to this one in the list; NULL: the wait is over */
 };
@@ -497,6 +498,19 @@ int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_w
 		return -ENOMEM;
 	w->sealed = true;
 	return wait_begin(w, out);
+}
+
+void part_wait_set_pid(struct part_wait *w, int pid)
+{
+	atomic_store(&w->pid, pid);
+}
+
+void part_waiting(struct part *p, void (*each)(void *ctx, int pid), void *ctx)
+{
+	LOCK_SCOPE(&p->lock);
+
+	for (const struct part_wait *w = p->waits; w; w = w->next)
+		each(ctx, atomic_load(&w->pid));
 }
 
 static void wait_over(struct part_wait *w, int r)

@@ -80,3 +80,7 @@ struct part_wait *part_wait_ref(struct part_wait *w);
 /* The caller stops waiting: ready(-EINTR) runs in this call, unless it already ran. */
 void part_wait_cancel(struct part_wait *w);
 void part_wait_unref(struct part_wait *w);
+/* Says for which thread the wait is. */
+void part_wait_set_pid(struct part_wait *w, int pid);
+/* Calls `each` with the threads that wait for bytes. */
+void part_waiting(struct part *p, void (*each)(void *ctx, int pid), void *ctx);

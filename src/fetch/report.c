@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/mounts.h"
+#include "base/path.h"
 #include "base/util.h"
 #include "fetch/flight.h"
 
@@ -17,6 +18,7 @@
 struct activity {
 	struct fetch *f;
 	struct buf *out;
+	void (*line)(const struct flight *fl, struct buf *out);
 	const struct key *only;
 	uint64_t have, size;
 };
@@ -32,10 +34,74 @@ static const char *const state_words[] = {
 	[FLIGHT_DONE] = "done",
 };
 
+/* ---- the processes that wait for a download ---- */
+
+#define WAITERS_MOST 16
+
+struct waiters {
+	unsigned n;
+	int pid[WAITERS_MOST];
+};
+
+static void add_waiter(void *ctx, int pid)
+{
+	struct waiters *w = ctx;
+
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->pid[i] == pid)
+			return;
+	if (pid > 0 && w->n < WAITERS_MOST)
+		w->pid[w->n++] = pid;
+}
+
+static void find_waiters(const struct flight *fl, struct waiters *out)
+{
+	out->n = 0;
+	for (const struct ticket *t = fl->tickets; t; t = t->next)
+		add_waiter(out, atomic_load(&t->pid));
+	if (fl->readers.part)
+		part_waiting(fl->readers.part, add_waiter, out);
+}
+
+/* The kernel names the thread that waits. Its program can call itself anything. */
+static void add_program(int thread, struct buf *out)
+{
+	_cleanup_free_ char *status = NULL, *name = NULL;
+	char path[40];
+	const char *at;
+	int pid = thread;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	if (path_read(AT_FDCWD, path, 64 << 10, &status, NULL) == 0 && (at = strstr(status, "\nTgid:")))
+		pid = (int)strtol(at + strlen("\nTgid:"), NULL, 10);
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (path_read(AT_FDCWD, path, 256, &name, NULL) < 0)
+		name = NULL;
+	buf_addf(out, "%d ", pid);
+	for (const char *p = name ? name : "?"; *p && *p != '\n'; p++)
+		buf_addf(out, "%c", (unsigned char)*p <= ' ' || *p == ',' || *p == 0x7f ? '_' : *p);
+}
+
+static void add_waiters(const struct waiters *w, struct buf *out)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		buf_adds(out, i ? "," : "");
+		add_program(w->pid[i], out);
+	}
+}
+
+/* ---- a line for each download ---- */
+
+static bool knows_size(const struct flight *fl, uint64_t have)
+{
+	return have && fl->body.size != FETCH_SIZE_UNKNOWN && fl->body.size;
+}
+
 static void flight_line(const struct flight *fl, struct buf *out)
 {
 	uint64_t have = body_here(&fl->body), ms = clock_ms() - fl->began;
 	unsigned exists = 0, whole = 0;
+	struct waiters w;
 
 	for (const struct ticket *t = fl->tickets; t; t = t->next)
 		*(t->need != FETCH_EXISTS ? &whole : &exists) += 1;
@@ -45,15 +111,37 @@ static void flight_line(const struct flight *fl, struct buf *out)
 		buf_addf(out, " from %s", fl->body.winner->source->name);
 	if (have)
 		buf_addf(out, ", %" PRIu64 " bytes", have);
-	if (have && fl->body.size != FETCH_SIZE_UNKNOWN && fl->body.size)
+	if (knows_size(fl, have))
 		buf_addf(out, " of %" PRIu64 " (%u %%)", fl->body.size,
 			(unsigned)(have * 100 / fl->body.size));
 	if (have && ms)
 		buf_addf(out, ", %" PRIu64 " kB/s", have / ms);
 	if (fl->readers.part && part_is_open(fl->readers.part))
 		buf_adds(out, ", read as it comes");
-	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence\n",
+	buf_addf(out, ", %u.%u s, %u waiting for the file, %u for its existence",
 		(unsigned)(ms / 1000), (unsigned)(ms % 1000 / 100), whole, exists);
+	find_waiters(fl, &w);
+	buf_adds(out, w.n ? ": " : "");
+	add_waiters(&w, out);
+	buf_adds(out, "\n");
+}
+
+static void flight_fields(const struct flight *fl, struct buf *out)
+{
+	uint64_t have = body_here(&fl->body), ms = clock_ms() - fl->began;
+	struct waiters w;
+
+	buf_addf(out, "%s\t%s\t%s\t%" PRIu64 "\t", fl->canon, state_words[fl->phase],
+		fl->body.winner ? fl->body.winner->source->name : "", have);
+	if (knows_size(fl, have))
+		buf_addf(out, "%" PRIu64, fl->body.size);
+	buf_adds(out, "\t");
+	if (have && ms)
+		buf_addf(out, "%" PRIu64, have * 1000 / ms);
+	buf_addf(out, "\t%" PRIu64 "\t", ms);
+	find_waiters(fl, &w);
+	add_waiters(&w, out);
+	buf_adds(out, "\n");
 }
 
 static void activity_now(void *ctx)
@@ -61,12 +149,19 @@ static void activity_now(void *ctx)
 	struct activity *a = ctx;
 
 	for (const struct flight *fl = a->f->flights; fl; fl = fl->next)
-		flight_line(fl, a->out);
+		a->line(fl, a->out);
+}
+
+void fetch_downloads(struct fetch *f, struct buf *out)
+{
+	struct activity a = {.f = f, .out = out, .line = flight_fields};
+
+	net_call(f->net, activity_now, &a);
 }
 
 void fetch_activity(struct fetch *f, struct buf *out)
 {
-	struct activity a = {.f = f, .out = out};
+	struct activity a = {.f = f, .out = out, .line = flight_line};
 
 	net_call(f->net, activity_now, &a);
 }

@@ -142,6 +142,11 @@ static void ticket_cancel_now(void *ctx)
 	ticket_unref(t);
 }
 
+void ticket_set_pid(struct ticket *t, int pid)
+{
+	atomic_store(&t->pid, pid);
+}
+
 void ticket_cancel(struct ticket *t)
 {
 	__atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);

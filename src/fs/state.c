@@ -109,6 +109,12 @@ static int text_activity(struct fs *fs, struct buf *out)
 	return 0;
 }
 
+static int text_downloads(struct fs *fs, struct buf *out)
+{
+	fetch_downloads(fs->fetch, out);
+	return 0;
+}
+
 static int text_missing(struct fs *fs, struct buf *out)
 {
 	fetch_missing(fs->fetch, out);
@@ -126,6 +132,7 @@ static const struct state_row {
 	{"stats", text_stats, false},
 	{"metrics", text_metrics, false},
 	{"activity", text_activity, true},
+	{"downloads", text_downloads, true},
 	{"missing", text_missing, true},
 	{"why", NULL, false},
 };

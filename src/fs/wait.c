@@ -230,6 +230,8 @@ static int wait_for(struct fs *fs, fuse_req_t req, const struct artifact *cands,
 		withdraw(w);
 		waiting_unref(w); /* the reference of wait_ready() */
 	} else {
+		if (w->ticket)
+			ticket_set_pid(w->ticket, w->pid);
 		started(w);
 	}
 	waiting_unref(w);
@@ -268,6 +270,7 @@ int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size
 		withdraw(w);
 		waiting_unref(w);
 	} else {
+		part_wait_set_pid(w->bytes, w->pid);
 		started(w);
 	}
 	waiting_unref(w);

@@ -72,6 +72,46 @@ if [ -n "${SYMFS_INSIDE:-}" ]; then
 fi
 for m in one two three; do symfs_umount $m; done
 
+# ---- who waits for what --------------------------------------------------------------------------
+if command -v curl >/dev/null && command -v gcc >/dev/null && command -v objcopy >/dev/null; then
+  make_two_large
+  upstream_start up --root "$TMP/up"
+  upstream_fault "$URL_up" '*' trickle 300000
+  symfs_mount slow --source "gdb@$URL_up"
+  cp "$(command -v cat)" "$TMP/a cat,1" # any name, also one with separators
+  for n in 1 2; do
+    eval "file=\$MNT_slow/gdb/\$name$n"
+    "$TMP/a cat,1" "$file" >/dev/null 2>&1 &
+    eval "READER$n=\$!"
+    PIDS="$PIDS $!"
+  done
+  both_are_seen() {
+    "$SYMFS" status "$MNT_slow" >"$TMP/out" 2>"$TMP/err" &&
+      grep -Eq "receiving from gdb@$URL_up, [0-9]+ % of 3\.[0-9] MB, [0-9.]+ MB/s, [0-9]+ s, for a_cat_1 \($READER1\)\$" "$TMP/out" &&
+      grep -Eq ", for a_cat_1 \($READER2\)\$" "$TMP/out"
+  }
+  wait_for 20 both_are_seen || fail "status does not say who waits: $(cat "$TMP/out" "$TMP/err" "$MNT_slow/.symfs/activity")"
+  "$SYMFS" status --json "$MNT_slow" >"$TMP/json" || fail "status --json"
+  tr -d ' \n' <"$TMP/json" >"$TMP/out"
+  number='[0-9][0-9]*'
+  grep -q "{\"key\":\"elf_code[0-9a-f]*\",\"state\":\"receiving\",\"source\":\"gdb@$URL_up\",\"bytes\":$number,\"size\":$number,\"percent\":$number,\"bytes_per_second\":$number,\"ms\":$number,\"waiting\":\[{\"pid\":$READER1,\"program\":\"a_cat_1\"}\]}" "$TMP/out" ||
+    fail "status --json has no fields of a download: $(cat "$TMP/json")"
+  grep -q "\"sources\":\[{\"name\":\"gdb@$URL_up\",\"type\":\"http\",\"layout\":\"gdb\",\"where\":\"$URL_up/*\",\"state\":\"ok\"}\]" "$TMP/out" ||
+    fail "status --json has no fields of a source: $(cat "$TMP/json")"
+  # Renewed, until the mount ends.
+  "$SYMFS" status --watch "$MNT_slow" >"$TMP/watched" 2>"$TMP/watch.log" &
+  watcher=$!
+  PIDS="$PIDS $watcher"
+  twice() { [ "$(grep -c "^$MNT_slow: symfs " "$TMP/watched")" -ge 2 ]; }
+  wait_for 20 twice || fail "status --watch: $(cat "$TMP/watched")"
+  kill "$READER1" "$READER2"
+  symfs_umount slow
+  wait_gone $watcher 20 || fail "status --watch outlives the mount"
+  wait $watcher
+  [ $? = 1 ] || fail "status --watch after the end of the mount: exit $?"
+  status 2 --watch --json
+fi
+
 # A daemon that has read the question and hangs: not even SIGKILL ends the process that asked.
 mkdir "$TMP/deaf"
 touch "$TMP/flag"

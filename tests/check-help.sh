@@ -83,7 +83,7 @@ dir() { "$symfs" cache stats --no-default-sources "$@" | sed -n 's/^directory //
 # symfs(1) lists the commands that take the common options.
 rm "$tmp/help-options"
 grep -l -- --config "$tmp"/help-* | sed 's|.*/help-||' | sort >"$tmp/takes"
-sed -n '/^Every command that asks sources/,/^The others refuse/p' "$top/man/symfs.1.in" | sed -n 's/^\.Cm //p' |
+sed -n '/^Every command that asks sources/,/^All other commands refuse/p' "$top/man/symfs.1.in" | sed -n 's/^\.Cm //p' |
   tr -s ' ,.' '\n' | grep -vx lookup | grep . | sort -u | diff "$tmp/takes" - >"$tmp/out" ||
   complain "OPTIONS of symfs.1 and the commands that take --config: $(cat "$tmp/out")"
 

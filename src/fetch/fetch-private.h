@@ -19,6 +19,7 @@
 
 #define HEAD_MOST 4096	/* bytes of a packed file that are unpacked to see what is inside */
 #define PARK_BYTES (1u << 20)	/* a parked flight pauses its transfer after so many bytes */
+#define CHOOSE_MOST (1u << 20) /* so many bytes at most come before it is chosen whether the whole follows */
 #define EARLY_BYTES (256u << 10) /* size of the first range; after so many bytes the file is first identified */
 #define MISS_ANSWER_MS 2000	/* how long callers may believe a miss; `symfs add` may bring the file meanwhile */
 

@@ -166,12 +166,15 @@ static void choose_ranges(void *ctx)
 static int body_choose(struct attempt *at)
 {
 	struct flight *fl = at->flight;
+	struct speed s = net_speed(fl->f->net, at->source->origin);
 
 	if (fl->phase == FLIGHT_PARKED && !at->chosen) {
 		net_timer_set(fl->f->net, &fl->ranges.later, HOLD_MS, choose_ranges, fl);
 		return -EAGAIN;
 	}
 	net_timer_stop(fl->f->net, &fl->ranges.later);
+	if (!at->chosen && body_here(&fl->body) < CHOOSE_MOST && !speed_is_known(&s))
+		return 0; /* a few bytes more tell how fast the host is */
 	at->chosen |= !all_is_wanted(fl) && !ranges_cost_more(fl, true);
 	if (at->chosen)
 		return -ECANCELED;

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define FIRST_MOST (2 * EARLY_BYTES) /* the transfer of the first bytes ends soon after EARLY_BYTES */
+#define FIRST_MOST (CHOOSE_MOST + EARLY_BYTES) /* the transfer of the first bytes ends soon after CHOOSE_MOST */
 
 struct probe_job {
 	struct job job;

@@ -54,16 +54,22 @@ void host_answered(struct transfer *t, bool over)
 		speed_answered(s, t->hops_us);
 }
 
-/* The first bytes come with the head; their own time is not known, so they only begin the measurement. */
+/* The bytes of the first round of the loop may have waited in the socket for any time, so they only begin the
+ * measurement. */
 void host_came(struct transfer *t, size_t n)
 {
-	if (t->flows) {
-		speed_came(t->flows, now_us(), n);
-		return;
+	uint64_t now = now_us();
+
+	if (!t->flows) {
+		t->flows = host_speed(t);
+		t->flows_round = t->net->rounds;
+		if (t->flows)
+			speed_begin(t->flows, now);
+	} else if (t->flows_round == t->net->rounds) {
+		speed_skip(t->flows, now);
+	} else {
+		speed_came(t->flows, now, n);
 	}
-	t->flows = host_speed(t);
-	if (t->flows)
-		speed_begin(t->flows, now_us());
 }
 
 void host_rests(struct transfer *t)

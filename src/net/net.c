@@ -152,6 +152,7 @@ static void *net_main(void *arg)
 		if (!calls_run(n))
 			break;
 		timers_run(n);
+		n->rounds++;
 		curl_multi_perform(n->multi, &running);
 		transfers_end(n);
 		transfers_admit(n);

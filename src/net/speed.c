@@ -31,6 +31,12 @@ void speed_begin(struct speed *s, uint64_t now)
 	measure_from(s, now);
 }
 
+void speed_skip(struct speed *s, uint64_t now)
+{
+	if (!s->n)
+		s->since = now;
+}
+
 void speed_end(struct speed *s)
 {
 	if (s->flowing)
@@ -66,6 +72,11 @@ void speed_came(struct speed *s, uint64_t now, size_t n)
 double speed_round_us(const struct speed *s)
 {
 	return s->round_us > 0 ? s->round_us : SPEED_ROUND_US;
+}
+
+bool speed_is_known(const struct speed *s)
+{
+	return s->rate > 0 || s->before > 0;
 }
 
 double speed_rate(const struct speed *s)

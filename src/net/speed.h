@@ -23,12 +23,15 @@ struct speed {
 
 /* The first byte of an answer came `us` microseconds after its request was sent. */
 void speed_answered(struct speed *s, double us);
-/* A body begins to come, or continues after a pause; n bytes of it came; it ended, or is paused. `now` is in
- * microseconds. */
+/* A body begins to come, or continues after a pause; bytes of it came that do not count, because they waited
+ * somewhere; n bytes of it came; it ended, or is paused. `now` is in microseconds. */
 void speed_begin(struct speed *s, uint64_t now);
+void speed_skip(struct speed *s, uint64_t now);
 void speed_came(struct speed *s, uint64_t now, size_t n);
 void speed_end(struct speed *s);
 
+/* Whether some measurement of the rate ended: a transfer that comes may soon give one. */
+bool speed_is_known(const struct speed *s);
 /* The measured values, or those of an unmeasured host. Never 0. */
 double speed_round_us(const struct speed *s);
 double speed_rate(const struct speed *s);

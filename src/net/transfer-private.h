@@ -57,6 +57,7 @@ struct transfer {
 	bool held;	/* libcurl keeps bytes until curl_easy_pause() */
 	bool cancelled;
 	struct speed *flows; /* that of the first origin, while bytes of the body come; NULL */
+	uint64_t flows_round; /* of the net loop, in which its first bytes came */
 	double hops_us;	     /* how long the redirects took, in microseconds */
 
 	struct net_reply reply;

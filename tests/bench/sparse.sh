@@ -11,12 +11,19 @@
 # a program of 4.6 MB). BENCH_ELF_UNITS is the number of ELF units, each with 120 functions and the
 # contents of headers (520: 120 MB, 185 KB of .debug_info in each unit). They take minutes to make;
 # BENCH_FIXTURES is a directory that keeps them for the next run.
+#
+# At the end a table: eu-addr2line in indexed ELF files of 64 KiB to 1 GiB, from servers of 5, 20 and 100
+# ms and 5, 50 and 500 MB/s, which all connections share. No cell may take more than 1.1 times as long
+# as `symfs get`, and then eu-addr2line. BENCH_SECONDS bounds the transfer of a whole file (30): larger
+# files at slower rates are left out, and so are rates that loopback does not reach. BENCH_TABLE=only
+# prints nothing but the table, BENCH_TABLE=no all but it.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
 . "$top_srcdir/tests/bench/lib.sh"
 need_mount
 need curl awk gcc gdb gdb-add-index eu-addr2line readelf
+table=${BENCH_TABLE:-yes}
 SYMBOLIZER=$(first_of llvm-symbolizer) || skip "llvm-symbolizer is not installed"
 CLANG=$(first_of clang) || skip "clang is not installed"
 LINK=$(first_of lld-link) || skip "lld-link is not installed"
@@ -64,28 +71,110 @@ make_elf() {
     gcc -o plain -Wl,--build-id=0x"$(printf '%040x' 11)" ./*.o &&
     gcc -o indexed -Wl,--build-id=0x"$(printf '%040x' 12)" ./*.o && gdb-add-index indexed && rm ./*.o) || fail "ELF"
 }
-[ "$(cat "$FX/made" 2>/dev/null)" = "$pdb_units $elf_units" ] ||
-  { rm -rf "$FX/pe" "$FX/elf" && make_pe && make_elf && echo "$pdb_units $elf_units" >"$FX/made"; }
-readelf -SW "$FX/elf/indexed" | grep -q '\.gdb_index' || fail "no index"
-
-# There is one upstream of all; it may lie on another file system than the fixtures.
 offered() { mkdir -p "$FAR/${2%/*}" && { ln "$1" "$FAR/$2" 2>/dev/null || cp "$1" "$FAR/$2"; } || fail "$1"; }
-PE=$(path_in symstore "$FX/pe/big.exe") PDB=$(path_in symstore "$FX/pe/big.pdb")
-offered "$FX/pe/big.exe" "$PE"
-offered "$FX/pe/big.pdb" "$PDB"
-PLAIN=$(gdb_path "$(build_id "$FX/elf/plain")" .debug) INDEXED=$(gdb_path "$(build_id "$FX/elf/indexed")" .debug)
-offered "$FX/elf/plain" "$PLAIN"
-offered "$FX/elf/indexed" "$INDEXED"
-upstream_start up --root "$FAR" --rate 50000000 --delay 20
-
-size_of() { stat -c %s "$FAR/$1"; }
-fetched() { fetch_url --max-time 100 -o "$TMP/curled/${1##*/}" "$URL_up/$2"; }
 # timed COMMAND...: $took in ms, its output in $TMP/said.
 timed() {
   tm_from=$(now_ms)
   "$@" >"$TMP/said" 2>&1 || fail "$*: $(cat "$TMP/said")"
   took=$(($(now_ms) - tm_from))
 }
+
+# ---- sizes and servers -------------------------------------------------------------------------
+# make_table: indexed files of these names, units, types of a header and functions of a unit. A unit is
+# compiled once; its copies have other symbols, and the same contents.
+SIZES='64K:1:95:14 256K:1:430:85 1M:4:600:120 4M:17:600:120 16M:70:600:120 64M:280:600:120 256M:1120:600:120 1G:4480:600:120'
+make_table() {
+  for one in $SIZES; do
+    IFS=: read -r mt_name mt_units mt_types mt_functions <<EOF
+$one
+EOF
+    mt_dir=$FX/table/$mt_name
+    units "$mt_dir" 1 "$mt_functions" main "$mt_types"
+    echo 'int main(void) { return 0; }' >"$mt_dir/main.c"
+    (cd "$mt_dir" && gcc -O0 -g -gdwarf-4 -ggnu-pubnames -fno-eliminate-unused-debug-types -c u0.c main.c &&
+      seq "$mt_units" | xargs -P2 -I N objcopy --prefix-symbols=uN_ u0.o copy-N.o && rm u0.o &&
+      printf '%s\n' ./*.o >objects &&
+      gcc -fuse-ld=lld -Wl,--gdb-index -Wl,--unresolved-symbols=ignore-all -Wl,--build-id=0x"$(printf '%040x' "$((mt_units * 1000 + mt_types))")" -o indexed @objects &&
+      find . -name '*.o' -delete) || fail "the file of $mt_name"
+  done
+}
+# cell NAME ROUND_MS MB: one file of one server, BENCH_ROUNDS times if that takes less than a second.
+cell() {
+  ce_file=$FX/table/$1/indexed ce_path=$(gdb_path "$(build_id "$FX/table/$1/indexed")" .debug)
+  ce_size=$(stat -c %s "$ce_file")
+  if [ $((ce_size / $3 / 1000000)) -ge "${BENCH_SECONDS:-30}" ]; then
+    say "$1, $2 ms, $3 MB/s: left out, its transfer takes $((ce_size / $3 / 1000000)) s (BENCH_SECONDS)"
+    return
+  fi
+  ce_address=0x$(readelf -sW "$ce_file" | awk '$8 ~ /_function_of_number_/ { print $2 }' | sort | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] }')
+  ce_want=$(eu-addr2line -e "$ce_file" "$ce_address")
+  by_get() {
+    bg_file=$("$SYMFS" get --no-default-sources --cache "$TMP/store-get" --source "gdb@$URL_cell" "gdb/$ce_path") &&
+      eu-addr2line -e "$bg_file" "$ce_address"
+  }
+  by_mount() { timeout 300 eu-addr2line -e "$MNT_m/gdb/$ce_path" "$ce_address"; }
+  gets='' mounts='' n=${BENCH_ROUNDS:-3}
+  while [ "$n" -gt 0 ]; do
+    timed by_get
+    gets="$gets $took"
+    [ "$took" -lt 1000 ] || n=1
+    [ "$(cat "$TMP/said")" = "$ce_want" ] || fail "$1: another answer by get"
+    rm -rf "$TMP/store-get"
+    upstream_reset "$URL_cell"
+    symfs_mount m --cache "$TMP/store-cell" --source "gdb@$URL_cell"
+    timed by_mount
+    mounts="$mounts $took"
+    [ "$(cat "$TMP/said")" = "$ce_want" ] || fail "$1: another answer: $(cat "$TMP/said")"
+    symfs_umount m
+    rm -rf "$TMP/store-cell"
+    n=$((n - 1))
+  done
+  # shellcheck disable=SC2086 # lists
+  at_most "$1, $2 ms, $3 MB/s: $(median $mounts) ms by $(median $gets) ms of get, $(upstream_count "$URL_cell" requests "/$ce_path") requests" \
+    "$(divided "$(median $mounts)" "$(median $gets)")" "" 1.1
+}
+if [ "$table" != no ]; then
+  need ld.lld objcopy
+  [ "$(cat "$FX/table/made" 2>/dev/null)" = "$SIZES" ] || { rm -rf "$FX/table" && make_table && echo "$SIZES" >"$FX/table/made"; }
+  for one in $SIZES; do
+    file=$FX/table/${one%%:*}/indexed
+    offered "$file" "$(gdb_path "$(build_id "$file")" .debug)"
+  done
+  upstream_start cell --root "$FAR"
+  loopback=$(fetch_url -o /dev/null -w '%{speed_download}' "$URL_cell/$(gdb_path "$(build_id "$file")" .debug)")
+  kill "$PID_cell" && wait_gone "$PID_cell" 20
+  say "loopback: $((${loopback%%.*} / 1000000)) MB/s"
+  for delay in 5 20 100; do
+    for rate in 5 50 500; do
+      if [ "${loopback%%.*}" -lt $((rate * 1100000)) ]; then
+        say "$rate MB/s: left out, loopback is slower"
+        continue
+      fi
+      upstream_start cell --root "$FAR" --delay $delay --link $((rate * 1000000))
+      for one in $SIZES; do
+        cell "${one%%:*}" $delay $rate
+      done
+      kill "$PID_cell" && wait_gone "$PID_cell" 20
+    done
+  done
+  [ "$table" != only ] || { bounds_kept && exit 0; }
+fi
+
+[ "$(cat "$FX/made" 2>/dev/null)" = "$pdb_units $elf_units" ] ||
+  { rm -rf "$FX/pe" "$FX/elf" && make_pe && make_elf && echo "$pdb_units $elf_units" >"$FX/made"; }
+readelf -SW "$FX/elf/indexed" | grep -q '\.gdb_index' || fail "no index"
+
+# There is one upstream of all; it may lie on another file system than the fixtures.
+PE=$(path_in symstore "$FX/pe/big.exe") PDB=$(path_in symstore "$FX/pe/big.pdb")
+offered "$FX/pe/big.exe" "$PE"
+offered "$FX/pe/big.pdb" "$PDB"
+PLAIN=$(gdb_path "$(build_id "$FX/elf/plain")" .debug) INDEXED=$(gdb_path "$(build_id "$FX/elf/indexed")" .debug)
+offered "$FX/elf/plain" "$PLAIN"
+offered "$FX/elf/indexed" "$INDEXED"
+upstream_start up --root "$FAR" --link 50000000 --delay 20
+
+size_of() { stat -c %s "$FAR/$1"; }
+fetched() { fetch_url --max-time 100 -o "$TMP/curled/${1##*/}" "$URL_up/$2"; }
 # count NAME PATH PERCENT REQUESTS: what one file cost in the last round.
 count() {
   ct_size=$(size_of "$2")

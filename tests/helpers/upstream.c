@@ -388,7 +388,7 @@ static size_t pace(uint64_t rate, int *ms)
 	return rate >= 20 ? (size_t)(rate / 20) : 1;
 }
 
-#define LINE_LATE 4000000 /* ns: a thread that wakes so late still sends its next bytes in time */
+#define LINE_LATE 4000000 /* ns: a thread that wakes so late makes up for it; an idle line gathers nothing */
 
 static uint64_t clock_ns(void)
 {
@@ -408,7 +408,7 @@ static bool line_pass(struct conn *c, size_t n)
 	if (!u->o.link)
 		return true;
 	pthread_mutex_lock(&u->line);
-	at = u->line_free + LINE_LATE < now ? now - LINE_LATE : u->line_free;
+	at = u->line_free + LINE_LATE < now ? now : u->line_free;
 	at += (uint64_t)((double)n * 1e9 / (double)u->o.link);
 	u->line_free = at;
 	pthread_mutex_unlock(&u->line);

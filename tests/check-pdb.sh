@@ -66,6 +66,9 @@ for file in damaged/*; do
   *) fail "$file: $(cat said)" ;;
   esac
 done
+# The same by parts, as from a server with byte ranges.
+timeout 300 "$top_builddir/tests/unit/test-pdb-partial" damaged/* variants/* >said 2>&1 || fail "by parts: $(tail -n 20 said)"
+[ "$(grep -c ' rounds$' said)" -ge 150 ] || fail "by parts: only $(grep -c ' rounds$' said) files"
 echo "$made made, $refused refused"
 [ $((made + refused)) -ge 140 ] || fail "only $((made + refused)) files"
 [ "$made" -gt 20 ] && [ "$refused" -gt 20 ] || fail "they all end alike"

@@ -9,7 +9,9 @@
 # its own layout, and the other two read what is then stored; the table below lists these cases. The
 # files are made here; where ../shared is present, real ones are used, too.
 #
-# SYMFS_MATRIX=all: every packing in every casing; otherwise packings and casings take turns.
+# Each layout is also stored in four casings, in a directory and on a server, and asked in four.
+#
+# SYMFS_MATRIX=all: every pair of casings, and every packing in every casing; otherwise packings and casings take turns.
 # SPDX-License-Identifier: LGPL-2.1-or-later
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/mount/lib.sh"
 . "$top_srcdir/tests/mount/clients.sh"
@@ -299,6 +301,109 @@ one_upstream() { # LAYOUT PACKING CASING TURN
   [ "$bad" = 0 ] || awk -F'\t' -v up="$up" '$2 == "other" { print up ": " $1 ": " $3 }' "$TMP/read-a" "$TMP/read-b" |
     tee -a "$TMP/failures"
 }
+
+# ---- stored in this casing, asked in that ----------------------------------------------------------
+#
+# Every layout x {a directory, a server} x four casings of its disk, asked in four casings through a store that has
+# nothing. `swapped` has every letter in its other case. A directory is found whatever the casing. A server that
+# minds the case is found by itself when all is in lower case, or as the layout and the request have it; `casing`
+# tells that all is in upper case. A name that the server has in another case than the request cannot be known:
+# then a miss is the right answer, and such cells are counted apart. A wrong file or an error never is.
+
+recase() { # CASING: of the lines of standard input
+  case $1 in
+  default) cat ;;
+  lowercase) tr '[:upper:]' '[:lower:]' ;;
+  uppercase) tr '[:lower:]' '[:upper:]' ;;
+  swapped) tr '[:upper:][:lower:]' '[:lower:][:upper:]' ;;
+  esac
+}
+folder() { # LAYOUT: where its paths are below a mount
+  case $1 in
+  symstore_index2) echo symstore2/ ;;
+  gdb | perf) echo "$1/.build-id/" ;;
+  debuginfod) echo debuginfod/buildid/ ;;
+  *) echo "$1/" ;;
+  esac
+}
+
+# case_put LAYOUT CASING: its files below $WWW/case, and $TMP/case.ways: FILE PATH, by the path as the layout has it.
+case_put() {
+  awk -F'\t' -v l="$1" '$3 == l && $6 !~ /!/ { print $1 "\t" $4 }' "$TMP/ways" >"$TMP/case.ways"
+  cut -f2 "$TMP/case.ways" | recase "$2" | paste "$TMP/case.ways" - >"$TMP/case.stored"
+  rm -rf "$WWW/case"
+  while IFS='	' read -r file _ to; do
+    to=$WWW/case/$(below "$1")$to
+    mkdir -p "${to%/*}" && ln "$TMP/packed/none/$file" "$to" || fail "$to"
+  done <"$TMP/case.stored"
+}
+
+# case_ask LAYOUT STORED ASKED KIND: adds a line for each file to $TMP/case.cells: LAYOUT KIND STORED ASKED FILE RESULT.
+case_ask() {
+  cut -f2 "$TMP/case.ways" | recase "$3" | sed "s#^#$(folder "$1")#" | paste "$TMP/case.stored" - >"$TMP/case.asked"
+  rm -rf "$TMP/store-case"
+  cut -f4 "$TMP/case.asked" | tr '\n' '\0' | xargs -0 "$SYMFS" get --no-default-sources --config "$TMP/case.conf" \
+    --cache "$TMP/store-case" >"$TMP/case.got" 2>"$TMP/case.err"
+  sed -n 's/^symfs get: \(.*\): not there: .*/\1/p' "$TMP/case.err" >"$TMP/case.missing"
+  awk -F'\t' 'FILENAME ~ /missing$/ { gone[$0] = 1; next } !($4 in gone)' "$TMP/case.missing" "$TMP/case.asked" |
+    paste - "$TMP/case.got" >"$TMP/case.served"
+  while IFS='	' read -r ca_file _ ca_stored ca_asked ca_got; do
+    ca_result=false
+    [ -n "$ca_got" ] && cmp -s "$FILES/$ca_file" "$ca_got" && ca_result=found
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$4" "$2" "$3" "$ca_file" $ca_result "$ca_stored" "$ca_asked"
+  done <"$TMP/case.served" >>"$TMP/case.cells"
+  # A name is known when the request has it as the server does, or the server has it in lower case.
+  awk -F'\t' -v l="$1" -v kind="$4" -v s="$2" -v a="$3" '
+    FILENAME ~ /missing$/ { gone[$0] = 1; next }
+    $4 in gone {
+      name = $2; sub(/^.*\//, "", name)
+      named = index($2, "/") && tolower(substr($2, 1, index($2, "/") - 1)) ~ /[g-z]/
+      unknown = kind == "http" && named && (s == "default" || s == "swapped") && s != a
+      unknown = unknown || (kind == "http" && s == "swapped")
+      print l "\t" kind "\t" s "\t" a "\t" $1 "\t" (unknown ? "unknown" : "false") "\t" $3 "\t" $4
+    }' "$TMP/case.missing" "$TMP/case.asked" >>"$TMP/case.cells"
+}
+
+: >"$TMP/case.cells"
+casings='default lowercase uppercase swapped'
+case_turn=0 case_expected=0
+for layout in $(cut -f3 "$TMP/ways" | sort -u); do
+  for stored in $casings; do
+    case_put "$layout" "$stored"
+    [ -s "$TMP/case.ways" ] || continue
+    for kind in dir http; do
+      case $kind in
+      dir) where="path = $WWW/case" ;;
+      http) where="url = $URL_web/case/" ;;
+      esac
+      printf '[source "case"]\n%s\nlayout = %s\n' "$where" "$layout" >"$TMP/case.conf"
+      [ $kind = dir ] || [ $stored != uppercase ] || echo 'casing = uppercase' >>"$TMP/case.conf"
+      for asked in $casings; do
+        case_turn=$((case_turn + 1))
+        # Each pair of casings in some layouts; the next layout has others.
+        [ "${SYMFS_MATRIX:-}" = all ] || [ $((case_turn % 2)) = 0 ] || continue
+        case_ask "$layout" $stored $asked $kind
+        case_expected=$((case_expected + $(wc -l <"$TMP/case.ways")))
+      done
+      case_turn=$((case_turn + 1))
+    done
+  done
+done
+rm -rf "$WWW/case" "$TMP/store-case"
+say "casing: cells of a layout, by how it is stored (found/unknown/false)"
+awk -F'\t' '
+  { n[$1 "\t" $2 "\t" $3, $6]++; rows[$1 "\t" $2 "\t" $3] = 1 }
+  END {
+    for (r in rows) {
+      split(r, w, "\t")
+      printf "%-16s %-4s %-9s %d/%d/%d\n", w[1], w[2], w[3], n[r, "found"], n[r, "unknown"], n[r, "false"]
+    }
+  }' "$TMP/case.cells" | sort
+case_false=$(awk -F'\t' '$6 == "false"' "$TMP/case.cells" | wc -l)
+case_found=$(awk -F'\t' '$6 == "found"' "$TMP/case.cells" | wc -l)
+say "$case_expected cells of casing, $(wc -l <"$TMP/case.cells") asked: $case_found found, $(awk -F'\t' '$6 == "unknown"' "$TMP/case.cells" | wc -l) of names that cannot be known, $case_false false"
+[ "$case_false" = 0 ] && [ "$(wc -l <"$TMP/case.cells")" = $case_expected ] && [ "$case_found" -ge 100 ] ||
+  fail "casing: $(awk -F'\t' '$6 == "false"' "$TMP/case.cells" | head -n 20) $(cat "$TMP/case.err")"
 
 # ---- it can fail: of one upstream one file is another, and one is not there ---------------------
 

@@ -27,7 +27,7 @@ struct saving {
 	struct symstore_listing what;
 };
 
-/* Writes "symfs 000Admin 1 LAST WHEN HASH", a line with the ETag, a line with the date, and then the index, whose
+/* Writes "symfs 000Admin 2 LAST WHEN HASH", a line with the ETag, a line with the date, and then the index, whose
  * hash is HASH. */
 static void listing_write(void *ctx)
 {
@@ -37,7 +37,7 @@ static void listing_write(void *ctx)
 	int r = admin_dump(s->what.index, &body);
 
 	if (r == 0)
-		r = buf_addf(&all, "symfs 000Admin 1 %u %" PRId64 " %016" PRIx64 "\n%s\n%s\n",
+		r = buf_addf(&all, "symfs 000Admin 2 %u %" PRId64 " %016" PRIx64 "\n%s\n%s\n",
 			s->what.last, s->what.when, hash_mix(buf_text(&body), body.n), s->what.etag,
 			s->what.modified);
 	if (r == 0)
@@ -83,7 +83,7 @@ static int listing_parse(const char *p, size_t n, struct symstore_listing *out)
 	uint64_t hash;
 
 	p = take_line(p, end, first, sizeof(first));
-	if (!p || sscanf(first, "symfs 000Admin 1 %u %" SCNd64 " %" SCNx64, &out->last, &out->when,
+	if (!p || sscanf(first, "symfs 000Admin 2 %u %" SCNd64 " %" SCNx64, &out->last, &out->when,
 			  &hash) != 3)
 		return -EINVAL;
 	p = take_line(p, end, out->etag, sizeof(out->etag));

@@ -26,6 +26,18 @@ bool admin_end(struct admin_index *ix);
 
 size_t admin_count(const struct admin_index *ix); /* the number of directories */
 
+/* The letter case of the ids in its paths. */
+enum admin_case {
+	ADMIN_AS_LAYOUT, /* no letters, or upper case before lower case, as layouts have it */
+	ADMIN_LOWER,
+	ADMIN_UPPER,
+	ADMIN_LOWER_UPPER /* lower case before upper case, as SSQP has it */
+};
+/* The case in which the index has the id of "NAME/ID/…"; -ENOENT: it does not have that. */
+int admin_case(const struct admin_index *ix, const char *path);
+/* A name as the index first spelled it; NULL: it spelled it without capitals, or does not have it. The text is
+ * the index's. */
+const char *admin_name(const struct admin_index *ix, const char *name);
 /* Whether the index contains "NAME/ID/…"; case does not matter. */
 bool admin_has(const struct admin_index *ix, const char *path);
 

@@ -90,7 +90,7 @@ enum plan_casing {
 	PLAN_AS_GIVEN,	 /* the name as the request has it, ids as the layout writes them */
 	PLAN_LOWER_NAME, /* a Windows name in lower case */
 	PLAN_LOWER,	 /* the whole path in lower case */
-	PLAN_TAUGHT,	 /* the names, and the case of ids, as the source was found to have them */
+	PLAN_TAUGHT,	 /* as the source's own index has it, or with names as earlier files had them */
 	PLAN_CASINGS
 };
 
@@ -117,7 +117,7 @@ static void describe_spelling(const struct plan *p, char out[static 64])
 {
 	static const char *const ids[] = {"", ", id padded", ", id cut"};
 	static const char *const words[] = {"", ", lower case", ", upper case"};
-	static const char *const casings[] = {"", ", name in lower case", ", in lower case", ", as listed"};
+	static const char *const casings[] = {"", ", name in lower case", ", in lower case", ", as known"};
 	const struct spelling *sp = &p->sp;
 
 	snprintf(out, 64, "%s%s%s%s%s%s%s", sp->layout->name, sp->prefix ? ", no prefix" : "", ids[sp->id],
@@ -208,7 +208,7 @@ static int name_variant(const struct plan *p, enum plan_casing casing, struct ar
 			return -ENOENT;
 		code = take_name(v->m.code_file, p->facts->code_file);
 		debug = take_name(v->m.debug_file, p->facts->debug_file);
-		return code || debug || p->facts->ids != CASING_DEFAULT ? 0 : -ENOENT;
+		return code || debug || p->facts->admin ? 0 : -ENOENT;
 	}
 	if (!windows || !(p->s->layout->flags & LAYOUT_WINDOWS_NAMES))
 		return -ENOENT;
@@ -217,15 +217,61 @@ static int name_variant(const struct plan *p, enum plan_casing casing, struct ar
 	return code || debug ? 0 : -ENOENT;
 }
 
-/* Puts the id into the case that the source has: the part behind the name, whose hex digits vary. */
-static void change_id(const struct plan *p, struct buf *path)
+/* Takes over the letters of `like`, as far as the text is the same but for its case. */
+static void take_case(char *text, const char *like, size_t n)
 {
-	char *at = path->p ? strchr(path->p, '/') : NULL;
+	for (size_t i = 0; i < n && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)like[i]); i++)
+		text[i] = like[i];
+}
 
-	if (at && p->sp.layout->flags & LAYOUT_TWO_TIER)
-		at = strchr(at + 1, '/');
-	for (at = at ? at + 1 : NULL; at && *at && *at != '/'; at++)
-		*at = (char)(p->facts->ids == CASING_LOWER ? tolower((unsigned char)*at) : toupper((unsigned char)*at));
+/* The index does not have the file, whose extension may be another than the name's: Foo.src.zip. */
+static void take_file_case(char *file, const char *name, size_t n)
+{
+	bool lower = false;
+
+	for (size_t i = 0; i < n; i++)
+		lower |= name[i] >= 'a' && name[i] <= 'z';
+	for (size_t i = 0; !lower && file[i]; i++)
+		file[i] = (char)toupper((unsigned char)file[i]);
+	take_case(file, name, n);
+}
+
+static void change_id(char *id, size_t n, enum admin_case to)
+{
+	/* The time of a PE file, or the GUID of a PDB, is in front of what may be in upper case. */
+	size_t lower = to == ADMIN_UPPER ? 0 : to == ADMIN_LOWER ? n : n <= 16 ? 8 : 32;
+
+	if (to == ADMIN_AS_LAYOUT)
+		return;
+	for (size_t i = 0; i < n; i++)
+		id[i] = (char)(i < lower ? tolower((unsigned char)id[i]) : toupper((unsigned char)id[i]));
+}
+
+/* Puts NAME/ID/FILE into the case in which the source's index has it. */
+static void as_listed(const struct plan *p, struct buf *path)
+{
+	bool tiers = p->sp.layout->flags & LAYOUT_TWO_TIER;
+	char *name = path->p, *id, spelled[MODULE_NAME_MAX];
+	const char *listed;
+	size_t n;
+	int found;
+
+	if (name && tiers)
+		name = strchr(name, '/') ? strchr(name, '/') + 1 : NULL;
+	found = name ? admin_case(p->facts->admin, name) : -ENOENT;
+	n = name ? strcspn(name, "/") : 0;
+	if (found < 0 || n >= sizeof(spelled))
+		return;
+	snprintf(spelled, sizeof(spelled), "%.*s", (int)n, name);
+	listed = admin_name(p->facts->admin, spelled);
+	for (size_t i = 0; i < n; i++)
+		name[i] = listed ? listed[i] : (char)tolower((unsigned char)name[i]);
+	id = name + n + 1;
+	change_id(id, strcspn(id, "/"), (enum admin_case)found);
+	if (tiers)
+		take_case(path->p, name, n);
+	if (strchr(id, '/'))
+		take_file_case(strchr(id, '/') + 1, name, n);
 }
 
 static int print_spelling(struct plan *p, const struct artifact *v, struct buf *out)
@@ -238,8 +284,8 @@ static int print_spelling(struct plan *p, const struct artifact *v, struct buf *
 	r = add_prefix(p->s, sp->prefix, out);
 	if (r == 0)
 		r = layout_server_path(sp->layout, v, casing, sp->path, out, &sp->shown);
-	if (r == 0 && sp->casing == PLAN_TAUGHT && p->facts->ids != CASING_DEFAULT)
-		change_id(p, out);
+	if (r == 0 && sp->casing == PLAN_TAUGHT && p->facts->admin)
+		as_listed(p, out);
 	return r;
 }
 

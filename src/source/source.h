@@ -67,7 +67,6 @@ struct source_facts {
 
 	/* of the artifact for which the facts are */
 	char *code_file, *debug_file; /* the names as the source spells them; NULL: not known */
-	enum casing ids;	      /* the case of ids in its paths, if it is not the layout's */
 };
 
 /* The layout in which the source is asked. */

@@ -28,6 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 			abort();
 		admin_unref(copy);
 	}
+	/* What was saved may be any bytes, too. */
+	if (admin_load(&copy, p, n) == 0) {
+		admin_name(copy, "A.dll");
+		admin_case(copy, "A.dll/1/A.dll");
+		admin_unref(copy);
+	}
 	if (admin_lastid((const char *)p, n, &last) == 0 && last > ADMIN_SEGMENTS_MOST)
 		abort();
 	admin_unref(one);

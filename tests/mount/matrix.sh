@@ -306,9 +306,9 @@ one_upstream() { # LAYOUT PACKING CASING TURN
 #
 # Every layout x {a directory, a server} x four casings of its disk, asked in four casings through a store that has
 # nothing. `swapped` has every letter in its other case. A directory is found whatever the casing. A server that
-# minds the case is found by itself when all is in lower case, or as the layout and the request have it; `casing`
-# tells that all is in upper case. A name that the server has in another case than the request cannot be known:
-# then a miss is the right answer, and such cells are counted apart. A wrong file or an error never is.
+# minds the case is found by itself when all is in lower case, or as the layout and the request have it; a symbol
+# store also as 000Admin lists it; and `casing` tells that all is in upper case. Other cases of a server cannot be
+# known: then a miss is the right answer, and such cells are counted apart. A wrong file or an error never is.
 
 recase() { # CASING: of the lines of standard input
   case $1 in
@@ -332,6 +332,10 @@ case_put() {
   awk -F'\t' -v l="$1" '$3 == l && $6 !~ /!/ { print $1 "\t" $4 }' "$TMP/ways" >"$TMP/case.ways"
   cut -f2 "$TMP/case.ways" | recase "$2" | paste "$TMP/case.ways" - >"$TMP/case.stored"
   rm -rf "$WWW/case"
+  mkdir -p "$WWW/case/000Admin"
+  cut -f3 "$TMP/case.stored" | awk -F/ -v tier="$([ "$1" != symstore_index2 ] || echo 1)" \
+    '{ printf "\"%s\\%s\",\"x\"\r\n", $(1 + tier), $(2 + tier) }' >"$WWW/case/000Admin/0000000001"
+  echo 1 >"$WWW/case/000Admin/lastid.txt"
   while IFS='	' read -r file _ to; do
     to=$WWW/case/$(below "$1")$to
     mkdir -p "${to%/*}" && ln "$TMP/packed/none/$file" "$to" || fail "$to"
@@ -360,6 +364,8 @@ case_ask() {
       named = index($2, "/") && tolower(substr($2, 1, index($2, "/") - 1)) ~ /[g-z]/
       unknown = kind == "http" && named && (s == "default" || s == "swapped") && s != a
       unknown = unknown || (kind == "http" && s == "swapped")
+      # The extension of a source bundle is not in the list.
+      if (l ~ /^symstore/ && $2 !~ /\.src\.zip$/) unknown = 0
       print l "\t" kind "\t" s "\t" a "\t" $1 "\t" (unknown ? "unknown" : "false") "\t" $3 "\t" $4
     }' "$TMP/case.missing" "$TMP/case.asked" >>"$TMP/case.cells"
 }
@@ -377,7 +383,10 @@ for layout in $(cut -f3 "$TMP/ways" | sort -u); do
       http) where="url = $URL_web/case/" ;;
       esac
       printf '[source "case"]\n%s\nlayout = %s\n' "$where" "$layout" >"$TMP/case.conf"
-      [ $kind = dir ] || [ $stored != uppercase ] || echo 'casing = uppercase' >>"$TMP/case.conf"
+      case $kind-$stored-$layout in
+      http-*-symstore*) echo 'has-index = yes' >>"$TMP/case.conf" ;;
+      http-uppercase-*) echo 'casing = uppercase' >>"$TMP/case.conf" ;;
+      esac
       for asked in $casings; do
         case_turn=$((case_turn + 1))
         # Each pair of casings in some layouts; the next layout has others.

@@ -413,6 +413,44 @@ START_TEST(plans_of_stores)
 }
 END_TEST
 
+/* The case in which a store lists a file is the first that is asked for. */
+START_TEST(listed_case)
+{
+	static const struct {
+		const char *line, *want;
+	} rows[] = {
+		{"\"FOO.dll\\5ab380779ABC\",", "http://h/FO/FOO.dll/5ab380779ABC/FOO.dll"},
+		{"\"foo.dll\\5AB380779abc\",", "http://h/fo/foo.dll/5AB380779abc/foo.dll"},
+		{"\"fOO.DLL\\5AB380779ABC\",", "http://h/fO/fOO.DLL/5AB380779ABC/fOO.DLL"},
+		{"\"Foo.Dll/5ab380779abc\"", "http://h/Fo/Foo.Dll/5ab380779abc/Foo.Dll"},
+	};
+	struct artifact pe = {.type = FILETYPE_PE, .m = {.object = OBJECT_PE, .code_id = "5ab380779abc",
+		.code_file = "Foo.DLL"}};
+	struct sources *so = sources_good("[source \"a\"]\nurl=http://h\nlayout=symstore\n");
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source_facts facts = {.two_tier = true};
+		_cleanup_buf_ struct buf saved = BUF_UP_TO(1000);
+		struct admin_index *first;
+		struct source_ask ask;
+
+		ck_assert_int_eq(admin_new(&first), 0);
+		ck_assert_int_eq(admin_feed(first, rows[i].line, strlen(rows[i].line)), 0);
+		ck_assert(admin_end(first));
+		ck_assert_int_eq(admin_dump(first, &saved), 0);
+		admin_unref(first);
+		for (size_t n = 0; n < 8; n++) /* cut short */
+			ck_assert(admin_load(&first, saved.p, n) == -EINVAL);
+		ck_assert_int_eq(admin_load(&facts.admin, saved.p, saved.n), 0);
+		ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 0, &ask), 0);
+		ck_assert_str_eq(ask.where, rows[i].want);
+		source_ask_release(&ask);
+		admin_unref(facts.admin);
+	}
+	sources_unref(so);
+}
+END_TEST
+
 /* What a store lists, in whatever pieces it comes, and that nothing else is asked for. */
 START_TEST(listed)
 {
@@ -432,7 +470,7 @@ START_TEST(listed)
 	ck_assert_uint_eq(admin_count(facts.admin), 2);
 	ck_assert(admin_has(facts.admin, "b.PDB/12/b.pd_") && admin_has(facts.admin, "b.pdb/12"));
 	ck_assert(!admin_has(facts.admin, "b.pdb/1/b.pdb") && !admin_has(facts.admin, "b.pdb"));
-	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 3, &ask), 0);
+	ck_assert_int_eq(source_plan(so->list[0], &facts, &pe, 1, &ask), 0);
 	ck_assert_str_eq(ask.where, "http://h/fo/foo.dll/5AB380779000/foo.dl_");
 	source_ask_release(&ask);
 	snprintf(pe.m.code_file, sizeof(pe.m.code_file), "bar.dll");
@@ -1010,6 +1048,6 @@ END_TEST
 
 UNIT_MAIN("source", mistakes_name_all, kinds_implied, sections, mistakes, passwords,
 	mistaken_urls, urls_as_paths, memory_without_password, plans, plans_of_windows,
-	plans_of_stores, listed, pointers, globs, names_and_types_allowed, checksums, requests, s3,
+	plans_of_stores, listed_case, listed, pointers, globs, names_and_types_allowed, checksums, requests, s3,
 	s3_without_keys, tiers, overriding, inherited_mistake, judges, judges_by_source, breaker,
 	outrun, answer_while_failing)

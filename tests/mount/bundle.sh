@@ -108,14 +108,14 @@ wait_for 10 [ -e "$M/$DIR/debuginfo.meta" ] || fail "no .meta of what was fetche
 [ "$(cat "$M/$DIR/debuginfo.meta")" = '{"arch":"x86_64","file_format":"macho"}' ] || fail "$(cat "$M/$DIR/debuginfo.meta")"
 symfs_umount cold
 
-# What no source has is not there: no link that leads nowhere, no bundle; and that is one question each.
+# What no source has is not there: no link that leads nowhere, no bundle; and that is one question in each letter case.
 upstream_reset "$URL_up"
 symfs_mount none --source "lldb@$URL_up"
 M=$MNT_none
 [ -e "$M/lldb/$(chunks "$OTHER")" ] || [ -L "$M/lldb/$(chunks "$OTHER")" ] && fail "a link to what no source has"
 [ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Resources/DWARF/Demo" ] && fail "a bundle of what no source has"
 [ -e "$M/dsym/$OTHER/Demo.dSYM/Contents/Info.plist" ] && fail "an Info.plist of what no source has"
-[ "$(asked requests)" = 1 ] || fail "a miss was $(asked requests) requests"
+[ "$(asked requests)" = 2 ] || fail "a miss was $(asked requests) requests"
 symfs_umount none
 
 # An Info.plist before the first read of the file.

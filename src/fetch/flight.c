@@ -596,7 +596,7 @@ static void said_wanted(struct flight *fl)
 	park_for_others(fl);
 }
 
-/* The user added another file for the key. It is the answer, but readers of the downloaded bytes get an error. */
+/* Another file got the key meanwhile. It is the answer, but readers of the downloaded bytes get an error. */
 static void said_beaten(struct flight *fl, const struct event *e)
 {
 	readers_drop_version(fl, false, false, -EIO);

@@ -89,7 +89,7 @@ struct seal_job {
 	/* results */
 	int r;
 	bool bad;    /* the file is not what was asked for */
-	bool beaten; /* the user pinned other bytes under the key meanwhile; `blob` has them */
+	bool beaten; /* another file got the key meanwhile, and is as good or pinned: it is `blob` */
 	struct blob *blob;
 	struct key own;
 	char text[400];
@@ -234,7 +234,7 @@ static void seal_run(struct job *j)
 static void seal_log(const struct seal_job *s)
 {
 	if (s->beaten) {
-		log_info("%s: other bytes are pinned in the store: the download is dropped", s->job.flight->canon);
+		log_info("%s: another process stored a file that is as good: the download is dropped", s->job.flight->canon);
 	} else if (s->r == 0 && s->blob) {
 		atomic_fetch_add(&s->job.flight->f->stats.published, 1);
 		log_debug(LOG_FETCH, "%s: stored, %llu bytes from %s%s%s", s->job.flight->canon,

@@ -39,10 +39,11 @@ static const char *take_text(struct span *s)
 static bool next_module(struct span all, size_t *at, struct pdb_module *out)
 {
 	const uint8_t *h = span_at(all, *at, MODULE_SIZE);
-	struct span names = {h + MODULE_SIZE, all.n - *at - MODULE_SIZE};
+	struct span names;
 
 	if (!h)
 		return false;
+	names = (struct span){h + MODULE_SIZE, all.n - *at - MODULE_SIZE};
 	out->stream = (uint16_t)le16(h + 34);
 	out->symbols = le32(h + 36);
 	out->lines_old = le32(h + 40);

@@ -103,17 +103,38 @@ make_pdb() { # DIR
   printf '#!/bin/sh\nexec %s "$@"\n' "$clang" >"$TMP/bin/clang-22"
   printf '#!/bin/sh\nexec %s "$@"\n' "$link" >"$TMP/bin/lld-link-22"
   chmod +x "$TMP/bin/clang-22" "$TMP/bin/lld-link-22"
-  PATH=$TMP/bin:$PATH bash "$(realpath "$top_srcdir/../shared/tools/pdb/build/bigpdb.sh")" "$1" "${BENCH_PDB_MODULES:-160}" >"$TMP/make.log" 2>&1 || fail "bigpdb.sh"
-  rm -rf "$1/obj"
+  PATH=$TMP/bin:$PATH bash "$(realpath "$top_srcdir/../shared/tools/pdb/build/bigpdb.sh")" "$1" >"$TMP/make.log" 2>&1 || fail "bigpdb.sh"
 }
 
-# large_pdb: sets PDB, the one that BENCH_PDB names or that make_pdb() makes. BENCH_FIXTURES=DIR keeps it.
+# Four times as many modules: the object files of modules 100 to 159 again, under other names of the same length.
+make_large_pdb() { # DIR
+  mkdir -p "$1/large"
+  python3 - "$1" <<'P' || fail "object files"
+import os, re, sys
+for n in range(60):
+    text = open(os.path.join(sys.argv[1], 'obj/m1%02d.cpp.obj' % n), 'rb').read()
+    for k in (b'2', b'3', b'4', b'5', b'6', b'7', b'8', b'9'):
+        new = re.sub(rb'(mod|S)1(\d\d)(?=[^0-9])', lambda m: m.group(1) + k + m.group(2), text)
+        new = new.replace(b'm1%02d.cpp' % n, b'm%s%02d.cpp' % (k, n))
+        open(os.path.join(sys.argv[1], 'large/m%s%02d.obj' % (k.decode(), n)), 'wb').write(new)
+P
+  (cd "$1/large" && "$TMP/bin/lld-link-22" /nologo /brepro /debug /opt:noref,noicf /pdbaltpath:%_PDB% /nodefaultlib \
+    /entry:mainCRTStartup /subsystem:console ./*.obj ../obj/*.obj /out:../big.exe) >"$TMP/make.log" 2>&1 || fail "lld-link"
+  rm -rf "$1/large"
+}
+
+# large_pdb: sets PDB, the one that BENCH_PDB names or one that is made: of about 60 MB, or of more than 250 MB with
+# BENCH_PDB_LARGE=yes. BENCH_FIXTURES=DIR keeps it.
 large_pdb() {
   PDB=${BENCH_PDB:-}
   if [ -z "$PDB" ]; then
-    dir=${BENCH_FIXTURES:-$TMP}/pdb-${BENCH_PDB_MODULES:-160}
+    dir=${BENCH_FIXTURES:-$TMP}/pdb${BENCH_PDB_LARGE:+-large}
     PDB=$dir/big.pdb
-    [ -f "$PDB" ] || make_pdb "$dir"
+    if [ ! -f "$PDB" ]; then
+      make_pdb "$dir"
+      [ -z "${BENCH_PDB_LARGE:-}" ] || make_large_pdb "$dir"
+      rm -rf "$dir/obj"
+    fi
   fi
 }
 

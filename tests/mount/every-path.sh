@@ -51,12 +51,12 @@ else
 fi
 
 # ---- what they are, and where they must be -----------------------------------------------------------
-# The files as `symfs add -r` meets them: the first one has a key.
+# The files as `symfs add -r` meets them: the one that is worth most has a key, of equal ones the first.
 for dir; do find "$dir" -type f | tr / '\001' | LC_ALL=C sort | tr '\001' /; done >"$TMP/files"
 xargs -d '\n' sha256sum <"$TMP/files" | sed 's/^\\//; s/^\([0-9a-f]*\)  /\1\t/' >"$TMP/hashes"
 xargs -d '\n' "$SYMFS" id <"$TMP/files" >"$TMP/ids" 2>/dev/null
 
-# FILE SLICE HASH TYPE ID KEY: what each file answers to. A PE file also has a key by its debug id, and
+# FILE SLICE HASH TYPE ID KEY RANK: what each file answers to, and how much it is worth for that. A PE file also has a key by its debug id, and
 # what goes by the debug id of an ELF file one by that which follows from its build id.
 awk -F '\t' -v OFS='\t' '
   function pairs(text, from, to) { # of digits, the last one first
@@ -67,8 +67,17 @@ awk -F '\t' -v OFS='\t' '
     code = substr(code "00000000000000000000000000000000", 1, 32)
     return pairs(code, 1, 8) pairs(code, 9, 12) pairs(code, 13, 16) substr(code, 17) "0"
   }
+  # Of debug files debug information counts first, of programs unwind information.
+  function rank(type,    r) {
+    if (worth == "unknown") return 127
+    r = worth ~ /debug=full/ ? 32 : worth ~ /debug=lines/ ? 16 : 0
+    r += worth ~ /symbols=full/ ? 12 : worth ~ /symbols=dynamic/ ? 8 : worth ~ /symbols=exports/ ? 4 : 0
+    if (worth ~ /unwind/) r += type ~ /^(elf_code|mach_code|pe|wasm_code)$/ ? 66 : 2
+    return r + (worth ~ /sources/ ? 1 : 0)
+  }
   FNR == NR { hash[$2] = $1; next }
   /^[^ ]/ {
+    worth = "unknown"
     match($0, /: [a-z]+ [a-z]+, [^:]*$/)
     file = substr($0, 1, RSTART - 1)
     slice = 0
@@ -80,15 +89,16 @@ awk -F '\t' -v OFS='\t' '
     next
   }
   { n = split($0, w, / +/) }
+  w[2] == "worth" { worth = $0 }
   w[2] == "code" { code = tolower(w[4]) }
   w[2] == "breakpad" { debug = tolower(w[4]) }
   w[2] == "serves" {
     key = tolower(w[3] " " w[4])
     # The name counts where an id could be that of several files.
     for (i = 5; w[3] == "pe" && i <= n; i++) key = key " " tolower(w[i])
-    print file, slice, hash[file], w[3], tolower(w[4]), key
-    if (w[3] == "breakpad" && code != "" && code "0" != debug) print file, slice, hash[file], "breakpad-code", code, w[3] " " follows(code)
-    if (w[3] == "pe" && debug != "") print file, slice, hash[file], "pe-debug", debug, "pe-debug " debug
+    print file, slice, hash[file], w[3], tolower(w[4]), key, rank(w[3])
+    if (w[3] == "breakpad" && code != "" && code "0" != debug) print file, slice, hash[file], "breakpad-code", code, w[3] " " follows(code), rank(w[3])
+    if (w[3] == "pe" && debug != "") print file, slice, hash[file], "pe-debug", debug, "pe-debug " debug, rank("pe")
   }' "$TMP/hashes" "$TMP/ids" >"$TMP/keys"
 [ -s "$TMP/keys" ] || fail "symfs id tells nothing: $(head "$TMP/ids")"
 
@@ -159,8 +169,8 @@ id=$(build_id "$OWN/bin/foo")
   printf -- '-\t%s\t0\tdebuginfod/buildid/%s/executable\n' "$OWN/full/libfoo.so" "$id"
   printf -- '-\t%s\t0\tdebuginfod/buildid/%s/executable\n' "$OWN/bin/foo" "${id%????}0000"
   printf -- '!\t-\t0\tdebuginfod/buildid/%s/debuginfo\n' "$id"
-  printf 'g\t%s\t0\tdebuginfod/buildid/%s/executable\n' "$OWN/bin/foo" "$id"
-  printf 'g\t%s\t0\tdebuginfod/buildid/%s/debuginfo\n' "$OWN/debug/foo.debug" "$id"
+  printf 'g\t%s\t0\tdebuginfod/buildid/%s/executable\n' "$OWN/full/foo" "$id"
+  printf 'g\t%s\t0\tdebuginfod/buildid/%s/debuginfo\n' "$OWN/full/foo" "$id"
 } | "$SAME" "$MNT_m" 0 1 >"$TMP/out" && fail "the helper finds nothing wrong"
 grep -q 'wrong 4$' "$TMP/out" || fail "the helper does not see what is wrong: $(cat "$TMP/out")"
 
@@ -175,7 +185,11 @@ while :; do
     BEGIN { while ((getline f <now) > 0) here[f] = ++n }
     FILENAME ~ /keys$/ {
       hash[$1] = $3
-      if ($1 in here && (!($6 in at) || here[$1] < at[$6])) { at[$6] = here[$1]; owner[$6] = $3 }
+      if ($1 in here && (!($6 in at) || $7 + 0 > worth[$6] || ($7 + 0 == worth[$6] && here[$1] < at[$6]))) {
+        at[$6] = here[$1]
+        owner[$6] = $3
+        worth[$6] = $7 + 0
+      }
       next
     }
     $3 in here && owner[$5] == hash[$3] && (!($6 in owner) || owner[$6] == hash[$3]) {

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/downloads.h"
 #include "cmd/json.h"
+#include "cmd/no-source.h"
 #include "cmd/what.h"
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@ struct get {
 	const char *out_path; /* of -o; NULL */
 	const char *word;     /* the word that is being read */
 	int worst;	      /* exit status */
+	bool unnamed;	      /* no source could be asked for one of the files */
 };
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -120,6 +122,7 @@ static void got_one(void *ctx, struct download *one)
 	struct get *g = ctx;
 	int status = one->begun ? print_one(g, one) : EXIT_DONE;
 
+	g->unnamed |= one->begun && one->unnamed;
 	g->worst = MAX(g->worst, status);
 }
 
@@ -136,7 +139,11 @@ static int get_all(struct get *g, enum filetype type, int argc, char **argv)
 		fprintf(stderr, "symfs get: %s: it names %u files, and -o takes one\n", argv[1], g->all.n);
 		return EXIT_USAGE;
 	}
-	return downloads_run(&g->all, got_one, g) ? EXIT_INTERRUPTED : g->worst;
+	if (downloads_run(&g->all, got_one, g))
+		return EXIT_INTERRUPTED;
+	if (g->unnamed)
+		fprintf(stderr, "symfs get: `symfs sources` lists the sources in use; to add one:\n%s", no_source_help);
+	return g->worst;
 }
 
 static int run_get(int argc, char **argv)

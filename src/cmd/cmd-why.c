@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/json.h"
 #include "cmd/mount-state.h"
+#include "cmd/no-source.h"
 #include "cmd/what.h"
 #include "fetch/fetch.h"
 
@@ -155,7 +156,7 @@ static int print_text(const struct answer *a)
 	for (int i = 0; i < a->n; i++)
 		print_row(&a->rows[i], i + 1, &room);
 	if (a->key.type && a->n == 0)
-		printf(FETCH_UNNAMED "\n");
+		printf(FETCH_UNNAMED "; to add one:\n%s", no_source_help);
 	for (unsigned i = 0; i < a->n_mounts; i++)
 		print_mount(&a->mounts[i], &room);
 	if (any_not_asked(a))

@@ -42,6 +42,14 @@ symfs_serve s --offline
 [ ! -s "$TMP/s.log" ] || fail "serve --offline warns: $(cat "$TMP/s.log")"
 symfs_unserve s
 
+# A build id, and nothing else: the way out is there.
+id=dfb85de42daffd09640c8fe377d572de3e168920
+"$SYMFS" get --no-default-sources --cache "$TMP/store" $id >"$TMP/out" 2>"$TMP/err"
+[ $? = 1 ] || fail "get without a source: $(cat "$TMP/err")"
+helps "$TMP/err" get
+"$SYMFS" why --no-default-sources --cache "$TMP/store" $id >"$TMP/out" || fail why
+helps "$TMP/out" why
+
 # ---- config init --------------------------------------------------------------------------------------
 conf=$XDG_CONFIG_HOME/symfs/symfs.conf
 DEBUGINFOD_URLS="http://user:secret@127.0.0.1:1/ http://127.0.0.1:2" _NT_SYMBOL_PATH='srv*http://127.0.0.1:3/symbols' \

@@ -15,7 +15,7 @@ static int compare_marks(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Leaves one mark for each address: the place that begins there, or NONE. See enum how. */
+/* Sorts the marks, and leaves one mark at each address; enum how decides which. */
 static void settle_marks(struct eliot *x)
 {
 	size_t n = 0;
@@ -34,8 +34,8 @@ static void settle_marks(struct eliot *x)
 	x->marks.n = n;
 }
 
-/* The last place extends to 2^32. A function of GSYM must be smaller than 4 GiB, and a last place that begins at
- * 0 would not be. So a second mark at the last address splits the last place. */
+/* The last place extends to 2^32. If it begins at 0, its function would have 4 GiB, and functions of GSYM must be
+ * smaller. So a second mark at the address 2^32 - 1 splits the last place. */
 static int mark_last(struct eliot *x)
 {
 	const struct mark *last = x->marks.n ? &x->marks.at[x->marks.n - 1] : NULL;
@@ -59,8 +59,8 @@ static uint32_t depth_of(const struct eliot *x, uint32_t place)
 	return n;
 }
 
-/* Among a place and the places that it was inlined into, the one that is `depth` calls deep. NONE: the
- * place is less deep. */
+/* Follows a place outwards, to the place that it was inlined into, and so on, until the place is `depth` calls
+ * deep. Returns that place; NONE: `place` itself is less deep. */
 static uint32_t place_at(const struct eliot *x, uint32_t place, uint32_t depth)
 {
 	uint32_t n = depth_of(x, place);

@@ -1,4 +1,4 @@
-/* Turns a FUNC and its tree of inlined calls into marks: each says from which address on a line applies. */
+/* Turns a FUNC and its tree of inlined calls into marks. A mark is the address from which a line applies. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/eliot-private.h"
@@ -20,7 +20,7 @@ static int compare_covered(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Appends to x->covered what the lines of the calls in a branch cover, sorted by address. */
+/* Appends to x->covered the address ranges of the lines of the calls in a branch, sorted by address. */
 static int cover(struct eliot *x, const struct branch *b)
 {
 	size_t first = x->covered.n;
@@ -42,12 +42,13 @@ static int cover(struct eliot *x, const struct branch *b)
 struct walk {
 	uint32_t function;
 	size_t calls, calls_end;     /* indices of x->calls: the calls of this function */
-	size_t covered, covered_end; /* indices of x->covered: what its calls cover */
+	size_t covered, covered_end; /* indices of x->covered: the lines of its calls */
 	uint32_t into;
 };
 
-/* Marks one line, and sets *reached to where that ended. A part of the line that a call covers gets no mark here:
- * the line is recorded as the place from which the call was made, and the call marks the part later. */
+/* Marks one line, and sets *reached to the address up to which lines are done. A part of the line that a call
+ * covers gets no mark here. The line is recorded as the place of the call, and walk_branch() later marks that
+ * part for the call. */
 static int walk_line(struct eliot *x, struct walk *w, const struct eliot_line *l, uint32_t *reached)
 {
 	uint32_t at, end, place = NONE;

@@ -12,17 +12,16 @@ struct nest_call {
 	uint32_t name, call_file, call_line;
 };
 
-/* A binary heap; the call with the lowest address is on top, and of several the one that is least
- * deep. The order of calls with equal address and depth is that of Rust's
- * std::collections::BinaryHeap: it decides which of them covers the other, and symbolic uses that
- * heap. */
+/* A binary heap. The call with the lowest address is on top; at equal addresses, the least deep call. If the
+ * depths are equal, too, the order decides which call covers the other. That order is the one of Rust's
+ * std::collections::BinaryHeap, which symbolic uses. */
 struct nest_queue {
 	struct nest_call *at;
 	size_t n, room;
 };
 
-int nest_push(struct nest_queue *q, const struct nest_call *c); /* -ENOMEM */
-struct nest_call nest_pop(struct nest_queue *q);		/* not of an empty queue */
+int nest_push(struct nest_queue *q, const struct nest_call *c); /* 0, -ENOMEM */
+struct nest_call nest_pop(struct nest_queue *q);		/* the queue must not be empty */
 
 struct nest_list {
 	struct nest_call *at;
@@ -31,10 +30,11 @@ struct nest_list {
 
 /* Empties the queue into `out`, in order of address and then of depth. Calls are shortened, split
  * or dropped:
- * - A call that ends beyond 2^64, or that no call one less deep covers, is dropped.
- * - A call that begins before the last one of its depth has ended begins where that one ends.
- * - A call that ends after its caller is split there; the rest is queued again.
- * Calls may nest GSYM_DEPTH_MOST deep; deeper ones are dropped. -EFBIG: the calls overlap so much
- * that nesting takes more than NEST_TURNS_MOST turns, plus 64 for each call; -ENOMEM. */
+ * - A call that ends beyond 2^64 is dropped, and so is a call whose start no call one less deep covers.
+ * - If two calls of one depth overlap, the later one begins where the earlier one ends, or is dropped.
+ * - A call that ends after its caller is split at the caller's end, and the rest is queued again.
+ * - A call at depth GSYM_DEPTH_MOST or deeper is dropped.
+ * 0; -EFBIG: the calls overlap so much that the queue is popped more than NEST_TURNS_MOST times, plus 64 times
+ * for each call; -ENOMEM. */
 #define NEST_TURNS_MOST 1000000
 int nest_calls(struct nest_queue *q, struct nest_list *out);

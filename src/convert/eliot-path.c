@@ -25,8 +25,8 @@ static char separator_of(const char *p, size_t n)
 	return memchr(p, '\\', n) || is_unc(p, n) || is_drive(p, n) ? '\\' : '/';
 }
 
-/* Splits a path into directory and name, and joins them again. Separators at the end are dropped, and
- * several between the two parts become one. A name such as `<stdin>` or `C:` replaces the whole path.
+/* Splits a path into directory and name, and joins them again. Separators at the end are dropped. Several
+ * separators between directory and name become one. A name such as `<stdin>` or `C:` replaces the whole path.
  * Returns the length in `room`. */
 static size_t join_again(const char *p, size_t n, char *room)
 {

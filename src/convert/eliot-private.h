@@ -5,9 +5,9 @@
  * 1. (eliot-nest.c) Its inlined calls, in any order in the file, become `nested`: sorted, and each within
  *    its caller.
  * 2. (eliot-tree.c) Its lines and `nested` become a tree of branches. A branch is the FUNC or a call, and
- *    has lines and further calls. In the caller's branch a call is also a line: that of the call.
- * 3. (eliot-marks.c) The tree becomes places and marks. A place is what an address means: a line in a
- *    function, and the place that the function was inlined into. A mark says from which address on a place
+ *    has lines and further calls. In the caller's branch a call is also a line: that of its call site.
+ * 3. (eliot-marks.c) The tree becomes places and marks. A place is the meaning of an address: a line in a
+ *    function, and the place that the function was inlined into. A mark is the address from which a place
  *    holds. FUNCs can overlap, so the marks of all FUNCs are in one list.
  *
  * When all FUNCs and PUBLICs are in that list, (eliot-functions.c)
@@ -28,20 +28,21 @@ struct function {
 	uint32_t entry, name;
 };
 
-/* What an address means: a line in a function. `into` is the place that the function was inlined into; NONE:
+/* The meaning of an address: a line in a function. `into` is the place that the function was inlined into; NONE:
  * the function was called. */
 struct place {
 	uint32_t function, file, line, into;
 };
 
-/* Which of several marks at one address stays. They are taken in the order in which they were added. */
+/* Decides which of several marks at one address stays. The marks are compared in the order in which they were
+ * added. */
 enum how {
 	HOW_ALWAYS,  /* a line: replaces any mark before it */
 	HOW_IF_FREE, /* the start of a FUNC or PUBLIC: replaces only HOW_END */
 	HOW_END      /* the end of a FUNC or a call: replaces nothing */
 };
 
-/* From `addr` on `place` holds; NONE: no place does. */
+/* `place` holds from `addr` to the next mark. `place` NONE: no place holds there. */
 struct mark {
 	uint32_t addr, place;
 	enum how how;
@@ -83,13 +84,13 @@ struct eliot {
 	LIST(struct function) functions;
 	LIST(struct place) places;
 	LIST(struct mark) marks;
-	LIST(struct called) publics; /* `place` is the name */
+	LIST(struct called) publics; /* `place` is the number of the name */
 	/* of the FUNC under way */
 	struct nest_list nested;
 	LIST(struct branch) branches;
 	LIST(struct branch_line) lines;
-	LIST(struct called) calls;    /* of all levels, one behind the other */
-	LIST(struct covered) covered; /* likewise */
+	LIST(struct called) calls;    /* of all levels of the tree, one level after the other */
+	LIST(struct covered) covered; /* of all levels of the tree, as `calls` */
 	bool marks_told;  /* write marks into names and files: see eliot.h */
 	uint32_t no_file; /* for calls without a file */
 };

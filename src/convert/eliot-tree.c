@@ -54,7 +54,7 @@ static int push_line(struct tree *t, const struct eliot_line *l)
 	return 0;
 }
 
-/* Leaves the calls that have ended. */
+/* Closes the calls that end at or before `addr`. */
 static void leave_address(struct tree *t, uint64_t addr)
 {
 	while (t->n > 1 && t->open[t->n - 1].end <= addr)
@@ -72,7 +72,7 @@ static int enter_call(struct tree *t, const struct nest_call *c)
 	return r < 0 ? r : push_branch(t, c->addr, c->size, c->name);
 }
 
-/* Adds a line up to where the innermost call ends or the next one begins. *rest: the line extends further,
+/* Adds a line up to the end of the innermost call or the start of the next call. *rest: the line extends further,
  * and *l is now the part that was not added. */
 static int enter_line(struct tree *t, struct eliot_line *l, uint64_t next_call, bool *rest)
 {
@@ -108,8 +108,8 @@ static void sort_lines(struct eliot_line *l, size_t n)
 		qsort(l, n, sizeof(*l), compare_lines);
 }
 
-/* Takes lines and calls in order of address; at the same address, calls come first. When one begins after
- * the end of the function, it and all later ones are dropped. The rest of a split line comes next, even if
+/* Takes lines and calls in order of address; at the same address, calls come first. The first line or call that
+ * begins after the end of the function, and all later ones, are dropped. The rest of a split line comes next, even if
  * other lines begin before it. */
 int eliot_grow_tree(struct eliot *x, const struct eliot_func *f)
 {

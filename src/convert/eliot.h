@@ -21,8 +21,8 @@ struct eliot;
 /* A line record. */
 struct eliot_line {
 	uint64_t addr, size;
-	uint32_t file, line; /* `file` is the writer's number */
-	uint32_t order;	     /* its number in the FUNC */
+	uint32_t file, line; /* `file` is the writer's number of the file */
+	uint32_t order;	     /* the number of the line in the FUNC */
 };
 
 /* A FUNC record. The caller must leave out lines and calls that begin before the FUNC. */
@@ -34,7 +34,7 @@ struct eliot_func {
 	struct nest_queue *calls; /* eliot_add() empties it */
 };
 
-/* -ENOMEM */
+/* Creates `x` for records that go to `w`. `marks`: see above. 0, -ENOMEM. */
 int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks);
 void eliot_free(struct eliot *x);			  /* NULL is fine */
 
@@ -58,5 +58,5 @@ size_t eliot_path(const char *p, size_t n, char *room);
 /* The name of a function. *more: bytes, possibly negative, from the FUNC's start to the start of this
  * piece. Add them to an offset into the piece to get the offset into the FUNC. */
 const char *eliot_name(const char *name, int64_t *more);
-/* Whether this is a source file, and not the mark of a call that comes from no file. */
+/* Whether `dir` and `base` name a source file. False: they mark a call whose call site has no file. */
 bool eliot_file(const char *dir, const char *base);

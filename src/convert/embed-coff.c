@@ -23,11 +23,11 @@ struct pe {
 	struct embed *x;
 	struct embed_gap gaps[2]; /* behind the headers; behind the host's bytes */
 	uint64_t file_align, memory_align;
-	uint64_t headers, table_end; /* size in the file header; end of the section table */
+	uint64_t headers, table_end; /* size of the headers; offset behind the section table */
 	uint64_t first_raw, first_addr, image_end;
 	uint64_t certificates, certificates_size;
 	uint64_t host_at, host_raw;	  /* where the host lies in the file, and its size with padding */
-	uint64_t host_addr, memory_moves; /* its address; by how much later sections move in memory */
+	uint64_t host_addr, memory_moves; /* the host's address; by how much later sections move in memory */
 };
 
 static uint64_t up(uint64_t v, uint64_t align)
@@ -45,7 +45,8 @@ static void set(const struct pe *f, uint8_t *p, uint64_t v)
 	embed_set(f->x, p, v, 4);
 }
 
-/* Directory i of a file that begins at `file`, the old one or the copy; NULL: it has none. */
+/* Entry i of the data directories. `file` is the start of the old file or of the copy. NULL: there is no such
+ * entry. */
 static const uint8_t *directory(const struct pe *f, const uint8_t *file, unsigned i)
 {
 	const struct image *m = &f->x->m;
@@ -110,9 +111,9 @@ static int look(struct pe *f, struct err *e)
 	return r;
 }
 
-/* ---- the strings that are there ------------------------------------------------------------ */
+/* ---- the strings of the old file ------------------------------------------------------------ */
 
-/* Whether everything after the host in memory may move: it is for debuggers, or it is the relocations, to
+/* Whether all sections after the host can move in memory: each is for debuggers, or has the relocations, to
  * which only the headers refer. */
 static bool may_move(const struct pe *f)
 {
@@ -235,7 +236,7 @@ static void move_all(const struct pe *f, uint8_t *file)
 	move_debug(f, file);
 }
 
-/* Puts a section behind everything; returns where its bytes end in memory. */
+/* Appends a section. Returns the address behind it, at which another section can begin. */
 static uint64_t put_section(struct pe *f, unsigned nth, const char *name, const struct buf *bytes, uint64_t addr)
 {
 	uint64_t off = f->x->out->n;

@@ -1,5 +1,5 @@
-/* Embeds GSYM in a copy of an ELF file. Sections that are not loaded may move: debuggers find them by their
- * headers. */
+/* Embeds GSYM in a copy of an ELF file. Sections that are not loaded can move, because debuggers find them by
+ * their headers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "convert/embed-private.h"
 #include "base/util.h"
@@ -43,7 +43,8 @@ static bool segments_end_before(const struct image *m, uint64_t end)
 	return m->segments_at < end;
 }
 
-/* Whether the host section can grow: the sections behind it may all move. `*align`: their largest alignment. */
+/* Whether the host section can grow, because all sections behind it can move. `*align`: the largest alignment of
+ * these sections. */
 static bool can_grow(const struct image *m, const struct image_section *host, uint64_t *align)
 {
 	uint64_t end = offset_of(m, host->index) + host->bytes.n;
@@ -69,7 +70,7 @@ static bool can_grow(const struct image *m, const struct image_section *host, ui
 
 /* ---- GSYM that shares the strings of a section -------------------------------------------- */
 
-/* Writes GSYM that shares the string section with which it needs the fewest further strings. */
+/* Writes GSYM that shares the strings of a section. Chooses the section that lacks the fewest bytes of strings. */
 static int write_shared(struct embed *x, struct err *e)
 {
 	static const char *const hosts[] = {".debug_str", ".strtab"};

@@ -58,7 +58,7 @@ struct macho {
 	uint64_t commands_end;
 	uint64_t first;	 /* the lowest offset of anything behind the load commands */
 	uint64_t vm_end; /* the end of the highest segment */
-	uint64_t linkedit, linkedit_addr, linkedit_size; /* __LINKEDIT; offset 0: none */
+	uint64_t linkedit, linkedit_addr, linkedit_size; /* __LINKEDIT; offset 0: the file has no such segment */
 	uint32_t linkedit_command; /* offset of __LINKEDIT's load command among all */
 	unsigned head, each; /* sizes of a segment's command and of a section in it */
 };
@@ -278,7 +278,7 @@ static void move_all(struct macho *f)
 
 	while (next_command(f, all, &at, &c)) {
 		if (f->x->host.bytes.n && is_segment(f, &c))
-			grow_segment(f, &c); /* by the old offsets */
+			grow_segment(f, &c); /* before each_offset() changes the offsets that this needs */
 		each_offset(f, &c, move_offset);
 	}
 }
@@ -373,8 +373,8 @@ static int embed_dsym(struct macho *f, struct err *e)
 	return check_size(f, addr, vm_size, e);
 }
 
-/* Embeds in a loaded file. Only the segment __LINKEDIT can move there, and the new load command must fit in
- * the room after the old ones. */
+/* Embeds GSYM in a file that is loaded. Only the segment __LINKEDIT of such a file can move, and the new load
+ * command must fit into the room after the old ones. */
 static int embed_linked(struct macho *f, struct err *e)
 {
 	struct embed *x = f->x;

@@ -8,19 +8,19 @@ struct embed {
 	struct gsym_writer *w;
 	struct buf *out;
 	struct buf main, strings;
-	struct image_section host; /* the section whose strings GSYM shares; bytes.n is 0: there is none */
+	struct image_section host; /* the section whose strings GSYM shares; bytes.n 0: there is no such section */
 	int failed;
 	/* ELF only: bytes from offset `end` on move by `delta`; `names` is the section of section names. */
 	uint64_t end, delta;
 	uint32_t names;
 };
 
-/* An insertion of `n` bytes at offset `at` of the old file. Everything from there on moves. */
+/* An insertion of `n` bytes at offset `at` of the old file. All bytes from `at` on move. */
 struct embed_gap {
 	uint64_t at, n;
 };
 
-/* The offset in the copy of what was at `v` in the old file. */
+/* The offset in the copy of the byte at offset `v` of the old file. */
 static inline uint64_t embed_moved(const struct embed_gap gaps[2], uint64_t v)
 {
 	return v + (v >= gaps[0].at ? gaps[0].n : 0) + (v >= gaps[1].at ? gaps[1].n : 0);
@@ -40,7 +40,7 @@ bool embed_is_zero(const struct embed *x, uint64_t from, uint64_t to);
  * strings, for a section named `own`. Returns as gsym_write(). */
 int embed_write(struct embed *x, const struct image_section *host, const char *own, struct err *e);
 
-/* Write the copy of a file of one format to x->out. 0, -ENOTSUP, -EFBIG, -EBADMSG; as gsym_write(). */
+/* Write the copy of a file of one format to x->out. 0, -ENOTSUP, -EFBIG, -EBADMSG, or an error of gsym_write(). */
 int embed_elf(struct embed *x, struct err *e);
 int embed_macho(struct embed *x, struct err *e);
 int embed_coff(struct embed *x, struct err *e);

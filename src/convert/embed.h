@@ -10,7 +10,7 @@
  * __debug_str in a dSYM, and .debug_str in PE. Otherwise a second section holds all strings: .gsymstrtab,
  * __gsym_strtab or .gsymstr. Nothing that is loaded moves, except __LINKEDIT, to which only its own load
  * command refers, and the relocations of a PE file.
- * Returns as gsym_write(); -ENOTSUP: the format is another one, or the file has such a section already or
- * no room for one (`e` says which); -EBADMSG: the file is broken. */
+ * Returns as gsym_write(); -ENOTSUP: the file has another format, already has such a section, or has no room
+ * for it (`e` says which); -EBADMSG: the file is broken. */
 int gsym_embed(struct gsym_writer *w, const struct gsym_made *made, struct span file, struct buf *out,
 	struct err *e);

@@ -45,8 +45,8 @@ struct breakpad {
 	bool module_sought, no_line_end;
 };
 
-/* The record readers take the text after the first word, and accept what symbolic accepts. 0; -EBADMSG: the line
- * is not what its first word says; -ENOMEM, -EFBIG. */
+/* The record readers take the text after the first word, and accept what symbolic accepts. 0; -EBADMSG: the text
+ * does not fit the first word; -ENOMEM, -EFBIG. */
 int breakpad_read_file(struct breakpad *b, struct text t);
 int breakpad_read_origin(struct breakpad *b, struct text t);
 int breakpad_read_func(struct breakpad *b, struct text t);

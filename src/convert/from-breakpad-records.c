@@ -1,4 +1,4 @@
-/* The records of Breakpad files: what each kind of line means. */
+/* Reads the records of Breakpad files: a function for each kind of line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"
@@ -76,7 +76,7 @@ static int rest_as_text(struct breakpad *b, struct text t, uint32_t *out)
 	return r < 0 || *out ? r : gsym_text(b->w, UNKNOWN, strlen(UNKNOWN), out);
 }
 
-/* Reads a FILE; its path becomes what the service shows. With `marks`, directory and name stay together, so
+/* Reads a FILE. Its path becomes the one that the service shows. With `marks`, directory and name stay together, so
  * that look-ups return the path unchanged. */
 int breakpad_read_file(struct breakpad *b, struct text t)
 {

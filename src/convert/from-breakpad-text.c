@@ -28,7 +28,8 @@ static bool is_plain_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The size of the white space at the start of the text, or (space_behind) at its end; 0: there is none. */
+/* The bytes of the space character at the start of the text, or (space_behind) at its end; 0: another character
+ * is there. */
 static size_t space_before(struct text t)
 {
 	if (t.p == t.end)
@@ -60,7 +61,7 @@ struct text text_trimmed(struct text t)
 	return t;
 }
 
-/* Whether up to three bytes begin a character. */
+/* Whether the text, of up to three bytes, is the beginning of a longer UTF-8 character. */
 static bool is_part_of_character(struct text t)
 {
 	size_t n = (size_t)(t.end - t.p);

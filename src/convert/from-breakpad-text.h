@@ -21,9 +21,9 @@ static inline void skip_space(struct text *t)
 		t->p++;
 }
 
-/* Without the white space of Unicode at both ends. */
+/* Removes the white space (of Unicode) at both ends. */
 struct text text_trimmed(struct text t);
-/* `cut`: a character at the end may be incomplete. */
+/* Whether the text is valid UTF-8. `cut`: an incomplete character at the end is valid, too. */
 bool text_is_utf8(struct text t, bool cut);
 
 /* Whether the text begins with this word. Then the word and the white space after it are removed from
@@ -34,7 +34,8 @@ bool text_take_word(struct text *t, const char *word, size_t n);
 /* The value of a hexadecimal digit, plus 1; 0 for any other byte. */
 extern const uint8_t breakpad_digits[256];
 
-/* Each takes a number and the white space behind it. False, and nothing is taken: there is no such number. */
+/* Each takes a number and the white space behind it. False: the text does not begin with such a number, and
+ * nothing is taken. */
 static inline bool take_hex(struct text *t, uint64_t *out)
 {
 	const char *p = t->p;

@@ -45,7 +45,7 @@ static int read_rest(struct breakpad *b, struct text t, read_fn *read)
 	return text_is_utf8(t, false) ? read(b, text_trimmed(t)) : -EBADMSG;
 }
 
-/* MODULE and INFO lines may come between FILE lines. Any other line ends the files. */
+/* MODULE and INFO lines may come between FILE lines. Any other line ends the head of the file. */
 static bool is_head(struct text t)
 {
 	struct text at[3] = {t, t, t};
@@ -61,7 +61,7 @@ static int read_head(struct breakpad *b, struct text t)
 }
 
 /* Ends the FUNC: its lines and calls reach to the next FUNC, PUBLIC or STACK. STACK records come last and
- * fill most of many files, so all lines after the first one are ignored. */
+ * fill most of many files, so all lines after the first STACK are ignored. */
 static int begin_record(struct breakpad *b, enum place place)
 {
 	int r = end_func(b);
@@ -72,7 +72,7 @@ static int begin_record(struct breakpad *b, enum place place)
 
 static int read_record(struct breakpad *b, struct text t)
 {
-	int r = b->place == IN_FUNC ? breakpad_read_line(b, t) : -EBADMSG; /* most lines */
+	int r = b->place == IN_FUNC ? breakpad_read_line(b, t) : -EBADMSG; /* most lines are of this kind */
 
 	if (r != -EBADMSG)
 		return r;
@@ -97,7 +97,7 @@ static int read_record(struct breakpad *b, struct text t)
 }
 
 /* Whether a bad line makes the whole file fail. A bad PUBLIC line never does, nor does a bad FILE line
- * among the files. */
+ * in the head of the file. */
 static bool costs_all(const struct breakpad *b, struct text t)
 {
 	return b->strict && !IS_RECORD(&t, "PUBLIC") && (!b->in_head || !IS_RECORD(&t, "FILE"));
@@ -114,8 +114,7 @@ static int bad_line(struct breakpad *b, struct text t, struct err *e)
 	return 0;
 }
 
-/* Takes the last of the four words of an INFO line as the name of the program: the first INFO line with
- * four words counts. */
+/* Takes the name of the program from the first INFO line that has four words: the name is the last word. */
 static int seek_module(struct breakpad *b, struct text t)
 {
 	const char *last = t.p;
@@ -216,7 +215,7 @@ static int end_half(struct breakpad *b, struct err *e)
 	return r;
 }
 
-/* symbolic rejects a file of more than 320 bytes if these contain invalid UTF-8. */
+/* symbolic rejects a file of more than 320 bytes if its first 320 bytes contain invalid UTF-8. */
 static int check_header(struct breakpad *b, const char *p, size_t n, struct err *e)
 {
 	size_t more = MIN(n, sizeof(b->header) - b->n_header);

@@ -22,7 +22,7 @@ struct job {
 	struct strays *strays;
 	const struct gsym_make_opts *o;
 	struct dwarf_file file, alt, package;
-	bool asked_package, has_package; /* under `finding` */
+	bool asked_package, has_package; /* protected by `finding` */
 	struct dwarf_split **splits; /* by unit; an entry belongs to one thread until all have ended */
 	pthread_mutex_t finding;
 	struct text_range *text;
@@ -235,8 +235,8 @@ static int find_split(
 	return r < 0 ? r : dwarf_split_open(s, &w->reader, bytes, u->dwo_id);
 }
 
-/* Reads the split unit of a skeleton. If that is missing, the skeleton still has the lines, and the linked
- * file the symbols. */
+/* Reads the split unit of a skeleton. If the split unit is missing, the lines still come from the
+ * skeleton, and the names from the symbols of the linked file. */
 static int walk_skeleton(struct job *j, struct dwarf_walker *w, size_t i,
 	const struct dwarf_unit *u, struct batch *out)
 {
@@ -283,7 +283,8 @@ static int read_unit(struct job *j, struct dwarf_walker *w, size_t i, struct bat
 	return r;
 }
 
-/* Gives the next units to the writer, unless another thread is doing so. Called and left under lock. */
+/* Gives the next units to the writer, unless another thread is doing so. The caller holds the lock, which is
+ * released while the writer works. */
 static void tell_pending(struct job *j)
 {
 	if (j->telling)
@@ -309,7 +310,8 @@ static void tell_pending(struct job *j)
 	j->telling = false;
 }
 
-/* Reads one unit and queues it for the writer. Called and left under lock. */
+/* Reads one unit and queues it for the writer. The caller holds the lock, which is released while the unit is
+ * read. */
 static void one_unit(struct job *j, struct dwarf_walker *w)
 {
 	size_t i = j->next++;

@@ -106,8 +106,8 @@ static int add_span(struct part *j, int node, uint32_t from, uint32_t to)
 	return 0;
 }
 
-/* Adds the calls of one piece to the tree, outermost first. A call gets a new node if its caller or the
- * line of the call is another one than before. */
+/* Adds the calls of one piece to the tree, outermost first. A call gets a new node if its caller or its
+ * call site differs from that of the call's newest node. */
 static int add_calls(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut,
 	const struct pdb_piece *p)
 {

@@ -32,7 +32,7 @@ static int compare_targets(const void *a, const void *b)
 	if (x->rva != y->rva)
 		return x->rva < y->rva ? -1 : 1;
 	if (x->module != y->module)
-		return x->module > y->module ? -1 : 1; /* the first module is found first, from behind */
+		return x->module > y->module ? -1 : 1; /* the first module is last, where name_at() finds it */
 	return (x->size > y->size) - (x->size < y->size);
 }
 
@@ -55,7 +55,8 @@ static struct target *all_targets(struct part *parts, unsigned n, size_t *n_all)
 	return all;
 }
 
-/* The name of the nearest function that begins at or before the address and contains it; 0. */
+/* The name of the last function that begins at or before the address; 0: that function does not contain the
+ * address. */
 static uint32_t name_at(const struct target *all, size_t n, uint32_t rva)
 {
 	size_t from = 0;

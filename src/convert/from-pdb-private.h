@@ -71,7 +71,8 @@ struct part {
 	size_t n_jumps, jumps_room;
 };
 
-/* Writes a function; one that OMAP tables moved to several places becomes several. 0; -ENOMEM; -EFBIG. */
+/* Writes a function. A function that OMAP tables moved to several places becomes several functions. 0; -ENOMEM;
+ * -EFBIG. */
 int pdb_part_write(struct part *p, const struct pdb_code *c, const struct pdb_func *f, enum gsym_rank rank);
 
 /* from-pdb-jumps.c: keeps a function for pdb_parts_write_jumps(). 0; -ENOMEM. */

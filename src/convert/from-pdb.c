@@ -94,8 +94,8 @@ static int write_unnamed(struct part *p, const struct pdb_code *c, unsigned sect
 	return pdb_part_write(p, c, &own, GSYM_LOCAL);
 }
 
-/* Writes code that has lines but neither a function nor a public symbol. Linkers of partial PDBs leave only
- * lines. */
+/* Writes code that has lines but neither a function nor a public symbol. A linker that
+ * writes a partial PDB leaves only lines. */
 static int write_rest(struct part *p, const struct pdb_code *c, unsigned section, uint32_t off, uint32_t end)
 {
 	uint32_t at = off, since = off; /* a public symbol in [since, at] names the code at `at` */
@@ -119,7 +119,7 @@ static int write_rest(struct part *p, const struct pdb_code *c, unsigned section
 	return r;
 }
 
-/* Whether a trampoline gets the name of its target: a public symbol or lines there count more. */
+/* Whether a trampoline gets the name of its target: only if neither a public symbol nor lines cover it. */
 static bool is_jump(const struct job *j, const struct pdb_code *c, const struct pdb_func *f)
 {
 	size_t i = first_public(j, f->section, f->off + 1);
@@ -134,7 +134,8 @@ static bool is_jump(const struct job *j, const struct pdb_code *c, const struct 
 
 /* ---- modules ---------------------------------------------------------------------------------- */
 
-/* `contrib` is the index in by_module of its first contribution, if it has any. */
+/* Writes the functions and public symbols of a module. `contrib`: the index in by_module of the module's first
+ * contribution, if it has any. */
 static int write_module(struct part *p, unsigned module, size_t contrib, struct err *e)
 {
 	const struct job *j = p->job;

@@ -39,7 +39,7 @@ struct gsym_made {
 	const char *from; /* "gsym", "breakpad", "elf", "macho", "pe", "pdb", "portablepdb": static */
 	bool big;	  /* the input's byte order is big-endian */
 	bool is32;
-	unsigned type;	  /* of an ELF file; 0 of others */
+	unsigned type;	  /* the type in the header of an ELF file; 0: not an ELF file */
 	enum image_kind kind; /* IMAGE_ELF if the input is not an object file */
 	unsigned machine, submachine; /* in the numbers of that format */
 	uint64_t left_out, first_left_out; /* bad lines of a Breakpad file */
@@ -49,6 +49,6 @@ struct gsym_made {
 };
 
 /* 0; -EAGAIN: `find` returned it; -ENOMSG: GSYM cannot be made from such a file; -EBADMSG: the file is
- * broken; others. `e` has the reason. */
+ * broken; other errors of the reader. `e` has the reason. */
 int gsym_make(struct gsym_writer *w, struct span file, const struct gsym_make_opts *o,
 	struct gsym_made *out, struct err *e);

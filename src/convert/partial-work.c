@@ -12,7 +12,7 @@
 #include <sys/time.h>
 
 #define PAGE 4096u
-#define ROUND_MOST (1ull << 30) /* bytes of a round */
+#define ROUND_MOST (1ull << 30) /* the most bytes that a worker may request in a round */
 #define STUCK_SECONDS 10	/* a worker that reads nothing for this long is ended */
 
 /* ---- the worker ----------------------------------------------------------------------------- */

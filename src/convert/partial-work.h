@@ -5,7 +5,7 @@
 #include "convert/partial.h"
 #include "convert/worker.h"
 
-/* A file that may have holes. Both are called on the thread of gsym_work_partial(). */
+/* A file that may have holes. Both functions are called on the thread of gsym_work_partial(). */
 struct partial_file {
 	uint64_t size;
 	/* Waits until the ranges are present. 0; -EINTR; -EIO: they will not come. */
@@ -15,7 +15,8 @@ struct partial_file {
 	void *ctx;
 };
 
-/* As gsym_work() of the whole file: `o` needs no form, *out is GSYM of gsym_partial(). At most
- * PARTIAL_ADDRESSES_MOST addresses. Errors as of gsym_work() and of `file`. (waits) */
+/* Makes GSYM of at most PARTIAL_ADDRESSES_MOST addresses, as gsym_partial() does, in a worker. Ignores the form in
+ * `o`. The caller owns *out, a descriptor of the GSYM. Waits for the worker and for `file`. Returns as gsym_work(),
+ * or an error of `file`. */
 int gsym_work_partial(const struct gsym_work *o, const struct partial_file *file, const uint32_t *addrs, size_t n,
 	int *out, struct err *e);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS_MOST 256 /* each adds bytes of the file; names of types that contain types take the most */
+#define ROUNDS_MOST 256 /* each round requests further bytes; names of nested types take the most rounds */
 
 /* An address, and its frames, the innermost first. */
 struct spot {
@@ -58,7 +58,7 @@ static int open_pdb(struct job *j, struct err *e)
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-/* Keeps what was found. */
+/* Keeps the frames that were found. */
 static int take_frames(struct job *j, struct spot *s)
 {
 	struct pdb_found *f = &j->found;

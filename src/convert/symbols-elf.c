@@ -88,7 +88,7 @@ static int read_tables(struct symbols *s)
 }
 
 /* Limits for .gnu_debugdata: an ELF file, compressed with xz, with the symbols that a distribution left in
- * a stripped program. Real ones shrink to a fifth. A broken one is ignored. */
+ * a stripped program. Real sections shrink to a fifth. A broken section is ignored. */
 #define DEBUGDATA_MOST (256ull << 20)
 #define DEBUGDATA_ANYWAY (1u << 20)
 #define DEBUGDATA_RATIO 200

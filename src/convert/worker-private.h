@@ -29,7 +29,8 @@ struct partial_ask {
 };
 #define PARTIAL_PACKET 65536u
 
-/* (worker) Reads the question from the socket, and adds its functions to `w`. As gsym_partial(); -EIO. */
+/* (worker) Reads a struct partial_ask from the socket, and adds the functions at its addresses to `w`. Returns as
+ * gsym_partial(), or -EIO. */
 int partial_work(struct gsym_writer *w, int socket, struct err *e);
 
 /* The worker's last message; the ids of missing units follow. */

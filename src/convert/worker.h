@@ -35,9 +35,9 @@ struct gsym_work_unit {
 
 enum gsym_work_form {
 	GSYM_WORK_V1,
-	GSYM_WORK_OBJECT, /* the form in an object file */
+	GSYM_WORK_OBJECT, /* GSYM in an object file (object.h) */
 	GSYM_WORK_ELIOT,  /* version 1, made with `eliot` and `strict` of gsym_make_opts */
-	GSYM_WORK_LENIENT, /* the same without `strict` */
+	GSYM_WORK_LENIENT, /* as GSYM_WORK_ELIOT, but without `strict` */
 	GSYM_WORK_PARTIAL  /* a few addresses of a PDB: partial-work.h */
 };
 
@@ -52,7 +52,7 @@ struct gsym_work {
 	enum gsym_work_form form;
 	struct gsym_work_file alt, package; /* the parts that dwz moved away; a package of split units (.dwp) */
 	struct gsym_work_file units;	    /* single split units (.dwo), each after a gsym_work_unit */
-	struct gsym_work_lack *lack;	    /* with -EAGAIN; NULL: there are no other files */
+	struct gsym_work_lack *lack;	    /* the missing file, set with -EAGAIN; NULL: no other files exist */
 	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. Called when the worker
 	 * has sent a message; an error ends the worker, and gsym_work() returns the error. */
 	int socket;
@@ -66,8 +66,8 @@ struct gsym_work {
 /* Converts the file `in` and waits for the worker. The caller owns *out, a descriptor of the output.
  * -EAGAIN: `lack` names a missing file; call again with the file.
  * -ENOMSG, -ENODATA: the input has nothing to convert. -EBADMSG: the input is broken, or crashed the worker.
- * -ETIMEDOUT: the conversion takes too much processor time. -ETIME: it takes too long, perhaps because the
- * machine is busy. -EINTR: `stop` is true. -ENOTSUP, -EFBIG.
+ * -ETIMEDOUT: the conversion takes too much processor time. -ETIME: it takes too much elapsed time, perhaps
+ * because the machine is busy. -EINTR: `stop` is true. -ENOTSUP, -EFBIG: as gsym_make().
  * -ENOMEM: the worker needs more than `memory`, or the kernel killed the worker.
  * -EPERM: no system-call filter can be set. Other errors come from this process. The text in `e` lacks its
  * subject, the name of the input. */

@@ -10,7 +10,7 @@
  * over all of them, AHEAD_BATCH at a time. */
 #define ROUNDS_AT_MIB 6.0
 #define ROUNDS_DOUBLING 1.5
-#define ROUNDS_PROGRAM 3.0
+#define ROUNDS_PROGRAM 2.0
 #define ROUNDS_LEAST 3.0
 #define ROUNDS_LEFT 2.0	 /* a reader that has waited as often as that may still wait so often, */
 #define ODD 2.0		 /* but a reader that waited so many times as often is expected to wait as often again */
@@ -37,7 +37,7 @@ static double rounds_left(const struct whole *w)
 
 	if (waited > ODD * all)
 		return waited;
-	return MAX(all - waited, ROUNDS_LEFT);
+	return MAX(all - waited, w->walked ? ROUNDS_LEFT : 1);
 }
 
 bool whole_is_faster(const struct whole *w)

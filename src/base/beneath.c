@@ -45,7 +45,7 @@ struct steps {
 	 * current one. */
 	int dirs[DEPTH_MOST];
 	unsigned n;
-	char rest[REST_MAX]; /* of the path */
+	char rest[REST_MAX]; /* the part of the path that is still to be walked */
 };
 
 static int current_dir(const struct steps *s)
@@ -237,7 +237,8 @@ static int ask_kernel(const struct beneath *b, const char *path, int *out)
 	return 0;
 }
 
-/* Whether walk() must resolve the path: the kernel cannot, or met a link or a way out. */
+/* Whether walk() must resolve the path, because openat2() is not available, or met a link or a path out of
+ * the base. */
 static bool needs_walk(const struct way *w, int r)
 {
 	return r == -ENOSYS || r == -EPERM || r == -EAGAIN || r == -ELOOP || (r == -EXDEV && w->may_leave);
@@ -265,8 +266,8 @@ static int open_dir(struct way *w, const char *path, int *out)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* Opens the file of an O_PATH descriptor for reading. Without /proc, opens it by name and checks that it is
- * the same file. */
+/* Opens the file of an O_PATH descriptor for reading. Without /proc, opens the file by name, and checks
+ * that the name still leads to that file. */
 static int open_again(int dir, const char *name, int fd, const struct stat *st, int *out)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

@@ -10,8 +10,8 @@ enum beneath_links {
 	/* Relative links that stay in the directory, to a file that everyone may read or that belongs to the
 	 * author of the links. A link of root or of this process's user may lead to any file in the directory. */
 	BENEATH_INSIDE,
-	/* The same, and links that lead out, if every link on the way and the file belong to the directory's
-	 * owner. */
+	/* As BENEATH_INSIDE; and links that lead out, if every link on the way and the file belong to the
+	 * directory's owner. */
 	BENEATH_OWNERS,
 	BENEATH_ALL	/* every link */
 };
@@ -25,7 +25,7 @@ struct beneath {
 /* Opens a regular file for reading. 0;
  * -ENOENT: it is not there, or not a regular file, or its links form a circle;
  * -EXDEV: a link leads to a place that `links` does not allow;
- * -EPERM: a link inside leads to a file that its author may not read;
+ * -EPERM: a link stays in the directory, but the author of the link may not read the file;
  * -ELOOP: the path leads into a symfs mount; no file name was looked up there */
 int beneath_open(const struct beneath *b, const char *path, int *out);
 

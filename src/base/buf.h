@@ -15,6 +15,6 @@ int buf_adds(struct buf *b, const char *text);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *buf_text(const struct buf *b);
 char *buf_take(struct buf *b, size_t *n); /* free() it; NULL: out of memory */
-void buf_clear(struct buf *b);		  /* empty, keeps its room */
+void buf_clear(struct buf *b);		  /* empties the buffer, but keeps its memory */
 void buf_release(struct buf *b);
 #define _cleanup_buf_ __attribute__((cleanup(buf_release)))

@@ -1,5 +1,5 @@
 /* An error with a text for users. Functions return a negative errno; those whose errors users read also
- * fill a `struct err`. It has no memory to free. */
+ * fill a `struct err`. A struct err owns no memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 

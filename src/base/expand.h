@@ -1,4 +1,4 @@
-/* Decompresses what a linker, objcopy or a distribution compressed, in memory. Any thread. */
+/* Decompresses, in memory, data that a linker, objcopy or a distribution compressed. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

@@ -9,7 +9,7 @@
 
 void sha256_of(const void *p, size_t n, uint8_t out[static 32]);
 
-/* The digest of `size` bytes of a file from its start. 0, -EIO, -ENODATA (shorter), -ENOMEM. */
+/* The digest of `size` bytes of a file from its start. 0, -EIO, -ENODATA (the file is shorter), -ENOMEM. */
 int sha256_of_fd(int fd, uint64_t size, char out[static SHA256_TEXT]);
 
 /* Begins a digest by an algorithm whose name a file contains: "SHA1", "SHA256", "SHA384" or "SHA512", in
@@ -26,6 +26,6 @@ uint32_t crc32c(const void *p, size_t n); /* detects damage by a disk, not by an
 uint64_t hash_mix(const void *p, size_t n); /* FNV-1a: for tables in memory only */
 
 void hex_print(const uint8_t *p, size_t n, char *out); /* 2n digits, lower case, and NUL */
-int hex_value(char c);				       /* 0..15, -1 */
-/* Converts n hexadecimal digits, an even number, to bytes. 0, -EINVAL. */
+int hex_value(char c);				       /* 0..15; -1: not a digit */
+/* Converts n hexadecimal digits, an even number, to bytes. 0; -EINVAL: other characters. */
 int hex_read(const char *digits, size_t n, uint8_t *out);

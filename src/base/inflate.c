@@ -29,7 +29,7 @@ int inflate_raw(const void *p, size_t n, void *out, size_t room, size_t *made)
 		return 0;
 	if (r == Z_MEM_ERROR)
 		return -ENOMEM;
-	/* If no room is left, the stream may have more bytes, whatever the input is. */
+	/* With a full `out`, the stream may have more bytes, even if zlib also needs more input. */
 	return r == Z_BUF_ERROR && !z.avail_out ? -EFBIG : -EBADMSG;
 }
 

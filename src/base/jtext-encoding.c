@@ -94,7 +94,8 @@ int jtext_decode(struct jtext *j, struct span text)
 	j->text = rest;
 	if (e.width == 1)
 		return 0;
-	/* A unit of two bytes becomes three at most, one of four becomes four at most. */
+	/* A unit of two bytes becomes at most three bytes of UTF-8, and a unit of four bytes at most
+	 * four. */
 	j->utf8 = BUF_UP_TO((size_t)UINT32_MAX);
 	r = to_utf8(rest, &e, &j->utf8);
 	j->text = (struct span){(const uint8_t *)buf_text(&j->utf8), j->utf8.n};

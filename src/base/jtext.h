@@ -35,16 +35,16 @@ int jtext_read(struct jtext *j, struct span text, uint32_t most, struct err *e);
 void jtext_release(struct jtext *j);
 #define _cleanup_jtext_ __attribute__((cleanup(jtext_release)))
 
-/* The token of the value of a member; of several members with the name, the last. 0: no such member (token 0
- * is never a member). `object` is the number of an object's token. */
+/* The token of a member's value. If several members have the name, the last of them counts. 0: no such
+ * member (token 0 is never a member). `object` is the number of an object's token. */
 uint32_t jtext_member(const struct jtext *j, uint32_t object, const char *name);
 
 /* Writes a string as UTF-8 to `out`, NUL-terminated. Returns its length; -1: it has more than `room - 1`
  * bytes, a NUL, or half of a surrogate pair. */
 int jtext_string(const struct jtext *j, uint32_t token, char *out, size_t room);
 
-/* The number of characters of a string, as Python counts them: an escape is one, and so is half of a
- * surrogate pair. */
+/* The number of characters of a string, as Python counts them: an escape counts as one character, and so
+ * does half of a surrogate pair. */
 uint32_t jtext_length(const struct jtext *j, uint32_t token);
 
 /* The number of different names of the members of an object. Stops counting at `most`, or at
@@ -56,8 +56,9 @@ uint32_t jtext_members(const struct jtext *j, uint32_t object, uint32_t most);
  * than 4300 digits, which Python refuses; -ENOMEM. */
 int jtext_hex(const struct jtext *j, uint32_t token, struct buf *out);
 
-/* Reads a number without a fraction and an exponent. 0: *out is its absolute value; *minus: it is
- * negative (never for zero). -ERANGE: the number does not fit. -EINVAL: not such a number. */
+/* Reads a number that has neither a fraction nor an exponent. 0: *out is its absolute value; *minus: the
+ * number is negative (false for zero). -ERANGE: the number does not fit. -EINVAL: the token is not such a
+ * number. */
 int jtext_integer(const struct jtext *j, uint32_t token, bool *minus, uint64_t *out);
 
 /* ---- writing ------------------------------------------------------------------------ */

@@ -33,7 +33,7 @@ void log_open(const char *prefix, bool journal)
 	log_journal = journal;
 }
 
-/* The C library's syslog() drops lines silently when this fails. */
+/* Whether a program listens at /dev/log. If none does, the C library's syslog() drops lines silently. */
 static bool syslog_listens(void)
 {
 	static const int types[] = {SOCK_DGRAM, SOCK_STREAM};

@@ -1,6 +1,6 @@
-/* Messages: one line per event. Topics follow the folders; SYMFS_DEBUG=fetch,store turns
- * them on. Lines go to stderr; when stderr is systemd's journal, each begins with
- * its priority, `<N>`. A daemon sends them to a log file or to syslog instead. Any thread. */
+/* Messages: one line per event. Debug topics have the names of folders of src/; SYMFS_DEBUG=fetch,store
+ * turns two of them on. Lines go to stderr; when stderr is systemd's journal, each begins with its
+ * priority, `<N>`. A daemon sends them to a log file or to syslog instead. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -9,7 +9,8 @@
 
 enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LOG_HTTP, LOG_OBJ, LOG_TOPICS };
 
-/* The prefix of each line: "symfs mount". Kept, not copied. */
+/* Sets the prefix of each line, for instance "symfs mount"; the string is not copied. `journal`: stderr is
+ * systemd's journal. */
 void log_open(const char *prefix, bool journal);
 
 /* Connects to /dev/log early, because the process may lose the right before log_to_syslog(). */
@@ -25,7 +26,7 @@ void log_to_file(int fd);
 /* Reopens the file after a program has renamed it. On error, lines still go to the old file. */
 int log_reopen_file(const char *path, struct err *e);
 
-/* "fetch,store" or "all". A warning names unknown words. */
+/* Turns topics on: "fetch,store" or "all". A warning names unknown words. */
 void log_topics(const char *list);
 
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

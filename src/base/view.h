@@ -10,10 +10,10 @@
 #define VIEW_UNKNOWN UINT64_MAX
 
 struct view {
-	int fd;			/* read with pread; -1: `mem` */
+	int fd;			/* read with pread(); -1: the bytes are in `mem` */
 	const uint8_t *mem;
 	uint64_t base;		/* where this view begins in the file (a slice of a fat file) */
-	uint64_t size;		/* of the whole file; VIEW_UNKNOWN */
+	uint64_t size;		/* of the whole file; VIEW_UNKNOWN: not known yet */
 	uint64_t have;		/* bytes from the start that are present */
 	/* Of a sparse file: whether the n bytes at `off` are present. Else NULL. */
 	bool (*has)(const void *ctx, uint64_t off, uint64_t n);
@@ -33,7 +33,8 @@ struct view view_of_holes(int fd, uint64_t size,
 	bool (*has)(const void *ctx, uint64_t off, uint64_t n), const void *ctx);
 
 /* 0: `n` bytes at `off` are in `p`. -EAGAIN: not present yet, see want_off and want_len.
- * -ENODATA: they lie past the end. -EIO and others: the disk. `p` is unspecified unless 0. */
+ * -ENODATA: they lie past the end. -EIO and other errors: the disk failed. After any error, the bytes at
+ * `p` are unspecified. */
 int view_read(struct view *v, uint64_t off, void *p, size_t n);
 
 /* Returns the bytes in place, if the view is of memory and they are present; else NULL: call view_read(). */
@@ -42,5 +43,5 @@ const uint8_t *view_at(const struct view *v, uint64_t off, size_t n);
 /* Part of a view, with its own offsets from 0. -ENODATA when it reaches past the end. */
 int view_slice(const struct view *v, uint64_t off, uint64_t size, struct view *out);
 
-/* Whether `n` bytes at `off` lie inside the whole: true while the size is unknown. */
+/* Whether `n` bytes at `off` lie inside the whole file; true while its size is unknown. */
 bool view_holds(const struct view *v, uint64_t off, uint64_t n);

@@ -14,6 +14,6 @@ int workers_post(struct workers *w, void (*fn)(void *ctx), void *ctx);
 
 void workers_free(struct workers *w); /* runs the posted jobs, then ends the threads */
 
-/* The same, but waits at most `ms`. False: a job does not return (its disk does not answer); the threads
- * continue, and may use the data of their jobs until the process ends. */
+/* As workers_free(), but waits at most `ms` milliseconds. False: a job does not return (its disk does not
+ * answer); the threads continue, and may use the data of their jobs until the process ends. */
 bool workers_end(struct workers *w, unsigned ms);

@@ -301,7 +301,7 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 struct zip_stream {
 	struct view *v;
 	struct inflater *inflater; /* NULL: stored */
-	uint64_t at, packed_left;  /* of the packed bytes that were not read yet */
+	uint64_t at, packed_left;  /* the packed bytes that were not read yet: their offset and number */
 	uint64_t left;		   /* bytes that are still to come out */
 	uint32_t crc, crc_wanted;
 	bool ended; /* the deflate stream has ended */

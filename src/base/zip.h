@@ -39,7 +39,7 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 	struct err *e);
 
 /* A member of any size, unpacked as a stream. At its end, -EBADMSG means that its size or checksum differs
- * from the entry's; then the bytes read before are not to be used. */
+ * from the entry's; then the caller must not use the bytes that it read before. */
 struct zip_stream;
 int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_entry *entry,
 	struct err *e); /* -ENOTSUP as zip_extract() */

@@ -13,13 +13,14 @@
 enum { PF_X = 1, ET_CORE = 4, PT_LOAD = 1, PT_NOTE = 4, PN_XNUM = 0xffff, NT_AUXV = 6, NT_FILE = 0x46494c45 };
 
 struct part {
-	uint64_t address, offset, size; /* the dumped part of a segment; offset in the file */
+	uint64_t address, offset, size; /* the dumped part of a segment: address in memory, offset in the
+					   file, bytes */
 	uint64_t mapped;		/* bytes of the whole segment in memory */
-	bool runs;			/* it can be executed */
+	bool runs;			/* the segment can be executed */
 };
 
 struct core {
-	struct memory mem; /* first: read_memory() relies on it */
+	struct memory mem; /* the first member, because read_memory() casts a pointer to it */
 	struct view *v;
 	struct err *e;
 	bool is64, big;
@@ -28,7 +29,7 @@ struct core {
 	uint64_t phnum;
 	struct part *parts;
 	size_t n_parts;
-	uint8_t *files; /* NT_FILE */
+	uint8_t *files; /* the content of the note NT_FILE */
 	size_t files_n;
 	uint64_t entry; /* the entry point of the program; 0: unknown */
 	uint64_t loader; /* where the dynamic linker begins; 0: unknown */

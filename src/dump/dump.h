@@ -30,6 +30,6 @@ typedef int dump_each(void *ctx, const struct dump_module *d);
  * place; -ENODATA: it has no list of modules; -ENOMEM. */
 int dump_read(struct view *v, dump_each *each, void *ctx, struct err *e);
 
-/* Reads /proc/PID/maps and the memory of a process. The memory needs the right to trace the process;
- * without it, modules have no ids. 0; -ESRCH: no such process; -EACCES. */
+/* Reads /proc/PID/maps and the memory of a process. Reading the memory needs the right to trace the
+ * process; without that right, modules have no ids. 0; -ESRCH: no such process; -EACCES. */
 int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e);

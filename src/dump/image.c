@@ -171,8 +171,8 @@ int image_identify(const struct memory *mem, uint64_t base, struct module *m)
 	return r < 0 ? r : -ENODATA;
 }
 
-/* Reads the name by which the program at `base` asks for its dynamic linker; "": it does not say, or that is not in
- * memory. */
+/* Reads the path of the dynamic linker that the program at `base` names; "": the program names none, or the
+ * name is not in memory. */
 static void image_interp(const struct memory *mem, uint64_t base, char out[static DUMP_INTERP])
 {
 	struct image im = {.mem = mem, .base = base};
@@ -216,7 +216,7 @@ int joining_flush(struct joining *j)
 	if (r == -ENOMSG && j->mem->read(j->mem, j->now.base, &(char){0}, 1) == 0)
 		return 0; /* a font or a locale, not a module */
 	if (r == -ENOMSG && j->mem->runs && !j->mem->runs(j->mem, j->now.base, j->now.end))
-		return 0; /* likewise: nothing in it can be executed, and it was not dumped */
+		return 0; /* not a module either: nothing in the mapping can be executed, and it was not dumped */
 	name_module(&j->now);
 	j->now.loader = j->loader && j->loader == j->now.base;
 	j->now.program = j->entry >= j->now.base && j->entry < j->now.end;

@@ -13,7 +13,7 @@
 #define DELETED " (deleted)"
 
 struct process {
-	struct memory mem; /* first: read_memory() relies on it */
+	struct memory mem; /* the first member, because read_memory() casts a pointer to it */
 	int fd;
 };
 

@@ -1,6 +1,7 @@
-/* Checks the checksum that a debugger sends with its request for a PDB; it is read from the program. The
- * sources get it, and the file is compared with it. A client whose checksum differs gets an error; the store
- * and other clients are not affected, because that client may be wrong. */
+/* Checks the checksum that a debugger sends with its request for a PDB. The debugger reads it from the
+ * program. This server passes the checksum to the sources, and compares the file with it. A client whose
+ * checksum differs gets an error; the store and other clients are not affected, because that client may be
+ * wrong. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "http/private.h"
@@ -64,7 +65,7 @@ static void checksum_work(void *ctx)
 	exchange_resume(x);
 }
 
-/* This reads the whole file, so a worker does it and not a thread of libmicrohttpd. */
+/* Reads the whole file, so a worker runs the check, not a thread of libmicrohttpd. */
 enum MHD_Result checksum_check(struct exchange *x)
 {
 	exchange_post(x, STEP_CHECK, x->h->workers, checksum_work);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define UNKNOWN_MS 600000 /* for how long an unknown code id is remembered, as by Mozilla's server */
+#define UNKNOWN_MS 600000 /* an unknown code id is remembered for this time, as Mozilla's server does */
 
 /* Reads the path as the program NAME with the code id ID. */
 static int program_of(const struct exchange *x, struct artifact *out)

@@ -164,7 +164,8 @@ int64_t field_date_read(const char *text)
 
 /* ---- credentials -------------------------------------------------------------------- */
 
-/* Compares digests, and every byte of them, so that the time reveals neither the length nor a prefix. */
+/* Compares every byte of the digests of both texts, so that the time reveals neither a length nor a
+ * prefix. */
 static bool same_secret(const char *a, size_t n, const char *b)
 {
 	uint8_t one[32], two[32], different = 0;

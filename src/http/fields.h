@@ -14,7 +14,7 @@ enum field_range {
 	RANGE_NEVER   /* no byte of the range exists: 416 */
 };
 
-/* What `Range` (may be NULL) asks of a file of `size` bytes. `*off` and `*n` are written for RANGE_PART. */
+/* Parses `Range` (NULL: none) for a file of `size` bytes. Sets `*off` and `*n` only for RANGE_PART. */
 enum field_range field_range(const char *range, uint64_t size, uint64_t *off, uint64_t *n);
 
 /* Whether the list of If-None-Match contains the tag (with its quotes); a weak tag matches a strong one. */
@@ -26,7 +26,7 @@ bool field_if_range(const char *value, const char *tag, const char *date);
 
 /* Prints a time (seconds since 1970) as "Sun, 06 Nov 1994 08:49:37 GMT". */
 void field_date(int64_t wall, char out[static FIELD_DATE]);
-/* Reads that form only. -1: not a date of that form. */
+/* Reads a date as field_date() prints it. -1: `text` has another form. */
 int64_t field_date_read(const char *text);
 
 /* Whether Authorization has the token, as "Bearer TOKEN" or as the password of "Basic". The time it
@@ -36,7 +36,7 @@ bool field_authorized(const char *value, const char *token);
 /* Whether Accept-Encoding allows gzip: it names gzip or `*`, without q=0. NULL does not. */
 bool field_accepts_gzip(const char *value);
 
-/* The number of symfs servers that a Via names; `*ours`: one of them has this id. */
+/* The number of symfs servers that the value of a Via field names; `*ours`: one of these servers has this id. */
 unsigned field_via(const char *value, const char *id, bool *ours);
 
 /* The host in the n bytes of a `Host` field or of a URL's authority, without port, brackets of IPv6 and

@@ -141,7 +141,8 @@ static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t 
 	add_name(r, slash ? slash + 1 : name);
 }
 
-/* Whether the client may keep the file without asking again: no better file is looked for. */
+/* Whether the client may keep the file without asking again, because symfs does not look for a better
+ * file. */
 static bool is_final(const struct answer *a)
 {
 	if (a->part)
@@ -295,7 +296,7 @@ static enum MHD_Result fetch_files(struct exchange *x, enum step step)
 
 /* ---- GSYM of a file ----------------------------------------------------------------- */
 
-/* As derive_try(), for the GSYM file of `input`, which is written to `a`. */
+/* As derive_try(), for the GSYM file of `input`. Writes the GSYM file's artifact to `a`. */
 static int try_made(struct exchange *x, const struct artifact *input, struct artifact *a, struct fetched *f)
 {
 	int r = derive_artifact(input, x->route->hit.gsym == TREE_GSYM_OBJECT, a);

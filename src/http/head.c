@@ -82,7 +82,8 @@ union address {
 	struct sockaddr_storage room;
 };
 
-/* Maps IPv4 to IPv6, so that an address of a dual-stack socket compares with either. */
+/* Maps an IPv4 address to IPv6, as in the addresses of a dual-stack socket, so that any two addresses can
+ * be compared. */
 static bool to_v6(const union address *a, struct in6_addr *out)
 {
 	if (a->sa.sa_family == AF_INET6) {
@@ -142,7 +143,7 @@ static bool is_unix(const struct exchange *x)
 	return getsockname(x->conn->fd, &a.sa, &n) == 0 && a.sa.sa_family == AF_UNIX;
 }
 
-/* 0, 400, 421. A request without a host (HTTP/1.0) is fine: browsers always send one. */
+/* 0, or the status 400 or 421. A request without a host (HTTP/1.0) is fine: browsers always send one. */
 static int judge_host(struct exchange *x)
 {
 	char host[FIELD_HOST];

@@ -193,7 +193,7 @@ static enum MHD_Result may_connect(void *ctx, const struct sockaddr *addr, sockl
 }
 
 /* Uses poll(): libmicrohttpd 0.9 takes 128 events at a time from epoll, and handles none before it has
- * asked for more. After exactly 128 events it blocks until another one comes. */
+ * asked for more. After exactly 128 events it blocks until another event comes. */
 static int start_daemon(struct http *h, int fd, struct err *e)
 {
 	h->daemon = MHD_start_daemon(
@@ -235,7 +235,7 @@ static int listen_on(struct http *h, const struct http_opts *o, int *fd, struct 
 }
 
 /* Bodies and responses are large and short-lived. Each gets a mapping of its own, which free() returns
- * to the kernel. Freed memory that stays with the process is in few arenas. */
+ * to the kernel. A low number of arenas bounds the freed memory that stays with the process. */
 static void spare_memory(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);

@@ -19,7 +19,7 @@ struct http_opts {
 	char *const *names; /* further host names of this server: an array of lists, ended by NULL; or NULL */
 	char *const *origins; /* origins of the web pages that may read responses: an array like `names` */
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
-	unsigned connections; /* at once; 0: 4096, or what descriptors allow */
+	unsigned connections; /* at once; 0: 4096, or fewer if the process may not open enough descriptors */
 	const struct symb_limits *limits; /* of symbolication requests; NULL: symb_limits_default */
 	unsigned idle_ms;     /* milliseconds within which the head of a request must arrive; 0: 60000 */
 };
@@ -31,7 +31,7 @@ int http_id(char out[static HTTP_ID_TEXT]);
 
 /* Opens the socket of http_opts.listen, before the process gives up its rights. 0, -EINVAL, -errno. */
 int http_listen(const char *listen, int *socket, struct err *e);
-void http_unlisten(const char *listen, int socket); /* closes it, if http_start() is not called */
+void http_unlisten(const char *listen, int socket); /* closes the socket; only if http_start() is not called */
 
 /* Listens, and answers from now on. `f` stays the caller's and must outlive the server. 0; -EINVAL: the
  * options make no sense or are not safe; -errno: the address cannot be used. `e` says why. */

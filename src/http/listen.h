@@ -1,5 +1,5 @@
-/* Opens the socket that the server listens on: TCP, Unix, or one that systemd passed. Before threads
- * start. */
+/* Opens the socket that the server listens on: TCP, Unix, or one that systemd passed. Call listen_open()
+ * before other threads start. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -13,7 +13,7 @@
  * people. 0; -EINVAL: `word` has none of these forms; -errno. */
 int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
-/* The same for a socket that listens already. */
+/* As listen_open(), for a socket that listens already. */
 int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
 /* Before the server stops: puts another socket under the descriptor number that systemd passed.

@@ -14,7 +14,7 @@
 
 /* The program that a client named in its request for a symbol file. It is only printed, never looked up. */
 struct program {
-	uint64_t key; /* hash of the symbol file's key; 0: free */
+	uint64_t key; /* hash of the symbol file's key; 0: the slot is free */
 	char file[CODE_FILE_MOST], id[CODE_ID_MOST];
 };
 
@@ -136,7 +136,8 @@ static void upper_case(char *text)
 			*text = (char)(*text - 'a' + 'A');
 }
 
-/* What the module's stored files say overrides what the client said. */
+/* The file name and code id in the module's stored files take precedence over those that the client
+ * named. */
 static int add_line(struct http *h, const struct key *k, struct buf *out)
 {
 	struct artifact a;

@@ -60,17 +60,17 @@ struct http {
 	struct workers *askers; /* threads that ask servers about code ids, and wait for them */
 	struct misses *misses;
 	struct unknown {
-		uint64_t asked, until; /* hash of the path; clock_ms() */
+		uint64_t asked, until; /* `asked`: hash of the path; `until`: clock_ms() */
 	} unknown[256]; /* under lock: code ids that no server knows */
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
-	char **names, **origins; /* server-names, allow-origins; NULL ends a list; NULL: no list */
+	char **names, **origins; /* from server-names and allow-origins, ended by NULL; or NULL */
 	bool anyone;
 	char where[LISTEN_TEXT];
 	char id[HTTP_ID_TEXT]; /* of this server, against loops (hops.c) */
 	unsigned most; /* connections at the same time */
 	uint64_t idle_ms;
-	uint64_t body_most, bodies_most; /* bytes of one POST, and of all POSTs */
+	uint64_t body_most, bodies_most; /* the limits: bytes of one POST, and of all POSTs */
 	int64_t started; /* wall clock */
 	pthread_t watcher;
 	int epoll, wake;
@@ -99,7 +99,7 @@ struct answer {
 	struct key key;
 	struct blob *blob; /* a reference */
 	struct part *part; /* a file that is downloading: a reference, and open */
-	uint64_t was;	   /* part_number() of the blob while it was downloaded; 0 */
+	uint64_t was;	   /* part_number() of the blob during its download; 0: none */
 	uint64_t size;
 	unsigned miss_ms;
 	char why[240];
@@ -130,7 +130,7 @@ struct exchange {
 	uint64_t began; /* clock_ms() */
 	enum step step;
 	struct buf body;
-	int refuse; /* the HTTP status of a refusal, decided before the body ends; 0 */
+	int refuse; /* the HTTP status of a refusal, decided before the body ends; 0: not refused */
 	bool close; /* the connection must end: it is not certain where the next request begins */
 
 	/* the wait, and its result */
@@ -138,8 +138,8 @@ struct exchange {
 	struct making *making;
 	struct answer answer;
 	char via[8 * HTTP_ID_TEXT + 1]; /* ids of the servers that the request came through (hops.c) */
-	struct module *where; /* STEP_LOCATE: the symbol file, if debug_id.set; NULL */
-	char *checksum; /* the checksums that the client expects; NULL */
+	struct module *where; /* STEP_LOCATE: the symbol file, if debug_id.set; else NULL */
+	char *checksum; /* the checksums that the client expects; NULL: none */
 	struct symb_flags flags;
 	int symb_status;
 	struct buf reply;
@@ -147,7 +147,7 @@ struct exchange {
 	/* under http->lock */
 	struct part_wait *awaited; /* STEP_SEND: the wait for bytes of the file */
 	bool gone;		 /* the client disconnected */
-	atomic_bool left;	 /* the same, for the worker that makes the answer */
+	atomic_bool left;	 /* as `gone`, for the worker that makes the answer */
 	bool over, on_list;
 	uint64_t number;
 	struct exchange *next, **at;
@@ -173,7 +173,8 @@ bool exchange_take_body(struct exchange *x, const char *p, size_t n);
 /* Frees the body of a POST, after it was read or where it is not wanted. */
 void exchange_drop_body(struct exchange *x);
 
-/* fetch_try() or derive_try() returned `r` and answered at once: moves the answer to x->answer. */
+/* Call it when fetch_try() or derive_try() has returned `r` and answered at once: moves the answer to
+ * x->answer. */
 void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f);
 void answer_of(const struct fetched *f, struct answer *out); /* copies, with references of its own */
 void answer_release(struct answer *a); /* drops the references; the answer may be filled again */
@@ -185,7 +186,7 @@ enum MHD_Result exchange_reply(struct exchange *x, int status, struct MHD_Respon
 /* Sends a short text; `cache` is the value of Cache-Control. */
 enum MHD_Result exchange_text(struct exchange *x, int status, const char *type, const char *cache,
 	const char *text);
-/* The same; takes the bytes of the buffer. */
+/* As exchange_text(); takes the bytes of the buffer. */
 enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, const char *cache,
 	struct buf *text);
 /* Refuses the request with a fixed text. */
@@ -200,8 +201,8 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
  * becomes the struct conn, or NULL without memory. */
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
-void conn_busy(struct http *h, struct conn *c, bool busy); /* true: an answer begins;
-							      false: waits for the client */
+void conn_busy(struct http *h, struct conn *c, bool busy); /* true: an answer begins; false: the connection
+							      waits for the client */
 void conn_moves(struct http *h, struct conn *c, size_t bytes); /* bytes of a body have arrived */
 /* Closes connections whose head or body does not arrive in time. False: no connection is left. */
 bool conn_sweep(struct http *h);
@@ -230,7 +231,7 @@ void watch_stop(struct http *h);
 /* ---- file.c ------------------------------------------------------------------------- */
 
 enum MHD_Result file_handle(struct exchange *x);
-enum MHD_Result file_reply(struct exchange *x); /* with x->answer */
+enum MHD_Result file_reply(struct exchange *x); /* replies with x->answer */
 
 /* ---- code-id.c ---------------------------------------------------------------------- */
 
@@ -259,13 +260,13 @@ int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
 
-/* Takes names and origins from the options. 0; -EINVAL: one does not parse; -ENOMEM. */
+/* Takes names and origins from the options. 0; -EINVAL: a name or an origin does not parse; -ENOMEM. */
 int head_configure(struct http *h, const struct http_opts *o, struct err *e);
 /* The status that refuses the request: 400 (then the connection ends), 403 or 421; 0: it is accepted. */
 int head_judge(struct exchange *x);
 /* The value of Access-Control-Allow-Origin; NULL: other origins may not read responses. */
 const char *head_origin(struct exchange *x);
-/* Whether that value depends on `Origin`. */
+/* Whether the result of head_origin() depends on `Origin`. */
 bool head_varies(const struct http *h);
 
 /* ---- hops.c ------------------------------------------------------------------------- */

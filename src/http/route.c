@@ -107,7 +107,7 @@ static void judge_symbol(const struct parts *p, struct route *out)
 		       p->name_n < MODULE_NAME_MAX;
 }
 
-/* The same paths after "try/" are those of builds that were not released. */
+/* Reads NAME/ID/FILE, also after "try/", which stands for builds that were not released. */
 static void find_symbol(struct route *out)
 {
 	char *path = out->path;

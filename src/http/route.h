@@ -29,9 +29,9 @@ enum route_what {
 
 struct route {
 	enum route_what what;
-	const char *allow; /* static */
-	const char *api;   /* "v5"; static */
-	const char *query; /* in the target, behind the `?`; "" */
+	const char *allow; /* a static string */
+	const char *api;   /* "v5"; a static string */
+	const char *query; /* in the target, behind the `?`; "": none */
 	bool tecken;	   /* a path of Mozilla's symbol server (Tecken): answer a miss with Tecken's text */
 	bool ignored;	   /* a path that Tecken does not look up at all */
 	bool code_id;	   /* NAME/ID/x.sym whose id may be a code id; hit.n may be 0 */
@@ -43,7 +43,8 @@ struct route {
 /* `target` is the unchanged target of the request line; it must stay valid while out->query is used. */
 void route_find(const char *method, const char *target, struct route *out);
 
-/* The decoded value of a field of a query. False: the query has no such field, or it does not fit. */
+/* The decoded value of a field of a query. False: the query has no such field, or the value does not
+ * fit. */
 bool route_query(const char *query, const char *name, char *out, size_t room);
 
 /* Percent-decodes n characters; `plus`: a `+` is a space. 0; -EINVAL: broken, or a NUL or another

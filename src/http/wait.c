@@ -33,7 +33,7 @@ static bool begin_wait(struct exchange *x)
 	struct http *h = x->h;
 
 	atomic_fetch_add(&h->waiting, 1);
-	atomic_fetch_add(&x->refs, 2); /* exchange_resume() drops one, end_begin() the other */
+	atomic_fetch_add(&x->refs, 2); /* exchange_resume() drops one reference, end_begin() the other */
 	MHD_suspend_connection(x->c);
 	LOCK_SCOPE(&h->lock);
 	x->over = false;
@@ -77,7 +77,7 @@ static void park(struct exchange *x)
 		log_debug(LOG_HTTP, "cannot watch a connection: %s", err_text(errno));
 }
 
-/* `r`: 0 where a wait has begun; negative: it could not begin; else there is nothing to wait for. */
+/* `r`: 0: a wait has begun; negative: it could not begin; positive: there is nothing to wait for. */
 static void end_begin(struct exchange *x, int r)
 {
 	if (r < 0)
@@ -134,7 +134,7 @@ static void bytes_ready(void *ctx, int r)
 	exchange_resume(x);
 }
 
-/* The canceller may still hold a reference to the previous wait; that one has finished. */
+/* The canceller may still hold a reference to the previous wait, which has finished. */
 static void set_awaited(struct exchange *x, struct part_wait *w)
 {
 	struct part_wait *old;
@@ -174,8 +174,8 @@ static void cancel(struct exchange *x, struct part_wait *bytes)
 	exchange_unref(x);
 }
 
-/* Takes the request of that number (0: any) off the list, so that it is cancelled only once. The caller
- * gets references to the request and to its wait for bytes. NULL: no such request waits any more. */
+/* Takes the request with the number `number` (0: any) off the list, so that it is cancelled only once. The
+ * caller gets references to the request and to its wait for bytes. NULL: no such request waits any more. */
 static struct exchange *take_parked(struct http *h, uint64_t number, struct part_wait **bytes)
 {
 	LOCK_SCOPE(&h->lock);

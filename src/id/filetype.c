@@ -1,4 +1,4 @@
-/* The table of file types, and that of module types. */
+/* The table of file types, and the table of module types. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "id/filetype.h"
 

@@ -39,7 +39,8 @@ enum object_type {
 	OBJECT_TYPES
 };
 
-/* Which identifier of the module a file's key contains. With OR: the first one that the module has. */
+/* Which identifier of the module a file's key contains. A name with OR stands for the first of these
+ * identifiers that the module has. */
 enum filetype_id {
 	ID_CODE,
 	ID_CODE_OR_DEBUG,
@@ -72,7 +73,8 @@ enum filetype_flag {
 	TYPE_PROGRAM = 1 << 7,	   /* the file has the module's machine code */
 	TYPE_DEBUG_FILE = 1 << 8,  /* debug information that the program can also contain: see twin */
 	TYPE_CODE_NAME = 1 << 9,   /* the name of the file on disk is the module's code_file */
-	TYPE_DEBUG_NAME = 1 << 10, /* the same for debug_file; a type can have both flags */
+	TYPE_DEBUG_NAME = 1 << 10, /* the name of the file on disk is the module's debug_file; a type can
+				      have both flags */
 
 	/* How clients request the file */
 	TYPE_RANDOM = 1 << 11,  /* debuggers read parts of it: fetch byte ranges */

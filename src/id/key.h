@@ -19,7 +19,7 @@
 struct key {
 	enum filetype type;
 	char id[KEY_ID_MAX];	    /* code id in lower-case hex, or a debug id in Breakpad's form */
-	char name[MODULE_PATH_MAX]; /* file name; path of a source; name of a section; "" */
+	char name[MODULE_PATH_MAX]; /* file name; path of a source; name of a section; "": none */
 	bool named; /* the name is part of the key although the type does not require it: see
 		       key_by_name() */
 };
@@ -29,8 +29,8 @@ int key_of(struct key *out, const struct artifact *a);
 
 /* Several Breakpad files can have one debug id and different names. The first is stored under the id
  * alone, and any request for the id gets it. Each further file is stored under id and name, and a request
- * with that name gets it. This returns the key by id and name; its text has a `=` after the id. False:
- * keys of this type have no such form, or `k` has no file name. */
+ * with that name gets it. This function makes the key by id and name; its text has a `=` after the id.
+ * False: keys of this type have no such form, or `k` has no file name. */
 bool key_by_name(const struct key *k, struct key *out);
 
 /* Whether the artifact's key is made from a debug id that is all zeros. Such an id is shared by many
@@ -87,7 +87,7 @@ const char *key_folded(const struct key *k, char out[static MODULE_NAME_MAX]);
 
 bool key_equal(const struct key *a, const struct key *b);
 
-/* 63 bits of the SHA-256 of the canonical text, never 0 or 1: inode numbers, lock offsets. */
+/* 63 bits of the SHA-256 of the canonical text, never 0 or 1: for inode numbers and lock offsets. */
 uint64_t key_number(const struct key *k);
 
 /* Whether two ELF build ids (hex, any case) are equal when both are padded with zero bytes to 20. */

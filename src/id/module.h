@@ -6,7 +6,7 @@
 #include "id/debugid.h"
 #include "id/filetype.h"
 
-#define CODE_ID_MAX 128	 /* hex digits: build ids are 20 bytes, 64 at the very most */
+#define CODE_ID_MAX 128	 /* hex digits; a build id usually has 20 bytes, and never more than 64 */
 #define MODULE_NAME_MAX 256
 #define MODULE_PATH_MAX 1024
 #define MODULE_CHECKSUM_MAX 160 /* a short word, a colon, the hex digits of 64 bytes */

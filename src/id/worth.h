@@ -27,19 +27,20 @@ struct worth {
 	bool unwind, sources;
 };
 
-/* Whether `a` is better than `b` as a file of type `t`: above 0; equal: 0; below 0. Debug files are compared by
- * debug information, then symbols, unwind information and sources; programs by unwind information first. */
+/* Compares two files of type `t`. Above 0: `a` is better; 0: they are equally good; below 0: `b` is better.
+ * Debug files are compared by debug information, then symbols, unwind information and sources; programs by
+ * unwind information first. */
 int worth_compare(const struct worth *a, const struct worth *b, enum filetype t);
 
-/* A number below 128 for comparisons among files of one type: a better file has a higher one. */
+/* A number below 128 for comparisons among files of one type: a better file has a higher number. */
 unsigned worth_rank(const struct worth *w, enum filetype t);
 
 /* Whether the file has what clients want from a file of the type. Then no other source need be asked for a better
  * one. True if the worth is unknown. */
 bool worth_suffices(const struct worth *w, enum filetype t);
 
-/* What clients want from a file of the type, for messages: "debug information". NULL: any file of the type
- * suffices. */
+/* Names what clients want from a file of the type, for messages: "debug information". NULL: any file of the
+ * type suffices. */
 const char *worth_wanted(enum filetype t);
 
 /* The text form: "symbols=full debug=lines unwind sources", without the words for what is missing; "none";

@@ -115,7 +115,7 @@ static const struct range {
 	enum address_net net;
 } ranges[] = {
 #define FOUR(a, b, c, bits, net) {{[10] = 0xff, [11] = 0xff, [12] = a, [13] = b, [14] = c}, 96 + (bits), net}
-	FOUR(0, 0, 0, 8, ADDRESS_LINK_LOCAL), /* a connection to it reaches this machine */
+	FOUR(0, 0, 0, 8, ADDRESS_LINK_LOCAL), /* a connection to such an address reaches this machine */
 	FOUR(10, 0, 0, 8, ADDRESS_10),
 	FOUR(100, 64, 0, 10, ADDRESS_RESERVED), /* shared, behind a provider's NAT */
 	FOUR(127, 0, 0, 8, ADDRESS_LOOPBACK),

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* An IPv6 address. An IPv4 address, in whichever form IPv6 writes it, is stored as the mapped one
+/* An IPv6 address. An IPv4 address, in whichever form IPv6 writes it, is stored as the mapped address
  * (::ffff:a.b.c.d). */
 struct address {
 	uint8_t bytes[16];

@@ -1,4 +1,4 @@
-/* Handles what a server sends (header lines and the body), and writes the texts of errors in it. */
+/* Handles the header lines and the body that a server sends, and writes the error texts of the reply. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"
@@ -173,9 +173,8 @@ size_t answer_body(struct transfer *t, const char *p, size_t n)
 	return n;
 }
 
-/* libcurl before 8.6 reports a header line longer than CURL_MAX_HTTP_HEADER as CURLE_OUT_OF_MEMORY. A
- * real lack of memory at this point is mistaken for such a line; it is rare, and the next request reports
- * it. */
+/* libcurl before 8.6 reports a header line longer than CURL_MAX_HTTP_HEADER as CURLE_OUT_OF_MEMORY. A real
+ * lack of memory is rare; at this point it is mistaken for such a line, and the next request reports it. */
 static bool is_long_line(const struct transfer *t, CURLcode result)
 {
 	curl_off_t sent = 0;

@@ -120,8 +120,8 @@ static int copy_proof(struct transfer *t, const struct net_req *req)
 	return 0;
 }
 
-/* libcurl has one limit that applies to each host, so it is raised to the largest one requested. queue.c
- * enforces the limit of each origin. */
+/* libcurl applies one limit to every host, so this function raises it to the largest limit requested.
+ * queue.c enforces the limit of each origin. */
 static void raise_limit(struct net *n, unsigned connections)
 {
 	if ((long)connections <= n->host_most)

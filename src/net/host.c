@@ -21,7 +21,8 @@ static unsigned host_slot(uint64_t origin)
 	return origin / 2 % SPEEDS;
 }
 
-/* A new origin takes the slot of another, unless transfers of that one are being measured. NULL: they are. */
+/* Returns the measurements of the transfer's origin. A new origin replaces the old origin in its slot.
+ * NULL: a transfer of the old origin is being measured. */
 static struct speed *host_speed(struct transfer *t)
 {
 	uint64_t origin = host_hash(t->first.origin);
@@ -35,7 +36,7 @@ static struct speed *host_speed(struct transfer *t)
 	return &h->speed;
 }
 
-/* How long this hop took, without the time of connecting and of waiting for a connection. */
+/* The microseconds that this hop took, without the time of connecting and of waiting for a connection. */
 static double hop_us(const struct transfer *t)
 {
 	curl_off_t sent = 0, came = 0;

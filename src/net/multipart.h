@@ -12,7 +12,7 @@
 struct multipart {
 	/* size of the file: a part that names another size is an error */
 	uint64_t total;
-	/* zero before the first byte */
+	/* the following fields: zero before the first byte */
 	enum { MULTIPART_BETWEEN, MULTIPART_HEADERS, MULTIPART_DATA, MULTIPART_OVER } state;
 	bool ranged;	    /* the headers of the current part named its range */
 	uint64_t off, left; /* of the current part: its next offset in the file, and how many of its bytes

@@ -19,7 +19,7 @@ struct net_host {
 struct net {
 	/* net thread only */
 	CURLM *multi;
-	struct net_timer timers; /* a ring, the next one due first */
+	struct net_timer timers; /* a ring; the timer that is due next comes first */
 	struct transfer *transfers; /* the newest first */
 	unsigned waiting;	    /* how many transfers wait for a slot at an origin */
 	unsigned host_usual; /* concurrent requests to one origin, unless a request says how many */

@@ -12,8 +12,8 @@
 #define STOPPED_MS 2000 /* a round of the loop that is this late means that the process was stopped */
 
 /* A process that was stopped (Ctrl-Z, a frozen container) could not receive, so its servers were not
- * silent. Postpones all timers and stall timeouts by that time. `wait` is how long the round since *last
- * was allowed to take. */
+ * silent. Postpones all timers and stall timeouts by that time. `wait` is the number of milliseconds that
+ * the round since *last was allowed to take. */
 static void allow_for_stop(struct net *n, uint64_t *last, int wait)
 {
 	uint64_t now = clock_ms(), took = now - *last;

@@ -31,8 +31,8 @@ void net_stop(struct net *n);
 
 bool net_here(const struct net *n); /* is this the net thread? */
 
-/* Runs fn(ctx) on the net thread, in the order of posting; from any thread, also from the net
- * thread itself (then later, never nested). 0, -ENOMEM. */
+/* Runs fn(ctx) on the net thread, in the order of posting. Any thread may call it, also the net thread;
+ * even then fn runs after net_post() has returned. 0, -ENOMEM. */
 int net_post(struct net *n, void (*fn)(void *ctx), void *ctx);
 
 /* net_post() with memory of the caller, so it cannot fail. The caller may reuse or free the struct as
@@ -88,10 +88,10 @@ void transfer_cancel(struct transfer *t); /* (net) frees the transfer; none of i
 					     more. Must not be called inside its own callbacks. */
 /* (net) Whether the transfer still waits for a slot at its host and has sent nothing yet. */
 bool transfer_is_queued(const struct transfer *t);
-/* (net) clock_ms() of the end of that wait; 0: the transfer never waited, or still waits. */
+/* (net) clock_ms() when the transfer got a slot after waiting; 0: it never waited, or still waits. */
 uint64_t transfer_its_turn(const struct transfer *t);
 void transfer_set_rank(struct transfer *t, enum net_rank rank); /* (net) */
-/* (net) Whether the transfer should make room for one that waits for the host: soon for a more urgent one,
- * after its time slice for an equally urgent one. Then cancel it, and request the rest anew. True once for
- * each transfer that waits. */
+/* (net) Whether the transfer should make room for another transfer that waits for the host: soon for a more
+ * urgent transfer, after its own time slice for an equally urgent transfer. Then cancel it, and request the
+ * rest anew. True once for each transfer that waits. */
 bool transfer_should_yield(struct transfer *t);

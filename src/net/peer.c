@@ -19,7 +19,7 @@ static bool env_has(const char *name)
 	return value && *value;
 }
 
-/* Ignores the exceptions in no_proxy. */
+/* Ignores the exceptions in no_proxy, so the transfer may bypass the returned proxy. */
 const char *peer_proxy(const struct transfer *t)
 {
 	const char *const names[] = {
@@ -42,7 +42,7 @@ static bool is_direct(const struct transfer *t, unsigned port)
 	return !t->proxied || port == origin_port(t->origin);
 }
 
-/* Whether the peer must be the server itself. It cannot be told from a proxy at the origin's own port. */
+/* Whether the peer must be the server itself. False if a proxy at the origin's own port is possible. */
 static bool is_surely_direct(const struct transfer *t, unsigned port)
 {
 	const char *proxy = peer_proxy(t);

@@ -74,7 +74,8 @@ static bool is_behind(const struct transfer *t)
 	return false;
 }
 
-/* Picks the most urgent transfer; of several, the oldest. The list has the newest first. */
+/* Picks the most urgent transfer, and the oldest of several equally urgent transfers. The list has the
+ * newest transfer first. */
 struct transfer *queue_next(struct net *n)
 {
 	struct transfer *next = NULL;

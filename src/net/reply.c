@@ -34,7 +34,7 @@ static int64_t value_number(struct value v)
 	return n;
 }
 
-/* Copies all of it or nothing: half an ETag identifies nothing. */
+/* Copies the whole value or nothing: half an ETag identifies nothing. */
 static void value_copy(struct value v, char *out, size_t room)
 {
 	out[0] = '\0';

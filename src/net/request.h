@@ -25,8 +25,8 @@ struct net_req {
 				   unknown, and the range counts encoded bytes */
 	bool insecure;		/* do not verify TLS */
 
-	/* The rest may be NULL or 0; owned. Credentials (user, cert, netrc) are sent to the origin of
-	 * `url` only, as headers are. */
+	/* The following fields may be NULL or 0; the strings are owned. Credentials (user, cert, netrc) are
+	 * sent to the origin of `url` only, as headers are. */
 	char *user, *password;	/* in place of those in `url` */
 	char *sigv4;		/* user and password sign the request: "aws:amz:REGION:s3" */
 	char *cert, *key;	/* files */
@@ -45,20 +45,20 @@ struct net_reply {
 	int status;		/* of HTTP; 0: no answer, and `error` says why */
 	int error;		/* 0, or a negative errno: see net_errors below */
 	int http;		/* version: 10, 11, 20, 30; 0: no answer */
-	char text[200];		/* the error in words, without credentials; "" */
+	char text[200];		/* the error in words, without credentials; "": none */
 	int64_t size;		/* of the decoded body; -1: unknown. X-DEBUGINFOD-SIZE counts
 				   when there is no Content-Length */
 	bool ranges;		/* Accept-Ranges: bytes */
 	int64_t range_start, range_total; /* Content-Range; -1: unknown. A 206 can hold another range than
 					     the requested one */
 	int64_t retry_after;	/* seconds from now; -1: unknown */
-	char type[80];		/* Content-Type, "" */
+	char type[80];		/* Content-Type; "": none */
 	char etag[128], modified[64];
 	char url[2048];		/* after redirects, without user:password */
 };
 
 /* net_errors. -ENOENT is not among them: `status` shows that a file is missing.
- * -EHOSTUNREACH	the name does not resolve, no route
+ * -EHOSTUNREACH	the name does not resolve, or there is no route
  * -ECONNREFUSED	no program listens
  * -ETIMEDOUT		no connection in connect_ms, or no byte for stall_ms
  * -ECONNRESET		the connection broke, before or during the answer

@@ -3,12 +3,12 @@
 #include "net/speed.h"
 #include "base/util.h"
 
-#define WINDOW (96u << 10)  /* bytes of a measurement, at least, */
-#define WINDOW_US 1500	    /* and its time: schedulers disturb a shorter one */
-#define LEAST_US 1000.0	    /* a shorter time says no more than this one */
-#define SMOOTH 4	    /* an answer counts for this part of the average */
-#define GROWTH 1.5	    /* a rate that grows by so much is still growing (TCP's slow start) */
-#define ROUND_MOST_US 10e6  /* a server that takes longer prepares the file; its distance is not known */
+#define WINDOW (96u << 10)  /* the least number of bytes of a measurement */
+#define WINDOW_US 1500	    /* the least time of a measurement: the scheduler disturbs a shorter one */
+#define LEAST_US 1000.0	    /* a shorter time is not precise, and counts as this time */
+#define SMOOTH 4	    /* a new answer time has the weight 1/SMOOTH in the average */
+#define GROWTH 1.5	    /* a rate that grows by more than this factor is still growing (TCP's slow start) */
+#define ROUND_MOST_US 10e6  /* a longer answer time is ignored: the server was preparing the file */
 
 void speed_answered(struct speed *s, double us)
 {

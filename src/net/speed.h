@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an unmeasured host counts as. */
+/* The values that an unmeasured host is assumed to have. */
 #define SPEED_ROUND_US 20000	/* microseconds */
 #define SPEED_RATE 50000000	/* bytes in a second */
 
 struct speed {
 	double round_us; /* from a request to the first byte of its answer, smoothed; 0: not measured */
 	double rate;	 /* bytes in a second, of all transfers together, smoothed; 0: not measured */
-	double least;	 /* the same, by bytes that came too quickly to measure: it is no less */
+	double least;	 /* a lower bound of `rate`, also from bytes that came too quickly to measure */
 
 	/* the current measurement of the rate */
 	unsigned flowing;  /* transfers whose bodies come */
 	uint64_t since, n; /* the time of its beginning, in microseconds, and the bytes since */
-	double before;	   /* the rate of the measurement before it; 0: there was none since nothing flowed */
+	double before;	   /* the rate of the previous measurement; 0: none since bodies began to come */
 };
 
 /* The first byte of an answer came `us` microseconds after its request was sent. */

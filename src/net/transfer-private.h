@@ -10,7 +10,7 @@ struct transfer {
 	struct net *net;
 	struct transfer *prev, *next;
 	CURL *easy;
-	bool added; /* to the multi */
+	bool added; /* the easy handle was added to the multi */
 	struct net_sink sink;
 	void *ctx;
 
@@ -36,11 +36,11 @@ struct transfer {
 	enum net_rank rank;
 	uint64_t slot_since; /* clock_ms(): when it got its slot, or began to wait for one */
 	bool proxied; /* the settings name a proxy; an exception (no_proxy) may apply */
-	const char *refused; /* why the last judged address is forbidden to a redirect; NULL: it is not */
+	const char *refused; /* why the last judged address is forbidden to a redirect; NULL: it is allowed */
 	unsigned hops;
 	struct address source; /* address of the first hop's server */
 	bool source_known;
-	struct address first_peer; /* of the first hop's connection: the server's, or its proxy's */
+	struct address first_peer; /* of the first hop's connection: the address of the server or of its proxy */
 	unsigned first_port;	   /* 0: not connected yet */
 	bool strayed; /* a redirect led to a public host: the source's address no longer decides where
 			 later redirects may lead */
@@ -67,25 +67,26 @@ struct transfer {
 /* host.c: the speeds of hosts */
 void host_answered(struct transfer *t, bool over); /* an answer came; `over`: it is not a redirect */
 void host_came(struct transfer *t, size_t n);	   /* n bytes of the body were taken */
-void host_rests(struct transfer *t);		   /* no more come for now, or ever */
+void host_rests(struct transfer *t);		   /* no more bytes come for now, or ever */
 
 /* answer.c: handles what the server sends, for libcurl's callbacks, and writes the texts of errors. */
 int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4))); /* returns `error` */
 size_t answer_header(struct transfer *t, const char *p, size_t n); /* bytes taken; other than n: failed */
-size_t answer_body(struct transfer *t, const char *p, size_t n);   /* the same, or CURL_WRITEFUNC_PAUSE */
+size_t answer_body(struct transfer *t, const char *p, size_t n);   /* as answer_header(), or
+								      CURL_WRITEFUNC_PAUSE */
 bool answer_is_redirect(const struct transfer *t);
 void answer_curl_failed(struct transfer *t, CURLcode result); /* puts libcurl's error into the reply */
 
 /* easy.c: libcurl's options */
 int easy_open(struct transfer *t, const struct net_req *req); /* 0, -EINVAL, -ENOMEM */
-/* Sets the headers and credentials of a hop. `home`: the hop is at the origin of the request; others get no
- * credentials. */
+/* Sets the headers and credentials of a hop. `home`: the hop is at the origin of the request; other hops
+ * get no credentials. */
 CURLcode easy_set_proof(struct transfer *t, bool home);
 
 /* peer.c: which addresses a transfer may reach */
 bool peer_is_home(const struct transfer *t);	     /* this hop is at the origin of the request */
-const char *peer_proxy(const struct transfer *t);    /* the proxy for this hop, by the settings; NULL */
+const char *peer_proxy(const struct transfer *t);    /* the proxy for this hop, by the settings; NULL: none */
 bool peer_may_lead_to(struct transfer *t, const struct address *to); /* false: t->refused says why */
 bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port);
 void peer_reached(struct transfer *t, const struct address *at, unsigned port);
@@ -93,7 +94,7 @@ void peer_reached(struct transfer *t, const struct address *at, unsigned port);
 /* queue.c: the order of transfers of one origin */
 bool queue_may_start(const struct transfer *t);
 void queue_wait(struct transfer *t);
-struct transfer *queue_next(struct net *n); /* the next one that may start; NULL */
+struct transfer *queue_next(struct net *n); /* the next transfer that may start; NULL: none */
 void queue_leave(struct transfer *t);	    /* the transfer starts or ends; allowed even if it does not wait */
 void queue_note_http2(struct transfer *t);  /* its origin speaks HTTP/2 and needs no limit of
 					       connections */

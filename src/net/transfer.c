@@ -61,7 +61,7 @@ void transfers_stopped(struct net *n, uint64_t ms)
 {
 	uint64_t now = clock_ms();
 
-	/* Neither time may lie in the future: a transfer may have received bytes in the very round of the
+	/* Keeps both times out of the future: a transfer can have received bytes in the very round of the
 	 * loop in which the process was stopped. */
 	for (struct transfer *t = n->transfers; t; t = t->next) {
 		t->heard = MIN(t->heard + ms, now);

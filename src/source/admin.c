@@ -22,8 +22,8 @@ struct admin_index {
 	size_t n_names, name_room;
 	char line[LINE_MOST];
 	size_t line_n;
-	bool too_long, odd; /* too_long: the current line is; odd: a line of this transaction was
-			       malformed */
+	bool too_long, odd; /* too_long: the current line does not fit in `line`; odd: a line of this
+			       transaction was malformed */
 };
 
 int admin_new(struct admin_index **out)

@@ -8,8 +8,8 @@
 
 #define SOFT_MANY 3	   /* useless answers in a row before a host counts as failing */
 #define CHEAP_MS 1000	   /* first retry interval after a quick failure, which costs nothing; doubles with
-			      each */
-#define HOLD_MOST 3600000u /* the longest delay that a server can ask for */
+			      each failure */
+#define HOLD_MOST 3600000u /* milliseconds; the longest delay that a server can ask for */
 #define LATELY_MS 300000   /* a host that answered within this time is not failing after one stalled request */
 
 struct host {

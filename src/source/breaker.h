@@ -38,7 +38,7 @@ bool breaker_alive(struct breakers *b, const char *origin, uint64_t since);
 bool breaker_well(struct breakers *b, const char *origin);
 
 /* Records that the host held back a later source for the whole grace period and did not answer. Until the
- * host answers, breaker_may_hold() is false: it does not hold back other sources. */
+ * host answers, breaker_may_hold() is false: the host does not hold back other sources. */
 void breaker_outrun(struct breakers *b, const char *origin);
 bool breaker_may_hold(struct breakers *b, const char *origin);
 

@@ -103,7 +103,7 @@ struct spelling {
 	bool ptr;
 };
 
-/* What is planned, and which of its requests is wanted. */
+/* The state of planning the requests of one artifact, up to the wanted request. */
 struct plan {
 	const struct source *s;
 	const struct source_facts *facts; /* NULL: none */
@@ -125,7 +125,7 @@ static void describe_spelling(const struct plan *p, char out[static 64])
 		sp->ptr ? ", file.ptr" : "");
 }
 
-/* Never 0. Two files of one type with the same code are spelled alike. */
+/* Returns the code of a spelling, never 0. Two files of one type with the same code are spelled alike. */
 static uint16_t code_of(const struct spelling *sp)
 {
 	return (uint16_t)(1u << 15 | MIN(sp->shown.row, 63u) << 9 | MIN(sp->shown.tier, 3u) << 7 |
@@ -143,7 +143,7 @@ unsigned source_likeness(const struct source_taught *t, enum filetype type, uint
 	equal = ~(unsigned)(like ^ code) & mask;
 	if (equal == mask)
 		return 16;
-	/* compressed, prefix, casing, id, tier, row */
+	/* the terms, in this order: compressed, prefix, casing, id, tier, row */
 	return (equal & 2 ? 4 : 0) + (equal & 4 ? 4 : 0) + ((equal & 0x60) == 0x60 ? 3 : 0) +
 		((equal & 0x18) == 0x18 ? 1 : 0) + ((equal & 0x180) == 0x180 ? 1 : 0) + ((equal & 0x7e00) == 0x7e00 ? 2 : 0);
 }
@@ -175,7 +175,7 @@ static bool lower(char *text)
 	return any;
 }
 
-/* Sections and source paths have a case of their own. */
+/* Sections and source paths are case-sensitive. */
 static bool has_own_case(enum filetype t)
 {
 	return t == FILETYPE_SECTION || t == FILETYPE_SOURCE;
@@ -189,7 +189,7 @@ static int take_name(char out[static MODULE_NAME_MAX], const char *name)
 	return 1;
 }
 
-/* Makes the artifact's names those of a casing. Windows ignores case in names, but many stores are on
+/* Changes the artifact's names to a casing. Windows ignores case in names, but many stores are on
  * case-sensitive disks. -ENOENT: nothing differs from the names as given. */
 static int name_variant(const struct plan *p, enum plan_casing casing, struct artifact *v)
 {
@@ -369,8 +369,8 @@ static int plan_casing(struct plan *p, const struct artifact *a, enum plan_casin
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Like plan_paths(), for all prefixes and casings with one id, in the order to try. What the source lists is
- * known, so it comes first. */
+/* Like plan_paths(), for all prefixes and casings with one id, in the order to try. If the source has an
+ * index of its files, the spelling in the index comes first. */
 static int plan_id(struct plan *p, const struct artifact *a)
 {
 	bool listed = p->facts && p->facts->admin;

@@ -21,7 +21,7 @@ int source_add_header(struct net_req *req, const char *line)
 	return p[n] ? 0 : -ENOMEM;
 }
 
-/* Adds the headers of the configuration, and the one of this request. */
+/* Adds the headers of the configuration, and the header of this request. */
 static int add_headers(const struct source *s, const struct source_ask *a, struct net_req *out)
 {
 	int r = 0;

@@ -337,8 +337,8 @@ void source_name_of_memory(char *memory)
 		*hash = '\0';
 }
 
-/* Fills the options from a section. Every section accepts the keys of all kinds, because one that inherits
- * from a preset may have keys of two kinds. */
+/* Fills the options from a section. Every section accepts the keys of all kinds, because a section that
+ * inherits from a preset may have keys of two kinds. */
 static int fill(struct source *s, const struct conf_section *c, void *own[static SOURCE_KINDS], struct err *e)
 {
 	struct conf_part parts[SOURCE_KINDS + 2] = {{source_fields, &s->o}};

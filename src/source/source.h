@@ -28,7 +28,7 @@ struct source_opts {
 	uint64_t max_file_size;
 
 	/* how the server is reached */
-	unsigned connections; /* concurrent requests; 0: the number for all hosts */
+	unsigned connections; /* concurrent requests; 0: the limit that applies to every host */
 	bool accept_invalid_certs, allow_private, allow_http_redirects;
 	char *proxy, *ca_file, *cert, *key, *netrc;
 };
@@ -51,11 +51,12 @@ struct judgement;
 /* How a source spelled the paths of earlier files. This orders the next requests, and rules nothing out. */
 struct source_taught {
 	uint16_t spelling[FILETYPES]; /* source_ask.code of the last file of each type; 0: none so far */
-	uint16_t last;		      /* of any type */
+	uint16_t last;		      /* source_ask.code of the last file of any type; 0: none so far */
 };
 /* Notes the request that found a file. */
 void source_teach(struct source_taught *t, enum filetype type, const struct source_ask *ask);
-/* How like a request is to those that found files: the higher, the more. 0: nothing is known. */
+/* How much a request resembles the requests that found files, as a number: higher means more. 0: nothing is
+ * known. */
 unsigned source_likeness(const struct source_taught *t, enum filetype type, uint16_t code);
 
 /* Facts about a source that are not in its configuration but found out at run time. A NULL pointer: no
@@ -65,7 +66,7 @@ struct source_facts {
 	struct admin_index *admin; /* the index of all its files; NULL: not known */
 	struct source_taught taught;
 
-	/* of the artifact for which the facts are */
+	/* the following facts are about one artifact */
 	char *code_file, *debug_file; /* the names as the source spells them; NULL: not known */
 };
 
@@ -88,7 +89,7 @@ struct source_kind {
 	int (*plan)(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 		unsigned nth, struct source_ask *out);
 
-	/* The rest may be NULL. */
+	/* The following functions may be NULL. */
 	/* Makes s->o.url from the kind's own keys. 0, -ENOMEM; -EINVAL and `e`. */
 	int (*init)(struct source *s, const struct conf_section *c, struct err *e);
 	/* Adds credentials to a request. 0, -ENOMEM; -EACCES: the configuration has none. */
@@ -104,7 +105,7 @@ struct source {
 	const struct source_kind *kind;
 	const struct layout *layout;
 	enum casing casing;
-	bool one_casing;		/* the configuration names a casing: no other one is asked for */
+	bool one_casing;		/* the configuration names a casing: symfs asks in no other casing */
 	uint64_t types;			/* a bit for each enum filetype */
 	bool missing_403;		/* a 403 means that the file is missing */
 	char name[64];
@@ -152,7 +153,7 @@ int source_add_header(struct net_req *req, const char *line); /* 0, -ENOMEM */
 
 enum verdict {
 	VERDICT_FOUND,	  /* a body comes, which must be checked */
-	VERDICT_MISSING,  /* the file is not there; may be remembered */
+	VERDICT_MISSING,  /* the file is not there; the miss may be remembered */
 	VERDICT_REFUSED,  /* refused, as with wrong credentials: 401, 403 */
 	VERDICT_LATER,	  /* the source could not answer now */
 	VERDICT_LOOP	  /* the request came back to this symfs: 508 */
@@ -161,16 +162,17 @@ enum verdict {
 /* How a reply counts against its host in the breaker (breaker.h). */
 enum blame {
 	BLAME_NONE,    /* the host works */
-	BLAME_SOFT,    /* a useless answer; a few in a row count */
+	BLAME_SOFT,    /* a useless answer; a few in a row count as a failure */
 	BLAME_CHEAP,   /* down, and the failure was quick */
 	BLAME_COSTLY,  /* down, and the failure cost a wait */
-	BLAME_SILENT,  /* stalled, which cost a wait; but perhaps slow with this file alone */
+	BLAME_SILENT,  /* the host stalled, which cost a wait; perhaps it is slow with this file alone */
 	BLAME_UNKNOWN  /* not known: the request was cancelled, or this machine failed */
 };
 
 struct judgement {
 	enum verdict verdict;
-	int error;	/* what to report when no other source has it: -EACCES, -ETIMEDOUT, -EREMOTEIO, … */
+	int error;	/* the error to report when no other source has the file: -EACCES, -ETIMEDOUT,
+			   -EREMOTEIO, … */
 	enum blame blame;
 	bool again;	/* a second request, soon, may well succeed */
 	char text[200]; /* the reason, for people; "" for VERDICT_FOUND */

@@ -9,9 +9,9 @@ struct sources {
 	struct source *list[];
 };
 
-/* Lets sections inherit from later sections of the same name. A section always inherits from a preset; from
- * others only if it does not name the place of its source. Call it once, before sources_new(). 0,
- * -ENOMEM. */
+/* Lets sections inherit from later sections of the same name. A section always inherits from a preset. It
+ * inherits from other sections only if it does not name the place of its source. Call it once, before
+ * sources_new(). 0, -ENOMEM. */
 int sources_inherit(struct conf *c);
 
 /* Makes the set from the enabled [source …] sections, sorted by tier, then by their order. Of two sections

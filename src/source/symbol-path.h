@@ -1,7 +1,7 @@
 /* Parses the symbol path of Microsoft's debuggers (_NT_SYMBOL_PATH). Semicolons separate elements. Each is a
  * directory, or a keyword and stores separated by asterisks:
  *	srv*DIR*DIR*URL	  a chain of stores, from the nearest to the one that has everything
- *	symsrv*DLL*…	  the same; the DLL is ignored
+ *	symsrv*DLL*…	  as srv; the DLL is ignored
  *	srv*		  the default: the debugger's cache and Microsoft's public server
  *	cache*DIR	  a store that the debugger fills
  *	DebugInfoD*URL*…  servers of the debuginfod protocol
@@ -21,7 +21,7 @@ enum symbol_place_kind {
 
 struct symbol_place {
 	enum symbol_place_kind kind;
-	bool debuginfod;   /* a server of that protocol; else a symbol store */
+	bool debuginfod;   /* a server of the debuginfod protocol; else a symbol store */
 	const char *where; /* as given, without surrounding blanks and quotes */
 };
 

@@ -63,7 +63,7 @@ static bool is_cut(const char *host)
 }
 
 /* Whether user or password contains %00 to %1F. libcurl would send an empty password in place of such a
- * one. */
+ * password. */
 static bool has_control(const char *userinfo, const char *end)
 {
 	for (; userinfo < end; userinfo++)

@@ -12,7 +12,7 @@ void browse_range_end(const struct listing_range *g, char out[static KEY_ID_MAX 
 	snprintf(out, KEY_ID_MAX + 1, "%s%c", g->prefix, g->whole ? '0' : 'g');
 }
 
-/* Looks for a key of one class that prints an entry. 1: the entry is in *out; 0; -errno. */
+/* Looks for a key of one class that prints an entry. 1: the entry is in *out; 0: there is none; -errno. */
 int browse_first_of_class(struct browse *b, struct browse_print *p, const struct listing_range *g,
 	unsigned class, struct browse_entry *out)
 {
@@ -45,7 +45,8 @@ int browse_first_of_class(struct browse *b, struct browse_print *p, const struct
 	return r;
 }
 
-/* Looks for an entry of the part that keys of the range print. 1: it is in *out; 0; -errno. */
+/* Looks for an entry of the part that keys of the range print. 1: the entry is in *out; 0: there is none;
+ * -errno. */
 int browse_first_of_range(struct browse *b, const struct listing_part *part,
 	const struct listing_range *g, const char *only, struct browse_entry *out)
 {
@@ -63,7 +64,8 @@ int browse_first_of_range(struct browse *b, const struct listing_part *part,
 	return r;
 }
 
-/* Prints a name by a sample key: any key of the class would print the same. 1, 0, -errno. */
+/* Prints a name by a sample key: any key of the class would print the same. 1: the entry is in *out; 0:
+ * there is none; -errno. */
 int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out)
 {
@@ -93,7 +95,8 @@ static int tier_has_class(struct browse *b, const struct listing_part *part, uns
 	return r;
 }
 
-/* Looks for an entry of the part that a name of the tier prints. 1: it is in *out; 0; -errno. */
+/* Looks for an entry of the part that a name of the tier prints. 1: the entry is in *out; 0: there is none;
+ * -errno. */
 int browse_tier_has(struct browse *b, const struct listing_part *part, const char *tier,
 	const char *only, struct browse_entry *out)
 {
@@ -105,7 +108,7 @@ int browse_tier_has(struct browse *b, const struct listing_part *part, const cha
 	return r;
 }
 
-/* Whether the part has an entry of this name. 1, 0, -errno. */
+/* Whether the part has an entry of this name. 1: yes; 0: no; -errno. */
 int browse_part_has(struct browse *b, const struct listing_part *part, const char *name)
 {
 	unsigned row = listing_first_row(part);

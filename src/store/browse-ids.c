@@ -7,14 +7,14 @@
 #include <string.h>
 #include <strings.h>
 
-#define NTH_BITS 6 /* of an offset: the number of the path, among those of one key in one layout */
+#define NTH_BITS 6 /* bits of an offset for the number of a path, among the paths of one key in one layout */
 #define GROUP 64   /* names of one prefix that are sorted at a time */
 
 /* The first names of one prefix after the name `last`, sorted. */
 struct group {
 	struct browse *b;
 	char last[MODULE_NAME_MAX]; /* "": from the first name */
-	int64_t id;		    /* the number of the key that prints */
+	int64_t id;		    /* the number of the key whose names are added */
 	bool more;		    /* there are further names */
 	unsigned n;
 	struct group_name {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether a key of the class with this name prints an entry. 1: the entry is in *out; 0; -errno. */
+/* Whether a key of the class with this name prints an entry. 1: the entry is in *out; 0: no; -errno. */
 static int prints_any(struct browse *b, unsigned class, const char *name, struct browse_entry *out)
 {
 	struct browse_print p = {.b = b, .part = b->part};

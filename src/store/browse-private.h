@@ -42,7 +42,8 @@ struct browse_print {
 	void *ctx;
 };
 
-/* Calls `each` with each entry that the key has in the directory. 0, -errno, or what `each` stopped with. */
+/* Calls `each` with each entry that the key has in the directory. 0, -errno, or the result with which
+ * `each` stopped. */
 int browse_print_key(struct browse_print *p);
 /* The key of a row, with its name in the spelling that listings show. 0, -EUCLEAN. */
 int browse_key_of_row(const struct browse *b, const struct index_row *row, struct key *out);

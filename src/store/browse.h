@@ -25,5 +25,5 @@ struct browse_entry {
 int store_browse(struct store *s, const struct listing_plan *l, uint64_t after, struct browse_entry *out,
 	unsigned n);
 
-/* Whether store_browse() has an entry of this name, in any case. 1, 0, -errno. */
+/* Whether store_browse() has an entry of this name, in any letter case. 1: yes; 0: no; -errno. */
 int store_browse_has(struct store *s, const struct listing_plan *l, const char *name);

@@ -23,9 +23,10 @@ struct draft {
 	char name[PARTIAL_NAME]; /* of the file in that folder */
 	bool placed; /* the file was renamed to its place among the blobs */
 	bool lent; /* a full sparse file: it stays when the draft is discarded */
-	uint64_t end;	 /* of what was written */
+	uint64_t end;	 /* the offset after the last byte written */
 	uint64_t looked; /* bytes written since the free space was checked */
-	uint64_t evicted; /* `end` + 1 at the last eviction: there is only one for the same bytes */
+	uint64_t evicted; /* `end` + 1 at the last eviction; 0: none yet. The same bytes cause only one
+			     eviction */
 	bool at_once;	 /* the writing thread must not wait: writes do not evict */
 };
 
@@ -72,7 +73,7 @@ int draft_new(struct draft **out, struct store *s, struct err *e)
 	return r;
 }
 
-/* Evicts to make room, if it may. Whether the write is worth trying again. */
+/* Evicts to make room, unless the draft must not wait. True: the write is worth trying again. */
 static bool make_room(struct draft *d, size_t n)
 {
 	if (d->at_once || d->evicted == d->end + 1)

@@ -130,7 +130,7 @@ int evict_to_quota(struct session *ses, int64_t except)
 	return evict_bytes(&v, bytes - ses->s->quota);
 }
 
-/* Whether eviction can free enough. On a disk that other programs filled it may not; then nothing is
+/* Whether eviction can free enough. It cannot on a disk that other programs filled; then nothing is
  * evicted. */
 static bool would_help(struct session *ses, uint64_t need)
 {

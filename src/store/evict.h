@@ -1,4 +1,4 @@
-/* Eviction: the least recently used files go first, kept and pinned files stay. For this folder. */
+/* Eviction: the least recently used files go first, kept and pinned files stay. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/session.h"

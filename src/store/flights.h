@@ -21,9 +21,10 @@ bool flights_wanted(struct store *s, uint64_t number); /* whether another proces
 
 /* The heartbeat of a leader: a lock that the leader takes (`high`) and releases in turn, as long as it makes
  * progress. */
-#define FLIGHTS_BEAT_MS 500	/* the leader changes it this often */
+#define FLIGHTS_BEAT_MS 500	/* the leader takes or releases the lock this often */
 #define FLIGHTS_SILENCE_MS 5000 /* followers leave a leader whose heartbeat does not change for this long */
 void flights_beat(struct store *s, uint64_t number, bool high);
-bool flights_beats(struct store *s, uint64_t number); /* whether another process holds that lock */
+bool flights_beats(struct store *s, uint64_t number); /* whether another process holds the lock of the
+							 heartbeat */
 
 void flights_drop(struct store *s, uint64_t number); /* releases all locks of a leader */

@@ -1,4 +1,4 @@
-/* Defines `struct store`, for this folder only. Locks are taken in the order write lock, index_lock,
+/* Defines `struct store`, for src/store/ only. Locks are taken in the order write lock, index_lock,
  * pending.lock. A thread that holds flights.lock takes no other lock. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -54,12 +54,14 @@ struct store {
 };
 
 int flights_init(struct store *s, struct err *e);
-int flights_reopen(struct store *s, int dirfd, struct err *e); /* of another directory, same descriptor */
+int flights_reopen(struct store *s, int dirfd, struct err *e); /* opens the file again, in the directory
+								  that replaced the old one */
 void flights_release(struct store *s);
 
 /* Finds the index row of store_key(k). 0, -ENOENT. */
 int store_hit(struct store *s, const struct key *k, struct index_hit *out);
-struct worth store_worth(struct store *s, const struct index_hit *h); /* of the file; may read it */
+struct worth store_worth(struct store *s, const struct index_hit *h); /* the worth of the file; may read the
+									 file */
 
 /* Makes a draft of the full sparse file sparse/NAME. If the draft is discarded, the sparse file stays.
  * Duplicates the descriptor. 0, -errno. */

@@ -1,5 +1,5 @@
 /* The pending list: uses of artifacts, and missing files, that readers noticed. The list is kept in memory
- * until the next write session writes it to the index. Any thread. For this folder. */
+ * until the next write session writes it to the index. Any thread. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"
@@ -11,9 +11,9 @@
 #define PENDING_MOST 128
 
 struct pending_item {
-	int64_t object; /* the number of its row */
+	int64_t object; /* the number of the artifact's row */
 	char sha256[SHA256_TEXT];
-	bool broken; /* the file is gone or has another size; else: it was used */
+	bool broken; /* true: the file is gone or has another size; false: the file was used */
 };
 
 struct pending {

@@ -27,7 +27,8 @@ struct publishing {
 	int64_t object;
 	struct blob_facts stored; /* the facts as the index has them now */
 	const struct store_learned *learned; /* NULL: nothing */
-	bool takes[STORE_KEYS_MOST]; /* which of `learned`'s keys the blob gets: no file has the key, or a worse one */
+	bool takes[STORE_KEYS_MOST]; /* which of `learned`'s keys the blob gets: no file or only a worse
+					file has the key */
 	struct key keys[STORE_KEYS_MOST]; /* the same keys, with the names that they were first stored with */
 	struct worth worth;
 	bool inherits; /* the blob is pinned because it takes a key from a pinned file */
@@ -69,8 +70,8 @@ static int take_from(struct index *ix, struct publishing *p, const struct index_
 	return index_intent_add(ix, h->object.sha256, false);
 }
 
-/* Chooses the further keys that the file gets: those that no blob has, or a worse one. No other process changes
- * them under the write lock. */
+/* Chooses the further keys that the file gets: those that no blob or only a worse blob has. No other
+ * process changes them under the write lock. */
 static int choose_keys(struct index *ix, struct publishing *p)
 {
 	for (unsigned i = 0; p->learned && i < p->learned->n; i++) {
@@ -132,8 +133,9 @@ static bool is_pinning(const struct publishing *p)
 	return p->learned && p->learned->pinned;
 }
 
-/* Whether the file takes the key that it is published under from the file that has it. A better file does. Where
- * files cannot be compared, the later one does, but a download must not drop a file that the user added. */
+/* Whether the file takes the key that it is published under from the file that has it. A better file does.
+ * If the files cannot be compared, the later file does. But a download must not drop a file that the user
+ * added. */
 static bool may_take(struct publishing *p, const struct index_hit *from)
 {
 	if (strcmp(from->object.sha256, p->sha256) == 0)
@@ -190,7 +192,8 @@ static int other_line(void *ctx, const struct key *k, const struct blob_facts *f
 	return label_add(l->text, k, l->p->facts, l->p->size);
 }
 
-/* Writes the worth into the label. If the publisher does not know it, writes what the index has for the same bytes. */
+/* Writes the worth into the label. If the publisher does not know the worth, writes the worth that the
+ * index has for the same bytes. */
 static int write_worth(struct index *ix, const struct publishing *p, const struct index_object *o, struct buf *text)
 {
 	struct worth w = p->worth;
@@ -297,7 +300,8 @@ static int publish_in(struct session *ses, struct publishing *p)
 		p->stored = now.facts;
 	if (p->sparse[0])
 		sparse_file_unlink(p->s, p->sparse);
-	session_settle(ses); /* the blob that had the key before; on error the next writer does it */
+	session_settle(ses); /* settles the blob that had the key before; after an error, the next writer
+				settles it */
 	return 0;
 }
 

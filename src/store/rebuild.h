@@ -1,5 +1,5 @@
 /* Opens the index of a store, and rebuilds it from the labels of the blobs when it is missing
- * or damaged. With the write lock. For this folder. */
+ * or damaged. The caller holds the write lock. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"

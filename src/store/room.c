@@ -1,4 +1,4 @@
-/* Free space on the store's disk: how much is missing, and the error that says so. */
+/* Free space on the store's disk: how many bytes are missing, and the error that reports it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/room.h"
 #include "base/util.h"

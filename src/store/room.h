@@ -1,5 +1,5 @@
 /* Free space on the store's disk, and the space that min-free keeps free. Any thread; asks the file system.
- * For this folder. */
+ * For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"

@@ -38,7 +38,8 @@ static void add_key(struct results *r, const struct key *k)
 	add(r, a.type, &a.m);
 }
 
-/* Adds the types that an identifier alone can name. Of types that also need a name, only known files. */
+/* Adds the types that an identifier alone can name. Of the types that also need a name, adds only known
+ * files. */
 static void add_types(struct results *r, const struct module *m)
 {
 	static const enum filetype types[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_MACH_DEBUG,

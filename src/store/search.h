@@ -1,4 +1,4 @@
-/* Which artifacts an identifier alone can name. For people, who hold a build id and no path. */
+/* Finds the artifacts that an identifier alone can name, for users that have a build id but no path. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/module.h"
@@ -12,7 +12,7 @@ struct store;
 bool search_digits(const char *text, char digits[static MODULE_ID_TEXT]);
 
 /* Writes the artifacts that an identifier can name, at most `most`, each once: a build id, a UUID, a debug id
- * or the code id of a PE file. Types that also need a name, or that servers know by a name only, are
- * included if the index has a file or a miss of such a name. Returns their number; 0: `text` is not an identifier,
- * or names nothing. Any thread. (reads the index) */
+ * or the code id of a PE file. Types that also need a name, or that servers know only by name, are included
+ * if the index has a file or a miss of such a name. Returns their number; 0: `text` is not an identifier,
+ * or the identifier names no artifact. Any thread. (reads the index) */
 unsigned search_id(struct store *s, const char *text, struct artifact *out, unsigned most);

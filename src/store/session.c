@@ -81,8 +81,8 @@ static void replace_index(struct store *s, struct index *ix)
 	index_unref(old);
 }
 
-/* Opens the directory at the store's path under the same descriptor number, with its write lock held. What
- * was made in the old directory (drafts, locks of downloads) stays there. */
+/* Opens the directory at the store's path under the same descriptor number, with its write lock held.
+ * Drafts and the locks of downloads stay in the old directory. */
 static int replace_dir(struct store *s, struct err *e)
 {
 	_cleanup_close_ int fd = -1;

@@ -1,5 +1,6 @@
-/* A session with the index: to read it, or to change the store under its write lock. One thread of all
- * processes has the write lock; readers wait for no lock. Both kinds recover from a damaged index:
+/* A session with the index: to read it, or to change the store under its write lock. At any time only one
+ * thread, of all processes, has the write lock; readers wait for no lock. Both kinds of session recover
+ * from a damaged index:
  *
  *	_cleanup_session_ struct session ses = {.s = s, .write = true};
  *	while (session_next(&ses))
@@ -7,8 +8,8 @@
  *	return ses.r;
  *
  * If the body sets ses.r to -EUCLEAN, the index is rebuilt, and the body runs once more. If the store's
- * directory was removed, or its path leads to another one, the directory at that path is opened or made first.
- * As long as this fails, each session fails with -EIO. For this folder. */
+ * directory was removed, or its path leads to another directory, the directory at that path is opened or
+ * made first. As long as this fails, each session fails with -EIO. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"

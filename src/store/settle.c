@@ -78,8 +78,8 @@ static int adopt_line(void *ctx, const struct label_line *l)
 	r = index_key_find(a->ix, key_canon(&l->key, canon), &other);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	/* If a publisher was killed, two blobs may claim its key: the better blob keeps the key. If neither
-	 * is better, the newer one keeps it. */
+	/* If a publisher was killed, the labels of two blobs may have the same key: the better blob keeps
+	 * the key. If neither is better, the newer blob keeps it. */
 	if (r == 0 && !is_rather(a, l, &other))
 		return 0;
 	if (r == 0)

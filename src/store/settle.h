@@ -1,5 +1,5 @@
 /* Settling: makes the index and the files of one blob agree again. The caller holds the write lock, and has a
- * transaction open. For this folder. */
+ * transaction open. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

@@ -170,9 +170,9 @@ static void mark_saved(struct sparse *f, const struct round *g)
 	atomic_fetch_sub(&f->dirty, MIN(g->bytes, atomic_load(&f->dirty)));
 }
 
-/* Syncs the file. What cannot be synced is lost: the kernel may have dropped the pages already, and would
- * report no error the next time. So the blocks that are not committed become absent, and no more is written
- * to the file. */
+/* Syncs the file. Bytes that cannot be synced are lost: the kernel may have dropped the pages already, and
+ * would report no error the next time. So the blocks that are not committed become absent, and no more
+ * bytes are written to the file. */
 static int sync_or_lose(struct sparse *f)
 {
 	int r = fdatasync(f->fd) < 0 ? -errno : 0;

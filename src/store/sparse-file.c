@@ -44,7 +44,7 @@ int sparse_file_lock_open(int fd, bool open)
 	return lock(fd, open ? F_RDLCK : F_UNLCK, LOCK_OPEN, 1);
 }
 
-/* 0, or -EAGAIN when another process cleaned the file away between the open and the lock. */
+/* 0, or -EAGAIN when another process removed the file between the open and the lock. */
 static int try_new(struct store *s, uint64_t size, char name[static SPARSE_NAME], int *out)
 {
 	_cleanup_close_ int fd = -1;
@@ -92,7 +92,7 @@ int sparse_file_open(struct store *s, const char *name, bool fill, int *out, str
 	if (!sparse_file_is_name(name))
 		return -ENOENT;
 	fd = openat(s->dirfd, sparse_file_path(name, rel), flags);
-	/* Its writer was killed while it published the file. */
+	/* The writer of the file was killed while it published the file. */
 	if (fd < 0 && errno == EACCES && fchmodat(s->dirfd, rel, 0600, 0) == 0)
 		fd = openat(s->dirfd, rel, flags);
 	if (fd < 0)

@@ -1,6 +1,6 @@
 /* The files in DIR/sparse/: how they are named, opened, locked and removed. The OFD locks are on two bytes
  * at an offset that no file reaches. All processes that use the file hold a shared lock on the first byte; the
- * process that fills it also locks the second. For this folder. */
+ * process that fills it also locks the second. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"
@@ -27,7 +27,7 @@ int sparse_file_lock_open(int fd, bool open);
  * closes it. */
 int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held);
 
-bool sparse_file_is_name(const char *name); /* 16 hex digits? */
+bool sparse_file_is_name(const char *name); /* whether the name is 16 hex digits */
 /* Opens a file so that no other process can open it. Returns the descriptor; -EBUSY: a process fills or reads
  * the file, or the file is gone. */
 int sparse_file_open_unused(struct store *s, const char *name);

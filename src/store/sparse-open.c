@@ -169,8 +169,8 @@ void sparse_row_of(const struct sparse *f, struct store_sparse_row *row)
 	row->used = row->since = clock_wall();
 }
 
-/* Takes the stored file of the key if its validator matches; else drops it. 1: taken; 0; -errno. `own`: the
- * name of a file that this process has open and gives up; "": none. */
+/* Takes the stored file of the key if its validator matches; else drops it. 1: taken; 0: there is none;
+ * -errno. `own`: the name of a file that this process has open and gives up; "": none. */
 static int take_or_drop(struct session *ses, struct sparse *f, const char *own)
 {
 	_cleanup_close_ int fd = -1;

@@ -1,4 +1,4 @@
-/* The index rows of sparse files. The caller holds the write lock. For this folder. */
+/* The index rows of sparse files. The caller holds the write lock. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"

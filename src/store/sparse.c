@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARTIAL_MOST 64	     /* unfinished blocks of one stripe; one more replaces an older one */
+#define PARTIAL_MOST 64	     /* unfinished blocks of one stripe; a further block replaces an older block */
 #define LOOK_EVERY (4 << 20) /* bytes written between two checks of the free space */
 #define DUE_BYTES (8 << 20)
 #define DUE_MS 1000

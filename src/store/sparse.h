@@ -19,7 +19,7 @@
 #include "store/store.h"
 
 #define SPARSE_BLOCK 65536u
-#define SPARSE_SIZE_MOST (1ull << 40) /* 4 MiB of bitmaps */
+#define SPARSE_SIZE_MOST (1ull << 40) /* bytes; the bitmaps of such a file take 4 MiB */
 
 /* Whether two validators match (see struct sparse_validator): the files have the same bytes. */
 bool sparse_same(const struct sparse_validator *a, const struct sparse_validator *b);
@@ -32,8 +32,8 @@ struct sparse_hole {
 struct sparse;
 
 /* Opens a sparse file to fill it: the stored file of the key if its validator matches, else a new file without
- * blocks. A stored file with another validator is dropped; its holders can still read what it had. All openers
- * of one process share one `struct sparse`. `url` is shown in listings. (waits)
+ * blocks. A stored file with another validator is dropped; its holders can still read its bytes. All
+ * openers of one process share one `struct sparse`. `url` is shown in listings. (waits)
  * 0; -EBUSY: another process fills the file: use sparse_peek(), or wait; -EFBIG: larger than SPARSE_SIZE_MOST;
  * -ENOSPC. */
 int sparse_open(struct store *s, const struct key *k, const struct sparse_validator *v, const char *url,
@@ -62,8 +62,8 @@ bool sparse_is_writer(const struct sparse *f);
 /* Whether the file will not be kept: an opener came with another validator, or the file was removed. Its
  * bytes can still be read, and more can be written for its readers. */
 bool sparse_is_stale(const struct sparse *f);
-/* The number of this version of the artifact, also after a restart; another version has another number. 63
- * bits, more than 1. */
+/* The number of this version of the artifact, the same after a restart; another version has another number.
+ * It has at most 63 bits, and is above 1. */
 uint64_t sparse_number(const struct sparse *f);
 uint64_t sparse_present(const struct sparse *f); /* bytes */
 bool sparse_is_full(const struct sparse *f);
@@ -81,8 +81,8 @@ bool sparse_missing(const struct sparse *f, uint64_t off, uint64_t n, struct spa
 /* Like sparse_has(), but the pieces that were written of an incomplete block count as well, unless they were
  * forgotten. Pieces can be read, and are lost at a restart. Any thread; a short wait, no disk. */
 bool sparse_has_pieces(struct sparse *f, uint64_t off, uint64_t n);
-/* The number of bytes from `off`, at most n, that are present in that sense without a gap. The count ends at
- * the end of a block. */
+/* The number of bytes from `off`, at most n, that sparse_has_pieces() counts as present, without a gap. The
+ * count ends at the end of a block. */
 uint64_t sparse_piece(struct sparse *f, uint64_t off, uint64_t n);
 
 /* Reads n bytes at `off`; fewer only at the end of the file. Returns their number; -EAGAIN: some are absent,
@@ -99,17 +99,19 @@ ssize_t sparse_read(struct sparse *f, uint64_t off, void *p, size_t n, struct sp
  * the write may be tried again. */
 int sparse_write(struct sparse *f, uint64_t off, const void *p, size_t n);
 
-/* Whether sparse_commit() is due: 8 MiB are not committed, or some bytes have not been for a second. */
+/* Whether sparse_commit() is due: 8 MiB are not committed, or some bytes were written a second ago and are
+ * not committed. */
 bool sparse_is_due(const struct sparse *f);
 
 /* Syncs the blocks that were written, and commits their bits, so that they are known after a restart. 0, also
- * when there was nothing to commit; -ESTALE; -ENOSPC and others: nothing is lost, and the call may be tried
- * again. But if the disk could not sync the blocks, the file is stale now. (waits) */
+ * when there was nothing to commit; -ESTALE: the file is stale; -ENOSPC and other errors: nothing is lost,
+ * and the call may be tried again. But if the disk could not sync the blocks, the file is stale now.
+ * (waits) */
 int sparse_commit(struct sparse *f);
 
 /* Publishes a full file as a blob: computes the digest, and renames the same file without a copy. Readers
- * continue. -ENODATA: blocks are absent; else as store_publish_learned(). On error the file is as it was.
- * (waits) */
+ * continue. -ENODATA: blocks are absent; other errors as store_publish_learned(). After an error the file
+ * is unchanged. (waits) */
 int sparse_finish(struct sparse *f, const struct blob_facts *facts, const struct store_learned *l,
 	struct blob **out, struct err *e);
 
@@ -120,7 +122,7 @@ void sparse_set_idle(struct sparse *f, bool idle);
 /* Whether the file was removed; then it is stale, too. Any thread; no waiting. */
 bool sparse_is_gone(struct sparse *f);
 
-/* Removes the file from the index and the disk. Its holders can still read what it had. (waits) */
+/* Removes the file from the index and the disk. Its holders can still read its bytes. (waits) */
 int sparse_drop(struct sparse *f);
 
 /* ---- listing --------------------------------------------------------------------------- */

@@ -44,11 +44,12 @@ void store_close(struct store *s);
 /* At shutdown: from now on no call waits longer than two seconds for other processes. */
 void store_hurry(struct store *s);
 const char *store_dir(const struct store *s);
-int store_statvfs(const struct store *s, struct statvfs *out); /* of its disk; 0, -errno; may wait for it */
+int store_statvfs(const struct store *s, struct statvfs *out); /* for the store's disk; 0, -errno; may wait
+								  for the disk */
 const char *store_id(const struct store *s); /* 16 hex digits, made with the store */
 
-/* Opens the blob of a key. 0; -ENOENT: the key is not stored, or its blob is gone or has another size, and is
- * then forgotten. Records the use of the blob, at most once an hour. */
+/* Opens the blob of a key. 0; -ENOENT: the key is not stored, or its blob is gone or has another size; the
+ * store then forgets the blob. Records the use of the blob, at most once an hour. */
 int store_find(struct store *s, const struct key *k, struct blob **out);
 /* The key under which `k` is looked up: the key by id and name (key_by_name()) if a file is stored under that
  * key, else `k`. */
@@ -58,7 +59,7 @@ struct key store_key(struct store *s, const struct key *k);
 void store_main_key(struct store *s, const struct key *k, struct key *out);
 /* Whether store_find() would find a blob; opens no file. *size is its size; `size` may be NULL. */
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
-/* Whether a file of this worth would get the key: no file has it, or a worse one. */
+/* Whether a file of this worth would get the key: no file or only a worse file has the key. */
 bool store_wants(struct store *s, const struct key *k, const struct worth *w);
 /* The file name that the key was first stored with; "": it has no name. 0; -ENOENT: the key is not stored. */
 int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX]);
@@ -66,15 +67,15 @@ int store_name(struct store *s, const struct key *k, char name[static MODULE_PAT
 /* Makes a draft: a private file that its owner fills, from one thread at a time. -ENOSPC: the disk is full,
  * or less than min_free would stay free, and nothing can be evicted. (waits, when it evicts) */
 int draft_new(struct draft **out, struct store *s, struct err *e);
-/* The same for a thread that must not wait: neither this call nor draft_write() evicts for the draft. After
- * -ENOSPC, a worker calls store_make_room(), and the thread may try again. */
+/* As draft_new(), for a thread that must not wait: neither this call nor draft_write() evicts for the
+ * draft. After -ENOSPC, a worker calls store_make_room(), and the thread may try again. */
 int draft_new_at_once(struct draft **out, struct store *s, struct err *e);
 int draft_write(struct draft *d, uint64_t off, const void *p, size_t n);
 /* Appends n bytes of the file `from`, read at `off`. Shares blocks if the file system can. -ENODATA: that
  * file is shorter. (waits) */
 int draft_copy(struct draft *d, int from, uint64_t off, uint64_t n);
 int draft_fd(const struct draft *d);
-uint64_t draft_size(const struct draft *d); /* the end of what was written so far */
+uint64_t draft_size(const struct draft *d); /* the offset after the last byte written so far */
 void draft_discard(struct draft *d); /* NULL is fine */
 
 /* Publishes a whole artifact under a key, at once or not at all. Takes ownership of the draft, also on error.
@@ -84,8 +85,8 @@ void draft_discard(struct draft *d); /* NULL is fine */
 int store_publish(struct store *s, struct draft *d, const struct key *k, const struct blob_facts *f,
 	struct blob **out, struct err *e);
 
-/* What the bytes of an artifact state: its module, and further keys. A further key that another blob
- * already has stays with that blob, unless this file is worth more for it. */
+/* The facts that the bytes of an artifact state: its module, and further keys. A further key that another
+ * blob already has stays with that blob, unless this file is worth more for it. */
 #define STORE_KEYS_MOST 8
 struct store_learned {
 	struct module m; /* if it has both ids, later requests learn one id from the other */
@@ -95,13 +96,13 @@ struct store_learned {
 	struct key keys[STORE_KEYS_MOST];
 };
 
-/* The same, and records `l` in the same transaction. `l` may be NULL. */
+/* As store_publish(), and records `l` in the same transaction. `l` may be NULL. */
 int store_publish_learned(struct store *s, struct draft *d, const struct key *k,
 	const struct blob_facts *f, const struct store_learned *l, struct blob **out, struct err *e);
 
 /* Finds what stored files state about the module with the code id of `like`, or, without a code id, its debug
- * id. The oldest file comes first, so a later file does not change an earlier answer. What a file states is
- * dropped with the file. Returns the number of results, at most n, or -errno. */
+ * id. The oldest file comes first, so a later file does not change an earlier answer. The statements of a
+ * file are dropped with the file. Returns the number of results, at most n, or -errno. */
 int store_modules(struct store *s, const struct module *like, struct module *out, unsigned n);
 
 /* Finds the keys with the type and id of `k` and any name, among stored files and remembered misses; each key
@@ -138,7 +139,7 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds);
 /* Lists the stored keys with id > after, at most n, in the order of id. Returns their number, or -errno. */
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);
 
-/* A note is a line of at most 200 bytes under a name. It saves the next process from finding out the same
+/* A note is a line of at most 200 bytes under a name. It saves the next process from finding out a fact
  * again. Notes are lost with the index. 0; -ENOENT: no such note. */
 int store_note_set(struct store *s, const char *name, const char *text); /* (waits) */
 int store_note(struct store *s, const char *name, char text[static 201]);

@@ -157,7 +157,7 @@ static int any_line(void *ctx, const struct label_line *l)
 	return 1;
 }
 
-/* A blob without a row is no error if it has a good label: the next sweep adds it to the index. */
+/* A blob without a row is not an error if it has a good label: the next sweep adds it to the index. */
 static int look_at_file(void *ctx, enum dir_kind kind, const char *sha256)
 {
 	struct walking *w = ctx;

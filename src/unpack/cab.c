@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALLOC_MOST (32u << 20) /* of one allocation; the largest window is 2 MiB */
+#define ALLOC_MOST (32u << 20) /* bytes of one allocation; the largest window is 2 MiB */
 #define IN_NAME "in"	       /* file names passed to libmspack, which hands them to cab_open() */
 #define OUT_NAME "out"
 

@@ -11,15 +11,15 @@ struct packing {
 	const char *name;
 	bool streams; /* the packing unpacks piece by piece; else the view must be complete */
 	bool (*begins)(const uint8_t *p, size_t n);
-	int (*open)(struct unpack *u);	 /* 0, -ENOMEM; sets u->state, may be NULL */
+	int (*open)(struct unpack *u);	 /* 0, -ENOMEM; sets u->state; the pointer may be NULL */
 	void (*close)(struct unpack *u); /* may be NULL */
-	/* Streams only. Consumes all of `in`, the next bytes of the file. Sets u->ended: whether the file
-	 * may end here. 0, -errno. */
+	/* Only if `streams`. Consumes all of `in`, the next bytes of the file. Sets u->ended: whether the
+	 * file may end here. 0, -errno. */
 	int (*feed)(struct unpack *u, struct span in, struct err *e);
-	/* Others only. Unpacks the whole file at once. */
+	/* Only if not `streams`. Unpacks the whole file at once. */
 	int (*whole)(struct unpack *u, struct view *v, struct err *e);
-	/* Others only. Unpacks up to `room` bytes from the first bytes of a file, and returns their number.
-	 * NULL: the packing cannot do this. */
+	/* Only if not `streams`. Unpacks up to `room` bytes from the first bytes of a file, and returns
+	 * their number. NULL: the packing cannot do this. */
 	size_t (*peek)(struct span head, uint8_t *out, size_t room);
 };
 
@@ -38,7 +38,7 @@ struct unpack {
 
 extern const struct packing packing_cab, packing_gzip, packing_zip, packing_zlib, packing_zstd;
 
-/* Writes unpacked bytes, within the bounds. 0; -EFBIG: too many; what the write function returned. */
+/* Writes unpacked bytes, within the bounds. 0; -EFBIG: too many; else the result of the write function. */
 int unpack_out(struct unpack *u, const void *p, size_t n, struct err *e);
 
 size_t cab_peek(struct span head, uint8_t *out, size_t room);

@@ -158,8 +158,8 @@ static bool is_changed(const struct blob *b)
 	       st.st_mtim.tv_nsec != b->mtime.tv_nsec;
 }
 
-/* Whether a file in place changed: symfs does not control such files. A check once a second is cheap; one
- * for each read would not be. */
+/* Whether a file in place changed: symfs does not control such files. A check once a second is cheap; a
+ * check for each read would not be. */
 static bool is_stale(struct blob *b)
 {
 	uint64_t now, looked;

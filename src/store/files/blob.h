@@ -15,7 +15,7 @@ struct blob;
 /* Facts about an artifact other than its bytes. */
 struct blob_facts {
 	char source[64];	/* name of the source it came from */
-	char url[2048];		/* or the path; without credentials */
+	char url[2048];		/* the URL or path of the file at the source; without credentials */
 	bool verified;		/* the identity in the file is the requested one */
 	int64_t fetched;	/* download time: seconds since 1970 */
 	struct worth worth;
@@ -41,7 +41,7 @@ int blob_of_store(struct blob **out, int fd, const char *path, const char *sha25
 
 int blob_fd(const struct blob *b);	     /* the blob keeps the descriptor */
 uint64_t blob_size(const struct blob *b);
-const char *blob_path(const struct blob *b); /* absolute, as of the open */
+const char *blob_path(const struct blob *b); /* absolute, at the time of the open */
 const char *blob_sha256(const struct blob *b); /* "" for a file in place */
 const struct blob_facts *blob_facts(const struct blob *b);
 

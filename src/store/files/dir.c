@@ -225,7 +225,7 @@ int dir_blob_remove(int dirfd, const char *sha256)
 	return r;
 }
 
-/* ".REST.key.PID.THREAD": what path_write_synced() leaves behind when it is killed. */
+/* ".REST.key.PID.THREAD": the file that path_write_synced() leaves behind when the process is killed. */
 static bool is_torn_label(const char *name)
 {
 	return name[0] == '.' && strlen(name) > REST + 6 && is_lower_hex(name + 1, REST) &&

@@ -1,5 +1,5 @@
 /* The places inside a store's directory: how its files are named, opened and removed. Files with
- * other names are never touched. For src/store/. */
+ * other names are never touched. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -10,23 +10,24 @@
 
 #define DIR_REL 96 /* "blobs/ab/" + 62 digits + ".key" */
 
-/* Opens the directory, and makes it (0700) with blobs/, partial/ and sparse/ when it is missing. The errors
- * of store_open(). */
+/* Opens the directory, and makes it (0700) with blobs/, partial/ and sparse/ when it is missing. 0, or the
+ * errors of store_open(). */
 int dir_open(int *out, const char *path, struct err *e);
-/* Whether the open directory was removed; for dir_is_elsewhere(), also whether `path` leads to another one. */
+/* Whether the open directory was removed; for dir_is_elsewhere(), also whether `path` leads to another
+ * directory. */
 bool dir_is_removed(int dirfd);
 bool dir_is_elsewhere(int dirfd, const char *path);
-bool dir_type_is_remote(unsigned long f_type); /* as statfs(2) names NFS and SMB */
+bool dir_type_is_remote(unsigned long f_type); /* f_type of statfs(2): NFS, SMB and others */
 
 /* Where a blob or its `.key` lies: "blobs/ab/REST". `sha256` is 64 hex digits. */
 const char *dir_blob(const char *sha256, char room[static DIR_REL]);
 const char *dir_label(const char *sha256, char room[static DIR_REL]);
-bool dir_sha256_ok(const char *sha256); /* 64 lower-case hex digits? */
+bool dir_sha256_ok(const char *sha256); /* whether the text is 64 lower-case hex digits */
 
-int dir_fan_out(int dirfd, const char *sha256, int *out); /* opens blobs/ab, made when missing */
+int dir_fan_out(int dirfd, const char *sha256, int *out); /* opens blobs/ab; makes it if it is missing */
 int dir_blob_open(int dirfd, const char *sha256, int *fd, struct stat *st);
 int dir_blob_stat(int dirfd, const char *sha256, struct stat *st); /* -ENOENT: also if it is not a regular file */
-int dir_blob_remove(int dirfd, const char *sha256); /* the label first */
+int dir_blob_remove(int dirfd, const char *sha256); /* removes the label first, then the blob */
 
 enum dir_kind { DIR_BLOB, DIR_LABEL };
 

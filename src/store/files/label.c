@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIELDS 7 /* of a line, of either kind */
+#define FIELDS 7 /* the number of fields of a line `v1` or `m1` */
 #define LINE_MOST (16 << 10) /* bytes: the longest key and URL, half of their characters escaped */
 
 static int add_escaped(struct buf *b, const char *text)

@@ -1,5 +1,5 @@
 /* The label, a `.key` file beside a blob: a line for each key of the blob. The label is written
- * before the blob appears, and read only when the index is rebuilt or checked. For this folder.
+ * before the blob appears, and read only when the index is rebuilt or checked. For src/store/ only.
  *
  *	v1 TAB KEY TAB SOURCE TAB URL TAB VERIFIED TAB SIZE TAB TIME
  *	m1 TAB KIND TAB CODE_ID TAB CODE_FILE TAB DEBUG_ID TAB DEBUG_FILE TAB CHECKSUM
@@ -35,14 +35,15 @@ int label_module(const char *text, struct module *out);
 int label_add_pin(struct buf *b);
 bool label_is_pinned(const char *text);
 
-int label_add_worth(struct buf *b, const struct worth *w); /* adds nothing if it is unknown */
-void label_worth(const char *text, struct worth *out);	  /* unknown: the label does not say */
+int label_add_worth(struct buf *b, const struct worth *w); /* adds nothing if the worth is unknown */
+void label_worth(const char *text, struct worth *out);	  /* `out` becomes unknown if the label has no worth */
 
-/* Calls `each` for the lines that can be read, and skips the others. Stops at non-zero. */
+/* Calls `each` for the lines that can be read, and skips the others. Stops when `each` returns non-zero,
+ * and returns that. -ENOMEM. */
 int label_each(const char *text, int (*each)(void *ctx, const struct label_line *l), void *ctx);
 
 /* Whether two labels hold the same lines, in any order. */
 bool label_same(const char *a, const char *b);
 
-int label_read(int dirfd, const char *sha256, char **out); /* 0, -ENOENT, ... */
-int label_write(int dirfd, const char *sha256, const struct buf *text); /* and syncs it */
+int label_read(int dirfd, const char *sha256, char **out); /* 0, -ENOENT, other -errno */
+int label_write(int dirfd, const char *sha256, const struct buf *text); /* writes the label and syncs it */

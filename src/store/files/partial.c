@@ -29,7 +29,7 @@ static int lock_whole(int fd)
 	return fcntl(fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
 }
 
-/* 0, or -EAGAIN when another process cleaned the file away between the open and the lock. */
+/* 0, or -EAGAIN when another process removed the file between the open and the lock. */
 static int try_new(int dirfd, char name[static PARTIAL_NAME], int *out)
 {
 	_cleanup_close_ int fd = -1;
@@ -72,8 +72,8 @@ static DIR *open_partial(int dirfd)
 	return d;
 }
 
-/* The writer of a draft locks it before it does anything else with it. So a draft that can be locked here
- * has no writer, or its writer will notice that the file is gone (try_new()). */
+/* The writer locks its draft before it does anything else with the draft. So a draft that can be locked
+ * here has no writer, or its writer will notice that the file is gone (try_new()). */
 static bool remove_orphan(int partial, const char *name)
 {
 	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

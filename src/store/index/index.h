@@ -1,5 +1,5 @@
 /* The index: DIR/index.sqlite. The index holds the keys, the blob of each key, the known misses, and the files that
- * may disagree with the index (intents). For this folder.
+ * may disagree with the index (intents). For src/store/ only.
  *
  * One connection writes; it belongs to the thread with the write lock (session.h). Readers take connections from
  * a pool, so a reader never waits for a writer. Every function returns 0 or the result that its comment names, or
@@ -40,7 +40,7 @@ static inline void cleanup_index(struct index **ix)
 /* ---- any thread --------------------------------------------------------------------- */
 
 int index_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
-/* The file that has this key by debug id: its first key by a code id. -ENOENT */
+/* Finds the file that has this key by debug id, and returns the first of the file's keys by code id. -ENOENT */
 int index_main_key(struct index *ix, const char *canon, enum filetype type, struct key *out);
 int index_list(struct index *ix, int64_t after, struct store_row *rows, unsigned n);
 /* Finds what files state about the module with the code id of `like`, or, without a code id, its debug id. The
@@ -99,7 +99,7 @@ int index_view_names(struct index_view *v, unsigned class, const char *only, con
 int index_view_ids(struct index_view *v, unsigned class, const struct index_name *name,
 	const char *prefix, int64_t after, const char *end, struct index_row *out, unsigned n);
 int index_view_name(struct index_view *v, const char *folded, struct index_name *out); /* -ENOENT */
-/* The place of a name or a key in listings, also of one that was dropped recently. -ENOENT */
+/* The place of a name or a key in listings, even if the name or key was dropped recently. -ENOENT */
 int index_view_name_place(struct index_view *v, int64_t id, char tier[static MODULE_NAME_MAX]);
 int index_view_key_place(struct index_view *v, int64_t id, char prefix[static KEY_ID_MAX],
 	struct key *k);
@@ -122,7 +122,7 @@ int index_object_put(struct index *ix, const char *sha256, uint64_t size, int64_
 	int64_t *id);
 int index_object_worth(struct index *ix, int64_t id, struct worth *out); /* -ENOENT */
 int index_object_set_worth(struct index *ix, int64_t id, const struct worth *w);
-int index_object_drop(struct index *ix, int64_t id); /* its keys too */
+int index_object_drop(struct index *ix, int64_t id); /* also drops the keys of the object */
 int index_object_used(struct index *ix, int64_t id, int64_t when);
 /* Keeps an object until this time, or longer if a later time was set before. INT64_MAX pins the object; 0 ends
  * keeping and the pin. If the label becomes wrong, the caller adds an intent. */
@@ -140,7 +140,8 @@ int index_pinned_bytes(struct index *ix, uint64_t *out);
 
 int index_key_find(struct index *ix, const char *canon, struct index_hit *out); /* -ENOENT */
 int index_key_put(struct index *ix, const struct key *k, int64_t object,
-	const struct blob_facts *facts); /* an existing key keeps its number; its generation rises for another object */
+	const struct blob_facts *facts); /* an existing key keeps its number; its generation rises if the
+					    key gets another object */
 int index_key_drop(struct index *ix, const char *canon);
 /* Calls `each` for the keys of an object in their order. Stops when `each` returns non-zero, and returns that. */
 int index_keys_of(struct index *ix, int64_t object,
@@ -158,7 +159,8 @@ int index_miss_put(struct index *ix, const struct key *k, const char *name, cons
 	int64_t since, int64_t until, const char *reason);
 int index_miss_asked(struct index *ix, const char *canon, int64_t times);
 int index_misses_expire(struct index *ix, int64_t now);
-int index_misses_drop(struct index *ix, const char *canon); /* NULL: all; returns the number */
+int index_misses_drop(struct index *ix, const char *canon); /* `canon` NULL: drops all misses; returns the
+							       number of dropped misses */
 
 /* Writes times of use without waiting. -EBUSY: another process is writing. */
 int index_try_used(struct index *ix, const int64_t *objects, unsigned n, int64_t when);

@@ -1,5 +1,5 @@
-/* The parts of the index, for this folder only: connections, statements, readers. sql.c has the tables and
- * the statements; the other files run them, each for its tables. */
+/* The parts of the index, for src/store/index/ only: connections, statements, readers. sql.c has the tables
+ * and the statements; the other files run them, each for its tables. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/util.h"
@@ -16,7 +16,7 @@
 #define INDEX_VERSION_5 5	     /* before labels recorded pins */
 #define INDEX_VERSION_6 6	     /* before the worth of files */
 #define INDEX_VERSION 7
-#define LOG_PAGES 400 /* the size of the WAL at a checkpoint: a long one takes space from blobs */
+#define LOG_PAGES 400 /* pages of the WAL that trigger a checkpoint: a long WAL takes space from blobs */
 #define BUSY_MS 5000 /* the longest wait of a statement for another process */
 
 enum query {
@@ -98,8 +98,8 @@ int conn_open(struct conn **out, const char *path, bool reader);
 void conn_free(struct conn *c); /* NULL is fine */
 int conn_code(int rc);		/* for a result of SQLite: 0, -errno */
 bool conn_path_missing(const char *path);
-/* Brings an index that an older symfs wrote up to date. 0; -ENOENT: nothing was ever written there; -EUCLEAN: it
- * is not an index, or a newer symfs wrote it. */
+/* Upgrades an index that an older symfs wrote. 0; -ENOENT: nothing was ever written there; -EUCLEAN: it is
+ * not an index, or a newer symfs wrote it. */
 int conn_check_version(struct conn *c);
 
 /* A statement that returns rows: call rows_next() until it does not return 1. Cleanup resets the
@@ -113,7 +113,7 @@ int conn_statement(struct conn *c, enum query q, sqlite3_stmt **out);
 /* Binds one value for each letter of `what`: t text, i int64_t, b bytes and their number (size_t). 0,
  * -errno. */
 int rows_of(struct rows *rows, struct conn *c, enum query q, const char *what, ...);
-int rows_next(struct rows *r); /* 1, 0: no more, -errno */
+int rows_next(struct rows *r); /* 1: a row; 0: no more rows; -errno */
 void rows_end(struct rows *r);
 /* Runs a statement that returns no rows. 0, -errno. */
 int conn_run(struct conn *c, enum query q, const char *what, ...);

@@ -22,7 +22,7 @@ const char index_schema[] =
 	/* File names as first given; names that differ only in case share a row. `keys` counts the keys of a name. */
 	"CREATE TABLE names(id INTEGER PRIMARY KEY AUTOINCREMENT, folded TEXT NOT NULL UNIQUE,"
 	" name TEXT NOT NULL, tier TEXT NOT NULL, keys INTEGER NOT NULL);"
-	/* The places of the last dropped names and keys, so that a listing can go on from there. */
+	/* The places of the last dropped names and keys, so that a listing can continue from there. */
 	"CREATE TABLE gone(seq INTEGER PRIMARY KEY AUTOINCREMENT, is_name INTEGER NOT NULL,"
 	" id INTEGER NOT NULL, place TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL);"
 	"CREATE INDEX gone_id ON gone(is_name, id);"

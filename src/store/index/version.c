@@ -71,7 +71,7 @@ static int rename_old(struct conn *c, const struct old_key *old)
 	return conn_code(rc);
 }
 
-/* Renames the keys of version 4 whose text differs in version 5. In a transaction. */
+/* Renames the keys of version 4 whose text differs in version 5. The caller has begun a transaction. */
 static int upgrade_keys(struct conn *c)
 {
 	struct old_key old = {.id = 0};

@@ -54,8 +54,8 @@ static char *column_copy(sqlite3_stmt *st, int i)
 	return strdup(text ? (const char *)text : "");
 }
 
-/* Reads rows with the columns id, place, text, or with `keys` id, place, key, text. Returns their number, or
- * -errno. */
+/* Reads rows with the columns id, place, text; if `keys` is true, with the columns id, place, key, text.
+ * Returns their number, or -errno. */
 static int view_rows(struct rows *from, int r, bool keys, struct index_row *out, unsigned n)
 {
 	unsigned count = 0;

@@ -26,7 +26,7 @@ struct net {
 	long host_most;	     /* connections to one host that libcurl may open: never fewer than host_usual */
 	uint64_t many[MANY_ORIGINS]; /* hashes of origins that speak HTTP/2: one connection takes many requests */
 	struct net_host hosts[SPEEDS];
-	uint64_t rounds;	     /* of the loop */
+	uint64_t rounds;	     /* the number of rounds of the loop so far */
 	bool ending; /* the thread has seen `stopping` */
 
 	pthread_mutex_t lock;

@@ -23,15 +23,17 @@ struct speed {
 
 /* The first byte of an answer came `us` microseconds after its request was sent. */
 void speed_answered(struct speed *s, double us);
-/* A body begins to come, or continues after a pause; bytes of it came that do not count, because they waited
- * somewhere; n bytes of it came; it ended, or is paused. `now` is in microseconds. */
+/* speed_begin(): a body begins to come, or continues after a pause. speed_skip(): bytes of a body came that
+ * do not count, because they had waited. speed_came(): n bytes of a body came. speed_end(): a body ended,
+ * or is paused. `now` is in microseconds. */
 void speed_begin(struct speed *s, uint64_t now);
 void speed_skip(struct speed *s, uint64_t now);
 void speed_came(struct speed *s, uint64_t now, size_t n);
 void speed_end(struct speed *s);
 
-/* Whether some measurement of the rate ended: a transfer that comes may soon give one. */
+/* Whether a measurement of the rate has ended. If not, a transfer whose body comes may soon complete the
+ * first. */
 bool speed_is_known(const struct speed *s);
-/* The measured values, or those of an unmeasured host. Never 0. */
+/* The measured values, or else SPEED_ROUND_US and at least SPEED_RATE. Never 0. */
 double speed_round_us(const struct speed *s);
 double speed_rate(const struct speed *s);

@@ -56,8 +56,8 @@ struct transfer {
 	bool paused;	/* by transfer_pause() or the sink: body() is not called */
 	bool held;	/* libcurl keeps bytes until curl_easy_pause() */
 	bool cancelled;
-	struct speed *flows; /* that of the first origin, while bytes of the body come; NULL */
-	uint64_t flows_round; /* of the net loop, in which its first bytes came */
+	struct speed *flows; /* the speed of the first origin, while bytes of the body come; else NULL */
+	uint64_t flows_round; /* the round of the net loop in which the first bytes of the body came */
 	double hops_us;	     /* how long the redirects took, in microseconds */
 
 	struct net_reply reply;

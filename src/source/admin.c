@@ -18,7 +18,7 @@ struct admin_index {
 	uint64_t *slots; /* hash table of hashes, each with an enum admin_case in IDS; 0: a free slot */
 	size_t n, room;	 /* room is a power of two, or 0 */
 	struct buf names; /* file names with capitals as the index spells them, each with its NUL */
-	uint32_t *name_slots; /* hash table of offsets in `names` + 1, by the name in lower case; 0: free */
+	uint32_t *name_slots; /* hash table by the name in lower case: offset in `names` + 1; 0: a free slot */
 	size_t n_names, name_room;
 	char line[LINE_MOST];
 	size_t line_n;
@@ -131,7 +131,8 @@ static uint64_t hash_of(const char *name, size_t n)
 	return slash && !hash ? IDS + 1 : hash;
 }
 
-/* The letter case of an id. Ids whose letters change from upper to lower case are as layouts have them. */
+/* The letter case of an id. An id with upper-case letters before lower-case letters has the case that
+ * layouts write. */
 static enum admin_case case_of(const char *id, size_t n)
 {
 	size_t lower = 0, upper = 0, first_upper = n, last_lower = 0;
@@ -162,7 +163,7 @@ static uint64_t name_hash(const char *name, size_t n)
 	return hash_mix(folded, n);
 }
 
-/* Where the offset of the name is, or would be. */
+/* The slot that holds the offset of the name, or the free slot for it. */
 static uint32_t *name_slot(const struct admin_index *ix, const char *name, size_t n)
 {
 	size_t i = name_hash(name, n) & (ix->name_room - 1);
@@ -293,7 +294,7 @@ bool admin_has(const struct admin_index *ix, const char *path)
 	return admin_case(ix, path) >= 0;
 }
 
-/* The number of hashes, the hashes, then the names. */
+/* Writes the number of hashes, the hashes, then the names. */
 int admin_dump(const struct admin_index *ix, struct buf *out)
 {
 	uint64_t n = ix->n;

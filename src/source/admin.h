@@ -27,17 +27,18 @@ bool admin_end(struct admin_index *ix);
 
 size_t admin_count(const struct admin_index *ix); /* the number of directories */
 
-/* The letter case of the ids in its paths. */
+/* The letter case of an id in the paths of the index. */
 enum admin_case {
-	ADMIN_AS_LAYOUT, /* no letters, or upper case before lower case, as layouts have it */
+	ADMIN_AS_LAYOUT, /* no letters, or upper case before lower case, as layouts write ids */
 	ADMIN_LOWER,
 	ADMIN_UPPER,
-	ADMIN_LOWER_UPPER /* lower case before upper case, as SSQP has it */
+	ADMIN_LOWER_UPPER /* lower case before upper case, as SSQP writes ids */
 };
-/* The case in which the index has the id of "NAME/ID/…"; -ENOENT: it does not have that. */
+/* The letter case (enum admin_case) of the id of "NAME/ID/…" in the index; -ENOENT: the index does not
+ * contain that path. */
 int admin_case(const struct admin_index *ix, const char *path);
-/* A name as the index first spelled it; NULL: it spelled it without capitals, or does not have it. The text is
- * the index's. */
+/* A name in the first spelling of the index. NULL: that spelling has no capitals, or the index does not
+ * contain the name. The index owns the text. */
 const char *admin_name(const struct admin_index *ix, const char *name);
 /* Whether the index contains "NAME/ID/…"; case does not matter. */
 bool admin_has(const struct admin_index *ix, const char *path);

@@ -90,7 +90,7 @@ enum plan_casing {
 	PLAN_AS_GIVEN,	 /* the name as the request has it, ids as the layout writes them */
 	PLAN_LOWER_NAME, /* a Windows name in lower case */
 	PLAN_LOWER,	 /* the whole path in lower case */
-	PLAN_TAUGHT,	 /* as the source's own index has it, or with names as earlier files had them */
+	PLAN_TAUGHT,	 /* as in the source's own index, or with the names of earlier files */
 	PLAN_CASINGS
 };
 
@@ -217,14 +217,15 @@ static int name_variant(const struct plan *p, enum plan_casing casing, struct ar
 	return code || debug ? 0 : -ENOENT;
 }
 
-/* Takes over the letters of `like`, as far as the text is the same but for its case. */
+/* Copies the letters of `like` to the text, up to the first that differs in more than case. */
 static void take_case(char *text, const char *like, size_t n)
 {
 	for (size_t i = 0; i < n && text[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)like[i]); i++)
 		text[i] = like[i];
 }
 
-/* The index does not have the file, whose extension may be another than the name's: Foo.src.zip. */
+/* Changes the case of the last part of the path, which is not in the index. Its extension may differ from
+ * that of the name: Foo.src.zip. */
 static void take_file_case(char *file, const char *name, size_t n)
 {
 	bool lower = false;
@@ -238,7 +239,8 @@ static void take_file_case(char *file, const char *name, size_t n)
 
 static void change_id(char *id, size_t n, enum admin_case to)
 {
-	/* The time of a PE file, or the GUID of a PDB, is in front of what may be in upper case. */
+	/* ADMIN_LOWER_UPPER: the time of a PE file or the GUID of a PDB becomes lower case, and the digits
+	 * after it upper case. */
 	size_t lower = to == ADMIN_UPPER ? 0 : to == ADMIN_LOWER ? n : n <= 16 ? 8 : 32;
 
 	if (to == ADMIN_AS_LAYOUT)
@@ -247,7 +249,7 @@ static void change_id(char *id, size_t n, enum admin_case to)
 		id[i] = (char)(i < lower ? tolower((unsigned char)id[i]) : toupper((unsigned char)id[i]));
 }
 
-/* Puts NAME/ID/FILE into the case in which the source's index has it. */
+/* Changes NAME/ID/FILE to the letter case that the source's index has. */
 static void as_listed(const struct plan *p, struct buf *path)
 {
 	bool tiers = p->sp.layout->flags & LAYOUT_TWO_TIER;

@@ -10,7 +10,7 @@
 struct batch_func {
 	uint64_t addr, size;
 	uint32_t name;	      /* index in batch.names */
-	uint32_t owner;	      /* index of the first function of the same entry: one with two ranges becomes two functions */
+	uint32_t owner;	      /* index of the first function of the same entry: an entry with two ranges gives two */
 	uint32_t nodes, end_nodes; /* its inlined calls are among these */
 	uint32_t rows, n_rows;
 };
@@ -48,19 +48,19 @@ struct batch {
 	size_t n_names, names_room;
 	const char **files;
 	size_t n_files, files_room;
-	struct dwarf_row *rows; /* `file`: index in batch.files; BATCH_NONE: none */
+	struct dwarf_row *rows; /* `file`: index in batch.files; BATCH_NONE: no file */
 	size_t n_rows, rows_room;
 	struct batch_orphan *orphans;
 	size_t n_orphans, orphans_room;
 	struct chunk *chunks; /* texts that are in no section */
 	bool broken;	      /* a part of the unit is broken; what came before is here */
-	bool split;	      /* its entries are in another file, which was not found */
+	bool split;	      /* the unit's entries are in another file, which was not found */
 };
 
 void batch_release(struct batch *b);
 size_t batch_size(const struct batch *b); /* approximate bytes of memory */
 
-/* Room for a text of `n` bytes and a NUL; NULL: no memory. It stays as long as the batch. */
+/* Room for a text of `n` bytes and a NUL; NULL: no memory. batch_release() frees it. */
 char *batch_text(struct batch *b, size_t n);
 
 /* An address range of a sequence. Its rows were assigned to a function. */
@@ -77,7 +77,7 @@ struct dwarf_walker {
 	struct dwarf_ranges ranges;
 	struct dwarf_taken *taken; /* ranges whose rows were assigned to functions */
 	size_t n_taken, taken_room;
-	const struct text_range *text; /* ranges with instructions; n_text is 0: anywhere */
+	const struct text_range *text; /* ranges with instructions; n_text 0: unknown, so all addresses count */
 	size_t n_text;
 	uint32_t *slots; /* hash table of names, by the place of their entry */
 	size_t slots_room;

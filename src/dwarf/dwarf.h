@@ -48,7 +48,7 @@ struct dwarf_file {
  * file without sections; -EBADMSG, -ENOMEM, -EFBIG. */
 int dwarf_open(struct dwarf_file *f, const struct image *m, bool dwo, struct err *e);
 void dwarf_close(struct dwarf_file *f);
-/* Finds the units in the sections that are there, and sets the budget, as dwarf_open() does. -ENOMEM. */
+/* Finds the units in f->s, and sets the budget, as dwarf_open() does. 0, -ENOMEM. */
 int dwarf_find_units(struct dwarf_file *f);
 
 /* The unit that has this offset, or NULL. */
@@ -100,7 +100,7 @@ struct dwarf_abbrev {
 	uint8_t act;
 };
 
-/* An abbreviation table, as units of these sizes read it. */
+/* An abbreviation table, read for units with this version and these sizes. */
 struct dwarf_abbrevs {
 	const struct dwarf_file *file;
 	uint64_t at;
@@ -117,7 +117,7 @@ struct dwarf_abbrevs {
 struct dwarf_value {
 	uint16_t form; /* 0: the entry does not have the attribute */
 	uint64_t v;
-	const uint8_t *p; /* of a text inside .debug_info */
+	const uint8_t *p; /* the start of a text inside .debug_info */
 };
 
 /* A unit after its first entry was read. */
@@ -131,8 +131,8 @@ struct dwarf_unit {
 	uint64_t low, lines, dwo_id;
 	bool has_lines;
 	unsigned tag, language;
-	const char *comp_dir; /* "" */
-	const char *dwo_name; /* NULL */
+	const char *comp_dir; /* "": the entry does not have it */
+	const char *dwo_name; /* the file of the split unit; NULL: the unit is not a skeleton */
 	uint64_t children; /* where its entries begin; 0: the unit has none */
 	struct span str_offsets, rnglists;
 };
@@ -142,7 +142,7 @@ struct dwarf_die {
 	const struct dwarf_abbrev *abbrev;
 	uint32_t has; /* a bit for each field */
 	struct dwarf_value v[AT_FIELDS];
-	uint64_t next; /* where its children begin, or the next entry */
+	uint64_t next; /* the offset behind its values: of its first child, or of the next entry */
 };
 
 static inline bool die_has(const struct dwarf_die *d, enum dwarf_field f)
@@ -179,7 +179,8 @@ struct dwarf_reader {
 
 void dwarf_reader_release(struct dwarf_reader *r);
 
-/* Opens a unit, with its bases, and `skeleton` when it is a split one. -EBADMSG, -ENOMEM. */
+/* Opens a unit: reads its first entry. `skeleton`: that of a split unit, which gives it bases; NULL: the unit is not
+ * split. 0, -EBADMSG, -ENOMEM. */
 int dwarf_unit_open(struct dwarf_unit *u, struct dwarf_reader *r, const struct dwarf_file *f,
 	const struct dwarf_head *h, const struct dwarf_unit *skeleton);
 void dwarf_unit_close(struct dwarf_unit *u);
@@ -195,7 +196,7 @@ bool dwarf_read_die(const struct dwarf_unit *u, uint64_t at, const struct dwarf_
 	const uint8_t *p, struct dwarf_die *out);
 /* The entry at an offset; false: the entry is broken, or no entry begins there. */
 bool dwarf_die_at(const struct dwarf_unit *u, uint64_t at, struct dwarf_die *out);
-/* Moves *p behind the values of an entry. */
+/* Moves *p behind the values of an entry. False: a value is broken. */
 bool dwarf_skip_values(const struct dwarf_unit *u, const struct dwarf_abbrev *a,
 	const uint8_t **p, const uint8_t *end);
 
@@ -218,8 +219,8 @@ struct dwarf_ranges {
 	size_t n, room;
 };
 
-/* Appends the ranges of an entry, without empty ones. -EBADMSG: they lie outside; -ENOMEM; -E2BIG: the
- * file's budget is used up. */
+/* Appends the ranges of an entry, without empty ones. 0; -EBADMSG: the list lies outside of its section; -ENOMEM;
+ * -E2BIG: the file's budget is used up. */
 int dwarf_die_ranges(const struct dwarf_unit *u, const struct dwarf_die *d,
 	struct dwarf_ranges *out);
 
@@ -264,7 +265,7 @@ struct dwarf_lines {
 };
 
 /* Reads the header; dwarf_lines_run() then runs the program. Buffers stay for the next use; opening the
- * same table again costs nothing. -EBADMSG, -ENOMEM. */
+ * same table again costs nothing. 0, -EBADMSG, -ENOMEM. */
 int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf_unit *u);
 int dwarf_lines_run(struct dwarf_lines *l, const struct dwarf_unit *u);
 void dwarf_lines_release(struct dwarf_lines *l);

@@ -123,7 +123,7 @@ static void end_texts(struct span *s)
 
 /* ---- units ---------------------------------------------------------------------------- */
 
-/* Reads the header at `off`. False: there is no unit, and a unit after it cannot be found. */
+/* Reads the header of the unit at `off`. False: no unit is there, and no later unit can be found. */
 static bool read_head(const struct dwarf_file *f, uint64_t off, struct dwarf_head *h)
 {
 	struct span info = f->s[DWARF_INFO];

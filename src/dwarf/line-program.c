@@ -30,8 +30,8 @@ static void reset(struct state *s)
 	s->first = s->l->n_rows;
 }
 
-/* Adds a row. The last row at an address replaces the others. A row that repeats the one before, or goes
- * back in its sequence, is dropped. */
+/* Adds a row. The last row at an address replaces the others. A row is dropped if it repeats the previous
+ * row, or if its address is lower. */
 static inline int push(struct state *s)
 {
 	struct dwarf_lines *l = s->l;

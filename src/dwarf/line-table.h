@@ -3,10 +3,11 @@
 #pragma once
 #include "dwarf/forms.h"
 
-int line_table_add(struct dwarf_lines *l, const char *name, uint64_t dir); /* a file; -ENOMEM */
+int line_table_add(struct dwarf_lines *l, const char *name, uint64_t dir); /* adds a file; 0, -ENOMEM */
 
 /* The text at *p, which moves past the NUL. NULL: the text has no end. */
 const char *take_line_text(const uint8_t **p, const uint8_t *end);
 
-/* The fields after a file's name until version 4, and in DW_LNE_define_file. False: they are cut short. */
+/* Reads the fields that follow a file's name: until version 4, and in DW_LNE_define_file. False: they are cut
+ * short. */
 bool take_line_file(const uint8_t **p, const uint8_t *end, uint64_t *dir);

@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "dwarf/batch.h"
 
-/* The longest chain of references. Usual are three steps at most: from an inlined call to its origin and
+/* The longest chain of references. Usually it has at most three steps: from an inlined call to its origin and
  * its declaration. */
 #define CHAIN_MOST 16
 #define PARTS_MOST 64
@@ -109,7 +109,7 @@ static const struct dwarf_scopes *scopes_of(struct dwarf_walker *w, const struct
 	return &x->scopes;
 }
 
-/* The innermost scope around an entry that is not a block. NULL: this is the unit, or a scope that is not
+/* The innermost scope around an entry that is not a block. NULL: that scope is the unit, or is not
  * part of names. */
 static const struct dwarf_scope *scope_around(const struct dwarf_scopes *all, uint64_t at)
 {

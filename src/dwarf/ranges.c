@@ -22,7 +22,7 @@ static int add_range(struct dwarf_ranges *out, uint64_t start, uint64_t end)
 
 static bool spend(const struct dwarf_file *f, int64_t bytes)
 {
-	struct dwarf_file *own = (struct dwarf_file *)f; /* the budget is not a part of the content */
+	struct dwarf_file *own = (struct dwarf_file *)f; /* the budget changes, but not what the file contains */
 
 	return atomic_fetch_sub_explicit(&own->budget, bytes, memory_order_relaxed) >= bytes;
 }

@@ -7,7 +7,7 @@
 enum { DW_UT_split_compile = 5 };
 
 /* Maps a column number of an index to a section, plus 1; 0: the column is not read. Versions 2 and 5 share
- * the numbers. Only 8 has another meaning in version 2, whose units do not use that section. */
+ * the numbers. Only column 8 has another meaning in version 2, and units of that version do not use its section. */
 static const uint8_t columns[] = {
 	[1] = DWARF_INFO + 1, [3] = DWARF_ABBREV + 1, [4] = DWARF_LINE + 1,
 	[6] = DWARF_STR_OFFSETS + 1, [8] = DWARF_RNGLISTS + 1,

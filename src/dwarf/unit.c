@@ -22,7 +22,7 @@ static void set_bases(struct dwarf_unit *u, const struct dwarf_die *root)
 	u->str_base = number_or(root, AT_STR_BASE, split ? head : 0);
 	u->rnglists_base = number_or(root, AT_RNGLISTS_BASE, split ? head + 4 : 0);
 	u->addr_base = skeleton ? skeleton->addr_base : number_or(root, AT_ADDR_BASE, 0);
-	/* The skeleton does not use its own value: only the split unit does. */
+	/* Only the split unit uses the ranges base of the skeleton. */
 	u->ranges_base = skeleton ? skeleton->ranges_base : 0;
 }
 

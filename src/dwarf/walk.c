@@ -22,7 +22,8 @@ static int add_func(struct walk *k, const struct dwarf_die *d, struct dwarf_rang
 	return 0;
 }
 
-/* 0, -errno. *owner: the number of the function, or BATCH_NONE if the entry has no code. */
+/* Adds a function for each range of the entry. *owner: the number of the first one, or BATCH_NONE if the entry has
+ * no code. 0, -errno. */
 static int take_func(struct walk *k, const struct dwarf_die *d, uint32_t *owner)
 {
 	struct dwarf_ranges *ranges = &k->w->ranges;
@@ -70,7 +71,8 @@ static int call_site_of(struct walk *k, const struct dwarf_die *d, struct batch_
 	return k->w->lines.opened ? walk_file_number(k, file, &n->file) : 0;
 }
 
-/* *dropped: the call has no code, or its caller is not known. */
+/* Adds an inlined call. Sets *dropped: the call has no code, its call site has no file, or it
+ * is nested too deep. 0, -errno. */
 static int take_call(struct walk *k, const struct dwarf_die *d, const struct level *in, bool *dropped)
 {
 	struct batch *b = k->out;

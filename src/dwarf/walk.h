@@ -23,7 +23,7 @@ struct walk_visit {
 	int (*func)(struct walk *k, const struct dwarf_die *d, uint32_t *owner);
 	/* Called after the last child of that function. */
 	void (*end_func)(struct walk *k, uint32_t owner);
-	/* *dropped: the call has no code, or its caller is not known. */
+	/* Sets *dropped: the call was left out, because it has no code or its call site has no file, for example. */
 	int (*call)(struct walk *k, const struct dwarf_die *d, const struct level *in, bool *dropped);
 };
 

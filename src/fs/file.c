@@ -25,7 +25,7 @@ static void open_reply(struct fs *fs, fuse_req_t req, int r, struct fuse_file_in
 		file_free(fs, file_of(fi)); /* the caller is gone: no RELEASE will come */
 }
 
-/* LOOKUP found the file, but OPEN does not find it (-ENOENT) or finds another one (-EBADMSG). ESTALE
+/* LOOKUP found the file, but OPEN does not find it (-ENOENT) or finds a different file (-EBADMSG). ESTALE
  * makes the kernel look the name up again. That LOOKUP knows the result of this OPEN, and tries the next
  * meaning of the path. If the kernel opens the same inode again, OPEN returns the error itself. */
 static int open_missed(struct fs *fs, struct node *n, int error)
@@ -45,8 +45,8 @@ static int open_leaf(struct fs *fs, struct node *n, const struct fetched *f,
 	if (f->r < 0 || (!f->blob && !f->part))
 		return f->r < 0 ? f->r : -EIO;
 	b = fs_bytes_of(f);
-	/* Other bytes than those that the page cache may hold get another inode: -ESTALE makes the
-	 * kernel look the name up again, and old handles keep the old bytes. */
+	/* If the bytes differ from those that the page cache may hold, they get another inode: -ESTALE
+	 * makes the kernel look the name up again, and old handles keep the old bytes. */
 	r = node_settle(fs->nodes, n, &b);
 	if (r < 0)
 		return r;
@@ -108,7 +108,7 @@ static int open_or_wait(struct fs *fs, fuse_req_t req, struct node *n, struct fu
 	return r;
 }
 
-/* Writes the text at OPEN. The kernel must not cache its pages, and its size is not known before. */
+/* Writes the text at OPEN. The kernel must not cache its pages. Its size is unknown until then. */
 static int open_state(struct fs *fs, fuse_req_t req, const struct node *n, struct fuse_file_info *fi)
 {
 	_cleanup_buf_ struct buf text = BUF_UP_TO(64 << 20);
@@ -255,7 +255,7 @@ static void read_answer(struct waiting *w, const struct fetched *f)
 
 /* Whether to refuse a read-around. For a page that a mapping lacks, the kernel reads 64 KiB before and
  * behind it. In a sparse file that would fetch three blocks in place of one. No program sees the error:
- * the kernel then asks for the page alone. A read with O_DIRECT is the program's own. */
+ * the kernel then asks for the page alone. A read with O_DIRECT has the size that the program asked for. */
 static bool is_around(const struct fs *fs, const struct file *file, uint64_t off, size_t size,
 	const struct fuse_file_info *fi)
 {

@@ -234,7 +234,7 @@ int fs_set_config_text(struct fs *fs, const char *text)
 struct server {
 	struct fs *fs;
 	pthread_t thread;
-	struct fuse_buf buf; /* the thread's, until it was joined */
+	struct fuse_buf buf; /* used by the thread alone, until it was joined */
 	int r;
 };
 
@@ -246,8 +246,8 @@ static bool is_cut(int r)
 	return r == 0 || r == -ECONNABORTED;
 }
 
-/* Reads a request and answers it, or hands it to fetch/. The only place where the thread may be
- * cancelled is the read: then no request is in its hands. */
+/* Reads a request and answers it, or hands it to fetch/. The thread can be cancelled only during
+ * the read, when it has no request. */
 static void *serve(void *arg)
 {
 	struct server *s = arg;
@@ -354,8 +354,8 @@ bool fs_alive(struct fs *fs)
 /* ---- the end ------------------------------------------------------------------------ */
 
 /* Another process has removed the mount, and another mount may be at its place. libfuse does not unmount
- * if its descriptor reports a cut connection. So this replaces its descriptor by one that always reports
- * that: a pipe without a reader. Programs that still hold the old mount open get ENOTCONN. */
+ * if its descriptor reports a cut connection. So this replaces its descriptor by a pipe without a reader,
+ * which always reports that. Programs that still hold the old mount open get ENOTCONN. */
 static void cut(struct fs *fs)
 {
 	int ends[2];

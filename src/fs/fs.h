@@ -54,18 +54,18 @@ bool fs_alive(struct fs *fs);
 
 /* ---- mount points, also of other processes ------------------------------------------ */
 
-/* The path as the mount table spells it. Resolves links in it, but does not access the place itself,
+/* Makes the path as the mount table spells it. Resolves links in it, but does not access the place itself,
  * which may be a dead mount. `*out` is the caller's to free(). 0, -ENOENT, -ENOTDIR. */
 int fs_point(const char *path, char **out);
 
-/* Whether a symfs is mounted at the place, by the mount table alone. */
+/* Whether a symfs mount is at the place. Reads only the mount table. */
 bool fs_is_mounted(const char *point);
 
 enum fs_point_state { FS_POINT_OTHER, FS_POINT_ALIVE, FS_POINT_DEAD };
 
-/* What is at a place that fs_point() spelled: a symfs mount that answers, one whose daemon is gone, or
- * anything else. Waits as long as that mount takes to answer. */
+/* Finds what is at a place that fs_point() spelled: a symfs mount that answers, a symfs mount whose daemon is gone,
+ * or anything else. Waits as long as the symfs mount takes to answer. */
 enum fs_point_state fs_point_state(const char *point);
 
-/* Unmounts: root by umount(2), others through fusermount3. 0; -EBUSY; -EINVAL: nothing is mounted. */
+/* Unmounts: as root by umount(2), as another user through fusermount3. 0; -EBUSY; -EINVAL: nothing is mounted. */
 int fs_detach(const char *point, bool lazy, struct err *e);

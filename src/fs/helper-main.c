@@ -17,7 +17,7 @@
 
 struct helping {
 	const struct helper_mount *m;
-	int device; /* /dev/fuse, not used yet; -1 */
+	int device; /* descriptor of /dev/fuse for the mount; -1: none is open, or it is in use as `fuse` */
 	int fuse;  /* descriptor of the connection; -1: nothing was mounted */
 	long id;   /* of the mount; -1: unknown */
 };
@@ -93,7 +93,7 @@ long helper_receive(int sock, void *p, unsigned long n, int *fd)
 
 /* ---- the requests ------------------------------------------------------------------- */
 
-/* The id of the uppermost mount at the place, without asking that mount anything; -1. */
+/* The id of the uppermost mount at the place; -1: unknown. Sends no request to that mount. */
 static long mount_id_at(const char *point)
 {
 	_cleanup_close_ int at = open(point, O_PATH | O_NOFOLLOW | O_CLOEXEC), info = -1;
@@ -110,8 +110,8 @@ static long mount_id_at(const char *point)
 	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Detaches a dead mount: only a FUSE mount whose daemon is gone gives these two errors. Refuses once the
- * helper itself has mounted: its own daemon might not answer statx(). The helper would wait, and would keep
+/* Detaches a dead mount: only a FUSE mount whose daemon is gone gives these two errors. Refuses after
+ * mount_it(): the helper's own daemon might not answer statx(). The helper would wait, and would keep
  * the connection open even after the daemon has ended. */
 static int clear(const struct helping *h)
 {
@@ -144,7 +144,7 @@ static int mount_it(struct helping *h)
 	return 0;
 }
 
-/* Unmounts, except when another mount covers the place by now. */
+/* Unmounts, unless another mount covers the place by now. */
 static int unmount(const struct helping *h)
 {
 	if (h->fuse < 0 || (h->id >= 0 && mount_id_at(h->m->point) != h->id))

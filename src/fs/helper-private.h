@@ -18,7 +18,7 @@ struct helper_ask {
 };
 
 struct helper_answer {
-	int32_t r; /* 0 or more; -errno */
+	int32_t r; /* the result, 0 or more; -errno */
 };
 
 /* Sends or receives one message with a descriptor or -1. Returns the length of the message, which may

@@ -26,7 +26,7 @@ struct helper {
 	pid_t pid; /* 0: not our child */
 	/* under lock: one request at a time */
 	pthread_mutex_t lock;
-	bool lost; /* it has ended or did not answer in time */
+	bool lost; /* the helper has ended or did not answer in time */
 };
 
 /* ---- what is mounted ---------------------------------------------------------------- */
@@ -195,8 +195,8 @@ int helper_connect(struct helper **out, const char *path, struct err *e)
 
 /* ---- asking ------------------------------------------------------------------------- */
 
-/* A helper that did not answer in time is not asked again: its late answer would be taken for the next
- * one. */
+/* A helper that did not answer in time is not asked again: its late answer would be taken for the
+ * answer to the next request. */
 static int lose(struct helper *h)
 {
 	h->lost = true;

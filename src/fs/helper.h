@@ -20,7 +20,7 @@ struct helper_mount {
 	char source[256];     /* what the mount table shows as device */
 	unsigned long flags;  /* MS_* */
 	bool allow_other, default_permissions;
-	bool auto_unmount;    /* also when the daemon crashes */
+	bool auto_unmount;    /* unmount also when the daemon crashes */
 	uid_t user;	      /* the owner of the mount; without allow_other, the only user who may access it */
 	gid_t group;
 	uid_t daemon;	      /* the daemon's user; only files that this user owns are passed to the kernel */
@@ -38,14 +38,14 @@ int helper_start(struct helper **out, const struct helper_mount *m, const struct
 /* Connects to the helper that listens on a Unix socket (`symfs mount-helper`). 0; -errno and `e`. */
 int helper_connect(struct helper **out, const char *path, struct err *e);
 
-/* Any thread from here on. -EPIPE: the helper has ended or does not answer. */
+/* Any thread may call these functions. Each can return -EPIPE: the helper has ended or does not answer. */
 int helper_clear(struct helper *h);	  /* detaches a dead mount at the place; 0, -errno */
-int helper_mount(struct helper *h);	  /* a descriptor of /dev/fuse, the caller's; -errno */
+int helper_mount(struct helper *h);	  /* returns a descriptor of /dev/fuse, which the caller owns; -errno */
 int helper_unmount(struct helper *h);	  /* detaches what it mounted; 0, -errno */
 int helper_pass(struct helper *h, int fd); /* registers a file for passthrough: its number, > 0; -errno */
 void helper_pass_no_more(struct helper *h, int number); /* ends the registration */
 
-int helper_fd(const struct helper *h); /* hangs up when the helper ends: for poll() */
+int helper_fd(const struct helper *h); /* a descriptor for poll(): POLLHUP when the helper has ended */
 
 /* Ends the helper and waits for its end. NULL is fine. */
 void helper_free(struct helper *h);

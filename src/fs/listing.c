@@ -84,7 +84,7 @@ struct listing *listing_new(const char *dir)
 
 /* ---- a snapshot: a list and a set of names ------------------------------------------- */
 
-/* The slot of a name in the set, which is 0 where the name is new. */
+/* The slot of a name in the set. The slot holds 0 if the name is new. */
 static uint32_t *slot(struct listing *l, const char *name, size_t len)
 {
 	size_t i = hash_mix(name, len) & (l->n_set - 1);
@@ -246,7 +246,7 @@ struct entry {
 	mode_t mode;
 	bool dir; /* a directory, or a link to one */
 	struct gsym_listed file; /* of a file of a layout */
-	uint64_t ino; /* 0: made from the path */
+	uint64_t ino; /* inode number; 0: entry_ino() makes it from the path */
 	uint64_t next; /* the offset behind this entry */
 };
 
@@ -374,7 +374,7 @@ static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct ent
 	return next_local(fs, l, off >> BROWSE_PART_BITS, out);
 }
 
-/* Finds the layout of the directory. Once for each OPENDIR. */
+/* Finds the layout of the directory. Called once for each OPENDIR. */
 static int listing_open(struct listing *l)
 {
 	_cleanup_free_ struct tree_hit *hit = malloc(sizeof(*hit));

@@ -51,8 +51,8 @@ int fs_point(const char *path, char **out)
 /* ---- the mount table ---------------------------------------------------------------- */
 
 struct seek {
-	const char *point; /* or NULL */
-	int id;		   /* input if `point` is NULL, else output */
+	const char *point; /* the mount point that is searched for; NULL: the search is for `id` */
+	int id;		   /* id of the mount: searched for if `point` is NULL, else the result */
 	bool symfs;
 };
 

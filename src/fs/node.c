@@ -241,7 +241,7 @@ struct nodes *nodes_new(void)
 		return NULL;
 	}
 	root->nlookup = 1;
-	root->refs = 1; /* the root stays, whatever FORGET says */
+	root->refs = 1; /* no FORGET removes the root */
 	return t;
 }
 
@@ -301,8 +301,8 @@ void node_forget(struct nodes *t, uint64_t ino, uint64_t count)
 
 /* ---- names -------------------------------------------------------------------------- */
 
-/* The inode number of a path with this text: that of the path, unless the kernel still holds another
- * text under it. */
+/* The inode number of a path with this text. It follows from the path alone, unless the kernel holds that number
+ * for a different text. */
 static uint64_t text_number(struct nodes *t, enum node_kind kind, const char *path, const char *text)
 {
 	uint64_t ino = free_number(t, node_number(kind, path), kind, path);
@@ -382,7 +382,7 @@ static void learn(struct node *n, const struct node_bytes *b)
 		n->missed = false;
 }
 
-/* A key whose file was replaced by a better one has another number, also after a restart. */
+/* The inode number of a key. It changes when a better file replaces the stored one, and survives a restart. */
 static uint64_t number_of_key(const struct key *k, const struct node_bytes *b)
 {
 	uint32_t generation = b->facts ? b->facts->generation : 0;

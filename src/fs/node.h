@@ -25,10 +25,10 @@ struct nodes;
 
 /* The bytes behind a leaf, as far as they are known. */
 struct node_bytes {
-	bool exact;	  /* else `size` is a guess, and the rest says nothing */
-	bool settled;	  /* they are in the store, and no better file is looked for */
-	uint64_t number;  /* blob_number(), part_number() */
-	uint64_t was;	  /* the number of the same bytes during their download; 0 */
+	bool exact;	  /* false: `size` is a guess, and the other fields are not set */
+	bool settled;	  /* the bytes are in the store, and no better file is looked for */
+	uint64_t number;  /* as blob_number() or part_number() returns it */
+	uint64_t was;	  /* the number of the same bytes during their download; 0: they had none */
 	uint64_t size;
 	int64_t time;	  /* the times that stat(2) shows: seconds of the wall clock */
 	const struct blob_facts *facts; /* where the bytes come from; node_bytes() sets it to NULL */
@@ -38,12 +38,12 @@ struct nodes *nodes_new(void); /* with the root in it; NULL: out of memory */
 void nodes_free(struct nodes *t);
 uint64_t nodes_count(struct nodes *t);
 
-/* A reference, or NULL. */
+/* Returns a reference; NULL: no node has this number. */
 struct node *node_find(struct nodes *t, uint64_t ino);
 void node_unref(struct nodes *t, struct node *n); /* NULL is fine */
 
 /* The node of a path that is not a leaf. Counts it as known to the kernel (nlookup). `text` is
- * copied, and may be NULL; another text is another node, because the kernel keeps what it read.
+ * copied, and may be NULL. A different text gets a different node, because the kernel caches the text.
  * 0, -ENOMEM. */
 int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const char *text,
 	struct node **out);
@@ -53,21 +53,21 @@ int node_of_path(struct nodes *t, enum node_kind kind, const char *path, const c
 int node_of_leaf(struct nodes *t, const struct key *k, const struct artifact *a,
 	const struct node_bytes *bytes, struct node **out);
 
-/* FORGET: the kernel drops `n` of its references to a node. An unknown number is fine. */
+/* FORGET: the kernel drops `n` of its references to a node. An inode number without a node is ignored. */
 void node_forget(struct nodes *t, uint64_t ino, uint64_t n);
 
 /* An OPEN found these exact bytes. 0: the node has them, and the kernel never cached other pages for
- * it. -ESTALE: the node has other bytes; the next node_of_leaf() gives another node. */
+ * it. -ESTALE: the node has different bytes; the next node_of_leaf() gives a new node. */
 int node_settle(struct nodes *t, struct node *n, const struct node_bytes *bytes);
 
-/* An OPEN found nothing. True: for the first time since bytes were found. */
+/* Records that an OPEN found nothing. True: it is the first such OPEN since bytes were found. */
 bool node_missed(struct nodes *t, struct node *n);
 
 /* What is known of the bytes of a leaf. */
 void node_bytes(struct nodes *t, const struct node *n, struct node_bytes *out);
 
-/* Where the bytes come from, for files of directory sources; the store knows its own files. False: not
- * known. */
+/* Where the bytes come from, for files of directory sources; the store knows its own files. False: their origin is
+ * not known. */
 bool node_facts(struct nodes *t, const struct node *n, struct blob_facts *out);
 
 /* How the handles of a leaf are read. Only passthrough.c uses it, under its lock. */

@@ -39,8 +39,8 @@ struct listing;
 /* An open file or directory, to which `fh` points. Constant except `listing`, so a read takes no lock. */
 struct file {
 	struct blob *blob;	 /* a stored file */
-	struct node *node;	 /* a reference; passthrough.c counts the handles of the node; NULL */
-	int backing;		 /* the kernel's number of the blob, if it is passed through; 0 */
+	struct node *node;	 /* a reference; passthrough.c counts the node's handles; NULL: not counted */
+	int backing;		 /* the kernel's number of the blob, for passthrough; 0: no passthrough */
 	struct part *part;	 /* a file that is downloading */
 	char *text;		 /* content of a state file, made at OPEN; or a fixed text */
 	size_t text_n;
@@ -143,7 +143,7 @@ void file_free(struct fs *fs, struct file *file);
 void pass_init(struct fs *fs, struct fuse_conn_info *conn); /* within INIT */
 /* Decides how a new handle of a leaf is read. */
 void pass_open(struct fs *fs, struct node *n, struct file *file, struct fuse_file_info *fi);
-/* Call it before the blob of a handle is freed; for any handle. */
+/* Call it for each handle, before its blob is freed. */
 void pass_close(struct fs *fs, struct file *file);
 
 /* ---- gsym.c ------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ struct gsym_listed {
  * entry. Asks no source and converts nothing. */
 bool gsym_mirror(struct fs *fs, const char *dir, const struct gsym_listed *file, char name[static NAME_MAX + 1],
 	mode_t *mode, uint64_t *ino);
-/* Looks for the stored GSYM file. 0 and f->blob is the caller's; -EAGAIN: not converted yet; -ENOENT,
+/* Looks for the stored GSYM file. 0: the caller owns f->blob; -EAGAIN: not converted yet; -ENOENT,
  * -EBADMSG: the input cannot be converted. */
 int gsym_stored(struct fs *fs, const struct node *n, struct fetched *f);
 /* Fetches the input and converts it; then `answer` replies. FS_WAITS, -errno. */
@@ -204,7 +204,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 
 /* ---- wait.c ------------------------------------------------------------------------- */
 
-/* A request that waits for fetch/, as a value. */
+/* A request that waits for fetch/. */
 struct waiting {
 	/* constant once started */
 	struct fs *fs;
@@ -217,14 +217,14 @@ struct waiting {
 	struct ticket *ticket;
 	struct making *making;
 	struct part_wait *bytes;
-	/* constant: of a READ */
+	/* constant; only for a READ */
 	struct part *part;
 	uint64_t off;
 	size_t size;
 	/* any thread */
 	atomic_uint refs;
 	/* under fs->watch_lock */
-	bool started, over; /* it can be cancelled; its answer has come */
+	bool started, over; /* the request can be cancelled; its answer has come */
 	bool on_list;
 	uint64_t look_at; /* clock_ms() of the next check for signals */
 	struct waiting *next, **at;
@@ -239,7 +239,7 @@ int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsi
 	enum fetch_need need, wait_answer *answer, struct node *node,
 	const struct fuse_file_info *fi);
 
-/* The same for GSYM (fetch/derive.h): `a` is the file to make. */
+/* As wait_start(), but for a GSYM file (fetch/derive.h): `a` is the file to make. */
 int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_answer *answer,
 	struct node *node, const struct fuse_file_info *fi);
 /* Starts to wait for the missing bytes of a READ. 0: `answer` will reply, with f->r as the result and
@@ -247,8 +247,7 @@ int wait_making(struct fs *fs, fuse_req_t req, const struct artifact *a, wait_an
 int wait_bytes(struct fs *fs, fuse_req_t req, struct part *p, uint64_t off, size_t size,
 	wait_answer *answer);
 
-/* Looks for a stored file: 0 and f->blob is the caller's; -EAGAIN: it is not stored; -ENOENT. Asks no
- * source. */
+/* Looks for a stored file. 0: the caller owns f->blob; -EAGAIN: it is not stored; -ENOENT. Asks no source. */
 int fs_stored(struct fs *fs, const struct artifact *cands, unsigned n, struct fetched *f);
 
 /* Checks the interrupted requests. Returns after how many milliseconds to check again; -1: no such request
@@ -268,5 +267,5 @@ int handshake_open(fuse_req_t req, const struct fuse_file_info *fi, int backing)
 
 /* Detaches a dead mount from the place. 0; -errno: symfs cannot mount there, and `e` says why. */
 int point_prepare(const char *point, struct helper *helper, bool nonempty, struct err *e);
-int point_mount_id(const char *point); /* of the uppermost mount there; -1: that is not a symfs */
+int point_mount_id(const char *point); /* of the uppermost mount there; -1: that is not a symfs mount */
 bool point_is_mounted(int mount_id);

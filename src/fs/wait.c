@@ -97,7 +97,8 @@ static bool meant_to_end(pid_t pid)
 	return pending & ends;
 }
 
-/* The next request that is due, with a reference. Else NULL, and `*wait_ms` is the time until one is. */
+/* The next request whose check is due, with a reference. NULL: no check is due, and `*wait_ms` is the time until
+ * the next check; -1: the list is empty. */
 static struct waiting *next_due(struct fs *fs, int *wait_ms)
 {
 	LOCK_SCOPE(&fs->watch_lock);
@@ -199,7 +200,7 @@ static void started(struct waiting *w)
 		eventfd_write(w->fs->wake, 1);
 }
 
-/* Asks for a file, or for GSYM of one. */
+/* Requests a file, or (`need` NULL) the conversion of a file to GSYM. */
 static int begin(struct waiting *w, const enum fetch_need *need)
 {
 	if (need)

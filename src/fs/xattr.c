@@ -15,8 +15,8 @@
 /* What the values are read from. */
 struct known {
 	struct artifact a;
-	struct blob *blob; /* NULL: it is not in the store */
-	bool whole;	   /* it is in the store, or was opened in a directory source */
+	struct blob *blob; /* NULL: the file is not in the store */
+	bool whole;	   /* the file is in the store, or was opened in a directory source */
 	unsigned percent;  /* of its download; 0: no download */
 	struct blob_facts facts;
 	char value[VALUE_MAX];
@@ -67,7 +67,7 @@ static const char *value_verified(struct known *t)
 
 static const struct xattr_row {
 	const char *name;
-	const char *(*value)(struct known *t); /* "": the file does not have it */
+	const char *(*value)(struct known *t); /* returns "" if the file has no such attribute */
 } rows[] = {
 	{"kind", value_kind},
 	{"code-id", value_code_id},
@@ -116,7 +116,7 @@ static unsigned percent_of(struct fs *fs, const struct artifact *a)
 	return (unsigned)MAX(have * 100 / size, 1);
 }
 
-/* 0; -ENODATA: not a leaf. The caller calls blob_unref(t->blob). */
+/* Reads what is known of the inode. 0; -ENODATA: it is not a leaf. The caller calls blob_unref(t->blob). */
 static int read_known(struct fs *fs, fuse_ino_t ino, struct known *t)
 {
 	struct node *n = node_find(fs->nodes, ino);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* `symfs SRC DIR -o OPTS`, as mount(8) calls its helpers. */
+/* Whether the command line is `symfs SRC DIR -o OPTS`: mount(8) calls its helpers in this way. */
 static bool is_mount(int argc, char **argv)
 {
 	return argc >= 4 && argv[1][0] != '-' && argv[2][0] != '-' &&

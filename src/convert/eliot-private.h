@@ -100,7 +100,7 @@ static inline uint64_t end_of(uint64_t addr, uint64_t size)
 	return addr + size < addr ? UINT64_MAX : addr + size;
 }
 
-/* (eliot-lists.c) Each appends to its list. -ENOMEM, -EFBIG. */
+/* (eliot-lists.c) Each appends to its list. 0, -ENOMEM, -EFBIG. */
 int eliot_add_function(struct eliot *x, uint32_t entry, uint32_t name, uint32_t *out);
 int eliot_add_place(struct eliot *x, struct place p, uint32_t *out);
 int eliot_add_mark(struct eliot *x, uint32_t addr, uint32_t place, enum how how);

@@ -111,7 +111,7 @@ static int look(struct pe *f, struct err *e)
 	return r;
 }
 
-/* ---- the strings of the old file ------------------------------------------------------------ */
+/* ---- the strings of the old file --------------------------------------------------------- */
 
 /* Whether all sections after the host can move in memory: each is for debuggers, or has the relocations, to
  * which only the headers refer. */

@@ -59,7 +59,7 @@ struct macho {
 	uint64_t first;	 /* the lowest offset of anything behind the load commands */
 	uint64_t vm_end; /* the end of the highest segment */
 	uint64_t linkedit, linkedit_addr, linkedit_size; /* __LINKEDIT; offset 0: the file has no such segment */
-	uint32_t linkedit_command; /* offset of __LINKEDIT's load command among all */
+	uint32_t linkedit_command; /* offset of __LINKEDIT's load command in the load commands */
 	unsigned head, each; /* sizes of a segment's command and of a section in it */
 };
 

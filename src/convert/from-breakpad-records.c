@@ -190,8 +190,8 @@ static int keep_calls(struct breakpad *b, struct nest_call c, struct text ranges
 	return 0;
 }
 
-/* `old`: the line lacks the number of the calling file. A strict reader rejects such lines, and negative
- * line numbers. */
+/* Reads an INLINE. `old`: the line has the syntax of 2020, without the number of the call site's file. A
+ * strict reader rejects such lines, and negative line numbers. */
 int breakpad_read_inline(struct breakpad *b, struct text t)
 {
 	bool old = !b->strict && count_words(t) % 2, minus = false;

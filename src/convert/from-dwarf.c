@@ -23,7 +23,7 @@ struct job {
 	const struct gsym_make_opts *o;
 	struct dwarf_file file, alt, package;
 	bool asked_package, has_package; /* protected by `finding` */
-	struct dwarf_split **splits; /* by unit; an entry belongs to one thread until all have ended */
+	struct dwarf_split **splits; /* by unit; an entry belongs to one thread until all threads have ended */
 	pthread_mutex_t finding;
 	struct text_range *text;
 	size_t n_text;
@@ -34,7 +34,7 @@ struct job {
 	pthread_mutex_t lock;
 	pthread_cond_t moved;
 	/* under lock */
-	size_t next, turn;	/* the unit to read next; the one to write next */
+	size_t next, turn;	/* the unit to read next; the unit to write next */
 	struct batch **pending; /* by unit */
 	size_t ahead;		/* bytes in `pending` */
 	bool telling;

@@ -134,7 +134,7 @@ static void put_macho_section(struct object *o, const char *name, uint64_t addr,
 	put_number(o, 0, o->is64 ? 4 : 0);
 }
 
-/* As `ld -r` makes them: one segment without a name. */
+/* Writes Mach-O as `ld -r` does: with one segment, which has no name. */
 static void put_macho(struct object *o)
 {
 	unsigned head = o->is64 ? 32 : 28, segment = o->is64 ? 72 + 2 * 80 : 56 + 2 * 68;

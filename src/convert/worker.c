@@ -100,7 +100,7 @@ static int start(const struct gsym_work *o, const int fds[6], pid_t *pid)
 #define BLIND_MS 20 /* between two checks that the worker has ended, without a pidfd */
 
 /* Whether the worker has ended; waits up to `ms` milliseconds, or until the worker has sent a message. `pidfd` is
- * -1 if the kernel is too old for such descriptors, or none is free. */
+ * -1 if the kernel is too old for such descriptors, or no descriptor is free. */
 static bool ended_within(pid_t pid, int pidfd, int ms, int socket, bool *message)
 {
 	struct pollfd p[2] = {{.fd = pidfd, .events = POLLIN}, {.fd = socket, .events = POLLIN}};
@@ -114,8 +114,8 @@ static bool ended_within(pid_t pid, int pidfd, int ms, int socket, bool *message
 		info.si_pid == pid;
 }
 
-/* Waits for the worker; *status is that of waitpid(). -ETIME, -EINTR: it was killed at the deadline, or
- * because of `stop`. Errors of serve(). */
+/* Waits for the worker; *status is that of waitpid(). 0; -ETIME: it was killed at the deadline; -EINTR: it
+ * was killed because of `stop`; errors of serve(). */
 static int wait_for(const struct gsym_work *o, pid_t pid, unsigned seconds, int *status)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -27,7 +27,8 @@ struct gsym_work_lack {
 	size_t n_units;
 };
 
-/* Precedes each file with split units when several are joined into one; each is padded to 8 bytes. */
+/* The header before each file in a file that joins several files with split units. Each of these is padded
+ * to 8 bytes. */
 struct gsym_work_unit {
 	uint64_t id, size;
 };

@@ -51,7 +51,7 @@ void dwarf_close(struct dwarf_file *f);
 /* Finds the units in f->s, and sets the budget, as dwarf_open() does. 0, -ENOMEM. */
 int dwarf_find_units(struct dwarf_file *f);
 
-/* The unit that has this offset, or NULL. */
+/* The unit that contains this offset; NULL: no unit does. */
 const struct dwarf_head *dwarf_unit_at(const struct dwarf_file *f, uint64_t off);
 
 /* ---- entries --------------------------------------------------------------------------- */
@@ -270,7 +270,7 @@ int dwarf_lines_open(struct dwarf_lines *l, const struct dwarf_unit *u);
 int dwarf_lines_run(struct dwarf_lines *l, const struct dwarf_unit *u);
 void dwarf_lines_release(struct dwarf_lines *l);
 
-/* File i of the table, or NULL. */
+/* File i of the table; NULL: the table has no such file. */
 struct dwarf_line_file *dwarf_line_file(struct dwarf_lines *l, uint64_t i);
 /* The directory that a file's name is relative to, in one or two parts; "" for a missing part. */
 void dwarf_line_dirs(const struct dwarf_lines *l, const struct dwarf_line_file *f,

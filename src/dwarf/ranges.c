@@ -76,7 +76,7 @@ static bool take_index(struct rnglist *l, uint64_t *out)
 	return take_uleb(&l->p, l->end, &i) && dwarf_address_by_index(l->u, i, out);
 }
 
-/* Reads one entry of the list. 1: a range; 0: the end; 2: another entry; -EBADMSG. */
+/* Reads one entry of the list. 1: a range; 0: the end; 2: a base address; -EBADMSG. */
 static int next_range(struct rnglist *l, uint64_t *start, uint64_t *end)
 {
 	bool ok = false;

@@ -172,7 +172,8 @@ int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func 
 
 /* ---- rows of no function ---------------------------------------------------------------- */
 
-/* These lines may belong to padding. Only the symbols show that, and symbols are read later. */
+/* Adds lines of [low, high) that belong to no function. They can be lines of padding. Only symbols show
+ * that, and symbols are read later. */
 static int take_orphan(struct walk *k, const struct dwarf_sequence *s, uint64_t low, uint64_t high)
 {
 	struct batch *b = k->out;

@@ -34,7 +34,7 @@ static const struct kind_row {
 	[NODE_STATE] = {S_IFREG | 0444, 1, FS_SOON},
 };
 
-/* The kernel may not cache a guessed size: it ends reads at the size that it knows. */
+/* The kernel must not cache a guessed size, because it ends reads at the size that it has cached. */
 static double leaf_attr(struct fs *fs, const struct node *n, struct stat *st)
 {
 	struct node_bytes b;

@@ -23,8 +23,8 @@ static int open_dir(struct fs *fs, const struct node *n, struct fuse_file_info *
 		return -ENOMEM;
 	}
 	fi->fh = (uintptr_t)file;
-	/* The kernel may cache fixed names. Other processes add files to the store, and the kernel
-	 * would not notice. */
+	/* The kernel caches only listings of fixed names: it would not notice the files that other processes
+	 * add to the store. */
 	if (listing_is_fixed(file->listing))
 		fi->cache_readdir = fi->keep_cache = 1;
 	return 0;

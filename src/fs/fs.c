@@ -88,7 +88,7 @@ static int session_new(struct fs *fs, const char *options, struct err *e)
 	return 0;
 }
 
-/* libfuse logs what failed; this says what to do about it. */
+/* Sets an error that says how to repair the cause. libfuse has logged only what failed. */
 static int explain(const char *point, struct err *e)
 {
 	if (access("/dev/fuse", F_OK) < 0)

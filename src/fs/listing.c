@@ -260,7 +260,7 @@ static bool in_state(const struct listing *l)
 	return strncmp(l->dir, ".symfs", 6) == 0 && (!l->dir[6] || l->dir[6] == '/');
 }
 
-/* The nth fixed entry. 1; 0: past the last. */
+/* Finds the nth fixed entry. 1: `out` has it; 0: there are no more. */
 static int next_fixed(const struct listing *l, uint64_t nth, struct entry *out)
 {
 	enum tree_what what;
@@ -308,7 +308,7 @@ static int read_batch(struct fs *fs, struct listing *l, uint64_t off)
 	return 0;
 }
 
-/* The stored entry behind an offset. 1; 0: past the last; -errno. */
+/* Finds the stored entry behind an offset. 1: `out` has it; 0: there are no more; -errno. */
 static int next_stored(struct fs *fs, struct listing *l, uint64_t off, struct entry *out)
 {
 	unsigned i = in_batch(l, off);
@@ -353,7 +353,8 @@ static int next_local(struct fs *fs, struct listing *l, uint64_t nth, struct ent
 	return 1;
 }
 
-/* The entry behind an offset, in any of the three parts. 1; 0: past the last; -errno. */
+/* Finds the entry behind an offset, in any of the three parts. 1: `out` has it; 0: there are no more;
+ * -errno. */
 static int next_entry(struct fs *fs, struct listing *l, uint64_t off, struct entry *out)
 {
 	unsigned part = off & BROWSE_PART_FREE;

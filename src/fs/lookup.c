@@ -150,14 +150,14 @@ static int plist_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	return told_entry(fs, TOLD_PLIST, cands, n, f, out);
 }
 
-/* ---- files that may have to be asked for -------------------------------------------- */
+/* ---- files that sources may have -------------------------------------------------- */
 
 typedef int make_entry(struct fs *fs, const struct artifact *cands, unsigned n,
 	const struct fetched *f, struct entry *out);
 
-/* Some paths are a file, or a directory if that file does not exist. `dir` is the node of the directory, or
- * NULL; node_of_path() has counted it as known to the kernel. The kernel must ask again soon, because the
- * file may appear. */
+/* Some paths are a file, or a directory if that file does not exist. `dir` is the node of the directory,
+ * which node_of_path() has counted as known to the kernel; NULL: the path can only be a file. The kernel
+ * must ask again soon, because the file may appear. */
 static int entry_or_dir(struct fs *fs, const struct artifact *cands, unsigned n, const struct fetched *f,
 	make_entry *make, const struct node *dir, struct entry *out)
 {

@@ -211,7 +211,7 @@ struct waiting {
 	fuse_req_t req;
 	pid_t pid;
 	wait_answer *answer; /* replies, once */
-	struct node *node;   /* a reference, or NULL */
+	struct node *node;   /* a reference; may be NULL */
 	struct fuse_file_info fi;
 	/* What the request waits for: one of these, written before wait_*() returns. */
 	struct ticket *ticket;

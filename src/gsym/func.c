@@ -6,8 +6,8 @@
 
 /* ---- records of the prototype --------------------------------------------------------- */
 
-/* The prototype's manual defines a record's length as that of the data; its code writes 4 more. So only
- * decoding the data shows where the data ends. */
+/* The prototype's manual defines a record's length as that of the data, but its code writes a length that is
+ * 4 larger. So only decoding the data shows where the data ends. */
 static const char *end_of_lines(struct gsym_func *f, struct span *data)
 {
 	struct gsym_rows it;
@@ -42,8 +42,8 @@ static const char *end_of_inlines(const struct gsym *g, struct gsym_func *f, str
 	return NULL;
 }
 
-/* Whether records follow each other from `at` to the one that ends the function. `extra`: by how
- * much their lengths are too large. */
+/* Whether records follow each other from `at` to the record that ends the function. `extra`: by how many
+ * bytes their lengths are too large. */
 static bool ends_from(const struct gsym *g, uint64_t at, uint32_t extra)
 {
 	for (;;) {
@@ -135,7 +135,7 @@ const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out)
 	out->name = gsym_string(g, name);
 	out->lines = out->inlines = (struct span){h, 0};
 	out->biased = false;
-	/* Text 0 is no name; another text may be empty, of code whose name is unknown. */
+	/* Text 0 means "no name". Code whose name is unknown has another text, which is empty. */
 	if (!out->name || (g->form == GSYM_V1 && !name && !out->name[0]))
 		return "a function without a name";
 	if (out->addr + out->size < out->addr)
@@ -178,7 +178,7 @@ int gsym_rows_begin(struct gsym_rows *it, const struct gsym_func *f)
 	it->min = min;
 	it->line = (int64_t)line;
 	it->range = (uint32_t)(max - min + 1);
-	/* Opcodes are below 256, and multiplying those by the inverse divides exactly. */
+	/* Opcodes are below 256. For such numbers, a multiplication by the inverse divides exactly. */
 	it->inverse = it->range < 256 ? (65536 + it->range - 1) / it->range : 0;
 	return 0;
 }

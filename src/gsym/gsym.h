@@ -1,7 +1,7 @@
 /* Reads GSYM files: from an address to its function, file, line and inlined calls. A struct gsym is a view
- * of bytes that belong to the caller and must outlive it. Every access stays inside these bytes; damage is
- * an error with a text. Only gsym_prepare() allocates. After that any number of threads may read a struct
- * gsym.
+ * of bytes that belong to the caller and must outlive it. Every access stays inside these bytes. If the file
+ * is damaged, functions return an error, with a text. Only gsym_prepare() allocates. After that any number
+ * of threads may read a struct gsym.
  *
  * The reader knows four forms, in both byte orders. One is version 1 of LLVM. Three are of the prototype
  * that preceded LLVM's: sections of an object file whose header has the name of the string section
@@ -20,7 +20,7 @@ enum gsym_form { GSYM_V1, GSYM_SECT0, GSYM_SECT1, GSYM_ALONE0 };
 
 struct gsym {
 	enum gsym_form form;
-	bool big, swap;		/* the file's byte order; whether it is not the host's */
+	bool big, swap;		/* the file is big-endian; its byte order is not the host's */
 	uint8_t off_size;	/* bytes of an address in the table: 1, 2, 4 or 8 */
 	uint64_t base;		/* addresses in the table count from here */
 	uint32_t count;		/* of functions */
@@ -30,8 +30,8 @@ struct gsym {
 	struct span strings;
 	const char *strings_in; /* GSYM_SECT0: the section that holds them; else "" */
 	const uint8_t *offsets, *infos, *files;
-	/* Set by gsym_prepare(): for each function, the nearest one before it that reaches beyond its start;
-	 * NULL: no functions overlap. */
+	/* Set by gsym_prepare(): for each function, the nearest earlier function that extends beyond its
+	 * start; NULL: no functions overlap. */
 	uint32_t *outer;
 	/* Set by gsym_prepare(): how many functions begin before each slice of 2^slice_bits addresses. */
 	uint32_t *slices, n_slices;
@@ -43,9 +43,9 @@ struct gsym {
  * says how); -ENOMSG: it is not GSYM; -ENOTSUP: the reader does not know its version. */
 int gsym_open(struct gsym *g, struct span file, struct err *e);
 
-/* Prepares for many lookups, with one walk over all functions. Then a lookup needs fewer steps, and knows
- * at once that no function has an address. Takes half a byte per function, and four more if functions
- * overlap. 0, -EBADMSG, -ENOMEM. */
+/* Prepares for many lookups, with one walk over all functions. Then a lookup needs fewer steps, and knows at
+ * once that no function has an address. Allocates half a byte per function, and four bytes more per function
+ * if functions overlap. 0, -EBADMSG, -ENOMEM. */
 int gsym_prepare(struct gsym *g, struct err *e);
 void gsym_release(struct gsym *g); /* frees what gsym_prepare() allocated */
 
@@ -67,9 +67,9 @@ struct gsym_hit {
 	struct gsym_frame frame[GSYM_DEPTH_MOST + 2];
 };
 
-/* Looks an address up. 0; -ENOENT: no function has the address; -EBADMSG: the function is broken. A
- * function of size 0 has only its own address. If functions overlap, the nearest that covers the address is
- * found. */
+/* Looks an address up. 0; -ENOENT: no function has the address; -EBADMSG: the function is broken. A function
+ * of size 0 has only its own address. If several functions cover the address, the function that begins last
+ * is found. */
 int gsym_lookup(const struct gsym *g, uint64_t addr, struct gsym_hit *out, struct err *e);
 
 /* ---- functions --------------------------------------------------------------------- */
@@ -109,7 +109,8 @@ struct gsym_rows {
 	const char *bad; /* why gsym_rows_next() returned -EBADMSG */
 };
 
-/* Line rows of a function in order of address. 1: `row` is filled; 0: no more; -EBADMSG. */
+/* Iterate over the line rows of a function in order of address. gsym_rows_next(): 1: `row` is filled; 0: no
+ * row is left; -EBADMSG. */
 int gsym_rows_begin(struct gsym_rows *it, const struct gsym_func *f);
 int gsym_rows_next(struct gsym_rows *it, struct gsym_row *row);
 
@@ -133,7 +134,7 @@ struct gsym_nodes {
 	uint64_t base[GSYM_DEPTH_MOST + 1];
 };
 
-/* The tree of inlined calls, parents before their children. As gsym_rows_*(). */
+/* Iterate over the tree of inlined calls, parents before their children. Return as gsym_rows_next(). */
 void gsym_nodes_begin(struct gsym_nodes *it, const struct gsym *g, const struct gsym_func *f);
 int gsym_nodes_next(struct gsym_nodes *it, struct gsym_node *node);
 

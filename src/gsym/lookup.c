@@ -7,8 +7,9 @@
 
 /* ---- which function ------------------------------------------------------------------ */
 
-/* How many functions begin at or before the offset. The first `lo` do, and those from `hi` on do not. No
- * branch of the loop depends on what it reads, so that branch misprediction does not slow a lookup. */
+/* How many functions begin at or before the offset `wanted`. The caller knows that the first `lo` functions
+ * do, and that the functions from `hi` on do not. No branch of the loop depends on the bytes read, so that
+ * branch misprediction does not slow a lookup. */
 #define DEFINE_COUNT(bits, type, load)                                                             \
 	static uint32_t count_##bits(                                                              \
 		const struct gsym *g, uint64_t wanted, uint32_t lo, uint32_t hi)                   \
@@ -88,7 +89,7 @@ static int end_of(const struct gsym *g, uint32_t i, uint64_t *end)
 }
 
 /* Among the functions that begin where function *i does, finds the first that covers the address. -ENOENT:
- * none covers it; *i is the first of them. */
+ * none covers it, and *i is now the first function that begins there. */
 static int among_equals(const struct gsym *g, uint32_t *i, uint64_t addr)
 {
 	uint64_t start = gsym_addr(g, *i), end;
@@ -147,7 +148,7 @@ static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f
 	f->name = gsym_string(g, name);
 	f->lines = f->inlines = (struct span){h, 0};
 	f->biased = false;
-	/* Text 0 should be "", and is in memory; other texts are not touched. */
+	/* Reads only text 0, which should be "". Another text may lie on a page that is not in memory yet. */
 	if (!f->name || (!name && !f->name[0]))
 		return "a function without a name";
 	if (f->addr + f->size < f->addr)

@@ -7,7 +7,7 @@
 
 #define HEAD_V1 48	/* version 1 ends its header with room for a UUID */
 #define HEAD_OLD 28	/* the prototype's header, which ends with offset and size of the strings */
-#define NAME_AT 20	/* GSYM_SECT0 has the name of the string section here, in their place */
+#define NAME_AT 20	/* here GSYM_SECT0 has the name of the string section, in place of offset and size */
 #define UUID_MOST 20
 #define SECTION_NAME_MOST 64
 

@@ -48,7 +48,7 @@ int shared_open(struct shared *s, struct span all)
 	for (size_t at = 0; at < all.n; at += strlen(text_at(s, (uint32_t)at)) + 1)
 		if (at && all.p[at])
 			add(s, (uint32_t)at);
-	/* The NUL of the first text is an empty text. */
+	/* The NUL after the first text serves as an empty text. */
 	s->empty = all.n ? (uint32_t)strlen(text_at(s, 0)) : 0;
 	return 0;
 }

@@ -16,7 +16,7 @@
 #define TRAITS "std::char_traits<$0>"
 
 /* The default of each template parameter; NULL: the parameter has no default. $0 and $1 are the first two
- * arguments. They are compared without spaces, and with `const` before or after the type. */
+ * arguments. The comparison with an argument ignores spaces, and accepts `const` before or after the type. */
 static const struct defaults {
 	const char *name;
 	const char *of[ARGS_MOST];
@@ -247,7 +247,7 @@ static int shorten(struct text t, unsigned depth, struct buf *out)
 			continue;
 		}
 		t.p += strlen(STD);
-		/* Inline namespaces for versions of the library, which are dropped. */
+		/* Drop the inline namespaces that libraries use for their versions. */
 		if (begins(t, "__cxx11::"))
 			t.p += 9;
 		else if (begins(t, "__1::"))

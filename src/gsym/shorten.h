@@ -4,6 +4,6 @@
 #pragma once
 #include "base/buf.h"
 
-/* Appends the short name to `out`. 1: the name became shorter; 0: nothing could be dropped, and nothing was
- * appended; -ENOMEM. */
+/* Appends the short name to `out`. 1: the name became shorter; 0: the name has nothing to drop, and `out` is
+ * unchanged; -ENOMEM. */
 int shorten_cpp(const char *p, size_t n, struct buf *out);

@@ -30,9 +30,9 @@ struct pairs {
 
 /* The hash of a text, for texts_add(). Callers compute it before they take their lock. */
 uint64_t texts_hash(const char *p, size_t n);
-/* Numbers a text of `n` bytes without a NUL; "" has number 0. `hash`: its texts_hash(). -ENOMEM, -EFBIG */
+/* Numbers a text of `n` bytes without a NUL; "" has number 0. `hash`: its texts_hash(). 0, -ENOMEM, -EFBIG. */
 int texts_add(struct texts *t, const char *p, size_t n, uint64_t hash, uint32_t *out);
-/* An empty text that is not text 0. */
+/* Adds an empty text with a number of its own, which is not 0. 0, -ENOMEM, -EFBIG. */
 int texts_add_empty(struct texts *t, uint32_t *out);
 const char *texts_at(const struct texts *t, uint32_t i);
 size_t texts_length(const struct texts *t, uint32_t i);

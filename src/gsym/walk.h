@@ -25,9 +25,10 @@ static inline bool file_is_none(const struct gsym *g, uint32_t i)
 	       !load32(g->files + (size_t)i * 8 + 4, g->swap);
 }
 
-/* Reads the parts of a record of version 1, whose infos begin at `at`. NULL, or what is wrong. Unknown
- * parts are skipped by their length, as the format intends. The first part of a kind counts.
- * `all`: reads to the end of the record. Otherwise reading stops after both kinds that a lookup needs. */
+/* Reads the parts of a record of version 1, whose infos begin at `at`. NULL, or what is wrong. Unknown parts
+ * are skipped by their length, as the format intends. If several parts have the same kind, the first counts.
+ * `all`: reads to the end of the record; otherwise only until lines and inlined calls were found, which is
+ * enough for a lookup. */
 static inline const char *parts_v1(const struct gsym *g, uint64_t at, struct gsym_func *f, bool all)
 {
 	bool lines = false, inlines = false;

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 
-/* Opcodes encode the line steps of a window. This is the most that its last step may exceed its first. */
+/* Opcodes encode the line steps of a window. Its last step is at most LINE_RANGE more than its first. */
 #define LINE_RANGE 14
 #define STEPS_MOST 64
 /* Longer steps get no opcode, because readers reject a window with a step larger than any line number. */
@@ -58,7 +58,7 @@ static void choose_steps(const struct row *rows, uint32_t n, int64_t *min, int64
 			*max = s.step[k - 1];
 		}
 	}
-	/* The first row has step 0: widens a window of one small step to include it. */
+	/* The step of the first row is 0, so a window of one small step is widened to include 0. */
 	if (*min == *max && *min > 0 && *min < LINE_RANGE)
 		*min = 0;
 }

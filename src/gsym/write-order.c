@@ -7,7 +7,7 @@ static const char *name_of(const struct gsym_writer *w, const struct entry *x)
 	return texts_at(&w->texts, x->name);
 }
 
-/* Which of two functions with the same addresses is better; see enum gsym_rank. */
+/* Decides which of two functions with the same addresses stays; see enum gsym_rank. */
 static int compare_worth(const struct entry *x, const struct entry *y, const struct gsym_writer *w)
 {
 	const char *a = name_of(w, x), *b = name_of(w, y);

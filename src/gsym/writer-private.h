@@ -22,7 +22,7 @@ struct entry {
 	const struct gsym_writer *of; /* has the rows, nodes and ranges */
 	uint64_t addr;
 	uint32_t size, name;
-	size_t rows, nodes, ranges; /* the first of each */
+	size_t rows, nodes, ranges; /* indices of the first row, node and range */
 	uint32_t n_rows, n_nodes, n_ranges;
 	enum gsym_rank rank;
 	uint32_t order;

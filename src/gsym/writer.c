@@ -182,7 +182,7 @@ int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank)
 {
-	if (w->now.name || w->now.n_rows || w->now.n_nodes) { /* the caller did not end it */
+	if (w->now.name || w->now.n_rows || w->now.n_nodes) { /* gsym_end() was not called: drops the function */
 		w->n_rows = w->now.rows;
 		w->n_nodes = w->now.nodes;
 		w->n_ranges = w->now.ranges;

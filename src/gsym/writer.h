@@ -15,7 +15,7 @@ enum gsym_rank { GSYM_DEBUG, GSYM_GLOBAL, GSYM_WEAK, GSYM_LOCAL };
 
 struct gsym_writer;
 
-int gsym_writer_new(struct gsym_writer **out); /* -ENOMEM */
+int gsym_writer_new(struct gsym_writer **out); /* 0, -ENOMEM */
 void gsym_writer_free(struct gsym_writer *w);
 void cleanup_gsym_writer(struct gsym_writer **w);
 #define _cleanup_gsym_writer_ __attribute__((cleanup(cleanup_gsym_writer)))
@@ -23,8 +23,8 @@ void cleanup_gsym_writer(struct gsym_writer **w);
 #define GSYM_ID_MOST 20 /* bytes of an id that the header has room for */
 
 /* Makes another writer of the same file, for another thread. gsym_write(w) writes the functions of both, and
- * texts and files have the same numbers in both. Any thread may call this, but the threads must have ended before
- * gsym_write(). gsym_writer_free(w) frees the new writer, too. -ENOMEM. */
+ * texts and files have the same numbers in both. Any thread may call this, but the threads must have ended
+ * before gsym_write(). gsym_writer_free(w) frees the new writer, too. 0, -ENOMEM. */
 int gsym_split(struct gsym_writer *w, struct gsym_writer **out);
 
 /* The fields of the header. An id of more than 20 bytes does not fit and is left out. */
@@ -34,23 +34,25 @@ void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
 /* From now on names of functions are shortened (shorten.h). */
 void gsym_set_shorten(struct gsym_writer *w, bool shorten);
 
-/* Numbers a text for the functions below. Equal texts have the same number, "" has 0. A text ends at its
- * first NUL. -ENOMEM; -EFBIG: 4 GiB of text. */
+/* Numbers a text for the functions below. Equal texts have the same number; "" has number 0. A text ends at
+ * its first NUL. -ENOMEM; -EFBIG: 4 GiB of text. */
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 /* As gsym_text(), for the name of a function, which may be shortened. */
 int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 int gsym_add_file(struct gsym_writer *w, uint32_t dir, uint32_t base, uint32_t *out);
-/* An empty name that is not 0: a function whose name is 0 is left out. */
+/* Makes an empty name whose number is not 0: functions whose name has number 0 are left out. 0, -ENOMEM,
+ * -EFBIG. */
 int gsym_no_name(struct gsym_writer *w, uint32_t *out);
-/* A file without a name. It is not "no file": readers skip an inlined call that comes from no file. */
+/* Makes a file without a name, which is not file 0: readers skip an inlined call whose call site has file 0. 0,
+ * -ENOMEM, -EFBIG. */
 int gsym_add_unnamed_file(struct gsym_writer *w, uint32_t *out);
 /* Finds where the file's name begins in a path, and how much of the path before it is the directory. */
 const char *gsym_path_base(const char *p, size_t n, size_t *dir_len);
 /* Splits the path at the last separator, which the directory keeps only if it is a root. */
 int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 
-/* Sets the order of the functions that follow, the number of their debug information unit; initially 0. If
- * functions have the same addresses, name and rank, the writer keeps the one with the lowest order. */
+/* Sets the order of the functions that follow: the number of their unit of debug information; initially 0.
+ * If functions have the same addresses, name and rank, the writer keeps the function with the lowest order. */
 void gsym_set_order(struct gsym_writer *w, uint32_t order);
 
 /* Adds a function: gsym_begin(), then its rows and inlined calls, then gsym_end(). gsym_begin() drops a
@@ -83,7 +85,7 @@ const char *gsym_text_at(const struct gsym_writer *w, uint32_t text);
 void gsym_share(struct gsym_writer *w, struct span strings);
 
 /* Writes the file. With GSYM_V1 all of it is in `main`; with GSYM_SECT0 `main` is the section .gsym, and
- * `strings` the section that it names, `strings_name`. -ENODATA: no functions. -EFBIG: the file would be
- * larger than the format, or a buffer, can hold. `e` has the reason. The writer is unchanged. */
+ * `strings` the section that it names, `strings_name`. -ENODATA: there are no functions. -EFBIG: the file
+ * would be larger than the format, or a buffer, can hold. `e` has the reason. The writer is unchanged. */
 int gsym_write(struct gsym_writer *w, enum gsym_form form, bool big, const char *strings_name,
 	struct buf *main, struct buf *strings, struct err *e);

@@ -9,7 +9,7 @@ enum {
 	PE32_PLUS = 0x20b, PE_EXPORTS = 0, PE_UNWIND = 3, LC_SEGMENT = 1, LC_SEGMENT_64 = 0x19, LC_SYMTAB = 2, LC_UUID = 0x1b
 };
 
-/* Real files have some thousand; those built with -ffunction-sections have the most. */
+/* Real files have some thousand sections; files built with -ffunction-sections have the most. */
 #define SECTIONS_MOST (1u << 20)
 #define COMMANDS_MOST (1u << 16)
 

@@ -13,7 +13,7 @@ struct image {
 	enum image_kind kind;
 	struct span file;
 	bool is64, big, swap;
-	unsigned type;	  /* ELF's */
+	unsigned type;	  /* the type in an ELF header */
 	unsigned machine, submachine; /* in the numbers of the format */
 	uint32_t n_sections;
 	uint64_t at; /* offset of the section headers; Mach-O: of the load commands */
@@ -21,7 +21,7 @@ struct image {
 	uint64_t segments_at; /* ELF's program headers */
 	uint32_t segment_entry, n_segments;
 	struct span names; /* ELF's section names, COFF's string table */
-	const uint64_t *placed; /* ELF: the address that each section gets (relocate.h), or NULL */
+	const uint64_t *placed; /* ELF: the address that image_place() gave each section; NULL: none */
 	bool linked;	   /* COFF: the file is a program or a library */
 	uint64_t optional; /* PE: offset of the optional header */
 	uint32_t optional_size;
@@ -48,7 +48,7 @@ int image_section(const struct image *m, uint32_t i, struct image_section *out);
  * -ENOENT, -EBADMSG. */
 int image_find(const struct image *m, const char *name, struct image_section *out);
 
-/* ELF only: the lowest loaded address, which other tools call the image's base; 0: nothing is loaded. */
+/* ELF only: the lowest loaded address, which other tools call the image's base; 0: no segment is loaded. */
 uint64_t image_base(const struct image *m);
 
 /* ELF only: the build id; empty: the file has no build id. */

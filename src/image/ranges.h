@@ -8,6 +8,6 @@
 struct text_range {
 	uint64_t start, end;
 };
-int text_ranges(const struct image *m, struct text_range **out, size_t *n); /* -ENOMEM */
-/* The range that contains the address, or NULL. */
+int text_ranges(const struct image *m, struct text_range **out, size_t *n); /* 0, -ENOMEM */
+/* The range that contains the address; NULL: no range does. */
 const struct text_range *text_range_of(const struct text_range *all, size_t n, uint64_t addr);

@@ -42,9 +42,9 @@ int casing_find(const char *word)
 /* The ways in which writers of stores derive the first-tier directory from a name. */
 enum tier { TIER_CHARACTERS, TIER_BYTES, TIER_UNTRIMMED, TIERS };
 
-/* The number of bytes in the first two characters (UTF-8) of a name, without a dot at their end: "cr", "_"
- * for "_.debug". Some writers take two bytes, and omit the directory if that would split a character. Some
- * keep the dot. */
+/* The number of bytes in the first two characters (UTF-8) of a name, without a dot at their end: "cr" of
+ * "crash.pdb", "_" of "_.debug". Some writers take two bytes, and omit the directory if that would split a
+ * character. Some keep the dot. */
 static size_t tier_of(const char *name, size_t n, enum tier tier)
 {
 	size_t at = 0;
@@ -132,8 +132,8 @@ static int print_tier(struct printing *p, enum tier tier, struct buf *out)
 	return r == 0 ? buf_adds(out, "/") : r;
 }
 
-/* Prints one spelling of the row's path if it is the wanted one. 1: it was; 0: not, and p->left counts
- * it. */
+/* Prints one spelling of the row's path if it is the wanted one. 1: it was printed. 0: it is not the wanted
+ * one, and p->left is one less; or the row has no such spelling. */
 static int print_spelling(struct printing *p, enum tier tier, bool compressed, struct buf *out)
 {
 	size_t start = out->n;

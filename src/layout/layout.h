@@ -37,25 +37,25 @@ enum row_flags {
 	ROW_PRINTED = 2,  /* printed but never read: such a path means the file of another row */
 	ROW_UNLISTED = 4, /* servers are asked for this path, but listings omit it if an earlier row prints a
 			     path */
-	ROW_VARIANT = 8 | ROW_UNLISTED, /* also left out if its path is the same as an earlier one */
+	ROW_VARIANT = 8 | ROW_UNLISTED, /* also left out if an earlier row prints the same path */
 	ROW_NO_WASM = 16, /* for all modules except WASM */
 	ROW_NO_CODE = 32  /* printed only for a module whose code id is not known */
 };
 
 enum layout_flag {
-	/* Its paths */
+	/* the paths of the layout */
 	LAYOUT_TWO_TIER = 1 << 0,     /* the first two characters of the first component form a directory
 					 before it */
 	LAYOUT_ONE_NAME = 1 << 1,     /* files of several types have the same path */
 	LAYOUT_FIXED_PREFIX = 1 << 2, /* no server omits the prefix */
 	LAYOUT_WINDOWS_NAMES = 1 << 3, /* names of PE files and PDBs may also be in lower case */
 
-	/* Its folder of the mount */
+	/* the folder of the layout in the mount */
 	LAYOUT_DIR_LINKS = 1 << 4, /* below the prefix, the directory of an id is a link to the directory of
 				      the same id outside the prefix */
 	LAYOUT_MOUNT_ONLY = 1 << 5, /* no server uses it; "all layouts" does not include it */
 
-	/* What its servers do */
+	/* the servers that have the layout */
 	LAYOUT_SYMBOL_STORE = 1 << 6, /* they may have index2.txt, 000Admin/ and file.ptr */
 	LAYOUT_NO_RANGES = 1 << 7,    /* they send whole files only */
 	LAYOUT_CODE_ID_LOOKUP = 1 << 8, /* they redirect from a code id to a Breakpad file's path */
@@ -86,7 +86,7 @@ struct layout_hit {
 enum casing { CASING_DEFAULT, CASING_LOWER, CASING_UPPER };
 
 const struct layout *layout_at(unsigned i);	    /* NULL past the last */
-const struct layout *layout_find(const char *name); /* by name or folder; NULL */
+const struct layout *layout_find(const char *name); /* by name or folder; NULL: no such layout */
 
 /* Reads a path of the layout (no leading slash; with or without l->prefix). Letter case does not matter. A
  * path with a trailing slash, empty parts, `.` or `..` has no meaning (LAYOUT_NONE). */
@@ -128,4 +128,4 @@ int layout_server_path(const struct layout *l, const struct artifact *a, enum ca
  * the paths contain only ids. */
 const char *layout_name_of(const struct layout *l, const struct artifact *a);
 
-int casing_find(const char *word); /* -EINVAL */
+int casing_find(const char *word); /* returns an enum casing; -EINVAL: unknown word */

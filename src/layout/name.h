@@ -11,7 +11,7 @@ enum name_shape {
 	NAME_SYMSRC	/* as NAME_SYM, with `.src.zip` instead of `.sym` */
 };
 
-/* 0; -ENOENT: the result would be too long. */
+/* Writes the derived name to `out`. 0; -ENOENT: that name would be too long. */
 int name_shaped(const char *name, enum name_shape shape, char out[static MODULE_NAME_MAX]);
 
 bool name_ends(const char *name, const char *ending); /* ignores case; false if `name` is only the ending */

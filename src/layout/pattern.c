@@ -282,7 +282,8 @@ static bool read_field(struct reading *r, const struct token *t, const char *p, 
 	}
 }
 
-/* The number of characters of a token; 0: the token takes what the others of its component leave. */
+/* The number of characters of a token; 0: the token takes the characters that the other tokens of its
+ * component leave. */
 static size_t token_width(const struct token *t)
 {
 	size_t end;

@@ -11,13 +11,13 @@
 int pattern_print(const char *pattern, const struct module *m, struct buf *out);
 
 /* LAYOUT_FILE: the path matches the pattern, and *m has its fields. LAYOUT_DIR: the path is the beginning of
- * one that can match. Both: the pattern ends in {path}. `m` changes in any case. */
+ * a path that can match. Both: the pattern ends in {path}. Whatever the result, *m changes. */
 unsigned pattern_parse(const char *pattern, const char *path, struct module *m);
 
 /* A directory according to one pattern: what its path says about the files below, and what the next
  * component consists of. */
 struct pattern_part {
-	char name[MODULE_NAME_MAX]; /* the file name in the path, as spelled there, or "" */
+	char name[MODULE_NAME_MAX]; /* the file name in the path, as spelled there; "": no name */
 	char prefix[CODE_ID_MAX + 1]; /* the first digits of the id, lower case */
 	bool whole;		    /* `prefix` is the whole id, without an age */
 	/* the next component */

@@ -1,5 +1,5 @@
-/* BCSymbolMaps: symbol names that the compiler of an app store replaced by numbers, one a line, in the order
- * of these numbers. Only the file name says which UUID they belong to. */
+/* BCSymbolMaps: symbol names that the compiler of an app store replaced by numbers: one name on each line,
+ * in the order of the numbers. Only the file name says which UUID they belong to. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/util.h"

@@ -19,7 +19,7 @@
 #define BACK_MOST (256u << 10)
 #define CHUNK (64u << 10)
 #define SAMPLES 64
-#define HEAD_JUDGED (256u << 10) /* the bytes by which obj_worth() judges a file that is not all here */
+#define HEAD_JUDGED (256u << 10) /* obj_worth() judges a file by this many bytes from its start */
 
 struct text {
 	const char *p;
@@ -135,7 +135,7 @@ static bool head_ends(struct text all)
 	return false;
 }
 
-/* Reads all lines that the head can have into `room`. 0; -EAGAIN; others: the disk. */
+/* Reads all lines that the head can have into `room`. 0; -EAGAIN; errors of the disk. */
 static int load_head(struct view *v, char room[static HEAD_MOST], struct text *out, struct err *e)
 {
 	size_t n = (size_t)MIN(v->have, HEAD_MOST);
@@ -155,7 +155,7 @@ static int load_head(struct view *v, char room[static HEAD_MOST], struct text *o
 	return 0;
 }
 
-/* ---- what it says ------------------------------------------------------------------- */
+/* ---- the identity ------------------------------------------------------------------- */
 
 static enum object_type object_of(struct text os)
 {
@@ -299,7 +299,7 @@ static int find_worth(struct view *v, struct worth *out, struct err *e)
 	return r;
 }
 
-/* Judges a file by its front alone, because the file may be large or not all here. Records are sorted, so no
+/* Judges a file by its front alone, because the file may be large or incomplete. Records are sorted, so no
  * function follows the first PUBLIC or STACK. */
 static int breakpad_worth(struct view *v, struct worth *out)
 {

@@ -213,7 +213,7 @@ static int elf_sections(struct elf *elf)
 	return 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
+/* ---- the whole file --------------------------------------------------------------- */
 
 /* Whether the file has the image that a process would map, not only its headers. Debug files keep the
  * headers of removed sections, and old ones even the sizes of segments, so sections are checked before

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* A hostile file may claim four billion of each. Of real files, object files of -ffunction-sections have
- * the most sections, and core files have the most segments. */
+/* A hostile file may claim four billion segments or sections. Of real files, object files of
+ * -ffunction-sections have the most sections, and core files have the most segments. */
 #define SEGMENTS_MOST (1u << 17)
 #define SECTIONS_MOST (1u << 18)
 #define NOTES_MOST 4096u

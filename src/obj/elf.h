@@ -89,7 +89,7 @@ int elf_table_at(struct elf *elf, struct elf_table *t, uint32_t i, const uint8_t
 
 /* ---- elf-notes.c: the build id ------------------------------------------------------ */
 
-int elf_take_id(struct elf *elf, uint64_t off, uint64_t n); /* -ENODATA: it is not in the file */
+int elf_take_id(struct elf *elf, uint64_t off, uint64_t n); /* -ENODATA: the id lies outside of the file */
 /* Searches notes for a build id. 0: elf->id_found says whether one was found. `any_owner`: does not check the
  * owner of a note, because the name of the section already says what it is. */
 int elf_id_in_notes(struct elf *elf, struct elf_range at, uint64_t align, bool any_owner);

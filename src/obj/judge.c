@@ -50,7 +50,7 @@ static bool id_is(const struct key *want, const struct key *have)
 	return key_equal(&a, &b);
 }
 
-/* Makes the key of a file with these ids, by the kind of id that `want` has. */
+/* Makes the key of a file with the ids in `m`, from the kind of id that `want` has. */
 static int key_as(const struct key *want, const struct module *m, struct key *out)
 {
 	struct artifact a = {.type = want->type, .m = *m};
@@ -129,7 +129,7 @@ static int wrong_format(const struct obj_format *f, const struct key *k, struct 
 	return err_set(e, -EBADMSG, "is %s, not %s", f->name, filetype_name(k->type));
 }
 
-/* Refuses another build by its first block, for formats with an identifier near the front. */
+/* Rejects a file of another build after its first block, if the format has an identifier near the front. */
 static int refuse_early(struct view *v, const struct key *k, struct err *e)
 {
 	struct module m;

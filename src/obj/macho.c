@@ -39,7 +39,7 @@ struct macho {
 	uint32_t cpu, subtype, type, count;
 	uint64_t end;	  /* the end of the last byte that the commands refer to */
 	bool code;	  /* instructions, with their bytes */
-	bool symbols;	  /* the symbol table has some */
+	bool symbols;	  /* the symbol table has entries */
 	bool knows_local; /* the commands say how many symbols are local */
 	bool local;	  /* some symbols are local: `strip` removes those */
 	bool exports;	  /* some symbols are defined for other modules */
@@ -237,7 +237,7 @@ static int check_whole(struct macho *m)
 	return obj_check_whole(m->v, m->end, m->e);
 }
 
-/* ---- what it all means -------------------------------------------------------------- */
+/* ---- identity, kind, worth -------------------------------------------------------- */
 
 /* The words are those of Sentry's tools. A subtype without such a word is not guessed. */
 static const char *arch_of(uint32_t cpu, uint32_t subtype)
@@ -357,7 +357,7 @@ struct fat_slice {
 	uint64_t off, size;
 };
 
-/* -ENOMSG: not a fat file. */
+/* Reads the header of a fat file. 0; -ENOMSG: the file is not fat; -EBADMSG, -EAGAIN, errors of the disk. */
 static int fat_open(struct view *v, struct fat *fat, struct err *e)
 {
 	uint8_t h[8];
@@ -433,7 +433,7 @@ static int slice_probe(struct view *v, const struct fat_slice *at, struct obj_sl
 		v->want_off = inner.want_off + at->off;
 		v->want_len = inner.want_len;
 	}
-	if (r < 0 && r != -ENODATA) /* too short for a magic: of no known format */
+	if (r < 0 && r != -ENODATA) /* -ENODATA: the slice is too short for any format */
 		return r;
 	if (s.kind == OBJ_OTHER)
 		s.arch = arch_of(at->cpu, at->subtype);

@@ -40,8 +40,8 @@ struct obj_walk {
  * last slice. -EAGAIN: the view lacks the bytes of v->want_off and want_len; call again with them. */
 int obj_identify(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
 
-/* Whether the first bytes of a file can begin a `t`; n bytes, at least OBJ_HEAD unless the file
- * is shorter. Source files and sections can begin with any bytes. */
+/* Whether a file of type `t` can begin with these n bytes. n is at least OBJ_HEAD, or the size of a shorter
+ * file. Source files and sections can begin with any bytes. */
 #define OBJ_HEAD 64
 bool obj_may_be(enum filetype t, const void *head, size_t n);
 
@@ -70,13 +70,14 @@ int obj_worth(struct view *v, enum filetype t, struct worth *out);
  * use that the key asks for. If so, the file can be wrong only if the missing bytes contradict its front. */
 bool obj_promises(struct view *v, const struct key *k);
 
-/* Whether debuggers read only parts of a file of type `t`, which they find by tables in it. 1; 0: they read
- * most of it. -EAGAIN: the view lacks bytes. */
+/* Whether debuggers read only parts of a file of type `t`, which they find by tables in it. 1: yes. 0: they
+ * read most of it. -EAGAIN: the view lacks bytes. */
 int obj_is_sparse(struct view *v, enum filetype t);
 /* Finds the tables and the units of the file. 0; -EAGAIN; -ENOENT: unknown. */
 int obj_walk(struct view *v, struct obj_walk *out);
-/* Reads from the file's index where the units of obj_walk() begin. These offsets are only hints:
- * the index may be wrong, and need not be sorted. Returns their number, up to `most`; -EAGAIN; -ENOENT. */
+/* Reads from the file's index where the units of obj_walk() begin. These offsets are only hints: the index
+ * may be wrong, and need not be sorted. Returns their number, up to `most`; -EAGAIN: the view lacks bytes;
+ * -ENOENT: unknown. */
 int obj_heads(struct view *v, uint64_t *heads, unsigned most);
 
 /* Makes the keys that the slice is found by, from its module. Returns their number. An ELF file with a build
@@ -87,11 +88,11 @@ unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOS
 /* Takes the UUID of a map from its file name, because the file does not contain it. 0; -ENOENT: the slice is
  * not a map, or its name is not a UUID. */
 int obj_take_uuid(struct obj_slice *s, const char *base);
-/* The same, and takes the names of the module from the file name, without an ending such as `.debug`. Ignores
- * an id, and a name that servers give to every file ("debuginfo"). */
+/* As obj_take_uuid(), and takes the names of the module from the file name, without an ending such as
+ * `.debug`. Ignores an id, and a name that servers give to every file ("debuginfo"). */
 void obj_take_name(struct obj_slice *s, const char *base);
-/* The same, and derives missing fields: the debug id from the code id, and the debug file's name from the
- * program's. Then each kind of server can be asked for the files of the module. */
+/* As obj_take_name(), and derives missing fields: the debug id from the code id, and the debug file's name
+ * from the program's. Then each kind of server can be asked for the files of the module. */
 void obj_complete(struct obj_slice *s, const char *base);
 
 const char *obj_kind_name(enum obj_kind k); /* "executable" "library" "debug" "object" "sources" "other" */

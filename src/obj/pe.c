@@ -243,7 +243,7 @@ static int check_whole(struct pe *pe)
 	return obj_check_whole(pe->v, pe->end, pe->e);
 }
 
-/* Whether the file has these bytes. 0, -ENOENT; -EAGAIN while the length of the file is not known. */
+/* Whether the file has these bytes. 0: yes; -ENOENT: no; -EAGAIN: the length of the file is not known yet. */
 static int in_file(struct pe *pe, uint64_t off, uint64_t n)
 {
 	struct view *v = pe->v;

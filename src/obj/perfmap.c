@@ -53,7 +53,7 @@ static unsigned count_lines(const char *p, size_t n)
 	return lines;
 }
 
-/* Reads the lines of the header and one more, or fewer if the file ends before. */
+/* Reads the lines of the header and one more, or fewer if the file ends earlier. */
 static int load_head(struct view *v, struct head *h, struct err *e)
 {
 	size_t n = (size_t)MIN(v->have, HEAD_MOST);

@@ -306,7 +306,7 @@ static int find_worth(struct ppdb *ppdb)
 
 /* ---- answers ------------------------------------------------------------------------ */
 
-/* While the length of the file is not known, it is whole as soon as its streams are. */
+/* While the length of the file is unknown, the file counts as whole as soon as its streams are present. */
 static int check_whole(struct ppdb *ppdb)
 {
 	struct view *v = ppdb->v;

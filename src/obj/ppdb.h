@@ -7,13 +7,14 @@
 #include "id/module.h"
 #include "id/worth.h"
 
-/* Reads the worth. 0; -EBADMSG: not a Portable PDB, or a broken one; or another result of a probe. */
+/* Reads the worth. 0; -EBADMSG: not a Portable PDB, or a broken one; -EAGAIN: the view lacks bytes; errors
+ * of the disk. */
 int ppdb_worth(struct view *v, struct worth *out);
 
 /* Compares a whole file with the checksum in its program, "SHA256:00ff…". The checksum is the digest of the
  * file with zeros in place of the identity, because compilers make the identity from the digest. 1: they are
  * equal. 0: the file cannot be checked (an unknown algorithm, no digits, not a Portable PDB). -EBADMSG: they
- * differ, and `e` says so. Other errors: the disk, memory. */
+ * differ, and `e` says so. Other errors come from the disk or from memory. */
 int ppdb_checksum(struct view *v, const char *checksum, struct err *e);
 /* Makes the checksum that compilers write into the program of a Portable PDB, "SHA256:00ff…", from the
  * whole file. 0; -EBADMSG: not a Portable PDB; errors of the disk or memory. */

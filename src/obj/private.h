@@ -16,7 +16,8 @@ struct obj_format {
 	/* Slice `index` of the file. As obj_identify(). */
 	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
 	/* May be NULL. Reads ids from the front of the file. 0: the ids in `out` are certain, whatever the
-	 * missing bytes are, so that another build is refused after its first block. Else they are not. */
+	 * missing bytes are, so that another build is rejected after its first block. Any other
+	 * result: they are not certain. */
 	int (*early)(struct view *v, struct module *out);
 	/* May be NULL. After early(): whether the bytes so far announce a file that serves as `t`. */
 	bool (*promises)(struct view *v, enum filetype t);
@@ -53,7 +54,7 @@ struct obj_head {
 	size_t n;
 	bool whole; /* the file has no more */
 };
-int obj_head_read(struct view *v, struct obj_head *h); /* 0, -EAGAIN; others: the disk */
+int obj_head_read(struct view *v, struct obj_head *h); /* 0, -EAGAIN; errors of the disk */
 
 enum obj_claim {
 	CLAIM_NO,

@@ -204,7 +204,7 @@ static int load_manifest(struct view *v, struct manifest *out, struct err *e)
 	return r < 0 ? r : read_manifest(text, n, out, e);
 }
 
-/* ---- what it all means -------------------------------------------------------------- */
+/* ---- identity and module ---------------------------------------------------------- */
 
 static bool is_build_id(const struct module *m)
 {

@@ -179,7 +179,7 @@ static int wasm_open(struct wasm *w, struct view *v, struct err *e)
 	return walk(w);
 }
 
-/* ---- what it all means -------------------------------------------------------------- */
+/* ---- identity and kind ------------------------------------------------------------ */
 
 /* The debug id is the first sixteen bytes of the build id, unchanged. A shorter build id has no debug id. */
 static void module_of(const struct wasm *w, struct module *m)

@@ -204,7 +204,7 @@ static int add_inside(struct view *v, const char *path, struct buf *out)
 	return r == -ENOMEM || r == -EIO ? r : r < 0 ? -ENOMSG : 0;
 }
 
-/* *keys: the keys of a file; NULL: it has no key. A broken file has the keys of its complete slices. */
+/* Sets *keys to the keys of a file; NULL: it has no key. A broken file has the keys of its complete slices. */
 static int keys_of(int dir, const char *way, const char *name, uint64_t size, char **keys)
 {
 	_cleanup_close_ int fd = -1;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Orders by key; for one key the best file comes first, and of equal ones the largest. */
+/* Orders by key. For one key, the best file comes first; of equally good files, the largest. */
 static int compare_refs(const void *a, const void *b)
 {
 	const struct scan_ref *x = a, *y = b;

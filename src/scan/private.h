@@ -72,7 +72,7 @@ struct scan {
 	size_t n_refs;
 	size_t n_keys; /* keys in the files themselves; the other references are derived debug ids */
 	bool walked; /* a walk of the whole tree has ended */
-	int error; /* the root could not be opened: -errno; 0 */
+	int error; /* 0; -errno: the root could not be opened */
 };
 
 /* ---- file.c: files, directories, and what a file is ---------------------------------- */
@@ -114,4 +114,4 @@ void walk_dirty(struct scan *s); /* reads the directories that changed */
 void memory_read(struct scan *s);  /* reads the memory file into `old` */
 void memory_write(struct scan *s); /* writes the memory file, if files changed */
 void memory_forget(struct scan *s); /* frees `old` */
-const struct scan_dir *memory_dir(const struct scan *s, const char *path); /* in `old`; NULL: not there */
+const struct scan_dir *memory_dir(const struct scan *s, const char *path); /* in `old`; NULL: not listed */

@@ -26,12 +26,12 @@ void scan_stop(struct scan *s);
 const char *scan_path(const struct scan *s);
 
 /* Appends the path, below scan_path(), of the nth file with the key. n counts from 0; the best file comes first.
- * 0. -ENOENT: there are no more such files. -EAGAIN: the same so far, but the tree is still being walked. Others:
- * errors of buf_addf(). */
+ * 0. -ENOENT: there are no more such files. -EAGAIN: no more were found so far, but the tree is still being walked.
+ * Errors of buf_addf(). */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
 
-/* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key may come twice. Stops
- * when `each` returns non-zero, and returns that. -ENOMEM. */
+/* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key may come twice.
+ * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */
 int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 
 /* The state in words: "there, 1200 artifacts in 3000 files", "being walked, ...", or the error. */

@@ -41,8 +41,8 @@ struct way {
 struct steps {
 	struct way *w;
 	unsigned links; /* met so far */
-	/* The open directories from below the base to the current one, for `..`. Outside of the base, only the
-	 * current one. */
+	/* The open directories from below the base to the current directory, for `..`. Outside of the base,
+	 * only the current directory is open. */
 	int dirs[DEPTH_MOST];
 	unsigned n;
 	char rest[REST_MAX]; /* the part of the path that is still to be walked */
@@ -300,7 +300,7 @@ int beneath_open_name(int dir, const char *name, int *out)
 	return S_ISREG(st.st_mode) ? open_again(dir, name, fd, &st, out) : -ENOENT;
 }
 
-/* A link leads to a file inside only if the owner of the link could read the file as well. */
+/* A link may lead to a file in the directory only if the owner of the link could read the file as well. */
 static bool may_open(const struct way *w, const struct stat *st)
 {
 	if (w->b->links == BENEATH_ALL || w->left || w->authors == AUTHORS_NONE)

@@ -23,7 +23,7 @@ struct beneath {
 };
 
 /* Opens a regular file for reading. 0;
- * -ENOENT: it is not there, or not a regular file, or its links form a circle;
+ * -ENOENT: the file is missing or not a regular file, or the links form a circle;
  * -EXDEV: a link leads to a place that `links` does not allow;
  * -EPERM: a link stays in the directory, but the author of the link may not read the file;
  * -ELOOP: the path leads into a symfs mount; no file name was looked up there */

@@ -6,7 +6,7 @@
 
 uint64_t clock_ms(void);      /* monotonic, milliseconds; never 0 */
 double clock_seconds(void);   /* monotonic, as precise as possible: for durations */
-struct timespec clock_after(clockid_t clock, unsigned ms); /* `ms` from now, by that clock */
+struct timespec clock_after(clockid_t clock, unsigned ms); /* `ms` milliseconds from now, by that clock */
 int64_t clock_wall(void);     /* seconds since 1970 */
 
 /* "2026-05-04T10:20:30Z" for seconds since 1970. */

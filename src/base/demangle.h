@@ -1,5 +1,5 @@
-/* Demangles names of C++ (in Itanium's form, which all compilers but Microsoft's use) and of Rust. The only
- * user of libiberty. */
+/* Demangles names of C++ (in Itanium's form, which all compilers but Microsoft's use) and of Rust. Only
+ * this module uses libiberty. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* An error with a text for users. Functions return a negative errno; those whose errors users read also
+/* An error with a text for users. Functions return a negative errno; functions whose errors users read also
  * fill a `struct err`. A struct err owns no memory. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -12,7 +12,8 @@ struct err {
  * `e` may be NULL. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts `what: ` in front of a text set lower down, and returns e->code (or -EIO for NULL). */
+/* Puts `what: ` in front of the text that a called function has set. Returns e->code, or -EIO if `e` is
+ * NULL. */
 int err_wrap(struct err *e, const char *what);
 
 /* "No such file or directory" for -ENOENT (the sign does not matter). Any thread. */

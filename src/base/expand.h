@@ -5,7 +5,7 @@
 #include "base/span.h"
 
 /* Decompresses `in` to `out`. The data must give exactly the n bytes that the file announced. 0; -EBADMSG:
- * broken, or another length; -ENOMEM. */
+ * the data is broken, or has another length; -ENOMEM. */
 int expand_zlib(struct span in, uint8_t *out, size_t n);
 int expand_zstd(struct span in, uint8_t *out, size_t n);
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/jtext.h"
 
-/* Halves of a surrogate pair of UTF-16. */
+/* Whether `c` is the first (high) or the second (low) half of a surrogate pair of UTF-16. */
 static inline bool utf16_is_high(uint32_t c)
 {
 	return c >= 0xd800 && c < 0xdc00;
@@ -22,6 +22,6 @@ static inline uint32_t utf16_join(uint32_t high, uint32_t low)
 /* Writes a character, or half of a surrogate pair, as UTF-8. Returns the number of bytes. */
 unsigned jtext_put_character(uint32_t c, uint8_t out[static 4]);
 
-/* Decodes a text in UTF-8, UTF-16 or UTF-32 to j->text. 0; -EBADMSG: it is not text in its encoding; -E2BIG;
- * -ENOMEM. */
+/* Decodes a text in UTF-8, UTF-16 or UTF-32 to j->text. 0; -EBADMSG: `text` is not valid in its encoding;
+ * -E2BIG; -ENOMEM. */
 int jtext_decode(struct jtext *j, struct span text);

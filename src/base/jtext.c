@@ -76,7 +76,8 @@ static bool is_half(const uint8_t *p, const uint8_t *end)
 	return end - p >= 3 && p[0] == 0xed && p[1] >= 0xa0 && p[1] < 0xc0 && (p[2] & 0xc0) == 0x80;
 }
 
-/* The bytes of one character that is not ASCII. utf8_length() needs a NUL at the end, so it gets a copy. */
+/* The bytes of one character that is not ASCII. utf8_length() needs a NUL at the end, so this function
+ * passes a copy of the bytes. */
 static unsigned wide_character(const struct reader *r)
 {
 	unsigned char c[5] = {0};

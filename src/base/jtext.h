@@ -1,6 +1,6 @@
 /* Reads JSON text of other programs in place: one pass makes a flat list of tokens, bounded in number and
- * depth. The text is not changed, and copied only to become UTF-8. Also writes JSON strings into a buffer.
- * Any thread; no state is kept. */
+ * depth. The text is not changed; it is copied only if it must be converted to UTF-8. Also writes JSON
+ * strings into a buffer. Any thread; no state is kept. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -17,7 +17,7 @@ enum jkind { JTEXT_NULL, JTEXT_FALSE, JTEXT_TRUE, JTEXT_NUMBER, JTEXT_STRING, JT
 struct jtoken {
 	enum jkind kind;
 	uint32_t at, len; /* in the text; a string's quotes do not count */
-	uint32_t n;	  /* elements of an array, members of an object: each a name and a value */
+	uint32_t n;	  /* elements of an array, or members of an object; a member is a name and a value */
 	uint32_t next;	  /* the token after this value and everything in it */
 };
 

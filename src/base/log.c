@@ -24,7 +24,7 @@ static const char *const topic_names[LOG_TOPICS] = {
 static const char *log_prefix = "symfs";
 static bool log_journal;
 static bool log_syslog, log_syslog_listens;
-static bool log_timed; /* a log file, whose lines begin with the time */
+static bool log_timed; /* stderr is a log file, whose lines begin with the time */
 static bool log_on[LOG_TOPICS];
 
 void log_open(const char *prefix, bool journal)
@@ -132,8 +132,9 @@ static size_t add_time(char *line, size_t room)
 	return strftime(line, room, "%FT%TZ ", &tm);
 }
 
-/* Replaces control characters, which names from outside may hold: a message stays one line, and a terminal gets
- * no commands. C2 80 to C2 9F are Unicode's control characters; C2 9B begins a command, as ESC [ does. */
+/* Replaces control characters, which names from outside may contain, so that a message stays one line and a
+ * terminal gets no commands. C2 80 to C2 9F are Unicode's control characters; C2 9B begins a command, as
+ * ESC [ does. */
 static void hide_controls(char *line, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

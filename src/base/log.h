@@ -13,7 +13,8 @@ enum log_topic { LOG_CONF, LOG_NET, LOG_SOURCE, LOG_STORE, LOG_FETCH, LOG_FS, LO
  * systemd's journal. */
 void log_open(const char *prefix, bool journal);
 
-/* Connects to /dev/log early, because the process may lose the right before log_to_syslog(). */
+/* Connects to /dev/log early, because the process may lose the right to connect before it calls
+ * log_to_syslog(). */
 void log_open_syslog(void);
 /* Sends all further lines to syslog. False: nothing listens at /dev/log, and the lines are lost. Call it
  * before other threads log. */

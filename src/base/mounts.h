@@ -16,7 +16,7 @@ struct mount_row {
 int mounts_each(int (*each)(void *ctx, const struct mount_row *m), void *ctx);
 
 /* The mount of an open file (O_PATH will do), as the mount table numbers it. -ENOENT: this kernel does not
- * report it. Never asks the file system itself. */
+ * report the number. Never asks the file system itself. */
 int mounts_id_of(int fd);
 
 /* The type of the file system that holds the open file (O_PATH will do): "ext4", "fuse.symfs".

@@ -12,16 +12,17 @@
  * most 255 bytes. */
 bool path_name_ok(const char *name, size_t n);
 
-const char *path_base(const char *path);	 /* after the last '/' or '\\'; never NULL */
+const char *path_base(const char *path);	 /* the part after the last '/' or '\\'; never NULL */
 int path_mkdirs(const char *path, mode_t mode);	 /* 0, also if the directory exists; -errno */
-char *path_absolute(const char *path);		 /* from the working directory, no symlink followed;
-						    free() it; NULL: out of memory */
+char *path_absolute(const char *path);		 /* relative to the working directory; follows no symlink;
+						    the caller frees the result; NULL: out of memory */
 
 /* Opens a regular file for reading. Opens no other file, because open() alone starts some devices, and
  * wakes the writer of a pipe. 0; -EINVAL: not a regular file; -errno. The text in `e` has no path. */
 int path_open_file(const char *path, int *fd, uint64_t *size, struct err *e);
 
-/* Writes a temporary file, syncs it, renames it to `name` in `dirfd`, and syncs the directory. */
+/* Writes a temporary file, syncs it, renames it to `name` in `dirfd`, and syncs the directory.
+ * 0, -errno. */
 int path_write_synced(int dirfd, const char *name, const void *p, size_t n, mode_t mode);
 
 /* Reads a whole small file, NUL-terminated; the caller frees it. -EFBIG: larger than `most`. */

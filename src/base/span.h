@@ -1,4 +1,5 @@
-/* Bytes in memory that another part owns. Parsers read them through span_at(), which checks bounds. */
+/* Bytes in memory that another part of the program owns. Parsers read them through span_at(), which checks
+ * bounds. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* UTF-8, as far as file names need it. */
+/* Checks UTF-8, as far as file names need it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 

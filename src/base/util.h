@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-/* These evaluate an argument twice: pass values, no calls. */
+/* MIN() and MAX() evaluate an argument twice: pass values, not calls. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -15,7 +15,7 @@ struct view {
 	uint64_t base;		/* where this view begins in the file (a slice of a fat file) */
 	uint64_t size;		/* of the whole file; VIEW_UNKNOWN: not known yet */
 	uint64_t have;		/* bytes from the start that are present */
-	/* Of a sparse file: whether the n bytes at `off` are present. Else NULL. */
+	/* For a sparse file: whether the n bytes at `off` are present. NULL for other files. */
 	bool (*has)(const void *ctx, uint64_t off, uint64_t n);
 	const void *ctx;
 	uint64_t want_off, want_len;	/* after -EAGAIN: the missing range */
@@ -28,7 +28,7 @@ struct view view_of_mem(const void *p, size_t n);
 /* A stream of which the first `have` bytes are in `fd`; `size` may be VIEW_UNKNOWN. */
 struct view view_of_stream(int fd, uint64_t have, uint64_t size);
 
-/* A sparse file; has() knows what is present. */
+/* A sparse file; has() reports whether bytes are present. */
 struct view view_of_holes(int fd, uint64_t size,
 	bool (*has)(const void *ctx, uint64_t off, uint64_t n), const void *ctx);
 
@@ -40,7 +40,7 @@ int view_read(struct view *v, uint64_t off, void *p, size_t n);
 /* Returns the bytes in place, if the view is of memory and they are present; else NULL: call view_read(). */
 const uint8_t *view_at(const struct view *v, uint64_t off, size_t n);
 
-/* Part of a view, with its own offsets from 0. -ENODATA when it reaches past the end. */
+/* Part of a view, with its own offsets from 0. -ENODATA: the part reaches past the end. */
 int view_slice(const struct view *v, uint64_t off, uint64_t size, struct view *out);
 
 /* Whether `n` bytes at `off` lie inside the whole file; true while its size is unknown. */

@@ -78,7 +78,7 @@ int workers_new(struct workers **out, unsigned threads)
 	pthread_cond_init(&w->more, NULL);
 	cond_init_monotonic(&w->ended);
 	w->last = &w->first;
-	/* Signals belong to the main thread. */
+	/* The main thread handles all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_mutex_lock(&w->lock);

@@ -61,8 +61,8 @@ static int find_end(struct zip *z, uint64_t *at, uint8_t end[static END_SIZE], s
 	return -ENOMSG;
 }
 
-/* Reads the 64-bit end record, if there is one. It lies before the end record, and has the numbers that do
- * not fit there. */
+/* Reads the 64-bit end record, if there is one. This record lies before the end record, and has the numbers
+ * that do not fit in the end record. */
 static int read_end64(struct zip *z, uint64_t end_at, uint64_t *dir, uint64_t *size, uint64_t *end,
 	struct err *e)
 {
@@ -119,7 +119,7 @@ int zip_open(struct zip *z, struct view *v, struct err *e)
 	return 0;
 }
 
-/* Reads 64-bit numbers from the extra field. It has those numbers that are all ones in the entry, and no others,
+/* Reads 64-bit numbers from the extra field. The field has only the numbers that are all ones in the entry,
  * in the order of `fields`. */
 static void take_extra(struct zip_entry *entry, const uint8_t *p, size_t n)
 {
@@ -159,7 +159,7 @@ static int read_name(struct zip *z, struct zip_entry *out, size_t n, struct err 
 
 static int read_extra(struct zip *z, struct zip_entry *out, uint64_t at, size_t n, struct err *e)
 {
-	uint8_t extra[1024]; /* the 64-bit field comes early, also in a longer list */
+	uint8_t extra[1024]; /* the first extra fields: the 64-bit field comes early, even if there are more */
 	int r;
 
 	n = MIN(n, sizeof(extra));
@@ -215,7 +215,8 @@ int zip_next(struct zip *z, struct zip_entry *out, struct err *e)
 
 /* ---- a member ----------------------------------------------------------------------- */
 
-/* The header of a member repeats the name and has another extra field; its bytes follow. */
+/* The header of a member repeats the name and has another extra field; the bytes of the member follow the
+ * header. */
 int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struct err *e)
 {
 	uint8_t p[LOCAL_SIZE];
@@ -300,7 +301,7 @@ int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char 
 
 struct zip_stream {
 	struct view *v;
-	struct inflater *inflater; /* NULL: stored */
+	struct inflater *inflater; /* NULL: the member is stored */
 	uint64_t at, packed_left;  /* the packed bytes that were not read yet: their offset and number */
 	uint64_t left;		   /* bytes that are still to come out */
 	uint32_t crc, crc_wanted;

@@ -11,17 +11,17 @@
 struct zip {
 	struct view *v;
 	uint64_t shift;	   /* to be added to the archive's offsets */
-	uint64_t at, end;  /* of the directory: the next entry, and where it ends */
+	uint64_t at, end;  /* of the directory: the offsets of its next entry and of its end */
 	uint64_t left;	   /* entries that are still to come */
 };
 
 struct zip_entry {
-	char name[ZIP_NAME_MAX]; /* "": it is longer, or has a NUL in it */
+	char name[ZIP_NAME_MAX]; /* "": the name is longer, or contains a NUL */
 	uint64_t at;		 /* the offset of the member's own header */
 	uint64_t packed, size;
-	uint32_t crc; /* of the bytes unpacked */
+	uint32_t crc; /* of the unpacked bytes */
 	unsigned method;
-	bool encrypted, link; /* a symbolic link, whose bytes are its target */
+	bool encrypted, link; /* `link`: a symbolic link, whose bytes are its target */
 };
 
 /* -ENOMSG: there is no directory at the end of the file. */

@@ -19,7 +19,7 @@
 
 enum conf_type {
 	CONF_BOOL,  /* bool: yes no true false on off 1 0 */
-	CONF_SIZE,  /* uint64_t, bytes: 512M 10G 1T (1024), none = 0 */
+	CONF_SIZE,  /* uint64_t, bytes: 512M 10G 1T (powers of 1024); none: 0 */
 	CONF_MS,    /* unsigned, milliseconds: 500ms 10s 5m 1h 1d; a bare number is seconds */
 	CONF_SECONDS, /* int64_t, seconds; written as for CONF_MS */
 	CONF_COUNT, /* unsigned */
@@ -39,7 +39,7 @@ struct conf;
 
 struct conf_entry {
 	char *name, *value;
-	char *file; /* the file that contains it; NULL: the section's file */
+	char *file; /* the file that contains the entry; NULL: the section's file */
 	unsigned line;
 	struct conf_entry *next;
 };

@@ -53,7 +53,8 @@ static uint64_t word_at(const struct core *c, const uint8_t *p)
 	return dump_number(p, c->is64 ? 8 : 4, c->big);
 }
 
-/* Reads dumped memory. -ENODATA: it was not dumped, or the kernel failed to dump the end of the segment. */
+/* Reads dumped memory. -ENODATA: the memory was not dumped, or the kernel failed to dump the end of the
+ * segment. */
 static int read_memory(const struct memory *m, uint64_t at, void *p, size_t n)
 {
 	const struct core *c = (const struct core *)m;
@@ -196,8 +197,8 @@ static int read_segments(struct core *c)
 
 /* ---- NT_FILE ------------------------------------------------------------------------ */
 
-/* Reports the modules of NT_FILE. It has: the number of mappings, the page size; for each mapping its start,
- * its end and its offset in pages; then their names. */
+/* Reports the modules of NT_FILE. The note has, in this order: the number of mappings; the page size; for
+ * each mapping its start, its end and its offset in pages; the names of the mapped files. */
 static int report_files(struct core *c, dump_each *each, void *ctx)
 {
 	struct joining j = {.mem = &c->mem, .each = each, .ctx = ctx, .entry = c->entry,

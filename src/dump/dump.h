@@ -17,8 +17,8 @@ struct dump_module {
 	struct module m;	/* ids and names; OBJECT_UNKNOWN: the dump has no id */
 	char path[DUMP_PATH];	/* of the file, as the program knew it; "": unknown */
 	uint64_t base, end;	/* addresses */
-	bool program;		/* the executable itself */
-	bool loader;		/* the dynamic linker */
+	bool program;		/* the module is the executable itself */
+	bool loader;		/* the module is the dynamic linker */
 	char interp[DUMP_INTERP]; /* of the program: the path of its dynamic linker (PT_INTERP); "": none */
 };
 
@@ -31,5 +31,5 @@ typedef int dump_each(void *ctx, const struct dump_module *d);
 int dump_read(struct view *v, dump_each *each, void *ctx, struct err *e);
 
 /* Reads /proc/PID/maps and the memory of a process. Reading the memory needs the right to trace the
- * process; without that right, modules have no ids. 0; -ESRCH: no such process; -EACCES. */
+ * process; without that right, modules have no ids. 0; -ESRCH: no such process; -EACCES: not permitted. */
 int dump_process(pid_t pid, dump_each *each, void *ctx, struct err *e);

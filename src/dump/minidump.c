@@ -152,9 +152,9 @@ static enum object_type object_of(unsigned platform)
 	return platform & PLATFORM_UNIX ? OBJECT_ELF : OBJECT_PE;
 }
 
-/* "RSDS", a GUID, an age, the name of the debug file. For a Mach-O file the GUID is the UUID. For an ELF
- * file older Breakpad wrote the first 16 bytes of the build id, byte-swapped, as GUID; this is not a code
- * id. */
+/* Reads a record of "RSDS", a GUID, an age, and the name of the debug file. For a Mach-O file the GUID is
+ * the UUID. For an ELF file older Breakpad wrote the first 16 bytes of the build id, byte-swapped, as GUID;
+ * this is not a code id. */
 static void take_rsds(const struct minidump *d, const uint8_t *p, size_t n, struct module *m)
 {
 	char name[MODULE_NAME_MAX];

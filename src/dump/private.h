@@ -13,18 +13,18 @@ struct memory {
 };
 
 /* Reads the build id of the ELF file that is mapped at `base`. 0: `m` has it; -ENOMSG: not an ELF file;
- * -ENODATA: the file has no build id, or it is not in memory. */
+ * -ENODATA: the file has no build id, or the build id is not in memory. */
 int image_identify(const struct memory *mem, uint64_t base, struct module *m);
 
-/* The value of an entry of an auxiliary vector; 0: it has no such entry. */
+/* The value of an entry of an auxiliary vector; 0: the vector has no such entry. */
 #define AUX_BASE 7  /* where the dynamic linker is */
 #define AUX_ENTRY 9 /* the entry point of the program */
 uint64_t aux_value(const uint8_t *p, size_t n, bool is64, bool big, uint64_t type);
 
 uint64_t dump_number(const uint8_t *p, unsigned n, bool big);
 
-/* Joins mappings to modules: a mapping continues the module before it when it maps the same file, or
- * begins a new one. joining_flush() reports the last module. */
+/* Joins mappings to modules: a mapping continues the module before it when it maps the same file, or begins
+ * a new module. joining_flush() reports the last module. */
 struct joining {
 	const struct memory *mem;
 	dump_each *each;

@@ -12,7 +12,7 @@
 
 #define CHECKSUMS_MOST 16 /* in one header field */
 
-/* A request can have a list of checksums. The sources get the first one. */
+/* A request can have a list of checksums. The sources get the first checksum of the list. */
 void checksum_take(struct exchange *x)
 {
 	const char *sum = exchange_header(x, "SymbolChecksum");

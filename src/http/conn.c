@@ -1,4 +1,4 @@
-/* The list of connections. Closes those whose client sends nothing, or sends a request too slowly. */
+/* The list of connections. Closes connections whose client sends nothing, or sends a request too slowly. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"

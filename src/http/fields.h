@@ -17,7 +17,7 @@ enum field_range {
 /* Parses `Range` (NULL: none) for a file of `size` bytes. Sets `*off` and `*n` only for RANGE_PART. */
 enum field_range field_range(const char *range, uint64_t size, uint64_t *off, uint64_t *n);
 
-/* Whether the list of If-None-Match contains the tag (with its quotes); a weak tag matches a strong one. */
+/* Whether the list of If-None-Match contains the tag (with its quotes); a weak tag matches a strong tag. */
 bool field_has_tag(const char *list, const char *tag);
 
 /* Whether If-Range allows a partial response: it is the same strong tag or the same date. NULL allows

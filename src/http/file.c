@@ -124,8 +124,8 @@ static void add_name(struct MHD_Response *r, const char *name)
 		response_header(r, "X-DEBUGINFOD-FILE", name);
 }
 
-/* The header fields of debuginfod. They have the size also when the body is packed or has no
- * Content-Length. */
+/* The header fields of debuginfod. These fields have the size even if the body is packed, or the response
+ * has no Content-Length. */
 static void add_debuginfod(struct exchange *x, const struct answer *a, uint64_t size,
 	struct MHD_Response *r)
 {
@@ -234,7 +234,8 @@ static enum MHD_Result reply_file(struct exchange *x, const struct answer *a)
 	return exchange_reply(x, status, r);
 }
 
-/* Answers HEAD for a file that exists and is not stored. Its size may be known; its tag is not. */
+/* Answers HEAD for a file that exists and is not stored. The size of the file may be known; its tag is not
+ * known. */
 static enum MHD_Result reply_exists(struct exchange *x, const struct answer *a)
 {
 	bool made = x->route->what == ROUTE_MADE, known = a->size != FETCH_SIZE_UNKNOWN && !made;

@@ -39,8 +39,8 @@ static bool is_longer(const char *name, const char *than)
 	return strncasecmp(name, than, n) == 0 && name[n];
 }
 
-/* Some servers drop the blank of "Host : x", others drop the line. Some take a CR for the end of a line.
- * libmicrohttpd 1.0 refuses both, and a NUL; 0.9.75 silently ends a value at a NUL. */
+/* Some servers drop the blank of "Host : x", others drop the line. Some servers take a CR for the end of a
+ * line. libmicrohttpd 1.0 refuses both, and a NUL; 0.9.75 silently ends a value at a NUL. */
 static bool is_broken(const char *name, size_t name_n, const char *value, size_t value_n)
 {
 	return !is_token(name, name_n) || is_longer(name, "Content-Length") ||
@@ -113,8 +113,8 @@ static bool is_own_address(int fd, const char *host)
 	return to_v6(&asked, &wanted) && memcmp(&own, &wanted, sizeof(own)) == 0;
 }
 
-/* The host that the client asked for: that of the target when it is a URL, else that of `Host` (RFC
- * 9112, 3.2.2). False: it does not parse. */
+/* The host that the client asked for: the host in the target if the target is a URL, else the host in
+ * `Host` (RFC 9112, 3.2.2). False: the host does not parse. */
 static bool asked_host(struct exchange *x, char out[static FIELD_HOST])
 {
 	const char *host = exchange_header(x, "Host");

@@ -1,4 +1,4 @@
-/* Detects loops between symfs servers. A server names itself in User-Agent when it asks another one,
+/* Detects loops between symfs servers. When a server asks another server, it names itself in User-Agent,
  * and in X-Symfs-Via the servers that the request came through. (Not in Via: many servers do not compress
  * the response to a request with Via.) A server that finds its own id there would wait for itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

@@ -1,5 +1,5 @@
 /* The HTTP server: every layout of the mount, the protocols of symbol servers at the root,
- * symbolication, and pages about the server. The only user of libmicrohttpd. */
+ * symbolication, and pages about the server. Only this module uses libmicrohttpd. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

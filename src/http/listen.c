@@ -1,4 +1,4 @@
-/* Opens the socket that the server listens on: TCP, Unix, or one that systemd passed. */
+/* Opens the socket that the server listens on: TCP, Unix, or a socket that systemd passed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/listen.h"
 #include "base/log.h"
@@ -192,7 +192,7 @@ void listen_leave(const char *word, int fd)
 	if (strcmp(word, "systemd") != 0 || fd < 0)
 		return;
 	other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* bind() without a name gives the socket a unique one. */
+	/* bind() without a name gives the socket a unique name. */
 	if (other < 0 || bind(other, (struct sockaddr *)&nowhere, sizeof(nowhere.sun_family)) < 0 ||
 		listen(other, 1) < 0 || dup3(other, fd, O_CLOEXEC) < 0)
 		log_debug(LOG_HTTP, "cannot keep the socket that systemd passed open: %s", err_text(errno));

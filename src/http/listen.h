@@ -1,5 +1,5 @@
-/* Opens the socket that the server listens on: TCP, Unix, or one that systemd passed. Call listen_open()
- * before other threads start. */
+/* Opens the socket that the server listens on: TCP, Unix, or a socket that systemd passed. Call
+ * listen_open() before other threads start. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

@@ -12,7 +12,8 @@
 #define CODE_FILE_MOST 128
 #define CODE_ID_MOST 64
 
-/* The program that a client named in its request for a symbol file. It is only printed, never looked up. */
+/* The program that a client named in its request for a symbol file. symfs only prints the program, and
+ * never looks it up. */
 struct program {
 	uint64_t key; /* hash of the symbol file's key; 0: the slot is free */
 	char file[CODE_FILE_MOST], id[CODE_ID_MOST];

@@ -1,4 +1,4 @@
-/* What the files of http/ share: the server, its connections, and the requests. */
+/* Declarations that the files of http/ share: the server, its connections, and the requests. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -105,9 +105,9 @@ struct answer {
 	char why[240];
 };
 
-/* How far a request has come; steps only go up. The thread of the connection writes it, except STEP_CUT.
- * When a wait is over, the handler of the route is called again, and the step says what the request has
- * waited for. */
+/* The progress of a request; the step never decreases. The thread of the connection writes the step, except
+ * STEP_CUT. When a wait is over, the handler of the route is called again, and the step says what the
+ * request has waited for. */
 enum step {
 	STEP_HEAD,   /* the head was not judged yet */
 	STEP_BODY,   /* the body is arriving; then the handler of the route begins */
@@ -119,7 +119,7 @@ enum step {
 	STEP_CUT     /* the rest of the body will never come */
 };
 
-/* One request. It lives until libmicrohttpd is done with it and its wait has ended. */
+/* One request. A request lives until libmicrohttpd has finished it, and its wait has ended. */
 struct exchange {
 	struct http *h;
 	struct MHD_Connection *c;

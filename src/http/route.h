@@ -10,7 +10,7 @@
 #define ROUTE_PATH_MAX 4096
 
 enum route_what {
-	ROUTE_NONE,	   /* not a path of any layout, and not one of the server's own */
+	ROUTE_NONE,	   /* neither a path of a layout nor a path of the server's own */
 	ROUTE_BAD,	   /* the target is not a path: 400 */
 	ROUTE_METHOD,	   /* the path needs another method: 405, `allow` says which */
 	ROUTE_OPTIONS,	   /* answer with the methods of the path, and whether pages of other origins may

@@ -29,13 +29,13 @@ int debug_id_parse(struct debug_id *d, const char *text, size_t n);
 /* Makes a debug id from a GUID as Windows stores it: its first three fields are little-endian. */
 void debug_id_from_guid(struct debug_id *d, const uint8_t guid[static 16], uint32_t age);
 
-/* Makes a debug id from an ELF build id: its first 16 bytes, with zeros after a shorter one. For a
+/* Makes a debug id from an ELF build id: its first 16 bytes, with zeros after a shorter build id. For a
  * little-endian file the fields are swapped as in a GUID in memory. Lossy. */
 void debug_id_from_build_id(struct debug_id *d, const uint8_t *id, size_t n, bool big_endian);
 
 bool debug_id_is_nil(const struct debug_id *d); /* not set, or all zeros */
-/* Whether the age field contains the stamp of a Portable PDB (a time or checksum) instead of an age, or
- * ffffffff, which paths have in its place. A real age never has eight digits. */
+/* Whether the age field contains no age, but the stamp of a Portable PDB (a time or checksum), or ffffffff.
+ * Paths have ffffffff in place of the stamp. A real age never has eight digits. */
 bool debug_id_stamped(const struct debug_id *d);
 
 bool debug_id_equal(const struct debug_id *a, const struct debug_id *b);

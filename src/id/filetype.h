@@ -62,7 +62,7 @@ enum filetype_flag {
 	TYPE_SEVERAL = 1 << 1,	   /* files of one id and different names can be stored: key_by_name() */
 	TYPE_PE_ID = 1 << 2,	   /* the id can be the time and size of a PE file */
 
-	/* What the contents show (obj/, fetch/) */
+	/* Properties of the contents (obj/, fetch/) */
 	TYPE_ANONYMOUS = 1 << 3,  /* nothing in the file identifies its build */
 	TYPE_ANY_BYTES = 1 << 4,  /* files of the type have no format: even an HTML page can be the right
 				     file */

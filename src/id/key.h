@@ -55,7 +55,7 @@ int key_parse(struct key *out, const char *text); /* 0, -EINVAL */
 bool key_is_by_debug_id(const struct key *k);
 
 /* For listings. Keys of one type and form use the same fields in the same way. So if a path can be printed
- * for one of them, it can be printed for all that have a valid name. */
+ * for one such key, it can be printed for every such key with a valid name. */
 enum key_form {
 	KEY_FORM_NONE,	/* not an id of this type */
 	KEY_CODE_TINY,	/* code ids: of one or two digits */

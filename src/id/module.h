@@ -24,8 +24,8 @@ struct module {
 };
 
 /* Prints the identifiers in the canonical spelling that look-ups use. Both return `out`. An ELF build id is
- * padded to 20 bytes. A debug id is in lower case; that of a Portable PDB has no stamp. "": the module has
- * no such id, or a debug id of zeros. */
+ * padded to 20 bytes. A debug id is in lower case; the debug id of a Portable PDB has no stamp. "": the
+ * module has no such id, or a debug id of zeros. */
 #define MODULE_ID_TEXT (CODE_ID_MAX + 1)
 const char *module_code_text(const struct module *m, char out[static MODULE_ID_TEXT]);
 const char *module_debug_text(const struct module *m, char out[static MODULE_ID_TEXT]);
@@ -51,8 +51,8 @@ int module_set_code_id(struct module *m, const char *text, size_t n);
 void pe_id_trim(char *code_id);
 
 /* Writes the UUID of a Mach-O file or WASM module, 32 digits in lower case. For a Mach-O file and most WASM
- * modules it is both the code id and the debug id. It is taken from the code id, or else from the debug id.
- * 0; -ENOENT: the module has neither, or its code id is not a UUID. */
+ * modules the UUID is both the code id and the debug id. The UUID is taken from the code id, or else from
+ * the debug id. 0; -ENOENT: the module has neither, or its code id is not a UUID. */
 int module_uuid(const struct module *m, char out[static 33]);
 
 /* Returns the module's debug id, or else the one derived from the code id of an ELF file (lossy; depends on

@@ -21,7 +21,7 @@ enum worth_debug {
 };
 
 struct worth {
-	bool known; /* false: the file was not looked at, and counts as one that has everything */
+	bool known; /* false: the file was not looked at, and counts as a file that has everything */
 	enum worth_symbols symbols;
 	enum worth_debug debug;
 	bool unwind, sources;

@@ -47,7 +47,7 @@ void net_post_by(struct net *n, struct net_post *post, void (*fn)(void *ctx), vo
 /* Like net_post(), but waits until fn has returned. On the net thread fn runs at once. Always 0. */
 int net_call(struct net *n, void (*fn)(void *ctx), void *ctx);
 
-/* A timer is embedded in its owner's struct. It is zeroed before its first use. (net) */
+/* A timer is embedded in its owner's struct. The struct must be zeroed before its first use. (net) */
 struct net_timer {
 	struct net_timer *prev, *next;
 	uint64_t due; /* clock_ms(); 0: not set */

@@ -74,7 +74,7 @@ bool peer_may_lead_to(struct transfer *t, const struct address *to)
 }
 
 /* Allows any connection to a proxy, because only the proxy knows which server it connects to. A proxy at
- * the origin's port is recognized by its address, which is that of the first hop. */
+ * the origin's port is recognized by its address, which is the address of the first hop. */
 bool peer_may_connect(struct transfer *t, const struct address *to, unsigned port)
 {
 	if (!is_direct(t, port))

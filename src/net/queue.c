@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* The time slices: a transfer keeps its slot for SLOT_MS before it yields to an equally urgent one. It
- * yields to a more urgent one after LEAST_SLOT_MS. */
+/* The time slices: a transfer yields its slot to an equally urgent transfer after SLOT_MS, and to a more
+ * urgent transfer after LEAST_SLOT_MS. */
 #define SLOT_MS 1000
 #define LEAST_SLOT_MS 250
 #define FIRST_WAIT_MS 500 /* a request of rank NET_FIRST waits this long before it may use an extra

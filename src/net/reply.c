@@ -1,4 +1,4 @@
-/* Reads header lines into a net_reply, and turns libcurl's errors into those of net. */
+/* Reads header lines into a net_reply, and turns libcurl's errors into net_errors (request.h). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"

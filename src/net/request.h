@@ -27,12 +27,12 @@ struct net_req {
 
 	/* The following fields may be NULL or 0; the strings are owned. Credentials (user, cert, netrc) are
 	 * sent to the origin of `url` only, as headers are. */
-	char *user, *password;	/* in place of those in `url` */
+	char *user, *password;	/* in place of the user and the password in `url` */
 	char *sigv4;		/* user and password sign the request: "aws:amz:REGION:s3" */
 	char *cert, *key;	/* files */
 	char *netrc;		/* a file */
 	char *ca_file;		/* in place of the system's certificates */
-	char *proxy;		/* URL; "none": no proxy; NULL: that of the environment */
+	char *proxy;		/* URL; "none": no proxy; NULL: the proxy of the environment */
 	bool allow_private;	/* a redirect may lead to this machine or a private network, even if the
 				   first host is elsewhere */
 	bool allow_http;	/* a redirect may lead from https to http */

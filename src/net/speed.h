@@ -1,5 +1,5 @@
-/* How fast a host answers and sends, measured on the transfers that use it anyway. struct speed is a plain value
- * with pure functions; net/ has one for each origin. One thread. */
+/* The speed at which a host answers and sends, measured on the transfers that use it anyway. struct speed
+ * is a plain value with pure functions; net/ has one struct for each origin. One thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>

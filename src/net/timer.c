@@ -42,7 +42,8 @@ void net_timer_set(struct net *n, struct net_timer *t, unsigned ms, void (*fn)(v
 	ring_insert(at, t);
 }
 
-/* Timers that are set while this runs wait for the next round of the loop, even those of 0 ms. */
+/* A timer that is set while timers_run() runs waits for the next round of the loop, even a timer of 0
+ * ms. */
 void timers_run(struct net *n)
 {
 	struct net_timer due, *t;

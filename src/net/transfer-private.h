@@ -32,7 +32,7 @@ struct transfer {
 	char origin[NET_HOST_MAX];
 	bool waiting;  /* it waits for a slot at the origin */
 	bool waited;   /* it waited for the slot that it has now */
-	bool promised; /* a running transfer was asked to yield its slot to this one */
+	bool promised; /* a running transfer was asked to yield its slot to this transfer */
 	enum net_rank rank;
 	uint64_t slot_since; /* clock_ms(): when it got its slot, or began to wait for one */
 	bool proxied; /* the settings name a proxy; an exception (no_proxy) may apply */

@@ -52,7 +52,7 @@ static int kill_foreign(scmp_filter_ctx f)
 	return r == -EINVAL ? 0 : r;
 }
 
-/* Loads the filter. A kernel without filters reports one of these errors, itself or through the library. */
+/* Loads the filter. If the kernel has no filters, the kernel or the library reports one of these errors. */
 static int load(scmp_filter_ctx f)
 {
 	int r = seccomp_load(f);

@@ -6,6 +6,6 @@
 /* Call it before the process reads secrets. Programs that the process starts with exec are not hidden. */
 void hide_memory(void);
 
-/* Call it when the secrets are gone. It has an effect only in a sanitized build, where another process
- * searches for leaks. */
+/* Call it when the secrets are gone. The call has an effect only in a sanitized build, where another
+ * process searches for leaks. */
 void hide_memory_end(void);

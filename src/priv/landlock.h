@@ -1,6 +1,6 @@
-/* Landlock: a process gives up access to files that its user could open. It is for a process that stays
- * root: without Landlock, such a process can open all files of root. Needs Linux 5.19; with 5.13, renames
- * between directories would fail. */
+/* Landlock: a process gives up access to files that its user could open. Landlock is for a process that
+ * stays root: without Landlock, such a process can open all files of root. Needs Linux 5.19; with 5.13,
+ * renames between directories would fail. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 

@@ -28,7 +28,7 @@ struct host {
 struct breakers {
 	pthread_mutex_t lock;
 	unsigned open_ms;
-	struct host *hosts; /* under lock; one for each configured host: few */
+	struct host *hosts; /* under lock; one for each configured host, so only a few */
 };
 
 int breakers_new(struct breakers **out, unsigned open_ms)

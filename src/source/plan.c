@@ -1,5 +1,5 @@
-/* Plans the paths that a source is asked for: those of its layout, then the spellings that
- * real servers need. */
+/* Plans the paths that a source is asked for: the paths of its layout, then the spellings that real servers
+ * need. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
 #include "source/admin.h"
@@ -224,8 +224,8 @@ static void take_case(char *text, const char *like, size_t n)
 		text[i] = like[i];
 }
 
-/* Changes the case of the last part of the path, which is not in the index. Its extension may differ from
- * that of the name: Foo.src.zip. */
+/* Changes the case of the last part of the path, which is not in the index. The extension of that part may
+ * differ from the name's extension: Foo.src.zip. */
 static void take_file_case(char *file, const char *name, size_t n)
 {
 	bool lower = false;
@@ -334,7 +334,7 @@ static bool is_repeated(const struct plan *p)
 	return false;
 }
 
-/* 1: the path in p->out is the wanted one. */
+/* 1: the path in p->out is the wanted path; 0: it is not; -errno. */
 static int plan_one(struct plan *p)
 {
 	if (!is_listed(p) || is_repeated(p))

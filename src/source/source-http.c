@@ -1,6 +1,6 @@
 /* The kinds "http" (any layout under a base URL) and "debuginfod" (whose layout is its API). A stock
- * debuginfod answers GET only (HEAD gets 400) and ignores ranges. It answers 503 to an id that is not
- * lower-case hex of whole bytes; symfs never sends one. */
+ * debuginfod answers GET only (HEAD gets 400) and ignores ranges. Such a server answers 503 to an id that
+ * is not lower-case hex of whole bytes; symfs never sends one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/plan.h"
 #include "source/kinds.h"

@@ -318,7 +318,7 @@ static int make_absolute(struct source *s)
 	return 0;
 }
 
-/* Chooses the name under which misses are remembered. It depends on the URL, so that the misses of a
+/* Chooses the name under which misses are remembered. The name depends on the URL, so that the misses of a
  * mistyped URL do not count once it is corrected. The name is visible in the store, so it contains no hash
  * of a password. */
 static void choose_memory(struct source *s)

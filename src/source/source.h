@@ -1,6 +1,6 @@
-/* A source: a server or directory that artifacts come from. It does no I/O: it plans requests and judges
- * replies, as plain values, so every kind can be tested without a network. Sources are reference-counted as
- * a set (sources.h) and immutable; any thread. */
+/* A source: a server or directory that artifacts come from. A source does no I/O: it plans requests and
+ * judges replies, as plain values, so every kind can be tested without a network. Sources are
+ * reference-counted as a set (sources.h) and immutable; any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -48,7 +48,8 @@ void source_ask_release(struct source_ask *a);
 
 struct judgement;
 
-/* How a source spelled the paths of earlier files. This orders the next requests, and rules nothing out. */
+/* How a source spelled the paths of earlier files. These facts order the next requests, but exclude
+ * none. */
 struct source_taught {
 	uint16_t spelling[FILETYPES]; /* source_ask.code of the last file of each type; 0: none so far */
 	uint16_t last;		      /* source_ask.code of the last file of any type; 0: none so far */
@@ -123,8 +124,8 @@ int source_new(struct source **out, const struct conf_section *c, const struct s
 	struct err *e);
 void source_free(struct source *s);
 
-/* Whether the source is a tree without a layout, in which scan/ finds files by their contents. Its planned
- * requests name no path. */
+/* Whether the source is a tree without a layout, in which scan/ finds files by their contents. The requests
+ * of such a source name no path. */
 bool source_scans(const struct source *s);
 
 int source_plan(const struct source *s, const struct source_facts *facts, const struct artifact *a,
@@ -187,7 +188,7 @@ void source_name_of_memory(char *memory);
 int source_words(char *const *list, int (*each)(void *ctx, const char *word), void *ctx);
 
 /* Writes a URL without user:password@ and without its query, which may be just as secret. The URL must be
- * clear (see below), or made from a clear one. */
+ * clear (see below), or made from a clear URL. */
 int url_without_credentials(const char *url, struct buf *out);
 
 /* Whether a URL is clear: it is certain where user and password end, and both can be sent. The only @ is

@@ -64,8 +64,8 @@ int browse_first_of_range(struct browse *b, const struct listing_part *part,
 	return r;
 }
 
-/* Prints a name by a sample key: any key of the class would print the same. 1: the entry is in *out; 0:
- * there is none; -errno. */
+/* Prints a name by a sample key: any key of the class would print the same entry. 1: the entry is in *out;
+ * 0: there is none; -errno. */
 int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out)
 {

@@ -72,7 +72,7 @@ int browse_fill_names(struct browse *b, uint64_t after)
 	return r;
 }
 
-/* Adds one entry for each tier. The offset of a tier is that of a name in it. */
+/* Adds one entry for each tier. The offset of a tier is the offset of a name in it. */
 int browse_fill_tiers(struct browse *b, uint64_t after)
 {
 	struct browse_place at;

@@ -9,7 +9,7 @@
 /* The next rows of one class. */
 struct browse_stream {
 	unsigned class;
-	bool end;      /* no rows follow those in `rows` */
+	bool end;      /* no rows follow the rows in `rows` */
 	unsigned n, i; /* rows read, and the next of them */
 	struct index_row rows[AHEAD];
 };
@@ -25,7 +25,7 @@ struct browse {
 	bool named; /* the range has a file name, `name` */
 	struct index_name name;
 	unsigned streams;
-	struct browse_stream *stream; /* one for each class of the range */
+	struct browse_stream *stream; /* one stream for each class of the range */
 };
 
 /* ---- printing (browse-print.c) ------------------------------------------------------- */
@@ -61,7 +61,7 @@ int browse_first_of_class(struct browse *b, struct browse_print *p, const struct
 /* The first entry of the part that keys of the range print. */
 int browse_first_of_range(struct browse *b, const struct listing_part *part, const struct listing_range *g,
 	const char *only, struct browse_entry *out);
-/* The first entry that a file name prints, in a class whose keys all print the same for it. */
+/* The first entry that a file name prints, in a class whose keys all print the same entry for that name. */
 int browse_print_name(struct browse *b, const struct listing_part *part, unsigned class,
 	const char *name, const char *only, struct browse_entry *out);
 /* The first entry that a file name of the tier prints. */

@@ -176,7 +176,7 @@ static void make_room(struct store *s, uint64_t need)
 int evict_make_room(struct store *s, uint64_t need)
 {
 	make_room(s, need);
-	/* A download may still hold the blocks of its evicted file. This waits without the write lock,
+	/* A download may still hold the blocks of its evicted file. The wait does not hold the write lock,
 	 * because the download may need that lock before it closes the file. */
 	while (!room_has(s, need) && clock_ms() < atomic_load(&s->held_until))
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);

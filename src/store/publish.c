@@ -47,7 +47,7 @@ static bool is_repeated(const struct store_learned *l, unsigned i)
 
 enum rival { RIVAL_BETTER, RIVAL_EQUAL, RIVAL_WORSE, RIVAL_UNKNOWN };
 
-/* How the file that has a key compares with the one that is published. */
+/* Compares the file that has a key with the file that is published. */
 static enum rival rival_of(struct publishing *p, const struct index_hit *h, enum filetype t)
 {
 	struct stat st;
@@ -150,8 +150,8 @@ static bool may_take(struct publishing *p, const struct index_hit *from)
 	}
 }
 
-/* Records intents for the files that are about to change: those of this blob, and of the blob that loses its
- * key. */
+/* Records intents for the files that are about to change: the files of this blob, and of the blob that
+ * loses its key. */
 static int intend(struct index *ix, struct publishing *p)
 {
 	struct index_hit old;

@@ -12,7 +12,7 @@ struct store;
 bool search_digits(const char *text, char digits[static MODULE_ID_TEXT]);
 
 /* Writes the artifacts that an identifier can name, at most `most`, each once: a build id, a UUID, a debug id
- * or the code id of a PE file. Types that also need a name, or that servers know only by name, are included
- * if the index has a file or a miss of such a name. Returns their number; 0: `text` is not an identifier,
- * or the identifier names no artifact. Any thread. (reads the index) */
+ * or the code id of a PE file. A type that also needs a name, or that servers know only by name, is
+ * included if the index has such a file or miss. Returns their number; 0: `text` is not an identifier, or
+ * the identifier names no artifact. Any thread. (reads the index) */
 unsigned search_id(struct store *s, const char *text, struct artifact *out, unsigned most);

@@ -98,7 +98,8 @@ static int replace_dir(struct store *s, struct err *e)
 	return r;
 }
 
-/* With the write lock: if the store's path leads to another directory now, opens that one. */
+/* If the store's path leads to another directory now, opens that directory. The caller holds the write
+ * lock. */
 static int renew_dir(struct store *s, struct err *e)
 {
 	struct err own = {0};
@@ -119,8 +120,8 @@ static int renew_dir(struct store *s, struct err *e)
 	return err_set(e, -EIO, "%s", own.text[0] ? own.text : err_text(r));
 }
 
-/* With the write lock: makes the store use the index file at its path. A `bad` or missing index is
- * rebuilt. */
+/* Makes the store use the index file at its path. The caller holds the write lock. A `bad` or missing index
+ * is rebuilt. */
 static int renew_index(struct store *s, struct index *bad, struct err *e)
 {
 	_cleanup_index_ struct index *now = current_index(s);

@@ -42,7 +42,7 @@ static inline int session_counted(const struct session *ses)
 	return ses->r < 0 ? ses->r : ses->count;
 }
 
-/* With the write lock, outside of a transaction: settles every intent. 0, -errno. */
+/* Settles every intent. The caller holds the write lock, and has no transaction open. 0, -errno. */
 int session_settle(struct session *ses);
 
 /* Opens the index of a new handle, and makes or rebuilds the index if necessary. */

@@ -1,5 +1,5 @@
-/* Notes (a line each, in the index) and side files (in DIR/aside/). They keep what processes found out about
- * sources, because finding it out again is costly. */
+/* Notes (a line each, in the index) and side files (in DIR/aside/). Both keep facts that processes found
+ * out about sources, because finding these facts again is costly. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"

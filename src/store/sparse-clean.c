@@ -44,8 +44,8 @@ int store_list_sparse(struct store *s, int64_t after, struct store_sparse_row *r
 	return session_counted(&ses);
 }
 
-/* Whether a row has no file, or one of another size. A process leaves such a row when it is killed after it
- * removed or published the file, and before it dropped the row. */
+/* Whether a row has no file, or a file of another size. A process leaves such a row when it is killed after
+ * it removed or published the file, and before it dropped the row. */
 static bool has_unsound_row(struct store *s)
 {
 	struct store_sparse_row row = {.id = 0};

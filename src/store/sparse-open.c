@@ -1,4 +1,5 @@
-/* Sparse files: opens them, lists those that this process fills, and loads their blocks from the index. */
+/* Sparse files: opens them, lists the files that this process fills, and loads their blocks from the
+ * index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"

@@ -59,8 +59,8 @@ static inline void cleanup_sparse(struct sparse **f)
 uint64_t sparse_size(const struct sparse *f);
 const struct sparse_validator *sparse_validator(const struct sparse *f);
 bool sparse_is_writer(const struct sparse *f);
-/* Whether the file will not be kept: an opener came with another validator, or the file was removed. Its
- * bytes can still be read, and more can be written for its readers. */
+/* Whether the file will not be kept: an opener came with another validator, or the file was removed. The
+ * bytes of the file can still be read, and more bytes can be written for its readers. */
 bool sparse_is_stale(const struct sparse *f);
 /* The number of this version of the artifact, the same after a restart; another version has another number.
  * It has at most 63 bits, and is above 1. */

@@ -1,5 +1,5 @@
-/* The store: the cache on disk, shared by several processes of one user. It has an SQLite index of keys, and
- * one file for each artifact.
+/* The store: the cache on disk, shared by several processes of one user. The store has an SQLite index of
+ * keys, and one file for each artifact.
  *
  *	DIR/index.sqlite	the index (WAL); may be deleted at any time: it is rebuilt
  *	DIR/blobs/ab/REST	one whole artifact, named by the SHA-256 of its bytes
@@ -38,7 +38,7 @@ struct store_opts {
 /* Opens the store, and makes its directory (0700) if it is missing. A damaged index is renamed to
  * index.sqlite.damaged and rebuilt from the blobs, with a line in the log. 0; -EREMOTE: the directory is on
  * NFS or SMB, where locks cannot be trusted; -EPERM: it belongs to another user, or any user can write to it;
- * -EROFS and others as the system reports them. */
+ * -EROFS and other errors as the system reports them. */
 int store_open(struct store **out, const struct store_opts *o, struct err *e); /* (waits) */
 void store_close(struct store *s);
 /* At shutdown: from now on no call waits longer than two seconds for other processes. */
@@ -139,7 +139,7 @@ int store_keep(struct store *s, const struct key *k, int64_t seconds);
 /* Lists the stored keys with id > after, at most n, in the order of id. Returns their number, or -errno. */
 int store_list(struct store *s, int64_t after, struct store_row *rows, unsigned n);
 
-/* A note is a line of at most 200 bytes under a name. It saves the next process from finding out a fact
+/* A note is a line of at most 200 bytes under a name, which saves the next process from finding out a fact
  * again. Notes are lost with the index. 0; -ENOENT: no such note. */
 int store_note_set(struct store *s, const char *name, const char *text); /* (waits) */
 int store_note(struct store *s, const char *name, char text[static 201]);

@@ -1,6 +1,5 @@
-/* The bytes of one artifact, whole and verified, open for reading. They never change while a
- * blob is held: a sealed file of the store, or a file of a directory source in place. Refcounted;
- * any thread. */
+/* The bytes of one artifact, whole and verified, open for reading. The bytes never change while a blob is
+ * held: a sealed file of the store, or a file of a directory source in place. Refcounted; any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/hash.h"

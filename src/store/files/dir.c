@@ -117,8 +117,7 @@ bool dir_is_removed(int dirfd)
 	return fstat(dirfd, &st) == 0 && st.st_nlink == 0;
 }
 
-/* A directory that cannot be read, as on a failing disk, may still be there: it does not count as
- * elsewhere. */
+/* A directory that cannot be read, as on a failing disk, may still be there; then the result is false. */
 bool dir_is_elsewhere(int dirfd, const char *path)
 {
 	_cleanup_close_ int at = -1;

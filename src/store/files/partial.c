@@ -1,4 +1,4 @@
-/* The drafts in DIR/partial/: creates them, and removes those of dead processes. */
+/* The drafts in DIR/partial/: creates drafts, and removes drafts of dead processes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/files/partial.h"
 #include "base/hash.h"

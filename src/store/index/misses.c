@@ -5,8 +5,8 @@
 
 #define CLOCK_SLACK 60 /* seconds */
 
-/* A miss from the future was written before the clock was set back. It does not count: it would hold until that time
- * comes again. */
+/* A miss from the future was written before the clock was set back. Such a miss does not count, because it
+ * would hold until that time comes again. */
 static int miss_until_with(struct conn *c, const char *canon, const char *name,
 	const char *source, int64_t *out)
 {

@@ -46,7 +46,8 @@ const char index_schema[] =
 	" debug_file TEXT NOT NULL, checksum TEXT NOT NULL);"
 	"CREATE INDEX modules_code ON modules(code) WHERE code <> '';"
 	"CREATE INDEX modules_debug ON modules(debug) WHERE debug <> '';"
-	/* `name`: the file name in the request, if the source's path has one that is not part of the key; else "". */
+	/* `name`: the file name in the request, if the source's path has a file name that is not part of
+	 * the key; else "". */
 	"CREATE TABLE misses(id INTEGER PRIMARY KEY AUTOINCREMENT, canon TEXT NOT NULL,"
 	" key TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, since INTEGER NOT NULL,"
 	" until INTEGER NOT NULL, reason TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,"

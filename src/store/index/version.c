@@ -1,4 +1,4 @@
-/* The index: checks its version, and upgrades an older one. */
+/* The index: checks its version, and upgrades an older index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 

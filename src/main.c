@@ -18,9 +18,10 @@ static bool is_mount(int argc, char **argv)
 	       strncmp(argv[3], "-o", 2) == 0;
 }
 
-/* Opens /dev/null on each standard stream that the caller closed. The next open() would take the
+/* Opens /dev/null on each standard stream that the caller closed. Otherwise the next open() would take the
  * free number, and messages would go into a file of the store. The mode is the opposite of the stream's use
- * (write-only for stdin), so that reading the input and writing results still fail. -1: /dev/null cannot be opened. */
+ * (write-only for stdin), so that reading the input and writing results still fail. -1: /dev/null cannot be
+ * opened. */
 static int fill_streams(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -12,8 +12,8 @@
  *
  * When all FUNCs and PUBLICs are in that list, (eliot-functions.c)
  *
- * 4. marks are sorted, and of several at one address one stays: see enum how;
- * 5. each run of marks in one FUNC becomes a function of GSYM. A FUNC that another one interrupts becomes
+ * 4. the marks are sorted, and one mark stays at each address: see enum how;
+ * 5. each run of marks in one FUNC becomes a function of GSYM. A FUNC that another FUNC interrupts becomes
  *    several functions. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -23,7 +23,7 @@
 #define NONE UINT32_MAX
 #define MARK '\1'
 
-/* A FUNC, a PUBLIC or an inlined function. `entry` is its first address; NONE: it is inlined. */
+/* A FUNC, a PUBLIC or an inlined function. `entry` is its first address; NONE: the function is inlined. */
 struct function {
 	uint32_t entry, name;
 };
@@ -46,7 +46,7 @@ enum how {
 struct mark {
 	uint32_t addr, place;
 	enum how how;
-	uint32_t order; /* its number; for sorting, because qsort() is not stable */
+	uint32_t order; /* the number of the mark; for sorting, because qsort() is not stable */
 };
 
 /* A node of the tree: the FUNC or an inlined call. Lists of lines and children are linked by index; NONE is
@@ -92,7 +92,7 @@ struct eliot {
 	LIST(struct called) calls;    /* of all levels of the tree, one level after the other */
 	LIST(struct covered) covered; /* of all levels of the tree, as `calls` */
 	bool marks_told;  /* write marks into names and files: see eliot.h */
-	uint32_t no_file; /* for calls without a file */
+	uint32_t no_file; /* the writer's number of the file for calls without a file */
 };
 
 static inline uint64_t end_of(uint64_t addr, uint64_t size)

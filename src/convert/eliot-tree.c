@@ -97,7 +97,8 @@ static int compare_lines(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Sorts by address. Lines at one address stay in the order of the file, because the first one counts. */
+/* Sorts by address. Lines at one address stay in the order of the file, because only the first line at an
+ * address counts. */
 static void sort_lines(struct eliot_line *l, size_t n)
 {
 	bool sorted = true;

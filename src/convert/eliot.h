@@ -5,7 +5,7 @@
  * functions.
  *
  * With `marks` the GSYM file is only for the look-ups of src/symb/ and is not served. Its function names
- * and file names then carry more than names; eliot_name() and eliot_file() decode them. The function at
+ * and file names then have marks, which eliot_name() and eliot_file() decode. The function at
  * ELIOT_NAME_AT has the program's name. Without `marks` any reader of GSYM can use the file. Such a file
  * cannot express two things: how far behind the start of its FUNC a piece begins, and an inlined call whose
  * call site has no file. */
@@ -34,12 +34,12 @@ struct eliot_func {
 	struct nest_queue *calls; /* eliot_add() empties it */
 };
 
-/* Creates `x` for records that go to `w`. `marks`: see above. 0, -ENOMEM. */
+/* Creates *out, which takes records for `w`. `marks`: see above. 0, -ENOMEM. */
 int eliot_new(struct eliot **out, struct gsym_writer *w, bool marks);
 void eliot_free(struct eliot *x);			  /* NULL is fine */
 
 /* Add a FUNC or a PUBLIC, in the order of the file. PUBLICs rank after all FUNCs, wherever the file has
- * them. 0; -ENOMEM; -EFBIG: there are too many, or inlined calls overlap too much (eliot-nest.h). */
+ * them. 0; -ENOMEM; -EFBIG: there are too many records, or inlined calls overlap too much (eliot-nest.h). */
 int eliot_add(struct eliot *x, const struct eliot_func *f);
 int eliot_public(struct eliot *x, uint64_t addr, uint32_t name);
 /* Passes all records to the writer. `module`: the writer's number of the program's name; 0: the file does

@@ -72,8 +72,8 @@ static inline bool take_decimal(struct text *t, uint64_t *out)
 	return true;
 }
 
-/* A negative line number, which some compilers write, means no line. Only the lower 32 bits of a large one
- * count. */
+/* A negative line number, which some compilers write, means no line. Only the lower 32 bits of a large
+ * number count. */
 static inline bool take_line_number(struct text *t, uint32_t *out)
 {
 	bool minus = t->p < t->end && *t->p == '-';

@@ -19,16 +19,16 @@ struct breakpad_counts {
 	uint64_t first_bad; /* number of the first bad line, from 1; 0: no line is bad */
 };
 
-/* Creates a reader. Look-ups in its output find what Mozilla's service finds (eliot.h). A bad FILE or
- * PUBLIC line is left out. `strict`: any other bad line makes the whole file fail, as in the service.
- * Otherwise only that line is left out; after a bad FUNC line, so are the lines of its block. `marks`: the
+/* Creates a reader. Look-ups in its output find what Mozilla's service finds (eliot.h). A bad FILE or PUBLIC
+ * line is left out. `strict`: any other bad line makes the whole file fail, as in the service. Otherwise
+ * only that line is left out; after a bad FUNC line, the lines of its block are left out, too. `marks`: the
  * output is only for the look-ups of src/symb/. 0, -ENOMEM. */
 int breakpad_new(struct breakpad **out, struct gsym_writer *w, bool strict, bool marks);
 void breakpad_free(struct breakpad *b);
 void cleanup_breakpad(struct breakpad **b);
 #define _cleanup_breakpad_ __attribute__((cleanup(cleanup_breakpad)))
 
-/* Reads the next piece. 0; -EBADMSG: the text is not a Breakpad file, or a line is bad and the reader
+/* Reads the next piece. 0; -EBADMSG: the text is not a Breakpad file, or a line is bad and the reader is
  * strict (`e` names the line); -ENOMEM, -EFBIG. */
 int breakpad_feed(struct breakpad *b, const char *p, size_t n, struct err *e);
 

@@ -8,7 +8,7 @@
 /* Lines that belong to no function of the debug information: see struct batch_orphan. */
 struct stray_row {
 	uint64_t addr;
-	uint32_t file, line; /* `file` is the writer's number */
+	uint32_t file, line; /* `file` is the writer's number of the file */
 };
 
 struct stray_lines {

@@ -11,9 +11,9 @@
 #define THREADS_MOST 8
 #define MODULES_EACH 4 /* fewer threads are started if each would have fewer modules */
 
-/* Whether the function is to be written. When a linker folds identical functions, the symbols of the
- * dropped ones stay. They then lie in code of another module. Of several functions of a module at one
- * address, the first is written. */
+/* Whether the function is to be written. When a linker folds identical functions, the symbols of the dropped
+ * functions stay. They then lie in code of another module. Of several functions of a module at one address,
+ * the first is written. */
 static bool is_wanted(const struct job *j, const struct pdb_code *c, const struct pdb_func *f)
 {
 	const struct pdb_contrib *k = pdb_contrib_of(&j->pdb, f->section, f->off);

@@ -24,7 +24,7 @@ struct reader {
 	unsigned guid, blob; /* bytes of an index into the GUID and the blob heap */
 	uint32_t n_documents, n_methods;
 	const uint8_t *documents, *methods;
-	uint32_t *files; /* by the document's row, from 1; 0: not added yet */
+	uint32_t *files; /* the writer's number of a document, by the document's row, from 1; 0: not added yet */
 	uint32_t no_name;
 };
 

@@ -25,7 +25,7 @@ static int tell_rows(struct symbols *s, uint64_t start, uint64_t end)
 	size_t from = 0, to = all->n;
 	int r = 0;
 
-	while (from < to) { /* finds the first that reaches beyond the start */
+	while (from < to) { /* finds the first entry whose `reach` is beyond the start */
 		size_t mid = from + (to - from) / 2;
 
 		if (all->all[mid].reach <= start)
@@ -92,7 +92,7 @@ static uint64_t symbol_end(const struct symbols *s, size_t i)
 }
 
 /* Writes the symbols that are functions. A symbol with neither type nor size is a label if it lies in a
- * function, and a function otherwise. But a global one is a function even inside another symbol, if that
+ * function, and a function otherwise. But a global symbol is a function even inside another symbol, if that
  * symbol has no type: assembler has tables of functions. A symbol with a type but no size is a function,
  * unless a symbol with a size begins at its address. */
 static int tell_symbols(struct symbols *s)

@@ -27,8 +27,8 @@ struct gsym_make_opts {
 	bool plain_names; /* PDBs: names without the types of parameters */
 	unsigned threads; /* for DWARF and PDBs; 0: as many as there are processors, up to 8 */
 	/* Finds another file. 0: *out stays valid until gsym_make() returns; -ENOENT: the file was not
-	 * found; -EAGAIN: gsym_make() shall end and return -EAGAIN. NULL: no file is found. Only one thread
-	 * at a time calls it. */
+	 * found; -EAGAIN: gsym_make() shall end and return -EAGAIN. If `find` is NULL, no file is found.
+	 * Only one thread at a time calls it. */
 	int (*find)(void *ctx, const struct gsym_want *want, struct span *out);
 	/* Called with the progress, 0 to 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned part);

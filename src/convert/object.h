@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "convert/make.h"
 
-/* Writes to `out` an object file that has only the contents of `w`. It has the format, class, byte order
- * and machine of the input, which `made` describes. If the input was not an object file, it is 64-bit ELF
- * without a machine. Returns as gsym_write(). */
+/* Writes to `out` an object file that has only the contents of `w`. It has the format, class, byte order and
+ * machine of the input, which `made` describes. If the input was not an object file, the output is 64-bit
+ * ELF without a machine. Returns as gsym_write(). */
 int gsym_write_object(struct gsym_writer *w, const struct gsym_made *made, struct buf *out, struct err *e);

@@ -1,4 +1,4 @@
-/* Reads the symbol tables of ELF files, and the compressed one in .gnu_debugdata. */
+/* Reads the symbol tables of ELF files, and the compressed symbol table in .gnu_debugdata. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/bytes.h"
 #include "base/expand.h"

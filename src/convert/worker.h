@@ -18,8 +18,8 @@ struct gsym_work_file {
 
 /* A file that the worker needs and does not have. */
 struct gsym_work_lack {
-	enum gsym_want_kind kind; /* in this order: GSYM_ALT, GSYM_DWP, GSYM_DWO */
-	uint8_t id[64];		  /* of GSYM_ALT: its build id */
+	enum gsym_want_kind kind; /* files are requested in the order GSYM_ALT, GSYM_DWP, GSYM_DWO */
+	uint8_t id[64];		  /* with GSYM_ALT: the build id of the file */
 	uint8_t id_len;
 	/* With GSYM_DWO: the ids of all missing units, the lowest first. A package of the units is looked up
 	 * by the same ids. The caller frees them. */
@@ -54,8 +54,9 @@ struct gsym_work {
 	struct gsym_work_file alt, package; /* the parts that dwz moved away; a package of split units (.dwp) */
 	struct gsym_work_file units;	    /* single split units (.dwo), each after a gsym_work_unit */
 	struct gsym_work_lack *lack;	    /* the missing file, set with -EAGAIN; NULL: no other files exist */
-	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. Called when the worker
-	 * has sent a message; an error ends the worker, and gsym_work() returns the error. */
+	/* GSYM_WORK_PARTIAL: `in` is the worker's end of a socket pair, `socket` the other. `serve` is
+	 * called when the worker has sent a message; an error ends the worker, and gsym_work() returns the
+	 * error. */
 	int socket;
 	int (*serve)(void *ctx);
 	void *ctx;

@@ -10,8 +10,8 @@
 struct batch_func {
 	uint64_t addr, size;
 	uint32_t name;	      /* index in batch.names */
-	uint32_t owner;	      /* index of the first function of the same entry: an entry with two ranges gives two */
-	uint32_t nodes, end_nodes; /* its inlined calls are among these */
+	uint32_t owner;	      /* index of the entry's first function: an entry with two ranges gives two functions */
+	uint32_t nodes, end_nodes; /* its inlined calls are among batch.nodes[nodes..end_nodes) */
 	uint32_t rows, n_rows;
 };
 
@@ -53,7 +53,7 @@ struct batch {
 	struct batch_orphan *orphans;
 	size_t n_orphans, orphans_room;
 	struct chunk *chunks; /* texts that are in no section */
-	bool broken;	      /* a part of the unit is broken; what came before is here */
+	bool broken;	      /* a part of the unit is broken; the batch has what was read before that part */
 	bool split;	      /* the unit's entries are in another file, which was not found */
 };
 

@@ -35,7 +35,7 @@ struct dwarf_file {
 	struct span s[DWARF_SECTIONS];
 	size_t mapped[DWARF_SECTIONS]; /* not 0: the section was compressed; the bytes that dwarf_close() unmaps */
 	bool swap;
-	bool dwo; /* has the sections of split units */
+	bool dwo; /* the file has the sections of split units */
 	struct dwarf_head *units;
 	size_t n_units;
 	const struct dwarf_file *alt; /* the file to which dwz moved entries; may be NULL */
@@ -152,7 +152,7 @@ static inline bool die_has(const struct dwarf_die *d, enum dwarf_field f)
 
 struct dwarf_scope {
 	uint64_t at, end;
-	uint32_t parent; /* UINT32_MAX: none */
+	uint32_t parent; /* index of the scope around this one; UINT32_MAX: none */
 	uint16_t tag;
 };
 

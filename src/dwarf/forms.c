@@ -45,7 +45,7 @@ bool skip_form(unsigned form, struct dwarf_sizes s, bool swap, const uint8_t **p
 		return take_sleb(p, end, &(int64_t){0});
 	case DW_FORM_LLVM_addrx_offset:
 		return take_uleb(p, end, &n) && pass(4, p, end);
-	case DW_FORM_indirect: /* its own form must be a direct one: no compiler nests them */
+	case DW_FORM_indirect: /* the form that it names must not be DW_FORM_indirect again */
 		return take_uleb(p, end, &n) && n != DW_FORM_indirect && n <= UINT16_MAX &&
 		       skip_form((unsigned)n, s, swap, p, end);
 	case DW_FORM_udata:

@@ -1,4 +1,4 @@
-/* Runs the program of a line table, version 2 to 5, which makes sequences of rows. */
+/* Runs the program of a line table, version 2 to 5. The program makes sequences of rows. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/grow.h"
 #include "base/util.h"

@@ -49,7 +49,7 @@ bool take_line_file(const uint8_t **p, const uint8_t *end, uint64_t *dir)
 	       take_uleb(p, end, &skipped);
 }
 
-/* Directories and files count from 1: directory 0 is the unit's, and file 0 does not exist. */
+/* Directories and files count from 1: directory 0 is the unit's directory, and file 0 does not exist. */
 static int old_tables(struct head *h)
 {
 	const char *name;
@@ -130,7 +130,7 @@ static int new_table(struct head *h, bool file)
 
 	if (n < 0 || !take_uleb(&h->p, h->end, &count))
 		return -EBADMSG;
-	/* Without a format, entries have no bytes, so the bytes that are left do not limit their count. */
+	/* Entries without a format have no bytes, so the remaining bytes do not limit their number. */
 	if (!n || count > (uint64_t)(h->end - h->p))
 		return count ? -EBADMSG : 0;
 	while (r == 0 && count--)

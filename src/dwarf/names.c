@@ -1,4 +1,4 @@
-/* Finds names of functions: the linkage name, or the name qualified with those of its scopes. */
+/* Finds names of functions: the linkage name, or the name qualified with the names of its scopes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "dwarf/batch.h"

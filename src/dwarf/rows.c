@@ -101,7 +101,7 @@ static uint64_t distance(const struct walk *k, const struct dwarf_sequence *s, u
 }
 
 /* If a linker folded several functions into one, each has a sequence, all at the same addresses. A
- * function's own sequence is the one that begins closest to its declaration. */
+ * function's own sequence is the sequence that begins closest to its declaration. */
 static struct dwarf_sequence *best_sequence(
 	struct walk *k, const struct dwarf_die *d, uint64_t start, size_t behind)
 {

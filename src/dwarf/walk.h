@@ -4,7 +4,7 @@
 #include "dwarf/batch.h"
 #include "dwarf/forms.h"
 
-/* The deepest nesting of entries; real ones are some dozens deep. */
+/* The deepest nesting of entries; real entries are some dozens deep. */
 #define WALK_DEEP_MOST 1024
 
 /* The context of the children of an entry. */
@@ -39,7 +39,7 @@ struct walk {
 	struct level levels[WALK_DEEP_MOST];
 };
 
-/* A walk that only records scopes, until it has a visitor. free() it; NULL: no memory. */
+/* Makes a walk, which only records scopes until the caller sets its `visit`. free() it; NULL: no memory. */
 struct walk *walk_new(const struct dwarf_unit *u, struct dwarf_scopes *scopes);
 /* Walks through all entries. 0; -EBADMSG: an entry is broken, and later ones are not read; -ENOMEM, or an
  * error of the visitor. */
@@ -59,6 +59,6 @@ bool walk_has_text(const struct walk *k, uint64_t addr);
 int walk_want_lines(struct walk *k);
 /* Adds the rows of a function, and sets f->rows and f->n_rows. 0, -ENOMEM. */
 int walk_find_rows(struct walk *k, const struct dwarf_die *d, struct batch_func *f);
-/* Adds the rows that no function took. Assembler has lines and no functions. Compilers leave out a function
- * that equals another, or that only jumps to another. 0, -ENOMEM. */
+/* Adds the rows that no function took. Assembler has lines and no functions. Compilers write no entry for a
+ * function that equals another function, or only jumps to another function. 0, -ENOMEM. */
 int walk_take_orphans(struct walk *k);

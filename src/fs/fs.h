@@ -16,7 +16,7 @@ struct helper;
 struct fs_opts {
 	const char *mountpoint;	  /* absolute */
 	const char *options;	  /* further options of libfuse, "allow_other,..." or ""; `nonempty`
-				     mounts over a directory that holds something */
+				     mounts over a directory that is not empty */
 	const char *source;	  /* what the mount table shows as device: "symfs" */
 	struct helper *helper;	  /* mounts and unmounts for this process; NULL: the process does it. The
 				     caller owns it, and frees it only after fs_free() */

@@ -46,7 +46,7 @@ static bool is_listed(const struct artifact *a, const struct gsym_listed *file)
 }
 
 /* The file that a path in gsym/ is converted from, if the path can mean the listed file; else NULL. A path
- * can mean several files, and the listed one need not be the first. (A PE file has two keys.) */
+ * can mean several files, and the listed file need not be the first. (A PE file has two keys.) */
 static const struct artifact *input_of(const struct tree_hit *hit, const struct gsym_listed *file)
 {
 	const struct artifact *first = hit->files;

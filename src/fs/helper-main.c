@@ -67,7 +67,7 @@ static void take_passed(const struct cmsghdr *c, int *fd)
 }
 
 /* The padding of the control buffer has room for a second descriptor, which the kernel may use. The kernel
- * closes a third one itself. */
+ * itself closes a third descriptor. */
 long helper_receive(int sock, void *p, unsigned long n, int *fd)
 {
 	union {
@@ -110,8 +110,8 @@ static long mount_id_at(const char *point)
 	return line ? strtol(line + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* Detaches a dead mount: only a FUSE mount whose daemon is gone gives these two errors. Refuses after
- * mount_it(): the helper's own daemon might not answer statx(). The helper would wait, and would keep
+/* Detaches a dead mount: only a FUSE mount whose daemon is gone gives ENOTCONN or ECONNABORTED. Refuses
+ * after mount_it(): the helper's own daemon might not answer statx(). The helper would wait, and would keep
  * the connection open even after the daemon has ended. */
 static int clear(const struct helping *h)
 {

@@ -8,7 +8,7 @@ enum helper_op {
 	HELPER_CLEAR = 1,
 	HELPER_MOUNT,	 /* the answer has a descriptor */
 	HELPER_UNMOUNT,
-	HELPER_PASS,	 /* with a descriptor; the answer is the kernel's number */
+	HELPER_PASS,	 /* the request has a descriptor; the answer is the kernel's number of the file */
 	HELPER_PASS_END, /* `arg`: that number */
 };
 

@@ -26,8 +26,8 @@ struct helper_mount {
 	uid_t daemon;	      /* the daemon's user; only files that this user owns are passed to the kernel */
 };
 
-/* Fills `out` from the `-o` options ("allow_other,noexec"); ignores those that only the daemon needs.
- * 0; -ENAMETOOLONG: the path of the mount point. */
+/* Fills `out` from the `-o` options ("allow_other,noexec"); ignores those that only the daemon needs. 0;
+ * -ENAMETOOLONG: the path of the mount point is too long. */
 int helper_mount_fill(struct helper_mount *out, const char *point, const char *source,
 	const char *options, struct err *e);
 

@@ -385,7 +385,7 @@ static int listing_open(struct listing *l)
 		return -ENOMEM;
 	tree_parse(l->of, hit);
 	if (hit->layout && hit->what != TREE_STATE) {
-		free(l->plan); /* of a call that failed */
+		free(l->plan); /* of an earlier call that failed */
 		l->plan = malloc(sizeof(*l->plan));
 		r = l->plan ? listing_plan_of(hit->layout, hit->rest, l->plan) : -ENOMEM;
 		l->dir_mode = tree_links_dirs(hit->layout, hit->rest) ? S_IFLNK : S_IFDIR;

@@ -44,8 +44,8 @@ static void entry_reply(struct fs *fs, fuse_req_t req, int r, struct entry *e)
 	node_unref(fs->nodes, e->node);
 }
 
-/* Finds the candidate whose key is `found`. It has all that the path says about the file, which can be more
- * than its key contains. */
+/* Finds the candidate whose key is `found`. The candidate has everything that the path says about the file,
+ * which can be more than the key contains. */
 static void asked_for(const struct artifact *cands, unsigned n, const struct key *found,
 	struct artifact *out)
 {

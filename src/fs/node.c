@@ -15,7 +15,7 @@ struct packed {
 	char text[]; /* code_id, code_file, debug_file, path: each ends with NUL */
 };
 
-/* Two texts of blob_facts, likewise without unused space. */
+/* Two texts of blob_facts, without unused space. */
 struct origin {
 	bool verified;
 	char text[]; /* source, url */
@@ -31,7 +31,7 @@ struct node {
 	char *name; /* the path; of a leaf, the canonical key */
 	/* under the table's lock */
 	struct node *next;
-	uint64_t nlookup, refs; /* how often the kernel and symfs refer to it */
+	uint64_t nlookup, refs; /* how often the kernel and symfs refer to the node */
 	struct node_bytes bytes;
 	uint64_t newer; /* in the node `base`: number of the node with the current bytes; 0: this node */
 	bool missed;    /* an OPEN found nothing, and no bytes were found since */
@@ -130,7 +130,7 @@ void node_artifact(const struct node *n, struct artifact *out)
 
 static struct node **bucket(struct nodes *t, uint64_t ino)
 {
-	/* Numbers are bits of a digest already, except that of the root. */
+	/* Inode numbers, except the root's, are bits of a digest already. */
 	return &t->buckets[ino & (t->n_buckets - 1)];
 }
 
@@ -149,7 +149,7 @@ static void grow(struct nodes *t)
 	struct node **more = calloc(old * 2, sizeof(*more)), **from = t->buckets;
 
 	if (!more)
-		return; /* the chains only become longer */
+		return; /* only the chains become longer */
 	t->buckets = more;
 	t->n_buckets = old * 2;
 	for (size_t i = 0; i < old; i++) {

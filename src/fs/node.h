@@ -28,7 +28,7 @@ struct node_bytes {
 	bool exact;	  /* false: `size` is a guess, and the other fields are not set */
 	bool settled;	  /* the bytes are in the store, and no better file is looked for */
 	uint64_t number;  /* as blob_number() or part_number() returns it */
-	uint64_t was;	  /* the number of the same bytes during their download; 0: they had none */
+	uint64_t was;	  /* the number of the same bytes during their download; 0: there is no such number */
 	uint64_t size;
 	int64_t time;	  /* the times that stat(2) shows: seconds of the wall clock */
 	const struct blob_facts *facts; /* where the bytes come from; node_bytes() sets it to NULL */

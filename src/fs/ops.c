@@ -57,7 +57,8 @@ static void getattr_answer(struct waiting *w, const struct fetched *f)
 	attr_reply(w->fs, w->req, r, w->node);
 }
 
-/* A leaf whose size is a guess: the file may be stored by now. With `exact_size`, waits for it. */
+/* Finds the size of a leaf whose size was a guess: the file can be stored by now. With `exact_size`, waits
+ * for the file. */
 static int getattr_leaf(struct fs *fs, fuse_req_t req, struct node *n)
 {
 	struct artifact a;
@@ -123,7 +124,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* ---- writing ------------------------------------------------------------------------ */
 
-/* The mount is read-only, so the kernel refuses these by itself, unless root remounts it. */
+/* The mount is read-only, so the kernel itself refuses these requests, unless root remounts it. */
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t dev)
 {
 	fuse_reply_err(req, EROFS);
@@ -184,9 +185,9 @@ static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 	fuse_reply_err(req, EROFS);
 }
 
-/* Keeps the kernel's default read-ahead, because more of it wrecks random reads; splice gains nothing.
- * Without FUSE_CAP_AUTO_INVAL_DATA, an open file keeps its cached pages when its size becomes known. The flag
- * is not needed: symfs gives changed bytes a new inode, so a new size or time never means new bytes. */
+/* Keeps the kernel's default read-ahead, because more would slow random reads. Splice gains nothing. Without
+ * FUSE_CAP_AUTO_INVAL_DATA, an open file keeps its cached pages when its size becomes known. The flag is not
+ * needed: symfs gives changed bytes a new inode, so a new size or time never means new bytes. */
 static void op_init(void *ctx, struct fuse_conn_info *conn)
 {
 	struct fs *fs = ctx;
@@ -205,7 +206,7 @@ static void op_init(void *ctx, struct fuse_conn_info *conn)
 		fs->up(fs->up_ctx);
 }
 
-/* Without access and flush: the kernel remembers the ENOSYS and does not ask again. */
+/* There is no access and no flush: the kernel remembers the ENOSYS, and sends these requests only once. */
 const struct fuse_lowlevel_ops fs_ops = {
 	.init = op_init,
 	.lookup = op_lookup,

@@ -6,9 +6,9 @@
  * reads go through the daemon.
  *
  * While an inode has open handles, all of them read through the daemon, or all read the same file of the
- * store directly. The kernel fails an open that breaks this rule. So an inode keeps the way and the
- * file of its first open until its last release. The counts here are never lower than those of the kernel:
- * it drops a handle before it sends RELEASE. */
+ * store directly. The kernel fails an open that breaks this rule. So all handles of an inode are read in the
+ * way, and from the file, of its first open, until its last release. The counts here are never lower than the
+ * kernel's counts: the kernel drops a handle before it sends RELEASE. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"

@@ -233,8 +233,8 @@ struct waiting {
 	struct artifact cands[];
 };
 
-/* Starts to wait for the first candidate that is found. Takes `node` (may be NULL), also on error.
- * 0: `answer` will reply. -ENOMEM: the caller replies. */
+/* Starts to wait for the first candidate that is found. Takes over the reference `node` (may be NULL), also
+ * on error. 0: `answer` will reply. -ENOMEM: the caller replies. */
 int wait_start(struct fs *fs, fuse_req_t req, const struct artifact *cands, unsigned n,
 	enum fetch_need need, wait_answer *answer, struct node *node,
 	const struct fuse_file_info *fi);

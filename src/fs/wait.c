@@ -41,7 +41,7 @@ static void waiting_unref(struct waiting *w)
 
 /* ---- the list ----------------------------------------------------------------------- */
 
-/* Under watch_lock. */
+/* Called under watch_lock. */
 static void list_remove(struct waiting *w)
 {
 	*w->at = w->next;
@@ -50,8 +50,8 @@ static void list_remove(struct waiting *w)
 	w->on_list = false;
 }
 
-/* libfuse holds the lock of the request here, and a reply waits for this call. So it only puts the
- * request on the list. */
+/* libfuse holds the lock of the request here, and a reply waits for this call. So this function only puts
+ * the request on the list. */
 static void interrupted(fuse_req_t req, void *ctx)
 {
 	struct waiting *w = ctx;

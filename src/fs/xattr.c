@@ -80,7 +80,7 @@ static const struct xattr_row {
 };
 
 /* Reads the identifier that the key lacks (code id or debug id) from the file. Not for a source file or a
- * section, which can be any bytes. */
+ * section, whose bytes can be anything. */
 static void learn_ids(struct fs *fs, struct known *t)
 {
 	_cleanup_close_ int own = -1;

@@ -28,7 +28,7 @@ struct gsym {
 	struct span id;		/* the UUID or build id; empty: the file has no id */
 	struct span data;	/* offsets of functions count from its start */
 	struct span strings;
-	const char *strings_in; /* GSYM_SECT0: the section that holds them; else "" */
+	const char *strings_in; /* GSYM_SECT0: the section that holds the strings; else "" */
 	const uint8_t *offsets, *infos, *files;
 	/* Set by gsym_prepare(): for each function, the nearest earlier function that extends beyond its
 	 * start; NULL: no functions overlap. */

@@ -132,8 +132,8 @@ static int find_function(const struct gsym *g, uint64_t addr, uint32_t *out)
 
 /* ---- frames -------------------------------------------------------------------------- */
 
-/* Reads a record of version 1 only as far as its lines and calls. What follows is not needed, and may lie
- * on a page that is not in memory yet. */
+/* Reads a record of version 1 only as far as its lines and calls. The rest is not needed, and may lie on a
+ * page that is not in memory yet. */
 static const char *read_v1(const struct gsym *g, uint32_t i, struct gsym_func *f)
 {
 	uint64_t at = load32(g->infos + (size_t)i * 4, g->swap);
@@ -232,8 +232,8 @@ struct call {
 	uint64_t file, line;
 };
 
-/* Ranges of children count from a range of their parent: in LLVM's files from the lowest, in the
- * prototype's from the first one. */
+/* Ranges of children count from a range of their parent: in LLVM's files from the lowest range, in the
+ * prototype's from the first range. */
 static bool read_call(const struct gsym *g, const uint8_t **at, const uint8_t *end, uint64_t n,
 	uint64_t base, uint64_t addr, struct call *c)
 {

@@ -115,8 +115,8 @@ static int open_alone(struct gsym *g, struct span strings_in, struct err *e)
 	return r < 0 ? r : read_tables(g, HEAD_OLD, e);
 }
 
-/* Finds the string section by the name in the header. False: no section has that name, so it may be an
- * offset and a size that look like text. */
+/* Finds the string section by the name in the header. False: no section has that name, so the bytes may be
+ * an offset and a size that look like text. */
 static bool named_strings(
 	const struct gsym *g, const struct image *m, size_t *len, struct span *out)
 {

@@ -101,8 +101,8 @@ static int add_arg(struct args *a, struct text t, unsigned depth)
 	return shorten(t, depth + 1, &a->arg[a->n++]);
 }
 
-/* Takes the arguments from after the `<` up to and with the `>`. -ENOENT: the `>` is missing; -E2BIG: there
- * are more arguments than any known template has. */
+/* Takes the arguments from after the `<` up to and including the `>`. -ENOENT: the `>` is missing; -E2BIG:
+ * there are more arguments than any known template has. */
 static int take_args(struct text *t, unsigned depth, struct args *a)
 {
 	const char *from = t->p;

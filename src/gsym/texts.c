@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Hashes eight bytes a step: files have millions of names, many of them long. */
+/* Hashes eight bytes in each step: files have millions of names, many of them long. */
 static uint64_t hash_bytes(const void *data, size_t n)
 {
 	const uint8_t *p = data;
@@ -90,7 +90,7 @@ static int texts_append(struct texts *t, const char *p, size_t n)
 		if (grow(&t->bytes, &t->bytes_room, t->bytes_room, 1) < 0)
 			return -ENOMEM;
 	if (!t->n)
-		t->n = 1; /* "" */
+		t->n = 1; /* text 0 is "" */
 	while (t->n >= t->room)
 		if (grow(&t->at, &t->room, t->room, sizeof(*t->at)) < 0)
 			return -ENOMEM;

@@ -14,8 +14,8 @@ enum { ROW_END = 0, ROW_FILE = 1, ROW_PC = 2, ROW_LINE = 3, ROW_SPECIAL = 4 };
 /* Reads the record of function i. NULL, or what is wrong with it. */
 const char *func_read(const struct gsym *g, uint32_t i, struct gsym_func *out);
 
-/* As gsym_file(), for the file of a call. The prototype omits files that only calls name, so in its files
- * a missing file has no name. */
+/* As gsym_file(), for the file of a call site. The prototype omits files that only call sites name, so in
+ * its output a missing file has no name. */
 int call_site(const struct gsym *g, uint64_t index, const char **dir, const char **base);
 
 /* Whether file `i`, which exists, has no name and so means "no file". */
@@ -25,7 +25,7 @@ static inline bool file_is_none(const struct gsym *g, uint32_t i)
 	       !load32(g->files + (size_t)i * 8 + 4, g->swap);
 }
 
-/* Reads the parts of a record of version 1, whose infos begin at `at`. NULL, or what is wrong. Unknown parts
+/* Reads the parts of a record of version 1, whose parts begin at `at`. NULL, or what is wrong. Unknown parts
  * are skipped by their length, as the format intends. If several parts have the same kind, the first counts.
  * `all`: reads to the end of the record; otherwise only until lines and inlined calls were found, which is
  * enough for a lookup. */

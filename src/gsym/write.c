@@ -62,7 +62,7 @@ static int name_all(struct output *o)
 		o->failed = shared_open(&o->shared, w->shared);
 	else if (!o->named)
 		put8(o, o->strings, 0);
-	o->n_strings = o->named ? 1 : o->strings->n; /* "" */
+	o->n_strings = o->named ? 1 : o->strings->n; /* with the text "" */
 	for (size_t i = 0; !o->failed && i < o->n; i++) {
 		const struct entry *x = o->all[i];
 

@@ -42,7 +42,7 @@ struct gsym_writer {
 	size_t n_nodes, nodes_room;
 	struct range *ranges;
 	size_t n_ranges, ranges_room;
-	struct entry now; /* between begin and end */
+	struct entry now; /* the function between gsym_begin() and gsym_end() */
 	struct {
 		size_t node, ranges;
 	} open[GSYM_DEPTH_MOST]; /* by depth: the parent of the next, deeper call */

@@ -35,7 +35,7 @@ void gsym_set_id(struct gsym_writer *w, const void *id, size_t n);
 void gsym_set_shorten(struct gsym_writer *w, bool shorten);
 
 /* Numbers a text for the functions below. Equal texts have the same number; "" has number 0. A text ends at
- * its first NUL. -ENOMEM; -EFBIG: 4 GiB of text. */
+ * its first NUL. 0; -ENOMEM; -EFBIG: 4 GiB of text. */
 int gsym_text(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
 /* As gsym_text(), for the name of a function, which may be shortened. */
 int gsym_name(struct gsym_writer *w, const char *p, size_t n, uint32_t *out);
@@ -56,14 +56,14 @@ int gsym_add_path(struct gsym_writer *w, const char *p, size_t n, uint32_t *out)
 void gsym_set_order(struct gsym_writer *w, uint32_t order);
 
 /* Adds a function: gsym_begin(), then its rows and inlined calls, then gsym_end(). gsym_begin() drops a
- * function that was not ended. -ERANGE: the function is 4 GiB long or ends beyond the last address. */
+ * function that was not ended. 0; -ERANGE: the function has 4 GiB or more, or ends beyond the last address. */
 int gsym_begin(struct gsym_writer *w, uint64_t addr, uint64_t size, uint32_t name,
 	enum gsym_rank rank);
 /* Rows come in order of address. A row that goes back, lies outside of the function or repeats the
  * row before it is dropped. The last row at an address replaces the others. */
 int gsym_add_row(struct gsym_writer *w, uint64_t addr, uint32_t file, uint32_t line);
-/* Inlined calls, parents before their children; a call in the function itself has depth 1. Ranges follow.
- * Ranges outside of the parent's are dropped, and so are calls without a range. */
+/* Add an inlined call, then its ranges. Parents come before their children; a call in the function itself has depth
+ * 1. Ranges outside of the parent's ranges are dropped, and so are calls without a range. */
 int gsym_add_inline(struct gsym_writer *w, unsigned depth, uint32_t name, uint32_t call_file,
 	uint32_t call_line);
 int gsym_add_range(struct gsym_writer *w, uint64_t start, uint64_t size);

@@ -31,7 +31,7 @@ struct image_section {
 	const char *name; /* name_len bytes, not always followed by a NUL */
 	size_t name_len;
 	uint32_t index;
-	uint32_t type, link, info; /* ELF's */
+	uint32_t type, link, info; /* ELF only */
 	uint64_t flags, addr, size, entry;
 	uint64_t align;
 	struct span bytes; /* n is 0: the file has no bytes of this section */

@@ -9,7 +9,7 @@
 #include "layout/layout.h"
 
 #define LISTING_PARTS 24
-#define LISTING_ROWS 128 /* a layout has no more */
+#define LISTING_ROWS 128 /* no layout has more rows */
 
 /* The kinds of parts, in the order of listing: names that are cheap to find come before long lists. */
 enum listing_what {

@@ -245,7 +245,7 @@ static bool base_name_ok(const char *p, size_t n)
 	return path_name_ok(p, n) && !memchr(p, '\\', n);
 }
 
-/* Reads a name. The plain name comes first; a later name must be the one derived from it. */
+/* Reads a name. The plain name comes first; a later name must be derived from it. */
 static bool read_name(
 	char have[static MODULE_NAME_MAX], const struct token *t, const char *p, size_t n)
 {
@@ -276,7 +276,7 @@ static bool read_field(struct reading *r, const struct token *t, const char *p, 
 		snprintf(r->m->path, sizeof(r->m->path), "%.*s", (int)n, p);
 		return true;
 	case FIELD_PATH:
-		return false; /* read_rest() */
+		return false; /* read_rest() reads this field */
 	default:
 		return read_digits(&r->hex[t->field->kind], t, p, n);
 	}

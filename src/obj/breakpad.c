@@ -281,7 +281,7 @@ static int scan_large(struct view *v, struct scan *s, struct err *e)
 	return r < 0 ? r : scan_sample(v, v->size - BACK_MOST, BACK_MOST, s, e);
 }
 
-/* Needs the whole file, because the records for unwinding are at its end. */
+/* Finds the worth in the whole file, because the records for unwinding are at its end. */
 static int find_worth(struct view *v, struct worth *out, struct err *e)
 {
 	struct scan s = {0};

@@ -1,5 +1,5 @@
 /* Reads ids of split units. A skeleton unit in a program and the unit that was split off have the same id.
- * DWARF 5 has it in the header of the unit, GNU's extension of DWARF 4 in the first entry (DIE). */
+ * DWARF 5 has the id in the header of the unit. GNU's extension of DWARF 4 has it in the first entry (DIE). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/dwo.h"
 #include "base/util.h"
@@ -19,7 +19,7 @@ enum {
 struct bytes {
 	const uint8_t *p, *end;
 	bool big;
-	bool bad; /* they end too early */
+	bool bad; /* the bytes end too early */
 };
 
 static uint64_t take_number(struct bytes *b, unsigned n)
@@ -67,7 +67,7 @@ static int fill(struct view *v, struct dwo_range s, uint64_t at, uint8_t *room, 
 
 /* ---- the first entry ---------------------------------------------------------------------- */
 
-/* Skips the value of an attribute. False: a form that compilers do not use in the first entry of a unit. */
+/* Skips the value of an attribute. False: compilers do not use the form in the first entry of a unit. */
 static bool pass(struct bytes *b, uint64_t form, unsigned off_size, unsigned addr_size)
 {
 	switch (form) {

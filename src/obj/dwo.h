@@ -16,5 +16,6 @@ struct dwo_sections {
 };
 
 /* Reads the id of the first unit of a .dwo file; of a package (.dwp), the lowest id of all units except 0.
- * `*out` is 0 if no id can be read. Returns 0; -EAGAIN: the view lacks bytes; -EIO and others. */
+ * `*out` is 0 if no id can be read. Returns 0; -EAGAIN: the view lacks bytes; -EIO or another error of the
+ * disk. */
 int dwo_id_of(struct view *v, const struct dwo_sections *s, uint64_t *out);

@@ -1,7 +1,7 @@
-/* Mach-O: executables, libraries, dSYMs, and fat files that hold one for each architecture. The
- * identity is LC_UUID. Either word size, either byte order, and fat headers of both widths; other
- * tools know only the narrow one. A slice is read through a view of its own, so that no offset in
- * the slice can lead out of it. */
+/* Mach-O: executables, libraries, dSYMs, and fat files that hold one for each architecture. The identity is
+ * LC_UUID. Reads either word size, either byte order, and fat headers of both widths; other tools know only
+ * narrow fat headers. A slice is read through a view of its own, so that no offset in the slice can lead out
+ * of it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
 #include "base/hash.h"
@@ -38,7 +38,7 @@ struct macho {
 	bool is64, big;
 	uint32_t cpu, subtype, type, count;
 	uint64_t end;	  /* the end of the last byte that the commands refer to */
-	bool code;	  /* instructions, with their bytes */
+	bool code;	  /* the file has instructions, with their bytes */
 	bool symbols;	  /* the symbol table has entries */
 	bool knows_local; /* the commands say how many symbols are local */
 	bool local;	  /* some symbols are local: `strip` removes those */
@@ -149,7 +149,7 @@ static int take_command(struct macho *m, uint32_t cmd, struct span c)
 	case LC_UUID:
 		if (c.n < 24)
 			return err_set(m->e, -EBADMSG, "is broken: a UUID of %zu bytes", c.n - 8);
-		if (!m->uuid_found) /* the first counts, as it does for the loader */
+		if (!m->uuid_found) /* the first UUID counts, as for the loader */
 			memcpy(m->uuid, c.p + 8, sizeof(m->uuid));
 		m->uuid_found = true;
 		return 0;

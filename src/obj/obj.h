@@ -32,7 +32,7 @@ struct obj_span {
 struct obj_walk {
 	unsigned n_tables;
 	struct obj_span tables[OBJ_TABLES_MOST]; /* the debugger reads each from front to back */
-	struct obj_span units; /* it reads the head of each unit; n 0: no units, or no table lists them */
+	struct obj_span units; /* the debugger reads the head of each unit; n 0: no units, or no table lists them */
 };
 
 /* Slice `index` (0 first) of a file. 0: `out` is filled. -ENOMSG: no format claims the file.
@@ -61,9 +61,9 @@ int obj_check(struct view *v, const struct key *k, struct obj_slice *out, struct
  * whole file. */
 bool obj_is_other_use(struct view *v, const struct key *k, struct key *own);
 
-/* Reads the worth of a file that may not be all here. A Breakpad file is judged by its first 256 KiB: records that
- * may follow count as present. 0; -EAGAIN: the view lacks bytes that are needed; -ENOENT: files of the type are not
- * judged; -EBADMSG: the file is broken. */
+/* Reads the worth of a file that may be incomplete. A Breakpad file is judged by its first 256 KiB: records
+ * that may follow count as present. 0; -EAGAIN: the view lacks bytes that are needed; -ENOENT: files of the
+ * type are not judged; -EBADMSG: the file is broken. */
 int obj_worth(struct view *v, enum filetype t, struct worth *out);
 
 /* For use after obj_check() returned -EAGAIN. Whether the front of the file already shows the build and the

@@ -1,5 +1,5 @@
-/* PE: programs and libraries of Windows, of .NET on any system, and of EFI. The identity is the
- * link time and the size in memory. The debug directory says which PDB belongs to the program. Only it
+/* PE: programs and libraries of Windows, of .NET on any system, and of EFI. The identity is the link time
+ * and the size in memory. The debug directory says which PDB belongs to the program. Only that directory
  * connects the program's name with the PDB's name, so each of its entries is read and checked. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "obj/private.h"
@@ -27,7 +27,7 @@
 #define DIGEST_LEAST 16u
 #define DIGEST_MOST 64u
 
-/* Bytes of a PDB inside the program, packed and unpacked. Those of the largest assemblies have some
+/* Bytes of a PDB inside the program, packed and unpacked. The PDBs of the largest assemblies have some
  * megabytes. A larger PDB is not read, and only counts as debug information. */
 #define EMBEDDED_MOST (16u << 20)
 
@@ -458,7 +458,7 @@ static int pe_tables(struct pe *pe)
 		return r;
 	d = pe->dir[DIRECTORY_EXCEPTIONS];
 	r = d.rva && d.size ? file_offset(pe, d.rva, 8, &off) : -ENOENT;
-	pe->worth.unwind = r == 0; /* not by sections of DWARF: Windows unwinds by this table */
+	pe->worth.unwind = r == 0; /* Windows unwinds by this table, so sections of DWARF do not count */
 	pe->worth.known = r == 0 || r == -ENOENT;
 	return r == -ENOENT ? 0 : r;
 }

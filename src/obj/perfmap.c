@@ -28,7 +28,7 @@ static bool has_token(const char *line, unsigned token)
 	return strncasecmp(line, want, 12) == 0;
 }
 
-/* Cuts the text into lines, up to the first that does not belong to the header. */
+/* Cuts the text into lines, up to the first line that does not belong to the header. */
 static void split(struct head *h, size_t n)
 {
 	char *rest = h->text, *line;

@@ -56,7 +56,7 @@ struct ppdb {
 
 	struct debug_id id;
 	uint32_t rows[TABLES];
-	uint64_t valid;	     /* which tables are here, a bit each */
+	uint64_t valid;	     /* a bit for each table that the file has */
 	unsigned string, guid, blob; /* bytes of an index into a heap */
 	uint64_t custom;     /* offset of TABLE_CUSTOM */
 	struct worth worth;

@@ -64,7 +64,7 @@ static int take_code_point(struct json *j, unsigned *out)
 		else
 			return -EBADMSG;
 	}
-	/* Halves of a surrogate pair: identifiers have none, and few names do. */
+	/* Replaces halves of surrogate pairs: identifiers have none, and few names have any. */
 	*out = c >= 0xd800 && c < 0xe000 ? '?' : c;
 	return 0;
 }
@@ -222,9 +222,9 @@ static bool is_build_id(const struct module *m)
 	return false;
 }
 
-/* A bundle does not say what kind of program it belongs to, but its ids do. If both ids are the same UUID, it
- * is Mach-O or WebAssembly. If the debug id follows from the code id, it is ELF. If the ids are unrelated, it
- * is PE. */
+/* A bundle does not say what kind of program it belongs to, but its ids do. If both ids are the same UUID,
+ * the program is Mach-O or WebAssembly. If the debug id follows from the code id, it is ELF. If the ids are
+ * unrelated, it is PE. */
 static enum object_type object_of(const struct module *m, const char *arch)
 {
 	size_t n = strlen(m->code_id);

@@ -11,7 +11,7 @@
 
 /* Bytes of an unpacked file that must contain its identity. */
 #define INSIDE_MOST (16u << 20)
-#define JUDGED (64u << 10) /* bytes after which a file that can have no identity is given up */
+#define JUDGED (64u << 10) /* bytes of an unpacked file by which judge() recognizes a file without an identity */
 
 /* ---- files and directories ---------------------------------------------------------- */
 
@@ -175,8 +175,8 @@ static int take_inside(void *ctx, const void *p, size_t n)
 	return r < 0 ? r : in->b.n == in->b.most ? -ECANCELED : 0;
 }
 
-/* The keys of the file inside a packed file, from its first INSIDE_MOST bytes. -ENOMSG: the file is not
- * packed, or is a zip archive; most of those hold no symbols. */
+/* Adds the keys of the file inside a packed file, which it reads from its first INSIDE_MOST bytes. -ENOMSG:
+ * the file is not packed, or is a zip archive; most of those hold no symbols. */
 static int add_inside(struct view *v, const char *path, struct buf *out)
 {
 	_cleanup_unpack_ struct unpack *u = NULL;

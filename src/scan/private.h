@@ -1,4 +1,4 @@
-/* A scanned tree in memory: its directories, files and index. For this folder. */
+/* A scanned tree in memory: its directories, files and index. Used by scan/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "obj/obj.h"
@@ -100,7 +100,7 @@ int look_at(const struct scan_dir *before, const struct scan_dir *remembered, in
 /* ---- index.c -------------------------------------------------------------------------- */
 
 void index_build(struct scan *s);
-size_t index_from(const struct scan *s, uint64_t number); /* the first reference with this number, or its place */
+size_t index_from(const struct scan *s, uint64_t number); /* the first reference with this number, or where it would be */
 void index_bury(struct scan *s); /* frees `dead`; no index may refer to these files any more */
 
 /* ---- walk.c --------------------------------------------------------------------------- */

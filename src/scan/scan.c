@@ -13,10 +13,10 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 
-#define QUIET_MS 100	    /* changes are read after this long without another event */
-#define WAIT_MOST_MS 1000   /* or after this time, if events keep coming */
+#define QUIET_MS 100	    /* changes are read when no event has come for this time */
+#define WAIT_MOST_MS 1000   /* the longest time for which changes wait, if events keep coming */
 #define KNOWN_MOST (64u << 20) /* bytes of keys that a listing copies */
-#define WALK_AGAIN_MS 60000 /* if not all directories can be watched */
+#define WALK_AGAIN_MS 60000 /* between two walks, if not all directories can be watched */
 
 const char *scan_path(const struct scan *s)
 {

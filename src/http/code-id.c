@@ -73,7 +73,7 @@ static bool ask_program(struct exchange *x, struct artifact *a)
 	return true;
 }
 
-/* The path of the symbol file of the program. -ENOENT: its debug id is not known. */
+/* The path of the symbol file of the program. -ENOENT: the debug id of the program is not known. */
 static int locate(struct exchange *x, struct buf *out)
 {
 	struct artifact a;
@@ -159,8 +159,8 @@ static void locate_work(void *ctx)
 	exchange_resume(x);
 }
 
-/* Asks the servers that can look up code ids. False: the configuration has no such server, or they recently
- * did not know this code id. */
+/* Asks the servers that can look up code ids. False: the configuration has no such server, or these servers
+ * recently did not know the code id. */
 static bool where_begin(struct exchange *x)
 {
 	if (x->step >= STEP_LOCATE || !fetch_may_locate(x->h->fetch) || is_unknown(x))

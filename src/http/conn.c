@@ -43,7 +43,7 @@ static void shut(struct http *h, struct conn *c)
 	atomic_fetch_add(&h->counters.closed, 1);
 }
 
-/* Under http->lock. A client that holds many connections open must not keep others out: closes the
+/* Under http->lock. A client that holds many connections open must not keep other clients out: closes the
  * connection that has been silent for longest. */
 static void make_room(struct http *h)
 {

@@ -1,4 +1,5 @@
-/* One request: its life, its header fields, its body, and the answer that fetch/ gave. */
+/* One request: creates and frees it, reads its header fields and its body, and keeps the answer of
+ * fetch/. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/util.h"

@@ -20,8 +20,8 @@ enum field_range field_range(const char *range, uint64_t size, uint64_t *off, ui
 /* Whether the list of If-None-Match contains the tag (with its quotes); a weak tag matches a strong tag. */
 bool field_has_tag(const char *list, const char *tag);
 
-/* Whether If-Range allows a partial response: it is the same strong tag or the same date. NULL allows
- * it. */
+/* Whether If-Range allows a partial response: its value is `tag`, a strong tag, or `date`. A NULL `value`
+ * allows a partial response, too. */
 bool field_if_range(const char *value, const char *tag, const char *date);
 
 /* Prints a time (seconds since 1970) as "Sun, 06 Nov 1994 08:49:37 GMT". */
@@ -33,7 +33,7 @@ int64_t field_date_read(const char *text);
  * takes does not depend on how much of the token matches. */
 bool field_authorized(const char *value, const char *token);
 
-/* Whether Accept-Encoding allows gzip: it names gzip or `*`, without q=0. NULL does not. */
+/* Whether Accept-Encoding allows gzip: it names gzip or `*`, without q=0. False for NULL. */
 bool field_accepts_gzip(const char *value);
 
 /* The number of symfs servers that the value of a Via field names; `*ours`: one of these servers has this id. */

@@ -277,7 +277,7 @@ static const enum fetch_need *need_of(struct exchange *x)
 	if (exchange_is_head(x))
 		return &exists;
 	if (x->checksum || x->route->what == ROUTE_MADE)
-		return &whole; /* a digest and a conversion read all of it */
+		return &whole; /* a digest and a conversion read the whole file */
 	return exchange_header(x, "Range") ? &part : &all;
 }
 

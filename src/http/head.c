@@ -22,7 +22,7 @@ struct lines {
 	bool broken;
 };
 
-/* RFC 9110, 5.6.2. */
+/* Whether a name is a token (RFC 9110, 5.6.2). */
 static bool is_token(const char *name, size_t n)
 {
 	static const char chars[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -60,7 +60,8 @@ static enum MHD_Result count_line(void *ctx, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-/* RFC 9112, 3.2 and 6: exactly one Host (HTTP/1.0 may omit it), and one way to find the end of the body. */
+/* Whether the request violates RFC 9112, 3.2 and 6, which require exactly one Host (HTTP/1.0 may omit it),
+ * and one way to find the end of the body. */
 static bool is_ambiguous(struct exchange *x)
 {
 	const char *coding = exchange_header(x, "Transfer-Encoding");
@@ -166,7 +167,7 @@ static bool is_loopback(const union address *a)
 	return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
 }
 
-/* Pages that name sources, files and what users looked for. */
+/* Whether the requested page names sources, files, or searches of users. */
 static bool is_private(const struct exchange *x)
 {
 	return x->route->what == ROUTE_STATUS || x->route->what == ROUTE_MISSING ||

@@ -64,7 +64,7 @@ static enum MHD_Result file_or_code_id(struct exchange *x)
 	return x->route->code_id && !x->route->ignored ? code_id_handle(x) : file_handle(x);
 }
 
-/* Each is called when the whole request has arrived, and again after each wait (enum step). */
+/* Each handler is called when the whole request has arrived, and again after each wait (enum step). */
 static enum MHD_Result (*const handlers[])(struct exchange *x) = {
 	[ROUTE_NONE] = not_found,
 	[ROUTE_BAD] = bad_target,

@@ -16,7 +16,7 @@ struct http_opts {
 	const char *id;	    /* from http_id(), to detect the server's own requests; NULL: no detection */
 	const char *token;  /* that clients must send; NULL: no token */
 	bool anyone;	    /* allows an address that other machines reach without a token */
-	char *const *names; /* further host names of this server: an array of lists, ended by NULL; or NULL */
+	char *const *names; /* further host names of this server: an array of lists, ended by NULL; NULL: none */
 	char *const *origins; /* origins of the web pages that may read responses: an array like `names` */
 	const char *access_log; /* a file, appended to; "-": stderr; NULL: none */
 	unsigned connections; /* at once; 0: 4096, or fewer if the process may not open enough descriptors */

@@ -17,8 +17,8 @@ int listen_open(const char *word, int *fd, bool *local, char shown[static LISTEN
 int listen_describe(int fd, bool *local, char shown[static LISTEN_TEXT], struct err *e);
 
 /* Before the server stops: puts another socket under the descriptor number that systemd passed.
- * libmicrohttpd shuts down its listening socket. systemd listens on the same socket, so the shutdown
- * would make its unit fail. Clients that connect now wait until systemd starts the service again. */
+ * libmicrohttpd shuts down its listening socket. systemd listens on the same socket, so the shutdown would
+ * make the systemd unit fail. Clients that connect now wait until systemd starts the service again. */
 void listen_leave(const char *word, int fd);
 
 /* Removes the file of a Unix socket that listen_open() made. */

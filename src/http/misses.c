@@ -1,5 +1,5 @@
 /* /missingsymbols.csv: the symbol files that clients asked for and no source has, in the columns of
- * Mozilla's symbol server. The owners of the programs can see there what to upload. */
+ * Mozilla's symbol server. The page shows the owners of the programs which files to upload. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/util.h"

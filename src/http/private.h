@@ -46,7 +46,7 @@ struct conn {
 	char peer[PEER_TEXT];
 	/* under http->lock */
 	bool busy;	/* a whole request has arrived and is being answered */
-	bool shut;	/* this server has shut it down */
+	bool shut;	/* this server has shut the connection down */
 	uint64_t since; /* clock_ms() when the wait for a head or body began; grows as the body arrives */
 	struct conn *next, **at;
 };
@@ -93,12 +93,12 @@ struct http {
 	struct exchange *parked; /* requests that wait and can be cancelled */
 };
 
-/* A copy of what fetch/ or derive/ answered. */
+/* A copy of an answer of fetch/ or derive/. */
 struct answer {
 	int r;
 	struct key key;
 	struct blob *blob; /* a reference */
-	struct part *part; /* a file that is downloading: a reference, and open */
+	struct part *part; /* a reference to a file that is downloading; the part is open */
 	uint64_t was;	   /* part_number() of the blob during its download; 0: none */
 	uint64_t size;
 	unsigned miss_ms;
@@ -170,7 +170,7 @@ bool exchange_is_head(const struct exchange *x);
 bool exchange_must_read(struct exchange *x);
 /* Takes n bytes of the body. False: the connection must end. */
 bool exchange_take_body(struct exchange *x, const char *p, size_t n);
-/* Frees the body of a POST, after it was read or where it is not wanted. */
+/* Frees the body of a POST, after it was read, or if it is not wanted. */
 void exchange_drop_body(struct exchange *x);
 
 /* Call it when fetch_try() or derive_try() has returned `r` and answered at once: moves the answer to
@@ -191,14 +191,14 @@ enum MHD_Result exchange_buf(struct exchange *x, int status, const char *type, c
 	struct buf *text);
 /* Refuses the request with a fixed text. */
 enum MHD_Result exchange_refuse(struct exchange *x, int status);
-enum MHD_Result exchange_missing(struct exchange *x); /* 404, and notes the miss */
-enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* the status of a->r */
+enum MHD_Result exchange_missing(struct exchange *x); /* replies 404, and notes the miss */
+enum MHD_Result exchange_error(struct exchange *x, const struct answer *a); /* replies with the status of a->r */
 void response_header(struct MHD_Response *r, const char *name, const char *value);
 
 /* ---- conn.c -------------------------------------------------------------------------- */
 
 /* libmicrohttpd calls this when a connection begins or ends. `ctx` is the struct http; `*socket_context`
- * becomes the struct conn, or NULL without memory. */
+ * becomes the struct conn, or NULL if it is out of memory. */
 void conn_event(void *ctx, struct MHD_Connection *c, void **socket_context,
 	enum MHD_ConnectionNotificationCode what);
 void conn_busy(struct http *h, struct conn *c, bool busy); /* true: an answer begins; false: the connection
@@ -252,10 +252,10 @@ struct MHD_Response *body_packed(struct exchange *x, struct blob *b); /* by gzip
 
 int misses_new(struct misses **out); /* 0, -ENOMEM */
 void misses_free(struct misses *m);  /* NULL is fine */
-/* A request for a symbol file found nothing: keeps what the request says of the program. */
+/* Call it when a request for a symbol file found nothing: remembers the program that the request names. */
 void misses_note(struct exchange *x);
-/* Lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server has them. Stops early when `*gone`
- * becomes true. 0, -ENOMEM, -EFBIG. (reads the disk) */
+/* Writes lines of "debug_file,debug_id,code_file,code_id", as Mozilla's server does. Stops early when
+ * `*gone` becomes true. 0, -ENOMEM, -EFBIG. (reads the disk) */
 int misses_text(struct http *h, const atomic_bool *gone, struct buf *out);
 
 /* ---- head.c ------------------------------------------------------------------------- */
@@ -302,8 +302,8 @@ enum MHD_Result page_status(struct exchange *x);
 
 /* ---- search.c ----------------------------------------------------------------------- */
 
-/* The artifacts that a path, a key or an identifier may mean, at most SEARCH_MOST. Returns how many.
- * (reads the index) */
+/* Writes the artifacts that a path, a key or an identifier may mean, at most SEARCH_MOST. Returns their
+ * number. (reads the index) */
 #define SEARCH_MOST 24
 unsigned search(struct http *h, const char *words, struct artifact *out);
 
@@ -311,5 +311,6 @@ unsigned search(struct http *h, const char *words, struct artifact *out);
 
 /* Opens the access log of the options, or opens it again. 0, also without a log; -errno and `e`. */
 int access_open(struct http *h, struct err *e);
-/* Writes the line of a request that has ended; `cut`: before the whole response was sent. Any thread. */
+/* Writes the line of a request that has ended; `cut`: it ended before the whole response was sent. Any
+ * thread. */
 void access_write(struct http *h, struct exchange *x, bool cut);

@@ -16,8 +16,8 @@ void response_header(struct MHD_Response *r, const char *name, const char *value
 		log_debug(LOG_HTTP, "out of memory for the header field %s", name);
 }
 
-/* Pages of other origins may read symbols if the configuration allows it, but never the pages about the
- * server. */
+/* Whether pages of other origins may read the response. They may read symbols if the configuration allows
+ * it, but never the pages about the server. */
 static bool for_pages(const struct exchange *x)
 {
 	switch (x->route->what) {
@@ -42,7 +42,7 @@ static void add_origin(struct exchange *x, struct MHD_Response *r)
 		response_header(r, "Access-Control-Allow-Origin", origin);
 	if (!head_varies(x->h))
 		return;
-	/* In one field: some caches read only the first Vary. */
+	/* Sends one Vary field, because some caches read only the first. */
 	if (vary && MHD_del_response_header(r, "Vary", "Accept-Encoding") == MHD_YES)
 		response_header(r, "Vary", "Accept-Encoding, Origin");
 	else

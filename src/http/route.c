@@ -1,4 +1,4 @@
-/* Finds the route of a request, that is what it asks for, from its method and target. */
+/* Finds the route of a request, which says what the request asks for, from its method and target. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "http/route.h"
 #include "base/hash.h"
@@ -75,7 +75,7 @@ struct parts {
 	size_t name_n, id_n;
 };
 
-/* NAME/ID/FILE and nothing else. */
+/* Splits a path of exactly three parts: NAME/ID/FILE. */
 static bool split(const char *path, struct parts *out)
 {
 	const char *one = strchr(path, '/'), *two = one ? strchr(one + 1, '/') : NULL;

@@ -1,5 +1,5 @@
 /* POST /symbolicate. An answer can take a millisecond, or as long as the download of all modules. So a
- * worker makes it while the connection waits. */
+ * worker makes the answer while the connection waits. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"

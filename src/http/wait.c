@@ -161,7 +161,8 @@ void exchange_wait_bytes(struct exchange *x, struct part *p, uint64_t off, size_
 
 /* ---- clients that disconnect ----------------------------------------------------------- */
 
-/* Without http->lock: cancelling a conversion or a wait for bytes calls back from inside. */
+/* The caller does not hold http->lock, because cancelling a conversion or a wait for bytes runs a
+ * callback. */
 static void cancel(struct exchange *x, struct part_wait *bytes)
 {
 	if (bytes)

@@ -77,7 +77,7 @@ enum filetype_flag {
 				      have both flags */
 
 	/* How clients request the file */
-	TYPE_RANDOM = 1 << 11,  /* debuggers read parts of it: fetch byte ranges */
+	TYPE_RANDOM = 1 << 11,  /* debuggers read parts of the file: fetch byte ranges */
 	TYPE_CAB = 1 << 12,	/* symbol stores may have the file as a cabinet: `x.pd_` */
 	TYPE_LEARNS = 1 << 13,  /* other files of the module may have the names and ids that a request lacks */
 	TYPE_GSYM_FROM = 1 << 14, /* GSYM in all its forms can be made from the file */

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The debug id as the id of a key; "": the module has none that fits the type. An id of PDB 2.0 does not
- * fit, because it is as short as a code id. The id of an ELF file has no age. */
+/* The debug id as the id of a key; "": the module has no debug id that fits the type. An id of PDB 2.0 does
+ * not fit, because it is as short as a code id. The id of an ELF file has no age. */
 static const char *debug_id_of(
 	const struct filetype_row *row, const struct module *m, char room[static DEBUG_ID_TEXT])
 {

@@ -41,8 +41,8 @@ bool key_of_nil(const struct artifact *a);
 void key_artifact(const struct key *k, struct artifact *out);
 
 /* The canonical text, the same for all spellings of a key: "TYPE ID" or "TYPE ID NAME". The name is in
- * lower case (ASCII). ELF build ids of 8 to 19 bytes are padded with zeros to 20, as dotnet's tools do. A
- * Portable PDB's id has no stamp. */
+ * lower case (ASCII). ELF build ids of 8 to 19 bytes are padded with zeros to 20 bytes, as dotnet's tools
+ * do. A Portable PDB's id has no stamp. */
 const char *key_canon(const struct key *k, char room[static KEY_TEXT]);
 
 /* The text as given, "TYPE ID NAME": for people, and for the `.key` files of the store. key_parse() reads
@@ -90,5 +90,5 @@ bool key_equal(const struct key *a, const struct key *b);
 /* 63 bits of the SHA-256 of the canonical text, never 0 or 1: for inode numbers and lock offsets. */
 uint64_t key_number(const struct key *k);
 
-/* Whether two ELF build ids (hex, any case) are equal when both are padded with zero bytes to 20. */
+/* Whether two ELF build ids (hex, any case) are equal when both are padded with zeros to 20 bytes. */
 bool build_id_equal(const char *a, const char *b);

@@ -19,7 +19,7 @@ struct module {
 	char debug_file[MODULE_NAME_MAX];
 	char checksum[MODULE_CHECKSUM_MAX]; /* of the debug file: "SHA256:00ff…"; "" when not known */
 	/* The path of a source file, or the name of a section; for a Breakpad file the id as the request
-	 * gave it, or "". */
+	 * gave it; "": none of these. */
 	char path[MODULE_PATH_MAX];
 };
 
@@ -30,7 +30,7 @@ struct module {
 const char *module_code_text(const struct module *m, char out[static MODULE_ID_TEXT]);
 const char *module_debug_text(const struct module *m, char out[static MODULE_ID_TEXT]);
 
-/* Whether a debug id is the one derived from a build id (hex), in either byte order. */
+/* Whether a debug id is derived from a build id (hex), in either byte order. */
 bool module_ids_fit(const char *build_id, const struct debug_id *d);
 
 #define ARTIFACT_VIA 272
@@ -55,6 +55,6 @@ void pe_id_trim(char *code_id);
  * the debug id. 0; -ENOENT: the module has neither, or its code id is not a UUID. */
 int module_uuid(const struct module *m, char out[static 33]);
 
-/* Returns the module's debug id, or else the one derived from the code id of an ELF file (lossy; depends on
- * its byte order), a Mach-O file or a WASM module. 0; -ENOENT: neither exists. */
+/* Returns the module's debug id, or else the debug id derived from the code id of an ELF file (lossy;
+ * depends on its byte order), a Mach-O file or a WASM module. 0; -ENOENT: neither exists. */
 int module_debug_id(const struct module *m, bool big_endian, struct debug_id *out);

@@ -11,7 +11,7 @@ enum worth_symbols {
 	WORTH_NO_SYMBOLS,
 	WORTH_EXPORTS, /* only what other modules may call: PE, Mach-O */
 	WORTH_DYNAMIC, /* all but local symbols: .dynsym of ELF, the public symbols of a PDB */
-	WORTH_SYMBOLS  /* all */
+	WORTH_SYMBOLS  /* all symbols */
 };
 
 enum worth_debug {
@@ -35,16 +35,16 @@ int worth_compare(const struct worth *a, const struct worth *b, enum filetype t)
 /* A number below 128 for comparisons among files of one type: a better file has a higher number. */
 unsigned worth_rank(const struct worth *w, enum filetype t);
 
-/* Whether the file has what clients want from a file of the type. Then no other source need be asked for a better
- * one. True if the worth is unknown. */
+/* Whether the file has what clients want from a file of the type. Then no other source need be asked for a
+ * better file. True if the worth is unknown. */
 bool worth_suffices(const struct worth *w, enum filetype t);
 
 /* Names what clients want from a file of the type, for messages: "debug information". NULL: any file of the
  * type suffices. */
 const char *worth_wanted(enum filetype t);
 
-/* The text form: "symbols=full debug=lines unwind sources", without the words for what is missing; "none";
- * "unknown". */
+/* The text form: "symbols=full debug=lines unwind sources", without the words for missing parts; "none":
+ * all parts are missing; "unknown". */
 #define WORTH_TEXT 64
 const char *worth_text(const struct worth *w, char out[static WORTH_TEXT]);
 int worth_parse(struct worth *out, const char *text); /* 0; -EINVAL, and `out` is unknown */

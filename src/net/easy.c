@@ -79,9 +79,10 @@ static int easy_options(struct transfer *t, bool range, const struct net_req *re
 	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L << 10);
-	/* transfer.c has its own connect timeout; libcurl's would include the wait for a free connection. */
+	/* transfer.c has its own connect timeout; libcurl's timeout would include the wait for a free
+	 * connection. */
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 24L * 3600 * 1000);
-	/* Without this, ending a transfer blocks the net thread until getaddrinfo() returns. */
+	/* Without this option, ending a transfer blocks the net thread until getaddrinfo() returns. */
 	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, req->insecure ? 0L : 1L);
 	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, req->insecure ? 0L : 2L);

@@ -73,7 +73,7 @@ static int take_line(struct multipart *m, const char *line)
 	return 0;
 }
 
-/* Consumes bytes up to the end of the line, or all n. Returns how many, or -EPROTO. */
+/* Consumes bytes up to the end of the line, or all n. Returns the number of consumed bytes, or -EPROTO. */
 static ssize_t feed_line(struct multipart *m, const char *p, size_t n)
 {
 	const char *end = memchr(p, '\n', n);

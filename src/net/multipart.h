@@ -26,8 +26,8 @@ struct multipart {
  * multipart_feed(). */
 typedef int multipart_bytes(void *ctx, uint64_t off, const void *p, size_t n);
 
-/* Parses the next n bytes of a body. 0; -EPROTO: the body is malformed; else what `each` returned. After
- * an error none of the n bytes count as consumed: feeding them again passes the same bytes to `each`. */
+/* Parses the next n bytes of a body. 0; -EPROTO: the body is malformed; else the result of `each`. After an
+ * error none of the n bytes count as consumed: feeding them again passes the same bytes to `each`. */
 int multipart_feed(struct multipart *m, const void *p, size_t n, multipart_bytes *each, void *ctx);
 /* Whether the body is complete. Call it after the last byte. */
 bool multipart_is_over(const struct multipart *m);

@@ -29,7 +29,7 @@ int net_start(struct net **out, const struct net_opts *o, struct err *e);
  * and timers do not fire. Must not be called on the net thread. */
 void net_stop(struct net *n);
 
-bool net_here(const struct net *n); /* is this the net thread? */
+bool net_here(const struct net *n); /* whether the calling thread is the net thread */
 
 /* Runs fn(ctx) on the net thread, in the order of posting. Any thread may call it, also the net thread;
  * even then fn runs after net_post() has returned. 0, -ENOMEM. */

@@ -35,8 +35,7 @@ const char *peer_proxy(const struct transfer *t)
 	return NULL;
 }
 
-/* Whether the peer may be the server itself. A port other than the origin's means that it is the
- * proxy. */
+/* Whether the peer may be the server itself. If the port is not the origin's, the peer is the proxy. */
 static bool is_direct(const struct transfer *t, unsigned port)
 {
 	return !t->proxied || port == origin_port(t->origin);

@@ -1,5 +1,5 @@
-/* Orders the transfers of one origin: how many run at once, which one is next, and when one should
- * yield. */
+/* Orders the transfers of one origin: how many transfers run at once, which transfer is next, and when a
+ * transfer should yield. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -25,7 +25,7 @@ static uint64_t *http2_hash(struct net *n, const char *origin)
 	return &n->many[origin_hash(origin) / 2 % MANY_ORIGINS];
 }
 
-/* The number of slots at its origin; 0: as many as libcurl allows. */
+/* The number of slots at the origin of the transfer; 0: as many as libcurl allows. */
 static unsigned slots(const struct transfer *t)
 {
 	struct net *n = t->net;

@@ -19,7 +19,7 @@ static bool value_is(struct value v, const char *word)
 	return v.n == strlen(word) && strncasecmp(v.p, word, v.n) == 0;
 }
 
-/* Digits only; -1 for anything else, and for numbers larger than any file. */
+/* Reads a number. -1: the value is not all digits, or is larger than the size of any file. */
 static int64_t value_number(struct value v)
 {
 	int64_t n = 0;
@@ -206,7 +206,7 @@ int error_of_curl(CURLcode code, long os_errno)
 	case CURLE_PARTIAL_FILE: return -EPIPE;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
-	case CURLE_SSL_CERTPROBLEM: /* with the client certificate */
+	case CURLE_SSL_CERTPROBLEM: /* a problem with the client certificate */
 	case CURLE_SSL_CRL_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
 	case CURLE_SSL_INVALIDCERTSTATUS:

@@ -32,7 +32,7 @@ static int add_what(void *ctx, const struct what *w)
 		_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
 		fprintf(stderr, "symfs get: %s: %s\n", text_shown(g->word, true, &room),
-			w->hit->n ? "the mount writes this itself; there is nothing to get"
+			w->hit->n ? "the mount generates this file; there is nothing to get"
 				  : "no layout can mean this path");
 		g->worst = MAX(g->worst, EXIT_NO);
 		return 0;

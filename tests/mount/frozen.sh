@@ -9,7 +9,7 @@ need_mount
 
 make_two_large
 upstream_start up --root "$TMP/up"
-symfs_mount m --source "gdb@$URL_up" --lookup-deadline 5s --stall-timeout 4s
+symfs_mount m --byte-ranges always --source "gdb@$URL_up" --lookup-deadline 5s --stall-timeout 4s
 
 exec 5<"$MNT_m/gdb/$name1" || fail "it cannot be opened"
 upstream_fault "$URL_up" '/*' slow 1500

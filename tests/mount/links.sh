@@ -39,7 +39,7 @@ windows one
 windows two
 
 upstream_start up --root "$TMP/far"
-symfs_mount m --cache "$TMP/store" --source "symstore@$URL_up"
+symfs_mount m --cache "$TMP/store" --byte-ranges always --source "symstore@$URL_up"
 
 # ---- a program and its PDB ---------------------------------------------------------------------
 exe=$MNT_m/symstore/one.exe/$CODE_one/one.exe
@@ -127,7 +127,7 @@ seen=$(gets)
 # What was learned outlives the index.
 symfs_umount m
 rm "$TMP/store/index.sqlite"*
-symfs_mount m --cache "$TMP/store" --source "symstore@$URL_up"
+symfs_mount m --cache "$TMP/store" --byte-ranges always --source "symstore@$URL_up"
 for path in "$(unified "$(lower "$DEBUG_one")" executable)" "$(unified "$debug" executable)"; do
   [ -e "$MNT_m/$path" ] || fail "forgotten with the index: $path"
 done

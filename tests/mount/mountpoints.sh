@@ -46,7 +46,7 @@ mount_at -o nonempty "$TMP/full" || fail "-o nonempty: $(cat "$TMP/err")"
 
 # ---- in the background, and what is there already -------------------------------------------
 mkdir "$TMP/bg"
-mount_at "$TMP/bg" || fail "in the background: $? $(cat "$TMP/err")"
+mount_at --source "$TMP" "$TMP/bg" || fail "in the background: $? $(cat "$TMP/err")"
 [ -f "$TMP/bg/.symfs/version" ] || fail "it returned, and the mount does not answer"
 [ ! -s "$TMP/out" ] && [ ! -s "$TMP/err" ] || fail "a mount that works says something: $(cat "$TMP/out" "$TMP/err")"
 pid=$(stat_of "$TMP/bg" pid)

@@ -22,7 +22,7 @@ look() {
 symfs_in() { "$SYMFS" "$@" --cache "$TMP/store-$row" "$what" >"$TMP/taken.log" 2>&1 || fail "$row: $* $(cat "$TMP/taken.log")"; }
 
 for row in rm add rm_late add_late; do
-  symfs_mount "$row" --source "gdb@$URL_up"
+  symfs_mount "$row" --byte-ranges always --source "gdb@$URL_up"
   eval "mnt=\$MNT_$row"
   exec 5<"$mnt/gdb/$name" || fail "$row: it cannot be opened"
   look 1000000

@@ -17,6 +17,7 @@ ONE=00112233445566778899AABBCCDDEEFF
 mkdir -p "$FAR/sym/one.pdb/${ONE}1"
 printf 'MODULE windows x86_64 %s1 one.pdb\nFILE 0 c:\\src\\one.cc\nFUNC 1000 20 0 one::deeper(int)\n1000 20 3 0\n' "$ONE" \
   >"$FAR/sym/one.pdb/${ONE}1/one.sym"
+mkdir -p "$FAR/store"
 symfs_serve one --source "gdb@$FAR/gdb" --source "breakpad@$FAR/sym" --source "symstore@$FAR/store"
 
 # ---- debuginfod --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* The lists of functions, places and marks. */
+/* Appends to the lists of functions, places and marks. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/eliot-private.h"

@@ -35,7 +35,7 @@ struct job {
 	pthread_cond_t moved;
 	/* under lock */
 	size_t next, turn;	/* the unit to read next; the unit to write next */
-	struct batch **pending; /* by unit */
+	struct batch **pending; /* batches that were read, by unit; NULL: not read, or written already */
 	size_t ahead;		/* bytes in `pending` */
 	bool telling;
 	int failed;

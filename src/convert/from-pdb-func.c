@@ -161,10 +161,10 @@ static int make_tree(struct part *j, const struct pdb_code *c, const struct pdb_
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-/* A part of a function: its offsets in the section, and its address in the image. */
+/* A part of a function. */
 struct place {
-	uint32_t from, to; /* in the section */
-	uint64_t addr;	   /* of `from` */
+	uint32_t from, to; /* offsets in the section */
+	uint64_t addr;	   /* the address of `from` in the image */
 };
 
 static int write_rows(struct part *j, const struct pdb_code *c, const struct pdb_pieces_of *cut, const struct place *at)

@@ -19,7 +19,7 @@ struct known {
 /* A node of the tree of inlined calls. Its ranges are a list in `spans`. */
 struct node {
 	uint32_t name, call_file, call_line;
-	int site, parent, first, last, next; /* indices of nodes; -1: none */
+	int site, parent, first, last, next; /* indices of nodes; -1: there is no such node */
 	int first_span, last_span;
 };
 
@@ -62,7 +62,7 @@ struct part {
 	size_t n_nodes, nodes_room;
 	struct node_span *spans;
 	size_t n_spans, spans_room;
-	int *last_of_site; /* by site: its newest node; -1: none */
+	int *last_of_site; /* by site: the index of its newest node; -1: it has no node */
 	size_t sites_room;
 
 	struct target *targets;

@@ -11,7 +11,7 @@
 
 /* An address, and its frames, the innermost first. */
 struct spot {
-	uint32_t addr, start; /* `start`: of the function */
+	uint32_t addr, start; /* `start`: first address of the function */
 	bool done;
 	unsigned n; /* 0: no function has the address */
 	struct pdb_frame *frames;

@@ -32,7 +32,7 @@ static uint64_t size_of(const struct image *m, const struct image_pe *pe, uint64
 
 /* ---- exports ---------------------------------------------------------------------------- */
 
-/* A NUL-terminated text, or NULL. */
+/* The text at `rva`. NULL: no section has the address, or the text has no NUL. */
 static const char *text_at(const struct image *m, struct image_section *last, uint64_t rva)
 {
 	struct span s = image_at(m, last, rva);

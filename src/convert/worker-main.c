@@ -66,7 +66,7 @@ struct work {
 	uint64_t memory;
 	const char *form, *sandbox;
 	struct other alt, package, units;
-	struct unit *known; /* by id */
+	struct unit *known; /* the units in `units`, sorted by id */
 	size_t n_known;
 	uint64_t *lacked;
 	size_t n_lacked, lacked_room;

@@ -24,8 +24,8 @@ extern const char *const worker_forms[];
  * (struct msf_lack), and gets their bytes in the same order, in packets of at most PARTIAL_PACKET bytes. A packet
  * has bytes of one range only. */
 struct partial_ask {
-	uint64_t size; /* of the file */
-	uint32_t n;    /* addresses, each a uint32_t */
+	uint64_t size; /* bytes of the file */
+	uint32_t n;    /* number of addresses, each a uint32_t */
 };
 #define PARTIAL_PACKET 65536u
 

@@ -48,7 +48,7 @@ struct gsym_work {
 	unsigned threads;    /* 0: as many as there are processors, up to 8 */
 	uint64_t memory;     /* bytes of memory that the worker may use; 0: half of the machine's memory */
 	bool unsandboxed;    /* the worker may run without a system-call filter if the system cannot set one */
-	bool *bare;	     /* set if the worker ran without a filter; may be NULL */
+	bool *bare;	     /* set to true if the worker ran without a filter; may be NULL */
 	const atomic_bool *stop; /* true ends the worker; NULL: never */
 	enum gsym_work_form form;
 	struct gsym_work_file alt, package; /* the parts that dwz moved away; a package of split units (.dwp) */

@@ -18,7 +18,7 @@ struct batch_func {
 struct batch_node {
 	uint32_t owner, name, file, line;
 	uint32_t ranges, n_ranges;
-	uint16_t depth; /* from 1 */
+	uint16_t depth; /* a call in the function itself has depth 1 */
 };
 
 /* The entry from which a name is looked up. `text` is the name after the look-up; NULL: the entry has no

@@ -255,9 +255,9 @@ struct dwarf_lines {
 	size_t n_files, files_room;
 	struct dwarf_row *rows;
 	size_t n_rows, rows_room;
-	struct dwarf_sequence *sequences; /* by address */
+	struct dwarf_sequence *sequences; /* sorted by address */
 	size_t n_sequences, sequences_room;
-	/* of the header */
+	/* fields of the header */
 	uint64_t program, end;
 	uint8_t min_length, max_ops, line_range, opcode_base, addr_size;
 	int8_t line_base;

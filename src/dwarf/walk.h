@@ -10,7 +10,7 @@
 /* The context of the children of an entry. */
 struct level {
 	uint32_t scope, owner;
-	uint16_t depth; /* of inlined calls */
+	uint16_t depth; /* how many inlined calls are around the children */
 	bool dropped;	/* the call was left out, and so are the calls in it */
 };
 

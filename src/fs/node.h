@@ -82,7 +82,7 @@ uint64_t node_ino(const struct node *n);
 enum node_kind node_kind(const struct node *n);
 const char *node_path(const struct node *n); /* without a leading slash; "" for a leaf */
 const char *node_text(const struct node *n);
-void node_artifact(const struct node *n, struct artifact *out); /* of a leaf */
+void node_artifact(const struct node *n, struct artifact *out); /* the artifact of a leaf */
 
 /* For readdir: the number of the node of a path, unless it collides. */
 uint64_t node_number(enum node_kind kind, const char *path);

@@ -44,7 +44,7 @@ struct file {
 	struct part *part;	 /* a file that is downloading */
 	char *text;		 /* content of a state file, made at OPEN; or a fixed text */
 	size_t text_n;
-	struct listing *listing; /* of a directory */
+	struct listing *listing; /* the listing of a directory */
 	/* under fs->files_lock */
 	struct file *next, **at;
 };
@@ -155,7 +155,7 @@ int gsym_node(struct fs *fs, const struct artifact *input, bool object, const st
 /* A file in a listing. */
 struct gsym_listed {
 	enum filetype type;
-	uint64_t number; /* of its key */
+	uint64_t number; /* key_number() of its key */
 };
 /* The entry in gsym/ for an entry of the mirrored directory: a directory (`file` is NULL), or a file,
  * whose name gets ".gsym". `*ino` 0: the inode number follows from the path. False: gsym/ has no such

@@ -23,7 +23,7 @@ struct gsym {
 	bool big, swap;		/* the file is big-endian; its byte order is not the host's */
 	uint8_t off_size;	/* bytes of an address in the table: 1, 2, 4 or 8 */
 	uint64_t base;		/* addresses in the table count from here */
-	uint32_t count;		/* of functions */
+	uint32_t count;		/* number of functions */
 	uint32_t n_files;	/* with index 0, which means "no file" */
 	struct span id;		/* the UUID or build id; empty: the file has no id */
 	struct span data;	/* offsets of functions count from its start */
@@ -61,7 +61,7 @@ struct gsym_frame {
 };
 
 struct gsym_hit {
-	uint64_t start; /* the function's */
+	uint64_t start; /* first address of the function */
 	uint32_t size, index;
 	unsigned n; /* frames, innermost first; at least one */
 	struct gsym_frame frame[GSYM_DEPTH_MOST + 2];
@@ -118,7 +118,7 @@ int gsym_rows_next(struct gsym_rows *it, struct gsym_row *row);
 struct gsym_node {
 	unsigned depth;
 	bool children;
-	uint32_t name; /* for gsym_string() */
+	uint32_t name; /* offset of the name, for gsym_string() */
 	uint64_t call_file, call_line;
 	uint64_t n_ranges, base; /* ranges count from here */
 	uint64_t first;		 /* where the ranges of its children count from */

@@ -9,8 +9,8 @@
 #include "gsym/gsym.h"
 
 /* If functions have the same addresses, the writer keeps the function with the lowest rank. At the same rank
- * it prefers inlined calls, then lines, then the shorter name, then the name that sorts first, then
- * gsym_set_order(). */
+ * it prefers inlined calls, then lines, then the shorter name, then the name that sorts first, then the
+ * lowest order (gsym_set_order()). */
 enum gsym_rank { GSYM_DEBUG, GSYM_GLOBAL, GSYM_WEAK, GSYM_LOCAL };
 
 struct gsym_writer;

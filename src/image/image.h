@@ -21,7 +21,7 @@ struct image {
 	uint64_t segments_at; /* ELF's program headers */
 	uint32_t segment_entry, n_segments;
 	struct span names; /* ELF's section names, COFF's string table */
-	const uint64_t *placed; /* ELF: the address that image_place() gave each section; NULL: none */
+	const uint64_t *placed; /* ELF: the address that image_place() gave each section; NULL: no address */
 	bool linked;	   /* COFF: the file is a program or a library */
 	uint64_t optional; /* PE: offset of the optional header */
 	uint32_t optional_size;

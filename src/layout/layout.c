@@ -112,8 +112,8 @@ struct printing {
 	enum casing casing;
 	unsigned left; /* paths to skip before the wanted one */
 	bool server;
-	struct layout_spelling spelling; /* of the wanted one */
-	struct buf path; /* of this row, without the tier */
+	struct layout_spelling spelling; /* the spelling of the wanted path */
+	struct buf path; /* the path of this row, without the tier */
 	struct buf printed; /* the paths of earlier rows, each with its NUL */
 };
 

@@ -71,8 +71,8 @@ struct layout {
 	const struct layout_row *rows; /* ends with a NULL pattern */
 	unsigned flags;
 	enum filetype links; /* in the layout's folder, files of this type are links into the folder of `dsym` */
-	const char *tiered;  /* the layout that a store of this layout may turn out to have (two tiers); or
-				NULL */
+	const char *tiered;  /* the layout that a store of this layout may turn out to have (two tiers);
+				NULL: no other layout */
 };
 
 enum layout_what { LAYOUT_NONE = 0, LAYOUT_DIR = 1, LAYOUT_FILE = 2 };
@@ -118,7 +118,7 @@ size_t layout_tier(const char *name);
  * neither lists nor reads. `spelling` may be NULL. */
 struct layout_spelling {
 	unsigned row;  /* index in layout.rows */
-	unsigned tier; /* which way of deriving the first tier; 0 is the usual one */
+	unsigned tier; /* number of the way to derive the first tier; 0 is the usual way */
 	bool compressed;
 };
 int layout_server_path(const struct layout *l, const struct artifact *a, enum casing c, unsigned nth,

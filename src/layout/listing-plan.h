@@ -38,7 +38,7 @@ struct listing_part {
 	bool one_each;	    /* LISTING_IDS: keys of one prefix and class print the same name */
 	bool with_case;	    /* names that differ only in case are different names */
 	const char *text;   /* LISTING_ONE: the name if it is fixed text of the pattern (letter case does not
-			       matter); or NULL */
+			       matter); NULL: the name depends on the key */
 	size_t text_n;
 	struct listing_range range;
 };

@@ -49,15 +49,15 @@ struct elf {
 	struct err *e;
 	bool is64, big;
 	unsigned type, machine;
-	uint32_t names_index; /* which section has the names of sections */
+	uint32_t names_index; /* index of the section with the names of sections */
 	struct elf_table segments, sections;
 
-	/* what the segments say */
+	/* found in the segments */
 	struct elf_range dynamic, sce;
 	uint64_t load_end; /* offset behind the last loaded byte */
 	bool loads;	   /* some bytes of the file are loaded */
 
-	/* what the sections say */
+	/* found in the sections */
 	struct elf_range names, text, id_section;
 	struct dwo_sections split; /* the sections of split debug information */
 	uint64_t section_end;

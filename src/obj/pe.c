@@ -63,16 +63,16 @@ struct pe {
 	struct err *e;
 	uint32_t stamp, machine, flags, image_size, headers_size;
 	bool has_image_size;
-	uint32_t count; /* of sections */
+	uint32_t count; /* number of sections */
 	uint64_t sections, names, names_size;
 	struct directory dir[DIRECTORIES];
 
-	/* what the sections say */
+	/* found in the sections */
 	uint64_t end; /* offset behind the last byte of the sections */
 	bool code_here, code_hollow, stub, pdata_empty;
 	struct worth worth;
 
-	/* what the debug directory says */
+	/* found in the debug directory */
 	enum rank rank;
 	struct debug_id id;
 	char pdb[MODULE_NAME_MAX], checksum[MODULE_CHECKSUM_MAX];

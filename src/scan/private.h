@@ -19,7 +19,7 @@ struct scan_file {
 
 struct scan_dir {
 	char *path; /* "" for the root */
-	int watch;  /* inotify watch descriptor; -1: none */
+	int watch;  /* inotify watch descriptor; -1: not watched */
 	bool dirty; /* an event came; the directory must be read again */
 	bool seen;  /* the current walk has found it */
 	struct scan_file *files; /* sorted by name */
@@ -45,9 +45,9 @@ struct reading {
 struct scan {
 	/* constant */
 	char *path;    /* root of the tree */
-	char *memory;  /* path of the memory file; NULL: none */
+	char *memory;  /* path of the memory file; NULL: there is no memory file */
 	uint64_t most; /* the most files that are kept */
-	int inotify;   /* descriptor; -1: no inotify */
+	int inotify;   /* inotify descriptor; -1: nothing is watched */
 	int stop;      /* eventfd; readable: the thread shall end */
 	pthread_t thread;
 
@@ -80,8 +80,8 @@ struct scan {
 void files_free(struct scan_file *files, size_t n);
 void dir_release(struct scan_dir *d);
 void dir_free(struct scan_dir *d);
-int compare_files(const void *a, const void *b); /* by name */
-int compare_dirs(const void *a, const void *b);	 /* by path */
+int compare_files(const void *a, const void *b); /* orders by name */
+int compare_dirs(const void *a, const void *b);	 /* orders by path */
 bool same_files(const struct scan_file *a, size_t n, const struct scan_dir *d);
 
 /* Reads a line of a file's `keys`, of n bytes. `w` may be NULL. 0, -EINVAL. */

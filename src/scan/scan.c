@@ -193,7 +193,7 @@ int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *pat
 
 /* The head of a file in the copy that a listing reads. Its keys follow, one on each line. */
 struct known {
-	uint64_t size; /* of the file */
+	uint64_t size; /* bytes of the file */
 	size_t n;      /* bytes of the keys */
 };
 

@@ -44,7 +44,7 @@ static int url_error(CURLUcode c)
 	return c == CURLUE_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
 }
 
-/* A copy of a part. 0 with NULL when the URL has no such part. */
+/* Copies a part of the URL. 0, with NULL in *out, if the URL has no such part. */
 static int url_part(CURLU *u, CURLUPart part, unsigned flags, char **out)
 {
 	_cleanup_curl_text_ char *text = NULL;

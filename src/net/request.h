@@ -7,7 +7,7 @@
 
 #define NET_HOST_MAX 280
 
-/* The order of requests that wait because their host already has as many as it may get at once. */
+/* The order of requests that wait because their host already has as many requests as it may get at once. */
 enum net_rank {
 	NET_WANTED, /* a reader waits for these bytes */
 	NET_FIRST,  /* a caller waits to learn whether the file exists: ahead of all requests for bytes */
@@ -18,7 +18,7 @@ struct net_req {
 	char *url;		/* percent-encoded; owned */
 	char **headers;		/* "Name: value", NULL at the end; owned; sent to the origin of `url` only.
 				   After a redirect to another origin, only Range and If-Range are sent. */
-	unsigned connect_ms;	/* 0: 5000 */
+	unsigned connect_ms;	/* connect timeout; 0: 5000 */
 	unsigned stall_ms;	/* stall timeout: no byte for that long is -ETIMEDOUT; 0: 30000 */
 	uint64_t most;		/* larger bodies are -EFBIG; 0: no bound */
 	bool coded;		/* a request with a Range accepts a Content-Encoding. Then the size is
@@ -74,6 +74,6 @@ struct net_reply {
 
 void net_req_release(struct net_req *r);
 
-/* "https://host:port" of a URL, lower case, default ports left out: the origin that headers and
+/* Writes "https://host:port" of a URL, in lower case, without a default port: the origin that headers and
  * breakers belong to. 0, -EINVAL. */
 int net_origin(const char *url, char out[static NET_HOST_MAX]);

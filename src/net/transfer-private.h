@@ -72,7 +72,8 @@ void host_rests(struct transfer *t);		   /* no more bytes come for now, or ever 
 /* answer.c: handles what the server sends, for libcurl's callbacks, and writes the texts of errors. */
 int transfer_fail(struct transfer *t, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4))); /* returns `error` */
-size_t answer_header(struct transfer *t, const char *p, size_t n); /* bytes taken; other than n: failed */
+size_t answer_header(struct transfer *t, const char *p, size_t n); /* returns the bytes taken; another
+								      number than n: failed */
 size_t answer_body(struct transfer *t, const char *p, size_t n);   /* as answer_header(), or
 								      CURL_WRITEFUNC_PAUSE */
 bool answer_is_redirect(const struct transfer *t);

@@ -83,7 +83,7 @@ static void transfer_finish(struct transfer *t)
 	struct net_sink sink = t->sink;
 	char how[sizeof(t->reply.text) + 8] = "";
 
-	/* First, because done() may start and cancel other transfers, and may take long. */
+	/* This comes first, because done() may start and cancel other transfers, and may take long. */
 	if (t->added)
 		curl_multi_remove_handle(t->net->multi, t->easy);
 	t->added = false;
@@ -159,7 +159,7 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
 	struct address to;
 
 	on_resolve(NULL, NULL, ctx);
-	/* A name may have several addresses: refusing one does not end the transfer. */
+	/* A name may have several addresses: refusing one address does not end the transfer. */
 	if (!address_of(&a->addr, &to) || !peer_may_connect(t, &to, port_of(&a->addr)))
 		return CURL_SOCKET_BAD;
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);

@@ -9,7 +9,7 @@
 
 static bool have(unsigned cap)
 {
-	capng_setpid(getpid()); /* without this, libcap-ng reads the parent after a fork */
+	capng_setpid(getpid()); /* without this call, libcap-ng reads the parent's capabilities after a fork */
 	return capng_get_caps_process() == 0 && capng_have_capability(CAPNG_EFFECTIVE, cap);
 }
 

@@ -87,7 +87,7 @@ static int refuse(scmp_filter_ctx f, const char *call, unsigned n, struct scmp_a
 	return number < 0 ? 0 : seccomp_rule_add_array(f, SCMP_ACT_ERRNO(EPERM), number, n, &when);
 }
 
-/* Refuses a chmod() that sets any bit but the owner's read and write bits. The store may still take rights
+/* Refuses a chmod() that sets any bit but the owner's read and write bits. The store can still take rights
  * away. */
 static int refuse_modes(scmp_filter_ctx f)
 {

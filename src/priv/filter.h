@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /* Allows only the named system calls. Any other call fails with EPERM and does not end the process,
- * because a library may try a call and do without. With `threads`, clone() also works, but only to start
- * threads. Skips a name that this processor's kernel does not have. In a sanitized build, the filter
- * allows every call. 0; -ENOTSUP: this kernel or this processor has no filters; other -errno. */
+ * because a library may try a call and then continue without it. With `threads`, clone() also works, but
+ * only to start threads. Skips a name that this processor's kernel does not have. In a sanitized build, the
+ * filter allows every call. 0; -ENOTSUP: this kernel or this processor has no filters; other -errno. */
 int filter_set(const char *const *calls, size_t n, bool threads);
 
 /* Sets a filter for a process that stays root without capabilities; it refuses calls that Landlock cannot

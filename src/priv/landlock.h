@@ -16,7 +16,7 @@ enum landlock_right {
 	LANDLOCK_REMOVE, /* remove files */
 };
 
-/* 0; -ENOTSUP: this kernel has no Landlock, or a version that is too old; other -errno */
+/* Makes a ruleset. 0; -ENOTSUP: this kernel has no Landlock, or a version that is too old; other -errno */
 int landlock_new(struct landlock *out);
 void landlock_release(struct landlock *l);
 

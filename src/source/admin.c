@@ -1,4 +1,4 @@
-/* Reads the index of a symbol store (000Admin/) into a set of hashes. */
+/* Reads the index of a symbol store (000Admin/) into a set of hashes and names. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/admin.h"
 #include "base/hash.h"
@@ -11,7 +11,7 @@
 #define LINE_MOST 4096
 #define ENTRIES_MOST (8u << 20)
 #define NAMES_MOST (16u << 20) /* bytes of names; further names are not kept */
-#define IDS 3u /* the bits of a slot that are not of the hash */
+#define IDS 3u /* the bits of a slot that are not part of the hash */
 
 struct admin_index {
 	unsigned refs; /* atomic */

@@ -1,7 +1,7 @@
 /* Reads 000Admin, the index that symstore.exe keeps in a symbol store: one text file for each transaction,
  * with a line for each file that the transaction added:
  *	"foo.pdb\3249D99D0C4049318610F4E4FB0B69361","C:\built\foo.pdb"
- * The index answers only whether it contains a directory NAME/ID. The index keeps only hashes. So
+ * In memory, the index is a hash and the letter case of each NAME/ID, and the names with capitals. So
  * admin_has() may be true for a directory that is not in the index, but is never false for a directory in
  * it. One thread fills it; then it is constant. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

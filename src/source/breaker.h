@@ -9,8 +9,8 @@
 
 struct breakers;
 
-/* `open_ms`: the longest time until a failing host is tried again, unless its server asks for more.
- * 0, -ENOMEM. */
+/* `open_ms`: the longest time until a failing host is tried again, unless its server asks for a longer
+ * delay. 0, -ENOMEM. */
 int breakers_new(struct breakers **out, unsigned open_ms);
 void breakers_free(struct breakers *b);
 

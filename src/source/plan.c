@@ -33,8 +33,8 @@ static int pe_variant(const struct source *s, const struct artifact *a, unsigned
 	return 0;
 }
 
-/* Makes a variant of the id: Microsoft's tools pad short build ids with zeros to 20 bytes, which the file
- * itself does not. Variant 0 is the id as given. -ENOENT: the id has no such variant. */
+/* Makes a variant of the id: Microsoft's tools pad short build ids with zeros to 20 bytes; the file itself
+ * has the short id. Variant 0 is the id as given. -ENOENT: the id has no such variant. */
 static int id_variant(const struct source *s, const struct artifact *a, unsigned variant, struct artifact *out)
 {
 	size_t n = strlen(a->m.code_id);
@@ -69,7 +69,8 @@ static bool ends_in_prefix(const char *base, const char *prefix)
 	return n > p && strncmp(base + n - p, prefix, p) == 0 && base[n - p - 1] == '/';
 }
 
-/* Adds the layout's prefix (`prefix` 0), or leaves it out (1) for layouts whose stores exist both ways. */
+/* Adds the layout's prefix (`prefix` 0), or leaves it out (1) for layouts whose stores exist with and
+ * without it. */
 static int add_prefix(const struct source *s, unsigned prefix, struct buf *out)
 {
 	const struct layout *l = s->layout;
@@ -108,7 +109,7 @@ struct plan {
 	const struct source *s;
 	const struct source_facts *facts; /* NULL: none */
 	struct spelling sp;
-	unsigned left; /* requests before the wanted one */
+	unsigned left; /* requests before the wanted request */
 	struct buf *out;
 	struct buf said; /* the requests so far, each with its NUL */
 };
@@ -292,7 +293,7 @@ static int print_spelling(struct plan *p, const struct artifact *v, struct buf *
 }
 
 /* Writes the path of file.ptr, which can be in place of the file and names the real path. -ENOENT: this
- * source is not asked for it. */
+ * source is not asked for a file.ptr. */
 static int print_ptr(struct plan *p, const struct artifact *v)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(LAYOUT_PATH_MAX);
@@ -342,8 +343,8 @@ static int plan_one(struct plan *p)
 	return p->left-- == 0 ? 1 : buf_add(&p->said, buf_text(p->out), p->out->n + 1);
 }
 
-/* Goes through the paths with one id, one prefix and one casing. 1: p->out has the wanted path; 0: it is not
- * among them. */
+/* Goes through the paths with one id, one prefix and one casing. 1: p->out has the wanted path; 0: the
+ * wanted path is not among these paths. */
 static int plan_paths(struct plan *p, const struct artifact *v)
 {
 	int r = 0;

@@ -3,7 +3,7 @@
 #pragma once
 #include "source/source.h"
 
-/* Writes the nth path (0 first), relative to the source's base, into `out`, which is cleared first. `ask`
- * gets its spelling, and whether it is a file.ptr. 0; -ENOENT past the last; -ENOMEM. */
+/* Writes the nth path (0 first), relative to the source's base, into `out`, which is cleared first. Sets in
+ * `ask` the spelling of the path, and whether the path is a file.ptr. 0; -ENOENT past the last; -ENOMEM. */
 int plan_path(const struct source *s, const struct source_facts *facts, const struct artifact *a,
 	unsigned nth, struct buf *out, struct source_ask *ask);

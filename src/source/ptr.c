@@ -1,4 +1,5 @@
-/* Reads file.ptr, a file of symbol stores that says where the real file is, and maps its path. */
+/* Reads file.ptr, a file of symbol stores that says where the real file is, and maps the path of the real
+ * file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "source/ptr.h"
 #include "base/util.h"
@@ -50,7 +51,8 @@ enum ptr_kind ptr_parse(const char *text, size_t n, char out[static 1024])
 	return kind;
 }
 
-/* The length of the prefix in "PREFIX = /DIRECTORY", without slashes at its end; 0: not such a line. */
+/* The length of the prefix in "PREFIX = /DIRECTORY", without slashes at its end; 0: `map` has another
+ * form. */
 static size_t map_prefix(const char *map)
 {
 	const char *equals = strchr(map, '=');
@@ -73,7 +75,7 @@ bool ptr_map_valid(const char *map)
 	return map_prefix(map) && ptr_dir(map)[0] == '/';
 }
 
-/* The rest of the path after the prefix; NULL: the path does not begin with it. */
+/* The rest of the path after the prefix; NULL: the path does not begin with the prefix. */
 static const char *after_prefix(const char *path, const char *prefix, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -82,7 +84,8 @@ static const char *after_prefix(const char *path, const char *prefix, size_t n)
 	return path[n] == '\0' || is_slash(path[n]) ? path + n : NULL;
 }
 
-/* Adds the parts of a path, with one slash between two. -EINVAL: a part is "..", or there are no parts. */
+/* Adds the parts of a path, with one slash between two parts. -EINVAL: a part is "..", or there are no
+ * parts. */
 static int add_parts(const char *path, struct buf *out)
 {
 	int r = 0;

@@ -1,4 +1,4 @@
-/* Parses file.ptr: a file in a symbol store, in place of the real file, with the path of the real one. A
+/* Parses file.ptr: a file in a symbol store, in place of the real file, with the path of the real file. A
  * server wrote that path, so symfs follows it only into directories that the source's ptr-map names. Any
  * thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */

@@ -36,7 +36,7 @@ static const struct conf_field s3_fields[] = {
 	{0},
 };
 
-/* Whether a text is letters, digits, - and _, and also dots (not first) if `dots`. */
+/* Whether a text consists of letters, digits, - and _; if `dots` is true, also of dots, but not first. */
 static bool is_word(const char *text, bool dots)
 {
 	for (const char *p = text; *p; p++)
@@ -47,8 +47,9 @@ static bool is_word(const char *text, bool dots)
 	return text[0] != '\0';
 }
 
-/* Chooses whether the bucket is part of the host's name or of the path. By default it is in the host's name
- * on Amazon's own servers, whose certificate covers bucket names without a dot. Else it is in the path. */
+/* Chooses whether the bucket is part of the host's name or of the path. By default the bucket is in the
+ * host's name on Amazon's own servers, whose certificate covers bucket names without a dot. Else the bucket
+ * is in the path. */
 static int choose_style(const struct source *s, const struct conf_section *c, bool *virtual,
 	struct err *e)
 {

@@ -252,7 +252,7 @@ static int check_headers(const struct source *s, const struct conf_section *c, s
 	return 0;
 }
 
-/* Makes a file:/// URL the path of a directory. */
+/* Turns a file:/// URL into the path of a directory. */
 static int take_file_url(struct source *s)
 {
 	if (!s->o.url || strncmp(s->o.url, "file:///", 8) != 0 || s->o.path)
@@ -319,8 +319,8 @@ static int make_absolute(struct source *s)
 }
 
 /* Chooses the name under which misses are remembered. The name depends on the URL, so that the misses of a
- * mistyped URL do not count once it is corrected. The name is visible in the store, so it contains no hash
- * of a password. */
+ * mistyped URL do not count once the URL is corrected. The name is visible in the store, so it contains no
+ * hash of a password. */
 static void choose_memory(struct source *s)
 {
 	uint64_t h = hash_mix(s->shown, strlen(s->shown)) ^

@@ -16,13 +16,14 @@ struct source;
 struct source_opts {
 	char *url, *path, *type, *layout, *casing, *on_403;
 	char **headers, **filetypes;
-	char **patterns, **never; /* globs of names: ask only for these; never for these */
+	char **patterns, **never; /* globs of names. `patterns`: ask only for these names; `never`: never
+				     ask for these */
 	char **ptr_map; /* PREFIX=DIRECTORY: where a file.ptr may lead; NULL: symfs reads no file.ptr */
 	bool follow_links; /* of a directory: links may lead out of it, to files whose contents identify
 			      them */
 	bool has_index; /* the store lists its files in 000Admin */
 	bool enabled, requires_checksum, checksum_placeholder, allow_unverified;
-	unsigned tier; /* a higher tier is asked if the lower ones do not have the file */
+	unsigned tier; /* a higher tier is asked if the lower tiers do not have the file */
 	unsigned connect_ms, stall_ms; /* 0: the values of [symfs] */
 	int64_t miss_seconds;
 	uint64_t max_file_size;
@@ -37,10 +38,10 @@ extern const struct conf_field source_fields[];
 /* One planned request. */
 struct source_ask {
 	char *where;	   /* URL, percent-encoded, with credentials; or a path below o.path */
-	char *header;	   /* an additional header of this request; or NULL */
+	char *header;	   /* an additional header of this request; NULL: none */
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
 	bool ptr;	   /* the file is a file.ptr, which names the real path: ptr.h */
-	bool any_case;	   /* its file names have no capitals: the request shows no preference of a case */
+	bool any_case;	   /* the file names have no capitals, so the request shows no preference of a case */
 	bool as_given;	   /* its names are as the request has them */
 	uint16_t code;	   /* the spelling as a number, for source_teach() */
 };
@@ -81,10 +82,10 @@ struct source_kind {
 	bool local;		  /* asked by open(2), not over the network */
 	bool no_ranges;		  /* its servers send whole files only, in any layout */
 	bool by_layout;		  /* a source with a url, this layout and no type is of this kind */
-	const char *place;	  /* the key that names its place instead of url or path, and implies the
-				     kind */
-	const struct conf_field *fields; /* the kind's own keys, which fill s->own, a struct of `size` bytes;
-					    or NULL */
+	const char *place;	  /* the key that names the place of the source instead of url or path, and
+				     implies the kind */
+	const struct conf_field *fields; /* the kind's own keys, which fill s->own, a struct of `size`
+					    bytes; NULL: none */
 	size_t size;
 	/* Plans the nth request (0 first), best first. 0; -ENOENT past the last; -ENOMEM. */
 	int (*plan)(const struct source *s, const struct source_facts *facts, const struct artifact *a,
@@ -93,7 +94,7 @@ struct source_kind {
 	/* The following functions may be NULL. */
 	/* Makes s->o.url from the kind's own keys. 0, -ENOMEM; -EINVAL and `e`. */
 	int (*init)(struct source *s, const struct conf_section *c, struct err *e);
-	/* Adds credentials to a request. 0, -ENOMEM; -EACCES: the configuration has none. */
+	/* Adds credentials to a request. 0, -ENOMEM; -EACCES: the configuration has no credentials. */
 	int (*sign)(const struct source *s, struct net_req *out);
 	/* Writes the place of the source and the kind's own keys, as .symfs/config shows them, without
 	 * secrets. NULL: url or path alone is shown. */
@@ -164,8 +165,8 @@ enum verdict {
 enum blame {
 	BLAME_NONE,    /* the host works */
 	BLAME_SOFT,    /* a useless answer; a few in a row count as a failure */
-	BLAME_CHEAP,   /* down, and the failure was quick */
-	BLAME_COSTLY,  /* down, and the failure cost a wait */
+	BLAME_CHEAP,   /* the host is down, and the failure was quick */
+	BLAME_COSTLY,  /* the host is down, and the failure cost a wait */
 	BLAME_SILENT,  /* the host stalled, which cost a wait; perhaps it is slow with this file alone */
 	BLAME_UNKNOWN  /* not known: the request was cancelled, or this machine failed */
 };
@@ -197,9 +198,9 @@ int url_without_credentials(const char *url, struct buf *out);
  * percent-encoded (/ ? # @). */
 bool url_is_clear(const char *url);
 
-/* Whether a word is meant as a URL, not as a path: it begins like one, even if a slash is missing. */
+/* Whether a word is meant as a URL, not as a path: it begins like a URL, even if a slash is missing. */
 bool url_is_meant(const char *word);
 
-/* Writes what a user gave as a URL, for a message. Leaves out all between :// and the last @, the possible
- * beginning of a password, and the query. A path or a file:/// URL stays as it is. */
+/* Writes a word that a user gave as a URL, for a message. Leaves out all between :// and the last @, the
+ * possible beginning of a password, and the query. A path or a file:/// URL stays as it is. */
 int url_for_message(const char *word, struct buf *out);

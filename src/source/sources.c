@@ -93,7 +93,7 @@ static bool named_before(const struct conf *c, const struct conf_section *s)
 	return false;
 }
 
-/* Inserts a source after the others of its tier. */
+/* Inserts a source after the other sources of its tier. */
 static void insert(struct sources *set, struct source *one)
 {
 	unsigned at = set->n++;

@@ -71,7 +71,7 @@ static enum symbol_place_kind kind_of(const char *where)
 }
 
 /* Ends a chain. `srv` without any store means the default server. `cache` without a directory means the
- * debugger's own cache; symfs has its own, so it is ignored. */
+ * debugger's own cache; symfs has its own cache, so such an element is ignored. */
 static int chain_end(struct walk *w)
 {
 	struct symbol_place p = {.kind = SYMBOL_DEFAULT, .where = ""};

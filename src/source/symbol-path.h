@@ -1,6 +1,6 @@
 /* Parses the symbol path of Microsoft's debuggers (_NT_SYMBOL_PATH). Semicolons separate elements. Each is a
  * directory, or a keyword and stores separated by asterisks:
- * srv*DIR*DIR*URL a chain of stores, from the nearest store to the store that has every file
+ *	srv*DIR*DIR*URL	  a chain of stores, from the nearest store to the store that has every file
  *	symsrv*DLL*…	  as srv; the DLL is ignored
  *	srv*		  the default: the debugger's cache and Microsoft's public server
  *	cache*DIR	  a store that the debugger fills

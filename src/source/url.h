@@ -1,4 +1,4 @@
-/* Builds URLs. Used by source/ only. All return the value of buf_add(). */
+/* Builds URLs. Used by source/ only. All functions return the value of buf_add(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"

@@ -86,7 +86,7 @@ static int group_class(struct group *g, struct browse_stream *st, const char *pr
 	return r;
 }
 
-/* Adds the entries of a prefix after the name `last`. *more: some are left. */
+/* Adds the entries of a prefix after the name `last`. *more: further entries are left. */
 static int fill_prefix(struct browse *b, const char *prefix, const char *last, bool *more)
 {
 	_cleanup_free_ struct group *g = calloc(1, sizeof(*g));
@@ -123,8 +123,8 @@ static int find_nth(void *ctx, const struct browse_entry *e, unsigned row, unsig
 	return nth == f->nth;
 }
 
-/* Finds the id prefix of an offset's key, and the name that the key printed there. The key may have been
- * dropped recently. */
+/* Finds the id prefix of an offset's key, and the name that the key printed at that offset. The key may
+ * have been dropped recently. */
 static int prefix_place(struct browse *b, uint64_t after, struct browse_place *at,
 	char last[static MODULE_NAME_MAX])
 {

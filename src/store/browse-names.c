@@ -28,7 +28,7 @@ static int prints_any(struct browse *b, unsigned class, const char *name, struct
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Adds the entry of the name at a place, from the first class that prints one. */
+/* Adds the entry of the name at a place, from the first class that prints such an entry. */
 static int fill_name(struct browse *b, const struct browse_place *at)
 {
 	struct browse_entry e;
@@ -72,7 +72,7 @@ int browse_fill_names(struct browse *b, uint64_t after)
 	return r;
 }
 
-/* Adds one entry for each tier. The offset of a tier is the offset of a name in it. */
+/* Adds one entry for each tier. The offset of a tier is the offset of a name in the tier. */
 int browse_fill_tiers(struct browse *b, uint64_t after)
 {
 	struct browse_place at;

@@ -10,7 +10,7 @@
 struct browse_stream {
 	unsigned class;
 	bool end;      /* no rows follow the rows in `rows` */
-	unsigned n, i; /* rows read, and the next of them */
+	unsigned n, i; /* the number of rows read, and the index of the next row */
 	struct index_row rows[AHEAD];
 };
 

@@ -10,7 +10,7 @@
 #define BROWSE_PART_FREE ((1u << BROWSE_PART_BITS) - 1)
 
 struct browse_entry {
-	uint64_t offset; /* a listing continues after it; never 0, below 2^63 */
+	uint64_t offset; /* a listing continues after this offset; never 0, below 2^63 */
 	bool dir;
 	enum filetype type;  /* of a file */
 	uint64_t number;     /* of a file: key_number() of its key by code id, if it has one, else of its key */

@@ -1,13 +1,13 @@
 /* Single flight: one download of an artifact at a time, across the processes that share a store. A flight has
  * a number (key_number()). The process that downloads is its leader, and holds a lock on one byte of
- * DIR/flights; other processes may follow it. Locks belong to an open file (OFD locks), so kill -9 frees
- * them. No call waits. Any thread. */
+ * DIR/flights; other processes may follow the leader. Locks belong to an open file (OFD locks), so kill -9
+ * frees them. No call waits. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/store.h"
 
-/* Tries to lead a flight. 0: this process leads it; -EAGAIN: another process does; -errno. Two requests of
- * one process both succeed, so the caller must join them. */
+/* Tries to lead a flight. 0: this process leads it; -EAGAIN: another process leads it; -errno. Two requests
+ * of one process both succeed, so the caller must join them. */
 int flights_lead(struct store *s, uint64_t number);
 
 /* The leader announces that the artifact exists, before its bytes are complete. */

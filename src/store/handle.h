@@ -33,7 +33,7 @@ struct store {
 	/* fixed once open */
 	char *dir;
 	/* The open directory; flock(2) on it is the write lock between processes. When the directory is
-	 * replaced, the new one gets the same descriptor number. */
+	 * replaced, the new directory gets the same descriptor number. */
 	int dirfd;
 	char id[17];
 	uint64_t quota, min_free;

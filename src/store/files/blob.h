@@ -15,7 +15,7 @@ struct blob;
 struct blob_facts {
 	char source[64];	/* name of the source it came from */
 	char url[2048];		/* the URL or path of the file at the source; without credentials */
-	bool verified;		/* the identity in the file is the requested one */
+	bool verified;		/* the identity in the file is the requested identity */
 	int64_t fetched;	/* download time: seconds since 1970 */
 	struct worth worth;
 	bool pinned;		/* the user's own file; set by the store */

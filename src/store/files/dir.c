@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#define REST 62 /* digits of a blob's own name: the first two name its directory */
+#define REST 62 /* digits of the file name of a blob: the first two of 64 digits name its directory */
 
 bool dir_type_is_remote(unsigned long f_type)
 {
@@ -30,8 +30,8 @@ bool dir_type_is_remote(unsigned long f_type)
 	return false;
 }
 
-/* Opens the directory at `path` with O_PATH. -ELOOP: the directory lies in a symfs mount. The mount may be this
- * process's, which would wait for itself, so the check asks no file system. */
+/* Opens the directory at `path` with O_PATH. -ELOOP: the directory lies in a symfs mount. The mount may
+ * belong to this process, which would wait for itself, so the check asks no file system. */
 static int open_path(const char *path, int *out)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

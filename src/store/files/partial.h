@@ -10,7 +10,7 @@
 /* Makes a new empty file in partial/, locked by this process; `name` is its name there. 0, -errno; -EAGAIN:
  * other processes, cleaning up, removed each of 16 files. */
 int partial_new(int dirfd, char name[static PARTIAL_NAME], int *fd);
-/* Removes the drafts of dead processes. `path` is the store's, for the log. */
+/* Removes the drafts of dead processes. `path` is the path of the store, for the log. */
 void partial_clean(int store, const char *path);
 /* Counts the drafts. 0, -errno. */
 int partial_count(int dirfd, uint64_t *out);

@@ -15,7 +15,7 @@ int conn_code(int rc)
 		return 0;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-	case SQLITE_ERROR: /* the statements are fixed: if one does not fit, the tables are not symfs's */
+	case SQLITE_ERROR: /* the statements are fixed: if a statement does not fit, the tables are not symfs's */
 	case SQLITE_SCHEMA:
 	case SQLITE_CONSTRAINT:
 		return -EUCLEAN;

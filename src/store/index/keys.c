@@ -1,4 +1,4 @@
-/* The index: blobs, their keys, and files that may disagree with it. */
+/* The index: blobs, their keys, and files that may disagree with the index. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "layout/layout.h"
 #include "store/index/private.h"
@@ -15,7 +15,7 @@ static void worth_column(sqlite3_stmt *st, int i, struct worth *out)
 	worth_parse(out, text);
 }
 
-/* 0, -EINVAL: the row does not hold a key. */
+/* 0; -EINVAL: the row does not hold a key. */
 static int hit_fill(struct index_hit *out, sqlite3_stmt *st)
 {
 	char text[KEY_TEXT];

@@ -33,7 +33,7 @@ struct store_totals {
 
 /* Identifies the version of a file that a server sends. Two validators match if size, source and ETag are equal.
  * If neither has an ETag, size, source and date must be equal. A weak ETag (W/...) does not guarantee equal
- * bytes and counts as absent. A validator without ETag and date matches no other. */
+ * bytes and counts as absent. A validator without ETag and date matches no other validator. */
 struct sparse_validator {
 	uint64_t size;
 	char source[64];

@@ -212,7 +212,7 @@ static bool may_hold(const struct macho *f, const struct command *c, uint64_t fr
 		word(f, c->p + 24) + word(f, c->p + 24 + word_size(f)) == f->vm_end;
 }
 
-/* Whether a section may grow: the section is in the last segment, and no other segment moves. */
+/* Whether a section can grow: the section is in the last segment, and no other segment moves. */
 static bool can_grow(const struct macho *f, const struct image_section *host)
 {
 	uint64_t from = (uint64_t)(host->bytes.p - f->x->m.file.p), to = from + host->bytes.n;

@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "convert/symbols-private.h"
 
-/* Orders symbols by address. At one address, symbols with a size come first, then those with a type. */
+/* Orders symbols by address. At one address, symbols with a size come first, then symbols with a type. */
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;

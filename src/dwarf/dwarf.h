@@ -44,8 +44,8 @@ struct dwarf_file {
 	_Atomic int64_t budget;
 };
 
-/* Opens the sections of `m`, which must outlive the file; `dwo`: those of split units. 0, also for a
- * file without sections; -EBADMSG, -ENOMEM, -EFBIG. */
+/* Opens the sections of `m`, which must outlive the file; `dwo`: opens the sections of split units. 0, also
+ * for a file without sections; -EBADMSG, -ENOMEM, -EFBIG. */
 int dwarf_open(struct dwarf_file *f, const struct image *m, bool dwo, struct err *e);
 void dwarf_close(struct dwarf_file *f);
 /* Finds the units in f->s, and sets the budget, as dwarf_open() does. 0, -ENOMEM. */

@@ -9,7 +9,7 @@
 #define PARTS_MOST 64
 #define NAME_MOST (1u << 20)
 
-/* The place of an entry. A look-up that opens a unit may close the unit of an earlier look-up. So between
+/* The place of an entry. A look-up that opens a unit can close the unit of an earlier look-up. So between
  * look-ups only places are kept. */
 struct place {
 	const struct dwarf_file *file;

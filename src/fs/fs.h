@@ -43,7 +43,7 @@ void fs_stop(struct fs *fs); /* makes fs_loop() return; async-signal-safe */
 /* Changes what .symfs/config shows. 0, -ENOMEM. */
 int fs_set_config_text(struct fs *fs, const char *text);
 
-/* Frees `fs`; unmounts it if it is still mounted. No ticket may be open: call this after fetch_free().
+/* Frees `fs`; unmounts it if it is still mounted. All tickets must be closed: call this after fetch_free().
  * NULL is fine. */
 void fs_free(struct fs *fs);
 

@@ -25,7 +25,7 @@ void pass_init(struct fs *fs, struct fuse_conn_info *conn)
 }
 
 /* Calls the ioctl itself: libfuse's fuse_passthrough_open() logs every refusal as an error, and
- * fuse_passthrough_close() needs a request, which may not exist. */
+ * fuse_passthrough_close() needs a request, which does not always exist. */
 static int backing_open(struct fs *fs, int fd)
 {
 	struct fuse_backing_map map = {.fd = fd};

@@ -21,7 +21,7 @@
  * (FOREVER). A path that fits no layout does not exist until symfs itself changes (STRUCTURAL). */
 #define FS_FOREVER 86400.0
 #define FS_STRUCTURAL 3600.0
-/* A file that is downloading, or is in a directory source, may be gone when it is opened. One second is
+/* A file that is downloading, or is in a directory source, can be gone when it is opened. One second is
  * short enough that the kernel needs no invalidation. */
 #define FS_SOON 1.0
 /* The longest time for which the kernel may cache that a file does not exist, in milliseconds. */

@@ -224,7 +224,7 @@ static int wait_for(struct fs *fs, fuse_req_t req, const struct artifact *cands,
 	if (fi)
 		w->fi = *fi;
 	atomic_fetch_add(&fs->waiting, 1);
-	/* Before the wait begins: after that the request may be answered and gone. */
+	/* Do this before the wait begins: from then on the request can be answered at any time. */
 	fuse_req_interrupt_func(req, interrupted, w);
 	r = begin(w, need);
 	if (r < 0) {

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* Inlined calls may nest this deep; a file with more is broken. */
+/* The deepest nesting of inlined calls; a file with deeper calls is broken. */
 #define GSYM_DEPTH_MOST 256
 
 enum gsym_form { GSYM_V1, GSYM_SECT0, GSYM_SECT1, GSYM_ALONE0 };

@@ -1,4 +1,4 @@
-/* Sorts the functions of a file, and chooses among those with the same addresses. */
+/* Sorts the functions of a file, and chooses among functions with the same addresses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "gsym/write-private.h"
 

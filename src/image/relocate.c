@@ -206,7 +206,7 @@ static int apply_all(const struct image *m, const struct image_section *table, u
 	return any && !known ? -ENOTSUP : 0;
 }
 
-/* Makes a copy that may be written to. */
+/* Makes a writable copy of the bytes. */
 static int make_own(struct span *bytes, size_t *mapped, struct err *e)
 {
 	void *p;

@@ -48,7 +48,7 @@ enum layout_flag {
 					 before it */
 	LAYOUT_ONE_NAME = 1 << 1,     /* files of several types have the same path */
 	LAYOUT_FIXED_PREFIX = 1 << 2, /* no server omits the prefix */
-	LAYOUT_WINDOWS_NAMES = 1 << 3, /* names of PE files and PDBs may also be in lower case */
+	LAYOUT_WINDOWS_NAMES = 1 << 3, /* names of PE files and PDBs can also be in lower case */
 
 	/* the folder of the layout in the mount */
 	LAYOUT_DIR_LINKS = 1 << 4, /* below the prefix, the directory of an id is a link to the directory of
@@ -102,8 +102,8 @@ int layout_path(const struct layout *l, const struct artifact *a, enum casing c,
  * and returns that value. 0; -ENOMEM. */
 int layout_each(const struct layout *l, const struct artifact *a,
 	int (*each)(void *ctx, unsigned row, const char *path), void *ctx);
-/* Whether layout_each() may list one key of a class (key_class()) and omit another of the same class and
- * name. Then one key is not an example of all. */
+/* Whether layout_each() can list one key of a class (key_class()) and omit another key of the same class and
+ * name. Then one key is not an example of all keys. */
 bool layout_class_varies(unsigned class);
 
 /* Like layout_each(), but includes paths that do not parse back as the artifact. */

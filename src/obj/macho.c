@@ -41,7 +41,7 @@ struct macho {
 	bool code;	  /* the file has instructions, with their bytes */
 	bool symbols;	  /* the symbol table has entries */
 	bool knows_local; /* the commands say how many symbols are local */
-	bool local;	  /* some symbols are local: `strip` removes those */
+	bool local;	  /* some symbols are local: `strip` removes local symbols */
 	bool exports;	  /* some symbols are defined for other modules */
 	struct worth worth;
 	bool uuid_found;

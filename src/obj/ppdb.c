@@ -21,7 +21,7 @@
 #define CHUNK (64u << 10)
 
 /* Rows of custom debug information that are searched for sources. The rows are sorted by what they belong
- * to, so those for sources are among the first. */
+ * to, so rows for sources are among the first. */
 #define CUSTOM_MOST (1u << 16)
 
 enum {

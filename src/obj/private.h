@@ -11,7 +11,7 @@ struct obj_format {
 		const char *magic;
 		size_t len;
 	} also[6];   /* further magics of the format */
-	bool shared; /* files of other formats have the same magic: probe() returns -ENOMSG for those */
+	bool shared; /* files of other formats have the same magic: probe() returns -ENOMSG for such files */
 	enum filetype serves[4]; /* the types that its files can serve as */
 	/* Slice `index` of the file. As obj_identify(). */
 	int (*probe)(struct view *v, unsigned index, struct obj_slice *out, struct err *e);
@@ -66,7 +66,7 @@ enum obj_claim obj_claims(const struct obj_format *f, const struct obj_head *h);
 /* Describes first bytes that no format claims: "is an HTML page", "is empty", "is of no known format". */
 const char *obj_foreign(const uint8_t *p, size_t n);
 
-/* Files that have the debug id of an ELF file in their key may also be requested by its build id. Makes the
+/* Files that have the debug id of an ELF file in their key can also be requested by its build id. Makes the
  * key of that request. 0; -ENOENT: not such a file. */
 int obj_key_by_build_id(enum filetype t, const struct module *m, struct key *out);
 

@@ -44,7 +44,7 @@ static int add_ref(struct indexing *x, const struct key *k, const struct worth *
 	return 0;
 }
 
-/* Requests may name an ELF file by the debug id that follows from its build id. That id depends on the byte
+/* Requests can name an ELF file by the debug id that follows from its build id. That id depends on the byte
  * order, which the key lacks. So both possible ids lead to the file, and the reader of the file checks. */
 static int add_debug_ids(struct indexing *x, const struct key *k, const struct worth *w, const struct scan_dir *d,
 	const struct scan_file *f)

@@ -30,7 +30,7 @@ const char *scan_path(const struct scan *s);
  * Errors of buf_addf(). */
 int scan_find(struct scan *s, const struct key *k, unsigned nth, struct buf *path);
 
-/* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key may come twice.
+/* Calls `each` without a lock for at most `most` of the keys known now, in no order; a key can come twice.
  * Stops when `each` returns non-zero, and returns that value. 0, -ENOMEM. */
 int scan_each(struct scan *s, size_t most, int (*each)(void *ctx, const struct key *k, uint64_t size), void *ctx);
 

@@ -26,6 +26,6 @@ struct pending {
 void pending_init(struct pending *p);
 void pending_release(struct pending *p);
 void pending_add(struct pending *p, int64_t object, const char *sha256, bool broken);
-bool pending_is_due(struct pending *p); /* half full, or older than 30 s */
+bool pending_is_due(struct pending *p); /* whether the list is half full, or its first item is older than 30 s */
 /* Moves all items to `out`. Returns their number. */
 unsigned pending_take(struct pending *p, struct pending_item out[static PENDING_MOST]);

@@ -1,5 +1,5 @@
-/* Publishing: makes a draft a blob that its key finds. The steps come in this order: intent, bytes and label
- * on disk, rename, commit. So a process may be killed at any step. */
+/* Publishing: turns a draft into a blob that lookups of its key find. The steps come in this order: intent,
+ * bytes and label on disk, rename, commit. So a process may be killed at any step. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,10 +26,11 @@ struct publishing {
 	uint64_t size;
 	int64_t object;
 	struct blob_facts stored; /* the facts as the index has them now */
-	const struct store_learned *learned; /* NULL: nothing */
+	const struct store_learned *learned; /* NULL: nothing was learned */
 	bool takes[STORE_KEYS_MOST]; /* which of `learned`'s keys the blob gets: no file or only a worse
 					file has the key */
-	struct key keys[STORE_KEYS_MOST]; /* the same keys, with the names that they were first stored with */
+	struct key keys[STORE_KEYS_MOST]; /* the keys of `learned`, with the names that they were first
+					     stored with */
 	struct worth worth;
 	bool inherits; /* the blob is pinned because it takes a key from a pinned file */
 	bool teaches;		     /* `m` is to be recorded */
@@ -104,8 +105,8 @@ static void take_missing(char *to, const char *from, size_t room)
 		snprintf(to, room, "%s", from);
 }
 
-/* Joins the new module with the recorded one. The same bytes have the same ids; only file names may have been
- * unknown until now. */
+/* Joins the new module with the recorded module. The same bytes have the same ids; only file names may have
+ * been unknown until now. */
 static int merge_module(struct index *ix, struct publishing *p)
 {
 	const struct module *new = p->learned ? &p->learned->m : NULL;

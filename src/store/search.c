@@ -54,7 +54,7 @@ static void add_types(struct results *r, const struct module *m)
 		int n;
 
 		a.m.object = filetype_row(types[i])->object;
-		/* Keys of these types need a name; the look-up ignores it. */
+		/* Keys of these types need a name; the look-up ignores the name. */
 		if (by_name) {
 			snprintf(a.m.code_file, sizeof(a.m.code_file), "x");
 			snprintf(a.m.debug_file, sizeof(a.m.debug_file), "x");

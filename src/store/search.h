@@ -7,7 +7,7 @@
 
 struct store;
 
-/* Reads the digits of an identifier, without dashes and braces. False: it is not an identifier, or it has
+/* Reads the digits of an identifier, without dashes and braces. False: `text` is not an identifier, or has
  * fewer than eight digits. */
 bool search_digits(const char *text, char digits[static MODULE_ID_TEXT]);
 

@@ -55,7 +55,7 @@ struct adopting {
 	const char *sha256;
 	uint64_t size;
 	struct worth worth;
-	int64_t object; /* 0 until the first good line */
+	int64_t object; /* the number of the object; 0 until the first good line */
 };
 
 static bool is_rather(const struct adopting *a, const struct label_line *l, const struct index_hit *other)

@@ -1,6 +1,6 @@
 /* The files in DIR/sparse/: how they are named, opened, locked and removed. The OFD locks are on two bytes
- * at an offset that no file reaches. All processes that use the file hold a shared lock on the first byte; the
- * process that fills it also locks the second. For src/store/ only. */
+ * at an offset that no file reaches. All processes that use the file hold a shared lock on the first byte;
+ * the process that fills it also locks the second byte. For src/store/ only. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "store/handle.h"

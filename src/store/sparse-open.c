@@ -50,8 +50,8 @@ void sparse_unref(struct sparse *f)
 		if (atomic_compare_exchange_weak_explicit(&f->refs, &refs, refs - 1,
 			    memory_order_release, memory_order_relaxed))
 			return;
-	/* The file is closed, and so unlocked, while the list is locked. An opener that does not find it in
-	 * the list must find it unlocked. */
+	/* The file is closed, and so unlocked, while the list is locked. An opener that does not find the
+	 * file in the list must find the file unlocked. */
 	{
 		LOCK_SCOPE(&f->s->sparses.lock);
 

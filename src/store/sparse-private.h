@@ -48,7 +48,7 @@ struct sparse {
 	 * none. `looked`: bytes written since the free space was checked. */
 	atomic_uint_fast64_t dirty, dirty_since, looked;
 	atomic_bool stale; /* sparse_is_stale() */
-	atomic_bool lost; /* the disk could not sync what was written; then the file is stale, too */
+	atomic_bool lost; /* the disk could not sync the written bytes; then the file is stale, too */
 	struct stripe stripes[STRIPES];
 
 	pthread_mutex_t committing;
@@ -61,7 +61,7 @@ struct sparse {
 int sparse_new(struct sparse **out, struct store *s, const struct key *k,
 	const struct sparse_validator *v, const char *url, bool writer);
 void sparse_free(struct sparse *f);
-void sparse_unlist(struct sparse *f); /* later openers do not get it */
+void sparse_unlist(struct sparse *f); /* takes the file off the list, so that later openers do not get it */
 uint32_t sparse_block_size(const struct sparse *f, uint64_t block);
 void sparse_row_of(const struct sparse *f, struct store_sparse_row *row);
 /* Reads all n bytes at `off`. 0, -EIO. */

@@ -21,7 +21,7 @@
 #define SPARSE_BLOCK 65536u
 #define SPARSE_SIZE_MOST (1ull << 40) /* bytes; the bitmaps of such a file take 4 MiB */
 
-/* Whether two validators match (see struct sparse_validator): the files have the same bytes. */
+/* Whether two validators match (see struct sparse_validator), so that their files have the same bytes. */
 bool sparse_same(const struct sparse_validator *a, const struct sparse_validator *b);
 
 /* A range of absent bytes: whole blocks, cut at the end of the file. */
@@ -72,8 +72,8 @@ bool sparse_is_full(const struct sparse *f);
  * true. */
 int sparse_fd(const struct sparse *f);
 
-/* Whether all n bytes at `off` are present; bytes past the end count as present. Once true, it stays true,
- * unless the disk fails to sync the bytes: then the file is stale, too. */
+/* Whether all n bytes at `off` are present; bytes past the end count as present. Once true, the result
+ * stays true, unless the disk fails to sync the bytes: then the file is stale, too. */
 bool sparse_has(const struct sparse *f, uint64_t off, uint64_t n);
 /* Finds the first run of absent blocks that the n bytes at `off` touch. false: all of them are present. */
 bool sparse_missing(const struct sparse *f, uint64_t off, uint64_t n, struct sparse_hole *out);

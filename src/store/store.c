@@ -40,7 +40,8 @@ static int sweep_in(struct session *ses, const char *boot)
 	return r == 0 ? index_commit(ses->ix) : r;
 }
 
-/* 0: the store was swept since this boot. -ENOENT: it was not, or the index does not know. */
+/* 0: the store was swept since this boot. -ENOENT: the store was not swept, or the index has no record of
+ * that. */
 static int was_swept(struct index *ix, const char *boot)
 {
 	char known[64];
@@ -128,7 +129,7 @@ static void flush_pending(struct store *s)
 {
 	_cleanup_session_ struct session ses = {.s = s, .write = true};
 
-	while (session_next(&ses)) /* a write session begins by writing them */
+	while (session_next(&ses)) /* a write session begins by writing the pending uses */
 		ses.r = 0;
 }
 

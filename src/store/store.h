@@ -8,7 +8,7 @@
  *				read only to rebuild or check the index
  *	DIR/partial/		drafts; each is locked by the process that writes it
  *	DIR/sparse/		sparse files, filled block by block (sparse.h)
- *	DIR/aside/		side files: what processes found out about sources
+ *	DIR/aside/		side files: facts that processes found out about sources
  *	DIR/flights		locks of downloads under way (flights.h)
  *
  * Other files in DIR are left alone. All calls may come from any thread. Calls marked (waits) touch the disk
@@ -37,8 +37,8 @@ struct store_opts {
 
 /* Opens the store, and makes its directory (0700) if it is missing. A damaged index is renamed to
  * index.sqlite.damaged and rebuilt from the blobs, with a line in the log. 0; -EREMOTE: the directory is on
- * NFS or SMB, where locks cannot be trusted; -EPERM: it belongs to another user, or any user can write to it;
- * -EROFS and other errors as the system reports them. */
+ * NFS or SMB, where locks cannot be trusted; -EPERM: the directory belongs to another user, or any user can
+ * write to it; -EROFS and other errors as the system reports them. */
 int store_open(struct store **out, const struct store_opts *o, struct err *e); /* (waits) */
 void store_close(struct store *s);
 /* At shutdown: from now on no call waits longer than two seconds for other processes. */
@@ -61,7 +61,8 @@ void store_main_key(struct store *s, const struct key *k, struct key *out);
 bool store_has(struct store *s, const struct key *k, uint64_t *size);
 /* Whether a file of this worth would get the key: no file or only a worse file has the key. */
 bool store_wants(struct store *s, const struct key *k, const struct worth *w);
-/* The file name that the key was first stored with; "": it has no name. 0; -ENOENT: the key is not stored. */
+/* The file name that the key was first stored with; "": the key has no name. 0; -ENOENT: the key is not
+ * stored. */
 int store_name(struct store *s, const struct key *k, char name[static MODULE_PATH_MAX]);
 
 /* Makes a draft: a private file that its owner fills, from one thread at a time. -ENOSPC: the disk is full,
@@ -89,7 +90,7 @@ int store_publish(struct store *s, struct draft *d, const struct key *k, const s
  * blob already has stays with that blob, unless this file is worth more for it. */
 #define STORE_KEYS_MOST 8
 struct store_learned {
-	struct module m; /* if it has both ids, later requests learn one id from the other */
+	struct module m; /* if the module has both ids, later requests learn one id from the other */
 	struct worth worth;
 	bool pinned;	 /* the user's own file: not evicted until store_keep() with 0 seconds */
 	unsigned n;
@@ -132,8 +133,8 @@ int64_t store_miss_until(struct store *s, const struct key *k, const char *name,
 int store_misses_clear(struct store *s, const struct key *k);
 
 /* Keeps an artifact from eviction for at least `seconds`. STORE_FOR_GOOD pins it, and the pin survives a
- * rebuild of the index. 0 seconds ends keeping and pins, also a pin by store_publish_learned(). 0, -ENOENT.
- * (waits) */
+ * rebuild of the index. 0 seconds ends the keeping and the pin, also a pin by store_publish_learned(). 0,
+ * -ENOENT. (waits) */
 int store_keep(struct store *s, const struct key *k, int64_t seconds);
 
 /* Lists the stored keys with id > after, at most n, in the order of id. Returns their number, or -errno. */
@@ -149,16 +150,16 @@ int store_note(struct store *s, const char *name, char text[static 201]);
 int store_side_file_write(struct store *s, const char *name, const void *p, size_t n);
 int store_side_file_read(struct store *s, const char *name, size_t most, void **out, size_t *n);
 
-/* Lists the misses that still hold, at most n. `after` is a cursor that begins with 0; the call moves it on.
- * Returns their number, or -errno. */
+/* Lists the misses that still hold, at most n. `after` is a cursor that begins with 0; each call advances
+ * it. Returns their number, or -errno. */
 int store_list_misses(struct store *s, int64_t *after, struct store_miss_row *rows, unsigned n);
 
 int store_count(struct store *s, struct store_totals *out);
 
 /* Forgets a key, and its blob when no other key has it. 0, -ENOENT. (waits) */
 int store_remove(struct store *s, const struct key *k);
-/* Removes the artifact that a key finds, all of its keys, and what it stated about its module. 0, -ENOENT.
- * (waits) */
+/* Removes the artifact that a key finds, all of its keys, and the statements of the artifact about its
+ * module. 0, -ENOENT. (waits) */
 int store_remove_file(struct store *s, const struct key *k);
 
 /* Compares the index, the `.key` files and the bytes, and calls `damaged` for each damaged artifact. `what`

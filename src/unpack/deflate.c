@@ -1,5 +1,5 @@
 /* Unpacks gzip and zlib. The members of a gzip file are the parts of one file, in order (RFC 1952):
- * pigz, bgzip and `cat` write several. */
+ * pigz, bgzip and `cat` write several members. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/inflate.h"
 #include "base/util.h"

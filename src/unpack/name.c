@@ -1,4 +1,4 @@
-/* Names an unpacked file by the path of the packed one; names inside archives are ignored. */
+/* Names an unpacked file by the path of the packed file; names inside archives are ignored. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "unpack/unpack.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Finds the path component before the one at `p`. Returns its length. */
+/* Finds the path component before the component at `p`. Returns its length. */
 static size_t component_before(const char *path, const char *p, const char **start)
 {
 	const char *end;
@@ -21,8 +21,8 @@ static size_t component_before(const char *path, const char *p, const char **sta
 	return (size_t)(end - p);
 }
 
-/* The directory that names the file in a symbol store, or NULL. In `foo.pdb/IDENTIFIER/foo.pd_` the
- * directory's name has the missing last letter. */
+/* The directory that names the file in a symbol store; NULL: there is none. In `foo.pdb/IDENTIFIER/foo.pd_`
+ * the directory's name has the missing last letter. */
 static const char *name_of_store(const char *path, const char *name)
 {
 	const char *p;

@@ -54,6 +54,6 @@ uint64_t unpack_made(const struct unpack *u); /* bytes written so far */
  * unpacked bytes: 0 also if the file is broken, or is a cabinet packed by LZX or Quantum. Cheap. */
 size_t unpack_peek(const struct packing *p, const void *head, size_t n, void *out, size_t room);
 
-/* Names the unpacked file by the path of the packed one: "foo.debug" for "a/foo.debug.gz", "foo.pdb" for
+/* Names the unpacked file by the path of the packed file: "foo.debug" for "a/foo.debug.gz", "foo.pdb" for
  * "foo.pdb/ID/foo.pd_"; the packed file's own name if no rule fits. Cut to `room`. */
 void unpack_name(const char *path, char *out, size_t room);

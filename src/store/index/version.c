@@ -97,7 +97,7 @@ static int upgrade(struct conn *c)
 	r = conn_run(c, Q_BEGIN, "");
 	if (r == 0)
 		r = pragma_number(c, "PRAGMA user_version", &version);
-	if (r == 0 && version == INDEX_VERSION_3) /* else another process has upgraded it */
+	if (r == 0 && version == INDEX_VERSION_3) /* if not, another process has upgraded the index */
 		r = conn_code(sqlite3_exec(c->db, index_schema_4, NULL, NULL, NULL));
 	if (r == 0 && version < INDEX_VERSION_5)
 		r = upgrade_keys(c);

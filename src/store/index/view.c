@@ -1,4 +1,4 @@
-/* The index: snapshots of it, for listings. */
+/* The index: its snapshots, for listings. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "store/index/private.h"
 

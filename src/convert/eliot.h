@@ -7,8 +7,8 @@
  * With `marks` the GSYM file is only for the look-ups of src/symb/ and is not served. Its function names
  * and file names then have marks, which eliot_name() and eliot_file() decode. The function at
  * ELIOT_NAME_AT has the program's name. Without `marks` any reader of GSYM can use the file. Such a file
- * cannot express two things: how far behind the start of its FUNC a piece begins, and an inlined call whose
- * call site has no file. */
+ * cannot express how far behind the start of its FUNC a piece begins. Nor can it express an inlined call
+ * whose call site has no file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/eliot-nest.h"

@@ -19,8 +19,8 @@ static bool is_mark(const char *name)
 	return name[0] == '$' || strncmp(name, ".L", 2) == 0;
 }
 
-/* Resolves a function's descriptor: in version 1 of the 64-bit PowerPC ABI the symbol points to a
- * descriptor in .opd, which holds the address of the code. */
+/* Resolves a function's descriptor. In version 1 of the 64-bit PowerPC ABI the symbol points to a descriptor
+ * in .opd, which holds the address of the code. */
 static uint64_t through_descriptor(const struct symbols *s, uint64_t addr)
 {
 	const uint8_t *p = NULL;

@@ -1,8 +1,7 @@
-/* The helper of a mount: a small process that keeps CAP_SYS_ADMIN, so that the daemon, which reads what
- * servers send and files contain, does not need it. The helper mounts at one place, registers files of
- * the store for passthrough, and unmounts. It gets the place and the options before the daemon
- * gives up its rights; later messages have a fixed size and no paths. The helper reads no files and ends
- * with the daemon. */
+/* The helper of a mount: a small process that keeps CAP_SYS_ADMIN. The daemon, which reads what servers send
+ * and files contain, does not need that capability. The helper mounts at one place, registers files of the
+ * store for passthrough, and unmounts. It gets the place and the options before the daemon gives up its
+ * rights; later messages have a fixed size and no paths. The helper reads no files and ends with the daemon. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

@@ -1,7 +1,7 @@
 /* The entries of a directory, for READDIR. A layout has more valid names than can be listed, so a listing
- * shows only known names: fixed ones, then stored files, then the files of directory sources. Stored files
- * come from the index in batches, and their offsets are places in the index. Directory sources are walked
- * when the reader has passed the stored files; the listing keeps the result as a snapshot. */
+ * shows only known names. Fixed names come first, then stored files, then the files of directory sources.
+ * Stored files come from the index in batches, and their offsets are places in the index. Directory sources
+ * are walked when the reader has passed the stored files; the listing keeps the result as a snapshot. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/hash.h"
 #include "base/log.h"

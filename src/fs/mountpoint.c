@@ -29,8 +29,8 @@ int fs_point(const char *path, char **out)
 
 	if (!whole)
 		return -ENOMEM;
-	/* Resolves a link to a directory. readlink() does not make the kernel ask the daemon of a mount
-	 * at that place, which may be dead or stopped; lstat() would. */
+	/* Resolves a link to a directory. The daemon of a mount at that place can be dead or stopped.
+	 * lstat() would make the kernel ask that daemon; readlink() does not. */
 	if (readlink(whole, &c, 1) >= 0) {
 		*out = realpath(whole, NULL);
 		return *out ? 0 : -errno;

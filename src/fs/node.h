@@ -1,5 +1,5 @@
-/* Nodes: the inodes that the kernel holds. A node lives while the kernel remembers it (nlookup) or
- * symfs uses it (a reference), so the table is as large as the caches of the kernel. Any thread. */
+/* Nodes: the inodes that the kernel holds. A node lives while the kernel remembers it (nlookup) or symfs
+ * uses it (a reference). So the table is as large as the caches of the kernel. Any thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "id/key.h"

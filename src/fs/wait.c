@@ -1,7 +1,7 @@
 /* Requests that wait, and signals to the threads that sent them. The kernel reports once that some signal
  * came, even SIGWINCH of a resized window, which must not mean "no symbols". So an interrupted request goes
- * on a list. The loop reads the pending signals of the requesting thread at once and every 50 ms, until the
- * request is answered or a signal means to end it. */
+ * on a list. The loop reads the pending signals of the requesting thread at once and every 50 ms. It stops
+ * when the request is answered or a signal means to end it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -80,7 +80,7 @@ static uint64_t signal_set(const char *status, const char *name)
 }
 
 /* Whether a pending signal means to end the thread that waits. Also true when /proc does not show the
- * thread (it is gone, or in another PID namespace): then symfs cannot tell Ctrl-C from a resized window. */
+ * thread, which is gone or in another PID namespace. Then symfs cannot tell Ctrl-C from a resized window. */
 static bool meant_to_end(pid_t pid)
 {
 	const uint64_t ends = 1ull << (SIGINT - 1) | 1ull << (SIGTERM - 1) | 1ull << (SIGQUIT - 1) |

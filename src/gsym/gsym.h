@@ -4,8 +4,8 @@
  * of threads may read a struct gsym.
  *
  * The reader knows four forms, in both byte orders. One is version 1 of LLVM. Three are of the prototype
- * that preceded LLVM's: sections of an object file whose header has the name of the string section
- * (GSYM_SECT0) or its offset (GSYM_SECT1), and a separate file (GSYM_ALONE0). */
+ * that preceded LLVM's. Two of these are sections of an object file: the header has the name (GSYM_SECT0)
+ * or the offset (GSYM_SECT1) of the string section. The third is a separate file (GSYM_ALONE0). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"

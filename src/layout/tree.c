@@ -14,7 +14,7 @@
 
 /* symsrv accepts a directory as a store if it contains pingme.txt; other clients also look for 000Admin.
  * index2.txt marks two tiers. These are the files that symstore.exe writes, with an empty list of
- * transactions. lastid.txt is absent: it announces lists of all files, and a client that reads those
+ * transactions. lastid.txt is absent: it announces lists of all files. A client that reads these lists
  * (Symbolicator's has_index) asks for nothing else. Here, files that are not listed may exist. Without
  * lastid.txt, such a client reports that it cannot read the index. */
 #define GSYM "gsym"

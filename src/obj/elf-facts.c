@@ -236,8 +236,8 @@ static int check_whole(struct elf *elf)
 	return obj_check_whole(elf->v, end, elf->e);
 }
 
-/* Searches for a build id that no segment has: in the section of that name, in other notes (a kernel has
- * `.notes`), and in the equivalent on one vendor's game consoles. */
+/* Searches for a build id that no segment has. Looks in the section of that name, in other notes (a kernel
+ * has `.notes`), and in the equivalent on one vendor's game consoles. */
 static int find_id_elsewhere(struct elf *elf)
 {
 	struct elf_section s;

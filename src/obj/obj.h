@@ -81,7 +81,7 @@ int obj_walk(struct view *v, struct obj_walk *out);
 int obj_heads(struct view *v, uint64_t *heads, unsigned most);
 
 /* Makes the keys that the slice is found by, from its module. Returns their number. An ELF file with a build
- * id has only the key of its build id: a request with the debug id looks up the build id first. */
+ * id has only the key of its build id, because a request with the debug id looks the build id up. */
 #define OBJ_KEYS_MOST 8
 unsigned obj_keys(const struct obj_slice *s, struct key keys[static OBJ_KEYS_MOST]);
 

@@ -293,7 +293,7 @@ static void take_pdb_name(struct pe *pe, const uint8_t *p, size_t n)
 }
 
 /* A Portable PDB has the stamp of the entry in place of an age. The entries of a .NET library can also name
- * the PDB that another tool wrote for the native image; debuggers do not ask for that PDB. Other readers do
+ * the PDB that another tool wrote for the native image. Debuggers do not ask for that PDB. Other readers do
  * not know PDBs from before the GUID (NB10), but debuggers still request them by time and age. */
 static int take_codeview(struct pe *pe, const struct entry *x, uint64_t off)
 {

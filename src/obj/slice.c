@@ -109,8 +109,8 @@ static size_t name_length(const struct obj_slice *s, const char *base)
 	return n;
 }
 
-/* Whether symbol servers or debuggers use this text in place of a name: a word for the kind of file, or the
- * end of its id. */
+/* Whether symbol servers or debuggers use this text in place of a name. Such a text is a word for the kind
+ * of file, or the end of its id. */
 static bool is_no_name(const struct obj_slice *s, const char *base)
 {
 	static const char *const words[] = {"executable", "debuginfo", "breakpad", "sourcebundle", "symbols",

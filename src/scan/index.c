@@ -95,8 +95,8 @@ void index_bury(struct scan *s)
 	s->n_dead = 0;
 }
 
-/* If there is no memory for a new index, the tree counts as empty: the old index cannot stay, because it refers
- * to files that are about to be freed. */
+/* If there is no memory for a new index, the tree counts as empty. The old index cannot stay, because it
+ * refers to files that are about to be freed. */
 void index_build(struct scan *s)
 {
 	struct scan_ref *old = s->refs;

@@ -13,8 +13,8 @@
 #define MEMORY_MOST (256u << 20)
 #define MEMORY_FIRST "symfs scan 3\n"
 
-/* Writes a line "d PATH" for each directory; then for each file of it a line "f INO SIZE MTIME NAME", and a line
- * "k WORTH TAB KEY" for each key. */
+/* Writes a line "d PATH" for each directory, followed by its files. A file has a line "f INO SIZE MTIME
+ * NAME", and a line "k WORTH TAB KEY" for each of its keys. */
 static int memory_text(const struct scan *s, struct buf *out)
 {
 	int r = buf_adds(out, MEMORY_FIRST);

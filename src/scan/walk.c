@@ -131,8 +131,8 @@ static void dir_watch(struct scan *s, struct scan_dir *d, int fd)
 		inotify_rm_watch(s->inotify, watch); /* no directory is recorded for its events */
 }
 
-/* Whether the walk leaves out an entry of this name: a directory of version control has many files and no symbols,
- * and the memory file cannot hold a name with a line end. */
+/* Whether the walk leaves out an entry of this name. A directory of version control has many files and no
+ * symbols. The memory file cannot hold a name with a line end. */
 static bool is_skipped(const char *name)
 {
 	static const char *const names[] = {".", "..", ".git", ".hg", ".svn"};

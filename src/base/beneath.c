@@ -23,7 +23,7 @@
 /* One attempt to resolve a path. */
 struct way {
 	const struct beneath *b;
-	uid_t owner;	/* of the base */
+	uid_t owner;	/* the owner of the base */
 	bool may_leave; /* links may lead out of the base */
 	bool linked;  /* a link was met: only a link may lead out, never the path of the caller */
 	bool foreign; /* a link of another owner was met */
@@ -32,7 +32,7 @@ struct way {
 	/* Owners of the links on the way. Root and this process's user do not count, because these two may read
 	 * what this process reads. */
 	enum { AUTHORS_NONE, AUTHORS_ONE, AUTHORS_MANY } authors;
-	uid_t author; /* of AUTHORS_ONE */
+	uid_t author; /* the owner, if `authors` is AUTHORS_ONE */
 };
 
 /* ---- steps -------------------------------------------------------------------------- */

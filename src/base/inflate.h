@@ -26,8 +26,8 @@ static inline void cleanup_inflater(struct inflater **z)
 #define _cleanup_inflater_ __attribute__((cleanup(cleanup_inflater)))
 
 /* Takes bytes from the front of `in`, and writes to `out`. *n is the room at `out`, and then the number of
- * bytes written. 0: it needs more input, or more room (then it used all of the room). 1: the stream has ended
- * with the right checksum, and the rest of `in` comes after it. -EBADMSG, -ENOMEM. */
+ * bytes written. 0: the inflater needs more input, or more room (then all of the room is used). 1: the
+ * stream has ended with the right checksum, and the rest of `in` comes after it. -EBADMSG, -ENOMEM. */
 int inflater_step(struct inflater *z, struct span *in, void *out, size_t *n);
 void inflater_again(struct inflater *z); /* begins another stream of the same form */
 

@@ -11,7 +11,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* Takes over a pointer that would be cleaned up: returns its value, and sets it to NULL. */
+/* Takes over a pointer that would be cleaned up: returns its value, and sets the pointer to NULL. */
 #define take(p)                                                                                    \
 	__extension__({                                                                            \
 		__typeof__(p) *take_from_ = &(p);                                                  \

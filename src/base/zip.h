@@ -1,6 +1,6 @@
 /* Zip archives, read through a view: the directory at the end, and one member at a time. Bytes in
- * front of the archive are allowed, whether its offsets count them or not. Every function may
- * return -EAGAIN, as views do, and -EBADMSG with a text in `e`. Not shared between threads. */
+ * front of the archive are allowed, whether the archive's offsets count these bytes or not. Every function
+ * may return -EAGAIN, as views do, and -EBADMSG with a text in `e`. Not shared between threads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -38,8 +38,9 @@ int zip_member(struct zip *z, const struct zip_entry *entry, uint64_t *at, struc
 int zip_extract(struct zip *z, const struct zip_entry *entry, size_t most, char **out, size_t *n,
 	struct err *e);
 
-/* A member of any size, unpacked as a stream. At its end, -EBADMSG means that its size or checksum differs
- * from the entry's; then the caller must not use the bytes that it read before. */
+/* A member of any size, unpacked as a stream. At the end of the stream, -EBADMSG means that the size or
+ * checksum of the member differs from the entry's; then the caller must not use the bytes that it read
+ * before. */
 struct zip_stream;
 int zip_stream_open(struct zip_stream **out, struct zip *z, const struct zip_entry *entry,
 	struct err *e); /* -ENOTSUP as zip_extract() */

@@ -50,7 +50,7 @@ struct image {
 
 struct segment {
 	unsigned type;
-	uint64_t offset, address, size; /* in memory */
+	uint64_t offset, address, size; /* `offset` in the file; `address` and `size` in memory */
 };
 
 static int image_open(struct image *im)

@@ -18,7 +18,7 @@
 
 /* The representation that the client gets. */
 struct representation {
-	bool packed; /* by gzip */
+	bool packed; /* packed by gzip */
 	uint64_t size;
 	char tag[TAG_TEXT], date[FIELD_DATE]; /* "": no date */
 	int64_t changed; /* wall clock */

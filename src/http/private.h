@@ -64,7 +64,7 @@ struct http {
 	} unknown[256]; /* under lock: code ids that no server knows */
 	struct MHD_Daemon *daemon;
 	char *token, *listen, *log_path;
-	char **names, **origins; /* from server-names and allow-origins, ended by NULL; or NULL */
+	char **names, **origins; /* from server-names and allow-origins, ended by NULL; NULL: not configured */
 	bool anyone;
 	char where[LISTEN_TEXT];
 	char id[HTTP_ID_TEXT]; /* of this server, against loops (hops.c) */
@@ -246,7 +246,7 @@ struct MHD_Response *body_of_head(uint64_t size);
 struct MHD_Response *body_of_file(struct blob *b, uint64_t off, uint64_t n);
 /* n bytes of x->answer.part, sent as they arrive; `whole`: not a range of it. */
 struct MHD_Response *body_of_part(struct exchange *x, uint64_t off, uint64_t n, bool whole);
-struct MHD_Response *body_packed(struct exchange *x, struct blob *b); /* by gzip */
+struct MHD_Response *body_packed(struct exchange *x, struct blob *b); /* the blob, packed by gzip */
 
 /* ---- misses.c ----------------------------------------------------------------------- */
 

@@ -30,11 +30,11 @@ struct transfer {
 	/* this hop */
 	char *url;
 	char origin[NET_HOST_MAX];
-	bool waiting;  /* it waits for a slot at the origin */
-	bool waited;   /* it waited for the slot that it has now */
+	bool waiting;  /* the transfer waits for a slot at the origin */
+	bool waited;   /* the transfer waited for the slot that it has now */
 	bool promised; /* a running transfer was asked to yield its slot to this transfer */
 	enum net_rank rank;
-	uint64_t slot_since; /* clock_ms(): when it got its slot, or began to wait for one */
+	uint64_t slot_since; /* clock_ms(): when the transfer got its slot, or began to wait for a slot */
 	bool proxied; /* the settings name a proxy; an exception (no_proxy) may apply */
 	const char *refused; /* why the last judged address is forbidden to a redirect; NULL: it is allowed */
 	unsigned hops;

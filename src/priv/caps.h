@@ -12,7 +12,7 @@ bool caps_have_read_all(void); /* has CAP_DAC_READ_SEARCH, the right to read eve
 
 /* The user and the capabilities that a process keeps. */
 struct caps_keep {
-	const char *user; /* the process takes the ids and groups of this user; NULL: it keeps its own */
+	const char *user; /* the process takes the ids and groups of this user; NULL: it keeps its own ids */
 	uid_t uid;
 	gid_t gid;
 	bool admin;	  /* CAP_SYS_ADMIN */

@@ -15,7 +15,7 @@
 struct host {
 	struct host *next;
 	char origin[NET_HOST_MAX];
-	unsigned failures;    /* in a row */
+	unsigned failures;    /* consecutive failures */
 	uint64_t open_until;  /* clock_ms() of the next retry of a failing host; 0: the host is ok */
 	uint64_t alive;       /* clock_ms() of its last good answer; 0: none yet */
 	bool outrun;	      /* see breaker_outrun() */

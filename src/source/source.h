@@ -42,7 +42,7 @@ struct source_ask {
 	char spelling[64]; /* "debuginfod", "gdb, without .build-id" */
 	bool ptr;	   /* the file is a file.ptr, which names the real path: ptr.h */
 	bool any_case;	   /* the file names have no capitals, so the request shows no preference of a case */
-	bool as_given;	   /* its names are as the request has them */
+	bool as_given;	   /* the names are spelled as in the client's request */
 	uint16_t code;	   /* the spelling as a number, for source_teach() */
 };
 void source_ask_release(struct source_ask *a);

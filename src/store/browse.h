@@ -12,8 +12,8 @@
 struct browse_entry {
 	uint64_t offset; /* a listing continues after this offset; never 0, below 2^63 */
 	bool dir;
-	enum filetype type;  /* of a file */
-	uint64_t number;     /* of a file: key_number() of its key by code id, if it has one, else of its key */
+	enum filetype type;  /* for a file */
+	uint64_t number;     /* for a file: key_number() of its key by code id; without such a key, of its key */
 	char name[MODULE_NAME_MAX];
 };
 

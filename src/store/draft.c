@@ -20,7 +20,7 @@ struct draft {
 	struct store *s;
 	int fd;
 	const char *folder; /* "partial" or "sparse" */
-	char name[PARTIAL_NAME]; /* of the file in that folder */
+	char name[PARTIAL_NAME]; /* the name of the file in that folder */
 	bool placed; /* the file was renamed to its place among the blobs */
 	bool lent; /* a full sparse file: it stays when the draft is discarded */
 	uint64_t end;	 /* the offset after the last byte written */

@@ -130,8 +130,8 @@ int evict_to_quota(struct session *ses, int64_t except)
 	return evict_bytes(&v, bytes - ses->s->quota);
 }
 
-/* Whether eviction can free enough. It cannot on a disk that other programs filled; then nothing is
- * evicted. */
+/* Whether eviction can free enough. If other programs filled the disk, eviction does not help; then nothing
+ * is evicted. */
 static bool would_help(struct session *ses, uint64_t need)
 {
 	uint64_t bytes = 0, pinned = 0, missing = room_missing(ses->s, need);

@@ -19,7 +19,7 @@
 struct publishing {
 	struct store *s;
 	struct draft *d; /* NULL: the blob is stored already, and gets one more key */
-	struct key k; /* with the name that it was first stored with */
+	struct key k; /* the key, with the name that it was first stored with */
 	const struct blob_facts *facts;
 	char canon[KEY_TEXT];
 	char sha256[SHA256_TEXT];

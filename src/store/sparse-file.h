@@ -22,9 +22,9 @@ void sparse_file_unlink(struct store *s, const char *name);
 /* Takes or releases the lock of a process that uses the file. 0; -EBUSY: another process is removing the
  * file. */
 int sparse_file_lock_open(int fd, bool open);
-/* Removes a file that no process uses. 0, also if it was not there; -EBUSY: a process uses it. *bytes is its
- * size on disk. *held: the process that fills it has it open; the disk gets the blocks back when that process
- * closes it. */
+/* Removes a file that no process uses. 0, also if it was not there; -EBUSY: a process uses the file. *bytes
+ * is the file's size on disk. *held: the process that fills the file has it open; the disk gets the blocks
+ * back when that process closes the file. */
 int sparse_file_remove_idle(struct store *s, const char *name, uint64_t *bytes, bool *held);
 
 bool sparse_file_is_name(const char *name); /* whether the name is 16 hex digits */

@@ -96,7 +96,7 @@ struct conn {
 
 int conn_open(struct conn **out, const char *path, bool reader);
 void conn_free(struct conn *c); /* NULL is fine */
-int conn_code(int rc);		/* for a result of SQLite: 0, -errno */
+int conn_code(int rc);		/* converts a result of SQLite to 0 or -errno */
 bool conn_path_missing(const char *path);
 /* Upgrades an index that an older symfs wrote. 0; -ENOENT: nothing was ever written there; -EUCLEAN: it is
  * not an index, or a newer symfs wrote it. */

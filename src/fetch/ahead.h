@@ -1,6 +1,6 @@
-/* Read-ahead for sparse files: predicts what readers will want next, from what they wanted so far and from the
- * places of the format's tables. Pure: no clock, no I/O; one thread. The prediction is bounded by what readers
- * wanted: a window is at most twice as long as the one before it, and so is a batch of heads. */
+/* Read-ahead for sparse files: predicts the bytes that readers will want next, from the bytes that they wanted so
+ * far and from the places of the format's tables. Pure: no clock, no I/O; one thread. A window is at most twice as
+ * long as the window before it, and a batch of heads at most twice as long as the batch before it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -27,15 +27,16 @@ struct ahead {
 	uint64_t size; /* bytes of the file */
 	unsigned n_tables;
 	struct ahead_span tables[AHEAD_TABLES]; /* a reader that begins with a table mostly reads to its end */
-	struct ahead_span units; /* units (as of DWARF), each with a head. Readers hop from head to head; empty: none */
-	uint64_t *heads;	 /* offsets of these heads, ascending; NULL: not known */
+	/* Units (as of DWARF), each with a head. Readers hop from head to head. Empty: no units. */
+	struct ahead_span units;
+	uint64_t *heads;	 /* offsets of the heads of `units`, ascending; NULL: unknown */
 	unsigned n_heads;
 
 	struct ahead_run runs[AHEAD_RUNS];
 	unsigned next_run;  /* counter; the next new run replaces runs[next_run % AHEAD_RUNS] */
 	unsigned hops;	    /* consecutive heads that readers wanted */
 	unsigned batch;	    /* heads in the last batch */
-	unsigned next_head; /* index of the first head after those that were wanted or fetched */
+	unsigned next_head; /* index of the head after the last head that was wanted or fetched */
 };
 
 void ahead_begin(struct ahead *a, uint64_t size); /* initializes `a` for a file of `size` bytes */
@@ -51,10 +52,11 @@ bool ahead_lacks_heads(const struct ahead *a, uint64_t off);
 /* A reader waits for [from, to). Returns the offset at which the fetch should end, `to` or later. */
 uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to);
 
-/* A reader reached the mark of run `i`. [*from, *to) is what the reader will wait for next. False: there is no
- * mark, or the file or table ends. */
+/* A reader reached the mark of run `i`. The reader will wait for [*from, *to) next. False: there is no
+ * mark, or the file or the table ends here. */
 bool ahead_go_on(struct ahead *a, unsigned i, uint64_t *from, uint64_t *to);
 
-/* A reader waits for [off, end). If it hops from head to head, writes the pages of the heads that it will want:
- * first the one it waits for, in order, each page once. Returns their number; 0: the reader does not hop. */
+/* A reader waits for [off, end). If it hops from head to head, writes the pages of the heads that it will want,
+ * in order, each page once. The page that the reader waits for is the first. Returns the number of pages; 0: the
+ * reader does not hop. */
 unsigned ahead_hop(struct ahead *a, uint64_t off, uint64_t end, struct ahead_span out[static AHEAD_BATCH]);

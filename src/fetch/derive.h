@@ -1,7 +1,7 @@
 /* Derived files: GSYM that symfs converts from debug files, in worker processes that may crash
  * (convert/worker.h). Each file is made once, however many callers and processes ask, and stored under the
- * identity of its input. A conversion that failed is remembered with the reason. Any thread; no call waits
- * unless it says so. */
+ * identity of its input. A conversion that failed is remembered with the reason. Any thread. A call waits
+ * only if its comment says so. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "fetch/fetch.h"
@@ -21,24 +21,24 @@ void derive_free(struct derive *d);
  * made of such files, or `input` lacks an identifier. */
 int derive_artifact(const struct artifact *input, bool object, struct artifact *out);
 
-/* The same in the form of convert/eliot.h, which only this program reads; also for Portable PDBs
- * (convert/from-ppdb.h). `lenient`, only for Breakpad files: a bad line costs that line, not the file. */
+/* derive_artifact() for the form of convert/eliot.h, which only symfs reads; also for Portable PDBs
+ * (convert/from-ppdb.h). `lenient`, only for Breakpad files: a bad line is left out, and the rest is converted. */
 int derive_exact(struct derive *d, const struct artifact *input, bool lenient, struct artifact *out);
 
 /* The key of the derived file; `a` is an artifact that derive_artifact() or derive_exact() wrote. 0, -ENOENT. */
 int derive_key(const struct artifact *a, struct key *out);
 
-/* Looks into the store only. `in` is the first input; NULL: the stored one. 0: `f` is the answer, and the caller
+/* Looks into the store only. `in` is the first input; NULL: use the stored input. 0: `f` is the answer, and the caller
  * must unref f->blob. f->r is negative if a recent conversion failed: -ENOENT, the input has nothing to convert;
- * -EBADMSG, the input is broken; -ETIMEDOUT, it took too long; -ENOMEM, it needed too much memory. -EAGAIN: the file
- * is not stored, or a better input may exist. */
+ * -EBADMSG, the input is broken; -ETIMEDOUT, the conversion took too long; -ENOMEM, it needed too much memory.
+ * -EAGAIN: the file is not stored, or a better input may exist. */
 int derive_try(struct derive *d, const struct artifact *a, struct blob *in, struct fetched *f);
 
-/* Whether a file with this URL (blob_facts()), made as `a`, may be of another input than the best one. */
+/* Whether a file with this URL (blob_facts()), made as `a`, may have been made of an input that is not the best. */
 bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url);
 
-/* Whether a recent conversion failed, of whichever input. For listings, after -EAGAIN of derive_try(): the input may
- * be a better one by now. */
+/* Whether a recent conversion failed, of whichever input. For listings, after derive_try() returned -EAGAIN, because
+ * a better input may exist by now. */
 bool derive_failed(struct derive *d, const struct artifact *a);
 
 /* Fetches the input and makes the file. `ready` runs as with fetch_open(), also for errors: those of fetching
@@ -52,11 +52,11 @@ int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, 
 void making_cancel(struct making *m);
 void making_unref(struct making *m); /* NULL is fine */
 
-/* Makes GSYM of a few addresses of a PDB, and fetches only the bytes that they need (convert/partial.h). `ready` runs
- * as with derive_open(); f->blob is GSYM that is not stored. f->r: -EALREADY: use derive_open() instead, because the
- * file is stored, small, damaged, or comes from front to back only; the errors of fetch_open(). If much of the file
- * was read, the whole is fetched and converted later. At most PARTIAL_ADDRESSES_MOST addresses. `*out` is written
- * before `ready` can run, and is the caller's until partial_unref(). 0, -ENOMEM, -EINTR. */
+/* Makes GSYM of a few addresses of a PDB, and fetches only the bytes that they need (convert/partial.h). `ready`
+ * runs as with derive_open(); f->blob is GSYM that is not stored. f->r is an error of fetch_open(), or -EALREADY:
+ * use derive_open() instead, because the file is stored, small or damaged, or comes from front to back only. If much
+ * of the file was read, the whole file is fetched and converted later. At most PARTIAL_ADDRESSES_MOST addresses.
+ * `*out` is written before `ready` can run, and is the caller's until partial_unref(). 0, -ENOMEM, -EINTR. */
 int derive_partial(struct derive *d, const struct artifact *pdb, const uint32_t *addrs, size_t n, fetch_ready *ready,
 	void *ctx, struct partial **out);
 /* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. */

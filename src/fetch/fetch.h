@@ -1,5 +1,6 @@
 /* Gets each artifact once. The first request for an artifact starts a download (a flight), later requests
- * join it. No byte is shown before the file was identified. Any thread; no call waits unless it says so.
+ * join it. No byte is shown before the file was identified. Any thread. A call waits only if its
+ * comment says so.
  *
  * A request: fetch_try() answers at once from the store or from remembered misses, or returns -EAGAIN. Then
  * fetch_open() with the same arguments gives a ticket and calls `ready` once. */
@@ -22,13 +23,13 @@ struct sources;
 enum fetch_need {
 	FETCH_EXISTS, /* LOOKUP: answered when first bytes of the right type came; the lookup deadline applies */
 	FETCH_OPEN,   /* OPEN: answered when the file was identified; missing bytes arrive while it is read */
-	FETCH_STREAM, /* the same, and the caller will read the whole file from front to back */
+	FETCH_STREAM, /* as FETCH_OPEN; the caller will also read the whole file from front to back */
 	FETCH_WHOLE   /* all bytes, verified (`symfs get`) */
 };
 
 #define FETCH_SIZE_UNKNOWN UINT64_MAX
 
-/* `why`, when no source was asked, because no source has a name for the artifact. */
+/* The text of `why` if no source has a name for the artifact, so that no source was asked. */
 #define FETCH_UNNAMED "no source is configured that can have it"
 
 /* An answer. `r` is 0, or
@@ -47,9 +48,9 @@ struct fetched {
 	struct blob *blob;  /* borrowed: blob_ref() to keep. Never NULL for FETCH_WHOLE and r == 0 */
 	struct part *part;  /* borrowed. For FETCH_OPEN and FETCH_STREAM, and r == 0, `blob` or `part`
 			       is not NULL. To keep it, call part_open() before `ready` returns */
-	uint64_t was;	    /* part_number() of the same bytes during their download; 0: they were not read then */
-	uint64_t size;	    /* or FETCH_SIZE_UNKNOWN */
-	unsigned miss_ms;   /* with -ENOENT */
+	uint64_t was;	    /* part_number() of the bytes of `blob` during their download; 0: unknown */
+	uint64_t size;	    /* bytes, or FETCH_SIZE_UNKNOWN */
+	unsigned miss_ms;   /* with -ENOENT: milliseconds for which the miss may be believed */
 	bool unnamed;	    /* with -ENOENT: no source was asked, and `why` is FETCH_UNNAMED */
 	const char *why;    /* words for a log, never NULL; valid during ready() */
 };
@@ -58,61 +59,61 @@ struct fetched {
  * lock held. It must not wait. */
 typedef void fetch_ready(void *ctx, const struct fetched *f);
 
-/* When a file is filled by byte ranges, if the source supports them. */
+/* When a file of a source that supports byte ranges is filled by ranges. */
 enum fetch_ranges {
-	RANGES_AUTO,   /* when that takes less time than the whole file */
-	RANGES_ALWAYS, /* also when it takes longer: the fewest bytes */
+	RANGES_AUTO,   /* when the needed ranges take less time than the whole file */
+	RANGES_ALWAYS, /* even when the ranges take longer, to transfer the fewest bytes */
 	RANGES_NEVER
 };
 
 struct fetch_opts {
-	unsigned lookup_deadline_ms; /* 10000 */
-	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP: 10000 */
-	unsigned silence_ms;	     /* a leader in another process has stalled after so long without a beat; 0: 5000 */
+	unsigned lookup_deadline_ms; /* usually 10000 */
+	unsigned park_ms;	     /* how long a flight waits for OPEN after LOOKUP; usually 10000 */
+	unsigned silence_ms;	     /* time without a heartbeat after which another process has stalled; 0: 5000 */
 	unsigned grace_ms;	     /* how long a source may hold back a later source that has the file */
-	unsigned breaker_ms;	     /* how long a host that failed is not asked: 60000 */
+	unsigned breaker_ms;	     /* how long a host that failed is not asked; usually 60000 */
 	uint64_t max_file_size;
 	bool ask_on; /* when a file lacks what its key wants, ask the other sources for a better one */
 	enum fetch_ranges ranges;
 	bool allow_unsandboxed; /* make GSYM also where no system-call filter can be set */
-	const char *agent; /* more words of User-Agent; NULL */
+	const char *agent; /* words added to the User-Agent header; NULL: none */
 };
 
 /* Takes the sources. The store stays the caller's and must outlive the fetch. */
 int fetch_new(struct fetch **out, struct store *st, struct sources *so, const struct fetch_opts *o,
 	struct err *e);
 
-/* Cancels every ticket, waits until every `ready` ran, and ends the threads. 0. -EBUSY: a thread is stuck in a
- * directory source. Nothing was freed then: leave the store open, and exit. */
+/* Cancels every ticket, waits until every `ready` ran, and ends the threads. 0: all is freed. -EBUSY: a
+ * thread is stuck in a directory source, and nothing was freed; leave the store open, and exit. */
 int fetch_free(struct fetch *f);
 
 /* Replaces the sources (SIGHUP); flights under way keep the old set. Takes `so`. */
 void fetch_set_sources(struct fetch *f, struct sources *so);
 
-/* One to LAYOUT_CANDIDATES artifacts, best first: the first that exists is the answer.
+/* `cands`: one to LAYOUT_CANDIDATES artifacts, best first. The first that exists is the answer.
  * 0: `out` is the answer (also when out->r < 0), and out->blob is the caller's to unref.
- * -EAGAIN: it takes longer. */
+ * -EAGAIN: the answer takes longer; call fetch_open(). */
 int fetch_try(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	struct fetched *out);
 
-/* Like fetch_try(), but a stored file is always the answer. fetch_try() returns -EAGAIN if a directory may have a
- * better file. */
+/* Like fetch_try(), but a stored file is the answer even if a directory may have a better file. fetch_try() returns
+ * -EAGAIN for such a file. */
 int fetch_stored(struct fetch *f, const struct artifact *cands, unsigned n, struct fetched *out);
 
-/* Whether the next request for the stored file `b` asks servers for a better one: `b` lacks what its type is asked for,
- * and the store does not remember that no server has a better file. (reads the index) */
+/* Whether the next request for the stored file `b` asks servers for a better one. It does if `b` lacks the content for
+ * which its type is requested, unless the store remembers that no server has a better file. (reads the index) */
 bool fetch_may_improve(struct fetch *f, const struct key *k, const struct blob *b);
 
 /* `*out` is written before `ready` can run, and is the caller's until ticket_unref(). 0, -ENOMEM. */
 int fetch_open(struct fetch *f, const struct artifact *cands, unsigned n, enum fetch_need need,
 	fetch_ready *ready, void *ctx, struct ticket **out);
 
-/* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. Never waits. Any thread. When its
- * last ticket leaves, a flight ends. */
+/* The caller stops waiting: ready(-EINTR) runs soon, unless `ready` ran. Never waits. Any thread. A flight
+ * ends when its last ticket leaves. */
 void ticket_cancel(struct ticket *t);
 void ticket_unref(struct ticket *t);
 
-/* Says for which thread the request is, for fetch_downloads(). */
+/* Sets the thread that waits for the request, for fetch_downloads(). */
 void ticket_set_pid(struct ticket *t, int pid);
 
 /* ---- status --------------------------------------------------- */
@@ -122,16 +123,16 @@ void ticket_set_pid(struct ticket *t, int pid);
  * that. (waits for disk) */
 int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx);
 
-/* Opens a file of a directory source again, or a file beside it, by the path of the first answer. Links are
- * judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: it may not be opened. (waits for disk) */
+/* Opens a file of a directory source again, or a file beside it, by the path that the first opening reported. Links
+ * are judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: it may not be opened. (waits for disk) */
 int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd);
 
 /* A line for each download under way: key, source, bytes, percent, rate, number of waiting callers. */
 void fetch_activity(struct fetch *f, struct buf *out);
 
-/* The same for programs: a line for each download, fields separated by tabs: key, state, source, bytes here, bytes in
- * all, bytes a second, milliseconds, and the waiting processes as "PID PROGRAM", commas between. Unknown fields are
- * empty. */
+/* fetch_activity() for programs: a line for each download, fields separated by tabs: key, state, source, bytes
+ * present, bytes in all, bytes per second, milliseconds since the start, and the waiting processes as "PID PROGRAM",
+ * commas between. Unknown fields are empty. */
 void fetch_downloads(struct fetch *f, struct buf *out);
 
 /* The progress of a download: bytes so far and in all (or FETCH_SIZE_UNKNOWN). False: no download of that key
@@ -164,7 +165,7 @@ struct fetch_attempt {
 				   "loop" */
 	int status;		/* HTTP status; 0: no HTTP answer */
 	int64_t remembered_until; /* wall clock until which a remembered miss counts; 0: no miss */
-	char error[200];	/* the reason for the verdict; "": none */
+	char error[200];	/* the reason for the verdict; "": no reason is known */
 };
 
 /* Writes the requests for an artifact, in order, each with its remembered result. With `ask` it sends the
@@ -175,7 +176,7 @@ int fetch_why(struct fetch *f, const struct artifact *a, bool ask, struct fetch_
 
 struct store *fetch_store(struct fetch *f);
 
-/* Counters, for `.symfs/stats` and /metrics; the table names them. */
+/* Counters, for `.symfs/stats` and /metrics; fetch_stat_rows names them. */
 struct fetch_stats {
 	atomic_uint_fast64_t lookups, opens, hits, misses, remembered, flights, joined, requests,
 		bytes, published, mismatches, failures, timeouts, cancelled;

@@ -7,16 +7,17 @@
 struct fetch;
 struct folded; /* the indexes that a fetch keeps, within FOLDED_ALL_MOST names */
 
-#define FOLDED_NAMES_MOST 200000 /* a directory with more names has no index: only exact and lower-case names count */
+/* A directory with more names has no index: only exact and lower-case names are found. */
+#define FOLDED_NAMES_MOST 200000
 #define FOLDED_ALL_MOST 400000
-#define FOLDED_TRIES_MOST 64 /* paths that are passed on for one path */
+#define FOLDED_TRIES_MOST 64 /* the most paths that folded_paths() passes to `each` for one path */
 
 int folded_new(struct folded **out); /* 0, -ENOMEM */
 void folded_free(struct folded *fo); /* NULL is allowed; no other thread may use it */
 
 /* Calls `each` with every path below the directory that differs from `path` in letter case alone, or in nothing.
- * Only the parts in front of the last one must be directories that can be read. Stops when `each` returns
- * anything but -ENOENT, and returns that. -ENOENT; -ENOMEM. `slot` is of dir_enter(): a large directory that is
- * being read does not count as hung. */
+ * All parts of the path but the last must be directories that can be read. Stops when `each` returns
+ * anything but -ENOENT, and returns that. -ENOENT: no such path. -ENOMEM. `slot`: the number that dir_enter()
+ * returned, so that a large directory that is being read does not count as hung. */
 typedef int folded_each(void *ctx, const char *path);
 int folded_paths(struct fetch *f, int slot, const struct beneath *b, const char *path, folded_each *each, void *ctx);

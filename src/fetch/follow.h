@@ -1,5 +1,6 @@
 /* Leads the making of one file (a download, a conversion) among the processes that share a store, or
- * follows the process that leads it. No call waits. One thread at a time for each. */
+ * follows the process that leads it. No call waits. Only one thread at a time may use a
+ * struct follow. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -7,7 +8,7 @@
 
 struct store;
 
-#define FOLLOW_LOOK_MS 50 /* between two calls of follow_look() */
+#define FOLLOW_LOOK_MS 50 /* milliseconds between two calls of follow_look() */
 
 struct follow {
 	bool leads;	 /* this process holds the lock; the caller calls follow_beat() every FLIGHTS_BEAT_MS */
@@ -21,4 +22,4 @@ struct follow {
  * `silence_ms` without a heartbeat; 0: FLIGHTS_SILENCE_MS. */
 int follow_look(struct follow *w, struct store *s, uint64_t number, unsigned silence_ms);
 void follow_beat(struct follow *w, struct store *s, uint64_t number); /* sends a leader's heartbeat */
-void follow_end(struct follow *w, struct store *s, uint64_t number); /* releases the lock; also when there is none */
+void follow_end(struct follow *w, struct store *s, uint64_t number); /* releases the lock, if this process holds it */

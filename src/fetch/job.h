@@ -22,9 +22,9 @@ struct job {
 	bool told; /* `word` was posted; used on the worker only */
 };
 
-/* Takes the job. 0: run(), back() and free() are called, in this order. -ENOMEM: only free() was. (net) */
+/* Takes the job. 0: run(), back() and free() are called, in this order. -ENOMEM: only free() was called. (net) */
 int job_start(struct job *j, struct flight *fl, const struct job_kind *kind);
-/* The same on the threads for directories, because a directory may hang its thread. (net) */
+/* job_start() on the threads for directories, because a directory may hang its thread. (net) */
 int job_start_in_dirs(struct job *j, struct flight *fl, const struct job_kind *kind);
 /* From within run(): calls fn(flight) on the net thread, before back(). Further calls do nothing. */
 void job_tell(struct job *j, void (*fn)(void *flight));

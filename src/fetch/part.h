@@ -4,7 +4,7 @@
  * same size.
  *
  * A reader calls part_open(), then part_read(). After -EAGAIN it calls part_wait(), and then reads again. At the
- * end it calls part_close(). After the last part_close() the download ends, after a while. */
+ * end it calls part_close(). The download ends some time after the last part_close(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include <stdbool.h>
@@ -23,10 +23,11 @@ void part_open(struct part *p);
 void part_close(struct part *p);
 
 uint64_t part_size(const struct part *p); /* bytes of the whole file */
-/* A number of these bytes, like blob_number(). The blob that is stored later has another number. */
+/* A number that identifies the part's bytes, like blob_number(). The blob that is stored later has another number. */
 uint64_t part_number(const struct part *p);
-int64_t part_time(const struct part *p); /* wall clock at its start, in seconds */
-/* Whether the bytes that came first show that the file lacks what its type is asked for: worth_suffices(). */
+int64_t part_time(const struct part *p); /* wall clock at the part's start, in seconds */
+/* Whether the bytes that came first show that the file lacks the content for which its type is requested (see
+ * worth_suffices()). */
 bool part_is_poor(const struct part *p);
 
 /* Whether all bytes arrived, the whole file was checked, and it is in the store. */
@@ -35,11 +36,11 @@ bool part_is_sealed(const struct part *p);
 bool part_is_sparse(const struct part *p);
 uint64_t part_present(const struct part *p); /* bytes */
 
-/* Reads n bytes at `off`, and fewer only at the end of the file. Returns their number. -EAGAIN: some are not
- * present yet. -EIO, -ENOSPC: they will never arrive (-ENOSPC: the disk is full). -EIO also if the file turned out
- * to be a wrong one. Takes no lock when the bytes are present. */
+/* Reads n bytes at `off`, and fewer only at the end of the file. Returns their number. -EAGAIN: some of the bytes
+ * are not present yet. -EIO, -ENOSPC: they will never arrive (-ENOSPC: the disk is full). -EIO also if the whole
+ * file was checked and is a wrong one. Takes no lock when the bytes are present. */
 ssize_t part_read(struct part *p, uint64_t off, void *buf, size_t n);
-/* The same for a reader that does not go on behind these bytes: nothing is read ahead for it. */
+/* part_read() for a reader that will not read the bytes after these: nothing is read ahead for it. */
 ssize_t part_read_once(struct part *p, uint64_t off, void *buf, size_t n);
 /* 0, or the error with which the download ended. Bytes that are missing then never arrive. */
 int part_over(const struct part *p);
@@ -52,24 +53,26 @@ ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);
  * of a block may be discarded before it is read; then part_read() returns -EAGAIN. */
 size_t part_here(const struct part *p, uint64_t off, size_t n);
 
-/* After -EAGAIN: whether this read should fail. The kernel reads around a page; if that fails, it asks for the
- * page alone. Never true twice for the same bytes, and only if bytes that no reader needs would be fetched. */
+/* After part_read() returned -EAGAIN: whether this read should fail. The kernel reads around a page; if that read
+ * fails, the kernel asks for the page alone. Never true twice for the same bytes, and only if bytes that no reader
+ * needs would be fetched. */
 bool part_refuses(struct part *p, uint64_t off, size_t n);
 
-/* Runs once, with no lock held. r is 0: the bytes are present; or -EIO, -ENOSPC, -EINTR. It must not wait. */
+/* Runs once, with no lock held, and must not wait. `r` is 0 if the bytes are present, else -EIO, -ENOSPC or
+ * -EINTR. */
 typedef void part_ready(void *ctx, int r);
 
 /* Waits for n bytes at `off`. 0: `ready` will run; *out was written before, and the caller must unref it. 1: the
- * bytes are present by now, or will never arrive; part_read() tells which. -ENOMEM. */
+ * bytes are present by now, or will never arrive: call part_read() to learn which. -ENOMEM. */
 int part_wait(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
 	struct part_wait **out);
-/* The same for a reader that accepts fewer bytes: the wait ends with the first byte, but all n are fetched. */
+/* part_wait() for a reader that accepts fewer bytes: the wait ends with the first byte, but all n are fetched. */
 int part_wait_first(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx,
 	struct part_wait **out);
-/* The same; waits until part_is_sealed(). */
+/* As part_wait(), but waits until part_is_sealed(). */
 int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out);
-/* As part_wait(), for one of many short ranges that lie far apart: those of all such waits are fetched in one request,
- * in pages instead of blocks. `n` bytes of one PART_PIECE of the file at most. */
+/* As part_wait(), for one of many short ranges that lie far apart. The ranges of all such waits are fetched in one
+ * request, in pages instead of blocks. The n bytes must lie in one PART_PIECE of the file. */
 #define PART_PIECE 8192u
 int part_wait_piece(struct part *p, uint64_t off, size_t n, part_ready *ready, void *ctx, struct part_wait **out);
 /* Between part_hold() and part_release() waits are collected: the flight learns of all of them at once. */
@@ -80,7 +83,7 @@ struct part_wait *part_wait_ref(struct part_wait *w);
 /* The caller stops waiting: ready(-EINTR) runs in this call, unless it already ran. */
 void part_wait_cancel(struct part_wait *w);
 void part_wait_unref(struct part_wait *w);
-/* Says for which thread the wait is. */
+/* Sets the thread that waits, for part_waiting(). */
 void part_wait_set_pid(struct part_wait *w, int pid);
 /* Calls `each` with the threads that wait for bytes. */
 void part_waiting(struct part *p, void (*each)(void *ctx, int pid), void *ctx);

@@ -4,7 +4,7 @@
 #include "fetch/flight.h"
 #include "net/multipart.h"
 
-#define PIECES_MOST 64 /* of one request: servers reject too many ranges and overlong header lines */
+#define PIECES_MOST 64 /* the most pieces of one request: servers reject too many ranges and overlong header lines */
 
 struct range {
 	struct range *next;
@@ -12,10 +12,10 @@ struct range {
 	struct transfer *transfer;
 	/* Called at the end of the request. `rg` is a copy; the original is freed. */
 	void (*over)(struct flight *fl, const struct range *rg, const struct net_reply *r);
-	uint64_t off, end, at;
+	uint64_t off, end, at; /* the range [off, end), and the offset of the next byte to arrive */
 	bool fills; /* fills the file; no reader waits for these bytes */
-	bool yields; /* stops in favour of other requests at the host; its rest is requested again */
-	uint64_t since, came; /* clock_ms() at the start of the speed measurement, and the bytes since; 0: not started */
+	bool yields; /* ended early in favour of other requests to the host; the rest is requested again */
+	uint64_t since, came; /* clock_ms() when the speed measurement began (0: not yet), and the bytes since */
 	bool one_only; /* the server answers no more than one range */
 	int error;
 	/* The pieces: scattered pages instead of blocks. Several arrive as parts of one answer. */

@@ -7,7 +7,7 @@
 
 /* The numbers of files of one format. */
 struct tally {
-	const char *format; /* static */
+	const char *format; /* a static string */
 	uint64_t added, present;
 };
 
@@ -15,7 +15,7 @@ struct adding {
 	struct store *store;
 	bool recurse, progress;
 	uint64_t added, present, unplaced, bytes;
-	uint64_t quota; /* of the store, in bytes; 0: none */
+	uint64_t quota; /* the limit of the store, in bytes; 0: no limit */
 	uint64_t shown; /* clock_ms() of the last progress line */
 	int status; /* the exit status so far */
 	struct tally tallies[24]; /* one for each format; the formats are few */
@@ -32,12 +32,12 @@ struct item {
 	uint64_t size;
 	const char *shown; /* "dir/a.zip!lib/x.pdb" */
 	size_t dir;	   /* length of the directory part of `shown`, which progress lines omit */
-	const char *name;  /* name for a file whose bytes contain none; may be "" */
+	const char *name;  /* the name to use if the file's bytes contain none; "": no name */
 	const char *from;  /* `shown` as an absolute path, which the store records as the URL */
 	bool named;	   /* the command line names the file */
-	struct draft **draft; /* a draft with the bytes, which add_item() may take; NULL: copy from `fd` */
+	struct draft **draft; /* a draft with the bytes, for add_item() to take; NULL: copy from `fd` */
 	unsigned depth;	      /* the number of archives around the file */
-	struct budget *budget; /* of the outermost archive; NULL: the file is not in an archive */
+	struct budget *budget; /* the budget of the outermost archive; NULL: the file is not in an archive */
 };
 
 /* Stores the slices of a file, or the members of an archive, and counts them. 0, also for a file that
@@ -50,9 +50,10 @@ int add_item(struct adding *a, const struct item *it);
 
 /* ---- add-archive.c ---- */
 
-/* 1: unpack the file as an archive; 0: it is not an archive, or `why_not` has the reason not to unpack it;
- * -errno. */
+/* 1: unpack the file as an archive; 0: the file is not an archive, or `why_not` has the reason not to unpack
+ * it; -errno: the file cannot be read. */
 int add_is_archive(const struct item *it, const char **why_not);
+/* Adds the members of an archive. Returns the same values as add_item(). */
 int add_archive(struct adding *a, const struct item *it);
 
 /* ---- add-packed.c ---- */
@@ -67,8 +68,8 @@ void add_show(struct adding *a, const struct item *it); /* prints progress, at m
 void add_show_end(struct adding *a); /* erases the progress line */
 /* Prints why a file is not placed. If the command line names the file (`named`), the command fails. */
 void add_refuse(struct adding *a, const char *shown, const char *why, bool named);
-/* Whether an error ends the command: a full disk, an I/O error, no memory. A file that cannot be placed
- * does not. */
+/* Whether the error `r` ends the command: a full disk, an I/O error, no memory. A file that cannot be placed
+ * does not end the command. */
 bool add_is_trouble(int r);
 int add_stop(struct adding *a, int r, const struct err *e); /* prints the error, once; returns r */
 /* The text for an error of obj_identify() or of another function. */

@@ -1,5 +1,5 @@
-/* Opens what a command works with: options and configuration -> store, sources, fetch. Only app.c knows
- * every constructor. */
+/* Opens the store, the sources and fetch/ for a command, from its options and the configuration. Only app.c
+ * knows every constructor. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -17,19 +17,19 @@ struct store;
 
 #define APP_SOURCES_MOST 64
 
-/* [symfs] */
+/* The keys of section [symfs]. */
 struct settings {
 	char *cache_dir;
-	uint64_t quota, min_free, max_file_size;
+	uint64_t quota, min_free, max_file_size; /* bytes */
 	unsigned lookup_deadline_ms, connect_ms, stall_ms, breaker_ms;
 	int64_t miss_seconds, keep_seconds;
 	bool ask_on, allow_unsandboxed, read_all;
-	char *run_as; /* NULL */
-	char *byte_ranges; /* auto, always, never */
-	char **server_names, **allow_origins; /* lists; NULL: none */
+	char *run_as; /* a user name; NULL: the key is not set */
+	char *byte_ranges; /* "auto", "always" or "never" */
+	char **server_names, **allow_origins; /* each a list; NULL: empty */
 };
 extern const struct conf_field settings_fields[];
-/* [symbolicate]: into struct symb_limits */
+/* The keys of section [symbolicate], which are read into struct symb_limits. */
 extern const struct conf_field limits_fields[];
 
 /* The values of an option that may be given more than once. */
@@ -40,11 +40,11 @@ struct opt_words {
 
 /* An option of one command. A table of options ends with a NULL name. */
 struct opt {
-	const char *name; /* "ask": --ask */
-	char letter;	  /* 'f': -f; 0: none */
-	const char *arg;  /* "FILE": the name of its value; NULL: it has no value */
+	const char *name; /* "ask" for --ask */
+	char letter;	  /* 'f' for -f; 0: the option has no letter */
+	const char *arg;  /* the name of the option's value, such as "FILE"; NULL: the option has no value */
 	const char *help;
-	void *into;	  /* const char ** when it has a value, else bool * */
+	void *into;	  /* a const char ** if the option has a value, else a bool * */
 	struct opt_words *words; /* used instead of `into`: the option has a value, and may be repeated */
 };
 
@@ -54,19 +54,19 @@ struct app_args {
 	bool offline, no_default_sources, json;
 	unsigned n_sources;
 	const char *sources[APP_SOURCES_MOST];
-	bool sources_later; /* a directory of `sources` may not be there yet: they come from fstab */
+	bool sources_later; /* `sources` come from fstab: their directories can be missing until a later mount */
 	unsigned n_set;
 	struct {
 		const struct conf_field *field;
 		const char *value;
-	} set[32]; /* --KEY VALUE of [symfs] */
-	const char *agent; /* an addition to User-Agent; NULL: none */
-	char *adopted; /* set by app_adopt_mount(), freed by app_close() */
+	} set[32]; /* options --KEY VALUE, for keys of section [symfs] */
+	const char *agent; /* text to add to User-Agent; NULL: no text */
+	char *adopted; /* the path of a mount's .symfs/config; set by app_adopt_mount(), freed by app_close() */
 };
 
 /* Removes the common options and the command's own from argv; the words stay in order, argv[0] included.
- * `--` ends options. Negative: the command continues. Otherwise it ends with this exit status: the help or
- * an error message was printed. */
+ * `--` ends options. Returns a negative number if the command continues. Otherwise the command ends with the
+ * returned exit status: the help or an error message was printed. */
 int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
 
 /* Prints the options that commands share. */
@@ -87,7 +87,7 @@ struct app {
 };
 
 /* Reads the configuration, opens the store and starts threads. 0; -EINVAL: an error of the configuration;
- * other -errno: of the store. `e` has the reason. */
+ * other -errno: an error of the store or of the system. `e` has the reason. */
 int app_open(struct app *app, const struct app_args *a, struct err *e);
 /* The two halves of app_open(): app_prepare() reads the configuration; app_start() opens the store and
  * starts threads. */
@@ -105,10 +105,11 @@ void app_stop_fetching(struct app *app);
 int app_configure(struct app *app, const struct app_args *a, struct err *e);
 int app_sources(struct app *app, struct sources **out, struct err *e);
 
-/* Reads the configuration again and replaces the sources; an error changes nothing. */
+/* Reads the configuration again and replaces the sources. After an error, the old sources stay. */
 int app_reload(struct app *app, struct err *e);
 
-/* The settings and sources in force, as symfs.conf would say them, without secrets. */
+/* Appends the settings and sources in force to `out`, in the syntax of symfs.conf, without secrets. 0; -errno:
+ * the sources cannot be made. */
 int app_config_text(struct app *app, struct buf *out);
 
 /* The exit status for a negative errno: EXIT_UNASKED, EXIT_LOCAL, … */
@@ -119,6 +120,6 @@ int app_exit(int error);
  * -ENOMEM. */
 int app_tree_path(const char *word, char **out);
 
-/* If the path is inside a mount, uses the store and the sources of that mount (from .symfs/config, so
- * without secrets). Does nothing if options choose sources or a store. 0, -ENOMEM. */
+/* If the path `word` is inside a mount, uses the store and the sources of that mount. They are read from
+ * .symfs/config, which has no secrets. Does nothing if options choose sources or a store. 0, -ENOMEM. */
 int app_adopt_mount(struct app_args *a, const char *word);

@@ -10,13 +10,14 @@
 
 struct ask {
 	struct buf text; /* what the child wrote; the caller sets the limit */
-	bool over;	 /* the child wrote all, or more than the limit; false: the deadline came first */
+	bool over;	 /* the child has ended its answer, or exceeded the limit; false: the deadline came first */
 	/* private */
 	pid_t child;
 	int from;
 };
 
-/* Starts a child that calls `write_answer` with a pipe. 0; -errno: `a` is over, without text. */
+/* Starts a child that calls `write_answer`, which writes to the pipe `to`. 0; -errno: no child was started,
+ * `a->over` is true, and `a->text` is empty. */
 int ask_start(struct ask *a, void (*write_answer)(void *ctx, int to), void *ctx);
 
 /* Waits for all children until clock_ms() is `until`, and then kills the rest. A child that a signal

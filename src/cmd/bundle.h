@@ -1,23 +1,23 @@
 /* dSYM bundles: directories NAME.dSYM with the debug files of a program in Contents/Resources/DWARF.
- * One thread. */
+ * These functions are for one thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
 
 #include <stdbool.h>
 
-/* The files that a word of the command line names: those of a bundle, sorted by name, at most BUNDLE_MOST.
- * Any other word is the path of the only file. */
+/* The files that a word of the command line names. If the word names a bundle, these are the bundle's files,
+ * sorted by name, at most BUNDLE_MOST. Any other word is the path of the only file. */
 #define BUNDLE_MOST 1024
 struct bundle {
 	char **files;
 	unsigned n;
 };
 
-/* 0; -ENOENT: a bundle without a file; -ENOMEM; other -errno: its directory cannot be read. */
+/* 0; -ENOENT: the bundle has no file; -ENOMEM; other -errno: the bundle's directory cannot be read. */
 int bundle_open(struct bundle *b, const char *word, struct err *e);
 void bundle_release(struct bundle *b);
 #define _cleanup_bundle_ __attribute__((cleanup(bundle_release)))
 
-/* Whether the path is that of a bundle's Info.plist, which names no debug file: "…/NAME.dSYM/Contents/Info.plist". */
+/* Whether the path is "…/NAME.dSYM/Contents/Info.plist": the Info.plist of a bundle is not a debug file. */
 bool bundle_is_info(const char *path);

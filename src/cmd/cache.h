@@ -9,20 +9,21 @@
 struct cache {
 	struct store *store;
 	const struct settings *settings;
-	bool json, misses;
-	enum filetype type; /* of --type; FILETYPE_NONE */
+	bool json, misses;  /* --json, --misses */
+	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
 	struct buf room; /* for text_shown() */
 };
 
 /* A word of the command line: the keys that it can mean, best first. */
 #define CACHE_KEYS_MOST 64
 struct cache_word {
-	bool every; /* an identifier or a file: it means all of them that are stored */
+	bool every; /* an identifier or a file, which means every stored key; false: only the first stored key */
 	unsigned n;
 	struct key keys[CACHE_KEYS_MOST];
 };
 
-/* 0; an exit status if no layout can mean the word: a message was printed. */
+/* Finds the keys that `word` can mean. 0; otherwise an exit status: the word means no key, and a message was
+ * printed. */
 int cache_word_parse(struct cache *c, const char *word, struct cache_word *out);
 
 /* Flushes stdout. Returns an exit status. */
@@ -30,5 +31,5 @@ int cache_flush(void);
 /* Prints which action on the store failed (`what`), and the error `r`. Returns an exit status. */
 int cache_failed(struct cache *c, const char *what, int r);
 
-/* `symfs cache ls`: an exit status. */
+/* Runs `symfs cache ls`. Returns an exit status. */
 int cache_ls(struct cache *c, char **words, unsigned n);

@@ -9,11 +9,11 @@ struct sources;
 
 struct check_row {
 	const char *state; /* "reachable", "refused", … */
-	char text[200];	   /* the reason; "" */
-	int status;	   /* of HTTP; 0: no reply */
-	int http;	   /* version of HTTP: 11, 20; 0: no reply */
-	int ranges, two_tier; /* 1, 0; -1: unknown */
-	unsigned ms; /* until the reply */
+	char text[200];	   /* the reason for the state; "": there is no more to say */
+	int status;	   /* the HTTP status; 0: no reply */
+	int http;	   /* the HTTP version: 11 for 1.1, 20 for 2; 0: no reply */
+	int ranges, two_tier; /* 1: yes; 0: no; -1: unknown */
+	unsigned ms; /* milliseconds until the reply */
 	bool good; /* the source can serve files */
 };
 

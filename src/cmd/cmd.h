@@ -6,19 +6,19 @@
 /* Exit statuses of commands. */
 enum {
 	EXIT_DONE = 0,
-	EXIT_NO = 1,		 /* not there, no path, not identified, differs */
-	EXIT_USAGE = 2,		 /* usage or configuration */
+	EXIT_NO = 1,		 /* a file does not exist, has no path, is not identified, or differs */
+	EXIT_USAGE = 2,		 /* an error of the command line or of the configuration */
 	EXIT_UNASKED = 3,	 /* a source could not be asked, or its answer was rejected */
-	EXIT_LOCAL = 4,		 /* local trouble: I/O, full disk, damage */
+	EXIT_LOCAL = 4,		 /* a problem of this machine: an I/O error, a full disk, a damaged file */
 	EXIT_INTERRUPTED = 130
 };
 
 struct cmd {
 	const char *name, *args, *help;
 	const char *examples[2]; /* for --help: command lines */
-	bool configured; /* it reads the configuration: it takes --config, --source, --cache, --quota, ... */
-	bool json;	 /* it takes --json */
-	int (*run)(int argc, char **argv); /* argv[0] is the command's name; an exit status */
+	bool configured; /* the command reads the configuration, and takes --config, --source, --cache, --quota, ... */
+	bool json;	 /* the command takes --json */
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit status */
 };
 
 extern const struct cmd cmd_add, cmd_addr2line, cmd_config, cmd_help, cmd_version,

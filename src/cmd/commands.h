@@ -5,11 +5,12 @@
 
 #include <stdio.h>
 
-/* By its name, or by another name that users know from other tools. NULL: no such command. */
+/* Finds a command by its name, or by another name that users know from other tools. NULL: no such command. */
 const struct cmd *command_find(const char *name);
 
-/* One line for each. */
+/* Prints one line for each command. */
 void commands_print(FILE *to);
 
-/* Prints to stderr that there is no such command, and what may be meant. EXIT_USAGE. */
+/* Prints to stderr that there is no such command, and which command the user probably meant. Returns
+ * EXIT_USAGE. */
 int command_unknown(const char *word);

@@ -1,5 +1,5 @@
 /* The downloads of a command line: whole files, several at once, with a progress line for each. Only the
- * thread that calls downloads_run() uses it; the answers of fetch/ come under its lock. */
+ * thread that calls downloads_run() may use these functions. Threads of fetch/ deliver answers under `lock`. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "fetch/fetch.h"
@@ -10,39 +10,40 @@
 
 /* One file to fetch: the first of the candidates that exists. */
 struct download {
-	void *of;     /* free for the caller's use */
+	void *of;     /* for the caller's own use */
 	char *label;  /* for the progress line */
 	bool begun;   /* the file was requested; false: the command was interrupted before that */
-	/* of the answer, as in struct fetched */
+	/* the answer: these members mean the same as in struct fetched */
 	int r;
 	bool unnamed;
 	struct key key;
 	uint64_t size;
-	struct blob *blob; /* until `over` returns; NULL */
+	struct blob *blob; /* valid until `over` returns; NULL: there is no file */
 	char why[240];
 	unsigned n;
 	/* private */
 	struct downloads *all;
 	struct ticket *ticket;
 	bool done;	   /* under lock */
-	uint64_t seen, at; /* bytes at the last look, and when that was: clock_ms() */
-	uint64_t asked;	   /* when it began */
+	uint64_t seen, at; /* the bytes received at the last measurement; clock_ms() of that measurement */
+	uint64_t asked;	   /* clock_ms() when the download began */
 	double rate;	   /* bytes a second */
-	struct artifact cands[]; /* to read */
+	struct artifact cands[]; /* the candidates; the caller may read them */
 };
 
 struct downloads {
 	/* set by the caller */
 	struct fetch *fetch;
 	const char *command; /* "get" */
-	bool total;	     /* the progress ends with a line for all of them */
-	/* to read */
+	bool total;	     /* the progress ends with a line for all downloads together */
+	/* the caller may read these */
 	struct download **list;
 	unsigned n;
 	/* private */
+	/* entries allocated for `list`; downloads that began; downloads for which `over` was called */
 	unsigned room, begun, told;
 	unsigned drawn; /* lines of progress on the terminal */
-	uint64_t plain; /* when progress was last printed without a terminal */
+	uint64_t plain; /* clock_ms() when progress was last printed without a terminal */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* under lock */
@@ -57,9 +58,10 @@ void downloads_init(struct downloads *d, struct fetch *f, const char *command);
 int downloads_add(struct downloads *d, const char *label, const struct artifact *cands, unsigned n, void *of,
 	struct download **out);
 
-/* Fetches all, 16 at once, and calls `over` for each, in the order of downloads_add(). Handles SIGINT and SIGTERM
- * while it runs. True: one of them ended it; `over` was called for files that were not requested, too. */
+/* Fetches all files, 16 at once, and calls `over` for each, in the order of downloads_add(). Handles SIGINT and
+ * SIGTERM meanwhile. True: a signal ended the downloads, and `over` was also called for files that were not
+ * requested. */
 bool downloads_run(struct downloads *d, void (*over)(void *ctx, struct download *one), void *ctx);
 
-/* Call it after app_close(), when no answer can come any more. */
+/* Frees the downloads. Call it after app_close(), when no answer can come any more. */
 void downloads_release(struct downloads *d);

@@ -1,4 +1,5 @@
-/* The commands of `symfs gsym`: each has a file, and returns an exit status. */
+/* Declares the subcommands of `symfs gsym`, and what they share. Each subcommand has a file, and returns an
+ * exit status. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/span.h"
@@ -11,25 +12,26 @@ struct gsym_run {
 	const char *out, *against, *format, *threads, *arch;
 	unsigned n_threads; /* 0: the default */
 	bool dump, strict, from_stdin, shorten, full, plain_names, embed;
-	struct opt_words addresses; /* of --address */
-	enum filetype type; /* of --type; FILETYPE_NONE */
-	bool file_first;    /* lookup: in argv the file comes before the addresses, not after them */
+	struct opt_words addresses; /* the values of --address */
+	enum filetype type; /* the value of --type; FILETYPE_NONE: the option is not given */
+	bool file_first;    /* for lookup: in argv the file comes before the addresses, not after them */
 	int argc;
-	char **argv; /* words behind the subcommand */
+	char **argv; /* the words after the subcommand */
 };
 
 int gsym_create(struct gsym_run *run); /* gsym-create.c */
 int gsym_look_up(struct gsym_run *run); /* gsym-lookup.c */
 int gsym_verify(struct gsym_run *run); /* gsym-verify.c */
 
-/* gsym-create.c: reads `path` into a writer. `e` has the reason. */
+/* gsym-create.c. Reads the debug information of the file `path` into a writer. 0; -errno with the reason in `e`. */
 int gsym_run_make(const struct gsym_run *run, const char *path, struct gsym_writer **out,
 	struct gsym_made *made, struct err *e);
 
-/* gsym-command.c. `path` may be NULL. These print a message and return an exit status. */
+/* gsym-command.c. These print a message and return an exit status. `path` may be NULL. */
 int gsym_fail(const char *path, const struct err *e);
 int gsym_usage(const char *what);
-int gsym_flushed(int status); /* `status`, or another one when stdout cannot be written */
+/* Flushes stdout. Returns `status`; if stdout cannot be written, prints a message and returns another status. */
+int gsym_flushed(int status);
 
 /* A file that is mapped and opened. */
 struct gsym_file {
@@ -39,10 +41,12 @@ struct gsym_file {
 	struct gsym g;
 };
 
-/* Opens the GSYM file that is the only operand. -1: it is open; else an exit status, after the message. */
+/* Opens the GSYM file that is the only operand. -1: the file is open; otherwise an exit status, and a message
+ * was printed. */
 int gsym_file_open(struct gsym_file *o, const struct gsym_run *run);
-/* gsym-word.c: opens what a word names, as what_named() reads it. A file of another format is converted to
- * GSYM. In place of a program without debug information, its debug file is fetched and converted. */
+/* gsym-word.c. Opens the file that a word names by the rules of what_named(). A file of another format is
+ * converted to GSYM. For a program without debug information, the debug file is fetched and converted. Returns
+ * the same values as gsym_file_open(). */
 int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word);
 void gsym_file_release(struct gsym_file *o);
 #define _cleanup_gsym_file_ __attribute__((cleanup(gsym_file_release)))

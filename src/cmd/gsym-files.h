@@ -1,12 +1,12 @@
-/* Finds the other files that hold parts of a program's debug information: at the recorded paths, and
- * beside the program. */
+/* Finds files that hold parts of a program's debug information, apart from the program itself. Looks at the
+ * recorded paths, and beside the program. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "convert/make.h"
 
 /* Maps a file. `out` is the part to convert: the whole file, or the slice `arch` of a fat Mach-O file.
- * `arch` may be NULL if the file has one slice. 0; -ENOTSUP: `arch` must name a slice, and `e` lists them;
- * otherwise as map_file(). */
+ * `arch` may be NULL if the file has one slice. 0; -ENOTSUP: `arch` must name a slice, and `e` lists the slices;
+ * other -errno: an error of map_file(). */
 int gsym_files_open(struct span *map, struct span *out, const char *path, const char *arch, struct err *e);
 
 struct gsym_files {
@@ -15,7 +15,8 @@ struct gsym_files {
 	size_t n, room;
 };
 
-/* For gsym_make_opts.find; `ctx` is a struct gsym_files. */
+/* The callback for gsym_make_opts.find; `ctx` is a struct gsym_files. 0; -ENOENT or other -errno: no such file
+ * was found. */
 int gsym_files_find(void *ctx, const struct gsym_want *want, struct span *out);
 void gsym_files_release(struct gsym_files *f);
 #define _cleanup_gsym_files_ __attribute__((cleanup(gsym_files_release)))

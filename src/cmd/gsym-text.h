@@ -6,29 +6,30 @@
 #include "cmd/json.h"
 #include "gsym/gsym.h"
 
-/* Print to stdout, function by function. 0; -EBADMSG: a function is broken, and those before it were
- * printed. */
+/* These print to stdout, function by function. 0; -EBADMSG: a function is broken, and the functions before it
+ * were printed. */
 int gsym_dump_text(const struct gsym *g, struct err *e);
 int gsym_dump_json(const struct gsym *g, struct err *e);
 int gsym_stats(const struct gsym *g, bool json, struct err *e);
 
-/* "name@dir/base:line < outer@…", "-" for no frames. A frame without a file is "name", or with `fields`
- * "name@:0". 0; -ENOMEM; -EFBIG. */
+/* Appends "name@dir/base:line < outer@…", or "-" for no frames. A frame without a file is "name", or with
+ * `fields` "name@:0". 0, -ENOMEM, -EFBIG. */
 int gsym_hit_text(const struct gsym_hit *hit, bool fields, struct buf *out);
-/* The same of an address, which may be in no function. -EBADMSG. */
+/* Appends the frames of an address in the format of gsym_hit_text(): "-" if no function contains the address.
+ * 0, -ENOMEM, -EFBIG; -EBADMSG: the function of the address is broken. */
 int gsym_frames_text(const struct gsym *g, uint64_t addr, bool fields, struct buf *out, struct err *e);
 
-/* Reads an address: hexadecimal with 0x or with a letter, else decimal. False: it is no number. */
+/* Reads an address: hexadecimal with 0x or with a letter, else decimal. False: the word is not a number. */
 bool gsym_address_of(const char *word, uint64_t *out);
 
-/* "0x1f". */
+/* Appends an address such as "0x1f". 0, -ENOMEM, -EFBIG. */
 int gsym_address_text(uint64_t addr, struct buf *out);
 
 /* Adds an object with the address and a list of frames, which may be empty. */
 void gsym_hit_json(const struct gsym_hit *hit, uint64_t addr, struct json *j);
 
 /* Helpers of the files gsym-*.c. */
-void gsym_add_head(struct json *j, const struct gsym *g); /* members: form, byte order, base, id, ... */
-const char *gsym_id_text(const struct gsym *g, char room[static 64]);
-void gsym_file_text(const struct gsym *g, uint64_t index, char *room, size_t n); /* "": no such file */
-int gsym_bad_function(uint32_t i, const char *why, struct err *e); /* -EBADMSG */
+void gsym_add_head(struct json *j, const struct gsym *g); /* adds the form, the byte order, the base, the id, ... */
+const char *gsym_id_text(const struct gsym *g, char room[static 64]); /* hexadecimal; "": the file has no id */
+void gsym_file_text(const struct gsym *g, uint64_t index, char *room, size_t n); /* writes "" for no such file */
+int gsym_bad_function(uint32_t i, const char *why, struct err *e); /* sets `e`; returns -EBADMSG */

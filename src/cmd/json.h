@@ -1,6 +1,6 @@
-/* What commands print: text that is safe to show, and JSON documents. A document is written from front to
- * back into memory, so that nothing is printed when the command fails on the way. The first error is kept
- * in the document and reported by json_print(): no other call needs a check. */
+/* Makes the output of commands: text that is safe to show, and JSON documents. A document is built in memory,
+ * from front to back, so that a command that fails midway prints nothing. The document keeps the first error
+ * and json_print() reports it: no other call needs a check. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -10,16 +10,16 @@
 /* Values may nest this deep: inlined calls (GSYM_DEPTH_MOST) take two levels each. */
 #define JSON_DEPTH 1024
 
-/* Bytes that are not UTF-8 become \\xNN, and for a terminal control characters too: a file name
- * must not move the cursor. JSON escapes control characters by itself. Valid until `room` changes. */
+/* Replaces bytes that are not UTF-8 by \xNN. With `terminal`, also replaces control characters: a file name
+ * must not move the cursor. JSON escapes control characters by itself. The text is valid until `room` changes. */
 const char *text_shown(const char *text, bool terminal, struct buf *room);
 
 struct json {
 	struct buf text;
 	bool compact; /* no line breaks */
-	int error;    /* the first one: -ENOMEM, -EFBIG */
-	unsigned depth;
-	char closing[JSON_DEPTH]; /* of each value that is open: ']' or '}' */
+	int error;    /* the first error: -ENOMEM, -EFBIG; 0: no error */
+	unsigned depth; /* the number of open arrays and objects */
+	char closing[JSON_DEPTH]; /* the closing bracket of each open array or object: ']' or '}' */
 };
 
 /* The document is released by json_print() or json_release(). */
@@ -27,16 +27,16 @@ void json_init(struct json *j, bool compact);
 void json_release(struct json *j);
 void json_clear(struct json *j); /* starts a new document in the same memory */
 
-/* `name` is that of the member; NULL in an array, and for the whole document. */
+/* `name` is the name of the member; NULL for a value in an array, and for the whole document. */
 void json_begin_object(struct json *j, const char *name);
 void json_begin_array(struct json *j, const char *name);
-void json_end(struct json *j); /* of the innermost object or array */
-void json_text(struct json *j, const char *name, const char *text); /* null for NULL and "" */
-void json_string(struct json *j, const char *name, const char *text); /* "" too */
+void json_end(struct json *j); /* closes the innermost object or array */
+void json_text(struct json *j, const char *name, const char *text); /* writes null for NULL and for "" */
+void json_string(struct json *j, const char *name, const char *text); /* writes "" as a string; not for NULL */
 void json_number(struct json *j, const char *name, long long n);
-void json_number_or_null(struct json *j, const char *name, long long n); /* null for 0 */
+void json_number_or_null(struct json *j, const char *name, long long n); /* writes null for 0 */
 void json_boolean(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 
-/* Prints the document and a newline to stdout, and releases it. An exit status. */
+/* Prints the document and a newline to stdout, and releases the document. Returns an exit status. */
 int json_print(struct json *j);

@@ -3,10 +3,11 @@
 #pragma once
 #include <stdbool.h>
 
-/* Reads MOUNT/.symfs/NAME in a child process, because a read from a daemon that does not answer can only
- * be killed. 0: free() *text. -ETIMEDOUT: no answer in time; -EIO: no such file, or not all of it; -ENOMEM. */
+/* Reads MOUNT/.symfs/NAME in a child process, because a process that waits for a hung daemon can only be killed.
+ * 0: the caller frees *text; -ETIMEDOUT: no answer in time; -EIO: the file does not exist, or only a part of it
+ * was read; -ENOMEM. */
 int mount_state(const char *mount, const char *name, char **text);
 
-/* Calls `each` for every symfs mount, of the caller or of root, that keeps its files in the store `dir`, as
- * its .symfs/config says. A mount that does not answer is skipped. */
+/* Calls `each` for every symfs mount of the caller or of root whose .symfs/config names the store `dir`. Skips
+ * a mount that does not answer. */
 void mounts_of_store(const char *dir, void (*each)(void *ctx, const char *mount), void *ctx);

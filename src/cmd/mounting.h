@@ -1,4 +1,4 @@
-/* What the files of `symfs mount` share: cmd-mount.c has the command and starts the daemon in the background,
+/* Shared by the files of `symfs mount`: cmd-mount.c has the command and starts the daemon in the background,
  * mount-options.c reads -o, mount-daemon.c is the daemon. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -16,16 +16,17 @@ struct mounting {
 	struct app_args args;
 	struct fs_opts fs_opts;
 	struct serving serving;
-	bool foreground, hup_ends; /* -f; SIGHUP ends the daemon */
-	const char *log_word; /* --log-file; NULL */
-	char *log_path;	      /* the same, absolute */
-	struct buf options; /* for libfuse */
-	struct buf shown;   /* SRC without a password */
+	/* `foreground`: the option -f. `hup_ends`: SIGHUP ends the daemon; otherwise SIGHUP reloads the configuration. */
+	bool foreground, hup_ends;
+	const char *log_word; /* the value of --log-file; NULL: the option is not given */
+	char *log_path;	      /* `log_word` as an absolute path; NULL: no log file */
+	struct buf options; /* options for libfuse, separated by commas */
+	struct buf shown;   /* the operand SRC without a password */
 	char *cwd;	    /* the directory that relative paths of the command line start from */
-	int notify;	    /* NOTIFY_SOCKET; -1 */
-	unsigned watchdog_ms;
+	int notify;	    /* the socket of $NOTIFY_SOCKET, from notify_open(); -1: no socket */
+	unsigned watchdog_ms; /* from notify_watchdog_ms(); 0: no watchdog */
 
-	const char *helper_socket; /* --mount-helper; NULL */
+	const char *helper_socket; /* the value of --mount-helper; NULL: the option is not given */
 
 	/* the daemon */
 	struct app app;
@@ -36,7 +37,7 @@ struct mounting {
 	sigset_t signals;
 	pthread_t listener;
 	int up; /* the daemon writes a byte here when the mount answers; -1: no process waits */
-	int log_fd; /* of log_path, until the mount answers; -1 */
+	int log_fd; /* the open file of log_path, until the mount answers; -1: none */
 	atomic_bool over;
 };
 

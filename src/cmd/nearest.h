@@ -1,14 +1,14 @@
-/* The nearest word to a mistyped one, for "did you mean". Plain values. */
+/* Finds the nearest word to a mistyped word, for "did you mean". */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 
 struct nearest {
-	const char *word; /* mistyped, borrowed; longer than 31 bytes: nothing is near */
+	const char *word; /* the mistyped word, borrowed; no word is near to one of more than 31 bytes */
 	const char *best; /* NULL: no word is near enough */
 	unsigned distance;
 };
 
-/* Compares one more word, which must stay. Near are words of which at most two letters are wrong, missing, too
- * many or swapped, but fewer than half of them, and words that begin with the mistyped one or with five letters of
- * it. */
+/* Compares one more word, which must stay valid. A candidate is near if at most two letters, and at most half of
+ * its letters, are wrong, missing, added or swapped. A candidate is also near if it begins with the mistyped word,
+ * or with the first five letters of that word. */
 void nearest_try(struct nearest *n, const char *candidate);

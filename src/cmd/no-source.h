@@ -1,5 +1,5 @@
-/* Sources that cannot answer: directories that do not exist, and no source at all. Before there are threads: it
- * asks about directories in a child process, because one of them may hang. */
+/* Detects that no source can answer: directories do not exist, or no source is configured. Call these functions
+ * before there are threads: a child process looks at the directories, because an access to one can hang. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -8,15 +8,15 @@
 
 struct sources;
 
-/* What to do without a source: lines that begin with two blanks. */
+/* Advice for users without a source: lines that begin with two blanks. */
 extern const char no_source_help[];
 
-/* Whether each directory that --source names exists. -EINVAL: one does not, and `e` names it. With `warn` it is
- * logged instead, as for a file of the configuration: it may be an automount. */
+/* Checks that each directory that --source names exists. 0; -EINVAL: a directory does not exist, and `e` names
+ * it; -ENOMEM. With `warn`, logs each missing directory instead and returns 0: a later mount can create it. */
 int no_source_check(const char *const *words, unsigned n, bool warn, struct err *e);
 
-/* Logs which directory sources do not exist, and prints to stderr that no source can answer, when that is so. */
+/* Logs which directory sources do not exist. If no source can answer, prints that to stderr. */
 void no_source_warn(const struct sources *so, const char *command);
 
-/* Whether a table of sources, as .symfs/sources has it, has none that can answer. */
+/* Whether no source of a table can answer. The table has the format of .symfs/sources. */
 bool no_source_in(const char *table);

@@ -1,4 +1,4 @@
-/* What the files of `symfs pdb` share: an open PDB, and where its contents are printed. */
+/* Shared by the files of `symfs pdb`: an open PDB, and the output for its contents. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "cmd/json.h"
@@ -10,15 +10,15 @@ struct pdb_dump {
 	struct pdb pdb;
 	struct pdb_namer names;
 	struct json *json;  /* NULL: text to stdout */
-	struct buf shown;   /* of pdb_dump_shown() */
+	struct buf shown;   /* the text that pdb_dump_shown() returned */
 };
 
 /* These print one part of the PDB. 0; -ENODATA: there is no such part; -EBADMSG, -ENOMEM. `e` has the reason. */
 int pdb_dump_streams(struct pdb_dump *d, struct err *e);
 int pdb_dump_modules(struct pdb_dump *d, struct err *e);
 int pdb_dump_publics(struct pdb_dump *d, struct err *e);
-int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e); /* its functions, lines, inlined calls */
-int pdb_dump_lines(struct pdb_dump *d, uint64_t addr, struct err *e);	 /* of the function at an address */
+int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e); /* functions, lines, inlined calls */
+int pdb_dump_lines(struct pdb_dump *d, uint64_t addr, struct err *e);	 /* the lines of the function at `addr` */
 
 /* A text that is safe to show; valid until the next call. */
 const char *pdb_dump_shown(struct pdb_dump *d, const char *text);

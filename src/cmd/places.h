@@ -1,35 +1,37 @@
 /* Reads the configuration from its places: files, presets, --source on the command line, variables of
- * other programs. Used by app.c only. */
+ * other programs. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "conf/conf.h"
 
-/* Reads the user's file, the system's file, sources.d and the presets: those that exist, in this order. */
+/* Reads the user's file, the system's file, sources.d and the presets, in this order. A missing file is skipped. */
 int places_read(struct conf *c, struct err *e);
 
-/* The presets alone. */
+/* Reads the presets alone. */
 int places_presets(struct conf *c, struct err *e);
 
 /* Each --source word becomes a section in front of all others, in order. */
 int places_command_line(struct conf *c, const char *const *words, unsigned n, struct err *e);
 
-/* The directory that a word of --source names, within the word. NULL: a URL, or the name of a source. */
+/* Returns a pointer into the word of --source to the directory that the word names. NULL: the word is a URL, or
+ * the name of a source. */
 const char *place_path(const char *word);
 
-/* The user's file: $XDG_CONFIG_HOME/symfs/symfs.conf, else ~/.config/symfs/symfs.conf; free() it. NULL, "": none. */
+/* The path of the user's file: $XDG_CONFIG_HOME/symfs/symfs.conf, else ~/.config/symfs/symfs.conf; free() it. "":
+ * neither XDG_CONFIG_HOME nor HOME is an absolute path. NULL: no memory. */
 char *place_user_file(void);
 
-/* The last of the `n` sections that places_command_line() put in front; NULL for none. */
+/* The last of the `n` sections that places_command_line() put in front of all others. NULL: `n` is 0. */
 const struct conf_section *places_last(const struct conf *c, unsigned n);
 
-/* Appends the sources of other programs' variables. First those of DEBUGINFOD_URLS or the .urls files of
- * /etc/debuginfod, with the settings of DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE and
- * DEBUGINFOD_HEADERS_FILE. Then those of _NT_SYMBOL_PATH and _NT_ALT_SYMBOL_PATH. Skips words that symfs
- * cannot use, and logs them. 0, -ENOMEM. */
+/* Appends the sources of other programs' variables. The first sources are the servers of DEBUGINFOD_URLS or the
+ * .urls files of /etc/debuginfod. They get the settings of DEBUGINFOD_TIMEOUT, DEBUGINFOD_MAXSIZE and
+ * DEBUGINFOD_HEADERS_FILE. Then come the places of _NT_SYMBOL_PATH and _NT_ALT_SYMBOL_PATH. Skips words that
+ * symfs cannot use, and logs them. 0, -ENOMEM. */
 int places_environment(struct conf *c, struct err *e);
 
-/* Adds a section for a URL or a path, before all others (`first`) or after them. The section is named
- * after layout and place; with layout "", the place decides the layout. `out` may be NULL. 0, -ENOMEM. */
+/* Adds a section for the URL or path `where`, before all other sections (`first`) or after them. The section's
+ * name has the layout and the place. With layout "", the place decides the layout. `out` may be NULL. 0, -ENOMEM. */
 int place_add(struct conf *c, bool first, const char *layout, const char *where, const char *from,
 	struct conf_section **out);
 

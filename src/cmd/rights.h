@@ -24,17 +24,18 @@ struct rights {
  * can become another user; other -errno. */
 int rights_choose(struct rights *r, const struct settings *s, bool helped, struct err *e);
 
-/* Files that the daemon writes besides the store; NULL: no such file. */
+/* Files that the daemon writes besides the store. A member is NULL if there is no such file. */
 struct rights_writes {
 	const char *log_path;	 /* absolute */
 	const char *socket_path; /* of a Unix socket, which is removed at the end */
 };
 
-/* Gives up all other rights for good; without r->drop, does nothing. Call it before there are threads. A
- * daemon that stays root can then make no Unix sockets: those to syslog and systemd must be open already.
- * 0, -errno. */
+/* Gives up for good all rights that `r` does not keep; does nothing if r->drop is false. Call it before there
+ * are threads. A daemon that stays root can then make no Unix sockets: the sockets to syslog and systemd must be
+ * open already. 0, -errno. */
 int rights_give_up(const struct rights *r, const struct app *app, const struct rights_writes *writes,
 	struct err *e);
 
-/* Logs which directory sources the daemon can no longer read. Does not wait for them. */
+/* Logs which directory sources the daemon can no longer read. A thread of its own looks at them, because a
+ * directory can hang: this function does not wait. */
 void rights_check(const struct rights *r, struct app *app);

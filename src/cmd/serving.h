@@ -12,8 +12,8 @@ struct serving {
 	const char *listen; /* NULL: no HTTP server */
 	const char *token_file, *access_log;
 	const char *connections, *idle_seconds; /* numbers, as text; NULL: the default */
-	bool anyone;
-	int socket; /* opened by serving_open(), taken by serving_start(); 0: none */
+	bool anyone; /* serve other machines without a token */
+	int socket; /* opened by serving_open(), taken by serving_start(); 0: no socket */
 	char id[40], agent[48]; /* set by serving_prepare() */
 };
 
@@ -21,7 +21,7 @@ struct serving {
  * own requests. */
 void serving_prepare(struct serving *s, struct app_args *a);
 
-/* Opens the socket early, for a process that gives up the right to do so before it can serve. 0, -EINVAL,
+/* Opens the socket early, for a process that later gives up the right to open sockets. 0; -EINVAL: bad options;
  * other -errno. */
 int serving_open(struct serving *s, struct err *e);
 /* Closes the socket if serving_start() has not taken it. */

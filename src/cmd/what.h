@@ -1,5 +1,5 @@
-/* What a word of the command line names. The only place that turns words into artifacts: `get`, `why`, `best`,
- * `warm`, `cache` and `gsym lookup` take the same words. One thread. */
+/* Turns words of the command line into artifacts. All commands use this code, so `get`, `why`, `best`, `warm`, `cache`
+ * and `gsym lookup` take the same words. These functions are for one thread. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -10,45 +10,46 @@
 struct store;
 
 enum what_kind {
-	WHAT_PATH, /* of a layout, or inside a mount */
+	WHAT_PATH, /* a path of a layout, or a path inside a mount */
 	WHAT_ID,   /* a build id, UUID or debug id alone */
-	WHAT_KEY,  /* as `symfs cache ls` prints it */
-	WHAT_FILE  /* a local file: the word stands for its module */
+	WHAT_KEY,  /* a key in the form that `symfs cache ls` prints */
+	WHAT_FILE  /* a local file: the word means the file's module */
 };
 
 #define WHAT_MOST 16
 
 struct what_opts {
-	struct store *store; /* for identifiers: it knows the names of PE and PDB files */
-	enum filetype type;  /* of --type; FILETYPE_NONE: the type that a path or a key has, else debug files */
+	struct store *store; /* used for identifiers: the store knows the names of PE and PDB files */
+	enum filetype type;  /* the value of --type; FILETYPE_NONE: the type of the path or key, else debug files */
 	bool every;	     /* every file of the module is wanted, not only the debug file */
 };
 
 struct what {
 	enum what_kind kind;
 	char *path;	      /* under the mount, without leading slash; NULL: the word is not a path */
-	struct tree_hit *hit; /* of `path`; NULL */
-	struct module m;      /* what is known of the module */
-	unsigned bits;	      /* of a file: 32, 64; 0: unknown */
-	unsigned n;
+	struct tree_hit *hit; /* the meaning of `path`; NULL: the word is not a path */
+	struct module m;      /* the known identifiers and names of the module */
+	unsigned bits;	      /* of a local file: 32 or 64; 0: unknown, or the word is not a local file */
+	unsigned n;	      /* the number of `files` */
 	struct artifact files[WHAT_MOST]; /* the word means the first one that exists; with `every`, all */
 };
 
-/* Calls `each` for what the word names: once, or for each slice of a fat file. The word is, in this order: a
- * path of any layout, or inside a mount; an identifier; a key; a file. A word that begins with `/`, `./` or
- * `../`, and is not inside a mount, is always a file. 0, or the first other result of `each`. -ENOENT: the
- * word is none of these; -EINVAL: what it names has no file of that type; -ENOMSG, -EBADMSG: the file cannot be
- * identified; others: the file cannot be read. The text in `e` lacks the word. */
+/* Calls `each` once, or for each slice of a fat file. The word is tried as a path of a layout or inside a mount,
+ * then as an identifier, then as a key, then as a file. A word that begins with `/`, `./` or `../`, and is not
+ * inside a mount, is always a file. 0, or the first other result of `each`. -ENOENT: the word is neither a path,
+ * an identifier, a key nor a file; -EINVAL: the module has no file of the wanted type; -ENOMSG, -EBADMSG: the file
+ * cannot be identified; other -errno: the file cannot be read. The text in `e` does not contain the word. */
 typedef int what_each(void *ctx, const struct what *w);
 int what_named(const struct what_opts *o, const char *word, what_each *each, void *ctx, struct err *e);
 
 /* Whether what_named() would read a local file. */
 bool what_is_file(const char *word);
 
-/* The exit status after what_named() failed: EXIT_NO, unless this machine is in trouble. */
+/* The exit status for an error of what_named(): EXIT_NO, unless the error is a problem of this machine. */
 int what_exit(int error);
 
-/* The type of the option --type. 0; -EINVAL: there is no such type, `e` lists them. NULL is FILETYPE_NONE. */
+/* Reads the value of --type; NULL gives FILETYPE_NONE. 0; -EINVAL: there is no such type, and `e` lists the
+ * types. */
 int what_type(const char *word, enum filetype *out, struct err *e);
 #define WHAT_TYPE_HELP "the type of the file, for instance elf_code"
 

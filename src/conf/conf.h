@@ -19,7 +19,7 @@
 
 enum conf_type {
 	CONF_BOOL,  /* bool: yes no true false on off 1 0 */
-	CONF_SIZE,  /* uint64_t, bytes: 512M 10G 1T (powers of 1024); none: 0 */
+	CONF_SIZE,  /* uint64_t, bytes: 512M 10G 1T (powers of 1024); "none" is 0 */
 	CONF_MS,    /* unsigned, milliseconds: 500ms 10s 5m 1h 1d; a bare number is seconds */
 	CONF_SECONDS, /* int64_t, seconds; written as for CONF_MS */
 	CONF_COUNT, /* unsigned */

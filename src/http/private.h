@@ -176,7 +176,8 @@ void exchange_drop_body(struct exchange *x);
 /* Call it when fetch_try() or derive_try() has returned `r` and answered at once: moves the answer to
  * x->answer. */
 void exchange_answered(struct exchange *x, enum step step, int r, struct fetched *f);
-void answer_of(const struct fetched *f, struct answer *out); /* copies, with references of its own */
+void answer_of(const struct fetched *f, struct answer *out); /* copies the answer, and takes references for
+								the copy */
 void answer_release(struct answer *a); /* drops the references; the answer may be filled again */
 
 /* ---- reply.c ------------------------------------------------------------------------- */

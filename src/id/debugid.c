@@ -55,7 +55,7 @@ const char *debug_id_breakpad(const struct debug_id *d, char out[static DEBUG_ID
 	return out;
 }
 
-/* Parses 1 to 8 hex digits; ignores whatever follows the eighth, as other readers do. */
+/* Parses 1 to 8 hex digits; ignores all characters after the eighth digit, as other readers do. */
 static int age_parse(const char *p, size_t n, uint32_t *age)
 {
 	uint32_t v = 0;

@@ -143,7 +143,7 @@ bool browse_is_full(const struct browse *b)
 	return b->n == b->room;
 }
 
-/* Adds an entry, unless an earlier part has its name. 0, -errno. */
+/* Adds an entry, unless an earlier part has an entry of that name. 0, -errno. */
 int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place)
 {
 	struct index_name name = b->name;

@@ -70,7 +70,8 @@ int browse_tier_has(struct browse *b, const struct listing_part *part, const cha
 int browse_part_has(struct browse *b, const struct listing_part *part, const char *name);
 
 bool browse_is_full(const struct browse *b);
-/* Adds an entry at a place of the current part, unless an earlier part has its name. 0, -errno. */
+/* Adds an entry at a place of the current part, unless an earlier part has an entry of that name. 0,
+ * -errno. */
 int browse_add(struct browse *b, const struct browse_entry *e, uint64_t place);
 
 /* ---- streams (browse-streams.c) ------------------------------------------------------- */

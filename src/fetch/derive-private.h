@@ -23,8 +23,8 @@ struct workers;
 enum derive_fault {
 	DERIVE_NOTHING, /* the input has nothing to convert */
 	DERIVE_BROKEN,	/* the input is broken */
-	DERIVE_SLOW,  /* it took too long: remembered for minutes, because this machine may be the reason */
-	DERIVE_SHORT, /* out of memory: remembered for minutes, too */
+	DERIVE_SLOW,  /* the conversion took too long: remembered for minutes, because this machine may be too slow */
+	DERIVE_SHORT, /* out of memory: also remembered for minutes */
 	DERIVE_FAULTS
 };
 
@@ -32,11 +32,11 @@ enum derive_fault {
 struct derive_kind {
 	const char *name;   /* the source that the store notes: "gsym" */
 	enum filetype type; /* of the derived file */
-	/* The first words of the stored file's URL. A file with other words was made by another version of symfs,
-	 * and is made again. */
+	/* The stored file's URL begins with these words. A file whose URL begins otherwise was made by another version
+	 * of symfs, and is made again. */
 	const char *maker;
 	const char *faults[DERIVE_FAULTS]; /* names of the remembered misses */
-	/* (workers) Converts `c->in`. *fd: the result. Returns as gsym_work(). */
+	/* (workers) Converts `c->in`. *fd: the converted file. Returns what gsym_work() returns. */
 	int (*make)(struct conversion *c, int *fd, struct gsym_work_lack *lack, struct err *e);
 };
 
@@ -44,7 +44,7 @@ extern const struct derive_kind derive_gsym;
 
 /* ---- derive-names.c: the inputs and the key of a derived file ------------------------------- */
 
-#define DERIVE_INPUTS 2 /* the most input types of one derived file, best first */
+#define DERIVE_INPUTS 2 /* the most input types of one derived file */
 
 /* The form that `a` asks for. */
 enum gsym_work_form derive_form(const struct artifact *a);
@@ -67,7 +67,7 @@ struct making {
 	void *ctx;
 };
 
-/* Addresses of a PDB that are answered by byte ranges: derive-partial.c. */
+/* A request for a few addresses of a PDB, answered by byte ranges (derive-partial.c). */
 struct partial {
 	struct derive *d;
 	atomic_uint refs;
@@ -88,7 +88,7 @@ enum lack_state { LACK_UNKNOWN, LACK_NONE, LACK_HERE };
 /* Another file that has a part of the input's debug information. */
 struct lack {
 	enum lack_state state; /* LACK_UNKNOWN: no source was asked yet. LACK_NONE: no source has it */
-	struct blob *blob; /* LACK_HERE: the file */
+	struct blob *blob; /* with LACK_HERE: the file */
 };
 
 /* A file that a conversion is waiting for. */
@@ -98,10 +98,10 @@ struct conversion {
 	struct derive *d;
 	const struct derive_kind *kind;
 	struct artifact a; /* the derived file */
-	struct key name;   /* derive_key() of `a`: the same for every input */
+	struct key name;   /* derive_key() of `a`, which does not depend on the input */
 	void (*run)(void *c); /* runs the next step, on a worker */
 	struct conversion *next; /* under lock */
-	atomic_bool stop;  /* no caller waits any longer */
+	atomic_bool stop;  /* set when no caller waits any longer */
 	/* under lock */
 	struct making *callers;
 	struct ticket *ticket;
@@ -111,19 +111,19 @@ struct conversion {
 	enum derive_wants wants; /* the file that the ticket is for */
 	void (*got)(struct conversion *c, const struct fetched *f); /* takes this file; runs in the ticket's callback */
 	struct blob *in;   /* the input */
-	struct key key;	   /* of the derived file, if it is made of `in` */
+	struct key key;	   /* of the derived file if `in` is its input */
 	enum filetype of;  /* type of `in` */
 	bool asked_second; /* the second input was asked for */
 	char input[SHA256_TEXT]; /* names the bytes of the chosen input */
 	struct lack alt;     /* the file into which dwz moved shared parts */
-	struct lack package; /* of split units */
-	struct lack units;   /* single split units */
+	struct lack package; /* the package of split units */
+	struct lack units;   /* the single split units */
 	uint64_t *ids; /* ids of split units, which are asked for one after the other */
 	size_t n_ids, next_id;
 	struct draft *found; /* the units found so far, in the form of struct gsym_work_unit */
 	struct blob *unit;   /* the unit that was found last, not in `found` yet */
-	int r; /* result of the last request for a file */
-	struct err e; /* its message, or that of the conversion */
+	int r; /* result of the last request for a file: 0, -errno */
+	struct err e; /* message of `r`, or of the conversion's error */
 };
 
 struct derive {
@@ -140,10 +140,10 @@ struct derive {
 	unsigned asking; /* tickets whose callback has not run */
 	bool stopped;
 	bool pulses; /* the thread `pulse` was started */
-	bool over;   /* and shall end */
+	bool over;   /* the thread `pulse` is to end */
 };
 
-unsigned derive_threads(void); /* conversions that run at once */
+unsigned derive_threads(void); /* the most conversions that run at once */
 /* Starts the thread that sends heartbeats for the conversions that this process leads. Call it under the lock. */
 void derive_pulse(struct derive *d);
 /* Adds the caller to the conversion of the same name. If there is none, adds it to `fresh`, and puts `fresh` into
@@ -156,7 +156,7 @@ int derive_ask(struct conversion *c, const struct artifact *a, unsigned n, enum 
 void derive_go_on(struct conversion *c); /* posts run() to a worker */
 void derive_finish(struct conversion *c, int r, struct blob *b); /* calls the callers back; frees `c` */
 
-/* In a ticket's callback, as its last act: derive_free() waits for it. */
+/* A ticket's callback calls this as its last act. derive_free() waits for the call. */
 void derive_asked(struct derive *d);
 void partial_stop(struct partial *p); /* under lock */
 
@@ -165,7 +165,9 @@ void partial_stop(struct partial *p); /* under lock */
 /* (workers) The worker process returned -EAGAIN and the file that it lacks. 0: a source is asked for the file.
  * -EAGAIN, -ENOENT: convert again with the files known now. Others: errors. */
 int lacks_ask(struct conversion *c, const struct gsym_work_lack *lack);
-/* (workers) Asks for the program when its debug file has no symbols. As lacks_ask(); -ENODATA: no program exists. */
+/* (workers) Asks for the program when its debug file has no symbols. Returns as lacks_ask(), or -ENODATA: no
+ * program exists. */
 int lacks_ask_program(struct conversion *c);
-/* (workers) Keeps the split unit that came, and asks for the next. 0: asked. -ENOENT: there is no next one. */
+/* (workers) Keeps the split unit that came, and asks for the next unit. 0: a source is asked. -ENOENT: there
+ * is no next unit. */
 int lacks_next_unit(struct conversion *c);

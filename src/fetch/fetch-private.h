@@ -18,34 +18,35 @@
 #include "unpack/unpack.h"
 
 #define HEAD_MOST 4096	/* bytes of a packed file that are unpacked to see what is inside */
-#define PARK_BYTES (1u << 20)	/* a parked flight pauses its transfer after so many bytes */
-#define CHOOSE_MOST (1u << 20) /* so many bytes at most come before it is chosen whether the whole follows */
-#define EARLY_BYTES (256u << 10) /* size of the first range; after so many bytes the file is first identified */
-#define MISS_ANSWER_MS 2000	/* how long callers may believe a miss; `symfs add` may bring the file meanwhile */
+#define PARK_BYTES (1u << 20)	/* a parked flight pauses its transfer after this many bytes */
+#define CHOOSE_MOST (1u << 20) /* the most bytes that come before body_choose() decides whether the rest follows */
+#define EARLY_BYTES (256u << 10) /* size of the first range; symfs first tries to identify a file at this size */
+#define MISS_ANSWER_MS 2000	/* how long callers may believe a miss; `symfs add` can end it earlier */
 
 struct attempt;
 struct flight;
 
-/* A source sent a wrong file for a key, or too large a file. It is not asked for that key for a while. This
- * is not a miss, so the store does not remember it. */
+/* A wrong file, or one that is too large, which a source sent for a key. The source is not asked for the key for a
+ * while. A mismatch is not a miss, so the store does not remember it. */
 #define MISMATCHES 64
 #define MISMATCH_MS 60000
 struct mismatch {
 	uint64_t until; /* clock_ms() */
 	uint64_t asked; /* seen_number() of the request */
-	int error;	/* -EBADMSG, -EFBIG, or that of attempt_set_aside() */
+	int error;	/* -EBADMSG, -EFBIG, or the `error` of attempt_set_aside() */
 	char text[200];
 };
 
-/* A spelling that a source did not have, when a request for another spelling failed. The source is not asked again
- * for the missing spelling for a while, so that a retry repeats only the failed requests. */
+/* A spelling that a source did not have, while a request for another spelling failed. For a while the source is not
+ * asked for the missing spelling, so that a retry repeats only the failed requests. */
 #define ABSENT_MOST 256
 struct absent {
 	uint64_t until; /* clock_ms() */
 	uint64_t asked; /* seen_number() of the request */
 };
 
-/* The last answer of a source that was not the file. A slot keeps the newest answer. */
+/* The last answer of a source to a request that did not get the file. Requests with the same slot overwrite each
+ * other. */
 #define SEEN_MOST 256
 struct seen {
 	uint64_t number; /* seen_number() */
@@ -71,16 +72,16 @@ struct was {
 #define NO_RANGES 64
 #define NO_RANGES_MS 600000
 struct no_ranges {
-	uint64_t until;		/* clock_ms(): no range requests before */
-	uint64_t several_until; /* clock_ms(): no requests for several ranges before */
+	uint64_t until;		/* clock_ms() until which no ranges are requested */
+	uint64_t several_until; /* clock_ms() until which no request asks for several ranges */
 };
 
-#define HEADS_MOST 16384 /* unit heads that are kept of one file; after the last one there is no read-ahead by heads */
+#define HEADS_MOST 16384 /* the most unit heads kept of one file; there is no read-ahead by heads after the last */
 
 /* A thread inside a directory source. */
 #define DIR_THREADS_MOST 64
-#define DIR_HUNG_MS 1000   /* a thread that stays longer in a directory keeps others out, */
-#define DIR_THREADS_EACH 8 /* and so do 8 threads */
+#define DIR_HUNG_MS 1000   /* a thread that stays longer in a directory keeps other threads out */
+#define DIR_THREADS_EACH 8 /* the most threads in one directory */
 struct dir_thread {
 	uint64_t dir;	/* hash of the directory's path; 0: a free slot */
 	uint64_t since; /* clock_ms() */
@@ -105,7 +106,7 @@ struct fetch {
 	struct sources *sources;
 	struct taught *taught;
 	struct symstore *symstores; /* a list that only grows */
-	pthread_mutex_t recall_lock; /* one thread loads what an earlier process saved; others wait */
+	pthread_mutex_t recall_lock; /* one thread loads what an earlier process saved; other threads wait */
 	struct store_asked miss_counts[MISS_COUNTS_MOST]; /* counts that are not in the store yet */
 	unsigned n_miss_counts;
 	uint64_t loops_logged; /* a bit for each source (by index) whose loop was logged */
@@ -128,16 +129,16 @@ struct fetch {
 	unsigned next_mismatch;
 	struct absent absents[ABSENT_MOST];
 	struct no_ranges no_ranges[NO_RANGES];
-	uint64_t refused_until[REFUSED_SLOTS]; /* clock_ms(): a source's refusal is not logged again before */
+	uint64_t refused_until[REFUSED_SLOTS]; /* clock_ms() until which a source's refusal is not logged again */
 
-	atomic_uint derives; /* calls of derive_new(); conversions of all of them share the memory limit (any thread) */
+	atomic_uint derives; /* calls of derive_new(); all their conversions share one memory limit (any thread) */
 	atomic_bool closing; /* set on the net thread; workers then stop long work */
 };
 
 /* miss-counts.c: counts how often callers asked for a key that is remembered as missing. */
 void miss_counts_add(struct fetch *f, const struct key *k); /* (any thread) */
 void miss_counts_flush(struct fetch *f); /* (workers) writes the counts to the store */
-int64_t miss_counts_get(struct fetch *f, const struct key *k); /* since the last flush (any thread) */
+int64_t miss_counts_get(struct fetch *f, const struct key *k); /* the count since the last flush (any thread) */
 
 struct sources *fetch_sources(struct fetch *f); /* a reference to the set in use; any thread */
 /* Whether a source has a name for the artifact. (any thread) */
@@ -145,13 +146,13 @@ bool fetch_can_name(const struct sources *so, const struct artifact *a);
 
 /* why.c: sends one request, and reads only the first bytes of the body, which show the type of the file. `via`
  * as in struct artifact. NULL: there are no credentials for the source, or no memory. why_end() waits for the
- * answer until a time (clock_ms()) or until *stop, and frees the probe. False: no answer came. (not on the net
+ * answer until clock_ms() is `until` or *stop is set, and frees the probe. False: no answer came. (not on the net
  * thread) */
 struct probe *why_begin(struct fetch *f, const struct source *s, const struct source_ask *ask, const char *via);
 bool why_end(struct probe *p, uint64_t until, const atomic_bool *stop, struct net_reply *out);
 
-/* seen.c: the last answers of sources. Any thread. seen_number() is for a key (its key_number()), a source and
- * a URL. */
+/* seen.c: the last answers of sources. Any thread. seen_number() identifies a request by its key (key_number()),
+ * source and URL. */
 uint64_t seen_number(uint64_t key_number, const struct source *s, const struct source_ask *ask);
 void seen_add(struct fetch *f, uint64_t number, int error, const char *text);
 bool seen_find(struct fetch *f, uint64_t number, struct seen *out);
@@ -165,28 +166,29 @@ struct ticket {
 	fetch_ready *ready;
 	void *ctx;
 	atomic_int pid; /* the thread that waits; 0: unknown */
-	/* (net) Takes a flight's answer for the current candidate. NULL: the flight asked sources by another name
-	 * than the ticket's, so the ticket joins a flight for the same candidate once more. */
+	/* (net) Takes a flight's answer for the current candidate. `a` is NULL if the flight asked sources by another
+	 * name than the ticket's: the ticket then joins a flight for the same candidate once more. */
 	void (*answer)(struct ticket *t, const struct fetched *a);
 
 	/* net thread only */
-	struct net_timer deadline; /* for all candidates together; set from the second candidate on */
+	struct net_timer deadline; /* the common deadline of all candidates; set from the second candidate on */
 	uint64_t began;	       /* clock_ms() */
-	struct flight *flight; /* the flight that it waits for now; NULL: none */
+	struct flight *flight; /* the flight that the ticket waits for now; NULL: none */
 	struct ticket *prev, *next; /* in the list of `flight` */
 	bool done;	  /* `ready` ran, or is running */
 	unsigned at;	  /* index of the current candidate */
-	bool again;	  /* it asks for the same candidate once more */
-	bool named;	  /* a source could be asked for one of the candidates so far */
+	bool again;	  /* the ticket asks for its current candidate once more */
+	bool named;	  /* a source has a name for one of the candidates so far */
 	int worst;	  /* an error of a candidate so far; 0: none */
-	char worst_why[200]; /* its message */
+	char worst_why[200]; /* message of `worst` */
 	unsigned miss_ms; /* the shortest `miss_ms` of the candidates so far */
 
 	unsigned n;
 	struct artifact cands[];
 };
 
-/* part.c: which blob a download became. was_find() returns the part_number(), or 0. Any thread. */
+/* part.c: records which blob each download became. was_find() returns the part_number() that the blob had, or 0 if
+ * none is known. Any thread. */
 void was_add(struct fetch *f, uint64_t number, uint64_t blob);
 uint64_t was_find(struct fetch *f, uint64_t blob);
 
@@ -196,14 +198,15 @@ uint64_t was_find(struct fetch *f, uint64_t blob);
 bool learn_complete(struct fetch *f, struct artifact *a, struct key *k);
 /* Notes the identifiers of a file that was asked for by `k` and identified before it was stored. */
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
-/* Finds a stored file by any of its keys. *main: the key for the answer. 0, -ENOENT; others: the store's errors. */
+/* Finds a stored file by any of its keys. *main: the key to put into the answer. 0, -ENOENT; others: errors of the
+ * store. */
 int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct key *main);
 /* Checks a whole file and publishes it under every key that it proves. Of a fat file, publishes the slice that
- * was asked for, and then the other slices. Takes the draft. -EBADMSG: it is not what was asked for. Others:
- * errors of this machine. */
+ * was asked for, and then the other slices. Takes the draft. -EBADMSG: the file is not the one asked
+ * for. Others: errors of this machine. */
 int learn_publish(struct fetch *f, struct draft *d, const struct key *k, struct blob_facts *facts,
 	struct blob **out, struct err *e);
-/* The same for a sparse file that has no holes any more. */
+/* learn_publish() for a sparse file that has no holes any more. */
 int learn_finish(struct fetch *f, struct sparse *sp, const struct key *k, struct blob_facts *facts,
 	struct blob **out, struct err *e);
 /* Publishes a copy of the slice `s` of a file; `fd` stays the caller's. Checks the copy again: -EBADMSG if the file
@@ -218,10 +221,10 @@ const struct packing *packed_as(enum filetype t, const void *head, size_t n);
  * number of bytes in `inside`; 0: too few to see what is inside. (any thread) */
 size_t packed_inside(const struct packing *p, const void *head, size_t n, bool all,
 	uint8_t inside[static OBJ_HEAD]);
-/* Checks the first `have` bytes of a packed file. -EBADMSG: it is not what was asked for. 0 or more: it may be.
- * Others: -EAGAIN, more bytes are needed; errors of this machine. (workers) */
+/* Checks the first `have` bytes of a packed file. 0 or more: it may be the file asked for. -EBADMSG: it is not.
+ * -EAGAIN: more bytes are needed. Others: errors of this machine. (workers) */
 int packed_early(const struct packing *p, int fd, uint64_t have, const struct key *k, struct err *e);
-/* Unpacks a whole file into a new draft of at most `most` bytes; 0: no limit. -EBADMSG, -EFBIG: the file is bad.
+/* Unpacks a whole file into a new draft of at most `most` bytes; `most` 0: no limit. -EBADMSG, -EFBIG: the file is bad.
  * Others: errors of this machine. (workers) */
 int packed_open(struct fetch *f, const struct packing *p, int fd, uint64_t size, uint64_t most,
 	struct draft **out, struct err *e);
@@ -236,40 +239,41 @@ uint64_t fetch_most(const struct fetch *f, const struct source *s);
 /* Returns a number for dir_leave(). Errors, with `why`: -EAGAIN, a thread is stuck in the directory, or
  * DIR_THREADS_EACH threads are in it; -ETIMEDOUT, a thread has been stuck for the whole lookup deadline. */
 int dir_enter(struct fetch *f, const struct source *s, char why[static 200]);
-void dir_still(struct fetch *f, int slot); /* the thread makes progress: it is not stuck */
+void dir_still(struct fetch *f, int slot); /* reports that the thread makes progress, and is not stuck */
 void dir_leave(struct fetch *f, int slot); /* does nothing if `slot` is negative */
 
 /* local.c: directory sources. (lookers) Finds the file in a directory. 0: *out. -ENOENT. -EAGAIN: ask again soon
  * (the tree is still being walked, or another thread waits for its disk). Others: the directory could not be read.
- * A packed file is unpacked into the store, which may take longer; found() runs before that. If found is NULL,
- * nothing goes into the store, and *out may stay NULL. */
+ * A packed file is unpacked into the store, which can take long; found() runs before the unpacking. If `found` is
+ * NULL, nothing goes into the store, and *out can stay NULL. */
 int local_find(struct fetch *f, const struct source *s, const struct artifact *a, const struct key *k,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
-/* The same for the file that the n bytes of a server's file.ptr name. -ENOENT: it names no file; `why` may have the
- * message that it holds instead. -ETIMEDOUT: other threads are stuck in the source's directories. */
+/* local_find() for the file that the n bytes of a server's file.ptr name. -ENOENT: the file.ptr names no file; `why`
+ * then has the message in it, if any. -ETIMEDOUT: other threads are stuck in the source's directories. */
 int local_follow(struct fetch *f, const struct source *s, const struct key *k, const char *text, size_t n,
 	void (*found)(void *ctx), void *ctx, struct blob **out, char why[static 200]);
-/* Keeps the better of two files of type `t` in *best; sets *other to NULL. True: the search can end: *best is good
- * enough, or the caller does not need the file itself. */
+/* Keeps the better of two files of type `t` in *best; sets *other to NULL. True if the search can end, because
+ * *best is good enough or the caller does not need the file itself. */
 bool local_take_better(struct blob **best, struct blob **other, enum filetype t);
 /* Whether a directory may have a better file than the stored file `b`. */
 bool local_may_improve(const struct sources *so, const struct artifact *a, const struct blob *b);
 int local_refuse(int fd); /* 0; -ELOOP: the file lies in a symfs mount */
 /* Opens a directory source's base (O_PATH). -ELOOP: it lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);
-bool local_two_tier(int base); /* a symbol store there has two tiers */
+bool local_two_tier(int base); /* whether the symbol store in this directory has two tiers */
 
 /* local-ids.c: whether file names in a directory source may show the code id that a request lacks. */
 bool local_tells_ids(const struct source *s, const struct artifact *a);
-/* Calls `each` with the request completed by each code id in the directory, until `each` returns something
- * other than -ENOENT; returns that. (lookers) */
+/* Completes the request with each code id in the directory, and calls `each` with each result, until `each` does not
+ * return -ENOENT. Returns the last result of `each`. (lookers) */
 typedef int local_each(void *ctx, const struct artifact *a);
 int local_each_id(struct fetch *f, int slot, const struct source *s, const struct source_facts *facts, int base, const struct artifact *a,
 	local_each *each, void *ctx);
 
 /* trees.c: sources that are scanned. Any thread, short waits. */
-void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; NULL ends all */
-/* scan_find() in the tree of a source. -EHOSTUNREACH: no source has the tree any more, or it cannot be walked. */
+void trees_set(struct fetch *f, const struct sources *so); /* begins and ends scans; `so` NULL: ends all */
+/* scan_find() in the tree of a source. -EHOSTUNREACH: no source has the tree any more, or the tree cannot be
+ * walked. */
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
 	struct buf *path);
 /* Calls `each` with the keys of files found so far, until it returns non-zero; returns that. `each` must not call

@@ -16,7 +16,7 @@ enum attempt_state {
 	ATTEMPT_ASKING,	   /* a transfer runs, or the attempt waits for one */
 	ATTEMPT_PROMISING, /* its first bytes look right; it waits for the election */
 	ATTEMPT_WON,	   /* its body fills the download */
-	ATTEMPT_LESS,	   /* its file is worth less than the key wants: a better one is looked for first */
+	ATTEMPT_LESS,	   /* its file is worth less than the key wants: a better file is looked for first */
 	ATTEMPT_MISSING,   /* every spelling was a miss */
 	ATTEMPT_FAILED	   /* refused, unreachable, or the file is wrong */
 };
@@ -38,8 +38,8 @@ struct query {
 	enum query_state state;
 	struct source_ask ask;
 	struct transfer *transfer;
-	bool asked_range;	   /* only the first bytes were requested, */
-	bool open_ended;	   /* or all bytes, as one range: see `struct attempt` */
+	bool asked_range;	   /* a range from byte 0 was requested: the first EARLY_BYTES, */
+	bool open_ended;	   /* or all bytes; body_choose() can end the transfer earlier */
 	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
 	struct buf ptr;		   /* contents of a file.ptr */
 };
@@ -49,7 +49,7 @@ struct attempt {
 	const struct source *source;
 	enum attempt_state state;
 	unsigned nth;		   /* index of `source` in the set of sources */
-	struct source_facts facts; /* the plan of spellings was made with these */
+	struct source_facts facts; /* the facts with which the spellings were planned */
 	struct symstore_wait wait; /* for facts about a symbol store */
 	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
 	unsigned n_queries;
@@ -57,17 +57,17 @@ struct attempt {
 	bool spread;		   /* all spellings are asked for */
 	bool renew;		   /* the next start forgets which spellings were missing */
 	bool failing;		   /* a query failed; `error` and `text` are its error */
-	bool trouble;		   /* the same, and no further spelling is asked for */
+	bool trouble;		   /* a query failed, and no further spelling is asked for */
 	bool blamed;		   /* the breaker has counted a failure since the attempt started */
-	struct net_timer hurry;	   /* when the other spellings are asked for, if the first has no answer yet */
+	struct net_timer hurry;	   /* asks for the other spellings, if the first has no answer yet */
 	struct query *answering;   /* the query whose answer counts; NULL: none yet */
-	struct source_ask ask;	   /* its request; the strings are the query's */
-	struct transfer *transfer; /* its transfer; NULL: none runs */
+	struct source_ask ask;	   /* request of `answering`, which owns the strings */
+	struct transfer *transfer; /* transfer of `answering`; NULL: none runs */
 	const struct net_sink *taker; /* receives the body and the end of the winner's transfer; NULL: no winner */
 	unsigned job;		   /* number of the newest job; results of jobs with a lower number are discarded */
 	uint64_t asked;		   /* clock_ms() of the last request */
 	bool remembered;	   /* the store remembers a miss, so the source is not asked */
-	int64_t remembered_until;  /* wall clock, in seconds */
+	int64_t remembered_until;  /* wall clock, in seconds, until which that miss counts */
 
 	/* the answer */
 	bool answered;		   /* the HTTP head arrived */
@@ -77,32 +77,32 @@ struct attempt {
 	bool parted;		   /* its first bytes show a fat file, of which only one slice is served */
 	const struct packing *packing; /* the packing that its first bytes show; NULL: it is not packed */
 	bool unsure;		   /* the file is packed, and its first bytes do not show what is inside */
-	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin so */
-	struct blob *blob;	   /* the file to which file.ptr led; the attempt needs no body then */
+	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin like `head` */
+	struct blob *blob;	   /* the file to which file.ptr led, so that no body is needed; NULL: none */
 	int64_t size;		   /* bytes of the file; -1: not announced */
 	uint64_t from;		   /* offset in the file at which its body begins */
 	uint64_t asked_from;	   /* offset in the Range line of the request; 0: the whole file */
-	bool asked_range;	   /* the request is for the first EARLY_BYTES only, */
-	bool open_ended;	   /* or for all bytes, of which that many come before body_choose() */
-	bool ranged;		   /* the answer is this first range */
-	bool chosen;		   /* body_choose(): its open-ended range ends here, and others follow */
+	bool asked_range;	   /* the request is for a range from byte 0: the first EARLY_BYTES, */
+	bool open_ended;	   /* or all bytes; body_choose() can end the transfer earlier */
+	bool ranged;		   /* the answer is the first range that was requested */
+	bool chosen;		   /* body_choose() ended the open-ended range; other ranges follow */
 	char etag[128], modified[64]; /* from the HTTP head; "": none */
 
-	bool stale;		   /* it has another version than the one that is being read */
-	bool broke;		   /* it broke off while it sent the version that is being read */
-	bool cut;		   /* it broke off during a whole-file transfer, not a range */
-	bool again;		   /* it will be asked a second time, for the same spelling */
-	bool retried;		   /* its retry after a transient error is used up */
-	bool plain;		   /* it is not asked for ranges */
-	struct net_timer later;	   /* the second request */
-	struct worth worth;	   /* of ATTEMPT_LESS: the worth of its file */
-	int error;		   /* of ATTEMPT_FAILED: -errno */
-	char text[200];		   /* its message */
+	bool stale;		   /* the source has another version than the one being read */
+	bool broke;		   /* the source broke off while it sent the version being read */
+	bool cut;		   /* the source broke off during a whole-file transfer, not a range */
+	bool again;		   /* the source will be asked for the same spelling once more */
+	bool retried;		   /* the retry after a transient error is used up */
+	bool plain;		   /* the source is not asked for ranges */
+	struct net_timer later;	   /* sends the retry */
+	struct worth worth;	   /* in ATTEMPT_LESS: the worth of the source's file */
+	int error;		   /* in ATTEMPT_FAILED: -errno */
+	char text[200];		   /* message of `error` */
 };
 
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
-/* What the files of a flight report to flight.c. "The file" is the file of the flight's key. */
+/* Events that the other files of a flight report to flight.c. Here "the file" is the file of the flight's key. */
 enum said {
 	SAID_JOB_BACK,	   /* a job returned from its worker */
 	SAID_FAILED,	   /* the flight cannot continue: `error`, `text` */
@@ -117,8 +117,8 @@ enum said {
 	SAID_OTHER_VERSION, /* the version being read will not be completed, but a source has another version */
 	SAID_LOST,	   /* no source won the race: see struct race; `fresh`: there are new misses */
 	SAID_SURE,	   /* the bytes so far identify the file */
-	SAID_LESS,	   /* the winner has the file, but it is worth less than wanted: `worth` */
-	SAID_READERS,	   /* readers came, went, or want other bytes */
+	SAID_LESS,	   /* the winner's file is worth less than wanted: `worth` */
+	SAID_READERS,	   /* readers came or left, or want other bytes */
 	SAID_SETTLED,	   /* the time to ask for a better file is over */
 	SAID_BODY_FAILED,  /* the winner broke off, or sent a wrong file: `error`, `text` */
 	SAID_UNWANTED,	   /* no request came while the flight was parked */
@@ -141,17 +141,17 @@ struct event {
 	bool fresh; /* SAID_LOST: the race had misses that the store does not remember yet */
 };
 
-/* ---- the phases of a flight, and what each needs ---------------------------------------------------------- */
+/* ---- the phases of a flight, and the data of each ---------------------------------------------------------- */
 
 enum flight_phase {
 	FLIGHT_CHECK,  /* looks into the store, at remembered misses, and into directories */
 	FLIGHT_FOLLOW, /* another process downloads the file */
 	FLIGHT_RACE,   /* servers are asked */
 	FLIGHT_BODY,   /* a source won, and its bytes arrive */
-	FLIGHT_PARKED, /* the same, but no request needs the bytes yet */
+	FLIGHT_PARKED, /* as FLIGHT_BODY, but no request needs the bytes yet */
 	FLIGHT_SEAL,   /* a worker checks and publishes the file */
 	FLIGHT_MISS,   /* a worker writes the misses to the store */
-	FLIGHT_DONE    /* all requests were answered; the flight is freed when its jobs are back */
+	FLIGHT_DONE    /* all requests were answered; the flight is freed when its jobs have returned */
 };
 
 /* phase-check.c */
@@ -159,20 +159,20 @@ struct check {
 	enum { CHECK_STORE, CHECK_DIRS, CHECK_OVER } step;
 	unsigned job;	 /* number of the newest directory job; results of older jobs are discarded */
 	struct net_timer timer; /* the next step, or the time limit of the current one */
-	int store_error; /* the store could not be searched: -errno; 0: it could */
-	int dir_error;	 /* a directory could not be searched: -errno; 0: all could */
+	int store_error; /* error of the search of the store: -errno; 0: none */
+	int dir_error;	 /* error of the search of a directory: -errno; 0: none */
 	char dir_text[200]; /* message of `dir_error` */
 	uint64_t partial; /* bytes that an earlier download by ranges left in the store */
 };
 
 /* phase-race.c */
 struct race {
-	unsigned tier;		/* sources up to this index are asked */
+	unsigned tier;		/* sources with an index up to this are asked */
 	bool grace_over;	/* a later source may win now, although an earlier source has not answered */
-	struct net_timer look;	/* the next election; runs at once after a change */
-	struct net_timer grace; /* how long an earlier source may hold back a later one */
-	struct net_timer again; /* when all sources are asked again for bytes that readers lack */
-	int error;		/* of a race that no source won: -errno; 0: no source has the file */
+	struct net_timer look;	/* holds the next election; runs at once after a change */
+	struct net_timer grace; /* ends the time in which an earlier source may hold back a later one */
+	struct net_timer again; /* asks all sources again for bytes that readers lack */
+	int error;		/* if no source won the race: -errno; 0: no source has the file */
 	char text[200];		/* message of `error` */
 };
 
@@ -196,51 +196,51 @@ struct body {
 	struct draft *draft;
 	struct sparse *file;
 	bool fresh; /* `file` was empty when this flight opened it */
-	atomic_bool poor; /* its bytes show that it lacks what its type is asked for; also set by the job of SEAL */
+	atomic_bool poor; /* the file lacks the content for which its type is requested; FLIGHT_SEAL also sets it */
 	struct version version; /* the version that is being read */
-	unsigned versions_left; /* versions that were given up */
+	unsigned versions_left; /* number of versions that were given up */
 	uint64_t size;		/* bytes of the whole file, or FETCH_SIZE_UNKNOWN */
 	struct attempt *winner; /* the attempt that sends the bytes; NULL: none, or it failed */
 	bool sure; /* the bytes so far identify the file */
 
 	enum { LOOK_LATER, LOOK_RUNS, LOOK_OVER } look; /* a worker tries to identify the file by its first bytes */
-	uint64_t look_at; /* start this when so many bytes are present */
-	int broke;	  /* why the winner broke off while the worker was busy: -errno; 0: it did not */
-	char broke_text[200];
+	uint64_t look_at; /* bytes that must be present before that worker is started */
+	int broke;	  /* the winner broke off while that worker was busy: -errno; 0: it did not */
+	char broke_text[200]; /* message of `broke` */
 
-	uint64_t broke_at;    /* the most bytes present when a winner broke off */
+	uint64_t broke_at;    /* the most bytes that were present when a winner broke off */
 	uint64_t stuck_since; /* clock_ms() when a winner last broke off with more bytes than before */
 
-	int disk_error; /* the draft could not be written: -errno; 0 */
+	int disk_error; /* the draft could not be written: -errno; 0: no error */
 };
 
 /* room.c: when the disk is full, a worker evicts other files. */
 struct room {
 	bool making;	/* the worker is busy, and the winner waits */
-	uint64_t made_at; /* bytes present when room was last made, + 1; prevents a second try at the same point */
+	uint64_t made_at; /* bytes present when room was last made, plus 1; 0: never. Prevents a second try there */
 };
 
 /* ranges.c: a sparse file that is filled by ranges */
 struct ranges {
 	bool on;		   /* the winner is asked for single ranges; its own transfer has ended */
-	bool off;		   /* ranges failed: sources are asked for the whole file from now on */
+	bool off;		   /* ranges failed, so sources are asked for the whole file */
 	struct range *list;	   /* requests under way */
-	struct net_timer later;	   /* the next request after an error */
+	struct net_timer later;	   /* sends the next request after an error */
 	struct net_timer others;   /* checks whether another process wants the whole file */
-	int disk_error;		   /* the sparse file could not be written: -errno; 0 */
+	int disk_error;		   /* the sparse file could not be written: -errno; 0: no error */
 	unsigned errors;	   /* errors in a row without a new block */
 	uint64_t had;		   /* bytes present at the last error */
 	bool probing;		   /* a worker tries to identify the file */
 	bool committing;	   /* a worker syncs the file */
-	uint64_t want_off, want_len; /* bytes that the worker needs to identify it; want_len 0: none */
+	uint64_t want_off, want_len; /* bytes that the worker needs to identify the file; want_len 0: none */
 	bool fill;		   /* the whole file is wanted */
 	uint64_t fill_at;	   /* offset at which filling continues */
 	uint64_t touched;	   /* bytes requested so far, except those of `fill` */
-	unsigned waited;	   /* requests that readers waited for, one after the other */
-	uint64_t beside;	   /* bytes that were requested beside the stream that fills the file */
+	unsigned waited;	   /* number of successive requests that readers waited for */
+	uint64_t beside;	   /* bytes that were requested while a stream filled the file */
 	struct ahead ahead;
-	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* of units, for `ahead` */
-	struct ahead_span queue[AHEAD_BATCH]; /* pieces to request: those from `queue_at` up to `queued` */
+	enum { HEADS_UNKNOWN, HEADS_WANTED, HEADS_KNOWN } heads; /* whether `ahead` has the unit heads */
+	struct ahead_span queue[AHEAD_BATCH]; /* pieces to request: indexes queue_at to queued - 1 */
 	unsigned queue_at, queued;
 	unsigned reached;		      /* a bit for each run whose marked bytes a reader has read */
 };
@@ -249,18 +249,19 @@ struct ranges {
 struct readers {
 	struct part *part;	/* NULL: no reader was let in yet */
 	struct part *untouched; /* part of a version that was given up before any byte was read. Its readers get
-				   the next version if that has the same size. `part` is NULL meanwhile */
+				   the next version if both versions have the same size. Meanwhile `part` is
+				   NULL. NULL: no such part */
 	enum {
 		OFFER_NONE,
-		OFFER_UNPROVEN, /* `part` has all bytes; a worker seals them, but has not identified them yet */
-		OFFER_MADE	/* the worker has identified them */
+		OFFER_UNPROVEN, /* `part` has all bytes; a worker seals the file, but has not identified it yet */
+		OFFER_MADE	/* the worker has identified the file */
 	} offer;
 };
 
-/* better.c: asking on, while the best file so far is worth less than its key wants */
+/* better.c: asks further sources while the best file so far is worth less than its key wants */
 struct better {
 	bool settled;	       /* the best file so far is the answer; no source is asked for a better one */
-	bool known;	       /* the store remembers that no server has a better file: none is asked */
+	bool known;	       /* the store remembers that no server has a better file, so no server is asked */
 	struct net_timer over; /* sets `settled` */
 	struct blob *blob;     /* the best file on this machine; NULL: none */
 	struct key key;	       /* of `blob` */
@@ -287,18 +288,18 @@ struct flight {
 	struct artifact asked; /* the request of the first ticket */
 	struct artifact what;  /* `asked`, with identifiers that learn_complete() added */
 	struct key key;	       /* of `asked` */
-	struct key own;	       /* of `what`: the file is judged by it, stored under it, and it is in the answer */
+	struct key own;	       /* of `what`: the file is judged by this key, stored under it, and answered with it */
 	char canon[KEY_TEXT];  /* key_canon() of `key` */
 	uint64_t number;       /* key_number() of `key` */
 	uint64_t began;	       /* clock_ms() */
 
 	enum flight_phase phase;
 	struct ticket *tickets;
-	unsigned jobs; /* jobs on workers; the flight is not freed before they are back */
+	unsigned jobs; /* number of jobs on workers; the flight is freed after they returned */
 	bool found;    /* the file exists, and all FETCH_EXISTS requests were answered */
 	bool linger;   /* the lookup deadline passed; the flight continues for later requests */
-	bool streamed; /* a reader will read all of it */
-	struct net_timer deadline; /* the lookup deadline; later the end of a flight that lingers */
+	bool streamed; /* a reader will read the whole file */
+	struct net_timer deadline; /* the lookup deadline; later ends a flight that lingers */
 
 	struct check check;
 	struct lead lead;
@@ -329,7 +330,7 @@ static inline bool flight_is_over(const struct flight *fl)
 	return fl->phase == FLIGHT_DONE;
 }
 
-/* How many bytes are present. */
+/* The number of bytes that are present. */
 static inline uint64_t body_here(const struct body *b)
 {
 	if (b->file)
@@ -337,7 +338,7 @@ static inline uint64_t body_here(const struct body *b)
 	return b->draft ? draft_size(b->draft) : 0;
 }
 
-/* Whether a source won, and the rest of its bytes is still to arrive. */
+/* Whether a source won, and its last bytes have not arrived yet. */
 static inline bool flight_receives(const struct flight *fl)
 {
 	return fl->phase == FLIGHT_BODY || fl->phase == FLIGHT_PARKED;
@@ -348,8 +349,8 @@ static inline bool flight_receives(const struct flight *fl)
 /* Joins the flight of a key, or starts one. */
 void flight_join(struct fetch *f, struct ticket *t, const struct artifact *a, const struct key *k);
 void flight_leave(struct flight *fl, struct ticket *t); /* the request was cancelled */
-/* The time limit of a request passed. Returns whether the request left the flight. It stays while bytes
- * arrive, or while a source may still answer. */
+/* The time limit of a request passed. Returns whether the request left the flight. The request stays
+ * while bytes arrive, or while a source may still answer. */
 bool flight_overdue(struct flight *fl, struct ticket *t);
 /* Answers all tickets, and ends the flight. */
 void flight_finish(struct flight *fl, const struct fetched *a);
@@ -358,10 +359,10 @@ void flight_finish(struct flight *fl, const struct fetched *a);
 
 void tickets_add(struct flight *fl, struct ticket *t);
 void tickets_remove(struct ticket *t);
-/* Whether the file that was found may be another one that the request's path can mean: its first bytes do not
- * decide. */
+/* Whether the file that was found may be one of another type that the request's path can also mean, because its
+ * first bytes do not show the type. */
 bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t);
-bool ticket_is_reader(const struct ticket *t); /* it wants to read the file while the bytes arrive */
+bool ticket_is_reader(const struct ticket *t); /* whether the caller wants to read the file while the bytes arrive */
 const struct ticket *tickets_reader(const struct flight *fl); /* the first such ticket; NULL: there is none */
 bool tickets_may_open(const struct flight *fl); /* a ticket waits to open the file, or may do so soon */
 bool flight_is_read(const struct flight *fl); /* a reader has the file open */
@@ -374,21 +375,22 @@ void tickets_answer(struct flight *fl, const struct fetched *a, enum tickets_whi
 /* ---- readers.c: the requests that read the file while its bytes arrive -------------------------------------- */
 
 /* Sets readers.part to `have` bytes of `fd`, or to the sparse file `sp`. Readers of a version that was given up
- * continue with this one, if they have seen neither bytes nor another size. 0, or the errors of part_new(). */
+ * continue with these bytes, if they have seen neither bytes nor another size of the old version. 0, or the errors
+ * of part_new(). */
 int readers_open_part(struct flight *fl, int fd, uint64_t size, uint64_t have, struct sparse *sp);
 /* Whether readers can be let in: the size must be known, and the file must be identified. Opens readers.part. `t`
  * may be NULL. */
 bool readers_may_enter(struct flight *fl, const struct ticket *t);
 struct fetched readers_answer(const struct flight *fl); /* readers.part, which must be open, as an answer */
-/* All bytes are present, and a worker will seal them. Offers a debug file to readers as soon as it is identified,
- * before the disk has it, because debuggers wait for one debug file after the other. Other files must be stored
+/* All bytes are present, and a worker will seal the file. Offers a debug file to readers as soon as it is identified,
+ * before it is synced to disk, because debuggers wait for one debug file after the other. Other files must be stored
  * first: their readers may then use identifiers that the file proves, or ask for it by another key. */
 void readers_offer(struct flight *fl);
-void readers_withdraw(struct flight *fl); /* takes an offer back that no reader has yet */
+void readers_withdraw(struct flight *fl); /* withdraws an offer that no reader has used yet */
 /* Drops the bytes of the current version, and its readers. `forget`: also deletes the blocks that the store keeps of
  * a sparse file. `wrong`: readers may not even read the bytes present. */
 void readers_drop_version(struct flight *fl, bool forget, bool wrong, int error);
-void readers_end(struct flight *fl, int error); /* 0: all bytes are present */
+void readers_end(struct flight *fl, int error); /* `error` 0: all bytes are present */
 
 /* ---- part.c: reading a file while its bytes arrive --------------------------------------------------------- */
 
@@ -398,9 +400,9 @@ struct part_opts {
 	uint64_t have;	   /* bytes present from the front; unused with `sp` */
 	struct sparse *sp; /* the sparse file; NULL: the bytes arrive from front to back */
 	bool touched;	   /* bytes of `sp` may have been read before */
-	bool poor;	   /* part_is_poor() */
+	bool poor;	   /* the result of part_is_poor() */
 	struct net *net;
-	/* Runs on the net thread soon after readers came, left, or want bytes; not after part_end(). */
+	/* Runs on the net thread soon after readers came, left, or asked for bytes. Does not run after part_end(). */
 	void (*changed)(void *ctx);
 	void *ctx;
 };
@@ -408,27 +410,29 @@ int part_new(struct part **out, const struct part_opts *o); /* 0, -ENOMEM, -EMFI
 /* The byte range for which the nth reader waits. False: fewer readers wait. While only needed bytes are fetched,
  * readers of part_wait_piece() are left out: see part_pieces(). */
 bool part_wanted(struct part *p, unsigned nth, uint64_t *off, uint64_t *end);
-/* Lists what the readers of part_wait_piece() wait for, in whole pages, at most `most` ranges. Their number. */
+/* Lists the ranges for which readers of part_wait_piece() wait, in whole pages, at most `most` ranges. Returns the
+ * number of ranges. */
 unsigned part_pieces(struct part *p, struct ahead_span *out, unsigned most);
-/* More bytes are present: `have` from the front; 0 for a sparse file. Wakes the readers of these bytes. */
+/* More bytes are present. `have`: bytes present from the front; 0 for a sparse file. Wakes the readers of these
+ * bytes. */
 void part_advance(struct part *p, uint64_t have);
 /* No more bytes will arrive; `error` is the reason, or 0. The bytes present stay readable, unless `bad`. Takes
  * the caller's reference. */
 void part_end(struct part *p, bool bad, int error);
-/* Prepares for another version of the file: part_renew() then puts in a file of the same size, with `have` bytes
- * from the front. False: bytes were read, or may have been, so that no other version can follow. */
+/* Prepares for another version of the file. part_renew() then replaces the file by another of the same size, with
+ * `have` bytes from the front. False: bytes may have been read, so no other version can follow. */
 bool part_suspend(struct part *p);
 int part_renew(struct part *p, int fd, uint64_t have); /* 0, -errno */
 /* Marks bytes of a sparse file. The first read of them runs changed() and sets bit i of part_reached(). */
 void part_mark(struct part *p, unsigned i, uint64_t off, uint64_t end);
 unsigned part_reached(struct part *p); /* the bits set since the last call */
-void part_spare(struct part *p, bool sparing); /* whether part_refuses() may return true */
+void part_spare(struct part *p, bool sparing); /* allows or forbids part_refuses() to return true */
 void part_nudge(struct part *p); /* changed() runs soon */
 bool part_is_open(struct part *p);
 
 /* ---- attempt.c: one source --------------------------------------------------------------------------------- */
 
-void attempt_release(struct attempt *at); /* frees what the attempt owns, not the attempt */
+void attempt_release(struct attempt *at); /* frees all that the attempt owns, but not the struct */
 /* Asks for the most likely spelling alone, and soon for all others. Does not ask again for a spelling that is known
  * to be missing. If all are missing, the source does not have the file. */
 void attempt_start(struct attempt *at);
@@ -447,11 +451,11 @@ void attempt_blame(struct attempt *at, const struct judgement *j, const struct n
 /* answer.c: judges the head and the first bytes of an answer. */
 bool answer_is_rest(const struct attempt *at, const struct net_reply *r); /* the rest of a download that broke off */
 bool answer_is_other_version(const struct attempt *at, const struct net_reply *r);
-int64_t answer_total(const struct attempt *at, const struct net_reply *r); /* bytes of the whole file; -1 */
-bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or less of a short file */
-bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* a range without a version, or none */
+int64_t answer_total(const struct attempt *at, const struct net_reply *r); /* bytes of the whole file; -1: unknown */
+bool answer_is_first(const struct attempt *at, const struct net_reply *r); /* the first range, or a whole short file */
+bool answer_is_useless(struct attempt *at, const struct net_reply *r); /* no range, or a range without a validator */
 bool answer_is_fat(const uint8_t head[static OBJ_HEAD]);
-/* Whether the file may begin with these n bytes: OBJ_HEAD or more, unless the file is shorter. Sets the attempt's
+/* Whether the file can begin with these n bytes; n is OBJ_HEAD or more, unless the file is shorter. Sets the attempt's
  * `packing`, `unsure` and `may_be`. `all`: the file has no further bytes. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all);
 
@@ -460,32 +464,32 @@ int queries_plan(struct attempt *at); /* one query for each spelling; 0, -ENOMEM
 void queries_release(struct attempt *at); /* no transfer may run */
 /* Cancels the transfers of all queries except one (NULL: of all). Returns whether any was cancelled. */
 bool queries_cancel(struct attempt *at, const struct query *except);
-bool queries_run(const struct attempt *at); /* a query has a transfer, which runs or waits for its host */
-struct query *queries_first(const struct attempt *at, enum query_state state); /* NULL */
-bool queries_are_queued(const struct attempt *at); /* transfers exist, and all wait for their host */
-uint64_t queries_turn(const struct attempt *at); /* the latest transfer_its_turn(); 0 */
+bool queries_run(const struct attempt *at); /* whether a query has a transfer that runs or waits for its host */
+struct query *queries_first(const struct attempt *at, enum query_state state); /* NULL: none */
+bool queries_are_queued(const struct attempt *at); /* whether transfers exist, and all wait for their host */
+uint64_t queries_turn(const struct attempt *at); /* the latest transfer_its_turn(); 0: none */
 int query_send(struct query *q, const struct net_sink *sink); /* 0, -ENOMEM; -EACCES: no credentials */
 
 /* mismatch.c: wrong files, remembered in memory. */
 uint64_t query_number(const struct query *q); /* seen_number() of the query's request */
-const struct mismatch *mismatch_find(const struct query *q); /* NULL: none that still counts */
-/* Spellings that were missing while their source could not answer for all of them: also remembered. */
+const struct mismatch *mismatch_find(const struct query *q); /* NULL: no mismatch that still counts */
+/* Also remembered: spellings that a source did not have, while a request for another spelling failed. */
 bool absent_find(const struct query *q);
-void absent_add(const struct attempt *at); /* all missing spellings of an attempt that failed */
-void mismatch_add(const struct attempt *at, int error, const char *text); /* and logs it */
-void attempt_set_aside(const struct attempt *at, int error, const char *text); /* not asked for MISMATCH_MS; no log */
+void absent_add(const struct attempt *at); /* adds all missing spellings of an attempt that failed */
+void mismatch_add(const struct attempt *at, int error, const char *text); /* also logs the mismatch */
+void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add() without a log line */
 uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
-/* no-ranges.c: which sources answer ranges, and whether a file is filled by them. */
+/* no-ranges.c: decides whether a source is asked for ranges, and whether a file is filled by ranges. */
 bool flight_wants_all(const struct flight *fl); /* a request wants the whole file, or reads it from front to back */
 bool ranges_wanted(const struct query *q); /* whether only the first bytes are to be requested */
 bool ranges_open_ended(const struct query *q); /* whether the first range may become the whole file */
 /* Whether the rest of the file, in one stream, takes less time than the ranges that its readers would wait for.
- * `streams`: the stream is the transfer that runs. */
+ * `streams`: that stream is already running. */
 bool ranges_cost_more(const struct flight *fl, bool streams);
 void ranges_refuse(struct fetch *f, const struct source *s); /* notes that the source answers no ranges */
-bool ranges_takes_several(struct fetch *f, const struct source *s); /* whether it may be asked for several at once */
-void ranges_refuse_several(struct fetch *f, const struct source *s);
+bool ranges_takes_several(struct fetch *f, const struct source *s); /* whether one request may ask it for several */
+void ranges_refuse_several(struct fetch *f, const struct source *s); /* notes that it may not */
 
 /* ptr.c: finds the file that the file.ptr of `at->answering` names. followed() runs on the net thread, unless the
  * attempt is started anew. */
@@ -512,8 +516,8 @@ void race_look_soon(struct flight *fl); /* after any change: holds an election s
 void race_won(struct flight *fl, const struct attempt *winner); /* gives up the other attempts */
 void race_stop(struct flight *fl);   /* cancels every transfer */
 bool race_is_queued(const struct flight *fl); /* a request still waits in the queue of its host */
-/* Milliseconds, of `ms`, that remain for a source whose request left the queue late, or which has just
- * answered. 0: there is no such source. */
+/* How many of `ms` milliseconds remain for a source whose request left the queue late, or for a source that has
+ * just answered. 0: there is no such source. */
 unsigned race_time_left(const struct flight *fl, unsigned ms);
 void race_deadline(struct flight *fl); /* blames the hosts that have not answered */
 
@@ -521,9 +525,9 @@ void race_deadline(struct flight *fl); /* blames the hosts that have not answere
 struct election {
 	bool grace_over; /* set by the caller */
 	bool settled;	 /* set by the caller: the time to look for a better file is over */
-	bool have;	 /* set by the caller: a file that is worth `less_rank` is on this machine */
+	bool have;	 /* set by the caller: this machine has a file that is worth `less_rank` */
 	unsigned less_rank; /* worth_rank() of that file, or of the file of `less` */
-	unsigned seen;	 /* attempts so far */
+	unsigned seen;	 /* number of attempts so far */
 	unsigned best;	 /* the first attempt that may win, counted from 1; 0: none */
 	unsigned idle;	 /* the first attempt that was not started, counted from 1; 0: none */
 	unsigned less;	 /* the attempt with the best file of those in ATTEMPT_LESS, counted from 1; 0: none */
@@ -532,8 +536,8 @@ struct election {
 	bool asking;	 /* an attempt so far has not answered */
 };
 enum race_says {
-	RACE_WAIT,	/* for answers */
-	RACE_HOLD,	/* a source has the file, but an earlier source may; wait no longer than the grace time */
+	RACE_WAIT,	/* wait for answers */
+	RACE_HOLD,	/* a source has the file; wait for earlier sources, but no longer than the grace time */
 	RACE_ELECT,
 	RACE_NEXT_TIER, /* every attempt so far lost, and a later tier is left */
 	RACE_SETTLE,	/* no source has a better file than an attempt in ATTEMPT_LESS */
@@ -541,30 +545,31 @@ enum race_says {
 	RACE_LOST
 };
 /* Adds the next attempt, in the order of sources. `holds_back`: its answer is worth waiting for.
- * `rank`: of ATTEMPT_LESS, worth_rank() of its file. Pure. */
+ * `rank`: worth_rank() of its file, if the attempt is in ATTEMPT_LESS. Pure. */
 void race_see(struct election *el, enum attempt_state state, bool holds_back, unsigned rank);
 /* Decides. *which: index of the attempt that is elected or settled for, or of the first one of the next tier. Pure. */
 enum race_says race_judge(const struct election *el, unsigned *which);
 
-/* ---- better.c: asking on, when a file is worth less than its key wants ------------------------------------- */
+/* ---- better.c: asks other sources when a file is worth less than its key wants
+ * ------------------------------------- */
 
 /* Whether a server may have a better file than the stored file `b`. Any thread; reads the index. */
 bool better_may_exist(struct fetch *f, const struct sources *so, const struct key *k, const struct blob *b);
-bool better_is_possible(const struct flight *fl); /* another source may have a better file than the winner's */
+bool better_is_possible(const struct flight *fl); /* whether another source may have a better file than the winner */
 /* Whether other sources should be asked for a better file than one of this worth. */
 bool better_is_wanted(const struct flight *fl, const struct worth *w);
 /* Keeps a file of this machine as the answer in case no source has a better one. */
 void better_hold(struct flight *fl, const struct key *k, struct blob *b);
-bool better_than_held(const struct flight *fl, const struct blob *b); /* also if none is kept */
-/* Puts an attempt that won into ATTEMPT_LESS. It is asked again if no source has a better file. */
+bool better_than_held(const struct flight *fl, const struct blob *b); /* true if none is kept */
+/* Puts an attempt that won into ATTEMPT_LESS. Its source is asked again if no source has a better file. */
 void better_set_aside(struct flight *fl, struct attempt *at, const struct worth *w);
 unsigned better_rank(const struct flight *fl); /* worth_rank() of the file that better_hold() keeps; 0: none */
-/* No source has a better file than this attempt in ATTEMPT_LESS: asks it again. */
+/* No source has a better file than this attempt in ATTEMPT_LESS: asks its source again. */
 void better_settle(struct flight *fl, struct attempt *at);
 void better_keep(struct flight *fl); /* no source has a better file than the one on this machine */
-int64_t better_seconds(const struct flight *fl); /* how long to believe that no source has a better file */
-/* Remembers for so long that no source has a better file than `b`, unless `b` has all that is wanted. Call it
- * after `b` was published, on a worker. */
+int64_t better_seconds(const struct flight *fl); /* seconds for which to believe that no source has a better file */
+/* Remembers for `seconds` that no source has a better file than `b`, unless `b` has all that is wanted. Call this on a
+ * worker, after `b` was published. */
 void better_remember(const struct flight *fl, const struct blob *b, int64_t seconds);
 void better_stop(struct flight *fl); /* the flight ends */
 
@@ -597,10 +602,10 @@ void version_forget_attempts(struct flight *fl); /* before all sources are asked
 
 /* ---- body.c: the bytes ------------------------------------------------------------------------------------- */
 
-/* Whether the file in `v` has another type than that of `k`, in a layout in which files of several types share
- * one path. Such a file is a miss, not a mismatch. *own: its key; `own` may be NULL. (any thread) */
+/* Whether the type of the file in `v` is not that of `k`, in a layout in which files of several types share one
+ * path. Such a file is a miss, not a mismatch. *own: its key; `own` may be NULL. (any thread) */
 bool is_other_use(const struct attempt *at, const struct key *k, struct view *v, struct key *own);
-int body_open_draft(struct flight *fl, struct err *e); /* unless the flight has a draft; 0, or the store's error */
+int body_open_draft(struct flight *fl, struct err *e); /* does nothing if there is a draft; 0, or the store's error */
 void body_drop_draft(struct flight *fl);
 /* Replaces the draft, which holds the first range, with the sparse file `sp`. */
 void body_become_sparse(struct flight *fl, struct sparse *sp, bool fresh);
@@ -614,11 +619,11 @@ int body_keep(struct flight *fl, uint64_t off, const void *p, size_t n);
 
 /* ---- phase-body.c: the source that won --------------------------------------------------------------------- */
 
-/* Starts the body with that of the attempt, which becomes the winner. 0. -EAGAIN: SAID_ROOM will come, and the
- * election is to be repeated. Others: the store's errors, with text in `e`. */
+/* Starts the flight's body with the attempt's answer. The attempt becomes the winner. 0. -EAGAIN: SAID_ROOM will
+ * come, and the election is to be repeated. Others: the store's errors, with text in `e`. */
 int body_begin(struct flight *fl, struct attempt *at, struct err *e);
-/* Continues the body with the attempt, which becomes the winner. 0. -ESTALE: it has another version.
- * -EREMOTEIO: it may break off again at the same byte. Others: the store's errors. */
+/* Continues the body with the attempt, which becomes the winner. 0. -ESTALE: the source has another version.
+ * -EREMOTEIO: the source may break off again at the same byte. Others: the store's errors. */
 int body_resume(struct flight *fl, struct attempt *at);
 /* The winner failed. Returns whether readers may continue with the bytes present. */
 bool body_lost(struct flight *fl, int error, const char *text);
@@ -628,13 +633,13 @@ void body_flow(struct flight *fl); /* resumes the winner's transfers */
 
 /* room.c */
 /* Makes room for `need` bytes, on a worker. 0: SAID_ROOM will come. -ENOMEM. -ENOSPC: room was made at this
- * point before, and was not enough. */
+ * point before, and did not suffice. */
 int body_make_room(struct flight *fl, uint64_t need);
 void room_forget(struct flight *fl); /* another winner may make room at the same point again */
 
 /* ---- ranges.c: files that are filled where readers read ---------------------------------------------------- */
 
-void ranges_begin(struct flight *fl); /* the first range is in the draft */
+void ranges_begin(struct flight *fl); /* call it when the first range is in the draft */
 void ranges_go(struct flight *fl);    /* after any change: requests the bytes that are wanted now */
 void ranges_fill(struct flight *fl);  /* from now on all bytes are wanted */
 void ranges_give_up(struct flight *fl); /* from now on sources are asked for the whole file */
@@ -648,11 +653,11 @@ struct probed {
 	bool fresh;	   /* the file that was opened had no blocks */
 	int opened;	   /* 0, or the error of opening: -errno */
 	int r;		   /* result of obj_check() */
-	struct worth worth; /* if `r` is 1 */
+	struct worth worth; /* set if `r` is 1 */
 	int sparse;	   /* result of obj_is_sparse() */
 	bool sure;	   /* the bytes so far identify the file */
 	uint64_t want_off, want_len; /* bytes that are needed to say more; want_len 0: none */
-	struct obj_walk walk; /* if `sparse` is 1 */
+	struct obj_walk walk; /* set if `sparse` is 1 */
 	uint64_t *heads; /* offsets of unit heads, room for HEADS_MOST; NULL: they are not wanted */
 	int n_heads;	 /* result of obj_heads() */
 	char text[400];	 /* message of the error */
@@ -665,7 +670,7 @@ void sparse_job_commit(struct flight *fl); /* syncs the sparse file */
 
 /* ---- phase-parked.c ---------------------------------------------------------------------------------------- */
 
-bool park_begin(struct flight *fl); /* false: the flight may not park, because its connection is needed */
+bool park_begin(struct flight *fl); /* false: the flight cannot park, because its connection is needed */
 void park_end(struct flight *fl);   /* the bytes are needed again, or the download is over */
 void park_stop(struct flight *fl);  /* the flight ends: its sparse file stays idle until it is closed */
 void park_for_others(struct flight *fl); /* continues as long as other processes request the file; then SAID_UNWANTED */

@@ -16,7 +16,7 @@
 
 #define MEMBERS_MOST (1u << 18)
 /* The limit of unpacked bytes: RATIO_MOST for each byte of the archive, but at least BYTES_FREE. Debug
- * information may compress thirtyfold. */
+ * information can compress thirtyfold. */
 #define RATIO_MOST 100
 #define BYTES_FREE (256u << 20)
 #define HEAD_MOST (64u << 10) /* enough bytes to reject most files that are not symbol files */
@@ -98,8 +98,8 @@ static int read_head(struct unpacking *u, struct zip_stream *s, size_t *n, struc
 	return r == 0 ? spend(u, *n, e) : r;
 }
 
-/* Checks by the head of a member whether the rest is worth unpacking. 0: it is; -errno: `e` has the
- * reason. */
+/* Checks by the head of a member whether to unpack the rest of the member. 0: unpack it; -errno: do not, and
+ * `e` has the reason. */
 static int judge_head(
 	struct unpacking *u, size_t n, uint64_t size, const char *name, struct err *e)
 {
@@ -113,7 +113,7 @@ static int judge_head(
 		return name_says_so(name) ? 0
 					  : err_set(e, -EINVAL,
 						    "a zip archive not named .zip, .nupkg or .snupkg");
-	if (p && !inside) /* for some packings the head does not show what is inside */
+	if (p && !inside) /* some packings have heads that do not show the content */
 		return 0;
 	v.size = p ? VIEW_UNKNOWN : size;
 	r = obj_identify(&v, 0, &slice, e);
@@ -169,8 +169,8 @@ static int unpack(struct unpacking *u, const struct zip_entry *entry, const stru
 	return 0;
 }
 
-/* Called before a member is read: an archive can use the same bytes for a million members, and small
- * members may become very large. */
+/* Checks the budget before a member is read: an archive can use the same bytes for a million members, and small
+ * members can become very large. */
 static int afford(struct unpacking *u, const struct zip_entry *entry, struct err *e)
 {
 	if (entry->packed > u->packed_left)
@@ -241,7 +241,7 @@ static int try_member(struct unpacking *u, const struct zip_entry *entry)
 
 /* ---- all members -------------------------------------------------------------------- */
 
-/* Whether to skip a member: a directory, a link, a file that is never a symbol file. */
+/* Whether to skip a member: a directory, a link, or a file that cannot be a symbol file. */
 static bool is_left_out(const struct zip_entry *entry)
 {
 	size_t n = strlen(entry->name);

@@ -17,7 +17,7 @@
 
 #define SLICES_MOST 64
 
-/* What became of one slice. */
+/* The result for one slice. */
 enum placed { PLACED_ADDED, PLACED_PRESENT };
 
 /* ---- messages ----------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ int add_stop(struct adding *a, int r, const struct err *e)
 
 const char *add_why(int r, const struct err *e)
 {
-	/* The text of obj/ names what the file is instead (HTML, text); that is not the reason. */
+	/* The text of obj/ names the format of the file (HTML, text), and not the reason for the refusal. */
 	if (r == -ENOMSG && strcmp(e->text, "is empty") != 0)
 		return "of no format that symfs knows";
 	return e->text[0] ? e->text : err_text(r);
@@ -91,7 +91,7 @@ static void count(struct adding *a, const char *format, enum placed what)
 /* ---- a slice ------------------------------------------------------------------------ */
 
 /* Whether the store has an equally good or better file for the key. If a file of another name is stored under the
- * same id, changes the key to the one that includes the name. */
+ * same id, adds the name to the key. */
 static bool is_here(struct adding *a, struct key *k, const struct worth *w)
 {
 	char name[MODULE_PATH_MAX];
@@ -119,7 +119,7 @@ static void new_keys(struct adding *a, const struct key *keys, unsigned all,
 	}
 }
 
-/* Checks the copy, not the file, which may change meanwhile. */
+/* Checks the copy and not the file, because another process can change the file meanwhile. */
 static int check_copy(struct draft *d, const struct key *k, bool *verified, struct err *e)
 {
 	struct view v = view_of_fd(draft_fd(d), draft_size(d));
@@ -195,7 +195,7 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 		count(a, s->format, PLACED_ADDED);
 	if (r != -ESTALE)
 		return r;
-	/* If an equally good or better file is stored, that one is pinned: it may have been downloaded. */
+	/* Pins the stored file, also if it is an earlier download that is equally good or better. */
 	r = store_keep(a->store, &keys[0], STORE_FOR_GOOD);
 	if (r == 0)
 		count(a, s->format, PLACED_PRESENT);
@@ -204,8 +204,8 @@ static int add_slice(struct adding *a, const struct item *it, struct obj_slice *
 
 /* ---- a file ------------------------------------------------------------------------- */
 
-/* Copies each slice. Together they are no larger than the file, unless they overlap, as only in a hostile
- * file. */
+/* Copies each slice. The slices together are no larger than the file. Only slices of a hostile file overlap and
+ * can be larger. */
 static int add_slices(struct adding *a, const struct item *it, struct err *e)
 {
 	struct view v = view_of_fd(it->fd, it->size);
@@ -243,7 +243,7 @@ int add_item(struct adding *a, const struct item *it)
 		return add_archive(a, it);
 	if (r == 0 && !why)
 		r = add_slices(a, it, &e);
-	if (r == -ENOMSG) { /* no known format begins like a compressed file */
+	if (r == -ENOMSG) { /* a compressed file has this result: no known format begins like one */
 		int done = add_packed(a, it, &packed);
 
 		if (packed)

@@ -20,15 +20,15 @@ struct unpacking {
 	struct adding *a;
 	const struct item *packed;
 	struct draft *d; /* NULL until judge_head() accepts the head */
-	size_t have; /* bytes of the head so far */
+	size_t have; /* bytes of the head that are read */
 	uint8_t head[HEAD_MOST];
 	struct err e;
-	int r; /* the error that ended unpacking early; 0 */
+	int r; /* the error that ended unpacking early; 0: no error */
 };
 
-/* ---- what is inside ----------------------------------------------------------------- */
+/* ---- the content ----------------------------------------------------------------- */
 
-/* Checks the head, and starts a draft if the file is worth unpacking. `all`: the head is the whole file.
+/* Checks the head, and starts a draft if the file can be a symbol file. `all`: the head is the whole file.
  * 0, -errno. */
 static int judge_head(struct unpacking *u, bool all)
 {
@@ -60,7 +60,7 @@ static int take_bytes(void *ctx, const void *p, size_t n)
 	return u->r;
 }
 
-/* The limit of unpacked bytes; in an archive, the rest of its budget. */
+/* The limit of unpacked bytes. For a file in an archive, this is the rest of the archive's budget. */
 static uint64_t most_bytes(const struct item *it)
 {
 	if (it->budget)
@@ -115,7 +115,8 @@ static int add_inside(struct unpacking *u)
 
 /* ---- the entry point ---------------------------------------------------------------- */
 
-/* The packing of a file; NULL: none. A zip archive may hold many files, so add-archive.c reads it. */
+/* The packing of a file. NULL: the file is not packed, or is a zip archive. A zip archive can hold many files, so
+ * add-archive.c reads it. */
 static const struct packing *find_packing(const struct item *it)
 {
 	struct view v = view_of_fd(it->fd, it->size);

@@ -65,7 +65,7 @@ const struct conf_field limits_fields[] = {
 
 /* ---- settings ----------------------------------------------------------------------- */
 
-/* The first section that was read has the highest priority, so the last one is applied first. */
+/* Applies the last section first, because the section that was read first has the highest priority. */
 static int fill_section(struct app *app, const char *kind, const struct conf_field *fields, void *into,
 	struct err *e)
 {
@@ -81,7 +81,7 @@ static int fill_section(struct app *app, const char *kind, const struct conf_fie
 	return r;
 }
 
-/* -1: the word is wrong. */
+/* The value of byte-ranges; -1: the word is not "auto", "always" or "never". */
 static int ranges_setting(const struct app *app)
 {
 	static const char *const words[] = {[RANGES_AUTO] = "auto", [RANGES_ALWAYS] = "always", [RANGES_NEVER] = "never"};
@@ -127,7 +127,7 @@ static int read_configuration(struct app *app, struct err *e)
 		r = conf_only(app->conf, kinds, e);
 	if (r == 0 && (r = sources_inherit(app->conf)) < 0)
 		err_set(e, r, "out of memory");
-	/* --source may name a preset even with --no-default-sources. */
+	/* --source can name a preset even with --no-default-sources. */
 	if (r == 0)
 		r = places_command_line(app->conf, app->args.sources, app->args.n_sources, e);
 	if (r == 0 && app->args.no_default_sources)
@@ -149,8 +149,8 @@ int app_configure(struct app *app, const struct app_args *a, struct err *e)
 	r = read_configuration(app, e);
 	if (r == 0)
 		r = fill_settings(app, e);
-	/* A missing or unreadable file is an error of the configuration, and neither
-	 * "not there" nor a refusal by a source. */
+	/* A missing or unreadable file is an error of the configuration. The exit status must not say that a file
+	 * does not exist (-ENOENT), or that a source refused (-EACCES). */
 	return r < 0 && r != -ENOMEM ? -EINVAL : r;
 }
 
@@ -231,7 +231,7 @@ int app_open(struct app *app, const struct app_args *a, struct err *e)
 void app_stop_fetching(struct app *app)
 {
 	if (fetch_free(take(app->fetch)) < 0)
-		app->store = NULL; /* a thread hangs in a directory source, and may still use the store */
+		app->store = NULL; /* leaked: a thread hangs in a directory source, and can still use the store */
 }
 
 void app_close(struct app *app)
@@ -285,7 +285,7 @@ static void add_words(const char *key, char *const *words, struct buf *out)
 		buf_addf(out, "%s = %s\n", key, *words);
 }
 
-/* Which requests a source gets, and what its answers mean. */
+/* Adds the keys for the requests that a source gets, and for the meaning of its answers. */
 static void add_rules(const struct source *one, struct buf *out)
 {
 	add_words("path-patterns", one->o.patterns, out);
@@ -313,7 +313,7 @@ static void add_text(const char *key, const char *value, struct buf *out)
 		buf_addf(out, "%s = %s\n", key, value);
 }
 
-/* How a source is reached. */
+/* Adds the keys for the connection to a source. */
 static void add_way(const struct source *one, struct buf *out)
 {
 	if (one->o.allow_private)
@@ -335,7 +335,7 @@ static void add_way(const struct source *one, struct buf *out)
 		buf_adds(out, "accept-invalid-certs = yes\n");
 }
 
-/* A section that reads back as the same source, without its secrets. */
+/* Adds a section that can be read as the same source, without its secrets. */
 static void add_source(const struct source *one, const struct settings *s, struct buf *out)
 {
 	buf_addf(out, "\n[source \"%s\"]\ntype = %s\nlayout = %s\n", one->name, one->kind->name,
@@ -421,7 +421,7 @@ int app_exit(int error)
 
 struct inside {
 	const char *path;
-	size_t longest; /* length of the innermost mount point that contains the path; 0: none */
+	size_t longest; /* length of the innermost mount point that contains the path; 0: no mount contains it */
 };
 
 static int is_inside(void *ctx, const struct mount_row *m)

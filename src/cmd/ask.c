@@ -12,7 +12,7 @@
 #define GRACE_MS 100 /* time for a killed child to end */
 #define REAP_MS 2
 
-/* The child may outlive the command, and must not keep the command's output open. */
+/* Closes the child's other descriptors: the child can outlive the command, and must not keep its output open. */
 static void leave_descriptors(int keep)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -59,8 +59,8 @@ static void take_some(struct ask *a)
 		a->over = true;
 }
 
-/* Kills the child and waits until it has ended: its open files keep the mount busy. A child whose request
- * the daemon has read does not die before the daemon continues. */
+/* Kills the child and waits for its end, because its open files keep the mount busy. A child that waits for a
+ * request which a stopped daemon has read does not die before the daemon continues. */
 static void end(struct ask *a, uint64_t until)
 {
 	if (a->child <= 0)

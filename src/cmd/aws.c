@@ -1,4 +1,4 @@
-/* Credentials from AWS's variables and files, for sources of type s3. The files have sections and lines
+/* Reads credentials from AWS's variables and files, for sources of type s3. The files have sections and lines
  * `name = value`. Reading a file ends at the first line of another form, with a warning. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/aws.h"
@@ -79,7 +79,7 @@ static const struct conf_section *profile_in(const struct conf *c, const char *n
 	return conf_next(c, kind, NULL) ? conf_next(c, kind, NULL) : conf_next(c, name, NULL);
 }
 
-/* A value of a profile, and its file. */
+/* A value of a profile, and the file that has it. */
 static const char *profile_get(
 	const struct aws *a, const char *name, const char *key, const char **file)
 {
@@ -120,7 +120,8 @@ static int keys_of_profile(struct aws *a, struct conf_section *s, const char *na
 	return r;
 }
 
-/* Takes all keys from one place. Keys of different places do not belong together. */
+/* Takes the access key, the secret key and the session token from one place. Keys of different places do not
+ * belong together. */
 static int fill_keys(struct aws *a, struct conf_section *s, const char *profile)
 {
 	const char *key = variable("AWS_ACCESS_KEY_ID"), *secret = variable("AWS_SECRET_ACCESS_KEY");
@@ -139,7 +140,7 @@ static int fill_keys(struct aws *a, struct conf_section *s, const char *profile)
 }
 
 /* Sets a key that the section lacks, from a variable or else from the profile. A profile that the section
- * names comes before variables. */
+ * names takes precedence over variables. */
 static int fill_word(struct aws *a, struct conf_section *s, const char *profile, const char *key,
 	const char *const *variables)
 {
@@ -207,7 +208,8 @@ static bool is_s3(const struct conf_section *s)
 	return type ? strcmp(type, "s3") == 0 : conf_get(s, "bucket") != NULL;
 }
 
-/* Whether a section is in use: it is enabled, and no section before it has its name. Others need no keys. */
+/* Whether a section is in use: it is enabled, and no section before it has its name. A section that is not in use
+ * needs no keys. */
 static bool is_used(const struct conf *c, const struct conf_section *s)
 {
 	const char *enabled = conf_get(s, "enabled");

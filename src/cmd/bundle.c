@@ -27,7 +27,7 @@ static int bundle_add(struct bundle *b, char *path)
 	return 0;
 }
 
-/* A link in a bundle may lead anywhere: only regular files count. */
+/* Adds only regular files: a link in a bundle can lead anywhere. */
 static int add_file(struct bundle *b, const char *dir, const char *name)
 {
 	char *path = NULL;
@@ -82,7 +82,8 @@ void bundle_release(struct bundle *b)
 	*b = (struct bundle){.n = 0};
 }
 
-/* The last component before `end`, as a length; `end` moves to its first byte. */
+/* Returns the length of the path's last component before `end`, and moves `end` to the first byte of this
+ * component. */
 static size_t last_component(const char *path, size_t *end)
 {
 	size_t to = *end, from;

@@ -25,7 +25,8 @@ static void add_time(struct json *j, const char *name, int64_t wall)
 
 /* ---- files -------------------------------------------------------------------------- */
 
-/* Whether the file replaced a worse one under its key. Converted files are replaced as well, but have no worth. */
+/* Whether the file replaced a worse file under its key. A converted file can be a replacement, too, but has no
+ * worth. */
 static bool is_improved(const struct store_row *row)
 {
 	return row->facts.generation && row->facts.worth.known;
@@ -180,8 +181,8 @@ static int next_misses(struct store *s, int64_t *after, void *rows)
 /* ---- the command -------------------------------------------------------------------- */
 
 static const struct listing {
-	size_t size, key; /* of a row, in bytes; offset of its key */
-	int (*next)(struct store *s, int64_t *after, void *rows); /* the number of rows, -errno */
+	size_t size, key; /* the bytes of a row; the offset of the key in a row */
+	int (*next)(struct store *s, int64_t *after, void *rows); /* returns the number of rows; -errno */
 	void (*show)(struct cache *c, struct json *j, void *rows, int i); /* j is NULL: text */
 } files = {sizeof(struct store_row), offsetof(struct store_row, key), next_files, show_file},
   sparse_files = {sizeof(struct store_sparse_row), offsetof(struct store_sparse_row, key), next_sparse, show_sparse},

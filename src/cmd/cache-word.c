@@ -1,4 +1,4 @@
-/* Converts words of a `symfs cache` command line to keys, and reports how its commands end. */
+/* Converts words of a `symfs cache` command line to keys, and prints its errors. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cache.h"
@@ -17,7 +17,7 @@ static int add_keys(void *ctx, const struct what *w)
 {
 	struct keys *k = ctx;
 
-	/* A file that the mount generates (NAME.meta) is not in the cache: `rm` of it must not remove NAME. */
+	/* A file that the mount generates (NAME.meta) is not in the cache: `rm NAME.meta` must not remove NAME. */
 	k->text = w->hit && !tree_names_file(w->hit);
 	k->out->every = w->kind == WHAT_ID || w->kind == WHAT_FILE;
 	for (unsigned i = 0; !k->text && i < w->n && k->out->n < CACHE_KEYS_MOST; i++)

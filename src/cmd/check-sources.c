@@ -1,6 +1,6 @@
 /* Checks whether the sources answer, and what they support. Asks each source for a file that cannot exist;
- * its identifier names symfs in the logs of servers. Asks symbol stores also for the file that shows their
- * number of tiers. */
+ * its identifier names symfs in the logs of servers. Symbol stores are also asked for index2.txt: a store that has
+ * this file has two tiers. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "config.h"
 
@@ -78,7 +78,7 @@ static void question_start(void *ctx)
 		question_done(q, &none);
 }
 
-/* Types for a request for a file that no server has: uses the first one that the source accepts. */
+/* The types to try for a request for a file that no server has. The first type that the source accepts is used. */
 static const enum filetype tries[] = {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE, FILETYPE_PDB, FILETYPE_PE,
 	FILETYPE_PORTABLEPDB, FILETYPE_BREAKPAD, FILETYPE_MACH_DEBUG, FILETYPE_WASM_DEBUG, FILETYPE_SOURCEBUNDLE};
 
@@ -108,7 +108,7 @@ static int prepare_nothing(const struct source *s, struct question *q)
 	struct source_ask ask = {0};
 	int r = plan_nothing(s, &ask);
 
-	/* No made-up identifier may be sent to this source: check only whether its URL answers. */
+	/* The source accepts requests for none of these types: check only whether its URL answers. */
 	if (r == -ENOENT) {
 		ask.where = strdup(s->o.url);
 		r = ask.where ? 0 : -ENOMEM;

@@ -76,7 +76,8 @@ static bool is_bundle(const char *path)
 	return false;
 }
 
-/* Follows links that are named on the command line, but none in directories: they may form loops. */
+/* Follows links that are named on the command line. Links in directories are not followed, because they can form
+ * loops. */
 static int add_path(struct adding *a, const char *path, bool named, unsigned depth)
 {
 	_cleanup_close_ int fd =
@@ -84,7 +85,7 @@ static int add_path(struct adding *a, const char *path, bool named, unsigned dep
 	struct stat st;
 
 	if (fd < 0 && !named && (errno == ELOOP || errno == ENXIO))
-		return 0; /* a link, a socket, a pipe, a device */
+		return 0; /* not a regular file: a link, a socket, a pipe, a device */
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		add_refuse(a, path, err_text(errno), named);
 		return 0;
@@ -114,7 +115,7 @@ static void print_summary(const struct adding *a)
 		a->present, a->unplaced);
 }
 
-/* Warns if pinned files exceed the quota: they count towards it, and are never evicted. */
+/* Warns if pinned files exceed the quota: pinned files count towards the quota, and are never evicted. */
 static void warn_of_quota(const struct adding *a)
 {
 	struct store_totals t;

@@ -1,4 +1,4 @@
-/* symfs addr2line: addresses of any program or debug file to functions, files and lines. */
+/* symfs addr2line: converts addresses in any program or debug file to functions, files and lines. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/cmd.h"
 #include "cmd/gsym-command.h"

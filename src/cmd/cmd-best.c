@@ -23,18 +23,18 @@ struct wishes {
 	struct app app;
 	struct app_args args;
 	enum best_purpose purpose;
-	enum object_type object; /* OBJECT_UNKNOWN: that of the module */
+	enum object_type object; /* OBJECT_UNKNOWN: the object type of the module */
 	struct json *json; /* NULL: text */
 };
 
-/* ---- which module ------------------------------------------------------------------- */
+/* ---- the module ------------------------------------------------------------------- */
 
 struct meant {
 	struct module *m;
 	unsigned bits;
 };
 
-/* Takes the module that a word names. Returns 1, so that of a fat file only the first slice is taken. */
+/* Takes the module that a word names. Returns 1, so that only the first slice of a fat file is taken. */
 static int take_module(void *ctx, const struct what *w)
 {
 	struct meant *out = ctx;
@@ -124,7 +124,7 @@ static void add_json(const struct wishes *w, const char *word, const struct modu
 	json_end(j);
 }
 
-/* The exit status. That of a failed source outranks EXIT_NO: the source may have the file. */
+/* The exit status. The status for a failed source takes precedence over EXIT_NO: the source may have the file. */
 static int status_of(const struct best_choice *c)
 {
 	int status = EXIT_NO;

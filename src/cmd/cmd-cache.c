@@ -152,8 +152,8 @@ static int run_gc(struct cache *c, char **words, unsigned n)
 
 /* ---- pin, unpin, rm ----------------------------------------------------------------- */
 
-/* Calls `change` for what a word means. For a path that is the first of its keys that is stored, because the mount
- * shows that file. For an identifier or a file it is every key. 0; -ENOENT: no key is stored. */
+/* Calls `change` for stored keys of a word. For a path it changes only the first stored key, because the mount
+ * shows that file. For an identifier or a file it changes every stored key. 0; -ENOENT: no key is stored. */
 static int change_word(struct cache *c, const struct cache_word *m, int (*change)(struct store *s, const struct key *k))
 {
 	int found = -ENOENT;
@@ -264,7 +264,7 @@ static const struct verb *find_verb(const char *name)
 	return NULL;
 }
 
-/* NULL: the words are right. */
+/* The error message for wrong words. NULL: the words are right. */
 static const char *words_wrong(const struct verb *v, bool misses, unsigned n)
 {
 	if (!v)

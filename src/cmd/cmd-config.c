@@ -1,4 +1,5 @@
-/* symfs config: writes a first symfs.conf from what this machine says about symbol servers. */
+/* symfs config: writes a first symfs.conf, with the symbol servers that this machine's variables and distribution
+ * name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -25,7 +26,7 @@ static const struct distribution {
 	{"arch", "archlinux", "https://debuginfod.archlinux.org/"},
 };
 
-/* The value of a line KEY=VALUE of os-release, without quotes; "" without such a line. */
+/* The value of a line KEY=VALUE of os-release, without quotes; "": there is no such line. */
 static void os_value(const char *text, const char *key, char out[static 80])
 {
 	size_t n = strlen(key);
@@ -41,7 +42,7 @@ static void os_value(const char *text, const char *key, char out[static 80])
 	}
 }
 
-/* The distribution, or the first of those that it is like; NULL: unknown. */
+/* The distribution by ID, or else the first known distribution in ID_LIKE. NULL: unknown. */
 static const struct distribution *find_distribution(char name[static 80])
 {
 	_cleanup_free_ char *text = NULL;
@@ -65,9 +66,9 @@ static const struct distribution *find_distribution(char name[static 80])
 
 struct init {
 	struct conf *conf;	/* the configuration without the environment: it has the presets */
-	struct conf *variables; /* what the environment adds */
-	bool shown;		/* for the terminal: without secrets */
-	unsigned n;		/* sources */
+	struct conf *variables; /* the sections that the environment adds */
+	bool shown;		/* the text is for the terminal, without secrets */
+	unsigned n;		/* the number of sources */
 };
 
 static bool has_source(const struct conf *c, const char *name)
@@ -105,7 +106,7 @@ static void add_distribution(struct init *in, struct buf *out)
 	buf_adds(out, "enabled = yes\n");
 }
 
-/* A line of a source; on the terminal without credentials. */
+/* Adds a line of a source, without credentials if the text is for the terminal. */
 static void add_entry(const struct init *in, const struct conf_entry *x, struct buf *out)
 {
 	if (!in->shown) {
@@ -143,7 +144,7 @@ static void add_text(struct init *in, struct buf *out)
 
 /* ---- the file ------------------------------------------------------------------------ */
 
-/* The file may hold a password of a variable: only its owner reads it. */
+/* Makes the file readable for its owner alone: a variable can contain a password. */
 static int save(const char *path, const struct buf *text, struct err *e)
 {
 	_cleanup_free_ char *dir = strdup(path);

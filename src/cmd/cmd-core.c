@@ -1,5 +1,6 @@
 /* symfs core: starts a debugger on a core file whose program and libraries are not on this machine. The
- * debugger sees a sysroot of links: to local files of the same build, else into a private mount. */
+ * debugger sees a sysroot of links to local files of the same build. For all other files the links lead into a
+ * private mount. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -23,7 +24,7 @@ extern char **environ;
 
 struct sysroot {
 	char *dir, *mount, *root; /* DIR, DIR/mnt, DIR/root */
-	char *program;		  /* DIR/root/PATH, of the core's program; NULL: not known */
+	char *program;		  /* DIR/root/PATH, where PATH is that of the core's program; NULL: unknown */
 	char *loader, *interp;	  /* target of a link to the dynamic linker; the path in the program's PT_INTERP;
 				     NULL: unknown */
 	unsigned local, fetched, unknown, unplaced;
@@ -46,7 +47,7 @@ static bool is_local(const struct dump_module *d)
 	return obj_identify(&v, 0, &s, &e) == 0 && build_id_equal(s.module.code_id, d->m.code_id);
 }
 
-/* Whether a path of the core file stays below the root. Core files are not trusted. */
+/* Whether a path in the core file stays below the root. Core files are not trusted. */
 static bool path_ok(const char *path)
 {
 	if (path[0] != '/')
@@ -74,7 +75,7 @@ static int link_at(char *at, const char *to)
 	return r == 0 && symlink(to, at) < 0 && errno != EEXIST ? -errno : r;
 }
 
-/* Whether the error means that the path is too long, or conflicts with that of another module. */
+/* Whether the error means that the path is too long, or conflicts with the path of another module. */
 static bool has_no_place(int r)
 {
 	return r == -ENOTDIR || r == -ENOENT || r == -ENAMETOOLONG || r == -ELOOP;
@@ -175,7 +176,7 @@ static int sysroot_fill(struct sysroot *s, const char *core, struct err *e)
 		return err_set(e, -ENOMSG, "is a minidump, not a core file; `symfs warm FILE` fetches its files, and "
 			"`lldb -c FILE` or minidump-stackwalk reads it");
 	r = dump_read(&v, link_module, s, e);
-	if (r == -ENOMSG) /* an ELF file, a text */
+	if (r == -ENOMSG) /* for example an ELF file or a text */
 		return err_set(e, r, "is not a core file; `symfs id` says what it is");
 	if (r == 0) {
 		link_usr(s);
@@ -206,8 +207,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-/* Removes links, not their targets. Does not enter another file system: a mount that could not be
- * unmounted. */
+/* Removes links, not their targets. Does not enter other file systems: the private mount may still be mounted. */
 static void sysroot_remove(struct sysroot *s)
 {
 	if (s->dir)
@@ -222,7 +222,7 @@ static void sysroot_remove(struct sysroot *s)
 
 /* ---- other programs ----------------------------------------------------------------- */
 
-/* 0, -errno. */
+/* Starts a program. `quiet`: its stdout is discarded. 0, -errno. */
 static int start_program(pid_t *pid, const char *file, char *const *argv, bool quiet, const sigset_t *mask)
 {
 	posix_spawn_file_actions_t actions;
@@ -249,7 +249,7 @@ static int exit_status(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The exit status; negative: it could not be started. */
+/* Returns the exit status of the program; negative: the program could not be started. */
 static int run_program(const char *file, char *const *argv, bool quiet)
 {
 	pid_t pid;
@@ -263,8 +263,8 @@ static int run_program(const char *file, char *const *argv, bool quiet)
 	return exit_status(status);
 }
 
-/* As run_program(). Passes SIGTERM and SIGHUP on to the debugger, so that this command can unmount after
- * its end. Ignores SIGINT, which the terminal also sends to the debugger. */
+/* As run_program(). Passes SIGTERM and SIGHUP on to the debugger, so that this command can unmount after the
+ * debugger's end. Ignores SIGINT, which the terminal also sends to the debugger. */
 static int run_debugger(const char *file, char *const *argv)
 {
 	sigset_t taken, old;
@@ -320,7 +320,7 @@ static void words_release(struct words *w)
 	free(w->list);
 }
 
-/* Mounts with the options of this command: every word but its name and the core. */
+/* Mounts with the options of this command: every word except the command's name and the core file. */
 static int mount_with(const struct sysroot *s, const struct words *options)
 {
 	struct words w = {0};
@@ -338,7 +338,7 @@ static int mount_with(const struct sysroot *s, const struct words *options)
 	return r;
 }
 
-/* Another process may have a file of the mount open: the mount is detached anyway. */
+/* Detaches the mount even if another process has one of its files open. */
 static void unmount(const struct sysroot *s)
 {
 	struct words w = {0};
@@ -384,7 +384,7 @@ static int lldb_words(struct words *w, const struct sysroot *s, const char *core
 	return r;
 }
 
-/* Runs the debugger: the caller's words (`gdb -batch -ex bt`, `lldb ...`), then those of this command. */
+/* Runs the debugger with the caller's words (`gdb -batch -ex bt`, `lldb ...`), followed by this command's words. */
 static int debug(const struct sysroot *s, const char *core, char **own)
 {
 	const char *name = own && own[0] ? own[0] : "gdb";

@@ -1,4 +1,4 @@
-/* symfs get: fetches whole artifacts and prints where they are. */
+/* symfs get: downloads whole artifacts and prints the paths of the files. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/app.h"
@@ -16,9 +16,9 @@
 struct get {
 	struct app app;
 	struct downloads all;
-	const char *out_path; /* of -o; NULL */
+	const char *out_path; /* the value of -o; NULL: the option is not given */
 	const char *word;     /* the word that is being read */
-	int worst;	      /* exit status */
+	int worst;	      /* the worst exit status so far */
 	bool unnamed;	      /* no source could be asked for one of the files */
 };
 

@@ -62,8 +62,8 @@ static const struct {
 	{"stats", gsym_print_stats},
 };
 
-/* Without a subcommand: `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`. The first tool
- * of this format had these options, and wrote the object form. */
+/* Runs a command line without a subcommand: `symfs gsym -o OUT FILE`, `--dump FILE`, `--address 0x1000 FILE`. The
+ * first tool of this format had these options, and wrote the object form. */
 static int run_bare(struct gsym_run *run)
 {
 	if (run->dump)
@@ -78,8 +78,8 @@ static int run_bare(struct gsym_run *run)
 	return gsym_usage(run->argc ? "no such command" : "expected create, dump, lookup, verify or stats");
 }
 
-/* Rejects options for sources and the store: only look-ups use these, for what is not a local file. -1: no such
- * option is given; else the exit status. */
+/* Rejects options for sources and the store. Only look-ups use these options, for words that do not name local
+ * files. -1: no such option is given; otherwise the exit status. */
 static int check_sources_unused(const struct gsym_run *run)
 {
 	const struct app_args *a = &run->args;
@@ -115,7 +115,7 @@ static int run_gsym(int argc, char **argv)
 	struct err e = {0};
 	int status;
 
-	/* Used by the daemon, not by users. */
+	/* The daemon, and not a user, runs this command. */
 	if (argc > 1 && strcmp(argv[1], GSYM_WORKER_WORD) == 0)
 		return gsym_worker_main(argc - 1, argv + 1);
 	status = app_options(&run.args, &cmd_gsym, own, &argc, argv);

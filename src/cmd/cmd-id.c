@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLICES_MOST 256 /* of one file */
+#define SLICES_MOST 256 /* slices of one file */
 
 struct run {
 	struct json *json; /* NULL: text */
@@ -26,8 +26,8 @@ static const char *name_of(const struct module *m)
 	return m->debug_file[0] ? m->debug_file : m->code_file;
 }
 
-/* The key of the type `i`. If a name is part of the key and the bytes have none, uses the name of the
- * file. */
+/* The key of the slice for its type `i`. If the key includes a name, and the file's bytes contain no name, uses the
+ * file's own name. */
 static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 	char room[static KEY_TEXT])
 {
@@ -46,7 +46,7 @@ static int slice_key(const struct obj_slice *s, const char *path, unsigned i,
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-/* Adds the member `features`: what the worth says, in the words that other tools use. */
+/* Adds the member `features`: the content of the file (its worth), in the words that other tools use. */
 static void add_features(struct json *j, const struct worth *w)
 {
 	const struct {

@@ -48,8 +48,8 @@ static int make_socket(const char *path, int *out, struct err *e)
 	return 0;
 }
 
-/* Accepts a daemon of the same user. A mount for another user would let that user serve files with the
- * rights of this one. */
+/* Accepts a daemon of the same user only. If the helper mounted for another user, that user could serve files with
+ * the rights of the helper's user. */
 static int accept_own(int listener, int *out, struct err *e)
 {
 	struct ucred peer = {.uid = (uid_t)-1};

@@ -18,8 +18,8 @@
 
 /* ---- the background ----------------------------------------------------------------- */
 
-/* Waits for the daemon. A byte means that the mount answers, which stat() confirms. Without a byte, the
- * daemon has ended, and has printed why. */
+/* Waits for the daemon. The daemon writes a byte when the mount answers, and stat() confirms it. If the pipe ends
+ * without a byte, the daemon has ended, and has printed why. */
 static int wait_for_daemon(pid_t pid, int from, const char *point)
 {
 	struct stat st;
@@ -44,8 +44,8 @@ static int wait_for_daemon(pid_t pid, int from, const char *point)
 	return EXIT_LOCAL;
 }
 
-/* Closes the descriptors of the caller, except for the standard streams: one may be a file of this very
- * mount, which could then not be unmounted. */
+/* Closes the inherited descriptors except for the standard streams. A descriptor of a file in this mount would
+ * keep the mount from being unmounted. */
 static void close_inherited(int keep)
 {
 	if (keep > 3)
@@ -53,7 +53,7 @@ static void close_inherited(int keep)
 	close_range((unsigned)keep + 1, UINT_MAX, 0);
 }
 
-/* Forks before there are threads, transfers and SQLite, which do not survive a fork. */
+/* Forks before threads, transfers and SQLite exist: they do not survive a fork. */
 static int run_background(struct mounting *m)
 {
 	int ends[2];
@@ -160,7 +160,7 @@ static int run_mount(int argc, char **argv)
 	struct mounting m = {.up = -1, .log_fd = -1, .notify = -1, .options = BUF_UP_TO(8192), .shown = BUF_UP_TO(8192),
 		.fs_opts = {.uid = getuid(), .gid = getgid()}};
 	_cleanup_buf_ struct buf list = BUF_UP_TO(64 << 10);
-	const char *late = NULL; /* `-fo LIST`, `--options LIST` */
+	const char *late = NULL; /* the LIST of `-fo LIST` or `--options LIST` */
 	const struct opt own[] = {
 		{"foreground", 'f', NULL, "stay in the foreground", &m.foreground},
 		{"options", 'o', "OPTS", "allow_other, exact_size, uid=N, source=S, ...",

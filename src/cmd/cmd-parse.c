@@ -1,4 +1,4 @@
-/* symfs parse: prints what a path of a layout means: every candidate, the best one first. */
+/* symfs parse: prints every candidate that a path of a layout can mean, the best candidate first. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/app.h"
@@ -10,8 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* The name of the program: that of the module. If the module has none, the last component of the path, but only if
- * an earlier component is the same: in layouts without names the last one is a fixed word ("_.debug"). */
+/* The name of the program is the name of the module. If the module has no name, it is the last component of the
+ * path, but only if an earlier component is equal to the last one. In layouts without names the last component is
+ * a fixed word ("_.debug"). */
 static const char *name_in(const struct module *m, const char *path)
 {
 	const char *last = strrchr(path, '/'), *first = path;

@@ -17,7 +17,7 @@ struct run {
 	struct app_args args;
 	bool streams, modules, publics;
 	const char *module, *lines;
-	uint64_t number, address; /* of --module, --lines */
+	uint64_t number, address; /* the values of --module and --lines */
 };
 
 static int fail(const char *path, const struct err *e)

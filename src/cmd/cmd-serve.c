@@ -16,8 +16,8 @@ struct server {
 	struct serving serving;
 	struct app app;
 	struct http *http;
-	int notify;	      /* NOTIFY_SOCKET; -1 */
-	const char *log_path; /* --log-file; NULL */
+	int notify;	      /* the socket of $NOTIFY_SOCKET; -1: no socket */
+	const char *log_path; /* the value of --log-file; NULL: the option is not given */
 };
 
 static void reload(struct server *s)
@@ -35,7 +35,8 @@ static void reload(struct server *s)
 	notify_send(s->notify, "READY=1");
 }
 
-/* Runs until a signal ends it. A terminal that closes sends SIGHUP as well. */
+/* Serves until a signal ends the command. With a terminal, SIGHUP is such a signal, because a closing terminal
+ * sends it. Otherwise SIGHUP reloads the configuration. */
 static void serve(struct server *s, const sigset_t *signals)
 {
 	bool hup_ends = isatty(STDIN_FILENO);

@@ -53,7 +53,7 @@ static int print_text(const struct sources *so)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
 
-	/* Scripts read lines of sources alone. */
+	/* The output for scripts has only lines of sources. */
 	if (so->n && isatty(STDOUT_FILENO))
 		printf("    %-30s %-10s %-16s %s\n", "NAME", "TYPE", "LAYOUT", "WHERE");
 	for (unsigned i = 0; i < so->n; i++) {
@@ -135,7 +135,7 @@ static int print_check_text(const struct sources *so, const struct check_row *ro
 	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_LOCAL;
 }
 
-/* Asks each source once, and remembers nothing: neither a miss nor that a host is down. */
+/* Asks each source once. Records neither misses nor hosts that are down. */
 static int run_check(const struct app *app, const struct sources *so)
 {
 	_cleanup_free_ struct check_row *rows = calloc(so->n ? so->n : 1, sizeof(*rows));
@@ -162,7 +162,7 @@ static bool is_off(const struct conf_section *s)
 	return enabled && strcasecmp(enabled, "no") == 0;
 }
 
-/* The first section of a name replaces later ones. */
+/* The section in use with the given name: the first section of a name replaces later ones. */
 static const struct conf_section *first_of(const struct conf *c, const char *name)
 {
 	const struct conf_section *x = conf_next(c, "source", NULL);

@@ -18,6 +18,7 @@ struct pdb_found {
 };
 void pdb_found_release(struct pdb_found *f);
 
-/* Finds the frames at an address relative to the image (RVA). 0; -ENOENT: no function has the address;
- * -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. Call pdb_found_release() in every case. */
+/* Finds the frames at an address relative to the image (RVA). 0; -ENOENT: no function, public
+ * symbol or line has the address; -EAGAIN: names->io lists the missing bytes; -EBADMSG, -ENOMEM
+ * with the reason in `e`. Call pdb_found_release() in every case. */
 int pdb_find(const struct pdb *p, struct pdb_namer *names, uint32_t rva, struct pdb_found *out, struct err *e);

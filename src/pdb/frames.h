@@ -8,16 +8,16 @@
 
 /* The frame of an inlined call in a piece. It comes after the frame of its caller. */
 struct pdb_cell {
-	int parent;	/* index of its caller's cell; -1: the function itself */
-	int site;	/* index of its call site, whose inlinee has the name */
-	uint32_t file, line; /* of this frame; line 0: unknown */
+	int parent;	/* index of the caller's cell; -1: the caller is the function itself */
+	int site;	/* index of the call site, whose inlinee names the function of the frame */
+	uint32_t file, line; /* the frame's file number and line; line 0: unknown */
 };
 
-/* A piece: [from, to) of the section. */
+/* A piece: bytes [from, to) of the function's section. */
 struct pdb_piece {
 	uint32_t from, to;
-	uint32_t file, line; /* of the function */
-	int cell;	     /* index of the innermost call's cell; -1: no call */
+	uint32_t file, line; /* those of the function's own frame; line 0: unknown */
+	int cell;	     /* index of the innermost call's cell; -1: the piece is in no call */
 };
 
 struct pdb_pieces_of {
@@ -28,7 +28,7 @@ struct pdb_pieces_of {
 	size_t n;
 };
 
-/* Makes the pieces of a function, ascending; together they cover all of it. If this would take more than
- * WORK_MOST steps, the inlined calls are left out. 0; -ENOMEM. */
+/* Cuts a function into pieces, in order of address, which cover all of the function. Leaves inlined calls out
+ * if they would take more than WORK_MOST steps. 0; -ENOMEM. */
 int pdb_cut(const struct pdb_code *c, const struct pdb_func *f, struct pdb_pieces_of *out);
 void pdb_cut_release(struct pdb_pieces_of *p);

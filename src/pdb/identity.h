@@ -7,16 +7,16 @@
 struct pdb_identity {
 	bool has_guid; /* false: a file from before 1999, which has only the signature */
 	uint8_t guid[16];
-	uint32_t signature; /* a time */
+	uint32_t signature; /* the linker's time stamp */
 	uint32_t age;	    /* as in the image */
 	uint32_t machine;   /* as in the image; 0: unknown */
 	bool mini;	    /* made by /DEBUG:FASTLINK: functions and types are in the object files */
-	bool has_dbi;	    /* false: no functions, but perhaps types */
-	bool old_dbi;	    /* from before 1999: its contents are unknown */
-	bool stripped;	    /* it has public symbols, and little else */
+	bool has_dbi;	    /* false: the PDB has no functions, but perhaps types */
+	bool old_dbi;	    /* stream 3 is from before 1999, and symfs cannot read it */
+	bool stripped;	    /* the PDB has public symbols, and little else */
 	uint64_t end;	    /* size of the container in bytes */
 };
 
 /* Any thread, with its own `io`. 0; -EAGAIN: `io` lists the missing bytes; -ENOTSUP, -ENOMSG, -EBADMSG, -ENOMEM as
- * msf_open(). While the size of an MSFZ file is unknown, -EAGAIN. */
+ * msf_open(). Returns -EAGAIN while the size of an MSFZ file is unknown. */
 int pdb_identify(struct msf_io *io, struct pdb_identity *out, struct err *e);

@@ -17,14 +17,14 @@ struct pdb_symbol {
 	struct span record; /* the record, from its length field on */
 };
 
-/* Reads the record at *at, which must end at or before `end`, and moves *at past it. False: there is no
- * record, or it is broken. */
+/* Reads the record at *at, which must end at or before `end`, and moves *at past it. False: no
+ * record follows, or the record is broken. */
 bool pdb_symbol_next(struct span all, uint32_t *at, uint32_t end, struct pdb_symbol *out);
 bool pdb_symbol_opens(uint16_t kind); /* whether the record opens a scope, which lasts up to the record that
 					 closes it */
 bool pdb_symbol_closes(uint16_t kind);
 
-/* Both read their part of a module that pdb_code_open() loaded. 0; -ENOMEM. */
+/* Steps of pdb_code_open(), after it has loaded the bytes of the module. 0; -ENOMEM. */
 int pdb_read_symbols(struct pdb_code *c);
 int pdb_read_lines(struct pdb_code *c);
 
@@ -36,5 +36,6 @@ bool pdb_inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint3
 void pdb_ranges_sort(struct pdb_range *all, size_t n);
 /* The index of the first range that begins at or after `to`. */
 size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, uint64_t to);
-/* Goes back from *i: moves *i to the next range that extends past `from`. False: no more. */
+/* Moves *i back to the nearest earlier range of the section that extends past `from`. False: there is no
+ * such range. */
 bool pdb_ranges_back(const struct pdb_range *all, size_t *i, unsigned section, uint64_t from);

@@ -10,10 +10,10 @@ struct pdb_func {
 	enum pdb_code_kind kind;
 	uint16_t section;
 	uint32_t off, size;
-	const char *name;	  /* points into the module's bytes; of PDB_SEPARATED the parent's name, or
-				     NULL */
+	const char *name;	  /* points into the module's bytes; PDB_SEPARATED has its parent's name;
+				     NULL: PDB_TRAMPOLINE, or the parent is unknown */
 	uint32_t type;		  /* number of the function's type record; 0: unknown */
-	uint32_t at, end;	  /* offsets of its records in `symbols` */
+	uint32_t at, end;	  /* the records inside the function: offsets [at, end) of `symbols` */
 	uint16_t target_section;  /* section of the target: where PDB_TRAMPOLINE jumps, or where the parent
 				     of PDB_SEPARATED is */
 	uint32_t target;	  /* offset of the target */
@@ -27,8 +27,9 @@ struct pdb_fragment {
 	struct span blocks;
 };
 
-/* Item number `which` covers [from, to) of a section. Lists are in order of `from`; `reach` is the highest
- * `to` of this range and earlier ones of the section. */
+/* The range [from, to) of a section that a function or fragment covers; `which` is its index in the list of
+ * functions or of fragments. Ranges are in order of section and `from`. `reach` is the highest `to` of this
+ * range and of the section's earlier ranges. */
 struct pdb_range {
 	uint32_t section, which;
 	uint64_t from, to, reach;
@@ -45,7 +46,7 @@ struct pdb_code {
 	unsigned module;
 	uint8_t *copy; /* a copy of the stream; NULL: the spans point into the file */
 	struct span symbols, lines; /* `symbols` includes the signature before the records, because offsets
-				       count from it */
+				       of records count from the signature */
 	size_t n_funcs, funcs_room;
 	struct pdb_func *funcs;	   /* in the order of the stream */
 	struct pdb_range *by_func; /* sorted by address */
@@ -54,8 +55,8 @@ struct pdb_code {
 	struct pdb_range *by_fragment;
 	size_t n_inlinees, inlinees_room;
 	struct pdb_inlinee *inlinees; /* sorted by id */
-	struct span checksums;	      /* of the module's files: the number of each name */
-	struct span imports;	      /* ids of other modules */
+	struct span checksums;	      /* entries of the module's files, with the number of each file's name */
+	struct span imports;	      /* ids of other modules' records that this module uses */
 };
 
 /* Reads a module. 0; -EAGAIN; -ENOENT: the PDB has no symbols of the module; -EBADMSG, -ENOMEM. Call
@@ -63,14 +64,15 @@ struct pdb_code {
 int pdb_code_open(struct pdb_code *c, const struct pdb *p, struct msf_io *io, unsigned module, struct err *e);
 void pdb_code_release(struct pdb_code *c);
 
-/* The number of a file's name, for pdb_name(). `file`: the file's number in the lines. 0: the file has no
- * name. */
+/* Returns the number of a file's name, for pdb_name(); 0: the file has no name. `file`: the file's number in
+ * the lines. */
 uint32_t pdb_file_name(const struct pdb_code *c, uint32_t file);
 
 /* The first function, in the order of the stream, that contains the address; NULL: no function does. */
 const struct pdb_func *pdb_func_at(const struct pdb_code *c, unsigned section, uint32_t off);
 
-/* The first function of the module that begins in [from, to); NULL. Trampolines do not count. */
+/* The function with the lowest address that begins in [from, to); NULL: no function begins there. Trampolines
+ * do not count. */
 const struct pdb_func *pdb_func_from(const struct pdb_code *c, unsigned section, uint32_t from, uint32_t to);
 
 /* Bytes [from, to) of the section that come from one line. `line` 0: the line is unknown. */
@@ -92,11 +94,11 @@ int pdb_lines_of(const struct pdb_code *c, unsigned section, uint32_t off, uint3
 /* Whether the line of any byte in the range is known. */
 bool pdb_has_lines(const struct pdb_code *c, unsigned section, uint32_t off, uint32_t size);
 
-/* An inlined call. The rows [row, row_end) are those of its own body; [row, all_end) include the calls
- * inlined into it. */
+/* An inlined call. Rows [row, row_end) of pdb_sites.rows belong to the body of the inlined function; rows
+ * [row, all_end) include the calls inlined into that body. */
 struct pdb_site {
-	uint32_t inlinee; /* the id of the function; with bit 31, an id of another module */
-	int parent;	  /* index of the caller's site; -1: the function itself */
+	uint32_t inlinee; /* the id of the function; if bit 31 is set, an id of another module */
+	int parent;	  /* index of the caller's site; -1: the caller is the function itself */
 	size_t row, row_end, all_end;
 };
 
@@ -107,6 +109,6 @@ struct pdb_sites {
 };
 void pdb_sites_release(struct pdb_sites *s);
 
-/* Reads the inlined calls of a function: each comes before those in it, and siblings are in order. 0;
- * -ENOMEM. Call pdb_sites_release() in every case. */
+/* Reads the inlined calls of a function. A call comes before the calls inside it, and siblings are in the
+ * order of the stream. 0; -ENOMEM. Call pdb_sites_release() in every case. */
 int pdb_sites_of(const struct pdb_code *c, const struct pdb_func *f, struct pdb_sites *out);

@@ -3,8 +3,8 @@
  * microsoft/pdb-rs specify them.
  *
  * A struct msf is constant once it is open, and any number of threads may read it, each through a struct
- * msf_io of its own. The file may still be downloading. If bytes are missing, every function returns
- * -EAGAIN, and the msf_io lists them. The same call succeeds once they have come. */
+ * msf_io of its own. The file may still be downloading. A function that needs missing bytes returns
+ * -EAGAIN, and the msf_io lists those bytes. The same call succeeds once the bytes are downloaded. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/err.h"
@@ -26,7 +26,7 @@ struct msf_lack {
 /* One thread's access to the bytes of a file. */
 struct msf_io {
 	struct view v;
-	unsigned n_lacks; /* number of `lacks`, of this call and earlier ones; the caller resets it to 0 */
+	unsigned n_lacks; /* entries in `lacks`, added by any number of calls; the caller resets this number to 0 */
 	struct msf_lack lacks[MSF_LACKS_MOST];
 	uint8_t *chunk; /* MSFZ: the bytes of the last decompressed chunk; the next fields describe it */
 	uint32_t chunk_n;
@@ -39,13 +39,13 @@ void msf_io_release(struct msf_io *io);
 
 struct msf_stream {
 	uint32_t size;
-	uint32_t first; /* index of its first block number in the directory (MSF), or of its first fragment
-			   (MSFZ) */
+	uint32_t first; /* MSF: index of the directory's 32-bit word with the stream's first block number; MSFZ:
+			   index of the stream's first fragment */
 };
 
 struct msf_fragment {
 	uint32_t size;
-	uint64_t where; /* place of its bytes, as in the directory: see msfz.c */
+	uint64_t where; /* place of the fragment's bytes, in the directory's encoding: see msfz_read() */
 };
 
 struct msf_chunk {
@@ -63,14 +63,15 @@ struct msf {
 	uint8_t *directory;
 	size_t directory_n;
 
-	/* MSFZ; NULL otherwise */
+	/* MSFZ; the pointers are NULL for MSF 7.00 */
 	struct msf_fragment *fragments;
 	size_t n_fragments;
 	struct msf_chunk *chunks;
 	uint32_t n_chunks;
 };
 
-/* Whether the first bytes are those of a container that msf_open() reads. False if `n` is less than 32. */
+/* Whether `head`, the first `n` bytes of a file, begins a container that msf_open() reads. False if `n` is less
+ * than 32. */
 bool msf_is(const void *head, size_t n);
 
 /* Reads the directory. 0; -EAGAIN; -ENOTSUP: a PDB 2.0, or an MSFZ of a later version; -ENOMSG: not a PDB;
@@ -90,10 +91,11 @@ int msf_read(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t o
 int msf_load(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t off, size_t n, uint8_t **out,
 	const char *what, struct err *e);
 
-/* Returns the bytes in place, if the view is of memory and they lie there in one piece. They live as long as the
- * memory of the view. NULL: they do not, or the stream ends before; call msf_read(). */
+/* Returns a pointer to the bytes in the memory of the view, valid as long as that memory. NULL: the view is not of
+ * memory, the bytes are not in one piece there, or the stream is too short; call msf_read(). */
 const uint8_t *msf_bytes(const struct msf *m, const struct msf_io *io, uint32_t stream, uint32_t off, size_t n);
 
-/* msf_bytes(), or else msf_load() into *copy, which the caller frees; NULL: there is no copy. */
+/* Sets `*out` to the bytes: by msf_bytes(), or else by msf_load(). `*copy` is the loaded memory, which the caller
+ * frees; NULL: nothing was loaded. Returns 0, or an error of msf_load(). */
 int msf_borrow(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t off, size_t n, const uint8_t **out,
 	uint8_t **copy, const char *what, struct err *e);

@@ -7,7 +7,7 @@
 struct pdb_exports {
 	unsigned module;
 	uint8_t *bytes;
-	struct span ids; /* pairs of 32-bit ids: the module's own id, and the PDB's */
+	struct span ids; /* pairs of 32-bit ids: the module's own id, and the PDB's id of that record */
 };
 
 #define PDB_EXPORTS_MOST 8
@@ -15,16 +15,16 @@ struct pdb_exports {
 struct pdb_namer {
 	const struct pdb *p;
 	struct msf_io *io;
-	bool plain; /* names have no parameters */
-	struct pdb_exports exports[PDB_EXPORTS_MOST]; /* a cache */
+	bool plain; /* make names without parameters */
+	struct pdb_exports exports[PDB_EXPORTS_MOST]; /* a cache of the exports of some modules */
 	unsigned next_exports; /* the entry to replace next, modulo PDB_EXPORTS_MOST */
 };
 
 void pdb_namer_init(struct pdb_namer *n, const struct pdb *p, struct msf_io *io, bool plain);
 void pdb_namer_release(struct pdb_namer *n);
 
-/* Adds the name of a function to `out`, from the name and the type in its record. Parameters that cannot be
- * read are left out. 0; -EAGAIN; -ENOMEM. */
+/* Adds the name of a function to `out`, from the `name` and the `type` in the function's record. Leaves out
+ * parameters that cannot be read. 0; -EAGAIN; -ENOMEM. */
 int pdb_func_name(struct pdb_namer *n, const struct pdb_code *c, const char *name, uint32_t type, struct buf *out);
 
 /* Adds the name of an inlined function to `out`; nothing if the name cannot be read. 0; -EAGAIN; -ENOMEM. */

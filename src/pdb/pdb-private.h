@@ -3,7 +3,7 @@
 #pragma once
 #include "pdb/pdb.h"
 
-/* Numbers of optional streams, from stream 3; MSF_NO_STREAM: there is none. */
+/* Numbers of optional streams, which stream 3 lists; MSF_NO_STREAM: the PDB lacks that stream. */
 struct pdb_optional {
 	uint16_t to_source, from_source, sections, original;
 };

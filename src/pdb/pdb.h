@@ -7,8 +7,8 @@
  *
  * pdb_open() reads the index: the list of modules, and the code that belongs to each. Functions, lines and
  * inlined calls are read module by module. A struct pdb is constant once it is open, and any number of
- * threads may use it, each with its own struct msf_io. -EAGAIN as in msf.h: the caller fetches the bytes
- * that the msf_io lists, and calls again. All sizes are bounded by the size of the file. */
+ * threads may use it, each with its own struct msf_io. After -EAGAIN the caller fetches the bytes that
+ * the msf_io lists, and calls again (msf.h). The size of the file bounds the memory that a PDB takes. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
 #include "base/buf.h"
@@ -22,9 +22,10 @@ struct pdb_module {
 	uint32_t symbols, lines_old, lines; /* bytes of each part of its stream, in this order */
 };
 
-/* A contribution: a range of a module's code. The list has executable ones only, in order of address. */
+/* A contribution: a range of a module's code. The list has only contributions of executable code,
+ * in order of address. */
 struct pdb_contrib {
-	uint16_t section; /* from 1 */
+	uint16_t section; /* number of the section; the first is 1 */
 	uint16_t module;
 	uint32_t off, size;
 };
@@ -39,19 +40,19 @@ struct pdb_moved {
 	uint32_t target, source, size;
 };
 
-/* The numbered records of types, or those of ids, of a PDB. */
+/* The numbered records of a PDB's types, or of its ids. */
 struct pdb_records {
-	uint32_t stream, begin, end; /* numbers [begin, end) */
+	uint32_t stream, begin, end; /* the records have the numbers [begin, end) */
 	uint32_t header, size;	     /* size of the header before the records, and of the records, in
 					bytes */
-	uint32_t hashes, hashes_at, buckets; /* stream and offset of the hashes of the records' names;
-						buckets 0: no hashes */
+	uint32_t hashes, hashes_at, buckets; /* the hashes of the records' names: stream, offset, number
+						of buckets (0: the PDB has no hashes) */
 	uint32_t n_steps;
-	uint32_t *steps; /* offsets of every PDB_STEP-th record, after pdb_index_texts(); NULL: no index */
+	uint32_t *steps; /* offset of every PDB_STEP-th record; NULL before pdb_index_texts() */
 	uint32_t n_marks;
 	struct {
 		uint32_t number, off;
-	} *marks; /* offsets at which some records begin, ascending */
+	} *marks; /* the numbers and offsets of some records, ascending */
 };
 
 #define PDB_STEP 4u
@@ -66,9 +67,9 @@ struct pdb {
 	uint32_t age;		/* the age that the image has */
 	bool fastlink;		/* linked with /DEBUG:FASTLINK ("mini"): the symbols are in the object
 				   files */
-	uint32_t names;		/* stream of the file names; 0: none */
-	const uint8_t *name_bytes; /* all file names, after pdb_index_texts(); NULL: not in memory */
-	uint8_t *name_copy;	/* their copy; NULL: name_bytes points into the file */
+	uint32_t names;		/* stream of the file names; 0: the PDB has no file names */
+	const uint8_t *name_bytes; /* all file names; NULL before pdb_index_texts() */
+	uint8_t *name_copy;	/* the copy that name_bytes points to; NULL: it points into the file */
 
 	bool has_dbi, stripped, incremental;
 	uint16_t machine;
@@ -98,8 +99,8 @@ void pdb_release(struct pdb *p);
 /* 0; -ENODATA: the PDB has no symbols or does not say where its sections are; `e` says which. */
 int pdb_has_symbols(const struct pdb *p, struct err *e);
 
-/* Calls `each` for every stream that has a name, such as "/names" or "srcsrv"; the number may be of no stream.
- * 0; -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. */
+/* Calls `each` for every stream that has a name, such as "/names" or "srcsrv"; a broken PDB can give the
+ * number of a stream that does not exist. 0; -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. */
 int pdb_named_streams(const struct pdb *p, struct msf_io *io,
 	void (*each)(void *ctx, const char *name, uint32_t stream), void *ctx, struct err *e);
 
@@ -109,7 +110,8 @@ int pdb_named_streams(const struct pdb *p, struct msf_io *io,
  * overflow. */
 bool pdb_source_of(const struct pdb *p, unsigned section, uint32_t off, uint32_t *source);
 
-/* Finds the source address of a target address. False: these bytes were inserted, or are in no section. */
+/* Finds the source address of a target address. False: the bytes there were inserted after linking, or
+ * are in no section. */
 bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source);
 
 /* Iterates over the parts into which a source range [start, start + size) was moved in the image.
@@ -123,13 +125,13 @@ struct pdb_moves {
 void pdb_moves(struct pdb_moves *it, const struct pdb *p, uint32_t start, uint32_t size);
 bool pdb_moves_next(struct pdb_moves *it, struct pdb_moved *out);
 
-/* Finds the address in the image of an offset in a section. False: these bytes are not in the image. */
+/* Finds the target address of an offset in a section. False: the byte at the offset is not in the image. */
 bool pdb_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva);
 
 /* Finds the section and the offset of a source address. False: it is in no section. */
 bool pdb_section_of(const struct pdb *p, uint32_t source, unsigned *section, uint32_t *off);
 
-/* The contribution that contains an address; NULL: no module's code. */
+/* The contribution that contains an address; NULL: the address is in no contribution. */
 const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off);
 
 /* ---- texts ------------------------------------------------------------------------------ */
@@ -138,10 +140,10 @@ const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, 
  * before other threads use `p`. 0; -EAGAIN; -ENOMEM. */
 int pdb_index_texts(struct pdb *p, struct msf_io *io, struct err *e);
 
-/* Appends the name of a file, by its number, to `out`. Number 0 is "". 0; -EAGAIN; -EBADMSG; -ENOMEM. */
+/* Appends the name of a file, by its number, to `out`. Number 0 is the empty name. 0; -EAGAIN; -EBADMSG; -ENOMEM. */
 int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf *out, struct err *e);
 
-/* Reads one record of the types or ids. 0; -ENOENT: there is no such number; -EAGAIN; -EBADMSG; -ENOMEM.
+/* Reads one record of the types or ids. 0; -ENOENT: no record has the number; -EAGAIN; -EBADMSG; -ENOMEM.
  * Call pdb_record_release() in every case. */
 struct pdb_record {
 	uint16_t leaf;
@@ -150,7 +152,7 @@ struct pdb_record {
 };
 int pdb_record(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t number,
 	struct pdb_record *out, struct err *e);
-/* Finds the number of the definition of a class or union that a record only declares, by its name. 0;
- * -ENOENT: not found; -EAGAIN; -ENOMEM. */
+/* Searches by name for the record that defines a class or union, if `declaration` only declares it. Writes the
+ * number of the defining record. 0; -ENOENT: not found; -EAGAIN; -ENOMEM. */
 int pdb_definition(const struct pdb *p, struct msf_io *io, const struct pdb_record *declaration, uint32_t *number);
 void pdb_record_release(struct pdb_record *r);

@@ -1,4 +1,4 @@
-/* Reads the public symbols of a PDB: mangled names of addresses, for code that no module describes. An
+/* Reads the public symbols of a PDB: addresses with mangled names, for code that no module describes. An
  * address is a section and an offset. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once
@@ -12,17 +12,18 @@ struct pdb_public {
 };
 void pdb_public_release(struct pdb_public *s);
 
-/* Finds the symbol at an address in code, or the nearest before it. -ENOENT: the section has no such symbol.
- * -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. Call pdb_public_release() in every case. */
+/* Finds the symbol at an address in code, or else the nearest symbol before the address. 0; -ENOENT: the
+ * section has no symbol at or before the address; -EAGAIN; -EBADMSG, -ENOMEM with the reason in `e`. Call
+ * pdb_public_release() in every case. */
 int pdb_public_before(const struct pdb *p, struct msf_io *io, unsigned section, uint32_t off,
 	struct pdb_public *out, struct err *e);
 
 /* All public symbols in code, ascending, one for each address; functions are preferred. Call
- * pdb_publics_release() at the end. */
+ * pdb_publics_release() in every case. */
 struct pdb_publics {
 	struct pdb_public *at; /* their names point into the stream */
 	size_t n, room;
-	uint8_t *copy; /* of their stream, when it does not lie in memory in one piece */
+	uint8_t *copy; /* a copy of the stream; NULL: the stream lies in memory in one piece */
 };
 int pdb_publics(const struct pdb *p, struct msf_io *io, struct pdb_publics *out, struct err *e);
 void pdb_publics_release(struct pdb_publics *all);

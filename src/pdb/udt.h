@@ -8,12 +8,13 @@ enum { UDT_DECLARED = 0x80, UDT_UNIQUE = 0x200 };
 
 struct pdb_udt {
 	uint64_t size;
-	bool declared; /* its definition is another record */
+	bool declared; /* the definition is another record */
 	const char *name, *unique; /* pointers into the record; `unique` may be NULL */
 };
 
-/* Reads such a record. False: it is not a class, structure or union, or is broken. */
+/* Reads a record. False: the record is not of a class, structure or union, or is broken. */
 bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out);
 
-/* Reads a number in a record, and the offset of its end. False: it is cut short. */
+/* Reads the number at offset `at` of a record, and writes the offset of its end to `*end`. False: the number is
+ * cut short. */
 bool pdb_number(struct span body, size_t at, uint64_t *out, size_t *end);

@@ -14,8 +14,8 @@ enum best_purpose { BEST_SYMTAB, BEST_DEBUG, BEST_UNWIND, BEST_PURPOSES };
 struct best_row {
 	enum best_purpose purpose;
 	enum object_type object;
-	unsigned bits; /* 32, 64: the row is for such programs only; 0: for all */
-	enum filetype choice[BEST_CHOICES]; /* best first; ends with FILETYPE_NONE when shorter */
+	unsigned bits; /* 32 or 64: the row is only for programs of that width; 0: for all programs */
+	enum filetype choice[BEST_CHOICES]; /* best first; a shorter list ends with FILETYPE_NONE */
 };
 extern const struct best_row best_rows[]; /* ends with OBJECT_UNKNOWN */
 
@@ -24,5 +24,6 @@ extern const struct best_row best_rows[]; /* ends with OBJECT_UNKNOWN */
 const struct best_row *best_row(enum best_purpose p, enum object_type o, unsigned bits);
 
 const char *best_purpose_name(enum best_purpose p); /* "symtab" "debug" "unwind" */
-int best_purpose_find(const char *name);	     /* -EINVAL */
-unsigned best_grade(enum best_purpose p, const struct worth *w); /* how well such a file serves the purpose; 0: not at all */
+int best_purpose_find(const char *name);	     /* the purpose; -EINVAL: unknown name */
+unsigned best_grade(enum best_purpose p, const struct worth *w); /* how well a file with these contents
+									      serves the purpose; 0: not at all */

@@ -11,36 +11,36 @@ struct fetch;
 
 enum best_verdict {
 	BEST_CHOSEN,
-	BEST_AFTER, /* it has the feature, but another candidate is better */
-	BEST_LACKS, /* it exists, but lacks the feature */
+	BEST_AFTER, /* the file has what the purpose needs, but another candidate is better */
+	BEST_LACKS, /* the file exists, but lacks what the purpose needs */
 	BEST_MISSING,
-	BEST_FAILED, /* no source could be asked for it, or it is corrupt */
+	BEST_FAILED, /* the file could not be fetched or is corrupt */
 	BEST_NAMELESS /* too little is known about the module to request it */
 };
 
 struct best_candidate {
 	enum filetype type;
 	enum best_verdict verdict;
-	int error;	   /* with BEST_FAILED */
-	struct worth worth; /* of the file, if there is one */
+	int error;	   /* -errno with BEST_FAILED; otherwise 0 */
+	struct worth worth; /* what the file contains, if it was found */
 	char why[200];	   /* the reason of the verdict, for people; never empty */
-	struct blob *blob; /* the file, a reference; NULL: none was found */
+	struct blob *blob; /* a reference to the file; NULL: the file was not found */
 };
 
 struct best_choice {
 	enum object_type object;
-	unsigned bits; /* 0: unknown, and no choice depends on it */
+	unsigned bits; /* of the program; 0: unknown, taken as 64 */
 	unsigned n;    /* 0: no file of such a module serves the purpose */
-	int chosen;    /* an index; -1: no candidate */
+	int chosen;    /* index of the chosen candidate; -1: none can be chosen */
 	struct best_candidate all[BEST_CHOICES];
 };
 
-/* The platform of a module; if m->object does not say it, guessed from the ids and names. Or
- * OBJECT_UNKNOWN. */
+/* Returns the platform of a module: m->object, or else a guess from the ids and names. OBJECT_UNKNOWN: ids and
+ * names do not show the platform. */
 enum object_type best_object(const struct module *m);
 
-/* Fetches all candidates at once and waits for them. `bits` 0: read from the program, if it is found. 0;
- * -EINTR: `*stop` became true (may be NULL); -ENOMEM. Call best_release() even after an error. */
+/* Fetches all candidates at once and waits for them. `bits` 0: reads the width from the program, if
+ * that is found. 0; -EINTR: `*stop` became true (`stop` may be NULL); -ENOMEM. Call best_release() even after an error. */
 int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, unsigned bits,
 	const atomic_bool *stop, struct best_choice *out);
 void best_release(struct best_choice *c);

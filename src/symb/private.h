@@ -38,18 +38,18 @@ struct symb {
 struct wanted {
 	char *name;	    /* of the debug file, as in the request */
 	char *id;	    /* as in the request */
-	struct module m;    /* as far as name and id can be read */
+	struct module m;    /* what `name` and `id` say, as far as they are valid */
 	bool referenced;    /* a frame refers to it */
-	unsigned job;	    /* mark of the last job that listed it, to avoid duplicates in lists */
-	unsigned jobs;	    /* number of jobs that have it */
+	unsigned job;	    /* mark of the last job whose list got the module, to avoid duplicates */
+	unsigned jobs;	    /* number of jobs that list the module */
 	/* results, for the answer */
 	struct loaded *file; /* the file for look-ups; NULL: not found */
 	bool asked;	     /* the module was looked for */
 	bool hit;	     /* the file was already in the store */
-	double look_seconds; /* seconds for that check */
+	double look_seconds; /* seconds for the search of the store */
 	uint64_t size;	     /* bytes downloaded */
 	double fetch_seconds, make_seconds;
-	bool fetched, made;
+	bool fetched, made; /* a download was started; a conversion was started */
 	enum filetype used;   /* type of the file that was converted; FILETYPE_NONE: the conversion was stored */
 	struct worth used_worth;
 	char used_source[64];
@@ -60,21 +60,21 @@ struct wanted {
 #define NO_MODULE UINT32_MAX
 
 struct asked_frame {
-	uint32_t module; /* index into the job's modules; NO_MODULE */
-	bool minus;	 /* the offset is -1, the only negative one that a request may have */
-	uint32_t method; /* of a Portable PDB: the row of a method; 0: none */
+	uint32_t module; /* index into the job's modules; NO_MODULE: the frame has no module */
+	bool minus;	 /* the offset is -1, the only negative offset that is accepted */
+	uint32_t method; /* .NET: the method's row in the metadata; 0: the frame has no method */
 	uint64_t offset;
 	size_t big;	 /* for an offset of more than 64 bits: 1 + the position of its text in `bigs`; else
 			    0 */
 };
 
 struct asked_stack {
-	size_t first, n; /* frames */
+	size_t first, n; /* frames [first, first + n) of the request */
 };
 
 struct asked_job {
-	size_t modules, n_modules; /* in `refs` */
-	size_t stacks, n_stacks;
+	size_t modules, n_modules; /* the modules: first index in `refs`, and number */
+	size_t stacks, n_stacks;   /* the stacks: first index, and number */
 };
 
 struct request {
@@ -98,7 +98,7 @@ struct request {
 int request_read(struct request *q, const struct symb_api *api, struct span body,
 	const struct symb_limits *limits, struct err *e);
 /* Call it after the modules are loaded. Returns 200, or 400 for an offset of more than 64 bits in a module
- * that was found: Mozilla's service fails on it. */
+ * that was found: Mozilla's service fails on such an offset. */
 int request_check(const struct request *q, struct err *e);
 void request_release(struct request *q);
 
@@ -112,21 +112,21 @@ struct loaded {
 	unsigned refs;
 	struct span map;
 	struct gsym g;
-	char name[MODULE_NAME_MAX]; /* of the code file, if the GSYM file has it; "" */
+	char name[MODULE_NAME_MAX]; /* name of the code file; "": the GSYM file lacks it */
 	bool resident; /* its pages stay in memory; under the lock of symb */
-	bool exact; /* names may hold more than names: see eliot.h */
-	char made[160]; /* names the input: derive_is_stale() */
-	atomic_uint_fast64_t checked; /* clock_ms() when the input was the best */
+	bool exact; /* names have marks, which eliot_name() decodes */
+	char made[160]; /* describes the file that was converted, for derive_is_stale() */
+	atomic_uint_fast64_t checked; /* clock_ms() of the last check that found no better input */
 };
 
-/* Returns a reference to the file mapped under this key; NULL: no file is. */
+/* Returns a reference to the file that is mapped under the key `canon`; NULL: no file is mapped under it. */
 struct loaded *loaded_find(struct symb *s, const char *canon);
 /* Maps a file. The caller owns the reference in `*out`. With `k` NULL no other request finds the file, and the last
  * loaded_unref() unmaps it. 0, -errno. */
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
-/* Whether a better input may have come: looks into the store, at most once a second. */
+/* Whether the store now has a better input than the file that was converted. Looks at most once a second. */
 bool loaded_is_stale(struct symb *s, struct loaded *l, const struct artifact *a);
 /* Call it when a request needs no more look-ups in the file. Gives the file's pages back if other files
  * already fill RESIDENT_MOST. */

@@ -40,7 +40,7 @@ int reading_too_many(struct reading *r, const char *what, unsigned most);
 int reading_grow(void *list, size_t *room, size_t n, size_t size);
 
 /* Copies a string member of an object: at most `room` bytes with its NUL; "" if the member is missing.
- * False: the member is not a string, or too long. */
+ * False: the member is not a string, or is too long. */
 bool reading_text(struct reading *r, uint32_t object, const char *name, char *out, size_t room);
 
 /* Each reads a member of a job into the request. 0, or the HTTP status of the refusal, with its title in

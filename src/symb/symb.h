@@ -19,12 +19,12 @@
 struct fetch;
 struct symb;
 
-/* Limits of one request; a larger one is refused with the HTTP status given. 0: the value in
- * symb_limits_default. */
+/* Limits of one request. A request over a limit is refused with the HTTP status in the limit's comment. 0: the
+ * value in symb_limits_default. */
 struct symb_limits {
 	uint64_t bytes;	 /* of the body: 413 */
 	unsigned jobs;	 /* 400, as in Mozilla's service */
-	unsigned modules; /* of all jobs together: 413, as for the other limits */
+	unsigned modules; /* of all jobs together, as are the next two limits: 413 */
 	unsigned stacks;
 	unsigned frames;
 };
@@ -58,8 +58,8 @@ struct symb_flags {
 	const atomic_bool *gone; /* becomes true when the client no longer waits; may be NULL */
 };
 
-/* Returns the HTTP status: 200, 400, 413, 500 (out of memory), 503 (stopped). `out` gets the body, always
- * JSON; its `most` must be large enough, and SYMB_REPLY_MOST is. Blocks. */
+/* Returns the HTTP status: 200, 400, 413, 500 (out of memory), 503 (stopped). `out` gets the body, which is
+ * always JSON. `out->most` must be large enough: SYMB_REPLY_MOST is. `flags` may be NULL. Blocks. */
 #define SYMB_REPLY_MOST ((size_t)1 << 30)
 int symb_answer(struct symb *s, const struct symb_api *api, struct span body,
 	const struct symb_flags *flags, struct buf *out);

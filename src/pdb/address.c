@@ -57,8 +57,8 @@ static int compare_sources(const void *a, const void *b)
 	return compare_targets(a, b);
 }
 
-/* Reads OMAP records, each of which maps the bytes up to the next one. `back`: they map source to target,
- * not target to source. */
+/* Reads OMAP records, each of which maps the bytes up to the next one. `back`: the records map source to
+ * target, not target to source. */
 static void take_omap(struct pdb *p, const uint8_t *bytes, size_t n, bool back)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -104,7 +104,7 @@ int pdb_read_addresses(struct pdb *p, struct msf_io *io, const struct pdb_option
 	return r2 < 0 && r2 != -EAGAIN ? r2 : r3 < 0 ? r3 : r2 < 0 ? r2 : r;
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
+/* ---- look-ups ------------------------------------------------------------------------------- */
 
 static const struct pdb_section *section_list(const struct pdb *p, uint32_t *n)
 {
@@ -171,7 +171,7 @@ void pdb_moves(struct pdb_moves *it, const struct pdb *p, uint32_t start, uint32
 		else
 			to = mid;
 	}
-	/* A piece that begins before `start` may extend into the range. */
+	/* A piece that begins before `start` can extend into the range. */
 	it->next = from ? from - 1 : 0;
 }
 

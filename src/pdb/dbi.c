@@ -19,8 +19,8 @@ enum { FLAG_INCREMENTAL = 1, FLAG_STRIPPED = 2 };
 
 /* The sizes of the substreams. */
 struct parts {
-	uint32_t modules, contribs, others, optional; /* in bytes; `others` is the sum of those between
-							 contribs and optional */
+	uint32_t modules, contribs, others, optional; /* in bytes; `others` is the sum of the substreams
+							 between contribs and optional */
 };
 
 static const char *take_text(struct span *s)
@@ -35,7 +35,7 @@ static const char *take_text(struct span *s)
 	return text;
 }
 
-/* Reads the next module; each begins at a multiple of 4. False: no more, or the entry is cut short. */
+/* Reads the next module's entry, which begins at a multiple of 4. False: no entry follows, or it is cut short. */
 static bool next_module(struct span all, size_t *at, struct pdb_module *out)
 {
 	const uint8_t *h = span_at(all, *at, MODULE_SIZE);
@@ -181,8 +181,8 @@ int pdb_read_dbi(struct pdb *p, struct msf_io *io, struct pdb_optional *o, struc
 	return r < 0 || !p->has_dbi ? r : read_parts(p, io, &parts, o, e);
 }
 
-/* How many contributions that begin before an address are checked, because contributions may overlap a little. The
- * nearest one that contains the address counts. */
+/* The number of contributions, going back from an address, that are checked. Contributions can overlap a little, so
+ * several can contain the address: the one that begins nearest to it is used. */
 #define BACK_MOST 16
 
 const struct pdb_contrib *pdb_contrib_of(const struct pdb *p, unsigned section, uint32_t off)

@@ -35,8 +35,8 @@ struct spot {
 	bool target; /* a jump leads here; a second jump is not followed */
 };
 
-/* The start of a function. If OMAP tables moved its parts to different places, the start of the part that
- * contains the address. */
+/* The start of a function. If OMAP tables moved parts of the function to different places, this is the start of
+ * the part that contains the address. */
 struct origin {
 	uint32_t off, rva;
 };
@@ -58,8 +58,8 @@ static struct origin origin_of(const struct pdb *p, const struct spot *at, uint3
 	return o;
 }
 
-/* An inlined call as GSYM has it: the pieces in which a call site keeps its caller and the line of the call.
- * `start`: where the call begins, but not before the origin; UINT32_MAX: not known yet. */
+/* An inlined call as GSYM has it: a series of pieces in which a call site has the same caller and the same line of
+ * the call. `start`: offset of the call's first byte at or after the origin; UINT32_MAX: not known yet. */
 struct call {
 	uint32_t number, caller, file, line, start;
 };
@@ -89,7 +89,7 @@ static void follow_calls(const struct pdb_code *c, const struct pdb_pieces_of *c
 	}
 }
 
-/* The starts of the calls at piece `i`, innermost first. -ENOMEM. */
+/* Finds the starts of the calls at piece `i`, innermost first. 0; -ENOMEM. */
 static int starts_of(const struct pdb_code *c, const struct pdb_pieces_of *cut, size_t i, uint32_t from,
 	uint32_t starts[static PDB_DEPTH_MOST])
 {
@@ -152,8 +152,8 @@ static int add_frames(struct pdb_namer *names, const struct pdb_code *c, const s
 	return r < 0 ? r : add_frame(names, c, out, &own, p->file, p->line, at->rva - o->rva, again);
 }
 
-/* Finds the frames of the address in `f`. The function begins at `start`. For a public symbol `f` is only the byte
- * at the address, and so `start` may lie before it. */
+/* Finds the frames of the address in `f`. The function begins at `start`. For a public symbol, `f` is
+ * only the byte at the address, so `start` can be lower than f->off. */
 static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const struct pdb_func *f, uint32_t start,
 	const struct spot *at, struct pdb_found *out)
 {
@@ -172,7 +172,8 @@ static int find_in_func(struct pdb_namer *names, const struct pdb_code *c, const
 	return r == 0 && again ? -EAGAIN : r;
 }
 
-/* The function at an address; NULL for trampolines: a public symbol or lines there count more. */
+/* The function at an address. NULL: the address is in no function, or in a trampoline, whose frames come rather from
+ * a public symbol or from lines. */
 static const struct pdb_func *func_of(const struct pdb_code *c, unsigned section, uint32_t off)
 {
 	const struct pdb_func *f = pdb_func_at(c, section, off);
@@ -180,7 +181,8 @@ static const struct pdb_func *func_of(const struct pdb_code *c, unsigned section
 	return f && f->kind != PDB_TRAMPOLINE ? f : NULL;
 }
 
-/* The start of code without a name: the end of the function before it, or the start of its module's code. */
+/* The start of the unnamed code at an address: the end of the function before the address, or else the start of
+ * the contribution. */
 static uint32_t unnamed_start(const struct pdb_code *c, const struct spot *at)
 {
 	const struct pdb_contrib *k = pdb_contrib_of(c->p, at->section, at->off);
@@ -199,9 +201,10 @@ static uint32_t unnamed_start(const struct pdb_code *c, const struct spot *at)
 	return MIN(start, at->off);
 }
 
-/* Finds the public symbol for an address. Such a symbol extends to the next one, or to the next function if that
- * begins earlier. If its own address lies in a function, the symbol begins at the end of that function. Lines come
- * from the module: assemblers write lines without functions. Code that has only lines gets an empty name. */
+/* Finds the public symbol for an address. Such a symbol extends to the next one, or to the next function if the
+ * function begins earlier. If the symbol's own address lies in a function, the symbol begins at the end of that
+ * function. Lines come from the module: assemblers write lines without functions. Code that has only lines gets
+ * an empty name. */
 static int find_public(const struct pdb *p, struct pdb_namer *names, const struct pdb_code *c, const struct spot *at,
 	struct pdb_found *out, struct err *e)
 {
@@ -280,7 +283,7 @@ static int find_in_module(const struct pdb *p, struct pdb_namer *names, int modu
 	return r;
 }
 
-/* Without contributions, searches every module for the address. */
+/* Searches every module for the address, for a PDB without contributions. */
 static int find_anywhere(const struct pdb *p, struct pdb_namer *names, const struct spot *at, struct pdb_found *out,
 	struct err *e)
 {

@@ -92,8 +92,8 @@ static int load_exports(struct pdb_namer *n, unsigned module, const struct pdb_e
 	return 0;
 }
 
-/* Such an id means entry `id >> 20 & 0x7ff` of the imports, and index `id & 0xfffff` in that entry. -ENOENT:
- * the id leads nowhere. */
+/* An id of another module consists of an entry of the imports (`id >> 20 & 0x7ff`) and an index in that entry
+ * (`id & 0xfffff`). -ENOENT: the module or the id in it does not exist. */
 int pdb_resolve_id(struct pdb_namer *n, const struct pdb_code *c, uint32_t *id)
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(64u << 10);

@@ -1,4 +1,4 @@
-/* Cuts functions into pieces with the same frames. */
+/* Cuts functions into pieces. All addresses of a piece have the same frames. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pdb/frames.h"
 #include "base/grow.h"
@@ -106,8 +106,8 @@ static int paint_row(struct pdb_pieces_of *p, int site, const struct pdb_row *ro
 	return 0;
 }
 
-/* Adds all calls to the pieces. Where only calls inside a call have a row, the call itself is added, too,
- * with an unknown line. */
+/* Adds all calls to the pieces. A call that has no row of its own at a piece is added with an unknown line, if a
+ * call inside it has a row there. */
 static int paint(struct pdb_pieces_of *p)
 {
 	uint64_t work = 0;

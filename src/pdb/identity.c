@@ -1,5 +1,5 @@
-/* Reads the identity of a PDB. Stream 1 has the GUID. Stream 3 has the machine, and the age that the program has,
- * too. The directory of a large MSF file has megabytes, so only the few words that say where these two streams
+/* Reads the identity of a PDB. Stream 1 has the GUID. Stream 3 has the machine, and the age that the program
+ * contains. The directory of a large MSF file has megabytes, so only the few words that say where these two streams
  * begin are read, one by one. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pdb/identity.h"
@@ -15,7 +15,7 @@
 #define BLOCK_MOST 65536u
 #define NO_STREAM UINT32_MAX /* the size of a deleted stream */
 #define MSFZ_HEADER_SIZE 80
-#define CHUNK_MOST (16u << 20) /* decompressed bytes, of a chunk that has an identity */
+#define CHUNK_MOST (16u << 20) /* the most decompressed bytes of a chunk in which a needed stream begins */
 
 enum { STREAM_INFO = 1, STREAM_DBI = 3, STREAMS_READ };
 
@@ -43,7 +43,7 @@ struct blocks {
 	struct msf_io *io;
 	struct err *e;
 	uint32_t size, n;
-	uint32_t directory; /* bytes */
+	uint32_t directory; /* size of the directory in bytes */
 };
 
 /* ---- MSF ------------------------------------------------------------------------------------ */
@@ -56,8 +56,8 @@ static int block_at(const struct blocks *b, const char *what, uint32_t block, ui
 	return 0;
 }
 
-/* Block `i` of the list of the directory's blocks. Microsoft's tools write the number of each into the superblock.
- * LLVM writes only the first; the others follow it. */
+/* Finds block `i` of the list of the directory's blocks. Microsoft's tools write the number of each block of that
+ * list into the superblock. LLVM's tools write only the first number; the other blocks follow that block. */
 static int map_block(const struct blocks *b, const char *what, uint64_t i, uint64_t *off)
 {
 	uint8_t word[4];
@@ -76,7 +76,7 @@ static int map_block(const struct blocks *b, const char *what, uint64_t i, uint6
 	return block_at(b, what, block, off);
 }
 
-/* Word `i` of the directory, through the list of the directory's blocks. */
+/* Reads the 32-bit word `i` of the directory, after finding its block in the list of the directory's blocks. */
 static int directory_word(const struct blocks *b, uint64_t i, uint32_t *out)
 {
 	const char *what = "its stream directory";
@@ -160,7 +160,7 @@ static int read_fronts(const struct blocks *b, struct front *info, struct front 
 			f->size = size;
 			f->word = at;
 			r = read_front(b, f);
-			again = r == -EAGAIN ? r : again; /* the other stream's bytes are listed, too */
+			again = r == -EAGAIN ? r : again; /* continue, to list the other stream's missing bytes, too */
 			r = r == -EAGAIN ? 0 : r;
 		}
 		at += ((uint64_t)size + b->size - 1) / b->size;
@@ -241,7 +241,7 @@ static int open_msfz(struct msf_io *io, struct front *info, struct front *dbi, u
 	return r;
 }
 
-/* Says that the next byte is missing, until the size of the file is known. */
+/* Reports the next byte as missing, so that the caller tries again when more of the file is downloaded. */
 static int wait_for_size(struct msf_io *io)
 {
 	io->lacks[0] = (struct msf_lack){io->v.have, 1};
@@ -249,7 +249,7 @@ static int wait_for_size(struct msf_io *io)
 	return -EAGAIN;
 }
 
-/* ---- what the streams say ------------------------------------------------------------------- */
+/* ---- contents of the streams ---------------------------------------------------------------- */
 
 static int take_info(const struct front *f, struct pdb_identity *out, struct err *e)
 {

@@ -12,7 +12,7 @@
 
 enum { FEATURE_VC110 = 20091201, FEATURE_VC140 = 20140508, FEATURE_MINI = 0x494e494d };
 
-/* Consumes `n` bytes at the front. NULL: there are fewer. */
+/* Consumes `n` bytes at the front. NULL: fewer bytes are left. */
 static const uint8_t *take_bytes(struct span *s, size_t n)
 {
 	const uint8_t *p = s->p;

@@ -73,7 +73,7 @@ static int compare_inlinees(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* The parts may be in any order. */
+/* The parts can be in any order. */
 int pdb_read_lines(struct pdb_code *c)
 {
 	size_t at = 0;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define SUPERBLOCK_SIZE 56
-#define MAP_AT 52 /* offset in the superblock of the map: the numbers of the blocks that list the directory's
-		     blocks */
+#define MAP_AT 52 /* offset of the map in the superblock. The map is the numbers of the blocks that list the
+		     directory's blocks */
 #define BLOCK_LEAST 512u
 #define BLOCK_MOST 65536u
 #define SIZE_NONE UINT32_MAX /* the size of a stream that was deleted */
@@ -29,7 +29,7 @@ static int block_offset(const struct msf *m, uint32_t block, uint64_t *off, cons
 	return 0;
 }
 
-/* How many blocks from entry `i` of `list` on are contiguous in the file, up to `most`. */
+/* Counts the blocks from entry `i` of `list` that are contiguous in the file, up to `most` blocks. */
 static uint64_t run_of_blocks(const uint8_t *list, uint64_t i, uint64_t most)
 {
 	uint64_t k = 1;
@@ -247,7 +247,8 @@ int msf_load(const struct msf *m, struct msf_io *io, uint32_t stream, uint32_t o
 	return r;
 }
 
-/* Finds the offset in the file of bytes of a stream. False: their blocks do not follow each other. */
+/* Finds the offset in the file of bytes of a stream. False: the bytes are not contiguous in the
+ * file. */
 static bool one_run(const struct msf *m, uint32_t stream, uint32_t off, size_t n, uint64_t *at)
 {
 	const uint8_t *list = m->directory + 4 * (size_t)m->streams[stream].first;

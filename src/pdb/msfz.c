@@ -10,7 +10,7 @@
 
 #define HEADER_SIZE 80
 #define CHUNK_ENTRY 20
-#define CHUNK_MOST (256u << 20)	  /* decompressed bytes of a chunk */
+#define CHUNK_MOST (256u << 20)	  /* the most decompressed bytes of a chunk */
 #define EXPAND_MOST 1024u	  /* a stream is at most this many times as large as the file */
 #define DIRECTORY_MOST (64u << 20)
 #define SIZE_NONE UINT32_MAX
@@ -20,7 +20,7 @@ const char msfz_magic[32] = "Microsoft MSFZ Container\r\n\x1a" "ALD\0";
 
 enum { HOW_PLAIN, HOW_ZSTD, HOW_DEFLATE };
 
-/* ---- bytes that are packed ------------------------------------------------------------------ */
+/* ---- compressed bytes ----------------------------------------------------------------------- */
 
 static int unpack(uint32_t how, struct span in, uint8_t *out, size_t n, const char *what, struct err *e)
 {
@@ -82,8 +82,8 @@ static int read_chunks(struct msf *m, struct msf_io *io, uint64_t off, uint32_t 
 	return r;
 }
 
-/* Reads the fragments of a stream, up to a size of 0. A deleted stream has SIZE_NONE in place of its
- * fragments. */
+/* Reads the fragments of a stream; the size 0 ends the list. A deleted stream has SIZE_NONE in place of a
+ * list. */
 static int index_stream(struct msf *m, struct msf_stream *s, struct span d, size_t *at, struct err *e)
 {
 	uint64_t size = 0;
@@ -182,7 +182,7 @@ static int load_chunk(const struct msf *m, struct msf_io *io, uint32_t i, const 
 	return 0;
 }
 
-/* Reads from a fragment, which begins in chunk i and may continue in the following chunks. */
+/* Reads from a fragment, which begins in chunk i and can continue in the following chunks. */
 static int read_from_chunks(const struct msf *m, struct msf_io *io, uint32_t i, uint64_t off, uint8_t *p,
 	size_t n, const char *what, struct err *e)
 {

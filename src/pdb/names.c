@@ -9,7 +9,8 @@
 
 enum { LF_FUNC_ID = 0x1601, LF_MFUNC_ID = 0x1602, LF_STRING_ID = 0x1605 };
 
-/* Removes a part of a name that could not be read: a name without parameters is better than no name. */
+/* Removes the last part of a name, from offset `before`, if that part could not be read. A name without parameters
+ * is better than no name. */
 static int keep_readable(struct buf *out, size_t before, int r)
 {
 	if (r == 0 || r == -EAGAIN || r == -ENOMEM)

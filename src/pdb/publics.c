@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define CODE 0x20000020u
-#define HEADER_SIZE 28 /* of the stream with the order of the public symbols */
-#define RECORD_SIZE 14 /* of a record, before the name */
+#define HEADER_SIZE 28 /* bytes of the header of the stream that orders the public symbols */
+#define RECORD_SIZE 14 /* bytes of a record before its name */
 #define NAME_MOST (64u << 10)
 #define FUNCTION 2
 
@@ -50,7 +50,7 @@ void pdb_public_release(struct pdb_public *s)
 	free(take(s->name));
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all symbols ---------------------------------------------------------------------------- */
 
 static int compare_publics(const void *a, const void *b)
 {
@@ -105,7 +105,7 @@ void pdb_publics_release(struct pdb_publics *all)
 	all->n = all->room = 0;
 }
 
-/* ---- one of them ---------------------------------------------------------------------------- */
+/* ---- the symbol before an address ----------------------------------------------------------- */
 
 /* Reads the record at offset `at` of the stream: first its length, then the record. */
 static int record_at(const struct pdb *p, struct msf_io *io, uint32_t at, uint8_t **out, struct pdb_symbol *s,
@@ -127,8 +127,8 @@ static int record_at(const struct pdb *p, struct msf_io *io, uint32_t at, uint8_
 	return r;
 }
 
-/* Reads entry `i` of the order. `*code`: whether it is a public symbol in code; if not, `out` has only the
- * address. `*record`: where the symbol lies in its stream; may be NULL. */
+/* Reads the symbol at entry `i` of the list in order of address. `*code`: whether the symbol is in code; if not, `out`
+ * has only the address. `*record`: offset of the symbol in its stream; `record` may be NULL. */
 static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t i, struct pdb_public *out,
 	bool *code, uint32_t *record, struct err *e)
 {
@@ -154,11 +154,11 @@ static int entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t 
 	return *code && !out->name ? -ENOMEM : 0;
 }
 
-#define MAP_MOST (1u << 20) /* bytes of an order that are requested at once */
+#define MAP_MOST (1u << 20) /* a list in order of address of at most this many bytes is requested at once */
 #define PIVOTS 16
 
 /* Lists more missing bytes than those of one step of the search, so that the search takes fewer rounds: first the
- * order, then symbols between which the next steps choose. */
+ * list in order of address, then the symbols that the next steps are likely to compare. */
 static void note_more(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t n, uint32_t from, uint32_t to)
 {
 	_cleanup_free_ uint8_t *all = NULL;
@@ -175,7 +175,7 @@ static void note_more(const struct pdb *p, struct msf_io *io, uint32_t map, uint
 	}
 }
 
-/* Counts the entries at or before the address. */
+/* Counts the entries whose symbols are at or before the address. */
 static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t n, unsigned section, uint32_t off,
 	uint32_t *out, struct err *e)
 {
@@ -204,7 +204,7 @@ static int find_entry(const struct pdb *p, struct msf_io *io, uint32_t map, uint
 #define BACK_MOST 4096 /* the most entries to go back in search of a symbol in code */
 
 /* Goes back from entry `i` to the nearest address that has a public symbol in code, and returns the best
- * symbol there: a function, and of several the first one in the stream. */
+ * symbol there: a function if possible, and of several symbols the first in the stream. */
 static int best_back(const struct pdb *p, struct msf_io *io, uint32_t map, uint32_t i, unsigned section,
 	struct pdb_public *out, struct err *e)
 {
@@ -236,7 +236,7 @@ static int best_back(const struct pdb *p, struct msf_io *io, uint32_t map, uint3
 	return found ? 0 : -ENOENT;
 }
 
-/* Finds the symbol by reading all public symbols, for a PDB without their order. */
+/* Finds the symbol by reading all public symbols, for a PDB without a list in order of address. */
 static int search_all(const struct pdb *p, struct msf_io *io, unsigned section, uint32_t off, struct pdb_public *out,
 	struct err *e)
 {

@@ -12,7 +12,7 @@
 #define MARK_SIZE 8
 #define HASH_SIZE 4
 #define STEP (8u << 10)		/* bytes to read at once while searching records */
-#define IN_PLACE 256u /* the same, for bytes that are in memory in one piece: few, so mostly in one block */
+#define IN_PLACE 256u /* bytes to use at once in memory: few, because they must lie in one piece there */
 #define NAME_STEP 128u
 #define NAME_MOST (64u << 10)
 #define NAMES_HEADER 12
@@ -78,7 +78,7 @@ int pdb_read_records(struct pdb *p, struct msf_io *io, struct pdb_records *out, 
 	return read_marks(p, io, out, le16(h + 20), le32(h + 40), le32(h + 44), e);
 }
 
-/* Finds the last record at or before the number whose offset is known: by the index, or else by the marks. */
+/* Finds the last record up to `number` whose offset is known, from the index or else from the marks. */
 static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *at_number, uint32_t *at)
 {
 	uint32_t a = 0, b = from->n_marks, step = (number - from->begin) / PDB_STEP;
@@ -111,7 +111,7 @@ struct window {
 	uint8_t copy[STEP];
 };
 
-/* Reads the length of the record at `at`. -ENOENT: the record is broken; -EAGAIN; others. */
+/* Reads the length of the record at `at`. 0; -ENOENT: the record is broken; errors of msf_read(). */
 static int read_length(const struct pdb *p, struct msf_io *io, const struct pdb_records *from, uint32_t at,
 	struct window *w, uint32_t *len, struct err *e)
 {
@@ -208,7 +208,7 @@ int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf
 
 /* ---- the index ---------------------------------------------------------------------------- */
 
-/* Indexes the records up to the first broken one. Records behind that are found by the marks. */
+/* Indexes the records up to the first broken one. The marks lead to the records after it. */
 static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_records *all, struct err *e)
 {
 	uint32_t most = MIN(all->end - all->begin, all->size / 4), at = 0, len;

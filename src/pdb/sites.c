@@ -146,8 +146,8 @@ static int read_site(const struct pdb_code *c, const struct pdb_func *f, const s
  * functions are skipped. */
 struct walk {
 	int site[PDB_DEPTH_MOST]; /* the innermost site in each open scope; -1: the function itself */
-	bool begins[PDB_DEPTH_MOST]; /* the scope is a call site, not a block */
-	unsigned depth, foreign; /* open scopes: of the function, and skipped ones inside */
+	bool begins[PDB_DEPTH_MOST]; /* whether the scope is a call site, not a block */
+	unsigned depth, foreign; /* numbers of open scopes: of the function, and of skipped scopes in it */
 };
 
 static bool is_site(uint16_t kind)

@@ -87,8 +87,8 @@ static bool read_func(const struct pdb_symbol *s, struct pdb_func *f)
 	}
 }
 
-/* Names separated code after the function that the compiler moved the code out of. The function's record
- * usually precedes. */
+/* Names separated code after the function that the compiler moved the code out of. That function's
+ * record usually comes earlier in the stream. */
 static void name_separated(struct pdb_code *c)
 {
 	for (size_t i = 0; i < c->n_funcs; i++) {
@@ -123,7 +123,7 @@ static bool keeps(const struct pdb_func *f)
 	return f->size && f->size <= INT32_MAX && f->off <= UINT32_MAX - f->size;
 }
 
-/* Reads every record and counts open scopes, instead of using the scope ends in the records, which may be
+/* Reads every record and counts open scopes, instead of using the scope ends in the records, which can be
  * wrong. */
 int pdb_read_symbols(struct pdb_code *c)
 {

@@ -1,4 +1,4 @@
-/* Finds the definition of a class that a PDB's record only declares, by the hash of its name. */
+/* Reads records of classes, and finds the definition of a class that a record only declares, by the hash of its name. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/little.h"
 #include "base/util.h"
@@ -52,8 +52,8 @@ bool pdb_udt(const struct pdb_record *r, struct pdb_udt *out)
 	return out->name;
 }
 
-/* A number below 0x8000 is stored directly; otherwise these two bytes give the size of the number that
- * follows. */
+/* A number below 0x8000 is stored in two bytes. Otherwise the two bytes give the kind and size of the number that
+ * follows them. */
 bool pdb_number(struct span body, size_t at, uint64_t *out, size_t *end)
 {
 	const uint8_t *p = span_at(body, at, 2);
@@ -87,7 +87,7 @@ static int is_definition(const struct pdb *p, struct msf_io *io, uint32_t number
 	return r == -EAGAIN || r == -ENOMEM ? r : r > 0;
 }
 
-/* Records with a unique name are hashed by that name, others by the readable name. */
+/* A record's hash is that of its unique name if it has one, otherwise that of its readable name. */
 int pdb_definition(const struct pdb *p, struct msf_io *io, const struct pdb_record *declaration, uint32_t *number)
 {
 	const struct pdb_records *t = &p->types;

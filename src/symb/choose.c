@@ -67,8 +67,8 @@ static int ask_one(struct asked *a, struct waits *w, struct fetch *f, const stru
 	return 0;
 }
 
-/* Asks for the candidates of all rows of the platform: which row applies to a PE file is known only from the
- * file. */
+/* Asks for the candidates of all rows of the platform, because only the PE file itself shows which of its rows
+ * applies. */
 static int ask_all(struct asked *a, struct waits *w, struct fetch *f, const struct module *m, enum best_purpose p)
 {
 	int r = 0;
@@ -105,7 +105,7 @@ static const char *const wanted_words[BEST_PURPOSES] = {
 	[BEST_UNWIND] = "unwind information",
 };
 
-/* The verdict of one candidate. Returns its grade; 0: it cannot be chosen. */
+/* Judges one candidate: sets its verdict and the reason. Returns its grade; 0: it cannot be chosen. */
 static unsigned judge(struct best_candidate *c, const struct asked *a, enum best_purpose p)
 {
 	const struct question *q = a->q[c->type];
@@ -135,7 +135,7 @@ static unsigned judge(struct best_candidate *c, const struct asked *a, enum best
 	return 0;
 }
 
-/* Chooses the candidate of the highest grade; of equal ones the first. */
+/* Chooses the candidate of the highest grade; of equal grades, the first candidate. */
 static void choose(struct best_choice *out, const unsigned grades[static BEST_CHOICES], enum best_purpose p)
 {
 	for (unsigned i = 0; i < out->n; i++)

@@ -18,7 +18,7 @@ static const char *name_of(struct writing *w, const char *name)
 struct answer {
 	struct wanted *module; /* NULL: the frame has no module */
 	bool found;
-	int64_t more; /* bytes to add to the offset, as the name says (eliot_name()) */
+	int64_t more; /* bytes that eliot_name() decoded from the name, added to the offset */
 	uint64_t offset;
 	const char *function;
 };

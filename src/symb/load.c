@@ -17,7 +17,7 @@
 
 /* ---- candidates --------------------------------------------------------------------- */
 
-/* A file type that is asked for. Those of one stage are asked for at the same time. */
+/* A file type to request for a module. The candidates of one stage are requested at the same time. */
 struct candidate {
 	enum filetype type;
 	unsigned stage; /* a later stage is requested if the earlier ones are not enough */
@@ -50,9 +50,9 @@ static void add_candidate(struct loading *l, enum filetype t, unsigned stage)
 }
 
 /* Chooses the candidates of a module and their order. A program is requested when its debug file lacks debug
- * information. With a debug id alone, the Breakpad file comes first: such
- * requests mean that file, and every symbol server has it under that id. A PDB is large, so it is requested only
- * when no smaller file has debug information. */
+ * information. If the request gives only a debug id, the Breakpad file comes first: such requests mean that file,
+ * and every symbol server has it under that id. A PDB is large, so it is requested only when no smaller file has
+ * debug information. */
 static void plan(struct loading *l)
 {
 	const struct module *m = &l->w->m;
@@ -99,7 +99,8 @@ static bool is_exact(const struct module *m, enum filetype t)
 	return m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD;
 }
 
-/* Names the GSYM file that is made from a file of type `t`. 0; -ENOENT: none can be made. */
+/* Names the GSYM file that is made from a file of type `t`. 0; -ENOENT: such a
+ * file cannot be converted. */
 static int made_of(struct symb *s, const struct module *m, enum filetype t, const struct symb_flags *flags,
 	struct artifact *out)
 {
@@ -111,7 +112,7 @@ static int made_of(struct symb *s, const struct module *m, enum filetype t, cons
 			      : derive_artifact(&in, false, out);
 }
 
-/* ---- what is stored already --------------------------------------------------------- */
+/* ---- stored GSYM files -------------------------------------------------------------- */
 
 static bool find_made(struct symb *s, const struct artifact *a, bool exact, struct loaded **out)
 {
@@ -133,8 +134,8 @@ static bool find_made(struct symb *s, const struct artifact *a, bool exact, stru
 	return found;
 }
 
-/* Whether a file of type `t` may have lines that the stored files lack. False if an earlier request has converted
- * such a file, or did not find it. */
+/* Whether a file of type `t` could have lines that the stored GSYM files lack. False if an earlier request has
+ * converted such a file, or did not find it. */
 static bool may_say_more(struct symb *s, const struct loading *l, enum filetype t)
 {
 	struct artifact in, made;
@@ -168,7 +169,8 @@ static bool has_lines(const struct loaded *l)
 	return l->g.n_files > 1;
 }
 
-/* Looks for a stored GSYM file. A file with symbols only is taken if no other file may say more. */
+/* Looks for a stored GSYM file. A file without lines is taken only if no other file could
+ * have more. */
 static bool is_here(struct symb *s, struct loading *l)
 {
 	struct loaded *symbols = NULL, *file;
@@ -201,7 +203,7 @@ static bool is_here(struct symb *s, struct loading *l)
 
 /* ---- fetching ----------------------------------------------------------------------- */
 
-/* Asks for the file of a candidate. `whole`: never for parts of a PDB. */
+/* Asks for the file of a candidate. `whole`: requests the whole file, even of a PDB. */
 static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w, bool whole)
 {
 	_cleanup_free_ struct artifact *want = calloc(1, sizeof(*want));
@@ -226,7 +228,7 @@ static int ask(struct symb *s, struct loading *l, unsigned i, struct waits *w, b
 
 enum { RANK_LINES = 10, RANK_SYMBOLS = 20, RANK_NOTHING = 30 };
 
-/* The rank of a file, lower is better: first what it contains, then its place in the table. */
+/* The rank of a file; a lower rank is better. The contents count first, then the type's place in best_rows. */
 static unsigned rank_of(struct blob *b, const struct key *k)
 {
 	const struct best_row *row = best_row(BEST_DEBUG, filetype_row(k->type)->object, 0);
@@ -256,7 +258,8 @@ static void add_reason(struct wanted *w, const char *what, int r, const char *wh
 			why[0] ? why : err_text(r));
 }
 
-/* The same for the conversion of a file that was found: this reason stands before those of files that were not. */
+/* Like add_reason(), for a file that was found but could not be converted. The reason goes before the reasons of
+ * files that were not found. */
 static void add_failure(struct wanted *w, const char *what, int r, const char *why)
 {
 	char others[sizeof(w->why)];
@@ -268,7 +271,8 @@ static void add_failure(struct wanted *w, const char *what, int r, const char *w
 		snprintf(w->why + strlen(w->why), sizeof(w->why) - strlen(w->why), "; %s", others);
 }
 
-/* Compares the file with the checksum in the request. 0: equal, or not comparable; -errno and `e`. */
+/* Compares the file with the checksum in the request. 0: they are equal or cannot be compared; otherwise
+ * -errno, with the reason in `e`. */
 static int check_sum(const struct wanted *w, const struct question *q, struct err *e)
 {
 	struct view v;
@@ -281,7 +285,8 @@ static int check_sum(const struct wanted *w, const struct question *q, struct er
 	return MIN(r, 0);
 }
 
-/* Takes the answer of byte ranges. If symbols were found before, they are as good as it is without lines. */
+/* Takes the GSYM file made from byte ranges of a PDB. If it has no lines, a file that was found before is used
+ * instead. */
 static int take_part(struct symb *s, struct loading *l, unsigned i, struct question *q, struct waits *w)
 {
 	struct loaded *file;
@@ -345,7 +350,7 @@ static void note_used(struct wanted *w, const struct blob *b, enum filetype t)
 	snprintf(w->used_source, sizeof(w->used_source), "%s", blob_facts(b)->source);
 }
 
-/* Converts the best file found. derive/ finds that file again in the store or in its place on disk. */
+/* Converts the best of the files found. derive/ opens that file again, in the store or in its place on disk. */
 static int make(struct symb *s, struct loading *l, struct waits *w)
 {
 	struct artifact a;
@@ -394,7 +399,7 @@ static void take_made(struct symb *s, struct loading *l)
 	question_unref(q);
 }
 
-/* ---- all of them -------------------------------------------------------------------- */
+/* ---- all modules -------------------------------------------------------------------- */
 
 struct batch {
 	struct symb *s;
@@ -416,8 +421,8 @@ static int ask_more(struct batch *b, struct loading *l)
 	return r;
 }
 
-/* Whether to convert what was found, rather than to request the next stage: it has all debug information, or there is no
- * other candidate. */
+/* Whether to convert the best file found instead of requesting the next stage: a file has all debug information, or
+ * no candidate is left. */
 static bool is_enough(const struct loading *l)
 {
 	bool debug = false;

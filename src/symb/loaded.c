@@ -13,10 +13,10 @@
 /* The number of files that stay mapped when no request uses them. */
 #define LOADED_MOST 512
 
-/* Bytes of mapped files whose pages stay in memory after use. The pages of further files are given back. */
+/* The most bytes of mapped files whose pages stay in memory after use. The pages of other files are released. */
 #define RESIDENT_MOST (96ull << 20)
 
-#define CHECK_EVERY_MS 1000 /* how often a mapped file is checked for a better input */
+#define CHECK_EVERY_MS 1000 /* the least time between two checks of a mapped file for a better input */
 
 static void unlink_loaded(struct symb *s, struct loaded *l)
 {
@@ -41,7 +41,7 @@ static void free_loaded(struct loaded *l)
 	free(l);
 }
 
-/* (under lock) Unmaps unused files, least recently used first, until `most` are left. */
+/* (under lock) Unmaps unused files, least recently used first, until at most `most` files are left. */
 static void trim_loaded(struct symb *s, unsigned most)
 {
 	struct loaded *l = s->oldest, *newer;
@@ -137,7 +137,7 @@ int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, 
 
 	if (r == 0)
 		r = gsym_open(&l->g, l->map, e);
-	/* gsym_prepare() would touch every page, and functions that never overlap do not need it. */
+	/* Functions of an exact file never overlap, so it does not need gsym_prepare(), which touches every page. */
 	if (r == 0 && exact)
 		l->g.prepared = true;
 	else if (r == 0)

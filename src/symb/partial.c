@@ -1,11 +1,12 @@
-/* Asks for a PDB of which only the bytes for the frames of one request are fetched. */
+/* Requests a part of a PDB: only the bytes that the frames of one request need. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "convert/partial.h"
 #include "symb/private.h"
 #include "symb/wait.h"
 
-/* Lists the addresses that frames have in the module. How many; 0 if ranges cannot answer all frames. */
+/* Lists the addresses of the request's frames in the module. Returns their number; 0: byte ranges of the PDB cannot
+ * answer all of these frames. */
 static size_t addresses_of(const struct request *q, const struct wanted *w, uint32_t *out, size_t most)
 {
 	size_t n = 0;

@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
-/* Writes `"NAME": {"FILE/ID": seconds, ...}, ` with the modules for which `of` sets `*has`. Returns the
- * sum. */
+/* Writes `"NAME": {"FILE/ID": seconds, ...}, ` with the modules for which `of` sets `*has`. Returns the sum
+ * of the seconds. */
 static double put_times(struct writing *w, const char *name, double (*of)(const struct wanted *m, bool *has))
 {
 	double sum = 0;
@@ -30,7 +30,7 @@ static double put_times(struct writing *w, const char *name, double (*of)(const 
 	return sum;
 }
 
-/* Like put_times(), for failures; writes nothing if there are none. */
+/* Like put_times(), for failures; writes nothing if no module failed. */
 static void put_failures(struct writing *w, double (*of)(const struct wanted *m, bool *has))
 {
 	bool some = false, has;
@@ -65,7 +65,7 @@ static double make_fail_time(const struct wanted *m, bool *has)
 	return m->make_seconds;
 }
 
-/* Always 0: a conversion includes storing its result, so no separate time is known. */
+/* Always 0: a conversion includes storing its result, so the time of storing alone is unknown. */
 static double save_time(const struct wanted *m, bool *has)
 {
 	*has = m->made && m->file;

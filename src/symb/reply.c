@@ -37,7 +37,7 @@ static const char *found_word(const struct wanted *w)
 	return !w->asked ? "null" : w->file ? "true" : "false";
 }
 
-/* Writes the modules of a job, each once. `errors`: only those that were not found, with the reason. */
+/* Writes the modules of a job, each once. `errors`: only the modules that were not found, with the reason. */
 static void put_modules(struct writing *w, const struct asked_job *job, bool errors)
 {
 	unsigned mark = (unsigned)(job - w->q->jobs) * 2 + errors + 1;

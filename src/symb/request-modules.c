@@ -1,4 +1,4 @@
-/* Reads the modules of a job: pairs of name and debug id, or objects that say more. */
+/* Reads the modules of a job: pairs of name and debug id, or objects with more members. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
 #include "base/util.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Most characters of an identifier, with its NUL; no file has a longer one. */
+/* The most bytes of an identifier, with its NUL. No file has a longer identifier. */
 #define ID_MOST 256
 
 static bool is_name(char c)
@@ -79,8 +79,8 @@ static void take_given(struct module *m, const char *id)
 		snprintf(m->path, sizeof(m->path), "%s", id);
 }
 
-/* Adds a module to the request, and takes ownership of `name` and `id`. `more`: the module as a JSON object
- * described it; NULL: `id` is a debug id. */
+/* Adds a module to the request, and takes ownership of `name` and `id`. `more`: the description in a JSON
+ * object; NULL: the request has only a name and a debug id. */
 static int add_module(struct reading *r, char *name, char *id, const struct module *more)
 {
 	struct request *q = r->q;
@@ -134,8 +134,8 @@ static int read_pair(struct reading *r, uint32_t index, uint32_t token)
 	return add_module(r, name, id, NULL);
 }
 
-/* Reads a member that is a file name or a path, and keeps the file name. False: the member is something
- * else. */
+/* Reads a member that is a file name or a path, and keeps the file name. False: the member is not a
+ * string, or is too long. */
 static bool read_base(struct reading *r, uint32_t object, const char *name, char out[static MODULE_NAME_MAX])
 {
 	char path[MODULE_PATH_MAX];
@@ -145,7 +145,8 @@ static bool read_base(struct reading *r, uint32_t object, const char *name, char
 	return (size_t)snprintf(out, MODULE_NAME_MAX, "%s", path_base(path)) < MODULE_NAME_MAX;
 }
 
-/* Derives a missing debug id from the code id. 32 digits of an unknown kind are taken for a UUID. */
+/* Derives a missing debug id from the code id. A code id of 32 digits, if the platform is unknown, is
+ * taken for the UUID of a Mach-O file. */
 static void derive_debug_id(struct module *m)
 {
 	struct module of = *m;

@@ -77,7 +77,7 @@ static int read_frame(struct reading *r, const struct asked_job *job, struct pla
 	return n < 0 || (f->minus && f->offset != 1) ? bad_frame(r, p, "has an invalid module_offset") : 0;
 }
 
-/* "0x1f", or a number. */
+/* Reads a member that is a string such as "0x1f", or a JSON number. False: the member is missing or invalid. */
 static bool read_hex(struct reading *r, uint32_t object, const char *name, uint64_t *out)
 {
 	uint32_t t = jtext_member(r->j, object, name);
@@ -101,7 +101,7 @@ static bool read_hex(struct reading *r, uint32_t object, const char *name, uint6
 	return true;
 }
 
-/* "rel:N" */
+/* Reads the index of the module from the member addr_mode: "rel:N". False: the member has another form. */
 static bool read_mode(struct reading *r, uint32_t object, uint64_t *index)
 {
 	char text[32];
@@ -118,7 +118,8 @@ static bool read_mode(struct reading *r, uint32_t object, uint64_t *index)
 	return true;
 }
 
-/* The highest byte of a .NET metadata token is its table; a row number alone has 0 there. */
+/* The highest byte of a .NET metadata token is the number of the table. A client can also send the row number
+ * alone, whose highest byte is 0. */
 #define TABLE_METHOD_DEF 6
 
 /* Reads a frame given as an object (an extension), of a .NET program or of any other module. */

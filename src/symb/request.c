@@ -85,8 +85,8 @@ static void count_jobs(struct request *q)
 int request_read(struct request *q, const struct symb_api *api, struct span body,
 	const struct symb_limits *limits, struct err *e)
 {
-	/* The most JSON values of a request. A frame is three values as a list, seven as an object; a module
-	 * as an object is about fourteen. */
+	/* The most JSON values of a request. A frame given as a list takes three values, and as an object,
+	 * seven. A module given as an object takes about fourteen. */
 	uint64_t most = 1000 + 8ull * limits->frames + 16ull * limits->modules + 2ull * limits->stacks;
 	_cleanup_jtext_ struct jtext j = {0};
 	struct reading r = {.q = q, .j = &j, .limits = limits, .e = e};

@@ -126,7 +126,7 @@ void question_cancel(struct question *q)
 	question_unref(q);
 }
 
-/* Under the lock: waits for an answer, at most LOOK_MS. */
+/* (under lock) Waits for an answer, at most LOOK_MS. */
 static void pause_for_change(struct waits *w)
 {
 	struct timespec until = clock_after(CLOCK_REALTIME, LOOK_MS);

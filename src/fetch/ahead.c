@@ -11,13 +11,13 @@
 #define WINDOW_LEAST (256u << 10)
 #define WINDOW_MOST (4u << 20)
 #define TABLE_MOST (8u << 20)  /* the longest window in a table */
-#define TABLE_AT_ONCE (2u << 20) /* a table, or the rest of a table, up to this size is fetched at once, */
-#define TABLE_SHARE 64	       /* if it is at most 1/64 of the file */
+#define TABLE_AT_ONCE (2u << 20) /* a table, or the rest of one, is fetched at once up to this size */
+#define TABLE_SHARE 64	       /* and up to 1/64 of the file */
 #define MARKED_LEAST (512u << 10) /* a shorter window gets no mark outside of tables: it may be the reader's last */
 #define HEAD 64		       /* bytes at the start of a unit that hold its length and kind */
 #define HOPS_LEAST 2	       /* fewer consecutive heads than this may be chance */
 #define BATCH_LEAST 4
-#define SKIPPED_MOST 8	       /* heads that a hopping reader may leave out */
+#define SKIPPED_MOST 8	       /* heads that a hopping reader can leave out at once */
 
 void ahead_begin(struct ahead *a, uint64_t size)
 {
@@ -100,7 +100,7 @@ uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
 		run = &a->runs[a->next_run++ % AHEAD_RUNS];
 		n = first_window(a, table, from, n);
 		run->window = MAX(n, WINDOW_LEAST / 2);
-	} else if (!ahead_lacks_heads(a, from)) { /* otherwise wait: the reader may hop from head to head */
+	} else if (!ahead_lacks_heads(a, from)) { /* else the window does not grow: the reader may hop from head to head */
 		run->window = MIN(run->window * 2, table ? TABLE_MOST : WINDOW_MOST);
 		n = MAX(n, run->window);
 	}
@@ -128,7 +128,7 @@ bool ahead_go_on(struct ahead *a, unsigned i, uint64_t *from, uint64_t *to)
 
 /* ---- from head to head -------------------------------------------------------------- */
 
-/* Index of the first head that overlaps [off, end); n_heads: none does. */
+/* Index of the first head that overlaps [off, end); n_heads: no head does. */
 static unsigned head_in(const struct ahead *a, uint64_t off, uint64_t end)
 {
 	unsigned from = 0, to = a->n_heads;

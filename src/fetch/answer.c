@@ -1,5 +1,5 @@
-/* Judges the head and the first bytes of a source's answer: which part of the file it is, of which version, and
- * whether it can be the file. */
+/* Judges the head and the first bytes of a source's answer: which part of the file it has, of which version, and
+ * whether it can be the right file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "fetch/flight.h"
@@ -25,7 +25,7 @@ bool answer_is_other_version(const struct attempt *at, const struct net_reply *r
 		(r->range_total != (int64_t)part_size(fl->readers.part) || !same_version(&fl->body.version, r));
 }
 
-/* Some servers answer a range that is the whole file with 200. */
+/* Some servers send status 200 instead of 206 if the range is the whole file. */
 int64_t answer_total(const struct attempt *at, const struct net_reply *r)
 {
 	return at->open_ended && r->status == 200 && r->ranges ? r->size : r->range_total;
@@ -36,7 +36,7 @@ static bool is_versioned(const struct net_reply *r)
 	return (r->etag[0] && strncmp(r->etag, "W/", 2) != 0) || r->modified[0];
 }
 
-/* Whether the answer is the first range that was asked for: all of it, or less of a short file. */
+/* Whether the answer is the first range that was asked for, or the whole of a file that is shorter. */
 bool answer_is_first(const struct attempt *at, const struct net_reply *r)
 {
 	int64_t total = answer_total(at, r);
@@ -81,7 +81,7 @@ static uint32_t alike(const void *head, size_t n)
 	return bits;
 }
 
-/* A packed file may be the right one, too, while its inside is not visible yet. */
+/* A packed file can be the right file as long as its inside is not visible. */
 bool answer_may_win(struct attempt *at, const void *head, size_t n, bool all)
 {
 	enum filetype t = at->flight->key.type;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define AGAIN_MS 50 /* pause before a retry, plus a random time up to 150 ms, which spreads retries */
-#define HURRY_MS 100 /* how long a source may answer the first spelling before the others are asked, too */
+#define HURRY_MS 100 /* how long the first spelling is asked for alone */
 
 static ptr_followed ptr_led;
 static void attempt_settle(struct attempt *at);
@@ -119,7 +119,7 @@ static void log_refusal(struct attempt *at, const char *text)
 	log_warn("%s: source %s refuses: %s", at->flight->canon, name, text);
 }
 
-/* The source answers, but its first range did not arrive. The whole file may. */
+/* The source answers, but its first range did not arrive. A request for the whole file may succeed. */
 bool attempt_tries_plain(struct attempt *at, const struct net_reply *r)
 {
 	if (!at->asked_range || at->plain || !at->answered || r->error == -ECANCELED || r->error == -EBADMSG)
@@ -191,7 +191,7 @@ static void answer_found(struct query *q)
 	queries_cancel(at, q);
 }
 
-/* The head of an answer other than "not there". */
+/* Judges the head of an answer that is not "missing". */
 static int attempt_head(struct query *q, const struct net_reply *reply)
 {
 	struct attempt *at = q->attempt;
@@ -220,7 +220,7 @@ static int attempt_head(struct query *q, const struct net_reply *reply)
 		r = &rest;
 		at->from = at->ranged ? 0 : at->asked_from;
 		if (at->ranged && rest.size <= EARLY_BYTES)
-			at->ranged = false; /* this is all of it */
+			at->ranged = false; /* the body is the whole file */
 		at->size = r->size;
 	}
 	source_judge(at->source, r, &j);
@@ -292,7 +292,7 @@ static int query_body(void *ctx, uint64_t off, const void *p, size_t n)
 	return -EAGAIN;
 }
 
-/* The body cannot be the file that was asked for. If all spellings were asked, another may be right. */
+/* The body cannot be the file that was asked for. If all spellings were asked for, another spelling may be right. */
 static void mismatch(struct attempt *at, const char *text)
 {
 	mismatch_add(at, -EBADMSG, text);
@@ -427,7 +427,7 @@ static bool may_ask(struct attempt *at)
 	return false;
 }
 
-/* False: no further query may be sent now. */
+/* Returns false if no further query may be sent now. */
 static bool query_start(struct query *q)
 {
 	struct attempt *at = q->attempt;
@@ -446,7 +446,7 @@ static bool query_start(struct query *q)
 	return false;
 }
 
-/* Asks for all spellings that have no answer yet. How many run at once is the host's `connections`. */
+/* Asks for all spellings that have no answer yet. The host's `connections` limits the number of transfers at once. */
 static void attempt_spread(struct attempt *at)
 {
 	net_timer_stop(at->flight->f->net, &at->hurry);

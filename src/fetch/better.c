@@ -1,8 +1,8 @@
-/* Asking on: when the file of one source is worth less than its key wants (a debug file without debug
- * information), the other sources are asked before the answer. The best file that exists is served, whatever it
- * lacks. That no source had a better one is remembered for as long as a miss.
+/* Asks other sources for a better file, when the file of one source is worth less than its key wants (a debug file
+ * without debug information). The request is answered afterwards, with the best file that exists, whatever it lacks.
+ * If no source has a better file, the store remembers that for as long as a miss.
  *
- * A file whose first bytes do not show its worth is not held back for this: it is read as it comes. */
+ * If its first bytes do not show a file's worth, no other source is asked, and the file is read as it arrives. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIME_LEAST_MS 2000   /* a better file is asked for at least so long after a lesser one was found */
-#define TROUBLE_SECONDS 60   /* how long the answer is remembered if a source could not be asked */
+#define TIME_LEAST_MS 2000   /* the least time for finding a better file, after a lesser file was found */
+#define TROUBLE_SECONDS 60   /* how long "no better file" is remembered if a source could not be asked */
 
 /* ---- what is remembered ------------------------------------------------------------------------------------- */
 
-/* The sources that were asked: with another set, or in another order, they are asked anew. */
+/* Writes a name for the sources in use. Another set, or another order, has another name, and is asked anew. */
 static void better_name(const struct sources *so, char out[static 32])
 {
 	uint64_t hash = 0;
@@ -110,7 +110,7 @@ static void limit_time(struct flight *fl)
 		net_timer_set(fl->f->net, &fl->better.over, (unsigned)MAX(left, TIME_LEAST_MS), better_over, fl);
 }
 
-/* The file of the source is here: the source is not asked for it again. */
+/* The source's file is on this machine, so the source is not asked for it again. */
 static void skip_source(struct flight *fl, const char *name)
 {
 	for (unsigned i = 0; i < fl->n; i++) {

@@ -100,8 +100,8 @@ static int same_bytes(struct flight *fl, uint64_t off, const void *p, size_t n)
 	return 0;
 }
 
-/* Compares the bytes with the blocks that the sparse file has, and writes all of them into the draft. Readers get
- * the bytes that were missing only at the end: a later block may show that this is another version. */
+/* Compares the bytes with the blocks that the sparse file has, and writes all bytes into the draft. Readers get the
+ * missing bytes only when the draft is complete, because a later block may show that this is another version. */
 static int keep_beside(struct flight *fl, uint64_t off, const void *p, size_t n)
 {
 	const char *at = p;
@@ -113,7 +113,7 @@ static int keep_beside(struct flight *fl, uint64_t off, const void *p, size_t n)
 	for (size_t left = n; left && r == 0;) {
 		size_t step = MIN(left, (size_t)(SPARSE_BLOCK - to % SPARSE_BLOCK));
 
-		/* A block that is not complete may have pages that were read. */
+		/* An incomplete block may have pages that readers have read. */
 		if (!sparse_has(fl->body.file, to, step))
 			step = MIN(step, (size_t)(AHEAD_PAGE - to % AHEAD_PAGE));
 		if (sparse_has_pieces(fl->body.file, to, step))

@@ -6,8 +6,8 @@
 #include "fetch/fetch-private.h"
 
 #define SECONDS 120 /* the time limit of a worker process */
-/* Increase this when the converter makes other bytes of the same file, or rejects other files. Then stored files
- * are made again, and remembered faults no longer count. */
+/* Increase this number when the converter's output for the same input changes, or when it rejects other files. Stored
+ * files are then made again, and remembered faults no longer count. */
 #define MAKER_NUMBER "5"
 
 /* Gives the worker process another file, or allows it to ask for the file. */

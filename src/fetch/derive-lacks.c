@@ -1,5 +1,5 @@
-/* Finds what a conversion lacks besides its input: the file that dwz shared parts into, a package of
- * split debug information, split units one by one, and the program of a stripped debug file. */
+/* Finds the files that a conversion needs besides its input: the file into which dwz moved shared parts, a package of
+ * split debug information, single split units, and the program of a stripped debug file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "base/view.h"
@@ -40,7 +40,7 @@ static void lacks_got(struct conversion *c, const struct fetched *f)
 
 /* ---- the file of dwz, a package, the program ------------------------------------------- */
 
-/* Asks for the file into which dwz moved what several files share. It is a debug file with a build id. */
+/* Asks for the file into which dwz moved shared parts. That file is a debug file with a build id. */
 static int ask_for_alt(struct conversion *c, const struct gsym_work_lack *lack)
 {
 	struct artifact a = {.type = FILETYPE_ELF_DEBUG, .m = {.object = OBJECT_ELF}};
@@ -51,8 +51,8 @@ static int ask_for_alt(struct conversion *c, const struct gsym_work_lack *lack)
 	return a.m.code_id[0] ? derive_ask(c, &a, 1, WANTS_ALT, lacks_got) : -ENOENT;
 }
 
-/* Looks for a package of split debug information. No server can be asked for it, because it has no identity. It
- * may lie beside a file that is served in place. */
+/* Looks for a package of split debug information. No server can be asked for a package, because packages have no
+ * identity. The package may lie beside a file that is served in place. */
 static void look_for_package(struct conversion *c)
 {
 	_cleanup_buf_ struct buf path = BUF_UP_TO(16 << 10);
@@ -77,7 +77,7 @@ static void look_for_package(struct conversion *c)
 }
 
 /* A debug file without symbols may be a package of split debug information, or may have been stripped. The program
- * may have more. */
+ * may have symbols. */
 int lacks_ask_program(struct conversion *c)
 {
 	struct artifact inputs[DERIVE_INPUTS];
@@ -122,7 +122,8 @@ static int keep_unit(struct conversion *c, struct blob *b)
 	return r < 0 ? r : draft_write(c->found, draft_size(c->found), zeros, (size_t)(-h.size & 7));
 }
 
-/* No server has a name for split units. Scanned directories may have them, and the store, if the user added them. */
+/* Servers have no names for split units. Scanned directories may have units, and so may the store, if the user added
+ * them. */
 int lacks_next_unit(struct conversion *c)
 {
 	struct artifact a = {.type = FILETYPE_ELF_DWO};

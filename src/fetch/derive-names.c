@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What GSYM is made of: of several files of one module, the first that exists. */
+/* The inputs of GSYM. If a module has several of these files, GSYM is made of the first that exists. */
 static const struct family {
 	enum object_type object;
 	enum filetype inputs[DERIVE_INPUTS];
-	bool exact; /* only GSYM_WORK_ELIOT is made of these */
+	bool exact; /* these inputs are converted to GSYM_WORK_ELIOT only */
 } families[] = {
 	{OBJECT_PE_DOTNET, {FILETYPE_PORTABLEPDB, FILETYPE_PE}, true},
 	{OBJECT_ELF, {FILETYPE_ELF_DEBUG, FILETYPE_ELF_CODE}, false},
 	{OBJECT_MACHO, {FILETYPE_MACH_DEBUG, FILETYPE_MACH_CODE}, false},
-	/* A PDB's addresses are relative to the image, a program's are not. So neither replaces the other. */
+	/* Addresses are relative to the image in a PDB, but not in a program. So neither replaces the other. */
 	{OBJECT_PE, {FILETYPE_PDB}, false},
 	{OBJECT_PE, {FILETYPE_PE}, false},
 	{OBJECT_UNKNOWN, {FILETYPE_BREAKPAD}, false},
@@ -32,7 +32,7 @@ static const struct family *family_of(enum filetype t, enum gsym_work_form form)
 	return NULL;
 }
 
-/* The forms of GSYM: the suffix of the name, and the file type. The last two are for look-ups by symfs only. */
+/* The forms of GSYM: the suffix of the name, and the file type. Only symfs itself reads the last two forms. */
 static const struct form {
 	const char *suffix;
 	enum filetype type;

@@ -13,14 +13,14 @@
 #include <time.h>
 
 #define SECONDS 120
-#define SIZE_LEAST (4u << 20)	/* a smaller file takes less time as a whole */
+#define SIZE_LEAST (4u << 20)	/* a smaller file takes less time to fetch as a whole */
 #define SIZE_MOST (64ull << 30) /* the worker keeps a byte for each page */
-#define SCATTERED_MOST (512u << 10) /* longer ranges are fetched in blocks, */
-#define SCATTERED_LESS (48u << 10)  /* and those of this length, too, in rounds of more than */
-#define SCATTERED_ALL (4u << 20)    /* so many bytes: each piece is a wait of its own */
-#define WHOLE_PERCENT 35	/* if so much of the file is present, it is converted, for the next request */
-#define READS_MOST 4		/* of one range: pieces may be forgotten before they are read */
-#define LOOK_MS 200		/* between two checks whether to stop */
+#define SCATTERED_MOST (512u << 10) /* longer ranges are fetched in blocks, not in pieces */
+#define SCATTERED_LESS (48u << 10)  /* this limit instead, in a round of more than SCATTERED_ALL */
+#define SCATTERED_ALL (4u << 20)    /* bytes, because each piece is a wait of its own */
+#define WHOLE_PERCENT 35	/* if this share of the file is present, the whole file is converted for later requests */
+#define READS_MOST 4		/* attempts to read one range, because pieces may be discarded before they are read */
+#define LOOK_MS 200		/* milliseconds between two checks of `stop` */
 
 /* ---- waiting for ranges --------------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ static int wait_for_range(struct partial *p, struct round *round, uint64_t off, 
 	if (r == 0)
 		round->waits[round->n++] = w;
 	else
-		range_ready(round, MIN(r, 0)); /* 1: present, or it never will be */
+		range_ready(round, MIN(r, 0)); /* 1: the bytes are present, or will never arrive */
 	return MIN(r, 0);
 }
 
@@ -196,7 +196,7 @@ static void no_ready(void *ctx, const struct fetched *f)
 {
 }
 
-/* Converts a file of which much is present, without a caller. */
+/* Converts a file of which much is present, for later requests; no caller waits. */
 static void convert_behind(struct partial *p)
 {
 	struct artifact made;
@@ -308,7 +308,7 @@ int derive_partial(struct derive *d, const struct artifact *pdb, const uint32_t 
 	if (!p)
 		return r;
 	*p = (struct partial){.d = d, .a = *pdb, .n = n, .ready = ready, .ctx = ctx};
-	atomic_init(&p->refs, 2); /* one for the callback */
+	atomic_init(&p->refs, 2); /* the caller's reference, and the callback's */
 	p->addrs = malloc((n + 1) * sizeof(*addrs));
 	if (p->addrs) {
 		memcpy(p->addrs, addrs, n * sizeof(*addrs));

@@ -1,5 +1,5 @@
-/* The table of conversions under way: callers join a conversion, this process sends its heartbeat to others, and
- * its requests for files are cancelled with it. */
+/* The table of conversions under way. Callers join a conversion, other processes see its heartbeat, and its requests
+ * for files are cancelled with it. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,7 +16,7 @@
 
 /* ---- begin and end ------------------------------------------------------------------ */
 
-/* One for each processor, and one more, because a worker may wait for the disk; at most THREADS_MOST. */
+/* One thread for each processor, and one more, because a thread may wait for the disk; at most THREADS_MOST. */
 unsigned derive_threads(void)
 {
 	return 1 + (unsigned)MIN(MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), THREADS_MOST - 1L);
@@ -183,7 +183,7 @@ void making_cancel(struct making *m)
 
 /* ---- the end of a conversion --------------------------------------------------------- */
 
-/* Removes the conversion: callers can no longer join it, and other processes may make the file. Returns its
+/* Removes the conversion, so that callers can no longer join it, and other processes can make the file. Returns its
  * callers. */
 static struct making *table_remove(struct conversion *c)
 {
@@ -235,7 +235,7 @@ void derive_go_on(struct conversion *c)
 		derive_finish(c, -ENOMEM, NULL);
 }
 
-/* Releases the ticket in its callback, before derive_go_on(): after that the conversion may be freed. */
+/* Releases the ticket in its callback, before derive_go_on(), because derive_go_on() can free the conversion. */
 static void ticket_ran(struct conversion *c)
 {
 	LOCK_SCOPE(&c->d->lock);

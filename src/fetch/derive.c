@@ -30,7 +30,7 @@ static const struct derive_kind *kind_of(enum filetype t)
 
 /* ---- files that were made already ------------------------------------------------------ */
 
-/* The name of an input's bytes: a better file under the same key has another name. */
+/* Size of the name of an input's bytes. A better file under the same key has another name. */
 #define INPUT_NAME SHA256_TEXT
 #define IN_PLACE '@' /* begins the name of a file that is not in the store */
 #define ANY_IN_PLACE "@"
@@ -56,8 +56,8 @@ static const char *made_of(const struct derive_kind *kind, const char *url)
 	return url + n + strlen(MADE_OF);
 }
 
-/* Finds the file that was made of the input with this name; NULL: of any input. 0. -EAGAIN: the file is not stored.
- * -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: a recent conversion failed so. */
+/* Finds the file that was made of the input with this name; `input` NULL: of any input. 0. -EAGAIN: the file is not
+ * stored. -ENOENT, -EBADMSG, -ETIMEDOUT, -ENOMEM: a recent conversion failed with this error. */
 static int find_made(struct derive *d, const struct key *k, const char *input, struct blob **out)
 {
 	static const int errors[] = {[DERIVE_NOTHING] = -ENOENT, [DERIVE_SLOW] = -ETIMEDOUT,
@@ -209,8 +209,8 @@ static int publish(struct conversion *c, int fd, struct blob **out, struct err *
 	return r;
 }
 
-/* Remembers that the file cannot be made of this input. The second row is for callers that do not know the input's name,
- * because the input was evicted or is in a directory. */
+/* Remembers that the file cannot be made of this input. A second miss, without the input's name, is for callers that
+ * do not know the name, because the input was evicted or is in a directory. */
 static void remember(struct conversion *c, enum derive_fault fault, int64_t seconds)
 {
 	store_miss_add(c->d->store, &c->key, c->input, c->kind->faults[fault], seconds, c->e.text);
@@ -251,7 +251,7 @@ static bool made_here(const struct conversion *c)
 	return false;
 }
 
-/* follow_look(), and the same among the conversions of this process: a file lock does not keep those apart. */
+/* follow_look(), and the same check among the conversions of this process, which a file lock does not keep apart. */
 static int may_make(struct conversion *c)
 {
 	int r;
@@ -317,7 +317,7 @@ static int make_with_all(struct conversion *c, struct blob **out)
 	}
 }
 
-/* Takes the second input if it has more debug information. If it cannot be fetched, the first one is used. */
+/* Takes the second input if it has more debug information. If it cannot be fetched, the first input is used. */
 static void second_got(struct conversion *c, const struct fetched *f)
 {
 	if (f->r < 0 || !f->blob || blob_facts(f->blob)->worth.debug <= blob_facts(c->in)->worth.debug ||
@@ -328,7 +328,7 @@ static void second_got(struct conversion *c, const struct fetched *f)
 	c->of = f->key.type;
 }
 
-/* Asks for the second input, which may have the debug information that the first one lacks. 0: it is asked for. */
+/* Asks for the second input, which may have the debug information that the first lacks. 0: a source is asked. */
 static int ask_second(struct conversion *c)
 {
 	struct artifact inputs[DERIVE_INPUTS];
@@ -401,7 +401,7 @@ int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, 
 		return -ENOMEM;
 	}
 	*m = (struct making){.d = d, .ready = ready, .ctx = ctx};
-	atomic_init(&m->refs, 2); /* one for the callback */
+	atomic_init(&m->refs, 2); /* the caller's reference, and the callback's */
 	c->d = d;
 	c->run = conversion_run;
 	c->kind = kind_of(a->type);

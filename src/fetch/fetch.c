@@ -1,4 +1,4 @@
-/* Starts and ends a fetch, replaces its sources, and answers requests at once from what is known. */
+/* Starts and ends a fetch, replaces its sources, and answers requests at once from the store and remembered misses. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/log.h"
@@ -138,13 +138,13 @@ int fetch_free(struct fetch *f)
 		net_call(f->net, close_flights, f);
 	if (f->store)
 		miss_counts_flush(f);
-	workers_free(f->workers);	/* their jobs are then posted back to the net thread */
+	workers_free(f->workers);	/* afterwards all their results are posted to the net thread */
 	if (!workers_end(f->lookers, LAST_LOOK_MS)) {
 		log_warn("a directory does not answer; exiting all the same");
 		return -EBUSY;
 	}
 	if (f->net) {
-		net_call(f->net, no_op, NULL); /* the net thread has then run all jobs that were posted back */
+		net_call(f->net, no_op, NULL); /* afterwards the net thread has taken all these results */
 		net_stop(f->net);
 	}
 	trees_set(f, NULL);
@@ -162,13 +162,13 @@ int fetch_free(struct fetch *f)
 
 /* ---- answers at once ---------------------------------------------------------------- */
 
-/* What is known of a file that is not stored. */
+/* The remembered misses of a file that is not stored. */
 struct missing {
-	bool named;	 /* a source has a name for it */
+	bool named;	 /* a source has a name for the artifact */
 	int64_t seconds; /* how long the remembered misses still count */
 };
 
-/* Whether remembered misses alone say that no source has it. */
+/* Whether remembered misses alone show that no source has the artifact. */
 static bool known_missing(struct fetch *f, const struct sources *so, const struct artifact *a,
 	const struct key *k, struct missing *m)
 {
@@ -218,7 +218,8 @@ static int try_stored(struct fetch *f, const struct sources *so, enum better_fro
 	return 0;
 }
 
-/* 0: *out is the answer. 1: remembered misses of `k` say that no source has it. -EAGAIN: not known at once. */
+/* 0: *out is the answer. 1: remembered misses of `k` show that no source has the file. -EAGAIN: sources must be
+ * asked. */
 static int try_one(struct fetch *f, const struct sources *so, const struct artifact *asked,
 	const struct key *k, enum better_from from, struct fetched *out, struct missing *m)
 {

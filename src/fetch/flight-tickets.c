@@ -1,4 +1,4 @@
-/* The list of requests (tickets) that wait for a flight, and the choice of those that an answer is for. */
+/* The list of requests (tickets) that wait for a flight, and the choice of the requests that an answer is for. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/flight.h"
 
@@ -31,8 +31,8 @@ static bool begin_alike(enum filetype a, enum filetype b)
 	return b != FILETYPE_NONE && filetype_row(a)->twin == b;
 }
 
-/* The other file may be the program instead of its debug file. If the file is packed and its inside is not visible
- * yet, it may be any file. */
+/* The other file may be a program instead of its debug file. A packed file may be any file as long as its inside is
+ * not visible. */
 bool ticket_may_mean_other(const struct flight *fl, const struct ticket *t)
 {
 	const struct attempt *at = fl->body.winner;
@@ -91,7 +91,7 @@ bool flight_is_wanted_whole(const struct flight *fl)
 	return flight_is_read(fl);
 }
 
-/* Whether sources were asked by another name than the ticket's. Then a miss says nothing about the ticket's name. */
+/* Whether sources were asked by another name than the ticket's. A miss then says nothing about the ticket's name. */
 static bool asked_otherwise(const struct flight *fl, const struct ticket *t)
 {
 	const struct artifact *a = &t->cands[t->at];

@@ -34,8 +34,8 @@ static void flight_found(struct flight *fl)
 	net_timer_stop(fl->f->net, &fl->deadline);
 }
 
-/* Takes SAID_FOUND back: the bytes are not of the file, or another process found it. Requests wait again for the
- * answer whether the file exists. */
+/* Takes SAID_FOUND back, because the bytes are not of the file, or because another process reported the file. Requests
+ * wait again to learn whether the file exists. */
 static void flight_unfound(struct flight *fl)
 {
 	if (fl->found)
@@ -104,8 +104,8 @@ static void said_readers(struct flight *fl)
 
 /* ---- the lookup deadline ------------------------------------------------------------------------------------ */
 
-/* How long requests that can be interrupted wait beyond the deadline, in ms. Time in the host's queue does not count;
- * from the end of the queue on they have the usual time. */
+/* How long requests that can be interrupted wait beyond the deadline, in ms. Time in the host's queue does not count:
+ * a request has the whole lookup deadline once it has left the queue. */
 static unsigned time_left(const struct flight *fl)
 {
 	unsigned most = fl->f->opts.lookup_deadline_ms;
@@ -127,7 +127,7 @@ static void deadline_over(void *ctx)
 
 	if (fl->found)
 		return;
-	if (fl->body.winner) { /* its bytes arrive, but do not identify the file yet */
+	if (fl->body.winner) { /* the winner's bytes arrive, but do not identify the file yet */
 		fl->found = true;
 		tickets_answer(fl, &a, TICKETS_EXISTS);
 		return;
@@ -161,7 +161,7 @@ static void wait_for_answer(struct flight *fl)
 
 /* ---- the race, and its winner ------------------------------------------------------------------------------- */
 
-/* A file is on this machine, and servers are asked for a better one: it exists in any case. */
+/* A file is on this machine, and servers are asked for a better one. FETCH_EXISTS can be answered already. */
 static void answer_held(struct flight *fl)
 {
 	struct blob *b = fl->better.blob;
@@ -190,7 +190,7 @@ static void elect_blob(struct flight *fl, struct blob *blob)
 	blob_unref(blob);
 }
 
-/* The attempt continues the download that another attempt, or the same one, began. */
+/* The attempt continues a download that another attempt, or the same attempt, began. */
 static void elect_again(struct flight *fl, struct attempt *at)
 {
 	int r = body_resume(fl, at);
@@ -539,7 +539,8 @@ static void flight_fail(struct flight *fl, int error, const char *why)
 	flight_finish(fl, &a);
 }
 
-/* The file is here, and is worth less than wanted: it is the answer if no source has a better one. */
+/* Whether the file of the event is only kept, because it is worth less than wanted. It becomes the answer if no source
+ * has a better file. */
 static bool holds(struct flight *fl, const struct event *e)
 {
 	bool sealed = fl->phase == FLIGHT_SEAL;
@@ -564,7 +565,7 @@ static void finish_with(struct flight *fl, const struct event *e)
 
 /* ---- events ------------------------------------------------------------------------------------------------- */
 
-/* A directory said that it had the file, and does not have it after all. */
+/* A directory reported the file, but turned out not to have it. */
 static void said_not_found(struct flight *fl)
 {
 	if (fl->found && !fl->tickets)
@@ -582,7 +583,7 @@ static void said_follows(struct flight *fl)
 		flight_cancel(fl);
 }
 
-/* This process leads now. It has not found the file yet, although the earlier leader may have. */
+/* This process leads now. It has not found the file yet, although the earlier leader may have found the file. */
 static void said_leads(struct flight *fl)
 {
 	flight_unfound(fl);

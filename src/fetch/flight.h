@@ -477,7 +477,7 @@ const struct mismatch *mismatch_find(const struct query *q); /* NULL: no mismatc
 bool absent_find(const struct query *q);
 void absent_add(const struct attempt *at); /* adds all missing spellings of an attempt that failed */
 void mismatch_add(const struct attempt *at, int error, const char *text); /* also logs the mismatch */
-void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add() without a log line */
+void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add() without log and count */
 uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
 /* no-ranges.c: decides whether a source is asked for ranges, and whether a file is filled by ranges. */

@@ -15,8 +15,8 @@
 #include <time.h>
 
 #define DIRS_MOST 256
-#define STILL_NAMES 1024 /* a thread reports that it makes progress after so many names */
-#define SETTLED_S 2	 /* a directory that changed later than this before it was read may change again unseen */
+#define STILL_NAMES 1024 /* a thread reports progress after this many names */
+#define SETTLED_S 2	 /* seconds: a directory that changed less than this before it was read may change again unseen */
 #define TEXT_MOST (64u << 20)
 
 /* The names of one directory. Constant once it is in the table. */
@@ -24,8 +24,8 @@ struct names {
 	unsigned refs; /* under folded.lock */
 	dev_t dev;
 	ino_t ino;
-	struct timespec changed; /* its time of modification */
-	bool settled;		 /* that time is old enough to show the next change */
+	struct timespec changed; /* the directory's time of modification */
+	bool settled;		 /* `changed` is so old that the next change will alter it */
 	bool too_many;		 /* no name is in the index */
 	struct buf text;	 /* each name with its NUL */
 	uint32_t *slots;	 /* offset of a name + 1, by hash; 0: free */
@@ -35,9 +35,9 @@ struct names {
 struct folded {
 	pthread_mutex_t lock;
 	/* under lock */
-	struct names *dirs[DIRS_MOST]; /* the one used last is first */
+	struct names *dirs[DIRS_MOST]; /* the most recently used index comes first */
 	unsigned n;
-	size_t all; /* names of all of them */
+	size_t all; /* names in all indexes together */
 };
 
 int folded_new(struct folded **out)
@@ -193,7 +193,7 @@ static void drop(struct folded *fo, unsigned i)
 	memmove(fo->dirs + i, fo->dirs + i + 1, (--fo->n - i) * sizeof(fo->dirs[0]));
 }
 
-/* Under lock: the index of a directory that has not changed since, as the first one; NULL. */
+/* Under lock. Finds the index of a directory that has not changed since, and moves it to the front. NULL: none. */
 static struct names *find(struct folded *fo, const struct stat *st)
 {
 	for (unsigned i = 0; i < fo->n; i++) {
@@ -223,8 +223,8 @@ static void keep(struct folded *fo, struct names *d)
 	d->refs++;
 }
 
-/* A reference to the index of a directory; -ENOENT: the directory cannot be read. Two threads may read the same
- * directory at once: then neither waits for the other. */
+/* A reference to the index of a directory; -ENOENT: the directory cannot be read. Two threads can read the same
+ * directory at once; neither waits for the other. */
 static int names_of(struct fetch *f, int slot, int at, struct names **out)
 {
 	struct folded *fo = f->folded;
@@ -264,7 +264,7 @@ struct walk {
 	folded_each *each;
 	void *ctx;
 	unsigned tries;
-	struct buf path; /* as the names are */
+	struct buf path; /* in the letter case of the disk */
 };
 
 static int walk(struct walk *w, const char *rest);
@@ -283,7 +283,7 @@ static int walk_name(struct walk *w, const char *name, const char *rest)
 	return r == -EFBIG ? -ENOENT : r;
 }
 
-/* The names of a directory that has no index: the one that was asked for, and that in lower case. */
+/* Tries two names in a directory that has no index: the name that was asked for, and that name in lower case. */
 static int walk_unread(struct walk *w, const char *name, const char *rest)
 {
 	char lower[256];

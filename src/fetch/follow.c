@@ -1,4 +1,4 @@
-/* Leads one download or conversion among the processes of a store, or detects that its leader stalled. */
+/* Leads one download or conversion among the processes of a store, or detects that its leader has stalled. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/follow.h"
 #include "store/flights.h"

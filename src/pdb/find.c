@@ -26,7 +26,7 @@ static int note_missing(int r, bool *again)
 	return r == -EAGAIN ? 0 : r;
 }
 
-/* ---- where a function and its inlined calls begin ----------------------------------------- */
+/* ---- starts of functions and inlined calls ------------------------------------------------- */
 
 /* An address, in its section and in the image. */
 struct spot {

@@ -6,7 +6,7 @@
 
 #define PDB_DEPTH_MOST 256 /* the deepest nesting of inlined calls; deeper calls are left out */
 
-/* The frame of an inlined call in a piece. It comes after the frame of its caller. */
+/* The frame of an inlined call in a piece. A cell comes after its caller's cell in the list. */
 struct pdb_cell {
 	int parent;	/* index of the caller's cell; -1: the caller is the function itself */
 	int site;	/* index of the call site, whose inlinee names the function of the frame */

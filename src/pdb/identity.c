@@ -27,7 +27,8 @@ enum { STREAM_INFO = 1, STREAM_DBI = 3, STREAMS_READ };
 #define DBI_VERSIONED UINT32_MAX
 #define FLAG_STRIPPED 2
 
-/* Stream 1 ends with words that say how the PDB was linked. They are not aligned, because names precede them. */
+/* Stream 1 ends with words that say how the PDB was linked. Names precede these words, so
+ * the words are not aligned. */
 #define TAIL_SIZE 16
 #define FEATURE_MINI 0x494e494du
 
@@ -98,7 +99,7 @@ static int directory_word(const struct blocks *b, uint64_t i, uint32_t *out)
 	return r;
 }
 
-/* Reads the first bytes of a stream; they lie in its first block. */
+/* Reads the first bytes of a stream, which lie in the stream's first block. */
 static int read_front(const struct blocks *b, struct front *out)
 {
 	uint64_t at = 0;

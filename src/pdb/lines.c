@@ -264,7 +264,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Lists the fragments that overlap [from, to), in the order of the file. */
+/* Lists the fragments that overlap [from, to), in the order of the stream. */
 static unsigned fragments_of(const struct pdb_code *c, unsigned section, uint64_t from, uint64_t to, uint32_t *out)
 {
 	size_t i = pdb_ranges_end(c->by_fragment, c->n_fragments, section, to);

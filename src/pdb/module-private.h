@@ -34,7 +34,7 @@ bool pdb_inlinee_of(const struct pdb_code *c, uint32_t id, uint32_t *file, uint3
 
 /* Sorts ranges by section and address, and sets their `reach`. */
 void pdb_ranges_sort(struct pdb_range *all, size_t n);
-/* The index of the first range that begins at or after `to`. */
+/* The index of the first range that begins at or after `to` in the section, or in a later section. */
 size_t pdb_ranges_end(const struct pdb_range *all, size_t n, unsigned section, uint64_t to);
 /* Moves *i back to the nearest earlier range of the section that extends past `from`. False: there is no
  * such range. */

@@ -73,9 +73,9 @@ static uint64_t blocks_of(const struct msf *m, uint64_t n)
 	return (n + m->block_size - 1) / m->block_size;
 }
 
-/* Reads the numbers of the map's blocks. Microsoft's tools list them one by one at the end of the
- * superblock. LLVM's tools write only the number of the first block of a contiguous run. For a map of one
- * block the two are the same. */
+/* Reads the numbers of the map's blocks. Microsoft's tools list these numbers at the end of the
+ * superblock. LLVM's tools write only the number of the first block of a contiguous run. Both forms
+ * are the same for a map of one block. */
 static int map_list(const struct msf *m, struct msf_io *io, uint64_t n_map, uint8_t **out, struct err *e)
 {
 	const char *what = "the map of its directory";

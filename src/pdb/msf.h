@@ -1,9 +1,9 @@
 /* The container of a PDB: numbered streams of bytes. There are two forms: MSF 7.00, whose streams consist of
- * blocks, and MSFZ, whose streams consist of fragments that may be compressed. microsoft-pdb and
+ * blocks, and MSFZ, whose streams consist of fragments that can be compressed. microsoft-pdb and
  * microsoft/pdb-rs specify them.
  *
  * A struct msf is constant once it is open, and any number of threads may read it, each through a struct
- * msf_io of its own. The file may still be downloading. A function that needs missing bytes returns
+ * msf_io of its own. A download of the file can still be running. A function that needs missing bytes returns
  * -EAGAIN, and the msf_io lists those bytes. The same call succeeds once the bytes are downloaded. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

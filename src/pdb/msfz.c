@@ -1,4 +1,4 @@
-/* Reads MSFZ, the form of a PDB's container whose streams may be compressed. */
+/* Reads MSFZ, the form of a PDB's container whose streams can be compressed. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/expand.h"
 #include "base/inflate.h"

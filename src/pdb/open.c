@@ -8,7 +8,7 @@
 
 enum { STREAM_TYPES = 2, STREAM_IDS = 4 };
 
-/* Combines the results of two parts, each of which may lack bytes: other errors take precedence over
+/* Combines the results of two parts, each of which can lack bytes: other errors take precedence over
  * -EAGAIN. */
 static int worse(int a, int b)
 {

@@ -1,5 +1,5 @@
 /* Reads PDB, the debug information of Windows programs, without Microsoft's libraries. `microsoft-pdb` and
- * microsoft/pdb-rs specify the format, LLVM's docs/PDB describes it.
+ * microsoft/pdb-rs specify the format, and LLVM's docs/PDB describes it.
  *
  * Addresses are relative to the image (RVAs). A PDB contains addresses from before the image was rearranged
  * after linking ("source"). If it has OMAP tables, the addresses of the image as it runs ("target") differ.
@@ -69,7 +69,7 @@ struct pdb {
 				   files */
 	uint32_t names;		/* stream of the file names; 0: the PDB has no file names */
 	const uint8_t *name_bytes; /* all file names; NULL before pdb_index_texts() */
-	uint8_t *name_copy;	/* the copy that name_bytes points to; NULL: it points into the file */
+	uint8_t *name_copy;	/* the copy that name_bytes points to; NULL: name_bytes points into the file */
 
 	bool has_dbi, stripped, incremental;
 	uint16_t machine;
@@ -82,7 +82,7 @@ struct pdb {
 	struct pdb_contrib *contribs;
 
 	uint32_t n_sections, n_original;
-	struct pdb_section *sections, *original; /* section:offset refers to `original` if it is set, else to
+	struct pdb_section *sections, *original; /* an offset in a section refers to `original` if it is set, else to
 						    `sections` */
 	size_t n_moved;
 	struct pdb_moved *moved;     /* in order of target addresses; NULL: nothing was moved */
@@ -96,7 +96,7 @@ struct pdb {
 int pdb_open(struct pdb *p, struct msf_io *io, struct err *e);
 void pdb_release(struct pdb *p);
 
-/* 0; -ENODATA: the PDB has no symbols or does not say where its sections are; `e` says which. */
+/* Returns 0, or -ENODATA: the PDB has no symbols or does not say where its sections are; `e` says which. */
 int pdb_has_symbols(const struct pdb *p, struct err *e);
 
 /* Calls `each` for every stream that has a name, such as "/names" or "srcsrv"; a broken PDB can give the
@@ -115,7 +115,7 @@ bool pdb_source_of(const struct pdb *p, unsigned section, uint32_t off, uint32_t
 bool pdb_source(const struct pdb *p, uint32_t target, uint32_t *source);
 
 /* Iterates over the parts into which a source range [start, start + size) was moved in the image.
- * pdb_moves() begins; pdb_moves_next() returns false when there are no more. */
+ * pdb_moves() begins; pdb_moves_next() returns false after the last part. */
 struct pdb_moves {
 	const struct pdb *p;
 	uint64_t start, end;
@@ -128,7 +128,7 @@ bool pdb_moves_next(struct pdb_moves *it, struct pdb_moved *out);
 /* Finds the target address of an offset in a section. False: the byte at the offset is not in the image. */
 bool pdb_address(const struct pdb *p, unsigned section, uint32_t off, uint32_t *rva);
 
-/* Finds the section and the offset of a source address. False: it is in no section. */
+/* Finds the section and the offset of a source address. False: the address is in no section. */
 bool pdb_section_of(const struct pdb *p, uint32_t source, unsigned *section, uint32_t *off);
 
 /* The contribution that contains an address; NULL: the address is in no contribution. */

@@ -1,4 +1,4 @@
-/* Finds ranges of a section that contain given bytes. Ranges may overlap. */
+/* Finds ranges of a section that contain given bytes. Ranges can overlap. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "pdb/module-private.h"

@@ -107,7 +107,7 @@ static void start_at(const struct pdb_records *from, uint32_t number, uint32_t *
 /* The bytes around the record that is being read. */
 struct window {
 	uint32_t at, n;
-	const uint8_t *p; /* into the file, or `copy` */
+	const uint8_t *p; /* points into the file, or to `copy` */
 	uint8_t copy[STEP];
 };
 
@@ -208,7 +208,7 @@ int pdb_name(const struct pdb *p, struct msf_io *io, uint32_t number, struct buf
 
 /* ---- the index ---------------------------------------------------------------------------- */
 
-/* Indexes the records up to the first broken one. The marks lead to the records after it. */
+/* Indexes the records up to the first broken record. The marks lead to the records after that. */
 static int index_records(const struct pdb *p, struct msf_io *io, struct pdb_records *all, struct err *e)
 {
 	uint32_t most = MIN(all->end - all->begin, all->size / 4), at = 0, len;

@@ -142,7 +142,7 @@ static int read_site(const struct pdb_code *c, const struct pdb_func *f, const s
 	return r;
 }
 
-/* The state while walking through nested call sites. Blocks between sites are transparent; scopes of other
+/* The state while walking through nested call sites. A block does not change the innermost site. Scopes of other
  * functions are skipped. */
 struct walk {
 	int site[PDB_DEPTH_MOST]; /* the innermost site in each open scope; -1: the function itself */

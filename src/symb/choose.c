@@ -50,7 +50,7 @@ static unsigned bits_of(const char *arch)
 struct asked {
 	struct question *q[FILETYPES];
 	struct obj_slice slice[FILETYPES];
-	bool known[FILETYPES]; /* the slice was identified */
+	bool known[FILETYPES]; /* whether `slice` is known */
 };
 
 static int ask_one(struct asked *a, struct waits *w, struct fetch *f, const struct module *m, enum filetype t)

@@ -99,8 +99,8 @@ static bool is_exact(const struct module *m, enum filetype t)
 	return m->object == OBJECT_PE_DOTNET || t == FILETYPE_BREAKPAD;
 }
 
-/* Names the GSYM file that is made from a file of type `t`. 0; -ENOENT: such a
- * file cannot be converted. */
+/* Names the GSYM file that is made from a file of type `t`. 0; -ENOENT: such a file cannot be
+ * converted. */
 static int made_of(struct symb *s, const struct module *m, enum filetype t, const struct symb_flags *flags,
 	struct artifact *out)
 {
@@ -271,8 +271,8 @@ static void add_failure(struct wanted *w, const char *what, int r, const char *w
 		snprintf(w->why + strlen(w->why), sizeof(w->why) - strlen(w->why), "; %s", others);
 }
 
-/* Compares the file with the checksum in the request. 0: they are equal or cannot be compared; otherwise
- * -errno, with the reason in `e`. */
+/* Compares the file with the checksum in the request. 0: the checksums are equal or cannot be compared;
+ * otherwise -errno, with the reason in `e`. */
 static int check_sum(const struct wanted *w, const struct question *q, struct err *e)
 {
 	struct view v;
@@ -495,7 +495,7 @@ static void batch_release(struct batch *b)
 		waits_unref(b->w);
 }
 
-/* Whether a source can have the module: not if its name has a newline, or its id is not valid. */
+/* Whether a source can have the module. False if the module's name has a newline, or its id is not valid. */
 static bool can_be_asked(const struct wanted *w)
 {
 	struct key k;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number of files that stay mapped when no request uses them. */
+/* Unused files are unmapped, least recently used first, while more than this many files are mapped. */
 #define LOADED_MOST 512
 
 /* The most bytes of mapped files whose pages stay in memory after use. The pages of other files are released. */
@@ -137,7 +137,7 @@ int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, 
 
 	if (r == 0)
 		r = gsym_open(&l->g, l->map, e);
-	/* Functions of an exact file never overlap, so it does not need gsym_prepare(), which touches every page. */
+	/* Functions of an exact file never overlap, so gsym_prepare(), which touches every page, is not needed. */
 	if (r == 0 && exact)
 		l->g.prepared = true;
 	else if (r == 0)

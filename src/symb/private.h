@@ -23,13 +23,13 @@ struct symb {
 	atomic_uint_fast64_t counts[SYMB_COUNTS];
 	pthread_mutex_t lock;
 	/* under lock */
-	struct loaded *newest, *oldest; /* in the order of use */
+	struct loaded *newest, *oldest; /* the list of mapped files, in order of their last use */
 	unsigned n_loaded;
-	uint64_t resident; /* bytes of mapped files whose pages may stay in memory */
+	uint64_t resident; /* bytes of the mapped files whose pages stay in memory */
 	unsigned writing;  /* answers that are being written */
 	pthread_cond_t written;
 	/* constant */
-	unsigned writers; /* answers that may be written at the same time */
+	unsigned writers; /* the most answers that are written at the same time */
 };
 
 /* ---- request.c ---------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ struct wanted {
 	char *name;	    /* of the debug file, as in the request */
 	char *id;	    /* as in the request */
 	struct module m;    /* what `name` and `id` say, as far as they are valid */
-	bool referenced;    /* a frame refers to it */
+	bool referenced;    /* a frame refers to the module */
 	unsigned job;	    /* mark of the last job whose list got the module, to avoid duplicates */
 	unsigned jobs;	    /* number of jobs that list the module */
 	/* results, for the answer */
@@ -50,7 +50,7 @@ struct wanted {
 	uint64_t size;	     /* bytes downloaded */
 	double fetch_seconds, make_seconds;
 	bool fetched, made; /* a download was started; a conversion was started */
-	enum filetype used;   /* type of the file that was converted; FILETYPE_NONE: the conversion was stored */
+	enum filetype used;   /* type of the file that was converted; FILETYPE_NONE: no file was converted */
 	struct worth used_worth;
 	char used_source[64];
 	bool unsure;	     /* not found, but a source could not be asked */
@@ -107,7 +107,7 @@ void request_release(struct request *q);
 /* A mapped GSYM file. Requests share it, and it stays mapped for a while after the last request. */
 struct loaded {
 	struct loaded *newer, *older;
-	char key[KEY_TEXT]; /* key_canon() of its key in the store */
+	char key[KEY_TEXT]; /* key_canon() of the file's key in the store; "": no key */
 	uint64_t hash;	    /* of `key` */
 	unsigned refs;
 	struct span map;
@@ -121,15 +121,15 @@ struct loaded {
 
 /* Returns a reference to the file that is mapped under the key `canon`; NULL: no file is mapped under it. */
 struct loaded *loaded_find(struct symb *s, const char *canon);
-/* Maps a file. The caller owns the reference in `*out`. With `k` NULL no other request finds the file, and the last
- * loaded_unref() unmaps it. 0, -errno. */
+/* Maps a file. The caller owns the reference in `*out`. If `k` is NULL, no other request finds the file, and the
+ * last loaded_unref() unmaps it. 0, -errno. */
 int loaded_new(struct symb *s, const struct key *k, bool exact, struct blob *b, struct loaded **out,
 	struct err *e);
 void loaded_unref(struct symb *s, struct loaded *l);
 /* Whether the store now has a better input than the file that was converted. Looks at most once a second. */
 bool loaded_is_stale(struct symb *s, struct loaded *l, const struct artifact *a);
-/* Call it when a request needs no more look-ups in the file. Gives the file's pages back if other files
- * already fill RESIDENT_MOST. */
+/* Call it when a request needs no more look-ups in the file. Releases the file's pages from memory if
+ * they do not fit into RESIDENT_MOST beside those of other files. */
 void loaded_rest(struct symb *s, struct loaded *l);
 void loaded_forget_all(struct symb *s);
 
@@ -144,7 +144,8 @@ bool partial_ask(struct symb *s, const struct request *q, const struct wanted *w
 
 /* ---- load.c ------------------------------------------------------------------------- */
 
-/* Finds and maps the files of all modules that frames refer to. 0; -EINTR: stopped; -ENOMEM. */
+/* Finds and maps the files of all modules that frames refer to. 0; -EINTR: the service is stopping, or
+ * the client is gone; -ENOMEM. */
 int load_modules(struct symb *s, struct request *q, const struct symb_flags *flags);
 
 /* ---- reply.c ------------------------------------------------------------------------ */

@@ -118,7 +118,7 @@ static bool read_mode(struct reading *r, uint32_t object, uint64_t *index)
 	return true;
 }
 
-/* The highest byte of a .NET metadata token is the number of the table. A client can also send the row number
+/* The highest byte of a .NET metadata token is the number of its table. A client can also send the row number
  * alone, whose highest byte is 0. */
 #define TABLE_METHOD_DEF 6
 

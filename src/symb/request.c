@@ -1,5 +1,5 @@
-/* Reads a request. Checks it in the order of Mozilla's service and reports errors with that service's texts.
- * Where that service fails with 500, the status is 400 here. symfs-symbolicate(1) describes the extensions:
+/* Reads a request. Checks its parts in the order of Mozilla's service and reports errors with that service's texts.
+ * Where that service fails with status 500, symfs answers 400. symfs-symbolicate(1) describes the extensions:
  * modules and frames as objects. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
@@ -48,7 +48,7 @@ static int read_jobs(struct reading *r, uint32_t token)
 
 	if (kind != JTEXT_ARRAY && kind != JTEXT_OBJECT && kind != JTEXT_STRING)
 		return err_set(r->e, 400, "jobs must be a list");
-	if (kind != JTEXT_ARRAY) /* counted as Python's len() does */
+	if (kind != JTEXT_ARRAY) /* the same count as that of Python's len() */
 		n = kind == JTEXT_STRING ? jtext_length(r->j, token)
 					 : jtext_members(r->j, token, r->limits->jobs + 1);
 	if (n > r->limits->jobs)

@@ -22,8 +22,8 @@ struct symb;
 /* Limits of one request. A request over a limit is refused with the HTTP status in the limit's comment. 0: the
  * value in symb_limits_default. */
 struct symb_limits {
-	uint64_t bytes;	 /* of the body: 413 */
-	unsigned jobs;	 /* 400, as in Mozilla's service */
+	uint64_t bytes;	 /* size of the body: 413 */
+	unsigned jobs;	 /* number of jobs: 400, as in Mozilla's service */
 	unsigned modules; /* of all jobs together, as are the next two limits: 413 */
 	unsigned stacks;
 	unsigned frames;
@@ -48,7 +48,7 @@ struct symb_api {
 extern const struct symb_api symb_apis[]; /* ends with a NULL name */
 const struct symb_api *symb_api_find(const char *name); /* NULL: no such version */
 
-/* What a request may ask for beside its body. */
+/* Options of a request that are not in its body. */
 struct symb_flags {
 	bool debug;	    /* v5: "debug" beside "results": cache hits, downloads, times */
 	bool lenient;	    /* a bad line of a Breakpad file is skipped; otherwise the file is unusable */

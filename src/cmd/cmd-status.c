@@ -27,10 +27,10 @@
 enum { VERSION, STATS, DOWNLOADS, SOURCES, FILES };
 static const char *const names[FILES] = {"version", "stats", "downloads", "sources"};
 
-/* For each file, in the order of `names`, the child writes a letter, the bytes, a NUL. */
+/* For each file, in the order of `names`, the child writes one of these letters, the bytes of the file and a NUL. */
 #define READ 'r'
 #define DENIED 'd'
-#define HIDDEN 'h' /* the whole answer: another mount covers this one */
+#define HIDDEN 'h' /* the letter is the whole answer: another mount covers this mount */
 
 struct mount {
 	char *point;
@@ -41,8 +41,8 @@ struct mount {
 struct statuses {
 	const char *only; /* the only mount to show; NULL: all mounts of root and of the caller */
 	struct json *json; /* NULL: text */
-	unsigned n, more; /* mounts that are asked; mounts beyond MOUNTS_MOST */
-	unsigned seen;	  /* mounts that the caller may read */
+	unsigned n, more; /* the mounts that are asked; the number of further mounts, beyond MOUNTS_MOST */
+	unsigned seen;	  /* the number of mounts that the caller may read */
 	struct mount mounts[MOUNTS_MOST];
 	int status;
 };
@@ -63,8 +63,8 @@ static int add_file(int root, const char *name, struct buf *out)
 	return r < 0 ? r : buf_add(out, "", 1);
 }
 
-/* Opens the root of a mount. 0; HIDDEN; DENIED; READ: another error, because the daemon is gone. The letter is then
- * the whole answer. */
+/* Opens the root of a mount. 0: it is open. Otherwise returns the letter that is the whole answer: HIDDEN, DENIED,
+ * or READ for another error, because the daemon is gone. */
 static char open_root(const struct mount *m, int *out)
 {
 	_cleanup_close_ int fd = open(m->point, O_PATH | O_CLOEXEC);
@@ -78,7 +78,7 @@ static char open_root(const struct mount *m, int *out)
 	return 0;
 }
 
-/* Runs in the child. A file that cannot be read ends the text early. */
+/* Runs in the child, and writes the answer to the pipe. If a file cannot be read, the answer ends before it. */
 static void child_write_files(void *ctx, int to)
 {
 	_cleanup_buf_ struct buf out = BUF_UP_TO(FILES * (FILE_MOST + 2));
@@ -148,7 +148,7 @@ static void wait_all(struct statuses *s)
 
 /* ---- printing ---------------------------------------------------------------------------- */
 
-/* "name value" lines become members. */
+/* Adds a member for each line "name value". */
 static void add_stats(struct json *j, char *text)
 {
 	char *save = NULL;
@@ -186,7 +186,7 @@ static void add_number(struct json *j, const char *name, const char *text)
 		json_null(j, name);
 }
 
-/* The percentage that is here, or -1. */
+/* The percentage of the file that was received; -1: unknown. */
 static int per_cent(char *const f[static FIELDS])
 {
 	uint64_t have = strtoull(f[3], NULL, 10), size = strtoull(f[4], NULL, 10);
@@ -194,7 +194,7 @@ static int per_cent(char *const f[static FIELDS])
 	return size && have <= size ? (int)((double)have * 100 / (double)size) : -1;
 }
 
-/* "1234 gdb,99 lldb" */
+/* Adds an array of the waiting processes. `text` has the form "1234 gdb,99 lldb". */
 static void add_waiting(struct json *j, char *text)
 {
 	char *save = NULL;
@@ -232,7 +232,7 @@ static void add_download(struct json *j, char *line)
 	json_end(j);
 }
 
-/* "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE" */
+/* Adds an object for a source. `line` has the form "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE". */
 static void add_source(struct json *j, char *line)
 {
 	char *f[FIELDS];
@@ -247,7 +247,7 @@ static void add_source(struct json *j, char *line)
 	json_end(j);
 }
 
-/* `text` is NULL if the caller may not read it. */
+/* Adds an array with an element for each line of `text`, or null if `text` is NULL: the caller may not read it. */
 static void add_lines(struct json *j, const char *name, char *text, void (*add)(struct json *j, char *line))
 {
 	char *save = NULL;
@@ -294,7 +294,7 @@ static void print_lines(const char *head, char *text, const char *none, void (*p
 		print(line);
 }
 
-/* "elf_debug ID: receiving from debian, 43 % of 28.1 MB, 3.2 MB/s, 12 s, for gdb (1234)" */
+/* Prints "elf_debug ID: receiving from debian, 43 % of 28.1 MB, 3.2 MB/s, 12 s, for gdb (1234)". */
 static void print_download(char *line)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(1 << 20);
@@ -336,7 +336,7 @@ static void print_text(const char *shown, char *texts[FILES])
 	print_lines("counters", texts[STATS], "none", print_fields);
 }
 
-/* The kernel lets only the owner into a mount without allow_other. */
+/* Whether the kernel denied access: only the owner may enter a mount without allow_other. */
 static bool is_denied(const struct mount *m)
 {
 	return m->ask.text.n && m->ask.text.p[0] == DENIED;
@@ -347,7 +347,7 @@ static bool is_hidden(const struct mount *m)
 	return m->ask.text.n && m->ask.text.p[0] == HIDDEN;
 }
 
-/* Splits the answer into texts that point into the buffer; that of DOWNLOADS may be NULL. False: the answer
+/* Splits the answer into texts that point into the buffer. The text of DOWNLOADS may be NULL. False: the answer
  * is incomplete. */
 static bool split_texts(struct buf *text, char *texts[FILES])
 {
@@ -406,7 +406,7 @@ static void child_write_point(void *ctx, int to)
 		return;
 }
 
-/* The mount point that `s->only` leads to through links. NULL: none, or no answer in time. */
+/* The mount point that `s->only` leads to through links. NULL: there is no such mount, or no answer in time. */
 static char *find_point(const struct statuses *s)
 {
 	struct ask a = {.text = BUF_UP_TO(2 * PATH_MAX)};
@@ -459,7 +459,7 @@ static int show_all(struct statuses *s)
 	return s->status;
 }
 
-/* Shows all again each second, until a signal ends the process or no mount answers. */
+/* Shows all mounts again each second, until a signal ends the process or no mount answers. */
 static int watch_all(struct statuses *s)
 {
 	const struct timespec second = {.tv_sec = 1};

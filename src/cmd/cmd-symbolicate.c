@@ -15,7 +15,7 @@
 
 #define CHUNK (64 << 10)
 
-/* What a signal stops: set while symb_answer() runs; otherwise NULL. */
+/* The work that a signal stops: set while symb_answer() runs; otherwise NULL. */
 static struct symb *running;
 static volatile sig_atomic_t interrupted;
 
@@ -26,7 +26,7 @@ static void on_interrupt(int signal)
 		symb_stop(running);
 }
 
-/* Reads more than the limit if there is more, so that symb_answer() sees that the request is too long. */
+/* Reads up to and just past the limit `most`, so that symb_answer() sees that a longer request is too long. */
 static int read_all(int fd, uint64_t most, struct buf *out)
 {
 	char chunk[CHUNK];
@@ -58,7 +58,7 @@ struct showing {
 	struct buf text, room;
 };
 
-/* A string member, safe for a terminal; NULL: no such member. */
+/* The text of a string member, safe for a terminal. NULL: there is no such member. */
 static const char *shown(struct showing *s, uint32_t object, const char *name)
 {
 	uint32_t t = jtext_member(s->j, object, name);

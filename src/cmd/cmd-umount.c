@@ -14,14 +14,14 @@
 #include <sys/syscall.h>
 
 #define ASK_MS 3000
-#define ALL_MS 9000 /* the whole command: 10 s are documented */
+#define ALL_MS 9000 /* for the whole command: the manual promises 10 s */
 
 /* ---- the daemon of a mount ---------------------------------------------------------- */
 
 #define NO_DAEMON (-1) /* the daemon is dead or stopped */
 #define UNKNOWN 0      /* the daemon lives, but its files are not readable: another user's mount */
 
-/* Writes the line `pid N` of .symfs/stats to the pipe, or `errno N`. */
+/* Writes the beginning of .symfs/stats, with its line `pid N`, to the pipe; `errno N` if it cannot be read. */
 static void ask_pid(void *ctx, int to)
 {
 	const char *point = ctx;
@@ -49,7 +49,7 @@ static pid_t read_pid(const char *text)
 	return NO_DAEMON;
 }
 
-/* The daemon's pid, NO_DAEMON, UNKNOWN. */
+/* Returns the daemon's pid, NO_DAEMON or UNKNOWN. */
 static pid_t daemon_of(const char *point)
 {
 	struct ask a = {.text = BUF_UP_TO(128)};
@@ -63,7 +63,7 @@ static pid_t daemon_of(const char *point)
 	return pid;
 }
 
-/* 0: the daemon has ended. -ETIMEDOUT. */
+/* Waits until the daemon has ended (0), or until clock_ms() is `until` (-ETIMEDOUT). */
 static int wait_end(int pidfd, uint64_t until)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -87,7 +87,7 @@ static int unmount(const char *point, bool lazy)
 	struct err e;
 	int r;
 
-	/* Opened before the daemon can end, so that the pid is still its own. */
+	/* Opened before the daemon can end, so that no other process has the pid. */
 	if (pid > 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	/* A mount without a daemon is detached even if it is in use: its users only get errors. */
@@ -95,7 +95,7 @@ static int unmount(const char *point, bool lazy)
 	if (r == -EBUSY && lazy) {
 		r = fs_detach(point, true, &e);
 		if (r == 0)
-			return EXIT_DONE; /* the daemon ends with its last user */
+			return EXIT_DONE; /* the daemon ends when no process uses the mount any more */
 	}
 	if (r < 0) {
 		fprintf(stderr, "symfs umount: %s%s\n", e.text,

@@ -1,4 +1,4 @@
-/* symfs warm: downloads the files of all modules of a crash, a process or a program. A debugger need not
+/* symfs warm: downloads the files of all modules of a crash, a process or a program, so that a debugger does not
  * wait for them later. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/path.h"
@@ -29,7 +29,7 @@ struct warm {
 	const char *word;     /* the word that is being read */
 };
 
-/* ---- what is wanted ----------------------------------------------------------------- */
+/* ---- wanted files ----------------------------------------------------------------- */
 
 static int module_add(struct warm *w, const char *name, const char *id)
 {

@@ -19,20 +19,20 @@
 
 /* The last answers that a mount on the same store got. */
 struct view_of_mount {
-	char *mount, *text; /* text: lines, as .symfs/why has them */
+	char *mount, *text; /* `text` has lines in the format of .symfs/why */
 };
 
 struct answer {
 	const char *path; /* the word of the command line */
 	const char *tree; /* path below the mount; NULL: no layout has a path for the file */
-	const char *none; /* why the word names nothing; used if `key` has no type */
+	const char *none; /* the reason why the word names nothing; used if `key` has no type */
 	struct view_of_mount mounts[MOUNTS_MOST];
 	unsigned n_mounts;
 	struct key key;
-	char stored[SHA256_TEXT]; /* "" */
+	char stored[SHA256_TEXT]; /* not used */
 	char file[4096];
-	struct worth worth; /* of `file` */
-	bool best;	    /* the sources have said that they have no better file than `file` */
+	struct worth worth; /* the worth of `file` */
+	bool best;	    /* no source has a better file than `file`, by their earlier answers */
 	int n;
 	struct fetch_attempt rows[ROWS_MOST];
 };
@@ -86,7 +86,7 @@ static int print_json(const struct answer *a)
 	return json_print(&j);
 }
 
-/* The error may begin with the status already: "HTTP 500, ask again in 3 s". */
+/* Prints the HTTP status, unless the error begins with it: "HTTP 500, ask again in 3 s". */
 static void print_status(const struct fetch_attempt *row)
 {
 	char text[24];
@@ -218,7 +218,7 @@ struct why {
 	bool ask, json;
 };
 
-/* Every candidate has its rows; the key is that of the best one. */
+/* Collects the rows of every candidate, and the key of the best candidate. */
 static int explain(const struct why *y, const struct what *w)
 {
 	struct answer *a = y->a;
@@ -236,7 +236,7 @@ static int explain(const struct why *y, const struct what *w)
 	return a->key.type ? 0 : -ENOENT;
 }
 
-/* Explains what a word names. Returns 1, so that of a fat file only the first slice is explained. */
+/* Explains what a word names. Returns 1, so that only the first slice of a fat file is explained. */
 static int why_what(void *ctx, const struct what *w)
 {
 	struct why *y = ctx;

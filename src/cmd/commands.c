@@ -35,7 +35,7 @@ static const struct cmd *const commands[] = {
 	&cmd_version,
 };
 
-/* Names that users know from other tools. */
+/* Further names of commands, which users know from other tools. */
 static const struct alias {
 	const char *name;
 	const struct cmd *cmd;

@@ -12,9 +12,9 @@
 #include <sys/ioctl.h>
 
 #define AT_ONCE 16u
-#define AHEAD_MOST 256u /* downloads behind a slow one; each that is over holds a descriptor */
+#define AHEAD_MOST 256u /* downloads that begin while an earlier one still runs; each holds a descriptor */
 #define LOOK_MS 200
-#define PLAIN_EVERY_MS 10000 /* progress that goes to a log and not to a terminal */
+#define PLAIN_EVERY_MS 10000 /* the interval of progress lines in a log */
 #define STATS_WIDTH 48 /* columns */
 #define STATS_TEXT 128
 
@@ -71,7 +71,7 @@ void downloads_release(struct downloads *d)
 /* ---- progress ------------------------------------------------------------------------ */
 
 /* Gets the bytes of a running download, and updates its rate: a mean in which the last seconds count most. False:
- * it has no bytes yet. */
+ * the download has no bytes yet. */
 static bool measure(struct download *one, uint64_t *have, uint64_t *size)
 {
 	uint64_t now = clock_ms(), ms = one->at ? now - one->at : 0;
@@ -106,7 +106,7 @@ static void add_left(double seconds, char *out, size_t n)
 		snprintf(out, n, "%.1f h left", seconds / 3600);
 }
 
-/* "43 % of 28.1 MB, 3.2 MB/s, 5 s left" */
+/* Writes the progress of a download: "43 % of 28.1 MB, 3.2 MB/s, 5 s left". */
 static void progress_text(struct download *one, char out[static STATS_TEXT])
 {
 	uint64_t have = 0, size = 0;
@@ -151,7 +151,7 @@ static void erase(struct downloads *d)
 	d->drawn = 0;
 }
 
-/* Cuts the beginning of a long label, because the end of a path says more. */
+/* Draws a progress line. Cuts the beginning of a long label, because the end of a path identifies the file. */
 static void draw_line(struct downloads *d, const char *label, const char *text, unsigned width)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -187,7 +187,7 @@ static void draw(struct downloads *d)
 	fflush(stderr);
 }
 
-/* Without a terminal: every PLAIN_EVERY_MS, prints a line for each download that takes long. */
+/* Used without a terminal: prints a line for each long download, every PLAIN_EVERY_MS. */
 static void print_plain(struct downloads *d)
 {
 	_cleanup_buf_ struct buf room = BUF_UP_TO(64 << 10);
@@ -292,7 +292,7 @@ static bool is_over(struct downloads *d, const struct download *one)
 	return one->done;
 }
 
-/* Calls `over` for the downloads that are over, in order. `all`: also for those that never began. */
+/* Calls `over` for the downloads that are over, in order. With `all`, also for downloads that never began. */
 static void tell(struct downloads *d, bool all, void (*over)(void *ctx, struct download *one), void *ctx)
 {
 	for (; d->told < d->n && (all || is_over(d, d->list[d->told])); d->told++) {

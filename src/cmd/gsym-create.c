@@ -22,7 +22,7 @@
 struct making {
 	struct gsym_files files;
 	const char *path;
-	unsigned shown; /* the progress last shown, in per cent */
+	unsigned shown; /* the last printed progress, in per cent */
 };
 
 static void show_progress(void *ctx, unsigned part)
@@ -138,7 +138,8 @@ static int render(const struct gsym_run *run, const char *path, struct gsym_writ
 	return r < 0 ? r : gsym_embed(w, made, file, out, e);
 }
 
-/* Checks the options for the form. -1: they are valid; otherwise the exit status. */
+/* Checks the options for the output's form (GSYM file, object, copy). -1: they are valid; otherwise the exit
+ * status. */
 static int check_form(struct gsym_run *run)
 {
 	if (run->format && strcmp(run->format, "v1") != 0 && strcmp(run->format, "object") != 0)
@@ -163,7 +164,7 @@ static int open_bundle(struct bundle *b, const char *word, struct err *e)
 				  : r;
 }
 
-/* The output without -o: WORD.gsym or WORD.gsym.o, beside the file or the bundle. */
+/* The path of the output without -o: WORD.gsym or WORD.gsym.o, beside the file or the bundle. */
 static const char *default_output(const struct gsym_run *run, const char *word, struct buf *room)
 {
 	int len = (int)strlen(word);
@@ -174,7 +175,8 @@ static const char *default_output(const struct gsym_run *run, const char *word, 
 	return buf_text(room);
 }
 
-/* A copy gets the permissions of the original without the set-user-ID bit. 0: the permissions of a new file. */
+/* The permissions of the output. A copy gets the permissions of the original without the set-user-ID bit. 0: the
+ * usual permissions of a new file. */
 static mode_t mode_of(const struct gsym_run *run, const char *path)
 {
 	struct stat st;

@@ -1,4 +1,4 @@
-/* Finds the other files that hold parts of a program's debug information. */
+/* Finds files that hold parts of a program's debug information, apart from the program itself. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/gsym-files.h"
 #include "base/buf.h"
@@ -14,7 +14,7 @@
 
 #define SLICES_MOST 64
 
-/* Reports that `arch` must name a slice, or names none: "is a fat file of x86_64, arm64: …". */
+/* Reports that `arch` is missing, or is not the name of a slice: "is a fat file of x86_64, arm64: …". */
 static int fail_arch(const struct buf *names, const char *arch, struct err *e)
 {
 	return err_set(e, -ENOTSUP, "is a fat file of %s: %s%s", buf_text(names),
@@ -56,7 +56,8 @@ int gsym_files_open(struct span *map, struct span *out, const char *path, const 
 	return pick_slice(*map, arch, out, e);
 }
 
-/* Only the alternate file has a build id to check; the others are checked when they are read. */
+/* Whether the file is the wanted one. Only an alternate file has a build id to check. Other files are checked when
+ * they are read. */
 static bool is_wanted(const struct gsym_want *want, struct span bytes)
 {
 	struct err e = {0};
@@ -71,7 +72,7 @@ static bool is_wanted(const struct gsym_want *want, struct span bytes)
 	return id.n == want->id.n && memcmp(id.p, want->id.p, id.n) == 0;
 }
 
-/* Maps a file if it is the wanted one. 0, -errno. */
+/* Maps the file at `path` if it is the wanted file. 0, -errno. */
 static int try_path(struct gsym_files *f, const struct gsym_want *want, const struct buf *path,
 	struct span *out)
 {

@@ -60,7 +60,8 @@ static const char *add_rows(struct json *j, const struct gsym *g, const struct g
 	return r < 0 ? it.bad : NULL;
 }
 
-/* Leaves the object and its list of inlined calls open, because calls may nest in it. */
+/* Begins the object of a node. Leaves the object and its list of inlined calls open, because the list can contain
+ * further nodes. */
 static void begin_node(struct json *j, const struct gsym *g, const struct gsym_node *node)
 {
 	uint64_t start, size;
@@ -91,7 +92,7 @@ static unsigned end_nodes(struct json *j, unsigned open, unsigned depth)
 	return open;
 }
 
-/* The tree below the function itself, which is the node of depth 0. */
+/* Adds the tree of inlined calls below the function itself, which is the node of depth 0. */
 static const char *add_nodes(struct json *j, const struct gsym *g, const struct gsym_func *f)
 {
 	struct gsym_nodes it;

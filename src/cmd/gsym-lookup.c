@@ -15,7 +15,7 @@
 
 struct lookup {
 	const struct gsym *g;
-	struct gsym_pdb *pdb; /* looked up instead of `g`; NULL: the file is not a PDB */
+	struct gsym_pdb *pdb; /* used for look-ups instead of `g`; NULL: the file is not a PDB */
 	const char *path;
 	struct json *json; /* NULL: text */
 	bool fields;	   /* text with all fields, for programs */
@@ -106,7 +106,7 @@ static int look_up_words(struct lookup *l, const struct gsym_run *run)
 	return l->status;
 }
 
-/* Whether stdin is a file with so many addresses that an index or a conversion pays. */
+/* Whether stdin is a file with so many addresses that an index or a conversion saves time. */
 static bool many_on_stdin(void)
 {
 	struct stat st;
@@ -114,7 +114,7 @@ static bool many_on_stdin(void)
 	return fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > MANY * 16;
 }
 
-/* Opens the file for look-ups. -1: it is open; otherwise an exit status, after the message. */
+/* Opens the file for look-ups. -1: the file is open; otherwise an exit status, and a message was printed. */
 static int open_for(struct lookup *l, struct gsym_file *o, struct gsym_run *run, unsigned n)
 {
 	struct err e = {0};

@@ -10,20 +10,20 @@
 
 #include <string.h>
 
-#define FEW 64 /* addresses without a conversion */
+#define FEW 64 /* the number of addresses that are looked up without a conversion */
 
 struct gsym_pdb {
 	struct span file;
 	bool plain;
-	unsigned n; /* addresses that were looked up in the PDB */
+	unsigned n; /* the number of addresses that were looked up in the PDB */
 	struct msf_io io;
 	struct pdb pdb;
 	struct pdb_namer names;
 	struct pdb_found found;
-	/* after FEW addresses */
+	/* set by the conversion, after FEW addresses */
 	struct buf bytes;
 	bool converted;
-	int failed; /* the error of the conversion; 0 */
+	int failed; /* the error of the conversion; 0: no error */
 	struct err e;
 	struct gsym g;
 };
@@ -95,14 +95,14 @@ static void convert(struct gsym_pdb *p)
 
 /* ---- look-ups ------------------------------------------------------------------------ */
 
-/* Splits the path in place, so that it is printed as a path of GSYM is. */
+/* Splits the path in place into directory and name, so that it is printed like a path of a GSYM file. */
 static void split_path(char *path, struct gsym_frame *out)
 {
 	size_t len;
 	const char *base = gsym_path_base(path, strlen(path), &len);
 
 	out->base = base;
-	if (!len || (size_t)(base - path) == len) { /* without a directory, or in a root */
+	if (!len || (size_t)(base - path) == len) { /* the path has no directory, or its directory is a root */
 		out->base = path;
 		out->dir = "";
 		return;

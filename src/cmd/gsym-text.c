@@ -17,7 +17,7 @@ static bool is_plain(const char *s, size_t n)
 
 	for (; n >= sizeof(w); n -= sizeof(w), s += sizeof(w)) {
 		memcpy(&w, s, sizeof(w));
-		/* A borrow from the next byte does not hide errors: the borrowing byte sets its own high bit, too. */
+		/* A byte that borrows from the next byte does not hide an error: it also sets its own high bit. */
 		bad |= (w - EACH(' ')) | (w + EACH(1)) | w;
 	}
 	bad &= EACH(0x80);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MOST 20 /* differences */
+#define SHOWN_MOST 20 /* differences that are printed */
 
 struct comparison {
 	const struct gsym *ours, *theirs;
@@ -35,7 +35,7 @@ static void compare_at(struct comparison *c, uint64_t addr)
 		printf("0x%" PRIx64 "\t%s\t%s\n", addr, buf_text(&c->a), buf_text(&c->b));
 }
 
-/* Compares where answers can change: at the bounds of functions, lines and inlined calls. */
+/* Compares the answers at the addresses where they can change: the bounds of functions, lines and inlined calls. */
 static void compare_function(struct comparison *c, const struct gsym *g, uint32_t i)
 {
 	struct gsym_func f;

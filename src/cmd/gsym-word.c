@@ -1,4 +1,4 @@
-/* Opens the GSYM of what a word names: a GSYM file, or one that is made at once from a debug file. */
+/* Opens the GSYM for a word of the command line: a GSYM file, or a GSYM that is made at once from a debug file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/path.h"
@@ -18,7 +18,7 @@
 
 /* ---- a local file -------------------------------------------------------------------- */
 
-/* Whether the file is a program without debug information, so that its debug file is wanted. False, too, for a file
+/* Whether the file is a program without debug information, so that its debug file is wanted. Also false for a file
  * that cannot be identified. */
 static bool lacks_debug(const char *path)
 {
@@ -68,11 +68,11 @@ struct fetching {
 	const char *word;
 	struct app app;
 	struct downloads all;
-	int r; /* of the download, and of what was made of it */
+	int r; /* 0, or the error of the download or of the conversion */
 	struct err *e;
 };
 
-/* Opens the GSYM that derive/ makes and stores for an input. -ENOENT: it makes no GSYM of such files. */
+/* Opens the GSYM that derive/ makes and stores for an input. -ENOENT: derive/ makes no GSYM of such files. */
 static int open_derived(struct fetching *f, const struct key *k)
 {
 	struct waits *w = waits_new();
@@ -118,7 +118,8 @@ static void fetched_one(void *ctx, struct download *one)
 		f->r = make_here(f->run, f->out, blob_path(one->blob), f->e);
 }
 
-/* Adds the debug file of what a word names. Returns 1, so that of a fat file only the first slice counts. */
+/* Adds the debug file of the module that a word names. Returns 1, so that only the first slice of a fat file is
+ * used. */
 static int fetch_what(void *ctx, const struct what *w)
 {
 	struct fetching *f = ctx;
@@ -130,7 +131,7 @@ static int fetch_what(void *ctx, const struct what *w)
 	return r < 0 ? r : 1;
 }
 
-/* 0; negative: `e` has the reason, and `status` the exit status. */
+/* Fetches and opens the debug file for a word. 0; -errno: `e` has the reason, and `status` the exit status. */
 static int open_fetched(struct gsym_run *run, struct gsym_file *o, const char *word, int *status, struct err *e)
 {
 	_cleanup_free_ struct fetching *f = calloc(1, sizeof(*f));
@@ -168,7 +169,7 @@ static void say_own_symbols(const char *word, const struct err *e)
 		"names come from its own symbols\n", text_shown(word, true, &name), text_shown(e->text, true, &why));
 }
 
-/* Makes GSYM of a local file. -1: it is open; else the exit status. */
+/* Makes and opens GSYM of a local file. -1: the GSYM is open; otherwise the exit status. */
 static int open_made(struct gsym_run *run, struct gsym_file *o, const char *word)
 {
 	struct err e = {0};

@@ -181,7 +181,7 @@ int gsym_word_open(struct gsym_run *run, struct gsym_file *o, const char *word)
 {
 	bool file = what_is_file(word);
 	struct err e = {0}, own = {0};
-	int r = file ? open_as_is(o, word, &e) : -ENOMSG, status;
+	int r = file ? open_as_is(o, word, &e) : -ENOMSG, status = EXIT_LOCAL;
 
 	if (r != -ENOMSG)
 		return r < 0 ? gsym_fail(word, &e) : -1;

@@ -83,7 +83,7 @@ for form in seconds date; do
   upstream_clear "$up"
   upstream_reset "$up"
   rm -rf "$TMP/store-m"
-  symfs_mount m --source "gdb@$up"
+  symfs_mount m --byte-ranges always --source "gdb@$up"
   start=$(now_ms)
   [ $form = date ] && after=$(date_in $((WANTED / 1000))) || after=$((WANTED / 1000))
   upstream_fault "$up" "*" status "429,$after" 1

@@ -21,7 +21,7 @@ done
 upstream_start up --root "$TMP/up"
 store=$TMP/disk/store
 MOUNTS="$TMP/m $MOUNTS"
-symfs_mount m --cache "$store" --min-free none --source "gdb@$URL_up"
+symfs_mount m --cache "$store" --min-free none --byte-ranges always --source "gdb@$URL_up"
 counted() { "$SYMFS" cache stats --cache "$store" | sed -n "s/^$1 //p"; }
 used_kb() { df -k --output=used "$TMP/disk" | tail -n 1; }
 # look N OFFSET COUNT: of the file that is open as 5.

@@ -26,7 +26,7 @@ new_file() {
 }
 
 # The deadline is long, so that what waits for it is seen.
-LIMITS='--lookup-deadline 60s --stall-timeout 30s --breaker-seconds 1s'
+LIMITS='--lookup-deadline 60s --stall-timeout 30s --breaker-seconds 1s --byte-ranges always'
 BOUND=25000
 upstream_start ranges --root "$ONE" --rate 6000000
 upstream_start plain --root "$ONE" --rate 6000000 --no-range

@@ -64,13 +64,14 @@ static void json_break_line(struct json *j)
 		json_note(j, buf_addf(&j->text, "\n%*s", (int)(2 * j->depth), ""));
 }
 
-/* Whether the open container is empty. No value ends with an opening bracket: a string ends with a quote. */
+/* Whether the innermost open array or object is empty: the text then ends with an opening bracket. No value ends
+ * with one, because a string ends with a quote. */
 static bool json_is_empty(const struct json *j)
 {
 	return j->text.n == 0 || strchr("[{", j->text.p[j->text.n - 1]);
 }
 
-/* Writes the text before a value: comma, line break, name. */
+/* Writes the text that comes before a value: a comma, a line break, the name. */
 static void json_begin_value(struct json *j, const char *name)
 {
 	if (!json_is_empty(j))

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Called when the mount answers: notifies systemd, or the command in the foreground. */
+/* Called when the mount answers. Notifies systemd, or the command that started the daemon in the background. */
 static void mount_is_up(void *ctx)
 {
 	struct mounting *m = ctx;
@@ -22,7 +22,7 @@ static void mount_is_up(void *ctx)
 
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d", (int)getpid());
 	notify_send(m->notify, text);
-	/* A failed write means that the command in the foreground is gone: Ctrl-C during the start. */
+	/* The write fails if the command has ended, for example after Ctrl-C during the start. */
 	if (m->up >= 0 && write(m->up, "u", 1) != 1)
 		kill(getpid(), SIGTERM);
 }
@@ -57,8 +57,8 @@ static bool is_regular(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Detaches from the terminal and from pipes, whose readers wait for their end. Keeps stderr if it is a
- * file. */
+/* Detaches from the terminal, and from pipes: a reader of a pipe waits until all writers have closed it. Keeps
+ * stderr if it is a file. */
 static void detach_streams(struct mounting *m)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -88,7 +88,8 @@ static void background_is_up(void *ctx)
 	mount_is_up(ctx);
 }
 
-/* Explains EACCES: a reload reads the configuration with the rights that are left. */
+/* The text that explains EACCES during a reload: the daemon reads the configuration with the rights that it kept.
+ * "": no explanation. */
 static const char *why_unread(const struct mounting *m, int code)
 {
 	if (code != -EACCES || !m->rights.drop)
@@ -122,7 +123,7 @@ static void daemon_reload(struct mounting *m)
 	notify_send(m->notify, "READY=1");
 }
 
-/* The only thread that takes signals; it also notifies the watchdog. */
+/* Runs the only thread that takes signals. This thread also sends WATCHDOG=1. */
 static void *signals_main(void *arg)
 {
 	struct mounting *m = arg;
@@ -149,8 +150,8 @@ static void *signals_main(void *arg)
 
 /* ---- rights ------------------------------------------------------------------------- */
 
-/* Connects to the helper of --mount-helper, or starts one. Without a helper and without the right to
- * mount, fusermount3 mounts. */
+/* Connects to the helper of --mount-helper. Without this option, starts a helper if the process has the right to
+ * mount; otherwise m->helper stays NULL, and fusermount3 mounts. */
 static int start_helper(struct mounting *m, struct err *e)
 {
 	struct caps_keep keep = m->rights.keep;
@@ -169,7 +170,7 @@ static int start_helper(struct mounting *m, struct err *e)
 	return r == 0 ? helper_start(&m->helper, &what, &keep, e) : r;
 }
 
-/* From here on the process keeps only the rights that the daemon needs. */
+/* Gives up all rights that the daemon does not need. */
 static int give_up_rights(struct mounting *m, struct err *e)
 {
 	const char *listen = m->serving.listen;
@@ -179,7 +180,7 @@ static int give_up_rights(struct mounting *m, struct err *e)
 	return rights_give_up(&m->rights, &m->app, &writes, e);
 }
 
-/* Does everything that needs more rights than the daemon keeps, before there are threads. */
+/* Does all work that needs more rights than the daemon keeps, before there are threads. */
 static int daemon_prepare(struct mounting *m, struct err *e)
 {
 	int r = m->log_path ? log_open_file(m->log_path, &m->log_fd, e) : 0;
@@ -222,14 +223,14 @@ static int daemon_start(struct mounting *m, struct err *e)
 	return r == 0 && m->serving.listen ? serving_start(&m->serving, &m->app, &m->http, e) : r;
 }
 
-/* Serves until the end; the caller releases what is open. */
+/* Serves until the mount ends. The caller closes everything that is open. */
 static int daemon_serve(struct mounting *m, struct err *e)
 {
 	int r = pthread_create(&m->listener, NULL, signals_main, m);
 
 	if (r != 0)
 		return err_set(e, -r, "cannot start a thread: %s", err_text(r));
-	/* A working directory would keep its file system from being unmounted. */
+	/* The daemon's working directory would keep its file system from being unmounted. */
 	if (!m->foreground && chdir("/") < 0)
 		log_warn("/: %s", err_text(errno));
 	r = fs_loop(m->fs);
@@ -240,7 +241,7 @@ static int daemon_serve(struct mounting *m, struct err *e)
 	return r < 0 ? err_set(e, r, "the mount broke: %s", err_text(r)) : 0;
 }
 
-/* The exit status of a daemon, or of the whole command with -f. */
+/* Returns the exit status of the daemon; with -f, it is the exit status of the command. */
 int mount_daemon(struct mounting *m)
 {
 	struct err e = {0};

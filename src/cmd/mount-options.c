@@ -1,4 +1,4 @@
-/* Parses the option -o of symfs mount: options for libfuse, for symfs, and of mount(8) and fstab. */
+/* Parses the option -o of symfs mount. Its words are options for libfuse, for symfs, and of mount(8) and fstab. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/mounting.h"
@@ -13,7 +13,7 @@ static const char *const passed[] = {"allow_other", "allow_root", "auto_unmount"
 	"default_permissions", "dev", "nodev", "suid", "nosuid", "exec", "noexec", "atime",
 	"noatime"};
 
-/* Options of mount(8), fstab and systemd that mean nothing here. */
+/* Options of mount(8), fstab and systemd that have no effect on symfs. */
 static const char *const ignored[] = {"ro", "rw", "defaults", "auto", "noauto", "user", "nouser",
 	"users", "nousers", "owner", "group", "_netdev", "nofail", "relatime"};
 
@@ -61,7 +61,7 @@ static int option_take_pair(struct mounting *m, const char *key, const char *val
 	return app_set(a, key, value, e);
 }
 
-/* A word with an @ may be the rest of a URL whose password has a comma. */
+/* Reports an unknown option. A word with an @ can be the rest of a URL whose password has a comma. */
 static int option_unknown(const char *word, struct err *e)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
@@ -73,7 +73,7 @@ static int option_unknown(const char *word, struct err *e)
 		rest ? " (in a password, a comma is %2C)" : "");
 }
 
-/* `word` must live as long as `m`, which may point into it. */
+/* Takes an option. `word` must live as long as `m`, because `m` can keep pointers into `word`. */
 static int option_take(struct mounting *m, char *word, struct err *e)
 {
 	char *equals = strchr(word, '=');

@@ -65,7 +65,7 @@ struct users {
 	void *ctx;
 };
 
-/* The value of the line "cache-dir = DIR" in a configuration; "" without such a line. */
+/* The value of the line "cache-dir = DIR" in a configuration; "": there is no such line. */
 static void cache_dir_of(const char *config, char out[static 4096])
 {
 	static const char key[] = "\ncache-dir = ";

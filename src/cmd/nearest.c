@@ -10,7 +10,7 @@
 #define WRONG_MOST 2u
 #define ALIKE_LEAST 5u
 
-/* How many letters are to be inserted, removed, replaced or swapped with their neighbour. */
+/* The number of letters to insert, remove, replace or swap with their neighbour to change `a` into `b`. */
 static unsigned distance_of(const char *a, size_t n, const char *b, size_t m)
 {
 	unsigned row[LENGTH_MOST + 2][LENGTH_MOST + 2];
@@ -31,7 +31,7 @@ static unsigned distance_of(const char *a, size_t n, const char *b, size_t m)
 	return row[n][m];
 }
 
-/* "symbolize" and "symbolicate" */
+/* Whether both words begin with the same ALIKE_LEAST letters, like "symbolize" and "symbolicate". */
 static bool begins_alike(const char *a, const char *b)
 {
 	size_t n = 0;

@@ -1,4 +1,4 @@
-/* Finds out which directory sources do not exist, and says what to do when no source can answer. */
+/* Checks which directory sources do not exist, and prints advice if no source can answer. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/no-source.h"
 #include "base/clock.h"
@@ -31,7 +31,7 @@ struct dirs {
 	unsigned n;
 };
 
-/* Runs in the child. A letter for each directory. */
+/* Runs in the child. Writes the letter MISSING or HERE for each directory. */
 static void child_look(void *ctx, int to)
 {
 	const struct dirs *d = ctx;
@@ -45,7 +45,7 @@ static void child_look(void *ctx, int to)
 	}
 }
 
-/* A letter for each directory, in order; none for those about which no answer came in time. */
+/* Puts the child's letters for the directories into `out`, in order. A directory that hangs ends the letters early. */
 static void look(struct dirs *d, struct buf *out)
 {
 	struct ask a = {.text = BUF_UP_TO(4096)};
@@ -113,7 +113,7 @@ void no_source_warn(const struct sources *so, const char *command)
 		print_help(command, so->n ? "no source can answer" : "no source is configured");
 }
 
-/* "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE" */
+/* The lines of `table` have the form "NUMBER\tNAME\tKIND\tLAYOUT\tWHERE\tSTATE". */
 bool no_source_in(const char *table)
 {
 	bool any = false;

@@ -1,4 +1,4 @@
-/* Sends datagrams to systemd, as sd_notify(3) describes; this small protocol needs no library. */
+/* Sends datagrams to systemd by the protocol of sd_notify(3), which is too small to need a library. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/notify.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* Parses the command line: the options that commands share, a command's own, and --help. Reports errors in
- * them. */
+/* Parses the command line: the options that commands share, the options of one command, and --help. Reports wrong
+ * options. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "base/util.h"
@@ -19,7 +19,7 @@ static void print_option(const char *name, char letter, const char *arg, const c
 	printf("  %-31s %s\n", left, help);
 }
 
-/* --cache under its name in the configuration. */
+/* The name of --cache in the configuration. */
 #define CACHE_ALIAS "cache-dir"
 
 static bool takes_common(const struct cmd *c, const struct opt *o)
@@ -43,7 +43,8 @@ static void print_examples(const struct cmd *c)
 			printf("  %s\n", c->examples[i]);
 }
 
-/* The command's own options; those that commands share are in one place. */
+/* Prints the help of a command with the command's own options. `symfs help options`
+ * has the options that commands share. */
 static void print_help(const struct cmd *c, const struct opt *own, const struct opt *common)
 {
 	const struct opt *json = find_long(common, "json", strlen("json"));
@@ -115,7 +116,7 @@ struct parsing {
 	int at, words;
 };
 
-/* The argument of an option: after `=`, or the next word. NULL: none. */
+/* The argument of an option: the text after `=`, or the next word. NULL: there is no argument. */
 static const char *argument(struct parsing *p, const char *inside)
 {
 	if (inside)
@@ -150,7 +151,7 @@ static int take_option(struct parsing *p, const struct opt *o, const char *insid
 	return -1;
 }
 
-/* Reports an option that does not exist, or that the command does not take. EXIT_USAGE. */
+/* Reports an option that does not exist, or that the command does not take. Returns EXIT_USAGE. */
 static int no_such_option(const struct parsing *p, const char *name)
 {
 	struct nearest n = {.word = name};
@@ -201,7 +202,7 @@ static int take_long(struct parsing *p, const char *word)
 	if (o)
 		return take_option(p, o, equals ? equals + 1 : NULL);
 	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), word); /* without the value, which
-										 * may be secret */
+										 * can be secret */
 	if (p->c->configured && conf_field_find(settings_fields, key))
 		return take_setting(p, key, equals ? equals + 1 : NULL);
 	return refuse_option(p, key);

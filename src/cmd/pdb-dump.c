@@ -16,9 +16,9 @@ const char *pdb_dump_shown(struct pdb_dump *d, const char *text)
 
 /* ---- streams ------------------------------------------------------------------------- */
 
-/* What each stream is for. */
+/* The use of each stream. */
 struct uses {
-	char **use; /* by stream; NULL: unknown */
+	char **use; /* indexed by the stream's number; NULL: unknown use */
 	uint32_t n;
 };
 

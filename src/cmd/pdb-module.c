@@ -15,7 +15,7 @@ static const char *const kinds[] = {
 
 /* ---- frames of a piece --------------------------------------------------------------- */
 
-/* `own`: it is the function itself, whose name the text has above its pieces. */
+/* `own`: the frame is the function itself, and the text already has the function's name above the pieces. */
 static void print_frame(struct pdb_dump *d, const char *name, const char *file, uint32_t line, bool first, bool own)
 {
 	if (d->json) {
@@ -31,7 +31,7 @@ static void print_frame(struct pdb_dump *d, const char *name, const char *file, 
 		printf("%s%s:%" PRIu32, own ? "" : "@", pdb_dump_shown(d, file), line);
 }
 
-/* A file or a name that cannot be read is empty. -ENOMEM. */
+/* Prints a frame. A name or a file that cannot be read is printed as "". 0, -ENOMEM. */
 static int add_frame(struct pdb_dump *d, const struct pdb_code *c, const struct pdb_pieces_of *cut, int cell,
 	const char *own, uint32_t file, uint32_t line, bool first)
 {
@@ -153,7 +153,8 @@ int pdb_dump_module(struct pdb_dump *d, unsigned module, struct err *e)
 
 /* ---- the function at an address ------------------------------------------------------ */
 
-/* Where nothing says whose code it is, searches every module. */
+/* Opens the code of the module that has the address. Searches every module if the PDB has no list of the modules'
+ * sections. */
 static int open_code_at(struct pdb_dump *d, unsigned section, uint32_t off, struct pdb_code *c,
 	const struct pdb_func **f, struct err *e)
 {

@@ -106,7 +106,7 @@ static const char *split_layout(const char *word, char layout[static 40])
 	return word;
 }
 
-/* The layout of a directory, by its content. */
+/* The layout of a directory, guessed from the directory's content. */
 static const char *guess_layout(const char *path)
 {
 	_cleanup_free_ char *buildid = NULL;
@@ -123,13 +123,12 @@ static void name_of(const char *layout, const char *where, char name[static 64])
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
 
-	/* In a URL that is not clear, a password may be anywhere: use the text for messages. */
+	/* A URL that is not clear can contain a password anywhere: use the text for messages. */
 	if (url_is_meant(where) && !url_is_clear(where))
 		url_for_message(where, &shown);
 	else
 		url_without_credentials(where, &shown);
-	/* A hash distinguishes long names: of two sources with the same name, the second would be left
-	 * out. */
+	/* A hash distinguishes long names: the second of two sources with the same name would not be used. */
 	if ((size_t)snprintf(name, 64, "%s@%s", layout, buf_text(&shown)) >= 64)
 		snprintf(name, 64, "%s@%.30s...%08x", layout, buf_text(&shown),
 			(unsigned)hash_mix(buf_text(&shown), shown.n));

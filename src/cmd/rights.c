@@ -20,7 +20,7 @@
 
 #define OWN_USER "symfs" /* the daemon runs as this user if it owns the store */
 
-/* The directory that an absolute path lies in. */
+/* The directory that contains an absolute path. */
 static char *parent_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -55,8 +55,8 @@ static int make_owned(const char *dir, const struct passwd *pw)
 	return fd < 0 || fchown(fd, pw->pw_uid, pw->pw_gid) < 0 ? -errno : 0;
 }
 
-/* A new store belongs to the user of the daemon. An existing one is left as it is: store_open() reports a
- * store of another user. */
+/* Creates a missing store, which then belongs to the user of the daemon. Does not change an existing store:
+ * store_open() reports a store of another user. */
 static int make_store(const char *dir, const struct passwd *pw, struct err *e)
 {
 	struct stat st;
@@ -113,7 +113,7 @@ int rights_choose(struct rights *r, const struct settings *s, bool helped, struc
 
 /* ---- Landlock ----------------------------------------------------------------------- */
 
-/* Directories of / that stay closed: files of other users, devices, files of the boot loader. */
+/* Directories in / that the daemon may not read: they have files of other users, devices, files of the boot loader. */
 static const char *const private[] = {"root", "home", "boot", "dev", "lost+found"};
 
 static bool is_private(const char *name)
@@ -124,18 +124,19 @@ static bool is_private(const char *name)
 	return false;
 }
 
-/* Allows these devices only. Others are terminals, and disks, from which closed files could be read. */
+/* Allows only these devices. Other devices are terminals, and disks, from which a daemon of root could read any
+ * file. */
 static int allow_devices(struct landlock *l)
 {
 	static const char *const devices[] = {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"};
-	int r = landlock_allow(l, "/dev/null", LANDLOCK_WRITE); /* the streams of workers */
+	int r = landlock_allow(l, "/dev/null", LANDLOCK_WRITE); /* used for the standard streams of workers */
 
 	for (unsigned i = 0; r == 0 && i < ARRAY_SIZE(devices); i++)
 		r = landlock_allow(l, devices[i], LANDLOCK_READ);
 	return r;
 }
 
-/* Allows reading everything but the private directories: sources may have links to anywhere, and libraries
+/* Allows reading all files outside the private directories: sources can have links to anywhere, and libraries
  * read many files. */
 static int allow_tree(struct landlock *l)
 {
@@ -168,11 +169,12 @@ static bool is_below_private(const char *path)
 	return false;
 }
 
-/* A search for the mount that a path lies in. It compares only the names, and does not access the mount. */
+/* The state of a search for the mount that contains a path. The search only compares names, and does not access the
+ * mount. */
 struct holder {
 	const char *path;
 	size_t longest; /* length of the mount point */
-	bool far;	/* a network file system or FUSE */
+	bool far;	/* the mount is a network file system or FUSE */
 };
 
 static int note_holder(void *ctx, const struct mount_row *m)
@@ -191,7 +193,8 @@ static int note_holder(void *ctx, const struct mount_row *m)
 	return 0;
 }
 
-/* A directory of a network file system may never answer, and accessing it would block the mount. */
+/* Whether the path is on a network file system or FUSE: such a directory may never answer, and an access to it would
+ * block the mount. */
 static bool may_hang(const char *path)
 {
 	struct holder h = {.path = path};
@@ -200,7 +203,7 @@ static bool may_hang(const char *path)
 	return h.far;
 }
 
-/* `path` may be NULL. */
+/* Allows reading the path. Does nothing if `path` is NULL. */
 static int allow_read(struct landlock *l, const char *path)
 {
 	return path ? landlock_allow(l, path, LANDLOCK_READ) : 0;
@@ -226,13 +229,13 @@ static int allow_source(struct landlock *l, const struct source *s)
 	return r == 0 ? allow_ptr_map(l, s->o.ptr_map) : r;
 }
 
-/* Directories that also hold other files of root. */
+/* Whether a directory usually also contains other files of root. */
 static bool is_shared(const char *dir)
 {
 	static const char *const shared[] = {"/var/cache", "/var/lib", "/var/tmp", "/var/log", "/usr/local", "/dev/shm"};
 	const char *home = getenv("HOME");
 
-	if (strrchr(dir, '/') == dir || (home && strcmp(dir, home) == 0)) /* "/", "/root", "/tmp" */
+	if (strrchr(dir, '/') == dir || (home && strcmp(dir, home) == 0)) /* directories such as "/", "/root", "/tmp" */
 		return true;
 	for (unsigned i = 0; i < ARRAY_SIZE(shared); i++)
 		if (strcmp(dir, shared[i]) == 0)
@@ -240,8 +243,8 @@ static bool is_shared(const char *dir)
 	return false;
 }
 
-/* Allows the directory of the file, because editors replace a file by a new one. In a directory with other
- * files, allows only the file. */
+/* Allows the directory of the file, because editors replace a file by a new one. If is_shared() is true for the
+ * directory, allows only the file. */
 static int allow_config_file(struct landlock *l, const char *path)
 {
 	_cleanup_free_ char *whole = path_absolute(path);
@@ -268,8 +271,8 @@ static int allow_configuration(struct landlock *l, const struct app_args *a)
 	return r == 0 && xdg ? allow_read(l, path) : r;
 }
 
-/* Allows the store. A removed store is created again, so allows its parent, too, unless that holds other
- * files. */
+/* Allows the store. Also allows the store's parent, in which a removed store is created again, unless is_shared()
+ * is true for the parent. */
 static int allow_store(struct landlock *l, const char *dir)
 {
 	_cleanup_free_ char *whole = path_absolute(dir);
@@ -283,8 +286,8 @@ static int allow_store(struct landlock *l, const char *dir)
 	return r < 0 || is_shared(parent) ? r : landlock_allow(l, parent, LANDLOCK_WRITE);
 }
 
-/* Allows the directory of the log, because a rotated log is created again. For / and the directories in
- * it, allows only the log itself. */
+/* Allows the directory of the log, because a rotated log is created again. In / and in the directories in /,
+ * allows only the log itself. */
 static int allow_log(struct landlock *l, const char *path)
 {
 	_cleanup_free_ char *dir = parent_of(path);
@@ -329,8 +332,8 @@ static int allow_all(struct landlock *l, const struct app *app, const struct rig
 	return r == 0 ? allow_writes(l, writes) : r;
 }
 
-/* Refuses ways to root's files that Landlock does not close: sockets of services that obey root, and modes
- * that give other users access. */
+/* Refuses system calls that give access to root's files in spite of Landlock. These are sockets of services that
+ * obey root, and file modes that give other users access. */
 static void refuse_calls(void)
 {
 	int r = filter_set_for_root();
@@ -340,7 +343,7 @@ static void refuse_calls(void)
 			 "run-as = USER gives the daemon its own user", err_text(r));
 }
 
-/* Takes the access to root's other files from a daemon that stays root. */
+/* Removes the access to root's other files from a daemon that stays root. */
 static int close_files(const struct app *app, const struct rights_writes *writes, struct err *e)
 {
 	struct landlock l;
@@ -361,7 +364,7 @@ static int close_files(const struct app *app, const struct rights_writes *writes
 
 /* ---- giving up ---------------------------------------------------------------------- */
 
-/* Whether root configures symfs in that directory. */
+/* Whether the directory that a variable names has a configuration of symfs. */
 static bool has_configuration(const char *variable, const char *name)
 {
 	const char *dir = getenv(variable);
@@ -371,8 +374,8 @@ static bool has_configuration(const char *variable, const char *name)
 	return dir && access(path, F_OK) == 0;
 }
 
-/* Forgets root's home, unless it has configuration. Another user usually cannot enter it: each reload
- * would take missing files for unreadable ones, and fail. */
+/* Unsets the variables with root's home directory, unless that has a configuration. Another user usually cannot enter
+ * the directory: each reload would report its missing files as unreadable, and fail. */
 static void leave_home(void)
 {
 	if (has_configuration("XDG_CONFIG_HOME", "symfs") || has_configuration("HOME", ".config/symfs") ||
@@ -400,10 +403,10 @@ int rights_give_up(const struct rights *r, const struct app *app, const struct r
 	return close_files(app, writes, e);
 }
 
-/* Checks whether the daemon can read directory sources. */
+/* The arguments of the thread that checks whether the daemon can read directory sources. */
 struct look {
 	struct sources *so;
-	char daemon[96]; /* what messages call it */
+	char daemon[96]; /* the name of the daemon in messages */
 	const char *way_out;
 };
 

@@ -1,4 +1,4 @@
-/* Checks whether other users can read the secrets of a configuration, and hides those of the command line. */
+/* Checks whether other users can read the secrets of a configuration, and hides the secrets of the command line. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/secrets.h"
 #include "base/util.h"
@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* Whether a header carries credentials, by its name. */
+/* Whether a header has credentials, judged by the header's name. */
 static bool header_is_secret(const char *line)
 {
 	static const char *const words[] = {"auth", "cookie", "token", "key", "secret", "password"};
@@ -40,8 +40,8 @@ static bool is_secret(const struct conf_entry *x)
 	return strcmp(x->name, "secret-key") == 0 || strcmp(x->name, "session-token") == 0;
 }
 
-/* Whether `path` is a file with one of the permission bits `by`. Entries of the command line and of
- * variables name no file. */
+/* Whether `path` is a file with one of the permission bits `by`. False for entries of the command line and of
+ * variables, which have no file. */
 static bool readable(const char *path, mode_t by)
 {
 	struct stat st;
@@ -60,15 +60,15 @@ static int check_entry(const struct conf_section *s, const struct conf_entry *x,
 	if (strcmp(x->name, "key") == 0 && readable(x->value, S_IROTH))
 		return err_set(e, -EINVAL, "%.200s:%u: others can read the key; try: chmod o-rwx %.200s",
 			file, x->line, x->value);
-	/* Other programs that read such a file are as strict. */
+	/* Other programs that read netrc files are equally strict. */
 	if (strcmp(x->name, "netrc") == 0 && readable(x->value, S_IRWXG | S_IRWXO))
 		return err_set(e, -EINVAL, "%.200s:%u: others can read %.150s; try: chmod 600 %.150s",
 			file, x->line, x->value, x->value);
 	return 0;
 }
 
-/* The part of a word from :// to the last @, which may hold a password, even one with / or #. NULL: there
- * is none. */
+/* The part of a word between :// and the last @, which can be a password, even a password with / or #. NULL: there
+ * is no such part. */
 static char *secret_of(char *word, char **end)
 {
 	char *scheme = strstr(word, "://"), *at = scheme ? strrchr(scheme, '@') : NULL;

@@ -1,4 +1,4 @@
-/* The HTTP server of symfs serve and of symfs mount --serve: its options, signals and start. */
+/* Starts the HTTP server of symfs serve and of symfs mount --serve: options, signals, socket. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmd/serving.h"
 #include "base/path.h"
@@ -13,7 +13,7 @@
 
 #define TOKEN_MOST 512
 
-/* Reads the first line of a file. A token that other users may read protects nothing. */
+/* Reads a token, the first line of a file. Fails if the file's mode gives all users access. */
 static int read_token(const char *path, char **out, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
@@ -109,7 +109,7 @@ void serving_signals(sigset_t *taken)
 	sigaddset(taken, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, taken, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error of write() */
-	signal(SIGUSR1, SIG_IGN); /* other daemons reopen their log on these */
+	signal(SIGXFSZ, SIG_IGN); /* write() then returns an error at the limit of the file size */
+	signal(SIGUSR1, SIG_IGN); /* other daemons reopen their log on SIGUSR1 or SIGUSR2, so users may send these signals */
 	signal(SIGUSR2, SIG_IGN);
 }

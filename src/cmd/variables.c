@@ -17,7 +17,7 @@
 #define HEADERS_MOST (64 << 10)
 #define CONNECT_SECONDS 5 /* the default connect-timeout; a shorter DEBUGINFOD_TIMEOUT replaces it */
 
-/* A mistyped URL may still hold a password. */
+/* Logs a word that is skipped, without its password: a mistyped URL can contain one, too. */
 static void log_skipped(const char *from, const char *word, const char *expected)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
@@ -31,7 +31,7 @@ static void log_skipped(const char *from, const char *word, const char *expected
 /* The settings of debuginfod's client, for all of its servers. */
 struct client {
 	uint64_t timeout, size; /* seconds, bytes; 0: not set */
-	char *headers;		/* lines */
+	char *headers;		/* the text of the headers file; NULL: not set */
 };
 
 /* The number in a variable; 0: not set, or not a number, which is logged. */
@@ -66,8 +66,8 @@ static void client_read(struct client *c)
 		log_warn("DEBUGINFOD_HEADERS_FILE: %s: %s", headers, err_text(r));
 }
 
-/* One line of the file. A warning about a bad line gives only the line's number, because the
- * line may contain a password. */
+/* Adds a line of the headers file. A warning about a bad line gives only the line's number, because the line can
+ * contain a password. */
 static int add_header(struct conf_section *s, char *line, unsigned number)
 {
 	size_t n = strlen(line);
@@ -103,8 +103,8 @@ static int set_number(struct conf_section *s, const char *key, uint64_t n, const
 	return conf_set(s, key, text, 0);
 }
 
-/* Writes the settings into the section of a source. They are for downloads, so directories do not get
- * them. */
+/* Writes the settings into the section of a source. A directory source does not get these settings, because they are
+ * for downloads. */
 static int client_apply(const struct client *c, struct conf_section *s)
 {
 	int r = 0;
@@ -154,7 +154,7 @@ static int add_server(struct conf *c, const struct client *client, const char *u
 	return r == 0 ? client_apply(client, s) : r;
 }
 
-/* URLs with blanks between them; `ima:…` words are for debuginfod's client only. */
+/* Adds a source for each of `urls`, which are separated by blanks. Words `ima:…` are for debuginfod's client only. */
 static int add_servers(struct conf *c, const struct client *client, const char *urls, const char *from)
 {
 	int r = 0;
@@ -211,7 +211,7 @@ struct adding {
 	const char *from;
 };
 
-/* The layout of a symbol store. The file index2.txt in it shows that it has two tiers. */
+/* The layout of a symbol store. A store with the file index2.txt has two tiers. */
 static const char *store_layout(const char *dir)
 {
 	_cleanup_free_ char *index2 = NULL;

@@ -32,7 +32,7 @@ static void what_add(struct what *w, enum filetype t, const struct module *m)
 	w->files[w->n++] = a;
 }
 
-/* Whether a type is that of the debug files of its platform, or Breakpad's. */
+/* Whether a type is the type of the debug files of its platform, or the type of Breakpad files. */
 static bool is_debug_type(enum filetype t)
 {
 	return t == FILETYPE_BREAKPAD || object_row(filetype_row(t)->object)->debug == t;
@@ -51,7 +51,7 @@ static int no_such_file(const struct what_opts *o, const char *of, struct err *e
 
 /* ---- paths --------------------------------------------------------------------------- */
 
-/* The artifacts of a path, or those of its module with the type that --type names. */
+/* Finds the artifacts of a path. If --type is given, finds the artifacts of that type of the path's module. */
 static int path_files(const struct what_opts *o, struct what *w, struct err *e)
 {
 	const struct tree_hit *hit = w->hit;
@@ -96,8 +96,8 @@ static bool is_layout_path(const char *word)
 
 /* ---- identifiers and keys ------------------------------------------------------------ */
 
-/* Adds PDBs, or the type of --type, by the identifier alone. Their paths need a file name, but some servers find
- * them by the identifier. */
+/* Adds PDBs, or files of the type of --type, by the identifier alone. Paths of such files need a file name, but some
+ * servers find the files by the identifier. */
 static void add_nameless(const struct what_opts *o, struct what *w, const char *digits)
 {
 	static const enum filetype types[] = {FILETYPE_PDB, FILETYPE_PORTABLEPDB};
@@ -116,7 +116,7 @@ static void add_nameless(const struct what_opts *o, struct what *w, const char *
 	}
 }
 
-/* Moves stored files to the front, because a word means a stored file rather than one that is not stored. */
+/* Moves stored files to the front, because a word more probably means a stored file. */
 static void stored_first(const struct what_opts *o, struct what *w)
 {
 	unsigned at = 0;
@@ -132,7 +132,7 @@ static void stored_first(const struct what_opts *o, struct what *w)
 	}
 	w->m = w->files[0].m;
 	if (!at && w->m.object == OBJECT_ELF && w->m.debug_id.set && !w->m.code_id[0])
-		w->m.object = OBJECT_MACHO; /* an identifier that looks like a UUID is more often that of a Mach-O file */
+		w->m.object = OBJECT_MACHO; /* most identifiers in the form of a UUID are from Mach-O files */
 }
 
 static int named_id(const struct what_opts *o, const char *digits, what_each *each, void *ctx, struct err *e)
@@ -175,7 +175,7 @@ static int named_key(const struct what_opts *o, const struct key *k, what_each *
 
 /* ---- files --------------------------------------------------------------------------- */
 
-/* 64 or 32, by the name that obj/ gives the architecture; 0: unknown. */
+/* The bits of the architecture, 64 or 32, from its name in obj/; 0: unknown. */
 static unsigned bits_of(const struct obj_slice *s)
 {
 	return strstr(s->arch, "64") ? 64 : strcmp(s->arch, "x86") == 0 ? 32 : 0;
@@ -235,10 +235,10 @@ static int named_file(const struct what_opts *o, const char *path, what_each *ea
 
 /* ---- words --------------------------------------------------------------------------- */
 
-/* What a word is, and what was read of it. */
+/* The kind of a word, and the path, key or identifier that the word contains. */
 struct reading {
 	enum what_kind kind;
-	char *path; /* WHAT_PATH */
+	char *path; /* set for WHAT_PATH */
 	struct key key;
 	char digits[MODULE_ID_TEXT];
 };
@@ -248,7 +248,7 @@ static bool forces_file(const char *word)
 	return word[0] == '/' || strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0;
 }
 
-/* "buildid/…", as debuginfod's clients write it, is "debuginfod/buildid/…". */
+/* Reads a path of a layout. Accepts "buildid/…", the form of debuginfod's clients, for "debuginfod/buildid/…". */
 static int read_path(const char *word, char **path)
 {
 	if (is_layout_path(word))
@@ -264,7 +264,7 @@ static int found(struct reading *out, enum what_kind kind)
 	return 0;
 }
 
-/* Free out->path also after an error. */
+/* Finds the kind of a word. The caller frees out->path, also after an error. 0, -errno. */
 static int read_word(const char *word, struct reading *out, struct err *e)
 {
 	int r;
@@ -284,7 +284,7 @@ static int read_word(const char *word, struct reading *out, struct err *e)
 		return found(out, WHAT_KEY);
 	if (access(word, F_OK) == 0)
 		return found(out, WHAT_FILE);
-	if (strchr(word, '/')) /* a directory of a layout, or a text that the mount writes */
+	if (strchr(word, '/')) /* a path such as a directory of a layout, or a text that the mount generates */
 		return err_set(e, -ENOENT, "no layout can mean this path, and there is no such file");
 	return err_set(e, -ENOENT, "neither a path of a layout, an identifier, a key nor a file");
 }

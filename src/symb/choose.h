@@ -31,7 +31,7 @@ struct best_choice {
 	enum object_type object;
 	unsigned bits; /* of the program; 0: unknown, taken as 64 */
 	unsigned n;    /* 0: no file of such a module serves the purpose */
-	int chosen;    /* index of the chosen candidate; -1: none can be chosen */
+	int chosen;    /* index of the chosen candidate; -1: no candidate can be chosen */
 	struct best_candidate all[BEST_CHOICES];
 };
 
@@ -39,8 +39,9 @@ struct best_choice {
  * names do not show the platform. */
 enum object_type best_object(const struct module *m);
 
-/* Fetches all candidates at once and waits for them. `bits` 0: reads the width from the program, if
- * that is found. 0; -EINTR: `*stop` became true (`stop` may be NULL); -ENOMEM. Call best_release() even after an error. */
+/* Fetches all candidates at once and waits for them. `bits` 0: takes the width of the PE program if
+ * the program is found. 0; -EINTR: `*stop` became true (`stop` may be NULL); -ENOMEM. Call best_release() even
+ * after an error. */
 int best_choose(struct fetch *f, const struct module *m, enum best_purpose p, unsigned bits,
 	const atomic_bool *stop, struct best_choice *out);
 void best_release(struct best_choice *c);

@@ -100,7 +100,7 @@ uint64_t ahead_window(struct ahead *a, uint64_t from, uint64_t to)
 		run = &a->runs[a->next_run++ % AHEAD_RUNS];
 		n = first_window(a, table, from, n);
 		run->window = MAX(n, WINDOW_LEAST / 2);
-	} else if (!ahead_lacks_heads(a, from)) { /* else the window does not grow: the reader may hop from head to head */
+	} else if (!ahead_lacks_heads(a, from)) { /* else the window stays: the reader may hop between heads */
 		run->window = MIN(run->window * 2, table ? TABLE_MOST : WINDOW_MOST);
 		n = MAX(n, run->window);
 	}

@@ -18,7 +18,7 @@
 #define SCATTERED_MOST (512u << 10) /* longer ranges are fetched in blocks, not in pieces */
 #define SCATTERED_LESS (48u << 10)  /* this limit instead, in a round of more than SCATTERED_ALL */
 #define SCATTERED_ALL (4u << 20)    /* bytes, because each piece is a wait of its own */
-#define WHOLE_PERCENT 35	/* if this share of the file is present, the whole file is converted for later requests */
+#define WHOLE_PERCENT 35	/* if this share of the file is present, all of it is converted for later */
 #define READS_MOST 4		/* attempts to read one range, because pieces may be discarded before they are read */
 #define LOOK_MS 200		/* milliseconds between two checks of `stop` */
 

@@ -16,7 +16,7 @@
 
 #define DIRS_MOST 256
 #define STILL_NAMES 1024 /* a thread reports progress after this many names */
-#define SETTLED_S 2	 /* seconds: a directory that changed less than this before it was read may change again unseen */
+#define SETTLED_S 2	 /* seconds; a directory that changed later before it was read may change again unseen */
 #define TEXT_MOST (64u << 20)
 
 /* The names of one directory. Constant once it is in the table. */

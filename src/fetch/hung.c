@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A hash of the path, because a reload makes new sources. A server has no path: its name stands for all
- * directories to which its file.ptr lead. */
+/* Returns a hash of the path, because a reload makes new sources. A server has no path: the hash is of its name, which
+ * stands for all directories to which the server's file.ptr lead. */
 static uint64_t dir_of(const struct source *s)
 {
 	const char *where = s->o.path ? s->o.path : s->name;

@@ -1,9 +1,9 @@
 /* Identifiers that files prove. A published file gets every key that its own bytes prove, and shows which
- * identifiers belong to one module. A later request that has fewer of them is completed before sources are
- * asked.
+ * identifiers belong to one module. A later request with fewer identifiers is completed before sources
+ * are asked.
  *
  * The added identifiers only decide what to ask for. They do not decide whether a file is right: the file is judged
- * by the key that was asked for, or by a key that follows from it by a rule. So a file with false identifiers costs
+ * by the key that was asked for, or by a key that follows from it by a rule. So a file with false identifiers causes
  * a useless request at worst. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
@@ -19,7 +19,7 @@
 
 /* ---- completing a request ----------------------------------------------------------- */
 
-/* Whether another file may have identifiers that the request lacks. A build id is enough for its file. */
+/* Whether the request may lack identifiers that another file has. For some types the build id alone is enough. */
 static bool may_lack(const struct artifact *a)
 {
 	const struct filetype_row *row = filetype_row(a->type);
@@ -53,7 +53,7 @@ static bool is_of(const struct artifact *a, const struct module *row)
 	if (filetype_is(a->type, TYPE_NAME_COUNTS) && mine.code_file[0] && row->code_file[0] &&
 		strcasecmp(mine.code_file, row->code_file) != 0)
 		return false;
-	/* One id follows from the other, so no file needs to be believed. */
+	/* In ELF the debug id follows from the code id, so ids that do not fit each other are rejected. */
 	return row->object != OBJECT_ELF || module_ids_fit(row->code_id, &row->debug_id);
 }
 
@@ -67,7 +67,7 @@ static void take_from(struct module *m, const struct module *row)
 {
 	if (m->object == OBJECT_UNKNOWN)
 		m->object = row->object;
-	/* An age of UINT32_MAX in the request stands for an unknown one. */
+	/* An age of UINT32_MAX in the request means that the age is unknown. */
 	if (!m->debug_id.set || (m->debug_id.age == UINT32_MAX && row->debug_id.set))
 		m->debug_id = row->debug_id;
 	take_text(m->code_id, row->code_id, sizeof(m->code_id));
@@ -90,7 +90,7 @@ static void sharpen(const struct artifact *a, struct key *k)
 		memcpy(k->name, own.name, sizeof(k->name));
 }
 
-/* Whether both are certainly the same module, because they share an id. */
+/* Whether `a` and `b` are certainly one module, because they share an id. */
 static bool is_same(const struct module *a, const struct module *b)
 {
 	char one[MODULE_ID_TEXT], two[MODULE_ID_TEXT];
@@ -163,7 +163,7 @@ int learn_find(struct fetch *f, const struct key *k, struct blob **out, struct k
 /* ---- publishing a file -------------------------------------------------------------- */
 
 /* Whether the file may be stored as type `t`. A program with debug information is its own debug file, so no other
- * debug file is asked for. A program that has only a symbol table is not, because a debug file has more. */
+ * debug file is asked for. A program with only a symbol table is not, because its debug file has more. */
 static bool may_serve(const struct obj_slice *s, enum filetype asked, enum filetype t)
 {
 	return t == asked || !filetype_is(t, TYPE_DEBUG_FILE) || s->worth.debug == WORTH_DEBUG;
@@ -206,7 +206,7 @@ void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k
 	f->hints[f->next_hint++ % HINTS_MOST] = m;
 }
 
-/* The copy is judged, because a file of a directory may change meanwhile. */
+/* Checks the copy instead of the original, because a file in a directory can change meanwhile. */
 static int learn_copy(struct draft *d, const struct key *k, const char *name,
 	struct store_learned *out, struct err *e)
 {
@@ -257,9 +257,9 @@ static bool is_new(struct fetch *f, const struct store_learned *l)
 	return l->n > 0;
 }
 
-/* Publishes the other slices of a whole fat file: each is an artifact of its own. Slices that are together
- * larger than the file overlap, which is an attack. A slice that cannot be stored is fetched when it is asked
- * for. */
+/* Publishes the other slices of a whole fat file: each is an artifact of its own. If the slices together are
+ * larger than the file, they overlap, which is an attack. A slice that cannot be stored is fetched when it is
+ * requested. */
 static void publish_others(struct fetch *f, int fd, uint64_t size, const struct obj_slice *but,
 	const struct key *k, const struct blob_facts *facts)
 {

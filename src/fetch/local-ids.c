@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES_MOST 100000 /* names of a directory */
-#define FILES_MOST 4096	  /* files that are read for one request */
+#define NAMES_MOST 100000 /* the most names read of one directory */
+#define FILES_MOST 4096	  /* the most files read for one request */
 #define PE_PLACE "ffffffff1" /* a mark in place of the code id in a path */
 
 struct asking {
 	struct fetch *f;
-	int slot; /* of dir_enter() */
+	int slot; /* result of dir_enter() */
 	const struct source *s;
 	const struct source_facts *facts;
 	int base;
@@ -34,7 +34,7 @@ struct asking {
 
 typedef int each_name(struct asking *q, struct artifact *a, const char *name);
 
-/* Opens the directory named by the first n bytes of the path. NULL: there is none, or it is outside of the source. */
+/* Opens the directory named by the first n bytes of the path. NULL: there is no such directory in the source. */
 static DIR *open_names(const struct asking *q, const char *path, size_t n)
 {
 	const struct beneath b = {.base = q->base, .links = BENEATH_INSIDE};
@@ -56,7 +56,7 @@ struct naming {
 	struct asking *q;
 	each_name *each;
 	struct artifact *a;
-	const char *read; /* a directory that was read already; NULL */
+	const char *read; /* a directory that was read already; NULL: none */
 };
 
 /* -ENOENT: `each` accepted no name, or there is no such directory. */
@@ -76,7 +76,7 @@ static int each_in_dir(void *ctx, const char *path)
 	return r;
 }
 
-/* The names in the directory that the first n bytes of the path name, in any letter case. */
+/* Calls `each` with the names in the directory that the first n bytes of the path name, in any letter case. */
 static int each_in(struct asking *q, const char *path, size_t n, each_name *each, struct artifact *a)
 {
 	const struct beneath b = {.base = q->base, .links = BENEATH_INSIDE};
@@ -90,7 +90,7 @@ static int each_in(struct asking *q, const char *path, size_t n, each_name *each
 	return folded_paths(q->f, q->slot, &b, dir, each_in_dir, &names);
 }
 
-/* Where the component that holds `place` begins; NULL: no component does. */
+/* Returns the start of the path's component that contains `place`; NULL: no component does. */
 static const char *component_of(const char *path, const char *place, const char **end)
 {
 	const char *at = strcasestr(path, place), *slash;
@@ -124,7 +124,7 @@ static int elf_name(struct asking *q, struct artifact *a, const char *name)
 }
 
 /* Tries the names in the directory of one path that begin like the path's component with the code id. `last`: the
- * beginning of the previous path; several spellings share it, and it is tried once. */
+ * beginning of the previous path. Several spellings share a beginning, which is tried once. */
 static int elf_path(struct asking *q, struct artifact *a, const char *path, struct buf *last)
 {
 	const char *end, *at = component_of(path, a->m.code_id + 2, &end);
@@ -165,7 +165,7 @@ static int ask_elf(struct asking *q, const struct artifact *a)
 
 	if (!known.m.code_file[0])
 		memcpy(known.m.code_file, a->m.debug_file, sizeof(known.m.code_file));
-	/* The byte order of the file is not known, so both are tried. */
+	/* The byte order of the file is unknown, so both orders are tried. */
 	for (int big = 0; r == -ENOENT && big < 2; big++) {
 		struct debug_id swapped;
 
@@ -189,7 +189,7 @@ static int pe_id(struct asking *q, struct artifact *a, const char *name)
 	return try_with(q, &full);
 }
 
-/* Tries the directories of one program name. The name of each is a code id. */
+/* Tries the entries of a program name's directory: the name of each entry is a code id. */
 static int pe_ids(struct asking *q, struct artifact *a)
 {
 	struct source_ask ask = {0};
@@ -213,7 +213,7 @@ static size_t stem(const char *name)
 	return dot ? (size_t)(dot - name) : strlen(name);
 }
 
-/* Tries a name that is the PDB's with another extension: it may be the program's. */
+/* Tries a name that differs from the PDB's in its extension, because it may be the program's name. */
 static int pe_name(struct asking *q, struct artifact *a, const char *name)
 {
 	size_t n = stem(a->m.debug_file);

@@ -1,4 +1,4 @@
-/* Directory sources: finds files in local directories, and opens them there; the files are served in place. */
+/* Directory sources: finds files in local directories, and opens them there, to serve them in place. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/beneath.h"
 #include "base/clock.h"
@@ -46,7 +46,7 @@ bool local_two_tier(int base)
 	return fstatat(base, "index2.txt", &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* A file of a type without identity could be any file of this machine: it must lie in the directory. */
+/* A file of a type without identity could be any file of this machine, so it must lie in the source's directory. */
 static enum beneath_links links_of(const struct source *s, enum filetype t)
 {
 	if (obj_is_anonymous(t))
@@ -68,7 +68,7 @@ static int judge_hard_links(int fd, char why[static 200])
 	return -EACCES;
 }
 
-/* Opens a file below the source's directory. -EACCES: it may not be opened by this path, and `why` says so. */
+/* Opens a file below the source's directory. -EACCES: symfs may not open it by this path, and `why` has the reason. */
 static int open_below(const struct source *s, int base, enum filetype t, const char *path, int *out,
 	char why[static 200])
 {
@@ -124,13 +124,13 @@ struct look {
 	void *ctx;
 	int base;
 	int slot;
-	bool guessing; /* it tries code ids that it found in the directory */
+	bool guessing; /* the search tries code ids that it found in the directory */
 	struct blob **out;
 	char *why;
 };
 
-/* Reports that the file exists, before a step that takes long. Leaves the directory, so that the thread does not
- * count as hung. */
+/* Reports that the file exists, before a step that takes long. Leaves the directory, so that the thread is not taken
+ * for a hung one. */
 static void say_found(struct look *l)
 {
 	dir_leave(l->f, l->slot);
@@ -150,7 +150,7 @@ static int take_slice(
 		return 0;
 	say_found(l);
 	r = learn_publish_part(l->f, fd, slice, l->k, facts, l->out, &e);
-	if (r == -ESTALE) /* a file that is as good was stored meanwhile */
+	if (r == -ESTALE) /* another file, which is as good, was stored meanwhile */
 		r = store_find(l->f->store, l->k, l->out);
 	if (r < 0)
 		snprintf(l->why, 200, "%.190s", e.text[0] ? e.text : err_text(r));
@@ -181,7 +181,7 @@ static int packing_of_file(int fd, enum filetype t, const struct packing **out)
 	return have > 0;
 }
 
-/* A packed file cannot be served in place either: the inside goes into the store. */
+/* Unpacks a packed file into the store, because it cannot be served in place. */
 static int take_packed(
 	struct look *l, const struct packing *p, bool sure, int fd, struct blob_facts *facts)
 {
@@ -243,7 +243,8 @@ static int try_path(struct look *l, const char *path)
 
 /* ---- file.ptr ----------------------------------------------------------------------- */
 
-/* Finds a name in any case. Windows wrote the name into file.ptr; a case-sensitive disk may have it in another. */
+/* Finds a name in any letter case. Windows wrote the name into file.ptr; a case-sensitive disk may have the name in
+ * another case. */
 static int find_name(int dir, const char *name, char out[static NAME_MAX + 1])
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -295,7 +296,7 @@ static int step(int dir, const char *name, bool last, int *out, struct buf *real
 	return r == -ENOTDIR ? -ENOENT : r;
 }
 
-/* Opens a file below a directory, without leaving it. -EACCES: it is a link, or lies behind one. */
+/* Opens a file below a directory, without leaving the directory. -EACCES: the file is a link, or lies behind a link. */
 static int open_inside(const char *root, const char *rest, int *out, struct buf *real)
 {
 	_cleanup_close_ int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -342,7 +343,7 @@ static int follow(struct look *l, const char *text, size_t n)
 	if (r == 0)
 		r = open_inside(root, buf_text(&rest), &fd, &real);
 	else if (r == -ENOENT || r == -EINVAL)
-		r = -EACCES; /* the file exists, and may not be opened */
+		r = -EACCES; /* the file exists, but symfs may not open it */
 	if (r == 0)
 		r = try_file(l, fd, root, buf_text(&real));
 	else
@@ -351,7 +352,8 @@ static int follow(struct look *l, const char *text, size_t n)
 	return r;
 }
 
-/* -ENOENT: there is no file.ptr. It has no identity, and parts of it are shown to users. */
+/* Follows the file.ptr at this path. -ENOENT: there is none. The file.ptr must lie in the directory, because it has no
+ * identity, and symfs shows parts of it to users. */
 static int try_ptr(struct look *l, const char *path)
 {
 	_cleanup_close_ int fd = -1;
@@ -414,7 +416,7 @@ bool local_take_better(struct blob **best, struct blob **other, enum filetype t)
 	}
 	blob_unref(*other);
 	*other = NULL;
-	/* NULL: the request asks only whether the file exists. */
+	/* *best is NULL if the request asks only whether the file exists. */
 	return !*best || worth_suffices(&blob_facts(*best)->worth, t);
 }
 
@@ -428,13 +430,13 @@ bool local_may_improve(const struct sources *so, const struct artifact *a, const
 	return false;
 }
 
-/* One path that the layout names, below the source's directory. -ENOENT: there is no such file. */
+/* Tries one path of the layout below the source's directory. -ENOENT: there is no such file. */
 static int try_planned(struct look *l, const char *path, bool ptr)
 {
 	int r = ptr ? try_ptr(l, path) : try_path(l, path);
 
 	if (r == -ENAMETOOLONG || r == -ENOTDIR || (r == -EBADMSG && l->guessing))
-		r = -ENOENT; /* no file of this disk can have the name, or another file has it */
+		r = -ENOENT; /* no file on this disk can have the name, or another kind of file has it */
 	if (r < 0 && r != -ENOENT && r != -ELOOP)
 		log_warn("%s: %s/%s: %s", l->s->name, l->s->shown, path, l->why[0] ? l->why : err_text(r));
 	return r;
@@ -498,7 +500,7 @@ static bool has_own_case(enum filetype t)
 	return t == FILETYPE_SECTION || t == FILETYPE_SOURCE;
 }
 
-/* The same paths by the names that the directories have. */
+/* Tries the layout's paths in any letter case that the directories have. */
 static int find_any_case(struct look *l, const struct source_facts *facts, const struct artifact *a)
 {
 	const struct beneath b = {.base = l->base, .links = links_of(l->s, l->k->type)};
@@ -560,7 +562,7 @@ static int find_by_layout(struct look *l, const struct artifact *a)
 
 /* ---- opening a found file again ----------------------------------------------------- */
 
-/* The path below a directory; NULL: the file is not below it. */
+/* Returns the part of `path` below the directory; NULL: `path` is not below it. */
 static const char *path_below(const char *dir, const char *path)
 {
 	size_t n = strlen(dir);

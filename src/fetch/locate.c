@@ -71,7 +71,7 @@ struct question {
 	uint64_t since;
 };
 
-/* Starts the request. -EREMOTEIO, -EHOSTUNREACH: the server cannot be asked, or not now. */
+/* Starts the request. -EREMOTEIO, -EHOSTUNREACH: the server cannot be asked now, or not at all. */
 static int ask(struct fetch *f, const char *path, const char *via, struct question *q)
 {
 	struct source_ask what = {0};

@@ -36,7 +36,7 @@ static void miss_counts_work(void *ctx)
 	miss_counts_flush(ctx);
 }
 
-/* The counts are for people: keys beyond the room are not counted until the next flush. */
+/* Exact counts are not needed: if the table is full, further keys are not counted until the next flush. */
 void miss_counts_add(struct fetch *f, const struct key *k)
 {
 	unsigned i = 0;

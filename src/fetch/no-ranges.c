@@ -1,5 +1,5 @@
-/* Which sources answer no byte ranges, or no more than one at a time: they are not asked for them for a while. And
- * whether ranges of a file take less time than the whole. */
+/* Remembers sources that answer no byte ranges, or only one at a time, so that symfs avoids such requests for a while.
+ * Also decides whether ranges of a file take less time than the whole file. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -49,7 +49,7 @@ bool ranges_wanted(const struct query *q)
 		no_ranges_of(fl->f, s)->until < clock_ms();
 }
 
-/* A transfer that stands still until an OPEN comes must not occupy the only connection. */
+/* An open-ended transfer can pause until an OPEN comes. It must not occupy the source's only connection. */
 bool ranges_open_ended(const struct query *q)
 {
 	const struct attempt *at = q->attempt;

@@ -1,5 +1,5 @@
-/* Parts, the files whose bytes are still arriving: reads the bytes that are present, and wakes the readers that
- * wait for others. */
+/* Parts, the files whose bytes are still arriving: reads the bytes that are present, and wakes readers when the bytes
+ * that they wait for arrive. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/part.h"
 #include "base/clock.h"
@@ -17,17 +17,17 @@ struct part_wait {
 	uint64_t off, end; /* the wanted bytes */
 	uint64_t enough;   /* the wait ends when the bytes from `off` to here are present */
 	bool sealed;	   /* instead, the wait ends when the file is sealed */
-	bool piece;	   /* of part_wait_piece() */
+	bool piece;	   /* the wait is of part_wait_piece() */
 	part_ready *ready;
 	void *ctx;
 	atomic_int pid; /* 0: unknown */
 	/* under the part's lock */
-	struct part_wait *next, **at; /* `at`: the link to this one in the list; NULL: the wait is over */
+	struct part_wait *next, **at; /* `at`: the list's link to this wait; NULL: the wait is over */
 };
 
 #define PIECE_MOST PART_PIECE
 
-/* Refusals that are remembered: more than the kernel has reads under way for one file. */
+/* How many refusals are remembered: more than the kernel has reads under way for one file. */
 #define REFUSED_MOST 64
 struct refused {
 	uint64_t off, end;
@@ -45,9 +45,9 @@ struct part {
 	bool poor;
 	struct sparse *sparse; /* a sparse file; NULL: a stream. Use sparse_of() */
 
-	atomic_uint_fast64_t have; /* bytes present from the front; not of a sparse file */
+	atomic_uint_fast64_t have; /* bytes present from the front; unused for a sparse file */
 	atomic_int over;	   /* 0; an error: no more bytes will arrive */
-	atomic_bool bad;	   /* a wrong file: every read fails */
+	atomic_bool bad;	   /* the file is wrong, so every read fails */
 	_Atomic(enum touch) touch;
 	atomic_bool renewed;	   /* part_suspend() was called; `sparse` is no longer in use */
 	atomic_bool sealed;
@@ -62,19 +62,20 @@ struct part {
 	/* under lock */
 	struct part_wait *waits;
 	unsigned opens, holds;
-	struct net *net; /* NULL: its flight is over */
+	struct net *net; /* NULL: the part's flight is over */
 	bool nudged;	 /* part_changed() was posted, and has not run yet */
 	struct refused refused[REFUSED_MOST];
 	unsigned next_refused;
 
 	/* net thread only */
-	void (*changed)(void *ctx); /* NULL: its flight is over */
+	void (*changed)(void *ctx); /* NULL: the part's flight is over */
 	void *ctx;
 };
 
 /* ---- lifetime ----------------------------------------------------------------------- */
 
-/* A random number that no other bytes have had: the kernel's page cache may outlive this process. */
+/* Returns a random number that no other bytes have had, even in an earlier process: the kernel's page cache may outlive
+ * a process. */
 static uint64_t fresh_number(void)
 {
 	uint64_t n = 0;
@@ -273,8 +274,8 @@ size_t part_here(const struct part *p, uint64_t off, size_t n)
 		end = MIN(end, off - off % SPARSE_BLOCK + SPARSE_BLOCK);
 		if (sparse_has(sp, off, end - off))
 			return (size_t)(end - off);
-		/* If part_wait_first() finds a byte present, this function must find it, too. Otherwise a reader
-		 * would be woken again and again, and see no byte. */
+		/* If part_wait_first() finds a byte present, this function must find that byte, too. Otherwise a
+		 * reader would be woken again and again without finding a byte. */
 		return (size_t)sparse_piece(sp, off, MIN(end - off, PIECE_MOST));
 	}
 	have = atomic_load_explicit(&p->have, memory_order_acquire);
@@ -307,7 +308,7 @@ static void look_at_marks(struct part *p, uint64_t off, uint64_t end)
 	}
 }
 
-/* From now on the bytes must not change. False: they are about to be replaced. */
+/* Forbids any later change of the bytes. False: the bytes are about to be replaced. */
 static bool part_touch(struct part *p)
 {
 	enum touch was = UNTOUCHED;
@@ -376,8 +377,8 @@ void part_spare(struct part *p, bool sparing)
 	atomic_store_explicit(&p->sparing, sparing, memory_order_relaxed);
 }
 
-/* The second read of the same bytes is not read-ahead but the read itself, perhaps of a folio larger than a page.
- * An error would reach the reader, so the second read is not refused. */
+/* The kernel's second read of the same bytes is not read-ahead but the reader's own, perhaps of a folio larger than a
+ * page. An error would reach the reader, so the second read is not refused. */
 bool part_refuses(struct part *p, uint64_t off, size_t n)
 {
 	uint64_t end = end_of(p, off, n);
@@ -491,7 +492,7 @@ int part_wait_piece(struct part *p, uint64_t off, size_t n, part_ready *ready, v
 
 int part_wait_sealed(struct part *p, part_ready *ready, void *ctx, struct part_wait **out)
 {
-	/* Wants all bytes: in a sparse file, bytes that no reader reads may be missing. */
+	/* This wait asks for all bytes, because a sparse file may lack bytes that no reader asked for. */
 	struct part_wait *w = wait_new(p, 0, SIZE_MAX, ready, ctx);
 
 	if (!w)

@@ -10,7 +10,7 @@
 
 #define HOLD_MS 20 /* how long a transfer waits for the first reader before its rest is given up */
 
-/* The transfer broke off while a worker identified its first bytes. The failure waited for the worker, because the
+/* The transfer broke off while a worker identified its first bytes. The failure is handled only now, because the
  * bytes are kept if they are right. */
 static void winner_broke(struct flight *fl)
 {
@@ -28,13 +28,13 @@ static void winner_broke(struct flight *fl)
 struct early_job {
 	struct job job;
 	struct attempt *winner;
-	unsigned nth; /* `job` of the winner at the start */
+	unsigned nth; /* `job` of the winner when this job started */
 	const struct packing *packing;
 	int fd;
 	uint64_t have, size;
 	/* results */
 	int r;
-	struct worth worth; /* if `r` is 1 */
+	struct worth worth; /* set if `r` is 1 */
 	bool sure;     /* the bytes so far identify the file */
 	uint64_t want; /* bytes from the front that are needed to say more; 0: none */
 	char text[400];
@@ -62,7 +62,7 @@ static void early_run(struct job *j)
 	snprintf(b->text, sizeof(b->text), "%.390s", e.text);
 }
 
-/* A file that is streamed because that takes no longer than ranges shows its worth soon. */
+/* Whether to wait for the worth of the file: an open-ended transfer will soon show it. */
 static bool waits_for_worth(const struct flight *fl, const struct early_job *b)
 {
 	return b->r != 1 && fl->body.winner->open_ended && better_is_possible(fl);
@@ -149,7 +149,8 @@ static bool all_is_wanted(const struct flight *fl)
 	return flight_wants_all(fl) || fl->ranges.fill || (fl->linger && flight_is_lonely(fl));
 }
 
-/* The OPEN after a LOOKUP mostly comes at once. Without one, no more bytes than these are worth their transfer. */
+/* Ends the transfer if no OPEN came: the OPEN after a LOOKUP mostly comes at once, and without an OPEN more bytes may
+ * be useless. */
 static void choose_ranges(void *ctx)
 {
 	struct flight *fl = ctx;
@@ -161,8 +162,8 @@ static void choose_ranges(void *ctx)
 	transfer_resume(at->transfer);
 }
 
-/* The first range may go on to the end of the file. Its first bytes show how fast the source is: then either all
- * of it comes, or the transfer ends and readers get ranges. 0; -EAGAIN: no reader came yet; -ECANCELED: ranges. */
+/* Decides how an open-ended first range continues, when its first bytes have shown the speed of the source. 0: the
+ * transfer continues. -EAGAIN: no reader came yet. -ECANCELED: the transfer ends, and readers get ranges. */
 static int body_choose(struct attempt *at)
 {
 	struct flight *fl = at->flight;
@@ -174,7 +175,7 @@ static int body_choose(struct attempt *at)
 	}
 	net_timer_stop(fl->f->net, &fl->ranges.later);
 	if (!at->chosen && body_here(&fl->body) < CHOOSE_MOST && !speed_is_known(&s))
-		return 0; /* a few bytes more tell how fast the host is */
+		return 0; /* a few more bytes will show how fast the host is */
 	at->chosen |= !all_is_wanted(fl) && !ranges_cost_more(fl, true);
 	if (at->chosen)
 		return -ECANCELED;
@@ -310,7 +311,7 @@ int body_begin(struct flight *fl, struct attempt *at, struct err *e)
 	if (at->whole)
 		b->size = at->head_n;
 	if (at->parted || at->packing)
-		b->size = FETCH_SIZE_UNKNOWN; /* the size of the inside is not known */
+		b->size = FETCH_SIZE_UNKNOWN; /* the unpacked size is unknown */
 	return 0;
 }
 

@@ -7,10 +7,10 @@
 
 #include <stdio.h>
 
-#define LOOKS_MOST 8	      /* jobs that look into directories at once */
-#define LOOK_AGAIN_MS 10      /* pause when there are so many jobs already */
+#define LOOKS_MOST 8	      /* the most jobs that look into directories at once */
+#define LOOK_AGAIN_MS 10      /* pause while there are LOOKS_MOST jobs */
 #define TREE_POLL_MS 100      /* pause between looks at trees that are still being walked */
-#define TREE_WAIT_MS 2000     /* how long servers are not asked, because directories may have the file */
+#define TREE_WAIT_MS 2000     /* how long directories may delay the requests to servers */
 
 struct check_job {
 	struct job job;
@@ -18,8 +18,8 @@ struct check_job {
 	struct key own;	    /* the key under which the file would be stored */
 	struct blob *blob;  /* the stored file; NULL: it is not in the store */
 	struct key here;    /* the key under which `blob` is stored */
-	bool final;	    /* no source need be asked for a better file than `blob` */
-	bool asked;	    /* no server need be asked for a better file than `blob` */
+	bool final;	    /* neither servers nor directories need be asked for a better file than `blob` */
+	bool asked;	    /* servers need not be asked for a better file than `blob` */
 	int r;		    /* result of the look into the store */
 	int64_t *until;	    /* for each source: wall clock until which its remembered miss counts */
 	uint64_t partial;   /* bytes of an earlier download by ranges */
@@ -118,7 +118,7 @@ void check_start(struct flight *fl)
 
 struct dirs_job {
 	struct job job;
-	unsigned nth; /* the flight's `check.job` */
+	unsigned nth; /* the flight's `check.job` when this job started */
 	struct artifact what;
 	struct key own;	   /* of `blob` */
 	struct blob *blob; /* NULL: no directory has the file */
@@ -127,7 +127,7 @@ struct dirs_job {
 	char text[400];
 };
 
-/* One line in the log for each source that leads into a symfs mount, until a reload. */
+/* Logs one line for each source that leads into a symfs mount; no second line before a reload. */
 static void log_loop(struct fetch *f, unsigned nth, const struct source *s)
 {
 	uint64_t bit = 1ull << nth % 64;
@@ -139,7 +139,7 @@ static void log_loop(struct fetch *f, unsigned nth, const struct source *s)
 }
 
 /* A directory has the file packed, or as a part of another file. A request that only asks whether the file
- * exists need not wait until it is unpacked. */
+ * exists need not wait for the unpacking or the copy. */
 static void dirs_found(void *flight)
 {
 	struct flight *fl = flight;
@@ -174,7 +174,7 @@ static void dirs_run(struct job *j)
 			enough = local_take_better(&d->blob, &found, fl->key.type);
 		if (r == -EAGAIN) {
 			d->walking = true;
-			r = -ETIMEDOUT; /* not a miss: the rest of the tree may have the file */
+			r = -ETIMEDOUT; /* no miss, because the rest of the tree may have the file */
 		}
 		if (r == -ELOOP)
 			log_loop(fl->f, i, s);

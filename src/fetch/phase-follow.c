@@ -1,4 +1,4 @@
-/* The phase before a download: this process leads, or follows the process that does. */
+/* The phase before a download: this process leads, or follows the process that leads. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/log.h"
 #include "fetch/flight.h"
@@ -18,7 +18,7 @@ static void set_wants(struct flight *fl, bool wants)
 	fl->lead.wants = wants;
 }
 
-/* As leader, or beside a leader that has stalled. */
+/* Downloads as the leader, or beside a leader that has stalled. */
 static void lead(struct flight *fl)
 {
 	if (fl->lead.follow.leads)

@@ -7,7 +7,7 @@
 
 struct misses {
 	struct job job;
-	struct blob *blob; /* the file, if another process or `symfs add` stored it meanwhile; NULL */
+	struct blob *blob; /* the file, if another process or `symfs add` stored it meanwhile; NULL: not stored */
 	struct key key;	   /* of `blob` */
 };
 

@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#define PARKED_MOST 4 /* flights at once whose transfers are paused */
+#define PARKED_MOST 4 /* the most flights whose transfers are paused at once */
 
 static void say_unwanted(struct flight *fl)
 {
@@ -61,7 +61,7 @@ static bool will_stop(const struct flight *fl)
 	return fl->body.size == FETCH_SIZE_UNKNOWN || fl->body.size > PARK_BYTES;
 }
 
-/* How many of a source's transfers may be paused at once. One of its connections stays free. */
+/* How many of a source's transfers may be paused at once. One connection to the source stays free. */
 static unsigned parked_most(const struct source *s)
 {
 	return s->o.connections ? s->o.connections - 1 : UINT_MAX;

@@ -48,7 +48,7 @@ void race_start(struct flight *fl)
 	fl->race.grace_over = false;
 	net_timer_stop(fl->f->net, &fl->race.grace);
 	if (fl->better.settled)
-		race_look_soon(fl); /* the best file so far comes before sources that were given up */
+		race_look_soon(fl); /* the best file so far is preferred to sources that were given up */
 	else
 		start_tier(fl);
 }
@@ -78,8 +78,8 @@ void race_look_soon(struct flight *fl)
 
 /* ---- no source has it ----------------------------------------------------------------------------------- */
 
-/* Ranks the errors of sources by how much they explain: a person can mend a refusal, a wrong file is a server's
- * fault, a timeout says which wait it was, and a useless answer says more than no connection. */
+/* Ranks the errors of sources by how much they explain. The user can fix a refusal. A wrong file is a server's fault.
+ * A timeout names the wait that was too long. A useless answer explains more than a failed connection. */
 static int rank_of_error(int error)
 {
 	static const int order[] = {-EACCES, -EBADMSG, -EFBIG, -ETIMEDOUT, -EREMOTEIO};
@@ -90,7 +90,7 @@ static int rank_of_error(int error)
 	return 0;
 }
 
-/* Asks every source for the rest, until the deadline. An error now would fail readers that have a part. */
+/* Asks every source for the rest, until the deadline, because an error now would fail the readers of the part. */
 static void race_ask_again(void *ctx)
 {
 	struct flight *fl = ctx;
@@ -108,7 +108,7 @@ static void race_ask_again(void *ctx)
 	race_start(fl);
 }
 
-/* Concludes the race when no source continues the version that readers have a part of. */
+/* Concludes the race when no source continues the version that is being read. */
 static void conclude_read(struct flight *fl)
 {
 	switch (version_look(fl, false)) {
@@ -215,8 +215,8 @@ static void race_grace_over(void *ctx)
 	race_look_soon(fl);
 }
 
-/* Whether the attempt may still win against a later one. A source that waits for its retry does not delay the
- * others. */
+/* Whether the attempt may still win against a later one. A source that waits for its retry does not delay later
+ * sources. */
 static bool holds_back(const struct attempt *at)
 {
 	return !at->later.due &&
@@ -260,7 +260,7 @@ static void race_look(void *ctx)
 		flight_say(fl, (struct event){SAID_ELECTED, .attempt = &fl->attempts[which]});
 		break;
 	case RACE_HOLD:
-		/* An earlier source may still win, but a slow one does not hold up a fast one long. */
+		/* An earlier source may still win, but a slow source delays a fast one only for the grace time. */
 		if (!fl->race.grace.due)
 			net_timer_set(fl->f->net, &fl->race.grace, fl->f->opts.grace_ms, race_grace_over, fl);
 		look_at_version(fl);
@@ -287,7 +287,7 @@ static void race_look(void *ctx)
 
 /* ---- the lookup deadline -------------------------------------------------------------------------------- */
 
-/* Whether the origin is sending a body now. Then a request without an answer may only be waiting for one of
+/* Whether the origin is sending a body now. A request without an answer may then be waiting for one of
  * the host's connections, and the host is not at fault. */
 static bool is_sending(const struct fetch *f, const char *origin)
 {

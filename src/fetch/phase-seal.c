@@ -80,16 +80,16 @@ struct seal_job {
 	struct draft *draft;   /* the file; NULL: it is in `sparse` */
 	struct sparse *sparse;
 	const struct packing *packing; /* of `draft`; NULL: it is not packed */
-	uint64_t most;	       /* the most bytes of the unpacked file; 0: no limit */
+	uint64_t most;	       /* size limit of the unpacked file, in bytes; 0: no limit */
 	uint64_t part;	       /* part_number() of the readers' part; 0: no part */
 	bool offered;	       /* readers are let in as soon as the file is identified */
 	struct blob_facts facts;
 	bool may_improve;	/* another source may have a better file */
-	int64_t better_seconds; /* for so long no better file will exist */
+	int64_t better_seconds; /* seconds for which to remember that no better file exists */
 	/* results */
 	int r;
 	bool bad;    /* the file is not what was asked for */
-	bool beaten; /* another file got the key meanwhile, and is as good or pinned: it is `blob` */
+	bool beaten; /* meanwhile another file got the key, and is as good or pinned: `blob` is that file */
 	struct blob *blob;
 	struct key own;
 	char text[400];
@@ -116,7 +116,7 @@ static struct view view_of_all(const struct seal_job *s)
 			 : view_of_fd(draft_fd(s->draft), draft_size(s->draft));
 }
 
-/* Whether the file is of another type than the one asked for. If so, publishes it for requests of that type. */
+/* Whether the file's type is not the one asked for. If so, publishes the file for requests of its own type. */
 static bool seal_other(struct seal_job *s, struct err *e)
 {
 	struct flight *fl = s->job.flight;
@@ -133,8 +133,8 @@ static bool seal_other(struct seal_job *s, struct err *e)
 	return true;
 }
 
-/* Publishes a copy of the sparse file. It was removed from the store while it was filled, or was published for a
- * request by another of its keys. */
+/* Publishes a copy of the sparse file, because the original was removed from the store while it was filled, or was
+ * published for a request by another of its keys. */
 static int publish_copy(struct seal_job *s, struct err *e)
 {
 	struct flight *fl = s->job.flight;
@@ -221,7 +221,8 @@ static void seal_run(struct job *j)
 		s->r = seal_publish(s, &e);
 	if (s->r == 0 && s->blob)
 		better_remember(fl, s->blob, s->better_seconds);
-	/* At once: a request that now finds the file in the store must get the part_number() of its download. */
+	/* Do this at once: a request that now finds the file in the store must get the part_number() of its
+	 * download. */
 	if (s->r == 0 && s->blob && s->part)
 		was_add(fl->f, s->part, blob_number(s->blob));
 	snprintf(s->text, sizeof(s->text), "%.390s", e.text[0] ? e.text : err_text(s->r));

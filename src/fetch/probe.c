@@ -13,7 +13,7 @@ struct probe_job {
 	struct attempt *winner;
 	probed_ready *ready;
 	bool opens; /* open the sparse file first, and write the first bytes into it */
-	int fd;	    /* the draft that has the first bytes; -1: none */
+	int fd;	    /* the draft that has the first bytes; -1: no draft */
 	struct sparse_validator validator;
 	char url[2048];
 	/* results */
@@ -55,8 +55,8 @@ static void identify(struct probe_job *b)
 	p->want_len = v.want_len;
 }
 
-/* Opens the sparse file, and writes the first bytes into it. `opened` is -EBUSY while another process has the file
- * open. */
+/* Opens the sparse file, and writes the first bytes into it. Sets `opened` to -EBUSY if another process has the
+ * file open. */
 static void open_with_first_bytes(struct probe_job *b)
 {
 	struct store *st = b->job.flight->f->store;

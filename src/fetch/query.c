@@ -13,7 +13,7 @@
 
 /* ---- the plan ----------------------------------------------------------------------------------------------- */
 
-/* Whether the version that readers have came from this spelling. Then this spelling is asked for alone. */
+/* Whether the version that readers have came from this spelling. If so, only this spelling is asked for. */
 static bool is_of_version(const struct attempt *at, const struct source_ask *ask)
 {
 	const struct version *v = &at->flight->body.version;
@@ -21,7 +21,7 @@ static bool is_of_version(const struct attempt *at, const struct source_ask *ask
 	return v->source == at->source && v->where && strcmp(v->where, ask->where) == 0;
 }
 
-/* Those that are most like the requests that found earlier files come first. */
+/* Sorts the spellings: those most like the requests that found earlier files come first. */
 static void sort_asks(const struct attempt *at, struct source_ask *asks, unsigned n)
 {
 	unsigned like[QUERIES_MOST];

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define PIECE_HEAD 512		/* bytes that come with a piece, at most */
+#define PIECE_HEAD 512		/* the most bytes of the header lines before a piece */
 #define LEAST_RATE 64		/* bytes per second; a slower request is cancelled and sent again */
-#define SILENT_MS 30000		/* the interval of this check, if the source has no stall timeout */
+#define SILENT_MS 30000		/* interval of the check against LEAST_RATE, if the source has no stall timeout */
 
 static void range_free(struct range *rg)
 {
@@ -36,8 +36,8 @@ static int refuse_several(struct range *rg)
 }
 
 /* Checks the head of an answer to a request for several pieces. A server that sends the whole file, or one range
- * over all pieces, supports only one range for each request. It may also have another version; the next request
- * for one range will show that. */
+ * over all pieces, supports only one range for each request. The server may also have another version; the next
+ * request for one range will show that. */
 static int several_head(struct range *rg, const struct net_reply *r)
 {
 	static const char type[] = "multipart/byteranges";
@@ -64,7 +64,7 @@ static int range_head(void *ctx, const struct net_reply *r)
 		r->range_total == (int64_t)fl->body.size && same_version(&fl->body.version, r) &&
 		(r->size < 0 || r->size == (int64_t)(rg->end - rg->off)))
 		return 0;
-	/* -ESTALE: another version, or no more ranges. Other answers are errors that may pass. */
+	/* -ESTALE: another version, or no ranges any more. Other answers are errors that may be transient. */
 	rg->error = r->status == 200 || r->status == 206 || r->status == 416 ? -ESTALE : -EREMOTEIO;
 	return -ECANCELED;
 }
@@ -98,7 +98,7 @@ uint64_t range_pieces_size(const struct range *rg)
 	return n;
 }
 
-/* Servers join pieces that are close to each other, so there may be more than was asked for. */
+/* Servers join pieces that are close to each other, so the answer may have bytes that were not requested. */
 static int several_body(struct range *rg, uint64_t off, const void *p, size_t n)
 {
 	uint64_t most = 2 * range_pieces_size(rg) + (uint64_t)rg->n * PIECE_HEAD;

@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 4		/* requests of one file */
+#define AT_ONCE 4		/* the most requests for one file at once */
 #define GAP (128u << 10)	/* downloading a gap up to this size costs less than another request */
 #define HALF_MOST (1u << 20)	/* bytes: the halves of a longer range are requested at once */
 #define SINGLES_MOST 6		/* pieces requested at once from a server that answers only one range for each request */
-#define ERRORS_MOST 3		/* in a row without a new block; then ranges are given up */
+#define ERRORS_MOST 3		/* after more errors in a row without a new block, ranges are given up */
 #define AGAIN_MS 100
-#define LOOK_MS 200		/* how often to check whether other processes want the whole file */
-#define BESIDE_SHARE 16	/* so large a part of a file may be fetched beside the stream that fills it */
-#define SOON_LEAST (1u << 20) /* bytes of a stream that readers wait for in any case */
-#define SCATTERED_MOST 1024	/* waits of readers that are looked at for one queue of pieces */
-#define TOUCHED_PERCENT 35	/* if requests touched so much of the file, all of it is downloaded */
+#define LOOK_MS 200		/* milliseconds between checks whether other processes want the whole file */
+#define BESIDE_SHARE 16	/* up to 1/16 of a file is fetched while a stream fills it */
+#define SOON_LEAST (1u << 20) /* readers always wait for this many next bytes of a stream, instead of requesting them */
+#define SCATTERED_MOST 1024	/* the most waits of readers that are examined for one queue of pieces */
+#define TOUCHED_PERCENT 35	/* if requests touched this share of the file, all of it is downloaded */
 
 /* Gives up ranges that make no progress. The whole file is downloaded, and compared with the bytes present. */
 static void ranges_off(struct flight *fl, const char *text)
@@ -43,7 +43,7 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 	char text[200];
 
 	snprintf(text, sizeof(text), "%.190s", r->text[0] && r->error != -ECANCELED ? r->text : "an odd answer to a range");
-	/* A part of a block is not progress, because the part would be discarded each time. */
+	/* An incomplete block is not progress, because its bytes would be discarded each time. */
 	if (sparse_present(fl->body.file) > fl->ranges.had)
 		fl->ranges.errors = 0;
 	fl->ranges.had = sparse_present(fl->body.file);
@@ -52,7 +52,7 @@ static void range_failed(struct flight *fl, const struct range *rg, const struct
 		flight_say(fl, (struct event){SAID_FAILED, .error = fl->ranges.disk_error,
 			.text = "the store cannot be written"});
 	} else if (rg->error == -ESTALE || r->error == -ETIMEDOUT || ++fl->ranges.errors > ERRORS_MOST) {
-		/* With a silent source readers wait for the whole stall timeout. They must not wait so long three times. */
+		/* With a silent source readers wait for the whole stall timeout, so no second request is tried. */
 		ranges_off(fl, rg->error == -ESTALE ? "another version, or no ranges" : text);
 	} else {
 		net_timer_set(fl->f->net, &fl->ranges.later, AGAIN_MS * fl->ranges.errors, ranges_again, fl);
@@ -106,8 +106,8 @@ void ranges_resume(struct flight *fl)
 
 /* ---- which ranges ------------------------------------------------------------------- */
 
-/* Where the stream that fills the file will be after two round trips: a reader of bytes behind that gets them sooner
- * by a request of their own. */
+/* Returns the offset that the stream which fills the file will reach after two round trips. A request of its own is
+ * faster for bytes after that offset. */
 static uint64_t reach_of(const struct flight *fl, const struct range *rg)
 {
 	struct speed s;
@@ -120,8 +120,9 @@ static uint64_t reach_of(const struct flight *fl, const struct range *rg)
 	return rg->at + MIN(rg->end - rg->at, MAX(soon, SOON_LEAST));
 }
 
-/* The first bytes from `off` that are neither present nor requested. *stop: the next byte that is. The present
- * part of a block is skipped; otherwise a range that yields inside a block would never make progress. */
+/* The first bytes from `off` that are neither present nor requested. *stop: the next byte that is present or
+ * requested. Skips the present part of a block, because otherwise a range that yields inside a block would never
+ * make progress. */
 static bool first_hole(const struct flight *fl, uint64_t off, uint64_t end, uint64_t *from, uint64_t *stop)
 {
 	struct sparse_hole h;
@@ -203,7 +204,7 @@ static void send_pieces(struct flight *fl)
 	rg.off = rg.at = rg.pieces[0].off;
 	rg.end = rg.pieces[rg.n - 1].end;
 	fl->ranges.touched += range_pieces_size(&rg);
-	range_send(&rg); /* without memory, a waiting reader asks again */
+	range_send(&rg); /* after -ENOMEM, a waiting reader asks again */
 }
 
 /* Whether a request for several pieces covers [off, end). */
@@ -297,7 +298,7 @@ static void read_ahead(struct flight *fl)
 	}
 }
 
-/* Sends one more request for bytes that a reader waits for. false: no request is needed. */
+/* Sends one more request for bytes that a reader waits for. False: no request is needed. */
 static bool fetch_wanted(struct flight *fl, uint64_t off, uint64_t end)
 {
 	uint64_t from, stop, to, next, next_stop;
@@ -419,7 +420,7 @@ void ranges_go(struct flight *fl)
 	if (fl->phase != FLIGHT_PARKED && !fl->ranges.others.due)
 		net_timer_set(fl->f->net, &fl->ranges.others, LOOK_MS, look_at_others, fl);
 	if (!fl->ranges.list && fl->ranges.fill && fl->phase != FLIGHT_PARKED)
-		ranges_off(fl, "out of memory"); /* nothing could be started */
+		ranges_off(fl, "out of memory"); /* no request could be started */
 }
 
 void ranges_begin(struct flight *fl)
@@ -478,7 +479,7 @@ static void learn_walk(struct flight *fl, const struct probed *p)
 	}
 	if (p->heads && p->sparse == 1 && p->n_heads != -EAGAIN) {
 		fl->ranges.heads = HEADS_KNOWN;
-		ahead_heads(a, p->heads, (unsigned)MAX(p->n_heads, 0)); /* or there is no hopping */
+		ahead_heads(a, p->heads, (unsigned)MAX(p->n_heads, 0)); /* without memory, there is no read-ahead by heads */
 	}
 }
 
@@ -494,7 +495,7 @@ static void learn_probed(struct flight *fl, const struct probed *p)
 		flight_say(fl, (struct event){SAID_LESS, .worth = &p->worth});
 		return;
 	}
-	/* While another source may have a better file, its worth must be known before a reader is let in. */
+	/* While another source may have a better file, no reader is let in before the worth of this file is known. */
 	if (fl->body.sure || (p->sure && (p->r == 1 || !better_is_possible(fl))))
 		flight_say(fl, (struct event){SAID_SURE});
 	learn_walk(fl, p);

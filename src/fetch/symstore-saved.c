@@ -27,8 +27,8 @@ struct saving {
 	struct symstore_listing what;
 };
 
-/* Writes "symfs 000Admin 2 LAST WHEN HASH", a line with the ETag, a line with the date, and then the index, whose
- * hash is HASH. */
+/* Writes the line "symfs 000Admin 2 LAST WHEN HASH", a line with the ETag, a line with the date, and then the index.
+ * HASH is the hash of the index. */
 static void listing_write(void *ctx)
 {
 	struct saving *s = ctx;

@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TIERS_SECONDS 86400	  /* how long the number of tiers counts */
-#define INDEX_MS (3600u * 1000)	  /* time until lastid.txt is requested again, */
-#define AGAIN_MS (600u * 1000)	  /* and after an error */
+#define TIERS_SECONDS 86400	  /* seconds for which the number of tiers counts */
+#define INDEX_MS (3600u * 1000)	  /* time until lastid.txt is requested again */
+#define AGAIN_MS (600u * 1000)	  /* this time instead, after an error */
 #define TROUBLE_MS 5000		  /* how long callers get the same error without a new request */
-#define TROUBLE_MOST 3		  /* failed transactions in a row; then the host is at fault, not one file */
-#define SEGMENT_MOST (64u << 20)  /* bytes of one transaction */
-#define LASTID_MOST 64		  /* bytes of lastid.txt */
+#define TROUBLE_MOST 3		  /* after this many failed transactions in a row, the host is at fault, not a file */
+#define SEGMENT_MOST (64u << 20)  /* the most bytes of one transaction */
+#define LASTID_MOST 64		  /* the most bytes of lastid.txt */
 
 enum question { ASK_NOTHING, ASK_INDEX2, ASK_LASTID, ASK_SEGMENT };
 
@@ -32,13 +32,13 @@ struct symstore {
 
 	/* under f->lock; known.admin is a reference, and NULL unless the index is complete */
 	struct source_facts known;
-	int64_t tiers_until; /* wall clock until which known.two_tier counts; 0: it is not known */
+	int64_t tiers_until; /* wall clock until which known.two_tier counts; 0: known.two_tier is unknown */
 	struct symstore_listing loaded; /* saved by an earlier process; the net thread takes it */
 	bool recalled; /* a thread has tried to load `loaded` */
 	bool renew;    /* lastid.txt is to be requested, whatever the age of the index */
 
 	/* net thread only */
-	struct sources *set; /* during a question: a reference that keeps `source` */
+	struct sources *set; /* during a question: a reference that keeps `source` alive */
 	const struct source *source;
 	enum question question;
 	struct transfer *transfer;
@@ -46,14 +46,14 @@ struct symstore {
 	struct symstore_wait *waiting, *called; /* `called`: callers that are being called back now */
 	uint64_t trouble_until; /* clock_ms() until which callers get `trouble_error` */
 	int trouble_error;
-	char trouble[200]; /* its message */
+	char trouble[200]; /* message of `trouble_error` */
 
 	struct symstore_listing now; /* the index in use */
 	uint64_t index_due; /* clock_ms() at which lastid.txt is requested again */
 	char lastid[LASTID_MOST];
 	size_t lastid_n;
 	struct admin_index *building; /* the index that is being downloaded */
-	unsigned building_last; /* number of its newest transaction */
+	unsigned building_last; /* number of the newest transaction in `building` */
 	unsigned todo[ADMIN_SEGMENTS_MOST], todo_n, todo_at; /* transactions to read */
 	unsigned bad[ADMIN_SEGMENTS_MOST], bad_n; /* transactions that could not be read */
 	unsigned in_a_row; /* consecutive transactions that could not be read */
@@ -108,7 +108,7 @@ void symstore_known_release(struct source_facts *known)
 	known->two_tier = false;
 }
 
-/* Cancels, because later answers would be posted to workers that have ended. */
+/* Cancels the requests, because later answers would be posted to workers that have ended. */
 void symstore_stop(struct fetch *f)
 {
 	LOCK_SCOPE(&f->lock);
@@ -235,7 +235,7 @@ static void index2_done(struct symstore *ss, const struct judgement *j)
 	symstore_answered(ss);
 }
 
-/* The index could not be downloaded. Without an index the store is asked for every file. */
+/* The index could not be downloaded. While there is no index, the store is asked for every file. */
 static void index_failed(struct symstore *ss, const char *what)
 {
 	log_warn("source %s: its index: %s", ss->source->name, what);
@@ -520,7 +520,7 @@ bool symstore_before(struct symstore_wait *w, char text[static 200])
 	return true;
 }
 
-/* 1: the store has two tiers. 0: one. -ENOENT: not known. */
+/* Returns 1 if the store has two tiers, 0 if it has one tier, -ENOENT if the number is unknown. */
 static int tiers_of(struct symstore *ss)
 {
 	LOCK_SCOPE(&ss->f->lock);

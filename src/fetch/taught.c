@@ -1,4 +1,4 @@
-/* How sources spelled the files that were found: kept for each source, in memory and in the store. */
+/* Keeps, for each source, how it spelled the files that were found in it: in memory and in the store. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fetch/taught.h"
 #include "base/hash.h"
@@ -21,8 +21,8 @@ struct taught {
 	struct taught *next;
 	char memory[64]; /* source.memory */
 	struct source_taught like;
-	bool recalled; /* what an earlier process saved was read, or `like` is newer */
-	struct taught_name names[NAMES_MOST]; /* by hash; a slot keeps the newest */
+	bool recalled; /* the saved spellings were loaded, or `like` is newer */
+	struct taught_name names[NAMES_MOST]; /* by hash; a slot keeps its newest name */
 };
 
 /* ---- known (under f->lock) ----------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static struct taught *taught_find(struct fetch *f, const struct source *s)
 	return t;
 }
 
-/* NULL: out of memory. */
+/* Finds the spellings of a source, or adds an empty struct. NULL: out of memory. */
 static struct taught *taught_of(struct fetch *f, const struct source *s)
 {
 	struct taught *t = taught_find(f, s);
@@ -111,8 +111,8 @@ struct note {
 	struct source_taught like;
 };
 
-/* "TYPE:CODE" in hex for each type, after "0:CODE" for the last file. note_parse() skips a type that its
- * release does not know. */
+/* "TYPE:CODE" in hex for each type, after "0:CODE" for the last file. note_parse() skips types that this
+ * version of symfs does not know. */
 static void note_write(void *ctx)
 {
 	struct note *n = ctx;

@@ -39,8 +39,8 @@ static void ticket_overdue(void *ctx)
 }
 
 /* Whether the ticket may wait for another candidate. Each flight has its own deadline, but all candidates together
- * may not take longer than one. A caller of FETCH_OPEN or more may wait again, if the error was not a timeout: it may
- * have waited for a body that turned out to be wrong. */
+ * must not take longer than one deadline. A caller of FETCH_OPEN or more may wait again unless the error was a timeout,
+ * because it may have waited for a body that turned out to be wrong. */
 static bool ticket_may_wait(struct ticket *t)
 {
 	uint64_t waited = clock_ms() - t->began, most = t->f->opts.lookup_deadline_ms;
@@ -51,7 +51,7 @@ static bool ticket_may_wait(struct ticket *t)
 	return waited < most || (t->need != FETCH_EXISTS && t->worst != -ETIMEDOUT);
 }
 
-/* Joins a flight for the next candidate that has a key. After the last, delivers the joint answer. */
+/* Joins a flight for the next candidate that has a key. After the last candidate, delivers their joint answer. */
 static void ticket_go_on(struct ticket *t)
 {
 	struct fetched a = {.r = t->worst ? t->worst : -ENOENT, .unnamed = !t->worst && !t->named,

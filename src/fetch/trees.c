@@ -17,7 +17,7 @@
 struct tree {
 	struct tree *next;
 	struct scan *scan;
-	unsigned refs; /* one of the list while the tree is wanted, and one of each caller; under the lock */
+	unsigned refs; /* one for the list while the tree is wanted, and one for each caller; under the lock */
 	bool wanted;   /* valid only while trees_set() runs */
 };
 
@@ -30,7 +30,8 @@ static struct tree **tree_at(struct fetch *f, const char *path)
 	return at;
 }
 
-/* The path of the tree's memory file. NULL: there is none, so each process reads all files again. */
+/* Returns the path of the file in which the scan is saved. NULL: it cannot be saved, so each process reads all files
+ * again. */
 static char *memory_of(const struct fetch *f, const char *path)
 {
 	_cleanup_free_ char *dir = NULL;
@@ -77,7 +78,7 @@ static struct tree *tree_take(struct fetch *f, const struct source *s)
 	return t;
 }
 
-/* The last reference ends the walk. */
+/* Drops a reference. The last reference ends the walk. */
 static void tree_give(struct fetch *f, struct tree *t)
 {
 	bool last;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define EARLY_INSIDE (1u << 20) /* bytes of the inside that packed_early() checks for another build */
+#define EARLY_INSIDE (1u << 20) /* the unpacked bytes in which packed_early() looks for the identity of another build */
 
 const struct packing *packed_as(enum filetype t, const void *head, size_t n)
 {
@@ -58,7 +58,7 @@ int packed_early(const struct packing *p, int fd, uint64_t have, const struct ke
 struct sink {
 	struct fetch *f;
 	struct draft *d;
-	int error; /* an error of this machine: of the disk, or -EINTR at exit; 0 */
+	int error; /* an error of the disk, or -EINTR at exit; 0: none */
 };
 
 static int sink_write(void *ctx, const void *p, size_t n)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHANGES_MOST 8 /* of one flight */
+#define CHANGES_MOST 8 /* the most changes of version in one flight */
 
 void version_take(struct version *v, const struct attempt *at)
 {
@@ -75,7 +75,7 @@ static bool has_better(const struct flight *fl)
 	return false;
 }
 
-/* If another source has the file, a source that broke off is not asked for a while. Otherwise each flight
+/* If another source has the file, a source that broke off is not asked for a while, because otherwise each flight
  * would begin with the same broken download. */
 void version_forget_attempts(struct flight *fl)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_MS 100 /* between checks of *stop */
+#define LOOK_MS 100 /* milliseconds between checks of *stop */
 
 /* One request, for which the caller waits. The request always ends, because every transfer has time limits. */
 struct probe {
@@ -19,7 +19,7 @@ struct probe {
 	pthread_cond_t over;
 	bool done;
 	int started;
-	struct net_reply reply; /* as of its head; if no head came or the transfer failed, as of the end */
+	struct net_reply reply; /* as it was after the head; if no head came or the transfer failed, as it was at the end */
 	uint8_t first[OBJ_HEAD];
 	size_t first_n;
 };

@@ -1,5 +1,5 @@
 /* Adds the members of an archive: unpacks each into a draft of the store, and then adds it like any other
- * file. A member's name is shown and may become a name in a key; it is never used as a path. */
+ * file. A member's name is printed, and can become a name in a key. The name is never used as a path. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/buf.h"
 #include "base/util.h"
@@ -27,7 +27,7 @@ struct unpacking {
 	const struct item *archive;
 	struct budget *budget;
 	struct zip z;
-	uint64_t packed_left; /* bytes of the archive that no member has used yet */
+	uint64_t packed_left; /* bytes of the archive that no member has used so far */
 	uint64_t seen; /* members read so far */
 	uint8_t head[HEAD_MOST];
 	uint8_t inside[HEAD_MOST]; /* the unpacked head of a member that is itself compressed */

@@ -18,7 +18,7 @@ struct adding {
 	uint64_t quota; /* the limit of the store, in bytes; 0: no limit */
 	uint64_t shown; /* clock_ms() of the last progress line */
 	int status; /* the exit status so far */
-	struct tally tallies[24]; /* one for each format; the formats are few */
+	struct tally tallies[24]; /* a tally for each format; there are fewer than 24 formats */
 };
 
 /* The bytes and members that may still be unpacked from an archive and the archives in it. */
@@ -30,7 +30,7 @@ struct budget {
 struct item {
 	int fd; /* owned by the caller */
 	uint64_t size;
-	const char *shown; /* "dir/a.zip!lib/x.pdb" */
+	const char *shown; /* the path in messages, such as "dir/a.zip!lib/x.pdb" */
 	size_t dir;	   /* length of the directory part of `shown`, which progress lines omit */
 	const char *name;  /* the name to use if the file's bytes contain none; "": no name */
 	const char *from;  /* `shown` as an absolute path, which the store records as the URL */
@@ -40,12 +40,11 @@ struct item {
 	struct budget *budget; /* the budget of the outermost archive; NULL: the file is not in an archive */
 };
 
-/* Stores the slices of a file, or the members of an archive, and counts them. 0, also for a file that
- * cannot be placed (a printed line has the reason). -errno: the command must stop, and the reason was
- * printed. */
+/* Stores the slices of a file, or the members of an archive, and counts them. 0: the command continues; if no
+ * key fits the file, the reason was printed. -errno: the command must stop, and the reason was printed. */
 int add_item(struct adding *a, const struct item *it);
 
-/* A package in an archive of packages is usual; deeper nesting is an attack. */
+/* The most archives around a file: a package in an archive of packages is usual; deeper nesting is an attack. */
 #define ADD_DEPTH_MOST 2
 
 /* ---- add-archive.c ---- */

@@ -45,7 +45,7 @@ struct opt {
 	const char *arg;  /* the name of the option's value, such as "FILE"; NULL: the option has no value */
 	const char *help;
 	void *into;	  /* a const char ** if the option has a value, else a bool * */
-	struct opt_words *words; /* used instead of `into`: the option has a value, and may be repeated */
+	struct opt_words *words; /* used instead of `into` for an option that has a value and may be repeated; or NULL */
 };
 
 /* The values of the common options on a command line. */
@@ -64,7 +64,7 @@ struct app_args {
 	char *adopted; /* the path of a mount's .symfs/config; set by app_adopt_mount(), freed by app_close() */
 };
 
-/* Removes the common options and the command's own from argv; the words stay in order, argv[0] included.
+/* Removes the common options and the command's own options from argv. The other words, with argv[0], keep their order.
  * `--` ends options. Returns a negative number if the command continues. Otherwise the command ends with the
  * returned exit status: the help or an error message was printed. */
 int app_options(struct app_args *a, const struct cmd *c, const struct opt *own, int *argc, char **argv);
@@ -80,7 +80,7 @@ struct app {
 	struct settings settings;
 	struct symb_limits limits;
 	struct conf *conf;
-	bool warned; /* the log has named the sources that lack credentials */
+	bool warned; /* the sources that lack credentials were logged */
 	struct sources *prepared; /* set by app_prepare(), taken by app_start() */
 	struct store *store;
 	struct fetch *fetch; /* NULL after app_open_store() */

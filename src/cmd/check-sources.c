@@ -23,17 +23,17 @@ struct checking {
 	unsigned deadline_ms;
 	pthread_mutex_t lock;
 	pthread_cond_t over;
-	unsigned left; /* under lock */
+	unsigned left; /* the number of running requests; under lock */
 };
 
-/* One request. */
+/* A request to a source, and its reply. */
 struct question {
 	struct checking *c;
 	struct net_req req;
 	struct net_reply reply;
 	struct transfer *t;
 	uint64_t began, took;
-	bool asked; /* the request is prepared */
+	bool asked; /* the request was prepared, and is sent */
 };
 
 /* ---- asking ------------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ static bool is_same_url(const char *a, const char *b)
 	return n == m && strncmp(a, b, n) == 0;
 }
 
-/* The server of the distribution, unless a variable names it as well. */
+/* Adds the server of the distribution, unless a variable names the same server. */
 static void add_distribution(struct init *in, struct buf *out)
 {
 	char name[80];

@@ -1,4 +1,4 @@
-/* symfs gsym: the command, and its subcommands dump and stats. It needs no mount, no store and no source. */
+/* symfs gsym: the command, and its subcommands dump and stats. These two need no mount, store or source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/util.h"
 #include "cmd/cmd.h"

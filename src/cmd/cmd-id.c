@@ -147,7 +147,7 @@ static void report_failure(struct run *run, const char *path, unsigned index, in
 {
 	_cleanup_buf_ struct buf name = BUF_UP_TO(16 << 10), text = BUF_UP_TO(4 << 10);
 
-	/* The exit status for an unreadable file outranks that for an unidentified one. */
+	/* The status for an unreadable file takes precedence over the status for an unidentified file. */
 	run->status = MAX(run->status, status);
 	if (run->json)
 		add_json(run, path, index, NULL, why);

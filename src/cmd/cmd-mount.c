@@ -102,7 +102,7 @@ static int mount_take_source(struct mounting *m, const char *word, struct err *e
 	return 0;
 }
 
-/* `mount DIR`, or `SRC DIR` as mount(8) calls it. */
+/* Takes the operands: DIR, or SRC and DIR, which mount(8) passes. */
 static int mount_take_words(struct mounting *m, int argc, char **argv, char **point, struct err *e)
 {
 	_cleanup_buf_ struct buf shown = BUF_UP_TO(8192);
@@ -142,7 +142,7 @@ static int mount_run(struct mounting *m, int argc, char **argv, char *list)
 }
 
 /* Whether stderr leads to the journal. JOURNAL_STREAM is "DEV:INO" of the stream that systemd opened; a
- * process with another stderr may inherit the variable. */
+ * process with another stderr can inherit the variable. */
 static bool stderr_is_journal(const char *stream)
 {
 	char here[64];

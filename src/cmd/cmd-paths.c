@@ -234,7 +234,7 @@ static int print_all(struct run *run, const struct words *w, int argc, char **ar
 	for (int i = 1; i < argc; i++) {
 		int r = paths_of_word(run, argv[i]);
 
-		/* The exit status for an unreadable file outranks that for an unidentified one. */
+		/* The status for an unreadable file takes precedence over the status for an unidentified file. */
 		status = MAX(status, r);
 	}
 	if (fflush(stdout) != 0 || ferror(stdout))

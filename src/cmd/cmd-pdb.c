@@ -1,4 +1,4 @@
-/* symfs pdb: prints the contents of a PDB. It needs no mount, no store and no source. */
+/* symfs pdb: prints the contents of a PDB. The command needs no mount, store or source. */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/map.h"
 #include "base/util.h"

@@ -99,8 +99,8 @@ static void child_write_files(void *ctx, int to)
 	}
 }
 
-/* Whether the mount belongs to root or to the caller. The daemon of another user may answer anything, or
- * never. */
+/* Whether the mount belongs to root or to the caller. The daemon of another user can send wrong
+ * answers, or none. */
 static bool is_trusted(const struct mount_row *m)
 {
 	const char *id = strstr(m->options, "user_id=");

@@ -120,7 +120,7 @@ static void show_frame(struct showing *s, uint32_t n, uint32_t frame)
 	printf("\n");
 }
 
-/* In v4, each frame is a string already. */
+/* Prints the frames of a stack. In version 4 of the API, each frame is a string. */
 static void show_stack(struct showing *s, uint32_t stack)
 {
 	uint32_t at = stack + 1;

@@ -11,8 +11,8 @@
 /* One file to fetch: the first of the candidates that exists. */
 struct download {
 	void *of;     /* for the caller's own use */
-	char *label;  /* for the progress line */
-	bool begun;   /* the file was requested; false: the command was interrupted before that */
+	char *label;  /* the name of the file in its progress line */
+	bool begun;   /* the file was requested; false: the command was interrupted before the request */
 	/* the answer: these members mean the same as in struct fetched */
 	int r;
 	bool unnamed;
@@ -34,7 +34,7 @@ struct download {
 struct downloads {
 	/* set by the caller */
 	struct fetch *fetch;
-	const char *command; /* "get" */
+	const char *command; /* the name of the command in messages, such as "get" */
 	bool total;	     /* the progress ends with a line for all downloads together */
 	/* the caller may read these */
 	struct download **list;

@@ -18,7 +18,7 @@ struct lookup {
 	struct gsym_pdb *pdb; /* used for look-ups instead of `g`; NULL: the file is not a PDB */
 	const char *path;
 	struct json *json; /* NULL: text */
-	bool fields;	   /* text with all fields, for programs */
+	bool fields;	   /* print text with all fields, for programs that read it */
 	struct buf line;
 	int status;
 };

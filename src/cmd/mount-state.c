@@ -75,8 +75,8 @@ static void cache_dir_of(const char *config, char out[static 4096])
 	snprintf(out, 4096, "%.*s", (int)MIN(strcspn(at, "\n"), 4095u), at);
 }
 
-/* Whether the mount belongs to the caller or to root. The daemon of another user may answer anything, or
- * never. */
+/* Whether the mount belongs to the caller or to root. The daemon of another user can send wrong
+ * answers, or none. */
 static bool is_trusted(const struct mount_row *m)
 {
 	const char *at = strstr(m->options, "user_id=");

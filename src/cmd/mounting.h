@@ -36,8 +36,8 @@ struct mounting {
 	struct http *http; /* NULL: the daemon does not serve HTTP */
 	sigset_t signals;
 	pthread_t listener;
-	int up; /* the daemon writes a byte here when the mount answers; -1: no process waits */
-	int log_fd; /* the open file of log_path, until the mount answers; -1: none */
+	int up; /* the pipe that gets a byte from the daemon when the mount answers; -1: no process waits for it */
+	int log_fd; /* the open file of log_path, until the mount answers; -1: no file */
 	atomic_bool over;
 };
 
@@ -46,5 +46,5 @@ int mount_options_collect(int *argc, char **argv, struct buf *list);
 /* Parses the options of the list into `m`, and modifies the list. 0, -EINVAL, -ENOMEM; `e` has the reason. */
 int mount_options_parse(struct mounting *m, char *list, struct err *e);
 
-/* mount-daemon.c. Mounts, serves until the end, and releases what it opened. An exit status. */
+/* mount-daemon.c. Mounts, serves until the end, and releases what it opened. Returns an exit status. */
 int mount_daemon(struct mounting *m);

@@ -117,7 +117,7 @@ static const char *guess_layout(const char *path)
 	return stat(buildid, &st) == 0 ? "debuginfod" : "gdb";
 }
 
-/* Makes the name of a source, under which misses are remembered. It identifies the place, and has no
+/* Makes the name of a source, under which the store records misses. The name identifies the place, and contains no
  * secrets. */
 static void name_of(const char *layout, const char *where, char name[static 64])
 {

@@ -255,7 +255,7 @@ static int allow_config_file(struct landlock *l, const char *path)
 	return allow_read(l, is_shared(dir) ? whole : dir);
 }
 
-/* Allows the directories of the user's configuration, because a new file may exist at the next SIGHUP. */
+/* Allows the directories of the user's configuration, because a file can be new at the next SIGHUP. */
 static int allow_configuration(struct landlock *l, const struct app_args *a)
 {
 	const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");

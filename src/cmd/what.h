@@ -29,9 +29,9 @@ struct what {
 	char *path;	      /* under the mount, without leading slash; NULL: the word is not a path */
 	struct tree_hit *hit; /* the meaning of `path`; NULL: the word is not a path */
 	struct module m;      /* the known identifiers and names of the module */
-	unsigned bits;	      /* of a local file: 32 or 64; 0: unknown, or the word is not a local file */
+	unsigned bits;	      /* 32 or 64, the architecture of a local file; 0: unknown, or not a local file */
 	unsigned n;	      /* the number of `files` */
-	struct artifact files[WHAT_MOST]; /* the word means the first one that exists; with `every`, all */
+	struct artifact files[WHAT_MOST]; /* the word means the first of these that exists; with `every`, all of them */
 };
 
 /* Calls `each` once, or for each slice of a fat file. The word is tried as a path of a layout or inside a mount,
@@ -42,7 +42,7 @@ struct what {
 typedef int what_each(void *ctx, const struct what *w);
 int what_named(const struct what_opts *o, const char *word, what_each *each, void *ctx, struct err *e);
 
-/* Whether what_named() would read a local file. */
+/* Whether what_named() would take the word for a local file. */
 bool what_is_file(const char *word);
 
 /* The exit status for an error of what_named(): EXIT_NO, unless the error is a problem of this machine. */
@@ -53,5 +53,5 @@ int what_exit(int error);
 int what_type(const char *word, enum filetype *out, struct err *e);
 #define WHAT_TYPE_HELP "the type of the file, for instance elf_code"
 
-/* A path under the mount that means the artifact. 0; -ENOENT: no layout has one; -ENOMEM. */
+/* Finds a path under the mount that means the artifact. 0; -ENOENT: no layout has such a path; -ENOMEM. */
 int what_tree_path(const struct artifact *a, char **out);

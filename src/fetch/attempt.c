@@ -311,7 +311,7 @@ static void mismatch_head(struct attempt *at)
 	mismatch(at, e.text[0] ? e.text : "not a file of the kind that was asked for");
 }
 
-/* The body ended before the election: `head` holds all of it. */
+/* The body ended before the election, so `head` holds the whole body. */
 static void short_body(struct attempt *at)
 {
 	if (at->state == ATTEMPT_PROMISING)
@@ -552,7 +552,7 @@ static bool attempt_plan(struct attempt *at)
 	return r == 0;
 }
 
-/* Asks for one spelling alone, because the others are seldom needed. */
+/* Asks for one spelling alone, because the other spellings are seldom needed. */
 static void ask_first(struct attempt *at)
 {
 	struct query *q = at->likely ? at->likely : queries_first(at, QUERY_IDLE);

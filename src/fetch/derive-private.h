@@ -19,7 +19,7 @@ struct workers;
 
 /* ---- kinds of derived files ----------------------------------------------------------------- */
 
-/* Why a file could not be made; the store remembers it as a miss. */
+/* Reasons why a file could not be made. The store remembers each as a miss. */
 enum derive_fault {
 	DERIVE_NOTHING, /* the input has nothing to convert */
 	DERIVE_BROKEN,	/* the input is broken */
@@ -105,7 +105,7 @@ struct conversion {
 	/* under lock */
 	struct making *callers;
 	struct ticket *ticket;
-	bool abandoned; /* it was cancelled; no caller may join it */
+	bool abandoned; /* the conversion was cancelled; no caller may join it */
 	struct follow follow; /* whether this process makes the file */
 	/* used only by the thread that runs the conversion: the ticket's callback, then one worker after the other */
 	enum derive_wants wants; /* the file that the ticket is for */
@@ -137,7 +137,7 @@ struct derive {
 	/* under lock */
 	struct conversion *conversions;
 	struct partial *partials; /* derive-partial.c */
-	unsigned asking; /* tickets whose callback has not run */
+	unsigned asking; /* number of tickets whose callback has not run */
 	bool stopped;
 	bool pulses; /* the thread `pulse` was started */
 	bool over;   /* the thread `pulse` is to end */
@@ -146,8 +146,8 @@ struct derive {
 unsigned derive_threads(void); /* the most conversions that run at once */
 /* Starts the thread that sends heartbeats for the conversions that this process leads. Call it under the lock. */
 void derive_pulse(struct derive *d);
-/* Adds the caller to the conversion of the same name. If there is none, adds it to `fresh`, and puts `fresh` into
- * the table. Returns whether `fresh` is in the table. */
+/* Adds the caller to the conversion of the same name. If there is none, adds the caller to `fresh`, and puts `fresh`
+ * into the table. Returns whether `fresh` is in the table. */
 bool derive_join(struct derive *d, struct making *m, struct conversion *fresh);
 /* Asks for one of `n` artifacts. 0: got() will run in the ticket's callback, and run() on a worker. -ENOMEM;
  * -EINTR: no caller waits. */

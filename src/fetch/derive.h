@@ -41,7 +41,7 @@ bool derive_is_stale(struct derive *d, const struct artifact *a, const char *url
  * a better input may exist by now. */
 bool derive_failed(struct derive *d, const struct artifact *a);
 
-/* Fetches the input and makes the file. `ready` runs as with fetch_open(), also for errors: those of fetching
+/* Fetches the input and makes the file. `ready` runs as with fetch_open(), also for errors: the errors of fetching
  * the input, -EBADMSG, -ETIMEDOUT, -EINTR. `*out` is written before `ready` can run, and is the caller's
  * until making_unref(). 0, -ENOMEM, -ENOENT as derive_artifact(). */
 int derive_open(struct derive *d, const struct artifact *a, fetch_ready *ready, void *ctx,

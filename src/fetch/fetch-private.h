@@ -64,7 +64,7 @@ struct was {
 	uint64_t blob;	 /* blob_number() */
 };
 
-/* Identifiers from files that are not stored yet, or that will never be stored as a whole. */
+/* The most modules whose identifiers are kept from files that are not stored yet, or never will be as a whole. */
 #define HINTS_MOST 64
 
 /* Sources that recently did not answer range requests, or only one range at a time. symfs avoids such requests
@@ -196,7 +196,7 @@ uint64_t was_find(struct fetch *f, uint64_t blob);
 /* Completes a request with identifiers from files of its module that are stored or being downloaded. `k`, its key,
  * becomes the key that the file is judged by and stored under. False: there is no such file. */
 bool learn_complete(struct fetch *f, struct artifact *a, struct key *k);
-/* Notes the identifiers of a file that was asked for by `k` and identified before it was stored. */
+/* Notes the identifiers of a file that was asked for by `k`, and was identified before it was stored. */
 void learn_early(struct fetch *f, const struct obj_slice *s, const struct key *k);
 /* Finds a stored file by any of its keys. *main: the key to put into the answer. 0, -ENOENT; others: errors of the
  * store. */
@@ -258,7 +258,7 @@ bool local_take_better(struct blob **best, struct blob **other, enum filetype t)
 /* Whether a directory may have a better file than the stored file `b`. */
 bool local_may_improve(const struct sources *so, const struct artifact *a, const struct blob *b);
 int local_refuse(int fd); /* 0; -ELOOP: the file lies in a symfs mount */
-/* Opens a directory source's base (O_PATH). -ELOOP: it lies in a symfs mount. */
+/* Opens a directory source's base (O_PATH). -ELOOP: the base lies in a symfs mount. */
 int local_open_base(const struct source *s, int *fd);
 bool local_two_tier(int base); /* whether the symbol store in this directory has two tiers */
 
@@ -276,8 +276,8 @@ void trees_set(struct fetch *f, const struct sources *so); /* begins and ends sc
  * walked. */
 int trees_find(struct fetch *f, const struct source *s, const struct key *k, unsigned nth,
 	struct buf *path);
-/* Calls `each` with the keys of files found so far, until it returns non-zero; returns that. `each` must not call
- * trees_*(). */
+/* Calls `each` with the keys of files found so far, until `each` returns non-zero; returns that value. `each` must
+ * not call trees_*(). */
 int trees_each(struct fetch *f, const struct source *s, int (*each)(void *ctx, const struct key *k),
 	void *ctx);
 void trees_state(struct fetch *f, const struct source *s, char out[static 240]);

@@ -120,11 +120,12 @@ void ticket_set_pid(struct ticket *t, int pid);
 
 /* Walks the directory sources, at most six levels deep and 200,000 entries in all, and calls `each` with the
  * keys of the files, in no order; a key may come twice. Stops when `each` returns more than 0, and returns
- * that. (waits for disk) */
+ * that value. (waits for disk) */
 int fetch_local(struct fetch *f, int (*each)(void *ctx, const struct key *k), void *ctx);
 
 /* Opens a file of a directory source again, or a file beside it, by the path that the first opening reported. Links
- * are judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: it may not be opened. (waits for disk) */
+ * are judged as for a file of type `t`. 0, -ENOENT; -EACCES and others: symfs may not open the file. (waits for
+ * disk) */
 int fetch_in_place(struct fetch *f, const char *source, const char *path, enum filetype t, int *fd);
 
 /* A line for each download under way: key, source, bytes, percent, rate, number of waiting callers. */

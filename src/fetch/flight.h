@@ -14,7 +14,7 @@
 enum attempt_state {
 	ATTEMPT_IDLE,	   /* not started, or given up for a better attempt; may be started again */
 	ATTEMPT_ASKING,	   /* a transfer runs, or the attempt waits for one */
-	ATTEMPT_PROMISING, /* its first bytes look right; it waits for the election */
+	ATTEMPT_PROMISING, /* the first bytes look right; the attempt waits for the election */
 	ATTEMPT_WON,	   /* its body fills the download */
 	ATTEMPT_LESS,	   /* its file is worth less than the key wants: a better file is looked for first */
 	ATTEMPT_MISSING,   /* every spelling was a miss */
@@ -53,14 +53,14 @@ struct attempt {
 	struct symstore_wait wait; /* for facts about a symbol store */
 	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
 	unsigned n_queries;
-	struct query *likely;	   /* sent alone until it is answered; NULL: no spelling is known to be likely */
+	struct query *likely;	   /* this query is sent alone until it is answered; NULL: no spelling is known to be likely */
 	bool spread;		   /* all spellings are asked for */
 	bool renew;		   /* the next start forgets which spellings were missing */
 	bool failing;		   /* a query failed; `error` and `text` are its error */
 	bool trouble;		   /* a query failed, and no further spelling is asked for */
 	bool blamed;		   /* the breaker has counted a failure since the attempt started */
 	struct net_timer hurry;	   /* asks for the other spellings, if the first has no answer yet */
-	struct query *answering;   /* the query whose answer counts; NULL: none yet */
+	struct query *answering;   /* the query whose answer is the attempt's answer; NULL: none yet */
 	struct source_ask ask;	   /* request of `answering`, which owns the strings */
 	struct transfer *transfer; /* transfer of `answering`; NULL: none runs */
 	const struct net_sink *taker; /* receives the body and the end of the winner's transfer; NULL: no winner */
@@ -75,7 +75,7 @@ struct attempt {
 	uint8_t head[OBJ_HEAD];	   /* first bytes of the body */
 	size_t head_n;		   /* bytes in `head`; they arrived before the election */
 	bool parted;		   /* its first bytes show a fat file, of which only one slice is served */
-	const struct packing *packing; /* the packing that its first bytes show; NULL: it is not packed */
+	const struct packing *packing; /* the packing that the first bytes show; NULL: the file is not packed */
 	bool unsure;		   /* the file is packed, and its first bytes do not show what is inside */
 	uint32_t may_be;	   /* a bit for each type (program or its debug file) that can begin like `head` */
 	struct blob *blob;	   /* the file to which file.ptr led, so that no body is needed; NULL: none */
@@ -200,7 +200,7 @@ struct body {
 	struct version version; /* the version that is being read */
 	unsigned versions_left; /* number of versions that were given up */
 	uint64_t size;		/* bytes of the whole file, or FETCH_SIZE_UNKNOWN */
-	struct attempt *winner; /* the attempt that sends the bytes; NULL: none, or it failed */
+	struct attempt *winner; /* the attempt that sends the bytes; NULL: no winner yet, or the winner failed */
 	bool sure; /* the bytes so far identify the file */
 
 	enum { LOOK_LATER, LOOK_RUNS, LOOK_OVER } look; /* a worker tries to identify the file by its first bytes */
@@ -235,7 +235,7 @@ struct ranges {
 	uint64_t want_off, want_len; /* bytes that the worker needs to identify the file; want_len 0: none */
 	bool fill;		   /* the whole file is wanted */
 	uint64_t fill_at;	   /* offset at which filling continues */
-	uint64_t touched;	   /* bytes requested so far, except those of `fill` */
+	uint64_t touched;	   /* bytes requested so far, without the bytes requested because of `fill` */
 	unsigned waited;	   /* number of successive requests that readers waited for */
 	uint64_t beside;	   /* bytes that were requested while a stream filled the file */
 	struct ahead ahead;
@@ -366,7 +366,7 @@ bool ticket_is_reader(const struct ticket *t); /* whether the caller wants to re
 const struct ticket *tickets_reader(const struct flight *fl); /* the first such ticket; NULL: there is none */
 bool tickets_may_open(const struct flight *fl); /* a ticket waits to open the file, or may do so soon */
 bool flight_is_read(const struct flight *fl); /* a reader has the file open */
-bool flight_is_lonely(const struct flight *fl); /* no request waits for it, and no reader has the file open */
+bool flight_is_lonely(const struct flight *fl); /* no request waits for the flight, and no reader has the file open */
 bool flight_is_wanted_whole(const struct flight *fl); /* a request or a reader needs more than "it exists" */
 enum tickets_which { TICKETS_ALL, TICKETS_READERS, TICKETS_OPENERS, TICKETS_EXISTS, TICKETS_EXISTS_SURE };
 /* Answers the tickets of one kind, and removes them from the flight. */
@@ -384,7 +384,7 @@ bool readers_may_enter(struct flight *fl, const struct ticket *t);
 struct fetched readers_answer(const struct flight *fl); /* readers.part, which must be open, as an answer */
 /* All bytes are present, and a worker will seal the file. Offers a debug file to readers as soon as it is identified,
  * before it is synced to disk, because debuggers wait for one debug file after the other. Other files must be stored
- * first: their readers may then use identifiers that the file proves, or ask for it by another key. */
+ * first, because their readers may use identifiers that the file proves, or ask for the file by another key. */
 void readers_offer(struct flight *fl);
 void readers_withdraw(struct flight *fl); /* withdraws an offer that no reader has used yet */
 /* Drops the bytes of the current version, and its readers. `forget`: also deletes the blocks that the store keeps of
@@ -439,7 +439,7 @@ void attempt_start(struct attempt *at);
 /* Stops the attempt's transfers. The attempt may be started again. */
 void attempt_give_up(struct attempt *at);
 void attempt_fail(struct attempt *at, int error, const char *text);
-void attempt_stale(struct attempt *at); /* fails it: the source has another version than the one being read */
+void attempt_stale(struct attempt *at); /* fails the attempt: its source has another version than the one being read */
 void attempt_again(struct attempt *at); /* asks for the same spelling again, after a random pause */
 /* Whether the error is transient and the attempt still has its retry. The caller then calls attempt_again();
  * otherwise the caller calls attempt_blame(). */
@@ -477,7 +477,7 @@ const struct mismatch *mismatch_find(const struct query *q); /* NULL: no mismatc
 bool absent_find(const struct query *q);
 void absent_add(const struct attempt *at); /* adds all missing spellings of an attempt that failed */
 void mismatch_add(const struct attempt *at, int error, const char *text); /* also logs the mismatch */
-void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add() without log and count */
+void attempt_set_aside(const struct attempt *at, int error, const char *text); /* mismatch_add(), not logged or counted */
 uint64_t attempt_number(const struct attempt *at); /* seen_number() of its current request */
 
 /* no-ranges.c: decides whether a source is asked for ranges, and whether a file is filled by ranges. */
@@ -488,8 +488,8 @@ bool ranges_open_ended(const struct query *q); /* whether the first range may be
  * `streams`: that stream is already running. */
 bool ranges_cost_more(const struct flight *fl, bool streams);
 void ranges_refuse(struct fetch *f, const struct source *s); /* notes that the source answers no ranges */
-bool ranges_takes_several(struct fetch *f, const struct source *s); /* whether one request may ask it for several */
-void ranges_refuse_several(struct fetch *f, const struct source *s); /* notes that it may not */
+bool ranges_takes_several(struct fetch *f, const struct source *s); /* one request may ask it for several */
+void ranges_refuse_several(struct fetch *f, const struct source *s); /* notes that no request may ask for several */
 
 /* ptr.c: finds the file that the file.ptr of `at->answering` names. followed() runs on the net thread, unless the
  * attempt is started anew. */
@@ -521,7 +521,7 @@ bool race_is_queued(const struct flight *fl); /* a request still waits in the qu
 unsigned race_time_left(const struct flight *fl, unsigned ms);
 void race_deadline(struct flight *fl); /* blames the hosts that have not answered */
 
-/* State of an election. race_see() updates it with one attempt after the other. */
+/* State of an election. race_see() updates the state with one attempt after the other. */
 struct election {
 	bool grace_over; /* set by the caller */
 	bool settled;	 /* set by the caller: the time to look for a better file is over */
@@ -672,7 +672,7 @@ void sparse_job_commit(struct flight *fl); /* syncs the sparse file */
 
 bool park_begin(struct flight *fl); /* false: the flight cannot park, because its connection is needed */
 void park_end(struct flight *fl);   /* the bytes are needed again, or the download is over */
-void park_stop(struct flight *fl);  /* the flight ends: its sparse file stays idle until it is closed */
+void park_stop(struct flight *fl);  /* for a flight that ends: leaves the sparse file idle until it is closed */
 void park_for_others(struct flight *fl); /* continues as long as other processes request the file; then SAID_UNWANTED */
 
 /* ---- phase-seal.c, phase-miss.c ---------------------------------------------------------------------------- */

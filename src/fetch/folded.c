@@ -223,7 +223,7 @@ static void keep(struct folded *fo, struct names *d)
 	d->refs++;
 }
 
-/* A reference to the index of a directory; -ENOENT: the directory cannot be read. Two threads can read the same
+/* *out: a reference to the index of a directory. -ENOENT: the directory cannot be read. Two threads can read the same
  * directory at once; neither waits for the other. */
 static int names_of(struct fetch *f, int slot, int at, struct names **out)
 {

@@ -1,4 +1,4 @@
-/* Paths of directory sources in whatever letter case their names have. An index of a directory's names is kept
+/* Finds paths of directory sources in whatever letter case their names have. An index of a directory's names is kept
  * as long as the directory does not change. For lookers (local.c), between dir_enter() and dir_leave(). */
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #pragma once

@@ -30,7 +30,7 @@ int64_t part_time(const struct part *p); /* wall clock at the part's start, in s
  * worth_suffices()). */
 bool part_is_poor(const struct part *p);
 
-/* Whether all bytes arrived, the whole file was checked, and it is in the store. */
+/* Whether all bytes arrived, the whole file was checked, and the file is in the store. */
 bool part_is_sealed(const struct part *p);
 /* Whether the bytes arrive by ranges, as readers want them, rather than from front to back. */
 bool part_is_sparse(const struct part *p);
@@ -48,9 +48,9 @@ int part_over(const struct part *p);
 /* part_read() for bytes that part_wait() reported as present. Never returns -EAGAIN. */
 ssize_t part_read_told(struct part *p, uint64_t off, void *buf, size_t n);
 
-/* How many of n bytes at `off` are present without a gap. In a sparse file it is a lower bound: unless all are
- * present, only the block of the first byte counts. At least 1 after part_wait_first() reported bytes. A piece
- * of a block may be discarded before it is read; then part_read() returns -EAGAIN. */
+/* Returns how many of n bytes at `off` are present without a gap. For a sparse file the number is a lower bound:
+ * unless all n bytes are present, only the block of the first byte counts. At least 1 after part_wait_first()
+ * reported bytes. A piece of a block may be discarded before it is read; then part_read() returns -EAGAIN. */
 size_t part_here(const struct part *p, uint64_t off, size_t n);
 
 /* After part_read() returned -EAGAIN: whether this read should fail. The kernel reads around a page; if that read

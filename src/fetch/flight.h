@@ -53,7 +53,7 @@ struct attempt {
 	struct symstore_wait wait; /* for facts about a symbol store */
 	struct query *queries;	   /* one for each planned spelling; NULL: not planned yet */
 	unsigned n_queries;
-	struct query *likely;	   /* this query is sent alone until it is answered; NULL: no spelling is known to be likely */
+	struct query *likely;	   /* sent alone until it is answered; NULL: no spelling is known as likely */
 	bool spread;		   /* all spellings are asked for */
 	bool renew;		   /* the next start forgets which spellings were missing */
 	bool failing;		   /* a query failed; `error` and `text` are its error */

@@ -63,7 +63,7 @@ static void find_waiters(const struct flight *fl, struct waiters *out)
 		part_waiting(fl->readers.part, add_waiter, out);
 }
 
-/* The kernel names the thread that waits. Its program can call itself anything. */
+/* Adds the process of the waiting thread, as "PID PROGRAM". A program can set its own name to any bytes. */
 static void add_program(int thread, struct buf *out)
 {
 	_cleanup_free_ char *status = NULL, *name = NULL;
